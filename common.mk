@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every folder's Makefile shares: where products go, flags, quiet rules.
+# A folder's Makefile says `include ../common.mk` first (deeper folders: the
+# matching number of `..`); all products go below $(O), never beside sources.
+TOP     := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+O       ?= $(TOP)/build
+override O := $(abspath $(O))
+
+CC      ?= gcc
+NASM    ?= nasm
+PYTHON  ?= /usr/bin/python3
+NVCC    ?= nvcc
+# The headers of the CUDA toolkit (cuda.h, cuda_runtime_api.h, fatbinary_section.h).
+CUDA_INC ?= $(firstword $(wildcard $(O)/nvcc/include $(CUDA_HOME)/include /usr/local/cuda/include))
+
+WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
+	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
+
+# Quiet by default; V=1 shows the commands.
+V ?= 0
+ifeq ($(V),0)
+Q   := @
+say  = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(TOP)/%,%,$(2))';
+else
+Q   :=
+say  =
+endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The one Wormhole ABI: CPUID hypercall leaves, status codes, the layout of
+ * every page that two worlds share, and the host's control device. Kernel,
+ * user space, tests and (through asm_offsets.c) NASM include this file; the
+ * kernel series carries a byte-identical copy.
+ *
+ * Register convention of a leaf, with CPUID's own clobbers kept in mind:
+ *
+ *	in	EAX = leaf, ECX = 0, arguments RDI, RSI, RDX, R8, R9
+ *	out	RAX = status (WH_OK or negative WH_E*), results RBX, RCX, RDX
+ *
+ * Leaves answer like this only in a VM that has a Wormhole role; elsewhere
+ * CPUID answers as the processor does, so WH_LEAF_SIGNATURE detects the
+ * feature on any machine. A refused leaf changes nothing but RAX..RDX.
+ */
+#ifndef WORMHOLE_ABI_H
+#define WORMHOLE_ABI_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+/* Bumped on every change of this file that an old reader would misread. */
+#define WH_ABI_VERSION		1
+
+/* --- Hypercall leaves --------------------------------------------------- */
+
+#define WH_LEAF_BASE		0x57480000
+#define WH_LEAF_MASK		0xffff0000
+
+/* Any CPL, any role. EAX = highest leaf, EBX:ECX:EDX = WH_SIG_*. */
+#define WH_LEAF_SIGNATURE	0x57480000
+#define WH_SIG_EBX		0x6d726f57	/* "Worm" */
+#define WH_SIG_ECX		0x656c6f68	/* "hole" */
+#define WH_SIG_EDX		0x4e464d56	/* "VMFN" */
+/* Any CPL. RBX = WH_ABI_VERSION, RCX = the VM's WH_ROLE_*, RDX = 0. */
+#define WH_LEAF_VERSION		0x57480001
+
+/*
+ * Server, CPL 0 only (the guest module).
+ *
+ * SERVER_REGISTER: RDI = WH_ABI_VERSION, RSI = GPA of the trampoline page
+ *	(4 KiB, KVM copies it). Once per boot; again replaces nothing: EEXIST.
+ * WORKER_REGISTER: on any vCPU, in the worker's context (CR3 is the worker's).
+ *	RDI = window, RSI = part, RDX = part size in bytes. The part must be
+ *	mapped at WH_WINDOW_VA, the trampoline at WH_TRAMPOLINE_VA.
+ *	RBX = pair handle.
+ * SLOT_REGISTER: on the slot's own vCPU. RDI = pair handle, RSI = slot.
+ * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
+ *	last, R8 = WH_NOTIFY_*. Begin before the kernel changes the worker's
+ *	mappings of the range, end after; every begin has one end.
+ * RELEASE: RDI = pair handle: the worker is gone. Its pages may be reused
+ *	as soon as the leaf returns.
+ */
+#define WH_LEAF_SERVER_REGISTER	0x57480010
+#define WH_LEAF_WORKER_REGISTER	0x57480011
+#define WH_LEAF_SLOT_REGISTER	0x57480012
+#define WH_LEAF_NOTIFY		0x57480013
+#define WH_LEAF_RELEASE		0x57480014
+#define WH_NOTIFY_BEGIN		0
+#define WH_NOTIFY_END		1
+
+/*
+ * PARK: server, CPL 3, no arguments, on a slot's vCPU. The vCPU leaves the
+ *	CPU until the slot's client hands a call off; a call that came and went
+ *	leaves no trace. Returns WH_EGONE once the client has detached: the
+ *	worker then ends.
+ */
+#define WH_LEAF_PARK		0x57480020
+
+/*
+ * Client, 64-bit CPL 3 only.
+ *
+ * ATTACH: RDI = WH_ABI_VERSION, RSI = checksum of the caller's trampoline
+ *	page (wh_tramp_hdr.checksum). The caller has mapped a window part at
+ *	WH_WINDOW_VA; KVM finds the pair by the page that it finds there.
+ *	RBX = EPTP index, RCX = number of slots.
+ *	EBUSY: another process has this part. ENOENT: no worker there (yet).
+ * DETACH: RDI = EPTP index.
+ * CONTINUE: RDI = EPTP index, RSI = slot. Only the trampoline's `pending`
+ *	uses it: resumes the suspended call; does not return while one runs.
+ * CANCEL: RDI = EPTP index, RSI = slot. Drops a suspended call whose stack
+ *	is gone (siglongjmp out of a signal handler); the slot is lost.
+ */
+#define WH_LEAF_ATTACH		0x57480030
+#define WH_LEAF_DETACH		0x57480031
+#define WH_LEAF_CONTINUE	0x57480032
+#define WH_LEAF_CANCEL		0x57480033
+#define WH_LEAF_MAX		0x57480033
+
+/* --- Status codes: RAX of a leaf, of VMFUNC when refused, of a call ------ */
+
+#define WH_OK			0
+#define WH_EINVAL		(-1)	/* bad argument */
+#define WH_EVERSION		(-2)	/* ABI or trampoline differ */
+#define WH_EPERM		(-3)	/* wrong role, CPL, or not allowed by the host */
+#define WH_ENOENT		(-4)	/* no such pair, slot or worker */
+#define WH_EBUSY		(-5)	/* taken by another, or a call is in progress */
+#define WH_EEXIST		(-6)	/* registered already */
+#define WH_ENOMEM		(-7)	/* host is out of memory, or over quota */
+#define WH_EGONE		(-8)	/* the other side is dead or detached */
+#define WH_EFAULT		(-9)	/* window or trampoline not mapped as required */
+#define WH_ENOSYS		(-10)	/* unknown leaf, handler out of range */
+#define WH_EINVIEW		(-11)	/* not while a view is active */
+#define WH_EFATAL		(-12)	/* the call did what no call may do */
+#define WH_ETRANSPORT		(-13)	/* user space only: transport not usable */
+
+/* --- Fixed addresses, the same in client and worker ---------------------- */
+
+/*
+ * Each lies alone in its 512 GiB, so that one top-level page-table entry
+ * tells whether a process still has its window.
+ */
+#define WH_WINDOW_VA		0x600000000000ULL
+#define WH_TRAMPOLINE_VA	0x5f8000000000ULL
+/* struct wh_world: the page after the code. */
+#define WH_WORLD_VA		(WH_TRAMPOLINE_VA + 0x1000)
+#define WH_PAGE_SIZE		0x1000
+#define WH_MAX_PART_SIZE	0x40000000ULL	/* 1 GiB: one region of a view */
+
+/* --- Trampoline page ------------------------------------------------------ */
+
+/*
+ * Opens the trampoline code page, the same bytes in every world. Entry
+ * points are offsets in the page. The checksum (FNV-1a, 64 bit, of the page
+ * with this field zero) makes version skew visible at attach.
+ */
+#define WH_TRAMP_MAGIC		0x4d41525445484857ULL	/* "WHHETRAM" */
+struct wh_tramp_hdr {
+	__u64 magic;
+	__u32 abi_version;
+	__u32 delegate;		/* delegate_to_server() */
+	__u32 pending;		/* where KVM parks a suspended client */
+	__u32 landing;		/* first instruction after VMFUNC into the view */
+	__u32 leave;		/* VMFUNC back; a server vCPU exits here */
+	__u32 code_end;
+	__u64 checksum;
+	__u64 resv[3];
+};
+
+/* --- World page: says where we are, and what the worker provides ---------- */
+
+#define WH_WORLD_CLIENT		0x544e45494c435457ULL	/* "WTCLIENT" */
+#define WH_WORLD_SERVER		0x5245565245535457ULL	/* "WTSERVER" */
+#define WH_MAX_SLOTS		16
+#define WH_MAX_HANDLERS		64
+
+/* What the landing loads for a slot. Worker memory: the client never sees it. */
+struct wh_world_slot {
+	__u64 stack_top;	/* call stack, 16-byte aligned */
+	__u64 fs_base;
+	__u64 gs_base;
+	__u32 mxcsr;
+	__u16 fcw;
+	__u16 pad;
+};
+
+struct wh_world {
+	__u64 world;		/* WH_WORLD_* */
+	__u32 nslots;
+	__u32 nhandlers;
+	/* s64 handler(void *session, u64 slot, u64 arg0, u64 arg1) */
+	__u64 session;
+	__u64 handlers[WH_MAX_HANDLERS];
+	struct wh_world_slot slots[WH_MAX_SLOTS];
+};
+
+/* --- Window part: shared by one client process and its worker ------------- */
+
+/*
+ * Part = control page, slot pages, message areas, data area; all offsets in
+ * bytes from the part's start, all areas page aligned. The worker writes the
+ * control page before it registers; the client copies and checks it once.
+ */
+#define WH_CTL_MAGIC		0x4c54434548485757ULL	/* "WWHHECTL" */
+#define WH_CTL_FREE		0	/* hints only: KVM decides at attach */
+#define WH_CTL_READY		1
+#define WH_CTL_TAKEN		2
+#define WH_CTL_DEAD		3
+struct wh_ctl {
+	__u64 magic;
+	__u32 abi_version;
+	__u32 state;		/* WH_CTL_*, a hint */
+	__u64 part_size;
+	__u32 window;
+	__u32 part;
+	__u32 nslots;
+	__u32 slot_offset;	/* slot i at slot_offset + i * WH_PAGE_SIZE */
+	__u64 msg_offset;	/* area i at msg_offset + i * msg_size */
+	__u64 msg_size;
+	__u64 data_offset;
+	__u64 data_size;
+	__u64 api_hash;		/* of the table of CUDA calls both ends were built from */
+	__u64 resv[6];
+};
+
+/*
+ * One slot. Words up to `calls` belong to the trampoline: the client writes
+ * them before it switches; KVM reads client_rsp/fs/gs when it suspends a call
+ * (they are the client's own, so a lie hurts only the liar).
+ */
+struct wh_slot {
+	__u64 client_rsp;
+	__u64 client_fs;
+	__u64 client_gs;
+	__u32 client_mxcsr;
+	__u16 client_fcw;
+	__u16 pad0;
+	__u32 index;		/* EPTP index, for `pending` */
+	__u32 slot;		/* own number, for `pending` */
+	__u64 calls;		/* delegated calls begun, counted by the worker side */
+	/* shm transport: futex words, one cache line each way. */
+	__u32 request __attribute__((aligned(64)));
+	__u32 request_handler;
+	__u64 request_arg[2];
+	__u32 request_waiters;
+	__u32 pad1;
+	__u32 response __attribute__((aligned(64)));
+	__u32 response_waiters;
+	__s64 response_status;
+};
+
+/* --- Host control device: /dev/kvm-wormhole, root only --------------------- */
+
+#define WH_ROLE_NONE		0
+#define WH_ROLE_SERVER		1
+#define WH_ROLE_CLIENT		2
+
+/*
+ * SET_ROLE: the next VM that the calling process creates (across exec) gets
+ * this role and identity. Dropped when the file is closed unused. vm_id is
+ * the administrator's choice, not zero, unique among living VMs (EEXIST).
+ */
+struct wh_host_role {
+	__u64 vm_id;
+	__u32 role;
+	__u32 flags;		/* 0 */
+};
+
+/*
+ * ALLOW: client VM may attach to workers of the server VM that serve this
+ * window, at most max_pairs at a time (1..511). Replaces an earlier ALLOW of
+ * the same client. Either VM may come later. DENY: takes it back, detaches.
+ */
+struct wh_host_allow {
+	__u64 client_id;
+	__u64 server_id;
+	__u32 window;
+	__u32 max_pairs;
+	__u32 flags;		/* 0 */
+	__u32 pad;
+};
+
+/* Indices of wh_host_stat.handoffs. */
+#define WH_HANDOFF_SYSCALL	0
+#define WH_HANDOFF_FAULT	1	/* page the view cannot map */
+#define WH_HANDOFF_UD		2
+#define WH_HANDOFF_EXCEPTION	3	/* any other exception */
+#define WH_HANDOFF_INSN		4	/* instruction that exits: PAUSE loops, RDPMC, ... */
+#define WH_HANDOFF_REASONS	8
+
+/*
+ * STAT: counters of one VM. For a client VM: of its own calls. For a server:
+ * sums over the calls it served. exits[] is indexed by the basic exit reason
+ * and counts exits taken while a view was active. Ever growing.
+ */
+#define WH_STAT_EXIT_REASONS	80
+struct wh_host_stat {
+	__u64 vm_id;		/* in */
+	__u32 role;
+	__u32 pairs;		/* attached now (client), registered now (server) */
+	__u64 attaches;
+	__u64 detaches;
+	__u64 rearms;		/* VMFUNC exits that armed an entry again */
+	__u64 refusals;		/* VMFUNC exits and leaves refused */
+	__u64 suspends;
+	__u64 fills;		/* view misses filled without leaving the view */
+	__u64 filled_pages;
+	__u64 zapped_pages;
+	__u64 fatal;		/* calls ended by KVM with WH_EFATAL */
+	__u64 parked;		/* server: slots parked now */
+	__u64 deferred_timers;	/* server: timer expiries coalesced */
+	__u64 resv[3];
+	__u64 handoffs[WH_HANDOFF_REASONS];
+	__u64 exits[WH_STAT_EXIT_REASONS];
+};
+
+/* KILL: detach every pair of a client VM (or server VM), as if it had died. */
+struct wh_host_vm {
+	__u64 vm_id;
+	__u64 flags;		/* 0 */
+};
+
+#define WH_IOC_MAGIC		0xb7
+#define WH_HOST_VERSION		_IO(WH_IOC_MAGIC, 0)	/* returns WH_ABI_VERSION */
+#define WH_HOST_SET_ROLE	_IOW(WH_IOC_MAGIC, 1, struct wh_host_role)
+#define WH_HOST_ALLOW		_IOW(WH_IOC_MAGIC, 2, struct wh_host_allow)
+#define WH_HOST_DENY		_IOW(WH_IOC_MAGIC, 3, struct wh_host_vm)
+#define WH_HOST_STAT		_IOWR(WH_IOC_MAGIC, 4, struct wh_host_stat)
+#define WH_HOST_KILL		_IOW(WH_IOC_MAGIC, 5, struct wh_host_vm)
+
+/*
+ * KVM_CAP_X86_WORMHOLE: KVM_ENABLE_CAP on a VM without vCPUs gives it a role
+ * for VMMs that know the feature: args[0] = WH_ROLE_*, args[1] = vm_id.
+ * KVM_CHECK_EXTENSION returns WH_ABI_VERSION, or 0 where the processor lacks
+ * VMFUNC EPTP switching. The number stays far above upstream's.
+ */
+#define KVM_CAP_X86_WORMHOLE	0x5748
+
+/* --- Server guest device: /dev/wormhole-server (the guest module) ----------- */
+
+/*
+ * WH_SRV_BIND: choose window and part; afterwards mmap offset 0 is the part
+ * (map it at WH_WINDOW_VA) and mmap offset WH_SRV_MMAP_TRAMPOLINE the
+ * trampoline code page (map it at WH_TRAMPOLINE_VA, read and execute).
+ */
+struct wh_srv_bind {
+	__u32 window;
+	__u32 part;
+	__u64 part_size;
+};
+/* WH_SRV_INFO: what the windows are. */
+struct wh_srv_info {
+	__u32 abi_version;
+	__u32 windows;
+	__u64 window_size[16];
+};
+#define WH_SRV_MMAP_TRAMPOLINE	0x10000000000ULL
+#define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
+#define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
+/*
+ * WH_SRV_REGISTER: registers the calling process as the worker of its part.
+ * All mappings that calls need exist and are touched before. Starts the mmu
+ * notifier. WH_SRV_SLOT (argument: slot): the calling thread, pinned to one
+ * isolated CPU, becomes the slot's thread. Closing the file releases.
+ */
+#define WH_SRV_REGISTER		_IO(WH_IOC_MAGIC, 34)
+#define WH_SRV_SLOT		_IO(WH_IOC_MAGIC, 35)
+
+#endif /* WORMHOLE_ABI_H */
