@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Build dependency: python3-clang-14 (libclang).
 """Read C headers into plain Python objects, by libclang.
 
 Owns the knowledge of how NVIDIA's headers are to be parsed, nothing about what
