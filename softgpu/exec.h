@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a kernel of a loaded module on the CPU, in the calling thread.
+ *
+ * Device pointers are host addresses of this process. Every access to global,
+ * constant or generic memory is checked against what exec_mem.find() reports,
+ * so a wild pointer of a kernel is EXEC_ILLEGAL_ADDRESS and never touches the
+ * process. Shared, local and parameter memory live in windows of the generic
+ * address space that no host mapping can have (non-canonical addresses).
+ */
+#ifndef WORMHOLE_SOFTGPU_EXEC_H
+#define WORMHOLE_SOFTGPU_EXEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ptx_func;
+
+enum exec_status {
+	EXEC_OK,
+	EXEC_BAD_LAUNCH,	/* shape, shared memory or parameters do not fit */
+	EXEC_ILLEGAL_ADDRESS,
+	EXEC_MISALIGNED,
+	EXEC_TRAP,		/* trap, brkpt */
+	EXEC_ASSERT,		/* __assertfail() */
+	EXEC_ILLEGAL_INSTRUCTION, /* call through a bad pointer, bad operand */
+	EXEC_STACK_OVERFLOW,
+	EXEC_DEADLOCK,		/* every thread waits for another */
+	EXEC_CANCELLED,		/* exec_launch.cancel became true */
+	EXEC_NOMEM,
+};
+
+const char *exec_status_name(enum exec_status status);
+
+/* One valid range of device memory: [base, base + size). */
+struct exec_range {
+	uint64_t base;
+	uint64_t size;
+	bool writable;
+};
+
+struct exec_mem {
+	void *ctx;
+	/* The allocation that holds @addr; false when there is none. */
+	bool (*find)(void *ctx, uint64_t addr, struct exec_range *out);
+};
+
+struct exec_launch {
+	const struct ptx_func *fn;	/* an entry */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t dyn_shared;		/* bytes, after fn->static_shared */
+	const void *params;		/* packed as fn->params say */
+	const struct exec_mem *mem;
+	uint32_t nsm;			/* what %nsmid says; 0 = 1 */
+	uint64_t grid_id;		/* what %gridid says */
+	uint32_t stack_bytes;		/* per thread, for recursion; 0 = default */
+	bool cooperative;		/* all blocks run at once, in turns */
+	/* Output of device printf(), already formatted; nullable. */
+	void (*print)(void *ctx, const char *text, size_t len);
+	void *print_ctx;
+	/* Polled now and then; nullable. */
+	const volatile bool *cancel;
+};
+
+/* Where and why a launch failed. */
+struct exec_fault {
+	enum exec_status status;
+	uint64_t addr;		/* EXEC_ILLEGAL_ADDRESS, EXEC_MISALIGNED */
+	uint32_t ctaid[3];
+	uint32_t tid[3];
+	uint32_t line;		/* of the PTX text; 0 = not known */
+	const char *func;	/* name, lives as long as the module */
+	char msg[256];		/* one line; the assertion's text for EXEC_ASSERT */
+};
+
+/*
+ * Scratch memory for running: registers, shared and local memory. Kept between
+ * launches, so that a steady state neither maps nor frees memory. One thread
+ * at a time may use a machine.
+ */
+struct exec_machine;
+
+struct exec_machine *exec_new(void);
+void exec_free(struct exec_machine *m);
+
+/* Run a launch to its end. @fault is nullable; written only on failure. */
+enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
+			  struct exec_fault *fault);
+
+/* Most shared memory that a block may have (static and dynamic). */
+#define EXEC_MAX_SHARED		(227u * 1024)
+#define EXEC_MAX_THREADS	1024u
+
+#endif
