@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a request gets from the client's stubs to its worker and back. A
+ * transport maps the pair's window part, runs one request at a time on one
+ * slot, and says when the worker is gone; it knows nothing about CUDA.
+ */
+#ifndef WORMHOLE_TRANSPORT_H
+#define WORMHOLE_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct wh_transport;
+
+struct wh_link {
+	const struct wh_transport *t;
+	uint8_t *part;		/* window part, at WH_WINDOW_VA in client and worker */
+	size_t part_size;
+	uint8_t *msg;		/* the slot's message area in the part */
+	size_t msg_size;
+	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
+	size_t data_size;
+	void *priv;		/* the transport's own */
+};
+
+/*
+ * All three run on any thread, but one at a time for a link: the stubs hold
+ * the slot's lock. Statuses are WH_* of wormhole_abi.h.
+ */
+struct wh_transport {
+	const char *name;
+	/* Is it worth trying? Cheap, no side effect. */
+	int (*probe)(void);
+	/* Fill in the link from the control page. 0 or a negative status. */
+	int (*open)(struct wh_link *l);
+	/*
+	 * The request is in l->msg. On 0 the response is there; a negative
+	 * status means that no response came and that none will: the worker is
+	 * gone (WH_EGONE) or broken, and so is the link from now on.
+	 */
+	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
+	void (*close)(struct wh_link *l);
+};
+
+extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */
+extern const struct wh_transport wh_transport_shm;
+extern const struct wh_transport wh_transport_loopback;
+
+/*
+ * Fill part_size, msg and data of a link whose part is mapped, for slot 0,
+ * after copying and checking the control page. 0, WH_EVERSION (one line on
+ * stderr names both versions), or WH_EFAULT for a page that makes no sense.
+ */
+int wh_link_from_part(struct wh_link *l, void *part, size_t part_size);
+
+/* One line on stderr, starting with "wormhole: ", under WORMHOLE_LOG=1 only. */
+__attribute__((format(printf, 1, 2))) void wh_log(const char *fmt, ...);
+/* The same, always: for a program that cannot go on as its user expects. */
+__attribute__((format(printf, 1, 2))) void wh_complain(const char *fmt, ...);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one way into a worker: run the request that lies in a slot's message
+ * area. User mode only unless the backend itself makes a system call.
+ */
+#ifndef WORMHOLE_DISPATCH_H
+#define WORMHOLE_DISPATCH_H
+
+#include <stdint.h>
+
+struct wh_session;
+
+#define WH_HANDLER_NULL		0	/* does nothing: for benches */
+#define WH_HANDLER_CUDA		1	/* arg = size of the request in the message area */
+#define WH_HANDLERS		2
+
+/*
+ * Returns 0 once a response is in the message area (CUDA's own errors are in
+ * it), or a negative WH_* when the request was no request: unknown handler,
+ * bad size. wh_dispatch() is slot 0.
+ */
+int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg);
+int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);
+
+/* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
+typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);
+extern wh_handler_fn *const wh_handlers[WH_HANDLERS];
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session: one client's state in its worker (handles, loaded backend,
+ * request buffers). Every kind of worker opens one over its mapped part.
+ */
+#ifndef WORMHOLE_SESSION_H
+#define WORMHOLE_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dispatch.h"
+
+/*
+ * Format the control page, slot pages and message areas of `part`, load the
+ * backend (a libcuda.so.1, by path) and touch all memory that calls need.
+ * NULL with one line in err on failure. The part's data area is not cleared:
+ * it is new memory, or its owner clears it before the next client. The state
+ * in the control page stays WH_CTL_FREE until wh_session_ready().
+ */
+struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
+				   char *err, size_t err_size);
+/* Publish: the client may use the part from now on. */
+void wh_session_ready(struct wh_session *s);
+/* Mark the part dead, drop what the client left behind, unload the backend. */
+void wh_session_close(struct wh_session *s);
+
+#endif
