@@ -9,7 +9,8 @@ override O := $(abspath $(O))
 CC      ?= gcc
 NASM    ?= nasm
 PYTHON  ?= /usr/bin/python3
-NVCC    ?= nvcc
+# build/nvcc: what tests/get-nvcc.sh found or fetched.
+NVCC    ?= $(firstword $(wildcard $(O)/nvcc/bin/nvcc) nvcc)
 # The headers of the CUDA toolkit (cuda.h, cuda_runtime_api.h, fatbinary_section.h).
 CUDA_INC ?= $(firstword $(wildcard $(O)/nvcc/include $(CUDA_HOME)/include /usr/local/cuda/include))
 

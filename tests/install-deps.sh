@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what a Debian 12 machine lacks to build and test Wormhole: the
+# packages of tests/debian-packages, and NVIDIA's compiler (get-nvcc.sh).
+# Does nothing, quickly, when all is there. `--list` only names what lacks.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+
+wanted() {
+	sed 's/#.*//' "$here/debian-packages" | tr -s ' \t' '\n\n' | sed '/^$/d'
+}
+
+# dpkg-query prints one line for each installed package that it was asked for.
+missing() {
+	wanted | sort -u >"$tmp/wanted"
+	# shellcheck disable=SC2046
+	dpkg-query -W -f '${db:Status-Status} ${Package}\n' $(cat "$tmp/wanted") \
+		2>/dev/null | sed -n 's/^installed //p' | sort -u >"$tmp/have" || true
+	comm -23 "$tmp/wanted" "$tmp/have"
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		echo "error: need root or sudo to install: $lack" >&2
+		exit 1
+	fi
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+if ! command -v dpkg-query >/dev/null; then
+	echo "error: not a Debian system: install the equivalents of tests/debian-packages" >&2
+	exit 1
+fi
+
+lack=$(missing | tr '\n' ' ')
+if [ "${1:-}" = --list ]; then
+	echo "$lack"
+	exit 0
+fi
+if [ -n "$lack" ]; then
+	echo "  DEPS     apt-get install $lack"
+	as_root apt-get -qq update
+	# shellcheck disable=SC2086
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -qq \
+		-o Dpkg::Use-Pty=0 install --no-install-recommends $lack \
+		</dev/null | sed -u 's/^/           /'
+	lack=$(missing | tr '\n' ' ')
+	if [ -n "$lack" ]; then
+		echo "error: still missing after apt-get: $lack" >&2
+		exit 1
+	fi
+fi
+"$here/get-nvcc.sh"

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs groups of tests by prove(1), each test under a timeout, and ends with one
+# summary line, which also goes to build/tests/summary. A group is a folder of
+# build/tests/, or fast (all without Bochs) or all. `--one FILE` runs one test.
+set -u
+
+WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
+WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+export WH_TOP WH_BUILD
+
+# Groups that boot Bochs; every other folder of build/tests/ is fast.
+SLOW="kernel bochs"
+FAST_TIMEOUT=${WH_FAST_TIMEOUT:-120}
+SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
+
+is_slow() {
+	case " $SLOW " in *" $1 "*) return 0 ;; esac
+	return 1
+}
+
+# prove's --exec: the time limit follows from the folder.
+one() {
+	limit=$FAST_TIMEOUT
+	! is_slow "$(basename "$(dirname "$1")")" || limit=$SLOW_TIMEOUT
+	timeout -k 10 "$limit" "$1" </dev/null
+	rc=$?
+	[ $rc != 124 ] || echo "# $(basename "$1"): stopped after $limit s" >&2
+	exit $rc
+}
+
+folders() {
+	for d in "$WH_BUILD"/tests/*/; do
+		d=$(basename "$d")
+		case $1 in
+		all) echo "$d" ;;
+		fast) is_slow "$d" || echo "$d" ;;
+		"$d") echo "$d" ;;
+		esac
+	done
+}
+
+files() {
+	for group in "$@"; do
+		for d in $(folders "$group"); do
+			find "$WH_BUILD/tests/$d" -maxdepth 1 -name '*.t' -perm -u+x
+		done
+	done | sort -u
+}
+
+[ "${1:-}" != --one ] || one "$2"
+
+if [ $# = 0 ]; then
+	echo "usage: $0 GROUP...   (fast, all, or a folder of build/tests/)" >&2
+	exit 2
+fi
+tests=$(files "$@")
+if [ -z "$tests" ]; then
+	echo "error: no tests in group: $*" >&2
+	exit 1
+fi
+
+# Slow tests first, so that the last minutes are not one boot on one core.
+list=$(for t in $tests; do
+	is_slow "$(basename "$(dirname "$t")")" && echo "0 $t" || echo "1 $t"
+done | sort | cut -d' ' -f2)
+jobs=${WH_TEST_JOBS:-$(nproc)}
+[ "$jobs" -le 2 ] || [ -n "${WH_TEST_JOBS:-}" ] || jobs=2
+
+mkdir -p "$WH_BUILD/tests"
+summary=$WH_BUILD/tests/summary
+: >"$summary"
+# prove prints "Files=…" and then "Result: …": one line of both, at the end.
+# shellcheck disable=SC2086
+printf '%s\n' $list | prove -j"$jobs" --exec "$0 --one" - 2>&1 |
+awk -v out="$summary" '
+	/^Files=/	{ files = $0; next }
+	/^Result: /	{ print $0 "  " files > out; close(out); next }
+			{ gsub("^.*/build/tests/", ""); print; fflush() }'
+cat "$summary"
+grep -q '^Result: PASS ' "$summary"
