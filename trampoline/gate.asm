@@ -1,0 +1,49 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; The way out: client world, up to and including the switch.
+
+        align   16, int3
+
+;; int64_t delegate_to_server(struct wh_slot *slot, uint32_t index,
+;;                            uint64_t handler, uint64_t arg0, uint64_t arg1)
+;;
+;; Runs a handler of the worker behind `index` and returns what it returns, or
+;; a negative WH_*.
+;; In       rdi, esi, rdx, rcx, r8 as above; the slot belongs to this thread
+;; Out      rax
+;; Clobbers as any C function: keeps rbx, rbp, r12-r15, rsp, MXCSR, x87 control
+;;          word, AC, FS and GS bases. Vector registers are the handler's.
+;; Stack    frame_size bytes, and nothing below it that a signal may overwrite
+;; Runs in  the client's EPT
+global delegate_to_server:function hidden
+delegate_to_server:
+        endbr64
+        push    rbp
+        push    rbx
+        push    r12
+        push    r13
+        push    r14
+        push    r15
+        pushfq
+        sub     rsp, frame.rflags - frame.mxcsr
+        stmxcsr [rsp + frame.mxcsr]
+        fnstcw  [rsp + frame.fcw]
+
+        ;; The slot: what the landing compares and gives back, and what KVM
+        ;; loads when it suspends the call.
+        mov     eax, [rsp + frame.mxcsr]
+        mov     [SLOT + wh_slot.client_mxcsr], eax
+        movzx   eax, word [rsp + frame.fcw]
+        mov     [SLOT + wh_slot.client_fcw], ax
+        rdfsbase rax
+        mov     [SLOT + wh_slot.client_fs], rax
+        rdgsbase rax
+        mov     [SLOT + wh_slot.client_gs], rax
+        mov     [SLOT + wh_slot.client_rsp], rsp
+
+        mov     ARG0, ARG0_IN
+        mov     ENTRY, INDEX
+        clear   LEAF
+        ;; here: client EPT, client stack and bases, slot complete. A signal
+        ;; may still run its handler, which finds its own FS base.
+.switch:
+        switch

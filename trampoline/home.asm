@@ -1,0 +1,67 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; Back in the client world: prove it, restore what the caller owns, return.
+
+;; After the switch back, and after every other way to come home.
+;; In       RESULT; all else unknown but rsp, which has a frame if this is home
+;; Runs in  the client's EPT, with the client's FS and GS bases
+wh_gate_home:
+        mov     rcx, WH_WORLD_CLIENT
+        cmp     [WORLD(wh_world.world)], rcx
+        jne     .lost
+        ;; here: home. The stack may be believed again; MXCSR, x87 control word
+        ;; and AC are the worker's, or what KVM loaded at a suspend.
+        mov     rax, RESULT
+        ldmxcsr [rsp + frame.mxcsr]
+        fnstcw  [rsp + frame.fcw_now]
+        movzx   ecx, word [rsp + frame.fcw_now]
+        cmp     cx, [rsp + frame.fcw]
+        jne     .restore_fcw
+.fcw_is_restored:
+        test    dword [rsp + frame.rflags], RFLAGS_AC
+        jnz     .restore_ac
+.unwind:
+        add     rsp, frame.r15
+        pop     r15
+        pop     r14
+        pop     r13
+        pop     r12
+        pop     rbx
+        pop     rbp
+        ret
+
+.restore_fcw:
+        fnclex                          ; fldcw may unmask what is pending
+        fldcw   [rsp + frame.fcw]
+        jmp     .fcw_is_restored
+
+.restore_ac:
+        push    qword [rsp + frame.rflags]
+        popfq
+        jmp     .unwind
+
+;; In neither world: no stack, no caller. #UD ends whoever runs here.
+.lost:
+        ud2
+
+;; The switch did not arrive, or the suspended call failed.
+;; In       STATUS: negative WH_* from KVM
+;; Runs in  the client's EPT, wh_gate_home checks
+wh_gate_refused:
+        mov     RESULT, STATUS
+        test    STATUS, STATUS
+        js      wh_gate_home
+        mov     RESULT, WH_EFATAL
+        jmp     wh_gate_home
+
+;; Where KVM puts a client whose call is suspended: only so that an interrupt,
+;; a signal or a scheduler finds an ordinary thread. CONTINUE goes on with the
+;; call, in the view or behind wh_land_entry.leave; it returns only if it failed.
+;; In       rdi = EPTP index, rsi = slot number, rsp = wh_slot.client_rsp,
+;;          client FS and GS bases; all else unknown
+;; Runs in  the client's EPT
+wh_gate_pending:
+        endbr64
+        mov     eax, WH_LEAF_CONTINUE
+        clear   ecx
+        continue_leaf
+        jmp     wh_gate_refused

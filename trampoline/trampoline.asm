@@ -1,0 +1,33 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; The trampoline page: header, then one call's code in the order in which it
+;; runs. Both worlds map the same bytes at WH_TRAMPOLINE_VA; seal.py fills in
+;; the checksum and writes what C, the guest module and gdb take.
+%include "wormhole_abi.inc"
+%include "regs.inc"
+%include "page.inc"
+
+        bits    64
+        default rel
+
+section .wh_page progbits alloc exec nowrite align=4096
+
+;; struct wh_tramp_hdr
+wh_page:
+        dq      WH_TRAMP_MAGIC
+        dd      WH_ABI_VERSION
+        dd      delegate_to_server - wh_page
+        dd      wh_gate_pending - wh_page
+        dd      wh_land_entry - wh_page
+        dd      wh_land_entry.leave - wh_page
+        dd      wh_page_code_end - wh_page
+        dq      0                       ; checksum
+        times wh_tramp_hdr_size - ($ - wh_page) db 0
+
+%include "gate.asm"
+%include "landing.asm"
+%include "home.asm"
+
+wh_page_code_end:
+        page_end
+
+section .note.GNU-stack noalloc noexec nowrite progbits

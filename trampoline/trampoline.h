@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * C view of the trampoline page. wh_trampoline_page[] is a copy to map or to
+ * copy to WH_TRAMPOLINE_VA; nothing in it runs where it lies.
+ */
+#ifndef WORMHOLE_TRAMPOLINE_H
+#define WORMHOLE_TRAMPOLINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "wormhole_abi.h"
+
+extern const unsigned char wh_trampoline_page[WH_PAGE_SIZE]
+	__attribute__((visibility("hidden")));
+
+/* See gate.asm. */
+typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t index, uint64_t handler,
+			       uint64_t arg0, uint64_t arg1);
+
+/* FNV-1a, 64 bit, of the page with its checksum taken as zero. */
+static inline uint64_t wh_trampoline_checksum(const void *page)
+{
+	const unsigned char *p = page;
+	uint64_t h = 0xcbf29ce484222325ULL;
+	unsigned int i, c;
+
+	for (i = 0; i < WH_PAGE_SIZE; i++) {
+		c = i - offsetof(struct wh_tramp_hdr, checksum);
+		h = (h ^ (c < sizeof(uint64_t) ? 0 : p[i])) * 0x100000001b3ULL;
+	}
+	return h;
+}
+
+/* Is this page whole, and of this ABI? WH_OK or WH_EVERSION. */
+static inline int wh_trampoline_check(const void *page)
+{
+	struct wh_tramp_hdr h;
+
+	memcpy(&h, page, sizeof(h));
+	if (h.magic != WH_TRAMP_MAGIC || h.abi_version != WH_ABI_VERSION ||
+	    h.checksum != wh_trampoline_checksum(page))
+		return WH_EVERSION;
+	return WH_OK;
+}
+
+/* delegate_to_server() of the page that is mapped at `page`. */
+static inline wh_delegate_fn *wh_trampoline_delegate(const void *page)
+{
+	struct wh_tramp_hdr h;
+
+	memcpy(&h, page, sizeof(h));
+	return (wh_delegate_fn *)((uintptr_t)page + h.delegate);
+}
+
+#endif
