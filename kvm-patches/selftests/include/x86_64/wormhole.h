@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Helpers of the Wormhole tests: two small VMs in one process.
+ *
+ * The test program itself is the guest image: each VM holds a private copy of
+ * it at its link address, so a guest function is an ordinary C function of the
+ * test, and every VM has its own copy of every variable; G() reaches that copy
+ * from the host side. A vCPU is driven like a remote procedure call: run one
+ * function at CPL 0 or 3 under some page tables, get its registers back.
+ */
+#ifndef SELFTEST_KVM_WORMHOLE_H
+#define SELFTEST_KVM_WORMHOLE_H
+
+#include <linux/kvm.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if __has_include(<asm/wormhole_abi.h>)
+#include <asm/wormhole_abi.h>
+#else
+#include "wormhole_abi.h"
+#endif
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+#define WH_PAGE			4096ULL
+#define WH_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* --- TAP ------------------------------------------------------------------ */
+
+void wh_plan(int n);
+bool wh_ok(bool cond, const char *name);
+bool wh_eq(s64 got, s64 want, const char *name);
+bool wh_skip(const char *name, const char *why);
+void wh_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int wh_exit(void);
+/* Leave with KSFT_SKIP (4) unless KVM offers the feature. */
+void wh_require_feature(void);
+/* Die when the test takes longer; every test sets it first. */
+void wh_watchdog(int seconds);
+void wh_die(const char *what) __attribute__((noreturn));
+
+/* --- Memory --------------------------------------------------------------- */
+
+#define WH_PTE_P		(1ULL << 0)
+#define WH_PTE_W		(1ULL << 1)
+#define WH_PTE_U		(1ULL << 2)
+#define WH_PTE_A		(1ULL << 5)
+#define WH_PTE_D		(1ULL << 6)
+#define WH_PTE_PS		(1ULL << 7)
+#define WH_PTE_NX		(1ULL << 63)
+#define WH_PTE_ADDR		0x000ffffffffff000ULL
+#define WH_USER_RW		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A | WH_PTE_D | WH_PTE_NX)
+#define WH_USER_RO		(WH_PTE_P | WH_PTE_U | WH_PTE_A | WH_PTE_NX)
+#define WH_USER_RX		(WH_PTE_P | WH_PTE_U | WH_PTE_A)
+
+#define WH_RAM_SIZE		0x1000000ULL	/* from GPA 0 */
+#define WH_HEAP_GPA		0x800000ULL	/* wh_page_alloc() starts here */
+#define WH_WINDOW_GPA		0x40000000ULL
+#define WH_KVA			0xffff888000000000ULL	/* all RAM, supervisor */
+#define WH_STACK_VA		0x20000000ULL	/* top of the CPL 3 stack of vCPU 0 */
+#define WH_CALLSTACK_VA		0x7ffd00000000ULL	/* top of the call stack */
+#define WH_LAZY_VA		0x7f0000000000ULL	/* pages that the server maps late */
+#define WH_LAZY_PAGES		64
+
+struct wh_vcpu;
+
+struct wh_vm {
+	int fd;
+	u64 id;
+	u8 *mem;
+	u64 next_page;
+	u64 kernel_pdpt;
+	u8 *window;		/* this VM's mapping of it */
+	u64 window_size;
+	struct wh_vcpu *vcpus[8];
+	int nvcpus;
+};
+
+/* One set of page tables. */
+struct wh_as {
+	struct wh_vm *vm;
+	u64 cr3;
+};
+
+/* A window: memory that is plugged into several VMs at WH_WINDOW_GPA. */
+struct wh_window {
+	int fd;
+	u64 size;
+};
+
+void wh_vm_create(struct wh_vm *vm, u64 id, u32 role);
+void wh_vm_destroy(struct wh_vm *vm);
+void wh_vm_set_window(struct wh_vm *vm, const struct wh_window *w);
+void wh_window_create(struct wh_window *w, u64 size);
+u64 wh_page_alloc(struct wh_vm *vm);
+void *wh_gpa(struct wh_vm *vm, u64 gpa);
+void wh_as_create(struct wh_as *as, struct wh_vm *vm);
+void wh_map(struct wh_as *as, u64 va, u64 gpa, u64 flags);
+/* The last-level entry for @va, its tables created when missing. */
+u64 *wh_pte(struct wh_as *as, u64 va);
+
+/* The VM's own copy of a variable of the test. */
+#define G(vm, var)	(*(__typeof__(var) *)wh_gpa(vm, (u64)(uintptr_t)&(var)))
+/* Host memory → the guest's kernel address of the same byte. */
+u64 wh_kva(struct wh_vm *vm, const void *host);
+
+/* --- vCPUs ---------------------------------------------------------------- */
+
+enum wh_end {
+	WH_END_DONE,		/* the function returned */
+	WH_END_TRAP,		/* an exception that nobody handles */
+	WH_END_EXIT,		/* KVM_RUN ended another way: exit_reason */
+	WH_END_STOPPED,		/* wh_vcpu_stop() */
+};
+
+struct wh_result {
+	enum wh_end end;
+	u64 rax, rbx, rcx, rdx;
+	u64 vector, error, rip, cr2;	/* WH_END_TRAP */
+	u32 exit_reason;
+	u64 eintr;		/* how often KVM_RUN returned EINTR */
+};
+
+struct wh_vcpu {
+	struct wh_vm *vm;
+	int id;
+	int fd;
+	struct kvm_run *run;
+	size_t run_size;
+	struct kvm_sregs sregs;
+	u64 kstack;		/* top, kernel address */
+	u64 kernel_gs;
+	pthread_t thread;
+	bool started;
+	volatile bool running;
+	volatile bool stop;
+	volatile int tid;
+	/* Called in the vCPU's thread when a signal ended KVM_RUN. */
+	void (*on_eintr)(struct wh_vcpu *vcpu);
+	struct wh_result res;
+};
+
+struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm);
+/* Run fn(a0..a3) under @as at @cpl and wait for it to return. */
+struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
+			 const void *fn, u64 a0, u64 a1, u64 a2, u64 a3);
+/* The same in a thread of its own; wh_join() waits at most @seconds. */
+void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
+	      u64 a0, u64 a1, u64 a2, u64 a3);
+bool wh_join(struct wh_vcpu *vcpu, int seconds);
+/* Kick the vCPU out of KVM_RUN: to end its thread, or to run on_eintr. */
+void wh_vcpu_stop(struct wh_vcpu *vcpu);
+void wh_vcpu_kick(struct wh_vcpu *vcpu);
+void wh_vcpu_regs(struct wh_vcpu *vcpu, struct kvm_regs *regs);
+/* One hypercall leaf. */
+struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
+			 u32 leaf, u64 a0, u64 a1, u64 a2, u64 a3);
+/* Poll @cond (in the test's words) for up to @ms; no event exists to wait for. */
+#define wh_poll(cond, ms)						\
+({									\
+	int __left = (ms);						\
+	while (!(cond) && __left-- > 0)					\
+		wh_ms_pause();						\
+	!!(cond);							\
+})
+void wh_ms_pause(void);
+
+/* --- Pairs ---------------------------------------------------------------- */
+
+#define WH_PART_SIZE		0x40000ULL
+#define WH_PARTS		4
+#define WH_SLOT_OFFSET		WH_PAGE
+#define WH_SLOT_VA		(WH_WINDOW_VA + WH_SLOT_OFFSET)
+/* Where tests may keep shared words: the part's data area. */
+#define WH_DATA_OFFSET		(16 * WH_PAGE)
+#define WH_DATA_VA		(WH_WINDOW_VA + WH_DATA_OFFSET)
+
+typedef s64 (*wh_handler_fn)(void *session, u64 slot, u64 a0, u64 a1);
+
+struct wh_server {
+	struct wh_vm vm;
+	struct wh_window win;
+	struct wh_vcpu *boss;		/* runs the "module" at CPL 0 */
+	struct wh_as kernel;		/* page tables without a worker */
+	u64 tramp_gpa;
+};
+
+struct wh_worker {
+	struct wh_server *srv;
+	struct wh_as as;
+	struct wh_vcpu *vcpu;
+	u32 part;
+	u64 pair;
+	u64 world_gpa;
+	u64 lazy_gpa;			/* WH_LAZY_PAGES pages, not mapped */
+	u64 callstack_gpa;		/* the page under WH_CALLSTACK_VA */
+};
+
+struct wh_client {
+	struct wh_vm vm;
+	struct wh_as as;
+	struct wh_vcpu *vcpu;
+	struct wh_slot *slot;		/* host's view of slot 0 */
+	u8 *part_mem;
+	u32 part;
+	u64 index;			/* EPTP index after wh_attach() */
+};
+
+/* Server VM with its kernel on vCPU 0; wh_server_register() comes next. */
+void wh_server_create(struct wh_server *s, u64 id);
+s64 wh_server_register(struct wh_server *s);
+void wh_server_destroy(struct wh_server *s);
+/* Build a worker's address space; then register it; then park its vCPU. */
+void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part);
+s64 wh_worker_register(struct wh_worker *w);
+s64 wh_worker_slot(struct wh_worker *w);
+void wh_worker_park(struct wh_worker *w);
+/* All of the above with handlers, and wait until STAT says that it is parked. */
+void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
+		     const wh_handler_fn *handlers, int n);
+void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n);
+s64 wh_release(struct wh_worker *w);
+s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
+
+void wh_client_create(struct wh_client *c, u64 id, struct wh_server *s, u32 part);
+void wh_client_destroy(struct wh_client *c);
+/* One more process of the client VM, with the same part mapped. */
+void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part);
+s64 wh_attach(struct wh_client *c);
+s64 wh_detach(struct wh_client *c);
+/* delegate_to_server() in the client. */
+struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
+
+/* --- The host's control device -------------------------------------------- */
+
+int wh_host_fd(void);
+/* 0 or -errno. */
+int wh_allow(u64 client, u64 server, u32 window, u32 max_pairs);
+int wh_deny(u64 client);
+int wh_kill(u64 vm);
+int wh_stat(u64 vm, struct wh_host_stat *st);
+/* Exits in the view since @old, host interrupts and NMIs left out. */
+u64 wh_view_exits(u64 vm, const struct wh_host_stat *old);
+u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason);
+
+/* --- Guest side ----------------------------------------------------------- */
+
+#define WH_PORT_DONE		0xe0
+#define WH_PORT_TRAP		0xe1
+#define WH_TIMER_VECTOR		0x40
+#define WH_VECTOR_SYSCALL	256
+#define WH_USER_CS		0x33
+#define WH_USER_DS		0x2b
+
+struct wh_trap {
+	u64 r15, r14, r13, r12, r11, r10, r9, r8;
+	u64 rbp, rdi, rsi, rdx, rcx, rbx, rax;
+	u64 vector, error;
+	u64 rip, cs, rflags, rsp, ss;
+};
+
+/* What the guest's kernel noted; read by the host through G(). */
+struct wh_guest_log {
+	u64 timer_irqs, timer_tsc, timer_rip;
+	u64 nmis, nmi_rip;
+	u64 faults, uds, bps, des, syscalls, others;
+	u64 last_rip, last_error, last_cr2;
+	u64 vector, error, rip, cr2;	/* the trap that ended a run */
+	u64 lazy_ptes, lazy_gpa;	/* kernel address of the entries; what to map */
+};
+extern struct wh_guest_log wh_log;
+/* Server: handle exceptions of the worker in wh_guest_trap(). */
+extern u64 wh_trap_is_server;
+/* Where wh_guest_trap() goes on after an exception of the client, or 0. */
+extern u64 wh_trap_fixup;
+
+extern u8 wh_tramp_page[];
+struct wh_tramp_hdr *wh_tramp_header(void);
+u64 wh_tramp_checksum(void);
+
+/* System calls of the server's little kernel. */
+#define WH_SYS_ADD		1	/* returns rdi + rsi */
+#define WH_SYS_BLOCK		2	/* HLT until a timer interrupt, 1 ms */
+
+void wh_guest_call(void);
+void wh_guest_leaf(void);
+void wh_trap_stubs(void);
+void wh_syscall_entry(void);
+/* CPL 0: one timer interrupt after @tsc cycles. */
+void wh_guest_timer(u64 tsc);
+/* CPL 3 of the server: park until told to end; returns PARK's status. */
+u64 wh_guest_park(void);
+
+static inline u64 wh_rdtsc(void)
+{
+	u32 lo, hi;
+
+	asm volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return lo | (u64)hi << 32;
+}
+
+static inline void wh_wrmsr(u32 msr, u64 val)
+{
+	asm volatile("wrmsr" :: "c"(msr), "a"((u32)val), "d"((u32)(val >> 32)));
+}
+
+/* VMFUNC leaf 0 from wherever this is; returns RAX. */
+static inline u64 wh_vmfunc(u64 index)
+{
+	u64 rax = 0;
+
+	asm volatile(".byte 0x0f, 0x01, 0xd4" : "+a"(rax) : "c"(index) : "memory");
+	return rax;
+}
+
+/* delegate_to_server() as the trampoline at its fixed address offers it. */
+static inline s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
+{
+	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
+	s64 (*fn)(u64 slot, u64 handler, u64 a0, u64 a1) =
+		(void *)(WH_TRAMPOLINE_VA + hdr->delegate);
+
+	return fn(WH_SLOT_VA, handler, a0, a1);
+}
+
+#endif
