@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The transport without exits. Owns what a client process needs for it: the
+ * window part and the trampoline at their fixed addresses, and the pair that
+ * KVM gives for them. One pair per process, one call at a time.
+ *
+ * The part lies at WH_WINDOW_VA exactly as long as this process is attached
+ * or tries to be: KVM takes its absence as the end of the pair.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hypercall.h"
+#include "trampoline.h"
+#include "transport.h"
+#include "window.h"
+#include "wormhole_abi.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE	0x100000
+#endif
+
+/* AT_HWCAP2: the kernel lets user mode write its FS and GS bases. */
+#define HWCAP2_FSGSBASE_BIT	(1UL << 1)
+#define PCI_DEVICES		"/sys/bus/pci/devices"
+/* A worker comes back some time after its last client left. */
+#define ATTACH_TIMEOUT_MS	5000
+#define ATTACH_TIMEOUT_ENV	"WORMHOLE_ATTACH_TIMEOUT_MS"
+
+static struct pair {
+	uint32_t index;		/* EPTP index */
+	uint32_t nslots;
+	struct wh_slot *slot;	/* the link's one slot */
+	wh_delegate_fn *delegate;
+	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
+	size_t slots_end;	/* control and slot pages end here */
+	volatile sig_atomic_t busy;	/* a call of this process is under way */
+	volatile sig_atomic_t forked;	/* this is a child: the pair is its parent's */
+} pair;
+
+/* --- Can this machine do it? -------------------------------------------- */
+
+static int vmfunc_probe(void)
+{
+	uint32_t version, role = wh_detect(&version);
+
+	/* Another version is worth the try: open() says what differs. */
+	return role == WH_ROLE_CLIENT || (role == WH_ROLE_NONE && version);
+}
+
+/* The user shadow stack, whose pages a view does not have. 0 = none. */
+static uint64_t shadow_stack(void)
+{
+	uint64_t ssp = 0;
+
+	/* RDSSPQ: a NOP where there is none. */
+	__asm__ volatile("rdsspq %0" : "+r" (ssp));
+	return ssp;
+}
+
+static int check_machine(void)
+{
+	uint32_t version, role = wh_detect(&version);
+
+	if (role == WH_ROLE_NONE && version) {
+		wh_log("vmfunc: the host has ABI version %u, this library %u",
+		       version, WH_ABI_VERSION);
+		return WH_EVERSION;
+	}
+	if (role != WH_ROLE_CLIENT) {
+		wh_log("vmfunc: this machine is no Wormhole client VM");
+		return WH_ETRANSPORT;
+	}
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT)) {
+		wh_log("vmfunc: this kernel runs without FSGSBASE (Linux before 5.9, or nofsgsbase), which the switch needs");
+		return WH_ETRANSPORT;
+	}
+	if (shadow_stack()) {
+		wh_log("vmfunc: this program runs with a shadow stack, which a delegated call cannot use");
+		return WH_ETRANSPORT;
+	}
+	return WH_OK;
+}
+
+/* --- Mappings ------------------------------------------------------------- */
+
+/*
+ * Like mmap() at a fixed address that must be free. Kernels before 4.17 take
+ * MAP_FIXED_NOREPLACE as a hint, so look where the mapping went.
+ */
+static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *want = (void *)va;
+	void *p = mmap(want, size, prot, flags | MAP_FIXED_NOREPLACE, fd, offset);
+
+	if (p == MAP_FAILED || p == want)
+		return p;
+	munmap(p, size);
+	errno = EEXIST;
+	return MAP_FAILED;
+}
+
+static void unmap_trampoline(void)
+{
+	munmap((void *)WH_TRAMPOLINE_VA, 2 * WH_PAGE_SIZE);
+}
+
+/* This process's copy of the code page, and the page that says "client". */
+static int map_trampoline(void)
+{
+	struct wh_world *world;
+	char *page;
+
+	page = map_at(WH_TRAMPOLINE_VA, 2 * WH_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED) {
+		wh_log("vmfunc: cannot map the trampoline at 0x%llx: %s",
+		       WH_TRAMPOLINE_VA, strerror(errno));
+		return WH_EFAULT;
+	}
+	memcpy(page, wh_trampoline_page, WH_PAGE_SIZE);
+	world = (struct wh_world *)(page + WH_PAGE_SIZE);
+	world->world = WH_WORLD_CLIENT;
+	if (mprotect(page, WH_PAGE_SIZE, PROT_READ | PROT_EXEC) ||
+	    mprotect(world, WH_PAGE_SIZE, PROT_READ)) {
+		wh_log("vmfunc: cannot make the trampoline executable: %s", strerror(errno));
+		unmap_trampoline();
+		return WH_EPERM;
+	}
+	pair.delegate = wh_trampoline_delegate(page);
+	return WH_OK;
+}
+
+static void unmap_part(void)
+{
+	munmap((void *)WH_WINDOW_VA, pair.part_size);
+	pair.part_size = 0;
+}
+
+static int map_part(int fd, uint64_t offset, size_t size)
+{
+	void *part = map_at(WH_WINDOW_VA, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    (off_t)offset);
+
+	if (part == MAP_FAILED) {
+		wh_log("vmfunc: cannot map the window at 0x%llx: %s", WH_WINDOW_VA,
+		       strerror(errno));
+		return WH_EFAULT;
+	}
+	pair.part_size = size;
+	/* A child that has the part would look like the pair's process. */
+	if (madvise(part, size, MADV_DONTFORK)) {
+		wh_log("vmfunc: cannot keep the window out of children: %s", strerror(errno));
+		unmap_part();
+		return WH_EFAULT;
+	}
+	return WH_OK;
+}
+
+/* --- Attach ----------------------------------------------------------------- */
+
+static int attach(void)
+{
+	const struct wh_tramp_hdr *h = (const void *)wh_trampoline_page;
+	struct wh_leaf l = { { WH_ABI_VERSION, h->checksum }, 0, 0, 0 };
+	int64_t status = wh_hypercall(WH_LEAF_ATTACH, &l);
+
+	if (status != WH_OK)
+		return status < 0 && status >= WH_ETRANSPORT ? (int)status : WH_ETRANSPORT;
+	pair.index = (uint32_t)l.rbx;
+	pair.nslots = (uint32_t)l.rcx;
+	return WH_OK;
+}
+
+static int64_t detach(void)
+{
+	struct wh_leaf l = { { pair.index }, 0, 0, 0 };
+
+	return wh_hypercall(WH_LEAF_DETACH, &l);
+}
+
+/* The link's slot, from the control page: copied once, then checked. */
+static int take_slot(void)
+{
+	const uint32_t own = 0;
+	struct wh_ctl c;
+
+	memcpy(&c, (void *)WH_WINDOW_VA, sizeof(c));
+	if (c.part_size != pair.part_size || !pair.nslots || c.slot_offset % WH_PAGE_SIZE ||
+	    c.slot_offset < WH_PAGE_SIZE || c.slot_offset > pair.part_size - WH_PAGE_SIZE)
+		return WH_EFAULT;
+	pair.slots_end = c.slot_offset + WH_PAGE_SIZE;
+	pair.slot = (struct wh_slot *)(WH_WINDOW_VA + c.slot_offset);
+	pair.slot->index = pair.index;
+	pair.slot->slot = own;
+	return WH_OK;
+}
+
+/* Take one part: it is mapped afterwards only if this process is attached. */
+static int try_part(struct wh_link *l, int fd, uint64_t offset, size_t size)
+{
+	int status = map_part(fd, offset, size);
+
+	if (status)
+		return status;
+	status = attach();
+	if (status) {
+		unmap_part();
+		return status;
+	}
+	status = take_slot();
+	if (!status)
+		status = wh_link_from_part(l, (void *)WH_WINDOW_VA, size);
+	if (status) {
+		detach();
+		unmap_part();
+	}
+	return status;
+}
+
+/* What a later try may change. */
+static int may_pass(int status)
+{
+	return status == WH_ENOENT || status == WH_EBUSY;
+}
+
+/* The first part of a window that can be had. "Taken" says more than "no worker". */
+static int try_window(struct wh_link *l, const struct wh_window *w)
+{
+	int status = WH_ENOENT, fd = open(w->path, O_RDWR | O_CLOEXEC);
+	int64_t size;
+	uint64_t at;
+	int rc;
+
+	if (fd < 0) {
+		wh_log("%s: %s: who may use the GPU needs to read and write it", w->path,
+		       strerror(errno));
+		return WH_EPERM;
+	}
+	size = wh_window_part_size(fd, w->size);
+	if (size < 0)
+		status = (int)size;
+	for (at = 0; size > 0 && at + (uint64_t)size <= w->size; at += (uint64_t)size) {
+		rc = try_part(l, fd, at, (size_t)size);
+		if (rc == WH_EGONE)	/* its worker is just ending */
+			rc = WH_ENOENT;
+		if (rc != WH_ENOENT)
+			status = rc;
+		if (!may_pass(rc))
+			break;
+	}
+	close(fd);
+	return status;
+}
+
+static int try_windows(struct wh_link *l, const struct wh_window *w, int n)
+{
+	int i, rc, status = WH_ENOENT;
+
+	for (i = 0; i < n; i++) {
+		rc = try_window(l, &w[i]);
+		if (!rc)
+			return WH_OK;
+		if (!may_pass(rc))
+			wh_log("%s: %s", w[i].path, wh_strerror(rc));
+		/* As long as one window may still be had, waiting makes sense. */
+		if (!i || rc == WH_EBUSY || (rc == WH_ENOENT && status != WH_EBUSY))
+			status = rc;
+	}
+	return status;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+static int64_t attach_timeout(void)
+{
+	const char *s = getenv(ATTACH_TIMEOUT_ENV);
+
+	return s && *s ? strtoll(s, NULL, 10) : ATTACH_TIMEOUT_MS;
+}
+
+/* Nobody tells a client that a worker came, so look again, ever more seldom. */
+static int attach_any(struct wh_link *l)
+{
+	struct timespec pause = { 0, 1000000 };
+	struct wh_window w[WH_WINDOW_MAX];
+	int64_t deadline;
+	int n, status;
+
+	n = wh_window_list(PCI_DEVICES, w);
+	if (!n) {
+		wh_log("vmfunc: no window device (PCI 1af4:1110) in " PCI_DEVICES);
+		return WH_ETRANSPORT;
+	}
+	deadline = now_ms() + attach_timeout();
+	for (;;) {
+		status = try_windows(l, w, n);
+		if (!may_pass(status) || now_ms() >= deadline)
+			break;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 50000000)
+			pause.tv_nsec *= 2;
+	}
+	if (status == WH_EBUSY)
+		wh_log("vmfunc: all parts of the window are taken by other processes");
+	else if (status == WH_ENOENT)
+		wh_log("vmfunc: no worker waits on any part of the window");
+	return status;
+}
+
+/* --- Fork --------------------------------------------------------------------- */
+
+/*
+ * A child has the trampoline but not the part. Where the slot was it gets empty
+ * pages: a signal handler may have forked within delegate_to_server(), which
+ * goes on in the child until KVM refuses it.
+ */
+static void in_child(void)
+{
+	if (!pair.part_size)
+		return;
+	pair.forked = 1;
+	map_at(WH_WINDOW_VA, pair.slots_end, PROT_READ | PROT_WRITE,
+	       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* A child that opens a link of its own first drops what it inherited. */
+static void forget_parent(void)
+{
+	if (!pair.forked)
+		return;
+	munmap((void *)WH_WINDOW_VA, pair.slots_end);
+	unmap_trampoline();
+	memset(&pair, 0, sizeof(pair));
+}
+
+/* --- The transport --------------------------------------------------------------- */
+
+static int vmfunc_open(struct wh_link *l)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int status;
+
+	forget_parent();
+	if (pair.part_size)
+		return WH_EBUSY;
+	status = check_machine();
+	if (status)
+		return status;
+	pthread_once(&once, watch_forks);
+	status = map_trampoline();
+	if (status)
+		return status;
+	status = attach_any(l);
+	if (status) {
+		unmap_trampoline();
+		return status;
+	}
+	pair.busy = 0;
+	l->t = &wh_transport_vmfunc;
+	l->part = (uint8_t *)WH_WINDOW_VA;
+	l->priv = &pair;
+	wh_log("vmfunc: attached, EPTP index %u", pair.index);
+	return WH_OK;
+}
+
+/*
+ * busy needs no atomics: the stubs let one thread in at a time, so whoever
+ * finds it set is a signal handler on top of the call, or comes after a
+ * handler that never returned to it.
+ */
+static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+{
+	struct pair *p = l->priv;
+	int64_t status;
+
+	if (p->forked)
+		return WH_EGONE;
+	if (p->busy)
+		return WH_EBUSY;
+	p->busy = 1;
+	status = p->delegate(p->slot, p->index, handler, arg, 0);
+	p->busy = 0;
+	return (int)status;
+}
+
+/* A call that a signal handler left for good: nobody will end it but KVM. */
+static void cancel_call(struct pair *p)
+{
+	struct wh_leaf l = { { p->index, p->slot->slot }, 0, 0, 0 };
+	int64_t status = wh_hypercall(WH_LEAF_CANCEL, &l);
+
+	wh_log("vmfunc: a call was under way at the end: %s", wh_strerror(status));
+}
+
+static void vmfunc_close(struct wh_link *l)
+{
+	struct pair *p = l->priv;
+	int64_t status;
+
+	l->priv = NULL;
+	if (p->forked) {
+		forget_parent();
+		return;
+	}
+	if (p->busy)
+		cancel_call(p);
+	status = detach();
+	if (status != WH_OK && status != WH_EGONE && status != WH_ENOENT) {
+		/* Without its part the pair ends too, at KVM's next look. */
+		wh_log("vmfunc: detach: %s", wh_strerror(status));
+	}
+	unmap_part();
+	unmap_trampoline();
+}
+
+const struct wh_transport wh_transport_vmfunc = {
+	.name = "vmfunc",
+	.probe = vmfunc_probe,
+	.open = vmfunc_open,
+	.call = vmfunc_call,
+	.close = vmfunc_close,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the windows of this client VM: ivshmem devices whose shared memory is
+ * the file resource2 in sysfs. Knows nothing about attaching.
+ */
+#ifndef WORMHOLE_WINDOW_H
+#define WORMHOLE_WINDOW_H
+
+#include <stdint.h>
+
+#define WH_WINDOW_MAX	16
+
+struct wh_window {
+	char path[320];
+	uint64_t size;
+};
+
+/*
+ * The windows below the PCI device folder `sysfs`, in the order of their PCI
+ * addresses, at most WH_WINDOW_MAX. Returns their number.
+ */
+int wh_window_list(const char *sysfs, struct wh_window *w);
+
+/*
+ * How the open window file is divided, from the control page of part 0: the
+ * size of a part, or WH_ENOENT (no worker has written it yet), WH_EVERSION,
+ * WH_EFAULT (it makes no sense).
+ */
+int64_t wh_window_part_size(int fd, uint64_t window_size);
+
+#endif
