@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of libcudart.so.13: the CUDA runtime API over the driver API of the
+ * libcuda.so.1 that the loader finds.
+ *
+ * Every entry point has the same shape: rt_enter() makes sure that the driver
+ * is there and that the thread has a context, DRV() makes the driver call,
+ * rt_error() translates its result, rt_ret() records it as the thread's last
+ * error. In steady state rt_enter() is one comparison.
+ */
+#ifndef WORMHOLE_CUDART_H
+#define WORMHOLE_CUDART_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+#include <cudaProfiler.h>
+#include <cuda_runtime_api.h>
+#include <cuda_profiler_api.h>
+
+#include "gen_cudart_driver.h"
+
+#define RT_LIKELY(x)	__builtin_expect(!!(x), 1)
+#define RT_UNLIKELY(x)	__builtin_expect(!!(x), 0)
+
+/* Everything that is not in the export map is local to the library. */
+#pragma GCC visibility push(hidden)
+
+/* The driver's functions; valid once rt_start() has returned cudaSuccess. */
+extern struct rt_driver drv;
+
+/* A launch configuration between <<<>>> and the launch; arguments may nest. */
+#define RT_CONFIG_DEPTH 8
+
+struct rt_config {
+	dim3 grid;
+	dim3 block;
+	size_t shared;
+	cudaStream_t stream;
+};
+
+/* What the runtime keeps per thread; small, it lives in static TLS. */
+struct rt_thread {
+	cudaError_t last;
+	unsigned int epoch;		/* of the context binding; 0: none */
+	int device;			/* ordinal that the thread works on */
+	bool chosen;			/* by the program, not by default */
+	CUcontext bound;		/* the primary context that rt_bind() made current */
+	int depth;
+	struct rt_config config[RT_CONFIG_DEPTH];
+};
+
+extern __thread struct rt_thread rt_self __attribute__((tls_model("initial-exec")));
+
+/*
+ * Bumped when bindings of all threads become void: a device was reset, or the
+ * process is a fork's child. Starts at 1.
+ */
+extern _Atomic unsigned int rt_epoch;
+
+/* error.c */
+cudaError_t rt_error_slow(CUresult result);
+const char *rt_error_name(cudaError_t err);
+const char *rt_error_text(cudaError_t err);
+cudaError_t rt_refuse(const char *name, atomic_flag *said);
+void rt_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* driver.c */
+cudaError_t rt_start(void);
+bool rt_forked(void);
+
+/* device.c */
+cudaError_t rt_bind(void);
+bool rt_rebind(void);
+cudaError_t rt_device(int ordinal, CUdevice *dev);
+cudaError_t rt_ordinal(CUdevice dev, int *ordinal);
+cudaError_t rt_current_device(CUdevice *dev);
+cudaError_t rt_context(CUcontext *ctx);
+cudaError_t rt_primary(int ordinal, CUcontext *ctx);
+
+/* module.c */
+cudaError_t rt_kernel(const void *func, CUkernel *kernel);
+cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
+void rt_module_lock(void);
+void rt_module_unlock(void);
+
+/* map.c: from host address to what was registered for it */
+void *rt_map_find(const void *key);
+bool rt_map_add(const void *key, void *value);
+void rt_map_remove(const void *key, const void *value);
+
+/* launch.c */
+cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out);
+
+static inline cudaError_t rt_ret(cudaError_t err)
+{
+	if (RT_UNLIKELY(err))
+		rt_self.last = err;
+	return err;
+}
+
+static inline cudaError_t rt_error(CUresult result)
+{
+	return RT_LIKELY(result == CUDA_SUCCESS) ? cudaSuccess : rt_error_slow(result);
+}
+
+static inline cudaError_t rt_enter(void)
+{
+	if (RT_LIKELY(rt_self.epoch == atomic_load_explicit(&rt_epoch, memory_order_acquire)))
+		return cudaSuccess;
+	return rt_bind();
+}
+
+/*
+ * A driver call. A program that mixes both APIs may have taken the thread's
+ * context away since rt_enter(); the primary context is then bound again and
+ * the call, which has done nothing yet, repeated.
+ */
+#define DRV(call) ({							\
+	CUresult drv_res_ = drv.call;					\
+	if (RT_UNLIKELY(drv_res_ == CUDA_ERROR_INVALID_CONTEXT) && rt_rebind()) \
+		drv_res_ = drv.call;					\
+	drv_res_;							\
+})
+
+/* The stream of a _ptsz call: 0 means the calling thread's own. */
+static inline cudaStream_t rt_own_stream(cudaStream_t stream)
+{
+	return stream ? stream : cudaStreamPerThread;
+}
+
+static inline CUdeviceptr rt_ptr(const void *p)
+{
+	return (CUdeviceptr)(uintptr_t)p;
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The per-thread last error, error names and texts, and the way in which an
+ * unsupported call says so. The library is silent unless WORMHOLE_LOG is set.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cudart.h"
+
+__thread struct rt_thread rt_self;
+
+void rt_log(const char *fmt, ...)
+{
+	const char *level = getenv("WORMHOLE_LOG");
+	char line[512];
+	va_list ap;
+	int n;
+
+	if (!level || !*level || *level == '0')
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if (n > (int)sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	/* One write, so that lines of several threads do not mix. */
+	if (write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+cudaError_t rt_refuse(const char *name, atomic_flag *said)
+{
+	if (!atomic_flag_test_and_set(said))
+		rt_log("warn: libcudart: %s is not supported", name);
+	return rt_ret(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t err = rt_self.last;
+
+	rt_self.last = cudaSuccess;
+	return err;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	return rt_self.last;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+	return rt_error_name(error);
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+	return rt_error_text(error);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What nvcc's start-up code registers: fat binaries, kernels and variables. A
+ * fat binary is loaded when something in it is first used, as a library of the
+ * driver, so that it belongs to no context and outlives cudaDeviceReset().
+ *
+ * The handle that __cudaGetKernel() gives out is the registration itself; the
+ * driver's kernel is looked up at the first launch, which can report an error.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudart.h"
+
+enum entity_kind { ENTITY_KERNEL, ENTITY_VAR, ENTITY_MANAGED };
+
+struct module;
+
+/* A kernel or a variable. */
+struct entity {
+	enum entity_kind kind;
+	struct module *module;		/* NULL: of a library that the program loaded */
+	struct entity *next;		/* of the same module */
+	const void *host;		/* the stub, or the host's shadow of a variable */
+	const char *name;		/* in the device code */
+	size_t size;			/* variable: as registered */
+	CUlibrary library;
+	_Atomic(CUkernel) kernel;
+};
+
+struct module {
+	const void *image;		/* the wrapper that nvcc emits */
+	_Atomic(CUlibrary) library;	/* NULL: not loaded */
+	struct entity *entities;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Kernels of libraries that the program loaded itself. */
+static struct entity *loose;
+
+/* Declared by no header: nvcc puts the prototypes into the program. */
+void **__cudaRegisterFatBinary(void *fatCubin);
+void __cudaRegisterFatBinaryEnd(void **fatCubinHandle);
+void __cudaUnregisterFatBinary(void **fatCubinHandle);
+void __cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *deviceFun,
+			    const char *deviceName, int thread_limit, uint3 *tid, uint3 *bid,
+			    dim3 *bDim, dim3 *gDim, int *wSize);
+void __cudaRegisterVar(void **fatCubinHandle, char *hostVar, char *deviceAddress,
+		       const char *deviceName, int ext, size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress,
+			      char *deviceAddress, const char *deviceName, int ext, size_t size,
+			      int constant, int global);
+char __cudaInitModule(void **fatCubinHandle);
+cudaError_t __cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr);
+
+void rt_module_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void rt_module_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void **__cudaRegisterFatBinary(void *fatCubin)
+{
+	struct module *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		rt_log("error: libcudart: no memory to register device code");
+		return NULL;
+	}
+	m->image = fatCubin;
+	return (void **)m;
+}
+
+void __cudaRegisterFatBinaryEnd(void **fatCubinHandle)
+{
+	(void)fatCubinHandle;
+}
+
+/* Every entity is found by its host address, and kernels by themselves as well. */
+static void register_entity(struct module *m, enum entity_kind kind, const void *host,
+			    const char *name, size_t size)
+{
+	struct entity *e = m ? calloc(1, sizeof(*e)) : NULL;
+	bool ok = e;
+
+	if (e) {
+		e->kind = kind;
+		e->module = m;
+		e->host = host;
+		e->name = name;
+		e->size = size;
+		rt_module_lock();
+		e->next = m->entities;
+		m->entities = e;
+		ok = rt_map_add(host, e) && (kind != ENTITY_KERNEL || rt_map_add(e, e));
+		rt_module_unlock();
+	}
+	if (!ok)
+		rt_log("error: libcudart: no memory to register %s", name);
+}
+
+void __cudaRegisterFunction(void **fatCubinHandle, const char *hostFun, char *deviceFun,
+			    const char *deviceName, int thread_limit, uint3 *tid, uint3 *bid,
+			    dim3 *bDim, dim3 *gDim, int *wSize)
+{
+	(void)deviceFun, (void)thread_limit, (void)tid, (void)bid;
+	(void)bDim, (void)gDim, (void)wSize;
+	register_entity((struct module *)fatCubinHandle, ENTITY_KERNEL, hostFun, deviceName, 0);
+}
+
+void __cudaRegisterVar(void **fatCubinHandle, char *hostVar, char *deviceAddress,
+		       const char *deviceName, int ext, size_t size, int constant, int global)
+{
+	(void)deviceAddress, (void)ext, (void)constant, (void)global;
+	register_entity((struct module *)fatCubinHandle, ENTITY_VAR, hostVar, deviceName, size);
+}
+
+void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress,
+			      char *deviceAddress, const char *deviceName, int ext, size_t size,
+			      int constant, int global)
+{
+	(void)deviceAddress, (void)ext, (void)constant, (void)global;
+	register_entity((struct module *)fatCubinHandle, ENTITY_MANAGED, hostVarPtrAddress,
+			deviceName, size);
+}
+
+void __cudaUnregisterFatBinary(void **fatCubinHandle)
+{
+	struct module *m = (struct module *)fatCubinHandle;
+	struct entity *e, *next;
+
+	if (!m)
+		return;
+	rt_module_lock();
+	for (e = m->entities; e; e = next) {
+		next = e->next;
+		rt_map_remove(e->host, e);
+		if (e->kind == ENTITY_KERNEL) {
+			rt_map_remove(e, e);
+			rt_map_remove(e->kernel, e);
+		}
+		free(e);
+	}
+	rt_module_unlock();
+	if (m->library && !rt_forked())
+		drv.cuLibraryUnload(m->library);
+	free(m);
+}
+
+/* The host sees a managed variable through a pointer that the loader of its module sets. */
+static cudaError_t place_managed(struct module *m, CUlibrary library)
+{
+	cudaError_t err = cudaSuccess;
+	struct entity *e;
+	CUdeviceptr addr;
+	size_t size;
+
+	for (e = m->entities; e && !err; e = e->next) {
+		if (e->kind != ENTITY_MANAGED)
+			continue;
+		err = rt_error(DRV(cuLibraryGetManaged(&addr, &size, library, e->name)));
+		if (!err)
+			*(void **)(uintptr_t)e->host = (void *)(uintptr_t)addr;
+	}
+	return err;
+}
+
+static cudaError_t load_locked(struct module *m)
+{
+	CUlibrary library = NULL;
+	cudaError_t err;
+
+	if (m->library)
+		return cudaSuccess;
+	err = rt_error(DRV(cuLibraryLoadData(&library, m->image, NULL, NULL, 0, NULL, NULL, 0)));
+	if (err)
+		return err;
+	err = place_managed(m, library);
+	if (err) {
+		drv.cuLibraryUnload(library);
+		return err;
+	}
+	atomic_store_explicit(&m->library, library, memory_order_release);
+	return cudaSuccess;
+}
+
+static cudaError_t load_module(struct module *m)
+{
+	cudaError_t err = rt_enter();
+
+	if (err || atomic_load_explicit(&m->library, memory_order_acquire))
+		return err;
+	rt_module_lock();
+	err = load_locked(m);
+	rt_module_unlock();
+	return err;
+}
+
+/* nvcc calls it before the host's first use of a managed variable; 1: done. */
+char __cudaInitModule(void **fatCubinHandle)
+{
+	struct module *m = (struct module *)fatCubinHandle;
+
+	return m && rt_ret(load_module(m)) == cudaSuccess;
+}
+
+static cudaError_t resolve_kernel(struct entity *e)
+{
+	CUkernel kernel = NULL;
+	cudaError_t err = load_module(e->module);
+
+	if (err)
+		return err;
+	err = rt_error(DRV(cuLibraryGetKernel(&kernel, e->module->library, e->name)));
+	if (err == cudaErrorSymbolNotFound)
+		return cudaErrorInvalidDeviceFunction;
+	if (!err)
+		atomic_store_explicit(&e->kernel, kernel, memory_order_release);
+	return err;
+}
+
+/*
+ * The driver's kernel for `func`: a host function, a handle of __cudaGetKernel(),
+ * or a cudaKernel_t that this library gave out.
+ */
+cudaError_t rt_kernel(const void *func, CUkernel *kernel)
+{
+	struct entity *e = rt_map_find(func);
+	cudaError_t err = cudaSuccess;
+
+	if (!e || e->kind != ENTITY_KERNEL)
+		return cudaErrorInvalidDeviceFunction;
+	*kernel = atomic_load_explicit(&e->kernel, memory_order_acquire);
+	if (RT_LIKELY(*kernel))
+		return cudaSuccess;
+	err = resolve_kernel(e);
+	*kernel = e->kernel;
+	return err;
+}
+
+/* Where a registered variable lives on the thread's device. */
+cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
+{
+	struct entity *e = rt_map_find(symbol);
+	cudaError_t err;
+
+	if (!e || e->kind == ENTITY_KERNEL)
+		return cudaErrorInvalidSymbol;
+	err = load_module(e->module);
+	if (err)
+		return err;
+	if (e->kind == ENTITY_MANAGED)
+		err = rt_error(DRV(cuLibraryGetManaged(addr, size, e->module->library, e->name)));
+	else
+		err = rt_error(DRV(cuLibraryGetGlobal(addr, size, e->module->library, e->name)));
+	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
+}
+
+/* Compiled into every launch, called once per call site; loads nothing. */
+cudaError_t __cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
+{
+	struct entity *e = rt_map_find(entryFuncAddr);
+
+	*kernelPtr = (cudaKernel_t)e;
+	return e ? cudaSuccess : rt_ret(cudaErrorInvalidDeviceFunction);
+}
+
+/* Let a driver kernel that the program has seen be found again by its handle. */
+static cudaError_t remember(struct entity *e, CUkernel kernel)
+{
+	bool ok;
+
+	rt_module_lock();
+	ok = rt_map_add(kernel, e);
+	rt_module_unlock();
+	return ok ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
+{
+	CUkernel kernel;
+	cudaError_t err;
+
+	if (!kernelPtr)
+		return rt_ret(cudaErrorInvalidValue);
+	err = rt_kernel(entryFuncAddr, &kernel);
+	if (!err)
+		err = remember(rt_map_find(entryFuncAddr), kernel);
+	if (!err)
+		*kernelPtr = (cudaKernel_t)kernel;
+	return rt_ret(err);
+}
+
+static cudaError_t add_loose(CUlibrary library, CUkernel kernel)
+{
+	struct entity *e;
+
+	if (rt_map_find(kernel))
+		return cudaSuccess;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return cudaErrorMemoryAllocation;
+	e->kind = ENTITY_KERNEL;
+	e->library = library;
+	e->kernel = kernel;
+	rt_module_lock();
+	e->next = loose;
+	loose = e;
+	rt_module_unlock();
+	return remember(e, kernel);
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
+{
+	CUkernel kernel;
+	cudaError_t err;
+
+	if (!pKernel || !name)
+		return rt_ret(cudaErrorInvalidValue);
+	err = rt_enter();
+	if (!err)
+		err = rt_error(DRV(cuLibraryGetKernel(&kernel, (CUlibrary)library, name)));
+	if (!err)
+		err = add_loose((CUlibrary)library, kernel);
+	if (!err)
+		*pKernel = (cudaKernel_t)kernel;
+	return rt_ret(err);
+}
+
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int numKernels,
+					cudaLibrary_t lib)
+{
+	unsigned int i;
+	cudaError_t err = rt_enter();
+
+	if (!err && !kernels)
+		err = cudaErrorInvalidValue;
+	if (!err)
+		memset(kernels, 0, numKernels * sizeof(*kernels));
+	if (!err)
+		err = rt_error(DRV(cuLibraryEnumerateKernels((CUkernel *)kernels, numKernels,
+							     (CUlibrary)lib)));
+	for (i = 0; !err && i < numKernels && kernels[i]; i++)
+		err = add_loose((CUlibrary)lib, (CUkernel)kernels[i]);
+	return rt_ret(err);
+}
+
+static void forget_library(CUlibrary library)
+{
+	struct entity **link = &loose, *e;
+
+	rt_module_lock();
+	while ((e = *link)) {
+		if (e->library != library) {
+			link = &e->next;
+			continue;
+		}
+		*link = e->next;
+		rt_map_remove(e->kernel, e);
+		free(e);
+	}
+	rt_module_unlock();
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library)
+{
+	cudaError_t err = rt_start();
+
+	if (!err)
+		err = rt_error(drv.cuLibraryUnload((CUlibrary)library));
+	if (!err)
+		forget_library((CUlibrary)library);
+	return rt_ret(err);
+}
