@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The exported calls that allocate, free and describe device memory. The arena
+ * behind them is memory.c; host memory is hostmem.c.
+ */
+#include "driver.h"
+
+#define FREEABLE	(1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
+			 1u << SGPU_MEM_POOL)
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (free)
+		*free = sgpu_mem_free_bytes();
+	if (total)
+		*total = sgpu_mem_total();
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static CUresult alloc(CUdeviceptr *out, size_t size, enum sgpu_kind kind)
+{
+	struct sgpu_ctx *ctx;
+	uint64_t addr = 0;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!out)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = sgpu_mem_alloc(ctx, size, kind, NULL, &addr);
+	if (!rc)
+		*out = addr;
+	return sgpu_leave(rc);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
+{
+	return alloc(out, size, SGPU_MEM_DEVICE);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags)
+{
+	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	return alloc(out, size, SGPU_MEM_MANAGED);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width,
+			    size_t height, unsigned int element)
+{
+	size_t row, size;
+	CUresult rc;
+
+	if (!out || !pitch || !width || !height)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (element != 4 && element != 8 && element != 16)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (__builtin_add_overflow(width, SGPU_GRANULE - 1, &row))
+		return CUDA_ERROR_INVALID_VALUE;
+	row &= ~(size_t)(SGPU_GRANULE - 1);
+	if (__builtin_mul_overflow(row, height, &size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	rc = alloc(out, size, SGPU_MEM_DEVICE);
+	if (!rc)
+		*pitch = row;
+	return rc;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr addr)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	return sgpu_leave(addr ? sgpu_mem_release(addr, FREEABLE) :
+				 CUDA_SUCCESS);
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
+				 CUdeviceptr addr)
+{
+	struct sgpu_range range;
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!sgpu_range_find(addr, &range))
+		return sgpu_leave(CUDA_ERROR_NOT_FOUND);
+	if (base)
+		*base = range.base;
+	if (size)
+		*size = range.size;
+	return sgpu_leave(CUDA_SUCCESS);
+}

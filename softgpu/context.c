@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Contexts: creation and destruction, the per-thread stack, the primary
+ * context of the one device, flags and limits. A stack entry remembers the id
+ * of its context, so a context destroyed elsewhere is noticed and its slot may
+ * be used again. Whatever a context owns (memory, streams, events, modules) is
+ * dropped by the files that own those, through their drop_ctx functions.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "driver.h"
+
+#define TLS __thread __attribute__((tls_model("initial-exec")))
+
+struct entry {
+	struct sgpu_ctx *ctx;
+	uint64_t id;
+};
+
+struct stack {
+	struct entry *entries;
+	unsigned int depth, room;
+};
+
+static TLS struct stack stack;
+
+static struct {
+	struct sgpu_ctx *ctx;
+	unsigned int retained;
+	unsigned int flags;
+} primary;
+
+static pthread_key_t stack_key;
+static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
+
+/* Frees a thread's stack when the thread ends. */
+static void stack_make_key(void)
+{
+	pthread_key_create(&stack_key, free);
+}
+
+static CUresult stack_push(struct sgpu_ctx *ctx)
+{
+	if (stack.depth == stack.room) {
+		unsigned int room = stack.room ? 2 * stack.room : 16;
+		struct entry *grown;
+
+		grown = realloc(stack.entries, room * sizeof(*grown));
+		if (!grown)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		pthread_once(&stack_once, stack_make_key);
+		pthread_setspecific(stack_key, grown);
+		stack.entries = grown;
+		stack.room = room;
+	}
+	stack.entries[stack.depth++] = (struct entry){ ctx, ctx->obj.id };
+	return CUDA_SUCCESS;
+}
+
+static bool entry_alive(const struct entry *e)
+{
+	return e->ctx->obj.type == SGPU_CTX && e->ctx->obj.id == e->id;
+}
+
+CUresult sgpu_ctx_current(struct sgpu_ctx **ctx)
+{
+	struct entry *top;
+
+	if (!stack.depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	top = &stack.entries[stack.depth - 1];
+	if (!entry_alive(top))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*ctx = top->ctx;
+	return CUDA_SUCCESS;
+}
+
+bool sgpu_device_ok(CUdevice dev)
+{
+	return dev == 0;
+}
+
+static const size_t default_limit[SGPU_NLIMITS] = {
+	[CU_LIMIT_STACK_SIZE] = 1024,
+	[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+	[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
+	[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+	[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+	[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+};
+
+static struct sgpu_ctx *ctx_new(unsigned int flags, bool is_primary)
+{
+	struct sgpu_ctx *ctx = sgpu_obj_new(SGPU_CTX);
+
+	if (!ctx)
+		return NULL;
+	ctx->flags = flags;
+	ctx->primary = is_primary;
+	for (int i = 0; i < SGPU_NLIMITS; i++)
+		ctx->limit[i] = default_limit[i];
+	ctx->legacy = sgpu_stream_new(ctx, 0, 0, true);
+	ctx->per_thread = sgpu_stream_new(ctx, 0, 0, true);
+	if (!ctx->legacy || !ctx->per_thread) {
+		sgpu_stream_drop_ctx(ctx);
+		sgpu_obj_free(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+static void ctx_drop(struct sgpu_ctx *ctx)
+{
+	sgpu_print_flush();
+	sgpu_module_drop_ctx(ctx);
+	sgpu_event_drop_ctx(ctx);
+	sgpu_stream_drop_ctx(ctx);
+	sgpu_mem_drop_ctx(ctx);
+	sgpu_host_drop_ctx(ctx);
+	sgpu_obj_free(ctx);
+}
+
+static bool flags_ok(unsigned int flags)
+{
+	unsigned int sched = flags & CU_CTX_SCHED_MASK;
+
+	return !(flags & ~CU_CTX_FLAGS_MASK) &&
+	       (sched == CU_CTX_SCHED_AUTO || sched == CU_CTX_SCHED_SPIN ||
+		sched == CU_CTX_SCHED_YIELD ||
+		sched == CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
+static CUresult ctx_create(CUcontext *out, unsigned int flags, CUdevice dev)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc;
+
+	if (!out || !flags_ok(flags))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sgpu_device_ok(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	ctx = ctx_new(flags, false);
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	rc = stack_push(ctx);
+	if (rc)
+		ctx_drop(ctx);
+	else
+		*out = (CUcontext)ctx;
+	return rc;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(ctx_create(out, flags, dev));
+}
+
+CUresult cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice dev)
+	__attribute__((alias("cuCtxCreate_v2")));
+
+/* Execution affinity needs MPS, which does not exist here. */
+CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params,
+			int nparams, unsigned int flags, CUdevice dev)
+{
+	if (nparams || params)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	return cuCtxCreate_v2(out, flags, dev);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *params,
+			unsigned int flags, CUdevice dev)
+{
+	if (params && params->numExecAffinityParams)
+		return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+	if (params && params->cigParams)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return cuCtxCreate_v2(out, flags, dev);
+}
+
+static CUresult ctx_destroy(CUcontext handle)
+{
+	struct sgpu_ctx *ctx = sgpu_obj_get(SGPU_CTX, handle);
+	struct sgpu_ctx *current;
+
+	if (!ctx || ctx->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!sgpu_ctx_current(&current) && current == ctx)
+		stack.depth--;
+	ctx_drop(ctx);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(ctx_destroy(ctx));
+}
+
+CUresult cuCtxDestroy(CUcontext ctx) __attribute__((alias("cuCtxDestroy_v2")));
+
+static CUresult ctx_push(CUcontext handle)
+{
+	struct sgpu_ctx *ctx = sgpu_obj_get(SGPU_CTX, handle);
+
+	return ctx ? stack_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(ctx_push(ctx));
+}
+
+CUresult cuCtxPushCurrent(CUcontext ctx)
+	__attribute__((alias("cuCtxPushCurrent_v2")));
+
+CUresult cuCtxPopCurrent_v2(CUcontext *out)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	rc = sgpu_ctx_current(&ctx);
+	if (rc == CUDA_ERROR_INVALID_CONTEXT)
+		return sgpu_leave(rc);
+	stack.depth--;
+	if (out)
+		*out = rc ? NULL : (CUcontext)ctx;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxPopCurrent(CUcontext *out)
+	__attribute__((alias("cuCtxPopCurrent_v2")));
+
+/* Replaces the top of the stack; NULL takes the top away. */
+static CUresult ctx_set(CUcontext handle)
+{
+	struct sgpu_ctx *ctx = NULL;
+
+	if (handle) {
+		ctx = sgpu_obj_get(SGPU_CTX, handle);
+		if (!ctx)
+			return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	if (stack.depth)
+		stack.depth--;
+	return ctx ? stack_push(ctx) : CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(ctx_set(ctx));
+}
+
+CUresult cuCtxGetCurrent(CUcontext *out)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!out)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*out = sgpu_ctx_current(&ctx) ? NULL : (CUcontext)ctx;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxGetDevice(CUdevice *dev)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!dev)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = sgpu_ctx_current(&ctx);
+	if (!rc)
+		*dev = 0;
+	return sgpu_leave(rc);
+}
+
+/* A context by handle, or the current one for NULL. */
+static CUresult ctx_resolve(CUcontext handle, struct sgpu_ctx **ctx)
+{
+	if (!handle)
+		return sgpu_ctx_current(ctx);
+	*ctx = sgpu_obj_get(SGPU_CTX, handle);
+	return *ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!dev)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = ctx_resolve(handle, &ctx);
+	if (!rc)
+		*dev = 0;
+	return sgpu_leave(rc);
+}
+
+CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!id)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = ctx_resolve(handle, &ctx);
+	if (!rc)
+		*id = ctx->obj.id;
+	return sgpu_leave(rc);
+}
+
+CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!version)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = ctx_resolve(handle, &ctx);
+	if (!rc)
+		*version = 3020;	/* of the _v2 functions, as the driver says */
+	return sgpu_leave(rc);
+}
+
+CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!flags)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = ctx->flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!flags_ok(flags))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	ctx->flags = flags;
+	if (ctx->primary)
+		primary.flags = flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	sgpu_print_flush();
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext handle)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	rc = ctx_resolve(handle, &ctx);
+	if (!rc) {
+		sgpu_print_flush();
+		rc = ctx->sticky;
+	}
+	return sgpu_leave(rc);
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static bool limit_known(CUlimit limit)
+{
+	return limit >= 0 && limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
+	       limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
+}
+
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!value || limit < 0 || limit >= CU_LIMIT_MAX)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (!limit_known(limit))
+		return sgpu_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
+	*value = ctx->limit[limit];
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static CUresult limit_set(struct sgpu_ctx *ctx, CUlimit limit, size_t value)
+{
+	if (limit < 0 || limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!limit_known(limit))
+		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+	if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (limit == CU_LIMIT_STACK_SIZE)
+		value = (value + 15) & ~(size_t)15;
+	ctx->limit[limit] = value;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(limit_set(ctx, limit, value));
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!config)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*config = ctx->cache;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if ((unsigned int)config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	ctx->cache = config;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!config)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* The width of the banks is fixed, as on every device since Maxwell. */
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if ((unsigned int)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuCtxResetPersistingL2Cache(void)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- the primary context ---- */
+
+static CUresult primary_retain(CUcontext *out, CUdevice dev)
+{
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!sgpu_device_ok(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!primary.ctx)
+		primary.ctx = ctx_new(primary.flags, true);
+	if (!primary.ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	primary.retained++;
+	*out = (CUcontext)primary.ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(primary_retain(out, dev));
+}
+
+static void primary_drop(void)
+{
+	if (primary.ctx)
+		ctx_drop(primary.ctx);
+	primary.ctx = NULL;
+}
+
+static CUresult primary_release(CUdevice dev)
+{
+	if (!sgpu_device_ok(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!primary.retained)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!--primary.retained)
+		primary_drop();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(primary_release(dev));
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+	__attribute__((alias("cuDevicePrimaryCtxRelease_v2")));
+
+/*
+ * Destroys what the context holds and its sticky error. The handle stays
+ * retained, as documented: the context is made anew under the same handle.
+ */
+static CUresult primary_reset(CUdevice dev)
+{
+	if (!sgpu_device_ok(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	primary_drop();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(primary_reset(dev));
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+	__attribute__((alias("cuDevicePrimaryCtxReset_v2")));
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
+				    int *active)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!sgpu_device_ok(dev))
+		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
+	if (!flags || !active)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = primary.flags;
+	*active = primary.ctx != NULL;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!sgpu_device_ok(dev))
+		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
+	if (!flags_ok(flags))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	primary.flags = flags;
+	if (primary.ctx)
+		primary.ctx->flags = flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+	__attribute__((alias("cuDevicePrimaryCtxSetFlags_v2")));

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Start of the library, and the way in and out of every exported call: the one
+ * lock, the check that the library is usable in this process, and the check of
+ * the current context. A process that forked after cuInit() keeps nothing: in
+ * the child every call answers CUDA_ERROR_NOT_INITIALIZED, without the lock,
+ * which another thread may have held at the fork.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+
+#define DEFAULT_MEM	(512ull << 20)
+#define MIN_MEM		(1ull << 20)
+
+enum { COLD, READY, FORKED };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int state = COLD;
+static uint64_t last_id;
+static __thread bool in_callback __attribute__((tls_model("initial-exec")));
+
+uint64_t sgpu_new_id(void)
+{
+	return ++last_id;
+}
+
+bool sgpu_env_flag(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && strcmp(value, "0");
+}
+
+/* Silent unless WORMHOLE_LOG asks; never on a path that has to be fast. */
+void sgpu_log(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!sgpu_env_flag("WORMHOLE_LOG"))
+		return;
+	va_start(ap, fmt);
+	fputs("softgpu: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+int sgpu_unsupported(const char *name)
+{
+	sgpu_log("%s is not supported", name);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void forked(void)
+{
+	if (atomic_load(&state) != COLD)
+		atomic_store(&state, FORKED);
+}
+
+/* "512M", "2G", "1048576": false unless all of @text is a size. */
+static bool parse_size(const char *text, unsigned long long *size)
+{
+	unsigned long long unit = 1;
+	char *end;
+
+	*size = strtoull(text, &end, 10);
+	if (end == text)
+		return false;
+	if (*end == 'K' || *end == 'M' || *end == 'G') {
+		unit = *end == 'K' ? 1ull << 10 :
+		       *end == 'M' ? 1ull << 20 : 1ull << 30;
+		end++;
+	}
+	return !*end && !__builtin_mul_overflow(*size, unit, size);
+}
+
+static CUresult start(void)
+{
+	const char *text = getenv("WORMHOLE_SOFTGPU_MEM");
+	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT");
+	unsigned long long total = DEFAULT_MEM;
+	CUresult rc;
+
+	if (text && *text && (!parse_size(text, &total) || total < MIN_MEM)) {
+		sgpu_log("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M",
+			 text);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	rc = sgpu_mem_init(total, prefault);
+	if (rc)
+		return rc;
+	sgpu_clock_init();
+	sgpu_obj_prefault();
+	pthread_atfork(NULL, NULL, forked);
+	return sgpu_launch_init();
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	if (atomic_load(&state) == FORKED)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&state) == COLD) {
+		rc = start();
+		if (!rc)
+			atomic_store(&state, READY);
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+CUresult sgpu_enter_global(void)
+{
+	if (atomic_load_explicit(&state, memory_order_acquire) != READY)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (in_callback)
+		return CUDA_ERROR_NOT_PERMITTED;
+	pthread_mutex_lock(&lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult sgpu_leave(CUresult rc)
+{
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+CUresult sgpu_enter(struct sgpu_ctx **ctx)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	rc = sgpu_ctx_current(ctx);
+	if (!rc)
+		rc = (*ctx)->sticky;
+	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
+}
+
+void sgpu_call_out(void (*fn)(void *arg), void *arg)
+{
+	in_callback = true;
+	pthread_mutex_unlock(&lock);
+	fn(arg);
+	pthread_mutex_lock(&lock);
+	in_callback = false;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = SGPU_CUDA_VERSION;
+	return CUDA_SUCCESS;
+}
+
+/* Private tables are not part of the documented interface: none exists. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	(void)id;
+	if (table)
+		*table = NULL;
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuProfilerStart(void)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuProfilerStop(void)
+{
+	return cuProfilerStart();
+}

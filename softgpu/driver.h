@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the driver half share: the objects behind the handles, the
+ * one lock, and the way in and out of every exported call.
+ *
+ * An exported call reads:
+ *
+ *	rc = sgpu_enter(&ctx);		checks, then takes the lock
+ *	if (rc)
+ *		return rc;
+ *	...
+ *	return sgpu_leave(rc);		gives the lock back
+ *
+ * Functions without a `cu` prefix expect the lock to be held.
+ */
+#ifndef WORMHOLE_SOFTGPU_DRIVER_H
+#define WORMHOLE_SOFTGPU_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#pragma GCC visibility push(default)	/* as cuda.h does by itself */
+#include <cudaProfiler.h>
+#pragma GCC visibility pop
+
+#include "exec.h"
+#include "ptx.h"
+
+#define SGPU_CUDA_VERSION	13000
+#define SGPU_CC_MAJOR		9
+#define SGPU_CC_MINOR		0
+#define SGPU_TARGET		(10 * SGPU_CC_MAJOR + SGPU_CC_MINOR)
+#define SGPU_NSM		16
+#define SGPU_GRANULE		512u	/* alignment of device memory */
+#define SGPU_MAX_BLOCK_THREADS	1024u
+#define SGPU_MAX_BLOCK_Z	64u
+#define SGPU_MAX_GRID_X		0x7fffffffu
+#define SGPU_MAX_GRID_YZ	65535u
+#define SGPU_SM_THREADS		2048u
+#define SGPU_SM_BLOCKS		32u
+#define SGPU_SM_REGS		65536u
+#define SGPU_SM_SHARED		(228u * 1024)
+#define SGPU_SHARED_RESERVED	1024u
+#define SGPU_SHARED_PLAIN	(48u * 1024)
+#define SGPU_SHARED_OPTIN	EXEC_MAX_SHARED
+#define SGPU_MAX_PARAM_BYTES	4096u
+#define SGPU_NLIMITS		CU_LIMIT_MAX
+
+/* ---- objects.c: typed slabs; a handle is the address of a live slot ---- */
+
+enum sgpu_type {
+	SGPU_FREE,		/* a slot that is not in use */
+	SGPU_CTX,
+	SGPU_STREAM,
+	SGPU_EVENT,
+	SGPU_MODULE,
+	SGPU_FUNC,
+	SGPU_LIBRARY,
+	SGPU_KERNEL,
+	SGPU_MEMPOOL,
+	SGPU_NTYPES,
+};
+
+struct sgpu_obj {
+	enum sgpu_type type;
+	struct sgpu_obj *next_free;
+	uint64_t id;		/* never used twice */
+};
+
+struct sgpu_stream {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+	unsigned int flags;
+	int priority;
+	bool builtin;		/* legacy or per-thread: not destroyable */
+};
+
+struct sgpu_event {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+	unsigned int flags;
+	bool recorded;
+	uint64_t tsc;
+};
+
+struct sgpu_ctx {
+	struct sgpu_obj obj;
+	unsigned int flags;
+	bool primary;
+	CUresult sticky;	/* what every later call returns */
+	size_t limit[SGPU_NLIMITS];
+	CUfunc_cache cache;
+	struct sgpu_stream *legacy;
+	struct sgpu_stream *per_thread;
+};
+
+/* One PTX text found in an image, malloc()ed and NUL-terminated. */
+struct sgpu_image {
+	char *text;
+	size_t len;
+	unsigned int target;	/* compute capability * 10; 0 = not known */
+};
+
+/* One loaded image in one context. */
+struct sgpu_module {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;	/* NULL: loaded for a library, not yet adopted */
+	struct sgpu_library *lib;
+	struct ptx_module *ptx;
+	struct sgpu_func **funcs;	/* one per entry of the image */
+	unsigned int nfuncs;
+};
+
+/* What cuFuncSetAttribute() and cuKernelSetAttribute() can change. */
+struct sgpu_tune {
+	int value[CU_FUNC_ATTRIBUTE_MAX];
+	uint32_t own;		/* mask of those set on the function itself */
+	CUfunc_cache cache;
+};
+
+struct sgpu_func {
+	struct sgpu_obj obj;
+	struct sgpu_module *mod;
+	const struct ptx_func *ptx;
+	struct sgpu_kernel *kernel;	/* NULL when not of a library */
+	struct sgpu_tune tune;
+};
+
+/* A library outlives contexts: it keeps its PTX text and loads on demand. */
+struct sgpu_library {
+	struct sgpu_obj obj;
+	struct sgpu_image image;
+	struct sgpu_kernel **kernels;
+	unsigned int nkernels;
+};
+
+struct sgpu_kernel {
+	struct sgpu_obj obj;
+	struct sgpu_library *lib;
+	char *name;
+	struct ptx_func info;	/* a copy, without what belongs to a module */
+	int ptx_target;
+	struct sgpu_func *last;	/* of the context that used it last */
+	struct sgpu_tune tune;
+};
+
+struct sgpu_mempool {
+	struct sgpu_obj obj;
+	bool builtin;
+	uint64_t attr[CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT + 8];
+	uint64_t used, used_high;
+	size_t max_size;
+};
+
+void *sgpu_obj_new(enum sgpu_type type);
+void sgpu_obj_free(void *object);
+/* The object behind a handle, or NULL: any bit pattern may be asked. */
+void *sgpu_obj_get(enum sgpu_type type, const void *handle);
+/* Call @visit for each live object of a type. */
+void sgpu_obj_each(enum sgpu_type type, void (*visit)(void *object, void *arg),
+		   void *arg);
+void sgpu_obj_prefault(void);
+
+/* ---- driver.c ---- */
+
+CUresult sgpu_enter_global(void);
+CUresult sgpu_enter(struct sgpu_ctx **ctx);
+CUresult sgpu_leave(CUresult rc);
+/* Run @fn without the lock and with CUDA calls forbidden in this thread. */
+void sgpu_call_out(void (*fn)(void *arg), void *arg);
+uint64_t sgpu_new_id(void);
+bool sgpu_env_flag(const char *name);
+void sgpu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+__attribute__((visibility("hidden"))) int sgpu_unsupported(const char *name);
+
+/* ---- context.c ---- */
+
+/* The current context of this thread: INVALID_CONTEXT when there is none. */
+CUresult sgpu_ctx_current(struct sgpu_ctx **ctx);
+bool sgpu_device_ok(CUdevice dev);
+
+/* ---- memory.c: device memory; hostmem.c: ranges of host memory ---- */
+
+enum sgpu_kind {
+	SGPU_MEM_DEVICE,
+	SGPU_MEM_MANAGED,
+	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
+	SGPU_MEM_CONST,		/* the same, read-only for kernels */
+	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
+	SGPU_MEM_HOST,
+	SGPU_MEM_REGISTERED,
+};
+
+/* One allocation or registered range, as others see it. */
+struct sgpu_range {
+	uint64_t base;
+	uint64_t size;		/* as asked for */
+	uint64_t room;		/* with rounding: what kernels may touch */
+	uint64_t id;
+	struct sgpu_ctx *ctx;
+	struct sgpu_mempool *pool;
+	enum sgpu_kind kind;
+	unsigned int flags;
+};
+
+CUresult sgpu_mem_init(size_t total, bool prefault);
+uint64_t sgpu_mem_total(void);
+uint64_t sgpu_mem_free_bytes(void);
+CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
+			struct sgpu_mempool *pool, uint64_t *addr);
+/* Free by exact base; @kinds is a mask of 1 << enum sgpu_kind. */
+CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds);
+void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
+bool sgpu_mem_in_arena(uint64_t addr);
+/* The device allocation that holds @addr. */
+bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out);
+
+/* The host range (allocated or registered) that holds @addr. */
+bool sgpu_host_find(uint64_t addr, struct sgpu_range *out);
+void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
+
+/* Device or host: whatever CUDA knows about @addr. */
+bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
+extern const struct exec_mem sgpu_exec_mem;
+
+/* ---- memcpy.c ---- */
+
+/* INVALID_VALUE unless [addr, addr + n) lies in one known range. */
+CUresult sgpu_check_device(uint64_t addr, size_t n);
+/* The same for an address that may also be ordinary host memory. */
+CUresult sgpu_check_any(uint64_t addr, size_t n);
+
+/* ---- stream.c, event.c ---- */
+
+struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream stream);
+struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
+				    int priority, bool builtin);
+void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_clock_init(void);
+/* INVALID_HANDLE unless the stream handle is one of this context. */
+CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream stream);
+
+/* What a `_ptsz` twin makes of its stream argument. */
+static inline CUstream sgpu_per_thread(CUstream stream)
+{
+	return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* ---- image.c, fatbin.c, module.c, library.c ---- */
+
+#define SGPU_MAX_IMAGES 64
+
+struct sgpu_images {
+	struct sgpu_image image[SGPU_MAX_IMAGES];
+	unsigned int n;
+};
+
+/*
+ * Find the PTX texts that this device can run in a fatbin wrapper, a fatbin or
+ * PTX text, best first. @size bounds an image that came from a file; SIZE_MAX
+ * when the image itself has to say how long it is.
+ */
+CUresult sgpu_images_find(const void *data, size_t size,
+			  struct sgpu_images *out);
+void sgpu_images_free(struct sgpu_images *images);
+/* Read a whole file; *data is malloc()ed, with a NUL after the last byte. */
+CUresult sgpu_file_read(const char *path, char **data, size_t *size);
+
+#define SGPU_LOG_LEN 1024
+
+/* Load one text; @ctx is NULL for a library that no context uses yet. */
+CUresult sgpu_module_load(struct sgpu_ctx *ctx, const struct sgpu_image *image,
+			  struct sgpu_module **out, char *log);
+/* Load the best text that loads; *@used is its index. */
+CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
+			       const struct sgpu_images *images,
+			       struct sgpu_module **out, unsigned int *used,
+			       char *log);
+void sgpu_module_free(struct sgpu_module *mod);
+void sgpu_module_drop_ctx(struct sgpu_ctx *ctx);
+struct sgpu_func *sgpu_module_func(struct sgpu_module *mod, const char *name);
+CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
+			    CUdeviceptr *addr, size_t *size);
+
+/* The log buffers among the options of a load. */
+struct sgpu_jit {
+	unsigned int n;
+	const CUjit_option *options;
+	void **values;
+};
+
+CUresult sgpu_jit_check(const struct sgpu_jit *jit);
+void sgpu_jit_report(const struct sgpu_jit *jit, const char *log);
+
+/* The instance of a library in a context, loaded when it is not there yet. */
+CUresult sgpu_library_module(struct sgpu_ctx *ctx, struct sgpu_library *lib,
+			     struct sgpu_module **out);
+/* A launchable function from a CUfunction or a CUkernel. */
+CUresult sgpu_func_get(struct sgpu_ctx *ctx, const void *handle,
+		       struct sgpu_func **out);
+CUresult sgpu_kernel_func(struct sgpu_ctx *ctx, struct sgpu_kernel *kernel,
+			  struct sgpu_func **out);
+
+/* ---- func.c ---- */
+
+void sgpu_tune_init(struct sgpu_tune *tune, const struct ptx_func *info);
+CUresult sgpu_tune_get(const struct sgpu_tune *tune,
+		       const struct ptx_func *info, int ptx_target,
+		       CUfunction_attribute which, int *value);
+CUresult sgpu_tune_check(const struct ptx_func *info,
+			 CUfunction_attribute which, int value);
+CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
+			 size_t *offset, size_t *size);
+
+/* ---- launch.c ---- */
+
+/* Write what kernels printed to the standard output. */
+void sgpu_print_flush(void);
+CUresult sgpu_launch_init(void);
+
+/* ---- occupancy.c ---- */
+
+/* Blocks of @threads threads that one multiprocessor holds at once. */
+unsigned int sgpu_occupancy(const struct sgpu_func *f, unsigned int threads,
+			    size_t dyn_shared);
+
+/* ---- gen_softgpu_procs.c ---- */
+
+enum { SGPU_PROC_PLAIN, SGPU_PROC_TWIN };
+
+struct sgpu_proc {
+	const char *base;
+	int version;
+	int variant;
+	void *addr;
+};
+
+extern const struct sgpu_proc sgpu_procs[];
+extern const unsigned int sgpu_nprocs;
+
+#endif

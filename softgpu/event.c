@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Events, and the clock behind them: the time stamp counter, whose rate is
+ * measured once against the system's monotonic clock, so that recording and
+ * measuring make no system call.
+ */
+#include <cpuid.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include "driver.h"
+
+#define CALIBRATE_NS	2000000ull
+#define EVENT_FLAGS	(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | \
+			 CU_EVENT_INTERPROCESS)
+
+static double tsc_per_ms;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* The rate that the processor itself states, in kHz; 0 when it does not. */
+static uint64_t tsc_khz_stated(void)
+{
+	unsigned int denominator, numerator, hz, unused;
+
+	if (__get_cpuid_max(0, NULL) < 0x15)
+		return 0;
+	__cpuid(0x15, denominator, numerator, hz, unused);
+	if (!denominator || !numerator || !hz)
+		return 0;
+	return (uint64_t)hz * numerator / denominator / 1000;
+}
+
+void sgpu_clock_init(void)
+{
+	uint64_t t0, ns0, ns1;
+
+	tsc_per_ms = tsc_khz_stated();
+	if (tsc_per_ms > 0)
+		return;
+	ns0 = now_ns();
+	t0 = __rdtsc();
+	do
+		ns1 = now_ns();
+	while (ns1 - ns0 < CALIBRATE_NS);
+	tsc_per_ms = (double)(__rdtsc() - t0) * 1e6 / (ns1 - ns0);
+}
+
+static void drop_if_of(void *object, void *ctx)
+{
+	struct sgpu_event *e = object;
+
+	if (e->ctx == ctx)
+		sgpu_obj_free(e);
+}
+
+void sgpu_event_drop_ctx(struct sgpu_ctx *ctx)
+{
+	sgpu_obj_each(SGPU_EVENT, drop_if_of, ctx);
+}
+
+static CUresult event_create(struct sgpu_ctx *ctx, CUevent *out,
+			     unsigned int flags)
+{
+	struct sgpu_event *e;
+
+	if (!out || flags & ~EVENT_FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS)
+		return flags & CU_EVENT_DISABLE_TIMING ?
+		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	e = sgpu_obj_new(SGPU_EVENT);
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->ctx = ctx;
+	e->flags = flags;
+	*out = (CUevent)e;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent *out, unsigned int flags)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(event_create(ctx, out, flags));
+}
+
+CUresult cuEventDestroy_v2(CUevent handle)
+{
+	struct sgpu_event *e;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	e = sgpu_obj_get(SGPU_EVENT, handle);
+	if (!e)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	sgpu_obj_free(e);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuEventDestroy(CUevent handle)
+	__attribute__((alias("cuEventDestroy_v2")));
+
+static CUresult event_record(struct sgpu_ctx *ctx, CUevent handle,
+			     CUstream stream)
+{
+	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
+	struct sgpu_stream *s = sgpu_stream_get(ctx, stream);
+
+	if (!e || !s || e->ctx != s->ctx)
+		return CUDA_ERROR_INVALID_HANDLE;
+	e->recorded = true;
+	e->tsc = __rdtsc();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(event_record(ctx, event, stream));
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
+				unsigned int flags)
+{
+	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuEventRecord(event, stream);
+}
+
+/* Work is done when it is submitted: every event has happened. */
+static CUresult event_done(CUevent handle, bool wait)
+{
+	struct sgpu_event *e;
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	e = sgpu_obj_get(SGPU_EVENT, handle);
+	if (!e)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (wait)
+		sgpu_print_flush();
+	return sgpu_leave(e->ctx->sticky);
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return event_done(event, false);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return event_done(event, true);
+}
+
+static CUresult event_elapsed(float *ms, CUevent start, CUevent end)
+{
+	struct sgpu_event *a = sgpu_obj_get(SGPU_EVENT, start);
+	struct sgpu_event *b = sgpu_obj_get(SGPU_EVENT, end);
+
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!a || !b || !a->recorded || !b->recorded ||
+	    (a->flags | b->flags) & CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ms = (double)(int64_t)(b->tsc - a->tsc) / tsc_per_ms;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(event_elapsed(ms, start, end));
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+	__attribute__((alias("cuEventElapsedTime_v2")));

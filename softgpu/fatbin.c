@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Finds the PTX texts of a code image: PTX itself, a fatbin, or the wrapper
+ * that compilers put around fatbins. Machine code for a real GPU is skipped.
+ * Every size and offset of an image is checked against the room that holds it;
+ * a broken entry makes the whole image invalid.
+ */
+#include <lz4.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "driver.h"
+
+#define WRAPPER_MAGIC	0x466243b1u
+#define FATBIN_MAGIC	0xba55ed50u
+#define ELF_MAGIC	0x464c457fu
+#define MAX_TEXT	(256u << 20)
+#define MAX_PRELINKED	1024u
+
+struct wrapper {
+	uint32_t magic;
+	uint32_t version;	/* 2: @extra is an array of fatbins */
+	const void *data;
+	const void *extra;
+};
+
+struct fatbin {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t header;
+	uint64_t size;		/* of the entries */
+};
+
+struct entry {
+	uint16_t kind;		/* 1 PTX, 2 ELF */
+	uint16_t unused0;
+	uint32_t header;
+	uint64_t padded;	/* payload as it lies there */
+	uint32_t packed;	/* compressed payload; 0 = not compressed */
+	uint32_t unused1;
+	uint16_t minor, major;
+	uint32_t sm;
+	uint32_t name, name_len;
+	uint64_t flags;
+	uint64_t unused2;
+	uint64_t size;		/* of the text, when compressed */
+};
+
+enum { KIND_PTX = 1 };
+enum { FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
+
+_Static_assert(sizeof(struct wrapper) == 24, "fatbin wrapper");
+_Static_assert(sizeof(struct fatbin) == 16, "fatbin header");
+_Static_assert(sizeof(struct entry) == 0x40, "fatbin entry");
+
+static CUresult unpack(const struct entry *e, const char *payload, char *text)
+{
+	size_t n;
+
+	if (e->flags & FLAG_ZSTD) {
+		n = ZSTD_decompress(text, e->size, payload, e->packed);
+		if (ZSTD_isError(n))
+			return CUDA_ERROR_INVALID_IMAGE;
+	} else if (e->flags & FLAG_LZ4) {
+		int got = LZ4_decompress_safe(payload, text, e->packed,
+					      e->size);
+
+		if (got < 0)
+			return CUDA_ERROR_INVALID_IMAGE;
+		n = got;
+	} else {
+		sgpu_log("a fatbin entry has an unknown compression: flags %#llx",
+			 (unsigned long long)e->flags);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	return n == e->size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult add_text(struct sgpu_images *out, const struct entry *e,
+			 const char *payload)
+{
+	size_t len = e->packed ? e->size : e->padded;
+	struct sgpu_image *image;
+	CUresult rc = CUDA_SUCCESS;
+	char *text;
+
+	if (out->n == SGPU_MAX_IMAGES || len > MAX_TEXT ||
+	    e->packed > e->padded)
+		return CUDA_ERROR_INVALID_IMAGE;
+	text = malloc(len + 1);
+	if (!text)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (e->packed)
+		rc = unpack(e, payload, text);
+	else
+		memcpy(text, payload, len);
+	if (rc) {
+		free(text);
+		return rc;
+	}
+	text[len] = '\0';
+	image = &out->image[out->n++];
+	*image = (struct sgpu_image){ text, strlen(text), e->sm };
+	return CUDA_SUCCESS;
+}
+
+static CUresult walk_entries(const char *p, uint64_t left,
+			     struct sgpu_images *out)
+{
+	while (left) {
+		struct entry e;
+		CUresult rc;
+
+		if (left < sizeof(e))
+			return CUDA_ERROR_INVALID_IMAGE;
+		memcpy(&e, p, sizeof(e));
+		if (e.header < sizeof(e) || e.header > left ||
+		    e.padded > left - e.header)
+			return CUDA_ERROR_INVALID_IMAGE;
+		if (e.kind == KIND_PTX && e.sm <= SGPU_TARGET) {
+			rc = add_text(out, &e, p + e.header);
+			if (rc)
+				return rc;
+		}
+		p += e.header + e.padded;
+		left -= e.header + e.padded;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult walk_fatbin(const void *data, size_t size,
+			    struct sgpu_images *out)
+{
+	struct fatbin f;
+
+	if (size < sizeof(f))
+		return CUDA_ERROR_INVALID_IMAGE;
+	memcpy(&f, data, sizeof(f));
+	if (f.magic != FATBIN_MAGIC || f.header < sizeof(f) ||
+	    f.header > size || f.size > size - f.header)
+		return CUDA_ERROR_INVALID_IMAGE;
+	return walk_entries((const char *)data + f.header, f.size, out);
+}
+
+/* A wrapper lives in memory: it holds pointers, so it is never from a file. */
+static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
+{
+	const void *const *prelinked;
+	struct wrapper w;
+	CUresult rc;
+
+	memcpy(&w, data, sizeof(w));
+	if (!w.data || w.version < 1 || w.version > 2)
+		return CUDA_ERROR_INVALID_IMAGE;
+	rc = walk_fatbin(w.data, SIZE_MAX, out);
+	prelinked = w.version == 2 ? w.extra : NULL;
+	for (unsigned int i = 0; !rc && prelinked && prelinked[i]; i++)
+		rc = i < MAX_PRELINKED ?
+		     walk_fatbin(prelinked[i], SIZE_MAX, out) :
+		     CUDA_ERROR_INVALID_IMAGE;
+	return rc;
+}
+
+static CUresult take_text(const char *text, size_t size,
+			  struct sgpu_images *out)
+{
+	size_t len = size == SIZE_MAX ? strlen(text) : strnlen(text, size);
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	out->image[out->n++] = (struct sgpu_image){ copy, len, 0 };
+	return CUDA_SUCCESS;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct sgpu_image *x = a, *y = b;
+
+	return (x->target < y->target) - (x->target > y->target);
+}
+
+static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
+{
+	char first[4] = "";
+	uint32_t magic;
+
+	/* A shorter text ends by its NUL: never read beyond it. */
+	for (size_t i = 0; i < 4 && i < size; i++) {
+		first[i] = ((const char *)data)[i];
+		if (!first[i])
+			break;
+	}
+	memcpy(&magic, first, sizeof(magic));
+	if (magic == WRAPPER_MAGIC)
+		return size == SIZE_MAX ? walk_wrapper(data, out) :
+					  CUDA_ERROR_INVALID_IMAGE;
+	if (magic == FATBIN_MAGIC)
+		return walk_fatbin(data, size, out);
+	if (magic == ELF_MAGIC)
+		return CUDA_SUCCESS;	/* machine code: no text in it */
+	return take_text(data, size, out);
+}
+
+CUresult sgpu_images_find(const void *data, size_t size,
+			  struct sgpu_images *out)
+{
+	CUresult rc;
+
+	out->n = 0;
+	rc = walk(data, size, out);
+	if (!rc && !out->n)
+		rc = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	if (rc)
+		sgpu_images_free(out);
+	else
+		qsort(out->image, out->n, sizeof(out->image[0]), by_target);
+	return rc;
+}
+
+void sgpu_images_free(struct sgpu_images *images)
+{
+	while (images->n)
+		free(images->image[--images->n].text);
+}
+
+CUresult sgpu_file_read(const char *path, char **data, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	CUresult rc = CUDA_ERROR_FILE_NOT_FOUND;
+	long end;
+
+	*data = NULL;
+	if (!f)
+		return rc;
+	if (!fseek(f, 0, SEEK_END) && (end = ftell(f)) >= 0 &&
+	    !fseek(f, 0, SEEK_SET)) {
+		*data = malloc(end + 1);
+		rc = CUDA_ERROR_OUT_OF_MEMORY;
+		if (*data) {
+			*size = fread(*data, 1, end, f);
+			(*data)[*size] = '\0';
+			rc = CUDA_SUCCESS;
+		}
+	}
+	fclose(f);
+	return rc;
+}

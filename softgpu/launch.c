@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Kernel launches: check the shape and the parameters as the driver documents
+ * it, pack the parameters, run the grid in the calling thread. A fault of a
+ * kernel is not the launch's own error: it sticks to the context, and each
+ * later call returns it. What kernels print is kept here until the next point
+ * of synchronisation.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+
+#define PRINT_ROOM	(1u << 16)
+#define MAX_LAUNCH_ATTRS 64u
+
+static struct exec_machine *machine;
+static uint64_t grids;
+/* Used under the lock only, one launch at a time. */
+static char packed[SGPU_MAX_PARAM_BYTES];
+static char printed[PRINT_ROOM];
+static size_t printed_len;
+
+struct launch {
+	struct sgpu_func *func;
+	uint32_t grid[3], block[3];
+	size_t shared;
+	CUstream stream;
+	bool cooperative;
+	void **params, **extra;
+	CUevent done;		/* recorded after the launch; NULL = none */
+};
+
+CUresult sgpu_launch_init(void)
+{
+	machine = exec_new();
+	return machine ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* ---- device printf() ---- */
+
+void sgpu_print_flush(void)
+{
+	if (!printed_len)
+		return;
+	fwrite(printed, 1, printed_len, stdout);
+	fflush(stdout);
+	printed_len = 0;
+}
+
+static void print(void *ctx, const char *text, size_t len)
+{
+	(void)ctx;
+	while (len) {
+		size_t n = PRINT_ROOM - printed_len;
+
+		if (n > len)
+			n = len;
+		memcpy(printed + printed_len, text, n);
+		printed_len += n;
+		text += n;
+		len -= n;
+		if (printed_len == PRINT_ROOM)
+			sgpu_print_flush();
+	}
+}
+
+/* ---- checks ---- */
+
+static bool dims_ok(const uint32_t d[3], uint32_t x, uint32_t y, uint32_t z)
+{
+	return d[0] && d[1] && d[2] && d[0] <= x && d[1] <= y && d[2] <= z;
+}
+
+static CUresult shape_check(const struct launch *l)
+{
+	const struct ptx_func *f = l->func->ptx;
+	const int *tune = l->func->tune.value;
+	uint64_t threads;
+
+	if (!dims_ok(l->grid, SGPU_MAX_GRID_X, SGPU_MAX_GRID_YZ,
+		     SGPU_MAX_GRID_YZ) ||
+	    !dims_ok(l->block, SGPU_MAX_BLOCK_THREADS, SGPU_MAX_BLOCK_THREADS,
+		     SGPU_MAX_BLOCK_Z))
+		return CUDA_ERROR_INVALID_VALUE;
+	threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+	if (threads > SGPU_MAX_BLOCK_THREADS ||
+	    (f->max_threads && threads > f->max_threads))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (f->reqntid[0] && memcmp(f->reqntid, l->block, sizeof(l->block)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->shared > (size_t)
+	    tune[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+/* All blocks of a cooperative grid are on the device at once. */
+static CUresult cooperative_check(const struct launch *l)
+{
+	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+	int threads = l->block[0] * l->block[1] * l->block[2];
+	uint64_t most = sgpu_occupancy(l->func, threads, l->shared);
+
+	return blocks > most * SGPU_NSM ?
+	       CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+/* ---- parameters ---- */
+
+static CUresult pack_params(const struct ptx_func *f, void **params)
+{
+	for (uint32_t i = 0; i < f->nparams; i++) {
+		if (!params[i])
+			return CUDA_ERROR_INVALID_VALUE;
+		memcpy(packed + f->params[i].offset, params[i],
+		       f->params[i].size);
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult pack_extra(const struct ptx_func *f, void **extra)
+{
+	const void *buffer = NULL;
+	const size_t *size = NULL;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			size = extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!f->param_bytes)
+		return CUDA_SUCCESS;
+	if (!buffer || !size || *size < f->param_bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(packed, buffer, f->param_bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult pack(const struct launch *l)
+{
+	const struct ptx_func *f = l->func->ptx;
+
+	if (f->param_bytes > sizeof(packed))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->params && l->extra)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (l->extra)
+		return pack_extra(f, l->extra);
+	if (l->params)
+		return pack_params(f, l->params);
+	return f->nparams ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* ---- running ---- */
+
+/* What a fault makes of the context; the launch itself succeeded. */
+static CUresult fault_code(enum exec_status status)
+{
+	switch (status) {
+	case EXEC_ILLEGAL_ADDRESS:
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	case EXEC_MISALIGNED:
+		return CUDA_ERROR_MISALIGNED_ADDRESS;
+	case EXEC_ASSERT:
+		return CUDA_ERROR_ASSERT;
+	case EXEC_ILLEGAL_INSTRUCTION:
+		return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+	case EXEC_STACK_OVERFLOW:
+		return CUDA_ERROR_HARDWARE_STACK_ERROR;
+	case EXEC_DEADLOCK:
+	case EXEC_CANCELLED:
+		return CUDA_ERROR_LAUNCH_TIMEOUT;
+	default:
+		return CUDA_ERROR_LAUNCH_FAILED;
+	}
+}
+
+static void report(const struct exec_fault *fault)
+{
+	if (fault->status == EXEC_ASSERT)
+		fprintf(stderr, "%s\n", fault->msg);
+	sgpu_log("%s in %s: address %#llx, block (%u,%u,%u), thread (%u,%u,%u), line %u: %s",
+		 exec_status_name(fault->status),
+		 fault->func ? fault->func : "?",
+		 (unsigned long long)fault->addr, fault->ctaid[0],
+		 fault->ctaid[1], fault->ctaid[2], fault->tid[0],
+		 fault->tid[1], fault->tid[2], fault->line, fault->msg);
+}
+
+static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
+{
+	struct exec_fault fault = { 0 };
+	struct exec_launch e = {
+		.fn = l->func->ptx,
+		.grid = { l->grid[0], l->grid[1], l->grid[2] },
+		.block = { l->block[0], l->block[1], l->block[2] },
+		.dyn_shared = l->shared,
+		.params = packed,
+		.mem = &sgpu_exec_mem,
+		.nsm = SGPU_NSM,
+		.grid_id = ++grids,
+		.stack_bytes = ctx->limit[CU_LIMIT_STACK_SIZE],
+		.cooperative = l->cooperative,
+		.print = print,
+	};
+	enum exec_status status = exec_run(machine, &e, &fault);
+
+	switch (status) {
+	case EXEC_OK:
+		return CUDA_SUCCESS;
+	case EXEC_BAD_LAUNCH:
+		sgpu_log("launch refused: %s", fault.msg);
+		return CUDA_ERROR_INVALID_VALUE;
+	case EXEC_NOMEM:
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	default:
+		report(&fault);
+		ctx->sticky = fault_code(status);
+		return CUDA_SUCCESS;
+	}
+}
+
+static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
+		       struct launch *l)
+{
+	CUresult rc = sgpu_stream_check(ctx, l->stream);
+
+	if (!rc)
+		rc = sgpu_func_get(ctx, handle, &l->func);
+	if (!rc)
+		rc = shape_check(l);
+	if (!rc && l->cooperative)
+		rc = cooperative_check(l);
+	if (!rc)
+		rc = pack(l);
+	return rc ? rc : run(ctx, l);
+}
+
+/* ---- exported ---- */
+
+static CUresult launch_now(const void *handle, struct launch *l)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(launch(ctx, handle, l));
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy,
+			unsigned int gz, unsigned int bx, unsigned int by,
+			unsigned int bz, unsigned int shared, CUstream stream,
+			void **params, void **extra)
+{
+	struct launch l = {
+		.grid = { gx, gy, gz }, .block = { bx, by, bz },
+		.shared = shared, .stream = stream,
+		.params = params, .extra = extra,
+	};
+
+	return launch_now(f, &l);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx,
+				   unsigned int gy, unsigned int gz,
+				   unsigned int bx, unsigned int by,
+				   unsigned int bz, unsigned int shared,
+				   CUstream stream, void **params)
+{
+	struct launch l = {
+		.grid = { gx, gy, gz }, .block = { bx, by, bz },
+		.shared = shared, .stream = stream, .params = params,
+		.cooperative = true,
+	};
+
+	return launch_now(f, &l);
+}
+
+/* One attribute of a launch: obeyed, a mere hint, or refused. */
+static CUresult take_attribute(struct launch *l, const CUlaunchAttribute *a)
+{
+	switch (a->id) {
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		l->cooperative = a->value.cooperative;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		if (a->value.clusterDim.x <= 1 && a->value.clusterDim.y <= 1 &&
+		    a->value.clusterDim.z <= 1)
+			return CUDA_SUCCESS;
+		return CUDA_ERROR_NOT_SUPPORTED;
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		l->done = a->value.launchCompletionEvent.event;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		l->done = a->value.programmaticEvent.event;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+	case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
+			  void **params, void **extra)
+{
+	struct launch l = { .params = params, .extra = extra };
+	CUresult rc = CUDA_SUCCESS;
+
+	if (!config || config->numAttrs > MAX_LAUNCH_ATTRS ||
+	    (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	l.grid[0] = config->gridDimX;
+	l.grid[1] = config->gridDimY;
+	l.grid[2] = config->gridDimZ;
+	l.block[0] = config->blockDimX;
+	l.block[1] = config->blockDimY;
+	l.block[2] = config->blockDimZ;
+	l.shared = config->sharedMemBytes;
+	l.stream = config->hStream;
+	for (unsigned int i = 0; !rc && i < config->numAttrs; i++)
+		rc = take_attribute(&l, &config->attrs[i]);
+	if (!rc)
+		rc = launch_now(f, &l);
+	if (!rc && l.done)
+		rc = cuEventRecord(l.done, l.stream);
+	return rc;
+}
+
+/* The twin has the stream inside its configuration. */
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
+			       void **params, void **extra)
+{
+	CUlaunchConfig copy;
+
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	copy = *config;
+	copy.hStream = sgpu_per_thread(config->hStream);
+	return cuLaunchKernelEx(&copy, f, params, extra);
+}

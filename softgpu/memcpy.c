@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copies. Every copy is done at once, in the calling thread, which is legal for
+ * a stream in order; the addresses on the device's side must lie in one known
+ * range, so a bad copy is an error code and never touches the process.
+ */
+#include <string.h>
+
+#include "driver.h"
+
+/* One side of a 2D or 3D copy. */
+struct side {
+	uint64_t base;
+	size_t pitch, slice;	/* bytes from row to row, from plane to plane */
+	bool device;
+};
+
+struct box {
+	size_t width, height, depth;
+};
+
+CUresult sgpu_check_device(uint64_t addr, size_t n)
+{
+	struct sgpu_range range;
+
+	if (!n)
+		return CUDA_SUCCESS;
+	if (!sgpu_range_find(addr, &range) ||
+	    n > range.size - (addr - range.base))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult sgpu_check_any(uint64_t addr, size_t n)
+{
+	if (!n)
+		return CUDA_SUCCESS;
+	if (!addr)
+		return CUDA_ERROR_INVALID_VALUE;
+	return sgpu_mem_in_arena(addr) ? sgpu_check_device(addr, n) :
+					 CUDA_SUCCESS;
+}
+
+static CUresult check(uint64_t addr, size_t n, bool device)
+{
+	return device ? sgpu_check_device(addr, n) : sgpu_check_any(addr, n);
+}
+
+static CUresult copy_checked(struct sgpu_ctx *ctx, uint64_t dst,
+			     bool dst_device, uint64_t src, bool src_device,
+			     size_t n, CUstream stream)
+{
+	CUresult rc = sgpu_stream_check(ctx, stream);
+
+	if (!rc)
+		rc = check(dst, n, dst_device);
+	if (!rc)
+		rc = check(src, n, src_device);
+	if (!rc && n)
+		memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, n);
+	return rc;
+}
+
+static CUresult copy(uint64_t dst, bool dst_device, uint64_t src,
+		     bool src_device, size_t n, CUstream stream)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
+				       n, stream));
+}
+
+/* A copy that waits is a synchronisation point for device printf(). */
+static CUresult copy_and_wait(uint64_t dst, bool dst_device, uint64_t src,
+			      bool src_device, size_t n)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	sgpu_print_flush();
+	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
+				       n, NULL));
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
+{
+	return copy_and_wait(dst, true, (uintptr_t)src, false, n);
+}
+
+CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
+{
+	return copy_and_wait((uintptr_t)dst, false, src, true, n);
+}
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return copy_and_wait(dst, true, src, true, n);
+}
+
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return copy_and_wait(dst, false, src, false, n);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n,
+			      CUstream stream)
+{
+	return copy(dst, true, (uintptr_t)src, false, n, stream);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n,
+			      CUstream stream)
+{
+	return copy((uintptr_t)dst, false, src, true, n, stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
+			      CUstream stream)
+{
+	return copy(dst, true, src, true, n, stream);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
+		       CUstream stream)
+{
+	return copy(dst, false, src, false, n, stream);
+}
+
+/* One device: both contexts name it, and addresses are unified. */
+static CUresult peers_ok(CUcontext dst, CUcontext src)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!sgpu_obj_get(SGPU_CTX, dst) || !sgpu_obj_get(SGPU_CTX, src))
+		rc = CUDA_ERROR_INVALID_CONTEXT;
+	return sgpu_leave(rc);
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+		      CUcontext src_ctx, size_t n)
+{
+	CUresult rc = peers_ok(dst_ctx, src_ctx);
+
+	return rc ? rc : copy_and_wait(dst, true, src, true, n);
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+			   CUcontext src_ctx, size_t n, CUstream stream)
+{
+	CUresult rc = peers_ok(dst_ctx, src_ctx);
+
+	return rc ? rc : copy(dst, true, src, true, n, stream);
+}
+
+/* ---- boxes ---- */
+
+static CUresult side_memory(struct side *s, CUmemorytype type,
+			    const void *host, CUdeviceptr device)
+{
+	switch (type) {
+	case CU_MEMORYTYPE_HOST:
+		s->base = (uintptr_t)host;
+		return CUDA_SUCCESS;
+	case CU_MEMORYTYPE_DEVICE:
+		s->base = device;
+		s->device = true;
+		return CUDA_SUCCESS;
+	case CU_MEMORYTYPE_UNIFIED:
+		s->base = device;
+		return CUDA_SUCCESS;
+	case CU_MEMORYTYPE_ARRAY:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The bytes from the first to the last of a box; false on overflow. */
+static bool box_span(const struct side *s, const struct box *b, size_t *span)
+{
+	size_t rows, planes;
+
+	return !__builtin_mul_overflow(b->height - 1, s->pitch, &rows) &&
+	       !__builtin_mul_overflow(b->depth - 1, s->slice, &planes) &&
+	       !__builtin_add_overflow(rows, planes, span) &&
+	       !__builtin_add_overflow(*span, b->width, span);
+}
+
+/* Move a side's base to the first byte; defaults for pitch and height. */
+static CUresult side_place(struct side *s, const struct box *b, size_t pitch,
+			   size_t height, size_t x, size_t y, size_t z)
+{
+	size_t span;
+
+	s->pitch = pitch ? pitch : b->width;
+	if (s->pitch < b->width || (height && height < b->height))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (__builtin_mul_overflow(s->pitch, height ? height : b->height,
+				   &s->slice))
+		return CUDA_ERROR_INVALID_VALUE;
+	s->base += x + y * s->pitch + z * s->slice;
+	if (!box_span(s, b, &span))
+		return CUDA_ERROR_INVALID_VALUE;
+	return check(s->base, span, s->device);
+}
+
+static void box_copy(const struct side *dst, const struct side *src,
+		     const struct box *b)
+{
+	for (size_t z = 0; z < b->depth; z++)
+		for (size_t y = 0; y < b->height; y++)
+			memmove((char *)(uintptr_t)dst->base +
+				z * dst->slice + y * dst->pitch,
+				(char *)(uintptr_t)src->base +
+				z * src->slice + y * src->pitch, b->width);
+}
+
+static CUresult copy3d(const CUDA_MEMCPY3D *c)
+{
+	struct box b = { c->WidthInBytes, c->Height, c->Depth };
+	struct side dst = { 0 }, src = { 0 };
+	CUresult rc;
+
+	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice);
+	if (!rc)
+		rc = side_memory(&dst, c->dstMemoryType, c->dstHost,
+				 c->dstDevice);
+	if (rc || !b.width || !b.height || !b.depth)
+		return rc;
+	rc = side_place(&src, &b, c->srcPitch, c->srcHeight, c->srcXInBytes,
+			c->srcY, c->srcZ);
+	if (!rc)
+		rc = side_place(&dst, &b, c->dstPitch, c->dstHeight,
+				c->dstXInBytes, c->dstY, c->dstZ);
+	if (!rc)
+		box_copy(&dst, &src, &b);
+	return rc;
+}
+
+static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (wait)
+		sgpu_print_flush();
+	rc = c ? sgpu_stream_check(ctx, stream) : CUDA_ERROR_INVALID_VALUE;
+	return sgpu_leave(rc ? rc : copy3d(c));
+}
+
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)
+{
+	return boxes(c, stream, false);
+}
+
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *c)
+{
+	return boxes(c, NULL, true);
+}
+
+static CUresult copy2d(const CUDA_MEMCPY2D *c, CUstream stream, bool wait)
+{
+	CUDA_MEMCPY3D d;
+
+	if (!c)
+		return boxes(NULL, stream, wait);
+	d = (CUDA_MEMCPY3D){
+		.srcXInBytes = c->srcXInBytes, .srcY = c->srcY,
+		.srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
+		.srcDevice = c->srcDevice, .srcArray = c->srcArray,
+		.srcPitch = c->srcPitch,
+		.dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
+		.dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost,
+		.dstDevice = c->dstDevice, .dstArray = c->dstArray,
+		.dstPitch = c->dstPitch,
+		.WidthInBytes = c->WidthInBytes, .Height = c->Height,
+		.Depth = 1,
+	};
+	return boxes(&d, stream, wait);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
+{
+	return copy2d(c, stream, false);
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c)
+{
+	return copy2d(c, NULL, true);
+}
+
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c)
+	__attribute__((alias("cuMemcpy2D_v2")));

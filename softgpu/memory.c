@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Device memory: one arena of host memory, reserved at cuInit(), cut into
+ * granules of 512 bytes. Every granule belongs to exactly one block, free or
+ * used; blocks form a list by address, free ones also a list by size class
+ * (two-level segregated fit), so that allocating and freeing take constant
+ * time and no system call. The block that holds an address is found by the
+ * last set bit at or before its granule in a three-level bitmap of block
+ * starts: this is what checks the pointers of kernels.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver.h"
+
+#define SUB_BITS	3
+#define SUBS		(1u << SUB_BITS)
+#define NCLASSES	(40u * SUBS)
+#define LEVELS		6
+#define CHUNK_BITS	10
+
+struct block {
+	struct block *prev, *next;	/* by address */
+	struct block *fprev, *fnext;	/* of one size class */
+	size_t start, count;		/* in granules */
+	size_t size;			/* bytes asked for; 0 = free */
+	uint64_t id;
+	struct sgpu_ctx *ctx;
+	struct sgpu_mempool *pool;
+	enum sgpu_kind kind;
+	uint32_t number;		/* place in the table of blocks */
+};
+
+static struct {
+	char *base;
+	size_t granules, free;
+	struct block *first;
+	struct block *classes[NCLASSES];
+	uint64_t class_map[NCLASSES / 64];
+	uint64_t *starts[LEVELS];	/* starts[0]: one bit per granule */
+	unsigned int nlevels;
+	uint32_t *number;		/* of the block that starts at a granule */
+	struct block **chunks;
+	size_t nblocks, max_chunks;
+	struct block *spare;
+} arena;
+
+/* ---- the table of blocks ---- */
+
+static struct block *block_at(uint32_t number)
+{
+	return &arena.chunks[number >> CHUNK_BITS]
+			    [number & ((1u << CHUNK_BITS) - 1)];
+}
+
+static void *map(size_t bytes, bool prefault)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+		       (prefault ? MAP_POPULATE : 0), -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool blocks_grow(void)
+{
+	size_t n = (size_t)1 << CHUNK_BITS;
+	struct block *chunk;
+
+	if (arena.nblocks >> CHUNK_BITS >= arena.max_chunks)
+		return false;
+	chunk = map(n * sizeof(*chunk), false);
+	if (!chunk)
+		return false;
+	arena.chunks[arena.nblocks >> CHUNK_BITS] = chunk;
+	for (size_t i = n; i-- > 0;) {
+		chunk[i].number = arena.nblocks + i;
+		chunk[i].next = arena.spare;
+		arena.spare = &chunk[i];
+	}
+	arena.nblocks += n;
+	return true;
+}
+
+static struct block *block_new(size_t start, size_t count)
+{
+	struct block *b;
+
+	if (!arena.spare && !blocks_grow())
+		return NULL;
+	b = arena.spare;
+	arena.spare = b->next;
+	*b = (struct block){ .start = start, .count = count,
+			     .number = b->number };
+	return b;
+}
+
+static void block_free(struct block *b)
+{
+	b->next = arena.spare;
+	arena.spare = b;
+}
+
+/* ---- the bitmap of block starts ---- */
+
+static void start_set(struct block *b)
+{
+	size_t bit = b->start;
+
+	arena.number[bit] = b->number;
+	for (unsigned int k = 0; k < arena.nlevels; k++, bit >>= 6)
+		arena.starts[k][bit >> 6] |= 1ull << (bit & 63);
+}
+
+static void start_clear(struct block *b)
+{
+	size_t bit = b->start;
+
+	for (unsigned int k = 0; k < arena.nlevels; k++, bit >>= 6) {
+		arena.starts[k][bit >> 6] &= ~(1ull << (bit & 63));
+		if (arena.starts[k][bit >> 6])
+			break;
+	}
+}
+
+/* The last start at or before a granule; granule 0 is always one. */
+static size_t start_before(size_t bit)
+{
+	unsigned int k = 0;
+	uint64_t word;
+
+	word = arena.starts[0][bit >> 6] & (~0ull >> (63 - (bit & 63)));
+	while (!word) {
+		bit >>= 6;
+		k++;
+		word = arena.starts[k][bit >> 6] &
+		       ((1ull << (bit & 63)) - 1);
+	}
+	bit = (bit & ~(size_t)63) | (63 - __builtin_clzll(word));
+	while (k-- > 0)
+		bit = bit << 6 | (63 - __builtin_clzll(arena.starts[k][bit]));
+	return bit;
+}
+
+/* ---- free blocks by size class ---- */
+
+static unsigned int class_of(size_t count)
+{
+	unsigned int top;
+
+	if (count < SUBS)
+		return count;
+	top = 63 - __builtin_clzll(count);
+	return (top - SUB_BITS + 1) * SUBS +
+	       ((count >> (top - SUB_BITS)) & (SUBS - 1));
+}
+
+/* The first class whose every block is large enough. */
+static unsigned int class_above(size_t count)
+{
+	unsigned int top;
+
+	if (count < SUBS)
+		return count;
+	top = 63 - __builtin_clzll(count);
+	return class_of(count + ((size_t)1 << (top - SUB_BITS)) - 1);
+}
+
+static void free_insert(struct block *b)
+{
+	unsigned int c = class_of(b->count);
+
+	b->size = 0;
+	b->fprev = NULL;
+	b->fnext = arena.classes[c];
+	if (b->fnext)
+		b->fnext->fprev = b;
+	arena.classes[c] = b;
+	arena.class_map[c / 64] |= 1ull << c % 64;
+}
+
+static void free_remove(struct block *b)
+{
+	unsigned int c = class_of(b->count);
+
+	if (b->fnext)
+		b->fnext->fprev = b->fprev;
+	if (b->fprev)
+		b->fprev->fnext = b->fnext;
+	else
+		arena.classes[c] = b->fnext;
+	if (!arena.classes[c])
+		arena.class_map[c / 64] &= ~(1ull << c % 64);
+}
+
+static struct block *free_find(size_t count)
+{
+	unsigned int c = class_above(count);
+	struct block *b;
+
+	for (unsigned int w = c / 64; w < NCLASSES / 64; w++) {
+		uint64_t map = arena.class_map[w];
+
+		if (w == c / 64)
+			map &= ~0ull << c % 64;
+		if (map)
+			return arena.classes[w * 64 + __builtin_ctzll(map)];
+	}
+	/* Nothing surely large enough: look for one that happens to be. */
+	for (b = arena.classes[class_of(count)]; b; b = b->fnext)
+		if (b->count >= count)
+			return b;
+	return NULL;
+}
+
+/* ---- the arena ---- */
+
+static bool maps_init(bool prefault)
+{
+	size_t bits = arena.granules;
+
+	arena.number = map(bits * sizeof(*arena.number), prefault);
+	arena.max_chunks = (bits >> CHUNK_BITS) + 2;
+	arena.chunks = map(arena.max_chunks * sizeof(*arena.chunks), prefault);
+	if (!arena.number || !arena.chunks)
+		return false;
+	for (arena.nlevels = 0; arena.nlevels < LEVELS; arena.nlevels++) {
+		size_t words = (bits + 63) / 64;
+
+		arena.starts[arena.nlevels] = map(words * 8, prefault);
+		if (!arena.starts[arena.nlevels])
+			return false;
+		if (words == 1) {
+			arena.nlevels++;
+			return true;
+		}
+		bits = words;
+	}
+	return false;
+}
+
+CUresult sgpu_mem_init(size_t total, bool prefault)
+{
+	struct block *all;
+
+	arena.granules = total / SGPU_GRANULE;
+	arena.base = map(total, prefault);
+	if (!arena.base || !maps_init(prefault) || !blocks_grow())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	all = block_new(0, arena.granules);
+	arena.first = all;
+	arena.free = arena.granules;
+	start_set(all);
+	free_insert(all);
+	return CUDA_SUCCESS;
+}
+
+uint64_t sgpu_mem_total(void)
+{
+	return (uint64_t)arena.granules * SGPU_GRANULE;
+}
+
+uint64_t sgpu_mem_free_bytes(void)
+{
+	return (uint64_t)arena.free * SGPU_GRANULE;
+}
+
+/* Leave @count granules in @b and make the rest a free block of its own. */
+static bool split(struct block *b, size_t count)
+{
+	struct block *rest;
+
+	if (b->count == count)
+		return true;
+	rest = block_new(b->start + count, b->count - count);
+	if (!rest)
+		return false;
+	rest->prev = b;
+	rest->next = b->next;
+	if (rest->next)
+		rest->next->prev = rest;
+	b->next = rest;
+	b->count = count;
+	start_set(rest);
+	free_insert(rest);
+	return true;
+}
+
+CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
+			struct sgpu_mempool *pool, uint64_t *addr)
+{
+	size_t count = size / SGPU_GRANULE + !!(size % SGPU_GRANULE);
+	struct block *b;
+
+	if (!size)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (count > arena.free)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	b = free_find(count);
+	if (!b)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	free_remove(b);
+	if (!split(b, count)) {
+		free_insert(b);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	b->size = size;
+	b->kind = kind;
+	b->ctx = ctx;
+	b->pool = pool;
+	b->id = sgpu_new_id();
+	arena.free -= count;
+	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
+	return CUDA_SUCCESS;
+}
+
+/* Join @b with the block after it; neither is in a free list. */
+static void join_next(struct block *b)
+{
+	struct block *gone = b->next;
+
+	start_clear(gone);
+	b->count += gone->count;
+	b->next = gone->next;
+	if (b->next)
+		b->next->prev = b;
+	block_free(gone);
+}
+
+static void release(struct block *b)
+{
+	arena.free += b->count;
+	b->size = 0;
+	if (b->next && !b->next->size) {
+		free_remove(b->next);
+		join_next(b);
+	}
+	if (b->prev && !b->prev->size) {
+		b = b->prev;
+		free_remove(b);
+		join_next(b);
+	}
+	free_insert(b);
+}
+
+bool sgpu_mem_in_arena(uint64_t addr)
+{
+	return addr - (uintptr_t)arena.base < sgpu_mem_total();
+}
+
+static struct block *find(uint64_t addr)
+{
+	uint64_t off = addr - (uintptr_t)arena.base;
+	struct block *b;
+
+	if (off >= sgpu_mem_total())
+		return NULL;
+	b = block_at(arena.number[start_before(off / SGPU_GRANULE)]);
+	return b->size ? b : NULL;
+}
+
+static uint64_t block_base(const struct block *b)
+{
+	return (uintptr_t)arena.base + b->start * SGPU_GRANULE;
+}
+
+CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds)
+{
+	struct block *b = find(addr);
+
+	if (!b || block_base(b) != addr || !(kinds & 1u << b->kind))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (b->pool)
+		b->pool->used -= b->count * SGPU_GRANULE;
+	release(b);
+	return CUDA_SUCCESS;
+}
+
+void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx)
+{
+	struct block *b = arena.first;
+
+	while (b) {
+		/* Freeing joins @b into a free neighbour: go on after both. */
+		struct block *next = b->next;
+
+		if (b->size && b->ctx == ctx) {
+			while (next && !next->size)
+				next = next->next;
+			release(b);
+		}
+		b = next;
+	}
+}
+
+void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)
+{
+	struct block *b = find(addr);
+
+	if (b)
+		b->ctx = ctx;
+}
+
+bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
+{
+	struct block *b = find(addr);
+
+	if (!b)
+		return false;
+	*out = (struct sgpu_range){
+		.base = block_base(b),
+		.size = b->size,
+		.room = (uint64_t)b->count * SGPU_GRANULE,
+		.id = b->id,
+		.ctx = b->ctx,
+		.pool = b->pool,
+		.kind = b->kind,
+	};
+	return true;
+}
+
+bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
+{
+	return sgpu_mem_find(addr, out) || sgpu_host_find(addr, out);
+}
+
+static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
+{
+	struct sgpu_range range;
+
+	(void)ctx;
+	if (!sgpu_range_find(addr, &range))
+		return false;
+	out->base = range.base;
+	out->size = range.room;
+	out->writable = range.kind != SGPU_MEM_CONST;
+	return true;
+}
+
+const struct exec_mem sgpu_exec_mem = { .find = exec_find };

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Fills of device memory, in one and two dimensions, done at once.
+ */
+#include <string.h>
+
+#include "driver.h"
+
+struct fill {
+	uint64_t dst;
+	size_t pitch, width, height;	/* pitch in bytes, width in elements */
+	uint32_t value;
+	unsigned int element;		/* bytes: 1, 2 or 4 */
+};
+
+static void fill_row(char *row, const struct fill *f)
+{
+	if (f->element == 1) {
+		memset(row, f->value, f->width);
+		return;
+	}
+	for (size_t i = 0; i < f->width; i++)
+		memcpy(row + i * f->element, &f->value, f->element);
+}
+
+static CUresult fill_check(const struct fill *f)
+{
+	size_t bytes, span;
+
+	if (!f->width || !f->height)
+		return CUDA_SUCCESS;
+	if (f->dst % f->element)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (__builtin_mul_overflow(f->width, f->element, &bytes) ||
+	    __builtin_mul_overflow(f->height - 1, f->pitch, &span) ||
+	    __builtin_add_overflow(span, bytes, &span))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (f->height > 1 && (f->pitch < bytes || f->pitch % f->element))
+		return CUDA_ERROR_INVALID_VALUE;
+	return sgpu_check_device(f->dst, span);
+}
+
+static CUresult fill(const struct fill *f, CUstream stream)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	rc = sgpu_stream_check(ctx, stream);
+	if (!rc)
+		rc = fill_check(f);
+	for (size_t y = 0; !rc && f->width && y < f->height; y++)
+		fill_row((char *)(uintptr_t)f->dst + y * f->pitch, f);
+	return sgpu_leave(rc);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n,
+			 CUstream stream)
+{
+	return fill(&(struct fill){ dst, 0, n, 1, v, 1 }, stream);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short v, size_t n,
+			  CUstream stream)
+{
+	return fill(&(struct fill){ dst, 0, n, 1, v, 2 }, stream);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int v, size_t n,
+			  CUstream stream)
+{
+	return fill(&(struct fill){ dst, 0, n, 1, v, 4 }, stream);
+}
+
+CUresult cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char v,
+			   size_t width, size_t height, CUstream stream)
+{
+	return fill(&(struct fill){ dst, pitch, width, height, v, 1 }, stream);
+}
+
+CUresult cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch, unsigned short v,
+			    size_t width, size_t height, CUstream stream)
+{
+	return fill(&(struct fill){ dst, pitch, width, height, v, 2 }, stream);
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int v,
+			    size_t width, size_t height, CUstream stream)
+{
+	return fill(&(struct fill){ dst, pitch, width, height, v, 4 }, stream);
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char v, size_t n)
+{
+	return cuMemsetD8Async(dst, v, n, NULL);
+}
+
+CUresult cuMemsetD16_v2(CUdeviceptr dst, unsigned short v, size_t n)
+{
+	return cuMemsetD16Async(dst, v, n, NULL);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int v, size_t n)
+{
+	return cuMemsetD32Async(dst, v, n, NULL);
+}
+
+CUresult cuMemsetD2D8_v2(CUdeviceptr dst, size_t pitch, unsigned char v,
+			 size_t width, size_t height)
+{
+	return cuMemsetD2D8Async(dst, pitch, v, width, height, NULL);
+}
+
+CUresult cuMemsetD2D16_v2(CUdeviceptr dst, size_t pitch, unsigned short v,
+			  size_t width, size_t height)
+{
+	return cuMemsetD2D16Async(dst, pitch, v, width, height, NULL);
+}
+
+CUresult cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int v,
+			  size_t width, size_t height)
+{
+	return cuMemsetD2D32Async(dst, pitch, v, width, height, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Typed slabs for everything that a CUDA handle names. A handle is the address
+ * of a slot, so a lookup is a range check and a compare, and no bit pattern
+ * that a caller may pass is ever dereferenced before it is known to be a live
+ * slot of the wanted type. Freed slots are used again in the order of their
+ * freeing, so that a stale handle stays invalid for as long as possible.
+ * Slabs only grow: a steady state maps nothing.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver.h"
+
+#define NCHUNKS	20
+#define FIRST	32u		/* slots in the first chunk; each next doubles */
+
+struct slab {
+	size_t size;
+	char *chunk[NCHUNKS];
+	unsigned int nchunks;
+	struct sgpu_obj *head, *tail;
+};
+
+static struct slab slabs[SGPU_NTYPES] = {
+	[SGPU_CTX] = { .size = sizeof(struct sgpu_ctx) },
+	[SGPU_STREAM] = { .size = sizeof(struct sgpu_stream) },
+	[SGPU_EVENT] = { .size = sizeof(struct sgpu_event) },
+	[SGPU_MODULE] = { .size = sizeof(struct sgpu_module) },
+	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func) },
+	[SGPU_LIBRARY] = { .size = sizeof(struct sgpu_library) },
+	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel) },
+	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
+};
+
+static size_t chunk_slots(unsigned int i)
+{
+	return (size_t)FIRST << i;
+}
+
+static void push_free(struct slab *s, struct sgpu_obj *o)
+{
+	o->type = SGPU_FREE;
+	o->next_free = NULL;
+	if (s->tail)
+		s->tail->next_free = o;
+	else
+		s->head = o;
+	s->tail = o;
+}
+
+static bool grow(struct slab *s)
+{
+	size_t n = chunk_slots(s->nchunks);
+	char *p;
+
+	if (s->nchunks == NCHUNKS)
+		return false;
+	p = mmap(NULL, n * s->size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	s->chunk[s->nchunks++] = p;
+	for (size_t i = 0; i < n; i++)
+		push_free(s, (struct sgpu_obj *)(p + i * s->size));
+	return true;
+}
+
+void *sgpu_obj_new(enum sgpu_type type)
+{
+	struct slab *s = &slabs[type];
+	struct sgpu_obj *o;
+
+	if (!s->head && !grow(s))
+		return NULL;
+	o = s->head;
+	s->head = o->next_free;
+	if (!s->head)
+		s->tail = NULL;
+	memset(o, 0, s->size);
+	o->type = type;
+	o->id = sgpu_new_id();
+	return o;
+}
+
+void sgpu_obj_free(void *object)
+{
+	struct sgpu_obj *o = object;
+
+	push_free(&slabs[o->type], o);
+}
+
+void *sgpu_obj_get(enum sgpu_type type, const void *handle)
+{
+	struct slab *s = &slabs[type];
+
+	for (unsigned int i = 0; i < s->nchunks; i++) {
+		uintptr_t off = (uintptr_t)handle - (uintptr_t)s->chunk[i];
+
+		if (off >= chunk_slots(i) * s->size)
+			continue;
+		if (off % s->size ||
+		    ((const struct sgpu_obj *)handle)->type != type)
+			return NULL;
+		return (void *)handle;
+	}
+	return NULL;
+}
+
+void sgpu_obj_each(enum sgpu_type type, void (*visit)(void *object, void *arg),
+		   void *arg)
+{
+	struct slab *s = &slabs[type];
+
+	for (unsigned int i = 0; i < s->nchunks; i++) {
+		for (size_t k = 0; k < chunk_slots(i); k++) {
+			struct sgpu_obj *o = (void *)(s->chunk[i] + k * s->size);
+
+			if (o->type == type)
+				visit(o, arg);
+		}
+	}
+}
+
+/* Give each slab its first chunk, so that first uses map nothing. */
+void sgpu_obj_prefault(void)
+{
+	for (int t = SGPU_FREE + 1; t < SGPU_NTYPES; t++)
+		if (slabs[t].size && !slabs[t].nchunks)
+			grow(&slabs[t]);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Streams. Work is done at once, in the thread that submits it, so a stream is
+ * always idle and in order: synchronising is checking, and waiting for an event
+ * is already over. What remains real is identity: the legacy and the per-thread
+ * default stream are two streams, each stream has its context, flags, priority
+ * and id.
+ */
+#include "driver.h"
+
+#define GREATEST	(-5)	/* as cuCtxGetStreamPriorityRange() says */
+
+struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
+				    int priority, bool builtin)
+{
+	struct sgpu_stream *s = sgpu_obj_new(SGPU_STREAM);
+
+	if (!s)
+		return NULL;
+	s->ctx = ctx;
+	s->flags = flags;
+	s->priority = priority > 0 ? 0 :
+		      priority < GREATEST ? GREATEST : priority;
+	s->builtin = builtin;
+	return s;
+}
+
+struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream handle)
+{
+	struct sgpu_stream *s;
+
+	if (!handle || handle == CU_STREAM_LEGACY)
+		return ctx->legacy;
+	if (handle == CU_STREAM_PER_THREAD)
+		return ctx->per_thread;
+	s = sgpu_obj_get(SGPU_STREAM, handle);
+	return s && !s->builtin ? s : NULL;
+}
+
+CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream handle)
+{
+	struct sgpu_stream *s = sgpu_stream_get(ctx, handle);
+
+	return s && s->ctx == ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static void drop_if_of(void *object, void *ctx)
+{
+	struct sgpu_stream *s = object;
+
+	if (s->ctx == ctx)
+		sgpu_obj_free(s);
+}
+
+void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx)
+{
+	sgpu_obj_each(SGPU_STREAM, drop_if_of, ctx);
+}
+
+static CUresult stream_create(struct sgpu_ctx *ctx, CUstream *out,
+			      unsigned int flags, int priority)
+{
+	struct sgpu_stream *s;
+
+	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	s = sgpu_stream_new(ctx, flags, priority, false);
+	if (!s)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*out = (CUstream)s;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
+				    int priority)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	return rc ? rc : sgpu_leave(stream_create(ctx, out, flags, priority));
+}
+
+CUresult cuStreamCreate(CUstream *out, unsigned int flags)
+{
+	return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	struct sgpu_stream *s;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	s = sgpu_obj_get(SGPU_STREAM, handle);
+	if (!s || s->builtin)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	sgpu_obj_free(s);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamDestroy(CUstream handle)
+	__attribute__((alias("cuStreamDestroy_v2")));
+
+/* The shared start of the calls on one stream: its object, and the lock. */
+static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	*s = sgpu_stream_get(ctx, handle);
+	return *s ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult cuStreamQuery(CUstream handle)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	return rc ? rc : sgpu_leave(s->ctx->sticky);
+}
+
+CUresult cuStreamSynchronize(CUstream handle)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	sgpu_print_flush();
+	return sgpu_leave(s->ctx->sticky);
+}
+
+CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(sgpu_obj_get(SGPU_EVENT, event) ?
+			  CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!flags)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = s->flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!priority)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*priority = s->priority;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* Each thread has a per-thread stream of its own, so each its own id. */
+static uint64_t thread_stream_id(const struct sgpu_stream *s)
+{
+	static __thread uint64_t id __attribute__((tls_model("initial-exec")));
+
+	if (!id)
+		id = sgpu_new_id();
+	return s->obj.id << 32 | id;
+}
+
+CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!id)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*id = s == s->ctx->per_thread ? thread_stream_id(s) : s->obj.id;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!ctx)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*ctx = (CUcontext)s->ctx;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *green)
+{
+	CUresult rc = cuStreamGetCtx(handle, ctx);
+
+	if (!rc && green)
+		*green = NULL;
+	return rc;
+}
+
+CUresult cuStreamGetDevice(CUstream handle, CUdevice *dev)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!dev)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*dev = 0;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* Nothing is ever captured: cuStreamBeginCapture() is refused. */
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+{
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!status)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream handle,
+				   CUstreamCaptureStatus *status,
+				   cuuint64_t *id, CUgraph *graph,
+				   const CUgraphNode **deps, size_t *ndeps)
+{
+	(void)id;
+	(void)graph;
+	(void)deps;
+	(void)ndeps;
+	return cuStreamIsCapturing(handle, status);
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle,
+				   CUstreamCaptureStatus *status,
+				   cuuint64_t *id, CUgraph *graph,
+				   const CUgraphNode **deps,
+				   const CUgraphEdgeData **edges, size_t *ndeps)
+{
+	(void)edges;
+	return cuStreamGetCaptureInfo_v2(handle, status, id, graph, deps,
+					 ndeps);
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status,
+				cuuint64_t *id)
+{
+	(void)id;
+	return cuStreamIsCapturing(handle, status);
+}
+
+/* Without capture the mode has no effect, but it is each thread's own. */
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	static __thread CUstreamCaptureMode now
+		__attribute__((tls_model("initial-exec")));
+	CUstreamCaptureMode old = now;
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	now = *mode;
+	*mode = old;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* Managed memory is plain memory: it is attached to everything, always. */
+CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr addr, size_t n,
+				unsigned int flags)
+{
+	struct sgpu_range range;
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	(void)n;
+	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+	    flags != CU_MEM_ATTACH_SINGLE)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (!sgpu_mem_find(addr, &range) || range.kind != SGPU_MEM_MANAGED)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+struct host_call {
+	CUhostFn fn;
+	CUstreamCallback callback;
+	CUstream stream;
+	CUresult status;
+	void *arg;
+};
+
+static void call_host(void *arg)
+{
+	struct host_call *c = arg;
+
+	if (c->fn)
+		c->fn(c->arg);
+	else
+		c->callback(c->stream, c->status, c->arg);
+}
+
+CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *arg)
+{
+	struct host_call call = { .fn = fn, .arg = arg };
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!fn)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	sgpu_call_out(call_host, &call);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
+			     void *arg, unsigned int flags)
+{
+	struct host_call call = { .callback = callback, .stream = handle,
+				  .arg = arg };
+	struct sgpu_stream *s;
+	CUresult rc = enter_stream(handle, &s);
+
+	if (rc)
+		return rc;
+	if (!callback || flags)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	sgpu_call_out(call_host, &call);
+	return sgpu_leave(CUDA_SUCCESS);
+}
