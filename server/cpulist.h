@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU lists as the kernel writes them: "1-3,5". */
+#ifndef WORMHOLE_CPULIST_H
+#define WORMHOLE_CPULIST_H
+
+/* The CPUs of a list, at most max. Returns their number, 0 for what is no list. */
+unsigned int wh_cpulist_parse(const char *list, unsigned int *cpus, unsigned int max);
+/* The CPUs that the kernel keeps free of other work (isolcpus=). */
+unsigned int wh_cpulist_isolated(unsigned int *cpus, unsigned int max);
+
+#endif

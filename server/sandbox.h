@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker may still do once a client can run code in it: its own uid,
+ * no way to more privileges, limits, and no system calls that a CUDA driver
+ * does not need after its start.
+ */
+#ifndef WORMHOLE_SANDBOX_H
+#define WORMHOLE_SANDBOX_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct wh_sandbox {
+	uid_t uid;		/* 0: stay as we are */
+	gid_t gid;
+	int seccomp;		/* filter system calls */
+};
+
+/* 0, or -1 with one line in err. Only the calling thread may exist or matter. */
+int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * wormhole-supervisor: keeps one parked worker for each part of each window of
+ * this server VM, each on an isolated CPU of its own. Owns the processes and
+ * nothing else: it touches neither windows nor GPU, and a worker's end of any
+ * kind means the same to it: start the next one.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cpulist.h"
+#include "hypercall.h"
+
+#define MAX_PAIRS	511
+#define MAX_ARGS	48
+/* A worker that ends sooner has not served anybody: something is wrong. */
+#define SHORT_LIFE_MS	1000
+#define BACKOFF_MIN_MS	100
+#define BACKOFF_MAX_MS	10000
+
+struct worker {
+	unsigned int window, part, cpu;
+	uint64_t part_size;
+	pid_t pid;		/* 0: none now */
+	int64_t started;
+	int64_t start_at;	/* when pid is 0 */
+	int64_t backoff;	/* pause before the next start */
+};
+
+static struct {
+	const char *device, *backend, *worker, *cpus;
+	unsigned int windows, parts;
+	uint64_t part_size;
+	unsigned int uid;
+	char **more;		/* options passed on to the workers */
+	int nmore;
+} opt = {
+	.device = "/dev/wormhole-server",
+	.parts = 1,
+};
+
+static struct worker workers[MAX_PAIRS];
+static unsigned int nworkers;
+
+__attribute__((format(printf, 2, 3)))
+static void say(const char *level, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "%s: %s\n", level, line);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void say_of(const struct worker *w, const char *level, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	say(level, "window %u part %u: %s", w->window, w->part, text);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+/* --- One worker ------------------------------------------------------------ */
+
+struct args {
+	char text[8][32];
+	char *argv[MAX_ARGS];
+	int n, used;
+};
+
+static void push(struct args *a, const char *name, const char *value)
+{
+	a->argv[a->n++] = (char *)name;
+	if (value)
+		a->argv[a->n++] = (char *)value;
+}
+
+static void push_number(struct args *a, const char *name, unsigned long long value)
+{
+	char *s = a->text[a->used++];
+
+	snprintf(s, sizeof(a->text[0]), "%llu", value);
+	push(a, name, s);
+}
+
+static void fill_args(struct args *a, const struct worker *w, pid_t parent)
+{
+	int i;
+
+	push(a, opt.worker, NULL);
+	push(a, "--device", opt.device);
+	push(a, "--backend", opt.backend);
+	push_number(a, "--window", w->window);
+	push_number(a, "--part", w->part);
+	push_number(a, "--cpu", w->cpu);
+	push_number(a, "--parent", (unsigned long long)parent);
+	push_number(a, "--part-size", w->part_size);
+	/* A user of its own for each: one worker cannot signal another. */
+	if (opt.uid)
+		push_number(a, "--uid", opt.uid + (unsigned int)(w - workers));
+	for (i = 0; i < opt.nmore; i++)
+		push(a, opt.more[i], NULL);
+}
+
+__attribute__((noreturn))
+static void run_worker(const struct worker *w, pid_t parent)
+{
+	struct args a = { .n = 0 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+	fill_args(&a, w, parent);
+	execv(opt.worker, a.argv);
+	say_of(w, "error", "%s: %s", opt.worker, strerror(errno));
+	_exit(127);
+}
+
+static void start(struct worker *w)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid)
+		run_worker(w, parent);
+	if (pid < 0) {
+		say_of(w, "warn", "fork: %s; again in %d ms", strerror(errno), BACKOFF_MAX_MS);
+		w->start_at = now_ms() + BACKOFF_MAX_MS;
+		return;
+	}
+	w->pid = pid;
+	w->started = now_ms();
+	say_of(w, "info", "worker %d on CPU %u", pid, w->cpu);
+}
+
+/* Longer and longer while workers end at once; none after one that served. */
+static void plan_restart(struct worker *w, int served)
+{
+	int64_t now = now_ms();
+
+	if (served || now - w->started >= SHORT_LIFE_MS)
+		w->backoff = 0;
+	else if (!w->backoff)
+		w->backoff = BACKOFF_MIN_MS;
+	else if (w->backoff < BACKOFF_MAX_MS)
+		w->backoff *= 2;
+	w->start_at = now + w->backoff;
+}
+
+static void ended(struct worker *w, int status)
+{
+	pid_t pid = w->pid;
+	int served = WIFEXITED(status) && !WEXITSTATUS(status);
+
+	w->pid = 0;
+	plan_restart(w, served);
+	if (served)
+		say_of(w, "info", "worker %d ended with its client", pid);
+	else if (WIFSIGNALED(status))
+		say_of(w, "warn", "worker %d died of signal %d; next in %lld ms", pid,
+		       WTERMSIG(status), (long long)w->backoff);
+	else
+		say_of(w, "warn", "worker %d failed with status %d; next in %lld ms", pid,
+		       WEXITSTATUS(status), (long long)w->backoff);
+}
+
+/* --- All of them -------------------------------------------------------------- */
+
+static struct worker *find(pid_t pid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nworkers; i++)
+		if (workers[i].pid == pid)
+			return &workers[i];
+	return NULL;
+}
+
+static void reap(void)
+{
+	struct worker *w;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		w = find(pid);
+		if (w)
+			ended(w, status);
+	}
+}
+
+/* Start what is due. Returns the milliseconds until the next start, or -1. */
+static int64_t start_due(void)
+{
+	int64_t left, next = -1;
+	unsigned int i;
+
+	for (i = 0; i < nworkers; i++) {
+		left = workers[i].start_at - now_ms();
+		if (!workers[i].pid && left <= 0) {
+			start(&workers[i]);
+			left = workers[i].start_at - now_ms();
+		}
+		if (!workers[i].pid && (next < 0 || left < next))
+			next = left < 0 ? 0 : left;
+	}
+	return next;
+}
+
+/* A worker has every other signal blocked. */
+static void kill_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nworkers; i++)
+		if (workers[i].pid)
+			kill(workers[i].pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+static void supervise(void)
+{
+	struct timespec ts;
+	int64_t next;
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	do {
+		next = start_due();
+		ts.tv_sec = next / 1000;
+		ts.tv_nsec = next % 1000 * 1000000;
+		sig = sigtimedwait(&set, NULL, next < 0 ? NULL : &ts);
+		if (sig == SIGCHLD)
+			reap();
+	} while (sig != SIGTERM && sig != SIGINT);
+	say("info", "supervisor: signal %d: ending all workers", sig);
+	kill_all();
+}
+
+/* --- Setup ---------------------------------------------------------------------- */
+
+static const char help[] =
+"usage: wormhole-supervisor --backend LIB [options] [-- WORKER OPTIONS]\n"
+"Keeps a parked worker for each part of each window of this server VM.\n"
+"  --backend LIB     the libcuda.so.1 that does the work\n"
+"  --windows N       serve the first N windows (default: all)\n"
+"  --parts N         workers for each window, default 1\n"
+"  --part-size SIZE  bytes (default: the window divided by --parts)\n"
+"  --cpus LIST       isolated CPUs, one for each worker, like 1-3,5\n"
+"                    (default: /sys/devices/system/cpu/isolated)\n"
+"  --uid N           workers run as users N, N+1, ... (default: not changed)\n"
+"  --device FILE     default /dev/wormhole-server\n"
+"  --worker FILE     default: wormhole-worker beside this program\n";
+
+enum {
+	OPT_BACKEND = 256, OPT_WINDOWS, OPT_PARTS, OPT_PART_SIZE, OPT_CPUS, OPT_UID,
+	OPT_DEVICE, OPT_WORKER, OPT_HELP,
+};
+
+static const struct option table[] = {
+	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "windows", required_argument, NULL, OPT_WINDOWS },
+	{ "parts", required_argument, NULL, OPT_PARTS },
+	{ "part-size", required_argument, NULL, OPT_PART_SIZE },
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "uid", required_argument, NULL, OPT_UID },
+	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "worker", required_argument, NULL, OPT_WORKER },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+__attribute__((noreturn)) static void usage(const char *what)
+{
+	say("error", "wormhole-supervisor: %s (--help lists the options)", what);
+	exit(2);
+}
+
+static uint64_t number(const char *s, uint64_t min, uint64_t max)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(s, &end, 0);
+	if (errno || end == s || *end || *s == '-' || n < min || n > max)
+		usage("a number is out of range");
+	return n;
+}
+
+static void set(int c)
+{
+	switch (c) {
+	case OPT_BACKEND:	opt.backend = optarg; break;
+	case OPT_WINDOWS:	opt.windows = (unsigned int)number(optarg, 1, 16); break;
+	case OPT_PARTS:		opt.parts = (unsigned int)number(optarg, 1, MAX_PAIRS); break;
+	case OPT_PART_SIZE:	opt.part_size = number(optarg, WH_PAGE_SIZE, WH_MAX_PART_SIZE); break;
+	case OPT_CPUS:		opt.cpus = optarg; break;
+	case OPT_UID:		opt.uid = (unsigned int)number(optarg, 1, INT_MAX - MAX_PAIRS); break;
+	case OPT_DEVICE:	opt.device = optarg; break;
+	case OPT_WORKER:	opt.worker = optarg; break;
+	case OPT_HELP:		fputs(help, stdout); exit(0);
+	default:		usage("bad option");
+	}
+}
+
+static void parse(int argc, char **argv)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+", table, NULL)) != -1)
+		set(c);
+	opt.more = argv + optind;
+	opt.nmore = argc - optind;
+	if (opt.nmore && strcmp(argv[optind - 1], "--"))
+		usage("unexpected argument");
+	if (opt.nmore > MAX_ARGS / 2)
+		usage("too many worker options");
+	if (!opt.backend)
+		usage("--backend is missing");
+}
+
+static const char *beside_this_program(const char *name)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 2);
+
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	strcpy(path + (n > 0 ? n : 0), name);
+	return path;
+}
+
+/* How many windows there are, and how each is divided. */
+static int read_windows(struct wh_srv_info *info)
+{
+	int rc, fd = open(opt.device, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0) {
+		say("error", "%s: %s (is the module wormhole_server loaded?)", opt.device,
+		    strerror(errno));
+		return -1;
+	}
+	rc = ioctl(fd, WH_SRV_INFO, info);
+	close(fd);
+	if (rc || info->abi_version != WH_ABI_VERSION) {
+		say("error", "%s: not the module of ABI version %u", opt.device, WH_ABI_VERSION);
+		return -1;
+	}
+	if (!info->windows || info->windows > 16 || opt.windows > info->windows) {
+		say("error", "%s: has %u windows, %u wanted", opt.device, info->windows,
+		    opt.windows ? opt.windows : 1);
+		return -1;
+	}
+	if (!opt.windows)
+		opt.windows = info->windows;
+	return 0;
+}
+
+static uint64_t part_size_of(uint64_t window_size)
+{
+	uint64_t size = window_size / opt.parts;
+
+	if (opt.part_size)
+		return opt.part_size;
+	if (size > WH_MAX_PART_SIZE)
+		size = WH_MAX_PART_SIZE;
+	return size & ~(uint64_t)(WH_PAGE_SIZE - 1);
+}
+
+static int plan_window(unsigned int window, uint64_t window_size, const unsigned int *cpus)
+{
+	uint64_t size = part_size_of(window_size);
+	unsigned int i;
+
+	if (!size || size > window_size / opt.parts) {
+		say("error", "window %u has %llu bytes: too small for %u parts", window,
+		    (unsigned long long)window_size, opt.parts);
+		return -1;
+	}
+	for (i = 0; i < opt.parts; i++)
+		workers[nworkers++] = (struct worker){
+			.window = window, .part = i, .part_size = size, .cpu = cpus[i],
+		};
+	return 0;
+}
+
+static int plan(const struct wh_srv_info *info)
+{
+	static unsigned int cpus[MAX_PAIRS];
+	unsigned int i, n, wanted = opt.windows * opt.parts;
+
+	n = opt.cpus ? wh_cpulist_parse(opt.cpus, cpus, MAX_PAIRS) :
+		       wh_cpulist_isolated(cpus, MAX_PAIRS);
+	if (wanted > MAX_PAIRS || n < wanted) {
+		say("error", "%u workers need an isolated CPU each, there are %u (isolcpus=, --cpus)",
+		    wanted, n);
+		return -1;
+	}
+	for (i = 0; i < opt.windows; i++)
+		if (plan_window(i, info->window_size[i], cpus + nworkers))
+			return -1;
+	return 0;
+}
+
+static int check_machine(void)
+{
+	uint32_t version, role = wh_detect(&version);
+
+	if (role == WH_ROLE_SERVER)
+		return 0;
+	if (role == WH_ROLE_NONE && version)
+		say("error", "the host has ABI version %u, this program %u", version,
+		    WH_ABI_VERSION);
+	else
+		say("error", "this machine is no Wormhole server VM: the host starts it with a role (wormhole server start)");
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct wh_srv_info info = { 0 };
+
+	parse(argc, argv);
+	if (!opt.worker)
+		opt.worker = beside_this_program("wormhole-worker");
+	if (check_machine() || read_windows(&info) || plan(&info))
+		return 1;
+	supervise();
+	return 0;
+}

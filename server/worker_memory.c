@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Owns how a worker prepares its memory: allocator settings, call stacks, and
+ * touching all that is mapped. Failures of single mappings do not matter, they
+ * only cost handoffs later.
+ */
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "worker_memory.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
+
+#define PAGE	4096UL
+
+/*
+ * rseq: the kernel would write to the thread area of a thread whose code runs
+ * elsewhere. One arena, no mmap, no trim: what was touched stays mapped.
+ */
+#define TUNABLES	"glibc.pthread.rseq=0:glibc.malloc.arena_max=1"
+#define TUNABLES_ENV	"GLIBC_TUNABLES"
+
+int wh_memory_tune(char **argv)
+{
+	const char *now = getenv(TUNABLES_ENV);
+
+	if (now && !strcmp(now, TUNABLES))
+		return 0;
+	if (setenv(TUNABLES_ENV, TUNABLES, 1))
+		return -1;
+	execv("/proc/self/exe", argv);
+	return -1;
+}
+
+int wh_memory_heap(size_t heap)
+{
+	const int step = 4 << 20;
+	char *p;
+
+	if (!mallopt(M_MMAP_MAX, 0) || !mallopt(M_TOP_PAD, step) ||
+	    !mallopt(M_TRIM_THRESHOLD, -1))
+		return -1;
+	p = malloc(heap);
+	if (!p)
+		return -1;
+	memset(p, 0x5a, heap);
+	/* The compiler must not see that nobody reads it. */
+	__asm__ volatile("" : : "r" (p) : "memory");
+	free(p);
+	return 0;
+}
+
+uint64_t wh_memory_stack(size_t size, size_t touched)
+{
+	char *p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + PAGE, size, PROT_READ | PROT_WRITE))
+		return 0;
+	p += PAGE + size;
+	memset(p - touched, 0, touched);
+	return (uint64_t)p;
+}
+
+struct mapping {
+	char *start;
+	size_t size;
+	char perms[5];
+	char path[256];
+};
+
+static int parse(const char *line, struct mapping *m)
+{
+	unsigned long start, end;
+
+	m->path[0] = 0;
+	if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %255s", &start, &end, m->perms,
+		   m->path) < 3)
+		return -1;
+	m->start = (char *)start;
+	m->size = end - start;
+	return 0;
+}
+
+/* Device memory is the driver's: touching a register may do something. */
+static int is_ours(const struct mapping *m)
+{
+	return strncmp(m->path, "/dev/", 5) && strcmp(m->path, "[vvar]") &&
+	       strcmp(m->path, "[vsyscall]") && m->perms[0] == 'r';
+}
+
+static size_t touch(const struct mapping *m)
+{
+	int how = m->perms[1] == 'w' && m->perms[3] == 'p' ? MADV_POPULATE_WRITE :
+							    MADV_POPULATE_READ;
+
+	return madvise(m->start, m->size, how) ? 0 : m->size;
+}
+
+/* The kernel's own pages in this process, by use. */
+static void touch_clocks(void)
+{
+	static const clockid_t clocks[] = {
+		CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
+		CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE,
+	};
+	struct timespec ts;
+	size_t i;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		clock_gettime(clocks[i], &ts);
+}
+
+int64_t wh_memory_prefault(size_t max)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct mapping m;
+	char *line = NULL;
+	int64_t sum = 0;
+	size_t n = 0;
+
+	if (!f)
+		return -1;
+	while (getline(&line, &n, f) > 0)
+		if (!parse(line, &m) && is_ours(&m) && m.size <= max)
+			sum += (int64_t)touch(&m);
+	free(line);
+	fclose(f);
+	touch_clocks();
+	if (mlockall(MCL_CURRENT | MCL_ONFAULT))
+		return -1;
+	return sum;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Owns the command line of wormhole-worker: defaults, ranges, help. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker_options.h"
+#include "wormhole_abi.h"
+
+static const char help[] =
+"usage: wormhole-worker --backend LIB --cpu N [options]\n"
+"Serves one client of a window part, then ends. Started by wormhole-supervisor.\n"
+"  --backend LIB     the libcuda.so.1 that does the work\n"
+"  --cpu N           isolated CPU to park on\n"
+"  --device FILE     default /dev/wormhole-server\n"
+"  --window N        default 0\n"
+"  --part N          default 0\n"
+"  --part-size SIZE  default: the whole window\n"
+"  --uid N           run as this user (default: do not change)\n"
+"  --gid N           default: as --uid\n"
+"  --parent PID      end with this process\n"
+"  --stack SIZE      call stack, default 8M\n"
+"  --heap SIZE       memory that malloc has from the start, default 16M\n"
+"  --prefault-max SIZE  touch mappings up to this size, default 16M\n"
+"  --no-seccomp      do not filter system calls\n"
+"  --verbose         say what was prepared\n"
+"SIZE is in bytes, or with K, M or G behind it.\n";
+
+enum {
+	OPT_BACKEND = 256, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
+	OPT_UID, OPT_GID, OPT_PARENT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
+	OPT_VERBOSE, OPT_HELP,
+};
+
+static const struct option table[] = {
+	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "cpu", required_argument, NULL, OPT_CPU },
+	{ "device", required_argument, NULL, OPT_DEVICE },
+	{ "window", required_argument, NULL, OPT_WINDOW },
+	{ "part", required_argument, NULL, OPT_PART },
+	{ "part-size", required_argument, NULL, OPT_PART_SIZE },
+	{ "uid", required_argument, NULL, OPT_UID },
+	{ "gid", required_argument, NULL, OPT_GID },
+	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "stack", required_argument, NULL, OPT_STACK },
+	{ "heap", required_argument, NULL, OPT_HEAP },
+	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
+	{ "no-seccomp", no_argument, NULL, OPT_NO_SECCOMP },
+	{ "verbose", no_argument, NULL, OPT_VERBOSE },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+__attribute__((noreturn)) static void usage(const char *what, const char *value)
+{
+	fprintf(stderr, "error: wormhole-worker: %s%s%s (--help lists the options)\n", what,
+		value ? ": " : "", value ? value : "");
+	exit(2);
+}
+
+static uint64_t number(const char *s, uint64_t max)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(s, &end, 0);
+	if (errno || end == s || *end || *s == '-' || n > max)
+		usage("not a number in range", s);
+	return n;
+}
+
+static uint64_t size(const char *s)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char digits[32];
+	size_t n = strlen(s);
+	int shift = 0;
+
+	if (!n || n >= sizeof(digits))
+		usage("not a size", s);
+	memcpy(digits, s, n + 1);
+	unit = strchr(units, digits[n - 1]);
+	if (unit) {
+		shift = 10 * (int)(unit - units + 1);
+		digits[n - 1] = 0;
+	}
+	return number(digits, (1ULL << 40) >> shift) << shift;
+}
+
+static uint64_t pages(const char *s)
+{
+	uint64_t n = size(s);
+
+	if (!n || n % WH_PAGE_SIZE)
+		usage("not a number of whole pages", s);
+	return n;
+}
+
+static void set(struct options *o, int c)
+{
+	switch (c) {
+	case OPT_BACKEND:	o->backend = optarg; break;
+	case OPT_CPU:		o->cpu = (unsigned int)number(optarg, CPU_SETSIZE - 1); break;
+	case OPT_DEVICE:	o->device = optarg; break;
+	case OPT_WINDOW:	o->window = (uint32_t)number(optarg, UINT32_MAX); break;
+	case OPT_PART:		o->part = (uint32_t)number(optarg, UINT32_MAX); break;
+	case OPT_PART_SIZE:	o->part_size = pages(optarg); break;
+	case OPT_UID:		o->uid = (uid_t)number(optarg, UINT32_MAX - 1); break;
+	case OPT_GID:		o->gid = (gid_t)number(optarg, UINT32_MAX - 1); break;
+	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
+	case OPT_STACK:		o->stack = pages(optarg); break;
+	case OPT_HEAP:		o->heap = size(optarg); break;
+	case OPT_PREFAULT:	o->prefault_max = size(optarg); break;
+	case OPT_NO_SECCOMP:	o->seccomp = 0; break;
+	case OPT_VERBOSE:	o->verbose = 1; break;
+	case OPT_HELP:		fputs(help, stdout); exit(0);
+	default:		usage("bad option", NULL);
+	}
+}
+
+void wh_options_parse(struct options *o, int argc, char **argv)
+{
+	const unsigned int no_cpu = CPU_SETSIZE;
+	int c;
+
+	*o = (struct options){
+		.device = "/dev/wormhole-server",
+		.cpu = no_cpu,
+		.gid = (gid_t)-1,
+		.stack = 8 << 20,
+		.heap = 16 << 20,
+		.prefault_max = 16 << 20,
+		.seccomp = 1,
+	};
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
+		set(o, c);
+	if (optind < argc)
+		usage("unexpected argument", argv[optind]);
+	if (!o->backend)
+		usage("--backend is missing", NULL);
+	if (o->cpu == no_cpu)
+		usage("--cpu is missing", NULL);
+	if (o->gid == (gid_t)-1)
+		o->gid = o->uid;
+	/* The rest of a call stack comes by page fault, once, by handoff. */
+	o->stack_touched = o->stack < 512 << 10 ? o->stack : 512 << 10;
+}

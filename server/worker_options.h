@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command line of wormhole-worker. */
+#ifndef WORMHOLE_WORKER_OPTIONS_H
+#define WORMHOLE_WORKER_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct options {
+	const char *device;
+	const char *backend;
+	uint32_t window;
+	uint32_t part;
+	uint64_t part_size;	/* 0: the whole window */
+	unsigned int cpu;
+	uid_t uid;
+	gid_t gid;
+	pid_t parent;		/* end when this process is not the parent any more */
+	size_t stack;
+	size_t stack_touched;
+	size_t heap;
+	size_t prefault_max;
+	int seccomp;
+	int verbose;
+};
+
+/* Exits with status 2 and a line on stderr when the command line is wrong. */
+void wh_options_parse(struct options *o, int argc, char **argv);
+
+#endif

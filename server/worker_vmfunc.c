@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * wormhole-worker: one worker of a server VM. Prepares everything that its
+ * client's calls will run on, registers with KVM, and parks its CPU. From then
+ * on its code runs only when the client comes: on the client's CPU by VMFUNC,
+ * or here after a handoff. Serves one client, then ends.
+ */
+#define _GNU_SOURCE
+#include <asm/prctl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dispatch.h"
+#include "hypercall.h"
+#include "interpose.h"
+#include "sandbox.h"
+#include "session.h"
+#include "trampoline.h"
+#include "worker_memory.h"
+#include "worker_options.h"
+
+#define HWCAP2_FSGSBASE_BIT	(1UL << 1)
+#define MXCSR_DEFAULT		0x1f80
+#define FCW_DEFAULT		0x037f
+
+static struct options opt;
+
+/* One line, level and object first, then the end: a worker cannot go on alone. */
+__attribute__((format(printf, 1, 2), noreturn))
+static void die(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "error: window %u part %u: %s\n", opt.window, opt.part, text);
+	_exit(1);
+}
+
+/* --- Before anything is changed ------------------------------------------------ */
+
+static void check_machine(void)
+{
+	uint32_t version, role = wh_detect(&version);
+
+	if (role == WH_ROLE_NONE && version)
+		die("the host has ABI version %u, this worker %u", version, WH_ABI_VERSION);
+	if (role == WH_ROLE_NONE)
+		die("no Wormhole here: CPUID leaf 0x%x does not answer; the host starts this VM with a role (wormhole server start)",
+		    WH_LEAF_SIGNATURE);
+	if (role != WH_ROLE_SERVER)
+		die("this is a client VM, workers run in the server VM");
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT))
+		die("this kernel runs without FSGSBASE, which the trampoline needs");
+}
+
+/*
+ * A signal frame would land on the client's stack address or on a call stack.
+ * Threads of the backend inherit the mask.
+ */
+static void block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	if (sigprocmask(SIG_SETMASK, &all, NULL))
+		die("sigprocmask: %s", strerror(errno));
+}
+
+/* --- The part and the two pages -------------------------------------------------- */
+
+static int open_device(void)
+{
+	struct wh_srv_bind bind = { .window = opt.window, .part = opt.part };
+	struct wh_srv_info info;
+	int fd = open(opt.device, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		die("%s: %s", opt.device, strerror(errno));
+	if (ioctl(fd, WH_SRV_INFO, &info))
+		die("%s: WH_SRV_INFO: %s", opt.device, strerror(errno));
+	if (info.abi_version != WH_ABI_VERSION)
+		die("the module has ABI version %u, this worker %u", info.abi_version,
+		    WH_ABI_VERSION);
+	if (opt.window >= info.windows)
+		die("no such window, there are %u", info.windows);
+	if (!opt.part_size)
+		opt.part_size = info.window_size[opt.window];
+	bind.part_size = opt.part_size;
+	if (ioctl(fd, WH_SRV_BIND, &bind))
+		die("WH_SRV_BIND of %llu bytes: %s", (unsigned long long)opt.part_size,
+		    strerror(errno));
+	return fd;
+}
+
+static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, uint64_t offset)
+{
+	void *p = mmap((void *)va, size, prot, flags | MAP_FIXED_NOREPLACE, fd,
+		       (off_t)offset);
+
+	if (p != (void *)va)
+		die("mmap at 0x%llx: %s", (unsigned long long)va, strerror(errno));
+	return p;
+}
+
+static const struct wh_ctl *map_part(int fd)
+{
+	char *part = map_at(WH_WINDOW_VA, opt.part_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    fd, 0);
+	static const char fresh[WH_PAGE_SIZE];
+
+	/* What the last client left here is no business of the next one. */
+	if (memcmp(part, fresh, WH_PAGE_SIZE))
+		memset(part, 0, opt.part_size);
+	return (struct wh_ctl *)part;
+}
+
+static struct wh_world *map_trampoline(int fd)
+{
+	const void *code = map_at(WH_TRAMPOLINE_VA, WH_PAGE_SIZE, PROT_READ | PROT_EXEC,
+				  MAP_SHARED, fd, WH_SRV_MMAP_TRAMPOLINE);
+
+	if (memcmp(code, wh_trampoline_page, WH_PAGE_SIZE))
+		die("the module's trampoline is not this worker's: both must come from one build");
+	return map_at(WH_WORLD_VA, WH_PAGE_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* --- The world that calls land in --------------------------------------------------- */
+
+/*
+ * Calls run with the thread area (errno, the allocator's cache, the current
+ * CUDA context) of the thread that parks, which uses none of it while parked.
+ */
+static uint64_t own_fs_base(void)
+{
+	uint64_t base;
+
+	if (syscall(SYS_arch_prctl, ARCH_GET_FS, &base))
+		die("ARCH_GET_FS: %s", strerror(errno));
+	return base;
+}
+
+static void fill_slot(struct wh_world_slot *s)
+{
+	s->stack_top = wh_memory_stack(opt.stack, opt.stack_touched);
+	if (!s->stack_top)
+		die("call stack of %zu bytes: %s", opt.stack, strerror(errno));
+	s->fs_base = own_fs_base();
+	s->gs_base = 0;
+	s->mxcsr = MXCSR_DEFAULT;
+	s->fcw = FCW_DEFAULT;
+}
+
+/* One thread, so one slot; written once, then read-only. */
+static void fill_world(struct wh_world *w, struct wh_session *session)
+{
+	unsigned int i;
+
+	_Static_assert(WH_HANDLERS <= WH_MAX_HANDLERS, "handler table too small");
+	w->nslots = 1;
+	w->nhandlers = WH_HANDLERS;
+	w->session = (uintptr_t)session;
+	for (i = 0; i < WH_HANDLERS; i++)
+		w->handlers[i] = (uintptr_t)wh_handlers[i];
+	fill_slot(&w->slots[0]);
+	w->world = WH_WORLD_SERVER;
+	if (mprotect(w, WH_PAGE_SIZE, PROT_READ))
+		die("world page: %s", strerror(errno));
+}
+
+static struct wh_session *open_session(void)
+{
+	char err[256] = "";
+	struct wh_session *s;
+	struct wh_ctl *ctl;
+
+	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
+	if (!s)
+		die("%s: %s", opt.backend, err);
+	ctl = (struct wh_ctl *)WH_WINDOW_VA;
+	ctl->window = opt.window;
+	ctl->part = opt.part;
+	/* The shortest handler once: links what it needs, touches the path. */
+	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
+		die("the null handler does not work");
+	return s;
+}
+
+/* --- The last steps: pages, CPU, privileges ------------------------------------------ */
+
+static void prefault(void)
+{
+	int64_t bytes = wh_memory_prefault(opt.prefault_max);
+
+	if (bytes < 0)
+		die("cannot lock memory: %s", strerror(errno));
+	if (opt.verbose)
+		fprintf(stderr, "info: window %u part %u: %lld KiB prefaulted\n", opt.window,
+			opt.part, (long long)bytes / 1024);
+}
+
+static void pin(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(opt.cpu, &one);
+	if (wh_interpose_slot_thread() || sched_setaffinity(0, sizeof(one), &one))
+		die("cannot run on CPU %u: %s", opt.cpu, strerror(errno));
+}
+
+static void enter_sandbox(void)
+{
+	struct wh_sandbox s = { .uid = opt.uid, .gid = opt.gid, .seccomp = opt.seccomp };
+	char err[256];
+
+	if (wh_sandbox_enter(&s, err, sizeof(err)))
+		die("%s", err);
+	/* After the change of user, which resets it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		die("PR_SET_PDEATHSIG: %s", strerror(errno));
+	if (opt.parent && getppid() != opt.parent)
+		die("the supervisor is gone");
+}
+
+/* --- Park ------------------------------------------------------------------------------ */
+
+/* ioctl() without errno: see register_and_park(). */
+static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	int64_t rc = SYS_ioctl;
+
+	__asm__ volatile("syscall" : "+a" (rc) : "D" ((long)fd), "S" (request), "d" (arg)
+			 : "rcx", "r11", "memory");
+	return rc;
+}
+
+/*
+ * From REGISTER on a client may be running on this thread's area and on all of
+ * this process's memory. So: no library call, no thread-local variable, only
+ * registers and this thread's own stack, until the part is over.
+ * Returns the status that ended it; *step says where.
+ */
+__attribute__((noinline, no_stack_protector))
+static int64_t register_and_park(int fd, const char **step)
+{
+	struct wh_leaf l;
+	int64_t status;
+
+	*step = "WH_SRV_REGISTER";
+	status = raw_ioctl(fd, WH_SRV_REGISTER, 0);
+	if (status)
+		return status;
+	*step = "WH_SRV_SLOT";
+	status = raw_ioctl(fd, WH_SRV_SLOT, 0);
+	if (status)
+		return status;
+	*step = "park";
+	do {
+		l = (struct wh_leaf){ { 0 }, 0, 0, 0 };
+		status = wh_hypercall(WH_LEAF_PARK, &l);
+	} while (status == WH_OK);
+	return status;
+}
+
+static const char *reason(const char *step, int64_t status)
+{
+	return strcmp(step, "park") ? strerror((int)-status) : wh_strerror(status);
+}
+
+/*
+ * The process is gone at once: a call may have ended in the middle, with any
+ * lock held, so nothing of the backend may run any more.
+ */
+__attribute__((noreturn))
+static void serve(int fd)
+{
+	const char *step;
+	int64_t status = register_and_park(fd, &step);
+
+	((struct wh_ctl *)WH_WINDOW_VA)->state = WH_CTL_DEAD;
+	if (status == WH_EGONE)
+		_exit(0);
+	die("%s: %s", step, reason(step, status));
+}
+
+int main(int argc, char **argv)
+{
+	struct wh_session *session;
+	struct wh_world *world;
+	int fd;
+
+	wh_options_parse(&opt, argc, argv);
+	if (wh_memory_tune(argv))
+		die("cannot execute /proc/self/exe again: %s", strerror(errno));
+	check_machine();
+	block_signals();
+	fd = open_device();
+	map_part(fd);
+	world = map_trampoline(fd);
+	if (wh_memory_heap(opt.heap))
+		die("cannot reserve %zu bytes of heap", opt.heap);
+	session = open_session();
+	fill_world(world, session);
+	prefault();
+	pin();
+	enter_sandbox();
+	wh_session_ready(session);
+	serve(fd);
+}
