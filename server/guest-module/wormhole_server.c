@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The server guest's side of Wormhole: /dev/wormhole-server.
+ *
+ * Gives each worker process its part of a window (the BAR of an ivshmem
+ * device) and the trampoline page, registers its threads with KVM, and reports
+ * every change of its mappings, and its death, before a page can be reused.
+ * Decides nothing about clients: KVM and the host do. Never unloaded, because
+ * a server registers once per boot.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/wait.h>
+
+#include "hypercall.h"
+#include "gen_trampoline.h"
+
+#define IVSHMEM_VENDOR		0x1af4
+#define IVSHMEM_DEVICE		0x1110
+#define IVSHMEM_BAR		2
+#define MAX_WINDOWS		ARRAY_SIZE(((struct wh_srv_info *)0)->window_size)
+
+static_assert(sizeof(gen_trampoline) == PAGE_SIZE);
+
+struct window {
+	struct pci_dev *pdev;
+	phys_addr_t base;
+	u64 size;		/* 0 once the device is gone */
+};
+
+/* Sorted by PCI address; only written before the device node exists. */
+static struct window windows[MAX_WINDOWS];
+static unsigned int nr_windows;
+static bool windows_frozen;
+
+static void *trampoline;
+
+/*
+ * One open file. The first half changes once, NULL or false to its value.
+ * `lock` is held over the leaves of the pair, so that a range which was begun
+ * before WORKER_REGISTER is not ended after it, nothing is notified after
+ * RELEASE, and RELEASE happens once.
+ */
+struct worker {
+	struct mutex ioctl_lock;	/* one ioctl at a time */
+	bool bound;
+	struct wh_srv_bind part;
+	struct mm_struct *mm;		/* has the notifier */
+	struct mmu_notifier notifier;
+
+	spinlock_t lock;		/* all below, and order of leaves */
+	bool registered;
+	u64 pair;
+	unsigned int invalidating;
+	wait_queue_head_t idle;
+};
+
+/* --- Mapping changes ------------------------------------------------------ */
+
+static void notify(struct worker *w, const struct mmu_notifier_range *range,
+		   u64 phase)
+{
+	if (w->registered)
+		wh_leaf(WH_LEAF_NOTIFY, w->pair, range->start, range->end,
+			phase, NULL);
+}
+
+static int range_start(struct mmu_notifier *mn,
+		       const struct mmu_notifier_range *range)
+{
+	struct worker *w = container_of(mn, struct worker, notifier);
+
+	spin_lock(&w->lock);
+	w->invalidating++;
+	notify(w, range, WH_NOTIFY_BEGIN);
+	spin_unlock(&w->lock);
+	return 0;
+}
+
+static void range_end(struct mmu_notifier *mn,
+		      const struct mmu_notifier_range *range)
+{
+	struct worker *w = container_of(mn, struct worker, notifier);
+
+	spin_lock(&w->lock);
+	notify(w, range, WH_NOTIFY_END);
+	if (!--w->invalidating)
+		wake_up(&w->idle);
+	spin_unlock(&w->lock);
+}
+
+/* The address space ends, or the file is closed: whichever comes first. */
+static void release_pair(struct mmu_notifier *mn, struct mm_struct *mm)
+{
+	struct worker *w = container_of(mn, struct worker, notifier);
+
+	spin_lock(&w->lock);
+	if (w->registered)
+		wh_leaf(WH_LEAF_RELEASE, w->pair, 0, 0, 0, NULL);
+	w->registered = false;
+	spin_unlock(&w->lock);
+}
+
+static const struct mmu_notifier_ops notifier_ops = {
+	.invalidate_range_start	= range_start,
+	.invalidate_range_end	= range_end,
+	.release		= release_pair,
+};
+
+/* --- ioctls --------------------------------------------------------------- */
+
+static long srv_info(void __user *arg)
+{
+	struct wh_srv_info info = {
+		.abi_version = WH_ABI_VERSION,
+		.windows = nr_windows,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr_windows; i++)
+		info.window_size[i] = windows[i].size;
+	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
+}
+
+static int check_part(const struct wh_srv_bind *part)
+{
+	u64 size = part->part_size;
+
+	if (part->window >= nr_windows)
+		return -ENXIO;
+	if (!size || !PAGE_ALIGNED(size) || size > WH_MAX_PART_SIZE)
+		return -EINVAL;
+	if (part->part >= div64_u64(windows[part->window].size, size))
+		return -ERANGE;
+	return 0;
+}
+
+static long srv_bind(struct worker *w, const void __user *arg)
+{
+	struct wh_srv_bind part;
+	int err;
+
+	if (w->bound)
+		return -EBUSY;
+	if (copy_from_user(&part, arg, sizeof(part)))
+		return -EFAULT;
+	err = check_part(&part);
+	if (err)
+		return err;
+	w->part = part;
+	smp_store_release(&w->bound, true);	/* pairs with srv_mmap() */
+	return 0;
+}
+
+/*
+ * With no range open, everything that changes from here on is notified, so
+ * KVM may fill the view as soon as it knows the pair.
+ */
+static int register_pair(struct worker *w)
+{
+	struct wh_result res;
+	int err;
+
+	spin_lock(&w->lock);
+	while (w->invalidating) {
+		spin_unlock(&w->lock);
+		if (wait_event_killable(w->idle, !READ_ONCE(w->invalidating)))
+			return -EINTR;
+		spin_lock(&w->lock);
+	}
+	err = wh_leaf(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
+		      w->part.part_size, 0, &res);
+	if (!err) {
+		w->pair = res.rbx;
+		w->registered = true;
+	}
+	spin_unlock(&w->lock);
+	return err;
+}
+
+static long srv_register(struct worker *w)
+{
+	int err;
+
+	if (!w->bound)
+		return -ENXIO;
+	if (w->mm)
+		return -EEXIST;
+	err = mmu_notifier_register(&w->notifier, current->mm);
+	if (err)
+		return err;
+	err = register_pair(w);
+	if (err)
+		mmu_notifier_unregister(&w->notifier, current->mm);
+	else
+		w->mm = current->mm;
+	return err;
+}
+
+/* The thread stays on this CPU: it may run on no other. */
+static long srv_slot(struct worker *w, unsigned long slot)
+{
+	int err = -ENXIO;
+
+	if (slot >= WH_MAX_SLOTS)
+		return -EINVAL;
+	if (!w->mm)
+		return -ENXIO;
+	if (w->mm != current->mm)
+		return -EPERM;
+	if (current->nr_cpus_allowed != 1)
+		return -EINVAL;
+	spin_lock(&w->lock);
+	if (w->registered)
+		err = wh_leaf(WH_LEAF_SLOT_REGISTER, w->pair, slot, 0, 0, NULL);
+	spin_unlock(&w->lock);
+	return err;
+}
+
+static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct worker *w = file->private_data;
+	long err;
+
+	if (cmd == WH_SRV_INFO)
+		return srv_info((void __user *)arg);
+	if (mutex_lock_killable(&w->ioctl_lock))
+		return -EINTR;
+	switch (cmd) {
+	case WH_SRV_BIND:
+		err = srv_bind(w, (void __user *)arg);
+		break;
+	case WH_SRV_REGISTER:
+		err = arg ? -EINVAL : srv_register(w);
+		break;
+	case WH_SRV_SLOT:
+		err = srv_slot(w, arg);
+		break;
+	default:
+		err = -ENOTTY;
+	}
+	mutex_unlock(&w->ioctl_lock);
+	return err;
+}
+
+/* --- mmap ----------------------------------------------------------------- */
+
+/*
+ * All entries are made here, accessed and dirty, because a view maps only what
+ * the worker's own tables show as used, and writable only what is dirty.
+ */
+static int map_part(struct worker *w, struct vm_area_struct *vma)
+{
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	u64 length = vma->vm_end - vma->vm_start;
+	phys_addr_t base;
+	pgprot_t prot;
+
+	if (!smp_load_acquire(&w->bound))	/* pairs with srv_bind() */
+		return -ENXIO;
+	if (!(vma->vm_flags & VM_SHARED) || !(vma->vm_flags & VM_WRITE))
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	if (length > w->part.part_size || offset > w->part.part_size - length)
+		return -ENXIO;
+	if (!windows[w->part.window].size)
+		return -ENODEV;
+	base = windows[w->part.window].base + w->part.part * w->part.part_size;
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYEXEC);
+	prot = __pgprot(pgprot_val(vma->vm_page_prot) | _PAGE_ACCESSED |
+			_PAGE_DIRTY);
+	return remap_pfn_range(vma, vma->vm_start, PHYS_PFN(base + offset),
+			       length, prot);
+}
+
+/* KVM has a copy of its own: this one only has to look the same. */
+static int map_trampoline(struct vm_area_struct *vma)
+{
+	if (vma->vm_end - vma->vm_start != PAGE_SIZE)
+		return -EINVAL;
+	if (vma->vm_flags & VM_WRITE)
+		return -EPERM;
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE);
+	return remap_pfn_range(vma, vma->vm_start,
+			       PHYS_PFN(virt_to_phys(trampoline)), PAGE_SIZE,
+			       vma->vm_page_prot);
+}
+
+static int srv_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	if (vma->vm_pgoff == PHYS_PFN(WH_SRV_MMAP_TRAMPOLINE))
+		return map_trampoline(vma);
+	return map_part(file->private_data, vma);
+}
+
+/* --- File ----------------------------------------------------------------- */
+
+static int srv_open(struct inode *inode, struct file *file)
+{
+	struct worker *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT);
+
+	if (!w)
+		return -ENOMEM;
+	mutex_init(&w->ioctl_lock);
+	spin_lock_init(&w->lock);
+	init_waitqueue_head(&w->idle);
+	w->notifier.ops = &notifier_ops;
+	file->private_data = w;
+	return nonseekable_open(inode, file);
+}
+
+/* The last reference: a child's copy of the file keeps the pair. */
+static int srv_release(struct inode *inode, struct file *file)
+{
+	struct worker *w = file->private_data;
+
+	if (w->mm)
+		mmu_notifier_unregister(&w->notifier, w->mm);
+	kfree(w);
+	return 0;
+}
+
+static const struct file_operations srv_fops = {
+	.owner		= THIS_MODULE,
+	.open		= srv_open,
+	.release	= srv_release,
+	.unlocked_ioctl	= srv_ioctl,
+	.mmap		= srv_mmap,
+};
+
+static struct miscdevice srv_device = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "wormhole-server",
+	.fops	= &srv_fops,
+	.mode	= 0600,
+};
+
+/* --- Windows -------------------------------------------------------------- */
+
+static bool pci_before(struct pci_dev *a, struct pci_dev *b)
+{
+	if (pci_domain_nr(a->bus) != pci_domain_nr(b->bus))
+		return pci_domain_nr(a->bus) < pci_domain_nr(b->bus);
+	return pci_dev_id(a) < pci_dev_id(b);
+}
+
+static void add_window(struct pci_dev *pdev)
+{
+	unsigned int i = nr_windows++;
+
+	for (; i && pci_before(pdev, windows[i - 1].pdev); i--)
+		windows[i] = windows[i - 1];
+	windows[i].pdev = pdev;
+	windows[i].base = pci_resource_start(pdev, IVSHMEM_BAR);
+	windows[i].size = pci_resource_len(pdev, IVSHMEM_BAR);
+}
+
+/* Hot-plug would renumber the windows under living workers. */
+static int window_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	int err;
+
+	if (windows_frozen || nr_windows == MAX_WINDOWS) {
+		dev_err(&pdev->dev, "%s\n", windows_frozen ?
+			"a window cannot be added to a running server" :
+			"too many windows");
+		return -EBUSY;
+	}
+	if (!(pci_resource_flags(pdev, IVSHMEM_BAR) & IORESOURCE_MEM))
+		return -ENODEV;
+	err = pcim_enable_device(pdev);
+	if (err)
+		return err;
+	err = pcim_request_region(pdev, IVSHMEM_BAR, KBUILD_MODNAME);
+	if (err)
+		return err;
+	add_window(pdev);
+	return 0;
+}
+
+/* The host has withdrawn the memory, and with it what views map of it. */
+static void window_remove(struct pci_dev *pdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_windows; i++)
+		if (windows[i].pdev == pdev)
+			WRITE_ONCE(windows[i].size, 0);
+}
+
+static const struct pci_device_id window_ids[] = {
+	{ PCI_DEVICE(IVSHMEM_VENDOR, IVSHMEM_DEVICE) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, window_ids);
+
+static struct pci_driver window_driver = {
+	.name		= KBUILD_MODNAME,
+	.id_table	= window_ids,
+	.probe		= window_probe,
+	.remove		= window_remove,
+	.driver		= {
+		.suppress_bind_attrs = true,
+		.probe_type = PROBE_FORCE_SYNCHRONOUS,
+	},
+};
+
+/* --- Start ---------------------------------------------------------------- */
+
+static int check_host(void)
+{
+	struct wh_result res;
+	u64 role;
+
+	wh_cpuid(WH_LEAF_SIGNATURE, 0, 0, 0, 0, &res);
+	if ((u32)res.rbx != WH_SIG_EBX || (u32)res.rcx != WH_SIG_ECX ||
+	    (u32)res.rdx != WH_SIG_EDX) {
+		pr_err("the host does not offer Wormhole to this VM\n");
+		return -ENODEV;
+	}
+	if (wh_cpuid(WH_LEAF_VERSION, 0, 0, 0, 0, &res) != WH_OK)
+		return -ENODEV;
+	role = res.rcx;
+	if (res.rbx != WH_ABI_VERSION) {
+		pr_err("the host's ABI is version %llu, this module's is %u\n",
+		       res.rbx, WH_ABI_VERSION);
+		return -ENODEV;
+	}
+	if (role != WH_ROLE_SERVER) {
+		pr_err("this VM has role %llu, a server has role %u\n", role,
+		       WH_ROLE_SERVER);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static int register_server(void)
+{
+	int err;
+
+	trampoline = (void *)__get_free_page(GFP_KERNEL);
+	if (!trampoline)
+		return -ENOMEM;
+	memcpy(trampoline, gen_trampoline, PAGE_SIZE);
+	err = wh_leaf(WH_LEAF_SERVER_REGISTER, WH_ABI_VERSION,
+		      virt_to_phys(trampoline), 0, 0, NULL);
+	if (err) {
+		pr_err("the host refuses the server: error %d\n", err);
+		free_page((unsigned long)trampoline);
+	}
+	return err;
+}
+
+static int __init wormhole_server_init(void)
+{
+	int err;
+
+	err = check_host();
+	if (err)
+		return err;
+	err = pci_register_driver(&window_driver);
+	if (err)
+		return err;
+	windows_frozen = true;
+	err = register_server();
+	if (err)
+		goto err_driver;
+	err = misc_register(&srv_device);
+	if (err)
+		goto err_trampoline;
+	pr_info("%u windows\n", nr_windows);
+	return 0;
+
+err_trampoline:
+	free_page((unsigned long)trampoline);
+err_driver:
+	pci_unregister_driver(&window_driver);
+	return err;
+}
+module_init(wormhole_server_init);
+
+MODULE_DESCRIPTION("Wormhole server guest: windows, workers and their mappings");
+MODULE_LICENSE("GPL");
