@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * LD_PRELOAD=libwormhole-preload.so: looks at the program, the libraries it
+ * starts with and those it opens later, and redirects every static CUDA
+ * runtime among them to libcudart.so.13. An object without one is left alone,
+ * and libcudart is not even loaded before a redirected function is called.
+ *
+ * The library is linked with -z initfirst: its constructor runs before those
+ * of all others, which may call CUDA. The C library's own constructor has not
+ * run then either, so nothing here uses stdio or the environment.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define EXIT_CANNOT_SERVE 127
+
+static const char *program_name = "program";
+static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
+
+void preload_say(const char *fmt, ...)
+{
+	char line[4600];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	if (n > (int)sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	if (write(STDERR_FILENO, line, n) < 0)
+		return;
+}
+
+/*
+ * The libcudart.so.13 beside this library and no other: one that the loader
+ * would find elsewhere may be NVIDIA's, which cannot work here.
+ */
+static void *open_runtime(void)
+{
+	char path[4096];
+	char *slash;
+	Dl_info info;
+
+	if (!dladdr((void *)preload_stubs, &info) ||
+	    strlen(info.dli_fname) > sizeof(path) - sizeof("libcudart.so.13"))
+		return NULL;
+	strcpy(path, info.dli_fname);
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "libcudart.so.13");
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void fill_slots(void)
+{
+	void *lib = open_runtime();
+	void *func;
+	int i;
+
+	if (!lib) {
+		preload_say("error: libwormhole-preload: %s", dlerror());
+		_exit(EXIT_CANNOT_SERVE);
+	}
+	for (i = 0; i < RT_EXPORT_COUNT; i++) {
+		func = dlsym(lib, preload_names[i]);
+		if (!func) {
+			preload_say("error: libwormhole-preload: libcudart.so.13 has no %s",
+				    preload_names[i]);
+			_exit(EXIT_CANNOT_SERVE);
+		}
+		__atomic_store_n(&preload_slots[i], func, __ATOMIC_RELEASE);
+	}
+}
+
+/* From stubs.S, at the first call of a redirected function. */
+void *preload_resolve(unsigned long export)
+{
+	pthread_once(&resolve_once, fill_slots);
+	return preload_slots[export];
+}
+
+static bool is_runtime_library(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, "libcudart.so", strlen("libcudart.so"));
+}
+
+static const char *redirect(const char *name, struct preload_func *funcs, size_t count)
+{
+	size_t which = 0;
+	const char *wrong = preload_redirect(funcs, count, &which);
+
+	if (wrong)
+		preload_say("error: libwormhole-preload: %s: %s() of its static CUDA runtime %s; "
+			    "link it with nvcc -cudart shared", name,
+			    preload_names[funcs[which].export], wrong);
+	free(funcs);
+	return wrong;
+}
+
+/* False, and a message, when the object has a static runtime that cannot be served. */
+static bool serve(const char *path, const char *name, uintptr_t base)
+{
+	struct preload_func *funcs = NULL;
+	size_t count = 0;
+
+	switch (preload_find(path, base, &funcs, &count)) {
+	case PRELOAD_NONE:
+		return true;
+	case PRELOAD_FOUND:
+		return !redirect(name, funcs, count);
+	case PRELOAD_STRIPPED:
+		preload_say("error: libwormhole-preload: %s has a static CUDA runtime but no "
+			    "symbol table; link it with nvcc -cudart shared, or do not strip it",
+			    name);
+		return false;
+	case PRELOAD_VERSION:
+		preload_say("error: libwormhole-preload: %s has a static CUDA runtime that is not "
+			    "of version 13; build it with CUDA 13", name);
+		return false;
+	case PRELOAD_NO_MEMORY:
+		preload_say("error: libwormhole-preload: %s: no memory", name);
+		return false;
+	}
+	return false;
+}
+
+/* Objects are added at the end of the loader's list; the last one seen is enough to know. */
+static const struct link_map *seen;
+
+static bool serve_new_objects(const struct link_map *first)
+{
+	const struct link_map *m;
+	bool ok = true;
+
+	for (m = seen ? seen->l_next : first; m; m = m->l_next) {
+		seen = m;
+		if (m == first)
+			ok &= serve("/proc/self/exe", program_name, m->l_addr);
+		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name))
+			ok &= serve(m->l_name, m->l_name, m->l_addr);
+	}
+	return ok;
+}
+
+/* An object that dlclose() removes may be the last one seen: look at the list anew then. */
+static bool still_listed(const struct link_map *first)
+{
+	const struct link_map *m;
+
+	for (m = first; m; m = m->l_next)
+		if (m == seen)
+			return true;
+	return false;
+}
+
+/*
+ * The loader calls the function at r_brk whenever it has changed its list: for
+ * debuggers, and here to see a library after it is mapped and before its
+ * constructors run. A library that cannot be served only gets its message.
+ */
+static void objects_changed(void)
+{
+	if (_r_debug.r_state != RT_CONSISTENT)
+		return;
+	if (!still_listed(_r_debug.r_map)) {
+		for (seen = _r_debug.r_map; seen->l_next; )
+			seen = seen->l_next;
+		return;
+	}
+	serve_new_objects(_r_debug.r_map);
+}
+
+/* The function is empty: a return, padded to 16 bytes. Anything else is left alone. */
+static void watch_dlopen(void)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const unsigned char *brk = (const unsigned char *)_r_debug.r_brk;
+	size_t skip = !brk || memcmp(brk, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64);
+
+	if (!brk || (uintptr_t)brk % 16 || brk[skip] != 0xc3)
+		return;
+	preload_jump((uintptr_t)brk, 16, (uintptr_t)objects_changed);
+}
+
+__attribute__((constructor))
+static void preload_start(int argc, char **argv)
+{
+	if (argc > 0)
+		program_name = argv[0];
+	if (!serve_new_objects(_r_debug.r_map))
+		_exit(EXIT_CANNOT_SERVE);
+	watch_dlopen();
+}

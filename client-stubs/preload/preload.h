@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of libwormhole-preload.so: programs whose CUDA runtime is linked in
+ * statically get each function of it redirected to libcudart.so.13 of the
+ * folder that the preload library lies in.
+ */
+#ifndef WORMHOLE_PRELOAD_H
+#define WORMHOLE_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gen_cudart_exports.h"
+
+#define PRELOAD_STUB_SIZE 16
+
+#pragma GCC visibility push(hidden)
+
+/* A function of a static runtime: where it is and how many bytes are its own. */
+struct preload_func {
+	uintptr_t addr;		/* in memory */
+	size_t room;		/* up to the next symbol or the section's end */
+	int export;		/* which of RT_EXPORTS */
+};
+
+enum preload_kind {
+	PRELOAD_NONE,		/* no static runtime in it */
+	PRELOAD_FOUND,
+	PRELOAD_STRIPPED,	/* device code and a static runtime, but no symbol table */
+	PRELOAD_VERSION,	/* a static runtime of another major version */
+	PRELOAD_NO_MEMORY,
+};
+
+/* The names of RT_EXPORTS, in order. */
+extern const char *const preload_names[RT_EXPORT_COUNT];
+
+/* elf.c: the static runtime's functions in an ELF file that is mapped at `base`. */
+enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_func **funcs,
+			       size_t *count);
+
+/* patch.c: let every function jump to its stub; NULL or what is wrong. */
+const char *preload_redirect(const struct preload_func *funcs, size_t count, size_t *which);
+const char *preload_jump(uintptr_t from, size_t room, uintptr_t to);
+
+/* stubs.S: one jump per export, through a slot that is filled at the first call. */
+extern const char preload_stubs[RT_EXPORT_COUNT][PRELOAD_STUB_SIZE];
+extern void *preload_slots[RT_EXPORT_COUNT];
+void *preload_resolve(unsigned long export);
+
+/* preload.c */
+void preload_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#pragma GCC visibility pop
+
+#endif
