@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole allow`, `deny` and `kill`: who may attach to whom is decided here,
+ * on the host, and kept by KVM.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wormhole.h"
+
+#define MAX_PAIRS	511	/* entries of an EPTP list, less the VM's own */
+
+static const struct argp_option allow_options[] = {
+	{ "window", 'w', "N", 0, "the server VM's window that the client's is (default 0)", 0 },
+	{ "max-pairs", 'p', "N", 0, "client processes attached at a time, 1 to 511 (default 8)", 0 },
+	{ 0 }
+};
+
+static error_t parse_allow(int key, char *arg, struct argp_state *state)
+{
+	struct wh_host_allow *a = state->input;
+
+	switch (key) {
+	case 'w':
+		a->window = wh_arg_u64(state, "--window", arg, 0, 15);
+		return 0;
+	case 'p':
+		a->max_pairs = wh_arg_u64(state, "--max-pairs", arg, 1, MAX_PAIRS);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num == 0)
+			a->client_id = wh_arg_u64(state, "CLIENT", arg, 1, UINT64_MAX);
+		else if (state->arg_num == 1)
+			a->server_id = wh_arg_u64(state, "SERVER", arg, 1, UINT64_MAX);
+		else
+			return ARGP_ERR_UNKNOWN;
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (!a->server_id)
+			argp_error(state, "name CLIENT and SERVER by their ids");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The id of the only argument. */
+static error_t parse_id(int key, char *arg, struct argp_state *state)
+{
+	uint64_t *id = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		*id = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "name the VM by its id");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp allow_argp = {
+	allow_options, parse_allow, "CLIENT SERVER",
+	"Let the client VM attach to workers of the server VM. Either may start later. "
+	"Replaces what was allowed to this client before.", NULL, NULL, NULL
+};
+static const struct argp deny_argp = {
+	NULL, parse_id, "CLIENT",
+	"Take back what was allowed to the client VM, and detach it.", NULL, NULL, NULL
+};
+static const struct argp kill_argp = {
+	NULL, parse_id, "ID",
+	"Detach every pair of a client or server VM, as if it had died.", NULL, NULL, NULL
+};
+
+static int finish(int rc, const char *what, uint64_t id)
+{
+	if (!rc)
+		return EXIT_DONE;
+	if (rc == -ENOENT)
+		wh_error("%s: no VM has id %" PRIu64 "; `wormhole stat' lists the living", what, id);
+	else
+		wh_error("%s %" PRIu64 ": %s", what, id, strerror(-rc));
+	return EXIT_FAILED;
+}
+
+int cmd_allow(int argc, char **argv)
+{
+	struct wh_host_allow a = { .max_pairs = 8 };
+	int fd, rc;
+
+	argp_parse(&allow_argp, argc, argv, 0, NULL, &a);
+	fd = wh_control_open_checked();
+	if (fd < 0)
+		return EXIT_FAILED;
+	rc = wh_control_allow(fd, &a);
+	close(fd);
+	return finish(rc, "allow", a.client_id);
+}
+
+static int one_vm(const struct argp *argp, const char *what, int (*act)(int, uint64_t),
+		  int argc, char **argv)
+{
+	uint64_t id = 0;
+	int fd, rc;
+
+	argp_parse(argp, argc, argv, 0, NULL, &id);
+	fd = wh_control_open_checked();
+	if (fd < 0)
+		return EXIT_FAILED;
+	rc = act(fd, id);
+	close(fd);
+	return finish(rc, what, id);
+}
+
+int cmd_deny(int argc, char **argv)
+{
+	return one_vm(&deny_argp, "deny", wh_control_deny, argc, argv);
+}
+
+int cmd_kill(int argc, char **argv)
+{
+	return one_vm(&kill_argp, "kill", wh_control_kill, argc, argv);
+}

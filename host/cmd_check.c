@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole check`: one line per requirement of a host, `ok` or `MISSING` with
+ * the next step. Changes nothing. The exit status says whether VMs with a role
+ * can run here; what only a real GPU needs is listed apart and does not count.
+ */
+#include <cpuid.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "wormhole.h"
+
+#define MSR_VMX_PROCBASED_CTLS2	0x48b
+#define MSR_VMX_EPT_VPID_CAP	0x48c
+#define MSR_VMX_VMFUNC		0x491
+#define CTLS2_EPT		(1ULL << 1)
+#define CTLS2_VMFUNC		(1ULL << 13)
+#define VMFUNC_EPTP_SWITCHING	(1ULL << 0)
+#define CPUID_1_ECX_VMX		(1U << 5)
+#define TMPFS_MAGIC_NUMBER	0x01021994
+
+/* What a probe found: good or not, and a few words on what was seen. */
+struct finding {
+	bool good;
+	char seen[96];
+};
+
+__attribute__((format(printf, 3, 4)))
+static void found(struct finding *f, bool good, const char *fmt, ...)
+{
+	va_list ap;
+
+	f->good = good;
+	va_start(ap, fmt);
+	vsnprintf(f->seen, sizeof(f->seen), fmt, ap);
+	va_end(ap);
+}
+
+/* --- Processor ------------------------------------------------------------------- */
+
+static int read_msr(uint32_t msr, uint64_t *value)
+{
+	int fd = open("/dev/cpu/0/msr", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, value, sizeof(*value), msr);
+	close(fd);
+	return n == sizeof(*value) ? 0 : -EIO;
+}
+
+/* A word of the first "vmx flags" line, which needs no privilege. */
+static bool vmx_flag(const char *flag)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[4096], word[64];
+	bool hit = false;
+
+	if (!f)
+		return false;
+	snprintf(word, sizeof(word), " %s ", flag);
+	while (!hit && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = ' ';
+		if (!strncmp(line, "vmx flags", 9))
+			hit = strstr(line, word);
+	}
+	fclose(f);
+	return hit;
+}
+
+static void probe_cpu(struct finding *f)
+{
+	unsigned int a, b = 0, c = 0, d = 0;
+	char vendor[13] = "";
+
+	__cpuid(0, a, b, c, d);
+	memcpy(vendor, &b, 4);
+	memcpy(vendor + 4, &d, 4);
+	memcpy(vendor + 8, &c, 4);
+	__cpuid(1, a, b, c, d);
+	found(f, !strcmp(vendor, "GenuineIntel") && (c & CPUID_1_ECX_VMX), "%s%s", vendor,
+	      c & CPUID_1_ECX_VMX ? "" : ", no VMX");
+}
+
+static void probe_ept(struct finding *f)
+{
+	uint64_t ctls2;
+
+	if (!read_msr(MSR_VMX_PROCBASED_CTLS2, &ctls2))
+		found(f, (ctls2 >> 32) & CTLS2_EPT, "IA32_VMX_PROCBASED_CTLS2 %#llx",
+		      (unsigned long long)ctls2);
+	else
+		found(f, vmx_flag("ept"), "vmx flags of /proc/cpuinfo");
+}
+
+static void probe_vmfunc(struct finding *f)
+{
+	uint64_t ctls2, vmfunc;
+
+	if (!read_msr(MSR_VMX_PROCBASED_CTLS2, &ctls2) && ((ctls2 >> 32) & CTLS2_VMFUNC) &&
+	    !read_msr(MSR_VMX_VMFUNC, &vmfunc))
+		found(f, vmfunc & VMFUNC_EPTP_SWITCHING, "IA32_VMX_VMFUNC %#llx",
+		      (unsigned long long)vmfunc);
+	else
+		found(f, vmx_flag("eptp_switching"), "vmx flags of /proc/cpuinfo");
+}
+
+/* --- Kernel ------------------------------------------------------------------------ */
+
+static void probe_kvm(struct finding *f)
+{
+	int rc = access("/dev/kvm", R_OK | W_OK) ? -errno : 0;
+
+	found(f, !rc, "/dev/kvm%s%s", rc ? ": " : "", rc ? strerror(-rc) : "");
+}
+
+static void probe_series(struct finding *f)
+{
+	int rc = wh_kvm_extension(KVM_CAP_X86_WORMHOLE);
+
+	if (rc < 0)
+		found(f, false, "/dev/kvm: %s", strerror(-rc));
+	else
+		found(f, rc == WH_ABI_VERSION, "KVM_CAP_X86_WORMHOLE is %d, this command's ABI %d",
+		      rc, WH_ABI_VERSION);
+}
+
+static void probe_control(struct finding *f)
+{
+	int fd = wh_control_open();
+	int rc = fd < 0 ? fd : wh_control_version(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (rc < 0)
+		found(f, false, "%s", strerror(-rc));
+	else
+		found(f, rc == WH_ABI_VERSION, "ABI %d", rc);
+}
+
+/* --- Memory and programs ------------------------------------------------------------- */
+
+static void probe_tmpfs(struct finding *f)
+{
+	struct statfs s;
+
+	if (statfs("/dev/shm", &s)) {
+		found(f, false, "%s", strerror(errno));
+		return;
+	}
+	found(f, s.f_type == TMPFS_MAGIC_NUMBER && s.f_bavail, "%llu MiB free",
+	      (unsigned long long)s.f_bavail * s.f_bsize >> 20);
+}
+
+static void probe_qemu(struct finding *f)
+{
+	const char *path = getenv("PATH");
+	char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, *dir;
+	char file[4096];
+
+	found(f, false, "not on PATH");
+	for (dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
+		snprintf(file, sizeof(file), "%s/qemu-system-x86_64", dir);
+		if (access(file, X_OK))
+			continue;
+		found(f, true, "%.80s", file);
+		break;
+	}
+	free(copy);
+}
+
+/* --- What only a real GPU needs --------------------------------------------------------- */
+
+static int count_entries(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int n = 0;
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+static void probe_iommu(struct finding *f)
+{
+	int n = count_entries("/sys/kernel/iommu_groups");
+
+	found(f, n > 0, "%d groups", n);
+}
+
+static unsigned long read_hex(const char *dir, const char *file)
+{
+	unsigned long value = 0;
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%.255s/%s", dir, file);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lx", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+static void probe_gpu(struct finding *f)
+{
+	DIR *d = opendir("/sys/bus/pci/devices");
+	struct dirent *e;
+
+	found(f, false, "no NVIDIA display or 3D controller");
+	while (d && (e = readdir(d))) {
+		if (read_hex(e->d_name, "vendor") != 0x10de ||
+		    read_hex(e->d_name, "class") >> 16 != 3)
+			continue;
+		found(f, true, "%.32s, device %04lx", e->d_name, read_hex(e->d_name, "device"));
+		break;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* --- The list ------------------------------------------------------------------------------ */
+
+static const struct requirement {
+	const char *name;
+	void (*probe)(struct finding *f);
+	const char *fix;
+	bool gpu_only;
+} requirements[] = {
+	{ "Intel processor with VMX", probe_cpu, "use an Intel host with VT-x enabled in its firmware", false },
+	{ "EPT", probe_ept, "use a processor with EPT; load the msr module if it has it", false },
+	{ "VMFUNC EPTP switching", probe_vmfunc, "use Haswell or newer (client processors since Skylake may lack it); load the msr module to be sure", false },
+	{ "KVM", probe_kvm, "load kvm_intel; run as root or in group kvm", false },
+	{ "KVM with the Wormhole series", probe_series, "boot a kernel built from kvm-patches/ and load its kvm_intel", false },
+	{ WH_CONTROL_DEVICE, probe_control, "load kvm_intel from that kernel; run as root", false },
+	{ "tmpfs for windows", probe_tmpfs, "mount a tmpfs on /dev/shm with room for the windows", false },
+	{ "QEMU", probe_qemu, "install qemu-system-x86", false },
+	{ "IOMMU", probe_iommu, "enable VT-d in the firmware and boot with intel_iommu=on", true },
+	{ "NVIDIA GPU", probe_gpu, "plug one in; without it the server VM uses softgpu", true },
+};
+
+static const struct argp argp = {
+	NULL, NULL, NULL,
+	"Say what this host has and lacks to run VMs with a role.", NULL, NULL, NULL
+};
+
+int cmd_check(int argc, char **argv)
+{
+	size_t i, n = sizeof(requirements) / sizeof(requirements[0]);
+	int missing = 0, missing_gpu = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	for (i = 0; i < n; i++) {
+		const struct requirement *r = &requirements[i];
+		struct finding f = { 0 };
+
+		r->probe(&f);
+		printf("%-30s %-8s %s%s%s\n", r->name, f.good ? "ok" : "MISSING", f.seen,
+		       f.good ? "" : "; ", f.good ? "" : r->fix);
+		if (!f.good)
+			*(r->gpu_only ? &missing_gpu : &missing) += 1;
+	}
+	if (missing)
+		printf("not ready: %d missing\n", missing);
+	else
+		printf("ready%s\n", missing_gpu ? ", without a GPU: the server VM uses softgpu" : "");
+	return missing ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole server start` and `wormhole client start`: write the command line
+ * of a stock QEMU for a VM with windows, and become that QEMU through
+ * wh_run_exec(). Everything that these commands do can be written by hand;
+ * --dry-run prints it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "wormhole.h"
+
+#define MAX_WINDOWS	16
+/* ivshmem devices sit at these PCI slots: their order is the windows' order. */
+#define FIRST_SLOT	8
+
+struct vm_args {
+	struct wh_vm vm;
+	const char *image, *kernel, *initrd, *append, *console, *machine, *gpu, *qemu;
+	char *windows[MAX_WINDOWS];
+	int nwindows;
+	uint64_t memory_mb;
+	unsigned int cpus;
+	bool dry_run;
+	char **extra;
+	int nextra;
+};
+
+/* --- A growing argument vector ------------------------------------------------ */
+
+struct words {
+	char **v;
+	int n;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void add(struct words *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	w->v = realloc(w->v, (w->n + 2) * sizeof(*w->v));
+	va_start(ap, fmt);
+	if (!w->v || vasprintf(&w->v[w->n], fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	w->v[++w->n] = NULL;
+}
+
+static void add_pair(struct words *w, const char *option, const char *value)
+{
+	add(w, "%s", option);
+	add(w, "%s", value);
+}
+
+/* Print a word so that a shell reads it back as it is. */
+static void print_quoted(const char *s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=,./:@%";
+
+	if (*s && s[strspn(s, plain)] == 0) {
+		fputs(s, stdout);
+		return;
+	}
+	putchar('\'');
+	for (; *s; s++) {
+		if (*s == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*s);
+	}
+	putchar('\'');
+}
+
+/* --- Windows -------------------------------------------------------------------- */
+
+/* Make the file if it is not there; its size must fit a PCI BAR. */
+static int prepare_window(const char *path, uint64_t want, uint64_t *size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		wh_error("window '%s': %s", path, strerror(errno));
+		return -1;
+	}
+	if (!st.st_size && want && ftruncate(fd, want)) {
+		wh_error("window '%s': cannot make it %" PRIu64 " bytes: %s", path, want,
+			 strerror(errno));
+		close(fd);
+		return -1;
+	}
+	close(fd);
+	*size = st.st_size ? (uint64_t)st.st_size : want;
+	if (*size < 0x100000 || (*size & (*size - 1))) {
+		wh_error("window '%s' has %" PRIu64 " bytes; it must be a power of two from 1M: give FILE,SIZE",
+			 path, *size);
+		return -1;
+	}
+	if (want && want != *size) {
+		wh_error("window '%s' has %" PRIu64 " bytes, not %" PRIu64 "; remove the file or its size",
+			 path, *size, want);
+		return -1;
+	}
+	return 0;
+}
+
+/* "FILE" or "FILE,SIZE": a shared file, seen by the guest as a device's memory. */
+static int add_window(struct words *w, const char *spec, int index, bool dry_run)
+{
+	const char *comma = strrchr(spec, ',');
+	int len = comma ? (int)(comma - spec) : (int)strlen(spec);
+	uint64_t want = 0, size;
+	char *path;
+	int rc;
+
+	if (comma && wh_parse_size(comma + 1, &want)) {
+		wh_error("window '%s': '%s' is not a size such as 64M", spec, comma + 1);
+		return -1;
+	}
+	if (asprintf(&path, "%.*s", len, spec) < 0)
+		abort();
+	size = want;
+	rc = dry_run && want ? 0 : prepare_window(path, want, &size);
+	if (!rc) {
+		add(w, "-object");
+		add(w, "memory-backend-file,id=window%d,mem-path=%s,size=%" PRIu64 ",share=on",
+		    index, path, size);
+		add(w, "-device");
+		add(w, "ivshmem-plain,memdev=window%d,bus=pcie.0,addr=%#x", index,
+		    FIRST_SLOT + index);
+	}
+	free(path);
+	return rc;
+}
+
+/* --- The guest's kernel command line -------------------------------------------- */
+
+static char *read_line(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	if (!f)
+		return NULL;
+	n = getline(&line, &size, f);
+	fclose(f);
+	if (n > 0 && line[n - 1] == '\n')
+		line[n - 1] = 0;
+	return n > 0 ? line : NULL;
+}
+
+/* The image's own line with 1-N made 1-(last CPU), then the user's words. */
+static char *kernel_arguments(const struct vm_args *a)
+{
+	char *path = NULL, *line = NULL, *out = NULL, *p, *hit;
+	size_t len;
+	FILE *f = open_memstream(&out, &len);
+
+	if (!f || (a->image && asprintf(&path, "%s/cmdline", a->image) < 0))
+		abort();
+	if (path)
+		line = read_line(path);
+	p = line ? line : "console=ttyS0 quiet";
+	for (; (hit = strstr(p, "1-N")); p = hit + 3)
+		fprintf(f, "%.*s1-%u", (int)(hit - p), p, a->cpus - 1);
+	fputs(p, f);
+	if (a->append)
+		fprintf(f, " %s", a->append);
+	fclose(f);
+	free(line);
+	free(path);
+	return out;
+}
+
+/* --- The command line ------------------------------------------------------------- */
+
+static void add_machine(struct words *w, const struct vm_args *a)
+{
+	if (!strcmp(a->machine, "microvm"))
+		add_pair(w, "-machine", "microvm,isa-serial=on,rtc=on,pcie=on,acpi=on,accel=kvm");
+	else
+		add_pair(w, "-machine", "q35,accel=kvm");
+	add_pair(w, "-cpu", "host");
+	add(w, "-smp");
+	add(w, "%u", a->cpus);
+	add(w, "-m");
+	add(w, "%" PRIu64, a->memory_mb);
+}
+
+static void add_boot(struct words *w, const struct vm_args *a)
+{
+	char *append = kernel_arguments(a);
+
+	add(w, "-kernel");
+	if (a->kernel)
+		add(w, "%s", a->kernel);
+	else
+		add(w, "%s/bzImage", a->image);
+	add(w, "-initrd");
+	if (a->initrd)
+		add(w, "%s", a->initrd);
+	else
+		add(w, "%s/initramfs", a->image);
+	add_pair(w, "-append", append);
+	free(append);
+}
+
+static int build(struct words *w, const struct vm_args *a)
+{
+	int i;
+
+	add_pair(w, a->qemu, "-name");
+	add(w, "%s", a->vm.name);
+	add(w, "-nodefaults");
+	add(w, "-no-user-config");
+	add_pair(w, "-display", "none");
+	add(w, "-no-reboot");
+	add_machine(w, a);
+	add(w, "-serial");
+	if (!strcmp(a->console, "stdio"))
+		add(w, "stdio");
+	else
+		add(w, "file:%s", a->console);
+	add_boot(w, a);
+	for (i = 0; i < a->nwindows; i++)
+		if (add_window(w, a->windows[i], i, a->dry_run))
+			return EXIT_FAILED;
+	if (a->gpu) {
+		add(w, "-device");
+		add(w, "vfio-pci,host=%s", a->gpu);
+	}
+	for (i = 0; i < a->nextra; i++)
+		add(w, "%s", a->extra[i]);
+	return EXIT_DONE;
+}
+
+static int start(const struct vm_args *a)
+{
+	struct words w = { 0 };
+	int rc = build(&w, a);
+	int i;
+
+	if (rc)
+		return rc;
+	if (!a->dry_run)
+		return wh_run_exec(&a->vm, w.v);
+	printf("wormhole run --role %s --id %" PRIu64 " --name ", wh_name_role(a->vm.role),
+	       a->vm.id);
+	print_quoted(a->vm.name);
+	fputs(" --", stdout);
+	for (i = 0; i < w.n; i++) {
+		putchar(' ');
+		print_quoted(w.v[i]);
+	}
+	putchar('\n');
+	return EXIT_DONE;
+}
+
+/* --- Arguments ---------------------------------------------------------------------- */
+
+enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY_GPU,
+       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE };
+
+#define COMMON_OPTIONS \
+	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \
+	{ "image", KEY_IMAGE, "DIR", 0, "folder with bzImage, initramfs and cmdline", 0 }, \
+	{ "kernel", KEY_KERNEL, "FILE", 0, "kernel, in place of the image's", 0 }, \
+	{ "initrd", KEY_INITRD, "FILE", 0, "initramfs, in place of the image's", 0 }, \
+	{ "append", KEY_APPEND, "WORDS", 0, "more words for the kernel's command line", 0 }, \
+	{ "memory", 'm', "MIB", 0, "guest memory (default 512)", 0 }, \
+	{ "cpus", 'c', "N", 0, "virtual CPUs; a server's first is for itself, each other one for a worker (default: server 2, client 1)", 0 }, \
+	{ "window", 'w', "FILE[,SIZE]", 0, "shared file, made if it is missing; again for more windows, in order", 0 }, \
+	{ "console", KEY_CONSOLE, "FILE", 0, "where the serial console goes (default stdio)", 0 }, \
+	{ "machine", KEY_MACHINE, "TYPE", 0, "q35 or microvm (default q35)", 0 }, \
+	{ "qemu", KEY_QEMU, "FILE", 0, "QEMU to run (default qemu-system-x86_64)", 0 }, \
+	{ "dry-run", KEY_DRY_RUN, NULL, 0, "print the command in place of running it", 0 }
+
+static const struct argp_option server_options[] = {
+	COMMON_OPTIONS,
+	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "GPU to pass through, bound to vfio-pci", 0 },
+	{ 0 }
+};
+
+static const struct argp_option client_options[] = { COMMON_OPTIONS, { 0 } };
+
+static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *state)
+{
+	if (a->nwindows == MAX_WINDOWS)
+		argp_error(state, "--window: at most %d", MAX_WINDOWS);
+	a->windows[a->nwindows++] = arg;
+}
+
+static void check_args(struct vm_args *a, struct argp_state *state)
+{
+	bool server = a->vm.role == WH_ROLE_SERVER;
+
+	if (!a->vm.name[0])
+		argp_error(state, "name the VM");
+	if (!a->vm.id)
+		argp_error(state, "--id is needed");
+	if (!a->nwindows)
+		argp_error(state, "at least one --window is needed");
+	if (!a->image && (!a->kernel || !a->initrd))
+		argp_error(state, "--image, or --kernel and --initrd, are needed");
+	if (!a->cpus)
+		a->cpus = server ? 2 : 1;
+	if (server && a->cpus < 2)
+		argp_error(state, "--cpus: a server needs at least 2, one of them for a worker");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct vm_args *a = state->input;
+
+	switch (key) {
+	case 'i': a->vm.id = wh_arg_u64(state, "--id", arg, 1, UINT64_MAX); break;
+	case 'm': a->memory_mb = wh_arg_u64(state, "--memory", arg, 32, 1 << 24); break;
+	case 'c': a->cpus = wh_arg_u64(state, "--cpus", arg, 1, 255); break;
+	case 'w': add_window_arg(a, arg, state); break;
+	case KEY_IMAGE: a->image = arg; break;
+	case KEY_KERNEL: a->kernel = arg; break;
+	case KEY_INITRD: a->initrd = arg; break;
+	case KEY_APPEND: a->append = arg; break;
+	case KEY_CONSOLE: a->console = arg; break;
+	case KEY_GPU: a->gpu = arg; break;
+	case KEY_QEMU: a->qemu = arg; break;
+	case KEY_DRY_RUN: a->dry_run = true; break;
+	case KEY_MACHINE:
+		if (strcmp(arg, "q35") && strcmp(arg, "microvm"))
+			argp_error(state, "--machine: '%s' is neither q35 nor microvm", arg);
+		a->machine = arg;
+		break;
+	case ARGP_KEY_ARG:
+		/* The first is the name; what follows goes to QEMU. */
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		snprintf(a->vm.name, sizeof(a->vm.name), "%s", arg);
+		break;
+	case ARGP_KEY_ARGS:
+		a->extra = state->argv + state->next;
+		a->nextra = state->argc - state->next;
+		break;
+	case ARGP_KEY_SUCCESS: check_args(a, state); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp server_argp = {
+	server_options, parse, "NAME [QEMU-ARGUMENT...]",
+	"Start a server VM under stock QEMU, in the foreground.", NULL, NULL, NULL
+};
+
+static const struct argp client_argp = {
+	client_options, parse, "NAME [QEMU-ARGUMENT...]",
+	"Start a client VM under stock QEMU, in the foreground.", NULL, NULL, NULL
+};
+
+static int start_vm(uint32_t role, const struct argp *argp, int argc, char **argv)
+{
+	struct vm_args a = {
+		.vm.role = role, .memory_mb = 512, .console = "stdio",
+		.machine = "q35", .qemu = "qemu-system-x86_64",
+	};
+
+	argp_parse(argp, argc, argv, 0, NULL, &a);
+	return start(&a);
+}
+
+static int server_start(int argc, char **argv)
+{
+	return start_vm(WH_ROLE_SERVER, &server_argp, argc, argv);
+}
+
+static int client_start(int argc, char **argv)
+{
+	return start_vm(WH_ROLE_CLIENT, &client_argp, argc, argv);
+}
+
+int cmd_server(int argc, char **argv)
+{
+	static const struct command table[] = {
+		{ "start", server_start, "start a server VM" }, { NULL, NULL, NULL }
+	};
+
+	return wh_command_dispatch(table, argv[0], argc, argv);
+}
+
+int cmd_client(int argc, char **argv)
+{
+	static const struct command table[] = {
+		{ "start", client_start, "start a client VM" }, { NULL, NULL, NULL }
+	};
+
+	return wh_command_dispatch(table, argv[0], argc, argv);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The `wormhole` command: the table of its commands, how they are found and
+ * what they share for messages and arguments. Results go to stdout, messages
+ * to stderr; the exit status is 0 done, 1 failed, 2 wrong usage.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wormhole.h"
+
+static int cmd_version(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("wormhole %s, ABI %d\n", WH_VERSION, WH_ABI_VERSION);
+	return EXIT_DONE;
+}
+
+static const struct command commands[] = {
+	{ "check", cmd_check, "say what this host has and lacks" },
+	{ "run", cmd_run, "run a VMM whose VM gets a role" },
+	{ "server", cmd_server, "start a server VM" },
+	{ "client", cmd_client, "start a client VM" },
+	{ "allow", cmd_allow, "let a client VM attach to a server VM" },
+	{ "deny", cmd_deny, "take that back and detach the client VM" },
+	{ "kill", cmd_kill, "detach every pair of a VM, as if it had died" },
+	{ "stat", cmd_stat, "show a VM's counters" },
+	{ "version", cmd_version, "print the version" },
+	{ NULL, NULL, NULL }
+};
+
+static void vmessage(const char *level, const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	fprintf(stderr, "wormhole: %s: ", level);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void wh_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vmessage("error", fmt, ap);
+	va_end(ap);
+}
+
+void wh_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vmessage("warn", fmt, ap);
+	va_end(ap);
+}
+
+int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (errno || end == text || *end || *text == '-')
+		return -EINVAL;
+	if (v < min || v > max)
+		return -ERANGE;
+	*value = v;
+	return 0;
+}
+
+int wh_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	char digits[32];
+	const char *unit;
+	size_t len = strlen(text);
+	int shift = 0;
+
+	if (!len || len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, len + 1);
+	unit = strchr(units, digits[len - 1]);
+	if (unit) {
+		shift = 10 * (unit - units + 1);
+		digits[len - 1] = 0;
+	}
+	if (wh_parse_u64(digits, 1, UINT64_MAX >> (shift + 1), bytes))
+		return -EINVAL;
+	*bytes <<= shift;
+	return 0;
+}
+
+uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
+		    uint64_t min, uint64_t max)
+{
+	uint64_t value = 0;
+
+	if (wh_parse_u64(text, min, max, &value))
+		argp_error(state, "%s: '%s' is not a number from %llu to %llu",
+			   what, text, (unsigned long long)min,
+			   (unsigned long long)max);
+	return value;
+}
+
+static void usage(FILE *f, const struct command *table, const char *path)
+{
+	const struct command *c;
+
+	fprintf(f, "Usage: %s COMMAND [ARGUMENT...]\n\n", path);
+	for (c = table; c->name; c++)
+		fprintf(f, "  %-10s %s\n", c->name, c->help);
+	fprintf(f, "\n`%s COMMAND --help' says more.\n", path);
+}
+
+int wh_command_dispatch(const struct command *table, const char *path, int argc,
+			char **argv)
+{
+	const struct command *c;
+	char name[64];
+
+	if (argc < 2) {
+		usage(stderr, table, path);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout, table, path);
+		return EXIT_DONE;
+	}
+	for (c = table; c->name; c++) {
+		if (strcmp(argv[1], c->name))
+			continue;
+		snprintf(name, sizeof(name), "%s %s", path, c->name);
+		argv[1] = name;
+		return c->run(argc - 1, argv + 1);
+	}
+	wh_error("no command '%s'; `%s --help' lists them", argv[1], path);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	argp_err_exit_status = EXIT_USAGE;
+	return wh_command_dispatch(commands, "wormhole", argc, argv);
+}

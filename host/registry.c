@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which VMs this command started: one file each in /run/wormhole, named by id,
+ * with role, pid, the process's start time and the VM's name. A hint for `stat`
+ * only: the truth is in the kernel. Files of dead processes are removed by
+ * whoever reads them; the start time tells a pid that was used again.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "wormhole.h"
+
+#define REGISTRY	"/run/wormhole"
+
+static void path_of(uint64_t id, char path[64])
+{
+	snprintf(path, 64, REGISTRY "/%" PRIu64, id);
+}
+
+/* Clock ticks after boot at which a process started; 0 when there is none. */
+static unsigned long long start_time(pid_t pid)
+{
+	unsigned long long ticks = 0;
+	char path[64], line[1024], *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name in field 2 may hold anything: count from its last ')'. */
+	if (fgets(line, sizeof(line), f) && (p = strrchr(line, ')')))
+		sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
+		       " %*d %*d %*d %*d %*d %*d %llu", &ticks);
+	fclose(f);
+	return ticks;
+}
+
+int wh_registry_add(const struct wh_vm *vm)
+{
+	char path[64];
+	FILE *f;
+	int rc;
+
+	if (mkdir(REGISTRY, 0755) && errno != EEXIST)
+		return -errno;
+	path_of(vm->id, path);
+	f = fopen(path, "we");
+	if (!f)
+		return -errno;
+	rc = fprintf(f, "%u %d %llu %s\n", vm->role, vm->pid, start_time(vm->pid),
+		     vm->name);
+	return fclose(f) || rc < 0 ? -EIO : 0;
+}
+
+void wh_registry_remove(uint64_t id)
+{
+	char path[64];
+
+	path_of(id, path);
+	unlink(path);
+}
+
+/* Fill in *vm from its file; false, and no file any more, when it is dead. */
+static bool read_living(uint64_t id, struct wh_vm *vm)
+{
+	unsigned long long started = 0;
+	char path[64];
+	int fields = 0;
+	FILE *f;
+
+	path_of(id, path);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	*vm = (struct wh_vm){ .id = id };
+	fields = fscanf(f, "%u %d %llu %63[^\n]", &vm->role, &vm->pid, &started, vm->name);
+	fclose(f);
+	if (fields >= 3 && started && start_time(vm->pid) == started)
+		return true;
+	unlink(path);
+	return false;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct wh_vm *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+int wh_registry_list(struct wh_vm *vms, int max)
+{
+	DIR *d = opendir(REGISTRY);
+	struct dirent *e;
+	uint64_t id;
+	int n = 0;
+
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while (n < max && (e = readdir(d)))
+		if (!wh_parse_u64(e->d_name, 1, UINT64_MAX, &id) && read_living(id, &vms[n]))
+			n++;
+	closedir(d);
+	qsort(vms, n, sizeof(*vms), by_id);
+	return n;
+}
