@@ -10,7 +10,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/cpumask.h>
+#include <linux/atomic.h>
+#include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -46,6 +47,9 @@ static bool windows_frozen;
 
 static void *trampoline;
 
+/* Of all workers now: for who waits until the server can serve. */
+static atomic_t nr_slots = ATOMIC_INIT(0);
+
 /*
  * One open file. The first half changes once, NULL or false to its value.
  * `lock` is held over the leaves of the pair, so that a range which was begun
@@ -62,6 +66,7 @@ struct worker {
 	spinlock_t lock;		/* all below, and order of leaves */
 	bool registered;
 	u64 pair;
+	unsigned int slots;
 	unsigned int invalidating;
 	wait_queue_head_t idle;
 };
@@ -109,6 +114,8 @@ static void release_pair(struct mmu_notifier *mn, struct mm_struct *mm)
 	if (w->registered)
 		wh_leaf(WH_LEAF_RELEASE, w->pair, 0, 0, 0, NULL);
 	w->registered = false;
+	atomic_sub(w->slots, &nr_slots);
+	w->slots = 0;
 	spin_unlock(&w->lock);
 }
 
@@ -224,6 +231,10 @@ static long srv_slot(struct worker *w, unsigned long slot)
 	spin_lock(&w->lock);
 	if (w->registered)
 		err = wh_leaf(WH_LEAF_SLOT_REGISTER, w->pair, slot, 0, 0, NULL);
+	if (!err) {
+		w->slots++;
+		atomic_inc(&nr_slots);
+	}
 	spin_unlock(&w->lock);
 	return err;
 }
@@ -242,7 +253,7 @@ static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		err = srv_bind(w, (void __user *)arg);
 		break;
 	case WH_SRV_REGISTER:
-		err = arg ? -EINVAL : srv_register(w);
+		err = srv_register(w);
 		break;
 	case WH_SRV_SLOT:
 		err = srv_slot(w, arg);
@@ -340,10 +351,32 @@ static const struct file_operations srv_fops = {
 	.mmap		= srv_mmap,
 };
 
+static ssize_t windows_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%u\n", nr_windows);
+}
+static DEVICE_ATTR_RO(windows);
+
+static ssize_t slots_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	return sysfs_emit(buf, "%d\n", atomic_read(&nr_slots));
+}
+static DEVICE_ATTR_RO(slots);
+
+static struct attribute *srv_attrs[] = {
+	&dev_attr_windows.attr,
+	&dev_attr_slots.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(srv);
+
 static struct miscdevice srv_device = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "wormhole-server",
 	.fops	= &srv_fops,
+	.groups	= srv_groups,
 	.mode	= 0600,
 };
 
