@@ -7,6 +7,8 @@
 
 #define FREEABLE	(1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
 			 1u << SGPU_MEM_POOL)
+#define DESCRIBED	(FREEABLE | 1u << SGPU_MEM_HOST | \
+			 1u << SGPU_MEM_REGISTERED)
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
@@ -46,7 +48,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags)
 {
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
-		return CUDA_ERROR_INVALID_VALUE;
+		size = 0;	/* which alloc() refuses */
 	return alloc(out, size, SGPU_MEM_MANAGED);
 }
 
@@ -56,15 +58,13 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width,
 	size_t row, size;
 	CUresult rc;
 
-	if (!out || !pitch || !width || !height)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (element != 4 && element != 8 && element != 16)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (__builtin_add_overflow(width, SGPU_GRANULE - 1, &row))
-		return CUDA_ERROR_INVALID_VALUE;
+	/* Wrong arguments become a size of 0, which alloc() refuses. */
+	if (!pitch || (element != 4 && element != 8 && element != 16) ||
+	    __builtin_add_overflow(width, SGPU_GRANULE - 1, &row))
+		row = 0;
 	row &= ~(size_t)(SGPU_GRANULE - 1);
 	if (__builtin_mul_overflow(row, height, &size))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		size = SIZE_MAX;
 	rc = alloc(out, size, SGPU_MEM_DEVICE);
 	if (!rc)
 		*pitch = row;
@@ -73,8 +73,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width,
 
 CUresult cuMemFree_v2(CUdeviceptr addr)
 {
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
@@ -91,7 +90,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 
 	if (rc)
 		return rc;
-	if (!sgpu_range_find(addr, &range))
+	if (!sgpu_range_find(addr, &range) || !(DESCRIBED & 1u << range.kind))
 		return sgpu_leave(CUDA_ERROR_NOT_FOUND);
 	if (base)
 		*base = range.base;

@@ -11,6 +11,10 @@
 
 #include "driver.h"
 
+#define MAX_STACK	(512u << 10)
+#define MIN_PRINTF	(512u << 10)
+#define MIN_HEAP	(4u << 20)
+
 #define TLS __thread __attribute__((tls_model("initial-exec")))
 
 struct entry {
@@ -58,22 +62,27 @@ static CUresult stack_push(struct sgpu_ctx *ctx)
 	return CUDA_SUCCESS;
 }
 
+static struct entry *stack_top(void)
+{
+	return stack.depth ? &stack.entries[stack.depth - 1] : NULL;
+}
+
+/* Slots are used again, ids are not. */
 static bool entry_alive(const struct entry *e)
 {
-	return e->ctx->obj.type == SGPU_CTX && e->ctx->obj.id == e->id;
+	return e->ctx->obj.type == SGPU_CTX && e->ctx->obj.id == e->id &&
+	       e->ctx->alive;
 }
 
 CUresult sgpu_ctx_current(struct sgpu_ctx **ctx)
 {
-	struct entry *top;
+	struct entry *top = stack_top();
 
-	if (!stack.depth)
+	if (!top)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	top = &stack.entries[stack.depth - 1];
-	if (!entry_alive(top))
-		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	*ctx = top->ctx;
-	return CUDA_SUCCESS;
+	return entry_alive(top) ? CUDA_SUCCESS :
+				  CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 bool sgpu_device_ok(CUdevice dev)
@@ -85,32 +94,28 @@ static const size_t default_limit[SGPU_NLIMITS] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
 	[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
 	[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
-	[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
 	[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
 	[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+	[CU_LIMIT_SHMEM_SIZE] = SGPU_SHARED_OPTIN,
 };
 
-static struct sgpu_ctx *ctx_new(unsigned int flags, bool is_primary)
+/* Give a context what every living one has. */
+static bool ctx_start(struct sgpu_ctx *ctx, unsigned int flags)
 {
-	struct sgpu_ctx *ctx = sgpu_obj_new(SGPU_CTX);
-
-	if (!ctx)
-		return NULL;
 	ctx->flags = flags;
-	ctx->primary = is_primary;
+	ctx->cache = CU_FUNC_CACHE_PREFER_NONE;
 	for (int i = 0; i < SGPU_NLIMITS; i++)
 		ctx->limit[i] = default_limit[i];
 	ctx->legacy = sgpu_stream_new(ctx, 0, 0, true);
 	ctx->per_thread = sgpu_stream_new(ctx, 0, 0, true);
-	if (!ctx->legacy || !ctx->per_thread) {
+	ctx->alive = ctx->legacy && ctx->per_thread;
+	if (!ctx->alive)
 		sgpu_stream_drop_ctx(ctx);
-		sgpu_obj_free(ctx);
-		return NULL;
-	}
-	return ctx;
+	return ctx->alive;
 }
 
-static void ctx_drop(struct sgpu_ctx *ctx)
+/* Take everything away from a context; its handle is the caller's matter. */
+static void ctx_stop(struct sgpu_ctx *ctx)
 {
 	sgpu_print_flush();
 	sgpu_module_drop_ctx(ctx);
@@ -118,7 +123,7 @@ static void ctx_drop(struct sgpu_ctx *ctx)
 	sgpu_stream_drop_ctx(ctx);
 	sgpu_mem_drop_ctx(ctx);
 	sgpu_host_drop_ctx(ctx);
-	sgpu_obj_free(ctx);
+	ctx->alive = false;
 }
 
 static bool flags_ok(unsigned int flags)
@@ -134,26 +139,27 @@ static bool flags_ok(unsigned int flags)
 static CUresult ctx_create(CUcontext *out, unsigned int flags, CUdevice dev)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc;
+	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!out || !flags_ok(flags))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	ctx = ctx_new(flags, false);
-	if (!ctx)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	rc = stack_push(ctx);
-	if (rc)
-		ctx_drop(ctx);
-	else
+	ctx = sgpu_obj_new(SGPU_CTX);
+	if (ctx && ctx_start(ctx, flags))
+		rc = stack_push(ctx);
+	if (!rc) {
 		*out = (CUcontext)ctx;
+	} else if (ctx) {
+		ctx_stop(ctx);
+		sgpu_obj_free(ctx);
+	}
 	return rc;
 }
 
 CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_enter_healthy();
 
 	return rc ? rc : sgpu_leave(ctx_create(out, flags, dev));
 }
@@ -185,11 +191,14 @@ static CUresult ctx_destroy(CUcontext handle)
 	struct sgpu_ctx *ctx = sgpu_obj_get(SGPU_CTX, handle);
 	struct sgpu_ctx *current;
 
-	if (!ctx || ctx->primary)
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!ctx || ctx == primary.ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!sgpu_ctx_current(&current) && current == ctx)
 		stack.depth--;
-	ctx_drop(ctx);
+	ctx_stop(ctx);
+	sgpu_obj_free(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -206,6 +215,8 @@ static CUresult ctx_push(CUcontext handle)
 {
 	struct sgpu_ctx *ctx = sgpu_obj_get(SGPU_CTX, handle);
 
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
 	return ctx ? stack_push(ctx) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -231,7 +242,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
 		return sgpu_leave(rc);
 	stack.depth--;
 	if (out)
-		*out = rc ? NULL : (CUcontext)ctx;
+		*out = (CUcontext)ctx;	/* also when it is destroyed */
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -262,14 +273,13 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 
 CUresult cuCtxGetCurrent(CUcontext *out)
 {
-	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter_global();
 
 	if (rc)
 		return rc;
 	if (!out)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*out = sgpu_ctx_current(&ctx) ? NULL : (CUcontext)ctx;
+	*out = stack_top() ? (CUcontext)stack_top()->ctx : NULL;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -294,7 +304,9 @@ static CUresult ctx_resolve(CUcontext handle, struct sgpu_ctx **ctx)
 	if (!handle)
 		return sgpu_ctx_current(ctx);
 	*ctx = sgpu_obj_get(SGPU_CTX, handle);
-	return *ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	if (!*ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return (*ctx)->alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
@@ -352,6 +364,8 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	if (!flags)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = ctx->flags;
+	if (ctx == primary.ctx)		/* says so of its own accord */
+		*flags |= CU_CTX_MAP_HOST;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -365,7 +379,7 @@ CUresult cuCtxSetFlags(unsigned int flags)
 	if (!flags_ok(flags))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	ctx->flags = flags;
-	if (ctx->primary)
+	if (ctx == primary.ctx)
 		primary.flags = flags;
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -384,15 +398,13 @@ CUresult cuCtxSynchronize(void)
 CUresult cuCtxSynchronize_v2(CUcontext handle)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
 	rc = ctx_resolve(handle, &ctx);
-	if (!rc) {
+	if (!rc)
 		sgpu_print_flush();
-		rc = ctx->sticky;
-	}
 	return sgpu_leave(rc);
 }
 
@@ -412,8 +424,16 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 
 static bool limit_known(CUlimit limit)
 {
-	return limit >= 0 && limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
-	       limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
+	return limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH &&
+	       limit != CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
+	       limit != CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED;
+}
+
+static CUresult limit_check(CUlimit limit)
+{
+	if ((unsigned int)limit >= CU_LIMIT_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	return limit_known(limit) ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
 }
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
@@ -423,24 +443,30 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 
 	if (rc)
 		return rc;
-	if (!value || limit < 0 || limit >= CU_LIMIT_MAX)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	if (!limit_known(limit))
-		return sgpu_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
-	*value = ctx->limit[limit];
-	return sgpu_leave(CUDA_SUCCESS);
+	rc = value ? limit_check(limit) : CUDA_ERROR_INVALID_VALUE;
+	if (!rc)
+		*value = ctx->limit[limit];
+	return sgpu_leave(rc);
 }
 
 static CUresult limit_set(struct sgpu_ctx *ctx, CUlimit limit, size_t value)
 {
-	if (limit < 0 || limit >= CU_LIMIT_MAX)
+	CUresult rc = limit_check(limit);
+
+	if (rc)
+		return rc;
+	if (limit == CU_LIMIT_SHMEM_SIZE || limit == CU_LIMIT_CIG_ENABLED)
+		return CUDA_ERROR_NOT_PERMITTED;
+	if (limit == CU_LIMIT_STACK_SIZE && value > MAX_STACK)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!limit_known(limit))
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
+	if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit == CU_LIMIT_STACK_SIZE)
 		value = (value + 15) & ~(size_t)15;
+	if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && value < MIN_PRINTF)
+		value = MIN_PRINTF;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value < MIN_HEAP)
+		value = MIN_HEAP;
 	ctx->limit[limit] = value;
 	return CUDA_SUCCESS;
 }
@@ -522,8 +548,9 @@ static CUresult primary_retain(CUcontext *out, CUdevice dev)
 	if (!sgpu_device_ok(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!primary.ctx)
-		primary.ctx = ctx_new(primary.flags, true);
-	if (!primary.ctx)
+		primary.ctx = sgpu_obj_new(SGPU_CTX);
+	if (!primary.ctx || (!primary.ctx->alive &&
+			     !ctx_start(primary.ctx, primary.flags)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	primary.retained++;
 	*out = (CUcontext)primary.ctx;
@@ -532,16 +559,16 @@ static CUresult primary_retain(CUcontext *out, CUdevice dev)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 {
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_enter_healthy();
 
 	return rc ? rc : sgpu_leave(primary_retain(out, dev));
 }
 
+/* The handle of the primary context is always the same: only it dies. */
 static void primary_drop(void)
 {
-	if (primary.ctx)
-		ctx_drop(primary.ctx);
-	primary.ctx = NULL;
+	if (primary.ctx && primary.ctx->alive)
+		ctx_stop(primary.ctx);
 }
 
 static CUresult primary_release(CUdevice dev)
@@ -565,10 +592,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 	__attribute__((alias("cuDevicePrimaryCtxRelease_v2")));
 
-/*
- * Destroys what the context holds and its sticky error. The handle stays
- * retained, as documented: the context is made anew under the same handle.
- */
+/* Whoever retained it must still release it; the next retain revives it. */
 static CUresult primary_reset(CUdevice dev)
 {
 	if (!sgpu_device_ok(dev))
@@ -599,7 +623,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 	if (!flags || !active)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = primary.flags;
-	*active = primary.ctx != NULL;
+	*active = primary.ctx && primary.ctx->alive;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

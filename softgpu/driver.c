@@ -23,6 +23,7 @@ enum { COLD, READY, FORKED };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int state = COLD;
 static uint64_t last_id;
+static CUresult sticky;
 static __thread bool in_callback __attribute__((tls_model("initial-exec")));
 
 uint64_t sgpu_new_id(void)
@@ -135,6 +136,15 @@ CUresult sgpu_leave(CUresult rc)
 	return rc;
 }
 
+CUresult sgpu_enter_healthy(void)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	return sticky ? sgpu_leave(sticky) : CUDA_SUCCESS;
+}
+
 CUresult sgpu_enter(struct sgpu_ctx **ctx)
 {
 	CUresult rc = sgpu_enter_global();
@@ -143,8 +153,14 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx)
 		return rc;
 	rc = sgpu_ctx_current(ctx);
 	if (!rc)
-		rc = (*ctx)->sticky;
+		rc = sticky;
 	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
+}
+
+/* As cuda.h says of device faults: until the process ends. */
+void sgpu_poison(CUresult rc)
+{
+	sticky = rc;
 }
 
 void sgpu_call_out(void (*fn)(void *arg), void *arg)

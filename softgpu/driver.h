@@ -89,8 +89,7 @@ struct sgpu_event {
 struct sgpu_ctx {
 	struct sgpu_obj obj;
 	unsigned int flags;
-	bool primary;
-	CUresult sticky;	/* what every later call returns */
+	bool alive;		/* a primary context may be reset and come back */
 	size_t limit[SGPU_NLIMITS];
 	CUfunc_cache cache;
 	struct sgpu_stream *legacy;
@@ -104,12 +103,19 @@ struct sgpu_image {
 	unsigned int target;	/* compute capability * 10; 0 = not known */
 };
 
+/* What a function's attributes say of its whole module. */
+struct sgpu_code_info {
+	int ptx_target;
+	int const_bytes;
+};
+
 /* One loaded image in one context. */
 struct sgpu_module {
 	struct sgpu_obj obj;
 	struct sgpu_ctx *ctx;	/* NULL: loaded for a library, not yet adopted */
 	struct sgpu_library *lib;
 	struct ptx_module *ptx;
+	struct sgpu_code_info info;
 	struct sgpu_func **funcs;	/* one per entry of the image */
 	unsigned int nfuncs;
 };
@@ -142,17 +148,17 @@ struct sgpu_kernel {
 	struct sgpu_library *lib;
 	char *name;
 	struct ptx_func info;	/* a copy, without what belongs to a module */
-	int ptx_target;
+	struct sgpu_code_info code;
 	struct sgpu_func *last;	/* of the context that used it last */
 	struct sgpu_tune tune;
 };
 
 struct sgpu_mempool {
 	struct sgpu_obj obj;
-	bool builtin;
-	uint64_t attr[CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT + 8];
-	uint64_t used, used_high;
-	size_t max_size;
+	int reuse[3];		/* settings that have no effect here */
+	uint64_t threshold;
+	uint64_t used, used_high, reserved_high;
+	size_t max_size;	/* 0 = no bound */
 };
 
 void *sgpu_obj_new(enum sgpu_type type);
@@ -166,9 +172,15 @@ void sgpu_obj_prefault(void);
 
 /* ---- driver.c ---- */
 
+/* Initialised, and not inside a host function. */
 CUresult sgpu_enter_global(void);
+/* That, and no kernel has faulted in this process. */
+CUresult sgpu_enter_healthy(void);
+/* That, and a context is current. */
 CUresult sgpu_enter(struct sgpu_ctx **ctx);
 CUresult sgpu_leave(CUresult rc);
+/* A kernel faulted: each later call that would use the device returns @rc. */
+void sgpu_poison(CUresult rc);
 /* Run @fn without the lock and with CUDA calls forbidden in this thread. */
 void sgpu_call_out(void (*fn)(void *arg), void *arg);
 uint64_t sgpu_new_id(void);
@@ -214,6 +226,7 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 /* Free by exact base; @kinds is a mask of 1 << enum sgpu_kind. */
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds);
 void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_mem_forget_pool(struct sgpu_mempool *pool);
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
 bool sgpu_mem_in_arena(uint64_t addr);
 /* The device allocation that holds @addr. */
@@ -242,7 +255,7 @@ struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_clock_init(void);
-/* INVALID_HANDLE unless the stream handle is one of this context. */
+/* INVALID_HANDLE unless it is a stream, of whatever context. */
 CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream stream);
 
 /* What a `_ptsz` twin makes of its stream argument. */
@@ -310,10 +323,16 @@ CUresult sgpu_kernel_func(struct sgpu_ctx *ctx, struct sgpu_kernel *kernel,
 
 void sgpu_tune_init(struct sgpu_tune *tune, const struct ptx_func *info);
 CUresult sgpu_tune_get(const struct sgpu_tune *tune,
-		       const struct ptx_func *info, int ptx_target,
+		       const struct ptx_func *info,
+		       const struct sgpu_code_info *code,
 		       CUfunction_attribute which, int *value);
 CUresult sgpu_tune_check(const struct ptx_func *info,
 			 CUfunction_attribute which, int value);
+static inline size_t sgpu_max_dyn_shared(const struct sgpu_func *f)
+{
+	return f->tune.value[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+}
+
 CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
 			 size_t *offset, size_t *size);
 

@@ -95,7 +95,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 CUresult cuEventDestroy_v2(CUevent handle)
 {
 	struct sgpu_event *e;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
@@ -152,7 +152,7 @@ static CUresult event_done(CUevent handle, bool wait)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (wait)
 		sgpu_print_flush();
-	return sgpu_leave(e->ctx->sticky);
+	return sgpu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuEventQuery(CUevent event)
@@ -170,9 +170,7 @@ static CUresult event_elapsed(float *ms, CUevent start, CUevent end)
 	struct sgpu_event *a = sgpu_obj_get(SGPU_EVENT, start);
 	struct sgpu_event *b = sgpu_obj_get(SGPU_EVENT, end);
 
-	if (!ms)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!a || !b || !a->recorded || !b->recorded ||
+	if (!ms || !a || !b || !a->recorded || !b->recorded ||
 	    (a->flags | b->flags) & CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*ms = (double)(int64_t)(b->tsc - a->tsc) / tsc_per_ms;

@@ -5,6 +5,7 @@
  * Every size and offset of an image is checked against the room that holds it;
  * a broken entry makes the whole image invalid.
  */
+#include <elf.h>
 #include <lz4.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,18 +164,55 @@ static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
 	return rc;
 }
 
+/* What comes first in PTX, after blanks and comments, is its version. */
+static bool is_ptx(const char *p, const char *end)
+{
+	static const char first[] = ".version";
+
+	for (;;) {
+		while (p < end && strchr(" \t\r\n", *p))
+			p++;
+		if (end - p >= 2 && p[0] == '/' && p[1] == '/')
+			p = memchr(p, '\n', end - p);
+		else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
+			p = strstr(p + 2, "*/");
+		else
+			break;
+		if (!p)
+			return false;
+		p += *p == '*' ? 2 : 1;
+	}
+	return (size_t)(end - p) >= sizeof(first) - 1 &&
+	       !memcmp(p, first, sizeof(first) - 1);
+}
+
 static CUresult take_text(const char *text, size_t size,
 			  struct sgpu_images *out)
 {
 	size_t len = size == SIZE_MAX ? strlen(text) : strnlen(text, size);
-	char *copy = malloc(len + 1);
+	char *copy;
 
+	if (len > MAX_TEXT || !is_ptx(text, text + len))
+		return CUDA_ERROR_INVALID_IMAGE;
+	copy = malloc(len + 1);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	out->image[out->n++] = (struct sgpu_image){ copy, len, 0 };
 	return CUDA_SUCCESS;
+}
+
+/* Machine code: no text in it, if it is for a GPU at all. */
+static CUresult walk_elf(const char *data, size_t size)
+{
+	Elf64_Ehdr elf;
+
+	if (size < sizeof(elf))
+		return CUDA_ERROR_INVALID_IMAGE;
+	memcpy(&elf, data, sizeof(elf));
+	return elf.e_machine == EM_CUDA ? CUDA_SUCCESS :
+					  CUDA_ERROR_INVALID_IMAGE;
 }
 
 static int by_target(const void *a, const void *b)
@@ -202,7 +240,7 @@ static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
 	if (magic == FATBIN_MAGIC)
 		return walk_fatbin(data, size, out);
 	if (magic == ELF_MAGIC)
-		return CUDA_SUCCESS;	/* machine code: no text in it */
+		return walk_elf(data, size);
 	return take_text(data, size, out);
 }
 

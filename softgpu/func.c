@@ -10,6 +10,9 @@
 
 #define SETTABLE	(1u << CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES | \
 			 1u << CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT | \
+			 1u << CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH | \
+			 1u << CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT | \
+			 1u << CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH | \
 			 1u << CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED | \
 			 1u << CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
 
@@ -25,7 +28,8 @@ void sgpu_tune_init(struct sgpu_tune *tune, const struct ptx_func *info)
 }
 
 CUresult sgpu_tune_get(const struct sgpu_tune *tune,
-		       const struct ptx_func *info, int ptx_target,
+		       const struct ptx_func *info,
+		       const struct sgpu_code_info *code,
 		       CUfunction_attribute which, int *value)
 {
 	switch ((unsigned int)which) {
@@ -37,6 +41,9 @@ CUresult sgpu_tune_get(const struct sgpu_tune *tune,
 	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
 		*value = info->static_shared;
 		return CUDA_SUCCESS;
+	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+		*value = code->const_bytes;
+		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
 		*value = info->local_bytes;
 		return CUDA_SUCCESS;
@@ -44,7 +51,7 @@ CUresult sgpu_tune_get(const struct sgpu_tune *tune,
 		*value = info->nregs;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-		*value = ptx_target;
+		*value = code->ptx_target;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
 		*value = SGPU_TARGET;
@@ -85,14 +92,16 @@ CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
 
 /* ---- CUfunction ---- */
 
-static CUresult enter_func(CUfunction handle, struct sgpu_func **f)
+static CUresult enter_func(CUfunction handle, bool args_ok,
+			   struct sgpu_func **f)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
-	rc = sgpu_func_get(ctx, handle, f);
+	rc = args_ok ? sgpu_func_get(ctx, handle, f) :
+		       CUDA_ERROR_INVALID_VALUE;
 	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
 }
 
@@ -100,22 +109,18 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which,
 			    CUfunction handle)
 {
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, value, &f);
 	if (rc)
 		return rc;
-	return sgpu_leave(sgpu_tune_get(&f->tune, f->ptx, f->mod->ptx->target,
-					which, value));
+	return sgpu_leave(sgpu_tune_get(&f->tune, f->ptx, &f->mod->info, which,
+					value));
 }
 
 CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute which,
 			    int value)
 {
 	struct sgpu_func *f;
-	CUresult rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, true, &f);
 
 	if (rc)
 		return rc;
@@ -130,7 +135,7 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute which,
 CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
 	struct sgpu_func *f;
-	CUresult rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, true, &f);
 
 	if (rc)
 		return rc;
@@ -144,7 +149,7 @@ CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
 {
 	struct sgpu_func *f;
-	CUresult rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, true, &f);
 
 	if (rc)
 		return rc;
@@ -156,11 +161,7 @@ CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
 CUresult cuFuncGetName(const char **name, CUfunction handle)
 {
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, name && handle, &f);
 	if (rc)
 		return rc;
 	*name = f->ptx->name;
@@ -170,11 +171,7 @@ CUresult cuFuncGetName(const char **name, CUfunction handle)
 CUresult cuFuncGetModule(CUmodule *mod, CUfunction handle)
 {
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!mod)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, mod && handle, &f);
 	if (rc)
 		return rc;
 	*mod = (CUmodule)f->mod;
@@ -185,11 +182,7 @@ CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset,
 			    size_t *size)
 {
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!offset)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, offset, &f);
 	if (rc)
 		return rc;
 	return sgpu_leave(sgpu_param_info(f->ptx, index, offset, size));
@@ -198,11 +191,7 @@ CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset,
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 {
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, state, &f);
 	if (rc)
 		return rc;
 	*state = CU_FUNCTION_LOADING_STATE_LOADED;
@@ -212,19 +201,22 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 CUresult cuFuncLoad(CUfunction handle)
 {
 	struct sgpu_func *f;
-	CUresult rc = enter_func(handle, &f);
+	CUresult rc = enter_func(handle, true, &f);
 
 	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
 }
 
 /* ---- CUkernel ---- */
 
-static CUresult enter_kernel(CUkernel handle, struct sgpu_kernel **k)
+static CUresult enter_kernel(CUkernel handle, bool args_ok,
+			     struct sgpu_kernel **k)
 {
 	CUresult rc = sgpu_enter_global();
 
 	if (rc)
 		return rc;
+	if (!args_ok)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*k = sgpu_obj_get(SGPU_KERNEL, handle);
 	return *k ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
@@ -233,17 +225,13 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which,
 			      CUkernel handle, CUdevice dev)
 {
 	struct sgpu_kernel *k;
-	CUresult rc;
-
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, value, &k);
 	if (rc)
 		return rc;
 	if (!sgpu_device_ok(dev))
 		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
-	return sgpu_leave(sgpu_tune_get(&k->tune, &k->info, k->ptx_target,
-					which, value));
+	return sgpu_leave(sgpu_tune_get(&k->tune, &k->info, &k->code, which,
+					value));
 }
 
 struct kernel_set {
@@ -267,7 +255,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value,
 {
 	struct kernel_set set = { .which = which, .value = value };
 	struct sgpu_kernel *k;
-	CUresult rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, true, &k);
 
 	if (rc)
 		return rc;
@@ -286,7 +274,7 @@ CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config,
 				CUdevice dev)
 {
 	struct sgpu_kernel *k;
-	CUresult rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, true, &k);
 
 	if (rc)
 		return rc;
@@ -301,11 +289,7 @@ CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config,
 CUresult cuKernelGetName(const char **name, CUkernel handle)
 {
 	struct sgpu_kernel *k;
-	CUresult rc;
-
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, name && handle, &k);
 	if (rc)
 		return rc;
 	*name = k->name;
@@ -316,11 +300,7 @@ CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset,
 			      size_t *size)
 {
 	struct sgpu_kernel *k;
-	CUresult rc;
-
-	if (!offset)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, offset, &k);
 	if (rc)
 		return rc;
 	return sgpu_leave(sgpu_param_info(&k->info, index, offset, size));
@@ -329,11 +309,7 @@ CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset,
 CUresult cuKernelGetLibrary(CUlibrary *lib, CUkernel handle)
 {
 	struct sgpu_kernel *k;
-	CUresult rc;
-
-	if (!lib)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_kernel(handle, &k);
+	CUresult rc = enter_kernel(handle, lib, &k);
 	if (rc)
 		return rc;
 	*lib = (CUlibrary)k->lib;
@@ -345,13 +321,12 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
 	struct sgpu_func *f;
 	struct sgpu_ctx *ctx;
 	struct sgpu_kernel *k;
-	CUresult rc;
+	CUresult rc = sgpu_enter(&ctx);
 
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = sgpu_enter(&ctx);
 	if (rc)
 		return rc;
+	if (!out)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	k = sgpu_obj_get(SGPU_KERNEL, handle);
 	rc = k ? sgpu_kernel_func(ctx, k, &f) : CUDA_ERROR_INVALID_HANDLE;
 	if (!rc)

@@ -55,11 +55,13 @@ bool sgpu_host_find(uint64_t addr, struct sgpu_range *out)
 	return r != NULL;
 }
 
-static bool overlaps(uint64_t base, uint64_t size)
+/* The last range that has a byte in common with this one. */
+static struct sgpu_range *overlap(uint64_t base, uint64_t size)
 {
 	size_t n = upto(base + size - 1);
 
-	return n && ranges[n - 1].base + ranges[n - 1].size > base;
+	return n && ranges[n - 1].base + ranges[n - 1].size > base ?
+	       &ranges[n - 1] : NULL;
 }
 
 static bool insert(const struct sgpu_range *r)
@@ -105,11 +107,15 @@ static CUresult host_alloc(struct sgpu_ctx *ctx, void **out, size_t size,
 {
 	size_t page = sysconf(_SC_PAGESIZE), bytes;
 	struct sgpu_range r = { .ctx = ctx, .kind = SGPU_MEM_HOST,
-				.size = size, .flags = flags };
+				.size = size,
+				.flags = flags | CU_MEMHOSTALLOC_DEVICEMAP };
 	void *p;
 
-	if (!out || !size || flags & ~ALLOC_FLAGS)
+	if (!out || flags & ~ALLOC_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	*out = NULL;
+	if (!size)
+		return CUDA_SUCCESS;
 	if (__builtin_add_overflow(size, page - 1, &bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	bytes &= ~(page - 1);
@@ -138,46 +144,49 @@ CUresult cuMemHostAlloc(void **out, size_t size, unsigned int flags)
 
 CUresult cuMemAllocHost_v2(void **out, size_t size)
 {
-	return cuMemHostAlloc(out, size, CU_MEMHOSTALLOC_PORTABLE |
-					 CU_MEMHOSTALLOC_DEVICEMAP);
+	return cuMemHostAlloc(out, size, 0);
 }
 
-static CUresult host_release(const void *p, enum sgpu_kind kind, CUresult miss)
+static CUresult host_release(const void *p, enum sgpu_kind kind)
 {
 	struct sgpu_range *r = find((uintptr_t)p);
 
+	if (!r && p && kind == SGPU_MEM_REGISTERED)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	if (!r || r->base != (uintptr_t)p || r->kind != kind)
-		return miss;
+		return CUDA_ERROR_INVALID_VALUE;
 	drop(r);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMemFreeHost(void *p)
 {
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
-	return sgpu_leave(p ? host_release(p, SGPU_MEM_HOST,
-					   CUDA_ERROR_INVALID_VALUE) :
-			      CUDA_SUCCESS);
+	return sgpu_leave(p ? host_release(p, SGPU_MEM_HOST) : CUDA_SUCCESS);
 }
 
 static CUresult host_register(struct sgpu_ctx *ctx, void *p, size_t size,
 			      unsigned int flags)
 {
 	struct sgpu_range r = { .base = (uintptr_t)p, .size = size,
-				.room = size, .ctx = ctx, .flags = flags,
+				.room = size, .ctx = ctx,
+				.flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP,
 				.kind = SGPU_MEM_REGISTERED };
+	const struct sgpu_range *other;
 
 	if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!p || !size || flags & ~REGISTER_FLAGS ||
 	    r.base + size < r.base || sgpu_mem_in_arena(r.base))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (overlaps(r.base, size))
-		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	other = overlap(r.base, size);
+	if (other)
+		return other->kind == SGPU_MEM_HOST ?
+		       CUDA_ERROR_INVALID_VALUE :
+		       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	r.id = sgpu_new_id();
 	return insert(&r) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -200,9 +209,7 @@ CUresult cuMemHostUnregister(void *p)
 
 	if (rc)
 		return rc;
-	return sgpu_leave(host_release(p, SGPU_MEM_REGISTERED, p ?
-				       CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED :
-				       CUDA_ERROR_INVALID_VALUE));
+	return sgpu_leave(host_release(p, SGPU_MEM_REGISTERED));
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p,

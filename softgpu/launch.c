@@ -2,8 +2,7 @@
 /*
  * Kernel launches: check the shape and the parameters as the driver documents
  * it, pack the parameters, run the grid in the calling thread. A fault of a
- * kernel is not the launch's own error: it sticks to the context, and each
- * later call returns it. What kernels print is kept here until the next point
+ * kernel is not the launch's own error: each later call returns it. What kernels print is kept here until the next point
  * of synchronisation.
  */
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #define PRINT_ROOM	(1u << 16)
 #define MAX_LAUNCH_ATTRS 64u
+#define PARAM_SLACK	15u	/* padding that a struct may have at its end */
 
 static struct exec_machine *machine;
 static uint64_t grids;
@@ -75,7 +75,6 @@ static bool dims_ok(const uint32_t d[3], uint32_t x, uint32_t y, uint32_t z)
 static CUresult shape_check(const struct launch *l)
 {
 	const struct ptx_func *f = l->func->ptx;
-	const int *tune = l->func->tune.value;
 	uint64_t threads;
 
 	if (!dims_ok(l->grid, SGPU_MAX_GRID_X, SGPU_MAX_GRID_YZ,
@@ -89,8 +88,7 @@ static CUresult shape_check(const struct launch *l)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (f->reqntid[0] && memcmp(f->reqntid, l->block, sizeof(l->block)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (l->shared > (size_t)
-	    tune[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES])
+	if (l->shared > sgpu_max_dyn_shared(l->func))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -134,9 +132,13 @@ static CUresult pack_extra(const struct ptx_func *f, void **extra)
 	}
 	if (!f->param_bytes)
 		return CUDA_SUCCESS;
-	if (!buffer || !size || *size < f->param_bytes)
+	if (!buffer || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(packed, buffer, f->param_bytes);
+	if (*size > f->param_bytes + PARAM_SLACK)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	/* A short buffer is no error; the driver leaves the rest open. */
+	memset(packed, 0, f->param_bytes);
+	memcpy(packed, buffer, *size < f->param_bytes ? *size : f->param_bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -219,7 +221,7 @@ static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	default:
 		report(&fault);
-		ctx->sticky = fault_code(status);
+		sgpu_poison(fault_code(status));
 		return CUDA_SUCCESS;
 	}
 }
@@ -227,10 +229,12 @@ static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
 static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
 		       struct launch *l)
 {
-	CUresult rc = sgpu_stream_check(ctx, l->stream);
+	struct sgpu_stream *s = sgpu_stream_get(ctx, l->stream);
+	CUresult rc;
 
-	if (!rc)
-		rc = sgpu_func_get(ctx, handle, &l->func);
+	if (!s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	rc = sgpu_func_get(s->ctx, handle, &l->func);
 	if (!rc)
 		rc = shape_check(l);
 	if (!rc && l->cooperative)

@@ -160,7 +160,7 @@ static struct sgpu_kernel *kernel_new(struct sgpu_library *lib,
 	k->info.params = params;
 	k->info.module = NULL;
 	k->info.code = NULL;
-	k->ptx_target = f->mod->ptx->target;
+	k->code = f->mod->info;
 	k->tune = f->tune;
 	return k;
 }
@@ -210,17 +210,23 @@ struct library_args {
 	unsigned int noptions;
 };
 
-static CUresult options_check(const struct library_args *a, bool file)
+static CUresult options_check(const struct library_args *a)
 {
 	if (a->noptions && !a->options)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < a->noptions; i++) {
+	for (unsigned int i = 0; i < a->noptions; i++)
 		if ((unsigned int)a->options[i] >= CU_LIBRARY_NUM_OPTIONS)
 			return CUDA_ERROR_INVALID_VALUE;
-		if (file && a->options[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
-			return CUDA_ERROR_INVALID_VALUE;
-	}
 	return sgpu_jit_check(&a->jit);
+}
+
+/* What is read from a file is a copy: it cannot be asked to be preserved. */
+static CUresult file_options_check(const struct library_args *a)
+{
+	for (unsigned int i = 0; i < a->noptions; i++)
+		if (a->options[i] == CU_LIBRARY_BINARY_IS_PRESERVED)
+			return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 static CUresult library_load(CUlibrary *out, const void *data, size_t size,
@@ -235,7 +241,9 @@ static CUresult library_load(CUlibrary *out, const void *data, size_t size,
 	if (rc)
 		return rc;
 	sgpu_print_flush();
-	rc = library_make(&images, &lib, log);
+	rc = size == SIZE_MAX ? CUDA_SUCCESS : file_options_check(a);
+	if (!rc)
+		rc = library_make(&images, &lib, log);
 	sgpu_images_free(&images);
 	sgpu_jit_report(&a->jit, rc ? log : "");
 	if (!rc)
@@ -254,7 +262,7 @@ CUresult cuLibraryLoadData(CUlibrary *out, const void *data,
 	(void)values;
 	if (rc)
 		return rc;
-	rc = out && data ? options_check(&a, false) : CUDA_ERROR_INVALID_VALUE;
+	rc = out && data ? options_check(&a) : CUDA_ERROR_INVALID_VALUE;
 	return sgpu_leave(rc ? rc : library_load(out, data, SIZE_MAX, &a));
 }
 
@@ -271,7 +279,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path,
 	(void)values;
 	if (rc)
 		return rc;
-	rc = out && path ? options_check(&a, true) : CUDA_ERROR_INVALID_VALUE;
+	rc = out && path ? options_check(&a) : CUDA_ERROR_INVALID_VALUE;
 	if (!rc)
 		rc = sgpu_file_read(path, &data, &size);
 	if (!rc)
@@ -280,12 +288,15 @@ CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path,
 	return sgpu_leave(rc);
 }
 
-static CUresult enter_library(CUlibrary handle, struct sgpu_library **lib)
+static CUresult enter_library(CUlibrary handle, bool args_ok,
+			      struct sgpu_library **lib)
 {
 	CUresult rc = sgpu_enter_global();
 
 	if (rc)
 		return rc;
+	if (!args_ok)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*lib = sgpu_obj_get(SGPU_LIBRARY, handle);
 	return *lib ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
@@ -293,7 +304,7 @@ static CUresult enter_library(CUlibrary handle, struct sgpu_library **lib)
 CUresult cuLibraryUnload(CUlibrary handle)
 {
 	struct sgpu_library *lib;
-	CUresult rc = enter_library(handle, &lib);
+	CUresult rc = enter_library(handle, true, &lib);
 
 	if (rc)
 		return rc;
@@ -307,11 +318,7 @@ CUresult cuLibraryUnload(CUlibrary handle)
 CUresult cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
 {
 	struct sgpu_library *lib;
-	CUresult rc;
-
-	if (!out || !name)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_library(handle, &lib);
+	CUresult rc = enter_library(handle, out && name, &lib);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < lib->nkernels; i++) {
@@ -326,11 +333,7 @@ CUresult cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
 CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle)
 {
 	struct sgpu_library *lib;
-	CUresult rc;
-
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_library(handle, &lib);
+	CUresult rc = enter_library(handle, count, &lib);
 	if (rc)
 		return rc;
 	*count = lib->nkernels;
@@ -341,11 +344,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *out, unsigned int n,
 				   CUlibrary handle)
 {
 	struct sgpu_library *lib;
-	CUresult rc;
-
-	if (!out || !n)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_library(handle, &lib);
+	CUresult rc = enter_library(handle, out, &lib);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < n && i < lib->nkernels; i++)
@@ -354,7 +353,8 @@ CUresult cuLibraryEnumerateKernels(CUkernel *out, unsigned int n,
 }
 
 /* The module of a library in the current context. */
-static CUresult enter_instance(CUlibrary handle, struct sgpu_module **mod)
+static CUresult enter_instance(CUlibrary handle, bool args_ok,
+			       struct sgpu_module **mod)
 {
 	struct sgpu_library *lib;
 	struct sgpu_ctx *ctx;
@@ -362,6 +362,8 @@ static CUresult enter_instance(CUlibrary handle, struct sgpu_module **mod)
 
 	if (rc)
 		return rc;
+	if (!args_ok)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	lib = sgpu_obj_get(SGPU_LIBRARY, handle);
 	rc = lib ? sgpu_library_module(ctx, lib, mod) :
 		   CUDA_ERROR_INVALID_HANDLE;
@@ -371,11 +373,7 @@ static CUresult enter_instance(CUlibrary handle, struct sgpu_module **mod)
 CUresult cuLibraryGetModule(CUmodule *out, CUlibrary handle)
 {
 	struct sgpu_module *mod;
-	CUresult rc;
-
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_instance(handle, &mod);
+	CUresult rc = enter_instance(handle, out, &mod);
 	if (rc)
 		return rc;
 	*out = (CUmodule)mod;
@@ -386,11 +384,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary handle,
 			    const char *name)
 {
 	struct sgpu_module *mod;
-	CUresult rc;
-
-	if (!name || (!addr && !size))
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_instance(handle, &mod);
+	CUresult rc = enter_instance(handle, name && (addr || size), &mod);
 	if (rc)
 		return rc;
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));

@@ -138,7 +138,8 @@ static CUresult peers_ok(CUcontext dst, CUcontext src)
 
 	if (rc)
 		return rc;
-	if (!sgpu_obj_get(SGPU_CTX, dst) || !sgpu_obj_get(SGPU_CTX, src))
+	if ((dst && !sgpu_obj_get(SGPU_CTX, dst)) ||
+	    (src && !sgpu_obj_get(SGPU_CTX, src)))
 		rc = CUDA_ERROR_INVALID_CONTEXT;
 	return sgpu_leave(rc);
 }

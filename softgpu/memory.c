@@ -330,6 +330,8 @@ static void join_next(struct block *b)
 static void release(struct block *b)
 {
 	arena.free += b->count;
+	if (b->pool)
+		b->pool->used -= b->count * SGPU_GRANULE;
 	b->size = 0;
 	if (b->next && !b->next->size) {
 		free_remove(b->next);
@@ -370,8 +372,6 @@ CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds)
 
 	if (!b || block_base(b) != addr || !(kinds & 1u << b->kind))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (b->pool)
-		b->pool->used -= b->count * SGPU_GRANULE;
 	release(b);
 	return CUDA_SUCCESS;
 }
@@ -391,6 +391,13 @@ void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx)
 		}
 		b = next;
 	}
+}
+
+void sgpu_mem_forget_pool(struct sgpu_mempool *pool)
+{
+	for (struct block *b = arena.first; b; b = b->next)
+		if (b->size && b->pool == pool)
+			b->pool = NULL;
 }
 
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)

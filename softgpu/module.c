@@ -52,6 +52,10 @@ static bool make_funcs(struct sgpu_module *mod)
 {
 	const struct ptx_module *ptx = mod->ptx;
 
+	mod->info.ptx_target = ptx->target;
+	for (uint32_t i = 0; i < ptx->nvars; i++)
+		if (ptx->vars[i].space == PTX_SPACE_CONST)
+			mod->info.const_bytes += ptx->vars[i].size;
 	mod->funcs = calloc(ptx->nfuncs + 1, sizeof(*mod->funcs));
 	if (!mod->funcs)
 		return false;
@@ -162,7 +166,7 @@ static int jit_find(const struct sgpu_jit *jit, CUjit_option option)
 	return -1;
 }
 
-/* Fill one log buffer and replace its size by the length of what was put in. */
+/* Fill one log buffer and replace its size by the bytes that were put in. */
 static void jit_log(const struct sgpu_jit *jit, CUjit_option buffer,
 		    CUjit_option size, const char *log)
 {
@@ -180,7 +184,7 @@ static void jit_log(const struct sgpu_jit *jit, CUjit_option buffer,
 		memcpy(out, log, len);
 		out[len] = '\0';
 	}
-	jit->values[s] = (void *)(uintptr_t)len;
+	jit->values[s] = (void *)(uintptr_t)(len ? len + 1 : 0);
 }
 
 void sgpu_jit_report(const struct sgpu_jit *jit, const char *log)
@@ -263,13 +267,16 @@ CUresult cuModuleLoad(CUmodule *out, const char *path)
 }
 
 /* A module of this context, by handle. */
-static CUresult enter_module(CUmodule handle, struct sgpu_module **mod)
+static CUresult enter_module(CUmodule handle, bool args_ok,
+			     struct sgpu_module **mod)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
+	if (!args_ok)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*mod = sgpu_obj_get(SGPU_MODULE, handle);
 	if (!*mod || !(*mod)->ctx)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
@@ -279,7 +286,7 @@ static CUresult enter_module(CUmodule handle, struct sgpu_module **mod)
 CUresult cuModuleUnload(CUmodule handle)
 {
 	struct sgpu_module *mod;
-	CUresult rc = enter_module(handle, &mod);
+	CUresult rc = enter_module(handle, true, &mod);
 
 	if (rc)
 		return rc;
@@ -306,11 +313,7 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name)
 {
 	struct sgpu_module *mod;
 	struct sgpu_func *f;
-	CUresult rc;
-
-	if (!out || !name)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_module(handle, &mod);
+	CUresult rc = enter_module(handle, out && name && *name, &mod);
 	if (rc)
 		return rc;
 	f = sgpu_module_func(mod, name);
@@ -323,11 +326,7 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name)
 CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
 {
 	struct sgpu_module *mod;
-	CUresult rc;
-
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_module(handle, &mod);
+	CUresult rc = enter_module(handle, count, &mod);
 	if (rc)
 		return rc;
 	*count = mod->nfuncs;
@@ -338,11 +337,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction *out, unsigned int n,
 				    CUmodule handle)
 {
 	struct sgpu_module *mod;
-	CUresult rc;
-
-	if (!out || !n)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_module(handle, &mod);
+	CUresult rc = enter_module(handle, out, &mod);
 	if (rc)
 		return rc;
 	for (unsigned int i = 0; i < n && i < mod->nfuncs; i++)
@@ -368,11 +363,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *addr, size_t *size, CUmodule handle,
 			      const char *name)
 {
 	struct sgpu_module *mod;
-	CUresult rc;
-
-	if (!name || (!addr && !size))
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_module(handle, &mod);
+	CUresult rc = enter_module(handle, name && (addr || size), &mod);
 	if (rc)
 		return rc;
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));

@@ -22,7 +22,8 @@ unsigned int sgpu_occupancy(const struct sgpu_func *f, unsigned int threads,
 	uint64_t shared = f->ptx->static_shared + dyn_shared +
 			  SGPU_SHARED_RESERVED;
 
-	if (!warps || threads > SGPU_MAX_BLOCK_THREADS)
+	if (!warps || threads > SGPU_MAX_BLOCK_THREADS ||
+	    dyn_shared > sgpu_max_dyn_shared(f))
 		return 0;
 	regs = (regs + REG_UNIT - 1) / REG_UNIT * REG_UNIT;
 	shared = (shared + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
@@ -32,14 +33,16 @@ unsigned int sgpu_occupancy(const struct sgpu_func *f, unsigned int threads,
 	return least(blocks, SGPU_SM_SHARED / shared);
 }
 
-static CUresult enter_occupancy(CUfunction handle, struct sgpu_func **f)
+static CUresult enter_occupancy(CUfunction handle, bool args_ok,
+				struct sgpu_func **f)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
-	rc = sgpu_func_get(ctx, handle, f);
+	rc = args_ok ? sgpu_func_get(ctx, handle, f) :
+		       CUDA_ERROR_INVALID_VALUE;
 	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
 }
 
@@ -50,9 +53,9 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	struct sgpu_func *f;
 	CUresult rc;
 
-	if (!blocks || threads <= 0 || flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_occupancy(handle, &f);
+	rc = enter_occupancy(handle, blocks && threads > 0 &&
+			     !(flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE),
+			     &f);
 	if (rc)
 		return rc;
 	*blocks = sgpu_occupancy(f, threads, dyn_shared);
@@ -96,10 +99,9 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(
 	struct sgpu_func *f;
 	CUresult rc;
 
-	if (!min_grid || !block || limit < 0 ||
-	    flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_occupancy(handle, &f);
+	rc = enter_occupancy(handle, min_grid && block && limit >= 0 &&
+			     !(flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE),
+			     &f);
 	if (rc)
 		return rc;
 	if (f->ptx->max_threads && (int)f->ptx->max_threads < most)
@@ -129,16 +131,13 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *size,
 	struct sgpu_func *f;
 	CUresult rc;
 
-	if (!size || blocks <= 0 || threads <= 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	rc = enter_occupancy(handle, &f);
+	rc = enter_occupancy(handle, size && blocks > 0 && threads > 0, &f);
 	if (rc)
 		return rc;
 	room = SGPU_SM_SHARED / blocks / SHARED_UNIT * SHARED_UNIT;
-	room = least(room, SGPU_SHARED_OPTIN + SGPU_SHARED_RESERVED);
 	used = f->ptx->static_shared + SGPU_SHARED_RESERVED;
 	if (room < used || sgpu_occupancy(f, threads, 0) < (unsigned int)blocks)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*size = room - used;
+	*size = least(room - used, sgpu_max_dyn_shared(f));
 	return sgpu_leave(CUDA_SUCCESS);
 }

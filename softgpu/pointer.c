@@ -35,7 +35,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 			return CUDA_ERROR_INVALID_VALUE;
 		return PUT(void *, (uintptr_t)addr);
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		return PUT(unsigned int, 1);	/* all work is done at once */
+		return PUT(unsigned int, !is_host(r));
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		return PUT(unsigned long long, r->id);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -84,14 +84,13 @@ CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which,
 }
 
 /* The plural answers for any pointer: what does not apply reads as empty. */
-static CUresult answer_none(CUpointer_attribute which, void *out)
+static CUresult answer_none(uint64_t addr, CUpointer_attribute which, void *out)
 {
 	switch (which) {
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		return PUT(int, -2);
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
@@ -101,6 +100,8 @@ static CUresult answer_none(CUpointer_attribute which, void *out)
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
 		return PUT(uint64_t, 0);
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:	/* of memory of the device: NULL */
+		return PUT(uint64_t, sgpu_mem_in_arena(addr) ? 0 : addr);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -134,7 +135,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which,
 		rc = known ? answer(&range, addr, which[i], out[i]) :
 			     CUDA_ERROR_INVALID_VALUE;
 		if (rc)
-			rc = answer_none(which[i], out[i]);
+			rc = answer_none(addr, which[i], out[i]);
 		if (rc)
 			return sgpu_leave(rc);
 	}

@@ -26,43 +26,51 @@ static unsigned int first_row(const char *name)
 	return lo;
 }
 
-/* The newest one of a variant that a version has; NULL when there is none. */
-static const struct sgpu_proc *newest(const char *name, int version,
-				      int variant, bool *known)
+struct answer {
+	const struct sgpu_proc *best;
+	bool known;
+};
+
+/* The newest one of a variant that a version has. */
+static struct answer newest(const char *name, int version, int variant)
 {
-	const struct sgpu_proc *best = NULL;
+	struct answer a = { 0 };
 
 	for (unsigned int i = first_row(name); i < sgpu_nprocs; i++) {
 		const struct sgpu_proc *p = &sgpu_procs[i];
 
 		if (strcmp(p->base, name))
 			break;
-		*known = true;
-		if (p->variant == variant && p->version <= version &&
-		    (!best || p->version >= best->version))
-			best = p;
+		if (p->variant != variant)
+			continue;
+		a.known = true;
+		if (p->version <= version &&
+		    (!a.best || p->version >= a.best->version))
+			a.best = p;
 	}
-	return best;
+	return a;
 }
 
 CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
 			     cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *status)
 {
-	const struct sgpu_proc *p = NULL;
-	bool known = false;
+	struct answer a = { 0 };
 
-	if (!name || !*name || !fn || flags & ~(cuuint64_t)STREAM_FLAGS ||
-	    flags == STREAM_FLAGS)
+	if (version == -1)
+		version = SGPU_CUDA_VERSION;
+	if (!name || !fn || version > SGPU_CUDA_VERSION ||
+	    flags & ~(cuuint64_t)STREAM_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* A function that has a twin is only asked for its twin. */
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
-		p = newest(name, version, SGPU_PROC_TWIN, &known);
-	if (!p)
-		p = newest(name, version, SGPU_PROC_PLAIN, &known);
-	*fn = p ? p->addr : NULL;
+		a = newest(name, version, SGPU_PROC_TWIN);
+	if (!a.known)
+		a = newest(name, version, SGPU_PROC_PLAIN);
+	*fn = a.best ? a.best->addr : NULL;
 	if (status)
-		*status = p ? CU_GET_PROC_ADDRESS_SUCCESS :
-			  known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT :
+		*status = a.best ? CU_GET_PROC_ADDRESS_SUCCESS :
+			  a.known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT :
 			  CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return CUDA_SUCCESS;
 }

@@ -39,9 +39,8 @@ struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream handle)
 
 CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream handle)
 {
-	struct sgpu_stream *s = sgpu_stream_get(ctx, handle);
-
-	return s && s->ctx == ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sgpu_stream_get(ctx, handle) ? CUDA_SUCCESS :
+					      CUDA_ERROR_INVALID_HANDLE;
 }
 
 static void drop_if_of(void *object, void *ctx)
@@ -88,7 +87,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	struct sgpu_stream *s;
-	CUresult rc = sgpu_enter_global();
+	CUresult rc = sgpu_enter_healthy();
 
 	if (rc)
 		return rc;
@@ -119,7 +118,7 @@ CUresult cuStreamQuery(CUstream handle)
 	struct sgpu_stream *s;
 	CUresult rc = enter_stream(handle, &s);
 
-	return rc ? rc : sgpu_leave(s->ctx->sticky);
+	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuStreamSynchronize(CUstream handle)
@@ -130,7 +129,7 @@ CUresult cuStreamSynchronize(CUstream handle)
 	if (rc)
 		return rc;
 	sgpu_print_flush();
-	return sgpu_leave(s->ctx->sticky);
+	return sgpu_leave(CUDA_SUCCESS);
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
