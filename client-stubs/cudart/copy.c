@@ -56,7 +56,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpy
 {
 	cudaError_t err = rt_enter();
 
-	if (!err && bad_kind(kind))
+	if (!err && count && bad_kind(kind))
 		err = cudaErrorInvalidMemcpyDirection;
 	if (!err && count)
 		err = copy(dst, src, count, kind);
@@ -68,7 +68,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
 {
 	cudaError_t err = rt_enter();
 
-	if (!err && bad_kind(kind))
+	if (!err && count && bad_kind(kind))
 		err = cudaErrorInvalidMemcpyDirection;
 	if (!err && count)
 		err = copy_async(dst, src, count, kind, (CUstream)stream);

@@ -83,6 +83,7 @@ cudaError_t rt_primary(int ordinal, CUcontext *ctx);
 
 /* module.c */
 cudaError_t rt_kernel(const void *func, CUkernel *kernel);
+cudaError_t rt_function(const void *func, CUkernel *kernel);
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 void rt_module_lock(void);
 void rt_module_unlock(void);

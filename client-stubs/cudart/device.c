@@ -311,9 +311,7 @@ cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int fl
 	CUdevice dev;
 	cudaError_t err = rt_device(device, &dev);
 
-	if (!err && (flags & ~(unsigned int)cudaInitDeviceFlagsAreValid))
-		err = cudaErrorInvalidValue;
-	if (!err && flags)
+	if (!err && (flags & cudaInitDeviceFlagsAreValid))
 		err = set_flags(device, deviceFlags);
 	if (!err)
 		err = rt_primary(device, &ctx);

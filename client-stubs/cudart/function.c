@@ -129,7 +129,7 @@ static cudaError_t function_here(const void *func, CUfunction *function)
 	cudaError_t err = rt_enter();
 
 	if (!err)
-		err = rt_kernel(func, &kernel);
+		err = rt_function(func, &kernel);
 	return err ? err : rt_error(DRV(cuKernelGetFunction(function, kernel)));
 }
 

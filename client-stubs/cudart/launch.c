@@ -52,11 +52,9 @@ cudaError_t __cudaPopCallConfiguration(dim3 *gridDim, dim3 *blockDim, size_t *sh
 	return cudaSuccess;
 }
 
-/* What the driver would call an invalid value is an invalid configuration here. */
-static cudaError_t check_shape(dim3 grid, dim3 block, size_t shared)
+/* The driver checks the rest; this it could not see, as its parameter is narrower. */
+static cudaError_t check_shared(size_t shared)
 {
-	if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z)
-		return cudaErrorInvalidConfiguration;
 	return shared > UINT_MAX ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -67,7 +65,7 @@ static inline cudaError_t launch(const void *func, dim3 grid, dim3 block, void *
 	cudaError_t err = rt_enter();
 
 	if (!err)
-		err = check_shape(grid, block, shared);
+		err = check_shared(shared);
 	if (!err)
 		err = rt_kernel(func, &kernel);
 	if (!err)
@@ -103,7 +101,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blo
 	cudaError_t err = rt_enter();
 
 	if (!err)
-		err = check_shape(gridDim, blockDim, sharedMem);
+		err = check_shared(sharedMem);
 	if (!err)
 		err = rt_kernel(func, &kernel);
 	if (!err)
@@ -136,7 +134,7 @@ cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out)
 		.attrs = (CUlaunchAttribute *)in->attrs,
 		.numAttrs = in->numAttrs,
 	};
-	return check_shape(in->gridDim, in->blockDim, in->dynamicSmemBytes);
+	return check_shared(in->dynamicSmemBytes);
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)

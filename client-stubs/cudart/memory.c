@@ -74,10 +74,10 @@ cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int f
 
 cudaError_t cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 {
-	CUdeviceptr addr;
-	cudaError_t err = devPtr && size ? rt_enter() : cudaErrorInvalidValue;
+	CUdeviceptr addr = 0;
+	cudaError_t err = devPtr ? rt_enter() : cudaErrorInvalidValue;
 
-	if (!err)
+	if (!err && size)
 		err = rt_error(DRV(cuMemAllocManaged(&addr, size, flags)));
 	if (!err)
 		*devPtr = (void *)(uintptr_t)addr;

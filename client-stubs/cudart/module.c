@@ -234,14 +234,21 @@ cudaError_t rt_kernel(const void *func, CUkernel *kernel)
 	struct entity *e = rt_map_find(func);
 	cudaError_t err = cudaSuccess;
 
+	/* What is not a function is taken for a handle, hence the other error. */
 	if (!e || e->kind != ENTITY_KERNEL)
-		return cudaErrorInvalidDeviceFunction;
+		return func ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
 	*kernel = atomic_load_explicit(&e->kernel, memory_order_acquire);
 	if (RT_LIKELY(*kernel))
 		return cudaSuccess;
 	err = resolve_kernel(e);
 	*kernel = e->kernel;
 	return err;
+}
+
+/* The same for calls that accept no handle. */
+cudaError_t rt_function(const void *func, CUkernel *kernel)
+{
+	return rt_map_find(func) ? rt_kernel(func, kernel) : cudaErrorInvalidDeviceFunction;
 }
 
 /* Where a registered variable lives on the thread's device. */
@@ -289,7 +296,7 @@ cudaError_t cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 
 	if (!kernelPtr)
 		return rt_ret(cudaErrorInvalidValue);
-	err = rt_kernel(entryFuncAddr, &kernel);
+	err = rt_function(entryFuncAddr, &kernel);
 	if (!err)
 		err = remember(rt_map_find(entryFuncAddr), kernel);
 	if (!err)

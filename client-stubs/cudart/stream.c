@@ -95,6 +95,15 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
 	return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+	cudaError_t err = ms ? rt_enter() : cudaErrorInvalidValue;
+
+	if (!err)
+		err = rt_error(DRV(cuEventElapsedTime(ms, (CUevent)start, (CUevent)end)));
+	return rt_ret(err);
+}
+
 cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
 						cudaGraphInstantiateParams *instantiateParams)
 {

@@ -193,8 +193,7 @@ static void limit(struct preload_func *funcs, size_t n, uint64_t at)
 		else
 			high = mid;
 	}
-	while (low && funcs[low - 1].addr + funcs[low - 1].room > at &&
-	       funcs[low - 1].room > at - funcs[low - 1].addr) {
+	while (low && funcs[low - 1].room > at - funcs[low - 1].addr) {
 		funcs[low - 1].room = at - funcs[low - 1].addr;
 		low--;
 	}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helper of preload_test.sh: programs that look as if they held a static
+// runtime: of another version (OLD), with functions too short to redirect
+// (SHORT), or only with a function of the same name (WRAPPER).
+#include <stdio.h>
+
+#define FUNC(name) __attribute__((noinline, used)) int name(void) { __asm__ volatile(".skip 32, 0x90"); return 1; }
+
+#ifdef SHORT
+__asm__(".text\n"
+	".globl cudaMalloc\n.type cudaMalloc, @function\ncudaMalloc: mov $1, %eax\nret\n"
+	".globl cudaGetDeviceCount\n.type cudaGetDeviceCount, @function\n"
+	"cudaGetDeviceCount: mov $1, %eax\nret\n.balign 16\n");
+int cudaMalloc(void);
+#else
+FUNC(cudaMalloc)
+#endif
+
+#ifndef WRAPPER
+FUNC(__cudaRegisterFatBinary)
+#ifndef SHORT
+FUNC(cudaGetDeviceCount)
+#endif
+#endif
+#ifdef SHORT
+FUNC(__cudaGetKernel)
+#endif
+
+int main(void)
+{
+	printf("own %d\n", cudaMalloc());
+	return 0;
+}

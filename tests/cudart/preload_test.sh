@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The preload library: which objects it serves, which it refuses and with what
+# message, and that it leaves everything else alone. Runs over softgpu.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+bin=$WH_BUILD/tests/cudart/bin
+preload=$WH_BUILD/client-stubs/libwormhole-preload.so
+export LD_LIBRARY_PATH=$WH_BUILD/softgpu
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+
+ok() { # STATUS NAME
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		echo "# exit status $rc"
+		sed 's/^/# /' "$tmp/out" "$tmp/err"
+	fi
+}
+run() { LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"; rc=$?; }
+lines() { [ "$rc" = 0 ] && [ "$(tr '\n' ' ' <"$tmp/out")" = "$1" ]; }
+refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "$1" "$tmp/err"; }
+
+echo "TAP version 13"
+if [ ! -x "$bin/plugin_user" ]; then
+	echo "1..0 # SKIP nvcc was not there when the tests were built"
+	exit 0
+fi
+echo "1..14"
+
+run "$bin/no_pie"
+lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
+run "$bin/cet"
+lines "constructor 112 main 13 "; ok $? a_program_with_endbr64_at_its_entries_is_served
+run "$bin/rdc"
+lines "constructor 112 main 13 "; ok $? a_program_with_relocatable_device_code_is_served
+run "$bin/plugin_user"
+lines "constructor 112 main 13 "; ok $? a_library_is_served_before_its_constructors
+run "$bin/plugin_opener" "$bin/libplugin.so"
+lines "constructor 112 main 12 constructor 112 main 13 "; ok $? an_opened_library_is_served_each_time
+
+run "$bin/stripped"
+refused 'no symbol table.*-cudart shared'; ok $? a_stripped_program_is_refused_with_the_remedy
+run "$bin/stripped_user"
+refused 'libstripped.so.*no symbol table'; ok $? a_stripped_library_is_refused_by_name
+run "$bin/old_runtime"
+refused 'not of version 13'; ok $? a_runtime_of_another_version_is_refused
+run "$bin/short_runtime"
+refused 'too short'; ok $? a_function_too_short_to_redirect_is_refused
+
+run "$bin/wrapper"
+lines "own 1 "; ok $? a_program_with_one_function_of_that_name_is_left_alone
+run /bin/echo hello
+lines "hello "; ok $? a_program_without_cuda_is_left_alone
+run "$WH_BUILD/examples/shared/no_such_program"
+[ "$rc" = 127 ]; ok $? a_missing_program_is_still_a_missing_program
+LD_PRELOAD=$preload LD_DEBUG=files "$bin/wrapper" >"$tmp/out" 2>"$tmp/err"; rc=$?
+! grep -q 'libcudart' "$tmp/err"; ok $? the_runtime_is_loaded_only_when_needed
+
+cp "$preload" "$tmp/alone.so"
+LD_PRELOAD=$tmp/alone.so "$bin/no_pie" >"$tmp/out" 2>"$tmp/err"; rc=$?
+refused 'libcudart.so.13'; ok $? without_its_runtime_beside_it_the_library_says_so

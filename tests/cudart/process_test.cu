@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, forks and the end of the process. Needs nvcc and any CUDA device.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "common.h"
+
+__global__ void inc(int *x)
+{
+	atomicAdd(x, 1);
+}
+
+#define THREADS 4
+#define ROUNDS 25
+
+static int *dev;
+static pthread_barrier_t barrier;
+
+static void *worker(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < ROUNDS; i++)
+		inc<<<1, 32>>>(dev);
+	*(cudaError_t *)arg = cudaStreamSynchronize(0);
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	cudaError_t result[THREADS];
+	pthread_t thread[THREADS];
+	int value = 0, good = 1;
+
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	NEED(cudaMemset(dev, 0, sizeof(int)));
+	NEED(cudaDeviceSynchronize());
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, worker, &result[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		good &= result[i] == cudaSuccess;
+	}
+	NEED(cudaDeviceSynchronize());
+	NEED(cudaMemcpy(&value, dev, sizeof(value), cudaMemcpyDeviceToHost));
+	ok(good, "threads_work_on_one_device_without_choosing_it");
+	ok_eq(value, THREADS * ROUNDS * 32, "launches_of_several_threads_all_run");
+}
+
+static void *spoil(void *arg)
+{
+	cudaSetDevice(12345);
+	*(cudaError_t *)arg = cudaPeekAtLastError();
+	return NULL;
+}
+
+static void test_last_error(void)
+{
+	cudaError_t there = cudaSuccess;
+	pthread_t thread;
+
+	clear_error();
+	pthread_create(&thread, NULL, spoil, &there);
+	pthread_join(thread, NULL);
+	ok_err(there, cudaErrorInvalidDevice, "a_thread_sees_its_own_error");
+	ok_err(cudaPeekAtLastError(), cudaSuccess, "a_thread_does_not_see_another_ones_error");
+}
+
+/* What the child's calls return, or -1 when it died. */
+static int in_child(int (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(body());
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int child_malloc(void)
+{
+	void *p;
+
+	return cudaMalloc(&p, 64);
+}
+
+static int child_launch(void)
+{
+	inc<<<1, 1>>>(dev);
+	return cudaGetLastError();
+}
+
+static bool is_child;
+
+static int child_exit(void)
+{
+	is_child = true;
+	exit(0);
+}
+
+static int child_count(void)
+{
+	int n = -1;
+
+	return cudaGetDeviceCount(&n) == cudaSuccess && n > 0 ? 0 : 1;
+}
+
+static void at_end(void)
+{
+	void *p = NULL;
+	cudaError_t err = cudaMalloc(&p, 64);
+
+	if (is_child)
+		return;
+	ok(err == cudaSuccess || err == cudaErrorCudartUnloading, "an_exit_handler_may_still_call");
+	err = cudaFree(p);
+	ok(err == cudaSuccess || err == cudaErrorCudartUnloading, "an_exit_handler_may_still_free");
+	fflush(stdout);
+	if (tap_failed || tap_run != tap_planned)
+		_exit(1);
+}
+
+int main()
+{
+	tap_plan(10);
+	ok_eq(in_child(child_count), 0, "a_child_forked_before_the_first_call_may_use_cuda");
+	atexit(at_end);
+	NEED(cudaMalloc(&dev, 64));
+	test_threads();
+	test_last_error();
+	ok_eq(in_child(child_malloc), cudaErrorInitializationError, "a_forked_child_cannot_allocate");
+	ok_eq(in_child(child_launch), cudaErrorInitializationError, "a_forked_child_cannot_launch");
+	ok_eq(in_child(child_exit), 0, "a_forked_child_exits_cleanly");
+	return 0; /* at_end() has the last word */
+}

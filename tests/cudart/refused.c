@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helper of exports_test.sh: calls a refused function three times, loads no driver.
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include <cuda_runtime_api.h>
+
+int main(int argc, char **argv)
+{
+	cudaError_t (*refused)(cudaArray_t *, const struct cudaChannelFormatDesc *, size_t, size_t,
+			       unsigned int);
+	cudaError_t (*last)(void);
+	void *lib = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	int i;
+
+	if (!lib)
+		return 2;
+	refused = dlsym(lib, "cudaMallocArray");
+	last = dlsym(lib, "cudaGetLastError");
+	for (i = 0; i < 3; i++)
+		if (refused(NULL, NULL, 1, 1, 0) != cudaErrorNotSupported ||
+		    last() != cudaErrorNotSupported || last() != cudaSuccess)
+			return 1;
+	return 0;
+}
