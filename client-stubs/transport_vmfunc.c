@@ -188,15 +188,18 @@ static int64_t detach(void)
 	return wh_hypercall(WH_LEAF_DETACH, &l);
 }
 
-/* The link's slot, from the control page: copied once, then checked. */
+/*
+ * The link's slot, from the control page: copied once, then checked. KVM looks
+ * for slot 0 in the page behind the control page, so it must be there.
+ */
 static int take_slot(void)
 {
 	const uint32_t own = 0;
 	struct wh_ctl c;
 
 	memcpy(&c, (void *)WH_WINDOW_VA, sizeof(c));
-	if (c.part_size != pair.part_size || !pair.nslots || c.slot_offset % WH_PAGE_SIZE ||
-	    c.slot_offset < WH_PAGE_SIZE || c.slot_offset > pair.part_size - WH_PAGE_SIZE)
+	if (c.part_size != pair.part_size || !pair.nslots || c.slot_offset != WH_PAGE_SIZE ||
+	    pair.part_size < 2 * WH_PAGE_SIZE)
 		return WH_EFAULT;
 	pair.slots_end = c.slot_offset + WH_PAGE_SIZE;
 	pair.slot = (struct wh_slot *)(WH_WINDOW_VA + c.slot_offset);

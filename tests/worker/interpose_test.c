@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The two functions that a worker replaces for its backend, seen from a library
+ * loaded as a backend is. Thread placement needs two CPUs.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpose.h"
+#include "../tap.h"
+
+static int (*lib_yield)(void);
+static int (*lib_thread)(const pthread_attr_t *attr, cpu_set_t *seen);
+
+/* From now on the system call itself answers EPERM. */
+static int forbid_sched_yield(void)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_yield, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { 4, f };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static void *yield_elsewhere(void *arg)
+{
+	*(int *)arg = lib_yield();
+	return NULL;
+}
+
+static void test_yield(void)
+{
+	pthread_t t;
+	int rc = 0;
+
+	if (forbid_sched_yield()) {
+		skip("slot_threads_yield_is_no_system_call", "no seccomp filters");
+		skip("other_threads_yield_is_one", "no seccomp filters");
+		return;
+	}
+	ok_eq(lib_yield(), 0, "slot_threads_yield_is_no_system_call");
+	pthread_create(&t, NULL, yield_elsewhere, &rc);
+	pthread_join(t, NULL);
+	ok_eq(rc, -1, "other_threads_yield_is_one");
+}
+
+static void test_threads(const cpu_set_t *all)
+{
+	pthread_attr_t attr;
+	cpu_set_t one, seen;
+	int cpu = 0;
+
+	while (!CPU_ISSET(cpu, all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (CPU_COUNT(all) < 2 || sched_setaffinity(0, sizeof(one), &one)) {
+		skip("thread_of_a_slots_thread_starts_elsewhere", "one CPU");
+		skip("so_does_one_with_attributes", "one CPU");
+		return;
+	}
+	ok(!lib_thread(NULL, &seen) && CPU_EQUAL(&seen, all),
+	   "thread_of_a_slots_thread_starts_elsewhere");
+	pthread_attr_init(&attr);
+	ok(!lib_thread(&attr, &seen) && CPU_EQUAL(&seen, all), "so_does_one_with_attributes");
+	pthread_attr_destroy(&attr);
+}
+
+int main(int argc, char **argv)
+{
+	char path[4096];
+	cpu_set_t all;
+	void *lib;
+
+	(void)argc;
+	*strrchr(argv[0], '/') = 0;
+	snprintf(path, sizeof(path), "%s/interpose_lib.so", argv[0]);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	tap_plan(5);
+	if (!ok(lib != NULL, "library_loads")) {
+		diag("%s", dlerror());
+		return 1;
+	}
+	*(void **)&lib_yield = dlsym(lib, "lib_yield");
+	*(void **)&lib_thread = dlsym(lib, "lib_thread");
+	sched_getaffinity(0, sizeof(all), &all);
+	wh_interpose_slot_thread();
+	test_threads(&all);
+	test_yield();
+	return tap_exit();
+}

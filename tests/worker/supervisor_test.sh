@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The supervisor keeps one worker for each part of each window, whatever
+# happens to them. Real processes; role and device are faked. Any machine.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+sup=$here/fake_supervisor
+tmp=$(mktemp -d)
+pid=
+n=0
+trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
+export tmp
+
+ok() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$tmp/err"
+	fi
+}
+
+# The worker: says who it is, then does what $tmp/do says.
+cat >"$tmp/worker" <<'END'
+#!/bin/sh
+echo "$$ $*" >>"$tmp/started"
+mkfifo "$tmp/wait.$$"
+[ ! -e "$tmp/fail" ] || exit 3
+read -r rc <"$tmp/wait.$$"
+exit "$rc"
+END
+chmod +x "$tmp/worker"
+
+started() {
+	cat "$tmp/started" 2>/dev/null | wc -l
+}
+
+# Wait until COMMAND succeeds, at most 10 s.
+until_true() {
+	i=0
+	until "$@"; do
+		i=$((i + 1))
+		[ $i -lt 1000 ] || return 1
+		sleep 0.01
+	done
+}
+
+at_least() { [ "$(started)" -ge "$1" ]; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+ready() { [ -p "$tmp/wait.$1" ]; }
+
+start() {
+	rm -f "$tmp/started"
+	FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" \
+		--backend /lib/b.so "$@" 2>"$tmp/err" &
+	pid=$!
+}
+
+stop() {
+	kill -TERM $pid
+	wait $pid
+}
+
+echo "TAP version 13"
+echo "1..12"
+: >"$tmp/err"
+
+start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
+until_true at_least 4
+ok $? one_worker_starts_for_each_part
+args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ')
+case $args in
+"--device /dev/null --backend /lib/b.so --window 1 --part 1 --cpu 6 --parent $pid --part-size 4194304 --uid 5003 --stack 1M")
+	ok 0 workers_get_their_own_part_cpu_and_user ;;
+*)	echo "# $args"; ok 1 workers_get_their_own_part_cpu_and_user ;;
+esac
+ok "$(cut -d' ' -f2- "$tmp/started" | sort | uniq -d | wc -l)" no_two_workers_are_the_same
+
+# One serves its client and ends.
+w=$(sed -n '/--window 0 --part 1 /s/ .*//p' "$tmp/started")
+until_true ready "$w"
+echo 0 >"$tmp/wait.$w"
+until_true at_least 5
+ok $? worker_that_served_is_replaced
+tail -1 "$tmp/started" | grep -q -e '--window 0 --part 1 '
+ok $? replacement_serves_the_same_part
+grep -q "^info: window 0 part 1: worker $w ended with its client" "$tmp/err"
+ok $? end_of_a_worker_is_logged
+
+# One is killed.
+w=$(tail -1 "$tmp/started" | cut -d' ' -f1)
+kill -9 "$w"
+until_true at_least 6
+ok $? killed_worker_is_replaced
+grep -q "^warn: window 0 part 1: worker $w died of signal 9" "$tmp/err"
+ok $? death_of_a_worker_is_logged
+
+all=$(cut -d' ' -f1 "$tmp/started")
+stop
+left=0
+for p in $all; do until_true gone "$p" || left=1; done
+pid=
+ok $left sigterm_ends_all_workers
+
+# A worker that cannot start: 100, 200, 400, 800 ms apart, not a busy loop.
+: >"$tmp/fail"
+start --windows 1 --cpus 3
+until_true at_least 4
+ok $? failing_worker_is_tried_again
+sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -3 | tr '\n' ' ' >"$tmp/pauses"
+[ "$(cat "$tmp/pauses")" = "100 200 400 " ]
+ok $? failing_worker_is_tried_ever_more_seldom
+stop
+pid=
+
+FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --parts 3 \
+	--cpus 1-5 2>"$tmp/err"
+[ $? = 1 ] && grep -q "6 workers need an isolated CPU each, there are 5" "$tmp/err"
+ok $? too_few_cpus_are_an_error
