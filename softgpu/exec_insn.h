@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoded instruction: what the PTX half writes and the executor reads.
+ *
+ * A module's code is one array of struct insn; a program counter is an index
+ * into it. A register operand is a byte offset into the frame of the current
+ * function (32 lanes side by side), a constant one a byte offset into the
+ * module's pool of broadcast constants with bit 0 set.
+ */
+#ifndef WORMHOLE_SOFTGPU_EXEC_INSN_H
+#define WORMHOLE_SOFTGPU_EXEC_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WARP_LANES	32
+#define WARP_FULL	0xffffffffu
+
+struct warp;
+struct insn;
+
+/* Runs one instruction for the lanes of @mask; nonzero means a fault is set. */
+typedef int exec_fn(struct warp *w, const struct insn *in, uint32_t mask);
+
+/* Windows of the generic address space; the high bits are non-canonical. */
+#define WIN_SHARED	0x0100000000000000ull
+#define WIN_LOCAL	0x0200000000000000ull
+#define WIN_PARAM	0x0300000000000000ull
+#define WIN_FUNC	0x0400000000000000ull	/* function handles, 16 apart */
+#define WIN_MASK	0xff00000000000000ull
+
+enum insn_flags {
+	INSN_CTL = 1,		/* control: the scheduler runs it (insn.ctl) */
+	INSN_LEADER = 2,	/* a place where diverged lanes may meet again */
+	INSN_GUARD = 4,		/* only lanes whose predicate insn.guard is set */
+	INSN_GUARD_NOT = 8,	/* ... is clear */
+};
+
+enum insn_ctl {
+	CTL_NONE,
+	CTL_BRA,		/* imm = target */
+	CTL_BRX,		/* a = index, vec = targets, n of them */
+	CTL_CALL,		/* vec = index of struct call_site */
+	CTL_RET,
+	CTL_EXIT,
+	CTL_BAR,		/* barrier of the block */
+	CTL_SYNC,		/* needs the lanes of a member mask together */
+	CTL_TRAP,
+	CTL_YIELD,		/* nanosleep: let others run */
+};
+
+/* insn.mode of arithmetic: rounding in the low two bits, then flags. */
+enum insn_mode {
+	MODE_RN = 0,
+	MODE_RZ = 1,
+	MODE_RM = 2,
+	MODE_RP = 3,
+	MODE_RND = 3,
+	MODE_FTZ = 4,
+	MODE_SAT = 8,
+	MODE_NAN = 0x10,
+	MODE_XORSIGN = 0x20,
+	MODE_RELU = 0x40,
+	MODE_ABS = 0x80,
+	MODE_SATFINITE = 0x100,
+	MODE_RNA = 0x200,	/* to nearest, ties away */
+	MODE_INTEGRAL = 0x400,	/* the rounding is to an integral value */
+};
+
+enum mem_space {
+	SP_GENERIC,
+	SP_GLOBAL,		/* and .const: both are plain addresses */
+	SP_SHARED,
+	SP_LOCAL,
+	SP_PARAM,		/* the parameter block of the entry */
+	SP_FRAME,		/* .param of functions and call sequences */
+	SP_CONST,
+};
+
+struct insn {
+	exec_fn *fn;
+	int32_t d, a, b, c;
+	int64_t imm;
+	int32_t guard;
+	int32_t vec;		/* index into the module's list of operands */
+	uint32_t line;
+	uint16_t mode;
+	uint8_t flags;		/* enum insn_flags */
+	uint8_t ctl;		/* enum insn_ctl */
+	uint8_t space;		/* enum mem_space */
+	uint8_t n;		/* elements of a vector, or targets' kind */
+	uint8_t size;		/* bytes of one element in memory */
+	uint8_t wide;		/* bytes of one lane of the register */
+	uint8_t sub;		/* operation of a family, family's own enum */
+	uint8_t sub2;
+	uint8_t a32;		/* the address register has 32 bits */
+	uint8_t sext;		/* a narrow load is sign-extended */
+};
+
+/* One argument or result: its place in the caller's and callee's frame. */
+struct call_arg {
+	uint32_t from;		/* in the caller's local frame */
+	uint32_t size;
+};
+
+enum call_builtin {
+	CALL_NORMAL,
+	CALL_VPRINTF,
+	CALL_ASSERTFAIL,
+};
+
+struct call_site {
+	uint32_t caller;	/* function indices */
+	int32_t callee;		/* -1: through the register of insn.a */
+	uint8_t builtin;	/* enum call_builtin */
+	uint32_t nargs, nrets;
+	struct call_arg *args;	/* nargs, then nrets results */
+};
+
+/* What the executor needs of a function. */
+struct ptx_code {
+	uint32_t index;		/* in ptx_module.funcs */
+	uint32_t first;		/* first instruction */
+	uint32_t end;		/* after the last one */
+	bool defined;
+	uint8_t builtin;	/* enum call_builtin */
+	uint32_t frame_bytes;	/* registers of a warp, with the frame header */
+	uint32_t local_frame;	/* local memory of this function alone */
+	uint32_t stack_regs;	/* of the deepest call chain; 0 = unbounded */
+	uint32_t stack_local;
+	uint32_t nformals, nresults;
+	struct call_arg *formals; /* nformals, then nresults; from = own frame */
+};
+
+/* The frame starts with the return addresses of the 32 lanes. */
+#define FRAME_HEADER	128u
+
+/* The executor's part of a module; ptx_module is its first member. */
+struct ptx_image;
+const struct insn *ptx_image_code(const struct ptx_image *img);
+
+/* Which set of handlers new modules use: 0 plain x86-64, 1 AVX2+FMA. */
+int exec_isa(void);
+/* For tests: force a set (0 or 1), or -1 to detect. False: CPU lacks it. */
+bool exec_force_isa(int isa);
+
+#endif
