@@ -16,7 +16,7 @@ ok() { # STATUS NAME
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
 }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
-show() { sed 's/^/# /' "$1"; }
+show() { head -n 20 "$1" | sed 's/^/# /'; }
 exports() { nm -D --defined-only "$1" | awk '{print $3}' | sort; }
 
 echo "TAP version 13"
