@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gen_trampoline.h"
 #include "hypercall.h"
 #include "trampoline.h"
 #include "transport.h"
@@ -31,7 +32,9 @@
 
 /* AT_HWCAP2: the kernel lets user mode write its FS and GS bases. */
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
+#ifndef PCI_DEVICES
 #define PCI_DEVICES		"/sys/bus/pci/devices"
+#endif
 /* A worker comes back some time after its last client left. */
 #define ATTACH_TIMEOUT_MS	5000
 #define ATTACH_TIMEOUT_ENV	"WORMHOLE_ATTACH_TIMEOUT_MS"
@@ -127,7 +130,7 @@ static int map_trampoline(void)
 		       WH_TRAMPOLINE_VA, strerror(errno));
 		return WH_EFAULT;
 	}
-	memcpy(page, wh_trampoline_page, WH_PAGE_SIZE);
+	memcpy(page, gen_trampoline, WH_PAGE_SIZE);
 	world = (struct wh_world *)(page + WH_PAGE_SIZE);
 	world->world = WH_WORLD_CLIENT;
 	if (mprotect(page, WH_PAGE_SIZE, PROT_READ | PROT_EXEC) ||
@@ -170,7 +173,7 @@ static int map_part(int fd, uint64_t offset, size_t size)
 
 static int attach(void)
 {
-	const struct wh_tramp_hdr *h = (const void *)wh_trampoline_page;
+	const struct wh_tramp_hdr *h = (const void *)gen_trampoline;
 	struct wh_leaf l = { { WH_ABI_VERSION, h->checksum }, 0, 0, 0 };
 	int64_t status = wh_hypercall(WH_LEAF_ATTACH, &l);
 
@@ -307,7 +310,7 @@ static int attach_any(struct wh_link *l)
 
 	n = wh_window_list(PCI_DEVICES, w);
 	if (!n) {
-		wh_log("vmfunc: no window device (PCI 1af4:1110) in " PCI_DEVICES);
+		wh_log("vmfunc: no window device (PCI 1af4:1110) in %s", PCI_DEVICES);
 		return WH_ETRANSPORT;
 	}
 	deadline = now_ms() + attach_timeout();

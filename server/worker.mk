@@ -17,7 +17,12 @@ WORKER_LDFLAGS := -Wl,-z,now -Wl,-z,noexecstack \
 	-Wl,--export-dynamic-symbol=sched_yield \
 	-Wl,--export-dynamic-symbol=pthread_create
 
-$(D)/wormhole-worker: $(WORKER_OBJS) $(SESSION_OBJS) $(O)/trampoline/trampoline.o
+$(D)/worker_vmfunc.o: $(O)/gen/gen_trampoline.h
+
+$(O)/gen/gen_trampoline.h:
+	$(Q)$(MAKE) --no-print-directory -C $(TOP)/trampoline
+
+$(D)/wormhole-worker: $(WORKER_OBJS) $(SESSION_OBJS)
 	$(call say,LD,$@)$(CC) $(WORKER_LDFLAGS) -o $@ $^ $(SESSION_LIBS)
 
 # Static: the smallest thing that can be left running for ever.

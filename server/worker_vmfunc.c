@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "dispatch.h"
+#include "gen_trampoline.h"
 #include "hypercall.h"
 #include "interpose.h"
 #include "sandbox.h"
@@ -135,7 +136,7 @@ static struct wh_world *map_trampoline(int fd)
 	const void *code = map_at(WH_TRAMPOLINE_VA, WH_PAGE_SIZE, PROT_READ | PROT_EXEC,
 				  MAP_SHARED, fd, WH_SRV_MMAP_TRAMPOLINE);
 
-	if (memcmp(code, wh_trampoline_page, WH_PAGE_SIZE))
+	if (memcmp(code, gen_trampoline, WH_PAGE_SIZE))
 		die("the module's trampoline is not this worker's: both must come from one build");
 	return map_at(WH_WORLD_VA, WH_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C view of the trampoline page. wh_trampoline_page[] is a copy to map or to
- * copy to WH_TRAMPOLINE_VA; nothing in it runs where it lies.
+ * C view of the trampoline page. Its bytes are gen_trampoline[] of
+ * gen_trampoline.h, to be copied to WH_TRAMPOLINE_VA; they run nowhere else.
  */
 #ifndef WORMHOLE_TRAMPOLINE_H
 #define WORMHOLE_TRAMPOLINE_H
@@ -11,9 +11,6 @@
 #include <string.h>
 
 #include "wormhole_abi.h"
-
-extern const unsigned char wh_trampoline_page[WH_PAGE_SIZE]
-	__attribute__((visibility("hidden")));
 
 /* See gate.asm. */
 typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t index, uint64_t handler,
