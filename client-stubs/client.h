@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the client's libcuda.so.1: the one connection of this process, the
+ * state of each of its threads, and the helpers that generated and handwritten
+ * stubs share. One request is built in place in the slot's message area, under
+ * the slot's lock; without contention that costs no system call.
+ */
+#ifndef WORMHOLE_CLIENT_H
+#define WORMHOLE_CLIENT_H
+
+#define __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL_ODR
+#include <cuda.h>
+#include <cudaProfiler.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "gen_wire.h"
+#include "wire_calls.h"
+#include "wormhole_abi.h"
+#include "transport.h"
+
+#define WH_HANDLER_CUDA	1	/* of server/dispatch.h */
+
+#include "gen_client.h"
+
+/* --- The process ------------------------------------------------------------- */
+
+enum wh_state {
+	WH_CLOSED,	/* not connected yet, or the attempt failed */
+	WH_CONNECTED,	/* hello done */
+	WH_READY,	/* cuInit done */
+	WH_DEAD,	/* the worker is gone: every call fails from now on */
+	WH_FORKED,	/* a child: CUDA does not survive fork */
+};
+
+struct wh_client {
+	pthread_mutex_t lock;		/* the slot's */
+	int state;			/* enum wh_state, read without the lock */
+	struct wh_link link;
+	int driver_version;
+	int devices;
+	struct wh_device_info *device;	/* one for each */
+	int threads;			/* that have used the library and live */
+};
+extern struct wh_client wh_client;
+
+/* Open the transport and say hello; with init, what cuInit does. */
+CUresult wh_connect(bool init);
+
+/* --- A thread ------------------------------------------------------------------ */
+
+#define WH_CTX_DEPTH	64
+struct wh_thread {
+	uint64_t ctx;			/* top of the stack below, 0 for none */
+	uint32_t capture_mode;
+	uint32_t depth;
+	uint64_t stack[WH_CTX_DEPTH];
+	bool known;			/* counted in wh_client.threads */
+	struct wh_thread_stream *streams;	/* per-thread default streams */
+};
+extern __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
+
+void wh_thread_first(void);		/* first call of a thread */
+
+/* --- A call ---------------------------------------------------------------------- */
+
+struct wh_call {
+	void *rsp;		/* the message area, as a response */
+	uint8_t *msg;
+	size_t size;		/* of the request */
+	size_t pos;		/* next array */
+	CUresult result;	/* when wh_begin() returns NULL */
+};
+
+/* Take the slot and start a request of `size` bytes; NULL: return c->result. */
+void *wh_begin(struct wh_call *c, uint32_t call, size_t size);
+/* Send it. The response stays readable until wh_end(). */
+CUresult wh_run(struct wh_call *c, size_t fixed);
+void wh_end(struct wh_call *c);
+
+static inline void wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
+{
+	memcpy(c->msg + c->pos, p, count * size);
+	c->pos += wh_wire_bytes(count, size);
+}
+
+static inline size_t wh_string_bytes(const char *s)
+{
+	return s ? wh_wire_bytes(strlen(s) + 1, 1) : 0;
+}
+
+static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
+{
+	size_t n = s ? strlen(s) + 1 : 0;
+
+	/* Room was made for this length: if another thread has grown the string since, cut. */
+	if (!n || c->pos + n > c->size)
+		return 0;
+	wh_put(c, s, n, 1);
+	return n;
+}
+
+void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);
+/* The driver's string, kept for the life of the process as its own would be. */
+const char *wh_take_string(struct wh_call *c, uint64_t size);
+
+/* CUDA_ERROR_NOT_SUPPORTED; under WORMHOLE_LOG=1 one line names the function, once. */
+CUresult wh_refuse(const char *name);
+
+/* --- Streams --------------------------------------------------------------------- */
+
+uint64_t wh_thread_default_stream(void);
+
+/* What a stream is called on the wire. The per-thread default one is a real one of ours. */
+static inline uint64_t wh_stream(CUstream s)
+{
+	return s == CU_STREAM_PER_THREAD ? wh_thread_default_stream() : (uintptr_t)s;
+}
+
+/* Wait without holding the slot for long when other threads want it. */
+CUresult wh_wait(uint32_t kind, uint64_t handle);
+void wh_drop_thread_streams(struct wh_thread *t);
+
+/* --- Memory ------------------------------------------------------------------------ */
+
+/* data.c: the data area. Blocks are page aligned; NULL when full. */
+bool wh_data_init(void);
+void *wh_data_alloc(size_t size, unsigned int flags, bool managed);
+bool wh_data_free(void *p);
+/* The block that holds p, or NULL. */
+struct wh_block {
+	uint8_t *start;
+	size_t size;
+	unsigned int flags;	/* of cuMemHostAlloc */
+	bool managed;
+	bool used;
+};
+bool wh_data_block(const void *p, struct wh_block *out);
+
+/* Is [p, p + n) in the data area, and thus the same memory in the worker? */
+static inline bool wh_in_data(const void *p, size_t n)
+{
+	uintptr_t a = (uintptr_t)p, base = (uintptr_t)wh_client.link.data;
+
+	return a >= base && a - base <= wh_client.link.data_size &&
+	       n <= wh_client.link.data_size - (a - base);
+}
+
+/* ranges.c: which addresses are the device's. */
+void wh_range_add(CUdeviceptr start, size_t size);
+void wh_range_remove(CUdeviceptr start);
+bool wh_range_has(CUdeviceptr p);
+
+/* staging.c: copies between pageable memory and the device, in pieces. */
+struct wh_staged {
+	uint32_t kind;		/* WH_COPY_* */
+	uint64_t device;	/* address or array handle */
+	uint64_t offset;	/* in an array */
+	void *host;
+	size_t size;
+	uint64_t stream;	/* on the wire */
+	bool wait;		/* return only when a copy to the device has arrived, too */
+};
+bool wh_staging_init(void);
+CUresult wh_staged_copy(const struct wh_staged *c);
+/* A buffer for one short use; unlocks by wh_staging_put(). */
+uint8_t *wh_staging_get(size_t *size);
+void wh_staging_put(void);
+
+/* image.c: size a module image and bring it to the worker. */
+CUresult wh_upload(const void *data, size_t size);
+struct wh_image_part;
+CUresult wh_upload_image(const void *image, uint32_t *kind, struct wh_image_part **parts,
+			 uint32_t *count);
+/* The whole file in memory, with a NUL behind it; free() it. */
+CUresult wh_read_file(const char *path, void **data, size_t *size);
+
+/* context.c: contexts that this process has seen, with their devices. */
+void wh_context_seen(uint64_t ctx, CUdevice dev);
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The current context is a thread's own state, kept here and sent with each
+ * call. Owns the stack of each thread and the list of contexts that this
+ * process has seen, so that making one current needs no call.
+ */
+#include "client.h"
+
+#include <stdlib.h>
+
+struct seen {
+	uint64_t ctx;
+	CUdevice dev;
+};
+
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct seen *seen;
+static size_t seen_count, seen_room;
+
+void wh_context_seen(uint64_t ctx, CUdevice dev)
+{
+	size_t i;
+
+	pthread_mutex_lock(&seen_lock);
+	for (i = 0; i < seen_count && seen[i].ctx != ctx; i++)
+		;
+	if (i == seen_room) {
+		size_t room = seen_room ? seen_room * 2 : 16;
+		struct seen *p = realloc(seen, room * sizeof(*p));
+
+		if (!p)
+			goto out;
+		seen = p;
+		seen_room = room;
+	}
+	if (i == seen_count)
+		seen_count++;
+	seen[i] = (struct seen) { ctx, dev };
+out:
+	pthread_mutex_unlock(&seen_lock);
+}
+
+static void forget(uint64_t ctx)
+{
+	size_t i;
+
+	pthread_mutex_lock(&seen_lock);
+	for (i = 0; i < seen_count; i++)
+		if (seen[i].ctx == ctx)
+			seen[i--] = seen[--seen_count];
+	pthread_mutex_unlock(&seen_lock);
+}
+
+static bool lookup(uint64_t ctx, CUdevice *dev)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&seen_lock);
+	for (i = 0; i < seen_count && !found; i++) {
+		found = seen[i].ctx == ctx;
+		if (found)
+			*dev = seen[i].dev;
+	}
+	pthread_mutex_unlock(&seen_lock);
+	return found;
+}
+
+static CUresult usable(void)
+{
+	switch (wh_client.state) {
+	case WH_READY:
+		return CUDA_SUCCESS;
+	case WH_DEAD:
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	default:
+		return CUDA_ERROR_NOT_INITIALIZED;
+	}
+}
+
+/* A context from elsewhere (a stream's, a pointer's) is asked for once. */
+static CUresult check(CUcontext ctx)
+{
+	unsigned int version;
+	CUdevice dev;
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS || !ctx || lookup((uint64_t)ctx, &dev))
+		return res;
+	res = cuCtxGetApiVersion(ctx, &version);
+	return res == CUDA_SUCCESS ? res : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* --- The stack ------------------------------------------------------------------- */
+
+static CUresult push(uint64_t ctx)
+{
+	struct wh_thread *t = &wh_thread;
+
+	if (t->depth == WH_CTX_DEPTH)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	t->stack[t->depth++] = ctx;
+	t->ctx = ctx;
+	return CUDA_SUCCESS;
+}
+
+static uint64_t pop(void)
+{
+	struct wh_thread *t = &wh_thread;
+	uint64_t top = t->stack[--t->depth];
+
+	t->ctx = t->depth ? t->stack[t->depth - 1] : 0;
+	return top;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *pctx)
+{
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = (CUcontext)wh_thread.ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult res = check(ctx);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (wh_thread.depth)
+		pop();
+	return ctx ? push((uint64_t)ctx) : CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult res = check(ctx);
+
+	if (res == CUDA_SUCCESS && !ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	return res == CUDA_SUCCESS ? push((uint64_t)ctx) : res;
+}
+
+CUresult cuCtxPushCurrent(CUcontext ctx)
+{
+	return cuCtxPushCurrent_v2(ctx);
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+	CUresult res = usable();
+	uint64_t ctx;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!wh_thread.depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	ctx = pop();
+	if (pctx)
+		*pctx = (CUcontext)ctx;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext *pctx)
+{
+	return cuCtxPopCurrent_v2(pctx);
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	CUdevice dev;
+
+	if (device && wh_thread.ctx && wh_client.state == WH_READY && lookup(wh_thread.ctx, &dev)) {
+		*device = dev;
+		return CUDA_SUCCESS;
+	}
+	return wh_raw_cuCtxGetDevice(device);
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	CUresult res = usable();
+	uint32_t old = wh_thread.capture_mode;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	wh_thread.capture_mode = *mode;
+	*mode = (CUstreamCaptureMode)old;
+	return CUDA_SUCCESS;
+}
+
+/* --- Birth and death ---------------------------------------------------------------- */
+
+static void created(CUcontext ctx, CUdevice dev)
+{
+	wh_context_seen((uint64_t)ctx, dev);
+	push((uint64_t)ctx);
+}
+
+void wh_after_cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	(void)flags;
+	created(*pctx, dev);
+}
+
+void wh_after_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+	(void)flags;
+	created(*pctx, dev);
+}
+
+void wh_after_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+			     unsigned int flags, CUdevice dev)
+{
+	(void)paramsArray;
+	(void)numParams;
+	(void)flags;
+	created(*pctx, dev);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
+			CUdevice dev)
+{
+	if (!ctxCreateParams)
+		return cuCtxCreate_v2(pctx, flags, dev);
+	if (ctxCreateParams->cigParams)
+		return wh_refuse("cuCtxCreate_v4 with a graphics context");
+	return cuCtxCreate_v3(pctx, ctxCreateParams->execAffinityParams,
+			      ctxCreateParams->numExecAffinityParams, flags, dev);
+}
+
+/* CUDA pops a destroyed context from the caller's stack if it is on top. */
+static void destroyed(CUcontext ctx)
+{
+	forget((uint64_t)ctx);
+	if (wh_thread.depth && wh_thread.ctx == (uint64_t)ctx)
+		pop();
+}
+
+void wh_after_cuCtxDestroy(CUcontext ctx)
+{
+	destroyed(ctx);
+}
+
+void wh_after_cuCtxDestroy_v2(CUcontext ctx)
+{
+	destroyed(ctx);
+}
+
+void wh_after_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+	wh_context_seen((uint64_t)*pctx, dev);
+}
+
+void wh_after_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
+{
+	(void)pContext;
+	(void)hCtx;	/* the device is asked for when somebody wants to know */
+}

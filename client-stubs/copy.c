@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One-dimensional copies. The host side is looked at first: memory of the data
+ * area is named as it is and the driver does the rest; anything else is
+ * pageable and goes through staging.
+ */
+#include "client.h"
+
+/* Above this, pieces overlap; below, one call does all. */
+static size_t one_call;
+
+static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t room;
+	uint8_t *buf;
+
+	buf = wh_staging_get(&room);
+	one_call = room;
+	*done = n <= room;
+	if (*done) {
+		memcpy(buf, src, n);
+		res = wh_raw_cuMemcpyHtoD_v2(dst, buf, n);
+	}
+	wh_staging_put();
+	return res;
+}
+
+static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t room;
+	uint8_t *buf;
+
+	buf = wh_staging_get(&room);
+	one_call = room;
+	*done = n <= room;
+	if (*done) {
+		res = wh_raw_cuMemcpyDtoH_v2(buf, src, n);
+		if (res == CUDA_SUCCESS)
+			memcpy(dst, buf, n);
+	}
+	wh_staging_put();
+	return res;
+}
+
+static bool ready(void)
+{
+	return wh_client.state == WH_READY;
+}
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, true };
+	CUresult res;
+	bool done;
+
+	if (!ready() || !srcHost || wh_in_data(srcHost, ByteCount))
+		return wh_raw_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
+	if (!one_call || ByteCount <= one_call) {
+		res = small_in(dstDevice, srcHost, ByteCount, &done);
+		if (done)
+			return res;
+	}
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+	struct wh_staged c = { WH_COPY_TO_HOST, srcDevice, 0, dstHost, ByteCount, 0, true };
+	CUresult res;
+	bool done;
+
+	if (!ready() || !dstHost || wh_in_data(dstHost, ByteCount))
+		return wh_raw_cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount);
+	if (!one_call || ByteCount <= one_call) {
+		res = small_out(dstHost, srcDevice, ByteCount, &done);
+		if (done)
+			return res;
+	}
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+			      CUstream hStream)
+{
+	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, false };
+
+	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
+		return wh_raw_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
+	c.stream = wh_stream(hStream);
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount,
+			      CUstream hStream)
+{
+	struct wh_staged c = { WH_COPY_TO_HOST, srcDevice, 0, dstHost, ByteCount, 0, true };
+
+	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
+		return wh_raw_cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream);
+	c.stream = wh_stream(hStream);
+	return wh_staged_copy(&c);
+}
+
+/* --- Unified addresses ---------------------------------------------------------------- */
+
+/* Is p something that the worker's driver can use as it is? */
+static bool nameable(CUdeviceptr p, size_t n)
+{
+	return wh_in_data((const void *)p, n) || wh_range_has(p);
+}
+
+static CUresult host_to_host(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream)
+{
+	/* Both pageable: natively also done by the CPU, after the stream's earlier work. */
+	CUresult res = cuStreamSynchronize(stream);
+
+	if (res == CUDA_SUCCESS)
+		memmove((void *)dst, (const void *)src, n);
+	return res;
+}
+
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+	bool d = nameable(dst, ByteCount), s = nameable(src, ByteCount);
+
+	if (!ready() || !dst || !src || (d && s))
+		return wh_raw_cuMemcpy(dst, src, ByteCount);
+	if (d)
+		return cuMemcpyHtoD_v2(dst, (const void *)src, ByteCount);
+	if (s)
+		return cuMemcpyDtoH_v2((void *)dst, src, ByteCount);
+	return host_to_host(dst, src, ByteCount, NULL);
+}
+
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+	bool d = nameable(dst, ByteCount), s = nameable(src, ByteCount);
+
+	if (!ready() || !dst || !src || (d && s))
+		return wh_raw_cuMemcpyAsync(dst, src, ByteCount, hStream);
+	if (d)
+		return cuMemcpyHtoDAsync_v2(dst, (const void *)src, ByteCount, hStream);
+	if (s)
+		return cuMemcpyDtoHAsync_v2((void *)dst, src, ByteCount, hStream);
+	return host_to_host(dst, src, ByteCount, hStream);
+}
+
+/*
+ * A batch promises no order among its copies, so one after the other is right.
+ * The old form says which copy failed; SIZE_MAX stands for "none in particular".
+ */
+static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+		      size_t *failed, CUstream stream)
+{
+	CUresult res;
+	size_t i;
+
+	*failed = SIZE_MAX;
+	if (!dsts || !srcs || !sizes || !count || !stream)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < count; i++) {
+		res = cuMemcpyAsync(dsts[i], srcs[i], sizes[i], stream);
+		if (res != CUDA_SUCCESS) {
+			*failed = i;
+			return res;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+			       CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+			       CUstream hStream)
+{
+	size_t failed;
+
+	(void)attrs;		/* hints on access order and location */
+	(void)attrsIdxs;
+	(void)numAttrs;
+	return batch(dsts, srcs, sizes, count, &failed, hStream);
+}
+
+CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+			    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs,
+			    size_t *failIdx, CUstream hStream)
+{
+	size_t failed;
+	CUresult res;
+
+	(void)attrs;
+	(void)attrsIdxs;
+	(void)numAttrs;
+	res = batch(dsts, srcs, sizes, count, &failed, hStream);
+	if (res != CUDA_SUCCESS && failIdx)
+		*failIdx = failed;
+	return res;
+}
+
+/* --- Arrays -------------------------------------------------------------------------------- */
+
+CUresult cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
+{
+	struct wh_staged c = { WH_COPY_TO_ARRAY, (uint64_t)dstArray, dstOffset, (void *)srcHost,
+			       ByteCount, 0, true };
+
+	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
+		return wh_raw_cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+	struct wh_staged c = { WH_COPY_FROM_ARRAY, (uint64_t)srcArray, srcOffset, dstHost,
+			       ByteCount, 0, true };
+
+	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
+		return wh_raw_cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
+			      size_t ByteCount, CUstream hStream)
+{
+	struct wh_staged c = { WH_COPY_TO_ARRAY, (uint64_t)dstArray, dstOffset, (void *)srcHost,
+			       ByteCount, 0, false };
+
+	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
+		return wh_raw_cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+	c.stream = wh_stream(hStream);
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+			      CUstream hStream)
+{
+	struct wh_staged c = { WH_COPY_FROM_ARRAY, (uint64_t)srcArray, srcOffset, dstHost,
+			       ByteCount, 0, true };
+
+	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
+		return wh_raw_cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
+	c.stream = wh_stream(hStream);
+	return wh_staged_copy(&c);
+}
+
+CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
+		      unsigned int ByteCount)
+{
+	return cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
+}
+
+CUresult cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int srcOffset,
+		      unsigned int ByteCount)
+{
+	return cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
+}
+
+CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, const void *srcHost,
+			   unsigned int ByteCount, CUstream hStream)
+{
+	return cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+}
+
+CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset,
+			   unsigned int ByteCount, CUstream hStream)
+{
+	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
+}

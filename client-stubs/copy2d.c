@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copies of boxes. When a side is pageable, rows are packed into a staging
+ * buffer (or out of one) and each packed piece is a copy of its own. Pieces
+ * wait for each other, which CUDA allows for pageable memory, on a stream too.
+ */
+#include "client.h"
+
+/* How the packed pieces are issued: like the call they belong to. */
+struct box {
+	CUDA_MEMCPY3D c;
+	bool flat;		/* was a 2D copy */
+	bool async;
+	CUstream stream;
+};
+
+static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
+{
+	CUDA_MEMCPY2D d;
+
+	if (!b->flat)
+		return b->async ? wh_raw_cuMemcpy3DAsync_v2(c, b->stream) : wh_raw_cuMemcpy3D_v2(c);
+	d = (CUDA_MEMCPY2D) {
+		.srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType,
+		.srcHost = c->srcHost, .srcDevice = c->srcDevice, .srcArray = c->srcArray,
+		.srcPitch = c->srcPitch,
+		.dstXInBytes = c->dstXInBytes, .dstY = c->dstY, .dstMemoryType = c->dstMemoryType,
+		.dstHost = c->dstHost, .dstDevice = c->dstDevice, .dstArray = c->dstArray,
+		.dstPitch = c->dstPitch,
+		.WidthInBytes = c->WidthInBytes, .Height = c->Height,
+	};
+	return b->async ? wh_raw_cuMemcpy2DAsync_v2(&d, b->stream) : wh_raw_cuMemcpy2DUnaligned_v2(&d);
+}
+
+/* --- Which sides are pageable ----------------------------------------------------- */
+
+/* An unknown unified address is the program's own memory. */
+static void settle_unified(CUmemorytype *type, const void **host, CUdeviceptr device)
+{
+	if (*type != CU_MEMORYTYPE_UNIFIED)
+		return;
+	if (wh_in_data((void *)device, 1) || !wh_range_has(device)) {
+		*type = CU_MEMORYTYPE_HOST;
+		*host = (void *)device;
+	}
+}
+
+static size_t pitch_of(size_t pitch, size_t width)
+{
+	return pitch ? pitch : width;
+}
+
+static size_t rows_of(size_t rows, size_t height)
+{
+	return rows ? rows : height;
+}
+
+static bool src_pageable(const CUDA_MEMCPY3D *c)
+{
+	size_t all = pitch_of(c->srcPitch, c->WidthInBytes) *
+		     (rows_of(c->srcHeight, c->Height) * (c->srcZ + c->Depth) + c->srcY);
+
+	return c->srcMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->srcHost, 1) && all;
+}
+
+static bool dst_pageable(const CUDA_MEMCPY3D *c)
+{
+	size_t all = pitch_of(c->dstPitch, c->WidthInBytes) *
+		     (rows_of(c->dstHeight, c->Height) * (c->dstZ + c->Depth) + c->dstY);
+
+	return c->dstMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->dstHost, 1) && all;
+}
+
+/* --- Pieces --------------------------------------------------------------------------- */
+
+/* Rows [y, y + rows) of slice z, columns [x, x + width), relative to the box. */
+struct piece {
+	size_t x, y, z, width, rows;
+};
+
+static const uint8_t *src_row(const CUDA_MEMCPY3D *c, const struct piece *p, size_t row)
+{
+	size_t pitch = pitch_of(c->srcPitch, c->WidthInBytes);
+
+	return (const uint8_t *)c->srcHost + c->srcXInBytes + p->x +
+	       pitch * (c->srcY + p->y + row + rows_of(c->srcHeight, c->Height) * (c->srcZ + p->z));
+}
+
+static uint8_t *dst_row(const CUDA_MEMCPY3D *c, const struct piece *p, size_t row)
+{
+	size_t pitch = pitch_of(c->dstPitch, c->WidthInBytes);
+
+	return (uint8_t *)c->dstHost + c->dstXInBytes + p->x +
+	       pitch * (c->dstY + p->y + row + rows_of(c->dstHeight, c->Height) * (c->dstZ + p->z));
+}
+
+static CUDA_MEMCPY3D piece_box(const CUDA_MEMCPY3D *c, const struct piece *p)
+{
+	CUDA_MEMCPY3D n = *c;
+
+	n.srcXInBytes += p->x;
+	n.dstXInBytes += p->x;
+	n.srcY += p->y;
+	n.dstY += p->y;
+	n.srcZ += p->z;
+	n.dstZ += p->z;
+	n.srcPitch = pitch_of(c->srcPitch, c->WidthInBytes);
+	n.dstPitch = pitch_of(c->dstPitch, c->WidthInBytes);
+	n.srcHeight = rows_of(c->srcHeight, c->Height);
+	n.dstHeight = rows_of(c->dstHeight, c->Height);
+	n.WidthInBytes = p->width;
+	n.Height = p->rows;
+	n.Depth = 1;
+	return n;
+}
+
+static CUresult piece_in(const struct box *b, const struct piece *p, uint8_t *buf)
+{
+	CUDA_MEMCPY3D n = piece_box(&b->c, p);
+	size_t i;
+
+	for (i = 0; i < p->rows; i++)
+		memcpy(buf + i * p->width, src_row(&b->c, p, i), p->width);
+	n.srcHost = buf;
+	n.srcPitch = p->width;
+	n.srcHeight = p->rows;
+	n.srcXInBytes = n.srcY = n.srcZ = 0;
+	return issue(&n, b);
+}
+
+static CUresult piece_out(const struct box *b, const struct piece *p, uint8_t *buf)
+{
+	CUDA_MEMCPY3D n = piece_box(&b->c, p);
+	CUresult res;
+	size_t i;
+
+	n.dstHost = buf;
+	n.dstPitch = p->width;
+	n.dstHeight = p->rows;
+	n.dstXInBytes = n.dstY = n.dstZ = 0;
+	res = issue(&n, b);
+	if (res == CUDA_SUCCESS && b->async)
+		res = wh_wait(WH_WAIT_STREAM, wh_stream(b->stream));
+	for (i = 0; i < p->rows && res == CUDA_SUCCESS; i++)
+		memcpy(dst_row(&b->c, p, i), buf + i * p->width, p->width);
+	return res;
+}
+
+static CUresult one_piece(const struct box *b, const struct piece *p, bool out)
+{
+	CUresult res;
+	size_t room;
+	uint8_t *buf = wh_staging_get(&room);
+
+	res = out ? piece_out(b, p, buf) : piece_in(b, p, buf);
+	if (res == CUDA_SUCCESS && b->async && !out)
+		res = wh_wait(WH_WAIT_STREAM, wh_stream(b->stream));
+	wh_staging_put();
+	return res;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whole rows as long as they fit, else parts of one row. */
+static CUresult in_pieces(const struct box *b, bool out)
+{
+	const CUDA_MEMCPY3D *c = &b->c;
+	CUresult res = CUDA_SUCCESS;
+	struct piece p = { 0 };
+	size_t room, rows;
+
+	wh_staging_get(&room);
+	wh_staging_put();
+	rows = c->WidthInBytes > room ? 1 : room / c->WidthInBytes;
+	for (p.z = 0; p.z < c->Depth; p.z++)
+		for (p.y = 0; p.y < c->Height; p.y += p.rows) {
+			p.rows = least(rows, c->Height - p.y);
+			for (p.x = 0; p.x < c->WidthInBytes; p.x += p.width) {
+				p.width = least(room, c->WidthInBytes - p.x);
+				res = one_piece(b, &p, out);
+				if (res != CUDA_SUCCESS)
+					return res;
+			}
+		}
+	return res;
+}
+
+static CUresult by_cpu(const struct box *b)
+{
+	const CUDA_MEMCPY3D *c = &b->c;
+	struct piece p = { 0 };
+	CUresult res = cuStreamSynchronize(b->stream);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	for (p.z = 0; p.z < c->Depth; p.z++)
+		for (p.y = 0; p.y < c->Height; p.y++)
+			memmove(dst_row(c, &p, 0), src_row(c, &p, 0), c->WidthInBytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy(struct box *b)
+{
+	bool in, out;
+
+	settle_unified(&b->c.srcMemoryType, &b->c.srcHost, b->c.srcDevice);
+	settle_unified(&b->c.dstMemoryType, (const void **)&b->c.dstHost, b->c.dstDevice);
+	in = src_pageable(&b->c);
+	out = dst_pageable(&b->c);
+	if (!in && !out)
+		return issue(&b->c, b);
+	if ((in && !b->c.srcHost) || (out && !b->c.dstHost))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!b->c.WidthInBytes || !b->c.Height || !b->c.Depth)
+		return CUDA_SUCCESS;
+	return in && out ? by_cpu(b) : in_pieces(b, out);
+}
+
+/* --- The functions ------------------------------------------------------------------------ */
+
+static CUresult not_ready(void)
+{
+	if (wh_client.state == WH_READY)
+		return CUDA_SUCCESS;
+	return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
+					    CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *d, bool async, CUstream stream)
+{
+	struct box b = { .flat = true, .async = async, .stream = stream };
+	CUresult res = not_ready();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!d)
+		return CUDA_ERROR_INVALID_VALUE;
+	b.c = (CUDA_MEMCPY3D) {
+		.srcXInBytes = d->srcXInBytes, .srcY = d->srcY, .srcMemoryType = d->srcMemoryType,
+		.srcHost = d->srcHost, .srcDevice = d->srcDevice, .srcArray = d->srcArray,
+		.srcPitch = d->srcPitch, .srcHeight = d->Height,
+		.dstXInBytes = d->dstXInBytes, .dstY = d->dstY, .dstMemoryType = d->dstMemoryType,
+		.dstHost = d->dstHost, .dstDevice = d->dstDevice, .dstArray = d->dstArray,
+		.dstPitch = d->dstPitch, .dstHeight = d->Height,
+		.WidthInBytes = d->WidthInBytes, .Height = d->Height, .Depth = 1,
+	};
+	return copy(&b);
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, false, NULL);
+}
+
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy)
+{
+	return copy_2d(pCopy, false, NULL);
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+	return copy_2d(pCopy, true, hStream);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *c, bool async, CUstream stream)
+{
+	struct box b = { .async = async, .stream = stream };
+	CUresult res = not_ready();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!c || c->reserved0 || c->reserved1)
+		return CUDA_ERROR_INVALID_VALUE;
+	b.c = *c;
+	return copy(&b);
+}
+
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy)
+{
+	return copy_3d(pCopy, false, NULL);
+}
+
+CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+	return copy_3d(pCopy, true, hStream);
+}
+
+/* --- Between devices: the worker refuses host addresses outside of the data area ---------- */
+
+static bool peer_pageable(const CUDA_MEMCPY3D_PEER *c)
+{
+	return (c->srcMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->srcHost, 1)) ||
+	       (c->dstMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->dstHost, 1));
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
+{
+	if (pCopy && peer_pageable(pCopy))
+		return wh_refuse("cuMemcpy3DPeer with pageable memory");
+	return wh_raw_cuMemcpy3DPeer(pCopy);
+}
+
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+	if (pCopy && peer_pageable(pCopy))
+		return wh_refuse("cuMemcpy3DPeerAsync with pageable memory");
+	return wh_raw_cuMemcpy3DPeerAsync(pCopy, hStream);
+}

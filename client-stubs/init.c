@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From nothing to a usable connection: choose a transport, say hello, take one
+ * snapshot of each device. Owns the answers that never change afterwards:
+ * versions, device names, attributes.
+ */
+#include "client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+extern const struct wh_transport wh_transport_vmfunc __attribute__((weak));
+
+static pthread_mutex_t connect_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Best first. */
+static const struct wh_transport *const transports[] = {
+	&wh_transport_vmfunc, &wh_transport_shm, &wh_transport_loopback,
+};
+#define TRANSPORTS (sizeof(transports) / sizeof(*transports))
+
+static int try_transport(const struct wh_transport *t)
+{
+	struct wh_link l = { .t = t };
+	int rc = t->open(&l);
+
+	if (rc) {
+		wh_log("transport %s failed (status %d)", t->name, rc);
+		return rc;
+	}
+	wh_client.link = l;
+	wh_log("transport %s: part of %zu MiB", t->name, l.part_size >> 20);
+	return 0;
+}
+
+/* A transport that the user named must work; there is no silent second choice. */
+static int open_named(const char *name)
+{
+	size_t i;
+	int rc;
+
+	for (i = 0; i < TRANSPORTS; i++) {
+		if (!transports[i] || strcmp(transports[i]->name, name))
+			continue;
+		rc = try_transport(transports[i]);
+		if (rc)
+			wh_complain("WORMHOLE_TRANSPORT=%s does not work here (status %d); "
+				    "WORMHOLE_LOG=1 says more", name, rc);
+		return rc;
+	}
+	wh_complain("WORMHOLE_TRANSPORT=%s: no such transport; there are auto, vmfunc, shm, loopback",
+		    name);
+	return WH_ETRANSPORT;
+}
+
+static int open_any(void)
+{
+	int rc = WH_ETRANSPORT;
+	size_t i;
+
+	for (i = 0; i < TRANSPORTS && rc; i++) {
+		if (!transports[i] || !transports[i]->probe())
+			continue;
+		rc = try_transport(transports[i]);
+		if (rc == WH_EVERSION)
+			return rc;
+	}
+	if (rc)
+		wh_log("no server: not in a client VM of Wormhole, and no wormhole-server socket "
+		       "(WORMHOLE_SOCKET)");
+	return rc;
+}
+
+static int open_link(void)
+{
+	const char *name = getenv("WORMHOLE_TRANSPORT");
+
+	return name && *name && strcmp(name, "auto") ? open_named(name) : open_any();
+}
+
+/* --- Hello ----------------------------------------------------------------------- */
+
+extern char **environ;
+
+/* CUDA's own variables travel; the worker decides which of them count. */
+static uint32_t environment(char *out, size_t room)
+{
+	size_t n, used = 0;
+	char **e;
+
+	for (e = environ; e && *e; e++) {
+		n = strlen(*e) + 1;
+		if (strncmp(*e, "CUDA_", 5) || n > room - used)
+			continue;
+		memcpy(out + used, *e, n);
+		used += n;
+	}
+	return used;
+}
+
+static CUresult hello(void)
+{
+	char env[WH_HELLO_ENV_MAX];
+	uint32_t n = environment(env, sizeof(env));
+	const struct wh_rsp_whHello *r;
+	struct wh_req_whHello *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whHello, WH_WIRE_FIXED(*q) + wh_wire_bytes(n, 1));
+	if (!q)
+		return c.result;
+	c.pos = WH_WIRE_FIXED(*q);
+	q->abi_version = WH_ABI_VERSION;
+	q->api_hash = WH_API_HASH;
+	q->env_size = n;
+	wh_put(&c, env, n, 1);
+	res = wh_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == CUDA_SUCCESS) {
+		wh_client.driver_version = r->driver_version;
+		wh_client.devices = r->devices;
+	}
+	wh_end(&c);
+	return res;
+}
+
+static CUresult device_info(int dev, struct wh_device_info *info)
+{
+	const struct wh_rsp_whDeviceInfo *r;
+	struct wh_req_whDeviceInfo *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whDeviceInfo, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->device = dev;
+	res = wh_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == CUDA_SUCCESS)
+		*info = r->info;
+	wh_end(&c);
+	info->name[sizeof(info->name) - 1] = 0;
+	return res;
+}
+
+static CUresult snapshot(void)
+{
+	struct wh_device_info *d;
+	CUresult res;
+	int i;
+
+	if (wh_client.devices < 0 || wh_client.devices > 1024)
+		return CUDA_ERROR_UNKNOWN;
+	d = calloc(wh_client.devices + 1, sizeof(*d));
+	if (!d)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (i = 0; i < wh_client.devices; i++) {
+		res = device_info(i, &d[i]);
+		if (res != CUDA_SUCCESS) {
+			free(d);
+			return res;
+		}
+	}
+	wh_client.device = d;
+	return CUDA_SUCCESS;
+}
+
+static CUresult connect_now(void)
+{
+	CUresult res;
+
+	if (open_link())
+		return CUDA_ERROR_NO_DEVICE;
+	res = hello();
+	if (res == CUDA_SUCCESS)
+		res = snapshot();
+	if (res == CUDA_SUCCESS && (!wh_data_init() || !wh_staging_init()))
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	if (res == CUDA_SUCCESS) {
+		wh_client.state = WH_CONNECTED;
+		return CUDA_SUCCESS;
+	}
+	wh_client.link.t->close(&wh_client.link);
+	memset(&wh_client.link, 0, sizeof(wh_client.link));
+	wh_client.state = WH_CLOSED;
+	return res;
+}
+
+CUresult wh_connect(bool init)
+{
+	CUresult res = CUDA_SUCCESS;
+
+	if (wh_client.state == WH_FORKED)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (wh_client.state == WH_DEAD)
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	pthread_mutex_lock(&connect_lock);
+	if (wh_client.state == WH_CLOSED)
+		res = connect_now();
+	if (res == CUDA_SUCCESS && init && wh_client.state == WH_CONNECTED)
+		__atomic_store_n(&wh_client.state, WH_READY, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&connect_lock);
+	return res;
+}
+
+/* --- Answers -------------------------------------------------------------------------- */
+
+CUresult cuInit(unsigned int Flags)
+{
+	if (Flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (wh_client.state == WH_READY)
+		return CUDA_SUCCESS;
+	return wh_connect(true);
+}
+
+CUresult cuDriverGetVersion(int *driverVersion)
+{
+	CUresult res;
+
+	if (!driverVersion)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = wh_client.driver_version ? CUDA_SUCCESS : wh_connect(false);
+	if (res == CUDA_SUCCESS)
+		*driverVersion = wh_client.driver_version;
+	return res;
+}
+
+/* The snapshot of a device, or why there is none. */
+static CUresult info_of(CUdevice dev, const struct wh_device_info **info)
+{
+	if (wh_client.state == WH_DEAD)
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	if (wh_client.state != WH_READY)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (dev < 0 || dev >= wh_client.devices)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*info = &wh_client.device[dev];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(ordinal, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	if (wh_client.state != WH_READY)
+		return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
+						    CUDA_ERROR_NOT_INITIALIZED;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = wh_client.devices;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(dev, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!name || len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, len, "%s", info->name);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(dev, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!uuid)
+		return CUDA_ERROR_INVALID_VALUE;
+	*uuid = info->uuid;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+	return cuDeviceGetUuid_v2(uuid, dev);
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(dev, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = info->total_mem;
+	return CUDA_SUCCESS;
+}
+
+/* What this library does not offer is not an attribute of its devices. */
+static bool masked(CUdevice_attribute attrib)
+{
+	switch (attrib) {
+	case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+	case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
+	case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(dev, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!pi || (unsigned int)attrib >= WH_DEVICE_ATTRIBUTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (info->result[attrib] == CUDA_SUCCESS)
+		*pi = masked(attrib) ? 0 : info->value[attrib];
+	return info->result[attrib];
+}
+
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+	const struct wh_device_info *info;
+	CUresult res = info_of(dev, &info);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!major || !minor)
+		return CUDA_ERROR_INVALID_VALUE;
+	*major = info->value[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+	*minor = info->value[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+	return CUDA_SUCCESS;
+}

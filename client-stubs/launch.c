@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Launches. CUDA takes an array of addresses, one for each parameter; what
+ * travels is one block of bytes laid out as the kernel wants it. The layout is
+ * asked for at a kernel's first launch and kept. Everything here runs under
+ * the slot's lock, which is taken anyway.
+ */
+#include "client.h"
+
+#include <stdlib.h>
+
+struct layout {
+	uint64_t function;
+	uint32_t count;
+	uint32_t total;
+	struct wh_param param[];
+};
+
+/* By the handle's index; a handle that was reused differs in its other half. */
+#define CHUNK		1024u
+#define CHUNKS		1024u
+static struct layout **chunk[CHUNKS];
+
+static struct layout **place(uint64_t function, bool make)
+{
+	uint32_t i = (uint32_t)function;
+
+	if (i >= CHUNK * CHUNKS)
+		return NULL;
+	if (!chunk[i / CHUNK] && make)
+		chunk[i / CHUNK] = calloc(CHUNK, sizeof(struct layout *));
+	return chunk[i / CHUNK] ? &chunk[i / CHUNK][i % CHUNK] : NULL;
+}
+
+static const struct layout *known_layout(uint64_t function)
+{
+	struct layout **p = place(function, false);
+
+	return p && *p && (*p)->function == function ? *p : NULL;
+}
+
+/* With the lock held, from the response in c. */
+static CUresult keep_layout(struct wh_call *c, uint64_t function)
+{
+	const struct wh_rsp_whParamLayout *r = c->rsp;
+	struct layout **p = place(function, true), *l;
+	uint32_t i;
+
+	if (r->count > wh_client.link.msg_size / sizeof(*l->param))
+		return CUDA_ERROR_UNKNOWN;
+	l = p ? malloc(sizeof(*l) + r->count * sizeof(*l->param)) : NULL;
+	if (!l)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*l = (struct layout) { .function = function, .count = r->count, .total = r->total };
+	c->pos = WH_WIRE_FIXED(*r);
+	wh_take(c, l->param, l->count, sizeof(*l->param));
+	for (i = 0; i < l->count; i++)
+		if (l->param[i].offset > l->total || l->param[i].size > l->total - l->param[i].offset)
+			break;
+	if (i < l->count) {
+		free(l);
+		return CUDA_ERROR_UNKNOWN;
+	}
+	free(*p);
+	*p = l;
+	return CUDA_SUCCESS;
+}
+
+static CUresult ask_layout(uint64_t function)
+{
+	struct wh_req_whParamLayout *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whParamLayout, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->function = function;
+	res = wh_run(&c, sizeof(struct wh_rsp_whParamLayout));
+	if (res == CUDA_SUCCESS)
+		res = keep_layout(&c, function);
+	wh_end(&c);
+	return res;
+}
+
+/* --- Parameters ------------------------------------------------------------------------- */
+
+struct params {
+	void **array;		/* kernelParams, or NULL */
+	const void *buffer;	/* from `extra` */
+	size_t size;
+};
+
+/* CUDA allows one of the two forms. */
+static CUresult take_params(void **array, void **extra, struct params *p)
+{
+	*p = (struct params) { .array = array };
+	if (!extra)
+		return CUDA_SUCCESS;
+	if (array)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			p->buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			p->size = *(const size_t *)extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return p->size > WH_MAX_PARAM_BYTES || (p->size && !p->buffer) ? CUDA_ERROR_INVALID_VALUE :
+									   CUDA_SUCCESS;
+}
+
+static inline void put_param(uint8_t *to, const void *from, uint32_t size)
+{
+	switch (size) {
+	case 4:
+		memcpy(to, from, 4);
+		break;
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	default:
+		memcpy(to, from, size);
+	}
+}
+
+static void pack(uint8_t *to, const struct layout *l, void **array)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->count; i++)
+		put_param(to + l->param[i].offset, array[i], l->param[i].size);
+}
+
+/* --- Sending ------------------------------------------------------------------------------ */
+
+struct launch {
+	uint32_t call;
+	uint64_t function;
+	uint64_t stream;
+	const CUlaunchConfig *config;
+	bool ex;
+	struct params params;
+};
+
+static void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t param_bytes)
+{
+	const CUlaunchConfig *k = l->config;
+
+	q->function = l->function;
+	q->stream = l->stream;
+	q->grid[0] = k->gridDimX;
+	q->grid[1] = k->gridDimY;
+	q->grid[2] = k->gridDimZ;
+	q->block[0] = k->blockDimX;
+	q->block[1] = k->blockDimY;
+	q->block[2] = k->blockDimZ;
+	q->shared = k->sharedMemBytes;
+	q->attrs = l->ex ? k->numAttrs : 0;
+	q->param_bytes = param_bytes;
+	q->ex = l->ex;
+}
+
+static CUresult send(const struct launch *l, int *value)
+{
+	size_t head = WH_WIRE_FIXED(struct wh_req_whLaunch);
+	const struct layout *lay = NULL;
+	struct wh_req_whLaunch *q;
+	size_t bytes = l->params.size;
+	struct wh_call c;
+	CUresult res;
+
+	if (l->ex)
+		head += wh_wire_bytes(l->config->numAttrs, sizeof(CUlaunchAttribute));
+	q = wh_begin(&c, l->call, head + WH_MAX_PARAM_BYTES);
+	if (!q)
+		return c.result;
+	if (l->params.array) {
+		lay = known_layout(l->function);
+		if (!lay) {
+			wh_end(&c);
+			return CUDA_ERROR_NOT_READY;
+		}
+		bytes = lay->total;
+	}
+	fill(q, l, bytes);
+	c.pos = WH_WIRE_FIXED(*q);
+	if (l->ex && l->config->numAttrs)
+		wh_put(&c, l->config->attrs, l->config->numAttrs, sizeof(CUlaunchAttribute));
+	if (lay)
+		pack(c.msg + head, lay, l->params.array);
+	else if (bytes)
+		memcpy(c.msg + head, l->params.buffer, bytes);
+	c.size = head + bytes;
+	res = wh_run(&c, value ? sizeof(struct wh_rsp_cluster) : sizeof(struct wh_rsp));
+	if (value && res == CUDA_SUCCESS)
+		*value = ((const struct wh_rsp_cluster *)c.rsp)->value;
+	wh_end(&c);
+	return res;
+}
+
+/* NOT_READY means "layout unknown": a launch itself never answers that. */
+static CUresult launch(struct launch *l, int *value)
+{
+	CUresult res = send(l, value);
+
+	if (res == CUDA_ERROR_NOT_READY && l->params.array) {
+		res = ask_layout(l->function);
+		if (res == CUDA_SUCCESS)
+			res = send(l, value);
+	}
+	return res;
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+			unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+			void **kernelParams, void **extra)
+{
+	const CUlaunchConfig config = {
+		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		sharedMemBytes, hStream, NULL, 0,
+	};
+	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream), &config, false,
+			    { 0 } };
+	CUresult res = take_params(kernelParams, extra, &l.params);
+
+	return res ? res : launch(&l, NULL);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
+			  void **extra)
+{
+	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, 0, config, true, { 0 } };
+	CUresult res;
+
+	if (!config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
+	    (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	l.stream = wh_stream(config->hStream);
+	res = take_params(kernelParams, extra, &l.params);
+	return res ? res : launch(&l, NULL);
+}
+
+CUresult wh_per_thread_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
+					void **kernelParams, void **extra)
+{
+	CUlaunchConfig c;
+
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	c = *config;
+	if (!c.hStream)
+		c.hStream = CU_STREAM_PER_THREAD;
+	return cuLaunchKernelEx(&c, f, kernelParams, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+				   unsigned int gridDimZ, unsigned int blockDimX,
+				   unsigned int blockDimY, unsigned int blockDimZ,
+				   unsigned int sharedMemBytes, CUstream hStream,
+				   void **kernelParams)
+{
+	CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+					  .value.cooperative = 1 };
+	const CUlaunchConfig config = {
+		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		sharedMemBytes, hStream, &cooperative, 1,
+	};
+
+	return cuLaunchKernelEx(&config, f, kernelParams, NULL);
+}
+
+static CUresult cluster(uint32_t call, int *value, CUfunction func, const CUlaunchConfig *config)
+{
+	struct launch l = { call, (uint64_t)func, 0, config, true, { 0 } };
+
+	if (!value || !config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
+	    (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	l.stream = wh_stream(config->hStream);
+	return launch(&l, value);
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
+				      const CUlaunchConfig *config)
+{
+	return cluster(WH_CALL_cuOccupancyMaxActiveClusters, numClusters, func, config);
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
+					    const CUlaunchConfig *config)
+{
+	return cluster(WH_CALL_cuOccupancyMaxPotentialClusterSize, clusterSize, func, config);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Host memory that the device can reach: blocks of the data area, at the same
+ * address in client and worker. Managed memory is such a block, too: every
+ * access of the device crosses the bus, but both sides see the same bytes at
+ * the same address at any time, which is what the CUDA model asks for.
+ */
+#include "client.h"
+
+static CUresult usable(void)
+{
+	if (wh_client.state == WH_DEAD)
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	if (wh_client.state != WH_READY)
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return wh_thread.ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool managed)
+{
+	CUresult res = usable();
+	void *p;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!pp || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	p = wh_data_alloc(size, flags, managed);
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*pp = p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE, false);
+}
+
+CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
+{
+	return cuMemAllocHost_v2(pp, bytesize);
+}
+
+/* Each block is portable and mapped, whatever was asked for: CUDA allows more. */
+CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	const unsigned int known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+				   CU_MEMHOSTALLOC_WRITECOMBINED;
+
+	if (Flags & ~known)
+		return CUDA_ERROR_INVALID_VALUE;
+	return host_alloc(pp, bytesize, Flags | CU_MEMHOSTALLOC_DEVICEMAP, false);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+	void *p;
+	CUresult res;
+
+	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = host_alloc(&p, bytesize, 0, true);
+	if (res == CUDA_SUCCESS && dptr)
+		*dptr = (uintptr_t)p;
+	return res;
+}
+
+/*
+ * The device may still read what the program frees: like the driver's own
+ * free, wait for all work of the context first.
+ */
+static CUresult host_free(void *p, bool managed)
+{
+	struct wh_block b;
+	CUresult res = usable();
+
+	if (res == CUDA_ERROR_INVALID_CONTEXT)
+		res = CUDA_SUCCESS;
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = wh_thread.ctx ? wh_raw_cuCtxSynchronize() : CUDA_SUCCESS;
+	wh_data_free(p);
+	return res;
+}
+
+CUresult cuMemFreeHost(void *p)
+{
+	return host_free(p, false);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+	CUresult res;
+
+	if (wh_client.state == WH_READY && dptr && wh_in_data((void *)dptr, 1))
+		return host_free((void *)dptr, true);
+	res = wh_raw_cuMemFree_v2(dptr);
+	if (res == CUDA_SUCCESS)
+		wh_range_remove(dptr);
+	return res;
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+	CUresult res = wh_raw_cuMemFreeAsync(dptr, hStream);
+
+	if (res == CUDA_SUCCESS)
+		wh_range_remove(dptr);
+	return res;
+}
+
+/* --- Registering: what is not in the data area can never be reached ------------------ */
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	CUresult res = usable();
+
+	(void)Flags;
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!p || !bytesize)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (wh_in_data(p, bytesize))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	return wh_refuse("cuMemHostRegister_v2");
+}
+
+CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct wh_block b;
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!pFlags || !wh_data_block(p, &b) || b.managed)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pFlags = b.flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct wh_block b;
+
+	if (wh_client.state == WH_READY && !wh_data_block(p, &b))
+		return CUDA_ERROR_INVALID_VALUE;
+	return wh_raw_cuMemHostGetDevicePointer_v2(pdptr, p, Flags);
+}
+
+CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags)
+{
+	(void)pdptr;
+	(void)p;
+	(void)Flags;
+	return wh_refuse("cuMemHostGetDevicePointer");
+}
+
+/* --- Ranges and hints -------------------------------------------------------------------- */
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct wh_block b;
+
+	if (wh_client.state != WH_READY || !wh_data_block((void *)dptr, &b))
+		return wh_raw_cuMemGetAddressRange_v2(pbase, psize, dptr);
+	if (pbase)
+		*pbase = (uintptr_t)b.start;
+	if (psize)
+		*psize = b.size;
+	return CUDA_SUCCESS;
+}
+
+static bool managed(CUdeviceptr p)
+{
+	struct wh_block b;
+
+	return wh_client.state == WH_READY && wh_data_block((void *)p, &b) && b.managed;
+}
+
+CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+	return managed(devPtr) ? CUDA_SUCCESS : wh_raw_cuMemAdvise(devPtr, count, advice, device);
+}
+
+CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
+			CUmemLocation location)
+{
+	return managed(devPtr) ? CUDA_SUCCESS :
+				 wh_raw_cuMemAdvise_v2(devPtr, count, advice, location);
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+	return managed(devPtr) ? CUDA_SUCCESS :
+				 wh_raw_cuMemPrefetchAsync(devPtr, count, dstDevice, hStream);
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+			       unsigned int flags, CUstream hStream)
+{
+	return managed(devPtr) ? CUDA_SUCCESS :
+				 wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
+}
+
+CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
+				 CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+				 size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+	size_t i, loc = 0;
+	CUresult res = CUDA_SUCCESS;
+
+	if (!dptrs || !sizes || !prefetchLocs || !prefetchLocIdxs || !numPrefetchLocs || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < count && res == CUDA_SUCCESS; i++) {
+		while (loc + 1 < numPrefetchLocs && prefetchLocIdxs[loc + 1] <= i)
+			loc++;
+		res = cuMemPrefetchAsync_v2(dptrs[i], sizes[i], prefetchLocs[loc], 0, hStream);
+	}
+	return res;
+}
+
+CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
+				unsigned int flags)
+{
+	return managed(dptr) ? CUDA_SUCCESS :
+			       wh_raw_cuStreamAttachMemAsync(hStream, dptr, length, flags);
+}
+
+CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes,
+				 size_t numAttributes, CUdeviceptr devPtr, size_t count)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t i;
+
+	if (!data || !dataSizes || !attributes)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < numAttributes && res == CUDA_SUCCESS; i++)
+		res = cuMemRangeGetAttribute(data[i], dataSizes[i], attributes[i], devPtr, count);
+	return res;
+}
+
+/* --- Pools: the first three attributes are int, the others 64 bits ------------------------ */
+
+static size_t pool_value(CUmemPool_attribute attr)
+{
+	return attr <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES ? sizeof(int) :
+									     sizeof(uint64_t);
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	uint64_t v = 0;
+	CUresult res = wh_raw_cuMemPoolGetAttribute(pool, attr, value ? &v : NULL);
+
+	if (res == CUDA_SUCCESS && value)
+		memcpy(value, &v, pool_value(attr));
+	return res;
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	uint64_t v = 0;
+
+	if (value)
+		memcpy(&v, value, pool_value(attr));
+	return wh_raw_cuMemPoolSetAttribute(pool, attr, value ? &v : NULL);
+}

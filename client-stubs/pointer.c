@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Attributes of pointers. Host and managed memory is the client's own and
+ * answered here; a device address is asked for in the worker; any other number
+ * is unknown, even if by chance it means something there.
+ */
+#include "client.h"
+
+static CUresult ask(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	const struct wh_rsp_cuPointerGetAttribute *r;
+	struct wh_req_cuPointerGetAttribute *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_cuPointerGetAttribute, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->ptr = ptr;
+	q->attribute = attribute;
+	res = wh_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == CUDA_SUCCESS && r->bytes <= sizeof(r->value))
+		memcpy(data, r->value, r->bytes);
+	wh_end(&c);
+	return res;
+}
+
+static CUresult own(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
+		    const struct wh_block *b)
+{
+	CUdevice dev = 0;
+
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(CUcontext *)data = (CUcontext)wh_thread.ctx;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)data = CU_MEMORYTYPE_HOST;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		return wh_raw_cuMemHostGetDevicePointer_v2(data, (void *)ptr, 0);
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		*(void **)data = (void *)ptr;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned char *)data = b->managed;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(unsigned char *)data = 1;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		cuCtxGetDevice(&dev);
+		*(int *)data = dev;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = (uintptr_t)b->start;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = b->size;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct wh_block b;
+
+	if (wh_client.state == WH_READY) {
+		if (!data)
+			return CUDA_ERROR_INVALID_VALUE;
+		if (wh_data_block((void *)ptr, &b))
+			return own(data, attribute, ptr, &b);
+		if (!wh_range_has(ptr))
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return ask(data, attribute, ptr);
+}
+
+static void clear(void *data, CUpointer_attribute a)
+{
+	switch (a) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)data = 0;
+		return;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = -2;
+		return;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(unsigned char *)data = 0;
+		return;
+	default:
+		*(void **)data = NULL;
+	}
+}
+
+/* Of an unknown pointer this form returns zeros and success, as CUDA documents. */
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+				void **data, CUdeviceptr ptr)
+{
+	unsigned int i;
+	CUresult res;
+
+	if (!attributes || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (i = 0; i < numAttributes; i++) {
+		res = cuPointerGetAttribute(data[i], attributes[i], ptr);
+		if (res == CUDA_ERROR_INVALID_VALUE && data[i])
+			clear(data[i], attributes[i]);
+		else if (res != CUDA_SUCCESS)
+			return res;
+	}
+	return CUDA_SUCCESS;
+}

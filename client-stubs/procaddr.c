@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Entry points by name and version: of the versions of a function, the newest
+ * that is not newer than asked for. The table is generated from the types that
+ * NVIDIA publishes for exactly this purpose.
+ */
+#include "client.h"
+
+struct wh_entry_point {
+	const char *name;
+	int version;
+	int per_thread;
+	void *function;
+};
+
+#include "gen_entry_points.h"
+
+#define ENTRY_POINTS (sizeof(wh_entry_points) / sizeof(*wh_entry_points))
+
+/* The first entry of that name, or ENTRY_POINTS. */
+static size_t first_of(const char *name)
+{
+	size_t lo = 0, hi = ENTRY_POINTS, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (strcmp(wh_entry_points[mid].name, name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < ENTRY_POINTS && !strcmp(wh_entry_points[lo].name, name) ? lo : ENTRY_POINTS;
+}
+
+static void *best(const char *name, int version, int per_thread, bool *known)
+{
+	size_t i = first_of(name);
+	void *found = NULL;
+
+	*known = i < ENTRY_POINTS;
+	for (; i < ENTRY_POINTS && !strcmp(wh_entry_points[i].name, name); i++)
+		if (wh_entry_points[i].per_thread == per_thread && wh_entry_points[i].version <= version)
+			found = wh_entry_points[i].function;
+	return found;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+			     CUdriverProcAddressQueryResult *symbolStatus)
+{
+	const cuuint64_t all = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
+			       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+	void *found = NULL;
+	bool known;
+
+	if (!symbol || !pfn || (flags & ~all) || flags == all)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+		found = best(symbol, cudaVersion, 1, &known);
+	if (!found)
+		found = best(symbol, cudaVersion, 0, &known);
+	*pfn = found;
+	if (symbolStatus)
+		*symbolStatus = found ? CU_GET_PROC_ADDRESS_SUCCESS :
+				known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT :
+					CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+	return found || symbolStatus ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+}
+
+/* NVIDIA's private tables: undocumented, so there are none. */
+CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+	if (!ppExportTable || !pExportTableId)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ppExportTable = NULL;
+	return CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which addresses are the device's. A copy with unified addresses does not say
+ * where its two ends are, and an address of this process may by chance be a
+ * valid one in the worker; so the client remembers what the driver gave it.
+ */
+#include "client.h"
+
+#include <stdlib.h>
+
+struct range {
+	CUdeviceptr start;
+	size_t size;
+};
+
+static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct range *range;	/* by address, disjoint */
+static size_t ranges, range_room;
+
+/* The first range that starts above p. */
+static size_t above(CUdeviceptr p)
+{
+	size_t lo = 0, hi = ranges, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (range[mid].start <= p)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void wh_range_add(CUdeviceptr start, size_t size)
+{
+	size_t i;
+
+	if (!start || !size)
+		return;
+	pthread_rwlock_wrlock(&range_lock);
+	i = above(start);
+	if (i && range[i - 1].start == start) {
+		if (range[i - 1].size < size)
+			range[i - 1].size = size;
+		goto out;
+	}
+	if (ranges == range_room) {
+		size_t room = range_room ? range_room * 2 : 256;
+		struct range *p = realloc(range, room * sizeof(*p));
+
+		if (!p)
+			goto out;
+		range = p;
+		range_room = room;
+	}
+	memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
+	range[i] = (struct range) { start, size };
+	ranges++;
+out:
+	pthread_rwlock_unlock(&range_lock);
+}
+
+void wh_range_remove(CUdeviceptr start)
+{
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	i = above(start);
+	if (i && range[i - 1].start == start) {
+		memmove(&range[i - 1], &range[i], (ranges - i) * sizeof(*range));
+		ranges--;
+	}
+	pthread_rwlock_unlock(&range_lock);
+}
+
+bool wh_range_has(CUdeviceptr p)
+{
+	bool found;
+	size_t i;
+
+	pthread_rwlock_rdlock(&range_lock);
+	i = above(p);
+	found = i && p - range[i - 1].start < range[i - 1].size;
+	pthread_rwlock_unlock(&range_lock);
+	return found;
+}
+
+/* --- Where device addresses come from -------------------------------------------- */
+
+void wh_after_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	wh_range_add(*dptr, bytesize);
+}
+
+void wh_after_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+				 size_t Height, unsigned int ElementSizeBytes)
+{
+	(void)WidthInBytes;
+	(void)ElementSizeBytes;
+	wh_range_add(*dptr, *pPitch * Height);
+}
+
+void wh_after_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	(void)hStream;
+	wh_range_add(*dptr, bytesize);
+}
+
+void wh_after_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+				      CUstream hStream)
+{
+	(void)pool;
+	(void)hStream;
+	wh_range_add(*dptr, bytesize);
+}
+
+void wh_after_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
+				  CUdeviceptr addr, unsigned long long flags)
+{
+	(void)alignment;
+	(void)addr;
+	(void)flags;
+	wh_range_add(*ptr, size);
+}
+
+void wh_after_cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	(void)size;
+	wh_range_remove(ptr);
+}
+
+static void global(const CUdeviceptr *dptr, const size_t *bytes, CUresult (*get)(CUdeviceptr *,
+		   size_t *, void *, const char *), void *owner, const char *name)
+{
+	CUdeviceptr p;
+	size_t n;
+
+	if (dptr && bytes)
+		wh_range_add(*dptr, *bytes);
+	else if (get(&p, &n, owner, name) == CUDA_SUCCESS)
+		wh_range_add(p, n);
+}
+
+static CUresult get_module(CUdeviceptr *p, size_t *n, void *owner, const char *name)
+{
+	return cuModuleGetGlobal_v2(p, n, owner, name);
+}
+
+static CUresult get_library(CUdeviceptr *p, size_t *n, void *owner, const char *name)
+{
+	return cuLibraryGetGlobal(p, n, owner, name);
+}
+
+void wh_after_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
+				   const char *name)
+{
+	global(dptr, bytes, get_module, hmod, name);
+}
+
+void wh_after_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+				 const char *name)
+{
+	global(dptr, bytes, get_library, library, name);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What passes over the Unix socket of the shm transport. The client connects;
+ * a worker of its own answers with one struct wh_shm_welcome and, if status is
+ * 0, the part's memfd. After that nothing more is sent: the socket tells each
+ * side that the other one lives. Calls use the words in struct wh_slot.
+ */
+#ifndef WORMHOLE_SHM_H
+#define WORMHOLE_SHM_H
+
+#include <stdint.h>
+
+#define WH_SHM_MAGIC	0x5748534dU	/* "WHSM" */
+#define WH_SHM_SOCKET	"wormhole/server.sock"
+#define WH_SHM_RUN	"/run/" WH_SHM_SOCKET
+
+struct wh_shm_welcome {
+	uint32_t magic;
+	uint32_t abi_version;
+	int32_t status;		/* 0 or WH_* */
+	uint32_t resv;
+	uint64_t part_size;
+	char error[200];	/* why not, for the client's user */
+};
+
+/* Both sides spin this many times before they sleep. */
+#define WH_SHM_SPIN	2000
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Pageable memory reaches the device through buffers in the data area, piece
+ * by piece: while the device copies one, the next is filled. Owns the buffers
+ * and their fences. A buffer whose copy may still run is waited for before its
+ * next use, never after, so an asynchronous copy to the device returns early.
+ */
+#include "client.h"
+
+#define BUFFERS		4
+#define MAX_BUFFER	(1UL << 20)
+#define MIN_BUFFER	(64UL << 10)
+
+_Static_assert(BUFFERS <= WH_FENCES, "a fence for each buffer");
+
+static pthread_mutex_t stage_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *buffer[BUFFERS];
+static bool in_flight[BUFFERS];
+static size_t buffer_size;
+static unsigned int next_buffer;
+
+bool wh_staging_init(void)
+{
+	uint8_t *p;
+	int i;
+
+	buffer_size = wh_client.link.data_size / 32 & ~(size_t)(MIN_BUFFER - 1);
+	buffer_size = buffer_size > MAX_BUFFER ? MAX_BUFFER : buffer_size;
+	buffer_size = buffer_size < MIN_BUFFER ? MIN_BUFFER : buffer_size;
+	p = wh_data_alloc(BUFFERS * buffer_size, 0, false);
+	for (i = 0; i < BUFFERS; i++)
+		buffer[i] = p + i * buffer_size;
+	return p;
+}
+
+static CUresult settle(unsigned int b)
+{
+	CUresult res;
+
+	if (!in_flight[b])
+		return CUDA_SUCCESS;
+	res = wh_wait(WH_WAIT_FENCE, b);
+	in_flight[b] = false;
+	return res;
+}
+
+static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, size_t n)
+{
+	bool array = c->kind >= WH_COPY_TO_ARRAY;
+	struct wh_req_whStageCopy *q;
+	struct wh_call call;
+	CUresult res;
+
+	q = wh_begin(&call, WH_CALL_whStageCopy, sizeof(*q));
+	if (!q)
+		return call.result;
+	q->stream = c->stream;
+	q->device = array ? c->device : c->device + done;
+	q->offset = array ? c->offset + done : 0;
+	q->host = (uintptr_t)buffer[b];
+	q->size = n;
+	q->kind = c->kind;
+	q->fence = b;
+	res = wh_run(&call, sizeof(struct wh_rsp));
+	wh_end(&call);
+	in_flight[b] = res == CUDA_SUCCESS;
+	return res;
+}
+
+static size_t piece(size_t left)
+{
+	return left < buffer_size ? left : buffer_size;
+}
+
+static CUresult to_device(const struct wh_staged *c)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t done, n;
+	unsigned int b = 0;
+
+	for (done = 0; done < c->size && res == CUDA_SUCCESS; done += n) {
+		n = piece(c->size - done);
+		b = next_buffer++ % BUFFERS;
+		res = settle(b);
+		if (res != CUDA_SUCCESS)
+			break;
+		memcpy(buffer[b], (const uint8_t *)c->host + done, n);
+		res = start(c, b, done, n);
+	}
+	return res == CUDA_SUCCESS && c->wait ? settle(b) : res;
+}
+
+/* One piece ahead: the device fills a buffer while the last one is emptied. */
+static CUresult to_host(const struct wh_staged *c)
+{
+	size_t started = 0, done = 0, n;
+	unsigned int b, first = next_buffer;
+	CUresult res = CUDA_SUCCESS;
+
+	while (done < c->size && res == CUDA_SUCCESS) {
+		while (started < c->size && next_buffer - first < 2 && res == CUDA_SUCCESS) {
+			b = next_buffer++ % BUFFERS;
+			res = settle(b);
+			if (res == CUDA_SUCCESS)
+				res = start(c, b, started, piece(c->size - started));
+			started += piece(c->size - started);
+		}
+		if (res != CUDA_SUCCESS)
+			break;
+		b = first++ % BUFFERS;
+		n = piece(c->size - done);
+		res = settle(b);
+		if (res == CUDA_SUCCESS)
+			memcpy((uint8_t *)c->host + done, buffer[b], n);
+		done += n;
+	}
+	return res;
+}
+
+CUresult wh_staged_copy(const struct wh_staged *c)
+{
+	bool in = c->kind == WH_COPY_TO_DEVICE || c->kind == WH_COPY_TO_ARRAY;
+	CUresult res;
+
+	pthread_mutex_lock(&stage_lock);
+	res = in ? to_device(c) : to_host(c);
+	pthread_mutex_unlock(&stage_lock);
+	return res;
+}
+
+uint8_t *wh_staging_get(size_t *size)
+{
+	unsigned int b;
+
+	pthread_mutex_lock(&stage_lock);
+	b = next_buffer % BUFFERS;
+	settle(b);
+	*size = buffer_size;
+	return buffer[b];
+}
+
+void wh_staging_put(void)
+{
+	pthread_mutex_unlock(&stage_lock);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Waits, and the per-thread default streams. All threads of a client share the
+ * worker's one thread, so the driver's own per-thread stream would be one for
+ * all; each thread gets a real stream instead, made at first use.
+ */
+#include "client.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* --- Waits --------------------------------------------------------------------------- */
+
+/*
+ * The slot is ours while the worker waits. Alone, wait long at a time; as soon
+ * as other threads use CUDA, leave often: what is waited for may depend on them.
+ */
+#define SLICE_ALONE_US	20000
+#define SLICE_SHARED_US	200
+
+static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice)
+{
+	struct wh_req_whWait *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whWait, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->handle = handle;
+	q->kind = kind;
+	q->slice_us = slice;
+	res = wh_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
+
+CUresult wh_wait(uint32_t kind, uint64_t handle)
+{
+	CUresult res;
+
+	for (;;) {
+		bool alone = __atomic_load_n(&wh_client.threads, __ATOMIC_RELAXED) <= 1;
+
+		res = wait_slice(kind, handle, alone ? SLICE_ALONE_US : SLICE_SHARED_US);
+		if (res != CUDA_ERROR_NOT_READY)
+			return res;
+		if (!alone)
+			sched_yield();
+	}
+}
+
+CUresult cuStreamSynchronize(CUstream hStream)
+{
+	return wh_wait(WH_WAIT_STREAM, wh_stream(hStream));
+}
+
+CUresult cuEventSynchronize(CUevent hEvent)
+{
+	return hEvent ? wh_wait(WH_WAIT_EVENT, (uint64_t)hEvent) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	return wh_wait(WH_WAIT_CONTEXT, 0);
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext ctx)
+{
+	uint64_t mine = wh_thread.ctx;
+	CUresult res;
+
+	if (!ctx || (uint64_t)ctx == mine)
+		return cuCtxSynchronize();
+	wh_thread.ctx = (uint64_t)ctx;
+	res = cuCtxSynchronize();
+	wh_thread.ctx = mine;
+	return res;
+}
+
+/* --- Per-thread default streams --------------------------------------------------------- */
+
+struct wh_thread_stream {
+	struct wh_thread_stream *next;
+	uint64_t ctx;
+	uint64_t stream;
+};
+
+/* One for each context that the thread has used: streams belong to contexts. */
+uint64_t wh_thread_default_stream(void)
+{
+	struct wh_thread *t = &wh_thread;
+	struct wh_thread_stream *s;
+	CUstream stream;
+
+	for (s = t->streams; s; s = s->next)
+		if (s->ctx == t->ctx)
+			return s->stream;
+	s = malloc(sizeof(*s));
+	/* The worker knows no such handle: the caller gets CUDA's error for that. */
+	if (!s || cuStreamCreate(&stream, CU_STREAM_DEFAULT) != CUDA_SUCCESS) {
+		free(s);
+		return (uintptr_t)CU_STREAM_PER_THREAD;
+	}
+	*s = (struct wh_thread_stream) { t->streams, t->ctx, (uint64_t)stream };
+	t->streams = s;
+	return s->stream;
+}
+
+/* At a thread's end its work goes on; destroying a stream does not wait for it. */
+void wh_drop_thread_streams(struct wh_thread *t)
+{
+	struct wh_thread_stream *s;
+
+	while ((s = t->streams)) {
+		t->streams = s->next;
+		cuStreamDestroy_v2((CUstream)s->stream);
+		free(s);
+	}
+}

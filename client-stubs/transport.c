@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What all transports share: the check of a part's control page, and messages
+ * on stderr. The control page is shared memory: it is copied once, then every
+ * field is checked against the part's true size.
+ */
+#include "transport.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen_api.h"
+#include "wormhole_abi.h"
+
+static void say(const char *fmt, va_list ap)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line), "wormhole: ");
+
+	n += vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	if (n > (int)sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n] = '\n';
+	fwrite(line, 1, n + 1, stderr);
+}
+
+void wh_log(const char *fmt, ...)
+{
+	static int on = -1;
+	va_list ap;
+
+	if (on < 0) {
+		const char *v = getenv("WORMHOLE_LOG");
+
+		on = v && *v && strcmp(v, "0");
+	}
+	if (!on)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void wh_complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+static int area_ok(uint64_t offset, uint64_t size, size_t part_size)
+{
+	return offset % WH_PAGE_SIZE == 0 && offset <= part_size && size <= part_size - offset;
+}
+
+static int versions_ok(const struct wh_ctl *ctl)
+{
+	if (ctl->abi_version == WH_ABI_VERSION && ctl->api_hash == WH_API_HASH)
+		return 1;
+	wh_complain("client library has ABI %u, calls %016llx; worker has ABI %u, calls %016llx: "
+		    "install the same release on both sides", WH_ABI_VERSION,
+		    (unsigned long long)WH_API_HASH, ctl->abi_version,
+		    (unsigned long long)ctl->api_hash);
+	return 0;
+}
+
+int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
+{
+	struct wh_ctl ctl;
+
+	if (part_size < sizeof(ctl))
+		return WH_EFAULT;
+	memcpy(&ctl, part, sizeof(ctl));
+	if (ctl.magic != WH_CTL_MAGIC)
+		return WH_EFAULT;
+	if (!versions_ok(&ctl))
+		return WH_EVERSION;
+	if (!ctl.nslots || ctl.msg_size < WH_PAGE_SIZE || ctl.part_size > part_size ||
+	    !area_ok(ctl.slot_offset, WH_PAGE_SIZE, part_size) ||
+	    !area_ok(ctl.msg_offset, ctl.msg_size, part_size) ||
+	    !area_ok(ctl.data_offset, ctl.data_size, part_size))
+		return WH_EFAULT;
+	l->part = part;
+	l->part_size = part_size;
+	l->msg = l->part + ctl.msg_offset;
+	l->msg_size = ctl.msg_size;
+	l->data = l->part + ctl.data_offset;
+	l->data_size = ctl.data_size;
+	return 0;
+}

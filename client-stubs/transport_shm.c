@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Transport to a worker in another process of this machine: a sealed memfd
+ * mapped at the same address on both sides, futex words in the slot page, and
+ * a socket whose end says that the worker is gone.
+ */
+#define _GNU_SOURCE
+#include "transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shm.h"
+#include "wormhole_abi.h"
+
+#define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
+
+static struct {
+	int sock;
+	struct wh_slot *slot;
+	uint32_t calls;
+} shm = { .sock = -1 };
+
+static int socket_path(struct sockaddr_un *a)
+{
+	const char *path = getenv("WORMHOLE_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	if (path && *path)
+		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s", path);
+	else if (dir && *dir)
+		n = snprintf(a->sun_path, sizeof(a->sun_path), "%s/" WH_SHM_SOCKET, dir);
+	else
+		n = snprintf(a->sun_path, sizeof(a->sun_path), WH_SHM_RUN);
+	return n < (int)sizeof(a->sun_path);
+}
+
+static int shm_probe(void)
+{
+	struct sockaddr_un a;
+	struct stat st;
+
+	return socket_path(&a) && stat(a.sun_path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static int dial(void)
+{
+	struct sockaddr_un a;
+	int fd;
+
+	if (!socket_path(&a)) {
+		wh_complain("shm: the socket's path is too long");
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		return fd;
+	wh_log("shm: cannot connect to %s: %s", a.sun_path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* The welcome message and the part's file, which stays -1 if none came. */
+static int receive(int sock, struct wh_shm_welcome *w, int *file)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	struct iovec iov = { w, sizeof(*w) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*file = -1;
+	if (poll(&p, 1, WELCOME_TIMEOUT_MS) <= 0)
+		return WH_EGONE;
+	n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(file, CMSG_DATA(c), sizeof(*file));
+	if (n != sizeof(*w) || w->magic != WH_SHM_MAGIC)
+		return WH_EGONE;
+	if (w->abi_version != WH_ABI_VERSION) {
+		wh_complain("client library has ABI %u, worker has ABI %u: install the same release "
+			    "on both sides", WH_ABI_VERSION, w->abi_version);
+		return WH_EVERSION;
+	}
+	return w->status;
+}
+
+static int map_part(struct wh_link *l, int file, size_t size)
+{
+	void *want = (void *)WH_WINDOW_VA, *p;
+	struct stat st;
+	int rc;
+
+	if (fstat(file, &st) || (size_t)st.st_size != size)
+		return WH_EFAULT;
+	p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+	if (p != want) {
+		if (p != MAP_FAILED)
+			munmap(p, size);
+		wh_complain("shm: address %p is taken in this process; it must stay free for the "
+			    "shared window", want);
+		return WH_EFAULT;
+	}
+	/* Like pinned memory of the real driver, it does not follow a fork. */
+	madvise(p, size, MADV_DONTFORK);
+	rc = wh_link_from_part(l, p, size);
+	if (rc)
+		munmap(p, size);
+	return rc;
+}
+
+static int shm_open_link(struct wh_link *l)
+{
+	struct wh_shm_welcome w;
+	int file, rc, sock = dial();
+
+	if (sock < 0)
+		return WH_ETRANSPORT;
+	rc = receive(sock, &w, &file);
+	if (rc && rc != WH_EVERSION)
+		wh_log("shm: no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error : "it ended");
+	if (!rc)
+		rc = file < 0 ? WH_EFAULT : map_part(l, file, w.part_size);
+	if (file >= 0)
+		close(file);
+	if (rc) {
+		close(sock);
+		return rc;
+	}
+	shm.sock = sock;
+	shm.calls = 0;
+	shm.slot = (struct wh_slot *)(l->part + ((struct wh_ctl *)l->part)->slot_offset);
+	return 0;
+}
+
+static int worker_gone(void)
+{
+	struct pollfd p = { .fd = shm.sock, .events = POLLIN };
+
+	/* Nothing is ever sent after the welcome: readable means the end. */
+	return poll(&p, 1, 0) != 0;
+}
+
+static int await(struct wh_slot *s, uint32_t call)
+{
+	static const struct timespec nap = { .tv_nsec = 20000000 };
+	uint32_t seen;
+	int i;
+
+	for (i = 0; i < WH_SHM_SPIN; i++) {
+		if (__atomic_load_n(&s->response, __ATOMIC_ACQUIRE) == call)
+			return 0;
+		__builtin_ia32_pause();
+	}
+	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
+	while ((seen = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST)) != call) {
+		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, seen, &nap, NULL, 0) &&
+		    errno == ETIMEDOUT && worker_gone() &&
+		    __atomic_load_n(&s->response, __ATOMIC_SEQ_CST) != call)
+			return WH_EGONE;
+	}
+	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+{
+	struct wh_slot *s = shm.slot;
+	uint32_t call = ++shm.calls;
+	int rc;
+
+	(void)l;
+	s->request_handler = handler;
+	s->request_arg[0] = arg;
+	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
+	rc = await(s, call);
+	return rc ? rc : (int)s->response_status;
+}
+
+static void shm_close_link(struct wh_link *l)
+{
+	munmap(l->part, l->part_size);
+	close(shm.sock);
+	shm.sock = -1;
+}
+
+const struct wh_transport wh_transport_shm = {
+	.name = "shm",
+	.probe = shm_probe,
+	.open = shm_open_link,
+	.call = shm_call,
+	.close = shm_close_link,
+};

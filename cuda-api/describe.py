@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The description of one API: cuda.api joined with the prototypes of cuda.h.
+
+Owns the rules by which a parameter gets its kind; writes no code. Every
+exported function ends up as one Call with a verb and a kind for each parameter.
+"""
+
+import fnmatch
+import re
+import shlex
+from dataclasses import dataclass, field
+
+import headers
+
+VERBS = ('generated', 'client', 'manual', 'local', 'refuse')
+FLAGS = ('after', 'done', 'check', 'drops')
+KIND = re.compile(r'^(in|out|inout|str|cstr|addr|raw|rawout|host)(?:\[(.+)\])?$')
+# Out handles of these functions are new objects; of all others, known ones.
+FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|RetainAllocation')
+DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
+
+
+class Problem(Exception):
+    """A prototype that cannot be generated as described."""
+
+
+@dataclass
+class Arg:
+    """One parameter: its declaration and how it travels."""
+    name: str
+    type: headers.Type
+    kind: str            # scalar handle value addr host str cstr in out inout
+    count: str = ''      # C expression over parameters, or '*name'
+    raw: bool = False
+    index: int = 0
+
+    @property
+    def object(self):
+        """What a pointer parameter points to ('void' counts as bytes)."""
+        return self.type.pointee
+
+    @property
+    def array(self):
+        return bool(self.count)
+
+
+@dataclass
+class Call:
+    name: str
+    func: headers.Function = None
+    verb: str = 'generated'
+    reason: str = ''
+    args: list = field(default_factory=list)
+    flags: set = field(default_factory=set)
+    number: int = -1
+    base: str = ''       # for _ptsz and _ptds: the function they follow
+    suffix: str = ''
+
+    @property
+    def forwarded(self):
+        """Does the worker have a generated handler for it?"""
+        return self.verb in ('generated', 'client')
+
+    @property
+    def numbered(self):
+        return self.forwarded or self.verb == 'manual'
+
+    @property
+    def fresh(self):
+        return bool(FRESH.search(self.name))
+
+    @property
+    def drops(self):
+        return 'drops' in self.flags or bool(DROPS.search(self.name))
+
+
+@dataclass
+class Api:
+    calls: dict
+    handles: list        # handle types, in order of first use
+    values: list
+    records: list        # records translated by hand
+    header: headers.Header
+
+
+def _parse_line(text, where):
+    words = shlex.split(text)
+    entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set()}
+    name, rest = words[0], words[1:]
+    if rest and rest[0] in VERBS[1:]:
+        if len(rest) < 2:
+            raise SystemExit(f'{where}: {rest[0]} needs a reason')
+        entry['verb'], entry['reason'], rest = rest[0], rest[1], rest[2:]
+    for word in rest:
+        if word[0] == '+' and word[1:] in FLAGS:
+            entry['flags'].add(word[1:])
+        elif '=' in word and KIND.match(word.split('=', 1)[1]):
+            param, kind = word.split('=', 1)
+            entry['kinds'][param] = kind
+        else:
+            raise SystemExit(f'{where}: cannot read "{word}"')
+    return name, entry
+
+
+def _read(path):
+    lists = {'handle': [], 'value': [], 'record': []}
+    exact, patterns = {}, []
+    with open(path, encoding='utf-8') as f:
+        for i, line in enumerate(f, 1):
+            where = f'{path}:{i}'
+            line = line.strip()
+            if not line or line[0] == '#':
+                continue
+            first = line.split()[0]
+            if first in lists:
+                lists[first].append(line.split()[1])
+                continue
+            name, entry = _parse_line(line, where)
+            entry['where'] = where
+            if '*' in name:
+                patterns.append((name, entry))
+            elif name in exact:
+                raise SystemExit(f'{where}: {name} is described twice')
+            else:
+                exact[name] = entry
+    return lists, exact, patterns
+
+
+class Describer:
+    def __init__(self, path):
+        self.header = headers.parse(headers.driver_source())
+        self.lists, self.exact, self.patterns = _read(path)
+        self.path = path
+        self.handles = []
+
+    def _entry(self, name):
+        if name in self.exact:
+            return self.exact[name]
+        for pattern, entry in self.patterns:
+            if fnmatch.fnmatchcase(name, pattern):
+                return entry
+        return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'where': self.path}
+
+    def handle_name(self, ctype):
+        """The handle type's own name, or None. Notes handles on first sight."""
+        bare = ctype.bare
+        if ctype.kind == 'handle' or bare in self.lists['handle']:
+            if bare not in self.handles:
+                self.handles.append(bare)
+            return bare
+        return None
+
+    def is_value(self, ctype):
+        return ctype.bare in self.lists['value']
+
+    def custom(self, ctype):
+        return ctype.bare in self.lists['record']
+
+    def record_handles(self, ctype, prefix=''):
+        """Paths of handle fields inside a flat record; unions that hold some are a Problem."""
+        found = []
+        for f in ctype.fields:
+            path = prefix + f.name
+            if self.handle_name(f.type):
+                found.append((path, f.type))
+            elif f.type.kind == 'record':
+                found += self.record_handles(f.type, path + '.')
+            elif f.type.kind == 'union' and f.type.has_pointer(handles=True):
+                raise Problem(f'{path} is a union of handles or addresses')
+        return found
+
+    def _check_object(self, arg):
+        obj = arg.object
+        if obj.kind == 'void':
+            if not arg.array:
+                raise Problem(f'{arg.name} needs a size')
+        elif obj.kind in ('record', 'union') and not arg.raw and not self.custom(obj):
+            if obj.has_pointer():
+                raise Problem(f'{arg.name} is a struct with addresses inside')
+            self.record_handles(obj)
+        elif obj.kind in ('pointer', 'function'):
+            raise Problem(f'{arg.name} is a pointer to a pointer')
+
+    def _default(self, p):
+        t = p.type
+        if self.handle_name(t):
+            return 'handle'
+        if self.is_value(t):
+            return 'value'
+        if t.kind in ('int', 'enum', 'float', 'record'):
+            if t.has_pointer():
+                raise Problem(f'{p.name} holds addresses')
+            return 'scalar'
+        if t.kind != 'pointer':
+            raise Problem(f'{p.name} is a {t.kind}')
+        to = t.pointee
+        if to.kind == 'int' and to.size == 1:
+            if to.const:
+                return 'str'
+            raise Problem(f'{p.name} is a buffer of unknown size')
+        if to.kind == 'void':
+            raise Problem(f'{p.name} is void *')
+        return 'in' if to.const else 'out'
+
+    def _arg(self, p, index, kinds):
+        text = kinds.get(p.name)
+        if not text:
+            arg = Arg(p.name, p.type, self._default(p), index=index)
+        else:
+            m = KIND.match(text)
+            kind = {'raw': 'in', 'rawout': 'out'}.get(m.group(1), m.group(1))
+            if m.group(1) == 'raw' and not p.type.pointee.const:
+                kind = 'out'
+            arg = Arg(p.name, p.type, kind, m.group(2) or '', m.group(1).startswith('raw'), index)
+        if arg.kind in ('in', 'out', 'inout'):
+            self._check_object(arg)
+        return arg
+
+    def _describe(self, call, entry):
+        unknown = set(entry['kinds']) - {p.name for p in call.func.params}
+        if unknown and call.name in self.exact:
+            raise SystemExit(f"{entry['where']}: {call.name} has no parameter {sorted(unknown)[0]}")
+        for i, p in enumerate(call.func.params):
+            call.args.append(self._arg(p, i, entry['kinds']))
+
+    def _call(self, name, func):
+        entry = self._entry(name)
+        call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']))
+        m = re.match(r'(.*)_(ptsz|ptds)$', name)
+        if m:
+            call.base, call.suffix = m.group(1), m.group(2)
+            return call
+        if call.forwarded:
+            try:
+                self._describe(call, entry)
+            except Problem as e:
+                raise SystemExit(f'{self.path}: {name} cannot be generated: {e}. Give it a line.') from None
+        return call
+
+    def api(self):
+        calls = {}
+        for name, entry in self.exact.items():
+            if name.startswith('wh'):
+                calls[name] = Call(name, None, entry['verb'], entry['reason'])
+            elif name not in self.header.functions:
+                raise SystemExit(f"{entry['where']}: cuda.h has no {name}")
+        for name, func in self.header.functions.items():
+            calls[name] = self._call(name, func)
+        for call in calls.values():
+            if call.suffix:
+                base = calls[call.base]
+                call.verb = 'refuse' if base.verb == 'refuse' else 'generated'
+                call.reason = base.reason if base.verb == 'refuse' else ''
+        for h in ('CUfunction', 'CUkernel', 'CUlibrary', 'CUmodule', 'CUevent', 'CUstream', 'CUcontext',
+                  'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode'):
+            if h not in self.handles:
+                self.handles.append(h)
+        return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request and its response look like in a message area, for both ends.
+ * The structs of the single calls are generated (gen_wire.h): fixed part
+ * first, then arrays and strings in the order of the parameters, each padded
+ * to WH_WIRE_ALIGN.
+ */
+#ifndef WORMHOLE_WIRE_H
+#define WORMHOLE_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WH_WIRE_ALIGN	16
+
+/* Opens every request. */
+struct wh_req {
+	uint32_t call;		/* WH_CALL_* */
+	uint32_t null;		/* bit i: pointer parameter i was NULL */
+	uint64_t ctx;		/* the calling thread's current context, 0 for none */
+	uint32_t capture_mode;	/* the calling thread's CUstreamCaptureMode */
+	uint32_t resv;		/* 0 */
+};
+
+/* Opens every response. */
+struct wh_rsp {
+	int32_t result;		/* CUresult, the driver's own */
+	uint32_t size;		/* of the response, this header included */
+};
+
+/* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */
+static inline size_t wh_wire_bytes(size_t count, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n) || n > SIZE_MAX / 4)
+		return SIZE_MAX / 4;
+	return (n + WH_WIRE_ALIGN - 1) & ~(size_t)(WH_WIRE_ALIGN - 1);
+}
+
+/* Position of the first array after a fixed part. */
+#define WH_WIRE_FIXED(type) wh_wire_bytes(1, sizeof(type))
+
+#endif

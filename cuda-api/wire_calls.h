@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages of the calls that are handwritten at both ends. This text is part
+ * of WH_API_HASH: any change here makes a new client refuse an old worker.
+ */
+#ifndef WORMHOLE_WIRE_CALLS_H
+#define WORMHOLE_WIRE_CALLS_H
+
+#include <cuda.h>
+
+#include "wire.h"
+
+/* --- whHello: versions, the client's CUDA_* environment, cuInit ------------- */
+
+#define WH_HELLO_ENV_MAX	4096
+struct wh_req_whHello {
+	struct wh_req hdr;
+	uint32_t abi_version;
+	uint32_t env_size;	/* "NAME=value\0" ... behind the fixed part */
+	uint64_t api_hash;
+};
+struct wh_rsp_whHello {
+	struct wh_rsp hdr;
+	int32_t driver_version;
+	int32_t devices;
+};
+
+/* --- whDeviceInfo: everything about a device that never changes -------------- */
+
+#define WH_DEVICE_ATTRIBUTES	256
+struct wh_device_info {
+	char name[256];
+	CUuuid uuid;
+	uint64_t total_mem;
+	int32_t value[WH_DEVICE_ATTRIBUTES];
+	int32_t result[WH_DEVICE_ATTRIBUTES];	/* CUresult of the query */
+};
+struct wh_req_whDeviceInfo {
+	struct wh_req hdr;
+	int32_t device;
+	int32_t resv;
+};
+struct wh_rsp_whDeviceInfo {
+	struct wh_rsp hdr;
+	struct wh_device_info info;
+};
+
+/* --- whUpload: a piece of a blob from the data area into the worker ---------- */
+
+#define WH_UPLOAD_MAX		(2ULL << 30)
+struct wh_req_whUpload {
+	struct wh_req hdr;
+	uint64_t total;		/* of the blob; offset 0 starts a new one */
+	uint64_t offset;
+	uint64_t addr;		/* of the piece, in the data area */
+	uint64_t size;
+};
+
+/* --- Loading images. The blob uploaded last is used up. ---------------------- */
+
+struct wh_jit_option {
+	uint32_t option;	/* CUjit_option or CUlibraryOption */
+	uint32_t resv;
+	uint64_t value;
+};
+/* An image inside the blob. */
+struct wh_image_part {
+	uint64_t offset;
+	uint64_t size;
+};
+#define WH_IMAGE_RAW		0	/* part 0 as it is */
+#define WH_IMAGE_WRAPPED	1	/* part 0 behind a fatbin wrapper, the others prelinked */
+#define WH_MAX_JIT_OPTIONS	64
+#define WH_MAX_IMAGE_PARTS	1024
+#define WH_MAX_JIT_LOG		16384
+/* Of cuModuleLoadDataEx and cuLibraryLoadData. Behind: parts, options, library options. */
+struct wh_req_load {
+	struct wh_req hdr;
+	uint32_t kind;
+	uint32_t parts;
+	uint32_t options;
+	uint32_t library_options;
+	uint32_t info_log;	/* wanted sizes, 0 for none */
+	uint32_t error_log;
+};
+/* Behind: the two logs, each padded. Also sent with an error. */
+struct wh_rsp_load {
+	struct wh_rsp hdr;
+	uint64_t handle;
+	uint32_t info_log;	/* bytes written */
+	uint32_t error_log;
+	uint32_t threads_per_block;
+	float wall_time;
+};
+
+/* Of cuLinkCreate_v2 and cuLinkAddData_v2 (type, name). Behind: options, name. */
+struct wh_req_link {
+	struct wh_req hdr;
+	uint64_t state;
+	uint32_t type;
+	uint32_t options;
+	uint32_t info_log;
+	uint32_t error_log;
+	uint64_t name_size;
+};
+/* cuLinkComplete: offset 0 links; each call copies one piece to addr. */
+struct wh_req_link_complete {
+	struct wh_req hdr;
+	uint64_t state;
+	uint64_t offset;
+	uint64_t addr;
+	uint64_t size;
+};
+struct wh_rsp_link_complete {
+	struct wh_rsp hdr;
+	uint64_t total;
+	uint64_t copied;
+	uint32_t info_log;
+	uint32_t error_log;
+};
+
+/* --- Launch ------------------------------------------------------------------- */
+
+/* Padded: the worker appends them one by one. */
+struct wh_param {
+	uint32_t offset;
+	uint32_t size;
+	uint32_t resv[2];
+};
+struct wh_req_whParamLayout {
+	struct wh_req hdr;
+	uint64_t function;
+};
+/* Behind: struct wh_param for each parameter. */
+struct wh_rsp_whParamLayout {
+	struct wh_rsp hdr;
+	uint32_t count;
+	uint32_t total;		/* bytes of all parameters */
+};
+
+#define WH_MAX_LAUNCH_ATTRS	32
+#define WH_MAX_PARAM_BYTES	32768
+/* Behind: attributes, parameter bytes. Also of the two cluster occupancy calls. */
+struct wh_req_whLaunch {
+	struct wh_req hdr;
+	uint64_t function;
+	uint64_t stream;
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t shared;
+	uint32_t attrs;		/* number of CUlaunchAttribute */
+	uint32_t param_bytes;
+	uint32_t ex;		/* use cuLaunchKernelEx */
+};
+struct wh_rsp_cluster {
+	struct wh_rsp hdr;
+	int32_t value;
+	int32_t resv;
+};
+
+/* --- Copies through staging, waits, host functions ------------------------------ */
+
+#define WH_FENCES		16
+#define WH_COPY_TO_DEVICE	0
+#define WH_COPY_TO_HOST		1
+#define WH_COPY_TO_ARRAY	2
+#define WH_COPY_FROM_ARRAY	3
+struct wh_req_whStageCopy {
+	struct wh_req hdr;
+	uint64_t stream;
+	uint64_t device;	/* device address, or array handle */
+	uint64_t offset;	/* in the array */
+	uint64_t host;		/* in the data area */
+	uint64_t size;
+	uint32_t kind;		/* WH_COPY_* */
+	uint32_t fence;		/* below WH_FENCES: signalled when the copy is done */
+};
+
+#define WH_WAIT_STREAM		0
+#define WH_WAIT_EVENT		1
+#define WH_WAIT_CONTEXT		2
+#define WH_WAIT_FENCE		3
+struct wh_req_whWait {
+	struct wh_req hdr;
+	uint64_t handle;	/* or the fence's number */
+	uint32_t kind;		/* WH_WAIT_* */
+	uint32_t slice_us;	/* CUDA_ERROR_NOT_READY after that; 0: as long as it takes */
+};
+
+/*
+ * A gate: 64 bytes of the data area. The worker's stream sets `reached` and
+ * stops until the client sets `done`. Plain shared words: the client's
+ * dispatch thread looks at them from another world.
+ */
+struct wh_gate {
+	uint32_t reached;
+	uint32_t done;
+	int32_t status;		/* CUresult for cuStreamAddCallback */
+	uint32_t resv[13];
+};
+struct wh_req_whHostFunc {
+	struct wh_req hdr;
+	uint64_t stream;
+	uint64_t gate;		/* address, 64-byte aligned */
+	uint32_t with_status;	/* cuStreamAddCallback rather than cuLaunchHostFunc */
+	uint32_t resv;
+};
+
+/* --- Queries whose answer has no fixed shape -------------------------------------- */
+
+struct wh_req_cuPointerGetAttribute {
+	struct wh_req hdr;
+	uint64_t ptr;
+	uint32_t attribute;
+	uint32_t resv;
+};
+#define WH_POINTER_ATTRIBUTE_MAX 64
+struct wh_rsp_cuPointerGetAttribute {
+	struct wh_rsp hdr;
+	uint32_t bytes;		/* of value that count */
+	uint32_t resv;
+	uint8_t value[WH_POINTER_ATTRIBUTE_MAX];
+};
+
+/* Of cuStreamGetCaptureInfo_v2 and _v3. */
+struct wh_req_capture_info {
+	struct wh_req hdr;
+	uint64_t stream;
+	uint64_t edges;		/* edge data wanted */
+};
+/* Behind: dependencies (handles), then edge data if wanted. */
+struct wh_rsp_capture_info {
+	struct wh_rsp hdr;
+	uint64_t id;
+	uint64_t graph;
+	uint64_t dependencies;
+	uint32_t status;
+	uint32_t edges;		/* edge data follows */
+};
+
+#endif
