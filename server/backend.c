@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Loads the library that does the work: NVIDIA's libcuda.so.1 or softgpu's,
+ * chosen by path. Owns the table of its functions; a function that the library
+ * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED.
+ */
+#include "worker.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size)
+{
+	const struct wh_driver_symbol *sym;
+
+	/* Deep binding: in a loopback process our own stub is called libcuda.so.1, too. */
+	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (!s->backend) {
+		snprintf(err, err_size, "%s", dlerror());
+		return false;
+	}
+	for (sym = wh_driver_symbols; sym->name; sym++)
+		*(void **)((char *)&s->drv + sym->offset) = dlsym(s->backend, sym->name);
+	if (s->drv.cuInit && s->drv.cuDriverGetVersion && s->drv.cuCtxSetCurrent)
+		return true;
+	snprintf(err, err_size, "%s has no cuInit: not a CUDA driver library", path);
+	dlclose(s->backend);
+	s->backend = NULL;
+	return false;
+}
+
+CUresult wh_missing(struct wh_session *s, const char *name)
+{
+	static int lines;
+
+	/* A client can ask in a loop: the log is finite. */
+	if (lines < 32)
+		fprintf(stderr, "warn: worker: backend has no %s; the call is refused\n", name);
+	lines++;
+	(void)s;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}

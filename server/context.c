@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which context is current on the worker's thread, for whom it runs right now.
+ * The client's threads keep their own current context and send it with each
+ * call; the worker switches only when it differs from the last call's. Also
+ * registers the data area with the driver, and ends handles with contexts.
+ */
+#include "worker.h"
+
+#include <stdio.h>
+
+/*
+ * Once a context exists the data area becomes pinned memory of every context:
+ * staging and cuMemAllocHost memory are then copied from without detour.
+ */
+static void register_data(struct wh_session *s)
+{
+	CUresult res;
+
+	s->registered = true;
+	if (!s->drv.cuMemHostRegister_v2)
+		return;
+	res = s->drv.cuMemHostRegister_v2(s->data, s->data_size,
+					  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+		fprintf(stderr, "warn: worker: data area is not pinned (error %d); copies are slower\n",
+			res);
+}
+
+/* A dead context is entered as none: the driver then names the error itself. */
+void wh_context_enter(struct wh_session *s, const struct wh_req *q)
+{
+	CUstreamCaptureMode mode = (CUstreamCaptureMode)q->capture_mode;
+	CUcontext ctx = NULL;
+
+	if (q->ctx != s->ctx) {
+		wh_get(s, WH_H_CUcontext, q->ctx, (void **)&ctx);
+		s->ctx = s->drv.cuCtxSetCurrent(ctx) == CUDA_SUCCESS ? q->ctx : WH_CTX_UNKNOWN;
+		if (ctx && !s->registered && s->ctx != WH_CTX_UNKNOWN)
+			register_data(s);
+	}
+	if (q->capture_mode != s->capture_mode && s->drv.cuThreadExchangeStreamCaptureMode &&
+	    s->drv.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)
+		s->capture_mode = q->capture_mode;
+}
+
+/* The driver pushed the new context; only the client knows a stack. */
+static void created(struct wh_session *s, CUresult res)
+{
+	CUcontext ctx;
+
+	if (res == CUDA_SUCCESS && s->drv.cuCtxPopCurrent_v2)
+		s->drv.cuCtxPopCurrent_v2(&ctx);
+	s->ctx = WH_CTX_UNKNOWN;
+}
+
+void wh_done_cuCtxCreate(struct wh_session *s, struct wh_req_cuCtxCreate *q, CUresult res)
+{
+	(void)q;
+	created(s, res);
+}
+
+void wh_done_cuCtxCreate_v2(struct wh_session *s, struct wh_req_cuCtxCreate_v2 *q, CUresult res)
+{
+	(void)q;
+	created(s, res);
+}
+
+void wh_done_cuCtxCreate_v3(struct wh_session *s, struct wh_req_cuCtxCreate_v3 *q, CUresult res)
+{
+	(void)q;
+	created(s, res);
+}
+
+/* Registration and fences ended with their context; they are made anew when needed. */
+static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
+{
+	int i;
+
+	s->ctx = WH_CTX_UNKNOWN;
+	if (res != CUDA_SUCCESS)
+		return;
+	s->registered = false;
+	for (i = 0; i < WH_FENCES; i++)
+		if (s->fence[i].ctx == id)
+			s->fence[i] = (struct wh_fence) { 0 };
+}
+
+void wh_done_cuCtxDestroy(struct wh_session *s, struct wh_req_cuCtxDestroy *q, CUresult res)
+{
+	destroyed(s, res, q->ctx);
+}
+
+void wh_done_cuCtxDestroy_v2(struct wh_session *s, struct wh_req_cuCtxDestroy_v2 *q, CUresult res)
+{
+	destroyed(s, res, q->ctx);
+}
+
+/* --- Primary contexts: the handle outlives them, what they owned does not ------ */
+
+static bool primary_active(struct wh_session *s, CUdevice dev)
+{
+	unsigned int flags;
+	int active = 0;
+
+	return s->drv.cuDevicePrimaryCtxGetState &&
+	       s->drv.cuDevicePrimaryCtxGetState(dev, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+/* Learn which context is about to end, while it can still be asked for. */
+static CUresult primary_before(struct wh_session *s, CUdevice dev)
+{
+	s->primary = NULL;
+	if (!primary_active(s, dev) || !s->drv.cuDevicePrimaryCtxRetain)
+		return CUDA_SUCCESS;
+	if (s->drv.cuDevicePrimaryCtxRetain(&s->primary, dev) == CUDA_SUCCESS)
+		s->drv.cuDevicePrimaryCtxRelease_v2(dev);
+	return CUDA_SUCCESS;
+}
+
+static void primary_after(struct wh_session *s, CUdevice dev, CUresult res)
+{
+	uint64_t id;
+
+	if (res != CUDA_SUCCESS || !s->primary || primary_active(s, dev))
+		return;
+	id = wh_put(s, WH_H_CUcontext, s->primary, 0);
+	wh_handles_drop_owned(&s->handles, id);
+	destroyed(s, CUDA_SUCCESS, id);
+}
+
+CUresult wh_check_cuDevicePrimaryCtxRelease(struct wh_session *s,
+					    const struct wh_req_cuDevicePrimaryCtxRelease *q)
+{
+	return primary_before(s, q->dev);
+}
+
+CUresult wh_check_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
+					       const struct wh_req_cuDevicePrimaryCtxRelease_v2 *q)
+{
+	return primary_before(s, q->dev);
+}
+
+CUresult wh_check_cuDevicePrimaryCtxReset(struct wh_session *s,
+					  const struct wh_req_cuDevicePrimaryCtxReset *q)
+{
+	return primary_before(s, q->dev);
+}
+
+CUresult wh_check_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
+					     const struct wh_req_cuDevicePrimaryCtxReset_v2 *q)
+{
+	return primary_before(s, q->dev);
+}
+
+void wh_done_cuDevicePrimaryCtxRelease(struct wh_session *s,
+				       struct wh_req_cuDevicePrimaryCtxRelease *q, CUresult res)
+{
+	primary_after(s, q->dev, res);
+}
+
+void wh_done_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
+					  struct wh_req_cuDevicePrimaryCtxRelease_v2 *q, CUresult res)
+{
+	primary_after(s, q->dev, res);
+}
+
+void wh_done_cuDevicePrimaryCtxReset(struct wh_session *s,
+				     struct wh_req_cuDevicePrimaryCtxReset *q, CUresult res)
+{
+	primary_after(s, q->dev, res);
+}
+
+void wh_done_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
+					struct wh_req_cuDevicePrimaryCtxReset_v2 *q, CUresult res)
+{
+	primary_after(s, q->dev, res);
+}

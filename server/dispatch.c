@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The way of one request through the worker: copy it out of the message area
+ * once, check what every request has, enter the caller's context, run the
+ * handler on the copies, and put the response back. No system call, no lock,
+ * no allocation on this path.
+ */
+#include "worker.h"
+
+static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	(void)s;
+	(void)f;
+	(void)size;
+	return WH_OK;
+}
+
+static void respond(struct wh_frame *f, CUresult res)
+{
+	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
+
+	r->result = res;
+	r->size = f->rsp_size;
+	memcpy(f->msg, f->rsp, f->rsp_size);
+}
+
+static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	const struct wh_call_entry *e;
+	const struct wh_req *q = f->req;
+
+	if (size < sizeof(*q) || size > f->max)
+		return WH_EINVAL;
+	memcpy(f->req, f->msg, size);
+	if (q->call >= WH_CALLS)
+		return WH_ENOSYS;
+	e = &wh_calls[q->call];
+	if (!e->run)
+		return WH_ENOSYS;
+	if (size < e->min_size || q->resv)
+		return WH_EINVAL;
+	if (!s->hello && q->call != WH_CALL_whHello)
+		return WH_EPERM;
+	f->req_size = size;
+	f->pos = 0;
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (q->ctx != s->ctx || q->capture_mode != s->capture_mode)
+		wh_context_enter(s, q);
+	respond(f, e->run(s, f));
+	return WH_OK;
+}
+
+int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg)
+{
+	if (slot >= s->nslots)
+		return WH_EINVAL;
+	switch (handler) {
+	case WH_HANDLER_NULL:
+		return run_null(s, &s->frame[slot], arg);
+	case WH_HANDLER_CUDA:
+		return run_cuda(s, &s->frame[slot], arg);
+	}
+	return WH_ENOSYS;
+}
+
+int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg)
+{
+	return wh_dispatch_slot(s, 0, handler, arg);
+}
+
+static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+{
+	(void)arg1;
+	return wh_dispatch_slot(session, slot, WH_HANDLER_NULL, arg0);
+}
+
+static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+{
+	(void)arg1;
+	return wh_dispatch_slot(session, slot, WH_HANDLER_CUDA, arg0);
+}
+
+wh_handler_fn *const wh_handlers[WH_HANDLERS] = {
+	[WH_HANDLER_NULL] = handler_null,
+	[WH_HANDLER_CUDA] = handler_cuda,
+};

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Handlers around asynchronous work: copies between staging buffers and the
+ * device with a fence behind them, bounded waits, and gates: points of a
+ * stream where it stops until the client has run its host function.
+ */
+#include "worker.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- Staged copies ------------------------------------------------------------- */
+
+static bool capturing(struct wh_session *s, CUstream stream)
+{
+	CUstreamCaptureStatus status;
+
+	return s->drv.cuStreamIsCapturing &&
+	       s->drv.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* An event belongs to a context: a fence used in another one gets a new event. */
+static CUresult signal_fence(struct wh_session *s, struct wh_fence *fence, CUstream stream,
+			     uint64_t ctx)
+{
+	CUresult res;
+
+	if (!fence->event || fence->ctx != ctx) {
+		if (fence->event)
+			s->drv.cuEventDestroy_v2(fence->event);
+		fence->event = NULL;
+		res = s->drv.cuEventCreate(&fence->event, CU_EVENT_DISABLE_TIMING);
+		if (res != CUDA_SUCCESS)
+			return res;
+		fence->ctx = ctx;
+	}
+	res = s->drv.cuEventRecord(fence->event, stream);
+	fence->pending = res == CUDA_SUCCESS;
+	return res;
+}
+
+static CUresult start_copy(struct wh_session *s, const struct wh_req_whStageCopy *q,
+			   CUstream stream)
+{
+	void *host = (void *)q->host;
+	CUarray array = NULL;
+
+	if (q->kind >= WH_COPY_TO_ARRAY && !wh_get(s, WH_H_CUarray, q->device, (void **)&array))
+		return CUDA_ERROR_INVALID_HANDLE;
+	switch (q->kind) {
+	case WH_COPY_TO_DEVICE:
+		return s->drv.cuMemcpyHtoDAsync_v2(q->device, host, q->size, stream);
+	case WH_COPY_TO_HOST:
+		return s->drv.cuMemcpyDtoHAsync_v2(host, q->device, q->size, stream);
+	case WH_COPY_TO_ARRAY:
+		if (!s->drv.cuMemcpyHtoAAsync_v2)
+			return wh_missing(s, "cuMemcpyHtoAAsync_v2");
+		return s->drv.cuMemcpyHtoAAsync_v2(array, q->offset, host, q->size, stream);
+	case WH_COPY_FROM_ARRAY:
+		if (!s->drv.cuMemcpyAtoHAsync_v2)
+			return wh_missing(s, "cuMemcpyAtoHAsync_v2");
+		return s->drv.cuMemcpyAtoHAsync_v2(host, array, q->offset, q->size, stream);
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/*
+ * A capturing stream would read the staging buffer again at each replay of
+ * the graph, long after it holds something else.
+ */
+CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whStageCopy *q = f->req;
+	CUstream stream;
+	CUresult res;
+
+	if (f->req_size < sizeof(*q) || q->fence >= WH_FENCES ||
+	    !wh_host_range(s, q->host, q->size))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!s->drv.cuMemcpyHtoDAsync_v2 || !s->drv.cuMemcpyDtoHAsync_v2 ||
+	    !s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventDestroy_v2)
+		return wh_missing(s, "cuMemcpyHtoDAsync_v2 or events");
+	if (capturing(s, stream))
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	res = start_copy(s, q, stream);
+	return res ? res : signal_fence(s, &s->fence[q->fence], stream, q->hdr.ctx);
+}
+
+/* --- Waits ----------------------------------------------------------------------- */
+
+struct wait {
+	CUresult (*query)(struct wh_session *s, struct wait *w);
+	CUresult (*block)(struct wh_session *s, struct wait *w);
+	CUstream stream;
+	CUevent event;
+};
+
+static CUresult query_stream(struct wh_session *s, struct wait *w)
+{
+	return s->drv.cuStreamQuery ? s->drv.cuStreamQuery(w->stream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult block_stream(struct wh_session *s, struct wait *w)
+{
+	return s->drv.cuStreamSynchronize(w->stream);
+}
+
+static CUresult query_event(struct wh_session *s, struct wait *w)
+{
+	return s->drv.cuEventQuery ? s->drv.cuEventQuery(w->event) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult block_event(struct wh_session *s, struct wait *w)
+{
+	return s->drv.cuEventSynchronize(w->event);
+}
+
+/* No query exists for a whole context: this wait has no bound. */
+static CUresult block_context(struct wh_session *s, struct wait *w)
+{
+	(void)w;
+	return s->drv.cuCtxSynchronize();
+}
+
+static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, struct wait *w)
+{
+	switch (q->kind) {
+	case WH_WAIT_STREAM:
+		*w = (struct wait) { query_stream, block_stream, NULL, NULL };
+		if (!wh_get(s, WH_H_CUstream, q->handle, (void **)&w->stream))
+			return CUDA_ERROR_INVALID_HANDLE;
+		return s->drv.cuStreamSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	case WH_WAIT_FENCE:
+		if (q->handle >= WH_FENCES)
+			return CUDA_ERROR_INVALID_VALUE;
+		*w = (struct wait) { query_event, block_event, NULL, s->fence[q->handle].event };
+		break;
+	case WH_WAIT_EVENT:
+		*w = (struct wait) { query_event, block_event, NULL, NULL };
+		if (!wh_get(s, WH_H_CUevent, q->handle, (void **)&w->event))
+			return CUDA_ERROR_INVALID_HANDLE;
+		break;
+	case WH_WAIT_CONTEXT:
+		*w = (struct wait) { block_context, block_context, NULL, NULL };
+		return s->drv.cuCtxSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return s->drv.cuEventSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
+}
+
+CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whWait *q = f->req;
+	struct wait w;
+	uint64_t end;
+	CUresult res;
+
+	if (f->req_size < sizeof(*q))
+		return CUDA_ERROR_INVALID_VALUE;
+	res = take_wait(s, q, &w);
+	if (res != CUDA_SUCCESS)
+		return res;
+	/* A fence that was never set, or went with its context, is done. */
+	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
+		return CUDA_SUCCESS;
+	if (!q->slice_us) {
+		res = w.block(s, &w);
+	} else {
+		for (end = now_us() + q->slice_us; ; __builtin_ia32_pause()) {
+			res = w.query(s, &w);
+			if (res != CUDA_ERROR_NOT_READY || now_us() >= end)
+				break;
+		}
+	}
+	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
+		s->fence[q->handle].pending = false;
+	return res;
+}
+
+/* --- Gates ------------------------------------------------------------------------ */
+
+static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+/*
+ * Runs where the driver runs host functions. Reaching the gate is announced by
+ * a plain store and a futex wake; the client in another VM sees only the
+ * store, and this side sees only its store: hence the short timeout.
+ */
+static void pass_gate(struct wh_gate *g)
+{
+	static const struct timespec nap = { .tv_nsec = 1000000 };
+
+	__atomic_store_n(&g->reached, 1, __ATOMIC_RELEASE);
+	futex(&g->reached, FUTEX_WAKE, 1, NULL);
+	while (!__atomic_load_n(&g->done, __ATOMIC_ACQUIRE))
+		futex(&g->done, FUTEX_WAIT, 0, &nap);
+}
+
+static void CUDA_CB gate_function(void *gate)
+{
+	pass_gate(gate);
+}
+
+static void CUDA_CB gate_callback(CUstream stream, CUresult status, void *gate)
+{
+	struct wh_gate *g = gate;
+
+	(void)stream;
+	g->status = status;
+	pass_gate(g);
+}
+
+CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whHostFunc *q = f->req;
+	CUstream stream;
+	void *gate;
+
+	if (f->req_size < sizeof(*q) || q->gate % sizeof(struct wh_gate) ||
+	    !wh_host_range(s, q->gate, sizeof(struct wh_gate)))
+		return CUDA_ERROR_INVALID_VALUE;
+	gate = (void *)q->gate;
+	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	/* A gate in a graph would be passed at each replay, by a cell long reused. */
+	if (capturing(s, stream))
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (q->with_status) {
+		if (!s->drv.cuStreamAddCallback)
+			return wh_missing(s, "cuStreamAddCallback");
+		return s->drv.cuStreamAddCallback(stream, gate_callback, gate, 0);
+	}
+	if (!s->drv.cuLaunchHostFunc)
+		return wh_missing(s, "cuLaunchHostFunc");
+	return s->drv.cuLaunchHostFunc(stream, gate_function, gate);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Handle table of a session. Owns the translation between client values and
+ * driver objects in both directions; knows nothing about CUDA. A lookup is an
+ * index and three comparisons; only new objects may allocate memory.
+ */
+#include "handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM	4096
+#define FIRST_BUCKETS	8192
+
+/* Type in the top byte, 24 bits of generation, 32 bits of index. */
+static uint64_t make_id(const struct wh_handles *h, uint32_t i)
+{
+	const struct wh_handle *e = &h->entry[i];
+
+	return (uint64_t)e->type << 56 | (uint64_t)(e->generation & 0xffffff) << 32 | i;
+}
+
+static uint32_t *bucket_of(const struct wh_handles *h, const void *real, unsigned int type)
+{
+	uint64_t x = ((uint64_t)(uintptr_t)real ^ (uint64_t)type << 48) * 0x9e3779b97f4a7c15ULL;
+
+	return &h->bucket[(x >> 32) & (h->buckets - 1)];
+}
+
+bool wh_handles_init(struct wh_handles *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->entry = calloc(FIRST_ROOM, sizeof(*h->entry));
+	h->bucket = calloc(FIRST_BUCKETS, sizeof(*h->bucket));
+	h->room = FIRST_ROOM;
+	h->buckets = FIRST_BUCKETS;
+	h->used = 1;
+	if (h->entry && h->bucket)
+		return true;
+	wh_handles_free(h);
+	return false;
+}
+
+void wh_handles_free(struct wh_handles *h)
+{
+	free(h->entry);
+	free(h->bucket);
+	memset(h, 0, sizeof(*h));
+}
+
+static struct wh_handle *find(const struct wh_handles *h, uint64_t id)
+{
+	uint32_t i = wh_handle_index(id);
+	struct wh_handle *e;
+
+	if (i == 0 || i >= h->used)
+		return NULL;
+	e = &h->entry[i];
+	return e->real && !e->value && make_id(h, i) == id ? e : NULL;
+}
+
+void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
+{
+	struct wh_handle *e = id >> 56 == type ? find(h, id) : NULL;
+
+	return e ? e->real : NULL;
+}
+
+static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned int type, bool value)
+{
+	uint32_t i;
+
+	for (i = *bucket_of(h, real, type); i; i = h->entry[i].next)
+		if (h->entry[i].real == real && h->entry[i].type == type && h->entry[i].value == value)
+			return i;
+	return 0;
+}
+
+static bool grow(struct wh_handles *h)
+{
+	uint32_t i, room = h->room * 2, *bucket;
+	struct wh_handle *entry;
+
+	if (room > WH_MAX_HANDLES)
+		return false;
+	entry = realloc(h->entry, room * sizeof(*entry));
+	if (!entry)
+		return false;
+	memset(entry + h->room, 0, (room - h->room) * sizeof(*entry));
+	h->entry = entry;
+	h->room = room;
+	bucket = calloc((size_t)h->buckets * 2, sizeof(*bucket));
+	if (!bucket)
+		return false;
+	free(h->bucket);
+	h->bucket = bucket;
+	h->buckets *= 2;
+	for (i = 1; i < h->used; i++) {
+		if (!entry[i].real)
+			continue;
+		bucket = bucket_of(h, entry[i].real, entry[i].type);
+		entry[i].next = *bucket;
+		*bucket = i;
+	}
+	return true;
+}
+
+static uint32_t take_entry(struct wh_handles *h)
+{
+	uint32_t i = h->free;
+
+	if (i) {
+		h->free = h->entry[i].next;
+		return i;
+	}
+	if (h->used == h->room && !grow(h))
+		return 0;
+	return h->used++;
+}
+
+static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint64_t owner, bool value)
+{
+	uint32_t i = real ? take_entry(h) : 0, *bucket;
+	struct wh_handle *e;
+
+	if (!i)
+		return 0;
+	bucket = bucket_of(h, real, type);
+	e = &h->entry[i];
+	e->real = real;
+	e->type = type;
+	e->value = value;
+	e->generation++;
+	e->children = 0;
+	e->owner = find(h, owner) ? wh_handle_index(owner) : 0;
+	if (e->owner)
+		h->entry[e->owner].children++;
+	e->next = *bucket;
+	*bucket = i;
+	return i;
+}
+
+static void unchain(struct wh_handles *h, uint32_t i)
+{
+	uint32_t *p = bucket_of(h, h->entry[i].real, h->entry[i].type);
+
+	while (*p && *p != i)
+		p = &h->entry[*p].next;
+	if (*p)
+		*p = h->entry[i].next;
+}
+
+static void release(struct wh_handles *h, uint32_t i)
+{
+	struct wh_handle *e = &h->entry[i];
+
+	unchain(h, i);
+	if (e->owner)
+		h->entry[e->owner].children--;
+	e->real = NULL;
+	e->owner = 0;
+	e->next = h->free;
+	h->free = i;
+}
+
+static bool below(const struct wh_handles *h, uint32_t j, uint32_t i)
+{
+	while (j && j != i)
+		j = h->entry[j].owner;
+	return j == i;
+}
+
+/*
+ * Release everything that hangs on entry i, leaves first, one pass for each
+ * level. No recursion: the shape of the table is the client's.
+ */
+static void release_owned(struct wh_handles *h, uint32_t i)
+{
+	uint32_t j;
+
+	while (h->entry[i].children)
+		for (j = 1; j < h->used; j++)
+			if (j != i && h->entry[j].real && !h->entry[j].children && below(h, j, i))
+				release(h, j);
+}
+
+uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+{
+	uint32_t i = real ? lookup(h, real, type, false) : 0;
+
+	if (i) {
+		release_owned(h, i);
+		release(h, i);
+	}
+	i = insert(h, real, type, owner, false);
+	return i ? make_id(h, i) : 0;
+}
+
+uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+{
+	uint32_t i = real ? lookup(h, real, type, false) : 0;
+
+	if (!i)
+		i = insert(h, real, type, owner, false);
+	return i ? make_id(h, i) : 0;
+}
+
+bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner)
+{
+	void *real = (void *)(uintptr_t)value;
+
+	return lookup(h, real, type, true) || insert(h, real, type, owner, true);
+}
+
+bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type)
+{
+	return value && lookup(h, (void *)(uintptr_t)value, type, true);
+}
+
+void wh_handles_drop_value(struct wh_handles *h, uint64_t value, unsigned int type)
+{
+	uint32_t i = lookup(h, (void *)(uintptr_t)value, type, true);
+
+	if (i)
+		release(h, i);
+}
+
+void wh_handles_drop_owned(struct wh_handles *h, uint64_t id)
+{
+	if (find(h, id))
+		release_owned(h, wh_handle_index(id));
+}
+
+void wh_handles_drop(struct wh_handles *h, uint64_t id)
+{
+	if (!find(h, id))
+		return;
+	release_owned(h, wh_handle_index(id));
+	release(h, wh_handle_index(id));
+}

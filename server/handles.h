@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's handle table: what a client may name, and what the driver
+ * calls it. A client value is type, generation and index; nothing of it is
+ * believed. Each handle has an owner (context, module, graph, ...) and ends
+ * with it, so that a stale value can never name a newer object.
+ */
+#ifndef WORMHOLE_HANDLES_H
+#define WORMHOLE_HANDLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WH_MAX_HANDLES	(1u << 20)
+
+struct wh_handle {
+	void *real;		/* the driver's, NULL: free entry */
+	uint32_t generation;
+	uint16_t type;		/* WH_H_* */
+	uint16_t value;		/* the client sees `real` itself */
+	uint32_t owner;		/* index, 0 for none */
+	uint32_t next;		/* hash chain, or list of free entries */
+	uint32_t children;	/* living entries whose owner is this one */
+	uint32_t resv;
+};
+
+struct wh_handles {
+	struct wh_handle *entry;	/* entry 0 is never used */
+	uint32_t used;			/* entries ever used, this one not */
+	uint32_t room;
+	uint32_t free;			/* list head, 0 for none */
+	uint32_t *bucket;		/* of real objects, by type and address */
+	uint32_t buckets;
+};
+
+bool wh_handles_init(struct wh_handles *h);
+void wh_handles_free(struct wh_handles *h);
+
+/* The driver's object, or NULL for anything that is not a living handle of that type. */
+void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type);
+/* The handle of a driver object; a new one if there is none. 0 for NULL or when full. */
+uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
+/* A new handle, whatever the table remembers of this address. */
+uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
+/* Numbers that look the same to both sides: remember, ask, forget. */
+bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner);
+bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type);
+void wh_handles_drop_value(struct wh_handles *h, uint64_t value, unsigned int type);
+/* End a handle and all that it owns; and only what it owns. */
+void wh_handles_drop(struct wh_handles *h, uint64_t id);
+void wh_handles_drop_owned(struct wh_handles *h, uint64_t id);
+
+static inline uint32_t wh_handle_index(uint64_t id)
+{
+	return (uint32_t)id;
+}
+
+#endif

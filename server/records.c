@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Structs in requests whose unions and addresses the generator cannot judge:
+ * handles inside become the driver's objects, host addresses must lie in the
+ * data area, and whatever a memory type does not use is cleared.
+ */
+#include "worker.h"
+
+/* One side of a copy; `span` is how far it reaches from its address. */
+struct side {
+	CUmemorytype *type;
+	const void **host;
+	CUdeviceptr *device;
+	CUarray *array;
+	uint64_t span;
+};
+
+static CUresult check_host(struct wh_session *s, struct side *e)
+{
+	if (wh_host_range(s, (uintptr_t)*e->host, e->span))
+		return CUDA_SUCCESS;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fix_side(struct wh_session *s, struct side *e)
+{
+	void *array;
+
+	switch (*e->type) {
+	case CU_MEMORYTYPE_HOST:
+		*e->array = NULL;
+		return check_host(s, e);
+	case CU_MEMORYTYPE_DEVICE:
+	case CU_MEMORYTYPE_UNIFIED:
+		*e->host = NULL;
+		*e->array = NULL;
+		return CUDA_SUCCESS;
+	case CU_MEMORYTYPE_ARRAY:
+		*e->host = NULL;
+		if (!wh_get(s, WH_H_CUarray, (uintptr_t)*e->array, &array))
+			return CUDA_ERROR_INVALID_HANDLE;
+		*e->array = array;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Bytes from the base address to the end of the box, UINT64_MAX when it cannot be. */
+static uint64_t span(uint64_t x, uint64_t y, uint64_t z, uint64_t width, uint64_t height,
+		     uint64_t depth, uint64_t pitch, uint64_t rows)
+{
+	unsigned __int128 n;
+
+	if (!width || !height || !depth)
+		return 0;
+	pitch = pitch ? pitch : width;
+	rows = rows ? rows : height;
+	if (x >> 40 || y >> 40 || z >> 40 || width >> 40 || height >> 40 || depth >> 40 ||
+	    pitch >> 40 || rows >> 40)
+		return UINT64_MAX;
+	n = ((unsigned __int128)(z + depth - 1) * rows + y + height - 1) * pitch + x + width;
+	return n >> 63 ? UINT64_MAX : (uint64_t)n;
+}
+
+CUresult wh_in_CUDA_MEMCPY2D(struct wh_session *s, CUDA_MEMCPY2D *c)
+{
+	struct side src = {
+		&c->srcMemoryType, &c->srcHost, &c->srcDevice, &c->srcArray,
+		span(c->srcXInBytes, c->srcY, 0, c->WidthInBytes, c->Height, 1, c->srcPitch, 1),
+	};
+	struct side dst = {
+		&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice, &c->dstArray,
+		span(c->dstXInBytes, c->dstY, 0, c->WidthInBytes, c->Height, 1, c->dstPitch, 1),
+	};
+	CUresult res = fix_side(s, &src);
+
+	return res ? res : fix_side(s, &dst);
+}
+
+CUresult wh_in_CUDA_MEMCPY3D(struct wh_session *s, CUDA_MEMCPY3D *c)
+{
+	struct side src = {
+		&c->srcMemoryType, &c->srcHost, &c->srcDevice, &c->srcArray,
+		span(c->srcXInBytes, c->srcY, c->srcZ, c->WidthInBytes, c->Height, c->Depth,
+		     c->srcPitch, c->srcHeight),
+	};
+	struct side dst = {
+		&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice, &c->dstArray,
+		span(c->dstXInBytes, c->dstY, c->dstZ, c->WidthInBytes, c->Height, c->Depth,
+		     c->dstPitch, c->dstHeight),
+	};
+	CUresult res = fix_side(s, &src);
+
+	c->reserved0 = NULL;
+	c->reserved1 = NULL;
+	return res ? res : fix_side(s, &dst);
+}
+
+CUresult wh_in_CUDA_MEMCPY3D_PEER(struct wh_session *s, CUDA_MEMCPY3D_PEER *c)
+{
+	struct side src = {
+		&c->srcMemoryType, &c->srcHost, &c->srcDevice, &c->srcArray,
+		span(c->srcXInBytes, c->srcY, c->srcZ, c->WidthInBytes, c->Height, c->Depth,
+		     c->srcPitch, c->srcHeight),
+	};
+	struct side dst = {
+		&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice, &c->dstArray,
+		span(c->dstXInBytes, c->dstY, c->dstZ, c->WidthInBytes, c->Height, c->Depth,
+		     c->dstPitch, c->dstHeight),
+	};
+	CUresult res = fix_side(s, &src);
+
+	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)c->srcContext, (void **)&c->srcContext) ||
+	    !wh_get(s, WH_H_CUcontext, (uintptr_t)c->dstContext, (void **)&c->dstContext))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return res ? res : fix_side(s, &dst);
+}
+
+CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
+{
+	void *real;
+
+	switch (d->resType) {
+	case CU_RESOURCE_TYPE_ARRAY:
+		if (!wh_get(s, WH_H_CUarray, (uintptr_t)d->res.array.hArray, &real))
+			return CUDA_ERROR_INVALID_HANDLE;
+		d->res.array.hArray = real;
+		return CUDA_SUCCESS;
+	case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+		if (!wh_get(s, WH_H_CUmipmappedArray,
+			    (uintptr_t)d->res.mipmap.hMipmappedArray, &real))
+			return CUDA_ERROR_INVALID_HANDLE;
+		d->res.mipmap.hMipmappedArray = real;
+		return CUDA_SUCCESS;
+	case CU_RESOURCE_TYPE_LINEAR:
+	case CU_RESOURCE_TYPE_PITCH2D:
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+void wh_out_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
+{
+	if (d->resType == CU_RESOURCE_TYPE_ARRAY)
+		d->res.array.hArray = (CUarray)wh_put(s, WH_H_CUarray, d->res.array.hArray, 0);
+	else if (d->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
+		d->res.mipmap.hMipmappedArray = (CUmipmappedArray)wh_put(s,
+			WH_H_CUmipmappedArray, d->res.mipmap.hMipmappedArray, 0);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Opens and closes a session over a mapped part. Owns the layout of a part
+ * (control page, slot pages, message areas, data area) and the private buffers
+ * that calls run on; all of it is touched here so that calls do not fault.
+ */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NSLOTS		1u
+#define MSG_SIZE	(64u << 10)
+
+static struct wh_ctl *ctl_of(struct wh_session *s)
+{
+	return (struct wh_ctl *)s->part;
+}
+
+/* The control page comes last in memory order: READY is set by wh_session_ready(). */
+static bool format_part(struct wh_session *s)
+{
+	struct wh_ctl *ctl = ctl_of(s);
+	uint64_t msg = WH_PAGE_SIZE * (1 + NSLOTS), data = msg + (uint64_t)NSLOTS * MSG_SIZE;
+	uint32_t i;
+
+	if (s->part_size < data + (1u << 20) || s->part_size > WH_MAX_PART_SIZE)
+		return false;
+	memset(s->part, 0, data);
+	*ctl = (struct wh_ctl) {
+		.magic = WH_CTL_MAGIC,
+		.abi_version = WH_ABI_VERSION,
+		.state = WH_CTL_FREE,
+		.part_size = s->part_size,
+		.nslots = NSLOTS,
+		.slot_offset = WH_PAGE_SIZE,
+		.msg_offset = msg,
+		.msg_size = MSG_SIZE,
+		.data_offset = data,
+		.data_size = s->part_size - data,
+		.api_hash = WH_API_HASH,
+	};
+	s->nslots = NSLOTS;
+	s->data = s->part + data;
+	s->data_size = s->part_size - data;
+	for (i = 0; i < NSLOTS; i++) {
+		s->frame[i].msg = s->part + msg + (uint64_t)i * MSG_SIZE;
+		s->frame[i].max = MSG_SIZE;
+	}
+	return true;
+}
+
+/* Slack behind the request: a driver may read a parameter buffer in whole words. */
+static bool alloc_frames(struct wh_session *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nslots; i++) {
+		struct wh_frame *f = &s->frame[i];
+
+		f->req = aligned_alloc(64, f->max * 2);
+		f->rsp = aligned_alloc(64, f->max);
+		if (!f->req || !f->rsp)
+			return false;
+		memset(f->req, 0, f->max * 2);
+		memset(f->rsp, 0, f->max);
+	}
+	return true;
+}
+
+static void free_session(struct wh_session *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < WH_MAX_SLOTS; i++) {
+		free(s->frame[i].req);
+		free(s->frame[i].rsp);
+	}
+	wh_handles_free(&s->handles);
+	free(s->upload.buf);
+	free(s);
+}
+
+struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
+				   char *err, size_t err_size)
+{
+	struct wh_session *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	s->part = part;
+	s->part_size = part_size;
+	s->ctx = WH_CTX_UNKNOWN;
+	if (!format_part(s)) {
+		snprintf(err, err_size, "part of %zu bytes: too small or too big", part_size);
+	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles)) {
+		snprintf(err, err_size, "out of memory");
+	} else if (wh_backend_load(s, backend, err, err_size)) {
+		return s;
+	}
+	free_session(s);
+	return NULL;
+}
+
+void wh_session_ready(struct wh_session *s)
+{
+	__atomic_store_n(&ctl_of(s)->state, WH_CTL_READY, __ATOMIC_RELEASE);
+}
+
+/*
+ * The backend stays loaded: a driver library is not made to be unloaded, and
+ * the process that closes its session ends soon.
+ */
+void wh_session_close(struct wh_session *s)
+{
+	if (!s)
+		return;
+	__atomic_store_n(&ctl_of(s)->state, WH_CTL_DEAD, __ATOMIC_RELEASE);
+	free_session(s);
+}

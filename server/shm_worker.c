@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Worker of one shm client: makes the part, opens the session, answers calls
+ * on the main thread. A second thread watches the client: its socket and, where
+ * the kernel has it, its pidfd, because a child of the client may hold the
+ * socket open. When the client is gone the process ends; nothing outlives it.
+ */
+#define _GNU_SOURCE
+#include "shm_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "session.h"
+#include "shm.h"
+#include "wormhole_abi.h"
+
+/* --- Welcome ------------------------------------------------------------------------ */
+
+/* file < 0: no part, w->status says why. */
+static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl = { 0 };
+	struct iovec iov = { w, sizeof(*w) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	w->magic = WH_SHM_MAGIC;
+	w->abi_version = WH_ABI_VERSION;
+	if (file >= 0) {
+		m.msg_control = &ctl;
+		m.msg_controllen = sizeof(ctl);
+		ctl.hdr.cmsg_level = SOL_SOCKET;
+		ctl.hdr.cmsg_type = SCM_RIGHTS;
+		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&ctl.hdr), &file, sizeof(file));
+	}
+	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
+}
+
+/* A file whose size nobody can change any more: no SIGBUS from the other side. */
+static int make_file(size_t size)
+{
+	int fd = memfd_create("wormhole-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && ftruncate(fd, size) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void *map_file(int fd, size_t size)
+{
+	void *want = (void *)WH_WINDOW_VA;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+
+	return p == want ? p : NULL;
+}
+
+/* --- The client's life -------------------------------------------------------------- */
+
+static int client_pidfd(int conn)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n) || cred.pid <= 0)
+		return -1;
+	return syscall(SYS_pidfd_open, cred.pid, 0);
+}
+
+static void *watch(void *arg)
+{
+	int conn = (int)(intptr_t)arg, pidfd = client_pidfd(conn);
+	struct pollfd p[2] = {
+		{ .fd = conn, .events = POLLIN | POLLRDHUP },
+		{ .fd = pidfd, .events = POLLIN },
+	};
+
+	/* Nothing is ever sent to us: any event is the end. */
+	while (poll(p, pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+static int start_watch(int conn)
+{
+	pthread_t t;
+
+	return pthread_create(&t, NULL, watch, (void *)(intptr_t)conn);
+}
+
+/* --- Calls ----------------------------------------------------------------------------- */
+
+static void await(struct wh_slot *slot, uint32_t last)
+{
+	int i;
+
+	for (i = 0; i < WH_SHM_SPIN; i++) {
+		if (__atomic_load_n(&slot->request, __ATOMIC_ACQUIRE) != last)
+			return;
+		__builtin_ia32_pause();
+	}
+	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
+		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
+	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
+}
+
+static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
+{
+	slot->response_status = status;
+	slot->calls++;
+	__atomic_store_n(&slot->response, call, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slot->response_waiters, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &slot->response, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Handler and argument are read once; the number of the call is only echoed. */
+static void serve_calls(struct wh_session *s, struct wh_slot *slot)
+{
+	uint32_t call = 0, handler;
+	uint64_t arg;
+
+	for (;;) {
+		await(slot, call);
+		call = __atomic_load_n(&slot->request, __ATOMIC_ACQUIRE);
+		handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
+		arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
+		answer(slot, call, wh_dispatch(s, handler, arg));
+	}
+}
+
+static int refuse(int conn, int status, const char *why)
+{
+	struct wh_shm_welcome w = { .status = status };
+
+	snprintf(w.error, sizeof(w.error), "%s", why);
+	fprintf(stderr, "error: worker %d: %s\n", getpid(), why);
+	send_welcome(conn, &w, -1);
+	return 1;
+}
+
+int wh_shm_serve(int conn, const char *backend, size_t part_size)
+{
+	struct wh_shm_welcome w = { .part_size = part_size };
+	struct wh_session *s;
+	char err[200];
+	void *part;
+	int file;
+
+	/* The server's end is the worker's: its clients reconnect to a new one. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fcntl(conn, F_SETFD, FD_CLOEXEC);
+	file = make_file(part_size);
+	part = file < 0 ? NULL : map_file(file, part_size);
+	if (!part)
+		return refuse(conn, WH_ENOMEM, "cannot make or map the shared part");
+	s = wh_session_open(part, part_size, backend, err, sizeof(err));
+	if (!s)
+		return refuse(conn, WH_ENOENT, err);
+	wh_session_ready(s);
+	if (send_welcome(conn, &w, file) || start_watch(conn))
+		return 1;
+	close(file);
+	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE));
+	return 0;
+}
