@@ -111,7 +111,7 @@ static void test_no_exits(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(15);
+	wh_plan(17);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");

@@ -98,6 +98,8 @@ struct wh_window {
 void wh_vm_create(struct wh_vm *vm, u64 id, u32 role);
 void wh_vm_destroy(struct wh_vm *vm);
 void wh_vm_set_window(struct wh_vm *vm, const struct wh_window *w);
+/* The same RAM for system management mode, whose memslots are its own. */
+void wh_vm_set_smram(struct wh_vm *vm);
 void wh_window_create(struct wh_window *w, u64 size);
 u64 wh_page_alloc(struct wh_vm *vm);
 void *wh_gpa(struct wh_vm *vm, u64 gpa);
@@ -120,6 +122,11 @@ enum wh_end {
 	WH_END_STOPPED,		/* wh_vcpu_stop() */
 };
 
+/* What the worker sees in RAX after an exception of its own. */
+#define WH_AFTER_DE		0xd1
+#define WH_AFTER_UD		0x0d
+#define WH_AFTER_GP		0x6b
+
 struct wh_result {
 	enum wh_end end;
 	u64 rax, rbx, rcx, rdx;
@@ -138,6 +145,7 @@ struct wh_vcpu {
 	u64 kstack;		/* top, kernel address */
 	u64 kernel_gs;
 	pthread_t thread;
+	bool compat;		/* CPL 3 runs 32-bit code */
 	bool started;
 	volatile bool running;
 	volatile bool stop;
@@ -235,7 +243,7 @@ void wh_client_destroy(struct wh_client *c);
 void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part);
 s64 wh_attach(struct wh_client *c);
 s64 wh_detach(struct wh_client *c);
-/* delegate_to_server() in the client. */
+/* wh_guest_delegate() in the client. */
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
 
 /* --- The host's control device -------------------------------------------- */
@@ -256,6 +264,7 @@ u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason);
 #define WH_PORT_TRAP		0xe1
 #define WH_TIMER_VECTOR		0x40
 #define WH_VECTOR_SYSCALL	256
+#define WH_CPUID_VM		0x80000002	/* EBX = wh_vm.id */
 #define WH_USER_CS		0x33
 #define WH_USER_DS		0x2b
 
@@ -268,9 +277,15 @@ struct wh_trap {
 
 /* What the guest's kernel noted; read by the host through G(). */
 struct wh_guest_log {
-	u64 timer_irqs, timer_tsc, timer_rip;
+	u64 timer_irqs, timer_deadline, timer_rip, timer_rsp, timer_fs, timer_cs;
+	u64 timer_last;		/* TSC at the last one */
+	u64 timer_late;		/* most TSC ticks behind the deadline */
+	u64 timer_period;	/* arm again, this much later, */
+	u64 timer_max;		/* until so many came */
+	u64 timer_stray;	/* came while RIP was not timer_expect_rip */
+	u64 timer_expect_rip;
 	u64 nmis, nmi_rip;
-	u64 faults, uds, bps, des, syscalls, others;
+	u64 faults, uds, bps, des, gps, syscalls, others;
 	u64 last_rip, last_error, last_cr2;
 	u64 vector, error, rip, cr2;	/* the trap that ended a run */
 	u64 lazy_ptes, lazy_gpa;	/* kernel address of the entries; what to map */
@@ -295,6 +310,13 @@ void wh_trap_stubs(void);
 void wh_syscall_entry(void);
 /* CPL 0: one timer interrupt after @tsc cycles. */
 void wh_guest_timer(u64 tsc);
+/*
+ * A handler: fill every register, meet #BP (a0 = 0) or spin a0 rounds, compare.
+ * Returns 0 or the number of the first difference.
+ */
+s64 wh_regs_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* CPL 3 of the client: a call through its trampoline. */
+s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the server: park until told to end; returns PARK's status. */
 u64 wh_guest_park(void);
 
@@ -318,16 +340,6 @@ static inline u64 wh_vmfunc(u64 index)
 
 	asm volatile(".byte 0x0f, 0x01, 0xd4" : "+a"(rax) : "c"(index) : "memory");
 	return rax;
-}
-
-/* delegate_to_server() as the trampoline at its fixed address offers it. */
-static inline s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
-{
-	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
-	s64 (*fn)(u64 slot, u64 handler, u64 a0, u64 a1) =
-		(void *)(WH_TRAMPOLINE_VA + hdr->delegate);
-
-	return fn(WH_SLOT_VA, handler, a0, a1);
 }
 
 #endif

@@ -253,6 +253,11 @@ void wh_vm_set_window(struct wh_vm *vm, const struct wh_window *w)
 	set_memslot(vm, 1, WH_WINDOW_GPA, w->size, vm->window);
 }
 
+void wh_vm_set_smram(struct wh_vm *vm)
+{
+	set_memslot(vm, 1 << 16, 0, WH_RAM_SIZE, vm->mem);
+}
+
 static void enable_role(struct wh_vm *vm, u32 role)
 {
 	struct kvm_enable_cap cap = {
@@ -385,7 +390,10 @@ static void set_cpl(struct kvm_sregs *s, int cpl)
 	s->es = s->ss;
 }
 
-/* What KVM supports, and the TSC-deadline timer, which it leaves to the VMM. */
+/*
+ * What KVM supports, the TSC-deadline timer, which it leaves to the VMM, and
+ * the VM's identity in the brand string.
+ */
 static void set_cpuid(struct wh_vcpu *vcpu)
 {
 	static struct {
@@ -396,9 +404,12 @@ static void set_cpuid(struct wh_vcpu *vcpu)
 
 	cpuid.head.nent = WH_ARRAY_SIZE(cpuid.entries);
 	must(ioctl(kvm_fd(), KVM_GET_SUPPORTED_CPUID, &cpuid), "CPUID");
-	for (i = 0; i < cpuid.head.nent; i++)
+	for (i = 0; i < cpuid.head.nent; i++) {
 		if (cpuid.entries[i].function == 1)
 			cpuid.entries[i].ecx |= 1 << 24;
+		if (cpuid.entries[i].function == WH_CPUID_VM)
+			cpuid.entries[i].ebx = vcpu->vm->id;
+	}
 	must(ioctl(vcpu->fd, KVM_SET_CPUID2, &cpuid), "KVM_SET_CPUID2");
 }
 
@@ -528,6 +539,10 @@ static void set_context(struct wh_vcpu *vcpu, struct wh_as *as, int cpl)
 
 	must(ioctl(vcpu->fd, KVM_GET_SREGS, &now), "KVM_GET_SREGS");
 	set_cpl(&vcpu->sregs, cpl);
+	if (cpl == 3 && vcpu->compat) {
+		vcpu->sregs.cs.l = 0;
+		vcpu->sregs.cs.db = 1;
+	}
 	vcpu->sregs.cr3 = as->cr3;
 	vcpu->sregs.apic_base = now.apic_base;
 	must(ioctl(vcpu->fd, KVM_SET_SREGS, &vcpu->sregs), "KVM_SET_SREGS");

@@ -13,9 +13,9 @@ u64 wh_trap_is_server;
 u64 wh_trap_fixup;
 
 /*
- * The trampoline of the tests. s64 delegate(slot, handler, a0, a1). Assembled
- * inside a function that is never called, so that offsets come from the ABI
- * header. The slot's address is on top of the client's stack in `pending`.
+ * The trampoline of the tests: s64 delegate(slot, index, handler, a0, a1).
+ * Assembled inside a function that is never called, so that offsets come from
+ * the ABI header. `pending` finds the slot's address on the client's stack.
  */
 __attribute__((used)) static void tramp_page_asm(void)
 {
@@ -52,9 +52,8 @@ __attribute__((used)) static void tramp_page_asm(void)
 	"	mov %%rax, %c[s_gs](%%rdi)\n"
 	"	stmxcsr %c[s_mxcsr](%%rdi)\n"
 	"	fnstcw %c[s_fcw](%%rdi)\n"
-	"	mov %%rsi, %%r8\n"
 	"	mov %%rcx, %%r9\n"
-	"	mov %c[s_index](%%rdi), %%ecx\n"
+	"	mov %%esi, %%ecx\n"
 	"	xor %%eax, %%eax\n"
 	"	.byte 0x0f, 0x01, 0xd4\n"		/* vmfunc: to the view */
 	"tr_landing:\n"
@@ -77,12 +76,14 @@ __attribute__((used)) static void tramp_page_asm(void)
 	"	fldcw %c[ws_fcw](%%r11)\n"
 	"	cld\n"
 	"	mov %%rdi, %%r12\n"
+	"	mov %c[w_nhandlers](%%r10), %%eax\n"
+	"	cmp %%rax, %%rdx\n"
 	"	mov $%c[enosys], %%rax\n"
-	"	cmp %c[w_nhandlers](%%r10), %%r8d\n"
 	"	jae 1f\n"
+	"	mov %c[w_handlers](%%r10, %%rdx, 8), %%rax\n"
 	"	mov %c[w_session](%%r10), %%rdi\n"
-	"	mov %%r9, %%rcx\n"
-	"	mov %c[w_handlers](%%r10, %%r8, 8), %%rax\n"
+	"	mov %%r9, %%rdx\n"
+	"	mov %%r8, %%rcx\n"
 	"	call *%%rax\n"
 	"1:	mov %%rax, %%rdx\n"
 	"	mov %c[s_fs](%%r12), %%rax\n"
@@ -133,7 +134,6 @@ __attribute__((used)) static void tramp_page_asm(void)
 	   [s_gs] "i" (offsetof(struct wh_slot, client_gs)),
 	   [s_mxcsr] "i" (offsetof(struct wh_slot, client_mxcsr)),
 	   [s_fcw] "i" (offsetof(struct wh_slot, client_fcw)),
-	   [s_index] "i" (offsetof(struct wh_slot, index)),
 	   [s_slot] "i" (offsetof(struct wh_slot, slot)),
 	   [world_va_lo] "i" ((u32)WH_WORLD_VA),
 	   [world_va_hi] "i" ((u32)(WH_WORLD_VA >> 32)),
@@ -267,7 +267,8 @@ void wh_guest_timer(u64 tsc)
 	wh_wrmsr(X2APIC_SVR, 0x1ff);
 	wh_wrmsr(X2APIC_LVT_TIMER, WH_TIMER_VECTOR | 2 << 17);
 	asm volatile("mfence" ::: "memory");
-	wh_wrmsr(TSC_DEADLINE, wh_rdtsc() + tsc);
+	wh_log.timer_deadline = wh_rdtsc() + tsc;
+	wh_wrmsr(TSC_DEADLINE, wh_log.timer_deadline);
 }
 
 /* Serve an exception of the worker; what is done is visible to it. */
@@ -276,9 +277,9 @@ static bool server_trap(struct wh_trap *t)
 	u64 page = (read_cr2() - WH_LAZY_VA) / WH_PAGE;
 
 	switch (t->vector) {
-	case 0:					/* div %ecx: quotient := 0xd1 */
+	case 0:					/* div %ecx */
 		wh_log.des++;
-		t->rax = 0xd1;
+		t->rax = WH_AFTER_DE;
 		t->rip += 2;
 		return true;
 	case 3:
@@ -286,7 +287,12 @@ static bool server_trap(struct wh_trap *t)
 		return true;
 	case 6:					/* ud2 */
 		wh_log.uds++;
-		t->rax = 0x0d;
+		t->rax = WH_AFTER_UD;
+		t->rip += 2;
+		return true;
+	case 13:				/* out %al, $port */
+		wh_log.gps++;
+		t->rax = WH_AFTER_GP;
 		t->rip += 2;
 		return true;
 	case 14:
@@ -315,14 +321,30 @@ static bool server_trap(struct wh_trap *t)
 	return false;
 }
 
+static void timer_interrupt(struct wh_trap *t)
+{
+	u64 now = wh_rdtsc();
+
+	wh_log.timer_last = now;
+	if (now - wh_log.timer_deadline > wh_log.timer_late)
+		wh_log.timer_late = now - wh_log.timer_deadline;
+	wh_log.timer_rip = t->rip;
+	wh_log.timer_rsp = t->rsp;
+	wh_log.timer_cs = t->cs;
+	asm volatile("rdfsbase %0" : "=r"(wh_log.timer_fs));
+	if (t->rip != wh_log.timer_expect_rip)
+		wh_log.timer_stray++;
+	wh_log.timer_irqs++;
+	wh_wrmsr(X2APIC_EOI, 0);
+	if (wh_log.timer_irqs < wh_log.timer_max)
+		wh_guest_timer(wh_log.timer_period);
+}
+
 /* Called by trap_common for everything that enters this kernel. */
 __attribute__((used)) void wh_guest_trap(struct wh_trap *t)
 {
 	if (t->vector == WH_TIMER_VECTOR) {
-		wh_log.timer_tsc = wh_rdtsc();
-		wh_log.timer_rip = t->rip;
-		wh_log.timer_irqs++;
-		wh_wrmsr(X2APIC_EOI, 0);
+		timer_interrupt(t);
 		return;
 	}
 	if (t->vector == 2) {
@@ -347,6 +369,16 @@ __attribute__((used)) void wh_guest_trap(struct wh_trap *t)
 	wh_log.cr2 = read_cr2();
 	for (;;)
 		out8(WH_PORT_TRAP);
+}
+
+s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
+{
+	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
+	struct wh_slot *slot = (void *)WH_SLOT_VA;
+	s64 (*delegate)(struct wh_slot *slot, u32 index, u64 handler, u64 a0,
+			u64 a1) = (void *)(WH_TRAMPOLINE_VA + hdr->delegate);
+
+	return delegate(slot, slot->index, handler, a0, a1);
 }
 
 u64 wh_guest_park(void)

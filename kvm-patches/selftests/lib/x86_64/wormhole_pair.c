@@ -366,7 +366,5 @@ s64 wh_detach(struct wh_client *c)
 
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1)
 {
-	const void *fn = (void *)(WH_TRAMPOLINE_VA + wh_tramp_header()->delegate);
-
-	return wh_call(c->vcpu, &c->as, 3, fn, WH_SLOT_VA, handler, a0, a1);
+	return wh_call(c->vcpu, &c->as, 3, wh_guest_delegate, handler, a0, a1, 0);
 }
