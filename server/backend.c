@@ -4,6 +4,7 @@
  * chosen by path. Owns the table of its functions; a function that the library
  * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED.
  */
+#define _GNU_SOURCE
 #include "worker.h"
 
 #include <dlfcn.h>
@@ -12,9 +13,15 @@
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size)
 {
 	const struct wh_driver_symbol *sym;
+	int deep;
 
-	/* Deep binding: in a loopback process our own stub is called libcuda.so.1, too. */
-	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	/*
+	 * In a loopback process our own stub has the same names, so the backend
+	 * binds to itself first. Not in a worker, which replaces functions of
+	 * the C library for it (interpose.c).
+	 */
+	deep = dlsym(RTLD_DEFAULT, "cuInit") ? RTLD_DEEPBIND : 0;
+	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | deep);
 	if (!s->backend) {
 		snprintf(err, err_size, "%s", dlerror());
 		return false;
