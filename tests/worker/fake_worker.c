@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * wormhole-worker on a machine that is no server VM: the same source over a
+ * sparse file that looks like the device. Where it would park, the checks of
+ * worker_test.sh run: what a client's call would find, as the trampoline would
+ * look for it.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WORMHOLE_HYPERCALL_H
+#include "wormhole_abi.h"
+
+struct wh_leaf {
+	__u64 arg[5];
+	__u64 rbx, rcx, rdx;
+};
+
+static uint32_t wh_detect(__u32 *version)
+{
+	*version = WH_ABI_VERSION;
+	return WH_ROLE_SERVER;
+}
+
+static const char *wh_strerror(__s64 status)
+{
+	return status ? "fake error" : "no error";
+}
+
+static __s64 parked(void);
+
+static __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
+{
+	(void)l;
+	return leaf == WH_LEAF_PARK ? parked() : WH_ENOSYS;
+}
+
+static int fake_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct wh_srv_info *info = arg;
+
+	(void)fd;
+	if (request != WH_SRV_INFO)
+		return 0;
+	info->abi_version = WH_ABI_VERSION;
+	info->windows = 2;
+	info->window_size[0] = info->window_size[1] = 4 << 20;
+	return 0;
+}
+
+#define ioctl	fake_ioctl
+/* REGISTER and SLOT: any system call that answers 0. */
+#undef SYS_ioctl
+#define SYS_ioctl SYS_sched_yield
+#include "worker_vmfunc.c"
+
+/* --- What a call finds ----------------------------------------------------------- */
+
+static void say(int good, const char *name)
+{
+	dprintf(1, "%s %s\n", good ? "ok" : "not ok", name);
+}
+
+/* The landing's part: the worker's stack, the handler's arguments, nothing else. */
+int64_t call_on(uint64_t top, uint64_t handler, uint64_t session);
+__asm__("call_on:\n\tpush %rbx\n\tmov %rsp, %rbx\n\tmov %rdi, %rsp\n\tmov %rsi, %rax\n\t"
+	"mov %rdx, %rdi\n\txor %esi, %esi\n\txor %edx, %edx\n\txor %ecx, %ecx\n\t"
+	"call *%rax\n\tmov %rbx, %rsp\n\tpop %rbx\n\tret");
+
+static long page_faults(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_THREAD, &r);
+	return r.ru_minflt + r.ru_majflt;
+}
+
+static void check_call(const struct wh_world *w)
+{
+	long before = page_faults();
+	int64_t status = call_on(w->slots[0].stack_top, w->handlers[WH_HANDLER_NULL], w->session);
+
+	say(status == WH_OK, "null_handler_runs_on_the_call_stack");
+	say(page_faults() == before, "first_call_takes_no_page_fault");
+}
+
+static void check_world(const struct wh_world *w)
+{
+	uint64_t fs;
+
+	syscall(SYS_arch_prctl, ARCH_GET_FS, &fs);
+	say(w->world == WH_WORLD_SERVER && w->nslots == 1 && w->nhandlers == WH_HANDLERS,
+	    "world_page_says_server");
+	say(w->slots[0].fs_base == fs && !w->slots[0].gs_base,
+	    "calls_have_the_parked_threads_area");
+	say(w->slots[0].mxcsr == 0x1f80 && w->slots[0].fcw == 0x37f && w->slots[0].stack_top,
+	    "calls_have_default_modes_and_a_stack");
+}
+
+static void check_part(void)
+{
+	const struct wh_ctl *c = (void *)WH_WINDOW_VA;
+	const char *data = (const char *)c + c->data_offset;
+
+	say(c->magic == WH_CTL_MAGIC && c->state == WH_CTL_READY && c->window == 1 &&
+	    c->part == 1 && c->part_size == 2 << 20, "control_page_describes_the_part");
+	say(c->slot_offset == WH_PAGE_SIZE, "slot_0_is_where_kvm_looks_for_it");
+	say(!data[c->data_size - 1], "last_clients_data_is_gone");
+}
+
+static void check_thread(void)
+{
+	const uint64_t catchable = ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1)) &
+				   ~(3ULL << 31);
+	uint64_t blocked = 0;
+	cpu_set_t cpus;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, 8);
+	say((blocked & catchable) == catchable, "catchable_signals_are_blocked");
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	say(CPU_COUNT(&cpus) == 1 && CPU_ISSET(opt.cpu, &cpus), "thread_is_on_its_cpu");
+	say(!strncmp(getenv("GLIBC_TUNABLES") ?: "", "glibc.pthread.rseq=0", 20), "rseq_is_off");
+	say(socket(AF_UNIX, SOCK_STREAM, 0) < 0, "sandbox_is_entered");
+}
+
+static __s64 parked(void)
+{
+	static int times;
+	const struct wh_world *w = (void *)WH_WORLD_VA;
+
+	if (times++)
+		return WH_EGONE;
+	check_call(w);
+	check_world(w);
+	check_part();
+	check_thread();
+	return WH_OK;	/* once more: a wake-up for nothing */
+}
