@@ -17,10 +17,11 @@
 #   include LIST
 #
 # A relative SOURCE starts at the top of the tree. Archives may be appended to
-# each other (cat base.cpio overlay.cpio): later files win.
+# each other (cat base.cpio overlay.cpio): later files win. OUT.cpio.d names
+# all that went in, for make.
 set -eu -o pipefail
 
-[ $# -ge 2 ] || { sed -n '4,19s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '4,21s/^# \{0,1\}//p' "$0"; exit 2; }
 WH_TOP=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 out=$(realpath "$1")
@@ -33,11 +34,13 @@ cd "$WH_TOP"
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 missing=()
+sources=("${lists[@]}")
 
 die() { echo "mkinitramfs: $*" >&2; exit 1; }
 
 put() {
 	[ -e "$2" ] || die "$2 is missing (for $1)"
+	sources+=("$(realpath "$2")")
 	mkdir -p "$root$(dirname "$1")"
 	cp -L --remove-destination "$2" "$root$1"
 	chmod "${3:-$(stat -Lc %a "$2")}" "$root$1"
@@ -76,7 +79,7 @@ entry() {
 	slink)	mkdir -p "$root$(dirname "$2")"; ln -sfn "$3" "$root$2" ;;
 	exec)	put_exec "$2" "$3" ;;
 	busybox) put_busybox ;;
-	include) read_list "$2" ;;
+	include) sources+=("$(realpath "$2")"); read_list "$2" ;;
 	*)	die "unknown entry: $*" ;;
 	esac
 }
@@ -104,4 +107,7 @@ for m in "${missing[@]}"; do
 done
 (cd "$root" && find . -mindepth 1 -print0 | LC_ALL=C sort -z |
 	cpio -o0 -H newc --owner 0:0 --reproducible --quiet) >"$out.new"
+printf '%s\n' "${sources[@]}" | sort -u |
+	awk -v out="$out" '{ all = all " \\\n  " $0; phony = phony $0 ":\n" }
+		END { printf "%s:%s\n%s", out, all, phony }' >"$out.d"
 mv "$out.new" "$out"

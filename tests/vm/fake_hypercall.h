@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Stands in for server/guest-module/hypercall.h when the module is built for
+ * tests under plain QEMU: each leaf is one line of the kernel log, in order,
+ * and succeeds unless refuse= names it. Pair handles count from 0x70.
+ */
+#ifndef WORMHOLE_HYPERCALL_H
+#define WORMHOLE_HYPERCALL_H
+
+#include <linux/errno.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+#include <linux/types.h>
+
+#include "wormhole_abi.h"
+
+static unsigned int refuse;
+module_param(refuse, uint, 0600);
+MODULE_PARM_DESC(refuse, "leaf that fails with WH_EBUSY");
+
+struct wh_result {
+	u64 rbx;
+	u64 rcx;
+	u64 rdx;
+};
+
+static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
+			   struct wh_result *res)
+{
+	static u64 handle = 0x70;
+	struct wh_result none;
+
+	pr_info("leaf %x %llx %llx %llx %llx cpu %d\n", leaf & 0xff, rdi, rsi,
+		rdx, r8, raw_smp_processor_id());
+	if (!res)
+		res = &none;
+	*res = (struct wh_result){};
+	if (leaf == refuse)
+		return WH_EBUSY;
+	if (leaf == WH_LEAF_SIGNATURE)
+		*res = (struct wh_result){ WH_SIG_EBX, WH_SIG_ECX, WH_SIG_EDX };
+	else if (leaf == WH_LEAF_VERSION)
+		*res = (struct wh_result){ WH_ABI_VERSION, WH_ROLE_SERVER, 0 };
+	else if (leaf == WH_LEAF_WORKER_REGISTER)
+		res->rbx = handle++;
+	return WH_OK;
+}
+
+static inline int wh_leaf(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
+			  struct wh_result *res)
+{
+	return wh_cpuid(leaf, rdi, rsi, rdx, r8, res) ? -EBUSY : 0;
+}
+
+#endif /* WORMHOLE_HYPERCALL_H */

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The module's contract with user space, and the leaves that it executes, with
+# two windows (guest_module_test.c; the points are its own).
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/vm/lib.sh"
+need kernel/server/hash server/image/base.cpio tests/vm/fake/wormhole_server.ko
+
+script "$tmp/start" <<'END'
+#!/bin/sh
+echo "@begin test"
+guest_module_test
+echo "@end test $?"
+kernel-report
+poweroff -f
+END
+image "$tmp/image.cpio" server/image/base.cpio <<END
+file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
+file /bin/guest_module_test $WH_BUILD/tests/vm/guest_module_test 755
+file /etc/wormhole/start $tmp/start 755
+END
+vm server server "$tmp/image.cpio" "$server_cmdline" -smp 2 \
+	-object memory-backend-ram,id=one,size=1M,share=on \
+	-object memory-backend-ram,id=two,size=2M,share=on \
+	-device ivshmem-plain,memdev=one,addr=5 -device ivshmem-plain,memdev=two,addr=4
+section server test
+grep '^@kernel' "$tmp/server.log" | sed 's/^/# /'
+kernel_is_content server >/dev/null && grep -q '^@end test 0$' "$tmp/server.log"

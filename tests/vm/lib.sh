@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests that boot guests under QEMU's TCG, where there is no VMX. Sourced;
+# $WH_TOP and $WH_BUILD are set. Serial consoles go to $tmp/NAME.log.
+set -u
+tmp=$(mktemp -d)
+vms=
+cleanup() {
+	for pid in $vms; do kill "$pid" 2>/dev/null; done
+	wait
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+points=0
+failed=0
+
+plan() { printf 'TAP version 13\n1..%d\n' "$1"; planned=$1; }
+
+# ok RC NAME
+ok() {
+	points=$((points + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $points - $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $points - $2"
+	fi
+}
+
+# passes NAME COMMAND...: one behaviour, and the output when it is not there.
+passes() {
+	passes_name=$1
+	shift
+	passes_out=$("$@" 2>&1)
+	passes_rc=$?
+	ok $passes_rc "$passes_name"
+	[ $passes_rc = 0 ] || printf '%s\n' "$passes_out" | sed 's/^/# /'
+}
+
+finish() {
+	[ "$points" = "$planned" ] && [ "$failed" = 0 ]
+	exit
+}
+
+# Guest kernels take minutes to build, so they are built by `make images` only.
+need() {
+	for f in "$@"; do
+		[ -e "$WH_BUILD/$f" ] && continue
+		echo "1..0 # SKIP no guest images (build/$f): make images"
+		exit 0
+	done
+}
+
+# image OUT BASE: BASE and an overlay, whose list is standard input.
+image() {
+	cat >"$tmp/list"
+	"$WH_TOP/tests/vm/mkinitramfs.sh" "$tmp/overlay.cpio" "$tmp/list" &&
+		cat "$WH_BUILD/$2" "$tmp/overlay.cpio" >"$1"
+}
+
+# script PATH: an executable file from standard input.
+script() { cat >"$1" && chmod 755 "$1"; }
+
+# vm_start NAME KERNEL INITRD APPEND [QEMU OPTION...]
+vm_start() {
+	vm_name=$1 vm_kernel=$WH_BUILD/kernel/$2/bzImage vm_initrd=$3 vm_append=$4
+	shift 4
+	: >"$tmp/$vm_name.log"
+	timeout 60 qemu-system-x86_64 -M q35 -accel tcg -cpu max -m 256 \
+		-nodefaults -no-user-config -display none -no-reboot \
+		-serial "file:$tmp/$vm_name.log" -kernel "$vm_kernel" \
+		-initrd "$vm_initrd" -append "$vm_append" "$@" \
+		</dev/null >"$tmp/$vm_name.qemu" 2>&1 &
+	vm_pid=$!
+	vms="$vms $vm_pid"
+}
+
+# Until the VM of the last vm_start, or of the process given, has powered off.
+vm_wait() { wait "${1:-$vm_pid}"; }
+
+# vm NAME ...: vm_start, to its end; the log without carriage returns.
+vm() {
+	vm_start "$@"
+	vm_wait
+	vm_rc=$?
+	sed -i 's/\r//' "$tmp/$1.log"
+	return $vm_rc
+}
+
+server_cmdline=$(cat "$WH_TOP/server/image/cmdline")
+client_cmdline=$(cat "$WH_TOP/tests/vm/client-image/cmdline")
+
+# What a guest printed between `@begin NAME` and `@end NAME`.
+section() { sed -n "/^@begin $2\$/,/^@end $2 /{/^@/!p}" "$tmp/$1.log"; }
+
+logged() { grep -q -e "$2" "$tmp/$1.log" || { tail -n 30 "$tmp/$1.log"; return 1; }; }
+
+# No complaint of the guest's kernel (kernel-report in the guest).
+kernel_is_content() { ! grep '^@kernel' "$tmp/$1.log"; }

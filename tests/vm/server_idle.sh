@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How quiet the server's kernel is by itself, over 5 s of guest time: a worker
+# CPU sleeps for seconds; the housekeeping CPU gets only its clock tick, which
+# nohz_full= keeps alive and KVM defers while the server is frozen.
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/vm/lib.sh"
+need kernel/server/hash server/image/base.cpio tests/vm/fake/wormhole_server.ko
+
+SECONDS_IDLE=5
+plan 6
+script "$tmp/start" <<END
+#!/bin/sh
+# One sleeping task on each worker CPU stands for a worker that is not parked.
+for cpu in 1 2; do taskset -c \$cpu sleep 1000 & done
+sleep 2
+cat /proc/interrupts >/tmp/before
+grep ctxt /proc/stat >/tmp/ctxt.before
+sleep $SECONDS_IDLE
+cat /proc/interrupts >/tmp/after
+grep ctxt /proc/stat >/tmp/ctxt.after
+echo "@isolated \$(cat /sys/devices/system/cpu/isolated)"
+echo "@clock \$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+# Name, CPU and count of each interrupt that came meanwhile.
+awk 'FNR == 1 { cpus = NF; next }
+     { for (i = 2; i <= cpus + 1 && i <= NF; i++)
+		if (FNR == NR) old[\$1, i] = \$i
+		else if (\$i != old[\$1, i]) print "@irq", \$1, i - 2, \$i - old[\$1, i] }' \
+	/tmp/before /tmp/after
+cat /tmp/ctxt.before /tmp/ctxt.after |
+	awk '{ n = \$2 - last; last = \$2 } END { print "@switches", n }'
+kernel-report
+poweroff -f
+END
+image "$tmp/image.cpio" server/image/base.cpio <<END
+file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
+file /etc/wormhole/start $tmp/start 755
+END
+
+# irqs AWK-CONDITION: how many interrupts of that kind came.
+irqs() { awk "/^@irq/ && ($1) { n += \$4 } END { print n + 0 }" "$tmp/idle.log"; }
+at_most() { echo "$1 came, at most $2 expected"; grep '^@irq' "$tmp/idle.log"; [ "$1" -le "$2" ]; }
+
+vm idle server "$tmp/image.cpio" "$server_cmdline" -smp 3
+passes worker_cpus_are_isolated logged idle '^@isolated 1-2$'
+passes the_clock_is_the_tsc logged idle '^@clock tsc$'
+passes worker_cpus_wake_less_than_once_a_second at_most "$(irqs '$3 > 0')" $((SECONDS_IDLE * 2))
+passes the_first_cpu_gets_only_its_tick at_most "$(irqs '$3 == 0 && $2 != "LOC:"')" 5
+passes the_tick_is_100_a_second_at_most at_most "$(irqs '$3 == 0 && $2 == "LOC:"')" \
+	$((SECONDS_IDLE * 105))
+passes nothing_runs_in_the_background \
+	at_most "$(sed -n 's/^@switches //p' "$tmp/idle.log")" $((SECONDS_IDLE * 12))
+finish
