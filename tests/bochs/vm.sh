@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# Virtual machines of a job in the VMX host (`. /vm.sh` after /job.sh).
+# A VM called NAME leaves its serial console in /tmp/NAME.console; what is
+# written to /tmp/NAME.in is its serial input; /tmp/NAME.pid is its QEMU.
+# The job brings server/ and client/ with bzImage, initramfs and cmdline.
+
+WINDOW=/dev/shm/window0
+WINDOW_SIZE=${WINDOW_SIZE:-16M}
+MACHINE=${MACHINE:-microvm}
+# The machine's TSC counts 100 M a second, whatever CPUID says.
+CLOCK="tsc_early_khz=100000"
+
+# vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS]
+vm_start() {
+	mkfifo "/tmp/$2.in"
+	: >"/tmp/$2.console"
+	# Opened for both, so that neither side waits for the other.
+	wormhole "$1" start "$2" --id "$3" --image "/job/$1" --cpus "$4" \
+		--memory "$5" --machine "$MACHINE" --window "$WINDOW,$WINDOW_SIZE" \
+		--append "$CLOCK ${6:-}" <>"/tmp/$2.in" >"/tmp/$2.console" 2>"/tmp/$2.err" &
+	echo $! >"/tmp/$2.pid"
+}
+
+# vm_say NAME TEXT: a line of serial input.
+vm_say() { echo "$2" >"/tmp/$1.in"; }
+
+vm_alive() { kill -0 "$(cat "/tmp/$1.pid")" 2>/dev/null; }
+
+# vm_wait NAME SECONDS PATTERN: until the console says it. Fails at once when
+# the VM has ended without saying it.
+vm_wait() {
+	vm_left=$(($2 * 5))
+	until grep -q -e "$3" "/tmp/$1.console"; do
+		vm_left=$((vm_left - 1))
+		if [ $vm_left -le 0 ] || ! vm_alive "$1"; then
+			grep -q -e "$3" "/tmp/$1.console" && return 0
+			vm_show "$1"
+			return 1
+		fi
+		usleep 200000
+	done
+}
+
+vm_kill() { kill -9 "$(cat "/tmp/$1.pid")" 2>/dev/null; }
+
+# vm_gone NAME SECONDS: until its QEMU has ended.
+vm_gone() {
+	vm_left=$(($2 * 5))
+	while vm_alive "$1"; do
+		vm_left=$((vm_left - 1))
+		[ $vm_left -gt 0 ] || return 1
+		usleep 200000
+	done
+}
+
+# Console and errors, as diagnostics.
+vm_show() {
+	diag "$1 console and messages:"
+	dump "$1" "/tmp/$1.console" 60
+	dump "$1" "/tmp/$1.err" 20
+}
+
+# Nanoseconds of CPU time that the vCPUs of a VM used.
+vm_cpu_ns() {
+	vm_sum=0
+	for vm_task in /proc/"$(cat "/tmp/$1.pid")"/task/*; do
+		case $(cat "$vm_task/comm") in
+		CPU*KVM)
+			read -r vm_ns _ <"$vm_task/schedstat"
+			vm_sum=$((vm_sum + vm_ns)) ;;
+		esac
+	done
+	echo $vm_sum
+}
+
+# Delegated calls counted in the first slot of each part: vm_calls PARTS.
+# The part starts with struct wh_ctl; its first slot page follows, and
+# slot.calls is at byte 40 (hypercall-abi/layout.ref).
+vm_calls() {
+	vm_size=$(stat -c %s "$WINDOW")
+	vm_sum=0
+	vm_part=0
+	while [ $vm_part -lt "$1" ]; do
+		vm_n=$(od -An -t u8 -j $((vm_part * (vm_size / $1) + 4096 + 40)) -N 8 "$WINDOW")
+		vm_sum=$((vm_sum + vm_n))
+		vm_part=$((vm_part + 1))
+	done
+	echo $vm_sum
+}
+
+vm_stat() { wormhole stat --json "$@" | tr -d '\n\t'; }
