@@ -253,8 +253,11 @@ def write(path, text):
                 return
     except FileNotFoundError:
         pass
-    with open(path, 'w', encoding='utf-8') as f:
+    # Two folders may generate at the same time; each replaces whole files.
+    new = f'{path}.{os.getpid()}'
+    with open(new, 'w', encoding='utf-8') as f:
         f.write(text)
+    os.replace(new, path)
 
 
 def scan(files, current):

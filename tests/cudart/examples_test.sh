@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The five example programs, as plain nvcc builds them: nothing of ours is in
 # them, and each gives the CPU's results with the static and the shared runtime.
+# Installed as examples.t (softgpu in the process) and examples_shm.t.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
-: "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/tests/cudart/environment.sh"
 programs="array_add vectorAdd matmul reduce streams"
-stubs=$WH_BUILD/client-stubs
 n=0
 
 ok() { # STATUS NAME
@@ -21,6 +21,10 @@ if [ ! -x "$WH_BUILD/examples/static/streams" ]; then
 	echo "1..0 # SKIP nvcc was not there when the examples were built"
 	exit 0
 fi
+case $(basename "$0" .t) in
+*_shm) use_transport shm ;;
+*) use_transport direct ;;
+esac
 echo "1..23"
 
 for p in $programs; do
@@ -31,20 +35,20 @@ for p in $programs; do
 	[ -z "$out" ]; ok $? "nothing_of_ours_is_in_$p"
 done
 for p in $programs; do
-	out=$(LD_LIBRARY_PATH=$WH_BUILD/softgpu:$stubs timeout 60 "$WH_BUILD/examples/shared/$p" 2>&1); rc=$?
+	out=$(LD_LIBRARY_PATH=$shared_path timeout 60 "$WH_BUILD/examples/shared/$p" 2>&1); rc=$?
 	passed; ok $? "shared_${p}_agrees_with_the_cpu"
 done
 for p in $programs; do
-	out=$(LD_LIBRARY_PATH=$WH_BUILD/softgpu LD_PRELOAD=$stubs/libwormhole-preload.so \
+	out=$(LD_LIBRARY_PATH=$static_path LD_PRELOAD=$stubs/libwormhole-preload.so \
 	      timeout 60 "$WH_BUILD/examples/static/$p" 2>&1); rc=$?
 	passed; ok $? "static_${p}_agrees_with_the_cpu"
 done
 for p in $programs; do
-	out=$(LD_LIBRARY_PATH=$WH_BUILD/softgpu:$stubs timeout 60 "$WH_BUILD/examples/shared/$p" 257 2>&1); rc=$?
+	out=$(LD_LIBRARY_PATH=$shared_path timeout 60 "$WH_BUILD/examples/shared/$p" 257 2>&1); rc=$?
 	passed; ok $? "${p}_takes_a_size"
 done
-out=$(LD_LIBRARY_PATH=$WH_BUILD/softgpu:$stubs "$WH_BUILD/examples/shared/array_add" 2>&1)
+out=$(LD_LIBRARY_PATH=$shared_path "$WH_BUILD/examples/shared/array_add" 2>&1)
 echo "$out" | sed -n 1p | grep -q '^before: 0 0\.5 1 .* 15\.5$'; ok $? array_add_prints_the_array_before
 echo "$out" | sed -n 2p | grep -q '^after:  1 1\.5 2 .* 16\.5$'; ok $? array_add_prints_the_array_after
-out=$(LD_LIBRARY_PATH=$stubs "$WH_BUILD/examples/shared/array_add" x 2>&1); rc=$?
+out=$(LD_LIBRARY_PATH=$shared_path "$WH_BUILD/examples/shared/array_add" x 2>&1); rc=$?
 [ "$rc" = 2 ] && echo "$out" | grep -q '^usage: '; ok $? a_size_that_is_no_number_is_a_usage_error

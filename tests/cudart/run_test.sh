@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installed as NAME.t and NAME_static.t: runs bin/NAME with our libcudart.so.13
-# over softgpu, or, for a static runtime, with the preload library.
+# Installed as NAME.t, NAME_static.t and NAME_shm.t: runs bin/NAME over softgpu
+# in its process, the same with a static runtime and the preload library, and
+# over a server and its worker.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
-: "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/tests/cudart/environment.sh"
 name=$(basename "$0" .t)
-program=$WH_BUILD/tests/cudart/bin/$name
+program=$WH_BUILD/tests/cudart/bin/${name%_shm}
 
 if [ ! -x "$program" ]; then
 	echo "1..0 # SKIP nvcc was not there when the tests were built"
@@ -13,13 +14,15 @@ if [ ! -x "$program" ]; then
 fi
 case $name in
 *_static)
-	LD_PRELOAD=$WH_BUILD/client-stubs/libwormhole-preload.so
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu
-	export LD_PRELOAD
+	use_transport direct
+	LD_LIBRARY_PATH=$static_path LD_PRELOAD=$stubs/libwormhole-preload.so "$program"
+	;;
+*_shm)
+	use_transport shm
+	LD_LIBRARY_PATH=$shared_path "$program"
 	;;
 *)
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu:$WH_BUILD/client-stubs
+	use_transport direct
+	LD_LIBRARY_PATH=$shared_path "$program"
 	;;
 esac
-export LD_LIBRARY_PATH
-exec "$program"
