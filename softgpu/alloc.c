@@ -98,3 +98,70 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 		*size = range.size;
 	return sgpu_leave(CUDA_SUCCESS);
 }
+
+/* ---- advice about managed memory: all of it is where it is needed ---- */
+
+static CUresult managed_check(CUdeviceptr addr, size_t size)
+{
+	struct sgpu_range range;
+
+	if (!size || !sgpu_mem_find(addr, &range) ||
+	    range.kind != SGPU_MEM_MANAGED ||
+	    size > range.size - (addr - range.base))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size,
+			       CUmemLocation location, unsigned int flags,
+			       CUstream stream)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	rc = flags ? CUDA_ERROR_INVALID_VALUE : sgpu_stream_check(ctx, stream);
+	if (!rc && location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	    !sgpu_device_ok(location.id))
+		rc = CUDA_ERROR_INVALID_DEVICE;
+	return sgpu_leave(rc ? rc : managed_check(addr, size));
+}
+
+static CUmemLocation place_of(CUdevice dev)
+{
+	return (CUmemLocation){
+		.type = dev == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST :
+					       CU_MEM_LOCATION_TYPE_DEVICE,
+		.id = dev,
+	};
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr addr, size_t size, CUdevice dev,
+			    CUstream stream)
+{
+	return cuMemPrefetchAsync_v2(addr, size, place_of(dev), 0, stream);
+}
+
+CUresult cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
+			CUmemLocation location)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
+	    advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+		rc = CUDA_ERROR_INVALID_VALUE;
+	else if (location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+		 !sgpu_device_ok(location.id))
+		rc = CUDA_ERROR_INVALID_DEVICE;
+	return sgpu_leave(rc ? rc : managed_check(addr, size));
+}
+
+CUresult cuMemAdvise(CUdeviceptr addr, size_t size, CUmem_advise advice,
+		     CUdevice dev)
+{
+	return cuMemAdvise_v2(addr, size, advice, place_of(dev));
+}

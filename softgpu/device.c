@@ -209,7 +209,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 
 	if (rc)
 		return rc;
-	if (len <= 0)
+	if (len < (int)sizeof(PCI_BUS_ID))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	copy_text(id, len, PCI_BUS_ID);
 	return sgpu_leave(CUDA_SUCCESS);

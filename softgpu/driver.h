@@ -32,6 +32,7 @@
 #define SGPU_CUDA_VERSION	13000
 #define SGPU_CC_MAJOR		9
 #define SGPU_CC_MINOR		0
+#define SGPU_PTX_VERSION	90	/* that of CUDA 13.0 */
 #define SGPU_TARGET		(10 * SGPU_CC_MAJOR + SGPU_CC_MINOR)
 #define SGPU_NSM		16
 #define SGPU_GRANULE		512u	/* alignment of device memory */
@@ -101,6 +102,7 @@ struct sgpu_image {
 	char *text;
 	size_t len;
 	unsigned int target;	/* compute capability * 10; 0 = not known */
+	unsigned int version;	/* of PTX, * 10 */
 };
 
 /* What a function's attributes say of its whole module. */
@@ -215,7 +217,8 @@ struct sgpu_range {
 	struct sgpu_ctx *ctx;
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
-	unsigned int flags;
+	unsigned int flags;	/* of host memory */
+	bool sync;
 };
 
 CUresult sgpu_mem_init(size_t total, bool prefault);
@@ -227,6 +230,8 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds);
 void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_mem_forget_pool(struct sgpu_mempool *pool);
+/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that holds @addr. */
+void sgpu_mem_set_sync(uint64_t addr, bool on);
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
 bool sgpu_mem_in_arena(uint64_t addr);
 /* The device allocation that holds @addr. */

@@ -19,6 +19,7 @@
 #define ELF_MAGIC	0x464c457fu
 #define MAX_TEXT	(256u << 20)
 #define MAX_PRELINKED	1024u
+#define LZ4_MAX_RATIO	256u
 
 struct wrapper {
 	uint32_t magic;
@@ -56,6 +57,35 @@ _Static_assert(sizeof(struct wrapper) == 24, "fatbin wrapper");
 _Static_assert(sizeof(struct fatbin) == 16, "fatbin header");
 _Static_assert(sizeof(struct entry) == 0x40, "fatbin entry");
 
+/* Skip blanks and comments; NULL when a comment has no end. */
+static const char *skip(const char *p, const char *end)
+{
+	for (;;) {
+		while (p < end && strchr(" \t\r\n", *p))
+			p++;
+		if (end - p >= 2 && p[0] == '/' && p[1] == '/')
+			p = memchr(p, '\n', end - p);
+		else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
+			p = strstr(p + 2, "*/");
+		else
+			return p;
+		if (!p)
+			return NULL;
+		p += *p == '*' ? 2 : 1;
+	}
+}
+
+/* PTX starts by its version, here times 10; 0 when it does not. NUL-terminated. */
+static unsigned int ptx_version(const char *text, size_t len)
+{
+	const char *p = skip(text, text + len);
+	unsigned int major, minor;
+
+	if (!p || sscanf(p, ".version %3u.%1u", &major, &minor) != 2)
+		return 0;
+	return 10 * major + minor;
+}
+
 static CUresult unpack(const struct entry *e, const char *payload, char *text)
 {
 	size_t n;
@@ -79,6 +109,16 @@ static CUresult unpack(const struct entry *e, const char *payload, char *text)
 	return n == e->size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
+/* Can so few bytes hold so much text? Asked before memory is taken for it. */
+static bool plausible(const struct entry *e, const char *payload)
+{
+	if (!e->packed)
+		return true;
+	if (e->flags & FLAG_ZSTD)
+		return ZSTD_getFrameContentSize(payload, e->packed) == e->size;
+	return e->size <= (uint64_t)e->packed * LZ4_MAX_RATIO;
+}
+
 static CUresult add_text(struct sgpu_images *out, const struct entry *e,
 			 const char *payload)
 {
@@ -88,7 +128,7 @@ static CUresult add_text(struct sgpu_images *out, const struct entry *e,
 	char *text;
 
 	if (out->n == SGPU_MAX_IMAGES || len > MAX_TEXT ||
-	    e->packed > e->padded)
+	    e->packed > e->padded || !plausible(e, payload))
 		return CUDA_ERROR_INVALID_IMAGE;
 	text = malloc(len + 1);
 	if (!text)
@@ -103,7 +143,8 @@ static CUresult add_text(struct sgpu_images *out, const struct entry *e,
 	}
 	text[len] = '\0';
 	image = &out->image[out->n++];
-	*image = (struct sgpu_image){ text, strlen(text), e->sm };
+	len = strlen(text);
+	*image = (struct sgpu_image){ text, len, e->sm, ptx_version(text, len) };
 	return CUDA_SUCCESS;
 }
 
@@ -164,42 +205,26 @@ static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
 	return rc;
 }
 
-/* What comes first in PTX, after blanks and comments, is its version. */
-static bool is_ptx(const char *p, const char *end)
-{
-	static const char first[] = ".version";
-
-	for (;;) {
-		while (p < end && strchr(" \t\r\n", *p))
-			p++;
-		if (end - p >= 2 && p[0] == '/' && p[1] == '/')
-			p = memchr(p, '\n', end - p);
-		else if (end - p >= 2 && p[0] == '/' && p[1] == '*')
-			p = strstr(p + 2, "*/");
-		else
-			break;
-		if (!p)
-			return false;
-		p += *p == '*' ? 2 : 1;
-	}
-	return (size_t)(end - p) >= sizeof(first) - 1 &&
-	       !memcmp(p, first, sizeof(first) - 1);
-}
-
 static CUresult take_text(const char *text, size_t size,
 			  struct sgpu_images *out)
 {
 	size_t len = size == SIZE_MAX ? strlen(text) : strnlen(text, size);
+	unsigned int version;
 	char *copy;
 
-	if (len > MAX_TEXT || !is_ptx(text, text + len))
+	if (len > MAX_TEXT)
 		return CUDA_ERROR_INVALID_IMAGE;
 	copy = malloc(len + 1);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	out->image[out->n++] = (struct sgpu_image){ copy, len, 0 };
+	version = ptx_version(copy, len);
+	if (!version) {
+		free(copy);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	out->image[out->n++] = (struct sgpu_image){ copy, len, 0, version };
 	return CUDA_SUCCESS;
 }
 

@@ -12,7 +12,6 @@
 
 #define PRINT_ROOM	(1u << 16)
 #define MAX_LAUNCH_ATTRS 64u
-#define PARAM_SLACK	15u	/* padding that a struct may have at its end */
 
 static struct exec_machine *machine;
 static uint64_t grids;
@@ -33,6 +32,9 @@ struct launch {
 
 CUresult sgpu_launch_init(void)
 {
+	/* Touched once here, so that the first launches fault no page. */
+	memset(packed, 0, sizeof(packed));
+	memset(printed, 0, sizeof(printed));
 	machine = exec_new();
 	return machine ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -134,9 +136,9 @@ static CUresult pack_extra(const struct ptx_func *f, void **extra)
 		return CUDA_SUCCESS;
 	if (!buffer || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (*size > f->param_bytes + PARAM_SLACK)
+	if (*size > f->param_bytes)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	/* A short buffer is no error; the driver leaves the rest open. */
+	/* The driver takes a short buffer, and refuses even padding at the end. */
 	memset(packed, 0, f->param_bytes);
 	memcpy(packed, buffer, *size < f->param_bytes ? *size : f->param_bytes);
 	return CUDA_SUCCESS;

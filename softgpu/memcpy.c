@@ -298,5 +298,42 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c)
 	return copy2d(c, NULL, true);
 }
 
+/* One device: the contexts of a peer copy name it, and have no say beyond. */
+static CUresult copy3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream,
+			    bool wait)
+{
+	CUDA_MEMCPY3D d;
+	CUresult rc;
+
+	if (!c)
+		return boxes(NULL, stream, wait);
+	rc = peers_ok(c->dstContext, c->srcContext);
+	if (rc)
+		return rc;
+	d = (CUDA_MEMCPY3D){
+		.srcXInBytes = c->srcXInBytes, .srcY = c->srcY,
+		.srcZ = c->srcZ, .srcMemoryType = c->srcMemoryType,
+		.srcHost = c->srcHost, .srcDevice = c->srcDevice,
+		.srcPitch = c->srcPitch, .srcHeight = c->srcHeight,
+		.dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
+		.dstZ = c->dstZ, .dstMemoryType = c->dstMemoryType,
+		.dstHost = c->dstHost, .dstDevice = c->dstDevice,
+		.dstPitch = c->dstPitch, .dstHeight = c->dstHeight,
+		.WidthInBytes = c->WidthInBytes, .Height = c->Height,
+		.Depth = c->Depth,
+	};
+	return boxes(&d, stream, wait);
+}
+
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *c)
+{
+	return copy3d_peer(c, NULL, true);
+}
+
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *c, CUstream stream)
+{
+	return copy3d_peer(c, stream, false);
+}
+
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c)
 	__attribute__((alias("cuMemcpy2D_v2")));

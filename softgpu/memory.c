@@ -28,6 +28,7 @@ struct block {
 	struct sgpu_ctx *ctx;
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
+	bool sync;
 	uint32_t number;		/* place in the table of blocks */
 };
 
@@ -308,6 +309,7 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 	b->kind = kind;
 	b->ctx = ctx;
 	b->pool = pool;
+	b->sync = kind == SGPU_MEM_MANAGED;
 	b->id = sgpu_new_id();
 	arena.free -= count;
 	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
@@ -400,6 +402,14 @@ void sgpu_mem_forget_pool(struct sgpu_mempool *pool)
 			b->pool = NULL;
 }
 
+void sgpu_mem_set_sync(uint64_t addr, bool on)
+{
+	struct block *b = find(addr);
+
+	if (b)
+		b->sync = on;
+}
+
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)
 {
 	struct block *b = find(addr);
@@ -422,6 +432,7 @@ bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
 		.ctx = b->ctx,
 		.pool = b->pool,
 		.kind = b->kind,
+		.sync = b->sync,
 	};
 	return true;
 }

@@ -86,6 +86,13 @@ CUresult sgpu_module_load(struct sgpu_ctx *ctx, const struct sgpu_image *image,
 	if (!mod)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mod->ctx = ctx;
+	if (image->version > SGPU_PTX_VERSION) {
+		snprintf(log, SGPU_LOG_LEN, "PTX version %u.%u is newer than %u.%u",
+			 image->version / 10, image->version % 10,
+			 SGPU_PTX_VERSION / 10, SGPU_PTX_VERSION % 10);
+		sgpu_module_free(mod);
+		return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+	}
 	rc = load_error(ptx_load(image->text, image->len, &alloc, &mod->ptx,
 				 log, SGPU_LOG_LEN));
 	if (!rc && mod->ptx->target > SGPU_TARGET) {

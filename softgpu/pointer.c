@@ -35,7 +35,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 			return CUDA_ERROR_INVALID_VALUE;
 		return PUT(void *, (uintptr_t)addr);
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		return PUT(unsigned int, !is_host(r));
+		return PUT(unsigned int, r->sync);
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		return PUT(unsigned long long, r->id);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -142,7 +142,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* All work is done at once: memory operations are synchronous already. */
+/* The setting is kept for the asker: all work is done at once anyway. */
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which,
 			       CUdeviceptr addr)
 {
@@ -154,5 +154,6 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which,
 	if (!value || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
 	    !sgpu_mem_find(addr, &range))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	sgpu_mem_set_sync(addr, *(const unsigned int *)value);
 	return sgpu_leave(CUDA_SUCCESS);
 }

@@ -57,7 +57,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
 {
 	struct answer a = { 0 };
 
-	if (version == -1)
+	if (version < 0)	/* the newest that there is */
 		version = SGPU_CUDA_VERSION;
 	if (!name || !fn || version > SGPU_CUDA_VERSION ||
 	    flags & ~(cuuint64_t)STREAM_FLAGS)

@@ -74,8 +74,11 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
 				    int priority)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
 
+	if (out)
+		*out = NULL;
+	rc = sgpu_enter(&ctx);
 	return rc ? rc : sgpu_leave(stream_create(ctx, out, flags, priority));
 }
 
@@ -87,7 +90,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	struct sgpu_stream *s;
-	CUresult rc = sgpu_enter_healthy();
+	CUresult rc = handle ? sgpu_enter_healthy() : sgpu_enter_global();
 
 	if (rc)
 		return rc;

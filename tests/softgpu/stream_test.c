@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Promise: streams are in order and have an identity, events measure time,
+ * host functions run in order and without a lock of the library. Needs no
+ * hardware.
+ */
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "tap.h"
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void elapsed(CUstream s)
+{
+	CUevent a, b;
+	double t0, t1;
+	float ms = -1;
+
+	cuEventCreate(&a, 0);
+	cuEventCreate(&b, 0);
+	t0 = now_ms();
+	cuEventRecord(a, s);
+	while (now_ms() - t0 < 50)
+		;
+	cuEventRecord(b, s);
+	t1 = now_ms();
+	cuEventElapsedTime_v2(&ms, a, b);
+	diag("50 ms spin: events say %.3f, the clock %.3f", ms, t1 - t0);
+	ok(fabs(ms - (t1 - t0)) < 0.02 * (t1 - t0),
+	   "elapsed_time_is_that_of_the_clock_within_2_percent");
+	cuEventDestroy_v2(a);
+	cuEventDestroy_v2(b);
+}
+
+static unsigned long long stream_id(int twin)
+{
+	unsigned long long id = 0;
+
+	if (twin)
+		cuStreamGetId_ptsz(NULL, &id);
+	else
+		cuStreamGetId(NULL, &id);
+	return id;
+}
+
+static void *id_of_thread(void *ctx)
+{
+	static unsigned long long id;
+
+	cuCtxSetCurrent(ctx);
+	id = stream_id(1);
+	return &id;
+}
+
+static void identity(CUcontext ctx, CUstream s)
+{
+	unsigned long long mine = stream_id(1), id = 0;
+	pthread_t t;
+	void *other;
+
+	ok(mine && mine != stream_id(0),
+	   "twins_use_the_per_thread_stream");
+	cuStreamGetId(CU_STREAM_PER_THREAD, &id);
+	ok_eq(id, mine, "which_is_the_one_of_its_handle");
+	pthread_create(&t, NULL, id_of_thread, ctx);
+	pthread_join(t, &other);
+	ok(*(unsigned long long *)other != mine,
+	   "each_thread_has_one_of_its_own");
+	cuStreamGetId(s, &id);
+	ok(id != mine && id != stream_id(0), "made_streams_are_others");
+}
+
+static int trace[4], traced;
+
+static void first(void *arg)
+{
+	trace[traced++] = *(int *)arg;
+}
+
+static void second(CUstream s, CUresult status, void *arg)
+{
+	(void)s;
+	trace[traced++] = *(int *)arg + 10 * status;
+}
+
+static void order(CUstream s)
+{
+	int one = 1, two = 2, three = 3;
+
+	cuLaunchHostFunc(s, first, &one);
+	cuStreamAddCallback(s, second, &two, 0);
+	cuLaunchHostFunc(s, first, &three);
+	cuStreamSynchronize(s);
+	ok(traced == 3 && trace[0] == 1 && trace[1] == 2 && trace[2] == 3,
+	   "host_functions_run_in_order");
+}
+
+static void *alloc_in_thread(void *ctx)
+{
+	CUdeviceptr p;
+
+	cuCtxSetCurrent(ctx);
+	if (cuMemAlloc_v2(&p, 100))
+		return NULL;
+	cuMemFree_v2(p);
+	return ctx;
+}
+
+/* Waits for a thread that needs the library. */
+static void waits(void *arg)
+{
+	void *result = NULL;
+	pthread_t t;
+
+	pthread_create(&t, NULL, alloc_in_thread, *(void **)arg);
+	pthread_join(t, &result);
+	*(void **)arg = result;
+}
+
+static void unlocked(CUcontext ctx)
+{
+	void *arg = ctx;
+
+	cuLaunchHostFunc(NULL, waits, &arg);
+	cuStreamSynchronize(NULL);
+	ok(arg == ctx, "other_threads_may_call_during_a_host_function");
+}
+
+static void capture(CUstream s)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	ok_eq(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL),
+	      CUDA_ERROR_NOT_SUPPORTED, "capture_is_refused");
+	cuThreadExchangeStreamCaptureMode(&mode);
+	ok_eq(mode, CU_STREAM_CAPTURE_MODE_GLOBAL,
+	      "the_capture_mode_starts_as_global");
+	cuThreadExchangeStreamCaptureMode(&mode);
+	ok_eq(mode, CU_STREAM_CAPTURE_MODE_RELAXED,
+	      "the_capture_mode_is_exchanged");
+}
+
+int main(void)
+{
+	CUcontext ctx;
+	CUstream s;
+
+	tap_plan(10);
+	cuInit(0);
+	cuDevicePrimaryCtxRetain(&ctx, 0);
+	cuCtxSetCurrent(ctx);
+	cuStreamCreate(&s, 0);
+	elapsed(s);
+	identity(ctx, s);
+	order(s);
+	unlocked(ctx);
+	capture(s);
+	return tap_exit();
+}
