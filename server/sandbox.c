@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the way into the sandbox. Entered after the backend has started (it
- * opens devices and may run helpers then) and before the first client comes;
- * there is no way back. Threads of the backend that exist by then get the
- * filter too (TSYNC), and the uid by glibc.
+ * Owns the way into the sandbox. Entered after the backend is loaded and before
+ * the first client comes; there is no way back. The driver itself starts inside,
+ * with the client's CUDA_* variables, so its device files must be there and be
+ * open to the worker's user. Threads that exist by then get the filter too
+ * (TSYNC), and the uid by glibc.
  */
 #define _GNU_SOURCE
 #include <errno.h>

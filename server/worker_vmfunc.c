@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -186,24 +185,6 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 		die("world page: %s", strerror(errno));
 }
 
-/*
- * The driver starts now, with all privileges and on the other CPUs: it opens
- * devices and makes threads, which inherit both. For the client's own cuInit()
- * nothing is left to do.
- */
-static void start_backend(void)
-{
-	void *lib = dlopen(opt.backend, RTLD_NOW | RTLD_NOLOAD);
-	int (*init)(unsigned int), rc;
-
-	*(void **)&init = lib ? dlsym(lib, "cuInit") : NULL;
-	if (!init)
-		die("%s: has no cuInit", opt.backend);
-	rc = init(0);
-	if (rc)
-		die("%s: cuInit: CUDA error %d", opt.backend, rc);
-}
-
 static struct wh_session *open_session(void)
 {
 	char err[256] = "";
@@ -213,7 +194,6 @@ static struct wh_session *open_session(void)
 	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
-	start_backend();
 	ctl = (struct wh_ctl *)WH_WINDOW_VA;
 	ctl->window = opt.window;
 	ctl->part = opt.part;
