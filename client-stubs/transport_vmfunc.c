@@ -233,10 +233,10 @@ static int try_part(struct wh_link *l, int fd, uint64_t offset, size_t size)
 	return status;
 }
 
-/* What a later try may change. */
+/* What a later try may change: somebody else's pair may just be ending. */
 static int may_pass(int status)
 {
-	return status == WH_ENOENT || status == WH_EBUSY;
+	return status == WH_ENOENT || status == WH_EBUSY || status == WH_ENOMEM;
 }
 
 /* The first part of a window that can be had. "Taken" says more than "no worker". */
@@ -279,7 +279,7 @@ static int try_windows(struct wh_link *l, const struct wh_window *w, int n)
 		if (!may_pass(rc))
 			wh_log("%s: %s", w[i].path, wh_strerror(rc));
 		/* As long as one window may still be had, waiting makes sense. */
-		if (!i || rc == WH_EBUSY || (rc == WH_ENOENT && status != WH_EBUSY))
+		if (!i || (may_pass(rc) && (!may_pass(status) || status == WH_ENOENT)))
 			status = rc;
 	}
 	return status;
@@ -324,6 +324,8 @@ static int attach_any(struct wh_link *l)
 	}
 	if (status == WH_EBUSY)
 		wh_log("vmfunc: all parts of the window are taken by other processes");
+	else if (status == WH_ENOMEM)
+		wh_log("vmfunc: the host's quota of pairs is used up");
 	else if (status == WH_ENOENT)
 		wh_log("vmfunc: no worker waits on any part of the window");
 	return status;

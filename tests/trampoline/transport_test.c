@@ -339,7 +339,7 @@ static void test_waiting(void)
 
 	fresh_host();
 	for (i = 0; i < 5; i++)
-		host.attach[i] = i % 2 ? WH_EGONE : WH_ENOENT;
+		host.attach[i] = i % 2 ? WH_EGONE : i ? WH_ENOMEM : WH_ENOENT;
 	ok(!wh_transport_vmfunc.open(&l) && host.attaches == 6,
 	   "client_waits_for_a_worker_to_come");
 	l.t->close(&l);
