@@ -152,11 +152,10 @@ CUresult cuMemAdvise_v2(CUdeviceptr addr, size_t size, CUmem_advise advice,
 	if (rc)
 		return rc;
 	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
-	    advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+	    advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY ||
+	    (location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+	     !sgpu_device_ok(location.id)))
 		rc = CUDA_ERROR_INVALID_VALUE;
-	else if (location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-		 !sgpu_device_ok(location.id))
-		rc = CUDA_ERROR_INVALID_DEVICE;
 	return sgpu_leave(rc ? rc : managed_check(addr, size));
 }
 

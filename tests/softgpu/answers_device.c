@@ -216,23 +216,18 @@ static void contexts(void)
 	A(cuCtxPopCurrent(&c));
 	A(cuCtxGetCurrent(&c));
 	V(c == a);
+	A(cuCtxSynchronize_v2(a));
+	A(cuCtxSynchronize_v2(NULL));
+	A(cuCtxGetDevice_v2(&dev, a));
 	A(cuCtxSetCurrent(NULL));
+	A(cuCtxSynchronize_v2(NULL));
+	A(cuCtxSynchronize_v2(a));
 	A(cuCtxGetCurrent(&c));
 	V(c == NULL);
 	A(cuCtxDestroy(a));
 	A(cuCtxGetCurrent(&c));
 	V(c == NULL);
 	A(cuMemAlloc(&p, 16));
-}
-
-static void stale_context(void)
-{
-	CUcontext a;
-
-	cuInit(0);
-	cuCtxCreate(&a, NULL, 0, 0);
-	cuCtxDestroy(a);
-	A(cuCtxDestroy(a));
 }
 
 static void primary(void)
@@ -431,7 +426,6 @@ const struct section device_sections[] = {
 	{ "attributes", attributes },
 	{ "no_context", no_context },
 	{ "contexts", contexts },
-	{ "stale_context", stale_context },
 	{ "primary", primary },
 	{ "limits", limits },
 	{ "after_fork", after_fork },

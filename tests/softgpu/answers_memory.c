@@ -378,6 +378,35 @@ static void pools(void)
 	A(cuMemFreeAsync(p, NULL));
 }
 
+static void advice(void)
+{
+	CUmemLocation gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+	CUmemLocation cpu = { .type = CU_MEM_LOCATION_TYPE_HOST };
+	CUmemLocation far = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1000 };
+	CUdeviceptr p, m;
+
+	answer_ctx();
+	cuMemAlloc(&p, 1000);
+	cuMemAllocManaged(&m, 1000, CU_MEM_ATTACH_GLOBAL);
+	A(cuMemPrefetchAsync(m, 1000, gpu, 0, NULL));
+	A(cuMemPrefetchAsync(m, 1000, cpu, 0, NULL));
+	A(cuMemPrefetchAsync(m, 1000, far, 0, NULL));
+	A(cuMemPrefetchAsync(m, 1000, gpu, 1, NULL));
+	A(cuMemPrefetchAsync(m, 0, gpu, 0, NULL));
+	A(cuMemPrefetchAsync(m, 1001, gpu, 0, NULL));
+	A(cuMemPrefetchAsync(p, 1000, gpu, 0, NULL));
+	A(cuMemAdvise(m, 1000, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+	A(cuMemAdvise(m, 1000, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, cpu));
+	A(cuMemAdvise(m, 1000, CU_MEM_ADVISE_SET_ACCESSED_BY, far));
+	A(cuMemAdvise(m, 1000, 0, gpu));
+	A(cuMemAdvise(m, 1000, 77, gpu));
+	A(cuMemAdvise(m, 0, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+	A(cuMemAdvise(p, 1000, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+	A(cuStreamAttachMemAsync(NULL, m, 0, CU_MEM_ATTACH_GLOBAL));
+	A(cuStreamAttachMemAsync(NULL, m, 0, 77));
+	A(cuStreamAttachMemAsync(NULL, p, 0, CU_MEM_ATTACH_GLOBAL));
+}
+
 const struct section memory_sections[] = {
 	{ "allocations", allocations },
 	{ "copies", copies },
@@ -387,5 +416,6 @@ const struct section memory_sections[] = {
 	{ "host_memory", host_memory },
 	{ "pointers", pointers },
 	{ "pools", pools },
+	{ "advice", advice },
 	{ NULL, NULL },
 };
