@@ -12,8 +12,6 @@
 #include "wormhole.h"
 
 #define SMI_HANDLER	0x38000
-#define MSI_SMI		2
-#define MSI_NMI		4
 
 static s64 spin_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
@@ -212,22 +210,13 @@ static void test_signals(void)
 	client.vcpu->on_eintr = NULL;
 }
 
-/* By an MSI, which reaches a vCPU that stays in KVM_RUN. */
-static int send_msi(u32 delivery_mode)
-{
-	struct kvm_msi msi = { .address_lo = 0xfee00000, .data = delivery_mode << 8 };
-
-	return ioctl(client.vm.fd, KVM_SIGNAL_MSI, &msi);
-}
-
 static void test_nmi_and_smi(void)
 {
 	struct wh_result r;
 
 	log->nmis = 0;
 	start_waiting_call(21);
-	if (send_msi(MSI_NMI) < 0)
-		wh_die("KVM_SIGNAL_MSI");
+	wh_msi(&client.vm, 0, WH_MSI_NMI, 0);
 	wh_ok(wh_poll(log->nmis == 1, 500), "nmi_is_taken_during_a_call");
 	wh_eq(log->nmi_rip, pending, "nmi_meets_pending");
 	r = finish_waiting_call(21);
@@ -237,8 +226,7 @@ static void test_nmi_and_smi(void)
 	wh_vm_set_smram(&client.vm);
 	memcpy(wh_gpa(&client.vm, SMI_HANDLER), "\x2e\xc6\x06\x80\x00\x77\x0f\xaa", 8);
 	start_waiting_call(22);
-	if (send_msi(MSI_SMI) < 0)
-		wh_die("KVM_SIGNAL_MSI");
+	wh_msi(&client.vm, 0, WH_MSI_SMI, 0);
 	wh_ok(wh_poll(0x77 == *(volatile u8 *)wh_gpa(&client.vm, 0x30080), 500),
 	      "smi_is_taken_during_a_call");
 	r = finish_waiting_call(22);
@@ -269,7 +257,7 @@ static void test_migration(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(29);
+	wh_plan(28);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");

@@ -79,7 +79,7 @@ struct wh_vm {
 	u64 kernel_pdpt;
 	u8 *window;		/* this VM's mapping of it */
 	u64 window_size;
-	struct wh_vcpu *vcpus[8];
+	struct wh_vcpu *vcpus[16];
 	int nvcpus;
 };
 
@@ -163,9 +163,18 @@ struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
 	      u64 a0, u64 a1, u64 a2, u64 a3);
 bool wh_join(struct wh_vcpu *vcpu, int seconds);
+/* Go on in a thread where the vCPU was stopped. */
+void wh_resume(struct wh_vcpu *vcpu);
 /* Kick the vCPU out of KVM_RUN: to end its thread, or to run on_eintr. */
 void wh_vcpu_stop(struct wh_vcpu *vcpu);
 void wh_vcpu_kick(struct wh_vcpu *vcpu);
+/* CPU time that the vCPU's thread has used, in ns. */
+u64 wh_vcpu_ns(struct wh_vcpu *vcpu);
+/* An interrupt from a device: reaches a vCPU that stays in KVM_RUN. */
+#define WH_MSI_FIXED		0
+#define WH_MSI_SMI		2
+#define WH_MSI_NMI		4
+void wh_msi(struct wh_vm *vm, int apic_id, u32 mode, u8 vector);
 void wh_vcpu_regs(struct wh_vcpu *vcpu, struct kvm_regs *regs);
 /* One hypercall leaf. */
 struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
@@ -233,6 +242,8 @@ void wh_worker_park(struct wh_worker *w);
 /* All of the above with handlers, and wait until STAT says that it is parked. */
 void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
 		     const wh_handler_fn *handlers, int n);
+/* The same worker once more, after its pair died and its thread ended. */
+void wh_worker_again(struct wh_worker *w);
 void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n);
 s64 wh_release(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
@@ -263,6 +274,7 @@ u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason);
 #define WH_PORT_DONE		0xe0
 #define WH_PORT_TRAP		0xe1
 #define WH_TIMER_VECTOR		0x40
+#define WH_TLB_VECTOR		0x41	/* flush the TLB, as after a change of tables */
 #define WH_VECTOR_SYSCALL	256
 #define WH_CPUID_VM		0x80000002	/* EBX = wh_vm.id */
 #define WH_USER_CS		0x33
@@ -289,6 +301,8 @@ struct wh_guest_log {
 	u64 last_rip, last_error, last_cr2;
 	u64 vector, error, rip, cr2;	/* the trap that ended a run */
 	u64 lazy_ptes, lazy_gpa;	/* kernel address of the entries; what to map */
+	u64 busy_va, busy_pte;	/* faults there wait for the entry to be present */
+	u64 tlb_flushes;	/* WH_TLB_VECTOR served */
 };
 extern struct wh_guest_log wh_log;
 /* Server: handle exceptions of the worker in wh_guest_trap(). */

@@ -471,15 +471,33 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm)
 	set_xcr0(vcpu, 7);
 	vcpu->kernel_gs = WH_KVA + cpu_area;
 	set_msrs(vcpu);
-	/* vCPU 1 and up would wait for a start-up IPI. */
-	must(ioctl(vcpu->fd, KVM_SET_MP_STATE,
-		   &(struct kvm_mp_state) { KVM_MP_STATE_RUNNABLE }), "mp_state");
 	return vcpu;
 }
 
 void wh_vcpu_regs(struct wh_vcpu *vcpu, struct kvm_regs *regs)
 {
 	must(ioctl(vcpu->fd, KVM_GET_REGS, regs), "KVM_GET_REGS");
+}
+
+u64 wh_vcpu_ns(struct wh_vcpu *vcpu)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	errno = pthread_getcpuclockid(vcpu->thread, &clock);
+	if (errno || clock_gettime(clock, &ts))
+		wh_die("thread's clock");
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+void wh_msi(struct wh_vm *vm, int apic_id, u32 mode, u8 vector)
+{
+	struct kvm_msi msi = {
+		.address_lo = 0xfee00000 | apic_id << 12,
+		.data = mode << 8 | vector,
+	};
+
+	must(ioctl(vm->fd, KVM_SIGNAL_MSI, &msi), "KVM_SIGNAL_MSI");
 }
 
 static void on_kick(int sig)
@@ -535,8 +553,11 @@ static void run_loop(struct wh_vcpu *vcpu)
 
 static void set_context(struct wh_vcpu *vcpu, struct wh_as *as, int cpl)
 {
+	struct kvm_mp_state runnable = { KVM_MP_STATE_RUNNABLE };
 	struct kvm_sregs now;
 
+	/* Else it waits for a start-up IPI, or was stopped in HLT. */
+	must(ioctl(vcpu->fd, KVM_SET_MP_STATE, &runnable), "KVM_SET_MP_STATE");
 	must(ioctl(vcpu->fd, KVM_GET_SREGS, &now), "KVM_GET_SREGS");
 	set_cpl(&vcpu->sregs, cpl);
 	if (cpl == 3 && vcpu->compat) {
@@ -610,19 +631,24 @@ static void *vcpu_thread(void *arg)
 	return NULL;
 }
 
-void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
-	      u64 a0, u64 a1, u64 a2, u64 a3)
+void wh_resume(struct wh_vcpu *vcpu)
 {
 	struct sigaction sa = { .sa_handler = on_kick };
 
 	sigaction(SIGUSR1, &sa, NULL);
-	prepare_call(vcpu, as, cpl, fn, a0, a1, a2, a3);
 	vcpu->stop = false;
 	vcpu->running = true;
 	errno = pthread_create(&vcpu->thread, NULL, vcpu_thread, vcpu);
 	if (errno)
 		wh_die("pthread_create");
 	vcpu->started = true;
+}
+
+void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
+	      u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	prepare_call(vcpu, as, cpl, fn, a0, a1, a2, a3);
+	wh_resume(vcpu);
 }
 
 bool wh_join(struct wh_vcpu *vcpu, int seconds)

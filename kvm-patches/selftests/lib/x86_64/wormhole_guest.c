@@ -285,17 +285,24 @@ static bool server_trap(struct wh_trap *t)
 	case 3:
 		wh_log.bps++;
 		return true;
-	case 6:					/* ud2 */
+	case 6:
+		if (*(u16 *)t->rip != 0x0b0f)	/* ud2 */
+			return false;
 		wh_log.uds++;
 		t->rax = WH_AFTER_UD;
 		t->rip += 2;
 		return true;
-	case 13:				/* out %al, $port */
+	case 13:				/* out %al, $port; int $n */
 		wh_log.gps++;
 		t->rax = WH_AFTER_GP;
 		t->rip += 2;
 		return true;
 	case 14:
+		if (wh_log.busy_va && (read_cr2() & -WH_PAGE) == wh_log.busy_va) {
+			while (!(*(volatile u64 *)wh_log.busy_pte & WH_PTE_P))
+				asm volatile("sti; pause; cli" ::: "memory");
+			return true;
+		}
 		if (page >= WH_LAZY_PAGES)
 			return false;
 		wh_log.faults++;
@@ -340,11 +347,24 @@ static void timer_interrupt(struct wh_trap *t)
 		wh_guest_timer(wh_log.timer_period);
 }
 
+static void flush_tlb(void)
+{
+	u64 cr3;
+
+	asm volatile("mov %%cr3, %0; mov %0, %%cr3" : "=r"(cr3) :: "memory");
+}
+
 /* Called by trap_common for everything that enters this kernel. */
 __attribute__((used)) void wh_guest_trap(struct wh_trap *t)
 {
 	if (t->vector == WH_TIMER_VECTOR) {
 		timer_interrupt(t);
+		return;
+	}
+	if (t->vector == WH_TLB_VECTOR) {
+		flush_tlb();
+		wh_log.tlb_flushes++;
+		wh_wrmsr(X2APIC_EOI, 0);
 		return;
 	}
 	if (t->vector == 2) {

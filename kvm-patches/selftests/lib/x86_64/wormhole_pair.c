@@ -282,14 +282,10 @@ void wh_worker_park(struct wh_worker *w)
 	}
 }
 
-void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
-		     const wh_handler_fn *handlers, int n)
+static void register_and_park(struct wh_worker *w)
 {
-	s64 ret;
+	s64 ret = wh_worker_register(w);
 
-	wh_worker_create(w, s, part);
-	wh_worker_handlers(w, handlers, n);
-	ret = wh_worker_register(w);
 	if (!ret)
 		ret = wh_worker_slot(w);
 	if (ret) {
@@ -297,6 +293,24 @@ void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
 		exit(1);
 	}
 	wh_worker_park(w);
+}
+
+void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
+		     const wh_handler_fn *handlers, int n)
+{
+	wh_worker_create(w, s, part);
+	wh_worker_handlers(w, handlers, n);
+	register_and_park(w);
+}
+
+void wh_worker_again(struct wh_worker *w)
+{
+	if (!wh_join(w->vcpu, 1)) {
+		errno = ETIMEDOUT;
+		wh_die("worker's thread does not end");
+	}
+	init_part(w->srv->vm.window + w->part * WH_PART_SIZE, w->part);
+	register_and_park(w);
 }
 
 s64 wh_release(struct wh_worker *w)
