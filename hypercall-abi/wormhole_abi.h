@@ -185,7 +185,7 @@ struct wh_ctl {
 	__u32 window;
 	__u32 part;
 	__u32 nslots;
-	__u32 slot_offset;	/* slot i at slot_offset + i * WH_PAGE_SIZE */
+	__u32 slot_offset;	/* WH_PAGE_SIZE; slot i at slot_offset + i * WH_PAGE_SIZE */
 	__u64 msg_offset;	/* area i at msg_offset + i * msg_size */
 	__u64 msg_size;
 	__u64 data_offset;
@@ -209,15 +209,18 @@ struct wh_slot {
 	__u32 index;		/* EPTP index, for `pending` */
 	__u32 slot;		/* own number, for `pending` */
 	__u64 calls;		/* delegated calls begun, counted by the worker side */
+	__u64 pad1[2];
 	/* shm transport: futex words, one cache line each way. */
-	__u32 request __attribute__((aligned(64)));
+	__u32 request;
 	__u32 request_handler;
 	__u64 request_arg[2];
 	__u32 request_waiters;
-	__u32 pad1;
-	__u32 response __attribute__((aligned(64)));
+	__u32 pad2;
+	__u64 pad3[4];
+	__u32 response;
 	__u32 response_waiters;
 	__s64 response_status;
+	__u64 pad4[6];
 };
 
 /* --- Host control device: /dev/kvm-wormhole, root only --------------------- */
@@ -319,12 +322,14 @@ struct wh_srv_bind {
 	__u32 part;
 	__u64 part_size;
 };
+
 /* WH_SRV_INFO: what the windows are. */
 struct wh_srv_info {
 	__u32 abi_version;
 	__u32 windows;
 	__u64 window_size[16];
 };
+
 #define WH_SRV_MMAP_TRAMPOLINE	0x10000000000ULL
 #define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
 #define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
