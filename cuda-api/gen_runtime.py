@@ -175,6 +175,22 @@ def ptsz(name, hdr):
     return f'{f.prototype(name)};\n\n{f.prototype(name)}\n{{\n\treturn {f.name}({args});\n}}\n'
 
 
+def wrap(text, width=96):
+    """Break long lines behind a comma, or before a call inside a call."""
+    out = []
+    for line in text.split('\n'):
+        indent = line[:len(line) - len(line.lstrip('\t'))] + '\t\t'
+        while len(line.expandtabs(8)) > width:
+            cut = max((m.end() for m in re.finditer(r', |\((?=\w+\()', line)
+                       if len(line[:m.end()].expandtabs(8)) <= width), default=0)
+            if cut <= len(indent):
+                break
+            out.append(line[:cut].rstrip())
+            line = indent + line[cut:]
+        out.append(line)
+    return '\n'.join(out)
+
+
 def gen_calls(calls, runtime, driver):
     """(text of gen_cudart_calls.c, driver symbols used)"""
     mapper, parts, used = Mapper(runtime, driver), [], set()
@@ -188,7 +204,7 @@ def gen_calls(calls, runtime, driver):
         elif how == 'refused':
             parts.append(refused(name, runtime))
     sizes = [f'_Static_assert(sizeof({a}) == sizeof({b}), "{a}");\n' for a, b in sorted(mapper.asserts)]
-    return BANNER + '#include "cudart.h"\n\n' + ''.join(sizes) + '\n' + '\n'.join(parts), used
+    return wrap(BANNER + '#include "cudart.h"\n\n' + ''.join(sizes) + '\n' + '\n'.join(parts)), used
 
 
 def gen_driver(used):

@@ -18,7 +18,8 @@ static void test_selection(int count)
 
 	ok_err(cudaGetDevice(&dev), cudaSuccess, "a_thread_has_a_device_before_it_chooses");
 	ok_eq(dev, 0, "the_first_device_is_the_default");
-	ok_err(cudaSetDevice(count), cudaErrorInvalidDevice, "a_device_that_does_not_exist_is_refused");
+	ok_err(cudaSetDevice(count), cudaErrorInvalidDevice,
+	       "a_device_that_does_not_exist_is_refused");
 	ok_err(cudaSetDevice(-1), cudaErrorInvalidDevice, "a_negative_device_is_refused");
 	clear_error();
 	ok_err(cudaSetDevice(0), cudaSuccess, "a_device_is_chosen");
@@ -40,15 +41,18 @@ static void test_properties(void)
 	NEED(cudaGetDeviceProperties(&p, 0));
 	NEED(cudaMemGetInfo(&free, &total));
 	ok(p.name[0] && strlen(p.name) < sizeof(p.name), "a_device_has_a_name");
-	ok(p.warpSize == 32 && p.maxThreadsPerBlock == 1024 && p.maxThreadsDim[2] == 64 && p.maxGridSize[0] > 65535,
+	ok(p.warpSize == 32 && p.maxThreadsPerBlock == 1024 && p.maxThreadsDim[2] == 64 &&
+	   p.maxGridSize[0] > 65535,
 	   "launch_limits_are_those_of_cuda_devices");
-	ok(p.totalGlobalMem >= total - total / 8 && p.totalConstMem == 65536 && p.sharedMemPerBlock == 49152,
+	ok(p.totalGlobalMem >= total - total / 8 && p.totalConstMem == 65536 &&
+	   p.sharedMemPerBlock == 49152,
 	   "memory_sizes_are_in_the_properties");
 	NEED(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0));
 	ok(n == p.multiProcessorCount && n > 0, "attribute_and_property_agree");
 	NEED(cudaDeviceGetAttribute(&n, cudaDevAttrComputeCapabilityMajor, 0));
 	ok(n == p.major && n >= 5, "the_compute_capability_is_known");
-	ok_err(cudaGetDeviceProperties(&p, 99), cudaErrorInvalidDevice, "properties_of_no_device_are_refused");
+	ok_err(cudaGetDeviceProperties(&p, 99), cudaErrorInvalidDevice,
+	       "properties_of_no_device_are_refused");
 	ok_err(cudaDeviceGetAttribute(&n, (cudaDeviceAttr)100000, 0), cudaErrorInvalidValue,
 	       "an_unknown_attribute_is_refused");
 	clear_error();
@@ -95,13 +99,17 @@ static void test_driver(void)
 	NEED(cudaRuntimeGetVersion(&runtime));
 	NEED(cudaDriverGetVersion(&driver));
 	ok(runtime / 1000 == 13 && driver >= 13000, "versions_are_those_of_cuda_13");
-	NEED(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", (void **)&get_current, 13000, cudaEnableDefault,
+	NEED(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", (void **)&get_current, 13000,
+	     cudaEnableDefault,
 					      &status));
 	ok(status == cudaDriverEntryPointSuccess && get_current, "a_driver_function_is_found");
 	NEED(cudaFree(0));
-	ok(get_current && get_current(&ctx) == CUDA_SUCCESS && ctx, "the_driver_sees_the_runtimes_context");
-	NEED(cudaGetDriverEntryPointByVersion("cuNoSuchThing", (void **)&none, 13000, cudaEnableDefault, &status));
-	ok(status == cudaDriverEntryPointSymbolNotFound && !none, "an_unknown_driver_function_is_reported");
+	ok(get_current && get_current(&ctx) == CUDA_SUCCESS && ctx,
+	   "the_driver_sees_the_runtimes_context");
+	NEED(cudaGetDriverEntryPointByVersion("cuNoSuchThing", (void **)&none, 13000,
+	     cudaEnableDefault, &status));
+	ok(status == cudaDriverEntryPointSymbolNotFound && !none,
+	   "an_unknown_driver_function_is_reported");
 }
 
 int main()

@@ -61,8 +61,11 @@ int main(void)
 	   !strcmp(text(cudaErrorLaunchFailure), "unspecified launch failure"),
 	   "an_error_has_its_name_and_text");
 	ok(!strcmp(name((cudaError_t)10), "unrecognized error code") &&
-	   !strcmp(text((cudaError_t)-5), "unrecognized error code"), "a_code_without_error_is_called_so");
-	test_against(toolkit, lib, "cudaGetErrorName", "every_name_is_that_of_the_toolkits_library");
-	test_against(toolkit, lib, "cudaGetErrorString", "every_text_is_that_of_the_toolkits_library");
+	   !strcmp(text((cudaError_t)-5), "unrecognized error code"),
+	   "a_code_without_error_is_called_so");
+	test_against(toolkit, lib, "cudaGetErrorName",
+		"every_name_is_that_of_the_toolkits_library");
+	test_against(toolkit, lib, "cudaGetErrorString",
+		"every_text_is_that_of_the_toolkits_library");
 	return tap_exit();
 }

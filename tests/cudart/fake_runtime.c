@@ -4,7 +4,12 @@
 // (SHORT), or only with a function of the same name (WRAPPER).
 #include <stdio.h>
 
-#define FUNC(name) __attribute__((noinline, used)) int name(void) { __asm__ volatile(".skip 32, 0x90"); return 1; }
+#define FUNC(name)							\
+	__attribute__((noinline, used)) int name(void)			\
+	{								\
+		__asm__ volatile(".skip 32, 0x90");			\
+		return 1;						\
+	}
 
 #ifdef SHORT
 __asm__(".text\n"

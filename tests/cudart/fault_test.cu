@@ -16,7 +16,8 @@ int main()
 	NEED(cudaFree(0));
 	write_to<<<1, 1>>>((int *)0x10);
 	ok_err(cudaGetLastError(), cudaSuccess, "a_launch_succeeds_before_its_kernel_faults");
-	ok_err(cudaDeviceSynchronize(), cudaErrorIllegalAddress, "a_synchronisation_reports_the_fault");
+	ok_err(cudaDeviceSynchronize(), cudaErrorIllegalAddress,
+	       "a_synchronisation_reports_the_fault");
 	ok_err(cudaMalloc(&p, 64), cudaErrorIllegalAddress, "later_calls_report_the_fault");
 	ok_err(cudaGetLastError(), cudaErrorIllegalAddress, "the_fault_is_the_last_error");
 	ok_err(cudaPeekAtLastError(), cudaSuccess, "even_a_fault_is_cleared_from_the_last_error");

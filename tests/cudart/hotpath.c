@@ -125,7 +125,8 @@ static void test_passing_on(void)
 	ok_eq((long)*stream, 0x77, "the_ptsz_form_keeps_other_streams");
 	*(int *)counter("fake_lose_context") = 1;
 	ok_eq(launch(NULL), cudaSuccess, "a_context_taken_away_during_a_call_is_bound_again");
-	ok_eq(cudaMalloc(&p, 64), cudaErrorNotSupported, "a_function_that_the_driver_lacks_is_not_supported");
+	ok_eq(cudaMalloc(&p, 64), cudaErrorNotSupported,
+	      "a_function_that_the_driver_lacks_is_not_supported");
 	ok_eq(cudaGetLastError(), cudaErrorNotSupported, "and_that_is_the_last_error");
 }
 

@@ -22,7 +22,8 @@ static void get(F &func, const char *name)
 {
 	cudaDriverEntryPointQueryResult status;
 
-	NEED(cudaGetDriverEntryPointByVersion(name, (void **)&func, 13000, cudaEnableDefault, &status));
+	NEED(cudaGetDriverEntryPointByVersion(name, (void **)&func, 13000, cudaEnableDefault,
+	     &status));
 	if (status != cudaDriverEntryPointSuccess)
 		NEED(cudaErrorSymbolNotFound);
 }
@@ -103,11 +104,14 @@ static void test_memory(void)
 	mem_alloc(&from_driver, 64);
 	NEED(cudaMalloc(&from_runtime, 64));
 	store<<<1, 1>>>((int *)from_driver, 5);
-	NEED(cudaMemcpy(from_runtime, (void *)from_driver, sizeof(int), cudaMemcpyDeviceToDevice));
+	NEED(cudaMemcpy(from_runtime, (void *)from_driver, sizeof(int),
+	     cudaMemcpyDeviceToDevice));
 	NEED(cudaMemcpy(&got, from_runtime, sizeof(int), cudaMemcpyDeviceToHost));
 	ok_eq(got, 5, "memory_of_both_interfaces_mixes");
-	ok_err(cudaFree((void *)from_driver), cudaSuccess, "the_runtime_frees_what_the_driver_allocated");
-	ok_eq(mem_free((CUdeviceptr)from_runtime), CUDA_SUCCESS, "the_driver_frees_what_the_runtime_allocated");
+	ok_err(cudaFree((void *)from_driver), cudaSuccess,
+	       "the_runtime_frees_what_the_driver_allocated");
+	ok_eq(mem_free((CUdeviceptr)from_runtime), CUDA_SUCCESS,
+	      "the_driver_frees_what_the_runtime_allocated");
 }
 
 int main()

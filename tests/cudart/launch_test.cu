@@ -12,7 +12,8 @@ struct mixed {
 
 __global__ void shape(unsigned int *out)
 {
-	if (!threadIdx.x && !threadIdx.y && !threadIdx.z && !blockIdx.x && !blockIdx.y && !blockIdx.z) {
+	if (!threadIdx.x && !threadIdx.y && !threadIdx.z && !blockIdx.x && !blockIdx.y &&
+		!blockIdx.z) {
 		out[0] = gridDim.x * 10000 + gridDim.y * 100 + gridDim.z;
 		out[1] = blockDim.x * 10000 + blockDim.y * 100 + blockDim.z;
 	}
@@ -67,7 +68,8 @@ static void test_configuration(unsigned int *dev)
 
 	fill<int><<<1, 1>>>((int *)dev + 1, nested((int *)dev));
 	NEED(cudaMemcpy(host, dev, sizeof(host), cudaMemcpyDeviceToHost));
-	ok(host[0] == 7 && host[1] == 5, "a_launch_inside_a_launch_argument_keeps_both_configurations");
+	ok(host[0] == 7 && host[1] == 5,
+	   "a_launch_inside_a_launch_argument_keeps_both_configurations");
 
 	dynamic_shared<<<1, 64, 64 * sizeof(int)>>>((int *)dev);
 	NEED(cudaGetLastError());
@@ -86,7 +88,8 @@ static void test_parameters(void *dev)
 
 	params<<<1, 1>>>(1, m, 1LL << 40, 0.25f, (double *)dev);
 	NEED(cudaMemcpy(&out, dev, sizeof(out), cudaMemcpyDeviceToHost));
-	ok(out == 1 + 2 + 0.5 + 300 + (double)(1LL << 40) + 0.25, "parameters_of_all_sizes_arrive_aligned");
+	ok(out == 1 + 2 + 0.5 + 300 + (double)(1LL << 40) + 0.25,
+	   "parameters_of_all_sizes_arrive_aligned");
 
 	NEED(cudaLaunchKernel((const void *)fill<float>, dim3(1), dim3(4), args, 0, 0));
 	NEED(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
@@ -125,7 +128,8 @@ static void test_errors(int *dev)
 	void *args[] = { &dev };
 
 	fill<int><<<1, 4096>>>(dev, 1);
-	ok_err(cudaPeekAtLastError(), cudaErrorInvalidValue, "too_many_threads_per_block_is_an_invalid_value");
+	ok_err(cudaPeekAtLastError(), cudaErrorInvalidValue,
+	       "too_many_threads_per_block_is_an_invalid_value");
 	ok_err(cudaGetLastError(), cudaErrorInvalidValue, "peeking_keeps_the_last_error");
 	ok_err(cudaGetLastError(), cudaSuccess, "getting_clears_the_last_error");
 	fill<int><<<0, 32>>>(dev, 1);
@@ -134,7 +138,8 @@ static void test_errors(int *dev)
 	ok(cudaGetLastError() != cudaSuccess, "too_much_shared_memory_is_an_error");
 	fill<int><<<1, 1>>>(dev, 42);
 	ok_err(cudaDeviceSynchronize(), cudaSuccess, "a_wrong_configuration_is_not_sticky");
-	ok_err(cudaLaunchKernel(&not_a_kernel, dim3(1), dim3(1), args, 0, 0), cudaErrorInvalidResourceHandle,
+	ok_err(cudaLaunchKernel(&not_a_kernel, dim3(1), dim3(1), args, 0, 0),
+	       cudaErrorInvalidResourceHandle,
 	       "launching_what_is_no_kernel_fails");
 	clear_error();
 }
@@ -160,7 +165,8 @@ static void test_questions(void)
 	ok(blocks >= 1, "occupancy_is_at_least_one_block");
 	NEED(cudaOccupancyMaxPotentialBlockSize(&grid, &block, params, 0, 0));
 	ok(grid >= 1 && block >= 32, "the_best_block_size_can_be_asked");
-	ok_err(cudaFuncSetAttribute(params, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024), cudaSuccess,
+	ok_err(cudaFuncSetAttribute(params, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024),
+	       cudaSuccess,
 	       "dynamic_shared_memory_can_be_allowed");
 }
 

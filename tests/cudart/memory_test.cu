@@ -31,13 +31,16 @@ static void test_alloc(void)
 	ok_err(cudaMalloc(&p, 0), cudaSuccess, "an_allocation_of_nothing_succeeds");
 	ok(p == NULL, "an_allocation_of_nothing_gives_the_null_pointer");
 	ok_err(cudaFree(NULL), cudaSuccess, "the_null_pointer_can_be_freed");
-	ok_err(cudaMalloc(&p, (size_t)1 << 60), cudaErrorMemoryAllocation, "too_large_an_allocation_fails");
+	ok_err(cudaMalloc(&p, (size_t)1 << 60), cudaErrorMemoryAllocation,
+	       "too_large_an_allocation_fails");
 	clear_error();
 	NEED(cudaMemGetInfo(&before, &total));
 	NEED(cudaMalloc(&p, 64 << 20));
 	NEED(cudaMemGetInfo(&after, &total));
-	ok(before - after >= 64 << 20 && total >= before, "free_memory_shrinks_by_what_is_allocated");
-	ok_err(cudaFree((char *)p + 256), cudaErrorInvalidValue, "an_inner_pointer_cannot_be_freed");
+	ok(before - after >= 64 << 20 && total >= before,
+	   "free_memory_shrinks_by_what_is_allocated");
+	ok_err(cudaFree((char *)p + 256), cudaErrorInvalidValue,
+	       "an_inner_pointer_cannot_be_freed");
 	clear_error();
 	NEED(cudaFree(p));
 	ok_err(cudaFree(p), cudaErrorInvalidValue, "memory_cannot_be_freed_twice");
@@ -69,8 +72,10 @@ static void test_copies(void)
 	ok_err(cudaMemcpy(d, host_a, 16, (cudaMemcpyKind)9), cudaErrorInvalidMemcpyDirection,
 	       "a_kind_that_does_not_exist_is_refused");
 	clear_error();
-	ok_err(cudaMemcpy(d, host_a, 0, cudaMemcpyHostToDevice), cudaSuccess, "a_copy_of_nothing_succeeds");
-	ok_err(cudaMemcpyPeer(e, 0, d, 0, 64), cudaSuccess, "a_peer_copy_within_one_device_works");
+	ok_err(cudaMemcpy(d, host_a, 0, cudaMemcpyHostToDevice), cudaSuccess,
+	       "a_copy_of_nothing_succeeds");
+	ok_err(cudaMemcpyPeer(e, 0, d, 0, 64), cudaSuccess,
+	       "a_peer_copy_within_one_device_works");
 	NEED(cudaMemset(d, 0x5a, 1000));
 	NEED(cudaMemcpy(host_b, d, 1001, cudaMemcpyDeviceToHost));
 	ok(all_equal(host_b, 1000, 0x5a) && host_b[1000] != 0x5a, "a_fill_stops_at_its_end");
@@ -92,12 +97,15 @@ static void test_2d_3d(void)
 	NEED(cudaMemcpy2D(d, pitch, host_a, 120, 100, 10, cudaMemcpyHostToDevice));
 	NEED(cudaMemcpy2D(host_b, 110, d, pitch, 100, 10, cudaMemcpyDeviceToHost));
 	for (int y = 0; y < 10; y++)
-		same &= !memcmp(host_a + 120 * y, host_b + 110 * y, 100) && !host_b[110 * y + 100];
+		same &= !memcmp(host_a + 120 * y, host_b + 110 * y, 100) &&
+			!host_b[110 * y + 100];
 	ok(same && pitch >= 100 && pitch % 16 == 0, "two_dimensional_copies_keep_each_pitch");
 	NEED(cudaMemset2D(d, pitch, 7, 50, 10));
 	NEED(cudaMemcpy2D(host_b, 100, d, pitch, 100, 10, cudaMemcpyDeviceToHost));
-	ok(all_equal(host_b + 900, 50, 7) && host_b[950] == host_a[120 * 9 + 50], "a_rectangle_is_filled");
-	ok_err(cudaMemcpy2D(d, 10, host_a, 120, 100, 10, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue,
+	ok(all_equal(host_b + 900, 50, 7) && host_b[950] == host_a[120 * 9 + 50],
+	   "a_rectangle_is_filled");
+	ok_err(cudaMemcpy2D(d, 10, host_a, 120, 100, 10, cudaMemcpyHostToDevice),
+	       cudaErrorInvalidPitchValue,
 	       "a_row_wider_than_its_pitch_is_refused");
 	clear_error();
 	NEED(cudaFree(d));
@@ -137,8 +145,10 @@ static void test_symbols(void)
 	NEED(cudaGetSymbolSize(&size, counters));
 	NEED(cudaGetSymbolAddress(&addr, counters));
 	ok(size == 64 && addr, "address_and_size_of_a_symbol_can_be_asked");
-	ok_err(cudaMemcpyToSymbol(counters, host_a, 65), cudaErrorInvalidValue, "a_copy_beyond_a_symbol_is_refused");
-	ok_err(cudaGetSymbolAddress(&addr, host_a), cudaErrorInvalidSymbol, "what_is_no_symbol_is_refused");
+	ok_err(cudaMemcpyToSymbol(counters, host_a, 65), cudaErrorInvalidValue,
+	       "a_copy_beyond_a_symbol_is_refused");
+	ok_err(cudaGetSymbolAddress(&addr, host_a), cudaErrorInvalidSymbol,
+	       "what_is_no_symbol_is_refused");
 	clear_error();
 	NEED(cudaFree(d));
 }
@@ -158,7 +168,8 @@ static void test_pointers(void)
 	ok(a.type == cudaMemoryTypeHost && a.hostPointer == h, "a_pinned_pointer_is_known");
 	NEED(cudaPointerGetAttributes(&a, m));
 	ok(a.type == cudaMemoryTypeManaged, "a_managed_pointer_is_known");
-	ok_err(cudaPointerGetAttributes(&a, host_a), cudaSuccess, "asking_about_an_unknown_pointer_succeeds");
+	ok_err(cudaPointerGetAttributes(&a, host_a), cudaSuccess,
+	       "asking_about_an_unknown_pointer_succeeds");
 	ok(a.type == cudaMemoryTypeUnregistered && a.hostPointer == host_a && !a.devicePointer,
 	   "an_unknown_pointer_is_unregistered");
 	NEED(cudaHostGetDevicePointer(&dev, h, 0));

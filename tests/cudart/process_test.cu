@@ -112,9 +112,11 @@ static void at_end(void)
 
 	if (is_child)
 		return;
-	ok(err == cudaSuccess || err == cudaErrorCudartUnloading, "an_exit_handler_may_still_call");
+	ok(err == cudaSuccess || err == cudaErrorCudartUnloading,
+	   "an_exit_handler_may_still_call");
 	err = cudaFree(p);
-	ok(err == cudaSuccess || err == cudaErrorCudartUnloading, "an_exit_handler_may_still_free");
+	ok(err == cudaSuccess || err == cudaErrorCudartUnloading,
+	   "an_exit_handler_may_still_free");
 	fflush(stdout);
 	if (tap_failed || tap_run != tap_planned)
 		_exit(1);
@@ -128,8 +130,10 @@ int main()
 	NEED(cudaMalloc(&dev, 64));
 	test_threads();
 	test_last_error();
-	ok_eq(in_child(child_malloc), cudaErrorInitializationError, "a_forked_child_cannot_allocate");
-	ok_eq(in_child(child_launch), cudaErrorInitializationError, "a_forked_child_cannot_launch");
+	ok_eq(in_child(child_malloc), cudaErrorInitializationError,
+	      "a_forked_child_cannot_allocate");
+	ok_eq(in_child(child_launch), cudaErrorInitializationError,
+	      "a_forked_child_cannot_launch");
 	ok_eq(in_child(child_exit), 0, "a_forked_child_exits_cleanly");
 	return 0; /* at_end() has the last word */
 }

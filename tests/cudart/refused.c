@@ -7,7 +7,8 @@
 
 int main(int argc, char **argv)
 {
-	cudaError_t (*refused)(cudaArray_t *, const struct cudaChannelFormatDesc *, size_t, size_t,
+	cudaError_t (*refused)(cudaArray_t *, const struct cudaChannelFormatDesc *, size_t,
+		size_t,
 			       unsigned int);
 	cudaError_t (*last)(void);
 	void *lib = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;

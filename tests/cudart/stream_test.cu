@@ -61,7 +61,8 @@ static void test_streams(int *dev)
 	NEED(cudaStreamGetFlags(s, &flags));
 	ok_eq(flags, cudaStreamNonBlocking, "flags_of_a_stream_are_kept");
 	ok_err(cudaStreamDestroy(s), cudaSuccess, "a_stream_is_destroyed");
-	ok_err(cudaStreamDestroy(0), cudaErrorInvalidResourceHandle, "the_default_stream_cannot_be_destroyed");
+	ok_err(cudaStreamDestroy(0), cudaErrorInvalidResourceHandle,
+	       "the_default_stream_cannot_be_destroyed");
 	clear_error();
 	NEED(cudaDeviceGetStreamPriorityRange(&least, &greatest));
 	NEED(cudaStreamCreateWithPriority(&s, cudaStreamDefault, greatest));
@@ -123,11 +124,13 @@ static void test_host_functions(int *dev)
 	NEED(cudaMallocHost(&pinned, sizeof(int)));
 	NEED(cudaMemset(dev, 0, sizeof(int)));
 	slow_add<<<1, 1, 0, cudaStreamPerThread>>>(dev, 3);
-	NEED(cudaMemcpyAsync(pinned, dev, sizeof(int), cudaMemcpyDeviceToHost, cudaStreamPerThread));
+	NEED(cudaMemcpyAsync(pinned, dev, sizeof(int), cudaMemcpyDeviceToHost,
+	     cudaStreamPerThread));
 	ok_err(cudaLaunchHostFunc(cudaStreamPerThread, host_func, &order), cudaSuccess,
 	       "a_host_function_is_queued");
 	NEED(cudaStreamSynchronize(cudaStreamPerThread));
-	ok(seen_at == 1 && seen_data == &order && *pinned == 3, "a_host_function_runs_after_the_work_before_it");
+	ok(seen_at == 1 && seen_data == &order && *pinned == 3,
+	   "a_host_function_runs_after_the_work_before_it");
 	NEED(cudaStreamAddCallback(cudaStreamPerThread, callback, pinned, 0));
 	NEED(cudaStreamSynchronize(cudaStreamPerThread));
 	ok(seen_at == 2 && seen_data == pinned && callback_status == cudaSuccess,
