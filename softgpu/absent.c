@@ -54,3 +54,14 @@ WEAK enum exec_status exec_run(struct exec_machine *m,
 	(void)m, (void)l, (void)fault;
 	return EXEC_ILLEGAL_INSTRUCTION;
 }
+
+/* Handlers that are still being written. */
+WEAK int lop3_pred_v1(void)
+{
+	__builtin_trap();
+}
+
+WEAK int lop3_pred_v3(void)
+{
+	__builtin_trap();
+}

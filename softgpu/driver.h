@@ -47,7 +47,7 @@
 #define SGPU_SHARED_RESERVED	1024u
 #define SGPU_SHARED_PLAIN	(48u * 1024)
 #define SGPU_SHARED_OPTIN	EXEC_MAX_SHARED
-#define SGPU_MAX_PARAM_BYTES	4096u
+#define SGPU_MAX_PARAM_BYTES	32764u
 #define SGPU_NLIMITS		CU_LIMIT_MAX
 
 /* ---- objects.c: typed slabs; a handle is the address of a live slot ---- */

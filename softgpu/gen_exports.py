@@ -27,10 +27,10 @@ TWIN = re.compile(r"^(.*)_(ptsz|ptds)$")
 def prototypes(inc):
     """Map name -> (result type, [(type, name)]) for every exported function."""
     args = ["-x", "c", "-I" + inc, "-D__CUDA_API_VERSION_INTERNAL"]
-    resource = subprocess.run(
-        ["clang-14", "-print-resource-dir"], capture_output=True, text=True)
-    if resource.returncode == 0:
-        args.append("-I" + resource.stdout.strip() + "/include")
+    # stddef.h and the like are the compiler's; any compiler's will do.
+    own = subprocess.run(["gcc", "-print-file-name=include"], check=True,
+                         capture_output=True, text=True).stdout.strip()
+    args.append("-I" + own)
     source = "#include <cuda.h>\n#include <cudaProfiler.h>\n"
     unit = cindex.Index.create().parse("all.c", args=args,
                                        unsaved_files=[("all.c", source)])

@@ -187,7 +187,8 @@ static void report(const struct exec_fault *fault)
 {
 	if (fault->status == EXEC_ASSERT)
 		fprintf(stderr, "%s\n", fault->msg);
-	sgpu_log("%s in %s: address %#llx, block (%u,%u,%u), thread (%u,%u,%u), line %u: %s",
+	sgpu_log("%s in %s: address %#llx, block (%u,%u,%u), "
+		 "thread (%u,%u,%u), line %u: %s",
 		 exec_status_name(fault->status),
 		 fault->func ? fault->func : "?",
 		 (unsigned long long)fault->addr, fault->ctaid[0],

@@ -357,7 +357,8 @@ CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 {
 	const struct ptx_var *var = ptx_find_var(mod->ptx, name);
 
-	if (!var || !var->visible)
+	/* nvcc gives most variables no linkage; they have a name all the same. */
+	if (!var)
 		return CUDA_ERROR_NOT_FOUND;
 	if (addr)
 		*addr = (uintptr_t)var->addr;

@@ -189,38 +189,42 @@ static void errors(void)
 	ok_eq(free_now(), before, "a_refused_load_leaves_nothing_behind");
 }
 
-/* A kernel with as many parameters as are allowed, all of them used. */
+/* A kernel with as many bytes of parameters as are allowed, all summed up. */
 static void wide(void)
 {
-	enum { N = 512 };
-	static char text[1 << 17], *at = text;
+	enum { N = 4095 };	/* 8 bytes each, and 4 for the last */
+	static const char text[] = HEAD("sm_70")
+		".visible .entry k(.param .u64 p, .param .align 8 .b8 a[32752],"
+		" .param .u32 last)\n{\n"
+		".reg .u64 %a, %s, %v, %p; .reg .u32 %i, %l; .reg .pred %q;\n"
+		"mov.u64 %s, 0; mov.u32 %i, 0; mov.u64 %p, a;\n"
+		"next: ld.param.u64 %v, [%p]; add.u64 %s, %s, %v;\n"
+		"add.u64 %p, %p, 8; add.u32 %i, %i, 1;\n"
+		"setp.lt.u32 %q, %i, 4094; @%q bra next;\n"
+		"ld.param.u32 %l, [last]; cvt.u64.u32 %v, %l;\n"
+		"add.u64 %s, %s, %v; ld.param.u64 %a, [p];\n"
+		"st.global.u64 [%a], %s; ret; }\n";
 	static uint64_t values[N];
-	static void *params[N + 1];
 	uint64_t sum = 0, out = 0;
+	unsigned int last = 0x12345678;
+	void *params[3];
 	CUdeviceptr p = 0;
 	CUmodule mod;
 	CUfunction f;
 
-	at += sprintf(at, HEAD("sm_70") ".visible .entry k(.param .u64 p0");
-	for (int i = 1; i < N; i++)
-		at += sprintf(at, ", .param .u64 p%d", i);
-	at += sprintf(at, ")\n{ .reg .u64 %%a, %%s, %%v; mov.u64 %%s, 0;\n");
-	for (int i = 1; i < N; i++)
-		at += sprintf(at, "ld.param.u64 %%v, [p%d]; add.u64 %%s, %%s, %%v;\n",
-			      i);
-	sprintf(at, "ld.param.u64 %%a, [p0]; st.global.u64 [%%a], %%s; ret; }\n");
 	cuMemAlloc(&p, 8);
-	for (int i = 0; i < N; i++) {
-		values[i] = i ? i * 0x100000001ull : p;
-		sum += i ? values[i] : 0;
-		params[i] = &values[i];
-	}
-	ok(!cuModuleLoadData(&mod, text) &&
-	   !cuModuleGetFunction(&f, mod, "k") &&
+	for (int i = 0; i < N - 1; i++)
+		sum += values[i] = i * 0x100000001ull;
+	params[0] = &p;
+	params[1] = values;
+	params[2] = &last;
+	ok_eq(cuModuleLoadData(&mod, text), CUDA_SUCCESS,
+	      "a_kernel_may_have_32764_bytes_of_parameters");
+	ok(!cuModuleGetFunction(&f, mod, "k") &&
 	   !cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
-	   "a_kernel_takes_4096_bytes_of_parameters");
+	   "it_takes_them");
 	cuMemcpyDtoH(&out, p, 8);
-	ok_eq(out, sum, "each_of_them_arrives");
+	ok_eq(out, sum + last, "each_of_them_arrives");
 	cuMemFree(p);
 }
 
@@ -228,7 +232,7 @@ int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(24);
+	tap_plan(25);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);

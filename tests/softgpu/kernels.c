@@ -73,7 +73,7 @@ static CUmodule load(const char *way, const char *path)
 	CUlibrary lib;
 	CUmodule m;
 	size_t size;
-	void *data = slurp(path, &size);
+	void *data = strstr(way, "file") ? NULL : slurp(path, &size);
 
 	w.data = data;
 	if (!strcmp(way, "file")) {
