@@ -12,6 +12,10 @@
 struct wh_client wh_client = { .lock = PTHREAD_MUTEX_INITIALIZER };
 __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
+/* Only these two run before cuInit has returned. */
+_Static_assert(WH_CALL_whDeviceInfo < 3 && WH_CALL_whHello < 3, "first calls have the first numbers");
+#define FIRST_CALLS	3
+
 static CUresult not_ready(int state)
 {
 	switch (state) {
@@ -28,7 +32,7 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	struct wh_thread *t = &wh_thread;
 	struct wh_req *q;
 
-	if (__builtin_expect(cl->state != WH_READY, 0) && call > WH_CALL_whHello) {
+	if (__builtin_expect(cl->state != WH_READY, 0) && call >= FIRST_CALLS) {
 		c->result = not_ready(cl->state);
 		return NULL;
 	}

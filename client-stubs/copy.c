@@ -105,9 +105,11 @@ CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteC
 
 /* --- Unified addresses ---------------------------------------------------------------- */
 
-/* Is p something that the worker's driver can use as it is? */
+/* Is p something that the worker's driver can use as it is? Also if nothing can work. */
 static bool nameable(CUdeviceptr p, size_t n)
 {
+	if (!ready() || !p)
+		return true;
 	return wh_in_data((const void *)p, n) || wh_range_has(p);
 }
 
@@ -125,7 +127,7 @@ CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
 	bool d = nameable(dst, ByteCount), s = nameable(src, ByteCount);
 
-	if (!ready() || !dst || !src || (d && s))
+	if (d && s)
 		return wh_raw_cuMemcpy(dst, src, ByteCount);
 	if (d)
 		return cuMemcpyHtoD_v2(dst, (const void *)src, ByteCount);
@@ -138,7 +140,7 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstr
 {
 	bool d = nameable(dst, ByteCount), s = nameable(src, ByteCount);
 
-	if (!ready() || !dst || !src || (d && s))
+	if (d && s)
 		return wh_raw_cuMemcpyAsync(dst, src, ByteCount, hStream);
 	if (d)
 		return cuMemcpyHtoDAsync_v2(dst, (const void *)src, ByteCount, hStream);

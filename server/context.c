@@ -27,7 +27,10 @@ static void register_data(struct wh_session *s)
 			res);
 }
 
-/* A dead context is entered as none: the driver then names the error itself. */
+/*
+ * A dead context is entered as none, so that the driver names the error and no
+ * call ever runs in a context that some other thread's call left behind.
+ */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 {
 	CUstreamCaptureMode mode = (CUstreamCaptureMode)q->capture_mode;
@@ -35,7 +38,11 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 
 	if (q->ctx != s->ctx) {
 		wh_get(s, WH_H_CUcontext, q->ctx, (void **)&ctx);
-		s->ctx = s->drv.cuCtxSetCurrent(ctx) == CUDA_SUCCESS ? q->ctx : WH_CTX_UNKNOWN;
+		s->ctx = q->ctx;
+		if (s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS) {
+			s->drv.cuCtxSetCurrent(NULL);
+			s->ctx = WH_CTX_UNKNOWN;
+		}
 		if (ctx && !s->registered && s->ctx != WH_CTX_UNKNOWN)
 			register_data(s);
 	}

@@ -78,6 +78,7 @@ static void free_session(struct wh_session *s)
 	}
 	wh_handles_free(&s->handles);
 	free(s->upload.buf);
+	free(s->link);
 	free(s);
 }
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The worker's handle table: a client value names an object of one type as long
+ * as that object lives, and nothing else ever.
+ */
+#include "tap.h"
+#include "handles.h"
+
+#include <string.h>
+
+enum { STREAM = 1, EVENT, CONTEXT, MODULE, FUNCTION };
+
+static void *obj(uintptr_t n)
+{
+	return (void *)(0x1000 + n * 16);
+}
+
+static void test_lookup(struct wh_handles *h)
+{
+	uint64_t id = wh_handles_new(h, obj(1), STREAM, 0);
+
+	ok(id && wh_handles_get(h, id, STREAM) == obj(1), "handle_names_its_object");
+	ok(!wh_handles_get(h, id, EVENT), "handle_of_another_type_is_refused");
+	ok(!wh_handles_get(h, (id & ~(0xffULL << 56)) | (uint64_t)EVENT << 56, EVENT),
+	   "type_written_into_a_handle_does_not_change_it");
+	ok(!wh_handles_get(h, id + 1, STREAM), "index_never_given_out_is_refused");
+	ok(!wh_handles_get(h, id + (1ULL << 32), STREAM), "wrong_generation_is_refused");
+	ok(!wh_handles_get(h, (uint64_t)STREAM << 56 | 0xffffffff, STREAM), "huge_index_is_refused");
+	ok(!wh_handles_get(h, (uintptr_t)obj(1), STREAM), "address_of_the_object_is_refused");
+	ok(wh_handles_put(h, obj(1), STREAM, 0) == id, "known_object_keeps_its_handle");
+	wh_handles_drop(h, id);
+	ok(!wh_handles_get(h, id, STREAM), "dropped_handle_is_refused");
+}
+
+static void test_reuse(struct wh_handles *h)
+{
+	uint64_t a = wh_handles_new(h, obj(2), EVENT, 0), b;
+
+	wh_handles_drop(h, a);
+	b = wh_handles_new(h, obj(2), EVENT, 0);
+	ok(a != b && !wh_handles_get(h, a, EVENT), "stale_handle_does_not_name_a_newer_object");
+	a = wh_handles_new(h, obj(2), EVENT, 0);
+	ok(a != b && !wh_handles_get(h, b, EVENT) && wh_handles_get(h, a, EVENT) == obj(2),
+	   "new_object_at_an_old_address_gets_a_new_handle");
+	ok(wh_handles_new(h, NULL, EVENT, 0) == 0, "null_has_no_handle");
+	wh_handles_drop(h, 12345);
+	wh_handles_drop(h, 0);
+	ok(wh_handles_get(h, a, EVENT) == obj(2), "dropping_nonsense_changes_nothing");
+}
+
+static void test_owners(struct wh_handles *h)
+{
+	uint64_t ctx = wh_handles_new(h, obj(10), CONTEXT, 0);
+	uint64_t other = wh_handles_new(h, obj(11), CONTEXT, 0);
+	uint64_t mod = wh_handles_new(h, obj(12), MODULE, ctx);
+	uint64_t fun = wh_handles_new(h, obj(13), FUNCTION, mod);
+	uint64_t stream = wh_handles_new(h, obj(14), STREAM, ctx);
+	uint64_t far = wh_handles_new(h, obj(15), STREAM, other);
+
+	wh_handles_drop(h, mod);
+	ok(!wh_handles_get(h, fun, FUNCTION), "function_ends_with_its_module");
+	ok(wh_handles_get(h, stream, STREAM) != NULL, "sibling_of_a_dropped_handle_lives");
+	mod = wh_handles_new(h, obj(12), MODULE, ctx);
+	fun = wh_handles_new(h, obj(13), FUNCTION, mod);
+	wh_handles_drop_owned(h, ctx);
+	ok(wh_handles_get(h, ctx, CONTEXT) && !wh_handles_get(h, mod, MODULE) &&
+	   !wh_handles_get(h, fun, FUNCTION) && !wh_handles_get(h, stream, STREAM),
+	   "everything_below_a_context_ends_at_its_reset");
+	ok(wh_handles_get(h, far, STREAM) != NULL, "other_context_keeps_its_handles");
+}
+
+static void test_values(struct wh_handles *h)
+{
+	wh_handles_new_value(h, 0x77, 9, 0);
+	ok(wh_handles_known(h, 0x77, 9), "value_given_out_is_known");
+	ok(!wh_handles_known(h, 0x78, 9) && !wh_handles_known(h, 0x77, 8) && !wh_handles_known(h, 0, 9),
+	   "other_values_and_types_are_not_known");
+	wh_handles_drop_value(h, 0x77, 9);
+	ok(!wh_handles_known(h, 0x77, 9), "dropped_value_is_not_known");
+}
+
+/* Past several growths of the table, with holes. */
+static void test_many(void)
+{
+	enum { N = 50000 };
+	static uint64_t id[N];
+	struct wh_handles h;
+	int i, bad = 0;
+
+	wh_handles_init(&h);
+	for (i = 0; i < N; i++) {
+		id[i] = wh_handles_new(&h, obj(i), STREAM, 0);
+		if (i % 3 == 0)
+			wh_handles_drop(&h, id[i]);
+	}
+	for (i = 0; i < N; i++)
+		bad += wh_handles_get(&h, id[i], STREAM) != (i % 3 ? obj(i) : NULL);
+	ok_eq(bad, 0, "fifty_thousand_handles_name_the_right_objects");
+	for (i = 0; i < N; i++)
+		if (i % 3)
+			bad += wh_handles_put(&h, obj(i), STREAM, 0) != id[i];
+	ok_eq(bad, 0, "objects_find_their_handles_after_growth");
+	wh_handles_free(&h);
+}
+
+static void test_full(void)
+{
+	struct wh_handles h;
+	uint64_t last = 1;
+	uintptr_t i;
+
+	wh_handles_init(&h);
+	for (i = 0; i < WH_MAX_HANDLES + 10 && last; i++)
+		last = wh_handles_new(&h, obj(i), STREAM, 0);
+	ok(!last && i >= WH_MAX_HANDLES / 2, "full_table_gives_no_handle");
+	wh_handles_free(&h);
+}
+
+int main(void)
+{
+	struct wh_handles h;
+
+	tap_plan(23);
+	wh_handles_init(&h);
+	test_lookup(&h);
+	test_reuse(&h);
+	test_owners(&h);
+	test_values(&h);
+	wh_handles_free(&h);
+	test_many();
+	test_full();
+	return tap_exit();
+}
