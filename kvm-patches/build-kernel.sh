@@ -164,7 +164,9 @@ check_config() {
 }
 
 exec 8>"$dir/.lock"
-flock 8
+until flock -w 8 8; do
+	printf '  %-8s %s\n' KERNEL "$name: another make builds it, waiting"
+done
 for i in "${!fragments[@]}"; do
 	fragments[i]=$(realpath "${fragments[i]}")
 done
