@@ -67,6 +67,7 @@ const char *rt_error_name(cudaError_t err);
 const char *rt_error_text(cudaError_t err);
 cudaError_t rt_refuse(const char *name, atomic_flag *said);
 void rt_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* driver.c */
 cudaError_t rt_start(void);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The per-thread last error, error names and texts, and the way in which an
- * unsupported call says so. The library is silent unless WORMHOLE_LOG is set.
+ * unsupported call says so. The library is silent unless WORMHOLE_LOG is set,
+ * or the program is about to crash for a reason that it cannot tell.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,26 +13,40 @@
 
 __thread struct rt_thread rt_self;
 
-void rt_log(const char *fmt, ...)
+/* One write, so that lines of several threads do not mix. */
+static void print_line(const char *fmt, va_list ap)
 {
-	const char *level = getenv("WORMHOLE_LOG");
 	char line[512];
-	va_list ap;
-	int n;
+	int n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
 
-	if (!level || !*level || *level == '0')
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
-	va_end(ap);
 	if (n < 0)
 		return;
 	if (n > (int)sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	/* One write, so that lines of several threads do not mix. */
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;
+}
+
+void rt_log(const char *fmt, ...)
+{
+	const char *level = getenv("WORMHOLE_LOG");
+	va_list ap;
+
+	if (!level || !*level || *level == '0')
+		return;
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+}
+
+void rt_complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
 }
 
 cudaError_t rt_refuse(const char *name, atomic_flag *said)

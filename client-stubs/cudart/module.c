@@ -27,6 +27,7 @@ struct entity {
 	size_t size;			/* variable: as registered */
 	CUlibrary library;
 	_Atomic(CUkernel) kernel;
+	void *placed;			/* managed variable: where host and device see it */
 };
 
 struct module {
@@ -141,6 +142,7 @@ void __cudaUnregisterFatBinary(void **fatCubinHandle)
 	for (e = m->entities; e; e = next) {
 		next = e->next;
 		rt_map_remove(e->host, e);
+		rt_map_remove(e->placed, e);
 		if (e->kind == ENTITY_KERNEL) {
 			rt_map_remove(e, e);
 			rt_map_remove(e->kernel, e);
@@ -153,21 +155,32 @@ void __cudaUnregisterFatBinary(void **fatCubinHandle)
 	free(m);
 }
 
-/* The host sees a managed variable through a pointer that the loader of its module sets. */
-static cudaError_t place_managed(struct module *m, CUlibrary library)
+/*
+ * The host sees a managed variable through a pointer that is set here, and
+ * names it as a symbol by the variable's address.
+ */
+static cudaError_t place_managed(struct entity *e, CUlibrary library)
+{
+	CUdeviceptr addr;
+	cudaError_t err;
+	size_t size;
+
+	err = rt_error(DRV(cuLibraryGetManaged(&addr, &size, library, e->name)));
+	if (err)
+		return err;
+	e->placed = (void *)(uintptr_t)addr;
+	*(void **)(uintptr_t)e->host = e->placed;
+	return rt_map_add(e->placed, e) ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t place_all_managed(struct module *m, CUlibrary library)
 {
 	cudaError_t err = cudaSuccess;
 	struct entity *e;
-	CUdeviceptr addr;
-	size_t size;
 
-	for (e = m->entities; e && !err; e = e->next) {
-		if (e->kind != ENTITY_MANAGED)
-			continue;
-		err = rt_error(DRV(cuLibraryGetManaged(&addr, &size, library, e->name)));
-		if (!err)
-			*(void **)(uintptr_t)e->host = (void *)(uintptr_t)addr;
-	}
+	for (e = m->entities; e && !err; e = e->next)
+		if (e->kind == ENTITY_MANAGED)
+			err = place_managed(e, library);
 	return err;
 }
 
@@ -181,7 +194,7 @@ static cudaError_t load_locked(struct module *m)
 	err = rt_error(DRV(cuLibraryLoadData(&library, m->image, NULL, NULL, 0, NULL, NULL, 0)));
 	if (err)
 		return err;
-	err = place_managed(m, library);
+	err = place_all_managed(m, library);
 	if (err) {
 		drv.cuLibraryUnload(library);
 		return err;
@@ -202,12 +215,18 @@ static cudaError_t load_module(struct module *m)
 	return err;
 }
 
-/* nvcc calls it before the host's first use of a managed variable; 1: done. */
+/*
+ * nvcc calls it before the host's first use of a managed variable; 1: done. On
+ * failure the program goes on to use a null pointer, so say why, log or not.
+ */
 char __cudaInitModule(void **fatCubinHandle)
 {
 	struct module *m = (struct module *)fatCubinHandle;
+	cudaError_t err = m ? rt_ret(load_module(m)) : cudaErrorMemoryAllocation;
 
-	return m && rt_ret(load_module(m)) == cudaSuccess;
+	if (err)
+		rt_complain("error: libcudart: no managed variables: %s", rt_error_text(err));
+	return !err;
 }
 
 static cudaError_t resolve_kernel(struct entity *e)

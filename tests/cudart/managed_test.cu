@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variables in managed memory, which the host reads and writes directly. Needs
+// nvcc and a device whose driver has them.
+#include "common.h"
+
+__managed__ int shared_value = 11;
+__managed__ double table[100];
+
+__global__ void update(double *out)
+{
+	*out = shared_value + table[99];
+	shared_value = 99;
+}
+
+int main()
+{
+	double *dev, got = 0;
+	void *addr;
+	size_t size;
+
+	tap_plan(4);
+	NEED(cudaMalloc(&dev, sizeof(*dev)));
+	if (!&shared_value && cudaPeekAtLastError() == cudaErrorNotSupported) {
+		for (int i = 0; i < 4; i++)
+			skip("managed_variables", "the driver below refuses them");
+		return tap_exit();
+	}
+	ok_err(cudaGetSymbolAddress(&addr, shared_value), cudaSuccess,
+	       "a_managed_variable_has_an_address");
+	ok(addr == &shared_value, "device_and_host_see_it_at_one_address");
+	table[99] = 0.5;
+	update<<<1, 1>>>(dev);
+	NEED(cudaMemcpy(&got, dev, sizeof(got), cudaMemcpyDeviceToHost));
+	NEED(cudaDeviceSynchronize());
+	ok(got == 11.5 && shared_value == 99, "a_managed_variable_is_seen_from_both_sides");
+	NEED(cudaGetSymbolSize(&size, table));
+	ok_eq(size, 800, "a_managed_variable_has_its_size");
+	return tap_exit();
+}
