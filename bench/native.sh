@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `make -C bench native`: nanoseconds of a null call, a launch and a copy of
+# 4 KB on this machine, over shm (two processes) and loopback (one process),
+# next to softgpu without Wormhole. Writes build/bench/native.md.
+set -eu
+: "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+native=$WH_BUILD/bench/native
+export WORMHOLE_BACKEND="$WH_BUILD/softgpu/libcuda.so.1"
+export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
+work=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+start_server() {
+	export WORMHOLE_SOCKET="$work/socket"
+	mkfifo "$work/log"
+	exec 9<>"$work/log"
+	on 1 "$WH_BUILD/server/wormhole-server" --backend "$WORMHOLE_BACKEND" \
+		--socket "$WORMHOLE_SOCKET" >"$work/log" 2>&1 9<&- &
+	server=$!
+	timeout 20 grep -q -m 1 listening <&9 ||
+		{ echo "wormhole-server did not start" >&2; exit 1; }
+}
+
+# Client and server on a CPU each, where there are two: on one CPU each would
+# spin while the other waits for it.
+on() {
+	cpu=$1
+	shift
+	if [ "$(nproc)" -gt 1 ]; then taskset -c "$cpu" "$@"; else "$@"; fi
+}
+
+# What a program sees, through the stub library.
+stubs() { WORMHOLE_TRANSPORT=$1 LD_LIBRARY_PATH=$WH_BUILD/client-stubs on 0 "$native" cuda "$1"; }
+
+all() {
+	on 0 "$native" baseline
+	LD_LIBRARY_PATH=$WH_BUILD/softgpu on 0 "$native" cuda softgpu
+	on 0 "$native" null loopback
+	stubs loopback
+	on 0 "$native" null shm
+	stubs shm
+}
+
+start_server
+all >"$work/figures"
+{
+	echo "## Nanoseconds on one machine, without VMs"
+	echo
+	echo "date $(date +%F), commit $(git -C "$WH_TOP" rev-parse --short=12 HEAD 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), $(nproc) CPUs, kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
+	echo
+	echo "Every sample is the mean of a batch of at least 50 µs; softgpu_* has no Wormhole in it. Client on CPU 0, server on CPU 1."
+	echo
+	echo "| what | samples | min ns | median ns | max ns |"
+	echo "|---|---:|---:|---:|---:|"
+	awk '{ printf "| %s | %s | %.0f | %.0f | %.0f |\n", $2, $4, $5, $6, $7 }' "$work/figures"
+} >"$WH_BUILD/bench/native.md"
+cat "$WH_BUILD/bench/native.md"
