@@ -4,6 +4,7 @@
  * rounded once more: harmless for sums and products (twice the precision and
  * two bits more), and the sum of fma is rounded to odd in between.
  */
+#include "exec_access.h"
 #include "exec_fp.h"
 #include "exec_soft.h"
 
@@ -280,3 +281,10 @@ DEFINE(set_f16) { return half_set(w, in, mask, &fmt_f16, 1); }
 DEFINE(set_bf16) { return half_set(w, in, mask, &fmt_bf16, 1); }
 DEFINE(set_f16x2) { return half_set(w, in, mask, &fmt_f16, 2); }
 DEFINE(set_bf16x2) { return half_set(w, in, mask, &fmt_bf16, 2); }
+
+/* ---- atomics ---- */
+
+u16 OP(half_sum)(u16 a, u16 b, bool bf16)
+{
+	return half_op(do_add, a, b, 0, bf16 ? &fmt_bf16 : &fmt_f16, 0);
+}

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ptx.h"
+
 #define WARP_LANES	32
 #define WARP_FULL	0xffffffffu
 
@@ -22,6 +24,63 @@ struct insn;
 
 /* Runs one instruction for the lanes of @mask; nonzero means a fault is set. */
 typedef int exec_fn(struct warp *w, const struct insn *in, uint32_t mask);
+
+enum ptx_type {
+	T_NONE, T_PRED,
+	T_B8, T_U8, T_S8,
+	T_B16, T_U16, T_S16, T_F16, T_BF16,
+	T_B32, T_U32, T_S32, T_F32, T_F16X2, T_BF16X2, T_TF32,
+	T_U16X2, T_S16X2,
+	T_B64, T_U64, T_S64, T_F64, T_F32X2,
+	T_B128,
+	T_E4M3X2, T_E5M2X2,
+	T_COUNT
+};
+
+struct type_info {
+	const char *name;
+	uint8_t size;
+	bool is_signed, is_float;
+};
+
+extern const struct type_info ptx_types[T_COUNT];
+enum sreg {
+	SR_NONE,
+	SR_TID_X, SR_TID_Y, SR_TID_Z, SR_NTID_X, SR_NTID_Y, SR_NTID_Z,
+	SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_NCTAID_X, SR_NCTAID_Y,
+	SR_NCTAID_Z, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID,
+	SR_GRIDID, SR_LM_EQ, SR_LM_LE, SR_LM_LT, SR_LM_GE, SR_LM_GT, SR_CLOCK,
+	SR_CLOCK_HI, SR_CLOCK64, SR_TIMER, SR_TIMER_LO, SR_TIMER_HI,
+	SR_DYN_SMEM, SR_TOTAL_SMEM, SR_AGGR_SMEM, SR_ZERO32, SR_ONE32,
+	SR_FALSE, SR_DYN_BASE, SR_GRID_WS_HI, SR_GRID_WS_LO,
+};
+
+enum cmp_op {
+	CMP_NONE, CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_LO,
+	CMP_LS, CMP_HI, CMP_HS, CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU,
+	CMP_GEU, CMP_NUM, CMP_NAN,
+};
+
+enum bool_op { BOP_NONE, BOP_AND, BOP_OR, BOP_XOR };
+
+enum atom_op {
+	AOP_NONE, AOP_AND, AOP_OR, AOP_XOR, AOP_EXCH, AOP_ADD, AOP_INC,
+	AOP_DEC, AOP_MIN, AOP_MAX, AOP_CAS, AOP_POPC,
+};
+
+enum testp_op {
+	TESTP_FINITE = 1, TESTP_INFINITE, TESTP_NUMBER, TESTP_NAN, TESTP_NORMAL,
+	TESTP_SUBNORMAL,
+};
+
+enum bar_op { BAR_SYNC, BAR_ARRIVE, BAR_RED };
+
+enum sync_op {
+	SYNC_NONE, SYNC_WARP, SYNC_SHFL_UP, SYNC_SHFL_DOWN, SYNC_SHFL_BFLY,
+	SYNC_SHFL_IDX, SYNC_VOTE_ALL, SYNC_VOTE_ANY, SYNC_VOTE_UNI,
+	SYNC_VOTE_BALLOT, SYNC_MATCH_ANY, SYNC_MATCH_ALL, SYNC_REDUX,
+	SYNC_ELECT,
+};
 
 /* Windows of the generic address space; the high bits are non-canonical. */
 #define WIN_SHARED	0x0100000000000000ull
@@ -136,9 +195,27 @@ struct ptx_code {
 /* The frame starts with the return addresses of the 32 lanes. */
 #define FRAME_HEADER	128u
 
-/* The executor's part of a module; ptx_module is its first member. */
-struct ptx_image;
-const struct insn *ptx_image_code(const struct ptx_image *img);
+/* Memory that is freed as a whole (ptx_util.c). */
+struct arena_chunk;
+struct arena {
+	struct arena_chunk *head;
+	size_t used, cap;
+};
+
+/* The executor's view of a module. */
+struct ptx_image {
+	struct ptx_module mod;	/* first */
+	struct arena arena;
+	struct ptx_alloc alloc;
+	struct insn *code;
+	uint32_t ncode;
+	int32_t *vecs;
+	struct call_site *sites;
+	uint32_t nsites;
+	uint8_t *consts;	/* the pool of broadcast constants */
+	uint32_t dyn_align;	/* of .extern .shared arrays */
+	size_t const_bytes;
+};
 
 /* Which set of handlers new modules use: 0 plain x86-64, 1 AVX2+FMA. */
 int exec_isa(void);

@@ -9,8 +9,6 @@
 
 #include "exec.h"
 #include "exec_insn.h"
-#include "ptx.h"
-#include "ptx_int.h"
 
 enum group_state {
 	GROUP_READY,
@@ -23,6 +21,7 @@ struct group {
 	uint32_t pc;
 	uint32_t rbase;		/* frame in the register stack */
 	uint32_t lbase;		/* frame in local memory */
+	uint32_t fn;		/* index of the function */
 	uint16_t depth;		/* of calls */
 	uint8_t state;
 	uint8_t bar;		/* GROUP_BAR: which one */
@@ -43,6 +42,8 @@ struct warp {
 	uint32_t regs_size;
 	uint8_t *local;		/* lane 0; the others follow at local_size */
 	int32_t ngroups, cur;
+	uint32_t spins;		/* slices spent with diverged lanes */
+	bool turns;		/* groups run in turns, not the first one first */
 	struct group g[WARP_LANES];
 	uint32_t tid[3][WARP_LANES];
 };
@@ -50,10 +51,10 @@ struct warp {
 #define NBARRIERS 16
 
 struct barrier {
-	uint32_t want;		/* threads; 0 = all of the block */
-	uint32_t arrived;	/* by bar.arrive, without the waiting ones */
+	uint32_t want;		/* threads; 0 = all of the block that live */
+	uint32_t arrived;	/* by bar.arrive */
+	uint32_t waiting;	/* lanes that wait */
 	uint32_t popc;		/* bar.red: lanes with a true predicate */
-	uint32_t voted;
 	bool used;
 };
 
@@ -65,7 +66,6 @@ struct cta {
 	struct warp *warps;
 	struct barrier bar[NBARRIERS];
 	uint32_t live;		/* threads that have not exited */
-	bool running;
 };
 
 /* A growing buffer kept between launches. */
@@ -75,6 +75,12 @@ struct scratch {
 };
 
 #define NRANGES 8
+
+/* The address of this is what %envreg1 and 2 say in cooperative launches. */
+struct grid_workspace {
+	uint32_t size, barrier;
+	uint32_t pad[14];
+};
 
 struct exec_machine {
 	const struct exec_launch *l;
@@ -87,8 +93,9 @@ struct exec_machine {
 	uint32_t shared_size, local_size, regs_size;
 	uint32_t nthreads, nwarps;
 	uint64_t blocks_done;
-	int64_t budget;		/* jumps until the warp must let others run */
+	int32_t budget;		/* jumps until the warp must let others run */
 	struct scratch ctas, warps, regs, local, shared, text;
+	struct grid_workspace ws;
 };
 
 /* Records the fault of one lane; returns 1. */
@@ -102,30 +109,53 @@ const struct exec_range *exec_find(struct exec_machine *m, uint64_t addr);
 uint8_t *exec_generic(struct warp *w, uint32_t lane, uint64_t addr,
 		      uint64_t size, bool write);
 
-/* exec_sync.c */
-int exec_barrier(struct warp *w, struct group *g, const struct insn *in,
-		 uint32_t mask);
-int exec_sync(struct warp *w, struct group *g, const struct insn *in,
-	      uint32_t mask);
-void exec_barriers_recheck(struct cta *cta);
-bool exec_sync_waiting(struct warp *w);
+bool exec_scratch(struct scratch *s, size_t size);
 
-/* exec_call.c */
-int exec_call(struct warp *w, struct group *g, const struct insn *in,
-	      uint32_t mask);
-int exec_return(struct warp *w, struct group *g, uint32_t mask);
+/* What a warp did in its turn. */
+enum run {
+	RUN_ON,		/* goes on (inside the scheduler) */
+	RUN_PICK,	/* another group may be next */
+	RUN_BLOCKED,	/* all its lanes wait, or have exited */
+	RUN_YIELD,	/* its slice is used up */
+	RUN_FAULT,
+};
 
-/* exec_print.c */
-int exec_vprintf(struct warp *w, const struct call_site *s, uint32_t mask,
-		 const struct insn *in);
-int exec_assert(struct warp *w, const struct call_site *s, uint32_t mask,
-		const struct insn *in);
-
-/* exec_group.c */
+/* exec_group.c: the lanes of a warp. */
+/* @moved is set if any lane ran. */
+enum run warp_run(struct warp *w, bool *moved);
+void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live);
 struct group *group_split(struct warp *w, struct group *g, uint32_t mask);
 void group_remove(struct warp *w, struct group *g);
-void warp_use_group(struct warp *w, int32_t i);
-void group_join(struct warp *w);
+/* Lanes of @g that are not in @mask stay behind at the next instruction. */
+void group_keep(struct warp *w, struct group *g, uint32_t mask);
+
+/* exec_barrier.c */
+enum run exec_barrier(struct warp *w, struct group *g, const struct insn *in,
+		      uint32_t mask);
+void exec_barriers_recheck(struct cta *cta);
+
+/* exec_sync.c */
+enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,
+		   uint32_t mask);
+/* After lanes have exited: maybe nobody is missing any more. */
+bool exec_sync_retry(struct warp *w);
+
+/* exec_call.c */
+enum run exec_call(struct warp *w, struct group *g, const struct insn *in,
+		   uint32_t mask);
+enum run exec_return(struct warp *w, struct group *g, uint32_t mask);
+
+/* exec_print.c */
+int exec_vprintf(struct warp *w, const struct call_site *s,
+		 const struct insn *in, uint32_t mask);
+int exec_assert(struct warp *w, const struct call_site *s,
+		const struct insn *in, uint32_t mask);
+
+/* The registers of a group that need not be the current one. */
+static inline uint8_t *group_bank(struct warp *w, const struct group *g)
+{
+	return w->regs + g->rbase;
+}
 
 static inline uint8_t *lane_local(struct warp *w, uint32_t lane)
 {

@@ -45,7 +45,6 @@ static const struct {
 	{ "cop", "ca|cg|cs|lu|cv|wb|wt", true },
 	{ "l2prio", "L2::evict_last|L2::evict_normal|L2::evict_first|"
 	  "L2::evict_unchanged", false },
-	{ "l2prio2", "L2::evict_first|L2::evict_unchanged", true },
 };
 
 /* <hints>: any number of these, in any order; all are ignored. */
@@ -179,9 +178,11 @@ static void attr_word(struct attr *at, struct str s)
 
 #define MAX_PARTS 16
 
+/* "atom.add.release.gpu.u32" in its parts. */
 struct parts {
 	struct str s[MAX_PARTS];
-	uint32_t n, at;
+	bool used[MAX_PARTS];
+	uint32_t n;
 };
 
 static bool split(struct str text, struct parts *p)
@@ -220,81 +221,112 @@ static bool one_of(struct str s, const char *alts, const char *end)
 	return false;
 }
 
-static bool take_part(struct parts *p, const char *alts, const char *end,
+/* One element of a pattern: what it allows, whether it may be absent. */
+struct element {
+	const char *alts, *end;
+	bool optional, repeated;
+};
+
+static void set_element(struct element *e, struct str name)
+{
+	e->alts = hint_alts;
+	e->end = hint_alts + sizeof(hint_alts) - 1;
+	e->optional = e->repeated = true;
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if (str_is(name, sets[i].name)) {
+			e->alts = sets[i].alts;
+			e->end = e->alts + strlen(e->alts);
+			e->optional = sets[i].optional;
+			e->repeated = false;
+		}
+}
+
+/* Reads the element at @pat; returns what follows it. */
+static const char *next_element(const char *pat, struct element *e)
+{
+	const char *close;
+
+	memset(e, 0, sizeof(*e));
+	if (*pat == '<') {
+		close = strchr(pat, '>');
+		set_element(e, (struct str){ pat + 1, close - pat - 1 });
+		return close + 1;
+	}
+	if (*pat == '{' || pat[1] == '[') {
+		close = strchr(pat, *pat == '{' ? '}' : ']');
+		e->alts = *pat == '{' ? pat + 1 : pat + 2;
+		e->end = close;
+		e->optional = *pat == '{';
+		return close + 1;
+	}
+	e->alts = pat + 1;
+	e->end = pat + 1 + strcspn(pat + 1, ".{<[");
+	return e->end;
+}
+
+static void use_part(struct parts *p, uint32_t i, struct attr *at)
+{
+	p->used[i] = true;
+	attr_word(at, p->s[i]);
+}
+
+/* Optional modifiers may stand anywhere, as they do for ptxas. */
+static void take_optional(struct parts *p, const struct element *e,
+			  struct attr *at)
+{
+	for (uint32_t i = 1; i < p->n; i++)
+		if (!p->used[i] && one_of(p->s[i], e->alts, e->end)) {
+			use_part(p, i, at);
+			if (!e->repeated)
+				return;
+		}
+}
+
+/* The others must come in their order. */
+static bool take_next(struct parts *p, const struct element *e,
 		      struct attr *at)
 {
-	if (p->at == p->n || !one_of(p->s[p->at], alts, end))
-		return false;
-	attr_word(at, p->s[p->at]);
-	p->at++;
-	return true;
-}
-
-static const char *match_set(const char *pat, struct parts *p,
-			     struct attr *at, bool *ok)
-{
-	const char *end = strchr(pat, '>');
-	struct str name = { pat + 1, end - pat - 1 };
-
-	*ok = true;
-	if (str_is(name, "hints")) {
-		while (take_part(p, hint_alts,
-				 hint_alts + sizeof(hint_alts) - 1, at))
-			;
-		return end + 1;
-	}
-	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
-		const char *alts = sets[i].alts;
-
-		if (!str_is(name, sets[i].name))
+	for (uint32_t i = 1; i < p->n; i++) {
+		if (p->used[i])
 			continue;
-		*ok = take_part(p, alts, alts + strlen(alts), at) ||
-		      sets[i].optional;
+		if (!one_of(p->s[i], e->alts, e->end))
+			return false;
+		use_part(p, i, at);
+		return true;
 	}
-	return end + 1;
+	return false;
 }
 
-static const char *match_literal(const char *pat, struct parts *p,
-				 struct attr *at, bool *ok)
+static bool all_used(const struct parts *p)
 {
-	size_t n = strcspn(pat + 1, ".{<[");
-
-	*ok = take_part(p, pat + 1, pat + 1 + n, at);
-	return pat + 1 + n;
+	for (uint32_t i = 1; i < p->n; i++)
+		if (!p->used[i])
+			return false;
+	return true;
 }
 
 static bool match_form(const struct ptx_form *f, struct parts *p,
 		       struct attr *at)
 {
-	const char *pat = f->pat;
-	size_t n = strcspn(pat, ".{<[");
-	bool ok = true;
+	size_t n = strcspn(f->pat, ".{<[");
+	struct element e;
 
 	memset(at, 0, sizeof(*at));
-	p->at = 1;
-	if (p->s[0].n != n || memcmp(p->s[0].p, pat, n))
+	memset(p->used, 0, sizeof(p->used));
+	at->vec = 1;
+	if (p->s[0].n != n || memcmp(p->s[0].p, f->pat, n))
 		return false;
-	pat += n;
-	while (*pat && ok) {
-		const char *end;
-
-		if (*pat == '{') {
-			end = strchr(pat, '}');
-			take_part(p, pat + 1, end, at);
-			pat = end + 1;
-		} else if (*pat == '<') {
-			pat = match_set(pat, p, at, &ok);
-		} else if (pat[1] == '[') {
-			end = strchr(pat, ']');
-			ok = take_part(p, pat + 2, end, at);
-			pat = end + 1;
-		} else {
-			pat = match_literal(pat, p, at, &ok);
-		}
+	for (const char *q = f->pat + n; *q;) {
+		q = next_element(q, &e);
+		if (e.optional)
+			take_optional(p, &e, at);
 	}
-	if (!at->vec)
-		at->vec = 1;
-	return ok && p->at == p->n;
+	for (const char *q = f->pat + n; *q;) {
+		q = next_element(q, &e);
+		if (!e.optional && !take_next(p, &e, at))
+			return false;
+	}
+	return all_used(p);
 }
 
 static const struct ptx_form *find_form(struct str text, struct attr *at)

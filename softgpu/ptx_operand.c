@@ -45,6 +45,9 @@ static const struct {
 	{ "%dynamic_smem_size", SR_DYN_SMEM, RC_32 },
 	{ "%total_smem_size", SR_TOTAL_SMEM, RC_32 },
 	{ "%aggr_smem_size", SR_AGGR_SMEM, RC_32 },
+	/* Where cooperative groups look for the state of the grid. */
+	{ "%envreg1", SR_GRID_WS_HI, RC_32 },
+	{ "%envreg2", SR_GRID_WS_LO, RC_32 },
 	/* A block is a cluster of its own. */
 	{ "%clusterid.x", SR_CTAID_X, RC_32 },
 	{ "%clusterid.y", SR_CTAID_Y, RC_32 },
@@ -172,11 +175,10 @@ static bool special_operand(struct ptx_ctx *c, struct opnd *o, struct str name)
 		return false;
 	if (c->tok.kind == TOK_DOT && c->tok.glued)
 		name.n = c->tok.s.p + c->tok.s.n - name.p;
-	if (name.n > 7 && !memcmp(name.p, "%envreg", 7)) {
+	o->imm = sreg_find(name, &o->rc);
+	if (o->imm == SR_NONE && name.n > 7 && !memcmp(name.p, "%envreg", 7)) {
 		o->imm = SR_ZERO32;
 		o->rc = RC_32;
-	} else {
-		o->imm = sreg_find(name, &o->rc);
 	}
 	if (o->imm == SR_NONE)
 		ptx_fail(c, PTX_ERR_UNSUPPORTED, c->tok.line,

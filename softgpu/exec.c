@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch from its checks to its end: scratch memory, blocks, the turns of
+ * the warps, faults. Blocks run one after the other with the same memory,
+ * except in a cooperative launch, where all are there at once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <x86intrin.h>
+
+#include "exec_warp.h"
+
+/* Local memory of a thread when recursion leaves its need open. */
+#define DEFAULT_STACK	(16u << 10)
+/* The register stack of a warp then, in frames of the largest function. */
+#define OPEN_FRAMES	96u
+#define OPEN_REGS	(1u << 20)
+#define MAX_COOP_BYTES	(1ull << 30)
+
+struct exec_machine *exec_new(void)
+{
+	return calloc(1, sizeof(struct exec_machine));
+}
+
+void exec_free(struct exec_machine *m)
+{
+	if (!m)
+		return;
+	free(m->ctas.p);
+	free(m->warps.p);
+	free(m->regs.p);
+	free(m->local.p);
+	free(m->shared.p);
+	free(m->text.p);
+	free(m);
+}
+
+/* At least @size bytes; what was in it is lost when it grows. */
+bool exec_scratch(struct scratch *s, size_t size)
+{
+	size = (size + 127) & ~(size_t)127;
+	if (size <= s->size)
+		return true;
+	free(s->p);
+	s->size = 0;
+	s->p = aligned_alloc(128, size);
+	if (!s->p)
+		return false;
+	memset(s->p, 0, size);
+	s->size = size;
+	return true;
+}
+
+const char *exec_status_name(enum exec_status status)
+{
+	static const char *const names[] = {
+		[EXEC_OK] = "ok",
+		[EXEC_BAD_LAUNCH] = "bad launch",
+		[EXEC_ILLEGAL_ADDRESS] = "illegal address",
+		[EXEC_MISALIGNED] = "misaligned address",
+		[EXEC_TRAP] = "trap",
+		[EXEC_ASSERT] = "assertion failed",
+		[EXEC_ILLEGAL_INSTRUCTION] = "illegal instruction",
+		[EXEC_STACK_OVERFLOW] = "stack overflow",
+		[EXEC_DEADLOCK] = "deadlock",
+		[EXEC_CANCELLED] = "cancelled",
+		[EXEC_NOMEM] = "out of memory",
+	};
+
+	return (size_t)status < sizeof(names) / sizeof(names[0]) ?
+	       names[status] : "unknown";
+}
+
+/* ---- faults ---- */
+
+static const char *func_of_line(struct exec_machine *m, const struct insn *in)
+{
+	uint32_t pc = in - m->img->code;
+
+	for (uint32_t i = 0; i < m->img->mod.nfuncs; i++) {
+		const struct ptx_func *f = &m->img->mod.funcs[i];
+
+		if (pc >= f->code->first && pc < f->code->end)
+			return f->name;
+	}
+	return m->l->fn->name;
+}
+
+int exec_fault(struct warp *w, enum exec_status st, const struct insn *in,
+	       uint32_t lane, uint64_t addr)
+{
+	struct exec_fault *f = &w->m->fault;
+
+	f->status = st;
+	f->addr = addr;
+	f->line = in->line;
+	f->func = func_of_line(w->m, in);
+	for (int i = 0; i < 3; i++) {
+		f->ctaid[i] = w->cta->id[i];
+		f->tid[i] = w->tid[i][lane];
+	}
+	snprintf(f->msg, sizeof(f->msg),
+		 "%s in '%s', PTX line %u, block (%u,%u,%u), thread (%u,%u,%u)"
+		 ", address 0x%llx", exec_status_name(st), f->func, f->line,
+		 f->ctaid[0], f->ctaid[1], f->ctaid[2], f->tid[0], f->tid[1],
+		 f->tid[2], (unsigned long long)addr);
+	return 1;
+}
+
+static enum exec_status refuse(struct exec_machine *m, enum exec_status st,
+			       const char *why)
+{
+	m->fault.status = st;
+	m->fault.func = m->l->fn->name;
+	snprintf(m->fault.msg, sizeof(m->fault.msg), "%s", why);
+	return st;
+}
+
+/* ---- memory ---- */
+
+const struct exec_range *exec_find(struct exec_machine *m, uint64_t addr)
+{
+	struct exec_range r, *slot;
+
+	for (int i = 0; i < NRANGES; i++)
+		if (addr - m->range[i].base < m->range[i].size)
+			return &m->range[i];
+	if (addr - (uintptr_t)&m->ws < sizeof(m->ws) && m->l->cooperative)
+		r = (struct exec_range){ (uintptr_t)&m->ws, sizeof(m->ws),
+					 true };
+	else if (!m->l->mem->find(m->l->mem->ctx, addr, &r) ||
+		 addr - r.base >= r.size)
+		return NULL;
+	slot = &m->range[m->next_range++ % NRANGES];
+	*slot = r;
+	return slot;
+}
+
+static uint8_t *in_window(uint8_t *base, uint64_t size, uint64_t off,
+			  uint64_t bytes)
+{
+	return off <= size && size - off >= bytes ? base + off : NULL;
+}
+
+uint8_t *exec_generic(struct warp *w, uint32_t lane, uint64_t addr,
+		      uint64_t size, bool write)
+{
+	const struct exec_launch *l = w->m->l;
+	uint64_t off = addr & ~WIN_MASK;
+	const struct exec_range *r;
+
+	switch (addr & WIN_MASK) {
+	case WIN_SHARED:
+		return in_window(w->cta->shared, w->cta->shared_size, off,
+				 size);
+	case WIN_LOCAL:
+		return in_window(lane_local(w, lane), w->m->local_size, off,
+				 size);
+	case WIN_PARAM:
+		return write ? NULL : in_window((uint8_t *)l->params,
+						l->fn->param_bytes, off, size);
+	}
+	r = exec_find(w->m, addr);
+	if (!r || (write && !r->writable) || r->size - (addr - r->base) < size)
+		return NULL;
+	return (uint8_t *)(uintptr_t)addr;
+}
+
+/* ---- the shape of a launch ---- */
+
+static const char *bad_shape(const struct exec_launch *l)
+{
+	const struct ptx_func *f = l->fn;
+	uint64_t n = 1;
+
+	for (int i = 0; i < 3; i++) {
+		if (!l->grid[i] || !l->block[i] || l->block[i] > 1024)
+			return "a dimension of the launch is out of range";
+		if (f->reqntid[0] && f->reqntid[i] != l->block[i])
+			return "the kernel requires another block shape";
+		n *= l->block[i];
+	}
+	if (n > EXEC_MAX_THREADS || (f->max_threads && n > f->max_threads))
+		return "too many threads per block";
+	if (f->param_bytes && !l->params)
+		return "no parameters";
+	return NULL;
+}
+
+static uint32_t largest_frame(const struct ptx_module *m)
+{
+	uint32_t max = 0;
+
+	for (uint32_t i = 0; i < m->nfuncs; i++)
+		if (m->funcs[i].code->frame_bytes > max)
+			max = m->funcs[i].code->frame_bytes;
+	return max;
+}
+
+static void size_stacks(struct exec_machine *m)
+{
+	const struct ptx_code *c = m->code;
+	uint32_t want = m->l->stack_bytes, frame;
+
+	m->regs_size = c->stack_regs;
+	m->local_size = c->stack_local;
+	if (!c->stack_regs) {
+		frame = largest_frame(&m->img->mod);
+		m->regs_size = frame > OPEN_REGS / OPEN_FRAMES ? OPEN_REGS :
+			       frame * OPEN_FRAMES;
+		if (m->regs_size < 8 * frame)
+			m->regs_size = 8 * frame;
+		m->local_size += want ? want : DEFAULT_STACK;
+	}
+	/* An odd number of cache lines apart: lanes do not share sets. */
+	m->local_size = (m->local_size + 63) & ~63u;
+	if (m->local_size && !(m->local_size & 64))
+		m->local_size += 64;
+	m->regs_size = (m->regs_size + 127) & ~127u;
+}
+
+static const char *size_shared(struct exec_machine *m)
+{
+	uint32_t align = m->img->dyn_align, st = m->l->fn->static_shared;
+	uint64_t base = ((uint64_t)st + align - 1) & ~(uint64_t)(align - 1);
+	uint64_t all = m->l->dyn_shared ? base + m->l->dyn_shared : st;
+
+	if (all > EXEC_MAX_SHARED)
+		return "too much shared memory";
+	m->dyn_base = base;
+	m->shared_size = all;
+	return NULL;
+}
+
+static void start_warp_ids(struct exec_machine *m, struct warp *w)
+{
+	const uint32_t *b = m->l->block;
+
+	for (uint32_t l = 0; l < WARP_LANES; l++) {
+		uint32_t t = w->index * WARP_LANES + l;
+
+		w->tid[0][l] = t % b[0];
+		w->tid[1][l] = t / b[0] % b[1];
+		w->tid[2][l] = t / b[0] / b[1];
+	}
+}
+
+/* Memory for @n blocks that are there at once, and what never changes. */
+static bool place_blocks(struct exec_machine *m, uint32_t n)
+{
+	size_t nw = (size_t)n * m->nwarps;
+	size_t shared = (m->shared_size + 127) & ~(size_t)127;
+	size_t local = (size_t)m->local_size * WARP_LANES;
+
+	if (!exec_scratch(&m->ctas, n * sizeof(struct cta)) ||
+	    !exec_scratch(&m->warps, nw * sizeof(struct warp)) ||
+	    !exec_scratch(&m->regs, nw * m->regs_size) ||
+	    !exec_scratch(&m->local, nw * local) ||
+	    !exec_scratch(&m->shared, n * shared + 128))
+		return false;
+	for (size_t i = 0; i < nw; i++) {
+		struct warp *w = (struct warp *)m->warps.p + i;
+
+		w->m = m;
+		w->index = i % m->nwarps;
+		w->cta = (struct cta *)m->ctas.p + i / m->nwarps;
+		w->regs = m->regs.p + i * m->regs_size;
+		w->local = m->local.p + i * local;
+		w->bank[1] = m->img->consts;
+		start_warp_ids(m, w);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct cta *c = (struct cta *)m->ctas.p + i;
+
+		c->nwarps = m->nwarps;
+		c->warps = (struct warp *)m->warps.p + (size_t)i * m->nwarps;
+		c->shared = m->shared.p + i * shared;
+		c->shared_size = m->shared_size;
+	}
+	return true;
+}
+
+static void start_block(struct exec_machine *m, struct cta *c, uint64_t index)
+{
+	const uint32_t *g = m->l->grid;
+
+	c->id[0] = index % g[0];
+	c->id[1] = index / g[0] % g[1];
+	c->id[2] = index / g[0] / g[1];
+	c->live = m->nthreads;
+	memset(c->bar, 0, sizeof(c->bar));
+	for (uint32_t i = 0; i < c->nwarps; i++) {
+		uint32_t left = m->nthreads - i * WARP_LANES;
+
+		warp_start(&c->warps[i], m->code, left >= WARP_LANES ?
+			   WARP_FULL : (1u << left) - 1);
+	}
+}
+
+/* ---- running ---- */
+
+static bool cancelled(struct exec_machine *m)
+{
+	if (!m->l->cancel || !*m->l->cancel)
+		return false;
+	refuse(m, EXEC_CANCELLED, "cancelled");
+	return true;
+}
+
+/* One turn for every warp of a block. */
+static enum exec_status turn(struct exec_machine *m, struct cta *c,
+			     bool *moved)
+{
+	for (uint32_t i = 0; i < c->nwarps; i++) {
+		struct warp *w = &c->warps[i];
+		uint32_t live = w->live;
+		enum run r;
+
+		if (!live)
+			continue;
+		r = warp_run(w, moved);
+		if (r == RUN_FAULT)
+			return m->fault.status;
+		if (r == RUN_YIELD && cancelled(m))
+			return EXEC_CANCELLED;
+	}
+	return EXEC_OK;
+}
+
+static enum exec_status deadlock(struct exec_machine *m, struct cta *c)
+{
+	for (uint32_t i = 0; i < c->nwarps; i++) {
+		struct warp *w = &c->warps[i];
+
+		if (!w->live)
+			continue;
+		exec_fault(w, EXEC_DEADLOCK, &m->img->code[w->g[0].pc],
+			   __builtin_ctz(w->g[0].mask), 0);
+		return EXEC_DEADLOCK;
+	}
+	return EXEC_DEADLOCK;
+}
+
+static enum exec_status run_block(struct exec_machine *m, struct cta *c)
+{
+	while (c->live) {
+		bool moved = false;
+		enum exec_status st = turn(m, c, &moved);
+
+		if (st != EXEC_OK)
+			return st;
+		if (!moved && c->live)
+			return deadlock(m, c);
+	}
+	m->blocks_done++;
+	return EXEC_OK;
+}
+
+static enum exec_status run_all_at_once(struct exec_machine *m, uint64_t n)
+{
+	struct cta *c = (struct cta *)m->ctas.p;
+	bool live = true;
+
+	for (uint64_t i = 0; i < n; i++)
+		start_block(m, &c[i], i);
+	while (live) {
+		struct cta *stuck = NULL;
+		bool moved = false;
+
+		live = false;
+		for (uint64_t i = 0; i < n; i++) {
+			enum exec_status st;
+
+			if (!c[i].live)
+				continue;
+			st = turn(m, &c[i], &moved);
+			if (st != EXEC_OK)
+				return st;
+			live |= c[i].live;
+			stuck = c[i].live ? &c[i] : stuck;
+		}
+		if (!moved && stuck)
+			return deadlock(m, stuck);
+	}
+	return EXEC_OK;
+}
+
+static enum exec_status run_in_order(struct exec_machine *m, uint64_t n)
+{
+	struct cta *c = (struct cta *)m->ctas.p;
+
+	for (uint64_t i = 0; i < n; i++) {
+		enum exec_status st;
+
+		start_block(m, c, i);
+		st = run_block(m, c);
+		if (st != EXEC_OK)
+			return st;
+		if (cancelled(m))
+			return EXEC_CANCELLED;
+	}
+	return EXEC_OK;
+}
+
+static enum exec_status run_grid(struct exec_machine *m)
+{
+	const struct exec_launch *l = m->l;
+	uint64_t n = (uint64_t)l->grid[0] * l->grid[1];
+	bool coop = l->cooperative;
+
+	if (n > UINT64_MAX / l->grid[2])
+		return refuse(m, EXEC_BAD_LAUNCH, "too many blocks");
+	n *= l->grid[2];
+	if (coop && n * m->nwarps > MAX_COOP_BYTES /
+	    (m->regs_size + 32ull * m->local_size + m->shared_size + 1024))
+		return refuse(m, EXEC_BAD_LAUNCH,
+			      "too many blocks for a cooperative launch");
+	if (!place_blocks(m, coop ? n : 1))
+		return refuse(m, EXEC_NOMEM, "out of memory");
+	m->ws = (struct grid_workspace){ .size = sizeof(m->ws) };
+	return coop ? run_all_at_once(m, n) : run_in_order(m, n);
+}
+
+static enum exec_status prepare(struct exec_machine *m,
+				const struct exec_launch *l)
+{
+	const char *why;
+
+	m->l = l;
+	memset(&m->fault, 0, sizeof(m->fault));
+	memset(m->range, 0, sizeof(m->range));
+	if (!l->fn || !l->fn->entry || !l->fn->code->defined)
+		return EXEC_BAD_LAUNCH;
+	m->code = l->fn->code;
+	m->img = (const struct ptx_image *)l->fn->module;
+	why = bad_shape(l);
+	if (!why)
+		why = size_shared(m);
+	if (why)
+		return refuse(m, EXEC_BAD_LAUNCH, why);
+	m->nthreads = l->block[0] * l->block[1] * l->block[2];
+	m->nwarps = (m->nthreads + WARP_LANES - 1) / WARP_LANES;
+	m->blocks_done = 0;
+	size_stacks(m);
+	return EXEC_OK;
+}
+
+/* Handlers rely on default rounding and on subnormals: the caller's may not. */
+enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
+			  struct exec_fault *fault)
+{
+	unsigned int csr = _mm_getcsr();
+	enum exec_status st;
+
+	_mm_setcsr(0x1f80);
+	st = prepare(m, l);
+	if (st == EXEC_OK)
+		st = run_grid(m);
+	_mm_setcsr(csr);
+	if (st != EXEC_OK && fault) {
+		*fault = m->fault;
+		fault->status = st;
+	}
+	return st;
+}

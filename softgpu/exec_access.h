@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of a memory instruction, checked and turned to host addresses. */
+#ifndef WORMHOLE_SOFTGPU_EXEC_ACCESS_H
+#define WORMHOLE_SOFTGPU_EXEC_ACCESS_H
+
+#include "exec_ops.h"
+
+enum access_kind {
+	ACCESS_SCATTER,
+	ACCESS_LINEAR,		/* all lanes, one after the other */
+	ACCESS_UNIFORM,		/* all lanes at one address */
+};
+
+struct access {
+	u64 a[WARP_LANES];	/* relative to base */
+	u8 *base;
+	enum access_kind kind;
+	bool global;		/* others may see it: atomics must be atomic */
+};
+
+/* @bytes per lane, a power of two. Nonzero: a fault was recorded. */
+int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, bool write, struct access *ac);
+
+/* The half sums of atomics (exec_half.c). */
+u16 OP(half_sum)(u16 a, u16 b, bool bf16);
+
+#endif

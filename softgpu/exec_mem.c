@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers: loads, stores, asynchronous copies. Every access is checked before
+ * it is made: global memory against the driver's allocations, the windows
+ * against their sizes. The check is one range comparison for a whole warp when
+ * all lanes lie in one allocation.
+ */
+#include <string.h>
+
+#include "exec_access.h"
+
+struct span {
+	u64 lo, hi, any;	/* lowest, highest, all bits or-ed */
+};
+
+/* ---- addresses ---- */
+
+/* Inactive lanes get the address of an active one. */
+static void gather_addresses(struct warp *w, const struct insn *in, u32 mask,
+			     u64 *a)
+{
+	u64 imm = in->imm, fill;
+
+	if (in->a32) {
+		const u32 *p = src(w, in->a);
+
+		EACH_LANE a[l] = (u32)(p[l] + imm);
+	} else {
+		const u64 *p = src(w, in->a);
+
+		EACH_LANE a[l] = p[l] + imm;
+	}
+	if (mask == WARP_FULL)
+		return;
+	fill = a[__builtin_ctz(mask)];
+	EACH_LANE a[l] = mask & lane_bit[l] ? a[l] : fill;
+}
+
+static struct span span_of(const u64 *a)
+{
+	s64 lo = a[0], hi = a[0];
+	u64 any = 0;
+
+	/* Device addresses have a clear top bit: signed order will do. */
+	for (int l = 0; l < WARP_LANES; l++) {
+		lo = (s64)a[l] < lo ? (s64)a[l] : lo;
+		hi = (s64)a[l] > hi ? (s64)a[l] : hi;
+		any |= a[l];
+	}
+	return (struct span){ lo, hi, any };
+}
+
+static enum access_kind kind_of(const u64 *a, u64 lo, u64 hi, u32 mask,
+				u32 bytes)
+{
+	u64 diff = 0;
+
+	if (mask != WARP_FULL)
+		return ACCESS_SCATTER;
+	if (lo == hi)
+		return ACCESS_UNIFORM;
+	if (hi - lo != 31ull * bytes)
+		return ACCESS_SCATTER;
+	for (int l = 0; l < WARP_LANES; l++)
+		diff |= a[l] ^ (a[0] + (u64)l * bytes);
+	return diff ? ACCESS_SCATTER : ACCESS_LINEAR;
+}
+
+static bool range_holds(const struct exec_range *r, u64 lo, u64 hi, u32 bytes,
+			bool write)
+{
+	/* lo above hi: some lane's address has the top bit set. */
+	return lo <= hi && r->size >= bytes && lo >= r->base &&
+	       hi - r->base <= r->size - bytes && (!write || r->writable);
+}
+
+/* Lane by lane, when the warp's addresses are not all in one known range. */
+static int check_lanes(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, bool write, const u64 *a)
+{
+	EACH_ACTIVE {
+		const struct exec_range *r = exec_find(w->m, a[l]);
+
+		if (!r || !range_holds(r, a[l], a[l], bytes, write))
+			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l, a[l]);
+	}
+	return 0;
+}
+
+static int check_global(struct warp *w, const struct insn *in, u32 mask,
+			u32 bytes, bool write, struct access *ac, u64 lo,
+			u64 hi)
+{
+	const struct exec_range *r = w->m->range;
+
+	ac->base = NULL;
+	ac->global = true;
+	for (int i = 0; i < NRANGES; i++)
+		if (range_holds(&r[i], lo, hi, bytes, write))
+			return 0;
+	return check_lanes(w, in, mask, bytes, write, ac->a);
+}
+
+/* Shared, local and parameter memory: from 0 to @size. */
+static int check_window(struct warp *w, const struct insn *in, u32 mask,
+			u32 bytes, const u64 *a, u64 size, u64 window)
+{
+	EACH_ACTIVE
+		if (a[l] > size || size - a[l] < bytes)
+			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l,
+					  a[l] + window);
+	return 0;
+}
+
+static int check_shared(struct warp *w, const struct insn *in, u32 mask,
+			u32 bytes, struct access *ac, struct span s)
+{
+	u64 size = w->cta->shared_size;
+
+	ac->base = w->cta->shared;
+	/* Addresses with the top bit set are found lane by lane. */
+	if (!(s.any >> 63) && s.hi + bytes <= size)
+		return 0;
+	return check_window(w, in, mask, bytes, ac->a, size, WIN_SHARED);
+}
+
+static int check_local(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, struct access *ac)
+{
+	u64 size = w->m->local_size;
+
+	if (check_window(w, in, mask, bytes, ac->a, size, WIN_LOCAL))
+		return 1;
+	ac->base = w->local;
+	ac->kind = ACCESS_SCATTER;
+	EACH_LANE ac->a[l] += l * size;
+	return 0;
+}
+
+static int check_param(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, bool write, struct access *ac)
+{
+	u64 size = w->m->l->fn->param_bytes;
+
+	ac->base = (u8 *)w->m->l->params;
+	if (write)
+		size = 0;
+	return check_window(w, in, mask, bytes, ac->a, size, WIN_PARAM);
+}
+
+/* Lanes in different windows: one host address each. */
+static int check_mixed(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, bool write, struct access *ac)
+{
+	ac->base = NULL;
+	ac->kind = ACCESS_SCATTER;
+	ac->global = true;
+	EACH_ACTIVE {
+		u8 *p = exec_generic(w, l, ac->a[l], bytes, write);
+
+		if (!p)
+			return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, l,
+					  ac->a[l]);
+		ac->a[l] = (uintptr_t)p;
+	}
+	return 0;
+}
+
+static int check_generic(struct warp *w, const struct insn *in, u32 mask,
+			 u32 bytes, bool write, struct access *ac,
+			 struct span s)
+{
+	u64 win = ac->a[0] & WIN_MASK, other = 0;
+
+	for (int l = 0; l < WARP_LANES; l++)
+		other |= (ac->a[l] ^ win) & WIN_MASK;
+	if (other)
+		return check_mixed(w, in, mask, bytes, write, ac);
+	if (!win)
+		return check_global(w, in, mask, bytes, write, ac, s.lo, s.hi);
+	EACH_LANE ac->a[l] &= ~WIN_MASK;
+	s.lo &= ~WIN_MASK;
+	s.hi &= ~WIN_MASK;
+	s.any &= ~WIN_MASK;
+	if (win == WIN_SHARED)
+		return check_shared(w, in, mask, bytes, ac, s);
+	if (win == WIN_LOCAL)
+		return check_local(w, in, mask, bytes, ac);
+	if (win == WIN_PARAM)
+		return check_param(w, in, mask, bytes, write, ac);
+	EACH_LANE ac->a[l] |= win;
+	return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, __builtin_ctz(mask),
+			  ac->a[__builtin_ctz(mask)]);
+}
+
+static int misaligned(struct warp *w, const struct insn *in, u32 mask,
+		      u32 bytes, const u64 *a)
+{
+	EACH_ACTIVE
+		if (a[l] & (bytes - 1))
+			return exec_fault(w, EXEC_MISALIGNED, in, l, a[l]);
+	return 0;
+}
+
+/* A variable in the frame of the function, or a kernel parameter. */
+static int resolve_fixed(struct warp *w, const struct insn *in, u32 mask,
+			 u32 bytes, bool write, struct access *ac)
+{
+	u64 at = in->imm + (in->space == SP_FRAME ? w->lbase : 0);
+
+	EACH_LANE ac->a[l] = at;
+	ac->kind = mask == WARP_FULL ? ACCESS_UNIFORM : ACCESS_SCATTER;
+	if (misaligned(w, in, mask, bytes, ac->a))
+		return 1;
+	return in->space == SP_FRAME ? check_local(w, in, mask, bytes, ac) :
+	       check_param(w, in, mask, bytes, write, ac);
+}
+
+int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
+		       u32 bytes, bool write, struct access *ac)
+{
+	struct span s;
+
+	ac->global = false;
+	if (in->space == SP_FRAME || in->space == SP_PARAM)
+		return resolve_fixed(w, in, mask, bytes, write, ac);
+	gather_addresses(w, in, mask, ac->a);
+	s = span_of(ac->a);
+	if (s.any & (bytes - 1) && misaligned(w, in, mask, bytes, ac->a))
+		return 1;
+	ac->kind = kind_of(ac->a, s.lo, s.hi, mask, bytes);
+	switch (in->space) {
+	case SP_SHARED:
+		return check_shared(w, in, mask, bytes, ac, s);
+	case SP_LOCAL:
+		return check_local(w, in, mask, bytes, ac);
+	case SP_GENERIC:
+		return check_generic(w, in, mask, bytes, write, ac, s);
+	default:
+		return check_global(w, in, mask, bytes, write, ac, s.lo, s.hi);
+	}
+}
+
+/* ---- loads ---- */
+
+/* TM is what lies in memory, TR the lane that gets it, perhaps extended. */
+#define LOAD(name, TM, TR) \
+static void name##_all(struct access *ac, u32 mask, TR *d) \
+{ \
+	if (ac->kind == ACCESS_LINEAR) { \
+		const TM *p = (const TM *)(ac->base + ac->a[0]); \
+		EACH_LANE d[l] = (TR)p[l]; \
+	} else if (ac->kind == ACCESS_UNIFORM) { \
+		TR v = (TR)*(const TM *)(ac->base + ac->a[0]); \
+		EACH_LANE d[l] = v; \
+	} else { \
+		EACH_ACTIVE d[l] = (TR)*(const TM *)(ac->base + ac->a[l]); \
+	} \
+} \
+DEFINE(name) \
+{ \
+	const int32_t *v = w->m->img->vecs + in->vec; \
+	struct access ac; \
+	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, false, &ac)) \
+		return 1; \
+	if (in->n == 1) { \
+		name##_all(&ac, mask, dst(w, in->d)); \
+		return 0; \
+	} \
+	for (u32 i = 0; i < in->n; i++) { \
+		TR *d = dst(w, v[i]); \
+		EACH_ACTIVE d[l] = (TR)((const TM *)(ac.base + ac.a[l]))[i]; \
+	} \
+	return 0; \
+}
+
+LOAD(ld_1_2, u8, u16) LOAD(ld_1_4, u8, u32) LOAD(ld_1_8, u8, u64)
+LOAD(ld_2_2, u16, u16) LOAD(ld_2_4, u16, u32) LOAD(ld_2_8, u16, u64)
+LOAD(ld_4_4, u32, u32) LOAD(ld_4_8, u32, u64) LOAD(ld_8_8, u64, u64)
+LOAD(lds_1_2, s8, s16) LOAD(lds_1_4, s8, s32) LOAD(lds_1_8, s8, s64)
+LOAD(lds_2_4, s16, s32) LOAD(lds_2_8, s16, s64) LOAD(lds_4_8, s32, s64)
+
+/* Device memory is aligned to 16 only as the device sees it. */
+typedef u128 u128_any __attribute__((aligned(8)));
+LOAD(ld_16_16, u128_any, u128_any)
+
+/* Kernel parameters: one value for all lanes. */
+#define LDPARAM(name, T) \
+DEFINE(name) \
+{ \
+	u32 size = w->m->l->fn->param_bytes; \
+	u64 at = in->imm; \
+	T v; \
+	if (at > size || size - at < sizeof(T)) \
+		return exec_fault(w, EXEC_ILLEGAL_ADDRESS, in, \
+				  __builtin_ctz(mask), WIN_PARAM + at); \
+	memcpy(&v, (const u8 *)w->m->l->params + at, sizeof(v)); \
+	MAP(T, (void)0, v); \
+	return 0; \
+}
+
+LDPARAM(ldparam_4, u32)
+LDPARAM(ldparam_8, u64)
+
+/* ---- stores ---- */
+
+#define STORE(name, TM, TR) \
+DEFINE(name) \
+{ \
+	const int32_t *v = w->m->img->vecs + in->vec; \
+	struct access ac; \
+	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, true, &ac)) \
+		return 1; \
+	if (in->n == 1) { \
+		const TR *s = src(w, in->b); \
+		if (ac.kind == ACCESS_LINEAR) { \
+			TM *p = (TM *)(ac.base + ac.a[0]); \
+			EACH_LANE p[l] = (TM)s[l]; \
+		} else { \
+			EACH_ACTIVE *(TM *)(ac.base + ac.a[l]) = (TM)s[l]; \
+		} \
+		return 0; \
+	} \
+	for (u32 i = 0; i < in->n; i++) { \
+		const TR *s = src(w, v[i]); \
+		EACH_ACTIVE ((TM *)(ac.base + ac.a[l]))[i] = (TM)s[l]; \
+	} \
+	return 0; \
+}
+
+STORE(st_1_2, u8, u16) STORE(st_1_4, u8, u32) STORE(st_1_8, u8, u64)
+STORE(st_2_2, u16, u16) STORE(st_2_4, u16, u32) STORE(st_2_8, u16, u64)
+STORE(st_4_4, u32, u32) STORE(st_4_8, u32, u64) STORE(st_8_8, u64, u64)
+STORE(st_16_16, u128_any, u128_any)
+
+/* ---- cp.async, fence ---- */
+
+/* Bytes beyond the source size are zeros. */
+DEFINE(cp_async)
+{
+	const u32 *n_ = in->sub ? src(w, in->c) : NULL;
+	struct insn to = *in, from = *in;
+	struct access d, s;
+
+	to.space = SP_SHARED;
+	from.space = SP_GLOBAL;
+	from.a = in->b;
+	if (OP(access_resolve)(w, &to, mask, in->size, true, &d) ||
+	    OP(access_resolve)(w, &from, mask, in->size, false, &s))
+		return 1;
+	EACH_ACTIVE {
+		u32 n = n_ && n_[l] < in->size ? n_[l] : in->size;
+		u8 *p = d.base + d.a[l];
+
+		memcpy(p, s.base + s.a[l], n);
+		memset(p + n, 0, in->size - n);
+	}
+	return 0;
+}
+
+DEFINE(fence)
+{
+	(void)w, (void)in, (void)mask;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return 0;
+}
