@@ -8,6 +8,7 @@
 #include "transport.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -20,7 +21,9 @@ static struct {
 	struct wh_session *session;
 	typeof(wh_session_open) *open;
 	typeof(wh_session_close) *close;
+	typeof(wh_session_new_thread) *new_thread;
 	typeof(wh_dispatch) *dispatch;
+	pthread_t last;		/* caller of the last call */
 } loop;
 
 /* Only on request: it hides what the other transports are for. */
@@ -40,8 +43,13 @@ static int load(void)
 	}
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
+	loop.new_thread = dlsym(lib, "wh_session_new_thread");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
-	return loop.open && loop.close && loop.dispatch ? 0 : WH_ETRANSPORT;
+	loop.last = pthread_self();
+	if (loop.open && loop.close && loop.new_thread && loop.dispatch)
+		return 0;
+	wh_complain("loopback: libwormhole-session.so is of another release");
+	return WH_EVERSION;
 }
 
 static int loopback_open(struct wh_link *l)
@@ -77,6 +85,10 @@ static int loopback_open(struct wh_link *l)
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
 	(void)l;
+	if (!pthread_equal(loop.last, pthread_self())) {
+		loop.last = pthread_self();
+		loop.new_thread(loop.session);
+	}
 	return loop.dispatch(loop.session, handler, arg);
 }
 

@@ -51,6 +51,12 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 		s->capture_mode = q->capture_mode;
 }
 
+void wh_session_new_thread(struct wh_session *s)
+{
+	s->ctx = WH_CTX_UNKNOWN;
+	s->capture_mode = UINT32_MAX;
+}
+
 /* The driver pushed the new context; only the client knows a stack. */
 static void created(struct wh_session *s, CUresult res)
 {

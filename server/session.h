@@ -22,6 +22,8 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 				   char *err, size_t err_size);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
+/* The next call comes on another thread than the last: what is current there is unknown. */
+void wh_session_new_thread(struct wh_session *s);
 /* Mark the part dead, drop what the client left behind, unload the backend. */
 void wh_session_close(struct wh_session *s);
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The committed coverage table is what the description says today.
 here=$(cd "$(dirname "$0")" && pwd)
-WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
-WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 PYTHON=${PYTHON:-/usr/bin/python3}
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 

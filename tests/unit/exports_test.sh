@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # libcuda.so.1 exports exactly what cuda.h and cudaProfiler.h declare.
 here=$(cd "$(dirname "$0")" && pwd)
-WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
-WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 PYTHON=${PYTHON:-/usr/bin/python3}
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 lib=$WH_BUILD/client-stubs/libcuda.so.1

@@ -3,8 +3,8 @@
 # The generator: same input, same output; numbers are stable and complete; a
 # function that it cannot judge stops the build instead of being guessed.
 here=$(cd "$(dirname "$0")" && pwd)
-WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
-WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 PYTHON=${PYTHON:-/usr/bin/python3}
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 n=0

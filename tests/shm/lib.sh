@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the shm tests: a server of their own over softgpu, TAP points, waits.
+here=$(cd "$(dirname "$0")" && pwd)
+WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+tmp=$(mktemp -d)
+bin=$WH_BUILD/tests/shm/bin
+server=
+n=0
+
+export LD_LIBRARY_PATH="$WH_BUILD/client-stubs"
+export WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
+unset WORMHOLE_LOG
+
+point() { # name; the exit status before is the verdict
+	rc=$?
+	n=$((n + 1))
+	[ $rc = 0 ] && echo "ok $n - $1" || echo "not ok $n - $1"
+	return $rc
+}
+
+# Runs a command until it succeeds, 10 s at most.
+await() {
+	for _ in $(seq 200); do
+		"$@" 2>/dev/null && return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+start_server() {
+	"$WH_BUILD/server/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" "$@" \
+		>"$tmp/server.out" 2>"$tmp/server.err" &
+	server=$!
+	await grep -q listening "$tmp/server.out"
+}
+
+stop_server() {
+	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null
+	server=
+}
+
+# Worker processes of our server.
+workers() { pgrep -P "$server"; }
+no_workers() { [ -z "$(workers)" ]; }
+
+finish() {
+	stop_server
+	rm -rf "$tmp"
+}
+trap finish EXIT

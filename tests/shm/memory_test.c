@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory and copies: pageable, pinned, unified, two-dimensional; good and bad. */
+#include "driver_test.h"
+
+#define BIG	(9 * 1000 * 1000 + 7)	/* several staging buffers, no round number */
+
+static void test_round_trips(void)
+{
+	static const size_t sizes[] = { 1, 4, 4095, 65536, 1 << 20, (1 << 20) + 1, BIG };
+	char name[64];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		size_t n = sizes[i];
+		uint8_t *h = malloc(n);
+		CUdeviceptr p;
+		int good;
+
+		pattern(h, n, i);
+		good = cuMemAlloc(&p, n) == 0 && cuMemcpyHtoD(p, h, n) == 0;
+		memset(h, 0, n);
+		good = good && cuMemcpyDtoH(h, p, n) == 0 && same(h, n, i);
+		snprintf(name, sizeof(name), "%zu_pageable_bytes_go_there_and_back", n);
+		ok(good && cuMemFree(p) == 0, name);
+		free(h);
+	}
+}
+
+static void test_pinned(void)
+{
+	uint8_t *h = NULL, *g = NULL;
+	unsigned int flags = 0;
+	CUdeviceptr p, alias;
+	int type = 0;
+
+	cuMemAlloc(&p, BIG);
+	ok(cuMemAllocHost((void **)&h, BIG) == 0 && h, "pinned_memory_is_allocated");
+	ok(cuMemHostAlloc((void **)&g, BIG, CU_MEMHOSTALLOC_PORTABLE) == 0 && g, "flagged_pinned_memory_is_allocated");
+	pattern(h, BIG, 9);
+	memset(g, 0, BIG);
+	ok(cuMemcpyHtoD(p, h, BIG) == 0 && cuMemcpyDtoH(g, p, BIG) == 0 && same(g, BIG, 9),
+	   "pinned_memory_is_copied_from_and_to");
+	ok(cuMemHostGetFlags(&flags, h) == 0 && flags & CU_MEMHOSTALLOC_DEVICEMAP, "pinned_memory_has_flags");
+	ok(cuMemHostGetDevicePointer(&alias, h, 0) == 0 && alias, "pinned_memory_has_a_device_address");
+	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(h + 5)) == 0 &&
+	   type == CU_MEMORYTYPE_HOST, "pinned_memory_is_host_memory");
+	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 5) == 0 &&
+	   type == CU_MEMORYTYPE_DEVICE, "device_memory_is_device_memory");
+	ok_eq(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&type),
+	      CUDA_ERROR_INVALID_VALUE, "pageable_memory_is_unknown");
+	ok_eq(cuMemFreeHost(h + 8), CUDA_ERROR_INVALID_VALUE, "inner_pinned_address_is_not_freed");
+	ok(cuMemFreeHost(h) == 0 && cuMemFreeHost(h) == CUDA_ERROR_INVALID_VALUE, "pinned_memory_is_freed_once");
+	cuMemFreeHost(g);
+	ok_eq(cuMemAllocHost((void **)&h, 1ULL << 40), CUDA_ERROR_OUT_OF_MEMORY,
+	      "more_pinned_memory_than_there_is_is_out_of_memory");
+	cuMemFree(p);
+}
+
+static void test_unified(void)
+{
+	uint8_t a[1000], b[1000];
+	CUdeviceptr p, q;
+
+	cuMemAlloc(&p, 1000);
+	cuMemAlloc(&q, 1000);
+	pattern(a, 1000, 3);
+	ok(cuMemcpy(p, (CUdeviceptr)a, 1000) == 0 && cuMemcpy(q, p, 1000) == 0 &&
+	   cuMemcpy((CUdeviceptr)b, q, 1000) == 0 && same(b, 1000, 3), "unified_copy_finds_both_sides");
+	memset(b, 0, 1000);
+	ok(cuMemcpy((CUdeviceptr)b, (CUdeviceptr)a, 1000) == 0 && same(b, 1000, 3),
+	   "unified_copy_between_host_buffers_works");
+	cuMemFree(p);
+	cuMemFree(q);
+}
+
+static void test_managed(void)
+{
+	CUdeviceptr m;
+	uint8_t *h, b[256];
+
+	ok(cuMemAllocManaged(&m, 4096, CU_MEM_ATTACH_GLOBAL) == 0, "managed_memory_is_allocated");
+	h = (uint8_t *)m;
+	cuMemsetD8(m, 0x5a, 256);
+	cuCtxSynchronize();
+	ok(h[0] == 0x5a && h[255] == 0x5a, "host_sees_what_the_device_wrote");
+	h[7] = 1;
+	ok(cuMemcpyDtoH(b, m, 256) == 0 && b[7] == 1 && b[8] == 0x5a, "device_sees_what_the_host_wrote");
+	ok(cuMemFree(m) == 0, "managed_memory_is_freed");
+}
+
+static void test_boxes(void)
+{
+	enum { W = 100, H = 40, PITCH = 128 };
+	uint8_t in[H][W], out[H][PITCH];
+	CUDA_MEMCPY2D c = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = W,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.WidthInBytes = W, .Height = H,
+	};
+	size_t pitch;
+	CUdeviceptr p;
+	int i, bad = 0;
+
+	pattern(in, sizeof(in), 5);
+	memset(out, 0xee, sizeof(out));
+	ok(cuMemAllocPitch(&p, &pitch, W, H, 4) == 0 && pitch >= W, "pitched_memory_is_allocated");
+	c.dstDevice = p;
+	c.dstPitch = pitch;
+	ok_eq(cuMemcpy2D(&c), 0, "box_is_copied_to_the_device");
+	c = (CUDA_MEMCPY2D) {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p, .srcPitch = pitch,
+		.srcXInBytes = 10, .srcY = 5,
+		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = PITCH, .dstY = 2,
+		.WidthInBytes = W - 10, .Height = H - 5,
+	};
+	ok_eq(cuMemcpy2D(&c), 0, "part_of_a_box_is_copied_back");
+	for (i = 0; i < H - 5; i++)
+		bad += memcmp(&out[i + 2][0], &in[i + 5][10], W - 10) != 0 || out[i + 2][W - 10] != 0xee;
+	ok_eq(bad, 0, "box_keeps_its_rows_and_its_margins");
+	cuMemFree(p);
+}
+
+static void test_bad(void)
+{
+	CUdeviceptr p;
+	uint8_t b[16];
+
+	cuMemAlloc(&p, 4096);
+	ok_eq(cuMemcpyHtoD(p, NULL, 16), CUDA_ERROR_INVALID_VALUE, "copy_from_null_is_refused");
+	ok(cuMemcpyHtoD(0, b, 16) != 0, "copy_to_null_is_refused");
+	ok(cuMemFree(p + 8) != 0, "inner_device_address_is_not_freed");
+	cuMemFree(p);
+}
+
+int main(void)
+{
+	tap_plan(31);
+	begin();
+	test_round_trips();
+	test_pinned();
+	test_unified();
+	test_managed();
+	test_boxes();
+	test_bad();
+	return tap_exit();
+}
