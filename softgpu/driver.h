@@ -202,7 +202,6 @@ enum sgpu_kind {
 	SGPU_MEM_DEVICE,
 	SGPU_MEM_MANAGED,
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
-	SGPU_MEM_CONST,		/* the same, read-only for kernels */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,

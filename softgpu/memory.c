@@ -451,8 +451,7 @@ static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
 		return false;
 	out->base = range.base;
 	out->size = range.room;
-	out->writable = range.kind != SGPU_MEM_CONST &&
-			!(range.flags & CU_MEMHOSTREGISTER_READ_ONLY);
+	out->writable = !(range.flags & CU_MEMHOSTREGISTER_READ_ONLY);
 	return true;
 }
 

@@ -16,12 +16,11 @@
 static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
 		       enum ptx_space space)
 {
-	enum sgpu_kind kind = space == PTX_SPACE_CONST ? SGPU_MEM_CONST :
-							 SGPU_MEM_MODULE;
 	uint64_t addr = 0;
 
+	(void)space;	/* as on a real device, a global store can reach both */
 	if (align > SGPU_GRANULE ||
-	    sgpu_mem_alloc(ctx, size ? size : 1, kind, NULL, &addr))
+	    sgpu_mem_alloc(ctx, size ? size : 1, SGPU_MEM_MODULE, NULL, &addr))
 		return NULL;
 	return (void *)(uintptr_t)addr;
 }
@@ -29,8 +28,7 @@ static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
 static void var_free(void *ctx, void *addr)
 {
 	(void)ctx;
-	sgpu_mem_release((uintptr_t)addr,
-			 1u << SGPU_MEM_MODULE | 1u << SGPU_MEM_CONST);
+	sgpu_mem_release((uintptr_t)addr, 1u << SGPU_MEM_MODULE);
 }
 
 static CUresult load_error(enum ptx_status status)

@@ -57,8 +57,6 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 		return PUT(unsigned long long, CU_MEM_HANDLE_TYPE_NONE);
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		return PUT(CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS,
-			   r->kind == SGPU_MEM_CONST ?
-			   CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ :
 			   CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 		return PUT(CUmemoryPool, r->pool);

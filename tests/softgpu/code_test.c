@@ -10,7 +10,7 @@
 
 #include "tap.h"
 
-#define HEAD(target) ".version 7.0\n.target " target "\n.address_size 64\n"
+#define HEAD(target) ".version 8.1\n.target " target "\n.address_size 64\n"
 /* A kernel that adds @n to a variable that starts as @start. */
 #define COUNTS(start, n) \
 	".visible .global .align 4 .u32 counter = " start ";\n" \
@@ -74,6 +74,16 @@ static int library_counter(CUlibrary lib)
 	return v;
 }
 
+static CUcontext context_of(CUlibrary lib)
+{
+	CUcontext ctx = NULL;
+	CUdeviceptr p;
+
+	cuLibraryGetGlobal(&p, NULL, lib, "counter");
+	cuPointerGetAttribute(&ctx, CU_POINTER_ATTRIBUTE_CONTEXT, p);
+	return ctx;
+}
+
 static void libraries(CUcontext mine)
 {
 	size_t before = free_now();
@@ -84,6 +94,7 @@ static void libraries(CUcontext mine)
 
 	cuLibraryLoadData(&lib, counts, NULL, NULL, 0, NULL, NULL, 0);
 	cuLibraryGetKernel(&k, lib, "k");
+	ok(context_of(lib) == mine, "the_variables_of_a_library_belong_to_the_context");
 	launch(k);
 	launch(k);
 	ok_eq(library_counter(lib), 7, "a_kernel_can_be_launched_as_such");
@@ -232,7 +243,7 @@ int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(25);
+	tap_plan(26);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);

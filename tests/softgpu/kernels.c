@@ -269,9 +269,9 @@ static int faults(const char *which)
 	if (!strcmp(which, "stack"))
 		return fault("writes", (CUdeviceptr)&p, 0) !=
 		       CUDA_ERROR_ILLEGAL_ADDRESS;
-	if (!strcmp(which, "constant")) {
+	if (!strcmp(which, "constant")) {	/* no fault on a real device */
 		C(cuModuleGetGlobal(&p, NULL, mod, "coeff"));
-		return fault("writes", p, 0) != CUDA_ERROR_ILLEGAL_ADDRESS;
+		return fault("writes", p, 0) != CUDA_SUCCESS;
 	}
 	return 2;
 }

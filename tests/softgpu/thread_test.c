@@ -11,9 +11,10 @@
 #include "tap.h"
 
 #define THREADS	4
-#define ROUNDS	2000
+#define ROUNDS	20000
 
 static CUcontext shared;
+static pthread_barrier_t start;
 
 /* Everything that a loop of a program does, in private memory. */
 static void *work(void *arg)
@@ -26,6 +27,7 @@ static void *work(void *arg)
 
 	cuCtxSetCurrent(shared);
 	cuStreamCreate(&s, 0);
+	pthread_barrier_wait(&start);
 	for (int i = 0; i < ROUNDS; i++) {
 		size_t n = 1 + (i * 37 + me * 11) % sizeof(in);
 
@@ -54,6 +56,7 @@ static void all_at_once(void)
 	size_t before, after;
 	void *result;
 
+	pthread_barrier_init(&start, NULL, THREADS);
 	cuMemGetInfo(&before, NULL);
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, work, (void *)i);
