@@ -13,7 +13,7 @@ struct wh_client wh_client = { .lock = PTHREAD_MUTEX_INITIALIZER };
 __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
 /* Only these two run before cuInit has returned. */
-_Static_assert(WH_CALL_whDeviceInfo < 3 && WH_CALL_whHello < 3, "first calls have the first numbers");
+_Static_assert(WH_CALL_whDeviceInfo < 3 && WH_CALL_whHello < 3, "first calls, first numbers");
 #define FIRST_CALLS	3
 
 static CUresult not_ready(int state)
