@@ -13,6 +13,7 @@
 
 #include <linux/kvm.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -145,6 +146,8 @@ struct wh_vcpu {
 	u64 kstack;		/* top, kernel address */
 	u64 kernel_gs;
 	pthread_t thread;
+	sem_t go, done;
+	bool quit;
 	bool compat;		/* CPL 3 runs 32-bit code */
 	bool started;
 	volatile bool running;
@@ -159,13 +162,13 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm);
 /* Run fn(a0..a3) under @as at @cpl and wait for it to return. */
 struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 			 const void *fn, u64 a0, u64 a1, u64 a2, u64 a3);
-/* The same in a thread of its own; wh_join() waits at most @seconds. */
+/* The same without waiting; wh_join() waits at most @seconds. */
 void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
 	      u64 a0, u64 a1, u64 a2, u64 a3);
 bool wh_join(struct wh_vcpu *vcpu, int seconds);
-/* Go on in a thread where the vCPU was stopped. */
+/* Go on where the vCPU was stopped. */
 void wh_resume(struct wh_vcpu *vcpu);
-/* Kick the vCPU out of KVM_RUN: to end its thread, or to run on_eintr. */
+/* Kick the vCPU out of KVM_RUN: to end the call, or to run on_eintr. */
 void wh_vcpu_stop(struct wh_vcpu *vcpu);
 void wh_vcpu_kick(struct wh_vcpu *vcpu);
 /* CPU time that the vCPU's thread has used, in ns. */

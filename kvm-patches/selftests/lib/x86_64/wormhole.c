@@ -295,8 +295,13 @@ void wh_vm_destroy(struct wh_vm *vm)
 	for (i = 0; i < vm->nvcpus; i++) {
 		struct wh_vcpu *vcpu = vm->vcpus[i];
 
-		if (vcpu->running)
+		if (vcpu->started)
 			wh_vcpu_stop(vcpu);
+		if (vcpu->thread) {
+			vcpu->quit = true;
+			sem_post(&vcpu->go);
+			pthread_join(vcpu->thread, NULL);
+		}
 		munmap(vcpu->run, vcpu->run_size);
 		close(vcpu->fd);
 		free(vcpu);
@@ -445,6 +450,8 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm)
 	struct wh_vcpu *vcpu = calloc(1, sizeof(*vcpu));
 	u64 tables = wh_page_alloc(vm), cpu_area = wh_page_alloc(vm);
 
+	sem_init(&vcpu->go, 0, 0);
+	sem_init(&vcpu->done, 0, 0);
 	vcpu->vm = vm;
 	vcpu->id = vm->nvcpus;
 	vcpu->fd = must(ioctl(vm->fd, KVM_CREATE_VCPU, vcpu->id), "KVM_CREATE_VCPU");
@@ -596,12 +603,78 @@ static void prepare_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 	must(ioctl(vcpu->fd, KVM_SET_REGS, &regs), "KVM_SET_REGS");
 }
 
+/* Runs every call of its vCPU: KVM_RUN is slow to change threads. */
+static void *vcpu_thread(void *arg)
+{
+	struct wh_vcpu *vcpu = arg;
+
+	vcpu->tid = syscall(SYS_gettid);
+	for (;;) {
+		while (sem_wait(&vcpu->go))
+			;
+		if (vcpu->quit)
+			return NULL;
+		run_loop(vcpu);
+		vcpu->running = false;
+		sem_post(&vcpu->done);
+	}
+}
+
+void wh_resume(struct wh_vcpu *vcpu)
+{
+	struct sigaction sa = { .sa_handler = on_kick };
+
+	if (!vcpu->thread) {
+		sigaction(SIGUSR1, &sa, NULL);
+		errno = pthread_create(&vcpu->thread, NULL, vcpu_thread, vcpu);
+		if (errno)
+			wh_die("pthread_create");
+	}
+	vcpu->stop = false;
+	vcpu->running = true;
+	vcpu->started = true;
+	sem_post(&vcpu->go);
+}
+
+void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
+	      u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	prepare_call(vcpu, as, cpl, fn, a0, a1, a2, a3);
+	wh_resume(vcpu);
+}
+
+bool wh_join(struct wh_vcpu *vcpu, int seconds)
+{
+	struct timespec ts;
+	int ret;
+
+	if (!vcpu->started)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += seconds;
+	do
+		ret = sem_timedwait(&vcpu->done, &ts);
+	while (ret && errno == EINTR);
+	if (!ret)
+		vcpu->started = false;
+	return !ret;
+}
+
+/* The watchdog ends a call that never returns. */
+static struct wh_result run_and_wait(struct wh_vcpu *vcpu)
+{
+	wh_resume(vcpu);
+	while (sem_wait(&vcpu->done))
+		;
+	vcpu->started = false;
+	return vcpu->res;
+}
+
 struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 			 const void *fn, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	prepare_call(vcpu, as, cpl, fn, a0, a1, a2, a3);
-	run_loop(vcpu);
-	return vcpu->res;
+	return run_and_wait(vcpu);
 }
 
 struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
@@ -617,52 +690,7 @@ struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 	regs.r8 = a3;
 	set_context(vcpu, as, cpl);
 	must(ioctl(vcpu->fd, KVM_SET_REGS, &regs), "KVM_SET_REGS");
-	run_loop(vcpu);
-	return vcpu->res;
-}
-
-static void *vcpu_thread(void *arg)
-{
-	struct wh_vcpu *vcpu = arg;
-
-	vcpu->tid = syscall(SYS_gettid);
-	run_loop(vcpu);
-	vcpu->running = false;
-	return NULL;
-}
-
-void wh_resume(struct wh_vcpu *vcpu)
-{
-	struct sigaction sa = { .sa_handler = on_kick };
-
-	sigaction(SIGUSR1, &sa, NULL);
-	vcpu->stop = false;
-	vcpu->running = true;
-	errno = pthread_create(&vcpu->thread, NULL, vcpu_thread, vcpu);
-	if (errno)
-		wh_die("pthread_create");
-	vcpu->started = true;
-}
-
-void wh_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, const void *fn,
-	      u64 a0, u64 a1, u64 a2, u64 a3)
-{
-	prepare_call(vcpu, as, cpl, fn, a0, a1, a2, a3);
-	wh_resume(vcpu);
-}
-
-bool wh_join(struct wh_vcpu *vcpu, int seconds)
-{
-	struct timespec ts;
-
-	if (!vcpu->started)
-		return true;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ts.tv_sec += seconds;
-	if (pthread_timedjoin_np(vcpu->thread, NULL, &ts))
-		return false;
-	vcpu->started = false;
-	return true;
+	return run_and_wait(vcpu);
 }
 
 void wh_vcpu_kick(struct wh_vcpu *vcpu)
