@@ -154,6 +154,7 @@ enum exec_status launch3(struct ptx_module *m, const char *kernel,
 		return EXEC_BAD_LAUNCH;
 	printed[0] = 0;
 	memset(&fault, 0, sizeof(fault));
+	memset(params, 0, sizeof(params));
 	pack(l.fn, args, nargs, params);
 	return exec_run(machine, &l, &fault);
 }
