@@ -4,6 +4,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 tmp=$(mktemp -d)
+# Another driver library behind the server: a real GPU.
+WH_BACKEND=${WH_BACKEND:-$WH_BUILD/softgpu/libcuda.so.1}
 bin=$WH_BUILD/tests/shm/bin
 server=
 n=0
@@ -29,7 +31,7 @@ await() {
 }
 
 start_server() {
-	"$WH_BUILD/server/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" "$@" \
+	"$WH_BUILD/server/wormhole-server" --backend "$WH_BACKEND" "$@" \
 		>"$tmp/server.out" 2>"$tmp/server.err" &
 	server=$!
 	await grep -q listening "$tmp/server.out"

@@ -8,7 +8,7 @@ name=$(basename "$0" .t)
 case $name in
 *_loopback)
 	export WORMHOLE_TRANSPORT=loopback
-	export WORMHOLE_BACKEND="$WH_BUILD/softgpu/libcuda.so.1"
+	export WORMHOLE_BACKEND="$WH_BACKEND"
 	export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
 	;;
 *)
