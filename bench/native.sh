@@ -11,6 +11,10 @@ export WORMHOLE_BACKEND="$WH_BUILD/softgpu/libcuda.so.1"
 export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
 work=$(mktemp -d)
 server=
+# Client and server on a CPU each, where there are two: on one CPU each would
+# spin while the other waits for it.
+client_cpu= server_cpu=
+[ "$(nproc)" -lt 2 ] || { client_cpu="taskset -c 0" server_cpu="taskset -c 1"; }
 trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -18,30 +22,22 @@ start_server() {
 	export WORMHOLE_SOCKET="$work/socket"
 	mkfifo "$work/log"
 	exec 9<>"$work/log"
-	on 1 "$WH_BUILD/server/wormhole-server" --backend "$WORMHOLE_BACKEND" \
+	$server_cpu "$WH_BUILD/server/wormhole-server" --backend "$WORMHOLE_BACKEND" \
 		--socket "$WORMHOLE_SOCKET" >"$work/log" 2>&1 9<&- &
 	server=$!
 	timeout 20 grep -q -m 1 listening <&9 ||
 		{ echo "wormhole-server did not start" >&2; exit 1; }
 }
 
-# Client and server on a CPU each, where there are two: on one CPU each would
-# spin while the other waits for it.
-on() {
-	cpu=$1
-	shift
-	if [ "$(nproc)" -gt 1 ]; then taskset -c "$cpu" "$@"; else "$@"; fi
-}
-
 # What a program sees, through the stub library.
-stubs() { WORMHOLE_TRANSPORT=$1 LD_LIBRARY_PATH=$WH_BUILD/client-stubs on 0 "$native" cuda "$1"; }
+stubs() { WORMHOLE_TRANSPORT=$1 LD_LIBRARY_PATH=$WH_BUILD/client-stubs $client_cpu "$native" cuda "$1"; }
 
 all() {
-	on 0 "$native" baseline
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu on 0 "$native" cuda softgpu
-	on 0 "$native" null loopback
+	$client_cpu "$native" baseline
+	LD_LIBRARY_PATH=$WH_BUILD/softgpu $client_cpu "$native" cuda softgpu
+	$client_cpu "$native" null loopback
 	stubs loopback
-	on 0 "$native" null shm
+	$client_cpu "$native" null shm
 	stubs shm
 }
 
