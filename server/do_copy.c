@@ -154,19 +154,28 @@ static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, s
 	return s->drv.cuEventSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static uint64_t now_us(void)
+/*
+ * Spin in user mode, by the time stamp counter: a clock may be a system call,
+ * or a page of the kernel's that a client's CPU cannot read. What is done
+ * already costs one query.
+ */
+static CUresult spin(struct wh_session *s, struct wait *w, uint64_t us)
 {
-	struct timespec t;
+	uint64_t end = __builtin_ia32_rdtsc() + us * s->tsc_per_us;
+	CUresult res;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ULL + t.tv_nsec / 1000;
+	for (;;) {
+		res = w->query(s, w);
+		if (res != CUDA_ERROR_NOT_READY || __builtin_ia32_rdtsc() >= end)
+			return res;
+		__builtin_ia32_pause();
+	}
 }
 
 CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whWait *q = f->req;
 	struct wait w;
-	uint64_t end;
 	CUresult res;
 
 	if (f->req_size < sizeof(*q))
@@ -177,15 +186,7 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	/* A fence that was never set, or went with its context, is done. */
 	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
 		return CUDA_SUCCESS;
-	if (!q->slice_us) {
-		res = w.block(s, &w);
-	} else {
-		for (end = now_us() + q->slice_us; ; __builtin_ia32_pause()) {
-			res = w.query(s, &w);
-			if (res != CUDA_ERROR_NOT_READY || now_us() >= end)
-				break;
-		}
-	}
+	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		s->fence[q->handle].pending = false;
 	return res;

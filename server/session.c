@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define NSLOTS		1u
 #define MSG_SIZE	(64u << 10)
@@ -68,6 +69,25 @@ static bool alloc_frames(struct wh_session *s)
 	return true;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Good enough for the length of a spin; measured for one millisecond. */
+static uint64_t measure_tsc(void)
+{
+	uint64_t t0 = now_ns(), c0 = __builtin_ia32_rdtsc(), t1;
+
+	do
+		t1 = now_ns();
+	while (t1 - t0 < 1000000);
+	return (__builtin_ia32_rdtsc() - c0) * 1000 / (t1 - t0) + 1;
+}
+
 static void free_session(struct wh_session *s)
 {
 	uint32_t i;
@@ -94,6 +114,7 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 	s->part = part;
 	s->part_size = part_size;
 	s->ctx = WH_CTX_UNKNOWN;
+	s->tsc_per_us = measure_tsc();
 	if (!format_part(s)) {
 		snprintf(err, err_size, "part of %zu bytes: too small or too big", part_size);
 	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles)) {
