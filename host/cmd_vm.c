@@ -220,7 +220,7 @@ static int build(struct words *w, const struct vm_args *a)
 	int i;
 
 	add_pair(w, a->qemu, "-name");
-	add(w, "%s", a->vm.name);
+	add(w, "%s,debug-threads=on", a->vm.name);
 	add(w, "-nodefaults");
 	add(w, "-no-user-config");
 	add_pair(w, "-display", "none");

@@ -150,7 +150,7 @@ class Machine:
 
     def __init__(self, out):
         self.out = out
-        self.offset = {"console": 0, "job": 0}
+        self.offset = {"console": 0, "output": 0}
         for name in self.offset:
             open(os.path.join(out, name), "w").close()
         master, slave = pty.openpty()

@@ -137,7 +137,7 @@ def watch(m, report, limit, every):
             report.kernel_line(line)
             if LAST_WORDS.search(line) and over is None:
                 over = time.monotonic() + 3
-        for line in m.lines("job"):
+        for line in m.lines("output"):
             report.job_line(line)
         now = time.monotonic()
         if not alive:

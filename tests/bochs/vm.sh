@@ -6,7 +6,7 @@
 
 WINDOW=/dev/shm/window0
 WINDOW_SIZE=${WINDOW_SIZE:-16M}
-MACHINE=${MACHINE:-microvm}
+MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
 CLOCK="tsc_early_khz=100000"
 
