@@ -18,7 +18,6 @@ static struct {
 	typeof(cuModuleLoadData) *load;
 	typeof(cuModuleGetFunction) *get_function;
 	typeof(cuLaunchKernel) *launch;
-	typeof(cuCtxSynchronize) *synchronize;
 	typeof(cuMemAlloc) *alloc;
 	typeof(cuMemcpyHtoD) *to_device;
 	typeof(cuMemcpyDtoH) *to_host;
@@ -57,7 +56,6 @@ static inline void cuda_bind(void)
 	cuda.load = cuda_symbol(lib, "cuModuleLoadData");
 	cuda.get_function = cuda_symbol(lib, "cuModuleGetFunction");
 	cuda.launch = cuda_symbol(lib, "cuLaunchKernel");
-	cuda.synchronize = cuda_symbol(lib, "cuCtxSynchronize");
 	cuda.alloc = cuda_symbol(lib, "cuMemAlloc_v2");
 	cuda.to_device = cuda_symbol(lib, "cuMemcpyHtoD_v2");
 	cuda.to_host = cuda_symbol(lib, "cuMemcpyDtoH_v2");

@@ -79,6 +79,7 @@ class Figures:
         self.bench = {}         # name: (samples, min, median, max)
         self.marked = {}        # name: (count, entry)
         self.stat = {}          # name: {"before"/"after": ...}
+        self.calls = {}         # name: number
         self.versions = {}
         with open(os.path.join(out, "data")) as f:
             for line in f:
@@ -93,6 +94,8 @@ class Figures:
             self.bench[name] = (int(n), *map(float, values))
         elif word == "marked":
             self.marked[name] = (int(what), int(rest, 16))
+        elif word == "calls":
+            self.calls[name] = int(what)
         elif word == "versions":
             self.versions[name] = f"{what} {rest}".strip()
         elif word in ("before", "after"):
@@ -109,14 +112,11 @@ class Figures:
             self.stages[name] = [trace.stages(s, entry, symbols) for s in mine]
             self.disturbed[name] = sum(map(trace.in_kernel, mine))
 
-    def exits(self, name):
-        """Exits from the view while a program ran, with their reasons."""
-        old, new = (json.loads(self.stat[name][w]["stat"])[0]["exits"] for w in ("before", "after"))
-        return {k: int(v - old.get(k, 0)) for k, v in new.items() if v != old.get(k, 0)}
-
-    def calls(self, name):
-        s = self.stat[name]
-        return int(s["after"]["calls"]) - int(s["before"]["calls"])
+    def added(self, name, group):
+        """What a program added to a group of KVM's counters, by reason."""
+        old, new = (json.loads(self.stat[name][w]["stat"])[0] for w in ("before", "after"))
+        return {k: int(v - old[group].get(k, 0)) for k, v in new[group].items()
+                if v != old[group].get(k, 0)}
 
 
 def spread(values):
@@ -174,16 +174,20 @@ def whole_table(f):
         n, low, median, high = f.bench[name]
         net = "" if name == "rdtsc_pair" else number(median - overhead)
         rows.append([words, number(n), number(low), number(median), number(high), net])
-    return ("Whole calls by the client's TSC (last column: median less that of two RDTSC)\n\n"
+    return ("Whole calls by the client's TSC. Net is the median less that of two RDTSC; it has the "
+            "bench's own call of the stub in it, which the stages have not.\n\n"
             + table(["what", "runs", "min", "median", "max", "net"], rows))
+
+
+def reasons(counts):
+    return ", ".join(f"{k} {number(v)}" for k, v in sorted(counts.items())) or "none"
 
 
 def exit_lines(f):
     for name in CALLS:
-        reasons = f.exits(name)
-        words = ", ".join(f"{k} {v}" for k, v in sorted(reasons.items())) or "none"
-        yield (f"- {name}: {number(f.calls(name))} delegated calls, attach and end of the "
-               f"program included; exits taken in the view: {words}")
+        yield (f"- {name}: {number(f.calls[name])} delegated calls, the program's start included; "
+               f"exits taken in the view: {reasons(f.added(name, 'exits'))}; "
+               f"handoffs: {reasons(f.added(name, 'handoffs'))}")
 
 
 def bars(f):
