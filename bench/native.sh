@@ -46,7 +46,7 @@ all >"$work/figures"
 {
 	echo "## Nanoseconds on one machine, without VMs"
 	echo
-	echo "date $(date +%F), commit $(git -C "$WH_TOP" rev-parse --short=12 HEAD 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), $(nproc) CPUs, kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
+	echo "date $(date +%F), commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), $(nproc) CPUs, kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
 	echo
 	echo "Every sample is the mean of a batch of at least 50 µs; softgpu_* has no Wormhole in it. Client on CPU 0, server on CPU 1."
 	echo

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # stages.dat to stages.png: medians, with the spread from minimum to maximum.
-set terminal pngcairo size 900,420 font "sans,10"
+set terminal pngcairo noenhanced size 900,420 font "sans,10"
 set output "stages.png"
 set style data histogram
 set style histogram errorbars gap 1 lw 1

@@ -23,6 +23,7 @@ import sys
 
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
+sys.dont_write_bytecode = True          # nothing beside the sources
 sys.path[:0] = [os.path.join(TOP, "bench"), os.path.join(TOP, "tests/bochs")]
 import machine                                                      # noqa: E402
 import run_job                                                      # noqa: E402
@@ -40,6 +41,12 @@ VMFUNC_CYCLES = (134, 169)
 
 
 # --- The run ---------------------------------------------------------------------
+
+def missing_images():
+    names = ["bochs/host.cpio", "kernel/host/bzImage", "kernel/server/bzImage",
+             "kernel/client/bzImage", "server/image/server.cpio", "tests/vm/client.cpio"]
+    return [n for n in names if not os.path.exists(os.path.join(BUILD, n))]
+
 
 def lay_out(out):
     here = os.path.join(TOP, "bench/job")
@@ -133,7 +140,7 @@ def tool_version(argv):
 
 
 def environment(f):
-    commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--short=12", "HEAD"],
+    commit = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty", "--abbrev=12"],
                             capture_output=True, text=True).stdout.strip() or "unknown"
     return [("date", datetime.date.today().isoformat()), ("commit", commit),
             ("Bochs", tool_version(["bochs", "--help"])),
@@ -236,6 +243,9 @@ def main():
     folder = os.path.join(BUILD, "bench")
     rc = 0
     if not opt.again:
+        if missing_images():
+            print(f"bench: {', '.join(missing_images())} missing: run `make images`", file=sys.stderr)
+            return 1
         lay_out(out)
         rc = boot(out, opt.marked, opt.timeout)
     try:
