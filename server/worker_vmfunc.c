@@ -119,12 +119,20 @@ static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, uint6
 	return p;
 }
 
+/*
+ * Calls that the part's earlier workers counted: the count goes on, so that the
+ * host can tell what a client did after it has gone. A figure to show, no more:
+ * clients can write it.
+ */
+static uint64_t calls_before;
+
 static const struct wh_ctl *map_part(int fd)
 {
 	char *part = map_at(WH_WINDOW_VA, opt.part_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			    fd, 0);
 	static const char fresh[WH_PAGE_SIZE];
 
+	calls_before = ((struct wh_slot *)(part + WH_PAGE_SIZE))->calls;
 	/* What the last client left here is no business of the next one. */
 	if (memcmp(part, fresh, WH_PAGE_SIZE))
 		memset(part, 0, opt.part_size);
@@ -197,6 +205,7 @@ static struct wh_session *open_session(void)
 	ctl = (struct wh_ctl *)WH_WINDOW_VA;
 	ctl->window = opt.window;
 	ctl->part = opt.part;
+	((struct wh_slot *)(WH_WINDOW_VA + ctl->slot_offset))->calls = calls_before;
 	/* The shortest handler once: links what it needs, touches the path. */
 	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
