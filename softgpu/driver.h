@@ -62,6 +62,7 @@ enum sgpu_type {
 	SGPU_LIBRARY,
 	SGPU_KERNEL,
 	SGPU_MEMPOOL,
+	SGPU_LINK,
 	SGPU_NTYPES,
 };
 
@@ -103,6 +104,13 @@ struct sgpu_image {
 	size_t len;
 	unsigned int target;	/* compute capability * 10; 0 = not known */
 	unsigned int version;	/* of PTX, * 10 */
+	unsigned int part;	/* of what is linked: see struct wrapper */
+};
+
+/* A list of texts, which it owns. All zero is an empty one. */
+struct sgpu_images {
+	struct sgpu_image *image;
+	unsigned int n, room;
 };
 
 /* What a function's attributes say of its whole module. */
@@ -161,6 +169,16 @@ struct sgpu_mempool {
 	uint64_t threshold;
 	uint64_t used, used_high, reserved_high;
 	size_t max_size;	/* 0 = no bound */
+};
+
+/* What cuLinkCreate() made and cuLinkAddData() filled. */
+struct sgpu_link {
+	struct sgpu_obj obj;
+	struct sgpu_images parts;
+	char *out;
+	unsigned int njit;
+	CUjit_option *options;
+	void **values;		/* the caller's: logs are written there */
 };
 
 void *sgpu_obj_new(enum sgpu_type type);
@@ -270,13 +288,6 @@ static inline CUstream sgpu_per_thread(CUstream stream)
 
 /* ---- image.c, fatbin.c, module.c, library.c ---- */
 
-#define SGPU_MAX_IMAGES 64
-
-struct sgpu_images {
-	struct sgpu_image image[SGPU_MAX_IMAGES];
-	unsigned int n;
-};
-
 /*
  * Find the PTX texts that this device can run in a fatbin wrapper, a fatbin or
  * PTX text, best first. @size bounds an image that came from a file; SIZE_MAX
@@ -285,6 +296,12 @@ struct sgpu_images {
 CUresult sgpu_images_find(const void *data, size_t size,
 			  struct sgpu_images *out);
 void sgpu_images_free(struct sgpu_images *images);
+/* Takes the text over, also when it fails. */
+CUresult sgpu_images_add(struct sgpu_images *images,
+			 const struct sgpu_image *image);
+/* join.c: one text of several that refer to each other. */
+CUresult sgpu_join(const struct sgpu_image *parts, unsigned int n,
+		   struct sgpu_image *out);
 /* Read a whole file; *data is malloc()ed, with a NUL after the last byte. */
 CUresult sgpu_file_read(const char *path, char **data, size_t *size);
 

@@ -2,6 +2,8 @@
 /*
  * Finds the PTX texts of a code image: PTX itself, a fatbin, or the wrapper
  * that compilers put around fatbins. Machine code for a real GPU is skipped.
+ * Texts of one fatbin are the same program for different devices; the fatbins
+ * that a linked program lists are parts of one program and are joined.
  * Every size and offset of an image is checked against the room that holds it;
  * a broken entry makes the whole image invalid.
  */
@@ -23,7 +25,7 @@
 
 struct wrapper {
 	uint32_t magic;
-	uint32_t version;	/* 2: @extra is an array of fatbins */
+	uint32_t version;	/* 2: @extra is an array of fatbins to link */
 	const void *data;
 	const void *extra;
 };
@@ -86,6 +88,33 @@ static unsigned int ptx_version(const char *text, size_t len)
 	return 10 * major + minor;
 }
 
+CUresult sgpu_images_add(struct sgpu_images *images,
+			 const struct sgpu_image *image)
+{
+	if (images->n == images->room) {
+		unsigned int room = images->room ? 2 * images->room : 8;
+		void *grown = realloc(images->image,
+				      room * sizeof(*images->image));
+
+		if (!grown) {
+			free(image->text);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		images->image = grown;
+		images->room = room;
+	}
+	images->image[images->n++] = *image;
+	return CUDA_SUCCESS;
+}
+
+void sgpu_images_free(struct sgpu_images *images)
+{
+	while (images->n)
+		free(images->image[--images->n].text);
+	free(images->image);
+	*images = (struct sgpu_images){ 0 };
+}
+
 static CUresult unpack(const struct entry *e, const char *payload, char *text)
 {
 	size_t n;
@@ -120,15 +149,13 @@ static bool plausible(const struct entry *e, const char *payload)
 }
 
 static CUresult add_text(struct sgpu_images *out, const struct entry *e,
-			 const char *payload)
+			 const char *payload, unsigned int part)
 {
 	size_t len = e->packed ? e->size : e->padded;
-	struct sgpu_image *image;
 	CUresult rc = CUDA_SUCCESS;
 	char *text;
 
-	if (out->n == SGPU_MAX_IMAGES || len > MAX_TEXT ||
-	    e->packed > e->padded || !plausible(e, payload))
+	if (len > MAX_TEXT || e->packed > e->padded || !plausible(e, payload))
 		return CUDA_ERROR_INVALID_IMAGE;
 	text = malloc(len + 1);
 	if (!text)
@@ -142,13 +169,13 @@ static CUresult add_text(struct sgpu_images *out, const struct entry *e,
 		return rc;
 	}
 	text[len] = '\0';
-	image = &out->image[out->n++];
 	len = strlen(text);
-	*image = (struct sgpu_image){ text, len, e->sm, ptx_version(text, len) };
-	return CUDA_SUCCESS;
+	return sgpu_images_add(out, &(struct sgpu_image){
+		.text = text, .len = len, .target = e->sm, .part = part,
+		.version = ptx_version(text, len) });
 }
 
-static CUresult walk_entries(const char *p, uint64_t left,
+static CUresult walk_entries(const char *p, uint64_t left, unsigned int part,
 			     struct sgpu_images *out)
 {
 	while (left) {
@@ -162,7 +189,7 @@ static CUresult walk_entries(const char *p, uint64_t left,
 		    e.padded > left - e.header)
 			return CUDA_ERROR_INVALID_IMAGE;
 		if (e.kind == KIND_PTX && e.sm <= SGPU_TARGET) {
-			rc = add_text(out, &e, p + e.header);
+			rc = add_text(out, &e, p + e.header, part);
 			if (rc)
 				return rc;
 		}
@@ -172,7 +199,7 @@ static CUresult walk_entries(const char *p, uint64_t left,
 	return CUDA_SUCCESS;
 }
 
-static CUresult walk_fatbin(const void *data, size_t size,
+static CUresult walk_fatbin(const void *data, size_t size, unsigned int part,
 			    struct sgpu_images *out)
 {
 	struct fatbin f;
@@ -183,7 +210,7 @@ static CUresult walk_fatbin(const void *data, size_t size,
 	if (f.magic != FATBIN_MAGIC || f.header < sizeof(f) ||
 	    f.header > size || f.size > size - f.header)
 		return CUDA_ERROR_INVALID_IMAGE;
-	return walk_entries((const char *)data + f.header, f.size, out);
+	return walk_entries((const char *)data + f.header, f.size, part, out);
 }
 
 /* A wrapper lives in memory: it holds pointers, so it is never from a file. */
@@ -196,11 +223,12 @@ static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
 	memcpy(&w, data, sizeof(w));
 	if (!w.data || w.version < 1 || w.version > 2)
 		return CUDA_ERROR_INVALID_IMAGE;
-	rc = walk_fatbin(w.data, SIZE_MAX, out);
-	prelinked = w.version == 2 ? w.extra : NULL;
+	rc = walk_fatbin(w.data, SIZE_MAX, 0, out);
+	/* What is linked already needs no parts. */
+	prelinked = w.version == 2 && !out->n ? w.extra : NULL;
 	for (unsigned int i = 0; !rc && prelinked && prelinked[i]; i++)
 		rc = i < MAX_PRELINKED ?
-		     walk_fatbin(prelinked[i], SIZE_MAX, out) :
+		     walk_fatbin(prelinked[i], SIZE_MAX, i + 1, out) :
 		     CUDA_ERROR_INVALID_IMAGE;
 	return rc;
 }
@@ -224,8 +252,8 @@ static CUresult take_text(const char *text, size_t size,
 		free(copy);
 		return CUDA_ERROR_INVALID_IMAGE;
 	}
-	out->image[out->n++] = (struct sgpu_image){ copy, len, 0, version };
-	return CUDA_SUCCESS;
+	return sgpu_images_add(out, &(struct sgpu_image){
+		.text = copy, .len = len, .version = version });
 }
 
 /* Machine code: no text in it, if it is for a GPU at all. */
@@ -247,6 +275,47 @@ static int by_target(const void *a, const void *b)
 	return (x->target < y->target) - (x->target > y->target);
 }
 
+/* Where the texts of one part stand together, the best one first. */
+static int by_part(const void *a, const void *b)
+{
+	const struct sgpu_image *x = a, *y = b;
+
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	return by_target(a, b);
+}
+
+/* Keep the best text of each part, and make one text of them. */
+static CUresult join_parts(struct sgpu_images *images)
+{
+	struct sgpu_images best = { 0 };
+	struct sgpu_image joined;
+	CUresult rc = CUDA_SUCCESS;
+
+	qsort(images->image, images->n, sizeof(images->image[0]), by_part);
+	for (unsigned int i = 0; !rc && i < images->n; i++) {
+		struct sgpu_image *image = &images->image[i];
+
+		if (i && image[-1].part == image->part)
+			continue;
+		rc = sgpu_images_add(&best, image);
+		image->text = NULL;	/* the list's now */
+	}
+	if (!rc)
+		rc = sgpu_join(best.image, best.n, &joined);
+	sgpu_images_free(&best);
+	sgpu_images_free(images);
+	return rc ? rc : sgpu_images_add(images, &joined);
+}
+
+static bool has_parts(const struct sgpu_images *images)
+{
+	for (unsigned int i = 1; i < images->n; i++)
+		if (images->image[i].part != images->image[0].part)
+			return true;
+	return false;
+}
+
 static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
 {
 	char first[4] = "";
@@ -263,7 +332,7 @@ static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
 		return size == SIZE_MAX ? walk_wrapper(data, out) :
 					  CUDA_ERROR_INVALID_IMAGE;
 	if (magic == FATBIN_MAGIC)
-		return walk_fatbin(data, size, out);
+		return walk_fatbin(data, size, 0, out);
 	if (magic == ELF_MAGIC)
 		return walk_elf(data, size);
 	return take_text(data, size, out);
@@ -274,21 +343,17 @@ CUresult sgpu_images_find(const void *data, size_t size,
 {
 	CUresult rc;
 
-	out->n = 0;
+	*out = (struct sgpu_images){ 0 };
 	rc = walk(data, size, out);
 	if (!rc && !out->n)
 		rc = CUDA_ERROR_NO_BINARY_FOR_GPU;
+	if (!rc && has_parts(out))
+		rc = join_parts(out);
+	if (!rc)
+		qsort(out->image, out->n, sizeof(out->image[0]), by_target);
 	if (rc)
 		sgpu_images_free(out);
-	else
-		qsort(out->image, out->n, sizeof(out->image[0]), by_target);
 	return rc;
-}
-
-void sgpu_images_free(struct sgpu_images *images)
-{
-	while (images->n)
-		free(images->image[--images->n].text);
 }
 
 CUresult sgpu_file_read(const char *path, char **data, size_t *size)

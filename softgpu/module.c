@@ -38,9 +38,10 @@ static CUresult load_error(enum ptx_status status)
 		return CUDA_SUCCESS;
 	case PTX_ERR_NOMEM:
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	case PTX_ERR_UNRESOLVED:
+		return CUDA_ERROR_INVALID_SOURCE;	/* what a linker says */
 	case PTX_ERR_SYNTAX:
 	case PTX_ERR_UNSUPPORTED:
-	case PTX_ERR_UNRESOLVED:
 		break;
 	}
 	return CUDA_ERROR_INVALID_PTX;
@@ -125,6 +126,8 @@ CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
 		rc = sgpu_module_load(ctx, &images->image[i], out, later);
 		*used = i;
 	}
+	if (first == CUDA_ERROR_INVALID_SOURCE)
+		first = CUDA_ERROR_INVALID_PTX;		/* what a load says */
 	return rc ? first : CUDA_SUCCESS;
 }
 

@@ -30,6 +30,7 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func) },
 	[SGPU_LIBRARY] = { .size = sizeof(struct sgpu_library) },
 	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel) },
+	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };
 

@@ -207,6 +207,35 @@ static void libraries(void)
 	A(cuLibraryUnload(NULL));
 }
 
+static void linking(void)
+{
+	char log[256] = "x";
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER,
+				   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, (void *)256 }, *image = NULL;
+	CUlinkState l = NULL;
+	CUmodule mod;
+	size_t size;
+
+	answer_ctx();
+	A(cuLinkCreate(0, NULL, NULL, NULL));
+	A(cuLinkCreate(2, options, values, &l));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, NULL, 10, "a", 0, NULL, NULL));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unresolved, 0, "a", 0, NULL, NULL));
+	A(cuLinkAddData(l, 77, (void *)unresolved, sizeof(unresolved), "a", 0, NULL, NULL));
+	A(cuLinkAddFile(l, CU_JIT_INPUT_PTX, "/no/such/file", 0, NULL, NULL));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unresolved, sizeof(unresolved), "a", 0, NULL, NULL));
+	A(cuLinkComplete(l, NULL, &size));
+	A(cuLinkComplete(l, &image, &size));
+	A(cuLinkDestroy(l));
+	A(cuLinkCreate(0, NULL, NULL, &l));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)answer_ptx, strlen(answer_ptx) + 1, NULL, 0, NULL, NULL));
+	A(cuLinkComplete(l, &image, &size));
+	A(cuModuleLoadData(&mod, image));
+	A(cuLinkDestroy(l));
+	A(cuLinkDestroy(NULL));
+}
+
 static void functions(void)
 {
 	CUmodule mod = answer_module();
@@ -514,6 +543,7 @@ const struct section code_sections[] = {
 	{ "jit_log", jit_log },
 	{ "modules", modules },
 	{ "libraries", libraries },
+	{ "linking", linking },
 	{ "functions", functions },
 	{ "launches", launches },
 	{ "launches_ex", launches_ex },

@@ -109,6 +109,7 @@ static void right_ones(void)
 	static const unsigned int sm[] = { 90, 75, 90, 80, 100 };
 	struct { uint32_t magic, version; const void *data, *extra; } w = {
 		0x466243b1, 1, NULL, NULL };
+	static const uint32_t no_code[4] = { 0xba55ed50, 0x00100001, 0, 0 };
 	const void *prelinked[2] = { NULL, NULL };
 	size_t size;
 	char *f = make(forms, sm, 5, &size);
@@ -120,8 +121,11 @@ static void right_ones(void)
 	prelinked[0] = f;
 	w.version = 2;
 	w.extra = prelinked;
-	ok_eq(found(&w, SIZE_MAX), 909080807575,
-	      "a_wrapper_of_version_2_adds_its_prelinked_fatbins");
+	ok_eq(found(&w, SIZE_MAX), 908075,
+	      "a_linked_fatbin_needs_no_parts");
+	w.data = no_code;
+	ok_eq(found(&w, SIZE_MAX), 908075,
+	      "one_part_alone_stays_as_it_is");
 	ok_eq(found(&w, sizeof(w)), -CUDA_ERROR_INVALID_IMAGE,
 	      "a_wrapper_in_a_file_is_refused");
 	free(f);
@@ -213,14 +217,60 @@ static void random_text(void)
 	ok(refused, "random_text_never_leads_outside_its_buffer");
 }
 
+/* Words of PTX in any order, joined: in time, and within their buffers. */
+static void random_parts(void)
+{
+	static const char *const whole[] = {
+		".visible .func name(.param .u32 x) { call other; ret; }\n",
+		".extern .func (.param .u32 r) other(.param .u32 x);\n",
+		".weak .func other() { ret; }\n", ".func name() { ret; }\n",
+		".global .u32 other = { 1, 2 };\n", ".extern .global .u32 x;\n",
+		".visible .entry k(.param .u64 p) .maxntid 1 { { ret; } }\n",
+	};
+	static const char *const words[] = {
+		".version 8.0\n", ".target sm_70\n", ".visible ", ".extern ",
+		".weak ", ".func ", ".entry ", ".global ", ".u32 ", "name ",
+		"other ", "( ", ") ", "{ ", "} ", "; ", "= ", "[4] ", "\"text\" ",
+		"\"", "// line\n", "/* ", "*/ ", ".section ", ".file 1\n", "7 ",
+		"ret; ", "\\", ".", "%r1, ",
+	};
+	enum { NWORDS = sizeof(words) / sizeof(words[0]),
+	       NWHOLE = sizeof(whole) / sizeof(whole[0]) };
+	int joined = 0;
+
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		struct sgpu_image parts[3] = { { 0 } }, out;
+
+		for (int k = 0; k < 3; k++) {
+			char all[2048] = "";
+
+			for (int n = next_random() % 30; n > 0; n--)
+				strcat(all, next_random() % 24 ?
+				       whole[next_random() % NWHOLE] :
+				       words[next_random() % NWORDS]);
+			parts[k].text = strdup(all);
+			parts[k].len = strlen(all);
+		}
+		if (!sgpu_join(parts, 3, &out)) {
+			joined += strlen(out.text) == out.len;
+			free(out.text);
+		}
+		for (int k = 0; k < 3; k++)
+			free(parts[k].text);
+	}
+	diag("%d of %d joined", joined, ROUNDS / 4);
+	ok(joined > 0, "random_parts_never_lead_outside_their_buffers");
+}
+
 int main(int argc, char **argv)
 {
 	seed = argc > 1 ? atoi(argv[1]) : 1;
-	tap_plan(10);
+	tap_plan(12);
 	diag("seed %u", seed);
 	right_ones();
 	short_ones();
 	changed_ones();
 	random_text();
+	random_parts();
 	return tap_exit();
 }

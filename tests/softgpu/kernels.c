@@ -249,7 +249,9 @@ static CUresult fault(const char *name, CUdeviceptr p, int n)
 
 	rc = cuLaunchKernel(get(name), 1, 1, 1, 1, 1, 1, 0, NULL,
 			    !strcmp(name, "claims") ? one : both, NULL);
-	return rc ? CUDA_ERROR_UNKNOWN : cuCtxSynchronize();
+	rc = rc ? CUDA_ERROR_UNKNOWN : cuCtxSynchronize();
+	fprintf(stderr, "the fault is %d\n", rc);
+	return rc;
 }
 
 /* The faults end the use of the device: each is a run of its own. */
