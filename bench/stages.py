@@ -192,8 +192,8 @@ def reasons(counts):
 
 def exit_lines(f):
     for name in CALLS:
-        yield (f"- {name}: {number(f.calls[name])} delegated calls, the program's start included; "
-               f"exits taken in the view: {reasons(f.added(name, 'exits'))}; "
+        yield (f"- {name}: {number(f.calls[name])} calls measured; with the program's start, exits taken "
+               f"in the view: {reasons(f.added(name, 'exits'))}; "
                f"handoffs: {reasons(f.added(name, 'handoffs'))}")
 
 
