@@ -13,14 +13,27 @@ struct fill {
 	unsigned int element;		/* bytes: 1, 2 or 4 */
 };
 
-static void fill_row(char *row, const struct fill *f)
+static void fill16(uint16_t *row, uint16_t value, size_t n)
 {
-	if (f->element == 1) {
+	for (size_t i = 0; i < n; i++)
+		row[i] = value;
+}
+
+static void fill32(uint32_t *row, uint32_t value, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		row[i] = value;
+}
+
+/* The address is a multiple of the element: fill_check() saw to it. */
+static void fill_row(void *row, const struct fill *f)
+{
+	if (f->element == 1)
 		memset(row, f->value, f->width);
-		return;
-	}
-	for (size_t i = 0; i < f->width; i++)
-		memcpy(row + i * f->element, &f->value, f->element);
+	else if (f->element == 2)
+		fill16(row, f->value, f->width);
+	else
+		fill32(row, f->value, f->width);
 }
 
 static CUresult fill_check(const struct fill *f)

@@ -283,11 +283,41 @@ static long long total_with(const char *size)
 	return total;
 }
 
+/* MiB that a process holds after cuInit() with 64 MiB of device memory. */
+static long resident(const char *prefault)
+{
+	long pages = 0;
+	int fd[2];
+
+	if (pipe(fd))
+		return -1;
+	fflush(stdout);
+	if (!fork()) {
+		FILE *f;
+
+		setenv("WORMHOLE_SOFTGPU_MEM", "64M", 1);
+		setenv("WORMHOLE_SOFTGPU_PREFAULT", prefault, 1);
+		cuInit(0);
+		f = fopen("/proc/self/statm", "r");
+		if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+			pages = -1;
+		if (write(fd[1], &pages, sizeof(pages)) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	if (read(fd[0], &pages, sizeof(pages)) < 0)
+		pages = -1;
+	wait(NULL);
+	close(fd[0]);
+	close(fd[1]);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
+}
+
 int main(void)
 {
 	CUcontext ctx;
 
-	tap_plan(26);
+	tap_plan(28);
 	ok_eq(total_with("64M"), 64 << 20, "the_environment_sets_the_size");
 	ok_eq(total_with("1G"), 1 << 30, "sizes_have_units");
 	ok_eq(total_with("many"), -CUDA_ERROR_INVALID_VALUE,
@@ -297,6 +327,8 @@ int main(void)
 	ok_eq(total_with("100"), -CUDA_ERROR_INVALID_VALUE,
 	      "a_size_below_1_MiB_is_refused");
 	ok_eq(total_with(""), 512 << 20, "without_a_size_it_is_512_MiB");
+	ok(resident("1") >= 64, "prefault_maps_all_of_it_at_once");
+	ok(resident("0") < 64, "without_it_memory_is_mapped_on_use");
 	setenv("WORMHOLE_SOFTGPU_MEM", "256M", 1);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
