@@ -2,8 +2,8 @@
 /*
  * Kernel launches: check the shape and the parameters as the driver documents
  * it, pack the parameters, run the grid in the calling thread. A fault of a
- * kernel is not the launch's own error: each later call returns it. What kernels print is kept here until the next point
- * of synchronisation.
+ * kernel is not the launch's own error: each later call returns it. What
+ * kernels print is kept here until the next point of synchronisation.
  */
 #include <stdio.h>
 #include <string.h>

@@ -224,12 +224,14 @@ static void linking(void)
 	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unresolved, 0, "a", 0, NULL, NULL));
 	A(cuLinkAddData(l, 77, (void *)unresolved, sizeof(unresolved), "a", 0, NULL, NULL));
 	A(cuLinkAddFile(l, CU_JIT_INPUT_PTX, "/no/such/file", 0, NULL, NULL));
-	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unresolved, sizeof(unresolved), "a", 0, NULL, NULL));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)unresolved, sizeof(unresolved), "a", 0,
+			    NULL, NULL));
 	A(cuLinkComplete(l, NULL, &size));
 	A(cuLinkComplete(l, &image, &size));
 	A(cuLinkDestroy(l));
 	A(cuLinkCreate(0, NULL, NULL, &l));
-	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)answer_ptx, strlen(answer_ptx) + 1, NULL, 0, NULL, NULL));
+	A(cuLinkAddData(l, CU_JIT_INPUT_PTX, (void *)answer_ptx, strlen(answer_ptx) + 1,
+			    NULL, 0, NULL, NULL));
 	A(cuLinkComplete(l, &image, &size));
 	A(cuModuleLoadData(&mod, image));
 	A(cuLinkDestroy(l));
