@@ -145,6 +145,7 @@ struct wh_vcpu {
 	struct kvm_sregs sregs;
 	u64 kstack;		/* top, kernel address */
 	u64 kernel_gs;
+	u64 lstar;		/* not 0: instead of wh_syscall_entry() */
 	pthread_t thread;
 	sem_t go, done;
 	bool quit;
@@ -301,7 +302,7 @@ struct wh_guest_log {
 	u64 timer_expect_rip;
 	u64 nmis, nmi_rip;
 	u64 faults, uds, bps, des, gps, syscalls, others;
-	u64 last_rip, last_error, last_cr2;
+	u64 last_rip, last_error, last_cr2, last_rflags;
 	u64 vector, error, rip, cr2;	/* the trap that ended a run */
 	u64 lazy_ptes, lazy_gpa;	/* kernel address of the entries; what to map */
 	u64 busy_va, busy_pte;	/* faults there wait for the entry to be present */

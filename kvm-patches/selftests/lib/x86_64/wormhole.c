@@ -428,7 +428,7 @@ static void set_msrs(struct wh_vcpu *vcpu)
 		.entries = {
 			{ .index = 0xc0000081, .data = 0x0023001000000000ULL },
 			{ .index = 0xc0000082,
-			  .data = WH_KVA + (u64)wh_syscall_entry },
+			  .data = vcpu->lstar ?: WH_KVA + (u64)wh_syscall_entry },
 			{ .index = 0xc0000084, .data = 0x47700 },
 			{ .index = 0xc0000102, .data = vcpu->kernel_gs },
 		},

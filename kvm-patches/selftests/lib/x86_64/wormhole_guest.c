@@ -374,6 +374,7 @@ __attribute__((used)) void wh_guest_trap(struct wh_trap *t)
 	}
 	wh_log.last_rip = t->rip;
 	wh_log.last_error = t->error;
+	wh_log.last_rflags = t->rflags;
 	wh_log.last_cr2 = read_cr2();
 	if (wh_trap_is_server && server_trap(t))
 		return;

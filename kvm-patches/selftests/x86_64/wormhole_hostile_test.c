@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hijacked worker: whatever code runs in a view, it is the worker in user
+ * mode and no more. What the server's kernel would kill it for happens on the
+ * server's vCPU; the call fails with EGONE, and the other client goes on. Then
+ * the same for lies in the slot and for forged system calls.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include "wormhole.h"
+
+#define NONCANONICAL	0x8000000000000000ULL
+#define MSR_LSTAR	0xc0000082
+
+static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return 0x600d + a0;
+}
+
+static s64 jump_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	s64 ret;
+
+	asm volatile("jmp *%%rax" : "=a"(ret) : "0"(a0) : "memory");
+	return ret;
+}
+
+static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	s64 ret;
+
+	/* Two bytes, which is what the server's kernel skips after #GP. */
+	asm volatile(".byte 0x8b, 0x00" : "=a"(ret) : "0"(a0) : "memory");
+	return (u32)ret;
+}
+
+#define INSN_HANDLER(name, insn)						\
+	static s64 name(void *session, u64 slot, u64 a0, u64 a1)		\
+	{									\
+		u64 rax = 0;							\
+										\
+		asm volatile(insn : "+a"(rax) : "c"(a0), "d"(0) : "rbx", "memory"); \
+		return rax;							\
+	}
+
+INSN_HANDLER(int80_handler, "int $0x80")
+INSN_HANDLER(int8_handler, "int $8")
+INSN_HANDLER(int2_handler, "int $2")
+INSN_HANDLER(int18_handler, "int $18")
+INSN_HANDLER(hlt_handler, "hlt; nop")
+INSN_HANDLER(vmcall_handler, "vmcall")
+INSN_HANDLER(vmfunc_handler, ".byte 0x0f, 0x01, 0xd4")
+INSN_HANDLER(rdpmc_handler, "rdpmc")
+INSN_HANDLER(pause_handler, "mov $100, %%ebx; 1: pause; dec %%ebx; jnz 1b; mov $7, %%eax")
+
+/* Flags that must not survive into the server; then meet its kernel. */
+static s64 flags_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	asm volatile("push %0; popfq; int3; pushfq; pop %0" : "+r"(a0) :: "memory", "cc");
+	return a0;
+}
+
+/* Alignment checks on, and a misaligned load. */
+static s64 ac_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	u64 word[2] = { 0x1122334455667788ULL, 0x99 };
+	u64 ret;
+
+	asm volatile("pushfq; orq $0x40000, (%%rsp); popfq\n"
+		     "mov 1(%1), %0\n"
+		     "pushfq; andq $~0x40000, (%%rsp); popfq"
+		     : "=r"(ret) : "r"(word) : "memory", "cc");
+	return ret == 0x9911223344556677ULL;
+}
+
+static s64 cpuid_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	s64 rax;
+	u64 rbx, rcx, rdx;
+
+	asm volatile("cpuid" : "=a"(rax), "=b"(rbx), "=c"(rcx), "=d"(rdx)
+		     : "0"(a0), "2"(0), "D"(WH_ABI_VERSION), "S"(0));
+	return rbx | rcx | rdx ? 1 : rax;
+}
+
+static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	volatile u64 *word = (void *)WH_DATA_VA;
+
+	word[1] = 1;
+	while (*word != a0)
+		;
+	return a0;
+}
+
+/* Park once more in the middle of a call that was handed off. */
+static s64 park_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	asm volatile("int3" ::: "memory");
+	return cpuid_handler(session, slot, WH_LEAF_PARK, 0);
+}
+
+enum {
+	H_NULL, H_JUMP, H_LOAD, H_INT80, H_INT8, H_INT2, H_INT18, H_HLT, H_VMCALL,
+	H_VMFUNC, H_RDPMC, H_PAUSE, H_FLAGS, H_AC, H_CPUID, H_WAIT, H_PARK,
+};
+static const wh_handler_fn handlers[] = {
+	null_handler, jump_handler, load_handler, int80_handler, int8_handler,
+	int2_handler, int18_handler, hlt_handler, vmcall_handler, vmfunc_handler,
+	rdpmc_handler, pause_handler, flags_handler, ac_handler, cpuid_handler,
+	wait_handler, park_handler,
+};
+
+static struct wh_server srv;
+static struct wh_worker worker, worker_b;
+static struct wh_client a, b;
+static struct wh_vcpu *a_second;
+static volatile u64 *words;
+static u64 pending;
+
+static bool other_is_well(void)
+{
+	return wh_delegate(&b, H_NULL, 2, 0).rax == 0x600f;
+}
+
+/* Instructions that are answered, as the server answers them, and go on. */
+static void survives(u64 handler, u64 a0, s64 want, const char *name)
+{
+	struct wh_result r = wh_delegate(&a, handler, a0, 0);
+
+	if (!wh_ok(r.end == WH_END_DONE && (s64)r.rax == want &&
+		   worker.vcpu->running && other_is_well(), name))
+		wh_diag("end %d rax 0x%llx rip 0x%llx vector %llu, worker %s", r.end,
+			(unsigned long long)r.rax, (unsigned long long)r.rip,
+			(unsigned long long)r.vector,
+			worker.vcpu->running ? "there" : "gone");
+}
+
+/* After the worker is lost: release it, as its kernel does, and take a new one. */
+static bool renew(void)
+{
+	bool egone;
+
+	wh_release(&worker);
+	egone = wh_join(a.vcpu, 1) && (s64)a.vcpu->res.rax == WH_EGONE;
+	if (!egone)
+		wh_diag("call: end %d rax 0x%llx", a.vcpu->res.end,
+			(unsigned long long)a.vcpu->res.rax);
+	if (a.vcpu->started)
+		wh_vcpu_stop(a.vcpu);
+	if (worker.vcpu->started && !wh_join(worker.vcpu, 1))
+		wh_vcpu_stop(worker.vcpu);
+	wh_worker_again(&worker);
+	return !wh_attach(&a) && wh_delegate(&a, H_NULL, 1, 0).rax == 0x600e && egone;
+}
+
+/* What the server's kernel kills the worker for: @vector there, at @rip. */
+static void kills_worker(u64 handler, u64 a0, u64 vector, u64 cr2, const char *name)
+{
+	struct wh_result *w = &worker.vcpu->res;
+	bool right;
+
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, handler, a0, 0, 0);
+	right = wh_join(worker.vcpu, 1) && w->end == WH_END_TRAP &&
+		w->vector == vector && (vector != 14 || w->cr2 == cr2);
+	right = other_is_well() && right;
+	if (!wh_ok(renew() && right, name))
+		wh_diag("worker: end %d exit %u vector %llu rip 0x%llx cr2 0x%llx",
+			w->end, w->exit_reason, (unsigned long long)w->vector,
+			(unsigned long long)w->rip, (unsigned long long)w->cr2);
+}
+
+static void test_worker_attacks(void)
+{
+	struct wh_guest_log *log = &G(&srv.vm, wh_log);
+	s64 leaf, bad = 0;
+
+	survives(H_INT80, 0, WH_AFTER_GP, "int_80_meets_the_server_idt");
+	survives(H_INT8, 0, WH_AFTER_GP, "int_8_is_no_double_fault");
+	survives(H_INT18, 0, WH_AFTER_GP, "int_18_is_no_machine_check");
+	survives(H_INT2, 0, WH_AFTER_GP, "int_2_is_no_nmi");
+	survives(H_HLT, 0, WH_AFTER_GP, "hlt_is_refused_by_the_server");
+	survives(H_RDPMC, 0, WH_AFTER_GP, "rdpmc_is_refused_by_the_server");
+	survives(H_VMCALL, 0, -1, "vmcall_is_refused_by_kvm");
+	survives(H_VMFUNC, a.index, 0, "vmfunc_to_the_same_view_changes_nothing");
+	survives(H_PAUSE, 0, 7, "pause_goes_on");
+	survives(H_JUMP, NONCANONICAL, WH_AFTER_GP, "jump_to_noncanonical_address_is_refused");
+	survives(H_LOAD, NONCANONICAL, WH_AFTER_GP, "load_of_noncanonical_address_is_refused");
+	survives(H_AC, 0, 1, "alignment_check_does_not_stop_the_call");
+	survives(H_JUMP, WH_KVA, WH_EFATAL, "jump_to_kernel_half_fails_the_call");
+	/* TF, NT, AC, ID, CF: the carry may stay. */
+	log->bps = 0;
+	survives(H_FLAGS, 0x244303, 0x203, "flags_do_not_survive_into_the_server");
+	wh_ok(log->bps == 1 && !(log->last_rflags & 0x244100), "server_kernel_sees_harmless_flags");
+	for (leaf = WH_LEAF_SIGNATURE; leaf <= WH_LEAF_MAX + 1; leaf++)
+		if ((s64)wh_delegate(&a, H_CPUID, leaf, 0).rax != WH_EINVIEW)
+			bad++;
+	wh_eq(bad, 0, "every_leaf_is_refused_in_the_view");
+
+	kills_worker(H_JUMP, WH_DATA_VA, 14, WH_DATA_VA, "jump_to_data_kills_the_worker");
+	kills_worker(H_JUMP, 0x10, 14, 0x10, "jump_to_unmapped_page_kills_the_worker");
+	kills_worker(H_LOAD, WH_KVA, 14, WH_KVA, "load_of_kernel_half_kills_the_worker");
+	kills_worker(H_LOAD, WH_STACK_VA - 16 * WH_PAGE, 14, WH_STACK_VA - 16 * WH_PAGE,
+		     "load_of_client_stack_kills_the_worker");
+	kills_worker(H_VMFUNC, a.index + 1, 6, 0, "vmfunc_to_another_entry_kills_the_worker");
+	kills_worker(H_VMFUNC, 512, 6, 0, "vmfunc_to_entry_512_kills_the_worker");
+}
+
+/* PARK in mid-call: the slot is never completed, the server stays sound. */
+static void test_park_in_call(void)
+{
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_PARK, 0, 0, 0);
+	wh_poll(!a.vcpu->running || !worker.vcpu->running, 30);
+	wh_ok(other_is_well() && (!a.vcpu->running || renew()), "park_in_a_call_hurts_only_itself");
+}
+
+/* --- Lies in the slot, told while the call is in the view --------------------- */
+
+static struct kvm_regs seen;
+static struct kvm_sregs seen_sregs;
+static volatile int looked;
+
+static void look(struct wh_vcpu *vcpu)
+{
+	wh_vcpu_regs(vcpu, &seen);
+	if (ioctl(vcpu->fd, KVM_GET_SREGS, &seen_sregs))
+		wh_die("KVM_GET_SREGS");
+	looked++;
+}
+
+static void lie(u64 rsp, u64 fs, u64 gs, const char *name)
+{
+	struct wh_slot saved;
+	struct wh_result r;
+
+	words[0] = words[1] = 0;
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
+	wh_poll(words[1], 300);
+	saved = *a.slot;
+	a.slot->client_rsp = rsp;
+	a.slot->client_fs = fs;
+	a.slot->client_gs = gs;
+	a.vcpu->on_eintr = look;
+	looked = 0;
+	wh_vcpu_kick(a.vcpu);
+	wh_poll(looked, 300);
+	*a.slot = saved;
+	words[0] = 5;
+	wh_join(a.vcpu, 1);
+	a.vcpu->on_eintr = NULL;
+	r = a.vcpu->res;
+	if (!wh_ok(looked && seen.rip == pending && seen_sregs.cr3 == a.as.cr3 &&
+		   r.end == WH_END_DONE && r.rax == 5 && other_is_well(), name))
+		wh_diag("looked %d rip 0x%llx, end %d rax 0x%llx", looked,
+			(unsigned long long)seen.rip, r.end, (unsigned long long)r.rax);
+}
+
+/* --- System calls that the client's kernel forges ------------------------------ */
+
+/*
+ * CPL 0: enter with LSTAR pointing to the next instruction, on a page that the
+ * worker does not map. To KVM that looks like SYSCALL; RCX says where from.
+ */
+static void forge(u64 rcx, s64 want, const char *name)
+{
+	static u64 va = 0x21000000;
+	u64 code = wh_page_alloc(&a.vm);
+	struct kvm_msrs *msrs;
+	char buf[sizeof(*msrs) + sizeof(msrs->entries[0])] = { };
+	u64 edge = va + WH_PAGE;
+	struct wh_result r;
+
+	msrs = (void *)buf;
+	/* xor %eax, %eax; mov %rdi, %rcx; vmfunc: ends with the page. */
+	memcpy((u8 *)wh_gpa(&a.vm, code) + WH_PAGE - 8, "\x31\xc0\x48\x89\xf9\x0f\x01\xd4", 8);
+	wh_map(&a.as, va, code, WH_USER_RX);
+	wh_map(&a.as, edge, wh_page_alloc(&a.vm), WH_USER_RX);
+	va += 2 * WH_PAGE;
+	a.vcpu->lstar = edge;
+	wh_start(a.vcpu, &a.as, 0, (void *)(edge - 8), rcx | a.index, 0, 0, 0);
+	a.vcpu->lstar = 0;
+	if (!wh_join(a.vcpu, 1)) {
+		wh_diag("the forger does not come back");
+		wh_vcpu_stop(a.vcpu);
+	}
+	r = a.vcpu->res;
+	if (!wh_ok(r.end == WH_END_DONE && (s64)r.rax == want && worker.vcpu->running &&
+		   other_is_well() && wh_delegate(&a, H_NULL, 0, 0).rax == 0x600d, name))
+		wh_diag("end %d rax 0x%llx vector %llu rip 0x%llx", r.end,
+			(unsigned long long)r.rax, (unsigned long long)r.vector,
+			(unsigned long long)r.rip);
+}
+
+/* --- Two vCPUs of the client in one view with one slot ------------------------- */
+
+/* CPL 3, no stack: enter and spin in the worker's copy of this code. */
+void enter_and_spin(void);
+asm(".text\nenter_and_spin:\n"
+    "	mov %edi, %ecx\n"
+    "	xor %eax, %eax\n"
+    "	.byte 0x0f, 0x01, 0xd4\n"
+    "1:	pause\n"
+    "	jmp 1b\n");
+
+static void test_two_vcpus(void)
+{
+	words[0] = words[1] = 0;
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
+	wh_poll(words[1], 300);
+	wh_start(a_second, &a.as, 3, enter_and_spin, a.index, 0, 0, 0);
+	wh_ms_pause();
+	/* Both leave the view, and only one slot is there to suspend to. */
+	wh_vcpu_kick(a_second);
+	wh_vcpu_kick(a.vcpu);
+	wh_ms_pause();
+	words[0] = 5;
+	wh_poll(!a.vcpu->running && !a_second->running, 30);
+	wh_ok(other_is_well(), "two_vcpus_in_one_view_do_not_hurt_the_other_client");
+	wh_release(&worker);
+	if (a.vcpu->started)
+		wh_vcpu_stop(a.vcpu);
+	if (a_second->started)
+		wh_vcpu_stop(a_second);
+	wh_worker_again(&worker);
+	wh_ok(!wh_attach(&a) && wh_delegate(&a, H_NULL, 1, 0).rax == 0x600e,
+	      "nor_the_next_pair");
+}
+
+int main(void)
+{
+	wh_require_feature();
+	wh_plan(35);
+	wh_watchdog(90);
+	wh_server_create(&srv, 1);
+	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
+	wh_worker_start(&worker, &srv, 0, handlers, WH_ARRAY_SIZE(handlers));
+	wh_worker_start(&worker_b, &srv, 1, handlers, WH_ARRAY_SIZE(handlers));
+	wh_client_create(&a, 2, &srv, 0);
+	wh_client_create(&b, 3, &srv, 1);
+	a_second = wh_vcpu_create(&a.vm);
+	words = (u64 *)(a.part_mem + WH_DATA_OFFSET);
+	pending = WH_TRAMPOLINE_VA + wh_tramp_header()->pending;
+	wh_allow(2, 1, 0, 1);
+	wh_allow(3, 1, 0, 1);
+	wh_eq(wh_attach(&a), WH_OK, "hostile_client_attaches");
+	wh_eq(wh_attach(&b), WH_OK, "good_client_attaches");
+	test_worker_attacks();
+	test_park_in_call();
+	lie(NONCANONICAL, 0, 0, "noncanonical_stack_in_slot_is_harmless");
+	lie(WH_KVA, WH_KVA, WH_KVA, "kernel_addresses_in_slot_are_harmless");
+	lie(a.slot->client_rsp, NONCANONICAL, 0, "noncanonical_fs_base_in_slot_is_harmless");
+	lie(a.slot->client_rsp, 0, NONCANONICAL, "noncanonical_gs_base_in_slot_is_harmless");
+	forge(WH_KVA, WH_EFATAL, "forged_system_call_at_kernel_address_fails");
+	forge(NONCANONICAL, WH_EFATAL, "forged_system_call_at_noncanonical_address_fails");
+	forge(0, WH_EFATAL, "forged_system_call_at_address_minus_1_fails");
+	test_two_vcpus();
+	return wh_exit();
+}
