@@ -7,7 +7,9 @@
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
 
+#include <linux/delay.h>
 #include <linux/errno.h>
+#include <linux/mmu_notifier.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/smp.h>
@@ -52,5 +54,17 @@ static inline int wh_leaf(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 {
 	return wh_cpuid(leaf, rdi, rsi, rdx, r8, res) ? -EBUSY : 0;
 }
+
+/* Between the live notifier and WORKER_REGISTER: time for ranges to be begun. */
+static inline int slow_notifier_register(struct mmu_notifier *mn,
+					 struct mm_struct *mm)
+{
+	int err = mmu_notifier_register(mn, mm);
+
+	usleep_range(2000, 2500);
+	return err;
+}
+
+#define mmu_notifier_register slow_notifier_register
 
 #endif /* WORMHOLE_HYPERCALL_H */

@@ -366,43 +366,72 @@ static void test_notices(void)
 
 static volatile int stop_churn;
 
+/* Enough pages that a range is open for a while. */
+#define CHURN_SIZE	0x100000
+
 static void *churn(void *arg)
 {
-	while (!stop_churn)
-		madvise(arg, 0x1000, MADV_DONTNEED);
+	run_on(1 << 1);
+	while (!stop_churn) {
+		mprotect(arg, CHURN_SIZE, PROT_READ);
+		mprotect(arg, CHURN_SIZE, PROT_READ | PROT_WRITE);
+	}
 	return NULL;
 }
 
-/* Over many registrations in the middle of it: begins and ends alternate. */
+struct storm {
+	int open_ranges, bad, seen;
+};
+
+/* Whatever notices came: begins and ends must alternate. */
+static void look(struct storm *s)
+{
+	struct leaf l;
+
+	while (leaf_next(&l)) {
+		if (l.leaf != 0x13)
+			continue;
+		s->seen++;
+		s->open_ranges += l.arg[3] == WH_NOTIFY_BEGIN ? 1 : -1;
+		if (s->open_ranges < 0 || s->open_ranges > 1)
+			s->bad++;
+	}
+}
+
+/* A worker that is registered in the middle of changes, until some are noticed. */
+static int stormy_worker(void)
+{
+	struct storm s = { 0 };
+	int fd = open_device(), i;
+
+	bind_part(fd, 0, 0, PART_SIZE);
+	leaf_mark();
+	ioctl(fd, WH_SRV_REGISTER, 0);
+	for (i = 0; i < 2000 && s.seen < 4; i++) {
+		usleep(500);
+		look(&s);
+	}
+	close(fd);
+	look(&s);
+	return s.seen >= 4 && !s.bad;
+}
+
 static void test_register_in_a_storm(void)
 {
-	int fd, i, open_ranges, bad = 0, seen = 0;
-	struct leaf l;
+	int i, good = 0;
 	pthread_t t;
 	void *p;
 
-	map(&p, 0, 0x1000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	map(&p, 0, CHURN_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	stop_churn = 0;
 	pthread_create(&t, NULL, churn, p);
-	for (i = 0; i < 20; i++) {
-		fd = open_device();
-		bind_part(fd, 0, 0, PART_SIZE);
-		leaf_mark();
-		ioctl(fd, WH_SRV_REGISTER, 0);
-		sched_yield();
-		close(fd);
-		for (open_ranges = 0; leaf_next(&l); seen += l.leaf == 0x13) {
-			if (l.leaf == 0x13)
-				open_ranges += l.arg[3] == WH_NOTIFY_BEGIN ? 1 : -1;
-			if (open_ranges < 0 || open_ranges > 1)
-				bad++;
-		}
-	}
+	for (i = 0; i < 40; i++)
+		good += stormy_worker();
 	stop_churn = 1;
 	pthread_join(t, NULL);
-	munmap(p, 0x1000);
-	diag("%d notices", seen);
-	ok(seen > 20 && !bad, "no_end_comes_without_its_begin");
+	munmap(p, CHURN_SIZE);
+	ok_eq(good, 40, "no_end_comes_without_its_begin");
 }
 
 /* --- Ends ------------------------------------------------------------------------ */
