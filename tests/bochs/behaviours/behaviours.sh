@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One boot of the VMX host in Bochs with a server VM and client VMs: what the
+# programs in this folder's `run` and beside it promise. Needs no VMX, no GPU.
+set -eu
+
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+export WH_TOP WH_BUILD
+here=$WH_TOP/tests/bochs
+out=$WH_BUILD/bochs/behaviours
+
+for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/image/server.cpio tests/vm/client.cpio examples/shared/streams; do
+	[ -e "$WH_BUILD/$f" ] && continue
+	echo "1..0 # SKIP no guest images (build/$f): make images"
+	exit 0
+done
+
+"$here/mkjob.sh" behaviours "$here/behaviours/client.list"
+cp "$here/behaviours/run" "$out/job/run"
+"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/behaviours/server.list"
+rm "$out/job/server/initramfs"
+cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
+exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
+	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"

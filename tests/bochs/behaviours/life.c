@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A client that lives and dies as it is told:
+ *   once    copy something there and back
+ *   loop    say "ready", call until an error comes, name it; exit 0
+ *   spin    say "ready", then one call of 40 s; name the error that ends it
+ *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
+ *           "called", wait for a line
+ *   quit    once, then _exit()
+ *   crash   once, then SIGSEGV
+ *   leave   a signal handler leaves a call by siglongjmp(), then exit
+ * Exit 3: CUDA did not start, or gave a wrong result.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "client.h"
+
+#define SIZE		65536
+#define CALLS		1000
+#define SPIN_MS		40000
+
+static CUresult round_trip(CUdeviceptr p)
+{
+	static char out[SIZE], in[SIZE];
+	CUresult res;
+
+	memset(out, 42, sizeof(out));
+	memset(in, 0, sizeof(in));
+	res = cuMemcpyHtoD(p, out, sizeof(out));
+	if (res == CUDA_SUCCESS)
+		res = cuMemcpyDtoH(in, p, sizeof(in));
+	if (res == CUDA_SUCCESS && memcmp(in, out, sizeof(in)))
+		res = CUDA_ERROR_UNKNOWN;
+	return res;
+}
+
+static void say(const char *text)
+{
+	puts(text);
+	fflush(stdout);
+}
+
+static void name_error(CUresult res)
+{
+	const char *name = "?";
+
+	cuGetErrorName(res, &name);
+	say(name);
+}
+
+static void loop(CUdeviceptr p)
+{
+	CUresult res;
+
+	say("ready");
+	do
+		res = round_trip(p);
+	while (res == CUDA_SUCCESS);
+	name_error(res);
+}
+
+static void spin(void)
+{
+	uint64_t clocks = clocks_per_ms() * SPIN_MS;
+	struct spin s;
+
+	spin_load(&s);
+	say("ready");
+	name_error(spin_run(&s, clocks, 1));
+}
+
+static void make_calls(int n)
+{
+	while (n--)
+		CU(cuCtxSynchronize());
+}
+
+static void calls(void)
+{
+	char line[16];
+
+	make_calls(10);
+	say("ready");
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	make_calls(CALLS);
+	say("called");
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+}
+
+static sigjmp_buf out;
+
+static void jump(int sig)
+{
+	siglongjmp(out, sig);
+}
+
+static void leave(void)
+{
+	const struct itimerval soon = { { 0, 0 }, { 0, 50000 } };
+	uint64_t clocks = clocks_per_ms() * SPIN_MS;
+	struct spin s;
+
+	spin_load(&s);
+	signal(SIGALRM, jump);
+	if (sigsetjmp(out, 1)) {
+		say("left");
+		return;
+	}
+	setitimer(ITIMER_REAL, &soon, NULL);
+	name_error(spin_run(&s, clocks, 1));
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "once";
+	volatile int *volatile nowhere = NULL;
+	CUdeviceptr p;
+
+	start();
+	CU(cuMemAlloc(&p, SIZE));
+	CU(round_trip(p));
+	if (!strcmp(mode, "loop"))
+		loop(p);
+	else if (!strcmp(mode, "spin"))
+		spin();
+	else if (!strcmp(mode, "calls"))
+		calls();
+	else if (!strcmp(mode, "quit"))
+		_exit(0);
+	else if (!strcmp(mode, "leave"))
+		leave();
+	else if (!strcmp(mode, "crash"))
+		*nowhere = 1;
+	return 0;
+}
