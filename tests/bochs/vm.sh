@@ -60,17 +60,42 @@ vm_show() {
 	dump "$1" "/tmp/$1.err" 20
 }
 
-# Nanoseconds of CPU time that the vCPUs of a VM used.
+# Nanoseconds of CPU time that the vCPUs of a VM used. With more arguments:
+# once FILE holds TEXT, at most SECONDS from now (vm_cpu_ns NAME FILE TEXT SECONDS).
 vm_cpu_ns() {
-	vm_sum=0
-	for vm_task in /proc/"$(cat "/tmp/$1.pid")"/task/*; do
-		case $(cat "$vm_task/comm") in
-		CPU*KVM)
-			read -r vm_ns _ <"$vm_task/schedstat"
-			vm_sum=$((vm_sum + vm_ns)) ;;
-		esac
+	vm_pid=$(cat "/tmp/$1.pid")
+	shift
+	vmcpu "$vm_pid" "$@"
+}
+
+# vm_stat_is ID FIELD VALUE: does `wormhole stat` say so?
+vm_stat_is() { wormhole stat --json "$1" | grep -q "\"$2\":[[:space:]]*$3,"; }
+
+# vm_detached ID SECONDS: until no process of a client VM is attached. One that
+# was killed is noticed by KVM within about a second.
+vm_detached() {
+	vm_left=$(($2 * 5))
+	until vm_stat_is "$1" pairs 0; do
+		vm_left=$((vm_left - 1))
+		[ $vm_left -gt 0 ] || return 1
+		usleep 200000
 	done
-	echo $vm_sum
+}
+
+# vm_frozen NAME ID N SECONDS: until N workers of a server VM are parked and it
+# uses no CPU: a worker that ended counts as parked until its vCPU has seen that.
+vm_frozen() {
+	vm_left=$(($4 * 3))
+	vm_then=0
+	vm_now=$(vm_cpu_ns "$1")
+	while [ $((vm_now - vm_then)) -gt 3000000 ] ||
+	      ! vm_stat_is "$2" parked "$3"; do
+		vm_left=$((vm_left - 1))
+		[ $vm_left -gt 0 ] && vm_alive "$1" || return 1
+		usleep 300000
+		vm_then=$vm_now
+		vm_now=$(vm_cpu_ns "$1")
+	done
 }
 
 # Delegated calls counted in the first slot of each part: vm_calls PARTS.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * CPU time that the vCPU threads of a QEMU have used, in nanoseconds, from
+ * their schedstat files. `vmcpu PID` prints it; `vmcpu PID FILE TEXT SECONDS`
+ * first waits until FILE holds TEXT: a shell would look too late and count
+ * what came after. QEMU must run with debug-threads=on.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_VCPUS	64
+#define POLL_NS		2000000
+
+static int vcpus[MAX_VCPUS];
+static int nvcpus;
+
+static void read_file(int fd, char *buf, size_t size, off_t at)
+{
+	ssize_t n = pread(fd, buf, size - 1, at);
+
+	buf[n > 0 ? n : 0] = 0;
+}
+
+static int open_task(const char *pid, const char *tid, const char *name)
+{
+	char path[320];
+
+	snprintf(path, sizeof(path), "/proc/%s/task/%s/%s", pid, tid, name);
+	return open(path, O_RDONLY);
+}
+
+static void add_if_vcpu(const char *pid, const char *tid)
+{
+	int fd = open_task(pid, tid, "comm");
+	char comm[32];
+
+	if (fd < 0)
+		return;
+	read_file(fd, comm, sizeof(comm), 0);
+	close(fd);
+	if (strncmp(comm, "CPU ", 4) || !strstr(comm, "/KVM") || nvcpus == MAX_VCPUS)
+		return;
+	fd = open_task(pid, tid, "schedstat");
+	if (fd >= 0)
+		vcpus[nvcpus++] = fd;
+}
+
+static int find_vcpus(const char *pid)
+{
+	struct dirent *e;
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			add_if_vcpu(pid, e->d_name);
+	if (d)
+		closedir(d);
+	return nvcpus;
+}
+
+static unsigned long long used(void)
+{
+	unsigned long long sum = 0;
+	char line[128];
+	int i;
+
+	for (i = 0; i < nvcpus; i++) {
+		read_file(vcpus[i], line, sizeof(line), 0);
+		sum += strtoull(line, NULL, 10);
+	}
+	return sum;
+}
+
+/* Only what the file gained since the last look is read, less one text's length. */
+static int wait_for(const char *path, const char *text, long seconds)
+{
+	const struct timespec nap = { 0, POLL_NS };
+	int fd = open(path, O_RDONLY);
+	off_t at = 0, keep = strlen(text);
+	static char buf[1 << 16];
+	time_t end = time(NULL) + seconds;
+
+	if (fd < 0)
+		return 0;
+	for (;;) {
+		read_file(fd, buf, sizeof(buf), at);
+		if (strstr(buf, text))
+			return 1;
+		if ((off_t)strlen(buf) > keep)
+			at += strlen(buf) - keep;
+		if (time(NULL) > end)
+			return 0;
+		nanosleep(&nap, NULL);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if ((argc != 2 && argc != 5) || !find_vcpus(argv[1])) {
+		fprintf(stderr, "vmcpu: usage: vmcpu PID [FILE TEXT SECONDS]; PID is a QEMU with debug-threads=on\n");
+		return 2;
+	}
+	if (argc == 5 && !wait_for(argv[2], argv[3], atol(argv[4])))
+		return 1;
+	printf("%llu\n", used());
+	return 0;
+}
