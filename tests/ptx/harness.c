@@ -2,9 +2,11 @@
 /* See harness.h. */
 #include "harness.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- device memory ---- */
 
@@ -122,6 +124,17 @@ static void print(void *ctx, const char *text, size_t len)
 	printed[n + len] = 0;
 }
 
+/* A kernel that does not end fails its test instead of hanging it. */
+#define LAUNCH_SECONDS 20
+
+static volatile bool timed_out;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	timed_out = true;
+}
+
 static void pack(const struct ptx_func *f, const uint64_t *args,
 		 uint32_t nargs, uint8_t *to)
 {
@@ -146,7 +159,9 @@ enum exec_status launch3(struct ptx_module *m, const char *kernel,
 		.mem = &dev_mem,
 		.print = print,
 		.cooperative = cooperative,
+		.cancel = &timed_out,
 	};
+	enum exec_status st;
 
 	if (!machine)
 		machine = exec_new();
@@ -156,7 +171,12 @@ enum exec_status launch3(struct ptx_module *m, const char *kernel,
 	memset(&fault, 0, sizeof(fault));
 	memset(params, 0, sizeof(params));
 	pack(l.fn, args, nargs, params);
-	return exec_run(machine, &l, &fault);
+	timed_out = false;
+	signal(SIGALRM, on_alarm);
+	alarm(LAUNCH_SECONDS);
+	st = exec_run(machine, &l, &fault);
+	alarm(0);
+	return st;
 }
 
 enum exec_status launch(struct ptx_module *m, const char *kernel,

@@ -105,6 +105,7 @@ static uint32_t value(const struct node *n, const uint32_t *v)
 static enum out interpret(const struct node *n, uint32_t *v)
 {
 	for (; n; n = n->next) {
+		uint32_t carried = v[n->a];
 		enum out o = GO_ON;
 
 		if (n->kind == ASSIGN || (n->kind == GUARDED &&
@@ -118,6 +119,9 @@ static enum out interpret(const struct node *n, uint32_t *v)
 			return EXIT;
 		for (uint32_t i = 0; n->kind == LOOP &&
 		     i < n->imm + (v[NVARS] & 3); i++) {
+			if (condition(n, v))
+				carried = v[n->dst];
+			v[n->b] ^= carried;
 			o = interpret(n->body, v);
 			if (o != GO_ON)
 				break;
@@ -198,12 +202,17 @@ static void put_list(const struct node *n, int break_label);
 
 static void put_loop(const struct node *n)
 {
-	int l = label++, i = temp++, lim = temp++;
+	int l = label++, i = temp++, lim = temp++, carried = temp++, p;
 
+	put("mov.u32 %%r%d, %%v%d;\n", carried, n->a);
 	put("and.b32 %%r%d, %%v%d, 3;\nadd.u32 %%r%d, %%r%d, %d;\n", lim, NVARS,
 	    lim, lim, n->imm);
 	put("mov.u32 %%r%d, 0;\nL%dt:\nsetp.ge.u32 %%p%d, %%r%d, %%r%d;\n"
 	    "@%%p%d bra L%de;\n", i, l, l, i, lim, l, l);
+	/* Written under a guard only: lives around the loop all the same. */
+	p = put_condition(n);
+	put("@%%p%d mov.u32 %%r%d, %%v%d;\nxor.b32 %%v%d, %%v%d, %%r%d;\n", p,
+	    carried, n->dst, n->b, n->b, carried);
 	put_list(n->body, l);
 	put("add.u32 %%r%d, %%r%d, 1;\nbra L%dt;\nL%de:\n", i, i, l, l);
 }
