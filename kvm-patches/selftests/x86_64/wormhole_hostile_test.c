@@ -176,6 +176,8 @@ static void test_worker_attacks(void)
 	struct wh_guest_log *log = &G(&srv.vm, wh_log);
 	s64 leaf, bad = 0;
 
+	survives(WH_ARRAY_SIZE(handlers), 0, WH_ENOSYS, "handler_out_of_range_is_refused");
+	survives(~0ULL, 0, WH_ENOSYS, "handler_minus_1_is_refused");
 	survives(H_INT80, 0, WH_AFTER_GP, "int_80_meets_the_server_idt");
 	survives(H_INT8, 0, WH_AFTER_GP, "int_8_is_no_double_fault");
 	survives(H_INT18, 0, WH_AFTER_GP, "int_18_is_no_machine_check");
@@ -330,7 +332,7 @@ static void test_two_vcpus(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(35);
+	wh_plan(37);
 	wh_watchdog(90);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");

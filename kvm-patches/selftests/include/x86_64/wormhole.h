@@ -236,6 +236,9 @@ struct wh_client {
 
 /* Server VM with its kernel on vCPU 0; wh_server_register() comes next. */
 void wh_server_create(struct wh_server *s, u64 id);
+/* @role WH_ROLE_NONE: the VM gets its role another way. */
+void wh_server_create_as(struct wh_server *s, u64 id, u32 role,
+			 const struct wh_window *w);
 s64 wh_server_register(struct wh_server *s);
 void wh_server_destroy(struct wh_server *s);
 /* Build a worker's address space; then register it; then park its vCPU. */
@@ -253,6 +256,8 @@ s64 wh_release(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
 
 void wh_client_create(struct wh_client *c, u64 id, struct wh_server *s, u32 part);
+void wh_client_create_as(struct wh_client *c, u64 id, u32 role,
+			 const struct wh_window *w, u32 part);
 void wh_client_destroy(struct wh_client *c);
 /* One more process of the client VM, with the same part mapped. */
 void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part);
@@ -314,8 +319,9 @@ extern u64 wh_trap_is_server;
 /* Where wh_guest_trap() goes on after an exception of the client, or 0. */
 extern u64 wh_trap_fixup;
 
-extern u8 wh_tramp_page[];
-struct wh_tramp_hdr *wh_tramp_header(void);
+extern const u8 wh_tramp_page[];
+/* The page in use: the one above, or the file that WH_TRAMPOLINE names. */
+const struct wh_tramp_hdr *wh_tramp_header(void);
 u64 wh_tramp_checksum(void);
 
 /* System calls of the server's little kernel. */

@@ -282,6 +282,7 @@ void wh_vm_create(struct wh_vm *vm, u64 id, u32 role)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (vm->mem == MAP_FAILED)
 		wh_die("mmap RAM");
+	madvise(vm->mem, WH_RAM_SIZE, MADV_DONTFORK);
 	set_memslot(vm, 0, 0, WH_RAM_SIZE, vm->mem);
 	vm->next_page = WH_HEAP_GPA;
 	make_kernel_half(vm);

@@ -100,9 +100,27 @@ u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason)
 
 /* --- Trampoline ----------------------------------------------------------- */
 
-struct wh_tramp_hdr *wh_tramp_header(void)
+static const u8 *tramp_page(void)
 {
-	return (struct wh_tramp_hdr *)wh_tramp_page;
+	static u8 page[WH_PAGE_SIZE];
+	const char *file = getenv("WH_TRAMPOLINE");
+	int fd;
+
+	if (page[0])
+		return page;
+	memcpy(page, wh_tramp_page, sizeof(page));
+	if (!file)
+		return page;
+	fd = open(file, O_RDONLY);
+	if (fd < 0 || read(fd, page, sizeof(page)) != sizeof(page))
+		wh_die(file);
+	close(fd);
+	return page;
+}
+
+const struct wh_tramp_hdr *wh_tramp_header(void)
+{
+	return (const struct wh_tramp_hdr *)tramp_page();
 }
 
 /* FNV-1a, 64 bit, with the checksum's own field taken as zero. */
@@ -126,23 +144,34 @@ static u64 load_trampoline(struct wh_vm *vm)
 	u64 gpa = wh_page_alloc(vm);
 	u8 *page = wh_gpa(vm, gpa);
 
-	memcpy(page, wh_tramp_page, WH_PAGE);
+	memcpy(page, tramp_page(), WH_PAGE);
 	((struct wh_tramp_hdr *)page)->checksum = checksum(page);
 	return gpa;
 }
 
 u64 wh_tramp_checksum(void)
 {
-	return checksum(wh_tramp_page);
+	return checksum(tramp_page());
 }
 
 /* --- Server --------------------------------------------------------------- */
 
 void wh_server_create(struct wh_server *s, u64 id)
 {
+	struct wh_window win;
+
+	wh_window_create(&win, WH_PARTS * WH_PART_SIZE);
+	wh_server_create_as(s, id, WH_ROLE_SERVER, &win);
+}
+
+void wh_server_create_as(struct wh_server *s, u64 id, u32 role,
+			 const struct wh_window *w)
+{
+	struct wh_window win = *w;
+
 	memset(s, 0, sizeof(*s));
-	wh_vm_create(&s->vm, id, WH_ROLE_SERVER);
-	wh_window_create(&s->win, WH_PARTS * WH_PART_SIZE);
+	s->win = win;
+	wh_vm_create(&s->vm, id, role);
 	wh_vm_set_window(&s->vm, &s->win);
 	wh_as_create(&s->kernel, &s->vm);
 	s->boss = wh_vcpu_create(&s->vm);
@@ -340,9 +369,15 @@ void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part)
 
 void wh_client_create(struct wh_client *c, u64 id, struct wh_server *s, u32 part)
 {
+	wh_client_create_as(c, id, WH_ROLE_CLIENT, &s->win, part);
+}
+
+void wh_client_create_as(struct wh_client *c, u64 id, u32 role,
+			 const struct wh_window *w, u32 part)
+{
 	memset(c, 0, sizeof(*c));
-	wh_vm_create(&c->vm, id, WH_ROLE_CLIENT);
-	wh_vm_set_window(&c->vm, &s->win);
+	wh_vm_create(&c->vm, id, role);
+	wh_vm_set_window(&c->vm, w);
 	c->part = part;
 	c->vcpu = wh_vcpu_create(&c->vm);
 	wh_client_as(&c->as, c, part);
