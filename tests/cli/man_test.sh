@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The man page and --help say the same: each command's long options, no more
+# and no fewer, and the page is sound.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+wormhole=$WH_BUILD/host/wormhole
+page=$WH_TOP/host/wormhole.1
+
+# Long options of a help text, without those that argp adds.
+of_help() {
+	# shellcheck disable=SC2086
+	"$wormhole" $1 --help | sed -n 's/^ *\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p' |
+		grep -v -x -e usage -e help | sort
+}
+
+# Long options of the page's section on a command: `.BR \-x ", " \-\-long` lines.
+of_page() {
+	awk -v want="$1" '
+		/^\.SS wormhole / {
+			heading = $0; gsub(/\\/, "", heading)
+			if (!last) on = 0
+			if (index(heading, ".SS wormhole " want) == 1) on = 1
+			last = 1; next
+		}
+		/^\.S[HS]/ { on = 0 }
+		{ last = 0 }
+		on && /^\.B/ && /\\-\\-/ {
+			gsub(/\\/, ""); sub(/.*--/, ""); sub(/[=\[ ].*/, ""); if ($0 != "") print
+		}' "$page" | sort
+}
+
+commands() { "$wormhole" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'; }
+page_commands() {
+	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
+}
+
+plan 10
+for c in run "server start" "client start" allow deny kill stat check; do
+	help=$(of_help "$c")
+	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu | sort)
+	is "options_of_$(echo "$c" | tr ' ' _)_are_documented" "$(of_page "$c")" "$help"
+done
+is every_command_has_a_section "$(page_commands | sort)" "$(commands | sort)"
+is page_has_no_warnings "$(LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)" ""
+finish

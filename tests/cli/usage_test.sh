@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How the command answers: exit status 0 done, 1 failed, 2 usage; results on
+# stdout, messages on stderr; errors name the value that was wrong.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+wormhole=$WH_BUILD/host/wormhole
+
+status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
+message() { "$wormhole" "$@" 2>&1 >/dev/null; }
+
+plan 19
+is no_command_is_wrong_usage "$(status)" 2
+is unknown_command_is_wrong_usage "$(status fly)" 2
+like unknown_command_is_named "$(message fly)" "'fly'"
+is help_succeeds "$(status --help)" 0
+is help_goes_to_stdout "$(message --help)" ""
+for c in check run "server start" "client start" allow deny kill stat; do
+	# shellcheck disable=SC2086
+	[ "$("$wormhole" $c --help 2>&1 | head -n1 | cut -d' ' -f1-2)" = "Usage: wormhole" ] ||
+		broken="$broken $c"
+done
+is every_command_has_help "$broken" ""
+is run_wants_a_role "$(status run --id 1 true)" 2
+like unknown_role_is_named "$(message run --role king --id 1 true)" "'king'"
+like id_zero_is_refused "$(message run --role server --id 0 true)" "'0' is not a number from 1"
+like negative_id_is_refused "$(message deny -- -3)" "'-3'"
+like window_out_of_range_is_named "$(message allow 2 1 --window 16)" "'16' is not a number from 0 to 15"
+like quota_out_of_range_is_named "$(message allow 2 1 --max-pairs 512)" "'512'"
+is allow_wants_two_ids "$(status allow 2)" 2
+is server_with_one_cpu_is_refused "$(status server start s --id 1 --cpus 1 --image x --window y)" 2
+is start_wants_a_window "$(status server start s --id 1 --image x)" 2
+if [ -e /dev/kvm-wormhole ]; then
+	skip missing_device_fails "this host has it"
+	skip missing_device_names_the_next_step "this host has it"
+else
+	is missing_device_fails "$(status stat 1)" 1
+	like missing_device_names_the_next_step "$(message stat 1)" "kvm-patches/"
+fi
+like check_has_a_line_for_vmfunc "$("$wormhole" check)" "^VMFUNC EPTP switching  *\(ok\|MISSING\)"
+is version_is_that_of_the_abi "$("$wormhole" version)" \
+	"wormhole 0.1, ABI $(sed -n 's/^#define WH_ABI_VERSION[[:space:]]*//p' "$WH_TOP/hypercall-abi/wormhole_abi.h")"
+finish

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# TAP writer for shell tests, read with `.`: plan N first, then one is() or
+# ok() per behaviour; `finish` is the last command.
+
+tap_run=0
+tap_failed=0
+
+plan() {
+	tap_planned=$1
+	echo "TAP version 13"
+	echo "1..$1"
+}
+
+diag() { echo "$*" | sed 's/^/# /'; }
+
+# ok NAME COMMAND...: the command must succeed; its output shows when it fails.
+ok() {
+	tap_name=$1
+	shift
+	tap_run=$((tap_run + 1))
+	if tap_out=$("$@" 2>&1); then
+		echo "ok $tap_run - $tap_name"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_run - $tap_name"
+		diag "failed ($?): $*"
+		diag "$tap_out"
+	fi
+}
+
+# is NAME GOT EXPECTED
+is() {
+	tap_run=$((tap_run + 1))
+	if [ "$2" = "$3" ]; then
+		echo "ok $tap_run - $1"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_run - $1"
+		diag "expected: $3"
+		diag "got:      $2"
+	fi
+}
+
+# like NAME TEXT PATTERN: a basic regular expression that some line matches.
+like() {
+	tap_run=$((tap_run + 1))
+	if printf '%s\n' "$2" | grep -q -e "$3"; then
+		echo "ok $tap_run - $1"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_run - $1"
+		diag "no match of: $3"
+		diag "in: $2"
+	fi
+}
+
+skip() {
+	tap_run=$((tap_run + 1))
+	echo "ok $tap_run - $1 # SKIP $2"
+}
+
+finish() {
+	[ "$tap_run" = "$tap_planned" ] || { diag "planned $tap_planned, ran $tap_run"; exit 1; }
+	[ "$tap_failed" = 0 ]
+	exit
+}
