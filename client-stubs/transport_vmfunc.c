@@ -442,6 +442,18 @@ static void vmfunc_close(struct wh_link *l)
 	unmap_trampoline();
 }
 
+/*
+ * The end of the process: the worker need not wait until KVM misses the window.
+ * Where a call is still under way (another thread's, or one that a handler left)
+ * KVM ends both.
+ */
+__attribute__((destructor))
+static void detach_at_exit(void)
+{
+	if (pair.part_size && !pair.forked && !pair.busy)
+		detach();
+}
+
 const struct wh_transport wh_transport_vmfunc = {
 	.name = "vmfunc",
 	.probe = vmfunc_probe,

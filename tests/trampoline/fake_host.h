@@ -41,6 +41,7 @@ static struct {
 	unsigned long hwcap2;
 	int64_t attach[8];	/* answers in order; the last one stays */
 	int attaches, detaches, cancels;
+	int *detaches_of_all;	/* counted over processes where not NULL */
 	uint64_t seen_checksum;
 } host;
 
@@ -69,6 +70,8 @@ static int64_t wh_hypercall(uint32_t leaf, struct wh_leaf *l)
 		return status;
 	case WH_LEAF_DETACH:
 		host.detaches++;
+		if (host.detaches_of_all)
+			++*host.detaches_of_all;
 		return l->arg[0] == EPTP_INDEX ? WH_OK : WH_EINVAL;
 	case WH_LEAF_CANCEL:
 		host.cancels++;

@@ -131,13 +131,40 @@ static void test_waiting(void)
 	   "client_gives_up_after_the_timeout");
 }
 
+/* A process that opens the transport and ends: how often does it detach? */
+static int detaches_at_exit(int busy)
+{
+	int *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status, count;
+	pid_t pid = fork();
+
+	if (!pid) {
+		fresh_host();
+		host.detaches_of_all = n;
+		if (wh_transport_vmfunc.open(&l))
+			_exit(1);
+		pair.busy = busy;
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	count = status ? -1 : *n;
+	munmap(n, sizeof(*n));
+	return count;
+}
+
+static void test_exit(void)
+{
+	ok_eq(detaches_at_exit(0), 1, "exit_of_the_process_detaches");
+	ok_eq(detaches_at_exit(1), 0, "exit_during_a_call_leaves_the_pair_to_the_host");
+}
+
 int main(void)
 {
 	char cmd[64];
 
 	if (!mkdtemp(sysfs))
 		return 1;
-	tap_plan(26);
+	tap_plan(28);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
@@ -151,6 +178,7 @@ int main(void)
 	test_fork();
 	test_close();
 	test_waiting();
+	test_exit();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", sysfs);
 	return system(cmd) || tap_exit();
 }
