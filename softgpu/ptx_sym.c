@@ -9,13 +9,19 @@
 
 #include "ptx_int.h"
 
-struct sym *sym_find(struct ptx_ctx *c, struct str name)
+/* %r and the range %r<9> are two different names. */
+static struct sym *find(struct ptx_ctx *c, struct str name, bool range)
 {
 	struct sym *s = c->bucket[str_hash(name) % SYM_BUCKETS];
 
-	while (s && !str_eq(s->name, name))
+	while (s && (!str_eq(s->name, name) || (s->kind == SYM_RANGE) != range))
 		s = s->next;
 	return s;
+}
+
+struct sym *sym_find(struct ptx_ctx *c, struct str name)
+{
+	return find(c, name, false);
 }
 
 /* In the innermost scope only. */
@@ -30,9 +36,9 @@ struct sym *sym_add(struct ptx_ctx *c, struct str name, enum sym_kind kind)
 {
 	struct sym **b = &c->bucket[str_hash(name) % SYM_BUCKETS];
 	struct scope *sc = &c->scope[c->nscopes - 1];
-	struct sym *s;
+	struct sym *s = find(c, name, kind == SYM_RANGE);
 
-	if (sym_find_here(c, name))
+	if (s && s->scope == c->nscopes - 1)
 		ptx_fail(c, PTX_ERR_SYNTAX, c->tok.line,
 			 "'%.*s' is defined twice", (int)name.n, name.p);
 	/* Symbols outlive their scope: code and fix-ups point to them. */
@@ -220,8 +226,8 @@ bool sym_find_reg(struct ptx_ctx *c, struct str name, uint32_t *vreg)
 	}
 	while (cut > 1 && name.p[cut - 1] >= '0' && name.p[cut - 1] <= '9') {
 		cut--;
-		s = sym_find(c, (struct str){ name.p, cut });
-		if (s && s->kind == SYM_RANGE &&
+		s = find(c, (struct str){ name.p, cut }, true);
+		if (s &&
 		    range_number((struct str){ name.p + cut, name.n - cut },
 				 s->count, &num)) {
 			*vreg = range_member(c, s, num);
