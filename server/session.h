@@ -20,6 +20,8 @@
  */
 struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
 				   char *err, size_t err_size);
+/* Start the driver and use it once, so that a client's first calls find it warm. */
+void wh_session_warm(struct wh_session *s);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
 /* The next call comes on another thread than the last: what is current there is unknown. */

@@ -209,6 +209,7 @@ static struct wh_session *open_session(void)
 	/* The shortest handler once: links what it needs, touches the path. */
 	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
+	wh_session_warm(s);
 	return s;
 }
 
