@@ -3,23 +3,23 @@
 # here stands the order between them and what a user can ask for.
 include common.mk
 
-# A folder is built after those named behind its colon.
-FOLDERS := hypercall-abi trampoline cuda-api softgpu client-stubs server host examples tests
-PRESENT := $(patsubst %/Makefile,%,$(wildcard $(FOLDERS:=/Makefile)))
+FOLDERS := hypercall-abi trampoline cuda-api softgpu client-stubs server host examples bench tests
+SUB     := $(MAKE) --no-print-directory $(if $(filter 0,$(V)),-s)
 
-.PHONY: all help deps programs images demo test test-fast test-kernel test-vm bench \
-	abi style clean distclean $(FOLDERS)
+.PHONY: all help deps images demo test test-fast test-kernel test-vm bench abi style \
+	clean distclean $(FOLDERS:%=build-%)
 
-all: $(PRESENT)
+all: $(FOLDERS:%=build-%)
 
-trampoline cuda-api: hypercall-abi
-softgpu: cuda-api
-client-stubs server: hypercall-abi trampoline cuda-api
-host: hypercall-abi
-tests: hypercall-abi trampoline cuda-api softgpu client-stubs server host
+$(FOLDERS:%=build-%): build-%: | deps
+	$(Q)$(SUB) -C $*
 
-$(PRESENT): %: | deps
-	$(Q)$(MAKE) --no-print-directory -C $@
+# What a folder needs of others is built before it.
+build-trampoline build-cuda-api build-host: build-hypercall-abi
+build-softgpu: build-cuda-api
+build-client-stubs build-server: build-trampoline build-cuda-api
+build-bench: build-client-stubs build-server
+build-tests: build-softgpu build-client-stubs build-server build-host build-examples
 
 help:
 	@sed -n 's/^#: //p' Makefile
@@ -34,7 +34,7 @@ help:
 #: make bench       instructions per stage of a delegated call, counted in Bochs
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
-#: make images      guest and host kernels and images (cached by content)
+#: make images      the kernels and images that Bochs boots (cached by content)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI)
 #: make clean       remove what was built; kernels and the compiler stay
 #: make distclean   remove build/
@@ -42,9 +42,8 @@ help:
 deps:
 	$(Q)tests/install-deps.sh
 
-# With -j the folders follow the order above; kernels are built once, here.
-images: all
-	$(Q)$(MAKE) --no-print-directory -C tests/bochs images
+images: build-client-stubs build-server build-softgpu build-host build-examples
+	$(Q)$(SUB) -C tests/bochs images
 
 demo: images
 	$(Q)tests/bochs/demo.sh
@@ -52,26 +51,32 @@ demo: images
 test-fast: all
 	$(Q)tests/run.sh fast
 
-test: images
+test: all images
 	$(Q)tests/run.sh all
 
-test-kernel: images
+test-kernel: all images
 	$(Q)tests/run.sh kernel
 
-test-vm: images
+test-vm: all images
 	$(Q)tests/run.sh vm bochs
 
-bench: images
-	$(Q)$(MAKE) --no-print-directory -C bench run
+bench: build-bench images
+	$(Q)$(SUB) -C bench run
 
-abi:
-	$(Q)$(MAKE) --no-print-directory -C hypercall-abi check
+abi: build-hypercall-abi
+	$(Q)$(SUB) -C hypercall-abi check
+	$(Q)$(SUB) -C tests/patches
+	$(Q)tests/run.sh patches
 
-style:
-	$(Q)$(MAKE) --no-print-directory O=$(O)/style WERROR=1 all
+# Everything once more with -Werror, in a folder of its own; kernels are shared.
+style: deps
+	$(Q)mkdir -p $(O)/style $(O)/kernel
+	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc
+	$(Q)for f in $(filter-out examples tests,$(FOLDERS)); do \
+		$(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tests/style.sh
 
-KEEP := cache nvcc
+KEEP := kernel nvcc
 clean:
 	$(Q)find $(O) -mindepth 1 -maxdepth 1 $(KEEP:%=! -name %) -exec rm -rf {} +
 

@@ -57,10 +57,11 @@ from_pypi() {
 	mkdir -p "$new"
 	echo "  NVCC     100 MB from pypi.org into build/nvcc"
 	/usr/bin/python3 -m venv "$dest.venv" || fail "python3 -m venv does not work (package python3-venv)"
-	"$dest.venv/bin/pip" --disable-pip-version-check install --quiet --no-deps \
+	"$dest.venv/bin/pip" --disable-pip-version-check install --progress-bar off --no-deps \
 		--require-hashes --only-binary :all: --target "$new" \
-		-r "$here/nvcc-requirements.txt" </dev/null ||
-		fail "no nvcc 13.x on PATH, and its packages cannot be had from PyPI"
+		-r "$here/nvcc-requirements.txt" </dev/null >"$dest.log" 2>&1 ||
+		{ cat "$dest.log" >&2; fail "no nvcc 13.x on PATH, and its packages cannot be had from PyPI"; }
+	rm -f "$dest.log"
 	cu=$new/nvidia/cu13
 	chmod -R u+x,go+rX "$cu/bin" "$cu/nvvm/bin"
 	ln -sfn lib "$cu/lib64"

@@ -46,9 +46,9 @@ if [ "${1:-}" = --list ]; then
 fi
 if [ -n "$lack" ]; then
 	echo "  DEPS     apt-get install $lack"
-	as_root apt-get -qq update
+	as_root apt-get -q update | sed -u 's/^/           /'
 	# shellcheck disable=SC2086
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -qq \
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q \
 		-o Dpkg::Use-Pty=0 install --no-install-recommends $lack \
 		</dev/null | sed -u 's/^/           /'
 	lack=$(missing | tr '\n' ' ')

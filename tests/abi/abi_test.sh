@@ -32,9 +32,8 @@ echo "1..8"
 "$WH_BUILD/hypercall-abi/layout" | diff -u "$abi/layout.ref" - >"$tmp/log" 2>&1
 ok $? layout_is_the_committed_one
 
-# The only gaps are those that wh_slot's cache lines make.
-grep '(gap)' "$abi/layout.ref" | tr -s ' \t' ' ' >"$tmp/gaps"
-printf ' (gap) 48 16\n (gap) 96 32\n (gap) 144 48\n' | diff - "$tmp/gaps" >"$tmp/log"
+# A member that members.h leaves out shows as a gap; there are no others.
+! grep '(gap)' "$abi/layout.ref" >"$tmp/log"
 ok $? every_member_is_listed
 
 # Function-like macros and the include guard are no numbers.
