@@ -51,15 +51,28 @@ from_path() {
 	ln -s "$top" "$dest"
 }
 
+# Run a command with its output in $dest.log, and say that it still runs.
+patiently() {
+	"$@" </dev/null >"$dest.log" 2>&1 &
+	pid=$!
+	n=0
+	while kill -0 $pid 2>/dev/null; do
+		sleep 1
+		n=$((n + 1))
+		[ $((n % 5)) != 0 ] || echo "  NVCC     $n s"
+	done
+	wait $pid
+}
+
 from_pypi() {
 	new=$dest.new
 	rm -rf "$new" "$dest.venv"
 	mkdir -p "$new"
 	echo "  NVCC     100 MB from pypi.org into build/nvcc"
 	/usr/bin/python3 -m venv "$dest.venv" || fail "python3 -m venv does not work (package python3-venv)"
-	"$dest.venv/bin/pip" --disable-pip-version-check install --progress-bar off --no-deps \
+	patiently "$dest.venv/bin/pip" --disable-pip-version-check install --progress-bar off --no-deps \
 		--require-hashes --only-binary :all: --target "$new" \
-		-r "$here/nvcc-requirements.txt" </dev/null >"$dest.log" 2>&1 ||
+		-r "$here/nvcc-requirements.txt" ||
 		{ cat "$dest.log" >&2; fail "no nvcc 13.x on PATH, and its packages cannot be had from PyPI"; }
 	rm -f "$dest.log"
 	cu=$new/nvidia/cu13
