@@ -97,6 +97,7 @@ static CUresult start(void)
 	if (rc)
 		return rc;
 	sgpu_clock_init();
+	sgpu_fatbin_init();
 	sgpu_obj_prefault();
 	pthread_atfork(NULL, NULL, forked);
 	return sgpu_launch_init();

@@ -277,6 +277,7 @@ struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_clock_init(void);
+void sgpu_fatbin_init(void);
 /* INVALID_HANDLE unless it is a stream, of whatever context. */
 CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream stream);
 

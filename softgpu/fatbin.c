@@ -115,12 +115,30 @@ void sgpu_images_free(struct sgpu_images *images)
 	*images = (struct sgpu_images){ 0 };
 }
 
+/*
+ * Made once: a new one asks CPUID what the processor can do, and that is an
+ * exit in a virtual machine. Images are loaded under the library's one lock.
+ */
+static ZSTD_DCtx *zstd;
+
+/* At the start, so that the first image finds it. */
+void sgpu_fatbin_init(void)
+{
+	if (!zstd)
+		zstd = ZSTD_createDCtx();
+}
+
 static CUresult unpack(const struct entry *e, const char *payload, char *text)
 {
 	size_t n;
 
 	if (e->flags & FLAG_ZSTD) {
-		n = ZSTD_decompress(text, e->size, payload, e->packed);
+		if (!zstd)
+			zstd = ZSTD_createDCtx();
+		if (!zstd)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		n = ZSTD_decompressDCtx(zstd, text, e->size, payload,
+					e->packed);
 		if (ZSTD_isError(n))
 			return CUDA_ERROR_INVALID_IMAGE;
 	} else if (e->flags & FLAG_LZ4) {
