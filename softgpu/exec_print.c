@@ -284,7 +284,7 @@ int exec_assert(struct warp *w, const struct call_site *s,
 {
 	uint32_t l = __builtin_ctz(mask);
 	struct exec_fault *f = &w->m->fault;
-	char msg[80], file[64], func[64];
+	char msg[64], file[40], func[40];
 	uint32_t line = read_arg(w, l, &s->args[2]);
 
 	exec_fault(w, EXEC_ASSERT, in, l, 0);
