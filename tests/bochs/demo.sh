@@ -10,24 +10,29 @@ set -eu
 export WH_TOP WH_BUILD
 here=$WH_TOP/tests/bochs
 out=$WH_BUILD/bochs/demo
-style=--plain
 every=5
+tap=
 if [ "${1:-}" = --tap ]; then
-	style=
+	tap=--tap
 	every=20
 	out=$WH_BUILD/bochs/programs
 fi
+diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }
 
 "$here/mkjob.sh" "$(basename "$out")" "$here/demo/client.list"
 cp "$here/demo/run" "$out/job/run"
 echo "# booting a VMX host with a server VM and a client VM" >&2
+rm -f "$out/data" "$out/status"
+{
+	rc=0
+	"$here/run_job.py" --plain --every $every --timeout 1200 --out "$out" \
+		--kernel "$WH_BUILD/kernel/host/bzImage" \
+		--initrd "$WH_BUILD/bochs/host.cpio" "$out/job" || rc=$?
+	echo $rc >"$out/status"
+} | diagnostics
+[ -n "$tap" ] || echo
 rc=0
-# shellcheck disable=SC2086
-"$here/run_job.py" $style --every $every --timeout 1200 --out "$out" \
-	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
-	"$out/job" || rc=$?
-[ -n "$style" ] || exit $rc
-echo
-"$here/demo/table.py" "$out/data" || rc=1
-[ $rc = 0 ] || echo "the demo failed: $out/console is the host's console" >&2
+"$here/demo/table.py" $tap "$out/data" "$(cat "$out/status")" || rc=1
+[ $rc = 0 ] || [ -n "$tap" ] ||
+	echo "the demo failed: $out/console is the host's console" >&2
 exit $rc
