@@ -210,3 +210,18 @@ DP2A(dp2alo_uu, u16, u8, 0) DP2A(dp2alo_us, u16, s8, 0)
 DP2A(dp2alo_su, s16, u8, 0) DP2A(dp2alo_ss, s16, s8, 0)
 DP2A(dp2ahi_uu, u16, u8, 2) DP2A(dp2ahi_us, u16, s8, 2)
 DP2A(dp2ahi_su, s16, u8, 2) DP2A(dp2ahi_ss, s16, s8, 2)
+
+/* ---- differences of bytes: the only video instruction that nvcc uses ---- */
+
+#define DIFF(T, i) ((u32)(BYTE(T, a, i) < BYTE(T, b, i) ? \
+			  BYTE(T, b, i) - BYTE(T, a, i) : \
+			  BYTE(T, a, i) - BYTE(T, b, i)))
+
+/* All four bytes are selected, so that nothing of c comes through. */
+#define VABSDIFF4(s, T) \
+OP3(vabsdiff4_##s, u32, u32, u32, u32, (c & 0) | \
+    DIFF(T, 0) | DIFF(T, 1) << 8 | DIFF(T, 2) << 16 | DIFF(T, 3) << 24) \
+OP3(vsad4_##s, u32, u32, u32, u32, \
+    c + DIFF(T, 0) + DIFF(T, 1) + DIFF(T, 2) + DIFF(T, 3))
+
+VABSDIFF4(u, u8) VABSDIFF4(s, s8)

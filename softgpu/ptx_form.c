@@ -225,6 +225,7 @@ static bool one_of(struct str s, const char *alts, const char *end)
 struct element {
 	const char *alts, *end;
 	bool optional, repeated;
+	bool anywhere;		/* must be there, at whatever place */
 };
 
 static void set_element(struct element *e, struct str name)
@@ -240,6 +241,8 @@ static void set_element(struct element *e, struct str name)
 			e->repeated = false;
 		}
 }
+
+static const char sync_word[] = "sync";
 
 /* Reads the element at @pat; returns what follows it. */
 static const char *next_element(const char *pat, struct element *e)
@@ -261,6 +264,9 @@ static const char *next_element(const char *pat, struct element *e)
 	}
 	e->alts = pat + 1;
 	e->end = pat + 1 + strcspn(pat + 1, ".{<[");
+	/* "vote.ballot.sync" is as good as "vote.sync.ballot". */
+	e->anywhere = one_of((struct str){ e->alts, e->end - e->alts },
+			     sync_word, sync_word + sizeof(sync_word) - 1);
 	return e->end;
 }
 
@@ -271,15 +277,19 @@ static void use_part(struct parts *p, uint32_t i, struct attr *at)
 }
 
 /* Optional modifiers may stand anywhere, as they do for ptxas. */
-static void take_optional(struct parts *p, const struct element *e,
+static bool take_anywhere(struct parts *p, const struct element *e,
 			  struct attr *at)
 {
+	bool found = e->optional;
+
 	for (uint32_t i = 1; i < p->n; i++)
 		if (!p->used[i] && one_of(p->s[i], e->alts, e->end)) {
 			use_part(p, i, at);
+			found = true;
 			if (!e->repeated)
-				return;
+				break;
 		}
+	return found;
 }
 
 /* The others must come in their order. */
@@ -318,12 +328,12 @@ static bool match_form(const struct ptx_form *f, struct parts *p,
 		return false;
 	for (const char *q = f->pat + n; *q;) {
 		q = next_element(q, &e);
-		if (e.optional)
-			take_optional(p, &e, at);
+		if ((e.optional || e.anywhere) && !take_anywhere(p, &e, at))
+			return false;
 	}
 	for (const char *q = f->pat + n; *q;) {
 		q = next_element(q, &e);
-		if (!e.optional && !take_next(p, &e, at))
+		if (!e.optional && !e.anywhere && !take_next(p, &e, at))
 			return false;
 	}
 	return all_used(p);

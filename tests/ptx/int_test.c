@@ -393,6 +393,23 @@ static uint64_t dp2ahi_##name(const uint64_t *s) \
 
 DOT(uu, 0, 0) DOT(us, 0, 1) DOT(su, 1, 0) DOT(ss, 1, 1)
 
+static uint64_t byte_diff(const uint64_t *s, bool sgn, bool sum)
+{
+	uint64_t r = sum ? C : 0;
+
+	for (int i = 0; i < 4; i++) {
+		int64_t d = part(A, i, 8, sgn) - part(B, i, 8, sgn);
+
+		r += (uint64_t)(d < 0 ? -d : d) << (sum ? 0 : 8 * i);
+	}
+	return low(r, 32);
+}
+
+REF(absdiff4_u, byte_diff(s, 0, 0))
+REF(absdiff4_s, byte_diff(s, 1, 0))
+REF(sad4_u, byte_diff(s, 0, 1))
+REF(sad4_s, byte_diff(s, 1, 1))
+
 static void pairs(void)
 {
 	CHECK3("add", "u16x2", "iii", addx2);
@@ -410,6 +427,14 @@ static void pairs(void)
 	check_op("dp2a.lo." t " %d, %a, %b, %c;", "iiii", dp2alo_##x, NULL); \
 	check_op("dp2a.hi." t " %d, %a, %b, %c;", "iiii", dp2ahi_##x, NULL); \
 } while (0)
+	check_op("vabsdiff4.u32.u32.u32 %d, %a, %b, %c;", "iiii", absdiff4_u,
+		 NULL);
+	check_op("vabsdiff4.u32.s32.s32 %d, %a, %b, %c;", "iiii", absdiff4_s,
+		 NULL);
+	check_op("vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;", "iiii", sad4_u,
+		 NULL);
+	check_op("vabsdiff4.u32.s32.s32.add %d, %a, %b, %c;", "iiii", sad4_s,
+		 NULL);
 	DOTS(uu, "u32.u32");
 	DOTS(us, "u32.s32");
 	DOTS(su, "s32.u32");
