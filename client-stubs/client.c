@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * One call from the stubs' side: take the slot, build, send, read, leave. Owns
- * the slot's lock and the process's state; a transport that fails once is
- * dead for good, because nobody knows what the worker has done by then.
+ * the locks that are held across calls, the process's state and its end; a
+ * transport that fails once is dead for good, because nobody knows what the
+ * worker has done by then.
  */
+#define _GNU_SOURCE
 #include "client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
-struct wh_client wh_client = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct wh_client wh_client;
 __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
 /* Only these two run before cuInit has returned. */
@@ -21,9 +26,109 @@ static CUresult not_ready(int state)
 	switch (state) {
 	case WH_DEAD:
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	case WH_ENDED:
+		return CUDA_ERROR_DEINITIALIZED;
 	default:
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
+}
+
+CUresult wh_usable(void)
+{
+	return wh_client.state == WH_READY ? CUDA_SUCCESS : not_ready(wh_client.state);
+}
+
+/* --- Locks ------------------------------------------------------------------------ */
+
+/* Error checking, because only the mutex knows whether a holder had got it yet. */
+static pthread_mutex_t lock[WH_LOCKS] = {
+	[0 ... WH_LOCKS - 1] = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+};
+
+/*
+ * A handler's frames begin below the interrupted one by more than the kernel's
+ * smallest signal frame with its red zone, 1080 bytes.
+ */
+#define SIGNAL_FRAME	1024
+
+/*
+ * Has the frame that took the lock ended without giving it back, as by
+ * siglongjmp()? Certain only on one stack, and when no handler's frame fits
+ * between the two; every doubt is a no.
+ */
+static bool left_behind(const struct wh_thread *t, const void *held, const void *frame)
+{
+	uintptr_t h = (uintptr_t)held, f = (uintptr_t)frame;
+
+	return h >= t->stack_low && h < t->stack_high && f >= t->stack_low &&
+	       f < t->stack_high && f + SIGNAL_FRAME > h;
+}
+
+/* held is set before and cleared after: a handler in between must not wait, either. */
+CUresult wh_lock_at(enum wh_lock id, const void *frame)
+{
+	struct wh_thread *t = &wh_thread;
+
+	if (__builtin_expect(t->held[id] != NULL, 0) && !left_behind(t, t->held[id], frame)) {
+		wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");
+		return CUDA_ERROR_NOT_PERMITTED;
+	}
+	t->held[id] = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&lock[id]);	/* EDEADLK: taken over with the lock */
+	return CUDA_SUCCESS;
+}
+
+void wh_unlock(enum wh_lock id)
+{
+	pthread_mutex_unlock(&lock[id]);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	wh_thread.held[id] = NULL;
+}
+
+/* --- Calls -------------------------------------------------------------------------- */
+
+static CUresult lost(int status)
+{
+	/* Refused, and nothing happened to the call that is under way. */
+	if (status == WH_EBUSY)
+		return CUDA_ERROR_NOT_PERMITTED;
+	/* No way back: a restarted worker would know none of the handles. */
+	if (wh_client.state < WH_DEAD) {
+		wh_client.state = WH_DEAD;
+		wh_log("worker is gone (status %d); every further call fails", status);
+	}
+	return not_ready(wh_client.state);
+}
+
+/* The slot came with a call that nobody waits for any more. */
+static bool drop_abandoned(struct wh_link *l)
+{
+	int status;
+
+	if (!l->t || wh_client.state >= WH_DEAD)
+		return true;
+	wh_log("a call was left by siglongjmp(): it is dropped");
+	status = l->t->abandon ? l->t->abandon(l) : WH_EFATAL;
+	if (status)
+		lost(status);
+	return !status;
+}
+
+/* The slot with the link in it, or why not. */
+static CUresult take_slot(const void *frame)
+{
+	bool before = wh_thread.held[WH_LOCK_SLOT] != NULL;
+	CUresult res = wh_lock_at(WH_LOCK_SLOT, frame);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (__builtin_expect(before, 0))
+		drop_abandoned(&wh_client.link);
+	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
+		return CUDA_SUCCESS;
+	wh_unlock(WH_LOCK_SLOT);
+	return not_ready(wh_client.state);
 }
 
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
@@ -38,10 +143,12 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	}
 	if (!t->known)
 		wh_thread_first();
-	pthread_mutex_lock(&cl->lock);
-	if (size > cl->link.msg_size || !cl->link.t) {
-		pthread_mutex_unlock(&cl->lock);
-		c->result = cl->link.t ? CUDA_ERROR_INVALID_VALUE : not_ready(cl->state);
+	c->result = take_slot(c);
+	if (c->result != CUDA_SUCCESS)
+		return NULL;
+	if (size > cl->link.msg_size) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = CUDA_ERROR_INVALID_VALUE;
 		return NULL;
 	}
 	q = (struct wh_req *)cl->link.msg;
@@ -56,27 +163,18 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	return q;
 }
 
-static CUresult lost(int status)
-{
-	/* No way back: a restarted worker would know none of the handles. */
-	if (wh_client.state != WH_FORKED) {
-		wh_client.state = WH_DEAD;
-		wh_log("worker is gone (status %d); every further call fails", status);
-	}
-	return CUDA_ERROR_DEVICE_UNAVAILABLE;
-}
-
 CUresult wh_run(struct wh_call *c, size_t fixed)
 {
 	struct wh_link *l = &wh_client.link;
-	const struct wh_rsp *r = c->rsp;
-	int status;
+	struct wh_rsp *r = c->rsp;
+	int status = WH_EGONE;
 
-	if (__builtin_expect(wh_client.state >= WH_DEAD, 0))
-		return not_ready(wh_client.state);
-	status = l->t->call(l, WH_HANDLER_CUDA, c->size);
-	if (__builtin_expect(status != 0, 0))
+	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
+		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+	if (__builtin_expect(status != 0, 0)) {
+		r->size = 0;	/* what stands there is no response */
 		return lost(status);
+	}
 	if (r->result != CUDA_SUCCESS)
 		return r->result;
 	if (r->size < fixed || r->size > l->msg_size)
@@ -87,7 +185,7 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 void wh_end(struct wh_call *c)
 {
 	(void)c;
-	pthread_mutex_unlock(&wh_client.lock);
+	wh_unlock(WH_LOCK_SLOT);
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)
@@ -163,10 +261,23 @@ CUresult wh_refuse(const char *name)
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
+/* What a thread still holds at its end was left behind: others wait for it. */
+static void give_back_all(struct wh_thread *t)
+{
+	int id;
+
+	if (t->held[WH_LOCK_SLOT] && pthread_mutex_lock(&lock[WH_LOCK_SLOT]) == EDEADLK)
+		drop_abandoned(&wh_client.link);
+	for (id = 0; id < WH_LOCKS; id++)
+		if (t->held[id])
+			wh_unlock(id);
+}
+
 static void thread_end(void *p)
 {
 	struct wh_thread *t = p;
 
+	give_back_all(t);
 	if (wh_client.state == WH_READY)
 		wh_drop_thread_streams(t);
 	t->known = false;
@@ -179,7 +290,13 @@ static void thread_end(void *p)
  */
 static void child_after_fork(void)
 {
-	pthread_mutex_init(&wh_client.lock, NULL);
+	static const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+	int id;
+
+	for (id = 0; id < WH_LOCKS; id++) {
+		lock[id] = fresh;
+		wh_thread.held[id] = NULL;
+	}
 	wh_client.state = WH_FORKED;
 }
 
@@ -189,10 +306,65 @@ static void thread_setup(void)
 	pthread_atfork(NULL, NULL, child_after_fork);
 }
 
+/* Where the stack is; without an answer no lock is ever taken over. */
+static void find_stack(struct wh_thread *t)
+{
+	pthread_attr_t attr;
+	size_t size;
+	void *low;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &low, &size)) {
+		t->stack_low = (uintptr_t)low;
+		t->stack_high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attr);
+}
+
 void wh_thread_first(void)
 {
 	pthread_once(&thread_once, thread_setup);
+	find_stack(&wh_thread);
 	pthread_setspecific(thread_key, &wh_thread);
 	wh_thread.known = true;
 	__atomic_fetch_add(&wh_client.threads, 1, __ATOMIC_RELAXED);
+}
+
+/* --- The end of the process --------------------------------------------------------- */
+
+#define END_TIMEOUT_S	1
+
+/* EDEADLK: exit() in a handler on top of a call, or a call was left behind. */
+static bool take_slot_at_end(void)
+{
+	struct timespec t;
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += END_TIMEOUT_S;
+	rc = pthread_mutex_timedlock(&lock[WH_LOCK_SLOT], &t);
+	return rc == 0 || rc == EDEADLK;
+}
+
+/*
+ * Give the pair back, so that nobody waits for the host to notice. As a
+ * destructor this comes after all atexit() functions, after the destructors of
+ * every library that needs this one, and last in this one; whoever calls still
+ * later gets CUDA_ERROR_DEINITIALIZED. A thread that is inside a long call then
+ * keeps the pair until the host notices.
+ */
+__attribute__((destructor(101))) static void end_of_process(void)
+{
+	struct wh_link *l = &wh_client.link;
+
+	if (wh_client.state == WH_FORKED || (l->t && wh_client.pid != getpid()))
+		return;
+	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
+	if (!l->t || !take_slot_at_end())
+		return;
+	if (l->t->end)
+		l->t->end(l);
+	l->t = NULL;
+	pthread_mutex_unlock(&lock[WH_LOCK_SLOT]);
 }

@@ -35,23 +35,37 @@ enum wh_state {
 	WH_READY,	/* cuInit done */
 	WH_DEAD,	/* the worker is gone: every call fails from now on */
 	WH_FORKED,	/* a child: CUDA does not survive fork */
+	WH_ENDED,	/* the process is ending and has given its pair back */
 };
 
 struct wh_client {
-	pthread_mutex_t lock;		/* the slot's */
-	int state;			/* enum wh_state, read without the lock */
+	int state;			/* enum wh_state, read without the slot's lock */
 	struct wh_link link;
 	int driver_version;
-	int devices;
+	int devices;			/* that CUDA_VISIBLE_DEVICES leaves */
 	struct wh_device_info *device;	/* one for each */
+	int *real;			/* what the worker calls each */
+	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
 };
 extern struct wh_client wh_client;
 
 /* Open the transport and say hello; with init, what cuInit does. */
 CUresult wh_connect(bool init);
+/* CUDA_SUCCESS when calls can be made, else what they return. */
+CUresult wh_usable(void);
 
 /* --- A thread ------------------------------------------------------------------ */
+
+/* What a thread may hold while it makes calls, in the order of taking. */
+enum wh_lock {
+	WH_LOCK_CONNECT,
+	WH_LOCK_LINK,
+	WH_LOCK_LOAD,
+	WH_LOCK_STAGE,
+	WH_LOCK_SLOT,
+	WH_LOCKS,
+};
 
 #define WH_CTX_DEPTH	64
 struct wh_thread {
@@ -60,11 +74,22 @@ struct wh_thread {
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
 	bool known;			/* counted in wh_client.threads */
+	const void *held[WH_LOCKS];	/* an address in the stack frame that took it */
+	uintptr_t stack_low, stack_high;	/* the thread's own stack */
 	struct wh_thread_stream *streams;	/* per-thread default streams */
 };
 extern __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
 void wh_thread_first(void);		/* first call of a thread */
+
+/*
+ * Waits for other threads, never for the caller's own: a signal handler on top
+ * of a holder gets CUDA_ERROR_NOT_PERMITTED. `frame` is an address in the
+ * holder's stack frame; the lock of a frame that is gone is taken over.
+ */
+CUresult wh_lock_at(enum wh_lock id, const void *frame);
+#define wh_lock(id)	wh_lock_at(id, __builtin_frame_address(0))
+void wh_unlock(enum wh_lock id);
 
 /* --- A call ---------------------------------------------------------------------- */
 
@@ -82,10 +107,13 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size);
 CUresult wh_run(struct wh_call *c, size_t fixed);
 void wh_end(struct wh_call *c);
 
-static inline void wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
+static inline void *wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
 {
-	memcpy(c->msg + c->pos, p, count * size);
+	void *to = c->msg + c->pos;
+
+	memcpy(to, p, count * size);
 	c->pos += wh_wire_bytes(count, size);
+	return to;
 }
 
 static inline size_t wh_string_bytes(const char *s)
@@ -124,6 +152,24 @@ static inline uint64_t wh_stream(CUstream s)
 /* Wait without holding the slot for long when other threads want it. */
 CUresult wh_wait(uint32_t kind, uint64_t handle);
 void wh_drop_thread_streams(struct wh_thread *t);
+
+/* --- Devices: the worker has its own numbers for them (visible.c) ------------------- */
+
+/* Does the list leave no device, whatever there is? */
+bool wh_visible_none(const char *list);
+/*
+ * The numbers of the n devices that the program shall see, by the values of
+ * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; NULL = not set.
+ */
+CUresult wh_visible_select(const char *list, const char *order, const struct wh_device_info *info,
+			   int n, int *chosen, int *count);
+/* The worker's number for a device of the program's; special ones (< 0) stay. */
+int wh_device_real(int dev);
+/* The program's number for a device of the worker's, or CUDA_ERROR_INVALID_DEVICE. */
+CUresult wh_device_shown(int *dev, int real);
+/* The same for `count` memory locations, `offset` bytes into objects of `stride` bytes. */
+void wh_locations_real(void *first, size_t count, size_t stride, size_t offset);
+void wh_locations_shown(void *first, size_t count, size_t stride, size_t offset);
 
 /* --- Memory ------------------------------------------------------------------------ */
 
@@ -167,8 +213,8 @@ struct wh_staged {
 };
 bool wh_staging_init(void);
 CUresult wh_staged_copy(const struct wh_staged *c);
-/* A buffer for one short use; unlocks by wh_staging_put(). */
-uint8_t *wh_staging_get(size_t *size);
+/* A buffer for one short use, given back by wh_staging_put(). */
+CUresult wh_staging_get(uint8_t **buf, size_t *size);
 void wh_staging_put(void);
 
 /* image.c: size a module image and bring it to the worker. */

@@ -66,24 +66,12 @@ static bool lookup(uint64_t ctx, CUdevice *dev)
 	return found;
 }
 
-static CUresult usable(void)
-{
-	switch (wh_client.state) {
-	case WH_READY:
-		return CUDA_SUCCESS;
-	case WH_DEAD:
-		return CUDA_ERROR_DEVICE_UNAVAILABLE;
-	default:
-		return CUDA_ERROR_NOT_INITIALIZED;
-	}
-}
-
 /* A context from elsewhere (a stream's, a pointer's) is asked for once. */
 static CUresult check(CUcontext ctx)
 {
 	unsigned int version;
 	CUdevice dev;
-	CUresult res = usable();
+	CUresult res = wh_usable();
 
 	if (res != CUDA_SUCCESS || !ctx || lookup((uint64_t)ctx, &dev))
 		return res;
@@ -115,7 +103,7 @@ static uint64_t pop(void)
 
 CUresult cuCtxGetCurrent(CUcontext *pctx)
 {
-	CUresult res = usable();
+	CUresult res = wh_usable();
 
 	if (res != CUDA_SUCCESS)
 		return res;
@@ -152,7 +140,7 @@ CUresult cuCtxPushCurrent(CUcontext ctx)
 
 CUresult cuCtxPopCurrent_v2(CUcontext *pctx)
 {
-	CUresult res = usable();
+	CUresult res = wh_usable();
 	uint64_t ctx;
 
 	if (res != CUDA_SUCCESS)
@@ -183,7 +171,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-	CUresult res = usable();
+	CUresult res = wh_usable();
 	uint32_t old = wh_thread.capture_mode;
 
 	if (res != CUDA_SUCCESS)

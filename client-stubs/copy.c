@@ -11,11 +11,13 @@ static size_t one_call;
 
 static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 {
-	CUresult res = CUDA_SUCCESS;
-	size_t room;
 	uint8_t *buf;
+	size_t room;
+	CUresult res = wh_staging_get(&buf, &room);
 
-	buf = wh_staging_get(&room);
+	*done = true;
+	if (res != CUDA_SUCCESS)
+		return res;
 	one_call = room;
 	*done = n <= room;
 	if (*done) {
@@ -28,11 +30,13 @@ static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 
 static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
 {
-	CUresult res = CUDA_SUCCESS;
-	size_t room;
 	uint8_t *buf;
+	size_t room;
+	CUresult res = wh_staging_get(&buf, &room);
 
-	buf = wh_staging_get(&room);
+	*done = true;
+	if (res != CUDA_SUCCESS)
+		return res;
 	one_call = room;
 	*done = n <= room;
 	if (*done) {

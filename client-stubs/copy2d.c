@@ -148,10 +148,12 @@ static CUresult piece_out(const struct box *b, const struct piece *p, uint8_t *b
 
 static CUresult one_piece(const struct box *b, const struct piece *p, bool out)
 {
-	CUresult res;
+	uint8_t *buf;
 	size_t room;
-	uint8_t *buf = wh_staging_get(&room);
+	CUresult res = wh_staging_get(&buf, &room);
 
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = out ? piece_out(b, p, buf) : piece_in(b, p, buf);
 	if (res == CUDA_SUCCESS && b->async && !out)
 		res = wh_wait(WH_WAIT_STREAM, wh_stream(b->stream));
@@ -168,11 +170,14 @@ static size_t least(size_t a, size_t b)
 static CUresult in_pieces(const struct box *b, bool out)
 {
 	const CUDA_MEMCPY3D *c = &b->c;
-	CUresult res = CUDA_SUCCESS;
 	struct piece p = { 0 };
 	size_t room, rows;
+	uint8_t *buf;
+	CUresult res;
 
-	wh_staging_get(&room);
+	res = wh_staging_get(&buf, &room);
+	if (res != CUDA_SUCCESS)
+		return res;
 	wh_staging_put();
 	rows = c->WidthInBytes > room ? 1 : room / c->WidthInBytes;
 	for (p.z = 0; p.z < c->Depth; p.z++)
@@ -221,18 +226,10 @@ static CUresult copy(struct box *b)
 
 /* --- The functions ------------------------------------------------------------------------ */
 
-static CUresult not_ready(void)
-{
-	if (wh_client.state == WH_READY)
-		return CUDA_SUCCESS;
-	return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
-					    CUDA_ERROR_NOT_INITIALIZED;
-}
-
 static CUresult copy_2d(const CUDA_MEMCPY2D *d, bool async, CUstream stream)
 {
 	struct box b = { .flat = true, .async = async, .stream = stream };
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 
 	if (res != CUDA_SUCCESS)
 		return res;
@@ -268,7 +265,7 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 static CUresult copy_3d(const CUDA_MEMCPY3D *c, bool async, CUstream stream)
 {
 	struct box b = { .async = async, .stream = stream };
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 
 	if (res != CUDA_SUCCESS)
 		return res;

@@ -165,9 +165,9 @@ static CUresult enqueue(const struct job *j)
 	CUresult res;
 	int gate;
 
-	if (wh_client.state != WH_READY)
-		return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
-						    CUDA_ERROR_NOT_INITIALIZED;
+	res = wh_usable();
+	if (res != CUDA_SUCCESS)
+		return res;
 	stream = wh_stream(j->stream);
 	gate = take_gate(j);
 	if (gate < 0)

@@ -119,7 +119,9 @@ static CUresult send_bytes(struct upload *u, const void *data, size_t size)
 	uint8_t *buf;
 
 	for (done = 0; done < size && res == CUDA_SUCCESS; done += n) {
-		buf = wh_staging_get(&room);
+		res = wh_staging_get(&buf, &room);
+		if (res != CUDA_SUCCESS)
+			return res;
 		n = size - done < room ? size - done : room;
 		memcpy(buf, (const uint8_t *)data + done, n);
 		res = upload_piece(u->total, u->sent, buf, n);

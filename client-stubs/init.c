@@ -8,10 +8,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 extern const struct wh_transport wh_transport_vmfunc __attribute__((weak));
-
-static pthread_mutex_t connect_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Best first. */
 static const struct wh_transport *const transports[] = {
@@ -80,9 +79,15 @@ static int open_link(void)
 
 /* --- Hello ----------------------------------------------------------------------- */
 
+#define VISIBLE	"CUDA_VISIBLE_DEVICES"
+#define ORDER	"CUDA_DEVICE_ORDER"
+
 extern char **environ;
 
-/* CUDA's own variables travel; the worker decides which of them count. */
+/*
+ * CUDA's own variables travel; the worker decides which of them count. The
+ * choice of devices is this side's (visible.c).
+ */
 static uint32_t environment(char *out, size_t room)
 {
 	size_t n, used = 0;
@@ -90,7 +95,8 @@ static uint32_t environment(char *out, size_t room)
 
 	for (e = environ; e && *e; e++) {
 		n = strlen(*e) + 1;
-		if (strncmp(*e, "CUDA_", 5) || n > room - used)
+		if (strncmp(*e, "CUDA_", 5) || !strncmp(*e, VISIBLE "=", sizeof(VISIBLE)) ||
+		    !strncmp(*e, ORDER "=", sizeof(ORDER)) || n > room - used)
 			continue;
 		memcpy(out + used, *e, n);
 		used += n;
@@ -98,7 +104,7 @@ static uint32_t environment(char *out, size_t room)
 	return used;
 }
 
-static CUresult hello(void)
+static CUresult hello(int *devices)
 {
 	char env[WH_HELLO_ENV_MAX];
 	uint32_t n = environment(env, sizeof(env));
@@ -119,7 +125,7 @@ static CUresult hello(void)
 	r = c.rsp;
 	if (res == CUDA_SUCCESS) {
 		wh_client.driver_version = r->driver_version;
-		wh_client.devices = r->devices;
+		*devices = r->devices;
 	}
 	wh_end(&c);
 	return res;
@@ -145,37 +151,59 @@ static CUresult device_info(int dev, struct wh_device_info *info)
 	return res;
 }
 
-static CUresult snapshot(void)
+/* All n devices of the worker; those that the program may see stay, in its order. */
+static CUresult take_devices(struct wh_device_info *all, struct wh_device_info *shown, int *real,
+			     int n)
 {
-	struct wh_device_info *d;
-	CUresult res;
-	int i;
+	CUresult res = CUDA_SUCCESS;
+	int i, count;
 
-	if (wh_client.devices < 0 || wh_client.devices > 1024)
-		return CUDA_ERROR_UNKNOWN;
-	d = calloc(wh_client.devices + 1, sizeof(*d));
-	if (!d)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (i = 0; i < wh_client.devices; i++) {
-		res = device_info(i, &d[i]);
-		if (res != CUDA_SUCCESS) {
-			free(d);
-			return res;
-		}
-	}
-	wh_client.device = d;
+	for (i = 0; i < n && res == CUDA_SUCCESS; i++)
+		res = device_info(i, &all[i]);
+	if (res == CUDA_SUCCESS)
+		res = wh_visible_select(getenv(VISIBLE), getenv(ORDER), all, n, real, &count);
+	if (res != CUDA_SUCCESS)
+		return res;
+	for (i = 0; i < count; i++)
+		shown[i] = all[real[i]];
+	wh_client.devices = count;
+	wh_client.device = shown;
+	wh_client.real = real;
 	return CUDA_SUCCESS;
+}
+
+static CUresult snapshot(int n)
+{
+	struct wh_device_info *all, *shown;
+	CUresult res = CUDA_ERROR_OUT_OF_MEMORY;
+	int *real;
+
+	if (n < 0 || n > 1024)
+		return CUDA_ERROR_UNKNOWN;
+	all = calloc(n + 1, sizeof(*all));
+	shown = calloc(n + 1, sizeof(*shown));
+	real = calloc(n + 1, sizeof(*real));
+	if (all && shown && real)
+		res = take_devices(all, shown, real, n);
+	free(all);
+	if (res != CUDA_SUCCESS) {
+		free(shown);
+		free(real);
+	}
+	return res;
 }
 
 static CUresult connect_now(void)
 {
 	CUresult res;
+	int devices = 0;
 
 	if (open_link())
 		return CUDA_ERROR_NO_DEVICE;
-	res = hello();
+	wh_client.pid = getpid();
+	res = hello(&devices);
 	if (res == CUDA_SUCCESS)
-		res = snapshot();
+		res = snapshot(devices);
 	if (res == CUDA_SUCCESS && (!wh_data_init() || !wh_staging_init()))
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	if (res == CUDA_SUCCESS) {
@@ -190,18 +218,21 @@ static CUresult connect_now(void)
 
 CUresult wh_connect(bool init)
 {
-	CUresult res = CUDA_SUCCESS;
+	CUresult res;
 
-	if (wh_client.state == WH_FORKED)
-		return CUDA_ERROR_NOT_INITIALIZED;
-	if (wh_client.state == WH_DEAD)
-		return CUDA_ERROR_DEVICE_UNAVAILABLE;
-	pthread_mutex_lock(&connect_lock);
+	if (wh_client.state >= WH_DEAD)
+		return wh_usable();
+	/* A program that shall see no device needs no worker to be told so. */
+	if (init && wh_client.state == WH_CLOSED && wh_visible_none(getenv(VISIBLE)))
+		return CUDA_ERROR_NO_DEVICE;
+	res = wh_lock(WH_LOCK_CONNECT);
+	if (res != CUDA_SUCCESS)
+		return res;
 	if (wh_client.state == WH_CLOSED)
 		res = connect_now();
 	if (res == CUDA_SUCCESS && init && wh_client.state == WH_CONNECTED)
 		__atomic_store_n(&wh_client.state, WH_READY, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&connect_lock);
+	wh_unlock(WH_LOCK_CONNECT);
 	return res;
 }
 
@@ -223,18 +254,20 @@ CUresult cuDriverGetVersion(int *driverVersion)
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = wh_client.driver_version ? CUDA_SUCCESS : wh_connect(false);
-	if (res == CUDA_SUCCESS)
-		*driverVersion = wh_client.driver_version;
-	return res;
+	/* It is known even where no device is left to see. */
+	if (!wh_client.driver_version)
+		return res;
+	*driverVersion = wh_client.driver_version;
+	return CUDA_SUCCESS;
 }
 
 /* The snapshot of a device, or why there is none. */
 static CUresult info_of(CUdevice dev, const struct wh_device_info **info)
 {
-	if (wh_client.state == WH_DEAD)
-		return CUDA_ERROR_DEVICE_UNAVAILABLE;
-	if (wh_client.state != WH_READY)
-		return CUDA_ERROR_NOT_INITIALIZED;
+	CUresult res = wh_usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
 	if (dev < 0 || dev >= wh_client.devices)
 		return CUDA_ERROR_INVALID_DEVICE;
 	*info = &wh_client.device[dev];
@@ -256,9 +289,10 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult cuDeviceGetCount(int *count)
 {
-	if (wh_client.state != WH_READY)
-		return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
-						    CUDA_ERROR_NOT_INITIALIZED;
+	CUresult res = wh_usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
 	*count = wh_client.devices;

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	uint64_t state;
 	void *image;
@@ -133,11 +132,13 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 	if (!data || !size || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	n = number_options(opt, numOptions, options, optionValues);
-	pthread_mutex_lock(&link_lock);
+	res = wh_lock(WH_LOCK_LINK);
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = wh_upload(data, size);
 	if (res == CUDA_SUCCESS)
 		res = add_uploaded(state, type, name, opt, n);
-	pthread_mutex_unlock(&link_lock);
+	wh_unlock(WH_LOCK_LINK);
 	return res;
 }
 
@@ -200,7 +201,7 @@ static CUresult fetch(CUlinkState state, uint64_t offset, uint8_t *to, uint64_t 
 	q->size = room;
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
-	if (offset == 0 && res != CUDA_ERROR_DEVICE_UNAVAILABLE && r->hdr.size >= sizeof(*r)) {
+	if (offset == 0 && r->hdr.size >= sizeof(*r)) {
 		c.pos = WH_WIRE_FIXED(*r);
 		return_log(&c, r->info_log, lnk.info, lnk.info_size, lnk.info_value);
 		return_log(&c, r->error_log, lnk.error, lnk.error_size, lnk.error_value);
@@ -216,10 +217,13 @@ static CUresult fetch(CUlinkState state, uint64_t offset, uint8_t *to, uint64_t 
 static CUresult fetch_piece(CUlinkState state, uint64_t offset, uint64_t *total, uint64_t *copied)
 {
 	CUresult res;
+	uint8_t *buf;
 	size_t room;
-	uint8_t *buf = wh_staging_get(&room);
 	void *p;
 
+	res = wh_staging_get(&buf, &room);
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = fetch(state, offset, buf, room, total, copied);
 	if (res == CUDA_SUCCESS && (*copied > room || offset + *copied > *total))
 		res = CUDA_ERROR_UNKNOWN;
@@ -237,9 +241,10 @@ static CUresult fetch_piece(CUlinkState state, uint64_t offset, uint64_t *total,
 CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
 	uint64_t offset = 0, total = 0, first = 0, copied = 0;
-	CUresult res;
+	CUresult res = wh_lock(WH_LOCK_LINK);
 
-	pthread_mutex_lock(&link_lock);
+	if (res != CUDA_SUCCESS)
+		return res;
 	do {
 		res = fetch_piece(state, offset, &total, &copied);
 		if (offset == 0)
@@ -252,7 +257,7 @@ CUresult cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 		*cubinOut = lnk.image;
 	if (res == CUDA_SUCCESS && sizeOut)
 		*sizeOut = total;
-	pthread_mutex_unlock(&link_lock);
+	wh_unlock(WH_LOCK_LINK);
 	return res;
 }
 

@@ -9,11 +9,9 @@
 
 static CUresult usable(void)
 {
-	if (wh_client.state == WH_DEAD)
-		return CUDA_ERROR_DEVICE_UNAVAILABLE;
-	if (wh_client.state != WH_READY)
-		return CUDA_ERROR_NOT_INITIALIZED;
-	return wh_thread.ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	CUresult res = wh_usable();
+
+	return res || wh_thread.ctx ? res : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool managed)
@@ -82,7 +80,9 @@ static CUresult host_free(void *p, bool managed)
 	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = wh_thread.ctx ? wh_raw_cuCtxSynchronize() : CUDA_SUCCESS;
-	wh_data_free(p);
+	/* Not waited at all: the block is still in use. */
+	if (res != CUDA_ERROR_NOT_PERMITTED)
+		wh_data_free(p);
 	return res;
 }
 

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Options as the wire wants them; addresses stay here. */
 struct jit {
@@ -138,7 +137,7 @@ static CUresult send_load(struct load *l)
 	wh_put(&c, l->library, l->nlibrary, sizeof(*l->library));
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
-	if (res != CUDA_ERROR_DEVICE_UNAVAILABLE)
+	if (r->hdr.size >= sizeof(*r))
 		return_options(&c, &l->jit, l->values);
 	l->handle = res == CUDA_SUCCESS ? r->handle : 0;
 	wh_end(&c);
@@ -147,23 +146,16 @@ static CUresult send_load(struct load *l)
 
 static CUresult run_load(struct load *l, const void *image)
 {
-	CUresult res;
+	CUresult res = wh_lock(WH_LOCK_LOAD);
 
-	pthread_mutex_lock(&load_lock);
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = wh_upload_image(image, &l->kind, &l->parts, &l->nparts);
 	if (res == CUDA_SUCCESS)
 		res = send_load(l);
-	pthread_mutex_unlock(&load_lock);
+	wh_unlock(WH_LOCK_LOAD);
 	free(l->parts);
 	return res;
-}
-
-static CUresult not_ready(void)
-{
-	if (wh_client.state == WH_READY)
-		return CUDA_SUCCESS;
-	return wh_client.state == WH_DEAD ? CUDA_ERROR_DEVICE_UNAVAILABLE :
-					    CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /* --- Modules ------------------------------------------------------------------------ */
@@ -172,7 +164,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int nu
 			    CUjit_option *options, void **optionValues)
 {
 	struct load l = { .call = WH_CALL_cuModuleLoadDataEx, .values = optionValues };
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 
 	if (res == CUDA_SUCCESS && (!module || !image))
 		res = CUDA_ERROR_INVALID_VALUE;
@@ -197,7 +189,7 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 
 CUresult cuModuleLoad(CUmodule *module, const char *fname)
 {
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 	size_t size;
 	void *data;
 
@@ -220,7 +212,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *j
 	struct wh_jit_option lib[WH_MAX_JIT_OPTIONS];
 	struct load l = { .call = WH_CALL_cuLibraryLoadData, .values = jitOptionsValues,
 			  .library = lib, .nlibrary = numLibraryOptions };
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 	unsigned int i;
 
 	if (res == CUDA_SUCCESS &&
@@ -247,7 +239,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_o
 			       CUlibraryOption *libraryOptions, void **libraryOptionValues,
 			       unsigned int numLibraryOptions)
 {
-	CUresult res = not_ready();
+	CUresult res = wh_usable();
 	size_t size;
 	void *data;
 

@@ -13,7 +13,6 @@
 
 _Static_assert(BUFFERS <= WH_FENCES, "a fence for each buffer");
 
-static pthread_mutex_t stage_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer[BUFFERS];
 static bool in_flight[BUFFERS];
 static size_t buffer_size;
@@ -61,6 +60,7 @@ static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, si
 	q->size = n;
 	q->kind = c->kind;
 	q->fence = b;
+	in_flight[b] = true;	/* already: a handler may leave the call for good */
 	res = wh_run(&call, sizeof(struct wh_rsp));
 	wh_end(&call);
 	in_flight[b] = res == CUDA_SUCCESS;
@@ -120,26 +120,30 @@ static CUresult to_host(const struct wh_staged *c)
 CUresult wh_staged_copy(const struct wh_staged *c)
 {
 	bool in = c->kind == WH_COPY_TO_DEVICE || c->kind == WH_COPY_TO_ARRAY;
-	CUresult res;
+	CUresult res = wh_lock(WH_LOCK_STAGE);
 
-	pthread_mutex_lock(&stage_lock);
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = in ? to_device(c) : to_host(c);
-	pthread_mutex_unlock(&stage_lock);
+	wh_unlock(WH_LOCK_STAGE);
 	return res;
 }
 
-uint8_t *wh_staging_get(size_t *size)
+CUresult wh_staging_get(uint8_t **buf, size_t *size)
 {
+	CUresult res = wh_lock(WH_LOCK_STAGE);
 	unsigned int b;
 
-	pthread_mutex_lock(&stage_lock);
+	if (res != CUDA_SUCCESS)
+		return res;
 	b = next_buffer % BUFFERS;
 	settle(b);
 	*size = buffer_size;
-	return buffer[b];
+	*buf = buffer[b];
+	return CUDA_SUCCESS;
 }
 
 void wh_staging_put(void)
 {
-	pthread_mutex_unlock(&stage_lock);
+	wh_unlock(WH_LOCK_STAGE);
 }

@@ -24,7 +24,7 @@ struct wh_link {
 };
 
 /*
- * All three run on any thread, but one at a time for a link: the stubs hold
+ * All but probe run on any thread, but one at a time for a link: the stubs hold
  * the slot's lock. Statuses are WH_* of wormhole_abi.h.
  */
 struct wh_transport {
@@ -36,10 +36,22 @@ struct wh_transport {
 	/*
 	 * The request is in l->msg. On 0 the response is there; a negative
 	 * status means that no response came and that none will: the worker is
-	 * gone (WH_EGONE) or broken, and so is the link from now on.
+	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
+	 * WH_EBUSY changes nothing: a call is under way.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
+	/*
+	 * A call may be under way whose caller's stack is gone. On 0 it is over
+	 * and the link can be used again; a status as of call: it cannot.
+	 * NULL: it never can.
+	 */
+	int (*abandon)(struct wh_link *l);
 	void (*close)(struct wh_link *l);
+	/*
+	 * The process ends: give the pair back, now. What the program has in
+	 * the part stays accessible, with any content. NULL: nothing to do.
+	 */
+	void (*end)(struct wh_link *l);
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */

@@ -200,6 +200,19 @@ static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 	return rc ? rc : (int)s->response_status;
 }
 
+/* The worker finishes what it has begun; nobody reads the response. */
+static int shm_abandon(struct wh_link *l)
+{
+	uint32_t sent = __atomic_load_n(&shm.slot->request, __ATOMIC_ACQUIRE);
+
+	(void)l;
+	if (sent != shm.calls) {	/* left before it was sent */
+		shm.calls = sent;
+		return 0;
+	}
+	return await(shm.slot, sent);
+}
+
 static void shm_close_link(struct wh_link *l)
 {
 	munmap(l->part, l->part_size);
@@ -212,5 +225,6 @@ const struct wh_transport wh_transport_shm = {
 	.probe = shm_probe,
 	.open = shm_open_link,
 	.call = shm_call,
+	.abandon = shm_abandon,
 	.close = shm_close_link,
 };

@@ -418,19 +418,30 @@ static void cancel_call(struct pair *p)
 	struct wh_leaf l = { { p->index, p->slot->slot }, 0, 0, 0 };
 	int64_t status = wh_hypercall(WH_LEAF_CANCEL, &l);
 
-	wh_log("vmfunc: a call was under way at the end: %s", wh_strerror(status));
+	wh_log("vmfunc: a call was under way: cancel: %s", wh_strerror(status));
+	p->busy = 0;
 }
 
-static void vmfunc_close(struct wh_link *l)
+/*
+ * The worker stopped in the middle of the call, with whatever the driver had
+ * locked: it can serve nobody any more.
+ */
+static int vmfunc_abandon(struct wh_link *l)
 {
 	struct pair *p = l->priv;
+
+	if (p->forked)
+		return WH_EGONE;
+	if (!p->busy)
+		return WH_OK;
+	cancel_call(p);
+	return WH_EGONE;
+}
+
+static void leave_pair(struct pair *p)
+{
 	int64_t status;
 
-	l->priv = NULL;
-	if (p->forked) {
-		forget_parent();
-		return;
-	}
 	if (p->busy)
 		cancel_call(p);
 	status = detach();
@@ -438,20 +449,36 @@ static void vmfunc_close(struct wh_link *l)
 		/* Without its part the pair ends too, at KVM's next look. */
 		wh_log("vmfunc: detach: %s", wh_strerror(status));
 	}
+}
+
+static void vmfunc_close(struct wh_link *l)
+{
+	struct pair *p = l->priv;
+
+	l->priv = NULL;
+	if (p->forked) {
+		forget_parent();
+		return;
+	}
+	leave_pair(p);
 	unmap_part();
 	unmap_trampoline();
 }
 
 /*
- * The end of the process: the worker need not wait until KVM misses the window.
- * Where a call is still under way (another thread's, or one that a handler left)
- * KVM ends both.
+ * The worker need not wait until KVM misses the window. Destructors of other
+ * libraries and threads that still run may touch pinned memory: where the part
+ * was they find pages of zeros, not the next client's.
  */
-__attribute__((destructor))
-static void detach_at_exit(void)
+static void vmfunc_end(struct wh_link *l)
 {
-	if (pair.part_size && !pair.forked && !pair.busy)
-		detach();
+	struct pair *p = l->priv;
+
+	if (p->forked)
+		return;
+	leave_pair(p);
+	mmap((void *)WH_WINDOW_VA, p->part_size, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 const struct wh_transport wh_transport_vmfunc = {
@@ -459,5 +486,7 @@ const struct wh_transport wh_transport_vmfunc = {
 	.probe = vmfunc_probe,
 	.open = vmfunc_open,
 	.call = vmfunc_call,
+	.abandon = vmfunc_abandon,
 	.close = vmfunc_close,
+	.end = vmfunc_end,
 };

@@ -169,6 +169,16 @@ class Describer:
                 raise Problem(f'{path} is a union of handles or addresses')
         return found
 
+    def location_offsets(self, ctype):
+        """C expressions for the places of the CUmemLocations in a type."""
+        if ctype.bare == 'CUmemLocation':
+            return ['0']
+        found = []
+        for f in ctype.fields if ctype.kind == 'record' else []:
+            here = f'offsetof({ctype.bare}, {f.name})'
+            found += [here if x == '0' else f'{here} + {x}' for x in self.location_offsets(f.type)]
+        return found
+
     def _check_object(self, arg):
         obj = arg.object
         if obj.kind == 'void':

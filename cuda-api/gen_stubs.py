@@ -180,11 +180,23 @@ def object_size(a):
     return f'sizeof(*{a.name})' if a.object.kind != 'void' else '1'
 
 
+def locations(d, ctype, way, first, count):
+    """Statements that renumber the devices inside of `count` objects of a type."""
+    return [f'wh_locations_{way}({first}, {count}, sizeof({ctype.bare}), {offset});'
+            for offset in d.location_offsets(ctype)]
+
+
+def block(head, lines):
+    return [head + (' {' if len(lines) > 1 else '')] + ['\t' + x for x in lines] + (['}'] if len(lines) > 1 else [])
+
+
 def client_pack(d, call, a):
     """Statements that put one parameter into the request."""
     n, bit = a.name, f'1u << {a.index}'
     if a.kind == 'scalar':
-        return [f'q->{n} = {n};']
+        if a.type.bare == 'CUdevice':
+            return [f'q->{n} = wh_device_real({n});']
+        return [f'q->{n} = {n};'] + locations(d, a.type, 'real', f'&q->{n}', 1)
     if a.kind in ('handle', 'value'):
         if a.type.bare == 'CUstream':
             return [f'q->{n} = {n}_id;']
@@ -196,9 +208,13 @@ def client_pack(d, call, a):
     null = [f'if (!{n})', f'\tq->hdr.null |= {bit};']
     if a.kind in ('in', 'inout') and not a.array:
         cast = '(uint64_t)' if d.handle_name(a.object) or d.is_value(a.object) else ''
-        return null + ['else', f'\tq->{n} = {cast}*{n};']
+        fix = locations(d, a.object, 'real', f'&q->{n}', 1)
+        if not fix:
+            return null + ['else', f'\tq->{n} = {cast}*{n};']
+        return [null[0] + ' {', null[1]] + block('} else', [f'q->{n} = {cast}*{n};'] + fix)
     if a.kind in ('in', 'inout'):
-        return null + ['else', f'\twh_put(&c, {n}, {n}_count, {object_size(a)});']
+        put = f'wh_put(&c, {n}, {n}_count, {object_size(a)})'
+        return null + ['else'] + ['\t' + x for x in locations(d, a.object, 'real', put, n + '_count') or [put + ';']]
     return null
 
 
@@ -208,9 +224,12 @@ def client_unpack(d, call, a):
         cast = ''
         if d.handle_name(a.object) or d.is_value(a.object):
             cast = f'({a.object.bare})'
-        return [f'if ({n})', f'\t*{n} = {cast}r->{n};']
+        if a.object.bare == 'CUdevice':
+            return [f'if ({n})', f'\tres = wh_device_shown({n}, r->{n});']
+        return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + locations(d, a.object, 'shown', n, 1))
     if a.kind in ('out', 'inout'):
-        return [f'if ({n})', f'\twh_take(&c, {n}, {n}_count, {object_size(a)});']
+        return block(f'if ({n})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
+                     locations(d, a.object, 'shown', n, n + '_count'))
     if a.kind == 'cstr':
         return [f'if ({n})', f'\t*{n} = wh_take_string(&c, r->{n}_size);']
     return []

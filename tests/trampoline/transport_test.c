@@ -131,6 +131,20 @@ static void test_waiting(void)
 	   "client_gives_up_after_the_timeout");
 }
 
+/* What the stubs do with an open link when their process ends; its bits are in the status. */
+static int end(int busy)
+{
+	int bad;
+
+	*(volatile char *)l.data = 1;
+	pair.busy = busy;
+	l.t->end(&l);
+	bad = host.cancels != busy;
+	bad |= (*(volatile char *)l.data != 0) << 1;
+	*(volatile char *)l.data = 1;
+	return bad;
+}
+
 /* A process that opens the transport and ends: how often does it detach? */
 static int detaches_at_exit(int busy)
 {
@@ -143,8 +157,7 @@ static int detaches_at_exit(int busy)
 		host.detaches_of_all = n;
 		if (wh_transport_vmfunc.open(&l))
 			_exit(1);
-		pair.busy = busy;
-		exit(0);
+		_exit(end(busy));
 	}
 	waitpid(pid, &status, 0);
 	count = status ? -1 : *n;
@@ -154,8 +167,19 @@ static int detaches_at_exit(int busy)
 
 static void test_exit(void)
 {
-	ok_eq(detaches_at_exit(0), 1, "exit_of_the_process_detaches");
-	ok_eq(detaches_at_exit(1), 0, "exit_during_a_call_leaves_the_pair_to_the_host");
+	ok_eq(detaches_at_exit(0), 1, "end_of_the_process_detaches_and_leaves_pages_of_zeros");
+	ok_eq(detaches_at_exit(1), 1, "end_after_a_call_was_left_cancels_it_and_detaches");
+}
+
+static void test_abandon(void)
+{
+	fresh_host();
+	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l) && !host.cancels && !l.t->call(&l, 1, 5),
+	   "nothing_to_abandon_leaves_the_link_usable");
+	pair.busy = 1;
+	ok(l.t->abandon(&l) == WH_EGONE && host.cancels == 1,
+	   "abandoned_call_is_cancelled_and_ends_the_link");
+	l.t->close(&l);
 }
 
 int main(void)
@@ -164,7 +188,7 @@ int main(void)
 
 	if (!mkdtemp(sysfs))
 		return 1;
-	tap_plan(28);
+	tap_plan(30);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
@@ -179,6 +203,7 @@ int main(void)
 	test_close();
 	test_waiting();
 	test_exit();
+	test_abandon();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", sysfs);
 	return system(cmd) || tap_exit();
 }

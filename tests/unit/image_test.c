@@ -39,10 +39,11 @@ void wh_end(struct wh_call *c)
 	(void)c;
 }
 
-uint8_t *wh_staging_get(size_t *size)
+CUresult wh_staging_get(uint8_t **buf, size_t *size)
 {
 	*size = sizeof(staging);
-	return staging;
+	*buf = staging;
+	return CUDA_SUCCESS;
 }
 
 void wh_staging_put(void)
