@@ -60,8 +60,8 @@ vm_show() {
 	dump "$1" "/tmp/$1.err" 20
 }
 
-# Nanoseconds of CPU time that the vCPUs of a VM used. With more arguments:
-# once FILE holds TEXT, at most SECONDS from now (vm_cpu_ns NAME FILE TEXT SECONDS).
+# Nanoseconds of CPU time that the vCPUs of a VM used. With more arguments, once
+# a file holds a text: vm_cpu_ns NAME FILE OFFSET SECONDS TEXT..., see vmcpu.c.
 vm_cpu_ns() {
 	vm_pid=$(cat "/tmp/$1.pid")
 	shift

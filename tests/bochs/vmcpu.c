@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * CPU time that the vCPU threads of a QEMU have used, in nanoseconds, from
- * their schedstat files. `vmcpu PID` prints it; `vmcpu PID FILE TEXT SECONDS`
- * first waits until FILE holds TEXT: a shell would look too late and count
- * what came after. QEMU must run with debug-threads=on.
+ * their schedstat files. `vmcpu PID` prints it; `vmcpu PID FILE OFFSET SECONDS
+ * TEXT...` first waits until FILE holds one of the texts behind the offset: a
+ * shell would look too late and count what came after. QEMU must run with
+ * debug-threads=on.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -79,36 +80,38 @@ static unsigned long long used(void)
 	return sum;
 }
 
-/* Only what the file gained since the last look is read, less one text's length. */
-static int wait_for(const char *path, const char *text, long seconds)
+static int holds_any(const char *buf, char **texts)
+{
+	for (; *texts; texts++)
+		if (strstr(buf, *texts))
+			return 1;
+	return 0;
+}
+
+static int wait_for(const char *path, off_t offset, long seconds, char **texts)
 {
 	const struct timespec nap = { 0, POLL_NS };
-	int fd = open(path, O_RDONLY);
-	off_t at = 0, keep = strlen(text);
-	static char buf[1 << 16];
 	time_t end = time(NULL) + seconds;
+	int fd = open(path, O_RDONLY);
+	static char buf[1 << 16];
 
-	if (fd < 0)
-		return 0;
-	for (;;) {
-		read_file(fd, buf, sizeof(buf), at);
-		if (strstr(buf, text))
+	while (fd >= 0 && time(NULL) <= end) {
+		read_file(fd, buf, sizeof(buf), offset);
+		if (holds_any(buf, texts))
 			return 1;
-		if ((off_t)strlen(buf) > keep)
-			at += strlen(buf) - keep;
-		if (time(NULL) > end)
-			return 0;
 		nanosleep(&nap, NULL);
 	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if ((argc != 2 && argc != 5) || !find_vcpus(argv[1])) {
-		fprintf(stderr, "vmcpu: usage: vmcpu PID [FILE TEXT SECONDS]; PID is a QEMU with debug-threads=on\n");
+	if ((argc != 2 && argc < 6) || !find_vcpus(argv[1])) {
+		fprintf(stderr, "vmcpu: usage: vmcpu PID [FILE OFFSET SECONDS TEXT...]; "
+			"PID is a QEMU with debug-threads=on\n");
 		return 2;
 	}
-	if (argc == 5 && !wait_for(argv[2], argv[3], atol(argv[4])))
+	if (argc > 2 && !wait_for(argv[2], atol(argv[3]), atol(argv[4]), argv + 5))
 		return 1;
 	printf("%llu\n", used());
 	return 0;

@@ -3,7 +3,7 @@
  * A client that lives and dies as it is told:
  *   once    copy something there and back
  *   loop    say "ready", call until an error comes, name it; exit 0
- *   spin    say "ready", then one call of 40 s; name the error that ends it
+ *   spin    say "ready", then one call of 15 s; name the error that ends it
  *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
  *           "called", wait for a line
  *   quit    once, then _exit()
@@ -20,7 +20,7 @@
 
 #define SIZE		65536
 #define CALLS		1000
-#define SPIN_MS		40000
+#define SPIN_MS		15000
 
 static CUresult round_trip(CUdeviceptr p)
 {

@@ -17,7 +17,8 @@ calls: delegated calls, counted by the worker.  exits: VM exits that the calls
 caused while in the server's EPT, by reason (ept: a page that the view did not
 hold, or the fault of a handoff).  host: exits in the server's EPT for the host's
 own interrupts and timers.  handoffs: calls that went on on the server's own
-vCPU, by reason.  CPU time: of the server VM's vCPUs during the run, in ms."""
+vCPU, by reason.  CPU time: of the server VM's vCPUs, from a program's start to
+its result."""
 
 
 def load(path):
@@ -85,8 +86,8 @@ class Run:
             exits = {k: v for k, v in self.exits.items() if not (k == "cpuid" and v <= 2)}
             yield not exits, "takes_no_exit_but_the_hosts", self.exits
             yield not self.handoffs, "hands_no_call_off", self.handoffs
-            # One sample a 2 ms nap late, and the worker's own end.
-            yield self.cpu_ms < 20, "leaves_the_server_frozen", self.cpu_ms
+            # The sample may come a nap of 2 ms late.
+            yield self.cpu_ms < 10, "leaves_the_server_frozen", self.cpu_ms
 
 
 def print_table(runs):
