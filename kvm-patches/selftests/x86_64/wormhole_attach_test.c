@@ -103,14 +103,22 @@ static void test_other_leaves(void)
 	u64 i = client.index;
 
 	wh_eq(leaf3(&client.as, WH_LEAF_DETACH, 0, 0), WH_EINVAL, "detach_of_entry_0_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_DETACH, 512, 0), WH_EINVAL, "detach_of_entry_512_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_DETACH, i + 1, 0), WH_EGONE, "detach_of_empty_entry_is_refused");
-	wh_eq(leaf3(&process2, WH_LEAF_DETACH, i, 0), WH_EPERM, "detach_by_other_process_is_refused");
-	wh_eq(leaf3(&process2, WH_LEAF_CONTINUE, i, 0), WH_EPERM, "continue_by_other_process_is_refused");
-	wh_ok(leaf3(&client.as, WH_LEAF_CONTINUE, i, 0) < 0, "continue_without_suspended_call_is_refused");
-	wh_ok(leaf3(&client.as, WH_LEAF_CANCEL, i, 0) < 0, "cancel_without_suspended_call_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_CONTINUE, i, 1), WH_EINVAL, "continue_of_slot_out_of_range_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_CANCEL, i, ~0ULL), WH_EINVAL, "cancel_of_slot_out_of_range_is_refused");
+	wh_eq(leaf3(&client.as, WH_LEAF_DETACH, 512, 0), WH_EINVAL,
+	      "detach_of_entry_512_is_refused");
+	wh_eq(leaf3(&client.as, WH_LEAF_DETACH, i + 1, 0), WH_EGONE,
+	      "detach_of_empty_entry_is_refused");
+	wh_eq(leaf3(&process2, WH_LEAF_DETACH, i, 0), WH_EPERM,
+	      "detach_by_other_process_is_refused");
+	wh_eq(leaf3(&process2, WH_LEAF_CONTINUE, i, 0), WH_EPERM,
+	      "continue_by_other_process_is_refused");
+	wh_ok(leaf3(&client.as, WH_LEAF_CONTINUE, i, 0) < 0,
+	      "continue_without_suspended_call_is_refused");
+	wh_ok(leaf3(&client.as, WH_LEAF_CANCEL, i, 0) < 0,
+	      "cancel_without_suspended_call_is_refused");
+	wh_eq(leaf3(&client.as, WH_LEAF_CONTINUE, i, 1), WH_EINVAL,
+	      "continue_of_slot_out_of_range_is_refused");
+	wh_eq(leaf3(&client.as, WH_LEAF_CANCEL, i, ~0ULL), WH_EINVAL,
+	      "cancel_of_slot_out_of_range_is_refused");
 	wh_eq(wh_delegate(&client, 0, 0, 0).rax, 0x11, "call_works_after_refused_leaves");
 }
 

@@ -25,38 +25,39 @@ static struct wh_as b2, a2, a_bare;
  * The code goes on in the worker's copy of this program.
  */
 #define ATTACK(name, code)						\
-	void name(void);						\
-	asm(".text\n" #name ":\n"					\
-	    "	mov %edi, %ecx\n"					\
-	    "	xor %eax, %eax\n"					\
-	    "	.byte 0x0f, 0x01, 0xd4\n"				\
+static __attribute__((naked)) void name(void)				\
+{									\
+	asm("mov %edi, %ecx\n\t"					\
+	    "xor %eax, %eax\n\t"					\
+	    ".byte 0x0f, 0x01, 0xd4\n\t"				\
 	    code "\n"							\
-	    "1:	pause\n"						\
-	    "	jmp 1b\n")
+	    "1:	pause\n\t"						\
+	    "jmp 1b");							\
+}
 
-ATTACK(do_nothing, "");
-ATTACK(do_spin_cli, "cli");
-ATTACK(do_cpuid, "cpuid");
-ATTACK(do_hlt, "hlt");
-ATTACK(do_out, "out %al, $0xe0");
-ATTACK(do_vmcall, "vmcall");
-ATTACK(do_wrmsr, "mov $0xc0000082, %ecx\nwrmsr");
-ATTACK(do_rdmsr, "mov $0xc0000082, %ecx\nrdmsr");
-ATTACK(do_read_cr3, "mov %cr3, %rax\nmov %rax, %cr3\ncpuid");
-ATTACK(do_write_cr3, "mov %rsi, %cr3\ncpuid");
-ATTACK(do_write_cr0, "mov %cr0, %rax\nbtr $16, %rax\nmov %rax, %cr0\ncpuid");
-ATTACK(do_write_cr4, "mov %cr4, %rax\nbts $7, %rax\nmov %rax, %cr4\ncpuid");
-ATTACK(do_xsetbv, "xor %ecx, %ecx\nxor %edx, %edx\nmov $1, %eax\nxsetbv");
-ATTACK(do_int3, "int3");
-ATTACK(do_ud2, "ud2");
-ATTACK(do_miss, "mov (%rsi), %rax");
-ATTACK(do_kernel_half, "jmp *%rsi");
-ATTACK(do_iretq, "iretq");
-ATTACK(do_load_tr, "mov $0x40, %ax\nltr %ax");
-ATTACK(do_debug, "mov %rsi, %dr0\nmov $0x3, %eax\nmov %rax, %dr7\nmov (%rsi), %rax");
+ATTACK(do_nothing, "")
+ATTACK(do_spin_cli, "cli")
+ATTACK(do_cpuid, "cpuid")
+ATTACK(do_hlt, "hlt")
+ATTACK(do_out, "out %al, $0xe0")
+ATTACK(do_vmcall, "vmcall")
+ATTACK(do_wrmsr, "mov $0xc0000082, %ecx\nwrmsr")
+ATTACK(do_rdmsr, "mov $0xc0000082, %ecx\nrdmsr")
+ATTACK(do_read_cr3, "mov %cr3, %rax\nmov %rax, %cr3\ncpuid")
+ATTACK(do_write_cr3, "mov %rsi, %cr3\ncpuid")
+ATTACK(do_write_cr0, "mov %cr0, %rax\nbtr $16, %rax\nmov %rax, %cr0\ncpuid")
+ATTACK(do_write_cr4, "mov %cr4, %rax\nbts $7, %rax\nmov %rax, %cr4\ncpuid")
+ATTACK(do_xsetbv, "xor %ecx, %ecx\nxor %edx, %edx\nmov $1, %eax\nxsetbv")
+ATTACK(do_int3, "int3")
+ATTACK(do_ud2, "ud2")
+ATTACK(do_miss, "mov (%rsi), %rax")
+ATTACK(do_kernel_half, "jmp *%rsi")
+ATTACK(do_iretq, "iretq")
+ATTACK(do_load_tr, "mov $0x40, %ax\nltr %ax")
+ATTACK(do_debug, "mov %rsi, %dr0\nmov $0x3, %eax\nmov %rax, %dr7\nmov (%rsi), %rax")
 
 /* Forget the IDT in the view, then fault: a triple fault. */
-ATTACK(do_triple_fault, "lidt (%rsi)\nint3");
+ATTACK(do_triple_fault, "lidt (%rsi)\nint3")
 
 struct attack {
 	const char *name;
@@ -132,7 +133,8 @@ static void test_kernel_attacks(void)
 		wh_stat(2, &before);
 		r = attack(&a.as, attacks[i].fn, attacks[i].arg);
 		wh_stat(2, &st);
-		snprintf(name, sizeof(name), "kernel_in_view_%s_hurts_only_itself", attacks[i].name);
+		snprintf(name, sizeof(name), "kernel_in_view_%s_hurts_only_itself",
+			 attacks[i].name);
 		well = all_is_well();	/* arms the entry again, too */
 		if (!wh_ok(r.end == WH_END_TRAP && r.vector == 6 &&
 			   st.fatal == before.fatal + 1 && well, name))
@@ -197,7 +199,8 @@ static void test_indices(void)
 	wh_ok(r.end == WH_END_DONE && !r.rax, "all_other_indices_are_refused");
 	wh_stat(2, &st);
 	wh_eq(st.refusals - before.refusals, 517, "stat_counts_each_refusal");
-	wh_eq(call3(&a.as, guest_vmfunc_leaf, 1, a.index).rax, WH_EINVAL, "vmfunc_leaf_1_is_refused");
+	wh_eq(call3(&a.as, guest_vmfunc_leaf, 1, a.index).rax, WH_EINVAL,
+	      "vmfunc_leaf_1_is_refused");
 	r = call3(&a.as, guest_vmfunc_leaf, 64, a.index);
 	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "vmfunc_leaf_64_is_invalid_opcode");
 	wh_ok(all_is_well(), "all_is_well_after_bad_indices");
@@ -206,14 +209,15 @@ static void test_indices(void)
 /* --- Other processes of the same VM ---------------------------------------------- */
 
 /* CPL 0: become another process without an exit, and enter. */
-void switch_and_enter(void);
-asm(".text\nswitch_and_enter:\n"
-    "	mov %edi, %ecx\n"
-    "	xor %eax, %eax\n"
-    "	mov %rsi, %cr3\n"
-    "	.byte 0x0f, 0x01, 0xd4\n"
-    "	cpuid\n"
-    "1:	jmp 1b\n");
+static __attribute__((naked)) void switch_and_enter(void)
+{
+	asm("mov %edi, %ecx\n\t"
+	    "xor %eax, %eax\n\t"
+	    "mov %rsi, %cr3\n\t"
+	    ".byte 0x0f, 0x01, 0xd4\n\t"
+	    "cpuid\n"
+	    "1:	jmp 1b");
+}
 
 static void test_other_processes(void)
 {
@@ -247,7 +251,8 @@ static void test_other_processes(void)
 	/* Not armed, and CPL 0: no user of the feature. */
 	call3(&a2, wh_guest_delegate, 0, 0);
 	r = wh_call(a.vcpu, &a2, 0, wh_vmfunc, a.index, 0, 0, 0);
-	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "vmfunc_at_cpl0_to_entry_not_armed_is_invalid_opcode");
+	wh_ok(r.end == WH_END_TRAP && r.vector == 6,
+	      "vmfunc_at_cpl0_to_entry_not_armed_is_invalid_opcode");
 }
 
 int main(void)
@@ -255,6 +260,7 @@ int main(void)
 	wh_require_feature();
 	wh_plan(40);
 	wh_watchdog(90);
+	wh_one_cpu();
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
 	wh_worker_start(&worker, &srv, 0, handlers, 1);

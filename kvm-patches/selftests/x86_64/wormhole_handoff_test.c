@@ -29,8 +29,8 @@ static s64 block_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	*(volatile u64 *)a0 = a1;
-	return *(volatile u64 *)a0;
+	WRITE_ONCE(*(u64 *)a0, a1);
+	return READ_ONCE(*(u64 *)a0);
 }
 
 static s64 ud_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -88,6 +88,7 @@ enum {
 	H_SYSCALL, H_BLOCK, H_STORE, H_UD, H_DIV, H_OUT, H_CPUID, H_REP, H_REGS,
 	H_BASES,
 };
+
 static const wh_handler_fn handlers[] = {
 	syscall_handler, block_handler, store_handler, ud_handler, div_handler,
 	out_handler, cpuid_handler, rep_handler, wh_regs_handler, bases_handler,
@@ -163,7 +164,8 @@ static void test_reasons(void)
 	expect(H_CPUID, WH_CPUID_VM, 0, srv.vm.id, 0, 0, "cpuid_answers_for_the_server");
 	expect(H_REGS, 0, 0, 0, WH_HANDOFF_EXCEPTION, 1, "registers_survive_breakpoint");
 	expect(H_BASES, 0, 0, 1, WH_HANDOFF_EXCEPTION, 1, "worker_bases_survive_breakpoint");
-	expect(H_REP, LAZY(1), 0, 1, WH_HANDOFF_FAULT, 1, "string_instruction_continues_in_the_middle");
+	expect(H_REP, LAZY(1), 0, 1, WH_HANDOFF_FAULT, 1,
+	       "string_instruction_continues_in_the_middle");
 	expect(H_BLOCK, 5, 0, 5, WH_HANDOFF_SYSCALL, 1, "blocking_system_call_returns_right");
 }
 
@@ -178,11 +180,13 @@ static void test_accessed_dirty(void)
 	expect(H_STORE, LAZY(8), 9, 9, 0, 0, "dirty_page_is_written_in_the_view");
 	pte = wh_pte(&worker.as, LAZY(9));
 	*pte = (gpa + WH_PAGE) | (WH_USER_RW & ~(WH_PTE_A | WH_PTE_D));
-	expect(H_STORE, LAZY(9), 8, 8, WH_HANDOFF_FAULT, 1, "access_to_untouched_page_is_handed_off");
+	expect(H_STORE, LAZY(9), 8, 8, WH_HANDOFF_FAULT, 1,
+	       "access_to_untouched_page_is_handed_off");
 	wh_ok(*pte & WH_PTE_A, "server_processor_set_the_accessed_bit");
 	pte = wh_pte(&worker.as, LAZY(10));
 	*pte = (gpa + 2 * WH_PAGE) | WH_USER_RO;
-	expect(H_STORE, LAZY(10), 8, 8, WH_HANDOFF_FAULT, 1, "write_to_read_only_page_is_handed_off");
+	expect(H_STORE, LAZY(10), 8, 8, WH_HANDOFF_FAULT, 1,
+	       "write_to_read_only_page_is_handed_off");
 	wh_eq(G(&srv.vm, wh_log).last_error, 7, "server_kernel_saw_a_protection_fault");
 }
 

@@ -25,12 +25,12 @@ static s64 spin_handler(void *session, u64 slot, u64 a0, u64 a1)
 /* Spin until the client's kernel writes @a0 to the first word of the data area. */
 static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	volatile u64 *word = (void *)WH_DATA_VA;
+	u64 *word = (void *)WH_DATA_VA;
 
-	word[1] = 1;
-	while (*word != a0)
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
 		;
-	return word[0] + a1;
+	return a0 + a1;
 }
 
 static s64 block_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -54,7 +54,7 @@ static struct wh_client client;
 static struct wh_guest_log *log;
 static u64 pending;
 static u64 tsc_ms;		/* TSC ticks in a millisecond */
-static volatile u64 *data;
+static u64 *data;
 
 /* Client, CPL 3: a call under bases of its own. */
 static s64 guest_call_with_bases(u64 handler, u64 a0, u64 a1)
@@ -134,7 +134,7 @@ static void test_timer_while_handed_off(void)
 
 static struct kvm_regs seen_regs;
 static struct kvm_sregs seen_sregs;
-static volatile int seen;
+static int seen;
 
 /* In the vCPU's thread: read all state, as gdb or savevm would. */
 static void look(struct wh_vcpu *vcpu)
@@ -227,7 +227,7 @@ static void test_nmi_and_smi(void)
 	memcpy(wh_gpa(&client.vm, SMI_HANDLER), "\x2e\xc6\x06\x80\x00\x77\x0f\xaa", 8);
 	start_waiting_call(22);
 	wh_msi(&client.vm, 0, WH_MSI_SMI, 0);
-	wh_ok(wh_poll(0x77 == *(volatile u8 *)wh_gpa(&client.vm, 0x30080), 500),
+	wh_ok(wh_poll(*(u8 *)wh_gpa(&client.vm, 0x30080) == 0x77, 500),
 	      "smi_is_taken_during_a_call");
 	r = finish_waiting_call(22);
 	wh_ok(r.end == WH_END_DONE && r.rax == 122, "call_goes_on_after_smi");

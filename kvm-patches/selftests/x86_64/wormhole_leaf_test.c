@@ -73,14 +73,17 @@ static void test_permissions(void)
 	u32 park = WH_LEAF_PARK;
 
 	all_refused(srv.boss, &srv.kernel, 3, server_leaves, 5, "server_leaves_refuse_cpl3");
-	all_refused(client.vcpu, &client.as, 0, server_leaves, 5, "server_leaves_refuse_client_kernel");
-	all_refused(client.vcpu, &client.as, 3, server_leaves, 5, "server_leaves_refuse_client_user");
+	all_refused(client.vcpu, &client.as, 0, server_leaves, 5,
+		    "server_leaves_refuse_client_kernel");
+	all_refused(client.vcpu, &client.as, 3, server_leaves, 5,
+		    "server_leaves_refuse_client_user");
 	all_refused(client.vcpu, &client.as, 0, client_leaves, 4, "client_leaves_refuse_cpl0");
 	all_refused(srv.boss, &srv.kernel, 3, client_leaves, 4, "client_leaves_refuse_server");
 	all_refused(client.vcpu, &client.as, 3, &park, 1, "park_refuses_client");
 	all_refused(srv.boss, &srv.kernel, 0, &park, 1, "park_refuses_cpl0");
 	client.vcpu->compat = true;
-	all_refused(client.vcpu, &client.as, 3, client_leaves, 4, "client_leaves_refuse_32_bit_code");
+	all_refused(client.vcpu, &client.as, 3, client_leaves, 4,
+		    "client_leaves_refuse_32_bit_code");
 	client.vcpu->compat = false;
 }
 
@@ -178,7 +181,8 @@ static void test_notify(void)
 	wh_eq(wh_notify(&worker, from, to, WH_NOTIFY_BEGIN), WH_OK, "notify_begins_may_nest");
 	wh_eq(wh_notify(&worker, from, to, WH_NOTIFY_END), WH_OK, "notify_end_succeeds");
 	wh_eq(wh_notify(&worker, 0, ~0ULL, WH_NOTIFY_END), WH_OK, "second_notify_end_succeeds");
-	wh_eq(srv0(leaf, pair, 0, ~0ULL, WH_NOTIFY_BEGIN), WH_OK, "notify_takes_the_whole_address_space");
+	wh_eq(srv0(leaf, pair, 0, ~0ULL, WH_NOTIFY_BEGIN), WH_OK,
+	      "notify_takes_the_whole_address_space");
 	wh_notify(&worker, 0, ~0ULL, WH_NOTIFY_END);
 }
 

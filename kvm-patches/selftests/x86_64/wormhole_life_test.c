@@ -13,14 +13,13 @@
 #include <unistd.h>
 #include "wormhole.h"
 
-
 /* Wait in the view for the ticket @a0 in the data area. */
 static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	volatile u64 *word = (void *)WH_DATA_VA;
+	u64 *word = (void *)WH_DATA_VA;
 
-	word[1] = 1;
-	while (*word != a0)
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
 		;
 	return a0;
 }
@@ -40,7 +39,7 @@ static struct wh_server srv;
 static struct wh_worker worker;
 static struct wh_client client;
 
-static volatile u64 *words(void)
+static u64 *words(void)
 {
 	return (u64 *)(srv.vm.window + WH_DATA_OFFSET);
 }
@@ -250,7 +249,7 @@ static void round_of_client_vm(void)
 		wh_die("call");
 }
 
-static u64 vmstat(const char *key)
+static u64 read_vmstat(const char *key)
 {
 	FILE *f = fopen("/proc/vmstat", "r");
 	unsigned long long val;
@@ -327,7 +326,7 @@ int main(void)
 	wh_client_destroy(&client);
 	wh_server_destroy(&srv);
 	usleep(50000);
-	wh_eq(vmstat("nr_foll_pin_acquired") - vmstat("nr_foll_pin_released"), 0,
+	wh_eq(read_vmstat("nr_foll_pin_acquired") - read_vmstat("nr_foll_pin_released"), 0,
 	      "every_pinned_page_is_unpinned");
 	return wh_exit();
 }

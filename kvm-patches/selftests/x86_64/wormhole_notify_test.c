@@ -20,13 +20,13 @@
 
 static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	return *(volatile u64 *)a0;
+	return READ_ONCE(*(u64 *)a0);
 }
 
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	*(volatile u64 *)a0 = a1;
-	return *(volatile u64 *)a0;
+	WRITE_ONCE(*(u64 *)a0, a1);
+	return READ_ONCE(*(u64 *)a0);
 }
 
 enum { H_LOAD, H_STORE };
@@ -37,7 +37,7 @@ static struct wh_worker worker;
 static struct wh_client client;
 static struct wh_guest_log *log;
 static u64 pages[2], *pte;
-static volatile u64 *words;	/* data area: generation published, stop */
+static u64 *words;	/* data area: generation published, stop */
 static u8 *extra;
 
 static u64 load(u64 va)
@@ -63,9 +63,9 @@ static void flush_worker_tlb(void)
 static void remap(u64 gpa, u64 flags)
 {
 	wh_notify(&worker, PAGE_VA, PAGE_VA + WH_PAGE, WH_NOTIFY_BEGIN);
-	*(volatile u64 *)pte = 0;
+	WRITE_ONCE(*pte, 0);
 	flush_worker_tlb();
-	*(volatile u64 *)pte = gpa ? gpa | flags : 0;
+	WRITE_ONCE(*pte, gpa ? gpa | flags : 0);
 	wh_notify(&worker, PAGE_VA, PAGE_VA + WH_PAGE, WH_NOTIFY_END);
 }
 
@@ -106,16 +106,17 @@ static void test_notify(void)
 	wh_eq(load(PAGE_VA), 200, "and_all_is_filled_again");
 }
 
-/* Client, CPL 3: read until told to stop; what is read may never be older
- * than what was published before the read began. Returns the first offence.
+/*
+ * Client, CPL 3: read until told to stop; what is read may never be older than
+ * what was published before the read began. Returns the first offence.
  */
 static u64 guest_read_loop(void)
 {
-	volatile u64 *word = (void *)WH_DATA_VA;
+	u64 *word = (void *)WH_DATA_VA;
 	u64 published, seen;
 
-	while (!word[1]) {
-		published = word[0];
+	while (!READ_ONCE(word[1])) {
+		published = READ_ONCE(word[0]);
 		seen = wh_guest_delegate(H_LOAD, PAGE_VA, 0);
 		word[2]++;
 		if (seen < published || (s64)seen < 0)
@@ -129,14 +130,14 @@ static void test_race(void)
 	u64 i, reads = 0;
 	bool went_on;
 
-	words[0] = words[1] = words[2] = 0;
+	memset(words, 0, 3 * sizeof(*words));
 	*word_of(pages[0]) = 0;
 	remap(pages[0], WH_USER_RW);
 	wh_start(client.vcpu, &client.as, 3, guest_read_loop, 0, 0, 0, 0);
 	for (i = 1; i <= GENERATIONS && client.vcpu->running; i++) {
-		*word_of(pages[i & 1]) = i;
+		WRITE_ONCE(*word_of(pages[i & 1]), i);
 		remap(pages[i & 1], WH_USER_RW);
-		words[0] = i;
+		WRITE_ONCE(words[0], i);
 		if (i % 16)
 			continue;
 		/* Let the reader fill it before it goes again. */
@@ -183,7 +184,7 @@ static void test_host_replace(void)
 static void test_window_hole(void)
 {
 	u64 off = WH_DATA_OFFSET + 3 * WH_PAGE, va = WH_WINDOW_VA + off;
-	volatile u64 *mine = (u64 *)(client.part_mem + off);
+	u64 *mine = (u64 *)(client.part_mem + off);
 
 	*mine = 1;
 	load(va);

@@ -30,7 +30,7 @@ static u64 guest_syscall(u64 nr, u64 a, u64 b)
 /* CPL 3 cannot arm the timer: the host ran guest_arm() at CPL 0 before. */
 static u64 guest_wait_irq(void)
 {
-	while (!*(volatile u64 *)&wh_log.timer_irqs)
+	while (!READ_ONCE(wh_log.timer_irqs))
 		;
 	return 0x71;
 }

@@ -67,7 +67,7 @@ static bool is_parked(void)
 }
 
 static struct kvm_regs seen;
-static volatile int looked;
+static int looked;
 
 static void look(struct wh_vcpu *vcpu)
 {

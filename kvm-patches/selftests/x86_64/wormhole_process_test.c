@@ -33,20 +33,20 @@ static s64 add_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	u64 old = *(volatile u64 *)a0;
+	u64 old = READ_ONCE(*(u64 *)a0);
 
-	*(volatile u64 *)a0 = a1;
+	WRITE_ONCE(*(u64 *)a0, a1);
 	return old;
 }
 
 static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	volatile u64 *word = (void *)WH_DATA_VA;
+	u64 *word = (void *)WH_DATA_VA;
 
 	if (a1)
 		asm volatile("int3" ::: "memory");
-	word[1] = 1;
-	while (*word != a0)
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
 		;
 	return a0;
 }
@@ -68,7 +68,7 @@ static int set_role(u32 role, u64 id)
 	return fd < 0 || ioctl(fd, WH_HOST_SET_ROLE, &r) ? -1 : fd;
 }
 
-static volatile u64 *words(void)
+static u64 *words(void)
 {
 	return (u64 *)(srv.vm.window + WH_DATA_OFFSET);
 }
@@ -241,7 +241,7 @@ static void test_server_killed(u64 handed_off, const char *name)
 	wh_allow(3, 7, 0, 1);
 	there = !wh_attach(&client);
 	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_WAIT, 5, handed_off, 0);
-	there &= wh_poll(((volatile u64 *)(client.part_mem + WH_DATA_OFFSET))[1], 500);
+	there &= wh_poll(((u64 *)(client.part_mem + WH_DATA_OFFSET))[1], 500);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	back = wh_join(client.vcpu, 2);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "wormhole.h"
 
-static char marker[WH_PAGE] __attribute__((aligned(4096))) = "nobody";
+static char marker[WH_PAGE] __aligned(4096) = "nobody";
 static u64 counter;
 
 static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -22,13 +22,13 @@ static s64 echo_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 static s64 marker_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	return *(volatile u64 *)marker;
+	return READ_ONCE(*(u64 *)marker);
 }
 
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	*(volatile u64 *)a0 = a1;
-	return *(volatile u64 *)a0;
+	WRITE_ONCE(*(u64 *)a0, a1);
+	return READ_ONCE(*(u64 *)a0);
 }
 
 static s64 count_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -77,8 +77,8 @@ static void test_memory(void)
 {
 	u64 name[2] = { 0 };
 
-	strcpy(G(&srv.vm, marker), "SERVER_");
-	strcpy(G(&client.vm, marker), "CLIENT_");
+	memcpy(G(&srv.vm, marker), "SERVER_", 8);
+	memcpy(G(&client.vm, marker), "CLIENT_", 8);
 	name[0] = wh_delegate(&client, H_MARKER, 0, 0).rax;
 	wh_ok(!strcmp((char *)name, "SERVER_"), "same_address_holds_server_data_in_view");
 	wh_ok(!strcmp(G(&client.vm, marker), "CLIENT_"), "client_data_is_untouched");

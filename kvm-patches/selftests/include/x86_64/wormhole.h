@@ -11,24 +11,17 @@
 #ifndef SELFTEST_KVM_WORMHOLE_H
 #define SELFTEST_KVM_WORMHOLE_H
 
+#include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/kvm.h>
+#include <linux/types.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#if __has_include(<asm/wormhole_abi.h>)
 #include <asm/wormhole_abi.h>
-#else
-#include "wormhole_abi.h"
-#endif
-
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int64_t s64;
 
 #define WH_PAGE			4096ULL
 #define WH_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -39,23 +32,25 @@ void wh_plan(int n);
 bool wh_ok(bool cond, const char *name);
 bool wh_eq(s64 got, s64 want, const char *name);
 bool wh_skip(const char *name, const char *why);
-void wh_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void wh_diag(const char *fmt, ...) __printf(1, 2);
 int wh_exit(void);
 /* Leave with KSFT_SKIP (4) unless KVM offers the feature. */
 void wh_require_feature(void);
 /* Die when the test takes longer; every test sets it first. */
 void wh_watchdog(int seconds);
-void wh_die(const char *what) __attribute__((noreturn));
+/* Keep all threads on one CPU: a vCPU that moves is disarmed. */
+void wh_one_cpu(void);
+void wh_die(const char *what) __noreturn;
 
 /* --- Memory --------------------------------------------------------------- */
 
-#define WH_PTE_P		(1ULL << 0)
-#define WH_PTE_W		(1ULL << 1)
-#define WH_PTE_U		(1ULL << 2)
-#define WH_PTE_A		(1ULL << 5)
-#define WH_PTE_D		(1ULL << 6)
-#define WH_PTE_PS		(1ULL << 7)
-#define WH_PTE_NX		(1ULL << 63)
+#define WH_PTE_P		BIT_ULL(0)
+#define WH_PTE_W		BIT_ULL(1)
+#define WH_PTE_U		BIT_ULL(2)
+#define WH_PTE_A		BIT_ULL(5)
+#define WH_PTE_D		BIT_ULL(6)
+#define WH_PTE_PS		BIT_ULL(7)
+#define WH_PTE_NX		BIT_ULL(63)
 #define WH_PTE_ADDR		0x000ffffffffff000ULL
 #define WH_USER_RW		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A | WH_PTE_D | WH_PTE_NX)
 #define WH_USER_RO		(WH_PTE_P | WH_PTE_U | WH_PTE_A | WH_PTE_NX)
@@ -151,9 +146,9 @@ struct wh_vcpu {
 	bool quit;
 	bool compat;		/* CPL 3 runs 32-bit code */
 	bool started;
-	volatile bool running;
-	volatile bool stop;
-	volatile int tid;
+	bool running;
+	bool stop;
+	int tid;
 	/* Called in the vCPU's thread when a signal ended KVM_RUN. */
 	void (*on_eintr)(struct wh_vcpu *vcpu);
 	struct wh_result res;
@@ -187,9 +182,15 @@ struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 #define wh_poll(cond, ms)						\
 ({									\
 	int __left = (ms);						\
-	while (!(cond) && __left-- > 0)					\
+	bool __true;							\
+									\
+	for (;;) {							\
+		__true = (cond);					\
+		if (__true || __left-- <= 0)				\
+			break;						\
 		wh_ms_pause();						\
-	!!(cond);							\
+	}								\
+	__true;								\
 })
 void wh_ms_pause(void);
 
@@ -313,6 +314,7 @@ struct wh_guest_log {
 	u64 busy_va, busy_pte;	/* faults there wait for the entry to be present */
 	u64 tlb_flushes;	/* WH_TLB_VECTOR served */
 };
+
 extern struct wh_guest_log wh_log;
 /* Server: handle exceptions of the worker in wh_guest_trap(). */
 extern u64 wh_trap_is_server;
@@ -339,6 +341,8 @@ void wh_guest_timer(u64 tsc);
  * Returns 0 or the number of the first difference.
  */
 s64 wh_regs_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* The trampoline's entry for C. */
+typedef s64 (*wh_delegate_fn)(struct wh_slot *slot, u32 index, u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the client: a call through its trampoline. */
 s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the server: park until told to end; returns PARK's status. */

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,6 +120,16 @@ void wh_watchdog(int seconds)
 {
 	signal(SIGALRM, watchdog_expired);
 	alarm(seconds);
+}
+
+void wh_one_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		wh_die("sched_setaffinity");
 }
 
 void wh_ms_pause(void)
@@ -326,7 +337,7 @@ struct wh_tss {
 	u16 resv3;
 	u16 iomap_base;
 	u8 iomap[0x100 / 8 + 1];
-} __attribute__((packed));
+} __packed;
 
 struct wh_idt_entry {
 	u16 offset0, selector;

@@ -17,10 +17,9 @@ u64 wh_trap_fixup;
  * Assembled inside a function that is never called, so that offsets come from
  * the ABI header. `pending` finds the slot's address on the client's stack.
  */
-__attribute__((used)) static void tramp_page_asm(void)
+void wh_tramp_page_asm(void)
 {
-	asm volatile(
-	".pushsection .text.wh_tramp, \"ax\", @progbits\n"
+	asm volatile(".pushsection .text.wh_tramp, \"ax\", @progbits\n"
 	".balign 4096\n"
 	".globl wh_tramp_page\n"
 	"wh_tramp_page:\n"
@@ -156,8 +155,7 @@ __attribute__((used)) static void tramp_page_asm(void)
 }
 
 /* Entered from the host: RAX = function. What it returns goes out in RAX. */
-asm(
-"	.globl wh_guest_call, wh_guest_leaf\n"
+asm("	.globl wh_guest_call, wh_guest_leaf\n"
 "wh_guest_call:\n"
 "	call *%rax\n"
 "0:	out %al, $0xe0\n"			/* WH_PORT_DONE */
@@ -299,15 +297,15 @@ static bool server_trap(struct wh_trap *t)
 		return true;
 	case 14:
 		if (wh_log.busy_va && (read_cr2() & -WH_PAGE) == wh_log.busy_va) {
-			while (!(*(volatile u64 *)wh_log.busy_pte & WH_PTE_P))
+			while (!(READ_ONCE(*(u64 *)wh_log.busy_pte) & WH_PTE_P))
 				asm volatile("sti; pause; cli" ::: "memory");
 			return true;
 		}
 		if (page >= WH_LAZY_PAGES)
 			return false;
 		wh_log.faults++;
-		((volatile u64 *)wh_log.lazy_ptes)[page] =
-			(wh_log.lazy_gpa + page * WH_PAGE) | WH_USER_RW;
+		WRITE_ONCE(((u64 *)wh_log.lazy_ptes)[page],
+			   (wh_log.lazy_gpa + page * WH_PAGE) | WH_USER_RW);
 		return true;
 	case WH_VECTOR_SYSCALL:
 		wh_log.syscalls++;
@@ -315,7 +313,7 @@ static bool server_trap(struct wh_trap *t)
 			u64 before = wh_log.timer_irqs;
 
 			wh_guest_timer(1000000);
-			while (*(volatile u64 *)&wh_log.timer_irqs == before)
+			while (READ_ONCE(wh_log.timer_irqs) == before)
 				asm volatile("sti; hlt; cli" ::: "memory");
 			t->rax = 0;
 		} else if (t->rax == WH_SYS_ADD) {
@@ -355,7 +353,7 @@ static void flush_tlb(void)
 }
 
 /* Called by trap_common for everything that enters this kernel. */
-__attribute__((used)) void wh_guest_trap(struct wh_trap *t)
+void wh_guest_trap(struct wh_trap *t)
 {
 	if (t->vector == WH_TIMER_VECTOR) {
 		timer_interrupt(t);
@@ -396,10 +394,9 @@ s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
 {
 	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
 	struct wh_slot *slot = (void *)WH_SLOT_VA;
-	s64 (*delegate)(struct wh_slot *slot, u32 index, u64 handler, u64 a0,
-			u64 a1) = (void *)(WH_TRAMPOLINE_VA + hdr->delegate);
+	const void *entry = (void *)(WH_TRAMPOLINE_VA + hdr->delegate);
 
-	return delegate(slot, slot->index, handler, a0, a1);
+	return ((wh_delegate_fn)entry)(slot, slot->index, handler, a0, a1);
 }
 
 u64 wh_guest_park(void)

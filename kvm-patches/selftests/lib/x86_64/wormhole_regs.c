@@ -5,8 +5,7 @@
  */
 #include "wormhole.h"
 
-asm(
-".lcomm rounds, 8\n"
+asm(".lcomm rounds, 8\n"
 ".text\n"
 "ymm_pattern: .quad 0x1111222233334444, 0x5555666677778888\n"
 "	.quad 0x9999aaaabbbbcccc, 0xddddeeeeffff0123\n"
@@ -39,8 +38,7 @@ asm(
 "1:	stc\n"
 "0:	decq rounds(%rip)\n"			/* keeps CF */
 "	jnz 0b\n"
-"2:"
-"	pushf\n"
+"2:	pushf\n"
 "	cld\n"
 "	.set v, 0x100\n"
 "	.irp r, rax,rbx,rcx,rdx,rsi,rdi,rbp,r8,r9,r10,r11,r12,r13,r14,r15\n"

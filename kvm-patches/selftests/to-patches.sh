@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Commits the selftests to a git tree that has the series applied, as the
+# series' last patches: to-patches.sh TREE [FORMAT-PATCH-OPTION...]. With options
+# (e.g. -o DIR -N) it also writes the patches.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tree=${1:?usage: to-patches.sh KERNEL-GIT-TREE [FORMAT-PATCH-OPTION...]}
+shift
+kvm=tools/testing/selftests/kvm
+base=$(git -C "$tree" rev-parse HEAD)
+
+# Insert @2 into the Makefile after the last line that starts with @1.
+list() {
+	awk -v start="$1" -v line="$2" '
+		{ text[NR] = $0; if (index($0, start) == 1) last = NR }
+		END { for (i = 1; i <= NR; i++) {
+			print text[i]; if (i == last) print line } }' \
+		"$tree/$kvm/Makefile" > "$tree/$kvm/Makefile.new"
+	mv "$tree/$kvm/Makefile.new" "$tree/$kvm/Makefile"
+}
+
+put() {
+	cp "$here/$1" "$tree/$kvm/$1"
+	git -C "$tree" add -f "$kvm/$1"
+}
+
+commit() {
+	git -C "$tree" add -f "$kvm/Makefile"
+	git -C "$tree" commit -q -s -F -
+}
+
+tests() {
+	for t; do
+		put "x86_64/wormhole_${t}_test.c"
+		list TEST_GEN_PROGS_x86_64 \
+			"TEST_GEN_PROGS_x86_64 += x86_64/wormhole_${t}_test"
+	done
+}
+
+put include/x86_64/wormhole.h
+for f in wormhole wormhole_guest wormhole_pair wormhole_regs; do
+	put lib/x86_64/$f.c
+	list LIBKVM_x86_64 "LIBKVM_x86_64 += lib/x86_64/$f.c"
+done
+tests off
+commit <<'M'
+KVM: selftests: Add helpers for calls between VMs
+
+Add two small VMs in one process: a server, whose CPL 0 code plays the
+guest module, and a client, both with page tables of their own and code
+at CPL 3, which the library's ordinary guests do not have.  The test
+program is the guest image, so that guest code is plain C beside the
+host's, and a vCPU is driven like a remote procedure call.
+
+wormhole_off_test needs nothing but KVM: it proves these helpers and that
+a VM without a role sees nothing of the feature.
+M
+tests cap leaf attach
+commit <<'M'
+KVM: selftests: Test roles and hypercalls of calls between VMs
+
+Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
+status of every CPUID leaf: who may call it, in which order, with which
+arguments.  Each negative request differs from a valid one in one thing.
+M
+tests switch handoff irq park
+commit <<'M'
+KVM: selftests: Test calls between VMs
+
+Test that 10,000 calls take no VM exit, that system calls, faults and
+exceptions in a call come back right from the server's vCPU, that timer,
+NMI, SMI and signals interrupt a call in the client's own world, and that
+a parked server uses no CPU time.
+M
+tests notify life process
+commit <<'M'
+KVM: selftests: Test invalidation and the ends of calls between VMs
+
+Race a reader in a view against remaps of its page; change the server's
+memory from the host; end pairs by every means at every moment, in one
+process and in two, and look for leaked memory and pins.
+M
+tests enter hostile
+commit <<'M'
+KVM: selftests: Test hostile callers of calls between VMs
+
+Let a client's kernel enter a view and do there what only a kernel can,
+and let a hijacked worker do what user code can.  Each attack may hurt
+its own pair only: another client's call must work after it.
+M
+[ $# -eq 0 ] || git -C "$tree" format-patch "$@" "$base"
