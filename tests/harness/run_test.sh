@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/run.sh: a failure, a wrong plan, a silent end and a hang all fail the
+# run, and the last line is the summary.
+: "${WH_TOP:=@TOP@}"
+. "$WH_TOP/tests/tap.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# given TEXT: the only test of a build folder. Then `outcome` runs it.
+given() {
+	rm -rf "$dir/tests"
+	mkdir -p "$dir/tests/unit" "$dir/tests/kernel"
+	printf '#!/bin/sh\n%s\n' "$1" >"$dir/tests/unit/x.t"
+	chmod +x "$dir/tests/unit/x.t"
+}
+outcome() {
+	WH_BUILD=$dir WH_FAST_TIMEOUT=1 "$WH_TOP/tests/run.sh" "${1:-fast}" >"$dir/out" 2>&1
+	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"
+}
+
+plan 9
+given 'echo 1..1; echo ok 1 - a'
+is passing_test_passes "$(outcome)" "0 Result: PASS"
+is summary_is_kept_in_a_file "$(cat "$dir/tests/summary")" "$(tail -n 1 "$dir/out")"
+given 'echo 1..1; echo not ok 1 - a'
+is failing_point_fails "$(outcome)" "1 Result: FAIL"
+given 'echo 1..2; echo ok 1 - a'
+is missing_point_fails "$(outcome)" "1 Result: FAIL"
+given 'true'
+is silent_test_fails "$(outcome)" "1 Result: FAIL"
+given 'echo 1..1; echo ok 1 - a; exit 1'
+is bad_exit_status_fails "$(outcome)" "1 Result: FAIL"
+given 'echo 1..1; exec sleep 20'
+is hanging_test_is_stopped_and_fails "$(outcome)" "1 Result: FAIL"
+is fast_leaves_out_slow_groups "$(
+	mv "$dir/tests/unit/x.t" "$dir/tests/kernel/"
+	outcome fast)" "1 error: no"
+is unknown_group_is_an_error "$(outcome nowhere)" "1 error: no"
+finish
