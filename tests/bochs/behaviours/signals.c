@@ -130,9 +130,8 @@ static void other_process(int on)
 
 static CUresult call_with(struct spin *s, void (*source)(int))
 {
-	CUresult res;
-
 	int64_t end = now_ns() + START_NS;
+	CUresult res;
 
 	memset((void *)&seen, 0, sizeof(seen));
 	source(1);
