@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A program that calls CUDA to the very end: prints what each of its last calls
+ * gave. "atexit", "library" (a library that needs libcuda.so.1), "later" (one
+ * that does not, and ends after it), and with the argument "threads" four
+ * threads that never stop calling and reading pinned memory.
+ */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void ending_later(CUresult (*call)(void));	/* ending_later.c */
+void ending_library(void);			/* ending_library.c */
+
+static volatile char *pinned;
+static CUcontext ctx;
+
+static CUresult one_call(void)
+{
+	CUdeviceptr p;
+	CUresult res = cuMemAlloc(&p, 64);
+
+	return res ? res : cuMemFree(p);
+}
+
+static void at_exit(void)
+{
+	printf("atexit %d\n", one_call());
+	fflush(stdout);
+}
+
+static void *never_stops(void *unused)
+{
+	(void)unused;
+	cuCtxSetCurrent(ctx);
+	for (;;) {
+		one_call();
+		pinned[0] = pinned[4095];
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 && !strcmp(argv[1], "threads") ? 4 : 0;
+	pthread_t t;
+	void *p;
+
+	alarm(30);
+	ending_library();
+	ending_later(one_call);
+	atexit(at_exit);
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
+	    cuMemAllocHost(&p, 4096))
+		return 3;
+	pinned = p;
+	while (threads--)
+		pthread_create(&t, NULL, never_stops, NULL);
+	return 0;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A library that the others know nothing about, loaded before the program's
+ * own (LD_PRELOAD, initialised first): its destructor runs after theirs.
+ */
+#include <cuda.h>
+#include <stdio.h>
+
+static CUresult (*call)(void);
+
+void ending_later(CUresult (*f)(void))
+{
+	call = f;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (!call)
+		return;
+	printf("later %d\n", call());
+	fflush(stdout);
+}

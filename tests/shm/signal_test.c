@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Signal handlers on top of calls, over shm with a real worker: a handler that
+ * calls CUDA gets an error at once, one that leaves by siglongjmp() leaves a
+ * usable process. A host function keeps the stream, and so the main thread in
+ * its calls, until the handler has seen what it came for. Not for loopback, where
+ * nobody else could finish such a call.
+ */
+#include "driver_test.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <time.h>
+
+static volatile sig_atomic_t refused, leave;
+static volatile int done;
+static sigjmp_buf back;
+static CUdeviceptr memory;
+
+/*
+ * Between two slices of the wait the call is allowed: come again. It must not
+ * wait for the stream itself.
+ */
+static void handler(int sig)
+{
+	(void)sig;
+	if (cuStreamQuery(NULL) != CUDA_ERROR_NOT_PERMITTED)
+		return;
+	refused = 1;
+	if (leave)
+		siglongjmp(back, 1);
+}
+
+static void keep(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* Signals the main thread until a handler was refused. Makes no CUDA call. */
+static void *signaller(void *target)
+{
+	int i;
+
+	for (i = 0; i < 5000 && !refused; i++) {
+		pthread_kill(*(pthread_t *)target, SIGUSR1);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static CUresult wait_under_signals(void)
+{
+	pthread_t me = pthread_self(), t;
+	volatile CUresult res = CUDA_ERROR_UNKNOWN;
+
+	refused = 0;
+	done = 0;
+	if (pthread_create(&t, NULL, signaller, &me))
+		return CUDA_ERROR_UNKNOWN;
+	/* softgpu runs what is in the default stream at once, a GPU later. */
+	if (!sigsetjmp(back, 1)) {
+		res = cuLaunchHostFunc(NULL, keep, NULL);
+		if (res == CUDA_SUCCESS)
+			res = cuStreamSynchronize(NULL);
+	}
+	pthread_join(t, NULL);
+	return res;
+}
+
+static int round_trip(void)
+{
+	char out[100000], in[100000];
+
+	pattern(out, sizeof(out), 7);
+	return !cuMemcpyHtoD(memory, out, sizeof(out)) && !cuMemcpyDtoH(in, memory, sizeof(in)) &&
+	       same(in, sizeof(in), 7);
+}
+
+static void *other(void *result)
+{
+	CUdeviceptr p;
+
+	*(int *)result = !cuCtxSetCurrent(ctx) && !cuMemAlloc(&p, 64) && !cuMemFree(p);
+	return NULL;
+}
+
+int main(void)
+{
+	struct sigaction a = { .sa_handler = handler };
+	CUresult res;
+	pthread_t t;
+	int good = 0;
+
+	tap_plan(6);
+	begin();
+	cuMemAlloc(&memory, 100000);
+	sigaction(SIGUSR1, &a, NULL);
+	alarm(60);
+	res = wait_under_signals();
+	ok(refused, "handler_on_top_of_a_call_is_refused");
+	ok_eq(res, CUDA_SUCCESS, "and_the_call_under_it_goes_on");
+	leave = 1;
+	res = wait_under_signals();
+	ok(refused && res == CUDA_ERROR_UNKNOWN, "handler_leaves_the_call_for_good");
+	leave = 0;
+	ok_eq(cuCtxSynchronize(), CUDA_SUCCESS, "next_call_works");
+	ok(round_trip(), "copies_work_after_that");
+	pthread_create(&t, NULL, other, &good);
+	pthread_join(t, NULL);
+	ok(good, "and_other_threads_get_in");
+	return tap_exit();
+}
