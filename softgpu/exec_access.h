@@ -9,12 +9,16 @@ enum access_kind {
 	ACCESS_SCATTER,
 	ACCESS_LINEAR,		/* all lanes, one after the other */
 	ACCESS_UNIFORM,		/* all lanes at one address */
+	ACCESS_GROUPS,		/* as access.group says of each 8 lanes */
 };
+
+#define GROUP_LANES 8
 
 struct access {
 	u64 a[WARP_LANES];	/* relative to base */
 	u8 *base;
 	enum access_kind kind;
+	u8 group[WARP_LANES / GROUP_LANES];	/* enum access_kind */
 	bool global;		/* others may see it: atomics must be atomic */
 };
 

@@ -25,16 +25,34 @@ ARITH(mul, a * b)
 /* ---- fma: exact product, one rounding ---- */
 
 #ifdef EXEC_V3
-#define FMA_OP OP3
+#define fma32(a, b, c) fmaf(a, b, c)
+#define FMA64 OP3
 #else
+/*
+ * Without the instruction: the product is exact in double, the error of the sum
+ * is known (two-sum), and an inexact sum gets its last bit set, which makes the
+ * rounding to float the only one.
+ */
+static inline float fma32(float a, float b, float c)
+{
+	double p = (double)a * b, s = p + c, t = s - p;
+	double err = (p - (s - t)) + (c - t);
+	u64 v = f64_bits(s), even = ~v & 1;
+	bool inexact = (err < 0) | (err > 0);
+
+	/* Towards the error: up in magnitude when it has the sum's sign. */
+	v += (err > 0) == (s > 0) ? even : -even;
+	return (float)(inexact ? bits_f64(v) : s);
+}
+
 /* A library call per lane: not a loop that a compiler could vectorise. */
-#define FMA_OP(name, TD, TA, TB, TC, EXPR) SCALAR3(name, TD, TA, TB, TC, EXPR)
+#define FMA64 SCALAR3
 #endif
 
-FMA_OP(fma_f32, float, float, float, float, canon32(fmaf(a, b, c)))
-FMA_OP(fma_ftz_f32, float, float, float, float,
-       canon32(ftz32(fmaf(ftz32(a), ftz32(b), ftz32(c)))))
-FMA_OP(fma_f64, double, double, double, double, fma(a, b, c))
+OP3(fma_f32, float, float, float, float, canon32(fma32(a, b, c)))
+OP3(fma_ftz_f32, float, float, float, float,
+    canon32(ftz32(fma32(ftz32(a), ftz32(b), ftz32(c)))))
+FMA64(fma_f64, double, double, double, double, fma(a, b, c))
 SCALAR3(fmax_f32, float, float, float, float,
 	out32(fma32_rnd(in32(a, in->mode), in32(b, in->mode),
 			in32(c, in->mode), in->mode), in->mode))

@@ -6,14 +6,18 @@
  * all lanes lie in one allocation.
  */
 #include <string.h>
+#ifdef EXEC_V3
+#include <immintrin.h>
+#endif
 
 #include "exec_access.h"
 
-struct span {
-	u64 lo, hi, any;	/* lowest, highest, all bits or-ed */
-};
-
 /* ---- addresses ---- */
+
+static const u64 lane_no[WARP_LANES] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+	20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+};
 
 /* Inactive lanes get the address of an active one. */
 static void gather_addresses(struct warp *w, const struct insn *in, u32 mask,
@@ -36,11 +40,32 @@ static void gather_addresses(struct warp *w, const struct insn *in, u32 mask,
 	EACH_LANE a[l] = mask & lane_bit[l] ? a[l] : fill;
 }
 
-static struct span span_of(const u64 *a)
+static enum access_kind kind_of(const u64 *a, u32 mask, u32 bytes)
+{
+	u64 line = 0, same = 0, first = a[0];
+
+	for (int l = 0; l < WARP_LANES; l++) {
+		line |= a[l] ^ (first + lane_no[l] * bytes);
+		same |= a[l] ^ first;
+	}
+	return mask != WARP_FULL ? ACCESS_SCATTER : !line ? ACCESS_LINEAR :
+	       !same ? ACCESS_UNIFORM : ACCESS_SCATTER;
+}
+
+/* Lowest and highest address, all bits or-ed. */
+struct span {
+	u64 lo, hi, any;
+};
+
+static struct span span_of(const u64 *a, enum access_kind kind, u32 bytes)
 {
 	s64 lo = a[0], hi = a[0];
 	u64 any = 0;
 
+	/* A line that wraps around has lo above hi, as a top bit has below. */
+	if (kind != ACCESS_SCATTER)
+		return (struct span){ lo, kind == ACCESS_LINEAR ?
+				      a[0] + 31 * bytes : a[0], lo };
 	/* Device addresses have a clear top bit: signed order will do. */
 	for (int l = 0; l < WARP_LANES; l++) {
 		lo = (s64)a[l] < lo ? (s64)a[l] : lo;
@@ -48,22 +73,6 @@ static struct span span_of(const u64 *a)
 		any |= a[l];
 	}
 	return (struct span){ lo, hi, any };
-}
-
-static enum access_kind kind_of(const u64 *a, u64 lo, u64 hi, u32 mask,
-				u32 bytes)
-{
-	u64 diff = 0;
-
-	if (mask != WARP_FULL)
-		return ACCESS_SCATTER;
-	if (lo == hi)
-		return ACCESS_UNIFORM;
-	if (hi - lo != 31ull * bytes)
-		return ACCESS_SCATTER;
-	for (int l = 0; l < WARP_LANES; l++)
-		diff |= a[l] ^ (a[0] + (u64)l * bytes);
-	return diff ? ACCESS_SCATTER : ACCESS_LINEAR;
 }
 
 static bool range_holds(const struct exec_range *r, u64 lo, u64 hi, u32 bytes,
@@ -88,15 +97,15 @@ static int check_lanes(struct warp *w, const struct insn *in, u32 mask,
 }
 
 static int check_global(struct warp *w, const struct insn *in, u32 mask,
-			u32 bytes, bool write, struct access *ac, u64 lo,
-			u64 hi)
+			u32 bytes, bool write, struct access *ac,
+			struct span s)
 {
 	const struct exec_range *r = w->m->range;
 
 	ac->base = NULL;
 	ac->global = true;
 	for (int i = 0; i < NRANGES; i++)
-		if (range_holds(&r[i], lo, hi, bytes, write))
+		if (range_holds(&r[i], s.lo, s.hi, bytes, write))
 			return 0;
 	return check_lanes(w, in, mask, bytes, write, ac->a);
 }
@@ -118,8 +127,8 @@ static int check_shared(struct warp *w, const struct insn *in, u32 mask,
 	u64 size = w->cta->shared_size;
 
 	ac->base = w->cta->shared;
-	/* Addresses with the top bit set are found lane by lane. */
-	if (!(s.any >> 63) && s.hi + bytes <= size)
+	/* Negative and wrapping ones are found lane by lane. */
+	if (!(s.any >> 63) && s.lo <= s.hi && s.hi + bytes <= size)
 		return 0;
 	return check_window(w, in, mask, bytes, ac->a, size, WIN_SHARED);
 }
@@ -133,7 +142,7 @@ static int check_local(struct warp *w, const struct insn *in, u32 mask,
 		return 1;
 	ac->base = w->local;
 	ac->kind = ACCESS_SCATTER;
-	EACH_LANE ac->a[l] += l * size;
+	EACH_LANE ac->a[l] += lane_no[l] * size;
 	return 0;
 }
 
@@ -177,7 +186,7 @@ static int check_generic(struct warp *w, const struct insn *in, u32 mask,
 	if (other)
 		return check_mixed(w, in, mask, bytes, write, ac);
 	if (!win)
-		return check_global(w, in, mask, bytes, write, ac, s.lo, s.hi);
+		return check_global(w, in, mask, bytes, write, ac, s);
 	EACH_LANE ac->a[l] &= ~WIN_MASK;
 	s.lo &= ~WIN_MASK;
 	s.hi &= ~WIN_MASK;
@@ -216,19 +225,120 @@ static int resolve_fixed(struct warp *w, const struct insn *in, u32 mask,
 	       check_param(w, in, mask, bytes, write, ac);
 }
 
+/*
+ * What each eight lanes do: the rows of a tile are lines of 8, 16 or 32 lanes.
+ * Also the or of all addresses, and the highest one.
+ */
+#ifdef EXEC_V3
+static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
+			       struct access *ac, u32 *any, u32 *hi)
+{
+	const __m256i lane = _mm256_mullo_epi32(
+		_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+		_mm256_set1_epi32(bytes));
+	__m256i or = _mm256_setzero_si256(), max = or;
+	u32 v[GROUP_LANES], m[GROUP_LANES];
+
+	for (int g = 0; g < WARP_LANES; g += GROUP_LANES) {
+		__m256i a = _mm256_add_epi32(
+			_mm256_loadu_si256((const __m256i *)(p + g)),
+			_mm256_set1_epi32(imm));
+		__m256i first = _mm256_broadcastd_epi32(
+			_mm256_castsi256_si128(a));
+		__m256i d = _mm256_sub_epi32(a, first);
+		__m256i line = _mm256_xor_si256(d, lane);
+
+		or = _mm256_or_si256(or, a);
+		max = _mm256_max_epu32(max, a);
+		ac->group[g / GROUP_LANES] =
+			_mm256_testz_si256(line, line) ? ACCESS_LINEAR :
+			_mm256_testz_si256(d, d) ? ACCESS_UNIFORM :
+			ACCESS_SCATTER;
+		_mm256_storeu_si256((__m256i *)(ac->a + g),
+			_mm256_cvtepu32_epi64(_mm256_castsi256_si128(a)));
+		_mm256_storeu_si256((__m256i *)(ac->a + g + 4),
+			_mm256_cvtepu32_epi64(_mm256_extracti128_si256(a, 1)));
+	}
+	_mm256_storeu_si256((__m256i *)v, or);
+	_mm256_storeu_si256((__m256i *)m, max);
+	*any = *hi = 0;
+	for (int l = 0; l < GROUP_LANES; l++) {
+		*any |= v[l];
+		*hi = m[l] > *hi ? m[l] : *hi;
+	}
+}
+#else
+static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
+			       struct access *ac, u32 *any, u32 *hi)
+{
+	u32 a[WARP_LANES];
+
+	*any = *hi = 0;
+	EACH_LANE a[l] = p[l] + imm;
+	EACH_LANE ac->a[l] = a[l];
+	for (int g = 0; g < WARP_LANES; g += GROUP_LANES) {
+		u32 line = 0, same = 0;
+
+		for (int l = g; l < g + GROUP_LANES; l++) {
+			line |= a[l] ^ (a[g] + (l - g) * bytes);
+			same |= a[l] ^ a[g];
+			*any |= a[l];
+			*hi = a[l] > *hi ? a[l] : *hi;
+		}
+		ac->group[g / GROUP_LANES] = !line ? ACCESS_LINEAR : !same ?
+					     ACCESS_UNIFORM : ACCESS_SCATTER;
+	}
+}
+#endif
+
+/* The kind of the whole warp, where the groups are alike. */
+static enum access_kind kind_of_groups(const struct access *ac, u32 bytes)
+{
+	bool line = true, same = true;
+
+	for (u32 g = 0; g < WARP_LANES / GROUP_LANES; g++) {
+		u64 at = ac->a[g * GROUP_LANES];
+
+		line &= ac->group[g] == ACCESS_LINEAR &&
+			at == ac->a[0] + g * GROUP_LANES * bytes;
+		same &= ac->group[g] == ACCESS_UNIFORM && at == ac->a[0];
+	}
+	return line ? ACCESS_LINEAR : same ? ACCESS_UNIFORM : ACCESS_GROUPS;
+}
+
+/*
+ * The common case of shared memory, 32-bit addresses of a whole warp, in half
+ * the vector width; whatever is wrong is left to the general way.
+ */
+static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
+			struct access *ac)
+{
+	u32 any, hi;
+
+	scan_groups(src(w, in->a), in->imm, bytes, ac, &any, &hi);
+	if (any & (bytes - 1) || (u64)hi + bytes > w->cta->shared_size)
+		return false;
+	ac->kind = kind_of_groups(ac, bytes);
+	ac->base = w->cta->shared;
+	return true;
+}
+
 int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, struct access *ac)
 {
 	struct span s;
 
 	ac->global = false;
+	if (in->space == SP_SHARED && in->a32 && mask == WARP_FULL &&
+	    shared_fast(w, in, bytes, ac))
+		return 0;
 	if (in->space == SP_FRAME || in->space == SP_PARAM)
 		return resolve_fixed(w, in, mask, bytes, write, ac);
 	gather_addresses(w, in, mask, ac->a);
-	s = span_of(ac->a);
+	ac->kind = kind_of(ac->a, mask, bytes);
+	s = span_of(ac->a, ac->kind, bytes);
 	if (s.any & (bytes - 1) && misaligned(w, in, mask, bytes, ac->a))
 		return 1;
-	ac->kind = kind_of(ac->a, s.lo, s.hi, mask, bytes);
 	switch (in->space) {
 	case SP_SHARED:
 		return check_shared(w, in, mask, bytes, ac, s);
@@ -237,7 +347,7 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 	case SP_GENERIC:
 		return check_generic(w, in, mask, bytes, write, ac, s);
 	default:
-		return check_global(w, in, mask, bytes, write, ac, s.lo, s.hi);
+		return check_global(w, in, mask, bytes, write, ac, s);
 	}
 }
 
@@ -245,6 +355,23 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 
 /* TM is what lies in memory, TR the lane that gets it, perhaps extended. */
 #define LOAD(name, TM, TR) \
+static inline void name##_group(struct access *ac, u32 g, TR *d) \
+{ \
+	const TM *p = (const TM *)(ac->base + ac->a[g]); \
+	u8 kind = ac->group[g / GROUP_LANES]; \
+	if (kind == ACCESS_LINEAR) { \
+		IVDEP \
+		for (int l = 0; l < GROUP_LANES; l++) \
+			d[l] = (TR)p[l]; \
+	} else if (kind == ACCESS_UNIFORM) { \
+		TR v = (TR)*p; \
+		for (int l = 0; l < GROUP_LANES; l++) \
+			d[l] = v; \
+	} else { \
+		for (int l = 0; l < GROUP_LANES; l++) \
+			d[l] = (TR)*(const TM *)(ac->base + ac->a[g + l]); \
+	} \
+} \
 static void name##_all(struct access *ac, u32 mask, TR *d) \
 { \
 	if (ac->kind == ACCESS_LINEAR) { \
@@ -253,6 +380,12 @@ static void name##_all(struct access *ac, u32 mask, TR *d) \
 	} else if (ac->kind == ACCESS_UNIFORM) { \
 		TR v = (TR)*(const TM *)(ac->base + ac->a[0]); \
 		EACH_LANE d[l] = v; \
+	} else if (ac->kind == ACCESS_GROUPS) { \
+		for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) \
+			name##_group(ac, g, d + g); \
+	} else if (mask == WARP_FULL) { \
+		for (int l = 0; l < WARP_LANES; l++) \
+			d[l] = (TR)*(const TM *)(ac->base + ac->a[l]); \
 	} else { \
 		EACH_ACTIVE d[l] = (TR)*(const TM *)(ac->base + ac->a[l]); \
 	} \

@@ -69,15 +69,10 @@ static u64 warp_value(struct warp *w, enum sreg sr)
 	}
 }
 
-static void lane_values(struct warp *w, enum sreg sr, u32 *v)
+static void lane_values(enum sreg sr, u32 *v)
 {
 	for (u32 l = 0; l < WARP_LANES; l++)
 		switch (sr) {
-		case SR_TID_X:
-		case SR_TID_Y:
-		case SR_TID_Z:
-			v[l] = w->tid[sr - SR_TID_X][l];
-			break;
 		case SR_LANEID:
 			v[l] = l;
 			break;
@@ -105,25 +100,32 @@ static bool per_lane(enum sreg sr)
 	       (sr >= SR_LM_EQ && sr <= SR_LM_GT);
 }
 
+/* One value for all lanes, in a register of any size. */
+static int sreg_all(struct warp *w, const struct insn *in, u32 mask, u64 v)
+{
+	if (in->wide == 8)
+		MAP(u64, (void)0, v);
+	else if (in->wide == 4)
+		MAP(u32, (void)0, v);
+	else
+		MAP(u16, (void)0, v);
+	return 0;
+}
+
 DEFINE(sreg)
 {
-	u32 v[WARP_LANES];
-	u64 all;
+	u32 other[WARP_LANES], *v = other;
 
 	if (in->sub == SR_FALSE) {
 		*(u32 *)dst(w, in->d) &= ~mask;
 		return 0;
 	}
-	if (per_lane(in->sub)) {
-		lane_values(w, in->sub, v);
-	} else {
-		all = warp_value(w, in->sub) + in->imm;
-		if (in->wide == 8) {
-			MAP(u64, (void)0, all);
-			return 0;
-		}
-		EACH_LANE v[l] = all;
-	}
+	if (!per_lane(in->sub))
+		return sreg_all(w, in, mask, warp_value(w, in->sub) + in->imm);
+	if (in->sub <= SR_TID_Z)
+		v = w->tid[in->sub - SR_TID_X];
+	else
+		lane_values(in->sub, v);
 	if (in->wide == 8)
 		MAP(u64, (void)0, v[l]);
 	else if (in->wide == 4)
