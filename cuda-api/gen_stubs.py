@@ -182,8 +182,8 @@ def object_size(a):
 
 def locations(d, ctype, way, first, count):
     """Statements that renumber the devices inside of `count` objects of a type."""
-    return [f'wh_locations_{way}({first}, {count}, sizeof({ctype.bare}), {offset});'
-            for offset in d.location_offsets(ctype)]
+    return [line for offset in d.location_offsets(ctype)
+            for line in (f'wh_locations_{way}({first},', f'\t\t{count}, sizeof({ctype.bare}), {offset});')]
 
 
 def block(head, lines):
