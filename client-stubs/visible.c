@@ -3,7 +3,7 @@
  * Which of the worker's devices the program sees, and under which numbers. The
  * driver in the worker has started before the client came, so the client's
  * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are obeyed here, as the driver
- * documents them; where it does not, as driver 580 behaves. MIG instances
+ * documents them; where it does not, as that of CUDA 13.0 behaves. MIG instances
  * cannot be named.
  */
 #include "client.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. The expected answers are those of
- * the driver (580) for the same texts, with its error numbers.
+ * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. The expected answers and error
+ * numbers are those that the driver of CUDA 13.0 gave for the same texts on a
+ * machine with the first two devices; what needs the third (2,1,0; GPU-1;
+ * GPU-19; the list with GPU-77) and PCI_BUS_ID follows the documentation.
  */
 #include <stdlib.h>
 
