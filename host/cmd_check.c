@@ -243,7 +243,7 @@ static const struct requirement {
 } requirements[] = {
 	{ "Intel processor with VMX", probe_cpu, "use an Intel host with VT-x enabled in its firmware", false },
 	{ "EPT", probe_ept, "use a processor with EPT; load the msr module if it has it", false },
-	{ "VMFUNC EPTP switching", probe_vmfunc, "use Haswell or newer (client processors since Skylake may lack it); load the msr module to be sure", false },
+	{ "VMFUNC EPTP switching", probe_vmfunc, "use Haswell or newer; load the msr module to read what this one has", false },
 	{ "KVM", probe_kvm, "load kvm_intel; run as root or in group kvm", false },
 	{ "KVM with the Wormhole series", probe_series, "boot a kernel built from kvm-patches/ and load its kvm_intel", false },
 	{ WH_CONTROL_DEVICE, probe_control, "load kvm_intel from that kernel; run as root", false },

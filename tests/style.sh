@@ -22,8 +22,9 @@ report "no SPDX line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.cu
 	xargs grep -L 'SPDX-License-Identifier')"
 report "space at the end of a line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.md' '*.cu' |
 	xargs grep -nE '[[:space:]]+$' | cut -c1-100)"
+# A string that a user reads stays in one piece, so that it can be searched for.
 report "more than 100 columns" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.cu' |
-	xargs -n1 sh -c 'expand "$0" | awk -v f="$0" "length > 100 { print f \":\" NR }"')"
+	xargs -n1 sh -c 'expand "$0" | awk -v f="$0" "length > 100 && !/\x22/ { print f \":\" NR }"')"
 report "more than 800 lines" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' |
 	xargs wc -l | awk '$2 != "total" && $1 > 800 { print $2 " has " $1 }')"
 report "left to do" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' ':!tests/style.sh' |
