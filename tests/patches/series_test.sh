@@ -10,7 +10,7 @@ if [ ! -f $tarball ]; then
 	echo "1..0 # SKIP $tarball is missing (package linux-source-6.12)"
 	exit 0
 fi
-echo "1..5"
+echo "1..6"
 n=0
 failed=0
 point() { # STATUS NAME
@@ -39,6 +39,13 @@ cmp "$top/hypercall-abi/wormhole_abi.h" \
 cmp -s "$top/hypercall-abi/wormhole_abi.h" \
 	"$tree/arch/x86/include/uapi/asm/wormhole_abi.h"
 point $? series_carries_the_abi_header_unchanged
+
+changed=$(for f in $(cd "$patches/selftests" && ls x86_64/*.c lib/x86_64/*.c include/x86_64/*.h); do
+	cmp -s "$patches/selftests/$f" "$tree/tools/testing/selftests/kvm/$f" || echo "$f"
+done)
+[ -z "$changed" ] || echo "# differ: $changed"
+[ -z "$changed" ]
+point $? series_carries_the_selftests_as_they_are_run
 
 said=$(while read -r patch; do
 	"$tree/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
