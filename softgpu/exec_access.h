@@ -16,11 +16,17 @@ enum access_kind {
 
 struct access {
 	u64 a[WARP_LANES];	/* relative to base */
-	u8 *base;
+	uintptr_t base;
 	enum access_kind kind;
 	u8 group[WARP_LANES / GROUP_LANES];	/* enum access_kind */
 	bool global;		/* others may see it: atomics must be atomic */
 };
+
+/* Where lane @l goes, once the access is resolved. */
+static inline void *access_at(const struct access *ac, u32 l)
+{
+	return (void *)(ac->base + (uintptr_t)ac->a[l]);
+}
 
 /* @bytes per lane, a power of two. Nonzero: a fault was recorded. */
 int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,

@@ -36,7 +36,7 @@ DEFINE(name) \
 	if (OP(access_resolve)(w, in, mask, sizeof(T), true, &ac)) \
 		return 1; \
 	EACH_ACTIVE { \
-		T old = name##_one((T *)(ac.base + ac.a[l]), b_[l], c_[l], \
+		T old = name##_one(access_at(&ac, l), b_[l], c_[l], \
 				   ac.global); \
 		if (d) \
 			d[l] = old; \
@@ -118,7 +118,7 @@ static int insn128(struct warp *w, const struct insn *in, u32 mask, bool cas)
 	if (OP(access_resolve)(w, in, mask, 16, true, &ac))
 		return 1;
 	EACH_ACTIVE {
-		u128 old = atom128((u128 *)(ac.base + ac.a[l]), b[l],
+		u128 old = atom128(access_at(&ac, l), b[l],
 				   cas ? c[l] : 0, cas);
 
 		if (d)

@@ -113,7 +113,7 @@ static struct int_range range_of(enum ptx_type t)
 	u32 bits = 8 * ptx_types[t].size;
 
 	if (ptx_types[t].is_signed)
-		return (struct int_range){ -(s64)(1ull << (bits - 1)),
+		return (struct int_range){ (s64)(~0ull << (bits - 1)),
 					   (1ull << (bits - 1)) - 1 };
 	return (struct int_range){ 0, bits == 64 ? UINT64_MAX :
 				   (1ull << bits) - 1 };

@@ -102,7 +102,7 @@ static int check_global(struct warp *w, const struct insn *in, u32 mask,
 {
 	const struct exec_range *r = w->m->range;
 
-	ac->base = NULL;
+	ac->base = 0;
 	ac->global = true;
 	for (int i = 0; i < NRANGES; i++)
 		if (range_holds(&r[i], s.lo, s.hi, bytes, write))
@@ -126,7 +126,7 @@ static int check_shared(struct warp *w, const struct insn *in, u32 mask,
 {
 	u64 size = w->cta->shared_size;
 
-	ac->base = w->cta->shared;
+	ac->base = (uintptr_t)w->cta->shared;
 	/* Negative and wrapping ones are found lane by lane. */
 	if (!(s.any >> 63) && s.lo <= s.hi && s.hi + bytes <= size)
 		return 0;
@@ -140,7 +140,7 @@ static int check_local(struct warp *w, const struct insn *in, u32 mask,
 
 	if (check_window(w, in, mask, bytes, ac->a, size, WIN_LOCAL))
 		return 1;
-	ac->base = w->local;
+	ac->base = (uintptr_t)w->local;
 	ac->kind = ACCESS_SCATTER;
 	EACH_LANE ac->a[l] += lane_no[l] * size;
 	return 0;
@@ -151,7 +151,7 @@ static int check_param(struct warp *w, const struct insn *in, u32 mask,
 {
 	u64 size = w->m->l->fn->param_bytes;
 
-	ac->base = (u8 *)w->m->l->params;
+	ac->base = (uintptr_t)w->m->l->params;
 	if (write)
 		size = 0;
 	return check_window(w, in, mask, bytes, ac->a, size, WIN_PARAM);
@@ -161,7 +161,7 @@ static int check_param(struct warp *w, const struct insn *in, u32 mask,
 static int check_mixed(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, struct access *ac)
 {
-	ac->base = NULL;
+	ac->base = 0;
 	ac->kind = ACCESS_SCATTER;
 	ac->global = true;
 	EACH_ACTIVE {
@@ -319,7 +319,7 @@ static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
 	if (any & (bytes - 1) || (u64)hi + bytes > w->cta->shared_size)
 		return false;
 	ac->kind = kind_of_groups(ac, bytes);
-	ac->base = w->cta->shared;
+	ac->base = (uintptr_t)w->cta->shared;
 	return true;
 }
 
@@ -357,7 +357,7 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 #define LOAD(name, TM, TR) \
 static inline void name##_group(struct access *ac, u32 g, TR *d) \
 { \
-	const TM *p = (const TM *)(ac->base + ac->a[g]); \
+	const TM *p = access_at(ac, g); \
 	u8 kind = ac->group[g / GROUP_LANES]; \
 	if (kind == ACCESS_LINEAR) { \
 		IVDEP \
@@ -369,30 +369,30 @@ static inline void name##_group(struct access *ac, u32 g, TR *d) \
 			d[l] = v; \
 	} else { \
 		for (int l = 0; l < GROUP_LANES; l++) \
-			d[l] = (TR)*(const TM *)(ac->base + ac->a[g + l]); \
+			d[l] = (TR)*(const TM *)access_at(ac, g + l); \
 	} \
 } \
 static void name##_all(struct access *ac, u32 mask, TR *d) \
 { \
 	if (ac->kind == ACCESS_LINEAR) { \
-		const TM *p = (const TM *)(ac->base + ac->a[0]); \
+		const TM *p = access_at(ac, 0); \
 		EACH_LANE d[l] = (TR)p[l]; \
 	} else if (ac->kind == ACCESS_UNIFORM) { \
-		TR v = (TR)*(const TM *)(ac->base + ac->a[0]); \
+		TR v = (TR)*(const TM *)access_at(ac, 0); \
 		EACH_LANE d[l] = v; \
 	} else if (ac->kind == ACCESS_GROUPS) { \
 		for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) \
 			name##_group(ac, g, d + g); \
 	} else if (mask == WARP_FULL) { \
 		for (int l = 0; l < WARP_LANES; l++) \
-			d[l] = (TR)*(const TM *)(ac->base + ac->a[l]); \
+			d[l] = (TR)*(const TM *)access_at(ac, l); \
 	} else { \
-		EACH_ACTIVE d[l] = (TR)*(const TM *)(ac->base + ac->a[l]); \
+		EACH_ACTIVE d[l] = (TR)*(const TM *)access_at(ac, l); \
 	} \
 } \
 DEFINE(name) \
 { \
-	const int32_t *v = w->m->img->vecs + in->vec; \
+	const int32_t *v; \
 	struct access ac; \
 	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, false, &ac)) \
 		return 1; \
@@ -400,9 +400,10 @@ DEFINE(name) \
 		name##_all(&ac, mask, dst(w, in->d)); \
 		return 0; \
 	} \
+	v = w->m->img->vecs + in->vec; \
 	for (u32 i = 0; i < in->n; i++) { \
 		TR *d = dst(w, v[i]); \
-		EACH_ACTIVE d[l] = (TR)((const TM *)(ac.base + ac.a[l]))[i]; \
+		EACH_ACTIVE d[l] = (TR)((const TM *)access_at(&ac, l))[i]; \
 	} \
 	return 0; \
 }
@@ -440,23 +441,24 @@ LDPARAM(ldparam_8, u64)
 #define STORE(name, TM, TR) \
 DEFINE(name) \
 { \
-	const int32_t *v = w->m->img->vecs + in->vec; \
+	const int32_t *v; \
 	struct access ac; \
 	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, true, &ac)) \
 		return 1; \
 	if (in->n == 1) { \
 		const TR *s = src(w, in->b); \
 		if (ac.kind == ACCESS_LINEAR) { \
-			TM *p = (TM *)(ac.base + ac.a[0]); \
+			TM *p = access_at(&ac, 0); \
 			EACH_LANE p[l] = (TM)s[l]; \
 		} else { \
-			EACH_ACTIVE *(TM *)(ac.base + ac.a[l]) = (TM)s[l]; \
+			EACH_ACTIVE *(TM *)access_at(&ac, l) = (TM)s[l]; \
 		} \
 		return 0; \
 	} \
+	v = w->m->img->vecs + in->vec; \
 	for (u32 i = 0; i < in->n; i++) { \
 		const TR *s = src(w, v[i]); \
-		EACH_ACTIVE ((TM *)(ac.base + ac.a[l]))[i] = (TM)s[l]; \
+		EACH_ACTIVE ((TM *)access_at(&ac, l))[i] = (TM)s[l]; \
 	} \
 	return 0; \
 }
@@ -483,9 +485,9 @@ DEFINE(cp_async)
 		return 1;
 	EACH_ACTIVE {
 		u32 n = n_ && n_[l] < in->size ? n_[l] : in->size;
-		u8 *p = d.base + d.a[l];
+		u8 *p = access_at(&d, l);
 
-		memcpy(p, s.base + s.a[l], n);
+		memcpy(p, access_at(&s, l), n);
 		memset(p + n, 0, in->size - n);
 	}
 	return 0;
