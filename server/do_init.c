@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a client may set: read by the driver, of effect on its own process only. */
+/*
+ * What a client may set: read by the driver, of effect on its own process only.
+ * Which devices it sees, and in which order, the client's library decides.
+ */
 static const char *const env_allowed[] = {
-	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING",
+	"CUDA_MODULE_LOADING",
 	"CUDA_MODULE_DATA_LOADING", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS",
 	"CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT",
 };

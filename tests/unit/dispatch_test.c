@@ -147,10 +147,10 @@ static void test_hello(struct wh_session *s)
 	q = request(s, WH_CALL_whHello, sizeof(*q) + 128);
 	q->abi_version = WH_ABI_VERSION;
 	q->api_hash = WH_API_HASH;
-	memcpy((char *)q + WH_WIRE_FIXED(*q), "LD_PRELOAD_TEST=x\0CUDA_VISIBLE_DEVICES=7\0", 41);
-	q->env_size = 41;
+	memcpy((char *)q + WH_WIRE_FIXED(*q), "LD_PRELOAD_TEST=x\0CUDA_MODULE_LOADING=EAGER\0", 44);
+	q->env_size = 44;
 	send(s, WH_WIRE_FIXED(*q) + 48);
-	ok(rsp(s)->result == 0 && !strcmp(getenv("CUDA_VISIBLE_DEVICES"), "7"),
+	ok(rsp(s)->result == 0 && !strcmp(getenv("CUDA_MODULE_LOADING"), "EAGER"),
 	   "variables_of_the_driver_are_taken");
 	ok(!strcmp(getenv("LD_PRELOAD_TEST"), "old"), "other_variables_are_not");
 	q = request(s, WH_CALL_whHello, sizeof(*q));
