@@ -9,7 +9,7 @@
 
 #include "ptx_int.h"
 
-#define MAX_CALL_DEPTH	256
+#define MAX_CALL_DEPTH	2048
 #define MAX_PACKED_VARS	512
 
 /* ---- functions and calls ---- */
