@@ -81,7 +81,7 @@ Race a reader in a view against remaps of its page; change the server's
 memory from the host; end pairs by every means at every moment, in one
 process and in two, and look for leaked memory and pins.
 M
-tests enter hostile
+tests enter hijack forge
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include "wormhole.h"
 
+#define BIG_VA		0x7d0000000000ULL
+#define BIG_GPA		0xe00000ULL	/* the end of RAM, far from the heap */
+
 static char marker[WH_PAGE] __aligned(4096) = "nobody";
 static u64 counter;
 
@@ -25,6 +28,11 @@ static s64 marker_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return READ_ONCE(*(u64 *)marker);
 }
 
+static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return READ_ONCE(*(u64 *)a0);
+}
+
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -36,9 +44,11 @@ static s64 count_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return ++counter;
 }
 
-enum { H_NULL, H_ECHO, H_MARKER, H_STORE, H_COUNT };
+enum { H_NULL, H_ECHO, H_MARKER, H_LOAD, H_STORE, H_COUNT };
+
 static const wh_handler_fn handlers[] = {
-	null_handler, echo_handler, marker_handler, store_handler, count_handler,
+	null_handler, echo_handler, marker_handler, load_handler, store_handler,
+	count_handler,
 };
 
 static struct wh_server srv;
@@ -91,6 +101,34 @@ static void test_memory(void)
 	      "window_write_is_seen_by_client_memory");
 }
 
+/* Mapped after the view was built: filled on demand, by neighbourhoods. */
+static void test_fills(void)
+{
+	struct wh_host_stat before, st;
+	u64 i, right = 0;
+
+	for (i = 0; i < 512; i++)
+		*(u64 *)wh_gpa(&srv.vm, BIG_GPA + i * WH_PAGE) = i + 1;
+	wh_map_2m(&worker.as, BIG_VA, BIG_GPA, WH_USER_RW);
+	wh_stat(client.vm.id, &before);
+	for (i = 0; i < 512; i++)
+		right += wh_delegate(&client, H_LOAD, BIG_VA + i * WH_PAGE, 0).rax == i + 1;
+	wh_eq(right, 512, "pages_of_a_2m_page_are_filled_on_demand");
+	for (i = 0; i < WH_LAZY_PAGES; i++)
+		wh_map(&worker.as, WH_LAZY_VA + i * WH_PAGE,
+		       worker.lazy_gpa + i * WH_PAGE, WH_USER_RW);
+	wh_eq(wh_delegate(&client, H_STORE, WH_LAZY_VA, 5).rax, 5, "page_is_filled_on_demand");
+	wh_stat(client.vm.id, &st);
+	wh_ok(st.fills > before.fills && st.filled_pages >= before.filled_pages + 513,
+	      "stat_counts_fills_and_pages");
+	wh_diag("%llu fills for %llu pages", (unsigned long long)(st.fills - before.fills),
+		(unsigned long long)(st.filled_pages - before.filled_pages));
+	wh_eq(st.handoffs[WH_HANDOFF_FAULT] - before.handoffs[WH_HANDOFF_FAULT], 0,
+	      "a_fill_needs_no_handoff");
+	wh_stat(srv.vm.id, &st);
+	wh_ok(st.fills && st.attaches == 1, "stat_of_server_sums_its_clients");
+}
+
 static void test_no_exits(void)
 {
 	struct wh_host_stat before, after;
@@ -111,7 +149,7 @@ static void test_no_exits(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(17);
+	wh_plan(22);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -120,6 +158,7 @@ int main(void)
 	wh_eq(wh_allow(2, 1, 0, 4), 0, "host_allows_client");
 	test_first_call();
 	test_memory();
+	test_fills();
 	test_no_exits();
 	return wh_exit();
 }

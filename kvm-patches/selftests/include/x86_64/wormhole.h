@@ -101,6 +101,7 @@ u64 wh_page_alloc(struct wh_vm *vm);
 void *wh_gpa(struct wh_vm *vm, u64 gpa);
 void wh_as_create(struct wh_as *as, struct wh_vm *vm);
 void wh_map(struct wh_as *as, u64 va, u64 gpa, u64 flags);
+void wh_map_2m(struct wh_as *as, u64 va, u64 gpa, u64 flags);
 /* The last-level entry for @va, its tables created when missing. */
 u64 *wh_pte(struct wh_as *as, u64 va);
 

@@ -173,12 +173,13 @@ u64 wh_page_alloc(struct wh_vm *vm)
 	return gpa;
 }
 
-u64 *wh_pte(struct wh_as *as, u64 va)
+/* The entry for @va in the table whose entries map 1 << @last bytes. */
+static u64 *entry_of(struct wh_as *as, u64 va, int last)
 {
 	u64 *table = wh_gpa(as->vm, as->cr3);
 	int shift;
 
-	for (shift = 39; shift > 12; shift -= 9) {
+	for (shift = 39; shift > last; shift -= 9) {
 		u64 *entry = &table[(va >> shift) & 511];
 
 		if (!*entry)
@@ -186,7 +187,17 @@ u64 *wh_pte(struct wh_as *as, u64 va)
 				 WH_PTE_U | WH_PTE_A;
 		table = wh_gpa(as->vm, *entry & WH_PTE_ADDR);
 	}
-	return &table[(va >> 12) & 511];
+	return &table[(va >> last) & 511];
+}
+
+u64 *wh_pte(struct wh_as *as, u64 va)
+{
+	return entry_of(as, va, 12);
+}
+
+void wh_map_2m(struct wh_as *as, u64 va, u64 gpa, u64 flags)
+{
+	*entry_of(as, va, 21) = gpa | flags | WH_PTE_PS;
 }
 
 void wh_map(struct wh_as *as, u64 va, u64 gpa, u64 flags)
@@ -573,10 +584,13 @@ static void run_loop(struct wh_vcpu *vcpu)
 static void set_context(struct wh_vcpu *vcpu, struct wh_as *as, int cpl)
 {
 	struct kvm_mp_state runnable = { KVM_MP_STATE_RUNNABLE };
+	struct kvm_vcpu_events none = { };
 	struct kvm_sregs now;
 
 	/* Else it waits for a start-up IPI, or was stopped in HLT. */
 	must(ioctl(vcpu->fd, KVM_SET_MP_STATE, &runnable), "KVM_SET_MP_STATE");
+	/* An exception whose delivery failed would come again. */
+	must(ioctl(vcpu->fd, KVM_SET_VCPU_EVENTS, &none), "KVM_SET_VCPU_EVENTS");
 	must(ioctl(vcpu->fd, KVM_GET_SREGS, &now), "KVM_GET_SREGS");
 	set_cpl(&vcpu->sregs, cpl);
 	if (cpl == 3 && vcpu->compat) {

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Forgeries of a client's kernel: lies in the slot while a call runs, system
+ * calls that no SYSCALL made, page tables of its own in the window under which
+ * it rewrites the view's stage 1, two vCPUs in one view. Each may ruin its own
+ * pair; another client, the server and the next pair go on.
+ */
+#include <cpuid.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include "wormhole.h"
+
+#define NONCANONICAL	0x8000000000000000ULL
+#define MAX_REGION	8	/* regions of a view to try */
+#define TABLES_OFFSET	(WH_DATA_OFFSET + 4 * WH_PAGE)
+#define STAGE1_VA	0x40000000ULL	/* where the forged tables show it */
+#define TABLE		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A)
+#define LEAF		(TABLE | WH_PTE_D | WH_PTE_PS)
+
+static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return 0x600d + a0;
+}
+
+static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	u64 *word = (void *)WH_DATA_VA;
+
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
+		;
+	return a0;
+}
+
+enum { H_NULL, H_WAIT };
+
+static const wh_handler_fn handlers[] = { null_handler, wait_handler };
+static struct wh_server srv;
+static struct wh_worker worker, worker_b;
+static struct wh_client a, b;
+static struct wh_vcpu *a_second;
+static u64 *words;
+static u64 pending;
+
+static bool other_is_well(void)
+{
+	return wh_delegate(&b, H_NULL, 2, 0).rax == 0x600f;
+}
+
+/* After a pair is ruined: its worker is released, the next one must work. */
+static bool next_pair_works(void)
+{
+	wh_release(&worker);
+	if (a.vcpu->started && !wh_join(a.vcpu, 1))
+		wh_vcpu_stop(a.vcpu);
+	if (a_second->started && !wh_join(a_second, 1))
+		wh_vcpu_stop(a_second);
+	wh_worker_again(&worker);
+	return !wh_attach(&a) && wh_delegate(&a, H_NULL, 1, 0).rax == 0x600e;
+}
+
+/* --- Lies in the slot, told while the call is in the view --------------------- */
+
+static struct kvm_regs seen;
+static struct kvm_sregs seen_sregs;
+static int looked;
+
+static void look(struct wh_vcpu *vcpu)
+{
+	wh_vcpu_regs(vcpu, &seen);
+	if (ioctl(vcpu->fd, KVM_GET_SREGS, &seen_sregs))
+		wh_die("KVM_GET_SREGS");
+	looked++;
+}
+
+static void lie(u64 rsp, u64 fs, u64 gs, const char *name)
+{
+	struct wh_slot saved;
+	struct wh_result r;
+
+	words[0] = 0;
+	words[1] = 0;
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
+	wh_poll(words[1], 300);
+	saved = *a.slot;
+	a.slot->client_rsp = rsp;
+	a.slot->client_fs = fs;
+	a.slot->client_gs = gs;
+	a.vcpu->on_eintr = look;
+	looked = 0;
+	wh_vcpu_kick(a.vcpu);
+	wh_poll(looked, 300);
+	*a.slot = saved;
+	words[0] = 5;
+	wh_join(a.vcpu, 1);
+	a.vcpu->on_eintr = NULL;
+	r = a.vcpu->res;
+	if (!wh_ok(looked && seen.rip == pending && seen_sregs.cr3 == a.as.cr3 &&
+		   r.end == WH_END_DONE && r.rax == 5 && other_is_well(), name))
+		wh_diag("looked %d rip 0x%llx, end %d rax 0x%llx", looked,
+			(unsigned long long)seen.rip, r.end, (unsigned long long)r.rax);
+}
+
+/* --- System calls that the client's kernel forges ------------------------------ */
+
+/*
+ * CPL 0: enter with LSTAR pointing to the next instruction, on a page that the
+ * worker does not map. To KVM that looks like SYSCALL; RCX says where from.
+ */
+static void forge(u64 rcx, s64 want, const char *name)
+{
+	static u64 va = 0x21000000;
+	u64 code = wh_page_alloc(&a.vm);
+	struct kvm_msrs *msrs;
+	char buf[sizeof(*msrs) + sizeof(msrs->entries[0])] = { };
+	u64 edge = va + WH_PAGE;
+	struct wh_result r;
+
+	msrs = (void *)buf;
+	/* xor %eax, %eax; mov %rdi, %rcx; vmfunc: ends with the page. */
+	memcpy((u8 *)wh_gpa(&a.vm, code) + WH_PAGE - 8, "\x31\xc0\x48\x89\xf9\x0f\x01\xd4", 8);
+	wh_map(&a.as, va, code, WH_USER_RX);
+	wh_map(&a.as, edge, wh_page_alloc(&a.vm), WH_USER_RX);
+	va += 2 * WH_PAGE;
+	a.vcpu->lstar = edge;
+	wh_start(a.vcpu, &a.as, 0, (void *)(edge - 8), rcx | a.index, 0, 0, 0);
+	a.vcpu->lstar = 0;
+	if (!wh_join(a.vcpu, 1)) {
+		wh_diag("the forger does not come back");
+		wh_vcpu_stop(a.vcpu);
+	}
+	r = a.vcpu->res;
+	if (!wh_ok(r.end == WH_END_DONE && (s64)r.rax == want && worker.vcpu->running &&
+		   other_is_well() && wh_delegate(&a, H_NULL, 0, 0).rax == 0x600d, name))
+		wh_diag("end %d rax 0x%llx vector %llu rip 0x%llx", r.end,
+			(unsigned long long)r.rax, (unsigned long long)r.vector,
+			(unsigned long long)r.rip);
+}
+
+/* --- Page tables in the window, and the view's stage 1 through them -------------- */
+
+/*
+ * CPL 0: enter, switch to the forged tables, write RCX to RDX, mark, go back
+ * to the old tables, exit. No stack; the code goes on in the worker's copy.
+ */
+static __attribute__((naked)) void rewrite_stage1(void)
+{
+	asm("mov %rcx, %r8\n\t"
+	    "mov %cr3, %r9\n\t"
+	    "mov $0x600000010020, %r10\n\t"	/* &words[4] */
+	    "mov %edi, %ecx\n\t"
+	    "xor %eax, %eax\n\t"
+	    ".byte 0x0f, 0x01, 0xd4\n\t"
+	    "mov %rsi, %cr3\n\t"
+	    "mov %r8, (%rdx)\n\t"
+	    "movq $0x77, (%r10)\n\t"
+	    "mov %r9, %cr3\n"
+	    "1:	cpuid\n\t"
+	    "jmp 1b");
+}
+
+/* Bottom of the view's regions, as KVM chooses it. */
+static u64 region_base(void)
+{
+	u32 eax, ebx, ecx, edx;
+
+	__cpuid(0x80000008, eax, ebx, ecx, edx);
+	return BIT_ULL((eax & 0xff) < 48 ? (eax & 0xff) - 1 : 47);
+}
+
+/* Top level and two PDPTs: image, stage 1 at STAGE1_VA, window. */
+static u64 forge_tables(u64 window_region, u64 image_region)
+{
+	u64 *top = (u64 *)(a.part_mem + TABLES_OFFSET);
+	u64 base = region_base();
+	u64 gpa = base + (window_region << 30) + TABLES_OFFSET;
+
+	memset(top, 0, 3 * WH_PAGE);
+	top[0] = (gpa + WH_PAGE) | TABLE;
+	top[(WH_WINDOW_VA >> 39) & 511] = (gpa + 2 * WH_PAGE) | TABLE;
+	top[512] = (base + (image_region << 30)) | LEAF;
+	top[512 + (STAGE1_VA >> 30)] = base | LEAF;
+	top[1024] = (base + (window_region << 30)) | LEAF;
+	return gpa;
+}
+
+/* Make the view's window lead nowhere; the regions' numbers are guessed. */
+static bool ruin_stage1(void)
+{
+	u64 pdpt = STAGE1_VA + ((WH_WINDOW_VA >> 39) & 255) * WH_PAGE;
+	u64 nowhere = (region_base() + (1ULL << 36)) | LEAF;
+	int guess;
+
+	words[4] = 0;
+	for (guess = 0; guess < MAX_REGION * MAX_REGION && words[4] != 0x77; guess++) {
+		u64 cr3 = forge_tables(1 + guess / MAX_REGION, 1 + guess % MAX_REGION);
+
+		wh_delegate(&a, H_NULL, 0, 0);
+		wh_start(a.vcpu, &a.as, 0, rewrite_stage1, a.index, cr3, pdpt, nowhere);
+		if (!wh_join(a.vcpu, 1))
+			wh_vcpu_stop(a.vcpu);
+		if (!other_is_well())
+			return false;
+	}
+	return words[4] == 0x77;
+}
+
+static void test_page_tables(void)
+{
+	if (!ruin_stage1()) {
+		wh_ok(other_is_well(), "forged_page_tables_do_not_hurt_the_other_client");
+		wh_skip("call_under_ruined_stage_1_can_be_interrupted", "stage 1 not reached");
+		wh_skip("next_pair_has_a_stage_1_of_its_own", "stage 1 not reached");
+		return;
+	}
+	wh_ok(other_is_well(), "forged_page_tables_do_not_hurt_the_other_client");
+	/* The window is there for the worker, but not where stage 1 leads. */
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_NULL, 0, 0, 0);
+	wh_poll(!a.vcpu->running, 20);
+	if (a.vcpu->running)
+		wh_vcpu_stop(a.vcpu);
+	wh_ok(other_is_well(), "call_under_ruined_stage_1_can_be_interrupted");
+	wh_ok(next_pair_works(), "next_pair_has_a_stage_1_of_its_own");
+}
+
+/* --- Two vCPUs of the client in one view with one slot ------------------------- */
+
+/* CPL 3, no stack: enter and spin in the worker's copy of this code. */
+static __attribute__((naked)) void enter_and_spin(void)
+{
+	asm("mov %edi, %ecx\n\t"
+	    "xor %eax, %eax\n\t"
+	    ".byte 0x0f, 0x01, 0xd4\n"
+	    "1:	pause\n\t"
+	    "jmp 1b");
+}
+
+static void test_two_vcpus(void)
+{
+	words[0] = 0;
+	words[1] = 0;
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
+	wh_poll(words[1], 300);
+	wh_start(a_second, &a.as, 3, enter_and_spin, a.index, 0, 0, 0);
+	wh_ms_pause();
+	/* Both leave the view, and only one slot is there to suspend to. */
+	wh_vcpu_kick(a_second);
+	wh_vcpu_kick(a.vcpu);
+	wh_ms_pause();
+	words[0] = 5;
+	wh_poll(!a.vcpu->running && !a_second->running, 30);
+	wh_ok(other_is_well(), "two_vcpus_in_one_view_do_not_hurt_the_other_client");
+	wh_ok(next_pair_works(), "nor_the_next_pair");
+}
+
+int main(void)
+{
+	wh_require_feature();
+	wh_plan(15);
+	wh_watchdog(90);
+	wh_one_cpu();
+	wh_server_create(&srv, 1);
+	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
+	wh_worker_start(&worker, &srv, 0, handlers, WH_ARRAY_SIZE(handlers));
+	wh_worker_start(&worker_b, &srv, 1, handlers, WH_ARRAY_SIZE(handlers));
+	wh_client_create(&a, 2, &srv, 0);
+	wh_client_create(&b, 3, &srv, 1);
+	a_second = wh_vcpu_create(&a.vm);
+	words = (u64 *)(a.part_mem + WH_DATA_OFFSET);
+	pending = WH_TRAMPOLINE_VA + wh_tramp_header()->pending;
+	wh_allow(2, 1, 0, 1);
+	wh_allow(3, 1, 0, 1);
+	wh_eq(wh_attach(&a), WH_OK, "hostile_client_attaches");
+	wh_eq(wh_attach(&b), WH_OK, "good_client_attaches");
+	lie(NONCANONICAL, 0, 0, "noncanonical_stack_in_slot_is_harmless");
+	lie(WH_KVA, WH_KVA, WH_KVA, "kernel_addresses_in_slot_are_harmless");
+	lie(a.slot->client_rsp, NONCANONICAL, 0, "noncanonical_fs_base_in_slot_is_harmless");
+	lie(a.slot->client_rsp, 0, NONCANONICAL, "noncanonical_gs_base_in_slot_is_harmless");
+	forge(WH_KVA, WH_EFATAL, "forged_system_call_at_kernel_address_fails");
+	forge(NONCANONICAL, WH_EFATAL, "forged_system_call_at_noncanonical_address_fails");
+	forge(0, WH_EFATAL, "forged_system_call_at_address_minus_1_fails");
+	test_page_tables();
+	test_two_vcpus();
+	return wh_exit();
+}
