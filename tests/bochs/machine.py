@@ -25,8 +25,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 IPS = 100_000_000
 KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
                f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
-               # Bochs 2.7 reports an XSAVES area that Linux finds wrong.
-               "clearcpuid=xsaves,xsavec")
+               # Bochs 2.7 reports an XSAVES area that Linux finds wrong, and
+               # logs addresses that are not page aligned (PML).
+               "clearcpuid=xsaves,xsavec kvm_intel.pml=0")
 
 # Memory map of the machine before the kernel runs; loader.asm explains.
 ROM_BASE = 0xd0000
