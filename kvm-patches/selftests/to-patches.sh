@@ -73,7 +73,7 @@ exceptions in a call come back right from the server's vCPU, that timer,
 NMI, SMI and signals interrupt a call in the client's own world, and that
 a parked server uses no CPU time.
 M
-tests notify life process
+tests notify life process limits
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "wormhole.h"
 
+#define EXIT_REASON_EPT_VIOLATION	48
 #define LAZY(n)		(WH_LAZY_VA + (n) * WH_PAGE)
 
 static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -30,6 +31,11 @@ static s64 block_handler(void *session, u64 slot, u64 a0, u64 a1)
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
+	return READ_ONCE(*(u64 *)a0);
+}
+
+static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
 	return READ_ONCE(*(u64 *)a0);
 }
 
@@ -85,13 +91,14 @@ static s64 bases_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum {
-	H_SYSCALL, H_BLOCK, H_STORE, H_UD, H_DIV, H_OUT, H_CPUID, H_REP, H_REGS,
-	H_BASES,
+	H_SYSCALL, H_BLOCK, H_LOAD, H_STORE, H_UD, H_DIV, H_OUT, H_CPUID, H_REP,
+	H_REGS, H_BASES,
 };
 
 static const wh_handler_fn handlers[] = {
-	syscall_handler, block_handler, store_handler, ud_handler, div_handler,
-	out_handler, cpuid_handler, rep_handler, wh_regs_handler, bases_handler,
+	syscall_handler, block_handler, load_handler, store_handler, ud_handler,
+	div_handler, out_handler, cpuid_handler, rep_handler, wh_regs_handler,
+	bases_handler,
 };
 
 static struct wh_server srv;
@@ -175,6 +182,7 @@ static void test_accessed_dirty(void)
 	u64 *pte = wh_pte(&worker.as, LAZY(8)), gpa = worker.lazy_gpa + 8 * WH_PAGE;
 
 	*pte = gpa | (WH_USER_RW & ~WH_PTE_D);
+	expect(H_LOAD, LAZY(8), 0, 0, 0, 0, "clean_page_is_read_in_the_view");
 	expect(H_STORE, LAZY(8), 8, 8, WH_HANDOFF_FAULT, 1, "write_to_clean_page_is_handed_off");
 	wh_ok(*pte & WH_PTE_D, "server_processor_set_the_dirty_bit");
 	expect(H_STORE, LAZY(8), 9, 9, 0, 0, "dirty_page_is_written_in_the_view");
@@ -185,6 +193,7 @@ static void test_accessed_dirty(void)
 	wh_ok(*pte & WH_PTE_A, "server_processor_set_the_accessed_bit");
 	pte = wh_pte(&worker.as, LAZY(10));
 	*pte = (gpa + 2 * WH_PAGE) | WH_USER_RO;
+	expect(H_LOAD, LAZY(10), 0, 0, 0, 0, "read_only_page_is_read_in_the_view");
 	expect(H_STORE, LAZY(10), 8, 8, WH_HANDOFF_FAULT, 1,
 	       "write_to_read_only_page_is_handed_off");
 	wh_eq(G(&srv.vm, wh_log).last_error, 7, "server_kernel_saw_a_protection_fault");
@@ -202,6 +211,8 @@ static void test_rest(void)
 	wh_eq(r.rax, 500500, "1000_system_calls_return_right");
 	wh_eq(wh_handoffs(srv.vm.id, &before, WH_HANDOFF_SYSCALL), 1000,
 	      "server_counts_the_same_handoffs");
+	wh_stat(client.vm.id, &st);
+	wh_ok(st.exits[EXIT_REASON_EPT_VIOLATION] >= 1000, "stat_counts_their_exits");
 	wh_ok(wh_poll(!wh_stat(srv.vm.id, &st) && st.parked == 1, 1000),
 	      "server_vcpu_is_parked_again");
 	wh_ok(worker.vcpu->running, "server_vcpu_never_returned_to_its_vmm");
@@ -210,7 +221,7 @@ static void test_rest(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(31);
+	wh_plan(34);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");

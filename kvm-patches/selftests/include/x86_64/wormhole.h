@@ -174,6 +174,7 @@ u64 wh_vcpu_ns(struct wh_vcpu *vcpu);
 #define WH_MSI_FIXED		0
 #define WH_MSI_SMI		2
 #define WH_MSI_NMI		4
+#define WH_MSI_INIT		5
 void wh_msi(struct wh_vm *vm, int apic_id, u32 mode, u8 vector);
 void wh_vcpu_regs(struct wh_vcpu *vcpu, struct kvm_regs *regs);
 /* One hypercall leaf. */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a VM may do beside calls: dirty logging, INIT, reset by its VMM, less
+ * extended state than the server. Each works or is refused with a status; none
+ * confuses a call. Needs VMFUNC.
+ */
+#include <string.h>
+#include <sys/ioctl.h>
+#include "wormhole.h"
+
+static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return 0x600d + a0;
+}
+
+static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	u64 *word = (void *)WH_DATA_VA;
+
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
+		;
+	return a0;
+}
+
+enum { H_NULL, H_WAIT, H_REGS };
+
+static const wh_handler_fn handlers[] = { null_handler, wait_handler, wh_regs_handler };
+static struct wh_server srv;
+static struct wh_worker worker;
+static struct wh_client client;
+static u64 *words;
+
+/* The client's RAM again, with or without a log of dirty pages. */
+static void log_dirty(bool on)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = 0,
+		.flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
+		.memory_size = WH_RAM_SIZE,
+		.userspace_addr = (u64)client.vm.mem,
+	};
+
+	if (ioctl(client.vm.fd, KVM_SET_USER_MEMORY_REGION, &region))
+		wh_die("KVM_MEM_LOG_DIRTY_PAGES");
+}
+
+static bool start_waiting_call(void)
+{
+	words[0] = 0;
+	words[1] = 0;
+	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
+	return wh_poll(words[1], 300);
+}
+
+static u64 guest_store(u64 *to, u64 val)
+{
+	WRITE_ONCE(*to, val);
+	return val;
+}
+
+static bool page_is_dirty(u64 gpa)
+{
+	static u8 bitmap[WH_RAM_SIZE / WH_PAGE / 8];
+	struct kvm_dirty_log log = { .slot = 0, .dirty_bitmap = bitmap };
+
+	if (ioctl(client.vm.fd, KVM_GET_DIRTY_LOG, &log))
+		wh_die("KVM_GET_DIRTY_LOG");
+	return bitmap[gpa / WH_PAGE / 8] >> (gpa / WH_PAGE % 8) & 1;
+}
+
+static void test_dirty_logging(void)
+{
+	bool there;
+
+	log_dirty(true);
+	wh_eq(wh_attach(&client), WH_EBUSY, "attach_under_dirty_logging_is_refused");
+	log_dirty(false);
+	wh_eq(wh_attach(&client), WH_OK, "attach_after_dirty_logging_succeeds");
+	log_dirty(true);
+	wh_eq(wh_delegate(&client, H_NULL, 0, 0).rax, WH_EBUSY,
+	      "call_under_dirty_logging_is_refused");
+	log_dirty(false);
+	wh_eq(wh_delegate(&client, H_NULL, 0, 0).rax, 0x600d, "call_after_dirty_logging_works");
+
+	there = start_waiting_call();
+	log_dirty(true);
+	words[0] = 5;
+	wh_ok(wh_join(client.vcpu, 1) && there && client.vcpu->res.rax == 5,
+	      "call_that_dirty_logging_meets_ends_well");
+	page_is_dirty(0);
+	wh_call(client.vcpu, &client.as, 3, guest_store, WH_STACK_VA - 2 * WH_PAGE, 1, 0, 0);
+	wh_ok(page_is_dirty(*wh_pte(&client.as, WH_STACK_VA - 2 * WH_PAGE) & WH_PTE_ADDR),
+	      "the_log_is_right_afterwards");
+	log_dirty(false);
+}
+
+/* INIT and no start-up: the vCPU waits, with its call suspended. */
+static void test_init(void)
+{
+	struct kvm_mp_state state = { 0 };
+	struct kvm_regs regs;
+	bool there = start_waiting_call();
+
+	wh_msi(&client.vm, 0, WH_MSI_INIT, 0);
+	wh_ms_pause();
+	wh_ms_pause();
+	wh_vcpu_stop(client.vcpu);
+	wh_vcpu_regs(client.vcpu, &regs);
+	ioctl(client.vcpu->fd, KVM_GET_MP_STATE, &state);
+	/* The boot processor starts again at the reset vector by itself. */
+	wh_ok(there && (regs.rip >> 32) == 0 && state.mp_state != KVM_MP_STATE_UNINITIALIZED,
+	      "init_takes_the_vcpu_out_of_the_view");
+	words[0] = 5;
+	wh_ok(wh_release(&worker) == WH_OK && wh_join(worker.vcpu, 1),
+	      "server_takes_its_worker_back");
+	wh_worker_again(&worker);
+	wh_ok(!wh_attach(&client) && wh_delegate(&client, H_NULL, 1, 0).rax == 0x600e,
+	      "next_call_works_after_init");
+}
+
+/* A VMM that gives up on a call: it loads other registers while it is suspended. */
+static void test_vmm_reset(void)
+{
+	bool there = start_waiting_call();
+	s64 ret;
+
+	wh_vcpu_stop(client.vcpu);
+	ret = wh_delegate(&client, H_NULL, 1, 0).rax;
+	wh_ok(there && ret == 0x600e, "call_beside_a_suspended_one_works");
+	ret = wh_leaf(client.vcpu, &client.as, 3, WH_LEAF_CANCEL, client.index, 0, 0, 0).rax;
+	wh_eq(ret, WH_OK, "suspended_call_can_be_cancelled");
+	ret = wh_leaf(client.vcpu, &client.as, 3, WH_LEAF_CONTINUE, client.index, 0, 0, 0).rax;
+	wh_ok(ret < 0, "cancelled_call_cannot_be_continued");
+	there = start_waiting_call();
+	words[0] = 5;
+	wh_ok(wh_join(client.vcpu, 1) && there && client.vcpu->res.rax == 5,
+	      "next_call_works_after_cancel");
+}
+
+static u64 guest_xsetbv(u64 xcr0)
+{
+	asm volatile("xsetbv" :: "c"(0), "a"((u32)xcr0), "d"(0));
+	return 1;
+}
+
+static void set_xcr0(u64 xcr0)
+{
+	wh_call(client.vcpu, &client.as, 0, guest_xsetbv, xcr0, 0, 0, 0);
+}
+
+static void test_xcr0(void)
+{
+	s64 ret;
+
+	ret = wh_delegate(&client, H_REGS, 0, 0).rax;
+	wh_eq(ret, 0, "ymm_registers_work_in_the_view");
+	set_xcr0(3);
+	ret = wh_delegate(&client, H_REGS, 0, 0).rax;
+	wh_ok(ret <= 0, "client_that_turned_avx_off_loses_no_state_of_the_call");
+	wh_diag("returned %lld", (long long)ret);
+	wh_detach(&client);
+	wh_worker_again(&worker);
+	wh_eq(wh_attach(&client), WH_EINVAL, "attach_with_less_state_than_the_server_is_refused");
+	set_xcr0(7);
+	wh_eq(wh_attach(&client), WH_OK, "attach_with_the_same_state_succeeds");
+}
+
+int main(void)
+{
+	wh_require_feature();
+	wh_plan(18);
+	wh_watchdog(60);
+	wh_server_create(&srv, 1);
+	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
+	wh_worker_start(&worker, &srv, 0, handlers, WH_ARRAY_SIZE(handlers));
+	wh_client_create(&client, 2, &srv, 0);
+	words = (u64 *)(client.part_mem + WH_DATA_OFFSET);
+	wh_allow(2, 1, 0, 1);
+	test_dirty_logging();
+	test_vmm_reset();
+	test_init();
+	test_xcr0();
+	return wh_exit();
+}
