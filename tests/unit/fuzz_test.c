@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 	uint32_t call, rounds, sent = 0;
 
 	(void)argc;
-	state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) * 0x9e3779b97f4a7c15ULL | 1;
+	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
 	tap_plan(1);
 	diag("WH_SEED=0x%llx", (unsigned long long)state);
 	say_hello(s);
