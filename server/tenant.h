@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the processes of one tenant share: the server that sets limits, the
+ * workers that keep to them, and readers that look. Two files for each tenant:
+ *
+ *	NAME.limits	struct wh_tenant_limits. Only the server writes it; workers
+ *			and readers map it read-only, so that no worker, hijacked
+ *			or not, changes a limit.
+ *	NAME.usage	struct wh_tenant_usage. Workers write their own slot, the
+ *			server clears the slots of the dead; readers map it
+ *			read-only and need no lock.
+ *
+ * A tenant's use is the sum over the slots of its living workers and is kept
+ * nowhere else: what a worker held is given back, once, by clearing its slot,
+ * however the worker ended. All counters only grow while a slot lives, except
+ * where said; a slot is torn only between two of its words, and a reader that
+ * must not see that reads `generation` before and after.
+ */
+#ifndef WORMHOLE_TENANT_H
+#define WORMHOLE_TENANT_H
+
+#include <stdint.h>
+
+#define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
+#define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
+/* Bumped on every change that an old reader would misread. */
+#define WH_TENANT_VERSION	1
+#define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
+#define WH_TENANT_DEVICES	16
+#define WH_TENANT_WORKERS	64	/* living workers of one tenant */
+
+/* --- Limits: written by the server, under `sequence` (odd: being written) ---- */
+
+#define WH_SM_TEMPORAL		1u	/* a share of the device's time */
+#define WH_SM_SPATIAL		2u	/* a share of its SMs, by green contexts */
+
+struct wh_device_limit {
+	uint64_t memory;	/* bytes, 0 for no limit */
+	uint32_t sm_percent;	/* 1..100; 0 and 100 are no limit */
+	uint32_t sm_policy;	/* WH_SM_*, of effect with a limit only; both may be set */
+	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the device's split, the server's choice */
+	uint64_t resv[5];
+};
+
+struct wh_tenant_limits {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;		/* of this struct */
+	uint32_t sequence;
+	uint32_t devices;	/* that the server knows of; limits beyond are 0 */
+	char name[WH_TENANT_NAME];
+	uint64_t tenant_id;	/* unique in a server's life */
+	uint64_t resv[4];
+	struct wh_device_limit device[WH_TENANT_DEVICES];
+};
+
+/* --- Usage: one slot for each worker --------------------------------------- */
+
+struct wh_device_usage {
+	uint64_t memory;	/* bytes charged now: goes up and down */
+	uint64_t memory_peak;
+	uint64_t memory_driver;	/* the driver's own figure for the process, last read */
+	uint64_t refused;	/* allocations refused for the limit */
+	uint64_t gpu_ns;	/* time that the device worked for this worker */
+	uint64_t throttled_ns;	/* time that calls waited for the SM share */
+	uint64_t launches;
+	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
+	uint32_t resv0;
+	uint64_t resv[4];
+};
+
+struct wh_worker_usage {
+	uint32_t pid;		/* of the worker; 0: the slot is free. Written by the server */
+	uint32_t client_pid;	/* 0 where the client is in another VM */
+	uint64_t generation;	/* counts the workers that had this slot */
+	uint64_t started_ns;	/* CLOCK_REALTIME */
+	uint64_t calls;		/* API calls that reached the worker */
+	uint64_t crossings;	/* requests of any kind */
+	uint64_t bytes_to_device;
+	uint64_t bytes_from_device;
+	uint64_t resv[9];
+	struct wh_device_usage device[WH_TENANT_DEVICES];
+};
+
+/*
+ * The bucket of the temporal SM limit, one for a tenant and device, shared by
+ * all its workers. Owned by server/limit_sm.c, which explains it.
+ */
+struct wh_sm_bucket {
+	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
+	uint64_t refilled_ns;	/* CLOCK_MONOTONIC of the last refill */
+	uint64_t state[14];	/* the controller's own */
+};
+
+struct wh_tenant_usage {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	uint64_t tenant_id;
+	/* What workers that have ended had counted: calls, bytes, GPU time. The server adds. */
+	struct wh_worker_usage ended;
+	uint64_t lock[16];	/* server/limit_mem.c: robust mutex around check and charge */
+	struct wh_sm_bucket bucket[WH_TENANT_DEVICES];
+	struct wh_worker_usage worker[WH_TENANT_WORKERS];
+};
+
+#endif
