@@ -217,6 +217,21 @@ CUresult wh_staged_copy(const struct wh_staged *c);
 CUresult wh_staging_get(uint8_t **buf, size_t *size);
 void wh_staging_put(void);
 
+/* launch.c: a kernel's parameters in one block, as its layout says. */
+struct wh_params {
+	void **array;		/* kernelParams, or NULL */
+	const void *buffer;	/* from `extra` */
+	size_t size;
+};
+CUresult wh_params_take(void **array, void **extra, struct wh_params *p);
+/* With the slot held: bytes packed to `to`, or SIZE_MAX while the layout is unknown. */
+size_t wh_params_pack(uint64_t function, const struct wh_params *p, uint8_t *to);
+CUresult wh_params_ask(uint64_t function);
+
+/* graph_node.c: what a capturing stream cannot do itself. */
+CUresult wh_graph_capture_host(CUstream stream, CUhostFn fn, void *data);
+CUresult wh_graph_capture_copy(const struct wh_staged *c);
+
 /* image.c: size a module image and bring it to the worker. */
 CUresult wh_upload(const void *data, size_t size);
 struct wh_image_part;

@@ -70,6 +70,7 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 };
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
