@@ -33,6 +33,8 @@ struct wh_gate_job {
 struct wh_gate *wh_gate_take(const struct wh_gate_job *j);
 /* The worker did not take it. Frees the job's copy, too. */
 void wh_gate_cancel(struct wh_gate *g);
+/* Did a gate become free just now? False when none will. */
+bool wh_gate_await_end(void);
 /* The job behind an address that the worker named. */
 bool wh_gate_job_at(uint64_t gate, struct wh_gate_job *j);
 /* A gate of that function which stays for the life of the process, or NULL. */

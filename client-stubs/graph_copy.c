@@ -139,7 +139,9 @@ CUresult wh_graph_copy_new(const CUDA_MEMCPY3D *p, enum wh_copy_sides sides,
 	c->params = *p;
 	c->in = sides == WH_SIDES_IN;
 	if (sides != WH_SIDES_HOST) {
-		c->mirror = wh_data_alloc(size, 0, false);
+		do
+			c->mirror = wh_data_alloc(size, 0, false);
+		while (!c->mirror && wh_gate_await_end());
 		if (!c->mirror) {
 			free(c);
 			return CUDA_ERROR_OUT_OF_MEMORY;

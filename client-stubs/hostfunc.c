@@ -10,6 +10,7 @@
 #include "client.h"
 #include "gate.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -197,6 +198,23 @@ struct wh_gate *wh_gate_take(const struct wh_gate_job *j)
 	}
 	pthread_mutex_unlock(&gate_lock);
 	return g;
+}
+
+/* Graphs end some time after the call that ended them: wait for the next one a little. */
+bool wh_gate_await_end(void)
+{
+	struct timespec t;
+	int rc = ETIMEDOUT;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 100000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&gate_lock);
+	if (in_use)
+		rc = pthread_cond_timedwait(&gate_cond, &gate_lock, &t);
+	pthread_mutex_unlock(&gate_lock);
+	return rc == 0;
 }
 
 static int index_of(const struct wh_gate *g)

@@ -163,7 +163,7 @@ cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t 
 }
 
 /* Without arrays the extent's width is in bytes, and so are all positions in x. */
-static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
+cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
 	if (!p)
 		return cudaErrorInvalidValue;
@@ -206,7 +206,7 @@ cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
 	cudaError_t err = rt_enter();
 
 	if (!err)
-		err = copy_3d(p, &c);
+		err = rt_copy_3d(p, &c);
 	if (!err && !empty(p->extent))
 		err = rt_error(DRV(cuMemcpy3D(&c)));
 	return rt_ret(err);
@@ -218,7 +218,7 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t st
 	cudaError_t err = rt_enter();
 
 	if (!err)
-		err = copy_3d(p, &c);
+		err = rt_copy_3d(p, &c);
 	if (!err && !empty(p->extent))
 		err = rt_error(DRV(cuMemcpy3DAsync(&c, (CUstream)stream)));
 	return rt_ret(err);
