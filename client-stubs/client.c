@@ -175,6 +175,10 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
+	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
+		r->size &= ~WH_RSP_OUTPUT;
+		wh_client.output = true;
+	}
 	if (r->result != CUDA_SUCCESS)
 		return r->result;
 	if (r->size < fixed || r->size > l->msg_size)
@@ -184,8 +188,13 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 
 void wh_end(struct wh_call *c)
 {
+	bool output = wh_client.output;
+
 	(void)c;
+	wh_client.output = false;
 	wh_unlock(WH_LOCK_SLOT);
+	if (__builtin_expect(output, 0))
+		wh_output_print();
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)

@@ -45,6 +45,7 @@ struct wh_client {
 	int devices;			/* that CUDA_VISIBLE_DEVICES leaves */
 	struct wh_device_info *device;	/* one for each */
 	int *real;			/* what the worker calls each */
+	bool output;			/* the worker has some; with the slot's lock */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
 };
@@ -231,6 +232,9 @@ CUresult wh_params_ask(uint64_t function);
 /* graph_node.c: what a capturing stream cannot do itself. */
 CUresult wh_graph_capture_host(CUstream stream, CUhostFn fn, void *data);
 CUresult wh_graph_capture_copy(const struct wh_staged *c);
+
+/* output.c: print what the driver printed in the worker. */
+void wh_output_print(void);
 
 /* image.c: size a module image and bring it to the worker. */
 CUresult wh_upload(const void *data, size_t size);

@@ -28,6 +28,9 @@ struct wh_rsp {
 	uint32_t size;		/* of the response, this header included */
 };
 
+/* In `size`: the driver has printed something, to be fetched by whOutput. */
+#define WH_RSP_OUTPUT	0x80000000u
+
 /* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */
 static inline size_t wh_wire_bytes(size_t count, size_t size)
 {

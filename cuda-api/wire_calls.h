@@ -310,6 +310,14 @@ struct wh_rsp_dot {
 	uint64_t copied;
 };
 
+/* --- What the driver printed. Behind: text for stdout, text for stderr. ---------------- */
+
+struct wh_rsp_whOutput {
+	struct wh_rsp hdr;
+	uint32_t out;
+	uint32_t err;
+};
+
 /* --- Queries whose answer has no fixed shape -------------------------------------- */
 
 struct wh_req_cuPointerGetAttribute {

@@ -5,6 +5,7 @@
  * handler on the copies, and put the response back. No system call, no lock,
  * no allocation on this path.
  */
+#include "output.h"
 #include "worker.h"
 
 static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
@@ -20,7 +21,8 @@ static void respond(struct wh_frame *f, CUresult res)
 	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
 
 	r->result = res;
-	r->size = f->rsp_size;
+	r->size = f->rsp_size | (__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED) ?
+				 WH_RSP_OUTPUT : 0);
 	memcpy(f->msg, f->rsp, f->rsp_size);
 }
 

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "session.h"
 #include "shm.h"
 #include "wormhole_abi.h"
@@ -175,6 +176,8 @@ int wh_shm_serve(int conn, const char *backend, size_t part_size)
 	s = wh_session_open(part, part_size, backend, err, sizeof(err));
 	if (!s)
 		return refuse(conn, WH_ENOENT, err);
+	if (!wh_output_capture())
+		return refuse(conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
 	if (send_welcome(conn, &w, file) || start_watch(conn))
 		return 1;

@@ -70,6 +70,7 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	bool prints;		/* an image that was loaded may print */
 	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 };
 
