@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "limits.h"
+#include "tenant_session.h"
 
 /*
  * Serve the client at the other end of `conn` until it is gone; the exit status.
