@@ -3,8 +3,8 @@
  * A session's tenant: the mapped files of tenant.h and the slot that this
  * worker writes. How the files got here is the kind of worker's business.
  */
-#ifndef WORMHOLE_TENANT_SESSION_H
-#define WORMHOLE_TENANT_SESSION_H
+#ifndef WORMHOLE_SESSION_LIMITS_H
+#define WORMHOLE_SESSION_LIMITS_H
 
 #include <stddef.h>
 
