@@ -179,9 +179,23 @@ static int refuse(int conn, int status, const char *why)
 	return 1;
 }
 
-int wh_shm_serve(int conn, const char *backend, size_t part_size)
+/* Nothing of the tenant's files stays open: the backend needs none of them. */
+static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err, size_t size)
 {
-	struct wh_shm_welcome w = { .part_size = part_size };
+	if (t->limits < 0 && t->usage < 0)
+		return 0;
+	if (wh_session_set_tenant(s, t, err, size))
+		return -1;
+	close(t->limits);
+	close(t->usage);
+	if (t->leases >= 0)
+		close(t->leases);
+	return 0;
+}
+
+int wh_shm_serve(const struct wh_shm_worker *o)
+{
+	struct wh_shm_welcome w = { .part_size = o->part_size };
 	struct wh_session *s;
 	void *part, *far;
 	char err[200];
@@ -189,19 +203,23 @@ int wh_shm_serve(int conn, const char *backend, size_t part_size)
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fcntl(conn, F_SETFD, FD_CLOEXEC);
+	if (o->parent && getppid() != o->parent)
+		return 1;
+	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
 	w.far_size = far_size();
-	file = make_file(part_size + w.far_size);
-	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, part_size, 0);
-	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, part_size) : NULL;
+	file = make_file(o->part_size + w.far_size);
+	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, o->part_size, 0);
+	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
 	if (!part || (w.far_size && !far))
-		return refuse(conn, WH_ENOMEM, "cannot make or map the shared part");
-	s = wh_session_open(part, part_size, backend, err, sizeof(err));
+		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
-		return refuse(conn, WH_ENOENT, err);
+		return refuse(o->conn, WH_ENOENT, err);
+	if (join_tenant(s, &o->tenant, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	wh_session_far(s, far, w.far_size, false);
 	wh_session_ready(s);
-	if (send_welcome(conn, &w, file) || start_watch(conn))
+	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
 		return 1;
 	close(file);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE));
