@@ -20,6 +20,13 @@ struct wh_link {
 	size_t msg_size;
 	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
 	size_t data_size;
+	/*
+	 * More memory that both sides have at one address, mostly holes: blocks
+	 * are made and pinned one by one (whHostBlock). NULL: there is none.
+	 */
+	uint8_t *far;
+	size_t far_size;
+	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
 };
 
