@@ -25,6 +25,7 @@
 
 #include "session.h"
 #include "shm.h"
+#include "shm_wait.h"
 #include "wormhole_abi.h"
 
 /* --- Welcome ------------------------------------------------------------------------ */
@@ -110,13 +111,10 @@ static int start_watch(int conn)
 
 static void await(struct wh_slot *slot, uint32_t last)
 {
-	int i;
+	static struct wh_shm_spin s;
 
-	for (i = 0; i < WH_SHM_SPIN; i++) {
-		if (__atomic_load_n(&slot->request, __ATOMIC_ACQUIRE) != last)
-			return;
-		__builtin_ia32_pause();
-	}
+	if (wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
+		return;
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
 		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
