@@ -37,7 +37,9 @@ struct wh_transport {
 	 * The request is in l->msg. On 0 the response is there; a negative
 	 * status means that no response came and that none will: the worker is
 	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
-	 * WH_EBUSY changes nothing: a call is under way.
+	 * WH_EBUSY changes nothing: a call is under way. A positive status:
+	 * nothing was done, and the request, which is still in l->msg, is worth
+	 * sending again after so many microseconds.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
 	/*

@@ -79,6 +79,7 @@ struct wh_session {
 struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
+	bool launch;		/* it calls wh_launch_begin() */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -99,6 +100,7 @@ void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
+void wh_sms_close(struct wh_session *s);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 
@@ -244,6 +246,8 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 {
 	wh_handles_drop_value(&s->handles, value, type);
 }
+
+#include "charge.h"
 
 /* Does [addr, addr + size) lie in the data area, the only host memory that a client may name? */
 static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
