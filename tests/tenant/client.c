@@ -6,6 +6,7 @@
  *   copy=BYTES   to the device and back
  *   info         print total and free memory as CUDA tells it
  *   ready        print "ready"
+ *   line         wait for a line of standard input
  *   wait         until the end of standard input
  *   fork         leave a child that waits likewise
  * Ends with status 3 when CUDA does not start. Nothing here lives longer than two minutes.
@@ -64,6 +65,14 @@ static void info(void)
 	fflush(stdout);
 }
 
+static void await_line(void)
+{
+	char c;
+
+	while (read(0, &c, 1) > 0 && c != '\n')
+		;
+}
+
 static void await_end(void)
 {
 	char c;
@@ -86,6 +95,8 @@ static int act(const char *word)
 		return say(cuMemFree(last));
 	if (!strcmp(word, "info"))
 		info();
+	else if (!strcmp(word, "line"))
+		await_line();
 	else if (!strcmp(word, "wait"))
 		await_end();
 	else if (!strcmp(word, "fork") && !fork()) {

@@ -31,6 +31,7 @@ gone() { ! kill -0 "$1"; }
 start() {
 	name=$1
 	shift
+	rm -f "$tmp/$name.in"
 	mkfifo "$tmp/$name.in"
 	options=
 	while [ "$1" != -- ]; do

@@ -14,7 +14,7 @@ with() {
 		limits default && "$wormhole" stop
 }
 
-plan 19
+plan 26
 more=
 is no_limits_by_default "$(with A=b)" "(0, 100, 'none', 0)"
 is memory_in_gibibytes "$(with CUDA_DEVICE_MEMORY_LIMIT=2g)" "(2147483648, 100, 'none', 0)"
@@ -40,11 +40,39 @@ is limit_of_a_device_changes "$(limits alpha)" "(134217728, 20, 'both', 1)"
 "$wormhole" limit alpha --mem none --sm none
 is limits_can_be_taken_away "$(limits alpha)" "(0, 100, 'none', 0)"
 
-before=$(limits alpha)
-CUDA_DEVICE_MEMORY_LIMIT=99g CUDA_DEVICE_SM_LIMIT=99 CUDA_DEVICE_MEMORY_LIMIT_0=99g \
-	"$wormhole" run --tenant alpha -- "$client" alloc=4096 >/dev/null 2>&1
-is environment_of_a_client_changes_no_limit "$(limits alpha)" "$before"
+finish_client a
+
+# What the limits do: the same programs, other limits.
+M=1048576
+is program_within_its_limit_gets_memory "$("$wormhole" run --mem 64M -- "$client" alloc=$((32 * M)))" ok
+is program_over_its_limit_gets_none "$("$wormhole" run --mem 64M -- "$client" alloc=$((65 * M)))" \
+	CUDA_ERROR_OUT_OF_MEMORY
+like its_memory_is_the_limit "$("$wormhole" run --mem 64M -- "$client" info)" "^total $((64 * M)) "
+is environment_of_a_client_changes_no_limit "$(CUDA_DEVICE_MEMORY_LIMIT=99g CUDA_DEVICE_MEMORY_LIMIT_0=99g \
+	CUDA_DEVICE_SM_LIMIT=99 WORMHOLE_TENANT=default WORMHOLE_DIR="$WORMHOLE_DIR" \
+	"$wormhole" run --mem 64M -- "$client" alloc=$((65 * M)) 2>/dev/null)" CUDA_ERROR_OUT_OF_MEMORY
 is nor_that_of_default "$(limits default)" "(67108864, 100, 'none', 0)"
+is two_programs_of_a_tenant_share_one_limit "$(
+	"$wormhole" tenant create both --mem 64M
+	start one --tenant both -- alloc=$((40 * M))
+	"$wormhole" run --tenant both -- "$client" alloc=$((40 * M)) alloc=$((8 * M)) | tr '\n' ' '
+	finish_client one)" "CUDA_ERROR_OUT_OF_MEMORY ok "
+
+start a --tenant alpha --mem 64M -- alloc=$((48 * M)) alloc=$((48 * M)) ready line alloc=$((48 * M)) ready \
+	line alloc=$M ready line alloc=$M
+answers() { grep -v ready "$tmp/a.out" | tr '\n' ' '; }
+next() {
+	n=$(answers | wc -w)
+	echo >&$fd
+	await eval '[ "$(answers | wc -w)" -gt $n ]'
+}
+"$wormhole" limit alpha --mem 128M
+next
+is running_program_feels_a_higher_limit "$(answers)" "ok CUDA_ERROR_OUT_OF_MEMORY ok "
+"$wormhole" limit alpha --mem 64M
+next
+is and_a_lower_one "$(answers)" "ok CUDA_ERROR_OUT_OF_MEMORY ok CUDA_ERROR_OUT_OF_MEMORY "
+is refusals_are_counted "$(field alpha "d['refused']")" 2
 is client_cannot_choose_a_tenant_by_name "$(WORMHOLE_TENANT=default "$wormhole" run --tenant alpha -- \
 	"$client" copy=65536 >/dev/null; field default "t['bytes_to_device']")" 0
 finish_client a
