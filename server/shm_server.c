@@ -48,7 +48,9 @@ static void on_child(int sig)
 static void usage(FILE *f)
 {
 	fputs("usage: wormhole-server --backend LIBRARY [--socket PATH] [--part-size BYTES]\n"
+	      "       [--lib-path FOLDER]\n"
 	      "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
+	      "FOLDER has the libraries over it (libcublas.so.13, ...); default: as the loader finds them.\n"
 	      "PATH defaults to $WORMHOLE_SOCKET, $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ".\n", f);
 }
 
@@ -211,6 +213,7 @@ int main(int argc, char **argv)
 		{ "socket", required_argument, NULL, 's' },
 		{ "backend", required_argument, NULL, 'b' },
 		{ "part-size", required_argument, NULL, 'p' },
+		{ "lib-path", required_argument, NULL, 'l' },
 		{ "serve", required_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -234,6 +237,10 @@ int main(int argc, char **argv)
 				fprintf(stderr, "error: --part-size: %s: not a size (at least 1M)\n", optarg);
 				return 2;
 			}
+			break;
+		case 'l':
+			/* Workers inherit it. */
+			setenv("WORMHOLE_LIB_PATH", optarg, 1);
 			break;
 		case 'w':
 			conn = atoi(optarg);
