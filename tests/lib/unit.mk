@@ -5,8 +5,8 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-fr
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
 	       -I$(TOP)/cuda-api -isystem $(CUDA_INC)
 LIBRARIES := cublas curand
-SESSION   := session dispatch handles backend context records do_init do_module do_launch do_copy \
-	     do_query library libraries $(LIBRARIES)
+include $(TOP)/server/session.mk
+SESSION   += libraries $(LIBRARIES)
 UNIT      := $(OUT)/unit
 UNIT_OBJ  := $(SESSION:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
 
