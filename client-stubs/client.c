@@ -9,6 +9,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -163,6 +164,46 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	return q;
 }
 
+/* Sleep without what the shortest sleeps of the kernel add. */
+static void pause_us(int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	if (us < 60)
+		sched_yield();
+	else
+		nanosleep(&t, NULL);
+}
+
+/*
+ * Nothing was done: the client has used up its share of the device for now. It
+ * waits without the slot, which its other threads and calls can use meanwhile,
+ * and sends the same request again. Signal handlers run in between as they would
+ * before the call.
+ */
+static int try_later(struct wh_call *c, int status)
+{
+	struct wh_link *l = &wh_client.link;
+	void *request = malloc(c->size);
+
+	if (!request)
+		return WH_ENOMEM;
+	memcpy(request, c->msg, c->size);
+	while (status > 0) {
+		wh_unlock(WH_LOCK_SLOT);
+		pause_us(status);
+		c->result = take_slot(c);
+		if (c->result != CUDA_SUCCESS) {
+			status = WH_EBUSY;
+			break;
+		}
+		memcpy(c->msg, request, c->size);
+		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+	}
+	free(request);
+	return status;
+}
+
 CUresult wh_run(struct wh_call *c, size_t fixed)
 {
 	struct wh_link *l = &wh_client.link;
@@ -172,7 +213,11 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 	wh_client.crossings++;
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
 		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+	if (__builtin_expect(status > 0, 0))
+		status = try_later(c, status);
 	if (__builtin_expect(status != 0, 0)) {
+		if (c->result != CUDA_SUCCESS)
+			return c->result;
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}

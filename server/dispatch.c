@@ -15,6 +15,13 @@ static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 	return WH_OK;
 }
 
+/* Of a session with a temporal limit: a call that is no launch. */
+static void before_other_call(struct wh_session *s, const struct wh_call_entry *e)
+{
+	if (!e->launch)
+		wh_sm_other_call(s);
+}
+
 static void respond(struct wh_frame *f, CUresult res)
 {
 	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
@@ -28,6 +35,7 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
 	const struct wh_call_entry *e;
 	const struct wh_req *q = f->req;
+	CUresult res;
 
 	if (size < sizeof(*q) || size > f->max)
 		return WH_EINVAL;
@@ -41,12 +49,21 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 		return WH_EINVAL;
 	if (!s->hello && q->call != WH_CALL_whHello)
 		return WH_EPERM;
+	s->limits.slot->calls++;
 	f->req_size = size;
 	f->pos = 0;
 	wh_reply(f, sizeof(struct wh_rsp));
 	if (q->ctx != s->ctx || q->capture_mode != s->capture_mode)
 		wh_context_enter(s, q);
-	respond(f, e->run(s, f));
+	if (__builtin_expect(s->limits.temporal, 0))
+		before_other_call(s, e);
+	res = e->run(s, f);
+	/* The request stays in the message area as it is. */
+	if (__builtin_expect((uint32_t)res >= WH_RETRY, 0))
+		return (uint32_t)res - WH_RETRY;
+	if (__builtin_expect(s->limits.temporal, 0))
+		wh_sm_look(s);
+	respond(f, res);
 	return WH_OK;
 }
 
@@ -54,6 +71,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 {
 	if (slot >= s->nslots)
 		return WH_EINVAL;
+	s->limits.slot->crossings++;
 	switch (handler) {
 	case WH_HANDLER_NULL:
 		return run_null(s, &s->frame[slot], arg);
