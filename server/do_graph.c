@@ -299,7 +299,7 @@ static CUresult set_staged(struct wh_session *s, struct node *n, bool *kept)
 
 static CUresult add_node(struct wh_session *s, struct node *n, CUgraphNode *out, bool *kept)
 {
-	CUgraph child;
+	CUgraph child, added = n->p->graph.graph;
 	CUresult res;
 
 	if (!n->staged) {
@@ -307,6 +307,10 @@ static CUresult add_node(struct wh_session *s, struct node *n, CUgraphNode *out,
 					       n->q->dependencies, n->p);
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_HOST)
 			*kept = hold_gate(s, n->graph, n->q->gate);
+		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+			wh_graph_needs(s, n->graph, n->p->alloc.bytesize);
+		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			wh_graph_copied(s, added, n->graph);
 		return res;
 	}
 	res = staged_graph(s, n, &child, kept);
@@ -508,6 +512,12 @@ static CUresult get_kernel(struct wh_session *s, struct wh_frame *f, CUgraphNode
 	return k.func || k.kern ? put_kernel_args(s, f, &k) : CUDA_SUCCESS;
 }
 
+/* Host memory that the client could have named. */
+static bool named(struct wh_session *s, const void *host)
+{
+	return wh_host_range(s, (uintptr_t)host, 1) || wh_host_alias(s, (uintptr_t)host, 1);
+}
+
 static CUresult get_copy(struct wh_session *s, struct wh_frame *f, CUgraphNode node)
 {
 	struct wh_rsp_whGraphNodeGet *r = (struct wh_rsp_whGraphNodeGet *)f->rsp;
@@ -527,9 +537,9 @@ static CUresult get_copy(struct wh_session *s, struct wh_frame *f, CUgraphNode n
 	if (res != CUDA_SUCCESS)
 		return res;
 	/* An address that is not in the data area is not the client's to know. */
-	if (c->srcMemoryType == CU_MEMORYTYPE_HOST && !wh_host_range(s, (uintptr_t)c->srcHost, 0))
+	if (c->srcMemoryType == CU_MEMORYTYPE_HOST && !named(s, c->srcHost))
 		c->srcHost = NULL;
-	if (c->dstMemoryType == CU_MEMORYTYPE_HOST && !wh_host_range(s, (uintptr_t)c->dstHost, 0))
+	if (c->dstMemoryType == CU_MEMORYTYPE_HOST && !named(s, c->dstHost))
 		c->dstHost = NULL;
 	c->srcArray = c->srcMemoryType == CU_MEMORYTYPE_ARRAY ?
 		      (CUarray)wh_put(s, WH_H_CUarray, c->srcArray, 0) : NULL;
@@ -678,9 +688,11 @@ CUresult wh_do_cuGraphInstantiateWithParams(struct wh_session *s, struct wh_fram
 	r->result = p.result_out;
 	if (p.hErrNode_out)
 		r->node = wh_put(s, WH_H_CUgraphNode, p.hErrNode_out, q->graph);
-	if (res == CUDA_SUCCESS)
-		r->exec = wh_new(s, WH_H_CUgraphExec, exec, q->hdr.ctx);
-	return res;
+	if (res != CUDA_SUCCESS)
+		return res;
+	wh_graph_copied(s, graph, exec);
+	r->exec = wh_new(s, WH_H_CUgraphExec, exec, q->hdr.ctx);
+	return CUDA_SUCCESS;
 }
 
 CUresult wh_do_cuGraphExecUpdate_v2(struct wh_session *s, struct wh_frame *f)
