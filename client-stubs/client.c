@@ -153,6 +153,8 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	q->null = 0;
 	q->ctx = t->ctx;
 	q->capture_mode = t->capture_mode;
+	if (__builtin_expect(cl->captures, 0))
+		q->capture_mode = wh_capture_mode_now(t);
 	q->resv = 0;
 	c->rsp = c->msg = cl->link.msg;
 	c->size = size;

@@ -152,13 +152,6 @@ CUresult wh_per_thread_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CU
 	return cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
 }
 
-CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
-{
-	if (phGraph)
-		*phGraph = NULL;
-	return wh_raw_cuStreamEndCapture(hStream, phGraph);
-}
-
 /* --- Capture information --------------------------------------------------------------- */
 
 static __thread struct {

@@ -3,6 +3,7 @@
 // host functions, symbols, changes of executables, user objects. Needs nvcc and
 // any CUDA device.
 #include <atomic>
+#include <thread>
 #include <unistd.h>
 #include "common.h"
 
@@ -324,6 +325,41 @@ static void test_memory_nodes(cudaStream_t s)
 	NEED(cudaGraphDestroy(g));
 }
 
+/* What another thread gets for an allocation, and for ending a capture. */
+static cudaError_t alloc_elsewhere(void)
+{
+	cudaError_t err;
+
+	std::thread([&] {
+		void *p;
+
+		err = cudaMalloc(&p, 64);
+		if (!err)
+			cudaFree(p);
+	}).join();
+	return err;
+}
+
+static void test_threads(cudaStream_t s)
+{
+	cudaGraph_t g = NULL;
+	cudaError_t err;
+
+	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+	scale<<<8, 128, 0, s>>>(dev, 1, 0);
+	ok_err(alloc_elsewhere(), cudaSuccess, "a_thread_local_capture_forbids_other_threads_nothing");
+	std::thread([&] { err = cudaStreamEndCapture(s, &g); }).join();
+	ok_err(err, cudaErrorStreamCaptureWrongThread, "another_thread_cannot_end_it");
+	clear_error();
+	ok_err(cudaStreamEndCapture(s, &g), cudaSuccess, "its_own_thread_can");
+	NEED(cudaGraphDestroy(g));
+	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+	ok_err(alloc_elsewhere(), cudaErrorStreamCaptureUnsupported,
+	       "a_global_capture_forbids_unsafe_calls_of_all_threads");
+	ok_err(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated, "and_is_over_with_one");
+	clear_error();
+}
+
 static std::atomic<int> destroyed;
 
 static void destroy(void *data)
@@ -355,7 +391,7 @@ int main()
 {
 	cudaStream_t s;
 
-	tap_plan(26);
+	tap_plan(31);
 	NEED(cudaStreamCreate(&s));
 	NEED(cudaMalloc(&dev, sizeof(in)));
 	test_by_hand(s);
@@ -365,6 +401,7 @@ int main()
 	test_any_node(s);
 	test_memory_nodes(s);
 	test_user_object(s);
+	test_threads(s);
 	NEED(cudaFree(dev));
 	NEED(cudaStreamDestroy(s));
 	return tap_exit();

@@ -25,6 +25,11 @@ void wh_log(const char *fmt, ...)
 	(void)fmt;
 }
 
+uint32_t wh_capture_mode_now(const struct wh_thread *t)
+{
+	return t->capture_mode;
+}
+
 void wh_output_print(void)
 {
 }
