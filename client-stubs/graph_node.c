@@ -293,7 +293,7 @@ static CUresult send_any(struct node_call *n)
 	}
 }
 
-/* --- Making and changing -------------------------------------------------------------------------- */
+/* --- Making and changing ------------------------------------------------------------------ */
 
 static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
 		    const CUgraphEdgeData *edges, size_t ndeps, CUgraphNodeParams *p)
@@ -411,7 +411,8 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
  * The calls of single types. Their structs begin like the general one's part,
  * and end there or earlier: the assertions say so.
  */
-static CUresult params_of(CUgraphNodeParams *to, CUgraphNodeType type, const void *from, size_t size)
+static CUresult params_of(CUgraphNodeParams *to, CUgraphNodeType type, const void *from,
+			  size_t size)
 {
 	if (!from)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -570,7 +571,7 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
 	SET_EXEC(BATCH_MEM_OP, nodeParams);
 }
 
-/* --- Asking ------------------------------------------------------------------------------------------ */
+/* --- Asking ------------------------------------------------------------------------------- */
 
 struct answer {
 	CUgraphNodeParams p;

@@ -328,7 +328,7 @@ CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *
 	return callback && !flags ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- User objects -------------------------------------------------------------------------------- */
+/* --- User objects ------------------------------------------------------------------------- */
 
 CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy,
 			    unsigned int initialRefcount, unsigned int flags)

@@ -295,7 +295,7 @@ static CUresult set_staged(struct wh_session *s, struct node *n, bool *kept)
 	return res;
 }
 
-/* --- Making and changing ------------------------------------------------------------------------ */
+/* --- Making and changing ------------------------------------------------------------------ */
 
 static CUresult add_node(struct wh_session *s, struct node *n, CUgraphNode *out, bool *kept)
 {
@@ -441,7 +441,7 @@ CUresult wh_do_whGraphNode(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* --- Asking -------------------------------------------------------------------------------------- */
+/* --- Asking ------------------------------------------------------------------------------- */
 
 static const void *extra_buffer(void **extra, size_t *size)
 {
@@ -662,7 +662,7 @@ CUresult wh_do_cuGraphNodeGetType(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* --- Executable graphs: answers that matter most when the call fails ------------------------------- */
+/* --- Executable graphs: answers that matter most when the call fails ---------------------- */
 
 CUresult wh_do_cuGraphInstantiateWithParams(struct wh_session *s, struct wh_frame *f)
 {
@@ -722,7 +722,7 @@ CUresult wh_do_cuGraphExecUpdate_v2(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* --- Attributes of kernel nodes: numbers only, as for streams --------------------------------------- */
+/* --- Attributes of kernel nodes: numbers only, as for streams ----------------------------- */
 
 static CUresult node_attribute(unsigned int attr)
 {
@@ -749,7 +749,7 @@ CUresult wh_check_cuGraphKernelNodeSetAttribute(struct wh_session *s,
 	return node_attribute(q->attr);
 }
 
-/* --- A picture of a graph ------------------------------------------------------------------------------ */
+/* --- A picture of a graph ----------------------------------------------------------------- */
 
 /* The driver writes a file: one in memory, whose pieces go to the client. */
 static CUresult print_dot(struct wh_session *s, CUgraph graph, unsigned int flags)

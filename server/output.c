@@ -135,7 +135,7 @@ void wh_output_look_at(struct wh_session *s, const void *image, size_t size)
 
 static uint32_t give(struct wh_frame *f, struct text *t)
 {
-	size_t room = f->max > f->rsp_size + WH_WIRE_ALIGN ? f->max - f->rsp_size - WH_WIRE_ALIGN : 0;
+	size_t used = f->rsp_size + WH_WIRE_ALIGN, room = f->max > used ? f->max - used : 0;
 	size_t n = t->n < room ? t->n : room;
 	void *to;
 

@@ -85,9 +85,11 @@ static void test_by_hand(cudaStream_t s)
 	cudaGraph_t g;
 
 	NEED(cudaGraphCreate(&g, 0));
-	NEED(cudaGraphAddMemcpyNode1D(&n[0], g, NULL, 0, dev, in, sizeof(in), cudaMemcpyHostToDevice));
+	NEED(cudaGraphAddMemcpyNode1D(&n[0], g, NULL, 0, dev, in, sizeof(in),
+				      cudaMemcpyHostToDevice));
 	NEED(cudaGraphAddKernelNode(&n[1], g, &n[0], 1, &p));
-	NEED(cudaGraphAddMemcpyNode1D(&n[2], g, &n[1], 1, out, dev, sizeof(out), cudaMemcpyDeviceToHost));
+	NEED(cudaGraphAddMemcpyNode1D(&n[2], g, &n[1], 1, out, dev, sizeof(out),
+				      cudaMemcpyDeviceToHost));
 	NEED(cudaGraphAddHostNode(&n[3], g, &n[2], 1, &host));
 	NEED(cudaGraphInstantiate(&x, g, 0));
 	calls = 0;
@@ -122,7 +124,8 @@ static void test_by_hand(cudaStream_t s)
 	static int other[N];
 	for (int i = 0; i < N; i++)
 		other[i] = 2 + i;
-	NEED(cudaGraphExecMemcpyNodeSetParams1D(x, n[0], dev, other, sizeof(other), cudaMemcpyHostToDevice));
+	NEED(cudaGraphExecMemcpyNodeSetParams1D(x, n[0], dev, other, sizeof(other),
+						cudaMemcpyHostToDevice));
 	calls = 0;
 	NEED(cudaGraphLaunch(x, s));
 	NEED(cudaStreamSynchronize(s));
@@ -243,13 +246,16 @@ static void test_symbols(cudaStream_t s)
 	fill.height = 1;
 	NEED(cudaGraphCreate(&g, 0));
 	NEED(cudaGraphAddMemsetNode(&n[0], g, NULL, 0, &fill));
-	NEED(cudaGraphAddMemcpyNodeToSymbol(&n[1], g, NULL, 0, table, in, sizeof(in), 0, cudaMemcpyHostToDevice));
+	NEED(cudaGraphAddMemcpyNodeToSymbol(&n[1], g, NULL, 0, table, in, sizeof(in), 0,
+					    cudaMemcpyHostToDevice));
 	NEED(cudaGraphAddKernelNode(&n[2], g, n, 2, &p));
-	NEED(cudaGraphAddMemcpyNode1D(&n[3], g, &n[2], 1, out, dev, sizeof(out), cudaMemcpyDefault));
+	NEED(cudaGraphAddMemcpyNode1D(&n[3], g, &n[2], 1, out, dev, sizeof(out),
+				      cudaMemcpyDefault));
 	NEED(cudaGraphInstantiate(&x, g, 0));
 	NEED(cudaGraphLaunch(x, s));
 	NEED(cudaStreamSynchronize(s));
-	ok(out[0] == 100 && out[N - 1] == 100 + N - 1, "symbols_fills_and_default_copies_work_in_graphs");
+	ok(out[0] == 100 && out[N - 1] == 100 + N - 1,
+	   "symbols_fills_and_default_copies_work_in_graphs");
 	NEED(cudaGraphExecDestroy(x));
 	NEED(cudaGraphDestroy(g));
 }
@@ -289,7 +295,8 @@ static void test_any_node(cudaStream_t s)
 	NEED(cudaStreamSynchronize(s));
 	NEED(cudaMemcpy(out, dev, sizeof(out), cudaMemcpyDeviceToHost));
 	ok_eq(out[7], 46, "and_changed_by_it");
-	ok_err(cudaGraphAddNode(&c, g, &b, NULL, 1, NULL), cudaErrorInvalidValue, "without_one_there_is_no_node");
+	ok_err(cudaGraphAddNode(&c, g, &b, NULL, 1, NULL), cudaErrorInvalidValue,
+	       "without_one_there_is_no_node");
 	NEED(cudaGraphExecDestroy(x));
 	NEED(cudaGraphDestroy(g));
 }
@@ -347,7 +354,8 @@ static void test_threads(cudaStream_t s)
 
 	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
 	scale<<<8, 128, 0, s>>>(dev, 1, 0);
-	ok_err(alloc_elsewhere(), cudaSuccess, "a_thread_local_capture_forbids_other_threads_nothing");
+	ok_err(alloc_elsewhere(), cudaSuccess,
+	       "a_thread_local_capture_forbids_other_threads_nothing");
 	std::thread([&] { err = cudaStreamEndCapture(s, &g); }).join();
 	ok_err(err, cudaErrorStreamCaptureWrongThread, "another_thread_cannot_end_it");
 	clear_error();
@@ -356,7 +364,8 @@ static void test_threads(cudaStream_t s)
 	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
 	ok_err(alloc_elsewhere(), cudaErrorStreamCaptureUnsupported,
 	       "a_global_capture_forbids_unsafe_calls_of_all_threads");
-	ok_err(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated, "and_is_over_with_one");
+	ok_err(cudaStreamEndCapture(s, &g), cudaErrorStreamCaptureInvalidated,
+	       "and_is_over_with_one");
 	clear_error();
 }
 
