@@ -77,7 +77,8 @@ cJSON *wh_server_ask(int fd, cJSON *request)
 	cJSON_Delete(request);
 	if (!answer) {
 		wh_error("the server did not answer: %s%s", strerror(errno),
-			 errno == ECONNRESET ? "; only root and its user may control it" : "");
+			 errno == ECONNRESET || errno == EPIPE ?
+			 "; only root and its user may control it" : "");
 		return NULL;
 	}
 	if (cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))

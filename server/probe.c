@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "sm_groups.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 #define PROBE_TIMEOUT_MS	60000	/* a real driver initialises every GPU */
-#define GROUP_SMS		8	/* as limit_sms.c splits; what remains is left out */
-#define MAX_GROUPS		64	/* bits of wh_device_limit.sm_groups */
 
 struct report {
 	uint32_t devices;
@@ -90,10 +89,7 @@ static void look(struct wh_device *d, CUdevice dev)
 	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
 		d->memory = memory;
 	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-	d->group_sms = GROUP_SMS;
-	d->groups = drv.split ? d->sms / d->group_sms : 0;
-	if (d->groups > MAX_GROUPS)
-		d->groups = MAX_GROUPS;
+	d->groups = drv.split ? wh_sm_groups(d->sms) : 0;
 }
 
 static void fill(struct report *r, const char *backend)
@@ -176,36 +172,4 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 	else
 		take(s, &r);
 	return good && !r.error[0];
-}
-
-/* --- Groups of SMs -------------------------------------------------------------------------- */
-
-/* To the nearest, and one at least. */
-unsigned int wh_groups_for(const struct wh_device *d, uint32_t percent)
-{
-	unsigned int n = (percent * d->sms + 50 * d->group_sms) / (100 * d->group_sms);
-
-	if (n > d->groups)
-		n = d->groups;
-	return n ? n : 1;
-}
-
-/* Neighbours if there is room for that, else the lowest free ones. */
-uint64_t wh_groups_choose(const struct wh_device *d, uint64_t used, unsigned int n)
-{
-	uint64_t all = d->groups >= 64 ? UINT64_MAX : (1ULL << d->groups) - 1, free = all & ~used;
-	uint64_t run = n >= 64 ? UINT64_MAX : (1ULL << n) - 1, out = 0;
-	unsigned int i;
-
-	if ((unsigned int)__builtin_popcountll(free) < n)
-		return 0;
-	for (i = 0; i + n <= d->groups; i++)
-		if (((run << i) & free) == run << i)
-			return run << i;
-	for (i = 0; n; i++)
-		if (free & (1ULL << i)) {
-			out |= 1ULL << i;
-			n--;
-		}
-	return out;
 }

@@ -26,7 +26,6 @@ struct wh_device {
 	char uuid[WH_UUID];
 	uint64_t memory;
 	uint32_t sms;
-	uint32_t group_sms;	/* SMs of one group of a spatial split */
 	uint32_t groups;	/* 0: this driver cannot split the device */
 };
 
@@ -121,9 +120,6 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size);
 /* Ask the backend, in a process of its own, what devices there are. */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
 int wh_probe_main(const char *backend, int fd);
-/* Mask of `n` of the device's groups that `used` has not; 0 when there are not enough. */
-uint64_t wh_groups_choose(const struct wh_device *d, uint64_t used, unsigned int n);
-unsigned int wh_groups_for(const struct wh_device *d, uint32_t percent);
 
 /* --- supervise.c, figures.c ------------------------------------------------------------ */
 

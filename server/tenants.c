@@ -23,6 +23,7 @@
 
 #include "shm.h"
 #include "shm_worker.h"
+#include "sm_groups.h"
 #include "tenants.h"
 #include "wormhole_abi.h"
 
@@ -127,15 +128,15 @@ static bool assign_groups(const struct wh_tenant *t, unsigned int device,
 			 device);
 		return false;
 	}
-	want = wh_groups_for(d, l->sm_percent);
+	want = wh_sm_groups_for(d->sms, l->sm_percent);
 	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
 		return true;
-	l->sm_groups = wh_groups_choose(d, used, want);
+	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
 	if (l->sm_groups)
 		return true;
 	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
 		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
-		 d->groups, d->group_sms, __builtin_popcountll(used));
+		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
 	return false;
 }
 
