@@ -20,6 +20,13 @@ struct wh_link {
 	size_t msg_size;
 	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
 	size_t data_size;
+	/*
+	 * More memory that both sides have at one address, mostly holes: blocks
+	 * are made and pinned one by one (whHostBlock). NULL: there is none.
+	 */
+	uint8_t *far;
+	size_t far_size;
+	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
 };
 
@@ -54,6 +61,11 @@ struct wh_transport {
 	 * the part stays accessible, with any content. NULL: nothing to do.
 	 */
 	void (*end)(struct wh_link *l);
+	/*
+	 * While the worker's code runs in this process, on this thread: its
+	 * driver's function of that name. NULL: it does not, or never.
+	 */
+	void *(*backend_symbol)(const char *name);
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */

@@ -25,6 +25,19 @@ struct wh_rsp_whHello {
 	int32_t devices;
 };
 
+/* --- whLibraryOpen: load a library behind a stub of ours --------------------- */
+
+struct wh_req_whLibraryOpen {
+	struct wh_req hdr;
+	uint64_t hash;		/* WH_<LIBRARY>_HASH of the client */
+	uint32_t library;	/* WH_LIB_* */
+	uint32_t resv;
+};
+struct wh_rsp_whLibraryOpen {
+	struct wh_rsp hdr;
+	uint64_t hash;		/* the worker's, also when they differ; 0: no such library */
+};
+
 /* --- whDeviceInfo: everything about a device that never changes -------------- */
 
 #define WH_DEVICE_ATTRIBUTES	256
@@ -204,6 +217,21 @@ struct wh_req_whHostFunc {
 	uint64_t gate;		/* address, 64-byte aligned */
 	uint32_t with_status;	/* cuStreamAddCallback rather than cuLaunchHostFunc */
 	uint32_t resv;
+};
+
+/* --- Pinned memory besides the data area --------------------------------------------- */
+
+#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device too */
+#define WH_HOST_ALIAS		1	/* the same at the client's own address `at` in the worker */
+#define WH_HOST_UNPIN		2	/* the block that starts at addr */
+#define WH_MAX_HOST_BLOCKS	65536
+struct wh_req_whHostBlock {
+	struct wh_req hdr;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t at;		/* in one process: addr, which is the client's own */
+	uint32_t op;		/* WH_HOST_* */
+	uint32_t flags;		/* CU_MEMHOSTREGISTER_READ_ONLY */
 };
 
 /* --- Queries whose answer has no fixed shape -------------------------------------- */

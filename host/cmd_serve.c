@@ -71,7 +71,7 @@ static const struct argp argp = {
 	"Serve CUDA programs of this machine, in the foreground.", children, NULL, NULL
 };
 
-/* --- Which library does the work ---------------------------------------------------------- */
+/* --- Which library does the work -------------------------------------------------- */
 
 static char *find_backend(const char *named)
 {
@@ -100,7 +100,7 @@ static char *find_backend(const char *named)
 	return path;
 }
 
-/* --- The server's command line --------------------------------------------------------------- */
+/* --- The server's command line ---------------------------------------------------- */
 
 #define MAX_WORDS	(24 + 2 * WH_LIMIT_SPECS)
 
@@ -178,7 +178,7 @@ int cmd_serve(int argc, char **argv)
 	return become_server(&a, program, backend);
 }
 
-/* --- stop ------------------------------------------------------------------------------------ */
+/* --- stop ------------------------------------------------------------------------- */
 
 static error_t parse_stop(int key, char *arg, struct argp_state *state)
 {

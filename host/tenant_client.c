@@ -16,7 +16,7 @@
 
 #define TIMEOUT_S	30
 
-/* --- Requests -------------------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------- */
 
 static void explain_connect(const char *dir, int err)
 {
@@ -135,7 +135,7 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 	}
 }
 
-/* --- Arguments ------------------------------------------------------------------------------ */
+/* --- Arguments -------------------------------------------------------------------- */
 
 enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_DIR };
 

@@ -25,6 +25,7 @@ static void register_data(struct wh_session *s)
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
 		fprintf(stderr, "warn: worker: data area is not pinned (error %d); copies are slower\n",
 			res);
+	wh_host_register_again(s);
 }
 
 /* Limits and counters are of the current context's device. */

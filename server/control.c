@@ -37,7 +37,7 @@ struct connection {
 static int listener = -1, connections;
 static char path[WH_SOCKET_PATH];
 
-/* --- Answers -------------------------------------------------------------------------- */
+/* --- Answers ---------------------------------------------------------------------- */
 
 static cJSON *failure(const char *err)
 {
@@ -66,7 +66,7 @@ static bool answer(const struct connection *c, cJSON *o)
 	return sent;
 }
 
-/* --- Parts of requests ------------------------------------------------------------------ */
+/* --- Parts of requests ------------------------------------------------------------ */
 
 static const char *string_of(const cJSON *o, const char *key)
 {
@@ -143,7 +143,7 @@ static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 	return t;
 }
 
-/* --- Requests ------------------------------------------------------------------------------ */
+/* --- Requests --------------------------------------------------------------------- */
 
 static void on_process_end(int fd, void *arg)
 {
@@ -309,7 +309,7 @@ static cJSON *run(struct connection *c, const char *text)
 	return out;
 }
 
-/* --- Connections ------------------------------------------------------------------------------- */
+/* --- Connections ------------------------------------------------------------------ */
 
 static void drop(struct connection *c)
 {

@@ -26,7 +26,7 @@ struct report {
 	struct wh_device device[WH_TENANT_DEVICES];
 };
 
-/* --- In the process that loads the backend ------------------------------------------- */
+/* --- In the process that loads the backend ---------------------------------------- */
 
 static struct {
 	CUresult (*init)(unsigned int);
@@ -65,16 +65,20 @@ static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
 {
 	int v = 0;
 
-	return drv.attribute && drv.attribute(&v, which, dev) == CUDA_SUCCESS && v > 0 ? (uint32_t)v : 0;
+	if (!drv.attribute || drv.attribute(&v, which, dev) != CUDA_SUCCESS || v < 0)
+		return 0;
+	return (uint32_t)v;
 }
 
 static void uuid_text(char out[WH_UUID], const CUuuid *u)
 {
 	const unsigned char *b = (const unsigned char *)u->bytes;
 
-	snprintf(out, WH_UUID, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-		 b[14], b[15]);
+	int i, n = snprintf(out, WH_UUID, "GPU-");
+
+	for (i = 0; i < 16; i++)
+		n += snprintf(out + n, WH_UUID - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			      b[i]);
 }
 
 static void look(struct wh_device *d, CUdevice dev)
@@ -122,7 +126,7 @@ int wh_probe_main(const char *backend, int fd)
 	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 
-/* --- In the server ------------------------------------------------------------------------ */
+/* --- In the server ---------------------------------------------------------------- */
 
 static bool receive(int fd, struct report *r)
 {

@@ -33,8 +33,8 @@ int wh_window_limit(const char *text, char *err, size_t err_size)
 	return wh_limit_parse(&limits, text, err, err_size);
 }
 
-static int choose_groups(struct wh_device_limit *l, unsigned int window, uint32_t sms, uint64_t *used,
-			 char *err, size_t err_size)
+static int choose_groups(struct wh_device_limit *l, unsigned int window, uint32_t sms,
+			 uint64_t *used, char *err, size_t err_size)
 {
 	unsigned int want = wh_sm_groups_for(sms, l->sm_percent);
 
@@ -61,7 +61,9 @@ static int limit_of(unsigned int window, uint32_t sms, uint64_t *used, struct wh
 		return 0;
 	l->sm_percent = s->sm_percent;
 	l->sm_policy = s->has_policy ? s->sm_policy : WH_SM_TEMPORAL;
-	return l->sm_policy & WH_SM_SPATIAL ? choose_groups(l, window, sms, used, err, err_size) : 0;
+	if (!(l->sm_policy & WH_SM_SPATIAL))
+		return 0;
+	return choose_groups(l, window, sms, used, err, err_size);
 }
 
 static int make(const char *dir, unsigned int window, const struct wh_device_limit *l,

@@ -34,7 +34,7 @@ static uint64_t last_id;
 static char folder[PATH_MAX];
 static int leases = -1;		/* file shared by the workers of all tenants */
 
-/* --- The list ----------------------------------------------------------------------- */
+/* --- The list --------------------------------------------------------------------- */
 
 static int index_of(const struct wh_tenant *t)
 {
@@ -86,7 +86,7 @@ uid_t wh_tenant_uid(const struct wh_tenant *t)
 	return t->uid;
 }
 
-/* --- Limits --------------------------------------------------------------------------- */
+/* --- Limits ----------------------------------------------------------------------- */
 
 static uint64_t groups_of_others(const struct wh_tenant *self, unsigned int device)
 {
@@ -181,7 +181,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	return true;
 }
 
-/* --- Workers ------------------------------------------------------------------------------ */
+/* --- Workers ---------------------------------------------------------------------- */
 
 /* The client reads one welcome: it says why there is no worker. */
 static void refuse(int conn, int status, const char *why)
@@ -278,7 +278,7 @@ static void on_client(int fd, void *arg)
 	close(conn);
 }
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------- */
 
 static void stop_listening(struct wh_tenant *t)
 {
@@ -345,7 +345,8 @@ static bool choose_socket(struct wh_tenant *t, char *err, size_t err_size)
 }
 
 /* Files, limits, socket: in this order, so that no client meets a tenant without limits. */
-static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r, char *err, size_t err_size)
+static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
+		   char *err, size_t err_size)
 {
 	int rc;
 
@@ -428,7 +429,7 @@ void wh_tenant_release(struct wh_tenant *t)
 	destroy_if_over(t);
 }
 
-/* --- Ends of workers --------------------------------------------------------------------------- */
+/* --- Ends of workers -------------------------------------------------------------- */
 
 static struct wh_tenant *owner_of(pid_t pid, int *slot)
 {
@@ -457,7 +458,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	destroy_if_over(t);
 }
 
-/* --- Start and stop ------------------------------------------------------------------------------ */
+/* --- Start and stop --------------------------------------------------------------- */
 
 /* The lock is ours: what lies there was left by a server that was killed. */
 static void remove_stale(void)
