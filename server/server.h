@@ -18,6 +18,8 @@
 #include "tenant_file.h"
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
+#define WH_MAX_TENANTS	256
+#define WH_WORKER_UIDS	(WH_MAX_TENANTS * WH_TENANT_WORKERS)
 #define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
 #define WH_UUID		48		/* "GPU-" and 36 characters */
 
@@ -38,6 +40,7 @@ struct wh_server {
 	const char *nvml;	/* library that tells the driver's figures; "none": nobody */
 	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
 	unsigned int period_ms;	/* of reading them */
+	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;

@@ -11,11 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -27,9 +30,7 @@
 #include "tenants.h"
 #include "wormhole_abi.h"
 
-#define MAX_TENANTS	256
-
-static struct wh_tenant *tenants[MAX_TENANTS];
+static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
 static int leases = -1;		/* file shared by the workers of all tenants */
@@ -40,7 +41,7 @@ static int index_of(const struct wh_tenant *t)
 {
 	int i;
 
-	for (i = 0; i < MAX_TENANTS; i++)
+	for (i = 0; i < WH_MAX_TENANTS; i++)
 		if (tenants[i] == t)
 			return i;
 	return -1;
@@ -50,7 +51,7 @@ struct wh_tenant *wh_tenant_next(const struct wh_tenant *after)
 {
 	int i = after ? index_of(after) + 1 : 0;
 
-	for (; i < MAX_TENANTS; i++)
+	for (; i < WH_MAX_TENANTS; i++)
 		if (tenants[i])
 			return tenants[i];
 	return NULL;
@@ -213,14 +214,31 @@ static char *pass(int fd)
 	return text;
 }
 
+/* Nothing of another worker, of the server or of root is open to it any more. */
+static void become(uid_t uid)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	if (!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid) &&
+	    !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return;
+	wh_say("error", "no worker: cannot become user %u: %s", uid, strerror(errno));
+	_exit(1);
+}
+
 __attribute__((noreturn))
 static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
 {
 	char size[32], number[16], parent_text[16];
 
+	uid_t uid = wh_server.worker_uid + index_of(t) * WH_TENANT_WORKERS + slot;
+
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
+	if (wh_server.worker_uid)
+		become(uid);
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", slot);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
@@ -374,7 +392,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	struct wh_tenant *t = i < 0 ? NULL : calloc(1, sizeof(*t));
 
 	if (!t) {
-		snprintf(err, err_size, "no room for another tenant: there may be %d", MAX_TENANTS);
+		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
 	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
