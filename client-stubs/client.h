@@ -49,6 +49,7 @@ struct wh_client {
 	int *real;			/* what the worker calls each */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
+	uint64_t crossings;		/* requests sent; written with the slot's lock held */
 	size_t registered;		/* ranges of cuMemHostRegister */
 };
 extern struct wh_client wh_client;
