@@ -249,14 +249,16 @@ static struct wh_mem_note *note_of(struct wh_mem_state *m, void *graph)
 	return NULL;
 }
 
-/* Too many graphs with memory: the last note stands for all further ones. */
+/* Too many graphs with memory: the last note stands for all further ones, and for more each time. */
 static struct wh_mem_note *make_note(struct wh_mem_state *m, void *graph)
 {
 	struct wh_mem_note *n = note_of(m, graph);
 
 	if (n)
 		return n;
-	n = &m->note[m->notes < WH_MEM_NOTES ? m->notes++ : WH_MEM_NOTES - 1];
+	if (m->notes < WH_MEM_NOTES)
+		m->note[m->notes++] = (struct wh_mem_note) { .graph = graph };
+	n = &m->note[m->notes - 1];
 	n->graph = graph;
 	return n;
 }
@@ -318,6 +320,7 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 	follow(s, e, graph_bytes(s, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT));
 	idle = e->bytes - graph_bytes(s, device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
 	more = idle <= e->bytes && idle >= n->bytes ? 0 : n->bytes;
+	wh_mem_look(s, device, more);
 	if (!wh_mem_take(s, device, more)) {
 		wh_mem_make_room(s, device);
 		if (!wh_mem_take(s, device, more))
