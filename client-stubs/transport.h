@@ -44,7 +44,9 @@ struct wh_transport {
 	 * The request is in l->msg. On 0 the response is there; a negative
 	 * status means that no response came and that none will: the worker is
 	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
-	 * WH_EBUSY changes nothing: a call is under way.
+	 * WH_EBUSY changes nothing: a call is under way. A positive status:
+	 * nothing was done, and the request, which is still in l->msg, is worth
+	 * sending again after so many microseconds.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
 	/*
@@ -59,6 +61,11 @@ struct wh_transport {
 	 * the part stays accessible, with any content. NULL: nothing to do.
 	 */
 	void (*end)(struct wh_link *l);
+	/*
+	 * While the worker's code runs in this process, on this thread: its
+	 * driver's function of that name. NULL: it does not, or never.
+	 */
+	void *(*backend_symbol)(const char *name);
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */

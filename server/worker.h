@@ -77,6 +77,9 @@ struct wh_session {
 	size_t link_size;
 	uint64_t link_state;
 	struct wh_limits limits;
+	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
+	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
+	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
 };
 
 /* hostblock.c: pinned memory besides the data area. */
@@ -97,6 +100,7 @@ void wh_host_free(struct wh_session *s);
 struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
+	bool launch;		/* it calls wh_launch_begin() */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -117,6 +121,7 @@ void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
+void wh_sms_close(struct wh_session *s);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 
@@ -262,6 +267,8 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 {
 	wh_handles_drop_value(&s->handles, value, type);
 }
+
+#include "charge.h"
 
 /*
  * May a client name [addr, addr + size) as host memory? The data area, the far
