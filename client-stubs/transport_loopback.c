@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "limits.h"
 #include "session.h"
 #include "wormhole_abi.h"
 
@@ -23,6 +24,7 @@ static struct {
 	typeof(wh_session_close) *close;
 	typeof(wh_session_new_thread) *new_thread;
 	typeof(wh_dispatch) *dispatch;
+	typeof(wh_session_join_tenant) *join_tenant;
 	pthread_t last;		/* caller of the last call */
 } loop;
 
@@ -45,11 +47,23 @@ static int load(void)
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
+	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
 	loop.last = pthread_self();
-	if (loop.open && loop.close && loop.new_thread && loop.dispatch)
+	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
 	return WH_EVERSION;
+}
+
+/*
+ * For tests and benches: the limits and counters of a tenant's files. No limit
+ * against anybody, since the program owns the session and its environment.
+ */
+static int join_tenant(char *err, size_t size)
+{
+	const char *tenant = getenv("WORMHOLE_TENANT");
+
+	return tenant && *tenant ? loop.join_tenant(loop.session, tenant, err, size) : 0;
 }
 
 static int loopback_open(struct wh_link *l)
@@ -71,7 +85,7 @@ static int loopback_open(struct wh_link *l)
 	if (part == MAP_FAILED)
 		return WH_ENOMEM;
 	loop.session = loop.open(part, PART_SIZE, backend, err, sizeof(err));
-	if (loop.session) {
+	if (loop.session && !join_tenant(err, sizeof(err))) {
 		rc = wh_link_from_part(l, part, PART_SIZE);
 	} else {
 		wh_complain("loopback: %s", err);

@@ -212,10 +212,16 @@ int main(int argc, char **argv)
 		{ "backend", required_argument, NULL, 'b' },
 		{ "part-size", required_argument, NULL, 'p' },
 		{ "serve", required_argument, NULL, 'w' },
+		/* Of --serve only: what the server hands to a worker of a tenant. */
+		{ "tenant-limits", required_argument, NULL, 'L' },
+		{ "tenant-usage", required_argument, NULL, 'U' },
+		{ "tenant-leases", required_argument, NULL, 'D' },
+		{ "tenant-slot", required_argument, NULL, 'S' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct server s = { .self = "/proc/self/exe", .part_size = DEFAULT_PART };
+	struct wh_tenant_files tenant = WH_NO_TENANT;
 	int c, conn = -1;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -238,6 +244,18 @@ int main(int argc, char **argv)
 		case 'w':
 			conn = atoi(optarg);
 			break;
+		case 'L':
+			tenant.limits = atoi(optarg);
+			break;
+		case 'U':
+			tenant.usage = atoi(optarg);
+			break;
+		case 'D':
+			tenant.leases = atoi(optarg);
+			break;
+		case 'S':
+			tenant.slot = atoi(optarg);
+			break;
 		case 'h':
 			usage(stdout);
 			return 0;
@@ -251,7 +269,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (conn >= 0)
-		return wh_shm_serve(conn, s.backend, s.part_size);
+		return wh_shm_serve(conn, s.backend, s.part_size, &tenant);
 	if (!s.socket[0] && !default_socket(s.socket, sizeof(s.socket))) {
 		fprintf(stderr, "error: the socket's path is too long\n");
 		return 2;

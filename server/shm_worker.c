@@ -157,7 +157,22 @@ static int refuse(int conn, int status, const char *why)
 	return 1;
 }
 
-int wh_shm_serve(int conn, const char *backend, size_t part_size)
+/* Nothing of the tenant's files stays open: the backend needs none of them. */
+static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err, size_t size)
+{
+	if (t->limits < 0 && t->usage < 0)
+		return 0;
+	if (wh_session_set_tenant(s, t, err, size))
+		return -1;
+	close(t->limits);
+	close(t->usage);
+	if (t->leases >= 0)
+		close(t->leases);
+	return 0;
+}
+
+int wh_shm_serve(int conn, const char *backend, size_t part_size,
+		 const struct wh_tenant_files *tenant)
 {
 	struct wh_shm_welcome w = { .part_size = part_size };
 	struct wh_session *s;
@@ -175,6 +190,8 @@ int wh_shm_serve(int conn, const char *backend, size_t part_size)
 	s = wh_session_open(part, part_size, backend, err, sizeof(err));
 	if (!s)
 		return refuse(conn, WH_ENOENT, err);
+	if (join_tenant(s, tenant, err, sizeof(err)))
+		return refuse(conn, WH_EINVAL, err);
 	wh_session_ready(s);
 	if (send_welcome(conn, &w, file) || start_watch(conn))
 		return 1;

@@ -5,7 +5,13 @@
 
 #include <stddef.h>
 
-/* Serve the client at the other end of `conn` until it is gone; the exit status. */
-int wh_shm_serve(int conn, const char *backend, size_t part_size);
+#include "limits.h"
+
+/*
+ * Serve the client at the other end of `conn` until it is gone; the exit status.
+ * The descriptors of a tenant are closed once they are mapped.
+ */
+int wh_shm_serve(int conn, const char *backend, size_t part_size,
+		 const struct wh_tenant_files *tenant);
 
 #endif

@@ -21,6 +21,7 @@
 #include "wire_calls.h"
 #include "wormhole_abi.h"
 #include "handles.h"
+#include "limit_state.h"
 #include "session.h"
 
 struct wh_session;
@@ -70,6 +71,7 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	struct wh_limits limits;
 };
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
@@ -90,6 +92,13 @@ extern const struct wh_driver_symbol wh_driver_symbols[];
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size);
 /* context.c: make the request's context and capture mode current. */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q);
+/* limits.c: of every session, with a tenant or without. */
+bool wh_limits_init(struct wh_session *s);
+void wh_limits_free(struct wh_session *s);
+void wh_limits_reread(struct wh_session *s);
+bool wh_mem_open(struct wh_session *s);
+void wh_mem_close(struct wh_session *s);
+void wh_sm_close(struct wh_session *s);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 

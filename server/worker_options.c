@@ -23,6 +23,7 @@ static const char help[] =
 "  --uid N           run as this user (default: do not change)\n"
 "  --gid N           default: as --uid\n"
 "  --parent PID      end with this process\n"
+"  --tenant DIR/NAME  whose limits hold and whose use is counted\n"
 "  --stack SIZE      call stack, default 8M\n"
 "  --heap SIZE       memory that malloc has from the start, default 16M\n"
 "  --prefault-max SIZE  touch mappings up to this size, default 16M\n"
@@ -32,7 +33,7 @@ static const char help[] =
 
 enum {
 	OPT_BACKEND = 256, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
-	OPT_UID, OPT_GID, OPT_PARENT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
+	OPT_UID, OPT_GID, OPT_PARENT, OPT_TENANT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
 	OPT_VERBOSE, OPT_HELP,
 };
 
@@ -46,6 +47,7 @@ static const struct option table[] = {
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "gid", required_argument, NULL, OPT_GID },
 	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "tenant", required_argument, NULL, OPT_TENANT },
 	{ "stack", required_argument, NULL, OPT_STACK },
 	{ "heap", required_argument, NULL, OPT_HEAP },
 	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
@@ -114,6 +116,7 @@ static void set(struct options *o, int c)
 	case OPT_UID:		o->uid = (uid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_GID:		o->gid = (gid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
+	case OPT_TENANT:	o->tenant = optarg; break;
 	case OPT_STACK:		o->stack = pages(optarg); break;
 	case OPT_HEAP:		o->heap = size(optarg); break;
 	case OPT_PREFAULT:	o->prefault_max = size(optarg); break;

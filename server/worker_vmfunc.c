@@ -27,6 +27,7 @@
 #include "gen_trampoline.h"
 #include "hypercall.h"
 #include "interpose.h"
+#include "limits.h"
 #include "sandbox.h"
 #include "session.h"
 #include "trampoline.h"
@@ -202,6 +203,8 @@ static struct wh_session *open_session(void)
 	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
+	if (opt.tenant && wh_session_join_tenant(s, opt.tenant, err, sizeof(err)))
+		die("%s", err);
 	ctl = (struct wh_ctl *)WH_WINDOW_VA;
 	ctl->window = opt.window;
 	ctl->part = opt.part;
