@@ -5,7 +5,7 @@
  * handler on the copies, and put the response back. No system call, no lock,
  * no allocation on this path.
  */
-#include "worker.h"
+#include "library.h"
 
 static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
@@ -15,7 +15,7 @@ static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 	return WH_OK;
 }
 
-static void respond(struct wh_frame *f, CUresult res)
+static void respond(struct wh_frame *f, int32_t res)
 {
 	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
 
@@ -24,29 +24,70 @@ static void respond(struct wh_frame *f, CUresult res)
 	memcpy(f->msg, f->rsp, f->rsp_size);
 }
 
-static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+/* Into the frame, once; what every request has is checked there. */
+static inline int64_t copy_in(struct wh_frame *f, uint64_t size)
 {
-	const struct wh_call_entry *e;
 	const struct wh_req *q = f->req;
 
 	if (size < sizeof(*q) || size > f->max)
 		return WH_EINVAL;
 	memcpy(f->req, f->msg, size);
+	f->req_size = size;
+	f->pos = 0;
+	return q->resv ? WH_EINVAL : WH_OK;
+}
+
+static inline void prepare(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req *q = f->req;
+
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (q->ctx != s->ctx || q->capture_mode != s->capture_mode)
+		wh_context_enter(s, q);
+}
+
+static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	const struct wh_call_entry *e;
+	const struct wh_req *q = f->req;
+	int64_t rc = copy_in(f, size);
+
+	if (rc != WH_OK)
+		return rc;
 	if (q->call >= WH_CALLS)
 		return WH_ENOSYS;
 	e = &wh_calls[q->call];
 	if (!e->run)
 		return WH_ENOSYS;
-	if (size < e->min_size || q->resv)
+	if (size < e->min_size)
 		return WH_EINVAL;
 	if (!s->hello && q->call != WH_CALL_whHello)
 		return WH_EPERM;
-	f->req_size = size;
-	f->pos = 0;
-	wh_reply(f, sizeof(struct wh_rsp));
-	if (q->ctx != s->ctx || q->capture_mode != s->capture_mode)
-		wh_context_enter(s, q);
+	prepare(s, f);
 	respond(f, e->run(s, f));
+	return WH_OK;
+}
+
+static int64_t run_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	const struct wh_req *q = f->req;
+	const struct wh_library_entry *e;
+	int64_t rc = copy_in(f, size);
+
+	if (rc != WH_OK)
+		return rc;
+	e = wh_library_find(q->call);
+	if (!e)
+		return WH_ENOSYS;
+	if (size < e->min_size)
+		return WH_EINVAL;
+	if (!wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT))
+		return WH_EPERM;
+	prepare(s, f);
+	respond(f, e->run(s, f));
+	/* Where nothing is current, NVIDIA's libraries make something current. */
+	if (!q->ctx)
+		s->ctx = WH_CTX_UNKNOWN;
 	return WH_OK;
 }
 
@@ -59,6 +100,8 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 		return run_null(s, &s->frame[slot], arg);
 	case WH_HANDLER_CUDA:
 		return run_cuda(s, &s->frame[slot], arg);
+	case WH_HANDLER_LIBRARY:
+		return run_library(s, &s->frame[slot], arg);
 	}
 	return WH_ENOSYS;
 }
@@ -80,7 +123,14 @@ static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_
 	return wh_dispatch_slot(session, slot, WH_HANDLER_CUDA, arg0);
 }
 
+static int64_t handler_library(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+{
+	(void)arg1;
+	return wh_dispatch_slot(session, slot, WH_HANDLER_LIBRARY, arg0);
+}
+
 wh_handler_fn *const wh_handlers[WH_HANDLERS] = {
 	[WH_HANDLER_NULL] = handler_null,
 	[WH_HANDLER_CUDA] = handler_cuda,
+	[WH_HANDLER_LIBRARY] = handler_library,
 };

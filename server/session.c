@@ -96,6 +96,10 @@ static void free_session(struct wh_session *s)
 		free(s->frame[i].req);
 		free(s->frame[i].rsp);
 	}
+	for (i = 0; i < WH_LIBS; i++) {
+		free(s->library[i]);
+		free(s->library_state[i]);
+	}
 	wh_handles_free(&s->handles);
 	wh_limits_free(s);
 	free(s->upload.buf);

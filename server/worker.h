@@ -72,6 +72,9 @@ struct wh_session {
 	size_t link_size;
 	uint64_t link_state;
 	struct wh_limits limits;
+	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
+	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
+	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
 };
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
@@ -243,6 +246,24 @@ static inline void wh_new_value(struct wh_session *s, unsigned int type, uint64_
 static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64_t value)
 {
 	wh_handles_drop_value(&s->handles, value, type);
+}
+
+/* --- Work for the device ------------------------------------------------------------ */
+
+/*
+ * Around each library call that may launch work on the stream (NULL: on some
+ * stream of the library's own). Hooks for limits; nothing limits libraries yet.
+ */
+static inline void wh_launch_begin(struct wh_session *s, CUstream stream)
+{
+	(void)s;
+	(void)stream;
+}
+
+static inline void wh_launch_end(struct wh_session *s, CUstream stream)
+{
+	(void)s;
+	(void)stream;
 }
 
 /* Does [addr, addr + size) lie in the data area, the only host memory that a client may name? */
