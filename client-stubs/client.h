@@ -178,6 +178,9 @@ struct wh_staged {
 bool wh_staging_init(void);
 CUresult wh_staged_copy(const struct wh_staged *c);
 
+/* bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. */
+void wh_bulk_copy(void *dst, const void *src, size_t n);
+
 /* image.c: size a module image and bring it to the worker. */
 CUresult wh_upload(const void *data, size_t size);
 struct wh_image_part;

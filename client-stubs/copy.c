@@ -7,6 +7,7 @@
 #include "client.h"
 
 /* Above this, pieces overlap; below, one call does all. */
+#define ONE_CALL	(1UL << 20)
 static size_t one_call;
 
 static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
@@ -18,10 +19,10 @@ static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 	*done = true;
 	if (res != CUDA_SUCCESS)
 		return res;
-	one_call = room;
-	*done = n <= room;
+	one_call = room < ONE_CALL ? room : ONE_CALL;
+	*done = n <= one_call;
 	if (*done) {
-		memcpy(buf, src, n);
+		wh_bulk_copy(buf, src, n);
 		res = wh_raw_cuMemcpyHtoD_v2(dst, buf, n);
 	}
 	wh_staging_put();
@@ -37,12 +38,12 @@ static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
 	*done = true;
 	if (res != CUDA_SUCCESS)
 		return res;
-	one_call = room;
-	*done = n <= room;
+	one_call = room < ONE_CALL ? room : ONE_CALL;
+	*done = n <= one_call;
 	if (*done) {
 		res = wh_raw_cuMemcpyDtoH_v2(buf, src, n);
 		if (res == CUDA_SUCCESS)
-			memcpy(dst, buf, n);
+			wh_bulk_copy(dst, buf, n);
 	}
 	wh_staging_put();
 	return res;

@@ -23,7 +23,8 @@ struct wh_shm_welcome {
 	char error[200];	/* why not, for the client's user */
 };
 
-/* Both sides spin this many times before they sleep. */
-#define WH_SHM_SPIN	2000
+/* How long each side looks before it sleeps, see shm_wait.h. */
+#define WH_SHM_CLIENT_NS	10000000	/* a call */
+#define WH_SHM_WORKER_NS	1000000		/* from a call to the next */
 
 #endif

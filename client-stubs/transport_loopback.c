@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "limits.h"
+#include "session_limits.h"
 #include "session.h"
 #include "wormhole_abi.h"
 

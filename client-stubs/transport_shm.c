@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "shm.h"
+#include "shm_wait.h"
 #include "wormhole_abi.h"
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
@@ -31,6 +32,7 @@ static struct {
 	int sock;
 	struct wh_slot *slot;
 	uint32_t calls;
+	struct wh_shm_spin spin;
 } shm = { .sock = -1 };
 
 static int socket_path(struct sockaddr_un *a)
@@ -164,15 +166,11 @@ static int worker_gone(void)
 
 static int await(struct wh_slot *s, uint32_t call)
 {
-	static const struct timespec nap = { .tv_nsec = 20000000 };
+	static const struct timespec nap = { .tv_nsec = 10000000 };
 	uint32_t seen;
-	int i;
 
-	for (i = 0; i < WH_SHM_SPIN; i++) {
-		if (__atomic_load_n(&s->response, __ATOMIC_ACQUIRE) == call)
-			return 0;
-		__builtin_ia32_pause();
-	}
+	if (wh_shm_spin(&shm.spin, &s->response, call, true, WH_SHM_CLIENT_NS))
+		return 0;
 	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
 	while ((seen = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST)) != call) {
 		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, seen, &nap, NULL, 0) &&

@@ -6,7 +6,7 @@
  */
 #include "worker.h"
 
-#include "limits.h"
+#include "session_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,6 +25,7 @@
 
 #include "session.h"
 #include "shm.h"
+#include "shm_wait.h"
 #include "wormhole_abi.h"
 
 /* --- Welcome ------------------------------------------------------------------------ */
@@ -110,13 +111,10 @@ static int start_watch(int conn)
 
 static void await(struct wh_slot *slot, uint32_t last)
 {
-	int i;
+	static struct wh_shm_spin s;
 
-	for (i = 0; i < WH_SHM_SPIN; i++) {
-		if (__atomic_load_n(&slot->request, __ATOMIC_ACQUIRE) != last)
-			return;
-		__builtin_ia32_pause();
-	}
+	if (wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
+		return;
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
 		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
@@ -171,10 +169,9 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 	return 0;
 }
 
-int wh_shm_serve(int conn, const char *backend, size_t part_size,
-		 const struct wh_tenant_files *tenant)
+int wh_shm_serve(const struct wh_shm_worker *o)
 {
-	struct wh_shm_welcome w = { .part_size = part_size };
+	struct wh_shm_welcome w = { .part_size = o->part_size };
 	struct wh_session *s;
 	char err[200];
 	void *part;
@@ -182,18 +179,20 @@ int wh_shm_serve(int conn, const char *backend, size_t part_size,
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fcntl(conn, F_SETFD, FD_CLOEXEC);
-	file = make_file(part_size);
-	part = file < 0 ? NULL : map_file(file, part_size);
+	if (o->parent && getppid() != o->parent)
+		return 1;
+	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
+	file = make_file(o->part_size);
+	part = file < 0 ? NULL : map_file(file, o->part_size);
 	if (!part)
-		return refuse(conn, WH_ENOMEM, "cannot make or map the shared part");
-	s = wh_session_open(part, part_size, backend, err, sizeof(err));
+		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
-		return refuse(conn, WH_ENOENT, err);
-	if (join_tenant(s, tenant, err, sizeof(err)))
-		return refuse(conn, WH_EINVAL, err);
+		return refuse(o->conn, WH_ENOENT, err);
+	if (join_tenant(s, &o->tenant, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	wh_session_ready(s);
-	if (send_welcome(conn, &w, file) || start_watch(conn))
+	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
 		return 1;
 	close(file);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE));

@@ -132,8 +132,8 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 		to->gpu_ns += from->gpu_ns;
 		to->throttled_ns += from->throttled_ns;
 		to->launches += from->launches;
+		to->gpu_ns_driver += from->gpu_ns_driver;
 	}
-	sum->generation++;
 }
 
 void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
@@ -145,6 +145,8 @@ void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
 	if (slot >= WH_TENANT_WORKERS)
 		return;
 	w = &u->worker[slot];
+	/* Odd: readers of the living and the ended wait. */
+	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
 	if (pid && pid != CLEARING) {
 		keep(&u->ended, w);
@@ -153,6 +155,7 @@ void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
 		w->generation = generation;
 	}
 	__atomic_store_n(&w->pid, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 }
 
 void wh_tenant_slots_reap(struct wh_tenant_usage *u)

@@ -66,7 +66,8 @@ struct wh_device_usage {
 	uint64_t launches;
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
-	uint64_t resv[4];
+	uint64_t gpu_ns_driver;	/* the same by the driver's sampling; written by the server */
+	uint64_t resv[3];
 };
 
 struct wh_worker_usage {
@@ -98,7 +99,10 @@ struct wh_tenant_usage {
 	uint32_t version;
 	uint32_t size;
 	uint64_t tenant_id;
-	/* What workers that have ended had counted: calls, bytes, GPU time. The server adds. */
+	/*
+	 * What workers that have ended had counted: calls, bytes, GPU time. Added
+	 * while `generation` is odd: who reads the living, too, waits for that.
+	 */
 	struct wh_worker_usage ended;
 	uint64_t lock[16];	/* server/limit_mem.c: robust mutex around check and charge */
 	struct wh_sm_bucket bucket[WH_TENANT_DEVICES];

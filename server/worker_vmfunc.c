@@ -27,7 +27,7 @@
 #include "gen_trampoline.h"
 #include "hypercall.h"
 #include "interpose.h"
-#include "limits.h"
+#include "session_limits.h"
 #include "sandbox.h"
 #include "session.h"
 #include "trampoline.h"

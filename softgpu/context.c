@@ -391,8 +391,10 @@ CUresult cuCtxSynchronize(void)
 
 	if (rc)
 		return rc;
-	sgpu_print_flush();
-	return sgpu_leave(CUDA_SUCCESS);
+	rc = sgpu_capture_unsafe();
+	if (!rc)
+		sgpu_print_flush();
+	return sgpu_leave(rc);
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle)

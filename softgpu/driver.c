@@ -144,6 +144,11 @@ void sgpu_poison(CUresult rc)
 	sticky = rc;
 }
 
+CUresult sgpu_health(void)
+{
+	return sticky;
+}
+
 void sgpu_call_out(void (*fn)(void *arg), void *arg)
 {
 	in_callback = true;

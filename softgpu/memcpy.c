@@ -61,30 +61,60 @@ static CUresult copy_checked(struct sgpu_ctx *ctx, uint64_t dst,
 	return rc;
 }
 
+static CUmemorytype memory_type(uint64_t addr, bool device)
+{
+	return device ? CU_MEMORYTYPE_DEVICE :
+	       sgpu_mem_in_arena(addr) ? CU_MEMORYTYPE_UNIFIED :
+					 CU_MEMORYTYPE_HOST;
+}
+
+static CUresult copy_captured(struct sgpu_stream *s, uint64_t dst,
+			      bool dst_device, uint64_t src, bool src_device,
+			      size_t n)
+{
+	const CUDA_MEMCPY3D c = {
+		.srcMemoryType = memory_type(src, src_device),
+		.srcHost = (const void *)(uintptr_t)src, .srcDevice = src,
+		.dstMemoryType = memory_type(dst, dst_device),
+		.dstHost = (void *)(uintptr_t)dst, .dstDevice = dst,
+		.WidthInBytes = n, .Height = 1, .Depth = 1,
+	};
+
+	return n ? sgpu_capture_copy(s, &c) : CUDA_SUCCESS;
+}
+
 static CUresult copy(uint64_t dst, bool dst_device, uint64_t src,
 		     bool src_device, size_t n, CUstream stream)
 {
 	struct sgpu_ctx *ctx;
+	struct sgpu_stream *capturing;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
-	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
-				       n, stream));
+	rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (!rc && capturing)
+		rc = copy_captured(capturing, dst, dst_device, src, src_device, n);
+	else if (!rc)
+		rc = copy_checked(ctx, dst, dst_device, src, src_device, n,
+				  stream);
+	return sgpu_leave(rc);
 }
 
 /* A copy that waits is a synchronisation point for device printf(). */
 static CUresult copy_and_wait(uint64_t dst, bool dst_device, uint64_t src,
 			      bool src_device, size_t n)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
 	sgpu_print_flush();
-	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
-				       n, NULL));
+	rc = sgpu_capture_stream(ctx, NULL, &capturing);
+	return sgpu_leave(rc ? rc : copy_checked(ctx, dst, dst_device, src,
+						 src_device, n, NULL));
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
@@ -222,7 +252,7 @@ static void box_copy(const struct side *dst, const struct side *src,
 				z * src->slice + y * src->pitch, b->width);
 }
 
-static CUresult copy3d(const CUDA_MEMCPY3D *c)
+CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run)
 {
 	struct box b = { c->WidthInBytes, c->Height, c->Depth };
 	struct side dst = { 0 }, src = { 0 };
@@ -239,13 +269,14 @@ static CUresult copy3d(const CUDA_MEMCPY3D *c)
 	if (!rc)
 		rc = side_place(&dst, &b, c->dstPitch, c->dstHeight,
 				c->dstXInBytes, c->dstY, c->dstZ);
-	if (!rc)
+	if (!rc && run)
 		box_copy(&dst, &src, &b);
 	return rc;
 }
 
 static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
@@ -254,7 +285,12 @@ static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
 	if (wait)
 		sgpu_print_flush();
 	rc = c ? sgpu_stream_check(ctx, stream) : CUDA_ERROR_INVALID_VALUE;
-	return sgpu_leave(rc ? rc : copy3d(c));
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (rc)
+		return sgpu_leave(rc);
+	return sgpu_leave(capturing ? sgpu_capture_copy(capturing, c) :
+				      sgpu_copy_box(c, true));
 }
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)

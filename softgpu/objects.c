@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "driver.h"
+#include "graph.h"
 
 #define NCHUNKS	20
 #define FIRST	32u		/* slots in the first chunk; each next doubles */
@@ -30,6 +30,10 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func) },
 	[SGPU_LIBRARY] = { .size = sizeof(struct sgpu_library) },
 	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel) },
+	[SGPU_GRAPH] = { .size = sizeof(struct sgpu_graph) },
+	[SGPU_NODE] = { .size = sizeof(struct sgpu_node) },
+	[SGPU_EXEC] = { .size = sizeof(struct sgpu_exec) },
+	[SGPU_USEROBJ] = { .size = sizeof(struct sgpu_userobj) },
 	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };

@@ -3,8 +3,8 @@
  * A session's tenant: the mapped files of tenant.h and the slot that this
  * worker writes. How the files got here is the kind of worker's business.
  */
-#ifndef WORMHOLE_LIMITS_H
-#define WORMHOLE_LIMITS_H
+#ifndef WORMHOLE_SESSION_LIMITS_H
+#define WORMHOLE_SESSION_LIMITS_H
 
 #include <stddef.h>
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What devices the backend has: asked once at the start, by a process of its
+ * own, because the server itself never loads a driver. That the driver starts
+ * at all is found out here, too, and not by the first client.
+ */
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROBE_TIMEOUT_MS	60000	/* a real driver initialises every GPU */
+#define MAX_GROUPS		64	/* bits of wh_device_limit.sm_groups */
+
+struct report {
+	uint32_t devices;
+	char error[300];	/* empty: all went well */
+	struct wh_device device[WH_TENANT_DEVICES];
+};
+
+/* --- In the process that loads the backend ------------------------------------------- */
+
+static struct {
+	CUresult (*init)(unsigned int);
+	CUresult (*count)(int *);
+	CUresult (*get)(CUdevice *, int);
+	CUresult (*name)(char *, int, CUdevice);
+	CUresult (*uuid)(CUuuid *, CUdevice);
+	CUresult (*memory)(size_t *, CUdevice);
+	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+	void *split;		/* only whether it is there */
+} drv;
+
+static bool load(const char *path, char *err, size_t err_size)
+{
+	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib) {
+		snprintf(err, err_size, "%s", dlerror());
+		return false;
+	}
+	*(void **)&drv.init = dlsym(lib, "cuInit");
+	*(void **)&drv.count = dlsym(lib, "cuDeviceGetCount");
+	*(void **)&drv.get = dlsym(lib, "cuDeviceGet");
+	*(void **)&drv.name = dlsym(lib, "cuDeviceGetName");
+	*(void **)&drv.uuid = dlsym(lib, "cuDeviceGetUuid_v2");
+	*(void **)&drv.memory = dlsym(lib, "cuDeviceTotalMem_v2");
+	*(void **)&drv.attribute = dlsym(lib, "cuDeviceGetAttribute");
+	drv.split = dlsym(lib, "cuDevSmResourceSplitByCount");
+	if (drv.init && drv.count)
+		return true;
+	snprintf(err, err_size, "%s has no cuInit: not a CUDA driver library", path);
+	return false;
+}
+
+/*
+ * SMs of the smallest part of a spatial split, as the CUDA documentation of
+ * cuDevSmResourceSplitByCount gives it for each compute capability.
+ */
+static uint32_t group_sms(int major)
+{
+	return major >= 9 ? 8 : major == 8 ? 4 : 2;
+}
+
+static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
+{
+	int v = 0;
+
+	return drv.attribute && drv.attribute(&v, which, dev) == CUDA_SUCCESS && v > 0 ? (uint32_t)v : 0;
+}
+
+static void uuid_text(char out[WH_UUID], const CUuuid *u)
+{
+	const unsigned char *b = (const unsigned char *)u->bytes;
+
+	snprintf(out, WH_UUID, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+		 b[14], b[15]);
+}
+
+static void look(struct wh_device *d, CUdevice dev)
+{
+	size_t memory = 0;
+	CUuuid uuid;
+
+	if (drv.name)
+		drv.name(d->name, sizeof(d->name), dev);
+	if (drv.uuid && drv.uuid(&uuid, dev) == CUDA_SUCCESS)
+		uuid_text(d->uuid, &uuid);
+	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
+		d->memory = memory;
+	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+	d->group_sms = group_sms(attribute(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+	d->groups = drv.split ? d->sms / d->group_sms : 0;
+	if (d->groups > MAX_GROUPS)
+		d->groups = MAX_GROUPS;
+}
+
+static void fill(struct report *r, const char *backend)
+{
+	CUdevice dev = 0;
+	int i, n = 0;
+	CUresult res;
+
+	if (!load(backend, r->error, sizeof(r->error)))
+		return;
+	res = drv.init(0);
+	if (res == CUDA_SUCCESS)
+		res = drv.count(&n);
+	if (res != CUDA_SUCCESS || n < 1) {
+		snprintf(r->error, sizeof(r->error), "%s: the driver does not start: CUDA error %d%s",
+			 backend, res ? (int)res : CUDA_ERROR_NO_DEVICE,
+			 res == CUDA_ERROR_NO_DEVICE || !res ? " (no device)" : "");
+		return;
+	}
+	for (i = 0; i < n && i < WH_TENANT_DEVICES; i++, dev = i)
+		if (!drv.get || drv.get(&dev, i) == CUDA_SUCCESS)
+			look(&r->device[r->devices++], dev);
+}
+
+int wh_probe_main(const char *backend, int fd)
+{
+	static struct report r;
+
+	fill(&r, backend);
+	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
+}
+
+/* --- In the server ------------------------------------------------------------------------ */
+
+static bool receive(int fd, struct report *r)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, PROBE_TIMEOUT_MS) == 1 && read(fd, r, sizeof(*r)) == sizeof(*r);
+}
+
+static void take(struct wh_server *s, struct report *r)
+{
+	unsigned int i;
+
+	s->devices = r->devices < WH_TENANT_DEVICES ? r->devices : WH_TENANT_DEVICES;
+	for (i = 0; i < s->devices; i++) {
+		s->device[i] = r->device[i];
+		s->device[i].name[sizeof(s->device[i].name) - 1] = 0;
+		s->device[i].uuid[WH_UUID - 1] = 0;
+	}
+}
+
+bool wh_probe(struct wh_server *s, char *err, size_t err_size)
+{
+	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, NULL };
+	static struct report r;
+	int pair[2];
+	bool good;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		snprintf(err, err_size, "cannot ask the backend for its devices");
+		return false;
+	}
+	pid = wh_start(argv, pair[1]);
+	close(pair[1]);
+	good = pid > 0 && receive(pair[0], &r);
+	close(pair[0]);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	r.error[sizeof(r.error) - 1] = 0;
+	if (!good)
+		snprintf(err, err_size, "%s: the driver ended the process that asked for its devices, "
+			 "or did not answer", s->backend);
+	else if (r.error[0])
+		snprintf(err, err_size, "%s", r.error);
+	else
+		take(s, &r);
+	return good && !r.error[0];
+}
+
+/* --- Groups of SMs -------------------------------------------------------------------------- */
+
+/* To the nearest, and one at least. */
+unsigned int wh_groups_for(const struct wh_device *d, uint32_t percent)
+{
+	unsigned int n = (percent * d->sms + 50 * d->group_sms) / (100 * d->group_sms);
+
+	if (n > d->groups)
+		n = d->groups;
+	return n ? n : 1;
+}
+
+/* Neighbours if there is room for that, else the lowest free ones. */
+uint64_t wh_groups_choose(const struct wh_device *d, uint64_t used, unsigned int n)
+{
+	uint64_t all = d->groups >= 64 ? UINT64_MAX : (1ULL << d->groups) - 1, free = all & ~used;
+	uint64_t run = n >= 64 ? UINT64_MAX : (1ULL << n) - 1, out = 0;
+	unsigned int i;
+
+	if ((unsigned int)__builtin_popcountll(free) < n)
+		return 0;
+	for (i = 0; i + n <= d->groups; i++)
+		if (((run << i) & free) == run << i)
+			return run << i;
+	for (i = 0; n; i++)
+		if (free & (1ULL << i)) {
+			out |= 1ULL << i;
+			n--;
+		}
+	return out;
+}
