@@ -55,6 +55,7 @@ static const char help[] =
 "  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
 "                     $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ")\n"
 "  --part-size SIZE   memory that a client and its worker share (default 256M)\n"
+"  --lib-path FOLDER  the libraries over it (libcublas.so.13, ...); default: as the loader finds them\n"
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
@@ -228,7 +229,7 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, FIGURES };
 
 enum {
-	OPT_BACKEND = 256, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
+	OPT_BACKEND = 256, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIB_PATH, OPT_LIMIT, OPT_NVML, OPT_SLACK,
 	OPT_PERIOD, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
 	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
@@ -238,6 +239,7 @@ static const struct option table[] = {
 	{ "dir", required_argument, NULL, OPT_DIR },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "part-size", required_argument, NULL, OPT_PART },
+	{ "lib-path", required_argument, NULL, OPT_LIB_PATH },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
@@ -317,6 +319,8 @@ static void set(int c)
 	case OPT_BACKEND:	wh_server.backend = optarg; break;
 	case OPT_DIR:		path(wh_server.dir, "--dir", optarg); break;
 	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
+	/* Workers inherit it. */
+	case OPT_LIB_PATH:	setenv("WORMHOLE_LIB_PATH", optarg, 1); break;
 	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;

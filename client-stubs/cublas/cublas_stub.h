@@ -3,11 +3,6 @@
 #ifndef WORMHOLE_CUBLAS_STUB_H
 #define WORMHOLE_CUBLAS_STUB_H
 
-/* The library exports what NVIDIA's header declares, and its map says so. */
-#pragma GCC visibility push(default)
-#include "wire_cublas.h"
-#pragma GCC visibility pop
-
 #include "gen_cublas_client.h"
 
 #endif

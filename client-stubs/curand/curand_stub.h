@@ -3,11 +3,6 @@
 #ifndef WORMHOLE_CURAND_STUB_H
 #define WORMHOLE_CURAND_STUB_H
 
-/* The library exports what NVIDIA's header declares, and its map says so. */
-#pragma GCC visibility push(default)
-#include "wire_curand.h"
-#pragma GCC visibility pop
-
 #include "gen_curand_client.h"
 
 /* table.c: `size` bytes of the worker's host memory, in pieces through the data area. */
