@@ -6,7 +6,7 @@ include common.mk
 FOLDERS := hypercall-abi trampoline cuda-api softgpu client-stubs server host examples bench tests
 SUB     := $(MAKE) --no-print-directory $(if $(filter 0,$(V)),-s)
 
-.PHONY: all help deps images demo test test-fast test-kernel test-vm bench abi style \
+.PHONY: all help deps install images demo test test-fast test-kernel test-vm bench abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
@@ -36,6 +36,7 @@ help:
 #: make style       -Werror build, and the style checks
 #: make images      the kernels and images that Bochs boots (cached by content)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI)
+#: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
 #: make clean       remove what was built; kernels and the compiler stay
 #: make distclean   remove build/
 
@@ -67,6 +68,19 @@ abi: build-hypercall-abi
 	$(Q)$(SUB) -C hypercall-abi check
 	$(Q)$(SUB) -C tests/patches
 	$(Q)tests/run.sh patches
+
+# What `wormhole serve` and `run` need; it is built before, by its owner.
+PREFIX ?= /usr/local
+LIBDIR := $(DESTDIR)$(PREFIX)/lib/wormhole
+install:
+	$(Q)test -x $(O)/host/wormhole || { echo "error: not built yet: make" >&2; exit 1; }
+	$(Q)install -D -t $(DESTDIR)$(PREFIX)/bin $(O)/host/wormhole
+	$(Q)install -D -t $(LIBDIR)/server $(O)/server/wormhole-server
+	$(Q)install -D -m 644 -t $(LIBDIR)/server $(O)/server/libwormhole-session.so
+	$(Q)mkdir -p $(LIBDIR)/client-stubs $(LIBDIR)/softgpu
+	$(Q)cp -P $(O)/client-stubs/*.so* $(LIBDIR)/client-stubs/
+	$(Q)cp -P $(O)/softgpu/*.so* $(LIBDIR)/softgpu/
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 host/wormhole.1
 
 # Everything once more with -Werror, in a folder of its own; kernels are shared.
 style: deps

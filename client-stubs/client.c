@@ -9,6 +9,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -177,6 +178,46 @@ void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size)
 	return begin(c, call, size);
 }
 
+/* Sleep without what the shortest sleeps of the kernel add. */
+static void pause_us(int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	if (us < 60)
+		sched_yield();
+	else
+		nanosleep(&t, NULL);
+}
+
+/*
+ * Nothing was done: the client has used up its share of the device for now. It
+ * waits without the slot, which its other threads and calls can use meanwhile,
+ * and sends the same request again. Signal handlers run in between as they would
+ * before the call.
+ */
+static int try_later(struct wh_call *c, uint32_t handler, int status)
+{
+	struct wh_link *l = &wh_client.link;
+	void *request = malloc(c->size);
+
+	if (!request)
+		return WH_ENOMEM;
+	memcpy(request, c->msg, c->size);
+	while (status > 0) {
+		wh_unlock(WH_LOCK_SLOT);
+		pause_us(status);
+		c->result = take_slot(c);
+		if (c->result != CUDA_SUCCESS) {
+			status = WH_EBUSY;
+			break;
+		}
+		memcpy(c->msg, request, c->size);
+		status = l->t->call(l, handler, c->size);
+	}
+	free(request);
+	return status;
+}
+
 static inline CUresult run(struct wh_call *c, uint32_t handler)
 {
 	struct wh_link *l = &wh_client.link;
@@ -185,7 +226,11 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
 		status = l->t->call(l, handler, c->size);
+	if (__builtin_expect(status > 0, 0))
+		status = try_later(c, handler, status);
 	if (__builtin_expect(status != 0, 0)) {
+		if (c->result != CUDA_SUCCESS)
+			return c->result;
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}

@@ -49,6 +49,7 @@ struct wh_client {
 	int *real;			/* what the worker calls each */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
+	size_t registered;		/* ranges of cuMemHostRegister */
 };
 extern struct wh_client wh_client;
 
@@ -138,27 +139,53 @@ void wh_locations_shown(void *first, size_t count, size_t stride, size_t offset)
 
 /* --- Memory ------------------------------------------------------------------------ */
 
-/* data.c: the data area. Blocks are page aligned; NULL when full. */
+/* data.c: the data area and the far area. Blocks are page aligned; NULL when full. */
 bool wh_data_init(void);
 void *wh_data_alloc(size_t size, unsigned int flags, bool managed);
+void *wh_far_alloc(size_t size, unsigned int flags, bool managed);	/* not pinned yet */
 bool wh_data_free(void *p);
-/* The block that holds p, or NULL. */
+/* The block or registered range that holds p. */
 struct wh_block {
 	uint8_t *start;
 	size_t size;
 	unsigned int flags;	/* of cuMemHostAlloc */
 	bool managed;
 	bool used;
+	bool registered;	/* the program's own memory, by cuMemHostRegister */
+	CUdeviceptr device;	/* of a registered block: where the device sees it */
 };
 bool wh_data_block(const void *p, struct wh_block *out);
 
-/* Is [p, p + n) in the data area, and thus the same memory in the worker? */
-static inline bool wh_in_data(const void *p, size_t n)
+/* register.c: memory that the program registers. */
+bool wh_registered_block(const void *p, struct wh_block *out);
+/* Is all of it at the same address in the worker? */
+bool wh_registered_there(const void *p, size_t n);
+/* A block of the far area becomes pinned memory; `at`: at that address in the worker, too. */
+CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned int flags);
+/* Drop what a block of the far area holds: its pages become holes again. */
+void wh_far_empty(void *p, size_t size);
+
+static inline bool wh_in_near(const void *p, size_t n)
 {
 	uintptr_t a = (uintptr_t)p, base = (uintptr_t)wh_client.link.data;
 
 	return a >= base && a - base <= wh_client.link.data_size &&
 	       n <= wh_client.link.data_size - (a - base);
+}
+
+static inline bool wh_in_far(const void *p, size_t n)
+{
+	uintptr_t a = (uintptr_t)p, base = (uintptr_t)wh_client.link.far;
+
+	return a >= base && a - base < wh_client.link.far_size &&
+	       n <= wh_client.link.far_size - (a - base);
+}
+
+/* Is [p, p + n) the same memory at the same address in the worker? */
+static inline bool wh_in_data(const void *p, size_t n)
+{
+	return wh_in_near(p, n) || wh_in_far(p, n) ||
+	       (wh_client.registered && wh_registered_there(p, n));
 }
 
 /* ranges.c: which addresses are the device's. */

@@ -20,11 +20,16 @@ struct wh_shm_welcome {
 	int32_t status;		/* 0 or WH_* */
 	uint32_t resv;
 	uint64_t part_size;
+	uint64_t far_size;	/* of the file behind the part, see WH_SHM_FAR_VA */
 	char error[200];	/* why not, for the client's user */
 };
 
 /* How long each side looks before it sleeps, see shm_wait.h. */
 #define WH_SHM_CLIENT_NS	10000000	/* a call */
 #define WH_SHM_WORKER_NS	1000000		/* from a call to the next */
+
+/* The rest of the part's file, in both processes. It ends before the next top-level entry. */
+#define WH_SHM_FAR_VA	(WH_WINDOW_VA + WH_MAX_PART_SIZE)
+#define WH_SHM_FAR_MAX	(256ULL << 30)
 
 #endif

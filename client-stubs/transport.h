@@ -20,6 +20,13 @@ struct wh_link {
 	size_t msg_size;
 	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
 	size_t data_size;
+	/*
+	 * More memory that both sides have at one address, mostly holes: blocks
+	 * are made and pinned one by one (whHostBlock). NULL: there is none.
+	 */
+	uint8_t *far;
+	size_t far_size;
+	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
 };
 
@@ -37,7 +44,9 @@ struct wh_transport {
 	 * The request is in l->msg. On 0 the response is there; a negative
 	 * status means that no response came and that none will: the worker is
 	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
-	 * WH_EBUSY changes nothing: a call is under way.
+	 * WH_EBUSY changes nothing: a call is under way. A positive status:
+	 * nothing was done, and the request, which is still in l->msg, is worth
+	 * sending again after so many microseconds.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
 	/*

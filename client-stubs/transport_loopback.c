@@ -17,12 +17,14 @@
 #include "wormhole_abi.h"
 
 #define PART_SIZE	(256UL << 20)
+#define FAR_SIZE	(64UL << 30)	/* addresses; memory comes with use */
 
 static struct {
 	struct wh_session *session;
 	typeof(wh_session_open) *open;
 	typeof(wh_session_close) *close;
 	typeof(wh_session_new_thread) *new_thread;
+	typeof(wh_session_far) *far;
 	typeof(wh_dispatch) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
 	pthread_t last;		/* caller of the last call */
@@ -50,13 +52,27 @@ static int load(void)
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");
+	loop.far = dlsym(lib, "wh_session_far");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
 	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
 	loop.last = pthread_self();
-	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.dispatch)
+	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.far &&
+	    loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
 	return WH_EVERSION;
+}
+
+static void add_far(struct wh_link *l)
+{
+	void *far = mmap(NULL, FAR_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	l->one_process = 1;
+	if (far == MAP_FAILED)
+		return;
+	l->far = far;
+	l->far_size = FAR_SIZE;
 }
 
 /*
@@ -95,9 +111,13 @@ static int loopback_open(struct wh_link *l)
 		wh_complain("loopback: %s", err);
 		rc = WH_ETRANSPORT;
 	}
-	if (rc)
+	if (rc) {
 		munmap(part, PART_SIZE);
-	return rc;
+		return rc;
+	}
+	add_far(l);
+	loop.far(loop.session, l->far, l->far_size, true);
+	return 0;
 }
 
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
@@ -132,6 +152,10 @@ static void loopback_close(struct wh_link *l)
 {
 	loop.close(loop.session);
 	munmap(l->part, l->part_size);
+	if (l->far)
+		munmap(l->far, l->far_size);
+	l->far = NULL;
+	l->far_size = 0;
 }
 
 const struct wh_transport wh_transport_loopback = {

@@ -108,27 +108,44 @@ static int receive(int sock, struct wh_shm_welcome *w, int *file)
 	return w->status;
 }
 
-static int map_part(struct wh_link *l, int file, size_t size)
+static void *map_at(uint64_t va, size_t size, int file, off_t offset)
 {
-	void *want = (void *)WH_WINDOW_VA, *p;
-	struct stat st;
-	int rc;
+	void *want = (void *)va;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file,
+		       offset);
 
-	if (fstat(file, &st) || (size_t)st.st_size != size)
-		return WH_EFAULT;
-	p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
 	if (p != want) {
 		if (p != MAP_FAILED)
 			munmap(p, size);
 		wh_complain("shm: address %p is taken in this process; it must stay free for the "
 			    "shared window", want);
-		return WH_EFAULT;
+		return NULL;
 	}
 	/* Like pinned memory of the real driver, it does not follow a fork. */
 	madvise(p, size, MADV_DONTFORK);
-	rc = wh_link_from_part(l, p, size);
+	return p;
+}
+
+static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
+{
+	struct stat st;
+	void *part;
+	int rc;
+
+	if (w->far_size > WH_SHM_FAR_MAX || w->part_size > WH_MAX_PART_SIZE || fstat(file, &st) ||
+	    (uint64_t)st.st_size != w->part_size + w->far_size)
+		return WH_EFAULT;
+	part = map_at(WH_WINDOW_VA, w->part_size, file, 0);
+	if (!part)
+		return WH_EFAULT;
+	rc = wh_link_from_part(l, part, w->part_size);
+	if (!rc && w->far_size) {
+		l->far = map_at(WH_SHM_FAR_VA, w->far_size, file, w->part_size);
+		l->far_size = l->far ? w->far_size : 0;
+		rc = l->far ? 0 : WH_EFAULT;
+	}
 	if (rc)
-		munmap(p, size);
+		munmap(part, w->part_size);
 	return rc;
 }
 
@@ -143,7 +160,7 @@ static int shm_open_link(struct wh_link *l)
 	if (rc && rc != WH_EVERSION)
 		wh_log("shm: no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error : "it ended");
 	if (!rc)
-		rc = file < 0 ? WH_EFAULT : map_part(l, file, w.part_size);
+		rc = file < 0 ? WH_EFAULT : map_file(l, file, &w);
 	if (file >= 0)
 		close(file);
 	if (rc) {
@@ -214,6 +231,10 @@ static int shm_abandon(struct wh_link *l)
 static void shm_close_link(struct wh_link *l)
 {
 	munmap(l->part, l->part_size);
+	if (l->far)
+		munmap(l->far, l->far_size);
+	l->far = NULL;
+	l->far_size = 0;
 	close(shm.sock);
 	shm.sock = -1;
 }

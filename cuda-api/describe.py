@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 import headers
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'idle', 'bound')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound')
+# Flags with arguments, and how many: +charge[key,bytes] and the like.
+HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'launch': (0, 1),
+         'sent': (1, 1), 'fetched': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2),
+         'instead': (1, 9), 'then': (1, 9)}
+HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
@@ -93,6 +98,7 @@ class Call:
     reason: str = ''
     args: list = field(default_factory=list)
     flags: set = field(default_factory=set)
+    hooks: dict = field(default_factory=dict)
     number: int = -1
     base: str = ''       # for _ptsz and _ptds: the function they follow
     suffix: str = ''
@@ -131,9 +137,29 @@ def kind_of(text, profile):
     return m if m and (m.group(1) in KINDS or m.group(1) in profile.kinds) else None
 
 
+def _split(text):
+    """Arguments between commas that stand in no parentheses."""
+    out, depth, start = [], 0, 0
+    text = text.strip()
+    for i, c in enumerate(text):
+        depth += (c == '(') - (c == ')')
+        if c == ',' and depth == 0:
+            out.append(text[start:i])
+            start = i + 1
+    return out + [text[start:]] if text else []
+
+
+def _is_hook(word):
+    m = HOOK.match(word)
+    if not m or m.group(1) not in HOOKS:
+        return False
+    low, high = HOOKS[m.group(1)]
+    return low <= len(_split(m.group(2) or '')) <= high
+
+
 def _parse_line(text, where, profile):
     words = shlex.split(text)
-    entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set()}
+    entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}}
     name, rest = words[0], words[1:]
     if rest and rest[0] in VERBS[1:]:
         if len(rest) < 2:
@@ -142,6 +168,9 @@ def _parse_line(text, where, profile):
     for word in rest:
         if word[0] == '+' and word[1:] in FLAGS:
             entry['flags'].add(word[1:])
+        elif _is_hook(word):
+            m = HOOK.match(word)
+            entry['hooks'][m.group(1)] = _split(m.group(2) or '')
         elif '=' in word and kind_of(word.split('=', 1)[1], profile):
             param, kind = word.split('=', 1)
             entry['kinds'][param] = kind
@@ -237,7 +266,7 @@ class Describer:
         for pattern, entry in self.patterns:
             if fnmatch.fnmatchcase(name, pattern):
                 return entry
-        return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'where': self.path}
+        return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}, 'where': self.path}
 
     def handle_name(self, ctype):
         """The handle type's own name, or None. Notes handles on first sight."""
@@ -378,7 +407,8 @@ class Describer:
 
     def _call(self, name, func):
         entry = self._entry(name)
-        call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']))
+        call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']),
+                    hooks=dict(entry['hooks']))
         m = re.match(r'(.*)_(ptsz|ptds)$', name)
         if m and self.profile.driver:
             call.base, call.suffix = m.group(1), m.group(2)
@@ -394,7 +424,7 @@ class Describer:
         calls = {}
         for name, entry in self.exact.items():
             if name.startswith('wh'):
-                calls[name] = Call(name, None, entry['verb'], entry['reason'])
+                calls[name] = Call(name, None, entry['verb'], entry['reason'], hooks=dict(entry['hooks']))
             elif name not in self.header.functions:
                 raise SystemExit(f"{entry['where']}: the header has no {name}")
         for name, func in self.header.functions.items():

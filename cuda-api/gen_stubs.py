@@ -625,6 +625,74 @@ def server_reply(d, call, a):
     return []
 
 
+def charge_key(d, call, name):
+    """Type and value by which a charge is found again: of an address or of a driver object."""
+    a = next(x for x in call.args if x.name == name)
+    if a.type.kind == 'pointer' and not d.handle_name(a.type):
+        handle = d.handle_name(a.object)
+        return (f'WH_H_{handle}', f'(uintptr_t){local(a)}') if handle else ('WH_H_NONE', f'r->{name}')
+    handle = d.handle_name(a.type)
+    return (f'WH_H_{handle}', f'(uintptr_t){local(a)}') if handle else ('WH_H_NONE', f'q->{name}')
+
+
+def hook_stream(d, call):
+    """The stream that a call puts work into: its parameter, or the legacy default stream."""
+    for a in call.args:
+        if a.kind == 'handle' and a.type.bare == 'CUstream':
+            return local(a)
+    return 'NULL'
+
+
+def server_hooks(d, call):
+    """Statements of the limits (server/charge.h) before and after the driver's call."""
+    before, after = [], []
+    expr = lambda text: cexpr(call, text, 'q->{}', 'q->{}')
+    stop = ['if (res != CUDA_SUCCESS)', '\treturn res;']
+    if 'launch' in call.hooks:
+        stream = hook_stream(d, call)
+        before += [f'res = wh_launch_begin(s, {stream});'] + stop
+        after += [f'wh_launch_end(s, {stream});']
+    if 'charge' in call.hooks:
+        args = call.hooks['charge']
+        kind, key = charge_key(d, call, args[0])
+        device = expr(args[2]) if len(args) > 2 else 's->limits.device'
+        before += [f'res = wh_charge(s, &charge, {device},', f'\t\t{expr(args[1])});'] + stop
+        after += [f'wh_charged(s, &charge, res, {kind}, {key}, q->hdr.ctx);']
+    if 'pool' in call.hooks:
+        dptr, size, pool = call.hooks['pool']
+        pool = 'NULL' if pool == 'NULL' else next(local(a) for a in call.args if a.name == pool)
+        stream = hook_stream(d, call)
+        before += [f'res = wh_pool_charge(s, &charge, {pool}, {stream}, {expr(size)});'] + stop
+        after += [f'res = wh_pool_charged(s, &charge, res, r->{dptr}, {stream});']
+    if 'reconcile' in call.hooks:
+        before += ['wh_reconcile_begin(s, &charge);']
+        after += ['if (res == CUDA_SUCCESS && !wh_reconciled(s, &charge)) {',
+                  f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);',
+                  '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
+    if 'uncharge' in call.hooks:
+        kind, key = charge_key(d, call, call.hooks['uncharge'][0])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_uncharge(s, {kind}, {key});']
+    for hook, sent in (('sent', 'true'), ('fetched', 'false')):
+        if hook in call.hooks:
+            after += ['if (res == CUDA_SUCCESS)', f'\twh_count_copy(s, {sent}, {expr(call.hooks[hook][0])});']
+    if 'runs' in call.hooks:
+        graph = next(local(a) for a in call.args if a.name == call.hooks['runs'][0])
+        before = [f'res = wh_graph_charge(s, {graph});'] + stop + before
+        after += ['wh_graph_charged(s);']
+    if 'retains' in call.hooks:
+        handle, addr = call.hooks['retains']
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_retained(s, q->{addr}, (uintptr_t){handle});']
+    if 'needs' in call.hooks:
+        of, by = (next((local(a) for a in call.args if a.name == n), n) for n in call.hooks['needs'])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_graph_copied(s, {of}, {by});']
+    return before, after
+
+
+def library_launch():
+    """Before a library's call that launches. What is not success is a wait (charge.h): dispatch knows it."""
+    return ['limit = wh_launch_begin(s, stream);', 'if (limit != CUDA_SUCCESS)', '\treturn limit;']
+
+
 def result_type(d):
     """What a handler returns: the driver's status, or any library's."""
     return 'CUresult' if d.profile.driver else 'int32_t'
@@ -642,8 +710,11 @@ def server_handler(d, call):
     if 'bound' in call.flags:
         arrays = ''.join(f', {local(a)}' for a in call.args if a.kind == 'in' and a.array)
         check += [f'res = wh_bound_{call.name}(s, f{arrays});', f'if (res != {pro.success})', '\treturn res;']
+    before, done = server_hooks(d, call)
     if 'done' in call.flags:
-        done = [f'wh_done_{call.name}(s, q, res);']
+        done += [f'wh_done_{call.name}(s, q, res);']
+    if 'answer' in call.flags:
+        done += ['if (res == CUDA_SUCCESS)', f'\twh_answer_{call.name}(s, q, r);']
     if call.drops:
         first = next((a for a in call.args if a.kind in ('handle', 'value')), None)
         if first is not None:
@@ -654,9 +725,12 @@ def server_handler(d, call):
     modes = [a for a in call.args if a.mode]
     if modes:
         check.append(f'device_mode = wh_device_mode_{objects[0].type.bare}(&q->{objects[0].name});')
-    body = takes + check + rooms + inouts
+    launches = objects and 'idle' not in call.flags
+    if launches:
+        before += library_launch()
+    body = takes + check + rooms + inouts + before
     uses_q = any('q->' in x or '(s, q' in x for x in body + args + reply + done)
-    uses_r = any('r->' in x for x in body + args + reply)
+    uses_r = any('r->' in x or ', r);' in x for x in body + args + reply + done)
     text = f'static {result_type(d)} run_{call.name}(struct wh_session *s, struct wh_frame *f)\n{{\n'
     if not pro.driver:
         text += f'\tconst struct wh_{pro.name}_functions *l = wh_library_functions(s, WH_LIB_{pro.name});\n'
@@ -665,8 +739,10 @@ def server_handler(d, call):
     text += f'wh_reply(f, sizeof(*r));\n' if uses_r else ''
     for t, n in server_locals(d, call):
         text += f'\t{t}{"" if t.endswith("*") else " "}{n};\n'
+    text += '\tstruct wh_charge charge;\n' if any('&charge' in x for x in before) else ''
     text += '\tbool device_mode;\n' if modes else ''
     text += '\tCUstream stream = NULL;\n' if objects else ''
+    text += '\tCUresult limit;\n' if launches else ''
     text += f'\t{pro.status} res;\n\n'
     if not uses_r:
         text += f'\twh_reply(f, sizeof(struct wh_rsp_{call.name}));\n'
@@ -680,9 +756,12 @@ def server_handler(d, call):
     joined = ', '.join(args)
     if len(joined) + len(call.name) > 75:
         joined = ',\n\t\t'.join(args)
-    launches = objects and 'idle' not in call.flags
-    text += '\twh_launch_begin(s, stream);\n' if launches else ''
-    text += f'\tres = {table}{call.name}({joined});\n'
+    called = f'\tres = {table}{call.name}({joined});\n'
+    if 'instead' in call.hooks:
+        called = f"\tif (!{','.join(call.hooks['instead'])})\n\t{called}"
+    if 'then' in call.hooks:
+        called += f"\tif (res == {pro.success})\n\t\tres = {','.join(call.hooks['then'])};\n"
+    text += called
     text += '\twh_launch_end(s, stream);\n' if launches else ''
     text += lead(done)
     if reply:
@@ -699,10 +778,11 @@ def gen_server(d, api):
     text += ''.join(server_handler(d, c) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
+        launch = ', true' if 'launch' in c.hooks else ', false'
         if c.forwarded:
-            text += f'\t[{c.number}] = {{ run_{c.name}, sizeof(struct wh_req_{c.name}) }},\n'
+            text += f'\t[{c.number}] = {{ run_{c.name}, sizeof(struct wh_req_{c.name}){launch} }},\n'
         else:
-            text += f'\t[{c.number}] = {{ wh_do_{c.name}, sizeof(struct wh_req) }},\n'
+            text += f'\t[{c.number}] = {{ wh_do_{c.name}, sizeof(struct wh_req){launch} }},\n'
     text += '};\n\nconst struct wh_driver_symbol wh_driver_symbols[] = {\n'
     for name in driver_functions(api):
         text += f'\t{{ "{name}", offsetof(struct wh_driver, {name}) }},\n'
@@ -727,6 +807,8 @@ def gen_server_h(d, api):
             text += f'CUresult wh_do_{c.name}(struct wh_session *s, struct wh_frame *f);\n'
         if 'done' in c.flags:
             text += f'void wh_done_{c.name}(struct wh_session *s, struct wh_req_{c.name} *q, CUresult res);\n'
+        if 'answer' in c.flags:
+            text += f'void wh_answer_{c.name}(struct wh_session *s, const struct wh_req_{c.name} *q,\n\t\t\tstruct wh_rsp_{c.name} *r);\n'
         if 'check' in c.flags:
             text += f'CUresult wh_check_{c.name}(struct wh_session *s, const struct wh_req_{c.name} *q);\n'
     for r in api.records:

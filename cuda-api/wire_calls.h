@@ -219,6 +219,21 @@ struct wh_req_whHostFunc {
 	uint32_t resv;
 };
 
+/* --- Pinned memory besides the data area --------------------------------------------- */
+
+#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device too */
+#define WH_HOST_ALIAS		1	/* the same at the client's own address `at` in the worker */
+#define WH_HOST_UNPIN		2	/* the block that starts at addr */
+#define WH_MAX_HOST_BLOCKS	65536
+struct wh_req_whHostBlock {
+	struct wh_req hdr;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t at;		/* in one process: addr, which is the client's own */
+	uint32_t op;		/* WH_HOST_* */
+	uint32_t flags;		/* CU_MEMHOSTREGISTER_READ_ONLY */
+};
+
 /* --- Queries whose answer has no fixed shape -------------------------------------- */
 
 struct wh_req_cuPointerGetAttribute {

@@ -15,6 +15,13 @@ static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 	return WH_OK;
 }
 
+/* Of a session with a temporal limit: a call that is no launch. */
+static void before_other_call(struct wh_session *s, const struct wh_call_entry *e)
+{
+	if (!e->launch)
+		wh_sm_other_call(s);
+}
+
 static void respond(struct wh_frame *f, int32_t res)
 {
 	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
@@ -35,6 +42,17 @@ static inline int64_t copy_in(struct wh_frame *f, uint64_t size)
 	f->req_size = size;
 	f->pos = 0;
 	return q->resv ? WH_EINVAL : WH_OK;
+}
+
+/* A call that has to wait was not begun: its request stays in the message area as it is. */
+static inline int64_t finish(struct wh_session *s, struct wh_frame *f, int32_t res)
+{
+	if (__builtin_expect((uint32_t)res >= WH_RETRY && (uint32_t)res <= INT32_MAX, 0))
+		return (uint32_t)res - WH_RETRY;
+	if (__builtin_expect(s->limits.temporal, 0))
+		wh_sm_look(s);
+	respond(f, res);
+	return WH_OK;
 }
 
 static inline void prepare(struct wh_session *s, struct wh_frame *f)
@@ -63,9 +81,11 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 		return WH_EINVAL;
 	if (!s->hello && q->call != WH_CALL_whHello)
 		return WH_EPERM;
+	s->limits.slot->calls++;
 	prepare(s, f);
-	respond(f, e->run(s, f));
-	return WH_OK;
+	if (__builtin_expect(s->limits.temporal, 0))
+		before_other_call(s, e);
+	return finish(s, f, e->run(s, f));
 }
 
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
@@ -83,18 +103,20 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, uint64_t si
 		return WH_EINVAL;
 	if (!wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT))
 		return WH_EPERM;
+	s->limits.slot->calls++;
 	prepare(s, f);
-	respond(f, e->run(s, f));
+	rc = finish(s, f, e->run(s, f));
 	/* Where nothing is current, NVIDIA's libraries make something current. */
 	if (!q->ctx)
 		s->ctx = WH_CTX_UNKNOWN;
-	return WH_OK;
+	return rc;
 }
 
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg)
 {
 	if (slot >= s->nslots)
 		return WH_EINVAL;
+	s->limits.slot->crossings++;
 	switch (handler) {
 	case WH_HANDLER_NULL:
 		return run_null(s, &s->frame[slot], arg);

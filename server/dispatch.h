@@ -18,7 +18,8 @@ struct wh_session;
 /*
  * Returns 0 once a response is in the message area (CUDA's own errors are in
  * it), or a negative WH_* when the request was no request: unknown handler,
- * bad size. wh_dispatch() is slot 0.
+ * bad size. A positive result: nothing was done, the request is still there;
+ * send it again after that many microseconds. wh_dispatch() is slot 0.
  */
 int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg);
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);

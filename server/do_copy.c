@@ -88,6 +88,8 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 	if (capturing(s, stream))
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	res = start_copy(s, q, stream);
+	if (res == CUDA_SUCCESS)
+		wh_count_copy(s, q->kind == WH_COPY_TO_DEVICE || q->kind == WH_COPY_TO_ARRAY, q->size);
 	return res ? res : signal_fence(s, &s->fence[q->fence], stream, q->hdr.ctx);
 }
 
@@ -120,7 +122,16 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
 	return s->drv.cuEventSynchronize(w->event);
 }
 
-/* No query exists for a whole context: this wait has no bound. */
+/*
+ * No query exists for a whole context: this wait has no bound, unless markers
+ * of the SM limit say that its launches are not done.
+ */
+static CUresult query_context(struct wh_session *s, struct wait *w)
+{
+	(void)w;
+	return s->limits.temporal && wh_sm_look(s) ? CUDA_ERROR_NOT_READY : s->drv.cuCtxSynchronize();
+}
+
 static CUresult block_context(struct wh_session *s, struct wait *w)
 {
 	(void)w;
@@ -146,7 +157,7 @@ static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, s
 			return CUDA_ERROR_INVALID_HANDLE;
 		break;
 	case WH_WAIT_CONTEXT:
-		*w = (struct wait) { block_context, block_context, NULL, NULL };
+		*w = (struct wait) { query_context, block_context, NULL, NULL };
 		return s->drv.cuCtxSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -168,6 +179,8 @@ static CUresult spin(struct wh_session *s, struct wait *w, uint64_t us)
 		res = w->query(s, w);
 		if (res != CUDA_ERROR_NOT_READY || __builtin_ia32_rdtsc() >= end)
 			return res;
+		if (s->limits.temporal)
+			wh_sm_look(s);
 		__builtin_ia32_pause();
 	}
 }
@@ -189,6 +202,9 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		s->fence[q->handle].pending = false;
+	/* What was freed to a pool has gone back to the device now. */
+	if (s->limits.mem && res == CUDA_SUCCESS)
+		wh_pools_refresh(s);
 	return res;
 }
 

@@ -188,6 +188,7 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	const struct wh_req_load *q = f->req;
 	struct wh_rsp_load *r = wh_reply(f, sizeof(*r));
 	struct image im = { 0 };
+	struct wh_charge charge;
 	CUmodule mod = NULL;
 	struct options o;
 	CUresult res;
@@ -202,8 +203,13 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	    (!take_options(f, q->options, &o) || !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
+		wh_reconcile_begin(s, &charge);
 		res = s->drv.cuModuleLoadDataEx(&mod, im.code, o.n, o.key, o.value);
 		report(&o, q, r);
+	}
+	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUmodule, (uintptr_t)mod)) {
+		s->drv.cuModuleUnload(mod);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (res == CUDA_SUCCESS)
 		r->handle = wh_new(s, WH_H_CUmodule, mod, q->hdr.ctx);
@@ -234,6 +240,7 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	const struct wh_req_load *q = f->req;
 	struct wh_rsp_load *r = wh_reply(f, sizeof(*r));
 	struct image im = { 0 };
+	struct wh_charge charge;
 	CUlibrary lib = NULL;
 	struct options o;
 	CUresult res;
@@ -249,8 +256,13 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	     !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
+		wh_reconcile_begin(s, &charge);
 		res = s->drv.cuLibraryLoadData(&lib, im.code, o.key, o.value, o.n, NULL, NULL, 0);
 		report(&o, q, r);
+	}
+	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUlibrary, (uintptr_t)lib)) {
+		s->drv.cuLibraryUnload(lib);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	/* Libraries belong to no context. */
 	if (res == CUDA_SUCCESS)

@@ -196,6 +196,11 @@ uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uin
 	return i ? make_id(h, i) : 0;
 }
 
+bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type)
+{
+	return real && lookup(h, real, type, false);
+}
+
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
 {
 	uint32_t i = real ? lookup(h, real, type, false) : 0;

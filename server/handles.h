@@ -39,6 +39,8 @@ void wh_handles_free(struct wh_handles *h);
 
 /* The driver's object, or NULL for anything that is not a living handle of that type. */
 void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type);
+/* Has it one already? */
+bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type);
 /* The handle of a driver object; a new one if there is none. 0 for NULL or when full. */
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
 /* A new handle, whatever the table remembers of this address. */

@@ -34,6 +34,7 @@ void wh_limits_free(struct wh_session *s)
 
 	wh_mem_close(s);
 	wh_sm_close(s);
+	wh_sms_close(s);
 	if (!l->usage) {
 		free(l->slot);
 		return;

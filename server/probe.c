@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define PROBE_TIMEOUT_MS	60000	/* a real driver initialises every GPU */
+#define GROUP_SMS		8	/* as limit_sms.c splits; what remains is left out */
 #define MAX_GROUPS		64	/* bits of wh_device_limit.sm_groups */
 
 struct report {
@@ -61,15 +62,6 @@ static bool load(const char *path, char *err, size_t err_size)
 	return false;
 }
 
-/*
- * SMs of the smallest part of a spatial split, as the CUDA documentation of
- * cuDevSmResourceSplitByCount gives it for each compute capability.
- */
-static uint32_t group_sms(int major)
-{
-	return major >= 9 ? 8 : major == 8 ? 4 : 2;
-}
-
 static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
 {
 	int v = 0;
@@ -98,7 +90,7 @@ static void look(struct wh_device *d, CUdevice dev)
 	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
 		d->memory = memory;
 	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-	d->group_sms = group_sms(attribute(dev, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+	d->group_sms = GROUP_SMS;
 	d->groups = drv.split ? d->sms / d->group_sms : 0;
 	if (d->groups > MAX_GROUPS)
 		d->groups = MAX_GROUPS;

@@ -96,6 +96,7 @@ static void free_session(struct wh_session *s)
 		free(s->frame[i].req);
 		free(s->frame[i].rsp);
 	}
+	wh_host_free(s);
 	for (i = 0; i < WH_LIBS; i++) {
 		free(s->library[i]);
 		free(s->library_state[i]);
@@ -134,6 +135,13 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 	}
 	free_session(s);
 	return NULL;
+}
+
+void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process)
+{
+	s->far = far;
+	s->far_size = size;
+	s->one_process = one_process;
 }
 
 void wh_session_ready(struct wh_session *s)

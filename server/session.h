@@ -21,6 +21,12 @@
  */
 struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
 				   char *err, size_t err_size);
+/*
+ * Shared memory besides the part, at the same address in the client, mostly
+ * holes (size 0: none). one_process: the client is this process, and all of
+ * its memory can be registered.
+ */
+void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process);
 /* Start the driver and use it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
 /*

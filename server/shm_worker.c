@@ -53,6 +53,26 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
 }
 
+/*
+ * What a client may pin besides its part: holes until it does. An administrator
+ * sets WORMHOLE_PINNED_MAX (bytes) for the server; the default is half of the
+ * machine's memory.
+ */
+static size_t far_size(void)
+{
+	const char *text = getenv("WORMHOLE_PINNED_MAX");
+	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+	char *end;
+
+	if (text && *text) {
+		n = strtoull(text, &end, 0);
+		if (*end)
+			fprintf(stderr, "warn: WORMHOLE_PINNED_MAX=%s: not a number of bytes\n", text);
+		n = *end ? 0 : n;
+	}
+	return (n < WH_SHM_FAR_MAX ? n : WH_SHM_FAR_MAX) & ~(uint64_t)(WH_PAGE_SIZE - 1);
+}
+
 /* A file whose size nobody can change any more: no SIGBUS from the other side. */
 static int make_file(size_t size)
 {
@@ -66,12 +86,16 @@ static int make_file(size_t size)
 	return -1;
 }
 
-static void *map_file(int fd, size_t size)
+static void *map_file(uint64_t va, int fd, size_t size, off_t offset)
 {
-	void *want = (void *)WH_WINDOW_VA;
-	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	void *want = (void *)va;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
+		       offset);
 
-	return p == want ? p : NULL;
+	if (p != want)
+		return NULL;
+	madvise(p, size, MADV_HUGEPAGE);	/* where the administrator allows it for memfds */
+	return p;
 }
 
 /* --- The client's life -------------------------------------------------------------- */
@@ -173,8 +197,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
 	struct wh_session *s;
+	void *part, *far;
 	char err[200];
-	void *part;
 	int file;
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
@@ -182,15 +206,18 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (o->parent && getppid() != o->parent)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
-	file = make_file(o->part_size);
-	part = file < 0 ? NULL : map_file(file, o->part_size);
-	if (!part)
+	w.far_size = far_size();
+	file = make_file(o->part_size + w.far_size);
+	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, o->part_size, 0);
+	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
+	if (!part || (w.far_size && !far))
 		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
 	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
+	wh_session_far(s, far, w.far_size, false);
 	wh_session_ready(s);
 	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
 		return 1;

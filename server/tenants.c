@@ -149,8 +149,8 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	memcpy(out, t->limit, sizeof(t->limit));
 	for (i = 0; i < list->n; i++)
 		if (list->spec[i].device >= (int)wh_server.devices) {
-			snprintf(err, err_size, "device %d: there are only %u devices, counted from 0",
-				 list->spec[i].device, wh_server.devices);
+			snprintf(err, err_size, "device %d: this server has devices 0 to %u",
+				 list->spec[i].device, wh_server.devices - 1);
 			return false;
 		}
 	for (d = 0; d < wh_server.devices; d++) {

@@ -61,6 +61,11 @@ struct wh_session {
 	size_t part_size;
 	uint8_t *data;
 	size_t data_size;
+	uint8_t *far;		/* shared memory besides the part: blocks are in host[] */
+	size_t far_size;
+	bool one_process;
+	struct wh_host_block *host;
+	size_t hosts;
 	void *backend;		/* dlopen handle */
 	struct wh_fence fence[WH_FENCES];
 	struct {
@@ -77,11 +82,25 @@ struct wh_session {
 	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
 };
 
+/* hostblock.c: pinned memory besides the data area. */
+struct wh_host_block {
+	uint64_t addr;		/* in the far area, or the client's own in one process */
+	uint64_t at;		/* where it is pinned: addr, or the client's own address */
+	uint64_t size;
+	uint32_t flags;		/* of cuMemHostRegister */
+};
+/* Is [addr, addr + size) in one block that lies at an address of the client's own? */
+bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
+/* All registrations ended with their context: make them again. */
+void wh_host_register_again(struct wh_session *s);
+void wh_host_free(struct wh_session *s);
+
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
 struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
+	bool launch;		/* it calls wh_launch_begin() */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -102,6 +121,7 @@ void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
+void wh_sms_close(struct wh_session *s);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 
@@ -259,30 +279,23 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 	wh_handles_drop_value(&s->handles, value, type);
 }
 
-/* --- Work for the device ------------------------------------------------------------ */
+#include "charge.h"
 
 /*
- * Around each library call that may launch work on the stream (NULL: on some
- * stream of the library's own). Hooks for limits; nothing limits libraries yet.
+ * May a client name [addr, addr + size) as host memory? The data area, the far
+ * area (a hole in it is memory of the client's, too), and what it registered.
  */
-static inline void wh_launch_begin(struct wh_session *s, CUstream stream)
-{
-	(void)s;
-	(void)stream;
-}
-
-static inline void wh_launch_end(struct wh_session *s, CUstream stream)
-{
-	(void)s;
-	(void)stream;
-}
-
-/* Does [addr, addr + size) lie in the data area, the only host memory that a client may name? */
 static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	uint64_t base = (uintptr_t)s->data;
 
-	return addr >= base && addr - base <= s->data_size && size <= s->data_size - (addr - base);
+	if (addr >= base && addr - base <= s->data_size && size <= s->data_size - (addr - base))
+		return true;
+	base = (uintptr_t)s->far;
+	if (s->far_size && addr >= base && addr - base <= s->far_size &&
+	    size <= s->far_size - (addr - base))
+		return true;
+	return s->hosts && wh_host_alias(s, addr, size);
 }
 
 #endif
