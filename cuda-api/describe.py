@@ -244,9 +244,9 @@ def _read(path):
 
 def library_header(profile):
     """The library's own declarations. As C++, which has more of them (those with __half)."""
-    extra = os.environ.get('LIB_INC')
+    extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
     return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True,
-                         includes=[extra] if extra else [])
+                         includes=[extra])
 
 
 class Describer:

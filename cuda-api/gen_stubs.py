@@ -299,7 +299,9 @@ def client_unpack(d, call, a):
             return [f'if ({n})', f'\tres = wh_device_shown({n}, r->{n});']
         return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + locations(d, a.object, 'shown', n, 1))
     if a.kind in ('out', 'inout'):
-        return block(f'if ({n})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
+        # With an answer that is no success (too short an array) numbers come, and no arrays.
+        done = f' && res == {d.profile.success}' if d.profile.answers else ''
+        return block(f'if ({n}{done})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
                      locations(d, a.object, 'shown', n, n + '_count'))
     if a.kind == 'cstr':
         return [f'if ({n})', f'\t*{n} = wh_take_string(&c, r->{n}_size);']
