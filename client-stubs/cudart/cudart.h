@@ -98,7 +98,15 @@ cudaError_t rt_to_symbol(const void *symbol, size_t count, size_t offset,
 cudaError_t rt_from_symbol(const void *symbol, size_t count, size_t offset,
 			   enum cudaMemcpyKind kind, void **addr);
 
-/* copy.c */
+/* array.c: formats and sizes of arrays */
+cudaError_t rt_format(const struct cudaChannelFormatDesc *d, CUarray_format *format,
+		      unsigned int *channels);
+cudaError_t rt_channels(CUarray_format format, unsigned int channels,
+			struct cudaChannelFormatDesc *d);
+size_t rt_element(const CUDA_ARRAY3D_DESCRIPTOR *a);
+cudaError_t rt_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *a);
+
+/* array_copy.c: a box in the driver's words */
 cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);
 
 /* map.c: from host address to what was registered for it */
