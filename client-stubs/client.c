@@ -147,6 +147,13 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	wh_post_begin(call);
+	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
+	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = lost(WH_EGONE);
+		return NULL;
+	}
 	if (size > cl->link.msg_size) {
 		wh_unlock(WH_LOCK_SLOT);
 		c->result = CUDA_ERROR_INVALID_VALUE;
@@ -221,11 +228,9 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
-	if (r->result != CUDA_SUCCESS)
-		return r->result;
-	if (r->size < fixed || r->size > l->msg_size)
+	if (r->result == CUDA_SUCCESS && (r->size < fixed || r->size > l->msg_size))
 		return lost(WH_EFATAL);
-	return CUDA_SUCCESS;
+	return wh_post_end(r->result);
 }
 
 void wh_end(struct wh_call *c)

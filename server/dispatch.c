@@ -31,7 +31,8 @@ static void respond(struct wh_frame *f, CUresult res)
 	memcpy(f->msg, f->rsp, f->rsp_size);
 }
 
-static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
+			CUresult *result)
 {
 	const struct wh_call_entry *e;
 	const struct wh_req *q = f->req;
@@ -39,7 +40,7 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 
 	if (size < sizeof(*q) || size > f->max)
 		return WH_EINVAL;
-	memcpy(f->req, f->msg, size);
+	memcpy(f->req, from, size);
 	if (q->call >= WH_CALLS)
 		return WH_ENOSYS;
 	e = &wh_calls[q->call];
@@ -63,8 +64,37 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 		return (uint32_t)res - WH_RETRY;
 	if (__builtin_expect(s->limits.temporal, 0))
 		wh_sm_look(s);
-	respond(f, res);
+	*result = res;
 	return WH_OK;
+}
+
+static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	CUresult res;
+	int64_t status = run_cuda(s, f, f->msg, size, &res);
+
+	if (status == WH_OK)
+		respond(f, res);
+	return status;
+}
+
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
+			   int *res)
+{
+	CUresult result = CUDA_SUCCESS;
+	int64_t status;
+
+	if (handler != WH_HANDLER_CUDA)
+		return WH_ENOSYS;
+	s->limits.slot->crossings++;
+	status = run_cuda(s, &s->frame[0], from, size, &result);
+	*res = result;
+	return status;
+}
+
+int wh_dispatch_wants_answers(const struct wh_session *s)
+{
+	return s->limits.temporal;
 }
 
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg)
@@ -76,7 +106,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	case WH_HANDLER_NULL:
 		return run_null(s, &s->frame[slot], arg);
 	case WH_HANDLER_CUDA:
-		return run_cuda(s, &s->frame[slot], arg);
+		return answer_cuda(s, &s->frame[slot], arg);
 	}
 	return WH_ENOSYS;
 }
