@@ -132,16 +132,12 @@ static CUresult take_slot(const void *frame)
 	return not_ready(wh_client.state);
 }
 
-void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
+static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 {
 	struct wh_client *cl = &wh_client;
 	struct wh_thread *t = &wh_thread;
 	struct wh_req *q;
 
-	if (__builtin_expect(cl->state != WH_READY, 0) && call >= FIRST_CALLS) {
-		c->result = not_ready(cl->state);
-		return NULL;
-	}
 	if (!t->known)
 		wh_thread_first();
 	c->result = take_slot(c);
@@ -171,6 +167,24 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	return q;
 }
 
+void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
+{
+	if (__builtin_expect(wh_client.state != WH_READY, 0) && call >= FIRST_CALLS) {
+		c->result = not_ready(wh_client.state);
+		return NULL;
+	}
+	return begin(c, call, size);
+}
+
+void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size)
+{
+	if (wh_client.state != WH_READY && wh_client.state != WH_CONNECTED) {
+		c->result = not_ready(wh_client.state);
+		return NULL;
+	}
+	return begin(c, call, size);
+}
+
 /* Sleep without what the shortest sleeps of the kernel add. */
 static void pause_us(int us)
 {
@@ -188,7 +202,7 @@ static void pause_us(int us)
  * and sends the same request again. Signal handlers run in between as they would
  * before the call.
  */
-static int try_later(struct wh_call *c, int status)
+static int try_later(struct wh_call *c, uint32_t handler, int status)
 {
 	struct wh_link *l = &wh_client.link;
 	void *request = malloc(c->size);
@@ -205,13 +219,13 @@ static int try_later(struct wh_call *c, int status)
 			break;
 		}
 		memcpy(c->msg, request, c->size);
-		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+		status = l->t->call(l, handler, c->size);
 	}
 	free(request);
 	return status;
 }
 
-CUresult wh_run(struct wh_call *c, size_t fixed)
+static inline CUresult run(struct wh_call *c, uint32_t handler)
 {
 	struct wh_link *l = &wh_client.link;
 	struct wh_rsp *r = c->rsp;
@@ -219,18 +233,35 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 
 	wh_client.crossings++;
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
-		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+		status = l->t->call(l, handler, c->size);
 	if (__builtin_expect(status > 0, 0))
-		status = try_later(c, status);
+		status = try_later(c, handler, status);
 	if (__builtin_expect(status != 0, 0)) {
 		if (c->result != CUDA_SUCCESS)
 			return c->result;
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
-	if (r->result == CUDA_SUCCESS && (r->size < fixed || r->size > l->msg_size))
+	if (r->size < sizeof(*r) || r->size > l->msg_size)
 		return lost(WH_EFATAL);
-	return wh_post_end(r->result);
+	return CUDA_SUCCESS;
+}
+
+CUresult wh_run_on(struct wh_call *c, uint32_t handler)
+{
+	return run(c, handler);
+}
+
+CUresult wh_run(struct wh_call *c, size_t fixed)
+{
+	const struct wh_rsp *r = c->rsp;
+	CUresult res = run(c, WH_HANDLER_CUDA);
+
+	if (res == CUDA_SUCCESS)
+		res = r->result;
+	if (res == CUDA_SUCCESS && r->size < fixed)
+		return lost(WH_EFATAL);
+	return wh_post_end(res);
 }
 
 void wh_end(struct wh_call *c)

@@ -21,9 +21,11 @@
 #include "gen_wire.h"
 #include "wire_calls.h"
 #include "wormhole_abi.h"
+#include "library.h"
 #include "transport.h"
 
-#define WH_HANDLER_CUDA	1	/* of server/dispatch.h */
+#define WH_HANDLER_CUDA		1	/* of server/dispatch.h */
+#define WH_HANDLER_LIBRARY	2
 
 #include "gen_client.h"
 
@@ -95,19 +97,14 @@ void wh_unlock(enum wh_lock id);
 
 /* --- A call ---------------------------------------------------------------------- */
 
-struct wh_call {
-	void *rsp;		/* the message area, as a response */
-	uint8_t *msg;
-	size_t size;		/* of the request */
-	size_t pos;		/* next array */
-	CUresult result;	/* when wh_begin() returns NULL */
-};
-
 /* Take the slot and start a request of `size` bytes; NULL: return c->result. */
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size);
+/* The same before cuInit, too, once there is a connection. */
+void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size);
 /* Send it. The response stays readable until wh_end(). */
 CUresult wh_run(struct wh_call *c, size_t fixed);
-void wh_end(struct wh_call *c);
+/* The same for any handler; whatever the response says, CUDA_SUCCESS means that one came. */
+CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 /*
  * In place of wh_run(), for a call whose result is its only answer: send it and
  * return at once where that changes no result (post.c). The first `key` bytes
@@ -117,38 +114,6 @@ CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
 void wh_post_begin(uint32_t call);	/* of every call that begins */
 CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */
-
-static inline void *wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
-{
-	void *to = c->msg + c->pos;
-
-	memcpy(to, p, count * size);
-	c->pos += wh_wire_bytes(count, size);
-	return to;
-}
-
-static inline size_t wh_string_bytes(const char *s)
-{
-	return s ? wh_wire_bytes(strlen(s) + 1, 1) : 0;
-}
-
-static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
-{
-	size_t n = s ? strlen(s) + 1 : 0;
-
-	/* Room was made for this length: if another thread has grown the string since, cut. */
-	if (!n || c->pos + n > c->size)
-		return 0;
-	wh_put(c, s, n, 1);
-	return n;
-}
-
-void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);
-/* The driver's string, kept for the life of the process as its own would be. */
-const char *wh_take_string(struct wh_call *c, uint64_t size);
-
-/* CUDA_ERROR_NOT_SUPPORTED; under WORMHOLE_LOG=1 one line names the function, once. */
-CUresult wh_refuse(const char *name);
 
 /* --- Streams --------------------------------------------------------------------- */
 
@@ -236,7 +201,6 @@ static inline bool wh_in_data(const void *p, size_t n)
 /* ranges.c: which addresses are the device's. */
 void wh_range_add(CUdeviceptr start, size_t size);
 void wh_range_remove(CUdeviceptr start);
-bool wh_range_has(CUdeviceptr p);
 
 /* staging.c: copies between pageable memory and the device, in pieces. */
 struct wh_staged {
@@ -250,9 +214,6 @@ struct wh_staged {
 };
 bool wh_staging_init(void);
 CUresult wh_staged_copy(const struct wh_staged *c);
-/* A buffer for one short use, given back by wh_staging_put(). */
-CUresult wh_staging_get(uint8_t **buf, size_t *size);
-void wh_staging_put(void);
 
 /* bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. */
 void wh_bulk_copy(void *dst, const void *src, size_t n);

@@ -75,7 +75,8 @@ static unsigned int captures;
 
 void wh_post_begin(uint32_t call)
 {
-	uint8_t e = effect[call];
+	/* Of the other libraries: they make and free what only their own calls name. */
+	uint8_t e = call < WH_CALLS ? effect[call] : NEUTRAL | FREES;
 
 	running = call;
 	memory += !!(e & FREES);
@@ -92,7 +93,8 @@ CUresult wh_post_end(CUresult res)
 {
 	struct wh_link *l = &wh_client.link;
 
-	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && effect[running] & REPORTS) {
+	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && running < WH_CALLS &&
+	    effect[running] & REPORTS) {
 		res = (CUresult)l->deferred;
 		l->deferred = 0;
 	}

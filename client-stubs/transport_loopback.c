@@ -28,7 +28,11 @@ static struct {
 	typeof(wh_dispatch) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
 	pthread_t last;		/* caller of the last call */
+	void *backend;
 } loop;
+
+/* The thread runs the worker's code. */
+static __thread int inside __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -118,12 +122,30 @@ static int loopback_open(struct wh_link *l)
 
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
+	int rc;
+
 	(void)l;
 	if (!pthread_equal(loop.last, pthread_self())) {
 		loop.last = pthread_self();
 		loop.new_thread(loop.session);
 	}
-	return loop.dispatch(loop.session, handler, arg);
+	inside++;
+	rc = loop.dispatch(loop.session, handler, arg);
+	inside--;
+	return rc;
+}
+
+/*
+ * The worker's libraries look for their driver by its soname, and find the
+ * client's stub: it sends them on to the driver that the session has loaded.
+ */
+static void *loopback_backend_symbol(const char *name)
+{
+	if (!inside)
+		return NULL;
+	if (!loop.backend)
+		loop.backend = dlopen(getenv("WORMHOLE_BACKEND"), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	return loop.backend ? dlsym(loop.backend, name) : NULL;
 }
 
 static void loopback_close(struct wh_link *l)
@@ -142,4 +164,5 @@ const struct wh_transport wh_transport_loopback = {
 	.open = loopback_open,
 	.call = loopback_call,
 	.close = loopback_close,
+	.backend_symbol = loopback_backend_symbol,
 };

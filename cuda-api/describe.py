@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of one API: cuda.api joined with the prototypes of cuda.h.
+"""The description of one API: cuda.api joined with the prototypes of cuda.h,
+or cublas.api with those of cublas_v2.h, and so on.
 
 Owns the rules by which a parameter gets its kind; writes no code. Every
 exported function ends up as one Call with a verb and a kind for each parameter.
+What a library's file says about the library itself ends up in a Profile.
 """
 
 import fnmatch
@@ -12,17 +14,46 @@ from dataclasses import dataclass, field
 
 import headers
 
-VERBS = ('generated', 'client', 'manual', 'local', 'refuse')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'post')
+VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'absent')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'post')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'launch': (0, 1),
          'sent': (1, 1), 'fetched': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2),
          'instead': (1, 9), 'then': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
-KIND = re.compile(r'^(in|out|inout|str|cstr|addr|raw|rawout|host)(?:\[(.+)\])?$')
+KIND = re.compile(r'^(in|out|inout|str|cstr|addr|addrout|raw|rawout|host)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
 FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|RetainAllocation')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
+
+
+# Variables of the generated functions; a library's parameter of that name gets another.
+LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
+# The null bits of a request.
+MAX_PARAMETERS = 32
+
+
+@dataclass
+class Profile:
+    """How the code of one API spells what all of them have."""
+    name: str = 'cuda'
+    number: int = 0
+    soname: str = 'libcuda.so.1'
+    prefix: str = 'cu'
+    source: str = ''
+    status: str = 'CUresult'
+    success: str = 'CUDA_SUCCESS'
+    errors: dict = field(default_factory=lambda: {
+        'handle': 'CUDA_ERROR_INVALID_HANDLE', 'value': 'CUDA_ERROR_INVALID_VALUE',
+        'missing': 'CUDA_ERROR_NOT_SUPPORTED'})
+    answers: list = field(default_factory=list)  # statuses besides success that come with outputs
+    types: tuple = (0, 64)                       # first handle type, number of them
+    nodes: str = ''
+    bare: bool = False                           # needs neither cuInit nor a context
+
+    @property
+    def driver(self):
+        return self.number == 0
 
 
 class Problem(Exception):
@@ -34,10 +65,11 @@ class Arg:
     """One parameter: its declaration and how it travels."""
     name: str
     type: headers.Type
-    kind: str            # scalar handle value addr host str cstr in out inout
+    kind: str            # scalar handle value object addr addrout host str cstr in out inout
     count: str = ''      # C expression over parameters, or '*name'
     raw: bool = False
     index: int = 0
+    mode: bool = False   # host or device memory, as the object's pointer mode says
 
     @property
     def object(self):
@@ -46,7 +78,7 @@ class Arg:
 
     @property
     def array(self):
-        return bool(self.count)
+        return bool(self.count) and not self.mode
 
 
 @dataclass
@@ -87,6 +119,7 @@ class Api:
     values: list
     records: list        # records translated by hand
     header: headers.Header
+    private: list = field(default_factory=list)  # exported for our other libraries only
 
 
 def _split(text):
@@ -131,40 +164,80 @@ def _parse_line(text, where):
     return name, entry
 
 
+def _head_line(profile, lists, words, where):
+    """One line about the library itself. False: it is a function's line."""
+    word, rest = words[0], words[1:]
+    if word == 'library':
+        profile.name, profile.number, profile.soname, profile.prefix = rest[0], int(rest[1]), rest[2], rest[3]
+    elif word == 'source':
+        profile.source += f'#include <{rest[0]}>\n'
+    elif word == 'status':
+        profile.status, profile.success, profile.errors = rest[0], rest[1], {}
+    elif word == 'error':
+        profile.errors[rest[0]] = rest[1]
+    elif word == 'answers':
+        profile.answers += rest
+    elif word == 'types':
+        profile.types = (int(rest[0]), int(rest[1]))
+    elif word == 'bare':
+        profile.bare = True
+    elif word == 'alias':
+        lists['alias'][rest[0]] = rest[1]
+    elif word == 'param':
+        lists['param'][rest[0]] = rest[1]
+    elif word == 'pointers':
+        lists['pointers'] = rest[0]
+    elif word in ('handle', 'value', 'record', 'object', 'private', 'worker'):
+        lists[word].append(rest[0])
+    else:
+        return False
+    if word in ('param', 'pointers') and not KIND.match(rest[-1]):
+        raise SystemExit(f'{where}: cannot read "{rest[-1]}"')
+    return True
+
+
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': []}
-    exact, patterns = {}, []
+    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [], 'alias': {}, 'param': {},
+             'pointers': ''}
+    exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
         for i, line in enumerate(f, 1):
             where = f'{path}:{i}'
             line = line.strip()
             if not line or line[0] == '#':
                 continue
-            first = line.split()[0]
-            if first in lists:
-                lists[first].append(line.split()[1])
+            if _head_line(profile, lists, line.split(), where):
                 continue
             name, entry = _parse_line(line, where)
             entry['where'] = where
-            if '*' in name:
+            if '*' in name or '?' in name:
                 patterns.append((name, entry))
             elif name in exact:
                 raise SystemExit(f'{where}: {name} is described twice')
             else:
                 exact[name] = entry
-    return lists, exact, patterns
+    return lists, exact, patterns, profile
+
+
+def library_header(profile):
+    """The library's own declarations. As C++, which has more of them (those with __half)."""
+    return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True)
 
 
 class Describer:
     def __init__(self, path):
-        self.header = headers.parse(headers.driver_source())
-        self.lists, self.exact, self.patterns = _read(path)
+        self.lists, self.exact, self.patterns, self.profile = _read(path)
+        self.header = (headers.parse(headers.driver_source()) if self.profile.driver else
+                       library_header(self.profile))
         self.path = path
         self.handles = []
 
     def _entry(self, name):
         if name in self.exact:
             return self.exact[name]
+        # The same function with 64-bit counts.
+        if name.endswith('_64') and name[:-3] in self.header.functions:
+            return self._entry(name[:-3])
         for pattern, entry in self.patterns:
             if fnmatch.fnmatchcase(name, pattern):
                 return entry
@@ -173,11 +246,21 @@ class Describer:
     def handle_name(self, ctype):
         """The handle type's own name, or None. Notes handles on first sight."""
         bare = ctype.bare
+        if bare in self.lists['alias']:
+            return self.lists['alias'][bare]
+        if bare in self.lists['object'] or bare in self.lists['value']:
+            return None
         if ctype.kind == 'handle' or bare in self.lists['handle']:
             if bare not in self.handles:
                 self.handles.append(bare)
             return bare
         return None
+
+    def is_stream(self, ctype):
+        return self.handle_name(ctype) == 'CUstream'
+
+    def is_object(self, ctype):
+        return ctype.bare in self.lists['object']
 
     def is_value(self, ctype):
         return ctype.bare in self.lists['value']
@@ -222,6 +305,8 @@ class Describer:
 
     def _default(self, p):
         t = p.type
+        if self.is_object(t):
+            return 'object'
         if self.handle_name(t):
             return 'handle'
         if self.is_value(t):
@@ -230,8 +315,10 @@ class Describer:
             if t.has_pointer():
                 raise Problem(f'{p.name} holds addresses')
             return 'scalar'
-        if t.kind != 'pointer':
+        if t.kind not in ('pointer', 'array'):
             raise Problem(f'{p.name} is a {t.kind}')
+        if self.lists['pointers']:
+            return self.lists['pointers']
         to = t.pointee
         if to.kind == 'int' and to.size == 1:
             if to.const:
@@ -243,6 +330,8 @@ class Describer:
 
     def _arg(self, p, index, kinds):
         text = kinds.get(p.name)
+        if not text and p.type.kind in ('pointer', 'array'):
+            text = self.lists['param'].get(p.name)
         if not text:
             arg = Arg(p.name, p.type, self._default(p), index=index)
         else:
@@ -250,15 +339,25 @@ class Describer:
             kind = {'raw': 'in', 'rawout': 'out'}.get(m.group(1), m.group(1))
             if m.group(1) == 'raw' and not p.type.pointee.const:
                 kind = 'out'
-            arg = Arg(p.name, p.type, kind, m.group(2) or '', m.group(1).startswith('raw'), index)
-        if arg.kind in ('in', 'out', 'inout'):
+            arg = Arg(p.name, p.type, kind, m.group(3) or '', m.group(1).startswith('raw'), index,
+                      bool(m.group(2)))
+        if arg.mode:
+            if arg.object.kind == 'void' and not arg.count:
+                raise Problem(f'{arg.name} needs the size of its type')
+        elif arg.kind in ('in', 'out', 'inout'):
             self._check_object(arg)
         return arg
 
     def _describe(self, call, entry):
+        if len(call.func.params) > MAX_PARAMETERS:
+            raise Problem('more parameters than the null bits of a request')
         unknown = set(entry['kinds']) - {p.name for p in call.func.params}
         if unknown and call.name in self.exact:
             raise SystemExit(f"{entry['where']}: {call.name} has no parameter {sorted(unknown)[0]}")
+        if not self.profile.driver:
+            call.func = headers.Function(call.func.name, call.func.result, [
+                headers.Param(p.name + '_' if p.name in LOCALS else p.name, p.type) for p in call.func.params])
+            entry = dict(entry, kinds={k + '_' if k in LOCALS else k: v for k, v in entry['kinds'].items()})
         for i, p in enumerate(call.func.params):
             call.args.append(self._arg(p, i, entry['kinds']))
 
@@ -267,7 +366,7 @@ class Describer:
         call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']),
                     hooks=dict(entry['hooks']))
         m = re.match(r'(.*)_(ptsz|ptds)$', name)
-        if m:
+        if m and self.profile.driver:
             call.base, call.suffix = m.group(1), m.group(2)
             return call
         if call.forwarded:
@@ -283,7 +382,7 @@ class Describer:
             if name.startswith('wh'):
                 calls[name] = Call(name, None, entry['verb'], entry['reason'], hooks=dict(entry['hooks']))
             elif name not in self.header.functions:
-                raise SystemExit(f"{entry['where']}: cuda.h has no {name}")
+                raise SystemExit(f"{entry['where']}: the header has no {name}")
         for name, func in self.header.functions.items():
             calls[name] = self._call(name, func)
         for call in calls.values():
@@ -292,7 +391,8 @@ class Describer:
                 call.verb = 'refuse' if base.verb == 'refuse' else 'generated'
                 call.reason = base.reason if base.verb == 'refuse' else ''
         for h in ('CUfunction', 'CUkernel', 'CUlibrary', 'CUmodule', 'CUevent', 'CUstream', 'CUcontext',
-                  'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode'):
+                  'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode') if self.profile.driver else ():
             if h not in self.handles:
                 self.handles.append(h)
-        return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header)
+        return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header,
+                   self.lists['private'])

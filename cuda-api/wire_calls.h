@@ -25,6 +25,19 @@ struct wh_rsp_whHello {
 	int32_t devices;
 };
 
+/* --- whLibraryOpen: load a library behind a stub of ours --------------------- */
+
+struct wh_req_whLibraryOpen {
+	struct wh_req hdr;
+	uint64_t hash;		/* WH_<LIBRARY>_HASH of the client */
+	uint32_t library;	/* WH_LIB_* */
+	uint32_t resv;
+};
+struct wh_rsp_whLibraryOpen {
+	struct wh_rsp hdr;
+	uint64_t hash;		/* the worker's, also when they differ; 0: no such library */
+};
+
 /* --- whDeviceInfo: everything about a device that never changes -------------- */
 
 #define WH_DEVICE_ATTRIBUTES	256

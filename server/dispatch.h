@@ -12,7 +12,8 @@ struct wh_session;
 
 #define WH_HANDLER_NULL		0	/* does nothing: for benches */
 #define WH_HANDLER_CUDA		1	/* arg = size of the request in the message area */
-#define WH_HANDLERS		2
+#define WH_HANDLER_LIBRARY	2	/* the same, to a library: WH_LIBRARY_SHIFT of wire.h */
+#define WH_HANDLERS		3
 
 /*
  * Returns 0 once a response is in the message area (CUDA's own errors are in

@@ -97,6 +97,10 @@ static void free_session(struct wh_session *s)
 		free(s->frame[i].rsp);
 	}
 	wh_host_free(s);
+	for (i = 0; i < WH_LIBS; i++) {
+		free(s->library[i]);
+		free(s->library_state[i]);
+	}
 	wh_handles_free(&s->handles);
 	wh_limits_free(s);
 	free(s->upload.buf);

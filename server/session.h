@@ -29,6 +29,11 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process);
 /* Start the driver and use it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
+/*
+ * Load libraries ("cublas,curand") before a client is there; later they come
+ * with the client's first call to each. False with one line in err.
+ */
+bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
 /* The next call comes on another thread than the last: what is current there is unknown. */

@@ -51,6 +51,8 @@ static const char help[] =
 "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
 "`wormhole serve' starts it, too, and finds the library itself.\n"
 "  --backend LIBRARY  the libcuda.so.1 that does the work\n"
+"  --lib-path DIR     folder of the libraries over it, libcublas.so.13 and so on (default:\n"
+"                     $WORMHOLE_LIB_PATH, else as the loader finds them)\n"
 "  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
 "  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
 "                     $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ")\n"
@@ -228,13 +230,14 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, FIGURES };
 
 enum {
-	OPT_BACKEND = 256, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
 	OPT_PERIOD, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
 	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
 
 static const struct option table[] = {
 	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "lib-path", required_argument, NULL, OPT_LIBS },
 	{ "dir", required_argument, NULL, OPT_DIR },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "part-size", required_argument, NULL, OPT_PART },
@@ -315,6 +318,7 @@ static void set(int c)
 
 	switch (c) {
 	case OPT_BACKEND:	wh_server.backend = optarg; break;
+	case OPT_LIBS:		setenv("WORMHOLE_LIB_PATH", optarg, 1); break;	/* for workers */
 	case OPT_DIR:		path(wh_server.dir, "--dir", optarg); break;
 	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
 	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;

@@ -180,7 +180,8 @@ static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t cal
 	while (size <= sizeof(c->request) &&
 	       (status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
 		usleep(status);
-	if (status < 0)
+	/* A library's status is no CUresult. */
+	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
 	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
 		WH_SHM_DEFERRED(slot) = res;

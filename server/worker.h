@@ -77,6 +77,9 @@ struct wh_session {
 	size_t link_size;
 	uint64_t link_state;
 	struct wh_limits limits;
+	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
+	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
+	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
 };
 
 /* hostblock.c: pinned memory besides the data area. */

@@ -51,14 +51,14 @@ is one_reading_above_is_forgiven "$(worker good)" "$good"
 # Of two workers the one that holds most behind its handlers.
 start second --tenant good -- alloc=4096
 second=$(field good "[w['pid'] for w in t['workers'] if w['pid'] != $good][0]")
-figures "$good $((90 * M)) 0" "$second $((60 * M)) 0"
-ok of_two_workers_the_worse_is_stopped await gone "$good"
-is the_other_is_not "$(worker good)" "$second"
+figures "$good $((60 * M)) 0" "$second $((90 * M)) 0"
+ok of_two_workers_the_worse_is_stopped await gone "$second"
+is the_other_is_not "$(worker good)" "$good"
 
 : >"$FAKE_NVML_CRASH"
 ok reader_that_crashes_is_started_again await eval 'log | grep -q "reads NVML ended"'
-figures "$second $((33 * M)) 0"
+figures "$good $((33 * M)) 0"
 ok and_reads_on await field_is good "d['memory_driver']" $((33 * M))
-for c in second free; do finish_client $c; done
-finish_client good 2>/dev/null
+for c in good free; do finish_client $c; done
+finish_client second 2>/dev/null
 finish
