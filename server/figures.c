@@ -50,6 +50,12 @@ static bool load(const char *path)
 	return false;
 }
 
+static bool open_device(struct source *s, uint32_t i)
+{
+	return nvml.handle(i, &s->handle) == NVML_OK &&
+	       nvml.uuid(s->handle, s->out.uuid, sizeof(s->out.uuid)) == NVML_OK;
+}
+
 static unsigned int open_devices(struct source *s)
 {
 	uint32_t i, n = 0, found = 0;
@@ -61,9 +67,7 @@ static unsigned int open_devices(struct source *s)
 		return 0;
 	}
 	for (i = 0; i < n && found < WH_TENANT_DEVICES; i++)
-		if (nvml.handle(i, &s[found].handle) == NVML_OK &&
-		    nvml.uuid(s[found].handle, s[found].out.uuid, sizeof(s[found].out.uuid)) == NVML_OK)
-			found++;
+		found += open_device(&s[found], i);
 	return found;
 }
 
@@ -132,16 +136,17 @@ int wh_figures_main(const char *library, unsigned int period_ms, int fd)
 {
 	static struct source sources[WH_TENANT_DEVICES];
 	struct timespec pause = { period_ms / 1000, period_ms % 1000 * 1000000L };
-	unsigned int i, n;
+	struct source *s;
+	unsigned int n;
 
 	n = load(library) ? open_devices(sources) : 0;
 	while (n) {
-		for (i = 0; i < n; i++) {
-			sources[i].out.count = 0;
-			if (!read_memory(&sources[i]))
+		for (s = sources; s < sources + n; s++) {
+			s->out.count = 0;
+			if (!read_memory(s))
 				continue;
-			read_time(&sources[i], period_ms);
-			if (send(fd, &sources[i].out, packet_size(&sources[i].out), MSG_NOSIGNAL) < 0)
+			read_time(s, period_ms);
+			if (send(fd, &s->out, packet_size(&s->out), MSG_NOSIGNAL) < 0)
 				return 1;
 		}
 		nanosleep(&pause, NULL);

@@ -35,7 +35,7 @@ static struct {
 	bool said_blind, said_unknown;
 } reader = { .fd = -1 };
 
-/* --- Figures ------------------------------------------------------------------------- */
+/* --- Figures ---------------------------------------------------------------------- */
 
 static int device_of(const char *uuid)
 {
@@ -67,11 +67,11 @@ static bool note(struct wh_tenant *t, int slot, int device, const struct wh_figu
 	t->worker[slot].driver[device] = bytes;
 	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
 	if (f)
-		__atomic_store_n(&u->gpu_ns_driver, u->gpu_ns_driver + f->busy_ns, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&u->gpu_ns_driver, f->busy_ns, __ATOMIC_RELAXED);
 	return f != NULL;
 }
 
-/* --- Judgement ------------------------------------------------------------------------ */
+/* --- Judgement -------------------------------------------------------------------- */
 
 /* The one that holds most beyond what its handlers counted; -1: no figure at all. */
 static int worst(const struct wh_tenant *t, int device)
@@ -160,7 +160,7 @@ static void use(const struct wh_figures *f)
 	mind_blindness(workers, seen);
 }
 
-/* --- The reading process ----------------------------------------------------------------- */
+/* --- The reading process ---------------------------------------------------------- */
 
 static void close_reader(void)
 {
