@@ -558,6 +558,9 @@ def server_arg(d, call, a):
 
 def owner_of(d, call):
     """The handle whose end is the end of what the call returns."""
+    # What is made from a graph lives without it.
+    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
+        return 'q->hdr.ctx'
     for a in call.args:
         if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
                                                   'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):

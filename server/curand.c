@@ -252,6 +252,7 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 	CUstream stream = NULL;
 	struct generator *g;
 	curandStatus_t res;
+	CUresult limit;
 	void *out;
 
 	if (f->req_size < sizeof(*q) || q->kind >= WH_CURAND_KINDS)
@@ -264,7 +265,9 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 		res = host_place(s, q, &out);
 	if (res != CURAND_STATUS_SUCCESS)
 		return res;
-	wh_launch_begin(s, stream);
+	limit = wh_launch_begin(s, stream);
+	if (limit != CUDA_SUCCESS)
+		return limit;
 	res = run(l, g->real, q, out);
 	wh_launch_end(s, stream);
 	return res;
