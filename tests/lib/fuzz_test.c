@@ -479,6 +479,26 @@ static void test_host_numbers(struct wh_session *s)
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 
+/* Before a client is there; the libraries lie beside the program. */
+static void test_preload(const char *argv0)
+{
+	struct wh_session *s = open_session(argv0);
+	char folder[4096], err[512] = "";
+
+	snprintf(folder, sizeof(folder), "%s", argv0);
+	strcpy(strrchr(folder, '/'), "/bin/fake_cublas.so");
+	setenv("WORMHOLE_CUBLAS", folder, 1);
+	strcpy(strrchr(folder, '/'), "/none.so");
+	setenv("WORMHOLE_CURAND", folder, 1);
+	ok(!wh_session_preload(s, "cublas,nonsense", err, sizeof(err)) && strstr(err, "nonsense"),
+	   "preloading_an_unknown_library_names_it");
+	ok(wh_session_preload(s, "cublas", err, sizeof(err)) && s->library[WH_LIB_cublas] &&
+	   !s->library[WH_LIB_curand], "preloading_loads_what_is_listed");
+	ok(!wh_session_preload(s, "curand,cublas", err, sizeof(err)) && strstr(err, "none.so"),
+	   "a_file_that_is_missing_is_named");
+	wh_session_close(s);
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
@@ -487,7 +507,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
-	tap_plan(22);
+	tap_plan(25);
 	diag("WH_SEED=0x%llx", (unsigned long long)state);
 	say_hello(s);
 	test_envelope(s);
@@ -495,6 +515,7 @@ int main(int argc, char **argv)
 	make_handles(s);
 	test_handles(s);
 	test_host_numbers(s);
+	test_preload(argv[0]);
 	calls = 0;
 	sent = strew(s);
 	diag("%u requests, %d of them reached a library", sent, calls);
