@@ -87,7 +87,8 @@ static bool server_lives(const char *dir)
 	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir) >=
 	    (int)sizeof(a.sun_path) || fd < 0)
 		return false;
-	lives = !connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN || errno == EACCES;
+	lives = !connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN ||
+		errno == EACCES;
 	close(fd);
 	return lives;
 }
