@@ -55,6 +55,12 @@ static bool load(const char *path)
 		wh_say("warn", "%s: memory behind the handlers is not noticed", dlerror());
 		return false;
 	}
+	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
+	if (dlsym(lib, "wh_library_begin")) {
+		wh_say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
+		       path);
+		return false;
+	}
 	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
 	*(void **)&nvml.count = dlsym(lib, "nvmlDeviceGetCount_v2");
 	*(void **)&nvml.handle = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
