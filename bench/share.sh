@@ -40,7 +40,7 @@ all() {
 	cat "$dir/all.$1"
 }
 
-percent() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b > 0 ? a / b * 100 : 0 }'; }
+percent() { awk -v a="$1" -v b="$2" 'BEGIN { printf("%.2f", b ? a / b * 100 : 0) }'; }
 
 one() {
 	for kind in "$@"; do
