@@ -143,6 +143,13 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	wh_post_begin(call);
+	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
+	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = lost(WH_EGONE);
+		return NULL;
+	}
 	if (size > cl->link.msg_size) {
 		wh_unlock(WH_LOCK_SLOT);
 		c->result = CUDA_ERROR_INVALID_VALUE;
@@ -153,6 +160,8 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	q->null = 0;
 	q->ctx = t->ctx;
 	q->capture_mode = t->capture_mode;
+	if (__builtin_expect(cl->captures, 0))
+		q->capture_mode = wh_capture_mode_now(t);
 	q->resv = 0;
 	c->rsp = c->msg = cl->link.msg;
 	c->size = size;
@@ -235,6 +244,10 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
+	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
+		r->size &= ~WH_RSP_OUTPUT;
+		wh_client.output = true;
+	}
 	if (r->size < sizeof(*r) || r->size > l->msg_size)
 		return lost(WH_EFATAL);
 	return CUDA_SUCCESS;
@@ -254,13 +267,18 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		res = r->result;
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
-	return res;
+	return wh_post_end(res);
 }
 
 void wh_end(struct wh_call *c)
 {
+	bool output = wh_client.output;
+
 	(void)c;
+	wh_client.output = false;
 	wh_unlock(WH_LOCK_SLOT);
+	if (__builtin_expect(output, 0))
+		wh_output_print();
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)
