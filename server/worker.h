@@ -121,6 +121,7 @@ bool wh_limits_init(struct wh_session *s);
 void wh_limits_free(struct wh_session *s);
 void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
+void wh_mem_prepare(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
 void wh_sms_close(struct wh_session *s);
