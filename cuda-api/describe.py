@@ -23,7 +23,7 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KIND = re.compile(r'^(in|out|inout|str|cstr|addr|addrout|raw|rawout|host)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
-FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|RetainAllocation')
+FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
 
 
