@@ -251,6 +251,11 @@ static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *rea
 	return wh_handles_new(&s->handles, real, type, owner);
 }
 
+static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+{
+	return wh_handles_retain(&s->handles, real, type, owner);
+}
+
 static inline void wh_put_array(struct wh_session *s, unsigned int type, void *array,
 				size_t count, uint64_t owner)
 {
