@@ -384,7 +384,13 @@ def client_body(d, call, name):
     if ins or any(a.kind == 'str' for a in call.args):
         text += f'\tc.pos = WH_WIRE_FIXED(struct wh_req_{call.name});\n'
     text += lead(fields)
-    text += f'\tres = wh_{lib}run(&c, sizeof(struct wh_rsp_{call.name}));\n'
+    if 'post' in call.flags and pro.driver:
+        if back or extra:
+            raise SystemExit(f'gen_stubs.py: {call.name}: +post, but it has more than a fixed request')
+        memory = any(a.kind in ('addr', 'host') or 'deviceptr' in a.type.bare for a in call.args)
+        text += f'\tres = wh_post{"_memory" * memory}(&c, sizeof(*q));\n'
+    else:
+        text += f'\tres = wh_{lib}run(&c, sizeof(struct wh_rsp_{call.name}));\n'
     if back:
         inner = back
         if any('r->' in x for x in back):
@@ -593,6 +599,9 @@ def owner_of(d, call):
     """The handle whose end is the end of what the call returns."""
     if not d.profile.driver:
         return '0'
+    # What is made from a graph lives without it.
+    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
+        return 'q->hdr.ctx'
     for a in call.args:
         if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
                                                   'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):

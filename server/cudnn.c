@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* --- Handles: what the library was last told about each ----------------------------- */
+/* --- Handles: what the library was last told about each ----------------------- */
 
 struct handle {
 	cudnnHandle_t real;
@@ -81,7 +81,7 @@ int32_t wh_do_cudnnDestroy(struct wh_session *s, struct wh_frame *f)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- The library ------------------------------------------------------------------------ */
+/* --- The library -------------------------------------------------------------- */
 
 int32_t wh_do_whCudnnInfo(struct wh_session *s, struct wh_frame *f)
 {
@@ -108,7 +108,7 @@ int32_t wh_do_cudnnGetLastErrorString(struct wh_session *s, struct wh_frame *f)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- Parameters of fused operations --------------------------------------------------------- */
+/* --- Parameters of fused operations ------------------------------------------- */
 
 static unsigned int descriptor_type(enum wh_cudnn_param kind)
 {
@@ -216,7 +216,7 @@ int32_t wh_do_cudnnGetFusedOpsVariantParamPackAttribute(struct wh_session *s, st
 		q->hdr.null & 1 ? NULL : &r->value);
 }
 
-/* --- Host arrays as long as a descriptor says: the library must not read beyond them ----------- */
+/* --- Host arrays as long as a descriptor says: the library must not read beyond them --- */
 
 /* Time steps of a sequence, or -1. */
 static int64_t steps(const struct wh_cudnn_functions *l, cudnnSeqDataDescriptor_t desc)

@@ -119,7 +119,7 @@ int32_t wh_do_cudnnBackendSetAttribute(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* --- Getting --------------------------------------------------------------------------- */
+/* --- Getting ------------------------------------------------------------------ */
 
 /* The client's number of a handle that the library gave back: its own or none. */
 static uint64_t handle_number(struct wh_session *s, uint64_t real)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* --- Setting ----------------------------------------------------------------------- */
+/* --- Setting ------------------------------------------------------------------ */
 
 static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements, size_t bytes)
 {
@@ -118,7 +118,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 	return res;
 }
 
-/* --- Getting ---------------------------------------------------------------------------- */
+/* --- Getting ------------------------------------------------------------------ */
 
 /* Only what came; the rest of the program's array stays as it is. */
 static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head, const uint8_t *area,
@@ -205,7 +205,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 	return res;
 }
 
-/* --- Using ----------------------------------------------------------------------------- */
+/* --- Using -------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
 				  cudnnBackendDescriptor_t variantPack)
@@ -235,7 +235,7 @@ void wh_after_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 	wh_cudnn_forget_values((uintptr_t)descriptor);
 }
 
-/* --- Fused operations --------------------------------------------------------------------- */
+/* --- Fused operations --------------------------------------------------------- */
 
 /* What of the program's memory the worker needs to see: the handle, the address, or the bytes. */
 static uint64_t param_value(enum wh_cudnn_param kind, const void *param)

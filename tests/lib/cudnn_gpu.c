@@ -213,7 +213,7 @@ static void lstm(void)
 	sum("its state", cy, 4 * 32);
 }
 
-/* --- The backend API: y = x * value, the value in host memory ----------------------------- */
+/* --- The backend API: y = x * value, the value in host memory ----------------- */
 
 #define SET(d, name, type, n, p)	\
 	DNN(cudnnBackendSetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, p))

@@ -33,37 +33,51 @@ static int any(void)
 	return next() % 8 ? 0 : 14;
 }
 
+struct cublasContext {
+	cublasPointerMode_t mode;
+};
+
 static cublasStatus_t create_handle(cublasHandle_t *h)
 {
 	calls++;
-	*h = (cublasHandle_t)(next() & ~15ULL);
+	*h = calloc(1, sizeof(**h));
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Scalars are touched from end to end, as the library would in host mode. */
-static cublasPointerMode_t mode;
-static volatile uint8_t sink;
+static cublasStatus_t destroy_handle(cublasHandle_t h)
+{
+	calls++;
+	free(h);
+	return CUBLAS_STATUS_SUCCESS;
+}
 
 static cublasStatus_t set_mode(cublasHandle_t h, cublasPointerMode_t m)
 {
-	(void)h;
-	mode = m;
+	h->mode = m;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
 static cublasStatus_t get_mode(cublasHandle_t h, cublasPointerMode_t *m)
 {
-	(void)h;
-	*m = mode;
+	*m = h->mode;
 	return CUBLAS_STATUS_SUCCESS;
 }
+
+static volatile uint8_t sink;
 
 static void touch(const void *p, size_t n)
 {
 	const uint8_t *b = p;
 
-	if (b && n && mode == CUBLAS_POINTER_MODE_HOST)
+	if (b && n)
 		sink = b[0] ^ b[n - 1];
+}
+
+/* Scalars are touched from end to end where they are in host memory. */
+static void touch_scalar(cublasHandle_t h, const void *p, size_t n)
+{
+	if (h->mode == CUBLAS_POINTER_MODE_HOST)
+		touch(p, n);
 }
 
 static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
@@ -71,18 +85,18 @@ static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOper
 			      const void *B, cudaDataType bt, int ldb, const void *beta, void *C,
 			      cudaDataType ct, int ldc, cublasComputeType_t type, cublasGemmAlgo_t algo)
 {
-	(void)h; (void)ta; (void)tb; (void)m; (void)n; (void)k; (void)A; (void)at; (void)lda; (void)B;
+	(void)ta; (void)tb; (void)m; (void)n; (void)k; (void)A; (void)at; (void)lda; (void)B;
 	(void)bt; (void)ldb; (void)C; (void)ldc; (void)algo;
-	touch(alpha, wh_scale_size(type, ct));
-	touch(beta, wh_scale_size(type, ct));
+	touch_scalar(h, alpha, wh_scale_size(type, ct));
+	touch_scalar(h, beta, wh_scale_size(type, ct));
 	return any();
 }
 
 static cublasStatus_t rotm_ex(cublasHandle_t h, int n, void *x, cudaDataType xt, int incx, void *y,
 			      cudaDataType yt, int incy, const void *param, cudaDataType pt, cudaDataType et)
 {
-	(void)h; (void)n; (void)x; (void)xt; (void)incx; (void)y; (void)yt; (void)incy; (void)et;
-	touch(param, 5 * wh_type_size(pt));
+	(void)n; (void)x; (void)xt; (void)incx; (void)y; (void)yt; (void)incy; (void)et;
+	touch_scalar(h, param, 5 * wh_type_size(pt));
 	return any();
 }
 
@@ -92,17 +106,13 @@ static cublasStatus_t grouped(cublasHandle_t h, const cublasOperation_t ta[], co
 			      const int ldb[], const float beta[], float *const C[], const int ldc[],
 			      int groups, const int size[])
 {
-	cublasPointerMode_t now = mode;
-
 	(void)h; (void)A; (void)B; (void)C;
-	mode = CUBLAS_POINTER_MODE_HOST;
 	if (groups > 0) {
 		touch(ta, groups * 4UL); touch(tb, groups * 4UL); touch(m, groups * 4UL);
 		touch(n, groups * 4UL); touch(k, groups * 4UL); touch(alpha, groups * 4UL);
 		touch(lda, groups * 4UL); touch(ldb, groups * 4UL); touch(beta, groups * 4UL);
 		touch(ldc, groups * 4UL); touch(size, groups * 4UL);
 	}
-	mode = now;
 	return any();
 }
 
@@ -236,6 +246,7 @@ static void fill(struct wh_session *s)
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
 
 	b->cublasCreate_v2 = create_handle;
+	b->cublasDestroy_v2 = destroy_handle;
 	b->cublasSetPointerMode_v2 = set_mode;
 	b->cublasGetPointerMode_v2 = get_mode;
 	b->cublasGemmEx = gemm_ex;
@@ -468,6 +479,26 @@ static void test_host_numbers(struct wh_session *s)
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 
+/* Before a client is there; the libraries lie beside the program. */
+static void test_preload(const char *argv0)
+{
+	struct wh_session *s = open_session(argv0);
+	char folder[4096], err[512] = "";
+
+	snprintf(folder, sizeof(folder), "%s", argv0);
+	strcpy(strrchr(folder, '/'), "/bin/fake_cublas.so");
+	setenv("WORMHOLE_CUBLAS", folder, 1);
+	strcpy(strrchr(folder, '/'), "/none.so");
+	setenv("WORMHOLE_CURAND", folder, 1);
+	ok(!wh_session_preload(s, "cublas,nonsense", err, sizeof(err)) && strstr(err, "nonsense"),
+	   "preloading_an_unknown_library_names_it");
+	ok(wh_session_preload(s, "cublas", err, sizeof(err)) && s->library[WH_LIB_cublas] &&
+	   !s->library[WH_LIB_curand], "preloading_loads_what_is_listed");
+	ok(!wh_session_preload(s, "curand,cublas", err, sizeof(err)) && strstr(err, "none.so"),
+	   "a_file_that_is_missing_is_named");
+	wh_session_close(s);
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
@@ -476,7 +507,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
-	tap_plan(22);
+	tap_plan(25);
 	diag("WH_SEED=0x%llx", (unsigned long long)state);
 	say_hello(s);
 	test_envelope(s);
@@ -484,6 +515,7 @@ int main(int argc, char **argv)
 	make_handles(s);
 	test_handles(s);
 	test_host_numbers(s);
+	test_preload(argv[0]);
 	calls = 0;
 	sent = strew(s);
 	diag("%u requests, %d of them reached a library", sent, calls);

@@ -100,7 +100,7 @@ static void test_processes(void)
 	   detail[0].pid == OTHER_CLIENT, "detailed_list_has_it_too");
 }
 
-/* --- Utilisation ------------------------------------------------------------------------- */
+/* --- Utilisation -------------------------------------------------------------- */
 
 static volatile int ending;
 
