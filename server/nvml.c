@@ -165,7 +165,9 @@ void wh_nvml_choose_devices(struct wh_nvml_functions *f)
 /* server/library.c calls it when the genuine library is loaded. */
 void wh_loaded_nvml(struct wh_session *s, void *table)
 {
-	wh_nvml_view = (struct wh_nvml_view){ .session = s, .real = *(struct wh_nvml_functions *)table };
+	memset(&wh_nvml_view, 0, sizeof(wh_nvml_view));
+	wh_nvml_view.session = s;
+	wh_nvml_view.real = *(struct wh_nvml_functions *)table;
 	wh_nvml_choose_devices(table);
 	wh_nvml_show_tenant(table);
 }

@@ -10,7 +10,8 @@
 
 /* --- Setting ------------------------------------------------------------------ */
 
-static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements, size_t bytes)
+static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
 {
 	const size_t fixed = WH_WIRE_FIXED(*head), behind = head->area ? 0 : bytes;
 	struct wh_req_cudnnAttribute *q;
@@ -34,7 +35,8 @@ static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *el
 }
 
 /* Through a buffer in the data area. */
-static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements, size_t bytes)
+static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
 {
 	cudnnStatus_t res;
 	CUresult cu;
@@ -55,8 +57,8 @@ static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *el
 }
 
 /* Handles and addresses as the worker knows them; `out` has room for n. */
-static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name, const void *const *in,
-			       size_t n, uint64_t *out)
+static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
+			       const void *const *in, size_t n, uint64_t *out)
 {
 	struct wh_obj_cudnnHandle_t o;
 	size_t i;
@@ -121,8 +123,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 /* --- Getting ------------------------------------------------------------------ */
 
 /* Only what came; the rest of the program's array stays as it is. */
-static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head, const uint8_t *area,
-		    void *out, size_t size)
+static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head,
+		    const uint8_t *area, void *out, size_t size)
 {
 	const struct wh_rsp_cudnnAttribute *r = c->rsp;
 	size_t n = r->elements <= (uint64_t)head->count ? r->elements : 0, i;
