@@ -76,6 +76,8 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	bool prints;		/* an image that was loaded may print */
+	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
