@@ -6,8 +6,8 @@ include common.mk
 FOLDERS := hypercall-abi trampoline cuda-api softgpu client-stubs server host examples bench tests
 SUB     := $(MAKE) --no-print-directory $(if $(filter 0,$(V)),-s)
 
-.PHONY: all help deps install images demo test test-fast test-kernel test-vm bench abi style \
-	clean distclean $(FOLDERS:%=build-%)
+.PHONY: all help deps install images demo test test-fast test-gpu test-kernel test-vm bench bench-gpu \
+	abi style clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -31,6 +31,8 @@ help:
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
 #: make test-vm     guests: under QEMU alone, and in Bochs
+#: make test-gpu    every test that needs a GPU: native, loopback and shm compared
+#: make bench-gpu   figures on a GPU, native beside each transport
 #: make bench       instructions per stage of a delegated call, counted in Bochs
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
@@ -61,6 +63,16 @@ test-kernel: all images
 test-vm: all images
 	$(Q)tests/run.sh vm bochs
 
+# On a GPU's machine NASM or libclang may be missing: what is there is used, or
+# `make all` elsewhere and the build/ folder brought along.
+test-gpu:
+	$(Q)[ -x $(O)/tests/programs/bin/shared/threads ] || $(SUB) all
+	$(Q)tests/gpu/run.sh
+
+bench-gpu:
+	$(Q)[ -x $(O)/bench/calls ] || $(SUB) all
+	$(Q)bench/gpu.sh
+
 bench: build-bench images
 	$(Q)$(SUB) -C bench run
 
@@ -85,12 +97,13 @@ install:
 # Everything once more with -Werror, in a folder of its own; kernels are shared.
 style: deps
 	$(Q)mkdir -p $(O)/style $(O)/kernel
-	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc
+	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc; \
+		ln -sfn ../headers $(O)/style/headers
 	$(Q)for f in $(filter-out examples tests,$(FOLDERS)); do \
 		$(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tests/style.sh
 
-KEEP := kernel nvcc
+KEEP := kernel nvcc headers
 clean:
 	$(Q)find $(O) -mindepth 1 -maxdepth 1 $(KEEP:%=! -name %) -exec rm -rf {} +
 

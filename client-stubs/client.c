@@ -143,6 +143,13 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	wh_post_begin(call);
+	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
+	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = lost(WH_EGONE);
+		return NULL;
+	}
 	if (size > cl->link.msg_size) {
 		wh_unlock(WH_LOCK_SLOT);
 		c->result = CUDA_ERROR_INVALID_VALUE;
@@ -224,6 +231,7 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 	struct wh_rsp *r = c->rsp;
 	int status = WH_EGONE;
 
+	wh_client.crossings++;
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
 		status = l->t->call(l, handler, c->size);
 	if (__builtin_expect(status > 0, 0))
@@ -253,7 +261,7 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		res = r->result;
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
-	return res;
+	return wh_post_end(res);
 }
 
 void wh_end(struct wh_call *c)
@@ -421,6 +429,16 @@ static bool take_slot_at_end(void)
 	return rc == 0 || rc == EDEADLK;
 }
 
+/* For whoever wants to know how many of a program's calls are answered here. */
+static void print_stats(void)
+{
+	const char *on = getenv("WORMHOLE_STATS");
+
+	if (on && !strcmp(on, "1"))
+		fprintf(stderr, "wormhole: %llu requests went to the worker\n",
+			(unsigned long long)wh_client.crossings);
+}
+
 /*
  * Give the pair back, so that nobody waits for the host to notice. As a
  * destructor this comes after all atexit() functions, after the destructors of
@@ -435,6 +453,7 @@ __attribute__((destructor(101))) static void end_of_process(void)
 	if (wh_client.state == WH_FORKED || (l->t && wh_client.pid != getpid()))
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
+	print_stats();
 	if (!l->t || !take_slot_at_end())
 		return;
 	if (l->t->end)

@@ -10,6 +10,28 @@
 #define ONE_CALL	(1UL << 20)
 static size_t one_call;
 
+/* Bytes that fit into the message need no staging buffer, and no lock of it. */
+static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, CUstream stream)
+{
+	struct wh_req_whSmallIn *q;
+	uint64_t id = async ? wh_stream(stream) : 0;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whSmallIn, sizeof(*q) + wh_wire_bytes(n, 1));
+	if (!q)
+		return c.result;
+	q->device = dst;
+	q->stream = id;
+	q->size = n;
+	q->async = async;
+	c.pos = sizeof(*q);
+	wh_put(&c, src, n, 1);
+	res = wh_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
+
 static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 {
 	uint8_t *buf;
@@ -62,6 +84,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 
 	if (!ready() || !srcHost || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
+	if (ByteCount <= WH_SMALL_BYTES)
+		return tiny_in(dstDevice, srcHost, ByteCount, false, NULL);
 	if (!one_call || ByteCount <= one_call) {
 		res = small_in(dstDevice, srcHost, ByteCount, &done);
 		if (done)
@@ -93,6 +117,8 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
+	if (ByteCount <= WH_SMALL_BYTES)
+		return tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
 	c.stream = wh_stream(hStream);
 	return wh_staged_copy(&c);
 }

@@ -189,6 +189,16 @@ struct wh_req_whStageCopy {
 	uint32_t fence;		/* below WH_FENCES: signalled when the copy is done */
 };
 
+/* A few bytes from the client's memory to the device; they follow, padded. */
+#define WH_SMALL_BYTES		(32U << 10)
+struct wh_req_whSmallIn {
+	struct wh_req hdr;
+	uint64_t device;
+	uint64_t stream;	/* of an asynchronous copy */
+	uint32_t size;
+	uint32_t async;
+};
+
 #define WH_WAIT_STREAM		0
 #define WH_WAIT_EVENT		1
 #define WH_WAIT_CONTEXT		2

@@ -93,6 +93,34 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 	return res ? res : signal_fence(s, &s->fence[q->fence], stream, q->hdr.ctx);
 }
 
+/*
+ * From this worker's private memory, which the driver knows nothing about: like
+ * a native program's pageable memory it is copied before the call returns, and
+ * a small copy does not wait for the device.
+ */
+CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whSmallIn *q = f->req;
+	CUstream stream;
+	void *bytes;
+
+	if (f->req_size < sizeof(*q) || q->size > WH_SMALL_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	f->pos = sizeof(*q);
+	if (!wh_take(f, q->size, 1, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!q->async)
+		return s->drv.cuMemcpyHtoD_v2 ? s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size) :
+						wh_missing(s, "cuMemcpyHtoD_v2");
+	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!s->drv.cuMemcpyHtoDAsync_v2)
+		return wh_missing(s, "cuMemcpyHtoDAsync_v2");
+	if (capturing(s, stream))
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	return s->drv.cuMemcpyHtoDAsync_v2(q->device, bytes, q->size, stream);
+}
+
 /* --- Waits ----------------------------------------------------------------------- */
 
 struct wait {

@@ -9,15 +9,16 @@
  * work that ran at the same time counts once.
  *
  * When a client pauses between launches without any call, the last marker of its
- * batch comes late and counts the pause. That happens once: from then on each
- * launch gets its own marker until launches come without pauses again.
+ * batch comes late and counts the pause. That happens a few times: from then on
+ * each launch gets its own marker until thousands have come without a pause.
  */
 #include "limit_sm.h"
 
 #include <stdlib.h>
 
 #define BATCH_MAX	8u
-#define BATCH_GROW	64u	/* launches without a pause until a batch doubles */
+#define GROW_MIN	64u	/* launches without a pause until a batch doubles; */
+#define GROW_MAX	2048u	/* more of them after each one */
 #define PAUSE_US	50u
 #define MARK_AGE_US	200u
 #define REBASE_NS	1e9	/* a float of milliseconds is exact to 60 ns within it */
@@ -295,7 +296,9 @@ static struct wh_sm_stream *stream_of(struct wh_sm_context *c, CUstream stream)
 static void paused(struct wh_sm_state *m)
 {
 	m->batch = 1;
-	m->batch_left = BATCH_GROW;
+	if (m->grow < GROW_MAX)
+		m->grow = m->grow < GROW_MIN ? GROW_MIN : m->grow * 2;
+	m->batch_left = m->grow;
 }
 
 static void grow_batch(struct wh_sm_state *m)
@@ -303,7 +306,7 @@ static void grow_batch(struct wh_sm_state *m)
 	if (m->batch >= BATCH_MAX || --m->batch_left)
 		return;
 	m->batch *= 2;
-	m->batch_left = BATCH_GROW;
+	m->batch_left = m->grow;
 }
 
 bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
@@ -347,7 +350,8 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	st->last_launch = now;
 	device_of(s, c)->outstanding++;
 	grow_batch(m);
-	if (st->unmarked >= m->batch || now - st->last_mark > MARK_AGE_US * s->tsc_per_us)
+	if (st->unmarked >= m->batch || st->unmarked >= device_of(s, c)->ahead / 4 ||
+	    now - st->last_mark > MARK_AGE_US * s->tsc_per_us)
 		mark(s, c, st);
 }
 
@@ -378,9 +382,9 @@ static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_mar
 
 static void estimate(struct wh_sm_device *d, double ns, uint32_t launches)
 {
-	uint64_t mean = (uint64_t)(ns / (launches ? launches : 1)), faded = d->est_ns - d->est_ns / 8;
+	uint64_t mean = (uint64_t)(ns / (launches ? launches : 1));
 
-	d->est_ns = mean > faded ? mean : faded;
+	d->est_ns = (d->est_ns * 7 + mean) / 8;
 }
 
 static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, CUresult res)

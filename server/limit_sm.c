@@ -34,11 +34,12 @@
 #define OLD_NS		4000000.0	/* work older than this is waited for */
 #define FIRST_EST_NS	2000000u	/* before anything was measured */
 #define POLL_US		20u
-#define QUANTUM_US	20000u		/* of a lease that others wait for */
-#define ASKED_US	20000u		/* who has not asked again by then waits no more */
-#define LEASE_SLACK_US	5000u		/* beyond what the holder's work should take */
+#define QUANTUM_US	40000u		/* of a lease that others wait for */
+#define ASKED_US	10000u		/* who has not asked again by then waits no more */
+#define LEASE_SLACK_US	2000u		/* beyond what the holder's work should take */
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
+#define WORK_MAX_US	500u		/* between two looks at work under way */
 
 /* --- The bucket ----------------------------------------------------------------------- */
 
@@ -151,6 +152,15 @@ static void ask(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
 					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
 		return;
 	__atomic_store_n(&l->next_tsc, now, __ATOMIC_RELAXED);
+}
+
+/* Work is still under way: it takes longer than was expected. */
+static void keep_lease(struct wh_session *s, int device)
+{
+	struct wh_device_lease *l = lease_of(s, device);
+
+	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id)
+		renew(s, l, &s->limits.sm->device[device], WH_TSC());
 }
 
 static void release(struct wh_session *s, int device)
@@ -269,11 +279,29 @@ static bool open_state(struct wh_session *s)
 		return false;
 	m->origin = WH_TSC();
 	m->batch = 1;
-	m->batch_left = 1;
+	m->grow = m->batch_left = 1;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		m->device[d].est_ns = FIRST_EST_NS;
 	s->limits.sm = m;
 	return true;
+}
+
+/*
+ * Until what is under way may be done: half of what it should still take, and
+ * when that is over, the longer the longer it takes already. Launches without a
+ * marker would never be seen to end.
+ */
+static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[c->device];
+	double age, left;
+
+	keep_lease(s, c->device);
+	wh_gpu_mark_all(s);
+	age = oldest(s, c);
+	left = (double)d->est_ns * d->outstanding - age;
+	left = left > 0 ? left / 2 : age / 16;
+	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
 }
 
 /* Is there time left, and room ahead? 0, or microseconds until it is worth asking again. */
@@ -283,20 +311,20 @@ static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, i
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 	int64_t tokens;
 
-	poll_if_due(s, d->outstanding >= ahead(d) / 2);
+	d->ahead = ahead(d);
+	poll_if_due(s, d->outstanding >= d->ahead / 2);
 	tokens = refill(s, &s->limits.usage->bucket[device], percent);
-	if (tokens <= 0) {
+	if (tokens <= 0 && !d->outstanding) {
 		/* Waiting off a debt needs no device: let others have it. */
-		if (!d->outstanding)
-			release(s, device);
+		release(s, device);
 		return (uint64_t)(-tokens) / 10 / percent + WAIT_MIN_US;
 	}
-	if (d->outstanding && (d->outstanding >= ahead(d) || oldest(s, c) > OLD_NS)) {
-		/* Unmarked launches would never be seen to end. */
-		wh_gpu_mark_all(s);
-		return d->est_ns / 2000 + 1;
-	}
-	return hold(s, device) ? 0 : 2 * POLL_US;
+	if (tokens <= 0 || (d->outstanding && (d->outstanding >= d->ahead ||
+					       oldest(s, c) > OLD_NS)))
+		return wait_for_work(s, c);
+	if (hold(s, device))
+		return 0;
+	return d->outstanding ? wait_for_work(s, c) : 2 * POLL_US;
 }
 
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
@@ -307,9 +335,13 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
 		wh_limits_reread(s);
-	if (device < 0 || device >= WH_TENANT_DEVICES || !(s->limits.temporal & 1u << device) ||
-	    !open_state(s))
+	/* A library might choose a context by itself: nothing could be measured there. */
+	if (device < 0)
+		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+	if (!(s->limits.temporal & 1u << device))
 		return CUDA_SUCCESS;
+	if (!open_state(s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	s->limits.sm->skip = capturing(s, stream);
 	if (s->limits.sm->skip)
 		return CUDA_SUCCESS;
@@ -355,7 +387,6 @@ void wh_sm_other_call(struct wh_session *s)
 bool wh_sm_look(struct wh_session *s)
 {
 	struct wh_sm_state *m = s->limits.sm;
-	struct wh_device_lease *l;
 	bool busy = false;
 	int d;
 
@@ -366,11 +397,10 @@ bool wh_sm_look(struct wh_session *s)
 		if (!(s->limits.temporal & 1u << d))
 			continue;
 		busy |= m->device[d].outstanding;
-		l = lease_of(s, d);
-		if (!m->device[d].outstanding)
+		if (m->device[d].outstanding)
+			keep_lease(s, d);
+		else
 			release(s, d);
-		else if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id)
-			renew(s, l, &m->device[d], WH_TSC());
 	}
 	return busy;
 }

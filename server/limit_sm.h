@@ -63,7 +63,8 @@ struct wh_sm_device {
 	struct wh_covered covered[WH_SM_COVERED];	/* in order, apart */
 	unsigned int ncovered;
 	uint32_t outstanding;	/* launches not known to be done */
-	uint64_t est_ns;	/* of one launch: a maximum that fades */
+	uint64_t est_ns;	/* of one launch, the latest ones more than others */
+	uint32_t ahead;		/* how many launches may be outstanding */
 	uint64_t acquired_tsc;	/* the lease */
 	uint64_t renewed_tsc;
 };
@@ -77,6 +78,7 @@ struct wh_sm_state {
 	uint64_t waiting_since;	/* tsc of the first refusal in a row, 0 */
 	uint32_t batch;		/* launches for one marker */
 	uint32_t batch_left;	/* launches until it may grow */
+	uint32_t grow;		/* and how many those are */
 	bool skip;		/* the launch goes into a graph: nothing to charge */
 };
 

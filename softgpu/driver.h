@@ -67,6 +67,10 @@ enum sgpu_type {
 	SGPU_NODE,
 	SGPU_EXEC,
 	SGPU_USEROBJ,
+	SGPU_ARRAY,
+	SGPU_MIPMAP,
+	SGPU_TEXTURE,
+	SGPU_SURFACE,
 	SGPU_NTYPES,
 };
 
@@ -237,6 +241,7 @@ enum sgpu_kind {
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
 	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
+	SGPU_MEM_ARRAY,		/* no address that a program knows */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,
 };
@@ -277,6 +282,11 @@ void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
 /* Device or host: whatever CUDA knows about @addr. */
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
 extern const struct exec_mem sgpu_exec_mem;
+
+/* ---- array.c, texobj.c ---- */
+
+void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
 
 /* ---- memcpy.c ---- */
 

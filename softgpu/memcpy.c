@@ -6,13 +6,14 @@
  */
 #include <string.h>
 
-#include "driver.h"
+#include "array.h"
 
 /* One side of a 2D or 3D copy. */
 struct side {
 	uint64_t base;
 	size_t pitch, slice;	/* bytes from row to row, from plane to plane */
 	bool device;
+	const struct sgpu_array *array;
 };
 
 struct box {
@@ -193,7 +194,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 /* ---- boxes ---- */
 
 static CUresult side_memory(struct side *s, CUmemorytype type,
-			    const void *host, CUdeviceptr device)
+			    const void *host, CUdeviceptr device, CUarray array)
 {
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
@@ -207,7 +208,8 @@ static CUresult side_memory(struct side *s, CUmemorytype type,
 		s->base = device;
 		return CUDA_SUCCESS;
 	case CU_MEMORYTYPE_ARRAY:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		s->array = sgpu_obj_get(SGPU_ARRAY, array);
+		return s->array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }
@@ -229,6 +231,11 @@ static CUresult side_place(struct side *s, const struct box *b, size_t pitch,
 {
 	size_t span;
 
+	if (s->array) {
+		s->pitch = s->array->pitch;
+		s->slice = s->array->pitch * s->array->rows;
+		return sgpu_array_place(s->array, x, y, z, b->width, b->height, b->depth, &s->base);
+	}
 	s->pitch = pitch ? pitch : b->width;
 	if (s->pitch < b->width || (height && height < b->height))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -258,10 +265,11 @@ CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run)
 	struct side dst = { 0 }, src = { 0 };
 	CUresult rc;
 
-	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice);
+	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice,
+			 c->srcArray);
 	if (!rc)
 		rc = side_memory(&dst, c->dstMemoryType, c->dstHost,
-				 c->dstDevice);
+				 c->dstDevice, c->dstArray);
 	if (rc || !b.width || !b.height || !b.depth)
 		return rc;
 	rc = side_place(&src, &b, c->srcPitch, c->srcHeight, c->srcXInBytes,
@@ -349,6 +357,7 @@ static CUresult copy3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream,
 	d = (CUDA_MEMCPY3D){
 		.srcXInBytes = c->srcXInBytes, .srcY = c->srcY,
 		.srcZ = c->srcZ, .srcMemoryType = c->srcMemoryType,
+		.srcArray = c->srcArray, .dstArray = c->dstArray,
 		.srcHost = c->srcHost, .srcDevice = c->srcDevice,
 		.srcPitch = c->srcPitch, .srcHeight = c->srcHeight,
 		.dstXInBytes = c->dstXInBytes, .dstY = c->dstY,

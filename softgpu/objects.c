@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "array.h"
 #include "graph.h"
 
 #define NCHUNKS	20
@@ -34,6 +35,10 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_NODE] = { .size = sizeof(struct sgpu_node) },
 	[SGPU_EXEC] = { .size = sizeof(struct sgpu_exec) },
 	[SGPU_USEROBJ] = { .size = sizeof(struct sgpu_userobj) },
+	[SGPU_ARRAY] = { .size = sizeof(struct sgpu_array) },
+	[SGPU_MIPMAP] = { .size = sizeof(struct sgpu_mipmap) },
+	[SGPU_TEXTURE] = { .size = sizeof(struct sgpu_texture) },
+	[SGPU_SURFACE] = { .size = sizeof(struct sgpu_texture) },
 	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };

@@ -89,6 +89,17 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 void rt_module_lock(void);
 void rt_module_unlock(void);
 
+/* array.c: formats and sizes of arrays */
+cudaError_t rt_format(const struct cudaChannelFormatDesc *d, CUarray_format *format,
+		      unsigned int *channels);
+cudaError_t rt_channels(CUarray_format format, unsigned int channels,
+			struct cudaChannelFormatDesc *d);
+size_t rt_element(const CUDA_ARRAY3D_DESCRIPTOR *a);
+cudaError_t rt_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *a);
+
+/* array_copy.c: a box in the driver's words */
+cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);
+
 /* map.c: from host address to what was registered for it */
 void *rt_map_find(const void *key);
 bool rt_map_add(const void *key, void *value);

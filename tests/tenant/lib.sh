@@ -12,11 +12,11 @@ for v in $(env | sed -n 's/^\(CUDA_DEVICE_[A-Z_0-9]*\)=.*/\1/p'); do unset "$v";
 
 # Runs a command until it succeeds, 20 s at most.
 await() {
-	for _ in $(seq 400); do
-		"$@" >/dev/null 2>&1 && return 0
+	await_end=$(($(date +%s) + 20))
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt $await_end ] || return 1
 		sleep 0.05
 	done
-	return 1
 }
 
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }

@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 12
+plan 14
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -51,14 +51,29 @@ is one_reading_above_is_forgiven "$(worker good)" "$good"
 # Of two workers the one that holds most behind its handlers.
 start second --tenant good -- alloc=4096
 second=$(field good "[w['pid'] for w in t['workers'] if w['pid'] != $good][0]")
-figures "$good $((90 * M)) 0" "$second $((60 * M)) 0"
-ok of_two_workers_the_worse_is_stopped await gone "$good"
-is the_other_is_not "$(worker good)" "$second"
+figures "$good $((60 * M)) 0" "$second $((90 * M)) 0"
+ok of_two_workers_the_worse_is_stopped await gone "$second"
+is the_other_is_not "$(worker good)" "$good"
 
 : >"$FAKE_NVML_CRASH"
 ok reader_that_crashes_is_started_again await eval 'log | grep -q "reads NVML ended"'
-figures "$second $((33 * M)) 0"
+figures "$good $((33 * M)) 0"
 ok and_reads_on await field_is good "d['memory_driver']" $((33 * M))
-for c in second free; do finish_client $c; done
-finish_client good 2>/dev/null
+for c in good free; do finish_client $c; done
+finish_client second 2>/dev/null
+
+# Without --nvml the library beside the driver is asked.
+"$wormhole" stop
+mkdir "$tmp/driver"
+cp -L "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/driver/"
+cp "$WH_BUILD/tests/tenant/bin/fake_nvml.so" "$tmp/driver/libnvidia-ml.so.1"
+serve --backend "$tmp/driver/libcuda.so.1"
+start last --tenant last --mem 64M -- alloc=4096
+figures "$(worker last) $((7 * M)) 0"
+ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $((7 * M))
+
+# The driver knows other process numbers than we do.
+figures "1 $((900 * M)) 0"
+ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
+finish_client last
 finish
