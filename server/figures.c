@@ -8,7 +8,9 @@
 #include "figures.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 #include "server.h"
 #include "tenant.h"
 
+#define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
 
 struct source {
@@ -28,12 +31,34 @@ struct source {
 
 static struct nvml nvml;
 
+/* The driver's own lies beside it; what the loader would find may be a stub of ours. */
+static void *open_library(const char *path)
+{
+	char *backend = path ? NULL : realpath(wh_server.backend, NULL), *slash;
+	char beside[PATH_MAX];
+
+	slash = backend ? strrchr(backend, '/') : NULL;
+	if (slash) {
+		snprintf(beside, sizeof(beside), "%.*s/" NVML_LIBRARY, (int)(slash - backend), backend);
+		if (!access(beside, R_OK))
+			path = beside;
+	}
+	free(backend);
+	return dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
 static bool load(const char *path)
 {
-	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *lib = open_library(path);
 
 	if (!lib) {
 		wh_say("warn", "%s: memory behind the handlers is not noticed", dlerror());
+		return false;
+	}
+	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
+	if (dlsym(lib, "wh_library_begin")) {
+		wh_say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
+		       path);
 		return false;
 	}
 	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
@@ -46,7 +71,8 @@ static bool load(const char *path)
 	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
 	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
 		return true;
-	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed", path);
+	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed",
+	       path ? path : NVML_LIBRARY);
 	return false;
 }
 

@@ -37,7 +37,7 @@ struct wh_server {
 	char socket[WH_SOCKET_PATH];
 	const char *backend;
 	size_t part_size;
-	const char *nvml;	/* library that tells the driver's figures; "none": nobody */
+	const char *nvml;	/* tells the driver's figures; "none": nobody; NULL: the driver's own */
 	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
 	unsigned int period_ms;	/* of reading them */
 	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */

@@ -33,7 +33,7 @@
 #define MAX_FILES	4096
 
 struct wh_server wh_server = {
-	.self = "/proc/self/exe", .part_size = DEFAULT_PART, .nvml = "libnvidia-ml.so.1",
+	.self = "/proc/self/exe", .part_size = DEFAULT_PART,
 	.slack = DEFAULT_SLACK, .period_ms = DEFAULT_PERIOD,
 };
 
@@ -62,7 +62,8 @@ static const char help[] =
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
-"  --nvml LIBRARY     where the driver's own figures are read (default libnvidia-ml.so.1);\n"
+"  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
+"                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
 "  --slack SIZE       memory of a worker that the driver counts beyond the limit before\n"
 "                     the worker is stopped (default 1G)\n"

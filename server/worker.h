@@ -76,6 +76,8 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	bool prints;		/* an image that was loaded may print */
+	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
@@ -174,6 +176,17 @@ static inline bool wh_room(struct wh_frame *f, size_t count, size_t size, void *
 	*out = f->rsp + f->rsp_size;
 	memset(*out, 0, bytes);
 	f->rsp_size += bytes;
+	return true;
+}
+
+/* Room that begins as the array of the request that *p points to. */
+static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, void **p)
+{
+	const void *from = *p;
+
+	if (!wh_room(f, count, size, p))
+		return false;
+	memcpy(*p, from, count * size);
 	return true;
 }
 
