@@ -97,12 +97,13 @@ install:
 # Everything once more with -Werror, in a folder of its own; kernels are shared.
 style: deps
 	$(Q)mkdir -p $(O)/style $(O)/kernel
-	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc
+	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc; \
+		ln -sfn ../headers $(O)/style/headers
 	$(Q)for f in $(filter-out examples tests,$(FOLDERS)); do \
 		$(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tests/style.sh
 
-KEEP := kernel nvcc
+KEEP := kernel nvcc headers
 clean:
 	$(Q)find $(O) -mindepth 1 -maxdepth 1 $(KEEP:%=! -name %) -exec rm -rf {} +
 

@@ -143,6 +143,13 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	wh_post_begin(call);
+	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
+	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = lost(WH_EGONE);
+		return NULL;
+	}
 	if (size > cl->link.msg_size) {
 		wh_unlock(WH_LOCK_SLOT);
 		c->result = CUDA_ERROR_INVALID_VALUE;
@@ -254,7 +261,7 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		res = r->result;
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
-	return res;
+	return wh_post_end(res);
 }
 
 void wh_end(struct wh_call *c)

@@ -105,6 +105,15 @@ void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size);
 CUresult wh_run(struct wh_call *c, size_t fixed);
 /* The same for any handler; whatever the response says, CUDA_SUCCESS means that one came. */
 CUresult wh_run_on(struct wh_call *c, uint32_t handler);
+/*
+ * In place of wh_run(), for a call whose result is its only answer: send it and
+ * return at once where that changes no result (post.c). The first `key` bytes
+ * of the request, whole words, decide about what CUDA answers to it.
+ */
+CUresult wh_post(struct wh_call *c, size_t key);
+CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
+void wh_post_begin(uint32_t call);	/* of every call that begins */
+CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */
 
 /* --- Streams --------------------------------------------------------------------- */
 

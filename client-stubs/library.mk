@@ -5,12 +5,12 @@ OUT := $(O)/client-stubs
 OBJ := $(OUT)/$(NAME)
 GEN := $(O)/gen
 LIB := $(OUT)/$(SONAME)
-DEV := $(OUT)/lib$(NAME).so
+DEV := $(OUT)/$(firstword $(subst .so,.so ,$(SONAME)))
 
 OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(OBJ)/gen_$(NAME)_client.o
 
 CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I.. -I$(TOP)/cuda-api \
-	      -isystem $(CUDA_INC)
+	      -isystem $(CUDA_INC) -isystem $(LIB_INC)
 
 all: $(LIB) $(DEV)
 

@@ -7,6 +7,7 @@
 #ifndef WORMHOLE_TRANSPORT_H
 #define WORMHOLE_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ struct wh_link {
 	size_t far_size;
 	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
+	int deferred;		/* a posted call's CUresult, until somebody takes it */
+	size_t room;		/* of the message area, that posted calls leave alone */
+	bool no_post;		/* the worker wants an answer to each call to be awaited */
 };
 
 /*
@@ -49,6 +53,15 @@ struct wh_transport {
 	 * sending again after so many microseconds.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
+	/*
+	 * The same without a response: `size` bytes in l->msg are taken, and run
+	 * before any later call; if the result is no success, the first such one
+	 * is in l->deferred after some later call. 0, WH_ENOSYS when this one
+	 * cannot be posted, or a status as above. NULL: none can.
+	 */
+	int (*post)(struct wh_link *l, uint32_t handler, size_t size);
+	/* Wait until all posted calls are done: all of the message area is free. */
+	int (*settle)(struct wh_link *l);
 	/*
 	 * A call may be under way whose caller's stack is gone. On 0 it is over
 	 * and the link can be used again; a status as of call: it cannot.

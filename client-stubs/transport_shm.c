@@ -32,6 +32,8 @@ static struct {
 	int sock;
 	struct wh_slot *slot;
 	uint32_t calls;
+	uint32_t done;		/* of these, as far as was looked */
+	struct wh_shm_cell *cell;
 	struct wh_shm_spin spin;
 } shm = { .sock = -1 };
 
@@ -168,7 +170,12 @@ static int shm_open_link(struct wh_link *l)
 		return rc;
 	}
 	shm.sock = sock;
-	shm.calls = 0;
+	shm.calls = shm.done = 0;
+	shm.cell = NULL;
+	if (l->msg_size > 2 * WH_SHM_CELLS * WH_SHM_CELL) {
+		l->room = l->msg_size - WH_SHM_CELLS * WH_SHM_CELL;
+		shm.cell = (struct wh_shm_cell *)(l->msg + l->room);
+	}
 	shm.slot = (struct wh_slot *)(l->part + ((struct wh_ctl *)l->part)->slot_offset);
 	return 0;
 }
@@ -181,22 +188,50 @@ static int worker_gone(void)
 	return poll(&p, 1, 0) != 0;
 }
 
+/* Is this call done? The worker runs them in order. */
+static bool reached(struct wh_slot *s, uint32_t call)
+{
+	shm.done = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST);
+	return (int32_t)(shm.done - call) >= 0;
+}
+
 static int await(struct wh_slot *s, uint32_t call)
 {
 	static const struct timespec nap = { .tv_nsec = 10000000 };
-	uint32_t seen;
 
-	if (wh_shm_spin(&shm.spin, &s->response, call, true, WH_SHM_CLIENT_NS))
-		return 0;
+	while (!reached(s, call))
+		if (!wh_shm_spin(&shm.spin, &s->response, shm.done, false, WH_SHM_CLIENT_NS))
+			goto sleep;
+	return 0;
+sleep:
 	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
-	while ((seen = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST)) != call) {
-		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, seen, &nap, NULL, 0) &&
-		    errno == ETIMEDOUT && worker_gone() &&
-		    __atomic_load_n(&s->response, __ATOMIC_SEQ_CST) != call)
+	while (!reached(s, call)) {
+		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, shm.done, &nap, NULL, 0) &&
+		    errno == ETIMEDOUT && worker_gone() && !reached(s, call))
 			return WH_EGONE;
 	}
 	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static void send_call(struct wh_slot *s, uint32_t call)
+{
+	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* What posted calls left behind: all of them are done now. */
+static void look_back(struct wh_link *l, struct wh_slot *s)
+{
+	uint64_t deferred = __atomic_load_n(&WH_SHM_DEFERRED(s), __ATOMIC_RELAXED);
+
+	l->no_post = __atomic_load_n(&WH_SHM_WAIT(s), __ATOMIC_RELAXED);
+	if (__builtin_expect(!deferred, 1))
+		return;
+	__atomic_store_n(&WH_SHM_DEFERRED(s), 0, __ATOMIC_RELAXED);
+	if (!l->deferred)
+		l->deferred = (int)deferred;
 }
 
 static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
@@ -205,14 +240,43 @@ static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 	uint32_t call = ++shm.calls;
 	int rc;
 
-	(void)l;
 	s->request_handler = handler;
 	s->request_arg[0] = arg;
-	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
+	s->request_arg[1] = call;
+	send_call(s, call);
 	rc = await(s, call);
-	return rc ? rc : (int)s->response_status;
+	if (rc)
+		return rc;
+	look_back(l, s);
+	return (int)s->response_status;
+}
+
+static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
+{
+	struct wh_slot *s = shm.slot;
+	uint32_t call = shm.calls + 1;
+	struct wh_shm_cell *c = &shm.cell[call % WH_SHM_CELLS];
+	int rc;
+
+	if (!shm.cell || size > sizeof(c->request))
+		return WH_ENOSYS;
+	if ((int32_t)(call - shm.done) > WH_SHM_CELLS) {
+		rc = await(s, call - WH_SHM_CELLS);
+		if (rc)
+			return rc;
+	}
+	c->size = size;
+	c->handler = handler;
+	memcpy(c->request, l->msg, size);
+	shm.calls = call;
+	send_call(s, call);
+	return 0;
+}
+
+static int shm_settle(struct wh_link *l)
+{
+	(void)l;
+	return await(shm.slot, shm.calls);
 }
 
 /* The worker finishes what it has begun; nobody reads the response. */
@@ -244,6 +308,8 @@ const struct wh_transport wh_transport_shm = {
 	.probe = shm_probe,
 	.open = shm_open_link,
 	.call = shm_call,
+	.post = shm_post,
+	.settle = shm_settle,
 	.abandon = shm_abandon,
 	.close = shm_close_link,
 };

@@ -8,20 +8,22 @@ What a library's file says about the library itself ends up in a Profile.
 """
 
 import fnmatch
+import os
 import re
 import shlex
 from dataclasses import dataclass, field
 
 import headers
 
-VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle')
+VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'launch': (0, 1),
          'sent': (1, 1), 'fetched': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2),
          'instead': (1, 9), 'then': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
-KIND = re.compile(r'^(in|out|inout|str|cstr|addr|addrout|raw|rawout|host)(@mode)?(?:\[(.+)\])?$')
+KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
+KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
 FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
@@ -31,6 +33,7 @@ DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
 LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
 # The null bits of a request.
 MAX_PARAMETERS = 32
+NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given')
 
 
 @dataclass
@@ -50,6 +53,10 @@ class Profile:
     types: tuple = (0, 64)                       # first handle type, number of them
     nodes: str = ''
     bare: bool = False                           # needs neither cuInit nor a context
+    loaded: str = ''                             # the worker's hook after loading it
+    gate: str = ''                               # the client's own answer to: may calls be made?
+    exports: list = field(default_factory=list)  # functions of no header
+    kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
 
     @property
     def driver(self):
@@ -70,6 +77,8 @@ class Arg:
     raw: bool = False
     index: int = 0
     mode: bool = False   # host or device memory, as the object's pointer mode says
+    given: str = ''      # kind 'given': the library's name for it
+    sized: bool = False  # a struct whose first field says its size
 
     @property
     def object(self):
@@ -122,6 +131,12 @@ class Api:
     private: list = field(default_factory=list)  # exported for our other libraries only
 
 
+def kind_of(text, profile):
+    """The match of a kind that this description knows, or None."""
+    m = KIND.match(text)
+    return m if m and (m.group(1) in KINDS or m.group(1) in profile.kinds) else None
+
+
 def _split(text):
     """Arguments between commas that stand in no parentheses."""
     out, depth, start = [], 0, 0
@@ -142,7 +157,7 @@ def _is_hook(word):
     return low <= len(_split(m.group(2) or '')) <= high
 
 
-def _parse_line(text, where):
+def _parse_line(text, where, profile):
     words = shlex.split(text)
     entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}}
     name, rest = words[0], words[1:]
@@ -156,7 +171,7 @@ def _parse_line(text, where):
         elif _is_hook(word):
             m = HOOK.match(word)
             entry['hooks'][m.group(1)] = _split(m.group(2) or '')
-        elif '=' in word and KIND.match(word.split('=', 1)[1]):
+        elif '=' in word and kind_of(word.split('=', 1)[1], profile):
             param, kind = word.split('=', 1)
             entry['kinds'][param] = kind
         else:
@@ -169,6 +184,8 @@ def _head_line(profile, lists, words, where):
     word, rest = words[0], words[1:]
     if word == 'library':
         profile.name, profile.number, profile.soname, profile.prefix = rest[0], int(rest[1]), rest[2], rest[3]
+    elif word == 'define':
+        profile.source += f'#define {rest[0]}\n'
     elif word == 'source':
         profile.source += f'#include <{rest[0]}>\n'
     elif word == 'status':
@@ -179,26 +196,32 @@ def _head_line(profile, lists, words, where):
         profile.answers += rest
     elif word == 'types':
         profile.types = (int(rest[0]), int(rest[1]))
+    elif word in ('loaded', 'gate'):
+        setattr(profile, word, rest[0])
+    elif word == 'export':
+        profile.exports.append(rest[0])
+    elif word == 'kind':
+        profile.kinds[rest[0]] = rest[1]
     elif word == 'bare':
         profile.bare = True
     elif word == 'alias':
         lists['alias'][rest[0]] = rest[1]
     elif word == 'param':
         lists['param'][rest[0]] = rest[1]
-    elif word == 'pointers':
-        lists['pointers'] = rest[0]
+    elif word in ('pointers', 'voids'):
+        lists[word] = rest[0]
     elif word in ('handle', 'value', 'record', 'object', 'private', 'worker'):
         lists[word].append(rest[0])
     else:
         return False
-    if word in ('param', 'pointers') and not KIND.match(rest[-1]):
+    if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):
         raise SystemExit(f'{where}: cannot read "{rest[-1]}"')
     return True
 
 
 def _read(path):
     lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [], 'alias': {}, 'param': {},
-             'pointers': ''}
+             'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
         for i, line in enumerate(f, 1):
@@ -208,7 +231,7 @@ def _read(path):
                 continue
             if _head_line(profile, lists, line.split(), where):
                 continue
-            name, entry = _parse_line(line, where)
+            name, entry = _parse_line(line, where, profile)
             entry['where'] = where
             if '*' in name or '?' in name:
                 patterns.append((name, entry))
@@ -221,7 +244,9 @@ def _read(path):
 
 def library_header(profile):
     """The library's own declarations. As C++, which has more of them (those with __half)."""
-    return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True)
+    extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
+    return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True,
+                         includes=[extra])
 
 
 class Describer:
@@ -293,6 +318,8 @@ class Describer:
 
     def _check_object(self, arg):
         obj = arg.object
+        if self.handle_name(obj):
+            return
         if obj.kind == 'void':
             if not arg.array:
                 raise Problem(f'{arg.name} needs a size')
@@ -302,6 +329,15 @@ class Describer:
             self.record_handles(obj)
         elif obj.kind in ('pointer', 'function'):
             raise Problem(f'{arg.name} is a pointer to a pointer')
+
+    def _says_its_size(self, ctype):
+        return ('version' in self.profile.errors and ctype.kind == 'record' and ctype.fields and
+                ctype.fields[0].name == 'version' and not ctype.has_pointer(handles=True))
+
+    def _sized(self, p, index):
+        """Bytes in and, unless the struct is const, out; both ends compare the size with the first field."""
+        kind = 'in' if p.type.pointee.const else 'inout'
+        return Arg(p.name, p.type, kind, f'?wh_versioned_size({p.name})', index=index, sized=True)
 
     def _default(self, p):
         t = p.type
@@ -320,6 +356,10 @@ class Describer:
         if self.lists['pointers']:
             return self.lists['pointers']
         to = t.pointee
+        if to.kind == 'void' and self.lists['voids']:
+            return self.lists['voids']
+        if self._says_its_size(to):
+            return 'versioned'
         if to.kind == 'int' and to.size == 1:
             if to.const:
                 return 'str'
@@ -335,12 +375,16 @@ class Describer:
         if not text:
             arg = Arg(p.name, p.type, self._default(p), index=index)
         else:
-            m = KIND.match(text)
+            m = kind_of(text, self.profile)
+            if m.group(1) in self.profile.kinds:
+                return Arg(p.name, p.type, 'given', m.group(3), index=index, given=m.group(1))
             kind = {'raw': 'in', 'rawout': 'out'}.get(m.group(1), m.group(1))
             if m.group(1) == 'raw' and not p.type.pointee.const:
                 kind = 'out'
             arg = Arg(p.name, p.type, kind, m.group(3) or '', m.group(1).startswith('raw'), index,
                       bool(m.group(2)))
+        if arg.kind == 'versioned':
+            return self._sized(p, index)
         if arg.mode:
             if arg.object.kind == 'void' and not arg.count:
                 raise Problem(f'{arg.name} needs the size of its type')
@@ -349,8 +393,6 @@ class Describer:
         return arg
 
     def _describe(self, call, entry):
-        if len(call.func.params) > MAX_PARAMETERS:
-            raise Problem('more parameters than the null bits of a request')
         unknown = set(entry['kinds']) - {p.name for p in call.func.params}
         if unknown and call.name in self.exact:
             raise SystemExit(f"{entry['where']}: {call.name} has no parameter {sorted(unknown)[0]}")
@@ -360,6 +402,8 @@ class Describer:
             entry = dict(entry, kinds={k + '_' if k in LOCALS else k: v for k, v in entry['kinds'].items()})
         for i, p in enumerate(call.func.params):
             call.args.append(self._arg(p, i, entry['kinds']))
+        if any(a.index >= MAX_PARAMETERS and a.kind in NULLABLE for a in call.args):
+            raise Problem('more parameters than the null bits of a request')
 
     def _call(self, name, func):
         entry = self._entry(name)

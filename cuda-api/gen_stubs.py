@@ -122,8 +122,12 @@ def req_fields(d, call):
             out.append(('uint64_t', a.name))
         elif a.kind == 'str':
             out.append(('uint64_t', a.name + '_size'))
+        elif a.kind == 'given':
+            out.append((d.profile.kinds[a.given], a.name))
         elif a.kind in ('in', 'inout') and not a.array:
             out.append((wire_type(d, a.object), a.name))
+        elif a.count.startswith('?') and not a.mode:
+            out.append(('uint64_t', a.name + '_count'))
     return out
 
 
@@ -206,7 +210,17 @@ def cexpr(call, count, fmt, deref):
 
 
 def object_size(a):
-    return f'sizeof(*{a.name})' if a.object.kind != 'void' else '1'
+    return f'sizeof(*{a.name})' if a.object.kind != 'void' and not a.sized else '1'
+
+
+def client_count(call, a):
+    """The number of objects of an array, as the program's parameters say."""
+    return cexpr(call, a.count.lstrip('?'), '{}', '{0} ? *{0} : 0')
+
+
+def server_count(call, a):
+    """The same from the request: computed again, or as the client sent it ('?')."""
+    return f'q->{a.name}_count' if a.count.startswith('?') else cexpr(call, a.count, 'q->{}', 'q->{}')
 
 
 def locations(d, ctype, way, first, count):
@@ -252,6 +266,10 @@ def client_pack(d, call, a):
     if a.kind == 'str':
         return [f'q->{n}_size = wh_put_string(&c, {n});']
     null = [f'if (!{n})', f'\tq->hdr.null |= {bit};']
+    if a.kind == 'null':
+        return []
+    if a.kind == 'given':
+        return [f'q->{n} = {n}_value;'] + null
     if a.kind in ('in', 'inout') and not a.array:
         cast = '(uint64_t)' if d.handle_name(a.object) or d.is_value(a.object) else ''
         fix = locations(d, a.object, 'real', f'&q->{n}', 1)
@@ -260,6 +278,8 @@ def client_pack(d, call, a):
         return [null[0] + ' {', null[1]] + block('} else', [f'q->{n} = {cast}*{n};'] + fix)
     if a.kind in ('in', 'inout'):
         put = f'wh_put(&c, {n}, {n}_count, {object_size(a)})'
+        if a.count.startswith('?'):
+            null = [f'q->{n}_count = {n}_count;'] + null
         return null + ['else'] + ['\t' + x for x in locations(d, a.object, 'real', put, n + '_count') or [put + ';']]
     return null
 
@@ -279,7 +299,9 @@ def client_unpack(d, call, a):
             return [f'if ({n})', f'\tres = wh_device_shown({n}, r->{n});']
         return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + locations(d, a.object, 'shown', n, 1))
     if a.kind in ('out', 'inout'):
-        return block(f'if ({n})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
+        # With an answer that is no success (too short an array) numbers come, and no arrays.
+        done = f' && res == {d.profile.success}' if d.profile.answers else ''
+        return block(f'if ({n}{done})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
                      locations(d, a.object, 'shown', n, n + '_count'))
     if a.kind == 'cstr':
         return [f'if ({n})', f'\t*{n} = wh_take_string(&c, r->{n}_size);']
@@ -317,6 +339,10 @@ def objects_in(d, call):
     for a in call.args:
         if a.kind == 'object':
             out += [f'if (!wh_pack_{a.type.bare}({a.name}, &{a.name}_obj))', f"\treturn {d.profile.errors['handle']};"]
+        if a.kind == 'null':
+            out += [f'if ({a.name})', f"\treturn {d.profile.errors['value']};"]
+        if a.sized:
+            out += [f'if ({a.name} && !wh_versioned_ok({a.name}_count))', f"\treturn {d.profile.errors['version']};"]
     if any(a.mode for a in call.args):
         first = next(a for a in call.args if a.kind == 'object')
         out.append(f'device_mode = wh_device_mode_{first.type.bare}(&{first.name}_obj);')
@@ -344,8 +370,10 @@ def client_body(d, call, name):
     text += '\tbool device_mode;\n' if any(a.mode for a in call.args) else ''
     text += ''.join(f'\tconst size_t {n}_size = {e};\n' for n, e in operand_sizes(call))
     for a in ins + [x for x in outs if x not in ins]:
-        count = cexpr(call, a.count, '{}', '{0} ? *{0} : 0')
-        text += f'\tconst size_t {a.name}_count = {count};\n'
+        text += f'\tconst size_t {a.name}_count = {client_count(call, a)};\n'
+    for a in call.args:
+        if a.kind == 'given':
+            text += f'\tconst {pro.kinds[a.given]} {a.name}_value = wh_{lib}{a.given}({a.name}, {a.count});\n'
     for a in call.args:
         if a.kind == 'handle' and d.is_stream(a.type):
             text += f'\tconst uint64_t {a.name}_id = wh_stream({a.name});\n'
@@ -356,7 +384,13 @@ def client_body(d, call, name):
     if ins or any(a.kind == 'str' for a in call.args):
         text += f'\tc.pos = WH_WIRE_FIXED(struct wh_req_{call.name});\n'
     text += lead(fields)
-    text += f'\tres = wh_{lib}run(&c, sizeof(struct wh_rsp_{call.name}));\n'
+    if 'post' in call.flags and pro.driver:
+        if back or extra:
+            raise SystemExit(f'gen_stubs.py: {call.name}: +post, but it has more than a fixed request')
+        memory = any(a.kind in ('addr', 'host') or 'deviceptr' in a.type.bare for a in call.args)
+        text += f'\tres = wh_post{"_memory" * memory}(&c, sizeof(*q));\n'
+    else:
+        text += f'\tres = wh_{lib}run(&c, sizeof(struct wh_rsp_{call.name}));\n'
     if back:
         inner = back
         if any('r->' in x for x in back):
@@ -509,12 +543,13 @@ def server_take(d, call, a):
         if fields:
             return [f'if (!(q->hdr.null & 1u << {a.index})) {{'] + ['\t' + x for x in fields] + ['}']
         return []
-    size = f'sizeof(*{n})' if a.object.kind != 'void' else '1'
-    count = cexpr(call, a.count, 'q->{}', 'q->{}')
+    size, count = object_size(a), server_count(call, a)
     out = [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_take(f, {count}, {size}, (void **)&{local(a)}))', bad]
     if d.handle_name(a.object):
         out += [f'if ({n} && !wh_get_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}))',
                 f"\treturn {d.profile.errors['handle']};"]
+    elif a.sized:
+        out += [f'if ({n} && !wh_versioned({n}, {count}))', f"\treturn {d.profile.errors['version']};"]
     elif a.object.kind == 'record' and d.record_handles(a.object):
         raise SystemExit(f'gen_stubs.py: {call.name}: array of structs with handles')
     return out
@@ -523,8 +558,10 @@ def server_take(d, call, a):
 def server_room(d, call, a):
     if a.kind not in ('out', 'inout') or not a.array or a.mode:
         return []
-    size = f'sizeof(*{a.name})' if a.object.kind != 'void' else '1'
-    count = cexpr(call, a.count, 'q->{}', 'q->{}')
+    size, count = object_size(a), server_count(call, a)
+    if a.kind == 'inout':
+        return [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_room_copy(f, {count}, {size}, (void **)&{local(a)}))',
+                f"\treturn {d.profile.errors['value']};"]
     return [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_room(f, {count}, {size}, (void **)&{local(a)}))',
             f"\treturn {d.profile.errors['value']};"]
 
@@ -542,12 +579,14 @@ def server_arg(d, call, a):
         return local(a)
     if a.kind in ('addr', 'host'):
         return f'(void *)q->{n}'
-    if a.array:
+    if a.kind == 'null':
+        return 'NULL'
+    if a.array and a.kind != 'given':
         return local(a)
     null = f'q->hdr.null & 1u << {a.index} ? NULL : '
     if a.kind == 'cstr':
         return null + '&' + n
-    if a.kind == 'in':
+    if a.kind in ('in', 'given'):
         return null + f'&q->{n}'
     if a.kind == 'inout':
         return null + f'&r->{n}'
@@ -558,6 +597,11 @@ def server_arg(d, call, a):
 
 def owner_of(d, call):
     """The handle whose end is the end of what the call returns."""
+    if not d.profile.driver:
+        return '0'
+    # What is made from a graph lives without it.
+    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
+        return 'q->hdr.ctx'
     for a in call.args:
         if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
                                                   'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):
@@ -585,7 +629,7 @@ def server_reply(d, call, a):
             return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {owner_of(d, call)});'
                     for path, t in d.record_handles(a.object)]
     elif a.kind in ('out', 'inout') and d.handle_name(a.object):
-        count = cexpr(call, a.count, 'q->{}', 'q->{}')
+        count = server_count(call, a)
         return [f'if ({n})', f'\twh_put_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {owner_of(d, call)});']
     elif a.kind == 'cstr':
         return [f'r->{n}_size = wh_put_string(f, {n});']
@@ -674,6 +718,9 @@ def server_handler(d, call):
     check, done = [], []
     if 'check' in call.flags:
         check = [f'res = wh_check_{call.name}(s, q);', f'if (res != {pro.success})', '\treturn res;']
+    if 'bound' in call.flags:
+        arrays = ''.join(f', {local(a)}' for a in call.args if a.kind == 'in' and a.array)
+        check += [f'res = wh_bound_{call.name}(s, f{arrays});', f'if (res != {pro.success})', '\treturn res;']
     before, done = server_hooks(d, call)
     if 'done' in call.flags:
         done += [f'wh_done_{call.name}(s, q, res);']

@@ -17,19 +17,21 @@
 #define SOFTGPU	"softgpu"
 
 struct serve_args {
-	const char *backend, *dir, *socket, *part_size, *nvml, *slack;
+	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *libraries, *worker_uid;
 	bool background;
 	struct wh_limit_list limits;
 };
 
-enum { KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK };
+enum { KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES, KEY_UID };
 
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
+	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuRAND and others (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
+	{ "worker-uid", KEY_UID, "N", 0, "(root) run each worker as a user of its own, numbered from N on", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
-	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default libnvidia-ml.so.1), or none", 0 },
+	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a worker that the driver may count beyond the limit (default 1G)", 0 },
 	{ 0 }
 };
@@ -47,6 +49,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_BACKEND: a->backend = arg; return 0;
 	case KEY_SOCKET: a->socket = arg; return 0;
 	case KEY_DAEMON: a->background = true; return 0;
+	case KEY_LIBRARIES: a->libraries = arg; return 0;
+	case KEY_UID:
+		wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);
+		a->worker_uid = arg;
+		return 0;
 	case KEY_NVML: a->nvml = arg; return 0;
 	case KEY_PART:
 		if (wh_limit_bytes(arg, &bytes) || bytes < 1 << 20)
@@ -71,7 +78,7 @@ static const struct argp argp = {
 	"Serve CUDA programs of this machine, in the foreground.", children, NULL, NULL
 };
 
-/* --- Which library does the work ---------------------------------------------------------- */
+/* --- Which library does the work -------------------------------------------------- */
 
 static char *find_backend(const char *named)
 {
@@ -100,7 +107,38 @@ static char *find_backend(const char *named)
 	return path;
 }
 
-/* --- The server's command line --------------------------------------------------------------- */
+/* --- Its libraries --------------------------------------------------------------------- */
+
+/*
+ * A worker serves cuBLAS and others by the genuine ones, which the loader need
+ * not know. Our clients' stubs of them are of no use to it.
+ */
+static void find_libraries(const struct serve_args *a, bool softgpu)
+{
+	static const char *const places[] = {
+		"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
+	};
+	char *dir = a->libraries ? strdup(a->libraries) : NULL, *file;
+	const char *named = getenv("WORMHOLE_LIB_PATH");
+	size_t i;
+
+	if (!dir && named && *named)
+		return;
+	if (!dir && softgpu)
+		dir = wh_layout_find("softgpu");
+	for (i = 0; !dir && i < sizeof(places) / sizeof(*places); i++) {
+		if (asprintf(&file, "%s/libcublas.so.13", places[i]) < 0)
+			abort();
+		if (!access(file, R_OK))
+			dir = strdup(places[i]);
+		free(file);
+	}
+	if (dir)
+		setenv("WORMHOLE_LIB_PATH", dir, 1);
+	free(dir);
+}
+
+/* --- The server's command line ---------------------------------------------------- */
 
 #define MAX_WORDS	(24 + 2 * WH_LIMIT_SPECS)
 
@@ -145,12 +183,14 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
 	int i;
 
+	find_libraries(a, softgpu);
 	add(&w, "--backend", backend);
 	add(&w, "--dir", wh_server_dir(a->dir));
 	add(&w, "--socket", a->socket);
 	add(&w, "--part-size", a->part_size);
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
 	add(&w, "--slack", a->slack);
+	add(&w, "--worker-uid", a->worker_uid);
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
 	if (a->background)
@@ -178,7 +218,7 @@ int cmd_serve(int argc, char **argv)
 	return become_server(&a, program, backend);
 }
 
-/* --- stop ------------------------------------------------------------------------------------ */
+/* --- stop ------------------------------------------------------------------------- */
 
 static error_t parse_stop(int key, char *arg, struct argp_state *state)
 {

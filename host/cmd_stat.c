@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * `wormhole stat`: the counters that KVM keeps for a VM with a role, and those
- * of tenants (tenant_stat.c), for people, as JSON or for Prometheus. The names of the fields are those of struct wh_host_stat; exits
- * and handoffs go by the name of their reason, and only those that happened.
+ * of tenants (tenant_stat.c), for people, as JSON or for Prometheus. The names
+ * of a VM's fields are those of struct wh_host_stat; exits and handoffs go by
+ * the name of their reason, and only those that happened.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -72,7 +73,7 @@ static uint64_t each_reason(const __u64 *values, unsigned int n,
 	return sum;
 }
 
-/* --- JSON ------------------------------------------------------------------------ */
+/* --- JSON ------------------------------------------------------------------------- */
 
 /* Counters fit a double up to 2^53; they count events of one VM's life. */
 static void add_number(void *to, const char *name, uint64_t value)
@@ -130,7 +131,7 @@ static void print_text(const struct wh_host_stat *s)
 	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, print_reason, NULL);
 }
 
-/* --- Command ----------------------------------------------------------------------- */
+/* --- Command ---------------------------------------------------------------------- */
 
 enum { KEY_PROMETHEUS = 0x300 };
 

@@ -58,7 +58,7 @@ static const struct argp_child dir_and_limits[] = {
 	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 }, { 0 }
 };
 
-/* --- create, limit ------------------------------------------------------------------------ */
+/* --- create, limit ---------------------------------------------------------------- */
 
 static const struct argp_option create_options[] = {
 	{ "user", KEY_USER, "USER", 0, "whose programs may be this tenant's (default: the server's user)", 0 },
@@ -108,7 +108,7 @@ int cmd_limit(int argc, char **argv)
 	return wh_server_do(wh_server_dir(a.dir), request);
 }
 
-/* --- delete ---------------------------------------------------------------------------------- */
+/* --- delete ----------------------------------------------------------------------- */
 
 static const struct argp_option delete_options[] = {
 	{ "force", KEY_FORCE, NULL, 0, "end its workers, too; their programs get errors", 0 },
@@ -154,7 +154,7 @@ static int delete(int argc, char **argv)
 	return rc ? rc : await_gone(dir, a.name);
 }
 
-/* --- list ------------------------------------------------------------------------------------- */
+/* --- list ------------------------------------------------------------------------- */
 
 static const struct argp_option list_options[] = {
 	{ "json", 'j', NULL, 0, "print a JSON array", 0 },

@@ -56,7 +56,7 @@ char *wh_server_dir(const char *named)
 	return out;
 }
 
-/* --- NVIDIA's driver ------------------------------------------------------------------ */
+/* --- NVIDIA's driver -------------------------------------------------------------- */
 
 /*
  * Our client library has the same name and functions; unlike NVIDIA's it reads

@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-/* --- The program's environment -------------------------------------------------------- */
+/* --- The program's environment ---------------------------------------------------- */
 
 /* Ours first, what was there behind it. */
 static void prepend(const char *name, const char *value, const char *separator)
@@ -79,7 +79,7 @@ static int set_environment(const char *socket)
 	return 0;
 }
 
-/* --- The tenant --------------------------------------------------------------------------- */
+/* --- The tenant ------------------------------------------------------------------- */
 
 /* A socket that we may use without asking the server for anything; NULL: there is none. */
 static char *usable_socket(const char *dir, const char *tenant)
@@ -155,7 +155,7 @@ static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t u
 	return socket;
 }
 
-/* --- The program ---------------------------------------------------------------------------- */
+/* --- The program ------------------------------------------------------------------ */
 
 static int become_user(const struct passwd *pw)
 {

@@ -16,7 +16,7 @@
 
 #define TIMEOUT_S	30
 
-/* --- Requests -------------------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------- */
 
 static void explain_connect(const char *dir, int err)
 {
@@ -77,7 +77,8 @@ cJSON *wh_server_ask(int fd, cJSON *request)
 	cJSON_Delete(request);
 	if (!answer) {
 		wh_error("the server did not answer: %s%s", strerror(errno),
-			 errno == ECONNRESET ? "; only root and its user may control it" : "");
+			 errno == ECONNRESET || errno == EPIPE ?
+			 "; only root and its user may control it" : "");
 		return NULL;
 	}
 	if (cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))
@@ -134,7 +135,7 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 	}
 }
 
-/* --- Arguments ------------------------------------------------------------------------------ */
+/* --- Arguments -------------------------------------------------------------------- */
 
 enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_DIR };
 

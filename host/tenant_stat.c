@@ -24,12 +24,12 @@
 struct wh_tenant_view {
 	struct wh_tenant_limits limits;
 	struct wh_tenant_sum sum;
-	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living, one after the other */
+	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living ones, packed */
 	unsigned int workers;
 	uint64_t at_ns;
 };
 
-/* --- Looking ----------------------------------------------------------------------------- */
+/* --- Looking ---------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -109,7 +109,8 @@ static void explain(const char *folder, const char *name, int rc)
 		wh_error("tenant %s: %s", name, strerror(-rc));
 }
 
-static bool look_at_named(const char *folder, char *const *names, int n, struct wh_tenant_views *out)
+static bool look_at_named(const char *folder, char *const *names, int n,
+			  struct wh_tenant_views *out)
 {
 	int i, rc;
 
@@ -139,7 +140,9 @@ static bool look_at_all(const char *folder, struct wh_tenant_views *out)
 	}
 	for (i = 0; i < n; i++) {
 		list[i]->d_name[strlen(list[i]->d_name) - 7] = 0;
-		rc = out->n < MAX_VIEWS ? look(folder, list[i]->d_name, &out->view[out->n]) : -ENOENT;
+		rc = -ENOENT;
+		if (out->n < MAX_VIEWS)
+			rc = look(folder, list[i]->d_name, &out->view[out->n]);
 		if (!rc)
 			out->n++;
 		else if (rc != -ENOENT)
@@ -173,7 +176,7 @@ void wh_tenants_free(struct wh_tenant_views *v)
 	*v = (struct wh_tenant_views){ 0 };
 }
 
-/* --- Counters by name ------------------------------------------------------------------------ */
+/* --- Counters by name ------------------------------------------------------------- */
 
 #define TENANT_COUNTERS(X) \
 	X(calls, "API calls that reached a worker") \
@@ -198,7 +201,7 @@ static uint64_t gpu_ns(const struct wh_device_usage *u)
 	X(memory_peak, u->memory_peak, "the most bytes seen charged at a time") \
 	X(memory_driver, u->memory_driver, "bytes that the driver counts for the workers")
 
-/* --- JSON ------------------------------------------------------------------------------------ */
+/* --- JSON ------------------------------------------------------------------------- */
 
 static void add_number(cJSON *o, const char *name, uint64_t value)
 {
@@ -278,7 +281,7 @@ void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list)
 		cJSON_AddItemToArray(list, tenant_json(&v->view[i]));
 }
 
-/* --- Table ------------------------------------------------------------------------------------- */
+/* --- Table ------------------------------------------------------------------------ */
 
 static const char *bytes_text(uint64_t bytes, char out[16])
 {
@@ -329,7 +332,8 @@ static void print_device(const struct wh_tenant_view *v, unsigned int d,
 	       bytes_text(u->memory_peak, c), u->refused, sm, time_text(gpu_ns(u), e),
 	       share_text(v, d, before, f), time_text(u->throttled_ns, g), u->launches);
 	printf(" %9" PRIu64 " %9" PRIu64 " %8s %8s\n", v->sum.total.calls, v->sum.total.crossings,
-	       bytes_text(v->sum.total.bytes_to_device, a), bytes_text(v->sum.total.bytes_from_device, b));
+	       bytes_text(v->sum.total.bytes_to_device, a),
+	       bytes_text(v->sum.total.bytes_from_device, b));
 }
 
 void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before)
@@ -345,7 +349,7 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 			print_device(&v->view[i], d, before);
 }
 
-/* --- Prometheus ------------------------------------------------------------------------------------ */
+/* --- Prometheus ------------------------------------------------------------------- */
 
 static void head(const char *name, const char *type, const char *text)
 {

@@ -37,7 +37,7 @@ struct connection {
 static int listener = -1, connections;
 static char path[WH_SOCKET_PATH];
 
-/* --- Answers -------------------------------------------------------------------------- */
+/* --- Answers ---------------------------------------------------------------------- */
 
 static cJSON *failure(const char *err)
 {
@@ -66,7 +66,7 @@ static bool answer(const struct connection *c, cJSON *o)
 	return sent;
 }
 
-/* --- Parts of requests ------------------------------------------------------------------ */
+/* --- Parts of requests ------------------------------------------------------------ */
 
 static const char *string_of(const cJSON *o, const char *key)
 {
@@ -143,7 +143,7 @@ static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 	return t;
 }
 
-/* --- Requests ------------------------------------------------------------------------------ */
+/* --- Requests --------------------------------------------------------------------- */
 
 static void on_process_end(int fd, void *arg)
 {
@@ -217,21 +217,6 @@ static cJSON *delete(struct connection *c, const cJSON *o)
 	return t && wh_tenant_delete(t, force, err, sizeof(err)) ? success() : failure(err);
 }
 
-static cJSON *find(struct connection *c, const cJSON *o)
-{
-	char err[WH_CONTROL_ERROR];
-	struct wh_tenant *t = named(o, err, sizeof(err));
-	cJSON *out;
-
-	(void)c;
-	if (!t)
-		return failure(err);
-	out = success();
-	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
-	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
-	return out;
-}
-
 static cJSON *list(struct connection *c, const cJSON *o)
 {
 	struct wh_tenant *t = NULL;
@@ -288,7 +273,7 @@ static const struct {
 	cJSON *(*run)(struct connection *c, const cJSON *o);
 } requests[] = {
 	{ "info", info }, { "create", create }, { "set", set }, { "delete", delete },
-	{ "find", find }, { "list", list }, { "stop", stop },
+	{ "list", list }, { "stop", stop },
 };
 
 static cJSON *run(struct connection *c, const char *text)
@@ -309,7 +294,7 @@ static cJSON *run(struct connection *c, const char *text)
 	return out;
 }
 
-/* --- Connections ------------------------------------------------------------------------------- */
+/* --- Connections ------------------------------------------------------------------ */
 
 static void drop(struct connection *c)
 {

@@ -107,6 +107,7 @@ int32_t wh_do_cublasCreate_v2(struct wh_session *s, struct wh_frame *f)
 	const struct wh_cublas_functions *l = wh_library_functions(s, WH_LIB_cublas);
 	const struct wh_req *q = f->req;
 	struct wh_rsp_cublasCreate_v2 *r = wh_reply(f, sizeof(*r));
+	struct wh_charge charge;
 	cublasStatus_t res;
 	struct handle *h;
 
@@ -116,17 +117,21 @@ int32_t wh_do_cublasCreate_v2(struct wh_session *s, struct wh_frame *f)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUBLAS_STATUS_ALLOC_FAILED;
+	/* Its workspace is the tenant's memory. */
+	wh_reconcile_begin(s, &charge);
 	res = l->cublasCreate_v2(&h->real);
 	if (res != CUBLAS_STATUS_SUCCESS) {
 		free(h);
 		return res;
 	}
 	ask_state(l, h);
-	h->told.id = wh_new(s, WH_H_cublasHandle_t, h, q->ctx);
+	if (wh_reconciled(s, &charge))
+		h->told.id = wh_new(s, WH_H_cublasHandle_t, h, q->ctx);
 	r->handle = h->told;
 	if (h->told.id)
 		return CUBLAS_STATUS_SUCCESS;
 	l->cublasDestroy_v2(h->real);
+	wh_reconciled(s, &charge);
 	free(h);
 	return CUBLAS_STATUS_ALLOC_FAILED;
 }

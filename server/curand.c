@@ -121,6 +121,7 @@ static int32_t create(struct wh_session *s, struct wh_frame *f, bool host)
 	const struct wh_curand_functions *l = wh_library_functions(s, WH_LIB_curand);
 	const struct wh_req_curandCreateGenerator *q = f->req;
 	struct wh_rsp_curandCreateGenerator *r = wh_reply(f, sizeof(*r));
+	struct wh_charge charge;
 	struct generator *g;
 	curandStatus_t res;
 
@@ -133,13 +134,16 @@ static int32_t create(struct wh_session *s, struct wh_frame *f, bool host)
 	if (!g)
 		return CURAND_STATUS_ALLOCATION_FAILED;
 	g->host = host;
+	wh_reconcile_begin(s, &charge);
 	res = host ? l->curandCreateGeneratorHost(&g->real, q->type) :
 		     l->curandCreateGenerator(&g->real, q->type);
 	if (res == CURAND_STATUS_SUCCESS) {
-		r->generator = wh_new(s, WH_H_curandGenerator_t, g, q->hdr.ctx);
+		if (wh_reconciled(s, &charge))
+			r->generator = wh_new(s, WH_H_curandGenerator_t, g, q->hdr.ctx);
 		if (r->generator)
 			return CURAND_STATUS_SUCCESS;
 		l->curandDestroyGenerator(g->real);
+		wh_reconciled(s, &charge);
 		res = CURAND_STATUS_ALLOCATION_FAILED;
 	}
 	free(g);
@@ -252,6 +256,7 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 	CUstream stream = NULL;
 	struct generator *g;
 	curandStatus_t res;
+	CUresult limit;
 	void *out;
 
 	if (f->req_size < sizeof(*q) || q->kind >= WH_CURAND_KINDS)
@@ -264,7 +269,9 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 		res = host_place(s, q, &out);
 	if (res != CURAND_STATUS_SUCCESS)
 		return res;
-	wh_launch_begin(s, stream);
+	limit = wh_launch_begin(s, stream);
+	if (limit != CUDA_SUCCESS)
+		return limit;	/* a wait, see charge.h */
 	res = run(l, g->real, q, out);
 	wh_launch_end(s, stream);
 	return res;

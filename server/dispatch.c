@@ -32,26 +32,26 @@ static void respond(struct wh_frame *f, int32_t res)
 }
 
 /* Into the frame, once; what every request has is checked there. */
-static inline int64_t copy_in(struct wh_frame *f, uint64_t size)
+static inline int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
 {
 	const struct wh_req *q = f->req;
 
 	if (size < sizeof(*q) || size > f->max)
 		return WH_EINVAL;
-	memcpy(f->req, f->msg, size);
+	memcpy(f->req, from, size);
 	f->req_size = size;
 	f->pos = 0;
 	return q->resv ? WH_EINVAL : WH_OK;
 }
 
 /* A call that has to wait was not begun: its request stays in the message area as it is. */
-static inline int64_t finish(struct wh_session *s, struct wh_frame *f, int32_t res)
+static inline int64_t finish(struct wh_session *s, int32_t res, int *result)
 {
 	if (__builtin_expect((uint32_t)res >= WH_RETRY && (uint32_t)res <= INT32_MAX, 0))
 		return (uint32_t)res - WH_RETRY;
 	if (__builtin_expect(s->limits.temporal, 0))
 		wh_sm_look(s);
-	respond(f, res);
+	*result = res;
 	return WH_OK;
 }
 
@@ -64,11 +64,12 @@ static inline void prepare(struct wh_session *s, struct wh_frame *f)
 		wh_context_enter(s, q);
 }
 
-static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
+			int *result)
 {
 	const struct wh_call_entry *e;
 	const struct wh_req *q = f->req;
-	int64_t rc = copy_in(f, size);
+	int64_t rc = copy_in(f, from, size);
 
 	if (rc != WH_OK)
 		return rc;
@@ -85,14 +86,15 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 	prepare(s, f);
 	if (__builtin_expect(s->limits.temporal, 0))
 		before_other_call(s, e);
-	return finish(s, f, e->run(s, f));
+	return finish(s, e->run(s, f), result);
 }
 
-static int64_t run_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
+static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
+			   uint64_t size, int *result)
 {
 	const struct wh_req *q = f->req;
 	const struct wh_library_entry *e;
-	int64_t rc = copy_in(f, size);
+	int64_t rc = copy_in(f, from, size);
 
 	if (rc != WH_OK)
 		return rc;
@@ -105,10 +107,48 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, uint64_t si
 		return WH_EPERM;
 	s->limits.slot->calls++;
 	prepare(s, f);
-	rc = finish(s, f, e->run(s, f));
+	rc = finish(s, e->run(s, f), result);
 	/* Where nothing is current, NVIDIA's libraries make something current. */
 	if (!q->ctx)
 		s->ctx = WH_CTX_UNKNOWN;
+	return rc;
+}
+
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
+			   int *res)
+{
+	s->limits.slot->crossings++;
+	switch (handler) {
+	case WH_HANDLER_CUDA:
+		return run_cuda(s, &s->frame[0], from, size, res);
+	case WH_HANDLER_LIBRARY:
+		return run_library(s, &s->frame[0], from, size, res);
+	}
+	return WH_ENOSYS;
+}
+
+int wh_dispatch_wants_answers(const struct wh_session *s)
+{
+	return s->limits.temporal;
+}
+
+static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	int res;
+	int64_t rc = run_cuda(s, f, f->msg, size, &res);
+
+	if (rc == WH_OK)
+		respond(f, res);
+	return rc;
+}
+
+static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	int res;
+	int64_t rc = run_library(s, f, f->msg, size, &res);
+
+	if (rc == WH_OK)
+		respond(f, res);
 	return rc;
 }
 
@@ -121,9 +161,9 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	case WH_HANDLER_NULL:
 		return run_null(s, &s->frame[slot], arg);
 	case WH_HANDLER_CUDA:
-		return run_cuda(s, &s->frame[slot], arg);
+		return answer_cuda(s, &s->frame[slot], arg);
 	case WH_HANDLER_LIBRARY:
-		return run_library(s, &s->frame[slot], arg);
+		return answer_library(s, &s->frame[slot], arg);
 	}
 	return WH_ENOSYS;
 }

@@ -24,6 +24,15 @@ struct wh_session;
 int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg);
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);
 
+/*
+ * The same for a request of `size` bytes at `from`, in shared memory, whose
+ * response nobody reads: its result is in *res when 0 is returned.
+ */
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
+			   int *res);
+/* A client with a temporal limit waits outside of the slot: its calls are no posted ones. */
+int wh_dispatch_wants_answers(const struct wh_session *s);
+
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);
 extern wh_handler_fn *const wh_handlers[WH_HANDLERS];

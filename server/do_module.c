@@ -209,6 +209,7 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	}
 	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUmodule, (uintptr_t)mod)) {
 		s->drv.cuModuleUnload(mod);
+		wh_uncharge(s, WH_H_CUmodule, (uintptr_t)mod);
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (res == CUDA_SUCCESS)
@@ -262,6 +263,7 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	}
 	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUlibrary, (uintptr_t)lib)) {
 		s->drv.cuLibraryUnload(lib);
+		wh_uncharge(s, WH_H_CUlibrary, (uintptr_t)lib);
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	/* Libraries belong to no context. */

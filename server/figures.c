@@ -8,7 +8,9 @@
 #include "figures.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 #include "server.h"
 #include "tenant.h"
 
+#define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
 
 struct source {
@@ -28,12 +31,34 @@ struct source {
 
 static struct nvml nvml;
 
+/* The driver's own lies beside it; what the loader would find may be a stub of ours. */
+static void *open_library(const char *path)
+{
+	char *backend = path ? NULL : realpath(wh_server.backend, NULL), *slash;
+	char beside[PATH_MAX];
+
+	slash = backend ? strrchr(backend, '/') : NULL;
+	if (slash) {
+		snprintf(beside, sizeof(beside), "%.*s/" NVML_LIBRARY, (int)(slash - backend), backend);
+		if (!access(beside, R_OK))
+			path = beside;
+	}
+	free(backend);
+	return dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
 static bool load(const char *path)
 {
-	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *lib = open_library(path);
 
 	if (!lib) {
 		wh_say("warn", "%s: memory behind the handlers is not noticed", dlerror());
+		return false;
+	}
+	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
+	if (dlsym(lib, "wh_library_begin")) {
+		wh_say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
+		       path);
 		return false;
 	}
 	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
@@ -46,8 +71,15 @@ static bool load(const char *path)
 	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
 	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
 		return true;
-	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed", path);
+	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed",
+	       path ? path : NVML_LIBRARY);
 	return false;
+}
+
+static bool open_device(struct source *s, uint32_t i)
+{
+	return nvml.handle(i, &s->handle) == NVML_OK &&
+	       nvml.uuid(s->handle, s->out.uuid, sizeof(s->out.uuid)) == NVML_OK;
 }
 
 static unsigned int open_devices(struct source *s)
@@ -61,9 +93,7 @@ static unsigned int open_devices(struct source *s)
 		return 0;
 	}
 	for (i = 0; i < n && found < WH_TENANT_DEVICES; i++)
-		if (nvml.handle(i, &s[found].handle) == NVML_OK &&
-		    nvml.uuid(s[found].handle, s[found].out.uuid, sizeof(s[found].out.uuid)) == NVML_OK)
-			found++;
+		found += open_device(&s[found], i);
 	return found;
 }
 
@@ -132,16 +162,17 @@ int wh_figures_main(const char *library, unsigned int period_ms, int fd)
 {
 	static struct source sources[WH_TENANT_DEVICES];
 	struct timespec pause = { period_ms / 1000, period_ms % 1000 * 1000000L };
-	unsigned int i, n;
+	struct source *s;
+	unsigned int n;
 
 	n = load(library) ? open_devices(sources) : 0;
 	while (n) {
-		for (i = 0; i < n; i++) {
-			sources[i].out.count = 0;
-			if (!read_memory(&sources[i]))
+		for (s = sources; s < sources + n; s++) {
+			s->out.count = 0;
+			if (!read_memory(s))
 				continue;
-			read_time(&sources[i], period_ms);
-			if (send(fd, &sources[i].out, packet_size(&sources[i].out), MSG_NOSIGNAL) < 0)
+			read_time(s, period_ms);
+			if (send(fd, &s->out, packet_size(&s->out), MSG_NOSIGNAL) < 0)
 				return 1;
 		}
 		nanosleep(&pause, NULL);

@@ -97,6 +97,8 @@ bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t er
 		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
 	if (table && *(void **)((char *)table + lib->symbols->offset)) {
 		s->library[number] = table;	/* the library stays loaded, as the driver does */
+		if (lib->loaded)
+			lib->loaded(s, table);
 		return true;
 	}
 	snprintf(err, err_size, "%s", table ? "it lacks its first function: not that library" :

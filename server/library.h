@@ -27,6 +27,8 @@ struct wh_library {
 	const struct wh_library_symbol *symbols;	/* the first one must be there */
 	const struct wh_library_entry *calls;
 	uint32_t ncalls;
+	/* What has to happen to the table once it is filled, or NULL. */
+	void (*loaded)(struct wh_session *s, void *table);
 };
 
 /* libraries.c: those that are built in, by number. */

@@ -20,6 +20,8 @@
 #define FIRST_ENTRIES	1024u
 /* The driver's figure is read again when it is older than this. */
 #define FIGURE_AGE_US	20000u
+/* And always when less than this is left of the quota. */
+#define MARGIN		(256ull << 20)
 
 /* --- Entries: what was charged, by address or handle ------------------------------- */
 
@@ -168,19 +170,6 @@ void wh_mem_give(struct wh_session *s, int device, uint64_t bytes)
 	set_held(u, bytes < u->memory ? u->memory - bytes : 0);
 }
 
-void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota)
-{
-	uint64_t held;
-
-	*room = *quota = UINT64_MAX;
-	if (!s->limits.mem || device < 0 || device >= WH_TENANT_DEVICES || !quota_of(s, device))
-		return;
-	wh_pools_refresh(s);
-	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
-	*quota = s->limits.limit[device].memory;
-	*room = held < *quota ? *quota - held : 0;
-}
-
 /* --- The driver's own figure ------------------------------------------------------------ */
 
 static bool driver_bytes(struct wh_session *s, int device, uint64_t *bytes)
@@ -214,15 +203,39 @@ static bool read_figure(struct wh_session *s, int device)
 	return true;
 }
 
-static void read_old_figure(struct wh_session *s, int device)
+/*
+ * Before `bytes` more are taken: an old figure is read again, and near the quota
+ * any, so that what libraries took unseen is charged before it matters.
+ */
+void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	uint64_t now = __builtin_ia32_rdtsc();
+	uint64_t quota = quota_of(s, device), now, held;
 
-	if (!m->figure || now - m->figure_tsc < FIGURE_AGE_US * s->tsc_per_us)
+	if (!quota || !bytes)
+		return;
+	now = __builtin_ia32_rdtsc();
+	held = s->limits.slot->device[device].memory;
+	if (now - m->figure_tsc < FIGURE_AGE_US * s->tsc_per_us && held < quota &&
+	    bytes < quota - held && quota - held - bytes > MARGIN)
 		return;
 	m->figure_tsc = now;
 	read_figure(s, device);
+}
+
+void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota)
+{
+	uint64_t held;
+
+	*room = *quota = UINT64_MAX;
+	if (!s->limits.mem || device < 0 || device >= WH_TENANT_DEVICES || !quota_of(s, device))
+		return;
+	s->limits.mem->pools_dirty = true;
+	wh_pools_refresh(s);
+	read_figure(s, device);
+	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
+	*quota = s->limits.limit[device].memory;
+	*room = held < *quota ? *quota - held : 0;
 }
 
 /* --- Charges ------------------------------------------------------------------------------ */
@@ -298,7 +311,8 @@ CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64
 	if (!usable)
 		return CUDA_SUCCESS;
 	c->bytes = is_small(bytes) ? round_up(bytes, WH_MEM_ALIGN) : round_up(bytes, WH_MEM_BLOCK);
-	read_old_figure(s, device);
+	wh_mem_look(s, device, is_small(c->bytes) ?
+		    growth(&s->limits.mem->device[device], c->bytes) : c->bytes);
 	if (try_take(s, c))
 		return CUDA_SUCCESS;
 	wh_mem_make_room(s, device);
@@ -368,6 +382,9 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 	if (!e) {
 		/* Freed to a pool, most likely: what that keeps is seen later. */
 		m->pools_dirty = true;
+		if (m->figure && s->limits.device >= 0 &&
+		    (type == WH_H_CUmodule || type == WH_H_CUlibrary))
+			read_figure(s, s->limits.device);
 		return;
 	}
 	object = object_of(m, e);

@@ -41,6 +41,7 @@ struct wh_mem_state {
 	uint32_t size, filled;		/* a power of two; used or once used */
 	struct wh_mem_device device[WH_TENANT_DEVICES];
 	bool pools_dirty;		/* something was freed to a pool since the last look */
+	uint64_t pool_step;		/* by which pools were seen to grow; 0: not yet */
 	struct wh_mem_note note[WH_MEM_NOTES];
 	unsigned int notes;
 	size_t old_limit;		/* of cuCtxSetLimit, to undo it */
@@ -59,6 +60,8 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes);
 void wh_mem_give(struct wh_session *s, int device, uint64_t bytes);
 /* The driver has it already: charged whatever the quota says. */
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes);
+/* Read the driver's figure if it matters for taking `bytes` more. */
+void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
 /* Bring everything up to date that may have become less; trim what pools keep idle. */
 void wh_mem_make_room(struct wh_session *s, int device);
 

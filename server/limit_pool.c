@@ -129,6 +129,22 @@ static bool has_idle(struct wh_session *s, CUmemoryPool pool, uint64_t reserved,
 	return reserved > used && reserved - used >= bytes;
 }
 
+/* By how much a pool will grow for `bytes`: in steps, once one was seen. */
+static uint64_t growth(struct wh_session *s, uint64_t bytes)
+{
+	uint64_t step = s->limits.mem->pool_step;
+
+	bytes = round_block(bytes);
+	return step && bytes < UINT64_MAX - step ? (bytes + step - 1) / step * step : bytes;
+}
+
+/* Of what was asked for at most half: the pool's own choice. */
+static void learn_step(struct wh_mem_state *m, uint64_t bytes, uint64_t grown)
+{
+	if (bytes <= grown / 2 && (!m->pool_step || grown < m->pool_step))
+		m->pool_step = grown;
+}
+
 CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
 			CUstream stream, uint64_t bytes)
 {
@@ -152,12 +168,13 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	follow(s, e, c->before);
 	c->device = e->device;
 	c->pool = pool;
-	c->bytes = has_idle(s, pool, c->before, bytes) ? 0 : round_block(bytes);
+	c->bytes = has_idle(s, pool, c->before, bytes) ? 0 : growth(s, bytes);
+	wh_mem_look(s, c->device, c->bytes);
 	if (wh_mem_take(s, c->device, c->bytes))
 		return CUDA_SUCCESS;
 	wh_mem_make_room(s, c->device);
 	c->before = attribute(s, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	c->bytes = round_block(bytes);
+	c->bytes = growth(s, bytes);
 	return wh_mem_take(s, c->device, c->bytes) ? CUDA_SUCCESS : refuse(s, c->device);
 }
 
@@ -187,6 +204,8 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 	grown = now > c->before ? now - c->before : 0;
 	if (!e)
 		return res;
+	if (!s->limits.mem->pool_step)
+		learn_step(s->limits.mem, c->bytes, grown);
 	/* The reservation becomes the pool's; what it took beyond must fit, too. */
 	if (grown <= c->bytes) {
 		wh_mem_give(s, c->device, c->bytes - grown);
@@ -230,14 +249,16 @@ static struct wh_mem_note *note_of(struct wh_mem_state *m, void *graph)
 	return NULL;
 }
 
-/* Too many graphs with memory: the last note stands for all further ones. */
+/* Too many graphs with memory: the last note stands for all further ones, and for more each time. */
 static struct wh_mem_note *make_note(struct wh_mem_state *m, void *graph)
 {
 	struct wh_mem_note *n = note_of(m, graph);
 
 	if (n)
 		return n;
-	n = &m->note[m->notes < WH_MEM_NOTES ? m->notes++ : WH_MEM_NOTES - 1];
+	if (m->notes < WH_MEM_NOTES)
+		m->note[m->notes++] = (struct wh_mem_note) { .graph = graph };
+	n = &m->note[m->notes - 1];
 	n->graph = graph;
 	return n;
 }
@@ -299,6 +320,7 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 	follow(s, e, graph_bytes(s, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT));
 	idle = e->bytes - graph_bytes(s, device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
 	more = idle <= e->bytes && idle >= n->bytes ? 0 : n->bytes;
+	wh_mem_look(s, device, more);
 	if (!wh_mem_take(s, device, more)) {
 		wh_mem_make_room(s, device);
 		if (!wh_mem_take(s, device, more))

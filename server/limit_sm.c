@@ -335,9 +335,13 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
 		wh_limits_reread(s);
-	if (device < 0 || device >= WH_TENANT_DEVICES || !(s->limits.temporal & 1u << device) ||
-	    !open_state(s))
+	/* A library might choose a context by itself: nothing could be measured there. */
+	if (device < 0)
+		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+	if (!(s->limits.temporal & 1u << device))
 		return CUDA_SUCCESS;
+	if (!open_state(s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	s->limits.sm->skip = capturing(s, stream);
 	if (s->limits.sm->skip)
 		return CUDA_SUCCESS;

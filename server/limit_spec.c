@@ -172,7 +172,7 @@ int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t 
 	return rc;
 }
 
-/* --- HAMi-core's variables ------------------------------------------------------------ */
+/* --- HAMi-core's variables -------------------------------------------------------- */
 
 static int take_variables(struct wh_limit_list *l, int device, char *err, size_t err_size)
 {

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <time.h>
 
-#define MAX_EVENTS	1024
+#define MAX_EVENTS	2048	/* tenants, their processes, connections */
 
 struct event {
 	wh_event_fn fn;

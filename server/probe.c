@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "sm_groups.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -18,8 +19,6 @@
 #include <unistd.h>
 
 #define PROBE_TIMEOUT_MS	60000	/* a real driver initialises every GPU */
-#define GROUP_SMS		8	/* as limit_sms.c splits; what remains is left out */
-#define MAX_GROUPS		64	/* bits of wh_device_limit.sm_groups */
 
 struct report {
 	uint32_t devices;
@@ -27,7 +26,7 @@ struct report {
 	struct wh_device device[WH_TENANT_DEVICES];
 };
 
-/* --- In the process that loads the backend ------------------------------------------- */
+/* --- In the process that loads the backend ---------------------------------------- */
 
 static struct {
 	CUresult (*init)(unsigned int);
@@ -66,16 +65,20 @@ static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
 {
 	int v = 0;
 
-	return drv.attribute && drv.attribute(&v, which, dev) == CUDA_SUCCESS && v > 0 ? (uint32_t)v : 0;
+	if (!drv.attribute || drv.attribute(&v, which, dev) != CUDA_SUCCESS || v < 0)
+		return 0;
+	return (uint32_t)v;
 }
 
 static void uuid_text(char out[WH_UUID], const CUuuid *u)
 {
 	const unsigned char *b = (const unsigned char *)u->bytes;
 
-	snprintf(out, WH_UUID, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-		 b[14], b[15]);
+	int i, n = snprintf(out, WH_UUID, "GPU-");
+
+	for (i = 0; i < 16; i++)
+		n += snprintf(out + n, WH_UUID - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			      b[i]);
 }
 
 static void look(struct wh_device *d, CUdevice dev)
@@ -90,10 +93,7 @@ static void look(struct wh_device *d, CUdevice dev)
 	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
 		d->memory = memory;
 	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-	d->group_sms = GROUP_SMS;
-	d->groups = drv.split ? d->sms / d->group_sms : 0;
-	if (d->groups > MAX_GROUPS)
-		d->groups = MAX_GROUPS;
+	d->groups = drv.split ? wh_sm_groups(d->sms) : 0;
 }
 
 static void fill(struct report *r, const char *backend)
@@ -126,7 +126,7 @@ int wh_probe_main(const char *backend, int fd)
 	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 
-/* --- In the server ------------------------------------------------------------------------ */
+/* --- In the server ---------------------------------------------------------------- */
 
 static bool receive(int fd, struct report *r)
 {
@@ -176,36 +176,4 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 	else
 		take(s, &r);
 	return good && !r.error[0];
-}
-
-/* --- Groups of SMs -------------------------------------------------------------------------- */
-
-/* To the nearest, and one at least. */
-unsigned int wh_groups_for(const struct wh_device *d, uint32_t percent)
-{
-	unsigned int n = (percent * d->sms + 50 * d->group_sms) / (100 * d->group_sms);
-
-	if (n > d->groups)
-		n = d->groups;
-	return n ? n : 1;
-}
-
-/* Neighbours if there is room for that, else the lowest free ones. */
-uint64_t wh_groups_choose(const struct wh_device *d, uint64_t used, unsigned int n)
-{
-	uint64_t all = d->groups >= 64 ? UINT64_MAX : (1ULL << d->groups) - 1, free = all & ~used;
-	uint64_t run = n >= 64 ? UINT64_MAX : (1ULL << n) - 1, out = 0;
-	unsigned int i;
-
-	if ((unsigned int)__builtin_popcountll(free) < n)
-		return 0;
-	for (i = 0; i + n <= d->groups; i++)
-		if (((run << i) & free) == run << i)
-			return run << i;
-	for (i = 0; n; i++)
-		if (free & (1ULL << i)) {
-			out |= 1ULL << i;
-			n--;
-		}
-	return out;
 }

@@ -18,6 +18,8 @@
 #include "tenant_file.h"
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
+#define WH_MAX_TENANTS	256
+#define WH_WORKER_UIDS	(WH_MAX_TENANTS * WH_TENANT_WORKERS)
 #define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
 #define WH_UUID		48		/* "GPU-" and 36 characters */
 
@@ -26,7 +28,6 @@ struct wh_device {
 	char uuid[WH_UUID];
 	uint64_t memory;
 	uint32_t sms;
-	uint32_t group_sms;	/* SMs of one group of a spatial split */
 	uint32_t groups;	/* 0: this driver cannot split the device */
 };
 
@@ -36,9 +37,10 @@ struct wh_server {
 	char socket[WH_SOCKET_PATH];
 	const char *backend;
 	size_t part_size;
-	const char *nvml;	/* library that tells the driver's figures; "none": nobody */
+	const char *nvml;	/* tells the driver's figures; "none": nobody; NULL: the driver's own */
 	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
 	unsigned int period_ms;	/* of reading them */
+	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;
@@ -121,9 +123,6 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size);
 /* Ask the backend, in a process of its own, what devices there are. */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
 int wh_probe_main(const char *backend, int fd);
-/* Mask of `n` of the device's groups that `used` has not; 0 when there are not enough. */
-uint64_t wh_groups_choose(const struct wh_device *d, uint64_t used, unsigned int n);
-unsigned int wh_groups_for(const struct wh_device *d, uint32_t percent);
 
 /* --- supervise.c, figures.c ------------------------------------------------------------ */
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -29,9 +30,10 @@
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
 #define DEFAULT_PERIOD	250
+#define MAX_FILES	4096
 
 struct wh_server wh_server = {
-	.self = "/proc/self/exe", .part_size = DEFAULT_PART, .nvml = "libnvidia-ml.so.1",
+	.self = "/proc/self/exe", .part_size = DEFAULT_PART,
 	.slack = DEFAULT_SLACK, .period_ms = DEFAULT_PERIOD,
 };
 
@@ -60,15 +62,18 @@ static const char help[] =
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
-"  --nvml LIBRARY     where the driver's own figures are read (default libnvidia-ml.so.1);\n"
+"  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
+"                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
 "  --slack SIZE       memory of a worker that the driver counts beyond the limit before\n"
 "                     the worker is stopped (default 1G)\n"
 "  --period MS        time between two such readings (default 250)\n"
+"  --worker-uid N     run each worker as a user of its own, from N on (root only; 16384 numbers\n"
+"                     that nobody else has); the driver must be open to them\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
 "                     to DIR/server.log\n";
 
-/* --- Children ----------------------------------------------------------------------- */
+/* --- Children --------------------------------------------------------------------- */
 
 void wh_child_signals(void)
 {
@@ -135,7 +140,7 @@ static bool watch_signals(void)
 	return fd >= 0 && wh_loop_add(fd, on_signal, NULL);
 }
 
-/* --- In the background --------------------------------------------------------------- */
+/* --- In the background ------------------------------------------------------------ */
 
 /* Returns in the child, with a descriptor that waits for its word; the parent ends with it. */
 static int leave_terminal(void)
@@ -176,7 +181,7 @@ static void close_terminal(int ready)
 	close(ready);
 }
 
-/* --- Start and stop --------------------------------------------------------------------- */
+/* --- Start and stop --------------------------------------------------------------- */
 
 static bool answers(const char *path)
 {
@@ -188,6 +193,17 @@ static bool answers(const char *path)
 	alive = connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0;
 	close(fd);
 	return alive;
+}
+
+/* A tenant has up to five descriptors open here. */
+static void raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= MAX_FILES)
+		return;
+	r.rlim_cur = r.rlim_max < MAX_FILES ? r.rlim_max : MAX_FILES;
+	setrlimit(RLIMIT_NOFILE, &r);
 }
 
 static bool start(char *err, size_t err_size)
@@ -207,6 +223,7 @@ static int serve(bool background)
 	int ready = background ? leave_terminal() : -1;
 	char err[600] = "";
 
+	raise_files();
 	if (!start(err, sizeof(err))) {
 		wh_say("error", "%s", err[0] ? err : strerror(errno));
 		wh_tenants_stop();
@@ -225,13 +242,13 @@ static int serve(bool background)
 	return 0;
 }
 
-/* --- Command line ------------------------------------------------------------------------ */
+/* --- Command line ----------------------------------------------------------------- */
 
 enum role { SERVER, WORKER, PROBE, FIGURES };
 
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
-	OPT_PERIOD, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
+	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
 	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
 
@@ -245,6 +262,7 @@ static const struct option table[] = {
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
+	{ "worker-uid", required_argument, NULL, OPT_WORKER_UID },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	/* What this program tells itself. */
@@ -312,6 +330,15 @@ static void add_limit(const char *text)
 		wrong("--limit: %s", err);
 }
 
+static uid_t worker_uid(const char *text)
+{
+	int v = number("--worker-uid", text, INT_MAX - WH_WORKER_UIDS);
+
+	if (!v || geteuid())
+		wrong("--worker-uid: '%s': not 0, and only root can run workers as other users", text);
+	return (uid_t)v;
+}
+
 static void set(int c)
 {
 	struct wh_tenant_files *tenant = &opt.worker.tenant;
@@ -326,6 +353,7 @@ static void set(int c)
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
+	case OPT_WORKER_UID:	wh_server.worker_uid = worker_uid(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);
 	case OPT_SERVE:

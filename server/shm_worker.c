@@ -155,18 +155,60 @@ static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 }
 
 /* Handler and argument are read once; the number of the call is only echoed. */
-static void serve_calls(struct wh_session *s, struct wh_slot *slot)
+static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t call)
 {
-	uint32_t call = 0, handler;
-	uint64_t arg;
+	uint32_t handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
+	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
+	int64_t status = wh_dispatch(s, handler, arg);
+
+	WH_SHM_WAIT(slot) = wh_dispatch_wants_answers(s);
+	answer(slot, call, status);
+}
+
+/*
+ * A call that nobody waits for, so it is this side that tries again. What goes
+ * wrong is told once, and only to a client that did not know anything wrong yet.
+ */
+static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t call,
+			const struct wh_shm_cell *c)
+{
+	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
+	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
+	int64_t status = WH_EINVAL;
+	int res = 0;
+
+	while (size <= sizeof(c->request) &&
+	       (status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
+		usleep(status);
+	/* A library's status is no CUresult. */
+	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
+		res = WH_SHM_UNKNOWN;
+	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
+		WH_SHM_DEFERRED(slot) = res;
+	answer(slot, call, 0);
+}
+
+/* A client may say that it sent any number of calls: it gets what it asks for, or nothing. */
+static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *cell)
+{
+	uint32_t call = 0;
 
 	for (;;) {
 		await(slot, call);
-		call = __atomic_load_n(&slot->request, __ATOMIC_ACQUIRE);
-		handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
-		arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
-		answer(slot, call, wh_dispatch(s, handler, arg));
+		call++;
+		if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call)
+			answered_call(s, slot, call);
+		else
+			posted_call(s, slot, call, &cell[call % WH_SHM_CELLS]);
 	}
+}
+
+/* The upper part of the message area. */
+static const struct wh_shm_cell *cells(const uint8_t *part)
+{
+	const struct wh_ctl *ctl = (const struct wh_ctl *)part;
+
+	return (const void *)(part + ctl->msg_offset + ctl->msg_size - WH_SHM_CELLS * WH_SHM_CELL);
 }
 
 static int refuse(int conn, int status, const char *why)
@@ -196,6 +238,7 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
+	const struct wh_shm_cell *cell;
 	struct wh_session *s;
 	void *part, *far;
 	char err[200];
@@ -219,9 +262,10 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return refuse(o->conn, WH_EINVAL, err);
 	wh_session_far(s, far, w.far_size, false);
 	wh_session_ready(s);
+	cell = cells(part);	/* before the client can write there */
 	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
 		return 1;
 	close(file);
-	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE));
+	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
 	return 0;
 }

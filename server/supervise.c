@@ -26,7 +26,7 @@
 #include "tenants.h"
 
 #define READINGS	3	/* above the limit in a row */
-#define BLIND_READINGS	40	/* with workers but without a figure for any: say so */
+#define BLIND_READINGS	20	/* of workers with memory but without any figure: say so */
 
 static struct {
 	pid_t pid;
@@ -35,7 +35,7 @@ static struct {
 	bool said_blind, said_unknown;
 } reader = { .fd = -1 };
 
-/* --- Figures ------------------------------------------------------------------------- */
+/* --- Figures ---------------------------------------------------------------------- */
 
 static int device_of(const char *uuid)
 {
@@ -67,11 +67,11 @@ static bool note(struct wh_tenant *t, int slot, int device, const struct wh_figu
 	t->worker[slot].driver[device] = bytes;
 	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
 	if (f)
-		__atomic_store_n(&u->gpu_ns_driver, u->gpu_ns_driver + f->busy_ns, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&u->gpu_ns_driver, f->busy_ns, __ATOMIC_RELAXED);
 	return f != NULL;
 }
 
-/* --- Judgement ------------------------------------------------------------------------ */
+/* --- Judgement -------------------------------------------------------------------- */
 
 /* The one that holds most beyond what its handlers counted; -1: no figure at all. */
 static int worst(const struct wh_tenant *t, int device)
@@ -126,10 +126,10 @@ static void judge(struct wh_tenant *t, int device)
 	stop_worst(t, device, held, quota);
 }
 
-/* Workers there are, but the driver names none of them. */
-static void mind_blindness(bool workers, bool seen)
+/* Workers hold memory, but the driver names none of them. */
+static void mind_blindness(bool hold, bool seen)
 {
-	reader.blind = workers && !seen ? reader.blind + 1 : 0;
+	reader.blind = hold && !seen ? reader.blind + 1 : 0;
 	if (reader.blind < BLIND_READINGS || reader.said_blind)
 		return;
 	reader.said_blind = true;
@@ -140,7 +140,7 @@ static void mind_blindness(bool workers, bool seen)
 static void use(const struct wh_figures *f)
 {
 	int device = device_of(f->uuid), i;
-	bool workers = false, seen = false;
+	bool hold = false, seen = false;
 	struct wh_tenant *t = NULL;
 
 	if (device < 0) {
@@ -153,14 +153,14 @@ static void use(const struct wh_figures *f)
 		for (i = 0; i < WH_TENANT_WORKERS; i++)
 			if (t->worker[i].pid) {
 				seen |= note(t, i, device, f);
-				workers = true;
+				hold |= t->file.usage->worker[i].device[device].memory != 0;
 			}
 		judge(t, device);
 	}
-	mind_blindness(workers, seen);
+	mind_blindness(hold, seen);
 }
 
-/* --- The reading process ----------------------------------------------------------------- */
+/* --- The reading process ---------------------------------------------------------- */
 
 static void close_reader(void)
 {
@@ -192,10 +192,11 @@ bool wh_supervise_start(void)
 {
 	char period[16];
 	char *argv[] = { "wormhole-figures", "--figures", "--backend", (char *)wh_server.backend,
-			 "--nvml", (char *)wh_server.nvml, "--period", period, NULL };
+			 "--period", period, wh_server.nvml ? "--nvml" : NULL,
+			 (char *)wh_server.nvml, NULL };
 	int pair[2];
 
-	if (!strcmp(wh_server.nvml, "none"))
+	if (wh_server.nvml && !strcmp(wh_server.nvml, "none"))
 		return true;
 	snprintf(period, sizeof(period), "%u", wh_server.period_ms);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

@@ -38,7 +38,7 @@ struct wh_device_limit {
 	uint64_t memory;	/* bytes, 0 for no limit */
 	uint32_t sm_percent;	/* 1..100; 0 and 100 are no limit */
 	uint32_t sm_policy;	/* WH_SM_*, of effect with a limit only; both may be set */
-	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the device's split, the server's choice */
+	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the split; 0: any */
 	uint64_t resv[5];
 };
 

@@ -35,7 +35,7 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name, cons
 	snprintf(path, PATH_MAX, "%s/%s.%s", dir, name, what);
 }
 
-/* --- Making and removing ------------------------------------------------------------ */
+/* --- Making and removing ---------------------------------------------------------- */
 
 /* New, of this size, for its owner only. The descriptor, or a negative errno. */
 static int make(const char *path, size_t size)
@@ -145,7 +145,7 @@ int wh_leases_create(const char *dir)
 	return fd;
 }
 
-/* --- Limits ----------------------------------------------------------------------------- */
+/* --- Limits ----------------------------------------------------------------------- */
 
 int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_limits *out)
 {
@@ -162,7 +162,7 @@ int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_lim
 	return -EAGAIN;
 }
 
-/* --- Slots ---------------------------------------------------------------------------------- */
+/* --- Slots ------------------------------------------------------------------------ */
 
 static uint64_t wall_ns(void)
 {
@@ -237,7 +237,7 @@ static uint64_t peak_of(const struct wh_tenant_usage *u, int device)
 	return now > peak ? now : peak;
 }
 
-/* --- Readers ------------------------------------------------------------------------------------ */
+/* --- Readers ---------------------------------------------------------------------- */
 
 static void *map_existing(const char *dir, const char *name, const char *what, size_t size, int *rc)
 {
@@ -261,6 +261,13 @@ static void *map_existing(const char *dir, const char *name, const char *what, s
 	return p;
 }
 
+static bool good_heads(const struct wh_tenant_file *f)
+{
+	return __atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) == WH_TENANT_LIMITS_MAGIC &&
+	       __atomic_load_n(&f->usage->magic, __ATOMIC_ACQUIRE) == WH_TENANT_USAGE_MAGIC &&
+	       f->limits->version == WH_TENANT_VERSION && f->usage->version == WH_TENANT_VERSION;
+}
+
 int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *name)
 {
 	int rc;
@@ -269,10 +276,7 @@ int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *n
 	f->limits = map_existing(dir, name, "limits", sizeof(*f->limits), &rc);
 	if (f->limits)
 		f->usage = map_existing(dir, name, "usage", sizeof(*f->usage), &rc);
-	if (!rc && (__atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) != WH_TENANT_LIMITS_MAGIC ||
-		    __atomic_load_n(&f->usage->magic, __ATOMIC_ACQUIRE) != WH_TENANT_USAGE_MAGIC ||
-		    f->limits->version != WH_TENANT_VERSION ||
-		    f->usage->version != WH_TENANT_VERSION))
+	if (!rc && !good_heads(f))
 		rc = -EINVAL;
 	if (rc)
 		unmap(f);

@@ -11,11 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,23 +26,22 @@
 
 #include "shm.h"
 #include "shm_worker.h"
+#include "sm_groups.h"
 #include "tenants.h"
 #include "wormhole_abi.h"
 
-#define MAX_TENANTS	256
-
-static struct wh_tenant *tenants[MAX_TENANTS];
+static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
 static int leases = -1;		/* file shared by the workers of all tenants */
 
-/* --- The list ----------------------------------------------------------------------- */
+/* --- The list --------------------------------------------------------------------- */
 
 static int index_of(const struct wh_tenant *t)
 {
 	int i;
 
-	for (i = 0; i < MAX_TENANTS; i++)
+	for (i = 0; i < WH_MAX_TENANTS; i++)
 		if (tenants[i] == t)
 			return i;
 	return -1;
@@ -49,7 +51,7 @@ struct wh_tenant *wh_tenant_next(const struct wh_tenant *after)
 {
 	int i = after ? index_of(after) + 1 : 0;
 
-	for (; i < MAX_TENANTS; i++)
+	for (; i < WH_MAX_TENANTS; i++)
 		if (tenants[i])
 			return tenants[i];
 	return NULL;
@@ -85,7 +87,7 @@ uid_t wh_tenant_uid(const struct wh_tenant *t)
 	return t->uid;
 }
 
-/* --- Limits --------------------------------------------------------------------------- */
+/* --- Limits ----------------------------------------------------------------------- */
 
 static uint64_t groups_of_others(const struct wh_tenant *self, unsigned int device)
 {
@@ -127,15 +129,15 @@ static bool assign_groups(const struct wh_tenant *t, unsigned int device,
 			 device);
 		return false;
 	}
-	want = wh_groups_for(d, l->sm_percent);
+	want = wh_sm_groups_for(d->sms, l->sm_percent);
 	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
 		return true;
-	l->sm_groups = wh_groups_choose(d, used, want);
+	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
 	if (l->sm_groups)
 		return true;
 	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
 		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
-		 d->groups, d->group_sms, __builtin_popcountll(used));
+		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
 	return false;
 }
 
@@ -180,7 +182,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	return true;
 }
 
-/* --- Workers ------------------------------------------------------------------------------ */
+/* --- Workers ---------------------------------------------------------------------- */
 
 /* The client reads one welcome: it says why there is no worker. */
 static void refuse(int conn, int status, const char *why)
@@ -212,14 +214,31 @@ static char *pass(int fd)
 	return text;
 }
 
+/* Nothing of another worker, of the server or of root is open to it any more. */
+static void become(uid_t uid)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	if (!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid) &&
+	    !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return;
+	wh_say("error", "no worker: cannot become user %u: %s", uid, strerror(errno));
+	_exit(1);
+}
+
 __attribute__((noreturn))
 static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
 {
 	char size[32], number[16], parent_text[16];
 
+	uid_t uid = wh_server.worker_uid + index_of(t) * WH_TENANT_WORKERS + slot;
+
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
+	if (wh_server.worker_uid)
+		become(uid);
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", slot);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
@@ -277,7 +296,7 @@ static void on_client(int fd, void *arg)
 	close(conn);
 }
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------- */
 
 static void stop_listening(struct wh_tenant *t)
 {
@@ -344,7 +363,8 @@ static bool choose_socket(struct wh_tenant *t, char *err, size_t err_size)
 }
 
 /* Files, limits, socket: in this order, so that no client meets a tenant without limits. */
-static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r, char *err, size_t err_size)
+static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
+		   char *err, size_t err_size)
 {
 	int rc;
 
@@ -372,7 +392,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	struct wh_tenant *t = i < 0 ? NULL : calloc(1, sizeof(*t));
 
 	if (!t) {
-		snprintf(err, err_size, "no room for another tenant: there may be %d", MAX_TENANTS);
+		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
 	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
@@ -427,7 +447,7 @@ void wh_tenant_release(struct wh_tenant *t)
 	destroy_if_over(t);
 }
 
-/* --- Ends of workers --------------------------------------------------------------------------- */
+/* --- Ends of workers -------------------------------------------------------------- */
 
 static struct wh_tenant *owner_of(pid_t pid, int *slot)
 {
@@ -456,7 +476,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	destroy_if_over(t);
 }
 
-/* --- Start and stop ------------------------------------------------------------------------------ */
+/* --- Start and stop --------------------------------------------------------------- */
 
 /* The lock is ours: what lies there was left by a server that was killed. */
 static void remove_stale(void)

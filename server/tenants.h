@@ -20,7 +20,7 @@ struct wh_tenant {
 	bool ephemeral, dying;
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
-	unsigned int over[WH_TENANT_DEVICES];	/* readings above the limit, in a row (supervise.c) */
+	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	struct tenant_worker worker[WH_TENANT_WORKERS];

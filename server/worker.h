@@ -177,6 +177,17 @@ static inline bool wh_room(struct wh_frame *f, size_t count, size_t size, void *
 	return true;
 }
 
+/* Room that begins as the array of the request that *p points to. */
+static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, void **p)
+{
+	const void *from = *p;
+
+	if (!wh_room(f, count, size, p))
+		return false;
+	memcpy(*p, from, count * size);
+	return true;
+}
+
 /* Append a string, cut to what fits; returns its size with the NUL, 0 for NULL. */
 static inline uint64_t wh_put_string(struct wh_frame *f, const char *s)
 {

@@ -15,6 +15,8 @@ static const char help[] =
 "usage: wormhole-worker --backend LIB --cpu N [options]\n"
 "Serves one client of a window part, then ends. Started by wormhole-supervisor.\n"
 "  --backend LIB     the libcuda.so.1 that does the work\n"
+"  --lib-path DIR    folder of the libraries over it (libcublas.so.13, ...)\n"
+"  --preload LIST    libraries to load before a client is there: cublas,curand\n"
 "  --cpu N           isolated CPU to park on\n"
 "  --device FILE     default /dev/wormhole-server\n"
 "  --window N        default 0\n"
@@ -32,13 +34,15 @@ static const char help[] =
 "SIZE is in bytes, or with K, M or G behind it.\n";
 
 enum {
-	OPT_BACKEND = 256, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
+	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
 	OPT_UID, OPT_GID, OPT_PARENT, OPT_TENANT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
 	OPT_VERBOSE, OPT_HELP,
 };
 
 static const struct option table[] = {
 	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "lib-path", required_argument, NULL, OPT_LIB_PATH },
+	{ "preload", required_argument, NULL, OPT_PRELOAD },
 	{ "cpu", required_argument, NULL, OPT_CPU },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "window", required_argument, NULL, OPT_WINDOW },
@@ -108,6 +112,8 @@ static void set(struct options *o, int c)
 {
 	switch (c) {
 	case OPT_BACKEND:	o->backend = optarg; break;
+	case OPT_LIB_PATH:	o->lib_path = optarg; break;
+	case OPT_PRELOAD:	o->preload = optarg; break;
 	case OPT_CPU:		o->cpu = (unsigned int)number(optarg, CPU_SETSIZE - 1); break;
 	case OPT_DEVICE:	o->device = optarg; break;
 	case OPT_WINDOW:	o->window = (uint32_t)number(optarg, UINT32_MAX); break;

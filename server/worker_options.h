@@ -10,6 +10,8 @@
 struct options {
 	const char *device;
 	const char *backend;
+	const char *lib_path;	/* of libraries over the driver; NULL: as the loader finds them */
+	const char *preload;	/* names of those to load at the start, or NULL */
 	uint32_t window;
 	uint32_t part;
 	uint64_t part_size;	/* 0: the whole window */

@@ -200,6 +200,8 @@ static struct wh_session *open_session(void)
 	struct wh_session *s;
 	struct wh_ctl *ctl;
 
+	if (opt.lib_path)
+		setenv("WORMHOLE_LIB_PATH", opt.lib_path, 1);
 	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
@@ -212,6 +214,9 @@ static struct wh_session *open_session(void)
 	/* The shortest handler once: links what it needs, touches the path. */
 	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
+	/* Loading is system calls and page faults: not during somebody's call. */
+	if (opt.preload && !wh_session_preload(s, opt.preload, err, sizeof(err)))
+		die("--preload: %s", err);
 	wh_session_warm(s);
 	return s;
 }

@@ -93,6 +93,7 @@ world_init() {
 		server_path=$native_path
 		;;
 	esac
+	genuine_libraries
 }
 
 # --- The server --------------------------------------------------------------------
@@ -128,6 +129,19 @@ world_end() {
 }
 
 # --- Programs ----------------------------------------------------------------------
+
+# Where the worker's side finds the genuine libraries: in the program's process the
+# loader would find ours.
+genuine_libraries() {
+	for l in CUBLAS=libcublas.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9 \
+		 NVML=libnvidia-ml.so.1; do
+		for f in $(echo "$server_path" | tr : ' '); do
+			[ -e "$f/${l#*=}" ] || continue
+			eval "export WORMHOLE_${l%%=*}=\$f/\${l#*=}"
+			break
+		done
+	done
+}
 
 # What a worker's code in the process, or the server, needs to find its driver.
 in_world() { # WORLD KIND COMMAND...

@@ -17,6 +17,8 @@ check() { # name, functions in the header
 }
 
 echo "TAP version 13"
-echo "1..6"
+echo "1..12"
 check cublas 539
 check curand 29
+check cudnn 220
+check nvml 398

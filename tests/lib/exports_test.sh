@@ -43,6 +43,7 @@ check() { # name, soname
 }
 
 echo "TAP version 13"
-echo "1..8"
+echo "1..12"
 check cublas libcublas.so.13
 check curand libcurand.so.10
+check cudnn libcudnn.so.9

@@ -8,7 +8,9 @@
 #include "session_fixture.h"
 
 #include "gen_cublas_server.h"
+#include "gen_cudnn_server.h"
 #include "gen_curand_server.h"
+#include "nvml_view.h"
 
 #define ROUNDS_PER_CALL	1000
 
@@ -149,6 +151,77 @@ static curandStatus_t constants(unsigned int **out)
 	return CURAND_STATUS_SUCCESS;
 }
 
+/* Descriptors whose sizes bound host arrays, which are then read to that end. */
+static cudnnStatus_t tensor_dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type, int *n,
+				 int dim[], int stride[])
+{
+	int i;
+
+	(void)d; (void)stride;
+	if (!type || !n)
+		return any();
+	*type = CUDNN_DATA_FLOAT;
+	*n = 3;
+	for (i = 0; dim && i < want && i < 3; i++)
+		dim[i] = next() % 4;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t sequence_dims(const cudnnSeqDataDescriptor_t d, cudnnDataType_t *type, int *n,
+				   int want, int dim[], cudnnSeqDataAxis_t axes[], size_t *lengths,
+				   size_t want_lengths, int length[], void *fill)
+{
+	int i;
+
+	(void)d; (void)axes; (void)want_lengths; (void)length; (void)fill;
+	if (!type || !n || !lengths)
+		return any();
+	*type = CUDNN_DATA_FLOAT;
+	*n = 4;
+	*lengths = 0;
+	for (i = 0; dim && i < want && i < 4; i++)
+		dim[i] = next() % 4;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t create_cudnn(cudnnHandle_t *h)
+{
+	calls++;
+	*h = (cudnnHandle_t)(next() & ~15ULL);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* Attributes are touched from end to end; what is asked for is written. */
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, const void *p)
+{
+	const uint8_t *b = p;
+
+	(void)d; (void)name;
+	if (b && n)
+		sink = b[0] ^ b[n * wh_cudnn_attribute_size(type) - 1];
+	return any();
+}
+
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, int64_t *count, void *p)
+{
+	(void)d; (void)name;
+	if (p && n)
+		memset(p, 0, n * wh_cudnn_attribute_size(type));
+	*count = next() % 4 ? n : (int64_t)next();
+	return any();
+}
+
+/* A struct that says its size is written to its end. */
+static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
+{
+	(void)d;
+	if (t)
+		memset((uint8_t *)t + 4, 1, (t->version & 0xffffff) - 4);
+	return any();
+}
+
 /* Tables of the other functions would be missing. */
 static void *never(void)
 {
@@ -169,6 +242,8 @@ static void fill(struct wh_session *s)
 {
 	struct wh_cublas_functions *b = table_of(wh_libraries[WH_LIB_cublas]);
 	struct wh_curand_functions *r = table_of(wh_libraries[WH_LIB_curand]);
+	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
+	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
 
 	b->cublasCreate_v2 = create_handle;
 	b->cublasDestroy_v2 = destroy_handle;
@@ -184,6 +259,17 @@ static void fill(struct wh_session *s)
 	r->curandGetScrambleConstants64 = (void *)never;
 	r->curandGetDirectionVectors32 = (void *)never;
 	r->curandGetDirectionVectors64 = (void *)never;
+	n->cudnnCreate = create_cudnn;
+	n->cudnnGetTensorNdDescriptor = tensor_dims;
+	n->cudnnGetSeqDataDescriptor = sequence_dims;
+	n->cudnnBackendSetAttribute = set_attribute;
+	n->cudnnBackendGetAttribute = get_attribute;
+	m->nvmlDeviceGetTemperatureV = versioned;
+	wh_loaded_nvml(s, m);
+	wh_nvml_view.devices = 1;
+	wh_nvml_view.device[0].handle = (nvmlDevice_t)0x8880;
+	s->library[WH_LIB_cudnn] = n;
+	s->library[WH_LIB_nvml] = m;
 	s->library[WH_LIB_cublas] = b;
 	s->library[WH_LIB_curand] = r;
 }
@@ -203,6 +289,8 @@ static void make_handles(struct wh_session *s)
 {
 	struct wh_rsp_cublasCreate_v2 *b = msg(s);
 	struct wh_rsp_curandCreateGenerator *r = msg(s);
+	struct wh_rsp_cudnnCreate *c = msg(s);
+	unsigned int type;
 
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
@@ -212,6 +300,14 @@ static void make_handles(struct wh_session *s)
 	    !r->hdr.result)
 		handle[handles++ % 64] = r->generator;
 	handle[handles++ % 64] = wh_put(s, WH_H_CUstream, (void *)0x9990, 0);
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
+		handle[handles++ % 64] = c->handle;
+	/* What the library never looks into may be anything. */
+	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
+	handle[handles++ % 64] = wh_put(s, type, (void *)0x7770, 0);
+	handle[handles++ % 64] = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0);
+	handle[handles++ % 64] = wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0);
 }
 
 static uint64_t word(const struct wh_session *s)
@@ -383,6 +479,26 @@ static void test_host_numbers(struct wh_session *s)
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 
+/* Before a client is there; the libraries lie beside the program. */
+static void test_preload(const char *argv0)
+{
+	struct wh_session *s = open_session(argv0);
+	char folder[4096], err[512] = "";
+
+	snprintf(folder, sizeof(folder), "%s", argv0);
+	strcpy(strrchr(folder, '/'), "/bin/fake_cublas.so");
+	setenv("WORMHOLE_CUBLAS", folder, 1);
+	strcpy(strrchr(folder, '/'), "/none.so");
+	setenv("WORMHOLE_CURAND", folder, 1);
+	ok(!wh_session_preload(s, "cublas,nonsense", err, sizeof(err)) && strstr(err, "nonsense"),
+	   "preloading_an_unknown_library_names_it");
+	ok(wh_session_preload(s, "cublas", err, sizeof(err)) && s->library[WH_LIB_cublas] &&
+	   !s->library[WH_LIB_curand], "preloading_loads_what_is_listed");
+	ok(!wh_session_preload(s, "curand,cublas", err, sizeof(err)) && strstr(err, "none.so"),
+	   "a_file_that_is_missing_is_named");
+	wh_session_close(s);
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
@@ -391,7 +507,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
-	tap_plan(22);
+	tap_plan(25);
 	diag("WH_SEED=0x%llx", (unsigned long long)state);
 	say_hello(s);
 	test_envelope(s);
@@ -399,6 +515,7 @@ int main(int argc, char **argv)
 	make_handles(s);
 	test_handles(s);
 	test_host_numbers(s);
+	test_preload(argv[0]);
 	calls = 0;
 	sent = strew(s);
 	diag("%u requests, %d of them reached a library", sent, calls);

@@ -4,6 +4,7 @@
 bin=$WH_BUILD/tests/lib/bin
 export FAKE_LOG="$tmp/log"
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
+export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 : >"$FAKE_LOG"
 
 use_loopback() {

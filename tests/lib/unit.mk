@@ -3,10 +3,10 @@
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # GCC instruments the generated handlers once; checking objects' sizes again adds nothing.
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
-	       -I$(TOP)/cuda-api -isystem $(CUDA_INC)
-LIBRARIES := cublas curand
+	       -I$(TOP)/cuda-api -isystem $(CUDA_INC) -isystem $(LIB_INC)
+LIBRARIES := cublas cudnn curand nvml
 include $(TOP)/server/session.mk
-SESSION   += libraries $(LIBRARIES)
+SESSION   += libraries $(LIBRARIES) cudnn_backend nvml_view
 UNIT      := $(OUT)/unit
 UNIT_OBJ  := $(SESSION:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
 

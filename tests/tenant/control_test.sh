@@ -9,7 +9,7 @@
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 mode() { stat -c '%a %u' "$WORMHOLE_DIR/$1"; }
 
-plan 25
+plan 29
 serve --mem 64M
 "$wormhole" tenant create mine --mem 1G
 if [ "$(id -u)" = 0 ]; then
@@ -44,6 +44,31 @@ else
 	done
 fi
 
+# Workers as users of their own: what one is in charge of is closed to it.
+"$wormhole" stop
+if [ "$(id -u)" = 0 ] && setpriv --reuid 30000 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then
+	serve --worker-uid 30000
+	start a --tenant a --mem 64M -- alloc=4096
+	start b --tenant b --mem 64M -- alloc=4096
+	is each_worker_is_a_user_of_its_own "$(for w in $(workers); do stat -c %u "/proc/$w"; done |
+		sort -u | grep -c '^30[0-9]*$')" 2
+	is it_has_no_privileges "$(for w in $(workers); do
+		grep -E '^(CapEff|NoNewPrivs)' "/proc/$w/status"; done | sort -u | tr '\n\t' '  ')" \
+		"CapEff: 0000000000000000 NoNewPrivs: 1 "
+	w=$(field a "t['workers'][0]['pid']")
+	is it_cannot_open_its_limits "$(setpriv --reuid "$(stat -c %u "/proc/$w")" --clear-groups \
+		test -r "$WORMHOLE_DIR/tenants/a.limits"; echo $?)" 1
+	finish_client a
+	finish_client b
+	"$wormhole" stop
+else
+	for p in each_worker_is_a_user_of_its_own it_has_no_privileges it_cannot_open_its_limits; do
+		skip $p "needs root and a build folder that others may read"
+	done
+fi
+serve --mem 64M
+"$wormhole" tenant create mine --mem 1G
+
 like bad_name_is_named "$("$wormhole" tenant create ../x 2>&1)" "'../x' is no name for a tenant"
 like name_that_is_taken_is_refused "$("$wormhole" tenant create mine 2>&1)" "tenant mine is there already"
 like unknown_tenant_is_named "$("$wormhole" limit nobody --mem 1G 2>&1)" "no tenant 'nobody'"
@@ -54,6 +79,9 @@ like bad_policy_is_named "$("$wormhole" run --sm-policy fair -- true 2>&1)" "'fa
 like bad_device_is_named "$("$wormhole" limit mine --device 0:colour=red 2>&1)" "'colour' is none of"
 is refused_change_changes_nothing "$(field mine "d['memory_limit'], d['sm_percent']")" "(1073741824, 100)"
 
+is server_says_what_devices_there_are "$(control '{"op":"info"}' |
+	/usr/bin/python3 -c 'import json,sys; d=json.load(sys.stdin)["devices"]
+print(len(d), d[0]["name"], d[0]["sms"], d[0]["sm_groups"])')" "1 Wormhole softgpu 16 2"
 like garbage_is_answered "$(control 'not json' '[]' '{"op":7}' | sort -u)" '^{"ok":false,"error":"op: no request'
 like wrong_types_are_answered "$(control '{"op":"set","tenant":"mine","limits":[{"memory":"big"}]}' \
 	'{"op":"set","tenant":"mine","limits":[{"sm":1e300}]}' '{"op":"set","tenant":"mine","limits":[{"device":-1}]}' |

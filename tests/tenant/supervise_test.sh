@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 12
+plan 14
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -61,4 +61,19 @@ figures "$good $((33 * M)) 0"
 ok and_reads_on await field_is good "d['memory_driver']" $((33 * M))
 for c in good free; do finish_client $c; done
 finish_client second 2>/dev/null
+
+# Without --nvml the library beside the driver is asked.
+"$wormhole" stop
+mkdir "$tmp/driver"
+cp -L "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/driver/"
+cp "$WH_BUILD/tests/tenant/bin/fake_nvml.so" "$tmp/driver/libnvidia-ml.so.1"
+serve --backend "$tmp/driver/libcuda.so.1"
+start last --tenant last --mem 64M -- alloc=4096
+figures "$(worker last) $((7 * M)) 0"
+ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $((7 * M))
+
+# The driver knows other process numbers than we do.
+figures "1 $((900 * M)) 0"
+ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
+finish_client last
 finish
