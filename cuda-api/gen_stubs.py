@@ -618,6 +618,9 @@ def server_reply(d, call, a):
         if d.handle_name(a.object):
             t = d.handle_name(a.object)
             owner = '0' if t == 'CUcontext' else owner_of(d, call)
+            # They live on when the graph that they were made from ends.
+            if t == 'CUgraphExec' or call.name == 'cuGraphClone':
+                owner = 'q->hdr.ctx'
             return [f'r->{n} = {put}(s, WH_H_{t}, (void *){n}, {owner});']
         if d.is_value(a.object):
             return [f'wh_new_value(s, WH_H_{a.object.bare}, (uint64_t)r->{n}, q->hdr.ctx);']

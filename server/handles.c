@@ -66,6 +66,13 @@ void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
 	return e ? e->real : NULL;
 }
 
+uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id)
+{
+	const struct wh_handle *e = find(h, id);
+
+	return e && e->owner ? make_id(h, e->owner) : 0;
+}
+
 static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned int type, bool value)
 {
 	uint32_t i;

@@ -51,6 +51,8 @@ uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, 
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner);
 bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type);
 void wh_handles_drop_value(struct wh_handles *h, uint64_t value, unsigned int type);
+/* The handle's owner, 0 for none. */
+uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id);
 /* End a handle and all that it owns; and only what it owns. */
 void wh_handles_drop(struct wh_handles *h, uint64_t id);
 void wh_handles_drop_owned(struct wh_handles *h, uint64_t id);
