@@ -160,6 +160,8 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	q->null = 0;
 	q->ctx = t->ctx;
 	q->capture_mode = t->capture_mode;
+	if (__builtin_expect(cl->captures, 0))
+		q->capture_mode = wh_capture_mode_now(t);
 	q->resv = 0;
 	c->rsp = c->msg = cl->link.msg;
 	c->size = size;
@@ -242,6 +244,10 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
+	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
+		r->size &= ~WH_RSP_OUTPUT;
+		wh_client.output = true;
+	}
 	if (r->size < sizeof(*r) || r->size > l->msg_size)
 		return lost(WH_EFATAL);
 	return CUDA_SUCCESS;
@@ -266,8 +272,13 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 
 void wh_end(struct wh_call *c)
 {
+	bool output = wh_client.output;
+
 	(void)c;
+	wh_client.output = false;
 	wh_unlock(WH_LOCK_SLOT);
+	if (__builtin_expect(output, 0))
+		wh_output_print();
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)

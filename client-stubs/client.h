@@ -47,6 +47,8 @@ struct wh_client {
 	int devices;			/* that CUDA_VISIBLE_DEVICES leaves */
 	struct wh_device_info *device;	/* one for each */
 	int *real;			/* what the worker calls each */
+	int captures, global_captures;	/* under way; of them those in global mode */
+	bool output;			/* the worker has some; with the slot's lock */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
 	uint64_t crossings;		/* requests sent; written with the slot's lock held */
@@ -75,6 +77,7 @@ enum wh_lock {
 struct wh_thread {
 	uint64_t ctx;			/* top of the stack below, 0 for none */
 	uint32_t capture_mode;
+	int captures;			/* of its own that are not relaxed */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
 	bool known;			/* counted in wh_client.threads */
@@ -217,6 +220,27 @@ CUresult wh_staged_copy(const struct wh_staged *c);
 
 /* bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. */
 void wh_bulk_copy(void *dst, const void *src, size_t n);
+
+/* launch.c: a kernel's parameters in one block, as its layout says. */
+struct wh_params {
+	void **array;		/* kernelParams, or NULL */
+	const void *buffer;	/* from `extra` */
+	size_t size;
+};
+CUresult wh_params_take(void **array, void **extra, struct wh_params *p);
+/* With the slot held: bytes packed to `to`, or SIZE_MAX while the layout is unknown. */
+size_t wh_params_pack(uint64_t function, const struct wh_params *p, uint8_t *to);
+CUresult wh_params_ask(uint64_t function);
+
+/* capture.c: the mode that a call has to travel with while something is captured. */
+uint32_t wh_capture_mode_now(const struct wh_thread *t);
+
+/* graph_node.c: what a capturing stream cannot do itself. */
+CUresult wh_graph_capture_host(CUstream stream, CUhostFn fn, void *data);
+CUresult wh_graph_capture_copy(const struct wh_staged *c);
+
+/* output.c: print what the driver printed in the worker. */
+void wh_output_print(void);
 
 /* image.c: size a module image and bring it to the worker. */
 CUresult wh_upload(const void *data, size_t size);

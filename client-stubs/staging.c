@@ -137,7 +137,8 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 		return res;
 	res = in ? to_device(c) : to_host(c);
 	wh_unlock(WH_LOCK_STAGE);
-	return res;
+	/* The stream captures: staging would hold something else when the graph runs. */
+	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(c) : res;
 }
 
 CUresult wh_staging_get(uint8_t **buf, size_t *size)

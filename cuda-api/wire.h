@@ -28,6 +28,9 @@ struct wh_rsp {
 	uint32_t size;		/* of the response, this header included */
 };
 
+/* In `size`: the driver has printed something, to be fetched by whOutput. */
+#define WH_RSP_OUTPUT	0x80000000u
+
 #define WH_LIBRARY_SHIFT	16
 /* Libraries; numbers are never reused. cuda-api/<name>.api describes each. */
 #define WH_LIB_cublas		1

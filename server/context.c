@@ -5,6 +5,7 @@
  * call; the worker switches only when it differs from the last call's. Also
  * registers the data area with the driver, and ends handles with contexts.
  */
+#include "output.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void register_data(struct wh_session *s)
 	res = s->drv.cuMemHostRegister_v2(s->data, s->data_size,
 					  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-		fprintf(stderr, "warn: worker: data area is not pinned (error %d); copies are slower\n",
+		fprintf(wh_messages(), "warn: worker: data area is not pinned (error %d); copies are slower\n",
 			res);
 	wh_host_register_again(s);
 }

@@ -6,6 +6,7 @@
  * no allocation on this path.
  */
 #include "library.h"
+#include "output.h"
 
 static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
@@ -27,7 +28,8 @@ static void respond(struct wh_frame *f, int32_t res)
 	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
 
 	r->result = res;
-	r->size = f->rsp_size;
+	r->size = f->rsp_size | (__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED) ?
+				 WH_RSP_OUTPUT : 0);
 	memcpy(f->msg, f->rsp, f->rsp_size);
 }
 

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Handlers around asynchronous work: copies between staging buffers and the
- * device with a fence behind them, bounded waits, and gates: points of a
- * stream where it stops until the client has run its host function.
+ * device with a fence behind them, and bounded waits.
  */
-#include "worker.h"
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "gate.h"
 
 /* --- Staged copies ------------------------------------------------------------- */
-
-static bool capturing(struct wh_session *s, CUstream stream)
-{
-	CUstreamCaptureStatus status;
-
-	return s->drv.cuStreamIsCapturing &&
-	       s->drv.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-	       status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
 
 /* An event belongs to a context: a fence used in another one gets a new event. */
 static CUresult signal_fence(struct wh_session *s, struct wh_fence *fence, CUstream stream,
@@ -69,7 +54,7 @@ static CUresult start_copy(struct wh_session *s, const struct wh_req_whStageCopy
 
 /*
  * A capturing stream would read the staging buffer again at each replay of
- * the graph, long after it holds something else.
+ * the graph, long after it holds something else: the client makes a node.
  */
 CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 {
@@ -85,8 +70,8 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuMemcpyHtoDAsync_v2 || !s->drv.cuMemcpyDtoHAsync_v2 ||
 	    !s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventDestroy_v2)
 		return wh_missing(s, "cuMemcpyHtoDAsync_v2 or events");
-	if (capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (wh_capturing(s, stream))
+		return CUDA_ERROR_NOT_READY;
 	res = start_copy(s, q, stream);
 	if (res == CUDA_SUCCESS)
 		wh_count_copy(s, q->kind == WH_COPY_TO_DEVICE || q->kind == WH_COPY_TO_ARRAY, q->size);
@@ -116,8 +101,8 @@ CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!s->drv.cuMemcpyHtoDAsync_v2)
 		return wh_missing(s, "cuMemcpyHtoDAsync_v2");
-	if (capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (wh_capturing(s, stream))
+		return CUDA_ERROR_NOT_READY;
 	return s->drv.cuMemcpyHtoDAsync_v2(q->device, bytes, q->size, stream);
 }
 
@@ -228,71 +213,13 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
 		return CUDA_SUCCESS;
 	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
+	/* A query does not print what kernels left behind, a wait does. */
+	if (res == CUDA_SUCCESS && q->slice_us && s->prints && w.block != w.query)
+		res = w.block(s, &w);
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		s->fence[q->handle].pending = false;
 	/* What was freed to a pool has gone back to the device now. */
 	if (s->limits.mem && res == CUDA_SUCCESS)
 		wh_pools_refresh(s);
 	return res;
-}
-
-/* --- Gates ------------------------------------------------------------------------ */
-
-static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
-
-/*
- * Runs where the driver runs host functions. Reaching the gate is announced by
- * a plain store and a futex wake; the client in another VM sees only the
- * store, and this side sees only its store: hence the short timeout.
- */
-static void pass_gate(struct wh_gate *g)
-{
-	static const struct timespec nap = { .tv_nsec = 1000000 };
-
-	__atomic_store_n(&g->reached, 1, __ATOMIC_RELEASE);
-	futex(&g->reached, FUTEX_WAKE, 1, NULL);
-	while (!__atomic_load_n(&g->done, __ATOMIC_ACQUIRE))
-		futex(&g->done, FUTEX_WAIT, 0, &nap);
-}
-
-static void CUDA_CB gate_function(void *gate)
-{
-	pass_gate(gate);
-}
-
-static void CUDA_CB gate_callback(CUstream stream, CUresult status, void *gate)
-{
-	struct wh_gate *g = gate;
-
-	(void)stream;
-	g->status = status;
-	pass_gate(g);
-}
-
-CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
-{
-	const struct wh_req_whHostFunc *q = f->req;
-	CUstream stream;
-	void *gate;
-
-	if (f->req_size < sizeof(*q) || q->gate % sizeof(struct wh_gate) ||
-	    !wh_host_range(s, q->gate, sizeof(struct wh_gate)))
-		return CUDA_ERROR_INVALID_VALUE;
-	gate = (void *)q->gate;
-	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
-		return CUDA_ERROR_INVALID_HANDLE;
-	/* A gate in a graph would be passed at each replay, by a cell long reused. */
-	if (capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (q->with_status) {
-		if (!s->drv.cuStreamAddCallback)
-			return wh_missing(s, "cuStreamAddCallback");
-		return s->drv.cuStreamAddCallback(stream, gate_callback, gate, 0);
-	}
-	if (!s->drv.cuLaunchHostFunc)
-		return wh_missing(s, "cuLaunchHostFunc");
-	return s->drv.cuLaunchHostFunc(stream, gate_function, gate);
 }

@@ -4,6 +4,7 @@
  * memory, so that the driver never parses bytes that the client can still
  * change; then a module, library or linker input is made from it.
  */
+#include "output.h"
 #include "worker.h"
 
 #include <stdlib.h>
@@ -42,6 +43,8 @@ CUresult wh_do_whUpload(struct wh_session *s, struct wh_frame *f)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(s->upload.buf + q->offset, (const void *)q->addr, q->size);
 	s->upload.got += q->size;
+	if (s->upload.got == s->upload.total)
+		wh_output_look_at(s, s->upload.buf, s->upload.total);
 	return CUDA_SUCCESS;
 }
 

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "session.h"
 #include "shm.h"
 #include "shm_wait.h"
@@ -261,6 +262,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
 	wh_session_far(s, far, w.far_size, false);
+	if (!wh_output_capture())
+		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
 	cell = cells(part);	/* before the client can write there */
 	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))

@@ -76,6 +76,8 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	bool prints;		/* an image that was loaded may print */
+	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
@@ -119,6 +121,7 @@ bool wh_limits_init(struct wh_session *s);
 void wh_limits_free(struct wh_session *s);
 void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
+void wh_mem_prepare(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
 void wh_sms_close(struct wh_session *s);
@@ -246,6 +249,11 @@ static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *rea
 static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
 {
 	return wh_handles_new(&s->handles, real, type, owner);
+}
+
+static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+{
+	return wh_handles_retain(&s->handles, real, type, owner);
 }
 
 static inline void wh_put_array(struct wh_session *s, unsigned int type, void *array,

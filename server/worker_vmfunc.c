@@ -27,6 +27,7 @@
 #include "gen_trampoline.h"
 #include "hypercall.h"
 #include "interpose.h"
+#include "output.h"
 #include "session_limits.h"
 #include "sandbox.h"
 #include "session.h"
@@ -50,7 +51,7 @@ static void die(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "error: window %u part %u: %s\n", opt.window, opt.part, text);
+	fprintf(wh_messages(), "error: window %u part %u: %s\n", opt.window, opt.part, text);
 	_exit(1);
 }
 
@@ -230,7 +231,7 @@ static void prefault(void)
 	if (bytes < 0)
 		die("cannot lock memory: %s", strerror(errno));
 	if (opt.verbose)
-		fprintf(stderr, "info: window %u part %u: %lld KiB prefaulted\n", opt.window,
+		fprintf(wh_messages(), "info: window %u part %u: %lld KiB prefaulted\n", opt.window,
 			opt.part, (long long)bytes / 1024);
 }
 
@@ -337,6 +338,8 @@ int main(int argc, char **argv)
 		die("cannot reserve %zu bytes of heap", opt.heap);
 	session = open_session();
 	fill_world(world, session);
+	if (!wh_output_capture())
+		die("out of memory");
 	prefault();
 	pin();
 	enter_sandbox();

@@ -386,8 +386,10 @@ static CUresult stop(struct sgpu_stream *s, CUgraph *out)
 	*out = NULL;
 	if (!c)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	if (c->origin != s)
+	if (c->origin != s) {
+		c->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+	}
 	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 	    !pthread_equal(c->thread, pthread_self()))
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;

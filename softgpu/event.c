@@ -164,7 +164,8 @@ static CUresult event_done(CUevent handle, bool wait)
 	if (!e)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 	if (e->capture)
-		return sgpu_leave(CUDA_ERROR_CAPTURED_EVENT);
+		return sgpu_leave(wait ? CUDA_ERROR_INVALID_VALUE :
+					 CUDA_ERROR_CAPTURED_EVENT);
 	if (wait)
 		sgpu_print_flush();
 	return sgpu_leave(CUDA_SUCCESS);

@@ -89,6 +89,15 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 void rt_module_lock(void);
 void rt_module_unlock(void);
 
+/* The host function or handle that a program knows a kernel by. */
+const void *rt_host_function(CUkernel kernel, CUfunction func);
+
+/* symbol.c: the address of a part of a variable that is copied to or from */
+cudaError_t rt_to_symbol(const void *symbol, size_t count, size_t offset,
+			 enum cudaMemcpyKind kind, void **addr);
+cudaError_t rt_from_symbol(const void *symbol, size_t count, size_t offset,
+			   enum cudaMemcpyKind kind, void **addr);
+
 /* array.c: formats and sizes of arrays */
 cudaError_t rt_format(const struct cudaChannelFormatDesc *d, CUarray_format *format,
 		      unsigned int *channels);

@@ -13,8 +13,8 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 8
-for p in driver memory stream module; do
+plan 10
+for p in driver memory stream module graph; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done

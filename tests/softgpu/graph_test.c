@@ -7,6 +7,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -218,6 +219,11 @@ static void rules(void)
 	   "a_captured_event_cannot_be_asked");
 	ok(cuStreamEndCapture(s2, &g) == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
 	   "only_the_origin_ends_a_capture");
+	cuStreamEndCapture(s, &g);
+	cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	cuEventRecord(e, s);
+	cuStreamWaitEvent(s2, e, 0);
+	cuMemsetD32Async(mem, 2, 1, s2);
 	ok(cuStreamEndCapture(s, &g) == CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
 	   "a_stream_left_open_is_an_error");
 	cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -240,6 +246,7 @@ static void rules(void)
 	cuEventDestroy_v2(e);
 }
 
+/* A worker tells of it when it has time. */
 static int destroyed;
 
 static void destroy(void *p)
@@ -251,7 +258,7 @@ static void objects(void)
 {
 	CUuserObject o;
 	CUgraphExec x;
-	int one = 1;
+	int one = 1, i;
 	CUgraph g;
 
 	cuGraphCreate(&g, 0);
@@ -260,6 +267,8 @@ static void objects(void)
 	   !cuGraphInstantiateWithFlags(&x, g, 0) && !cuGraphDestroy(g) &&
 	   !destroyed, "an_executable_keeps_user_objects");
 	cuGraphExecDestroy(x);
+	for (i = 0; i < 5000 && !__atomic_load_n(&destroyed, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
 	ok(destroyed == 1, "the_last_reference_runs_the_destructor");
 }
 
