@@ -9,6 +9,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -131,21 +132,24 @@ static CUresult take_slot(const void *frame)
 	return not_ready(wh_client.state);
 }
 
-void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
+static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 {
 	struct wh_client *cl = &wh_client;
 	struct wh_thread *t = &wh_thread;
 	struct wh_req *q;
 
-	if (__builtin_expect(cl->state != WH_READY, 0) && call >= FIRST_CALLS) {
-		c->result = not_ready(cl->state);
-		return NULL;
-	}
 	if (!t->known)
 		wh_thread_first();
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
+	wh_post_begin(call);
+	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
+	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
+		wh_unlock(WH_LOCK_SLOT);
+		c->result = lost(WH_EGONE);
+		return NULL;
+	}
 	if (size > cl->link.msg_size) {
 		wh_unlock(WH_LOCK_SLOT);
 		c->result = CUDA_ERROR_INVALID_VALUE;
@@ -156,6 +160,8 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	q->null = 0;
 	q->ctx = t->ctx;
 	q->capture_mode = t->capture_mode;
+	if (__builtin_expect(cl->captures, 0))
+		q->capture_mode = wh_capture_mode_now(t);
 	q->resv = 0;
 	c->rsp = c->msg = cl->link.msg;
 	c->size = size;
@@ -163,29 +169,116 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	return q;
 }
 
-CUresult wh_run(struct wh_call *c, size_t fixed)
+void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
+{
+	if (__builtin_expect(wh_client.state != WH_READY, 0) && call >= FIRST_CALLS) {
+		c->result = not_ready(wh_client.state);
+		return NULL;
+	}
+	return begin(c, call, size);
+}
+
+void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size)
+{
+	if (wh_client.state != WH_READY && wh_client.state != WH_CONNECTED) {
+		c->result = not_ready(wh_client.state);
+		return NULL;
+	}
+	return begin(c, call, size);
+}
+
+/* Sleep without what the shortest sleeps of the kernel add. */
+static void pause_us(int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	if (us < 60)
+		sched_yield();
+	else
+		nanosleep(&t, NULL);
+}
+
+/*
+ * Nothing was done: the client has used up its share of the device for now. It
+ * waits without the slot, which its other threads and calls can use meanwhile,
+ * and sends the same request again. Signal handlers run in between as they would
+ * before the call.
+ */
+static int try_later(struct wh_call *c, uint32_t handler, int status)
+{
+	struct wh_link *l = &wh_client.link;
+	void *request = malloc(c->size);
+
+	if (!request)
+		return WH_ENOMEM;
+	memcpy(request, c->msg, c->size);
+	while (status > 0) {
+		wh_unlock(WH_LOCK_SLOT);
+		pause_us(status);
+		c->result = take_slot(c);
+		if (c->result != CUDA_SUCCESS) {
+			status = WH_EBUSY;
+			break;
+		}
+		memcpy(c->msg, request, c->size);
+		status = l->t->call(l, handler, c->size);
+	}
+	free(request);
+	return status;
+}
+
+static inline CUresult run(struct wh_call *c, uint32_t handler)
 {
 	struct wh_link *l = &wh_client.link;
 	struct wh_rsp *r = c->rsp;
 	int status = WH_EGONE;
 
+	wh_client.crossings++;
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
-		status = l->t->call(l, WH_HANDLER_CUDA, c->size);
+		status = l->t->call(l, handler, c->size);
+	if (__builtin_expect(status > 0, 0))
+		status = try_later(c, handler, status);
 	if (__builtin_expect(status != 0, 0)) {
+		if (c->result != CUDA_SUCCESS)
+			return c->result;
 		r->size = 0;	/* what stands there is no response */
 		return lost(status);
 	}
-	if (r->result != CUDA_SUCCESS)
-		return r->result;
-	if (r->size < fixed || r->size > l->msg_size)
+	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
+		r->size &= ~WH_RSP_OUTPUT;
+		wh_client.output = true;
+	}
+	if (r->size < sizeof(*r) || r->size > l->msg_size)
 		return lost(WH_EFATAL);
 	return CUDA_SUCCESS;
 }
 
+CUresult wh_run_on(struct wh_call *c, uint32_t handler)
+{
+	return run(c, handler);
+}
+
+CUresult wh_run(struct wh_call *c, size_t fixed)
+{
+	const struct wh_rsp *r = c->rsp;
+	CUresult res = run(c, WH_HANDLER_CUDA);
+
+	if (res == CUDA_SUCCESS)
+		res = r->result;
+	if (res == CUDA_SUCCESS && r->size < fixed)
+		return lost(WH_EFATAL);
+	return wh_post_end(res);
+}
+
 void wh_end(struct wh_call *c)
 {
+	bool output = wh_client.output;
+
 	(void)c;
+	wh_client.output = false;
 	wh_unlock(WH_LOCK_SLOT);
+	if (__builtin_expect(output, 0))
+		wh_output_print();
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)
@@ -347,6 +440,16 @@ static bool take_slot_at_end(void)
 	return rc == 0 || rc == EDEADLK;
 }
 
+/* For whoever wants to know how many of a program's calls are answered here. */
+static void print_stats(void)
+{
+	const char *on = getenv("WORMHOLE_STATS");
+
+	if (on && !strcmp(on, "1"))
+		fprintf(stderr, "wormhole: %llu requests went to the worker\n",
+			(unsigned long long)wh_client.crossings);
+}
+
 /*
  * Give the pair back, so that nobody waits for the host to notice. As a
  * destructor this comes after all atexit() functions, after the destructors of
@@ -361,6 +464,7 @@ __attribute__((destructor(101))) static void end_of_process(void)
 	if (wh_client.state == WH_FORKED || (l->t && wh_client.pid != getpid()))
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
+	print_stats();
 	if (!l->t || !take_slot_at_end())
 		return;
 	if (l->t->end)

@@ -21,9 +21,11 @@
 #include "gen_wire.h"
 #include "wire_calls.h"
 #include "wormhole_abi.h"
+#include "library.h"
 #include "transport.h"
 
-#define WH_HANDLER_CUDA	1	/* of server/dispatch.h */
+#define WH_HANDLER_CUDA		1	/* of server/dispatch.h */
+#define WH_HANDLER_LIBRARY	2
 
 #include "gen_client.h"
 
@@ -45,8 +47,12 @@ struct wh_client {
 	int devices;			/* that CUDA_VISIBLE_DEVICES leaves */
 	struct wh_device_info *device;	/* one for each */
 	int *real;			/* what the worker calls each */
+	int captures, global_captures;	/* under way; of them those in global mode */
+	bool output;			/* the worker has some; with the slot's lock */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
+	uint64_t crossings;		/* requests sent; written with the slot's lock held */
+	size_t registered;		/* ranges of cuMemHostRegister */
 };
 extern struct wh_client wh_client;
 
@@ -71,6 +77,7 @@ enum wh_lock {
 struct wh_thread {
 	uint64_t ctx;			/* top of the stack below, 0 for none */
 	uint32_t capture_mode;
+	int captures;			/* of its own that are not relaxed */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
 	bool known;			/* counted in wh_client.threads */
@@ -93,51 +100,23 @@ void wh_unlock(enum wh_lock id);
 
 /* --- A call ---------------------------------------------------------------------- */
 
-struct wh_call {
-	void *rsp;		/* the message area, as a response */
-	uint8_t *msg;
-	size_t size;		/* of the request */
-	size_t pos;		/* next array */
-	CUresult result;	/* when wh_begin() returns NULL */
-};
-
 /* Take the slot and start a request of `size` bytes; NULL: return c->result. */
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size);
+/* The same before cuInit, too, once there is a connection. */
+void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size);
 /* Send it. The response stays readable until wh_end(). */
 CUresult wh_run(struct wh_call *c, size_t fixed);
-void wh_end(struct wh_call *c);
-
-static inline void *wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
-{
-	void *to = c->msg + c->pos;
-
-	memcpy(to, p, count * size);
-	c->pos += wh_wire_bytes(count, size);
-	return to;
-}
-
-static inline size_t wh_string_bytes(const char *s)
-{
-	return s ? wh_wire_bytes(strlen(s) + 1, 1) : 0;
-}
-
-static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
-{
-	size_t n = s ? strlen(s) + 1 : 0;
-
-	/* Room was made for this length: if another thread has grown the string since, cut. */
-	if (!n || c->pos + n > c->size)
-		return 0;
-	wh_put(c, s, n, 1);
-	return n;
-}
-
-void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);
-/* The driver's string, kept for the life of the process as its own would be. */
-const char *wh_take_string(struct wh_call *c, uint64_t size);
-
-/* CUDA_ERROR_NOT_SUPPORTED; under WORMHOLE_LOG=1 one line names the function, once. */
-CUresult wh_refuse(const char *name);
+/* The same for any handler; whatever the response says, CUDA_SUCCESS means that one came. */
+CUresult wh_run_on(struct wh_call *c, uint32_t handler);
+/*
+ * In place of wh_run(), for a call whose result is its only answer: send it and
+ * return at once where that changes no result (post.c). The first `key` bytes
+ * of the request, whole words, decide about what CUDA answers to it.
+ */
+CUresult wh_post(struct wh_call *c, size_t key);
+CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
+void wh_post_begin(uint32_t call);	/* of every call that begins */
+CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */
 
 /* --- Streams --------------------------------------------------------------------- */
 
@@ -173,22 +152,33 @@ void wh_locations_shown(void *first, size_t count, size_t stride, size_t offset)
 
 /* --- Memory ------------------------------------------------------------------------ */
 
-/* data.c: the data area. Blocks are page aligned; NULL when full. */
+/* data.c: the data area and the far area. Blocks are page aligned; NULL when full. */
 bool wh_data_init(void);
 void *wh_data_alloc(size_t size, unsigned int flags, bool managed);
+void *wh_far_alloc(size_t size, unsigned int flags, bool managed);	/* not pinned yet */
 bool wh_data_free(void *p);
-/* The block that holds p, or NULL. */
+/* The block or registered range that holds p. */
 struct wh_block {
 	uint8_t *start;
 	size_t size;
 	unsigned int flags;	/* of cuMemHostAlloc */
 	bool managed;
 	bool used;
+	bool registered;	/* the program's own memory, by cuMemHostRegister */
+	CUdeviceptr device;	/* of a registered block: where the device sees it */
 };
 bool wh_data_block(const void *p, struct wh_block *out);
 
-/* Is [p, p + n) in the data area, and thus the same memory in the worker? */
-static inline bool wh_in_data(const void *p, size_t n)
+/* register.c: memory that the program registers. */
+bool wh_registered_block(const void *p, struct wh_block *out);
+/* Is all of it at the same address in the worker? */
+bool wh_registered_there(const void *p, size_t n);
+/* A block of the far area becomes pinned memory; `at`: at that address in the worker, too. */
+CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned int flags);
+/* Drop what a block of the far area holds: its pages become holes again. */
+void wh_far_empty(void *p, size_t size);
+
+static inline bool wh_in_near(const void *p, size_t n)
 {
 	uintptr_t a = (uintptr_t)p, base = (uintptr_t)wh_client.link.data;
 
@@ -196,10 +186,24 @@ static inline bool wh_in_data(const void *p, size_t n)
 	       n <= wh_client.link.data_size - (a - base);
 }
 
+static inline bool wh_in_far(const void *p, size_t n)
+{
+	uintptr_t a = (uintptr_t)p, base = (uintptr_t)wh_client.link.far;
+
+	return a >= base && a - base < wh_client.link.far_size &&
+	       n <= wh_client.link.far_size - (a - base);
+}
+
+/* Is [p, p + n) the same memory at the same address in the worker? */
+static inline bool wh_in_data(const void *p, size_t n)
+{
+	return wh_in_near(p, n) || wh_in_far(p, n) ||
+	       (wh_client.registered && wh_registered_there(p, n));
+}
+
 /* ranges.c: which addresses are the device's. */
 void wh_range_add(CUdeviceptr start, size_t size);
 void wh_range_remove(CUdeviceptr start);
-bool wh_range_has(CUdeviceptr p);
 
 /* staging.c: copies between pageable memory and the device, in pieces. */
 struct wh_staged {
@@ -213,9 +217,30 @@ struct wh_staged {
 };
 bool wh_staging_init(void);
 CUresult wh_staged_copy(const struct wh_staged *c);
-/* A buffer for one short use, given back by wh_staging_put(). */
-CUresult wh_staging_get(uint8_t **buf, size_t *size);
-void wh_staging_put(void);
+
+/* bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. */
+void wh_bulk_copy(void *dst, const void *src, size_t n);
+
+/* launch.c: a kernel's parameters in one block, as its layout says. */
+struct wh_params {
+	void **array;		/* kernelParams, or NULL */
+	const void *buffer;	/* from `extra` */
+	size_t size;
+};
+CUresult wh_params_take(void **array, void **extra, struct wh_params *p);
+/* With the slot held: bytes packed to `to`, or SIZE_MAX while the layout is unknown. */
+size_t wh_params_pack(uint64_t function, const struct wh_params *p, uint8_t *to);
+CUresult wh_params_ask(uint64_t function);
+
+/* capture.c: the mode that a call has to travel with while something is captured. */
+uint32_t wh_capture_mode_now(const struct wh_thread *t);
+
+/* graph_node.c: what a capturing stream cannot do itself. */
+CUresult wh_graph_capture_host(CUstream stream, CUhostFn fn, void *data);
+CUresult wh_graph_capture_copy(const struct wh_staged *c);
+
+/* output.c: print what the driver printed in the worker. */
+void wh_output_print(void);
 
 /* image.c: size a module image and bring it to the worker. */
 CUresult wh_upload(const void *data, size_t size);

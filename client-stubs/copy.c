@@ -7,7 +7,30 @@
 #include "client.h"
 
 /* Above this, pieces overlap; below, one call does all. */
+#define ONE_CALL	(1UL << 20)
 static size_t one_call;
+
+/* Bytes that fit into the message need no staging buffer, and no lock of it. */
+static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, CUstream stream)
+{
+	struct wh_req_whSmallIn *q;
+	uint64_t id = async ? wh_stream(stream) : 0;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whSmallIn, sizeof(*q) + wh_wire_bytes(n, 1));
+	if (!q)
+		return c.result;
+	q->device = dst;
+	q->stream = id;
+	q->size = n;
+	q->async = async;
+	c.pos = sizeof(*q);
+	wh_put(&c, src, n, 1);
+	res = wh_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
 
 static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 {
@@ -18,10 +41,10 @@ static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 	*done = true;
 	if (res != CUDA_SUCCESS)
 		return res;
-	one_call = room;
-	*done = n <= room;
+	one_call = room < ONE_CALL ? room : ONE_CALL;
+	*done = n <= one_call;
 	if (*done) {
-		memcpy(buf, src, n);
+		wh_bulk_copy(buf, src, n);
 		res = wh_raw_cuMemcpyHtoD_v2(dst, buf, n);
 	}
 	wh_staging_put();
@@ -37,12 +60,12 @@ static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
 	*done = true;
 	if (res != CUDA_SUCCESS)
 		return res;
-	one_call = room;
-	*done = n <= room;
+	one_call = room < ONE_CALL ? room : ONE_CALL;
+	*done = n <= one_call;
 	if (*done) {
 		res = wh_raw_cuMemcpyDtoH_v2(buf, src, n);
 		if (res == CUDA_SUCCESS)
-			memcpy(dst, buf, n);
+			wh_bulk_copy(dst, buf, n);
 	}
 	wh_staging_put();
 	return res;
@@ -61,6 +84,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 
 	if (!ready() || !srcHost || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
+	if (ByteCount <= WH_SMALL_BYTES)
+		return tiny_in(dstDevice, srcHost, ByteCount, false, NULL);
 	if (!one_call || ByteCount <= one_call) {
 		res = small_in(dstDevice, srcHost, ByteCount, &done);
 		if (done)
@@ -89,10 +114,16 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 			      CUstream hStream)
 {
 	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, false };
+	CUresult res;
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
 	c.stream = wh_stream(hStream);
+	if (ByteCount <= WH_SMALL_BYTES) {
+		res = tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
+		/* The stream captures: the bytes are to be read when the graph runs. */
+		return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(&c) : res;
+	}
 	return wh_staged_copy(&c);
 }
 

@@ -285,24 +285,46 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 	return copy_3d(pCopy, true, hStream);
 }
 
-/* --- Between devices: the worker refuses host addresses outside of the data area ---------- */
+/* --- Between devices ------------------------------------------------------------------- */
 
-static bool peer_pageable(const CUDA_MEMCPY3D_PEER *c)
+/* Addresses are unified: the contexts only say where the driver should go through. */
+static CUDA_MEMCPY3D without_peers(const CUDA_MEMCPY3D_PEER *p)
 {
-	return (c->srcMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->srcHost, 1)) ||
-	       (c->dstMemoryType == CU_MEMORYTYPE_HOST && !wh_in_data(c->dstHost, 1));
+	return (CUDA_MEMCPY3D) {
+		.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcZ = p->srcZ, .srcLOD = p->srcLOD,
+		.srcMemoryType = p->srcMemoryType, .srcHost = p->srcHost,
+		.srcDevice = p->srcDevice, .srcArray = p->srcArray, .srcPitch = p->srcPitch,
+		.srcHeight = p->srcHeight,
+		.dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstZ = p->dstZ, .dstLOD = p->dstLOD,
+		.dstMemoryType = p->dstMemoryType, .dstHost = p->dstHost,
+		.dstDevice = p->dstDevice, .dstArray = p->dstArray, .dstPitch = p->dstPitch,
+		.dstHeight = p->dstHeight,
+		.WidthInBytes = p->WidthInBytes, .Height = p->Height, .Depth = p->Depth,
+	};
+}
+
+static bool peer_pageable(const CUDA_MEMCPY3D_PEER *p, CUDA_MEMCPY3D *c)
+{
+	*c = without_peers(p);
+	settle_unified(&c->srcMemoryType, &c->srcHost, c->srcDevice);
+	settle_unified(&c->dstMemoryType, (const void **)&c->dstHost, c->dstDevice);
+	return src_pageable(c) || dst_pageable(c);
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
-	if (pCopy && peer_pageable(pCopy))
-		return wh_refuse("cuMemcpy3DPeer with pageable memory");
+	CUDA_MEMCPY3D c;
+
+	if (wh_client.state == WH_READY && pCopy && peer_pageable(pCopy, &c))
+		return copy_3d(&c, false, NULL);
 	return wh_raw_cuMemcpy3DPeer(pCopy);
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-	if (pCopy && peer_pageable(pCopy))
-		return wh_refuse("cuMemcpy3DPeerAsync with pageable memory");
+	CUDA_MEMCPY3D c;
+
+	if (wh_client.state == WH_READY && pCopy && peer_pageable(pCopy, &c))
+		return copy_3d(&c, true, hStream);
 	return wh_raw_cuMemcpy3DPeerAsync(pCopy, hStream);
 }

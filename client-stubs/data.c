@@ -1,72 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Allocator over the data area: memory at the same address in client and
- * worker, pinned by the worker. Owns cuMemAllocHost and managed memory and the
- * staging buffers. Its lists are the client's own, outside of the shared area.
+ * Allocators over memory at the same address in client and worker: the data
+ * area, pinned by the worker, and the far area, whose blocks memory.c has
+ * pinned one by one. Owns cuMemAllocHost and managed memory and the staging
+ * buffers. The lists are the client's own, outside of the shared memory.
  */
 #include "client.h"
 
 #include <stdlib.h>
 
 /* Blocks in address order, without gaps; neighbours that are free are one. */
+struct area {
+	struct wh_block *block;
+	size_t blocks, room;
+};
+
 static pthread_mutex_t data_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct wh_block *block;
-static size_t blocks, room;
+static struct area near, far;
+
+static bool area_init(struct area *a, void *start, size_t size)
+{
+	free(a->block);
+	a->room = 256;
+	a->blocks = 1;
+	a->block = malloc(a->room * sizeof(*a->block));
+	if (a->block)
+		a->block[0] = (struct wh_block) { .start = start, .size = size };
+	return a->block;
+}
 
 bool wh_data_init(void)
 {
-	room = 256;
-	block = malloc(room * sizeof(*block));
-	if (!block)
-		return false;
-	block[0] = (struct wh_block) { .start = wh_client.link.data,
-				       .size = wh_client.link.data_size };
-	blocks = 1;
-	return true;
+	return area_init(&near, wh_client.link.data, wh_client.link.data_size) &&
+	       area_init(&far, wh_client.link.far, wh_client.link.far_size);
 }
 
-static bool make_room(void)
+static bool make_room(struct area *a)
 {
 	struct wh_block *p;
 
-	if (blocks < room)
+	if (a->blocks < a->room)
 		return true;
-	p = realloc(block, room * 2 * sizeof(*p));
+	p = realloc(a->block, a->room * 2 * sizeof(*p));
 	if (!p)
 		return false;
-	block = p;
-	room *= 2;
+	a->block = p;
+	a->room *= 2;
 	return true;
 }
 
 /* Cut block i to `size` bytes; the rest becomes a free block behind it. */
-static bool split(size_t i, size_t size)
+static bool split(struct area *a, size_t i, size_t size)
 {
-	if (block[i].size == size)
+	struct wh_block *b;
+
+	if (a->block[i].size == size)
 		return true;
-	if (!make_room())
+	if (!make_room(a))
 		return false;
-	memmove(&block[i + 1], &block[i], (blocks - i) * sizeof(*block));
-	blocks++;
-	block[i].size = size;
-	block[i + 1].start += size;
-	block[i + 1].size -= size;
+	b = a->block;
+	memmove(&b[i + 1], &b[i], (a->blocks - i) * sizeof(*b));
+	a->blocks++;
+	b[i].size = size;
+	b[i + 1].start += size;
+	b[i + 1].size -= size;
 	return true;
 }
 
 /* Best fit: large buffers come and go as a whole. */
-static size_t find_free(size_t size)
+static size_t find_free(const struct area *a, size_t size)
 {
-	size_t i, best = blocks;
+	const struct wh_block *b = a->block;
+	size_t i, best = a->blocks;
 
-	for (i = 0; i < blocks; i++)
-		if (!block[i].used && block[i].size >= size &&
-		    (best == blocks || block[i].size < block[best].size))
+	for (i = 0; i < a->blocks; i++)
+		if (!b[i].used && b[i].size >= size &&
+		    (best == a->blocks || b[i].size < b[best].size))
 			best = i;
 	return best;
 }
 
-void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
+static void *area_alloc(struct area *a, size_t size, unsigned int flags, bool managed)
 {
 	size_t pages = (size + WH_PAGE_SIZE - 1) & ~(size_t)(WH_PAGE_SIZE - 1), i;
 	void *p = NULL;
@@ -74,57 +88,70 @@ void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
 	if (!size || pages < size)
 		return NULL;
 	pthread_mutex_lock(&data_lock);
-	i = find_free(pages);
-	if (i < blocks && split(i, pages)) {
-		block[i].used = true;
-		block[i].flags = flags;
-		block[i].managed = managed;
-		p = block[i].start;
+	i = find_free(a, pages);
+	if (i < a->blocks && split(a, i, pages)) {
+		a->block[i].used = true;
+		a->block[i].flags = flags;
+		a->block[i].managed = managed;
+		p = a->block[i].start;
 	}
 	pthread_mutex_unlock(&data_lock);
 	return p;
 }
 
-/* Index of the block that holds p, or `blocks`. */
-static size_t find(const void *p)
+void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
 {
-	size_t lo = 0, hi = blocks, mid;
+	return area_alloc(&near, size, flags, managed);
+}
+
+void *wh_far_alloc(size_t size, unsigned int flags, bool managed)
+{
+	return area_alloc(&far, size, flags, managed);
+}
+
+/* Index of the block that holds p, or `blocks`. */
+static size_t find(const struct area *a, const void *p)
+{
+	size_t lo = 0, hi = a->blocks, mid;
 
 	while (lo < hi) {
 		mid = (lo + hi) / 2;
-		if ((const uint8_t *)p < block[mid].start)
+		if ((const uint8_t *)p < a->block[mid].start)
 			hi = mid;
-		else if ((const uint8_t *)p >= block[mid].start + block[mid].size)
+		else if ((const uint8_t *)p >= a->block[mid].start + a->block[mid].size)
 			lo = mid + 1;
 		else
 			return mid;
 	}
-	return blocks;
+	return a->blocks;
 }
 
-static void merge(size_t i)
+static void merge(struct area *a, size_t i)
 {
-	if (i + 1 >= blocks || block[i].used || block[i + 1].used)
+	struct wh_block *b = a->block;
+
+	if (i + 1 >= a->blocks || b[i].used || b[i + 1].used)
 		return;
-	block[i].size += block[i + 1].size;
-	memmove(&block[i + 1], &block[i + 2], (blocks - i - 2) * sizeof(*block));
-	blocks--;
+	b[i].size += b[i + 1].size;
+	memmove(&b[i + 1], &b[i + 2], (a->blocks - i - 2) * sizeof(*b));
+	a->blocks--;
 }
 
 bool wh_data_free(void *p)
 {
+	struct area *a = wh_in_far(p, 1) ? &far : &near;
 	bool found;
 	size_t i;
 
 	pthread_mutex_lock(&data_lock);
-	i = find(p);
-	found = i < blocks && block[i].used && block[i].start == p;
+	i = find(a, p);
+	found = i < a->blocks && a->block[i].used && a->block[i].start == p;
 	if (found) {
-		block[i].used = false;
-		block[i].managed = false;
-		merge(i);
+		a->block[i].used = false;
+		a->block[i].managed = false;
+		merge(a, i);
 		if (i)
-			merge(i - 1);
+			merge(a, i - 1);
 	}
 	pthread_mutex_unlock(&data_lock);
 	return found;
@@ -132,16 +159,17 @@ bool wh_data_free(void *p)
 
 bool wh_data_block(const void *p, struct wh_block *out)
 {
+	const struct area *a = wh_in_far(p, 1) ? &far : &near;
 	bool found;
 	size_t i;
 
-	if (!wh_in_data(p, 1))
-		return false;
+	if (!wh_in_near(p, 1) && a == &near)
+		return wh_client.registered && wh_registered_block(p, out);
 	pthread_mutex_lock(&data_lock);
-	i = find(p);
-	found = i < blocks && block[i].used;
+	i = find(a, p);
+	found = i < a->blocks && a->block[i].used;
 	if (found)
-		*out = block[i];
+		*out = a->block[i];
 	pthread_mutex_unlock(&data_lock);
 	return found;
 }

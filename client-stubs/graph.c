@@ -6,26 +6,142 @@
  */
 #include "client.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+static CUresult ask_exec(uint32_t call, const struct wh_req_instantiate *ask,
+			 struct wh_rsp_instantiate *r)
+{
+	struct wh_req_instantiate *q;
+	struct wh_call c;
+	CUresult res;
+
+	memset(r, 0, sizeof(*r));
+	q = wh_begin(&c, call, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->graph = ask->graph;
+	q->exec = ask->exec;
+	q->flags = ask->flags;
+	q->stream = ask->stream;
+	res = wh_run(&c, sizeof(*r));
+	if (((const struct wh_rsp *)c.rsp)->size >= sizeof(*r))
+		memcpy(r, c.rsp, sizeof(*r));
+	wh_end(&c);
+	return res;
+}
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
 				      CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
 	CUDA_GRAPH_INSTANTIATE_PARAMS *p = instantiateParams;
+	struct wh_req_instantiate ask = { .graph = (uint64_t)hGraph };
+	struct wh_rsp_instantiate r;
 	CUresult res;
 
-	if (!p)
+	if (!p || !phGraphExec)
 		return CUDA_ERROR_INVALID_VALUE;
-	p->hErrNode_out = NULL;
-	p->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
-	res = cuGraphInstantiateWithFlags(phGraphExec, hGraph,
-					  p->flags & ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+	ask.flags = p->flags;
+	ask.stream = wh_stream(p->hUploadStream);
+	res = ask_exec(WH_CALL_cuGraphInstantiateWithParams, &ask, &r);
+	p->hErrNode_out = (CUgraphNode)r.node;
+	p->result_out = (CUgraphInstantiateResult)r.result;
+	if (res == CUDA_SUCCESS)
+		*phGraphExec = (CUgraphExec)r.exec;
+	return res;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+			      CUgraphExecUpdateResultInfo *resultInfo)
+{
+	struct wh_req_instantiate ask = { .graph = (uint64_t)hGraph, .exec = (uint64_t)hGraphExec };
+	struct wh_rsp_instantiate r;
+	CUresult res;
+
+	if (!resultInfo)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = ask_exec(WH_CALL_cuGraphExecUpdate_v2, &ask, &r);
+	resultInfo->result = (CUgraphExecUpdateResult)r.result;
+	resultInfo->errorNode = (CUgraphNode)r.node;
+	resultInfo->errorFromNode = (CUgraphNode)r.from;
+	return res;
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+			   CUgraphExecUpdateResult *updateResult_out)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUresult res;
+
+	if (!hErrorNode_out || !updateResult_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+	*hErrorNode_out = info.errorNode;
+	*updateResult_out = info.result;
+	return res;
+}
+
+/* --- A picture of a graph ----------------------------------------------------------------- */
+
+static CUresult dot_piece(CUgraph graph, unsigned int flags, uint64_t offset, uint8_t *buf,
+			  size_t size, struct wh_rsp_dot *r)
+{
+	struct wh_req_dot *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_cuGraphDebugDotPrint, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->graph = (uint64_t)graph;
+	q->flags = flags;
+	q->offset = offset;
+	q->addr = (uintptr_t)buf;
+	q->size = size;
+	q->resv = 0;
+	res = wh_run(&c, sizeof(*r));
+	if (res == CUDA_SUCCESS)
+		memcpy(r, c.rsp, sizeof(*r));
+	wh_end(&c);
+	return res;
+}
+
+static CUresult dot_to(FILE *f, CUgraph graph, unsigned int flags)
+{
+	struct wh_rsp_dot r = { .copied = 1 };
+	uint64_t done = 0;
+	uint8_t *buf;
+	size_t size;
+	CUresult res = wh_staging_get(&buf, &size);
+
 	if (res != CUDA_SUCCESS)
 		return res;
-	p->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-	if (p->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-		return cuGraphUpload(*phGraphExec, p->hUploadStream);
-	return CUDA_SUCCESS;
+	do {
+		res = dot_piece(graph, flags, done, buf, size, &r);
+		if (res != CUDA_SUCCESS)
+			break;
+		if (r.copied > size || fwrite(buf, 1, r.copied, f) != r.copied)
+			res = CUDA_ERROR_OPERATING_SYSTEM;
+		done += r.copied;
+	} while (res == CUDA_SUCCESS && r.copied && done < r.total);
+	wh_staging_put();
+	return res;
+}
+
+CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags)
+{
+	CUresult res = wh_usable();
+	FILE *f;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	f = path ? fopen(path, "w") : NULL;
+	if (!f)
+		return CUDA_ERROR_INVALID_VALUE;
+	res = dot_to(f, hGraph, flags);
+	if (fclose(f) && res == CUDA_SUCCESS)
+		res = CUDA_ERROR_OPERATING_SYSTEM;
+	return res;
 }
 
 CUresult wh_per_thread_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,

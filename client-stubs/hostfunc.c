@@ -1,108 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Host functions run in this process, on a thread of their own, when their
- * stream has come to them; the stream goes on when they return. Each one has a
- * gate in the data area: the worker's stream raises `reached` and waits for
- * `done`. The two sides may be in different VMs, so this side looks.
+ * Functions of the client that the worker's streams and graphs come to: host
+ * functions, callbacks, the client's part of copies in graphs, destructors of
+ * user objects. They run in this process, on a thread of their own, each behind
+ * a gate in the data area; what waits at a gate goes on when its function has
+ * returned. The two sides may be in different VMs, so this side looks.
  */
 #define _GNU_SOURCE
 #include "client.h"
+#include "gate.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define GATES	64
-
-struct job {
-	bool used;
-	CUhostFn fn;
-	CUstreamCallback callback;
-	CUstream stream;
-	void *data;
-};
+#define AREAS	16
+#define GATES	(WH_GATE_AREA / sizeof(struct wh_gate) - 1)	/* the first is the bell */
 
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_cond = PTHREAD_COND_INITIALIZER;
-static struct wh_gate *gates;
-static struct job job[GATES];
-static unsigned int pending;
+static struct wh_gate *area[AREAS];
+static unsigned int areas;
+static struct wh_gate_job *job;		/* AREAS * GATES of them, as many areas in use */
+static unsigned int in_use, top;	/* no job at or above top */
 static bool started;
+
+static struct wh_gate *gate_of(unsigned int i)
+{
+	return &area[i / GATES][1 + i % GATES];
+}
 
 static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
 	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-static void run(const struct job *j, CUresult status)
+/* --- Running ---------------------------------------------------------------------------- */
+
+static void run(const struct wh_gate_job *j, CUresult status)
 {
-	if (j->fn)
-		j->fn(j->data);
-	else
+	switch (j->kind) {
+	case WH_JOB_CALLBACK:
 		j->callback(j->stream, status, j->data);
-}
-
-static void open_gate(int i)
-{
-	__atomic_store_n(&gates[i].done, 1, __ATOMIC_RELEASE);
-	futex(&gates[i].done, FUTEX_WAKE, 1, NULL);
-}
-
-/* Run what is due; returns one gate that is not, or -1 when none is left. */
-static int sweep(void)
-{
-	int i, waiting = -1;
-
-	for (i = 0; i < GATES; i++) {
-		struct job j;
-
-		if (!job[i].used)
-			continue;
-		if (!__atomic_load_n(&gates[i].reached, __ATOMIC_ACQUIRE)) {
-			waiting = i;
-			continue;
-		}
-		j = job[i];
-		pthread_mutex_unlock(&gate_lock);
-		run(&j, (CUresult)gates[i].status);
-		open_gate(i);
-		pthread_mutex_lock(&gate_lock);
-		job[i].used = false;
-		pending--;
-		pthread_cond_broadcast(&gate_cond);
+		break;
+	case WH_JOB_COPY:
+		wh_graph_copy_part(j->copy);
+		break;
+	default:
+		j->fn(j->data);
 	}
-	return waiting;
+}
+
+static void end_job(unsigned int i)
+{
+	if (job[i].kind == WH_JOB_COPY)
+		wh_graph_copy_free(job[i].copy);
+	job[i] = (struct wh_gate_job) { 0 };
+	in_use--;
+	while (top && !job[top - 1].kind)
+		top--;
+	pthread_cond_broadcast(&gate_cond);
+}
+
+/* One pass through gate i, if something waits there; called with the lock held. */
+static void serve(unsigned int i)
+{
+	struct wh_gate *g = gate_of(i);
+	uint32_t reached = __atomic_load_n(&g->reached, __ATOMIC_ACQUIRE);
+	struct wh_gate_job j = job[i];
+
+	if (reached != g->done) {
+		pthread_mutex_unlock(&gate_lock);
+		run(&j, (CUresult)g->status);
+		pthread_mutex_lock(&gate_lock);
+		__atomic_store_n(&g->done, g->done + 1, __ATOMIC_RELEASE);
+		futex(&g->done, FUTEX_WAKE, INT32_MAX, NULL);
+		if (j.kind == WH_JOB_ONCE || j.kind == WH_JOB_CALLBACK)
+			end_job(i);
+	} else if (__atomic_load_n(&g->gone, __ATOMIC_ACQUIRE)) {
+		end_job(i);
+		if (j.kind == WH_JOB_OBJECT) {
+			pthread_mutex_unlock(&gate_lock);
+			run(&j, CUDA_SUCCESS);
+			pthread_mutex_lock(&gate_lock);
+		}
+	}
+}
+
+static void sweep(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < top; i++)
+		if (job[i].kind)
+			serve(i);
 }
 
 /*
- * While something is pending: look, then sleep on one gate. Another gate's wake
- * is missed for a millisecond at most.
+ * While a gate is in use: look, then sleep on the bell. In another VM nobody
+ * can ring it, and only the first area's is listened to: hence the short nap.
  */
 static void *dispatch(void *unused)
 {
 	static const struct timespec nap = { .tv_nsec = 1000000 };
-	int i;
+	uint32_t rung;
 
 	(void)unused;
 	pthread_mutex_lock(&gate_lock);
 	for (;;) {
-		while (!pending)
+		while (!in_use)
 			pthread_cond_wait(&gate_cond, &gate_lock);
-		i = sweep();
-		if (i < 0)
-			continue;
+		rung = __atomic_load_n(&area[0]->reached, __ATOMIC_ACQUIRE);
+		sweep();
 		pthread_mutex_unlock(&gate_lock);
-		futex(&gates[i].reached, FUTEX_WAIT, 0, &nap);
+		futex(&area[0]->reached, FUTEX_WAIT, rung, &nap);
 		pthread_mutex_lock(&gate_lock);
 		if (wh_client.state != WH_READY) {
-			pending = 0;
-			memset(job, 0, sizeof(job));
+			memset(job, 0, top * sizeof(*job));
+			in_use = top = 0;
 			pthread_cond_broadcast(&gate_cond);
 		}
 	}
 	return NULL;
+}
+
+/* --- Gates --------------------------------------------------------------------------------- */
+
+/* An area is aligned to its size, so that the worker finds the bell from a gate. */
+static bool add_area(void)
+{
+	uintptr_t p;
+
+	if (areas == AREAS)
+		return false;
+	p = (uintptr_t)wh_data_alloc(2 * WH_GATE_AREA, 0, false);
+	if (!p)
+		return false;
+	p = (p + WH_GATE_AREA - 1) & ~(uintptr_t)(WH_GATE_AREA - 1);
+	area[areas] = (struct wh_gate *)p;
+	memset(area[areas++], 0, WH_GATE_AREA);
+	return true;
 }
 
 static bool start(void)
@@ -112,9 +152,9 @@ static bool start(void)
 
 	if (started)
 		return true;
-	if (!gates)
-		gates = wh_data_alloc(GATES * sizeof(*gates), 0, false);
-	if (!gates)
+	if (!job)
+		job = calloc(AREAS * GATES, sizeof(*job));
+	if (!job || (!areas && !add_area()))
 		return false;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -123,81 +163,202 @@ static bool start(void)
 	return started;
 }
 
-/* A free gate with the job in it; waits while all are taken. */
-static int take_gate(const struct job *j)
+static int find_free(void)
 {
-	int i = 0;
+	unsigned int i;
 
-	pthread_mutex_lock(&gate_lock);
-	if (!start()) {
-		pthread_mutex_unlock(&gate_lock);
-		return -1;
-	}
-	while (pending == GATES)
-		pthread_cond_wait(&gate_cond, &gate_lock);
-	while (job[i].used)
-		i++;
-	gates[i] = (struct wh_gate) { 0 };
-	job[i] = *j;
-	job[i].used = true;
-	pending++;
-	pthread_cond_broadcast(&gate_cond);
-	pthread_mutex_unlock(&gate_lock);
-	return i;
+	for (i = 0; i < areas * GATES; i++)
+		if (!job[i].kind)
+			return i;
+	return add_area() ? (int)i : -1;
 }
 
-static void cancel(int i)
+/* With what runs once, waiting gives a free gate; what stays never goes by waiting. */
+struct wh_gate *wh_gate_take(const struct wh_gate_job *j)
 {
+	bool once = j->kind == WH_JOB_ONCE || j->kind == WH_JOB_CALLBACK;
+	struct wh_gate *g = NULL;
+	int i = -1;
+
 	pthread_mutex_lock(&gate_lock);
-	/* Had the gate been reached, the function would have been enqueued. */
-	if (job[i].used) {
-		job[i].used = false;
-		pending--;
+	if (start()) {
+		i = find_free();
+		while (i < 0 && once && wh_client.state == WH_READY) {
+			pthread_cond_wait(&gate_cond, &gate_lock);
+			i = find_free();
+		}
 	}
+	if (i >= 0) {
+		g = gate_of(i);
+		*g = (struct wh_gate) { 0 };
+		job[i] = *j;
+		top = top > (unsigned int)i ? top : (unsigned int)i + 1;
+		in_use++;
+		pthread_cond_broadcast(&gate_cond);
+	}
+	pthread_mutex_unlock(&gate_lock);
+	return g;
+}
+
+/* Graphs end some time after the call that ended them: wait for the next one a little. */
+bool wh_gate_await_end(void)
+{
+	struct timespec t;
+	int rc = ETIMEDOUT;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 100000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&gate_lock);
+	if (in_use)
+		rc = pthread_cond_timedwait(&gate_cond, &gate_lock, &t);
+	pthread_mutex_unlock(&gate_lock);
+	return rc == 0;
+}
+
+static int index_of(const struct wh_gate *g)
+{
+	uintptr_t a = (uintptr_t)g & ~(uintptr_t)(WH_GATE_AREA - 1);
+	unsigned int i, at = ((uintptr_t)g - a) / sizeof(*g);
+
+	for (i = 0; i < areas; i++)
+		if ((uintptr_t)area[i] == a && at)
+			return i * GATES + at - 1;
+	return -1;
+}
+
+/* Had the gate been reached, the worker would not have refused it. */
+void wh_gate_cancel(struct wh_gate *g)
+{
+	int i;
+
+	pthread_mutex_lock(&gate_lock);
+	i = index_of(g);
+	if (i >= 0 && job[i].kind)
+		end_job(i);
 	pthread_mutex_unlock(&gate_lock);
 }
 
-static CUresult enqueue(const struct job *j)
+bool wh_gate_job_at(uint64_t gate, struct wh_gate_job *j)
+{
+	int i;
+
+	pthread_mutex_lock(&gate_lock);
+	i = index_of((const struct wh_gate *)(uintptr_t)gate);
+	if (i >= 0)
+		*j = job[i];
+	pthread_mutex_unlock(&gate_lock);
+	return i >= 0 && j->kind;
+}
+
+struct wh_gate *wh_gate_for_good(CUhostFn fn, void *data)
+{
+	struct wh_gate *g = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&gate_lock);
+	for (i = 0; i < top && !g; i++)
+		if (job[i].kind == WH_JOB_NODE && job[i].for_good && job[i].fn == fn &&
+		    job[i].data == data)
+			g = gate_of(i);
+	pthread_mutex_unlock(&gate_lock);
+	return g;
+}
+
+void wh_gate_keep(struct wh_gate *g)
+{
+	int i;
+
+	pthread_mutex_lock(&gate_lock);
+	i = index_of(g);
+	if (i >= 0)
+		job[i].for_good = true;
+	pthread_mutex_unlock(&gate_lock);
+}
+
+/* --- Streams ---------------------------------------------------------------------------------- */
+
+static CUresult enqueue(const struct wh_gate_job *j)
 {
 	struct wh_req_whHostFunc *q;
+	struct wh_gate *gate;
 	uint64_t stream;
 	struct wh_call c;
 	CUresult res;
-	int gate;
 
 	res = wh_usable();
 	if (res != CUDA_SUCCESS)
 		return res;
 	stream = wh_stream(j->stream);
-	gate = take_gate(j);
-	if (gate < 0)
+	gate = wh_gate_take(j);
+	if (!gate)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	q = wh_begin(&c, WH_CALL_whHostFunc, sizeof(*q));
 	if (!q) {
-		cancel(gate);
+		wh_gate_cancel(gate);
 		return c.result;
 	}
 	q->stream = stream;
-	q->gate = (uintptr_t)&gates[gate];
+	q->gate = (uintptr_t)gate;
 	q->with_status = j->callback != NULL;
 	res = wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
-		cancel(gate);
+		wh_gate_cancel(gate);
 	return res;
 }
 
+/* While the stream captures, the function becomes a node. */
 CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	const struct job j = { .fn = fn, .stream = hStream, .data = userData };
+	const struct wh_gate_job j = { .kind = WH_JOB_ONCE, .fn = fn, .stream = hStream,
+				       .data = userData };
+	CUresult res = fn ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
 
-	return fn ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
+	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_host(hStream, fn, userData) : res;
 }
 
 CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
 			     unsigned int flags)
 {
-	const struct job j = { .callback = callback, .stream = hStream, .data = userData };
+	const struct wh_gate_job j = { .kind = WH_JOB_CALLBACK, .callback = callback,
+				       .stream = hStream, .data = userData };
 
 	return callback && !flags ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* --- User objects ------------------------------------------------------------------------- */
+
+CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy,
+			    unsigned int initialRefcount, unsigned int flags)
+{
+	const struct wh_gate_job j = { .kind = WH_JOB_OBJECT, .fn = destroy, .data = ptr };
+	struct wh_req_user_object *q;
+	struct wh_gate *gate;
+	struct wh_call c;
+	CUresult res = wh_usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!object_out || !destroy)
+		return CUDA_ERROR_INVALID_VALUE;
+	gate = wh_gate_take(&j);
+	if (!gate)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	q = wh_begin(&c, WH_CALL_cuUserObjectCreate, sizeof(*q));
+	if (!q) {
+		wh_gate_cancel(gate);
+		return c.result;
+	}
+	q->gate = (uintptr_t)gate;
+	q->refs = initialRefcount;
+	q->flags = flags;
+	res = wh_run(&c, sizeof(struct wh_rsp_user_object));
+	if (res == CUDA_SUCCESS)
+		*object_out = (CUuserObject)((const struct wh_rsp_user_object *)c.rsp)->object;
+	wh_end(&c);
+	if (res != CUDA_SUCCESS)
+		wh_gate_cancel(gate);
+	return res;
 }

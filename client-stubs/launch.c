@@ -85,16 +85,10 @@ static CUresult ask_layout(uint64_t function)
 
 /* --- Parameters ------------------------------------------------------------------------- */
 
-struct params {
-	void **array;		/* kernelParams, or NULL */
-	const void *buffer;	/* from `extra` */
-	size_t size;
-};
-
 /* CUDA allows one of the two forms. */
-static CUresult take_params(void **array, void **extra, struct params *p)
+CUresult wh_params_take(void **array, void **extra, struct wh_params *p)
 {
-	*p = (struct params) { .array = array };
+	*p = (struct wh_params) { .array = array };
 	if (!extra)
 		return CUDA_SUCCESS;
 	if (array)
@@ -133,6 +127,26 @@ static void pack(uint8_t *to, const struct layout *l, void **array)
 		put_param(to + l->param[i].offset, array[i], l->param[i].size);
 }
 
+size_t wh_params_pack(uint64_t function, const struct wh_params *p, uint8_t *to)
+{
+	const struct layout *l;
+
+	if (!p->array) {
+		memcpy(to, p->buffer ? p->buffer : "", p->size);
+		return p->size;
+	}
+	l = known_layout(function);
+	if (!l)
+		return SIZE_MAX;
+	pack(to, l, p->array);
+	return l->total;
+}
+
+CUresult wh_params_ask(uint64_t function)
+{
+	return ask_layout(function);
+}
+
 /* --- Sending ------------------------------------------------------------------------------ */
 
 struct launch {
@@ -141,7 +155,7 @@ struct launch {
 	uint64_t stream;
 	const CUlaunchConfig *config;
 	bool ex;
-	struct params params;
+	struct wh_params params;
 };
 
 static void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t param_bytes)
@@ -193,7 +207,11 @@ static CUresult send(const struct launch *l, int *value)
 	else if (bytes)
 		memcpy(c.msg + head, l->params.buffer, bytes);
 	c.size = head + bytes;
-	res = wh_run(&c, value ? sizeof(struct wh_rsp_cluster) : sizeof(struct wh_rsp));
+	/* The fixed part is all that CUDA judges a launch without attributes by. */
+	if (!value && !q->attrs)
+		res = wh_post(&c, sizeof(*q));
+	else
+		res = wh_run(&c, value ? sizeof(struct wh_rsp_cluster) : sizeof(struct wh_rsp));
 	if (value && res == CUDA_SUCCESS)
 		*value = ((const struct wh_rsp_cluster *)c.rsp)->value;
 	wh_end(&c);
@@ -224,7 +242,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 	};
 	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream), &config, false,
 			    { 0 } };
-	CUresult res = take_params(kernelParams, extra, &l.params);
+	CUresult res = wh_params_take(kernelParams, extra, &l.params);
 
 	return res ? res : launch(&l, NULL);
 }
@@ -239,7 +257,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **ker
 	    (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	l.stream = wh_stream(config->hStream);
-	res = take_params(kernelParams, extra, &l.params);
+	res = wh_params_take(kernelParams, extra, &l.params);
 	return res ? res : launch(&l, NULL);
 }
 

@@ -14,6 +14,32 @@ static CUresult usable(void)
 	return res || wh_thread.ctx ? res : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* Larger than this part of the data area goes to the far area, which grows. */
+#define NEAR_SHARE	8
+
+static size_t pages(size_t size)
+{
+	return (size + WH_PAGE_SIZE - 1) & ~(size_t)(WH_PAGE_SIZE - 1);
+}
+
+/* Where there is no far area, the data area is all. */
+static CUresult far_alloc(void **pp, size_t size, unsigned int flags, bool managed)
+{
+	void *p = wh_far_alloc(size, flags, managed);
+	CUresult res;
+
+	if (!p) {
+		*pp = wh_data_alloc(size, flags, managed);
+		return *pp ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	res = wh_host_block(WH_HOST_PIN, p, pages(size), NULL, 0);
+	if (res == CUDA_SUCCESS)
+		*pp = p;
+	else
+		wh_data_free(p);
+	return res;
+}
+
 static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool managed)
 {
 	CUresult res = usable();
@@ -23,9 +49,9 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 		return res;
 	if (!pp || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = wh_data_alloc(size, flags, managed);
+	p = size <= wh_client.link.data_size / NEAR_SHARE ? wh_data_alloc(size, flags, managed) : NULL;
 	if (!p)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return far_alloc(pp, size, flags, managed);
 	*pp = p;
 	return CUDA_SUCCESS;
 }
@@ -77,12 +103,18 @@ static CUresult host_free(void *p, bool managed)
 		res = CUDA_SUCCESS;
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed)
+	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed || b.registered)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = wh_thread.ctx ? wh_raw_cuCtxSynchronize() : CUDA_SUCCESS;
 	/* Not waited at all: the block is still in use. */
-	if (res != CUDA_ERROR_NOT_PERMITTED)
-		wh_data_free(p);
+	if (res == CUDA_ERROR_NOT_PERMITTED)
+		return res;
+	if (wh_in_far(p, 1)) {
+		if (wh_host_block(WH_HOST_UNPIN, p, b.size, NULL, 0) == CUDA_ERROR_NOT_PERMITTED)
+			return CUDA_ERROR_NOT_PERMITTED;
+		wh_far_empty(p, b.size);
+	}
+	wh_data_free(p);
 	return res;
 }
 
@@ -112,35 +144,7 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 	return res;
 }
 
-/* --- Registering: what is not in the data area can never be reached ------------------ */
-
-CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
-{
-	CUresult res = usable();
-
-	(void)Flags;
-	if (res != CUDA_SUCCESS)
-		return res;
-	if (!p || !bytesize)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (wh_in_data(p, bytesize))
-		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-	return wh_refuse("cuMemHostRegister_v2");
-}
-
-CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
-{
-	return cuMemHostRegister_v2(p, bytesize, Flags);
-}
-
-CUresult cuMemHostUnregister(void *p)
-{
-	CUresult res = usable();
-
-	if (res != CUDA_SUCCESS)
-		return res;
-	return p ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
-}
+/* --- Queries ---------------------------------------------------------------------------- */
 
 CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
@@ -161,6 +165,8 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int 
 
 	if (wh_client.state == WH_READY && !wh_data_block(p, &b))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (wh_client.state == WH_READY && b.registered)
+		p = (void *)(b.device + ((uint8_t *)p - b.start));
 	return wh_raw_cuMemHostGetDevicePointer_v2(pdptr, p, Flags);
 }
 

@@ -41,7 +41,7 @@ static CUresult own(void *data, CUpointer_attribute attribute, CUdeviceptr ptr,
 		*(unsigned int *)data = CU_MEMORYTYPE_HOST;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		return wh_raw_cuMemHostGetDevicePointer_v2(data, (void *)ptr, 0);
+		return cuMemHostGetDevicePointer_v2(data, (void *)ptr, 0);
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
 		*(void **)data = (void *)ptr;
 		return CUDA_SUCCESS;

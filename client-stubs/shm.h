@@ -20,10 +20,40 @@ struct wh_shm_welcome {
 	int32_t status;		/* 0 or WH_* */
 	uint32_t resv;
 	uint64_t part_size;
+	uint64_t far_size;	/* of the file behind the part, see WH_SHM_FAR_VA */
 	char error[200];	/* why not, for the client's user */
 };
 
-/* Both sides spin this many times before they sleep. */
-#define WH_SHM_SPIN	2000
+/*
+ * Calls that nobody waits for (post.c). Calls are numbered; the worker runs them
+ * in that order. Call n is a posted one unless request_arg[1] of the slot is n.
+ * Its request then lies in cell n % WH_SHM_CELLS at the end of the message
+ * area, which the client may overwrite once call n is done. No response to it is
+ * written: the first result that is no success stays in WH_SHM_DEFERRED until
+ * the client takes it, and only an answered call lets the client look. While
+ * WH_SHM_WAIT is set the client is asked to post nothing. Both words are in the
+ * slot's padding behind the response.
+ */
+#define WH_SHM_CELLS	32
+#define WH_SHM_CELL	512
+#define WH_SHM_DEFERRED(slot)	((slot)->pad4[0])
+#define WH_SHM_WAIT(slot)	((slot)->pad4[1])
+
+#define WH_SHM_UNKNOWN	999	/* deferred: the request was no request (CUDA_ERROR_UNKNOWN) */
+
+struct wh_shm_cell {
+	uint32_t size;		/* of the request */
+	uint32_t handler;
+	uint64_t resv;
+	uint8_t request[WH_SHM_CELL - 16];
+};
+
+/* How long each side looks before it sleeps, see shm_wait.h. */
+#define WH_SHM_CLIENT_NS	10000000	/* a call */
+#define WH_SHM_WORKER_NS	1000000		/* from a call to the next */
+
+/* The rest of the part's file, in both processes. It ends before the next top-level entry. */
+#define WH_SHM_FAR_VA	(WH_WINDOW_VA + WH_MAX_PART_SIZE)
+#define WH_SHM_FAR_MAX	(256ULL << 30)
 
 #endif

@@ -8,8 +8,14 @@
 #include "client.h"
 
 #define BUFFERS		4
-#define MAX_BUFFER	(1UL << 20)
+#define MAX_BUFFER	(2UL << 20)
 #define MIN_BUFFER	(64UL << 10)
+/*
+ * A copy is cut into this many pieces: enough that the first one to be filled
+ * and the last one to be copied count little. Below MIN_PIECE the calls would.
+ */
+#define PIECES		8
+#define MIN_PIECE	(512UL << 10)
 
 _Static_assert(BUFFERS <= WH_FENCES, "a fence for each buffer");
 
@@ -23,7 +29,7 @@ bool wh_staging_init(void)
 	uint8_t *p;
 	int i;
 
-	buffer_size = wh_client.link.data_size / 32 & ~(size_t)(MIN_BUFFER - 1);
+	buffer_size = wh_client.link.data_size / 64 & ~(size_t)(MIN_BUFFER - 1);
 	buffer_size = buffer_size > MAX_BUFFER ? MAX_BUFFER : buffer_size;
 	buffer_size = buffer_size < MIN_BUFFER ? MIN_BUFFER : buffer_size;
 	p = wh_data_alloc(BUFFERS * buffer_size, 0, false);
@@ -67,9 +73,13 @@ static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, si
 	return res;
 }
 
-static size_t piece(size_t left)
+static size_t piece(const struct wh_staged *c, size_t done)
 {
-	return left < buffer_size ? left : buffer_size;
+	size_t n = (c->size / PIECES + MIN_BUFFER - 1) & ~(size_t)(MIN_BUFFER - 1);
+
+	n = n < MIN_PIECE ? MIN_PIECE : n;
+	n = n > buffer_size ? buffer_size : n;
+	return n < c->size - done ? n : c->size - done;
 }
 
 static CUresult to_device(const struct wh_staged *c)
@@ -79,18 +89,18 @@ static CUresult to_device(const struct wh_staged *c)
 	unsigned int b = 0;
 
 	for (done = 0; done < c->size && res == CUDA_SUCCESS; done += n) {
-		n = piece(c->size - done);
+		n = piece(c, done);
 		b = next_buffer++ % BUFFERS;
 		res = settle(b);
 		if (res != CUDA_SUCCESS)
 			break;
-		memcpy(buffer[b], (const uint8_t *)c->host + done, n);
+		wh_bulk_copy(buffer[b], (const uint8_t *)c->host + done, n);
 		res = start(c, b, done, n);
 	}
 	return res == CUDA_SUCCESS && c->wait ? settle(b) : res;
 }
 
-/* One piece ahead: the device fills a buffer while the last one is emptied. */
+/* Pieces ahead: the device fills buffers while the last one is emptied. */
 static CUresult to_host(const struct wh_staged *c)
 {
 	size_t started = 0, done = 0, n;
@@ -98,20 +108,21 @@ static CUresult to_host(const struct wh_staged *c)
 	CUresult res = CUDA_SUCCESS;
 
 	while (done < c->size && res == CUDA_SUCCESS) {
-		while (started < c->size && next_buffer - first < 2 && res == CUDA_SUCCESS) {
+		while (started < c->size && next_buffer - first < BUFFERS - 1 && res == CUDA_SUCCESS) {
 			b = next_buffer++ % BUFFERS;
 			res = settle(b);
+			n = piece(c, started);
 			if (res == CUDA_SUCCESS)
-				res = start(c, b, started, piece(c->size - started));
-			started += piece(c->size - started);
+				res = start(c, b, started, n);
+			started += n;
 		}
 		if (res != CUDA_SUCCESS)
 			break;
 		b = first++ % BUFFERS;
-		n = piece(c->size - done);
+		n = piece(c, done);
 		res = settle(b);
 		if (res == CUDA_SUCCESS)
-			memcpy((uint8_t *)c->host + done, buffer[b], n);
+			wh_bulk_copy((uint8_t *)c->host + done, buffer[b], n);
 		done += n;
 	}
 	return res;
@@ -126,7 +137,8 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 		return res;
 	res = in ? to_device(c) : to_host(c);
 	wh_unlock(WH_LOCK_STAGE);
-	return res;
+	/* The stream captures: staging would hold something else when the graph runs. */
+	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(c) : res;
 }
 
 CUresult wh_staging_get(uint8_t **buf, size_t *size)

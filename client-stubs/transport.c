@@ -87,7 +87,7 @@ int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 	l->part = part;
 	l->part_size = part_size;
 	l->msg = l->part + ctl.msg_offset;
-	l->msg_size = ctl.msg_size;
+	l->room = l->msg_size = ctl.msg_size;
 	l->data = l->part + ctl.data_offset;
 	l->data_size = ctl.data_size;
 	return 0;

@@ -7,6 +7,7 @@
 #ifndef WORMHOLE_TRANSPORT_H
 #define WORMHOLE_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,17 @@ struct wh_link {
 	size_t msg_size;
 	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
 	size_t data_size;
+	/*
+	 * More memory that both sides have at one address, mostly holes: blocks
+	 * are made and pinned one by one (whHostBlock). NULL: there is none.
+	 */
+	uint8_t *far;
+	size_t far_size;
+	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
+	int deferred;		/* a posted call's CUresult, until somebody takes it */
+	size_t room;		/* of the message area, that posted calls leave alone */
+	bool no_post;		/* the worker wants an answer to each call to be awaited */
 };
 
 /*
@@ -37,9 +48,20 @@ struct wh_transport {
 	 * The request is in l->msg. On 0 the response is there; a negative
 	 * status means that no response came and that none will: the worker is
 	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
-	 * WH_EBUSY changes nothing: a call is under way.
+	 * WH_EBUSY changes nothing: a call is under way. A positive status:
+	 * nothing was done, and the request, which is still in l->msg, is worth
+	 * sending again after so many microseconds.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg);
+	/*
+	 * The same without a response: `size` bytes in l->msg are taken, and run
+	 * before any later call; if the result is no success, the first such one
+	 * is in l->deferred after some later call. 0, WH_ENOSYS when this one
+	 * cannot be posted, or a status as above. NULL: none can.
+	 */
+	int (*post)(struct wh_link *l, uint32_t handler, size_t size);
+	/* Wait until all posted calls are done: all of the message area is free. */
+	int (*settle)(struct wh_link *l);
 	/*
 	 * A call may be under way whose caller's stack is gone. On 0 it is over
 	 * and the link can be used again; a status as of call: it cannot.
@@ -52,6 +74,11 @@ struct wh_transport {
 	 * the part stays accessible, with any content. NULL: nothing to do.
 	 */
 	void (*end)(struct wh_link *l);
+	/*
+	 * While the worker's code runs in this process, on this thread: its
+	 * driver's function of that name. NULL: it does not, or never.
+	 */
+	void *(*backend_symbol)(const char *name);
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */

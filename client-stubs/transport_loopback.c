@@ -12,19 +12,27 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "session_limits.h"
 #include "session.h"
 #include "wormhole_abi.h"
 
 #define PART_SIZE	(256UL << 20)
+#define FAR_SIZE	(64UL << 30)	/* addresses; memory comes with use */
 
 static struct {
 	struct wh_session *session;
 	typeof(wh_session_open) *open;
 	typeof(wh_session_close) *close;
 	typeof(wh_session_new_thread) *new_thread;
+	typeof(wh_session_far) *far;
 	typeof(wh_dispatch) *dispatch;
+	typeof(wh_session_join_tenant) *join_tenant;
 	pthread_t last;		/* caller of the last call */
+	void *backend;
 } loop;
+
+/* The thread runs the worker's code. */
+static __thread int inside __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -44,12 +52,38 @@ static int load(void)
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");
+	loop.far = dlsym(lib, "wh_session_far");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
+	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
 	loop.last = pthread_self();
-	if (loop.open && loop.close && loop.new_thread && loop.dispatch)
+	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.far &&
+	    loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
 	return WH_EVERSION;
+}
+
+static void add_far(struct wh_link *l)
+{
+	void *far = mmap(NULL, FAR_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	l->one_process = 1;
+	if (far == MAP_FAILED)
+		return;
+	l->far = far;
+	l->far_size = FAR_SIZE;
+}
+
+/*
+ * For tests and benches: the limits and counters of a tenant's files. No limit
+ * against anybody, since the program owns the session and its environment.
+ */
+static int join_tenant(char *err, size_t size)
+{
+	const char *tenant = getenv("WORMHOLE_TENANT");
+
+	return tenant && *tenant ? loop.join_tenant(loop.session, tenant, err, size) : 0;
 }
 
 static int loopback_open(struct wh_link *l)
@@ -71,31 +105,57 @@ static int loopback_open(struct wh_link *l)
 	if (part == MAP_FAILED)
 		return WH_ENOMEM;
 	loop.session = loop.open(part, PART_SIZE, backend, err, sizeof(err));
-	if (loop.session) {
+	if (loop.session && !join_tenant(err, sizeof(err))) {
 		rc = wh_link_from_part(l, part, PART_SIZE);
 	} else {
 		wh_complain("loopback: %s", err);
 		rc = WH_ETRANSPORT;
 	}
-	if (rc)
+	if (rc) {
 		munmap(part, PART_SIZE);
-	return rc;
+		return rc;
+	}
+	add_far(l);
+	loop.far(loop.session, l->far, l->far_size, true);
+	return 0;
 }
 
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
+	int rc;
+
 	(void)l;
 	if (!pthread_equal(loop.last, pthread_self())) {
 		loop.last = pthread_self();
 		loop.new_thread(loop.session);
 	}
-	return loop.dispatch(loop.session, handler, arg);
+	inside++;
+	rc = loop.dispatch(loop.session, handler, arg);
+	inside--;
+	return rc;
+}
+
+/*
+ * The worker's libraries look for their driver by its soname, and find the
+ * client's stub: it sends them on to the driver that the session has loaded.
+ */
+static void *loopback_backend_symbol(const char *name)
+{
+	if (!inside)
+		return NULL;
+	if (!loop.backend)
+		loop.backend = dlopen(getenv("WORMHOLE_BACKEND"), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	return loop.backend ? dlsym(loop.backend, name) : NULL;
 }
 
 static void loopback_close(struct wh_link *l)
 {
 	loop.close(loop.session);
 	munmap(l->part, l->part_size);
+	if (l->far)
+		munmap(l->far, l->far_size);
+	l->far = NULL;
+	l->far_size = 0;
 }
 
 const struct wh_transport wh_transport_loopback = {
@@ -104,4 +164,5 @@ const struct wh_transport wh_transport_loopback = {
 	.open = loopback_open,
 	.call = loopback_call,
 	.close = loopback_close,
+	.backend_symbol = loopback_backend_symbol,
 };

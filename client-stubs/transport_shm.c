@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "shm.h"
+#include "shm_wait.h"
 #include "wormhole_abi.h"
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
@@ -31,6 +32,9 @@ static struct {
 	int sock;
 	struct wh_slot *slot;
 	uint32_t calls;
+	uint32_t done;		/* of these, as far as was looked */
+	struct wh_shm_cell *cell;
+	struct wh_shm_spin spin;
 } shm = { .sock = -1 };
 
 static int socket_path(struct sockaddr_un *a)
@@ -106,27 +110,44 @@ static int receive(int sock, struct wh_shm_welcome *w, int *file)
 	return w->status;
 }
 
-static int map_part(struct wh_link *l, int file, size_t size)
+static void *map_at(uint64_t va, size_t size, int file, off_t offset)
 {
-	void *want = (void *)WH_WINDOW_VA, *p;
-	struct stat st;
-	int rc;
+	void *want = (void *)va;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file,
+		       offset);
 
-	if (fstat(file, &st) || (size_t)st.st_size != size)
-		return WH_EFAULT;
-	p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
 	if (p != want) {
 		if (p != MAP_FAILED)
 			munmap(p, size);
 		wh_complain("shm: address %p is taken in this process; it must stay free for the "
 			    "shared window", want);
-		return WH_EFAULT;
+		return NULL;
 	}
 	/* Like pinned memory of the real driver, it does not follow a fork. */
 	madvise(p, size, MADV_DONTFORK);
-	rc = wh_link_from_part(l, p, size);
+	return p;
+}
+
+static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
+{
+	struct stat st;
+	void *part;
+	int rc;
+
+	if (w->far_size > WH_SHM_FAR_MAX || w->part_size > WH_MAX_PART_SIZE || fstat(file, &st) ||
+	    (uint64_t)st.st_size != w->part_size + w->far_size)
+		return WH_EFAULT;
+	part = map_at(WH_WINDOW_VA, w->part_size, file, 0);
+	if (!part)
+		return WH_EFAULT;
+	rc = wh_link_from_part(l, part, w->part_size);
+	if (!rc && w->far_size) {
+		l->far = map_at(WH_SHM_FAR_VA, w->far_size, file, w->part_size);
+		l->far_size = l->far ? w->far_size : 0;
+		rc = l->far ? 0 : WH_EFAULT;
+	}
 	if (rc)
-		munmap(p, size);
+		munmap(part, w->part_size);
 	return rc;
 }
 
@@ -141,7 +162,7 @@ static int shm_open_link(struct wh_link *l)
 	if (rc && rc != WH_EVERSION)
 		wh_log("shm: no worker: %.*s", (int)sizeof(w.error), rc == w.status ? w.error : "it ended");
 	if (!rc)
-		rc = file < 0 ? WH_EFAULT : map_part(l, file, w.part_size);
+		rc = file < 0 ? WH_EFAULT : map_file(l, file, &w);
 	if (file >= 0)
 		close(file);
 	if (rc) {
@@ -149,7 +170,12 @@ static int shm_open_link(struct wh_link *l)
 		return rc;
 	}
 	shm.sock = sock;
-	shm.calls = 0;
+	shm.calls = shm.done = 0;
+	shm.cell = NULL;
+	if (l->msg_size > 2 * WH_SHM_CELLS * WH_SHM_CELL) {
+		l->room = l->msg_size - WH_SHM_CELLS * WH_SHM_CELL;
+		shm.cell = (struct wh_shm_cell *)(l->msg + l->room);
+	}
 	shm.slot = (struct wh_slot *)(l->part + ((struct wh_ctl *)l->part)->slot_offset);
 	return 0;
 }
@@ -162,26 +188,50 @@ static int worker_gone(void)
 	return poll(&p, 1, 0) != 0;
 }
 
+/* Is this call done? The worker runs them in order. */
+static bool reached(struct wh_slot *s, uint32_t call)
+{
+	shm.done = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST);
+	return (int32_t)(shm.done - call) >= 0;
+}
+
 static int await(struct wh_slot *s, uint32_t call)
 {
-	static const struct timespec nap = { .tv_nsec = 20000000 };
-	uint32_t seen;
-	int i;
+	static const struct timespec nap = { .tv_nsec = 10000000 };
 
-	for (i = 0; i < WH_SHM_SPIN; i++) {
-		if (__atomic_load_n(&s->response, __ATOMIC_ACQUIRE) == call)
-			return 0;
-		__builtin_ia32_pause();
-	}
+	while (!reached(s, call))
+		if (!wh_shm_spin(&shm.spin, &s->response, shm.done, false, WH_SHM_CLIENT_NS))
+			goto sleep;
+	return 0;
+sleep:
 	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
-	while ((seen = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST)) != call) {
-		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, seen, &nap, NULL, 0) &&
-		    errno == ETIMEDOUT && worker_gone() &&
-		    __atomic_load_n(&s->response, __ATOMIC_SEQ_CST) != call)
+	while (!reached(s, call)) {
+		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, shm.done, &nap, NULL, 0) &&
+		    errno == ETIMEDOUT && worker_gone() && !reached(s, call))
 			return WH_EGONE;
 	}
 	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static void send_call(struct wh_slot *s, uint32_t call)
+{
+	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* What posted calls left behind: all of them are done now. */
+static void look_back(struct wh_link *l, struct wh_slot *s)
+{
+	uint64_t deferred = __atomic_load_n(&WH_SHM_DEFERRED(s), __ATOMIC_RELAXED);
+
+	l->no_post = __atomic_load_n(&WH_SHM_WAIT(s), __ATOMIC_RELAXED);
+	if (__builtin_expect(!deferred, 1))
+		return;
+	__atomic_store_n(&WH_SHM_DEFERRED(s), 0, __ATOMIC_RELAXED);
+	if (!l->deferred)
+		l->deferred = (int)deferred;
 }
 
 static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
@@ -190,14 +240,43 @@ static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 	uint32_t call = ++shm.calls;
 	int rc;
 
-	(void)l;
 	s->request_handler = handler;
 	s->request_arg[0] = arg;
-	__atomic_store_n(&s->request, call, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->request_waiters, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
+	s->request_arg[1] = call;
+	send_call(s, call);
 	rc = await(s, call);
-	return rc ? rc : (int)s->response_status;
+	if (rc)
+		return rc;
+	look_back(l, s);
+	return (int)s->response_status;
+}
+
+static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
+{
+	struct wh_slot *s = shm.slot;
+	uint32_t call = shm.calls + 1;
+	struct wh_shm_cell *c = &shm.cell[call % WH_SHM_CELLS];
+	int rc;
+
+	if (!shm.cell || size > sizeof(c->request))
+		return WH_ENOSYS;
+	if ((int32_t)(call - shm.done) > WH_SHM_CELLS) {
+		rc = await(s, call - WH_SHM_CELLS);
+		if (rc)
+			return rc;
+	}
+	c->size = size;
+	c->handler = handler;
+	memcpy(c->request, l->msg, size);
+	shm.calls = call;
+	send_call(s, call);
+	return 0;
+}
+
+static int shm_settle(struct wh_link *l)
+{
+	(void)l;
+	return await(shm.slot, shm.calls);
 }
 
 /* The worker finishes what it has begun; nobody reads the response. */
@@ -216,6 +295,10 @@ static int shm_abandon(struct wh_link *l)
 static void shm_close_link(struct wh_link *l)
 {
 	munmap(l->part, l->part_size);
+	if (l->far)
+		munmap(l->far, l->far_size);
+	l->far = NULL;
+	l->far_size = 0;
 	close(shm.sock);
 	shm.sock = -1;
 }
@@ -225,6 +308,8 @@ const struct wh_transport wh_transport_shm = {
 	.probe = shm_probe,
 	.open = shm_open_link,
 	.call = shm_call,
+	.post = shm_post,
+	.settle = shm_settle,
 	.abandon = shm_abandon,
 	.close = shm_close_link,
 };

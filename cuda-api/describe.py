@@ -1,23 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of one API: cuda.api joined with the prototypes of cuda.h.
+"""The description of one API: cuda.api joined with the prototypes of cuda.h,
+or cublas.api with those of cublas_v2.h, and so on.
 
 Owns the rules by which a parameter gets its kind; writes no code. Every
 exported function ends up as one Call with a verb and a kind for each parameter.
+What a library's file says about the library itself ends up in a Profile.
 """
 
 import fnmatch
+import os
 import re
 import shlex
 from dataclasses import dataclass, field
 
 import headers
 
-VERBS = ('generated', 'client', 'manual', 'local', 'refuse')
-FLAGS = ('after', 'done', 'check', 'drops')
-KIND = re.compile(r'^(in|out|inout|str|cstr|addr|raw|rawout|host)(?:\[(.+)\])?$')
+VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post')
+# Flags with arguments, and how many: +charge[key,bytes] and the like.
+HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'launch': (0, 1),
+         'sent': (1, 1), 'fetched': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2),
+         'instead': (1, 9), 'then': (1, 9)}
+HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
+KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
+KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
-FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|RetainAllocation')
+FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
+
+
+# Variables of the generated functions; a library's parameter of that name gets another.
+LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
+# The null bits of a request.
+MAX_PARAMETERS = 32
+NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given')
+
+
+@dataclass
+class Profile:
+    """How the code of one API spells what all of them have."""
+    name: str = 'cuda'
+    number: int = 0
+    soname: str = 'libcuda.so.1'
+    prefix: str = 'cu'
+    source: str = ''
+    status: str = 'CUresult'
+    success: str = 'CUDA_SUCCESS'
+    errors: dict = field(default_factory=lambda: {
+        'handle': 'CUDA_ERROR_INVALID_HANDLE', 'value': 'CUDA_ERROR_INVALID_VALUE',
+        'missing': 'CUDA_ERROR_NOT_SUPPORTED'})
+    answers: list = field(default_factory=list)  # statuses besides success that come with outputs
+    types: tuple = (0, 64)                       # first handle type, number of them
+    nodes: str = ''
+    bare: bool = False                           # needs neither cuInit nor a context
+    loaded: str = ''                             # the worker's hook after loading it
+    gate: str = ''                               # the client's own answer to: may calls be made?
+    exports: list = field(default_factory=list)  # functions of no header
+    kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
+
+    @property
+    def driver(self):
+        return self.number == 0
 
 
 class Problem(Exception):
@@ -29,10 +72,13 @@ class Arg:
     """One parameter: its declaration and how it travels."""
     name: str
     type: headers.Type
-    kind: str            # scalar handle value addr host str cstr in out inout
+    kind: str            # scalar handle value object addr addrout host str cstr in out inout
     count: str = ''      # C expression over parameters, or '*name'
     raw: bool = False
     index: int = 0
+    mode: bool = False   # host or device memory, as the object's pointer mode says
+    given: str = ''      # kind 'given': the library's name for it
+    sized: bool = False  # a struct whose first field says its size
 
     @property
     def object(self):
@@ -41,7 +87,7 @@ class Arg:
 
     @property
     def array(self):
-        return bool(self.count)
+        return bool(self.count) and not self.mode
 
 
 @dataclass
@@ -52,6 +98,7 @@ class Call:
     reason: str = ''
     args: list = field(default_factory=list)
     flags: set = field(default_factory=set)
+    hooks: dict = field(default_factory=dict)
     number: int = -1
     base: str = ''       # for _ptsz and _ptds: the function they follow
     suffix: str = ''
@@ -81,11 +128,38 @@ class Api:
     values: list
     records: list        # records translated by hand
     header: headers.Header
+    private: list = field(default_factory=list)  # exported for our other libraries only
 
 
-def _parse_line(text, where):
+def kind_of(text, profile):
+    """The match of a kind that this description knows, or None."""
+    m = KIND.match(text)
+    return m if m and (m.group(1) in KINDS or m.group(1) in profile.kinds) else None
+
+
+def _split(text):
+    """Arguments between commas that stand in no parentheses."""
+    out, depth, start = [], 0, 0
+    text = text.strip()
+    for i, c in enumerate(text):
+        depth += (c == '(') - (c == ')')
+        if c == ',' and depth == 0:
+            out.append(text[start:i])
+            start = i + 1
+    return out + [text[start:]] if text else []
+
+
+def _is_hook(word):
+    m = HOOK.match(word)
+    if not m or m.group(1) not in HOOKS:
+        return False
+    low, high = HOOKS[m.group(1)]
+    return low <= len(_split(m.group(2) or '')) <= high
+
+
+def _parse_line(text, where, profile):
     words = shlex.split(text)
-    entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set()}
+    entry = {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}}
     name, rest = words[0], words[1:]
     if rest and rest[0] in VERBS[1:]:
         if len(rest) < 2:
@@ -94,7 +168,10 @@ def _parse_line(text, where):
     for word in rest:
         if word[0] == '+' and word[1:] in FLAGS:
             entry['flags'].add(word[1:])
-        elif '=' in word and KIND.match(word.split('=', 1)[1]):
+        elif _is_hook(word):
+            m = HOOK.match(word)
+            entry['hooks'][m.group(1)] = _split(m.group(2) or '')
+        elif '=' in word and kind_of(word.split('=', 1)[1], profile):
             param, kind = word.split('=', 1)
             entry['kinds'][param] = kind
         else:
@@ -102,53 +179,113 @@ def _parse_line(text, where):
     return name, entry
 
 
+def _head_line(profile, lists, words, where):
+    """One line about the library itself. False: it is a function's line."""
+    word, rest = words[0], words[1:]
+    if word == 'library':
+        profile.name, profile.number, profile.soname, profile.prefix = rest[0], int(rest[1]), rest[2], rest[3]
+    elif word == 'define':
+        profile.source += f'#define {rest[0]}\n'
+    elif word == 'source':
+        profile.source += f'#include <{rest[0]}>\n'
+    elif word == 'status':
+        profile.status, profile.success, profile.errors = rest[0], rest[1], {}
+    elif word == 'error':
+        profile.errors[rest[0]] = rest[1]
+    elif word == 'answers':
+        profile.answers += rest
+    elif word == 'types':
+        profile.types = (int(rest[0]), int(rest[1]))
+    elif word in ('loaded', 'gate'):
+        setattr(profile, word, rest[0])
+    elif word == 'export':
+        profile.exports.append(rest[0])
+    elif word == 'kind':
+        profile.kinds[rest[0]] = rest[1]
+    elif word == 'bare':
+        profile.bare = True
+    elif word == 'alias':
+        lists['alias'][rest[0]] = rest[1]
+    elif word == 'param':
+        lists['param'][rest[0]] = rest[1]
+    elif word in ('pointers', 'voids'):
+        lists[word] = rest[0]
+    elif word in ('handle', 'value', 'record', 'object', 'private', 'worker'):
+        lists[word].append(rest[0])
+    else:
+        return False
+    if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):
+        raise SystemExit(f'{where}: cannot read "{rest[-1]}"')
+    return True
+
+
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': []}
-    exact, patterns = {}, []
+    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [], 'alias': {}, 'param': {},
+             'pointers': '', 'voids': ''}
+    exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
         for i, line in enumerate(f, 1):
             where = f'{path}:{i}'
             line = line.strip()
             if not line or line[0] == '#':
                 continue
-            first = line.split()[0]
-            if first in lists:
-                lists[first].append(line.split()[1])
+            if _head_line(profile, lists, line.split(), where):
                 continue
-            name, entry = _parse_line(line, where)
+            name, entry = _parse_line(line, where, profile)
             entry['where'] = where
-            if '*' in name:
+            if '*' in name or '?' in name:
                 patterns.append((name, entry))
             elif name in exact:
                 raise SystemExit(f'{where}: {name} is described twice')
             else:
                 exact[name] = entry
-    return lists, exact, patterns
+    return lists, exact, patterns, profile
+
+
+def library_header(profile):
+    """The library's own declarations. As C++, which has more of them (those with __half)."""
+    extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
+    return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True,
+                         includes=[extra])
 
 
 class Describer:
     def __init__(self, path):
-        self.header = headers.parse(headers.driver_source())
-        self.lists, self.exact, self.patterns = _read(path)
+        self.lists, self.exact, self.patterns, self.profile = _read(path)
+        self.header = (headers.parse(headers.driver_source()) if self.profile.driver else
+                       library_header(self.profile))
         self.path = path
         self.handles = []
 
     def _entry(self, name):
         if name in self.exact:
             return self.exact[name]
+        # The same function with 64-bit counts.
+        if name.endswith('_64') and name[:-3] in self.header.functions:
+            return self._entry(name[:-3])
         for pattern, entry in self.patterns:
             if fnmatch.fnmatchcase(name, pattern):
                 return entry
-        return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'where': self.path}
+        return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}, 'where': self.path}
 
     def handle_name(self, ctype):
         """The handle type's own name, or None. Notes handles on first sight."""
         bare = ctype.bare
+        if bare in self.lists['alias']:
+            return self.lists['alias'][bare]
+        if bare in self.lists['object'] or bare in self.lists['value']:
+            return None
         if ctype.kind == 'handle' or bare in self.lists['handle']:
             if bare not in self.handles:
                 self.handles.append(bare)
             return bare
         return None
+
+    def is_stream(self, ctype):
+        return self.handle_name(ctype) == 'CUstream'
+
+    def is_object(self, ctype):
+        return ctype.bare in self.lists['object']
 
     def is_value(self, ctype):
         return ctype.bare in self.lists['value']
@@ -181,6 +318,8 @@ class Describer:
 
     def _check_object(self, arg):
         obj = arg.object
+        if self.handle_name(obj):
+            return
         if obj.kind == 'void':
             if not arg.array:
                 raise Problem(f'{arg.name} needs a size')
@@ -191,8 +330,19 @@ class Describer:
         elif obj.kind in ('pointer', 'function'):
             raise Problem(f'{arg.name} is a pointer to a pointer')
 
+    def _says_its_size(self, ctype):
+        return ('version' in self.profile.errors and ctype.kind == 'record' and ctype.fields and
+                ctype.fields[0].name == 'version' and not ctype.has_pointer(handles=True))
+
+    def _sized(self, p, index):
+        """Bytes in and, unless the struct is const, out; both ends compare the size with the first field."""
+        kind = 'in' if p.type.pointee.const else 'inout'
+        return Arg(p.name, p.type, kind, f'?wh_versioned_size({p.name})', index=index, sized=True)
+
     def _default(self, p):
         t = p.type
+        if self.is_object(t):
+            return 'object'
         if self.handle_name(t):
             return 'handle'
         if self.is_value(t):
@@ -201,9 +351,15 @@ class Describer:
             if t.has_pointer():
                 raise Problem(f'{p.name} holds addresses')
             return 'scalar'
-        if t.kind != 'pointer':
+        if t.kind not in ('pointer', 'array'):
             raise Problem(f'{p.name} is a {t.kind}')
+        if self.lists['pointers']:
+            return self.lists['pointers']
         to = t.pointee
+        if to.kind == 'void' and self.lists['voids']:
+            return self.lists['voids']
+        if self._says_its_size(to):
+            return 'versioned'
         if to.kind == 'int' and to.size == 1:
             if to.const:
                 return 'str'
@@ -214,15 +370,25 @@ class Describer:
 
     def _arg(self, p, index, kinds):
         text = kinds.get(p.name)
+        if not text and p.type.kind in ('pointer', 'array'):
+            text = self.lists['param'].get(p.name)
         if not text:
             arg = Arg(p.name, p.type, self._default(p), index=index)
         else:
-            m = KIND.match(text)
+            m = kind_of(text, self.profile)
+            if m.group(1) in self.profile.kinds:
+                return Arg(p.name, p.type, 'given', m.group(3), index=index, given=m.group(1))
             kind = {'raw': 'in', 'rawout': 'out'}.get(m.group(1), m.group(1))
             if m.group(1) == 'raw' and not p.type.pointee.const:
                 kind = 'out'
-            arg = Arg(p.name, p.type, kind, m.group(2) or '', m.group(1).startswith('raw'), index)
-        if arg.kind in ('in', 'out', 'inout'):
+            arg = Arg(p.name, p.type, kind, m.group(3) or '', m.group(1).startswith('raw'), index,
+                      bool(m.group(2)))
+        if arg.kind == 'versioned':
+            return self._sized(p, index)
+        if arg.mode:
+            if arg.object.kind == 'void' and not arg.count:
+                raise Problem(f'{arg.name} needs the size of its type')
+        elif arg.kind in ('in', 'out', 'inout'):
             self._check_object(arg)
         return arg
 
@@ -230,14 +396,21 @@ class Describer:
         unknown = set(entry['kinds']) - {p.name for p in call.func.params}
         if unknown and call.name in self.exact:
             raise SystemExit(f"{entry['where']}: {call.name} has no parameter {sorted(unknown)[0]}")
+        if not self.profile.driver:
+            call.func = headers.Function(call.func.name, call.func.result, [
+                headers.Param(p.name + '_' if p.name in LOCALS else p.name, p.type) for p in call.func.params])
+            entry = dict(entry, kinds={k + '_' if k in LOCALS else k: v for k, v in entry['kinds'].items()})
         for i, p in enumerate(call.func.params):
             call.args.append(self._arg(p, i, entry['kinds']))
+        if any(a.index >= MAX_PARAMETERS and a.kind in NULLABLE for a in call.args):
+            raise Problem('more parameters than the null bits of a request')
 
     def _call(self, name, func):
         entry = self._entry(name)
-        call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']))
+        call = Call(name, func, entry['verb'], entry['reason'], flags=set(entry['flags']),
+                    hooks=dict(entry['hooks']))
         m = re.match(r'(.*)_(ptsz|ptds)$', name)
-        if m:
+        if m and self.profile.driver:
             call.base, call.suffix = m.group(1), m.group(2)
             return call
         if call.forwarded:
@@ -251,9 +424,9 @@ class Describer:
         calls = {}
         for name, entry in self.exact.items():
             if name.startswith('wh'):
-                calls[name] = Call(name, None, entry['verb'], entry['reason'])
+                calls[name] = Call(name, None, entry['verb'], entry['reason'], hooks=dict(entry['hooks']))
             elif name not in self.header.functions:
-                raise SystemExit(f"{entry['where']}: cuda.h has no {name}")
+                raise SystemExit(f"{entry['where']}: the header has no {name}")
         for name, func in self.header.functions.items():
             calls[name] = self._call(name, func)
         for call in calls.values():
@@ -262,7 +435,8 @@ class Describer:
                 call.verb = 'refuse' if base.verb == 'refuse' else 'generated'
                 call.reason = base.reason if base.verb == 'refuse' else ''
         for h in ('CUfunction', 'CUkernel', 'CUlibrary', 'CUmodule', 'CUevent', 'CUstream', 'CUcontext',
-                  'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode'):
+                  'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode') if self.profile.driver else ():
             if h not in self.handles:
                 self.handles.append(h)
-        return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header)
+        return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header,
+                   self.lists['private'])

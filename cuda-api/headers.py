@@ -203,6 +203,8 @@ def _function(cur):
 
 def _add(hdr, cur, keep):
     kind = cur.kind
+    if kind == ci.CursorKind.FUNCTION_DECL and cur.storage_class == ci.StorageClass.STATIC:
+        return
     if kind == ci.CursorKind.FUNCTION_DECL and keep(cur.spelling):
         hdr.functions.setdefault(cur.spelling, _function(cur))
     elif kind == ci.CursorKind.TYPEDEF_DECL:
@@ -219,6 +221,15 @@ def _add(hdr, cur, keep):
         hdr.enums.setdefault(cur.spelling, {c.spelling: c.enum_value for c in cur.get_children()})
     elif kind == ci.CursorKind.MACRO_DEFINITION:
         hdr.macros[cur.spelling] = [t.spelling for t in cur.get_tokens()][1:]
+
+
+def _add_all(hdr, parent, keep):
+    """extern "C" { } is a parent of its own, which libclang does not always name."""
+    for cur in parent.get_children():
+        if cur.kind in (ci.CursorKind.LINKAGE_SPEC, ci.CursorKind.UNEXPOSED_DECL):
+            _add_all(hdr, cur, keep)
+        else:
+            _add(hdr, cur, keep)
 
 
 def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus=False, includes=()):
@@ -238,12 +249,7 @@ def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus
     if bad:
         raise SystemExit('headers.py: ' + '\n'.join(bad))
     hdr = Header(tu=tu)
-    for cur in tu.cursor.get_children():
-        if cur.kind == ci.CursorKind.LINKAGE_SPEC:
-            for inner in cur.get_children():
-                _add(hdr, inner, keep)
-        else:
-            _add(hdr, cur, keep)
+    _add_all(hdr, tu.cursor, keep)
     return hdr
 
 

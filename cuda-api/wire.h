@@ -15,7 +15,7 @@
 
 /* Opens every request. */
 struct wh_req {
-	uint32_t call;		/* WH_CALL_* */
+	uint32_t call;		/* WH_CALL_*; a library's number in the upper half */
 	uint32_t null;		/* bit i: pointer parameter i was NULL */
 	uint64_t ctx;		/* the calling thread's current context, 0 for none */
 	uint32_t capture_mode;	/* the calling thread's CUstreamCaptureMode */
@@ -24,9 +24,20 @@ struct wh_req {
 
 /* Opens every response. */
 struct wh_rsp {
-	int32_t result;		/* CUresult, the driver's own */
+	int32_t result;		/* the driver's or library's own: 0 is success */
 	uint32_t size;		/* of the response, this header included */
 };
+
+/* In `size`: the driver has printed something, to be fetched by whOutput. */
+#define WH_RSP_OUTPUT	0x80000000u
+
+#define WH_LIBRARY_SHIFT	16
+/* Libraries; numbers are never reused. cuda-api/<name>.api describes each. */
+#define WH_LIB_cublas		1
+#define WH_LIB_curand		2
+#define WH_LIB_cudnn		3
+#define WH_LIB_nvml		4
+#define WH_LIBS			5
 
 /* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */
 static inline size_t wh_wire_bytes(size_t count, size_t size)

@@ -25,6 +25,19 @@ struct wh_rsp_whHello {
 	int32_t devices;
 };
 
+/* --- whLibraryOpen: load a library behind a stub of ours --------------------- */
+
+struct wh_req_whLibraryOpen {
+	struct wh_req hdr;
+	uint64_t hash;		/* WH_<LIBRARY>_HASH of the client */
+	uint32_t library;	/* WH_LIB_* */
+	uint32_t resv;
+};
+struct wh_rsp_whLibraryOpen {
+	struct wh_rsp hdr;
+	uint64_t hash;		/* the worker's, also when they differ; 0: no such library */
+};
+
 /* --- whDeviceInfo: everything about a device that never changes -------------- */
 
 #define WH_DEVICE_ATTRIBUTES	256
@@ -176,6 +189,16 @@ struct wh_req_whStageCopy {
 	uint32_t fence;		/* below WH_FENCES: signalled when the copy is done */
 };
 
+/* A few bytes from the client's memory to the device; they follow, padded. */
+#define WH_SMALL_BYTES		(32U << 10)
+struct wh_req_whSmallIn {
+	struct wh_req hdr;
+	uint64_t device;
+	uint64_t stream;	/* of an asynchronous copy */
+	uint32_t size;
+	uint32_t async;
+};
+
 #define WH_WAIT_STREAM		0
 #define WH_WAIT_EVENT		1
 #define WH_WAIT_CONTEXT		2
@@ -188,22 +211,149 @@ struct wh_req_whWait {
 };
 
 /*
- * A gate: 64 bytes of the data area. The worker's stream sets `reached` and
- * stops until the client sets `done`. Plain shared words: the client's
- * dispatch thread looks at them from another world.
+ * A gate: 64 bytes of the data area. Whoever comes to it in the worker adds
+ * one to `reached` and stops until the client has brought `done` to the number
+ * it got; many graphs may pass one gate at the same time. Plain shared words:
+ * the client's dispatch thread looks at them from another world. Gates stand in
+ * aligned areas; the first cell of each is a bell, whose `reached` changes
+ * whenever something happened to one of them.
  */
 struct wh_gate {
 	uint32_t reached;
 	uint32_t done;
 	int32_t status;		/* CUresult for cuStreamAddCallback */
-	uint32_t resv[13];
+	uint32_t gone;		/* nothing in the worker names it any more */
+	uint32_t resv[12];
 };
+#define WH_GATE_AREA	65536
 struct wh_req_whHostFunc {
 	struct wh_req hdr;
 	uint64_t stream;
 	uint64_t gate;		/* address, 64-byte aligned */
 	uint32_t with_status;	/* cuStreamAddCallback rather than cuLaunchHostFunc */
 	uint32_t resv;
+};
+
+/* --- Pinned memory besides the data area --------------------------------------------- */
+
+#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device too */
+#define WH_HOST_ALIAS		1	/* the same at the client's own address `at` in the worker */
+#define WH_HOST_UNPIN		2	/* the block that starts at addr */
+#define WH_MAX_HOST_BLOCKS	65536
+struct wh_req_whHostBlock {
+	struct wh_req hdr;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t at;		/* in one process: addr, which is the client's own */
+	uint32_t op;		/* WH_HOST_* */
+	uint32_t flags;		/* CU_MEMHOSTREGISTER_READ_ONLY */
+};
+
+/* --- Graph nodes -------------------------------------------------------------------- */
+
+#define WH_NODE_ADD	0	/* to `graph` */
+#define WH_NODE_SET	1
+#define WH_NODE_EXEC	2	/* in the executable graph `graph` */
+#define WH_NODE_CAPTURE	3	/* to the graph that the stream `graph` captures */
+/*
+ * Behind: dependencies, edge data if any, then what the parameters point to:
+ * a kernel's parameter bytes, access descriptors, memory operations. In
+ * `params` pointers are NULL and handles the client's; a host node has its gate
+ * in userData. A copy with a gate has pageable memory on one side: its node is
+ * a graph of two, the copy and the client's own part behind the gate.
+ */
+struct wh_req_whGraphNode {
+	struct wh_req hdr;
+	uint32_t op;
+	uint32_t edges;		/* edge data follows the dependencies */
+	uint64_t graph;
+	uint64_t node;
+	uint64_t dependencies;
+	uint64_t bytes;
+	uint64_t gate;
+	uint64_t resv;
+	CUgraphNodeParams params;
+};
+/* Behind: body graphs of a conditional node. */
+struct wh_rsp_whGraphNode {
+	struct wh_rsp hdr;
+	uint64_t node;
+	uint64_t value;		/* address of an allocation, or the child's handle */
+	uint32_t graphs;
+	uint32_t kept;		/* the gate's `gone` will be set one day */
+};
+struct wh_req_whGraphNodeGet {
+	struct wh_req hdr;
+	uint64_t node;
+	uint32_t type;		/* CUgraphNodeType */
+	uint32_t resv;
+};
+/* Behind: struct wh_param for each kernel parameter, then `bytes` as above. */
+struct wh_rsp_whGraphNodeGet {
+	struct wh_rsp hdr;
+	uint64_t gate;		/* of a host node, or of a copy with pageable memory */
+	uint32_t count;
+	uint32_t bytes;
+	uint64_t resv;
+	CUgraphNodeParams params;
+};
+struct wh_req_node_type {
+	struct wh_req hdr;
+	uint64_t node;
+};
+struct wh_rsp_node_type {
+	struct wh_rsp hdr;
+	uint32_t type;
+	uint32_t resv;
+};
+/* Of cuGraphInstantiateWithParams and cuGraphExecUpdate_v2. Answers also come with errors. */
+struct wh_req_instantiate {
+	struct wh_req hdr;
+	uint64_t graph;
+	uint64_t exec;		/* to update */
+	uint64_t flags;
+	uint64_t stream;
+};
+struct wh_rsp_instantiate {
+	struct wh_rsp hdr;
+	uint64_t exec;
+	uint64_t node;		/* that the error is about */
+	uint64_t from;
+	uint32_t result;	/* CUgraphInstantiateResult or CUgraphExecUpdateResult */
+	uint32_t resv;
+};
+struct wh_req_user_object {
+	struct wh_req hdr;
+	uint64_t gate;
+	uint32_t refs;
+	uint32_t flags;
+};
+struct wh_rsp_user_object {
+	struct wh_rsp hdr;
+	uint64_t object;
+};
+/* cuGraphDebugDotPrint: offset 0 prints; each call copies one piece to addr. */
+struct wh_req_dot {
+	struct wh_req hdr;
+	uint64_t graph;
+	uint64_t offset;
+	uint64_t addr;
+	uint64_t size;
+	uint32_t flags;
+	uint32_t resv;
+};
+struct wh_rsp_dot {
+	struct wh_rsp hdr;
+	uint64_t total;
+	uint64_t copied;
+};
+
+/* --- What the driver printed. Behind: text for stdout, text for stderr. ---------------- */
+
+struct wh_rsp_whOutput {
+	struct wh_rsp hdr;
+	uint32_t out;
+	uint32_t err;
 };
 
 /* --- Queries whose answer has no fixed shape -------------------------------------- */

@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tenancy.h"
 #include "wormhole.h"
 
 #define MSR_VMX_PROCBASED_CTLS2	0x48b
@@ -233,6 +234,14 @@ static void probe_gpu(struct finding *f)
 		closedir(d);
 }
 
+static void probe_driver(struct finding *f)
+{
+	char *path = wh_find_driver();
+
+	found(f, path, "%.80s", path ? path : "no libcuda.so.1");
+	free(path);
+}
+
 /* --- The list ------------------------------------------------------------------------------ */
 
 static const struct requirement {
@@ -250,6 +259,7 @@ static const struct requirement {
 	{ "tmpfs for windows", probe_tmpfs, "mount a tmpfs on /dev/shm with room for the windows", false },
 	{ "QEMU", probe_qemu, "install qemu-system-x86", false },
 	{ "IOMMU", probe_iommu, "enable VT-d in the firmware and boot with intel_iommu=on", true },
+	{ "NVIDIA driver library", probe_driver, "install NVIDIA's driver; without it `wormhole serve --backend softgpu'", true },
 	{ "NVIDIA GPU", probe_gpu, "plug one in; without it the server VM uses softgpu", true },
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole run`: gives the next VM of this process a role, then becomes the
- * VMM. The role rides on a file of /dev/kvm-wormhole that stays open across
- * exec, so any VMM that uses KVM will do, unmodified.
+ * `wormhole run`: with --role it gives the next VM of this process a role, then
+ * becomes the VMM. The role rides on a file of /dev/kvm-wormhole that stays open
+ * across exec, so any VMM that uses KVM will do, unmodified. Without --role it
+ * becomes a program of a tenant (run_tenant.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tenancy.h"
 #include "wormhole.h"
 
 static int explain_role(int err, const struct wh_vm *vm)
@@ -52,23 +54,48 @@ int wh_run_exec(const struct wh_vm *vm, char **argv)
 	return EXIT_FAILED;
 }
 
+enum { KEY_TENANT = 0x300, KEY_USER };
+
 static const struct argp_option options[] = {
-	{ "role", 'r', "ROLE", 0, "server or client", 0 },
-	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 },
-	{ "name", 'n', "NAME", 0, "what `wormhole stat' calls the VM", 0 },
+	{ "tenant", KEY_TENANT, "NAME", 0, "the tenant: an existing one to join, or a new one's name", 1 },
+	{ "user", KEY_USER, "USER", 0, "(root) run the program as this user", 1 },
+	{ NULL, 0, NULL, 0, "A VM with a role:", 3 },
+	{ "role", 'r', "ROLE", 0, "server or client", 3 },
+	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 3 },
+	{ "name", 'n', "NAME", 0, "what `wormhole stat' calls the VM", 3 },
 	{ 0 }
 };
 
 struct run_args {
 	struct wh_vm vm;
-	char **argv;
+	struct wh_run_tenant tenant;
 };
+
+static void check_args(const struct run_args *a, struct argp_state *state)
+{
+	bool vm = a->vm.role || a->vm.id || a->vm.name[0];
+
+	if (vm && (!a->vm.role || !a->vm.id))
+		argp_error(state, "--role and --id are needed for a VM");
+	if (vm && (a->tenant.limits.n || a->tenant.tenant || a->tenant.user || a->tenant.dir))
+		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run_args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->tenant.limits;
+		state->child_inputs[1] = &a->tenant.dir;
+		return 0;
+	case KEY_TENANT:
+		a->tenant.tenant = arg;
+		return 0;
+	case KEY_USER:
+		a->tenant.user = arg;
+		return 0;
 	case 'r':
 		if (wh_role_by_name(arg, &a->vm.role))
 			argp_error(state, "--role: '%s' is neither server nor client", arg);
@@ -80,23 +107,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		snprintf(a->vm.name, sizeof(a->vm.name), "%s", arg);
 		return 0;
 	case ARGP_KEY_ARGS:
-		a->argv = state->argv + state->next;
+		a->tenant.argv = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "name the VMM to run, such as qemu-system-x86_64");
+		argp_error(state, "name the program to run, or the VMM");
 		return 0;
 	case ARGP_KEY_END:
-		if (!a->vm.role || !a->vm.id)
-			argp_error(state, "--role and --id are needed");
+		check_args(a, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
+static const struct argp_child children[] = {
+	{ &wh_limit_argp, 0, "Limits of a new tenant:", 2 }, { &wh_dir_argp, 0, NULL, 1 }, { 0 }
+};
+
 static const struct argp argp = {
-	options, parse, "[--] VMM [ARGUMENT...]",
-	"Run a VMM whose next VM gets a role and an identity.", NULL, NULL, NULL
+	options, parse, "[--] PROGRAM [ARGUMENT...]",
+	"Run an unmodified CUDA program as a tenant of the server on this machine: with limits "
+	"in a tenant of its own, which ends with it; without in the tenant `default'. With "
+	"--role, run a VMM whose next VM gets a role and an identity.", children, NULL, NULL
 };
 
 int cmd_run(int argc, char **argv)
@@ -104,5 +136,5 @@ int cmd_run(int argc, char **argv)
 	struct run_args a = { 0 };
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
-	return wh_run_exec(&a.vm, a.argv);
+	return a.vm.role ? wh_run_exec(&a.vm, a.tenant.argv) : wh_run_tenant(&a.tenant);
 }

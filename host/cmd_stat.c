@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole stat`: the counters that KVM keeps for a VM with a role, for people
- * or as JSON. The names of the fields are those of struct wh_host_stat; exits
- * and handoffs go by the name of their reason, and only those that happened.
+ * `wormhole stat`: the counters that KVM keeps for a VM with a role, and those
+ * of tenants (tenant_stat.c), for people, as JSON or for Prometheus. The names
+ * of a VM's fields are those of struct wh_host_stat; exits and handoffs go by
+ * the name of their reason, and only those that happened.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -11,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "tenancy.h"
 #include "wormhole.h"
 
 #define MAX_VMS	512
@@ -20,7 +23,11 @@
 struct stat_args {
 	uint64_t ids[MAX_VMS];
 	int n;
-	bool json;
+	char *names[MAX_VMS];	/* of tenants */
+	int nnames;
+	const char *dir;
+	enum wh_stat_form form;
+	unsigned int watch;	/* seconds between two looks; 0: one look */
 };
 
 static const struct {
@@ -66,7 +73,7 @@ static uint64_t each_reason(const __u64 *values, unsigned int n,
 	return sum;
 }
 
-/* --- JSON ------------------------------------------------------------------------ */
+/* --- JSON ------------------------------------------------------------------------- */
 
 /* Counters fit a double up to 2^53; they count events of one VM's life. */
 static void add_number(void *to, const char *name, uint64_t value)
@@ -124,35 +131,59 @@ static void print_text(const struct wh_host_stat *s)
 	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, print_reason, NULL);
 }
 
-/* --- Command ----------------------------------------------------------------------- */
+/* --- Command ---------------------------------------------------------------------- */
+
+enum { KEY_PROMETHEUS = 0x300 };
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print a JSON array", 0 },
+	{ "prometheus", KEY_PROMETHEUS, NULL, 0, "print tenants in the text form that Prometheus reads", 0 },
+	{ "watch", 'w', "SECONDS", 0, "look again and again, and show each tenant's share of GPU time meanwhile", 0 },
 	{ 0 }
 };
+
+/* A number is a VM's id; names of tenants begin with a letter. */
+static void add_subject(struct stat_args *a, char *arg, struct argp_state *state)
+{
+	if (a->n == MAX_VMS || a->nnames == MAX_VMS)
+		argp_error(state, "at most %d ids", MAX_VMS);
+	if (*arg >= '0' && *arg <= '9')
+		a->ids[a->n++] = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
+	else
+		a->names[a->nnames++] = arg;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stat_args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->dir;
+		return 0;
 	case 'j':
-		a->json = true;
+		a->form = WH_STAT_JSON;
+		return 0;
+	case KEY_PROMETHEUS:
+		a->form = WH_STAT_PROMETHEUS;
+		return 0;
+	case 'w':
+		a->watch = wh_arg_u64(state, "--watch", arg, 1, 86400);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (a->n == MAX_VMS)
-			argp_error(state, "at most %d ids", MAX_VMS);
-		a->ids[a->n++] = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
+		add_subject(a, arg, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
+static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
 static const struct argp argp = {
-	options, parse, "[ID...]",
-	"Show the counters of VMs with a role; without an ID, of those that "
-	"`wormhole run' or `start' started and that live.", NULL, NULL, NULL
+	options, parse, "[TENANT|ID...]",
+	"Show the counters of tenants and of VMs with a role; without a name or ID, of all tenants "
+	"of the server on this machine and of those VMs that `wormhole run' or `start' started "
+	"and that live.", children, NULL, NULL
 };
 
 static int add_living(struct stat_args *a)
@@ -170,9 +201,8 @@ static int add_living(struct stat_args *a)
 	return EXIT_DONE;
 }
 
-static int show(int fd, const struct stat_args *a)
+static int show_vms(int fd, const struct stat_args *a, cJSON *list)
 {
-	cJSON *list = a->json ? cJSON_CreateArray() : NULL;
 	int i, rc, status = EXIT_DONE;
 	struct wh_host_stat s;
 
@@ -188,24 +218,80 @@ static int show(int fd, const struct stat_args *a)
 			print_text(&s);
 		}
 	}
+	return status;
+}
+
+/* Named ones, or all that live; the device need not be there for nobody. */
+static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
+{
+	static struct stat_args mine;
+	bool all = !a->n && !a->nnames;
+	int fd, rc;
+
+	if (a->form == WH_STAT_PROMETHEUS || (!all && !a->n) ||
+	    (all && tenants_too && access(WH_CONTROL_DEVICE, F_OK)))
+		return EXIT_DONE;
+	fd = wh_control_open_checked();
+	if (fd < 0)
+		return EXIT_FAILED;
+	mine = *a;
+	rc = all ? add_living(&mine) : EXIT_DONE;
+	if (!rc)
+		rc = show_vms(fd, &mine, list);
+	close(fd);
+	return rc;
+}
+
+static void show_tenants(const struct stat_args *a, const struct wh_tenant_views *v,
+			 const struct wh_tenant_views *before, cJSON *list)
+{
+	if (list)
+		wh_tenants_json(v, list);
+	else if (a->form == WH_STAT_PROMETHEUS)
+		wh_tenants_prometheus(v);
+	else if (v->n)
+		wh_tenants_table(v, before);
+}
+
+/* One look at everything; *before becomes what was seen now. */
+static int look(const struct stat_args *a, struct wh_tenant_views *before)
+{
+	cJSON *list = a->form == WH_STAT_JSON ? cJSON_CreateArray() : NULL;
+	struct wh_tenant_views now = { 0 };
+	bool wanted = a->nnames || !a->n;
+	int rc = EXIT_DONE;
+
+	if (wanted && !wh_tenants_look(a->dir, a->names, a->nnames, &now))
+		rc = EXIT_FAILED;
+	if (a->watch && !list && a->form == WH_STAT_TEXT && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout);
+	if (vms(a, list, now.server))
+		rc = EXIT_FAILED;
+	show_tenants(a, &now, before->view ? before : NULL, list);
 	if (list)
 		print_json(list);
 	cJSON_Delete(list);
-	return status;
+	fflush(stdout);
+	wh_tenants_free(before);
+	*before = now;
+	return rc;
 }
 
 int cmd_stat(int argc, char **argv)
 {
 	static struct stat_args a;
-	int fd, rc;
+	struct wh_tenant_views seen = { 0 };
+	int rc;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	fd = wh_control_open_checked();
-	if (fd < 0)
-		return EXIT_FAILED;
-	rc = a.n ? EXIT_DONE : add_living(&a);
-	if (!rc)
-		rc = show(fd, &a);
-	close(fd);
+	a.dir = wh_server_dir(a.dir);
+	rc = look(&a, &seen);
+	while (a.watch && !rc) {
+		struct timespec pause = { .tv_sec = a.watch };
+
+		nanosleep(&pause, NULL);
+		rc = look(&a, &seen);
+	}
+	wh_tenants_free(&seen);
 	return rc;
 }

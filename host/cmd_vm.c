@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "limit_spec.h"
 #include "wormhole.h"
 
 #define MAX_WINDOWS	16
@@ -26,6 +27,8 @@ struct vm_args {
 	const char *image, *kernel, *initrd, *append, *console, *machine, *gpu, *qemu;
 	char *windows[MAX_WINDOWS];
 	int nwindows;
+	char *limits[MAX_WINDOWS];
+	int nlimits;
 	uint64_t memory_mb;
 	unsigned int cpus;
 	bool dry_run;
@@ -165,6 +168,7 @@ static char *kernel_arguments(const struct vm_args *a)
 	char *path = NULL, *line = NULL, *out = NULL, *p, *hit;
 	size_t len;
 	FILE *f = open_memstream(&out, &len);
+	int i;
 
 	if (!f || (a->image && asprintf(&path, "%s/cmdline", a->image) < 0))
 		abort();
@@ -174,6 +178,8 @@ static char *kernel_arguments(const struct vm_args *a)
 	for (; (hit = strstr(p, "1-N")); p = hit + 3)
 		fprintf(f, "%.*s1-%u", (int)(hit - p), p, a->cpus - 1);
 	fputs(p, f);
+	for (i = 0; i < a->nlimits; i++)
+		fprintf(f, " wormhole.limit=%s", a->limits[i]);
 	if (a->append)
 		fprintf(f, " %s", a->append);
 	fclose(f);
@@ -269,7 +275,7 @@ static int start(const struct vm_args *a)
 /* --- Arguments ---------------------------------------------------------------------- */
 
 enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY_GPU,
-       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE };
+       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE, KEY_LIMIT };
 
 #define COMMON_OPTIONS \
 	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \
@@ -288,6 +294,7 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 static const struct argp_option server_options[] = {
 	COMMON_OPTIONS,
 	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "GPU to pass through, bound to vfio-pci", 0 },
+	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; may be given again", 0 },
 	{ 0 }
 };
 
@@ -300,6 +307,31 @@ static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *stat
 	a->windows[a->nwindows++] = arg;
 }
 
+/* Checked here, so that a mistake is not found in a VM that does not serve. */
+static void add_limit_arg(struct vm_args *a, char *arg, struct argp_state *state)
+{
+	struct wh_limit_list l = { .n = 0 };
+	char err[300];
+
+	if (a->nlimits == MAX_WINDOWS)
+		argp_error(state, "--limit: at most %d", MAX_WINDOWS);
+	if (!strchr(arg, ':') || strpbrk(arg, " \t\n\""))
+		argp_error(state, "--limit: '%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY", arg);
+	if (wh_limit_parse(&l, arg, err, sizeof(err)))
+		argp_error(state, "--limit: %s", err);
+	a->limits[a->nlimits++] = arg;
+}
+
+static void check_limits(const struct vm_args *a, struct argp_state *state)
+{
+	int i;
+
+	for (i = 0; i < a->nlimits; i++)
+		if (atoi(a->limits[i]) >= a->nwindows)
+			argp_error(state, "--limit: '%s': there is no such --window, they count from 0",
+				   a->limits[i]);
+}
+
 static void check_args(struct vm_args *a, struct argp_state *state)
 {
 	bool server = a->vm.role == WH_ROLE_SERVER;
@@ -310,6 +342,7 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 		argp_error(state, "--id is needed");
 	if (!a->nwindows)
 		argp_error(state, "at least one --window is needed");
+	check_limits(a, state);
 	if (!a->image && (!a->kernel || !a->initrd))
 		argp_error(state, "--image, or --kernel and --initrd, are needed");
 	if (!a->cpus)
@@ -333,6 +366,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_APPEND: a->append = arg; break;
 	case KEY_CONSOLE: a->console = arg; break;
 	case KEY_GPU: a->gpu = arg; break;
+	case KEY_LIMIT: add_limit_arg(a, arg, state); break;
 	case KEY_QEMU: a->qemu = arg; break;
 	case KEY_DRY_RUN: a->dry_run = true; break;
 	case KEY_MACHINE:

@@ -22,13 +22,17 @@ static int cmd_version(int argc, char **argv)
 
 static const struct command commands[] = {
 	{ "check", cmd_check, "say what this host has and lacks" },
-	{ "run", cmd_run, "run a VMM whose VM gets a role" },
+	{ "serve", cmd_serve, "serve CUDA programs of this machine" },
+	{ "stop", cmd_stop, "end that server" },
+	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
+	{ "limit", cmd_limit, "change a tenant's limits" },
+	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "server", cmd_server, "start a server VM" },
 	{ "client", cmd_client, "start a client VM" },
 	{ "allow", cmd_allow, "let a client VM attach to a server VM" },
 	{ "deny", cmd_deny, "take that back and detach the client VM" },
 	{ "kill", cmd_kill, "detach every pair of a VM, as if it had died" },
-	{ "stat", cmd_stat, "show a VM's counters" },
+	{ "stat", cmd_stat, "show the counters of tenants and VMs" },
 	{ "version", cmd_version, "print the version" },
 	{ NULL, NULL, NULL }
 };

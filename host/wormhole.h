@@ -79,7 +79,11 @@ int wh_registry_list(struct wh_vm *vms, int max);
 /* --- commands ----------------------------------------------------------------- */
 
 int cmd_check(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_limit(int argc, char **argv);
+int cmd_tenant(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_client(int argc, char **argv);
 int cmd_allow(int argc, char **argv);

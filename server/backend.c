@@ -5,6 +5,7 @@
  * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED.
  */
 #define _GNU_SOURCE
+#include "output.h"
 #include "worker.h"
 
 #include <dlfcn.h>
@@ -42,7 +43,7 @@ CUresult wh_missing(struct wh_session *s, const char *name)
 
 	/* A client can ask in a loop: the log is finite. */
 	if (lines < 32)
-		fprintf(stderr, "warn: worker: backend has no %s; the call is refused\n", name);
+		fprintf(wh_messages(), "warn: worker: backend has no %s; the call is refused\n", name);
 	lines++;
 	(void)s;
 	return CUDA_ERROR_NOT_SUPPORTED;

@@ -5,6 +5,7 @@
  * call; the worker switches only when it differs from the last call's. Also
  * registers the data area with the driver, and ends handles with contexts.
  */
+#include "output.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -23,8 +24,20 @@ static void register_data(struct wh_session *s)
 	res = s->drv.cuMemHostRegister_v2(s->data, s->data_size,
 					  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
-		fprintf(stderr, "warn: worker: data area is not pinned (error %d); copies are slower\n",
+		fprintf(wh_messages(), "warn: worker: data area is not pinned (error %d); copies are slower\n",
 			res);
+	wh_host_register_again(s);
+}
+
+/* Limits and counters are of the current context's device. */
+static void enter_device(struct wh_session *s)
+{
+	CUdevice dev;
+
+	s->limits.device = -1;
+	if (s->ctx && s->ctx != WH_CTX_UNKNOWN && s->drv.cuCtxGetDevice &&
+	    s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
+		s->limits.device = dev;
 }
 
 /*
@@ -37,12 +50,16 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 	CUcontext ctx = NULL;
 
 	if (q->ctx != s->ctx) {
+		/* Markers go into the streams of the context that is left. */
+		if (s->limits.temporal)
+			wh_sm_other_call(s);
 		wh_get(s, WH_H_CUcontext, q->ctx, (void **)&ctx);
 		s->ctx = q->ctx;
 		if (s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS) {
 			s->drv.cuCtxSetCurrent(NULL);
 			s->ctx = WH_CTX_UNKNOWN;
 		}
+		enter_device(s);
 		if (ctx && !s->registered && s->ctx != WH_CTX_UNKNOWN)
 			register_data(s);
 	}
@@ -94,6 +111,8 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 	if (res != CUDA_SUCCESS)
 		return;
 	s->registered = false;
+	wh_mem_context_gone(s, id);
+	wh_sm_context_gone(s, id);
 	for (i = 0; i < WH_FENCES; i++)
 		if (s->fence[i].ctx == id)
 			s->fence[i] = (struct wh_fence) { 0 };
@@ -128,6 +147,8 @@ static CUresult primary_before(struct wh_session *s, CUdevice dev)
 		return CUDA_SUCCESS;
 	if (s->drv.cuDevicePrimaryCtxRetain(&s->primary, dev) == CUDA_SUCCESS)
 		s->drv.cuDevicePrimaryCtxRelease_v2(dev);
+	if (wh_sms_primary_of(s, dev))
+		s->primary = wh_sms_primary_of(s, dev);
 	return CUDA_SUCCESS;
 }
 
@@ -139,6 +160,7 @@ static void primary_after(struct wh_session *s, CUdevice dev, CUresult res)
 		return;
 	id = wh_put(s, WH_H_CUcontext, s->primary, 0);
 	wh_handles_drop_owned(&s->handles, id);
+	wh_sms_primary_gone(s, dev);
 	destroyed(s, CUDA_SUCCESS, id);
 }
 

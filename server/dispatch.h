@@ -12,15 +12,26 @@ struct wh_session;
 
 #define WH_HANDLER_NULL		0	/* does nothing: for benches */
 #define WH_HANDLER_CUDA		1	/* arg = size of the request in the message area */
-#define WH_HANDLERS		2
+#define WH_HANDLER_LIBRARY	2	/* the same, to a library: WH_LIBRARY_SHIFT of wire.h */
+#define WH_HANDLERS		3
 
 /*
  * Returns 0 once a response is in the message area (CUDA's own errors are in
  * it), or a negative WH_* when the request was no request: unknown handler,
- * bad size. wh_dispatch() is slot 0.
+ * bad size. A positive result: nothing was done, the request is still there;
+ * send it again after that many microseconds. wh_dispatch() is slot 0.
  */
 int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg);
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);
+
+/*
+ * The same for a request of `size` bytes at `from`, in shared memory, whose
+ * response nobody reads: its result is in *res when 0 is returned.
+ */
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
+			   int *res);
+/* A client with a temporal limit waits outside of the slot: its calls are no posted ones. */
+int wh_dispatch_wants_answers(const struct wh_session *s);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);

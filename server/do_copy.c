@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Handlers around asynchronous work: copies between staging buffers and the
- * device with a fence behind them, bounded waits, and gates: points of a
- * stream where it stops until the client has run its host function.
+ * device with a fence behind them, and bounded waits.
  */
-#include "worker.h"
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "gate.h"
 
 /* --- Staged copies ------------------------------------------------------------- */
-
-static bool capturing(struct wh_session *s, CUstream stream)
-{
-	CUstreamCaptureStatus status;
-
-	return s->drv.cuStreamIsCapturing &&
-	       s->drv.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-	       status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
 
 /* An event belongs to a context: a fence used in another one gets a new event. */
 static CUresult signal_fence(struct wh_session *s, struct wh_fence *fence, CUstream stream,
@@ -69,7 +54,7 @@ static CUresult start_copy(struct wh_session *s, const struct wh_req_whStageCopy
 
 /*
  * A capturing stream would read the staging buffer again at each replay of
- * the graph, long after it holds something else.
+ * the graph, long after it holds something else: the client makes a node.
  */
 CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 {
@@ -85,10 +70,40 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuMemcpyHtoDAsync_v2 || !s->drv.cuMemcpyDtoHAsync_v2 ||
 	    !s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventDestroy_v2)
 		return wh_missing(s, "cuMemcpyHtoDAsync_v2 or events");
-	if (capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	if (wh_capturing(s, stream))
+		return CUDA_ERROR_NOT_READY;
 	res = start_copy(s, q, stream);
+	if (res == CUDA_SUCCESS)
+		wh_count_copy(s, q->kind == WH_COPY_TO_DEVICE || q->kind == WH_COPY_TO_ARRAY, q->size);
 	return res ? res : signal_fence(s, &s->fence[q->fence], stream, q->hdr.ctx);
+}
+
+/*
+ * From this worker's private memory, which the driver knows nothing about: like
+ * a native program's pageable memory it is copied before the call returns, and
+ * a small copy does not wait for the device.
+ */
+CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whSmallIn *q = f->req;
+	CUstream stream;
+	void *bytes;
+
+	if (f->req_size < sizeof(*q) || q->size > WH_SMALL_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	f->pos = sizeof(*q);
+	if (!wh_take(f, q->size, 1, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!q->async)
+		return s->drv.cuMemcpyHtoD_v2 ? s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size) :
+						wh_missing(s, "cuMemcpyHtoD_v2");
+	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!s->drv.cuMemcpyHtoDAsync_v2)
+		return wh_missing(s, "cuMemcpyHtoDAsync_v2");
+	if (wh_capturing(s, stream))
+		return CUDA_ERROR_NOT_READY;
+	return s->drv.cuMemcpyHtoDAsync_v2(q->device, bytes, q->size, stream);
 }
 
 /* --- Waits ----------------------------------------------------------------------- */
@@ -120,7 +135,16 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
 	return s->drv.cuEventSynchronize(w->event);
 }
 
-/* No query exists for a whole context: this wait has no bound. */
+/*
+ * No query exists for a whole context: this wait has no bound, unless markers
+ * of the SM limit say that its launches are not done.
+ */
+static CUresult query_context(struct wh_session *s, struct wait *w)
+{
+	(void)w;
+	return s->limits.temporal && wh_sm_look(s) ? CUDA_ERROR_NOT_READY : s->drv.cuCtxSynchronize();
+}
+
 static CUresult block_context(struct wh_session *s, struct wait *w)
 {
 	(void)w;
@@ -146,7 +170,7 @@ static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, s
 			return CUDA_ERROR_INVALID_HANDLE;
 		break;
 	case WH_WAIT_CONTEXT:
-		*w = (struct wait) { block_context, block_context, NULL, NULL };
+		*w = (struct wait) { query_context, block_context, NULL, NULL };
 		return s->drv.cuCtxSynchronize ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -168,6 +192,8 @@ static CUresult spin(struct wh_session *s, struct wait *w, uint64_t us)
 		res = w->query(s, w);
 		if (res != CUDA_ERROR_NOT_READY || __builtin_ia32_rdtsc() >= end)
 			return res;
+		if (s->limits.temporal)
+			wh_sm_look(s);
 		__builtin_ia32_pause();
 	}
 }
@@ -187,68 +213,13 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
 		return CUDA_SUCCESS;
 	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
+	/* A query does not print what kernels left behind, a wait does. */
+	if (res == CUDA_SUCCESS && q->slice_us && s->prints && w.block != w.query)
+		res = w.block(s, &w);
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		s->fence[q->handle].pending = false;
+	/* What was freed to a pool has gone back to the device now. */
+	if (s->limits.mem && res == CUDA_SUCCESS)
+		wh_pools_refresh(s);
 	return res;
-}
-
-/* --- Gates ------------------------------------------------------------------------ */
-
-static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
-
-/*
- * Runs where the driver runs host functions. Reaching the gate is announced by
- * a plain store and a futex wake; the client in another VM sees only the
- * store, and this side sees only its store: hence the short timeout.
- */
-static void pass_gate(struct wh_gate *g)
-{
-	static const struct timespec nap = { .tv_nsec = 1000000 };
-
-	__atomic_store_n(&g->reached, 1, __ATOMIC_RELEASE);
-	futex(&g->reached, FUTEX_WAKE, 1, NULL);
-	while (!__atomic_load_n(&g->done, __ATOMIC_ACQUIRE))
-		futex(&g->done, FUTEX_WAIT, 0, &nap);
-}
-
-static void CUDA_CB gate_function(void *gate)
-{
-	pass_gate(gate);
-}
-
-static void CUDA_CB gate_callback(CUstream stream, CUresult status, void *gate)
-{
-	struct wh_gate *g = gate;
-
-	(void)stream;
-	g->status = status;
-	pass_gate(g);
-}
-
-CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
-{
-	const struct wh_req_whHostFunc *q = f->req;
-	CUstream stream;
-	void *gate;
-
-	if (f->req_size < sizeof(*q) || q->gate % sizeof(struct wh_gate) ||
-	    !wh_host_range(s, q->gate, sizeof(struct wh_gate)))
-		return CUDA_ERROR_INVALID_VALUE;
-	gate = (void *)q->gate;
-	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
-		return CUDA_ERROR_INVALID_HANDLE;
-	/* A gate in a graph would be passed at each replay, by a cell long reused. */
-	if (capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	if (q->with_status) {
-		if (!s->drv.cuStreamAddCallback)
-			return wh_missing(s, "cuStreamAddCallback");
-		return s->drv.cuStreamAddCallback(stream, gate_callback, gate, 0);
-	}
-	if (!s->drv.cuLaunchHostFunc)
-		return wh_missing(s, "cuLaunchHostFunc");
-	return s->drv.cuLaunchHostFunc(stream, gate_function, gate);
 }

@@ -89,6 +89,7 @@ CUresult wh_do_whDeviceInfo(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whDeviceInfo *q = f->req;
 	struct wh_rsp_whDeviceInfo *r = wh_reply(f, sizeof(*r));
+	uint64_t room, quota;
 	size_t total = 0;
 	CUresult res;
 
@@ -103,7 +104,11 @@ CUresult wh_do_whDeviceInfo(struct wh_session *s, struct wh_frame *f)
 		res = get_uuid(s, q->device, &r->info.uuid);
 	if (res != CUDA_SUCCESS)
 		return res;
-	r->info.total_mem = total;
+	/* The device is as big as the tenant's part of it. */
+	wh_mem_room(s, q->device, &room, &quota);
+	r->info.total_mem = total < quota ? total : quota;
 	get_attributes(s, q->device, &r->info);
+	r->info.value[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
+		wh_sms_count(s, q->device, r->info.value[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT]);
 	return CUDA_SUCCESS;
 }

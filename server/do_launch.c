@@ -124,17 +124,21 @@ CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 	if (res != CUDA_SUCCESS)
 		return res;
 	extra = q->param_bytes ? l.extra : NULL;
-	if (!q->ex) {
-		if (!s->drv.cuLaunchKernel)
-			return wh_missing(s, "cuLaunchKernel");
-		return s->drv.cuLaunchKernel(l.function, q->grid[0], q->grid[1], q->grid[2],
-					     q->block[0], q->block[1], q->block[2], q->shared,
-					     l.config.hStream, NULL, extra);
+	if (q->ex ? !s->drv.cuLaunchKernelEx : !s->drv.cuLaunchKernel)
+		return wh_missing(s, q->ex ? "cuLaunchKernelEx" : "cuLaunchKernel");
+	res = wh_launch_begin(s, l.config.hStream);
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (q->ex) {
+		fill_config(&l.config, q);
+		res = s->drv.cuLaunchKernelEx(&l.config, l.function, NULL, extra);
+	} else {
+		res = s->drv.cuLaunchKernel(l.function, q->grid[0], q->grid[1], q->grid[2],
+					    q->block[0], q->block[1], q->block[2], q->shared,
+					    l.config.hStream, NULL, extra);
 	}
-	if (!s->drv.cuLaunchKernelEx)
-		return wh_missing(s, "cuLaunchKernelEx");
-	fill_config(&l.config, q);
-	return s->drv.cuLaunchKernelEx(&l.config, l.function, NULL, extra);
+	wh_launch_end(s, l.config.hStream);
+	return res;
 }
 
 static CUresult cluster_query(struct wh_session *s, struct wh_frame *f,

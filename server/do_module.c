@@ -4,6 +4,7 @@
  * memory, so that the driver never parses bytes that the client can still
  * change; then a module, library or linker input is made from it.
  */
+#include "output.h"
 #include "worker.h"
 
 #include <stdlib.h>
@@ -42,6 +43,8 @@ CUresult wh_do_whUpload(struct wh_session *s, struct wh_frame *f)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(s->upload.buf + q->offset, (const void *)q->addr, q->size);
 	s->upload.got += q->size;
+	if (s->upload.got == s->upload.total)
+		wh_output_look_at(s, s->upload.buf, s->upload.total);
 	return CUDA_SUCCESS;
 }
 
@@ -188,6 +191,7 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	const struct wh_req_load *q = f->req;
 	struct wh_rsp_load *r = wh_reply(f, sizeof(*r));
 	struct image im = { 0 };
+	struct wh_charge charge;
 	CUmodule mod = NULL;
 	struct options o;
 	CUresult res;
@@ -202,8 +206,14 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	    (!take_options(f, q->options, &o) || !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
+		wh_reconcile_begin(s, &charge);
 		res = s->drv.cuModuleLoadDataEx(&mod, im.code, o.n, o.key, o.value);
 		report(&o, q, r);
+	}
+	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUmodule, (uintptr_t)mod)) {
+		s->drv.cuModuleUnload(mod);
+		wh_uncharge(s, WH_H_CUmodule, (uintptr_t)mod);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (res == CUDA_SUCCESS)
 		r->handle = wh_new(s, WH_H_CUmodule, mod, q->hdr.ctx);
@@ -234,6 +244,7 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	const struct wh_req_load *q = f->req;
 	struct wh_rsp_load *r = wh_reply(f, sizeof(*r));
 	struct image im = { 0 };
+	struct wh_charge charge;
 	CUlibrary lib = NULL;
 	struct options o;
 	CUresult res;
@@ -249,8 +260,14 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	     !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
+		wh_reconcile_begin(s, &charge);
 		res = s->drv.cuLibraryLoadData(&lib, im.code, o.key, o.value, o.n, NULL, NULL, 0);
 		report(&o, q, r);
+	}
+	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUlibrary, (uintptr_t)lib)) {
+		s->drv.cuLibraryUnload(lib);
+		wh_uncharge(s, WH_H_CUlibrary, (uintptr_t)lib);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	/* Libraries belong to no context. */
 	if (res == CUDA_SUCCESS)

@@ -66,6 +66,13 @@ void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
 	return e ? e->real : NULL;
 }
 
+uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id)
+{
+	const struct wh_handle *e = find(h, id);
+
+	return e && e->owner ? make_id(h, e->owner) : 0;
+}
+
 static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned int type, bool value)
 {
 	uint32_t i;
@@ -132,6 +139,7 @@ static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint
 	e->value = value;
 	e->generation++;
 	e->children = 0;
+	e->again = 0;
 	e->owner = find(h, owner) ? wh_handle_index(owner) : 0;
 	if (e->owner)
 		h->entry[e->owner].children++;
@@ -196,11 +204,27 @@ uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uin
 	return i ? make_id(h, i) : 0;
 }
 
+bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type)
+{
+	return real && lookup(h, real, type, false);
+}
+
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
 {
 	uint32_t i = real ? lookup(h, real, type, false) : 0;
 
 	if (!i)
+		i = insert(h, real, type, owner, false);
+	return i ? make_id(h, i) : 0;
+}
+
+uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+{
+	uint32_t i = real ? lookup(h, real, type, false) : 0;
+
+	if (i)
+		h->entry[i].again++;
+	else
 		i = insert(h, real, type, owner, false);
 	return i ? make_id(h, i) : 0;
 }
@@ -233,8 +257,14 @@ void wh_handles_drop_owned(struct wh_handles *h, uint64_t id)
 
 void wh_handles_drop(struct wh_handles *h, uint64_t id)
 {
-	if (!find(h, id))
+	struct wh_handle *e = find(h, id);
+
+	if (!e)
 		return;
+	if (e->again) {
+		e->again--;
+		return;
+	}
 	release_owned(h, wh_handle_index(id));
 	release(h, wh_handle_index(id));
 }

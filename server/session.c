@@ -96,7 +96,13 @@ static void free_session(struct wh_session *s)
 		free(s->frame[i].req);
 		free(s->frame[i].rsp);
 	}
+	wh_host_free(s);
+	for (i = 0; i < WH_LIBS; i++) {
+		free(s->library[i]);
+		free(s->library_state[i]);
+	}
 	wh_handles_free(&s->handles);
+	wh_limits_free(s);
 	free(s->upload.buf);
 	free(s->link);
 	free(s);
@@ -115,6 +121,11 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 	s->part_size = part_size;
 	s->ctx = WH_CTX_UNKNOWN;
 	s->tsc_per_us = measure_tsc();
+	if (!wh_limits_init(s)) {
+		snprintf(err, err_size, "out of memory");
+		free(s);
+		return NULL;
+	}
 	if (!format_part(s)) {
 		snprintf(err, err_size, "part of %zu bytes: too small or too big", part_size);
 	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles)) {
@@ -124,6 +135,13 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 	}
 	free_session(s);
 	return NULL;
+}
+
+void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process)
+{
+	s->far = far;
+	s->far_size = size;
+	s->one_process = one_process;
 }
 
 void wh_session_ready(struct wh_session *s)

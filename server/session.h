@@ -6,6 +6,7 @@
 #ifndef WORMHOLE_SESSION_H
 #define WORMHOLE_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,19 @@
  */
 struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
 				   char *err, size_t err_size);
+/*
+ * Shared memory besides the part, at the same address in the client, mostly
+ * holes (size 0: none). one_process: the client is this process, and all of
+ * its memory can be registered.
+ */
+void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process);
 /* Start the driver and use it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
+/*
+ * Load libraries ("cublas,curand") before a client is there; later they come
+ * with the client's first call to each. False with one line in err.
+ */
+bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
 /* The next call comes on another thread than the last: what is current there is unknown. */

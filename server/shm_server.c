@@ -1,141 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-server: serves clients of this machine over shm. Listens on a Unix
- * socket and starts one worker process for each connection; owns the socket
- * file and nothing of what a client does. The program runs itself again as
- * the worker (--serve), so that a worker inherits no memory of this process.
+ * wormhole-server: serves clients of this machine over shm. This file owns the
+ * command line, the signals and the order of start and stop; server.h says
+ * where the rest is. The program runs itself again as a worker (--serve) and
+ * as what loads vendor libraries for it, so that none of them inherits any of
+ * this process's memory, and this process loads no driver.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "server.h"
 #include "shm.h"
 #include "shm_worker.h"
 
 #define DEFAULT_PART	(256UL << 20)
+#define DEFAULT_SLACK	(1ULL << 30)
+#define DEFAULT_PERIOD	250
+#define MAX_FILES	4096
 
-struct server {
-	const char *self;	/* path of this program */
-	char socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	const char *backend;
-	size_t part_size;
+struct wh_server wh_server = {
+	.self = "/proc/self/exe", .part_size = DEFAULT_PART,
+	.slack = DEFAULT_SLACK, .period_ms = DEFAULT_PERIOD,
 };
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
+void wh_say(const char *level, const char *fmt, ...)
 {
-	(void)sig;
-	stop = 1;
+	char text[700];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "%s: %s\n", level, text);
 }
 
-static void on_child(int sig)
+static const char help[] =
+"usage: wormhole-server --backend LIBRARY [options]\n"
+"Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
+"`wormhole serve' starts it, too, and finds the library itself.\n"
+"  --backend LIBRARY  the libcuda.so.1 that does the work\n"
+"  --lib-path DIR     folder of the libraries over it, libcublas.so.13 and so on (default:\n"
+"                     $WORMHOLE_LIB_PATH, else as the loader finds them)\n"
+"  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
+"  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
+"                     $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ")\n"
+"  --part-size SIZE   memory that a client and its worker share (default 256M)\n"
+"  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
+"                     again for more. Before it counts what HAMi-core's variables\n"
+"                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
+"  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
+"                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
+"                     none: they are not\n"
+"  --slack SIZE       memory of a worker that the driver counts beyond the limit before\n"
+"                     the worker is stopped (default 1G)\n"
+"  --period MS        time between two such readings (default 250)\n"
+"  --worker-uid N     run each worker as a user of its own, from N on (root only; 16384 numbers\n"
+"                     that nobody else has); the driver must be open to them\n"
+"  --daemon           go to the background once clients can connect; messages then go\n"
+"                     to DIR/server.log\n";
+
+/* --- Children --------------------------------------------------------------------- */
+
+void wh_child_signals(void)
 {
-	(void)sig;	/* only to leave poll() */
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 }
 
-static void usage(FILE *f)
+pid_t wh_start(char *const argv[], int keep)
 {
-	fputs("usage: wormhole-server --backend LIBRARY [--socket PATH] [--part-size BYTES]\n"
-	      "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
-	      "PATH defaults to $WORMHOLE_SOCKET, $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ".\n", f);
-}
+	pid_t parent = getpid(), pid = fork();
 
-/* --- The socket ------------------------------------------------------------------ */
-
-static int default_socket(char *out, size_t size)
-{
-	const char *path = getenv("WORMHOLE_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
-	int n;
-
-	if (path && *path)
-		n = snprintf(out, size, "%s", path);
-	else if (dir && *dir)
-		n = snprintf(out, size, "%s/" WH_SHM_SOCKET, dir);
-	else
-		n = snprintf(out, size, WH_SHM_RUN);
-	return n < (int)size;
-}
-
-static void make_folder(const char *path)
-{
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (!slash || slash == dir)
-		return;
-	*slash = 0;
-	mkdir(dir, 0755);
-}
-
-/* A socket file that nobody answers is left from a server that was killed. */
-static int remove_stale(const struct sockaddr_un *a)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), alive;
-
-	alive = connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0;
-	close(fd);
-	if (alive) {
-		fprintf(stderr, "error: %s: another server answers there\n", a->sun_path);
-		return -1;
-	}
-	unlink(a->sun_path);
-	return 0;
-}
-
-static int listen_at(const char *path)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd;
-
-	memcpy(a.sun_path, path, strlen(path) + 1);
-	make_folder(path);
-	if (remove_stale(&a))
-		return -1;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, 64) == 0)
-		return fd;
-	fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-/* --- Workers ---------------------------------------------------------------------- */
-
-static void start_worker(const struct server *s, int conn)
-{
-	char fd[16], size[32];
-	pid_t pid;
-
-	snprintf(size, sizeof(size), "%zu", s->part_size);
-	pid = fork();
-	if (pid < 0) {
-		fprintf(stderr, "warn: no worker for a client: %s\n", strerror(errno));
-		return;
-	}
 	if (pid)
-		return;
-	/* Only the connection passes the exec; everything else is close-on-exec. */
-	conn = fcntl(conn, F_DUPFD, 3);
-	snprintf(fd, sizeof(fd), "%d", conn);
-	execl(s->self, "wormhole-worker-shm", "--serve", fd, "--backend", s->backend,
-	      "--part-size", size, (char *)NULL);
-	fprintf(stderr, "error: %s: %s\n", s->self, strerror(errno));
-	_exit(1);
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	wh_child_signals();
+	if (keep == 3)
+		fcntl(3, F_SETFD, 0);
+	else if (dup2(keep, 3) < 0)
+		_exit(1);
+	execv(wh_server.self, argv);
+	_exit(127);
 }
 
 static void reap(void)
@@ -144,118 +108,335 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (WIFSIGNALED(status))
-			fprintf(stderr, "warn: worker %d: killed by signal %d; its client is cut off\n",
-				pid, WTERMSIG(status));
+		if (!wh_supervise_reap(pid, status))
+			wh_tenants_reap(pid, status);
 }
 
-static void accept_one(const struct server *s, int fd)
+static void on_signal(int fd, void *arg)
 {
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct signalfd_siginfo info;
 
-	if (conn < 0)
+	(void)arg;
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	start_worker(s, conn);
-	close(conn);
+	if (info.ssi_signo == SIGCHLD)
+		reap();
+	else
+		wh_loop_stop();
 }
 
-/* Children that end or a signal to stop leave poll() early; both are looked at. */
-static int serve(const struct server *s)
+static bool watch_signals(void)
 {
-	struct pollfd p = { .events = POLLIN };
+	sigset_t set;
+	int fd;
 
-	p.fd = listen_at(s->socket);
-	if (p.fd < 0)
-		return 1;
-	printf("wormhole-server: listening on %s\n", s->socket);
-	fflush(stdout);
-	while (!stop) {
-		reap();
-		if (poll(&p, 1, 1000) > 0)
-			accept_one(s, p.fd);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 && wh_loop_add(fd, on_signal, NULL);
+}
+
+/* --- In the background ------------------------------------------------------------ */
+
+/* Returns in the child, with a descriptor that waits for its word; the parent ends with it. */
+static int leave_terminal(void)
+{
+	int fds[2];
+	pid_t pid;
+	char word;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (pid < 0)
+		return -1;
+	if (!pid) {
+		close(fds[0]);
+		setsid();
+		return fds[1];
 	}
-	unlink(s->socket);
-	close(p.fd);
+	close(fds[1]);
+	/* No word: the child has said why. */
+	_exit(read(fds[0], &word, 1) == 1 ? 0 : 1);
+}
+
+static void close_terminal(int ready)
+{
+	char path[PATH_MAX];
+	int log, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "%s/server.log", wh_server.dir);
+	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (log < 0)
+		wh_say("warn", "%s: %s; messages are lost", path, strerror(errno));
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(log < 0 ? null : log, 2);
+	if (write(ready, "", 1) != 1)
+		wh_say("warn", "nobody waits for the start any more");
+	close(ready);
+}
+
+/* --- Start and stop --------------------------------------------------------------- */
+
+static bool answers(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool alive;
+
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	alive = connect(fd, (const struct sockaddr *)&a, sizeof(a)) == 0;
+	close(fd);
+	return alive;
+}
+
+/* A tenant has up to five descriptors open here. */
+static void raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= MAX_FILES)
+		return;
+	r.rlim_cur = r.rlim_max < MAX_FILES ? r.rlim_max : MAX_FILES;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static bool start(char *err, size_t err_size)
+{
+	if (!wh_lock_dir(wh_server.dir, err, err_size))
+		return false;
+	if (answers(wh_server.socket)) {
+		snprintf(err, err_size, "%s: another server answers there", wh_server.socket);
+		return false;
+	}
+	return wh_probe(&wh_server, err, err_size) && wh_tenants_start(err, err_size) &&
+	       wh_control_start(err, err_size) && watch_signals();
+}
+
+static int serve(bool background)
+{
+	int ready = background ? leave_terminal() : -1;
+	char err[600] = "";
+
+	raise_files();
+	if (!start(err, sizeof(err))) {
+		wh_say("error", "%s", err[0] ? err : strerror(errno));
+		wh_tenants_stop();
+		return 1;
+	}
+	if (!wh_supervise_start())
+		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
+	printf("wormhole-server: listening on %s\n", wh_server.socket);
+	fflush(stdout);
+	if (background)
+		close_terminal(ready);
+	wh_loop_run();
+	wh_control_stop();
+	wh_supervise_stop();
+	wh_tenants_stop();
+	/* Before the end of a connection says that we are gone. */
+	wh_unlock_dir();
 	return 0;
 }
 
-/* --- Command line ------------------------------------------------------------------- */
+/* --- Command line ----------------------------------------------------------------- */
 
-static int take_size(const char *text, size_t *out)
+enum role { SERVER, WORKER, PROBE, FIGURES };
+
+enum {
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
+	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
+	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
+};
+
+static const struct option table[] = {
+	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "lib-path", required_argument, NULL, OPT_LIBS },
+	{ "dir", required_argument, NULL, OPT_DIR },
+	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "part-size", required_argument, NULL, OPT_PART },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "nvml", required_argument, NULL, OPT_NVML },
+	{ "slack", required_argument, NULL, OPT_SLACK },
+	{ "period", required_argument, NULL, OPT_PERIOD },
+	{ "worker-uid", required_argument, NULL, OPT_WORKER_UID },
+	{ "daemon", no_argument, NULL, OPT_DAEMON },
+	{ "help", no_argument, NULL, OPT_HELP },
+	/* What this program tells itself. */
+	{ "serve", required_argument, NULL, OPT_SERVE },
+	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "tenant-limits", required_argument, NULL, OPT_TENANT_LIMITS },
+	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
+	{ "tenant-leases", required_argument, NULL, OPT_TENANT_LEASES },
+	{ "tenant-slot", required_argument, NULL, OPT_TENANT_SLOT },
+	{ "probe", no_argument, NULL, OPT_PROBE },
+	{ "figures", no_argument, NULL, OPT_FIGURES },
+	{ 0 },
+};
+
+static struct {
+	enum role role;
+	bool background;
+	struct wh_shm_worker worker;
+} opt = { .worker.tenant = WH_NO_TENANT };
+
+__attribute__((noreturn, format(printf, 1, 2)))
+static void wrong(const char *fmt, ...)
 {
-	char *end;
-	unsigned long long v = strtoull(text, &end, 0);
+	char text[400];
+	va_list ap;
 
-	if (*end == 'M' && !end[1])
-		v <<= 20;
-	else if (*end)
-		return 0;
-	*out = (v + 4095) & ~4095ULL;
-	return v >= 1 << 20;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	wh_say("error", "wormhole-server: %s (--help lists the options)", text);
+	exit(2);
 }
 
-static void set_signals(void)
+static uint64_t size(const char *option, const char *text, uint64_t min)
 {
-	struct sigaction stop_action = { .sa_handler = on_signal };
-	struct sigaction child_action = { .sa_handler = on_child };
+	uint64_t v;
 
-	sigaction(SIGTERM, &stop_action, NULL);
-	sigaction(SIGINT, &stop_action, NULL);
-	sigaction(SIGCHLD, &child_action, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	if (wh_limit_bytes(text, &v) || v < min)
+		wrong("%s: '%s' is not a size such as 64M, of at least %llu bytes", option, text,
+		      (unsigned long long)min);
+	return v;
+}
+
+static int number(const char *option, const char *text, long max)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*end || end == text || v < 0 || v > max)
+		wrong("%s: '%s' is not a number from 0 to %ld", option, text, max);
+	return (int)v;
+}
+
+static void path(char out[WH_SOCKET_PATH], const char *option, const char *text)
+{
+	if (!*text || snprintf(out, WH_SOCKET_PATH, "%s", text) >= (int)WH_SOCKET_PATH)
+		wrong("%s: '%.120s': no path, or too long for a socket", option, text);
+}
+
+static void add_limit(const char *text)
+{
+	char err[300];
+
+	if (wh_limit_parse(&wh_server.limits, text, err, sizeof(err)))
+		wrong("--limit: %s", err);
+}
+
+static uid_t worker_uid(const char *text)
+{
+	int v = number("--worker-uid", text, INT_MAX - WH_WORKER_UIDS);
+
+	if (!v || geteuid())
+		wrong("--worker-uid: '%s': not 0, and only root can run workers as other users", text);
+	return (uid_t)v;
+}
+
+static void set(int c)
+{
+	struct wh_tenant_files *tenant = &opt.worker.tenant;
+
+	switch (c) {
+	case OPT_BACKEND:	wh_server.backend = optarg; break;
+	case OPT_LIBS:		setenv("WORMHOLE_LIB_PATH", optarg, 1); break;	/* for workers */
+	case OPT_DIR:		path(wh_server.dir, "--dir", optarg); break;
+	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
+	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;
+	case OPT_LIMIT:		add_limit(optarg); break;
+	case OPT_NVML:		wh_server.nvml = optarg; break;
+	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
+	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
+	case OPT_WORKER_UID:	wh_server.worker_uid = worker_uid(optarg); break;
+	case OPT_DAEMON:	opt.background = true; break;
+	case OPT_HELP:		fputs(help, stdout); exit(0);
+	case OPT_SERVE:
+		opt.role = WORKER;
+		opt.worker.conn = number("--serve", optarg, INT_MAX);
+		break;
+	case OPT_PARENT:	opt.worker.parent = number("--parent", optarg, INT_MAX); break;
+	case OPT_TENANT_LIMITS:	tenant->limits = number("--tenant-limits", optarg, INT_MAX); break;
+	case OPT_TENANT_USAGE:	tenant->usage = number("--tenant-usage", optarg, INT_MAX); break;
+	case OPT_TENANT_LEASES:	tenant->leases = number("--tenant-leases", optarg, INT_MAX); break;
+	case OPT_TENANT_SLOT:	tenant->slot = number("--tenant-slot", optarg, INT_MAX); break;
+	case OPT_PROBE:		opt.role = PROBE; break;
+	case OPT_FIGURES:	opt.role = FIGURES; break;
+	default:		fputs(help, stderr); exit(2);
+	}
+}
+
+static void default_socket(void)
+{
+	const char *named = getenv("WORMHOLE_SOCKET"), *dir = getenv("XDG_RUNTIME_DIR");
+	char text[PATH_MAX];
+
+	if (wh_server.dir[0])
+		snprintf(text, sizeof(text), "%s/server.sock", wh_server.dir);
+	else if (named && *named)
+		snprintf(text, sizeof(text), "%s", named);
+	else if (dir && *dir)
+		snprintf(text, sizeof(text), "%s/" WH_SHM_SOCKET, dir);
+	else
+		snprintf(text, sizeof(text), WH_SHM_RUN);
+	path(wh_server.socket, "--socket", text);
+}
+
+/* The folder of the socket; a bare name is in the folder that we are in. */
+static void default_dir(void)
+{
+	char *slash;
+
+	path(wh_server.dir, "--socket", wh_server.socket);
+	slash = strrchr(wh_server.dir, '/');
+	if (slash)
+		slash[slash == wh_server.dir] = 0;
+	else
+		snprintf(wh_server.dir, sizeof(wh_server.dir), ".");
+}
+
+static void parse(int argc, char **argv)
+{
+	char err[300];
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", table, NULL)) != -1)
+		set(c);
+	if (optind != argc)
+		wrong("'%s': unexpected argument", argv[optind]);
+	if (!wh_server.backend)
+		wrong("--backend is missing");
+	wh_server.part_size = (wh_server.part_size + 4095) & ~4095UL;
+	if (opt.role != SERVER)
+		return;
+	if (wh_limit_from_environment(&wh_server.environment, err, sizeof(err)))
+		wrong("%s", err);
+	if (!wh_server.socket[0])
+		default_socket();
+	if (!wh_server.dir[0])
+		default_dir();
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "socket", required_argument, NULL, 's' },
-		{ "backend", required_argument, NULL, 'b' },
-		{ "part-size", required_argument, NULL, 'p' },
-		{ "serve", required_argument, NULL, 'w' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct server s = { .self = "/proc/self/exe", .part_size = DEFAULT_PART };
-	int c, conn = -1;
-
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			if (snprintf(s.socket, sizeof(s.socket), "%s", optarg) >= (int)sizeof(s.socket)) {
-				fprintf(stderr, "error: --socket: path is too long\n");
-				return 2;
-			}
-			break;
-		case 'b':
-			s.backend = optarg;
-			break;
-		case 'p':
-			if (!take_size(optarg, &s.part_size)) {
-				fprintf(stderr, "error: --part-size: %s: not a size (at least 1M)\n", optarg);
-				return 2;
-			}
-			break;
-		case 'w':
-			conn = atoi(optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			usage(stderr);
-			return 2;
-		}
+	parse(argc, argv);
+	switch (opt.role) {
+	case WORKER:
+		opt.worker.backend = wh_server.backend;
+		opt.worker.part_size = wh_server.part_size;
+		return wh_shm_serve(&opt.worker);
+	case PROBE:
+		return wh_probe_main(wh_server.backend, 3);
+	case FIGURES:
+		return wh_figures_main(wh_server.nvml, wh_server.period_ms, 3);
+	default:
+		return serve(opt.background);
 	}
-	if (!s.backend || optind != argc) {
-		usage(stderr);
-		return 2;
-	}
-	if (conn >= 0)
-		return wh_shm_serve(conn, s.backend, s.part_size);
-	if (!s.socket[0] && !default_socket(s.socket, sizeof(s.socket))) {
-		fprintf(stderr, "error: the socket's path is too long\n");
-		return 2;
-	}
-	set_signals();
-	return serve(&s);
 }

@@ -23,8 +23,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "session.h"
 #include "shm.h"
+#include "shm_wait.h"
 #include "wormhole_abi.h"
 
 /* --- Welcome ------------------------------------------------------------------------ */
@@ -52,6 +54,26 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
 }
 
+/*
+ * What a client may pin besides its part: holes until it does. An administrator
+ * sets WORMHOLE_PINNED_MAX (bytes) for the server; the default is half of the
+ * machine's memory.
+ */
+static size_t far_size(void)
+{
+	const char *text = getenv("WORMHOLE_PINNED_MAX");
+	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+	char *end;
+
+	if (text && *text) {
+		n = strtoull(text, &end, 0);
+		if (*end)
+			fprintf(stderr, "warn: WORMHOLE_PINNED_MAX=%s: not a number of bytes\n", text);
+		n = *end ? 0 : n;
+	}
+	return (n < WH_SHM_FAR_MAX ? n : WH_SHM_FAR_MAX) & ~(uint64_t)(WH_PAGE_SIZE - 1);
+}
+
 /* A file whose size nobody can change any more: no SIGBUS from the other side. */
 static int make_file(size_t size)
 {
@@ -65,12 +87,16 @@ static int make_file(size_t size)
 	return -1;
 }
 
-static void *map_file(int fd, size_t size)
+static void *map_file(uint64_t va, int fd, size_t size, off_t offset)
 {
-	void *want = (void *)WH_WINDOW_VA;
-	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	void *want = (void *)va;
+	void *p = mmap(want, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
+		       offset);
 
-	return p == want ? p : NULL;
+	if (p != want)
+		return NULL;
+	madvise(p, size, MADV_HUGEPAGE);	/* where the administrator allows it for memfds */
+	return p;
 }
 
 /* --- The client's life -------------------------------------------------------------- */
@@ -110,13 +136,10 @@ static int start_watch(int conn)
 
 static void await(struct wh_slot *slot, uint32_t last)
 {
-	int i;
+	static struct wh_shm_spin s;
 
-	for (i = 0; i < WH_SHM_SPIN; i++) {
-		if (__atomic_load_n(&slot->request, __ATOMIC_ACQUIRE) != last)
-			return;
-		__builtin_ia32_pause();
-	}
+	if (wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
+		return;
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
 		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
@@ -133,18 +156,60 @@ static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 }
 
 /* Handler and argument are read once; the number of the call is only echoed. */
-static void serve_calls(struct wh_session *s, struct wh_slot *slot)
+static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t call)
 {
-	uint32_t call = 0, handler;
-	uint64_t arg;
+	uint32_t handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
+	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
+	int64_t status = wh_dispatch(s, handler, arg);
+
+	WH_SHM_WAIT(slot) = wh_dispatch_wants_answers(s);
+	answer(slot, call, status);
+}
+
+/*
+ * A call that nobody waits for, so it is this side that tries again. What goes
+ * wrong is told once, and only to a client that did not know anything wrong yet.
+ */
+static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t call,
+			const struct wh_shm_cell *c)
+{
+	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
+	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
+	int64_t status = WH_EINVAL;
+	int res = 0;
+
+	while (size <= sizeof(c->request) &&
+	       (status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
+		usleep(status);
+	/* A library's status is no CUresult. */
+	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
+		res = WH_SHM_UNKNOWN;
+	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
+		WH_SHM_DEFERRED(slot) = res;
+	answer(slot, call, 0);
+}
+
+/* A client may say that it sent any number of calls: it gets what it asks for, or nothing. */
+static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *cell)
+{
+	uint32_t call = 0;
 
 	for (;;) {
 		await(slot, call);
-		call = __atomic_load_n(&slot->request, __ATOMIC_ACQUIRE);
-		handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
-		arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
-		answer(slot, call, wh_dispatch(s, handler, arg));
+		call++;
+		if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call)
+			answered_call(s, slot, call);
+		else
+			posted_call(s, slot, call, &cell[call % WH_SHM_CELLS]);
 	}
+}
+
+/* The upper part of the message area. */
+static const struct wh_shm_cell *cells(const uint8_t *part)
+{
+	const struct wh_ctl *ctl = (const struct wh_ctl *)part;
+
+	return (const void *)(part + ctl->msg_offset + ctl->msg_size - WH_SHM_CELLS * WH_SHM_CELL);
 }
 
 static int refuse(int conn, int status, const char *why)
@@ -157,28 +222,53 @@ static int refuse(int conn, int status, const char *why)
 	return 1;
 }
 
-int wh_shm_serve(int conn, const char *backend, size_t part_size)
+/* Nothing of the tenant's files stays open: the backend needs none of them. */
+static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err, size_t size)
 {
-	struct wh_shm_welcome w = { .part_size = part_size };
+	if (t->limits < 0 && t->usage < 0)
+		return 0;
+	if (wh_session_set_tenant(s, t, err, size))
+		return -1;
+	close(t->limits);
+	close(t->usage);
+	if (t->leases >= 0)
+		close(t->leases);
+	return 0;
+}
+
+int wh_shm_serve(const struct wh_shm_worker *o)
+{
+	struct wh_shm_welcome w = { .part_size = o->part_size };
+	const struct wh_shm_cell *cell;
 	struct wh_session *s;
+	void *part, *far;
 	char err[200];
-	void *part;
 	int file;
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fcntl(conn, F_SETFD, FD_CLOEXEC);
-	file = make_file(part_size);
-	part = file < 0 ? NULL : map_file(file, part_size);
-	if (!part)
-		return refuse(conn, WH_ENOMEM, "cannot make or map the shared part");
-	s = wh_session_open(part, part_size, backend, err, sizeof(err));
+	if (o->parent && getppid() != o->parent)
+		return 1;
+	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
+	w.far_size = far_size();
+	file = make_file(o->part_size + w.far_size);
+	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, o->part_size, 0);
+	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
+	if (!part || (w.far_size && !far))
+		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
-		return refuse(conn, WH_ENOENT, err);
+		return refuse(o->conn, WH_ENOENT, err);
+	if (join_tenant(s, &o->tenant, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
+	wh_session_far(s, far, w.far_size, false);
+	if (!wh_output_capture())
+		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
-	if (send_welcome(conn, &w, file) || start_watch(conn))
+	cell = cells(part);	/* before the client can write there */
+	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
 		return 1;
 	close(file);
-	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE));
+	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
 	return 0;
 }

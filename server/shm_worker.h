@@ -4,8 +4,19 @@
 #define WORMHOLE_SHM_WORKER_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
-/* Serve the client at the other end of `conn` until it is gone; the exit status. */
-int wh_shm_serve(int conn, const char *backend, size_t part_size);
+#include "session_limits.h"
+
+struct wh_shm_worker {
+	int conn;		/* the client */
+	pid_t parent;		/* the server, which it does not outlive; 0: not checked */
+	const char *backend;
+	size_t part_size;
+	struct wh_tenant_files tenant;	/* whose limits hold; WH_NO_TENANT: nobody's */
+};
+
+/* Serve the client until it is gone; the exit status. */
+int wh_shm_serve(const struct wh_shm_worker *w);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "cpulist.h"
 #include "hypercall.h"
+#include "supervisor_tenants.h"
 
 #define MAX_PAIRS	511
 #define MAX_ARGS	48
@@ -46,10 +47,13 @@ static struct {
 	unsigned int windows, parts;
 	uint64_t part_size;
 	unsigned int uid;
+	const char *tenants;	/* folder of their files */
+	uint32_t sms;
 	char **more;		/* options passed on to the workers */
 	int nmore;
 } opt = {
 	.device = "/dev/wormhole-server",
+	.tenants = "/run/wormhole-tenants",
 	.parts = 1,
 };
 
@@ -126,6 +130,8 @@ static void fill_args(struct args *a, const struct worker *w, pid_t parent)
 	/* A user of its own for each: one worker cannot signal another. */
 	if (opt.uid)
 		push_number(a, "--uid", opt.uid + (unsigned int)(w - workers));
+	if (wh_window_tenant(w->window))
+		push(a, "--tenant", wh_window_tenant(w->window));
 	for (i = 0; i < opt.nmore; i++)
 		push(a, opt.more[i], NULL);
 }
@@ -183,6 +189,7 @@ static void ended(struct worker *w, int status)
 	int served = WIFEXITED(status) && !WEXITSTATUS(status);
 
 	w->pid = 0;
+	wh_window_worker_ended(w->window, pid);
 	plan_restart(w, served);
 	if (served)
 		say_of(w, "info", "worker %d ended with its client", pid);
@@ -285,12 +292,16 @@ static const char help[] =
 "  --cpus LIST       isolated CPUs, one for each worker, like 1-3,5\n"
 "                    (default: /sys/devices/system/cpu/isolated)\n"
 "  --uid N           workers run as users N, N+1, ... (default: not changed)\n"
+"  --limit WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY\n"
+"                    of the client of a window; again for more\n"
+"  --sms N           of each device: spatial limits need it\n"
+"  --tenants DIR     limits and counters (default /run/wormhole-tenants)\n"
 "  --device FILE     default /dev/wormhole-server\n"
 "  --worker FILE     default: wormhole-worker beside this program\n";
 
 enum {
 	OPT_BACKEND = 256, OPT_WINDOWS, OPT_PARTS, OPT_PART_SIZE, OPT_CPUS, OPT_UID,
-	OPT_DEVICE, OPT_WORKER, OPT_HELP,
+	OPT_LIMIT, OPT_SMS, OPT_TENANTS, OPT_DEVICE, OPT_WORKER, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -300,6 +311,9 @@ static const struct option table[] = {
 	{ "part-size", required_argument, NULL, OPT_PART_SIZE },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "uid", required_argument, NULL, OPT_UID },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "sms", required_argument, NULL, OPT_SMS },
+	{ "tenants", required_argument, NULL, OPT_TENANTS },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "worker", required_argument, NULL, OPT_WORKER },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -324,6 +338,14 @@ static uint64_t number(const char *s, uint64_t min, uint64_t max)
 	return n;
 }
 
+static void add_limit(const char *text)
+{
+	char err[300];
+
+	if (wh_window_limit(text, err, sizeof(err)))
+		usage(err);
+}
+
 static void set(int c)
 {
 	switch (c) {
@@ -333,6 +355,9 @@ static void set(int c)
 	case OPT_PART_SIZE:	opt.part_size = number(optarg, WH_PAGE_SIZE, WH_MAX_PART_SIZE); break;
 	case OPT_CPUS:		opt.cpus = optarg; break;
 	case OPT_UID:		opt.uid = (unsigned int)number(optarg, 1, INT_MAX - MAX_PAIRS); break;
+	case OPT_LIMIT:		add_limit(optarg); break;
+	case OPT_SMS:		opt.sms = (uint32_t)number(optarg, 1, 4096); break;
+	case OPT_TENANTS:	opt.tenants = optarg; break;
 	case OPT_DEVICE:	opt.device = optarg; break;
 	case OPT_WORKER:	opt.worker = optarg; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);
@@ -457,12 +482,22 @@ static int check_machine(void)
 int main(int argc, char **argv)
 {
 	struct wh_srv_info info = { 0 };
+	char err[400];
 
 	parse(argc, argv);
 	if (!opt.worker)
 		opt.worker = beside_this_program("wormhole-worker");
 	if (check_machine() || read_windows(&info) || plan(&info))
 		return 1;
+	if (wh_window_tenants_start(opt.tenants, opt.windows, opt.sms, err, sizeof(err))) {
+		say("error", "%s", err);
+		return 1;
+	}
+	if (wh_window_tenant(0) && opt.parts > WH_WINDOW_WORKERS) {
+		say("error", "--parts %u: a window with limits has %u workers at most", opt.parts,
+		    WH_WINDOW_WORKERS);
+		return 1;
+	}
 	supervise();
 	return 0;
 }

@@ -38,7 +38,7 @@ struct wh_device_limit {
 	uint64_t memory;	/* bytes, 0 for no limit */
 	uint32_t sm_percent;	/* 1..100; 0 and 100 are no limit */
 	uint32_t sm_policy;	/* WH_SM_*, of effect with a limit only; both may be set */
-	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the device's split, the server's choice */
+	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the split; 0: any */
 	uint64_t resv[5];
 };
 
@@ -66,7 +66,8 @@ struct wh_device_usage {
 	uint64_t launches;
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
-	uint64_t resv[4];
+	uint64_t gpu_ns_driver;	/* the same by the driver's sampling; written by the server */
+	uint64_t resv[3];
 };
 
 struct wh_worker_usage {
@@ -84,11 +85,12 @@ struct wh_worker_usage {
 
 /*
  * The bucket of the temporal SM limit, one for a tenant and device, shared by
- * all its workers. Owned by server/limit_sm.c, which explains it.
+ * all its workers. Owned by server/limit_sm.c, which explains it. Times are raw
+ * counts of the time stamp counter: a worker may run where no clock can be read.
  */
 struct wh_sm_bucket {
 	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
-	uint64_t refilled_ns;	/* CLOCK_MONOTONIC of the last refill */
+	uint64_t refilled_tsc;	/* of the last refill; 0: never */
 	uint64_t state[14];	/* the controller's own */
 };
 
@@ -97,11 +99,62 @@ struct wh_tenant_usage {
 	uint32_t version;
 	uint32_t size;
 	uint64_t tenant_id;
-	/* What workers that have ended had counted: calls, bytes, GPU time. The server adds. */
+	/*
+	 * What workers that have ended had counted: calls, bytes, GPU time. Added
+	 * while `generation` is odd: who reads the living, too, waits for that.
+	 */
 	struct wh_worker_usage ended;
 	uint64_t lock[16];	/* server/limit_mem.c: robust mutex around check and charge */
 	struct wh_sm_bucket bucket[WH_TENANT_DEVICES];
 	struct wh_worker_usage worker[WH_TENANT_WORKERS];
 };
+
+/*
+ * One file more for the whole server, shared by the workers of all tenants: who
+ * may put work on a device now, among those that have a temporal SM limit. Two
+ * at a time would be time-sliced and each one's measured time would hold the
+ * other's. Owned by server/limit_sm.c; the server only makes it, zeroed behind
+ * the head. A worker that misuses it costs others accuracy, never their memory.
+ */
+#define WH_LEASES_MAGIC		0x534553414c454857ULL	/* "WHLEASES" */
+
+struct wh_device_lease {
+	uint64_t holder;	/* WH_LEASE_ID() of a worker; 0: free */
+	uint64_t renewed_tsc;	/* when the holder last had reason to keep it */
+	uint64_t next;		/* the worker that gets it then; 0: nobody waits */
+	uint64_t next_tsc;	/* when that one last asked */
+	uint64_t resv[4];
+};
+
+struct wh_device_leases {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	uint64_t resv[6];
+	struct wh_device_lease device[WH_TENANT_DEVICES];
+};
+
+#define WH_LEASE_ID(tenant_id, slot)	((tenant_id) * WH_TENANT_WORKERS + (slot) + 1)
+
+/* --- tenant.c: what the server and tests do to the files ---------------------- */
+
+/* Of zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
+int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id);
+int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
+void wh_leases_init(struct wh_device_leases *l);
+/* Change one device's limit; workers see it at their next call. */
+void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
+			  const struct wh_device_limit *limit);
+/* A slot for a worker that is about to start; -1 if all are taken. */
+int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid);
+/*
+ * The worker of the slot is dead: keep what it counted in `ended`, give back
+ * what it held, free the slot. Once for each take; a second time does nothing.
+ */
+void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot);
+/* Clear the slots of processes that are gone, where no server waits for them. */
+void wh_tenant_slots_reap(struct wh_tenant_usage *u);
+/* Bytes charged to the tenant on a device: the sum over its living workers. */
+uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device);
 
 #endif

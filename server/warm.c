@@ -6,6 +6,7 @@
  * that a client's calls neither leave plain user-mode execution for it nor miss
  * in the view. Leaves nothing behind but a started driver.
  */
+#include "output.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ static bool good(CUresult res, const char *what)
 {
 	if (res == CUDA_SUCCESS)
 		return true;
-	fprintf(stderr, "warn: worker: warming up: %s: CUDA error %d\n", what, (int)res);
+	fprintf(wh_messages(), "warn: worker: warming up: %s: CUDA error %d\n", what, (int)res);
 	return false;
 }
 
@@ -104,4 +105,5 @@ void wh_session_warm(struct wh_session *s)
 		good(s->drv.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 	}
 	good(s->drv.cuDevicePrimaryCtxRelease_v2(dev), "cuDevicePrimaryCtxRelease");
+	wh_mem_prepare(s);
 }

@@ -21,6 +21,7 @@
 #include "wire_calls.h"
 #include "wormhole_abi.h"
 #include "handles.h"
+#include "limit_state.h"
 #include "session.h"
 
 struct wh_session;
@@ -60,6 +61,11 @@ struct wh_session {
 	size_t part_size;
 	uint8_t *data;
 	size_t data_size;
+	uint8_t *far;		/* shared memory besides the part: blocks are in host[] */
+	size_t far_size;
+	bool one_process;
+	struct wh_host_block *host;
+	size_t hosts;
 	void *backend;		/* dlopen handle */
 	struct wh_fence fence[WH_FENCES];
 	struct {
@@ -70,13 +76,33 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	bool prints;		/* an image that was loaded may print */
+	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
+	struct wh_limits limits;
+	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
+	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
+	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
 };
+
+/* hostblock.c: pinned memory besides the data area. */
+struct wh_host_block {
+	uint64_t addr;		/* in the far area, or the client's own in one process */
+	uint64_t at;		/* where it is pinned: addr, or the client's own address */
+	uint64_t size;
+	uint32_t flags;		/* of cuMemHostRegister */
+};
+/* Is [addr, addr + size) in one block that lies at an address of the client's own? */
+bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
+/* All registrations ended with their context: make them again. */
+void wh_host_register_again(struct wh_session *s);
+void wh_host_free(struct wh_session *s);
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
 struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
+	bool launch;		/* it calls wh_launch_begin() */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -90,6 +116,15 @@ extern const struct wh_driver_symbol wh_driver_symbols[];
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size);
 /* context.c: make the request's context and capture mode current. */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q);
+/* limits.c: of every session, with a tenant or without. */
+bool wh_limits_init(struct wh_session *s);
+void wh_limits_free(struct wh_session *s);
+void wh_limits_reread(struct wh_session *s);
+bool wh_mem_open(struct wh_session *s);
+void wh_mem_prepare(struct wh_session *s);
+void wh_mem_close(struct wh_session *s);
+void wh_sm_close(struct wh_session *s);
+void wh_sms_close(struct wh_session *s);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 
@@ -142,6 +177,17 @@ static inline bool wh_room(struct wh_frame *f, size_t count, size_t size, void *
 	*out = f->rsp + f->rsp_size;
 	memset(*out, 0, bytes);
 	f->rsp_size += bytes;
+	return true;
+}
+
+/* Room that begins as the array of the request that *p points to. */
+static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, void **p)
+{
+	const void *from = *p;
+
+	if (!wh_room(f, count, size, p))
+		return false;
+	memcpy(*p, from, count * size);
 	return true;
 }
 
@@ -205,6 +251,11 @@ static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *rea
 	return wh_handles_new(&s->handles, real, type, owner);
 }
 
+static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+{
+	return wh_handles_retain(&s->handles, real, type, owner);
+}
+
 static inline void wh_put_array(struct wh_session *s, unsigned int type, void *array,
 				size_t count, uint64_t owner)
 {
@@ -236,12 +287,23 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 	wh_handles_drop_value(&s->handles, value, type);
 }
 
-/* Does [addr, addr + size) lie in the data area, the only host memory that a client may name? */
+#include "charge.h"
+
+/*
+ * May a client name [addr, addr + size) as host memory? The data area, the far
+ * area (a hole in it is memory of the client's, too), and what it registered.
+ */
 static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	uint64_t base = (uintptr_t)s->data;
 
-	return addr >= base && addr - base <= s->data_size && size <= s->data_size - (addr - base);
+	if (addr >= base && addr - base <= s->data_size && size <= s->data_size - (addr - base))
+		return true;
+	base = (uintptr_t)s->far;
+	if (s->far_size && addr >= base && addr - base <= s->far_size &&
+	    size <= s->far_size - (addr - base))
+		return true;
+	return s->hosts && wh_host_alias(s, addr, size);
 }
 
 #endif

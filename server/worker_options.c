@@ -15,6 +15,8 @@ static const char help[] =
 "usage: wormhole-worker --backend LIB --cpu N [options]\n"
 "Serves one client of a window part, then ends. Started by wormhole-supervisor.\n"
 "  --backend LIB     the libcuda.so.1 that does the work\n"
+"  --lib-path DIR    folder of the libraries over it (libcublas.so.13, ...)\n"
+"  --preload LIST    libraries to load before a client is there: cublas,curand\n"
 "  --cpu N           isolated CPU to park on\n"
 "  --device FILE     default /dev/wormhole-server\n"
 "  --window N        default 0\n"
@@ -23,6 +25,7 @@ static const char help[] =
 "  --uid N           run as this user (default: do not change)\n"
 "  --gid N           default: as --uid\n"
 "  --parent PID      end with this process\n"
+"  --tenant DIR/NAME  whose limits hold and whose use is counted\n"
 "  --stack SIZE      call stack, default 8M\n"
 "  --heap SIZE       memory that malloc has from the start, default 16M\n"
 "  --prefault-max SIZE  touch mappings up to this size, default 16M\n"
@@ -31,13 +34,15 @@ static const char help[] =
 "SIZE is in bytes, or with K, M or G behind it.\n";
 
 enum {
-	OPT_BACKEND = 256, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
-	OPT_UID, OPT_GID, OPT_PARENT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
+	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART, OPT_PART_SIZE,
+	OPT_UID, OPT_GID, OPT_PARENT, OPT_TENANT, OPT_STACK, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
 	OPT_VERBOSE, OPT_HELP,
 };
 
 static const struct option table[] = {
 	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "lib-path", required_argument, NULL, OPT_LIB_PATH },
+	{ "preload", required_argument, NULL, OPT_PRELOAD },
 	{ "cpu", required_argument, NULL, OPT_CPU },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "window", required_argument, NULL, OPT_WINDOW },
@@ -46,6 +51,7 @@ static const struct option table[] = {
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "gid", required_argument, NULL, OPT_GID },
 	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "tenant", required_argument, NULL, OPT_TENANT },
 	{ "stack", required_argument, NULL, OPT_STACK },
 	{ "heap", required_argument, NULL, OPT_HEAP },
 	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
@@ -106,6 +112,8 @@ static void set(struct options *o, int c)
 {
 	switch (c) {
 	case OPT_BACKEND:	o->backend = optarg; break;
+	case OPT_LIB_PATH:	o->lib_path = optarg; break;
+	case OPT_PRELOAD:	o->preload = optarg; break;
 	case OPT_CPU:		o->cpu = (unsigned int)number(optarg, CPU_SETSIZE - 1); break;
 	case OPT_DEVICE:	o->device = optarg; break;
 	case OPT_WINDOW:	o->window = (uint32_t)number(optarg, UINT32_MAX); break;
@@ -114,6 +122,7 @@ static void set(struct options *o, int c)
 	case OPT_UID:		o->uid = (uid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_GID:		o->gid = (gid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
+	case OPT_TENANT:	o->tenant = optarg; break;
 	case OPT_STACK:		o->stack = pages(optarg); break;
 	case OPT_HEAP:		o->heap = size(optarg); break;
 	case OPT_PREFAULT:	o->prefault_max = size(optarg); break;

@@ -10,6 +10,8 @@
 struct options {
 	const char *device;
 	const char *backend;
+	const char *lib_path;	/* of libraries over the driver; NULL: as the loader finds them */
+	const char *preload;	/* names of those to load at the start, or NULL */
 	uint32_t window;
 	uint32_t part;
 	uint64_t part_size;	/* 0: the whole window */
@@ -17,6 +19,7 @@ struct options {
 	uid_t uid;
 	gid_t gid;
 	pid_t parent;		/* end when this process is not the parent any more */
+	const char *tenant;	/* DIR/NAME of its files; NULL for none */
 	size_t stack;
 	size_t stack_touched;
 	size_t heap;

@@ -27,6 +27,8 @@
 #include "gen_trampoline.h"
 #include "hypercall.h"
 #include "interpose.h"
+#include "output.h"
+#include "session_limits.h"
 #include "sandbox.h"
 #include "session.h"
 #include "trampoline.h"
@@ -49,7 +51,7 @@ static void die(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "error: window %u part %u: %s\n", opt.window, opt.part, text);
+	fprintf(wh_messages(), "error: window %u part %u: %s\n", opt.window, opt.part, text);
 	_exit(1);
 }
 
@@ -199,9 +201,13 @@ static struct wh_session *open_session(void)
 	struct wh_session *s;
 	struct wh_ctl *ctl;
 
+	if (opt.lib_path)
+		setenv("WORMHOLE_LIB_PATH", opt.lib_path, 1);
 	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
+	if (opt.tenant && wh_session_join_tenant(s, opt.tenant, err, sizeof(err)))
+		die("%s", err);
 	ctl = (struct wh_ctl *)WH_WINDOW_VA;
 	ctl->window = opt.window;
 	ctl->part = opt.part;
@@ -209,6 +215,9 @@ static struct wh_session *open_session(void)
 	/* The shortest handler once: links what it needs, touches the path. */
 	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
+	/* Loading is system calls and page faults: not during somebody's call. */
+	if (opt.preload && !wh_session_preload(s, opt.preload, err, sizeof(err)))
+		die("--preload: %s", err);
 	wh_session_warm(s);
 	return s;
 }
@@ -222,7 +231,7 @@ static void prefault(void)
 	if (bytes < 0)
 		die("cannot lock memory: %s", strerror(errno));
 	if (opt.verbose)
-		fprintf(stderr, "info: window %u part %u: %lld KiB prefaulted\n", opt.window,
+		fprintf(wh_messages(), "info: window %u part %u: %lld KiB prefaulted\n", opt.window,
 			opt.part, (long long)bytes / 1024);
 }
 
@@ -329,6 +338,8 @@ int main(int argc, char **argv)
 		die("cannot reserve %zu bytes of heap", opt.heap);
 	session = open_session();
 	fill_world(world, session);
+	if (!wh_output_capture())
+		die("out of memory");
 	prefault();
 	pin();
 	enter_sandbox();

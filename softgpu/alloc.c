@@ -7,7 +7,7 @@
 
 #define FREEABLE	(1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
 			 1u << SGPU_MEM_POOL)
-#define DESCRIBED	(FREEABLE | 1u << SGPU_MEM_HOST | \
+#define DESCRIBED	(FREEABLE | 1u << SGPU_MEM_GRAPH | 1u << SGPU_MEM_HOST | \
 			 1u << SGPU_MEM_REGISTERED)
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -34,7 +34,9 @@ static CUresult alloc(CUdeviceptr *out, size_t size, enum sgpu_kind kind)
 		return rc;
 	if (!out)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	rc = sgpu_mem_alloc(ctx, size, kind, NULL, &addr);
+	rc = sgpu_capture_unsafe();
+	if (!rc)
+		rc = sgpu_mem_alloc(ctx, size, kind, NULL, &addr);
 	if (!rc)
 		*out = addr;
 	return sgpu_leave(rc);
@@ -77,8 +79,12 @@ CUresult cuMemFree_v2(CUdeviceptr addr)
 
 	if (rc)
 		return rc;
-	return sgpu_leave(addr ? sgpu_mem_release(addr, FREEABLE) :
-				 CUDA_SUCCESS);
+	if (!addr)
+		return sgpu_leave(CUDA_SUCCESS);
+	rc = sgpu_capture_unsafe();
+	if (!rc && !sgpu_galloc_free(addr, &rc))
+		rc = sgpu_mem_release(addr, FREEABLE);
+	return sgpu_leave(rc);
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,

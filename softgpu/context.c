@@ -121,6 +121,8 @@ static void ctx_stop(struct sgpu_ctx *ctx)
 	sgpu_module_drop_ctx(ctx);
 	sgpu_event_drop_ctx(ctx);
 	sgpu_stream_drop_ctx(ctx);
+	sgpu_texture_drop_ctx(ctx);
+	sgpu_array_drop_ctx(ctx);
 	sgpu_mem_drop_ctx(ctx);
 	sgpu_host_drop_ctx(ctx);
 	ctx->alive = false;
@@ -391,8 +393,10 @@ CUresult cuCtxSynchronize(void)
 
 	if (rc)
 		return rc;
-	sgpu_print_flush();
-	return sgpu_leave(CUDA_SUCCESS);
+	rc = sgpu_capture_unsafe();
+	if (!rc)
+		sgpu_print_flush();
+	return sgpu_leave(rc);
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle)

@@ -9,18 +9,14 @@
 #include <string.h>
 
 #include "driver.h"
+#include "identity.h"
 
-#define DEVICE_NAME	"Wormhole softgpu"
-#define PCI_BUS_ID	"0000:00:00.0"
 #define MAX_PITCH	0x7fffffff
 #define CLOCK_KHZ	1000000
 #define L2_BYTES	(1 << 20)
 #define BUS_BITS	64
 
-static const CUuuid device_uuid = {
-	.bytes = { 'w', 'o', 'r', 'm', 'h', 'o', 'l', 'e',
-		   '-', 's', 'o', 'f', 't', 'g', 'p', 'u' },
-};
+static const CUuuid device_uuid = { .bytes = SGPU_UUID };
 
 /* Attributes that are not listed are 0: the feature does not exist. */
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
@@ -57,6 +53,7 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 		SGPU_SM_SHARED,
 	[CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR] = SGPU_SM_REGS,
 	[CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] = 1,
+	[CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO] = 2,
 	[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,
@@ -127,7 +124,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 		return rc;
 	if (len <= 0)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	copy_text(name, len, DEVICE_NAME);
+	copy_text(name, len, SGPU_NAME);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -209,9 +206,9 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 
 	if (rc)
 		return rc;
-	if (len < (int)sizeof(PCI_BUS_ID))
+	if (len < (int)sizeof(SGPU_PCI_BUS_ID))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	copy_text(id, len, PCI_BUS_ID);
+	copy_text(id, len, SGPU_PCI_BUS_ID);
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

@@ -14,9 +14,7 @@
 #include <string.h>
 
 #include "driver.h"
-
-#define DEFAULT_MEM	(512ull << 20)
-#define MIN_MEM		(1ull << 20)
+#include "identity.h"
 
 enum { COLD, READY, FORKED };
 
@@ -64,33 +62,15 @@ static void forked(void)
 		atomic_store(&state, FORKED);
 }
 
-/* "512M", "2G", "1048576": false unless all of @text is a size. */
-static bool parse_size(const char *text, unsigned long long *size)
-{
-	unsigned long long unit = 1;
-	char *end;
-
-	*size = strtoull(text, &end, 10);
-	if (end == text)
-		return false;
-	if (*end == 'K' || *end == 'M' || *end == 'G') {
-		unit = *end == 'K' ? 1ull << 10 :
-		       *end == 'M' ? 1ull << 20 : 1ull << 30;
-		end++;
-	}
-	return !*end && !__builtin_mul_overflow(*size, unit, size);
-}
-
 static CUresult start(void)
 {
-	const char *text = getenv("WORMHOLE_SOFTGPU_MEM");
 	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT");
-	unsigned long long total = DEFAULT_MEM;
+	unsigned long long total;
 	CUresult rc;
 
-	if (text && *text && (!parse_size(text, &total) || total < MIN_MEM)) {
+	if (!sgpu_memory_size(&total)) {
 		sgpu_log("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M",
-			 text);
+			 getenv("WORMHOLE_SOFTGPU_MEM"));
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	rc = sgpu_mem_init(total, prefault);
@@ -162,6 +142,11 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx)
 void sgpu_poison(CUresult rc)
 {
 	sticky = rc;
+}
+
+CUresult sgpu_health(void)
+{
+	return sticky;
 }
 
 void sgpu_call_out(void (*fn)(void *arg), void *arg)

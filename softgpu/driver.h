@@ -63,6 +63,15 @@ enum sgpu_type {
 	SGPU_KERNEL,
 	SGPU_MEMPOOL,
 	SGPU_LINK,
+	SGPU_GRAPH,
+	SGPU_NODE,
+	SGPU_EXEC,
+	SGPU_USEROBJ,
+	SGPU_ARRAY,
+	SGPU_MIPMAP,
+	SGPU_TEXTURE,
+	SGPU_SURFACE,
+	SGPU_PHYS,
 	SGPU_NTYPES,
 };
 
@@ -72,12 +81,19 @@ struct sgpu_obj {
 	uint64_t id;		/* never used twice */
 };
 
+struct sgpu_nodes {
+	struct sgpu_node **v;
+	unsigned int n, room;
+};
+
 struct sgpu_stream {
 	struct sgpu_obj obj;
 	struct sgpu_ctx *ctx;
 	unsigned int flags;
 	int priority;
 	bool builtin;		/* legacy or per-thread: not destroyable */
+	struct sgpu_capture *capture;	/* NULL: work is done at once */
+	struct sgpu_nodes front;	/* what the next captured node follows */
 };
 
 struct sgpu_event {
@@ -86,6 +102,8 @@ struct sgpu_event {
 	unsigned int flags;
 	bool recorded;
 	uint64_t tsc;
+	uint64_t capture;	/* id of the one it was last recorded in; 0 = none */
+	struct sgpu_nodes front;
 };
 
 struct sgpu_ctx {
@@ -199,6 +217,8 @@ CUresult sgpu_enter_healthy(void);
 /* That, and a context is current. */
 CUresult sgpu_enter(struct sgpu_ctx **ctx);
 CUresult sgpu_leave(CUresult rc);
+/* What faults have made of the process so far. */
+CUresult sgpu_health(void);
 /* A kernel faulted: each later call that would use the device returns @rc. */
 void sgpu_poison(CUresult rc);
 /* Run @fn without the lock and with CUDA calls forbidden in this thread. */
@@ -221,6 +241,9 @@ enum sgpu_kind {
 	SGPU_MEM_MANAGED,
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
+	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
+	SGPU_MEM_ARRAY,		/* no address that a program knows */
+	SGPU_MEM_VMM,		/* cuMemMap(); also a block behind cuMemCreate() */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,
 };
@@ -262,12 +285,29 @@ void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
 extern const struct exec_mem sgpu_exec_mem;
 
+/* ---- array.c, texobj.c ---- */
+
+void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
+void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
+
+/* ---- vmm.c ---- */
+
+bool sgpu_vmm_reserved(uint64_t addr);
+/* Mapped with access; neighbours with the same access count as one. */
+bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out);
+
 /* ---- memcpy.c ---- */
 
 /* INVALID_VALUE unless [addr, addr + n) lies in one known range. */
 CUresult sgpu_check_device(uint64_t addr, size_t n);
 /* The same for an address that may also be ordinary host memory. */
 CUresult sgpu_check_any(uint64_t addr, size_t n);
+/* A copy of a box: only checked, or done as well. */
+CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run);
+
+/* ---- memset.c ---- */
+
+CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run);
 
 /* ---- stream.c, event.c ---- */
 
@@ -286,6 +326,56 @@ static inline CUstream sgpu_per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
 }
+
+/* ---- capture.c ---- */
+
+struct sgpu_launch;
+
+void sgpu_nodes_clear(struct sgpu_nodes *s);
+
+/* Captures under way: with none, no path looks any further. */
+extern unsigned int sgpu_captures;
+/*
+ * Does work for a stream become a node? *s is that stream, or NULL: do it now.
+ * An error when the rules of capture forbid the call.
+ */
+CUresult sgpu_capture_find(struct sgpu_ctx *ctx, CUstream handle,
+			   struct sgpu_stream **s);
+/* A call that a capture forbids unless it is relaxed, as cudaMalloc() is. */
+CUresult sgpu_capture_unsafe_call(void);
+/* A call on a stream or event that cannot be captured: ends the capture. */
+CUresult sgpu_capture_break(struct sgpu_stream *s);
+CUresult sgpu_capture_copy(struct sgpu_stream *s, const CUDA_MEMCPY3D *c);
+CUresult sgpu_capture_fill(struct sgpu_stream *s,
+			   const CUDA_MEMSET_NODE_PARAMS *p);
+CUresult sgpu_capture_kernel(struct sgpu_stream *s, const void *handle,
+			     const struct sgpu_launch *l);
+CUresult sgpu_capture_host(struct sgpu_stream *s, CUhostFn fn, void *arg);
+CUresult sgpu_capture_alloc(struct sgpu_stream *s,
+			    const CUDA_MEM_ALLOC_NODE_PARAMS *p,
+			    CUdeviceptr *addr);
+CUresult sgpu_capture_free(struct sgpu_stream *s, CUdeviceptr addr);
+CUresult sgpu_capture_record(struct sgpu_stream *s, struct sgpu_event *e,
+			     bool external);
+CUresult sgpu_capture_wait(struct sgpu_stream *s, struct sgpu_event *e,
+			   bool external);
+/* A stream that ends. */
+void sgpu_capture_leave(struct sgpu_stream *s);
+
+static inline CUresult sgpu_capture_stream(struct sgpu_ctx *ctx, CUstream handle,
+					   struct sgpu_stream **s)
+{
+	*s = NULL;
+	return sgpu_captures ? sgpu_capture_find(ctx, handle, s) : CUDA_SUCCESS;
+}
+
+static inline CUresult sgpu_capture_unsafe(void)
+{
+	return sgpu_captures ? sgpu_capture_unsafe_call() : CUDA_SUCCESS;
+}
+
+/* Memory of a graph's allocation node that is freed outside of graphs. */
+bool sgpu_galloc_free(uint64_t addr, CUresult *rc);
 
 /* ---- image.c, fatbin.c, module.c, library.c ---- */
 
@@ -359,6 +449,25 @@ CUresult sgpu_param_info(const struct ptx_func *info, size_t index,
 			 size_t *offset, size_t *size);
 
 /* ---- launch.c ---- */
+
+struct sgpu_launch {
+	struct sgpu_func *func;
+	uint32_t grid[3], block[3];
+	size_t shared;
+	CUstream stream;
+	bool cooperative;
+	void **params, **extra;
+	CUevent done;		/* recorded after the launch; NULL = none */
+};
+
+/* Check all of a launch in @ctx; *bytes: its parameters, until the next one. */
+CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
+			   struct sgpu_launch *l, const char **bytes);
+/* Run what was checked. */
+CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+			 const void *bytes);
+/* One attribute of a launch: obeyed, a mere hint, or refused. */
+CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a);
 
 /* Write what kernels printed to the standard output. */
 void sgpu_print_flush(void);

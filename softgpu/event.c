@@ -56,8 +56,10 @@ static void drop_if_of(void *object, void *ctx)
 {
 	struct sgpu_event *e = object;
 
-	if (e->ctx == ctx)
-		sgpu_obj_free(e);
+	if (e->ctx != ctx)
+		return;
+	sgpu_nodes_clear(&e->front);
+	sgpu_obj_free(e);
 }
 
 void sgpu_event_drop_ctx(struct sgpu_ctx *ctx)
@@ -102,6 +104,7 @@ CUresult cuEventDestroy_v2(CUevent handle)
 	e = sgpu_obj_get(SGPU_EVENT, handle);
 	if (!e)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	sgpu_nodes_clear(&e->front);
 	sgpu_obj_free(e);
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -110,24 +113,34 @@ CUresult cuEventDestroy(CUevent handle)
 	__attribute__((alias("cuEventDestroy_v2")));
 
 static CUresult event_record(struct sgpu_ctx *ctx, CUevent handle,
-			     CUstream stream)
+			     CUstream stream, bool external)
 {
 	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
-	struct sgpu_stream *s = sgpu_stream_get(ctx, stream);
+	struct sgpu_stream *s = sgpu_stream_get(ctx, stream), *capturing;
+	CUresult rc;
 
 	if (!e || !s || e->ctx != s->ctx)
 		return CUDA_ERROR_INVALID_HANDLE;
+	rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (rc || capturing)
+		return rc ? rc : sgpu_capture_record(capturing, e, external);
+	e->capture = 0;
 	e->recorded = true;
 	e->tsc = __rdtsc();
 	return CUDA_SUCCESS;
 }
 
-CUresult cuEventRecord(CUevent event, CUstream stream)
+static CUresult record(CUevent event, CUstream stream, bool external)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
-	return rc ? rc : sgpu_leave(event_record(ctx, event, stream));
+	return rc ? rc : sgpu_leave(event_record(ctx, event, stream, external));
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	return record(event, stream, false);
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
@@ -135,7 +148,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
 {
 	if (flags & ~CU_EVENT_RECORD_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	return cuEventRecord(event, stream);
+	return record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
 /* Work is done when it is submitted: every event has happened. */
@@ -150,6 +163,9 @@ static CUresult event_done(CUevent handle, bool wait)
 	e = sgpu_obj_get(SGPU_EVENT, handle);
 	if (!e)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (e->capture)
+		return sgpu_leave(wait ? CUDA_ERROR_INVALID_VALUE :
+					 CUDA_ERROR_CAPTURED_EVENT);
 	if (wait)
 		sgpu_print_flush();
 	return sgpu_leave(CUDA_SUCCESS);

@@ -24,16 +24,6 @@ static char packed[SGPU_MAX_PARAM_BYTES];
 static char printed[PRINT_ROOM];
 static size_t printed_len;
 
-struct launch {
-	struct sgpu_func *func;
-	uint32_t grid[3], block[3];
-	size_t shared;
-	CUstream stream;
-	bool cooperative;
-	void **params, **extra;
-	CUevent done;		/* recorded after the launch; NULL = none */
-};
-
 /*
  * As many as CPUs; one where everything is mapped at once, for who does that
  * runs where a system call, as waking a thread, must not happen.
@@ -102,7 +92,7 @@ static bool dims_ok(const uint32_t d[3], uint32_t x, uint32_t y, uint32_t z)
 	return d[0] && d[1] && d[2] && d[0] <= x && d[1] <= y && d[2] <= z;
 }
 
-static CUresult shape_check(const struct launch *l)
+static CUresult shape_check(const struct sgpu_launch *l)
 {
 	const struct ptx_func *f = l->func->ptx;
 	uint64_t threads;
@@ -124,7 +114,7 @@ static CUresult shape_check(const struct launch *l)
 }
 
 /* All blocks of a cooperative grid are on the device at once. */
-static CUresult cooperative_check(const struct launch *l)
+static CUresult cooperative_check(const struct sgpu_launch *l)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 	int threads = l->block[0] * l->block[1] * l->block[2];
@@ -172,7 +162,7 @@ static CUresult pack_extra(const struct ptx_func *f, void **extra)
 	return CUDA_SUCCESS;
 }
 
-static CUresult pack(const struct launch *l)
+static CUresult pack(const struct sgpu_launch *l)
 {
 	const struct ptx_func *f = l->func->ptx;
 
@@ -224,7 +214,8 @@ static void report(const struct exec_fault *fault)
 		 fault->tid[1], fault->tid[2], fault->line, fault->msg);
 }
 
-static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
+CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
+			 const void *bytes)
 {
 	struct exec_fault fault = { 0 };
 	struct exec_launch e = {
@@ -232,7 +223,7 @@ static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
 		.grid = { l->grid[0], l->grid[1], l->grid[2] },
 		.block = { l->block[0], l->block[1], l->block[2] },
 		.dyn_shared = l->shared,
-		.params = packed,
+		.params = bytes,
 		.mem = &sgpu_exec_mem,
 		.nsm = SGPU_NSM,
 		.grid_id = ++grids,
@@ -257,27 +248,42 @@ static CUresult run(struct sgpu_ctx *ctx, const struct launch *l)
 	}
 }
 
-static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
-		       struct launch *l)
+CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
+			   struct sgpu_launch *l, const char **bytes)
 {
-	struct sgpu_stream *s = sgpu_stream_get(ctx, l->stream);
-	CUresult rc;
+	CUresult rc = sgpu_func_get(ctx, handle, &l->func);
 
-	if (!s)
-		return CUDA_ERROR_INVALID_HANDLE;
-	rc = sgpu_func_get(s->ctx, handle, &l->func);
 	if (!rc)
 		rc = shape_check(l);
 	if (!rc && l->cooperative)
 		rc = cooperative_check(l);
 	if (!rc)
 		rc = pack(l);
-	return rc ? rc : run(ctx, l);
+	*bytes = packed;
+	return rc;
+}
+
+static CUresult launch(struct sgpu_ctx *ctx, const void *handle,
+		       struct sgpu_launch *l)
+{
+	struct sgpu_stream *s = sgpu_stream_get(ctx, l->stream), *capturing;
+	const char *bytes;
+	CUresult rc;
+
+	if (!s)
+		return CUDA_ERROR_INVALID_HANDLE;
+	rc = sgpu_capture_stream(ctx, l->stream, &capturing);
+	if (rc)
+		return rc;
+	if (capturing)
+		return sgpu_capture_kernel(capturing, handle, l);
+	rc = sgpu_launch_check(s->ctx, handle, l, &bytes);
+	return rc ? rc : sgpu_launch_run(ctx, l, bytes);
 }
 
 /* ---- exported ---- */
 
-static CUresult launch_now(const void *handle, struct launch *l)
+static CUresult launch_now(const void *handle, struct sgpu_launch *l)
 {
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
@@ -290,7 +296,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy,
 			unsigned int bz, unsigned int shared, CUstream stream,
 			void **params, void **extra)
 {
-	struct launch l = {
+	struct sgpu_launch l = {
 		.grid = { gx, gy, gz }, .block = { bx, by, bz },
 		.shared = shared, .stream = stream,
 		.params = params, .extra = extra,
@@ -305,7 +311,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx,
 				   unsigned int bz, unsigned int shared,
 				   CUstream stream, void **params)
 {
-	struct launch l = {
+	struct sgpu_launch l = {
 		.grid = { gx, gy, gz }, .block = { bx, by, bz },
 		.shared = shared, .stream = stream, .params = params,
 		.cooperative = true,
@@ -314,8 +320,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx,
 	return launch_now(f, &l);
 }
 
-/* One attribute of a launch: obeyed, a mere hint, or refused. */
-static CUresult take_attribute(struct launch *l, const CUlaunchAttribute *a)
+CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a)
 {
 	switch (a->id) {
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -354,7 +359,7 @@ static CUresult take_attribute(struct launch *l, const CUlaunchAttribute *a)
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
 			  void **params, void **extra)
 {
-	struct launch l = { .params = params, .extra = extra };
+	struct sgpu_launch l = { .params = params, .extra = extra };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (!config || config->numAttrs > MAX_LAUNCH_ATTRS ||
@@ -369,7 +374,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
 	l.shared = config->sharedMemBytes;
 	l.stream = config->hStream;
 	for (unsigned int i = 0; !rc && i < config->numAttrs; i++)
-		rc = take_attribute(&l, &config->attrs[i]);
+		rc = sgpu_launch_attribute(&l, &config->attrs[i]);
 	if (!rc)
 		rc = launch_now(f, &l);
 	if (!rc && l.done)

@@ -6,13 +6,14 @@
  */
 #include <string.h>
 
-#include "driver.h"
+#include "array.h"
 
 /* One side of a 2D or 3D copy. */
 struct side {
 	uint64_t base;
 	size_t pitch, slice;	/* bytes from row to row, from plane to plane */
 	bool device;
+	const struct sgpu_array *array;
 };
 
 struct box {
@@ -37,8 +38,8 @@ CUresult sgpu_check_any(uint64_t addr, size_t n)
 		return CUDA_SUCCESS;
 	if (!addr)
 		return CUDA_ERROR_INVALID_VALUE;
-	return sgpu_mem_in_arena(addr) ? sgpu_check_device(addr, n) :
-					 CUDA_SUCCESS;
+	return sgpu_mem_in_arena(addr) || sgpu_vmm_reserved(addr) ?
+	       sgpu_check_device(addr, n) : CUDA_SUCCESS;
 }
 
 static CUresult check(uint64_t addr, size_t n, bool device)
@@ -61,30 +62,60 @@ static CUresult copy_checked(struct sgpu_ctx *ctx, uint64_t dst,
 	return rc;
 }
 
+static CUmemorytype memory_type(uint64_t addr, bool device)
+{
+	return device ? CU_MEMORYTYPE_DEVICE :
+	       sgpu_mem_in_arena(addr) ? CU_MEMORYTYPE_UNIFIED :
+					 CU_MEMORYTYPE_HOST;
+}
+
+static CUresult copy_captured(struct sgpu_stream *s, uint64_t dst,
+			      bool dst_device, uint64_t src, bool src_device,
+			      size_t n)
+{
+	const CUDA_MEMCPY3D c = {
+		.srcMemoryType = memory_type(src, src_device),
+		.srcHost = (const void *)(uintptr_t)src, .srcDevice = src,
+		.dstMemoryType = memory_type(dst, dst_device),
+		.dstHost = (void *)(uintptr_t)dst, .dstDevice = dst,
+		.WidthInBytes = n, .Height = 1, .Depth = 1,
+	};
+
+	return n ? sgpu_capture_copy(s, &c) : CUDA_SUCCESS;
+}
+
 static CUresult copy(uint64_t dst, bool dst_device, uint64_t src,
 		     bool src_device, size_t n, CUstream stream)
 {
 	struct sgpu_ctx *ctx;
+	struct sgpu_stream *capturing;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
-	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
-				       n, stream));
+	rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (!rc && capturing)
+		rc = copy_captured(capturing, dst, dst_device, src, src_device, n);
+	else if (!rc)
+		rc = copy_checked(ctx, dst, dst_device, src, src_device, n,
+				  stream);
+	return sgpu_leave(rc);
 }
 
 /* A copy that waits is a synchronisation point for device printf(). */
 static CUresult copy_and_wait(uint64_t dst, bool dst_device, uint64_t src,
 			      bool src_device, size_t n)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
 	sgpu_print_flush();
-	return sgpu_leave(copy_checked(ctx, dst, dst_device, src, src_device,
-				       n, NULL));
+	rc = sgpu_capture_stream(ctx, NULL, &capturing);
+	return sgpu_leave(rc ? rc : copy_checked(ctx, dst, dst_device, src,
+						 src_device, n, NULL));
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
@@ -163,7 +194,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 /* ---- boxes ---- */
 
 static CUresult side_memory(struct side *s, CUmemorytype type,
-			    const void *host, CUdeviceptr device)
+			    const void *host, CUdeviceptr device, CUarray array)
 {
 	switch (type) {
 	case CU_MEMORYTYPE_HOST:
@@ -177,7 +208,8 @@ static CUresult side_memory(struct side *s, CUmemorytype type,
 		s->base = device;
 		return CUDA_SUCCESS;
 	case CU_MEMORYTYPE_ARRAY:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		s->array = sgpu_obj_get(SGPU_ARRAY, array);
+		return s->array ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }
@@ -199,6 +231,11 @@ static CUresult side_place(struct side *s, const struct box *b, size_t pitch,
 {
 	size_t span;
 
+	if (s->array) {
+		s->pitch = s->array->pitch;
+		s->slice = s->array->pitch * s->array->rows;
+		return sgpu_array_place(s->array, x, y, z, b->width, b->height, b->depth, &s->base);
+	}
 	s->pitch = pitch ? pitch : b->width;
 	if (s->pitch < b->width || (height && height < b->height))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -222,16 +259,17 @@ static void box_copy(const struct side *dst, const struct side *src,
 				z * src->slice + y * src->pitch, b->width);
 }
 
-static CUresult copy3d(const CUDA_MEMCPY3D *c)
+CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run)
 {
 	struct box b = { c->WidthInBytes, c->Height, c->Depth };
 	struct side dst = { 0 }, src = { 0 };
 	CUresult rc;
 
-	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice);
+	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice,
+			 c->srcArray);
 	if (!rc)
 		rc = side_memory(&dst, c->dstMemoryType, c->dstHost,
-				 c->dstDevice);
+				 c->dstDevice, c->dstArray);
 	if (rc || !b.width || !b.height || !b.depth)
 		return rc;
 	rc = side_place(&src, &b, c->srcPitch, c->srcHeight, c->srcXInBytes,
@@ -239,13 +277,14 @@ static CUresult copy3d(const CUDA_MEMCPY3D *c)
 	if (!rc)
 		rc = side_place(&dst, &b, c->dstPitch, c->dstHeight,
 				c->dstXInBytes, c->dstY, c->dstZ);
-	if (!rc)
+	if (!rc && run)
 		box_copy(&dst, &src, &b);
 	return rc;
 }
 
 static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
@@ -254,7 +293,12 @@ static CUresult boxes(const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
 	if (wait)
 		sgpu_print_flush();
 	rc = c ? sgpu_stream_check(ctx, stream) : CUDA_ERROR_INVALID_VALUE;
-	return sgpu_leave(rc ? rc : copy3d(c));
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (rc)
+		return sgpu_leave(rc);
+	return sgpu_leave(capturing ? sgpu_capture_copy(capturing, c) :
+				      sgpu_copy_box(c, true));
 }
 
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream)
@@ -313,6 +357,7 @@ static CUresult copy3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream,
 	d = (CUDA_MEMCPY3D){
 		.srcXInBytes = c->srcXInBytes, .srcY = c->srcY,
 		.srcZ = c->srcZ, .srcMemoryType = c->srcMemoryType,
+		.srcArray = c->srcArray, .dstArray = c->dstArray,
 		.srcHost = c->srcHost, .srcDevice = c->srcDevice,
 		.srcPitch = c->srcPitch, .srcHeight = c->srcHeight,
 		.dstXInBytes = c->dstXInBytes, .dstY = c->dstY,

@@ -277,10 +277,23 @@ static CUresult pool_alloc(struct sgpu_ctx *ctx, CUdeviceptr *out, size_t size,
 	return CUDA_SUCCESS;
 }
 
+static CUresult alloc_captured(struct sgpu_stream *s, CUdeviceptr *out,
+			       size_t size)
+{
+	const CUDA_MEM_ALLOC_NODE_PARAMS p = {
+		.poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			       .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } },
+		.bytesize = size,
+	};
+
+	return sgpu_capture_alloc(s, &p, out);
+}
+
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
 				 CUmemoryPool handle, CUstream stream)
 {
 	struct sgpu_mempool *p;
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
@@ -290,7 +303,13 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
 	if (!out || !p)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = sgpu_stream_check(ctx, stream);
-	return sgpu_leave(rc ? rc : pool_alloc(ctx, out, size, p));
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (!rc && capturing)
+		rc = alloc_captured(capturing, out, size);
+	else if (!rc)
+		rc = pool_alloc(ctx, out, size, p);
+	return sgpu_leave(rc);
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
@@ -303,13 +322,18 @@ CUresult cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
 
 CUresult cuMemFreeAsync(CUdeviceptr addr, CUstream stream)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
 	if (rc)
 		return rc;
 	rc = sgpu_stream_check(ctx, stream);
-	if (!rc && addr)
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (!rc && capturing)
+		rc = sgpu_capture_free(capturing, addr);
+	else if (!rc && addr && !sgpu_galloc_free(addr, &rc))
 		rc = sgpu_mem_release(addr, FREEABLE);
 	return sgpu_leave(rc);
 }

@@ -53,8 +53,26 @@ static CUresult fill_check(const struct fill *f)
 	return sgpu_check_device(f->dst, span);
 }
 
+static void fill_rows(const struct fill *f)
+{
+	for (size_t y = 0; f->width && y < f->height; y++)
+		fill_row((char *)(uintptr_t)f->dst + y * f->pitch, f);
+}
+
+static CUresult fill_captured(struct sgpu_stream *s, const struct fill *f)
+{
+	const CUDA_MEMSET_NODE_PARAMS p = {
+		.dst = f->dst, .pitch = f->pitch, .value = f->value,
+		.elementSize = f->element, .width = f->width,
+		.height = f->height,
+	};
+
+	return sgpu_capture_fill(s, &p);
+}
+
 static CUresult fill(const struct fill *f, CUstream stream)
 {
+	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
@@ -62,10 +80,28 @@ static CUresult fill(const struct fill *f, CUstream stream)
 		return rc;
 	rc = sgpu_stream_check(ctx, stream);
 	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &capturing);
+	if (!rc)
 		rc = fill_check(f);
-	for (size_t y = 0; !rc && f->width && y < f->height; y++)
-		fill_row((char *)(uintptr_t)f->dst + y * f->pitch, f);
+	if (!rc && capturing)
+		return sgpu_leave(fill_captured(capturing, f));
+	if (!rc)
+		fill_rows(f);
 	return sgpu_leave(rc);
+}
+
+CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run)
+{
+	const struct fill f = { p->dst, p->pitch, p->width, p->height, p->value,
+				p->elementSize };
+	CUresult rc;
+
+	if (f.element != 1 && f.element != 2 && f.element != 4)
+		return CUDA_ERROR_INVALID_VALUE;
+	rc = fill_check(&f);
+	if (!rc && run)
+		fill_rows(&f);
+	return rc;
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n,

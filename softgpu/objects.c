@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "driver.h"
+#include "array.h"
+#include "graph.h"
+#include "vmm.h"
 
 #define NCHUNKS	20
 #define FIRST	32u		/* slots in the first chunk; each next doubles */
@@ -30,6 +32,15 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func) },
 	[SGPU_LIBRARY] = { .size = sizeof(struct sgpu_library) },
 	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel) },
+	[SGPU_GRAPH] = { .size = sizeof(struct sgpu_graph) },
+	[SGPU_NODE] = { .size = sizeof(struct sgpu_node) },
+	[SGPU_EXEC] = { .size = sizeof(struct sgpu_exec) },
+	[SGPU_USEROBJ] = { .size = sizeof(struct sgpu_userobj) },
+	[SGPU_ARRAY] = { .size = sizeof(struct sgpu_array) },
+	[SGPU_MIPMAP] = { .size = sizeof(struct sgpu_mipmap) },
+	[SGPU_TEXTURE] = { .size = sizeof(struct sgpu_texture) },
+	[SGPU_SURFACE] = { .size = sizeof(struct sgpu_texture) },
+	[SGPU_PHYS] = { .size = sizeof(struct sgpu_phys) },
 	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };

@@ -47,8 +47,10 @@ static void drop_if_of(void *object, void *ctx)
 {
 	struct sgpu_stream *s = object;
 
-	if (s->ctx == ctx)
-		sgpu_obj_free(s);
+	if (s->ctx != ctx)
+		return;
+	sgpu_capture_leave(s);
+	sgpu_obj_free(s);
 }
 
 void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx)
@@ -97,6 +99,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	s = sgpu_obj_get(SGPU_STREAM, handle);
 	if (!s || s->builtin)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	sgpu_capture_leave(s);
 	sgpu_obj_free(s);
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -116,12 +119,22 @@ static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
 	return *s ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* Asking or waiting for what only a graph will do ends its capture. */
+static CUresult wait_check(struct sgpu_stream *s, CUstream handle)
+{
+	struct sgpu_stream *capturing;
+	CUresult rc;
+
+	rc = sgpu_capture_stream(s->ctx, handle, &capturing);
+	return !rc && capturing ? sgpu_capture_break(capturing) : rc;
+}
+
 CUresult cuStreamQuery(CUstream handle)
 {
 	struct sgpu_stream *s;
 	CUresult rc = enter_stream(handle, &s);
 
-	return rc ? rc : sgpu_leave(CUDA_SUCCESS);
+	return rc ? rc : sgpu_leave(wait_check(s, handle));
 }
 
 CUresult cuStreamSynchronize(CUstream handle)
@@ -131,12 +144,15 @@ CUresult cuStreamSynchronize(CUstream handle)
 
 	if (rc)
 		return rc;
-	sgpu_print_flush();
-	return sgpu_leave(CUDA_SUCCESS);
+	rc = wait_check(s, handle);
+	if (!rc)
+		sgpu_print_flush();
+	return sgpu_leave(rc);
 }
 
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
 {
+	struct sgpu_event *e;
 	struct sgpu_stream *s;
 	CUresult rc = enter_stream(handle, &s);
 
@@ -144,8 +160,10 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
 		return rc;
 	if (flags & ~CU_EVENT_WAIT_EXTERNAL)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	return sgpu_leave(sgpu_obj_get(SGPU_EVENT, event) ?
-			  CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+	e = sgpu_obj_get(SGPU_EVENT, event);
+	if (!e)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	return sgpu_leave(sgpu_capture_wait(s, e, flags & CU_EVENT_WAIT_EXTERNAL));
 }
 
 CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
@@ -232,67 +250,6 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *dev)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Nothing is ever captured: cuStreamBeginCapture() is refused. */
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
-{
-	struct sgpu_stream *s;
-	CUresult rc = enter_stream(handle, &s);
-
-	if (rc)
-		return rc;
-	if (!status)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*status = CU_STREAM_CAPTURE_STATUS_NONE;
-	return sgpu_leave(CUDA_SUCCESS);
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream handle,
-				   CUstreamCaptureStatus *status,
-				   cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **deps, size_t *ndeps)
-{
-	(void)id;
-	(void)graph;
-	(void)deps;
-	(void)ndeps;
-	return cuStreamIsCapturing(handle, status);
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream handle,
-				   CUstreamCaptureStatus *status,
-				   cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **deps,
-				   const CUgraphEdgeData **edges, size_t *ndeps)
-{
-	(void)edges;
-	return cuStreamGetCaptureInfo_v2(handle, status, id, graph, deps,
-					 ndeps);
-}
-
-CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status,
-				cuuint64_t *id)
-{
-	(void)id;
-	return cuStreamIsCapturing(handle, status);
-}
-
-/* Without capture the mode has no effect, but it is each thread's own. */
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static __thread CUstreamCaptureMode now
-		__attribute__((tls_model("initial-exec")));
-	CUstreamCaptureMode old = now;
-	CUresult rc = sgpu_enter_global();
-
-	if (rc)
-		return rc;
-	if (!mode || (unsigned int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	now = *mode;
-	*mode = old;
-	return sgpu_leave(CUDA_SUCCESS);
-}
-
 /* Managed memory is plain memory: it is attached to everything, always. */
 CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr addr, size_t n,
 				unsigned int flags)
@@ -333,13 +290,16 @@ static void call_host(void *arg)
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *arg)
 {
 	struct host_call call = { .fn = fn, .arg = arg };
-	struct sgpu_stream *s;
+	struct sgpu_stream *s, *capturing;
 	CUresult rc = enter_stream(handle, &s);
 
 	if (rc)
 		return rc;
 	if (!fn)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = sgpu_capture_stream(s->ctx, handle, &capturing);
+	if (rc || capturing)
+		return sgpu_leave(rc ? rc : sgpu_capture_host(capturing, fn, arg));
 	sgpu_call_out(call_host, &call);
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -356,6 +316,9 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback,
 		return rc;
 	if (!callback || flags)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = wait_check(s, handle);
+	if (rc)
+		return sgpu_leave(rc);
 	sgpu_call_out(call_host, &call);
 	return sgpu_leave(CUDA_SUCCESS);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs what a Debian 12 machine lacks to build and test Wormhole: the
-# packages of tests/debian-packages, and NVIDIA's compiler (get-nvcc.sh).
+# packages of tests/debian-packages, NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh).
 # Does nothing, quickly, when all is there. `--list` only names what lacks.
 set -eu
 
@@ -58,3 +58,4 @@ if [ -n "$lack" ]; then
 	fi
 fi
 "$here/get-nvcc.sh"
+"$here/get-headers.sh"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies and fills of linear memory. Arrays are not supported: a descriptor
- * that names one is refused. The _ptds forms are the asynchronous ones on the
+ * Copies and fills of linear memory; arrays are in array_copy.c. The _ptds forms are the asynchronous ones on the
  * thread's own stream, followed by its synchronisation.
  */
 #include <string.h>
@@ -11,7 +10,6 @@
 cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t spitch,
 			      size_t width, size_t height, enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *p);
 cudaError_t cudaMemset_ptds(void *devPtr, int value, size_t count);
 cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch, int value, size_t width,
 			      size_t height);
@@ -160,73 +158,6 @@ cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t 
 {
 	return finish_own_stream(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
 						   cudaStreamPerThread));
-}
-
-/* Without arrays the extent's width is in bytes, and so are all positions in x. */
-static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
-{
-	if (!p)
-		return cudaErrorInvalidValue;
-	if (p->srcArray || p->dstArray)
-		return cudaErrorNotSupported;
-	if (bad_kind(p->kind))
-		return cudaErrorInvalidMemcpyDirection;
-	*c = (CUDA_MEMCPY3D) {
-		.srcXInBytes = p->srcPos.x,
-		.srcY = p->srcPos.y,
-		.srcZ = p->srcPos.z,
-		.srcMemoryType = source_type(p->kind),
-		.srcHost = p->srcPtr.ptr,
-		.srcDevice = rt_ptr(p->srcPtr.ptr),
-		.srcPitch = p->srcPtr.pitch,
-		.srcHeight = p->srcPtr.ysize,
-		.dstXInBytes = p->dstPos.x,
-		.dstY = p->dstPos.y,
-		.dstZ = p->dstPos.z,
-		.dstMemoryType = target_type(p->kind),
-		.dstHost = p->dstPtr.ptr,
-		.dstDevice = rt_ptr(p->dstPtr.ptr),
-		.dstPitch = p->dstPtr.pitch,
-		.dstHeight = p->dstPtr.ysize,
-		.WidthInBytes = p->extent.width,
-		.Height = p->extent.height,
-		.Depth = p->extent.depth,
-	};
-	return cudaSuccess;
-}
-
-static bool empty(struct cudaExtent e)
-{
-	return !e.width || !e.height || !e.depth;
-}
-
-cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
-{
-	CUDA_MEMCPY3D c;
-	cudaError_t err = rt_enter();
-
-	if (!err)
-		err = copy_3d(p, &c);
-	if (!err && !empty(p->extent))
-		err = rt_error(DRV(cuMemcpy3D(&c)));
-	return rt_ret(err);
-}
-
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
-{
-	CUDA_MEMCPY3D c;
-	cudaError_t err = rt_enter();
-
-	if (!err)
-		err = copy_3d(p, &c);
-	if (!err && !empty(p->extent))
-		err = rt_error(DRV(cuMemcpy3DAsync(&c, (CUstream)stream)));
-	return rt_ret(err);
-}
-
-cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *p)
-{
-	return finish_own_stream(cudaMemcpy3DAsync(p, cudaStreamPerThread));
 }
 
 cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t count)

@@ -89,6 +89,26 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 void rt_module_lock(void);
 void rt_module_unlock(void);
 
+/* The host function or handle that a program knows a kernel by. */
+const void *rt_host_function(CUkernel kernel, CUfunction func);
+
+/* symbol.c: the address of a part of a variable that is copied to or from */
+cudaError_t rt_to_symbol(const void *symbol, size_t count, size_t offset,
+			 enum cudaMemcpyKind kind, void **addr);
+cudaError_t rt_from_symbol(const void *symbol, size_t count, size_t offset,
+			   enum cudaMemcpyKind kind, void **addr);
+
+/* array.c: formats and sizes of arrays */
+cudaError_t rt_format(const struct cudaChannelFormatDesc *d, CUarray_format *format,
+		      unsigned int *channels);
+cudaError_t rt_channels(CUarray_format format, unsigned int channels,
+			struct cudaChannelFormatDesc *d);
+size_t rt_element(const CUDA_ARRAY3D_DESCRIPTOR *a);
+cudaError_t rt_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *a);
+
+/* array_copy.c: a box in the driver's words */
+cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);
+
 /* map.c: from host address to what was registered for it */
 void *rt_map_find(const void *key);
 bool rt_map_add(const void *key, void *value);

@@ -31,12 +31,15 @@ struct entity {
 };
 
 struct module {
+	struct module *next;
 	const void *image;		/* the wrapper that nvcc emits */
 	_Atomic(CUlibrary) library;	/* NULL: not loaded */
 	struct entity *entities;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct module *modules;
 
 /* Kernels of libraries that the program loaded itself. */
 static struct entity *loose;
@@ -75,6 +78,10 @@ void **__cudaRegisterFatBinary(void *fatCubin)
 		return NULL;
 	}
 	m->image = fatCubin;
+	rt_module_lock();
+	m->next = modules;
+	modules = m;
+	rt_module_unlock();
 	return (void **)m;
 }
 
@@ -133,12 +140,16 @@ void __cudaRegisterManagedVar(void **fatCubinHandle, void **hostVarPtrAddress,
 
 void __cudaUnregisterFatBinary(void **fatCubinHandle)
 {
-	struct module *m = (struct module *)fatCubinHandle;
+	struct module *m = (struct module *)fatCubinHandle, **p = &modules;
 	struct entity *e, *next;
 
 	if (!m)
 		return;
 	rt_module_lock();
+	while (*p && *p != m)
+		p = &(*p)->next;
+	if (*p)
+		*p = m->next;
 	for (e = m->entities; e; e = next) {
 		next = e->next;
 		rt_map_remove(e->host, e);
@@ -286,6 +297,34 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 	else
 		err = rt_error(DRV(cuLibraryGetGlobal(addr, size, e->module->library, e->name)));
 	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
+}
+
+static bool is_kernel(const struct entity *e, CUkernel kernel, CUfunction func)
+{
+	CUkernel own = e->kind == ENTITY_KERNEL ? e->kernel : NULL;
+	CUfunction f;
+
+	if (!own)
+		return false;
+	return kernel ? own == kernel :
+			(CUfunction)own == func ||
+			(!DRV(cuKernelGetFunction(&f, own)) && f == func);
+}
+
+/* The driver may answer with a function of the context where a kernel was given. */
+const void *rt_host_function(CUkernel kernel, CUfunction func)
+{
+	const void *found = kernel ? (const void *)kernel : (const void *)func;
+	struct module *m;
+	struct entity *e;
+
+	rt_module_lock();
+	for (m = modules; m; m = m->next)
+		for (e = m->entities; e; e = e->next)
+			if (is_kernel(e, kernel, func))
+				found = e->host;
+	rt_module_unlock();
+	return found;
 }
 
 /* Compiled into every launch, called once per call site; loads nothing. */

@@ -50,16 +50,16 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
 	return rt_ret(size ? rt_symbol(symbol, &base, size) : cudaErrorInvalidValue);
 }
 
-static cudaError_t to_symbol(const void *symbol, size_t count, size_t offset,
-			     enum cudaMemcpyKind kind, void **addr)
+cudaError_t rt_to_symbol(const void *symbol, size_t count, size_t offset,
+			 enum cudaMemcpyKind kind, void **addr)
 {
 	if (!to_device(kind))
 		return rt_ret(cudaErrorInvalidMemcpyDirection);
 	return rt_ret(part(symbol, offset, count, addr));
 }
 
-static cudaError_t from_symbol(const void *symbol, size_t count, size_t offset,
-			       enum cudaMemcpyKind kind, void **addr)
+cudaError_t rt_from_symbol(const void *symbol, size_t count, size_t offset,
+			   enum cudaMemcpyKind kind, void **addr)
 {
 	if (!from_device(kind))
 		return rt_ret(cudaErrorInvalidMemcpyDirection);
@@ -70,7 +70,7 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count
 			       enum cudaMemcpyKind kind)
 {
 	void *addr;
-	cudaError_t err = to_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_to_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpy(addr, src, count, kind);
 }
@@ -79,7 +79,7 @@ cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t 
 				    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	void *addr;
-	cudaError_t err = to_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_to_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpyAsync(addr, src, count, kind, stream);
 }
@@ -88,7 +88,7 @@ cudaError_t cudaMemcpyToSymbol_ptds(const void *symbol, const void *src, size_t 
 				    size_t offset, enum cudaMemcpyKind kind)
 {
 	void *addr;
-	cudaError_t err = to_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_to_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpy_ptds(addr, src, count, kind);
 }
@@ -97,7 +97,7 @@ cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, si
 				 enum cudaMemcpyKind kind)
 {
 	void *addr;
-	cudaError_t err = from_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_from_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpy(dst, addr, count, kind);
 }
@@ -106,7 +106,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t coun
 				      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	void *addr;
-	cudaError_t err = from_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_from_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpyAsync(dst, addr, count, kind, stream);
 }
@@ -115,7 +115,7 @@ cudaError_t cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t coun
 				      enum cudaMemcpyKind kind)
 {
 	void *addr;
-	cudaError_t err = from_symbol(symbol, count, offset, kind, &addr);
+	cudaError_t err = rt_from_symbol(symbol, count, offset, kind, &addr);
 
 	return err ? err : cudaMemcpy_ptds(dst, addr, count, kind);
 }

@@ -21,7 +21,7 @@ of_page() {
 		/^\.SS wormhole / {
 			heading = $0; gsub(/\\/, "", heading)
 			if (!last) on = 0
-			if (index(heading, ".SS wormhole " want) == 1) on = 1
+			if (index(heading " ", ".SS wormhole " want " ") == 1) on = 1
 			last = 1; next
 		}
 		/^\.S[HS]/ { on = 0 }
@@ -36,10 +36,11 @@ page_commands() {
 	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
 }
 
-plan 10
-for c in run "server start" "client start" allow deny kill stat check; do
+plan 16
+for c in serve stop run limit "tenant create" "tenant delete" "tenant list" "server start" \
+	"client start" allow deny kill stat check; do
 	help=$(of_help "$c")
-	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu | sort)
+	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit | sort)
 	is "options_of_$(echo "$c" | tr ' ' _)_are_documented" "$(of_page "$c")" "$help"
 done
 is every_command_has_a_section "$(page_commands | sort)" "$(commands | sort)"

@@ -16,12 +16,17 @@ start() {
 	"$wormhole" "$role" start vm --id 7 --image "$dir" --dry-run "$@" 2>&1
 }
 
-plan 13
+plan 16
 line=$(start server --cpus 5 --window "$dir/a,1M" --window "$dir/b,2M" --append quiet)
 like goes_through_run "$line" "^wormhole run --role server --id 7 --name vm -- qemu-system-x86_64 "
 like worker_cpus_are_isolated "$line" "isolcpus=1-4 nohz_full=1-4 quiet'"
 like first_window_has_the_first_slot "$line" "mem-path=$dir/a,size=1048576,share=on -device ivshmem-plain,memdev=window0,bus=pcie.0,addr=0x8 "
 like second_window_has_the_next "$line" "mem-path=$dir/b,size=2097152,share=on -device ivshmem-plain,memdev=window1,bus=pcie.0,addr=0x9"
+like limits_go_on_the_kernels_command_line "$(start server --window "$dir/a,1M" --window "$dir/b,1M" \
+	--limit 0:mem=2G,sm=30 --limit 1:mem=1G --append quiet)" \
+	" wormhole.limit=0:mem=2G,sm=30 wormhole.limit=1:mem=1G quiet'"
+like limit_of_no_window_is_named "$(start server --window "$dir/a,1M" --limit 1:mem=2G)" "'1:mem=2G'"
+like wrong_limit_is_named "$(start server --window "$dir/a,1M" --limit 0:mem=much)" "'much' is not a size"
 is dry_run_makes_no_file "$(ls "$dir")" cmdline
 like gpu_is_passed_through "$(start server --window "$dir/a,1M" --gpu 0000:01:00.0)" \
 	"-device vfio-pci,host=0000:01:00.0"

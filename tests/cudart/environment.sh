@@ -34,7 +34,7 @@ start_server() {
 	WORMHOLE_TRANSPORT=shm
 	WORMHOLE_SOCKET=$server_dir/socket
 	export WORMHOLE_TRANSPORT WORMHOLE_SOCKET
-	"$WH_BUILD/server/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" \
+	"$WH_BUILD/server/wormhole-server" --backend "${WH_BACKEND:-$WH_BUILD/softgpu/libcuda.so.1}" \
 		--socket "$WORMHOLE_SOCKET" >"$server_dir/log" 2>&1 9<&- &
 	server_pid=$!
 	if ! timeout 20 grep -q -m 1 'listening' <&9; then

@@ -55,10 +55,10 @@ $python -B "$WH_TOP/cuda-api/gen_runtime.py" --coverage | diff "$WH_TOP/cuda-api
 ok $? the_committed_coverage_table_is_current
 show "$tmp/diff"
 
-# cudaMallocArray is refused; the program calls it three times.
+# cudaImportExternalMemory is refused; the program calls it three times.
 WORMHOLE_LOG=1 "$bin/refused" "$lib" >"$tmp/out" 2>"$tmp/err"
 ok $? a_refused_call_returns_not_supported_and_leaves_it_as_last_error
-[ "$(grep -c 'cudaMallocArray is not supported' "$tmp/err")" = 1 ]
+[ "$(grep -c 'cudaImportExternalMemory is not supported' "$tmp/err")" = 1 ]
 ok $? a_refused_call_names_itself_once
 "$bin/refused" "$lib" >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ]
 ok $? without_wormhole_log_nothing_is_printed

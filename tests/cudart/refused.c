@@ -7,19 +7,17 @@
 
 int main(int argc, char **argv)
 {
-	cudaError_t (*refused)(cudaArray_t *, const struct cudaChannelFormatDesc *, size_t,
-		size_t,
-			       unsigned int);
+	cudaError_t (*refused)(cudaExternalMemory_t *, const struct cudaExternalMemoryHandleDesc *);
 	cudaError_t (*last)(void);
 	void *lib = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
 	int i;
 
 	if (!lib)
 		return 2;
-	refused = dlsym(lib, "cudaMallocArray");
+	refused = dlsym(lib, "cudaImportExternalMemory");
 	last = dlsym(lib, "cudaGetLastError");
 	for (i = 0; i < 3; i++)
-		if (refused(NULL, NULL, 1, 1, 0) != cudaErrorNotSupported ||
+		if (refused(NULL, NULL) != cudaErrorNotSupported ||
 		    last() != cudaErrorNotSupported || last() != cudaSuccess)
 			return 1;
 	return 0;

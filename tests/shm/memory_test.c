@@ -120,6 +120,53 @@ static void test_boxes(void)
 	cuMemFree(p);
 }
 
+/* Two copies, one through an array and one with pitches, in one call. */
+static void test_batch(void)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { 12, 6, 3, CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 };
+	uint8_t in[12 * 4 * 6 * 3], out[5 * 4 * 2], flat[7 * 16];
+	CUDA_MEMCPY3D_BATCH_OP op[2] = {
+		{ .src = { .type = CU_MEMCPY_OPERAND_TYPE_POINTER },
+		  .dst = { .type = CU_MEMCPY_OPERAND_TYPE_ARRAY }, .extent = { 12, 6, 3 } },
+		{ .src = { .type = CU_MEMCPY_OPERAND_TYPE_POINTER },
+		  .dst = { .type = CU_MEMCPY_OPERAND_TYPE_POINTER }, .extent = { 10, 7, 1 } },
+	};
+	CUDA_MEMCPY3D_PEER back = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .srcXInBytes = 3 * 4,
+		.srcY = 2, .srcZ = 1, .WidthInBytes = 5 * 4, .Height = 2, .Depth = 1 };
+	int i, good = 1;
+	CUdeviceptr p;
+	CUstream s;
+	CUarray a;
+
+	pattern(in, sizeof(in), 6);
+	cuStreamCreate(&s, CU_STREAM_NON_BLOCKING);
+	cuMemAlloc(&p, sizeof(flat));
+	cuMemsetD8(p, 0xee, sizeof(flat));
+	ok_eq(cuArray3DCreate(&a, &d), 0, "array_is_made");
+	op[0].src.op.ptr.ptr = (CUdeviceptr)in;
+	op[0].dst.op.array.array = a;
+	op[1].src.op.ptr.ptr = (CUdeviceptr)in;
+	op[1].dst.op.ptr.ptr = p;
+	op[1].dst.op.ptr.rowLength = 16;
+	ok(cuMemcpy3DBatchAsync(2, op, 0, s) == 0 && cuStreamSynchronize(s) == 0, "batch_of_boxes_is_copied");
+	back.srcArray = a;
+	back.srcContext = back.dstContext = ctx;
+	ok_eq(cuMemcpy3DPeer(&back), 0, "peer_copy_takes_pageable_memory");
+	for (i = 0; i < 2; i++)
+		good &= !memcmp(out + i * 20, in + ((6 + 2 + i) * 12 + 3) * 4, 20);
+	ok(good, "extent_and_offset_count_elements_of_the_array");
+	cuMemcpyDtoH(flat, p, sizeof(flat));
+	for (i = 0, good = 1; i < 7; i++)
+		good &= !memcmp(flat + i * 16, in + i * 10, 10) && flat[i * 16 + 10] == 0xee;
+	ok(good, "rows_of_memory_are_as_long_as_said");
+	op[1].extent.depth = 0;
+	ok_eq(cuMemcpy3DBatchAsync(2, op, 0, s), CUDA_ERROR_INVALID_VALUE, "empty_box_in_a_batch_is_an_error");
+	cuArrayDestroy(a);
+	cuMemFree(p);
+	cuStreamDestroy(s);
+}
+
 static void test_bad(void)
 {
 	CUdeviceptr p;
@@ -134,13 +181,14 @@ static void test_bad(void)
 
 int main(void)
 {
-	tap_plan(31);
+	tap_plan(37);
 	begin();
 	test_round_trips();
 	test_pinned();
 	test_unified();
 	test_managed();
 	test_boxes();
+	test_batch();
 	test_bad();
 	return tap_exit();
 }

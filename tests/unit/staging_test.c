@@ -67,6 +67,12 @@ void wh_unlock(enum wh_lock id)
 	(void)id;
 }
 
+CUresult wh_graph_capture_copy(const struct wh_staged *c)
+{
+	(void)c;
+	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult wh_wait(uint32_t kind, uint64_t fence)
 {
 	const struct wh_req_whStageCopy *q = &later[fence].q;

@@ -64,7 +64,7 @@ stop() {
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..19"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
@@ -119,3 +119,51 @@ FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --pa
 	--cpus 1-5 2>"$tmp/err"
 [ $? = 1 ] && grep -q "6 workers need an isolated CPU each, there are 5" "$tmp/err"
 ok $? too_few_cpus_are_an_error
+
+# Limits: each window is a tenant, whose files its workers are told.
+limits_of() { # window: memory, percent, policy, groups of device 0
+	/usr/bin/python3 -c 'import struct, sys
+print(*struct.unpack_from("<QIIQ", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window$1.limits"
+}
+rm -f "$tmp/fail"
+start --cpus 3-4 --tenants "$tmp/t" --limit 0:mem=64M,sm=30 --limit 1:sm=50,policy=spatial --sms 132
+until_true at_least 2
+grep -e '--window 1 ' "$tmp/started" | grep -q -e "--tenant $tmp/t/window1\$"
+ok $? workers_are_told_their_tenant
+[ "$(limits_of 0)" = "67108864 30 1 0" ]
+ok $? limits_of_a_window_are_its_tenants
+[ "$(limits_of 1)" = "0 50 2 255" ]
+ok $? spatial_limit_has_groups_of_the_devices
+[ -s "$tmp/t/leases" ]
+ok $? leases_are_there
+# A worker has a slot as it takes it itself; the supervisor clears it.
+slot() { # [PID]: the owner of window 0's first slot
+	/usr/bin/python3 -c 'import struct, sys
+f = open(sys.argv[1], "r+b")
+f.seek(3864)
+if len(sys.argv) > 2:
+    f.write(struct.pack("<I", int(sys.argv[2])))
+else:
+    print(struct.unpack("<I", f.read(4))[0])' "$tmp/t/window0.usage" "$@"
+}
+w=$(sed -n '/--window 0 /s/ .*//p' "$tmp/started")
+slot "$w"
+until_true ready "$w"
+kill -9 "$w"
+until_true at_least 3
+[ "$(slot)" = 0 ]
+ok $? slot_of_a_dead_worker_is_cleared
+stop
+pid=
+
+refused() { # NAME WORDS OPTIONS...
+	name=$1 words=$2
+	shift 2
+	FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --cpus 1-2 \
+		--tenants "$tmp/t" "$@" 2>"$tmp/err"
+	[ $? != 0 ] && grep -q -e "$words" "$tmp/err"
+	ok $? "$name"
+}
+refused limit_of_no_window_is_refused "no window 5" --limit 5:mem=1G
+refused spatial_limit_without_the_number_of_sms_is_refused "needs the number of SMs" \
+	--limit 0:sm=30,policy=spatial

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Figures on a GPU, native beside each transport in one run: time of calls,
+# launch rate, training throughput, crossings, copy bandwidth, shares under
+# limits. Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes
+# RESULTS-gpu.md and the plots of them. Needs no compiler where build/ came along.
+#
+#	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all)
+#	WH_BENCH_QUICK=1	a tenth of the time, WH_GPU_DRIVER=softgpu: to try it out
+set -u
+WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
+WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+export WH_TOP WH_BUILD
+. "$WH_TOP/tests/world.sh"
+bench=$WH_BUILD/bench
+programs=$WH_BUILD/tests/programs/bin/shared
+out=$bench/gpu
+quick=${WH_BENCH_QUICK:+1}
+worlds="native loopback shm"
+
+# pick QUICK FULL
+pick() { [ -n "$quick" ] && echo "$1" || echo "$2"; }
+
+environment() {
+	echo "date $(date +%F)"
+	echo "commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
+	if [ "$world_kind" = gpu ]; then
+		echo "GPU $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
+			head -n 1 | sed 's/, /, driver /')"
+	else
+		echo "GPU none: softgpu"
+	fi
+	echo "CPU $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
+	echo "kernel $(uname -r)"
+}
+
+# Each line of a program's output, with the world before it.
+each_world() { # LIMIT COMMAND...
+	limit=$1
+	shift
+	for w in $worlds; do
+		in_world $w shared timeout "$limit" "$@" 2>"$out/err" | sed "s/^/$w /"
+		[ "${PIPESTATUS[0]}" = 0 ] || echo "# $w: $(basename "$1") failed: $(tail -n 1 "$out/err")"
+	done
+}
+
+calls() { each_world 60 "$bench/calls" ms=$(pick 5 200); }
+
+# Three turns in alternation; the best of each world counts.
+train() {
+	small="batch=2 steps=4 image=67 width=16"
+	for turn in $(pick 1 "1 2 3"); do
+		train_one lenet $(pick "batch=2 steps=4 width=5" "steps=200")
+		train_one lenet_dnn $(pick "batch=2 steps=4" "steps=400")
+		train_one alexnet $(pick "$small" "steps=10")
+		train_one alexnet_dnn $(pick "$small" "steps=30")
+	done
+}
+
+train_one() { # NAME ARGUMENT...
+	name=$1
+	shift
+	[ -x "$programs/$name" ] || return 0
+	for w in $worlds; do
+		in_world $w shared timeout 60 "$programs/$name" "$@" 2>"$out/err" >/dev/null
+		rate=$(sed -n 's/^rate \([0-9.]*\).*/\1/p' "$out/err")
+		[ -n "$rate" ] && echo "$w train $name images/s $rate" ||
+			echo "# $w: $name failed: $(tail -n 1 "$out/err")"
+	done
+}
+
+# What a thousand more calls of the Neuron mix send to the worker.
+crossings() {
+	for w in loopback shm; do
+		for n in 1000 $(pick 3000 101000); do
+			WORMHOLE_STATS=1 in_world $w shared timeout 60 "$programs/neuron" calls=$n \
+				2>"$out/err" >/dev/null
+			sent=$(sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p' "$out/err")
+			[ -n "$sent" ] && echo "$w crossings $n $sent" ||
+				echo "# $w: neuron failed: $(tail -n 1 "$out/err")"
+		done
+	done
+	each_neuron_rate
+}
+
+each_neuron_rate() {
+	for w in $worlds; do
+		in_world $w shared timeout 60 "$programs/neuron" calls=$(pick 2000 100000) \
+			2>"$out/err" >/dev/null
+		rate=$(sed -n 's/^rate \([0-9.]*\).*/\1/p' "$out/err")
+		[ -n "$rate" ] && echo "$w neuron calls/s $rate"
+	done
+}
+
+copy() { WH_BACKEND=$driver "$WH_TOP/bench/copy.sh" $(pick 65536 "") | grep -v '^#'; }
+
+# One tenant and two, each with its own limit, on a server of their own.
+share() {
+	wormhole=$WH_BUILD/host/wormhole
+	ps=$(in_world native shared timeout 60 "$bench/share" calibrate \
+		turns=$(pick 2000 1000000) | sed -n 's/^ps //p')
+	[ -n "$ps" ] || { echo "# share: cannot calibrate"; return; }
+	ms=$(pick 500 3000)
+	for k in 3 100 2000 50000 3,100,2000,20000; do
+		echo "native share 100 $k $(in_world native shared timeout 60 "$bench/share" ps="$ps" \
+			kernels=$k ms=$ms skip=300 | sed -n 's/^share //p')"
+	done
+	dir=$(mktemp -d)
+	LD_LIBRARY_PATH=$server_path "$wormhole" serve --backend="$driver" --dir="$dir" >"$dir/log" 2>&1 &
+	serve=$!
+	for _ in $(seq 200); do
+		[ ! -S "$dir/server.sock" ] || break
+		sleep 0.05
+	done
+	for percent in 10 25 50 75 90; do
+		for k in 3 100 2000 50000 3,100,2000,20000; do
+			echo "one share $percent $k $(limited $percent $k)"
+		done
+		limited $percent 2000 >"$dir/a" &
+		a=$!
+		limited $((100 - percent)) 2000 >"$dir/b"
+		wait $a
+		echo "two share $percent 2000 $(cat "$dir/a")"
+		echo "two share $((100 - percent)) 2000 $(cat "$dir/b")"
+	done
+	kill $serve
+	wait $serve 2>/dev/null
+	rm -rf "$dir"
+}
+
+limited() { # PERCENT KERNELS
+	LD_LIBRARY_PATH= "$wormhole" run --dir="$dir" --sm "$1" -- "$bench/share" ps="$ps" kernels="$2" \
+		ms=$ms skip=$(pick 100 1500) 2>>"$dir/err" | sed -n 's/^share //p'
+}
+
+world_init "${WH_GPU_DRIVER:-gpu}" || { echo "error: $world_missing" >&2; exit 1; }
+world_server
+mkdir -p "$out"
+environment | tee "$out/environment.txt"
+[ $# != 0 ] || set -- calls train crossings copy share
+for part; do
+	"$part" | tee "$out/$part.txt"
+done

@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""`make -C bench gpu-record`: RESULTS-gpu.md and the plots, from what gpu.sh wrote.
+
+Reads build/bench/gpu/*.txt. A part that did not run, or a world in which a
+program failed, is named as missing; nothing is filled in.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
+DATA = os.path.join(BUILD, "bench/gpu")
+PLOTS = os.path.join(TOP, "bench/plots")
+WORLDS = ["native", "loopback", "shm"]
+
+# Measured side by side on an H200 (driver 580.159, CUDA 13.0) on 2026-11-20 in a
+# run of its own: Lupine of 2026-08-21, its server on the same machine over TCP.
+LUPINE = {"launch_issued": 5.4, "launch_and_sync": 59.6, "peek_at_last_error": 0.019,
+          "event_record": 4.3, "memcpy_4k_to_device": 56.2, "memcpy_4k_to_host": 57.0}
+# HAMi-core of 2026-06-30 in that run: {limit: {kernel us: share really taken}}.
+HAMI = {30: {"100": 0.708, "2000": 1.008, "50000": 0.915},
+        50: {"100": 1.069, "2000": 0.966, "50000": 0.929}}
+
+
+def lines(part):
+    path = os.path.join(DATA, part + ".txt")
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        return [l.rstrip("\n") for l in f]
+
+
+def failures(part):
+    return [l[2:] for l in lines(part) if l.startswith("# ")]
+
+
+def table(head, rows):
+    out = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join(out + ["| " + " | ".join(r) + " |" for r in rows])
+
+
+def ratio(a, b):
+    return f"{a / b:.3f}" if a and b else ""
+
+
+def section(title, part, body):
+    missing = "".join(f"\n- missing: {f}" for f in failures(part))
+    if not lines(part):
+        return f"## {title}\n\nNot run.\n"
+    return f"## {title}\n\n{body()}\n{missing}\n"
+
+
+# --- Calls ------------------------------------------------------------------------
+
+def call_figures():
+    """{name: {world: (min, median, p99)}} in microseconds, and rates {name: {world: n}}."""
+    figures, rates = {}, {}
+    for l in lines("calls"):
+        w = l.split()
+        if len(w) == 8 and w[1] == "bench":
+            figures.setdefault(w[2], {})[w[0]] = tuple(float(x) / 1000 for x in w[5:8])
+        elif len(w) == 5 and w[1] == "rate":
+            rates.setdefault(w[2], {})[w[0]] = float(w[4])
+    return figures, rates
+
+
+def us(x):
+    return f"{x:.3f}" if x < 1 else f"{x:.2f}"
+
+
+def calls():
+    figures, rates = call_figures()
+    rows = []
+    for name, by in figures.items():
+        cells = [f"{us(by[w][1])} ({us(by[w][0])}, {us(by[w][2])})" if w in by else "" for w in WORLDS]
+        native = by.get("native", (0, 0, 0))[1]
+        extra = [f"{by[w][1] - native:+.2f}" if w in by and native else "" for w in WORLDS[1:]]
+        rows.append([f"`{name}`"] + cells + extra + [us(LUPINE[name]) if name in LUPINE else ""])
+    text = table(["µs: median (min, p99)"] + WORLDS + ["loopback adds", "shm adds", "Lupine¹"], rows)
+    rate = table(["launches per second"] + WORLDS + ["shm / native"],
+                 [[n] + [f"{by[w]:,.0f}" if w in by else "" for w in WORLDS] +
+                  [ratio(by.get("shm"), by.get("native"))] for n, by in rates.items()])
+    return (text + "\n\n¹ Lupine of 2026-08-21, measured on 2026-11-20 in a run of its own on such a machine "
+            "(H200, driver 580.159), its server on the same machine over TCP loopback; medians.\n\n" + rate +
+            "\n\n![Time per call](plots/calls.svg)")
+
+
+# --- Training and the Neuron mix ----------------------------------------------------
+
+def best(part, word):
+    out = {}
+    for l in lines(part):
+        w = l.split()
+        if len(w) == 5 and w[1] == word:
+            by = out.setdefault(w[2], {})
+            by[w[0]] = max(by.get(w[0], 0), float(w[4]))
+    return out
+
+
+def train():
+    rows = [[n] + [f"{by[w]:,.1f}" if w in by else "" for w in WORLDS] +
+            [ratio(by.get(w), by.get("native")) for w in WORLDS[1:]]
+            for n, by in best("train", "train").items()]
+    return (table(["images per second, best of 3"] + WORLDS + ["loopback / native", "shm / native"], rows) +
+            "\n\nTargets: 0.98 over loopback, 0.95 over shm.\n\n![Training](plots/train.svg)")
+
+
+def crossings():
+    sent, rate = {}, {}
+    for l in lines("crossings"):
+        w = l.split()
+        if len(w) == 4 and w[1] == "crossings":
+            sent.setdefault(w[0], []).append((int(w[2]), int(w[3])))
+        elif len(w) == 4 and w[1] == "neuron":
+            rate[w[0]] = float(w[3])
+    rows = []
+    for w in WORLDS:
+        s = sorted(sent.get(w, []))
+        per = f"{(s[-1][1] - s[0][1]) / (s[-1][0] - s[0][0]):.3f}" if len(s) > 1 else ""
+        rows.append([w, per, f"{rate[w]:,.0f}" if w in rate else ""])
+    return (table(["Neuron mix", "requests to the worker per call", "calls per second"], rows) +
+            "\n\nThe mix is `tests/programs/neuron.cu`; target: 0.4 requests per call.")
+
+
+# --- Copies -----------------------------------------------------------------------------
+
+def copy_figures():
+    out = []
+    for l in lines("copy"):
+        w = l.split()
+        if len(w) == 6 and w[0] != "GB/s" and w[0].rsplit("_", 1)[-1].isdigit():
+            kind, size = w[0].rsplit("_", 1)
+            out.append((kind, int(size), [float(x) for x in w[1:4]]))
+    return out
+
+
+def copies():
+    rows = [[f"{k}, {s:,}"] + [f"{x:.4g}" for x in v] + [ratio(v[1], v[0]), ratio(v[2], v[0])]
+            for k, s, v in copy_figures() if s in (4, 4096, 1 << 20, 64 << 20, 256 << 20, 1 << 30)]
+    return (table(["GB/s: kind, bytes"] + WORLDS + ["loopback / native", "shm / native"], rows) +
+            "\n\nTarget: 0.95 from 1 MB up.\n\n![Copies](plots/copy.svg)")
+
+
+# --- Shares -------------------------------------------------------------------------------
+
+def share_figures():
+    return [(w[0], int(w[2]), w[3], float(w[4])) for w in map(str.split, lines("share"))
+            if len(w) == 5 and w[1] == "share"]
+
+
+def shares():
+    rows = []
+    native = {k: s for who, p, k, s in share_figures() if who == "native"}
+    for who, percent, kernels, got in share_figures():
+        if who == "native":
+            continue
+        hami = HAMI.get(percent, {}).get(kernels) if who == "one" else None
+        rows.append([f"{who}, {kernels} µs", f"{percent}", f"{100 * got:.1f}",
+                     f"{100 * got - percent:+.1f}", f"{100 * native.get(kernels, 0):.1f}",
+                     f"{100 * hami:.1f}" if hami else ""])
+    return (table(["tenants, kernels", "share asked, %", "measured, %", "error, points",
+                   "native without limit, %", "HAMi-core²"], rows) +
+            "\n\nMeasured: time of completed kernels over wall time; a kernel's time is from an idle GPU. "
+            "Target: 2 points in the long run.\n\n² HAMi-core of 2026-06-30 on 2026-11-20 in a run of its own on "
+            "such a machine, one process, 8 s of back-to-back launches; the same measure."
+            "\n\n![Shares](plots/share.svg)")
+
+
+# --- Plots ----------------------------------------------------------------------------------
+
+def write(name, rows):
+    with open(os.path.join(DATA, name), "w") as f:
+        for r in rows:
+            f.write("\t".join(map(str, r)) + "\n")
+
+
+def plot_data():
+    """Only the plots that there are figures for."""
+    figures, _ = call_figures()
+    full = [(n, *(by[w][1] for w in WORLDS)) for n, by in figures.items() if len(by) == 3]
+    names = []
+    for name, rows in [
+            ("calls", full),
+            ("train", [(n, *(by.get(w, 0) / by["native"] for w in WORLDS))
+                       for n, by in best("train", "train").items() if by.get("native")]),
+            ("share", [(p, 100 * s, k) for who, p, k, s in share_figures() if who == "one"])]:
+        if rows:
+            names.append(name)
+            write(name + ".dat", [[f'"{str(r[0]).replace("_", " ")}"', *r[1:]] for r in rows])
+    copy = copy_figures()
+    if copy:
+        names.append("copy")
+        for kind in sorted({k for k, _, _ in copy}):
+            write(f"copy_{kind}.dat", [(s, *v) for k, s, v in copy if k == kind])
+    return names
+
+
+def plot():
+    if not shutil.which("gnuplot"):
+        print("no plots: gnuplot is not installed (Debian package gnuplot-nox)")
+        return
+    os.makedirs(PLOTS, exist_ok=True)
+    for name in plot_data():
+        subprocess.run(["gnuplot", "-e", f"out='{PLOTS}/{name}.svg'",
+                        os.path.join(TOP, f"bench/gpu_{name}.gp")], cwd=DATA, check=True)
+
+
+def main():
+    env = ", ".join(lines("environment"))
+    if not env:
+        print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
+        return 1
+    text = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
+            "Written by `make -C bench gpu-record` from the last `bench/gpu.sh`: one run, native beside each "
+            "transport. Nothing here gates a test.", "", env, "",
+            section("Time per call", "calls", calls), section("Training", "train", train),
+            section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
+            section("Shares of the GPU", "share", shares)]
+    with open(os.path.join(TOP, "bench/RESULTS-gpu.md"), "w") as f:
+        f.write("\n".join(text).rstrip("\n") + "\n")
+    plot()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

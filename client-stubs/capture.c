@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which thread captures what. The worker's driver sees one thread, so it cannot
+ * tell whose capture forbids whose calls: this side knows, and sends with each
+ * call the mode that makes the driver decide as it would for separate threads.
+ */
+#include "client.h"
+
+#include <stdlib.h>
+
+struct capture {
+	struct capture *next;
+	uint64_t stream;
+	CUstreamCaptureMode mode;
+	const struct wh_thread *thread;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct capture *captures;
+
+static void count(const struct capture *c, int by)
+{
+	if (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL)
+		wh_client.global_captures += by;
+	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread == &wh_thread)
+		wh_thread.captures += by;
+	__atomic_fetch_add(&wh_client.captures, by, __ATOMIC_RELAXED);
+}
+
+/* As cuThreadExchangeStreamCaptureMode() explains the modes. */
+uint32_t wh_capture_mode_now(const struct wh_thread *t)
+{
+	bool forbidden = t->captures ||
+			 (t->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+			  __atomic_load_n(&wh_client.global_captures, __ATOMIC_RELAXED));
+
+	if (t->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED || !forbidden)
+		return CU_STREAM_CAPTURE_MODE_RELAXED;
+	return CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+static void began(CUstream stream, CUstreamCaptureMode mode)
+{
+	struct capture *c = malloc(sizeof(*c));
+
+	/* Without a note the driver judges all threads as one: stricter, never laxer. */
+	if (!c)
+		return;
+	*c = (struct capture) { NULL, wh_stream(stream), mode, &wh_thread };
+	pthread_mutex_lock(&lock);
+	c->next = captures;
+	captures = c;
+	count(c, 1);
+	pthread_mutex_unlock(&lock);
+}
+
+void wh_after_cuStreamBeginCapture(CUstream hStream)
+{
+	began(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+void wh_after_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+	began(hStream, mode);
+}
+
+void wh_after_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
+					  const CUgraphNode *dependencies,
+					  const CUgraphEdgeData *dependencyData,
+					  size_t numDependencies, CUstreamCaptureMode mode)
+{
+	(void)hGraph;
+	(void)dependencies;
+	(void)dependencyData;
+	(void)numDependencies;
+	began(hStream, mode);
+}
+
+static struct capture **find(uint64_t stream)
+{
+	struct capture **p = &captures;
+
+	while (*p && (*p)->stream != stream)
+		p = &(*p)->next;
+	return p;
+}
+
+/* Only a relaxed capture may be ended by another thread than its own. */
+static bool wrong_thread(uint64_t stream)
+{
+	const struct capture *c;
+	bool wrong;
+
+	pthread_mutex_lock(&lock);
+	c = *find(stream);
+	wrong = c && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread != &wh_thread;
+	pthread_mutex_unlock(&lock);
+	return wrong;
+}
+
+/* The capture that began in this stream is over, whatever became of it. */
+static void ended(uint64_t stream)
+{
+	struct capture **p, *c;
+
+	pthread_mutex_lock(&lock);
+	p = find(stream);
+	c = *p;
+	if (c) {
+		*p = c->next;
+		count(c, -1);
+	}
+	pthread_mutex_unlock(&lock);
+	free(c);
+}
+
+CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+	uint64_t stream = wh_stream(hStream);
+	CUresult res;
+
+	if (phGraph)
+		*phGraph = NULL;
+	if (wrong_thread(stream))
+		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	res = wh_raw_cuStreamEndCapture(hStream, phGraph);
+	switch (res) {
+	case CUDA_SUCCESS:
+	case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+	case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
+		ended(stream);
+		break;
+	default:
+		break;
+	}
+	return res;
+}
+

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The client's side of a cuBLAS handle. Owns what a handle remembers (stream,
+ * pointer mode, math mode, workspace): setting it makes no call, and all of it
+ * travels with the next one. A handle is memory that is never given back, so
+ * that one that was destroyed is seen as such.
+ */
+#include "cublas_stub.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define ALIVE		0x77686c62616c6961ULL
+#define ALIGNMENT	256	/* of a workspace, as cuBLAS demands */
+
+struct cublasContext {
+	uint64_t alive;		/* ALIVE, or something else */
+	cudaStream_t stream;	/* the program's name for it */
+	struct wh_obj_cublasHandle_t o;
+	struct cublasContext *next;	/* of the unused ones */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cublasContext *unused;
+
+static struct cublasContext *take(void)
+{
+	struct cublasContext *h;
+
+	pthread_mutex_lock(&lock);
+	h = unused;
+	if (h)
+		unused = h->next;
+	pthread_mutex_unlock(&lock);
+	return h ? h : malloc(sizeof(*h));
+}
+
+static void put(struct cublasContext *h)
+{
+	h->alive = 0;
+	pthread_mutex_lock(&lock);
+	h->next = unused;
+	unused = h;
+	pthread_mutex_unlock(&lock);
+}
+
+static inline bool alive(const struct cublasContext *h)
+{
+	return h && h->alive == ALIVE;
+}
+
+bool wh_pack_cublasHandle_t(cublasHandle_t h, struct wh_obj_cublasHandle_t *out)
+{
+	if (!alive(h))
+		return false;
+	*out = h->o;
+	/* The per-thread default stream is another one for each thread. */
+	if (h->stream)
+		out->stream = wh_library_stream(h->stream);
+	return true;
+}
+
+/* --- Life ------------------------------------------------------------------------- */
+
+static cublasStatus_t create(struct wh_obj_cublasHandle_t *o)
+{
+	const struct wh_rsp_cublasCreate_v2 *r;
+	struct wh_call c;
+	cublasStatus_t res;
+
+	if (!wh_cublas_begin(&c, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)))
+		return wh_cublas_lost(c.result);
+	res = wh_cublas_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == CUBLAS_STATUS_SUCCESS)
+		*o = r->handle;
+	wh_end(&c);
+	return res;
+}
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
+{
+	struct cublasContext *h;
+	cublasStatus_t res;
+
+	if (!handle)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	h = take();
+	if (!h)
+		return CUBLAS_STATUS_ALLOC_FAILED;
+	*h = (struct cublasContext) { 0 };
+	res = create(&h->o);
+	if (res != CUBLAS_STATUS_SUCCESS) {
+		put(h);
+		return res;
+	}
+	h->alive = ALIVE;
+	*handle = h;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
+{
+	struct wh_req_cublasDestroy_v2 *q;
+	cublasStatus_t res;
+	struct wh_call c;
+
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	q = wh_cublas_begin(&c, WH_CALL_cublasDestroy_v2, sizeof(*q));
+	if (!q)
+		return wh_cublas_lost(c.result);
+	q->handle = handle->o.id;
+	res = wh_cublas_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	if (res == CUBLAS_STATUS_SUCCESS)
+		put(handle);
+	return res;
+}
+
+/* --- State ------------------------------------------------------------------------ */
+
+/* Also gives the library its own workspace back, as documented. */
+cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	handle->stream = streamId;
+	handle->o.stream = 0;
+	handle->o.own_workspace = 0;
+	handle->o.workspace = 0;
+	handle->o.workspace_size = 0;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *streamId)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (!streamId)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*streamId = handle->stream;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+				     size_t workspaceSizeInBytes)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if ((uintptr_t)workspace % ALIGNMENT)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	handle->o.own_workspace = 1;
+	handle->o.workspace = (uintptr_t)workspace;
+	handle->o.workspace_size = workspaceSizeInBytes;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	handle->o.pointer_mode = mode;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t *mode)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (!mode)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*mode = (cublasPointerMode_t)handle->o.pointer_mode;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static bool known_math(unsigned int mode)
+{
+	switch (mode & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) {
+	case CUBLAS_DEFAULT_MATH:
+	case CUBLAS_TENSOR_OP_MATH:
+	case CUBLAS_PEDANTIC_MATH:
+	case CUBLAS_TF32_TENSOR_OP_MATH:
+	case CUBLAS_FP32_EMULATED_BF16X9_MATH:
+	case CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (!known_math(mode))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	handle->o.math_mode = mode;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode)
+{
+	if (!alive(handle))
+		return CUBLAS_STATUS_NOT_INITIALIZED;
+	if (!mode)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*mode = (cublasMath_t)handle->o.math_mode;
+	return CUBLAS_STATUS_SUCCESS;
+}

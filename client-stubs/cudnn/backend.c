@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Attributes of backend descriptors, and parameters of fused operations: what an
+ * element is depends on a type or label beside it. Long ones (texts of plans)
+ * go through the data area.
+ */
+#include "cudnn_stub.h"
+
+#include <stdlib.h>
+
+/* --- Setting ------------------------------------------------------------------ */
+
+static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
+{
+	const size_t fixed = WH_WIRE_FIXED(*head), behind = head->area ? 0 : bytes;
+	struct wh_req_cudnnAttribute *q;
+	cudnnStatus_t res;
+	struct wh_call c;
+
+	q = wh_cudnn_begin(&c, WH_CALL_cudnnBackendSetAttribute,
+			   fixed + (behind ? wh_wire_bytes(behind, 1) : 0));
+	if (!q)
+		return wh_cudnn_lost(c.result);
+	memcpy((uint8_t *)q + sizeof(q->hdr), (uint8_t *)head + sizeof(q->hdr),
+	       sizeof(*q) - sizeof(q->hdr));
+	if (!elements)
+		q->hdr.null |= 1;
+	c.pos = fixed;
+	if (elements && behind)
+		wh_put(&c, elements, behind, 1);
+	res = wh_cudnn_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
+
+/* Through a buffer in the data area. */
+static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
+{
+	cudnnStatus_t res;
+	CUresult cu;
+	uint8_t *buf;
+	size_t size;
+
+	cu = wh_staging_get(&buf, &size);
+	if (cu != CUDA_SUCCESS)
+		return wh_cudnn_lost(cu);
+	res = CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+	if (bytes <= size) {
+		memcpy(buf, elements, bytes);
+		head->area = (uintptr_t)buf;
+		res = send_set(head, elements, bytes);
+	}
+	wh_staging_put();
+	return res;
+}
+
+/* Handles and addresses as the worker knows them; `out` has room for n. */
+static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
+			       const void *const *in, size_t n, uint64_t *out)
+{
+	struct wh_obj_cudnnHandle_t o;
+	size_t i;
+
+	if (name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)
+		wh_cudnn_forget_values(descriptor);
+	for (i = 0; i < n; i++) {
+		out[i] = (uintptr_t)in[i];
+		if (type == CUDNN_TYPE_HANDLE && in[i]) {
+			if (!wh_pack_cudnnHandle_t((cudnnHandle_t)in[i], &o))
+				return CUDNN_STATUS_BAD_PARAM;
+			out[i] = o.id;
+		} else if (name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS &&
+			   !wh_cudnn_by_value(descriptor, in[i], &out[i])) {
+			return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+		}
+	}
+	return CUDNN_STATUS_SUCCESS;
+}
+
+#define FEW	64
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+				       cudnnBackendAttributeName_t attributeName,
+				       cudnnBackendAttributeType_t attributeType,
+				       int64_t elementCount, const void *arrayOfElements)
+{
+	struct wh_req_cudnnAttribute head = {
+		.descriptor = (uintptr_t)descriptor,
+		.name = attributeName,
+		.type = attributeType,
+		.count = elementCount,
+	};
+	size_t size = wh_cudnn_attribute_size(attributeType), bytes;
+	uint64_t few[FEW], *many = few;
+	cudnnStatus_t res;
+
+	if (!size || elementCount < 0)
+		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+	if (__builtin_mul_overflow((size_t)elementCount, size, &bytes))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!arrayOfElements ||
+	    (attributeType != CUDNN_TYPE_HANDLE && attributeType != CUDNN_TYPE_VOID_PTR))
+		return arrayOfElements && bytes > WH_CUDNN_INLINE ?
+		       set_long(&head, arrayOfElements, bytes) :
+		       send_set(&head, arrayOfElements, arrayOfElements ? bytes : 0);
+	if (bytes > WH_CUDNN_INLINE)
+		return CUDNN_STATUS_BAD_PARAM;
+	if (elementCount > FEW)
+		many = malloc(bytes);
+	if (!many)
+		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	res = translate(head.descriptor, attributeType, attributeName, arrayOfElements,
+			elementCount, many);
+	if (res == CUDNN_STATUS_SUCCESS)
+		res = send_set(&head, many, bytes);
+	if (many != few)
+		free(many);
+	return res;
+}
+
+/* --- Getting ------------------------------------------------------------------ */
+
+/* Only what came; the rest of the program's array stays as it is. */
+static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head,
+		    const uint8_t *area, void *out, size_t size)
+{
+	const struct wh_rsp_cudnnAttribute *r = c->rsp;
+	size_t n = r->elements <= (uint64_t)head->count ? r->elements : 0, i;
+	void **handles = out;
+
+	if (area) {
+		memcpy(out, area, n * size);
+		return;
+	}
+	c->pos = WH_WIRE_FIXED(*r);
+	wh_take(c, out, n, size);
+	for (i = 0; head->type == CUDNN_TYPE_HANDLE && i < n; i++)
+		handles[i] = wh_cudnn_handle((uintptr_t)handles[i]);
+}
+
+static cudnnStatus_t send_get(const struct wh_req_cudnnAttribute *head, uint8_t *area, size_t size,
+			      int64_t *count, void *out)
+{
+	const bool fill = out && head->type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
+	const size_t fixed = WH_WIRE_FIXED(*head);
+	const struct wh_rsp_cudnnAttribute *r;
+	struct wh_req_cudnnAttribute *q;
+	cudnnStatus_t res;
+	struct wh_call c;
+
+	q = wh_cudnn_begin(&c, WH_CALL_cudnnBackendGetAttribute,
+			   fixed + (fill ? wh_wire_bytes(head->count, size) : 0));
+	if (!q)
+		return wh_cudnn_lost(c.result);
+	memcpy((uint8_t *)q + sizeof(q->hdr), (uint8_t *)head + sizeof(q->hdr),
+	       sizeof(*q) - sizeof(q->hdr));
+	q->area = (uintptr_t)area;
+	if (!out)
+		q->hdr.null |= 1;
+	c.pos = fixed;
+	if (fill)
+		wh_put(&c, out, head->count, size);
+	res = wh_cudnn_run(&c, sizeof(*r));
+	if (res == CUDNN_STATUS_SUCCESS) {
+		r = c.rsp;
+		if (count)
+			*count = r->count;
+		if (out)
+			receive(&c, head, area, out, size);
+	}
+	wh_end(&c);
+	return res;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+				       cudnnBackendAttributeName_t attributeName,
+				       cudnnBackendAttributeType_t attributeType,
+				       int64_t requestedElementCount, int64_t *elementCount,
+				       void *arrayOfElements)
+{
+	const struct wh_req_cudnnAttribute head = {
+		.descriptor = (uintptr_t)descriptor,
+		.name = attributeName,
+		.type = attributeType,
+		.count = requestedElementCount,
+	};
+	size_t size = wh_cudnn_attribute_size(attributeType), bytes, room;
+	cudnnStatus_t res;
+	CUresult cu;
+	uint8_t *buf;
+
+	if (!size || requestedElementCount < 0)
+		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+	if (__builtin_mul_overflow((size_t)requestedElementCount, size, &bytes))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!arrayOfElements || bytes <= WH_CUDNN_INLINE ||
+	    attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+		return send_get(&head, NULL, size, elementCount, arrayOfElements);
+	cu = wh_staging_get(&buf, &room);
+	if (cu != CUDA_SUCCESS)
+		return wh_cudnn_lost(cu);
+	res = bytes <= room ? send_get(&head, buf, size, elementCount, arrayOfElements) :
+			      CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+	wh_staging_put();
+	return res;
+}
+
+/* --- Using -------------------------------------------------------------------- */
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+				  cudnnBackendDescriptor_t variantPack)
+{
+	wh_cudnn_refresh((uintptr_t)variantPack);
+	return wh_raw_cudnnBackendExecute(handle, executionPlan, variantPack);
+}
+
+cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t handle,
+					    cudnnBackendDescriptor_t executionPlan,
+					    cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
+{
+	wh_cudnn_refresh((uintptr_t)variantPack);
+	return wh_raw_cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack, graph);
+}
+
+cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
+					  cudnnBackendDescriptor_t executionPlan,
+					  cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
+{
+	wh_cudnn_refresh((uintptr_t)variantPack);
+	return wh_raw_cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack, graph);
+}
+
+void wh_after_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
+{
+	wh_cudnn_forget_values((uintptr_t)descriptor);
+}
+
+/* --- Fused operations --------------------------------------------------------- */
+
+/* What of the program's memory the worker needs to see: the handle, the address, or the bytes. */
+static uint64_t param_value(enum wh_cudnn_param kind, const void *param)
+{
+	uint64_t v = 0;
+
+	if (!param)
+		return 0;
+	switch (kind) {
+	case WH_CUDNN_PARAM_WORD:
+		memcpy(&v, param, 4);
+		return v;
+	case WH_CUDNN_PARAM_LONG:
+		memcpy(&v, param, 8);
+		return v;
+	default:
+		return (uintptr_t)param;
+	}
+}
+
+/* Take the slot and fill in the request; NULL: c->result says why. */
+static void *begin_param(struct wh_call *c, uint32_t call, const void *pack, uint32_t label,
+			 const void *param, uint64_t value)
+{
+	struct wh_req_cudnnFusedParam *q = wh_cudnn_begin(c, call, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->hdr.null = !param;
+	q->pack = (uintptr_t)pack;
+	q->value = value;
+	q->label = label;
+	q->resv = 0;
+	return q;
+}
+
+static cudnnStatus_t set_param(uint32_t call, const void *pack, uint32_t label, const void *param,
+			       enum wh_cudnn_param kind)
+{
+	cudnnStatus_t res;
+	struct wh_call c;
+
+	if (kind == WH_CUDNN_PARAM_NONE)
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!begin_param(&c, call, pack, label, param, param_value(kind, param)))
+		return wh_cudnn_lost(c.result);
+	res = wh_cudnn_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
+
+cudnnStatus_t cudnnSetFusedOpsConstParamPackAttribute(cudnnFusedOpsConstParamPack_t constPack,
+						      cudnnFusedOpsConstParamLabel_t paramLabel,
+						      const void *param)
+{
+	return set_param(WH_CALL_cudnnSetFusedOpsConstParamPackAttribute, constPack, paramLabel,
+			 param, wh_cudnn_const_param(paramLabel));
+}
+
+cudnnStatus_t cudnnSetFusedOpsVariantParamPackAttribute(cudnnFusedOpsVariantParamPack_t varPack,
+							cudnnFusedOpsVariantParamLabel_t paramLabel,
+							void *ptr)
+{
+	return set_param(WH_CALL_cudnnSetFusedOpsVariantParamPackAttribute, varPack, paramLabel,
+			 ptr, wh_cudnn_variant_param(paramLabel));
+}
+
+static cudnnStatus_t get_param(uint32_t call, const void *pack, uint32_t label, void *param,
+			       enum wh_cudnn_param kind, int *is_null)
+{
+	const bool bytes = kind == WH_CUDNN_PARAM_WORD || kind == WH_CUDNN_PARAM_LONG ||
+			   kind == WH_CUDNN_PARAM_DEVICE;
+	const struct wh_rsp_cudnnFusedParam *r;
+	struct wh_req_cudnnFusedParam *q;
+	cudnnStatus_t res;
+	struct wh_call c;
+
+	if (kind == WH_CUDNN_PARAM_NONE)
+		return CUDNN_STATUS_BAD_PARAM;
+	q = begin_param(&c, call, pack, label, param, bytes ? 0 : (uintptr_t)param);
+	if (!q)
+		return wh_cudnn_lost(c.result);
+	if (!is_null)
+		q->hdr.null |= 2;
+	res = wh_cudnn_run(&c, sizeof(*r));
+	if (res == CUDNN_STATUS_SUCCESS) {
+		r = c.rsp;
+		if (is_null)
+			*is_null = r->is_null;
+		if (param && bytes)
+			memcpy(param, &r->value, kind == WH_CUDNN_PARAM_WORD ? 4 : 8);
+	}
+	wh_end(&c);
+	return res;
+}
+
+cudnnStatus_t cudnnGetFusedOpsConstParamPackAttribute(const cudnnFusedOpsConstParamPack_t constPack,
+						      cudnnFusedOpsConstParamLabel_t paramLabel,
+						      void *param, int *isNULL)
+{
+	/* A tensor or filter descriptor is filled: its type is another one now. */
+	wh_cudnn_type_forget(param);
+	return get_param(WH_CALL_cudnnGetFusedOpsConstParamPackAttribute, constPack, paramLabel,
+			 param, wh_cudnn_const_param(paramLabel), isNULL);
+}
+
+cudnnStatus_t cudnnGetFusedOpsVariantParamPackAttribute(
+		const cudnnFusedOpsVariantParamPack_t varPack,
+		cudnnFusedOpsVariantParamLabel_t paramLabel, void *ptr)
+{
+	return get_param(WH_CALL_cudnnGetFusedOpsVariantParamPackAttribute, varPack, paramLabel,
+			 ptr, wh_cudnn_variant_param(paramLabel), NULL);
+}

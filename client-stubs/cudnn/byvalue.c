@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A variant pack points to device memory, and for tensors that are "by value" to
+ * one element in host memory, which cuDNN reads when the pack is executed. That
+ * memory is this process's: it is copied into the data area, where the worker's
+ * library finds it, at setting and again before each use. Owns the copies, one
+ * list for each of a few buckets of packs.
+ */
+#include "cudnn_stub.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define VALUE		16	/* the largest element */
+#define SLAB_VALUES	1024
+#define BUCKETS		256
+#define PAGE		4096
+
+struct value {
+	struct value *next;
+	uint64_t pack;
+	const void *from;	/* in the program's memory */
+	uint8_t *to;		/* in the data area */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct value *bucket[BUCKETS], *unused;
+
+static struct value **bucket_of(uint64_t pack)
+{
+	return &bucket[(uint32_t)pack % BUCKETS];
+}
+
+/*
+ * Its size is the tensor's business: so as much as an element can have, but not
+ * beyond the page, where nothing may be mapped; an aligned element never goes
+ * beyond. Byte by byte: checkers of the program's memory need not see it.
+ */
+static void copy(struct value *v)
+{
+	const volatile uint8_t *from = v->from;
+	size_t n = PAGE - (uintptr_t)v->from % PAGE, i;
+
+	for (i = 0; i < VALUE && i < n; i++)
+		v->to[i] = from[i];
+}
+
+/* A slab of the data area, never given back; pinned memory is all of it that programs can have. */
+static bool more(void)
+{
+	struct value *v = calloc(SLAB_VALUES, sizeof(*v));
+	void *slab;
+	int i;
+
+	if (!v || cuMemAllocHost_v2(&slab, SLAB_VALUES * VALUE) != CUDA_SUCCESS) {
+		free(v);
+		return false;
+	}
+	for (i = 0; i < SLAB_VALUES; i++, v++) {
+		v->to = (uint8_t *)slab + i * VALUE;
+		v->next = unused;
+		unused = v;
+	}
+	return true;
+}
+
+bool wh_cudnn_by_value(uint64_t pack, const void *p, uint64_t *out)
+{
+	struct value *v;
+
+	*out = (uintptr_t)p;
+	if (!p || wh_range_has((uintptr_t)p) || wh_library_in_data(p, 1))
+		return true;
+	pthread_mutex_lock(&lock);
+	if (unused || more()) {
+		v = unused;
+		unused = v->next;
+		v->pack = pack;
+		v->from = p;
+		v->next = *bucket_of(pack);
+		*bucket_of(pack) = v;
+		copy(v);
+		*out = (uintptr_t)v->to;
+		pthread_mutex_unlock(&lock);
+		return true;
+	}
+	pthread_mutex_unlock(&lock);
+	return false;
+}
+
+void wh_cudnn_refresh(uint64_t pack)
+{
+	struct value *v;
+
+	if (!__atomic_load_n(bucket_of(pack), __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	for (v = *bucket_of(pack); v; v = v->next)
+		if (v->pack == pack)
+			copy(v);
+	pthread_mutex_unlock(&lock);
+}
+
+void wh_cudnn_forget_values(uint64_t pack)
+{
+	struct value **at = bucket_of(pack), *v;
+
+	if (!__atomic_load_n(at, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&lock);
+	while ((v = *at)) {
+		if (v->pack != pack) {
+			at = &v->next;
+			continue;
+		}
+		*at = v->next;
+		v->next = unused;
+		unused = v;
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the client's libcudnn.so.9. */
+#ifndef WORMHOLE_CUDNN_STUB_H
+#define WORMHOLE_CUDNN_STUB_H
+
+/* The library exports what NVIDIA's header declares, and its map says so. */
+#pragma GCC visibility push(default)
+#include "wire_cudnn.h"
+#pragma GCC visibility pop
+
+/* --- values.c: host values whose size a descriptor's type says ---------------- */
+
+cudnnDataType_t wh_cudnn_tensor_type(cudnnTensorDescriptor_t desc);
+cudnnDataType_t wh_cudnn_filter_type(cudnnFilterDescriptor_t desc);
+/* What a descriptor holds is known, or has changed in a way that is not known here. */
+void wh_cudnn_type_set(const void *desc, cudnnDataType_t type);
+void wh_cudnn_type_forget(const void *desc);
+
+#define wh_cudnn_type_of(desc)	_Generic((desc),				\
+	cudnnTensorDescriptor_t: wh_cudnn_tensor_type,			\
+	cudnnFilterDescriptor_t: wh_cudnn_filter_type)(desc)
+
+/* Copy the value; may make a call, so not between begin and end. NULL stays 0. */
+wh_cudnn_scale_t wh_cudnn_copy_scale(const void *p, cudnnDataType_t type);
+wh_cudnn_element_t wh_cudnn_copy_element(const void *p, cudnnDataType_t type);
+#define wh_cudnn_scale(p, desc)		wh_cudnn_copy_scale(p, wh_cudnn_type_of(desc))
+#define wh_cudnn_element(p, desc)	wh_cudnn_copy_element(p, wh_cudnn_type_of(desc))
+
+/* --- answers.c: lengths of host arrays, for cudnn.api ------------------------- */
+
+size_t wh_count_windows(const int *window, cudnnSeqDataDescriptor_t desc);
+size_t wh_count_sequences(cudnnTensorDescriptor_t probs);
+size_t wh_count_labels(cudnnTensorDescriptor_t probs, const int *lengths);
+
+/* --- handle.c ----------------------------------------------------------------- */
+
+/* The program's handle with this number of the worker's, or NULL. */
+cudnnHandle_t wh_cudnn_handle(uint64_t id);
+
+/* --- byvalue.c: host values that a variant pack points to --------------------- */
+
+/*
+ * Where the worker finds what a variant pack's pointer points to: the pointer
+ * itself for memory of the device and of the data area, else a copy there that
+ * follows the program's value until the pack is destroyed. 0: out of memory.
+ */
+bool wh_cudnn_by_value(uint64_t pack, const void *p, uint64_t *out);
+/* Before the pack is used: read the program's values again. */
+void wh_cudnn_refresh(uint64_t pack);
+void wh_cudnn_forget_values(uint64_t pack);
+
+#include "gen_cudnn_client.h"
+
+#endif

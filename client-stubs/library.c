@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The other stub libraries' way into the one connection of this process. Owns
+ * what a library's first call needs: the connection, a context, and a worker
+ * that has loaded the genuine library and was built from the same description.
+ */
+#include "client.h"
+
+enum { LIBRARY_NEW, LIBRARY_OPEN, LIBRARY_REFUSED };
+
+/* NVIDIA's libraries are programs of the runtime: they start the first device. */
+static CUresult make_current(void)
+{
+	CUcontext ctx;
+	CUresult res = cuDevicePrimaryCtxRetain(&ctx, 0);
+
+	return res == CUDA_SUCCESS ? cuCtxSetCurrent(ctx) : res;
+}
+
+static CUresult refuse(struct wh_library *lib, CUresult res, uint64_t theirs)
+{
+	switch (res) {
+	case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+		wh_complain("client library %s has calls %016llx; the worker has calls %016llx: "
+			    "install the same release on both sides", lib->soname,
+			    (unsigned long long)lib->hash, (unsigned long long)theirs);
+		break;
+	case CUDA_ERROR_SHARED_OBJECT_INIT_FAILED:
+		wh_complain("the worker cannot load its %s; its log says why", lib->soname);
+		break;
+	default:
+		return res;
+	}
+	lib->refused = res;
+	__atomic_store_n(&lib->state, LIBRARY_REFUSED, __ATOMIC_RELEASE);
+	return res;
+}
+
+/* Several threads may ask at once: the worker does it once. */
+static CUresult open_library(struct wh_library *lib)
+{
+	const struct wh_rsp_whLibraryOpen *r;
+	struct wh_req_whLibraryOpen *q;
+	uint64_t theirs = 0;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin_connected(&c, WH_CALL_whLibraryOpen, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->hash = lib->hash;
+	q->library = lib->number;
+	res = wh_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (r->hdr.size >= sizeof(*r))
+		theirs = r->hash;
+	wh_end(&c);
+	if (res != CUDA_SUCCESS)
+		return refuse(lib, res, theirs);
+	__atomic_store_n(&lib->state, LIBRARY_OPEN, __ATOMIC_RELEASE);
+	return CUDA_SUCCESS;
+}
+
+CUresult wh_library_prepare(struct wh_library *lib)
+{
+	CUresult res = lib->bare ? wh_connect(false) : cuInit(0);
+
+	if (res == CUDA_SUCCESS && !lib->bare && !wh_thread.ctx)
+		res = make_current();
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (lib->state == LIBRARY_REFUSED)
+		return lib->refused;
+	return lib->state == LIBRARY_NEW ? open_library(lib) : CUDA_SUCCESS;
+}
+
+void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size)
+{
+	if (__builtin_expect(lib->state != LIBRARY_OPEN || (!lib->bare && !wh_thread.ctx), 0)) {
+		c->result = wh_library_prepare(lib);
+		if (c->result != CUDA_SUCCESS)
+			return NULL;
+	}
+	return lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
+}
+
+bool wh_library_run(struct wh_call *c, size_t fixed)
+{
+	struct wh_rsp *r = c->rsp;
+
+	c->result = wh_run_on(c, WH_HANDLER_LIBRARY);
+	if (c->result != CUDA_SUCCESS)
+		return false;
+	if (r->result == 0 && r->size < fixed) {
+		c->result = CUDA_ERROR_UNKNOWN;
+		return false;
+	}
+	return true;
+}
+
+uint64_t wh_library_stream(CUstream stream)
+{
+	return wh_stream(stream);
+}
+
+bool wh_library_in_data(const void *p, size_t n)
+{
+	return wh_in_data(p, n);
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# A stub library over our libcuda.so.1, for the Makefile of a folder here: it sets
+# NAME (as in cuda-api/NAME.api) and SONAME, and includes ../../common.mk before.
+OUT := $(O)/client-stubs
+OBJ := $(OUT)/$(NAME)
+GEN := $(O)/gen
+LIB := $(OUT)/$(SONAME)
+DEV := $(OUT)/$(firstword $(subst .so,.so ,$(SONAME)))
+
+OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(OBJ)/gen_$(NAME)_client.o
+
+CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I.. -I$(TOP)/cuda-api \
+	      -isystem $(LIB_INC) -isystem $(CUDA_INC)
+
+all: $(LIB) $(DEV)
+
+$(GEN)/.$(NAME): FORCE
+	$(Q)$(MAKE) --no-print-directory -C $(TOP)/cuda-api
+
+$(OBJS): $(GEN)/.$(NAME) Makefile ../library.mk | $(OBJ)
+
+$(OBJ):
+	$(Q)mkdir -p $@
+
+$(OBJ)/%.o: %.c
+	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $<
+
+$(OBJ)/gen_$(NAME)_client.o:
+	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $(GEN)/$(@F:.o=.c)
+
+# Needs the exact interface of our libcuda.so.1. An exported name without code fails here.
+$(LIB): $(OBJS) $(OUT)/libcuda.so.1
+	$(call say,LD,$@)$(CC) -shared -o $@ $(OBJS) $(OUT)/libcuda.so.1 -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=$(GEN)/gen_lib$(NAME).map -Wl,--no-undefined-version \
+		-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
+
+# For programs that are linked here.
+$(DEV): $(LIB)
+	$(Q)ln -sf $(SONAME) $@
+
+FORCE:
+.PHONY: all FORCE
+-include $(OBJS:.o=.d)

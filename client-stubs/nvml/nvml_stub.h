@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the client's libnvidia-ml.so.1. */
+#ifndef WORMHOLE_NVML_STUB_H
+#define WORMHOLE_NVML_STUB_H
+
+/* The library exports what NVIDIA's header declares, and its map says so. */
+#pragma GCC visibility push(default)
+#include "wire_nvml.h"
+#pragma GCC visibility pop
+
+#include "gen_nvml_client.h"
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Calls that nobody has to wait for, over a transport that can post (shm). CUDA
+ * reports a mistake in a launch at the launch, so a call is posted only when it
+ * cannot be one: the same request (of a launch: all but the kernel's parameters)
+ * has succeeded before, and nothing has happened since that could change the
+ * answer. What could is every call but those of the list below, every error,
+ * and, for requests that name memory, every free. What is left are errors of the
+ * device, which come late natively, too: they surface at a later call.
+ * Everything here runs under the slot's lock.
+ */
+#include "client.h"
+
+#define PROOFS	1024u	/* a power of two */
+
+/* What a call does to what is known. */
+#define NEUTRAL	1	/* it changes nothing that a launch's answer depends on */
+#define REPORTS	2	/* it makes nothing, so an older error can stand in its result's place */
+#define BEGINS	4	/* a capture: launches become nodes, none is posted */
+#define ENDS	8
+#define FREES	16	/* memory that a posted call could name */
+
+static const uint8_t effect[WH_CALLS] = {
+	[WH_CALL_whLaunch] = NEUTRAL | REPORTS,
+	[WH_CALL_whParamLayout] = NEUTRAL,
+	[WH_CALL_whStageCopy] = NEUTRAL | REPORTS,
+	[WH_CALL_whWait] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventElapsedTime] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventElapsedTime_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventQuery] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventRecord] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventRecordWithFlags] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventSynchronize] = NEUTRAL | REPORTS,
+	[WH_CALL_cuFuncGetAttribute] = NEUTRAL,
+	[WH_CALL_cuKernelGetAttribute] = NEUTRAL,
+	[WH_CALL_cuMemAllocAsync] = NEUTRAL,
+	[WH_CALL_cuMemAlloc_v2] = NEUTRAL,
+	[WH_CALL_cuMemFreeAsync] = NEUTRAL | REPORTS | FREES,
+	[WH_CALL_cuMemFree_v2] = NEUTRAL | REPORTS | FREES,
+	[WH_CALL_cuMemGetInfo_v2] = NEUTRAL,
+	[WH_CALL_cuMemcpy] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyAsync] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpy2DAsync_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpy2D_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyDtoDAsync_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyDtoD_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyDtoHAsync_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyDtoH_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyHtoDAsync_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemcpyHtoD_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD16Async] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD16_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD32Async] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD32_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD8Async] = NEUTRAL | REPORTS,
+	[WH_CALL_cuMemsetD8_v2] = NEUTRAL | REPORTS,
+	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessor] = NEUTRAL,
+	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = NEUTRAL,
+	[WH_CALL_cuPointerGetAttribute] = NEUTRAL,
+	[WH_CALL_cuStreamIsCapturing] = NEUTRAL,
+	[WH_CALL_cuStreamQuery] = NEUTRAL | REPORTS,
+	[WH_CALL_cuStreamSynchronize] = NEUTRAL | REPORTS,
+	[WH_CALL_cuStreamWaitEvent] = NEUTRAL | REPORTS,
+	[WH_CALL_cuStreamBeginCapture] = BEGINS,
+	[WH_CALL_cuStreamBeginCapture_v2] = BEGINS,
+	[WH_CALL_cuStreamBeginCaptureToGraph] = BEGINS,
+	[WH_CALL_cuStreamEndCapture] = ENDS,
+};
+
+static uint64_t proven[PROOFS];
+static uint64_t epoch = 1;	/* of what is known; part of each proof */
+static uint64_t memory = 1;	/* the same of what also depends on addresses */
+static uint32_t running;	/* the call that was begun last */
+static unsigned int captures;
+
+void wh_post_begin(uint32_t call)
+{
+	/* Of the other libraries: they make and free what only their own calls name. */
+	uint8_t e = call < WH_CALLS ? effect[call] : NEUTRAL | FREES;
+
+	running = call;
+	memory += !!(e & FREES);
+	if (__builtin_expect(e & NEUTRAL, NEUTRAL))
+		return;
+	epoch++;
+	if (e & BEGINS)
+		captures++;
+	else if (e & ENDS && captures)
+		captures--;
+}
+
+CUresult wh_post_end(CUresult res)
+{
+	struct wh_link *l = &wh_client.link;
+
+	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && running < WH_CALLS &&
+	    effect[running] & REPORTS) {
+		res = (CUresult)l->deferred;
+		l->deferred = 0;
+	}
+	if (__builtin_expect(res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_READY, 0))
+		epoch++;
+	return res;
+}
+
+/* Of whole words. A wrong match would need equal hashes of 64 bits in one epoch. */
+static uint64_t hash(const uint8_t *p, size_t n, uint64_t h)
+{
+	uint64_t w;
+	size_t i;
+
+	for (i = 0; i < n; i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+static CUresult post(struct wh_call *c, size_t key, uint64_t state)
+{
+	struct wh_link *l = &wh_client.link;
+	uint64_t *place, proof;
+	CUresult res;
+
+	if (!l->t->post || captures)
+		return wh_run(c, sizeof(struct wh_rsp));
+	proof = hash(c->msg, key, state);
+	place = &proven[proof % PROOFS];
+	if (*place == proof && !l->no_post && !l->deferred && wh_client.state < WH_DEAD &&
+	    l->t->post(l, WH_HANDLER_CUDA, c->size) == WH_OK) {
+		wh_client.crossings++;
+		return CUDA_SUCCESS;
+	}
+	/* With this result goes whatever there was to say about posted ones. */
+	res = wh_run(c, sizeof(struct wh_rsp));
+	if (res == CUDA_SUCCESS)
+		*place = proof;
+	return res;
+}
+
+CUresult wh_post(struct wh_call *c, size_t key)
+{
+	return post(c, key, epoch);
+}
+
+CUresult wh_post_memory(struct wh_call *c, size_t key)
+{
+	return post(c, key, epoch ^ memory << 32);
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuMemHostRegister. In one process with the worker the memory is registered
+ * as it is. Otherwise the device must reach pages of a worker: a block of the
+ * far area gets the contents of the program's pages and is mapped in their
+ * place, and in the worker, if it can be, at the same address. Unregistering
+ * puts private pages back. Only whole pages can change; what else lies on the
+ * first and the last one moves along, with writers held off where the kernel
+ * has userfaultfd.
+ */
+#define _GNU_SOURCE
+#include "client.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+/* A registered range; [low, low + pages) are the whole pages around it. */
+struct range {
+	uint8_t *start, *low, *far;	/* far: its block, low itself in one process */
+	size_t size, pages;
+	unsigned int flags;
+	bool there;			/* at the same address in the worker */
+};
+
+static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;	/* one registers at a time */
+static struct range *range;	/* by address; pages never overlap */
+static size_t ranges, room;
+
+/* --- The list -------------------------------------------------------------------- */
+
+/* Index of the first range whose pages start above p. */
+static size_t above(const void *p)
+{
+	size_t lo = 0, hi = ranges, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (range[mid].low <= (const uint8_t *)p)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool inside(const struct range *r, const void *p, size_t n)
+{
+	size_t at = (const uint8_t *)p - r->start;
+
+	return (const uint8_t *)p >= r->start && at <= r->size && n <= r->size - at;
+}
+
+bool wh_registered_block(const void *p, struct wh_block *out)
+{
+	bool found;
+	size_t i;
+
+	pthread_rwlock_rdlock(&range_lock);
+	i = above(p);
+	found = i && inside(&range[i - 1], p, 1);
+	if (found)
+		*out = (struct wh_block) {
+			.start = range[i - 1].start, .size = range[i - 1].size,
+			.flags = range[i - 1].flags, .used = true, .registered = true,
+			.device = (CUdeviceptr)(range[i - 1].there ? range[i - 1].start :
+				  range[i - 1].far + (range[i - 1].start - range[i - 1].low)),
+		};
+	pthread_rwlock_unlock(&range_lock);
+	return found;
+}
+
+bool wh_registered_there(const void *p, size_t n)
+{
+	bool found;
+	size_t i;
+
+	pthread_rwlock_rdlock(&range_lock);
+	i = above(p);
+	found = i && range[i - 1].there && inside(&range[i - 1], p, n);
+	pthread_rwlock_unlock(&range_lock);
+	return found;
+}
+
+static bool make_room(void)
+{
+	struct range *p;
+	size_t n = room ? room * 2 : 64;
+
+	if (ranges < room)
+		return true;
+	p = realloc(range, n * sizeof(*p));
+	if (!p)
+		return false;
+	range = p;
+	room = n;
+	return true;
+}
+
+static bool insert(const struct range *r)
+{
+	size_t i;
+	bool ok;
+
+	pthread_rwlock_wrlock(&range_lock);
+	ok = make_room();
+	if (ok) {
+		i = above(r->low);
+		memmove(&range[i + 1], &range[i], (ranges - i) * sizeof(*range));
+		range[i] = *r;
+		wh_client.registered = ++ranges;
+	}
+	pthread_rwlock_unlock(&range_lock);
+	return ok;
+}
+
+static void drop(const struct range *r)
+{
+	size_t i;
+
+	pthread_rwlock_wrlock(&range_lock);
+	i = above(r->low) - 1;
+	memmove(&range[i], &range[i + 1], (ranges - i - 1) * sizeof(*range));
+	wh_client.registered = --ranges;
+	pthread_rwlock_unlock(&range_lock);
+}
+
+/* With change_lock held nobody else writes the list. */
+static bool overlaps(const struct range *r)
+{
+	size_t i = above(r->low + r->pages - 1);
+
+	return i && range[i - 1].low + range[i - 1].pages > r->low;
+}
+
+/* --- The worker ---------------------------------------------------------------------- */
+
+CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned int flags)
+{
+	struct wh_req_whHostBlock *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whHostBlock, sizeof(*q));
+	if (!q)
+		return c.result;
+	q->addr = (uintptr_t)addr;
+	q->size = size;
+	q->at = (uintptr_t)at;
+	q->op = op;
+	q->flags = flags;
+	res = wh_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+	return res;
+}
+
+void wh_far_empty(void *p, size_t size)
+{
+	/* The first for a shared file, the second for memory of this process. */
+	if (madvise(p, size, MADV_REMOVE))
+		madvise(p, size, MADV_DONTNEED);
+}
+
+/* --- What may be changed ---------------------------------------------------------------- */
+
+/*
+ * Plain private memory, readable and writable, all of it: pages of a file or
+ * of other processes would lose their tie. The kernel's list is the only one
+ * who knows.
+ */
+static bool plain_line(const char *line, const struct range *r, uintptr_t *done)
+{
+	unsigned long start, end, inode;
+	char perms[5], name[64] = "";
+
+	if (sscanf(line, "%lx-%lx %4s %*x %*s %lu %63s", &start, &end, perms, &inode, name) < 4)
+		return true;
+	if (end <= *done || start >= (uintptr_t)r->low + r->pages)
+		return true;
+	if (start > *done || strcmp(perms, "rw-p") || inode || (name[0] && strcmp(name, "[heap]") &&
+								  strncmp(name, "[anon", 5)))
+		return false;
+	*done = end;
+	return true;
+}
+
+static bool is_plain(const struct range *r)
+{
+	uintptr_t done = (uintptr_t)r->low;
+	FILE *f = fopen("/proc/self/maps", "re");
+	size_t n = 0;
+	char *line = NULL;
+	bool plain = f;
+
+	while (plain && getline(&line, &n, f) > 0)
+		plain = plain_line(line, r, &done);
+	free(line);
+	if (f)
+		fclose(f);
+	return plain && done >= (uintptr_t)r->low + r->pages;
+}
+
+/* This thread runs on its stack while pages change; others' stacks look like any memory. */
+static bool on_stack(const struct range *r)
+{
+	const uint8_t *here = __builtin_frame_address(0);
+
+	return here + WH_PAGE_SIZE > r->low && here < r->low + r->pages;
+}
+
+/* --- Changing pages -------------------------------------------------------------------- */
+
+/*
+ * Whoever writes to the pages waits until the descriptor is closed, and then
+ * finds what is mapped there. -1: the kernel does not offer it.
+ */
+static int hold_writers(const struct range *r)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register reg = { .range = { (uintptr_t)r->low, r->pages },
+				       .mode = UFFDIO_REGISTER_MODE_WP };
+	struct uffdio_writeprotect wp = { .range = reg.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	if (fd < 0)
+		fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	/* A page that is not there yet is not protected either. */
+	madvise(r->low, r->pages, MADV_POPULATE_READ);
+	if (ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &reg) == 0 &&
+	    ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* The copy at `from` takes the place of r's pages, in one step for every other thread. */
+static bool take_place(const struct range *r, void *from, size_t old_size)
+{
+	int fd = hold_writers(r);
+	bool done;
+
+	memcpy(from, r->low, r->pages);
+	done = mremap(from, old_size, r->pages, MREMAP_MAYMOVE | MREMAP_FIXED, r->low) == r->low;
+	if (done)
+		madvise(r->low, r->pages, MADV_DOFORK);
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Size 0: the block stays where it is, and its pages are at r->low, too. */
+static bool to_shared(const struct range *r)
+{
+	return take_place(r, r->far, 0);
+}
+
+static bool to_private(const struct range *r)
+{
+	void *p = mmap(NULL, r->pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	if (take_place(r, p, r->pages))
+		return true;
+	munmap(p, r->pages);
+	return false;
+}
+
+static void give_far(const struct range *r)
+{
+	wh_far_empty(r->far, r->pages);
+	wh_data_free(r->far);
+}
+
+static CUresult register_shared(struct range *r, unsigned int flags)
+{
+	CUresult res;
+
+	if (!wh_client.link.far)
+		return wh_refuse("cuMemHostRegister over this transport");
+	if (on_stack(r) || !is_plain(r))
+		return wh_refuse("cuMemHostRegister of a stack or of memory that is not private, readable and writable");
+	r->far = wh_far_alloc(r->pages, 0, false);
+	if (!r->far)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	res = wh_host_block(WH_HOST_ALIAS, r->far, r->pages, r->low, flags);
+	r->there = res == CUDA_SUCCESS;
+	if (res == CUDA_ERROR_MAP_FAILED)	/* something of the worker's is there */
+		res = wh_host_block(WH_HOST_PIN, r->far, r->pages, NULL, flags);
+	if (res == CUDA_SUCCESS && !to_shared(r)) {
+		wh_host_block(WH_HOST_UNPIN, r->far, 0, NULL, 0);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (res != CUDA_SUCCESS)
+		give_far(r);
+	return res;
+}
+
+static CUresult register_range(struct range *r, unsigned int flags)
+{
+	CUresult res;
+
+	if (!make_room())
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!wh_client.link.one_process) {
+		res = register_shared(r, flags);
+	} else {
+		r->far = r->low;
+		r->there = true;
+		res = wh_host_block(WH_HOST_PIN, r->low, r->pages, NULL, flags);
+	}
+	if (res == CUDA_SUCCESS)
+		insert(r);	/* there is room */
+	return res;
+}
+
+/* --- The functions ------------------------------------------------------------------------ */
+
+static CUresult usable(void)
+{
+	CUresult res = wh_usable();
+
+	return res || wh_thread.ctx ? res : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	const unsigned int known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+				   CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+	struct range r = { .start = p, .size = bytesize, .flags = Flags };
+	uintptr_t end;
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!p || !bytesize || (Flags & ~known) ||
+	    __builtin_add_overflow((uintptr_t)p, bytesize + WH_PAGE_SIZE - 1, &end))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
+		return wh_refuse("cuMemHostRegister of I/O memory");
+	if (wh_in_near(p, 1) || wh_in_far(p, 1))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	r.low = (uint8_t *)((uintptr_t)p & -(uintptr_t)WH_PAGE_SIZE);
+	r.pages = (end & -(uintptr_t)WH_PAGE_SIZE) - (uintptr_t)r.low;
+	pthread_mutex_lock(&change_lock);
+	res = overlaps(&r) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED :
+			     register_range(&r, Flags & CU_MEMHOSTREGISTER_READ_ONLY);
+	pthread_mutex_unlock(&change_lock);
+	return res;
+}
+
+CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+/* The device may still use it: like the driver's own, wait for all work of the context. */
+static CUresult unregister(void *p)
+{
+	CUresult res = wh_raw_cuCtxSynchronize();
+	size_t i = above(p);
+	struct range r;
+
+	if (res == CUDA_ERROR_NOT_PERMITTED)
+		return res;
+	if (!i || range[i - 1].start != p)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	r = range[i - 1];
+	/* First the pages: from then on nothing here depends on the worker. */
+	if (r.far != r.low && !to_private(&r))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	drop(&r);
+	res = wh_host_block(WH_HOST_UNPIN, r.far, r.pages, NULL, 0);
+	if (r.far != r.low)
+		give_far(&r);
+	return res;
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	CUresult res = usable();
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&change_lock);
+	res = unregister(p);
+	pthread_mutex_unlock(&change_lock);
+	return res;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole serve` and `wormhole stop`: finds the driver library and becomes
+ * wormhole-server; everything else is the server's.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "wormhole.h"
+
+#define SOFTGPU	"softgpu"
+
+struct serve_args {
+	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *libraries, *worker_uid;
+	bool background;
+	struct wh_limit_list limits;
+};
+
+enum {
+	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
+	KEY_UID,
+};
+
+static const struct argp_option options[] = {
+	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
+	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuRAND and others (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
+	{ "worker-uid", KEY_UID, "N", 0, "(root) run each worker as a user of its own, numbered from N on", 0 },
+	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
+	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
+	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
+	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
+	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a worker that the driver may count beyond the limit (default 1G)", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct serve_args *a = state->input;
+	uint64_t bytes;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->limits;
+		state->child_inputs[1] = &a->dir;
+		return 0;
+	case KEY_BACKEND: a->backend = arg; return 0;
+	case KEY_SOCKET: a->socket = arg; return 0;
+	case KEY_DAEMON: a->background = true; return 0;
+	case KEY_LIBRARIES: a->libraries = arg; return 0;
+	case KEY_UID:
+		wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);
+		a->worker_uid = arg;
+		return 0;
+	case KEY_NVML: a->nvml = arg; return 0;
+	case KEY_PART:
+		if (wh_limit_bytes(arg, &bytes) || bytes < 1 << 20)
+			argp_error(state, "--part-size: '%s' is not a size of at least 1M", arg);
+		a->part_size = arg;
+		return 0;
+	case KEY_SLACK:
+		if (wh_limit_bytes(arg, &bytes))
+			argp_error(state, "--slack: '%s' is not a size such as 1G", arg);
+		a->slack = arg;
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{ &wh_limit_argp, 0, "Limits of the tenant `default':", 1 }, { &wh_dir_argp, 0, NULL, 0 }, { 0 }
+};
+
+static const struct argp argp = {
+	options, parse, NULL,
+	"Serve CUDA programs of this machine, in the foreground.", children, NULL, NULL
+};
+
+/* --- Which library does the work -------------------------------------------------- */
+
+static char *find_backend(const char *named)
+{
+	char *path;
+
+	if (!named) {
+		path = wh_find_driver();
+		if (!path)
+			wh_error("no NVIDIA driver library (libcuda.so.1) on this machine; install the driver, name the library by --backend FILE, or run without a GPU by --backend softgpu");
+		return path;
+	}
+	if (!strcmp(named, SOFTGPU)) {
+		path = wh_layout_find("softgpu/libcuda.so.1");
+		if (!path)
+			wh_error("--backend softgpu: softgpu/libcuda.so.1 is not beside this command; build it by `make'");
+		return path;
+	}
+	path = realpath(named, NULL);
+	if (!path)
+		wh_error("--backend '%s': %s; name a file, or softgpu", named, strerror(errno));
+	else if (wh_is_client_stub(path)) {
+		wh_error("--backend '%s' is Wormhole's own client library; name the driver's", named);
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
+/* --- Its libraries --------------------------------------------------------------------- */
+
+/*
+ * A worker serves cuBLAS and others by the genuine ones, which the loader need
+ * not know. Our clients' stubs of them are of no use to it.
+ */
+static void find_libraries(const struct serve_args *a, bool softgpu)
+{
+	static const char *const places[] = {
+		"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
+	};
+	char *dir = a->libraries ? strdup(a->libraries) : NULL, *file;
+	const char *named = getenv("WORMHOLE_LIB_PATH");
+	size_t i;
+
+	if (!dir && named && *named)
+		return;
+	if (!dir && softgpu)
+		dir = wh_layout_find("softgpu");
+	for (i = 0; !dir && i < sizeof(places) / sizeof(*places); i++) {
+		if (asprintf(&file, "%s/libcublas.so.13", places[i]) < 0)
+			abort();
+		if (!access(file, R_OK))
+			dir = strdup(places[i]);
+		free(file);
+	}
+	if (dir)
+		setenv("WORMHOLE_LIB_PATH", dir, 1);
+	free(dir);
+}
+
+/* --- The server's command line ---------------------------------------------------- */
+
+#define MAX_WORDS	(24 + 2 * WH_LIMIT_SPECS)
+
+struct words {
+	char *v[MAX_WORDS];
+	int n;
+};
+
+static void add(struct words *w, const char *option, const char *value)
+{
+	if (!value)
+		return;
+	w->v[w->n++] = (char *)option;
+	w->v[w->n++] = (char *)value;
+}
+
+/* As --limit wants it: what was parsed, written again. */
+static char *limit_text(const struct wh_limit_spec *s)
+{
+	char *out = NULL;
+	size_t len;
+	FILE *f = open_memstream(&out, &len);
+
+	if (!f)
+		abort();
+	if (s->device != WH_ALL_DEVICES)
+		fprintf(f, "%d:", s->device);
+	if (s->has_memory)
+		fprintf(f, "mem=%" PRIu64 ",", s->memory);
+	if (s->has_sm)
+		fprintf(f, "sm=%u,", s->sm_percent);
+	if (s->has_policy)
+		fprintf(f, "policy=%s,", wh_limit_policy_name(s->sm_policy));
+	fclose(f);
+	return out;
+}
+
+static int become_server(const struct serve_args *a, char *program, char *backend)
+{
+	struct words w = { .v = { program }, .n = 1 };
+	/* NVML knows nothing of softgpu: nobody is asked, unless a library was named. */
+	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
+	int i;
+
+	find_libraries(a, softgpu);
+	add(&w, "--backend", backend);
+	add(&w, "--dir", wh_server_dir(a->dir));
+	add(&w, "--socket", a->socket);
+	add(&w, "--part-size", a->part_size);
+	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
+	add(&w, "--slack", a->slack);
+	add(&w, "--worker-uid", a->worker_uid);
+	for (i = 0; i < a->limits.n; i++)
+		add(&w, "--limit", limit_text(&a->limits.spec[i]));
+	if (a->background)
+		w.v[w.n++] = "--daemon";
+	w.v[w.n] = NULL;
+	execv(program, w.v);
+	wh_error("cannot run '%s': %s", program, strerror(errno));
+	return EXIT_FAILED;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	struct serve_args a = { 0 };
+	char *program, *backend;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	program = wh_layout_find("server/wormhole-server");
+	if (!program) {
+		wh_error("server/wormhole-server is not beside this command; build it by `make'");
+		return EXIT_FAILED;
+	}
+	backend = find_backend(a.backend);
+	if (!backend)
+		return EXIT_FAILED;
+	return become_server(&a, program, backend);
+}
+
+/* --- stop ------------------------------------------------------------------------- */
+
+static error_t parse_stop(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = state->input;
+	return 0;
+}
+
+static const struct argp_child stop_children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp stop_argp = {
+	NULL, parse_stop, NULL,
+	"End the server and all its workers.", stop_children, NULL, NULL
+};
+
+int cmd_stop(int argc, char **argv)
+{
+	const char *dir = NULL;
+	cJSON *answer;
+	char end;
+	int fd;
+
+	argp_parse(&stop_argp, argc, argv, 0, NULL, &dir);
+	fd = wh_server_connect(wh_server_dir(dir));
+	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("stop", NULL));
+	if (!answer)
+		return EXIT_FAILED;
+	cJSON_Delete(answer);
+	/* The connection ends with the process, once its workers have. */
+	if (recv(fd, &end, 1, 0) < 0 && errno == EAGAIN) {
+		wh_error("the server does not end; its workers may hang in the driver");
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wormhole tenant create, delete, list` and `wormhole limit`: requests to the server. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "wormhole.h"
+
+#define GONE_TIMEOUT_MS	20000	/* a driver takes its time to end a process */
+
+struct tenant_args {
+	const char *dir, *name, *user;
+	struct wh_limit_list limits;
+	bool force, json;
+	bool takes_name, takes_limits, wants_limits;	/* which command it is */
+};
+
+enum { KEY_USER = 0x300, KEY_FORCE };
+
+/* Commands differ in their options; a name is needed by all that have this. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct tenant_args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->dir;
+		if (a->takes_limits)
+			state->child_inputs[1] = &a->limits;
+		return 0;
+	case KEY_USER: a->user = arg; return 0;
+	case KEY_FORCE: a->force = true; return 0;
+	case 'j': a->json = true; return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num || !a->takes_name)
+			return ARGP_ERR_UNKNOWN;
+		a->name = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		if (a->takes_name)
+			argp_error(state, "name the tenant");
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (a->wants_limits && !a->limits.n)
+			argp_error(state, "say what to limit: --mem, --sm, --sm-policy or --device");
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child dir_and_limits[] = {
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 }, { 0 }
+};
+
+/* --- create, limit ---------------------------------------------------------------- */
+
+static const struct argp_option create_options[] = {
+	{ "user", KEY_USER, "USER", 0, "whose programs may be this tenant's (default: the server's user)", 0 },
+	{ 0 }
+};
+
+static const struct argp create_argp = {
+	create_options, parse, "NAME",
+	"Make a tenant that stays until it is deleted; programs join it by name.",
+	dir_and_limits, NULL, NULL
+};
+
+static int create(int argc, char **argv)
+{
+	struct tenant_args a = { .takes_name = true, .takes_limits = true };
+	const struct passwd *pw;
+	cJSON *request;
+
+	argp_parse(&create_argp, argc, argv, 0, NULL, &a);
+	request = wh_request("create", a.name);
+	wh_request_limits(request, &a.limits);
+	if (a.user) {
+		pw = getpwnam(a.user);
+		if (!pw) {
+			wh_error("--user: there is no user '%s'", a.user);
+			return EXIT_FAILED;
+		}
+		cJSON_AddNumberToObject(request, "uid", pw->pw_uid);
+	}
+	return wh_server_do(wh_server_dir(a.dir), request);
+}
+
+static const struct argp limit_argp = {
+	NULL, parse, "NAME",
+	"Change limits of a tenant while its programs run; what is not said stays as it is.",
+	dir_and_limits, NULL, NULL
+};
+
+int cmd_limit(int argc, char **argv)
+{
+	struct tenant_args a = { .takes_name = true, .takes_limits = true, .wants_limits = true };
+	cJSON *request;
+
+	argp_parse(&limit_argp, argc, argv, 0, NULL, &a);
+	request = wh_request("set", a.name);
+	wh_request_limits(request, &a.limits);
+	return wh_server_do(wh_server_dir(a.dir), request);
+}
+
+/* --- delete ----------------------------------------------------------------------- */
+
+static const struct argp_option delete_options[] = {
+	{ "force", KEY_FORCE, NULL, 0, "end its workers, too; their programs get errors", 0 },
+	{ 0 }
+};
+
+static const struct argp delete_argp = {
+	delete_options, parse, "NAME",
+	"Remove a tenant and its counters.", dir_only, NULL, NULL
+};
+
+/* The server answers at once; workers take a moment to end. */
+static int await_gone(const char *dir, const char *name)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	char *path;
+	int i;
+
+	if (asprintf(&path, "%s/tenants/%s.limits", dir, name) < 0)
+		abort();
+	for (i = 0; i < GONE_TIMEOUT_MS / 10 && !access(path, F_OK); i++)
+		nanosleep(&pause, NULL);
+	i = access(path, F_OK);
+	free(path);
+	if (i)
+		return EXIT_DONE;
+	wh_error("tenant %s has workers that do not end; see them by `wormhole stat %s'", name, name);
+	return EXIT_FAILED;
+}
+
+static int delete(int argc, char **argv)
+{
+	struct tenant_args a = { .takes_name = true };
+	cJSON *request;
+	char *dir;
+	int rc;
+
+	argp_parse(&delete_argp, argc, argv, 0, NULL, &a);
+	dir = wh_server_dir(a.dir);
+	request = wh_request("delete", a.name);
+	cJSON_AddBoolToObject(request, "force", a.force);
+	rc = wh_server_do(dir, request);
+	return rc ? rc : await_gone(dir, a.name);
+}
+
+/* --- list ------------------------------------------------------------------------- */
+
+static const struct argp_option list_options[] = {
+	{ "json", 'j', NULL, 0, "print a JSON array", 0 },
+	{ 0 }
+};
+
+static const struct argp list_argp = {
+	list_options, parse, NULL,
+	"List the tenants of the server.", dir_only, NULL, NULL
+};
+
+static void print_list(const cJSON *all)
+{
+	const struct passwd *pw;
+	const cJSON *e;
+	char number[16];
+	uid_t uid;
+
+	printf("%-24s %-12s %s\n", "TENANT", "USER", "LIFE");
+	cJSON_ArrayForEach(e, all) {
+		uid = (uid_t)cJSON_GetNumberValue(cJSON_GetObjectItem(e, "uid"));
+		pw = getpwuid(uid);
+		snprintf(number, sizeof(number), "%u", uid);
+		printf("%-24s %-12s %s\n", cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant")),
+		       pw ? pw->pw_name : number,
+		       cJSON_IsTrue(cJSON_GetObjectItem(e, "ephemeral")) ? "with its program" : "until deleted");
+	}
+}
+
+static int list(int argc, char **argv)
+{
+	struct tenant_args a = { 0 };
+	const cJSON *all;
+	cJSON *answer;
+	char *text;
+	int fd;
+
+	argp_parse(&list_argp, argc, argv, 0, NULL, &a);
+	fd = wh_server_connect(wh_server_dir(a.dir));
+	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
+	if (!answer)
+		return EXIT_FAILED;
+	all = cJSON_GetObjectItem(answer, "tenants");
+	if (a.json) {
+		text = cJSON_Print(all);
+		puts(text ? text : "[]");
+		free(text);
+	} else {
+		print_list(all);
+	}
+	cJSON_Delete(answer);
+	return EXIT_DONE;
+}
+
+int cmd_tenant(int argc, char **argv)
+{
+	static const struct command table[] = {
+		{ "create", create, "make a tenant that stays" },
+		{ "delete", delete, "remove a tenant" },
+		{ "list", list, "list the tenants" },
+		{ NULL, NULL, NULL }
+	};
+
+	return wh_command_dispatch(table, argv[0], argc, argv);
+}

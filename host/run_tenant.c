@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole run` for a program of this machine: asks the server for a tenant
+ * with the limits, then becomes the program, whose libraries are ours and whose
+ * socket is the tenant's. Signals, exit status and terminal are the program's
+ * own. An ephemeral tenant lives as long as this process, which the program
+ * now is, or anybody who inherited the connection that asked for it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "wormhole.h"
+
+#define PRELOAD	"libwormhole-preload.so"
+
+extern char **environ;
+
+/* --- The program's environment ---------------------------------------------------- */
+
+/* Ours first, what was there behind it. */
+static void prepend(const char *name, const char *value, const char *separator)
+{
+	const char *old = getenv(name);
+	char *text;
+
+	if (!old || !*old) {
+		setenv(name, value, 1);
+		return;
+	}
+	if (asprintf(&text, "%s%s%s", value, separator, old) < 0)
+		abort();
+	setenv(name, text, 1);
+	free(text);
+}
+
+/* These mean something to a server only; somebody may think otherwise. */
+static void warn_of_variables(void)
+{
+	static const char *const names[] = { "CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_SM_LIMIT" };
+	size_t i, n;
+	char **e;
+
+	for (e = environ; *e; e++)
+		for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+			n = strlen(names[i]);
+			if (strncmp(*e, names[i], n) || ((*e)[n] != '=' && (*e)[n] != '_'))
+				continue;
+			wh_warn("%.*s has no effect on a program; use --mem and --sm, or set it for `wormhole serve'",
+				(int)strcspn(*e, "="), *e);
+		}
+}
+
+static int set_environment(const char *socket)
+{
+	char *libraries = wh_layout_find("client-stubs"), *preload;
+
+	if (!libraries) {
+		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
+		return -1;
+	}
+	if (asprintf(&preload, "%s/" PRELOAD, libraries) < 0)
+		abort();
+	prepend("LD_LIBRARY_PATH", libraries, ":");
+	/* For programs with a static CUDA runtime; leaves all others alone. */
+	if (!access(preload, R_OK))
+		prepend("LD_PRELOAD", preload, " ");
+	setenv("WORMHOLE_TRANSPORT", "shm", 1);
+	setenv("WORMHOLE_SOCKET", socket, 1);
+	free(preload);
+	free(libraries);
+	return 0;
+}
+
+/* --- The tenant ------------------------------------------------------------------- */
+
+/* A socket that we may use without asking the server for anything; NULL: there is none. */
+static char *usable_socket(const char *dir, const char *tenant)
+{
+	char *path;
+	int n;
+
+	if (tenant && strcmp(tenant, "default"))
+		n = asprintf(&path, "%s/tenants/%s.sock", dir, tenant);
+	else
+		n = asprintf(&path, "%s/server.sock", dir);
+	if (n < 0)
+		abort();
+	if (!access(path, W_OK))
+		return path;
+	free(path);
+	return NULL;
+}
+
+static const struct passwd *user_of(const struct wh_run_tenant *r)
+{
+	const struct passwd *pw = getpwnam(r->user);
+
+	if (!pw)
+		wh_error("--user: there is no user '%s'", r->user);
+	else if (geteuid())
+		wh_error("--user: only root can run a program as another user");
+	else
+		return pw;
+	return NULL;
+}
+
+/* The connection stays open across exec: it keeps the tenant. */
+static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid)
+{
+	cJSON *request = wh_request("create", r->tenant), *answer;
+	int fd = wh_server_connect(dir);
+	char *socket = NULL;
+
+	cJSON_AddTrueToObject(request, "ephemeral");
+	cJSON_AddNumberToObject(request, "uid", uid);
+	wh_request_limits(request, &r->limits);
+	if (fd < 0) {
+		cJSON_Delete(request);
+		return NULL;
+	}
+	answer = wh_server_ask(fd, request);
+	if (answer) {
+		socket = strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket")));
+		fcntl(fd, F_SETFD, 0);
+	}
+	cJSON_Delete(answer);
+	return socket;
+}
+
+static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid)
+{
+	char *socket = usable_socket(dir, r->tenant);
+
+	if (r->limits.n && r->tenant && socket) {
+		wh_error("tenant %s is there already: run without limits to join it, and change them by `wormhole limit'",
+			 r->tenant);
+		free(socket);
+		return NULL;
+	}
+	if (r->limits.n || (r->tenant && !socket)) {
+		free(socket);
+		return create_tenant(r, dir, uid);
+	}
+	if (!socket)
+		wh_error("no server's socket at %s that you may use; start one by `wormhole serve', or name its --dir",
+			 dir);
+	return socket;
+}
+
+/* --- The program ------------------------------------------------------------------ */
+
+static int become_user(const struct passwd *pw)
+{
+	if (initgroups(pw->pw_name, pw->pw_gid) || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid)) {
+		wh_error("--user '%s': %s", pw->pw_name, strerror(errno));
+		return -1;
+	}
+	setenv("HOME", pw->pw_dir, 1);
+	setenv("USER", pw->pw_name, 1);
+	setenv("LOGNAME", pw->pw_name, 1);
+	return 0;
+}
+
+int wh_run_tenant(const struct wh_run_tenant *r)
+{
+	const struct passwd *pw = r->user ? user_of(r) : NULL;
+	char *dir = wh_server_dir(r->dir), *socket;
+
+	if (r->user && !pw)
+		return EXIT_FAILED;
+	warn_of_variables();
+	socket = find_socket(r, dir, pw ? pw->pw_uid : geteuid());
+	if (!socket || set_environment(socket) || (pw && become_user(pw)))
+		return EXIT_FAILED;
+	execvp(r->argv[0], r->argv);
+	wh_error("cannot run '%s': %s", r->argv[0], strerror(errno));
+	return EXIT_FAILED;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations of the commands about tenants of a server on this machine. */
+#ifndef WORMHOLE_HOST_TENANTS_H
+#define WORMHOLE_HOST_TENANTS_H
+
+#include <argp.h>
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "limit_spec.h"
+
+/* --- layout.c: allocated paths ------------------------------------------------ */
+
+/* A file or folder of ours, such as "server/wormhole-server"; NULL: it is not there. */
+char *wh_layout_find(const char *rel);
+char *wh_server_dir(const char *named);
+/* NVIDIA's libcuda.so.1; NULL: this machine has none. */
+char *wh_find_driver(void);
+bool wh_is_client_stub(const char *path);
+
+/* --- tenant_client.c ------------------------------------------------------------- */
+
+/* The control socket; -1 after a message. */
+int wh_server_connect(const char *dir);
+/* The answer to the request, which is freed; NULL after a message. */
+cJSON *wh_server_ask(int fd, cJSON *request);
+cJSON *wh_request(const char *op, const char *tenant);
+void wh_request_limits(cJSON *request, const struct wh_limit_list *list);
+/* Connect, ask, close: the command's exit status. */
+int wh_server_do(const char *dir, cJSON *request);
+
+/* Children of a command's argp: their inputs are a list of limits and a const char *. */
+extern const struct argp wh_limit_argp, wh_dir_argp;
+
+/* --- run_tenant.c ------------------------------------------------------------------ */
+
+struct wh_run_tenant {
+	const char *dir, *tenant, *user;
+	struct wh_limit_list limits;
+	char **argv;
+};
+
+/* Becomes the program; returns on error. */
+int wh_run_tenant(const struct wh_run_tenant *r);
+
+/* --- tenant_stat.c ------------------------------------------------------------------ */
+
+enum wh_stat_form { WH_STAT_TEXT, WH_STAT_JSON, WH_STAT_PROMETHEUS };
+
+/* Tenants as they were at one look; allocated. */
+struct wh_tenant_view;
+struct wh_tenant_views {
+	struct wh_tenant_view *view;
+	int n;
+	bool server;		/* one is running */
+};
+
+/* All tenants, or those named. false after a message. */
+bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
+void wh_tenants_free(struct wh_tenant_views *v);
+void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list);
+/* before: an earlier look, for shares of the time between; NULL: none. */
+void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before);
+void wh_tenants_prometheus(const struct wh_tenant_views *v);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The command's end of the server's control socket, and the arguments about limits. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "wh_control.h"
+#include "wormhole.h"
+
+#define TIMEOUT_S	30
+
+/* --- Requests --------------------------------------------------------------------- */
+
+static void explain_connect(const char *dir, int err)
+{
+	if (err == EACCES || err == EPERM)
+		wh_error("%s/" WH_CONTROL_SOCKET ": only root and the server's user may control it", dir);
+	else if (err == ENAMETOOLONG)
+		wh_error("%s/" WH_CONTROL_SOCKET ": too long for a socket; choose a shorter --dir", dir);
+	else
+		wh_error("no server answers at %s: %s; start one by `wormhole serve', or name its --dir",
+			 dir, strerror(err));
+}
+
+int wh_server_connect(const char *dir)
+{
+	struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd, n;
+
+	n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
+	if (n >= (int)sizeof(a.sun_path)) {
+		explain_connect(dir, ENAMETOOLONG);
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+		return fd;
+	}
+	explain_connect(dir, errno);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* NULL: no answer at all, and errno says why. */
+static cJSON *exchange(int fd, const cJSON *request)
+{
+	static char text[WH_CONTROL_PACKET + 1];
+	char *out = cJSON_PrintUnformatted(request);
+	ssize_t n = -1;
+
+	if (out && send(fd, out, strlen(out), MSG_NOSIGNAL) > 0)
+		n = recv(fd, text, WH_CONTROL_PACKET, 0);
+	free(out);
+	if (n <= 0) {
+		errno = n ? errno : ECONNRESET;
+		return NULL;
+	}
+	text[n] = 0;
+	return cJSON_Parse(text);
+}
+
+cJSON *wh_server_ask(int fd, cJSON *request)
+{
+	cJSON *answer = exchange(fd, request);
+	const char *why;
+
+	cJSON_Delete(request);
+	if (!answer) {
+		wh_error("the server did not answer: %s%s", strerror(errno),
+			 errno == ECONNRESET || errno == EPIPE ?
+			 "; only root and its user may control it" : "");
+		return NULL;
+	}
+	if (cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))
+		return answer;
+	why = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error"));
+	wh_error("%s", why ? why : "the server refused without a reason");
+	cJSON_Delete(answer);
+	return NULL;
+}
+
+cJSON *wh_request(const char *op, const char *tenant)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(o, "op", op);
+	if (tenant)
+		cJSON_AddStringToObject(o, "tenant", tenant);
+	return o;
+}
+
+int wh_server_do(const char *dir, cJSON *request)
+{
+	int fd = wh_server_connect(dir);
+	cJSON *answer;
+
+	if (fd < 0) {
+		cJSON_Delete(request);
+		return EXIT_FAILED;
+	}
+	answer = wh_server_ask(fd, request);
+	close(fd);
+	cJSON_Delete(answer);
+	return answer ? EXIT_DONE : EXIT_FAILED;
+}
+
+void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
+{
+	cJSON *all = cJSON_AddArrayToObject(request, "limits"), *e;
+	const struct wh_limit_spec *s;
+	int i;
+
+	for (i = 0; i < list->n; i++) {
+		s = &list->spec[i];
+		e = cJSON_CreateObject();
+		if (s->device != WH_ALL_DEVICES)
+			cJSON_AddNumberToObject(e, "device", s->device);
+		if (s->has_memory)
+			cJSON_AddNumberToObject(e, "memory", (double)s->memory);
+		if (s->has_sm)
+			cJSON_AddNumberToObject(e, "sm", s->sm_percent);
+		if (s->has_policy)
+			cJSON_AddStringToObject(e, "policy", wh_limit_policy_name(s->sm_policy));
+		cJSON_AddItemToArray(all, e);
+	}
+}
+
+/* --- Arguments -------------------------------------------------------------------- */
+
+enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_DIR };
+
+static const struct argp_option limit_options[] = {
+	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },
+	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's computing power, 1 to 100; none: no limit", 0 },
+	{ "sm-policy", KEY_POLICY, "POLICY", 0, "temporal: a share of the time (default); spatial: a share of the SMs; both", 0 },
+	{ "device", KEY_DEVICE, "N:mem=..,sm=..,policy=..", 0, "of one device, in place of what is said for all; may be given again", 0 },
+	{ 0 }
+};
+
+static error_t parse_limit(int key, char *arg, struct argp_state *state)
+{
+	struct wh_limit_list *l = state->input;
+	struct wh_limit_spec *all;
+	char err[300];
+
+	if (key != KEY_MEM && key != KEY_SM && key != KEY_POLICY && key != KEY_DEVICE)
+		return ARGP_ERR_UNKNOWN;
+	if (key == KEY_DEVICE) {
+		if (!strchr(arg, ':'))
+			argp_error(state, "--device: '%s' has no device's number and colon", arg);
+		if (wh_limit_parse(l, arg, err, sizeof(err)))
+			argp_error(state, "--device: %s", err);
+		return 0;
+	}
+	all = wh_limit_of(l, WH_ALL_DEVICES);
+	if (key == KEY_MEM) {
+		all->has_memory = 1;
+		if (wh_limit_bytes(arg, &all->memory))
+			argp_error(state, "--mem: '%s' is not a size such as 2G, or none", arg);
+	} else if (key == KEY_SM) {
+		all->has_sm = 1;
+		if (wh_limit_percent(arg, &all->sm_percent))
+			argp_error(state, "--sm: '%s' is not a percentage from 1 to 100, or none", arg);
+	} else {
+		all->has_policy = 1;
+		if (wh_limit_policy(arg, &all->sm_policy))
+			argp_error(state, "--sm-policy: '%s' is neither temporal, spatial nor both", arg);
+	}
+	return 0;
+}
+
+const struct argp wh_limit_argp = { limit_options, parse_limit, NULL, NULL, NULL, NULL, NULL };
+
+static const struct argp_option dir_options[] = {
+	{ "dir", KEY_DIR, "DIR", 0, "the server's folder (default: $WORMHOLE_DIR, $XDG_RUNTIME_DIR/wormhole, /run/wormhole)", 0 },
+	{ 0 }
+};
+
+static error_t parse_dir(int key, char *arg, struct argp_state *state)
+{
+	const char **dir = state->input;
+
+	if (key != KEY_DIR)
+		return ARGP_ERR_UNKNOWN;
+	*dir = arg;
+	return 0;
+}
+
+const struct argp wh_dir_argp = { dir_options, parse_dir, NULL, NULL, NULL, NULL, NULL };

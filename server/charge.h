@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What handlers call around the driver's functions for the limits: generated
+ * ones by the flags of cuda-api/cuda.api (+charge, +pool, +launch, ...),
+ * handwritten ones by hand. Included by worker.h. Memory is in bytes of one
+ * device; everything here costs one test when the session has no tenant.
+ */
+#ifndef WORMHOLE_CHARGE_H
+#define WORMHOLE_CHARGE_H
+
+/* One call's reservation, on the handler's stack. */
+struct wh_charge {
+	int device;		/* -1: nothing is charged */
+	uint64_t bytes;		/* asked for, rounded as the driver does */
+	uint64_t before;	/* what the driver or the pool had taken before the call */
+	void *pool;
+};
+
+/* --- Memory: limit_mem.c --------------------------------------------------------- */
+
+/* Reserve before the driver's call: CUDA_ERROR_OUT_OF_MEMORY beyond the quota. */
+CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes);
+/* After it: keep the reservation under (type, key), or give it back if the call failed. */
+void wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, unsigned int type,
+		uint64_t key, uint64_t ctx);
+/* Given back once; an unknown key is somebody else's memory and no matter. */
+void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key);
+
+/* One more handle of the allocation that is mapped at an address. */
+void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle);
+
+/* Around a call that takes memory which only the driver knows of. */
+void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c);
+/* False: with what was taken the tenant is over its quota, and the call must be undone. */
+bool wh_reconciled(struct wh_session *s, struct wh_charge *c);
+/* The same for what ends with (type, key): a module, a library. */
+bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key);
+void wh_undo_context(struct wh_session *s, CUcontext ctx);
+void wh_undo_limit(struct wh_session *s, CUlimit limit);
+
+/* The context is gone, and with it what was allocated in it. */
+void wh_mem_context_gone(struct wh_session *s, uint64_t ctx);
+/* How much may still be taken, and of how much; UINT64_MAX twice without a quota. */
+void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota);
+
+/* --- Pools and graphs: limit_pool.c ------------------------------------------------ */
+
+/* pool NULL: the current one of the stream's device. */
+CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
+			CUstream stream, uint64_t bytes);
+CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res,
+			 CUdeviceptr address, CUstream stream);
+/* Read again what the pools and the graphs' memory have taken. */
+void wh_pools_refresh(struct wh_session *s);
+
+/*
+ * A graph's memory nodes: `bytes` more will be needed to run this graph. An
+ * executable graph needs what its graph needs; a launch reserves it.
+ */
+void wh_graph_gone(struct wh_session *s, void *graph);
+void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes);
+void wh_graph_copied(struct wh_session *s, void *from, void *to);
+CUresult wh_graph_charge(struct wh_session *s, void *exec);
+void wh_graph_charged(struct wh_session *s);
+
+/* --- SM share: limit_sm.c ------------------------------------------------------------- */
+
+/*
+ * What a handler returns when nothing was done and the client is to send the
+ * same request again after so many microseconds. Never in a response: dispatch
+ * turns it into its own status.
+ */
+#define WH_RETRY	0x40000000
+static inline CUresult wh_retry(uint64_t us)
+{
+	return (CUresult)(WH_RETRY + us);
+}
+
+CUresult wh_sm_begin(struct wh_session *s, CUstream stream);
+void wh_sm_end(struct wh_session *s, CUstream stream);
+/* Before any call that is no launch, of a session with a temporal limit. */
+void wh_sm_other_call(struct wh_session *s);
+/* See what is done and pass the lease on. Is work under way? */
+bool wh_sm_look(struct wh_session *s);
+void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
+
+/*
+ * Around whatever puts kernels into a stream. The result is not an error of
+ * CUDA's when it is above WH_RETRY: return it as it is, and call nothing.
+ */
+static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
+{
+	const struct wh_limits *l = &s->limits;
+
+	if (__builtin_expect(!l->temporal &&
+			     l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED), 1))
+		return CUDA_SUCCESS;
+	return wh_sm_begin(s, stream);
+}
+
+static inline void wh_launch_end(struct wh_session *s, CUstream stream)
+{
+	if (s->limits.device >= 0)
+		s->limits.slot->device[s->limits.device].launches++;
+	if (__builtin_expect(s->limits.temporal, 0))
+		wh_sm_end(s, stream);
+}
+
+/* --- Counters ------------------------------------------------------------------------ */
+
+static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t bytes)
+{
+	if (to_device)
+		s->limits.slot->bytes_to_device += bytes;
+	else
+		s->limits.slot->bytes_from_device += bytes;
+}
+
+/* --- Sizes ---------------------------------------------------------------------------- */
+
+uint64_t wh_pitch_bytes(uint64_t width, uint64_t height);
+uint64_t wh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, CUarray_format format,
+			unsigned int channels, unsigned int flags);
+uint64_t wh_mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels);
+
+/* The device of a CUmemLocation, -1 for host memory. */
+static inline int wh_location_device(const CUmemLocation *l)
+{
+	return l->type == CU_MEM_LOCATION_TYPE_DEVICE ? l->id : -1;
+}
+
+/* --- Spatial SM share: limit_sms.c ---------------------------------------------------- */
+
+/* The device's primary context is retained: the client gets another one in its place. */
+CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx);
+/* What the client has in its place, NULL for nothing; and it ends with it. */
+CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev);
+void wh_sms_primary_gone(struct wh_session *s, CUdevice dev);
+/* Instead of the driver's functions; false: not limited, call them. */
+bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res);
+bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res);
+/* Of a device with `all` SMs, those that contexts will have. */
+int wh_sms_count(struct wh_session *s, CUdevice dev, int all);
+
+#endif

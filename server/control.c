@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The control socket: one JSON object in a packet asks, one answers. Its file
+ * has mode 0600 and the kernel says who is at the other end; only root and the
+ * server's own user are heard. Described in docs/tenants.md.
+ *
+ * The creator of an ephemeral tenant keeps it by this connection and by its
+ * process (pidfd), whichever lasts longer: a program that closes all its
+ * descriptors keeps its tenant, and so do children of one that has ended. Such
+ * a connection passes to the program, so nothing more is heard on it.
+ */
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wh_control.h"
+#include "wormhole_abi.h"
+
+#define MAX_CONNECTIONS	512
+
+struct connection {
+	int fd;
+	pid_t peer;
+	bool stop;		/* end the server once the answer is sent */
+	struct wh_tenant *kept;	/* NULL: none */
+};
+
+static int listener = -1, connections;
+static char path[WH_SOCKET_PATH];
+
+/* --- Answers ---------------------------------------------------------------------- */
+
+static cJSON *failure(const char *err)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	cJSON_AddFalseToObject(o, "ok");
+	cJSON_AddStringToObject(o, "error", err);
+	return o;
+}
+
+static cJSON *success(void)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	cJSON_AddTrueToObject(o, "ok");
+	return o;
+}
+
+static bool answer(const struct connection *c, cJSON *o)
+{
+	char *text = cJSON_PrintUnformatted(o);
+	bool sent = text && send(c->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+
+	free(text);
+	cJSON_Delete(o);
+	return sent;
+}
+
+/* --- Parts of requests ------------------------------------------------------------ */
+
+static const char *string_of(const cJSON *o, const char *key)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, key));
+}
+
+/* An integer from min to max; false and one line in err. Absent: *has is false. */
+static bool number_of(const cJSON *o, const char *key, double min, double max, double *v, bool *has,
+		      char *err, size_t err_size)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, key);
+
+	*has = item != NULL;
+	if (!item)
+		return true;
+	if (cJSON_IsNumber(item) && item->valuedouble >= min && item->valuedouble <= max &&
+	    item->valuedouble == (double)(int64_t)item->valuedouble) {
+		*v = item->valuedouble;
+		return true;
+	}
+	snprintf(err, err_size, "%s: not a whole number from %.0f to %.0f", key, min, max);
+	return false;
+}
+
+static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
+{
+	const char *policy = string_of(o, "policy");
+	struct wh_limit_spec *s;
+	bool has;
+	double v;
+
+	if (!number_of(o, "device", 0, WH_TENANT_DEVICES - 1, &v, &has, err, err_size))
+		return false;
+	s = wh_limit_of(list, has ? (int)v : WH_ALL_DEVICES);
+	if (!number_of(o, "memory", 0, 9007199254740991.0, &v, &has, err, err_size))
+		return false;
+	if (has) {
+		s->has_memory = 1;
+		s->memory = (uint64_t)v;
+	}
+	if (!number_of(o, "sm", 1, 100, &v, &has, err, err_size))
+		return false;
+	if (has) {
+		s->has_sm = 1;
+		s->sm_percent = (uint32_t)v;
+	}
+	if (!policy)
+		return true;
+	s->has_policy = 1;
+	if (!wh_limit_policy(policy, &s->sm_policy))
+		return true;
+	snprintf(err, err_size, "policy: '%.40s' is neither temporal, spatial nor both", policy);
+	return false;
+}
+
+static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "limits"))
+		if (!take_limit(item, list, err, err_size))
+			return false;
+	return true;
+}
+
+static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
+{
+	const char *name = string_of(o, "tenant");
+	struct wh_tenant *t = name ? wh_tenant_find(name) : NULL;
+
+	if (!t)
+		snprintf(err, err_size, "there is no tenant '%.80s'; `wormhole tenant list' shows those "
+			 "there are", name ? name : "");
+	return t;
+}
+
+/* --- Requests --------------------------------------------------------------------- */
+
+static void on_process_end(int fd, void *arg)
+{
+	wh_loop_remove(fd);
+	close(fd);
+	wh_tenant_release(arg);
+}
+
+/* The process may be in another pid namespace, or the kernel old: then the connection alone. */
+static void keep(struct connection *c, struct wh_tenant *t)
+{
+	int pidfd = c->peer > 0 ? (int)syscall(SYS_pidfd_open, c->peer, 0) : -1;
+
+	c->kept = t;
+	wh_tenant_hold(t);
+	if (pidfd < 0)
+		return;
+	fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+	if (wh_loop_add(pidfd, on_process_end, t))
+		wh_tenant_hold(t);
+	else
+		close(pidfd);
+}
+
+static cJSON *create(struct connection *c, const cJSON *o)
+{
+	struct wh_tenant_request r = { .name = string_of(o, "tenant"), .uid = geteuid() };
+	struct wh_tenant *t;
+	char err[WH_CONTROL_ERROR];
+	cJSON *out;
+	double uid;
+	bool has;
+
+	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
+	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
+	    !take_limits(o, &r.limits, err, sizeof(err)))
+		return failure(err);
+	if (has)
+		r.uid = (uid_t)uid;
+	t = wh_tenant_create(&r, err, sizeof(err));
+	if (!t)
+		return failure(err);
+	if (r.ephemeral)
+		keep(c, t);
+	out = success();
+	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
+	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
+	return out;
+}
+
+static cJSON *set(struct connection *c, const cJSON *o)
+{
+	struct wh_limit_list list = { .n = 0 };
+	char err[WH_CONTROL_ERROR];
+	struct wh_tenant *t = named(o, err, sizeof(err));
+
+	(void)c;
+	if (!t || !take_limits(o, &list, err, sizeof(err)) ||
+	    !wh_tenant_limit(t, &list, err, sizeof(err)))
+		return failure(err);
+	return success();
+}
+
+static cJSON *delete(struct connection *c, const cJSON *o)
+{
+	bool force = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "force"));
+	char err[WH_CONTROL_ERROR];
+	struct wh_tenant *t = named(o, err, sizeof(err));
+
+	(void)c;
+	return t && wh_tenant_delete(t, force, err, sizeof(err)) ? success() : failure(err);
+}
+
+static cJSON *list(struct connection *c, const cJSON *o)
+{
+	struct wh_tenant *t = NULL;
+	cJSON *out = success(), *all, *e;
+
+	(void)c;
+	(void)o;
+	all = cJSON_AddArrayToObject(out, "tenants");
+	while ((t = wh_tenant_next(t))) {
+		e = cJSON_CreateObject();
+		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
+		cJSON_AddNumberToObject(e, "uid", wh_tenant_uid(t));
+		cJSON_AddBoolToObject(e, "ephemeral", wh_tenant_is_ephemeral(t));
+		cJSON_AddItemToArray(all, e);
+	}
+	return out;
+}
+
+static cJSON *info(struct connection *c, const cJSON *o)
+{
+	const struct wh_device *d;
+	cJSON *out = success(), *all, *e;
+	unsigned int i;
+
+	(void)c;
+	(void)o;
+	cJSON_AddNumberToObject(out, "pid", getpid());
+	cJSON_AddNumberToObject(out, "abi", WH_ABI_VERSION);
+	cJSON_AddStringToObject(out, "backend", wh_server.backend);
+	cJSON_AddStringToObject(out, "socket", wh_server.socket);
+	all = cJSON_AddArrayToObject(out, "devices");
+	for (i = 0; i < wh_server.devices; i++) {
+		d = &wh_server.device[i];
+		e = cJSON_CreateObject();
+		cJSON_AddStringToObject(e, "name", d->name);
+		cJSON_AddStringToObject(e, "uuid", d->uuid);
+		cJSON_AddNumberToObject(e, "memory", (double)d->memory);
+		cJSON_AddNumberToObject(e, "sms", d->sms);
+		cJSON_AddNumberToObject(e, "sm_groups", d->groups);
+		cJSON_AddItemToArray(all, e);
+	}
+	return out;
+}
+
+static cJSON *stop(struct connection *c, const cJSON *o)
+{
+	(void)o;
+	c->stop = true;
+	return success();
+}
+
+static const struct {
+	const char *op;
+	cJSON *(*run)(struct connection *c, const cJSON *o);
+} requests[] = {
+	{ "info", info }, { "create", create }, { "set", set }, { "delete", delete },
+	{ "list", list }, { "stop", stop },
+};
+
+static cJSON *run(struct connection *c, const char *text)
+{
+	cJSON *o = cJSON_Parse(text), *out = NULL;
+	const char *op = o ? string_of(o, "op") : NULL;
+	char err[WH_CONTROL_ERROR];
+	size_t i;
+
+	for (i = 0; op && i < sizeof(requests) / sizeof(*requests); i++)
+		if (!strcmp(requests[i].op, op))
+			out = requests[i].run(c, o);
+	if (!out) {
+		snprintf(err, sizeof(err), "op: no request '%.40s'", op ? op : "");
+		out = failure(err);
+	}
+	cJSON_Delete(o);
+	return out;
+}
+
+/* --- Connections ------------------------------------------------------------------ */
+
+static void drop(struct connection *c)
+{
+	wh_loop_remove(c->fd);
+	close(c->fd);
+	connections--;
+	if (c->kept)
+		wh_tenant_release(c->kept);
+	free(c);
+}
+
+static void on_packet(int fd, void *arg)
+{
+	static char text[WH_CONTROL_PACKET + 1];
+	struct connection *c = arg;
+	ssize_t n = recv(fd, text, WH_CONTROL_PACKET, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || c->kept) {
+		drop(c);
+		return;
+	}
+	text[n] = 0;
+	if (!answer(c, run(c, text))) {
+		drop(c);
+		return;
+	}
+	if (c->stop)
+		wh_loop_stop();
+}
+
+static bool may_control(int fd, pid_t *peer)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n))
+		return false;
+	*peer = cred.pid;
+	return cred.uid == 0 || cred.uid == geteuid();
+}
+
+static void on_connection(int fd, void *arg)
+{
+	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct connection *c;
+
+	(void)arg;
+	if (conn < 0)
+		return;
+	c = connections < MAX_CONNECTIONS ? calloc(1, sizeof(*c)) : NULL;
+	if (!c || !may_control(conn, &c->peer) || !wh_loop_add(conn, on_packet, c)) {
+		free(c);
+		close(conn);
+		return;
+	}
+	c->fd = conn;
+	connections++;
+}
+
+bool wh_control_start(char *err, size_t err_size)
+{
+	int n = snprintf(path, sizeof(path), "%s/" WH_CONTROL_SOCKET, wh_server.dir);
+
+	if (n < (int)sizeof(path))
+		listener = wh_listen(path, 0600, geteuid());
+	else
+		errno = ENAMETOOLONG;
+	if (listener >= 0 && wh_loop_add(listener, on_connection, NULL))
+		return true;
+	snprintf(err, err_size, "%s/" WH_CONTROL_SOCKET ": %s", wh_server.dir, strerror(errno));
+	return false;
+}
+
+void wh_control_stop(void)
+{
+	if (listener < 0)
+		return;
+	wh_loop_remove(listener);
+	close(listener);
+	unlink(path);
+}

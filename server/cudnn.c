@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuDNN in the worker: handles with their streams, versions, parameters of fused
+ * operations, and the bounds of host arrays whose length a descriptor says.
+ */
+#include "gen_cudnn_server.h"
+
+#include <stdlib.h>
+
+/* --- Handles: what the library was last told about each ----------------------- */
+
+struct handle {
+	cudnnHandle_t real;
+	uint64_t stream;
+};
+
+cudnnStatus_t wh_enter_cudnnHandle_t(struct wh_session *s, const struct wh_cudnn_functions *l,
+				     const struct wh_obj_cudnnHandle_t *o, cudnnHandle_t *real,
+				     CUstream *stream)
+{
+	struct handle *h = wh_handles_get(&s->handles, o->id, WH_H_cudnnHandle_t);
+	cudnnStatus_t res;
+
+	if (!h)
+		return CUDNN_STATUS_BAD_PARAM;
+	/* Each time: a stream that was destroyed must not reach the library. */
+	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
+		return CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH;
+	*real = h->real;
+	if (o->stream == h->stream)
+		return CUDNN_STATUS_SUCCESS;
+	res = l->cudnnSetStream(h->real, *stream);
+	if (res == CUDNN_STATUS_SUCCESS)
+		h->stream = o->stream;
+	return res;
+}
+
+int32_t wh_do_cudnnCreate(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_cudnnCreate *r = wh_reply(f, sizeof(*r));
+	const struct wh_req *q = f->req;
+	cudnnStatus_t res;
+	struct handle *h;
+
+	if (!l->cudnnCreate || !l->cudnnDestroy || !l->cudnnSetStream)
+		return wh_library_missing(s, "cudnnCreate or what belongs to it",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	res = l->cudnnCreate(&h->real);
+	if (res == CUDNN_STATUS_SUCCESS) {
+		r->handle = wh_new(s, WH_H_cudnnHandle_t, h, q->ctx);
+		if (r->handle)
+			return CUDNN_STATUS_SUCCESS;
+		l->cudnnDestroy(h->real);
+		res = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	}
+	free(h);
+	return res;
+}
+
+int32_t wh_do_cudnnDestroy(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	const struct wh_req_cudnnDestroy *q = f->req;
+	cudnnStatus_t res;
+	struct handle *h;
+
+	if (f->req_size < sizeof(*q))
+		return CUDNN_STATUS_BAD_PARAM;
+	h = wh_handles_get(&s->handles, q->handle, WH_H_cudnnHandle_t);
+	if (!h)
+		return CUDNN_STATUS_BAD_PARAM;
+	res = l->cudnnDestroy(h->real);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	wh_drop(s, q->handle);
+	free(h);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* --- The library -------------------------------------------------------------- */
+
+int32_t wh_do_whCudnnInfo(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_whCudnnInfo *r = wh_reply(f, sizeof(*r));
+
+	if (!l->cudnnGetVersion)
+		return wh_library_missing(s, "cudnnGetVersion", CUDNN_STATUS_NOT_SUPPORTED);
+	r->version = l->cudnnGetVersion();
+	r->max_device_version = l->cudnnGetMaxDeviceVersion ? l->cudnnGetMaxDeviceVersion() : 0;
+	r->cudart_version = l->cudnnGetCudartVersion ? l->cudnnGetCudartVersion() : 0;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+int32_t wh_do_cudnnGetLastErrorString(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_cudnnGetLastErrorString *r = wh_reply(f, sizeof(*r));
+
+	if (!l->cudnnGetLastErrorString)
+		return wh_library_missing(s, "cudnnGetLastErrorString", CUDNN_STATUS_NOT_SUPPORTED);
+	l->cudnnGetLastErrorString(r->text, sizeof(r->text));
+	r->text[sizeof(r->text) - 1] = '\0';
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* --- Parameters of fused operations ------------------------------------------- */
+
+static unsigned int descriptor_type(enum wh_cudnn_param kind)
+{
+	switch (kind) {
+	case WH_CUDNN_PARAM_TENSOR:
+		return WH_H_cudnnTensorDescriptor_t;
+	case WH_CUDNN_PARAM_FILTER:
+		return WH_H_cudnnFilterDescriptor_t;
+	case WH_CUDNN_PARAM_ACTIVATION:
+		return WH_H_cudnnActivationDescriptor_t;
+	case WH_CUDNN_PARAM_CONVOLUTION:
+		return WH_H_cudnnConvolutionDescriptor_t;
+	default:
+		return 0;
+	}
+}
+
+/* The pointer to give to the library: a descriptor, an address, or where the bytes are. */
+static cudnnStatus_t fused_param(struct wh_session *s, enum wh_cudnn_param kind,
+				 struct wh_req_cudnnFusedParam *q, void **param)
+{
+	unsigned int type = descriptor_type(kind);
+
+	*param = NULL;
+	if (q->hdr.null & 1)
+		return CUDNN_STATUS_SUCCESS;
+	if (type)
+		return wh_get(s, type, q->value, param) ? CUDNN_STATUS_SUCCESS :
+							  CUDNN_STATUS_BAD_PARAM;
+	*param = kind == WH_CUDNN_PARAM_DEVICE ? (void *)q->value : &q->value;
+	return kind == WH_CUDNN_PARAM_NONE ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
+}
+
+int32_t wh_do_cudnnSetFusedOpsConstParamPackAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_req_cudnnFusedParam *q = f->req;
+	cudnnStatus_t res;
+	void *pack, *param;
+
+	if (f->req_size < sizeof(*q) ||
+	    !wh_get(s, WH_H_cudnnFusedOpsConstParamPack_t, q->pack, &pack))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnSetFusedOpsConstParamPackAttribute)
+		return wh_library_missing(s, "cudnnSetFusedOpsConstParamPackAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	res = fused_param(s, wh_cudnn_const_param(q->label), q, &param);
+	return res ? res : l->cudnnSetFusedOpsConstParamPackAttribute(pack, q->label, param);
+}
+
+int32_t wh_do_cudnnGetFusedOpsConstParamPackAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_cudnnFusedParam *r = wh_reply(f, sizeof(*r));
+	struct wh_req_cudnnFusedParam *q = f->req;
+	cudnnStatus_t res;
+	void *pack, *param;
+
+	if (f->req_size < sizeof(*q) ||
+	    !wh_get(s, WH_H_cudnnFusedOpsConstParamPack_t, q->pack, &pack))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnGetFusedOpsConstParamPackAttribute)
+		return wh_library_missing(s, "cudnnGetFusedOpsConstParamPackAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	res = fused_param(s, wh_cudnn_const_param(q->label), q, &param);
+	if (res == CUDNN_STATUS_SUCCESS)
+		res = l->cudnnGetFusedOpsConstParamPackAttribute(pack, q->label, param,
+			q->hdr.null & 2 ? NULL : &r->is_null);
+	/* A descriptor was filled where it is; bytes came back here. */
+	r->value = q->value;
+	return res;
+}
+
+int32_t wh_do_cudnnSetFusedOpsVariantParamPackAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_req_cudnnFusedParam *q = f->req;
+	cudnnStatus_t res;
+	void *pack, *param;
+
+	if (f->req_size < sizeof(*q) ||
+	    !wh_get(s, WH_H_cudnnFusedOpsVariantParamPack_t, q->pack, &pack))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnSetFusedOpsVariantParamPackAttribute)
+		return wh_library_missing(s, "cudnnSetFusedOpsVariantParamPackAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	res = fused_param(s, wh_cudnn_variant_param(q->label), q, &param);
+	return res ? res : l->cudnnSetFusedOpsVariantParamPackAttribute(pack, q->label, param);
+}
+
+int32_t wh_do_cudnnGetFusedOpsVariantParamPackAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_cudnnFusedParam *r = wh_reply(f, sizeof(*r));
+	const struct wh_req_cudnnFusedParam *q = f->req;
+	void *pack;
+
+	if (f->req_size < sizeof(*q) || wh_cudnn_variant_param(q->label) == WH_CUDNN_PARAM_NONE ||
+	    !wh_get(s, WH_H_cudnnFusedOpsVariantParamPack_t, q->pack, &pack))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnGetFusedOpsVariantParamPackAttribute)
+		return wh_library_missing(s, "cudnnGetFusedOpsVariantParamPackAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	return l->cudnnGetFusedOpsVariantParamPackAttribute(pack, q->label,
+		q->hdr.null & 1 ? NULL : &r->value);
+}
+
+/* --- Host arrays as long as a descriptor says: the library must not read beyond them --- */
+
+/* Time steps of a sequence, or -1. */
+static int64_t steps(const struct wh_cudnn_functions *l, cudnnSeqDataDescriptor_t desc)
+{
+	cudnnSeqDataAxis_t axes[CUDNN_SEQDATA_DIM_COUNT];
+	int dim[CUDNN_SEQDATA_DIM_COUNT], dims;
+	cudnnDataType_t type;
+	size_t lengths;
+
+	if (!desc || !l->cudnnGetSeqDataDescriptor ||
+	    l->cudnnGetSeqDataDescriptor(desc, &type, &dims, CUDNN_SEQDATA_DIM_COUNT, dim, axes,
+					 &lengths, 0, NULL, NULL) != CUDNN_STATUS_SUCCESS)
+		return -1;
+	return dim[CUDNN_SEQDATA_TIME_DIM];
+}
+
+static cudnnStatus_t bound_windows(const struct wh_cudnn_functions *l,
+				   cudnnSeqDataDescriptor_t desc, const void *lo, uint64_t lo_count,
+				   const void *hi, uint64_t hi_count)
+{
+	int64_t n = steps(l, desc);
+
+	if (n < 0 || (lo && lo_count < (uint64_t)n) || (hi && hi_count < (uint64_t)n))
+		return CUDNN_STATUS_BAD_PARAM;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wh_bound_cudnnMultiHeadAttnForward(struct wh_session *s, struct wh_frame *f,
+						 const int *lo, const int *hi)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	const struct wh_req_cudnnMultiHeadAttnForward *q = f->req;
+	void *desc;
+
+	if (!wh_get(s, WH_H_cudnnSeqDataDescriptor_t, q->qDesc, &desc))
+		return CUDNN_STATUS_BAD_PARAM;
+	return bound_windows(l, desc, lo, q->loWinIdx_count, hi, q->hiWinIdx_count);
+}
+
+cudnnStatus_t wh_bound_cudnnMultiHeadAttnBackwardData(struct wh_session *s, struct wh_frame *f,
+						      const int *lo, const int *hi)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	const struct wh_req_cudnnMultiHeadAttnBackwardData *q = f->req;
+	void *desc;
+
+	if (!wh_get(s, WH_H_cudnnSeqDataDescriptor_t, q->dqDesc, &desc))
+		return CUDNN_STATUS_BAD_PARAM;
+	return bound_windows(l, desc, lo, q->loWinIdx_count, hi, q->hiWinIdx_count);
+}
+
+/* Probabilities are T x N x A: N lengths of labels and of inputs, and as many labels as they say. */
+static cudnnStatus_t bound_labels(struct wh_session *s, uint64_t probs, const int *labels,
+				  uint64_t label_count, const int *lengths, uint64_t length_count,
+				  const int *inputs, uint64_t input_count)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	int dim[CUDNN_DIM_MAX] = { 0 }, stride[CUDNN_DIM_MAX], dims = 0, i;
+	cudnnDataType_t type;
+	uint64_t sum = 0;
+	void *desc;
+
+	if (!wh_get(s, WH_H_cudnnTensorDescriptor_t, probs, &desc) || !desc || !labels ||
+	    !lengths || !inputs || !l->cudnnGetTensorNdDescriptor ||
+	    l->cudnnGetTensorNdDescriptor(desc, CUDNN_DIM_MAX, &type, &dims, dim, stride) !=
+		    CUDNN_STATUS_SUCCESS ||
+	    dims < 2 || dim[1] < 0 || length_count < (uint64_t)dim[1] ||
+	    input_count < (uint64_t)dim[1])
+		return CUDNN_STATUS_BAD_PARAM;
+	for (i = 0; i < dim[1]; i++) {
+		if (lengths[i] < 0)
+			return CUDNN_STATUS_BAD_PARAM;
+		sum += lengths[i];
+	}
+	return sum <= label_count ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+cudnnStatus_t wh_bound_cudnnCTCLoss(struct wh_session *s, struct wh_frame *f, const int *labels,
+				    const int *lengths, const int *inputs)
+{
+	const struct wh_req_cudnnCTCLoss *q = f->req;
+
+	return bound_labels(s, q->probsDesc, labels, q->hostLabels_count, lengths,
+			    q->hostLabelLengths_count, inputs, q->hostInputLengths_count);
+}
+
+cudnnStatus_t wh_bound_cudnnGetCTCLossWorkspaceSize(struct wh_session *s, struct wh_frame *f,
+						    const int *labels, const int *lengths,
+						    const int *inputs)
+{
+	const struct wh_req_cudnnGetCTCLossWorkspaceSize *q = f->req;
+
+	return bound_labels(s, q->probsDesc, labels, q->labels_count, lengths,
+			    q->labelLengths_count, inputs, q->inputLengths_count);
+}

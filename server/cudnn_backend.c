@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Attributes of cuDNN's backend descriptors in the worker. The attribute's type
+ * says what its elements are: handles and descriptors go through the handle
+ * table, addresses must be the device's or in the data area (the library reads
+ * values "by value" there), all else is bytes.
+ */
+#include "gen_cudnn_server.h"
+
+#include <stdlib.h>
+
+#define DESCRIPTOR	WH_H_cudnnBackendDescriptor_t
+
+/* Is it memory that a client may name? */
+static bool may_name(struct wh_session *s, uint64_t addr)
+{
+	unsigned int type = 0;
+
+	if (!addr || wh_host_range(s, addr, 1))
+		return true;
+	/* Host memory that was never registered is nothing to the driver. */
+	return s->drv.cuPointerGetAttribute &&
+	       s->drv.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, addr) ==
+		       CUDA_SUCCESS &&
+	       type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* A handle's own struct begins with the library's handle (cudnn.c). */
+static bool handles_in(struct wh_session *s, uint64_t *v, size_t n)
+{
+	void **h;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!v[i])
+			continue;
+		h = wh_handles_get(&s->handles, v[i], WH_H_cudnnHandle_t);
+		if (!h)
+			return false;
+		v[i] = (uintptr_t)*h;
+	}
+	return true;
+}
+
+/* From what the client may say to what the library understands. */
+static bool elements_in(struct wh_session *s, int32_t type, void *v, size_t n)
+{
+	size_t i;
+
+	switch (type) {
+	case CUDNN_TYPE_HANDLE:
+		return handles_in(s, v, n);
+	case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+		return wh_get_array(s, DESCRIPTOR, v, n);
+	case CUDNN_TYPE_VOID_PTR:
+		for (i = 0; i < n; i++)
+			if (!may_name(s, ((uint64_t *)v)[i]))
+				return false;
+	}
+	return true;
+}
+
+/*
+ * The elements of a request: behind it, or in the data area, which the client
+ * can still change: those are copied first. NULL with *res for what is wrong.
+ */
+static void *take_elements(struct wh_session *s, struct wh_frame *f,
+			   const struct wh_req_cudnnAttribute *q, size_t bytes)
+{
+	void *p = NULL;
+
+	f->pos = WH_WIRE_FIXED(*q);
+	if (!q->area)
+		return wh_take(f, bytes, 1, &p) ? p : NULL;
+	if (!wh_host_range(s, q->area, bytes))
+		return NULL;
+	p = malloc(bytes ? bytes : 1);
+	if (p)
+		memcpy(p, (void *)q->area, bytes);
+	return p;
+}
+
+/* The most that one attribute may hold: texts of plans are the longest. */
+#define MAX_BYTES	(16u << 20)
+
+static bool sizes(const struct wh_req_cudnnAttribute *q, size_t *size, size_t *bytes)
+{
+	*size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)q->type);
+	return *size && q->count >= 0 && !__builtin_mul_overflow((size_t)q->count, *size, bytes) &&
+	       *bytes <= MAX_BYTES;
+}
+
+int32_t wh_do_cudnnBackendSetAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	const struct wh_req_cudnnAttribute *q = f->req;
+	void *desc, *elements = NULL;
+	size_t size, bytes;
+	cudnnStatus_t res;
+
+	if (f->req_size < sizeof(*q) || !wh_get(s, DESCRIPTOR, q->descriptor, &desc))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnBackendSetAttribute)
+		return wh_library_missing(s, "cudnnBackendSetAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	if (!sizes(q, &size, &bytes))
+		return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+	if (!(q->hdr.null & 1)) {
+		elements = take_elements(s, f, q, bytes);
+		if (!elements)
+			return CUDNN_STATUS_BAD_PARAM;
+	}
+	res = CUDNN_STATUS_BAD_PARAM;
+	if (!elements || elements_in(s, q->type, elements, q->count))
+		res = l->cudnnBackendSetAttribute(desc, (cudnnBackendAttributeName_t)q->name,
+						  (cudnnBackendAttributeType_t)q->type, q->count,
+						  elements);
+	if (q->area)
+		free(elements);
+	return res;
+}
+
+/* --- Getting ------------------------------------------------------------------ */
+
+/* The client's number of a handle that the library gave back: its own or none. */
+static uint64_t handle_number(struct wh_session *s, uint64_t real)
+{
+	const struct wh_handle *e;
+	uint32_t i;
+
+	for (i = 1; i < s->handles.used; i++) {
+		e = &s->handles.entry[i];
+		if (e->real && e->type == WH_H_cudnnHandle_t && *(uint64_t *)e->real == real)
+			return wh_handles_put(&s->handles, e->real, e->type, 0);
+	}
+	return 0;
+}
+
+static void elements_out(struct wh_session *s, int32_t type, uint64_t *v, size_t n, uint64_t owner)
+{
+	size_t i;
+
+	if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+		wh_put_array(s, DESCRIPTOR, v, n, owner);
+	for (i = 0; type == CUDNN_TYPE_HANDLE && i < n; i++)
+		v[i] = handle_number(s, v[i]);
+}
+
+/* Descriptors to fill come with the request; the library writes into them. */
+static bool wanted_in(struct wh_session *s, struct wh_frame *f,
+		      const struct wh_req_cudnnAttribute *q, void *room, size_t bytes)
+{
+	void *p;
+
+	if (q->type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+		return true;
+	f->pos = WH_WIRE_FIXED(*q);
+	if (!wh_take(f, bytes, 1, &p) || !wh_get_array(s, DESCRIPTOR, p, q->count))
+		return false;
+	memcpy(room, p, bytes);
+	return true;
+}
+
+/*
+ * Where the library writes: the response, or memory of our own that is copied
+ * to the data area afterwards. NULL when there is no room.
+ */
+static void *get_room(struct wh_session *s, struct wh_frame *f,
+		      const struct wh_req_cudnnAttribute *q, size_t bytes)
+{
+	void *room = NULL;
+
+	if (!q->area)
+		return wh_room(f, bytes, 1, &room) ? room : NULL;
+	if (q->type == CUDNN_TYPE_BACKEND_DESCRIPTOR || q->type == CUDNN_TYPE_HANDLE ||
+	    !wh_host_range(s, q->area, bytes))
+		return NULL;
+	return calloc(1, bytes ? bytes : 1);
+}
+
+/* Only what the library says it wrote leaves, and no address of the worker's. */
+static void give_elements(struct wh_session *s, const struct wh_req_cudnnAttribute *q,
+			  struct wh_rsp_cudnnAttribute *r, cudnnStatus_t res, uint8_t *room,
+			  size_t size, size_t bytes)
+{
+	size_t n = res != CUDNN_STATUS_SUCCESS || r->count < 0 ? 0 :
+		   r->count < q->count ? r->count : q->count;
+
+	r->elements = n;
+	elements_out(s, q->type, (uint64_t *)room, n, q->descriptor);
+	if (q->area)
+		memcpy((void *)q->area, room, n * size);
+	else
+		memset(room + n * size, 0, bytes - n * size);
+}
+
+int32_t wh_do_cudnnBackendGetAttribute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	struct wh_rsp_cudnnAttribute *r = wh_reply(f, sizeof(*r));
+	const struct wh_req_cudnnAttribute *q = f->req;
+	bool wanted = !(q->hdr.null & 1);
+	void *desc, *room = NULL;
+	size_t size, bytes;
+	cudnnStatus_t res;
+
+	if (f->req_size < sizeof(*q) || !wh_get(s, DESCRIPTOR, q->descriptor, &desc))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnBackendGetAttribute)
+		return wh_library_missing(s, "cudnnBackendGetAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	if (!sizes(q, &size, &bytes))
+		return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+	if (wanted) {
+		room = get_room(s, f, q, bytes);
+		if (!room)
+			return CUDNN_STATUS_BAD_PARAM;
+	}
+	res = CUDNN_STATUS_BAD_PARAM;
+	if (!wanted || wanted_in(s, f, q, room, bytes))
+		res = l->cudnnBackendGetAttribute(desc, (cudnnBackendAttributeName_t)q->name,
+						  (cudnnBackendAttributeType_t)q->type, q->count,
+						  &r->count, room);
+	if (wanted)
+		give_elements(s, q, r, res, room, size, bytes);
+	if (q->area)
+		free(room);
+	return res;
+}

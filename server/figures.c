@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Reads the driver's own figures through NVML and sends them to the server, a
+ * packet for each device and period. A process of its own: a vendor library
+ * that crashes or hangs costs the server nothing but these figures.
+ */
+#define _GNU_SOURCE
+#include "figures.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "nvml_abi.h"
+#include "server.h"
+#include "tenant.h"
+
+#define NVML_LIBRARY	"libnvidia-ml.so.1"
+#define MAX_SAMPLES	1024
+
+struct source {
+	nvml_device handle;
+	struct wh_figures out;
+	uint64_t seen_us;	/* the newest utilisation sample used so far */
+};
+
+static struct nvml nvml;
+
+/* The driver's own lies beside it; what the loader would find may be a stub of ours. */
+static void *open_library(const char *path)
+{
+	char *backend = path ? NULL : realpath(wh_server.backend, NULL), *slash;
+	char beside[PATH_MAX];
+
+	slash = backend ? strrchr(backend, '/') : NULL;
+	if (slash) {
+		snprintf(beside, sizeof(beside), "%.*s/" NVML_LIBRARY, (int)(slash - backend), backend);
+		if (!access(beside, R_OK))
+			path = beside;
+	}
+	free(backend);
+	return dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
+static bool load(const char *path)
+{
+	void *lib = open_library(path);
+
+	if (!lib) {
+		wh_say("warn", "%s: memory behind the handlers is not noticed", dlerror());
+		return false;
+	}
+	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
+	if (dlsym(lib, "wh_library_begin")) {
+		wh_say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
+		       path);
+		return false;
+	}
+	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
+	*(void **)&nvml.count = dlsym(lib, "nvmlDeviceGetCount_v2");
+	*(void **)&nvml.handle = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
+	*(void **)&nvml.uuid = dlsym(lib, "nvmlDeviceGetUUID");
+	*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+	if (!nvml.processes)	/* the same struct; drivers before 510 */
+		*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v2");
+	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
+	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
+		return true;
+	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed",
+	       path ? path : NVML_LIBRARY);
+	return false;
+}
+
+static bool open_device(struct source *s, uint32_t i)
+{
+	return nvml.handle(i, &s->handle) == NVML_OK &&
+	       nvml.uuid(s->handle, s->out.uuid, sizeof(s->out.uuid)) == NVML_OK;
+}
+
+static unsigned int open_devices(struct source *s)
+{
+	uint32_t i, n = 0, found = 0;
+	int rc = nvml.init();
+
+	if (rc != NVML_OK || nvml.count(&n) != NVML_OK) {
+		wh_say("warn", "NVML does not start (error %d): memory behind the handlers is not noticed",
+		       rc);
+		return 0;
+	}
+	for (i = 0; i < n && found < WH_TENANT_DEVICES; i++)
+		found += open_device(&s[found], i);
+	return found;
+}
+
+static struct wh_figure *figure_of(struct wh_figures *f, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->count; i++)
+		if (f->figure[i].pid == pid)
+			return &f->figure[i];
+	if (f->count == WH_FIGURES_MAX)
+		return NULL;
+	f->figure[f->count] = (struct wh_figure){ .pid = pid, .bytes = NVML_UNKNOWN_BYTES };
+	return &f->figure[f->count++];
+}
+
+static bool read_memory(struct source *s)
+{
+	static struct nvml_process p[WH_FIGURES_MAX];
+	uint32_t i, n = WH_FIGURES_MAX;
+	struct wh_figure *f;
+
+	if (nvml.processes(s->handle, &n, p) != NVML_OK)
+		return false;
+	for (i = 0; i < n && i < WH_FIGURES_MAX; i++) {
+		f = figure_of(&s->out, p[i].pid);
+		if (!f)
+			break;
+		/* One process may have an entry for each instance of the device. */
+		if (f->bytes == NVML_UNKNOWN_BYTES)
+			f->bytes = p[i].bytes;
+		else if (p[i].bytes != NVML_UNKNOWN_BYTES)
+			f->bytes += p[i].bytes;
+	}
+	return true;
+}
+
+/* A sample is the share of the time since the one before it. */
+static void read_time(struct source *s, unsigned int period_ms)
+{
+	static struct nvml_sample sample[MAX_SAMPLES];
+	uint64_t newest = s->seen_us;
+	uint32_t i, n = MAX_SAMPLES;
+	struct wh_figure *f;
+
+	if (!nvml.utilization || nvml.utilization(s->handle, sample, &n, s->seen_us) != NVML_OK)
+		return;
+	for (i = 0; i < n && i < MAX_SAMPLES; i++) {
+		if (sample[i].time_us <= s->seen_us || sample[i].sm_percent > 100)
+			continue;
+		if (sample[i].time_us > newest)
+			newest = sample[i].time_us;
+		f = s->seen_us ? figure_of(&s->out, sample[i].pid) : NULL;
+		if (f)	/* the last sample of a process stands for the period */
+			f->busy_ns = sample[i].sm_percent * (uint64_t)period_ms * 10000;
+	}
+	s->seen_us = newest;
+}
+
+static size_t packet_size(const struct wh_figures *f)
+{
+	return offsetof(struct wh_figures, figure) + f->count * sizeof(f->figure[0]);
+}
+
+int wh_figures_main(const char *library, unsigned int period_ms, int fd)
+{
+	static struct source sources[WH_TENANT_DEVICES];
+	struct timespec pause = { period_ms / 1000, period_ms % 1000 * 1000000L };
+	struct source *s;
+	unsigned int n;
+
+	n = load(library) ? open_devices(sources) : 0;
+	while (n) {
+		for (s = sources; s < sources + n; s++) {
+			s->out.count = 0;
+			if (!read_memory(s))
+				continue;
+			read_time(s, period_ms);
+			if (send(fd, &s->out, packet_size(&s->out), MSG_NOSIGNAL) < 0)
+				return 1;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;	/* said why: the server does not try again */
+}

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Measures for how long a device works for this session, by timing events in the
+ * client's own streams. A pair of events around each launch would cost 3 us and
+ * distort what it measures, so markers are few: one behind every 8 launches that
+ * come in a row, each ending a span that began at the stream's marker before it,
+ * or at a start marker if the stream was idle then. Any other call first gets a
+ * marker behind what has none. The spans of all streams are merged, so that
+ * work that ran at the same time counts once.
+ *
+ * When a client pauses between launches without any call, the last marker of its
+ * batch comes late and counts the pause. That happens a few times: from then on
+ * each launch gets its own marker until thousands have come without a pause.
+ */
+#include "limit_sm.h"
+
+#include <stdlib.h>
+
+#define BATCH_MAX	8u
+#define GROW_MIN	64u	/* launches without a pause until a batch doubles; */
+#define GROW_MAX	2048u	/* more of them after each one */
+#define PAUSE_US	50u
+#define MARK_AGE_US	200u
+#define REBASE_NS	1e9	/* a float of milliseconds is exact to 60 ns within it */
+#define PAIRS		4
+#define PAIR_WAIT_US	500u
+
+double wh_gpu_now(const struct wh_session *s, uint64_t tsc)
+{
+	return (double)(int64_t)(tsc - s->limits.sm->origin) * 1000.0 / s->tsc_per_us;
+}
+
+/* --- Events ------------------------------------------------------------------------- */
+
+/*
+ * A query would break a capture that another thread of the client has begun in
+ * the global mode; in the relaxed mode it does not.
+ */
+static CUstreamCaptureMode relaxed(struct wh_session *s)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	if (s->drv.cuThreadExchangeStreamCaptureMode)
+		s->drv.cuThreadExchangeStreamCaptureMode(&mode);
+	return mode;
+}
+
+static void restore(struct wh_session *s, CUstreamCaptureMode mode)
+{
+	if (s->drv.cuThreadExchangeStreamCaptureMode)
+		s->drv.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+static CUevent take_event(struct wh_session *s, struct wh_sm_context *c)
+{
+	CUevent e = NULL;
+
+	if (c->spares)
+		return c->spare[--c->spares];
+	return s->drv.cuEventCreate(&e, CU_EVENT_DEFAULT) == CUDA_SUCCESS ? e : NULL;
+}
+
+static void give_event(struct wh_session *s, struct wh_sm_context *c, CUevent e)
+{
+	if (c->spares < sizeof(c->spare) / sizeof(*c->spare))
+		c->spare[c->spares++] = e;
+	else
+		s->drv.cuEventDestroy_v2(e);
+}
+
+static bool await(struct wh_session *s, CUevent e)
+{
+	uint64_t end = WH_TSC() + PAIR_WAIT_US * s->tsc_per_us;
+	CUresult res;
+
+	do
+		res = s->drv.cuEventQuery(e);
+	while (res == CUDA_ERROR_NOT_READY && WH_TSC() < end);
+	return res == CUDA_SUCCESS;
+}
+
+/*
+ * Events themselves take time on the device: the least that an empty pair of
+ * them measures is taken off every span that begins with a start marker.
+ */
+static void measure_pair(struct wh_session *s, struct wh_sm_context *c)
+{
+	CUevent a = take_event(s, c), b = take_event(s, c);
+	CUstream stream;
+	double least = -1;
+	float ms;
+	int i;
+
+	if (a && b && s->drv.cuStreamCreate && s->drv.cuStreamDestroy_v2 &&
+	    s->drv.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
+		for (i = 0; i < PAIRS; i++)
+			if (s->drv.cuEventRecord(a, stream) == CUDA_SUCCESS &&
+			    s->drv.cuEventRecord(b, stream) == CUDA_SUCCESS && await(s, b) &&
+			    s->drv.cuEventElapsedTime(&ms, a, b) == CUDA_SUCCESS &&
+			    (least < 0 || ms * 1e6 < least))
+				least = ms * 1e6;
+		s->drv.cuStreamDestroy_v2(stream);
+	}
+	c->pair_ns = least > 0 && least < 10000 ? least : 0;
+	if (a)
+		give_event(s, c, a);
+	if (b)
+		give_event(s, c, b);
+}
+
+static struct wh_sm_context *new_context(struct wh_session *s)
+{
+	struct wh_sm_context *c = calloc(1, sizeof(*c));
+	CUstreamCaptureMode mode;
+
+	if (!c)
+		return NULL;
+	c->ctx = s->ctx;
+	c->device = s->limits.device;
+	mode = relaxed(s);
+	measure_pair(s, c);
+	restore(s, mode);
+	c->next = s->limits.sm->contexts;
+	s->limits.sm->contexts = c;
+	return c;
+}
+
+struct wh_sm_context *wh_gpu_context(struct wh_session *s)
+{
+	struct wh_sm_context *c;
+
+	for (c = s->limits.sm->contexts; c; c = c->next)
+		if (c->ctx == s->ctx)
+			return c;
+	if (!s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventQuery ||
+	    !s->drv.cuEventElapsedTime || !s->drv.cuEventDestroy_v2)
+		return NULL;
+	return new_context(s);
+}
+
+/* --- The union of spans ------------------------------------------------------------------ */
+
+static void remove_covered(struct wh_sm_device *d, unsigned int first, unsigned int n)
+{
+	d->ncovered -= n;
+	memmove(&d->covered[first], &d->covered[first + n],
+		(d->ncovered - first) * sizeof(*d->covered));
+}
+
+double wh_gpu_cover(struct wh_sm_device *d, double from, double to)
+{
+	unsigned int i = 0, n = 0;
+	double fresh = to - from;
+	struct wh_covered *c;
+
+	if (to <= from)
+		return 0;
+	while (i < d->ncovered && d->covered[i].to < from)
+		i++;
+	/* Swallow all that touch the new one; what they had is not new. */
+	for (c = &d->covered[i]; i + n < d->ncovered && c[n].from <= to; n++) {
+		double low = c[n].from > from ? c[n].from : from;
+		double high = c[n].to < to ? c[n].to : to;
+
+		fresh -= high - low;
+		from = c[n].from < from ? c[n].from : from;
+		to = c[n].to > to ? c[n].to : to;
+	}
+	if (n > 1)
+		remove_covered(d, i + 1, n - 1);
+	if (!n) {
+		if (d->ncovered == WH_SM_COVERED) {
+			/* The oldest: nothing comes from so long ago any more. */
+			remove_covered(d, 0, 1);
+			i -= i > 0;
+		}
+		memmove(&d->covered[i + 1], &d->covered[i],
+			(d->ncovered - i) * sizeof(*d->covered));
+		d->ncovered++;
+	}
+	d->covered[i] = (struct wh_covered) { from, to };
+	return fresh > 0 ? fresh : 0;
+}
+
+/* --- Markers ------------------------------------------------------------------------------ */
+
+static struct wh_marker *marker(struct wh_sm_context *c, uint32_t i)
+{
+	return &c->marker[i % WH_SM_MARKERS];
+}
+
+static bool full(const struct wh_sm_context *c)
+{
+	return c->tail - c->head >= WH_SM_MARKERS;
+}
+
+static struct wh_sm_device *device_of(struct wh_session *s, const struct wh_sm_context *c)
+{
+	return &s->limits.sm->device[c->device];
+}
+
+/* Nothing can be measured there: what is under way counts by the clock. */
+static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st)
+{
+	struct wh_sm_device *d = device_of(s, c);
+
+	wh_sm_used(s, c->device, wh_gpu_cover(d, wh_gpu_now(s, st->last_mark),
+					      wh_gpu_now(s, WH_TSC())));
+	d->outstanding -= st->unmarked < d->outstanding ? st->unmarked : d->outstanding;
+	st->unmarked = 0;
+	st->chained = false;
+}
+
+static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st,
+		       bool start)
+{
+	CUevent e = full(c) ? NULL : take_event(s, c);
+	struct wh_marker *m;
+
+	if (!e)
+		return false;
+	if (s->drv.cuEventRecord(e, st->stream) != CUDA_SUCCESS) {
+		give_event(s, c, e);
+		return false;
+	}
+	m = marker(c, c->tail++);
+	*m = (struct wh_marker) {
+		.event = e,
+		.stream = (uint16_t)(st - c->stream),
+		.launches = start ? 0 : (uint16_t)st->unmarked,
+		.start = start,
+		.tsc = WH_TSC(),
+	};
+	st->pending++;
+	st->last_mark = m->tsc;
+	st->chained = true;
+	if (!start)
+		st->unmarked = 0;
+	return true;
+}
+
+static void mark(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st)
+{
+	if (st->unmarked && !put_marker(s, c, st, false) && !full(c))
+		lose_stream(s, c, st);
+}
+
+static void mark_context(struct wh_session *s, struct wh_sm_context *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < WH_SM_STREAMS; i++)
+		if (c->stream[i].unmarked)
+			mark(s, c, &c->stream[i]);
+}
+
+void wh_gpu_mark_all(struct wh_session *s)
+{
+	struct wh_sm_context *c;
+
+	for (c = s->limits.sm->contexts; c; c = c->next)
+		if (c->ctx == s->ctx)
+			mark_context(s, c);
+}
+
+/* --- Streams ------------------------------------------------------------------------------- */
+
+static struct wh_sm_stream *idle_place(struct wh_sm_context *c)
+{
+	struct wh_sm_stream *st, *oldest = NULL;
+
+	for (st = c->stream; st < c->stream + WH_SM_STREAMS; st++) {
+		if (!st->used)
+			return st;
+		if (!st->pending && !st->unmarked &&
+		    (!oldest || st->last_launch < oldest->last_launch))
+			oldest = st;
+	}
+	return oldest;
+}
+
+static struct wh_sm_stream *stream_of(struct wh_sm_context *c, CUstream stream)
+{
+	struct wh_sm_stream *st;
+
+	for (st = c->stream; st < c->stream + WH_SM_STREAMS && st->used; st++)
+		if (st->stream == stream)
+			return st;
+	st = idle_place(c);
+	if (st)
+		*st = (struct wh_sm_stream) { .stream = stream, .used = true };
+	return st;
+}
+
+/* After a pause that no marker saw: shorter batches for a while. */
+static void paused(struct wh_sm_state *m)
+{
+	m->batch = 1;
+	if (m->grow < GROW_MAX)
+		m->grow = m->grow < GROW_MIN ? GROW_MIN : m->grow * 2;
+	m->batch_left = m->grow;
+}
+
+static void grow_batch(struct wh_sm_state *m)
+{
+	if (m->batch >= BATCH_MAX || --m->batch_left)
+		return;
+	m->batch *= 2;
+	m->batch_left = m->grow;
+}
+
+bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	struct wh_sm_stream *st = stream_of(c, stream);
+
+	if (!st || c->tail - c->head > WH_SM_MARKERS - 2)
+		return false;
+	if (st->unmarked && WH_TSC() - st->last_launch > PAUSE_US * s->tsc_per_us) {
+		paused(m);
+		mark(s, c, st);
+	}
+	/* Is the device still at this stream's work, so that the chain goes on? */
+	if (st->chained && st->epoch == m->epoch) {
+		if (st->unmarked)
+			return true;
+		if (st->pending)
+			wh_gpu_poll(s);
+		if (st->pending)
+			return true;
+	}
+	if (st->unmarked)
+		mark(s, c, st);
+	st->epoch = m->epoch;
+	/* No event can be recorded: the launch will hardly go better. */
+	if (!put_marker(s, c, st, true))
+		st->end = wh_gpu_now(s, WH_TSC());
+	return true;
+}
+
+void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	struct wh_sm_stream *st = stream_of(c, stream);
+	uint64_t now = WH_TSC();
+
+	if (!st)
+		return;
+	st->unmarked++;
+	st->last_launch = now;
+	device_of(s, c)->outstanding++;
+	grow_batch(m);
+	if (st->unmarked >= m->batch || st->unmarked >= device_of(s, c)->ahead / 4 ||
+	    now - st->last_mark > MARK_AGE_US * s->tsc_per_us)
+		mark(s, c, st);
+}
+
+/* --- What is done ----------------------------------------------------------------------------- */
+
+/* The event becomes the base when the old one is too long ago. */
+static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, double *ns)
+{
+	float ms;
+
+	if (!c->base) {
+		c->base = m->event;
+		c->base_ns = *ns = wh_gpu_now(s, m->tsc);
+		m->event = NULL;
+		return true;
+	}
+	if (s->drv.cuEventElapsedTime(&ms, c->base, m->event) != CUDA_SUCCESS)
+		return false;
+	*ns = c->base_ns + ms * 1e6;
+	if (ms * 1e6 > REBASE_NS) {
+		give_event(s, c, c->base);
+		c->base = m->event;
+		c->base_ns = *ns;
+		m->event = NULL;
+	}
+	return true;
+}
+
+static void estimate(struct wh_sm_device *d, double ns, uint32_t launches)
+{
+	uint64_t mean = (uint64_t)(ns / (launches ? launches : 1));
+
+	d->est_ns = (d->est_ns * 7 + mean) / 8;
+}
+
+static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, CUresult res)
+{
+	struct wh_sm_stream *st = &c->stream[m->stream];
+	struct wh_sm_device *d = device_of(s, c);
+	double now, from = st->end;
+
+	m->done = true;
+	st->pending--;
+	/* A context in error measures nothing; the clock does. */
+	if (res != CUDA_SUCCESS || !time_of(s, c, m, &now))
+		now = wh_gpu_now(s, WH_TSC());
+	st->end = now;
+	if (m->start) {
+		/* Later by what the pair costs, never by more than the span. */
+		st->end = now + c->pair_ns;
+	} else if (now > from) {
+		wh_sm_used(s, c->device, wh_gpu_cover(d, from, now));
+		estimate(d, now - from, m->launches);
+	}
+	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
+	if (m->event)
+		give_event(s, c, m->event);
+	m->event = NULL;
+}
+
+/* One query for each stream that has something unfinished. */
+static void poll_context(struct wh_session *s, struct wh_sm_context *c)
+{
+	uint32_t i, blocked = 0;
+	struct wh_marker *m;
+	CUresult res;
+
+	_Static_assert(WH_SM_STREAMS <= 32, "bits of blocked");
+	for (i = c->head; i != c->tail; i++) {
+		m = marker(c, i);
+		if (m->done || blocked & 1u << m->stream)
+			continue;
+		res = s->drv.cuEventQuery(m->event);
+		if (res == CUDA_ERROR_NOT_READY)
+			blocked |= 1u << m->stream;
+		else
+			finish(s, c, m, res);
+	}
+	while (c->head != c->tail && marker(c, c->head)->done)
+		c->head++;
+}
+
+void wh_gpu_poll(struct wh_session *s)
+{
+	CUstreamCaptureMode mode = relaxed(s);
+	struct wh_sm_context *c;
+
+	for (c = s->limits.sm->contexts; c; c = c->next)
+		if (c->head != c->tail)
+			poll_context(s, c);
+	restore(s, mode);
+}
+
+/* --- Ends ------------------------------------------------------------------------ */
+
+/* Its events went with it. The driver has waited for its work, or ended it. */
+static void drop_context(struct wh_session *s, struct wh_sm_context *c)
+{
+	struct wh_sm_device *d = device_of(s, c);
+	uint64_t first = UINT64_MAX;
+	uint32_t i, launches = 0;
+
+	for (i = c->head; i != c->tail; i++) {
+		if (marker(c, i)->done)
+			continue;
+		launches += marker(c, i)->launches;
+		if (marker(c, i)->tsc < first)
+			first = marker(c, i)->tsc;
+	}
+	for (i = 0; i < WH_SM_STREAMS; i++) {
+		launches += c->stream[i].unmarked;
+		if (c->stream[i].unmarked && c->stream[i].last_mark < first)
+			first = c->stream[i].last_mark;
+	}
+	if (first != UINT64_MAX)
+		wh_sm_used(s, c->device, wh_gpu_cover(d, wh_gpu_now(s, first),
+						      wh_gpu_now(s, WH_TSC())));
+	d->outstanding -= launches < d->outstanding ? launches : d->outstanding;
+	free(c);
+}
+
+void wh_gpu_context_gone(struct wh_session *s, uint64_t ctx)
+{
+	struct wh_sm_context **p, *c;
+
+	for (p = &s->limits.sm->contexts; (c = *p);) {
+		if (c->ctx != ctx) {
+			p = &c->next;
+			continue;
+		}
+		*p = c->next;
+		drop_context(s, c);
+	}
+}
+
+void wh_gpu_close(struct wh_session *s)
+{
+	struct wh_sm_context *c;
+
+	while ((c = s->limits.sm->contexts)) {
+		s->limits.sm->contexts = c->next;
+		free(c);
+	}
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Pinned memory besides the data area: blocks of the far area, which client
+ * and worker share, registered with the driver one by one. A block may lie at
+ * the client's own address in this process, too, so that a registered pointer
+ * is the device's pointer as well. Never over anything that is mapped here.
+ */
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Below all that any process maps by itself; the top is the kernel's. */
+#define LOWEST_AT	0x10000ULL
+#define HIGHEST_AT	0x7ffffffff000ULL
+
+/* Index of the first block that starts above addr, in order of `at`. */
+static size_t above(const struct wh_session *s, uint64_t at)
+{
+	size_t lo = 0, hi = s->hosts, mid;
+
+	while (lo < hi) {
+		mid = (lo + hi) / 2;
+		if (s->host[mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size)
+{
+	size_t i = above(s, addr);
+	const struct wh_host_block *b = &s->host[i - 1];
+
+	return i && addr - b->at <= b->size && size <= b->size - (addr - b->at);
+}
+
+static CUresult pin(struct wh_session *s, const struct wh_host_block *b)
+{
+	if (!s->drv.cuMemHostRegister_v2)
+		return wh_missing(s, "cuMemHostRegister_v2");
+	return s->drv.cuMemHostRegister_v2((void *)b->at, b->size, b->flags);
+}
+
+void wh_host_register_again(struct wh_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->hosts; i++)
+		pin(s, &s->host[i]);
+}
+
+void wh_host_free(struct wh_session *s)
+{
+	free(s->host);
+	s->host = NULL;
+	s->hosts = 0;
+}
+
+/* --- The client's own address --------------------------------------------------- */
+
+/* NOREPLACE first: then the range is ours to map over. */
+static bool map_alias(const struct wh_host_block *b)
+{
+	void *at = (void *)b->at, *p;
+
+	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at)
+		return false;
+	p = mmap(at, b->size, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p != at) {
+		if (p != MAP_FAILED)
+			munmap(p, b->size);
+		return false;
+	}
+	/* Size 0: a second mapping of the same shared pages. */
+	p = mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	if (p == at)
+		return true;
+	munmap(at, b->size);
+	return false;
+}
+
+static void unmap_alias(const struct wh_session *s, const struct wh_host_block *b)
+{
+	if (b->at != b->addr && !s->one_process)
+		munmap((void *)b->at, b->size);
+}
+
+/* --- Blocks ------------------------------------------------------------------------- */
+
+static bool in_far(const struct wh_session *s, uint64_t addr, uint64_t size)
+{
+	uint64_t base = (uintptr_t)s->far;
+
+	return addr >= base && addr - base <= s->far_size && size <= s->far_size - (addr - base);
+}
+
+static bool free_of_blocks(const struct wh_session *s, const struct wh_host_block *b)
+{
+	size_t i;
+
+	for (i = 0; i < s->hosts; i++)
+		if (b->addr < s->host[i].addr + s->host[i].size &&
+		    s->host[i].addr < b->addr + b->size)
+			return false;
+	return true;
+}
+
+static bool insert(struct wh_session *s, const struct wh_host_block *b)
+{
+	struct wh_host_block *p = s->host;
+	size_t i = above(s, b->at);
+
+	if (!(s->hosts & (s->hosts + 1)) || !p) {	/* room is a power of two less one */
+		p = realloc(p, (2 * s->hosts + 1) * sizeof(*p));
+		if (!p)
+			return false;
+		s->host = p;
+	}
+	memmove(&p[i + 1], &p[i], (s->hosts - i) * sizeof(*p));
+	p[i] = *b;
+	s->hosts++;
+	return true;
+}
+
+static void drop(struct wh_session *s, size_t i)
+{
+	memmove(&s->host[i], &s->host[i + 1], (s->hosts - i - 1) * sizeof(*s->host));
+	s->hosts--;
+}
+
+static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
+{
+	struct wh_host_block b = { q->addr, q->op == WH_HOST_ALIAS ? q->at : q->addr, q->size,
+				   q->flags | CU_MEMHOSTREGISTER_PORTABLE |
+				   CU_MEMHOSTREGISTER_DEVICEMAP };
+	CUresult res;
+
+	if (!b.size || b.addr % WH_PAGE_SIZE || b.at % WH_PAGE_SIZE || b.size % WH_PAGE_SIZE ||
+	    (q->flags & ~CU_MEMHOSTREGISTER_READ_ONLY) || b.addr + b.size < b.addr)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s->one_process ? b.at != b.addr : !in_far(s, b.addr, b.size))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!free_of_blocks(s, &b))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (s->hosts >= WH_MAX_HOST_BLOCKS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (b.at != b.addr && !map_alias(&b))
+		return CUDA_ERROR_MAP_FAILED;
+	res = pin(s, &b);
+	if (res == CUDA_SUCCESS && !insert(s, &b)) {
+		s->drv.cuMemHostUnregister((void *)b.at);
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (res != CUDA_SUCCESS)
+		unmap_alias(s, &b);
+	return res;
+}
+
+static CUresult end(struct wh_session *s, const struct wh_req_whHostBlock *q)
+{
+	CUresult res = CUDA_SUCCESS;
+	size_t i;
+
+	for (i = 0; i < s->hosts && s->host[i].addr != q->addr; i++)
+		;
+	if (i == s->hosts)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	if (s->drv.cuMemHostUnregister)
+		res = s->drv.cuMemHostUnregister((void *)s->host[i].at);
+	/* Gone with its context already: as good. */
+	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED &&
+	    res != CUDA_ERROR_INVALID_CONTEXT && res != CUDA_ERROR_CONTEXT_IS_DESTROYED)
+		return res;
+	unmap_alias(s, &s->host[i]);
+	drop(s, i);
+	return CUDA_SUCCESS;
+}
+
+CUresult wh_do_whHostBlock(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whHostBlock *q = f->req;
+
+	if (f->req_size < sizeof(*q))
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (q->op) {
+	case WH_HOST_PIN:
+	case WH_HOST_ALIAS:
+		return add(s, q);
+	case WH_HOST_UNPIN:
+		return end(s, q);
+	}
+	return CUDA_ERROR_INVALID_VALUE;
+}

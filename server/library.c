@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Finds and loads the genuine library behind a client's stub and fills its
+ * table of functions. Owns the rule that a worker never loads a stub of ours:
+ * in a loopback process its soname would lead there.
+ */
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const struct wh_library_entry *wh_library_find(uint32_t call)
+{
+	uint32_t number = call >> WH_LIBRARY_SHIFT, i = call & ((1u << WH_LIBRARY_SHIFT) - 1);
+	const struct wh_library *lib = number < WH_LIBS ? wh_libraries[number] : NULL;
+
+	return lib && i < lib->ncalls && lib->calls[i].run ? &lib->calls[i] : NULL;
+}
+
+/* --- Where it is ---------------------------------------------------------------- */
+
+/* $WORMHOLE_CUBLAS of "cublas". */
+static const char *named_file(const struct wh_library *lib)
+{
+	char name[64];
+	char *c;
+
+	snprintf(name, sizeof(name), "WORMHOLE_%s", lib->name);
+	for (c = name; *c; c++)
+		*c = toupper((unsigned char)*c);
+	return getenv(name);
+}
+
+static const char *find(const struct wh_library *lib, char *room, size_t size)
+{
+	const char *file = named_file(lib), *folder = getenv("WORMHOLE_LIB_PATH");
+
+	if (file && *file)
+		return file;
+	if (folder && *folder && snprintf(room, size, "%s/%s", folder, lib->soname) < (int)size &&
+	    access(room, R_OK) == 0)
+		return room;
+	return lib->soname;
+}
+
+/* Our stubs, and what needs our libcuda.so.1, find this name in their own dependencies. */
+static bool is_stub(void *handle)
+{
+	return dlsym(handle, "wh_library_begin");
+}
+
+static void *open_file(const struct wh_library *lib, char *err, size_t err_size)
+{
+	char room[4096];
+	const char *path = find(lib, room, sizeof(room));
+	void *handle;
+
+	/* As for the driver (backend.c): to itself first where our stub has the same names. */
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL |
+			(dlsym(RTLD_DEFAULT, lib->symbols->name) ? RTLD_DEEPBIND : 0));
+	if (!handle)
+		snprintf(err, err_size, "%s", dlerror());
+	/* Without a libcuda.so.1 of ours in the process, a stub does not even load. */
+	if (!handle && !strstr(err, "WORMHOLE_PRIVATE"))
+		return NULL;
+	if (handle && !is_stub(handle))
+		return handle;
+	if (handle)
+		dlclose(handle);
+	snprintf(err, err_size,
+		 "%s is a client's library of Wormhole, or needs one: name the genuine one by WORMHOLE_LIB_PATH",
+		 path);
+	return NULL;
+}
+
+/* --- Loading -------------------------------------------------------------------- */
+
+bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t err_size)
+{
+	const struct wh_library *lib = number < WH_LIBS ? wh_libraries[number] : NULL;
+	const struct wh_library_symbol *sym;
+	void *handle, *table;
+
+	if (!lib) {
+		snprintf(err, err_size, "no library has the number %u", number);
+		return false;
+	}
+	if (s->library[number])
+		return true;
+	handle = open_file(lib, err, err_size);
+	if (!handle)
+		return false;
+	table = calloc(1, lib->table_size);
+	for (sym = lib->symbols; table && sym->name; sym++)
+		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
+	if (table && *(void **)((char *)table + lib->symbols->offset)) {
+		s->library[number] = table;	/* the library stays loaded, as the driver does */
+		if (lib->loaded)
+			lib->loaded(s, table);
+		return true;
+	}
+	snprintf(err, err_size, "%s", table ? "it lacks its first function: not that library" :
+		 "out of memory");
+	free(table);
+	dlclose(handle);
+	return false;
+}
+
+bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size)
+{
+	size_t n;
+	uint32_t i;
+
+	for (; *names; names += n + (names[n] == ',')) {
+		n = strcspn(names, ",");
+		for (i = 0; i < WH_LIBS; i++)
+			if (wh_libraries[i] && strlen(wh_libraries[i]->name) == n &&
+			    !strncmp(wh_libraries[i]->name, names, n))
+				break;
+		if (i == WH_LIBS) {
+			snprintf(err, err_size, "%.*s: no such library", (int)n, names);
+			return false;
+		}
+		if (!wh_library_load(s, i, err, err_size))
+			return false;
+	}
+	return true;
+}
+
+CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whLibraryOpen *q = f->req;
+	struct wh_rsp_whLibraryOpen *r = wh_reply(f, sizeof(*r));
+	const struct wh_library *lib;
+	char err[512];
+
+	if (f->req_size < sizeof(*q) || q->library >= WH_LIBS)
+		return CUDA_ERROR_INVALID_VALUE;
+	lib = wh_libraries[q->library];
+	if (!lib)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r->hash = lib->hash;
+	if (q->hash != lib->hash)
+		return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+	if (wh_library_load(s, q->library, err, sizeof(err)))
+		return CUDA_SUCCESS;
+	/* The client asks once; one that asks in a loop must not fill the log. */
+	if (!(s->library_failed & 1u << q->library))
+		fprintf(stderr, "warn: worker: %s: %s; its calls are refused\n", lib->soname, err);
+	s->library_failed |= 1u << q->library;
+	return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+}
+
+int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t status)
+{
+	wh_missing(s, name);
+	return status;
+}

@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The memory limit. What a tenant holds of a device is the sum over the slots of
+ * its living workers; a worker adds to its own slot before it asks the driver,
+ * under the usage region's lock, and takes it back when the call failed or what
+ * it got is freed. So the sum is never above the quota, whichever processes race,
+ * and a worker that dies gives everything back with its slot.
+ *
+ * Charged is what the driver takes, not what was asked for: whole blocks of
+ * 2 MiB, of which small allocations share some. What nobody can see in a call
+ * (contexts, code, stacks, library workspaces) comes from the driver's own figure
+ * for the process: what that is above the tracked sum is charged on top.
+ */
+#include "limit_mem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define FIRST_ENTRIES	1024u
+/* The driver's figure is read again when it is older than this. */
+#define FIGURE_AGE_US	20000u
+/* And always when less than this is left of the quota. */
+#define MARGIN		(256ull << 20)
+
+/* --- Entries: what was charged, by address or handle ------------------------------- */
+
+static uint32_t hash(uint32_t type, uint64_t key)
+{
+	return (uint32_t)(((key ^ (uint64_t)type << 56) * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+struct wh_mem_entry *wh_mem_find(struct wh_mem_state *m, uint32_t type, uint64_t key)
+{
+	uint32_t i;
+	struct wh_mem_entry *e;
+
+	for (i = hash(type, key); ; i++) {
+		e = &m->table[i & (m->size - 1)];
+		if (!e->used)
+			return NULL;
+		if (e->used == 1 && e->type == type && e->key == key)
+			return e;
+	}
+}
+
+static void place(struct wh_mem_entry *table, uint32_t size, const struct wh_mem_entry *e)
+{
+	uint32_t i = hash(e->type, e->key);
+
+	while (table[i & (size - 1)].used == 1)
+		i++;
+	table[i & (size - 1)] = *e;
+}
+
+/* Also what drops the places of removed entries. */
+static bool rebuild(struct wh_mem_state *m)
+{
+	uint32_t i, living = 0, size = m->size;
+	struct wh_mem_entry *table;
+
+	for (i = 0; i < m->size; i++)
+		living += m->table[i].used == 1;
+	if (living > size / 4)
+		size *= 2;
+	table = calloc(size, sizeof(*table));
+	if (!table)
+		return false;
+	for (i = 0; i < m->size; i++)
+		if (m->table[i].used == 1)
+			place(table, size, &m->table[i]);
+	free(m->table);
+	m->table = table;
+	m->size = size;
+	m->filled = living;
+	return true;
+}
+
+struct wh_mem_entry *wh_mem_add(struct wh_mem_state *m, uint32_t type, uint64_t key)
+{
+	struct wh_mem_entry e = { .key = key, .type = type, .used = 1, .refs = 1, .device = -1 };
+
+	/* Half empty always, so that searches end. */
+	if (m->filled >= m->size / 2 && !rebuild(m) && m->filled + 1 >= m->size)
+		return NULL;
+	place(m->table, m->size, &e);
+	m->filled++;
+	return wh_mem_find(m, type, key);
+}
+
+void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
+{
+	(void)m;
+	e->used = 2;
+}
+
+/* --- The sum ------------------------------------------------------------------------- */
+
+/*
+ * A worker killed inside leaves the lock to the next one, which has nothing to
+ * repair: each slot is one word. The lock belongs to the tenant alone.
+ */
+static bool lock_usage(struct wh_session *s)
+{
+	pthread_mutex_t *m = (pthread_mutex_t *)s->limits.usage->lock;
+	int rc = pthread_mutex_lock(m);
+
+	if (rc == EOWNERDEAD)
+		rc = pthread_mutex_consistent(m);
+	return !rc;
+}
+
+static void unlock_usage(struct wh_session *s)
+{
+	pthread_mutex_unlock((pthread_mutex_t *)s->limits.usage->lock);
+}
+
+static void set_held(struct wh_device_usage *u, uint64_t bytes)
+{
+	__atomic_store_n(&u->memory, bytes, __ATOMIC_RELAXED);
+	if (bytes > u->memory_peak)
+		u->memory_peak = bytes;
+}
+
+static uint64_t quota_of(struct wh_session *s, int device)
+{
+	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
+		wh_limits_reread(s);
+	return s->limits.limit[device].memory;
+}
+
+bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
+{
+	struct wh_device_usage *u = &s->limits.slot->device[device];
+	uint64_t quota, held;
+	bool fits;
+
+	if (!bytes)
+		return true;
+	quota = quota_of(s, device);
+	if (!quota) {
+		set_held(u, u->memory + bytes);
+		return true;
+	}
+	if (!lock_usage(s))
+		return false;
+	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
+	fits = held <= quota && bytes <= quota - held;
+	if (fits)
+		set_held(u, u->memory + bytes);
+	unlock_usage(s);
+	return fits;
+}
+
+void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
+{
+	struct wh_device_usage *u = &s->limits.slot->device[device];
+	bool locked = quota_of(s, device) && lock_usage(s);
+
+	set_held(u, u->memory + bytes);
+	if (locked)
+		unlock_usage(s);
+}
+
+/* Less is never wrong for the others, so it needs no lock; and never below nothing. */
+void wh_mem_give(struct wh_session *s, int device, uint64_t bytes)
+{
+	struct wh_device_usage *u = &s->limits.slot->device[device];
+
+	set_held(u, bytes < u->memory ? u->memory - bytes : 0);
+}
+
+/* --- The driver's own figure ------------------------------------------------------------ */
+
+static bool driver_bytes(struct wh_session *s, int device, uint64_t *bytes)
+{
+	struct wh_mem_state *m = s->limits.mem;
+
+	if (!m->figure_asked) {
+		m->figure_asked = true;
+		m->figure = wh_figure_open(s);
+	}
+	return m->figure && wh_figure_read(m->figure, device, bytes);
+}
+
+/* Before a worker can open files no more. */
+void wh_mem_prepare(struct wh_session *s)
+{
+	uint64_t unused;
+
+	if (s->limits.mem)
+		driver_bytes(s, 0, &unused);
+}
+
+/* The charge is the greater of what is tracked and what the driver says. */
+static bool read_figure(struct wh_session *s, int device)
+{
+	struct wh_device_usage *u = &s->limits.slot->device[device];
+	struct wh_mem_device *d = &s->limits.mem->device[device];
+	uint64_t bytes, tracked, extra;
+
+	if (!driver_bytes(s, device, &bytes))
+		return false;
+	u->memory_driver = bytes;
+	tracked = u->memory > d->extra ? u->memory - d->extra : 0;
+	extra = bytes > tracked ? bytes - tracked : 0;
+	if (extra > d->extra)
+		wh_mem_note_taken(s, device, extra - d->extra);
+	else
+		wh_mem_give(s, device, d->extra - extra);
+	d->extra = extra;
+	return true;
+}
+
+/*
+ * Before `bytes` more are taken: an old figure is read again, and near the quota
+ * any, so that what libraries took unseen is charged before it matters.
+ */
+void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	uint64_t quota = quota_of(s, device), now, held;
+
+	if (!quota || !bytes)
+		return;
+	now = __builtin_ia32_rdtsc();
+	held = s->limits.slot->device[device].memory;
+	if (now - m->figure_tsc < FIGURE_AGE_US * s->tsc_per_us && held < quota &&
+	    bytes < quota - held && quota - held - bytes > MARGIN)
+		return;
+	m->figure_tsc = now;
+	read_figure(s, device);
+}
+
+void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota)
+{
+	uint64_t held;
+
+	*room = *quota = UINT64_MAX;
+	if (!s->limits.mem || device < 0 || device >= WH_TENANT_DEVICES || !quota_of(s, device))
+		return;
+	s->limits.mem->pools_dirty = true;
+	wh_pools_refresh(s);
+	read_figure(s, device);
+	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
+	*quota = s->limits.limit[device].memory;
+	*room = held < *quota ? *quota - held : 0;
+}
+
+/* --- Charges ------------------------------------------------------------------------------ */
+
+static uint64_t round_up(uint64_t bytes, uint64_t to)
+{
+	return bytes > UINT64_MAX - to ? UINT64_MAX & ~(to - 1) : (bytes + to - 1) & ~(to - 1);
+}
+
+static uint64_t shared_blocks(uint64_t small)
+{
+	return round_up(small, WH_MEM_BLOCK);
+}
+
+static bool is_small(uint64_t bytes)
+{
+	return bytes <= WH_MEM_SMALL;
+}
+
+/* What `bytes` more or less of small memory mean in blocks. */
+static uint64_t growth(const struct wh_mem_device *d, uint64_t bytes)
+{
+	return shared_blocks(d->small + bytes) - shared_blocks(d->small);
+}
+
+static bool try_take(struct wh_session *s, struct wh_charge *c)
+{
+	struct wh_mem_device *d = &s->limits.mem->device[c->device];
+
+	if (!is_small(c->bytes))
+		return wh_mem_take(s, c->device, c->bytes);
+	if (!wh_mem_take(s, c->device, growth(d, c->bytes)))
+		return false;
+	d->small += c->bytes;
+	return true;
+}
+
+static void give_back(struct wh_session *s, int device, uint64_t bytes)
+{
+	struct wh_mem_device *d = &s->limits.mem->device[device];
+
+	if (!is_small(bytes)) {
+		wh_mem_give(s, device, bytes);
+		return;
+	}
+	d->small -= bytes < d->small ? bytes : d->small;
+	wh_mem_give(s, device, growth(d, bytes));
+}
+
+void wh_mem_make_room(struct wh_session *s, int device)
+{
+	uint64_t least = 0;
+	uint32_t i;
+	struct wh_mem_state *m = s->limits.mem;
+
+	wh_pools_refresh(s);
+	for (i = 0; i < m->size && s->drv.cuMemPoolTrimTo; i++)
+		if (m->table[i].used == 1 && m->table[i].type == WH_H_CUmemoryPool &&
+		    m->table[i].device == device && m->table[i].bytes)
+			s->drv.cuMemPoolTrimTo((CUmemoryPool)m->table[i].key, least);
+	if (s->drv.cuDeviceGraphMemTrim && wh_mem_find(m, WH_MEM_GRAPHS, (uint64_t)device))
+		s->drv.cuDeviceGraphMemTrim(device);
+	m->pools_dirty = true;
+	wh_pools_refresh(s);
+	read_figure(s, device);
+}
+
+CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes)
+{
+	bool usable = s->limits.mem && device >= 0 && device < WH_TENANT_DEVICES;
+
+	*c = (struct wh_charge) { .device = usable ? device : -1 };
+	if (!usable)
+		return CUDA_SUCCESS;
+	c->bytes = is_small(bytes) ? round_up(bytes, WH_MEM_ALIGN) : round_up(bytes, WH_MEM_BLOCK);
+	wh_mem_look(s, device, is_small(c->bytes) ?
+		    growth(&s->limits.mem->device[device], c->bytes) : c->bytes);
+	if (try_take(s, c))
+		return CUDA_SUCCESS;
+	wh_mem_make_room(s, device);
+	if (try_take(s, c))
+		return CUDA_SUCCESS;
+	s->limits.slot->device[device].refused++;
+	c->device = -1;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void keep(struct wh_session *s, int device, uint64_t bytes, unsigned int type, uint64_t key,
+		 uint64_t ctx)
+{
+	struct wh_mem_entry *e;
+
+	/* The driver gave the same name again: whatever had it before is gone. */
+	wh_uncharge(s, type, key);
+	e = wh_mem_add(s->limits.mem, type, key);
+	/* No memory for an entry: it stays charged until the worker ends. */
+	if (!e)
+		return;
+	e->bytes = bytes;
+	e->device = (int16_t)device;
+	/* Physical memory and pools live without a context. */
+	if (type != WH_H_CUmemGenericAllocationHandle && type != WH_H_CUmemoryPool)
+		e->ctx = ctx;
+}
+
+void wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, unsigned int type,
+		uint64_t key, uint64_t ctx)
+{
+	if (c->device < 0)
+		return;
+	if (res != CUDA_SUCCESS)
+		give_back(s, c->device, c->bytes);
+	else
+		keep(s, c->device, c->bytes, type, key, ctx);
+}
+
+static void drop(struct wh_session *s, struct wh_mem_entry *e)
+{
+	if (--e->refs)
+		return;
+	wh_mem_remove(s->limits.mem, e);
+	if (e->device >= 0)
+		give_back(s, e->device, e->bytes);
+}
+
+/* A second handle of one allocation stands for a reference of the first. */
+static struct wh_mem_entry *object_of(struct wh_mem_state *m, struct wh_mem_entry *e)
+{
+	if (!e->object)
+		return e;
+	return wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, e->object);
+}
+
+void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e, *object;
+
+	if (!m)
+		return;
+	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
+		wh_graph_gone(s, (void *)key);
+	e = wh_mem_find(m, type, key);
+	if (!e) {
+		/* Freed to a pool, most likely: what that keeps is seen later. */
+		m->pools_dirty = true;
+		if (m->figure && s->limits.device >= 0 &&
+		    (type == WH_H_CUmodule || type == WH_H_CUlibrary))
+			read_figure(s, s->limits.device);
+		return;
+	}
+	object = object_of(m, e);
+	if (type == WH_H_CUmemoryPool) {
+		wh_mem_remove(m, e);
+		wh_mem_give(s, e->device, e->bytes);
+	} else if (object && object != e) {
+		if (!--e->refs)
+			wh_mem_remove(m, e);
+		drop(s, object);
+	} else {
+		drop(s, e);
+	}
+}
+
+void wh_mem_context_gone(struct wh_session *s, uint64_t ctx)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	uint32_t i;
+	int d;
+
+	if (!m || !ctx)
+		return;
+	for (i = 0; i < m->size; i++) {
+		if (m->table[i].used != 1 || m->table[i].ctx != ctx)
+			continue;
+		m->table[i].refs = 1;
+		drop(s, &m->table[i]);
+	}
+	m->pools_dirty = true;
+	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
+		read_figure(s, d);
+}
+
+/* --- Physical memory: kept by handles and by mappings ---------------------------------- */
+
+void wh_done_cuMemMap(struct wh_session *s, struct wh_req_cuMemMap *q, CUresult res)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e, *object;
+	void *real;
+
+	if (res != CUDA_SUCCESS || !m ||
+	    !wh_get(s, WH_H_CUmemGenericAllocationHandle, q->handle, &real))
+		return;
+	object = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, (uintptr_t)real);
+	object = object ? object_of(m, object) : NULL;
+	if (!object)
+		return;
+	object->refs++;
+	real = (void *)(uintptr_t)object->key;
+	e = wh_mem_add(m, WH_MEM_MAPPING, q->ptr);
+	if (e) {
+		e->object = (uintptr_t)real;
+		e->bytes = q->size;
+	}
+}
+
+/* Unmapping is of whole mappings, side by side. */
+void wh_done_cuMemUnmap(struct wh_session *s, struct wh_req_cuMemUnmap *q, CUresult res)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e, *object;
+	uint64_t at = q->ptr, end = q->ptr + q->size;
+
+	if (res != CUDA_SUCCESS || !m)
+		return;
+	while (at < end) {
+		e = wh_mem_find(m, WH_MEM_MAPPING, at);
+		/* Imported memory has no entry: on by the smallest mapping. */
+		if (!e) {
+			at += WH_MEM_BLOCK;
+			continue;
+		}
+		at += e->bytes;
+		object = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, e->object);
+		wh_mem_remove(m, e);
+		if (object)
+			drop(s, object);
+	}
+}
+
+static struct wh_mem_entry *mapping_at(struct wh_mem_state *m, uint64_t addr)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->size; i++)
+		if (m->table[i].used == 1 && m->table[i].type == WH_MEM_MAPPING &&
+		    addr - m->table[i].key < m->table[i].bytes)
+			return &m->table[i];
+	return NULL;
+}
+
+/* One more handle of what is mapped at an address: the same one again, or another. */
+void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *map = m ? mapping_at(m, addr) : NULL, *object, *e;
+	uint64_t first = map ? map->object : 0;
+
+	object = first ? wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, first) : NULL;
+	if (!object)
+		return;
+	object->refs++;
+	if (handle == first)
+		return;
+	e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, handle);
+	if (e && e->object == first) {
+		e->refs++;
+		return;
+	}
+	e = wh_mem_add(m, WH_H_CUmemGenericAllocationHandle, handle);
+	if (e)
+		e->object = first;
+}
+
+/* --- What only the driver knows ------------------------------------------------------------ */
+
+/* Without the driver's figure for the process, the device's free memory has to do. */
+static uint64_t taken_of_device(struct wh_session *s)
+{
+	size_t free = 0, total = 0;
+
+	if (!s->drv.cuMemGetInfo_v2 || s->drv.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
+		return 0;
+	return total - free;
+}
+
+void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c)
+{
+	uint64_t unused;
+
+	*c = (struct wh_charge) { .device = -1 };
+	if (!s->limits.mem)
+		return;
+	c->device = s->limits.device;
+	if (c->device >= 0 && !driver_bytes(s, c->device, &unused))
+		c->before = taken_of_device(s);
+}
+
+static bool over(struct wh_session *s, int device)
+{
+	uint64_t quota = quota_of(s, device);
+
+	return quota && wh_tenant_memory(s->limits.usage, (unsigned int)device) > quota;
+}
+
+/* Of all devices: a context may be another device's. */
+bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	uint64_t before;
+	bool fits = true;
+	int d;
+
+	(void)c;
+	if (!m)
+		return true;
+	if (!m->figure_asked) {
+		m->figure_asked = true;
+		m->figure = wh_figure_open(s);
+	}
+	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++) {
+		before = s->limits.slot->device[d].memory;
+		if (!read_figure(s, d) || s->limits.slot->device[d].memory <= before || !over(s, d))
+			continue;
+		s->limits.slot->device[d].refused++;
+		fits = false;
+	}
+	return fits;
+}
+
+/*
+ * Without the driver's figure, what the device has less of now is kept under the
+ * object's name.
+ */
+bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key)
+{
+	struct wh_charge part = *c;
+	uint64_t now, bytes;
+
+	if (c->device < 0)
+		return true;
+	if (driver_bytes(s, c->device, &now))
+		return wh_reconciled(s, c);
+	now = taken_of_device(s);
+	bytes = now > c->before ? now - c->before : 0;
+	if (!bytes)
+		return true;
+	if (wh_charge(s, &part, c->device, bytes) != CUDA_SUCCESS)
+		return false;
+	wh_charged(s, &part, CUDA_SUCCESS, type, key, type == WH_H_CUmodule ? s->ctx : 0);
+	return true;
+}
+
+void wh_undo_context(struct wh_session *s, CUcontext ctx)
+{
+	CUresult res;
+
+	if (!wh_sms_destroy(s, ctx, &res) && s->drv.cuCtxDestroy_v2)
+		s->drv.cuCtxDestroy_v2(ctx);
+}
+
+/*
+ * A bigger stack is taken for every thread that the device can hold, at once;
+ * refused before it is tried, because the driver would take it from others.
+ */
+CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxSetLimit *q)
+{
+	int dev = s->limits.device, sms = 0, threads = 0;
+	uint64_t room, quota, per = 1, more;
+	size_t old = 0;
+
+	if (!s->limits.mem || dev < 0 || !s->drv.cuCtxGetLimit || !s->drv.cuDeviceGetAttribute)
+		return CUDA_SUCCESS;
+	if (s->drv.cuCtxGetLimit(&old, q->limit) != CUDA_SUCCESS)
+		return CUDA_SUCCESS;
+	s->limits.mem->old_limit = old;
+	switch (q->limit) {
+	case CU_LIMIT_STACK_SIZE:
+		s->drv.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev);
+		s->drv.cuDeviceGetAttribute(&threads,
+				CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev);
+		per = (uint64_t)sms * threads;
+		break;
+	case CU_LIMIT_MALLOC_HEAP_SIZE:
+	case CU_LIMIT_PRINTF_FIFO_SIZE:
+		break;
+	default:
+		return CUDA_SUCCESS;
+	}
+	wh_mem_room(s, dev, &room, &quota);
+	if (q->value <= old || __builtin_mul_overflow(q->value - old, per, &more))
+		return q->value <= old || quota == UINT64_MAX ? CUDA_SUCCESS :
+								 CUDA_ERROR_OUT_OF_MEMORY;
+	if (more <= room)
+		return CUDA_SUCCESS;
+	s->limits.slot->device[dev].refused++;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void wh_undo_limit(struct wh_session *s, CUlimit limit)
+{
+	if (s->limits.mem)
+		s->drv.cuCtxSetLimit(limit, s->limits.mem->old_limit);
+}
+
+/* --- What the client sees -------------------------------------------------------------------- */
+
+void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGetInfo_v2 *q,
+			       struct wh_rsp_cuMemGetInfo_v2 *r)
+{
+	uint64_t room, quota;
+
+	(void)q;
+	wh_mem_room(s, s->limits.device, &room, &quota);
+	if (room < r->free)
+		r->free = room;
+	if (quota < r->total)
+		r->total = quota;
+}
+
+/* 32 bits in CUDA 3.1: what is more is said as the most. */
+void wh_answer_cuMemGetInfo(struct wh_session *s, const struct wh_req_cuMemGetInfo *q,
+			    struct wh_rsp_cuMemGetInfo *r)
+{
+	uint64_t room, quota;
+
+	(void)q;
+	wh_mem_room(s, s->limits.device, &room, &quota);
+	if (room < r->free)
+		r->free = (unsigned int)room;
+	if (quota < r->total)
+		r->total = (unsigned int)quota;
+}
+
+void wh_answer_cuDeviceTotalMem(struct wh_session *s, const struct wh_req_cuDeviceTotalMem *q,
+				struct wh_rsp_cuDeviceTotalMem *r)
+{
+	uint64_t room, quota;
+
+	wh_mem_room(s, q->dev, &room, &quota);
+	if (quota < r->bytes)
+		r->bytes = (unsigned int)quota;
+}
+
+/* --- Life ------------------------------------------------------------------------ */
+
+bool wh_mem_open(struct wh_session *s)
+{
+	struct wh_mem_state *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return false;
+	m->size = FIRST_ENTRIES;
+	m->table = calloc(m->size, sizeof(*m->table));
+	if (!m->table) {
+		free(m);
+		return false;
+	}
+	s->limits.mem = m;
+	return true;
+}
+
+void wh_mem_close(struct wh_session *s)
+{
+	struct wh_mem_state *m = s->limits.mem;
+
+	if (!m)
+		return;
+	wh_figure_close(m->figure);
+	free(m->table);
+	free(m);
+	s->limits.mem = NULL;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between limit_mem.c, limit_pool.c and driver_figure.c: the state of the memory limit. */
+#ifndef WORMHOLE_LIMIT_MEM_H
+#define WORMHOLE_LIMIT_MEM_H
+
+#include "worker.h"
+
+#define WH_MEM_BLOCK	(2ull << 20)	/* what the driver takes from a device at a time */
+#define WH_MEM_SMALL	(1ull << 20)	/* up to this, allocations share blocks */
+#define WH_MEM_ALIGN	512ull		/* of an allocation inside of a block */
+
+/* Types of entries that are no handle's. */
+#define WH_MEM_ADDRESS	0u		/* = WH_H_NONE */
+#define WH_MEM_MAPPING	0x100u		/* address of a mapping -> handle, in `bytes` its size */
+#define WH_MEM_GRAPHS	0x101u		/* what graphs' memory nodes have taken of a device */
+
+struct wh_mem_entry {
+	uint64_t key;
+	uint64_t bytes;
+	uint64_t ctx;		/* ends with this context; 0: with none */
+	uint64_t object;	/* of a mapping and of a second handle: the first handle */
+	uint32_t type;
+	int16_t device;
+	uint16_t used;		/* 0: empty; 1; 2: was used, the search goes on */
+	uint32_t refs;		/* handles and mappings that keep it */
+};
+
+struct wh_mem_device {
+	uint64_t small;		/* bytes in shared blocks */
+	uint64_t extra;		/* charged beyond what is tracked, by the driver's own figure */
+};
+
+struct wh_mem_note {
+	void *graph;
+	uint64_t bytes;
+};
+#define WH_MEM_NOTES	256u
+
+struct wh_mem_state {
+	struct wh_mem_entry *table;
+	uint32_t size, filled;		/* a power of two; used or once used */
+	struct wh_mem_device device[WH_TENANT_DEVICES];
+	bool pools_dirty;		/* something was freed to a pool since the last look */
+	uint64_t pool_step;		/* by which pools were seen to grow; 0: not yet */
+	struct wh_mem_note note[WH_MEM_NOTES];
+	unsigned int notes;
+	size_t old_limit;		/* of cuCtxSetLimit, to undo it */
+	struct wh_figure *figure;	/* driver_figure.c; NULL: not there */
+	bool figure_asked;
+	uint64_t figure_tsc;
+};
+
+struct wh_mem_entry *wh_mem_find(struct wh_mem_state *m, uint32_t type, uint64_t key);
+/* A new entry with refs 1; NULL when there is no memory for it. */
+struct wh_mem_entry *wh_mem_add(struct wh_mem_state *m, uint32_t type, uint64_t key);
+void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e);
+
+/* Change what the worker holds of a device. Taking is refused beyond the quota. */
+bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes);
+void wh_mem_give(struct wh_session *s, int device, uint64_t bytes);
+/* The driver has it already: charged whatever the quota says. */
+void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes);
+/* Read the driver's figure if it matters for taking `bytes` more. */
+void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
+/* Bring everything up to date that may have become less; trim what pools keep idle. */
+void wh_mem_make_room(struct wh_session *s, int device);
+
+/* driver_figure.c: the driver's own count of this process's bytes on a device. */
+struct wh_figure *wh_figure_open(struct wh_session *s);
+void wh_figure_close(struct wh_figure *f);
+bool wh_figure_read(struct wh_figure *f, int device, uint64_t *bytes);
+
+#endif

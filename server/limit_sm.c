@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The temporal SM limit: a share of a device's time. Each tenant has one bucket
+ * for a device, shared by all its workers: it fills with the share of the time
+ * that passes and is emptied by the time that the device really worked for the
+ * tenant (gpu_time.c). While it is empty no launch goes to the driver; the client
+ * is told to come again, and waits outside of its slot, so that its other threads
+ * and calls go on. What a launch takes is known only when it is done, so a bucket
+ * can go below zero, and the debt is waited off: in the long run the share is
+ * exact whatever the length of the kernels. How far ahead a client may launch
+ * follows from how long its launches take, so that debts stay short.
+ *
+ * Two processes that work at the same time are time-sliced by the device, and
+ * each one's spans hold the other's work (measured on an H200: two at 46 % each
+ * both see 88 %). Attributing the overlap would need to know how the device
+ * slices. So those that have a temporal limit take turns: a lease for each device,
+ * held by one worker while it has work there, for QUANTUM at a time if others
+ * wait, and passed on when its work is done. Nobody else's work is then inside of
+ * a span, except that of tenants without a temporal limit, who are not in this.
+ * A lease is only for accuracy: a holder that does not move is not waited for
+ * longer than its work was expected to take, and worst of all the measured time
+ * is too long, never too short.
+ */
+#include "limit_sm.h"
+
+#include <stdlib.h>
+
+#define CAP_NS		250000000ll	/* of unused time, times the share */
+#define START_NS	20000000ll	/* in a new bucket, times the share */
+#define REFILL_NS	20000u		/* not more often */
+#define AHEAD_NS	4000000u	/* of work that may be under way */
+#define AHEAD_LAUNCHES	64u
+#define LONG_NS		20000000u	/* launches this long go one at a time */
+#define OLD_NS		4000000.0	/* work older than this is waited for */
+#define FIRST_EST_NS	2000000u	/* before anything was measured */
+#define POLL_US		20u
+#define QUANTUM_US	40000u		/* of a lease that others wait for */
+#define ASKED_US	10000u		/* who has not asked again by then waits no more */
+#define LEASE_SLACK_US	2000u		/* beyond what the holder's work should take */
+#define WAIT_MIN_US	20u
+#define WAIT_MAX_US	10000u
+#define WORK_MAX_US	500u		/* between two looks at work under way */
+
+/* --- The bucket ----------------------------------------------------------------------- */
+
+static uint64_t tsc_to_ns(const struct wh_session *s, uint64_t tsc)
+{
+	return (uint64_t)((double)tsc * 1000.0 / s->tsc_per_us);
+}
+
+static void add_tokens(struct wh_sm_bucket *b, int64_t ns, int64_t cap)
+{
+	int64_t old = __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED), new;
+
+	do
+		/* Above the cap only what is there already stays. */
+		new = old + ns > cap ? (old > cap ? old : cap) : old + ns;
+	while (!__atomic_compare_exchange_n(&b->tokens_ns, &old, new, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+}
+
+/* Whoever moves the time stamp adds what lies between; so nothing is added twice. */
+static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int percent)
+{
+	uint64_t last = __atomic_load_n(&b->refilled_tsc, __ATOMIC_RELAXED), now = WH_TSC();
+	uint64_t ns = tsc_to_ns(s, now - last);
+	int64_t fresh;
+
+	if (last && now > last && ns < REFILL_NS)
+		return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
+	if (__atomic_compare_exchange_n(&b->refilled_tsc, &last, now, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		/* A first fill, or a clock that went back: nothing passed. */
+		if (!last)
+			fresh = START_NS * percent / 100;
+		else
+			fresh = now > last ? (int64_t)(ns * percent / 100) : 0;
+		add_tokens(b, fresh, CAP_NS * percent / 100);
+	}
+	return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
+}
+
+void wh_sm_used(struct wh_session *s, int device, double ns)
+{
+	struct wh_device_usage *u = &s->limits.slot->device[device];
+
+	u->gpu_ns += (uint64_t)ns;
+	__atomic_fetch_sub(&s->limits.usage->bucket[device].tokens_ns, (int64_t)ns,
+			   __ATOMIC_RELAXED);
+}
+
+/* --- The lease --------------------------------------------------------------------------- */
+
+static bool past(uint64_t tsc, uint64_t now)
+{
+	return (int64_t)(now - tsc) > 0;
+}
+
+static uint64_t us(const struct wh_session *s, uint64_t n)
+{
+	return n * s->tsc_per_us;
+}
+
+static struct wh_device_lease *lease_of(struct wh_session *s, int device)
+{
+	return s->limits.leases ? &s->limits.leases->device[device] : NULL;
+}
+
+/* Somebody else has asked and still does. */
+static bool wanted(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
+{
+	uint64_t next = __atomic_load_n(&l->next, __ATOMIC_RELAXED);
+
+	return next && next != s->limits.lease_id &&
+	       !past(__atomic_load_n(&l->next_tsc, __ATOMIC_RELAXED) + us(s, ASKED_US), now);
+}
+
+/* Until when others are asked to wait, in renewed_tsc: as long as the work should take. */
+static void renew(struct wh_session *s, struct wh_device_lease *l, struct wh_sm_device *d,
+		  uint64_t now)
+{
+	uint64_t work_us = d->est_ns * (d->outstanding + 1) / 500;
+
+	if (now - d->renewed_tsc < us(s, POLL_US))
+		return;
+	d->renewed_tsc = now;
+	__atomic_store_n(&l->renewed_tsc, now + us(s, LEASE_SLACK_US + work_us),
+			 __ATOMIC_RELAXED);
+}
+
+static bool seize(struct wh_session *s, struct wh_device_lease *l, struct wh_sm_device *d,
+		  uint64_t holder, uint64_t now)
+{
+	if (!__atomic_compare_exchange_n(&l->holder, &holder, s->limits.lease_id, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	if (__atomic_load_n(&l->next, __ATOMIC_RELAXED) == s->limits.lease_id)
+		__atomic_store_n(&l->next, 0, __ATOMIC_RELAXED);
+	d->acquired_tsc = now;
+	d->renewed_tsc = 0;
+	renew(s, l, d, now);
+	return true;
+}
+
+static void ask(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
+{
+	uint64_t next = __atomic_load_n(&l->next, __ATOMIC_RELAXED);
+
+	if (next != s->limits.lease_id &&
+	    (wanted(s, l, now) ||
+	     !__atomic_compare_exchange_n(&l->next, &next, s->limits.lease_id, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+		return;
+	__atomic_store_n(&l->next_tsc, now, __ATOMIC_RELAXED);
+}
+
+/* Work is still under way: it takes longer than was expected. */
+static void keep_lease(struct wh_session *s, int device)
+{
+	struct wh_device_lease *l = lease_of(s, device);
+
+	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id)
+		renew(s, l, &s->limits.sm->device[device], WH_TSC());
+}
+
+static void release(struct wh_session *s, int device)
+{
+	struct wh_device_lease *l = lease_of(s, device);
+	uint64_t me = s->limits.lease_id;
+
+	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == me)
+		__atomic_compare_exchange_n(&l->holder, &me, 0, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
+}
+
+/* May this worker put work on the device now? */
+static bool hold(struct wh_session *s, int device)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	struct wh_device_lease *l = lease_of(s, device);
+	uint64_t holder, now;
+
+	if (!l)
+		return true;
+	now = WH_TSC();
+	holder = __atomic_load_n(&l->holder, __ATOMIC_ACQUIRE);
+	if (holder == s->limits.lease_id) {
+		renew(s, l, d, now);
+		if (!wanted(s, l, now) || now - d->acquired_tsc < us(s, QUANTUM_US))
+			return true;
+		/* Over: the next one gets it when the work under way is done. */
+		if (!d->outstanding)
+			release(s, device);
+		return false;
+	}
+	if (!holder ? !wanted(s, l, now) :
+		      past(__atomic_load_n(&l->renewed_tsc, __ATOMIC_RELAXED), now))
+		if (seize(s, l, d, holder, now))
+			return true;
+	ask(s, l, now);
+	return false;
+}
+
+/* --- How far ahead ------------------------------------------------------------------------ */
+
+static uint32_t ahead(const struct wh_sm_device *d)
+{
+	uint64_t n;
+
+	if (d->est_ns > LONG_NS)
+		return 1;
+	n = AHEAD_NS / (d->est_ns + 1);
+	return n < 2 ? 2 : n > AHEAD_LAUNCHES ? AHEAD_LAUNCHES : (uint32_t)n;
+}
+
+/* How long the oldest unfinished work has been under way. */
+static double oldest(struct wh_session *s, const struct wh_sm_context *c)
+{
+	uint32_t i;
+
+	for (i = c->head; i != c->tail; i++)
+		if (!c->marker[i % WH_SM_MARKERS].done)
+			return wh_gpu_now(s, WH_TSC()) -
+			       wh_gpu_now(s, c->marker[i % WH_SM_MARKERS].tsc);
+	return 0;
+}
+
+static void poll_if_due(struct wh_session *s, bool due)
+{
+	uint64_t now = WH_TSC();
+
+	if (!due && now - s->limits.sm->polled < us(s, POLL_US))
+		return;
+	s->limits.sm->polled = now;
+	wh_gpu_poll(s);
+}
+
+/* --- The two ends of a launch ---------------------------------------------------------------- */
+
+static CUresult later(struct wh_session *s, uint64_t wait_us)
+{
+	struct wh_sm_state *m = s->limits.sm;
+
+	if (!m->waiting_since)
+		m->waiting_since = WH_TSC();
+	wait_us = wait_us < WAIT_MIN_US ? WAIT_MIN_US : wait_us;
+	return wh_retry(wait_us < WAIT_MAX_US ? wait_us : WAIT_MAX_US);
+}
+
+static void go(struct wh_session *s, int device)
+{
+	struct wh_sm_state *m = s->limits.sm;
+
+	if (!m->waiting_since)
+		return;
+	s->limits.slot->device[device].throttled_ns += tsc_to_ns(s, WH_TSC() - m->waiting_since);
+	m->waiting_since = 0;
+}
+
+static bool capturing(struct wh_session *s, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	/* An error means that something near it is being captured: nothing to charge now. */
+	return s->drv.cuStreamIsCapturing &&
+	       (s->drv.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+		status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static bool open_state(struct wh_session *s)
+{
+	struct wh_sm_state *m;
+	int d;
+
+	if (s->limits.sm)
+		return true;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return false;
+	m->origin = WH_TSC();
+	m->batch = 1;
+	m->grow = m->batch_left = 1;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		m->device[d].est_ns = FIRST_EST_NS;
+	s->limits.sm = m;
+	return true;
+}
+
+/*
+ * Until what is under way may be done: half of what it should still take, and
+ * when that is over, the longer the longer it takes already. Launches without a
+ * marker would never be seen to end.
+ */
+static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[c->device];
+	double age, left;
+
+	keep_lease(s, c->device);
+	wh_gpu_mark_all(s);
+	age = oldest(s, c);
+	left = (double)d->est_ns * d->outstanding - age;
+	left = left > 0 ? left / 2 : age / 16;
+	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+}
+
+/* Is there time left, and room ahead? 0, or microseconds until it is worth asking again. */
+static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, int device)
+{
+	unsigned int percent = s->limits.limit[device].sm_percent;
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	int64_t tokens;
+
+	d->ahead = ahead(d);
+	poll_if_due(s, d->outstanding >= d->ahead / 2);
+	tokens = refill(s, &s->limits.usage->bucket[device], percent);
+	if (tokens <= 0 && !d->outstanding) {
+		/* Waiting off a debt needs no device: let others have it. */
+		release(s, device);
+		return (uint64_t)(-tokens) / 10 / percent + WAIT_MIN_US;
+	}
+	if (tokens <= 0 || (d->outstanding && (d->outstanding >= d->ahead ||
+					       oldest(s, c) > OLD_NS)))
+		return wait_for_work(s, c);
+	if (hold(s, device))
+		return 0;
+	return d->outstanding ? wait_for_work(s, c) : 2 * POLL_US;
+}
+
+CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
+{
+	int device = s->limits.device;
+	struct wh_sm_context *c;
+	uint64_t wait;
+
+	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
+		wh_limits_reread(s);
+	/* A library might choose a context by itself: nothing could be measured there. */
+	if (device < 0)
+		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+	if (!(s->limits.temporal & 1u << device))
+		return CUDA_SUCCESS;
+	if (!open_state(s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	s->limits.sm->skip = capturing(s, stream);
+	if (s->limits.sm->skip)
+		return CUDA_SUCCESS;
+	c = wh_gpu_context(s);
+	/* A driver without events, or no context: the launch fails by itself or cannot be held. */
+	if (!c) {
+		s->limits.sm->skip = true;
+		return CUDA_SUCCESS;
+	}
+	wait = must_wait(s, c, device);
+	if (!wait && !wh_gpu_before(s, c, stream))
+		wait = WAIT_MIN_US;
+	if (wait)
+		return later(s, wait);
+	go(s, device);
+	return CUDA_SUCCESS;
+}
+
+void wh_sm_end(struct wh_session *s, CUstream stream)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	struct wh_sm_context *c;
+
+	if (!m || m->skip || s->limits.device < 0 || !(s->limits.temporal & 1u << s->limits.device))
+		return;
+	c = wh_gpu_context(s);
+	if (c)
+		wh_gpu_after(s, c, stream);
+}
+
+/* --- Other calls ------------------------------------------------------------------------ */
+
+void wh_sm_other_call(struct wh_session *s)
+{
+	struct wh_sm_state *m = s->limits.sm;
+
+	if (!m)
+		return;
+	m->epoch++;
+	wh_gpu_mark_all(s);
+}
+
+bool wh_sm_look(struct wh_session *s)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	bool busy = false;
+	int d;
+
+	if (!m)
+		return false;
+	poll_if_due(s, false);
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		if (!(s->limits.temporal & 1u << d))
+			continue;
+		busy |= m->device[d].outstanding;
+		if (m->device[d].outstanding)
+			keep_lease(s, d);
+		else
+			release(s, d);
+	}
+	return busy;
+}
+
+void wh_sm_context_gone(struct wh_session *s, uint64_t ctx)
+{
+	if (s->limits.sm)
+		wh_gpu_context_gone(s, ctx);
+}
+
+void wh_sm_close(struct wh_session *s)
+{
+	int d;
+
+	if (!s->limits.sm)
+		return;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		release(s, d);
+	wh_gpu_close(s);
+	free(s->limits.sm);
+	s->limits.sm = NULL;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The temporal SM limit inside of a session: limit_sm.c, which decides, over
+ * gpu_time.c, which measures. Times are nanoseconds of the session's own clock
+ * unless they are called tsc.
+ */
+#ifndef WORMHOLE_LIMIT_SM_H
+#define WORMHOLE_LIMIT_SM_H
+
+#include "worker.h"
+
+/* Tests have a clock of their own. */
+#ifndef WH_TSC
+#define WH_TSC()	__builtin_ia32_rdtsc()
+#endif
+
+#define WH_SM_MARKERS	128u	/* unfinished ones of a context */
+#define WH_SM_STREAMS	32u
+#define WH_SM_COVERED	64u
+
+/* An event in a stream: a span of work lies between two of them. */
+struct wh_marker {
+	CUevent event;
+	uint16_t stream;	/* index */
+	uint16_t launches;	/* since the stream's marker before */
+	bool start;		/* begins a span instead of ending one */
+	bool done;
+	uint64_t tsc;		/* when it was recorded */
+};
+
+struct wh_sm_stream {
+	CUstream stream;
+	bool used;
+	bool chained;		/* the next marker's span begins at the last marker */
+	uint64_t epoch;		/* of the session, at the last launch */
+	uint32_t unmarked;	/* launches behind the last marker */
+	uint32_t pending;	/* markers not done */
+	uint64_t last_launch, last_mark;	/* tsc */
+	double end;		/* of the last marker that is done, ns */
+};
+
+/* Events belong to a context, and so does this. */
+struct wh_sm_context {
+	struct wh_sm_context *next;
+	uint64_t ctx;
+	int device;
+	CUevent base;
+	double base_ns;		/* the base event's time */
+	double pair_ns;		/* what an empty pair of events measures */
+	struct wh_sm_stream stream[WH_SM_STREAMS];
+	struct wh_marker marker[WH_SM_MARKERS];
+	uint32_t head, tail;	/* free running */
+	CUevent spare[WH_SM_MARKERS + 2];
+	uint32_t spares;
+};
+
+/* A stretch of time that was charged already. */
+struct wh_covered {
+	double from, to;
+};
+
+struct wh_sm_device {
+	struct wh_covered covered[WH_SM_COVERED];	/* in order, apart */
+	unsigned int ncovered;
+	uint32_t outstanding;	/* launches not known to be done */
+	uint64_t est_ns;	/* of one launch, the latest ones more than others */
+	uint32_t ahead;		/* how many launches may be outstanding */
+	uint64_t acquired_tsc;	/* the lease */
+	uint64_t renewed_tsc;
+};
+
+struct wh_sm_state {
+	struct wh_sm_context *contexts;
+	struct wh_sm_device device[WH_TENANT_DEVICES];
+	uint64_t origin;	/* tsc of the session's time 0 */
+	uint64_t epoch;		/* counts calls that are no launches */
+	uint64_t polled;	/* tsc */
+	uint64_t waiting_since;	/* tsc of the first refusal in a row, 0 */
+	uint32_t batch;		/* launches for one marker */
+	uint32_t batch_left;	/* launches until it may grow */
+	uint32_t grow;		/* and how many those are */
+	bool skip;		/* the launch goes into a graph: nothing to charge */
+};
+
+/* --- gpu_time.c ---------------------------------------------------------------- */
+
+/* The state for the session's current context; NULL when events do not work there. */
+struct wh_sm_context *wh_gpu_context(struct wh_session *s);
+/* Just before and just after a launch. False: no room for markers, try later. */
+bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
+void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
+/* Put a marker behind whatever has none. */
+void wh_gpu_mark_all(struct wh_session *s);
+/* Look which markers are done. Returns nothing; new GPU time goes to wh_sm_used(). */
+void wh_gpu_poll(struct wh_session *s);
+/* The context is gone: what it had under way counts until now. */
+void wh_gpu_context_gone(struct wh_session *s, uint64_t ctx);
+void wh_gpu_close(struct wh_session *s);
+double wh_gpu_now(const struct wh_session *s, uint64_t tsc);
+/* The length that [from, to) adds to what was covered before. */
+double wh_gpu_cover(struct wh_sm_device *d, double from, double to);
+
+/* limit_sm.c: the device worked so much longer for this worker. */
+void wh_sm_used(struct wh_session *s, int device, double ns);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The spatial SM limit: contexts on a part of a device's SMs, by green contexts.
+ * A device is split into groups of the least size that it allows (8 SMs on an
+ * H200, the last group is what remains); the server says which groups a tenant
+ * has, so that tenants need not share, or leaves the first ones to be taken. The
+ * client gets such a context wherever it asks for one, the primary one included.
+ * A change of the limit is of effect for contexts made later.
+ */
+#include "worker.h"
+
+#include <stdlib.h>
+
+#define GROUP_SMS	8u
+#define MAX_GROUPS	64u
+#define MAX_CONTEXTS	64u
+
+struct part {
+	CUdevResource group[MAX_GROUPS];
+	unsigned int groups;
+	CUdevResource mine[MAX_GROUPS];
+	unsigned int chosen;
+	unsigned int sms;
+};
+
+/* The contexts made here, real and green. */
+struct wh_sms_state {
+	struct {
+		CUcontext ctx;
+		CUgreenCtx green;
+		CUdevice dev;
+		bool primary;
+	} made[MAX_CONTEXTS];
+};
+
+static bool limited(struct wh_session *s, CUdevice dev)
+{
+	const struct wh_device_limit *l;
+
+	if (dev < 0 || dev >= WH_TENANT_DEVICES || !s->limits.usage)
+		return false;
+	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
+		wh_limits_reread(s);
+	l = &s->limits.limit[dev];
+	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & WH_SM_SPATIAL;
+}
+
+static CUresult split(struct wh_session *s, CUdevice dev, struct part *p, unsigned int *total)
+{
+	CUdevResource all, rest = { 0 };
+	CUresult res;
+
+	if (!s->drv.cuDeviceGetDevResource || !s->drv.cuDevSmResourceSplitByCount)
+		return wh_missing(s, "cuDevSmResourceSplitByCount, for a spatial SM limit");
+	res = s->drv.cuDeviceGetDevResource(dev, &all, CU_DEV_RESOURCE_TYPE_SM);
+	if (res != CUDA_SUCCESS)
+		return res;
+	*total = all.sm.smCount;
+	p->groups = MAX_GROUPS - 1;
+	res = s->drv.cuDevSmResourceSplitByCount(p->group, &p->groups, &all, &rest, 0, GROUP_SMS);
+	if (res == CUDA_SUCCESS && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount)
+		p->group[p->groups++] = rest;
+	return res;
+}
+
+/* The share to the nearest group, one at least. */
+static uint64_t first_groups(const struct part *p, unsigned int total, unsigned int percent)
+{
+	unsigned int want = total * percent / 100, have = 0, i;
+	uint64_t mask = 0;
+
+	for (i = 0; i < p->groups && (!i || have + p->group[i].sm.smCount / 2 <= want); i++) {
+		mask |= 1ull << i;
+		have += p->group[i].sm.smCount;
+	}
+	return mask;
+}
+
+static CUresult choose(struct wh_session *s, CUdevice dev, struct part *p)
+{
+	const struct wh_device_limit *l = &s->limits.limit[dev];
+	unsigned int total = 0, i;
+	uint64_t mask;
+	CUresult res;
+
+	*p = (struct part) { .groups = 0 };
+	res = split(s, dev, p, &total);
+	if (res != CUDA_SUCCESS)
+		return res;
+	mask = l->sm_groups ? l->sm_groups : first_groups(p, total, l->sm_percent);
+	for (i = 0; i < p->groups; i++) {
+		if (!(mask & 1ull << i))
+			continue;
+		p->mine[p->chosen++] = p->group[i];
+		p->sms += p->group[i].sm.smCount;
+	}
+	/* The server named groups that this device does not have. */
+	return p->chosen ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+}
+
+int wh_sms_count(struct wh_session *s, CUdevice dev, int all)
+{
+	struct part p;
+
+	return limited(s, dev) && choose(s, dev, &p) == CUDA_SUCCESS ? (int)p.sms : all;
+}
+
+static int find(struct wh_sms_state *m, CUcontext ctx, CUdevice dev, bool primary)
+{
+	unsigned int i;
+
+	for (i = 0; m && i < MAX_CONTEXTS; i++)
+		if (m->made[i].ctx && (primary ? m->made[i].primary && m->made[i].dev == dev :
+						 m->made[i].ctx == ctx))
+			return (int)i;
+	return -1;
+}
+
+static CUresult make(struct wh_session *s, CUdevice dev, CUgreenCtx *green, CUcontext *ctx)
+{
+	CUdevResourceDesc desc;
+	struct part p;
+	CUresult res;
+
+	if (!s->drv.cuDevResourceGenerateDesc || !s->drv.cuGreenCtxCreate ||
+	    !s->drv.cuGreenCtxDestroy || !s->drv.cuCtxFromGreenCtx)
+		return wh_missing(s, "cuGreenCtxCreate, for a spatial SM limit");
+	res = choose(s, dev, &p);
+	if (res == CUDA_SUCCESS)
+		res = s->drv.cuDevResourceGenerateDesc(&desc, p.mine, p.chosen);
+	if (res == CUDA_SUCCESS)
+		res = s->drv.cuGreenCtxCreate(green, desc, dev, CU_GREEN_CTX_DEFAULT_STREAM);
+	if (res != CUDA_SUCCESS)
+		return res;
+	res = s->drv.cuCtxFromGreenCtx(ctx, *green);
+	if (res != CUDA_SUCCESS)
+		s->drv.cuGreenCtxDestroy(*green);
+	else
+		s->limits.slot->device[dev].sms_granted = p.sms;
+	return res;
+}
+
+static CUresult add(struct wh_session *s, CUdevice dev, bool primary, CUcontext *ctx)
+{
+	struct wh_sms_state *m = s->limits.sms;
+	CUresult res;
+	int i;
+
+	if (!m)
+		m = s->limits.sms = calloc(1, sizeof(*m));
+	for (i = 0; m && i < (int)MAX_CONTEXTS && m->made[i].ctx; i++)
+		;
+	if (!m || i == (int)MAX_CONTEXTS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	res = make(s, dev, &m->made[i].green, ctx);
+	if (res != CUDA_SUCCESS)
+		return res;
+	m->made[i].ctx = *ctx;
+	m->made[i].dev = dev;
+	m->made[i].primary = primary;
+	return CUDA_SUCCESS;
+}
+
+CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx)
+{
+	struct wh_sms_state *m = s->limits.sms;
+	int i = find(m, NULL, dev, true);
+	CUresult res;
+
+	if (i >= 0) {
+		*ctx = m->made[i].ctx;
+		return CUDA_SUCCESS;
+	}
+	if (!limited(s, dev))
+		return CUDA_SUCCESS;
+	/*
+	 * In use already, from before the limit: it stays what it is, because the
+	 * program must not have two. The worker itself holds none.
+	 */
+	if (wh_handles_find(&s->handles, *ctx, WH_H_CUcontext))
+		return CUDA_SUCCESS;
+	res = add(s, dev, true, ctx);
+	if (res != CUDA_SUCCESS)
+		s->drv.cuDevicePrimaryCtxRelease_v2(dev);
+	return res;
+}
+
+CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev)
+{
+	int i = find(s->limits.sms, NULL, dev, true);
+
+	return i < 0 ? NULL : s->limits.sms->made[i].ctx;
+}
+
+static CUresult end(struct wh_session *s, int i)
+{
+	CUresult res = s->drv.cuGreenCtxDestroy(s->limits.sms->made[i].green);
+
+	if (res == CUDA_SUCCESS)
+		s->limits.sms->made[i].ctx = NULL;
+	return res;
+}
+
+void wh_sms_primary_gone(struct wh_session *s, CUdevice dev)
+{
+	int i = find(s->limits.sms, NULL, dev, true);
+
+	if (i >= 0)
+		end(s, i);
+}
+
+bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res)
+{
+	if (!limited(s, dev))
+		return false;
+	*res = add(s, dev, false, ctx);
+	return true;
+}
+
+bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
+{
+	int i = find(s->limits.sms, ctx, 0, false);
+
+	if (i < 0)
+		return false;
+	/* As the driver has it for a primary context. */
+	*res = s->limits.sms->made[i].primary ? CUDA_ERROR_INVALID_CONTEXT : end(s, i);
+	return true;
+}
+
+/* A part of its own choice would be of the whole device. */
+CUresult wh_check_cuGreenCtxCreate(struct wh_session *s, const struct wh_req_cuGreenCtxCreate *q)
+{
+	return limited(s, q->dev) ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+}
+
+void wh_sms_close(struct wh_session *s)
+{
+	free(s->limits.sms);
+	s->limits.sms = NULL;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Owns how limits are written; knows no tenant. */
+#define _GNU_SOURCE
+#include "limit_spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int wh_limit_bytes(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmgt";
+	unsigned long long v;
+	const char *unit;
+	char *end;
+	int shift = 0;
+
+	if (!strcmp(text, "none")) {
+		*bytes = 0;
+		return 0;
+	}
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno)
+		return -1;
+	if (*end) {
+		unit = strchr(units, *end | 0x20);
+		if (!unit || end[1])
+			return -1;
+		shift = 10 * (int)(unit - units + 1);
+	}
+	if (v > (UINT64_MAX >> 11) >> shift)	/* a double of JSON holds it exactly */
+		return -1;
+	*bytes = v << shift;
+	return 0;
+}
+
+int wh_limit_percent(const char *text, uint32_t *percent)
+{
+	char *end;
+	long v;
+
+	if (!strcmp(text, "none")) {
+		*percent = 100;
+		return 0;
+	}
+	if (*text < '0' || *text > '9')
+		return -1;
+	v = strtol(text, &end, 10);
+	if (*end == '%')
+		end++;
+	if (*end || v < 1 || v > 100)
+		return -1;
+	*percent = (uint32_t)v;
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	uint32_t policy;
+} policies[] = {
+	{ "temporal", WH_SM_TEMPORAL },
+	{ "spatial", WH_SM_SPATIAL },
+	{ "both", WH_SM_TEMPORAL | WH_SM_SPATIAL },
+};
+#define POLICIES (sizeof(policies) / sizeof(*policies))
+
+int wh_limit_policy(const char *text, uint32_t *policy)
+{
+	size_t i;
+
+	for (i = 0; i < POLICIES; i++) {
+		if (strcmp(policies[i].name, text))
+			continue;
+		*policy = policies[i].policy;
+		return 0;
+	}
+	return -1;
+}
+
+const char *wh_limit_policy_name(uint32_t policy)
+{
+	size_t i;
+
+	for (i = 0; i < POLICIES; i++)
+		if (policies[i].policy == policy)
+			return policies[i].name;
+	return "none";
+}
+
+struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device)
+{
+	int i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->spec[i].device == device)
+			return &l->spec[i];
+	l->spec[l->n] = (struct wh_limit_spec){ .device = device };
+	return &l->spec[l->n++];
+}
+
+/* --- DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY ------------------------------------- */
+
+static int take_word(struct wh_limit_spec *s, const char *key, const char *value,
+		     char *err, size_t err_size)
+{
+	if (!strcmp(key, "mem")) {
+		s->has_memory = 1;
+		if (!wh_limit_bytes(value, &s->memory))
+			return 0;
+		snprintf(err, err_size, "mem: '%s' is not a size such as 2G, or none", value);
+	} else if (!strcmp(key, "sm")) {
+		s->has_sm = 1;
+		if (!wh_limit_percent(value, &s->sm_percent))
+			return 0;
+		snprintf(err, err_size, "sm: '%s' is not a percentage from 1 to 100, or none", value);
+	} else if (!strcmp(key, "policy")) {
+		s->has_policy = 1;
+		if (!wh_limit_policy(value, &s->sm_policy))
+			return 0;
+		snprintf(err, err_size, "policy: '%s' is neither temporal, spatial nor both", value);
+	} else {
+		snprintf(err, err_size, "'%s' is none of mem=, sm=, policy=", key);
+	}
+	return -1;
+}
+
+/* The device's number before the colon, if there is one; -2 for a bad one. */
+static int take_device(const char **text)
+{
+	const char *colon = strchr(*text, ':');
+	char *end;
+	long v;
+
+	if (!colon)
+		return WH_ALL_DEVICES;
+	v = strtol(*text, &end, 10);
+	if (end != colon || end == *text || v < 0 || v >= WH_TENANT_DEVICES)
+		return -2;
+	*text = colon + 1;
+	return (int)v;
+}
+
+int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t err_size)
+{
+	const char *words = text;
+	int device = take_device(&words), rc = 0;
+	struct wh_limit_spec *s;
+	char *copy, *save = NULL, *word, *eq;
+
+	if (device == -2 || !*words) {
+		snprintf(err, err_size, "'%s' is not DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY with "
+			 "DEVICE from 0 to %d", text, WH_TENANT_DEVICES - 1);
+		return -1;
+	}
+	s = wh_limit_of(l, device);
+	copy = strdup(words);
+	if (!copy) {
+		snprintf(err, err_size, "out of memory");
+		return -1;
+	}
+	for (word = strtok_r(copy, ",", &save); word && !rc; word = strtok_r(NULL, ",", &save)) {
+		eq = strchr(word, '=');
+		if (eq)
+			*eq++ = 0;
+		rc = take_word(s, word, eq ? eq : "", err, err_size);
+	}
+	free(copy);
+	return rc;
+}
+
+/* --- HAMi-core's variables -------------------------------------------------------- */
+
+static int take_variables(struct wh_limit_list *l, int device, char *err, size_t err_size)
+{
+	char memory[64] = "CUDA_DEVICE_MEMORY_LIMIT", sm[64] = "CUDA_DEVICE_SM_LIMIT";
+	const char *value;
+
+	if (device != WH_ALL_DEVICES) {
+		snprintf(memory, sizeof(memory), "CUDA_DEVICE_MEMORY_LIMIT_%d", device);
+		snprintf(sm, sizeof(sm), "CUDA_DEVICE_SM_LIMIT_%d", device);
+	}
+	value = getenv(memory);
+	if (value && *value) {
+		struct wh_limit_spec *s = wh_limit_of(l, device);
+
+		s->has_memory = 1;
+		if (wh_limit_bytes(value, &s->memory)) {
+			snprintf(err, err_size, "%s='%s' is not a size such as 1g or 1024m", memory, value);
+			return -1;
+		}
+	}
+	value = getenv(sm);
+	if (value && *value) {
+		struct wh_limit_spec *s = wh_limit_of(l, device);
+
+		s->has_sm = 1;
+		if (!strcmp(value, "0"))	/* HAMi-core's way to say: no limit */
+			s->sm_percent = 100;
+		else if (wh_limit_percent(value, &s->sm_percent)) {
+			snprintf(err, err_size, "%s='%s' is not a percentage from 0 to 100", sm, value);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size)
+{
+	int device;
+
+	for (device = WH_ALL_DEVICES; device < WH_TENANT_DEVICES; device++)
+		if (take_variables(l, device, err, err_size))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits as people write them: sizes, percentages, policies, and the form
+ * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. Shared by the server, which also
+ * takes them from the environment, by the supervisor and by the command.
+ */
+#ifndef WORMHOLE_LIMIT_SPEC_H
+#define WORMHOLE_LIMIT_SPEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tenant.h"
+
+#define WH_ALL_DEVICES	(-1)
+#define WH_LIMIT_SPECS	(WH_TENANT_DEVICES + 1)
+
+/* What is said about one device or all of them; what is not said stays as it is. */
+struct wh_limit_spec {
+	int device;		/* or WH_ALL_DEVICES */
+	int has_memory, has_sm, has_policy;
+	uint64_t memory;	/* bytes, 0: no limit */
+	uint32_t sm_percent;	/* 1..100; 100: no limit */
+	uint32_t sm_policy;	/* WH_SM_* */
+};
+
+/* A list that a later word for the same device amends. */
+struct wh_limit_list {
+	struct wh_limit_spec spec[WH_LIMIT_SPECS];
+	int n;
+};
+
+/* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
+int wh_limit_bytes(const char *text, uint64_t *bytes);
+/* 1 to 100, with or without "%"; "none" is 100. 0 or -1. */
+int wh_limit_percent(const char *text, uint32_t *percent);
+/* temporal, spatial or both. 0 or -1. */
+int wh_limit_policy(const char *text, uint32_t *policy);
+const char *wh_limit_policy_name(uint32_t policy);
+/* The list's entry for the device, made if there is none. */
+struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device);
+/*
+ * "0:mem=2G,sm=30,policy=both" into the list; the number may be absent where
+ * any is not 0 ("mem=2G": all devices). 0, or -1 with one line in err.
+ */
+int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t err_size);
+/*
+ * The administrator's variables of HAMi-core: CUDA_DEVICE_MEMORY_LIMIT,
+ * CUDA_DEVICE_SM_LIMIT, and each with _<device>. 0, or -1 with one line in err.
+ */
+int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a session knows of its tenant: the mapped pages, a private copy of the
+ * limits, and the states of the two engines. Part of struct wh_session.
+ */
+#ifndef WORMHOLE_LIMIT_STATE_H
+#define WORMHOLE_LIMIT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tenant.h"
+
+struct wh_mem_state;		/* limit_mem.c */
+struct wh_sm_state;		/* limit_sm.c: time */
+struct wh_sms_state;		/* limit_sms.c: SMs */
+
+struct wh_limits {
+	/* Never NULL: without a tenant, an empty page and a slot of our own. */
+	const struct wh_tenant_limits *page;
+	struct wh_worker_usage *slot;
+	struct wh_tenant_usage *usage;		/* NULL: no tenant */
+	struct wh_device_leases *leases;	/* NULL: none are kept */
+	uint64_t lease_id;
+	int own_slot;				/* taken by ourselves; -1: by the server */
+	uint32_t seen;				/* page->sequence of the copy below */
+	uint32_t temporal;			/* bit d: device d has a share of time */
+	int device;				/* of the current context, -1 for none */
+	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	struct wh_mem_state *mem;		/* NULL: no tenant */
+	struct wh_sm_state *sm;			/* NULL: never was limited */
+	struct wh_sms_state *sms;
+};
+
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Joins a session to its tenant: checks and maps the files, keeps a private
+ * copy of the limits, which the server may change at any time. Owns no policy;
+ * those are limit_mem.c and limit_sm.c.
+ */
+#include "worker.h"
+
+#include "session_limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Of sessions without a tenant: says "no limit" for ever. */
+static const struct wh_tenant_limits no_limits;
+
+bool wh_limits_init(struct wh_session *s)
+{
+	struct wh_limits *l = &s->limits;
+
+	*l = (struct wh_limits) { .page = &no_limits, .own_slot = -1, .device = -1 };
+	l->slot = calloc(1, sizeof(*l->slot));
+	return l->slot;
+}
+
+void wh_limits_free(struct wh_session *s)
+{
+	struct wh_limits *l = &s->limits;
+
+	wh_mem_close(s);
+	wh_sm_close(s);
+	wh_sms_close(s);
+	if (!l->usage) {
+		free(l->slot);
+		return;
+	}
+	if (l->own_slot >= 0)
+		wh_tenant_slot_clear(l->usage, (unsigned int)l->own_slot);
+	munmap((void *)l->page, sizeof(*l->page));
+	munmap(l->usage, sizeof(*l->usage));
+	if (l->leases)
+		munmap(l->leases, sizeof(*l->leases));
+}
+
+/* --- A consistent copy of the limits ------------------------------------------- */
+
+/*
+ * Read twice until nothing changed in between. A server that died in the middle
+ * of a change leaves an odd sequence for ever: the old copy stays.
+ */
+static bool copy_limits(const struct wh_tenant_limits *page, struct wh_device_limit *out,
+			uint32_t *sequence)
+{
+	uint32_t before;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		before = __atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);
+		if (!(before & 1)) {
+			memcpy(out, page->device, sizeof(page->device));
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			*sequence = before;
+			if (__atomic_load_n(&page->sequence, __ATOMIC_RELAXED) == before)
+				return true;
+		}
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+static bool has_share(const struct wh_device_limit *d, uint32_t policy)
+{
+	return d->sm_percent && d->sm_percent < 100 && d->sm_policy & policy;
+}
+
+void wh_limits_reread(struct wh_session *s)
+{
+	struct wh_device_limit fresh[WH_TENANT_DEVICES];
+	struct wh_limits *l = &s->limits;
+	int d;
+
+	if (!copy_limits(l->page, fresh, &l->seen))
+		return;
+	memcpy(l->limit, fresh, sizeof(fresh));
+	l->temporal = 0;
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (has_share(&l->limit[d], WH_SM_TEMPORAL))
+			l->temporal |= 1u << d;
+}
+
+/* --- The files ------------------------------------------------------------------- */
+
+static void *map(int fd, const char *what, size_t size, int prot, char *err, size_t err_size)
+{
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size < (off_t)size) {
+		snprintf(err, err_size, "tenant: the %s file is missing or too small", what);
+		return NULL;
+	}
+	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED)
+		return p;
+	snprintf(err, err_size, "tenant: cannot map the %s file: %s", what, strerror(errno));
+	return NULL;
+}
+
+/* All three begin with magic, version and size. */
+static bool good_head(const void *head, uint64_t magic, size_t size)
+{
+	const struct wh_device_leases *h = head;
+
+	return h->magic == magic && h->version == WH_TENANT_VERSION && h->size == size;
+}
+
+static int take_slot(struct wh_limits *l, int slot, char *err, size_t err_size)
+{
+	if (slot < 0) {
+		wh_tenant_slots_reap(l->usage);
+		slot = l->own_slot = wh_tenant_slot_take(l->usage, getpid());
+	}
+	if (slot < 0 || slot >= WH_TENANT_WORKERS) {
+		snprintf(err, err_size, "tenant: no free slot, %d workers at most",
+			 WH_TENANT_WORKERS);
+		return -1;
+	}
+	free(l->slot);
+	l->slot = &l->usage->worker[slot];
+	l->lease_id = WH_LEASE_ID(l->usage->tenant_id, (uint64_t)slot);
+	return 0;
+}
+
+static int map_files(struct wh_limits *l, const struct wh_tenant_files *f, char *err,
+		     size_t err_size)
+{
+	const struct wh_tenant_limits *page;
+	struct wh_tenant_usage *usage;
+	struct wh_device_leases *leases = NULL;
+
+	page = map(f->limits, "limits", sizeof(*page), PROT_READ, err, err_size);
+	usage = page ? map(f->usage, "usage", sizeof(*usage), PROT_READ | PROT_WRITE, err,
+			   err_size) : NULL;
+	if (usage && f->leases >= 0)
+		leases = map(f->leases, "leases", sizeof(*leases), PROT_READ | PROT_WRITE, err,
+			     err_size);
+	if (!usage || (f->leases >= 0 && !leases))
+		return -1;
+	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page)) ||
+	    !good_head(usage, WH_TENANT_USAGE_MAGIC, sizeof(*usage)) ||
+	    (leases && !good_head(leases, WH_LEASES_MAGIC, sizeof(*leases))) ||
+	    page->tenant_id != usage->tenant_id) {
+		snprintf(err, err_size, "tenant: the files are of another release or tenant");
+		return -1;
+	}
+	l->page = page;
+	l->usage = usage;
+	l->leases = leases;
+	return 0;
+}
+
+int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f, char *err,
+			  size_t err_size)
+{
+	struct wh_limits l = s->limits;
+
+	/* A worker that cannot join does not serve: what was mapped goes with it. */
+	if (map_files(&l, f, err, err_size) || take_slot(&l, f->slot, err, err_size))
+		return -1;
+	s->limits = l;
+	wh_limits_reread(s);
+	if (wh_mem_open(s))
+		return 0;
+	snprintf(err, err_size, "out of memory");
+	return -1;
+}
+
+static int open_file(const char *dir_and_name, const char *suffix, int flags)
+{
+	char path[512];
+
+	if (snprintf(path, sizeof(path), "%s%s", dir_and_name, suffix) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(path, flags | O_CLOEXEC);
+}
+
+static int open_leases(const char *dir_and_name)
+{
+	const char *slash = strrchr(dir_and_name, '/');
+	char path[512];
+
+	snprintf(path, sizeof(path), "%.*s/leases", slash ? (int)(slash - dir_and_name) : 1,
+		 slash ? dir_and_name : ".");
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
+			   size_t err_size)
+{
+	struct wh_tenant_files f = WH_NO_TENANT;
+	int rc;
+
+	f.limits = open_file(dir_and_name, ".limits", O_RDONLY);
+	f.usage = open_file(dir_and_name, ".usage", O_RDWR);
+	f.leases = open_leases(dir_and_name);
+	rc = wh_session_set_tenant(s, &f, err, err_size);
+	close(f.limits);
+	close(f.usage);
+	close(f.leases);
+	return rc;
+}

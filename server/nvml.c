@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which devices NVML shows: those that the worker's CUDA driver has, in NVML's
+ * order, matched by UUID. A handle of any other device never leaves here.
+ */
+#include "nvml_view.h"
+
+#include <stdio.h>
+
+struct wh_nvml_view wh_nvml_view;
+
+#define REAL	(wh_nvml_view.real)
+
+struct wh_nvml_device *wh_nvml_device(nvmlDevice_t handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < wh_nvml_view.devices; i++)
+		if (wh_nvml_view.device[i].handle == handle)
+			return &wh_nvml_view.device[i];
+	return NULL;
+}
+
+/* --- Finding them ------------------------------------------------------------- */
+
+static bool cuda_uuid(const struct wh_driver *drv, int dev, char *out, size_t size)
+{
+	CUuuid id;
+	const uint8_t *b = (const uint8_t *)id.bytes;
+	size_t n;
+	int i;
+
+	if (!drv->cuDeviceGetUuid_v2 || drv->cuDeviceGetUuid_v2(&id, dev) != CUDA_SUCCESS)
+		return false;
+	n = snprintf(out, size, "GPU-");
+	for (i = 0; i < 16; i++)
+		n += snprintf(out + n, size - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ?
+			      "-" : "", b[i]);
+	return true;
+}
+
+/* The CUDA driver's number of the device with this UUID, or -1. */
+static int cuda_number(const char *uuid)
+{
+	const struct wh_driver *drv = &wh_nvml_view.session->drv;
+	char own[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
+	int count = 0, i;
+
+	if (!drv->cuDeviceGetCount || drv->cuDeviceGetCount(&count) != CUDA_SUCCESS)
+		return -1;
+	for (i = 0; i < count && i < WH_TENANT_DEVICES; i++)
+		if (cuda_uuid(drv, i, own, sizeof(own)) && !strcmp(own, uuid))
+			return i;
+	return -1;
+}
+
+static void find_devices(void)
+{
+	struct wh_nvml_view *v = &wh_nvml_view;
+	struct wh_nvml_device *d;
+	unsigned int count = 0, i;
+	int number;
+
+	v->devices = 0;
+	if (!REAL.nvmlDeviceGetCount_v2 || !REAL.nvmlDeviceGetHandleByIndex_v2 ||
+	    !REAL.nvmlDeviceGetUUID || REAL.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS)
+		return;
+	for (i = 0; i < count && v->devices < WH_TENANT_DEVICES; i++) {
+		d = &v->device[v->devices];
+		memset(d, 0, sizeof(*d));
+		if (REAL.nvmlDeviceGetHandleByIndex_v2(i, &d->handle) != NVML_SUCCESS ||
+		    REAL.nvmlDeviceGetUUID(d->handle, d->uuid, sizeof(d->uuid)) != NVML_SUCCESS)
+			continue;
+		number = cuda_number(d->uuid);
+		if (number < 0)
+			continue;
+		d->cuda = number;
+		v->devices++;
+	}
+}
+
+/* --- Start: once for the worker, whatever its client counts ------------------- */
+
+static nvmlReturn_t start(void)
+{
+	nvmlReturn_t rc;
+
+	if (wh_nvml_view.started)
+		return NVML_SUCCESS;
+	if (!REAL.nvmlInit_v2)
+		return NVML_ERROR_FUNCTION_NOT_FOUND;
+	rc = REAL.nvmlInit_v2();
+	if (rc != NVML_SUCCESS)
+		return rc;
+	find_devices();
+	wh_nvml_first_samples();
+	wh_nvml_view.started = true;
+	return NVML_SUCCESS;
+}
+
+/* --- Choosing ----------------------------------------------------------------- */
+
+static nvmlReturn_t get_count(unsigned int *count)
+{
+	if (!count)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*count = wh_nvml_view.devices;
+	return NVML_SUCCESS;
+}
+
+static nvmlReturn_t by_index(unsigned int i, nvmlDevice_t *device)
+{
+	if (!device || i >= wh_nvml_view.devices)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*device = wh_nvml_view.device[i].handle;
+	return NVML_SUCCESS;
+}
+
+static nvmlReturn_t get_index(nvmlDevice_t device, unsigned int *index)
+{
+	struct wh_nvml_device *d = wh_nvml_device(device);
+
+	if (!d || !index)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*index = d - wh_nvml_view.device;
+	return NVML_SUCCESS;
+}
+
+/* A device that is not shown does not exist. */
+static nvmlReturn_t shown(nvmlReturn_t rc, nvmlDevice_t *device)
+{
+	if (rc != NVML_SUCCESS || wh_nvml_device(*device))
+		return rc;
+	*device = NULL;
+	return NVML_ERROR_NOT_FOUND;
+}
+
+#define BY(function, type)							\
+	static nvmlReturn_t shown_##function(type key, nvmlDevice_t *device)	\
+	{									\
+		if (!device || !REAL.function)					\
+			return device ? NVML_ERROR_FUNCTION_NOT_FOUND :		\
+					NVML_ERROR_INVALID_ARGUMENT;		\
+		return shown(REAL.function(key, device), device);		\
+	}
+BY(nvmlDeviceGetHandleByUUID, const char *)
+BY(nvmlDeviceGetHandleByUUIDV, const nvmlUUID_t *)
+BY(nvmlDeviceGetHandleBySerial, const char *)
+BY(nvmlDeviceGetHandleByPciBusId, const char *)
+BY(nvmlDeviceGetHandleByPciBusId_v2, const char *)
+
+void wh_nvml_choose_devices(struct wh_nvml_functions *f)
+{
+	f->nvmlInit_v2 = start;
+	f->nvmlDeviceGetCount = f->nvmlDeviceGetCount_v2 = get_count;
+	f->nvmlDeviceGetHandleByIndex = f->nvmlDeviceGetHandleByIndex_v2 = by_index;
+	f->nvmlDeviceGetIndex = get_index;
+	f->nvmlDeviceGetHandleByUUID = shown_nvmlDeviceGetHandleByUUID;
+	f->nvmlDeviceGetHandleByUUIDV = shown_nvmlDeviceGetHandleByUUIDV;
+	f->nvmlDeviceGetHandleBySerial = shown_nvmlDeviceGetHandleBySerial;
+	f->nvmlDeviceGetHandleByPciBusId = shown_nvmlDeviceGetHandleByPciBusId;
+	f->nvmlDeviceGetHandleByPciBusId_v2 = shown_nvmlDeviceGetHandleByPciBusId_v2;
+}
+
+/* server/library.c calls it when the genuine library is loaded. */
+void wh_loaded_nvml(struct wh_session *s, void *table)
+{
+	memset(&wh_nvml_view, 0, sizeof(wh_nvml_view));
+	wh_nvml_view.session = s;
+	wh_nvml_view.real = *(struct wh_nvml_functions *)table;
+	wh_nvml_choose_devices(table);
+	wh_nvml_show_tenant(table);
+}

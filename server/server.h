@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Declarations shared by the parts of wormhole-server: one process, one thread,
+ * one loop. shm_server.c owns the command line and the life of the process,
+ * loop.c its events, tenants.c tenants and workers, control.c the control
+ * socket, probe.c what the devices are, supervise.c the driver's own figures.
+ */
+#ifndef WORMHOLE_SERVER_H
+#define WORMHOLE_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "limit_spec.h"
+#include "tenant_file.h"
+
+#define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
+#define WH_MAX_TENANTS	256
+#define WH_WORKER_UIDS	(WH_MAX_TENANTS * WH_TENANT_WORKERS)
+#define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
+#define WH_UUID		48		/* "GPU-" and 36 characters */
+
+struct wh_device {
+	char name[96];
+	char uuid[WH_UUID];
+	uint64_t memory;
+	uint32_t sms;
+	uint32_t groups;	/* 0: this driver cannot split the device */
+};
+
+struct wh_server {
+	const char *self;	/* path of this program */
+	char dir[WH_SOCKET_PATH];
+	char socket[WH_SOCKET_PATH];
+	const char *backend;
+	size_t part_size;
+	const char *nvml;	/* tells the driver's figures; "none": nobody; NULL: the driver's own */
+	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
+	unsigned int period_ms;	/* of reading them */
+	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */
+	/* Of the default tenant: the administrator's variables, then the command line. */
+	struct wh_limit_list environment, limits;
+	unsigned int devices;
+	struct wh_device device[WH_TENANT_DEVICES];
+};
+
+extern struct wh_server wh_server;
+
+/* One line on stderr: level, what, consequence. */
+__attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char *fmt, ...);
+/*
+ * This program again, as another role: argv without a program, `keep` the one
+ * descriptor that passes, as number 3. The child dies with this process. Its
+ * pid, or -1.
+ */
+pid_t wh_start(char *const argv[], int keep);
+/* In a child, before it becomes another program: signals as a program expects them. */
+void wh_child_signals(void);
+
+/* --- loop.c ------------------------------------------------------------------- */
+
+typedef void (*wh_event_fn)(int fd, void *arg);
+/* Call fn whenever fd can be read or has ended. false: too many. */
+bool wh_loop_add(int fd, wh_event_fn fn, void *arg);
+void wh_loop_remove(int fd);
+/* Call fn about every ms. One only. */
+void wh_loop_every(unsigned int ms, void (*fn)(void));
+void wh_loop_run(void);
+void wh_loop_stop(void);
+
+/* --- tenants.c ------------------------------------------------------------------ */
+
+struct wh_tenant;
+
+/* Options and the error of a request; text for the one who asked. */
+struct wh_tenant_request {
+	const char *name;	/* NULL or "": the server chooses */
+	bool ephemeral;
+	uid_t uid;		/* who may connect, beside root */
+	struct wh_limit_list limits;
+};
+
+/* All of these: NULL or false with one line in err. */
+struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err, size_t err_size);
+bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *l, char *err, size_t err_size);
+/* force: also with living workers, which are killed. */
+bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_size);
+
+bool wh_tenants_start(char *err, size_t err_size);	/* folder, default tenant */
+void wh_tenants_stop(void);		/* kills all workers, removes all files */
+struct wh_tenant *wh_tenant_find(const char *name);
+struct wh_tenant *wh_tenant_next(const struct wh_tenant *after);	/* NULL: the first */
+const char *wh_tenant_name(const struct wh_tenant *t);
+const char *wh_tenant_socket(const struct wh_tenant *t);
+bool wh_tenant_is_ephemeral(const struct wh_tenant *t);
+uid_t wh_tenant_uid(const struct wh_tenant *t);
+/* The end of what keeps an ephemeral tenant: see control.c. */
+void wh_tenant_hold(struct wh_tenant *t);
+void wh_tenant_release(struct wh_tenant *t);
+/* A child of this process ended. */
+void wh_tenants_reap(pid_t pid, int status);
+
+/* --- control.c -------------------------------------------------------------------- */
+
+bool wh_control_start(char *err, size_t err_size);
+void wh_control_stop(void);
+
+/* --- sockets.c --------------------------------------------------------------------- */
+
+/*
+ * Listen at path with the mode; a file that is there is taken for a dead
+ * server's. The descriptor, or -1 with errno.
+ */
+int wh_listen(const char *path, mode_t mode, uid_t uid);
+/* Take the folder's lock: one living server each. false with one line in err. */
+bool wh_lock_dir(const char *dir, char *err, size_t err_size);
+void wh_unlock_dir(void);
+
+/* --- probe.c ------------------------------------------------------------------------ */
+
+/* Ask the backend, in a process of its own, what devices there are. */
+bool wh_probe(struct wh_server *s, char *err, size_t err_size);
+int wh_probe_main(const char *backend, int fd);
+
+/* --- supervise.c, figures.c ------------------------------------------------------------ */
+
+bool wh_supervise_start(void);
+bool wh_supervise_reap(pid_t pid, int status);	/* true: it was the reader */
+void wh_supervise_stop(void);
+int wh_figures_main(const char *library, unsigned int period_ms, int fd);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session's tenant: the mapped files of tenant.h and the slot that this
+ * worker writes. How the files got here is the kind of worker's business.
+ */
+#ifndef WORMHOLE_SESSION_LIMITS_H
+#define WORMHOLE_SESSION_LIMITS_H
+
+#include <stddef.h>
+
+#include "tenant.h"
+
+struct wh_session;
+
+/* File descriptors; -1 for none. */
+struct wh_tenant_files {
+	int limits;		/* NAME.limits, read-only is enough */
+	int usage;		/* NAME.usage, read-write */
+	int leases;		/* the server's leases, read-write; -1: none are kept */
+	int slot;		/* of wh_tenant_slot_take(); -1: the session takes one, and
+				   clears those of dead processes */
+};
+
+#define WH_NO_TENANT	((struct wh_tenant_files){ -1, -1, -1, -1 })
+
+/*
+ * The session works for this tenant from now on; call it before the first
+ * request. The descriptors may be closed afterwards. Without it a session has no
+ * limits and counts into memory of its own. 0, or -1 with a line in err when a
+ * file is not what it should be.
+ */
+int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
+			  char *err, size_t err_size);
+/*
+ * The same by name: DIR/NAME.limits, DIR/NAME.usage and DIR/leases (which may be
+ * missing). For loopback, where the client owns all of this and no limit holds
+ * against anybody, and for the server VM.
+ */
+int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
+			   size_t err_size);
+
+#endif

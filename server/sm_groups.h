@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which groups of a device's SMs a spatial limit stands for. limit_sms.c splits
+ * a device into groups of WH_GROUP_SMS; whoever owns the tenants gives each its
+ * own ones, as a mask. What remains of a device beside whole groups is nobody's.
+ */
+#ifndef WORMHOLE_SM_GROUPS_H
+#define WORMHOLE_SM_GROUPS_H
+
+#include <stdint.h>
+
+#define WH_GROUP_SMS	8u
+
+/* Of a device with so many SMs; 64 at most. */
+unsigned int wh_sm_groups(uint32_t sms);
+/* Whole groups nearest to the percentage, one at least. */
+unsigned int wh_sm_groups_for(uint32_t sms, uint32_t percent);
+/* Mask of n of the groups without those in `used`: neighbours if there are; 0: too few are left. */
+uint64_t wh_sm_groups_choose(unsigned int groups, uint64_t used, unsigned int n);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Makes and keeps the files of tenant.h: heads, slots, limits. Used by the
+ * server, which owns the files, and by workers to read them. Nothing here waits
+ * and nothing takes the usage region's lock: a dead or hostile worker may hold
+ * it, and the server must go on.
+ */
+#include "tenant.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct wh_tenant_usage *)0)->lock),
+	       "room for the lock");
+
+int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id)
+{
+	if (strlen(name) >= sizeof(l->name)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	l->version = WH_TENANT_VERSION;
+	l->size = sizeof(*l);
+	l->tenant_id = tenant_id;
+	l->devices = WH_TENANT_DEVICES;
+	__atomic_store_n(&l->magic, WH_TENANT_LIMITS_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Robust: a worker killed inside of the lock leaves it to the next one. */
+static int init_lock(pthread_mutex_t *m)
+{
+	pthread_mutexattr_t a;
+	int rc = pthread_mutexattr_init(&a);
+
+	if (!rc)
+		rc = pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+	if (!rc)
+		rc = pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+	if (!rc)
+		rc = pthread_mutex_init(m, &a);
+	pthread_mutexattr_destroy(&a);
+	return rc;
+}
+
+int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id)
+{
+	int rc = init_lock((pthread_mutex_t *)u->lock);
+
+	if (rc) {
+		errno = rc;
+		return -1;
+	}
+	u->version = WH_TENANT_VERSION;
+	u->size = sizeof(*u);
+	u->tenant_id = tenant_id;
+	__atomic_store_n(&u->magic, WH_TENANT_USAGE_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void wh_leases_init(struct wh_device_leases *l)
+{
+	l->version = WH_TENANT_VERSION;
+	l->size = sizeof(*l);
+	__atomic_store_n(&l->magic, WH_LEASES_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* The sequence is odd while words change; one writer, the server. */
+void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
+			  const struct wh_device_limit *limit)
+{
+	if (device >= WH_TENANT_DEVICES)
+		return;
+	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	l->device[device] = *limit;
+	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* A slot being cleared: neither free nor anybody's. */
+#define CLEARING	UINT32_MAX
+
+int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid)
+{
+	struct wh_worker_usage *w;
+	uint32_t nobody;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = &u->worker[i];
+		nobody = 0;
+		if (!__atomic_compare_exchange_n(&w->pid, &nobody, pid, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		w->generation++;
+		w->started_ns = realtime_ns();
+		return i;
+	}
+	return -1;
+}
+
+static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
+{
+	struct wh_device_usage *to;
+	const struct wh_device_usage *from;
+	int d;
+
+	sum->calls += w->calls;
+	sum->crossings += w->crossings;
+	sum->bytes_to_device += w->bytes_to_device;
+	sum->bytes_from_device += w->bytes_from_device;
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		to = &sum->device[d];
+		from = &w->device[d];
+		if (to->memory_peak < from->memory_peak)
+			to->memory_peak = from->memory_peak;
+		to->refused += from->refused;
+		to->gpu_ns += from->gpu_ns;
+		to->throttled_ns += from->throttled_ns;
+		to->launches += from->launches;
+		to->gpu_ns_driver += from->gpu_ns_driver;
+	}
+}
+
+void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
+{
+	struct wh_worker_usage *w;
+	uint64_t generation;
+	uint32_t pid;
+
+	if (slot >= WH_TENANT_WORKERS)
+		return;
+	w = &u->worker[slot];
+	/* Odd: readers of the living and the ended wait. */
+	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
+	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
+	if (pid && pid != CLEARING) {
+		keep(&u->ended, w);
+		generation = w->generation;
+		memset(&w->client_pid, 0,
+		       sizeof(*w) - offsetof(struct wh_worker_usage, client_pid));
+		w->generation = generation;
+	}
+	__atomic_store_n(&w->pid, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
+}
+
+void wh_tenant_slots_reap(struct wh_tenant_usage *u)
+{
+	uint32_t pid;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		pid = __atomic_load_n(&u->worker[i].pid, __ATOMIC_RELAXED);
+		if (pid && (pid > INT32_MAX || (kill((pid_t)pid, 0) && errno == ESRCH)))
+			wh_tenant_slot_clear(u, i);
+	}
+}
+
+uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device)
+{
+	const struct wh_worker_usage *w = u->worker;
+	uint64_t sum = 0;
+	uint32_t pid;
+	int i;
+
+	/* Saturates: a worker can write any number, of its own tenant only. */
+	for (i = 0; i < WH_TENANT_WORKERS; i++, w++) {
+		pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);
+		if (pid && pid != CLEARING &&
+		    __builtin_add_overflow(sum, __atomic_load_n(&w->device[device].memory,
+								__ATOMIC_RELAXED), &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Makes, writes and reads the files of a tenant. One writer of limits and of
+ * slots' owners exists (the server), so its own side needs no lock; readers
+ * repeat until `sequence` (limits) or `ended.generation` (usage) was even and
+ * the same before and after.
+ */
+#define _GNU_SOURCE
+#include "tenant_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_TRIES	1000
+
+bool wh_tenant_name_ok(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789._-";
+	size_t n = strlen(name);
+
+	return n && n < WH_TENANT_NAME && strchr(letters, *name) && strspn(name, more) == n;
+}
+
+static void path_of(char path[PATH_MAX], const char *dir, const char *name, const char *what)
+{
+	snprintf(path, PATH_MAX, "%s/%s.%s", dir, name, what);
+}
+
+/* --- Making and removing ---------------------------------------------------------- */
+
+/* New, of this size, for its owner only. The descriptor, or a negative errno. */
+static int make(const char *path, size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, size))
+		return fd;
+	rc = -errno;
+	close(fd);
+	unlink(path);
+	return rc;
+}
+
+static void *map(int fd, size_t size, int prot)
+{
+	void *p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void unmap(struct wh_tenant_file *f)
+{
+	if (f->limits)
+		munmap(f->limits, sizeof(*f->limits));
+	if (f->usage)
+		munmap(f->usage, sizeof(*f->usage));
+	if (f->limits_fd >= 0)
+		close(f->limits_fd);
+	if (f->usage_fd >= 0)
+		close(f->usage_fd);
+	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
+}
+
+static int format(struct wh_tenant_file *f, const char *name, uint64_t id, unsigned int devices)
+{
+	if (wh_tenant_limits_init(f->limits, name, id) || wh_tenant_usage_init(f->usage, id))
+		return -errno;
+	f->limits->devices = devices;
+	return 0;
+}
+
+int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char *name,
+			  uint64_t id, unsigned int devices)
+{
+	char limits[PATH_MAX], usage[PATH_MAX];
+	int fd, rc = 0;
+
+	path_of(limits, dir, name, "limits");
+	path_of(usage, dir, name, "usage");
+	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
+	fd = make(limits, sizeof(*f->limits));
+	if (fd < 0)
+		return fd;
+	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
+	close(fd);
+	f->limits_fd = open(limits, O_RDONLY | O_CLOEXEC);
+	f->usage_fd = make(usage, sizeof(*f->usage));
+	if (f->usage_fd >= 0)
+		f->usage = map(f->usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
+	else
+		rc = f->usage_fd;
+	if (!rc && f->limits && f->limits_fd >= 0 && f->usage)
+		rc = format(f, name, id, devices);
+	else if (!rc)
+		rc = -ENOMEM;
+	if (!rc)
+		return 0;
+	unlink(limits);
+	if (f->usage_fd >= 0)
+		unlink(usage);
+	unmap(f);
+	return rc;
+}
+
+void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	unmap(f);
+	path_of(path, dir, name, "limits");
+	unlink(path);
+	path_of(path, dir, name, "usage");
+	unlink(path);
+}
+
+int wh_leases_create(const char *dir)
+{
+	struct wh_device_leases *l;
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/leases", dir);
+	fd = make(path, sizeof(*l));
+	if (fd < 0)
+		return fd;
+	l = map(fd, sizeof(*l), PROT_READ | PROT_WRITE);
+	if (!l) {
+		close(fd);
+		unlink(path);
+		return -ENOMEM;
+	}
+	wh_leases_init(l);
+	munmap(l, sizeof(*l));
+	return fd;
+}
+
+/* --- Limits ----------------------------------------------------------------------- */
+
+int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_limits *out)
+{
+	uint32_t before;
+	int i;
+
+	for (i = 0; i < READ_TRIES; i++) {
+		before = __atomic_load_n(&l->sequence, __ATOMIC_ACQUIRE);
+		memcpy(out, l, sizeof(*out));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&l->sequence, __ATOMIC_RELAXED))
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+/* --- Slots ------------------------------------------------------------------------ */
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+void wh_tenant_slot_open(struct wh_tenant_usage *u, int slot)
+{
+	struct wh_worker_usage *w = &u->worker[slot];
+	uint64_t generation = w->generation;
+
+	memset(w, 0, sizeof(*w));
+	w->generation = generation + 1;
+	w->started_ns = wall_ns();
+}
+
+void wh_tenant_slot_own(struct wh_tenant_usage *u, int slot, pid_t pid, pid_t client)
+{
+	u->worker[slot].client_pid = (uint32_t)client;
+	__atomic_store_n(&u->worker[slot].pid, (uint32_t)pid, __ATOMIC_RELEASE);
+}
+
+static bool lives(const struct wh_worker_usage *w)
+{
+	uint32_t pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);
+
+	return pid && pid != UINT32_MAX;	/* being cleared: counted among the ended soon */
+}
+
+static void add_device(struct wh_device_usage *to, const struct wh_device_usage *from)
+{
+	to->refused += from->refused;
+	to->gpu_ns += from->gpu_ns;
+	to->throttled_ns += from->throttled_ns;
+	to->launches += from->launches;
+	to->gpu_ns_driver += from->gpu_ns_driver;
+}
+
+static void add_counters(struct wh_worker_usage *to, const struct wh_worker_usage *from)
+{
+	int i;
+
+	to->calls += from->calls;
+	to->crossings += from->crossings;
+	to->bytes_to_device += from->bytes_to_device;
+	to->bytes_from_device += from->bytes_from_device;
+	for (i = 0; i < WH_TENANT_DEVICES; i++)
+		add_device(&to->device[i], &from->device[i]);
+}
+
+/*
+ * A tenant's peak, as far as it can be told without a lock: no less than any
+ * worker's own peak and than what all hold now, and never more than was held.
+ */
+static uint64_t peak_of(const struct wh_tenant_usage *u, int device)
+{
+	uint64_t peak = u->ended.device[device].memory_peak, now = 0;
+	const struct wh_worker_usage *w;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = &u->worker[i];
+		if (!lives(w))
+			continue;
+		now += w->device[device].memory;
+		if (w->device[device].memory_peak > peak)
+			peak = w->device[device].memory_peak;
+	}
+	return now > peak ? now : peak;
+}
+
+/* --- Readers ---------------------------------------------------------------------- */
+
+static void *map_existing(const char *dir, const char *name, const char *what, size_t size, int *rc)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	void *p = NULL;
+	int fd;
+
+	path_of(path, dir, name, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	*rc = fd < 0 ? -errno : 0;
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || (size_t)st.st_size != size)
+		*rc = -EINVAL;
+	else
+		p = map(fd, size, PROT_READ);
+	if (!p && !*rc)
+		*rc = -ENOMEM;
+	close(fd);
+	return p;
+}
+
+static bool good_heads(const struct wh_tenant_file *f)
+{
+	return __atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) == WH_TENANT_LIMITS_MAGIC &&
+	       __atomic_load_n(&f->usage->magic, __ATOMIC_ACQUIRE) == WH_TENANT_USAGE_MAGIC &&
+	       f->limits->version == WH_TENANT_VERSION && f->usage->version == WH_TENANT_VERSION;
+}
+
+int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *name)
+{
+	int rc;
+
+	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
+	f->limits = map_existing(dir, name, "limits", sizeof(*f->limits), &rc);
+	if (f->limits)
+		f->usage = map_existing(dir, name, "usage", sizeof(*f->usage), &rc);
+	if (!rc && !good_heads(f))
+		rc = -EINVAL;
+	if (rc)
+		unmap(f);
+	return rc;
+}
+
+void wh_tenant_file_close(struct wh_tenant_file *f)
+{
+	unmap(f);
+}
+
+static void sum_up(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)
+{
+	const struct wh_worker_usage *w;
+	int i, d;
+
+	*out = (struct wh_tenant_sum){ .total = u->ended };
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = &u->worker[i];
+		if (!lives(w))
+			continue;
+		out->workers++;
+		add_counters(&out->total, w);
+		for (d = 0; d < WH_TENANT_DEVICES; d++) {
+			out->total.device[d].memory += w->device[d].memory;
+			out->total.device[d].memory_driver += w->device[d].memory_driver;
+		}
+	}
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		out->total.device[d].memory_peak = peak_of(u, d);
+}
+
+bool wh_tenant_usage_read(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)
+{
+	uint64_t before;
+	int i;
+
+	for (i = 0; i < READ_TRIES; i++) {
+		before = __atomic_load_n(&u->ended.generation, __ATOMIC_ACQUIRE);
+		sum_up(u, out);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) &&
+		    before == __atomic_load_n(&u->ended.generation, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}

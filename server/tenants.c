@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tenants: each has a socket, two files (tenant.h), limits and workers. Who may
+ * connect to a socket is a client of its tenant; nothing that a client says
+ * plays a part. Limits and the table of workers are kept here, in memory that
+ * no worker maps: what a worker writes into its slot decides about nothing.
+ */
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shm.h"
+#include "shm_worker.h"
+#include "sm_groups.h"
+#include "tenants.h"
+#include "wormhole_abi.h"
+
+static struct wh_tenant *tenants[WH_MAX_TENANTS];
+static uint64_t last_id;
+static char folder[PATH_MAX];
+static int leases = -1;		/* file shared by the workers of all tenants */
+
+/* --- The list --------------------------------------------------------------------- */
+
+static int index_of(const struct wh_tenant *t)
+{
+	int i;
+
+	for (i = 0; i < WH_MAX_TENANTS; i++)
+		if (tenants[i] == t)
+			return i;
+	return -1;
+}
+
+struct wh_tenant *wh_tenant_next(const struct wh_tenant *after)
+{
+	int i = after ? index_of(after) + 1 : 0;
+
+	for (; i < WH_MAX_TENANTS; i++)
+		if (tenants[i])
+			return tenants[i];
+	return NULL;
+}
+
+struct wh_tenant *wh_tenant_find(const char *name)
+{
+	struct wh_tenant *t = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+const char *wh_tenant_name(const struct wh_tenant *t)
+{
+	return t->name;
+}
+
+const char *wh_tenant_socket(const struct wh_tenant *t)
+{
+	return t->socket;
+}
+
+bool wh_tenant_is_ephemeral(const struct wh_tenant *t)
+{
+	return t->ephemeral;
+}
+
+uid_t wh_tenant_uid(const struct wh_tenant *t)
+{
+	return t->uid;
+}
+
+/* --- Limits ----------------------------------------------------------------------- */
+
+static uint64_t groups_of_others(const struct wh_tenant *self, unsigned int device)
+{
+	struct wh_tenant *t = NULL;
+	uint64_t used = 0;
+
+	while ((t = wh_tenant_next(t)))
+		if (t != self)
+			used |= t->limit[device].sm_groups;
+	return used;
+}
+
+static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
+{
+	if (s->has_memory)
+		l->memory = s->memory;
+	if (s->has_sm)
+		l->sm_percent = s->sm_percent == 100 ? 0 : s->sm_percent;
+	if (s->has_policy)
+		l->sm_policy = s->sm_policy;
+	if (l->sm_percent && !l->sm_policy)
+		l->sm_policy = WH_SM_TEMPORAL;
+}
+
+/* Groups of SMs for a spatial limit: its own ones where their number is right. */
+static bool assign_groups(const struct wh_tenant *t, unsigned int device,
+			  struct wh_device_limit *l, char *err, size_t err_size)
+{
+	const struct wh_device *d = &wh_server.device[device];
+	uint64_t used = groups_of_others(t, device);
+	unsigned int want;
+
+	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
+		l->sm_groups = 0;
+		return true;
+	}
+	if (!d->groups) {
+		snprintf(err, err_size, "device %u: this driver cannot divide its SMs; use policy temporal",
+			 device);
+		return false;
+	}
+	want = wh_sm_groups_for(d->sms, l->sm_percent);
+	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
+		return true;
+	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
+	if (l->sm_groups)
+		return true;
+	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
+		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
+		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
+	return false;
+}
+
+/* All devices' new limits, or none. */
+static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *list,
+			struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
+{
+	unsigned int d;
+	int i;
+
+	memcpy(out, t->limit, sizeof(t->limit));
+	for (i = 0; i < list->n; i++)
+		if (list->spec[i].device >= (int)wh_server.devices) {
+			snprintf(err, err_size, "device %d: this server has devices 0 to %u",
+				 list->spec[i].device, wh_server.devices - 1);
+			return false;
+		}
+	for (d = 0; d < wh_server.devices; d++) {
+		for (i = 0; i < list->n; i++)
+			if (list->spec[i].device == WH_ALL_DEVICES)
+				amend(&out[d], &list->spec[i]);
+		for (i = 0; i < list->n; i++)
+			if (list->spec[i].device == (int)d)
+				amend(&out[d], &list->spec[i]);
+		if (!assign_groups(t, d, &out[d], err, err_size))
+			return false;
+	}
+	return true;
+}
+
+bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
+		     char *err, size_t err_size)
+{
+	struct wh_device_limit plan[WH_TENANT_DEVICES];
+	unsigned int d;
+
+	if (!plan_limits(t, list, plan, err, err_size))
+		return false;
+	memcpy(t->limit, plan, sizeof(plan));
+	for (d = 0; d < wh_server.devices; d++)
+		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
+	return true;
+}
+
+/* --- Workers ---------------------------------------------------------------------- */
+
+/* The client reads one welcome: it says why there is no worker. */
+static void refuse(int conn, int status, const char *why)
+{
+	struct wh_shm_welcome w = { .magic = WH_SHM_MAGIC, .abi_version = WH_ABI_VERSION,
+				    .status = status };
+
+	snprintf(w.error, sizeof(w.error), "%s", why);
+	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	wh_say("warn", "no worker for a client: %s", why);
+}
+
+static pid_t peer_of(int conn)
+{
+	struct ucred cred = { 0 };
+	socklen_t n = sizeof(cred);
+
+	return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n) ? 0 : cred.pid;
+}
+
+/* In the child: what passes the exec, as text for the command line. */
+static char *pass(int fd)
+{
+	char *text = NULL;
+
+	fd = fcntl(fd, F_DUPFD, 3);
+	if (fd < 0 || asprintf(&text, "%d", fd) < 0)
+		_exit(1);
+	return text;
+}
+
+/* Nothing of another worker, of the server or of root is open to it any more. */
+static void become(uid_t uid)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	if (!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid) &&
+	    !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return;
+	wh_say("error", "no worker: cannot become user %u: %s", uid, strerror(errno));
+	_exit(1);
+}
+
+__attribute__((noreturn))
+static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
+{
+	char size[32], number[16], parent_text[16];
+
+	uid_t uid = wh_server.worker_uid + index_of(t) * WH_TENANT_WORKERS + slot;
+
+	/* It counts before it can do anything, whoever of the two is faster. */
+	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
+	wh_child_signals();
+	if (wh_server.worker_uid)
+		become(uid);
+	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
+	snprintf(number, sizeof(number), "%d", slot);
+	snprintf(parent_text, sizeof(parent_text), "%d", parent);
+	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
+	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
+	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
+	      "--tenant-leases", pass(leases), "--tenant-slot", number, (char *)NULL);
+	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
+	_exit(1);
+}
+
+static int free_slot(const struct wh_tenant *t)
+{
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (!t->worker[i].pid)
+			return i;
+	return -1;
+}
+
+static void start_worker(struct wh_tenant *t, int conn)
+{
+	pid_t client = peer_of(conn), parent = getpid(), pid;
+	int slot = free_slot(t);
+	char why[160];
+
+	if (slot < 0) {
+		snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be", t->name,
+			 WH_TENANT_WORKERS);
+		refuse(conn, WH_EBUSY, why);
+		return;
+	}
+	wh_tenant_slot_open(t->file.usage, slot);
+	pid = fork();
+	if (!pid)
+		run_worker(t, slot, conn, client, parent);
+	if (pid < 0) {
+		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
+		refuse(conn, WH_ENOMEM, why);
+		return;
+	}
+	wh_tenant_slot_own(t->file.usage, slot, pid, client);
+	t->worker[slot] = (struct tenant_worker){ .pid = pid };
+	t->workers++;
+}
+
+static void on_client(int fd, void *arg)
+{
+	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (conn < 0)
+		return;
+	start_worker(arg, conn);
+	close(conn);
+}
+
+/* --- Life ------------------------------------------------------------------------- */
+
+static void stop_listening(struct wh_tenant *t)
+{
+	if (t->listener < 0)
+		return;
+	wh_loop_remove(t->listener);
+	close(t->listener);
+	unlink(t->socket);
+	t->listener = -1;
+}
+
+static void destroy(struct wh_tenant *t)
+{
+	int i = index_of(t);
+
+	stop_listening(t);
+	wh_tenant_file_remove(&t->file, folder, t->name);
+	if (i >= 0)
+		tenants[i] = NULL;
+	free(t);
+}
+
+/* Nobody keeps it and nobody uses it. */
+static void destroy_if_over(struct wh_tenant *t)
+{
+	if (!t->workers && (t->dying || (t->ephemeral && !t->holds)))
+		destroy(t);
+}
+
+static bool choose_name(struct wh_tenant *t, const char *name, char *err, size_t err_size)
+{
+	if (!name || !*name) {
+		do
+			snprintf(t->name, sizeof(t->name), "run%llu", (unsigned long long)++last_id);
+		while (wh_tenant_find(t->name));
+		return true;
+	}
+	if (!wh_tenant_name_ok(name)) {
+		snprintf(err, err_size, "'%.80s' is no name for a tenant: a letter, then letters, digits, "
+			 "'.', '_', '-', fewer than %d", name, WH_TENANT_NAME);
+		return false;
+	}
+	if (wh_tenant_find(name)) {
+		snprintf(err, err_size, "tenant %s is there already; change it by `wormhole limit'", name);
+		return false;
+	}
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	return true;
+}
+
+static bool choose_socket(struct wh_tenant *t, char *err, size_t err_size)
+{
+	int n;
+
+	if (!strcmp(t->name, WH_DEFAULT))
+		n = snprintf(t->socket, sizeof(t->socket), "%s", wh_server.socket);
+	else
+		n = snprintf(t->socket, sizeof(t->socket), "%s/%s.sock", folder, t->name);
+	if (n < (int)sizeof(t->socket))
+		return true;
+	snprintf(err, err_size, "%s/%s.sock: too long for a socket; choose a shorter name or --dir",
+		 folder, t->name);
+	return false;
+}
+
+/* Files, limits, socket: in this order, so that no client meets a tenant without limits. */
+static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
+		   char *err, size_t err_size)
+{
+	int rc;
+
+	if (!choose_name(t, r->name, err, err_size) || !choose_socket(t, err, err_size))
+		return false;
+	t->id = ++last_id;
+	rc = wh_tenant_file_create(&t->file, folder, t->name, t->id, wh_server.devices);
+	if (rc) {
+		snprintf(err, err_size, "%s/%s.limits: %s", folder, t->name, strerror(-rc));
+		return false;
+	}
+	if (!wh_tenant_limit(t, &r->limits, err, err_size))
+		return false;
+	t->listener = wh_listen(t->socket, 0600, r->uid);
+	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
+		return true;
+	snprintf(err, err_size, "%s: %s", t->socket,
+		 t->listener < 0 ? strerror(errno) : "too many sockets");
+	return false;
+}
+
+struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err, size_t err_size)
+{
+	int i = index_of(NULL);
+	struct wh_tenant *t = i < 0 ? NULL : calloc(1, sizeof(*t));
+
+	if (!t) {
+		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
+		return NULL;
+	}
+	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
+	t->ephemeral = r->ephemeral;
+	t->uid = r->uid;
+	if (!set_up(t, r, err, err_size)) {
+		if (t->file.limits)
+			destroy(t);
+		else
+			free(t);
+		return NULL;
+	}
+	tenants[i] = t;
+	return t;
+}
+
+static void kill_workers(const struct wh_tenant *t)
+{
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].pid)
+			kill(t->worker[i].pid, SIGKILL);
+}
+
+bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_size)
+{
+	if (!strcmp(t->name, WH_DEFAULT)) {
+		snprintf(err, err_size, "tenant %s is the server's own and ends with it", t->name);
+		return false;
+	}
+	if (t->workers && !force) {
+		snprintf(err, err_size, "tenant %s has %u living workers; --force ends them, too", t->name,
+			 t->workers);
+		return false;
+	}
+	t->dying = true;
+	stop_listening(t);
+	kill_workers(t);
+	destroy_if_over(t);
+	return true;
+}
+
+void wh_tenant_hold(struct wh_tenant *t)
+{
+	t->holds++;
+}
+
+void wh_tenant_release(struct wh_tenant *t)
+{
+	t->holds--;
+	destroy_if_over(t);
+}
+
+/* --- Ends of workers -------------------------------------------------------------- */
+
+static struct wh_tenant *owner_of(pid_t pid, int *slot)
+{
+	struct wh_tenant *t = NULL;
+
+	while ((t = wh_tenant_next(t)))
+		for (*slot = 0; *slot < WH_TENANT_WORKERS; ++*slot)
+			if (t->worker[*slot].pid == pid)
+				return t;
+	return NULL;
+}
+
+void wh_tenants_reap(pid_t pid, int status)
+{
+	int slot;
+	struct wh_tenant *t = owner_of(pid, &slot);
+
+	if (!t)
+		return;
+	if (WIFSIGNALED(status))
+		wh_say("warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
+		       t->name, WTERMSIG(status));
+	t->worker[slot].pid = 0;
+	t->workers--;
+	wh_tenant_slot_clear(t->file.usage, slot);
+	destroy_if_over(t);
+}
+
+/* --- Start and stop --------------------------------------------------------------- */
+
+/* The lock is ours: what lies there was left by a server that was killed. */
+static void remove_stale(void)
+{
+	static const char *const kinds[] = { ".sock", ".limits", ".usage" };
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	const char *dot;
+	size_t i;
+
+	while (d && (e = readdir(d))) {
+		dot = strrchr(e->d_name, '.');
+		for (i = 0; dot && i < sizeof(kinds) / sizeof(*kinds); i++)
+			if (!strcmp(dot, kinds[i]))
+				unlinkat(dirfd(d), e->d_name, 0);
+	}
+	if (d) {
+		unlinkat(dirfd(d), "leases", 0);
+		closedir(d);
+	}
+}
+
+/* Clients of tenants must reach their socket, but need not see whose others there are. */
+static bool make_folder(char *err, size_t err_size)
+{
+	struct stat st;
+
+	snprintf(folder, sizeof(folder), "%s/tenants", wh_server.dir);
+	if (mkdir(folder, 0711) && errno != EEXIST) {
+		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
+		return false;
+	}
+	if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	    chmod(folder, 0711)) {
+		snprintf(err, err_size, "%s: not a folder of the server's user; choose another --dir",
+			 folder);
+		return false;
+	}
+	return true;
+}
+
+bool wh_tenants_start(char *err, size_t err_size)
+{
+	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
+				       .limits = wh_server.environment };
+	struct wh_tenant *t;
+
+	if (!make_folder(err, err_size))
+		return false;
+	remove_stale();
+	leases = wh_leases_create(folder);
+	if (leases < 0) {
+		snprintf(err, err_size, "%s/leases: %s", folder, strerror(-leases));
+		return false;
+	}
+	t = wh_tenant_create(&r, err, err_size);
+	return t && wh_tenant_limit(t, &wh_server.limits, err, err_size);
+}
+
+void wh_tenants_stop(void)
+{
+	struct wh_tenant *t = NULL;
+	int status;
+	pid_t pid;
+
+	while ((t = wh_tenant_next(t)))
+		kill_workers(t);
+	while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
+		;
+	while ((t = wh_tenant_next(NULL)))
+		destroy(t);
+	if (leases < 0)
+		return;
+	remove_stale();
+	rmdir(folder);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tenant as its owner sees it. Fields are written by tenants.c, and by supervise.c where said. */
+#ifndef WORMHOLE_TENANTS_H
+#define WORMHOLE_TENANTS_H
+
+#include "server.h"
+
+/* Readings of the driver's figures (supervise.c). */
+struct tenant_worker {
+	pid_t pid;		/* 0: the slot is free */
+	uint64_t driver[WH_TENANT_DEVICES];	/* bytes */
+};
+
+struct wh_tenant {
+	char name[WH_TENANT_NAME];
+	char socket[WH_SOCKET_PATH];
+	uint64_t id;
+	uid_t uid;
+	int listener;
+	bool ephemeral, dying;
+	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
+	unsigned int workers;	/* living */
+	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
+	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	struct wh_tenant_file file;
+	struct tenant_worker worker[WH_TENANT_WORKERS];
+};
+
+#endif

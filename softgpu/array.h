@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays: rows and planes of elements in device memory that only copies reach.
+ * A level of a mipmapped array is an array of its own over a part of one block.
+ */
+#ifndef WORMHOLE_SOFTGPU_ARRAY_H
+#define WORMHOLE_SOFTGPU_ARRAY_H
+
+#include "driver.h"
+
+#define SGPU_MAX_LEVELS	18	/* of the largest extent, 131,072 */
+
+struct sgpu_array {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	uint64_t base;
+	size_t element, pitch;		/* bytes of an element, of a row */
+	size_t rows, planes;		/* at least 1 each */
+	bool level;			/* its memory is a mipmapped array's */
+};
+
+struct sgpu_mipmap {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+	uint64_t base;
+	unsigned int levels;
+	struct sgpu_array *level[SGPU_MAX_LEVELS];
+};
+
+/* A texture (with sampling) or a surface; its number is its slot's address. */
+struct sgpu_texture {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+	CUDA_RESOURCE_DESC resource;
+	CUDA_TEXTURE_DESC sampling;
+	CUDA_RESOURCE_VIEW_DESC view;
+	bool viewed;
+};
+
+/* Bytes of a channel, 0 for a format that is not supported. */
+size_t sgpu_format_bytes(CUarray_format format);
+/* Where byte x of row y of plane z lies, if a box from there fits. */
+CUresult sgpu_array_place(const struct sgpu_array *a, size_t x, size_t y, size_t z, size_t width,
+			  size_t height, size_t depth, uint64_t *addr);
+
+#endif

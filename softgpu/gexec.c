@@ -1,0 +1,747 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Executable graphs: a sorted copy of a graph, whose nodes a launch runs one
+ * after the other in the calling thread; and the memory of allocation nodes,
+ * which has one address for the life of the graph and its copies.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <x86intrin.h>
+
+#include "graph.h"
+
+#define FREEABLE	(1u << SGPU_MEM_GRAPH)
+#define FLAGS		(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | \
+			 CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+			 CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+/* ---- memory of allocation nodes ---- */
+
+static struct {
+	struct sgpu_galloc **v;
+	unsigned int n, room;
+} gallocs;
+
+static bool gallocs_add(struct sgpu_galloc *a)
+{
+	unsigned int room = gallocs.room ? 2 * gallocs.room : 16;
+	struct sgpu_galloc **v;
+
+	if (gallocs.n == gallocs.room) {
+		v = realloc(gallocs.v, room * sizeof(struct sgpu_galloc *));
+		if (!v)
+			return false;
+		gallocs.v = v;
+		gallocs.room = room;
+	}
+	gallocs.v[gallocs.n++] = a;
+	return true;
+}
+
+static struct sgpu_galloc *galloc_find(uint64_t addr)
+{
+	for (unsigned int i = 0; i < gallocs.n; i++)
+		if (gallocs.v[i]->addr == addr)
+			return gallocs.v[i];
+	return NULL;
+}
+
+static void galloc_end(struct sgpu_galloc *a)
+{
+	sgpu_mem_release(a->addr, FREEABLE);
+	for (unsigned int i = 0; i < gallocs.n; i++) {
+		if (gallocs.v[i] == a) {
+			gallocs.v[i] = gallocs.v[--gallocs.n];
+			break;
+		}
+	}
+	free(a);
+}
+
+CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct sgpu_galloc *a;
+	CUresult rc;
+
+	if (!p->bytesize ||
+	    p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+	    p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !sgpu_device_ok(p->poolProps.location.id) || p->accessDescCount > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	a = calloc(1, sizeof(*a));
+	if (!a || !gallocs_add(a)) {
+		free(a);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	a->params = *p;
+	a->params.accessDescs = NULL;
+	a->params.accessDescCount = 0;
+	a->refs = 1;
+	rc = sgpu_mem_alloc(n->ctx, p->bytesize, SGPU_MEM_GRAPH, NULL, &a->addr);
+	if (rc) {
+		galloc_end(a);
+		return rc;
+	}
+	a->params.dptr = a->addr;
+	n->alloc = a;
+	return CUDA_SUCCESS;
+}
+
+/* What a launch allocated and nobody freed outlives the graph. */
+void sgpu_galloc_put(struct sgpu_galloc *a)
+{
+	if (!--a->refs && !a->live)
+		galloc_end(a);
+}
+
+static CUresult galloc_dead(struct sgpu_galloc *a)
+{
+	if (!a || !a->live)
+		return CUDA_ERROR_INVALID_VALUE;
+	a->live = false;
+	if (!a->refs)
+		galloc_end(a);
+	return CUDA_SUCCESS;
+}
+
+bool sgpu_galloc_free(uint64_t addr, CUresult *rc)
+{
+	struct sgpu_galloc *a = gallocs.n ? galloc_find(addr) : NULL;
+
+	if (a)
+		*rc = galloc_dead(a);
+	return a;
+}
+
+/* ---- instantiation ---- */
+
+static struct sgpu_node *unsupported(const struct sgpu_graph *g)
+{
+	for (unsigned int i = 0; i < g->nodes.n; i++)
+		if (g->nodes.v[i]->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+		    g->nodes.v[i]->child->memory)
+			return g->nodes.v[i];
+	return NULL;
+}
+
+static CUresult instantiate(CUgraphExec *out, CUgraph handle,
+			    unsigned long long flags,
+			    CUgraphInstantiateResult *result)
+{
+	struct sgpu_graph *g = sgpu_obj_get(SGPU_GRAPH, handle);
+	struct sgpu_exec *x;
+
+	*result = CUDA_GRAPH_INSTANTIATE_ERROR;
+	if (!out || !g)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (flags & ~(unsigned long long)FLAGS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (unsupported(g))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	x = sgpu_obj_new(SGPU_EXEC);
+	if (!x)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->graph = sgpu_graph_copy(g);
+	x->flags = flags;
+	if (x->graph && sgpu_graph_sort(x->graph)) {
+		x->graph->owned = true;
+		*out = (CUgraphExec)x;
+		*result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+		return CUDA_SUCCESS;
+	}
+	if (x->graph) {
+		*result = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+		sgpu_graph_free(x->graph);
+	}
+	sgpu_obj_free(x);
+	return *result == CUDA_GRAPH_INSTANTIATE_ERROR ?
+	       CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g,
+				     unsigned long long flags)
+{
+	CUgraphInstantiateResult result;
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	rc = instantiate(out, g, flags, &result);
+	sgpu_userobj_reap();
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g,
+				      CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+{
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	if (!p)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	p->hErrNode_out = NULL;
+	rc = instantiate(out, g, p->flags, &p->result_out);
+	sgpu_userobj_reap();
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphNode *bad,
+			       char *log, size_t size)
+{
+	if (bad)
+		*bad = NULL;
+	if (log && size)
+		*log = '\0';
+	return cuGraphInstantiateWithFlags(out, g, 0);
+}
+
+CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph g, CUgraphNode *bad,
+			    char *log, size_t size)
+	__attribute__((alias("cuGraphInstantiate_v2")));
+
+static CUresult enter_exec(CUgraphExec handle, struct sgpu_exec **x)
+{
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	*x = sgpu_obj_get(SGPU_EXEC, handle);
+	if (!*x || (*x)->dying)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return CUDA_SUCCESS;
+}
+
+static void exec_end(struct sgpu_exec *x)
+{
+	sgpu_graph_free(x->graph);
+	sgpu_obj_free(x);
+	sgpu_userobj_reap();
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec handle)
+{
+	struct sgpu_exec *x;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	x->dying = true;
+	if (!x->running)
+		exec_end(x);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
+{
+	struct sgpu_exec *x;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	if (!flags)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = x->flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- changing an executable graph ---- */
+
+/* The executable's own copy of a node of the graph that it was made from. */
+static struct sgpu_node *own_node(struct sgpu_exec *x, CUgraphNode handle)
+{
+	struct sgpu_node *n = sgpu_obj_get(SGPU_NODE, handle);
+
+	return n ? sgpu_graph_find(x->graph, n->obj.id) : NULL;
+}
+
+CUresult cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node,
+				  CUgraphNodeParams *p)
+{
+	struct sgpu_exec *x;
+	struct sgpu_node *n;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	n = own_node(x, node);
+	rc = n && p ? sgpu_node_set(n, p) : CUDA_ERROR_INVALID_VALUE;
+	if (!rc && n->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		sgpu_graph_sort(n->child);
+	sgpu_userobj_reap();
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec x, CUgraphNode n,
+					   const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&all.kernel, p, sizeof(*p));
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec x, CUgraphNode n,
+					const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&all.kernel, p, sizeof(*p));
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec x, CUgraphNode n,
+					const CUDA_MEMCPY3D *p, CUcontext ctx)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+	(void)ctx;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.memcpy.copyParams = *p;
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec x, CUgraphNode n,
+					const CUDA_MEMSET_NODE_PARAMS *p,
+					CUcontext ctx)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
+
+	(void)ctx;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&all.memset, p, sizeof(*p));
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecHostNodeSetParams(CUgraphExec x, CUgraphNode n,
+				      const CUDA_HOST_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.host.fn = p->fn;
+	all.host.userData = p->userData;
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec x, CUgraphNode n,
+					    CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
+
+	all.eventRecord.event = event;
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec x, CUgraphNode n,
+					  CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
+
+	all.eventWait.event = event;
+	return cuGraphExecNodeSetParams(x, n, &all);
+}
+
+/* What differs between two graphs of one origin or one history. */
+static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
+				       const struct sgpu_graph *b,
+				       struct sgpu_node **bad)
+{
+	*bad = NULL;
+	if (a->nodes.n != b->nodes.n)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	for (unsigned int i = 0; i < a->nodes.n; i++) {
+		const struct sgpu_node *n = a->nodes.v[i], *m = b->nodes.v[i];
+		CUgraphExecUpdateResult r = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+
+		*bad = b->nodes.v[i];
+		if (n->type != m->type)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+		if (n->ndeps != m->ndeps)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+		if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+		    n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			r = compare(n->child, m->child, bad);
+		if (r)
+			return r;
+	}
+	*bad = NULL;
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Edges by position: copies keep the order of their nodes when sorted alike. */
+static bool same_edges(const struct sgpu_graph *a, const struct sgpu_graph *b)
+{
+	for (unsigned int i = 0; i < a->nodes.n; i++) {
+		const struct sgpu_node *n = a->nodes.v[i], *m = b->nodes.v[i];
+
+		for (unsigned int k = 0; k < n->ndeps; k++) {
+			unsigned int p = 0, q = 0;
+
+			while (a->nodes.v[p] != n->dep[k].from)
+				p++;
+			while (b->nodes.v[q] != m->dep[k].from)
+				q++;
+			if (p != q)
+				return false;
+		}
+	}
+	return true;
+}
+
+static CUresult exec_update(struct sgpu_exec *x, struct sgpu_graph *g,
+			    CUgraphExecUpdateResultInfo *info)
+{
+	struct sgpu_graph *sorted = sgpu_graph_copy(g);
+	struct sgpu_node *bad = NULL;
+	CUresult rc = CUDA_SUCCESS;
+
+	info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+	if (!sorted)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!sgpu_graph_sort(sorted))
+		rc = CUDA_ERROR_INVALID_VALUE;
+	if (!rc)
+		info->result = compare(x->graph, sorted, &bad);
+	if (!rc && !info->result && !same_edges(x->graph, sorted))
+		info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	if (bad)
+		for (unsigned int i = 0; i < g->nodes.n; i++)
+			if (g->nodes.v[i]->obj.id == bad->origin)
+				info->errorNode = (CUgraphNode)g->nodes.v[i];
+	if (!rc && info->result)
+		rc = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	/* The nodes of the first graph go on naming the executable's nodes. */
+	for (unsigned int i = 0; !rc && i < x->graph->nodes.n; i++)
+		rc = sgpu_node_take(x->graph->nodes.v[i], sorted->nodes.v[i]);
+	if (!rc) {
+		sgpu_holds_drop(x->graph);
+		sgpu_holds_copy(x->graph, sorted);
+		sgpu_graph_sort(x->graph);
+	}
+	sgpu_graph_free(sorted);
+	return rc;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph,
+			      CUgraphExecUpdateResultInfo *info)
+{
+	CUgraphExecUpdateResultInfo unused;
+	struct sgpu_graph *g;
+	struct sgpu_exec *x;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	info = info ? info : &unused;
+	*info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
+	g = sgpu_obj_get(SGPU_GRAPH, graph);
+	rc = g ? exec_update(x, g, info) : CUDA_ERROR_INVALID_VALUE;
+	sgpu_userobj_reap();
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec x, CUgraph g, CUgraphNode *bad,
+			   CUgraphExecUpdateResult *result)
+{
+	CUgraphExecUpdateResultInfo info = { 0 };
+	CUresult rc;
+
+	if (!bad || !result)
+		return CUDA_ERROR_INVALID_VALUE;
+	rc = cuGraphExecUpdate_v2(x, g, &info);
+	*bad = info.errorNode;
+	*result = info.result;
+	return rc;
+}
+
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode node,
+					    CUgraph child)
+{
+	struct sgpu_graph *g = NULL;
+	struct sgpu_exec *x;
+	struct sgpu_node *n, *bad;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	n = own_node(x, node);
+	g = sgpu_obj_get(SGPU_GRAPH, child);
+	if (!n || !g || n->type != CU_GRAPH_NODE_TYPE_GRAPH)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (compare(n->child, g, &bad) == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+		CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+
+		all.graph.graph = child;
+		rc = sgpu_node_set(n, &all);
+		if (!rc && !sgpu_graph_sort(n->child))
+			rc = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		rc = CUDA_ERROR_INVALID_VALUE;
+	}
+	sgpu_userobj_reap();
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node,
+			       unsigned int on)
+{
+	struct sgpu_exec *x;
+	struct sgpu_node *n;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	n = own_node(x, node);
+	if (!n || (n->type != CU_GRAPH_NODE_TYPE_KERNEL &&
+		   n->type != CU_GRAPH_NODE_TYPE_MEMSET &&
+		   n->type != CU_GRAPH_NODE_TYPE_MEMCPY))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	n->disabled = !on;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node,
+			       unsigned int *on)
+{
+	struct sgpu_exec *x;
+	struct sgpu_node *n;
+	CUresult rc = enter_exec(handle, &x);
+
+	if (rc)
+		return rc;
+	n = own_node(x, node);
+	if (!n || !on)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*on = !n->disabled;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- running ---- */
+
+static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g);
+
+static void run_host(void *arg)
+{
+	const CUDA_HOST_NODE_PARAMS *p = arg;
+
+	p->fn(p->userData);
+}
+
+static CUresult run_event(CUevent handle, bool record)
+{
+	struct sgpu_event *e = sgpu_obj_get(SGPU_EVENT, handle);
+
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (record) {
+		e->capture = 0;
+		e->recorded = true;
+		e->tsc = __rdtsc();
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult run_alloc(struct sgpu_exec *x, struct sgpu_galloc *a)
+{
+	/* Not freed since the last launch, and nothing says that this frees it. */
+	if (a->live && !(x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
+		return CUDA_ERROR_INVALID_VALUE;
+	a->live = true;
+	return CUDA_SUCCESS;
+}
+
+static CUresult run_free(uint64_t addr)
+{
+	CUresult rc;
+
+	if (sgpu_galloc_free(addr, &rc))
+		return rc;
+	return sgpu_mem_release(addr, 1u << SGPU_MEM_POOL);
+}
+
+static CUresult run_kernel(struct sgpu_node *n)
+{
+	struct sgpu_kernel_node *k = &n->kernel;
+
+	/* Its module may have been unloaded since. */
+	if (!sgpu_obj_get(SGPU_FUNC, k->launch.func))
+		return CUDA_ERROR_INVALID_HANDLE;
+	return sgpu_launch_run(n->ctx, &k->launch, k->bytes);
+}
+
+static CUresult run_node(struct sgpu_exec *x, struct sgpu_node *n)
+{
+	CUDA_HOST_NODE_PARAMS host;
+
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return run_kernel(n);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return sgpu_copy_box(&n->copy, true);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return sgpu_fill_box(&n->fill, true);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		host = n->host;
+		sgpu_call_out(run_host, &host);
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return run_graph(x, n->child);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return run_event(n->event, true);
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return run_event(n->event, false);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return run_alloc(x, n->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return run_free(n->free);
+	default:
+		return CUDA_SUCCESS;
+	}
+}
+
+/* A fault ends the launch, which itself succeeded, as a kernel's own would. */
+static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; !rc && !sgpu_health() && i < g->nodes.n; i++)
+		if (!g->nodes.v[i]->disabled)
+			rc = run_node(x, g->nodes.v[i]);
+	return rc;
+}
+
+static CUresult capture_launch(struct sgpu_stream *s, struct sgpu_exec *x)
+{
+	return x->graph->memory ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED :
+				  sgpu_capture_child(s, x->graph);
+}
+
+static void give_way(void *unused)
+{
+	(void)unused;
+	sched_yield();
+}
+
+/* One launch of an executable at a time: host functions give the lock up. */
+CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
+{
+	struct sgpu_stream *s;
+	struct sgpu_ctx *ctx;
+	struct sgpu_exec *x;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	x = sgpu_obj_get(SGPU_EXEC, handle);
+	if (!x || x->dying)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	rc = sgpu_stream_check(ctx, stream);
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &s);
+	if (rc || s)
+		return sgpu_leave(rc ? rc : capture_launch(s, x));
+	while (x && x->running) {
+		sgpu_call_out(give_way, NULL);
+		x = sgpu_obj_get(SGPU_EXEC, handle);
+	}
+	if (!x || x->dying)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	x->running++;
+	rc = run_graph(x, x->graph);
+	x->running--;
+	if (x->dying && !x->running)
+		exec_end(x);
+	return sgpu_leave(rc);
+}
+
+/* Everything is where it is needed. */
+CUresult cuGraphUpload(CUgraphExec handle, CUstream stream)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!sgpu_obj_get(SGPU_EXEC, handle))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(sgpu_stream_check(ctx, stream));
+}
+
+CUresult cuDeviceGraphMemTrim(CUdevice dev)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	return sgpu_leave(sgpu_device_ok(dev) ? CUDA_SUCCESS :
+						CUDA_ERROR_INVALID_DEVICE);
+}
+
+/* ---- a picture of a graph ---- */
+
+static void dot(FILE *f, const struct sgpu_graph *g, unsigned int depth)
+{
+	static const char *const name[] = {
+		[CU_GRAPH_NODE_TYPE_KERNEL] = "KERNEL",
+		[CU_GRAPH_NODE_TYPE_MEMCPY] = "MEMCPY",
+		[CU_GRAPH_NODE_TYPE_MEMSET] = "MEMSET",
+		[CU_GRAPH_NODE_TYPE_HOST] = "HOST",
+		[CU_GRAPH_NODE_TYPE_GRAPH] = "GRAPH",
+		[CU_GRAPH_NODE_TYPE_EMPTY] = "EMPTY",
+		[CU_GRAPH_NODE_TYPE_WAIT_EVENT] = "EVENT_WAIT",
+		[CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "EVENT_RECORD",
+		[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC",
+		[CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
+	};
+
+	for (unsigned int i = 0; i < g->nodes.n; i++) {
+		const struct sgpu_node *n = g->nodes.v[i];
+
+		fprintf(f, "%*s\"n%llu\"[label=\"%s\"]\n", depth, "",
+			(unsigned long long)n->obj.id, name[n->type]);
+		for (unsigned int k = 0; k < n->ndeps; k++)
+			fprintf(f, "%*s\"n%llu\" -> \"n%llu\"\n", depth, "",
+				(unsigned long long)n->dep[k].from->obj.id,
+				(unsigned long long)n->obj.id);
+		if (n->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			dot(f, n->child, depth + 2);
+	}
+}
+
+CUresult cuGraphDebugDotPrint(CUgraph handle, const char *path,
+			      unsigned int flags)
+{
+	struct sgpu_graph *g;
+	FILE *f;
+	CUresult rc = sgpu_enter_global();
+
+	(void)flags;
+	if (rc)
+		return rc;
+	g = sgpu_obj_get(SGPU_GRAPH, handle);
+	if (!g || !path)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	f = fopen(path, "w");
+	if (!f)
+		return sgpu_leave(CUDA_ERROR_OPERATING_SYSTEM);
+	fprintf(f, "digraph dot {\n");
+	dot(f, g, 2);
+	fprintf(f, "}\n");
+	fclose(f);
+	return sgpu_leave(CUDA_SUCCESS);
+}

@@ -1,0 +1,738 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What nodes do: their parameters in and out, by the calls of each type and by
+ * the ones for all types, which share one form. A node owns copies of all that
+ * its parameters point to.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+
+void sgpu_node_drop(struct sgpu_node *n)
+{
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		free(n->kernel.args);
+		free(n->kernel.attr);
+		break;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		if (n->child)
+			sgpu_graph_free(n->child);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		if (n->alloc)
+			sgpu_galloc_put(n->alloc);
+		break;
+	default:
+		break;
+	}
+	memset(&n->kernel, 0, SGPU_NODE_BODY);
+}
+
+/* ---- kernels ---- */
+
+/* Keeps the attributes, which are not part of the parameters. */
+CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
+			  const struct sgpu_launch *l)
+{
+	struct sgpu_kernel_node k = { .handle = handle, .launch = *l,
+				      .attr = n->kernel.attr };
+	const char *bytes;
+	const struct ptx_func *f;
+	CUresult rc;
+
+	k.launch.cooperative |= k.attr &&
+				k.attr[CU_LAUNCH_ATTRIBUTE_COOPERATIVE].cooperative;
+	rc = sgpu_launch_check(n->ctx, handle, &k.launch, &bytes);
+	if (rc)
+		return rc;
+	f = k.launch.func->ptx;
+	k.args = malloc(f->nparams * sizeof(*k.args) + f->param_bytes + 1);
+	if (!k.args)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	k.bytes = (char *)(k.args + f->nparams);
+	memcpy(k.bytes, bytes, f->param_bytes);
+	for (uint32_t i = 0; i < f->nparams; i++)
+		k.args[i] = k.bytes + f->params[i].offset;
+	k.launch.params = NULL;
+	k.launch.extra = NULL;
+	free(n->kernel.args);
+	n->kernel = k;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_kernel(struct sgpu_node *n,
+			   const CUDA_KERNEL_NODE_PARAMS_v3 *p)
+{
+	const void *handle = p->func ? (const void *)p->func : p->kern;
+	struct sgpu_launch l = {
+		.grid = { p->gridDimX, p->gridDimY, p->gridDimZ },
+		.block = { p->blockDimX, p->blockDimY, p->blockDimZ },
+		.shared = p->sharedMemBytes,
+		.params = p->kernelParams, .extra = p->extra,
+	};
+	CUresult rc;
+
+	rc = sgpu_node_kernel(n, handle, &l);
+	if (!rc)
+		n->kernel.by_kernel = !p->func;
+	return rc;
+}
+
+static CUresult copy_kernel(struct sgpu_node *to, const struct sgpu_node *from)
+{
+	struct sgpu_launch l = from->kernel.launch;
+	size_t size = sizeof(CUlaunchAttributeValue) * CU_LAUNCH_ATTRIBUTE_MAX;
+	CUresult rc;
+
+	l.params = from->kernel.args;
+	rc = sgpu_node_kernel(to, from->kernel.handle, &l);
+	if (rc)
+		return rc;
+	to->kernel.by_kernel = from->kernel.by_kernel;
+	if (!from->kernel.attr)
+		return CUDA_SUCCESS;
+	if (!to->kernel.attr)
+		to->kernel.attr = malloc(size);
+	if (!to->kernel.attr)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(to->kernel.attr, from->kernel.attr, size);
+	return CUDA_SUCCESS;
+}
+
+/* ---- all types ---- */
+
+static CUresult set_child(struct sgpu_node *n, const void *handle)
+{
+	struct sgpu_graph *g = sgpu_obj_get(SGPU_GRAPH, handle), *c;
+
+	if (!g || g == n->graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (g->memory)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	c = sgpu_graph_copy(g);
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->owned = true;
+	if (n->child)
+		sgpu_graph_free(n->child);
+	n->child = c;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_event(struct sgpu_node *n, CUevent event)
+{
+	if (!sgpu_obj_get(SGPU_EVENT, event))
+		return CUDA_ERROR_INVALID_HANDLE;
+	n->event = event;
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_copy(struct sgpu_node *n, const CUDA_MEMCPY3D *c)
+{
+	CUresult rc = sgpu_copy_box(c, false);
+
+	if (!rc)
+		n->copy = *c;
+	return rc;
+}
+
+static CUresult set_fill(struct sgpu_node *n, const CUDA_MEMSET_NODE_PARAMS *p)
+{
+	CUresult rc = sgpu_fill_box(p, false);
+
+	if (!rc)
+		n->fill = *p;
+	return rc;
+}
+
+static CUresult set_fill_v2(struct sgpu_node *n,
+			    const CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+	const CUDA_MEMSET_NODE_PARAMS old = {
+		.dst = p->dst, .pitch = p->pitch, .value = p->value,
+		.elementSize = p->elementSize, .width = p->width,
+		.height = p->height,
+	};
+
+	return set_fill(n, &old);
+}
+
+static CUresult set_alloc(struct sgpu_node *n,
+			  const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+{
+	const CUDA_MEM_ALLOC_NODE_PARAMS old = {
+		.poolProps = p->poolProps, .accessDescs = p->accessDescs,
+		.accessDescCount = p->accessDescCount, .bytesize = p->bytesize,
+	};
+
+	return n->alloc ? CUDA_ERROR_NOT_SUPPORTED : sgpu_node_alloc(n, &old);
+}
+
+CUresult sgpu_node_set(struct sgpu_node *n, const CUgraphNodeParams *p)
+{
+	if (p->type != n->type)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (n->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return set_kernel(n, &p->kernel);
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return set_copy(n, &p->memcpy.copyParams);
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return set_fill_v2(n, &p->memset);
+	case CU_GRAPH_NODE_TYPE_HOST:
+		if (!p->host.fn)
+			return CUDA_ERROR_INVALID_VALUE;
+		n->host.fn = p->host.fn;
+		n->host.userData = p->host.userData;
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return set_child(n, p->graph.graph);
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+		return set_event(n, p->eventWait.event);
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		return set_event(n, p->eventRecord.event);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		return set_alloc(n, &p->alloc);
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		n->free = p->free.dptr;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUresult sgpu_node_take(struct sgpu_node *to, const struct sgpu_node *from)
+{
+	switch (from->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return copy_kernel(to, from);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		return set_child(to, from->child);
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		if (!to->alloc) {
+			to->alloc = from->alloc;
+			to->alloc->refs++;
+		}
+		return CUDA_SUCCESS;
+	default:
+		memcpy(&to->kernel, &from->kernel, SGPU_NODE_BODY);
+		return CUDA_SUCCESS;
+	}
+}
+
+/* ---- adding ---- */
+
+static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *deps,
+		    const CUgraphEdgeData *edges, size_t ndeps,
+		    const CUgraphNodeParams *p)
+{
+	struct sgpu_graph *g;
+	struct sgpu_node *n = NULL;
+	struct sgpu_ctx *ctx = NULL;
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	g = sgpu_obj_get(SGPU_GRAPH, handle);
+	if (!g || !out || !p)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	sgpu_ctx_current(&ctx);
+	if (!ctx && (p->type == CU_GRAPH_NODE_TYPE_KERNEL ||
+		     p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC))
+		return sgpu_leave(CUDA_ERROR_INVALID_CONTEXT);
+	rc = sgpu_node_new(g, p->type, ctx, deps, edges, ndeps, &n);
+	if (!rc) {
+		rc = sgpu_node_set(n, p);
+		if (rc)
+			sgpu_node_free(n);
+	}
+	if (!rc) {
+		g->memory |= n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+			     n->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+		*out = (CUgraphNode)n;
+	}
+	return sgpu_leave(rc);
+}
+
+static bool reserved_clear(const CUgraphNodeParams *p)
+{
+	return !p->reserved0[0] && !p->reserved0[1] && !p->reserved0[2] &&
+	       !p->reserved2;
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			   const CUgraphEdgeData *edges, size_t ndeps,
+			   CUgraphNodeParams *p)
+{
+	CUresult rc;
+
+	if (!p || !reserved_clear(p))
+		return CUDA_ERROR_INVALID_VALUE;
+	rc = add(out, g, deps, edges, ndeps, p);
+	if (!rc && p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		p->alloc.dptr = ((struct sgpu_node *)*out)->alloc->addr;
+	if (!rc && p->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		p->graph.graph = (CUgraph)((struct sgpu_node *)*out)->child;
+	return rc;
+}
+
+CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
+			size_t ndeps, CUgraphNodeParams *p)
+{
+	return cuGraphAddNode_v2(out, g, deps, NULL, ndeps, p);
+}
+
+static void kernel_v3(CUgraphNodeParams *to, const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	memcpy(&to->kernel, p, sizeof(*p));
+}
+
+_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) ==
+	       sizeof(CUDA_KERNEL_NODE_PARAMS_v3), "two names of one struct");
+
+static void kernel_v1(CUgraphNodeParams *to, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	memcpy(&to->kernel, p, sizeof(*p));
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph g,
+				 const CUgraphNode *deps, size_t ndeps,
+				 const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	kernel_v3(&all, p);
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g,
+			      const CUgraphNode *deps, size_t ndeps,
+			      const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUgraphNodeParams all;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	kernel_v1(&all, p);
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph g,
+			      const CUgraphNode *deps, size_t ndeps,
+			      const CUDA_MEMCPY3D *p, CUcontext ctx)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+	(void)ctx;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.memcpy.copyParams = *p;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+static void fill_all(CUgraphNodeParams *to, const CUDA_MEMSET_NODE_PARAMS *p)
+{
+	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_MEMSET };
+	memcpy(&to->memset, p, sizeof(*p));
+}
+
+_Static_assert(offsetof(CUDA_MEMSET_NODE_PARAMS_v2, ctx) ==
+	       sizeof(CUDA_MEMSET_NODE_PARAMS), "the old one, and a context");
+
+CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph g,
+			      const CUgraphNode *deps, size_t ndeps,
+			      const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
+{
+	CUgraphNodeParams all;
+
+	(void)ctx;
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	fill_all(&all, p);
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph g,
+			    const CUgraphNode *deps, size_t ndeps,
+			    const CUDA_HOST_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.host.fn = p->fn;
+	all.host.userData = p->userData;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph g,
+				  const CUgraphNode *deps, size_t ndeps,
+				  CUgraph child)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
+
+	all.graph.graph = child;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph g,
+			     const CUgraphNode *deps, size_t ndeps)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph g,
+				   const CUgraphNode *deps, size_t ndeps,
+				   CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
+
+	all.eventRecord.event = event;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddEventWaitNode(CUgraphNode *out, CUgraph g,
+				 const CUgraphNode *deps, size_t ndeps,
+				 CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
+
+	all.eventWait.event = event;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph g,
+				const CUgraphNode *deps, size_t ndeps,
+				CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+	CUresult rc;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&all.alloc, p, sizeof(*p));
+	rc = cuGraphAddNode_v2(out, g, deps, NULL, ndeps, &all);
+	if (!rc)
+		p->dptr = all.alloc.dptr;
+	return rc;
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph g,
+			       const CUgraphNode *deps, size_t ndeps,
+			       CUdeviceptr addr)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
+
+	all.free.dptr = addr;
+	return add(out, g, deps, NULL, ndeps, &all);
+}
+
+/* ---- asking ---- */
+
+static CUresult enter_typed(CUgraphNode handle, CUgraphNodeType type,
+			    const void *arg, struct sgpu_node **n)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	*n = sgpu_obj_get(SGPU_NODE, handle);
+	if (!arg || !*n || (*n)->type != type)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode handle,
+				       CUDA_KERNEL_NODE_PARAMS *p)
+{
+	struct sgpu_kernel_node *k;
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, p, &n);
+
+	if (rc)
+		return rc;
+	k = &n->kernel;
+	*p = (CUDA_KERNEL_NODE_PARAMS){
+		.func = k->by_kernel ? NULL : (CUfunction)k->handle,
+		.kern = k->by_kernel ? (CUkernel)k->handle : NULL,
+		.ctx = (CUcontext)n->ctx,
+		.gridDimX = k->launch.grid[0], .gridDimY = k->launch.grid[1],
+		.gridDimZ = k->launch.grid[2], .blockDimX = k->launch.block[0],
+		.blockDimY = k->launch.block[1],
+		.blockDimZ = k->launch.block[2],
+		.sharedMemBytes = k->launch.shared, .kernelParams = k->args,
+	};
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphKernelNodeGetParams(CUgraphNode handle,
+				    CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUDA_KERNEL_NODE_PARAMS now;
+	CUresult rc = p ? cuGraphKernelNodeGetParams_v2(handle, &now) :
+			  CUDA_ERROR_INVALID_VALUE;
+
+	if (!rc)
+		memcpy(p, &now, sizeof(*p));
+	return rc;
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_MEMCPY, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->copy;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode handle,
+				    CUDA_MEMSET_NODE_PARAMS *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_MEMSET, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->fill;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_HOST, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->host;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_GRAPH, p, &n);
+
+	if (rc)
+		return rc;
+	*p = (CUgraph)n->child;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode handle, CUevent *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->event;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode handle, CUevent *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->event;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode handle,
+				      CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->alloc->params;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_MEM_FREE, p, &n);
+
+	if (rc)
+		return rc;
+	*p = n->free;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- changing ---- */
+
+CUresult cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams *p)
+{
+	struct sgpu_node *n;
+	CUresult rc = sgpu_enter_healthy();
+
+	if (rc)
+		return rc;
+	n = sgpu_obj_get(SGPU_NODE, handle);
+	if (!n || !p || !reserved_clear(p))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(sgpu_node_set(n, p));
+}
+
+CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode n,
+				       const CUDA_KERNEL_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	kernel_v3(&all, p);
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphKernelNodeSetParams(CUgraphNode n,
+				    const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+	CUgraphNodeParams all;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	kernel_v1(&all, p);
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode n, const CUDA_MEMCPY3D *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.memcpy.copyParams = *p;
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode n,
+				    const CUDA_MEMSET_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all;
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	fill_all(&all, p);
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphHostNodeSetParams(CUgraphNode n, const CUDA_HOST_NODE_PARAMS *p)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	all.host.fn = p->fn;
+	all.host.userData = p->userData;
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode n, CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
+
+	all.eventRecord.event = event;
+	return cuGraphNodeSetParams(n, &all);
+}
+
+CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode n, CUevent event)
+{
+	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
+
+	all.eventWait.event = event;
+	return cuGraphNodeSetParams(n, &all);
+}
+
+/* ---- attributes of kernel nodes ---- */
+
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle,
+				       CUkernelNodeAttrID which,
+				       CUkernelNodeAttrValue *value)
+{
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, &n);
+
+	if (rc)
+		return rc;
+	if ((unsigned int)which >= CU_LAUNCH_ATTRIBUTE_MAX)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (n->kernel.attr)
+		*value = n->kernel.attr[which];
+	else
+		memset(value, 0, sizeof(*value));
+	if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+		value->cooperative = n->kernel.launch.cooperative;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle,
+				       CUkernelNodeAttrID which,
+				       const CUkernelNodeAttrValue *value)
+{
+	CUlaunchAttribute a = { .id = which };
+	struct sgpu_node *n;
+	CUresult rc = enter_typed(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, &n);
+
+	if (rc)
+		return rc;
+	if ((unsigned int)which >= CU_LAUNCH_ATTRIBUTE_MAX)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	a.value = *value;
+	rc = sgpu_launch_attribute(&n->kernel.launch, &a);
+	if (!rc && !n->kernel.attr) {
+		n->kernel.attr = calloc(CU_LAUNCH_ATTRIBUTE_MAX,
+					sizeof(*n->kernel.attr));
+		if (!n->kernel.attr)
+			rc = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!rc)
+		n->kernel.attr[which] = *value;
+	return sgpu_leave(rc);
+}
+
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to_handle,
+					 CUgraphNode from_handle)
+{
+	size_t size = sizeof(CUlaunchAttributeValue) * CU_LAUNCH_ATTRIBUTE_MAX;
+	CUlaunchAttributeValue *attr = NULL;
+	struct sgpu_node *to, *from;
+	CUresult rc = enter_typed(to_handle, CU_GRAPH_NODE_TYPE_KERNEL,
+				  from_handle, &to);
+
+	if (rc)
+		return rc;
+	from = sgpu_obj_get(SGPU_NODE, from_handle);
+	if (!from || from->type != CU_GRAPH_NODE_TYPE_KERNEL)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (from == to)
+		return sgpu_leave(CUDA_SUCCESS);
+	if (from->kernel.attr) {
+		attr = malloc(size);
+		if (!attr)
+			return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+		memcpy(attr, from->kernel.attr, size);
+	}
+	free(to->kernel.attr);
+	to->kernel.attr = attr;
+	to->kernel.launch.cooperative = from->kernel.launch.cooperative;
+	return sgpu_leave(CUDA_SUCCESS);
+}

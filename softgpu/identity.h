@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the one device is called, for the driver (device.c) and for the
+ * management library (nvml.c): programs match devices of the two by these.
+ */
+#ifndef SOFTGPU_IDENTITY_H
+#define SOFTGPU_IDENTITY_H
+
+#include <stdbool.h>
+
+#define SGPU_NAME	"Wormhole softgpu"
+#define SGPU_PCI_BUS_ID	"0000:00:00.0"
+#define SGPU_UUID	{ 'w', 'o', 'r', 'm', 'h', 'o', 'l', 'e', \
+			  '-', 's', 'o', 'f', 't', 'g', 'p', 'u' }
+
+/* Bytes of device memory; false if the user's setting is no size of at least 1M. */
+bool sgpu_memory_size(unsigned long long *bytes);
+
+#endif

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * build/softgpu/libnvidia-ml.so.1: NVML for the one device of softgpu, so that
+ * the way of an NVML call to a device and back runs where there is no GPU. What
+ * the device has (name, UUID, size of memory, compute mode) is answered; what it
+ * has not (sensors, clocks, fans, ECC, MIG, links) is NVML_ERROR_NOT_SUPPORTED,
+ * as on a GPU that lacks it. Its memory is a process's own, so it knows of no use
+ * and of no processes. A function that is not here does not exist.
+ */
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include <nvml.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "identity.h"
+
+#define DRIVER_VERSION	"580.0.0-softgpu"
+#define CUDA_VERSION	13000
+#define CC_MAJOR	9
+#define CC_MINOR	0
+
+struct nvmlDevice_st {
+	int users;		/* of nvmlInit(), not yet shut down */
+};
+
+static struct nvmlDevice_st the_device;
+
+struct nvmlEventSet_st {
+	unsigned long long types;
+};
+
+static struct nvmlEventSet_st sets[16];
+static unsigned int sets_used;	/* bit i: sets[i] */
+
+/* The checks that all queries of a device share. */
+static nvmlReturn_t check(nvmlDevice_t dev, const void *out)
+{
+	if (!the_device.users)
+		return NVML_ERROR_UNINITIALIZED;
+	return dev == &the_device && out ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+static nvmlReturn_t lacking(nvmlDevice_t dev, const void *out)
+{
+	nvmlReturn_t rc = check(dev, out);
+
+	return rc ? rc : NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlReturn_t text(char *out, unsigned int length, const char *value)
+{
+	if (!the_device.users)
+		return NVML_ERROR_UNINITIALIZED;
+	if (!out)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	if (strlen(value) >= length)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	memcpy(out, value, strlen(value) + 1);
+	return NVML_SUCCESS;
+}
+
+static nvmlReturn_t number(nvmlDevice_t dev, unsigned int *out, unsigned int value)
+{
+	nvmlReturn_t rc = check(dev, out);
+
+	if (!rc)
+		*out = value;
+	return rc;
+}
+
+/* --- Start and end ------------------------------------------------------------ */
+
+nvmlReturn_t nvmlInit_v2(void)
+{
+	unsigned long long bytes;
+
+	if (!sgpu_memory_size(&bytes))
+		return NVML_ERROR_UNKNOWN;
+	the_device.users++;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlInit(void)
+{
+	return nvmlInit_v2();
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+	(void)flags;
+	return nvmlInit_v2();
+}
+
+nvmlReturn_t nvmlShutdown(void)
+{
+	if (!the_device.users)
+		return NVML_ERROR_UNINITIALIZED;
+	the_device.users--;
+	return NVML_SUCCESS;
+}
+
+/* --- The system --------------------------------------------------------------- */
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+	return text(version, length, DRIVER_VERSION);
+}
+
+nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
+{
+	return text(version, length, NVML_API_VERSION_STR "." DRIVER_VERSION);
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	return number(&the_device, (unsigned int *)version, CUDA_VERSION);
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
+{
+	return nvmlSystemGetCudaDriverVersion_v2(version);
+}
+
+/* --- Which devices ------------------------------------------------------------ */
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	return number(&the_device, count, 1);
+}
+
+nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
+{
+	return nvmlDeviceGetCount_v2(count);
+}
+
+static nvmlReturn_t found(bool is_it, nvmlDevice_t *dev)
+{
+	nvmlReturn_t rc = check(&the_device, dev);
+
+	if (rc || !is_it)
+		return rc ? rc : NVML_ERROR_NOT_FOUND;
+	*dev = &the_device;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev)
+{
+	nvmlReturn_t rc = found(index == 0, dev);
+
+	return rc == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : rc;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *dev)
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, dev);
+}
+
+static void uuid_text(char *out, size_t size)
+{
+	static const unsigned char u[16] = SGPU_UUID;
+
+	snprintf(out, size,
+		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+		 u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+		 u[14], u[15]);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *dev)
+{
+	char own[NVML_DEVICE_UUID_ASCII_LEN];
+
+	uuid_text(own, sizeof(own));
+	return found(uuid && !strcmp(uuid, own), dev);
+}
+
+/* Domains have four or eight digits, as programs write them. */
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *dev)
+{
+	return found(id && (!strcmp(id, SGPU_PCI_BUS_ID) || !strcmp(id, "0000" SGPU_PCI_BUS_ID)),
+		     dev);
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *dev)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(id, dev);
+}
+
+nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t dev, unsigned int *index)
+{
+	return number(dev, index, 0);
+}
+
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t dev, unsigned int *minor)
+{
+	return number(dev, minor, 0);
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *name, unsigned int length)
+{
+	nvmlReturn_t rc = check(dev, name);
+
+	return rc ? rc : text(name, length, SGPU_NAME);
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t dev, char *uuid, unsigned int length)
+{
+	nvmlReturn_t rc = check(dev, uuid);
+	char own[NVML_DEVICE_UUID_ASCII_LEN];
+
+	uuid_text(own, sizeof(own));
+	return rc ? rc : text(uuid, length, own);
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t dev, nvmlPciInfo_t *pci)
+{
+	nvmlReturn_t rc = check(dev, pci);
+
+	if (rc)
+		return rc;
+	memset(pci, 0, sizeof(*pci));
+	strcpy(pci->busIdLegacy, SGPU_PCI_BUS_ID);
+	strcpy(pci->busId, "0000" SGPU_PCI_BUS_ID);
+	return NVML_SUCCESS;
+}
+
+/* --- What it has -------------------------------------------------------------- */
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t dev, nvmlMemory_t *memory)
+{
+	nvmlReturn_t rc = check(dev, memory);
+
+	if (rc)
+		return rc;
+	if (!sgpu_memory_size(&memory->total))
+		return NVML_ERROR_UNKNOWN;
+	memory->free = memory->total;
+	memory->used = 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t dev, nvmlMemory_v2_t *memory)
+{
+	nvmlReturn_t rc = check(dev, memory);
+	nvmlMemory_t v1;
+
+	if (rc)
+		return rc;
+	if (memory->version != nvmlMemory_v2)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	rc = nvmlDeviceGetMemoryInfo(dev, &v1);
+	if (rc)
+		return rc;
+	memory->total = v1.total;
+	memory->free = v1.free;
+	memory->used = v1.used;
+	memory->reserved = 0;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t dev, int *major, int *minor)
+{
+	nvmlReturn_t rc = check(dev, major && minor ? major : NULL);
+
+	if (rc)
+		return rc;
+	*major = CC_MAJOR;
+	*minor = CC_MINOR;
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t dev, nvmlComputeMode_t *mode)
+{
+	return number(dev, (unsigned int *)mode, NVML_COMPUTEMODE_DEFAULT);
+}
+
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t dev, nvmlEnableState_t *mode)
+{
+	return number(dev, (unsigned int *)mode, NVML_FEATURE_ENABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t dev, nvmlEnableState_t *active)
+{
+	return number(dev, (unsigned int *)active, NVML_FEATURE_DISABLED);
+}
+
+nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t dev, nvmlGpuVirtualizationMode_t *mode)
+{
+	return number(dev, (unsigned int *)mode, NVML_GPU_VIRTUALIZATION_MODE_NONE);
+}
+
+nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t dev, nvmlPstates_t *state)
+{
+	return number(dev, (unsigned int *)state, NVML_PSTATE_0);
+}
+
+nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t dev, unsigned int *is)
+{
+	return number(dev, is, 0);
+}
+
+nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t dev, unsigned int *count)
+{
+	return number(dev, count, 0);
+}
+
+/* One work at a time, by the calling thread: nothing to sample. */
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t dev, nvmlUtilization_t *rates)
+{
+	nvmlReturn_t rc = check(dev, rates);
+
+	if (!rc)
+		memset(rates, 0, sizeof(*rates));
+	return rc;
+}
+
+/* One clock rate, as cuDeviceGetAttribute() says. */
+nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t dev, unsigned int *count,
+						unsigned int *mhz)
+{
+	nvmlReturn_t rc = check(dev, count);
+	unsigned int room;
+
+	if (rc)
+		return rc;
+	room = *count;
+	*count = 1;
+	if (!room || !mhz)
+		return NVML_ERROR_INSUFFICIENT_SIZE;
+	mhz[0] = 1000;
+	return NVML_SUCCESS;
+}
+
+/* --- What it has not ---------------------------------------------------------- */
+
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t dev, nvmlEnableState_t *now, nvmlEnableState_t *next)
+{
+	return lacking(dev, now && next ? now : NULL);
+}
+
+nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t dev, unsigned int *now, unsigned int *next)
+{
+	return lacking(dev, now && next ? now : NULL);
+}
+
+nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t dev, unsigned int *speed)
+{
+	return lacking(dev, speed);
+}
+
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t dev, nvmlTemperatureSensors_t sensor,
+				      unsigned int *temp)
+{
+	(void)sensor;
+	return lacking(dev, temp);
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t dev, unsigned int *power)
+{
+	return lacking(dev, power);
+}
+
+nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t dev, unsigned int *limit)
+{
+	return lacking(dev, limit);
+}
+
+nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t dev)
+{
+	return lacking(dev, dev);
+}
+
+/* Each value says for itself that there is none. */
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t dev, int count, nvmlFieldValue_t *values)
+{
+	nvmlReturn_t rc = check(dev, count > 0 ? values : NULL);
+	int i;
+
+	for (i = 0; !rc && i < count; i++)
+		values[i].nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+	return rc;
+}
+
+/* --- Events: sets exist, nothing ever happens --------------------------------- */
+
+static bool is_set(nvmlEventSet_t set)
+{
+	return set >= sets && set < sets + 16 && sets_used & 1u << (set - sets);
+}
+
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
+{
+	nvmlReturn_t rc = check(&the_device, set);
+	int i;
+
+	if (rc)
+		return rc;
+	for (i = 0; i < 16 && sets_used & 1u << i; i++)
+		;
+	if (i == 16)
+		return NVML_ERROR_INSUFFICIENT_RESOURCES;
+	sets_used |= 1u << i;
+	sets[i].types = 0;
+	*set = &sets[i];
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
+{
+	if (!the_device.users || !is_set(set))
+		return the_device.users ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+	sets_used &= ~(1u << (set - sets));
+	return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t dev, unsigned long long types,
+				      nvmlEventSet_t set)
+{
+	nvmlReturn_t rc = check(dev, is_set(set) ? set : NULL);
+
+	if (!rc)
+		set->types |= types;
+	return rc;
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
+{
+	nvmlReturn_t rc = check(&the_device, is_set(set) ? data : NULL);
+
+	(void)ms;
+	return rc ? rc : NVML_ERROR_TIMEOUT;
+}

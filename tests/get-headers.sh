@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Puts nvml.h, and the headers of libraries that the toolkit in build/nvcc lacks or
+# has in another version, into build/headers: from NVIDIA's packages on PyPI, pinned
+# by hash (header-requirements.txt). nvml.h is always the pinned one, because its
+# structs are part of what client and worker agree on.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=${WH_BUILD:-$here/../build}
+mkdir -p "$build/headers"
+build=$(cd "$build" && pwd)
+dest=$build/headers
+
+fail() {
+	echo "error: $1" >&2
+	echo "error: make pypi.org reachable and run again, or put the header into build/headers" >&2
+	exit 1
+}
+
+# fetch PACKAGE: its headers, and nothing else of it, into $dest.
+fetch() {
+	tmp=$(mktemp -d "$build/headers.XXXXXX")
+	trap 'rm -rf "$tmp"' EXIT
+	grep "^$1==" "$here/header-requirements.txt" >"$tmp/wanted"
+	echo "  HEADERS  $1 from pypi.org into build/headers"
+	/usr/bin/python3 -m venv "$tmp/venv" || fail "python3 -m venv does not work (package python3-venv)"
+	"$tmp/venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps \
+		--require-hashes --only-binary :all: -d "$tmp/wheel" -r "$tmp/wanted" \
+		</dev/null >"$tmp/log" 2>&1 || { cat "$tmp/log" >&2; fail "$1 cannot be had from PyPI"; }
+	/usr/bin/python3 - "$tmp/wheel" "$dest" <<-'END'
+		import os, sys, zipfile
+		wheels, dest = sys.argv[1:]
+		for wheel in os.listdir(wheels):
+		    with zipfile.ZipFile(os.path.join(wheels, wheel)) as z:
+		        for name in z.namelist():
+		            if '/include/' in name and name.endswith('.h'):
+		                with open(os.path.join(dest, os.path.basename(name)), 'wb') as f:
+		                    f.write(z.read(name))
+	END
+	rm -rf "$tmp"
+	trap - EXIT
+}
+
+[ -e "$dest/nvml.h" ] || fetch nvidia-nvml-dev
+[ -e "$dest/nvml.h" ] || fail "nvidia-nvml-dev brought no nvml.h"
+if [ ! -e "$build/nvcc/include/cudnn.h" ] && [ ! -e "$dest/cudnn.h" ]; then
+	fetch nvidia-cudnn-cu13
+	[ -e "$dest/cudnn.h" ] || fail "nvidia-cudnn-cu13 brought no cudnn.h"
+fi
+
+# The functions that a header declares have numbers (cuda-api/ids-cublas.lock): its version counts.
+cublas_is() { grep -q 'define CUBLAS_VER_MAJOR 13$' "$1" && grep -q 'define CUBLAS_VER_MINOR 1$' "$1"; } 2>/dev/null
+if ! cublas_is "$build/nvcc/include/cublas_api.h" && ! cublas_is "$dest/cublas_api.h"; then
+	fetch nvidia-cublas
+	cublas_is "$dest/cublas_api.h" || fail "nvidia-cublas brought no cublas_api.h of 13.1"
+fi
+if [ ! -e "$build/nvcc/include/curand.h" ] && [ ! -e "$dest/curand.h" ]; then
+	fetch nvidia-curand
+	[ -e "$dest/curand.h" ] || fail "nvidia-curand brought no curand.h"
+fi

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The tests of tests/shm/, programs of the driver API, over loopback and shm
+# with the real driver behind.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+bin=$WH_BUILD/tests/shm/bin
+
+passes() { # WORLD FILE
+	in_world "$1" shared timeout 100 "$2" >"$world_dir/tap" 2>&1
+	rc=$?
+	grep -A 4 -E '^(not ok|Bail out!)' "$world_dir/tap"
+	return $rc
+}
+
+plan 10
+for p in driver memory stream module graph; do
+	for w in loopback shm; do
+		ok "${p}_$w" passes $w "$bin/$p"
+	done
+done
+finish

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by tests/gpu/*_test.sh: TAP, the worlds, and the GPU, or a skip of the
+# whole test. Afterwards in_world and same_everywhere run programs (world.sh).
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+export WH_TOP WH_BUILD
+. "$WH_TOP/tests/tap.sh"
+. "$WH_TOP/tests/world.sh"
+
+# WH_GPU_DRIVER=softgpu runs the GPU tests on softgpu: to test the tests.
+if ! world_init "${WH_GPU_DRIVER:-gpu}"; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP $world_missing"
+	exit 0
+fi
+
+world_server
+
+# needs_programs FILE: the tests' programs come from nvcc.
+needs_programs() {
+	[ ! -x "$1" ] || return 0
+	echo "TAP version 13"
+	echo "1..0 # SKIP $(basename "$1") is not built: no nvcc when the tests were built"
+	exit 0
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuDNN calls through the stub, over a library that writes down what it is told:
+ * scaling factors have the size that a descriptor's type says, host arrays the
+ * length that a descriptor says, attributes the size of their type; descriptors
+ * that are none reach nobody.
+ */
+#include <cudnn.h>
+#include <sys/mman.h>
+
+#include "lib_test.h"
+
+static cudnnHandle_t handle;
+static cudnnTensorDescriptor_t tensor;
+static void *const X = (void *)0x12340, *const Y = (void *)0x56780;
+
+static cudnnStatus_t softmax(const void *alpha, const void *beta)
+{
+	return cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, alpha,
+				   tensor, X, beta, tensor, Y);
+}
+
+/* --- The library and its handles ---------------------------------------------- */
+
+static void test_library(void)
+{
+	char text[64] = "", shorter[4];
+	int value = 0;
+
+	ok_eq(cudnnGetVersion(), 91234, "version_is_the_workers");
+	ok_eq(cudnnGetMaxDeviceVersion(), 1030, "device_version_is_the_workers");
+	ok_eq(cudnnGetCudartVersion(), 13077, "runtime_version_is_the_workers");
+	told("version", "versions_are_asked_for_once");
+	cudnnGetProperty(PATCH_LEVEL, &value);
+	ok_eq(value, 34, "properties_are_of_that_version");
+	ok(!strcmp(cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_NULL_POINTER),
+		   "CUDNN_STATUS_BAD_PARAM_NULL_POINTER"), "status_has_its_name");
+	ok(!strcmp(cudnnGetErrorString((cudnnStatus_t)4711), "CUDNN_UNKNOWN_STATUS"),
+	   "unknown_status_says_so");
+	cudnnGetLastErrorString(text, sizeof(text));
+	ok(!strcmp(text, "the fake's last error"), "last_error_is_the_librarys");
+	cudnnGetLastErrorString(shorter, sizeof(shorter));
+	ok(!strcmp(shorter, "the"), "last_error_is_cut_to_the_buffer");
+	ok_eq(cudnnSetCallback(0, NULL, (cudnnCallback_t)test_library), CUDNN_STATUS_NOT_SUPPORTED,
+	      "callback_is_refused");
+}
+
+static void test_handles(void)
+{
+	struct { uint64_t words[16]; } zeros = { { 0 } };
+	cudnnHandle_t gone;
+	cudaStream_t got;
+	CUstream own;
+	float one = 1;
+
+	ok_eq(cudnnCreate(&handle), 0, "create_needs_no_call_before_it");
+	told("create 1", "one_library_handle_is_made");
+	cudnnCreate(&gone);
+	ok_eq(cudnnDestroy(gone), 0, "destroy_succeeds");
+	told("create 2|destroy 2", "destroy_reaches_the_library");
+	ok_eq(cudnnDestroy(gone), CUDNN_STATUS_BAD_PARAM, "destroyed_handle_is_refused");
+	ok_eq(cudnnSetStream((cudnnHandle_t)&zeros, NULL), CUDNN_STATUS_BAD_PARAM,
+	      "memory_that_is_no_handle_is_refused");
+	cudnnCreateTensorDescriptor(&tensor);
+	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 2, 3, 4);
+	told("set tensor format=0 type=0 1 2 3 4", "descriptor_is_set_in_the_worker");
+	cuStreamCreate(&own, 0);
+	ok_eq(cudnnSetStream(handle, own), 0, "stream_is_taken");
+	told("", "setting_it_makes_no_call");
+	cudnnGetStream(handle, &got);
+	ok(got == own, "stream_is_given_back");
+	ok_eq(softmax(&one, &one), 0, "softmax_succeeds");
+	told("set_stream 1 own|softmax handle=1 stream=own algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	     "alpha float 1 behind=0|beta float 1 behind=0", "stream_travels_with_the_next_call");
+	cudnnSetStream(handle, NULL);
+	softmax(&one, NULL);
+	told("set_stream 1 0|softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	     "alpha float 1 behind=0|beta NULL", "default_stream_does_too_and_NULL_stays_NULL");
+}
+
+/* --- Values in host memory ---------------------------------------------------- */
+
+static void test_scales(void)
+{
+	cudnnTensorDescriptor_t derived, keep = tensor;
+	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	float *last = (float *)(page + 4092);
+	cudnnFilterDescriptor_t filter;
+	double d = 2.5;
+	int8_t element = 0x55;
+
+	mprotect(page + 4096, 4096, PROT_NONE);
+	*last = 3;
+	ok_eq(softmax(last, last), 0, "float_at_the_end_of_memory_is_read_as_a_float");
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	     "alpha float 3 behind=0|beta float 3 behind=0", "and_arrives");
+	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_DOUBLE, 1, 2, 3, 4);
+	news();
+	softmax(&d, &d);
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	     "alpha double 2.5|beta double 2.5", "scale_of_doubles_is_a_double_without_asking");
+	cudnnCreateTensorDescriptor(&derived);
+	cudnnDeriveBNTensorDescriptor(derived, tensor, CUDNN_BATCHNORM_SPATIAL);
+	tensor = derived;
+	softmax(&d, &d);
+	told("derive bn mode=1|get tensor nd want=8|"
+	     "softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	     "alpha double 2.5|beta double 2.5", "type_of_a_derived_descriptor_is_asked_for");
+	softmax(&d, &d);
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	     "alpha double 2.5|beta double 2.5", "and_asked_for_once");
+	tensor = keep;
+	cudnnCreateFilterDescriptor(&filter);
+	cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_DOUBLE, CUDNN_TENSOR_NCHW, 1, 1, 1, 1);
+	news();
+	cudnnTransformFilter(handle, NULL, &d, filter, X, &d, filter, Y);
+	told("alpha double 2.5|beta double 2.5", "filters_say_the_type_too");
+	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_INT8, 1, 2, 3, 4);
+	news();
+	cudnnSetTensor(handle, tensor, Y, &element);
+	told("set tensor value 55 behind=00", "element_has_the_size_of_the_type");
+}
+
+/* --- Arrays ------------------------------------------------------------------- */
+
+static void test_arrays(void)
+{
+	int dim[5] = { 2, 3, 4, 5, 6 }, stride[5] = { 360, 120, 30, 6, 1 }, n = 0, i;
+	int got[8] = { 7, 7, 7, 7, 7, 7, 7, 7 }, gots[8] = { 0 };
+	cudnnConvolutionFwdAlgoPerf_t perf[4];
+	cudnnDataType_t type;
+	cudnnStatus_t status = 0;
+
+	ok_eq(cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, 5, dim, stride), 0,
+	      "five_dimensions_are_set");
+	told("set tensor nd type=0 n=5 last=6/1", "all_of_them_arrive");
+	ok_eq(cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, -1, dim, stride),
+	      CUDNN_STATUS_BAD_PARAM, "negative_count_is_refused");
+	ok_eq(cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, 1 << 30, dim, stride),
+	      CUDNN_STATUS_BAD_PARAM, "count_beyond_a_message_is_refused");
+	told("", "neither_reaches_the_library");
+	cudnnGetTensorNdDescriptor(tensor, 8, &type, &n, got, gots);
+	for (i = 0; i < 5 && got[i] == dim[i] && gots[i] == stride[i]; i++)
+		;
+	ok(i == 5 && n == 5, "they_come_back");
+	ok(got[5] == 7 && got[7] == 7, "what_the_library_does_not_write_stays_as_it_was");
+	news();
+	n = 0;
+	cudnnGetConvolutionForwardAlgorithm_v7(handle, tensor, NULL, NULL, tensor, 4, &n, perf);
+	ok(n == 3 && perf[2].algo == 2 && perf[2].memory == 1002 && perf[2].time == 2,
+	   "algorithms_come_back_as_structs");
+	told("algorithms want=4", "as_many_as_there_is_room_for_are_asked_for");
+	cudnnQueryRuntimeError(handle, &status, CUDNN_ERRQUERY_RAWCODE, NULL);
+	told("query mode=0 tag=NULL", "reserved_parameter_is_NULL");
+	ok_eq(status, CUDNN_STATUS_RUNTIME_IN_PROGRESS, "status_that_is_an_output_comes_back");
+	ok_eq(cudnnQueryRuntimeError(handle, &status, CUDNN_ERRQUERY_RAWCODE, (void *)&n),
+	      CUDNN_STATUS_BAD_PARAM, "reserved_parameter_must_be_NULL");
+}
+
+static void test_sequences(void)
+{
+	int lengths[3] = { 9, 8, 7 }, dim[4] = { 6, 3, 1, 2 }, lo[6] = { 0, 0, 0, 0, 0, 40 };
+	int hi[6] = { 1, 1, 1, 1, 1, 60 }, labels[6] = { 1, 2, 3, 4, 5, 66 }, counts[2] = { 2, 4 };
+	int inputs[2] = { 9, 10 }, got[3] = { 0 }, a, b, c;
+	cudnnSeqDataAxis_t axes[4] = { 0, 1, 2, 3 };
+	cudnnRNNDataDescriptor_t rnn;
+	cudnnSeqDataDescriptor_t seq;
+	cudnnCTCLossDescriptor_t ctc;
+	cudnnRNNDataLayout_t layout;
+	cudnnAttnDescriptor_t attn;
+	cudnnDataType_t type;
+	struct { double fill; double behind; } back = { 0, 77 };
+	double fill = 1.25;
+	size_t size = 0;
+
+	cudnnCreateRNNDataDescriptor(&rnn);
+	cudnnSetRNNDataDescriptor(rnn, CUDNN_DATA_DOUBLE, 1, 9, 3, 4, lengths, &fill);
+	told("set rnn data type=1 layout=1 9 3 4 last=7 fill=1.25", "lengths_and_fill_value_arrive");
+	cudnnGetRNNDataDescriptor(rnn, &type, &layout, &a, &b, &c, 3, got, &back.fill);
+	ok(got[0] == 9 && got[2] == 7 && back.fill == 1.25, "and_come_back");
+	ok(back.behind == 77, "fill_value_is_as_long_as_its_type");
+	cudnnCreateSeqDataDescriptor(&seq);
+	cudnnSetSeqDataDescriptor(seq, CUDNN_DATA_FLOAT, 4, dim, axes, 3, lengths, NULL);
+	told("set seq data type=0 n=4 axis3=3 lengths=3 last=7 fill=NULL", "sequence_data_arrives");
+	cudnnCreateAttnDescriptor(&attn);
+	ok_eq(cudnnMultiHeadAttnForward(handle, attn, -1, lo, hi, X, Y, seq, X, NULL, seq, X, seq, X,
+					seq, Y, 5, X, 6, X, 7, Y), 0, "attention_succeeds");
+	told("attention index=-1 lo=40 hi=60 devq=0x12340 weights=5 reserve=7",
+	     "windows_have_an_entry_for_each_time_step");
+	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 10, 2, 5, 1);
+	cudnnCreateCTCLossDescriptor(&ctc);
+	news();
+	ok_eq(cudnnGetCTCLossWorkspaceSize(handle, tensor, tensor, labels, counts, inputs, 0, ctc,
+					   &size), 0, "ctc_succeeds");
+	ok_eq(size, 6, "ctc_size_comes_back");
+	ok(strstr(news(), "ctc labels=6 last=66 input=10") != NULL, "labels_are_as_many_as_lengths_say");
+	counts[1] = -4;
+	ok_eq(cudnnGetCTCLossWorkspaceSize(handle, tensor, tensor, labels, counts, inputs, 0, ctc,
+					   &size), CUDNN_STATUS_BAD_PARAM, "negative_length_is_refused");
+	ok(!strstr(news(), "ctc"), "before_the_library_sees_it");
+}
+
+/* --- Descriptors that are none ------------------------------------------------ */
+
+static void test_bad_descriptors(void)
+{
+	cudnnTensorDescriptor_t gone;
+	cudnnFilterDescriptor_t filter;
+	int n;
+
+	cudnnCreateFilterDescriptor(&filter);
+	cudnnCreateTensorDescriptor(&gone);
+	ok_eq(cudnnDestroyTensorDescriptor(gone), 0, "descriptor_is_destroyed");
+	news();
+	ok_eq(cudnnSetTensor4dDescriptor(gone, 0, 0, 1, 1, 1, 1), CUDNN_STATUS_BAD_PARAM,
+	      "destroyed_descriptor_is_refused");
+	ok_eq(cudnnSetTensor4dDescriptor((void *)filter, 0, 0, 1, 1, 1, 1), CUDNN_STATUS_BAD_PARAM,
+	      "descriptor_of_another_kind_is_refused");
+	ok_eq(cudnnSetTensor4dDescriptor((void *)&n, 0, 0, 1, 1, 1, 1), CUDNN_STATUS_BAD_PARAM,
+	      "memory_that_is_no_descriptor_is_refused");
+	told("", "no_bad_descriptor_reaches_the_library");
+	ok_eq(cudnnDestroyTensorDescriptor(NULL), 0, "no_descriptor_is_the_librarys_business");
+	told("destroy tensor NULL", "and_it_is_asked");
+}
+
+/* --- The backend API ---------------------------------------------------------- */
+
+static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
+{
+	cudnnBackendDescriptor_t d = NULL;
+
+	cudnnBackendCreateDescriptor(type, &d);
+	return d;
+}
+
+#define SET(d, name, type, n, p)	cudnnBackendSetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, p)
+#define GET(d, name, type, n, c, p)	cudnnBackendGetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, c, p)
+
+static void test_attributes(void)
+{
+	cudnnBackendDescriptor_t t = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR), g, fill[3];
+	int64_t dims[4] = { 1, 2, 3, 4 }, got[6] = { 9, 9, 9, 9, 9, 9 }, count = 0;
+	cudnnFraction_t half = { 1, 2 }, back = { 0, 0 };
+	struct { uint8_t value, behind; } flag = { 0, 88 };
+	static char text[40000], text_back[40000];
+	cudnnHandle_t handle_back = NULL;
+	uint8_t yes = 1;
+	size_t i;
+
+	ok_eq(SET(t, TENSOR_DIMENSIONS, INT64, 4, dims), 0, "attribute_is_set");
+	told("set attribute 902 type=3 count=4", "in_the_worker");
+	ok(!GET(t, TENSOR_DIMENSIONS, INT64, 6, &count, got) && count == 4 && got[3] == 4,
+	   "attribute_comes_back");
+	ok(got[4] == 9, "no_more_than_there_is");
+	ok(!GET(t, TENSOR_DIMENSIONS, INT64, 0, &count, NULL) && count == 4, "count_alone_comes_back");
+	ok(!GET(t, TENSOR_DIMENSIONS, INT64, 2, NULL, got), "count_is_not_asked_for");
+	SET(t, TENSOR_IS_BY_VALUE, BOOLEAN, 1, &yes);
+	GET(t, TENSOR_IS_BY_VALUE, BOOLEAN, 1, &count, &flag);
+	ok(flag.value == 1 && flag.behind == 88, "boolean_is_one_byte");
+	SET(t, RESAMPLE_STRIDES, FRACTION, 1, &half);
+	GET(t, RESAMPLE_STRIDES, FRACTION, 1, &count, &back);
+	ok(back.numerator == 1 && back.denominator == 2, "fraction_is_two_numbers");
+	ok_eq(cudnnBackendSetAttribute(t, CUDNN_ATTR_TENSOR_DIMENSIONS, (cudnnBackendAttributeType_t)77,
+				       1, dims), CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
+	      "type_that_is_not_known_is_refused");
+	ok_eq(SET(t, TENSOR_DIMENSIONS, INT64, -1, dims), CUDNN_STATUS_BAD_PARAM,
+	      "negative_number_of_elements_is_refused");
+	g = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	news();
+	SET(g, OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, 1, &t);
+	told("set attribute 801 type=15 count=1|descriptor 1", "descriptors_are_translated");
+	SET(g, OPERATIONGRAPH_HANDLE, HANDLE, 1, &handle);
+	told("set attribute 800 type=0 count=1|handle 1", "handles_are_translated");
+	GET(g, OPERATIONGRAPH_HANDLE, HANDLE, 1, &count, &handle_back);
+	ok(handle_back == handle, "and_translated_back");
+	for (i = 0; i < 3; i++)
+		fill[i] = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	g = fill[2];
+	ok(!GET(t, ENGINEHEUR_RESULTS, BACKEND_DESCRIPTOR, 3, &count, fill) && count == 2,
+	   "results_are_counted");
+	told("fill descriptor 3|fill descriptor 4", "descriptors_to_fill_reach_the_library");
+	ok(fill[2] == g, "the_rest_of_the_array_stays");
+	for (i = 0; i < sizeof(text); i++)
+		text[i] = i * 7;
+	ok_eq(SET(t, EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, sizeof(text), text), 0,
+	      "attribute_longer_than_a_message_half_is_set");
+	GET(t, EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, sizeof(text), &count, text_back);
+	ok(count == sizeof(text) && !memcmp(text, text_back, sizeof(text)), "and_comes_back");
+	g = (void *)handle;
+	ok_eq(SET(t, OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, 1, &g), CUDNN_STATUS_BAD_PARAM,
+	      "element_that_is_no_descriptor_is_refused");
+}
+
+static void test_variant_pack(void)
+{
+	cudnnBackendDescriptor_t plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	CUdeviceptr d = device(NULL, 64);
+	float value = 1.5;
+	void *p[2] = { &value, (void *)d }, *back[2];
+	int64_t count;
+
+	ok_eq(SET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 2, p), 0, "pack_takes_pointers");
+	GET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 2, &count, back);
+	ok(back[1] == (void *)d, "device_address_is_itself");
+	ok(back[0] != &value, "host_address_is_another_one_in_the_worker");
+	news();
+	ok_eq(cudnnBackendExecute(handle, plan, pack), 0, "pack_is_executed");
+	told("execute handle=1 plan=6 pack=7 value=1.5", "value_in_the_programs_memory_is_seen");
+	value = 2.5;
+	cudnnBackendExecute(handle, plan, pack);
+	told("execute handle=1 plan=6 pack=7 value=2.5", "as_it_is_when_the_pack_is_executed");
+	ok_eq(cudnnBackendDestroyDescriptor(pack), 0, "pack_is_destroyed");
+	told("destroy descriptor 7", "in_the_worker_too");
+}
+
+/* --- Fused operations --------------------------------------------------------- */
+
+static void test_fused(void)
+{
+	cudnnFusedOpsPointerPlaceHolder_t place = CUDNN_PTR_16B_ALIGNED, got = 0;
+	cudnnFusedOpsVariantParamPack_t v;
+	cudnnFusedOpsConstParamPack_t c;
+	size_t size = 1234, back = 0;
+	void *data = NULL;
+	int is_null = 5;
+
+	cudnnCreateFusedOpsConstParamPack(&c, 0);
+	cudnnCreateFusedOpsVariantParamPack(&v, 0);
+	cudnnSetTensor4dDescriptor(tensor, 0, CUDNN_DATA_HALF, 1, 1, 1, 1);
+	news();
+	cudnnSetFusedOpsConstParamPackAttribute(c, CUDNN_PARAM_XDESC, tensor);
+	told("fused tensor type=2", "label_of_a_descriptor_takes_a_descriptor");
+	cudnnSetFusedOpsConstParamPackAttribute(c, CUDNN_PARAM_XDATA_PLACEHOLDER, &place);
+	told("fused word 2", "label_of_a_number_takes_its_bytes");
+	cudnnGetFusedOpsConstParamPackAttribute(c, CUDNN_PARAM_XDATA_PLACEHOLDER, &got, &is_null);
+	ok(got == CUDNN_PTR_16B_ALIGNED && is_null == 0, "and_gives_them_back");
+	cudnnSetFusedOpsVariantParamPackAttribute(v, CUDNN_PTR_XDATA, X);
+	cudnnGetFusedOpsVariantParamPackAttribute(v, CUDNN_PTR_XDATA, &data);
+	ok(data == X, "label_of_data_takes_a_device_address");
+	cudnnSetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES, &size);
+	cudnnGetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES, &back);
+	ok_eq(back, 1234, "label_of_a_size_takes_its_bytes");
+	ok_eq(cudnnSetFusedOpsVariantParamPackAttribute(v, (cudnnFusedOpsVariantParamLabel_t)50, X),
+	      CUDNN_STATUS_BAD_PARAM, "label_that_is_none_is_refused");
+}
+
+int main(void)
+{
+	test_library();
+	test_handles();
+	test_scales();
+	test_arrays();
+	test_sequences();
+	test_bad_descriptors();
+	test_attributes();
+	test_variant_pack();
+	test_fused();
+	return tap_exit();
+}

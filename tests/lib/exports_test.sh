@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A stub library exports what its header declares and the genuine one exports,
+# under the genuine version; and what the genuine one is compared with is named.
+. "$(dirname "$0")/lib.sh"
+PYTHON=${PYTHON:-/usr/bin/python3}
+genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
+
+# "name version" of each export.
+exports() { objdump -T "$1" | awk '$4 != "*UND*" && $6 != "" && NF == 7 { gsub("[()]", "", $6); print $7, $6 }' |
+	grep -v ' Base$' | sort; }
+
+# The functions of a description, without those that are in no library.
+declared() {
+	"$PYTHON" -B -c '
+import sys
+sys.path.insert(0, sys.argv[1] + "/cuda-api")
+import describe
+d = describe.Describer(f"{sys.argv[1]}/cuda-api/{sys.argv[2]}.api")
+api = d.api()
+print("\n".join(f"{n} {d.profile.soname}" for n, c in api.calls.items() if c.func and c.verb != "absent"))
+' "$WH_TOP" "$1" | sort
+}
+
+check() { # name, soname
+	lib=$WH_BUILD/client-stubs/$2
+	declared "$1" >"$tmp/want"
+	exports "$lib" | grep -v "^$2 " >"$tmp/have"
+	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
+	point "$2_exports_what_is_declared_under_the_genuine_version" || sed 's/^/# /' "$tmp/diff" | head
+	objdump -p "$lib" | grep -q "SONAME *$2\$"
+	point "$2_has_the_genuine_soname"
+	objdump -T "$lib" | grep -q 'WORMHOLE_PRIVATE_1.* wh_library_begin'
+	point "$2_needs_our_libcuda"
+	if [ -e "$genuine/$2" ]; then
+		exports "$genuine/$2" >"$tmp/genuine"
+		[ -s "$tmp/genuine" ] && ! grep -vxFf "$tmp/genuine" "$tmp/have" >"$tmp/diff"
+		point "$2_exports_nothing_that_the_genuine_one_does_not" || sed 's/^/# /' "$tmp/diff" | head
+	else
+		n=$((n + 1))
+		echo "ok $n - $2_exports_nothing_that_the_genuine_one_does_not # SKIP no $genuine/$2"
+	fi
+}
+
+echo "TAP version 13"
+echo "1..12"
+check cublas libcublas.so.13
+check curand libcurand.so.10
+check cudnn libcudnn.so.9

@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Random requests for every call of every library, with living handles and
+ * plausible numbers strewn in, against libraries that accept everything. The
+ * sanitizers judge; the seed is printed, and WH_SEED repeats it. And requests
+ * that are wrong in one way each.
+ */
+#include "session_fixture.h"
+
+#include "gen_cublas_server.h"
+#include "gen_cudnn_server.h"
+#include "gen_curand_server.h"
+#include "nvml_view.h"
+
+#define ROUNDS_PER_CALL	1000
+
+static uint64_t state;
+static int calls;		/* that reached a library */
+
+static uint64_t next(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* --- Libraries that accept everything -------------------------------------------------- */
+
+static int any(void)
+{
+	calls++;
+	return next() % 8 ? 0 : 14;
+}
+
+struct cublasContext {
+	cublasPointerMode_t mode;
+};
+
+static cublasStatus_t create_handle(cublasHandle_t *h)
+{
+	calls++;
+	*h = calloc(1, sizeof(**h));
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t destroy_handle(cublasHandle_t h)
+{
+	calls++;
+	free(h);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_mode(cublasHandle_t h, cublasPointerMode_t m)
+{
+	h->mode = m;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t get_mode(cublasHandle_t h, cublasPointerMode_t *m)
+{
+	*m = h->mode;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static volatile uint8_t sink;
+
+static void touch(const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	if (b && n)
+		sink = b[0] ^ b[n - 1];
+}
+
+/* Scalars are touched from end to end where they are in host memory. */
+static void touch_scalar(cublasHandle_t h, const void *p, size_t n)
+{
+	if (h->mode == CUBLAS_POINTER_MODE_HOST)
+		touch(p, n);
+}
+
+static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,
+			      int n, int k, const void *alpha, const void *A, cudaDataType at,
+			      int lda, const void *B, cudaDataType bt, int ldb, const void *beta,
+			      void *C, cudaDataType ct, int ldc, cublasComputeType_t type,
+			      cublasGemmAlgo_t algo)
+{
+	(void)ta; (void)tb; (void)m; (void)n; (void)k; (void)A; (void)at; (void)lda; (void)B;
+	(void)bt; (void)ldb; (void)C; (void)ldc; (void)algo;
+	touch_scalar(h, alpha, wh_scale_size(type, ct));
+	touch_scalar(h, beta, wh_scale_size(type, ct));
+	return any();
+}
+
+static cublasStatus_t rotm_ex(cublasHandle_t h, int n, void *x, cudaDataType xt, int incx, void *y,
+			      cudaDataType yt, int incy, const void *param, cudaDataType pt,
+			      cudaDataType et)
+{
+	(void)n; (void)x; (void)xt; (void)incx; (void)y; (void)yt; (void)incy; (void)et;
+	touch_scalar(h, param, 5 * wh_type_size(pt));
+	return any();
+}
+
+static cublasStatus_t grouped(cublasHandle_t h, const cublasOperation_t ta[],
+			      const cublasOperation_t tb[], const int m[], const int n[],
+			      const int k[], const float alpha[], const float *const A[],
+			      const int lda[], const float *const B[], const int ldb[],
+			      const float beta[], float *const C[], const int ldc[], int groups,
+			      const int size[])
+{
+	(void)h; (void)A; (void)B; (void)C;
+	if (groups > 0) {
+		touch(ta, groups * 4UL); touch(tb, groups * 4UL); touch(m, groups * 4UL);
+		touch(n, groups * 4UL); touch(k, groups * 4UL); touch(alpha, groups * 4UL);
+		touch(lda, groups * 4UL); touch(ldb, groups * 4UL); touch(beta, groups * 4UL);
+		touch(ldc, groups * 4UL); touch(size, groups * 4UL);
+	}
+	return any();
+}
+
+static curandStatus_t create_generator(curandGenerator_t *g, curandRngType_t type)
+{
+	(void)type;
+	calls++;
+	*g = (curandGenerator_t)(next() & ~15ULL);
+	return CURAND_STATUS_SUCCESS;
+}
+
+static curandGenerator_t host_generator;
+
+static curandStatus_t create_host_generator(curandGenerator_t *g, curandRngType_t type)
+{
+	(void)type;
+	calls++;
+	*g = host_generator = (curandGenerator_t)0x4000;
+	return CURAND_STATUS_SUCCESS;
+}
+
+/* A host generator writes what it was allowed to. */
+static curandStatus_t generate(curandGenerator_t g, unsigned int *out, size_t n)
+{
+	calls++;
+	if (g == (curandGenerator_t)0x4000 && n)
+		out[0] = out[n - 1] = 1;
+	return CURAND_STATUS_SUCCESS;
+}
+
+static curandStatus_t constants(unsigned int **out)
+{
+	static unsigned int table[WH_CURAND_DIMENSIONS];
+
+	*out = table;
+	return CURAND_STATUS_SUCCESS;
+}
+
+/* Descriptors whose sizes bound host arrays, which are then read to that end. */
+static cudnnStatus_t tensor_dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type, int *n,
+				 int dim[], int stride[])
+{
+	int i;
+
+	(void)d; (void)stride;
+	if (!type || !n)
+		return any();
+	*type = CUDNN_DATA_FLOAT;
+	*n = 3;
+	for (i = 0; dim && i < want && i < 3; i++)
+		dim[i] = next() % 4;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t sequence_dims(const cudnnSeqDataDescriptor_t d, cudnnDataType_t *type, int *n,
+				   int want, int dim[], cudnnSeqDataAxis_t axes[], size_t *lengths,
+				   size_t want_lengths, int length[], void *fill)
+{
+	int i;
+
+	(void)d; (void)axes; (void)want_lengths; (void)length; (void)fill;
+	if (!type || !n || !lengths)
+		return any();
+	*type = CUDNN_DATA_FLOAT;
+	*n = 4;
+	*lengths = 0;
+	for (i = 0; dim && i < want && i < 4; i++)
+		dim[i] = next() % 4;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t create_cudnn(cudnnHandle_t *h)
+{
+	calls++;
+	*h = (cudnnHandle_t)(next() & ~15ULL);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* Attributes are touched from end to end; what is asked for is written. */
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, const void *p)
+{
+	const uint8_t *b = p;
+
+	(void)d; (void)name;
+	if (b && n)
+		sink = b[0] ^ b[n * wh_cudnn_attribute_size(type) - 1];
+	return any();
+}
+
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, int64_t *count, void *p)
+{
+	(void)d; (void)name;
+	if (p && n)
+		memset(p, 0, n * wh_cudnn_attribute_size(type));
+	*count = next() % 4 ? n : (int64_t)next();
+	return any();
+}
+
+/* A struct that says its size is written to its end. */
+static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
+{
+	(void)d;
+	if (t)
+		memset((uint8_t *)t + 4, 1, (t->version & 0xffffff) - 4);
+	return any();
+}
+
+/* Tables of the other functions would be missing. */
+static void *never(void)
+{
+	return (void *)(uintptr_t)CURAND_STATUS_INTERNAL_ERROR;
+}
+
+static void *table_of(const struct wh_library *lib)
+{
+	void *table = calloc(1, lib->table_size);
+	const struct wh_library_symbol *sym;
+
+	for (sym = lib->symbols; sym->name; sym++)
+		*(void **)((char *)table + sym->offset) = any;
+	return table;
+}
+
+static void fill(struct wh_session *s)
+{
+	struct wh_cublas_functions *b = table_of(wh_libraries[WH_LIB_cublas]);
+	struct wh_curand_functions *r = table_of(wh_libraries[WH_LIB_curand]);
+	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
+	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
+
+	b->cublasCreate_v2 = create_handle;
+	b->cublasDestroy_v2 = destroy_handle;
+	b->cublasSetPointerMode_v2 = set_mode;
+	b->cublasGetPointerMode_v2 = get_mode;
+	b->cublasGemmEx = gemm_ex;
+	b->cublasRotmEx = rotm_ex;
+	b->cublasSgemmGroupedBatched = grouped;
+	r->curandCreateGenerator = create_generator;
+	r->curandCreateGeneratorHost = create_host_generator;
+	r->curandGenerate = generate;
+	r->curandGetScrambleConstants32 = constants;
+	r->curandGetScrambleConstants64 = (void *)never;
+	r->curandGetDirectionVectors32 = (void *)never;
+	r->curandGetDirectionVectors64 = (void *)never;
+	n->cudnnCreate = create_cudnn;
+	n->cudnnGetTensorNdDescriptor = tensor_dims;
+	n->cudnnGetSeqDataDescriptor = sequence_dims;
+	n->cudnnBackendSetAttribute = set_attribute;
+	n->cudnnBackendGetAttribute = get_attribute;
+	m->nvmlDeviceGetTemperatureV = versioned;
+	wh_loaded_nvml(s, m);
+	wh_nvml_view.devices = 1;
+	wh_nvml_view.device[0].handle = (nvmlDevice_t)0x8880;
+	s->library[WH_LIB_cudnn] = n;
+	s->library[WH_LIB_nvml] = m;
+	s->library[WH_LIB_cublas] = b;
+	s->library[WH_LIB_curand] = r;
+}
+
+/* --- Requests ------------------------------------------------------------------------------ */
+
+static uint64_t handle[64];
+static unsigned int handles;
+
+static int64_t ask(struct wh_session *s, uint32_t call, size_t size)
+{
+	((struct wh_req *)msg(s))->call = call;
+	return wh_dispatch(s, WH_HANDLER_LIBRARY, size);
+}
+
+static void make_handles(struct wh_session *s)
+{
+	struct wh_rsp_cublasCreate_v2 *b = msg(s);
+	struct wh_rsp_curandCreateGenerator *r = msg(s);
+	struct wh_rsp_cudnnCreate *c = msg(s);
+	unsigned int type;
+
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_cublasCreate_v2,
+			sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
+		handle[handles++ % 64] = b->handle.id;
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_curandCreateGeneratorHost,
+			sizeof(struct wh_req_curandCreateGenerator)) &&
+	    !r->hdr.result)
+		handle[handles++ % 64] = r->generator;
+	handle[handles++ % 64] = wh_put(s, WH_H_CUstream, (void *)0x9990, 0);
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
+		handle[handles++ % 64] = c->handle;
+	/* What the library never looks into may be anything. */
+	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
+	handle[handles++ % 64] = wh_put(s, type, (void *)0x7770, 0);
+	handle[handles++ % 64] = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0);
+	handle[handles++ % 64] = wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0);
+}
+
+static uint64_t word(const struct wh_session *s)
+{
+	switch (next() % 12) {
+	case 0: case 1: case 2:
+		return handle[next() % 64];
+	case 3: case 4:
+		return next() % 80;
+	case 5:
+		return (uintptr_t)s->data + next() % s->data_size;
+	case 6:
+		return next() % s->frame[0].max;
+	case 7:
+		return UINT64_MAX - next() % 32;
+	case 8:
+		return next();
+	default:
+		return 0;
+	}
+}
+
+static void one(struct wh_session *s, uint32_t library, uint32_t call)
+{
+	size_t size = wh_libraries[library]->calls[call].min_size + next() % 3 * (next() % 600), i;
+	struct wh_req *q = msg(s);
+	uint64_t *w = msg(s);
+
+	if (next() % 50 == 0)
+		size = next() % (s->frame[0].max + 2);
+	for (i = 0; i < size / 8 + 1 && i < s->frame[0].max / 8; i++)
+		w[i] = word(s);
+	/* Objects come first: half of them are real ones, with a plausible state. */
+	if (next() % 2) {
+		w[sizeof(*q) / 8] = handle[next() % 64];
+		w[sizeof(*q) / 8 + 1] = 0;
+		((struct wh_obj_cublasHandle_t *)(q + 1))->pointer_mode = next() % 2;
+	}
+	q->null = next() % 4 ? 0 : next();
+	q->ctx = 0;
+	q->capture_mode = 0;
+	q->resv = next() % 64 ? 0 : 1;
+	ask(s, library << WH_LIBRARY_SHIFT | call, size);
+	if (next() % 64 == 0)
+		make_handles(s);
+}
+
+static uint32_t strew(struct wh_session *s)
+{
+	uint32_t lib, call, rounds, sent = 0;
+
+	for (rounds = 0; rounds < ROUNDS_PER_CALL; rounds++)
+		for (lib = 0; lib < WH_LIBS; lib++)
+			for (call = 0; wh_libraries[lib] && call < wh_libraries[lib]->ncalls;
+					call++)
+				if (wh_libraries[lib]->calls[call].run) {
+					one(s, lib, call);
+					sent++;
+				}
+	return sent;
+}
+
+/* --- One wrong thing at a time ---------------------------------------------------------------- */
+
+static void test_envelope(struct wh_session *s)
+{
+	request(s, 0, 4096);
+	ok_eq(ask(s, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)), WH_EPERM,
+	      "no_call_before_the_library_is_open");
+	fill(s);
+	request(s, 0, 4096);
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, sizeof(struct wh_req_cublasSgemm_v2) - 1), WH_EINVAL,
+	      "request_shorter_than_its_struct_is_refused");
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, s->frame[0].max + 1), WH_EINVAL,
+	      "request_longer_than_the_area_is_refused");
+	ok_eq(ask(s, WH_LIB_cublas << WH_LIBRARY_SHIFT | WH_CUBLAS_CALLS, 4096), WH_ENOSYS,
+	      "call_past_the_table_is_refused");
+	ok_eq(ask(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS,
+			"library_past_the_table_is_refused");
+	ok_eq(ask(s, 1, 4096), WH_ENOSYS, "library_0_is_none");
+	((struct wh_req *)msg(s))->resv = 1;
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "reserved_bits_are_refused");
+	ok_eq(calls, 0, "nothing_of_this_reached_a_library");
+}
+
+static void test_versions(struct wh_session *s)
+{
+	struct wh_req_whLibraryOpen *q = request(s, WH_CALL_whLibraryOpen, sizeof(*q));
+	const struct wh_rsp_whLibraryOpen *r = msg(s);
+
+	q->library = WH_LIB_cublas;
+	q->hash = WH_CUBLAS_HASH ^ 1;
+	send(s, sizeof(*q));
+	ok(r->hdr.result == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH && r->hash == WH_CUBLAS_HASH,
+	   "other_description_is_refused_and_ours_is_named");
+	q = request(s, WH_CALL_whLibraryOpen, sizeof(*q));
+	q->library = WH_LIBS;
+	send(s, sizeof(*q));
+	ok_eq(rsp(s)->result, CUDA_ERROR_INVALID_VALUE,
+			"opening_a_library_past_the_table_is_refused");
+}
+
+static void test_handles(struct wh_session *s)
+{
+	struct wh_req_cublasSasum_v2 *q = request(s, 0, sizeof(*q));
+	int before = calls;
+
+	q->handle.id = handle[1];	/* a generator */
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
+			"handle_of_another_library_is_refused");
+	q = request(s, 0, sizeof(*q));
+	q->handle.id = handle[0] ^ 1ULL << 33;
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
+			"handle_of_another_generation_is_refused");
+	q = request(s, 0, sizeof(*q));
+	q->handle.id = handle[0];
+	q->handle.pointer_mode = 2;
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_INVALID_VALUE, "third_pointer_mode_is_refused");
+	q = request(s, 0, sizeof(*q));
+	q->handle.id = handle[0];
+	q->handle.stream = 0x1234;
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_INVALID_VALUE, "stream_that_is_none_is_refused");
+	ok_eq(calls, before, "none_of_them_reached_the_library");
+}
+
+static void test_host_numbers(struct wh_session *s)
+{
+	struct wh_req_whCurandGenerate *q = request(s, 0, sizeof(*q));
+	struct wh_req_whCurandFetch *f;
+	int before = calls;
+
+	q->generator.id = handle[1];
+	q->out = (uintptr_t)&calls;
+	q->count = 1;
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	ok(rsp(s)->result == CURAND_STATUS_OUT_OF_RANGE && calls == before,
+	   "host_generator_cannot_write_outside_of_the_data_area");
+	q = request(s, 0, sizeof(*q));
+	q->generator.id = handle[1];
+	q->out = (uintptr_t)s->data + s->data_size - 8;
+	q->count = 3;
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	ok(rsp(s)->result == CURAND_STATUS_OUT_OF_RANGE && calls == before, "nor_past_its_end");
+	q = request(s, 0, sizeof(*q));
+	q->generator.id = handle[1];
+	q->count = 5;
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	f = request(s, 0, sizeof(*f));
+	f->to = (uintptr_t)s->data;
+	f->size = 21;
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "no_more_is_fetched_than_was_generated");
+	f = request(s, 0, sizeof(*f));
+	f->to = (uintptr_t)s->data;
+	f->size = 20;
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ok_eq(rsp(s)->result, CURAND_STATUS_SUCCESS, "all_of_it_is");
+	f = request(s, 0, sizeof(*f));
+	f->to = (uintptr_t)&calls;
+	f->size = 4;
+	f->source = WH_CURAND_CONSTANTS32;
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_to_elsewhere_is_refused");
+	f = request(s, 0, sizeof(*f));
+	f->to = (uintptr_t)s->data;
+	f->size = 8;
+	f->offset = UINT64_MAX - 3;
+	f->source = WH_CURAND_CONSTANTS32;
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
+}
+
+/* Before a client is there; the libraries lie beside the program. */
+static void test_preload(const char *argv0)
+{
+	struct wh_session *s = open_session(argv0);
+	char folder[4096], err[512] = "";
+
+	snprintf(folder, sizeof(folder), "%s", argv0);
+	strcpy(strrchr(folder, '/'), "/bin/fake_cublas.so");
+	setenv("WORMHOLE_CUBLAS", folder, 1);
+	strcpy(strrchr(folder, '/'), "/none.so");
+	setenv("WORMHOLE_CURAND", folder, 1);
+	ok(!wh_session_preload(s, "cublas,nonsense", err, sizeof(err)) && strstr(err, "nonsense"),
+	   "preloading_an_unknown_library_names_it");
+	ok(wh_session_preload(s, "cublas", err, sizeof(err)) && s->library[WH_LIB_cublas] &&
+	   !s->library[WH_LIB_curand], "preloading_loads_what_is_listed");
+	ok(!wh_session_preload(s, "curand,cublas", err, sizeof(err)) && strstr(err, "none.so"),
+	   "a_file_that_is_missing_is_named");
+	wh_session_close(s);
+}
+
+int main(int argc, char **argv)
+{
+	struct wh_session *s = open_session(argv[0]);
+	const char *seed = getenv("WH_SEED");
+	uint32_t sent;
+
+	(void)argc;
+	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
+	tap_plan(25);
+	diag("WH_SEED=0x%llx", (unsigned long long)state);
+	say_hello(s);
+	test_envelope(s);
+	test_versions(s);
+	make_handles(s);
+	test_handles(s);
+	test_host_numbers(s);
+	test_preload(argv[0]);
+	calls = 0;
+	sent = strew(s);
+	diag("%u requests, %d of them reached a library", sent, calls);
+	ok(calls > (int)(sent / 20), "random_requests_do_no_harm_and_many_pass");
+	return tap_exit();
+}

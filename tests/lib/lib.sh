@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the tests of libraries: the server of the shm tests, and fake libraries.
+. "$(dirname "$0")/shm.sh"
+bin=$WH_BUILD/tests/lib/bin
+export FAKE_LOG="$tmp/log"
+export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
+export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
+: >"$FAKE_LOG"
+
+use_loopback() {
+	export WORMHOLE_TRANSPORT=loopback WORMHOLE_BACKEND="$WH_BACKEND"
+	export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the programs here: device memory, and what the fake library wrote down. */
+#ifndef WORMHOLE_TESTS_LIB_TEST_H
+#define WORMHOLE_TESTS_LIB_TEST_H
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+/* What came into $FAKE_LOG since the last look; lines are separated by '|'. */
+static inline const char *news(void)
+{
+	static char text[8192];
+	static long seen;
+	FILE *f = fopen(getenv("FAKE_LOG"), "r");
+	size_t n = 0, i;
+
+	if (f && !fseek(f, seen, SEEK_SET))
+		n = fread(text, 1, sizeof(text) - 1, f);
+	if (f)
+		fclose(f);
+	seen += n;
+	text[n ? n - 1 : 0] = 0;
+	for (i = 0; i < n; i++)
+		if (text[i] == '\n')
+			text[i] = '|';
+	return text;
+}
+
+/* The library was told exactly this. */
+static inline int told(const char *want, const char *name)
+{
+	const char *got = news();
+	int same = ok(!strcmp(got, want), name);
+
+	if (!same)
+		diag("expected \"%s\", got \"%s\"", want, got);
+	return same;
+}
+
+static inline CUdeviceptr device(const void *data, size_t size)
+{
+	CUdeviceptr p = 0;
+
+	cuMemAlloc(&p, size);
+	if (data)
+		cuMemcpyHtoD(p, data, size);
+	return p;
+}
+
+#endif

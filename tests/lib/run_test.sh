@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs the program that it is named after over the fake library of its name:
+# X.t against a server of its own, X_loopback.t inside the program's process.
+. "$(dirname "$0")/lib.sh"
+name=$(basename "$0" .t)
+
+case $name in
+*_loopback) use_loopback ;;
+*) start_server ;;
+esac
+timeout 60 "$bin/${name%_loopback}"
+rc=$?
+[ $rc = 0 ] || [ ! -s "$tmp/server.err" ] || sed 's/^/# server: /' "$tmp/server.err"
+exit $rc

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# The worker's decoding of library calls, all under AddressSanitizer and UBSan.
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# GCC instruments the generated handlers once; checking objects' sizes again adds nothing.
+UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
+	       -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
+LIBRARIES := cublas cudnn curand nvml
+include $(TOP)/server/session.mk
+SESSION   += libraries $(LIBRARIES) cudnn_backend nvml_view
+UNIT      := $(OUT)/unit
+UNIT_OBJ  := $(SESSION:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
+
+all: $(OUT)/fuzz_test.t $(OUT)/fake_cuda.so
+
+$(UNIT):
+	$(Q)mkdir -p $@
+
+$(UNIT_OBJ) $(UNIT)/fuzz_test.o: Makefile unit.mk | $(UNIT)
+
+$(SESSION:%=$(UNIT)/%.o): $(UNIT)/%.o: $(TOP)/server/%.c
+	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
+
+$(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o): $(UNIT)/%.o: $(GEN)/%.c
+	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
+
+$(UNIT)/fuzz_test.o: fuzz_test.c
+	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
+
+$(OUT)/fuzz_test.t: $(UNIT)/fuzz_test.o $(UNIT_OBJ)
+	$(call say,LD,$@)$(CC) $(SAN) -o $@ $^ -lpthread -ldl
+
+$(OUT)/fake_cuda.so: ../unit/fake_cuda.c | $(UNIT)
+	$(call say,CC,$@)$(CC) $(WH_CFLAGS) -fPIC -shared -isystem $(CUDA_INC) -o $@ $<
+
+-include $(wildcard $(UNIT)/*.d)

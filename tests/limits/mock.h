@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the mock driver's processes, the mock NVML and the tests share: a file,
+ * named by MOCK_GPU. It says what the driver has really taken of the device.
+ */
+#ifndef WORMHOLE_TESTS_LIMITS_MOCK_H
+#define WORMHOLE_TESTS_LIMITS_MOCK_H
+
+#include <stdint.h>
+
+#define MOCK_PROCESSES	32
+#define MOCK_CONTEXT	(64ull << 20)	/* of a context */
+#define MOCK_MODULE	(4ull << 20)	/* of a module's or library's code and globals */
+#define MOCK_STREAM	(8ull << 20)	/* that a stream takes, and no call says so */
+#define MOCK_POOL_STEP	(32ull << 20)	/* by which a pool grows */
+#define MOCK_SMS	132
+#define MOCK_THREADS	2048
+
+struct mock_gpu {
+	uint64_t total;			/* bytes of the device */
+	uint64_t used, peak;		/* by all processes */
+	struct {
+		uint32_t pid;
+		uint64_t bytes;
+	} process[MOCK_PROCESSES];
+};
+
+#endif

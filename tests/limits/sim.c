@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The virtual device of sim.h, and the driver's functions over it. */
+#include "sim_device.h"
+
+#include <stdlib.h>
+
+static double now_ns, device_ns;
+static struct sim_process process[SIM_PROCESSES];
+static int current;
+uint64_t sim_event_calls;
+
+uint64_t sim_tsc(void)
+{
+	return (uint64_t)now_ns + 1000000;
+}
+
+double sim_now(void)
+{
+	return now_ns;
+}
+
+struct sim_process *sim_process(int i)
+{
+	return &process[i];
+}
+
+void sim_reset(void)
+{
+	int i, k;
+
+	for (i = 0; i < SIM_PROCESSES; i++) {
+		for (k = 0; k < SIM_STREAMS; k++)
+			free(process[i].stream[k].item);
+		process[i] = (struct sim_process) { .used_ns = 0 };
+	}
+	now_ns = device_ns = 0;
+	sim_event_calls = 0;
+}
+
+/* --- The device ------------------------------------------------------------------------ */
+
+static struct sim_item *head(struct sim_stream *st)
+{
+	return st->first == st->last ? NULL : &st->item[st->first % SIM_ITEMS];
+}
+
+static void pass_events(struct sim_stream *st)
+{
+	struct sim_item *it;
+
+	while ((it = head(st)) && it->event) {
+		it->event->done = --it->event->pending == 0;
+		it->event->ns = device_ns;
+		st->first++;
+	}
+}
+
+static int is_busy(struct sim_process *p)
+{
+	int k, busy = 0;
+
+	for (k = 0; k < SIM_STREAMS; k++) {
+		pass_events(&p->stream[k]);
+		busy |= head(&p->stream[k]) != NULL;
+	}
+	return busy;
+}
+
+/* The time until a kernel ends, when `busy` processes share the device. */
+static double next_end(int busy, double most)
+{
+	struct sim_item *it;
+	int i, k;
+
+	for (i = 0; i < SIM_PROCESSES; i++)
+		for (k = 0; k < SIM_STREAMS; k++) {
+			it = head(&process[i].stream[k]);
+			if (it && it->left * busy < most)
+				most = it->left * busy;
+		}
+	return most;
+}
+
+static void step(double ns, int busy)
+{
+	struct sim_item *it;
+	int i, k;
+
+	device_ns += ns;
+	for (i = 0; i < SIM_PROCESSES; i++) {
+		if (is_busy(&process[i]))
+			process[i].used_ns += ns / busy;
+		for (k = 0; k < SIM_STREAMS; k++) {
+			it = head(&process[i].stream[k]);
+			if (!it)
+				continue;
+			it->left -= ns / busy;
+			if (it->left < 1e-3)
+				process[i].stream[k].first++;
+			pass_events(&process[i].stream[k]);
+		}
+	}
+}
+
+static void run_device(void)
+{
+	int i, busy;
+
+	while (device_ns < now_ns) {
+		for (i = busy = 0; i < SIM_PROCESSES; i++)
+			busy += is_busy(&process[i]);
+		if (!busy)
+			device_ns = now_ns;
+		else
+			step(next_end(busy, now_ns - device_ns), busy);
+	}
+	for (i = 0; i < SIM_PROCESSES; i++)
+		is_busy(&process[i]);
+}
+
+void sim_advance_to(double ns)
+{
+	if (ns > now_ns)
+		now_ns = ns;
+	run_device();
+}
+
+void sim_choose(int i)
+{
+	current = i;
+}
+
+static struct sim_stream *stream_of(CUstream stream)
+{
+	return &process[current].stream[(uintptr_t)stream % SIM_STREAMS];
+}
+
+static void put(CUstream stream, struct sim_item it)
+{
+	struct sim_stream *st = stream_of(stream);
+
+	if (!st->item)
+		st->item = calloc(SIM_ITEMS, sizeof(*st->item));
+	if (st->last - st->first >= SIM_ITEMS)
+		abort();
+	st->item[st->last++ % SIM_ITEMS] = it;
+}
+
+void sim_launch(CUstream stream, double ns)
+{
+	put(stream, (struct sim_item) { .left = ns });
+}
+
+unsigned int sim_queued(CUstream stream)
+{
+	return (unsigned int)(stream_of(stream)->last - stream_of(stream)->first);
+}
+
+int sim_idle(int i)
+{
+	return !is_busy(&process[i]);
+}
+
+/* --- The driver ---------------------------------------------------------------------------- */
+
+static CUresult event_create(CUevent *out, unsigned int flags)
+{
+	(void)flags;
+	sim_event_calls++;
+	*out = (CUevent)calloc(1, sizeof(struct sim_event));
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_destroy(CUevent e)
+{
+	free(e);
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_record(CUevent event, CUstream stream)
+{
+	struct sim_event *e = (struct sim_event *)event;
+
+	sim_event_calls++;
+	e->pending++;
+	e->done = 0;
+	put(stream, (struct sim_item) { .event = e });
+	run_device();
+	return CUDA_SUCCESS;
+}
+
+static CUresult event_query(CUevent event)
+{
+	sim_event_calls++;
+	now_ns += SIM_QUERY_NS;
+	run_device();
+	return ((struct sim_event *)event)->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult event_elapsed(float *ms, CUevent a, CUevent b)
+{
+	*ms = (float)((((struct sim_event *)b)->ns - ((struct sim_event *)a)->ns) / 1e6);
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_create(CUstream *out, unsigned int flags)
+{
+	(void)flags;
+	*out = (CUstream)(uintptr_t)(SIM_STREAMS - 1);
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_destroy(CUstream stream)
+{
+	(void)stream;
+	return CUDA_SUCCESS;
+}
+
+CUstream sim_capturing;
+
+static CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	*status = sim_capturing && stream == sim_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE :
+							     CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+void sim_driver(struct wh_driver *d)
+{
+	d->cuEventCreate = event_create;
+	d->cuEventDestroy_v2 = event_destroy;
+	d->cuEventRecord = event_record;
+	d->cuEventQuery = event_query;
+	d->cuEventElapsedTime = event_elapsed;
+	d->cuStreamCreate = stream_create;
+	d->cuStreamDestroy_v2 = stream_destroy;
+	d->cuStreamIsCapturing = stream_is_capturing;
+}

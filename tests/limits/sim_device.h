@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual device, as tests see it. Times in nanoseconds. */
+#ifndef WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
+#define WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
+
+#include "worker.h"
+
+#define SIM_PROCESSES	4
+#define SIM_STREAMS	8		/* the last is the driver's own */
+#define SIM_ITEMS	65536u
+#define SIM_QUERY_NS	260
+
+struct sim_event {
+	double ns;
+	int done, pending;
+};
+
+struct sim_item {
+	double left;			/* of a kernel */
+	struct sim_event *event;	/* or an event */
+};
+
+struct sim_stream {
+	struct sim_item *item;
+	uint64_t first, last;
+};
+
+struct sim_process {
+	struct sim_stream stream[SIM_STREAMS];
+	double used_ns;			/* of the device, truly */
+};
+
+extern uint64_t sim_event_calls;
+extern CUstream sim_capturing;		/* the stream that is being captured */
+
+void sim_reset(void);
+double sim_now(void);
+void sim_advance_to(double ns);
+/* Whose calls come next. */
+void sim_choose(int process);
+void sim_launch(CUstream stream, double ns);
+unsigned int sim_queued(CUstream stream);
+int sim_idle(int process);
+struct sim_process *sim_process(int i);
+void sim_driver(struct wh_driver *d);
+
+#endif

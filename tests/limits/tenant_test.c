@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What belongs to a tenant as a whole: processes that race for its memory, die in
+ * the middle, or see the limit change; what its clients are told; and the SMs that
+ * a spatial limit gives. Over the mock driver, each client a process.
+ */
+#include "tenancy.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static struct shared {
+	int got[8], error[8];
+	uint64_t value[8];
+	int go;
+} *shared;
+
+static pid_t child(void (*f)(int), int arg)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		f(arg);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void await_all(void)
+{
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
+}
+
+static void in_child(void (*f)(int), int arg)
+{
+	child(f, arg);
+	await_all();
+}
+
+static void await_word(const int *word, int value)
+{
+	struct timespec nap = { 0, 100000 };
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+		nanosleep(&nap, NULL);
+}
+
+static int take(uint64_t bytes, CUresult *res)
+{
+	CUdeviceptr p;
+	int n = 0;
+
+	while (!(*res = cuMemAlloc(&p, bytes)))
+		n++;
+	return n;
+}
+
+/* --- Races ---------------------------------------------------------------------------------- */
+
+static void race(int i)
+{
+	CUdeviceptr p[64];
+	CUresult res;
+	int round, k, n;
+
+	start();
+	__atomic_fetch_add(&shared->go, 1, __ATOMIC_SEQ_CST);
+	await_word(&shared->go, 5);
+	for (round = 0; round < 200; round++) {
+		for (n = 0; n < 64 && !(res = cuMemAlloc(&p[n], (1 + (round + i) % 5) * 2 * MIB)); n++)
+			;
+		shared->got[i] += n;
+		shared->error[i] |= n < 64 && res != CUDA_ERROR_OUT_OF_MEMORY;
+		for (k = 0; k < n; k++)
+			shared->error[i] |= cuMemFree(p[k]);
+	}
+}
+
+static void test_race(void)
+{
+	uint64_t quota = 4 * MOCK_CONTEXT + 100 * MIB;
+	int i, bad = 0;
+
+	fresh();
+	set_memory(quota);
+	for (i = 0; i < 4; i++)
+		child(race, i);
+	await_word(&shared->go, 4);
+	gpu->peak = gpu->used;
+	__atomic_store_n(&shared->go, 5, __ATOMIC_SEQ_CST);
+	await_all();
+	for (i = 0; i < 4; i++)
+		bad |= shared->error[i] || shared->got[i] < 200;
+	ok(!bad, "four_processes_at_the_limit_all_go_on");
+	if (!ok(gpu->peak <= quota && gpu->peak > quota - 12 * MIB, "and_together_they_never_have_more"))
+		diag("peak %.1f of %.1f MiB", (double)gpu->peak / MIB, (double)quota / MIB);
+	wh_tenant_slots_reap(usage);
+	ok_eq(charged(), 0, "what_processes_had_is_given_back_at_their_end");
+}
+
+/* --- Deaths ------------------------------------------------------------------------------------ */
+
+static void hold_and_hang(int i)
+{
+	CUresult res;
+
+	start();
+	shared->got[i] = take(4 * MIB, &res);
+	__atomic_store_n(&shared->go, 1, __ATOMIC_SEQ_CST);
+	pause();
+}
+
+static void count(int i)
+{
+	CUresult res;
+
+	shared->error[i] = !start();
+	shared->got[i] = take(4 * MIB, &res);
+}
+
+static void die_in_the_lock(int i)
+{
+	(void)i;
+	start();
+	pthread_mutex_lock((pthread_mutex_t *)usage->lock);
+	kill(getpid(), SIGKILL);
+}
+
+static void test_death(void)
+{
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	set_memory(MOCK_CONTEXT + 100 * MIB);
+	pid = child(hold_and_hang, 0);
+	await_word(&shared->go, 1);
+	kill(pid, SIGKILL);
+	await_all();
+	gpu->used = 0;		/* the driver has noticed, too */
+	gpu->process[0].bytes = 0;
+	in_child(count, 1);
+	ok(shared->got[0] == 25 && shared->got[1] == 25 && !shared->error[1],
+	   "a_killed_process_leaves_all_of_its_memory_to_the_next");
+	fresh();
+	set_memory(MOCK_CONTEXT + 100 * MIB);
+	in_child(die_in_the_lock, 0);
+	gpu->used = 0;
+	gpu->process[0].bytes = 0;
+	in_child(count, 2);
+	ok_eq(shared->got[2], 25, "a_process_killed_inside_of_the_lock_stops_nobody");
+}
+
+/* --- Changes ------------------------------------------------------------------------------------- */
+
+static void change(int i)
+{
+	CUdeviceptr p, q;
+	size_t free, total;
+
+	(void)i;
+	start();
+	shared->error[0] = cuMemAlloc(&p, 40 * MIB);
+	set_memory(MOCK_CONTEXT + 20 * MIB);
+	shared->error[1] = cuMemAlloc(&q, 2 * MIB);
+	cuMemGetInfo(&free, &total);
+	shared->value[0] = free;
+	shared->value[1] = total;
+	set_memory(MOCK_CONTEXT + 60 * MIB);
+	shared->error[3] = cuMemAlloc(&q, 20 * MIB);
+	set_memory(MOCK_CONTEXT + 20 * MIB);
+	shared->error[4] = cuMemFree(p);
+	shared->error[5] = cuMemFree(q);
+	shared->error[6] = cuMemAlloc(&q, 20 * MIB);
+	shared->error[7] = cuMemAlloc(&p, 2 * MIB);
+}
+
+static void test_change(void)
+{
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	set_memory(MOCK_CONTEXT + 60 * MIB);
+	in_child(change, 0);
+	ok(!shared->error[0] && shared->error[1] == CUDA_ERROR_OUT_OF_MEMORY,
+	   "a_limit_below_what_is_used_refuses_more");
+	ok(shared->value[0] == 0 && shared->value[1] == MOCK_CONTEXT + 20 * MIB,
+	   "and_is_what_the_program_sees");
+	ok_eq(shared->error[3], 0, "a_higher_limit_gives_more_at_once");
+	ok(!shared->error[4] && !shared->error[5] && !shared->error[6] &&
+	   shared->error[7] == CUDA_ERROR_OUT_OF_MEMORY, "after_freeing_a_lower_limit_holds_exactly");
+}
+
+/* --- What clients see ------------------------------------------------------------------------------ */
+
+static void look(int i)
+{
+	size_t free = 1, total = 1;
+	CUdeviceptr p;
+	int sms = 0;
+
+	shared->error[0] = !start();
+	cuMemGetInfo(&free, &total);
+	shared->value[0] = free;
+	shared->value[1] = total;
+	cuDeviceTotalMem(&total, 0);
+	shared->value[2] = total;
+	cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+	shared->value[3] = sms;
+	if (i) {
+		cuMemAlloc(&p, 30 * MIB);
+		cuMemAlloc(&p, 30 * MIB);
+	}
+}
+
+static uint64_t counted(uint64_t (*of)(const struct wh_device_usage *))
+{
+	uint64_t sum = of(&usage->ended.device[0]);
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		sum += of(&usage->worker[i].device[0]);
+	return sum;
+}
+
+static uint64_t refused(const struct wh_device_usage *u)
+{
+	return u->refused;
+}
+
+static uint64_t peak(const struct wh_device_usage *u)
+{
+	return u->memory_peak;
+}
+
+static void test_view(void)
+{
+	uint64_t before, calls;
+
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	before = counted(refused);
+	calls = usage->ended.calls;
+	set_memory(MOCK_CONTEXT + 50 * MIB);
+	in_child(look, 1);
+	ok(shared->value[0] == 50 * MIB && shared->value[1] == MOCK_CONTEXT + 50 * MIB,
+	   "a_program_sees_its_quota_and_what_is_free_of_it");
+	ok_eq(shared->value[2], MOCK_CONTEXT + 50 * MIB, "the_device_has_the_size_of_the_quota");
+	wh_tenant_slots_reap(usage);
+	ok_eq(counted(refused) - before, 1, "refusals_are_counted");
+	ok(counted(peak) >= MOCK_CONTEXT + 30 * MIB, "the_most_that_was_held_is_kept");
+	ok(usage->ended.calls - calls > 5 && usage->ended.crossings >= usage->ended.calls,
+	   "calls_and_crossings_are_counted");
+	fresh();
+	set_memory(16 * MIB);
+	in_child(look, 0);
+	ok(shared->error[0] && charged() <= 16 * MIB, "a_quota_below_a_context_gives_no_context");
+	fresh();
+	in_child(look, 0);
+	ok(shared->value[0] == gpu->total - MOCK_CONTEXT && shared->value[1] == gpu->total,
+	   "without_a_quota_the_device_is_what_it_is");
+}
+
+/* --- Spatial -------------------------------------------------------------------------------------------- */
+
+static void spatial(int groups)
+{
+	struct wh_device_limit l = { .sm_percent = 50, .sm_policy = WH_SM_SPATIAL,
+				     .sm_groups = (uint64_t)groups };
+	CUdevResource r = { 0 };
+	CUcontext first, again;
+	CUdevice dev = -1;
+	unsigned int flags;
+	int sms, active;
+
+	wh_tenant_limits_set(limits, 0, &l);
+	first = start();
+	shared->error[0] = !first || cuCtxGetDevResource(first, &r, CU_DEV_RESOURCE_TYPE_SM);
+	shared->value[0] = r.sm.smCount;
+	cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+	shared->value[1] = sms;
+	shared->error[1] = cuDevicePrimaryCtxRetain(&again, 0) || again != first ||
+			   cuCtxGetDevice(&dev) || dev;
+	shared->error[2] = cuCtxCreate(&again, NULL, 0, 0) || again == first ||
+			   cuCtxGetDevResource(again, &r, CU_DEV_RESOURCE_TYPE_SM);
+	shared->value[2] = r.sm.smCount;
+	shared->error[3] = cuCtxDestroy(again);
+	cuDevicePrimaryCtxRelease(0);
+	cuDevicePrimaryCtxRelease(0);
+	cuDevicePrimaryCtxGetState(0, &flags, &active);
+	shared->error[4] = active;
+	shared->value[3] = 0;
+	for (sms = 0; sms < WH_TENANT_WORKERS; sms++)
+		shared->value[3] |= usage->worker[sms].device[0].sms_granted;
+}
+
+static void test_spatial(void)
+{
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	in_child(spatial, 0);
+	ok(!shared->error[0] && shared->value[0] == 64, "half_of_132_SMs_are_the_nearest_groups_of_8");
+	ok_eq(shared->value[1], 64, "the_device_has_as_many_SMs_as_were_granted");
+	ok(!shared->error[1], "the_primary_context_is_always_the_same_one");
+	ok(!shared->error[2] && shared->value[2] == 64 && !shared->error[3],
+	   "contexts_that_a_program_makes_are_limited_too");
+	ok(!shared->error[4], "the_primary_context_ends_with_its_last_user");
+	ok_eq(shared->value[3], 64, "what_was_granted_is_reported");
+	fresh();
+	in_child(spatial, 1 << 3 | 1 << 5);
+	ok(!shared->error[0] && shared->value[0] == 16, "the_servers_choice_of_groups_counts");
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tap_plan(23);
+	test_race();
+	test_death();
+	test_change();
+	test_view();
+	test_spatial();
+	remove_tenant();
+	return tap_exit();
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// LeNet (Caffe's shape) learns to read synthetic digits: seven-segment glyphs of
+// changing place, size and noise. Prints the loss of each step to the last bit,
+// what it recognises afterwards, and a hash of all weights.
+//
+//	lenet [batch=64] [steps=50] [width=1]	width divides the channels
+#include <algorithm>
+#include "nn.h"
+
+#define SIDE	28
+
+// Segments top, upper left, upper right, middle, lower left, lower right, bottom.
+static const unsigned char segments[10] = {
+	0x77, 0x24, 0x5d, 0x6d, 0x2e, 0x6b, 0x7b, 0x25, 0x7f, 0x6f,
+};
+
+static void line(float *im, int x, int y, int dx, int dy, int n)
+{
+	for (int i = 0; i <= n; i++)
+		for (int t = 0; t < 2; t++)
+			im[(y + i * dy + t * dx) * SIDE + x + i * dx + t * dy] = 1;
+}
+
+static void draw(float *im, int digit, Random &random)
+{
+	int n = 6 + random.bits() % 4, x = 3 + random.bits() % 8, y = 2 + random.bits() % 5;
+	int s = segments[digit];
+
+	for (int i = 0; i < SIDE * SIDE; i++)
+		im[i] = 0.1f * random.real();
+	if (s & 0x01) line(im, x, y, 1, 0, n);
+	if (s & 0x02) line(im, x, y, 0, 1, n);
+	if (s & 0x04) line(im, x + n, y, 0, 1, n);
+	if (s & 0x08) line(im, x, y + n, 1, 0, n);
+	if (s & 0x10) line(im, x, y + n, 0, 1, n);
+	if (s & 0x20) line(im, x + n, y + n, 0, 1, n);
+	if (s & 0x40) line(im, x, y + 2 * n, 1, 0, n);
+}
+
+static void make_batch(std::vector<float> &images, std::vector<int> &labels, Random &random)
+{
+	for (size_t i = 0; i < labels.size(); i++) {
+		labels[i] = random.bits() % 10;
+		draw(&images[i * SIDE * SIDE], labels[i], random);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int batch = option(argc, argv, "batch", 64), steps = option(argc, argv, "steps", 50);
+	int width = option(argc, argv, "width", 1), warm = steps / 10;
+	std::vector<float> images((size_t)batch * SIDE * SIDE);
+	std::vector<int> labels(batch);
+	Random weights(1), digits(2);
+	Net net({ batch, 1, SIDE, SIDE }, weights);
+	double start = 0;
+
+	net.convolve(20 / width, { 5, 1, 0 });
+	net.pool({ 2, 2, 0 });
+	net.convolve(50 / width, { 5, 1, 0 });
+	net.pool({ 2, 2, 0 });
+	net.connect(500 / width);
+	net.activate();
+	net.connect(10);
+
+	for (int i = 0; i < steps; i++) {
+		if (i == warm)
+			start = now();
+		make_batch(images, labels, digits);
+		printf("step %d loss %a\n", i, net.train(images.data(), labels.data(), 0.01f));
+	}
+	CHECK(cudaDeviceSynchronize());
+	fprintf(stderr, "rate %.1f images/s\n", (double)batch * (steps - warm) / (now() - start));
+
+	make_batch(images, labels, digits);
+	printf("recognises %d of %d\n", net.right(images.data(), labels.data()), batch);
+	print_hash("weights", net.hash());
+	return 0;
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installed as NAME.t: the program NAME, with small sizes, prints the same on
+# softgpu in its process (native), over loopback and over shm, with both
+# runtimes. What softgpu itself does not have is a skip that says so.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
+. "$WH_TOP/tests/tap.sh"
+. "$WH_TOP/tests/world.sh"
+name=$(basename "$0" .t)
+bin=$WH_BUILD/tests/programs/bin
+
+if [ ! -x "$bin/shared/$name" ]; then
+	echo "1..0 # SKIP $name is not built: no nvcc, or no header of its libraries"
+	exit 0
+fi
+case $name in
+lenet*)		set -- batch=4 steps=3 width=5 ;;
+alexnet*)	set -- batch=2 steps=2 image=67 width=16 ;;
+montecarlo)	set -- n=20000 ;;
+threads*)	set -- rounds=5 n=512 ;;
+neuron)		set -- calls=2000 ;;
+*)		set -- ;;
+esac
+
+needs() { # LIBRARY...
+	for l; do
+		[ -e "$softgpu/$l" ] && continue
+		echo "1..0 # SKIP softgpu has no stand-in for $l"
+		exit 0
+	done
+}
+case $name in
+lenet | alexnet)	needs libcublas.so.13 libcurand.so.10 ;;
+montecarlo | neuron)	needs libcurand.so.10 ;;
+esac
+world_init softgpu
+world_server
+plan 6
+for kind in shared static; do
+	same_everywhere "${name}_$kind" $kind 60 "$bin/$kind/$name" "$@"
+done
+finish

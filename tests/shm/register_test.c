@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The program's own memory, registered: the device reads and writes what the
+ * program sees, nothing beside it changes, and afterwards it is what it was.
+ * And pinned memory that is larger than the window part.
+ */
+#define _GNU_SOURCE
+#include "driver_test.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define SIZE	(3 * 1000 * 1000 + 5)
+#define LARGE	(600UL << 20)
+#define GUARD	100
+
+static CUdeviceptr device;
+
+/* Memory in the middle of a larger block, at no round address. */
+static uint8_t *own(void)
+{
+	uint8_t *p = malloc(SIZE + 2 * GUARD + 13);
+
+	memset(p, 0x3c, SIZE + 2 * GUARD + 13);
+	return p + GUARD + 13;
+}
+
+static int guards_stand(const uint8_t *p)
+{
+	int i;
+
+	for (i = 1; i <= GUARD; i++)
+		if (p[-i] != 0x3c || p[SIZE + i - 1] != 0x3c)
+			return 0;
+	return 1;
+}
+
+static int device_sees(uint8_t *p)
+{
+	CUdeviceptr there;
+
+	pattern(p, SIZE, 3);
+	if (cuMemHostGetDevicePointer(&there, p, 0) || cuMemcpyDtoD(device, there, SIZE))
+		return 0;
+	memset(p, 0, SIZE);
+	return cuMemcpyDtoH(p, device, SIZE) == 0 && same(p, SIZE, 3);
+}
+
+static int device_changes(uint8_t *p)
+{
+	CUdeviceptr there;
+
+	pattern(p, SIZE, 4);
+	cuMemcpyHtoD(device, p, SIZE);
+	memset(p, 0, SIZE);
+	return cuMemHostGetDevicePointer(&there, p, 0) == 0 &&
+	       cuMemcpyDtoD(there, device, SIZE) == 0 && same(p, SIZE, 4);
+}
+
+static void test_use(uint8_t *p)
+{
+	unsigned int flags = 0;
+	CUdeviceptr there = 0;
+	int type = 0;
+
+	pattern(p, SIZE, 2);
+	ok_eq(cuMemHostRegister(p, SIZE, CU_MEMHOSTREGISTER_DEVICEMAP), 0, "memory_is_registered");
+	ok(same(p, SIZE, 2) && guards_stand(p), "its_contents_stay");
+	ok(device_sees(p), "device_reads_what_the_program_wrote");
+	ok(device_changes(p), "program_reads_what_the_device_wrote");
+	ok(cuMemHostGetFlags(&flags, p + 9) == 0 && flags & CU_MEMHOSTREGISTER_DEVICEMAP,
+	   "flags_are_known");
+	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)p + 5) == 0 &&
+	   type == CU_MEMORYTYPE_HOST, "it_is_host_memory");
+	ok(cuPointerGetAttribute(&there, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)p + 5) == 0 &&
+	   there, "it_has_a_device_address");
+	ok_eq(cuMemFreeHost(p), CUDA_ERROR_INVALID_VALUE, "it_is_not_freed_as_pinned_memory");
+	ok_eq(cuMemHostRegister(p + 4096, 10, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+	      "no_part_of_it_is_registered_again");
+	ok_eq(cuMemHostUnregister(p + 1), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+	      "inner_address_is_not_unregistered");
+}
+
+static void test_end(uint8_t *p)
+{
+	CUdeviceptr there;
+
+	pattern(p, SIZE, 5);
+	ok_eq(cuMemHostUnregister(p), 0, "memory_is_unregistered");
+	ok(same(p, SIZE, 5) && guards_stand(p), "its_contents_stay_again");
+	ok_eq(cuMemHostUnregister(p), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "only_once");
+	ok_eq(cuMemHostGetDevicePointer(&there, p, 0), CUDA_ERROR_INVALID_VALUE,
+	      "it_has_no_device_address_any_more");
+	memset(p, 0, SIZE);
+	ok(cuMemcpyHtoD(device, p, SIZE) == 0 && cuMemHostRegister(p, SIZE, 0) == 0 &&
+	   cuMemHostUnregister(p) == 0, "it_can_be_registered_again");
+}
+
+/* --- A neighbour on the same page ------------------------------------------------------ */
+
+static volatile uint64_t *neighbour;
+static uint64_t counted;
+static int stop;
+
+static void *count(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		*neighbour = *neighbour + 1;
+		counted++;
+	}
+	return arg;
+}
+
+static void test_neighbour(void)
+{
+	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i, bad = 0;
+	pthread_t t;
+
+	neighbour = (uint64_t *)page;
+	pthread_create(&t, NULL, count, NULL);
+	while (!__atomic_load_n(neighbour, __ATOMIC_RELAXED))
+		sched_yield();
+	for (i = 0; i < 200; i++)
+		bad |= cuMemHostRegister(page + 64, 6000, 0) || cuMemHostUnregister(page + 64);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	ok(!bad && counted && *neighbour == counted, "writes_beside_it_are_never_lost");
+	munmap(page, 8192);
+}
+
+/* --- What cannot be registered ---------------------------------------------------------- */
+
+static void test_refusals(void)
+{
+	int there = strcmp(getenv("WORMHOLE_TRANSPORT"), "loopback");
+	char local[64];
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ok_eq(cuMemHostRegister(NULL, 10, 0), CUDA_ERROR_INVALID_VALUE, "null_is_not_registered");
+	ok_eq(cuMemHostRegister(local, 0, 0), CUDA_ERROR_INVALID_VALUE, "nothing_is_not_registered");
+	ok_eq(cuMemHostRegister(p, 10, 0x80), CUDA_ERROR_INVALID_VALUE, "unknown_flag_is_an_error");
+	ok_eq(cuMemHostRegister(p, 10, CU_MEMHOSTREGISTER_IOMEMORY), CUDA_ERROR_NOT_SUPPORTED,
+	      "device_registers_are_refused");
+	ok_eq(cuMemHostRegister(p, 4096, 0), there ? CUDA_ERROR_NOT_SUPPORTED : 0,
+	      "shared_memory_is_refused_where_its_pages_would_be_lost");
+	ok_eq(cuMemHostRegister(local, 10, 0), there ? CUDA_ERROR_NOT_SUPPORTED : 0,
+	      "stack_is_refused_where_its_pages_would_change");
+	cuMemHostUnregister(local);
+	cuMemHostUnregister(p);
+	munmap(p, 4096);
+	/* In one process it is for the driver to say, and softgpu does not look. */
+	ok(!there || cuMemHostRegister(p, 10, 0) != 0, "memory_that_is_not_there_is_an_error");
+}
+
+/* --- More pinned memory than the part holds --------------------------------------------- */
+
+static void test_large(void)
+{
+	CUdeviceptr there;
+	uint32_t *p;
+	int i;
+
+	ok_eq(cuMemAllocHost((void **)&p, LARGE), 0, "pinned_memory_beyond_the_part_is_allocated");
+	p[0] = 1;
+	p[LARGE / 4 - 1] = 2;
+	ok(cuMemHostGetDevicePointer(&there, p, 0) == 0 && there == (CUdeviceptr)p,
+	   "its_address_is_the_devices_too");
+	ok(cuMemcpyDtoD(device, there + LARGE - 4, 4) == 0 && cuMemcpyDtoH(p, device, 4) == 0 &&
+	   p[0] == 2, "device_reads_its_last_bytes");
+	ok_eq(cuMemFreeHost(p), 0, "it_is_freed");
+	for (i = 0; i < 20 && cuMemAllocHost((void **)&p, LARGE) == 0; i++) {
+		p[7] = i;
+		if (p[0] || cuMemFreeHost(p))
+			break;
+	}
+	ok_eq(i, 20, "what_is_freed_comes_back_empty_as_often_as_wanted");
+}
+
+int main(void)
+{
+	uint8_t *p = own();
+
+	tap_plan(28);
+	begin();
+	cuMemAlloc(&device, SIZE);
+	test_use(p);
+	test_end(p);
+	test_neighbour();
+	test_refusals();
+	test_large();
+	return tap_exit();
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A client for the tests of tenants: does what its words say, in order.
+ *   alloc=BYTES  print "ok" or the error's name
+ *   free         the last allocation
+ *   copy=BYTES   to the device and back
+ *   info         print total and free memory as CUDA tells it
+ *   ready        print "ready"
+ *   line         wait for a line of standard input
+ *   wait         until the end of standard input
+ *   fork         leave a child that waits likewise
+ * Ends with status 3 when CUDA does not start. Nothing here lives longer than two minutes.
+ */
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static CUdeviceptr last;
+
+static int say(CUresult res)
+{
+	const char *name = "?";
+
+	if (res != CUDA_SUCCESS)
+		cuGetErrorName(res, &name);
+	printf("%s\n", res == CUDA_SUCCESS ? "ok" : name);
+	fflush(stdout);
+	return res != CUDA_SUCCESS;
+}
+
+static CUresult start(void)
+{
+	CUcontext ctx;
+	CUresult res = cuInit(0);
+
+	if (res == CUDA_SUCCESS)
+		res = cuDevicePrimaryCtxRetain(&ctx, 0);
+	return res ? res : cuCtxSetCurrent(ctx);
+}
+
+static CUresult copy(size_t n)
+{
+	char *a = calloc(1, n);
+	CUdeviceptr p;
+	CUresult res = cuMemAlloc(&p, n);
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemcpyHtoD(p, a, n);
+	if (res == CUDA_SUCCESS)
+		res = cuMemcpyDtoH(a, p, n);
+	if (res == CUDA_SUCCESS)
+		res = cuMemFree(p);
+	free(a);
+	return res;
+}
+
+static void info(void)
+{
+	size_t total = 0, left = 0;
+
+	cuMemGetInfo(&left, &total);
+	printf("total %zu free %zu\n", total, left);
+	fflush(stdout);
+}
+
+static void await_line(void)
+{
+	char c;
+
+	while (read(0, &c, 1) > 0 && c != '\n')
+		;
+}
+
+static void await_end(void)
+{
+	char c;
+
+	while (read(0, &c, 1) > 0)
+		;
+}
+
+/* Status 1: an error that the word meant. */
+static int act(const char *word)
+{
+	const char *value = strchr(word, '=');
+	unsigned long long n = value ? strtoull(value + 1, NULL, 0) : 0;
+
+	if (!strncmp(word, "alloc=", 6))
+		return say(cuMemAlloc(&last, n));
+	if (!strncmp(word, "copy=", 5))
+		return say(copy(n));
+	if (!strcmp(word, "free"))
+		return say(cuMemFree(last));
+	if (!strcmp(word, "info"))
+		info();
+	else if (!strcmp(word, "line"))
+		await_line();
+	else if (!strcmp(word, "wait"))
+		await_end();
+	else if (!strcmp(word, "fork") && !fork()) {
+		await_end();
+		_exit(0);
+	} else if (!strcmp(word, "ready")) {
+		puts("ready");
+		fflush(stdout);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int i, rc = 0;
+	CUresult res;
+
+	alarm(120);
+	res = start();
+	if (res != CUDA_SUCCESS) {
+		say(res);
+		return 3;
+	}
+	for (i = 1; i < argc; i++)
+		rc |= act(argv[i]);
+	return rc;
+}

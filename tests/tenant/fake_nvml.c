@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Stands in for libnvidia-ml.so.1: one device, the one that FAKE_NVML_UUID
+ * names, with the processes that the file FAKE_NVML has, a line `PID BYTES SM%`
+ * each; read anew at every call. FAKE_NVML_CRASH: die once that file is there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nvml_abi.h"
+
+struct nvml_device {
+	int there;
+};
+
+static struct nvml_device device;
+static uint64_t calls;
+
+int nvmlInit_v2(void)
+{
+	return NVML_OK;
+}
+
+int nvmlDeviceGetCount_v2(uint32_t *n)
+{
+	*n = 1;
+	return NVML_OK;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(uint32_t i, nvml_device *d)
+{
+	*d = &device;
+	return i ? 2 : NVML_OK;
+}
+
+int nvmlDeviceGetUUID(nvml_device d, char *out, uint32_t size)
+{
+	(void)d;
+	snprintf(out, size, "%s", getenv("FAKE_NVML_UUID"));
+	return NVML_OK;
+}
+
+struct line {
+	unsigned int pid, sm;
+	unsigned long long bytes;
+};
+
+static uint32_t read_lines(struct line *out, uint32_t max)
+{
+	FILE *f = fopen(getenv("FAKE_NVML"), "re");
+	uint32_t n = 0;
+
+	while (f && n < max && fscanf(f, "%u %llu %u", &out[n].pid, &out[n].bytes, &out[n].sm) == 3)
+		n++;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, uint32_t *n, struct nvml_process *p)
+{
+	const char *crash = getenv("FAKE_NVML_CRASH");
+	struct line line[16];
+	uint32_t i, lines = read_lines(line, 16);
+
+	(void)d;
+	if (crash && !access(crash, F_OK)) {
+		unlink(crash);
+		abort();
+	}
+	for (i = 0; i < lines && i < *n; i++)
+		p[i] = (struct nvml_process){ .pid = line[i].pid, .bytes = line[i].bytes };
+	*n = i;
+	return NVML_OK;
+}
+
+int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_sample *s, uint32_t *n,
+				    uint64_t since)
+{
+	struct line line[16];
+	uint32_t i, lines = read_lines(line, 16);
+
+	(void)d;
+	(void)since;
+	calls++;
+	for (i = 0; i < lines && i < *n; i++)
+		s[i] = (struct nvml_sample){ .pid = line[i].pid, .time_us = calls * 1000,
+					     .sm_percent = line[i].sm };
+	*n = i;
+	return NVML_OK;
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the tests of tenants, with WH_TOP and WH_BUILD set: a server of their own over softgpu, clients
+# that wait for a word, and waits until something is true.
+. "$WH_TOP/tests/tap.sh"
+wormhole=$WH_BUILD/host/wormhole
+client=$WH_BUILD/tests/tenant/bin/client
+tmp=$(mktemp -d)
+chmod 755 "$tmp"
+export WORMHOLE_DIR="$tmp/d"
+unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT CUDA_VISIBLE_DEVICES
+for v in $(env | sed -n 's/^\(CUDA_DEVICE_[A-Z_0-9]*\)=.*/\1/p'); do unset "$v"; done
+
+# Runs a command until it succeeds, 20 s at most.
+await() {
+	await_end=$(($(date +%s) + 20))
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt $await_end ] || return 1
+		sleep 0.05
+	done
+}
+
+serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }
+server() { cat "$WORMHOLE_DIR/server.lock"; }
+workers() { pgrep -P "$(server)" -f -- --serve; }
+has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
+files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
+gone() { ! kill -0 "$1"; }
+
+# start NAME RUN-OPTIONS... -- CLIENT-WORDS...: a client in the background that
+# says `ready` when it has done all but `wait`, and ends when `finish_client NAME`.
+start() {
+	name=$1
+	shift
+	rm -f "$tmp/$name.in"
+	mkfifo "$tmp/$name.in"
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	# Without what holds the others' standard inputs open.
+	# shellcheck disable=SC2086
+	(
+		for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
+		exec "$wormhole" run $options -- "$client" "$@" ready wait
+	) <"$tmp/$name.in" >"$tmp/$name.out" 2>&1 &
+	eval "pid_$name=$!"
+	eval "exec $((fd += 1))>\"$tmp/$name.in\""
+	eval "fd_$name=$fd"
+	await grep -q ready "$tmp/$name.out"
+}
+fd=3
+pid() { eval "echo \$pid_$1"; }
+finish_client() {
+	eval "exec $(eval "echo \$fd_$1")>&-"
+	wait "$(pid "$1")"
+}
+
+# field TENANT EXPRESSION: of `stat --json`, as Python of the tenant's object t.
+field() {
+	"$wormhole" stat --json "$1" | /usr/bin/python3 -c \
+		"import json,sys; t=json.load(sys.stdin)[0]; d=t['devices'][0]; print(($2))"
+}
+field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
+
+control() {
+	/usr/bin/python3 - "$WORMHOLE_DIR/control.sock" "$@" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+for packet in sys.argv[2:]:
+    s.send(packet.encode())
+    print(s.recv(65536).decode())
+END
+}
+
+clean_up() {
+	"$wormhole" stop >/dev/null 2>&1
+	rm -rf "$tmp"
+}
+trap clean_up EXIT
+# Stopped from outside: the server must not stay.
+trap 'exit 1' TERM INT

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Whoever is killed, at whatever moment: nothing stays behind and the others go on.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+plan 17
+serve
+"$wormhole" tenant create keep --mem 64M
+start other --tenant keep -- alloc=1048576
+start a --tenant alpha --mem 64M -- alloc=1048576
+
+kill -KILL "$(pid a)"
+wait "$(pid a)" 2>/dev/null
+ok killed_program_takes_its_worker_along await has_workers 1
+ok and_its_tenant await eval '! files | grep -q alpha'
+is other_tenants_go_on "$(field keep "len(t['workers'])")" 1
+
+start b --tenant beta --mem 64M -- alloc=1048576 copy=4096
+calls=$(field beta "t['bytes_to_device']")
+kill -KILL "$(field beta "t['workers'][0]['pid']")"
+ok slot_of_a_killed_worker_is_cleared await field_is beta "len(t['workers'])" 0
+is memory_of_a_killed_worker_is_given_back "$(field beta "d['memory']")" 0
+is what_it_counted_is_kept "$(field beta "t['bytes_to_device']")" "$calls"
+like killed_worker_is_logged "$(cat "$WORMHOLE_DIR/server.log")" "worker [0-9]* of tenant beta: killed by signal 9"
+is tenant_serves_on "$("$wormhole" run --tenant beta -- "$client" alloc=4096)" ok
+finish_client b
+await eval '! files | grep -q beta'
+
+is deleting_a_busy_tenant_wants_force "$("$wormhole" tenant delete keep 2>&1)" \
+	"wormhole: error: tenant keep has 1 living workers; --force ends them, too"
+"$wormhole" tenant delete keep --force
+is forced_deletion_leaves_no_file "$(files | grep -c keep)" 0
+is forced_deletion_leaves_no_worker "$(workers | wc -l)" 0
+finish_client other
+is default_tenant_cannot_be_deleted "$("$wormhole" tenant delete default >/dev/null 2>&1; echo $?)" 1
+
+start c --tenant gamma --mem 64M -- alloc=4096
+old=$(workers)
+kill -KILL "$(server)"
+ok workers_end_with_a_killed_server await gone "$old"
+like stat_knows_that_no_server_runs "$("$wormhole" stat gamma 2>&1)" "no server runs at"
+serve
+is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage leases "
+is next_server_serves "$("$wormhole" run --mem 1G -- "$client" alloc=4096)" ok
+like second_server_is_refused "$("$wormhole" serve --backend softgpu 2>&1)" "another server answers there"
+finish

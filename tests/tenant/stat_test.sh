@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `stat` shows of tenants, and that it needs no word with the server.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+prometheus() { "$wormhole" stat --prometheus | sed -n "s/^$1 //p"; }
+
+plan 14
+serve
+start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608
+is json_is_an_array_of_tenants "$("$wormhole" stat --json |
+	/usr/bin/python3 -c 'import json,sys; print([t["tenant"] for t in json.load(sys.stdin)])')" "['alpha', 'default']"
+is charged_memory_is_shown "$(field alpha "d['memory'] >= 1048576")" True
+is peak_stays_when_memory_is_freed "$(field alpha "d['memory_peak'] >= d['memory'] + 8388608 - 2 * 1048576")" True
+is copies_are_counted "$(field alpha "t['bytes_to_device'], t['bytes_from_device']")" "(8388608, 8388608)"
+is calls_are_counted "$(field alpha "t['calls'] > 4 and t['crossings'] >= 4")" True
+like table_has_a_line_for_each "$("$wormhole" stat | tr -s ' ' | tr '\n' ';')" \
+	"^TENANT DEV WORKERS .*;alpha 0 1 .* 64.0M .* 50% temporal .*;default 0 0 "
+is prometheus_has_limits "$(prometheus 'wormhole_memory_limit_bytes{tenant="alpha",device="0"}')" 67108864
+is prometheus_has_counters "$(prometheus 'wormhole_bytes_to_device_total{tenant="alpha"}')" 8388608
+is every_metric_has_its_type "$("$wormhole" stat --prometheus |
+	awk '/^# TYPE/ { t[$3] = 1 } /^wormhole/ { sub(/[{ ].*/, ""); if (!($0 in t)) print }')" ""
+
+# The server stopped in its tracks: nothing that reads asks it.
+kill -STOP "$(server)"
+is reading_needs_no_server_that_answers "$(timeout 10 "$wormhole" stat --json alpha |
+	grep -c '"tenant":.*"alpha"')" 1
+kill -CONT "$(server)"
+
+is watch_looks_again "$(timeout 5 "$wormhole" stat --watch 1 alpha | awk '/^alpha/ { print; if (++n == 2) exit }' |
+	wc -l)" 2
+pid=$(field alpha "t['workers'][0]['pid']")
+finish_client a
+ok ended_tenant_is_not_shown await eval '! "$wormhole" stat --json | grep -q alpha'
+ok and_its_worker_is_gone gone "$pid"
+like unknown_tenant_is_named "$("$wormhole" stat nobody 2>&1)" "no tenant 'nobody'"
+finish

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A worker that holds memory behind the handlers is noticed by the driver's own
+# figures and stopped. NVML is a stand-in whose figures this test writes.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+export FAKE_NVML="$tmp/figures" FAKE_NVML_CRASH="$tmp/crash"
+export FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
+worker() { field "$1" "t['workers'][0]['pid']"; }
+# The file appears at once, never half written.
+figures() {
+	printf '%s\n' "$@" >"$tmp/new"
+	mv "$tmp/new" "$FAKE_NVML"
+}
+M=1048576
+log() { cat "$WORMHOLE_DIR/server.log"; }
+
+plan 14
+: >"$FAKE_NVML"
+serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
+start good --tenant good --mem 64M -- alloc=1048576
+start bad --tenant bad --mem 64M -- alloc=1048576
+start free --tenant free -- alloc=1048576
+good=$(worker good) bad=$(worker bad) free=$(worker free)
+
+# At the limit and the slack, to the byte: nothing happens, however long.
+figures "$good $((80 * M)) 40" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
+ok figure_of_the_driver_is_shown await field_is good "d['memory_driver']" $((80 * M))
+seen=$(field good "d['gpu_ns']")
+ok utilisation_of_the_driver_is_added_up await eval '[ "$(field good "d[\"gpu_ns\"]")" -gt $((seen + 400000000)) ]'
+is limit_and_slack_may_be_used "$(workers | wc -l)" 3
+is without_a_limit_any_figure_is_right "$(worker free)" "$free"
+
+# One byte more.
+figures "$good $((80 * M)) 40" "$bad $((80 * M + 1)) 10" "$free $((900 * M)) 70"
+ok worker_beyond_its_limit_is_stopped await gone "$bad"
+like and_the_log_says_why "$(log)" \
+	"tenant bad: worker $bad stopped: on device 0 the driver counts $((80 * M + 1)) bytes for the tenant, its limit is $((64 * M))"
+finish_client bad 2>/dev/null
+is others_are_left_alone "$(worker good) $(worker free)" "$good $free"
+
+# A peak between two readings is no reason: several in a row are.
+figures "$good $((81 * M)) 40" "$free $((900 * M)) 70"
+await field_is good "d['memory_driver']" $((81 * M))
+figures "$good $((80 * M)) 40" "$free $((900 * M)) 70"
+await field_is good "d['memory_driver']" $((80 * M))
+is one_reading_above_is_forgiven "$(worker good)" "$good"
+
+# Of two workers the one that holds most behind its handlers.
+start second --tenant good -- alloc=4096
+second=$(field good "[w['pid'] for w in t['workers'] if w['pid'] != $good][0]")
+figures "$good $((60 * M)) 0" "$second $((90 * M)) 0"
+ok of_two_workers_the_worse_is_stopped await gone "$second"
+is the_other_is_not "$(worker good)" "$good"
+
+: >"$FAKE_NVML_CRASH"
+ok reader_that_crashes_is_started_again await eval 'log | grep -q "reads NVML ended"'
+figures "$good $((33 * M)) 0"
+ok and_reads_on await field_is good "d['memory_driver']" $((33 * M))
+for c in good free; do finish_client $c; done
+finish_client second 2>/dev/null
+
+# Without --nvml the library beside the driver is asked.
+"$wormhole" stop
+mkdir "$tmp/driver"
+cp -L "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/driver/"
+cp "$WH_BUILD/tests/tenant/bin/fake_nvml.so" "$tmp/driver/libnvidia-ml.so.1"
+serve --backend "$tmp/driver/libcuda.so.1"
+start last --tenant last --mem 64M -- alloc=4096
+figures "$(worker last) $((7 * M)) 0"
+ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $((7 * M))
+
+# The driver knows other process numbers than we do.
+figures "1 $((900 * M)) 0"
+ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
+finish_client last
+finish

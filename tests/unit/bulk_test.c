@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copies shared among threads: every byte arrives once and nothing beside them
+ * changes, for any size and place, and after a copy that siglongjmp() left.
+ * Built with a helper for each CPU, so that this machine has some.
+ */
+#define CPUS_FOR_EACH 1
+#include "../../client-stubs/bulk.c"
+
+#include <stdlib.h>
+
+#include "tap.h"
+
+#define AREA	(9UL << 20)
+#define GUARD	64
+
+static uint8_t *src, *dst;
+static uint32_t seed = 99;
+
+static uint32_t next_random(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 4;
+}
+
+static void fill(void)
+{
+	size_t i;
+
+	for (i = 0; i < AREA; i++)
+		src[i] = next_random();
+}
+
+static bool right(size_t to, size_t from, size_t n)
+{
+	size_t i;
+
+	memset(dst, 0x77, AREA);
+	wh_bulk_copy(dst + to, src + from, n);
+	for (i = 1; i <= GUARD; i++)
+		if (dst[to - i] != 0x77 || dst[to + n + i - 1] != 0x77)
+			return false;
+	return !memcmp(dst + to, src + from, n);
+}
+
+static bool all_sizes(void)
+{
+	size_t n, i;
+
+	for (i = 0; i < 60; i++) {
+		n = next_random() % (AREA / 2);
+		if (!right(GUARD + next_random() % 4096, next_random() % 4096, n))
+			return false;
+	}
+	return right(GUARD, 0, SHARED_FROM) && right(GUARD, 0, SHARED_FROM - 1) &&
+	       right(GUARD, 1, SHARED_FROM + 1) && right(GUARD, 0, CHUNK * 40);
+}
+
+/* Waits until a helper sleeps: the next copy must wake it, or do without. */
+static bool after_sleep(void)
+{
+	int i;
+
+	for (i = 0; i < 10000000 && !__atomic_load_n(&job.sleepers, __ATOMIC_SEQ_CST); i++)
+		sched_yield();
+	return i < 10000000 && right(GUARD, 3, AREA / 2);
+}
+
+/* siglongjmp() out of a copy leaves its job open, with helpers at work on it. */
+static bool after_a_jump(void)
+{
+	static uint8_t left[AREA];
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		job.dst = left;
+		job.src = src;
+		job.size = AREA;
+		job.next = 0;
+		__atomic_store_n(&job.open, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&job.jobs, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &job.jobs, FUTEX_WAKE_PRIVATE, MAX_HELPERS, NULL, NULL, 0);
+		if (!right(GUARD, 5 + i, AREA / 2))
+			return false;
+	}
+	return true;
+}
+
+int main(void)
+{
+	src = malloc(AREA);
+	dst = malloc(AREA);
+	fill();
+	tap_plan(4);
+	ok(all_sizes(), "bytes_arrive_and_neighbours_stay");
+	ok(helpers > 0, "helpers_were_started");
+	ok(after_sleep(), "copy_after_helpers_fell_asleep_is_right");
+	ok(after_a_jump(), "copy_after_one_that_was_left_is_right");
+	return tap_exit();
+}
