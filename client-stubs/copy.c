@@ -114,12 +114,16 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 			      CUstream hStream)
 {
 	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, false };
+	CUresult res;
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
-	if (ByteCount <= WH_SMALL_BYTES)
-		return tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
 	c.stream = wh_stream(hStream);
+	if (ByteCount <= WH_SMALL_BYTES) {
+		res = tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
+		/* The stream captures: the bytes are to be read when the graph runs. */
+		return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(&c) : res;
+	}
 	return wh_staged_copy(&c);
 }
 

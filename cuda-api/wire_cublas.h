@@ -81,7 +81,8 @@ static inline size_t wh_type_size(cudaDataType type)
 /* Bytes of alpha and beta of the GemmEx functions: of the compute type, complex if C is. */
 static inline size_t wh_scale_size(cublasComputeType_t compute, cudaDataType c)
 {
-	size_t parts = c == CUDA_C_32F || c == CUDA_C_64F || c == CUDA_C_16F || c == CUDA_C_16BF ? 2 : 1;
+	bool complex = c == CUDA_C_32F || c == CUDA_C_64F || c == CUDA_C_16F || c == CUDA_C_16BF;
+	size_t parts = complex ? 2 : 1;
 
 	switch (compute) {
 	case CUBLAS_COMPUTE_16F:

@@ -66,7 +66,7 @@ static inline size_t wh_cudnn_size(cudnnDataType_t type)
 	}
 }
 
-/* --- The library and its handles ------------------------------------------------ */
+/* --- The library and its handles ---------------------------------------------- */
 
 struct wh_req_whCudnnInfo {
 	struct wh_req hdr;
@@ -99,7 +99,7 @@ struct wh_rsp_cudnnGetLastErrorString {
 	char text[WH_CUDNN_MESSAGE];
 };
 
-/* --- Attributes of the backend API ------------------------------------------------ */
+/* --- Attributes of the backend API -------------------------------------------- */
 
 /* Bytes of one element of an attribute's type; 0 for a type that is not known here. */
 static inline size_t wh_cudnn_attribute_size(cudnnBackendAttributeType_t type)
@@ -145,7 +145,7 @@ struct wh_rsp_cudnnAttribute {
 	uint64_t elements;	/* that follow */
 };
 
-/* --- Parameters of fused operations ----------------------------------------------- */
+/* --- Parameters of fused operations ------------------------------------------- */
 
 enum wh_cudnn_param {
 	WH_CUDNN_PARAM_NONE,		/* no such label */

@@ -22,7 +22,10 @@ struct serve_args {
 	struct wh_limit_list limits;
 };
 
-enum { KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES, KEY_UID };
+enum {
+	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
+	KEY_UID,
+};
 
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },

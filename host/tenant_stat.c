@@ -6,17 +6,19 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tenant_file.h"
 #include "tenancy.h"
+#include "wh_control.h"
 #include "wormhole.h"
 
 #define MAX_VIEWS	256
@@ -72,20 +74,21 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 	return rc;
 }
 
-/* Its lock says whether a server lives there; files alone may be left from one that was killed. */
+/*
+ * Files alone may be left from a server that was killed. Who may not connect
+ * cannot read the files either, and is told so then.
+ */
 static bool server_lives(const char *dir)
 {
-	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char path[PATH_MAX];
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool lives;
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/server.lock", dir);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir) >=
+	    (int)sizeof(a.sun_path) || fd < 0)
 		return false;
-	l.l_type = F_RDLCK;
-	lives = !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+	lives = !connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN ||
+		errno == EACCES;
 	close(fd);
 	return lives;
 }

@@ -12,7 +12,8 @@ struct handle {
 	struct wh_obj_cublasHandle_t told;
 };
 
-static bool same_stream(const struct wh_obj_cublasHandle_t *a, const struct wh_obj_cublasHandle_t *b)
+static bool same_stream(const struct wh_obj_cublasHandle_t *a,
+			const struct wh_obj_cublasHandle_t *b)
 {
 	return a->stream == b->stream && a->own_workspace == b->own_workspace &&
 	       a->workspace == b->workspace && a->workspace_size == b->workspace_size;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* --- Handles: what the library was last told about each ----------------------------- */
+/* --- Handles: what the library was last told about each ----------------------- */
 
 struct handle {
 	cudnnHandle_t real;
@@ -81,7 +81,7 @@ int32_t wh_do_cudnnDestroy(struct wh_session *s, struct wh_frame *f)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- The library ------------------------------------------------------------------------ */
+/* --- The library -------------------------------------------------------------- */
 
 int32_t wh_do_whCudnnInfo(struct wh_session *s, struct wh_frame *f)
 {
@@ -108,7 +108,7 @@ int32_t wh_do_cudnnGetLastErrorString(struct wh_session *s, struct wh_frame *f)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- Parameters of fused operations --------------------------------------------------------- */
+/* --- Parameters of fused operations ------------------------------------------- */
 
 static unsigned int descriptor_type(enum wh_cudnn_param kind)
 {
@@ -216,7 +216,7 @@ int32_t wh_do_cudnnGetFusedOpsVariantParamPackAttribute(struct wh_session *s, st
 		q->hdr.null & 1 ? NULL : &r->value);
 }
 
-/* --- Host arrays as long as a descriptor says: the library must not read beyond them ----------- */
+/* --- Host arrays as long as a descriptor says: the library must not read beyond them --- */
 
 /* Time steps of a sequence, or -1. */
 static int64_t steps(const struct wh_cudnn_functions *l, cudnnSeqDataDescriptor_t desc)
@@ -268,7 +268,7 @@ cudnnStatus_t wh_bound_cudnnMultiHeadAttnBackwardData(struct wh_session *s, stru
 	return bound_windows(l, desc, lo, q->loWinIdx_count, hi, q->hiWinIdx_count);
 }
 
-/* Probabilities are T x N x A: N label lengths, N input lengths, and as many labels as those say. */
+/* Probabilities are T x N x A: N lengths of labels and of inputs, and as many labels as they say. */
 static cudnnStatus_t bound_labels(struct wh_session *s, uint64_t probs, const int *labels,
 				  uint64_t label_count, const int *lengths, uint64_t length_count,
 				  const int *inputs, uint64_t input_count)

@@ -101,7 +101,8 @@ int32_t wh_do_cudnnBackendSetAttribute(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q) || !wh_get(s, DESCRIPTOR, q->descriptor, &desc))
 		return CUDNN_STATUS_BAD_PARAM;
 	if (!l->cudnnBackendSetAttribute)
-		return wh_library_missing(s, "cudnnBackendSetAttribute", CUDNN_STATUS_NOT_SUPPORTED);
+		return wh_library_missing(s, "cudnnBackendSetAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
 	if (!sizes(q, &size, &bytes))
 		return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
 	if (!(q->hdr.null & 1)) {
@@ -119,7 +120,7 @@ int32_t wh_do_cudnnBackendSetAttribute(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* --- Getting --------------------------------------------------------------------------- */
+/* --- Getting ------------------------------------------------------------------ */
 
 /* The client's number of a handle that the library gave back: its own or none. */
 static uint64_t handle_number(struct wh_session *s, uint64_t real)
@@ -206,7 +207,8 @@ int32_t wh_do_cudnnBackendGetAttribute(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q) || !wh_get(s, DESCRIPTOR, q->descriptor, &desc))
 		return CUDNN_STATUS_BAD_PARAM;
 	if (!l->cudnnBackendGetAttribute)
-		return wh_library_missing(s, "cudnnBackendGetAttribute", CUDNN_STATUS_NOT_SUPPORTED);
+		return wh_library_missing(s, "cudnnBackendGetAttribute",
+					  CUDNN_STATUS_NOT_SUPPORTED);
 	if (!sizes(q, &size, &bytes))
 		return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
 	if (wanted) {

@@ -128,7 +128,8 @@ static int32_t create(struct wh_session *s, struct wh_frame *f, bool host)
 	if (f->req_size < sizeof(*q))
 		return CURAND_STATUS_OUT_OF_RANGE;
 	if (!complete(l) || (host && !l->curandCreateGeneratorHost))
-		return wh_library_missing(s, host ? "curandCreateGeneratorHost" : "curandCreateGenerator",
+		return wh_library_missing(s,
+				host ? "curandCreateGeneratorHost" : "curandCreateGenerator",
 					  CURAND_STATUS_ARCH_MISMATCH);
 	g = calloc(1, sizeof(*g));
 	if (!g)
@@ -224,7 +225,8 @@ static curandStatus_t run(const struct wh_curand_functions *l, curandGenerator_t
 	case WH_CURAND_POISSON:
 		return l->curandGeneratePoisson(g, out, q->count, q->a);
 	default:
-		return l->curandGeneratePoissonMethod(g, out, q->count, q->a, (curandMethod_t)q->method);
+		return l->curandGeneratePoissonMethod(g, out, q->count, q->a,
+				(curandMethod_t)q->method);
 	}
 }
 
@@ -262,7 +264,8 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 	if (f->req_size < sizeof(*q) || q->kind >= WH_CURAND_KINDS)
 		return CURAND_STATUS_OUT_OF_RANGE;
 	if (!has(l, q->kind))
-		return wh_library_missing(s, "curandGenerate of some kind", CURAND_STATUS_ARCH_MISMATCH);
+		return wh_library_missing(s, "curandGenerate of some kind",
+				CURAND_STATUS_ARCH_MISMATCH);
 	res = enter(s, l, &q->generator, &g, &stream);
 	out = (void *)q->out;
 	if (res == CURAND_STATUS_SUCCESS && g->host)

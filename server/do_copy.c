@@ -102,7 +102,7 @@ CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuMemcpyHtoDAsync_v2)
 		return wh_missing(s, "cuMemcpyHtoDAsync_v2");
 	if (wh_capturing(s, stream))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		return CUDA_ERROR_NOT_READY;
 	return s->drv.cuMemcpyHtoDAsync_v2(q->device, bytes, q->size, stream);
 }
 

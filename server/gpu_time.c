@@ -445,7 +445,7 @@ void wh_gpu_poll(struct wh_session *s)
 	restore(s, mode);
 }
 
-/* --- Ends --------------------------------------------------------------------------------------- */
+/* --- Ends ------------------------------------------------------------------------ */
 
 /* Its events went with it. The driver has waited for its work, or ended it. */
 static void drop_context(struct wh_session *s, struct wh_sm_context *c)

@@ -139,6 +139,7 @@ static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint
 	e->value = value;
 	e->generation++;
 	e->children = 0;
+	e->again = 0;
 	e->owner = find(h, owner) ? wh_handle_index(owner) : 0;
 	if (e->owner)
 		h->entry[e->owner].children++;
@@ -217,6 +218,17 @@ uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uin
 	return i ? make_id(h, i) : 0;
 }
 
+uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
+{
+	uint32_t i = real ? lookup(h, real, type, false) : 0;
+
+	if (i)
+		h->entry[i].again++;
+	else
+		i = insert(h, real, type, owner, false);
+	return i ? make_id(h, i) : 0;
+}
+
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner)
 {
 	void *real = (void *)(uintptr_t)value;
@@ -245,8 +257,14 @@ void wh_handles_drop_owned(struct wh_handles *h, uint64_t id)
 
 void wh_handles_drop(struct wh_handles *h, uint64_t id)
 {
-	if (!find(h, id))
+	struct wh_handle *e = find(h, id);
+
+	if (!e)
 		return;
+	if (e->again) {
+		e->again--;
+		return;
+	}
 	release_owned(h, wh_handle_index(id));
 	release(h, wh_handle_index(id));
 }

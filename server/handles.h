@@ -22,7 +22,7 @@ struct wh_handle {
 	uint32_t owner;		/* index, 0 for none */
 	uint32_t next;		/* hash chain, or list of free entries */
 	uint32_t children;	/* living entries whose owner is this one */
-	uint32_t resv;
+	uint32_t again;		/* drops that only count: see wh_handles_retain() */
 };
 
 struct wh_handles {
@@ -45,6 +45,8 @@ bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int 
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
 /* A new handle, whatever the table remembers of this address. */
 uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
+/* As put; a handle that was there already takes one more drop to end. */
+uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
 /* Numbers that look the same to both sides: remember, ask, forget. */
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner);
 bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type);

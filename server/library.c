@@ -62,13 +62,15 @@ static void *open_file(const struct wh_library *lib, char *err, size_t err_size)
 	/* As for the driver (backend.c): to itself first where our stub has the same names. */
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL |
 			(dlsym(RTLD_DEFAULT, lib->symbols->name) ? RTLD_DEEPBIND : 0));
-	if (!handle) {
+	if (!handle)
 		snprintf(err, err_size, "%s", dlerror());
+	/* Without a libcuda.so.1 of ours in the process, a stub does not even load. */
+	if (!handle && !strstr(err, "WORMHOLE_PRIVATE"))
 		return NULL;
-	}
-	if (!is_stub(handle))
+	if (handle && !is_stub(handle))
 		return handle;
-	dlclose(handle);
+	if (handle)
+		dlclose(handle);
 	snprintf(err, err_size,
 		 "%s is a client's library of Wormhole, or needs one: name the genuine one by WORMHOLE_LIB_PATH",
 		 path);

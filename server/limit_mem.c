@@ -183,6 +183,15 @@ static bool driver_bytes(struct wh_session *s, int device, uint64_t *bytes)
 	return m->figure && wh_figure_read(m->figure, device, bytes);
 }
 
+/* Before a worker can open files no more. */
+void wh_mem_prepare(struct wh_session *s)
+{
+	uint64_t unused;
+
+	if (s->limits.mem)
+		driver_bytes(s, 0, &unused);
+}
+
 /* The charge is the greater of what is tracked and what the driver says. */
 static bool read_figure(struct wh_session *s, int device)
 {
@@ -671,7 +680,7 @@ void wh_answer_cuDeviceTotalMem(struct wh_session *s, const struct wh_req_cuDevi
 		r->bytes = (unsigned int)quota;
 }
 
-/* --- Life --------------------------------------------------------------------------------------- */
+/* --- Life ------------------------------------------------------------------------ */
 
 bool wh_mem_open(struct wh_session *s)
 {

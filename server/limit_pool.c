@@ -179,7 +179,8 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 }
 
 /* Give the memory back to the device, and the charge with it. */
-static CUresult undo(struct wh_session *s, struct wh_charge *c, CUdeviceptr address, CUstream stream)
+static CUresult undo(struct wh_session *s, struct wh_charge *c, CUdeviceptr address,
+		     CUstream stream)
 {
 	if (s->drv.cuMemFreeAsync && s->drv.cuStreamSynchronize && s->drv.cuMemPoolTrimTo) {
 		s->drv.cuMemFreeAsync(address, stream);
@@ -249,7 +250,7 @@ static struct wh_mem_note *note_of(struct wh_mem_state *m, void *graph)
 	return NULL;
 }
 
-/* Too many graphs with memory: the last note stands for all further ones, and for more each time. */
+/* Too many graphs with memory: the last note stands for all further ones, and grows. */
 static struct wh_mem_note *make_note(struct wh_mem_state *m, void *graph)
 {
 	struct wh_mem_note *n = note_of(m, graph);

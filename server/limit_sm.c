@@ -372,7 +372,7 @@ void wh_sm_end(struct wh_session *s, CUstream stream)
 		wh_gpu_after(s, c, stream);
 }
 
-/* --- Other calls ---------------------------------------------------------------------------------- */
+/* --- Other calls ------------------------------------------------------------------------ */
 
 void wh_sm_other_call(struct wh_session *s)
 {

@@ -21,7 +21,7 @@ struct wh_nvml_device *wh_nvml_device(nvmlDevice_t handle)
 	return NULL;
 }
 
-/* --- Finding them -------------------------------------------------------------------- */
+/* --- Finding them ------------------------------------------------------------- */
 
 static bool cuda_uuid(const struct wh_driver *drv, int dev, char *out, size_t size)
 {
@@ -79,7 +79,7 @@ static void find_devices(void)
 	}
 }
 
-/* --- Start: once for the worker, whatever its client counts ----------------------------- */
+/* --- Start: once for the worker, whatever its client counts ------------------- */
 
 static nvmlReturn_t start(void)
 {
@@ -98,7 +98,7 @@ static nvmlReturn_t start(void)
 	return NVML_SUCCESS;
 }
 
-/* --- Choosing ------------------------------------------------------------------------------ */
+/* --- Choosing ----------------------------------------------------------------- */
 
 static nvmlReturn_t get_count(unsigned int *count)
 {
@@ -165,7 +165,9 @@ void wh_nvml_choose_devices(struct wh_nvml_functions *f)
 /* server/library.c calls it when the genuine library is loaded. */
 void wh_loaded_nvml(struct wh_session *s, void *table)
 {
-	wh_nvml_view = (struct wh_nvml_view){ .session = s, .real = *(struct wh_nvml_functions *)table };
+	memset(&wh_nvml_view, 0, sizeof(wh_nvml_view));
+	wh_nvml_view.session = s;
+	wh_nvml_view.real = *(struct wh_nvml_functions *)table;
 	wh_nvml_choose_devices(table);
 	wh_nvml_show_tenant(table);
 }

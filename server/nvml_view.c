@@ -38,7 +38,7 @@ static uint64_t load(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* --- Memory ------------------------------------------------------------------------------ */
+/* --- Memory ------------------------------------------------------------------- */
 
 static nvmlReturn_t memory_of(nvmlDevice_t device, nvmlMemory_t *m)
 {
@@ -90,7 +90,7 @@ static nvmlReturn_t memory_of_v2(nvmlDevice_t device, nvmlMemory_v2_t *m)
 	return NVML_SUCCESS;
 }
 
-/* --- Utilisation ---------------------------------------------------------------------------- */
+/* --- Utilisation -------------------------------------------------------------- */
 
 /* What the workers of the tenant have used of a device, those that have ended included. */
 static uint64_t total_ns(unsigned int cuda)
@@ -194,7 +194,7 @@ static nvmlReturn_t utilization(nvmlDevice_t device, nvmlUtilization_t *u)
 	return NVML_SUCCESS;
 }
 
-/* --- Processes ------------------------------------------------------------------------------- */
+/* --- Processes ---------------------------------------------------------------- */
 
 #define MAX_REAL	256
 
@@ -363,7 +363,7 @@ static nvmlReturn_t no_metrics(nvmlDevice_t device, nvmlGpmSupport_t *support)
 	return NVML_SUCCESS;
 }
 
-/* --- Samples: of the whole device, and so only those that say nothing of its use -------------- */
+/* --- Samples: of the whole device, and so only those that say nothing of its use --- */
 
 static nvmlReturn_t samples_of(nvmlDevice_t device, nvmlSamplingType_t type,
 			       unsigned long long since, nvmlValueType_t *kind,
@@ -382,7 +382,7 @@ static nvmlReturn_t samples_of(nvmlDevice_t device, nvmlSamplingType_t type,
 	}
 }
 
-/* --- Events: the client waits, this only looks -------------------------------------------------- */
+/* --- Events: the client waits, this only looks -------------------------------- */
 
 static nvmlReturn_t look(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms)
 {

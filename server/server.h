@@ -117,6 +117,7 @@ void wh_control_stop(void);
 int wh_listen(const char *path, mode_t mode, uid_t uid);
 /* Take the folder's lock: one living server each. false with one line in err. */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size);
+void wh_unlock_dir(void);
 
 /* --- probe.c ------------------------------------------------------------------------ */
 

@@ -239,6 +239,8 @@ static int serve(bool background)
 	wh_control_stop();
 	wh_supervise_stop();
 	wh_tenants_stop();
+	/* Before the end of a connection says that we are gone. */
+	wh_unlock_dir();
 	return 0;
 }
 

@@ -8,9 +8,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOCK_TRIES	50	/* 10 ms each */
 
 /* The mode is right from the first moment on: bind() obeys the umask. */
 static int bind_as(int fd, const struct sockaddr_un *a, mode_t mode, uid_t uid)
@@ -61,14 +65,30 @@ static bool make_dir(const char *dir)
 	return !mkdir(parent, 0755) && !mkdir(dir, 0755);
 }
 
+static int lock_fd = -1;
+
+/* The kernel drops the lock of a server that was just killed a moment after its death. */
+static int take_lock(int fd)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	int i;
+
+	for (i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+	return -1;
+}
+
 /*
  * The lock goes with the last descriptor of the file, which no worker inherits
- * past its exec: a server that was killed leaves no lock. The descriptor stays
- * open for good.
+ * past its exec: a server that was killed leaves no lock.
  */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 {
-	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char path[PATH_MAX], text[16];
 	int fd, n;
 
@@ -83,13 +103,22 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 			 strerror(errno));
 		return false;
 	}
-	if (fcntl(fd, F_OFD_SETLK, &l)) {
-		snprintf(err, err_size, "%s: another server answers there", dir);
+	if (take_lock(fd)) {
+		snprintf(err, err_size, "%s: %s", dir, errno == EWOULDBLOCK ?
+			 "another server answers there" : strerror(errno));
 		close(fd);
 		return false;
 	}
 	n = snprintf(text, sizeof(text), "%d\n", getpid());
 	if (ftruncate(fd, 0) || pwrite(fd, text, n, 0) != n)
 		wh_say("warn", "%s: %s", path, strerror(errno));
+	lock_fd = fd;
 	return true;
+}
+
+void wh_unlock_dir(void)
+{
+	if (lock_fd >= 0)
+		close(lock_fd);
+	lock_fd = -1;
 }

@@ -151,7 +151,8 @@ void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
 	if (pid && pid != CLEARING) {
 		keep(&u->ended, w);
 		generation = w->generation;
-		memset(&w->client_pid, 0, sizeof(*w) - offsetof(struct wh_worker_usage, client_pid));
+		memset(&w->client_pid, 0,
+		       sizeof(*w) - offsetof(struct wh_worker_usage, client_pid));
 		w->generation = generation;
 	}
 	__atomic_store_n(&w->pid, 0, __ATOMIC_RELEASE);

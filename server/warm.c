@@ -105,4 +105,5 @@ void wh_session_warm(struct wh_session *s)
 		good(s->drv.cuCtxSetCurrent(NULL), "cuCtxSetCurrent");
 	}
 	good(s->drv.cuDevicePrimaryCtxRelease_v2(dev), "cuDevicePrimaryCtxRelease");
+	wh_mem_prepare(s);
 }

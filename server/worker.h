@@ -121,6 +121,7 @@ bool wh_limits_init(struct wh_session *s);
 void wh_limits_free(struct wh_session *s);
 void wh_limits_reread(struct wh_session *s);
 bool wh_mem_open(struct wh_session *s);
+void wh_mem_prepare(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
 void wh_sms_close(struct wh_session *s);
@@ -248,6 +249,11 @@ static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *rea
 static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
 {
 	return wh_handles_new(&s->handles, real, type, owner);
+}
+
+static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+{
+	return wh_handles_retain(&s->handles, real, type, owner);
 }
 
 static inline void wh_put_array(struct wh_session *s, unsigned int type, void *array,

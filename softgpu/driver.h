@@ -71,6 +71,7 @@ enum sgpu_type {
 	SGPU_MIPMAP,
 	SGPU_TEXTURE,
 	SGPU_SURFACE,
+	SGPU_PHYS,
 	SGPU_NTYPES,
 };
 
@@ -242,6 +243,7 @@ enum sgpu_kind {
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
 	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
 	SGPU_MEM_ARRAY,		/* no address that a program knows */
+	SGPU_MEM_VMM,		/* cuMemMap(); also a block behind cuMemCreate() */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,
 };
@@ -287,6 +289,12 @@ extern const struct exec_mem sgpu_exec_mem;
 
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
+
+/* ---- vmm.c ---- */
+
+bool sgpu_vmm_reserved(uint64_t addr);
+/* Mapped with access; neighbours with the same access count as one. */
+bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out);
 
 /* ---- memcpy.c ---- */
 

@@ -38,8 +38,8 @@ CUresult sgpu_check_any(uint64_t addr, size_t n)
 		return CUDA_SUCCESS;
 	if (!addr)
 		return CUDA_ERROR_INVALID_VALUE;
-	return sgpu_mem_in_arena(addr) ? sgpu_check_device(addr, n) :
-					 CUDA_SUCCESS;
+	return sgpu_mem_in_arena(addr) || sgpu_vmm_reserved(addr) ?
+	       sgpu_check_device(addr, n) : CUDA_SUCCESS;
 }
 
 static CUresult check(uint64_t addr, size_t n, bool device)

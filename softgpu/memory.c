@@ -439,7 +439,8 @@ bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
 
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
 {
-	return sgpu_mem_find(addr, out) || sgpu_host_find(addr, out);
+	return sgpu_mem_find(addr, out) || sgpu_host_find(addr, out) ||
+	       sgpu_vmm_find(addr, out);
 }
 
 static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)

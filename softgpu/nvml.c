@@ -68,7 +68,7 @@ static nvmlReturn_t number(nvmlDevice_t dev, unsigned int *out, unsigned int val
 	return rc;
 }
 
-/* --- Start and end ----------------------------------------------------------------- */
+/* --- Start and end ------------------------------------------------------------ */
 
 nvmlReturn_t nvmlInit_v2(void)
 {
@@ -99,7 +99,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return NVML_SUCCESS;
 }
 
-/* --- The system ---------------------------------------------------------------------- */
+/* --- The system --------------------------------------------------------------- */
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
@@ -121,7 +121,7 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 	return nvmlSystemGetCudaDriverVersion_v2(version);
 }
 
-/* --- Which devices ---------------------------------------------------------------------- */
+/* --- Which devices ------------------------------------------------------------ */
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
@@ -223,7 +223,7 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t dev, nvmlPciInfo_t *pci)
 	return NVML_SUCCESS;
 }
 
-/* --- What it has ---------------------------------------------------------------------------- */
+/* --- What it has -------------------------------------------------------------- */
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t dev, nvmlMemory_t *memory)
 {
@@ -330,7 +330,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t dev, unsigned int *
 	return NVML_SUCCESS;
 }
 
-/* --- What it has not -------------------------------------------------------------------------- */
+/* --- What it has not ---------------------------------------------------------- */
 
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t dev, nvmlEnableState_t *now, nvmlEnableState_t *next)
 {
@@ -380,7 +380,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t dev, int count, nvmlFieldValu
 	return rc;
 }
 
-/* --- Events: sets exist, nothing ever happens ---------------------------------------------------- */
+/* --- Events: sets exist, nothing ever happens --------------------------------- */
 
 static bool is_set(nvmlEventSet_t set)
 {

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "graph.h"
+#include "vmm.h"
 
 #define NCHUNKS	20
 #define FIRST	32u		/* slots in the first chunk; each next doubles */
@@ -39,6 +40,7 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_MIPMAP] = { .size = sizeof(struct sgpu_mipmap) },
 	[SGPU_TEXTURE] = { .size = sizeof(struct sgpu_texture) },
 	[SGPU_SURFACE] = { .size = sizeof(struct sgpu_texture) },
+	[SGPU_PHYS] = { .size = sizeof(struct sgpu_phys) },
 	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };

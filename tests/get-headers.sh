@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Puts nvml.h, and cudnn.h where the toolkit in build/nvcc has none, into
-# build/headers: from NVIDIA's packages on PyPI, pinned by hash
-# (header-requirements.txt). nvml.h is always the pinned one, because its
+# Puts nvml.h, and the headers of libraries that the toolkit in build/nvcc lacks or
+# has in another version, into build/headers: from NVIDIA's packages on PyPI, pinned
+# by hash (header-requirements.txt). nvml.h is always the pinned one, because its
 # structs are part of what client and worker agree on.
 set -eu
 
@@ -47,4 +47,15 @@ fetch() {
 if [ ! -e "$build/nvcc/include/cudnn.h" ] && [ ! -e "$dest/cudnn.h" ]; then
 	fetch nvidia-cudnn-cu13
 	[ -e "$dest/cudnn.h" ] || fail "nvidia-cudnn-cu13 brought no cudnn.h"
+fi
+
+# The functions that a header declares have numbers (cuda-api/ids-cublas.lock): its version counts.
+cublas_is() { grep -q 'define CUBLAS_VER_MAJOR 13$' "$1" && grep -q 'define CUBLAS_VER_MINOR 1$' "$1"; } 2>/dev/null
+if ! cublas_is "$build/nvcc/include/cublas_api.h" && ! cublas_is "$dest/cublas_api.h"; then
+	fetch nvidia-cublas
+	cublas_is "$dest/cublas_api.h" || fail "nvidia-cublas brought no cublas_api.h of 13.1"
+fi
+if [ ! -e "$build/nvcc/include/curand.h" ] && [ ! -e "$dest/curand.h" ]; then
+	fetch nvidia-curand
+	[ -e "$dest/curand.h" ] || fail "nvidia-curand brought no curand.h"
 fi

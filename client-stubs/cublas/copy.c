@@ -88,11 +88,13 @@ static cublasStatus_t matrix(int64_t m, int64_t n, int64_t size, int64_t lda, in
 #define TO_HOST(source, target) \
 	(struct copy) { .from = (source), .to = (target) }
 #define TO_DEVICE_ASYNC(source, target, on) \
-	(struct copy) { .from = (source), .to = (target), .to_device = true, .async = true, .stream = (on) }
+	(struct copy) { .from = (source), .to = (target), .to_device = true, .async = true, \
+			.stream = (on) }
 #define TO_HOST_ASYNC(source, target, on) \
 	(struct copy) { .from = (source), .to = (target), .async = true, .stream = (on) }
 
-cublasStatus_t cublasSetVector(int n, int elemSize, const void *x, int incx, void *devicePtr, int incy)
+cublasStatus_t cublasSetVector(int n, int elemSize, const void *x, int incx, void *devicePtr,
+			       int incy)
 {
 	return vector(n, elemSize, incx, incy, TO_DEVICE(x, devicePtr));
 }
@@ -114,7 +116,8 @@ cublasStatus_t cublasGetVector_64(int64_t n, int64_t elemSize, const void *x, in
 	return vector(n, elemSize, incx, incy, TO_HOST(x, y));
 }
 
-cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb)
+cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B,
+			       int ldb)
 {
 	return matrix(rows, cols, elemSize, lda, ldb, TO_DEVICE(A, B));
 }
@@ -125,7 +128,8 @@ cublasStatus_t cublasSetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize, 
 	return matrix(rows, cols, elemSize, lda, ldb, TO_DEVICE(A, B));
 }
 
-cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb)
+cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda, void *B,
+			       int ldb)
 {
 	return matrix(rows, cols, elemSize, lda, ldb, TO_HOST(A, B));
 }
@@ -136,32 +140,34 @@ cublasStatus_t cublasGetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize, 
 	return matrix(rows, cols, elemSize, lda, ldb, TO_HOST(A, B));
 }
 
-cublasStatus_t cublasSetVectorAsync(int n, int elemSize, const void *hostPtr, int incx, void *devicePtr,
-				    int incy, cudaStream_t stream)
+cublasStatus_t cublasSetVectorAsync(int n, int elemSize, const void *hostPtr, int incx,
+				    void *devicePtr, int incy, cudaStream_t stream)
 {
 	return vector(n, elemSize, incx, incy, TO_DEVICE_ASYNC(hostPtr, devicePtr, stream));
 }
 
-cublasStatus_t cublasSetVectorAsync_64(int64_t n, int64_t elemSize, const void *hostPtr, int64_t incx,
-				       void *devicePtr, int64_t incy, cudaStream_t stream)
+cublasStatus_t cublasSetVectorAsync_64(int64_t n, int64_t elemSize, const void *hostPtr,
+				       int64_t incx, void *devicePtr, int64_t incy,
+				       cudaStream_t stream)
 {
 	return vector(n, elemSize, incx, incy, TO_DEVICE_ASYNC(hostPtr, devicePtr, stream));
 }
 
-cublasStatus_t cublasGetVectorAsync(int n, int elemSize, const void *devicePtr, int incx, void *hostPtr,
-				    int incy, cudaStream_t stream)
+cublasStatus_t cublasGetVectorAsync(int n, int elemSize, const void *devicePtr, int incx,
+				    void *hostPtr, int incy, cudaStream_t stream)
 {
 	return vector(n, elemSize, incx, incy, TO_HOST_ASYNC(devicePtr, hostPtr, stream));
 }
 
-cublasStatus_t cublasGetVectorAsync_64(int64_t n, int64_t elemSize, const void *devicePtr, int64_t incx,
-				       void *hostPtr, int64_t incy, cudaStream_t stream)
+cublasStatus_t cublasGetVectorAsync_64(int64_t n, int64_t elemSize, const void *devicePtr,
+				       int64_t incx, void *hostPtr, int64_t incy,
+				       cudaStream_t stream)
 {
 	return vector(n, elemSize, incx, incy, TO_HOST_ASYNC(devicePtr, hostPtr, stream));
 }
 
-cublasStatus_t cublasSetMatrixAsync(int rows, int cols, int elemSize, const void *A, int lda, void *B,
-				    int ldb, cudaStream_t stream)
+cublasStatus_t cublasSetMatrixAsync(int rows, int cols, int elemSize, const void *A, int lda,
+				    void *B, int ldb, cudaStream_t stream)
 {
 	return matrix(rows, cols, elemSize, lda, ldb, TO_DEVICE_ASYNC(A, B, stream));
 }
@@ -172,8 +178,8 @@ cublasStatus_t cublasSetMatrixAsync_64(int64_t rows, int64_t cols, int64_t elemS
 	return matrix(rows, cols, elemSize, lda, ldb, TO_DEVICE_ASYNC(A, B, stream));
 }
 
-cublasStatus_t cublasGetMatrixAsync(int rows, int cols, int elemSize, const void *A, int lda, void *B,
-				    int ldb, cudaStream_t stream)
+cublasStatus_t cublasGetMatrixAsync(int rows, int cols, int elemSize, const void *A, int lda,
+				    void *B, int ldb, cudaStream_t stream)
 {
 	return matrix(rows, cols, elemSize, lda, ldb, TO_HOST_ASYNC(A, B, stream));
 }

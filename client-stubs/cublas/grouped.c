@@ -23,10 +23,11 @@
 #define BYTES_AT(array, i) ((array) ? (const char *)(array) + (i) : NULL)
 
 #define GROUPED(name, T, I) \
-cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], const cublasOperation_t tb[], \
-		    const I m[], const I n[], const I k[], const T alpha[], const T *const A[], \
-		    const I lda[], const T *const B[], const I ldb[], const T beta[], T *const C[], \
-		    const I ldc[], I groups, const I size[]) \
+cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], \
+		    const cublasOperation_t tb[], const I m[], const I n[], const I k[], \
+		    const T alpha[], const T *const A[], const I lda[], const T *const B[], \
+		    const I ldb[], const T beta[], T *const C[], const I ldc[], I groups, \
+		    const I size[]) \
 { \
 	cublasStatus_t res; \
 	I g = 0, now; \
@@ -49,11 +50,12 @@ GROUPED(cublasSgemmGroupedBatched_64, float, int64_t)
 GROUPED(cublasDgemmGroupedBatched_64, double, int64_t)
 
 #define GROUPED_EX(name, I) \
-cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], const cublasOperation_t tb[], \
-		    const I m[], const I n[], const I k[], const void *alpha, const void *const A[], \
-		    cudaDataType_t at, const I lda[], const void *const B[], cudaDataType_t bt, \
-		    const I ldb[], const void *beta, void *const C[], cudaDataType_t ct, \
-		    const I ldc[], I groups, const I size[], cublasComputeType_t type) \
+cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], \
+		    const cublasOperation_t tb[], const I m[], const I n[], const I k[], \
+		    const void *alpha, const void *const A[], cudaDataType_t at, const I lda[], \
+		    const void *const B[], cudaDataType_t bt, const I ldb[], const void *beta, \
+		    void *const C[], cudaDataType_t ct, const I ldc[], I groups, const I size[], \
+		    cublasComputeType_t type) \
 { \
 	const size_t scale = wh_scale_size(type, ct); \
 	cublasStatus_t res; \
@@ -63,9 +65,9 @@ cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t ta[], const c
 	do { \
 		now = PIECE(groups, g); \
 		res = wh_raw_##name(handle, AT(ta, g), AT(tb, g), AT(m, g), AT(n, g), AT(k, g), \
-				    BYTES_AT(alpha, g * scale), AT(A, x), at, AT(lda, g), AT(B, x), \
-				    bt, AT(ldb, g), BYTES_AT(beta, g * scale), AT(C, x), ct, \
-				    AT(ldc, g), now, AT(size, g), type); \
+				    BYTES_AT(alpha, g * scale), AT(A, x), at, AT(lda, g), \
+				    AT(B, x), bt, AT(ldb, g), BYTES_AT(beta, g * scale), \
+				    AT(C, x), ct, AT(ldc, g), now, AT(size, g), type); \
 		x += MATRICES(AT(size, g), now); \
 		g += now; \
 	} while (res == CUBLAS_STATUS_SUCCESS && g < groups); \

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-/* --- Versions: the worker's library is the one that computes ---------------------------- */
+/* --- Versions: the worker's library is the one that computes ------------------ */
 
 static struct {
 	pthread_mutex_t lock;
@@ -76,7 +76,7 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- Texts ---------------------------------------------------------------------------------- */
+/* --- Texts -------------------------------------------------------------------- */
 
 const char *cudnnGetErrorString(cudnnStatus_t status)
 {
@@ -159,7 +159,7 @@ void cudnnGetLastErrorString(char *message, size_t max_size)
 	wh_end(&c);
 }
 
-/* --- The library's log is the worker's ---------------------------------------------------------- */
+/* --- The library's log is the worker's ---------------------------------------- */
 
 static unsigned int callback_mask;
 
@@ -184,7 +184,7 @@ cudnnStatus_t cudnnGetCallback(unsigned *mask, void **udata, cudnnCallback_t *fp
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* --- A fill value as long as the type that comes back -------------------------------------------- */
+/* --- A fill value as long as the type that comes back ------------------------- */
 
 cudnnStatus_t cudnnGetRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc,
 					cudnnDataType_t *dataType, cudnnRNNDataLayout_t *layout,
@@ -230,7 +230,7 @@ cudnnStatus_t cudnnGetSeqDataDescriptor(const cudnnSeqDataDescriptor_t seqDataDe
 	return res;
 }
 
-/* --- How long host arrays are: descriptors say ------------------------------------------------------ */
+/* --- How long host arrays are: descriptors say -------------------------------- */
 
 /* Time steps of a sequence; 0 where the descriptor is bad, which the call then says. */
 static size_t steps(cudnnSeqDataDescriptor_t desc)

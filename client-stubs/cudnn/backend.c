@@ -8,9 +8,10 @@
 
 #include <stdlib.h>
 
-/* --- Setting ----------------------------------------------------------------------- */
+/* --- Setting ------------------------------------------------------------------ */
 
-static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements, size_t bytes)
+static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
 {
 	const size_t fixed = WH_WIRE_FIXED(*head), behind = head->area ? 0 : bytes;
 	struct wh_req_cudnnAttribute *q;
@@ -34,7 +35,8 @@ static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *el
 }
 
 /* Through a buffer in the data area. */
-static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements, size_t bytes)
+static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements,
+			      size_t bytes)
 {
 	cudnnStatus_t res;
 	CUresult cu;
@@ -55,8 +57,8 @@ static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *el
 }
 
 /* Handles and addresses as the worker knows them; `out` has room for n. */
-static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name, const void *const *in,
-			       size_t n, uint64_t *out)
+static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
+			       const void *const *in, size_t n, uint64_t *out)
 {
 	struct wh_obj_cudnnHandle_t o;
 	size_t i;
@@ -118,11 +120,11 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 	return res;
 }
 
-/* --- Getting ---------------------------------------------------------------------------- */
+/* --- Getting ------------------------------------------------------------------ */
 
 /* Only what came; the rest of the program's array stays as it is. */
-static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head, const uint8_t *area,
-		    void *out, size_t size)
+static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head,
+		    const uint8_t *area, void *out, size_t size)
 {
 	const struct wh_rsp_cudnnAttribute *r = c->rsp;
 	size_t n = r->elements <= (uint64_t)head->count ? r->elements : 0, i;
@@ -205,7 +207,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 	return res;
 }
 
-/* --- Using ----------------------------------------------------------------------------- */
+/* --- Using -------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
 				  cudnnBackendDescriptor_t variantPack)
@@ -235,7 +237,7 @@ void wh_after_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 	wh_cudnn_forget_values((uintptr_t)descriptor);
 }
 
-/* --- Fused operations --------------------------------------------------------------------- */
+/* --- Fused operations --------------------------------------------------------- */
 
 /* What of the program's memory the worker needs to see: the handle, the address, or the bytes. */
 static uint64_t param_value(enum wh_cudnn_param kind, const void *param)

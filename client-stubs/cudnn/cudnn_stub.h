@@ -8,7 +8,7 @@
 #include "wire_cudnn.h"
 #pragma GCC visibility pop
 
-/* --- values.c: host values whose size a descriptor's type says ------------------- */
+/* --- values.c: host values whose size a descriptor's type says ---------------- */
 
 cudnnDataType_t wh_cudnn_tensor_type(cudnnTensorDescriptor_t desc);
 cudnnDataType_t wh_cudnn_filter_type(cudnnFilterDescriptor_t desc);
@@ -26,18 +26,18 @@ wh_cudnn_element_t wh_cudnn_copy_element(const void *p, cudnnDataType_t type);
 #define wh_cudnn_scale(p, desc)		wh_cudnn_copy_scale(p, wh_cudnn_type_of(desc))
 #define wh_cudnn_element(p, desc)	wh_cudnn_copy_element(p, wh_cudnn_type_of(desc))
 
-/* --- answers.c: lengths of host arrays, for cudnn.api ------------------------------- */
+/* --- answers.c: lengths of host arrays, for cudnn.api ------------------------- */
 
 size_t wh_count_windows(const int *window, cudnnSeqDataDescriptor_t desc);
 size_t wh_count_sequences(cudnnTensorDescriptor_t probs);
 size_t wh_count_labels(cudnnTensorDescriptor_t probs, const int *lengths);
 
-/* --- handle.c ------------------------------------------------------------------------ */
+/* --- handle.c ----------------------------------------------------------------- */
 
 /* The program's handle with this number of the worker's, or NULL. */
 cudnnHandle_t wh_cudnn_handle(uint64_t id);
 
-/* --- byvalue.c: host values that a variant pack points to ------------------------------ */
+/* --- byvalue.c: host values that a variant pack points to --------------------- */
 
 /*
  * Where the worker finds what a variant pack's pointer points to: the pointer

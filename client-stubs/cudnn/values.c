@@ -86,7 +86,7 @@ wh_cudnn_element_t wh_cudnn_copy_element(const void *p, cudnnDataType_t type)
 	return v;
 }
 
-/* --- What changes a descriptor's type --------------------------------------------------- */
+/* --- What changes a descriptor's type ----------------------------------------- */
 
 void wh_after_cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
 					 cudnnTensorFormat_t format, cudnnDataType_t dataType,

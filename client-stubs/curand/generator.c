@@ -155,7 +155,8 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
 	return CURAND_STATUS_SUCCESS;
 }
 
-curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed)
+curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+						  unsigned long long seed)
 {
 	if (!alive(generator))
 		return CURAND_STATUS_NOT_INITIALIZED;
@@ -257,14 +258,15 @@ curandStatus_t curandGenerateUniform(curandGenerator_t generator, float *outputP
 		.kind = WH_CURAND_UNIFORM, .out = outputPtr, .count = num });
 }
 
-curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double *outputPtr, size_t num)
+curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double *outputPtr,
+					   size_t num)
 {
 	return generate(generator, (struct numbers) {
 		.kind = WH_CURAND_UNIFORM64, .out = outputPtr, .count = num });
 }
 
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float *outputPtr, size_t n, float mean,
-				    float stddev)
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float *outputPtr, size_t n,
+				    float mean, float stddev)
 {
 	return generate(generator, (struct numbers) {
 		.kind = WH_CURAND_NORMAL, .out = outputPtr, .count = n, .a = mean, .b = stddev });
@@ -281,14 +283,16 @@ curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float *outpu
 				       float mean, float stddev)
 {
 	return generate(generator, (struct numbers) {
-		.kind = WH_CURAND_LOG_NORMAL, .out = outputPtr, .count = n, .a = mean, .b = stddev });
+		.kind = WH_CURAND_LOG_NORMAL, .out = outputPtr, .count = n, .a = mean,
+		.b = stddev });
 }
 
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double *outputPtr, size_t n,
-					     double mean, double stddev)
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double *outputPtr,
+					     size_t n, double mean, double stddev)
 {
 	return generate(generator, (struct numbers) {
-		.kind = WH_CURAND_LOG_NORMAL64, .out = outputPtr, .count = n, .a = mean, .b = stddev });
+		.kind = WH_CURAND_LOG_NORMAL64, .out = outputPtr, .count = n, .a = mean,
+		.b = stddev });
 }
 
 curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int *outputPtr, size_t n,
@@ -298,9 +302,10 @@ curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int *
 		.kind = WH_CURAND_POISSON, .out = outputPtr, .count = n, .a = lambda });
 }
 
-curandStatus_t curandGeneratePoissonMethod(curandGenerator_t generator, unsigned int *outputPtr, size_t n,
-					   double lambda, curandMethod_t method)
+curandStatus_t curandGeneratePoissonMethod(curandGenerator_t generator, unsigned int *outputPtr,
+					   size_t n, double lambda, curandMethod_t method)
 {
 	return generate(generator, (struct numbers) {
-		.kind = WH_CURAND_POISSON_METHOD, .out = outputPtr, .count = n, .a = lambda, .method = method });
+		.kind = WH_CURAND_POISSON_METHOD, .out = outputPtr, .count = n, .a = lambda,
+		.method = method });
 }

@@ -60,7 +60,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return rc;
 }
 
-/* --- Texts ------------------------------------------------------------------------- */
+/* --- Texts -------------------------------------------------------------------- */
 
 const char *nvmlErrorString(nvmlReturn_t result)
 {
@@ -133,7 +133,7 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	return NVML_SUCCESS;
 }
 
-/* --- nvidia-smi ----------------------------------------------------------------------- */
+/* --- nvidia-smi --------------------------------------------------------------- */
 
 /*
  * nvidia-smi does not start without a table here and accepts an empty one. It is

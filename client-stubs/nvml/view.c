@@ -24,7 +24,7 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
-/* --- Utilisation: the first sample period after the start must be over ------------------ */
+/* --- Utilisation: the first sample period after the start must be over -------- */
 
 #define RATE_PAUSE_MS	20
 #define RATE_TRIES	100
@@ -94,7 +94,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/* --- Processes ------------------------------------------------------------------------------ */
+/* --- Processes ---------------------------------------------------------------- */
 
 #define MODE_COMPUTE	0
 #define MODE_GRAPHICS	1
@@ -130,7 +130,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/* --- Events ------------------------------------------------------------------------------------ */
+/* --- Events ------------------------------------------------------------------- */
 
 #define EVENT_PAUSE_MS	50
 

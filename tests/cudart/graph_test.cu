@@ -194,6 +194,26 @@ static void test_capture(cudaStream_t s)
 	ok_eq(calls, 302, "many_graphs_in_turn_all_run");
 }
 
+/* So few bytes that they could travel with the call: still read at the launch. */
+static void test_tiny_copy(cudaStream_t s)
+{
+	int small = 1, back = 0;
+	cudaGraphExec_t x;
+	cudaGraph_t g;
+
+	NEED(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+	NEED(cudaMemcpyAsync(dev, &small, sizeof(small), cudaMemcpyHostToDevice, s));
+	NEED(cudaMemcpyAsync(&back, dev, sizeof(back), cudaMemcpyDeviceToHost, s));
+	NEED(cudaStreamEndCapture(s, &g));
+	NEED(cudaGraphInstantiate(&x, g, 0));
+	small = 42;
+	NEED(cudaGraphLaunch(x, s));
+	NEED(cudaStreamSynchronize(s));
+	ok_eq(back, 42, "a_few_captured_bytes_are_read_when_launched");
+	NEED(cudaGraphExecDestroy(x));
+	NEED(cudaGraphDestroy(g));
+}
+
 /* More memory in all than there is: each graph gives its own back. */
 static void test_big_copies(cudaStream_t s)
 {
@@ -400,11 +420,12 @@ int main()
 {
 	cudaStream_t s;
 
-	tap_plan(31);
+	tap_plan(32);
 	NEED(cudaStreamCreate(&s));
 	NEED(cudaMalloc(&dev, sizeof(in)));
 	test_by_hand(s);
 	test_capture(s);
+	test_tiny_copy(s);
 	test_big_copies(s);
 	test_symbols(s);
 	test_any_node(s);

@@ -15,7 +15,8 @@ static CUdeviceptr a, b, c;
 
 static cublasStatus_t product(const float *alpha, const float *beta)
 {
-	return cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, alpha, (float *)a, 2, (float *)b,
+	return cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, alpha, (float *)a, 2,
+			(float *)b,
 			      2, beta, (float *)c, 2);
 }
 
@@ -44,7 +45,8 @@ static void test_create(void)
 	ok_eq(cublasCreate_v2(&handle), 0, "create_needs_no_call_before_it");
 	told("create 1", "one_library_handle_is_made");
 	ok(cuCtxGetCurrent(&ctx) == 0 && ctx, "it_makes_the_primary_context_current");
-	ok_eq(cublasCreate_v2(NULL), CUBLAS_STATUS_INVALID_VALUE, "no_place_for_the_handle_is_invalid");
+	ok_eq(cublasCreate_v2(NULL), CUBLAS_STATUS_INVALID_VALUE,
+			"no_place_for_the_handle_is_invalid");
 }
 
 static void test_bad_handles(void)
@@ -95,11 +97,14 @@ static void test_state(void)
 	     "workspace_travels_too");
 	cublasSetStream_v2(handle, own);
 	product(&one, &zero);
-	told("set_stream own|sgemm handle=1 stream=own mode=0 math=3", "setting_a_stream_takes_the_workspace_away");
+	told("set_stream own|sgemm handle=1 stream=own mode=0 math=3",
+			"setting_a_stream_takes_the_workspace_away");
 	ok_eq(cublasSetWorkspace_v2(handle, (void *)0x1010, 4096), CUBLAS_STATUS_INVALID_VALUE,
 	      "workspace_that_is_not_aligned_is_invalid");
-	ok_eq(cublasSetMathMode(handle, 77), CUBLAS_STATUS_INVALID_VALUE, "unknown_math_mode_is_invalid");
-	ok_eq(cublasSetPointerMode_v2(handle, 2), CUBLAS_STATUS_INVALID_VALUE, "unknown_pointer_mode_is_invalid");
+	ok_eq(cublasSetMathMode(handle, 77), CUBLAS_STATUS_INVALID_VALUE,
+			"unknown_math_mode_is_invalid");
+	ok_eq(cublasSetPointerMode_v2(handle, 2), CUBLAS_STATUS_INVALID_VALUE,
+			"unknown_pointer_mode_is_invalid");
 	cuStreamDestroy(own);
 	ok(product(&one, &zero) != 0, "call_on_a_destroyed_stream_fails");
 	told("", "a_destroyed_stream_does_not_reach_the_library");
@@ -137,21 +142,29 @@ static void test_host_mode(void)
 	ok(product(&alpha, &beta) == 0 && result_is(46, 68, 62, 92), "sgemm_computes");
 	beta = -1;
 	ok(product(&alpha, &beta) == 0 && result_is(0, 0, 0, 0), "beta_counts");
-	ok_eq(product(NULL, &beta), CUBLAS_STATUS_INVALID_VALUE, "null_scalar_is_null_for_the_library");
+	ok_eq(product(NULL, &beta), CUBLAS_STATUS_INVALID_VALUE,
+			"null_scalar_is_null_for_the_library");
 	ok(cublasSdot_v2(handle, 4, (float *)a, 1, (float *)b, 1, &dot) == 0 && dot == 70,
 	   "result_returns_to_host_memory");
 	ok(cublasSrotg_v2(handle, &rot[0], &rot[1], &rot[2], &rot[3]) == 0 && rot[0] == 101 &&
 	   rot[1] == 102 && rot[2] == 2 && rot[3] == 3, "scalars_that_change_go_both_ways");
 	news();
 	cublasDrotm_v2(handle, 1, (double *)a, 1, (double *)b, 1, param);
-	told("drotm handle=1 stream=0 mode=0 math=0|param -1 2 3 4 5", "parameter_of_five_numbers_arrives_whole");
-	ok_eq(cublasGemmEx(handle, 0, 0, 1, 1, 1, &ea, (void *)a, CUDA_R_64F, 1, (void *)b, CUDA_R_64F, 1, &eb,
-			   (void *)c, CUDA_R_64F, 1, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT), 0, "gemm_ex_succeeds");
-	told("gemm_ex handle=1 stream=0 mode=0 math=0|scalars 0.25 7", "scalars_have_the_compute_types_size");
-	ok_eq(cublasGemmEx(handle, 0, 0, 1, 1, 1, &ea, (void *)a, CUDA_R_64F, 1, (void *)b, CUDA_R_64F, 1, &eb,
-			   (void *)c, CUDA_R_64F, 1, 4711, CUBLAS_GEMM_DEFAULT), CUBLAS_STATUS_NOT_SUPPORTED,
+	told("drotm handle=1 stream=0 mode=0 math=0|param -1 2 3 4 5",
+			"parameter_of_five_numbers_arrives_whole");
+	ok_eq(cublasGemmEx(handle, 0, 0, 1, 1, 1, &ea, (void *)a, CUDA_R_64F, 1, (void *)b,
+			CUDA_R_64F, 1, &eb,
+			   (void *)c, CUDA_R_64F, 1, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT), 0,
+			   "gemm_ex_succeeds");
+	told("gemm_ex handle=1 stream=0 mode=0 math=0|scalars 0.25 7",
+			"scalars_have_the_compute_types_size");
+	ok_eq(cublasGemmEx(handle, 0, 0, 1, 1, 1, &ea, (void *)a, CUDA_R_64F, 1, (void *)b,
+			CUDA_R_64F, 1, &eb,
+			   (void *)c, CUDA_R_64F, 1, 4711, CUBLAS_GEMM_DEFAULT),
+			   CUBLAS_STATUS_NOT_SUPPORTED,
 	      "unknown_compute_type_is_the_librarys_to_refuse");
-	ok(cublasSgetrsBatched(handle, 0, 3, 1, NULL, 1, NULL, NULL, 1, &info, 1) == 0 && info == -3,
+	ok(cublasSgetrsBatched(handle, 0, 3, 1, NULL, 1, NULL, NULL, 1, &info,
+			1) == 0 && info == -3,
 	   "info_is_host_memory");
 	news();
 }
@@ -166,17 +179,20 @@ static void test_device_mode(void)
 	ok(product((float *)s, (float *)(s + 4)) == 0 && result_is(69, 102, 93, 138),
 	   "scalars_in_device_memory_are_read_there");
 	told("set_pointer_mode 1|sgemm handle=1 stream=0 mode=1 math=0", "pointer_mode_travels");
-	ok_eq(cublasSdot_v2(handle, 4, (float *)a, 1, (float *)b, 1, (float *)r), 0, "dot_into_device_memory_succeeds");
+	ok_eq(cublasSdot_v2(handle, 4, (float *)a, 1, (float *)b, 1, (float *)r), 0,
+			"dot_into_device_memory_succeeds");
 	cuMemcpyDtoH(&out, r, 4);
 	ok(out == 70, "result_is_written_to_device_memory");
-	ok_eq(product(NULL, (float *)s), CUBLAS_STATUS_INVALID_VALUE, "null_is_null_in_device_mode");
-	ok(cublasSgetrsBatched(handle, 0, 4, 1, NULL, 1, NULL, NULL, 1, &info, 1) == 0 && info == -4,
+	ok_eq(product(NULL, (float *)s), CUBLAS_STATUS_INVALID_VALUE,
+			"null_is_null_in_device_mode");
+	ok(cublasSgetrsBatched(handle, 0, 4, 1, NULL, 1, NULL, NULL, 1, &info,
+			1) == 0 && info == -4,
 	   "info_is_host_memory_in_device_mode_too");
 	cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
 	news();
 }
 
-/* --- Groups, copies, refusals ------------------------------------------------------------------ */
+/* --- Groups, copies, refusals ---------------------------------------------------- */
 
 #define MANY	600
 
@@ -199,7 +215,8 @@ static void test_groups(void)
 	}
 	A_ = device(pa, sizeof(pa));
 	C_ = device(pc, sizeof(pc));
-	ok_eq(cublasSgemmGroupedBatched(handle, (void *)op, (void *)op, one, one, one, alpha, (void *)A_, one,
+	ok_eq(cublasSgemmGroupedBatched(handle, (void *)op, (void *)op, one, one, one, alpha,
+			(void *)A_, one,
 					(void *)A_, one, beta, (void *)C_, one, MANY, size), 0,
 	      "more_groups_than_a_message_holds_succeed");
 	cuMemcpyDtoH(got, out, sizeof(got));
@@ -215,17 +232,21 @@ static void test_copies(void)
 	CUdeviceptr d = device(back, sizeof(back));
 
 	ok(cublasSetMatrix(2, 2, 4, host, 3, (void *)d, 2) == 0 && cuMemcpyDtoH(back, d, 16) == 0 &&
-	   back[0] == 1 && back[1] == 2 && back[2] == 4 && back[3] == 5, "set_matrix_skips_what_is_between_columns");
+	   back[0] == 1 && back[1] == 2 && back[2] == 4 && back[3] == 5,
+	   "set_matrix_skips_what_is_between_columns");
 	ok(cublasGetMatrix(2, 2, 4, (void *)d, 2, back, 3) == 0 && back[3] == 4 && back[4] == 5,
 	   "get_matrix_spreads_columns");
 	ok(cublasSetVector(3, 4, host, 2, (void *)d, 1) == 0 && cuMemcpyDtoH(back, d, 12) == 0 &&
 	   back[0] == 1 && back[1] == 3 && back[2] == 5, "set_vector_takes_strides");
-	ok(cublasGetVector_64(3, 4, (void *)d, 1, back, 2) == 0 && back[0] == 1 && back[2] == 3 && back[4] == 5,
+	ok(cublasGetVector_64(3, 4, (void *)d, 1, back,
+			2) == 0 && back[0] == 1 && back[2] == 3 && back[4] == 5,
 	   "get_vector_takes_strides");
 	ok(cublasSetVectorAsync(6, 4, host, 1, (void *)d, 1, NULL) == 0 &&
-	   cublasGetVectorAsync(6, 4, (void *)d, 1, back, 1, NULL) == 0 && cuStreamSynchronize(NULL) == 0 &&
-	   !memcmp(host, back, sizeof(host)), "asynchronous_copies_arrive");
-	ok_eq(cublasSetVector(1, 0, host, 1, (void *)d, 1), CUBLAS_STATUS_INVALID_VALUE, "no_element_size_is_invalid");
+	   cublasGetVectorAsync(6, 4, (void *)d, 1, back, 1,
+	   NULL) == 0 && cuStreamSynchronize(NULL) == 0 && !memcmp(host, back, sizeof(host)),
+	   "asynchronous_copies_arrive");
+	ok_eq(cublasSetVector(1, 0, host, 1, (void *)d, 1), CUBLAS_STATUS_INVALID_VALUE,
+			"no_element_size_is_invalid");
 	ok_eq(cublasSetVector(0, 4, NULL, 1, NULL, 1), 0, "copy_of_nothing_succeeds");
 	told("", "copies_are_the_drivers");
 }
@@ -236,12 +257,14 @@ static void test_refusals(void)
 
 	ok_eq(cublasSscal_v2(handle, 1, &one, (float *)a, 1), CUBLAS_STATUS_NOT_SUPPORTED,
 	      "function_that_the_library_lacks_is_not_supported");
-	ok_eq(cublasLoggerConfigure(1, 1, 0, NULL), CUBLAS_STATUS_NOT_SUPPORTED, "refused_function_says_so");
-	ok(!strcmp(cublasGetStatusName(CUBLAS_STATUS_ARCH_MISMATCH), "CUBLAS_STATUS_ARCH_MISMATCH") &&
+	ok_eq(cublasLoggerConfigure(1, 1, 0, NULL), CUBLAS_STATUS_NOT_SUPPORTED,
+			"refused_function_says_so");
+	ok(!strcmp(cublasGetStatusName(CUBLAS_STATUS_ARCH_MISMATCH),
+			"CUBLAS_STATUS_ARCH_MISMATCH") &&
 	   !strcmp(cublasGetStatusName(99), "unrecognized status"), "statuses_have_names");
 }
 
-/* --- Threads --------------------------------------------------------------------------------------- */
+/* --- Threads ------------------------------------------------------------------- */
 
 static void *worker(void *arg)
 {

@@ -20,7 +20,7 @@ static cudnnStatus_t softmax(const void *alpha, const void *beta)
 				   tensor, X, beta, tensor, Y);
 }
 
-/* --- The library and its handles ------------------------------------------------------ */
+/* --- The library and its handles ---------------------------------------------- */
 
 static void test_library(void)
 {
@@ -78,7 +78,7 @@ static void test_handles(void)
 	     "alpha float 1 behind=0|beta NULL", "default_stream_does_too_and_NULL_stays_NULL");
 }
 
-/* --- Values in host memory ----------------------------------------------------------------- */
+/* --- Values in host memory ---------------------------------------------------- */
 
 static void test_scales(void)
 {
@@ -121,7 +121,7 @@ static void test_scales(void)
 	told("set tensor value 55 behind=00", "element_has_the_size_of_the_type");
 }
 
-/* --- Arrays ------------------------------------------------------------------------------------ */
+/* --- Arrays ------------------------------------------------------------------- */
 
 static void test_arrays(void)
 {
@@ -200,7 +200,7 @@ static void test_sequences(void)
 	ok(!strstr(news(), "ctc"), "before_the_library_sees_it");
 }
 
-/* --- Descriptors that are none --------------------------------------------------------------------- */
+/* --- Descriptors that are none ------------------------------------------------ */
 
 static void test_bad_descriptors(void)
 {
@@ -223,7 +223,7 @@ static void test_bad_descriptors(void)
 	told("destroy tensor NULL", "and_it_is_asked");
 }
 
-/* --- The backend API -------------------------------------------------------------------------------- */
+/* --- The backend API ---------------------------------------------------------- */
 
 static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
 {
@@ -314,7 +314,7 @@ static void test_variant_pack(void)
 	told("destroy descriptor 7", "in_the_worker_too");
 }
 
-/* --- Fused operations ------------------------------------------------------------------------------- */
+/* --- Fused operations --------------------------------------------------------- */
 
 static void test_fused(void)
 {

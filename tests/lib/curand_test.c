@@ -34,7 +34,8 @@ static void test_state(void)
 	curandGenerator_t g;
 	CUdeviceptr d;
 
-	ok_eq(curandCreateGenerator(&g, CURAND_RNG_PSEUDO_XORWOW), 0, "create_needs_no_call_before_it");
+	ok_eq(curandCreateGenerator(&g, CURAND_RNG_PSEUDO_XORWOW), 0,
+			"create_needs_no_call_before_it");
 	told("create 101 host=0", "generator_is_made");
 	d = device(NULL, 4096);
 	curandSetPseudoRandomGeneratorSeed(g, 1);
@@ -45,14 +46,16 @@ static void test_state(void)
 	ok(curandGenerate(g, (unsigned int *)d, 100) == 0 && device_has(d, 7005, 100),
 	   "numbers_arrive_in_device_memory");
 	told("offset 5|seed 7|generate 100", "last_seed_and_offset_travel_in_the_order_of_setting");
-	ok(curandGenerate(g, (unsigned int *)d, 10) == 0 && device_has(d, 7105, 10), "sequence_goes_on");
+	ok(curandGenerate(g, (unsigned int *)d, 10) == 0 && device_has(d, 7105, 10),
+			"sequence_goes_on");
 	told("generate 10", "what_was_told_is_not_told_again");
 	curandSetPseudoRandomGeneratorSeed(g, 7);
 	curandSetGeneratorOffset(g, 0);
 	curandGenerate(g, (unsigned int *)d, 10);
 	told("seed 7|offset 0|generate 10", "the_same_seed_set_again_is_told_again");
 	ok(device_has(d, 7000, 10), "sequence_starts_again");
-	ok_eq(curandSetQuasiRandomGeneratorDimensions(g, 3), CURAND_STATUS_TYPE_ERROR, "other_state_is_the_librarys");
+	ok_eq(curandSetQuasiRandomGeneratorDimensions(g, 3), CURAND_STATUS_TYPE_ERROR,
+			"other_state_is_the_librarys");
 	news();
 	ok_eq(curandDestroyGenerator(g), 0, "destroy_succeeds");
 	told("destroy", "destroy_reaches_the_library");
@@ -82,18 +85,21 @@ static void test_host(void)
 	curandGenerator_t g;
 	double normal[3];
 
-	ok_eq(curandCreateGeneratorHost(&g, CURAND_RNG_PSEUDO_PHILOX4_32_10), 0, "host_generator_is_made");
+	ok_eq(curandCreateGeneratorHost(&g, CURAND_RNG_PSEUDO_PHILOX4_32_10), 0,
+			"host_generator_is_made");
 	curandSetPseudoRandomGeneratorSeed(g, 2);
 	memset(numbers, 0, BIG * sizeof(*numbers));
 	news();
-	ok(curandGenerate(g, numbers, BIG) == 0 && counts_from(2000, BIG), "numbers_arrive_in_host_memory");
+	ok(curandGenerate(g, numbers, BIG) == 0 && counts_from(2000, BIG),
+			"numbers_arrive_in_host_memory");
 	told("seed 2|generate 1000000", "they_come_from_one_call");
 	cuMemAllocHost((void **)&pinned, 4096);
 	ok(curandGenerate(g, pinned, 8) == 0 && pinned[0] == 2000 + BIG && pinned[7] == 2007 + BIG,
 	   "pinned_memory_is_written_directly");
 	ok(curandGenerateNormalDouble(g, normal, 3, 0.5, 2) == 0 && normal[1] - normal[0] == 2 &&
 	   normal[2] - normal[1] == 2, "parameters_of_a_distribution_arrive");
-	ok_eq(curandGenerate(g, numbers, 1UL << 62), CURAND_STATUS_ALLOCATION_FAILED, "too_many_numbers_are_refused");
+	ok_eq(curandGenerate(g, numbers, 1UL << 62), CURAND_STATUS_ALLOCATION_FAILED,
+			"too_many_numbers_are_refused");
 	ok_eq(curandGenerate(g, numbers, 0), 0, "no_numbers_are_no_error");
 	ok(curandGeneratePoisson(g, numbers, 4, 1.0) == CURAND_STATUS_ARCH_MISMATCH,
 	   "function_that_the_library_lacks_is_refused");
@@ -119,11 +125,13 @@ static void test_tables(void)
 	news();
 	curandGetScrambleConstants64(&again);
 	ok(again == constants && !*news(), "table_is_fetched_once");
-	ok_eq(curandGetDirectionVectors32(&vectors, CURAND_DIRECTION_VECTORS_64_JOEKUO6), CURAND_STATUS_OUT_OF_RANGE,
+	ok_eq(curandGetDirectionVectors32(&vectors, CURAND_DIRECTION_VECTORS_64_JOEKUO6),
+			CURAND_STATUS_OUT_OF_RANGE,
 	      "set_of_another_width_is_refused");
 	ok(curandCreatePoissonDistribution(3, &dist) == 0 && (unsigned long)dist == 3 * 4096,
 	   "distribution_is_the_same_number_on_both_sides");
-	ok_eq(curandDestroyDistribution((curandDiscreteDistribution_t)0x1234), CURAND_STATUS_NOT_INITIALIZED,
+	ok_eq(curandDestroyDistribution((curandDiscreteDistribution_t)0x1234),
+			CURAND_STATUS_NOT_INITIALIZED,
 	      "unknown_distribution_is_refused");
 	told("", "it_did_not_reach_the_library");
 	ok_eq(curandDestroyDistribution(dist), 0, "known_distribution_ends");

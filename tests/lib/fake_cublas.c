@@ -103,8 +103,8 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 
 /* --- Work ---------------------------------------------------------------------------- */
 
-static void sgemm(int m, int n, int k, float alpha, const float *A, int lda, const float *B, int ldb,
-		  float beta, float *C, int ldc)
+static void sgemm(int m, int n, int k, float alpha, const float *A, int lda, const float *B,
+		  int ldb, float beta, float *C, int ldc)
 {
 	int i, j, x;
 	float sum;
@@ -117,9 +117,10 @@ static void sgemm(int m, int n, int k, float alpha, const float *A, int lda, con
 		}
 }
 
-cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-			      int m, int n, int k, const float *alpha, const float *A, int lda,
-			      const float *B, int ldb, const float *beta, float *C, int ldc)
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+			      cublasOperation_t transb, int m, int n, int k, const float *alpha,
+			      const float *A, int lda, const float *B, int ldb, const float *beta,
+			      float *C, int ldc)
 {
 	on(handle, "sgemm");
 	if (transa || transb || m < 0 || !alpha || !beta)
@@ -152,8 +153,8 @@ cublasStatus_t cublasSrotg_v2(cublasHandle_t handle, float *a, float *b, float *
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx, double *y, int incy,
-			      const double *param)
+cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx, double *y,
+			      int incy, const double *param)
 {
 	(void)n; (void)x; (void)incx; (void)y; (void)incy;
 	on(handle, "drotm");
@@ -162,9 +163,10 @@ cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx,
 }
 
 /* Scalars as bytes: their type is a parameter. */
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-			    int m, int n, int k, const void *alpha, const void *A, cudaDataType Atype,
-			    int lda, const void *B, cudaDataType Btype, int ldb, const void *beta, void *C,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+			    cublasOperation_t transb, int m, int n, int k, const void *alpha,
+			    const void *A, cudaDataType Atype, int lda, const void *B,
+			    cudaDataType Btype, int ldb, const void *beta, void *C,
 			    cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
 			    cublasGemmAlgo_t algo)
 {
@@ -182,11 +184,12 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
 }
 
 cublasStatus_t cublasSgemmGroupedBatched(cublasHandle_t handle, const cublasOperation_t transa[],
-					 const cublasOperation_t transb[], const int m[], const int n[],
-					 const int k[], const float alpha[], const float *const A[],
-					 const int lda[], const float *const B[], const int ldb[],
-					 const float beta[], float *const C[], const int ldc[], int groups,
-					 const int size[])
+					 const cublasOperation_t transb[], const int m[],
+					 const int n[], const int k[], const float alpha[],
+					 const float *const A[], const int lda[],
+					 const float *const B[], const int ldb[],
+					 const float beta[], float *const C[], const int ldc[],
+					 int groups, const int size[])
 {
 	int g, i, x = 0;
 
@@ -203,8 +206,8 @@ cublasStatus_t cublasSgemmGroupedBatched(cublasHandle_t handle, const cublasOper
 }
 
 cublasStatus_t cublasSgetrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,
-				   const float *const A[], int lda, const int *pivot, float *const B[],
-				   int ldb, int *info, int batch)
+				   const float *const A[], int lda, const int *pivot,
+				   float *const B[], int ldb, int *info, int batch)
 {
 	(void)trans; (void)nrhs; (void)A; (void)lda; (void)pivot; (void)B; (void)ldb; (void)batch;
 	on(handle, "getrs");

@@ -11,7 +11,7 @@
 
 #define OK	CUDNN_STATUS_SUCCESS
 
-/* --- The library ---------------------------------------------------------------------- */
+/* --- The library -------------------------------------------------------------- */
 
 size_t cudnnGetVersion(void)
 {
@@ -63,7 +63,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 	return OK;
 }
 
-/* --- Descriptors -------------------------------------------------------------------------- */
+/* --- Descriptors -------------------------------------------------------------- */
 
 struct cudnnTensorStruct {
 	cudnnDataType_t type;
@@ -243,7 +243,7 @@ cudnnStatus_t cudnnCreateAttnDescriptor(cudnnAttnDescriptor_t *desc)
 	return OK;
 }
 
-/* --- Work ------------------------------------------------------------------------------------- */
+/* --- Work --------------------------------------------------------------------- */
 
 /* A scaling factor of the descriptor's type, with the four bytes behind a float. */
 static void note_scale(const char *what, const void *p, cudnnDataType_t type)
@@ -359,7 +359,7 @@ cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, const cudnnTens
 	return OK;
 }
 
-/* --- The backend API ------------------------------------------------------------------------------ */
+/* --- The backend API ---------------------------------------------------------- */
 
 #define ATTRIBUTES	8
 
@@ -469,7 +469,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	return OK;
 }
 
-/* --- Fused operations ---------------------------------------------------------------------------------- */
+/* --- Fused operations --------------------------------------------------------- */
 
 struct cudnnFusedOpsConstParamStruct {
 	int word;

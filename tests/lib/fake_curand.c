@@ -48,7 +48,8 @@ curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream)
 	return CURAND_STATUS_SUCCESS;
 }
 
-curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed)
+curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+						  unsigned long long seed)
 {
 	note("seed %llu", seed);
 	if (generator->type >= CURAND_RNG_QUASI_DEFAULT)
@@ -67,7 +68,8 @@ curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned lo
 curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned int n)
 {
 	note("dimensions %u", n);
-	return generator->type < CURAND_RNG_QUASI_DEFAULT ? CURAND_STATUS_TYPE_ERROR : CURAND_STATUS_SUCCESS;
+	return generator->type < CURAND_RNG_QUASI_DEFAULT ? CURAND_STATUS_TYPE_ERROR :
+							    CURAND_STATUS_SUCCESS;
 }
 
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int *out, size_t n)

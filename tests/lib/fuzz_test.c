@@ -80,10 +80,11 @@ static void touch_scalar(cublasHandle_t h, const void *p, size_t n)
 		touch(p, n);
 }
 
-static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
-			      int k, const void *alpha, const void *A, cudaDataType at, int lda,
-			      const void *B, cudaDataType bt, int ldb, const void *beta, void *C,
-			      cudaDataType ct, int ldc, cublasComputeType_t type, cublasGemmAlgo_t algo)
+static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,
+			      int n, int k, const void *alpha, const void *A, cudaDataType at,
+			      int lda, const void *B, cudaDataType bt, int ldb, const void *beta,
+			      void *C, cudaDataType ct, int ldc, cublasComputeType_t type,
+			      cublasGemmAlgo_t algo)
 {
 	(void)ta; (void)tb; (void)m; (void)n; (void)k; (void)A; (void)at; (void)lda; (void)B;
 	(void)bt; (void)ldb; (void)C; (void)ldc; (void)algo;
@@ -93,18 +94,20 @@ static cublasStatus_t gemm_ex(cublasHandle_t h, cublasOperation_t ta, cublasOper
 }
 
 static cublasStatus_t rotm_ex(cublasHandle_t h, int n, void *x, cudaDataType xt, int incx, void *y,
-			      cudaDataType yt, int incy, const void *param, cudaDataType pt, cudaDataType et)
+			      cudaDataType yt, int incy, const void *param, cudaDataType pt,
+			      cudaDataType et)
 {
 	(void)n; (void)x; (void)xt; (void)incx; (void)y; (void)yt; (void)incy; (void)et;
 	touch_scalar(h, param, 5 * wh_type_size(pt));
 	return any();
 }
 
-static cublasStatus_t grouped(cublasHandle_t h, const cublasOperation_t ta[], const cublasOperation_t tb[],
-			      const int m[], const int n[], const int k[], const float alpha[],
-			      const float *const A[], const int lda[], const float *const B[],
-			      const int ldb[], const float beta[], float *const C[], const int ldc[],
-			      int groups, const int size[])
+static cublasStatus_t grouped(cublasHandle_t h, const cublasOperation_t ta[],
+			      const cublasOperation_t tb[], const int m[], const int n[],
+			      const int k[], const float alpha[], const float *const A[],
+			      const int lda[], const float *const B[], const int ldb[],
+			      const float beta[], float *const C[], const int ldc[], int groups,
+			      const int size[])
 {
 	(void)h; (void)A; (void)B; (void)C;
 	if (groups > 0) {
@@ -293,10 +296,12 @@ static void make_handles(struct wh_session *s)
 	unsigned int type;
 
 	request(s, 0, 64);
-	if (!ask(s, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
+	if (!ask(s, WH_CALL_cublasCreate_v2,
+			sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
 		handle[handles++ % 64] = b->handle.id;
 	request(s, 0, 64);
-	if (!ask(s, WH_CALL_curandCreateGeneratorHost, sizeof(struct wh_req_curandCreateGenerator)) &&
+	if (!ask(s, WH_CALL_curandCreateGeneratorHost,
+			sizeof(struct wh_req_curandCreateGenerator)) &&
 	    !r->hdr.result)
 		handle[handles++ % 64] = r->generator;
 	handle[handles++ % 64] = wh_put(s, WH_H_CUstream, (void *)0x9990, 0);
@@ -361,7 +366,8 @@ static uint32_t strew(struct wh_session *s)
 
 	for (rounds = 0; rounds < ROUNDS_PER_CALL; rounds++)
 		for (lib = 0; lib < WH_LIBS; lib++)
-			for (call = 0; wh_libraries[lib] && call < wh_libraries[lib]->ncalls; call++)
+			for (call = 0; wh_libraries[lib] && call < wh_libraries[lib]->ncalls;
+					call++)
 				if (wh_libraries[lib]->calls[call].run) {
 					one(s, lib, call);
 					sent++;
@@ -384,7 +390,8 @@ static void test_envelope(struct wh_session *s)
 	      "request_longer_than_the_area_is_refused");
 	ok_eq(ask(s, WH_LIB_cublas << WH_LIBRARY_SHIFT | WH_CUBLAS_CALLS, 4096), WH_ENOSYS,
 	      "call_past_the_table_is_refused");
-	ok_eq(ask(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS, "library_past_the_table_is_refused");
+	ok_eq(ask(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS,
+			"library_past_the_table_is_refused");
 	ok_eq(ask(s, 1, 4096), WH_ENOSYS, "library_0_is_none");
 	((struct wh_req *)msg(s))->resv = 1;
 	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "reserved_bits_are_refused");
@@ -404,7 +411,8 @@ static void test_versions(struct wh_session *s)
 	q = request(s, WH_CALL_whLibraryOpen, sizeof(*q));
 	q->library = WH_LIBS;
 	send(s, sizeof(*q));
-	ok_eq(rsp(s)->result, CUDA_ERROR_INVALID_VALUE, "opening_a_library_past_the_table_is_refused");
+	ok_eq(rsp(s)->result, CUDA_ERROR_INVALID_VALUE,
+			"opening_a_library_past_the_table_is_refused");
 }
 
 static void test_handles(struct wh_session *s)
@@ -414,11 +422,13 @@ static void test_handles(struct wh_session *s)
 
 	q->handle.id = handle[1];	/* a generator */
 	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
-	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED, "handle_of_another_library_is_refused");
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
+			"handle_of_another_library_is_refused");
 	q = request(s, 0, sizeof(*q));
 	q->handle.id = handle[0] ^ 1ULL << 33;
 	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
-	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED, "handle_of_another_generation_is_refused");
+	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
+			"handle_of_another_generation_is_refused");
 	q = request(s, 0, sizeof(*q));
 	q->handle.id = handle[0];
 	q->handle.pointer_mode = 2;

@@ -60,7 +60,10 @@ static void device(const char *name, int status, CUdeviceptr p)
 #define ON_C(wide, call) do { reset(wide); int s_ = (call); device(#call, s_, c); } while (0)
 #define ON_X(wide, call) do { reset(wide); int s_ = (call); device(#call, s_, x); } while (0)
 #define GIVES(wide, result, call) do { \
-	reset(wide); memset(&result, 0, sizeof(result)); int s_ = (call); digest(#call, s_, &result, sizeof(result)); \
+	reset(wide); \
+	memset(&result, 0, sizeof(result)); \
+	int s_ = (call); \
+	digest(#call, s_, &result, sizeof(result)); \
 } while (0)
 
 #define F(p)	((float *)(p))
@@ -89,7 +92,8 @@ static void level1(void)
 	GIVES(0, rf, cublasScasum(h, N, CC(a), 1, &rf));
 	GIVES(0, ri, cublasIsamax(h, N, F(a), 1, &ri));
 	GIVES(1, rl, cublasIdamin_64(h, N, D(a), 1, &rl));
-	GIVES(0, rf, cublasDotEx(h, N, (void *)a, CUDA_R_32F, 1, (void *)b, CUDA_R_32F, 1, &rf, CUDA_R_32F,
+	GIVES(0, rf, cublasDotEx(h, N, (void *)a, CUDA_R_32F, 1, (void *)b, CUDA_R_32F, 1, &rf,
+			CUDA_R_32F,
 				 CUDA_R_32F));
 	ON_X(0, cublasSaxpy(h, N, &f2, F(a), 1, F(x), 1));
 	ON_X(1, cublasZaxpy_64(h, N, &z2, ZZ(a), 1, ZZ(x), 1));
@@ -113,23 +117,37 @@ static void level23(void)
 	ON_X(1, cublasZgemv(h, CUBLAS_OP_C, N, N, &z2, ZZ(a), N, ZZ(b), 1, &z3, ZZ(x), 1));
 	ON_C(1, cublasDger(h, N, N, &d2, D(a), 1, D(b), 1, D(c), N));
 	ON_C(0, cublasCher2(h, CUBLAS_FILL_MODE_UPPER, N, &c2, CC(a), 1, CC(b), 1, CC(c), N));
-	ON_X(0, cublasStrsv(h, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 8, F(a), N, F(x), 1));
-	ON_C(0, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &f2, F(a), N, F(b), N, &f3, F(c), N));
-	ON_C(1, cublasDgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &d2, D(a), N, D(b), N, &d3, D(c), N));
-	ON_C(0, cublasCgemm(h, CUBLAS_OP_C, CUBLAS_OP_N, N, N, N, &c2, CC(a), N, CC(b), N, &c3, CC(c), N));
-	ON_C(1, cublasZgemm_64(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &z2, ZZ(a), N, ZZ(b), N, &z3, ZZ(c), N));
-	ON_C(1, cublasZherk(h, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, N, N, &d2, ZZ(a), N, &d3, ZZ(c), N));
-	ON_C(0, cublasStrsm(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 8, N, &f2,
+	ON_X(0, cublasStrsv(h, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 8, F(a), N,
+			F(x), 1));
+	ON_C(0, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &f2, F(a), N, F(b), N, &f3, F(c),
+			N));
+	ON_C(1, cublasDgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &d2, D(a), N, D(b), N, &d3, D(c),
+			N));
+	ON_C(0, cublasCgemm(h, CUBLAS_OP_C, CUBLAS_OP_N, N, N, N, &c2, CC(a), N, CC(b), N, &c3,
+			CC(c), N));
+	ON_C(1, cublasZgemm_64(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &z2, ZZ(a), N, ZZ(b), N, &z3,
+			ZZ(c), N));
+	ON_C(1, cublasZherk(h, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, N, N, &d2, ZZ(a), N, &d3,
+			ZZ(c), N));
+	ON_C(0, cublasStrsm(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
+			CUBLAS_DIAG_UNIT, 8, N, &f2,
 			    F(a), N, F(c), N));
-	ON_C(0, cublasSgeam(h, CUBLAS_OP_N, CUBLAS_OP_T, N, N, &f2, F(a), N, &f3, F(b), N, F(c), N));
+	ON_C(0, cublasSgeam(h, CUBLAS_OP_N, CUBLAS_OP_T, N, N, &f2, F(a), N, &f3, F(b), N, F(c),
+			N));
 	ON_C(0, cublasSdgmm(h, CUBLAS_SIDE_LEFT, N, N, F(a), N, F(b), 1, F(c), N));
-	ON_C(0, cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, (void *)a, CUDA_R_16F, N, (void *)b,
-			     CUDA_R_16F, N, &fz, (void *)c, CUDA_R_16F, N, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-	ON_C(1, cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &z2, (void *)a, CUDA_C_64F, N, (void *)b,
-			     CUDA_C_64F, N, &z3, (void *)c, CUDA_C_64F, N, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
-	ON_C(0, cublasSgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, 16, 16, 16, &f2, F(a), 16, 256, F(b), 16,
+	ON_C(0, cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, (void *)a, CUDA_R_16F, N,
+			(void *)b,
+			     CUDA_R_16F, N, &fz, (void *)c, CUDA_R_16F, N, CUBLAS_COMPUTE_32F,
+			     CUBLAS_GEMM_DEFAULT));
+	ON_C(1, cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &z2, (void *)a, CUDA_C_64F, N,
+			(void *)b,
+			     CUDA_C_64F, N, &z3, (void *)c, CUDA_C_64F, N, CUBLAS_COMPUTE_64F,
+			     CUBLAS_GEMM_DEFAULT));
+	ON_C(0, cublasSgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, 16, 16, 16, &f2, F(a), 16,
+			256, F(b), 16,
 					  256, &f3, F(c), 16, 256, 4));
-	ON_C(0, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, F(a), 1, F(b), N, &f3, F(c), N));
+	ON_C(0, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, F(a), 1, F(b), N, &f3, F(c),
+			N));
 }
 
 static void batches(void)
@@ -148,14 +166,17 @@ static void batches(void)
 	cuMemAlloc(&info, sizeof(infos) + 4096);
 	cuMemcpyHtoD(pa, p, sizeof(p));
 	cuMemcpyHtoD(pc, q, sizeof(q));
-	ON_C(0, cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, 16, 16, 16, &f2, (void *)pa, 16, (void *)pa, 16, &f3,
+	ON_C(0, cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, 16, 16, 16, &f2, (void *)pa, 16,
+			(void *)pa, 16, &f3,
 				   (void *)pc, 16, 4));
-	ON_C(0, cublasSgemmGroupedBatched(h, op, op, n8, n8, n8, alpha, (void *)pa, n8, (void *)pa, n8, beta,
+	ON_C(0, cublasSgemmGroupedBatched(h, op, op, n8, n8, n8, alpha, (void *)pa, n8, (void *)pa,
+			n8, beta,
 					  (void *)pc, n8, 2, group));
 	ON_C(0, cublasSgetrfBatched(h, 8, (void *)pc, 8, (int *)(info + 64), (int *)info, 4));
 	cuMemcpyDtoH(infos, info, sizeof(infos));
 	digest("getrf info", 0, infos, sizeof(infos));
-	i = cublasSgetrsBatched(h, CUBLAS_OP_N, 8, 1, (void *)pc, 8, (int *)(info + 64), (void *)pa, 8, &host_info, 4);
+	i = cublasSgetrsBatched(h, CUBLAS_OP_N, 8, 1, (void *)pc, 8, (int *)(info + 64),
+			(void *)pa, 8, &host_info, 4);
 	digest("getrs info", i, &host_info, sizeof(host_info));
 	cuMemFree(pa);
 	cuMemFree(pc);
@@ -228,7 +249,8 @@ static void sequence(curandRngType_t type, int host, const char *steps)
 			rc = rc * 7 + curandSetGeneratorOffset(g, 4096);
 			break;
 		case 'g':
-			rc = rc * 7 + (type >= CURAND_RNG_QUASI_SOBOL64 ? curandGenerateLongLong(g, to, 1000) :
+			rc = rc * 7 + (type >= CURAND_RNG_QUASI_SOBOL64 ? curandGenerateLongLong(g,
+					to, 1000) :
 				       curandGenerate(g, to, 1000));
 			break;
 		case 'n':
@@ -245,7 +267,8 @@ static void sequence(curandRngType_t type, int host, const char *steps)
 
 static void numbers(void)
 {
-	static const char *const steps[] = { "g", "sg", "gsg", "og", "gog", "sog", "osg", "n", "gsog", "ssgg" };
+	static const char *const steps[] = { "g", "sg", "gsg", "og", "gog", "sog", "osg", "n",
+	"gsog", "ssgg" };
 	curandDirectionVectors32_t *vectors = NULL;
 	unsigned long long *constants = NULL;
 	size_t t, i;
@@ -293,7 +316,8 @@ static void times(double create_us)
 	TIME("cublasCreate, cublasDestroy", 20, (cublasCreate(&more), cublasDestroy(more)));
 	TIME("cublasSetStream", 100000, cublasSetStream(h, NULL));
 	TIME("cublasSaxpy of 64", 500, cublasSaxpy(h, N, &f2, F(a), 1, F(x), 1));
-	TIME("cublasSgemm of 64", 500, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, F(a), N, F(b), N, &f3,
+	TIME("cublasSgemm of 64", 500, cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &f2, F(a),
+			N, F(b), N, &f3,
 						   F(c), N));
 	TIME("cublasSdot of 64, to the host", 500, cublasSdot(h, N, F(a), 1, F(b), 1, &r));
 	curandCreateGenerator(&g, CURAND_RNG_PSEUDO_PHILOX4_32_10);

@@ -3,7 +3,7 @@
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # GCC instruments the generated handlers once; checking objects' sizes again adds nothing.
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
-	       -I$(TOP)/cuda-api -isystem $(CUDA_INC) -isystem $(LIB_INC)
+	       -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
 LIBRARIES := cublas cudnn curand nvml
 include $(TOP)/server/session.mk
 SESSION   += libraries $(LIBRARIES) cudnn_backend nvml_view

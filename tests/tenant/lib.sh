@@ -80,3 +80,5 @@ clean_up() {
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
+# Stopped from outside: the server must not stay.
+trap 'exit 1' TERM INT

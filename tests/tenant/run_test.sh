@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 21
+plan 23
 ok serve_in_the_background_returns_when_clients_can_connect serve
 for kind in static shared; do
 	like "program_with_a_${kind}_runtime_runs_with_limits" \
@@ -29,6 +29,14 @@ like existing_tenant_is_not_given_other_limits \
 is second_program_joins_it "$("$wormhole" run --tenant alpha -- "$client" alloc=4096)" ok
 finish_client a
 ok tenant_ends_with_its_program await eval '! files | grep -q alpha'
+
+# Libraries besides the driver are found on both sides without a word of the user's.
+python() { "$wormhole" run --mem 64M -- /usr/bin/python3 -c "import ctypes; $1"; }
+is cublas_is_served "$(python 'h = ctypes.c_void_p()
+print(ctypes.CDLL("libcublas.so.13").cublasCreate_v2(ctypes.byref(h)))')" 0
+is nvml_shows_the_limit "$(python 'n = ctypes.CDLL("libnvidia-ml.so.1"); n.nvmlInit_v2()
+d = ctypes.c_void_p(); n.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(d))
+m = (ctypes.c_ulonglong * 3)(); n.nvmlDeviceGetMemoryInfo(d, m); print(m[0])')" 67108864
 
 # The program's children may outlive it, and its descriptors may not.
 start b --tenant beta --mem 64M -- alloc=4096 fork

@@ -116,16 +116,28 @@ static void test_full(void)
 	wh_handles_free(&h);
 }
 
+static void test_retained(struct wh_handles *h)
+{
+	uint64_t id = wh_handles_new(h, obj(70), STREAM, 0);
+
+	ok(wh_handles_retain(h, obj(70), STREAM, 0) == id, "retained_object_keeps_its_handle");
+	wh_handles_drop(h, id);
+	ok(wh_handles_get(h, id, STREAM) == obj(70), "one_drop_leaves_a_retained_handle");
+	wh_handles_drop(h, id);
+	ok(!wh_handles_get(h, id, STREAM), "the_last_drop_ends_it");
+}
+
 int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(23);
+	tap_plan(26);
 	wh_handles_init(&h);
 	test_lookup(&h);
 	test_reuse(&h);
 	test_owners(&h);
 	test_values(&h);
+	test_retained(&h);
 	wh_handles_free(&h);
 	test_many();
 	test_full();

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Virtual memory management: reserved addresses, physical memory (a memfd each,
+ * counted against the device's memory by a block of the arena that nobody
+ * touches), and mappings of the one at the other. Neighbouring mappings with
+ * the same access are one range for copies and kernels. Tables are small arrays
+ * sorted by address.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vmm.h"
+
+#define PAGE_BYTES	(2ULL << 20)	/* granularity, as an H200's */
+#define MAX_SIZE	(1ULL << 46)
+
+struct reservation {
+	uint64_t base, size;
+};
+
+struct mapping {
+	uint64_t base, size;
+	struct sgpu_phys *phys;
+	CUmemAccess_flags access;
+};
+
+static struct reservation *reserved;
+static struct mapping *mapped;
+static size_t nreserved, nmapped;
+
+static bool round_size(uint64_t n)
+{
+	return n && n % PAGE_BYTES == 0 && n <= MAX_SIZE;
+}
+
+/* ---- addresses ---- */
+
+static struct reservation *reservation_of(uint64_t addr, uint64_t size)
+{
+	size_t i;
+
+	for (i = 0; i < nreserved; i++)
+		if (addr >= reserved[i].base && addr - reserved[i].base < reserved[i].size &&
+		    size <= reserved[i].size - (addr - reserved[i].base))
+			return &reserved[i];
+	return NULL;
+}
+
+/* First index whose base is not below addr. */
+static size_t first_from(uint64_t addr)
+{
+	size_t i = 0;
+
+	while (i < nmapped && mapped[i].base < addr)
+		i++;
+	return i;
+}
+
+static bool overlaps(uint64_t addr, uint64_t size)
+{
+	size_t i = first_from(addr);
+
+	return (i < nmapped && mapped[i].base < addr + size) ||
+	       (i && mapped[i - 1].base + mapped[i - 1].size > addr);
+}
+
+/* Room at the alignment, at the wished address if that is free. */
+static void *reserve(uint64_t size, uint64_t align, uint64_t wish)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	uint64_t base;
+	char *p;
+
+	if (wish && wish % align == 0) {
+		p = mmap((void *)(uintptr_t)wish, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		if (p == (char *)(uintptr_t)wish)
+			return p;
+		if (p != MAP_FAILED)
+			munmap(p, size);
+	}
+	p = mmap(NULL, size + align, PROT_NONE, flags, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	base = ((uintptr_t)p + align - 1) & -align;
+	if (base > (uintptr_t)p)
+		munmap(p, base - (uintptr_t)p);
+	munmap((char *)(uintptr_t)base + size, (uintptr_t)p + align - base);
+	return (void *)(uintptr_t)base;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr wish,
+			     unsigned long long flags)
+{
+	CUresult rc = sgpu_enter_global();
+	struct reservation *grown;
+	void *p = NULL;
+
+	if (rc)
+		return rc;
+	align = align > PAGE_BYTES ? align : PAGE_BYTES;
+	if (!out || flags || !round_size(size) || (align & (align - 1)) || align > MAX_SIZE)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	grown = realloc(reserved, (nreserved + 1) * sizeof(*reserved));
+	if (!grown)
+		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	reserved = grown;
+	p = reserve(size, align, wish);
+	if (!p)
+		return sgpu_leave(CUDA_ERROR_OUT_OF_MEMORY);
+	reserved[nreserved++] = (struct reservation){ (uintptr_t)p, size };
+	*out = (uintptr_t)p;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemAddressFree(CUdeviceptr addr, size_t size)
+{
+	CUresult rc = sgpu_enter_global();
+	struct reservation *r;
+
+	if (rc)
+		return rc;
+	r = reservation_of(addr, size);
+	if (!r || r->base != addr || r->size != size || overlaps(addr, size))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	munmap((void *)(uintptr_t)addr, size);
+	*r = reserved[--nreserved];
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- physical memory ---- */
+
+static CUresult prop_ok(const CUmemAllocationProp *p)
+{
+	if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!sgpu_device_ok(p->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return p->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+static struct sgpu_phys *phys_of(CUmemGenericAllocationHandle handle)
+{
+	struct sgpu_phys *p = sgpu_obj_get(SGPU_PHYS, (void *)(uintptr_t)handle);
+
+	return p && p->handles ? p : NULL;
+}
+
+static void put_phys(struct sgpu_phys *p)
+{
+	if (p->handles || p->maps)
+		return;
+	close(p->fd);
+	sgpu_mem_release(p->block, 1u << SGPU_MEM_VMM);
+	sgpu_obj_free(p);
+}
+
+static CUresult create(CUmemGenericAllocationHandle *out, size_t size,
+		       const CUmemAllocationProp *prop)
+{
+	struct sgpu_phys *p = sgpu_obj_new(SGPU_PHYS);
+	CUresult rc;
+
+	if (!p)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	rc = sgpu_mem_alloc(NULL, size, SGPU_MEM_VMM, NULL, &p->block);
+	if (rc) {
+		sgpu_obj_free(p);
+		return rc;
+	}
+	p->size = size;
+	p->prop = *prop;
+	p->handles = 1;
+	p->fd = memfd_create("softgpu", MFD_CLOEXEC);
+	if (p->fd < 0 || ftruncate(p->fd, size)) {
+		p->handles = 0;
+		put_phys(p);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = (uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size,
+		     const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	rc = out && !flags && round_size(size) ? prop_ok(prop) : CUDA_ERROR_INVALID_VALUE;
+	return sgpu_leave(rc ? rc : create(out, size, prop));
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	CUresult rc = sgpu_enter_global();
+	struct sgpu_phys *p;
+
+	if (rc)
+		return rc;
+	p = phys_of(handle);
+	if (!p)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	p->handles--;
+	put_phys(p);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
+{
+	CUresult rc = sgpu_enter_global();
+	uint64_t a = (uintptr_t)addr;
+	size_t i;
+
+	if (rc)
+		return rc;
+	for (i = 0; i < nmapped; i++)
+		if (out && a >= mapped[i].base && a - mapped[i].base < mapped[i].size) {
+			mapped[i].phys->handles++;
+			*out = (uintptr_t)mapped[i].phys;
+			return sgpu_leave(CUDA_SUCCESS);
+		}
+	return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+						CUmemGenericAllocationHandle handle)
+{
+	CUresult rc = sgpu_enter_global();
+	struct sgpu_phys *p;
+
+	if (rc)
+		return rc;
+	p = phys_of(handle);
+	if (!p || !prop)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*prop = p->prop;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *out, const CUmemAllocationProp *prop,
+				       CUmemAllocationGranularity_flags option)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	rc = out && (unsigned int)option <= CU_MEM_ALLOC_GRANULARITY_RECOMMENDED ?
+	     prop_ok(prop) : CUDA_ERROR_INVALID_VALUE;
+	if (!rc)
+		*out = PAGE_BYTES;
+	return sgpu_leave(rc);
+}
+
+/* ---- mappings ---- */
+
+static CUresult map(uint64_t addr, uint64_t size, struct sgpu_phys *p)
+{
+	struct mapping *grown = realloc(mapped, (nmapped + 1) * sizeof(*mapped));
+	size_t i;
+
+	if (!grown)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mapped = grown;
+	i = first_from(addr);
+	if (mmap((void *)(uintptr_t)addr, size, PROT_NONE, MAP_SHARED | MAP_FIXED, p->fd, 0) ==
+	    MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memmove(&mapped[i + 1], &mapped[i], (nmapped - i) * sizeof(*mapped));
+	mapped[i] = (struct mapping){ addr, size, p, CU_MEM_ACCESS_FLAGS_PROT_NONE };
+	nmapped++;
+	p->maps++;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemMap(CUdeviceptr addr, size_t size, size_t offset,
+		  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	CUresult rc = sgpu_enter_global();
+	struct sgpu_phys *p;
+
+	if (rc)
+		return rc;
+	p = phys_of(handle);
+	if (!p || offset || flags || !round_size(size) || addr % PAGE_BYTES || size > p->size ||
+	    !reservation_of(addr, size) || overlaps(addr, size))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(map(addr, size, p));
+}
+
+/* Whole mappings that fill [addr, addr + size): index of the first and how many; 0 if not so. */
+static size_t whole(uint64_t addr, uint64_t size, size_t *first)
+{
+	uint64_t at = addr;
+	size_t i;
+
+	*first = i = first_from(addr);
+	while (i < nmapped && at - addr < size && mapped[i].base == at)
+		at += mapped[i++].size;
+	return size && at - addr == size ? i - *first : 0;
+}
+
+CUresult cuMemUnmap(CUdeviceptr addr, size_t size)
+{
+	CUresult rc = sgpu_enter_global();
+	size_t first, n, i;
+
+	if (rc)
+		return rc;
+	n = whole(addr, size, &first);
+	if (!n)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	mmap((void *)(uintptr_t)addr, size, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	for (i = first; i < first + n; i++) {
+		mapped[i].phys->maps--;
+		put_phys(mapped[i].phys);
+	}
+	memmove(&mapped[first], &mapped[first + n], (nmapped - first - n) * sizeof(*mapped));
+	nmapped -= n;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static bool access_ok(const CUmemAccessDesc *d)
+{
+	return d->location.type == CU_MEM_LOCATION_TYPE_DEVICE && sgpu_device_ok(d->location.id) &&
+	       (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+CUresult cuMemSetAccess(CUdeviceptr addr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	CUresult rc = sgpu_enter_global();
+	size_t first, n, i;
+	int prot;
+
+	if (rc)
+		return rc;
+	for (i = 0; desc && i < count; i++)
+		if (!access_ok(&desc[i]))
+			return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	n = whole(addr, size, &first);
+	if (!n || !desc || !count)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	prot = desc[count - 1].flags ? PROT_READ : PROT_NONE;
+	prot |= desc[count - 1].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_WRITE : 0;
+	if (mprotect((void *)(uintptr_t)addr, size, prot))
+		return sgpu_leave(CUDA_ERROR_UNKNOWN);
+	for (i = first; i < first + n; i++)
+		mapped[i].access = desc[count - 1].flags;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static struct mapping *mapping_of(uint64_t addr)
+{
+	size_t i = first_from(addr + 1);
+
+	return i && addr - mapped[i - 1].base < mapped[i - 1].size ? &mapped[i - 1] : NULL;
+}
+
+CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr addr)
+{
+	CUresult rc = sgpu_enter_global();
+	struct mapping *m;
+
+	if (rc)
+		return rc;
+	m = mapping_of(addr);
+	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !sgpu_device_ok(location->id) || !m)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	*flags = m->access;
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- for copies and kernels ---- */
+
+bool sgpu_vmm_reserved(uint64_t addr)
+{
+	return nreserved && reservation_of(addr, 1);
+}
+
+bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
+{
+	struct mapping *m = nmapped ? mapping_of(addr) : NULL, *low = m, *high = m;
+
+	if (!m || !m->access)
+		return false;
+	while (low > mapped && low[-1].base + low[-1].size == low->base && low[-1].access == m->access)
+		low--;
+	while (high + 1 < mapped + nmapped && high->base + high->size == high[1].base &&
+	       high[1].access == m->access)
+		high++;
+	*out = (struct sgpu_range){
+		.base = low->base, .size = high->base + high->size - low->base,
+		.id = m->phys->obj.id, .kind = SGPU_MEM_VMM,
+		.flags = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ ? CU_MEMHOSTREGISTER_READ_ONLY : 0,
+	};
+	out->room = out->size;
+	return true;
+}

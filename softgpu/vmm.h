@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical memory of its own, which cuMemMap() puts at reserved addresses. */
+#ifndef WORMHOLE_SOFTGPU_VMM_H
+#define WORMHOLE_SOFTGPU_VMM_H
+
+#include "driver.h"
+
+struct sgpu_phys {
+	struct sgpu_obj obj;
+	uint64_t size;
+	uint64_t block;		/* of the arena: only counts */
+	unsigned int handles, maps;	/* lives while either is left */
+	int fd;
+	CUmemAllocationProp prop;
+};
+
+#endif

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The stub over the genuine cuDNN answers as the genuine cuDNN does, to every call
+# on descriptors that needs no GPU. Skipped where there is none.
+. "$(dirname "$0")/lib.sh"
+genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
+
+echo "TAP version 13"
+echo "1..2"
+if [ ! -e "$genuine/libcudnn.so.9" ]; then
+	echo "ok 1 - loopback_answers_as_the_genuine_library # SKIP no $genuine/libcudnn.so.9"
+	echo "ok 2 - shm_answers_as_the_genuine_library # SKIP no $genuine/libcudnn.so.9"
+	exit 0
+fi
+export WORMHOLE_CUDNN="$genuine/libcudnn.so.9"
+LD_LIBRARY_PATH=$genuine timeout 60 "$bin/cudnn_answers" >"$tmp/genuine"
+check() { # name
+	[ -s "$tmp/genuine" ] && timeout 60 "$bin/cudnn_answers" >"$tmp/stub" &&
+		diff "$tmp/genuine" "$tmp/stub" >"$tmp/diff"
+	point "$1" || head -20 "$tmp/diff" | sed 's/^/# /'
+}
+(use_loopback && check loopback_answers_as_the_genuine_library)
+n=1
+start_server
+check shm_answers_as_the_genuine_library

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Launches kernels of one kind for some seconds and says how many a second it
+ * got, as `launches RATE`. Run under a share and without one, the two give the
+ * part of the device that it had.
+ *
+ *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS]	KIND: 3us 100us 2ms 50ms mixed graph
+ *	gpu_share calibrate			says STEPS-PER-US of this device
+ *
+ * A kernel does a fixed number of steps in a fixed number of blocks, so that it
+ * takes longer on fewer SMs and when something else is on the device.
+ */
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char ptx[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry work(.param .u32 n)\n{\n"
+	".reg .u32 %i, %n;\n.reg .f32 %f;\n.reg .pred %p;\n"
+	"ld.param.u32 %n, [n];\nmov.u32 %i, 0;\nmov.f32 %f, 0f3F800000;\n"
+	"L:\nfma.rn.f32 %f, %f, %f, %f;\nadd.u32 %i, %i, 1;\nsetp.lt.u32 %p, %i, %n;\n@%p bra L;\n"
+	"setp.eq.f32 %p, %f, 0f12345678;\n@%p trap;\nret;\n}\n";
+
+static CUfunction work;
+static int blocks;
+
+static void check(CUresult res, const char *what)
+{
+	if (!res)
+		return;
+	fprintf(stderr, "error: %s: %d\n", what, res);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void launch(unsigned int steps, CUstream stream)
+{
+	void *args[] = { &steps };
+
+	check(cuLaunchKernel(work, blocks, 1, 1, 256, 1, 1, 0, stream, args, NULL), "cuLaunchKernel");
+}
+
+static void calibrate(void)
+{
+	CUevent a, b;
+	unsigned int steps;
+	float ms = 0;
+
+	check(cuEventCreate(&a, 0), "cuEventCreate");
+	check(cuEventCreate(&b, 0), "cuEventCreate");
+	for (steps = 10; ms < 10 && steps < 1u << 30; steps *= 2) {
+		cuEventRecord(a, NULL);
+		launch(steps, NULL);
+		cuEventRecord(b, NULL);
+		check(cuCtxSynchronize(), "cuCtxSynchronize");
+		cuEventElapsedTime(&ms, a, b);
+	}
+	printf("%.4f\n", steps / 2 / (ms * 1e3));
+}
+
+static CUgraphExec record(double per_us)
+{
+	CUgraphExec exec;
+	CUstream stream;
+	CUgraph graph;
+	int i;
+
+	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+	for (i = 0; i < 10; i++)
+		launch((unsigned int)(100 * per_us), stream);
+	check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+	check(cuGraphInstantiate(&exec, graph, 0), "cuGraphInstantiate");
+	return exec;
+}
+
+static double length(const char *kind, unsigned long n)
+{
+	static const double mixed[] = { 3, 100, 3, 2000, 3, 3, 100, 3 };
+
+	if (!strcmp(kind, "mixed"))
+		return n % 400 == 399 ? 50000 : mixed[n % 8];
+	return !strcmp(kind, "3us") ? 1 : !strcmp(kind, "100us") ? 100 : !strcmp(kind, "2ms") ? 2000 : 50000;
+}
+
+/* Wait until all but the latest part of what was launched is done. */
+static void behind(CUevent *mark)
+{
+	check(cuEventSynchronize(mark[0]), "cuEventSynchronize");
+	check(cuEventRecord(mark[1], NULL), "cuEventRecord");
+	mark[2] = mark[0];
+	mark[0] = mark[1];
+	mark[1] = mark[2];
+}
+
+/* Counted in microseconds of work for mixed kernels, whose order may be cut anywhere. */
+static void run(const char *kind, double seconds, double per_us)
+{
+	CUgraphExec exec = strcmp(kind, "graph") ? NULL : record(per_us);
+	double begin, done = 0, us;
+	unsigned long n = 0;
+	CUevent mark[3];
+	int warm = 1, i;
+
+	for (i = 0; i < 2; i++) {
+		check(cuEventCreate(&mark[i], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+		check(cuEventRecord(mark[i], NULL), "cuEventRecord");
+	}
+
+	for (begin = now(); ; n++) {
+		if (warm && now() - begin > 1) {
+			check(cuCtxSynchronize(), "cuCtxSynchronize");
+			warm = 0;
+			done = 0;
+			begin = now();
+		}
+		if (!warm && now() - begin > seconds)
+			break;
+		us = exec ? 1000 : length(kind, n);
+		if (exec)
+			check(cuGraphLaunch(exec, NULL), "cuGraphLaunch");
+		else
+			launch((unsigned int)(us * per_us) + 1, NULL);
+		done += us;
+		/* The queue never runs dry, and is not deeper than some seconds. */
+		if (us >= 1000 || n % 256 == 255)
+			behind(mark);
+	}
+	check(cuCtxSynchronize(), "cuCtxSynchronize");
+	printf("launches %.1f\n", done / (now() - begin));
+}
+
+int main(int argc, char **argv)
+{
+	CUcontext ctx;
+	CUmodule m;
+
+	check(cuInit(0), "cuInit");
+	check(cuDevicePrimaryCtxRetain(&ctx, 0), "cuDevicePrimaryCtxRetain");
+	check(cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
+	check(cuModuleLoadData(&m, ptx), "cuModuleLoadData");
+	check(cuModuleGetFunction(&work, m, "work"), "cuModuleGetFunction");
+	blocks = argc > 4 ? atoi(argv[4]) : 132 * 8;
+	if (argc == 2)
+		calibrate();
+	else if (argc >= 4)
+		run(argv[1], atof(argv[2]), atof(argv[3]));
+	else
+		return 2;
+	return 0;
+}
