@@ -76,7 +76,7 @@ static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
 	size_t n = s ? strlen(s) + 1 : 0;
 
 	/* Room was made for this length: if another thread has grown the string since, cut. */
-	if (!n || c->pos + n > c->size)
+	if (!n || n > c->size || c->pos > c->size - n)
 		return 0;
 	wh_put(c, s, n, 1);
 	return n;

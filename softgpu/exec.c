@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A launch from its checks to its end: scratch memory, blocks, the turns of
- * the warps, faults. Blocks run one after the other with the same memory,
- * except in a cooperative launch, where all are there at once.
+ * the warps, faults. Blocks run one after the other with the same memory, or
+ * are shared among threads that each have their own (exec_pool.c); in a
+ * cooperative launch all are there at once.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <x86intrin.h>
 
-#include "exec_warp.h"
+#include "exec_pool.h"
 
 /* Local memory of a thread when recursion leaves its need open. */
 #define DEFAULT_STACK	(16u << 10)
@@ -302,6 +303,8 @@ static void start_block(struct exec_machine *m, struct cta *c, uint64_t index)
 
 static bool cancelled(struct exec_machine *m)
 {
+	if (m->pooled && exec_pool_stop(m))
+		return true;
 	if (!m->l->cancel || !*m->l->cancel)
 		return false;
 	refuse(m, EXEC_CANCELLED, "cancelled");
@@ -386,21 +389,23 @@ static enum exec_status run_all_at_once(struct exec_machine *m, uint64_t n)
 	return EXEC_OK;
 }
 
-static enum exec_status run_in_order(struct exec_machine *m, uint64_t n)
+enum exec_status exec_one_block(struct exec_machine *m, uint64_t index)
 {
 	struct cta *c = (struct cta *)m->ctas.p;
+	enum exec_status st;
 
-	for (uint64_t i = 0; i < n; i++) {
-		enum exec_status st;
+	start_block(m, c, index);
+	st = run_block(m, c);
+	return st == EXEC_OK && cancelled(m) ? EXEC_CANCELLED : st;
+}
 
-		start_block(m, c, i);
-		st = run_block(m, c);
-		if (st != EXEC_OK)
-			return st;
-		if (cancelled(m))
-			return EXEC_CANCELLED;
-	}
-	return EXEC_OK;
+static enum exec_status run_in_order(struct exec_machine *m, uint64_t n)
+{
+	enum exec_status st = EXEC_OK;
+
+	for (uint64_t i = 0; st == EXEC_OK && i < n; i++)
+		st = exec_one_block(m, i);
+	return st;
 }
 
 static enum exec_status run_grid(struct exec_machine *m)
@@ -419,7 +424,9 @@ static enum exec_status run_grid(struct exec_machine *m)
 	if (!place_blocks(m, coop ? n : 1))
 		return refuse(m, EXEC_NOMEM, "out of memory");
 	m->ws = (struct grid_workspace){ .size = sizeof(m->ws) };
-	return coop ? run_all_at_once(m, n) : run_in_order(m, n);
+	m->pooled = exec_pool_wanted(m, n);
+	return coop ? run_all_at_once(m, n) : m->pooled ? exec_pool_run(m, n) :
+	       run_in_order(m, n);
 }
 
 static enum exec_status prepare(struct exec_machine *m,
@@ -444,6 +451,17 @@ static enum exec_status prepare(struct exec_machine *m,
 	m->blocks_done = 0;
 	size_stacks(m);
 	return EXEC_OK;
+}
+
+/* For a thread that helps: what the launch's own has checked before. */
+enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *l)
+{
+	enum exec_status st = prepare(m, l);
+
+	if (st == EXEC_OK && !place_blocks(m, 1))
+		st = EXEC_NOMEM;
+	m->pooled = true;
+	return st;
 }
 
 /* Handlers rely on default rounding and on subnormals: the caller's may not. */

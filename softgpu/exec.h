@@ -85,6 +85,13 @@ struct exec_machine;
 struct exec_machine *exec_new(void);
 void exec_free(struct exec_machine *m);
 
+/*
+ * Let launches of @m use @n threads, the caller's included. The others are
+ * started here and wait for work until the process ends; @m is never freed
+ * then. Returns how many there are, perhaps fewer.
+ */
+uint32_t exec_set_threads(struct exec_machine *m, uint32_t n);
+
 /* Run a launch to its end. @fault is nullable; written only on failure. */
 enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 			  struct exec_fault *fault);

@@ -5,23 +5,6 @@
 
 #include "exec_ops.h"
 
-enum access_kind {
-	ACCESS_SCATTER,
-	ACCESS_LINEAR,		/* all lanes, one after the other */
-	ACCESS_UNIFORM,		/* all lanes at one address */
-	ACCESS_GROUPS,		/* as access.group says of each 8 lanes */
-};
-
-#define GROUP_LANES 8
-
-struct access {
-	u64 a[WARP_LANES];	/* relative to base */
-	uintptr_t base;
-	enum access_kind kind;
-	u8 group[WARP_LANES / GROUP_LANES];	/* enum access_kind */
-	bool global;		/* others may see it: atomics must be atomic */
-};
-
 /* Where lane @l goes, once the access is resolved. */
 static inline void *access_at(const struct access *ac, u32 l)
 {

@@ -114,11 +114,14 @@ enum run exec_barrier(struct warp *w, struct group *g, const struct insn *in,
 	const uint32_t *id = src(w, in->a);
 	const uint32_t *n = in->n ? src(w, in->b) : NULL;
 
+	/* Constants, as nearly always: one barrier for all. */
+	bool one = in->a & 1 && (!n || in->b & 1);
+
 	group_keep(w, g, mask);
 	while (mask) {
-		uint32_t l = __builtin_ctz(mask), same = 0;
+		uint32_t l = __builtin_ctz(mask), same = one ? mask : 0;
 
-		for (uint32_t m = mask; m; m &= m - 1) {
+		for (uint32_t m = one ? 0 : mask; m; m &= m - 1) {
 			uint32_t k = __builtin_ctz(m);
 
 			if (id[k] == id[l] && (!n || n[k] == n[l]))

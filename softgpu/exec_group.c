@@ -232,6 +232,14 @@ static enum run run_group(struct warp *w, struct group *g)
 
 	for (;; fresh = false) {
 		in = &code[pc];
+		/* Most of a program: nothing to decide. */
+		while (!(in->flags & (stop | INSN_GUARD))) {
+			if (in->fn(w, in, mask))
+				return RUN_FAULT;
+			in += in->len;
+			fresh = false;
+		}
+		pc = in - code;
 		if (in->flags & stop) {
 			g->pc = pc;
 			if (in->flags & INSN_LEADER && stop & INSN_LEADER &&
@@ -263,7 +271,7 @@ static enum run run_group(struct warp *w, struct group *g)
 		}
 		if (m && in->fn(w, in, m))
 			return RUN_FAULT;
-		pc++;
+		pc += in->len;
 	}
 }
 

@@ -137,6 +137,15 @@ enum mem_space {
 	SP_CONST,
 };
 
+/*
+ * Loads from shared memory by the same address register, with nothing between
+ * them that could change it or the lanes, look at its addresses only once: the
+ * first one keeps them in a slot of the warp.
+ */
+#define NSLOTS		4
+#define SLOT_KNOWN	0x80	/* insn.slot: the slot was filled before */
+#define SLOT_NONE	0xff
+
 struct insn {
 	exec_fn *fn;
 	int32_t d, a, b, c;
@@ -155,6 +164,8 @@ struct insn {
 	uint8_t sub2;
 	uint8_t a32;		/* the address register has 32 bits */
 	uint8_t sext;		/* a narrow load is sign-extended */
+	uint8_t slot;		/* SLOT_*: addresses that loads share */
+	uint8_t len;		/* instructions that fn runs: 1, or a fused run */
 };
 
 /* One argument or result: its place in the caller's and callee's frame. */

@@ -30,6 +30,30 @@ struct group {
 struct cta;
 struct exec_machine;
 
+enum access_kind {
+	ACCESS_SCATTER,
+	ACCESS_LINEAR,		/* all lanes, one after the other */
+	ACCESS_UNIFORM,		/* all lanes at one address */
+	ACCESS_GROUPS,		/* as access.group says of each 8 lanes */
+};
+
+#define GROUP_LANES 8
+
+struct access {
+	uint64_t a[WARP_LANES];	/* relative to base */
+	uintptr_t base;
+	enum access_kind kind;
+	uint8_t group[WARP_LANES / GROUP_LANES];	/* enum access_kind */
+	bool global;		/* others may see it: atomics must be atomic */
+};
+
+/* What the addresses in a register of 32 bits look like (insn.slot). */
+struct slot {
+	struct access ac;	/* the base is set by each load */
+	uint32_t any;		/* all or-ed */
+	uint32_t hi;		/* the highest */
+};
+
 struct warp {
 	uint8_t *bank[2];	/* current frame; constants */
 	uint32_t lbase;		/* of the current group */
@@ -46,6 +70,7 @@ struct warp {
 	bool turns;		/* groups run in turns, not the first one first */
 	struct group g[WARP_LANES];
 	uint32_t tid[3][WARP_LANES];
+	struct slot slot[NSLOTS];
 };
 
 #define NBARRIERS 16
@@ -82,8 +107,13 @@ struct grid_workspace {
 	uint32_t pad[14];
 };
 
+struct exec_pool;
+
 struct exec_machine {
 	const struct exec_launch *l;
+	struct exec_pool *pool;	/* who shares the blocks; nullable */
+	bool pooled;		/* this launch uses it */
+	uint64_t block;		/* which one runs then */
 	const struct ptx_image *img;
 	const struct ptx_code *code;
 	struct exec_fault fault;

@@ -5,13 +5,17 @@
  * kernel is not the launch's own error: each later call returns it. What
  * kernels print is kept here until the next point of synchronisation.
  */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver.h"
 
 #define PRINT_ROOM	(1u << 16)
 #define MAX_LAUNCH_ATTRS 64u
+#define MAX_THREADS	64
 
 static struct exec_machine *machine;
 static uint64_t grids;
@@ -20,13 +24,37 @@ static char packed[SGPU_MAX_PARAM_BYTES];
 static char printed[PRINT_ROOM];
 static size_t printed_len;
 
+/*
+ * As many as CPUs; one where everything is mapped at once, for who does that
+ * runs where a system call, as waking a thread, must not happen.
+ */
+static uint32_t threads_wanted(void)
+{
+	const char *text = getenv("WORMHOLE_SOFTGPU_THREADS");
+	cpu_set_t cpus;
+	int n;
+
+	if (text && *text) {
+		n = atoi(text);
+		return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
+	}
+	if (sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT") ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 1;
+	n = CPU_COUNT(&cpus);
+	return n > MAX_THREADS ? MAX_THREADS : n;
+}
+
 CUresult sgpu_launch_init(void)
 {
 	/* Touched once here, so that the first launches fault no page. */
 	memset(packed, 0, sizeof(packed));
 	memset(printed, 0, sizeof(printed));
 	machine = exec_new();
-	return machine ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!machine)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	exec_set_threads(machine, threads_wanted());
+	return CUDA_SUCCESS;
 }
 
 /* ---- device printf() ---- */

@@ -78,6 +78,8 @@ struct insn *insn_new(struct ptx_ctx *c, exec_fn *fn)
 	in->fn = fn;
 	in->line = c->line;
 	in->vec = -1;
+	in->slot = SLOT_NONE;
+	in->len = 1;
 	if (c->at_leader)
 		in->flags |= INSN_LEADER;
 	c->at_leader = false;

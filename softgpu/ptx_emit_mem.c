@@ -28,6 +28,8 @@ static uint8_t lane_bytes(enum reg_class rc)
 #define X(h) DECLARE_HANDLER(h);
 MEM_HANDLERS(X)
 #undef X
+DECLARE_HANDLER(ldshared_4);
+DECLARE_HANDLER(ldshared_4x4);
 DECLARE_HANDLER(ldparam_4);
 DECLARE_HANDLER(ldparam_8);
 
@@ -220,6 +222,18 @@ static exec_fn *param_handler(const struct attr *at, const struct address *a,
 	       size == 8 ? HANDLER(ldparam_8) : NULL;
 }
 
+/* Whole words of shared memory by a 32-bit address: they can share a slot. */
+static exec_fn *shared_handler(const struct attr *at, const struct opnd *o,
+			       const struct address *a, enum reg_class rc)
+{
+	if (a->space != SP_SHARED || a->fixed || o->base != O_REG ||
+	    o->rc != RC_32 || lane_bytes(rc) != 4 ||
+	    ptx_types[at->types[0]].size != 4)
+		return NULL;
+	return at->vec == 1 ? HANDLER(ldshared_4) :
+	       at->vec == 4 ? HANDLER(ldshared_4x4) : NULL;
+}
+
 void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	     const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -227,7 +241,7 @@ void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	struct address a;
 	enum reg_class rc;
 	struct opnd *el;
-	exec_fn *fn;
+	exec_fn *fn, *shared;
 	uint32_t n;
 
 	(void)f;
@@ -238,11 +252,15 @@ void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 	a = addr_prepare(c, &op[1], at->base[2] == 'u' ? SP_GLOBAL :
 			 attr_space(at));
 	fn = param_handler(at, &a, rc);
+	shared = fn ? NULL : shared_handler(at, &op[1], &a, rc);
 	if (!fn)
-		fn = mem_handler(c, ti->is_signed && !ti->is_float &&
+		fn = shared ? shared :
+		     mem_handler(c, ti->is_signed && !ti->is_float &&
 				 ti->size < lane_bytes(rc) ? "lds" : "ld",
 				 ti->size, lane_bytes(rc));
 	mem_insn(c, fn, at, rc);
+	if (shared)
+		cur(c)->slot = 0;	/* which one: share_addresses() */
 	addr_emit(c, REF_A, &op[1], &a);
 	if (n == 1) {
 		emit_dst(c, REF_D, el, rc);

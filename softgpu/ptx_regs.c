@@ -417,6 +417,129 @@ static uint32_t lay_out(const uint32_t count[RC_COUNT], uint32_t base[RC_COUNT])
 	return at > MAX_FRAME_REGS ? 0 : at;
 }
 
+/* ---- loads that share their addresses (insn.slot) ---- */
+
+struct shared_slot {
+	uint32_t vreg;		/* NO_POS: free */
+	uint32_t bytes;
+};
+
+static bool shares(const struct insn *in)
+{
+	return in->space == SP_SHARED && in->a32 && in->slot != SLOT_NONE &&
+	       !(in->flags & INSN_GUARD);
+}
+
+static uint8_t slot_of(struct shared_slot *s, uint32_t vreg, uint32_t bytes,
+		       uint32_t *next)
+{
+	for (uint8_t i = 0; i < NSLOTS; i++)
+		if (s[i].vreg == vreg && s[i].bytes == bytes)
+			return i | SLOT_KNOWN;
+	s[*next] = (struct shared_slot){ vreg, bytes };
+	*next = (*next + 1) % NSLOTS;
+	return (*next + NSLOTS - 1) % NSLOTS;
+}
+
+/* The registers that instruction refs[@i .. @end) writes are other ones now. */
+static void forget_written(const struct ref *r, uint32_t i, uint32_t end,
+			   struct shared_slot *s)
+{
+	for (; i < end; i++)
+		for (int k = 0; r[i].def && k < NSLOTS; k++)
+			if (s[k].vreg == r[i].vreg)
+				s[k].vreg = NO_POS;
+}
+
+static void share_addresses(struct ptx_ctx *c, uint32_t first, uint32_t end)
+{
+	const struct ref *r = c->refs.p;
+	struct shared_slot s[NSLOTS];
+	uint32_t next = 0, i = 0, of;
+
+	memset(s, 0xff, sizeof(s));
+	for (uint32_t pc = first; pc < end; pc++) {
+		struct insn *in = &VEC_AT(&c->code, struct insn, pc);
+
+		/* Other lanes may come in, or run between. */
+		if (in->flags & (INSN_LEADER | INSN_CTL))
+			memset(s, 0xff, sizeof(s));
+		for (of = i; of < c->refs.n && r[of].insn == pc; of++)
+			if (r[of].field == REF_A && !r[of].def && shares(in))
+				in->slot = slot_of(s, r[of].vreg,
+						   in->size * in->n, &next);
+		forget_written(r, i, of, s);
+		i = of;
+	}
+}
+
+/* ---- fused instructions (insn.len) ---- */
+
+DECLARE_HANDLER(ldshared_4);
+DECLARE_HANDLER(fma_f32);
+exec_fn fma_ldshared_v3, fma_run_v3;
+
+/* May @in run in one go with the instruction before it? */
+static bool plain(const struct insn *in, exec_fn *fn)
+{
+	return in->fn == fn && !(in->flags & ~INSN_LEADER);
+}
+
+static bool follows(const struct insn *in, exec_fn *fn)
+{
+	return plain(in, fn) && !(in->flags & INSN_LEADER);
+}
+
+/* Two loads, and the fma whose factors they load. */
+static bool is_load_fma(const struct insn *in)
+{
+	const struct insn *f = in + 2;
+
+	return plain(in, ldshared_4_v3) && follows(in + 1, ldshared_4_v3) &&
+	       follows(f, fma_f32_v3) && in->d != in[1].d &&
+	       ((f->a == in->d && f->b == in[1].d) ||
+		(f->b == in->d && f->a == in[1].d)) &&
+	       f->c != in->d && f->c != in[1].d &&
+	       in[1].a != in->d;
+}
+
+/* Is @in another such three, by the same addresses and further on? */
+static bool goes_on(const struct insn *in, const struct insn *prev)
+{
+	return is_load_fma(in) && !(in->flags & INSN_LEADER) &&
+	       in->slot == (prev->slot | SLOT_KNOWN) &&
+	       in[1].slot == (prev[1].slot | SLOT_KNOWN) &&
+	       !((in->imm | in[1].imm) & 3) && in->imm >= prev->imm &&
+	       in[1].imm >= prev[1].imm;
+}
+
+/* For the handlers that there are: those of AVX2. */
+static void fuse(struct ptx_ctx *c, uint32_t first, uint32_t end)
+{
+	struct insn *code = &VEC_AT(&c->code, struct insn, 0);
+
+	for (uint32_t pc = first, n; pc < end; pc += n) {
+		struct insn *in = &code[pc];
+
+		n = 1;
+		if (pc + 3 <= end && is_load_fma(in)) {
+			for (n = 3; pc + n + 3 <= end && n < 252 &&
+			     goes_on(in + n, in + n - 3); n += 3)
+				;
+			in->fn = fma_ldshared_v3;
+			in->len = n;
+		} else if (plain(in, fma_f32_v3)) {
+			while (pc + n < end && n < 255 &&
+			       follows(in + n, fma_f32_v3))
+				n++;
+			if (n > 1) {
+				in->fn = fma_run_v3;
+				in->len = n;
+			}
+		}
+	}
+}
+
 void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end)
 {
 	uint32_t count[RC_COUNT] = { 0 }, base[RC_COUNT], n = end - first, regs;
@@ -444,6 +567,9 @@ void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end)
 		set_field(c, &r[i], base[rc] +
 			  iv->place * reg_class_bytes[rc]);
 	}
+	share_addresses(c, first, end);
+	if (exec_isa())
+		fuse(c, first, end);
 	regs = 16 + count[RC_16] + count[RC_32] + 2 * count[RC_64] +
 	       4 * count[RC_128];
 	c->fb->fn->nregs = regs > 255 ? 255 : regs;

@@ -17,6 +17,7 @@
 : "${WH_TOP:?}"
 : "${WH_BUILD:=$WH_TOP/build}"
 stubs=$WH_BUILD/client-stubs
+softgpu=${WH_SOFTGPU:-$WH_BUILD/softgpu}
 world_dir=
 server_pid=
 
@@ -78,9 +79,9 @@ world_init() {
 	unset WORMHOLE_LOG WORMHOLE_STATS
 	case $1 in
 	softgpu)
-		driver=$WH_BUILD/softgpu/libcuda.so.1
-		native_path=$WH_BUILD/softgpu:$stubs
-		server_path=$WH_BUILD/softgpu
+		driver=$softgpu/libcuda.so.1
+		native_path=$softgpu:$stubs
+		server_path=$softgpu
 		;;
 	gpu)
 		world_folders=$(library_folders)
