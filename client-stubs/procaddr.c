@@ -44,25 +44,14 @@ static void *best(const char *name, int version, int per_thread, bool *known)
 	return found;
 }
 
-/* The worker's own libraries ask here in a loopback process; see transport.h. */
-static void *backend_symbol(const char *name)
-{
-	const struct wh_transport *t = wh_client.link.t;
-
-	return t && t->backend_symbol ? t->backend_symbol(name) : NULL;
-}
-
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *symbolStatus)
 {
 	const cuuint64_t all = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
 			       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-	typeof(&cuGetProcAddress_v2) backend = backend_symbol("cuGetProcAddress_v2");
 	void *found = NULL;
 	bool known;
 
-	if (__builtin_expect(backend != NULL, 0))
-		return backend(symbol, pfn, cudaVersion, flags, symbolStatus);
 	if (!symbol || !pfn || (flags & ~all) || flags == all)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
@@ -85,10 +74,6 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuin
 /* NVIDIA's private tables: undocumented, so there are none. */
 CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
-	typeof(&cuGetExportTable) backend = backend_symbol("cuGetExportTable");
-
-	if (__builtin_expect(backend != NULL, 0))
-		return backend(ppExportTable, pExportTableId);
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ppExportTable = NULL;

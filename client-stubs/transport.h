@@ -74,11 +74,6 @@ struct wh_transport {
 	 * the part stays accessible, with any content. NULL: nothing to do.
 	 */
 	void (*end)(struct wh_link *l);
-	/*
-	 * While the worker's code runs in this process, on this thread: its
-	 * driver's function of that name. NULL: it does not, or never.
-	 */
-	void *(*backend_symbol)(const char *name);
 };
 
 extern const struct wh_transport wh_transport_vmfunc;	/* transport_vmfunc.c */

@@ -2,13 +2,17 @@
 /*
  * Transport to a session inside this process: the cost of the marshalling
  * alone, and tests without a second process. Loads libwormhole-session.so
- * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND.
+ * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND, in a link
+ * namespace of its own: the driver and NVIDIA's libraries find each other there
+ * by their sonames, which in the program's namespace are the client's stubs.
  */
 #define _GNU_SOURCE
 #include "transport.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -28,11 +32,7 @@ static struct {
 	typeof(wh_dispatch) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
 	pthread_t last;		/* caller of the last call */
-	void *backend;
 } loop;
-
-/* The thread runs the worker's code. */
-static __thread int inside __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -40,15 +40,55 @@ static int loopback_probe(void)
 	return 0;
 }
 
+/*
+ * A namespace has a C library of its own. Its output streams become the
+ * program's, which keeps what a kernel prints and what the program prints in
+ * order; glibc accepts foreign streams in such a namespace.
+ */
+static void share_streams(void *lib)
+{
+	FILE **out = dlsym(lib, "stdout"), **err = dlsym(lib, "stderr");
+
+	if (out && err) {
+		*out = stdout;
+		*err = stderr;
+	}
+}
+
+#define PROGRAMS_KEYS	512	/* half of PTHREAD_KEYS_MAX */
+
+/*
+ * Both C libraries number the keys of thread-specific data alone, from 0, but
+ * use one table in each thread. Those below are the program's; what the worker's
+ * libraries keep for a thread is not destroyed at its end.
+ */
+static bool keep_keys_apart(void *lib)
+{
+	typeof(pthread_key_create) *create = dlsym(lib, "pthread_key_create");
+	pthread_key_t key;
+	int i;
+
+	for (i = 0; create && i < PROGRAMS_KEYS; i++)
+		if (create(&key, NULL))
+			return false;
+	return create;
+}
+
 static int load(void)
 {
 	const char *path = getenv("WORMHOLE_SESSION");
-	void *lib = dlopen(path ? path : "libwormhole-session.so", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	void *lib = dlmopen(LM_ID_NEWLM, path ? path : "libwormhole-session.so",
+			    RTLD_NOW | RTLD_LOCAL);
 
 	if (!lib) {
 		wh_complain("loopback: %s", dlerror());
 		return WH_ETRANSPORT;
 	}
+	if (!keep_keys_apart(lib)) {
+		wh_complain("loopback: no thread-specific keys are left");
+		return WH_ETRANSPORT;
+	}
+	share_streams(lib);
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");
@@ -122,30 +162,12 @@ static int loopback_open(struct wh_link *l)
 
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
-	int rc;
-
 	(void)l;
 	if (!pthread_equal(loop.last, pthread_self())) {
 		loop.last = pthread_self();
 		loop.new_thread(loop.session);
 	}
-	inside++;
-	rc = loop.dispatch(loop.session, handler, arg);
-	inside--;
-	return rc;
-}
-
-/*
- * The worker's libraries look for their driver by its soname, and find the
- * client's stub: it sends them on to the driver that the session has loaded.
- */
-static void *loopback_backend_symbol(const char *name)
-{
-	if (!inside)
-		return NULL;
-	if (!loop.backend)
-		loop.backend = dlopen(getenv("WORMHOLE_BACKEND"), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	return loop.backend ? dlsym(loop.backend, name) : NULL;
+	return loop.dispatch(loop.session, handler, arg);
 }
 
 static void loopback_close(struct wh_link *l)
@@ -164,5 +186,4 @@ const struct wh_transport wh_transport_loopback = {
 	.open = loopback_open,
 	.call = loopback_call,
 	.close = loopback_close,
-	.backend_symbol = loopback_backend_symbol,
 };

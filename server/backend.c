@@ -14,15 +14,9 @@
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size)
 {
 	const struct wh_driver_symbol *sym;
-	int deep;
 
-	/*
-	 * In a loopback process our own stub has the same names, so the backend
-	 * binds to itself first. Not in a worker, which replaces functions of
-	 * the C library for it (interpose.c).
-	 */
-	deep = dlsym(RTLD_DEFAULT, "cuInit") ? RTLD_DEEPBIND : 0;
-	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | deep);
+	/* Nothing of ours has its names here: a loopback session has a namespace of its own. */
+	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!s->backend) {
 		snprintf(err, err_size, "%s", dlerror());
 		return false;

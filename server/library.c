@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Finds and loads the genuine library behind a client's stub and fills its
- * table of functions. Owns the rule that a worker never loads a stub of ours:
- * in a loopback process its soname would lead there.
+ * table of functions. Owns the rule that a worker never loads a stub of ours,
+ * to which its soname leads where a client is installed, too.
  */
 #define _GNU_SOURCE
 #include "library.h"
@@ -59,9 +59,7 @@ static void *open_file(const struct wh_library *lib, char *err, size_t err_size)
 	const char *path = find(lib, room, sizeof(room));
 	void *handle;
 
-	/* As for the driver (backend.c): to itself first where our stub has the same names. */
-	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL |
-			(dlsym(RTLD_DEFAULT, lib->symbols->name) ? RTLD_DEEPBIND : 0));
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		snprintf(err, err_size, "%s", dlerror());
 	/* Without a libcuda.so.1 of ours in the process, a stub does not even load. */
