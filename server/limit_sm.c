@@ -315,12 +315,24 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
  * trip for each of them would leave the device idle between them, on the
  * tenant's account.)
  */
-static bool has_time(struct wh_sm_device *d, int64_t tokens)
+static int64_t resume_level(struct wh_session *s, int device)
 {
+	int64_t half = CAP_NS * s->limits.limit[device].sm_percent / 200;
+
+	if (s->limits.sm->device[device].est_ns > SHORT_NS)
+		return 0;
+	/* Of what the bucket can hold, half at most. */
+	return RESUME_NS < half ? RESUME_NS : half;
+}
+
+static bool has_time(struct wh_session *s, int device, int64_t tokens)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
 	if (tokens <= 0)
 		d->throttled = true;
-	else if (!d->throttled || d->est_ns > SHORT_NS || tokens >= RESUME_NS)
-		d->throttled = false;
+	else if (d->throttled)
+		d->throttled = tokens < resume_level(s, device);
 	return !d->throttled;
 }
 
@@ -334,10 +346,10 @@ static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, i
 	d->ahead = ahead(d);
 	poll_if_due(s, d->outstanding >= d->ahead);
 	tokens = refill(s, &s->limits.usage->bucket[device], percent);
-	if (!has_time(d, tokens) && !d->outstanding) {
+	if (!has_time(s, device, tokens) && !d->outstanding) {
 		/* Waiting off a debt needs no device: let others have it. */
 		release(s, device);
-		tokens -= d->est_ns > SHORT_NS ? 0 : RESUME_NS;
+		tokens -= resume_level(s, device);
 		return (uint64_t)(-tokens) / 10 / percent + WAIT_MIN_US;
 	}
 	if (d->throttled || (d->outstanding && (d->outstanding >= d->ahead ||
