@@ -6,7 +6,7 @@
 # RESULTS-gpu.md and the plots of them. Needs no compiler where build/ came along.
 #
 #	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all)
-#	WH_BENCH_QUICK=1	a tenth of the time, WH_GPU_DRIVER=softgpu: to try it out
+#	WH_BENCH_QUICK=1	a tenth of the time, WH_TEST_DEVICE=softgpu: to try it out
 set -u
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
@@ -133,7 +133,7 @@ limited() { # PERCENT KERNELS
 		ms=$ms skip=$(pick 100 1500) 2>>"$dir/err" | sed -n 's/^share //p'
 }
 
-world_init "${WH_GPU_DRIVER:-gpu}" || { echo "error: $world_missing" >&2; exit 1; }
+world_init "${WH_TEST_DEVICE:-gpu}" || { echo "error: $world_missing" >&2; exit 1; }
 world_server
 mkdir -p "$out"
 environment | tee "$out/environment.txt"

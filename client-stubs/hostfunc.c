@@ -190,7 +190,9 @@ struct wh_gate *wh_gate_take(const struct wh_gate_job *j)
 	}
 	if (i >= 0) {
 		g = gate_of(i);
-		*g = (struct wh_gate) { 0 };
+		/* Not the counts: the worker may still look whether the last job is done. */
+		g->status = 0;
+		g->gone = 0;
 		job[i] = *j;
 		top = top > (unsigned int)i ? top : (unsigned int)i + 1;
 		in_use++;

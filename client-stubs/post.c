@@ -21,6 +21,7 @@
 #define FREES	16	/* memory that a posted call could name */
 
 static const uint8_t effect[WH_CALLS] = {
+	[WH_CALL_whHostFunc] = NEUTRAL | REPORTS,
 	[WH_CALL_whLaunch] = NEUTRAL | REPORTS,
 	[WH_CALL_whParamLayout] = NEUTRAL,
 	[WH_CALL_whStageCopy] = NEUTRAL | REPORTS,
@@ -32,6 +33,7 @@ static const uint8_t effect[WH_CALLS] = {
 	[WH_CALL_cuEventRecordWithFlags] = NEUTRAL | REPORTS,
 	[WH_CALL_cuEventSynchronize] = NEUTRAL | REPORTS,
 	[WH_CALL_cuFuncGetAttribute] = NEUTRAL,
+	[WH_CALL_cuGraphLaunch] = NEUTRAL | REPORTS,
 	[WH_CALL_cuKernelGetAttribute] = NEUTRAL,
 	[WH_CALL_cuMemAllocAsync] = NEUTRAL,
 	[WH_CALL_cuMemAlloc_v2] = NEUTRAL,

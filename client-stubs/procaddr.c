@@ -85,6 +85,10 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuin
 /* NVIDIA's private tables: undocumented, so there are none. */
 CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
+	typeof(&cuGetExportTable) backend = backend_symbol("cuGetExportTable");
+
+	if (__builtin_expect(backend != NULL, 0))
+		return backend(ppExportTable, pExportTableId);
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ppExportTable = NULL;

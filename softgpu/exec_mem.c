@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#include "exec_access.h"
+#include "exec_scan.h"
 
 /* ---- addresses ---- */
 
@@ -239,87 +239,6 @@ static int resolve_fixed(struct warp *w, const struct insn *in, u32 mask,
 }
 
 /*
- * What each eight lanes do: the rows of a tile are lines of 8, 16 or 32 lanes.
- * Also the or of all addresses, and the highest one.
- */
-#ifdef EXEC_V3
-static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
-			       struct access *ac, u32 *any, u32 *hi)
-{
-	const __m256i lane = _mm256_mullo_epi32(
-		_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-		_mm256_set1_epi32(bytes));
-	__m256i or = _mm256_setzero_si256(), max = or;
-	u32 v[GROUP_LANES], m[GROUP_LANES];
-
-	for (int g = 0; g < WARP_LANES; g += GROUP_LANES) {
-		__m256i a = _mm256_add_epi32(
-			_mm256_loadu_si256((const __m256i *)(p + g)),
-			_mm256_set1_epi32(imm));
-		__m256i first = _mm256_broadcastd_epi32(
-			_mm256_castsi256_si128(a));
-		__m256i d = _mm256_sub_epi32(a, first);
-		__m256i line = _mm256_xor_si256(d, lane);
-
-		or = _mm256_or_si256(or, a);
-		max = _mm256_max_epu32(max, a);
-		ac->group[g / GROUP_LANES] =
-			_mm256_testz_si256(line, line) ? ACCESS_LINEAR :
-			_mm256_testz_si256(d, d) ? ACCESS_UNIFORM :
-			ACCESS_SCATTER;
-		_mm256_storeu_si256((__m256i *)(ac->a + g),
-			_mm256_cvtepu32_epi64(_mm256_castsi256_si128(a)));
-		_mm256_storeu_si256((__m256i *)(ac->a + g + 4),
-			_mm256_cvtepu32_epi64(_mm256_extracti128_si256(a, 1)));
-	}
-	_mm256_storeu_si256((__m256i *)v, or);
-	_mm256_storeu_si256((__m256i *)m, max);
-	*any = *hi = 0;
-	for (int l = 0; l < GROUP_LANES; l++) {
-		*any |= v[l];
-		*hi = m[l] > *hi ? m[l] : *hi;
-	}
-}
-#else
-static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
-			       struct access *ac, u32 *any, u32 *hi)
-{
-	u32 a[WARP_LANES];
-
-	*any = *hi = 0;
-	EACH_LANE a[l] = p[l] + imm;
-	EACH_LANE ac->a[l] = a[l];
-	for (int g = 0; g < WARP_LANES; g += GROUP_LANES) {
-		u32 line = 0, same = 0;
-
-		for (int l = g; l < g + GROUP_LANES; l++) {
-			line |= a[l] ^ (a[g] + (l - g) * bytes);
-			same |= a[l] ^ a[g];
-			*any |= a[l];
-			*hi = a[l] > *hi ? a[l] : *hi;
-		}
-		ac->group[g / GROUP_LANES] = !line ? ACCESS_LINEAR : !same ?
-					     ACCESS_UNIFORM : ACCESS_SCATTER;
-	}
-}
-#endif
-
-/* The kind of the whole warp, where the groups are alike. */
-static enum access_kind kind_of_groups(const struct access *ac, u32 bytes)
-{
-	bool line = true, same = true;
-
-	for (u32 g = 0; g < WARP_LANES / GROUP_LANES; g++) {
-		u64 at = ac->a[g * GROUP_LANES];
-
-		line &= ac->group[g] == ACCESS_LINEAR &&
-			at == ac->a[0] + g * GROUP_LANES * bytes;
-		same &= ac->group[g] == ACCESS_UNIFORM && at == ac->a[0];
-	}
-	return line ? ACCESS_LINEAR : same ? ACCESS_UNIFORM : ACCESS_GROUPS;
-}
-
-/*
  * The common case of shared memory, 32-bit addresses of a whole warp, in half
  * the vector width; whatever is wrong is left to the general way.
  */
@@ -336,6 +255,58 @@ static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
 	return true;
 }
 
+/*
+ * The common case of global memory: 64-bit addresses of a whole warp, where
+ * each eight lanes are a line, in a known allocation. As above, all else is left
+ * to the general way.
+ */
+#ifdef EXEC_V3
+static bool global_fast(struct warp *w, const struct insn *in, u32 bytes,
+			bool write, struct access *ac)
+{
+	const __m256i imm = _mm256_set1_epi64x(in->imm);
+	const __m256i lo4 = _mm256_setr_epi64x(0, bytes, 2 * bytes, 3 * bytes);
+	const __m256i hi4 = _mm256_add_epi64(lo4,
+					     _mm256_set1_epi64x(4 * bytes));
+	__m256i bad = _mm256_setzero_si256();
+	const u64 *p = src(w, in->a);
+	u64 lo = ~0ull, hi = 0, any = 0;
+	bool line = true;
+
+	for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) {
+		__m256i a = _mm256_add_epi64(imm,
+			_mm256_loadu_si256((const __m256i *)(p + g)));
+		__m256i b = _mm256_add_epi64(imm,
+			_mm256_loadu_si256((const __m256i *)(p + g + 4)));
+		u64 at = p[g] + in->imm;
+		__m256i first = _mm256_set1_epi64x(at);
+
+		bad = _mm256_or_si256(bad, _mm256_xor_si256(a,
+				      _mm256_add_epi64(first, lo4)));
+		bad = _mm256_or_si256(bad, _mm256_xor_si256(b,
+				      _mm256_add_epi64(first, hi4)));
+		_mm256_storeu_si256((__m256i *)(ac->a + g), a);
+		_mm256_storeu_si256((__m256i *)(ac->a + g + 4), b);
+		ac->group[g / GROUP_LANES] = ACCESS_LINEAR;
+		line &= at == ac->a[0] + (u64)g * bytes;
+		lo = at < lo ? at : lo;
+		hi = at > hi ? at : hi;
+		any |= at;
+	}
+	/* Far from wrapping, and in no window. */
+	if (!_mm256_testz_si256(bad, bad) || any & (WIN_MASK | (bytes - 1)))
+		return false;
+	ac->kind = line ? ACCESS_LINEAR : ACCESS_GROUPS;
+	ac->base = 0;
+	ac->global = true;
+	hi += (GROUP_LANES - 1) * bytes;
+	for (int i = 0; i < NRANGES; i++)
+		if (range_holds(&w->m->range[i], lo, hi, bytes, write))
+			return true;
+	return false;
+}
+#endif
+
 int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, struct access *ac)
 {
@@ -345,6 +316,12 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 	if (in->space == SP_SHARED && in->a32 && mask == WARP_FULL &&
 	    shared_fast(w, in, bytes, ac))
 		return 0;
+#ifdef EXEC_V3
+	if ((in->space == SP_GLOBAL || in->space == SP_GENERIC) && !in->a32 &&
+	    mask == WARP_FULL && global_fast(w, in, bytes, write, ac))
+		return 0;
+#endif
+	ac->global = false;
 	if (in->space == SP_FRAME || in->space == SP_PARAM)
 		return resolve_fixed(w, in, mask, bytes, write, ac);
 	gather_addresses(w, in, mask, ac->a);
@@ -430,243 +407,6 @@ LOAD(lds_2_4, s16, s32) LOAD(lds_2_8, s16, s64) LOAD(lds_4_8, s32, s64)
 /* Device memory is aligned to 16 only as the device sees it. */
 typedef u128 u128_any __attribute__((aligned(8)));
 LOAD(ld_16_16, u128_any, u128_any)
-
-/*
- * Words of shared memory by a 32-bit register that other loads use as well
- * (insn.slot). What is wrong, and partial warps, go the general way.
- */
-static inline struct slot *slot_fill(struct warp *w, const struct insn *in,
-				     u32 bytes)
-{
-	struct slot *s = &w->slot[in->slot & (NSLOTS - 1)];
-
-	if (!(in->slot & SLOT_KNOWN)) {
-		scan_groups(src(w, in->a), 0, bytes, &s->ac, &s->any, &s->hi);
-		s->ac.kind = kind_of_groups(&s->ac, bytes);
-		s->ac.global = false;
-	}
-	return s;
-}
-
-static inline bool slot_holds(const struct warp *w, const struct slot *s,
-			      s64 imm, u32 bytes)
-{
-	return !((s->any | (u32)imm) & (bytes - 1)) && imm >= 0 &&
-	       s->hi + (u64)imm + bytes <= w->cta->shared_size;
-}
-
-static inline struct access *slot_resolve(struct warp *w, const struct insn *in,
-					  u32 bytes)
-{
-	struct slot *s = slot_fill(w, in, bytes);
-
-	if (!slot_holds(w, s, in->imm, bytes))
-		return NULL;
-	s->ac.base = (uintptr_t)w->cta->shared + in->imm;
-	return &s->ac;
-}
-
-#ifdef EXEC_V3
-int fma_f32_v3(HANDLER_ARGS);
-int fma_ldshared_v3(HANDLER_ARGS);
-int fma_run_v3(HANDLER_ARGS);
-#endif
-
-DEFINE(ldshared_4)
-{
-	struct access *ac = mask == WARP_FULL ? slot_resolve(w, in, 4) : NULL;
-
-	if (!ac)
-		return OP(ld_4_4)(w, in, mask);
-	ld_4_4_all(ac, mask, dst(w, in->d));
-	return 0;
-}
-
-/* ---- fused: what inner loops of matrix products consist of ---- */
-
-/*
- * The instructions stay as they are, but the first one's handler does the work
- * of all insn.len; each writes its register, as it would alone.
- */
-#ifdef EXEC_V3
-/* @kind is a constant where this is inlined. */
-static inline __m256 eight_words(const struct access *ac, u32 g, s64 off,
-				 enum access_kind kind)
-{
-	const u8 *base = (const u8 *)ac->base + off;
-	const u64 *a = ac->a + g;
-
-	if (kind == ACCESS_UNIFORM)
-		return _mm256_broadcast_ss((const float *)(base + a[0]));
-	if (kind == ACCESS_LINEAR)
-		return _mm256_loadu_ps((const float *)(base + a[0]));
-#define WORD(l) (*(const float *)(base + a[l]))
-	return _mm256_setr_ps(WORD(0), WORD(1), WORD(2), WORD(3), WORD(4),
-			      WORD(5), WORD(6), WORD(7));
-#undef WORD
-}
-
-/* fma of eight lanes, with canonical NaNs. */
-static inline __m256 fma_words(__m256 a, __m256 b, __m256 c)
-{
-	__m256 r = _mm256_fmadd_ps(a, b, c);
-	__m256 bad = _mm256_cmp_ps(r, r, _CMP_UNORD_Q);
-
-	return _mm256_blendv_ps(r, _mm256_castsi256_ps(
-				_mm256_set1_epi32(0x7fffffff)), bad);
-}
-
-/* insn.len / 3 times ld.shared, ld.shared, fma of it, for eight lanes. */
-static inline void load_fma(struct warp *w, const struct insn *in, u32 g,
-			    const struct access *x, const struct access *y,
-			    enum access_kind kx, enum access_kind ky)
-{
-	const struct insn *end = in + in->len;
-	s64 x0 = in->imm, y0 = in[1].imm;
-	u8 *regs = w->bank[0] + 4 * g;
-	__m256 sum = _mm256_setzero_ps();
-	int32_t last = -1;
-
-	for (; in < end; in += 3) {
-		__m256 a = eight_words(x, g, in->imm - x0, kx);
-		__m256 b = eight_words(y, g, in[1].imm - y0, ky);
-
-		/* Mostly the sum goes on; it need not be read again. */
-		if (in[2].c != last)
-			sum = _mm256_loadu_ps((float *)src(w, in[2].c) + g);
-		sum = fma_words(a, b, sum);
-		_mm256_storeu_ps((float *)(regs + in->d), a);
-		_mm256_storeu_ps((float *)(regs + in[1].d), b);
-		_mm256_storeu_ps((float *)(regs + in[2].d), sum);
-		last = in[2].d;
-	}
-}
-
-static int one_by_one(struct warp *w, const struct insn *in, u32 mask)
-{
-	const struct insn *end = in + in->len;
-
-	for (; in < end; in += 3)
-		if (ldshared_4_v3(w, in, mask) ||
-		    ldshared_4_v3(w, in + 1, mask) ||
-		    fma_f32_v3(w, in + 2, mask))
-			return 1;
-	return 0;
-}
-
-int fma_ldshared_v3(HANDLER_ARGS)
-{
-	const struct access *x, *y;
-
-	/* The last ones first: their offsets are the largest (fuse()). */
-	if (mask != WARP_FULL ||
-	    !slot_holds(w, slot_fill(w, in, 4), in[in->len - 3].imm, 4) ||
-	    !slot_holds(w, slot_fill(w, in + 1, 4), in[in->len - 2].imm, 4))
-		return one_by_one(w, in, mask);
-	x = slot_resolve(w, in, 4);
-	y = slot_resolve(w, in + 1, 4);
-	if (!x || !y || x == y)
-		return one_by_one(w, in, mask);
-	for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) {
-		u8 kx = x->group[g / GROUP_LANES];
-		u8 ky = y->group[g / GROUP_LANES];
-
-		if (kx == ACCESS_LINEAR && ky == ACCESS_UNIFORM)
-			load_fma(w, in, g, x, y, ACCESS_LINEAR, ACCESS_UNIFORM);
-		else if (kx == ACCESS_UNIFORM && ky == ACCESS_LINEAR)
-			load_fma(w, in, g, x, y, ACCESS_UNIFORM, ACCESS_LINEAR);
-		else
-			load_fma(w, in, g, x, y, kx, ky);
-	}
-	return 0;
-}
-
-/* Any number of fma, one after the other. */
-int fma_run_v3(HANDLER_ARGS)
-{
-	const struct insn *end = in + in->len;
-
-	for (; in < end; in++) {
-		const float *a = src(w, in->a), *b = src(w, in->b);
-		const float *c = src(w, in->c);
-		float *d = dst(w, in->d);
-
-		if (mask != WARP_FULL) {
-			fma_f32_v3(w, in, mask);
-			continue;
-		}
-		for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES)
-			_mm256_storeu_ps(d + g,
-				fma_words(_mm256_loadu_ps(a + g),
-					  _mm256_loadu_ps(b + g),
-					  _mm256_loadu_ps(c + g)));
-	}
-	return 0;
-}
-#endif
-
-/* Eight lanes, four words each: to four registers. */
-#ifdef EXEC_V3
-static inline __m256 two_lanes(const struct access *ac, u32 l)
-{
-	return _mm256_insertf128_ps(
-		_mm256_castps128_ps256(_mm_loadu_ps(access_at(ac, l))),
-		_mm_loadu_ps(access_at(ac, l + 4)), 1);
-}
-
-static inline void take_words(const struct access *ac, u32 g, u32 *const d[4])
-{
-	__m256 a = two_lanes(ac, g), b = two_lanes(ac, g + 1);
-	__m256 c = two_lanes(ac, g + 2), e = two_lanes(ac, g + 3);
-	__m256 p = _mm256_unpacklo_ps(a, b), q = _mm256_unpackhi_ps(a, b);
-	__m256 r = _mm256_unpacklo_ps(c, e), s = _mm256_unpackhi_ps(c, e);
-
-	_mm256_storeu_ps((float *)d[0] + g, _mm256_shuffle_ps(p, r, 0x44));
-	_mm256_storeu_ps((float *)d[1] + g, _mm256_shuffle_ps(p, r, 0xee));
-	_mm256_storeu_ps((float *)d[2] + g, _mm256_shuffle_ps(q, s, 0x44));
-	_mm256_storeu_ps((float *)d[3] + g, _mm256_shuffle_ps(q, s, 0xee));
-}
-#else
-static inline void take_words(const struct access *ac, u32 g, u32 *const d[4])
-{
-	for (u32 l = g; l < g + GROUP_LANES; l++) {
-		const u32 *p = access_at(ac, l);
-
-		for (int i = 0; i < 4; i++)
-			d[i][l] = p[i];
-	}
-}
-#endif
-
-static inline void spread_words(const struct access *ac, u32 g, u32 *const d[4])
-{
-	const u32 *p = access_at(ac, g);
-
-	for (int i = 0; i < 4; i++) {
-		u32 v = p[i], *to = d[i] + g;
-
-		for (int l = 0; l < GROUP_LANES; l++)
-			to[l] = v;
-	}
-}
-
-DEFINE(ldshared_4x4)
-{
-	struct access *ac = mask == WARP_FULL ? slot_resolve(w, in, 16) : NULL;
-	const int32_t *v = w->m->img->vecs + in->vec;
-	u32 *const d[4] = { dst(w, v[0]), dst(w, v[1]), dst(w, v[2]),
-			    dst(w, v[3]) };
-
-	if (!ac)
-		return OP(ld_4_4)(w, in, mask);
-	for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) {
-		if (ac->group[g / GROUP_LANES] == ACCESS_UNIFORM)
-			spread_words(ac, g, d);
-		else
-			take_words(ac, g, d);
-	}
-	return 0;
-}
 
 /* Kernel parameters: one value for all lanes. */
 #define LDPARAM(name, T) \

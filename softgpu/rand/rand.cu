@@ -108,7 +108,8 @@ static __device__ void turns(S *states, unsigned int width, u64 seed, u64 start,
 }
 
 template <int WHAT>
-static __device__ void philox(u64 seed, u64 start, u64 pos, u64 n, void *out, double mean, double dev)
+static __device__ void philox(u64 seed, u64 start, u64 pos, u64 n, void *out, double mean,
+			      double dev)
 {
 	u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x, quad = pos / 4 + t;
 	u64 skipped = start / 4 / 65536;	/* by an offset: words are 4 a turn */

@@ -7,8 +7,8 @@ export WH_TOP WH_BUILD
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 
-# WH_GPU_DRIVER=softgpu runs the GPU tests on softgpu: to test the tests.
-if ! world_init "${WH_GPU_DRIVER:-gpu}"; then
+# WH_TEST_DEVICE=softgpu runs the GPU tests on softgpu: to test the tests.
+if ! world_init "${WH_TEST_DEVICE:-gpu}"; then
 	echo "TAP version 13"
 	echo "1..0 # SKIP $world_missing"
 	exit 0

@@ -23,7 +23,8 @@ struct Convolution : Layer {
 	void forward(const float *x) override
 	{
 		for (int i = 0; i < in.n; i++) {
-			LAUNCH(im2col, col.n, x + (size_t)i * in.image(), col.p, in, win, out.h, out.w);
+			LAUNCH(im2col, col.n, x + (size_t)i * in.image(), col.p, in, win, out.h,
+			       out.w);
 			gemm(lib->blas, false, false, out.c, places, taps, weight.value.p, col.p, 0,
 			     y.p + (size_t)i * out.image());
 		}
@@ -35,10 +36,12 @@ struct Convolution : Layer {
 		for (int i = 0; i < in.n; i++) {
 			const float *d = dy + (size_t)i * out.image();
 
-			LAUNCH(im2col, col.n, x + (size_t)i * in.image(), col.p, in, win, out.h, out.w);
+			LAUNCH(im2col, col.n, x + (size_t)i * in.image(), col.p, in, win, out.h,
+			       out.w);
 			gemm(lib->blas, false, true, out.c, taps, places, d, col.p, i ? 1 : 0,
 			     weight.gradient.p);
-			gemm(lib->blas, true, false, taps, places, out.c, weight.value.p, d, 0, col.p);
+			gemm(lib->blas, true, false, taps, places, out.c, weight.value.p, d, 0,
+			     col.p);
 			LAUNCH(col2im, in.image(), col.p, dx.p + (size_t)i * in.image(), in, win,
 			       out.h, out.w);
 		}

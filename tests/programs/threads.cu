@@ -131,7 +131,8 @@ int main(int argc, char **argv)
 		t.join();
 	for (int t = 0; t < N_THREADS; t++)
 		printf("thread %d: %016llx, %d host functions, %d callbacks\n", t,
-		       (unsigned long long)result[t], host_functions[t].load(), callbacks[t].load());
+		       (unsigned long long)result[t], host_functions[t].load(),
+		       callbacks[t].load());
 	for (int t = 0; t < N_THREADS; t++)
 		clean_up(t);
 	return 0;

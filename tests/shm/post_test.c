@@ -70,7 +70,7 @@ static void test_time(int shm)
 		step(1, 1, turns);
 		waited = now() - t;
 		cuStreamSynchronize(stream);
-	} while (waited < 0.05 && turns < 1u << 24);
+	} while (waited < 0.05 && turns < 1u << 20);
 	t = now();
 	step(1, 1, turns);
 	posted = now() - t;
@@ -115,7 +115,8 @@ static void test_wide(void)
 		step(1, i, 1);
 		last = i * 77;
 		memcpy(block + 2996, &last, 4);
-		bad += cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL) != CUDA_SUCCESS;
+		if (cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL))
+			bad++;
 		bad += value() != last;
 	}
 	ok(!bad, "launches_too_long_to_post_keep_the_order");

@@ -237,7 +237,8 @@ static void matrices(int d)
 	for (int s = 0; s < 5; s++)
 		for (int t = 0; t < 4; t++) {
 			int m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], ta = t & 1;
-			int tb = t >> 1, lda = (ta ? k : m) + 3, ldb = (tb ? n : k) + 1, ldc = m + 2;
+			int tb = t >> 1, lda = (ta ? k : m) + 3, ldb = (tb ? n : k) + 1;
+			int ldc = m + 2;
 
 			fill(0, d, lda * (ta ? m : k));
 			fill(1, d, ldb * (tb ? k : n));

@@ -128,7 +128,8 @@ static curandStatus_t step(curandGenerator_t g, char what, size_t n)
 
 static void show(char what, size_t n)
 {
-	size_t at[] = { 0, 1, 2, 3, 4, 5, 4094, 4095, 4096, 8191, 8192, n / 2, n / 2 + 1, n - 2, n - 1 };
+	size_t at[] = { 0, 1, 2, 3, 4, 5, 4094, 4095, 4096, 8191, 8192, n / 2, n / 2 + 1, n - 2,
+			n - 1 };
 	int size = strchr("UNL", what) ? 8 : 4;
 	const uint8_t *p = copy;
 	uint64_t h = 0xcbf29ce484222325;

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the generators of the driver API and of libraries share before any code is
+written: product files, call numbers (ids*.lock), and the structs of messages."""
+
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def write(path, text):
+    try:
+        with open(path, encoding='utf-8') as f:
+            if f.read() == text:
+                return
+    except FileNotFoundError:
+        pass
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(text)
+
+
+def fnv64(text):
+    h = 0xcbf29ce484222325
+    for b in text.encode():
+        h = ((h ^ b) * 0x100000001b3) & 0xffffffffffffffff
+    return h
+
+
+# --- Numbers -------------------------------------------------------------------
+
+def lock_of(d):
+    return os.path.join(HERE, 'ids.lock' if d.profile.driver else f'ids-{d.profile.name}.lock')
+
+
+def read_lock(path):
+    ids = {}
+    with open(path, encoding='utf-8') as f:
+        for line in f:
+            words = line.split('#')[0].split()
+            if words:
+                ids[words[1]] = int(words[0])
+    return ids
+
+
+def append_ids(d, api):
+    path = lock_of(d)
+    ids = read_lock(path) if os.path.exists(path) else {}
+    new = [n for n, c in api.calls.items() if c.numbered and not c.suffix and n not in ids]
+    nxt = max(ids.values(), default=0) + 1
+    new.sort(key=lambda n: (not n.startswith('wh'), n))
+    with open(path, 'a', encoding='utf-8') as f:
+        if not ids:
+            f.write('# SPDX-License-Identifier: Apache-2.0\n'
+                    '# Call numbers. Append only (gen_stubs.py --ids); a number is never reused:\n'
+                    '# a call that is gone keeps its line, with "# retired".\n')
+        for i, name in enumerate(new):
+            f.write(f'{nxt + i} {name}\n')
+
+
+def number(d, api):
+    path = lock_of(d)
+    ids = read_lock(path)
+    for name, call in api.calls.items():
+        if call.numbered and not call.suffix:
+            if name not in ids:
+                raise SystemExit(f'gen_stubs.py: {name} has no number; run `make -C cuda-api ids` and commit '
+                                 f'{os.path.basename(path)}')
+            call.number = ids[name]
+    return max(ids.values()) + 1
+
+
+def in_order(api):
+    return sorted((c for c in api.calls.values() if c.forwarded and not c.suffix), key=lambda c: c.number)
+
+
+# --- Message structs --------------------------------------------------------------
+
+def wire_type(d, ctype):
+    """The type of one object in a message: handles are 64-bit numbers there."""
+    if d.handle_name(ctype):
+        return 'uint64_t'
+    return 'uint8_t' if ctype.kind == 'void' else ctype.bare
+
+
+def operand_type(a):
+    """A host-or-device operand as the host side has it: (type, array part)."""
+    if a.object.kind == 'void':
+        room = a.count.split(':')[0] if ':' in a.count else 16
+        return 'uint8_t', f'[{room}] __attribute__((aligned(16)))'
+    return a.object.bare, f'[{a.count}]' if a.count else ''
+
+
+def req_fields(d, call):
+    out = []
+    for a in call.args:
+        if a.mode and a.kind == 'out':
+            out.append(('uint64_t', a.name))
+        elif a.mode:
+            t, n = operand_type(a)
+            out.append((f'union {{ {t} host{n}; uint64_t device; }}', a.name))
+        elif a.kind == 'object':
+            out.append((f'struct wh_obj_{a.type.bare}', a.name))
+        elif a.kind == 'scalar':
+            out.append((a.type.bare, a.name))
+        elif a.kind in ('handle', 'value', 'addr', 'host'):  # addrout: only in the response
+            out.append(('uint64_t', a.name))
+        elif a.kind == 'str':
+            out.append(('uint64_t', a.name + '_size'))
+        elif a.kind == 'given':
+            out.append((d.profile.kinds[a.given], a.name))
+        elif a.kind in ('in', 'inout') and not a.array:
+            out.append((wire_type(d, a.object), a.name))
+        elif a.count.startswith('?') and not a.mode:
+            out.append(('uint64_t', a.name + '_count'))
+    return out
+
+
+def rsp_fields(d, call):
+    out = []
+    for a in call.args:
+        if a.mode and a.kind != 'in':
+            t, n = operand_type(a)
+            out.append((t, a.name + n))
+        elif a.kind in ('out', 'inout') and not a.array and not a.mode:
+            out.append((wire_type(d, a.object), a.name))
+        elif a.kind == 'cstr':
+            out.append(('uint64_t', a.name + '_size'))
+        elif a.kind == 'addrout':
+            out.append(('uint64_t', a.name))
+    return out
+
+
+def struct(kind, name, fields):
+    body = ''.join(f'\t{t}{"" if t.endswith("*") else " "}{n};\n' for t, n in fields)
+    return f'struct wh_{kind}_{name} {{\n\tstruct wh_{kind} hdr;\n{body}}};\n'
+
+
+def size_checks(d, calls):
+    types = {}
+    for c in calls:
+        for a in c.args:
+            t = a.object if a.kind in ('in', 'out', 'inout') else a.type
+            if a.kind == 'object':
+                continue
+            if t.kind in ('record', 'union', 'enum', 'int') and t.size and not d.handle_name(t):
+                types[t.bare] = t.size
+    return ''.join(f'_Static_assert(sizeof({t}) == {s}, "{t}");\n' for t, s in sorted(types.items()))

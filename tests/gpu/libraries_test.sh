@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every call that tests/lib/genuine_test.sh makes of cuBLAS and cuRAND gives the
+# same bits natively and forwarded, with NVIDIA's libraries of this machine.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+world_stop_server
+test=$WH_BUILD/tests/lib/genuine_test.t
+[ -x "$test" ] || test=$WH_BUILD/tests/lib/genuine.t
+needs_programs "$test"
+folder=$(find_library libcublas.so.13) ||
+	{ echo "1..0 # SKIP no libcublas.so.13 on this machine"; exit 0; }
+CUDA_LIB=$folder WH_GPU_DRIVER=$driver LD_LIBRARY_PATH=$native_path "$test"
