@@ -159,7 +159,7 @@ def shares():
             continue
         hami = HAMI.get(percent, {}).get(kernels) if who == "one" else None
         rows.append([f"{who}, {kernels} µs", f"{percent}", f"{100 * got:.1f}",
-                     f"{100 * got - percent:+.1f}", f"{100 * native.get(kernels, 0):.1f}",
+                     f"{100 * got - percent:+.1f}", f"{100 * native[kernels]:.1f}" if kernels in native else "",
                      f"{100 * hami:.1f}" if hami else ""])
     return (table(["tenants, kernels", "share asked, %", "measured, %", "error, points",
                    "native without limit, %", "HAMi-core²"], rows) +

@@ -264,6 +264,8 @@ static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
 		rc = await(s, call - WH_SHM_CELLS);
 		if (rc)
 			return rc;
+		/* Beside the response's number, which was just read. */
+		l->no_post = __atomic_load_n(&WH_SHM_WAIT(s), __ATOMIC_RELAXED);
 	}
 	c->size = size;
 	c->handler = handler;

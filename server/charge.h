@@ -80,6 +80,8 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream);
 void wh_sm_end(struct wh_session *s, CUstream stream);
 /* Before any call that is no launch, of a session with a temporal limit. */
 void wh_sm_other_call(struct wh_session *s);
+/* Must the client wait for the answers to its launches, so that it can be held back? */
+bool wh_sm_wants_answers(const struct wh_session *s);
 /* See what is done and pass the lease on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);

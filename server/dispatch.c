@@ -47,11 +47,12 @@ static inline int64_t copy_in(struct wh_frame *f, const void *from, uint64_t siz
 }
 
 /* A call that has to wait was not begun: its request stays in the message area as it is. */
-static inline int64_t finish(struct wh_session *s, int32_t res, int *result)
+static inline int64_t finish(struct wh_session *s, int32_t res, bool launch, int *result)
 {
 	if (__builtin_expect((uint32_t)res >= WH_RETRY && (uint32_t)res <= INT32_MAX, 0))
 		return (uint32_t)res - WH_RETRY;
-	if (__builtin_expect(s->limits.temporal, 0))
+	/* A launch has looked already. */
+	if (__builtin_expect(s->limits.temporal, 0) && !launch)
 		wh_sm_look(s);
 	*result = res;
 	return WH_OK;
@@ -88,7 +89,7 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 	prepare(s, f);
 	if (__builtin_expect(s->limits.temporal, 0))
 		before_other_call(s, e);
-	return finish(s, e->run(s, f), result);
+	return finish(s, e->run(s, f), e->launch, result);
 }
 
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
@@ -109,7 +110,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EPERM;
 	s->limits.slot->calls++;
 	prepare(s, f);
-	rc = finish(s, e->run(s, f), result);
+	rc = finish(s, e->run(s, f), false, result);
 	/* Where nothing is current, NVIDIA's libraries make something current. */
 	if (!q->ctx)
 		s->ctx = WH_CTX_UNKNOWN;
@@ -119,19 +120,25 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
 			   int *res)
 {
+	int64_t rc = WH_ENOSYS;
+
 	s->limits.slot->crossings++;
+	s->limits.posted = true;
 	switch (handler) {
 	case WH_HANDLER_CUDA:
-		return run_cuda(s, &s->frame[0], from, size, res);
+		rc = run_cuda(s, &s->frame[0], from, size, res);
+		break;
 	case WH_HANDLER_LIBRARY:
-		return run_library(s, &s->frame[0], from, size, res);
+		rc = run_library(s, &s->frame[0], from, size, res);
+		break;
 	}
-	return WH_ENOSYS;
+	s->limits.posted = false;
+	return rc;
 }
 
 int wh_dispatch_wants_answers(const struct wh_session *s)
 {
-	return s->limits.temporal;
+	return s->limits.temporal && wh_sm_wants_answers(s);
 }
 
 static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)

@@ -30,7 +30,10 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
  */
 int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
 			   int *res);
-/* A client with a temporal limit waits outside of the slot: its calls are no posted ones. */
+/*
+ * A client with a temporal limit waits outside of the slot, so it posts nothing
+ * while its launches are long or it has used up its share.
+ */
 int wh_dispatch_wants_answers(const struct wh_session *s);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */

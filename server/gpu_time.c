@@ -2,7 +2,7 @@
 /*
  * Measures for how long a device works for this session, by timing events in the
  * client's own streams. A pair of events around each launch would cost 3 us and
- * distort what it measures, so markers are few: one behind every 8 launches that
+ * distort what it measures, so markers are few: one behind every 32 launches that
  * come in a row, each ending a span that began at the stream's marker before it,
  * or at a start marker if the stream was idle then. Any other call first gets a
  * marker behind what has none. The spans of all streams are merged, so that
@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#define BATCH_MAX	8u
+#define BATCH_MAX	32u
 #define GROW_MIN	64u	/* launches without a pause until a batch doubles; */
 #define GROW_MAX	2048u	/* more of them after each one */
 #define PAUSE_US	50u

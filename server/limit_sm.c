@@ -29,11 +29,15 @@
 #define START_NS	20000000ll	/* in a new bucket, times the share */
 #define REFILL_NS	20000u		/* not more often */
 #define AHEAD_NS	4000000u	/* of work that may be under way */
-#define AHEAD_LAUNCHES	64u
+#define AHEAD_LAUNCHES	256u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
 #define OLD_NS		4000000.0	/* work older than this is waited for */
 #define FIRST_EST_NS	2000000u	/* before anything was measured */
 #define POLL_US		20u
+#define POLL_PLENTY_US	100u		/* while there is time left */
+#define SHORT_NS	30000u		/* launches this long may be posted */
+#define POSTS		32u		/* that a client may have under way */
+#define RESUME_NS	2000000		/* of short launches: in the bucket before it goes on */
 #define QUANTUM_US	40000u		/* of a lease that others wait for */
 #define ASKED_US	10000u		/* who has not asked again by then waits no more */
 #define LEASE_SLACK_US	2000u		/* beyond what the holder's work should take */
@@ -229,7 +233,8 @@ static void poll_if_due(struct wh_session *s, bool due)
 {
 	uint64_t now = WH_TSC();
 
-	if (!due && now - s->limits.sm->polled < us(s, POLL_US))
+	if (!due && now - s->limits.sm->polled <
+		    us(s, s->limits.sm->plenty ? POLL_PLENTY_US : POLL_US))
 		return;
 	s->limits.sm->polled = now;
 	wh_gpu_poll(s);
@@ -304,6 +309,33 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
 }
 
+/*
+ * Short launches are as fast as without a limit only when they come posted, many
+ * in a row. So an empty bucket fills up a little before they go on. (One round
+ * trip for each of them would leave the device idle between them, on the
+ * tenant's account.)
+ */
+static int64_t resume_level(struct wh_session *s, int device)
+{
+	int64_t half = CAP_NS * s->limits.limit[device].sm_percent / 200;
+
+	if (s->limits.sm->device[device].est_ns > SHORT_NS)
+		return 0;
+	/* Of what the bucket can hold, half at most. */
+	return RESUME_NS < half ? RESUME_NS : half;
+}
+
+static bool has_time(struct wh_session *s, int device, int64_t tokens)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
+	if (tokens <= 0)
+		d->throttled = true;
+	else if (d->throttled)
+		d->throttled = tokens < resume_level(s, device);
+	return !d->throttled;
+}
+
 /* Is there time left, and room ahead? 0, or microseconds until it is worth asking again. */
 static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, int device)
 {
@@ -312,19 +344,44 @@ static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, i
 	int64_t tokens;
 
 	d->ahead = ahead(d);
-	poll_if_due(s, d->outstanding >= d->ahead / 2);
+	poll_if_due(s, d->outstanding >= d->ahead);
 	tokens = refill(s, &s->limits.usage->bucket[device], percent);
-	if (tokens <= 0 && !d->outstanding) {
+	if (!has_time(s, device, tokens) && !d->outstanding) {
 		/* Waiting off a debt needs no device: let others have it. */
 		release(s, device);
+		tokens -= resume_level(s, device);
 		return (uint64_t)(-tokens) / 10 / percent + WAIT_MIN_US;
 	}
-	if (tokens <= 0 || (d->outstanding && (d->outstanding >= d->ahead ||
+	if (d->throttled || (d->outstanding && (d->outstanding >= d->ahead ||
 					       oldest(s, c) > OLD_NS)))
 		return wait_for_work(s, c);
 	if (hold(s, device))
 		return 0;
 	return d->outstanding ? wait_for_work(s, c) : 2 * POLL_US;
+}
+
+/*
+ * What was posted before the client could know that it has to wait passes: a
+ * millisecond of work at most. Held back it would stop the client's other threads.
+ */
+static bool passes(struct wh_session *s, const struct wh_sm_device *d, uint64_t wait)
+{
+	struct wh_sm_state *m = s->limits.sm;
+
+	m->plenty = !wait && d->est_ns <= SHORT_NS;
+	if (m->plenty)
+		m->grace = POSTS;
+	if (!wait)
+		return true;
+	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead)
+		return false;
+	m->grace--;
+	return true;
+}
+
+bool wh_sm_wants_answers(const struct wh_session *s)
+{
+	return !s->limits.sm || !s->limits.sm->plenty;
 }
 
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
@@ -352,6 +409,8 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		return CUDA_SUCCESS;
 	}
 	wait = must_wait(s, c, device);
+	if (passes(s, &s->limits.sm->device[device], wait))
+		wait = 0;
 	if (!wait && !wh_gpu_before(s, c, stream))
 		wait = WAIT_MIN_US;
 	if (wait)

@@ -65,6 +65,7 @@ struct wh_sm_device {
 	uint32_t outstanding;	/* launches not known to be done */
 	uint64_t est_ns;	/* of one launch, the latest ones more than others */
 	uint32_t ahead;		/* how many launches may be outstanding */
+	bool throttled;		/* its bucket was empty and is not filled yet */
 	uint64_t acquired_tsc;	/* the lease */
 	uint64_t renewed_tsc;
 };
@@ -79,6 +80,8 @@ struct wh_sm_state {
 	uint32_t batch;		/* launches for one marker */
 	uint32_t batch_left;	/* launches until it may grow */
 	uint32_t grow;		/* and how many those are */
+	bool plenty;		/* the client need not wait for answers to launches */
+	uint32_t grace;		/* posted launches that may still pass */
 	bool skip;		/* the launch goes into a graph: nothing to charge */
 };
 

@@ -186,6 +186,7 @@ static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t cal
 		res = WH_SHM_UNKNOWN;
 	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
 		WH_SHM_DEFERRED(slot) = res;
+	WH_SHM_WAIT(slot) = wh_dispatch_wants_answers(s);
 	answer(slot, call, 0);
 }
 

@@ -13,6 +13,8 @@
 
 #define POINTS		2.0
 #define ISSUE_NS	3300.0		/* that a client needs for a launch */
+#define ANSWERED_NS	5500.0		/* when it awaits an answer that it need not */
+#define POSTS		32		/* launches that it is ahead of answers */
 #define SECONDS		1e9
 
 /* --- Clients ------------------------------------------------------------------------------ */
@@ -27,6 +29,8 @@ struct client {
 	bool sync;			/* waits for each kernel */
 	bool stop;
 	bool waiting;
+	bool posts;			/* over a transport that can */
+	int unseen;			/* posted since it was asked to await answers */
 	unsigned int streams;
 	uint64_t launched;
 	double from_used;
@@ -122,6 +126,7 @@ static void act(struct client *c)
 		c->next = sim_now() + 10e3;
 		return;
 	}
+	c->s.limits.posted = c->posts && c->unseen < POSTS;
 	res = wh_launch_begin(&c->s, stream);
 	if ((uint32_t)res >= WH_RETRY) {
 		/* A sleep is longer than was asked for. */
@@ -130,7 +135,11 @@ static void act(struct client *c)
 	}
 	sim_launch(stream, c->kernel(c, c->launched));
 	wh_launch_end(&c->s, stream);
-	c->next = sim_now() + ISSUE_NS + (c->pause ? c->pause(c, c->launched) : 0);
+	c->next = sim_now() + (c->posts && !c->s.limits.posted ? ANSWERED_NS : ISSUE_NS) + (c->pause ? c->pause(c, c->launched) : 0);
+	if (!c->s.limits.temporal || !wh_sm_wants_answers(&c->s))
+		c->unseen = 0;
+	else
+		c->unseen += c->unseen < POSTS;
 	c->launched++;
 	c->waiting = c->sync;
 	if (c->waiting && c->s.limits.temporal)
@@ -226,6 +235,33 @@ static void test_alone(void)
 		}
 }
 
+/* Against the rate without a share: what a program notices. */
+static void test_posted(void)
+{
+	static const unsigned int percents[] = { 1, 10, 25, 50, 75, 90 };
+	double share[SIM_PROCESSES], rate, measured;
+	struct client *c;
+	uint64_t before, ns;
+	char name[96];
+	size_t p;
+
+	for (p = 0; p < 6; p++) {
+		begin();
+		c = add(0, percents[p], fixed, 3e3);
+		c->posts = true;
+		run(1 * SECONDS);
+		before = c->launched;
+		ns = c->s.limits.slot->device[0].gpu_ns;
+		run_and_measure(10 * SECONDS, share);
+		rate = (c->launched - before) * ISSUE_NS / (10 * SECONDS) * 100;
+		measured = (c->s.limits.slot->device[0].gpu_ns - ns) / (10 * SECONDS) * 100;
+		snprintf(name, sizeof(name), "posted_short_kernels_get_%u_percent_of_their_rate", percents[p]);
+		if (!ok(near(rate, percents[p]) && near(measured, percents[p]) && rate > percents[p] / 2.0, name))
+			diag("got %.2f %% of the rate, measured %.2f %% of the time", rate, measured);
+		finish();
+	}
+}
+
 static void test_pairs(void)
 {
 	static const struct {
@@ -234,7 +270,7 @@ static void test_pairs(void)
 	} pairs[] = {
 		{ { 50, 50 }, { 1, 1 } }, { { 25, 75 }, { 1, 1 } }, { { 10, 90 }, { 1, 2 } },
 		{ { 30, 30 }, { 0, 3 } }, { { 25, 50 }, { 2, 4 } }, { { 50, 25 }, { 3, 3 } },
-		{ { 40, 60 }, { 4, 4 } }, { { 10, 10 }, { 0, 0 } },
+		{ { 40, 60 }, { 4, 4 } }, { { 10, 10 }, { 0, 0 } }, { { 1, 50 }, { 1, 1 } },
 	};
 	double share[SIM_PROCESSES];
 	char name[128];
@@ -442,8 +478,9 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 8 + 6 + 3 + 3 + 2 + 1 + 1 + 6);
+	tap_plan(25 + 6 + 9 + 6 + 3 + 3 + 2 + 1 + 1 + 6);
 	test_alone();
+	test_posted();
 	test_pairs();
 	test_measured();
 	test_shared();

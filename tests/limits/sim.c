@@ -184,6 +184,8 @@ static CUresult event_record(CUevent event, CUstream stream)
 	sim_event_calls++;
 	e->pending++;
 	e->done = 0;
+	now_ns += SIM_RECORD_NS;
+	run_device();
 	put(stream, (struct sim_item) { .event = e });
 	run_device();
 	return CUDA_SUCCESS;

@@ -9,6 +9,7 @@
 #define SIM_STREAMS	8		/* the last is the driver's own */
 #define SIM_ITEMS	65536u
 #define SIM_QUERY_NS	260
+#define SIM_RECORD_NS	900
 
 struct sim_event {
 	double ns;

@@ -4,6 +4,7 @@
  * device is a CPU that others use, too: so it is compared with the time that the
  * device says it worked. share_test.c compares with the truth.
  */
+#define _GNU_SOURCE
 #include "tenancy.h"
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 #define WORMHOLE_TESTS_LIMITS_TENANCY_H
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -66,12 +67,24 @@ static void set_path(const char *name, const char *root, const char *rest)
 	setenv(name, path, 1);
 }
 
+/* A driver in the place of the client's library would make a test of nothing. */
+static void check_library(void)
+{
+	Dl_info info;
+
+	if (dladdr(dlsym(RTLD_DEFAULT, "cuInit"), &info) && info.dli_fname && strstr(info.dli_fname, "client-stubs/"))
+		return;
+	printf("Bail out! cuInit is not of the client's library\n");
+	exit(1);
+}
+
 /* argv[0] lies in build/tests/limits. */
 static void make_tenant(const char *argv0, const char *backend)
 {
 	char root[512], tenant[512];
 	char *slash;
 
+	check_library();
 	snprintf(root, sizeof(root), "%s", argv0);
 	slash = strrchr(root, '/');
 	snprintf(slash ? slash : root, 16, "%s/../..", slash ? "" : ".");

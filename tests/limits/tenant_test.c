@@ -4,6 +4,7 @@
  * the middle, or see the limit change; what its clients are told; and the SMs that
  * a spatial limit gives. Over the mock driver, each client a process.
  */
+#define _GNU_SOURCE
 #include "tenancy.h"
 
 #include <pthread.h>

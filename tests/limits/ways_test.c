@@ -8,9 +8,9 @@
  * ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real device, whose
  * NVML then says what was taken.
  */
+#define _GNU_SOURCE
 #include "tenancy.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 
 #define MAX_GOT	20000
@@ -417,11 +417,17 @@ struct process {
 static int (*nvml_processes)(void *, unsigned int *, struct process *);
 static void *nvml_device;
 
+/* The one beside the driver: the client's own would say what the session says. */
 static void open_nvml(void)
 {
-	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	const char *driver = getenv("WORMHOLE_BACKEND"), *slash = strrchr(driver, '/');
 	int (*init)(void), (*get)(unsigned int, void **);
+	char path[512];
+	void *lib;
 
+	snprintf(path, sizeof(path), "%.*slibnvidia-ml.so.1", slash ? (int)(slash - driver) + 1 : 0,
+		 driver);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	*(void **)&init = lib ? dlsym(lib, "nvmlInit_v2") : NULL;
 	*(void **)&get = lib ? dlsym(lib, "nvmlDeviceGetHandleByIndex_v2") : NULL;
 	*(void **)&nvml_processes = lib ? dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3") : NULL;
