@@ -132,7 +132,8 @@ static void other_types(void)
 	   !cuGraphAddChildGraphNode(&n[4], outer, NULL, 0, g) &&
 	   !cuGraphAddEmptyNode(&n[5], outer, &n[4], 1) &&
 	   !cuGraphInstantiateWithFlags(&x, outer, 0) &&
-	   !cuGraphLaunch(x, s) && !cuGraphLaunch(x, s), "all_types_launch");
+	   !cuGraphLaunch(x, s) && !cuGraphLaunch(x, s) && !cuStreamSynchronize(s),
+	   "all_types_launch");
 	ok(out == 13, "fill_kernel_and_copy_ran_in_order");
 	ok(calls == 2 && order[0] == 1, "a_host_node_runs_once_for_each_launch");
 	cuGraphExecDestroy(x);
