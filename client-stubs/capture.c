@@ -13,6 +13,7 @@ struct capture {
 	uint64_t stream;
 	CUstreamCaptureMode mode;
 	const struct wh_thread *thread;
+	CUgraph into;			/* the program's graph, or NULL: a new one */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,15 +23,26 @@ static void count(const struct capture *c, int by)
 {
 	if (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL)
 		wh_client.global_captures += by;
-	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread == &wh_thread)
-		wh_thread.captures += by;
 	__atomic_fetch_add(&wh_client.captures, by, __ATOMIC_RELAXED);
+}
+
+/* Any thread may end a capture, so this is looked up and not counted in the thread. */
+static bool captures_now(const struct wh_thread *t)
+{
+	const struct capture *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = captures; c; c = c->next)
+		if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread == t)
+			break;
+	pthread_mutex_unlock(&lock);
+	return c;
 }
 
 /* As cuThreadExchangeStreamCaptureMode() explains the modes. */
 uint32_t wh_capture_mode_now(const struct wh_thread *t)
 {
-	bool forbidden = t->captures ||
+	bool forbidden = captures_now(t) ||
 			 (t->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
 			  __atomic_load_n(&wh_client.global_captures, __ATOMIC_RELAXED));
 
@@ -39,14 +51,14 @@ uint32_t wh_capture_mode_now(const struct wh_thread *t)
 	return CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-static void began(CUstream stream, CUstreamCaptureMode mode)
+static void began(CUstream stream, CUstreamCaptureMode mode, CUgraph into)
 {
 	struct capture *c = malloc(sizeof(*c));
 
 	/* Without a note the driver judges all threads as one: stricter, never laxer. */
 	if (!c)
 		return;
-	*c = (struct capture) { NULL, wh_stream(stream), mode, &wh_thread };
+	*c = (struct capture) { NULL, wh_stream(stream), mode, &wh_thread, into };
 	pthread_mutex_lock(&lock);
 	c->next = captures;
 	captures = c;
@@ -56,12 +68,12 @@ static void began(CUstream stream, CUstreamCaptureMode mode)
 
 void wh_after_cuStreamBeginCapture(CUstream hStream)
 {
-	began(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	began(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL, NULL);
 }
 
 void wh_after_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-	began(hStream, mode);
+	began(hStream, mode, NULL);
 }
 
 void wh_after_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
@@ -69,11 +81,10 @@ void wh_after_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
 					  const CUgraphEdgeData *dependencyData,
 					  size_t numDependencies, CUstreamCaptureMode mode)
 {
-	(void)hGraph;
 	(void)dependencies;
 	(void)dependencyData;
 	(void)numDependencies;
-	began(hStream, mode);
+	began(hStream, mode, hGraph);
 }
 
 static struct capture **find(uint64_t stream)
@@ -86,7 +97,7 @@ static struct capture **find(uint64_t stream)
 }
 
 /* Only a relaxed capture may be ended by another thread than its own. */
-static bool wrong_thread(uint64_t stream)
+static bool wrong_thread(uint64_t stream, CUgraph *into)
 {
 	const struct capture *c;
 	bool wrong;
@@ -94,6 +105,7 @@ static bool wrong_thread(uint64_t stream)
 	pthread_mutex_lock(&lock);
 	c = *find(stream);
 	wrong = c && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread != &wh_thread;
+	*into = c ? c->into : NULL;
 	pthread_mutex_unlock(&lock);
 	return wrong;
 }
@@ -114,15 +126,27 @@ static void ended(uint64_t stream)
 	free(c);
 }
 
+/* The driver ends such a capture and gives out no graph: here it still has to go. */
+static CUresult end_from_wrong_thread(CUstream hStream, uint64_t stream, CUgraph into)
+{
+	CUgraph graph = NULL;
+
+	if (wh_raw_cuStreamEndCapture(hStream, &graph) == CUDA_SUCCESS && graph && !into)
+		cuGraphDestroy(graph);
+	ended(stream);
+	return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
 	uint64_t stream = wh_stream(hStream);
+	CUgraph into;
 	CUresult res;
 
 	if (phGraph)
 		*phGraph = NULL;
-	if (wrong_thread(stream))
-		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	if (wrong_thread(stream, &into))
+		return end_from_wrong_thread(hStream, stream, into);
 	res = wh_raw_cuStreamEndCapture(hStream, phGraph);
 	switch (res) {
 	case CUDA_SUCCESS:

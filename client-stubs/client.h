@@ -77,7 +77,6 @@ enum wh_lock {
 struct wh_thread {
 	uint64_t ctx;			/* top of the stack below, 0 for none */
 	uint32_t capture_mode;
-	int captures;			/* of its own that are not relaxed */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
 	bool known;			/* counted in wh_client.threads */

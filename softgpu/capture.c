@@ -390,10 +390,11 @@ static CUresult stop(struct sgpu_stream *s, CUgraph *out)
 		c->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
 	}
+	/* A wrong thread ends it all the same, and gets nothing: so does NVIDIA's driver. */
 	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 	    !pthread_equal(c->thread, pthread_self()))
-		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-	if (c->invalid)
+		rc = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	else if (c->invalid)
 		rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	else if (unjoined(c))
 		rc = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;

@@ -227,17 +227,20 @@ static cudaError_t load_module(struct module *m)
 }
 
 /*
- * nvcc calls it before the host's first use of a managed variable; 1: done. On
- * failure the program goes on to use a null pointer, so say why, log or not.
+ * nvcc calls it before the host's first use of a managed variable; 1: done. It
+ * looks at no result and goes on to use the variable's pointer, which is null
+ * on failure: end here, and say why, log or not, instead of a fault there.
  */
 char __cudaInitModule(void **fatCubinHandle)
 {
 	struct module *m = (struct module *)fatCubinHandle;
 	cudaError_t err = m ? rt_ret(load_module(m)) : cudaErrorMemoryAllocation;
 
-	if (err)
+	if (err) {
 		rt_complain("error: libcudart: no managed variables: %s", rt_error_text(err));
-	return !err;
+		exit(EXIT_FAILURE);
+	}
+	return 1;
 }
 
 static cudaError_t resolve_kernel(struct entity *e)

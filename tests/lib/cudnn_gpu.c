@@ -116,13 +116,16 @@ static void convolution(void)
 	DNN(cudnnConvolutionForward(dnn, &one, xd, x, wd, w, conv, algo[0].algo, work, size, &zero, yd, y));
 	sum("convolution", y, Y_SIZE);
 	DNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, xd, yd, conv, wd, 1, &n, &filter_algo));
-	DNN(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, xd, yd, conv, wd, 0, &size));
+	DNN(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, xd, yd, conv, wd,
+							   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+							   &size));
 	work = room(size);
 	DNN(cudnnConvolutionBackwardFilter(dnn, &one, xd, x, yd, y, conv,
 					   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, work, size, &zero, wd, dw));
 	sum("its filter gradient", dw, 8 * 3 * 25);
 	DNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, wd, yd, conv, xd, 1, &n, &data_algo));
-	DNN(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, wd, yd, conv, xd, 1, &size));
+	DNN(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, wd, yd, conv, xd,
+							 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &size));
 	work = room(size);
 	DNN(cudnnConvolutionBackwardData(dnn, &one, wd, w, yd, y, conv,
 					 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, work, size, &zero, xd, dx));
