@@ -8,6 +8,7 @@
 #include "tenancy.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 static struct shared {
@@ -65,14 +66,19 @@ static void race(int i)
 {
 	CUdeviceptr p[64];
 	CUresult res;
-	int round, k, n;
+	int round, k, n, tries;
 
 	start();
 	__atomic_fetch_add(&shared->go, 1, __ATOMIC_SEQ_CST);
 	await_word(&shared->go, 5);
 	for (round = 0; round < 200; round++) {
-		for (n = 0; n < 64 && !(res = cuMemAlloc(&p[n], (1 + (round + i) % 5) * 2 * MIB)); n++)
-			;
+		/* The others may have all of it when they are off the CPU: until they give some back. */
+		for (n = tries = 0; !n && tries < 10000; tries++) {
+			for (; n < 64 && !(res = cuMemAlloc(&p[n], (1 + (round + i) % 5) * 2 * MIB)); n++)
+				;
+			if (!n)
+				sched_yield();
+		}
 		shared->got[i] += n;
 		shared->error[i] |= n < 64 && res != CUDA_ERROR_OUT_OF_MEMORY;
 		for (k = 0; k < n; k++)
