@@ -2,9 +2,12 @@
 /*
  * Transport to a session inside this process: the cost of the marshalling
  * alone, and tests without a second process. Loads libwormhole-session.so
- * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND, in a link
- * namespace of its own: the driver and NVIDIA's libraries find each other there
- * by their sonames, which in the program's namespace are the client's stubs.
+ * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND. For programs
+ * with stubs of other libraries the session has a link namespace of its own:
+ * NVIDIA's libraries find their driver by its soname there, which in the
+ * program's namespace is the client's stub. Not for others: two C libraries in
+ * one process do not clean up after a thread that ends, and NVIDIA's driver was
+ * seen to fail then.
  */
 #define _GNU_SOURCE
 #include "transport.h"
@@ -74,21 +77,45 @@ static bool keep_keys_apart(void *lib)
 	return create;
 }
 
+/* Does the program have stubs of libraries whose genuine ones need the driver? */
+static bool has_library_stubs(void)
+{
+	static const char *const first[] = {
+		"cublasCreate_v2", "cudnnCreate", "curandCreateGenerator", "nvmlInit_v2",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(first) / sizeof(*first); i++)
+		if (dlsym(RTLD_DEFAULT, first[i]))
+			return true;
+	return false;
+}
+
+static void *load_session(const char *path)
+{
+	void *lib;
+
+	if (!has_library_stubs())
+		return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	lib = dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+	if (lib && !keep_keys_apart(lib)) {
+		wh_complain("loopback: no thread-specific keys are left");
+		return NULL;
+	}
+	if (lib)
+		share_streams(lib);
+	return lib;
+}
+
 static int load(void)
 {
 	const char *path = getenv("WORMHOLE_SESSION");
-	void *lib = dlmopen(LM_ID_NEWLM, path ? path : "libwormhole-session.so",
-			    RTLD_NOW | RTLD_LOCAL);
+	void *lib = load_session(path ? path : "libwormhole-session.so");
 
 	if (!lib) {
 		wh_complain("loopback: %s", dlerror());
 		return WH_ETRANSPORT;
 	}
-	if (!keep_keys_apart(lib)) {
-		wh_complain("loopback: no thread-specific keys are left");
-		return WH_ETRANSPORT;
-	}
-	share_streams(lib);
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");

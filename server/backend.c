@@ -14,9 +14,15 @@
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size)
 {
 	const struct wh_driver_symbol *sym;
+	int deep;
 
-	/* Nothing of ours has its names here: a loopback session has a namespace of its own. */
-	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	/*
+	 * Where our own stub has the same names (a loopback session in the
+	 * program's namespace) the backend binds to itself first. Not in a
+	 * worker, which replaces functions of the C library for it (interpose.c).
+	 */
+	deep = dlsym(RTLD_DEFAULT, "cuInit") ? RTLD_DEEPBIND : 0;
+	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | deep);
 	if (!s->backend) {
 		snprintf(err, err_size, "%s", dlerror());
 		return false;
