@@ -163,8 +163,9 @@ def shares():
                      f"{100 * hami:.1f}" if hami else ""])
     return (table(["tenants, kernels", "share asked, %", "measured, %", "error, points",
                    "native without limit, %", "HAMi-core²"], rows) +
-            "\n\nMeasured: time of completed kernels over wall time; a kernel's time is from an idle GPU. "
-            "Target: 2 points in the long run.\n\n² HAMi-core of 2026-06-30 on 2026-11-20 in a run of its own on "
+            "\n\nMeasured by `bench/share.sh`: completed kernels per second over those of a tenant without limit, "
+            "both over shm; with two tenants, each beside the other in the line before or after. Target: 2 points in "
+            "the long run. Kernels of 3 µs are bound by their issue: see `docs/limits.md`.\n\n² HAMi-core of 2026-06-30 on 2026-11-20 in a run of its own on "
             "such a machine, one process, 8 s of back-to-back launches; the same measure."
             "\n\n![Shares](plots/share.svg)")
 
