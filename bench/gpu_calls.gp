@@ -8,4 +8,6 @@ set logscale y
 set ylabel "microseconds (logarithmic)"
 set xtics rotate by -40 scale 0
 set grid ytics
+set key outside top center horizontal
+set rmargin 10
 plot "calls.dat" using 2:xtic(1) title "native", "" using 3 title "loopback", "" using 4 title "shm"

@@ -3,7 +3,7 @@
 set terminal svg size 700,520 background "white"
 set output out
 set xlabel "share asked, %"
-set ylabel "share of GPU time measured, %"
+set ylabel "work done, % of that without a limit"
 set xrange [0:100]
 set yrange [0:110]
 set grid
