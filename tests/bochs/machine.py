@@ -11,12 +11,14 @@ import ctypes
 import fcntl
 import os
 import pty
+import re
 import shutil
 import signal
 import struct
 import subprocess
 import termios
 import threading
+import tty
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -161,18 +163,40 @@ class Machine:
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             env=dict(os.environ, TERM="xterm"), preexec_fn=die_with_parent)
         os.close(slave)
-        threading.Thread(target=self._drain, args=(master,), daemon=True).start()
+        self._in_background(self._display, master)
 
-    def _drain(self, master):
+    def _in_background(self, job, fd):
+        threading.Thread(target=job, args=(fd,), daemon=True).start()
+
+    def _display(self, master):
+        """What Bochs says; and the screen, which is a terminal of its own, wants a reader, too:
+        with none Bochs stops for good once 64 KiB were drawn."""
+        said, screen = b"", None
         with open(os.path.join(self.out, "display"), "wb", buffering=0) as f:
-            while True:
-                try:
-                    data = os.read(master, 65536)
-                except OSError:
-                    return
-                if not data:
-                    return
+            for data in self._read(master):
                 f.write(data)
+                if screen is None:
+                    said += data
+                    screen = re.search(rb'connected to screen "(/dev/pts/\d+)"', said)
+                    if screen:
+                        fd = os.open(screen[1], os.O_RDWR | os.O_NOCTTY)
+                        tty.setraw(fd)
+                        self._in_background(self._discard, fd)
+
+    def _discard(self, fd):
+        for _ in self._read(fd):
+            pass
+
+    @staticmethod
+    def _read(fd):
+        while True:
+            try:
+                data = os.read(fd, 65536)
+            except OSError:
+                return
+            if not data:
+                return
+            yield data
 
     def lines(self, name):
         """The whole lines that a serial file got since the last call."""
