@@ -170,7 +170,7 @@ class Machine:
 
     def _display(self, master):
         """What Bochs says; and the screen, which is a terminal of its own, wants a reader, too:
-        with none Bochs stops for good once 64 KiB were drawn."""
+        with none Bochs stops for good once its buffers are full."""
         said, screen = b"", None
         with open(os.path.join(self.out, "display"), "wb", buffering=0) as f:
             for data in self._read(master):
