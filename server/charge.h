@@ -84,6 +84,11 @@ void wh_sm_other_call(struct wh_session *s);
 bool wh_sm_wants_answers(const struct wh_session *s);
 /* See what is done and pass the lease on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
+/*
+ * No call has come for a moment: the same, and what has no marker gets one in
+ * time. `end`: it will not be called again until the next call.
+ */
+bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 
 /*
