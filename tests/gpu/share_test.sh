@@ -20,7 +20,7 @@ shares() { timeout 60 env WH_BACKEND="$driver" "$WH_TOP/bench/share.sh" "$@" 2>&
 # near COUNT LINES: so many, each within 2 points
 near() {
 	echo "$2"
-	echo "$2" | awk -v count="$1" '/^#/ { next } NF != 3 || $1 < 1 { bad = 1; next }
+	echo "$2" | awk -v count="$1" '/^#/ { next } NF != 3 || $1 + 0 < 1 { bad = 1; next }
 		{ n++; d = $3 * 100 - $1; if (d > 2 || d < -2) bad = 1 } END { exit bad || n != count }'
 }
 
