@@ -152,6 +152,7 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	CUgraph graph;
 
 	*c = (struct wh_charge) { .device = -1 };
+	s->pools = true;
 	if (!s->limits.mem || s->limits.device < 0)
 		return CUDA_SUCCESS;
 	if (capturing(s, stream, &graph)) {
