@@ -18,7 +18,8 @@
 #define BLOCK	(2ull << 20)
 #define OBJECTS	65536
 
-enum kind { FREE, PLAIN, POOLED, PHYSICAL, MAPPING, ARRAY, MODULE, CONTEXT, STREAM, POOL, EXEC, GRAPH };
+enum kind { FREE, PLAIN, POOLED, PHYSICAL, MAPPING, ARRAY, MODULE, CONTEXT, STREAM, POOL, EXEC, GRAPH,
+	    OF_GRAPH, FUNCTION };
 
 struct object {
 	enum kind kind;
@@ -28,11 +29,18 @@ struct object {
 	uint64_t address;
 	uint64_t reserved, used, pending;	/* of a pool */
 	CUcontext ctx;
+	uint64_t local;			/* of code: bytes of a thread's own */
+	int mallocs;			/* of code; of a context: it has its heap */
+	uint64_t stacks, heap, calls;	/* of a context: beyond MOCK_CONTEXT */
+	size_t stack_limit, heap_limit;
 };
 
 extern struct object mock_object[OBJECTS];	/* the first one is never used */
 extern struct mock_gpu *mock_gpu;
 extern CUcontext mock_current;
+
+/* At least this much for the stacks of the current context; 0 when there is no more. */
+int mock_stacks(uint64_t bytes);
 
 /* Of the device: 0 when it has no more. */
 int mock_take(uint64_t bytes);
@@ -48,6 +56,7 @@ struct object *mock_valid(void *handle, enum kind kind);
 
 /* Memory of a pool, freed in no stream's order. */
 CUresult mock_pool_free(uint64_t address);
+CUresult mock_graph_free(uint64_t address);
 /* Taken down for the graph if the stream captures. */
 int mock_captured(CUstream stream, uint64_t bytes, CUdeviceptr *out);
 

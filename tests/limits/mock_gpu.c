@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SMALL	(1ull << 20)
+#define STACK	1024u		/* of a thread, in a context as it is made */
 
 struct object mock_object[OBJECTS];
 struct mock_gpu *mock_gpu;
@@ -19,7 +20,6 @@ CUcontext mock_current;
 
 static unsigned int self;
 static uint64_t small, next_address = 1 << 28;
-static size_t limit[CU_LIMIT_MAX] = { [CU_LIMIT_STACK_SIZE] = 1024 };
 static struct object *primary;
 static int primary_refs;
 
@@ -201,6 +201,8 @@ static CUresult context(CUcontext *out)
 	if (!mock_take(MOCK_CONTEXT))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o = mock_make(CONTEXT, MOCK_CONTEXT);
+	o->stack_limit = STACK;
+	o->heap_limit = 8 << 20;
 	*out = (CUcontext)o;
 	return CUDA_SUCCESS;
 }
@@ -220,7 +222,7 @@ static void end_context(struct object *c)
 			continue;
 		o->kind = FREE;
 	}
-	mock_give(MOCK_CONTEXT);
+	mock_give(MOCK_CONTEXT + c->stacks + c->heap + c->calls);
 	c->kind = FREE;
 	if (mock_current == (CUcontext)c)
 		mock_current = NULL;
@@ -302,24 +304,47 @@ CUresult cuCtxGetDevice(CUdevice *dev)
 
 CUresult cuCtxGetLimit(size_t *v, CUlimit l)
 {
-	*v = limit[l];
+	struct object *c = mock_valid(mock_current, CONTEXT);
+
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*v = l == CU_LIMIT_STACK_SIZE ? c->stack_limit : l == CU_LIMIT_MALLOC_HEAP_SIZE ? c->heap_limit : 0;
 	return CUDA_SUCCESS;
 }
 
-static uint64_t limit_bytes(CUlimit l, size_t v)
+int mock_stacks(uint64_t bytes)
 {
-	return up(v * (l == CU_LIMIT_STACK_SIZE ? (uint64_t)MOCK_SMS * MOCK_THREADS : 1), BLOCK);
+	struct object *c = (struct object *)mock_current;
+
+	bytes = up(bytes, BLOCK);
+	if (bytes <= c->stacks)
+		return 1;
+	if (!mock_take(bytes - c->stacks))
+		return 0;
+	c->stacks = bytes;
+	return 1;
 }
 
+/* Stacks become what is asked for, even if kernels had more; a heap is taken when it is used. */
 CUresult cuCtxSetLimit(CUlimit l, size_t v)
 {
-	uint64_t now = limit_bytes(l, limit[l]), then = limit_bytes(l, v);
+	struct object *c = mock_valid(mock_current, CONTEXT);
+	uint64_t more;
 
-	if (then > now && !mock_take(then - now))
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (l == CU_LIMIT_MALLOC_HEAP_SIZE) {
+		if (c->mallocs)
+			return CUDA_ERROR_INVALID_VALUE;
+		c->heap_limit = v;
+	}
+	if (l != CU_LIMIT_STACK_SIZE)
+		return CUDA_SUCCESS;
+	more = v > STACK ? up((v - STACK) * MOCK_SMS * MOCK_THREADS, BLOCK) : 0;
+	if (!mock_stacks(more))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (then < now)
-		mock_give(now - then);
-	limit[l] = v;
+	mock_give(c->stacks - more);
+	c->stacks = more;
+	c->stack_limit = v;
 	return CUDA_SUCCESS;
 }
-

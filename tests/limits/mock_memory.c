@@ -21,14 +21,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
+/* Of CUDA 3: there are no contexts for it any more. */
 CUresult cuMemAlloc(CUdeviceptr_v1 *out, unsigned int bytes)
 {
-	CUdeviceptr p;
-	CUresult res = cuMemAlloc_v2(&p, bytes);
-
-	if (!res)
-		*out = (CUdeviceptr_v1)p;
-	return res;
+	(void)out;
+	(void)bytes;
+	return CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
@@ -48,11 +46,6 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 	mock_give_shaped(o->bytes);
 	o->kind = FREE;
 	return CUDA_SUCCESS;
-}
-
-CUresult cuMemFree(CUdeviceptr_v1 address)
-{
-	return cuMemFree_v2(address);
 }
 
 /* --- Physical memory ----------------------------------------------------------------------- */
@@ -139,13 +132,31 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *ad
 
 /* --- Arrays -------------------------------------------------------------------------------- */
 
+static uint64_t to_power(uint64_t n)
+{
+	uint64_t p = 1;
+
+	while (p < n && p < 16)
+		p *= 2;
+	return p;
+}
+
+/* Tiles of 64 bytes by 8 rows, up to 16 above and behind each other. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level)
 {
-	uint64_t w = d->Width >> level, h = d->Height >> level;
-	uint64_t row = up((w ? w : 1) * d->NumChannels * (d->Format == CU_AD_FORMAT_FLOAT ? 4 : 1), 64);
+	uint64_t w = d->Width >> level, h = d->Height >> level, z = d->Depth >> level, high;
 
-	h = d->Height ? h ? h : 1 : 0;
-	return row * (h > 1 ? up(h, 8) : 1) * (d->Depth ? d->Depth : 1);
+	if (d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))
+		z = d->Depth;
+	w = up((w ? w : 1) * d->NumChannels * (d->Format == CU_AD_FORMAT_FLOAT ? 4 : 1), 64);
+	h = up(h ? h : 1, 8) / 8;
+	high = to_power(h);
+	if (d->Depth && !(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))) {
+		while (h % high)
+			high /= 2;
+		z = up(z ? z : 1, to_power(z));
+	}
+	return w * up(h, high) * 8 * (z ? z : 1);
 }
 
 static CUresult array(void *out, uint64_t bytes)

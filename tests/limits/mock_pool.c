@@ -112,7 +112,7 @@ CUresult mock_pool_free(uint64_t address)
 	struct object *o = mock_at(address, POOLED);
 
 	if (!o)
-		return CUDA_ERROR_INVALID_VALUE;
+		return mock_graph_free(address);
 	o->of->used -= o->bytes;
 	pool_idle(o->of);
 	o->kind = FREE;

@@ -2,47 +2,96 @@
 /* The mock driver: code, graphs and parts of the SMs. */
 #include "mock_driver.h"
 
-static uint64_t graph_reserved;
+static uint64_t graph_reserved, graph_idle;
 static CUstream capturing;
 static struct object *captured;
 
 /* --- Code ---------------------------------------------------------------------------------- */
 
-static CUresult code(void *out)
+static uint64_t local_of(const char *image)
 {
+	const char *own = strstr(image, " own[");
+
+	return own ? strtoull(own + 5, NULL, 10) : 0;
+}
+
+/* What the code takes; and what it makes its context take, which stays without it. */
+static CUresult put_into_context(struct object *m)
+{
+	struct object *c = (struct object *)mock_current;
+
+	if (m->reserved)
+		return CUDA_SUCCESS;
 	if (!mock_take(MOCK_MODULE))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(void **)out = mock_make(MODULE, MOCK_MODULE);
+	if (m->mallocs && !c->calls) {
+		if (!mock_take(MOCK_CALLS)) {
+			mock_give(MOCK_MODULE);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		c->calls = MOCK_CALLS;
+	}
+	m->reserved = m->bytes = MOCK_MODULE;
+	return CUDA_SUCCESS;
+}
+
+static struct object *code(const char *image)
+{
+	struct object *m = mock_make(MODULE, 0);
+
+	m->local = local_of(image);
+	m->mallocs = strstr(image, "malloc") != NULL;
+	return m;
+}
+
+static CUresult end_code(void *module)
+{
+	struct object *m = mock_valid(module, MODULE), *f;
+
+	if (!m)
+		return CUDA_ERROR_INVALID_HANDLE;
+	for (f = mock_object + 1; f < mock_object + OBJECTS; f++)
+		if (f->kind == FUNCTION && f->of == m)
+			f->kind = FREE;
+	mock_give(m->bytes);
+	m->kind = FREE;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *o, void **v)
 {
-	(void)image;
+	struct object *m = code(image);
+	CUresult res = put_into_context(m);
+
 	(void)n;
 	(void)o;
 	(void)v;
-	return code(out);
+	if (res)
+		m->kind = FREE;
+	*out = (CUmodule)m;
+	return res;
 }
 
+/* A library waits until something of it is used. */
 CUresult cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *o, void **v, unsigned int n,
 			   CUlibraryOption *lo, void **lv, unsigned int ln)
 {
+	(void)o;
+	(void)v;
+	(void)n;
 	(void)lo;
 	(void)lv;
 	(void)ln;
-	return cuModuleLoadDataEx((CUmodule *)out, image, n, o, v);
+	*out = (CUlibrary)code(image);
+	return CUDA_SUCCESS;
 }
 
-static CUresult end_code(void *m)
+CUresult cuLibraryGetModule(CUmodule *out, CUlibrary l)
 {
-	struct object *o = mock_valid(m, MODULE);
+	struct object *m = mock_valid(l, MODULE);
 
-	if (!o)
-		return CUDA_ERROR_INVALID_HANDLE;
-	mock_give(o->bytes);
-	o->kind = FREE;
-	return CUDA_SUCCESS;
+	*out = (CUmodule)m;
+	return m ? put_into_context(m) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuModuleUnload(CUmodule m)
@@ -55,8 +104,65 @@ CUresult cuLibraryUnload(CUlibrary l)
 	return end_code(l);
 }
 
-/* --- Graphs: their memory is taken at the first launch ------------------------------------- */
+/* --- Kernels: without parameters, and they do nothing ------------------------------------- */
 
+CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
+{
+	struct object *m = mock_valid(module, MODULE), *f;
+
+	(void)name;
+	if (!m)
+		return CUDA_ERROR_INVALID_HANDLE;
+	f = mock_make(FUNCTION, 0);
+	f->of = m;
+	*out = (CUfunction)f;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size)
+{
+	(void)f;
+	(void)i;
+	(void)offset;
+	(void)size;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f)
+{
+	*v = a == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? (int)((struct object *)f)->of->local : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz,
+			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+			CUstream stream, void **args, void **extra)
+{
+	struct object *f = mock_valid(function, FUNCTION), *c = (struct object *)mock_current;
+
+	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
+	(void)shared, (void)stream, (void)args, (void)extra;
+	if (!f)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (f->of->local > c->stack_limit &&
+	    !mock_stacks((f->of->local - c->stack_limit) * MOCK_SMS * MOCK_THREADS))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (f->of->mallocs && !c->mallocs) {
+		if (!mock_take(up(c->heap_limit, BLOCK) + BLOCK))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		c->heap = up(c->heap_limit, BLOCK) + BLOCK;
+		c->mallocs = 1;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* --- Graphs ------------------------------------------------------------------------------ */
+
+/*
+ * The first launch takes the memory, in a pool's steps. It is the graph's as long
+ * as something of it is not freed, then any graph's until it is trimmed. What is
+ * known of it is kept in the captured graph, which is never forgotten.
+ */
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
 	*status = capturing && stream == capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE :
@@ -77,18 +183,32 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *statu
 
 int mock_captured(CUstream stream, uint64_t bytes, CUdeviceptr *out)
 {
+	struct object *o;
+
 	if (!capturing || stream != capturing)
 		return 0;
-	captured->bytes += up(bytes, BLOCK);
-	*out = mock_make(GRAPH, bytes)->address;
+	captured->bytes += bytes;
+	o = mock_make(OF_GRAPH, bytes);
+	o->of = captured;
+	*out = o->address;
 	return 1;
+}
+
+CUresult mock_graph_free(uint64_t address)
+{
+	struct object *o = mock_at(address, OF_GRAPH);
+
+	if (!o || o->of->used < o->bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	o->of->used -= o->bytes;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
 	(void)mode;
 	capturing = stream;
-	captured = mock_make(EXEC, 0);
+	captured = mock_make(GRAPH, 0);
 	return CUDA_SUCCESS;
 }
 
@@ -105,22 +225,28 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 	struct object *o = mock_make(EXEC, 0);
 
 	(void)flags;
-	o->bytes = ((struct object *)graph)->bytes;
+	o->of = (struct object *)graph;
 	*exec = (CUgraphExec)o;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct object *o = (struct object *)exec;
+	struct object *g = ((struct object *)exec)->of;
+	uint64_t need = up(g->bytes, MOCK_POOL_STEP), idle;
 
 	(void)stream;
-	if (o->reserved < o->bytes) {
-		if (!mock_take(o->bytes - o->reserved))
+	if (g->used)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (g->reserved < need) {
+		idle = graph_idle < need ? graph_idle : need;
+		if (!mock_take(need - idle))
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		graph_reserved += o->bytes - o->reserved;
-		o->reserved = o->bytes;
+		graph_idle -= idle;
+		graph_reserved += need - idle;
+		g->reserved = need;
 	}
+	g->used = g->bytes;
 	return CUDA_SUCCESS;
 }
 
@@ -130,19 +256,20 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 	if (!o)
 		return CUDA_ERROR_INVALID_VALUE;
-	o->pending = o->reserved;
+	if (!o->of->used) {
+		graph_idle += o->of->reserved;
+		o->of->reserved = 0;
+	}
 	o->kind = FREE;
-	mock_give(o->reserved);
-	graph_reserved -= o->reserved;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-	((struct object *)graph)->kind = FREE;
-	return CUDA_SUCCESS;
+	return mock_valid(graph, GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The driver calls used whatever is reserved. */
 CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute a, void *value)
 {
 	(void)dev;
@@ -153,7 +280,18 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute a, void
 
 CUresult cuDeviceGraphMemTrim(CUdevice dev)
 {
+	struct object *o;
+
 	(void)dev;
+	for (o = mock_object + 1; o < mock_object + OBJECTS; o++) {
+		if (o->kind != GRAPH || o->used)
+			continue;
+		graph_idle += o->reserved;
+		o->reserved = 0;
+	}
+	mock_give(graph_idle);
+	graph_reserved -= graph_idle;
+	graph_idle = 0;
 	return CUDA_SUCCESS;
 }
 
