@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads the session into a link namespace of its own and makes the program's
- * threads fit for its C library. Both C libraries are one file, so their idea of
- * a thread's descriptor is the same, and they share it: the table of
- * thread-specific data is divided between them here. The other half, what the
- * namespace's C library does when a thread begins and ends, is server/foreign.c.
+ * Loads the session into a link namespace of its own, and tells it when a thread
+ * of the program's comes and ends: server/foreign.c does for such a thread what
+ * the namespace's C library does for its own.
  */
 #define _GNU_SOURCE
 #include "namespace.h"
@@ -19,62 +17,14 @@
 #include "foreign.h"
 #include "transport.h"
 
-/*
- * Keys of thread-specific data from FIRST_KEY to END_KEY - 1 are the namespace's.
- * Those behind stay free, for threads of the program that make a key while
- * the others are taken for a moment.
- */
-#define FIRST_KEY	768u
-#define END_KEY		992u
-#define BLOCK		32u	/* keys of which glibc allocates the data together */
-#define BLOCKS		((END_KEY - FIRST_KEY) / BLOCK)
-
 static struct {
 	typeof(wh_foreign_init) *init;
 	typeof(wh_foreign_thread_begin) *begin;
 	typeof(wh_foreign_thread_end) *end;
-	pthread_key_t block[BLOCKS];	/* one key in each block of the namespace's */
 	pthread_key_t at_end;
 } ns;
 
 static __thread bool entered __attribute__((tls_model("initial-exec")));
-
-/* --- Keys --------------------------------------------------------------------------- */
-
-/* Keys are given in ascending order: takes those of the namespace, and no others. */
-static bool reserve_keys(void)
-{
-	pthread_key_t low[FIRST_KEY], key = 0;
-	unsigned int n = 0, reserved = 0;
-
-	while (key + 1 < END_KEY && !pthread_key_create(&key, NULL)) {
-		if (key < FIRST_KEY)
-			low[n++] = key;
-		else if (key < END_KEY)
-			reserved++;
-		else
-			pthread_key_delete(key);
-		if (key >= FIRST_KEY && key < END_KEY && key % BLOCK == 0)
-			ns.block[(key - FIRST_KEY) / BLOCK] = key;
-	}
-	while (n)
-		pthread_key_delete(low[--n]);
-	return reserved == END_KEY - FIRST_KEY;
-}
-
-/*
- * The C library that first writes to a block allocates it, and the program's frees
- * it when the thread ends.
- */
-static bool allocate_blocks(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < BLOCKS; i++)
-		if (pthread_setspecific(ns.block[i], &ns))
-			return false;
-	return true;
-}
 
 /* --- Threads ------------------------------------------------------------------------ */
 
@@ -99,9 +49,9 @@ void wh_namespace_enter(void)
 	if (__builtin_expect(entered, 1))
 		return;
 	entered = true;
-	if (!allocate_blocks() || pthread_setspecific(ns.at_end, (void *)1))
-		wh_complain("loopback: out of memory for a thread");
 	ns.begin();
+	if (pthread_setspecific(ns.at_end, (void *)1))
+		wh_complain("loopback: out of memory for the end of a thread");
 }
 
 /* --- Loading -------------------------------------------------------------------------- */
@@ -146,8 +96,7 @@ static bool prepare(void *lib)
 		wh_complain("loopback: libwormhole-session.so is of another release");
 		return false;
 	}
-	if (!reserve_keys() || pthread_key_create(&ns.at_end, thread_end) ||
-	    !ns.init(FIRST_KEY, END_KEY)) {
+	if (pthread_key_create(&ns.at_end, thread_end) || !ns.init()) {
 		wh_complain("loopback: no thread-specific keys are left");
 		return false;
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns pthread_key_create(), pthread_key_delete() and __cxa_thread_atexit_impl()
- * as the libraries of a session in a namespace of its own see them: they find
- * these first, because the session was loaded first. What has to be destroyed at
- * the end of a foreign thread is kept here; this C library's own threads get what
- * it does.
+ * Owns thread-specific data and __cxa_thread_atexit_impl() as the libraries of a
+ * session in a namespace of its own see them: they find these first, because the
+ * session was loaded first. The C library keeps such data in the thread's
+ * descriptor, which on a foreign thread is the program's C library's: that one
+ * would free what this one has allocated, and drop the rest without its
+ * destructors. Threads of this C library get what it does.
  */
 #define _GNU_SOURCE
 #include "foreign.h"
@@ -14,11 +15,14 @@
 #include <limits.h>
 #include <locale.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <threads.h>
+
+/* Of the keys 0 to 511 a thread that was never announced has the program's data. */
+#define FIRST_KEY	512u
 
 typedef void destructor_fn(void *);
-typedef int key_create_fn(pthread_key_t *, destructor_fn *);
-typedef int key_delete_fn(pthread_key_t);
 typedef int thread_atexit_fn(destructor_fn *, void *, void *);
 
 /* A C++ object of a thread, last made first. */
@@ -29,39 +33,99 @@ struct object {
 	void *library;		/* stays loaded as long */
 };
 
+/* Data that was set for an earlier use of the key's number is none. */
+struct data {
+	const void *value;
+	uint32_t use;
+};
+
 static __thread bool foreign;
 static __thread struct object *objects;
+static __thread struct data *data;	/* PTHREAD_KEYS_MAX, or NULL before the first */
 
-static destructor_fn *destructor[PTHREAD_KEYS_MAX];
-static unsigned int first_key, end_key = PTHREAD_KEYS_MAX;
+static struct key {
+	destructor_fn *destroy;
+	uint32_t use;
+} keys[PTHREAD_KEYS_MAX];
 
-/* --- What replaces the C library's ---------------------------------------------- */
+/* The C library's own. */
+static struct {
+	typeof(pthread_key_create) *create;
+	typeof(pthread_key_delete) *delete;
+	typeof(pthread_getspecific) *get;
+	typeof(pthread_setspecific) *set;
+	thread_atexit_fn *at_exit;
+} libc;
+
+/* --- Keys ------------------------------------------------------------------------- */
 
 int pthread_key_create(pthread_key_t *key, destructor_fn *destroy)
 {
-	key_create_fn *create = (key_create_fn *)dlsym(RTLD_NEXT, "pthread_key_create");
-	int rc = create ? create(key, destroy) : EAGAIN;
+	int rc = libc.create(key, destroy);
 
-	if (rc)
-		return rc;
-	if (*key < end_key) {
-		__atomic_store_n(&destructor[*key], destroy, __ATOMIC_RELEASE);
-		return 0;
+	if (!rc && *key < PTHREAD_KEYS_MAX) {
+		__atomic_store_n(&keys[*key].destroy, destroy, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&keys[*key].use, 1, __ATOMIC_RELEASE);
 	}
-	pthread_key_delete(*key);
-	return EAGAIN;
+	return rc;
 }
 
 int pthread_key_delete(pthread_key_t key)
 {
-	key_delete_fn *delete = (key_delete_fn *)dlsym(RTLD_NEXT, "pthread_key_delete");
-
-	if (!delete)
-		return EINVAL;
 	if (key < PTHREAD_KEYS_MAX)
-		__atomic_store_n(&destructor[key], NULL, __ATOMIC_RELEASE);
-	return delete(key);
+		__atomic_fetch_add(&keys[key].use, 1, __ATOMIC_RELEASE);
+	return libc.delete(key);
 }
+
+void *pthread_getspecific(pthread_key_t key)
+{
+	if (!foreign)
+		return libc.get(key);
+	if (!data || key >= PTHREAD_KEYS_MAX ||
+	    data[key].use != __atomic_load_n(&keys[key].use, __ATOMIC_ACQUIRE))
+		return NULL;
+	return (void *)data[key].value;
+}
+
+/* A number is in use when it was counted up once more than down. */
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+	uint32_t use;
+
+	if (!foreign)
+		return libc.set(key, value);
+	use = key < PTHREAD_KEYS_MAX ? __atomic_load_n(&keys[key].use, __ATOMIC_ACQUIRE) : 0;
+	if (use % 2 == 0)
+		return EINVAL;
+	if (!data)
+		data = calloc(PTHREAD_KEYS_MAX, sizeof(*data));
+	if (!data)
+		return ENOMEM;
+	data[key] = (struct data){ value, use };
+	return 0;
+}
+
+int tss_create(tss_t *key, tss_dtor_t destroy)
+{
+	return pthread_key_create(key, destroy) ? thrd_error : thrd_success;
+}
+
+void tss_delete(tss_t key)
+{
+	pthread_key_delete(key);
+}
+
+void *tss_get(tss_t key)
+{
+	return pthread_getspecific(key);
+}
+
+int tss_set(tss_t key, void *value)
+{
+	return pthread_setspecific(key, value) ? thrd_error : thrd_success;
+}
+
+/* --- C++ objects -------------------------------------------------------------------- */
 
 /* As in the C library, the code of the destructor is not unloaded before it ran. */
 static void *hold(const void *symbol)
@@ -73,16 +137,13 @@ static void *hold(const void *symbol)
 	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-int __cxa_thread_atexit_impl(destructor_fn *destroy, void *object, void *dso_symbol);
+thread_atexit_fn __cxa_thread_atexit_impl;
 int __cxa_thread_atexit_impl(destructor_fn *destroy, void *object, void *dso_symbol)
 {
-	thread_atexit_fn *own;
 	struct object *o;
 
-	if (!foreign) {
-		own = (thread_atexit_fn *)dlsym(RTLD_NEXT, "__cxa_thread_atexit_impl");
-		return own ? own(destroy, object, dso_symbol) : -1;
-	}
+	if (!foreign)
+		return libc.at_exit(destroy, object, dso_symbol);
 	o = malloc(sizeof(*o));
 	if (!o)
 		return -1;
@@ -93,18 +154,25 @@ int __cxa_thread_atexit_impl(destructor_fn *destroy, void *object, void *dso_sym
 
 /* --- Threads ---------------------------------------------------------------------- */
 
-bool wh_foreign_init(unsigned int first, unsigned int end)
+__attribute__((constructor)) static void find_own(void)
+{
+	libc.create = dlsym(RTLD_NEXT, "pthread_key_create");
+	libc.delete = dlsym(RTLD_NEXT, "pthread_key_delete");
+	libc.get = dlsym(RTLD_NEXT, "pthread_getspecific");
+	libc.set = dlsym(RTLD_NEXT, "pthread_setspecific");
+	libc.at_exit = dlsym(RTLD_NEXT, "__cxa_thread_atexit_impl");
+}
+
+/* The C library gives the lowest free number; these are never given back. */
+bool wh_foreign_init(void)
 {
 	pthread_key_t key = 0;
 
-	if (first >= end || end > PTHREAD_KEYS_MAX)
+	if (!libc.create || !libc.delete || !libc.get || !libc.set || !libc.at_exit)
 		return false;
-	/* The C library gives the lowest free number, and these are never given back. */
-	while (key + 1 < first)
-		if (pthread_key_create(&key, NULL) || key >= first)
+	while (key + 1 < FIRST_KEY)
+		if (libc.create(&key, NULL) || key >= FIRST_KEY)
 			return false;
-	first_key = first;
-	end_key = end;
 	return true;
 }
 
@@ -135,23 +203,26 @@ static bool destroy_data(void)
 	destructor_fn *destroy;
 	bool found = false;
 	pthread_key_t key;
-	void *data;
+	void *value;
 
-	for (key = first_key; key < end_key; key++) {
-		data = pthread_getspecific(key);
-		if (!data)
+	for (key = 0; key < PTHREAD_KEYS_MAX; key++) {
+		value = pthread_getspecific(key);
+		if (!value)
 			continue;
 		pthread_setspecific(key, NULL);
-		destroy = __atomic_load_n(&destructor[key], __ATOMIC_ACQUIRE);
+		destroy = __atomic_load_n(&keys[key].destroy, __ATOMIC_RELAXED);
 		if (!destroy)
 			continue;
-		destroy(data);
+		destroy(value);
 		found = true;
 	}
 	return found;
 }
 
-/* In the C library's order: objects, then data, as often as it would look. */
+/*
+ * In the C library's order: objects, then data, as often as it would look. The
+ * thread stays foreign, for whoever calls still later.
+ */
 void wh_foreign_thread_end(void)
 {
 	int i;
@@ -160,5 +231,6 @@ void wh_foreign_thread_end(void)
 	for (i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS && destroy_data(); i++)
 		;
 	destroy_objects();
-	foreign = false;
+	free(data);
+	data = NULL;
 }

@@ -10,12 +10,8 @@
 
 #include <stdbool.h>
 
-/*
- * Before anything is loaded that has thread-specific data: keys are numbers from
- * first to end - 1 from now on, because both C libraries use one table in each
- * thread. False: they are not free.
- */
-bool wh_foreign_init(unsigned int first, unsigned int end);
+/* Before anything else is loaded into the namespace. False: out of keys. */
+bool wh_foreign_init(void);
 
 /* By each foreign thread before its first call, and when it ends. */
 void wh_foreign_thread_begin(void);
