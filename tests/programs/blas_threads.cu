@@ -39,8 +39,8 @@ static void work(int t, int seed)
 	CHECK_STATUS(cublasCreate(&handle));
 	CHECK_STATUS(cublasSetStream(handle, stream));
 	fill(a, seed, stream);
-	CHECK_STATUS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, a, n, a + n * n, n,
-				 &zero, a + 2 * n * n, n));
+	CHECK_STATUS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, a, n, a + n * n,
+				 n, &zero, a + 2 * n * n, n));
 	CHECK(cudaStreamSynchronize(stream));
 	result[t] = hash_device(a + 2 * n * n, n * n, result[t]);
 	CHECK(cudaFree(a));

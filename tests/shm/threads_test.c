@@ -78,7 +78,8 @@ static void test_turns(struct peer *a, struct peer *b)
 		turn(a);
 		turn(b);
 		allocate(&self);
-		right += a->ctx && a->ctx == a->own && b->ctx && b->ctx == b->own && self.ctx == ctx;
+		right += a->ctx && a->ctx == a->own && b->ctx && b->ctx == b->own &&
+			 self.ctx == ctx;
 	}
 	ok_eq(right, TURNS, "each_threads_calls_run_in_its_own_context");
 }
