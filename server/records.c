@@ -116,6 +116,47 @@ CUresult wh_in_CUDA_MEMCPY3D_PEER(struct wh_session *s, CUDA_MEMCPY3D_PEER *c)
 	return res ? res : fix_side(s, &dst);
 }
 
+/* --- Bytes that cross between host and device ------------------------------------- */
+
+static void count(struct wh_session *s, bool to_host, bool from_host, uint64_t bytes)
+{
+	if (to_host != from_host)
+		wh_count_copy(s, from_host, bytes);
+}
+
+void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
+{
+	count(s, wh_host_range(s, to, 1), wh_host_range(s, from, 1), bytes);
+}
+
+static bool is_host(const struct wh_session *s, CUmemorytype type, CUdeviceptr address)
+{
+	return type == CU_MEMORYTYPE_HOST ||
+	       (type != CU_MEMORYTYPE_ARRAY && wh_host_range(s, address, 1));
+}
+
+#define COUNT_BOX(s, c, slices) \
+	count(s, is_host(s, (c)->dstMemoryType, (c)->dstDevice), \
+	      is_host(s, (c)->srcMemoryType, (c)->srcDevice), \
+	      (c)->WidthInBytes * (c)->Height * (slices))
+
+void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c)
+{
+	COUNT_BOX(s, c, 1);
+}
+
+void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c)
+{
+	COUNT_BOX(s, c, c->Depth);
+}
+
+void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c)
+{
+	COUNT_BOX(s, c, c->Depth);
+}
+
+/* --- What textures are made of --------------------------------------------------- */
+
 CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 {
 	void *real;
