@@ -6,6 +6,8 @@
  */
 #include "worker.h"
 
+#include <stddef.h>
+
 /* One side of a copy; `span` is how far it reaches from its address. */
 struct side {
 	CUmemorytype *type;
@@ -96,24 +98,24 @@ CUresult wh_in_CUDA_MEMCPY3D(struct wh_session *s, CUDA_MEMCPY3D *c)
 	return res ? res : fix_side(s, &dst);
 }
 
+/* The same struct with contexts where the other has reserved fields. */
+_Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER) &&
+	       offsetof(CUDA_MEMCPY3D, reserved0) == offsetof(CUDA_MEMCPY3D_PEER, srcContext) &&
+	       offsetof(CUDA_MEMCPY3D, reserved1) == offsetof(CUDA_MEMCPY3D_PEER, dstContext),
+	       "boxes between devices have another layout");
+
 CUresult wh_in_CUDA_MEMCPY3D_PEER(struct wh_session *s, CUDA_MEMCPY3D_PEER *c)
 {
-	struct side src = {
-		&c->srcMemoryType, &c->srcHost, &c->srcDevice, &c->srcArray,
-		span(c->srcXInBytes, c->srcY, c->srcZ, c->WidthInBytes, c->Height, c->Depth,
-		     c->srcPitch, c->srcHeight),
-	};
-	struct side dst = {
-		&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice, &c->dstArray,
-		span(c->dstXInBytes, c->dstY, c->dstZ, c->WidthInBytes, c->Height, c->Depth,
-		     c->dstPitch, c->dstHeight),
-	};
-	CUresult res = fix_side(s, &src);
+	void *from, *to;
+	CUresult res;
 
-	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)c->srcContext, (void **)&c->srcContext) ||
-	    !wh_get(s, WH_H_CUcontext, (uintptr_t)c->dstContext, (void **)&c->dstContext))
+	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)c->srcContext, &from) ||
+	    !wh_get(s, WH_H_CUcontext, (uintptr_t)c->dstContext, &to))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return res ? res : fix_side(s, &dst);
+	res = wh_in_CUDA_MEMCPY3D(s, (CUDA_MEMCPY3D *)c);
+	c->srcContext = from;
+	c->dstContext = to;
+	return res;
 }
 
 /* --- Bytes that cross between host and device ------------------------------------- */
@@ -152,7 +154,7 @@ void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c)
 
 void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c)
 {
-	COUNT_BOX(s, c, c->Depth);
+	wh_count_CUDA_MEMCPY3D(s, (const CUDA_MEMCPY3D *)c);
 }
 
 /* --- What textures are made of --------------------------------------------------- */
