@@ -164,6 +164,13 @@ static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t 
 		s->limits.slot->bytes_from_device += bytes;
 }
 
+/* A copy between unified addresses: counted where one side is host memory. */
+void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+/* Of boxes that went through wh_in_NAME(): records.c. */
+void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c);
+void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c);
+void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c);
+
 /* --- Sizes ---------------------------------------------------------------------------- */
 
 uint64_t wh_pitch_bytes(uint64_t width, uint64_t height);
