@@ -67,7 +67,8 @@ struct wh_device_usage {
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
 	uint64_t gpu_ns_driver;	/* the same by the driver's sampling; written by the server */
-	uint64_t resv[3];
+	uint64_t context;	/* what a context takes of the device, measured; 0: not yet */
+	uint64_t resv[2];
 };
 
 struct wh_worker_usage {
