@@ -25,7 +25,7 @@ HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
-FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd')
+FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
 
 

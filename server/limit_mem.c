@@ -385,6 +385,8 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 
 	if (!m)
 		return;
+	if (type == WH_MEM_ADDRESS)
+		wh_ipc_freed(s, key);
 	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
 		wh_graph_gone(s, (void *)key);
 	e = wh_mem_find(m, type, key);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory and events of other processes of the same tenant. Included by worker.h;
+ * generated handlers call these as cuda-api/cuda.api says. True: *res is the
+ * call's result, and the driver is not called again.
+ */
+#ifndef WORMHOLE_IPC_H
+#define WORMHOLE_IPC_H
+
+#include "worker.h"
+
+bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res);
+bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,
+			unsigned int flags, CUresult *res);
+/* id: the event's handle in the client's world. */
+bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event, uint64_t id,
+		      CUresult *res);
+bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
+		       CUresult *res);
+
+/* An allocation is about to be given back: nobody can open it any more. */
+void wh_ipc_freed(struct wh_session *s, uint64_t addr);
+void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
+/* Can handles be made and opened in this session at all? */
+bool wh_ipc_works(const struct wh_session *s);
+
+/* With a tenant only. */
+bool wh_ipc_open(struct wh_session *s);
+void wh_ipc_close(struct wh_session *s);
+
+#endif
