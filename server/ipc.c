@@ -470,6 +470,31 @@ bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHan
 	return true;
 }
 
+/*
+ * What has no owner any more the driver counts for one of those that have it
+ * open, nobody says for which; the lowest slot is taken for that one. If it is
+ * another, that one's figure is charged besides the orphan: too much, never too
+ * little.
+ */
+uint64_t wh_ipc_orphans(struct wh_session *s, int device)
+{
+	const struct wh_tenant_usage *u = s->limits.usage;
+	const struct wh_shared *e;
+	uint64_t sum = 0, openers;
+	size_t i;
+
+	if (!s->limits.ipc)
+		return 0;
+	for (i = 0; i < s->limits.ipc->imports; i++) {
+		e = &u->shared.entry[s->limits.ipc->import[i].entry];
+		openers = e->openers & wh_tenant_living(u);
+		if (e->device == device && openers && !wh_shared_alive(u, e) &&
+		    (unsigned int)__builtin_ctzll(openers) == s->limits.ipc->slot)
+			sum += e->bytes;
+	}
+	return sum;
+}
+
 /* --- Ends --------------------------------------------------------------------------- */
 
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)

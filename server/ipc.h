@@ -21,6 +21,8 @@ bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHan
 /* An allocation is about to be given back: nobody can open it any more. */
 void wh_ipc_freed(struct wh_session *s, uint64_t addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
+/* Of the tenant's orphans, those that the driver is taken to count for this process. */
+uint64_t wh_ipc_orphans(struct wh_session *s, int device);
 /* Can handles be made and opened in this session at all? */
 bool wh_ipc_works(const struct wh_session *s);
 

@@ -197,11 +197,14 @@ static bool read_figure(struct wh_session *s, int device)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
 	struct wh_mem_device *d = &s->limits.mem->device[device];
-	uint64_t bytes, tracked, extra;
+	uint64_t bytes, tracked, extra, orphans;
 
 	if (!driver_bytes(s, device, &bytes))
 		return false;
 	u->memory_driver = bytes;
+	/* Charged to the tenant, not to this worker: wh_tenant_orphans(). */
+	orphans = wh_ipc_orphans(s, device);
+	bytes -= orphans < bytes ? orphans : bytes;
 	tracked = u->memory > d->extra ? u->memory - d->extra : 0;
 	extra = bytes > tracked ? bytes - tracked : 0;
 	if (extra > d->extra)

@@ -13,8 +13,9 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 10
-for p in driver memory stream module graph; do
+plan 13
+ok ipc_native passes native "$bin/ipc"
+for p in driver memory stream module graph ipc; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done

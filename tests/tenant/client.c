@@ -4,6 +4,11 @@
  *   alloc=BYTES  print "ok" or the error's name
  *   free         the last allocation
  *   copy=BYTES   to the device and back
+ *   export=FILE  the last allocation's IPC handle
+ *   open=FILE    print "ok" or the error's name; `close` closes it
+ *   openevent=FILE  the same of an event
+ *   event=FILE   an event's handle; share=N: of N events, until one has none: print how many
+ *   end          destroys these events
  *   info         print total and free memory as CUDA tells it
  *   ready        print "ready"
  *   line         wait for a line of standard input
@@ -17,7 +22,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static CUdeviceptr last;
+#define EVENTS	10000
+
+static CUdeviceptr last, opened;
+static CUevent event[EVENTS];
+static unsigned int events;
 
 static int say(CUresult res)
 {
@@ -56,6 +65,77 @@ static CUresult copy(size_t n)
 	return res;
 }
 
+static CUresult write_handle(const char *file, const void *h)
+{
+	FILE *f = fopen(file, "w");
+	int good = f && fwrite(h, 64, 1, f) == 1;
+
+	return f && !fclose(f) && good ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+static CUresult export_memory(const char *file)
+{
+	CUipcMemHandle h;
+	CUresult res = cuIpcGetMemHandle(&h, last);
+
+	return res ? res : write_handle(file, &h);
+}
+
+static CUresult new_event(CUipcEventHandle *h)
+{
+	CUresult res = cuEventCreate(&event[events], CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+
+	if (res == CUDA_SUCCESS)
+		res = cuIpcGetEventHandle(h, event[events]);
+	events += res == CUDA_SUCCESS;
+	return res;
+}
+
+static CUresult export_event(const char *file)
+{
+	CUipcEventHandle h;
+	CUresult res = new_event(&h);
+
+	return res ? res : write_handle(file, &h);
+}
+
+static int read_handle(const char *file, void *h)
+{
+	FILE *f = fopen(file, "r");
+	int good = f && fread(h, 64, 1, f) == 1;
+
+	if (f)
+		fclose(f);
+	return good;
+}
+
+static CUresult open_memory(const char *file)
+{
+	CUipcMemHandle h;
+
+	return read_handle(file, &h) ? cuIpcOpenMemHandle(&opened, h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) :
+				       CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+static CUresult open_event(const char *file)
+{
+	CUipcEventHandle h;
+	CUevent e;
+
+	return read_handle(file, &h) ? cuIpcOpenEventHandle(&e, h) : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+static CUresult share(unsigned long long n)
+{
+	CUresult res = CUDA_SUCCESS;
+	CUipcEventHandle h;
+
+	while (events < n && events < EVENTS && res == CUDA_SUCCESS)
+		res = new_event(&h);
+	printf("%u ", events);
+	return res;
+}
+
 static void info(void)
 {
 	size_t total = 0, left = 0;
@@ -91,8 +171,22 @@ static int act(const char *word)
 		return say(cuMemAlloc(&last, n));
 	if (!strncmp(word, "copy=", 5))
 		return say(copy(n));
+	if (!strncmp(word, "export=", 7))
+		return say(export_memory(value + 1));
+	if (!strncmp(word, "event=", 6))
+		return say(export_event(value + 1));
+	if (!strncmp(word, "open=", 5))
+		return say(open_memory(value + 1));
+	if (!strncmp(word, "openevent=", 10))
+		return say(open_event(value + 1));
+	if (!strncmp(word, "share=", 6))
+		return say(share(n));
+	if (!strcmp(word, "close"))
+		return say(cuIpcCloseMemHandle(opened));
 	if (!strcmp(word, "free"))
 		return say(cuMemFree(last));
+	while (!strcmp(word, "end") && events)
+		cuEventDestroy(event[--events]);
 	if (!strcmp(word, "info"))
 		info();
 	else if (!strcmp(word, "line"))
