@@ -91,7 +91,8 @@ void wh_post_begin(uint32_t call)
 	if (__builtin_expect(e & NEUTRAL, NEUTRAL))
 		return;
 	epoch++;
-	shares_events |= call == WH_CALL_cuIpcGetEventHandle || call == WH_CALL_cuIpcOpenEventHandle;
+	shares_events |= call == WH_CALL_cuIpcGetEventHandle ||
+			 call == WH_CALL_cuIpcOpenEventHandle;
 	if (e & BEGINS)
 		captures++;
 	else if (e & ENDS && captures)

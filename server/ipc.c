@@ -16,12 +16,14 @@
  */
 #define _GNU_SOURCE
 #include "ipc.h"
+#include "ipc_files.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "limit_mem.h"
 #include "output.h"
@@ -38,9 +40,10 @@ _Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
 	       sizeof(((struct wh_shared *)0)->real) == sizeof(struct handle), "64 bytes each");
 _Static_assert(WH_TENANT_WORKERS <= 64, "one bit for each worker");
 
-/* What this worker has opened: the address, and which entry stands behind it. */
+/* What this worker has opened: address or handle, and which entry stands behind it. */
 struct import {
 	uint64_t addr, ctx, id[2];
+	uint32_t kind;
 	uint32_t entry;
 	uint32_t opened;
 };
@@ -123,7 +126,8 @@ static struct wh_shared *sweep(struct wh_session *s)
 
 static bool is_ours(struct wh_session *s, const struct wh_shared *e)
 {
-	return !is_free(e) && e->owner == s->limits.ipc->slot && wh_shared_alive(s->limits.usage, e);
+	return !is_free(e) && e->owner == s->limits.ipc->slot &&
+	       wh_shared_alive(s->limits.usage, e);
 }
 
 static struct wh_shared *find_ours(struct wh_session *s, uint32_t kind, uint64_t key)
@@ -193,6 +197,8 @@ static bool taken(const struct handle *h, uint32_t kind)
 /* The owner has freed it. Before its charge ends: never is it in nobody's sum. */
 static void end_export(struct wh_session *s, struct wh_shared *e)
 {
+	if (e->kind == WH_SHARED_ALLOCATION)
+		wh_ipc_files_withdraw(e->id);
 	__atomic_store_n(&e->gone, 1, __ATOMIC_SEQ_CST);
 	if (!(e->openers & wh_tenant_living(s->limits.usage)))
 		release(e);
@@ -328,7 +334,8 @@ void wh_done_cuEventDestroy(struct wh_session *s, struct wh_req_cuEventDestroy *
 		freed(s, WH_SHARED_EVENT, q->hEvent);
 }
 
-void wh_done_cuEventDestroy_v2(struct wh_session *s, struct wh_req_cuEventDestroy_v2 *q, CUresult res)
+void wh_done_cuEventDestroy_v2(struct wh_session *s, struct wh_req_cuEventDestroy_v2 *q,
+			       CUresult res)
 {
 	if (res == CUDA_SUCCESS)
 		freed(s, WH_SHARED_EVENT, q->hEvent);
@@ -336,12 +343,12 @@ void wh_done_cuEventDestroy_v2(struct wh_session *s, struct wh_req_cuEventDestro
 
 /* --- Imports ------------------------------------------------------------------------ */
 
-static struct import *import_at(struct wh_ipc *ipc, uint64_t addr)
+static struct import *import_at(struct wh_ipc *ipc, uint32_t kind, uint64_t addr)
 {
 	size_t i;
 
 	for (i = 0; i < ipc->imports; i++)
-		if (ipc->import[i].addr == addr)
+		if (ipc->import[i].kind == kind && ipc->import[i].addr == addr)
 			return &ipc->import[i];
 	return NULL;
 }
@@ -366,14 +373,16 @@ static bool make_room(struct wh_ipc *ipc)
 	return p;
 }
 
-static void note_import(struct wh_session *s, uint64_t addr, const struct wh_shared *e)
+static void note_import(struct wh_session *s, uint64_t addr, uint64_t ctx,
+			const struct wh_shared *e)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i = import_at(ipc, addr);
+	struct import *i = import_at(ipc, e->kind, addr);
 
 	if (!i) {
 		i = &ipc->import[ipc->imports++];
-		*i = (struct import){ .addr = addr, .ctx = s->ctx, .id = { e->id[0], e->id[1] },
+		*i = (struct import){ .addr = addr, .ctx = ctx, .id = { e->id[0], e->id[1] },
+				      .kind = e->kind,
 				      .entry = (uint32_t)(e - table_of(s)->entry) };
 	}
 	i->opened++;
@@ -411,7 +420,7 @@ static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdevic
 	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
 	res = s->drv.cuIpcOpenMemHandle_v2(addr, real, flags);
 	if (res == CUDA_SUCCESS)
-		note_import(s, *addr, e);
+		note_import(s, *addr, s->ctx, e);
 	else if (!had)
 		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
 	return res;
@@ -441,7 +450,7 @@ void wh_done_cuIpcCloseMemHandle(struct wh_session *s, struct wh_req_cuIpcCloseM
 				 CUresult res)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i = ipc ? import_at(ipc, q->dptr) : NULL;
+	struct import *i = ipc ? import_at(ipc, WH_SHARED_MEMORY, q->dptr) : NULL;
 
 	if (res != CUDA_SUCCESS || !i || --i->opened || !lock_table(s))
 		return;
@@ -468,6 +477,172 @@ bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHan
 	unlock_table(s);
 	*res = e ? s->drv.cuIpcOpenEventHandle(event, real) : CUDA_ERROR_INVALID_HANDLE;
 	return true;
+}
+
+/* --- Memory of cuMemCreate: a descriptor ---------------------------------------------- */
+
+bool wh_ipc_passes_files(const struct wh_session *s)
+{
+	return s->limits.ipc ? wh_ipc_files_work() : s->one_process;
+}
+
+/* The first handle of an allocation stands for it; NULL: not made here. */
+static const struct wh_mem_entry *allocation_of(struct wh_session *s, uint64_t real)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	const struct wh_mem_entry *e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, real);
+
+	if (e && e->object)
+		e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, e->object);
+	return e && e->device >= 0 ? e : NULL;
+}
+
+static CUresult export_file(struct wh_session *s, const struct wh_mem_entry *a, int fd,
+			    struct handle *out)
+{
+	struct wh_shared what = {
+		.kind = WH_SHARED_ALLOCATION, .device = a->device, .key = a->key, .bytes = a->bytes,
+		.owner = (uint8_t)s->limits.ipc->slot, .generation = s->limits.slot->generation,
+	};
+	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (wh_ipc_files_start(s->limits.usage, (char *)what.real))
+		res = publish(s, &what, out);
+	if (res == CUDA_SUCCESS)
+		return wh_ipc_files_offer(out->id, fd) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	close(fd);
+	return res;
+}
+
+bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
+		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res)
+{
+	struct wh_shareable *own = handle;
+	const struct wh_mem_entry *a;
+	int fd = -1;
+
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!handle)
+		return true;
+	if (!s->limits.ipc) {
+		if (refused(s, res))
+			return true;
+		*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
+		own->magic = WH_SHAREABLE_OWN;
+		own->fd = fd;
+		return true;
+	}
+	*res = CUDA_ERROR_NOT_SUPPORTED;
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return true;
+	*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
+	if (*res != CUDA_SUCCESS)
+		return true;
+	a = allocation_of(s, allocation);
+	if (a) {
+		*res = export_file(s, a, fd, handle);
+	} else {
+		close(fd);
+		*res = CUDA_ERROR_INVALID_VALUE;
+	}
+	return true;
+}
+
+/* The entry while it is asked for: marked as open, so that what it names is counted. */
+static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], bool *had,
+				 uint32_t *pid)
+{
+	struct wh_shared *e = NULL;
+
+	if (!make_room(s->limits.ipc) || !lock_table(s))
+		return NULL;
+	e = find(s, WH_SHARED_ALLOCATION, id);
+	if (e) {
+		*had = e->openers & 1ull << s->limits.ipc->slot;
+		*pid = s->limits.usage->worker[e->owner % WH_TENANT_WORKERS].pid;
+		__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
+	}
+	unlock_table(s);
+	return e;
+}
+
+/* Counted by its handles and mappings like memory of our own, but charged to nobody. */
+static bool note_allocation(struct wh_session *s, uint64_t real)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, real);
+
+	if (e)
+		e->refs++;
+	else
+		e = wh_mem_add(m, WH_H_CUmemGenericAllocationHandle, real);
+	return e;
+}
+
+static CUresult import_entry(struct wh_session *s, const struct handle *h,
+			     CUmemGenericAllocationHandle *allocation,
+			     CUmemAllocationHandleType type)
+{
+	CUresult res = CUDA_ERROR_INVALID_VALUE;
+	struct wh_shared *e;
+	uint32_t pid = 0;
+	bool had = false;
+	char name[WH_IPC_NAME];
+	int fd;
+
+	e = reserve(s, h->id, &had, &pid);
+	if (!e)
+		return res;
+	memcpy(name, e->real, sizeof(name));
+	fd = wh_ipc_files_fetch(name, pid, h->id);
+	if (fd >= 0) {
+		res = s->drv.cuMemImportFromShareableHandle(allocation, (void *)(intptr_t)fd, type);
+		close(fd);
+	}
+	if (!lock_table(s))
+		return res;
+	if (res == CUDA_SUCCESS && note_allocation(s, *allocation))
+		note_import(s, *allocation, 0, e);
+	else if (!had)
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
+	unlock_table(s);
+	return res;
+}
+
+bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
+		   const void *handle, CUmemAllocationHandleType type, CUresult *res)
+{
+	const struct wh_shareable *own = handle;
+	struct handle h;
+
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!handle)
+		return true;
+	memcpy(&h, handle, sizeof(h));
+	if (!s->limits.ipc) {
+		if (!refused(s, res) && own->magic == WH_SHAREABLE_OWN)
+			*res = s->drv.cuMemImportFromShareableHandle(allocation,
+						(void *)(intptr_t)own->fd, type);
+		return true;
+	}
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && taken(&h, WH_SHARED_ALLOCATION))
+		*res = import_entry(s, &h, allocation, type);
+	return true;
+}
+
+void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct import *i;
+
+	if (!ipc)
+		return;
+	freed(s, WH_SHARED_ALLOCATION, real);
+	i = import_at(ipc, WH_SHARED_ALLOCATION, real);
+	if (i && lock_table(s)) {
+		drop_import(s, i);
+		unlock_table(s);
+	}
 }
 
 /*
@@ -540,8 +715,10 @@ bool wh_ipc_open(struct wh_session *s)
 
 void wh_ipc_close(struct wh_session *s)
 {
-	if (s->limits.ipc)
-		free(s->limits.ipc->import);
+	if (!s->limits.ipc)
+		return;
+	wh_ipc_files_stop();
+	free(s->limits.ipc->import);
 	free(s->limits.ipc);
 	s->limits.ipc = NULL;
 }

@@ -18,6 +18,15 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
 		       CUresult *res);
 
+/* handle: 64 bytes that stand for a descriptor, in both directions (WH_SHAREABLE_*). */
+bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
+		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res);
+bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
+		   const void *handle, CUmemAllocationHandleType type, CUresult *res);
+/* The last handle and the last mapping of memory of cuMemCreate, or of an imported one, is gone. */
+void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real);
+bool wh_ipc_passes_files(const struct wh_session *s);
+
 /* An allocation is about to be given back: nobody can open it any more. */
 void wh_ipc_freed(struct wh_session *s, uint64_t addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);

@@ -369,6 +369,8 @@ static void drop(struct wh_session *s, struct wh_mem_entry *e)
 	if (--e->refs)
 		return;
 	wh_mem_remove(s->limits.mem, e);
+	if (e->type == WH_H_CUmemGenericAllocationHandle)
+		wh_ipc_allocation_gone(s, e->key);
 	if (e->device >= 0)
 		give_back(s, e->device, e->bytes);
 }

@@ -211,7 +211,7 @@ uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device)
 
 	for (i = 0; i < top && i < WH_TENANT_SHARED; i++, e++) {
 		openers = __atomic_load_n(&e->openers, __ATOMIC_RELAXED);
-		if (!openers || e->kind != WH_SHARED_MEMORY || e->device != (int)device ||
+		if (!openers || e->kind == WH_SHARED_EVENT || e->device != (int)device ||
 		    wh_shared_alive(u, e))
 			continue;
 		living = living ? living : wh_tenant_living(u);

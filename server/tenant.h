@@ -106,6 +106,7 @@ struct wh_sm_bucket {
  */
 #define WH_SHARED_MEMORY	1u
 #define WH_SHARED_EVENT		2u
+#define WH_SHARED_ALLOCATION	3u	/* `real` is the owner's socket (ipc_files.h) */
 
 struct wh_shared {
 	uint64_t id[2];		/* both 0: free. Written last, cleared first */

@@ -66,7 +66,8 @@ static CUresult export_memory(struct handle *h, uint64_t addr)
 	if (fd < 0 || !alive || fstat(fd, &st))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*h = (struct handle){
-		.magic = MEMORY_MAGIC, .pid = getpid(), .fd = fd, .dev = st.st_dev, .ino = st.st_ino,
+		.magic = MEMORY_MAGIC, .pid = getpid(), .fd = fd,
+		.dev = st.st_dev, .ino = st.st_ino,
 		.offset = sgpu_mem_offset(range.base), .size = range.size, .id = range.id,
 		.alive = alive,
 	};

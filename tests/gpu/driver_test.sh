@@ -13,9 +13,11 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 13
-ok ipc_native passes native "$bin/ipc"
-for p in driver memory stream module graph ipc; do
+plan 16
+for p in ipc ipc_files; do
+	ok "${p}_native" passes native "$bin/$p"
+done
+for p in driver memory stream module graph ipc ipc_files; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done

@@ -43,7 +43,9 @@ static CUresult run_add(CUdeviceptr p, uint32_t value, uint32_t n)
 		if (res == CUDA_SUCCESS)
 			res = cuModuleGetFunction(&f, m, "add");
 	}
-	return res ? res : cuLaunchKernel(f, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
+	if (res == CUDA_SUCCESS)
+		res = cuLaunchKernel(f, (n + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL);
+	return res;
 }
 
 static CUresult new_event(struct peer_answer *a)
@@ -127,7 +129,8 @@ struct peer_answer peer_do(const struct peer_call *c)
 		a.result = run_add(c->address, c->value, (uint32_t)c->size);
 		break;
 	case PEER_TYPE:
-		a.result = cuPointerGetAttribute(&a.value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, c->address);
+		a.result = cuPointerGetAttribute(&a.value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+						 c->address);
 		break;
 	case PEER_SYNC:
 		a.result = cuCtxSynchronize();

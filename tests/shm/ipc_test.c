@@ -52,7 +52,7 @@ static void shared_bytes(CUdeviceptr p, CUdeviceptr there)
 	TELL(.op = PEER_WRITE, .address = there + SIZE - 4, .value = 1234);
 	cuMemcpyDtoH(&word, p + SIZE - 4, 4);
 	ok(word == 1234, "what_it_writes_arrives");
-	ok_eq(TELL(.op = PEER_ADD, .address = there, .value = 5, .size = WORDS).result, CUDA_SUCCESS,
+	ok_eq(TELL(.op = PEER_ADD, .address = there, .value = 5, .size = WORDS).result, 0,
 		  "its_kernels_take_the_address");
 	TELL(.op = PEER_SYNC);
 	cuMemcpyDtoH(&word, p + 4 * (WORDS - 1), 4);
@@ -173,7 +173,8 @@ static void events(void)
 		good = !HERE(.op = PEER_ADD, .address = p, .value = 1, .size = SIZE / 4).result &&
 		       !cuEventRecord(event, NULL) &&
 		       !TELL(.op = PEER_EVENT_WAIT, .event = a.event).result &&
-		       !TELL(.op = PEER_ADD, .address = there, .value = 1, .size = SIZE / 4).result &&
+		       !TELL(.op = PEER_ADD, .address = there, .value = 1,
+			     .size = SIZE / 4).result &&
 		       !TELL(.op = PEER_EVENT_RECORD, .event = a.event).result &&
 		       !HERE(.op = PEER_EVENT_WAIT, .event = event).result;
 	}

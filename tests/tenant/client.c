@@ -83,7 +83,8 @@ static CUresult export_memory(const char *file)
 
 static CUresult new_event(CUipcEventHandle *h)
 {
-	CUresult res = cuEventCreate(&event[events], CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+	const unsigned int flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+	CUresult res = cuEventCreate(&event[events], flags);
 
 	if (res == CUDA_SUCCESS)
 		res = cuIpcGetEventHandle(h, event[events]);
@@ -113,8 +114,9 @@ static CUresult open_memory(const char *file)
 {
 	CUipcMemHandle h;
 
-	return read_handle(file, &h) ? cuIpcOpenMemHandle(&opened, h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) :
-				       CUDA_ERROR_FILE_NOT_FOUND;
+	if (!read_handle(file, &h))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	return cuIpcOpenMemHandle(&opened, h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 }
 
 static CUresult open_event(const char *file)
