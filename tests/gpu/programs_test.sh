@@ -31,11 +31,12 @@ lenet="batch=64 steps=50" alexnet="batch=64 steps=4" n=4000000 rounds=50 calls=5
 	n=20000 rounds=5 calls=2000
 }
 
-plan 66
+plan 72
 for kind in shared static; do
 	family $kind threads "" rounds=$rounds
 	family $kind threads_ptds "" rounds=$rounds
 	family $kind graphs ""
+	family $kind ipc ""
 	family $kind managed ""
 	family $kind printing ""
 	family $kind montecarlo libcurand.so.10 n=$n
