@@ -9,6 +9,8 @@
  *   openevent=FILE  the same of an event
  *   event=FILE   an event's handle; share=N: of N events, until one has none: print how many
  *   end          destroys these events
+ *   create=FILE  64 MiB of cuMemCreate, exported: FILE gets what is in the descriptor
+ *   import=FILE  of such a file; `map` maps it and releases the handle, `unmap` ends that
  *   info         print total and free memory as CUDA tells it
  *   ready        print "ready"
  *   line         wait for a line of standard input
@@ -16,10 +18,14 @@
  *   fork         leave a child that waits likewise
  * Ends with status 3 when CUDA does not start. Nothing here lives longer than two minutes.
  */
+#define _GNU_SOURCE
 #include <cuda.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EVENTS	10000
@@ -119,6 +125,56 @@ static CUresult open_memory(const char *file)
 	return cuIpcOpenMemHandle(&opened, h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 }
 
+#define CREATED	(64ull << 20)
+#define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+static CUmemGenericAllocationHandle allocation;
+static CUdeviceptr mapped;
+
+static CUresult create(const char *file)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = FD,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	unsigned char bytes[64];
+	CUresult res = cuMemCreate(&allocation, CREATED, &prop, 0);
+	int fd = -1;
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemExportToShareableHandle(&fd, allocation, FD, 0);
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (pread(fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	close(fd);
+	return write_handle(file, bytes);
+}
+
+/* A descriptor of the same kind with the same content is as good. */
+static CUresult import(const char *file)
+{
+	int fd = memfd_create("copy", MFD_ALLOW_SEALING);
+	unsigned char bytes[64];
+	CUresult res;
+
+	if (!read_handle(file, bytes) || write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE);
+	res = cuMemImportFromShareableHandle(&allocation, (void *)(intptr_t)fd, FD);
+	close(fd);
+	return res;
+}
+
+static CUresult map(void)
+{
+	CUresult res = cuMemAddressReserve(&mapped, CREATED, 0, 0, 0);
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemMap(mapped, CREATED, 0, allocation, 0);
+	return res ? res : cuMemRelease(allocation);
+}
+
 static CUresult open_event(const char *file)
 {
 	CUipcEventHandle h;
@@ -183,6 +239,14 @@ static int act(const char *word)
 		return say(open_event(value + 1));
 	if (!strncmp(word, "share=", 6))
 		return say(share(n));
+	if (!strncmp(word, "create=", 7))
+		return say(create(value + 1));
+	if (!strncmp(word, "import=", 7))
+		return say(import(value + 1));
+	if (!strcmp(word, "map"))
+		return say(map());
+	if (!strcmp(word, "unmap"))
+		return say(cuMemUnmap(mapped, CREATED));
 	if (!strcmp(word, "close"))
 		return say(cuIpcCloseMemHandle(opened));
 	if (!strcmp(word, "free"))

@@ -18,7 +18,7 @@ next() {
 }
 said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
 
-plan 23
+plan 24
 serve
 "$wormhole" tenant create a --mem 64M
 "$wormhole" tenant create b --mem 64M
@@ -64,7 +64,11 @@ is and_so_is_that_of_its_event "$(run --tenant a -- "$client" openevent="$tmp/e"
 finish_client heir
 await memory_is 0
 is the_last_ones_end_gives_it_back "$(used)" 0
-finish_client user
+# The lowest free slot is taken first: one of these has the slot of the heir.
+start one --tenant a -- ready wait
+start two --tenant a -- ready wait
+is who_gets_the_slot_of_a_dead_one_has_nothing_open "$(used)" 0
+for name in user one two; do finish_client $name; done
 
 # Room: a table of 4096.
 start many --tenant b -- share=5000 ready line end ready
