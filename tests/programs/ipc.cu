@@ -148,7 +148,8 @@ int main(int argc, char **argv)
 	CHECK(cudaMemcpyAsync(result.data(), p, n * sizeof(*p), cudaMemcpyDeviceToHost, stream));
 	CHECK(cudaStreamSynchronize(stream));
 	printf("processes %d rounds %d hash %016llx first %g last %g\n", processes, rounds,
-	       (unsigned long long)hash_bytes(result.data(), n * sizeof(float)), result[0], result[n - 1]);
+	       (unsigned long long)hash_bytes(result.data(), n * sizeof(float)), result[0],
+	       result[n - 1]);
 	CHECK(cudaEventDestroy(event));
 	CHECK(cudaFree(p));
 	return 0;

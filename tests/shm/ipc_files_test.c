@@ -20,7 +20,8 @@
 
 #define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
-static CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = FD,
+static CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .requestedHandleTypes = FD,
 				    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
 static const CUmemAccessDesc both = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
 				      .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
@@ -35,7 +36,9 @@ static CUresult start(void)
 		res = cuDevicePrimaryCtxRetain(&ctx, 0);
 	if (res == CUDA_SUCCESS)
 		res = cuCtxSetCurrent(ctx);
-	return res ? res : cuMemGetAllocationGranularity(&page, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	if (res == CUDA_SUCCESS)
+		res = cuMemGetAllocationGranularity(&page, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+	return res;
 }
 
 static CUdeviceptr map(CUmemGenericAllocationHandle h)
@@ -228,7 +231,8 @@ int main(int argc, char **argv)
 	}
 	tap_plan(19);
 	pid = start_peer(&conn);
-	cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0);
+	cuDeviceGetAttribute(&value,
+			     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0);
 	ok_eq(value, 1, "device_says_that_it_can");
 	test_sharing(conn);
 	test_refusals(conn);
