@@ -77,6 +77,7 @@ struct wh_session {
 	size_t link_size;
 	uint64_t link_state;
 	bool prints;		/* an image that was loaded may print */
+	bool pools;		/* memory of pools is in use, which waits give back */
 	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The tests of tests/shm/, programs of the driver API, over loopback and shm
-# with the real driver behind.
+# with the real driver behind; and what softgpu promises of graphs, natively: so
+# the tests without a GPU expect what the real driver does.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/shm/bin
@@ -13,7 +14,7 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 16
+plan 17
 for p in ipc ipc_files; do
 	ok "${p}_native" passes native "$bin/$p"
 done
@@ -22,4 +23,5 @@ for p in driver memory stream module graph ipc ipc_files; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done
 done
+ok graph_native passes native "$bin/graph"
 finish

@@ -41,6 +41,7 @@ for kind in shared static; do
 	family $kind printing ""
 	family $kind montecarlo libcurand.so.10 n=$n
 	family $kind neuron libcurand.so.10 calls=$calls
+	family $kind blas_threads "$blas" rounds=$rounds
 	# shellcheck disable=SC2086
 	family $kind lenet "$blas" $lenet
 	# shellcheck disable=SC2086
