@@ -94,7 +94,8 @@ struct wh_worker_usage {
 struct wh_sm_bucket {
 	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
 	uint64_t refilled_tsc;	/* of the last refill; 0: never */
-	uint64_t state[14];	/* the controller's own */
+	uint64_t sequence;	/* of the limits at the last refill */
+	uint64_t state[13];	/* the controller's own */
 };
 
 /*
