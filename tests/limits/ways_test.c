@@ -5,6 +5,7 @@
  * with the right error, having taken all of it and not a byte more; what is freed
  * is given back, once; what is left goes with the process.
  *
+ * ways_test.t --list
  * ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real device, whose
  * NVML then says what was taken.
  */
@@ -616,6 +617,11 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
+	if (argc > 1 && !strcmp(argv[1], "--list")) {
+		for (i = 0; i < WAYS; i++)
+			puts(ways[i].name);
+		return 0;
+	}
 	if (argc > 2 && !strcmp(argv[1], "--gpu")) {
 		setenv("WORMHOLE_BACKEND", argv[2], 1);
 		real = true;
