@@ -556,6 +556,12 @@ def server_hooks(d, call):
     for hook, sent in (('sent', 'true'), ('fetched', 'false')):
         if hook in call.hooks:
             after += ['if (res == CUDA_SUCCESS)', f'\twh_count_copy(s, {sent}, {expr(call.hooks[hook][0])});']
+    if 'moved' in call.hooks:
+        sides = ', '.join(expr(x) for x in call.hooks['moved'])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_count_moved(s, {sides});']
+    if 'box' in call.hooks:
+        box = next(a for a in call.args if a.name == call.hooks['box'][0])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_count_{box.type.pointee.bare}(s, &q->{box.name});']
     if 'runs' in call.hooks:
         graph = next(local(a) for a in call.args if a.name == call.hooks['runs'][0])
         before = [f'res = wh_graph_charge(s, {graph});'] + stop + before

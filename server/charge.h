@@ -127,6 +127,11 @@ void wh_sm_other_call(struct wh_session *s);
 bool wh_sm_wants_answers(const struct wh_session *s);
 /* See what is done and pass the lease on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
+/*
+ * No call has come for a moment: the same, and what has no marker gets one in
+ * time. `end`: it will not be called again until the next call.
+ */
+bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 
 /*
@@ -160,6 +165,13 @@ static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t 
 	else
 		s->limits.slot->bytes_from_device += bytes;
 }
+
+/* A copy between unified addresses: counted where one side is host memory. */
+void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+/* Of boxes that went through wh_in_NAME(): records.c. */
+void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c);
+void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c);
+void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c);
 
 /* --- Sizes ---------------------------------------------------------------------------- */
 

@@ -44,7 +44,7 @@ static void *load(struct wh_session *s)
 		return NULL;
 	snprintf(path, sizeof(path), "%.*s/" NVML_LIBRARY, (int)(slash - info.dli_fname),
 		 info.dli_fname);
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* CUDA and NVML number devices differently; the bus says which is which. */

@@ -124,7 +124,8 @@ struct wh_device_lease {
 	uint64_t renewed_tsc;	/* when the holder last had reason to keep it */
 	uint64_t next;		/* the worker that gets it then; 0: nobody waits */
 	uint64_t next_tsc;	/* when that one last asked */
-	uint64_t resv[4];
+	uint64_t ending_tsc;	/* when the holder's last work should be done; 0: not known */
+	uint64_t resv[3];
 };
 
 struct wh_device_leases {
