@@ -534,8 +534,8 @@ def server_hooks(d, call):
         args = call.hooks['charge']
         kind, key = charge_key(d, call, args[0])
         device = expr(args[2]) if len(args) > 2 else 's->limits.device'
-        before += [f'res = wh_charge(s, &charge, {device},', f'\t\t{expr(args[1])});'] + stop
-        after += [f'wh_charged(s, &charge, res, {kind}, {key}, q->hdr.ctx);']
+        before += [f'res = wh_charge(s, &charge, {kind}, {device},', f'\t\t{expr(args[1])});'] + stop
+        after += [f'res = wh_charged(s, &charge, res, {key}, q->hdr.ctx);']
     if 'pool' in call.hooks:
         dptr, size, pool = call.hooks['pool']
         pool = 'NULL' if pool == 'NULL' else next(local(a) for a in call.args if a.name == pool)
