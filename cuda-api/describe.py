@@ -223,7 +223,8 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [], 'alias': {}, 'param': {},
+    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [],
+             'alias': {}, 'param': {},
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:

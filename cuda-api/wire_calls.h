@@ -249,8 +249,8 @@ struct wh_req_whHostFunc {
 
 /* --- Pinned memory besides the data area --------------------------------------------- */
 
-#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device too */
-#define WH_HOST_ALIAS		1	/* the same at the client's own address `at` in the worker */
+#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device */
+#define WH_HOST_ALIAS		1	/* the same at the client's address `at` in the worker */
 #define WH_HOST_UNPIN		2	/* the block that starts at addr */
 #define WH_MAX_HOST_BLOCKS	65536
 struct wh_req_whHostBlock {

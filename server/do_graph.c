@@ -738,14 +738,14 @@ static CUresult node_attribute(unsigned int attr)
 }
 
 CUresult wh_check_cuGraphKernelNodeGetAttribute(struct wh_session *s,
-						const struct wh_req_cuGraphKernelNodeGetAttribute *q)
+		const struct wh_req_cuGraphKernelNodeGetAttribute *q)
 {
 	(void)s;
 	return node_attribute(q->attr);
 }
 
 CUresult wh_check_cuGraphKernelNodeSetAttribute(struct wh_session *s,
-						const struct wh_req_cuGraphKernelNodeSetAttribute *q)
+		const struct wh_req_cuGraphKernelNodeSetAttribute *q)
 {
 	(void)s;
 	return node_attribute(q->attr);

@@ -32,8 +32,8 @@ static void test_device(void)
 	ok(cuDeviceGetCount(&n) == 0 && n == 1, "one_device_is_found");
 	ok_eq(cuDeviceGet(&dev, 1), CUDA_ERROR_INVALID_DEVICE, "device_out_of_range_is_refused");
 	ok(cuDeviceGetName(name, sizeof(name), 0) == 0 && name[0], "device_has_its_name");
-	ok(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) == 0 && major >= 7,
-	   "attribute_is_answered");
+	ok(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) == 0 &&
+	   major >= 7, "attribute_is_answered");
 	ok_eq(cuDeviceGetAttribute(&v, (CUdevice_attribute)9999, 0), CUDA_ERROR_INVALID_VALUE,
 	      "unknown_attribute_is_refused");
 	ok(cuDeviceTotalMem(&total, 0) == 0 && total > 1 << 20, "total_memory_is_answered");
@@ -55,8 +55,8 @@ static void test_context(void)
 	   "created_context_is_current");
 	ok(cuCtxPopCurrent(&popped) == 0 && popped == own && cuCtxGetCurrent(&c) == 0 && c == ctx,
 	   "pop_uncovers_the_one_below");
-	ok(cuCtxPushCurrent(own) == 0 && cuCtxDestroy(own) == 0 && cuCtxGetCurrent(&c) == 0 && c == ctx,
-	   "destroyed_context_leaves_the_stack");
+	ok(cuCtxPushCurrent(own) == 0 && cuCtxDestroy(own) == 0 && cuCtxGetCurrent(&c) == 0 &&
+	   c == ctx, "destroyed_context_leaves_the_stack");
 	ok(cuMemAlloc(&p, 16) == 0 && cuMemFree(p) == 0, "allocation_in_the_context_works");
 }
 
