@@ -30,7 +30,8 @@ static CUresult resource_ok(const CUDA_RESOURCE_DESC *r)
 		return linear_ok(r->res.linear.devPtr, r->res.linear.sizeInBytes,
 				 r->res.linear.format, r->res.linear.numChannels);
 	case CU_RESOURCE_TYPE_PITCH2D:
-		if (__builtin_mul_overflow(r->res.pitch2D.pitchInBytes, r->res.pitch2D.height, &size))
+		if (__builtin_mul_overflow(r->res.pitch2D.pitchInBytes, r->res.pitch2D.height,
+					   &size))
 			return CUDA_ERROR_INVALID_VALUE;
 		return linear_ok(r->res.pitch2D.devPtr, size, r->res.pitch2D.format,
 				 r->res.pitch2D.numChannels);
