@@ -295,6 +295,8 @@ extern const struct exec_mem sgpu_exec_mem;
 
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
+/* For the fetches of kernels: exec_mem.texture. */
+bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out);
 
 /*
  * Make the arena a file that other processes can map, once: its descriptor, -1

@@ -40,10 +40,30 @@ struct exec_range {
 	bool writable;
 };
 
+enum exec_tex_format { TEX_UINT, TEX_SINT, TEX_HALF, TEX_FLOAT };
+enum exec_tex_mode { TEX_WRAP, TEX_CLAMP, TEX_MIRROR, TEX_BORDER };
+
+/* What a texture object says, for fetches. */
+struct exec_texture {
+	const uint8_t *base;
+	uint32_t size[3];	/* texels; 1 where there is no such axis */
+	uint64_t pitch, slice;	/* bytes from row to row, from plane to plane */
+	uint8_t format;		/* enum exec_tex_format */
+	uint8_t bytes, channels;	/* of a channel; 1, 2 or 4 of them */
+	uint8_t mode[3];	/* enum exec_tex_mode */
+	bool promote;		/* integers become [0, 1] or [-1, 1] */
+	bool linear;		/* filtered */
+	bool normalized;	/* coordinates: [0, 1) is all of an axis */
+	bool fetch;		/* plain memory: zeros behind it */
+	uint32_t border[4];	/* its bits */
+};
+
 struct exec_mem {
 	void *ctx;
 	/* The allocation that holds @addr; false when there is none. */
 	bool (*find)(void *ctx, uint64_t addr, struct exec_range *out);
+	/* The texture object of that number; false when there is none. Nullable. */
+	bool (*texture)(void *ctx, uint64_t handle, struct exec_texture *out);
 };
 
 struct exec_launch {

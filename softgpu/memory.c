@@ -555,4 +555,7 @@ static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
 	return true;
 }
 
-const struct exec_mem sgpu_exec_mem = { .find = exec_find };
+const struct exec_mem sgpu_exec_mem = {
+	.find = exec_find,
+	.texture = sgpu_texture_exec,
+};

@@ -7,7 +7,7 @@ PTX_SRC  := ptx_decl ptx_emit ptx_emit_flow ptx_emit_mem ptx_emit_mov ptx_form p
 	    ptx_link ptx_operand ptx_parse ptx_regs ptx_sym ptx_util \
 	    exec exec_barrier exec_call exec_group exec_isa exec_pool exec_print exec_sync
 PTX_OPS  := exec_atom exec_bits exec_cvt exec_float exec_half exec_int exec_mem exec_setp exec_shared \
-	    exec_sreg
+	    exec_sreg exec_tex
 
 # Exact floating point: no contraction, no reassociation; the relaxed flags only
 # say that nobody looks at errno or at exception flags.

@@ -339,6 +339,47 @@ void emit_st(struct ptx_ctx *c, const struct ptx_form *f,
 		st_value(c, &el[i], cur(c)->vec + i, rc, sig);
 }
 
+/* ---- tex: four results, a texture object, and as many coordinates as axes ---- */
+
+void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
+	      struct opnd *op, uint32_t nops)
+{
+	static const uint8_t given[] = { 0, 1, 2, 4 };
+	struct opnd t = { .kind = O_REG, .rc = RC_64, .reg = op[1].reg }, *x = op[1].vec;
+	char sig = at->types[1] == T_F32 ? 'f' : 'i';
+	uint32_t axes = at->sub, n = 1;
+
+	want_nops(c, nops, 2, 2);
+	if (op[0].kind != O_VEC || op[0].nvec != 4 || op[1].kind != O_ADDR)
+		bad_operand(c, "four results and a texture are needed");
+	if (op[1].base != O_REG || op[1].rc != RC_64 || op[1].imm)
+		bad_operand(c, "only a texture object in a register is supported");
+	if (x->kind == O_VEC) {
+		n = x->nvec;
+		x = x->vec;
+	}
+	if (n != given[axes])
+		bad_operand(c, "wrong number of coordinates");
+	for (uint32_t i = 0; i < axes; i++)
+		opnd_prepare(c, &x[i], RC_32);
+	insn_new(c, f->fn[exec_isa()]);
+	cur(c)->sub = axes;
+	cur(c)->sub2 = sig == 'f';
+	emit_src(c, REF_A, &t, RC_64, 'l');
+	vec_add(c, &c->vecs, sizeof(int32_t), 4 + axes);
+	cur(c)->vec = c->vecs.n - 4 - axes;
+	for (uint32_t i = 0; i < axes; i++)
+		st_value(c, &x[i], cur(c)->vec + 4 + i, RC_32, sig);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct opnd *d = &op[0].vec[i];
+
+		if ((d->kind != O_REG && d->kind != O_SINK) || d->neg ||
+		    (d->kind == O_REG && d->rc != RC_32))
+			bad_operand(c, "the destination is not a register of 32 bits");
+		ref_vec(c, cur(c)->vec + i, d->kind == O_SINK ? vreg_new(c, RC_32) : d->reg, true);
+	}
+}
+
 /* ---- atom and red ---- */
 
 void emit_atom(struct ptx_ctx *c, const struct ptx_form *f,

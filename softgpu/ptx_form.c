@@ -109,6 +109,7 @@ static const struct {
 	{ "notanumber", A_SUB, TESTP_NAN },
 	{ "normal", A_SUB, TESTP_NORMAL },
 	{ "subnormal", A_SUB, TESTP_SUBNORMAL },
+	{ "1d", A_SUB, 1 }, { "2d", A_SUB, 2 }, { "3d", A_SUB, 3 },
 	{ "arrive", A_SUB, BAR_ARRIVE }, { "red", A_SUB, BAR_RED },
 	{ "to", A_TO, 1 }, { "sys", A_SYS, 1 },
 	{ "L2::cache_hint", A_HINT, 1 }, { "nc", A_NC, 1 },

@@ -146,6 +146,12 @@ static void parse_address(struct ptx_ctx *c, struct opnd *o)
 	parse_operand(c, in);
 	if (is_punct(c, '+') || is_punct(c, '-'))
 		in->imm += (uint64_t)parse_offset(c);
+	/* A texture, and where in it. */
+	if (c->opcode.n > 4 && !memcmp(c->opcode.p, "tex.", 4)) {
+		want_punct(c, ',');
+		o->vec = pool_get(c, 1);
+		parse_operand(c, o->vec);
+	}
 	want_punct(c, ']');
 	o->kind = O_ADDR;
 	o->base = in->kind;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Texture and surface objects: checked, kept and described. No instruction
- * samples them: PTX that has one does not load (PTX.md).
+ * Texture and surface objects: checked, kept and described, textures also to the
+ * fetches of kernels (exec_tex.c). No instruction reaches a surface (PTX.md).
  */
+#include <string.h>
+
 #include "array.h"
 
 static CUresult linear_ok(CUdeviceptr p, size_t size, CUarray_format format, unsigned int channels)
@@ -28,7 +30,8 @@ static CUresult resource_ok(const CUDA_RESOURCE_DESC *r)
 		return linear_ok(r->res.linear.devPtr, r->res.linear.sizeInBytes,
 				 r->res.linear.format, r->res.linear.numChannels);
 	case CU_RESOURCE_TYPE_PITCH2D:
-		if (__builtin_mul_overflow(r->res.pitch2D.pitchInBytes, r->res.pitch2D.height, &size))
+		if (__builtin_mul_overflow(r->res.pitch2D.pitchInBytes, r->res.pitch2D.height,
+					   &size))
 			return CUDA_ERROR_INVALID_VALUE;
 		return linear_ok(r->res.pitch2D.devPtr, size, r->res.pitch2D.format,
 				 r->res.pitch2D.numChannels);
@@ -154,6 +157,104 @@ CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *v, CUtexObject 
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*v = t->view;
 	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* ---- what a kernel fetches from ---- */
+
+static uint8_t tex_format(CUarray_format format)
+{
+	switch (format) {
+	case CU_AD_FORMAT_HALF:
+		return TEX_HALF;
+	case CU_AD_FORMAT_FLOAT:
+		return TEX_FLOAT;
+	case CU_AD_FORMAT_SIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT32:
+		return TEX_SINT;
+	default:
+		return TEX_UINT;
+	}
+}
+
+static void tex_memory(struct exec_texture *out, CUdeviceptr p, CUarray_format format,
+		       unsigned int channels, size_t width, size_t height, size_t pitch)
+{
+	out->base = (const uint8_t *)(uintptr_t)p;
+	out->format = tex_format(format);
+	out->bytes = sgpu_format_bytes(format);
+	out->channels = channels;
+	out->size[0] = width;
+	out->size[1] = height;
+	out->size[2] = 1;
+	out->pitch = pitch;
+}
+
+/* Layers and faces are other instructions than the ones that there are. */
+static bool tex_array(struct exec_texture *out, const struct sgpu_array *a)
+{
+	if (!a || a->d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))
+		return false;
+	tex_memory(out, a->base, a->d.Format, a->d.NumChannels, a->d.Width, a->rows, a->pitch);
+	out->size[2] = a->planes;
+	out->slice = a->pitch * a->rows;
+	return true;
+}
+
+static bool tex_resource(struct exec_texture *out, const CUDA_RESOURCE_DESC *r)
+{
+	const struct sgpu_mipmap *m;
+	size_t element;
+
+	switch (r->resType) {
+	case CU_RESOURCE_TYPE_ARRAY:
+		return tex_array(out, sgpu_obj_get(SGPU_ARRAY, r->res.array.hArray));
+	case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+		m = sgpu_obj_get(SGPU_MIPMAP, r->res.mipmap.hMipmappedArray);
+		return m && tex_array(out, m->level[0]);
+	case CU_RESOURCE_TYPE_LINEAR:
+		element = sgpu_format_bytes(r->res.linear.format) * r->res.linear.numChannels;
+		tex_memory(out, r->res.linear.devPtr, r->res.linear.format,
+			   r->res.linear.numChannels, r->res.linear.sizeInBytes / element, 1, 0);
+		out->fetch = true;
+		return !sgpu_check_device(r->res.linear.devPtr, r->res.linear.sizeInBytes);
+	default:
+		tex_memory(out, r->res.pitch2D.devPtr, r->res.pitch2D.format,
+			   r->res.pitch2D.numChannels, r->res.pitch2D.width, r->res.pitch2D.height,
+			   r->res.pitch2D.pitchInBytes);
+		element = (size_t)out->bytes * out->channels;
+		return out->size[1] && out->size[0] * element <= out->pitch &&
+		       !sgpu_check_device(r->res.pitch2D.devPtr, out->pitch * (out->size[1] - 1) +
+					  out->size[0] * element);
+	}
+}
+
+_Static_assert(TEX_WRAP == (int)CU_TR_ADDRESS_MODE_WRAP &&
+	       TEX_CLAMP == (int)CU_TR_ADDRESS_MODE_CLAMP &&
+	       TEX_MIRROR == (int)CU_TR_ADDRESS_MODE_MIRROR &&
+	       TEX_BORDER == (int)CU_TR_ADDRESS_MODE_BORDER, "the same numbers");
+
+/* The memory may have been freed since: it is looked up again for each fetch. */
+bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out)
+{
+	const struct sgpu_texture *t = sgpu_obj_get(SGPU_TEXTURE, (void *)(uintptr_t)handle);
+	bool floats;
+
+	(void)ctx;
+	*out = (struct exec_texture){ 0 };
+	if (!t || t->viewed || t->sampling.flags & CU_TRSF_SRGB || !tex_resource(out, &t->resource))
+		return false;
+	for (int i = 0; i < 3; i++)
+		out->mode[i] = t->sampling.addressMode[i];
+	out->promote = out->bytes < 4 && out->format <= TEX_SINT &&
+		       !(t->sampling.flags & CU_TRSF_READ_AS_INTEGER);
+	floats = out->promote || out->format > TEX_SINT;
+	out->linear = floats && !out->fetch &&
+		      t->sampling.filterMode == CU_TR_FILTER_MODE_LINEAR;
+	out->normalized = t->sampling.flags & CU_TRSF_NORMALIZED_COORDINATES;
+	if (floats && !out->fetch)
+		memcpy(out->border, t->sampling.borderColor, sizeof(out->border));
+	return out->size[0];
 }
 
 /* ---- surfaces ---- */

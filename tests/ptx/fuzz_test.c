@@ -193,7 +193,7 @@ static void small_free(void *ctx, void *p)
 
 static void run_entries(const struct ptx_module *m, struct exec_machine *x)
 {
-	static const struct exec_mem mem = { NULL, find };
+	static const struct exec_mem mem = { .find = find };
 	static const volatile bool stop = true;
 	uint8_t *params;
 

@@ -52,7 +52,7 @@ static bool find_range(void *ctx, uint64_t addr, struct exec_range *out)
 	return false;
 }
 
-const struct exec_mem dev_mem = { NULL, find_range };
+const struct exec_mem dev_mem = { .find = find_range };
 
 /* ---- modules ---- */
 

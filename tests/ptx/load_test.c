@@ -44,8 +44,8 @@ static void refused(void)
 	unsupported("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
 		    "{%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
 		    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32");
-	unsupported("tex.2d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];",
-		    "tex.2d.v4.f32.s32");
+	unsupported("tex.a1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [t, {%r1,%r2}];",
+		    "tex.a1d.v4.f32.s32");
 	unsupported("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned");
 	unsupported("mbarrier.init.shared::cta.b64 [%x1], %r1;",
 		    "mbarrier.init.shared::cta.b64");

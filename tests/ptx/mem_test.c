@@ -452,6 +452,8 @@ static void faults(void)
 	    wild, "cp_async_is_checked_too");
 	bad("mov.u64 %x1, 64; atom.global.add.u32 %i1, [%x1], 1;", wild,
 	    "atomic_on_a_wild_address_is_a_fault");
+	bad("tex.1d.v4.f32.s32 {%i1, %i2, %i3, %i4}, [%in, {%t}];", wild,
+	    "fetch_without_a_texture_is_a_fault");
 	bad("atom.global.add.u64 %x1, [%in+4], 1;", EXEC_MISALIGNED,
 	    "unaligned_atomic_is_a_fault");
 }
