@@ -10,6 +10,19 @@
 
 #include "wire.h"
 
+/*
+ * cuMemExportToShareableHandle and its counterpart: 64 bytes in place of a
+ * descriptor. The worker's number for it, which the client writes to a file of
+ * its own; or, in one process, the driver's descriptor behind this word.
+ */
+#define WH_SHAREABLE_BYTES	64
+#define WH_SHAREABLE_OWN	0x44465f4e574f4857ULL	/* "WHOWN_FD" */
+struct wh_shareable {
+	uint64_t magic;
+	int32_t fd;
+	uint32_t zero[13];
+};
+
 /* --- whHello: versions, the client's CUDA_* environment, cuInit ------------- */
 
 #define WH_HELLO_ENV_MAX	4096

@@ -112,6 +112,7 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 	if (res != CUDA_SUCCESS)
 		return;
 	s->registered = false;
+	wh_ipc_context_gone(s, id);
 	wh_mem_context_gone(s, id);
 	wh_sm_context_gone(s, id);
 	for (i = 0; i < WH_FENCES; i++)

@@ -685,6 +685,8 @@ CUresult wh_do_cuGraphInstantiateWithParams(struct wh_session *s, struct wh_fram
 		return wh_missing(s, "cuGraphInstantiateWithParams");
 	p.flags = q->flags;
 	res = s->drv.cuGraphInstantiateWithParams(&exec, graph, &p);
+	if (res == CUDA_SUCCESS && !wh_exec_fits(s, exec))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	r->result = p.result_out;
 	if (p.hErrNode_out)
 		r->node = wh_put(s, WH_H_CUgraphNode, p.hErrNode_out, q->graph);

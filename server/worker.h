@@ -290,6 +290,7 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 }
 
 #include "charge.h"
+#include "ipc.h"
 
 /*
  * May a client name [addr, addr + size) as host memory? The data area, the far

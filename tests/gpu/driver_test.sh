@@ -14,8 +14,11 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 11
-for p in driver memory stream module graph; do
+plan 17
+for p in ipc ipc_files; do
+	ok "${p}_native" passes native "$bin/$p"
+done
+for p in driver memory stream module graph ipc ipc_files; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done
