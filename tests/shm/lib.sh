@@ -31,6 +31,8 @@ await() {
 }
 
 start_server() {
+	# The word of the last one must not count for this one.
+	: >"$tmp/server.out"
 	"$WH_BUILD/server/wormhole-server" --backend "$WH_BACKEND" "$@" \
 		>"$tmp/server.out" 2>"$tmp/server.err" &
 	server=$!
