@@ -383,6 +383,10 @@ static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int
 	return res == CUDA_SUCCESS && v > 0 ? (uint64_t)v : 0;
 }
 
+/* What the driver rounds stacks to is not known; up to 20 MiB were seen for 64 bytes. */
+#define STACK_STEP	128
+#define STACK_SLACK	(2 * WH_MEM_BLOCK)
+
 /* Every thread gets as much as the largest kernel so far had, or the limit says. */
 static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 {
@@ -392,6 +396,8 @@ static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 	if (!local || s->drv.cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
 	    local <= limit)
 		return 0;
+	local += STACK_STEP - 1;
+	local -= local % STACK_STEP;
 	if (__builtin_mul_overflow(local - limit, threads_of(s, device), &more))
 		return UINT64_MAX;
 	return more;
@@ -413,9 +419,6 @@ static uint64_t heap_growth(struct wh_session *s)
 		return 0;
 	return round_block(limit) + WH_MEM_BLOCK;
 }
-
-/* Stacks grow in steps of more than a block: up to 20 MiB were seen for 16.5. */
-#define STACK_SLACK	(2 * WH_MEM_BLOCK)
 
 /*
  * The largest stack of the context is kept as an entry, so that a smaller one

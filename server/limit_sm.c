@@ -26,6 +26,7 @@
  * longer than its work was expected to take, and worst of all the measured time
  * is too long, never too short.
  */
+#include "gate.h"
 #include "limit_sm.h"
 
 #include <math.h>
@@ -434,16 +435,6 @@ static void go(struct wh_session *s, int device)
 	m->woken = true;
 }
 
-static bool capturing(struct wh_session *s, CUstream stream)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-	/* An error means that something near it is being captured: nothing to charge now. */
-	return s->drv.cuStreamIsCapturing &&
-	       (s->drv.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-		status != CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
 static bool open_state(struct wh_session *s)
 {
 	struct wh_sm_state *m;
@@ -541,7 +532,7 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		return CUDA_SUCCESS;
 	if (!open_state(s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	c = capturing(s, stream) ? NULL : wh_gpu_context(s);
+	c = wh_capture_of(s, stream) != WH_CAPTURE_NONE ? NULL : wh_gpu_context(s);
 	/* A driver without events, or no context: the launch fails by itself or cannot be held. */
 	s->limits.sm->skip = !c;
 	if (!c)
