@@ -40,8 +40,11 @@ static void futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 /* --- Running ---------------------------------------------------------------------------- */
 
+/* The stream has come to this point: managed variables are the host's, for as long as this runs. */
 static void run(const struct wh_gate_job *j, CUresult status)
 {
+	if (wh_client.mirrors)
+		wh_managed_after();
 	switch (j->kind) {
 	case WH_JOB_CALLBACK:
 		j->callback(j->stream, status, j->data);
@@ -52,6 +55,8 @@ static void run(const struct wh_gate_job *j, CUresult status)
 	default:
 		j->fn(j->data);
 	}
+	if (wh_client.mirrors && wh_managed_give() != CUDA_SUCCESS)
+		wh_log("a host function's managed variables did not reach the device");
 }
 
 static void end_job(unsigned int i)

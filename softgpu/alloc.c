@@ -112,7 +112,7 @@ static CUresult managed_check(CUdeviceptr addr, size_t size)
 	struct sgpu_range range;
 
 	if (!size || !sgpu_mem_find(addr, &range) ||
-	    range.kind != SGPU_MEM_MANAGED ||
+	    !sgpu_is_managed(range.kind) ||
 	    size > range.size - (addr - range.base))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;

@@ -240,6 +240,7 @@ enum sgpu_kind {
 	SGPU_MEM_DEVICE,
 	SGPU_MEM_MANAGED,
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
+	SGPU_MEM_MODULE_MANAGED,	/* the same, of the host's, too */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
 	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
 	SGPU_MEM_ARRAY,		/* no address that a program knows */
@@ -260,6 +261,11 @@ struct sgpu_range {
 	unsigned int flags;	/* of host memory */
 	bool sync;
 };
+
+static inline bool sgpu_is_managed(enum sgpu_kind kind)
+{
+	return kind == SGPU_MEM_MANAGED || kind == SGPU_MEM_MODULE_MANAGED;
+}
 
 CUresult sgpu_mem_init(size_t total, bool prefault);
 uint64_t sgpu_mem_total(void);

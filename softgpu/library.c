@@ -389,3 +389,18 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary handle,
 		return rc;
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
 }
+
+/* The host uses the variable as well; as with the driver's, there is one for each context. */
+CUresult cuLibraryGetManaged(CUdeviceptr *addr, size_t *size, CUlibrary handle,
+			     const char *name)
+{
+	const struct ptx_var *var;
+	struct sgpu_module *mod;
+	CUresult rc = enter_instance(handle, name && (addr || size), &mod);
+	if (rc)
+		return rc;
+	var = ptx_find_var(mod->ptx, name);
+	if (!var || !var->managed)
+		return sgpu_leave(CUDA_ERROR_NOT_FOUND);
+	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
+}

@@ -13,14 +13,14 @@
 
 /* ---- loading ---- */
 
-static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
-		       enum ptx_space space)
+/* As on a real device, a global store can reach constants, too. */
+static void *var_alloc(void *ctx, const struct ptx_var *var)
 {
+	enum sgpu_kind kind = var->managed ? SGPU_MEM_MODULE_MANAGED : SGPU_MEM_MODULE;
 	uint64_t addr = 0;
 
-	(void)space;	/* as on a real device, a global store can reach both */
-	if (align > SGPU_GRANULE ||
-	    sgpu_mem_alloc(ctx, size ? size : 1, SGPU_MEM_MODULE, NULL, &addr))
+	if (var->align > SGPU_GRANULE ||
+	    sgpu_mem_alloc(ctx, var->size ? var->size : 1, kind, NULL, &addr))
 		return NULL;
 	return (void *)(uintptr_t)addr;
 }
@@ -28,7 +28,8 @@ static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
 static void var_free(void *ctx, void *addr)
 {
 	(void)ctx;
-	sgpu_mem_release((uintptr_t)addr, 1u << SGPU_MEM_MODULE);
+	sgpu_mem_release((uintptr_t)addr,
+			 1u << SGPU_MEM_MODULE | 1u << SGPU_MEM_MODULE_MANAGED);
 }
 
 static CUresult load_error(enum ptx_status status)
