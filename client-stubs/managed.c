@@ -34,7 +34,7 @@ static struct var *var;		/* by address, disjoint */
 static size_t vars, room;
 
 static uint8_t *buffer;		/* in the data area */
-static uint64_t last_ctx;	/* some context that was current: host functions have none */
+static uint64_t last_ctx;	/* some context that was current: not every thread has one */
 static CUresult failed;		/* of a fetch that could not say so */
 
 /* --- What the device may have done. With the slot's lock. ---------------------------- */
@@ -335,7 +335,7 @@ static CUresult send(uint32_t *bad)
 		     wh_wire_bytes(batch.n, sizeof(*batch.piece)));
 	if (!q)
 		return c.result;
-	/* A host function runs without a context; and no capture is meant. */
+	/* Some thread without one may be the first to wait; and no capture is meant. */
 	if (!q->hdr.ctx)
 		q->hdr.ctx = last_ctx;
 	q->hdr.capture_mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -137,17 +137,12 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
 
 /*
  * No query exists for a whole context: this wait has no bound, unless markers
- * of the SM limit say that its launches are not done, or the client needs the
- * slot to go on (do_managed.c).
+ * of the SM limit say that its launches are not done.
  */
 static CUresult query_context(struct wh_session *s, struct wait *w)
 {
 	(void)w;
-	if (s->limits.temporal && wh_sm_look(s))
-		return CUDA_ERROR_NOT_READY;
-	if (s->managed.n && wh_managed_look(s) == CUDA_ERROR_NOT_READY)
-		return CUDA_ERROR_NOT_READY;
-	return s->drv.cuCtxSynchronize();
+	return s->limits.temporal && wh_sm_look(s) ? CUDA_ERROR_NOT_READY : s->drv.cuCtxSynchronize();
 }
 
 static CUresult block_context(struct wh_session *s, struct wait *w)

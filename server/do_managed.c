@@ -6,7 +6,7 @@
  * go through a stream of their own, which waits for nothing and nothing waits
  * for: kernels may be running, and host functions may hold up other streams.
  */
-#include "gate.h"
+#include "worker.h"
 
 #include <stdlib.h>
 
@@ -226,27 +226,4 @@ CUresult wh_do_whManaged(struct wh_session *s, struct wh_frame *f)
 			return CUDA_ERROR_NOT_FOUND;
 	}
 	return copy(s, q, p);
-}
-
-/* --- Waiting for a context ------------------------------------------------------------- */
-
-/*
- * A client with managed variables copies them around its host functions; would a
- * wait for the whole context hold the slot, one for a stream that a host function
- * holds up would never end. So look at the streams one by one.
- */
-CUresult wh_managed_look(struct wh_session *s)
-{
-	uint32_t i, here = wh_handle_index(s->ctx);
-
-	for (i = 1; i < s->handles.used; i++) {
-		const struct wh_handle *h = &s->handles.entry[i];
-
-		if (!h->real || h->value || h->type != WH_H_CUstream ||
-		    (h->owner && h->owner != here) || wh_capturing(s, h->real))
-			continue;
-		if (s->drv.cuStreamQuery(h->real) == CUDA_ERROR_NOT_READY)
-			return CUDA_ERROR_NOT_READY;
-	}
-	return wh_capturing(s, NULL) ? CUDA_SUCCESS : s->drv.cuStreamQuery(NULL);
 }

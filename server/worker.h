@@ -114,8 +114,6 @@ void wh_host_free(struct wh_session *s);
 /* do_managed.c */
 void wh_managed_free(struct wh_session *s);
 void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
-/* Is there anything to do in a stream of the session's? CUDA_ERROR_NOT_READY: there is. */
-CUresult wh_managed_look(struct wh_session *s);
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
