@@ -364,7 +364,7 @@ static uint64_t word(const uint8_t *p)
  * What differs from the shadow is the device's. All else stays untouched, byte by
  * byte, because the host may have written it meanwhile.
  */
-static void merge(uint8_t *mirror, uint8_t *shadow, const uint8_t *in, size_t n)
+static void merge_page(uint8_t *mirror, uint8_t *shadow, const uint8_t *in, size_t n)
 {
 	size_t i = 0, k;
 
@@ -376,6 +376,17 @@ static void merge(uint8_t *mirror, uint8_t *shadow, const uint8_t *in, size_t n)
 		for (k = 0; k < sizeof(uint64_t) && i < n; k++, i++)
 			if (in[i] != shadow[i])
 				*(volatile uint8_t *)&mirror[i] = shadow[i] = in[i];
+	}
+}
+
+static void merge(uint8_t *mirror, uint8_t *shadow, const uint8_t *in, size_t n)
+{
+	size_t i, part;
+
+	for (i = 0; i < n; i += part) {
+		part = n - i < WH_PAGE_SIZE ? n - i : WH_PAGE_SIZE;
+		if (memcmp(in + i, shadow + i, part))
+			merge_page(mirror + i, shadow + i, in + i, part);
 	}
 }
 
@@ -445,7 +456,8 @@ static CUresult give(const struct var *v)
 	size_t from, to = 0;
 
 	while (res == CUDA_SUCCESS && to < v->size) {
-		from = next(v, next(v, to, BLOCK, false), WORD, false);
+		from = next(v, to, WH_PAGE_SIZE, false);
+		from = next(v, next(v, from, BLOCK, false), WORD, false);
 		to = next(v, from, WORD, true);
 		res = add(v->start + from, to - from);
 	}

@@ -169,6 +169,15 @@ struct sgpu_library {
 	struct sgpu_image image;
 	struct sgpu_kernel **kernels;
 	unsigned int nkernels;
+	struct sgpu_shared_var *managed;	/* one for all contexts */
+	unsigned int nmanaged;
+};
+
+/* A managed variable of a library: no context owns it. */
+struct sgpu_shared_var {
+	char *name;
+	void *addr;
+	uint64_t size;
 };
 
 struct sgpu_kernel {
@@ -405,8 +414,12 @@ CUresult sgpu_file_read(const char *path, char **data, size_t *size);
 #define SGPU_LOG_LEN 1024
 
 /* Load one text; @ctx is NULL for a library that no context uses yet. */
-CUresult sgpu_module_load(struct sgpu_ctx *ctx, const struct sgpu_image *image,
+CUresult sgpu_module_load(struct sgpu_ctx *ctx, struct sgpu_library *lib,
+			  const struct sgpu_image *image,
 			  struct sgpu_module **out, char *log);
+/* Where a library keeps its managed variable of that name; is this address one's? */
+void *sgpu_library_managed(const struct sgpu_library *lib, const char *name);
+bool sgpu_library_keeps(const struct sgpu_library *lib, const void *addr);
 /* Load the best text that loads; *@used is its index. */
 CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
 			       const struct sgpu_images *images,
