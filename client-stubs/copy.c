@@ -89,7 +89,8 @@ static CUresult managed_copy(const void *dst, const void *src, size_t n)
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
-	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, true };
+	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0,
+			       true };
 	CUresult res;
 	bool done;
 
@@ -128,7 +129,8 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
 			      CUstream hStream)
 {
-	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0, false };
+	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0,
+			       false };
 	CUresult res;
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
@@ -308,7 +310,8 @@ CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *sr
 			       ByteCount, 0, false };
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
-		return wh_raw_cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+		return wh_raw_cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount,
+						   hStream);
 	if (wh_managed_has(srcHost))
 		return cuMemcpy2DAsync_v2(&box, hStream);
 	c.stream = wh_stream(hStream);
@@ -323,7 +326,8 @@ CUresult cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset,
 			       ByteCount, 0, true };
 
 	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
-		return wh_raw_cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
+		return wh_raw_cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount,
+						   hStream);
 	if (wh_managed_has(dstHost))
 		return cuMemcpy2DAsync_v2(&box, hStream);
 	c.stream = wh_stream(hStream);

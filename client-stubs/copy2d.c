@@ -30,7 +30,8 @@ static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
 		.dstPitch = c->dstPitch,
 		.WidthInBytes = c->WidthInBytes, .Height = c->Height,
 	};
-	return b->async ? wh_raw_cuMemcpy2DAsync_v2(&d, b->stream) : wh_raw_cuMemcpy2DUnaligned_v2(&d);
+	return b->async ? wh_raw_cuMemcpy2DAsync_v2(&d, b->stream) :
+			  wh_raw_cuMemcpy2DUnaligned_v2(&d);
 }
 
 /* --- Which sides are pageable ----------------------------------------------------- */
@@ -314,11 +315,13 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 static CUDA_MEMCPY3D without_peers(const CUDA_MEMCPY3D_PEER *p)
 {
 	return (CUDA_MEMCPY3D) {
-		.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcZ = p->srcZ, .srcLOD = p->srcLOD,
+		.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcZ = p->srcZ,
+		.srcLOD = p->srcLOD,
 		.srcMemoryType = p->srcMemoryType, .srcHost = p->srcHost,
 		.srcDevice = p->srcDevice, .srcArray = p->srcArray, .srcPitch = p->srcPitch,
 		.srcHeight = p->srcHeight,
-		.dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstZ = p->dstZ, .dstLOD = p->dstLOD,
+		.dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstZ = p->dstZ,
+		.dstLOD = p->dstLOD,
 		.dstMemoryType = p->dstMemoryType, .dstHost = p->dstHost,
 		.dstDevice = p->dstDevice, .dstArray = p->dstArray, .dstPitch = p->dstPitch,
 		.dstHeight = p->dstHeight,

@@ -43,7 +43,7 @@ static CUresult failed;		/* of a fetch that could not say so */
 #define MANY_STREAMS	(UINT64_MAX - 1)
 
 static uint64_t sent = 1, seen = 1;	/* calls that could make it write; how many are fetched */
-static uint64_t fetched;		/* the same, before it is taken over; with WH_LOCK_MANAGED */
+static uint64_t fetched;	/* the same, not taken over yet; with WH_LOCK_MANAGED */
 static uint64_t stream = NO_STREAM, stream_before;	/* of all calls since */
 static uint32_t current;		/* the call that runs */
 
@@ -429,7 +429,8 @@ static CUresult add(const uint8_t *p, size_t n)
 
 	for (; n && res == CUDA_SUCCESS; p += part, n -= part) {
 		part = n < BUFFER - batch.used ? n : BUFFER - batch.used;
-		batch.piece[batch.n++] = (struct wh_managed_piece) { (uintptr_t)p, part, batch.used };
+		batch.piece[batch.n++] =
+			(struct wh_managed_piece) { (uintptr_t)p, part, batch.used };
 		if (batch.op == WH_MANAGED_IN)
 			memcpy(buffer + batch.used, p, part);
 		batch.used += part;
@@ -534,7 +535,7 @@ void wh_managed_after(void)
 	failed = res;
 }
 
-/* --- New variables ----------------------------------------------------------------------------- */
+/* --- New variables ------------------------------------------------------------------- */
 
 static CUresult make_mirror(struct var *v)
 {
@@ -548,7 +549,8 @@ static CUresult make_mirror(struct var *v)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (!map(v)) {
-		wh_complain("the address of a managed variable, %p, is taken in this process", v->start);
+		wh_complain("the address of a managed variable, %p, is taken in this process",
+			    v->start);
 		free(v->shadow);
 		return CUDA_ERROR_MAP_FAILED;
 	}

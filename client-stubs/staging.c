@@ -108,7 +108,8 @@ static CUresult to_host(const struct wh_staged *c)
 	CUresult res = CUDA_SUCCESS;
 
 	while (done < c->size && res == CUDA_SUCCESS) {
-		while (started < c->size && next_buffer - first < BUFFERS - 1 && res == CUDA_SUCCESS) {
+		while (started < c->size && next_buffer - first < BUFFERS - 1 &&
+		       res == CUDA_SUCCESS) {
 			b = next_buffer++ % BUFFERS;
 			res = settle(b);
 			n = piece(c, started);

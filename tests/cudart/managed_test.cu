@@ -33,8 +33,8 @@ static void test_copies()
 	void *addr;
 
 	table[3] = 7;
-	ok_err(cudaMemcpyToSymbol(table, mine, sizeof(mine), 8, cudaMemcpyHostToDevice), cudaSuccess,
-	       "a_symbol_copy_to_it_succeeds");
+	ok_err(cudaMemcpyToSymbol(table, mine, sizeof(mine), 8, cudaMemcpyHostToDevice),
+	       cudaSuccess, "a_symbol_copy_to_it_succeeds");
 	ok(table[1] == 1.5 && table[2] == 2.5 && table[3] == 7, "the_host_sees_what_it_copied");
 	table[2] = 4;
 	NEED(cudaMemcpyFromSymbol(back, table, sizeof(back), 8, cudaMemcpyDeviceToHost));
@@ -43,8 +43,8 @@ static void test_copies()
 	ok(table[10] == 1.5 && table[11] == 4, "its_parts_are_copied_among_each_other");
 	NEED(cudaGetSymbolAddress(&addr, table));
 	NEED(cudaPointerGetAttributes(&attr, &table[50]));
-	ok(addr == &table[0] && attr.type == cudaMemoryTypeManaged && attr.devicePointer == &table[50] &&
-	   attr.hostPointer == &table[50], "its_pointer_is_managed_on_both_sides");
+	ok(addr == &table[0] && attr.type == cudaMemoryTypeManaged &&
+	   attr.devicePointer == &table[50] && attr.hostPointer == &table[50], "its_pointer_is_managed_on_both_sides");
 }
 
 /* A graph and an event: the places where programs wait otherwise. */

@@ -202,8 +202,9 @@ static void test_copies(const struct module *m)
 {
 	CUdeviceptr d, a = (CUdeviceptr)m->a;
 	uint32_t v = 0, w[4] = { 0 };
-	CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_HOST, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-			      .WidthInBytes = 8, .Height = 2, .srcPitch = 16, .dstPitch = 8 };
+	CUDA_MEMCPY2D box = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcPitch = 16,
+			      .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstPitch = 8,
+			      .WidthInBytes = 8, .Height = 2 };
 	CUstream s;
 
 	cuStreamCreate(&s, CU_STREAM_NON_BLOCKING);
@@ -241,9 +242,11 @@ static void test_copies(const struct module *m)
 	box.dstDevice = d;
 	ok(cuMemcpy2D(&box) == 0 && cuMemcpyDtoH(w, d, 16) == 0 && w[0] == 11 && w[1] == 12 &&
 	   w[2] == 13 && w[3] == 14, "boxes_are_copied_from_it");
-	box = (CUDA_MEMCPY2D) { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = d, .srcPitch = 8,
-				.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = (void *)(m->big + 100),
-				.dstPitch = 8, .WidthInBytes = 8, .Height = 2 };
+	box.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+	box.srcDevice = d;
+	box.srcPitch = 8;
+	box.dstMemoryType = CU_MEMORYTYPE_HOST;
+	box.dstHost = (void *)(m->big + 100);
 	ok(cuMemcpy2D(&box) == 0 && m->big[100] == 11 && m->big[103] == 14, "and_to_it");
 	cuMemFree(d);
 	cuStreamDestroy(s);
@@ -251,13 +254,15 @@ static void test_copies(const struct module *m)
 
 static void test_array(const struct module *m)
 {
-	CUDA_ARRAY_DESCRIPTOR desc = { .Width = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1 };
+	CUDA_ARRAY_DESCRIPTOR desc = { .Width = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT32,
+				       .NumChannels = 1 };
 	CUarray array;
 
 	cuArrayCreate(&array, &desc);
 	m->big[20] = 31, m->big[21] = 32;
 	ok(cuMemcpyHtoA(array, 4, (void *)(m->big + 20), 8) == 0 &&
-	   cuMemcpyAtoH((void *)(m->big + 30), array, 4, 8) == 0 && m->big[30] == 31 && m->big[31] == 32,
+	   cuMemcpyAtoH((void *)(m->big + 30), array, 4, 8) == 0 && m->big[30] == 31 &&
+	   m->big[31] == 32,
 	   "arrays_are_copied_from_it_and_to_it");
 	cuArrayDestroy(array);
 }
@@ -291,11 +296,11 @@ static void test_graphs(const struct module *m)
 	ok(cuStreamEndCapture(s, &g) == 0 && cuGraphInstantiate(&exec, g, 0) == 0,
 	   "launches_with_managed_variables_are_captured");
 	ok(*m->a == 200, "which_runs_nothing");
-	ok(cuGraphLaunch(exec, s) == 0 && cuStreamSynchronize(s) == 0 && *m->a == 202 && m->big[7] == 202,
-	   "a_graph_takes_them_and_brings_them_back");
+	ok(cuGraphLaunch(exec, s) == 0 && cuStreamSynchronize(s) == 0 && *m->a == 202 &&
+	   m->big[7] == 202, "a_graph_takes_them_and_brings_them_back");
 	*m->a = 300;
-	ok(cuGraphLaunch(exec, s) == 0 && cuStreamSynchronize(s) == 0 && *m->a == 302 && m->big[7] == 302,
-	   "each_time");
+	ok(cuGraphLaunch(exec, s) == 0 && cuStreamSynchronize(s) == 0 && *m->a == 302 &&
+	   m->big[7] == 302, "each_time");
 	cuGraphExecDestroy(exec);
 	cuGraphDestroy(g);
 	cuStreamDestroy(s);
@@ -409,8 +414,8 @@ static void test_unload(const struct module *m)
 	run(m->inc, NULL, NULL);
 	cuCtxSynchronize();
 	ok(*a == 2 && *m->a == 11, "both_are_kept_apart");
-	ok(cuModuleUnload(other.m) == 0 && run(m->inc, NULL, NULL) == 0 && cuCtxSynchronize() == 0 &&
-	   *m->a == 12, "the_others_stay_when_a_module_goes");
+	ok(cuModuleUnload(other.m) == 0 && run(m->inc, NULL, NULL) == 0 &&
+	   cuCtxSynchronize() == 0 && *m->a == 12, "the_others_stay_when_a_module_goes");
 	if (one_process)
 		skip("its_memory_goes_with_it", "it is the driver's");
 	else

@@ -107,7 +107,8 @@ struct ask {
 
 static CUresult copy(struct wh_session *s, const struct ask *a)
 {
-	struct wh_req_whManaged *q = request(s, WH_CALL_whManaged, WH_WIRE_FIXED(*q) + sizeof(a->piece));
+	size_t size = WH_WIRE_FIXED(struct wh_req_whManaged) + sizeof(a->piece);
+	struct wh_req_whManaged *q = request(s, WH_CALL_whManaged, size);
 
 	q->hdr.ctx = a->ctx;
 	q->buffer = a->buffer;
@@ -115,8 +116,7 @@ static CUresult copy(struct wh_session *s, const struct ask *a)
 	q->op = a->op;
 	q->pieces = a->pieces;
 	memcpy((char *)msg(s) + WH_WIRE_FIXED(*q), a->piece, sizeof(a->piece));
-	return send(s, WH_WIRE_FIXED(*q) + sizeof(a->piece)) ? CUDA_ERROR_UNKNOWN :
-							      (CUresult)rsp(s)->result;
+	return send(s, size) ? CUDA_ERROR_UNKNOWN : (CUresult)rsp(s)->result;
 }
 
 static uint32_t named(struct wh_session *s)
@@ -232,7 +232,8 @@ int main(int argc, char **argv)
 	fill_driver(s);
 	module = wh_put(s, WH_H_CUmodule, (CUmodule)0x110, 0);
 	ctx = wh_put(s, WH_H_CUcontext, (CUcontext)0x210, 0);
-	good = (struct ask) { ctx, (uintptr_t)s->data + 4096, 1024, WH_MANAGED_IN, 1, { { A + 8, 16, 64 } } };
+	good = (struct ask) { ctx, (uintptr_t)s->data + 4096, 1024, WH_MANAGED_IN, 1,
+			      { { A + 8, 16, 64 } } };
 	test_names(s, module);
 	test_copies(s, good);
 	test_bounds(s, good);
