@@ -7,6 +7,7 @@
 #
 #	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all)
 #	WH_BENCH_QUICK=1	a tenth of the time, WH_TEST_DEVICE=softgpu: to try it out
+#	WH_COMMIT=...		of what runs, where there is no repository
 set -u
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
@@ -23,7 +24,7 @@ pick() { [ -n "$quick" ] && echo "$1" || echo "$2"; }
 
 environment() {
 	echo "date $(date +%F)"
-	echo "commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
+	echo "commit ${WH_COMMIT:-$(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)}"
 	if [ "$world_kind" = gpu ]; then
 		echo "GPU $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
 			head -n 1 | sed 's/, /, driver /')"
@@ -46,22 +47,33 @@ each_world() { # LIMIT COMMAND...
 
 calls() { each_world 60 "$bench/calls" ms=$(pick 5 200); }
 
-# Three turns in alternation; the best of each world counts.
-train() {
-	small="batch=2 steps=4 image=67 width=16"
-	for turn in $(pick 1 "1 2 3"); do
-		train_one lenet $(pick "batch=2 steps=4 width=5" "steps=200")
-		train_one lenet_dnn $(pick "batch=2 steps=4" "steps=400")
-		train_one alexnet $(pick "$small" "steps=10")
-		train_one alexnet_dnn $(pick "$small" "steps=30")
+# Worlds in alternation, and in the other order each second turn: what else the
+# machine does meets all of them. The median of the turns counts.
+in_turns() { # TURNS COMMAND...
+	turns=$1
+	shift
+	for turn in $(seq "$turns"); do
+		order=$worlds
+		[ $((turn % 2)) = 1 ] || order=$(echo "$worlds" | tr ' ' '\n' | tac)
+		"$@"
 	done
+}
+
+train() { in_turns $(pick 1 5) train_all; }
+
+train_all() {
+	small="batch=2 steps=4 image=67 width=16"
+	train_one lenet $(pick "batch=2 steps=4 width=5" "steps=200")
+	train_one lenet_dnn $(pick "batch=2 steps=4" "steps=1000")
+	train_one alexnet $(pick "$small" "steps=10")
+	train_one alexnet_dnn $(pick "$small" "steps=30")
 }
 
 train_one() { # NAME ARGUMENT...
 	name=$1
 	shift
 	[ -x "$programs/$name" ] || return 0
-	for w in $worlds; do
+	for w in $order; do
 		in_world $w shared timeout 60 "$programs/$name" "$@" 2>"$out/err" >/dev/null
 		rate=$(sed -n 's/^rate \([0-9.]*\).*/\1/p' "$out/err")
 		[ -n "$rate" ] && echo "$w train $name images/s $rate" ||
@@ -80,11 +92,11 @@ crossings() {
 				echo "# $w: neuron failed: $(tail -n 1 "$out/err")"
 		done
 	done
-	each_neuron_rate
+	in_turns $(pick 1 3) each_neuron_rate
 }
 
 each_neuron_rate() {
-	for w in $worlds; do
+	for w in $order; do
 		in_world $w shared timeout 60 "$programs/neuron" calls=$(pick 2000 100000) \
 			2>"$out/err" >/dev/null
 		rate=$(sed -n 's/^rate \([0-9.]*\).*/\1/p' "$out/err")

@@ -7,6 +7,7 @@ program failed, is named as missing; nothing is filled in.
 """
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -80,9 +81,9 @@ def calls():
         extra = [f"{by[w][1] - native:+.2f}" if w in by and native else "" for w in WORLDS[1:]]
         rows.append([f"`{name}`"] + cells + extra + [us(LUPINE[name]) if name in LUPINE else ""])
     text = table(["µs: median (min, p99)"] + WORLDS + ["loopback adds", "shm adds", "Lupine¹"], rows)
-    rate = table(["launches per second"] + WORLDS + ["shm / native"],
+    rate = table(["launches per second"] + WORLDS + ["loopback / native", "shm / native"],
                  [[n] + [f"{by[w]:,.0f}" if w in by else "" for w in WORLDS] +
-                  [ratio(by.get("shm"), by.get("native"))] for n, by in rates.items()])
+                  [ratio(by.get(w), by.get("native")) for w in WORLDS[1:]] for n, by in rates.items()])
     return (text + "\n\n¹ Lupine of 2026-08-21, measured on 2026-11-20 in a run of its own on such a machine "
             "(H200, driver 580.159), its server on the same machine over TCP loopback; medians.\n\n" + rate +
             "\n\n![Time per call](plots/calls.svg)")
@@ -90,38 +91,44 @@ def calls():
 
 # --- Training and the Neuron mix ----------------------------------------------------
 
-def best(part, word):
+def turns(part, word, width):
+    """{name: {world: its figures of all turns}}, from `WORLD WORD [NAME] UNIT FIGURE`."""
     out = {}
     for l in lines(part):
         w = l.split()
-        if len(w) == 5 and w[1] == word:
-            by = out.setdefault(w[2], {})
-            by[w[0]] = max(by.get(w[0], 0), float(w[4]))
+        if len(w) == width and w[1] == word:
+            out.setdefault(w[2], {}).setdefault(w[0], []).append(float(w[-1]))
     return out
 
 
+def medians(by):
+    return {w: statistics.median(v) for w, v in by.items()}
+
+
 def train():
-    rows = [[n] + [f"{by[w]:,.1f}" if w in by else "" for w in WORLDS] +
-            [ratio(by.get(w), by.get("native")) for w in WORLDS[1:]]
-            for n, by in best("train", "train").items()]
-    return (table(["images per second, best of 3"] + WORLDS + ["loopback / native", "shm / native"], rows) +
+    rows = []
+    for name, by in turns("train", "train", 5).items():
+        mid = medians(by)
+        rows.append([name] + [f"{mid[w]:,.1f} ({max(by[w]):,.1f})" if w in by else "" for w in WORLDS] +
+                    [ratio(mid.get(w), mid.get("native")) for w in WORLDS[1:]])
+    return (table(["images per second, median of the turns (best)"] + WORLDS +
+                  ["loopback / native", "shm / native"], rows) +
             "\n\nTargets: 0.98 over loopback, 0.95 over shm.\n\n![Training](plots/train.svg)")
 
 
 def crossings():
-    sent, rate = {}, {}
+    sent = {}
+    rate = medians(turns("crossings", "neuron", 4).get("calls/s", {}))
     for l in lines("crossings"):
         w = l.split()
         if len(w) == 4 and w[1] == "crossings":
             sent.setdefault(w[0], []).append((int(w[2]), int(w[3])))
-        elif len(w) == 4 and w[1] == "neuron":
-            rate[w[0]] = float(w[3])
     rows = []
     for w in WORLDS:
         s = sorted(sent.get(w, []))
         per = f"{(s[-1][1] - s[0][1]) / (s[-1][0] - s[0][0]):.3f}" if len(s) > 1 else ""
         rows.append([w, per, f"{rate[w]:,.0f}" if w in rate else ""])
-    return (table(["Neuron mix", "requests to the worker per call", "calls per second"], rows) +
+    return (table(["Neuron mix", "requests to the worker per call", "calls per second, median of the turns"], rows) +
             "\n\nThe mix is `tests/programs/neuron.cu`; target: 0.4 requests per call.")
 
 
@@ -186,7 +193,8 @@ def plot_data():
     for name, rows in [
             ("calls", full),
             ("train", [(n, *(by.get(w, 0) / by["native"] for w in WORLDS))
-                       for n, by in best("train", "train").items() if by.get("native")]),
+                       for n, by in [(n, medians(by)) for n, by in turns("train", "train", 5).items()]
+                       if by.get("native")]),
             ("share", [(p, 100 * s, k) for who, p, k, s in share_figures() if who == "one"])]:
         if rows:
             names.append(name)

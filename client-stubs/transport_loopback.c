@@ -2,20 +2,15 @@
 /*
  * Transport to a session inside this process: the cost of the marshalling
  * alone, and tests without a second process. Loads libwormhole-session.so
- * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND. For programs
- * with stubs of other libraries the session has a link namespace of its own:
- * NVIDIA's libraries find their driver by its soname there, which in the
- * program's namespace is the client's stub. Not for others: two C libraries in
- * one process do not clean up after a thread that ends, and NVIDIA's driver was
- * seen to fail then.
+ * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND, in a link
+ * namespace of its own (namespace.h).
  */
 #define _GNU_SOURCE
+#include "namespace.h"
 #include "transport.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -30,12 +25,20 @@ static struct {
 	struct wh_session *session;
 	typeof(wh_session_open) *open;
 	typeof(wh_session_close) *close;
-	typeof(wh_session_new_thread) *new_thread;
+	typeof(wh_session_enter) *enter;
+	typeof(wh_session_leave) *leave;
 	typeof(wh_session_far) *far;
 	typeof(wh_dispatch) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
-	pthread_t last;		/* caller of the last call */
+	uint64_t threads;	/* that have called */
+	uint64_t last;		/* the one of the last call */
 } loop;
+
+/* Its number is not pthread_self(), which a new thread may have from one that ended. */
+static __thread struct {
+	uint64_t number;
+	struct wh_caller caller;
+} self __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -43,87 +46,21 @@ static int loopback_probe(void)
 	return 0;
 }
 
-/*
- * A namespace has a C library of its own. Its output streams become the
- * program's, which keeps what a kernel prints and what the program prints in
- * order; glibc accepts foreign streams in such a namespace.
- */
-static void share_streams(void *lib)
-{
-	FILE **out = dlsym(lib, "stdout"), **err = dlsym(lib, "stderr");
-
-	if (out && err) {
-		*out = stdout;
-		*err = stderr;
-	}
-}
-
-#define PROGRAMS_KEYS	512	/* half of PTHREAD_KEYS_MAX */
-
-/*
- * Both C libraries number the keys of thread-specific data alone, from 0, but
- * use one table in each thread. Those below are the program's; what the worker's
- * libraries keep for a thread is not destroyed at its end.
- */
-static bool keep_keys_apart(void *lib)
-{
-	typeof(pthread_key_create) *create = dlsym(lib, "pthread_key_create");
-	pthread_key_t key;
-	int i;
-
-	for (i = 0; create && i < PROGRAMS_KEYS; i++)
-		if (create(&key, NULL))
-			return false;
-	return create;
-}
-
-/* Does the program have stubs of libraries whose genuine ones need the driver? */
-static bool has_library_stubs(void)
-{
-	static const char *const first[] = {
-		"cublasCreate_v2", "cudnnCreate", "curandCreateGenerator", "nvmlInit_v2",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(first) / sizeof(*first); i++)
-		if (dlsym(RTLD_DEFAULT, first[i]))
-			return true;
-	return false;
-}
-
-static void *load_session(const char *path)
-{
-	void *lib;
-
-	if (!has_library_stubs())
-		return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	lib = dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
-	if (lib && !keep_keys_apart(lib)) {
-		wh_complain("loopback: no thread-specific keys are left");
-		return NULL;
-	}
-	if (lib)
-		share_streams(lib);
-	return lib;
-}
-
 static int load(void)
 {
 	const char *path = getenv("WORMHOLE_SESSION");
-	void *lib = load_session(path ? path : "libwormhole-session.so");
+	void *lib = wh_namespace_load(path ? path : "libwormhole-session.so");
 
-	if (!lib) {
-		wh_complain("loopback: %s", dlerror());
+	if (!lib)
 		return WH_ETRANSPORT;
-	}
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
-	loop.new_thread = dlsym(lib, "wh_session_new_thread");
+	loop.enter = dlsym(lib, "wh_session_enter");
+	loop.leave = dlsym(lib, "wh_session_leave");
 	loop.far = dlsym(lib, "wh_session_far");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
 	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
-	loop.last = pthread_self();
-	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.far &&
+	if (loop.open && loop.join_tenant && loop.close && loop.enter && loop.leave && loop.far &&
 	    loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
@@ -167,6 +104,7 @@ static int loopback_open(struct wh_link *l)
 	rc = load();
 	if (rc)
 		return rc;
+	wh_namespace_enter();
 	part = mmap(NULL, PART_SIZE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (part == MAP_FAILED)
@@ -187,14 +125,26 @@ static int loopback_open(struct wh_link *l)
 	return 0;
 }
 
+static void change_thread(void)
+{
+	if (!self.number)
+		self.number = ++loop.threads;
+	loop.last = self.number;
+	wh_namespace_enter();
+	loop.enter(loop.session, &self.caller);
+}
+
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
+	int status;
+
 	(void)l;
-	if (!pthread_equal(loop.last, pthread_self())) {
-		loop.last = pthread_self();
-		loop.new_thread(loop.session);
-	}
-	return loop.dispatch(loop.session, handler, arg);
+	if (__builtin_expect(loop.last != self.number || !self.number, 0))
+		change_thread();
+	status = loop.dispatch(loop.session, handler, arg);
+	if (loop.threads > 1)
+		loop.leave(loop.session, &self.caller);
+	return status;
 }
 
 static void loopback_close(struct wh_link *l)

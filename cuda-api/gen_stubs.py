@@ -545,6 +545,11 @@ def server_hooks(d, call):
         after += ['if (res == CUDA_SUCCESS && !wh_reconciled(s, &charge)) {',
                   f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);',
                   '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
+    if 'context' in call.hooks:
+        device, undo = call.hooks['context']
+        before += [f'res = wh_context_charge(s, &charge, {device});'] + stop
+        after += ['if (!wh_context_charged(s, &charge, res)) {', f'\t{undo};',
+                  '\twh_reconciled(s, &charge);', '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
     if 'uncharge' in call.hooks:
         kind, key = charge_key(d, call, call.hooks['uncharge'][0])
         after += ['if (res == CUDA_SUCCESS)', f'\twh_uncharge(s, {kind}, {key});']
@@ -554,7 +559,7 @@ def server_hooks(d, call):
     if 'runs' in call.hooks:
         graph = next(local(a) for a in call.args if a.name == call.hooks['runs'][0])
         before = [f'res = wh_graph_charge(s, {graph});'] + stop + before
-        after += ['wh_graph_charged(s);']
+        after += [f'wh_graph_charged(s, {graph}, res);']
     if 'retains' in call.hooks:
         handle, addr = call.hooks['retains']
         after += ['if (res == CUDA_SUCCESS)', f'\twh_retained(s, q->{addr}, (uintptr_t){handle});']

@@ -2,7 +2,9 @@
 /*
  * Loads the library that does the work: NVIDIA's libcuda.so.1 or softgpu's,
  * chosen by path. Owns the table of its functions; a function that the library
- * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED.
+ * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED. It is not bound
+ * to itself first (RTLD_DEEPBIND): it has to find what a worker (interpose.c) and
+ * a session in the client's process (foreign.c) replace of the C library.
  */
 #define _GNU_SOURCE
 #include "output.h"
@@ -14,15 +16,8 @@
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size)
 {
 	const struct wh_driver_symbol *sym;
-	int deep;
 
-	/*
-	 * Where our own stub has the same names (a loopback session in the
-	 * program's namespace) the backend binds to itself first. Not in a
-	 * worker, which replaces functions of the C library for it (interpose.c).
-	 */
-	deep = dlsym(RTLD_DEFAULT, "cuInit") ? RTLD_DEEPBIND : 0;
-	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL | deep);
+	s->backend = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!s->backend) {
 		snprintf(err, err_size, "%s", dlerror());
 		return false;

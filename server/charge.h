@@ -13,7 +13,9 @@ struct wh_charge {
 	int device;		/* -1: nothing is charged */
 	uint64_t bytes;		/* asked for, rounded as the driver does */
 	uint64_t before;	/* what the driver or the pool had taken before the call */
-	void *pool;
+	void *pool;		/* or the function that is launched */
+	uint64_t asked;		/* of a pool, as it will be counted */
+	uint64_t stack;		/* that this one needs beyond the context's limit */
 };
 
 /* --- Memory: limit_mem.c --------------------------------------------------------- */
@@ -35,8 +37,38 @@ void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c);
 bool wh_reconciled(struct wh_session *s, struct wh_charge *c);
 /* The same for what ends with (type, key): a module, a library. */
 bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key);
+/*
+ * Around the making of a context, device -1 for none: all of a device take the
+ * same, so that after the tenant's first one it is reserved before. False: it is
+ * one too many and must be undone.
+ */
+CUresult wh_context_charge(struct wh_session *s, struct wh_charge *c, int device);
+bool wh_context_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
+/* The device if its primary context is not there yet, or -1. */
+int wh_unless_active(struct wh_session *s, CUdevice dev);
 void wh_undo_context(struct wh_session *s, CUcontext ctx);
+/*
+ * Code that the client loads: looked at when it is there, then around its loading.
+ * What code and globals take is for wh_reconciled_as() to see; this is for what
+ * printf() and malloc() in it take of a context, which no unloading gives back.
+ */
+void wh_look_at_code(struct wh_session *s, const void *image, size_t size);
+CUresult wh_code_charge(struct wh_session *s, struct wh_charge *c);
+void wh_code_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
+/* Has the current device a limit? */
+bool wh_mem_limited(struct wh_session *s);
+/* A graph made ready to run that is one too many: its kernels' stacks stay without it. */
+void wh_undo_exec(struct wh_session *s, CUgraphExec exec);
 void wh_undo_limit(struct wh_session *s, CUlimit limit);
+
+/*
+ * Around a launch of a kernel that is not known: it may need bigger stacks and
+ * the heap. Both of sessions with a tenant only; the charge is {-1} before.
+ */
+bool wh_kernel_known(struct wh_session *s, const void *function);
+CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
+			  CUstream stream);
+void wh_kernel_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
 
 /* The context is gone, and with it what was allocated in it. */
 void wh_mem_context_gone(struct wh_session *s, uint64_t ctx);
@@ -61,7 +93,7 @@ void wh_graph_gone(struct wh_session *s, void *graph);
 void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes);
 void wh_graph_copied(struct wh_session *s, void *from, void *to);
 CUresult wh_graph_charge(struct wh_session *s, void *exec);
-void wh_graph_charged(struct wh_session *s);
+void wh_graph_charged(struct wh_session *s, void *exec, CUresult res);
 
 /* --- SM share: limit_sm.c ------------------------------------------------------------- */
 
@@ -84,6 +116,11 @@ void wh_sm_other_call(struct wh_session *s);
 bool wh_sm_wants_answers(const struct wh_session *s);
 /* See what is done and pass the lease on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
+/*
+ * No call has come for a moment: the same, and what has no marker gets one in
+ * time. `end`: it will not be called again until the next call.
+ */
+bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 
 /*

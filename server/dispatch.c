@@ -141,6 +141,16 @@ int wh_dispatch_wants_answers(const struct wh_session *s)
 	return s->limits.temporal && wh_sm_wants_answers(s);
 }
 
+int wh_dispatch_wants_idle(const struct wh_session *s)
+{
+	return s->limits.temporal != 0;
+}
+
+int wh_dispatch_idle(struct wh_session *s, int end)
+{
+	return wh_sm_idle(s, end);
+}
+
 static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
 	int res;

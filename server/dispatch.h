@@ -35,6 +35,13 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *f
  * while its launches are long or it has used up its share.
  */
 int wh_dispatch_wants_answers(const struct wh_session *s);
+/*
+ * Is wh_dispatch_idle() worth calling when no request has come for a moment?
+ * That one says whether it is again, until the next request; if it is and will
+ * not be called, it is told so once (`end`).
+ */
+int wh_dispatch_wants_idle(const struct wh_session *s);
+int wh_dispatch_idle(struct wh_session *s, int end);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);

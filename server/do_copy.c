@@ -213,8 +213,12 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
 		return CUDA_SUCCESS;
 	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
-	/* A query does not print what kernels left behind, a wait does. */
-	if (res == CUDA_SUCCESS && q->slice_us && s->prints && w.block != w.query)
+	/*
+	 * A query does not print what kernels left behind, and gives no memory of
+	 * pools back to the device; a wait does both.
+	 */
+	if (res == CUDA_SUCCESS && q->slice_us && (s->prints || s->pools) &&
+	    w.block != block_context)
 		res = w.block(s, &w);
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		s->fence[q->handle].pending = false;

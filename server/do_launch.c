@@ -113,9 +113,15 @@ static void fill_config(CUlaunchConfig *c, const struct wh_req_whLaunch *q)
 	c->numAttrs = q->attrs;
 }
 
+static bool is_kernel(const struct wh_session *s, uint64_t id)
+{
+	return wh_handles_get(&s->handles, id, WH_H_CUkernel) != NULL;
+}
+
 CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whLaunch *q = f->req;
+	struct wh_charge charge = { .device = -1 };
 	struct launch l;
 	void **extra;
 	CUresult res;
@@ -126,9 +132,16 @@ CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 	extra = q->param_bytes ? l.extra : NULL;
 	if (q->ex ? !s->drv.cuLaunchKernelEx : !s->drv.cuLaunchKernel)
 		return wh_missing(s, q->ex ? "cuLaunchKernelEx" : "cuLaunchKernel");
-	res = wh_launch_begin(s, l.config.hStream);
-	if (res != CUDA_SUCCESS)
+	if (s->limits.mem && !wh_kernel_known(s, l.function))
+		res = wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function),
+				       l.config.hStream);
+	if (res == CUDA_SUCCESS)
+		res = wh_launch_begin(s, l.config.hStream);
+	if (res != CUDA_SUCCESS) {
+		if (charge.device >= 0)
+			wh_kernel_charged(s, &charge, res);
 		return res;
+	}
 	if (q->ex) {
 		fill_config(&l.config, q);
 		res = s->drv.cuLaunchKernelEx(&l.config, l.function, NULL, extra);
@@ -138,6 +151,8 @@ CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 					    l.config.hStream, NULL, extra);
 	}
 	wh_launch_end(s, l.config.hStream);
+	if (charge.device >= 0)
+		wh_kernel_charged(s, &charge, res);
 	return res;
 }
 

@@ -23,6 +23,12 @@ static void drop_upload(struct wh_session *s)
 	memset(&s->upload, 0, sizeof(s->upload));
 }
 
+static void look_at(struct wh_session *s)
+{
+	wh_output_look_at(s, s->upload.buf, s->upload.total);
+	wh_look_at_code(s, s->upload.buf, s->upload.total);
+}
+
 CUresult wh_do_whUpload(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whUpload *q = f->req;
@@ -44,7 +50,7 @@ CUresult wh_do_whUpload(struct wh_session *s, struct wh_frame *f)
 	memcpy(s->upload.buf + q->offset, (const void *)q->addr, q->size);
 	s->upload.got += q->size;
 	if (s->upload.got == s->upload.total)
-		wh_output_look_at(s, s->upload.buf, s->upload.total);
+		look_at(s);
 	return CUDA_SUCCESS;
 }
 
@@ -206,9 +212,12 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 	    (!take_options(f, q->options, &o) || !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
-		wh_reconcile_begin(s, &charge);
+		res = wh_code_charge(s, &charge);
+	}
+	if (res == CUDA_SUCCESS) {
 		res = s->drv.cuModuleLoadDataEx(&mod, im.code, o.n, o.key, o.value);
 		report(&o, q, r);
+		wh_code_charged(s, &charge, res);
 	}
 	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUmodule, (uintptr_t)mod)) {
 		s->drv.cuModuleUnload(mod);
@@ -239,6 +248,19 @@ static bool take_library_options(struct wh_frame *f, uint32_t count)
 	return true;
 }
 
+/*
+ * The driver puts a library into a context when something of it is first used,
+ * and that cannot be undone alone. So, with a memory limit, it is put into the
+ * current one at once; an error comes back where the program uses it.
+ */
+static void load_now(struct wh_session *s, CUlibrary lib)
+{
+	CUmodule unused;
+
+	if (wh_mem_limited(s) && s->drv.cuLibraryGetModule)
+		s->drv.cuLibraryGetModule(&unused, lib);
+}
+
 CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_load *q = f->req;
@@ -260,9 +282,14 @@ CUresult wh_do_cuLibraryLoadData(struct wh_session *s, struct wh_frame *f)
 	     !add_logs(f, &o, q->info_log, q->error_log)))
 		res = CUDA_ERROR_INVALID_VALUE;
 	if (res == CUDA_SUCCESS) {
-		wh_reconcile_begin(s, &charge);
+		res = wh_code_charge(s, &charge);
+	}
+	if (res == CUDA_SUCCESS) {
 		res = s->drv.cuLibraryLoadData(&lib, im.code, o.key, o.value, o.n, NULL, NULL, 0);
 		report(&o, q, r);
+		if (res == CUDA_SUCCESS)
+			load_now(s, lib);
+		wh_code_charged(s, &charge, res);
 	}
 	if (res == CUDA_SUCCESS && !wh_reconciled_as(s, &charge, WH_H_CUlibrary, (uintptr_t)lib)) {
 		s->drv.cuLibraryUnload(lib);

@@ -27,6 +27,7 @@ struct process {
 struct wh_figure {
 	int (*processes)(void *device, unsigned int *count, struct process *list);
 	void *device[WH_TENANT_DEVICES];
+	bool seen[WH_TENANT_DEVICES];	/* the process was among the device's */
 	struct process list[MAX_PROCESSES];
 };
 
@@ -43,7 +44,7 @@ static void *load(struct wh_session *s)
 		return NULL;
 	snprintf(path, sizeof(path), "%.*s/" NVML_LIBRARY, (int)(slash - info.dli_fname),
 		 info.dli_fname);
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* CUDA and NVML number devices differently; the bus says which is which. */
@@ -98,8 +99,11 @@ bool wh_figure_read(struct wh_figure *f, int device, uint64_t *bytes)
 	for (i = 0; i < n; i++) {
 		if (f->list[i].pid != pid)
 			continue;
+		f->seen[device] = true;
 		*bytes = f->list[i].bytes;
 		return f->list[i].bytes != ~0ull;
 	}
-	return false;
+	/* Its last context is gone; never seen, process numbers may be a container's. */
+	*bytes = 0;
+	return f->seen[device];
 }

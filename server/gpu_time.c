@@ -3,24 +3,28 @@
  * Measures for how long a device works for this session, by timing events in the
  * client's own streams. A pair of events around each launch would cost 3 us and
  * distort what it measures, so markers are few: one behind every 32 launches that
- * come in a row, each ending a span that began at the stream's marker before it,
- * or at a start marker if the stream was idle then. Any other call first gets a
- * marker behind what has none. The spans of all streams are merged, so that
- * work that ran at the same time counts once.
+ * come in a row (128 posted ones), each ending a span that began at the stream's
+ * marker before it, or at a start marker if the stream was idle then. Any other
+ * call first gets a marker behind what has none. The spans of all streams are
+ * merged, so that work that ran at the same time counts once.
  *
- * When a client pauses between launches without any call, the last marker of its
- * batch comes late and counts the pause. That happens a few times: from then on
- * each launch gets its own marker until thousands have come without a pause.
+ * A client may pause between launches without any call. Over shm the worker sees
+ * that and marks what it has (wh_sm_idle()). Elsewhere the last marker of a batch
+ * comes late and counts the pause. That happens a few times: from then on each
+ * launch gets its own marker until thousands have come without a pause.
  */
 #include "limit_sm.h"
 
 #include <stdlib.h>
 
 #define BATCH_MAX	32u
+#define BATCH_POSTED	96u	/* looked at every 32: 128 at most */
 #define GROW_MIN	64u	/* launches without a pause until a batch doubles; */
 #define GROW_MAX	2048u	/* more of them after each one */
 #define PAUSE_US	50u
+#define CHAIN_US	20u	/* a marker so young is taken for not done */
 #define MARK_AGE_US	200u
+#define MARK_AGE_POSTED_US	1000u
 #define REBASE_NS	1e9	/* a float of milliseconds is exact to 60 ns within it */
 #define PAIRS		4
 #define PAIR_WAIT_US	500u
@@ -215,6 +219,7 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		       bool start)
 {
 	CUevent e = full(c) ? NULL : take_event(s, c);
+	bool starved = !st->pending;
 	struct wh_marker *m;
 
 	if (!e)
@@ -229,8 +234,10 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		.stream = (uint16_t)(st - c->stream),
 		.launches = start ? 0 : (uint16_t)st->unmarked,
 		.start = start,
+		.starved = starved,
 		.tsc = WH_TSC(),
 	};
+	m->own_tsc = wh_sm_own_time(s->limits.sm, m->tsc);
 	st->pending++;
 	st->last_mark = m->tsc;
 	st->chained = true;
@@ -245,22 +252,32 @@ static void mark(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_str
 		lose_stream(s, c, st);
 }
 
-static void mark_context(struct wh_session *s, struct wh_sm_context *c)
+static void mark_context(struct wh_session *s, struct wh_sm_context *c, uint32_t most)
 {
-	unsigned int i;
+	struct wh_sm_stream *st;
 
-	for (i = 0; i < WH_SM_STREAMS; i++)
-		if (c->stream[i].unmarked)
-			mark(s, c, &c->stream[i]);
+	for (st = c->stream; st < c->stream + WH_SM_STREAMS; st++)
+		if (st->unmarked && st->pending <= most)
+			mark(s, c, st);
 }
 
-void wh_gpu_mark_all(struct wh_session *s)
+static void mark_current(struct wh_session *s, uint32_t most)
 {
 	struct wh_sm_context *c;
 
 	for (c = s->limits.sm->contexts; c; c = c->next)
 		if (c->ctx == s->ctx)
-			mark_context(s, c);
+			mark_context(s, c, most);
+}
+
+void wh_gpu_mark_all(struct wh_session *s)
+{
+	mark_current(s, UINT32_MAX);
+}
+
+void wh_gpu_mark_last(struct wh_session *s)
+{
+	mark_current(s, 0);
 }
 
 /* --- Streams ------------------------------------------------------------------------------- */
@@ -313,16 +330,22 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 {
 	struct wh_sm_state *m = s->limits.sm;
 	struct wh_sm_stream *st = stream_of(c, stream);
+	uint64_t now = m->entered;
 
 	if (!st || c->tail - c->head > WH_SM_MARKERS - 2)
 		return false;
-	if (st->unmarked && WH_TSC() - st->last_launch > PAUSE_US * s->tsc_per_us) {
-		paused(m);
-		mark(s, c, st);
+	if (st->unmarked && !st->posted && now - st->last_launch > PAUSE_US * s->tsc_per_us) {
+		if (st->pending)
+			wh_gpu_poll(s);
+		/* While the device is at an older marker it has not noticed. */
+		if (!st->pending) {
+			paused(m);
+			mark(s, c, st);
+		}
 	}
 	/* Is the device still at this stream's work, so that the chain goes on? */
 	if (st->chained && st->epoch == m->epoch) {
-		if (st->unmarked)
+		if (st->unmarked || now - st->last_mark < CHAIN_US * s->tsc_per_us)
 			return true;
 		if (st->pending)
 			wh_gpu_poll(s);
@@ -338,21 +361,47 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 	return true;
 }
 
+/* Is it time for a marker behind the launch that was just made? */
+static bool due(const struct wh_session *s, const struct wh_sm_device *d,
+		const struct wh_sm_stream *st, uint64_t now)
+{
+	uint32_t batch = st->posted ? BATCH_POSTED : s->limits.sm->batch;
+	uint64_t age = st->posted ? MARK_AGE_POSTED_US : MARK_AGE_US;
+
+	return st->unmarked >= batch || st->unmarked >= d->ahead / 4 ||
+	       now - st->last_mark > age * s->tsc_per_us;
+}
+
+void wh_gpu_credit(struct wh_session *s)
+{
+	s->limits.sm->credit_place->unmarked++;
+	s->limits.sm->device[s->limits.device].outstanding++;
+}
+
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
 {
 	struct wh_sm_state *m = s->limits.sm;
 	struct wh_sm_stream *st = stream_of(c, stream);
-	uint64_t now = WH_TSC();
+	uint64_t now = m->entered;
 
-	if (!st)
+	if (!st) {
+		m->credit = 0;
 		return;
+	}
 	st->unmarked++;
 	st->last_launch = now;
+	st->posted = s->limits.posted;
 	device_of(s, c)->outstanding++;
-	grow_batch(m);
-	if (st->unmarked >= m->batch || st->unmarked >= device_of(s, c)->ahead / 4 ||
-	    now - st->last_mark > MARK_AGE_US * s->tsc_per_us)
+	if (!st->posted)
+		grow_batch(m);
+	if (due(s, device_of(s, c), st, now)) {
+		/* Has the device caught up? */
+		if (st->pending)
+			wh_gpu_poll(s);
 		mark(s, c, st);
+	}
+	m->credit_place = st;
+	m->credit_stream = stream;
 }
 
 /* --- What is done ----------------------------------------------------------------------------- */
@@ -380,6 +429,22 @@ static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_mar
 	return true;
 }
 
+/*
+ * What a span is longer by because it is measured. The tenant got nothing for
+ * it. While the device waits for launches that is the engine's own time between
+ * them, otherwise what a marker costs there.
+ */
+static double overhead(struct wh_session *s, const struct wh_sm_context *c,
+		       const struct wh_marker *m, double ns)
+{
+	struct wh_sm_state *sm = s->limits.sm;
+	uint64_t own = m->own_tsc > sm->own_charged ? m->own_tsc - sm->own_charged : 0;
+	double more = m->starved ? (double)own * 1000.0 / s->tsc_per_us : c->pair_ns;
+
+	sm->own_charged += own;
+	return more < ns / 2 ? more : ns / 2;
+}
+
 static void estimate(struct wh_sm_device *d, double ns, uint32_t launches)
 {
 	uint64_t mean = (uint64_t)(ns / (launches ? launches : 1));
@@ -391,7 +456,7 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 {
 	struct wh_sm_stream *st = &c->stream[m->stream];
 	struct wh_sm_device *d = device_of(s, c);
-	double now, from = st->end;
+	double now, fresh, from = st->end;
 
 	m->done = true;
 	st->pending--;
@@ -402,8 +467,11 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	if (m->start) {
 		/* Later by what the pair costs, never by more than the span. */
 		st->end = now + c->pair_ns;
+		if (m->own_tsc > s->limits.sm->own_charged)
+			s->limits.sm->own_charged = m->own_tsc;
 	} else if (now > from) {
-		wh_sm_used(s, c->device, wh_gpu_cover(d, from, now));
+		fresh = wh_gpu_cover(d, from, now);
+		wh_sm_used(s, c->device, fresh - overhead(s, c, m, fresh));
 		estimate(d, now - from, m->launches);
 	}
 	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
@@ -439,6 +507,7 @@ void wh_gpu_poll(struct wh_session *s)
 	CUstreamCaptureMode mode = relaxed(s);
 	struct wh_sm_context *c;
 
+	s->limits.sm->polled = WH_TSC();
 	for (c = s->limits.sm->contexts; c; c = c->next)
 		if (c->head != c->tail)
 			poll_context(s, c);

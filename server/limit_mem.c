@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_ENTRIES	1024u
 /* The driver's figure is read again when it is older than this. */
@@ -122,7 +123,7 @@ static void set_held(struct wh_device_usage *u, uint64_t bytes)
 		u->memory_peak = bytes;
 }
 
-static uint64_t quota_of(struct wh_session *s, int device)
+uint64_t wh_mem_quota(struct wh_session *s, int device)
 {
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
 		wh_limits_reread(s);
@@ -137,7 +138,7 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 
 	if (!bytes)
 		return true;
-	quota = quota_of(s, device);
+	quota = wh_mem_quota(s, device);
 	if (!quota) {
 		set_held(u, u->memory + bytes);
 		return true;
@@ -155,7 +156,7 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
-	bool locked = quota_of(s, device) && lock_usage(s);
+	bool locked = wh_mem_quota(s, device) && lock_usage(s);
 
 	set_held(u, u->memory + bytes);
 	if (locked)
@@ -172,13 +173,14 @@ void wh_mem_give(struct wh_session *s, int device, uint64_t bytes)
 
 /* --- The driver's own figure ------------------------------------------------------------ */
 
-static bool driver_bytes(struct wh_session *s, int device, uint64_t *bytes)
+bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes)
 {
 	struct wh_mem_state *m = s->limits.mem;
 
 	if (!m->figure_asked) {
 		m->figure_asked = true;
 		m->figure = wh_figure_open(s);
+		m->pool_step = m->figure ? WH_MEM_POOL_STEP : 0;
 	}
 	return m->figure && wh_figure_read(m->figure, device, bytes);
 }
@@ -189,17 +191,17 @@ void wh_mem_prepare(struct wh_session *s)
 	uint64_t unused;
 
 	if (s->limits.mem)
-		driver_bytes(s, 0, &unused);
+		wh_mem_driver(s, 0, &unused);
 }
 
 /* The charge is the greater of what is tracked and what the driver says. */
-static bool read_figure(struct wh_session *s, int device)
+bool wh_mem_follow(struct wh_session *s, int device)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
 	struct wh_mem_device *d = &s->limits.mem->device[device];
 	uint64_t bytes, tracked, extra;
 
-	if (!driver_bytes(s, device, &bytes))
+	if (!wh_mem_driver(s, device, &bytes))
 		return false;
 	u->memory_driver = bytes;
 	tracked = u->memory > d->extra ? u->memory - d->extra : 0;
@@ -219,7 +221,7 @@ static bool read_figure(struct wh_session *s, int device)
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	uint64_t quota = quota_of(s, device), now, held;
+	uint64_t quota = wh_mem_quota(s, device), now, held;
 
 	if (!quota || !bytes)
 		return;
@@ -229,7 +231,7 @@ void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 	    bytes < quota - held && quota - held - bytes > MARGIN)
 		return;
 	m->figure_tsc = now;
-	read_figure(s, device);
+	wh_mem_follow(s, device);
 }
 
 void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota)
@@ -237,11 +239,11 @@ void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quo
 	uint64_t held;
 
 	*room = *quota = UINT64_MAX;
-	if (!s->limits.mem || device < 0 || device >= WH_TENANT_DEVICES || !quota_of(s, device))
+	if (!s->limits.mem || device < 0 || device >= WH_TENANT_DEVICES || !wh_mem_quota(s, device))
 		return;
 	s->limits.mem->pools_dirty = true;
 	wh_pools_refresh(s);
-	read_figure(s, device);
+	wh_mem_follow(s, device);
 	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
 	*quota = s->limits.limit[device].memory;
 	*room = held < *quota ? *quota - held : 0;
@@ -305,11 +307,13 @@ void wh_mem_make_room(struct wh_session *s, int device)
 		if (m->table[i].used == 1 && m->table[i].type == WH_H_CUmemoryPool &&
 		    m->table[i].device == device && m->table[i].bytes)
 			s->drv.cuMemPoolTrimTo((CUmemoryPool)m->table[i].key, least);
-	if (s->drv.cuDeviceGraphMemTrim && wh_mem_find(m, WH_MEM_GRAPHS, (uint64_t)device))
+	if (s->drv.cuDeviceGraphMemTrim && wh_mem_find(m, WH_MEM_GRAPHS, (uint64_t)device)) {
 		s->drv.cuDeviceGraphMemTrim(device);
+		m->trims++;
+	}
 	m->pools_dirty = true;
 	wh_pools_refresh(s);
-	read_figure(s, device);
+	wh_mem_follow(s, device);
 }
 
 CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes)
@@ -387,13 +391,18 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 		return;
 	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
 		wh_graph_gone(s, (void *)key);
+	/* Another function may come to lie where one of this code was. */
+	if (type == WH_H_CUmodule || type == WH_H_CUlibrary)
+		memset(m->launched, 0, sizeof(m->launched));
 	e = wh_mem_find(m, type, key);
 	if (!e) {
 		/* Freed to a pool, most likely: what that keeps is seen later. */
 		m->pools_dirty = true;
+		if (type == WH_MEM_ADDRESS && wh_pool_freed(s, key))
+			return;
 		if (m->figure && s->limits.device >= 0 &&
 		    (type == WH_H_CUmodule || type == WH_H_CUlibrary))
-			read_figure(s, s->limits.device);
+			wh_mem_follow(s, s->limits.device);
 		return;
 	}
 	object = object_of(m, e);
@@ -425,7 +434,7 @@ void wh_mem_context_gone(struct wh_session *s, uint64_t ctx)
 	}
 	m->pools_dirty = true;
 	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
-		read_figure(s, d);
+		wh_mem_follow(s, d);
 }
 
 /* --- Physical memory: kept by handles and by mappings ---------------------------------- */
@@ -510,137 +519,6 @@ void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle)
 		e->object = first;
 }
 
-/* --- What only the driver knows ------------------------------------------------------------ */
-
-/* Without the driver's figure for the process, the device's free memory has to do. */
-static uint64_t taken_of_device(struct wh_session *s)
-{
-	size_t free = 0, total = 0;
-
-	if (!s->drv.cuMemGetInfo_v2 || s->drv.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
-		return 0;
-	return total - free;
-}
-
-void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c)
-{
-	uint64_t unused;
-
-	*c = (struct wh_charge) { .device = -1 };
-	if (!s->limits.mem)
-		return;
-	c->device = s->limits.device;
-	if (c->device >= 0 && !driver_bytes(s, c->device, &unused))
-		c->before = taken_of_device(s);
-}
-
-static bool over(struct wh_session *s, int device)
-{
-	uint64_t quota = quota_of(s, device);
-
-	return quota && wh_tenant_memory(s->limits.usage, (unsigned int)device) > quota;
-}
-
-/* Of all devices: a context may be another device's. */
-bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
-{
-	struct wh_mem_state *m = s->limits.mem;
-	uint64_t before;
-	bool fits = true;
-	int d;
-
-	(void)c;
-	if (!m)
-		return true;
-	if (!m->figure_asked) {
-		m->figure_asked = true;
-		m->figure = wh_figure_open(s);
-	}
-	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++) {
-		before = s->limits.slot->device[d].memory;
-		if (!read_figure(s, d) || s->limits.slot->device[d].memory <= before || !over(s, d))
-			continue;
-		s->limits.slot->device[d].refused++;
-		fits = false;
-	}
-	return fits;
-}
-
-/*
- * Without the driver's figure, what the device has less of now is kept under the
- * object's name.
- */
-bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key)
-{
-	struct wh_charge part = *c;
-	uint64_t now, bytes;
-
-	if (c->device < 0)
-		return true;
-	if (driver_bytes(s, c->device, &now))
-		return wh_reconciled(s, c);
-	now = taken_of_device(s);
-	bytes = now > c->before ? now - c->before : 0;
-	if (!bytes)
-		return true;
-	if (wh_charge(s, &part, c->device, bytes) != CUDA_SUCCESS)
-		return false;
-	wh_charged(s, &part, CUDA_SUCCESS, type, key, type == WH_H_CUmodule ? s->ctx : 0);
-	return true;
-}
-
-void wh_undo_context(struct wh_session *s, CUcontext ctx)
-{
-	CUresult res;
-
-	if (!wh_sms_destroy(s, ctx, &res) && s->drv.cuCtxDestroy_v2)
-		s->drv.cuCtxDestroy_v2(ctx);
-}
-
-/*
- * A bigger stack is taken for every thread that the device can hold, at once;
- * refused before it is tried, because the driver would take it from others.
- */
-CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxSetLimit *q)
-{
-	int dev = s->limits.device, sms = 0, threads = 0;
-	uint64_t room, quota, per = 1, more;
-	size_t old = 0;
-
-	if (!s->limits.mem || dev < 0 || !s->drv.cuCtxGetLimit || !s->drv.cuDeviceGetAttribute)
-		return CUDA_SUCCESS;
-	if (s->drv.cuCtxGetLimit(&old, q->limit) != CUDA_SUCCESS)
-		return CUDA_SUCCESS;
-	s->limits.mem->old_limit = old;
-	switch (q->limit) {
-	case CU_LIMIT_STACK_SIZE:
-		s->drv.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev);
-		s->drv.cuDeviceGetAttribute(&threads,
-				CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, dev);
-		per = (uint64_t)sms * threads;
-		break;
-	case CU_LIMIT_MALLOC_HEAP_SIZE:
-	case CU_LIMIT_PRINTF_FIFO_SIZE:
-		break;
-	default:
-		return CUDA_SUCCESS;
-	}
-	wh_mem_room(s, dev, &room, &quota);
-	if (q->value <= old || __builtin_mul_overflow(q->value - old, per, &more))
-		return q->value <= old || quota == UINT64_MAX ? CUDA_SUCCESS :
-								 CUDA_ERROR_OUT_OF_MEMORY;
-	if (more <= room)
-		return CUDA_SUCCESS;
-	s->limits.slot->device[dev].refused++;
-	return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-void wh_undo_limit(struct wh_session *s, CUlimit limit)
-{
-	if (s->limits.mem)
-		s->drv.cuCtxSetLimit(limit, s->limits.mem->old_limit);
-}
-
 /* --- What the client sees -------------------------------------------------------------------- */
 
 void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGetInfo_v2 *q,
@@ -689,6 +567,7 @@ bool wh_mem_open(struct wh_session *s)
 	if (!m)
 		return false;
 	m->size = FIRST_ENTRIES;
+	m->trims = 1;
 	m->table = calloc(m->size, sizeof(*m->table));
 	if (!m->table) {
 		free(m);

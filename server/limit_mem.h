@@ -7,12 +7,18 @@
 
 #define WH_MEM_BLOCK	(2ull << 20)	/* what the driver takes from a device at a time */
 #define WH_MEM_SMALL	(1ull << 20)	/* up to this, allocations share blocks */
+#define WH_MEM_POOL_STEP (32ull << 20)	/* by which NVIDIA's pools and graphs' memory grow */
 #define WH_MEM_ALIGN	512ull		/* of an allocation inside of a block */
 
 /* Types of entries that are no handle's. */
 #define WH_MEM_ADDRESS	0u		/* = WH_H_NONE */
 #define WH_MEM_MAPPING	0x100u		/* address of a mapping -> handle, in `bytes` its size */
 #define WH_MEM_GRAPHS	0x101u		/* what graphs' memory nodes have taken of a device */
+#define WH_MEM_STACK	0x102u		/* of a context: in `object` what launches added to its stacks */
+#define WH_MEM_HEAP	0x103u		/* of a context that has its heap, */
+#define WH_MEM_PRINTS	0x104u		/* what printf() of its kernels needs, */
+#define WH_MEM_MALLOCS	0x105u		/* and malloc() */
+#define WH_MEM_POOLED	0x106u		/* address -> pool in `object`, of which it is a part */
 
 struct wh_mem_entry {
 	uint64_t key;
@@ -23,6 +29,7 @@ struct wh_mem_entry {
 	int16_t device;
 	uint16_t used;		/* 0: empty; 1; 2: was used, the search goes on */
 	uint32_t refs;		/* handles and mappings that keep it */
+	uint64_t inside;	/* of a pool: bytes that programs have of it */
 };
 
 struct wh_mem_device {
@@ -33,20 +40,32 @@ struct wh_mem_device {
 struct wh_mem_note {
 	void *graph;
 	uint64_t bytes;
+	uint32_t trims;		/* = the state's: launched since, and what it needs is there */
 };
 #define WH_MEM_NOTES	256u
+
+/* A kernel that was launched in this context: its next launch takes nothing. */
+struct wh_mem_launched {
+	const void *function;
+	uint64_t ctx;
+};
+#define WH_MEM_LAUNCHED	256u	/* a power of two; who shares a place is only asked again */
 
 struct wh_mem_state {
 	struct wh_mem_entry *table;
 	uint32_t size, filled;		/* a power of two; used or once used */
 	struct wh_mem_device device[WH_TENANT_DEVICES];
 	bool pools_dirty;		/* something was freed to a pool since the last look */
-	uint64_t pool_step;		/* by which pools were seen to grow; 0: not yet */
+	uint64_t pool_step;		/* by which pools grow, as far as is known; 0: not yet */
 	struct wh_mem_note note[WH_MEM_NOTES];
 	unsigned int notes;
+	uint32_t trims;			/* how often graphs' memory was given back, plus 1 */
 	size_t old_limit;		/* of cuCtxSetLimit, to undo it */
 	struct wh_figure *figure;	/* driver_figure.c; NULL: not there */
 	bool figure_asked;
+	struct wh_mem_launched launched[WH_MEM_LAUNCHED];
+	bool mallocs;			/* code that was loaded may use the heap of a context */
+	bool code_prints, code_mallocs;	/* the code that is about to be loaded */
 	uint64_t figure_tsc;
 };
 
@@ -60,10 +79,19 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes);
 void wh_mem_give(struct wh_session *s, int device, uint64_t bytes);
 /* The driver has it already: charged whatever the quota says. */
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes);
+/* Of a device; 0 for none. */
+uint64_t wh_mem_quota(struct wh_session *s, int device);
+/* The driver's figure for this process; false: there is none (yet). */
+bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes);
+/* Read it, and charge what it has beyond what is tracked. */
+bool wh_mem_follow(struct wh_session *s, int device);
 /* Read the driver's figure if it matters for taking `bytes` more. */
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
 /* Bring everything up to date that may have become less; trim what pools keep idle. */
 void wh_mem_make_room(struct wh_session *s, int device);
+
+/* limit_pool.c: memory of a pool is freed; false: it is nobody's known to be. */
+bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);
 
 /* driver_figure.c: the driver's own count of this process's bytes on a device. */
 struct wh_figure *wh_figure_open(struct wh_session *s);

@@ -121,12 +121,45 @@ static CUresult refuse(struct wh_session *s, int device)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Will the pool most likely serve it from what it has? */
-static bool has_idle(struct wh_session *s, CUmemoryPool pool, uint64_t reserved, uint64_t bytes)
+/*
+ * Will the pool most likely serve it from what it has? By own count: the driver's
+ * forgets what cuMemFree() frees.
+ */
+static bool has_idle(const struct wh_mem_entry *pool, uint64_t reserved, uint64_t bytes)
 {
-	uint64_t used = attribute(s, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+	return reserved > pool->inside && reserved - pool->inside >= bytes;
+}
 
-	return reserved > used && reserved - used >= bytes;
+static void note_part(struct wh_session *s, struct wh_mem_entry *pool, CUdeviceptr address,
+		      uint64_t bytes)
+{
+	uint64_t key = pool->key;
+	struct wh_mem_entry *e;
+
+	wh_pool_freed(s, address);
+	e = wh_mem_add(s->limits.mem, WH_MEM_POOLED, address);
+	if (!e)
+		return;
+	e->object = key;
+	e->bytes = bytes;
+	/* Adding may have moved it. */
+	pool = wh_mem_find(s->limits.mem, WH_H_CUmemoryPool, key);
+	if (pool)
+		pool->inside += bytes;
+}
+
+bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_POOLED, address), *pool;
+
+	if (!e)
+		return false;
+	pool = wh_mem_find(m, WH_H_CUmemoryPool, e->object);
+	if (pool)
+		pool->inside -= e->bytes < pool->inside ? e->bytes : pool->inside;
+	wh_mem_remove(m, e);
+	return true;
 }
 
 /* By how much a pool will grow for `bytes`: in steps, once one was seen. */
@@ -152,6 +185,7 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	CUgraph graph;
 
 	*c = (struct wh_charge) { .device = -1 };
+	s->pools = true;
 	if (!s->limits.mem || s->limits.device < 0)
 		return CUDA_SUCCESS;
 	if (capturing(s, stream, &graph)) {
@@ -168,7 +202,9 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	follow(s, e, c->before);
 	c->device = e->device;
 	c->pool = pool;
-	c->bytes = has_idle(s, pool, c->before, bytes) ? 0 : growth(s, bytes);
+	c->asked = bytes > UINT64_MAX - WH_MEM_ALIGN ? bytes :
+		   (bytes + WH_MEM_ALIGN - 1) & ~(WH_MEM_ALIGN - 1);
+	c->bytes = has_idle(e, c->before, c->asked) ? 0 : growth(s, bytes);
 	wh_mem_look(s, c->device, c->bytes);
 	if (wh_mem_take(s, c->device, c->bytes))
 		return CUDA_SUCCESS;
@@ -216,7 +252,16 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 	}
 	e->bytes += grown;
 	follow(s, e, now);
+	if (res == CUDA_SUCCESS)
+		note_part(s, e, address, c->asked);
 	return res;
+}
+
+/* Of plain memory, too: it stays with the process until somebody waits. */
+void wh_done_cuMemFreeAsync(struct wh_session *s, struct wh_req_cuMemFreeAsync *q, CUresult res)
+{
+	(void)q;
+	s->pools = s->pools || res == CUDA_SUCCESS;
 }
 
 void wh_done_cuMemPoolTrimTo(struct wh_session *s, struct wh_req_cuMemPoolTrimTo *q, CUresult res)
@@ -234,6 +279,7 @@ void wh_done_cuDeviceGraphMemTrim(struct wh_session *s, struct wh_req_cuDeviceGr
 	(void)q;
 	if (res != CUDA_SUCCESS || !s->limits.mem)
 		return;
+	s->limits.mem->trims++;
 	s->limits.mem->pools_dirty = true;
 	wh_pools_refresh(s);
 }
@@ -304,23 +350,27 @@ static struct wh_mem_entry *graphs_of(struct wh_session *s, int device)
 	return e;
 }
 
-/* Graphs of a device share what is reserved for them, one after the other. */
+/*
+ * Graphs of a device share what is reserved for them, one after the other; what
+ * a graph needed once stays for it until it is trimmed. The driver calls all of
+ * it used, so a graph's first launch is reserved for in full, and what it did
+ * not need is given back when the driver says so.
+ */
 CUresult wh_graph_charge(struct wh_session *s, void *exec)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_note *n = m ? note_of(m, exec) : NULL;
 	int device = s->limits.device;
 	struct wh_mem_entry *e;
-	uint64_t idle, more;
+	uint64_t more;
 
-	if (!n || device < 0)
+	if (!n || device < 0 || n->trims == m->trims)
 		return CUDA_SUCCESS;
 	e = graphs_of(s, device);
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	follow(s, e, graph_bytes(s, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT));
-	idle = e->bytes - graph_bytes(s, device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
-	more = idle <= e->bytes && idle >= n->bytes ? 0 : n->bytes;
+	more = growth(s, n->bytes);
 	wh_mem_look(s, device, more);
 	if (!wh_mem_take(s, device, more)) {
 		wh_mem_make_room(s, device);
@@ -331,12 +381,15 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 	return CUDA_SUCCESS;
 }
 
-void wh_graph_charged(struct wh_session *s)
+void wh_graph_charged(struct wh_session *s, void *exec, CUresult res)
 {
 	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_note *n = m ? note_of(m, exec) : NULL;
 
-	if (!m || !m->notes)
+	if (!n || n->trims == m->trims)
 		return;
+	if (res == CUDA_SUCCESS)
+		n->trims = m->trims;
 	m->pools_dirty = true;
 	wh_pools_refresh(s);
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How much device memory the driver will take for a shape, computed before it is
- * asked: never less than it takes. Sizes saturate; the driver judges the rest.
+ * How much device memory the driver takes for a shape, computed before it is
+ * asked. Sizes saturate; the driver judges the rest.
+ *
+ * Arrays are tiled by blocks of 64 bytes by 8 rows, of which a power of two lie
+ * above each other and, in three dimensions, behind each other, up to 16. The
+ * rules are those that explain every one of the 250 shapes measured on an H200
+ * (driver 580.159) by NVML's figure for many arrays of each.
  */
 #include "worker.h"
 
 #define PITCH		512u
-#define GOB_WIDTH	64u	/* arrays are tiled: 64 bytes by 8 rows */
+#define GOB_WIDTH	64u
 #define GOB_HEIGHT	8u
+#define MOST		16u	/* such blocks in a row */
 
 static uint64_t mul(uint64_t a, uint64_t b)
 {
@@ -26,22 +32,15 @@ uint64_t wh_pitch_bytes(uint64_t width, uint64_t height)
 	return mul(round_up(width, PITCH), height);
 }
 
-/* Bits of one channel; planar and block formats by their average, rounded up. */
-static unsigned int bits(CUarray_format format)
+/* Bytes of a 4 by 4 block of a compressed format, 0 for the others. */
+static unsigned int block_bytes(CUarray_format format)
 {
 	switch (format) {
-	case CU_AD_FORMAT_UNSIGNED_INT8:
-	case CU_AD_FORMAT_SIGNED_INT8:
-		return 8;
-	case CU_AD_FORMAT_UNSIGNED_INT16:
-	case CU_AD_FORMAT_SIGNED_INT16:
-	case CU_AD_FORMAT_HALF:
-		return 16;
 	case CU_AD_FORMAT_BC1_UNORM:
 	case CU_AD_FORMAT_BC1_UNORM_SRGB:
 	case CU_AD_FORMAT_BC4_UNORM:
 	case CU_AD_FORMAT_BC4_SNORM:
-		return 4;
+		return 8;
 	case CU_AD_FORMAT_BC2_UNORM:
 	case CU_AD_FORMAT_BC2_UNORM_SRGB:
 	case CU_AD_FORMAT_BC3_UNORM:
@@ -52,44 +51,113 @@ static unsigned int bits(CUarray_format format)
 	case CU_AD_FORMAT_BC6H_SF16:
 	case CU_AD_FORMAT_BC7_UNORM:
 	case CU_AD_FORMAT_BC7_UNORM_SRGB:
-		return 8;
-	case CU_AD_FORMAT_NV12:
 		return 16;
 	default:
-		return 32;
+		return 0;
 	}
+}
+
+/* Of one channel; planar formats, which were not measured, by the most. */
+static unsigned int channel_bytes(CUarray_format format)
+{
+	switch (format) {
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8:
+		return 1;
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_HALF:
+	case CU_AD_FORMAT_NV12:
+		return 2;
+	default:
+		return 4;
+	}
+}
+
+static bool is_layered(unsigned int flags)
+{
+	return flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+}
+
+static uint64_t power_of_two(uint64_t least)
+{
+	uint64_t n = 1;
+
+	while (n < least && n < MOST)
+		n *= 2;
+	return n;
+}
+
+/* Blocks above each other: in three dimensions only as many as leave no gap. */
+static uint64_t tile_height(uint64_t gobs, bool box)
+{
+	uint64_t n = power_of_two(gobs);
+
+	while (box && gobs % n)
+		n /= 2;
+	return n;
+}
+
+/* One level of one layer, or of the whole box; a tile's bytes in *tile. */
+static uint64_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level, uint64_t *tile)
+{
+	bool box = d->Depth && !is_layered(d->Flags);
+	uint64_t w = d->Width >> level, h = d->Height >> level, depth = box ? d->Depth >> level : 1;
+	uint64_t gobs, high, deep, row;
+	unsigned int block = block_bytes(d->Format);
+
+	w = w ? w : 1;
+	h = h ? h : 1;
+	depth = depth ? depth : 1;
+	if (block) {
+		row = mul(round_up(w, 4) / 4, block);
+		h = round_up(h, 4) / 4;
+	} else {
+		row = mul(mul(w, channel_bytes(d->Format)), d->NumChannels ? d->NumChannels : 1);
+	}
+	gobs = round_up(h, GOB_HEIGHT) / GOB_HEIGHT;
+	high = tile_height(gobs, box);
+	deep = power_of_two(depth);
+	*tile = GOB_WIDTH * GOB_HEIGHT * high * deep;
+	return mul(mul(round_up(row, GOB_WIDTH), mul(round_up(gobs, high), GOB_HEIGHT)),
+		   round_up(depth, deep));
+}
+
+/* The driver has no more levels than until the last one is of size 1. */
+static unsigned int levels_of(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
+{
+	uint64_t most = d->Width | d->Height | (is_layered(d->Flags) ? 0 : d->Depth);
+	unsigned int n = 1;
+
+	while (most >>= 1)
+		n++;
+	return levels < n ? levels : n;
+}
+
+uint64_t wh_mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
+{
+	uint64_t sum = 0, bytes, tile, first = 1;
+	unsigned int i;
+
+	/* Physical memory comes later, by cuMemMap, and is charged there. */
+	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
+		return 0;
+	levels = levels_of(d, levels);
+	for (i = 0; i < levels; i++) {
+		bytes = level_bytes(d, i, &tile);
+		sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+		first = i ? first : tile;
+	}
+	if (!is_layered(d->Flags))
+		return sum;
+	/* Each layer has all of its levels together, and begins with a whole tile. */
+	return mul(round_up(sum, first), d->Depth ? d->Depth : 1);
 }
 
 uint64_t wh_array_bytes(uint64_t width, uint64_t height, uint64_t depth, CUarray_format format,
 			unsigned int channels, unsigned int flags)
 {
-	uint64_t row, rows;
+	CUDA_ARRAY3D_DESCRIPTOR d = { width, height, depth, format, channels, flags };
 
-	/* Physical memory comes later, by cuMemMap, and is charged there. */
-	if (flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
-		return 0;
-	row = mul(width, mul(bits(format), channels ? channels : 1)) / 8;
-	row = round_up(row, GOB_WIDTH);
-	rows = height > 1 ? round_up(height, GOB_HEIGHT) : 1;
-	return mul(mul(row, rows), depth ? depth : 1);
-}
-
-static uint64_t level_of(uint64_t n, unsigned int level)
-{
-	return n >> level ? n >> level : n != 0;
-}
-
-uint64_t wh_mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
-{
-	bool layered = d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-	uint64_t sum = 0, bytes;
-	unsigned int i;
-
-	for (i = 0; i < levels && i < 64; i++) {
-		bytes = wh_array_bytes(level_of(d->Width, i), level_of(d->Height, i),
-				       layered ? d->Depth : level_of(d->Depth, i), d->Format,
-				       d->NumChannels, d->Flags);
-		sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
-	}
-	return sum;
+	return wh_mipmap_bytes(&d, 1);
 }

@@ -8,7 +8,12 @@
  * and calls go on. What a launch takes is known only when it is done, so a bucket
  * can go below zero, and the debt is waited off: in the long run the share is
  * exact whatever the length of the kernels. How far ahead a client may launch
- * follows from how long its launches take, so that debts stay short.
+ * follows from how long its launches take, so that debts stay short. What all
+ * this costs, as long as the device waits for it, is not the tenant's to pay.
+ *
+ * Posted launches of a few microseconds come as fast as the driver takes them,
+ * and half a microsecond more for each would show. So one in 32 is looked at, and
+ * the others go on its credit.
  *
  * Two processes that work at the same time are time-sliced by the device, and
  * each one's spans hold the other's work (measured on an H200: two at 46 % each
@@ -23,24 +28,29 @@
  */
 #include "limit_sm.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define CAP_NS		250000000ll	/* of unused time, times the share */
 #define START_NS	20000000ll	/* in a new bucket, times the share */
 #define REFILL_NS	20000u		/* not more often */
 #define AHEAD_NS	4000000u	/* of work that may be under way */
-#define AHEAD_LAUNCHES	256u
+#define AHEAD_LAUNCHES	512u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
 #define OLD_NS		4000000.0	/* work older than this is waited for */
 #define FIRST_EST_NS	2000000u	/* before anything was measured */
 #define POLL_US		20u
-#define POLL_PLENTY_US	100u		/* while there is time left */
+#define POLL_PLENTY_US	500u		/* of posted launches; their markers are seen anyway */
 #define SHORT_NS	30000u		/* launches this long may be posted */
 #define POSTS		32u		/* that a client may have under way */
-#define RESUME_NS	2000000		/* of short launches: in the bucket before it goes on */
+#define CREDIT		31u		/* of these, that go without a look */
+#define RESUME_NS	6000000		/* of short launches: in the bucket before it goes on */
 #define QUANTUM_US	40000u		/* of a lease that others wait for */
 #define ASKED_US	10000u		/* who has not asked again by then waits no more */
 #define LEASE_SLACK_US	2000u		/* beyond what the holder's work should take */
+#define COLD_MAX_US	100u		/* more for the first launch after a wait */
+#define TURN_NEAR_US	400		/* before its end those who wait for it ask all the time, */
+#define TURN_FAR_US	100u		/* earlier with such pauses */
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
 #define WORK_MAX_US	500u		/* between two looks at work under way */
@@ -140,6 +150,7 @@ static bool seize(struct wh_session *s, struct wh_device_lease *l, struct wh_sm_
 		return false;
 	if (__atomic_load_n(&l->next, __ATOMIC_RELAXED) == s->limits.lease_id)
 		__atomic_store_n(&l->next, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->ending_tsc, 0, __ATOMIC_RELAXED);
 	d->acquired_tsc = now;
 	d->renewed_tsc = 0;
 	renew(s, l, d, now);
@@ -158,13 +169,21 @@ static void ask(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
 	__atomic_store_n(&l->next_tsc, now, __ATOMIC_RELAXED);
 }
 
-/* Work is still under way: it takes longer than was expected. */
-static void keep_lease(struct wh_session *s, int device)
+/*
+ * Work is still under way: it takes longer than was expected. When it should be
+ * done others may know, so that they ask in time.
+ */
+static void keep_lease(struct wh_session *s, int device, double left_ns)
 {
 	struct wh_device_lease *l = lease_of(s, device);
+	uint64_t now = WH_TSC();
 
-	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id)
-		renew(s, l, &s->limits.sm->device[device], WH_TSC());
+	if (!l || __atomic_load_n(&l->holder, __ATOMIC_RELAXED) != s->limits.lease_id)
+		return;
+	renew(s, l, &s->limits.sm->device[device], now);
+	if (left_ns > 0)
+		__atomic_store_n(&l->ending_tsc, now + us(s, (uint64_t)(left_ns / 1000)),
+				 __ATOMIC_RELAXED);
 }
 
 static void release(struct wh_session *s, int device)
@@ -175,6 +194,20 @@ static void release(struct wh_session *s, int device)
 	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == me)
 		__atomic_compare_exchange_n(&l->holder, &me, 0, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
+}
+
+static bool holds(struct wh_session *s, int device)
+{
+	const struct wh_device_lease *l = lease_of(s, device);
+
+	return !l || __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id;
+}
+
+static bool contested(struct wh_session *s, int device)
+{
+	struct wh_device_lease *l = lease_of(s, device);
+
+	return l && wanted(s, l, WH_TSC());
 }
 
 /* May this worker put work on the device now? */
@@ -234,10 +267,134 @@ static void poll_if_due(struct wh_session *s, bool due)
 	uint64_t now = WH_TSC();
 
 	if (!due && now - s->limits.sm->polled <
-		    us(s, s->limits.sm->plenty ? POLL_PLENTY_US : POLL_US))
+		    us(s, s->limits.posted && s->limits.sm->grace ? POLL_PLENTY_US : POLL_US))
 		return;
-	s->limits.sm->polled = now;
 	wh_gpu_poll(s);
+}
+
+/*
+ * Short launches are as fast as without a limit only when they come posted, many
+ * in a row. So an empty bucket fills up a little before they go on. (One round
+ * trip for each of them would leave the device idle between them, on the
+ * tenant's account.)
+ */
+static int64_t resume_level(struct wh_session *s, int device)
+{
+	int64_t half = CAP_NS * s->limits.limit[device].sm_percent / 200;
+
+	if (s->limits.sm->device[device].est_ns > SHORT_NS)
+		return 0;
+	/* Of what the bucket can hold, half at most. */
+	return RESUME_NS < half ? RESUME_NS : half;
+}
+
+static bool has_time(struct wh_session *s, int device, int64_t tokens)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
+	if (tokens <= 0)
+		d->throttled = true;
+	else if (d->throttled)
+		d->throttled = tokens < resume_level(s, device);
+	return !d->throttled;
+}
+
+/* What keeps a launch back. */
+enum obstacle { NOTHING, NO_TIME, NO_ROOM, NO_TURN };
+
+static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *c, int device)
+{
+	unsigned int percent = s->limits.limit[device].sm_percent;
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
+	d->ahead = ahead(d);
+	poll_if_due(s, d->outstanding >= d->ahead);
+	if (!has_time(s, device, refill(s, &s->limits.usage->bucket[device], percent)))
+		return NO_TIME;
+	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > OLD_NS))
+		return NO_ROOM;
+	return hold(s, device) ? NOTHING : NO_TURN;
+}
+
+/*
+ * What was posted before the client could know that it has to wait passes: a
+ * millisecond of work at most. Held back it would stop the client's other threads.
+ */
+static bool passes(struct wh_session *s, int device, enum obstacle o)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	struct wh_sm_state *m = s->limits.sm;
+
+	m->plenty = o == NOTHING && d->est_ns <= SHORT_NS;
+	if (m->plenty)
+		m->grace = POSTS;
+	m->credit = m->plenty && s->limits.posted ? CREDIT : 0;
+	if (o == NOTHING)
+		return true;
+	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead || !holds(s, device))
+		return false;
+	m->grace--;
+	return true;
+}
+
+/* --- How long to wait ----------------------------------------------------------------------- */
+
+/*
+ * Until what is under way may be done: half of what it should still take, and
+ * when that is over, the longer the longer it takes already. Launches without a
+ * marker would never be seen to end.
+ */
+static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c, enum obstacle o)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[c->device];
+	double age, left;
+
+	if (o == NO_ROOM)
+		wh_gpu_mark_last(s);
+	else
+		wh_gpu_mark_all(s);
+	age = oldest(s, c);
+	left = (double)d->est_ns * d->outstanding - age;
+	keep_lease(s, c->device, left);
+	/* Others wait for the end of this: it is not to be missed. */
+	if (o != NO_ROOM && fabs(left) < TURN_NEAR_US * 1000.0 && contested(s, c->device))
+		return WAIT_MIN_US;
+	left = left > 0 ? left / 2 : age / 32;
+	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+}
+
+/* Waiting off a debt needs no device: others can have it. */
+static uint64_t wait_for_time(struct wh_session *s, int device)
+{
+	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
+					 __ATOMIC_RELAXED) - resume_level(s, device);
+
+	release(s, device);
+	return (tokens < 0 ? (uint64_t)-tokens / 10 / s->limits.limit[device].sm_percent : 0) +
+	       WAIT_MIN_US;
+}
+
+/*
+ * The client asks without a pause, so that the device does not stand still between
+ * two turns, but when it is known that the holder's work takes longer.
+ */
+static uint64_t wait_for_turn(struct wh_session *s, int device)
+{
+	struct wh_device_lease *l = lease_of(s, device);
+	uint64_t ending = __atomic_load_n(&l->ending_tsc, __ATOMIC_RELAXED), now = WH_TSC();
+	int64_t left = (int64_t)(ending - now) / (int64_t)s->tsc_per_us;
+
+	return ending && left > TURN_NEAR_US && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) ?
+	       TURN_FAR_US : WAIT_MIN_US;
+}
+
+static uint64_t how_long(struct wh_session *s, const struct wh_sm_context *c, int device,
+			 enum obstacle o)
+{
+	if (s->limits.sm->device[device].outstanding)
+		return wait_for_work(s, c, o);
+	return o == NO_TIME ? wait_for_time(s, device) :
+	       o == NO_TURN ? wait_for_turn(s, device) : WAIT_MIN_US;
 }
 
 /* --- The two ends of a launch ---------------------------------------------------------------- */
@@ -260,6 +417,7 @@ static void go(struct wh_session *s, int device)
 		return;
 	s->limits.slot->device[device].throttled_ns += tsc_to_ns(s, WH_TSC() - m->waiting_since);
 	m->waiting_since = 0;
+	m->woken = true;
 }
 
 static bool capturing(struct wh_session *s, CUstream stream)
@@ -291,107 +449,77 @@ static bool open_state(struct wh_session *s)
 	return true;
 }
 
-/*
- * Until what is under way may be done: half of what it should still take, and
- * when that is over, the longer the longer it takes already. Launches without a
- * marker would never be seen to end.
- */
-static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c)
-{
-	struct wh_sm_device *d = &s->limits.sm->device[c->device];
-	double age, left;
-
-	keep_lease(s, c->device);
-	wh_gpu_mark_all(s);
-	age = oldest(s, c);
-	left = (double)d->est_ns * d->outstanding - age;
-	left = left > 0 ? left / 2 : age / 16;
-	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
-}
-
-/*
- * Short launches are as fast as without a limit only when they come posted, many
- * in a row. So an empty bucket fills up a little before they go on. (One round
- * trip for each of them would leave the device idle between them, on the
- * tenant's account.)
- */
-static int64_t resume_level(struct wh_session *s, int device)
-{
-	int64_t half = CAP_NS * s->limits.limit[device].sm_percent / 200;
-
-	if (s->limits.sm->device[device].est_ns > SHORT_NS)
-		return 0;
-	/* Of what the bucket can hold, half at most. */
-	return RESUME_NS < half ? RESUME_NS : half;
-}
-
-static bool has_time(struct wh_session *s, int device, int64_t tokens)
-{
-	struct wh_sm_device *d = &s->limits.sm->device[device];
-
-	if (tokens <= 0)
-		d->throttled = true;
-	else if (d->throttled)
-		d->throttled = tokens < resume_level(s, device);
-	return !d->throttled;
-}
-
-/* Is there time left, and room ahead? 0, or microseconds until it is worth asking again. */
-static uint64_t must_wait(struct wh_session *s, const struct wh_sm_context *c, int device)
-{
-	unsigned int percent = s->limits.limit[device].sm_percent;
-	struct wh_sm_device *d = &s->limits.sm->device[device];
-	int64_t tokens;
-
-	d->ahead = ahead(d);
-	poll_if_due(s, d->outstanding >= d->ahead);
-	tokens = refill(s, &s->limits.usage->bucket[device], percent);
-	if (!has_time(s, device, tokens) && !d->outstanding) {
-		/* Waiting off a debt needs no device: let others have it. */
-		release(s, device);
-		tokens -= resume_level(s, device);
-		return (uint64_t)(-tokens) / 10 / percent + WAIT_MIN_US;
-	}
-	if (d->throttled || (d->outstanding && (d->outstanding >= d->ahead ||
-					       oldest(s, c) > OLD_NS)))
-		return wait_for_work(s, c);
-	if (hold(s, device))
-		return 0;
-	return d->outstanding ? wait_for_work(s, c) : 2 * POLL_US;
-}
-
-/*
- * What was posted before the client could know that it has to wait passes: a
- * millisecond of work at most. Held back it would stop the client's other threads.
- */
-static bool passes(struct wh_session *s, const struct wh_sm_device *d, uint64_t wait)
-{
-	struct wh_sm_state *m = s->limits.sm;
-
-	m->plenty = !wait && d->est_ns <= SHORT_NS;
-	if (m->plenty)
-		m->grace = POSTS;
-	if (!wait)
-		return true;
-	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead)
-		return false;
-	m->grace--;
-	return true;
-}
-
 bool wh_sm_wants_answers(const struct wh_session *s)
 {
 	return !s->limits.sm || !s->limits.sm->plenty;
+}
+
+/* 0 or an error for the launch to return. */
+static CUresult begin(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
+{
+	int device = s->limits.device;
+	enum obstacle o = obstacle(s, c, device);
+
+	if (!passes(s, device, o))
+		return later(s, how_long(s, c, device, o));
+	if (!wh_gpu_before(s, c, stream))
+		return later(s, WAIT_MIN_US);
+	go(s, device);
+	return CUDA_SUCCESS;
+}
+
+static void enter(struct wh_sm_state *m)
+{
+	m->entered = WH_TSC();
+}
+
+/* Of a launch that waits nothing is counted: it does not keep the device from work. */
+static void leave(struct wh_sm_state *m, bool count)
+{
+	uint64_t now = WH_TSC();
+
+	if (count)
+		m->own_tsc += now - m->entered;
+	m->begun = now;
+	m->entered = 0;
+}
+
+/*
+ * After a wait caches, CPU and device are cold, and the first launch takes the
+ * driver ten times as long as those that follow.
+ */
+static void after_wait(struct wh_session *s, uint64_t now)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	uint64_t usual = us(s, m->device[s->limits.device].est_ns) / 1000;
+	uint64_t more = now - m->begun > usual ? now - m->begun - usual : 0;
+
+	m->woken = false;
+	m->own_tsc += more < us(s, COLD_MAX_US) ? more : us(s, COLD_MAX_US);
+}
+
+/* Nothing but launches like the one before has come since that was looked at. */
+static bool has_credit(struct wh_session *s, CUstream stream)
+{
+	struct wh_sm_state *m = s->limits.sm;
+
+	if (!m || !m->credit)
+		return false;
+	m->on_credit = s->limits.posted && stream == m->credit_stream;
+	m->credit = m->on_credit ? m->credit - 1 : 0;
+	return m->on_credit;
 }
 
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 {
 	int device = s->limits.device;
 	struct wh_sm_context *c;
-	uint64_t wait;
+	CUresult res;
 
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
 		wh_limits_reread(s);
+	else if (has_credit(s, stream))
+		return CUDA_SUCCESS;
 	/* A library might choose a context by itself: nothing could be measured there. */
 	if (device < 0)
 		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
@@ -399,24 +527,15 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		return CUDA_SUCCESS;
 	if (!open_state(s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	s->limits.sm->skip = capturing(s, stream);
-	if (s->limits.sm->skip)
-		return CUDA_SUCCESS;
-	c = wh_gpu_context(s);
+	c = capturing(s, stream) ? NULL : wh_gpu_context(s);
 	/* A driver without events, or no context: the launch fails by itself or cannot be held. */
-	if (!c) {
-		s->limits.sm->skip = true;
+	s->limits.sm->skip = !c;
+	if (!c)
 		return CUDA_SUCCESS;
-	}
-	wait = must_wait(s, c, device);
-	if (passes(s, &s->limits.sm->device[device], wait))
-		wait = 0;
-	if (!wait && !wh_gpu_before(s, c, stream))
-		wait = WAIT_MIN_US;
-	if (wait)
-		return later(s, wait);
-	go(s, device);
-	return CUDA_SUCCESS;
+	enter(s->limits.sm);
+	res = begin(s, c, stream);
+	leave(s->limits.sm, res == CUDA_SUCCESS);
+	return res;
 }
 
 void wh_sm_end(struct wh_session *s, CUstream stream)
@@ -424,11 +543,21 @@ void wh_sm_end(struct wh_session *s, CUstream stream)
 	struct wh_sm_state *m = s->limits.sm;
 	struct wh_sm_context *c;
 
+	if (m && m->on_credit) {
+		m->on_credit = false;
+		wh_gpu_credit(s);
+		return;
+	}
 	if (!m || m->skip || s->limits.device < 0 || !(s->limits.temporal & 1u << s->limits.device))
 		return;
 	c = wh_gpu_context(s);
-	if (c)
-		wh_gpu_after(s, c, stream);
+	if (!c)
+		return;
+	enter(m);
+	if (m->woken)
+		after_wait(s, m->entered);
+	wh_gpu_after(s, c, stream);
+	leave(m, true);
 }
 
 /* --- Other calls ------------------------------------------------------------------------ */
@@ -440,7 +569,29 @@ void wh_sm_other_call(struct wh_session *s)
 	if (!m)
 		return;
 	m->epoch++;
+	m->credit = 0;
 	wh_gpu_mark_all(s);
+}
+
+/* How long what is under way in the current context should still take. */
+static double left(struct wh_session *s, int device)
+{
+	struct wh_sm_context *c = s->limits.device == device ? wh_gpu_context(s) : NULL;
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
+	return c ? (double)d->est_ns * d->outstanding - oldest(s, c) : 0;
+}
+
+bool wh_sm_idle(struct wh_session *s, bool end)
+{
+	if (!s->limits.sm)
+		return false;
+	s->limits.sm->credit = 0;
+	if (end)
+		wh_gpu_mark_all(s);
+	else
+		wh_gpu_mark_last(s);
+	return wh_sm_look(s);
 }
 
 bool wh_sm_look(struct wh_session *s)
@@ -457,7 +608,7 @@ bool wh_sm_look(struct wh_session *s)
 			continue;
 		busy |= m->device[d].outstanding;
 		if (m->device[d].outstanding)
-			keep_lease(s, d);
+			keep_lease(s, d, left(s, d));
 		else
 			release(s, d);
 	}

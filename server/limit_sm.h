@@ -25,7 +25,9 @@ struct wh_marker {
 	uint16_t launches;	/* since the stream's marker before */
 	bool start;		/* begins a span instead of ending one */
 	bool done;
+	bool starved;		/* the device had caught up: it waited for launches meanwhile */
 	uint64_t tsc;		/* when it was recorded */
+	uint64_t own_tsc;	/* wh_sm_own_time() then */
 };
 
 struct wh_sm_stream {
@@ -33,6 +35,7 @@ struct wh_sm_stream {
 	bool used;
 	bool chained;		/* the next marker's span begins at the last marker */
 	uint64_t epoch;		/* of the session, at the last launch */
+	bool posted;		/* that one was; when it came is not known */
 	uint32_t unmarked;	/* launches behind the last marker */
 	uint32_t pending;	/* markers not done */
 	uint64_t last_launch, last_mark;	/* tsc */
@@ -82,8 +85,23 @@ struct wh_sm_state {
 	uint32_t grow;		/* and how many those are */
 	bool plenty;		/* the client need not wait for answers to launches */
 	uint32_t grace;		/* posted launches that may still pass */
+	uint32_t credit;	/* posted launches that may go without a look, */
+	CUstream credit_stream;	/* into this stream */
+	struct wh_sm_stream *credit_place;
+	bool on_credit;		/* the launch is one of them */
+	bool woken;		/* the launch had waited */
 	bool skip;		/* the launch goes into a graph: nothing to charge */
+	uint64_t entered;	/* tsc when a launch's begin or end was entered; 0: none is */
+	uint64_t begun;		/* and when the last begin was left */
+	uint64_t own_tsc;	/* that these have taken so far */
+	uint64_t own_charged;	/* of these, what no span is made longer by any more */
 };
+
+/* What the engine itself has taken around launches until now. */
+static inline uint64_t wh_sm_own_time(const struct wh_sm_state *m, uint64_t now)
+{
+	return m->own_tsc + (m->entered ? now - m->entered : 0);
+}
 
 /* --- gpu_time.c ---------------------------------------------------------------- */
 
@@ -92,8 +110,12 @@ struct wh_sm_context *wh_gpu_context(struct wh_session *s);
 /* Just before and just after a launch. False: no room for markers, try later. */
 bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
-/* Put a marker behind whatever has none. */
+/* Instead of the two, for a launch of m->credit. */
+void wh_gpu_credit(struct wh_session *s);
+/* Put a marker behind whatever has none, */
 void wh_gpu_mark_all(struct wh_session *s);
+/* or only where no marker is under way any more. */
+void wh_gpu_mark_last(struct wh_session *s);
 /* Look which markers are done. Returns nothing; new GPU time goes to wh_sm_used(). */
 void wh_gpu_poll(struct wh_session *s);
 /* The context is gone: what it had under way counts until now. */

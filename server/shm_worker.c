@@ -134,10 +134,45 @@ static int start_watch(int conn)
 
 /* --- Calls ----------------------------------------------------------------------------- */
 
-static void await(struct wh_slot *slot, uint32_t last)
+#define IDLE_NS		40000	/* without a call: the client pauses */
+
+/*
+ * Under a share of time the worker looks after its launches while the client
+ * makes no call: they get their marker, and others the device when all is done.
+ * False: nothing came, and there is nothing to look after any more.
+ */
+static bool await_idle(struct wh_session *s, const uint32_t *request, uint32_t last)
+{
+	uint64_t start = wh_shm_now(), before, now = start;
+
+	while (now - start < IDLE_NS) {
+		if (wh_shm_look(request, last, false, WH_SHM_ROUND))
+			return true;
+		now = wh_shm_now();
+	}
+	while (wh_dispatch_idle(s, false)) {
+		if (wh_shm_look(request, last, false, WH_SHM_ROUND))
+			return true;
+		before = wh_shm_now();
+		sched_yield();
+		now = wh_shm_now();
+		/* A yield that took long: others want this CPU. */
+		if (now - before > WH_SHM_LATE_NS || now - start > WH_SHM_WORKER_NS) {
+			wh_dispatch_idle(s, true);
+			break;
+		}
+	}
+	return wh_shm_look(request, last, false, 1);
+}
+
+static void await(struct wh_session *session, struct wh_slot *slot, uint32_t last)
 {
 	static struct wh_shm_spin s;
 
+	if (wh_shm_look(&slot->request, last, false, 1))
+		return;
+	if (wh_dispatch_wants_idle(session) && await_idle(session, &slot->request, last))
+		return;
 	if (wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
 		return;
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
@@ -196,7 +231,7 @@ static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct
 	uint32_t call = 0;
 
 	for (;;) {
-		await(slot, call);
+		await(s, slot, call);
 		call++;
 		if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call)
 			answered_call(s, slot, call);
@@ -224,7 +259,8 @@ static int refuse(int conn, int status, const char *why)
 }
 
 /* Nothing of the tenant's files stays open: the backend needs none of them. */
-static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err, size_t size)
+static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err,
+		       size_t size)
 {
 	if (t->limits < 0 && t->usage < 0)
 		return 0;

@@ -133,6 +133,8 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 		to->throttled_ns += from->throttled_ns;
 		to->launches += from->launches;
 		to->gpu_ns_driver += from->gpu_ns_driver;
+		if (to->context < from->context)
+			to->context = from->context;
 	}
 }
 

@@ -67,7 +67,8 @@ struct wh_device_usage {
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
 	uint64_t gpu_ns_driver;	/* the same by the driver's sampling; written by the server */
-	uint64_t resv[3];
+	uint64_t context;	/* what a context takes of the device, measured; 0: not yet */
+	uint64_t resv[2];
 };
 
 struct wh_worker_usage {
@@ -123,7 +124,8 @@ struct wh_device_lease {
 	uint64_t renewed_tsc;	/* when the holder last had reason to keep it */
 	uint64_t next;		/* the worker that gets it then; 0: nobody waits */
 	uint64_t next_tsc;	/* when that one last asked */
-	uint64_t resv[4];
+	uint64_t ending_tsc;	/* when the holder's last work should be done; 0: not known */
+	uint64_t resv[3];
 };
 
 struct wh_device_leases {

@@ -59,6 +59,7 @@ struct wh_session {
 	struct wh_handles handles;
 	uint64_t ctx;		/* what the worker thread has current; WH_CTX_UNKNOWN */
 	uint32_t capture_mode;
+	uint64_t ended;		/* contexts, ever */
 	uint64_t tsc_per_us;
 	bool hello;
 	CUcontext primary;	/* about to be released or reset */
@@ -85,6 +86,7 @@ struct wh_session {
 	size_t link_size;
 	uint64_t link_state;
 	bool prints;		/* an image that was loaded may print */
+	bool pools;		/* memory of pools is in use, which waits give back */
 	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
 	struct {
 		struct wh_managed_var *var;	/* by address, disjoint */

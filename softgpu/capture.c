@@ -151,6 +151,7 @@ CUresult sgpu_capture_fill(struct sgpu_stream *s,
 	p.memset.elementSize = f->elementSize;
 	p.memset.width = f->width;
 	p.memset.height = f->height;
+	p.memset.ctx = (CUcontext)s->ctx;
 	return capture(s, &p);
 }
 
@@ -174,14 +175,6 @@ CUresult sgpu_capture_host(struct sgpu_stream *s, CUhostFn fn, void *arg)
 
 	p.host.fn = fn;
 	p.host.userData = arg;
-	return capture(s, &p);
-}
-
-CUresult sgpu_capture_child(struct sgpu_stream *s, struct sgpu_graph *g)
-{
-	CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
-
-	p.graph.graph = (CUgraph)g;
 	return capture(s, &p);
 }
 

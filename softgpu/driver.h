@@ -288,9 +288,13 @@ void sgpu_mem_forget_pool(struct sgpu_mempool *pool);
 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that holds @addr. */
 void sgpu_mem_set_sync(uint64_t addr, bool on);
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
+/* Memory of an allocation node: absent but while a launch has allocated it. */
+void sgpu_mem_set_absent(uint64_t addr, bool absent);
 bool sgpu_mem_in_arena(uint64_t addr);
 /* The device allocation that holds @addr. */
 bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out);
+/* The same of what is absent: nodes may name it, nothing may touch it. */
+bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out);
 
 /* The host range (allocated or registered) that holds @addr. */
 bool sgpu_host_find(uint64_t addr, struct sgpu_range *out);
@@ -315,6 +319,8 @@ bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out);
 
 /* INVALID_VALUE unless [addr, addr + n) lies in one known range. */
 CUresult sgpu_check_device(uint64_t addr, size_t n);
+/* The same, but memory that is absent will do. */
+CUresult sgpu_check_planned(uint64_t addr, size_t n);
 /* The same for an address that may also be ordinary host memory. */
 CUresult sgpu_check_any(uint64_t addr, size_t n);
 /* A copy of a box: only checked, or done as well. */

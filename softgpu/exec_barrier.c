@@ -17,11 +17,16 @@ static uint32_t waiting_lanes(const struct warp *w, uint32_t id)
 	return mask;
 }
 
+static uint32_t popcount(uint32_t lanes)
+{
+	return lanes == WARP_FULL ? WARP_LANES : (uint32_t)__builtin_popcount(lanes);
+}
+
 static uint32_t count_lanes(const struct warp *w, uint32_t lanes)
 {
 	if (lanes && lanes == w->live)
 		return WARP_LANES;
-	return __builtin_popcount(lanes);
+	return popcount(lanes);
 }
 
 static bool complete(struct cta *cta, uint32_t id)
@@ -102,7 +107,7 @@ static void arrive(struct warp *w, struct group *g, const struct insn *in,
 	} else {
 		g->state = GROUP_BAR;
 		g->bar = id;
-		b->waiting += __builtin_popcount(g->mask);
+		b->waiting += popcount(g->mask);
 	}
 	if (complete(w->cta, id))
 		release(w->cta, id);

@@ -166,6 +166,7 @@ struct insn {
 	uint8_t sext;		/* a narrow load is sign-extended */
 	uint8_t slot;		/* SLOT_*: addresses that loads share */
 	uint8_t len;		/* instructions that fn runs: 1, or a fused run */
+	uint8_t dead;		/* in a fused run: it overwrites what this writes */
 };
 
 /* One argument or result: its place in the caller's and callee's frame. */

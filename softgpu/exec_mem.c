@@ -256,39 +256,34 @@ static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
 }
 
 /*
- * The common case of global memory: 64-bit addresses of a whole warp, where
- * each eight lanes are a line, in a known allocation. As above, all else is left
- * to the general way.
+ * What programs mostly do: each eight lanes of a whole warp go to a line of
+ * words, one after the other, in memory that is known. Says where the lines
+ * start; false, when it is not so, or anything is wrong: that is for the general
+ * way to find.
  */
 #ifdef EXEC_V3
-static bool global_fast(struct warp *w, const struct insn *in, u32 bytes,
-			bool write, struct access *ac)
+#define NLINES	(WARP_LANES / GROUP_LANES)
+
+static bool global_lines(struct warp *w, const struct insn *in, u32 bytes,
+			 bool write, u8 *line[NLINES])
 {
-	const __m256i imm = _mm256_set1_epi64x(in->imm);
-	const __m256i lo4 = _mm256_setr_epi64x(0, bytes, 2 * bytes, 3 * bytes);
-	const __m256i hi4 = _mm256_add_epi64(lo4,
-					     _mm256_set1_epi64x(4 * bytes));
+	const __m256i size = _mm256_set1_epi64x(bytes);
+	const __m256i lo4 = _mm256_mul_epu32(size, _mm256_setr_epi64x(0, 1, 2, 3));
+	const __m256i hi4 = _mm256_add_epi64(lo4, _mm256_slli_epi64(size, 2));
 	__m256i bad = _mm256_setzero_si256();
 	const u64 *p = src(w, in->a);
 	u64 lo = ~0ull, hi = 0, any = 0;
-	bool line = true;
 
-	for (u32 g = 0; g < WARP_LANES; g += GROUP_LANES) {
-		__m256i a = _mm256_add_epi64(imm,
-			_mm256_loadu_si256((const __m256i *)(p + g)));
-		__m256i b = _mm256_add_epi64(imm,
-			_mm256_loadu_si256((const __m256i *)(p + g + 4)));
-		u64 at = p[g] + in->imm;
-		__m256i first = _mm256_set1_epi64x(at);
+	for (u32 i = 0; i < NLINES; i++) {
+		const __m256i *a = (const __m256i *)(p + GROUP_LANES * i);
+		__m256i first = _mm256_set1_epi64x(p[GROUP_LANES * i]);
+		u64 at = p[GROUP_LANES * i] + in->imm;
 
-		bad = _mm256_or_si256(bad, _mm256_xor_si256(a,
+		bad = _mm256_or_si256(bad, _mm256_xor_si256(_mm256_loadu_si256(a),
 				      _mm256_add_epi64(first, lo4)));
-		bad = _mm256_or_si256(bad, _mm256_xor_si256(b,
+		bad = _mm256_or_si256(bad, _mm256_xor_si256(_mm256_loadu_si256(a + 1),
 				      _mm256_add_epi64(first, hi4)));
-		_mm256_storeu_si256((__m256i *)(ac->a + g), a);
-		_mm256_storeu_si256((__m256i *)(ac->a + g + 4), b);
-		ac->group[g / GROUP_LANES] = ACCESS_LINEAR;
-		line &= at == ac->a[0] + (u64)g * bytes;
+		line[i] = (u8 *)(uintptr_t)at;
 		lo = at < lo ? at : lo;
 		hi = at > hi ? at : hi;
 		any |= at;
@@ -296,14 +291,67 @@ static bool global_fast(struct warp *w, const struct insn *in, u32 bytes,
 	/* Far from wrapping, and in no window. */
 	if (!_mm256_testz_si256(bad, bad) || any & (WIN_MASK | (bytes - 1)))
 		return false;
-	ac->kind = line ? ACCESS_LINEAR : ACCESS_GROUPS;
-	ac->base = 0;
-	ac->global = true;
 	hi += (GROUP_LANES - 1) * bytes;
 	for (int i = 0; i < NRANGES; i++)
 		if (range_holds(&w->m->range[i], lo, hi, bytes, write))
 			return true;
 	return false;
+}
+
+static bool shared_lines(struct warp *w, const struct insn *in, u32 bytes,
+			 u8 *line[NLINES])
+{
+	const __m256i lane = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+						_mm256_set1_epi32(bytes));
+	__m256i bad = _mm256_setzero_si256();
+	const u32 *p = src(w, in->a);
+	u32 any = 0, hi = 0;
+
+	for (u32 i = 0; i < NLINES; i++) {
+		const __m256i *a = (const __m256i *)(p + GROUP_LANES * i);
+		__m256i first = _mm256_set1_epi32(p[GROUP_LANES * i]);
+		u32 at = p[GROUP_LANES * i] + (u32)in->imm;
+
+		bad = _mm256_or_si256(bad, _mm256_xor_si256(_mm256_loadu_si256(a),
+				      _mm256_add_epi32(first, lane)));
+		line[i] = w->cta->shared + at;
+		hi = at > hi ? at : hi;
+		any |= at;
+	}
+	return _mm256_testz_si256(bad, bad) && !(any & (bytes - 1)) &&
+	       (u64)hi + GROUP_LANES * bytes <= w->cta->shared_size;
+}
+
+static bool find_lines(struct warp *w, const struct insn *in, u32 mask, u32 bytes,
+		       bool write, u8 *line[NLINES])
+{
+	if (mask != WARP_FULL)
+		return false;
+	if (in->a32)
+		return in->space == SP_SHARED && shared_lines(w, in, bytes, line);
+	return (in->space == SP_GLOBAL || in->space == SP_GENERIC) &&
+	       global_lines(w, in, bytes, write, line);
+}
+
+/* The same, for those who want the address of each lane. */
+static bool global_fast(struct warp *w, const struct insn *in, u32 bytes,
+			bool write, struct access *ac)
+{
+	u8 *line[NLINES];
+	bool one = true;
+
+	if (!global_lines(w, in, bytes, write, line))
+		return false;
+	for (u32 i = 0; i < NLINES; i++) {
+		for (u32 l = 0; l < GROUP_LANES; l++)
+			ac->a[GROUP_LANES * i + l] = (uintptr_t)line[i] + l * bytes;
+		ac->group[i] = ACCESS_LINEAR;
+		one &= line[i] == line[0] + i * GROUP_LANES * bytes;
+	}
+	ac->kind = one ? ACCESS_LINEAR : ACCESS_GROUPS;
+	ac->base = 0;
+	ac->global = true;
+	return true;
 }
 #endif
 
@@ -343,8 +391,40 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 
 /* ---- loads ---- */
 
+/* Lines of words from or to memory: the whole instruction, where it is that. */
+#ifdef EXEC_V3
+#define LINE(T) \
+	typedef T T##_line __attribute__((vector_size(GROUP_LANES * sizeof(T)), \
+					  aligned(1), may_alias))
+LINE(u8); LINE(u16); LINE(u32); LINE(u64); LINE(s8); LINE(s16); LINE(s32); LINE(s64);
+
+#define LOAD_LINES(TM, TR) do { \
+	u8 *line[NLINES]; \
+	if (in->n != 1 || !find_lines(w, in, mask, sizeof(TM), false, line)) \
+		break; \
+	for (u32 i = 0; i < NLINES; i++) \
+		((TR##_line *)dst(w, in->d))[i] = \
+			__builtin_convertvector(*(TM##_line *)line[i], TR##_line); \
+	return 0; \
+} while (0)
+/* In order: lines may overlap, and the last lane's value stays. */
+#define STORE_LINES(TM, TR) do { \
+	u8 *line[NLINES]; \
+	if (in->n != 1 || !find_lines(w, in, mask, sizeof(TM), true, line)) \
+		break; \
+	for (u32 i = 0; i < NLINES; i++) \
+		*(TM##_line *)line[i] = \
+			__builtin_convertvector(((TR##_line *)src(w, in->b))[i], TM##_line); \
+	return 0; \
+} while (0)
+#else
+#define LOAD_LINES(TM, TR)	(void)0
+#define STORE_LINES(TM, TR)	(void)0
+#endif
+#define NO_LINES(TM, TR)	(void)0
+
 /* TM is what lies in memory, TR the lane that gets it, perhaps extended. */
-#define LOAD(name, TM, TR) \
+#define LOAD_BY(name, TM, TR, LINES) \
 static inline void name##_group(struct access *ac, u32 g, TR *d) \
 { \
 	const TM *p = access_at(ac, g); \
@@ -384,6 +464,7 @@ DEFINE(name) \
 { \
 	const int32_t *v; \
 	struct access ac; \
+	LINES(TM, TR); \
 	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, false, &ac)) \
 		return 1; \
 	if (in->n == 1) { \
@@ -398,6 +479,7 @@ DEFINE(name) \
 	return 0; \
 }
 
+#define LOAD(name, TM, TR)	LOAD_BY(name, TM, TR, LOAD_LINES)
 LOAD(ld_1_2, u8, u16) LOAD(ld_1_4, u8, u32) LOAD(ld_1_8, u8, u64)
 LOAD(ld_2_2, u16, u16) LOAD(ld_2_4, u16, u32) LOAD(ld_2_8, u16, u64)
 LOAD(ld_4_4, u32, u32) LOAD(ld_4_8, u32, u64) LOAD(ld_8_8, u64, u64)
@@ -406,7 +488,7 @@ LOAD(lds_2_4, s16, s32) LOAD(lds_2_8, s16, s64) LOAD(lds_4_8, s32, s64)
 
 /* Device memory is aligned to 16 only as the device sees it. */
 typedef u128 u128_any __attribute__((aligned(8)));
-LOAD(ld_16_16, u128_any, u128_any)
+LOAD_BY(ld_16_16, u128_any, u128_any, NO_LINES)
 
 /* Kernel parameters: one value for all lanes. */
 #define LDPARAM(name, T) \
@@ -438,11 +520,12 @@ static inline bool lines(const struct access *ac)
 	return !other;
 }
 
-#define STORE(name, TM, TR) \
+#define STORE_BY(name, TM, TR, LINES) \
 DEFINE(name) \
 { \
 	const int32_t *v; \
 	struct access ac; \
+	LINES(TM, TR); \
 	if (OP(access_resolve)(w, in, mask, sizeof(TM) * in->n, true, &ac)) \
 		return 1; \
 	if (in->n == 1) { \
@@ -470,10 +553,11 @@ DEFINE(name) \
 	return 0; \
 }
 
+#define STORE(name, TM, TR)	STORE_BY(name, TM, TR, STORE_LINES)
 STORE(st_1_2, u8, u16) STORE(st_1_4, u8, u32) STORE(st_1_8, u8, u64)
 STORE(st_2_2, u16, u16) STORE(st_2_4, u16, u32) STORE(st_2_8, u16, u64)
 STORE(st_4_4, u32, u32) STORE(st_4_8, u32, u64) STORE(st_8_8, u64, u64)
-STORE(st_16_16, u128_any, u128_any)
+STORE_BY(st_16_16, u128_any, u128_any, NO_LINES)
 
 /* ---- cp.async, fence ---- */
 

@@ -7,6 +7,12 @@
 
 #include "exec_scan.h"
 
+/* In loops the addresses of a tile mostly stay: looking is cheaper than finding. */
+static inline bool slot_knows(const struct slot *s, const u32 *p, u32 bytes)
+{
+	return s->bytes == bytes && !memcmp(s->of, p, sizeof(s->of));
+}
+
 /*
  * Words of shared memory by a 32-bit register that other loads use as well
  * (insn.slot). What is wrong, and partial warps, go the general way.
@@ -15,12 +21,15 @@ static inline struct slot *slot_fill(struct warp *w, const struct insn *in,
 				     u32 bytes)
 {
 	struct slot *s = &w->slot[in->slot & (NSLOTS - 1)];
+	const u32 *p = src(w, in->a);
 
-	if (!(in->slot & SLOT_KNOWN)) {
-		scan_groups(src(w, in->a), 0, bytes, &s->ac, &s->any, &s->hi);
-		s->ac.kind = kind_of_groups(&s->ac, bytes);
-		s->ac.global = false;
-	}
+	if (in->slot & SLOT_KNOWN || slot_knows(s, p, bytes))
+		return s;
+	scan_groups(p, 0, bytes, &s->ac, &s->any, &s->hi);
+	s->ac.kind = kind_of_groups(&s->ac, bytes);
+	s->ac.global = false;
+	s->bytes = bytes;
+	memcpy(s->of, p, sizeof(s->of));
 	return s;
 }
 
@@ -72,11 +81,12 @@ DEFINE(ldshared_4)
 
 /*
  * The instructions stay as they are, but the first one's handler does the work
- * of all insn.len; each writes its register, as it would alone.
+ * of all insn.len. Each writes its register, as it would alone, unless another
+ * one of the run overwrites that unread (insn.dead).
  */
 #ifdef EXEC_V3
 /* @kind is a constant where this is inlined. */
-static inline __m256 eight_words(const struct access *ac, u32 g, s64 off,
+static inline __attribute__((always_inline)) __m256 eight_words(const struct access *ac, u32 g, s64 off,
 				 enum access_kind kind)
 {
 	const u8 *base = (const u8 *)ac->base + off;
@@ -126,39 +136,88 @@ static inline void load_fma(struct warp *w, const struct insn *in, u32 g,
 			sum = _mm256_loadu_ps((float *)src(w, in[2].c) + g);
 		/* A NaN stays one: only what is stored must be canonical. */
 		sum = _mm256_fmadd_ps(a, b, sum);
-		_mm256_storeu_ps((float *)(regs + in->d), a);
-		_mm256_storeu_ps((float *)(regs + in[1].d), b);
-		_mm256_storeu_ps((float *)(regs + in[2].d), canon_words(sum));
+		if (!in->dead)
+			_mm256_storeu_ps((float *)(regs + in->d), a);
+		if (!in[1].dead)
+			_mm256_storeu_ps((float *)(regs + in[1].d), b);
+		if (!in[2].dead)
+			_mm256_storeu_ps((float *)(regs + in[2].d), canon_words(sum));
 		last = in[2].d;
 	}
 }
 
-/* The same for a warp whose groups are alike: each instruction is read once. */
-static inline void load_fma_warp(struct warp *w, const struct insn *in,
-				 const struct access *x, const struct access *y,
-				 enum access_kind kx, enum access_kind ky)
+/* Four times eight lanes: a register of the warp. */
+struct row {
+	__m256 v[WARP_LANES / GROUP_LANES];
+};
+
+static inline struct row row_load(const float *p)
 {
-	enum { N = WARP_LANES / GROUP_LANES };
+	struct row r;
+
+	for (int g = 0; g < WARP_LANES / GROUP_LANES; g++)
+		r.v[g] = _mm256_loadu_ps(p + GROUP_LANES * g);
+	return r;
+}
+
+static inline void row_store(float *p, struct row r)
+{
+	for (int g = 0; g < WARP_LANES / GROUP_LANES; g++)
+		_mm256_storeu_ps(p + GROUP_LANES * g, r.v[g]);
+}
+
+/* Where the lines or words of the four groups lie. */
+struct starts {
+	const u8 *p[WARP_LANES / GROUP_LANES];
+};
+
+static inline struct starts starts_of(const struct access *ac)
+{
+	struct starts s;
+
+	for (int g = 0; g < WARP_LANES / GROUP_LANES; g++)
+		s.p[g] = access_at(ac, GROUP_LANES * g);
+	return s;
+}
+
+static inline __m256 line_or_word(const u8 *p, enum access_kind kind)
+{
+	return kind == ACCESS_LINEAR ? _mm256_loadu_ps((const float *)p) :
+				       _mm256_broadcast_ss((const float *)p);
+}
+
+/* The same for a warp whose groups are alike: each instruction is read once. */
+static inline __attribute__((always_inline))
+void load_fma_warp(struct warp *w, const struct insn *in, const struct access *x,
+		   const struct access *y, enum access_kind kx, enum access_kind ky)
+{
+	const struct starts xs = starts_of(x), ys = starts_of(y);
 	const struct insn *end = in + in->len;
 	s64 x0 = in->imm, y0 = in[1].imm;
+	struct row a, b, sum = { 0 };
 	int32_t last = -1;
-	__m256 sum[N] = { 0 };
 
 	for (; in < end; in += 3) {
-		float *p = dst(w, in->d), *q = dst(w, in[1].d), *d = dst(w, in[2].d);
 		s64 xo = in->imm - x0, yo = in[1].imm - y0;
 
 		if (in[2].c != last)
-			for (u32 g = 0; g < N; g++)
-				sum[g] = _mm256_loadu_ps((float *)src(w, in[2].c) + 8 * g);
-		for (u32 g = 0; g < N; g++) {
-			__m256 a = eight_words(x, 8 * g, xo, kx);
-			__m256 b = eight_words(y, 8 * g, yo, ky);
+			sum = row_load(src(w, in[2].c));
+		for (u32 g = 0; g < WARP_LANES / GROUP_LANES; g++) {
+			a.v[g] = line_or_word(xs.p[g] + xo, kx);
+			b.v[g] = line_or_word(ys.p[g] + yo, ky);
+			/* A NaN stays one: only what is stored must be canonical. */
+			sum.v[g] = _mm256_fmadd_ps(a.v[g], b.v[g], sum.v[g]);
+		}
+		if (!in->dead)
+			row_store(dst(w, in->d), a);
+		if (!in[1].dead)
+			row_store(dst(w, in[1].d), b);
+		if (!in[2].dead) {
+			struct row d = sum;
 
-			sum[g] = _mm256_fmadd_ps(a, b, sum[g]);
-			_mm256_storeu_ps(p + 8 * g, a);
-			_mm256_storeu_ps(q + 8 * g, b);
-			_mm256_storeu_ps(d + 8 * g, canon_words(sum[g]));
+			for (u32 g = 0; g < WARP_LANES / GROUP_LANES; g++)
+				d.v[g] = canon_words(d.v[g]);
+			row_store(dst(w, in[2].d), d);
 		}
 		last = in[2].d;
 	}

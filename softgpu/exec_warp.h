@@ -49,9 +49,11 @@ struct access {
 
 /* What the addresses in a register of 32 bits look like (insn.slot). */
 struct slot {
-	struct access ac;	/* the base is set by each load */
+	uint32_t of[WARP_LANES];	/* the addresses that all this was found for */
+	uint32_t bytes;		/* ... and of how many each; 0: the slot is empty */
 	uint32_t any;		/* all or-ed */
 	uint32_t hi;		/* the highest */
+	struct access ac;	/* the base is set by each load */
 };
 
 struct warp {

@@ -85,6 +85,7 @@ CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *
 		galloc_end(a);
 		return rc;
 	}
+	sgpu_mem_set_absent(a->addr, true);
 	a->params.dptr = a->addr;
 	n->alloc = a;
 	return CUDA_SUCCESS;
@@ -102,6 +103,7 @@ static CUresult galloc_dead(struct sgpu_galloc *a)
 	if (!a || !a->live)
 		return CUDA_ERROR_INVALID_VALUE;
 	a->live = false;
+	sgpu_mem_set_absent(a->addr, true);
 	if (!a->refs)
 		galloc_end(a);
 	return CUDA_SUCCESS;
@@ -275,83 +277,6 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node,
 		sgpu_graph_sort(n->child);
 	sgpu_userobj_reap();
 	return sgpu_leave(rc);
-}
-
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec x, CUgraphNode n,
-					   const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&all.kernel, p, sizeof(*p));
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec x, CUgraphNode n,
-					const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&all.kernel, p, sizeof(*p));
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec x, CUgraphNode n,
-					const CUDA_MEMCPY3D *p, CUcontext ctx)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-
-	(void)ctx;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.memcpy.copyParams = *p;
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec x, CUgraphNode n,
-					const CUDA_MEMSET_NODE_PARAMS *p,
-					CUcontext ctx)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
-
-	(void)ctx;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&all.memset, p, sizeof(*p));
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecHostNodeSetParams(CUgraphExec x, CUgraphNode n,
-				      const CUDA_HOST_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.host.fn = p->fn;
-	all.host.userData = p->userData;
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec x, CUgraphNode n,
-					    CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
-
-	all.eventRecord.event = event;
-	return cuGraphExecNodeSetParams(x, n, &all);
-}
-
-CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec x, CUgraphNode n,
-					  CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
-
-	all.eventWait.event = event;
-	return cuGraphExecNodeSetParams(x, n, &all);
 }
 
 /* What differs between two graphs of one origin or one history. */
@@ -562,6 +487,7 @@ static CUresult run_alloc(struct sgpu_exec *x, struct sgpu_galloc *a)
 	if (a->live && !(x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
 		return CUDA_ERROR_INVALID_VALUE;
 	a->live = true;
+	sgpu_mem_set_absent(a->addr, false);
 	return CUDA_SUCCESS;
 }
 
@@ -625,10 +551,15 @@ static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
 	return rc;
 }
 
-static CUresult capture_launch(struct sgpu_stream *s, struct sgpu_exec *x)
+/* A launch is no node of another graph: it ends the capture of its stream. */
+static CUresult not_captured(struct sgpu_ctx *ctx, CUstream stream)
 {
-	return x->graph->memory ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED :
-				  sgpu_capture_child(s, x->graph);
+	struct sgpu_stream *s;
+	CUresult rc = sgpu_stream_check(ctx, stream);
+
+	if (!rc)
+		rc = sgpu_capture_stream(ctx, stream, &s);
+	return !rc && s ? sgpu_capture_break(s) : rc;
 }
 
 static void give_way(void *unused)
@@ -640,7 +571,6 @@ static void give_way(void *unused)
 /* One launch of an executable at a time: host functions give the lock up. */
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
-	struct sgpu_stream *s;
 	struct sgpu_ctx *ctx;
 	struct sgpu_exec *x;
 	CUresult rc = sgpu_enter(&ctx);
@@ -650,11 +580,9 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
 	x = sgpu_obj_get(SGPU_EXEC, handle);
 	if (!x || x->dying)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	rc = sgpu_stream_check(ctx, stream);
-	if (!rc)
-		rc = sgpu_capture_stream(ctx, stream, &s);
-	if (rc || s)
-		return sgpu_leave(rc ? rc : capture_launch(s, x));
+	rc = not_captured(ctx, stream);
+	if (rc)
+		return sgpu_leave(rc);
 	while (x && x->running) {
 		sgpu_call_out(give_way, NULL);
 		x = sgpu_obj_get(SGPU_EXEC, handle);
@@ -679,7 +607,7 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream)
 		return rc;
 	if (!sgpu_obj_get(SGPU_EXEC, handle))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	return sgpu_leave(sgpu_stream_check(ctx, stream));
+	return sgpu_leave(not_captured(ctx, stream));
 }
 
 CUresult cuDeviceGraphMemTrim(CUdevice dev)

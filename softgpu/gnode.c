@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What nodes do: their parameters in and out, by the calls of each type and by
- * the ones for all types, which share one form. A node owns copies of all that
- * its parameters point to.
+ * What nodes do: their parameters in and out. The calls of each type that put
+ * them in are in gtyped.c. A node owns copies of all that its parameters point to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +154,11 @@ static CUresult set_fill_v2(struct sgpu_node *n,
 		.elementSize = p->elementSize, .width = p->width,
 		.height = p->height,
 	};
+	struct sgpu_range range;
 
+	/* A new node's context comes from its pointer, if it is not given. */
+	if (!p->ctx && !n->fill.elementSize && sgpu_mem_find_absent(p->dst, &range))
+		return CUDA_ERROR_INVALID_VALUE;
 	return set_fill(n, &old);
 }
 
@@ -226,9 +229,9 @@ CUresult sgpu_node_take(struct sgpu_node *to, const struct sgpu_node *from)
 
 /* ---- adding ---- */
 
-static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *deps,
-		    const CUgraphEdgeData *edges, size_t ndeps,
-		    const CUgraphNodeParams *p)
+CUresult sgpu_node_add(CUgraphNode *out, CUgraph handle, const CUgraphNode *deps,
+		       const CUgraphEdgeData *edges, size_t ndeps,
+		       const CUgraphNodeParams *p)
 {
 	struct sgpu_graph *g;
 	struct sgpu_node *n = NULL;
@@ -272,7 +275,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
 
 	if (!p || !reserved_clear(p))
 		return CUDA_ERROR_INVALID_VALUE;
-	rc = add(out, g, deps, edges, ndeps, p);
+	rc = sgpu_node_add(out, g, deps, edges, ndeps, p);
 	if (!rc && p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 		p->alloc.dptr = ((struct sgpu_node *)*out)->alloc->addr;
 	if (!rc && p->type == CU_GRAPH_NODE_TYPE_GRAPH)
@@ -284,157 +287,6 @@ CUresult cuGraphAddNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
 			size_t ndeps, CUgraphNodeParams *p)
 {
 	return cuGraphAddNode_v2(out, g, deps, NULL, ndeps, p);
-}
-
-static void kernel_v3(CUgraphNodeParams *to, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
-	memcpy(&to->kernel, p, sizeof(*p));
-}
-
-_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) ==
-	       sizeof(CUDA_KERNEL_NODE_PARAMS_v3), "two names of one struct");
-
-static void kernel_v1(CUgraphNodeParams *to, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
-	memcpy(&to->kernel, p, sizeof(*p));
-}
-
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *out, CUgraph g,
-				 const CUgraphNode *deps, size_t ndeps,
-				 const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	kernel_v3(&all, p);
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddKernelNode(CUgraphNode *out, CUgraph g,
-			      const CUgraphNode *deps, size_t ndeps,
-			      const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-	CUgraphNodeParams all;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	kernel_v1(&all, p);
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph g,
-			      const CUgraphNode *deps, size_t ndeps,
-			      const CUDA_MEMCPY3D *p, CUcontext ctx)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-
-	(void)ctx;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.memcpy.copyParams = *p;
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-static void fill_all(CUgraphNodeParams *to, const CUDA_MEMSET_NODE_PARAMS *p)
-{
-	*to = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_MEMSET };
-	memcpy(&to->memset, p, sizeof(*p));
-}
-
-_Static_assert(offsetof(CUDA_MEMSET_NODE_PARAMS_v2, ctx) ==
-	       sizeof(CUDA_MEMSET_NODE_PARAMS), "the old one, and a context");
-
-CUresult cuGraphAddMemsetNode(CUgraphNode *out, CUgraph g,
-			      const CUgraphNode *deps, size_t ndeps,
-			      const CUDA_MEMSET_NODE_PARAMS *p, CUcontext ctx)
-{
-	CUgraphNodeParams all;
-
-	(void)ctx;
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	fill_all(&all, p);
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddHostNode(CUgraphNode *out, CUgraph g,
-			    const CUgraphNode *deps, size_t ndeps,
-			    const CUDA_HOST_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.host.fn = p->fn;
-	all.host.userData = p->userData;
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph g,
-				  const CUgraphNode *deps, size_t ndeps,
-				  CUgraph child)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
-
-	all.graph.graph = child;
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *out, CUgraph g,
-			     const CUgraphNode *deps, size_t ndeps)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddEventRecordNode(CUgraphNode *out, CUgraph g,
-				   const CUgraphNode *deps, size_t ndeps,
-				   CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
-
-	all.eventRecord.event = event;
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddEventWaitNode(CUgraphNode *out, CUgraph g,
-				 const CUgraphNode *deps, size_t ndeps,
-				 CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
-
-	all.eventWait.event = event;
-	return add(out, g, deps, NULL, ndeps, &all);
-}
-
-CUresult cuGraphAddMemAllocNode(CUgraphNode *out, CUgraph g,
-				const CUgraphNode *deps, size_t ndeps,
-				CUDA_MEM_ALLOC_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
-	CUresult rc;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&all.alloc, p, sizeof(*p));
-	rc = cuGraphAddNode_v2(out, g, deps, NULL, ndeps, &all);
-	if (!rc)
-		p->dptr = all.alloc.dptr;
-	return rc;
-}
-
-CUresult cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph g,
-			       const CUgraphNode *deps, size_t ndeps,
-			       CUdeviceptr addr)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
-
-	all.free.dptr = addr;
-	return add(out, g, deps, NULL, ndeps, &all);
 }
 
 /* ---- asking ---- */
@@ -590,76 +442,6 @@ CUresult cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams *p)
 	if (!n || !p || !reserved_clear(p))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	return sgpu_leave(sgpu_node_set(n, p));
-}
-
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode n,
-				       const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	kernel_v3(&all, p);
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphKernelNodeSetParams(CUgraphNode n,
-				    const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-	CUgraphNodeParams all;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	kernel_v1(&all, p);
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphMemcpyNodeSetParams(CUgraphNode n, const CUDA_MEMCPY3D *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.memcpy.copyParams = *p;
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphMemsetNodeSetParams(CUgraphNode n,
-				    const CUDA_MEMSET_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	fill_all(&all, p);
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphHostNodeSetParams(CUgraphNode n, const CUDA_HOST_NODE_PARAMS *p)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_HOST };
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	all.host.fn = p->fn;
-	all.host.userData = p->userData;
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode n, CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
-
-	all.eventRecord.event = event;
-	return cuGraphNodeSetParams(n, &all);
-}
-
-CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode n, CUevent event)
-{
-	CUgraphNodeParams all = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
-
-	all.eventWait.event = event;
-	return cuGraphNodeSetParams(n, &all);
 }
 
 /* ---- attributes of kernel nodes ---- */

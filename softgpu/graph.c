@@ -347,10 +347,9 @@ CUresult cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode original,
 		return rc;
 	n = sgpu_obj_get(SGPU_NODE, original);
 	found = n ? sgpu_graph_find(g, n->obj.id) : NULL;
-	if (!out || !found)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	*out = (CUgraphNode)found;
-	return sgpu_leave(CUDA_SUCCESS);
+	if (out)
+		*out = (CUgraphNode)found;
+	return sgpu_leave(out && found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode handle)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: what the files graph.c (structure), gnode.c (what a node does),
- * gexec.c (executable graphs), capture.c and userobj.c share. All of it runs
+ * Graphs: what the files graph.c (structure), gnode.c (what a node does), gtyped.c
+ * (the same by its type), gexec.c (executable graphs), capture.c and userobj.c share. All of it runs
  * under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
@@ -110,6 +110,10 @@ bool sgpu_nodes_join(struct sgpu_nodes *to, const struct sgpu_nodes *from);
 
 /* ---- gnode.c ---- */
 
+/* INVALID_VALUE when @p is NULL, as everywhere. */
+CUresult sgpu_node_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
+		       const CUgraphEdgeData *edges, size_t ndeps,
+		       const CUgraphNodeParams *p);
 /* Take the parameters of a node's own type; on failure it is as before. */
 CUresult sgpu_node_set(struct sgpu_node *n, const CUgraphNodeParams *p);
 /* The same what another node does; both have one type. */
@@ -122,10 +126,6 @@ CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 
 CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *p);
 void sgpu_galloc_put(struct sgpu_galloc *a);
-
-/* ---- capture.c ---- */
-
-CUresult sgpu_capture_child(struct sgpu_stream *s, struct sgpu_graph *g);
 
 /* ---- userobj.c ---- */
 

@@ -13,6 +13,7 @@ struct side {
 	uint64_t base;
 	size_t pitch, slice;	/* bytes from row to row, from plane to plane */
 	bool device;
+	bool planned;		/* for later: memory may be absent until then */
 	const struct sgpu_array *array;
 };
 
@@ -20,16 +21,27 @@ struct box {
 	size_t width, height, depth;
 };
 
+static CUresult check_in(const struct sgpu_range *r, uint64_t addr, size_t n)
+{
+	return n > r->size - (addr - r->base) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 CUresult sgpu_check_device(uint64_t addr, size_t n)
 {
 	struct sgpu_range range;
 
 	if (!n)
 		return CUDA_SUCCESS;
-	if (!sgpu_range_find(addr, &range) ||
-	    n > range.size - (addr - range.base))
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+	return sgpu_range_find(addr, &range) ? check_in(&range, addr, n) :
+					       CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sgpu_check_planned(uint64_t addr, size_t n)
+{
+	struct sgpu_range range;
+
+	return n && sgpu_mem_find_absent(addr, &range) ? check_in(&range, addr, n) :
+							 sgpu_check_device(addr, n);
 }
 
 CUresult sgpu_check_any(uint64_t addr, size_t n)
@@ -245,6 +257,8 @@ static CUresult side_place(struct side *s, const struct box *b, size_t pitch,
 	s->base += x + y * s->pitch + z * s->slice;
 	if (!box_span(s, b, &span))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (s->planned && sgpu_mem_in_arena(s->base))
+		return sgpu_check_planned(s->base, span);
 	return check(s->base, span, s->device);
 }
 
@@ -262,7 +276,7 @@ static void box_copy(const struct side *dst, const struct side *src,
 CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run)
 {
 	struct box b = { c->WidthInBytes, c->Height, c->Depth };
-	struct side dst = { 0 }, src = { 0 };
+	struct side dst = { .planned = !run }, src = { .planned = !run };
 	CUresult rc;
 
 	rc = side_memory(&src, c->srcMemoryType, c->srcHost, c->srcDevice,

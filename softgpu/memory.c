@@ -28,7 +28,7 @@ struct block {
 	struct sgpu_ctx *ctx;
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
-	bool sync;
+	bool sync, absent;
 	uint32_t number;		/* place in the table of blocks */
 };
 
@@ -310,6 +310,7 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 	b->ctx = ctx;
 	b->pool = pool;
 	b->sync = sgpu_is_managed(kind);
+	b->absent = false;
 	b->id = sgpu_new_id();
 	arena.free -= count;
 	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
@@ -418,11 +419,19 @@ void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)
 		b->ctx = ctx;
 }
 
-bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
+void sgpu_mem_set_absent(uint64_t addr, bool absent)
 {
 	struct block *b = find(addr);
 
-	if (!b)
+	if (b)
+		b->absent = absent;
+}
+
+static bool describe(uint64_t addr, bool absent, struct sgpu_range *out)
+{
+	struct block *b = find(addr);
+
+	if (!b || b->absent != absent)
 		return false;
 	*out = (struct sgpu_range){
 		.base = block_base(b),
@@ -435,6 +444,16 @@ bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
 		.sync = b->sync,
 	};
 	return true;
+}
+
+bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out)
+{
+	return describe(addr, false, out);
+}
+
+bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out)
+{
+	return describe(addr, true, out);
 }
 
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)

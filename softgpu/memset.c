@@ -36,7 +36,7 @@ static void fill_row(void *row, const struct fill *f)
 		fill32(row, f->value, f->width);
 }
 
-static CUresult fill_check(const struct fill *f)
+static CUresult fill_check(const struct fill *f, bool planned)
 {
 	size_t bytes, span;
 
@@ -50,7 +50,7 @@ static CUresult fill_check(const struct fill *f)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (f->height > 1 && (f->pitch < bytes || f->pitch % f->element))
 		return CUDA_ERROR_INVALID_VALUE;
-	return sgpu_check_device(f->dst, span);
+	return planned ? sgpu_check_planned(f->dst, span) : sgpu_check_device(f->dst, span);
 }
 
 static void fill_rows(const struct fill *f)
@@ -82,7 +82,7 @@ static CUresult fill(const struct fill *f, CUstream stream)
 	if (!rc)
 		rc = sgpu_capture_stream(ctx, stream, &capturing);
 	if (!rc)
-		rc = fill_check(f);
+		rc = fill_check(f, capturing);
 	if (!rc && capturing)
 		return sgpu_leave(fill_captured(capturing, f));
 	if (!rc)
@@ -98,7 +98,7 @@ CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run)
 
 	if (f.element != 1 && f.element != 2 && f.element != 4)
 		return CUDA_ERROR_INVALID_VALUE;
-	rc = fill_check(&f);
+	rc = fill_check(&f, !run);
 	if (!rc && run)
 		fill_rows(&f);
 	return rc;

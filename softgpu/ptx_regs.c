@@ -513,6 +513,47 @@ static bool goes_on(const struct insn *in, const struct insn *prev)
 	       in[1].imm >= prev[1].imm;
 }
 
+/* Places that are written again before anything reads them, as seen from behind. */
+struct place_set {
+	int32_t v[256];
+	uint32_t n;
+};
+
+static bool place_written(struct place_set *s, int32_t at)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i] == at)
+			return true;
+	s->v[s->n++] = at;
+	return false;
+}
+
+static void place_read(struct place_set *s, int32_t at)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i] == at)
+			s->v[i] = s->v[--s->n];
+}
+
+/*
+ * Of what a run of load-load-fma writes only the last value of each place is
+ * seen by others: a factor goes to its fma directly, a sum to the next one.
+ */
+static void mark_dead(struct insn *in, uint32_t n)
+{
+	struct place_set s = { .n = 0 };
+
+	for (uint32_t i = n; i; i -= 3) {
+		struct insn *x = &in[i - 3], *f = x + 2;
+
+		f->dead = place_written(&s, f->d);
+		if (i == 3 || f->c != f[-3].d)
+			place_read(&s, f->c);
+		x[1].dead = place_written(&s, x[1].d);
+		x->dead = place_written(&s, x->d);
+	}
+}
+
 /* For the handlers that there are: those of AVX2. */
 static void fuse(struct ptx_ctx *c, uint32_t first, uint32_t end)
 {
@@ -528,6 +569,7 @@ static void fuse(struct ptx_ctx *c, uint32_t first, uint32_t end)
 				;
 			in->fn = fma_ldshared_v3;
 			in->len = n;
+			mark_dead(in, n);
 		} else if (plain(in, fma_f32_v3)) {
 			while (pc + n < end && n < 255 &&
 			       follows(in + n, fma_f32_v3))

@@ -31,7 +31,7 @@ lenet="batch=64 steps=50" alexnet="batch=64 steps=4" n=4000000 rounds=50 calls=5
 	n=20000 rounds=5 calls=2000
 }
 
-plan 66
+plan 72
 for kind in shared static; do
 	family $kind threads "" rounds=$rounds
 	family $kind threads_ptds "" rounds=$rounds
@@ -40,6 +40,7 @@ for kind in shared static; do
 	family $kind printing ""
 	family $kind montecarlo libcurand.so.10 n=$n
 	family $kind neuron libcurand.so.10 calls=$calls
+	family $kind blas_threads "$blas" rounds=$rounds
 	# shellcheck disable=SC2086
 	family $kind lenet "$blas" $lenet
 	# shellcheck disable=SC2086

@@ -231,31 +231,72 @@ static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
 
 static cudnnBackendDescriptor_t graph_tensor(int64_t id, int64_t w, _Bool by_value)
 {
-	int64_t dim[4] = { 1, 1, 1, w }, stride[4] = { w, w, w, 1 }, align = 4;
+	int64_t dim[3] = { 1, 1, w }, stride[3] = { w, w, 1 }, align = 4;
 	cudnnBackendDescriptor_t t = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
 
 	SET(t, TENSOR_UNIQUE_ID, INT64, 1, &id);
 	SET(t, TENSOR_DATA_TYPE, DATA_TYPE, 1, &type);
 	SET(t, TENSOR_BYTE_ALIGNMENT, INT64, 1, &align);
-	SET(t, TENSOR_DIMENSIONS, INT64, 4, dim);
-	SET(t, TENSOR_STRIDES, INT64, 4, stride);
+	SET(t, TENSOR_DIMENSIONS, INT64, 3, dim);
+	SET(t, TENSOR_STRIDES, INT64, 3, stride);
 	SET(t, TENSOR_IS_BY_VALUE, BOOLEAN, 1, &by_value);
 	DNN(cudnnBackendFinalize(t));
 	return t;
 }
 
+#define CONFIGS	8
+
+/* Fills @config with what a heuristic of cuDNN proposes for a graph; how many. */
+static int64_t propose(cudnnBackendDescriptor_t g, cudnnBackendHeurMode_t how,
+		       cudnnBackendDescriptor_t config[CONFIGS])
+{
+	cudnnBackendDescriptor_t heur = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+	int64_t n = 0;
+	int i;
+
+	SET(heur, ENGINEHEUR_OPERATION_GRAPH, BACKEND_DESCRIPTOR, 1, &g);
+	SET(heur, ENGINEHEUR_MODE, HEUR_MODE, 1, &how);
+	DNN(cudnnBackendFinalize(heur));
+	for (i = 0; i < CONFIGS; i++)
+		config[i] = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	DNN(cudnnBackendGetAttribute(heur, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+				     CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS, &n, config));
+	return n;
+}
+
+/* The first proposal that this device can run. */
+static cudnnBackendDescriptor_t plan_for(cudnnBackendDescriptor_t g)
+{
+	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
+	cudnnBackendDescriptor_t config[CONFIGS], plan;
+	int64_t n, i;
+	int m;
+
+	for (m = 0; m < 2; m++) {
+		n = propose(g, modes[m], config);
+		printf("%-20s %ld in mode %d\n", "proposals", (long)n, modes[m]);
+		for (i = 0; i < n; i++) {
+			plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+			SET(plan, EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config[i]);
+			SET(plan, EXECUTION_PLAN_HANDLE, HANDLE, 1, &dnn);
+			if (!cudnnBackendFinalize(plan))
+				return plan;
+		}
+	}
+	printf("no plan for the graph\n");
+	exit(1);
+}
+
 static void graph(void)
 {
 	cudnnBackendDescriptor_t a = graph_tensor('a', 1024, 0), b = graph_tensor('b', 1, 1);
-	cudnnBackendDescriptor_t c = graph_tensor('c', 1024, 0), mul, op, g, heur, config, plan, pack;
+	cudnnBackendDescriptor_t c = graph_tensor('c', 1024, 0), mul, op, g, plan, pack;
 	cudnnPointwiseMode_t mode = CUDNN_POINTWISE_MUL;
-	cudnnBackendHeurMode_t how = CUDNN_HEUR_MODE_FALLBACK;
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	int64_t ids[3] = { 'a', 'b', 'c' }, n = 0, size = 0;
 	void *out = room(4096), *work, *data[3];
 	float value = 3;
-	int i;
 
 	mul = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
 	SET(mul, POINTWISE_MODE, POINTWISE_MODE, 1, &mode);
@@ -271,20 +312,7 @@ static void graph(void)
 	SET(g, OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, 1, &op);
 	SET(g, OPERATIONGRAPH_HANDLE, HANDLE, 1, &dnn);
 	DNN(cudnnBackendFinalize(g));
-	for (i = 0; i < 2 && !n; i++) {
-		heur = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-		how = i ? CUDNN_HEUR_MODE_FALLBACK : CUDNN_HEUR_MODE_A;
-		SET(heur, ENGINEHEUR_OPERATION_GRAPH, BACKEND_DESCRIPTOR, 1, &g);
-		SET(heur, ENGINEHEUR_MODE, HEUR_MODE, 1, &how);
-		DNN(cudnnBackendFinalize(heur));
-		config = make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-		DNN(cudnnBackendGetAttribute(heur, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-					     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &config));
-	}
-	plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-	SET(plan, EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config);
-	SET(plan, EXECUTION_PLAN_HANDLE, HANDLE, 1, &dnn);
-	DNN(cudnnBackendFinalize(plan));
+	plan = plan_for(g);
 	DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
 				     &size));
 	work = room(size);

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 name=$(basename "$0" .t)
 
+[ "$name" != threads_loopback ] || WORMHOLE_CUBLAS=$bin/fake_threads.so
 case $name in
 *_loopback) use_loopback ;;
 *) start_server ;;

@@ -11,6 +11,7 @@
 #define MOCK_PROCESSES	32
 #define MOCK_CONTEXT	(64ull << 20)	/* of a context */
 #define MOCK_MODULE	(4ull << 20)	/* of a module's or library's code and globals */
+#define MOCK_CALLS	(138ull << 20)	/* of a context from the first code with malloc() on */
 #define MOCK_STREAM	(8ull << 20)	/* that a stream takes, and no call says so */
 #define MOCK_POOL_STEP	(32ull << 20)	/* by which a pool grows */
 #define MOCK_SMS	132

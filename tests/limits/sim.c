@@ -11,6 +11,7 @@ uint64_t sim_event_calls;
 
 uint64_t sim_tsc(void)
 {
+	now_ns += SIM_CLOCK_NS;
 	return (uint64_t)now_ns + 1000000;
 }
 
@@ -44,26 +45,37 @@ static struct sim_item *head(struct sim_stream *st)
 	return st->first == st->last ? NULL : &st->item[st->first % SIM_ITEMS];
 }
 
-static void pass_events(struct sim_stream *st)
+static void finish(struct sim_stream *st)
 {
-	struct sim_item *it;
+	struct sim_item *it = head(st);
 
-	while ((it = head(st)) && it->event) {
+	if (it->event) {
 		it->event->done = --it->event->pending == 0;
 		it->event->ns = device_ns;
-		st->first++;
 	}
+	st->first++;
 }
 
 static int is_busy(struct sim_process *p)
 {
 	int k, busy = 0;
 
-	for (k = 0; k < SIM_STREAMS; k++) {
-		pass_events(&p->stream[k]);
+	for (k = 0; k < SIM_STREAMS; k++)
 		busy |= head(&p->stream[k]) != NULL;
-	}
 	return busy;
+}
+
+/* An event is no work. */
+static int works(struct sim_process *p)
+{
+	struct sim_item *it;
+	int k, kernels = 0;
+
+	for (k = 0; k < SIM_STREAMS; k++) {
+		it = head(&p->stream[k]);
+		kernels |= it && !it->event;
+	}
+	return kernels;
 }
 
 /* The time until a kernel ends, when `busy` processes share the device. */
@@ -88,7 +100,7 @@ static void step(double ns, int busy)
 
 	device_ns += ns;
 	for (i = 0; i < SIM_PROCESSES; i++) {
-		if (is_busy(&process[i]))
+		if (works(&process[i]))
 			process[i].used_ns += ns / busy;
 		for (k = 0; k < SIM_STREAMS; k++) {
 			it = head(&process[i].stream[k]);
@@ -96,8 +108,7 @@ static void step(double ns, int busy)
 				continue;
 			it->left -= ns / busy;
 			if (it->left < 1e-3)
-				process[i].stream[k].first++;
-			pass_events(&process[i].stream[k]);
+				finish(&process[i].stream[k]);
 		}
 	}
 }
@@ -114,8 +125,6 @@ static void run_device(void)
 		else
 			step(next_end(busy, now_ns - device_ns), busy);
 	}
-	for (i = 0; i < SIM_PROCESSES; i++)
-		is_busy(&process[i]);
 }
 
 void sim_advance_to(double ns)
@@ -186,7 +195,7 @@ static CUresult event_record(CUevent event, CUstream stream)
 	e->done = 0;
 	now_ns += SIM_RECORD_NS;
 	run_device();
-	put(stream, (struct sim_item) { .event = e });
+	put(stream, (struct sim_item) { .left = SIM_EVENT_NS, .event = e });
 	run_device();
 	return CUDA_SUCCESS;
 }
@@ -201,6 +210,7 @@ static CUresult event_query(CUevent event)
 
 static CUresult event_elapsed(float *ms, CUevent a, CUevent b)
 {
+	now_ns += SIM_ELAPSED_NS;
 	*ms = (float)((((struct sim_event *)b)->ns - ((struct sim_event *)a)->ns) / 1e6);
 	return CUDA_SUCCESS;
 }
@@ -222,13 +232,22 @@ CUstream sim_capturing;
 
 static CUresult stream_is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
+	now_ns += SIM_CAPTURING_NS;
 	*status = sim_capturing && stream == sim_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE :
 							     CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
 }
 
+static CUresult exchange_mode(CUstreamCaptureMode *mode)
+{
+	(void)mode;
+	now_ns += SIM_MODE_NS;
+	return CUDA_SUCCESS;
+}
+
 void sim_driver(struct wh_driver *d)
 {
+	d->cuThreadExchangeStreamCaptureMode = exchange_mode;
 	d->cuEventCreate = event_create;
 	d->cuEventDestroy_v2 = event_destroy;
 	d->cuEventRecord = event_record;

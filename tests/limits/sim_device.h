@@ -8,8 +8,16 @@
 #define SIM_PROCESSES	4
 #define SIM_STREAMS	8		/* the last is the driver's own */
 #define SIM_ITEMS	65536u
-#define SIM_QUERY_NS	260
-#define SIM_RECORD_NS	900
+
+/* Measured on an H200: what calls take, */
+#define SIM_CLOCK_NS	18
+#define SIM_QUERY_NS	1200		/* of an event that the device has written meanwhile */
+#define SIM_RECORD_NS	1000
+#define SIM_ELAPSED_NS	63
+#define SIM_MODE_NS	10
+#define SIM_CAPTURING_NS 26
+/* and an event on the device. */
+#define SIM_EVENT_NS	2000
 
 struct sim_event {
 	double ns;
@@ -17,8 +25,8 @@ struct sim_event {
 };
 
 struct sim_item {
-	double left;			/* of a kernel */
-	struct sim_event *event;	/* or an event */
+	double left;			/* of a kernel, */
+	struct sim_event *event;	/* or of this event */
 };
 
 struct sim_stream {

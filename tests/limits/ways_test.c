@@ -18,6 +18,27 @@
 static const char image[] =
 	".version 8.0\n.target sm_75\n.address_size 64\n.visible .global .align 8 .b8 table[4194304];\n";
 
+static const char image_of_malloc[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n"
+	".extern .func (.param .b64 r) malloc (.param .b64 s);\n"
+	".visible .global .align 8 .b64 kept;\n"
+	".visible .entry run() {\n"
+	".reg .b64 %rd<2>;\n"
+	"{ .param .b64 s; .param .b64 r; st.param.b64 [s], 1024;\n"
+	"call.uni (r), malloc, (s); ld.param.b64 %rd1, [r]; }\n"
+	"st.global.b64 [kept], %rd1;\nret;\n}\n";
+
+/* Where in the memory it reads and writes is not to be known to a compiler. */
+static const char image_of_stack[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n"
+	".visible .global .align 4 .b32 kept;\n"
+	".visible .entry run() {\n"
+	".local .align 8 .b8 own[%d];\n.reg .b32 %%r<4>;\n.reg .b64 %%rd<4>;\n"
+	"mov.u32 %%r1, %%clock;\nand.b32 %%r1, %%r1, 60;\ncvt.u64.u32 %%rd1, %%r1;\n"
+	"mov.u64 %%rd2, own;\nadd.u64 %%rd3, %%rd2, %%rd1;\n"
+	"st.local.b32 [%%rd3], %%r1;\nld.local.b32 %%r2, [%%rd2+8];\n"
+	"st.global.b32 [kept], %%r2;\nret;\n}\n";
+
 static union {
 	CUdeviceptr p;
 	CUmemGenericAllocationHandle h;
@@ -53,25 +74,7 @@ static CUresult get_pitched(int i)
 	return cuMemAllocPitch(&got[i].p, &pitch, 100, way_size / 512, 4);
 }
 
-#undef cuMemAlloc
-#undef cuMemFree
-extern CUresult cuMemAlloc(unsigned int *p, unsigned int bytes);
-extern CUresult cuMemFree(unsigned int p);
 extern CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev);
-
-static CUresult get_old(int i)
-{
-	unsigned int p = 0;
-	CUresult res = cuMemAlloc(&p, (unsigned int)way_size);
-
-	got[i].p = p;
-	return res;
-}
-
-static CUresult put_old(int i)
-{
-	return cuMemFree((unsigned int)got[i].p);
-}
 
 static CUresult get_async(int i)
 {
@@ -113,11 +116,6 @@ static CUresult get_from_chosen(int i)
 	if (!res)
 		res = cuDeviceSetMemPool(0, pool);
 	return res ? res : cuMemAllocAsync(&got[i].p, way_size, NULL);
-}
-
-static CUresult get_mixed_free(int i)
-{
-	return cuMemAlloc_v2(&got[i].p, way_size);
 }
 
 static CUresult get_physical(int i)
@@ -291,28 +289,58 @@ static CUresult put_stack(int i)
 	return less(CU_LIMIT_STACK_SIZE, 64);
 }
 
+static CUresult launch(CUmodule m)
+{
+	CUfunction f;
+	CUresult res = cuModuleGetFunction(&f, m, "run");
+
+	if (!res)
+		res = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	return res ? res : cuCtxSynchronize();
+}
+
+/* A heap is taken by the first kernel of a context that uses it, and ends with it. */
 static CUresult get_heap(int i)
 {
-	(void)i;
-	return more(CU_LIMIT_MALLOC_HEAP_SIZE, way_size);
+	CUcontext before, same;
+	CUmodule m;
+	CUresult res;
+
+	cuCtxGetCurrent(&before);
+	res = cuCtxCreate_v2(&got[i].ctx, 0, 0);
+	if (res)
+		return res;
+	res = cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, way_size);
+	if (!res)
+		res = cuModuleLoadData(&m, image_of_malloc);
+	if (!res)
+		res = launch(m);
+	cuCtxPopCurrent(&same);
+	cuCtxSetCurrent(before);
+	if (res)
+		cuCtxDestroy(got[i].ctx);
+	return res;
 }
 
-static CUresult put_heap(int i)
+/* Kernels with ever more memory of their threads' own; it stays without the code. */
+static CUresult get_local(int i)
 {
-	(void)i;
-	return less(CU_LIMIT_MALLOC_HEAP_SIZE, way_size);
+	char text[sizeof(image_of_stack) + 16];
+	CUmodule m;
+	CUresult res;
+
+	snprintf(text, sizeof(text), image_of_stack, 1024 + 64 * (i + 1));
+	res = cuModuleLoadData(&m, text);
+	if (res)
+		return res;
+	res = launch(m);
+	cuModuleUnload(m);
+	return res;
 }
 
-static CUresult get_fifo(int i)
+static CUresult put_local(int i)
 {
-	(void)i;
-	return more(CU_LIMIT_PRINTF_FIFO_SIZE, way_size);
-}
-
-static CUresult put_fifo(int i)
-{
-	(void)i;
-	return less(CU_LIMIT_PRINTF_FIFO_SIZE, way_size);
+	return i ? CUDA_SUCCESS : cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024);
 }
 
 /* A graph whose allocation was captured; the launch takes the memory. */
@@ -320,13 +348,12 @@ static CUresult get_graph(int i)
 {
 	static CUstream stream;
 	CUgraph graph;
-	CUdeviceptr p;
 	CUresult res = stream ? CUDA_SUCCESS : cuStreamCreate(&stream, 0);
 
 	if (!res)
 		res = cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
 	if (!res)
-		res = cuMemAllocAsync(&p, way_size, stream);
+		res = cuMemAllocAsync(&mapped[i], way_size, stream);
 	if (!res)
 		res = cuStreamEndCapture(stream, &graph);
 	if (!res)
@@ -340,9 +367,12 @@ static CUresult get_graph(int i)
 	return res;
 }
 
+/* What a graph did not free lives on without it. */
 static CUresult put_graph(int i)
 {
-	return cuGraphExecDestroy(got[i].exec);
+	CUresult res = cuMemFree(mapped[i]);
+
+	return res ? res : cuGraphExecDestroy(got[i].exec);
 }
 
 static const struct way {
@@ -360,8 +390,7 @@ static const struct way {
 	{ "plain_memory_of_a_byte_more", MIB + 1, 2 * MIB, get_plain, put_plain, 0, false },
 	{ "plain_memory_of_5_MiB", 5 * MIB, 6 * MIB, get_plain, put_plain, 0, false },
 	{ "plain_memory_of_32_MiB", 32 * MIB, 32 * MIB, get_plain, put_plain, 0, false },
-	{ "plain_memory_of_CUDA_3", 4 * MIB, 4 * MIB, get_old, put_old, 0, false },
-	{ "plain_memory_freed_in_a_stream", 4 * MIB, 4 * MIB, get_mixed_free, put_async, 0, false },
+	{ "plain_memory_freed_in_a_stream", 4 * MIB, 4 * MIB, get_plain, put_async, 0, false },
 	{ "pitched_memory_in_few_rows", 65536, 2 * MIB, get_pitched, put_plain, 0, false },
 	{ "pitched_memory_in_many_rows", 8 * MIB, 8 * MIB, get_pitched, put_plain, 0, false },
 	{ "stream_ordered_memory_of_16_KiB", 16384, 32 * MIB, get_async, put_async, 0, false },
@@ -384,11 +413,11 @@ static const struct way {
 	{ "mipmap_of_rows", 0, 2 * MIB, get_mipmap_row, put_mipmap, 0, false },
 	{ "code_and_globals_of_modules", 0, MOCK_MODULE, get_module, put_module, 0, true },
 	{ "code_and_globals_of_libraries", 0, MOCK_MODULE, get_library, put_library, 0, true },
-	{ "contexts", 0, MOCK_CONTEXT, get_context, put_context, 0, true },
+	{ "contexts", 0, MOCK_CONTEXT, get_context, put_context, 0, false },
 	{ "stacks", 0, 18 * MIB, get_stack, put_stack, 0, false },
-	{ "heaps_of_kernels", 4 * MIB, 4 * MIB, get_heap, put_heap, 0, false },
-	{ "buffers_of_printf", 2 * MIB, 2 * MIB, get_fifo, put_fifo, 0, false },
-	{ "memory_of_graphs", 10 * MIB, 10 * MIB, get_graph, put_graph, 0, false },
+	{ "stacks_of_kernels", 0, 18 * MIB, get_local, put_local, 0, true },
+	{ "heaps_of_kernels", 64 * MIB, MOCK_CONTEXT + MOCK_CALLS + 66 * MIB, get_heap, put_context, 800 * MIB, true },
+	{ "memory_of_graphs", 10 * MIB, 32 * MIB, get_graph, put_graph, 150 * MIB, false },
 };
 #define WAYS	(sizeof(ways) / sizeof(*ways))
 
@@ -398,14 +427,26 @@ static struct result {
 	int started;
 	int first, again, error, put_failed;
 	uint64_t peak, left, driver, charge, smaller;
-	uint64_t back_driver, back_charge, back_free, twice;
+	uint64_t back_driver, back_charge, back_free, twice, context;
 } *result;
 
+static bool makes_contexts(const struct way *w)
+{
+	return w->get == get_context || w->get == get_heap;
+}
+
+/* Contexts, and code with calls, are larger on a real device. */
 static uint64_t room_of(const struct way *w)
 {
-	if (real && w->get == get_context)
+	if (real && makes_contexts(w))
 		return 2048 * MIB;
 	return w->room ? w->room : 160 * MIB;
+}
+
+static uint64_t step_of(const struct way *w)
+{
+	return real && makes_contexts(w) ? w->step + result->context - MOCK_CONTEXT + 128 * MIB :
+					   w->step;
 }
 
 /* nvmlProcessInfo_t of the _v3 function. */
@@ -475,6 +516,9 @@ static void put_all(const struct way *w, int n)
 		if (w->put(i))
 			result->put_failed++;
 	cuStreamSynchronize(NULL);
+	/* The driver keeps graphs' memory for the next graph. */
+	if (w->get == get_graph)
+		cuDeviceGraphMemTrim(0);
 }
 
 static void try_way(const struct way *w)
@@ -489,9 +533,10 @@ static void try_way(const struct way *w)
 	if (real)
 		open_nvml();
 	r->started = start() != NULL && !make_pool();
+	r->context = driver_bytes();
 	/* What comes with the first use of anything is there already. */
 	if (w->get == get_graph && !w->get(0))
-		w->put(0);
+		put_all(w, 1);
 	cuStreamCreate(&stream, 0);
 	set_memory(driver_bytes() + room_of(w));
 	gpu->peak = driver_bytes();
@@ -503,9 +548,9 @@ static void try_way(const struct way *w)
 	r->charge = charged();
 	/* The next smaller one still works. */
 	r->smaller = r->left / (2 * MIB) * 2 * MIB;
-	if (r->smaller && !cuMemAlloc_v2(&p, r->smaller)) {
+	if (r->smaller && !cuMemAlloc(&p, r->smaller)) {
 		r->smaller = 0;
-		cuMemFree_v2(p);
+		cuMemFree(p);
 	}
 	put_all(w, r->first);
 	cuMemGetInfo(&free, &total);
@@ -523,13 +568,13 @@ static void try_way(const struct way *w)
 
 static void report(const struct way *w)
 {
-	uint64_t room = room_of(w), most = room + (w->late ? w->step : 0);
+	uint64_t room = room_of(w), step = step_of(w), most = room + (w->late ? step : 0);
 	const struct result *r = result;
 	char name[160];
 
 	snprintf(name, sizeof(name), "%s_stops_at_the_limit", w->name);
 	if (!ok(r->started && r->first > 0 && r->first < MAX_GOT && r->error == CUDA_ERROR_OUT_OF_MEMORY &&
-		r->peak <= most && r->left < w->step + 2 * MIB && r->charge >= r->driver &&
+		r->peak <= most && r->left < step + 2 * MIB && r->charge >= r->driver &&
 		r->charge <= r->driver + r->left && !r->smaller, name))
 		diag("got %d, error %d, peak %.1f of %llu MiB, left %.1f, driver %.1f, charged %.1f MiB, smaller %.1f",
 		     r->first, r->error, (double)r->peak / MIB, room / MIB, (double)r->left / MIB,

@@ -19,6 +19,7 @@ alexnet*)	set -- batch=2 steps=2 image=67 width=16 ;;
 montecarlo)	set -- n=20000 ;;
 threads*)	set -- rounds=5 n=512 ;;
 neuron)		set -- calls=2000 ;;
+blas_threads)	set -- rounds=5 n=16 ;;
 *)		set -- ;;
 esac
 
@@ -30,7 +31,7 @@ needs() { # LIBRARY...
 	done
 }
 case $name in
-lenet | alexnet)	needs libcublas.so.13 libcurand.so.10 ;;
+lenet | alexnet | blas_threads)	needs libcublas.so.13 libcurand.so.10 ;;
 montecarlo | neuron)	needs libcurand.so.10 ;;
 esac
 world_init softgpu

@@ -124,17 +124,32 @@ static void test_threads(void)
 	ok_eq(cuStreamQuery(CU_STREAM_PER_THREAD), 0, "per_thread_default_stream_can_be_queried");
 }
 
+static void test_graph_nodes(void)
+{
+	CUgraphNodeType type;
+	CUgraphNode n;
+	CUgraph g;
+
+	cuGraphCreate(&g, 0);
+	cuGraphAddEmptyNode(&n, g, NULL, 0);
+	ok_eq(cuGraphNodeGetType(n, &type), 0, "a_node_has_a_type");
+	cuGraphDestroy(g);
+	/* The driver itself would follow the pointer. */
+	ok_eq(cuGraphNodeGetType(n, &type), CUDA_ERROR_INVALID_VALUE, "nodes_end_with_their_graph");
+}
+
 int main(void)
 {
 	CUstream s;
 
-	tap_plan(19);
+	tap_plan(21);
 	begin();
 	ok_eq(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0, "stream_is_created");
 	test_async(s);
 	test_events(s);
 	test_host_functions(s);
 	test_threads();
+	test_graph_nodes();
 	ok(cuStreamDestroy(s) == 0 && cuStreamQuery(s) == CUDA_ERROR_INVALID_HANDLE,
 	   "destroyed_stream_is_refused");
 	return tap_exit();

@@ -123,6 +123,22 @@ static void libraries(void)
 	      "so_is_its_function");
 }
 
+static void graphs(void)
+{
+	CUgraphNodeType type;
+	CUgraphNode n, copy;
+	CUgraph g, clone;
+
+	cuGraphCreate(&g, 0);
+	cuGraphAddEmptyNode(&n, g, NULL, 0);
+	cuGraphClone(&clone, g);
+	cuGraphNodeFindInClone(&copy, n, clone);
+	cuGraphDestroy(g);
+	ok(cuGraphNodeGetType(n, &type) == CUDA_ERROR_INVALID_VALUE &&
+	   !cuGraphNodeGetType(copy, &type), "nodes_end_with_their_graph");
+	cuGraphDestroy(clone);
+}
+
 static void many(void)
 {
 	enum { N = 100000 };
@@ -160,7 +176,7 @@ int main(void)
 	CUstream s;
 	CUevent e;
 
-	tap_plan(18);
+	tap_plan(19);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
@@ -171,6 +187,7 @@ int main(void)
 	wrong_types(s, e, ctx);
 	stale();
 	libraries();
+	graphs();
 	many();
 	dies_with_context();
 	return tap_exit();

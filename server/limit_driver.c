@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The memory limit where a call says nothing of the memory that it takes:
+ * contexts, code, and what kernels need beside their parameters. What can be
+ * known before is reserved before; the rest is seen in the driver's own figure
+ * right after the call, which is then undone.
+ */
+#define _GNU_SOURCE
+#include "gate.h"
+#include "limit_mem.h"
+
+#include <string.h>
+
+/* Without the driver's figure for the process, the device's free memory has to do. */
+static uint64_t taken_of_device(struct wh_session *s)
+{
+	size_t free = 0, total = 0;
+
+	if (!s->drv.cuMemGetInfo_v2 || s->drv.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
+		return 0;
+	return total - free;
+}
+
+void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c)
+{
+	uint64_t unused;
+
+	*c = (struct wh_charge) { .device = -1 };
+	if (!s->limits.mem)
+		return;
+	c->device = s->limits.device;
+	if (c->device >= 0 && !wh_mem_driver(s, c->device, &unused))
+		c->before = taken_of_device(s);
+}
+
+static bool over(struct wh_session *s, int device)
+{
+	uint64_t quota = wh_mem_quota(s, device);
+
+	return quota && wh_tenant_memory(s->limits.usage, (unsigned int)device) > quota;
+}
+
+/* Follow the figure: is there more than before, and that too much? */
+static bool too_much(struct wh_session *s, int device, uint64_t before)
+{
+	if (!wh_mem_follow(s, device) || s->limits.slot->device[device].memory <= before ||
+	    !over(s, device))
+		return false;
+	s->limits.slot->device[device].refused++;
+	return true;
+}
+
+/* Of all devices: a context may be another device's. */
+bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	bool fits = true;
+	int d;
+
+	(void)c;
+	if (!m)
+		return true;
+	wh_mem_prepare(s);
+	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
+		fits = !too_much(s, d, s->limits.slot->device[d].memory) && fits;
+	return fits;
+}
+
+/*
+ * Without the driver's figure, what the device has less of now is kept under the
+ * object's name.
+ */
+bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key)
+{
+	struct wh_charge part = *c;
+	uint64_t now, bytes;
+
+	if (c->device < 0)
+		return true;
+	if (wh_mem_driver(s, c->device, &now))
+		return wh_reconciled(s, c);
+	now = taken_of_device(s);
+	bytes = now > c->before ? now - c->before : 0;
+	if (!bytes)
+		return true;
+	if (wh_charge(s, &part, c->device, bytes) != CUDA_SUCCESS)
+		return false;
+	wh_charged(s, &part, CUDA_SUCCESS, type, key, type == WH_H_CUmodule ? s->ctx : 0);
+	return true;
+}
+
+/* --- Reservations of what the figure will show ----------------------------------------- */
+
+static CUresult reserve(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes)
+{
+	c->device = device;
+	c->bytes = bytes;
+	wh_mem_look(s, device, bytes);
+	if (wh_mem_take(s, device, bytes))
+		return CUDA_SUCCESS;
+	wh_mem_make_room(s, device);
+	if (wh_mem_take(s, device, bytes))
+		return CUDA_SUCCESS;
+	s->limits.slot->device[device].refused++;
+	c->device = -1;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The reservation becomes what the driver really took. False: that is too much. */
+static bool settle(struct wh_session *s, struct wh_charge *c, CUresult res)
+{
+	uint64_t before = s->limits.slot->device[c->device].memory;
+
+	if (res != CUDA_SUCCESS) {
+		wh_mem_give(s, c->device, c->bytes);
+		return true;
+	}
+	s->limits.mem->device[c->device].extra += c->bytes;
+	return !too_much(s, c->device, before);
+}
+
+/* --- Contexts: all of a device take the same, as one of the tenant's workers has seen --- */
+
+static uint64_t context_bytes(const struct wh_session *s, int device)
+{
+	const struct wh_tenant_usage *u = s->limits.usage;
+	uint64_t most = u->ended.device[device].context, one;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		one = __atomic_load_n(&u->worker[i].device[device].context, __ATOMIC_RELAXED);
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
+/*
+ * On a part of the SMs a context is the primary one's with a small one of its
+ * own: those are measured each time.
+ */
+static bool is_spatial(const struct wh_session *s, int device)
+{
+	const struct wh_device_limit *l = &s->limits.limit[device];
+
+	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & WH_SM_SPATIAL;
+}
+
+CUresult wh_context_charge(struct wh_session *s, struct wh_charge *c, int device)
+{
+	struct wh_mem_state *m = s->limits.mem;
+
+	*c = (struct wh_charge) { .device = -1 };
+	if (!m || device < 0 || device >= WH_TENANT_DEVICES)
+		return CUDA_SUCCESS;
+	wh_mem_prepare(s);
+	if (!m->figure)
+		return CUDA_SUCCESS;
+	wh_mem_driver(s, device, &c->before);
+	return reserve(s, c, device, is_spatial(s, device) ? 0 : context_bytes(s, device));
+}
+
+bool wh_context_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
+{
+	uint64_t now;
+	bool fits;
+
+	if (c->device < 0)
+		return true;
+	fits = settle(s, c, res);
+	if (res == CUDA_SUCCESS && !is_spatial(s, c->device) &&
+	    wh_mem_driver(s, c->device, &now) && now > c->before)
+		__atomic_store_n(&s->limits.slot->device[c->device].context, now - c->before,
+				 __ATOMIC_RELAXED);
+	return fits;
+}
+
+int wh_unless_active(struct wh_session *s, CUdevice dev)
+{
+	unsigned int flags;
+	int active = 0;
+
+	if (!s->drv.cuDevicePrimaryCtxGetState ||
+	    s->drv.cuDevicePrimaryCtxGetState(dev, &flags, &active) != CUDA_SUCCESS || active)
+		return -1;
+	return dev;
+}
+
+void wh_undo_context(struct wh_session *s, CUcontext ctx)
+{
+	CUresult res;
+
+	if (!wh_sms_destroy(s, ctx, &res) && s->drv.cuCtxDestroy_v2)
+		s->drv.cuCtxDestroy_v2(ctx);
+}
+
+/* --- Stacks and heaps -------------------------------------------------------------------- */
+
+/* Threads that the device can hold: each of them has a stack. */
+static uint64_t threads_of(struct wh_session *s, int device)
+{
+	int sms = 0, threads = 0;
+
+	s->drv.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+	s->drv.cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+				    device);
+	return (uint64_t)sms * threads;
+}
+
+/* What launches had seen to may be needed again. */
+static void forget_launches(struct wh_session *s)
+{
+	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, s->ctx);
+
+	memset(s->limits.mem->launched, 0, sizeof(s->limits.mem->launched));
+	if (e)
+		wh_mem_remove(s->limits.mem, e);
+}
+
+/*
+ * A bigger stack is taken for every thread that the device can hold, at once; a
+ * heap by the first kernel that uses it. Refused before it is tried, because the
+ * driver would take it from others. Buffers of printf are host memory.
+ */
+CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxSetLimit *q)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	int dev = s->limits.device;
+	uint64_t room, quota, per, more;
+	size_t old = 0;
+
+	if (!m || dev < 0 || !s->drv.cuCtxGetLimit || !s->drv.cuDeviceGetAttribute ||
+	    s->drv.cuCtxGetLimit(&old, q->limit) != CUDA_SUCCESS)
+		return CUDA_SUCCESS;
+	m->old_limit = old;
+	forget_launches(s);
+	if (q->limit != CU_LIMIT_STACK_SIZE && q->limit != CU_LIMIT_MALLOC_HEAP_SIZE)
+		return CUDA_SUCCESS;
+	per = q->limit == CU_LIMIT_STACK_SIZE ? threads_of(s, dev) : 1;
+	wh_mem_room(s, dev, &room, &quota);
+	if (q->value <= old || quota == UINT64_MAX)
+		return CUDA_SUCCESS;
+	if (!__builtin_mul_overflow(q->value - old, per, &more) && more <= room)
+		return CUDA_SUCCESS;
+	s->limits.slot->device[dev].refused++;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void wh_undo_limit(struct wh_session *s, CUlimit limit)
+{
+	if (s->limits.mem)
+		s->drv.cuCtxSetLimit(limit, s->limits.mem->old_limit);
+}
+
+void wh_undo_exec(struct wh_session *s, CUgraphExec exec)
+{
+	size_t size;
+
+	if (s->drv.cuGraphExecDestroy)
+		s->drv.cuGraphExecDestroy(exec);
+	/* Set anew, stacks become what is asked for and no more. */
+	if (s->limits.mem && s->drv.cuCtxGetLimit && s->drv.cuCtxSetLimit &&
+	    s->drv.cuCtxGetLimit(&size, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS) {
+		s->drv.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, size);
+		forget_launches(s);
+	}
+}
+
+/* --- Code ---------------------------------------------------------------------------------- */
+
+/*
+ * What a context has for printf() and malloc() of kernels, from the first code on
+ * that has them: measured on an H200, driver 580.159, whatever the limits say.
+ */
+#define FOR_PRINTF	(64ull << 20)
+#define FOR_MALLOC	(138ull << 20)
+
+/* Something of the context's, to be remembered as long as it lives. */
+static struct wh_mem_entry *note(struct wh_session *s, uint32_t type)
+{
+	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, type, s->ctx);
+
+	if (!e)
+		e = wh_mem_add(s->limits.mem, type, s->ctx);
+	if (e)
+		e->ctx = s->ctx;
+	return e;
+}
+
+bool wh_mem_limited(struct wh_session *s)
+{
+	return s->limits.mem && s->limits.device >= 0 && wh_mem_quota(s, s->limits.device);
+}
+
+/* Compressed code hides it; then it is seen afterwards. */
+void wh_look_at_code(struct wh_session *s, const void *image, size_t size)
+{
+	struct wh_mem_state *m = s->limits.mem;
+
+	if (!m)
+		return;
+	m->code_prints = memmem(image, size, "vprintf", strlen("vprintf"));
+	m->code_mallocs = memmem(image, size, "malloc", strlen("malloc"));
+	m->mallocs = m->mallocs || m->code_mallocs;
+}
+
+CUresult wh_code_charge(struct wh_session *s, struct wh_charge *c)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_charge calls;
+	uint64_t bytes = 0;
+	CUresult res;
+
+	wh_reconcile_begin(s, c);
+	if (!wh_mem_limited(s) || !m->figure)
+		return CUDA_SUCCESS;
+	if (m->code_prints && !wh_mem_find(m, WH_MEM_PRINTS, s->ctx))
+		bytes += FOR_PRINTF;
+	if (m->code_mallocs && !wh_mem_find(m, WH_MEM_MALLOCS, s->ctx))
+		bytes += FOR_MALLOC;
+	if (!bytes)
+		return CUDA_SUCCESS;
+	res = reserve(s, &calls, s->limits.device, bytes);
+	c->bytes = calls.bytes;
+	return res;
+}
+
+void wh_code_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
+{
+	struct wh_mem_state *m = s->limits.mem;
+
+	if (c->device < 0 || !c->bytes)
+		return;
+	if (res == CUDA_SUCCESS) {
+		/* The caller reads the figure, which has it, next. */
+		m->device[c->device].extra += c->bytes;
+		if (m->code_prints)
+			note(s, WH_MEM_PRINTS);
+		if (m->code_mallocs)
+			note(s, WH_MEM_MALLOCS);
+	} else {
+		wh_mem_give(s, c->device, c->bytes);
+	}
+	c->bytes = 0;
+}
+
+/* --- The first launch of a kernel ---------------------------------------------------------- */
+
+static struct wh_mem_launched *place_of(struct wh_mem_state *m, const void *function)
+{
+	uint64_t hash = (uintptr_t)function * 0x9e3779b97f4a7c15ULL;
+
+	return &m->launched[hash >> 32 & (WH_MEM_LAUNCHED - 1)];
+}
+
+bool wh_kernel_known(struct wh_session *s, const void *function)
+{
+	struct wh_mem_launched *l = place_of(s->limits.mem, function);
+
+	return l->function == function && l->ctx == s->ctx;
+}
+
+static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int device)
+{
+	const CUfunction_attribute which = CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
+	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
+	int v = 0;
+
+	if (kernel && s->drv.cuKernelGetAttribute)
+		res = s->drv.cuKernelGetAttribute(&v, which, (CUkernel)f, device);
+	else if (!kernel && s->drv.cuFuncGetAttribute)
+		res = s->drv.cuFuncGetAttribute(&v, which, f);
+	return res == CUDA_SUCCESS && v > 0 ? (uint64_t)v : 0;
+}
+
+/* Every thread gets as much as the largest kernel so far had, or the limit says. */
+static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
+{
+	size_t limit = 0;
+	uint64_t more;
+
+	if (!local || s->drv.cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
+	    local <= limit)
+		return 0;
+	if (__builtin_mul_overflow(local - limit, threads_of(s, device), &more))
+		return UINT64_MAX;
+	return more;
+}
+
+static uint64_t round_block(uint64_t bytes)
+{
+	return bytes > UINT64_MAX - WH_MEM_BLOCK ? bytes :
+						   (bytes + WH_MEM_BLOCK - 1) & ~(WH_MEM_BLOCK - 1);
+}
+
+/* The heap comes with the first kernel whose code has malloc(), and a block more. */
+static uint64_t heap_growth(struct wh_session *s)
+{
+	size_t limit = 0;
+
+	if (!s->limits.mem->mallocs || wh_mem_find(s->limits.mem, WH_MEM_HEAP, s->ctx) ||
+	    s->drv.cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS)
+		return 0;
+	return round_block(limit) + WH_MEM_BLOCK;
+}
+
+/*
+ * The largest stack of the context is kept as an entry, so that a smaller one
+ * after it is known to take nothing.
+ */
+CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
+			  CUstream stream)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	int device = s->limits.device;
+	struct wh_mem_entry *e;
+	uint64_t stack, heap, had;
+
+	if (device < 0 || !wh_mem_quota(s, device) || !m->figure || !s->drv.cuCtxGetLimit ||
+	    !s->drv.cuDeviceGetAttribute || wh_capturing(s, stream))
+		return CUDA_SUCCESS;
+	stack = round_block(stack_growth(s, local_bytes(s, function, kernel, device), device));
+	e = wh_mem_find(m, WH_MEM_STACK, s->ctx);
+	had = e ? e->object : 0;
+	heap = heap_growth(s);
+	c->stack = stack;
+	c->pool = function;
+	wh_mem_driver(s, device, &c->before);
+	stack = stack > had ? stack - had : 0;
+	return reserve(s, c, device, stack > UINT64_MAX - heap ? stack : stack + heap);
+}
+
+void wh_kernel_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e;
+	uint64_t now = 0;
+	size_t heap = 0;
+
+	settle(s, c, res);
+	if (res != CUDA_SUCCESS)
+		return;
+	*place_of(m, c->pool) = (struct wh_mem_launched) { c->pool, s->ctx };
+	e = c->stack ? note(s, WH_MEM_STACK) : NULL;
+	if (e && c->stack > e->object)
+		e->object = c->stack;
+	if (m->mallocs && s->drv.cuCtxGetLimit(&heap, CU_LIMIT_MALLOC_HEAP_SIZE) == CUDA_SUCCESS &&
+	    wh_mem_driver(s, c->device, &now) && now >= c->before + heap)
+		note(s, WH_MEM_HEAP);
+}

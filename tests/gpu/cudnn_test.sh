@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# cuDNN at work (tests/lib/cudnn_gpu.c) gives the same sums natively and forwarded,
+# with NVIDIA's library of this machine behind both.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+prog=$WH_BUILD/tests/lib/bin/cudnn_gpu
+needs_programs "$prog"
+[ "$world_kind" = gpu ] && has_library libcudnn.so.9 ||
+	{ echo "1..0 # SKIP no GPU with a libcudnn.so.9 on this machine"; exit 0; }
+plan 3
+same_everywhere cudnn shared 60 "$prog"
+finish

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mock driver's inside: what its files share. All objects are in one table;
+ * a handle is an object's address, a device address a number of its own.
+ */
+#ifndef WORMHOLE_TESTS_LIMITS_MOCK_DRIVER_H
+#define WORMHOLE_TESTS_LIMITS_MOCK_DRIVER_H
+
+/* The functions under their own names, the old ones among them. */
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mock.h"
+
+#define BLOCK	(2ull << 20)
+#define OBJECTS	65536
+
+enum kind { FREE, PLAIN, POOLED, PHYSICAL, MAPPING, ARRAY, MODULE, CONTEXT, STREAM, POOL, EXEC, GRAPH,
+	    OF_GRAPH, FUNCTION };
+
+struct object {
+	enum kind kind;
+	uint64_t bytes;
+	uint64_t refs;
+	struct object *of;		/* pool, or physical memory */
+	uint64_t address;
+	uint64_t reserved, used, pending;	/* of a pool */
+	CUcontext ctx;
+	uint64_t local;			/* of code: bytes of a thread's own */
+	int mallocs;			/* of code; of a context: it has its heap */
+	uint64_t stacks, heap, calls;	/* of a context: beyond MOCK_CONTEXT */
+	size_t stack_limit, heap_limit;
+};
+
+extern struct object mock_object[OBJECTS];	/* the first one is never used */
+extern struct mock_gpu *mock_gpu;
+extern CUcontext mock_current;
+
+/* At least this much for the stacks of the current context; 0 when there is no more. */
+int mock_stacks(uint64_t bytes);
+
+/* Of the device: 0 when it has no more. */
+int mock_take(uint64_t bytes);
+void mock_give(uint64_t bytes);
+/* Small amounts share blocks. */
+int mock_take_shaped(uint64_t bytes);
+void mock_give_shaped(uint64_t bytes);
+
+uint64_t mock_addresses(uint64_t bytes, uint64_t align);
+struct object *mock_make(enum kind kind, uint64_t bytes);
+struct object *mock_at(uint64_t address, enum kind kind);
+struct object *mock_valid(void *handle, enum kind kind);
+
+/* Memory of a pool, freed in no stream's order. */
+CUresult mock_pool_free(uint64_t address);
+CUresult mock_graph_free(uint64_t address);
+/* Taken down for the graph if the stream captures. */
+int mock_captured(CUstream stream, uint64_t bytes, CUdeviceptr *out);
+
+static inline uint64_t up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The mock driver: memory that stays where a program put it. */
+#include "mock_driver.h"
+
+/* --- Plain memory -------------------------------------------------------------------------- */
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	*free = mock_gpu->total - mock_gpu->used;
+	*total = mock_gpu->total;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
+{
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!mock_take_shaped(bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*out = mock_make(PLAIN, bytes)->address;
+	return CUDA_SUCCESS;
+}
+
+/* Of CUDA 3: there are no contexts for it any more. */
+CUresult cuMemAlloc(CUdeviceptr_v1 *out, unsigned int bytes)
+{
+	(void)out;
+	(void)bytes;
+	return CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
+			    unsigned int element)
+{
+	(void)element;
+	*pitch = up(width, 512);
+	return cuMemAlloc_v2(out, *pitch * height);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	struct object *o = mock_at(address, PLAIN);
+
+	if (!o)
+		return mock_pool_free(address);
+	mock_give_shaped(o->bytes);
+	o->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+/* --- Physical memory ----------------------------------------------------------------------- */
+
+static void drop(struct object *o)
+{
+	if (--o->refs)
+		return;
+	mock_give(o->bytes);
+	o->kind = FREE;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes, const CUmemAllocationProp *prop,
+		     unsigned long long flags)
+{
+	(void)flags;
+	if (bytes % BLOCK)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !mock_take(bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*out = (CUmemGenericAllocationHandle)(uintptr_t)mock_make(PHYSICAL,
+		prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? bytes : 0);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct object *o = mock_valid((void *)(uintptr_t)handle, PHYSICAL);
+
+	if (!o)
+		return CUDA_ERROR_INVALID_VALUE;
+	drop(o);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr hint,
+			     unsigned long long flags)
+{
+	(void)align;
+	(void)hint;
+	(void)flags;
+	*out = mock_addresses(size, BLOCK);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+		  unsigned long long flags)
+{
+	struct object *o = mock_valid((void *)(uintptr_t)handle, PHYSICAL), *m;
+
+	(void)offset;
+	(void)flags;
+	if (!o)
+		return CUDA_ERROR_INVALID_VALUE;
+	o->refs++;
+	m = mock_make(MAPPING, size);
+	m->address = ptr;
+	m->of = o;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	struct object *m = mock_at(ptr, MAPPING);
+
+	(void)size;
+	if (!m)
+		return CUDA_ERROR_INVALID_VALUE;
+	drop(m->of);
+	m->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *addr)
+{
+	struct object *m = mock_at((uintptr_t)addr, MAPPING);
+
+	if (!m)
+		return CUDA_ERROR_INVALID_VALUE;
+	m->of->refs++;
+	*out = (CUmemGenericAllocationHandle)(uintptr_t)m->of;
+	return CUDA_SUCCESS;
+}
+
+/* --- Arrays -------------------------------------------------------------------------------- */
+
+static uint64_t to_power(uint64_t n)
+{
+	uint64_t p = 1;
+
+	while (p < n && p < 16)
+		p *= 2;
+	return p;
+}
+
+/* Tiles of 64 bytes by 8 rows, up to 16 above and behind each other. */
+static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level)
+{
+	uint64_t w = d->Width >> level, h = d->Height >> level, z = d->Depth >> level, high;
+
+	if (d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))
+		z = d->Depth;
+	w = up((w ? w : 1) * d->NumChannels * (d->Format == CU_AD_FORMAT_FLOAT ? 4 : 1), 64);
+	h = up(h ? h : 1, 8) / 8;
+	high = to_power(h);
+	if (d->Depth && !(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))) {
+		while (h % high)
+			high /= 2;
+		z = up(z ? z : 1, to_power(z));
+	}
+	return w * up(h, high) * 8 * (z ? z : 1);
+}
+
+static CUresult array(void *out, uint64_t bytes)
+{
+	if (!mock_take_shaped(bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(void **)out = mock_make(ARRAY, bytes);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *a)
+{
+	CUDA_ARRAY3D_DESCRIPTOR d = { a->Width, a->Height, 0, a->Format, a->NumChannels, 0 };
+
+	return array(out, array_bytes(&d, 0));
+}
+
+CUresult cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+	return array(out, d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING ? 0 : array_bytes(d, 0));
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *d,
+				unsigned int levels)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < levels; i++)
+		sum += array_bytes(d, i);
+	return array(out, sum);
+}
+
+static CUresult end_array(void *a)
+{
+	struct object *o = mock_valid(a, ARRAY);
+
+	if (!o)
+		return CUDA_ERROR_INVALID_HANDLE;
+	mock_give_shaped(o->bytes);
+	o->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuArrayDestroy(CUarray a)
+{
+	return end_array(a);
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray a)
+{
+	return end_array(a);
+}
+

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The mock driver: pools of stream-ordered memory, and streams. */
+#include "mock_driver.h"
+
+static struct object *chosen_pool;
+
+static struct object *default_pool(void)
+{
+	static struct object *p;
+
+	if (!p)
+		p = mock_make(POOL, 0);
+	return p;
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	(void)dev;
+	*pool = (CUmemoryPool)default_pool();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	(void)dev;
+	*pool = (CUmemoryPool)(chosen_pool ? chosen_pool : default_pool());
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+	(void)dev;
+	chosen_pool = (struct object *)pool;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+	(void)props;
+	*pool = (CUmemoryPool)mock_make(POOL, 0);
+	return CUDA_SUCCESS;
+}
+
+/* What nothing uses goes back, in whole steps. */
+static void pool_idle(struct object *p)
+{
+	uint64_t keep = up(p->used, MOCK_POOL_STEP);
+
+	if (p->reserved > keep) {
+		mock_give(p->reserved - keep);
+		p->reserved = keep;
+	}
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t least)
+{
+	(void)least;
+	pool_idle((struct object *)pool);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct object *p = mock_valid(pool, POOL);
+
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
+	mock_give(p->reserved);
+	p->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
+{
+	struct object *p = (struct object *)pool;
+
+	*(cuuint64_t *)value = a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? p->reserved : p->used;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+	struct object *p = (struct object *)pool, *o;
+	uint64_t grow;
+
+	bytes = up(bytes, 512);
+	if (mock_captured(stream, bytes, out))
+		return CUDA_SUCCESS;
+	if (p->used + bytes > p->reserved) {
+		grow = up(p->used + bytes - p->reserved, MOCK_POOL_STEP);
+		if (!mock_take(grow))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		p->reserved += grow;
+	}
+	p->used += bytes;
+	o = mock_make(POOLED, bytes);
+	o->of = p;
+	*out = o->address;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream stream)
+{
+	CUmemoryPool pool;
+
+	cuDeviceGetMemPool(&pool, 0);
+	return cuMemAllocFromPoolAsync(out, bytes, pool, stream);
+}
+
+CUresult mock_pool_free(uint64_t address)
+{
+	struct object *o = mock_at(address, POOLED);
+
+	if (!o)
+		return mock_graph_free(address);
+	o->of->used -= o->bytes;
+	pool_idle(o->of);
+	o->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+	struct object *o = mock_at(address, POOLED);
+
+	(void)stream;
+	if (!o)
+		return cuMemFree_v2(address);
+	o->of->used -= o->bytes;
+	o->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult synchronize(void)
+{
+	struct object *o;
+
+	for (o = mock_object + 1; o < mock_object + OBJECTS; o++)
+		if (o->kind == POOL)
+			pool_idle(o);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	return synchronize();
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	(void)stream;
+	return synchronize();
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	(void)stream;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *out, unsigned int flags)
+{
+	(void)flags;
+	if (!mock_take(MOCK_STREAM))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*out = (CUstream)mock_make(STREAM, MOCK_STREAM);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	struct object *o = mock_valid(stream, STREAM);
+
+	if (!o)
+		return CUDA_ERROR_INVALID_HANDLE;
+	mock_give(o->bytes);
+	o->kind = FREE;
+	return CUDA_SUCCESS;
+}
+
