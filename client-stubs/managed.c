@@ -46,6 +46,7 @@ static uint64_t sent = 1, seen = 1;	/* calls that could make it write; how many 
 static uint64_t fetched;	/* the same, not taken over yet; with WH_LOCK_MANAGED */
 static uint64_t stream = NO_STREAM, stream_before;	/* of all calls since */
 static uint32_t current;		/* the call that runs */
+static bool unknown;	/* a new variable: what was sent before nobody counted */
 
 /* Default streams are one for each context. */
 static uint64_t key_of(uint64_t id)
@@ -57,6 +58,11 @@ static void catch_up(void)
 {
 	uint64_t n = __atomic_load_n(&fetched, __ATOMIC_ACQUIRE);
 
+	if (__atomic_load_n(&unknown, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&unknown, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&sent, sent + 1, __ATOMIC_RELAXED);
+		stream = MANY_STREAMS;
+	}
 	if (n <= seen)
 		return;
 	seen = n;
@@ -560,6 +566,7 @@ static CUresult make_mirror(struct var *v)
 		free(v->shadow);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	__atomic_store_n(&unknown, true, __ATOMIC_RELEASE);
 	last_ctx = wh_thread.ctx ? wh_thread.ctx : last_ctx;
 	res = each(WH_MANAGED_OUT, fetch);
 	if (res != CUDA_SUCCESS)

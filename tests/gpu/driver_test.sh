@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The tests of tests/shm/, programs of the driver API, over loopback and shm
-# with the real driver behind; and what softgpu promises of graphs, natively: so
-# the tests without a GPU expect what the real driver does.
+# with the real driver behind; and what softgpu promises of graphs and managed
+# variables, natively: so the tests without a GPU expect what the real driver does.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/shm/bin
@@ -14,11 +14,12 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 11
-for p in driver memory stream module graph; do
+plan 14
+for p in driver memory stream module graph managed; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done
 done
 ok graph_native passes native "$bin/graph"
+ok managed_native passes native "$bin/managed"
 finish
