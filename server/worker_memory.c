@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,8 +37,6 @@ int wh_memory_tune(char **argv)
 		return 0;
 	if (setenv(TUNABLES_ENV, TUNABLES, 1))
 		return -1;
-	/* Away from where a client's mappings are: managed variables need one address in both. */
-	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
 	execv("/proc/self/exe", argv);
 	return -1;
 }
