@@ -4,27 +4,37 @@
 include common.mk
 
 FOLDERS := hypercall-abi trampoline cuda-api softgpu client-stubs server host examples bench tests
-SUB     := $(MAKE) --no-print-directory $(if $(filter 0,$(V)),-s)
+# Recipes say $(MAKE) themselves: by that make knows whom to share its jobs with.
+SUB     := --no-print-directory $(if $(filter 0,$(V)),-s)
 
-.PHONY: all help deps install images demo test test-fast test-gpu test-kernel test-vm bench bench-gpu \
-	abi style clean distclean $(FOLDERS:%=build-%)
+# All cores, where nobody says how many.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel test-vm \
+	bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
 $(FOLDERS:%=build-%): build-%: | deps
-	$(Q)$(SUB) -C $*
+	$(Q)$(MAKE) $(SUB) -C $*
 
-# What a folder needs of others is built before it.
-build-trampoline build-cuda-api build-host: build-hypercall-abi
-build-softgpu: build-cuda-api
+# What a folder needs of others is built before it: it finds that current, and no
+# two folders make the same at a time.
+build-trampoline: build-hypercall-abi
 build-client-stubs build-server: build-trampoline build-cuda-api
 build-bench: build-client-stubs build-server
 build-tests: build-softgpu build-client-stubs build-server build-host build-examples
+
+SHM := softgpu client-stubs server host
+shm: $(SHM:%=build-%)
 
 help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make             build all that runs in user space
+#: make shm         of it, what programs of this machine need: no tests, no tools of VMs
 #: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, and
 #:                  run CUDA programs in the client (first run about 15 minutes)
 #: make test        every test that needs neither a GPU nor VMX hardware
@@ -37,16 +47,24 @@ help:
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
 #: make images      the kernels and images that Bochs boots (cached by content)
-#: make deps        install what is missing (apt-get, and nvcc from PyPI)
+#: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
+#:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
 #: make clean       remove what was built; kernels and the compiler stay
 #: make distclean   remove build/
 
+# Who only runs programs on this machine, and their tests, needs less.
+DEPS ?= $(if $(filter-out shm install gpu-parts test-gpu bench-gpu,$(or $(MAKECMDGOALS),all)),all,shm)
 deps:
-	$(Q)tests/install-deps.sh
+	$(Q)tests/install-deps.sh $(DEPS)
 
 images: build-client-stubs build-server build-softgpu build-host build-examples
-	$(Q)$(SUB) -C tests/bochs images
+	$(Q)$(MAKE) $(SUB) -C tests/bochs images
+
+# Where there are images, tests/vm keeps them current, too.
+ifneq ($(filter all test%,$(MAKECMDGOALS)),)
+images: build-tests
+endif
 
 demo: images
 	$(Q)tests/bochs/demo.sh
@@ -63,29 +81,39 @@ test-kernel: all images
 test-vm: all images
 	$(Q)tests/run.sh vm bochs
 
-# On a GPU's machine NASM or libclang may be missing: what is there is used, or
-# `make all` elsewhere and the build/ folder brought along.
+# On a GPU's machine NASM or libclang may be missing: a build/ folder that was
+# brought along is used as it is then.
+CAN_BUILD := command -v $(NASM) >/dev/null && $(PYTHON) -c 'import clang.cindex' 2>/dev/null
 test-gpu:
-	$(Q)[ -x $(O)/tests/programs/bin/shared/threads ] || $(SUB) all
+	$(Q)[ -x $(O)/tests/programs/bin/shared/threads ] && ! { $(CAN_BUILD); } || \
+		$(MAKE) $(SUB) gpu-parts
 	$(Q)tests/gpu/run.sh
 
 bench-gpu:
-	$(Q)[ -x $(O)/bench/calls ] || $(SUB) all
+	$(Q)[ -x $(O)/bench/calls ] && ! { $(CAN_BUILD); } || $(MAKE) $(SUB) gpu-parts
 	$(Q)bench/gpu.sh
 
+# What tests/gpu/ and bench/gpu.sh run.
+GPU_TESTS := programs cudart shm lib limits
+gpu-parts: build-examples build-bench $(GPU_TESTS:%=gpu-%)
+
+.PHONY: $(GPU_TESTS:%=gpu-%)
+$(GPU_TESTS:%=gpu-%): gpu-%: shm
+	$(Q)$(MAKE) $(SUB) -C tests/$* $(if $(filter lib,$*),programs)
+
 bench: build-bench images
-	$(Q)$(SUB) -C bench run
+	$(Q)$(MAKE) $(SUB) -C bench run
 
 abi: build-hypercall-abi
-	$(Q)$(SUB) -C hypercall-abi check
-	$(Q)$(SUB) -C tests/patches
+	$(Q)$(MAKE) $(SUB) -C hypercall-abi check
+	$(Q)$(MAKE) $(SUB) -C tests/patches
 	$(Q)tests/run.sh patches
 
 # What `wormhole serve` and `run` need; it is built before, by its owner.
 PREFIX ?= /usr/local
 LIBDIR := $(DESTDIR)$(PREFIX)/lib/wormhole
 install:
-	$(Q)test -x $(O)/host/wormhole || { echo "error: not built yet: make" >&2; exit 1; }
+	$(Q)test -x $(O)/host/wormhole || { echo "error: not built yet: make shm" >&2; exit 1; }
 	$(Q)install -D -t $(DESTDIR)$(PREFIX)/bin $(O)/host/wormhole
 	$(Q)install -D -t $(LIBDIR)/server $(O)/server/wormhole-server
 	$(Q)install -D -m 644 -t $(LIBDIR)/server $(O)/server/libwormhole-session.so
@@ -100,7 +128,7 @@ style: deps
 	$(Q)ln -sfn ../kernel $(O)/style/kernel; ln -sfn ../nvcc $(O)/style/nvcc; \
 		ln -sfn ../headers $(O)/style/headers
 	$(Q)for f in $(filter-out examples tests,$(FOLDERS)); do \
-		$(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
+		$(MAKE) $(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tests/style.sh
 
 KEEP := kernel nvcc headers

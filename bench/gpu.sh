@@ -106,43 +106,14 @@ each_neuron_rate() {
 
 copy() { WH_BACKEND=$driver "$WH_TOP/bench/copy.sh" $(pick 65536 "") | grep -v '^#'; }
 
-# One tenant and two, each with its own limit, on a server of their own.
+# Against the same programs without a limit, all over shm.
 share() {
-	wormhole=$WH_BUILD/host/wormhole
-	ps=$(in_world native shared timeout 60 "$bench/share" calibrate \
-		turns=$(pick 2000 1000000) | sed -n 's/^ps //p')
-	[ -n "$ps" ] || { echo "# share: cannot calibrate"; return; }
-	ms=$(pick 500 3000)
-	for k in 3 100 2000 50000 3,100,2000,20000; do
-		echo "native share 100 $k $(in_world native shared timeout 60 "$bench/share" ps="$ps" \
-			kernels=$k ms=$ms skip=300 | sed -n 's/^share //p')"
-	done
-	dir=$(mktemp -d)
-	LD_LIBRARY_PATH=$server_path "$wormhole" serve --backend="$driver" --dir="$dir" >"$dir/log" 2>&1 &
-	serve=$!
-	for _ in $(seq 200); do
-		[ ! -S "$dir/server.sock" ] || break
-		sleep 0.05
-	done
-	for percent in 10 25 50 75 90; do
-		for k in 3 100 2000 50000 3,100,2000,20000; do
-			echo "one share $percent $k $(limited $percent $k)"
-		done
-		limited $percent 2000 >"$dir/a" &
-		a=$!
-		limited $((100 - percent)) 2000 >"$dir/b"
-		wait $a
-		echo "two share $percent 2000 $(cat "$dir/a")"
-		echo "two share $((100 - percent)) 2000 $(cat "$dir/b")"
-	done
-	kill $serve
-	wait $serve 2>/dev/null
-	rm -rf "$dir"
-}
-
-limited() { # PERCENT KERNELS
-	LD_LIBRARY_PATH= "$wormhole" run --dir="$dir" --sm "$1" -- "$bench/share" ps="$ps" kernels="$2" \
-		ms=$ms skip=$(pick 100 1500) 2>>"$dir/err" | sed -n 's/^share //p'
+	if [ -n "$quick" ]; then
+		export SECONDS_EACH=1 SHARES=50 BLOCKS=1
+		WH_BACKEND=$driver "$WH_TOP/bench/share.sh" one 3us 2ms
+	else
+		WH_BACKEND=$driver "$WH_TOP/bench/share.sh" all
+	fi
 }
 
 world_init "${WH_TEST_DEVICE:-gpu}" || { echo "error: $world_missing" >&2; exit 1; }

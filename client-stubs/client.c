@@ -65,21 +65,6 @@ static bool left_behind(const struct wh_thread *t, const void *held, const void 
 	       f < t->stack_high && f + SIGNAL_FRAME > h;
 }
 
-#define SPINS	64	/* some 3 us: as long as the driver takes for a launch */
-
-/* Sleeping and waking cost more than most calls do. EDEADLK: taken over with the lock. */
-static void wait_for(enum wh_lock id)
-{
-	int i;
-
-	for (i = 0; i < SPINS; i++) {
-		__builtin_ia32_pause();
-		if (!pthread_mutex_trylock(&lock[id]))
-			return;
-	}
-	pthread_mutex_lock(&lock[id]);
-}
-
 /* held is set before and cleared after: a handler in between must not wait, either. */
 CUresult wh_lock_at(enum wh_lock id, const void *frame)
 {
@@ -91,8 +76,7 @@ CUresult wh_lock_at(enum wh_lock id, const void *frame)
 	}
 	t->held[id] = frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(pthread_mutex_trylock(&lock[id]), 0))
-		wait_for(id);
+	pthread_mutex_lock(&lock[id]);	/* EDEADLK: taken over with the lock */
 	return CUDA_SUCCESS;
 }
 

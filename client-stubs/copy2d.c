@@ -311,22 +311,19 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 
 /* --- Between devices ------------------------------------------------------------------- */
 
-/* Addresses are unified: the contexts only say where the driver should go through. */
+/*
+ * Addresses are unified: the contexts only say where the driver should go through.
+ * They lie where the other struct has reserved fields.
+ */
 static CUDA_MEMCPY3D without_peers(const CUDA_MEMCPY3D_PEER *p)
 {
-	return (CUDA_MEMCPY3D) {
-		.srcXInBytes = p->srcXInBytes, .srcY = p->srcY, .srcZ = p->srcZ,
-		.srcLOD = p->srcLOD,
-		.srcMemoryType = p->srcMemoryType, .srcHost = p->srcHost,
-		.srcDevice = p->srcDevice, .srcArray = p->srcArray, .srcPitch = p->srcPitch,
-		.srcHeight = p->srcHeight,
-		.dstXInBytes = p->dstXInBytes, .dstY = p->dstY, .dstZ = p->dstZ,
-		.dstLOD = p->dstLOD,
-		.dstMemoryType = p->dstMemoryType, .dstHost = p->dstHost,
-		.dstDevice = p->dstDevice, .dstArray = p->dstArray, .dstPitch = p->dstPitch,
-		.dstHeight = p->dstHeight,
-		.WidthInBytes = p->WidthInBytes, .Height = p->Height, .Depth = p->Depth,
-	};
+	CUDA_MEMCPY3D c;
+
+	_Static_assert(sizeof(c) == sizeof(*p), "boxes between devices have another layout");
+	memcpy(&c, p, sizeof(c));
+	c.reserved0 = NULL;
+	c.reserved1 = NULL;
+	return c;
 }
 
 static bool peer_pageable(const CUDA_MEMCPY3D_PEER *p, CUDA_MEMCPY3D *c)

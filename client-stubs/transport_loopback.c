@@ -25,8 +25,7 @@ static struct {
 	struct wh_session *session;
 	typeof(wh_session_open) *open;
 	typeof(wh_session_close) *close;
-	typeof(wh_session_enter) *enter;
-	typeof(wh_session_leave) *leave;
+	typeof(wh_session_new_thread) *new_thread;
 	typeof(wh_session_far) *far;
 	typeof(wh_dispatch) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
@@ -34,11 +33,8 @@ static struct {
 	uint64_t last;		/* the one of the last call */
 } loop;
 
-/* Its number is not pthread_self(), which a new thread may have from one that ended. */
-static __thread struct {
-	uint64_t number;
-	struct wh_caller caller;
-} self __attribute__((tls_model("initial-exec")));
+/* Not pthread_self(), which a new thread may have from one that ended. */
+static __thread uint64_t self __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -55,12 +51,11 @@ static int load(void)
 		return WH_ETRANSPORT;
 	loop.open = dlsym(lib, "wh_session_open");
 	loop.close = dlsym(lib, "wh_session_close");
-	loop.enter = dlsym(lib, "wh_session_enter");
-	loop.leave = dlsym(lib, "wh_session_leave");
+	loop.new_thread = dlsym(lib, "wh_session_new_thread");
 	loop.far = dlsym(lib, "wh_session_far");
 	loop.dispatch = dlsym(lib, "wh_dispatch");
 	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
-	if (loop.open && loop.join_tenant && loop.close && loop.enter && loop.leave && loop.far &&
+	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.far &&
 	    loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
@@ -125,26 +120,17 @@ static int loopback_open(struct wh_link *l)
 	return 0;
 }
 
-static void change_thread(void)
-{
-	if (!self.number)
-		self.number = ++loop.threads;
-	loop.last = self.number;
-	wh_namespace_enter();
-	loop.enter(loop.session, &self.caller);
-}
-
 static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 {
-	int status;
-
 	(void)l;
-	if (__builtin_expect(loop.last != self.number || !self.number, 0))
-		change_thread();
-	status = loop.dispatch(loop.session, handler, arg);
-	if (loop.threads > 1)
-		loop.leave(loop.session, &self.caller);
-	return status;
+	if (__builtin_expect(loop.last != self || !self, 0)) {
+		if (!self)
+			self = ++loop.threads;
+		loop.last = self;
+		wh_namespace_enter();
+		loop.new_thread(loop.session);
+	}
+	return loop.dispatch(loop.session, handler, arg);
 }
 
 static void loopback_close(struct wh_link *l)

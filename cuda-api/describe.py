@@ -18,9 +18,10 @@ import headers
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
-HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'context': (2, 2), 'launch': (0, 1),
-         'sent': (1, 1), 'fetched': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2),
-         'instead': (1, 9), 'then': (1, 9)}
+HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1),
+         'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
+         'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
+         'then': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')

@@ -532,8 +532,8 @@ def server_hooks(d, call):
         args = call.hooks['charge']
         kind, key = charge_key(d, call, args[0])
         device = expr(args[2]) if len(args) > 2 else 's->limits.device'
-        before += [f'res = wh_charge(s, &charge, {device},', f'\t\t{expr(args[1])});'] + stop
-        after += [f'wh_charged(s, &charge, res, {kind}, {key}, q->hdr.ctx);']
+        before += [f'res = wh_charge(s, &charge, {kind}, {device},', f'\t\t{expr(args[1])});'] + stop
+        after += [f'res = wh_charged(s, &charge, res, {key}, q->hdr.ctx);']
     if 'pool' in call.hooks:
         dptr, size, pool = call.hooks['pool']
         pool = 'NULL' if pool == 'NULL' else next(local(a) for a in call.args if a.name == pool)
@@ -556,6 +556,12 @@ def server_hooks(d, call):
     for hook, sent in (('sent', 'true'), ('fetched', 'false')):
         if hook in call.hooks:
             after += ['if (res == CUDA_SUCCESS)', f'\twh_count_copy(s, {sent}, {expr(call.hooks[hook][0])});']
+    if 'moved' in call.hooks:
+        sides = ', '.join(expr(x) for x in call.hooks['moved'])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_count_moved(s, {sides});']
+    if 'box' in call.hooks:
+        box = next(a for a in call.args if a.name == call.hooks['box'][0])
+        after += ['if (res == CUDA_SUCCESS)', f'\twh_count_{box.type.pointee.bare}(s, &q->{box.name});']
     if 'runs' in call.hooks:
         graph = next(local(a) for a in call.args if a.name == call.hooks['runs'][0])
         before = [f'res = wh_graph_charge(s, {graph});'] + stop + before

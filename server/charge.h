@@ -11,7 +11,9 @@
 /* One call's reservation, on the handler's stack. */
 struct wh_charge {
 	int device;		/* -1: nothing is charged */
+	unsigned int type;	/* of the key that it will be kept under */
 	uint64_t bytes;		/* asked for, rounded as the driver does */
+	uint64_t reserved;	/* small memory: a block, or nothing */
 	uint64_t before;	/* what the driver or the pool had taken before the call */
 	void *pool;		/* or the function that is launched */
 	uint64_t asked;		/* of a pool, as it will be counted */
@@ -20,11 +22,18 @@ struct wh_charge {
 
 /* --- Memory: limit_mem.c --------------------------------------------------------- */
 
-/* Reserve before the driver's call: CUDA_ERROR_OUT_OF_MEMORY beyond the quota. */
-CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes);
-/* After it: keep the reservation under (type, key), or give it back if the call failed. */
-void wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, unsigned int type,
-		uint64_t key, uint64_t ctx);
+/*
+ * Reserve before the driver's call: CUDA_ERROR_OUT_OF_MEMORY beyond the quota. The
+ * type is of the key under which it will be kept: WH_H_*, WH_H_NONE for an address.
+ */
+CUresult wh_charge(struct wh_session *s, struct wh_charge *c, unsigned int type, int device,
+		   uint64_t bytes);
+/*
+ * After it: keep the reservation under the key, or give it back if the call failed.
+ * Small memory that came to lie in one block too many is freed again: out of memory.
+ */
+CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uint64_t key,
+		    uint64_t ctx);
 /* Given back once; an unknown key is somebody else's memory and no matter. */
 void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key);
 
@@ -154,6 +163,13 @@ static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t 
 	else
 		s->limits.slot->bytes_from_device += bytes;
 }
+
+/* A copy between unified addresses: counted where one side is host memory. */
+void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
+/* Of boxes that went through wh_in_NAME(): records.c. */
+void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c);
+void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c);
+void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c);
 
 /* --- Sizes ---------------------------------------------------------------------------- */
 

@@ -68,28 +68,11 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 		s->capture_mode = q->capture_mode;
 }
 
-/* --- Callers on several threads ----------------------------------------------------- */
-
-/*
- * Under a share of the device the change of threads is one of contexts, which
- * is where its markers go.
- */
-void wh_session_enter(struct wh_session *s, const struct wh_caller *c)
+void wh_session_new_thread(struct wh_session *s)
 {
-	bool same = c->known && c->ended == s->ended && !s->limits.temporal;
-
-	s->ctx = same ? c->ctx : WH_CTX_UNKNOWN;
-	s->capture_mode = same ? c->capture_mode : UINT32_MAX;
-	if (same)
-		s->limits.device = c->device;
+	s->ctx = WH_CTX_UNKNOWN;
+	s->capture_mode = UINT32_MAX;
 }
-
-void wh_session_leave(struct wh_session *s, struct wh_caller *c)
-{
-	*c = (struct wh_caller){ s->ctx, s->ended, s->capture_mode, s->limits.device, true };
-}
-
-/* --- Contexts made and ended by calls ------------------------------------------------- */
 
 /* The driver pushed the new context; only the client knows a stack. */
 static void created(struct wh_session *s, CUresult res)
@@ -127,7 +110,6 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 	s->ctx = WH_CTX_UNKNOWN;
 	if (res != CUDA_SUCCESS)
 		return;
-	s->ended++;
 	s->registered = false;
 	wh_mem_context_gone(s, id);
 	wh_sm_context_gone(s, id);

@@ -40,6 +40,7 @@ int32_t wh_do_cudnnCreate(struct wh_session *s, struct wh_frame *f)
 	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
 	struct wh_rsp_cudnnCreate *r = wh_reply(f, sizeof(*r));
 	const struct wh_req *q = f->req;
+	struct wh_charge charge;
 	cudnnStatus_t res;
 	struct handle *h;
 
@@ -49,12 +50,16 @@ int32_t wh_do_cudnnCreate(struct wh_session *s, struct wh_frame *f)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	/* Its workspace is the tenant's memory. */
+	wh_reconcile_begin(s, &charge);
 	res = l->cudnnCreate(&h->real);
 	if (res == CUDNN_STATUS_SUCCESS) {
-		r->handle = wh_new(s, WH_H_cudnnHandle_t, h, q->ctx);
+		if (wh_reconciled(s, &charge))
+			r->handle = wh_new(s, WH_H_cudnnHandle_t, h, q->ctx);
 		if (r->handle)
 			return CUDNN_STATUS_SUCCESS;
 		l->cudnnDestroy(h->real);
+		wh_reconciled(s, &charge);
 		res = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	}
 	free(h);

@@ -83,17 +83,10 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
  * a native program's pageable memory it is copied before the call returns, and
  * a small copy does not wait for the device.
  */
-CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
+static CUresult small_in(struct wh_session *s, const struct wh_req_whSmallIn *q, const void *bytes)
 {
-	const struct wh_req_whSmallIn *q = f->req;
 	CUstream stream;
-	void *bytes;
 
-	if (f->req_size < sizeof(*q) || q->size > WH_SMALL_BYTES)
-		return CUDA_ERROR_INVALID_VALUE;
-	f->pos = sizeof(*q);
-	if (!wh_take(f, q->size, 1, &bytes))
-		return CUDA_ERROR_INVALID_VALUE;
 	if (!q->async)
 		return s->drv.cuMemcpyHtoD_v2 ? s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size) :
 						wh_missing(s, "cuMemcpyHtoD_v2");
@@ -104,6 +97,23 @@ CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
 	if (wh_capturing(s, stream))
 		return CUDA_ERROR_NOT_READY;
 	return s->drv.cuMemcpyHtoDAsync_v2(q->device, bytes, q->size, stream);
+}
+
+CUresult wh_do_whSmallIn(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whSmallIn *q = f->req;
+	void *bytes;
+	CUresult res;
+
+	if (f->req_size < sizeof(*q) || q->size > WH_SMALL_BYTES)
+		return CUDA_ERROR_INVALID_VALUE;
+	f->pos = sizeof(*q);
+	if (!wh_take(f, q->size, 1, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	res = small_in(s, q, bytes);
+	if (res == CUDA_SUCCESS)
+		wh_count_copy(s, true, q->size);
+	return res;
 }
 
 /* --- Waits ----------------------------------------------------------------------- */

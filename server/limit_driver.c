@@ -83,10 +83,9 @@ bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int ty
 	bytes = now > c->before ? now - c->before : 0;
 	if (!bytes)
 		return true;
-	if (wh_charge(s, &part, c->device, bytes) != CUDA_SUCCESS)
-		return false;
-	wh_charged(s, &part, CUDA_SUCCESS, type, key, type == WH_H_CUmodule ? s->ctx : 0);
-	return true;
+	return wh_charge(s, &part, type, c->device, bytes) == CUDA_SUCCESS &&
+	       wh_charged(s, &part, CUDA_SUCCESS, key, type == WH_H_CUmodule ? s->ctx : 0) ==
+	       CUDA_SUCCESS;
 }
 
 /* --- Reservations of what the figure will show ----------------------------------------- */

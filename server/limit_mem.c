@@ -272,28 +272,52 @@ static uint64_t growth(const struct wh_mem_device *d, uint64_t bytes)
 	return shared_blocks(d->small + bytes) - shared_blocks(d->small);
 }
 
+/* Little enough is left of the quota that each block matters. */
+static bool is_tight(struct wh_session *s, int device)
+{
+	uint64_t quota = wh_mem_quota(s, device);
+	uint64_t held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
+
+	return quota && (held >= quota || quota - held < MARGIN);
+}
+
+/*
+ * What to reserve: for a small one a block, unless there is room in one. Of
+ * arrays only the handles are seen, so that their blocks are those of their sum.
+ */
+static uint64_t needed(struct wh_session *s, const struct wh_charge *c)
+{
+	if (!is_small(c->bytes))
+		return c->bytes;
+	if (c->type != WH_MEM_ADDRESS)
+		return growth(&s->limits.mem->device[c->device], c->bytes);
+	return is_tight(s, c->device) && wh_block_gap(s, c->device, c->bytes) ? 0 : WH_MEM_BLOCK;
+}
+
 static bool try_take(struct wh_session *s, struct wh_charge *c)
 {
-	struct wh_mem_device *d = &s->limits.mem->device[c->device];
-
-	if (!is_small(c->bytes))
-		return wh_mem_take(s, c->device, c->bytes);
-	if (!wh_mem_take(s, c->device, growth(d, c->bytes)))
+	c->reserved = needed(s, c);
+	wh_mem_look(s, c->device, c->reserved);
+	if (!wh_mem_take(s, c->device, c->reserved))
 		return false;
-	d->small += c->bytes;
+	if (is_small(c->bytes) && c->type != WH_MEM_ADDRESS)
+		s->limits.mem->device[c->device].small += c->bytes;
 	return true;
 }
 
-static void give_back(struct wh_session *s, int device, uint64_t bytes)
+static void give_back(struct wh_session *s, int device, uint64_t bytes, uint32_t type, uint64_t key)
 {
 	struct wh_mem_device *d = &s->limits.mem->device[device];
 
 	if (!is_small(bytes)) {
 		wh_mem_give(s, device, bytes);
-		return;
+	} else if (type == WH_MEM_ADDRESS) {
+		if (wh_block_drop(s, device, key, bytes))
+			wh_mem_give(s, device, WH_MEM_BLOCK);
+	} else {
+		d->small -= bytes < d->small ? bytes : d->small;
+		wh_mem_give(s, device, growth(d, bytes));
 	}
-	d->small -= bytes < d->small ? bytes : d->small;
-	wh_mem_give(s, device, growth(d, bytes));
 }
 
 void wh_mem_make_room(struct wh_session *s, int device)
@@ -316,16 +340,15 @@ void wh_mem_make_room(struct wh_session *s, int device)
 	wh_mem_follow(s, device);
 }
 
-CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64_t bytes)
+CUresult wh_charge(struct wh_session *s, struct wh_charge *c, unsigned int type, int device,
+		   uint64_t bytes)
 {
 	bool usable = s->limits.mem && device >= 0 && device < WH_TENANT_DEVICES;
 
-	*c = (struct wh_charge) { .device = usable ? device : -1 };
+	*c = (struct wh_charge) { .device = usable ? device : -1, .type = type };
 	if (!usable)
 		return CUDA_SUCCESS;
 	c->bytes = is_small(bytes) ? round_up(bytes, WH_MEM_ALIGN) : round_up(bytes, WH_MEM_BLOCK);
-	wh_mem_look(s, device, is_small(c->bytes) ?
-		    growth(&s->limits.mem->device[device], c->bytes) : c->bytes);
 	if (try_take(s, c))
 		return CUDA_SUCCESS;
 	wh_mem_make_room(s, device);
@@ -336,42 +359,98 @@ CUresult wh_charge(struct wh_session *s, struct wh_charge *c, int device, uint64
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void keep(struct wh_session *s, int device, uint64_t bytes, unsigned int type, uint64_t key,
-		 uint64_t ctx)
+/* A small one by its address: in the block that was reserved, in one that is there, or else. */
+static bool place_small(struct wh_session *s, struct wh_charge *c, uint64_t address)
 {
-	struct wh_mem_entry *e;
+	enum wh_block_found found = wh_block_add(s, c->device, address, c->bytes);
 
-	/* The driver gave the same name again: whatever had it before is gone. */
-	wh_uncharge(s, type, key);
-	e = wh_mem_add(s->limits.mem, type, key);
+	if (found == WH_BLOCK_KNOWN) {
+		wh_mem_give(s, c->device, c->reserved);
+		return true;
+	}
+	if (c->reserved || wh_mem_take(s, c->device, WH_MEM_BLOCK))
+		return true;
+	if (found == WH_BLOCK_NEW)
+		wh_block_drop(s, c->device, address, c->bytes);
+	return false;
+}
+
+/* A small array near the quota: did the driver take one block more than their sum is? */
+static bool place_array(struct wh_session *s, struct wh_charge *c)
+{
+	uint64_t before = s->limits.slot->device[c->device].memory, quota;
+
+	if (!is_tight(s, c->device) || !wh_mem_follow(s, c->device))
+		return true;
+	quota = wh_mem_quota(s, c->device);
+	if (s->limits.slot->device[c->device].memory <= before ||
+	    wh_tenant_memory(s->limits.usage, (unsigned int)c->device) <= quota)
+		return true;
+	give_back(s, c->device, c->bytes, c->type, 0);
+	return false;
+}
+
+static void undo_small(struct wh_session *s, const struct wh_charge *c, uint64_t key)
+{
+	void *object = (void *)(uintptr_t)key;
+
+	s->limits.slot->device[c->device].refused++;
+	if (c->type == WH_MEM_ADDRESS && s->drv.cuMemFree_v2)
+		s->drv.cuMemFree_v2(key);
+	else if (c->type == WH_H_CUarray && s->drv.cuArrayDestroy)
+		s->drv.cuArrayDestroy(object);
+	else if (c->type == WH_H_CUmipmappedArray && s->drv.cuMipmappedArrayDestroy)
+		s->drv.cuMipmappedArrayDestroy(object);
+	wh_mem_follow(s, c->device);
+}
+
+static void keep(struct wh_session *s, const struct wh_charge *c, uint64_t key, uint64_t ctx)
+{
+	struct wh_mem_entry *e = wh_mem_add(s->limits.mem, c->type, key);
+
 	/* No memory for an entry: it stays charged until the worker ends. */
 	if (!e)
 		return;
-	e->bytes = bytes;
-	e->device = (int16_t)device;
+	e->bytes = c->bytes;
+	e->device = (int16_t)c->device;
 	/* Physical memory and pools live without a context. */
-	if (type != WH_H_CUmemGenericAllocationHandle && type != WH_H_CUmemoryPool)
+	if (c->type != WH_H_CUmemGenericAllocationHandle && c->type != WH_H_CUmemoryPool)
 		e->ctx = ctx;
 }
 
-void wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, unsigned int type,
-		uint64_t key, uint64_t ctx)
+CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uint64_t key,
+		    uint64_t ctx)
 {
+	bool small = is_small(c->bytes), fits = true;
+
 	if (c->device < 0)
-		return;
-	if (res != CUDA_SUCCESS)
-		give_back(s, c->device, c->bytes);
-	else
-		keep(s, c->device, c->bytes, type, key, ctx);
+		return res;
+	if (res != CUDA_SUCCESS) {
+		if (small && c->type == WH_MEM_ADDRESS)
+			wh_mem_give(s, c->device, c->reserved);
+		else
+			give_back(s, c->device, c->bytes, c->type, key);
+		return res;
+	}
+	/* The driver gave the same name again: whatever had it before is gone. */
+	wh_uncharge(s, c->type, key);
+	if (small && c->bytes)
+		fits = c->type == WH_MEM_ADDRESS ? place_small(s, c, key) : place_array(s, c);
+	if (!fits) {
+		undo_small(s, c, key);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	keep(s, c, key, ctx);
+	return CUDA_SUCCESS;
 }
 
 static void drop(struct wh_session *s, struct wh_mem_entry *e)
 {
 	if (--e->refs)
 		return;
-	wh_mem_remove(s->limits.mem, e);
 	if (e->device >= 0)
-		give_back(s, e->device, e->bytes);
+		give_back(s, e->device, e->bytes, e->type, e->key);
+	wh_mem_remove(s->limits.mem, e);
 }
 
 /* A second handle of one allocation stands for a reference of the first. */
@@ -584,6 +663,7 @@ void wh_mem_close(struct wh_session *s)
 	if (!m)
 		return;
 	wh_figure_close(m->figure);
+	wh_blocks_free(m);
 	free(m->table);
 	free(m);
 	s->limits.mem = NULL;

@@ -18,6 +18,7 @@
 #define WH_MEM_HEAP	0x103u		/* of a context that has its heap, */
 #define WH_MEM_PRINTS	0x104u		/* what printf() of its kernels needs, */
 #define WH_MEM_MALLOCS	0x105u		/* and malloc() */
+#define WH_MEM_SHARED	0x107u		/* number of a block that small allocations share -> its place */
 #define WH_MEM_POOLED	0x106u		/* address -> pool in `object`, of which it is a part */
 
 struct wh_mem_entry {
@@ -33,7 +34,9 @@ struct wh_mem_entry {
 };
 
 struct wh_mem_device {
-	uint64_t small;		/* bytes in shared blocks */
+	uint64_t small;		/* bytes of arrays in blocks that they share */
+	struct wh_mem_shared **shared;	/* limit_blocks.c: blocks of addresses */
+	uint32_t shared_count, shared_room;
 	uint64_t extra;		/* charged beyond what is tracked, by the driver's own figure */
 };
 
@@ -89,6 +92,19 @@ bool wh_mem_follow(struct wh_session *s, int device);
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
 /* Bring everything up to date that may have become less; trim what pools keep idle. */
 void wh_mem_make_room(struct wh_session *s, int device);
+
+/* limit_blocks.c: a small allocation lies at this address now. */
+enum wh_block_found {
+	WH_BLOCK_KNOWN,		/* in a block that others share */
+	WH_BLOCK_NEW,		/* the first in its block */
+	WH_BLOCK_LOST,		/* no memory to keep it: its block stays charged */
+};
+enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address, uint64_t bytes);
+/* It was freed. True: the last in its block, which goes back to the device. */
+bool wh_block_drop(struct wh_session *s, int device, uint64_t address, uint64_t bytes);
+/* Is there a gap for so many bytes? */
+bool wh_block_gap(const struct wh_session *s, int device, uint64_t bytes);
+void wh_blocks_free(struct wh_mem_state *m);
 
 /* limit_pool.c: memory of a pool is freed; false: it is nobody's known to be. */
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);

@@ -6,6 +6,8 @@
  */
 #include "worker.h"
 
+#include <stddef.h>
+
 /* One side of a copy; `span` is how far it reaches from its address. */
 struct side {
 	CUmemorytype *type;
@@ -96,25 +98,66 @@ CUresult wh_in_CUDA_MEMCPY3D(struct wh_session *s, CUDA_MEMCPY3D *c)
 	return res ? res : fix_side(s, &dst);
 }
 
+/* The same struct with contexts where the other has reserved fields. */
+_Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER) &&
+	       offsetof(CUDA_MEMCPY3D, reserved0) == offsetof(CUDA_MEMCPY3D_PEER, srcContext) &&
+	       offsetof(CUDA_MEMCPY3D, reserved1) == offsetof(CUDA_MEMCPY3D_PEER, dstContext),
+	       "boxes between devices have another layout");
+
 CUresult wh_in_CUDA_MEMCPY3D_PEER(struct wh_session *s, CUDA_MEMCPY3D_PEER *c)
 {
-	struct side src = {
-		&c->srcMemoryType, &c->srcHost, &c->srcDevice, &c->srcArray,
-		span(c->srcXInBytes, c->srcY, c->srcZ, c->WidthInBytes, c->Height, c->Depth,
-		     c->srcPitch, c->srcHeight),
-	};
-	struct side dst = {
-		&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice, &c->dstArray,
-		span(c->dstXInBytes, c->dstY, c->dstZ, c->WidthInBytes, c->Height, c->Depth,
-		     c->dstPitch, c->dstHeight),
-	};
-	CUresult res = fix_side(s, &src);
+	void *from, *to;
+	CUresult res;
 
-	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)c->srcContext, (void **)&c->srcContext) ||
-	    !wh_get(s, WH_H_CUcontext, (uintptr_t)c->dstContext, (void **)&c->dstContext))
+	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)c->srcContext, &from) ||
+	    !wh_get(s, WH_H_CUcontext, (uintptr_t)c->dstContext, &to))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	return res ? res : fix_side(s, &dst);
+	res = wh_in_CUDA_MEMCPY3D(s, (CUDA_MEMCPY3D *)c);
+	c->srcContext = from;
+	c->dstContext = to;
+	return res;
 }
+
+/* --- Bytes that cross between host and device ------------------------------------- */
+
+static void count(struct wh_session *s, bool to_host, bool from_host, uint64_t bytes)
+{
+	if (to_host != from_host)
+		wh_count_copy(s, from_host, bytes);
+}
+
+void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
+{
+	count(s, wh_host_range(s, to, 1), wh_host_range(s, from, 1), bytes);
+}
+
+static bool is_host(const struct wh_session *s, CUmemorytype type, CUdeviceptr address)
+{
+	return type == CU_MEMORYTYPE_HOST ||
+	       (type != CU_MEMORYTYPE_ARRAY && wh_host_range(s, address, 1));
+}
+
+#define COUNT_BOX(s, c, slices) \
+	count(s, is_host(s, (c)->dstMemoryType, (c)->dstDevice), \
+	      is_host(s, (c)->srcMemoryType, (c)->srcDevice), \
+	      (c)->WidthInBytes * (c)->Height * (slices))
+
+void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c)
+{
+	COUNT_BOX(s, c, 1);
+}
+
+void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c)
+{
+	COUNT_BOX(s, c, c->Depth);
+}
+
+void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c)
+{
+	wh_count_CUDA_MEMCPY3D(s, (const CUDA_MEMCPY3D *)c);
+}
+
+/* --- What textures are made of --------------------------------------------------- */
 
 CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 {

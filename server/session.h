@@ -36,20 +36,8 @@ void wh_session_warm(struct wh_session *s);
 bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
-/*
- * What the driver holds for the thread that calls, where not all calls come on one
- * thread; zeroed for a new one. enter: the next call is this thread's; leave: the
- * last call was.
- */
-struct wh_caller {
-	uint64_t ctx;
-	uint64_t ended;		/* contexts by then: what it names may be gone later */
-	uint32_t capture_mode;
-	int32_t device;
-	bool known;
-};
-void wh_session_enter(struct wh_session *s, const struct wh_caller *c);
-void wh_session_leave(struct wh_session *s, struct wh_caller *c);
+/* The next call comes on another thread than the last: what is current there is unknown. */
+void wh_session_new_thread(struct wh_session *s);
 /* Mark the part dead, drop what the client left behind, unload the backend. */
 void wh_session_close(struct wh_session *s);
 

@@ -59,7 +59,6 @@ struct wh_session {
 	struct wh_handles handles;
 	uint64_t ctx;		/* what the worker thread has current; WH_CTX_UNKNOWN */
 	uint32_t capture_mode;
-	uint64_t ended;		/* contexts, ever */
 	uint64_t tsc_per_us;
 	bool hello;
 	CUcontext primary;	/* about to be released or reset */

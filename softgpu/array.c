@@ -76,6 +76,21 @@ static size_t bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	       (d->Height ? d->Height : 1) * (d->Depth ? d->Depth : 1);
 }
 
+/* A call about an object; NULL: it ends with @rc, and the lock is not held. */
+static void *enter(enum sgpu_type type, const void *handle, CUresult *rc)
+{
+	struct sgpu_ctx *ctx;
+	void *object;
+
+	*rc = sgpu_enter(&ctx);
+	if (*rc)
+		return NULL;
+	object = sgpu_obj_get(type, handle);
+	if (!object)
+		*rc = sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	return object;
+}
+
 /* ---- arrays ---- */
 
 static struct sgpu_array *array_new(struct sgpu_ctx *ctx, const CUDA_ARRAY3D_DESCRIPTOR *d,
@@ -139,15 +154,11 @@ CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d)
 
 CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array)
 {
-	struct sgpu_array *a;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
+	struct sgpu_array *a = enter(SGPU_ARRAY, array, &rc);
 
-	if (rc)
-		return rc;
-	a = sgpu_obj_get(SGPU_ARRAY, array);
 	if (!a)
-		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rc;
 	if (!d)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*d = a->d;
@@ -169,14 +180,12 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *d, CUarray array)
 
 CUresult cuArrayDestroy(CUarray array)
 {
-	struct sgpu_array *a;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
+	struct sgpu_array *a = enter(SGPU_ARRAY, array, &rc);
 
-	if (rc)
+	if (!a)
 		return rc;
-	a = sgpu_obj_get(SGPU_ARRAY, array);
-	if (!a || a->level)
+	if (a->level)
 		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 	rc = sgpu_capture_unsafe();
 	if (!rc)
@@ -285,15 +294,11 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRI
 
 CUresult cuMipmappedArrayGetLevel(CUarray *out, CUmipmappedArray mipmap, unsigned int level)
 {
-	struct sgpu_mipmap *m;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
+	struct sgpu_mipmap *m = enter(SGPU_MIPMAP, mipmap, &rc);
 
-	if (rc)
-		return rc;
-	m = sgpu_obj_get(SGPU_MIPMAP, mipmap);
 	if (!m)
-		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rc;
 	if (!out || level >= m->levels)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*out = (CUarray)m->level[level];
@@ -302,15 +307,11 @@ CUresult cuMipmappedArrayGetLevel(CUarray *out, CUmipmappedArray mipmap, unsigne
 
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
 {
-	struct sgpu_mipmap *m;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
+	struct sgpu_mipmap *m = enter(SGPU_MIPMAP, mipmap, &rc);
 
-	if (rc)
-		return rc;
-	m = sgpu_obj_get(SGPU_MIPMAP, mipmap);
 	if (!m)
-		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+		return rc;
 	rc = sgpu_capture_unsafe();
 	if (!rc)
 		rc = sgpu_mem_release(m->base, 1u << SGPU_MEM_ARRAY);
@@ -359,116 +360,92 @@ CUresult sgpu_array_place(const struct sgpu_array *a, size_t x, size_t y, size_t
 	return CUDA_SUCCESS;
 }
 
-/* One side of a linear copy is `n` bytes at `at` of a line, the other any memory. */
-static CUDA_MEMCPY3D line(size_t n)
+/* One end of a linear copy: a place in a line, or any memory. */
+struct end {
+	CUmemorytype type;
+	const void *host;
+	CUdeviceptr device;
+	CUarray array;
+	size_t at;
+};
+
+static struct end host(const void *p)
 {
-	return (CUDA_MEMCPY3D){ .WidthInBytes = n, .Height = 1, .Depth = 1 };
+	return (struct end){ .type = CU_MEMORYTYPE_HOST, .host = p };
 }
 
-static CUresult linear_ok(CUarray array)
+static struct end device(CUdeviceptr p)
+{
+	return (struct end){ .type = CU_MEMORYTYPE_DEVICE, .device = p };
+}
+
+static struct end line(CUarray array, size_t at)
+{
+	return (struct end){ .type = CU_MEMORYTYPE_ARRAY, .array = array, .at = at };
+}
+
+static CUresult end_ok(struct end e)
 {
 	struct sgpu_array *a;
-	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc;
 
+	if (e.type != CU_MEMORYTYPE_ARRAY)
+		return CUDA_SUCCESS;
+	a = enter(SGPU_ARRAY, e.array, &rc);
+	if (!a)
+		return rc;
+	return sgpu_leave(a->rows == 1 && a->planes == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult linear(struct end dst, struct end src, size_t n, bool async, CUstream stream)
+{
+	const CUDA_MEMCPY3D c = {
+		.srcMemoryType = src.type, .srcHost = src.host, .srcDevice = src.device,
+		.srcArray = src.array, .srcXInBytes = src.at,
+		.dstMemoryType = dst.type, .dstHost = (void *)dst.host, .dstDevice = dst.device,
+		.dstArray = dst.array, .dstXInBytes = dst.at,
+		.WidthInBytes = n, .Height = 1, .Depth = 1,
+	};
+	CUresult rc = end_ok(src);
+
+	if (!rc)
+		rc = end_ok(dst);
 	if (rc)
 		return rc;
-	a = sgpu_obj_get(SGPU_ARRAY, array);
-	return sgpu_leave(!a ? CUDA_ERROR_INVALID_HANDLE :
-			  a->rows == 1 && a->planes == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-}
-
-static CUresult run(const CUDA_MEMCPY3D *c, bool async, CUstream stream)
-{
-	CUresult rc = CUDA_SUCCESS;
-
-	if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY)
-		rc = linear_ok(c->srcArray);
-	if (!rc && c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-		rc = linear_ok(c->dstArray);
-	if (rc)
-		return rc;
-	return async ? cuMemcpy3DAsync_v2(c, stream) : cuMemcpy3D_v2(c);
-}
-
-static CUresult to_array(CUarray dst, size_t at, const void *src, size_t n, bool async,
-			 CUstream stream)
-{
-	CUDA_MEMCPY3D c = line(n);
-
-	c.srcMemoryType = CU_MEMORYTYPE_HOST;
-	c.srcHost = src;
-	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.dstArray = dst;
-	c.dstXInBytes = at;
-	return run(&c, async, stream);
-}
-
-static CUresult from_array(void *dst, CUarray src, size_t at, size_t n, bool async, CUstream stream)
-{
-	CUDA_MEMCPY3D c = line(n);
-
-	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.srcArray = src;
-	c.srcXInBytes = at;
-	c.dstMemoryType = CU_MEMORYTYPE_HOST;
-	c.dstHost = dst;
-	return run(&c, async, stream);
+	return async ? cuMemcpy3DAsync_v2(&c, stream) : cuMemcpy3D_v2(&c);
 }
 
 CUresult cuMemcpyHtoA_v2(CUarray dst, size_t at, const void *src, size_t n)
 {
-	return to_array(dst, at, src, n, false, NULL);
+	return linear(line(dst, at), host(src), n, false, NULL);
 }
 
 CUresult cuMemcpyHtoAAsync_v2(CUarray dst, size_t at, const void *src, size_t n, CUstream stream)
 {
-	return to_array(dst, at, src, n, true, stream);
+	return linear(line(dst, at), host(src), n, true, stream);
 }
 
 CUresult cuMemcpyAtoH_v2(void *dst, CUarray src, size_t at, size_t n)
 {
-	return from_array(dst, src, at, n, false, NULL);
+	return linear(host(dst), line(src, at), n, false, NULL);
 }
 
 CUresult cuMemcpyAtoHAsync_v2(void *dst, CUarray src, size_t at, size_t n, CUstream stream)
 {
-	return from_array(dst, src, at, n, true, stream);
+	return linear(host(dst), line(src, at), n, true, stream);
 }
 
 CUresult cuMemcpyDtoA_v2(CUarray dst, size_t at, CUdeviceptr src, size_t n)
 {
-	CUDA_MEMCPY3D c = line(n);
-
-	c.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-	c.srcDevice = src;
-	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.dstArray = dst;
-	c.dstXInBytes = at;
-	return run(&c, false, NULL);
+	return linear(line(dst, at), device(src), n, false, NULL);
 }
 
 CUresult cuMemcpyAtoD_v2(CUdeviceptr dst, CUarray src, size_t at, size_t n)
 {
-	CUDA_MEMCPY3D c = line(n);
-
-	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.srcArray = src;
-	c.srcXInBytes = at;
-	c.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-	c.dstDevice = dst;
-	return run(&c, false, NULL);
+	return linear(device(dst), line(src, at), n, false, NULL);
 }
 
 CUresult cuMemcpyAtoA_v2(CUarray dst, size_t to, CUarray src, size_t at, size_t n)
 {
-	CUDA_MEMCPY3D c = line(n);
-
-	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.srcArray = src;
-	c.srcXInBytes = at;
-	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.dstArray = dst;
-	c.dstXInBytes = to;
-	return run(&c, false, NULL);
+	return linear(line(dst, to), line(src, at), n, false, NULL);
 }

@@ -291,6 +291,7 @@ static void start_block(struct exec_machine *m, struct cta *c, uint64_t index)
 	c->id[2] = index / g[0] / g[1];
 	c->live = m->nthreads;
 	memset(c->bar, 0, sizeof(c->bar));
+	c->used = 0;
 	for (uint32_t i = 0; i < c->nwarps; i++) {
 		uint32_t left = m->nthreads - i * WARP_LANES;
 

@@ -34,8 +34,6 @@ static bool complete(struct cta *cta, uint32_t id)
 	struct barrier *b = &cta->bar[id];
 	uint32_t n = b->arrived;
 
-	if (!b->used)
-		return false;
 	if (!b->want)
 		return b->waiting && b->waiting + n >= cta->live;
 	for (uint32_t i = 0; i < cta->nwarps; i++)
@@ -80,13 +78,14 @@ static void release(struct cta *cta, uint32_t id)
 		}
 	}
 	*b = (struct barrier){ 0 };
+	cta->used &= ~(1u << id);
 }
 
 void exec_barriers_recheck(struct cta *cta)
 {
-	for (uint32_t id = 0; id < NBARRIERS; id++)
-		if (complete(cta, id))
-			release(cta, id);
+	for (uint32_t ids = cta->used; ids; ids &= ids - 1)
+		if (complete(cta, __builtin_ctz(ids)))
+			release(cta, __builtin_ctz(ids));
 }
 
 /* One barrier, the same count for all lanes of @g. */
@@ -95,7 +94,7 @@ static void arrive(struct warp *w, struct group *g, const struct insn *in,
 {
 	struct barrier *b = &w->cta->bar[id];
 
-	b->used = true;
+	w->cta->used |= 1u << id;
 	if (want)
 		b->want = want;
 	if (in->sub == BAR_RED)

@@ -263,9 +263,25 @@ static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
  */
 #ifdef EXEC_V3
 #define NLINES	(WARP_LANES / GROUP_LANES)
+/* One of each, for the handlers of all widths. */
+#define NOINLINE	__attribute__((noinline))
 
-static bool global_lines(struct warp *w, const struct insn *in, u32 bytes,
-			 bool write, u8 *line[NLINES])
+/*
+ * A loop goes through memory in even steps, mostly too far for the CPU to see:
+ * it fetches what the next round of this warp will load.
+ */
+static inline void look_ahead(struct warp *w, const struct insn *in, u8 *line[NLINES])
+{
+	u64 *went = &w->went[((uintptr_t)in / sizeof(*in)) % NSTRIDES];
+	u64 step = (uintptr_t)line[0] - *went;
+
+	*went = (uintptr_t)line[0];
+	for (u32 i = 0; i < NLINES; i++)
+		__builtin_prefetch(line[i] + step);
+}
+
+static NOINLINE bool global_lines(struct warp *w, const struct insn *in, u32 bytes,
+				  bool write, u8 *line[NLINES])
 {
 	const __m256i size = _mm256_set1_epi64x(bytes);
 	const __m256i lo4 = _mm256_mul_epu32(size, _mm256_setr_epi64x(0, 1, 2, 3));
@@ -293,13 +309,16 @@ static bool global_lines(struct warp *w, const struct insn *in, u32 bytes,
 		return false;
 	hi += (GROUP_LANES - 1) * bytes;
 	for (int i = 0; i < NRANGES; i++)
-		if (range_holds(&w->m->range[i], lo, hi, bytes, write))
+		if (range_holds(&w->m->range[i], lo, hi, bytes, write)) {
+			if (!write)
+				look_ahead(w, in, line);
 			return true;
+		}
 	return false;
 }
 
-static bool shared_lines(struct warp *w, const struct insn *in, u32 bytes,
-			 u8 *line[NLINES])
+static NOINLINE bool shared_lines(struct warp *w, const struct insn *in, u32 bytes,
+				  u8 *line[NLINES])
 {
 	const __m256i lane = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
 						_mm256_set1_epi32(bytes));
@@ -322,7 +341,7 @@ static bool shared_lines(struct warp *w, const struct insn *in, u32 bytes,
 	       (u64)hi + GROUP_LANES * bytes <= w->cta->shared_size;
 }
 
-static bool find_lines(struct warp *w, const struct insn *in, u32 mask, u32 bytes,
+static inline bool find_lines(struct warp *w, const struct insn *in, u32 mask, u32 bytes,
 		       bool write, u8 *line[NLINES])
 {
 	if (mask != WARP_FULL)

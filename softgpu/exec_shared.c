@@ -10,7 +10,17 @@
 /* In loops the addresses of a tile mostly stay: looking is cheaper than finding. */
 static inline bool slot_knows(const struct slot *s, const u32 *p, u32 bytes)
 {
+#ifdef EXEC_V3
+	const __m256i *a = (const __m256i *)s->of, *b = (const __m256i *)p;
+	__m256i other = _mm256_setzero_si256();
+
+	for (int i = 0; i < WARP_LANES / GROUP_LANES; i++)
+		other = _mm256_or_si256(other, _mm256_xor_si256(_mm256_loadu_si256(a + i),
+								_mm256_loadu_si256(b + i)));
+	return s->bytes == bytes && _mm256_testz_si256(other, other);
+#else
 	return s->bytes == bytes && !memcmp(s->of, p, sizeof(s->of));
+#endif
 }
 
 /*
@@ -85,8 +95,10 @@ DEFINE(ldshared_4)
  * one of the run overwrites that unread (insn.dead).
  */
 #ifdef EXEC_V3
-/* @kind is a constant where this is inlined. */
-static inline __attribute__((always_inline)) __m256 eight_words(const struct access *ac, u32 g, s64 off,
+/* Where kinds of access are constants, once inlined: it must be. */
+#define INLINE	inline __attribute__((always_inline))
+
+static inline __m256 eight_words(const struct access *ac, u32 g, s64 off,
 				 enum access_kind kind)
 {
 	const u8 *base = (const u8 *)ac->base + off;
@@ -180,16 +192,16 @@ static inline struct starts starts_of(const struct access *ac)
 	return s;
 }
 
-static inline __m256 line_or_word(const u8 *p, enum access_kind kind)
+static INLINE __m256 line_or_word(const u8 *p, enum access_kind kind)
 {
 	return kind == ACCESS_LINEAR ? _mm256_loadu_ps((const float *)p) :
 				       _mm256_broadcast_ss((const float *)p);
 }
 
 /* The same for a warp whose groups are alike: each instruction is read once. */
-static inline __attribute__((always_inline))
-void load_fma_warp(struct warp *w, const struct insn *in, const struct access *x,
-		   const struct access *y, enum access_kind kx, enum access_kind ky)
+static INLINE void load_fma_warp(struct warp *w, const struct insn *in,
+				 const struct access *x, const struct access *y,
+				 enum access_kind kx, enum access_kind ky)
 {
 	const struct starts xs = starts_of(x), ys = starts_of(y);
 	const struct insn *end = in + in->len;

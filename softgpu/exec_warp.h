@@ -56,6 +56,8 @@ struct slot {
 	struct access ac;	/* the base is set by each load */
 };
 
+#define NSTRIDES 8
+
 struct warp {
 	uint8_t *bank[2];	/* current frame; constants */
 	uint32_t lbase;		/* of the current group */
@@ -73,6 +75,7 @@ struct warp {
 	struct group g[WARP_LANES];
 	uint32_t tid[3][WARP_LANES];
 	struct slot slot[NSLOTS];
+	uint64_t went[NSTRIDES];	/* where loads went the last time, by a hash */
 };
 
 #define NBARRIERS 16
@@ -82,7 +85,6 @@ struct barrier {
 	uint32_t arrived;	/* by bar.arrive */
 	uint32_t waiting;	/* lanes that wait */
 	uint32_t popc;		/* bar.red: lanes with a true predicate */
-	bool used;
 };
 
 struct cta {
@@ -92,6 +94,7 @@ struct cta {
 	uint32_t nwarps;
 	struct warp *warps;
 	struct barrier bar[NBARRIERS];
+	uint32_t used;		/* a bit per barrier where somebody has arrived */
 	uint32_t live;		/* threads that have not exited */
 };
 

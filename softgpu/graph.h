@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs: what the files graph.c (structure), gnode.c (what a node does), gtyped.c
- * (the same by its type), gexec.c (executable graphs), capture.c and userobj.c share. All of it runs
- * under the lock of driver.c.
+ * (the calls of each type), gexec.c (executable graphs), capture.c and userobj.c
+ * share. All of it runs under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
 #define WORMHOLE_SOFTGPU_GRAPH_H

@@ -248,6 +248,9 @@ CUresult sgpu_mem_init(size_t total, bool prefault)
 	arena.base = map(total, prefault);
 	if (!arena.base || !maps_init(prefault) || !blocks_grow())
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* Columns of a matrix are pages apart: a wish, which may be refused. */
+	if (!prefault)
+		madvise(arena.base, total, MADV_HUGEPAGE);
 	all = block_new(0, arena.granules);
 	arena.first = all;
 	arena.free = arena.granules;

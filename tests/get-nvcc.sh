@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes build/nvcc a CUDA 13.0 compiler: a link to the toolkit whose nvcc is on
-# PATH if that is a 13.x, else NVIDIA's own packages from PyPI, pinned by hash
-# (nvcc-requirements.txt). `--pypi` takes those in any case.
+# PATH or in /usr/local/cuda if that is a 13.x, else NVIDIA's own packages from
+# PyPI, pinned by hash (nvcc-requirements.txt). `--pypi` takes those in any case.
 # Compiles a kernel in both forms before it says that the compiler works.
 set -eu
 
@@ -41,7 +41,7 @@ is_13() {
 }
 
 from_path() {
-	found=$(command -v nvcc) || return 1
+	found=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || return 1
 	is_13 "$found" || return 1
 	# nvcc may be a wrapper elsewhere: ask it where its toolkit is.
 	top=$("$found" --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')

@@ -1,14 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what a Debian 12 machine lacks to build and test Wormhole: the
-# packages of tests/debian-packages, NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh).
-# Does nothing, quickly, when all is there. `--list` only names what lacks.
+# install-deps.sh [--list] [all|shm|none]: installs what a Debian 12 machine lacks
+# to build and test Wormhole: the packages of tests/debian-packages (`shm`: those
+# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh).
+# Does nothing, quickly, when all is there. `--list` only names the packages that
+# lack; `none` leaves packages alone.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 
+list=
+[ "${1:-}" != --list ] || { list=1; shift; }
+group=${1:-all}
+case $group in
+all) rest= ;;
+shm | none) rest='/^# --- /,$d;' ;;
+*) echo "error: '$group' is none of all, shm, none" >&2; exit 2 ;;
+esac
+
 wanted() {
-	sed 's/#.*//' "$here/debian-packages" | tr -s ' \t' '\n\n' | sed '/^$/d'
+	sed "$rest s/#.*//" "$here/debian-packages" | tr -s ' \t' '\n\n' | sed '/^$/d'
 }
 
 # dpkg-query prints one line for each installed package that it was asked for.
@@ -27,6 +38,7 @@ as_root() {
 		sudo "$@"
 	else
 		echo "error: need root or sudo to install: $lack" >&2
+		echo "error: where others stand in for these: make DEPS=none" >&2
 		exit 1
 	fi
 }
@@ -34,13 +46,16 @@ as_root() {
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-if ! command -v dpkg-query >/dev/null; then
+if [ -z "$list" ] && [ "$group" = none ]; then
+	lack=
+elif command -v dpkg-query >/dev/null; then
+	lack=$(missing | tr '\n' ' ')
+else
 	echo "error: not a Debian system: install the equivalents of tests/debian-packages" >&2
+	echo "error: and say so: make DEPS=none" >&2
 	exit 1
 fi
-
-lack=$(missing | tr '\n' ' ')
-if [ "${1:-}" = --list ]; then
+if [ -n "$list" ]; then
 	echo "$lack"
 	exit 0
 fi

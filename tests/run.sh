@@ -8,6 +8,8 @@ set -u
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
+# A test that calls make is no part of the make that called us.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # Groups that boot Bochs; every other folder of build/tests/ is fast.
 SLOW="kernel bochs"

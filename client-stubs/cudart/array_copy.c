@@ -40,24 +40,6 @@ static struct how on(cudaStream_t stream)
 	return (struct how) { true, (CUstream)stream };
 }
 
-static cudaError_t finish_own_stream(cudaError_t err)
-{
-	if (!err)
-		err = rt_error(DRV(cuStreamSynchronize(CU_STREAM_PER_THREAD)));
-	return rt_ret(err);
-}
-
-/* The side that is no array is host memory, device memory, or for the driver to find out. */
-static CUmemorytype side(enum cudaMemcpyKind kind, bool source)
-{
-	if (kind == cudaMemcpyDefault)
-		return CU_MEMORYTYPE_UNIFIED;
-	if (kind == cudaMemcpyHostToHost)
-		return CU_MEMORYTYPE_HOST;
-	return kind == (source ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost) ?
-		       CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-}
-
 /* An array lies on the device: a direction that says else is none. */
 static bool bad_kind(enum cudaMemcpyKind kind, bool from_array, bool to_array)
 {
@@ -94,7 +76,7 @@ static void target_array(CUDA_MEMCPY2D *c, cudaArray_t a, size_t x, size_t y)
 
 static void source_memory(CUDA_MEMCPY2D *c, const void *p, size_t pitch, enum cudaMemcpyKind kind)
 {
-	c->srcMemoryType = side(kind, true);
+	c->srcMemoryType = rt_side(kind, true);
 	c->srcHost = p;
 	c->srcDevice = rt_ptr(p);
 	c->srcPitch = pitch;
@@ -102,7 +84,7 @@ static void source_memory(CUDA_MEMCPY2D *c, const void *p, size_t pitch, enum cu
 
 static void target_memory(CUDA_MEMCPY2D *c, void *p, size_t pitch, enum cudaMemcpyKind kind)
 {
-	c->dstMemoryType = side(kind, false);
+	c->dstMemoryType = rt_side(kind, false);
 	c->dstHost = p;
 	c->dstDevice = rt_ptr(p);
 	c->dstPitch = pitch;
@@ -157,7 +139,7 @@ cudaError_t cudaMemcpy2DToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOf
 				     const void *src, size_t spitch, size_t width, size_t height,
 				     enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(to_array_2d(dst, wOffset, hOffset, src, spitch, width, height,
+	return rt_finish_own_stream(to_array_2d(dst, wOffset, hOffset, src, spitch, width, height,
 					     kind, on(cudaStreamPerThread)));
 }
 
@@ -179,7 +161,7 @@ cudaError_t cudaMemcpy2DFromArray_ptds(void *dst, size_t dpitch, cudaArray_const
 				       size_t wOffset, size_t hOffset, size_t width, size_t height,
 				       enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height,
+	return rt_finish_own_stream(from_array_2d(dst, dpitch, src, wOffset, hOffset, width, height,
 					       kind, on(cudaStreamPerThread)));
 }
 
@@ -210,7 +192,7 @@ cudaError_t cudaMemcpy2DArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, si
 					  size_t hOffsetSrc, size_t width, size_t height,
 					  enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(between_arrays(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc,
+	return rt_finish_own_stream(between_arrays(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc,
 						hOffsetSrc, width, height, kind,
 						on(cudaStreamPerThread)));
 }
@@ -321,7 +303,7 @@ cudaError_t cudaMemcpyToArrayAsync(cudaArray_t dst, size_t wOffset, size_t hOffs
 cudaError_t cudaMemcpyToArray_ptds(cudaArray_t dst, size_t wOffset, size_t hOffset,
 				   const void *src, size_t count, enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(to_array(dst, wOffset, hOffset, src, count, kind,
+	return rt_finish_own_stream(to_array(dst, wOffset, hOffset, src, count, kind,
 					  on(cudaStreamPerThread)));
 }
 
@@ -341,7 +323,7 @@ cudaError_t cudaMemcpyFromArrayAsync(void *dst, cudaArray_const_t src, size_t wO
 cudaError_t cudaMemcpyFromArray_ptds(void *dst, cudaArray_const_t src, size_t wOffset,
 				     size_t hOffset, size_t count, enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(from_array(dst, src, wOffset, hOffset, count, kind,
+	return rt_finish_own_stream(from_array(dst, src, wOffset, hOffset, count, kind,
 					    on(cudaStreamPerThread)));
 }
 
@@ -357,7 +339,7 @@ cudaError_t cudaMemcpyArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size
 					cudaArray_const_t src, size_t wOffsetSrc,
 					size_t hOffsetSrc, size_t count, enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(array_to_array(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc,
+	return rt_finish_own_stream(array_to_array(dst, wOffsetDst, hOffsetDst, src, wOffsetSrc,
 						hOffsetSrc, count, kind, on(cudaStreamPerThread)));
 }
 
@@ -396,7 +378,7 @@ cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 		.srcXInBytes = p->srcPos.x * (p->srcArray ? element : 1),
 		.srcY = p->srcPos.y,
 		.srcZ = p->srcPos.z,
-		.srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, true),
+		.srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : rt_side(p->kind, true),
 		.srcHost = p->srcPtr.ptr,
 		.srcDevice = rt_ptr(p->srcPtr.ptr),
 		.srcArray = (CUarray)p->srcArray,
@@ -405,7 +387,7 @@ cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 		.dstXInBytes = p->dstPos.x * (p->dstArray ? element : 1),
 		.dstY = p->dstPos.y,
 		.dstZ = p->dstPos.z,
-		.dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, false),
+		.dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : rt_side(p->kind, false),
 		.dstHost = p->dstPtr.ptr,
 		.dstDevice = rt_ptr(p->dstPtr.ptr),
 		.dstArray = (CUarray)p->dstArray,
@@ -449,48 +431,36 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t st
 
 cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *p)
 {
-	return finish_own_stream(cudaMemcpy3DAsync(p, cudaStreamPerThread));
+	return rt_finish_own_stream(cudaMemcpy3DAsync(p, cudaStreamPerThread));
 }
 
 /* Each side is on the device that it names; memory of it is found by its address. */
 static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D_PEER *c)
 {
+	struct cudaMemcpy3DParms box = { .kind = cudaMemcpyDefault };
 	CUcontext from, to;
-	size_t element;
 	cudaError_t err;
 
-	if (!p || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
+	if (!p)
 		return cudaErrorInvalidValue;
-	err = rt_primary(p->srcDevice, &from);
+	box.srcArray = p->srcArray;
+	box.srcPos = p->srcPos;
+	box.srcPtr = p->srcPtr;
+	box.dstArray = p->dstArray;
+	box.dstPos = p->dstPos;
+	box.dstPtr = p->dstPtr;
+	box.extent = p->extent;
+	/* The same struct but for the contexts, which are reserved there. */
+	_Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(*c), "boxes between devices have another layout");
+	err = rt_copy_3d(&box, (CUDA_MEMCPY3D *)c);
+	if (!err)
+		err = rt_primary(p->srcDevice, &from);
 	if (!err)
 		err = rt_primary(p->dstDevice, &to);
-	if (!err)
-		err = element_of(p->srcArray, p->dstArray, &element);
 	if (err)
 		return err;
-	*c = (CUDA_MEMCPY3D_PEER) {
-		.srcXInBytes = p->srcPos.x * (p->srcArray ? element : 1),
-		.srcY = p->srcPos.y,
-		.srcZ = p->srcPos.z,
-		.srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-		.srcDevice = rt_ptr(p->srcPtr.ptr),
-		.srcArray = (CUarray)p->srcArray,
-		.srcContext = from,
-		.srcPitch = p->srcPtr.pitch,
-		.srcHeight = p->srcPtr.ysize,
-		.dstXInBytes = p->dstPos.x * (p->dstArray ? element : 1),
-		.dstY = p->dstPos.y,
-		.dstZ = p->dstPos.z,
-		.dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-		.dstDevice = rt_ptr(p->dstPtr.ptr),
-		.dstArray = (CUarray)p->dstArray,
-		.dstContext = to,
-		.dstPitch = p->dstPtr.pitch,
-		.dstHeight = p->dstPtr.ysize,
-		.WidthInBytes = p->extent.width * element,
-		.Height = p->extent.height,
-		.Depth = p->extent.depth,
-	};
+	c->srcContext = from;
+	c->dstContext = to;
 	return cudaSuccess;
 }
 
@@ -520,5 +490,5 @@ cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStr
 
 cudaError_t cudaMemcpy3DPeer_ptds(const struct cudaMemcpy3DPeerParms *p)
 {
-	return finish_own_stream(cudaMemcpy3DPeerAsync(p, cudaStreamPerThread));
+	return rt_finish_own_stream(cudaMemcpy3DPeerAsync(p, cudaStreamPerThread));
 }

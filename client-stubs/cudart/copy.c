@@ -73,7 +73,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
 	return rt_ret(err);
 }
 
-static cudaError_t finish_own_stream(cudaError_t err)
+cudaError_t rt_finish_own_stream(cudaError_t err)
 {
 	if (!err)
 		err = rt_error(DRV(cuStreamSynchronize(CU_STREAM_PER_THREAD)));
@@ -82,23 +82,17 @@ static cudaError_t finish_own_stream(cudaError_t err)
 
 cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(cudaMemcpyAsync(dst, src, count, kind, cudaStreamPerThread));
+	return rt_finish_own_stream(cudaMemcpyAsync(dst, src, count, kind, cudaStreamPerThread));
 }
 
-static CUmemorytype source_type(enum cudaMemcpyKind kind)
+CUmemorytype rt_side(enum cudaMemcpyKind kind, bool source)
 {
 	if (kind == cudaMemcpyDefault)
 		return CU_MEMORYTYPE_UNIFIED;
-	return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost ?
-		CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-}
-
-static CUmemorytype target_type(enum cudaMemcpyKind kind)
-{
-	if (kind == cudaMemcpyDefault)
-		return CU_MEMORYTYPE_UNIFIED;
-	return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost ?
-		CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	if (kind == cudaMemcpyHostToHost)
+		return CU_MEMORYTYPE_HOST;
+	return kind == (source ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost) ?
+		       CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
 /* A unified address is given in the device field. */
@@ -106,11 +100,11 @@ static CUDA_MEMCPY2D copy_2d(void *dst, size_t dpitch, const void *src, size_t s
 			     size_t width, size_t height, enum cudaMemcpyKind kind)
 {
 	return (CUDA_MEMCPY2D) {
-		.srcMemoryType = source_type(kind),
+		.srcMemoryType = rt_side(kind, true),
 		.srcHost = src,
 		.srcDevice = rt_ptr(src),
 		.srcPitch = spitch,
-		.dstMemoryType = target_type(kind),
+		.dstMemoryType = rt_side(kind, false),
 		.dstHost = dst,
 		.dstDevice = rt_ptr(dst),
 		.dstPitch = dpitch,
@@ -156,7 +150,7 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t 
 cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch, const void *src, size_t spitch,
 			      size_t width, size_t height, enum cudaMemcpyKind kind)
 {
-	return finish_own_stream(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
+	return rt_finish_own_stream(cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
 						   cudaStreamPerThread));
 }
 
@@ -211,7 +205,7 @@ cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t 
 
 cudaError_t cudaMemset_ptds(void *devPtr, int value, size_t count)
 {
-	return finish_own_stream(cudaMemsetAsync(devPtr, value, count, cudaStreamPerThread));
+	return rt_finish_own_stream(cudaMemsetAsync(devPtr, value, count, cudaStreamPerThread));
 }
 
 cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width, size_t height)
@@ -237,7 +231,7 @@ cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t widt
 
 cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch, int value, size_t width, size_t height)
 {
-	return finish_own_stream(cudaMemset2DAsync(devPtr, pitch, value, width, height,
+	return rt_finish_own_stream(cudaMemset2DAsync(devPtr, pitch, value, width, height,
 						   cudaStreamPerThread));
 }
 
@@ -268,6 +262,6 @@ cudaError_t cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, struct 
 cudaError_t cudaMemset3D_ptds(struct cudaPitchedPtr pitchedDevPtr, int value,
 			      struct cudaExtent extent)
 {
-	return finish_own_stream(cudaMemset3DAsync(pitchedDevPtr, value, extent,
+	return rt_finish_own_stream(cudaMemset3DAsync(pitchedDevPtr, value, extent,
 						   cudaStreamPerThread));
 }

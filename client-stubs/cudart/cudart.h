@@ -108,6 +108,10 @@ cudaError_t rt_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *a);
 
 /* array_copy.c: a box in the driver's words */
 cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);
+/* A copy's side that is no array: host memory, device memory, or for the driver to find out. */
+CUmemorytype rt_side(enum cudaMemcpyKind kind, bool source);
+/* The end of a _ptds form: its work went to the thread's own stream. Returns by rt_ret(). */
+cudaError_t rt_finish_own_stream(cudaError_t err);
 
 /* map.c: from host address to what was registered for it */
 void *rt_map_find(const void *key);

@@ -5,7 +5,7 @@
  * sanitizers judge; the seed is printed, and WH_SEED repeats it. And requests
  * that are wrong in one way each.
  */
-#include "session_fixture.h"
+#include "fuzz.h"
 
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
@@ -14,16 +14,7 @@
 
 #define ROUNDS_PER_CALL	1000
 
-static uint64_t state;
 static int calls;		/* that reached a library */
-
-static uint64_t next(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 /* --- Libraries that accept everything -------------------------------------------------- */
 
@@ -61,16 +52,6 @@ static cublasStatus_t get_mode(cublasHandle_t h, cublasPointerMode_t *m)
 {
 	*m = h->mode;
 	return CUBLAS_STATUS_SUCCESS;
-}
-
-static volatile uint8_t sink;
-
-static void touch(const void *p, size_t n)
-{
-	const uint8_t *b = p;
-
-	if (b && n)
-		sink = b[0] ^ b[n - 1];
 }
 
 /* Scalars are touched from end to end where they are in host memory. */
@@ -198,11 +179,8 @@ static cudnnStatus_t create_cudnn(cudnnHandle_t *h)
 static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
 				   cudnnBackendAttributeType_t type, int64_t n, const void *p)
 {
-	const uint8_t *b = p;
-
 	(void)d; (void)name;
-	if (b && n)
-		sink = b[0] ^ b[n * wh_cudnn_attribute_size(type) - 1];
+	touch(p, n * wh_cudnn_attribute_size(type));
 	return any();
 }
 
@@ -279,9 +257,6 @@ static void fill(struct wh_session *s)
 
 /* --- Requests ------------------------------------------------------------------------------ */
 
-static uint64_t handle[64];
-static unsigned int handles;
-
 static int64_t ask(struct wh_session *s, uint32_t call, size_t size)
 {
 	((struct wh_req *)msg(s))->call = call;
@@ -298,56 +273,32 @@ static void make_handles(struct wh_session *s)
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cublasCreate_v2,
 			sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
-		handle[handles++ % 64] = b->handle.id;
+		keep_handle(b->handle.id);
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_curandCreateGeneratorHost,
 			sizeof(struct wh_req_curandCreateGenerator)) &&
 	    !r->hdr.result)
-		handle[handles++ % 64] = r->generator;
-	handle[handles++ % 64] = wh_put(s, WH_H_CUstream, (void *)0x9990, 0);
+		keep_handle(r->generator);
+	keep_handle(wh_put(s, WH_H_CUstream, (void *)0x9990, 0));
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
-		handle[handles++ % 64] = c->handle;
+		keep_handle(c->handle);
 	/* What the library never looks into may be anything. */
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
-	handle[handles++ % 64] = wh_put(s, type, (void *)0x7770, 0);
-	handle[handles++ % 64] = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0);
-	handle[handles++ % 64] = wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0);
-}
-
-static uint64_t word(const struct wh_session *s)
-{
-	switch (next() % 12) {
-	case 0: case 1: case 2:
-		return handle[next() % 64];
-	case 3: case 4:
-		return next() % 80;
-	case 5:
-		return (uintptr_t)s->data + next() % s->data_size;
-	case 6:
-		return next() % s->frame[0].max;
-	case 7:
-		return UINT64_MAX - next() % 32;
-	case 8:
-		return next();
-	default:
-		return 0;
-	}
+	keep_handle(wh_put(s, type, (void *)0x7770, 0));
+	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
+	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
 }
 
 static void one(struct wh_session *s, uint32_t library, uint32_t call)
 {
-	size_t size = wh_libraries[library]->calls[call].min_size + next() % 3 * (next() % 600), i;
+	size_t size = fuzz_fill(s, wh_libraries[library]->calls[call].min_size);
 	struct wh_req *q = msg(s);
 	uint64_t *w = msg(s);
 
-	if (next() % 50 == 0)
-		size = next() % (s->frame[0].max + 2);
-	for (i = 0; i < size / 8 + 1 && i < s->frame[0].max / 8; i++)
-		w[i] = word(s);
 	/* Objects come first: half of them are real ones, with a plausible state. */
 	if (next() % 2) {
-		w[sizeof(*q) / 8] = handle[next() % 64];
+		w[sizeof(*q) / 8] = any_handle();
 		w[sizeof(*q) / 8 + 1] = 0;
 		((struct wh_obj_cublasHandle_t *)(q + 1))->pointer_mode = next() % 2;
 	}
@@ -512,13 +463,11 @@ static void test_preload(const char *argv0)
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
-	const char *seed = getenv("WH_SEED");
 	uint32_t sent;
 
 	(void)argc;
-	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
 	tap_plan(25);
-	diag("WH_SEED=0x%llx", (unsigned long long)state);
+	fuzz_start();
 	say_hello(s);
 	test_envelope(s);
 	test_versions(s);

@@ -4,13 +4,17 @@
  * got, as `launches RATE`. Run under a share and without one, the two give the
  * part of the device that it had.
  *
- *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS]	KIND: 3us 100us 2ms 50ms mixed graph
+ *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]	KIND: 3us 100us 2ms 50ms mixed graph
  *	gpu_share calibrate			says STEPS-PER-US of this device
+ *
+ * `asked`: says so for each line that it reads, after a tenth of the time, so that
+ * it can be compared with itself under other limits; else once, after a second.
  *
  * A kernel does a fixed number of steps in a fixed number of blocks, so that it
  * takes longer on fewer SMs and when something else is on the device.
  */
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,41 +107,61 @@ static void behind(CUevent *mark)
 	mark[1] = mark[2];
 }
 
-/* Counted in microseconds of work for mixed kernels, whose order may be cut anywhere. */
-static void run(const char *kind, double seconds, double per_us)
-{
-	CUgraphExec exec = strcmp(kind, "graph") ? NULL : record(per_us);
-	double begin, done = 0, us;
-	unsigned long n = 0;
+static struct {
+	const char *kind;
+	double per_us;
+	CUgraphExec exec;
 	CUevent mark[3];
-	int warm = 1, i;
+	unsigned long n;
+} job;
+
+/* Microseconds of work: kernels that are mixed may be cut anywhere. */
+static double launch_next(void)
+{
+	unsigned long n = job.n++;
+	double us = job.exec ? 1000 : length(job.kind, n);
+
+	if (job.exec)
+		check(cuGraphLaunch(job.exec, NULL), "cuGraphLaunch");
+	else
+		launch((unsigned int)(us * job.per_us) + 1, NULL);
+	/* The queue never runs dry, and is not deeper than some seconds. */
+	if (us >= 1000 || n % 256 == 255)
+		behind(job.mark);
+	return us;
+}
+
+/* Work done in a second, for so many seconds. */
+static double work_for(double seconds)
+{
+	double begin, done = 0;
+
+	check(cuCtxSynchronize(), "cuCtxSynchronize");
+	for (begin = now(); now() - begin < seconds; )
+		done += launch_next();
+	check(cuCtxSynchronize(), "cuCtxSynchronize");
+	return done / (now() - begin);
+}
+
+static void run(double seconds, bool asked)
+{
+	char line[16];
+	int i;
 
 	for (i = 0; i < 2; i++) {
-		check(cuEventCreate(&mark[i], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-		check(cuEventRecord(mark[i], NULL), "cuEventRecord");
+		check(cuEventCreate(&job.mark[i], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+		check(cuEventRecord(job.mark[i], NULL), "cuEventRecord");
 	}
-
-	for (begin = now(); ; n++) {
-		if (warm && now() - begin > 1) {
-			check(cuCtxSynchronize(), "cuCtxSynchronize");
-			warm = 0;
-			done = 0;
-			begin = now();
-		}
-		if (!warm && now() - begin > seconds)
-			break;
-		us = exec ? 1000 : length(kind, n);
-		if (exec)
-			check(cuGraphLaunch(exec, NULL), "cuGraphLaunch");
-		else
-			launch((unsigned int)(us * per_us) + 1, NULL);
-		done += us;
-		/* The queue never runs dry, and is not deeper than some seconds. */
-		if (us >= 1000 || n % 256 == 255)
-			behind(mark);
+	if (!asked) {
+		work_for(1);
+		printf("launches %.1f\n", work_for(seconds));
+		return;
 	}
-	check(cuCtxSynchronize(), "cuCtxSynchronize");
-	printf("launches %.1f\n", done / (now() - begin));
+	while (fgets(line, sizeof(line), stdin)) {
+		work_for(seconds / 10);
+		printf("launches %.1f\n", work_for(seconds));
+		fflush(stdout);
+	}
 }
 
 int main(int argc, char **argv)
@@ -153,9 +177,11 @@ int main(int argc, char **argv)
 	blocks = argc > 4 ? atoi(argv[4]) : 132 * 8;
 	if (argc == 2)
 		calibrate();
-	else if (argc >= 4)
-		run(argv[1], atof(argv[2]), atof(argv[3]));
-	else
-		return 2;
+	if (argc < 4)
+		return argc != 2;
+	job.kind = argv[1];
+	job.per_us = atof(argv[3]);
+	job.exec = strcmp(job.kind, "graph") ? NULL : record(job.per_us);
+	run(atof(argv[2]), argc > 5 && !strcmp(argv[5], "asked"));
 	return 0;
 }

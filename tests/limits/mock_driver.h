@@ -45,9 +45,9 @@ int mock_stacks(uint64_t bytes);
 /* Of the device: 0 when it has no more. */
 int mock_take(uint64_t bytes);
 void mock_give(uint64_t bytes);
-/* Small amounts share blocks. */
-int mock_take_shaped(uint64_t bytes);
-void mock_give_shaped(uint64_t bytes);
+/* Memory at an address of the object's: small amounts share blocks with others of the kind. */
+int mock_take_placed(struct object *o);
+void mock_give_placed(struct object *o);
 
 uint64_t mock_addresses(uint64_t bytes, uint64_t align);
 struct object *mock_make(enum kind kind, uint64_t bytes);

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SMALL	(1ull << 20)
 #define STACK	1024u		/* of a thread, in a context as it is made */
 
 struct object mock_object[OBJECTS];
@@ -19,7 +18,7 @@ struct mock_gpu *mock_gpu;
 CUcontext mock_current;
 
 static unsigned int self;
-static uint64_t small, next_address = 1 << 28;
+static uint64_t next_address = 1 << 28;
 static struct object *primary;
 static int primary_refs;
 
@@ -63,31 +62,6 @@ void mock_give(uint64_t bytes)
 {
 	mock_gpu->process[self].bytes -= bytes;
 	__atomic_sub_fetch(&mock_gpu->used, bytes, __ATOMIC_SEQ_CST);
-}
-
-int mock_take_shaped(uint64_t bytes)
-{
-	uint64_t grow;
-
-	if (bytes > SMALL)
-		return mock_take(up(bytes, BLOCK));
-	bytes = up(bytes, 512);
-	grow = up(small + bytes, BLOCK) - up(small, BLOCK);
-	if (grow && !mock_take(grow))
-		return 0;
-	small += bytes;
-	return 1;
-}
-
-void mock_give_shaped(uint64_t bytes)
-{
-	if (bytes > SMALL) {
-		mock_give(up(bytes, BLOCK));
-		return;
-	}
-	bytes = up(bytes, 512);
-	mock_give(up(small, BLOCK) - up(small - bytes, BLOCK));
-	small -= bytes;
 }
 
 uint64_t mock_addresses(uint64_t bytes, uint64_t align)
@@ -215,7 +189,7 @@ static void end_context(struct object *c)
 		if (o == c || o->ctx != (CUcontext)c)
 			continue;
 		if (o->kind == PLAIN || o->kind == ARRAY)
-			mock_give_shaped(o->bytes);
+			mock_give_placed(o);
 		else if (o->kind == MODULE || o->kind == STREAM)
 			mock_give(o->bytes);
 		else

@@ -2,6 +2,99 @@
 /* The mock driver: memory that stays where a program put it. */
 #include "mock_driver.h"
 
+#define SMALL	(1ull << 20)
+#define UNIT	512
+#define UNITS	(BLOCK / UNIT)
+
+/* --- Blocks that small allocations share: the first gap is taken ------------------------- */
+
+static struct block {
+	enum kind kind;			/* what it is for */
+	uint64_t address;
+	unsigned int used;
+	unsigned char unit[UNITS];
+} block[512];
+
+static int gap(const struct block *b, unsigned int units)
+{
+	unsigned int i, run = 0;
+
+	if (UNITS - b->used < units)
+		return -1;
+	for (i = 0; i < UNITS; i++) {
+		run = b->unit[i] ? 0 : run + 1;
+		if (run == units)
+			return (int)(i + 1 - units);
+	}
+	return -1;
+}
+
+static void put_at(struct object *o, struct block *b, int first, unsigned int units)
+{
+	memset(b->unit + first, 1, units);
+	b->used += units;
+	o->address = b->address + (uint64_t)first * UNIT;
+}
+
+static int take_small(struct object *o)
+{
+	unsigned int units = (unsigned int)(up(o->bytes, UNIT) / UNIT);
+	struct block *b, *empty = NULL;
+	int first;
+
+	for (b = block; b < block + 512; b++) {
+		first = b->used && b->kind == o->kind ? gap(b, units) : -1;
+		if (first >= 0) {
+			put_at(o, b, first, units);
+			return 1;
+		}
+		if (!b->used && !empty)
+			empty = b;
+	}
+	if (!empty || !mock_take(BLOCK))
+		return 0;
+	*empty = (struct block) { .kind = o->kind, .address = mock_addresses(BLOCK, BLOCK) };
+	put_at(o, empty, 0, units);
+	return 1;
+}
+
+int mock_take_placed(struct object *o)
+{
+	if (o->bytes <= SMALL)
+		return !o->bytes || take_small(o);
+	o->address = mock_addresses(up(o->bytes, BLOCK), BLOCK);
+	return mock_take(up(o->bytes, BLOCK));
+}
+
+void mock_give_placed(struct object *o)
+{
+	unsigned int units = (unsigned int)(up(o->bytes, UNIT) / UNIT);
+	struct block *b;
+
+	if (o->bytes > SMALL) {
+		mock_give(up(o->bytes, BLOCK));
+		return;
+	}
+	for (b = block; b < block + 512; b++) {
+		if (!b->used || o->address - b->address >= BLOCK)
+			continue;
+		memset(b->unit + (o->address - b->address) / UNIT, 0, units);
+		b->used -= units;
+		if (!b->used)
+			mock_give(BLOCK);
+	}
+}
+
+static struct object *make_placed(enum kind kind, uint64_t bytes)
+{
+	struct object *o = mock_make(kind, bytes);
+
+	if (mock_take_placed(o))
+		return o;
+	o->kind = FREE;
+	return NULL;
+}
+
 /* --- Plain memory -------------------------------------------------------------------------- */
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -13,11 +106,14 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
+	struct object *o;
+
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!mock_take_shaped(bytes))
+	o = make_placed(PLAIN, bytes);
+	if (!o)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*out = mock_make(PLAIN, bytes)->address;
+	*out = o->address;
 	return CUDA_SUCCESS;
 }
 
@@ -43,7 +139,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 
 	if (!o)
 		return mock_pool_free(address);
-	mock_give_shaped(o->bytes);
+	mock_give_placed(o);
 	o->kind = FREE;
 	return CUDA_SUCCESS;
 }
@@ -161,10 +257,10 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level
 
 static CUresult array(void *out, uint64_t bytes)
 {
-	if (!mock_take_shaped(bytes))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	*(void **)out = mock_make(ARRAY, bytes);
-	return CUDA_SUCCESS;
+	struct object *o = make_placed(ARRAY, bytes);
+
+	*(void **)out = o;
+	return o ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *a)
@@ -196,7 +292,7 @@ static CUresult end_array(void *a)
 
 	if (!o)
 		return CUDA_ERROR_INVALID_HANDLE;
-	mock_give_shaped(o->bytes);
+	mock_give_placed(o);
 	o->kind = FREE;
 	return CUDA_SUCCESS;
 }

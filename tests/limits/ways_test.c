@@ -172,6 +172,14 @@ static CUresult get_plane(int i)
 	return cuArrayCreate(&got[i].a, &d);
 }
 
+/* 786,432 bytes: two in a block. */
+static CUresult get_odd(int i)
+{
+	CUDA_ARRAY_DESCRIPTOR d = { 1500, 400, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
+
+	return cuArrayCreate(&got[i].a, &d);
+}
+
 static CUresult get_3d(unsigned int depth, unsigned int flags, int i)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = { 256, 256, depth, CU_AD_FORMAT_FLOAT, 4, flags };
@@ -388,6 +396,7 @@ static const struct way {
 	{ "plain_memory_of_4_KiB", 4096, 2 * MIB, get_plain, put_plain, 40 * MIB, false },
 	{ "plain_memory_of_1_MiB", MIB, 2 * MIB, get_plain, put_plain, 0, false },
 	{ "plain_memory_of_a_byte_more", MIB + 1, 2 * MIB, get_plain, put_plain, 0, false },
+	{ "plain_memory_that_leaves_gaps", 600000, 2 * MIB, get_plain, put_plain, 20 * MIB, false },
 	{ "plain_memory_of_5_MiB", 5 * MIB, 6 * MIB, get_plain, put_plain, 0, false },
 	{ "plain_memory_of_32_MiB", 32 * MIB, 32 * MIB, get_plain, put_plain, 0, false },
 	{ "plain_memory_freed_in_a_stream", 4 * MIB, 4 * MIB, get_plain, put_async, 0, false },
@@ -405,6 +414,7 @@ static const struct way {
 	{ "physical_memory_that_is_only_retained", 4 * MIB, 4 * MIB, get_retained, put_physical, 0, false },
 	{ "array_of_one_row", 65536, 2 * MIB, get_row, put_array, 0, false },
 	{ "array_of_two_dimensions", 16000000, 16 * MIB, get_plane, put_array, 0, false },
+	{ "array_that_leaves_gaps", 0, 2 * MIB, get_odd, put_array, 20 * MIB, true },
 	{ "array_of_three_dimensions", 0, 16 * MIB, get_box, put_array, 0, false },
 	{ "array_of_layers", 0, 6 * MIB, get_layers, put_array, 0, false },
 	{ "array_of_a_cube", 0, 6 * MIB, get_cube, put_array, 0, false },

@@ -204,8 +204,8 @@ static void math64(void)
 {
 	static const char *const names[] = { "exp", "log", "sin", "cos", "pow",
 		"sqrt", "rcp", "tanh", "atan2", "cbrt", "fmod", "erf" };
-	/* CUDA's documented bounds in ulp, plus one for the CPU's. */
-	static const double ulps[] = { 2, 2, 3, 3, 3, 0, 0, 3, 3, 2, 0, 3 };
+	/* CUDA's documented bounds in ulp, plus one; cbrt() is as good as rounded. */
+	static const double ulps[] = { 2, 2, 3, 3, 3, 0, 0, 3, 3, 1, 0, 3 };
 	double *in = dev_alloc(8 * N), *out = dev_alloc(96 * N);
 	bool good;
 
@@ -216,10 +216,11 @@ static void math64(void)
 	}
 	good = run("math64", 8, 128, 0, ARGS(P(out), P(in), N));
 	for (int i = 0; good && i < N; i++) {
-		double x = in[i], w[12] = { exp(x), log(fabs(x)), sin(x),
-			cos(x), pow(fabs(x), 1.7), sqrt(fabs(x)), 1 / x,
-			tanh(x), atan2(x, 2.0), cbrt(x), fmod(x, 0.7),
-			erf(x) };
+		/* Wider where the C library is off itself: cbrt() by 3.5 ulp. */
+		double x = in[i], w[12] = { expl(x), logl(fabs(x)), sinl(x),
+			cosl(x), powl(fabs(x), 1.7), sqrt(fabs(x)), 1 / x,
+			tanhl(x), atan2l(x, 2.0), cbrtl(x), fmod(x, 0.7),
+			erfl(x) };
 
 		for (int k = 0; good && k < 12; k++)
 			if (!close64(out[12 * i + k], w[k], ulps[k])) {

@@ -10,7 +10,7 @@
 
 #define P(x)	((uintptr_t)(x))
 #define WORDS	256		/* of shared memory */
-#define OUTS	9		/* results a thread */
+#define OUTS	14		/* results a thread */
 
 /* in: WORDS words; at: two addresses a thread; out: OUTS words a thread. */
 static const char body[] =
@@ -23,7 +23,7 @@ static const char body[] =
 	"shl.b32 %r1, %r0, 2;\nst.shared.f32 [%r1], %f0;\nadd.u32 %r0, %r0, %n;\n"
 	"setp.lt.u32 %p, %r0, 256;\n@%p bra fill;\nbar.sync 0;\n"
 	"mad.wide.u32 %x, %t, 8, %j;\nld.global.u32 %a, [%x];\nld.global.u32 %b, [%x+4];\n"
-	"mad.wide.u32 %o, %t, 36, %o;\nmov.f32 %s, 0f3F800000;\n"
+	"mad.wide.u32 %o, %t, 56, %o;\nmov.f32 %s, 0f3F800000;\n"
 	/* a run that goes on, by two registers */
 	"ld.shared.f32 %f1, [%a];\nld.shared.f32 %f2, [%b];\nfma.rn.f32 %s, %f1, %f2, %s;\n"
 	"ld.shared.f32 %f3, [%a+16];\nld.shared.f32 %f4, [%b+4];\nfma.rn.f32 %s, %f4, %f3, %s;\n"
@@ -38,7 +38,14 @@ static const char body[] =
 	"fma.rn.f32 %f13, %f9, %f10, %f11;\nfma.rn.f32 %f14, %f13, %f12, %f13;\n"
 	"fma.rn.f32 %f14, %f14, %f9, %f14;\n"
 	"st.global.f32 [%o+20], %f13;\nst.global.f32 [%o+24], %f14;\n"
-	"st.global.f32 [%o+28], %f12;\nst.global.f32 [%o+32], %f10;\nret;\n}\n";
+	"st.global.f32 [%o+28], %f12;\nst.global.f32 [%o+32], %f10;\n"
+	/* a run that uses names again: the first %f17 is read, then overwritten */
+	"ld.shared.f32 %f15, [%a];\nld.shared.f32 %f16, [%b];\nfma.rn.f32 %f17, %f15, %f16, %s;\n"
+	"ld.shared.f32 %f15, [%a+4];\nld.shared.f32 %f16, [%b+4];\nfma.rn.f32 %f18, %f15, %f16, %f17;\n"
+	"ld.shared.f32 %f15, [%a+8];\nld.shared.f32 %f16, [%b+8];\nfma.rn.f32 %f19, %f16, %f15, %f17;\n"
+	"ld.shared.f32 %f15, [%a+8];\nld.shared.f32 %f16, [%b+12];\nfma.rn.f32 %f17, %f15, %f16, %f19;\n"
+	"st.global.f32 [%o+36], %f17;\nst.global.f32 [%o+40], %f18;\nst.global.f32 [%o+44], %f19;\n"
+	"st.global.f32 [%o+48], %f15;\nst.global.f32 [%o+52], %f16;\nret;\n}\n";
 
 static float canon(float f)
 {
@@ -68,6 +75,13 @@ static void reference(const float *s, uint32_t a, uint32_t b, float *o)
 	o[6] = fma1(o[6], v[0], o[6]);
 	o[7] = v[3];
 	o[8] = v[1];
+	v -= 4;
+	sum = fma1(v[0], y[0], o[3]);
+	o[10] = fma1(v[1], y[1], sum);
+	o[11] = fma1(v[2], y[2], sum);
+	o[9] = fma1(v[2], y[3], o[11]);
+	o[12] = v[2];
+	o[13] = y[3];
 }
 
 static float *in, *out;

@@ -4,38 +4,15 @@
  * strewn in, against a driver that accepts everything. The sanitizers judge;
  * the seed is printed, and WH_SEED repeats it.
  */
-#include "session_fixture.h"
-
-#include <time.h>
+#include "fuzz.h"
 
 #define ROUNDS_PER_CALL	1500
-
-static uint64_t state;
-
-static uint64_t next(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
 
 /* --- A driver that accepts everything ----------------------------------------------- */
 
 static CUresult any(void)
 {
 	return next() % 8 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
-}
-
-/* Arrays that a handler passes on are read to their last byte, so that a wrong count shows. */
-static volatile uint8_t sink;
-
-static void touch(const void *p, size_t n)
-{
-	const uint8_t *b = p;
-
-	if (b && n)
-		sink = b[0] ^ b[n - 1];
 }
 
 static CUresult launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
@@ -98,6 +75,14 @@ static CUresult param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
 	return i < next() % 6000 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A node that was made without parameters. */
+static CUresult kernel_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *k)
+{
+	(void)node;
+	*k = (CUDA_KERNEL_NODE_PARAMS_v2) { .func = (CUfunction)(next() & ~15ULL) };
+	return any();
+}
+
 static CUresult never(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -116,14 +101,12 @@ static void fill_driver(struct wh_session *s)
 	s->drv.cuModuleLoadDataEx = load;
 	s->drv.cuFuncGetParamInfo = param_info;
 	s->drv.cuKernelGetParamInfo = (void *)param_info;
+	s->drv.cuGraphKernelNodeGetParams_v2 = kernel_params;
 	/* Returns memory of its own; there is none. */
 	s->drv.cuLinkComplete = (void *)never;
 }
 
 /* --- Requests ------------------------------------------------------------------------------ */
-
-static uint64_t handle[256];
-static unsigned int handles;
 
 static void make_handles(struct wh_session *s)
 {
@@ -131,43 +114,19 @@ static void make_handles(struct wh_session *s)
 
 	for (type = 1; type < WH_H_TYPES; type++)
 		for (i = 0; i < 3; i++)
-			handle[handles++ % 256] = wh_put(s, type, (void *)(uintptr_t)(0x100000 + type * 256 + i * 16),
-							 handle[next() % 64]);
-}
-
-static uint64_t word(const struct wh_session *s)
-{
-	switch (next() % 12) {
-	case 0: case 1: case 2:
-		return handle[next() % 256];
-	case 3: case 4:
-		return next() % 9;
-	case 5:
-		return (uintptr_t)s->data + next() % s->data_size;
-	case 6:
-		return next() % s->frame[0].max;
-	case 7:
-		return UINT64_MAX - next() % 32;
-	case 8:
-		return next();
-	default:
-		return 0;
-	}
+			keep_handle(wh_put(s, type,
+					   (void *)(uintptr_t)(0x100000 + type * 256 + i * 16),
+					   any_handle()));
 }
 
 static void one(struct wh_session *s, uint32_t call)
 {
-	size_t size = wh_calls[call].min_size + next() % 3 * (next() % 600), i;
+	size_t size = fuzz_fill(s, wh_calls[call].min_size);
 	struct wh_req *q = msg(s);
-	uint64_t *w = msg(s);
 
-	if (next() % 50 == 0)
-		size = next() % (s->frame[0].max + 2);
-	for (i = 0; i < size / 8 + 1 && i < s->frame[0].max / 8; i++)
-		w[i] = word(s);
 	q->call = call;
 	q->null = next() % 4 ? 0 : next();
-	q->ctx = next() % 3 ? 0 : handle[next() % 256];
+	q->ctx = next() % 3 ? 0 : any_handle();
 	q->capture_mode = next() % 3;
 	q->resv = next() % 64 ? 0 : 1;
 	send(s, size);
@@ -184,13 +143,11 @@ static int skipped(uint32_t call)
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
-	const char *seed = getenv("WH_SEED");
 	uint32_t call, rounds, sent = 0;
 
 	(void)argc;
-	state = seed ? strtoull(seed, NULL, 0) : 0x9e3779b97f4a7c15ULL;
 	tap_plan(1);
-	diag("WH_SEED=0x%llx", (unsigned long long)state);
+	fuzz_start();
 	say_hello(s);
 	fill_driver(s);
 	make_handles(s);

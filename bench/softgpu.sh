@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `make -C bench softgpu [BEFORE=FOLDER]`: how fast softgpu runs kernels on one
+# core, by user CPU time; with BEFORE also the libcuda.so.1 of that folder, an older
+# build, in turns with this one's. The best of ROUNDS runs of build/bench/softgpu,
+# because other work on the machine only ever makes it slower. Writes
+# build/bench/softgpu.md.
+set -eu
+: "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+bench=$WH_BUILD/bench
+before=${BEFORE:-}
+export WORMHOLE_SOFTGPU_THREADS=1
+
+figures() { # WHICH FOLDER
+	LD_LIBRARY_PATH=$2 "$bench/softgpu" "$bench/softgpu.ptx" | sed "s/^/$1 /"
+}
+
+rounds() {
+	for i in $(seq "${ROUNDS:-8}"); do
+		figures now "$WH_BUILD/softgpu"
+		[ -z "$before" ] || figures before "$before"
+	done
+}
+
+{
+	echo "## softgpu's interpreter"
+	echo
+	echo "date $(date +%F), commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
+	echo
+	echo "\`make -C bench softgpu${before:+ BEFORE=FOLDER}\`: one thread, per second of user CPU time (getrusage), the best of $((15 * ${ROUNDS:-8})) launches."
+	echo
+	echo "| kernel |${before:+ before |} now | unit |"
+	echo "|---|${before:+---:|}---:|---|"
+	rounds | awk -v two="$before" '
+		!($2 in unit)	{ order[++n] = $2; unit[$2] = $4 }
+		$3 > best[$1, $2] { best[$1, $2] = $3 }
+		END {
+			for (i = 1; i <= n; i++) {
+				k = order[i]
+				printf "| %s |%s %s | %s |\n", k, two ? " " best["before", k] " |" : "", best["now", k], unit[k]
+			}
+		}'
+} >"$bench/softgpu.md"
+cat "$bench/softgpu.md"

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The blocks of 2 MiB that small allocations share: which of them the driver has,
+ * is known from the addresses that it gives, and where one more will most likely
+ * lie, from the gaps between them. (Seen on an H200: the blocks of the addresses
+ * are the driver's figure, whatever is allocated and freed in which order.)
+ */
+#include "limit_mem.h"
+
+#include <stdlib.h>
+
+#define UNITS	(WH_MEM_BLOCK / WH_MEM_ALIGN)
+#define WORDS	(UNITS / 64)
+
+struct wh_mem_shared {
+	uint64_t number;	/* address / WH_MEM_BLOCK */
+	uint32_t parts;		/* allocations in it */
+	uint32_t taken;		/* units */
+	uint64_t bit[WORDS];	/* of units: taken */
+};
+
+static struct wh_mem_shared *find(struct wh_mem_state *m, int device, uint64_t number)
+{
+	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, number);
+
+	return e ? m->device[device].shared[e->object] : NULL;
+}
+
+static struct wh_mem_shared *make(struct wh_mem_state *m, int device, uint64_t number)
+{
+	struct wh_mem_device *d = &m->device[device];
+	uint32_t room = d->shared_room ? 2 * d->shared_room : 64;
+	struct wh_mem_shared **more, *b;
+	struct wh_mem_entry *e;
+
+	if (d->shared_count == d->shared_room) {
+		more = realloc(d->shared, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		d->shared = more;
+		d->shared_room = room;
+	}
+	b = calloc(1, sizeof(*b));
+	e = b ? wh_mem_add(m, WH_MEM_SHARED, number) : NULL;
+	if (!e) {
+		free(b);
+		return NULL;
+	}
+	b->number = number;
+	e->object = d->shared_count;
+	d->shared[d->shared_count++] = b;
+	return b;
+}
+
+/* The last one takes the place of one that ends. */
+static void end(struct wh_mem_state *m, int device, struct wh_mem_shared *b)
+{
+	struct wh_mem_device *d = &m->device[device];
+	struct wh_mem_entry *e = wh_mem_find(m, WH_MEM_SHARED, b->number), *last;
+	struct wh_mem_shared *moved = d->shared[--d->shared_count];
+
+	last = wh_mem_find(m, WH_MEM_SHARED, moved->number);
+	d->shared[e->object] = moved;
+	last->object = e->object;
+	wh_mem_remove(m, e);
+	free(b);
+}
+
+/* Of an allocation: its first unit in the block, and how many. */
+static uint32_t units_of(uint64_t address, uint64_t bytes, uint32_t *first)
+{
+	uint64_t n = bytes / WH_MEM_ALIGN;
+
+	*first = (uint32_t)(address % WH_MEM_BLOCK / WH_MEM_ALIGN);
+	return n < UNITS - *first ? (uint32_t)n : (uint32_t)(UNITS - *first);
+}
+
+enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address, uint64_t bytes)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_shared *b = find(m, device, address / WH_MEM_BLOCK);
+	enum wh_block_found found = b ? WH_BLOCK_KNOWN : WH_BLOCK_NEW;
+	uint32_t i, n;
+
+	if (!b)
+		b = make(m, device, address / WH_MEM_BLOCK);
+	if (!b)
+		return WH_BLOCK_LOST;
+	n = units_of(address, bytes, &i);
+	b->parts++;
+	b->taken += n;
+	for (; n; i++, n--)
+		b->bit[i / 64] |= 1ull << i % 64;
+	return found;
+}
+
+bool wh_block_drop(struct wh_session *s, int device, uint64_t address, uint64_t bytes)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_shared *b = find(m, device, address / WH_MEM_BLOCK);
+	uint32_t i, n;
+
+	if (!b)
+		return false;
+	n = units_of(address, bytes, &i);
+	b->taken -= n;
+	for (; n; i++, n--)
+		b->bit[i / 64] &= ~(1ull << i % 64);
+	if (--b->parts)
+		return false;
+	end(m, device, b);
+	return true;
+}
+
+static bool has_gap(const struct wh_mem_shared *b, uint32_t units)
+{
+	uint32_t i, run = 0;
+
+	if (UNITS - b->taken < units)
+		return false;
+	for (i = 0; i < UNITS; i++) {
+		/* A word at a time where nothing is free. */
+		if (i % 64 == 0 && b->bit[i / 64] == ~0ull) {
+			run = 0;
+			i += 63;
+			continue;
+		}
+		run = b->bit[i / 64] >> i % 64 & 1 ? 0 : run + 1;
+		if (run == units)
+			return true;
+	}
+	return false;
+}
+
+bool wh_block_gap(const struct wh_session *s, int device, uint64_t bytes)
+{
+	const struct wh_mem_device *d = &s->limits.mem->device[device];
+	uint32_t i, units = (uint32_t)(bytes / WH_MEM_ALIGN);
+
+	for (i = d->shared_count; i-- > 0; )
+		if (has_gap(d->shared[i], units))
+			return true;
+	return false;
+}
+
+void wh_blocks_free(struct wh_mem_state *m)
+{
+	uint32_t i;
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		for (i = 0; i < m->device[d].shared_count; i++)
+			free(m->device[d].shared[i]);
+		free(m->device[d].shared);
+	}
+}
