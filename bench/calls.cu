@@ -141,8 +141,8 @@ static void sgemm(void)
 	CHECK_STATUS(cublasSetStream_v2_(handle, stream));
 	measure("sgemm_64", ISSUED, [] {
 		float *a = (float *)dev;
-		CHECK_STATUS(cublasSgemm_v2_(handle, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 64, &one, a, 64,
-					     a + 4096, 64, &zero, a + 8192, 64));
+		CHECK_STATUS(cublasSgemm_v2_(handle, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 64, &one, a,
+					     64, a + 4096, 64, &zero, a + 8192, 64));
 	});
 }
 

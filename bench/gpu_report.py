@@ -176,10 +176,10 @@ def shares():
 
 def unlimited():
     """Launches of 3 us and work in kernels of 100 us, a second each, without a share."""
-    rate = {(w[1], w[2]): float(w[3]) for w in map(str.split, lines("share"))
-            if len(w) == 4 and w[0] == "unlimited"}
+    rate = {(w[1], w[2]): (float(w[3]), float(w[4])) for w in map(str.split, lines("share"))
+            if len(w) == 5 and w[0] == "unlimited"}
     names = {"native": "natively", "none": "over shm, no limit", "mem": "over shm, `--mem` only"}
-    rows = [[name] + [f"{rate[v, k]:,.0f} ({100 * rate[v, k] / rate['none', k] - 100:+.2f} %)"
+    rows = [[name] + ["{:,.0f} ({:+.2f} %)".format(rate[v, k][0], 100 * rate[v, k][1] - 100)
                       for k in ("3", "100")]
             for v, name in names.items() if (v, "100") in rate]
     if not rows:

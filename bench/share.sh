@@ -14,8 +14,9 @@
 # kernels in microseconds and the measured part of the device; for pairs two lines.
 # The part is work done in the time, against the work done without a limit: what
 # a program notices. What the device worked for it is in `wormhole stat`.
-# `unlimited VARIANT KERNELS RATE`: the median of many turns in alternation, in
-# microseconds of work (launches of 3 us: launches) for each second.
+# `unlimited VARIANT KERNELS RATE RATIO`: medians of many turns in alternation, in
+# microseconds of work (launches of 3 us: launches) for each second, and against
+# the program without a limit in the same turn. Lines with # have the rates.
 #
 # WH_BACKEND: another driver library. SECONDS_EACH: of each measurement, in place of
 # what each kind needs. BLOCKS: of each kernel. SHARES: of `one`.
@@ -76,27 +77,33 @@ kernels() {
 	esac
 }
 
-# What it takes to see a point of a share: at 10 % kernels of 50 ms come twice a second.
-seconds() {
-	case $1 in
-	50ms) echo "${SECONDS_EACH:-8}" ;;
-	mixed) echo "${SECONDS_EACH:-4}" ;;
-	*) echo "${SECONDS_EACH:-2}" ;;
-	esac
+# --- A program that measures when it is asked to, in a tenant of its name ---------------
+
+declare -A to=([a]=3 [b]=5 [native]=7) from=([a]=4 [b]=6 [native]=8)
+
+fifos() { # NAME
+	rm -f "$dir/to.$1" "$dir/from.$1"
+	mkfifo "$dir/to.$1" "$dir/from.$1"
 }
 
-# run KIND SECONDS OPTION...: the rate
-run() {
-	kind=$1 long=$2
-	shift 2
-	client "$@" "$kind" "$long" "$per_us" "$blocks" | sed -n 's/^launches //p'
+connect() { eval "exec ${to[$1]}>'$dir/to.$1' ${from[$1]}<'$dir/from.$1'"; }
+disconnect() { eval "exec ${to[$1]}>&- ${from[$1]}<&-"; }
+
+start() { # a|b KIND
+	fifos "$1"
+	client --tenant="$1" "$2" 1 "$per_us" "$blocks" asked <"$dir/to.$1" >"$dir/from.$1" &
+	connect "$1"
 }
 
-# Without a share, once for each kind.
-all_of() {
-	[ -s "$dir/all.$1" ] || run "$1" 2 >"$dir/all.$1"
-	cat "$dir/all.$1"
+# To other tenants nothing changes, and to this one at its next launch.
+limit() { "$wormhole" limit --dir="$dir/s" "$2" "$1"; }	# a|b OPTION
+
+ask() { echo "$2 $3" >&"${to[$1]}"; }	# a|b|native WARM SECONDS
+answer() {
+	read -r _ rate <&"${from[$1]}" || { echo "error: no measurement" >&2; exit 1; }
+	echo "$rate"
 }
+measure() { ask "$@"; answer "$1"; }
 
 # A tenant ends with its program, but its worker a little later: until then it has its SMs.
 alone() {
@@ -109,39 +116,73 @@ alone() {
 	exit 1
 }
 
-# RATE BASE [BASE]
-part() { awk -v a="$1" -v b="$2" -v c="${3:-$2}" 'BEGIN { printf("%.4f", b + c ? a / (b + c) * 2 : 0) }'; }
+# RATES BASES: the sums' quotient, each mean its own
+part() {
+	awk -v r="$1" -v b="$2" 'function mean(s, v, n, i, m) { n = split(s, v, " ");
+		for (i = 1; i <= n; i++) m += v[i] / n; return m }
+		BEGIN { printf("%.4f\n", mean(b) ? mean(r) / mean(b) : 0) }'
+}
 
-# The rate of short launches differs by some percent from time to time, so they are
-# compared with the rates without a share just before and just after.
+# What it takes to see a point of a share: at 10 % kernels of 50 ms come twice a second.
+seconds() {
+	case $1 in
+	50ms) echo "${SECONDS_EACH:-6}" ;;
+	mixed) echo "${SECONDS_EACH:-4}" ;;
+	*) echo "${SECONDS_EACH:-2}" ;;
+	esac
+}
+
+# The rate of short launches drifts by more than what is looked for: twice each, and
+# the rate without a share before, between and after.
 one() {
 	[ $# != 0 ] || set -- 3us 100us 2ms 50ms mixed graph
 	server one
 	for kind; do
-		before=$(all_of "$kind")
+		alone
+		start a "$kind"
+		times=1
+		[ "$kind" != 3us ] || times="1 2"
+		last=$(measure a 1 1)
 		for limit in ${SHARES:-10 25 50 75 90}; do
-			rate=$(run "$kind" "$(seconds "$kind")" --sm="$limit")
-			after=$before
-			[ "$kind" != 3us ] || after=$(run "$kind" 2)
-			echo "one share $limit $(kernels "$kind") $(part "$rate" "$before" "$after")"
-			before=$after
+			bases=$last rates=
+			for _ in $times; do
+				limit a --sm="$limit"
+				rates="$rates $(measure a 1 "$(seconds "$kind")")"
+				limit a --sm=none
+				last=$(measure a 0.1 1)
+				bases="$bases $last"
+			done
+			echo "# $kind $limit:$rates of $bases"
+			echo "one share $limit $(kernels "$kind") $(part "$rates" "$bases")"
 		done
+		disconnect a
+		wait
 	done
 }
 
 pair() { # KIND LIMIT KIND LIMIT
-	a=$(all_of "$1")
-	b=$(all_of "$3")
-	run "$1" 5 --sm="$2" >"$dir/first" &
-	run "$3" 5 --sm="$4" >"$dir/second"
+	alone
+	start a "$1"
+	start b "$3"
+	a=$(measure a 1 0.5) b=$(measure b 1 0.5)
+	limit a --sm="$2"
+	limit b --sm="$4"
+	ask a 1 "${SECONDS_EACH:-4}"
+	ask b 1 "${SECONDS_EACH:-4}"
+	got_a=$(answer a) got_b=$(answer b)
+	limit a --sm=none
+	limit b --sm=none
+	a="$a $(measure a 0.1 0.5)" b="$b $(measure b 0.1 0.5)"
+	disconnect a
+	disconnect b
 	wait
-	echo "two share $2 $(kernels "$1") $(part "$(cat "$dir/first")" "$a")"
-	echo "two share $4 $(kernels "$3") $(part "$(cat "$dir/second")" "$b")"
+	echo "# $1 $2: $got_a of $a; $3 $4: $got_b of $b"
+	echo "two share $2 $(kernels "$1") $(part "$got_a" "$a")"
+	echo "two share $4 $(kernels "$3") $(part "$got_b" "$b")"
 }
 
 two() {
 	server many
-	rm -f "$dir"/all.3us	# other CPUs
 	pair 100us 50 100us 50
 	pair 100us 25 100us 75
 	pair 3us 30 50ms 30
@@ -150,66 +191,69 @@ two() {
 	pair graph 25 3us 50
 }
 
+# Contexts have their SMs from the start, so each is a program of its own.
 spatial() {
 	server one
-	base=$(all_of 2ms)
+	base=$(run)
 	for limit in 10 25 50 75 90; do
 		alone
-		rate=$(run 2ms "$(seconds 2ms)" --sm="$limit" --sm-policy=spatial)
-		echo "spatial share $limit 2000 $(part "$rate" "$base")"
+		echo "spatial share $limit 2000 $(part "$(run --sm="$limit" --sm-policy=spatial)" "$base")"
 	done
 	alone
-	rate=$(run 2ms "$(seconds 2ms)" --sm=50 --sm-policy=both)
-	echo "both share 50 2000 $(part "$rate" "$base")"
+	echo "both share 50 2000 $(part "$(run --sm=50 --sm-policy=both)" "$base")"
+}
+
+run() { # OPTION...: the rate of kernels of 2 ms
+	client "$@" 2ms "$(seconds 2ms)" "$per_us" "$blocks" | sed -n 's/^launches //p'
 }
 
 # --- Without a share ---------------------------------------------------------------
 
-# The driver natively, for the same program.
+# The same program on the driver itself.
 native() {
 	path=${WH_BACKEND:-$(/sbin/ldconfig -p | sed -n 's|.*libcuda\.so\.1 .*=> ||p' | head -n 1)}
 	[ -e "$path" ] || path=/usr/local/nvidia/lib64/libcuda.so.1
-	on $worker_cpus env LD_LIBRARY_PATH="$(dirname "$path")" "$program" "$@"
+	fifos native
+	on $worker_cpus env LD_LIBRARY_PATH="$(dirname "$path")" "$program" "$1" 1 "$per_us" \
+		"$blocks" asked <"$dir/to.native" >"$dir/from.native" &
+	connect native
 }
 
-# Programs that measure when they are asked to, and wait meanwhile.
-ask() { # FD-TO FD-FROM
-	echo >&"$1"
-	read -r _ rate <&"$2"
-	echo "$rate"
+# One line: natively, without a limit, with a memory limit; there and back.
+turn() {
+	n=$(measure native 0.1 0.4)
+	limit a --mem=none
+	u=$(measure a 0.1 0.4)
+	limit a --mem=20G
+	m="$(measure a 0.1 0.4) $(measure a 0.1 0.4)"
+	limit a --mem=none
+	u="$u $(measure a 0.1 0.4)"
+	n="$n $(measure native 0.1 0.4)"
+	echo "$n $u $m" | awk '{ print $1 + $2, $3 + $4, $5 + $6 }'
 }
 
-median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 # The tenant with a memory limit and without one is the same process: its limit changes.
-turns() { # KIND
-	native "$1" 0.4 "$per_us" "$blocks" asked <"$dir/to.native" >"$dir/from.native" &
-	client --tenant=unlimited --mem=20G "$1" 0.4 "$per_us" "$blocks" asked \
-		<"$dir/to.tenant" >"$dir/from.tenant" &
-	exec 3>"$dir/to.native" 4<"$dir/from.native" 5>"$dir/to.tenant" 6<"$dir/from.tenant"
-	for _ in $(seq "${TURNS:-8}"); do
-		ask 3 4 >>"$dir/native"
-		"$wormhole" limit --dir="$dir/s" --mem=none unlimited
-		ask 5 6 >>"$dir/none"
-		"$wormhole" limit --dir="$dir/s" --mem=20G unlimited
-		ask 5 6 >>"$dir/mem"
-	done
-	exec 3>&- 4<&- 5>&- 6<&-
-	wait
-}
-
 unlimited() {
 	server one
-	mkfifo "$dir/to.native" "$dir/from.native" "$dir/to.tenant" "$dir/from.tenant"
 	for kind in 3us 100us; do
-		rm -f "$dir/native" "$dir/none" "$dir/mem"
+		rm -f "$dir/turns"
 		# Where memory happens to lie changes the rate of short launches.
 		for _ in 1 $([ "$kind" != 3us ] || echo 2 3); do
 			alone
-			turns "$kind"
+			native "$kind"
+			start a "$kind"
+			for _ in $(seq "${TURNS:-4}"); do turn >>"$dir/turns"; done
+			disconnect native
+			disconnect a
+			wait
 		done
+		i=0
 		for v in native none mem; do
-			echo "unlimited $v $(kernels "$kind") $(median "$dir/$v")"
+			i=$((i + 1))
+			echo "unlimited $v $(kernels "$kind") $(awk "{ print \$$i / 2 }" "$dir/turns" | median)" \
+				"$(awk "{ print \$$i / \$2 }" "$dir/turns" | median)"
 		done
 	done
 }
@@ -219,5 +263,5 @@ one) shift; one "$@" ;;
 two | spatial | unlimited) "$1" ;;
 pair) shift; server many; pair "$@" ;;
 all) one; two; spatial; unlimited ;;
-*) sed -n '3,23s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '3,24s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

@@ -145,7 +145,7 @@ CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int fla
 }
 
 CUresult wh_per_thread_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
-						    CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+		CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
 	if (instantiateParams && !instantiateParams->hUploadStream)
 		instantiateParams->hUploadStream = CU_STREAM_PER_THREAD;
@@ -195,7 +195,8 @@ static CUresult ask(uint32_t call, CUstream stream, bool edges, struct wh_rsp_ca
 	if (res == CUDA_SUCCESS) {
 		memcpy(info, c.rsp, sizeof(*info));
 		c.pos = WH_WIRE_FIXED(*info);
-		if (info->dependencies > wh_client.link.msg_size || !make_room(info->dependencies)) {
+		if (info->dependencies > wh_client.link.msg_size ||
+		    !make_room(info->dependencies)) {
 			res = CUDA_ERROR_OUT_OF_MEMORY;
 		} else {
 			wh_take(&c, kept.nodes, info->dependencies, sizeof(*kept.nodes));
@@ -225,7 +226,8 @@ static void give(const struct wh_rsp_capture_info *i, CUstreamCaptureStatus *sta
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
 				   cuuint64_t *id_out, CUgraph *graph_out,
-				   const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+				   const CUgraphNode **dependencies_out,
+				   size_t *numDependencies_out)
 {
 	struct wh_rsp_capture_info info;
 	CUresult res;
@@ -242,7 +244,8 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *capt
 CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
 				   cuuint64_t *id_out, CUgraph *graph_out,
 				   const CUgraphNode **dependencies_out,
-				   const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
+				   const CUgraphEdgeData **edgeData_out,
+				   size_t *numDependencies_out)
 {
 	struct wh_rsp_capture_info info;
 	CUresult res;

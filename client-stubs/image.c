@@ -52,8 +52,8 @@ static size_t elf_size(const void *image)
 	const Elf64_Ehdr *e = image;
 	size_t n, i;
 
-	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_shoff > MAX_IMAGE || e->e_phoff > MAX_IMAGE ||
-	    (e->e_shnum && e->e_shentsize != sizeof(Elf64_Shdr)) ||
+	if (e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_shoff > MAX_IMAGE ||
+	    e->e_phoff > MAX_IMAGE || (e->e_shnum && e->e_shentsize != sizeof(Elf64_Shdr)) ||
 	    (e->e_phnum && e->e_phentsize != sizeof(Elf64_Phdr)))
 		return 0;
 	n = most(e->e_shoff + (size_t)e->e_shnum * sizeof(Elf64_Shdr),

@@ -55,7 +55,8 @@ static CUresult keep_layout(struct wh_call *c, uint64_t function)
 	c->pos = WH_WIRE_FIXED(*r);
 	wh_take(c, l->param, l->count, sizeof(*l->param));
 	for (i = 0; i < l->count; i++)
-		if (l->param[i].offset > l->total || l->param[i].size > l->total - l->param[i].offset)
+		if (l->param[i].offset > l->total ||
+		    l->param[i].size > l->total - l->param[i].offset)
 			break;
 	if (i < l->count) {
 		free(l);

@@ -75,7 +75,8 @@ CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **
 	if (!stateOut || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	n = number_options(opt, numOptions, options, optionValues);
-	q = wh_begin(&c, WH_CALL_cuLinkCreate_v2, WH_WIRE_FIXED(*q) + wh_wire_bytes(n, sizeof(*opt)));
+	q = wh_begin(&c, WH_CALL_cuLinkCreate_v2,
+		     WH_WIRE_FIXED(*q) + wh_wire_bytes(n, sizeof(*opt)));
 	if (!q)
 		return c.result;
 	c.pos = WH_WIRE_FIXED(*q);

@@ -49,7 +49,9 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 		return res;
 	if (!pp || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = size <= wh_client.link.data_size / NEAR_SHARE ? wh_data_alloc(size, flags, managed) : NULL;
+	p = NULL;
+	if (size <= wh_client.link.data_size / NEAR_SHARE)
+		p = wh_data_alloc(size, flags, managed);
 	if (!p)
 		return far_alloc(pp, size, flags, managed);
 	*pp = p;
@@ -58,7 +60,8 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 
 CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-	return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE, false);
+	return host_alloc(pp, bytesize, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE,
+			  false);
 }
 
 CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
@@ -222,7 +225,8 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation l
 			       unsigned int flags, CUstream hStream)
 {
 	return managed(devPtr) ? CUDA_SUCCESS :
-				 wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream);
+				 wh_raw_cuMemPrefetchAsync_v2(devPtr, count, location, flags,
+							      hStream);
 }
 
 CUresult cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,

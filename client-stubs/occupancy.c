@@ -49,8 +49,8 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockS
 		size_t smem = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(size) :
 							   dynamicSMemSize;
 
-		res = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func, size, smem,
-									   flags);
+		res = cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, func, size,
+									   smem, flags);
 		if (res != CUDA_SUCCESS)
 			return res;
 		if (blocks * size <= best)
@@ -67,6 +67,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfu
 					  size_t dynamicSMemSize, int blockSizeLimit)
 {
 	return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func,
-							 blockSizeToDynamicSMemSize, dynamicSMemSize,
-							 blockSizeLimit, CU_OCCUPANCY_DEFAULT);
+							 blockSizeToDynamicSMemSize,
+							 dynamicSMemSize, blockSizeLimit,
+							 CU_OCCUPANCY_DEFAULT);
 }

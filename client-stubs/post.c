@@ -19,6 +19,7 @@
 #define BEGINS	4	/* a capture: launches become nodes, none is posted */
 #define ENDS	8
 #define FREES	16	/* memory that a posted call could name */
+#define EVENT	32	/* another process may act on its return: see shares_events */
 
 static const uint8_t effect[WH_CALLS] = {
 	[WH_CALL_whHostFunc] = NEUTRAL | REPORTS,
@@ -31,8 +32,8 @@ static const uint8_t effect[WH_CALLS] = {
 	[WH_CALL_cuEventElapsedTime] = NEUTRAL | REPORTS,
 	[WH_CALL_cuEventElapsedTime_v2] = NEUTRAL | REPORTS,
 	[WH_CALL_cuEventQuery] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventRecord] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventRecordWithFlags] = NEUTRAL | REPORTS,
+	[WH_CALL_cuEventRecord] = NEUTRAL | REPORTS | EVENT,
+	[WH_CALL_cuEventRecordWithFlags] = NEUTRAL | REPORTS | EVENT,
 	[WH_CALL_cuEventSynchronize] = NEUTRAL | REPORTS,
 	[WH_CALL_cuFuncGetAttribute] = NEUTRAL,
 	[WH_CALL_cuGraphLaunch] = NEUTRAL | REPORTS,
@@ -64,7 +65,7 @@ static const uint8_t effect[WH_CALLS] = {
 	[WH_CALL_cuStreamIsCapturing] = NEUTRAL,
 	[WH_CALL_cuStreamQuery] = NEUTRAL | REPORTS,
 	[WH_CALL_cuStreamSynchronize] = NEUTRAL | REPORTS,
-	[WH_CALL_cuStreamWaitEvent] = NEUTRAL | REPORTS,
+	[WH_CALL_cuStreamWaitEvent] = NEUTRAL | REPORTS | EVENT,
 	[WH_CALL_cuStreamBeginCapture] = BEGINS,
 	[WH_CALL_cuStreamBeginCapture_v2] = BEGINS,
 	[WH_CALL_cuStreamBeginCaptureToGraph] = BEGINS,
@@ -76,6 +77,11 @@ static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
 static uint32_t running;	/* the call that was begun last */
 static unsigned int captures;
+/*
+ * Events are shared with other processes: what a program does after it has
+ * recorded one, or waited for one, it may tell them, and they rely on it.
+ */
+static bool shares_events;
 
 void wh_post_begin(uint32_t call)
 {
@@ -87,6 +93,8 @@ void wh_post_begin(uint32_t call)
 	if (__builtin_expect(e & NEUTRAL, NEUTRAL))
 		return;
 	epoch++;
+	shares_events |= call == WH_CALL_cuIpcGetEventHandle ||
+			 call == WH_CALL_cuIpcOpenEventHandle;
 	if (e & BEGINS)
 		captures++;
 	else if (e & ENDS && captures)
@@ -127,7 +135,8 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	uint64_t *place, proof;
 	CUresult res;
 
-	if (!l->t->post || captures)
+	if (!l->t->post || captures ||
+	    (__builtin_expect(shares_events, 0) && effect[running] & EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, state);
 	place = &proven[proof % PROOFS];

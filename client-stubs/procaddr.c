@@ -39,7 +39,8 @@ static void *best(const char *name, int version, int per_thread, bool *known)
 
 	*known = i < ENTRY_POINTS;
 	for (; i < ENTRY_POINTS && !strcmp(wh_entry_points[i].name, name); i++)
-		if (wh_entry_points[i].per_thread == per_thread && wh_entry_points[i].version <= version)
+		if (wh_entry_points[i].per_thread == per_thread &&
+		    wh_entry_points[i].version <= version)
 			found = wh_entry_points[i].function;
 	return found;
 }

@@ -26,7 +26,9 @@ HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
-FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd')
+FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
+# And of these, one more name of an object that may be known.
+AGAIN = re.compile(r'ImportFrom')
 DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
 
 
@@ -221,7 +223,8 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [], 'alias': {}, 'param': {},
+    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [],
+             'alias': {}, 'param': {},
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:

@@ -111,7 +111,9 @@ static inline {status} wh_{name}_refuse(const char *function)
 def gen_client_h(d, api):
     pro = d.profile
     text = f'#include "library.h"\n#include "gen_{pro.name}_wire.h"\n'
-    gate = f'\tif (!{pro.gate}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n' if pro.gate else ''
+    gate = ''
+    if pro.gate:
+        gate = f'\tif (!{pro.gate}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n'
     errors = {'closed': pro.errors['setup']} | pro.errors
     declare = f'bool {pro.gate}(void);\n\n' if pro.gate else ''
     text += LOST.format(status=pro.status, name=pro.name, gate=gate, declare=declare, **errors)
@@ -236,7 +238,8 @@ def coverage(d, api):
     pro = d.profile
     rows = sorted((c for c in api.calls.values() if c.func is not None), key=lambda c: c.name)
     sources = ', '.join(re.findall(r'<(\S+)>', pro.source))
-    text = (f'# Coverage of {pro.soname}\n\nFrom {sources}, by `cuda-api/gen_library.py`; `make test` compares.\n\n'
+    text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
+            f'# Coverage of {pro.soname}\n\nFrom {sources}, by `cuda-api/gen_library.py`; `make test` compares.\n\n'
             '| how | functions | meaning |\n|---|---|---|\n')
     for verb in describe.VERBS:
         n = sum(c.verb == verb for c in rows)

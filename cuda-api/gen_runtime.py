@@ -245,7 +245,8 @@ def gen_map(calls):
 
 def gen_list(calls):
     """One X(symbol) per export: what the preload library redirects."""
-    return (BANNER + f'#define RT_EXPORT_COUNT {len(calls)}\n\n#define RT_EXPORTS(X) \\\n' + ' \\\n'.join(f'\tX({n})' for n in calls) + '\n')
+    return (BANNER + f'#define RT_EXPORT_COUNT {len(calls)}\n\n#define RT_EXPORTS(X) \\\n' +
+            ' \\\n'.join(f'\tX({n})' for n in calls) + '\n')
 
 
 def coverage(calls):

@@ -187,7 +187,8 @@ def lead(lines):
 
 def operand_sizes(call):
     """Locals for the sizes of operands whose type only the call knows."""
-    return [(a.name, cexpr(call, a.count.split(':')[-1], '{}', '*{}')) for a in call.args if a.mode and a.object.kind == 'void']
+    return [(a.name, cexpr(call, a.count.split(':')[-1], '{}', '*{}')) for a in call.args
+            if a.mode and a.object.kind == 'void']
 
 
 def good(d, res='res'):
@@ -422,7 +423,8 @@ def server_room(d, call, a):
         return []
     size, count = object_size(a), server_count(call, a)
     if a.kind == 'inout':
-        return [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_room_copy(f, {count}, {size}, (void **)&{local(a)}))',
+        return [f'if (!(q->hdr.null & 1u << {a.index}) &&',
+                f'    !wh_room_copy(f, {count}, {size}, (void **)&{local(a)}))',
                 f"\treturn {d.profile.errors['value']};"]
     return [f'if (!(q->hdr.null & 1u << {a.index}) &&', f'    !wh_room(f, {count}, {size}, (void **)&{local(a)}))',
             f"\treturn {d.profile.errors['value']};"]
@@ -473,7 +475,7 @@ def owner_of(d, call):
 
 def server_reply(d, call, a):
     n = a.name
-    put = 'wh_retain' if 'retains' in call.hooks else 'wh_new' if call.fresh else 'wh_put'
+    put = 'wh_retain' if 'retains' in call.hooks or describe.AGAIN.search(call.name) else 'wh_new' if call.fresh else 'wh_put'
     if a.mode:
         return []
     if a.kind in ('out', 'inout') and not a.array:
@@ -695,7 +697,8 @@ def gen_server_h(d, api):
         if 'done' in c.flags:
             text += f'void wh_done_{c.name}(struct wh_session *s, struct wh_req_{c.name} *q, CUresult res);\n'
         if 'answer' in c.flags:
-            text += f'void wh_answer_{c.name}(struct wh_session *s, const struct wh_req_{c.name} *q,\n\t\t\tstruct wh_rsp_{c.name} *r);\n'
+            text += (f'void wh_answer_{c.name}(struct wh_session *s, const struct wh_req_{c.name} *q,\n'
+                     f'\t\t\tstruct wh_rsp_{c.name} *r);\n')
         if 'check' in c.flags:
             text += f'CUresult wh_check_{c.name}(struct wh_session *s, const struct wh_req_{c.name} *q);\n'
     for r in api.records:
@@ -710,7 +713,7 @@ def gen_server_h(d, api):
 def coverage(api):
     rows = sorted((c for c in api.calls.values() if c.func is not None), key=lambda c: c.name)
     count = {v: sum(c.verb == v for c in rows) for v in describe.VERBS}
-    text = ('# Coverage of the CUDA driver API\n\n'
+    text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Coverage of the CUDA driver API\n\n'
             f'From cuda.h {headers_version(api)}, by `cuda-api/gen_stubs.py --coverage`; `make test` compares.\n'
             'Every name is exported by `libcuda.so.1`.\n\n| how | functions | meaning |\n|---|---|---|\n')
     meaning = {'generated': 'both ends generated (per-thread variants call their base function)',

@@ -10,6 +10,19 @@
 
 #include "wire.h"
 
+/*
+ * cuMemExportToShareableHandle and its counterpart: 64 bytes in place of a
+ * descriptor. The worker's number for it, which the client writes to a file of
+ * its own; or, in one process, the driver's descriptor behind this word.
+ */
+#define WH_SHAREABLE_BYTES	64
+#define WH_SHAREABLE_OWN	0x44465f4e574f4857ULL	/* "WHOWN_FD" */
+struct wh_shareable {
+	uint64_t magic;
+	int32_t fd;
+	uint32_t zero[13];
+};
+
 /* --- whHello: versions, the client's CUDA_* environment, cuInit ------------- */
 
 #define WH_HELLO_ENV_MAX	4096
@@ -281,8 +294,8 @@ struct wh_req_whHostFunc {
 
 /* --- Pinned memory besides the data area --------------------------------------------- */
 
-#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device too */
-#define WH_HOST_ALIAS		1	/* the same at the client's own address `at` in the worker */
+#define WH_HOST_PIN		0	/* [addr, addr + size) of the far area, for the device */
+#define WH_HOST_ALIAS		1	/* the same at the client's address `at` in the worker */
 #define WH_HOST_UNPIN		2	/* the block that starts at addr */
 #define WH_MAX_HOST_BLOCKS	65536
 struct wh_req_whHostBlock {

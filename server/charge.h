@@ -68,6 +68,8 @@ void wh_code_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
 bool wh_mem_limited(struct wh_session *s);
 /* A graph made ready to run that is one too many: its kernels' stacks stay without it. */
 void wh_undo_exec(struct wh_session *s, CUgraphExec exec);
+/* False: it was, and is undone. */
+bool wh_exec_fits(struct wh_session *s, CUgraphExec exec);
 void wh_undo_limit(struct wh_session *s, CUlimit limit);
 
 /*

@@ -22,7 +22,8 @@ static void register_data(struct wh_session *s)
 	if (!s->drv.cuMemHostRegister_v2)
 		return;
 	res = s->drv.cuMemHostRegister_v2(s->data, s->data_size,
-					  CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+					  CU_MEMHOSTREGISTER_PORTABLE |
+					  CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
 		fprintf(wh_messages(), "warn: worker: data area is not pinned (error %d); copies are slower\n",
 			res);
@@ -111,6 +112,7 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 	if (res != CUDA_SUCCESS)
 		return;
 	s->registered = false;
+	wh_ipc_context_gone(s, id);
 	wh_mem_context_gone(s, id);
 	wh_sm_context_gone(s, id);
 	wh_managed_context_gone(s, id);
@@ -196,7 +198,8 @@ void wh_done_cuDevicePrimaryCtxRelease(struct wh_session *s,
 }
 
 void wh_done_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
-					  struct wh_req_cuDevicePrimaryCtxRelease_v2 *q, CUresult res)
+					  struct wh_req_cuDevicePrimaryCtxRelease_v2 *q,
+					  CUresult res)
 {
 	primary_after(s, q->dev, res);
 }

@@ -273,7 +273,7 @@ cudnnStatus_t wh_bound_cudnnMultiHeadAttnBackwardData(struct wh_session *s, stru
 	return bound_windows(l, desc, lo, q->loWinIdx_count, hi, q->hiWinIdx_count);
 }
 
-/* Probabilities are T x N x A: N lengths of labels and of inputs, and as many labels as they say. */
+/* Probabilities are T x N x A: N lengths of labels and inputs, and as many labels as they say. */
 static cudnnStatus_t bound_labels(struct wh_session *s, uint64_t probs, const int *labels,
 				  uint64_t label_count, const int *lengths, uint64_t length_count,
 				  const int *inputs, uint64_t input_count)

@@ -74,7 +74,8 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 		return CUDA_ERROR_NOT_READY;
 	res = start_copy(s, q, stream);
 	if (res == CUDA_SUCCESS)
-		wh_count_copy(s, q->kind == WH_COPY_TO_DEVICE || q->kind == WH_COPY_TO_ARRAY, q->size);
+		wh_count_copy(s, q->kind == WH_COPY_TO_DEVICE || q->kind == WH_COPY_TO_ARRAY,
+			      q->size);
 	return res ? res : signal_fence(s, &s->fence[q->fence], stream, q->hdr.ctx);
 }
 
@@ -152,7 +153,9 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
 static CUresult query_context(struct wh_session *s, struct wait *w)
 {
 	(void)w;
-	return s->limits.temporal && wh_sm_look(s) ? CUDA_ERROR_NOT_READY : s->drv.cuCtxSynchronize();
+	if (s->limits.temporal && wh_sm_look(s))
+		return CUDA_ERROR_NOT_READY;
+	return s->drv.cuCtxSynchronize();
 }
 
 static CUresult block_context(struct wh_session *s, struct wait *w)

@@ -685,6 +685,8 @@ CUresult wh_do_cuGraphInstantiateWithParams(struct wh_session *s, struct wh_fram
 		return wh_missing(s, "cuGraphInstantiateWithParams");
 	p.flags = q->flags;
 	res = s->drv.cuGraphInstantiateWithParams(&exec, graph, &p);
+	if (res == CUDA_SUCCESS && !wh_exec_fits(s, exec))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	r->result = p.result_out;
 	if (p.hErrNode_out)
 		r->node = wh_put(s, WH_H_CUgraphNode, p.hErrNode_out, q->graph);
@@ -736,14 +738,14 @@ static CUresult node_attribute(unsigned int attr)
 }
 
 CUresult wh_check_cuGraphKernelNodeGetAttribute(struct wh_session *s,
-						const struct wh_req_cuGraphKernelNodeGetAttribute *q)
+		const struct wh_req_cuGraphKernelNodeGetAttribute *q)
 {
 	(void)s;
 	return node_attribute(q->attr);
 }
 
 CUresult wh_check_cuGraphKernelNodeSetAttribute(struct wh_session *s,
-						const struct wh_req_cuGraphKernelNodeSetAttribute *q)
+		const struct wh_req_cuGraphKernelNodeSetAttribute *q)
 {
 	(void)s;
 	return node_attribute(q->attr);

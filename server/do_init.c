@@ -76,6 +76,10 @@ static void get_attributes(struct wh_session *s, CUdevice dev, struct wh_device_
 			info->result[i] = s->drv.cuDeviceGetAttribute(&info->value[i],
 							(CUdevice_attribute)i, dev);
 	}
+	if (!wh_ipc_works(s))
+		info->value[CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] = 0;
+	if (!wh_ipc_passes_files(s))
+		info->value[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED] = 0;
 }
 
 static CUresult get_uuid(struct wh_session *s, CUdevice dev, CUuuid *uuid)

@@ -80,15 +80,6 @@ static void CUDA_CB gate_callback(CUstream stream, CUresult status, void *gate)
 	pass_gate(g);
 }
 
-bool wh_capturing(struct wh_session *s, CUstream stream)
-{
-	CUstreamCaptureStatus status;
-
-	return s->drv.cuStreamIsCapturing &&
-	       s->drv.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-}
-
 CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whHostFunc *q = f->req;

@@ -78,7 +78,8 @@ static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned in
 	uint32_t i;
 
 	for (i = *bucket_of(h, real, type); i; i = h->entry[i].next)
-		if (h->entry[i].real == real && h->entry[i].type == type && h->entry[i].value == value)
+		if (h->entry[i].real == real && h->entry[i].type == type &&
+		    h->entry[i].value == value)
 			return i;
 	return 0;
 }
@@ -125,7 +126,8 @@ static uint32_t take_entry(struct wh_handles *h)
 	return h->used++;
 }
 
-static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint64_t owner, bool value)
+static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint64_t owner,
+		       bool value)
 {
 	uint32_t i = real ? take_entry(h) : 0, *bucket;
 	struct wh_handle *e;

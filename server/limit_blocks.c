@@ -75,7 +75,8 @@ static uint32_t units_of(uint64_t address, uint64_t bytes, uint32_t *first)
 	return n < UNITS - *first ? (uint32_t)n : (uint32_t)(UNITS - *first);
 }
 
-enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address, uint64_t bytes)
+enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address,
+				 uint64_t bytes)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_shared *b = find(m, device, address / WH_MEM_BLOCK);

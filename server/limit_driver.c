@@ -264,6 +264,18 @@ void wh_undo_exec(struct wh_session *s, CUgraphExec exec)
 	}
 }
 
+bool wh_exec_fits(struct wh_session *s, CUgraphExec exec)
+{
+	struct wh_charge unused;
+	bool fits = wh_reconciled(s, &unused);
+
+	if (!fits) {
+		wh_undo_exec(s, exec);
+		wh_reconciled(s, &unused);
+	}
+	return fits;
+}
+
 /* --- Code ---------------------------------------------------------------------------------- */
 
 /*
@@ -402,6 +414,9 @@ static uint64_t heap_growth(struct wh_session *s)
 	return round_block(limit) + WH_MEM_BLOCK;
 }
 
+/* Stacks grow in steps of more than a block: up to 20 MiB were seen for 16.5. */
+#define STACK_SLACK	(2 * WH_MEM_BLOCK)
+
 /*
  * The largest stack of the context is kept as an entry, so that a smaller one
  * after it is known to take nothing.
@@ -424,7 +439,7 @@ CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *funct
 	c->stack = stack;
 	c->pool = function;
 	wh_mem_driver(s, device, &c->before);
-	stack = stack > had ? stack - had : 0;
+	stack = stack > had ? stack - had + STACK_SLACK : 0;
 	return reserve(s, c, device, stack > UINT64_MAX - heap ? stack : stack + heap);
 }
 

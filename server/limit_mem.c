@@ -199,11 +199,14 @@ bool wh_mem_follow(struct wh_session *s, int device)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
 	struct wh_mem_device *d = &s->limits.mem->device[device];
-	uint64_t bytes, tracked, extra;
+	uint64_t bytes, tracked, extra, orphans;
 
 	if (!wh_mem_driver(s, device, &bytes))
 		return false;
 	u->memory_driver = bytes;
+	/* Charged to the tenant, not to this worker: wh_tenant_orphans(). */
+	orphans = wh_ipc_orphans(s, device);
+	bytes -= orphans < bytes ? orphans : bytes;
 	tracked = u->memory > d->extra ? u->memory - d->extra : 0;
 	extra = bytes > tracked ? bytes - tracked : 0;
 	if (extra > d->extra)
@@ -448,6 +451,8 @@ static void drop(struct wh_session *s, struct wh_mem_entry *e)
 {
 	if (--e->refs)
 		return;
+	if (e->type == WH_H_CUmemGenericAllocationHandle)
+		wh_ipc_allocation_gone(s, e->key);
 	if (e->device >= 0)
 		give_back(s, e->device, e->bytes, e->type, e->key);
 	wh_mem_remove(s->limits.mem, e);
@@ -468,6 +473,8 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 
 	if (!m)
 		return;
+	if (type == WH_MEM_ADDRESS)
+		wh_ipc_freed(s, key);
 	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
 		wh_graph_gone(s, (void *)key);
 	/* Another function may come to lie where one of this code was. */

@@ -14,11 +14,11 @@
 #define WH_MEM_ADDRESS	0u		/* = WH_H_NONE */
 #define WH_MEM_MAPPING	0x100u		/* address of a mapping -> handle, in `bytes` its size */
 #define WH_MEM_GRAPHS	0x101u		/* what graphs' memory nodes have taken of a device */
-#define WH_MEM_STACK	0x102u		/* of a context: in `object` what launches added to its stacks */
+#define WH_MEM_STACK	0x102u		/* of a context -> what launches added to its stacks */
 #define WH_MEM_HEAP	0x103u		/* of a context that has its heap, */
 #define WH_MEM_PRINTS	0x104u		/* what printf() of its kernels needs, */
 #define WH_MEM_MALLOCS	0x105u		/* and malloc() */
-#define WH_MEM_SHARED	0x107u		/* number of a block that small allocations share -> its place */
+#define WH_MEM_SHARED	0x107u		/* number of a shared block -> its place */
 #define WH_MEM_POOLED	0x106u		/* address -> pool in `object`, of which it is a part */
 
 struct wh_mem_entry {
@@ -99,7 +99,8 @@ enum wh_block_found {
 	WH_BLOCK_NEW,		/* the first in its block */
 	WH_BLOCK_LOST,		/* no memory to keep it: its block stays charged */
 };
-enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address, uint64_t bytes);
+enum wh_block_found wh_block_add(struct wh_session *s, int device, uint64_t address,
+				 uint64_t bytes);
 /* It was freed. True: the last in its block, which goes back to the device. */
 bool wh_block_drop(struct wh_session *s, int device, uint64_t address, uint64_t bytes);
 /* Is there a gap for so many bytes? */

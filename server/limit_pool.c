@@ -6,6 +6,7 @@
  * nobody else can have. A pool grows by more than was asked for, so a growth that
  * turns out to be too much is undone before the client hears of it.
  */
+#include "gate.h"
 #include "limit_mem.h"
 
 static uint64_t round_block(uint64_t bytes)
@@ -98,21 +99,17 @@ void wh_pools_refresh(struct wh_session *s)
 
 /* --- One allocation from a pool ------------------------------------------------------ */
 
-static bool capturing(struct wh_session *s, CUstream stream, CUgraph *graph)
+static CUgraph captured_graph(struct wh_session *s, CUstream stream)
 {
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUstreamCaptureStatus status;
 	const CUgraphNode *nodes;
+	CUgraph graph = NULL;
 	cuuint64_t id;
 	size_t n;
 
-	*graph = NULL;
-	if (!s->drv.cuStreamIsCapturing ||
-	    s->drv.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-	    status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-		return false;
 	if (s->drv.cuStreamGetCaptureInfo_v2)
-		s->drv.cuStreamGetCaptureInfo_v2(stream, &status, &id, graph, &nodes, &n);
-	return true;
+		s->drv.cuStreamGetCaptureInfo_v2(stream, &status, &id, &graph, &nodes, &n);
+	return graph;
 }
 
 static CUresult refuse(struct wh_session *s, int device)
@@ -182,14 +179,13 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 			CUstream stream, uint64_t bytes)
 {
 	struct wh_mem_entry *e;
-	CUgraph graph;
 
 	*c = (struct wh_charge) { .device = -1 };
 	s->pools = true;
 	if (!s->limits.mem || s->limits.device < 0)
 		return CUDA_SUCCESS;
-	if (capturing(s, stream, &graph)) {
-		wh_graph_needs(s, graph, bytes);
+	if (wh_capturing(s, stream)) {
+		wh_graph_needs(s, captured_graph(s, stream), bytes);
 		return CUDA_SUCCESS;
 	}
 	if (!pool && (!s->drv.cuDeviceGetMemPool ||

@@ -73,14 +73,28 @@ static void add_tokens(struct wh_sm_bucket *b, int64_t ns, int64_t cap)
 					    __ATOMIC_RELAXED));
 }
 
-/* Whoever moves the time stamp adds what lies between; so nothing is added twice. */
+/* Of several workers one sees it: the limits are others than at the last refill. */
+static bool changed(struct wh_session *s, struct wh_sm_bucket *b)
+{
+	uint64_t then = __atomic_load_n(&b->sequence, __ATOMIC_RELAXED);
+
+	return then != s->limits.seen &&
+	       __atomic_compare_exchange_n(&b->sequence, &then, s->limits.seen, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/*
+ * Whoever moves the time stamp adds what lies between; so nothing is added twice.
+ * A new share counts from now on: what passed under none is not saved up.
+ */
 static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int percent)
 {
 	uint64_t last = __atomic_load_n(&b->refilled_tsc, __ATOMIC_RELAXED), now = WH_TSC();
 	uint64_t ns = tsc_to_ns(s, now - last);
+	bool anew = changed(s, b);
 	int64_t fresh;
 
-	if (last && now > last && ns < REFILL_NS)
+	if (last && now > last && ns < REFILL_NS && !anew)
 		return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(&b->refilled_tsc, &last, now, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
@@ -88,7 +102,7 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int
 		if (!last)
 			fresh = START_NS * percent / 100;
 		else
-			fresh = now > last ? (int64_t)(ns * percent / 100) : 0;
+			fresh = now > last && !anew ? (int64_t)(ns * percent / 100) : 0;
 		add_tokens(b, fresh, CAP_NS * percent / 100);
 	}
 	return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);

@@ -14,6 +14,7 @@
 struct wh_mem_state;		/* limit_mem.c */
 struct wh_sm_state;		/* limit_sm.c: time */
 struct wh_sms_state;		/* limit_sms.c: SMs */
+struct wh_ipc;			/* ipc.c */
 
 struct wh_limits {
 	/* Never NULL: without a tenant, an empty page and a slot of our own. */
@@ -31,6 +32,7 @@ struct wh_limits {
 	struct wh_mem_state *mem;		/* NULL: no tenant */
 	struct wh_sm_state *sm;			/* NULL: never was limited */
 	struct wh_sms_state *sms;
+	struct wh_ipc *ipc;			/* NULL: no tenant */
 };
 
 #endif

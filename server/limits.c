@@ -35,6 +35,7 @@ void wh_limits_free(struct wh_session *s)
 	wh_mem_close(s);
 	wh_sm_close(s);
 	wh_sms_close(s);
+	wh_ipc_close(s);
 	if (!l->usage) {
 		free(l->slot);
 		return;
@@ -174,7 +175,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 		return -1;
 	s->limits = l;
 	wh_limits_reread(s);
-	if (wh_mem_open(s))
+	if (wh_mem_open(s) && wh_ipc_open(s))
 		return 0;
 	snprintf(err, err_size, "out of memory");
 	return -1;

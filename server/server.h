@@ -85,7 +85,8 @@ struct wh_tenant_request {
 
 /* All of these: NULL or false with one line in err. */
 struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err, size_t err_size);
-bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *l, char *err, size_t err_size);
+bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *l, char *err,
+		     size_t err_size);
 /* force: also with living workers, which are killed. */
 bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_size);
 

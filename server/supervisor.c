@@ -352,9 +352,13 @@ static void set(int c)
 	case OPT_BACKEND:	opt.backend = optarg; break;
 	case OPT_WINDOWS:	opt.windows = (unsigned int)number(optarg, 1, 16); break;
 	case OPT_PARTS:		opt.parts = (unsigned int)number(optarg, 1, MAX_PAIRS); break;
-	case OPT_PART_SIZE:	opt.part_size = number(optarg, WH_PAGE_SIZE, WH_MAX_PART_SIZE); break;
+	case OPT_PART_SIZE:
+		opt.part_size = number(optarg, WH_PAGE_SIZE, WH_MAX_PART_SIZE);
+		break;
 	case OPT_CPUS:		opt.cpus = optarg; break;
-	case OPT_UID:		opt.uid = (unsigned int)number(optarg, 1, INT_MAX - MAX_PAIRS); break;
+	case OPT_UID:
+		opt.uid = (unsigned int)number(optarg, 1, INT_MAX - MAX_PAIRS);
+		break;
 	case OPT_LIMIT:		add_limit(optarg); break;
 	case OPT_SMS:		opt.sms = (uint32_t)number(optarg, 1, 4096); break;
 	case OPT_TENANTS:	opt.tenants = optarg; break;

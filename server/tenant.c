@@ -53,6 +53,8 @@ int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id)
 {
 	int rc = init_lock((pthread_mutex_t *)u->lock);
 
+	if (!rc)
+		rc = init_lock((pthread_mutex_t *)u->shared.lock);
 	if (rc) {
 		errno = rc;
 		return -1;
@@ -173,20 +175,65 @@ void wh_tenant_slots_reap(struct wh_tenant_usage *u)
 	}
 }
 
+/* --- What workers share with each other ------------------------------------------- */
+
+static bool lives(const struct wh_worker_usage *w)
+{
+	uint32_t pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);
+
+	return pid && pid != CLEARING;
+}
+
+bool wh_shared_alive(const struct wh_tenant_usage *u, const struct wh_shared *e)
+{
+	const struct wh_worker_usage *w;
+
+	if (e->owner >= WH_TENANT_WORKERS || __atomic_load_n(&e->gone, __ATOMIC_ACQUIRE))
+		return false;
+	w = &u->worker[e->owner];
+	return lives(w) && __atomic_load_n(&w->generation, __ATOMIC_RELAXED) == e->generation;
+}
+
+uint64_t wh_tenant_living(const struct wh_tenant_usage *u)
+{
+	uint64_t bits = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (lives(&u->worker[i]))
+			bits |= 1ull << i;
+	return bits;
+}
+
+uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device)
+{
+	uint32_t top = __atomic_load_n(&u->shared.top, __ATOMIC_ACQUIRE), i;
+	const struct wh_shared *e = u->shared.entry;
+	uint64_t sum = 0, openers, living = 0;
+
+	for (i = 0; i < top && i < WH_TENANT_SHARED; i++, e++) {
+		openers = __atomic_load_n(&e->openers, __ATOMIC_RELAXED);
+		if (!openers || e->kind == WH_SHARED_EVENT || e->device != (int)device ||
+		    wh_shared_alive(u, e))
+			continue;
+		living = living ? living : wh_tenant_living(u);
+		if (openers & living && __builtin_add_overflow(sum, e->bytes, &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}
+
 uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device)
 {
 	const struct wh_worker_usage *w = u->worker;
-	uint64_t sum = 0;
-	uint32_t pid;
+	uint64_t sum = wh_tenant_orphans(u, device);
 	int i;
 
 	/* Saturates: a worker can write any number, of its own tenant only. */
-	for (i = 0; i < WH_TENANT_WORKERS; i++, w++) {
-		pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);
-		if (pid && pid != CLEARING &&
+	for (i = 0; i < WH_TENANT_WORKERS; i++, w++)
+		if (lives(w) &&
 		    __builtin_add_overflow(sum, __atomic_load_n(&w->device[device].memory,
 								__ATOMIC_RELAXED), &sum))
 			return UINT64_MAX;
-	}
 	return sum;
 }

@@ -19,15 +19,17 @@
 #ifndef WORMHOLE_TENANT_H
 #define WORMHOLE_TENANT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	1
+#define WH_TENANT_VERSION	2
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
+#define WH_TENANT_SHARED	4096	/* memory and events that they share with each other */
 
 /* --- Limits: written by the server, under `sequence` (odd: being written) ---- */
 
@@ -92,7 +94,41 @@ struct wh_worker_usage {
 struct wh_sm_bucket {
 	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
 	uint64_t refilled_tsc;	/* of the last refill; 0: never */
-	uint64_t state[14];	/* the controller's own */
+	uint64_t sequence;	/* of the limits at the last refill */
+	uint64_t state[13];	/* the controller's own */
+};
+
+/*
+ * What one worker of the tenant has given to the others (CUDA IPC): the driver's
+ * own handle, which no client ever sees, under a random number, which is what
+ * they hand to each other. Owned by server/ipc.c; changed under `lock`. An entry
+ * dies with its owner or with the object. Who still has such memory open keeps
+ * it on the device: until the last one closes it or ends, the tenant is charged
+ * for it (wh_tenant_orphans()).
+ */
+#define WH_SHARED_MEMORY	1u
+#define WH_SHARED_EVENT		2u
+#define WH_SHARED_ALLOCATION	3u	/* `real` is the owner's socket (ipc_files.h) */
+
+struct wh_shared {
+	uint64_t id[2];		/* both 0: free. Written last, cleared first */
+	uint32_t kind;		/* WH_SHARED_* */
+	int16_t device;		/* of memory */
+	uint8_t owner;		/* slot */
+	uint8_t gone;		/* its owner has freed it */
+	uint64_t generation;	/* of the owner's slot */
+	uint64_t key;		/* the owner's address or handle */
+	uint64_t ctx;		/* the owner's context: it ends with that */
+	uint64_t bytes;		/* that the memory takes of the device */
+	uint64_t openers;	/* bit i: the worker in slot i has it open */
+	uint8_t real[64];
+};
+
+struct wh_shared_table {
+	uint64_t lock[16];	/* robust mutex */
+	uint32_t top;		/* entries from here on are free */
+	uint32_t resv[15];
+	struct wh_shared entry[WH_TENANT_SHARED];
 };
 
 struct wh_tenant_usage {
@@ -108,6 +144,7 @@ struct wh_tenant_usage {
 	uint64_t lock[16];	/* server/limit_mem.c: robust mutex around check and charge */
 	struct wh_sm_bucket bucket[WH_TENANT_DEVICES];
 	struct wh_worker_usage worker[WH_TENANT_WORKERS];
+	struct wh_shared_table shared;
 };
 
 /*
@@ -156,7 +193,13 @@ int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid);
 void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot);
 /* Clear the slots of processes that are gone, where no server waits for them. */
 void wh_tenant_slots_reap(struct wh_tenant_usage *u);
-/* Bytes charged to the tenant on a device: the sum over its living workers. */
+/* Does the owner of an entry live, and has it still what it shared? */
+bool wh_shared_alive(const struct wh_tenant_usage *u, const struct wh_shared *e);
+/* The bits of workers that live. */
+uint64_t wh_tenant_living(const struct wh_tenant_usage *u);
+/* Bytes on a device that workers have open and whose owner is gone or has freed them. */
+uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device);
+/* Bytes charged to the tenant on a device: the sum over its living workers, and orphans. */
 uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device);
 
 #endif

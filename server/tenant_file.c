@@ -305,8 +305,10 @@ static void sum_up(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)
 			out->total.device[d].memory_driver += w->device[d].memory_driver;
 		}
 	}
-	for (d = 0; d < WH_TENANT_DEVICES; d++)
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		out->total.device[d].memory += wh_tenant_orphans(u, d);
 		out->total.device[d].memory_peak = peak_of(u, d);
+	}
 }
 
 bool wh_tenant_usage_read(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)

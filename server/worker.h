@@ -96,7 +96,7 @@ struct wh_session {
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
-	uint32_t library_failed;	/* bit i: library i could not be loaded, and the log says so */
+	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 
 /* hostblock.c: pinned memory besides the data area. */
@@ -270,7 +270,8 @@ static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *rea
 	return wh_handles_new(&s->handles, real, type, owner);
 }
 
-static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
+static inline uint64_t wh_retain(struct wh_session *s, unsigned int type, void *real,
+				 uint64_t owner)
 {
 	return wh_handles_retain(&s->handles, real, type, owner);
 }
@@ -307,6 +308,7 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 }
 
 #include "charge.h"
+#include "ipc.h"
 
 /*
  * May a client name [addr, addr + size) as host memory? The data area, the far

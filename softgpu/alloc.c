@@ -8,7 +8,8 @@
 #define FREEABLE	(1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
 			 1u << SGPU_MEM_POOL)
 #define DESCRIBED	(FREEABLE | 1u << SGPU_MEM_GRAPH | 1u << SGPU_MEM_HOST | \
-			 1u << SGPU_MEM_REGISTERED | 1u << SGPU_MEM_MODULE_MANAGED)
+			 1u << SGPU_MEM_REGISTERED | 1u << SGPU_MEM_IMPORT | \
+			 1u << SGPU_MEM_MODULE_MANAGED)
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {

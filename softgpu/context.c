@@ -123,6 +123,7 @@ static void ctx_stop(struct sgpu_ctx *ctx)
 	sgpu_stream_drop_ctx(ctx);
 	sgpu_texture_drop_ctx(ctx);
 	sgpu_array_drop_ctx(ctx);
+	sgpu_ipc_drop_ctx(ctx);
 	sgpu_mem_drop_ctx(ctx);
 	sgpu_host_drop_ctx(ctx);
 	ctx->alive = false;

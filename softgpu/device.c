@@ -3,7 +3,7 @@
  * The one device: count, name, UUID, PCI place, properties and attributes. The
  * numbers describe what the executor really accepts (block, grid and shared
  * memory limits are checked at launch against the same constants); what does
- * not exist here (textures, IPC, VMM, memory pools across processes) answers 0.
+ * not exist here (textures, memory pools across processes) answers 0.
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +54,8 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR] = SGPU_SM_REGS,
 	[CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] = 1,
 	[CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
+	[CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] = 1,
+	[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] = 1,
 	[CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO] = 2,
 	[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,

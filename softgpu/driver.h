@@ -101,6 +101,7 @@ struct sgpu_event {
 	struct sgpu_ctx *ctx;
 	unsigned int flags;
 	bool recorded;
+	bool imported;		/* of another process */
 	uint64_t tsc;
 	uint64_t capture;	/* id of the one it was last recorded in; 0 = none */
 	struct sgpu_nodes front;
@@ -254,6 +255,7 @@ enum sgpu_kind {
 	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
 	SGPU_MEM_ARRAY,		/* no address that a program knows */
 	SGPU_MEM_VMM,		/* cuMemMap(); also a block behind cuMemCreate() */
+	SGPU_MEM_IMPORT,	/* of another process: no block of the arena */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,
 };
@@ -309,6 +311,25 @@ extern const struct exec_mem sgpu_exec_mem;
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
 
+/*
+ * Make the arena a file that other processes can map, once: its descriptor, -1
+ * if that cannot be. Memory stays where it is and keeps what it holds. A thread
+ * that writes managed memory meanwhile may see that write lost.
+ */
+int sgpu_mem_file(void);
+uint64_t sgpu_mem_offset(uint64_t addr);	/* in that file */
+/*
+ * Where in that file the id of the allocation at @addr stands for as long as it
+ * lives, 0 for nowhere: no more than SGPU_EXPORTS can be exported at a time.
+ */
+#define SGPU_EXPORTS	4096u
+uint64_t sgpu_mem_export(uint64_t addr);
+
+/* ---- ipc.c: memory of other processes ---- */
+
+bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out);
+void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
+
 /* ---- vmm.c ---- */
 
 bool sgpu_vmm_reserved(uint64_t addr);
@@ -337,6 +358,7 @@ struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 				    int priority, bool builtin);
 void sgpu_stream_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
+CUresult sgpu_event_new(struct sgpu_ctx *ctx, CUevent *out, unsigned int flags);
 void sgpu_clock_init(void);
 void sgpu_fatbin_init(void);
 /* INVALID_HANDLE unless it is a stream, of whatever context. */

@@ -67,16 +67,14 @@ void sgpu_event_drop_ctx(struct sgpu_ctx *ctx)
 	sgpu_obj_each(SGPU_EVENT, drop_if_of, ctx);
 }
 
-static CUresult event_create(struct sgpu_ctx *ctx, CUevent *out,
-			     unsigned int flags)
+CUresult sgpu_event_new(struct sgpu_ctx *ctx, CUevent *out, unsigned int flags)
 {
 	struct sgpu_event *e;
 
 	if (!out || flags & ~EVENT_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (flags & CU_EVENT_INTERPROCESS)
-		return flags & CU_EVENT_DISABLE_TIMING ?
-		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	if (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
 	e = sgpu_obj_new(SGPU_EVENT);
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -91,7 +89,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	struct sgpu_ctx *ctx;
 	CUresult rc = sgpu_enter(&ctx);
 
-	return rc ? rc : sgpu_leave(event_create(ctx, out, flags));
+	return rc ? rc : sgpu_leave(sgpu_event_new(ctx, out, flags));
 }
 
 CUresult cuEventDestroy_v2(CUevent handle)

@@ -8,8 +8,10 @@
  * last set bit at or before its granule in a three-level bitmap of block
  * starts: this is what checks the pointers of kernels.
  */
+#define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -30,6 +32,7 @@ struct block {
 	enum sgpu_kind kind;
 	bool sync, absent;
 	uint32_t number;		/* place in the table of blocks */
+	uint32_t shared;		/* place in arena.shared + 1; 0: not exported */
 };
 
 static struct {
@@ -44,6 +47,8 @@ static struct {
 	struct block **chunks;
 	size_t nblocks, max_chunks;
 	struct block *spare;
+	int file;			/* that the arena is a mapping of; 0: none */
+	uint64_t *shared;		/* behind the arena in the file: ids that live */
 } arena;
 
 /* ---- the table of blocks ---- */
@@ -338,6 +343,9 @@ static void release(struct block *b)
 	arena.free += b->count;
 	if (b->pool)
 		b->pool->used -= b->count * SGPU_GRANULE;
+	if (b->shared)
+		arena.shared[b->shared - 1] = 0;
+	b->shared = 0;
 	b->size = 0;
 	if (b->next && !b->next->size) {
 		free_remove(b->next);
@@ -365,6 +373,75 @@ static struct block *find(uint64_t addr)
 		return NULL;
 	b = block_at(arena.number[start_before(off / SGPU_GRANULE)]);
 	return b->size ? b : NULL;
+}
+
+/* ---- the arena as a file ---- */
+
+#define SHARED_BYTES	(SGPU_EXPORTS * sizeof(uint64_t))
+
+static bool copy_blocks(int fd)
+{
+	uint64_t at, end;
+	ssize_t n;
+
+	for (struct block *b = arena.first; b; b = b->next) {
+		at = b->start * SGPU_GRANULE;
+		end = at + b->count * SGPU_GRANULE;
+		/* Nobody touches what only counts. */
+		while (b->size && b->kind != SGPU_MEM_VMM && at < end) {
+			n = pwrite(fd, arena.base + at, end - at, at);
+			if (n <= 0)
+				return false;
+			at += n;
+		}
+	}
+	return true;
+}
+
+int sgpu_mem_file(void)
+{
+	int fd;
+
+	if (arena.file)
+		return arena.file;
+	fd = memfd_create("softgpu-arena", MFD_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	arena.shared = MAP_FAILED;
+	if (!ftruncate(fd, sgpu_mem_total() + SHARED_BYTES) && copy_blocks(fd))
+		arena.shared = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    sgpu_mem_total());
+	if (arena.shared != MAP_FAILED &&
+	    mmap(arena.base, sgpu_mem_total(), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED) {
+		arena.file = fd;
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+uint64_t sgpu_mem_offset(uint64_t addr)
+{
+	return addr - (uintptr_t)arena.base;
+}
+
+uint64_t sgpu_mem_export(uint64_t addr)
+{
+	struct block *b = find(addr);
+	uint32_t i = 0;
+
+	if (!b || sgpu_mem_file() < 0)
+		return 0;
+	if (!b->shared) {
+		while (i < SGPU_EXPORTS && arena.shared[i])
+			i++;
+		if (i == SGPU_EXPORTS)
+			return 0;
+		arena.shared[i] = b->id;
+		b->shared = i + 1;
+	}
+	return sgpu_mem_total() + (b->shared - 1) * sizeof(uint64_t);
 }
 
 static uint64_t block_base(const struct block *b)
@@ -462,7 +539,7 @@ bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out)
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
 {
 	return sgpu_mem_find(addr, out) || sgpu_host_find(addr, out) ||
-	       sgpu_vmm_find(addr, out);
+	       sgpu_vmm_find(addr, out) || sgpu_ipc_find(addr, out);
 }
 
 static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)

@@ -40,8 +40,9 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 		return PUT(unsigned long long, r->id);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 		return PUT(unsigned int, sgpu_is_managed(r->kind));
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		return PUT(unsigned int, r->kind == SGPU_MEM_DEVICE);
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		return PUT(unsigned int, 0);

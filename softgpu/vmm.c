@@ -7,9 +7,11 @@
  * sorted by address.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vmm.h"
@@ -140,7 +142,8 @@ static CUresult prop_ok(const CUmemAllocationProp *p)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!sgpu_device_ok(p->location.id))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return p->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	return p->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ?
+	       CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 static struct sgpu_phys *phys_of(CUmemGenericAllocationHandle handle)
@@ -155,7 +158,8 @@ static void put_phys(struct sgpu_phys *p)
 	if (p->handles || p->maps)
 		return;
 	close(p->fd);
-	sgpu_mem_release(p->block, 1u << SGPU_MEM_VMM);
+	if (p->block)
+		sgpu_mem_release(p->block, 1u << SGPU_MEM_VMM);
 	sgpu_obj_free(p);
 }
 
@@ -255,6 +259,67 @@ CUresult cuMemGetAllocationGranularity(size_t *out, const CUmemAllocationProp *p
 	if (!rc)
 		*out = PAGE_BYTES;
 	return sgpu_leave(rc);
+}
+
+/* ---- other processes: the memfd itself ---- */
+
+CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type, unsigned long long flags)
+{
+	CUresult rc = sgpu_enter_global();
+	struct sgpu_phys *p;
+	int fd;
+
+	if (rc)
+		return rc;
+	p = phys_of(handle);
+	if (!p || !out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    !(p->prop.requestedHandleTypes & type))
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return sgpu_leave(CUDA_ERROR_OPERATING_SYSTEM);
+	memcpy(out, &fd, sizeof(fd));
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+/* Only its maker's device is smaller by it. */
+static CUresult import(CUmemGenericAllocationHandle *out, int file)
+{
+	struct sgpu_phys *p;
+	struct stat st;
+	int fd;
+
+	/* A memfd: no other file has seals. */
+	if (fcntl(file, F_GET_SEALS) < 0 || fstat(file, &st) || !round_size(st.st_size))
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
+	p = fd < 0 ? NULL : sgpu_obj_new(SGPU_PHYS);
+	if (!p) {
+		close(fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	p->fd = fd;
+	p->size = st.st_size;
+	p->handles = 1;
+	p->prop = (CUmemAllocationProp){
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	*out = (uintptr_t)p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *handle,
+					CUmemAllocationHandleType type)
+{
+	CUresult rc = sgpu_enter_global();
+
+	if (rc)
+		return rc;
+	if (!out || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	return sgpu_leave(import(out, (int)(intptr_t)handle));
 }
 
 /* ---- mappings ---- */

@@ -8,7 +8,7 @@
 struct sgpu_phys {
 	struct sgpu_obj obj;
 	uint64_t size;
-	uint64_t block;		/* of the arena: only counts */
+	uint64_t block;		/* of the arena: only counts; 0: another process's memory */
 	unsigned int handles, maps;	/* lives while either is left */
 	int fd;
 	CUmemAllocationProp prop;

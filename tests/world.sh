@@ -117,7 +117,9 @@ world_server() { # [OPTION...]
 
 world_stop_server() {
 	[ -n "$server_pid" ] || return 0
-	kill "$server_pid" "$drain_pid" 2>/dev/null
+	kill "$server_pid" 2>/dev/null
+	# Before it is cat, it is a shell, which takes a TERM for the trap above.
+	kill -KILL "$drain_pid" 2>/dev/null
 	wait "$server_pid" "$drain_pid" 2>/dev/null
 	exec 9<&-
 	rm -f "$world_dir/log"

@@ -12,7 +12,10 @@
 
 #define KIND(k)	cudaChannelFormatKind##k
 
-/* Formats of their own kind; bits are those of a channel, for a compressed one as the runtime says. */
+/*
+ * Formats of their own kind; bits are those of a channel, for a compressed one as
+ * the runtime says.
+ */
 static const struct format {
 	enum cudaChannelFormatKind kind;
 	CUarray_format format;
@@ -119,7 +122,8 @@ cudaError_t rt_channels(CUarray_format format, unsigned int channels,
 			if (plain(kind, bits[i]) == format) {
 				*d = (struct cudaChannelFormatDesc) {
 					bits[i], channels > 1 ? bits[i] : 0,
-					channels > 2 ? bits[i] : 0, channels > 3 ? bits[i] : 0, kind,
+					channels > 2 ? bits[i] : 0,
+					channels > 3 ? bits[i] : 0, kind,
 				};
 				return cudaSuccess;
 			}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies and fills of linear memory; arrays are in array_copy.c. The _ptds forms are the asynchronous ones on the
- * thread's own stream, followed by its synchronisation.
+ * Copies and fills of linear memory; arrays are in array_copy.c. The _ptds forms
+ * are the asynchronous ones on the thread's own stream, followed by its
+ * synchronisation.
  */
 #include <string.h>
 

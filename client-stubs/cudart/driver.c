@@ -182,9 +182,8 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char *symbol, void **funcPtr,
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *symbol, void **funcPtr,
-						  unsigned int cudaVersion,
-						  unsigned long long flags,
-						  enum cudaDriverEntryPointQueryResult *driverStatus)
+		unsigned int cudaVersion, unsigned long long flags,
+		enum cudaDriverEntryPointQueryResult *driverStatus)
 {
 	return cudaGetDriverEntryPointByVersion(symbol, funcPtr, cudaVersion, ptsz_flags(flags),
 						driverStatus);

@@ -54,9 +54,9 @@ static void test_life()
 	       "three_channels_are_no_format");
 	d = cudaCreateChannelDesc(16, 0, 0, 0, cudaChannelFormatKindUnsigned);
 	ok_err(cudaMallocArray(&a, &d, 0, 0), cudaErrorInvalidValue, "empty_array_is_an_error");
-	ok(cudaMallocArray(&a, &d, 100, 0) == cudaSuccess && cudaGetChannelDesc(&got, a) == cudaSuccess &&
-	   got.x == 16 && got.y == 0 && got.f == cudaChannelFormatKindUnsigned,
-	   "line_of_shorts_is_an_array");
+	ok(cudaMallocArray(&a, &d, 100, 0) == cudaSuccess &&
+	   cudaGetChannelDesc(&got, a) == cudaSuccess && got.x == 16 && got.y == 0 &&
+	   got.f == cudaChannelFormatKindUnsigned, "line_of_shorts_is_an_array");
 	cudaFreeArray(a);
 	clear_error();
 }
@@ -66,7 +66,8 @@ static bytes contents(cudaArray_t a, size_t width, size_t height)
 {
 	bytes b(width * height);
 
-	NEED(cudaMemcpy2DFromArray(b.data(), width, a, 0, 0, width, height, cudaMemcpyDeviceToHost));
+	NEED(cudaMemcpy2DFromArray(b.data(), width, a, 0, 0, width, height,
+				   cudaMemcpyDeviceToHost));
 	return b;
 }
 
@@ -81,11 +82,11 @@ static void test_rectangles()
 	ok(contents(a, row, H) == all, "and_comes_back");
 	for (size_t y = 0; y < 4; y++)
 		memcpy(&want[(y + 3) * row + 16], &part[y * pitch], 40);
-	ok_err(cudaMemcpy2DToArray(a, 16, 3, part.data(), pitch, 40, 4, cudaMemcpyDefault), cudaSuccess,
-	       "part_is_copied_with_offset_and_pitch");
+	ok_err(cudaMemcpy2DToArray(a, 16, 3, part.data(), pitch, 40, 4, cudaMemcpyDefault),
+	       cudaSuccess, "part_is_copied_with_offset_and_pitch");
 	ok(contents(a, row, H) == want, "only_the_part_changes");
-	ok_err(cudaMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, row, H, cudaMemcpyDeviceToDevice), cudaSuccess,
-	       "array_is_copied_to_an_array");
+	ok_err(cudaMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, row, H, cudaMemcpyDeviceToDevice),
+	       cudaSuccess, "array_is_copied_to_an_array");
 	ok(contents(b, row, H) == want, "with_all_its_bytes");
 	ok_err(cudaMemcpy2DToArray(a, 0, 0, all.data(), row - 1, row, H, cudaMemcpyHostToDevice),
 	       cudaErrorInvalidPitchValue, "pitch_below_the_width_is_an_error");
@@ -134,14 +135,14 @@ static void test_linear()
 	ok_err(cudaMemcpyToArray(a, x, y, in.data(), n, cudaMemcpyHostToDevice), cudaSuccess,
 	       "linear_copy_to_an_array");
 	ok(contents(a, row, H) == want, "goes_on_in_the_next_row");
-	ok(cudaMemcpyFromArray(out.data(), a, x, y, n, cudaMemcpyDeviceToHost) == cudaSuccess && out == in,
-	   "linear_copy_from_an_array_comes_back");
+	ok(cudaMemcpyFromArray(out.data(), a, x, y, n, cudaMemcpyDeviceToHost) == cudaSuccess &&
+	   out == in, "linear_copy_from_an_array_comes_back");
 	out.assign(n, 0);
 	ok(cudaMemcpyArrayToArray(b, 8, 1, a, x, y, n, cudaMemcpyDeviceToDevice) == cudaSuccess &&
-	   cudaMemcpyFromArray(out.data(), b, 8, 1, n, cudaMemcpyDeviceToHost) == cudaSuccess && out == in,
-	   "linear_copy_between_arrays_of_other_widths");
-	ok_err(cudaMemcpyToArray(a, row, 0, in.data(), 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue,
-	       "linear_copy_begins_in_the_row");
+	   cudaMemcpyFromArray(out.data(), b, 8, 1, n, cudaMemcpyDeviceToHost) == cudaSuccess &&
+	   out == in, "linear_copy_between_arrays_of_other_widths");
+	ok_err(cudaMemcpyToArray(a, row, 0, in.data(), 8, cudaMemcpyHostToDevice),
+	       cudaErrorInvalidValue, "linear_copy_begins_in_the_row");
 	cudaFreeArray(a);
 	cudaFreeArray(b);
 	clear_error();
@@ -175,7 +176,8 @@ static void test_boxes()
 	cudaDeviceSynchronize();
 	for (size_t z = 0; z < 2; z++)
 		for (size_t y = 0; y < 3; y++)
-			same &= !memcmp(&sub[(z * 3 + y) * 40], &in[((z + 1) * H + y + 2) * W * 8 + 56], 40);
+			same &= !memcmp(&sub[(z * 3 + y) * 40],
+					&in[((z + 1) * H + y + 2) * W * 8 + 56], 40);
 	ok(same, "positions_in_arrays_count_elements");
 	p.srcPtr = p.dstPtr;
 	ok_err(cudaMemcpy3D(&p), cudaErrorInvalidValue, "array_and_pointer_on_one_side_are_an_error");
@@ -213,8 +215,8 @@ static void test_mipmaps()
 	ok_err(cudaMallocMipmappedArray(&m, &d, make_cudaExtent(64, 32, 0), 4), cudaSuccess,
 	       "mipmapped_array_is_made");
 	ok(cudaGetMipmappedArrayLevel(&level, m, 2) == cudaSuccess &&
-	   cudaArrayGetInfo(&got, &e, NULL, level) == cudaSuccess && e.width == 16 && e.height == 8 &&
-	   got.x == 8, "level_has_its_extent");
+	   cudaArrayGetInfo(&got, &e, NULL, level) == cudaSuccess && e.width == 16 &&
+	   e.height == 8 && got.x == 8, "level_has_its_extent");
 	NEED(cudaGetMipmappedArrayLevel(&other, m, 3));
 	NEED(cudaMemcpy2DToArray(level, 0, 0, in.data(), 16, 16, 8, cudaMemcpyHostToDevice));
 	NEED(cudaMemcpy2DToArray(other, 0, 0, in.data() + 3, 8, 8, 4, cudaMemcpyHostToDevice));
@@ -247,9 +249,10 @@ static void test_textures()
 	ok(cudaGetTextureObjectResourceDesc(&r2, tex) == cudaSuccess &&
 	   r2.resType == cudaResourceTypeArray && r2.res.array.array == a, "it_names_its_array");
 	ok(cudaGetTextureObjectTextureDesc(&t2, tex) == cudaSuccess &&
-	   t2.addressMode[0] == cudaAddressModeClamp && t2.addressMode[1] == cudaAddressModeBorder &&
-	   t2.filterMode == cudaFilterModeLinear && t2.readMode == cudaReadModeElementType &&
-	   t2.borderColor[2] == 0.25f && t2.normalizedCoords == 1 && t2.maxAnisotropy == 4 && !t2.sRGB,
+	   t2.addressMode[0] == cudaAddressModeClamp &&
+	   t2.addressMode[1] == cudaAddressModeBorder && t2.filterMode == cudaFilterModeLinear &&
+	   t2.readMode == cudaReadModeElementType && t2.borderColor[2] == 0.25f &&
+	   t2.normalizedCoords == 1 && t2.maxAnisotropy == 4 && !t2.sRGB,
 	   "sampling_is_as_it_was_given");
 	ok_err(cudaGetTextureObjectResourceViewDesc(&v2, tex), cudaErrorInvalidValue, "without_a_view_there_is_none");
 	ok_err(cudaDestroyTextureObject(tex), cudaSuccess, "texture_is_destroyed");
@@ -271,8 +274,9 @@ static void test_textures()
 	r.res.linear.sizeInBytes = 4096;
 	t = {};
 	ok(cudaCreateTextureObject(&tex, &r, &t, NULL) == cudaSuccess &&
-	   cudaGetTextureObjectResourceDesc(&r2, tex) == cudaSuccess && r2.res.linear.devPtr == linear &&
-	   r2.res.linear.desc.w == 32 && r2.res.linear.desc.f == cudaChannelFormatKindSigned &&
+	   cudaGetTextureObjectResourceDesc(&r2, tex) == cudaSuccess &&
+	   r2.res.linear.devPtr == linear && r2.res.linear.desc.w == 32 &&
+	   r2.res.linear.desc.f == cudaChannelFormatKindSigned &&
 	   r2.res.linear.sizeInBytes == 4096, "texture_over_linear_memory");
 	cudaDestroyTextureObject(tex);
 	ok_err(cudaCreateTextureObject(&tex, NULL, &t, NULL), cudaErrorInvalidValue, "texture_needs_a_resource");

@@ -46,7 +46,9 @@ start_server() {
 }
 
 stop_server() {
-	kill "$server_pid" "$drain_pid" 2>/dev/null
+	kill "$server_pid" 2>/dev/null
+	# Before it is cat, it is a shell, which takes a TERM for the trap above.
+	kill -KILL "$drain_pid" 2>/dev/null
 	wait "$server_pid" "$drain_pid" 2>/dev/null
 	rm -rf "$server_dir"
 }

@@ -176,8 +176,8 @@ static void test_capture(cudaStream_t s)
 	NEED(cudaStreamSynchronize(s));
 	ok_eq(sums[0], expected(3, 4, 2), "a_capture_reads_pageable_memory_when_launched");
 	g = capture(s, 6);
-	ok(cudaGraphExecUpdate(x, g, &info) == cudaSuccess && info.result == cudaGraphExecUpdateSuccess,
-	   "an_executable_is_updated_from_a_capture");
+	ok(cudaGraphExecUpdate(x, g, &info) == cudaSuccess &&
+	   info.result == cudaGraphExecUpdateSuccess, "an_executable_is_updated_from_a_capture");
 	NEED(cudaGraphDestroy(g));
 	NEED(cudaGraphLaunch(x, s));
 	NEED(cudaStreamSynchronize(s));

@@ -14,8 +14,11 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 14
-for p in driver memory stream module graph managed; do
+plan 20
+for p in ipc ipc_files; do
+	ok "${p}_native" passes native "$bin/$p"
+done
+for p in driver memory stream module graph managed ipc ipc_files; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done

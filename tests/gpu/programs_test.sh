@@ -36,6 +36,7 @@ for kind in shared static; do
 	family $kind threads "" rounds=$rounds
 	family $kind threads_ptds "" rounds=$rounds
 	family $kind graphs ""
+	family $kind ipc ""
 	family $kind managed ""
 	family $kind printing ""
 	family $kind montecarlo libcurand.so.10 n=$n

@@ -79,22 +79,26 @@ static void layers(void)
 					    CUDNN_DATA_FLOAT));
 	SAY(cudnnGetConvolutionNdForwardOutputDim(conv, x, w, 4, out));
 	numbers("output", out, 4);
-	SAY(cudnnSetConvolutionNdDescriptor(conv, 3, pad, step, step, CUDNN_CONVOLUTION, CUDNN_DATA_FLOAT));
+	SAY(cudnnSetConvolutionNdDescriptor(conv, 3, pad, step, step, CUDNN_CONVOLUTION,
+					    CUDNN_DATA_FLOAT));
 	SAY(cudnnGetConvolutionNdDescriptor(conv, 3, &n, dim, stride, out, &mode, &type));
 	numbers("pad", dim, 3);
 	SAY(cudnnCreatePoolingDescriptor(&pool));
-	SAY(cudnnSetPooling2dDescriptor(pool, CUDNN_POOLING_MAX, CUDNN_PROPAGATE_NAN, 2, 2, 0, 0, 2, 2));
+	SAY(cudnnSetPooling2dDescriptor(pool, CUDNN_POOLING_MAX, CUDNN_PROPAGATE_NAN,
+					2, 2, 0, 0, 2, 2));
 	SAY(cudnnGetPoolingNdForwardOutputDim(pool, x, 4, out));
 	numbers("output", out, 4);
 	SAY(cudnnCreateActivationDescriptor(&act));
-	SAY(cudnnSetActivationDescriptor(act, CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_PROPAGATE_NAN, 6.5));
+	SAY(cudnnSetActivationDescriptor(act, CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_PROPAGATE_NAN,
+					 6.5));
 	SAY(cudnnGetActivationDescriptor(act, &am, &nan, &coef));
 	printf("activation %d %d %g\n", am, nan, coef);
 }
 
 static void sequences(void)
 {
-	int axis_dim[4] = { 5, 2, 1, 8 }, length[2] = { 5, 4 }, got[2] = { 0 }, time, batch, vector, n;
+	int axis_dim[4] = { 5, 2, 1, 8 }, length[2] = { 5, 4 }, got[2] = { 0 };
+	int time, batch, vector, n;
 	cudnnSeqDataAxis_t axes[4] = { 0, 1, 2, 3 };
 	cudnnRNNDataDescriptor_t rnn;
 	cudnnRNNDataLayout_t layout;
@@ -121,7 +125,8 @@ static void sequences(void)
 
 static void backend(void)
 {
-	int64_t uid = 5, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 }, got[8], n = -1;
+	int64_t uid = 5, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 },
+		got[8], n = -1;
 	cudnnBackendDescriptor_t tensor, pack, relu, op;
 	cudnnPointwiseMode_t mode = CUDNN_POINTWISE_RELU_FWD;
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -172,7 +177,8 @@ int main(void)
 	printf("version %zu, device %zu, runtime %zu\n", cudnnGetVersion(), cudnnGetMaxDeviceVersion(),
 	       cudnnGetCudartVersion());
 	for (i = 0; i < 6000; i++)
-		if (strcmp(cudnnGetErrorString((cudnnStatus_t)i), cudnnGetErrorString((cudnnStatus_t)-1)))
+		if (strcmp(cudnnGetErrorString((cudnnStatus_t)i),
+			   cudnnGetErrorString((cudnnStatus_t)-1)))
 			printf("%d %s\n", i, cudnnGetErrorString((cudnnStatus_t)i));
 	SAY(cudnnOpsVersionCheck());
 	tensors();

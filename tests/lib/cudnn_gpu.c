@@ -113,22 +113,26 @@ static void convolution(void)
 	printf("%-20s %d of %d\n", "best algorithm", algo[0].algo, n);
 	DNN(cudnnGetConvolutionForwardWorkspaceSize(dnn, xd, wd, conv, yd, algo[0].algo, &size));
 	work = room(size);
-	DNN(cudnnConvolutionForward(dnn, &one, xd, x, wd, w, conv, algo[0].algo, work, size, &zero, yd, y));
+	DNN(cudnnConvolutionForward(dnn, &one, xd, x, wd, w, conv, algo[0].algo, work, size, &zero,
+				    yd, y));
 	sum("convolution", y, Y_SIZE);
-	DNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, xd, yd, conv, wd, 1, &n, &filter_algo));
+	DNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7(dnn, xd, yd, conv, wd, 1, &n,
+							  &filter_algo));
 	DNN(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn, xd, yd, conv, wd,
 							   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
 							   &size));
 	work = room(size);
 	DNN(cudnnConvolutionBackwardFilter(dnn, &one, xd, x, yd, y, conv,
-					   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, work, size, &zero, wd, dw));
+					   CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, work, size, &zero,
+					   wd, dw));
 	sum("its filter gradient", dw, 8 * 3 * 25);
 	DNN(cudnnGetConvolutionBackwardDataAlgorithm_v7(dnn, wd, yd, conv, xd, 1, &n, &data_algo));
 	DNN(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn, wd, yd, conv, xd,
 							 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, &size));
 	work = room(size);
 	DNN(cudnnConvolutionBackwardData(dnn, &one, wd, w, yd, y, conv,
-					 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, work, size, &zero, xd, dx));
+					 CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, work, size, &zero, xd,
+					 dx));
 	sum("its data gradient", dx, X_SIZE);
 	DNN(cudnnFindConvolutionForwardAlgorithm(dnn, xd, wd, conv, yd, 2, &n, algo));
 	printf("%-20s %d\n", "algorithms tried", n);
@@ -136,7 +140,8 @@ static void convolution(void)
 
 static void layers(void)
 {
-	cudnnTensorDescriptor_t pd = tensor(N, 8, 16, 16), bn = tensor(1, 8, 1, 1), sd = tensor(N, 2048, 1, 1);
+	cudnnTensorDescriptor_t pd = tensor(N, 8, 16, 16), bn = tensor(1, 8, 1, 1),
+		sd = tensor(N, 2048, 1, 1);
 	void *pooled = room(N * 8 * 256 * 4), *out = room(Y_SIZE * 4), *scale = numbers(8);
 	void *mean = room(32), *variance = room(32), *states, *reserve;
 	cudnnActivationDescriptor_t relu;
@@ -145,18 +150,20 @@ static void layers(void)
 	size_t size;
 
 	DNN(cudnnCreatePoolingDescriptor(&pool));
-	DNN(cudnnSetPooling2dDescriptor(pool, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0, 2, 2));
+	DNN(cudnnSetPooling2dDescriptor(pool, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN,
+					2, 2, 0, 0, 2, 2));
 	DNN(cudnnPoolingForward(dnn, pool, &one, yd, y, &zero, pd, pooled));
 	sum("pooling", pooled, N * 8 * 256);
 	DNN(cudnnCreateActivationDescriptor(&relu));
 	DNN(cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
 	DNN(cudnnActivationForward(dnn, relu, &one, yd, y, &zero, yd, out));
 	sum("activation", out, Y_SIZE);
-	DNN(cudnnSoftmaxForward(dnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, sd, pooled,
-				&zero, sd, out));
+	DNN(cudnnSoftmaxForward(dnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, sd,
+				pooled, &zero, sd, out));
 	sum("softmax", out, N * 2048);
-	DNN(cudnnBatchNormalizationForwardTraining(dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, yd, y, yd, out,
-						   bn, scale, scale, 1.0, mean, variance, 1e-5, NULL, NULL));
+	DNN(cudnnBatchNormalizationForwardTraining(dnn, CUDNN_BATCHNORM_SPATIAL, &one, &zero, yd, y,
+						   yd, out, bn, scale, scale, 1.0, mean, variance,
+						   1e-5, NULL, NULL));
 	sum("batch normalisation", out, Y_SIZE);
 	sum("its mean", mean, 8);
 	DNN(cudnnDropoutGetStatesSize(dnn, &size));
@@ -185,16 +192,19 @@ static void lstm(void)
 	DNN(cudnnCreateDropoutDescriptor(&drop));
 	DNN(cudnnSetDropoutDescriptor(drop, dnn, 0, NULL, 0, 0));
 	DNN(cudnnCreateRNNDescriptor(&rnn));
-	DNN(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
-				     CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
-				     CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, 16, 32, 32, 1, drop,
+	DNN(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM,
+				     CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+				     CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
+				     CUDNN_FMA_MATH, 16, 32, 32, 1, drop,
 				     CUDNN_RNN_PADDED_IO_ENABLED));
 	DNN(cudnnCreateRNNDataDescriptor(&in));
 	DNN(cudnnCreateRNNDataDescriptor(&out));
-	DNN(cudnnSetRNNDataDescriptor(in, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 10, 4,
-				      16, lengths, &fill));
-	DNN(cudnnSetRNNDataDescriptor(out, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 10, 4,
-				      32, lengths, &fill));
+	DNN(cudnnSetRNNDataDescriptor(in, CUDNN_DATA_FLOAT,
+				      CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 10, 4, 16, lengths,
+				      &fill));
+	DNN(cudnnSetRNNDataDescriptor(out, CUDNN_DATA_FLOAT,
+				      CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, 10, 4, 32, lengths,
+				      &fill));
 	DNN(cudnnCreateTensorDescriptor(&state));
 	DNN(cudnnSetTensorNdDescriptor(state, CUDNN_DATA_FLOAT, 3, dims, strides));
 	DNN(cudnnGetRNNWeightSpaceSize(dnn, rnn, &weights));
@@ -210,8 +220,9 @@ static void lstm(void)
 		printf("%-20s %ld %ld\n", "weights at", (long)((char *)at - (char *)w),
 		       (long)((char *)bias - (char *)w));
 	}
-	DNN(cudnnRNNForward(dnn, rnn, CUDNN_FWD_MODE_INFERENCE, dev, in, x, out, result, state, NULL, hy,
-			    state, NULL, cy, weights, w, work, room(work), reserve, room(reserve)));
+	DNN(cudnnRNNForward(dnn, rnn, CUDNN_FWD_MODE_INFERENCE, dev, in, x, out, result, state,
+			    NULL, hy, state, NULL, cy, weights, w, work, room(work), reserve,
+			    room(reserve)));
 	sum("lstm", result, 40 * 32);
 	sum("its state", cy, 4 * 32);
 }
@@ -268,7 +279,9 @@ static int64_t propose(cudnnBackendDescriptor_t g, cudnnBackendHeurMode_t how,
 /* The first proposal that this device can run. */
 static cudnnBackendDescriptor_t plan_for(cudnnBackendDescriptor_t g)
 {
-	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
+	static const cudnnBackendHeurMode_t modes[] = {
+		CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK,
+	};
 	cudnnBackendDescriptor_t config[CONFIGS], plan;
 	int64_t n, i;
 	int m;
@@ -313,8 +326,8 @@ static void graph(void)
 	SET(g, OPERATIONGRAPH_HANDLE, HANDLE, 1, &dnn);
 	DNN(cudnnBackendFinalize(g));
 	plan = plan_for(g);
-	DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
-				     &size));
+	DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+				     CUDNN_TYPE_INT64, 1, &n, &size));
 	work = room(size);
 	data[0] = x, data[1] = &value, data[2] = out;
 	pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);

@@ -16,8 +16,8 @@ static void *const X = (void *)0x12340, *const Y = (void *)0x56780;
 
 static cudnnStatus_t softmax(const void *alpha, const void *beta)
 {
-	return cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, alpha,
-				   tensor, X, beta, tensor, Y);
+	return cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+				   alpha, tensor, X, beta, tensor, Y);
 }
 
 /* --- The library and its handles ---------------------------------------------- */
@@ -83,7 +83,8 @@ static void test_handles(void)
 static void test_scales(void)
 {
 	cudnnTensorDescriptor_t derived, keep = tensor;
-	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 	float *last = (float *)(page + 4092);
 	cudnnFilterDescriptor_t filter;
 	double d = 2.5;
@@ -183,8 +184,8 @@ static void test_sequences(void)
 	cudnnSetSeqDataDescriptor(seq, CUDNN_DATA_FLOAT, 4, dim, axes, 3, lengths, NULL);
 	told("set seq data type=0 n=4 axis3=3 lengths=3 last=7 fill=NULL", "sequence_data_arrives");
 	cudnnCreateAttnDescriptor(&attn);
-	ok_eq(cudnnMultiHeadAttnForward(handle, attn, -1, lo, hi, X, Y, seq, X, NULL, seq, X, seq, X,
-					seq, Y, 5, X, 6, X, 7, Y), 0, "attention_succeeds");
+	ok_eq(cudnnMultiHeadAttnForward(handle, attn, -1, lo, hi, X, Y, seq, X, NULL, seq, X, seq,
+					X, seq, Y, 5, X, 6, X, 7, Y), 0, "attention_succeeds");
 	told("attention index=-1 lo=40 hi=60 devq=0x12340 weights=5 reserve=7",
 	     "windows_have_an_entry_for_each_time_step");
 	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 10, 2, 5, 1);
@@ -233,8 +234,10 @@ static cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type)
 	return d;
 }
 
-#define SET(d, name, type, n, p)	cudnnBackendSetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, p)
-#define GET(d, name, type, n, c, p)	cudnnBackendGetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, c, p)
+#define SET(d, name, type, n, p) \
+	cudnnBackendSetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, p)
+#define GET(d, name, type, n, c, p) \
+	cudnnBackendGetAttribute(d, CUDNN_ATTR_##name, CUDNN_TYPE_##type, n, c, p)
 
 static void test_attributes(void)
 {
@@ -260,8 +263,9 @@ static void test_attributes(void)
 	SET(t, RESAMPLE_STRIDES, FRACTION, 1, &half);
 	GET(t, RESAMPLE_STRIDES, FRACTION, 1, &count, &back);
 	ok(back.numerator == 1 && back.denominator == 2, "fraction_is_two_numbers");
-	ok_eq(cudnnBackendSetAttribute(t, CUDNN_ATTR_TENSOR_DIMENSIONS, (cudnnBackendAttributeType_t)77,
-				       1, dims), CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
+	ok_eq(cudnnBackendSetAttribute(t, CUDNN_ATTR_TENSOR_DIMENSIONS,
+				       (cudnnBackendAttributeType_t)77, 1, dims),
+	      CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE,
 	      "type_that_is_not_known_is_refused");
 	ok_eq(SET(t, TENSOR_DIMENSIONS, INT64, -1, dims), CUDNN_STATUS_BAD_PARAM,
 	      "negative_number_of_elements_is_refused");
@@ -338,8 +342,10 @@ static void test_fused(void)
 	cudnnSetFusedOpsVariantParamPackAttribute(v, CUDNN_PTR_XDATA, X);
 	cudnnGetFusedOpsVariantParamPackAttribute(v, CUDNN_PTR_XDATA, &data);
 	ok(data == X, "label_of_data_takes_a_device_address");
-	cudnnSetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES, &size);
-	cudnnGetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES, &back);
+	cudnnSetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES,
+						  &size);
+	cudnnGetFusedOpsVariantParamPackAttribute(v, CUDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES,
+						  &back);
 	ok_eq(back, 1234, "label_of_a_size_takes_its_bytes");
 	ok_eq(cudnnSetFusedOpsVariantParamPackAttribute(v, (cudnnFusedOpsVariantParamLabel_t)50, X),
 	      CUDNN_STATUS_BAD_PARAM, "label_that_is_none_is_refused");

@@ -126,7 +126,8 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t desc, int
 }
 
 cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived,
-					    const cudnnTensorDescriptor_t x, cudnnBatchNormMode_t mode)
+					    const cudnnTensorDescriptor_t x,
+					    cudnnBatchNormMode_t mode)
 {
 	note("derive bn mode=%d", mode);
 	*derived = *x;
@@ -166,8 +167,8 @@ cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *desc)
 }
 
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t desc, cudnnDataType_t type,
-					cudnnRNNDataLayout_t layout, int time, int batch, int vector,
-					const int length[], void *fill)
+					cudnnRNNDataLayout_t layout, int time, int batch,
+					int vector, const int length[], void *fill)
 {
 	float f = 0;
 	double d = 0;
@@ -223,7 +224,8 @@ cudnnStatus_t cudnnSetSeqDataDescriptor(cudnnSeqDataDescriptor_t desc, cudnnData
 
 cudnnStatus_t cudnnGetSeqDataDescriptor(const cudnnSeqDataDescriptor_t desc, cudnnDataType_t *type,
 					int *n, int want, int dim[], cudnnSeqDataAxis_t axes[],
-					size_t *lengths, size_t want_lengths, int length[], void *fill)
+					size_t *lengths, size_t want_lengths, int length[],
+					void *fill)
 {
 	(void)axes, (void)want_lengths, (void)length, (void)fill;
 	*type = CUDNN_DATA_FLOAT;
@@ -277,8 +279,9 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
 }
 
 cudnnStatus_t cudnnTransformFilter(cudnnHandle_t handle, const cudnnTensorTransformDescriptor_t t,
-				   const void *alpha, const cudnnFilterDescriptor_t sd, const void *s,
-				   const void *beta, const cudnnFilterDescriptor_t dd, void *d)
+				   const void *alpha, const cudnnFilterDescriptor_t sd,
+				   const void *s, const void *beta,
+				   const cudnnFilterDescriptor_t dd, void *d)
 {
 	(void)handle, (void)t, (void)sd, (void)s, (void)d;
 	note_scale("alpha", alpha, dd->t.type);
@@ -306,7 +309,9 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle,
 	note("algorithms want=%d", want);
 	*count = want < 3 ? want : 3;
 	for (i = 0; i < *count; i++)
-		perf[i] = (cudnnConvolutionFwdAlgoPerf_t){ .algo = i, .memory = 1000 + i, .time = i };
+		perf[i] = (cudnnConvolutionFwdAlgoPerf_t){
+			.algo = i, .memory = 1000 + i, .time = i,
+		};
 	return OK;
 }
 
@@ -324,7 +329,8 @@ cudnnStatus_t cudnnMultiHeadAttnForward(cudnnHandle_t handle, const cudnnAttnDes
 		const cudnnSeqDataDescriptor_t qd, const void *q, const void *residuals,
 		const cudnnSeqDataDescriptor_t kd, const void *k, const cudnnSeqDataDescriptor_t vd,
 		const void *v, const cudnnSeqDataDescriptor_t od, void *out, size_t weights_size,
-		const void *weights, size_t work_size, void *work, size_t reserve_size, void *reserve)
+		const void *weights, size_t work_size, void *work, size_t reserve_size,
+		void *reserve)
 {
 	int last = qd->dim[CUDNN_SEQDATA_TIME_DIM] - 1;
 
@@ -345,9 +351,11 @@ cudnnStatus_t cudnnCreateCTCLossDescriptor(cudnnCTCLossDescriptor_t *desc)
 	return OK;
 }
 
-cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t probs,
+cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle,
+					   const cudnnTensorDescriptor_t probs,
 		const cudnnTensorDescriptor_t gradients, const int *labels, const int *lengths,
-		const int *inputs, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctc, size_t *size)
+		const int *inputs, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctc,
+		size_t *size)
 {
 	int i, n = 0;
 
@@ -402,12 +410,15 @@ static size_t size_of(cudnnBackendAttributeType_t type)
 {
 	return type == CUDNN_TYPE_BOOLEAN || type == CUDNN_TYPE_CHAR ? 1 :
 	       type == CUDNN_TYPE_FRACTION ? 16 :
-	       type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_DOUBLE || type == CUDNN_TYPE_VOID_PTR ||
-	       type == CUDNN_TYPE_BACKEND_DESCRIPTOR || type == CUDNN_TYPE_HANDLE ? 8 : 4;
+	       type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_DOUBLE ||
+	       type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_BACKEND_DESCRIPTOR ||
+	       type == CUDNN_TYPE_HANDLE ? 8 : 4;
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc, cudnnBackendAttributeName_t name,
-				       cudnnBackendAttributeType_t type, int64_t count, const void *p)
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc,
+				       cudnnBackendAttributeName_t name,
+				       cudnnBackendAttributeType_t type, int64_t count,
+				       const void *p)
 {
 	struct descriptor *d = desc;
 	int i;
@@ -417,7 +428,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc, cudnnBacke
 		note("descriptor %d", (*(struct descriptor *const *)p)->number);
 	if (type == CUDNN_TYPE_HANDLE)
 		note("handle %d", (*(struct cudnnContext *const *)p)->number);
-	for (i = 0; i < ATTRIBUTES - 1 && d->attribute[i].set && d->attribute[i].name != (int)name; i++)
+	for (i = 0; i < ATTRIBUTES - 1 && d->attribute[i].set &&
+	     d->attribute[i].name != (int)name; i++)
 		;
 	d->attribute[i].set = 1;
 	d->attribute[i].name = name;
@@ -429,8 +441,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t desc, cudnnBacke
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
 				       cudnnBackendAttributeName_t name,
-				       cudnnBackendAttributeType_t type, int64_t want, int64_t *count,
-				       void *p)
+				       cudnnBackendAttributeType_t type, int64_t want,
+				       int64_t *count, void *p)
 {
 	const struct descriptor *d = desc;
 	struct descriptor **fill = p;

@@ -136,8 +136,8 @@ static curandStatus_t constants(unsigned int **out)
 }
 
 /* Descriptors whose sizes bound host arrays, which are then read to that end. */
-static cudnnStatus_t tensor_dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type, int *n,
-				 int dim[], int stride[])
+static cudnnStatus_t tensor_dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type,
+				 int *n, int dim[], int stride[])
 {
 	int i;
 
@@ -184,8 +184,10 @@ static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttri
 	return any();
 }
 
-static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
-				   cudnnBackendAttributeType_t type, int64_t n, int64_t *count, void *p)
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d,
+				   cudnnBackendAttributeName_t name,
+				   cudnnBackendAttributeType_t type, int64_t n, int64_t *count,
+				   void *p)
 {
 	(void)d; (void)name;
 	if (p && n)

@@ -89,13 +89,14 @@ static void test_processes(void)
 	nvmlProcessInfo_t list[4];
 	unsigned int n = 0;
 
-	ok(nvmlDeviceGetComputeRunningProcesses_v3(gpu, &n, NULL) == NVML_ERROR_INSUFFICIENT_SIZE && n == 1,
-	   "processes_are_counted");
+	ok(nvmlDeviceGetComputeRunningProcesses_v3(gpu, &n, NULL) == NVML_ERROR_INSUFFICIENT_SIZE &&
+	   n == 1, "processes_are_counted");
 	ok(!nvmlDeviceGetComputeRunningProcesses_v3(gpu, &n, list) && list[0].pid == OTHER_CLIENT &&
 	   list[0].usedGpuMemory == 100 * MIB, "process_is_the_client_with_what_its_worker_holds");
 	n = 4;
-	ok(!nvmlDeviceGetComputeRunningProcesses(gpu, &n, old) && n == 1 && old[0].pid == OTHER_CLIENT &&
-	   old[0].usedGpuMemory == 100 * MIB, "first_version_has_its_own_struct");
+	ok(!nvmlDeviceGetComputeRunningProcesses(gpu, &n, old) && n == 1 &&
+	   old[0].pid == OTHER_CLIENT && old[0].usedGpuMemory == 100 * MIB,
+	   "first_version_has_its_own_struct");
 	ok(!nvmlDeviceGetRunningProcessDetailList(gpu, &all) && all.numProcArrayEntries == 1 &&
 	   detail[0].pid == OTHER_CLIENT, "detailed_list_has_it_too");
 }
@@ -152,8 +153,8 @@ static void test_utilization(void)
 	ok(!nvmlDeviceGetProcessesUtilizationInfo(gpu, &all) && all.processSamplesCount == 1 &&
 	   info[0].pid == OTHER_CLIENT && near(info[0].smUtil, 50), "newer_form_says_the_same");
 	n = 4;
-	ok_eq(nvmlDeviceGetProcessUtilization(gpu, s, &n, s[0].timeStamp + 10000000), NVML_ERROR_NOT_FOUND,
-	      "nothing_is_newer_than_the_future");
+	ok_eq(nvmlDeviceGetProcessUtilization(gpu, s, &n, s[0].timeStamp + 10000000),
+	      NVML_ERROR_NOT_FOUND, "nothing_is_newer_than_the_future");
 	ending = 1;
 	pthread_join(thread, NULL);
 	nvmlDeviceGetUtilizationRates(gpu, &u);

@@ -65,8 +65,8 @@ static void test_structs(void)
 	ok_eq(nvmlDeviceGetTemperatureV(gpu, &v.t), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
 	      "struct_without_a_size_is_refused");
 	ok(v.behind == 99, "nothing_behind_it_is_written");
-	ok(nvmlDeviceGetSupportedMemoryClocks(gpu, &n, clocks) == NVML_ERROR_INSUFFICIENT_SIZE && n == 3,
-	   "count_comes_back_when_the_array_is_too_short");
+	ok(nvmlDeviceGetSupportedMemoryClocks(gpu, &n, clocks) == NVML_ERROR_INSUFFICIENT_SIZE &&
+	   n == 3, "count_comes_back_when_the_array_is_too_short");
 	ok(!nvmlDeviceGetSupportedMemoryClocks(gpu, &n, clocks) && clocks[2] == 1000, "then_the_array");
 	ok(clocks[3] == 7, "and_no_more");
 	ok(!nvmlDeviceGetFieldValues(gpu, 2, f) && f[1].value.uiVal == 66, "field_values_come_back");

@@ -14,12 +14,12 @@ sys.path.insert(0, sys.argv[1])
 import describe  # noqa: E402
 
 TAKES = re.compile(r'^cu(Mem|Array|Array3D|MipmappedArray)\w*(Alloc|Create)|^cuModuleLoad|^cuLibraryLoad|'
-                   r'^cuCtxCreate|^cuDevicePrimaryCtxRetain|^cuCtxSetLimit')
+                   r'^cuCtxCreate|^cuDevicePrimaryCtxRetain|^cuCtxSetLimit|^cuGraphInstantiate')
 LAUNCHES = re.compile(r'^cu(Launch(?!HostFunc)|GraphLaunch)|^whLaunch')
 FREES = re.compile(r'^cu(MemFree|ArrayDestroy|MipmappedArrayDestroy|MemRelease|MemPoolDestroy|ModuleUnload|LibraryUnload)')
 # No device memory: asked about, or host memory.
 NONE = {'cuMemGetAllocationGranularity', 'cuMemGetAllocationPropertiesFromHandle', 'cuMemRetainAllocationHandle'}
-CHARGE = {'charge', 'pool', 'reconcile'}
+CHARGE = {'charge', 'pool', 'reconcile', 'context'}
 d = describe.Describer(os.path.join(sys.argv[1], 'cuda.api'))
 calls = [c for c in d.api().calls.values() if c.forwarded and not c.suffix and c.name not in NONE]
 calls += [c for c in d.api().calls.values() if c.name == 'whLaunch']

@@ -7,8 +7,8 @@
  *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]	KIND: 3us 100us 2ms 50ms mixed graph
  *	gpu_share calibrate			says STEPS-PER-US of this device
  *
- * `asked`: says so for each line that it reads, after a tenth of the time, so that
- * it can be compared with itself under other limits; else once, after a second.
+ * `asked`: for each line WARM SECONDS that it reads, so that it can be compared with
+ * itself under other limits; without, once, after a second.
  *
  * A kernel does a fixed number of steps in a fixed number of blocks, so that it
  * takes longer on fewer SMs and when something else is on the device.
@@ -143,25 +143,28 @@ static double work_for(double seconds)
 	return done / (now() - begin);
 }
 
+static void measure(double warm, double seconds)
+{
+	work_for(warm);
+	printf("launches %.1f\n", work_for(seconds));
+	fflush(stdout);
+}
+
 static void run(double seconds, bool asked)
 {
-	char line[16];
+	char line[64];
+	double warm;
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		check(cuEventCreate(&job.mark[i], CU_EVENT_DISABLE_TIMING), "cuEventCreate");
 		check(cuEventRecord(job.mark[i], NULL), "cuEventRecord");
 	}
-	if (!asked) {
-		work_for(1);
-		printf("launches %.1f\n", work_for(seconds));
-		return;
-	}
-	while (fgets(line, sizeof(line), stdin)) {
-		work_for(seconds / 10);
-		printf("launches %.1f\n", work_for(seconds));
-		fflush(stdout);
-	}
+	if (!asked)
+		measure(1, seconds);
+	while (asked && fgets(line, sizeof(line), stdin))
+		if (sscanf(line, "%lf %lf", &warm, &seconds) == 2)
+			measure(warm, seconds);
 }
 
 int main(int argc, char **argv)

@@ -34,8 +34,9 @@ static void open_gpu(void)
 	for (self = 0; self < MOCK_PROCESSES; self++) {
 		uint32_t nobody = 0;
 
-		if (__atomic_compare_exchange_n(&mock_gpu->process[self].pid, &nobody, (uint32_t)getpid(),
-						0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		if (__atomic_compare_exchange_n(&mock_gpu->process[self].pid, &nobody,
+						(uint32_t)getpid(), 0, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
 			return;
 	}
 	abort();
@@ -79,7 +80,8 @@ struct object *mock_make(enum kind kind, uint64_t bytes)
 	for (o = mock_object + 1; o < mock_object + OBJECTS; o++) {
 		if (o->kind)
 			continue;
-		*o = (struct object) { .kind = kind, .bytes = bytes, .refs = 1, .ctx = mock_current };
+		*o = (struct object) { .kind = kind, .bytes = bytes, .refs = 1,
+				       .ctx = mock_current };
 		o->address = mock_addresses(bytes ? bytes : 1, 512);
 		return o;
 	}
@@ -282,7 +284,8 @@ CUresult cuCtxGetLimit(size_t *v, CUlimit l)
 
 	if (!c)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*v = l == CU_LIMIT_STACK_SIZE ? c->stack_limit : l == CU_LIMIT_MALLOC_HEAP_SIZE ? c->heap_limit : 0;
+	*v = l == CU_LIMIT_STACK_SIZE ? c->stack_limit :
+	     l == CU_LIMIT_MALLOC_HEAP_SIZE ? c->heap_limit : 0;
 	return CUDA_SUCCESS;
 }
 

@@ -154,8 +154,8 @@ static void drop(struct object *o)
 	o->kind = FREE;
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes, const CUmemAllocationProp *prop,
-		     unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t bytes,
+		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	(void)flags;
 	if (bytes % BLOCK)

@@ -58,7 +58,8 @@ static CUresult end_code(void *module)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *o, void **v)
+CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CUjit_option *o,
+			    void **v)
 {
 	struct object *m = code(image);
 	CUresult res = put_into_context(m);
@@ -73,8 +74,8 @@ CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CU
 }
 
 /* A library waits until something of it is used. */
-CUresult cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *o, void **v, unsigned int n,
-			   CUlibraryOption *lo, void **lv, unsigned int ln)
+CUresult cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *o, void **v,
+			   unsigned int n, CUlibraryOption *lo, void **lv, unsigned int ln)
 {
 	(void)o;
 	(void)v;
@@ -306,8 +307,9 @@ CUresult cuDeviceGetDevResource(CUdevice dev, CUdevResource *r, CUdevResourceTyp
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n, const CUdevResource *in,
-				     CUdevResource *rest, unsigned int flags, unsigned int least)
+CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n,
+				     const CUdevResource *in, CUdevResource *rest,
+				     unsigned int flags, unsigned int least)
 {
 	unsigned int i;
 

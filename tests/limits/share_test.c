@@ -188,6 +188,7 @@ static void launched(struct client *c)
 	sim_launch(stream_of(c), c->kernel(c, c->launched));
 	c->last = sim_now();
 	wh_launch_end(&c->s, stream_of(c));
+	c->s.limits.posted = false;
 	if (!c->s.limits.temporal || !wh_sm_wants_answers(&c->s))
 		c->unseen = 0;
 	else
@@ -227,6 +228,7 @@ static void act(struct client *c)
 	res = wh_launch_begin(&c->s, stream_of(c));
 	if ((uint32_t)res >= WH_RETRY) {
 		us = (uint32_t)res - WH_RETRY;
+		c->s.limits.posted = false;
 		go_on(c, us < 60 ? YIELD_NS : us * 1e3 + SLEEP_NS);
 		return;
 	}
@@ -447,6 +449,16 @@ static void test_measured(void)
 	finish();
 
 	begin();
+	c = add(0, 50, fixed, 3e3);
+	c->pause = bursts;
+	c->shm = true;
+	run_and_measure(4 * SECONDS, share);
+	measured = c->s.limits.slot->device[0].gpu_ns / 4e7;
+	if (!ok(near(measured, share[0]) && measured > 0.5, "those_between_posted_launches_neither"))
+		diag("got %.2f, measured %.2f %%", share[0], measured);
+	finish();
+
+	begin();
 	c = add(0, 30, fixed, 1e6);
 	c->streams = 4;
 	run(1 * SECONDS);
@@ -521,6 +533,11 @@ static void test_changes(void)
 	run(1 * SECONDS);
 	run_and_measure(2 * SECONDS, share);
 	ok(share[0] > 99, "and_none_at_all");
+	set_percent(c, 60);
+	run(0.3 * SECONDS);	/* first what was launched before, unmeasured */
+	run_and_measure(0.15 * SECONDS, share);
+	if (!ok(near(share[0], 60), "time_without_a_share_is_not_saved_up_for_one"))
+		diag("got %.2f %%", share[0]);
 	finish();
 }
 
@@ -593,7 +610,7 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 6 + 13 + 6 + 3 + 3 + 2 + 1 + 1 + 6);
+	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 1 + 6);
 	test_alone();
 	test_posted();
 	test_pairs();

@@ -60,21 +60,23 @@ static int take(uint64_t bytes, CUresult *res)
 	return n;
 }
 
-/* --- Races ---------------------------------------------------------------------------------- */
+/* --- Races ------------------------------------------------------------------------------- */
 
 static void race(int i)
 {
 	CUdeviceptr p[64];
 	CUresult res;
 	int round, k, n, tries;
+	size_t size;
 
 	start();
 	__atomic_fetch_add(&shared->go, 1, __ATOMIC_SEQ_CST);
 	await_word(&shared->go, 5);
 	for (round = 0; round < 200; round++) {
-		/* The others may have all of it when they are off the CPU: until they give some back. */
+		/* The others may have all of it when they are off the CPU, until they give back. */
 		for (n = tries = 0; !n && tries < 10000; tries++) {
-			for (; n < 64 && !(res = cuMemAlloc(&p[n], (1 + (round + i) % 5) * 2 * MIB)); n++)
+			size = (1 + (round + i) % 5) * 2 * MIB;
+			for (; n < 64 && !(res = cuMemAlloc(&p[n], size)); n++)
 				;
 			if (!n)
 				sched_yield();
@@ -108,7 +110,7 @@ static void test_race(void)
 	ok_eq(charged(), 0, "what_processes_had_is_given_back_at_their_end");
 }
 
-/* --- Deaths ------------------------------------------------------------------------------------ */
+/* --- Deaths ------------------------------------------------------------------------------ */
 
 static void hold_and_hang(int i)
 {
@@ -161,7 +163,7 @@ static void test_death(void)
 	ok_eq(shared->got[2], 25, "a_process_killed_inside_of_the_lock_stops_nobody");
 }
 
-/* --- Changes ------------------------------------------------------------------------------------- */
+/* --- Changes ----------------------------------------------------------------------------- */
 
 static void change(int i)
 {
@@ -200,7 +202,7 @@ static void test_change(void)
 	   shared->error[7] == CUDA_ERROR_OUT_OF_MEMORY, "after_freeing_a_lower_limit_holds_exactly");
 }
 
-/* --- What clients see ------------------------------------------------------------------------------ */
+/* --- What clients see -------------------------------------------------------------------- */
 
 static void look(int i)
 {
@@ -270,7 +272,7 @@ static void test_view(void)
 	   "without_a_quota_the_device_is_what_it_is");
 }
 
-/* --- Spatial -------------------------------------------------------------------------------------------- */
+/* --- Spatial ----------------------------------------------------------------------------- */
 
 static void spatial(int groups)
 {
@@ -324,7 +326,8 @@ int main(int argc, char **argv)
 {
 	(void)argc;
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	tap_plan(23);
 	test_race();
 	test_death();

@@ -5,6 +5,7 @@
  * with the right error, having taken all of it and not a byte more; what is freed
  * is given back, once; what is left goes with the process.
  *
+ * ways_test.t --list
  * ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real device, whose
  * NVML then says what was taken.
  */
@@ -583,8 +584,9 @@ static void report(const struct way *w)
 	char name[160];
 
 	snprintf(name, sizeof(name), "%s_stops_at_the_limit", w->name);
-	if (!ok(r->started && r->first > 0 && r->first < MAX_GOT && r->error == CUDA_ERROR_OUT_OF_MEMORY &&
-		r->peak <= most && r->left < step + 2 * MIB && r->charge >= r->driver &&
+	if (!ok(r->started && r->first > 0 && r->first < MAX_GOT &&
+		r->error == CUDA_ERROR_OUT_OF_MEMORY && r->peak <= most &&
+		r->left < step + 2 * MIB && r->charge >= r->driver &&
 		r->charge <= r->driver + r->left && !r->smaller, name))
 		diag("got %d, error %d, peak %.1f of %llu MiB, left %.1f, driver %.1f, charged %.1f MiB, smaller %.1f",
 		     r->first, r->error, (double)r->peak / MIB, room / MIB, (double)r->left / MIB,
@@ -616,6 +618,11 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
+	if (argc > 1 && !strcmp(argv[1], "--list")) {
+		for (i = 0; i < WAYS; i++)
+			puts(ways[i].name);
+		return 0;
+	}
 	if (argc > 2 && !strcmp(argv[1], "--gpu")) {
 		setenv("WORMHOLE_BACKEND", argv[2], 1);
 		real = true;
@@ -624,7 +631,8 @@ int main(int argc, char **argv)
 		argv += 2;
 	}
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
-	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	tap_plan(argc > 1 ? 2 : 2 * WAYS);
 	for (i = 0; i < WAYS; i++) {
 		if (argc > 1 && strcmp(argv[1], ways[i].name))

@@ -44,7 +44,8 @@ struct DnnLayer : Layer {
 };
 
 struct Convolution : DnnLayer {
-	static const cudnnConvolutionFwdAlgo_t fwd = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+	static const cudnnConvolutionFwdAlgo_t fwd =
+		CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
 	static const cudnnConvolutionBwdFilterAlgo_t bwd_w = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
 	static const cudnnConvolutionBwdDataAlgo_t bwd_x = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
 	Parameter weight, bias;
@@ -66,8 +67,8 @@ struct Convolution : DnnLayer {
 		CHECK_STATUS(cudnnSetFilter4dDescriptor(wd, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
 							outputs, s.c, w.k, w.k));
 		CHECK_STATUS(cudnnCreateConvolutionDescriptor(&cd));
-		CHECK_STATUS(cudnnSetConvolution2dDescriptor(cd, w.pad, w.pad, w.stride, w.stride, 1,
-							     1, CUDNN_CROSS_CORRELATION,
+		CHECK_STATUS(cudnnSetConvolution2dDescriptor(cd, w.pad, w.pad, w.stride, w.stride,
+							     1, 1, CUDNN_CROSS_CORRELATION,
 							     CUDNN_DATA_FLOAT));
 		CHECK_STATUS(cudnnSetConvolutionMathType(cd, CUDNN_FMA_MATH));
 		make_work();
@@ -76,7 +77,8 @@ struct Convolution : DnnLayer {
 	{
 		size_t n[3];
 
-		CHECK_STATUS(cudnnGetConvolutionForwardWorkspaceSize(dnn(), xd, wd, cd, yd, fwd, n));
+		CHECK_STATUS(cudnnGetConvolutionForwardWorkspaceSize(dnn(), xd, wd, cd, yd, fwd,
+								     n));
 		CHECK_STATUS(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn(), xd, yd, cd, wd,
 									    bwd_w, n + 1));
 		CHECK_STATUS(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn(), wd, yd, cd, xd,
@@ -100,11 +102,12 @@ struct Convolution : DnnLayer {
 	{
 		CHECK_STATUS(cudnnConvolutionBackwardBias(dnn(), &dnn_one, yd, dy, &dnn_zero, bd,
 							  bias.gradient.p));
-		CHECK_STATUS(cudnnConvolutionBackwardFilter(dnn(), &dnn_one, xd, x, yd, dy, cd, bwd_w,
-							    work.p, room, &dnn_zero, wd,
+		CHECK_STATUS(cudnnConvolutionBackwardFilter(dnn(), &dnn_one, xd, x, yd, dy, cd,
+							    bwd_w, work.p, room, &dnn_zero, wd,
 							    weight.gradient.p));
-		CHECK_STATUS(cudnnConvolutionBackwardData(dnn(), &dnn_one, wd, weight.value.p, yd, dy,
-							  cd, bwd_x, work.p, room, &dnn_zero, xd, dx.p));
+		CHECK_STATUS(cudnnConvolutionBackwardData(dnn(), &dnn_one, wd, weight.value.p, yd,
+							  dy, cd, bwd_x, work.p, room, &dnn_zero,
+							  xd, dx.p));
 	}
 	std::vector<Parameter *> parameters() override { return { &weight, &bias }; }
 };
@@ -122,7 +125,8 @@ struct Activation : DnnLayer {
 	~Activation() { CHECK_STATUS(cudnnDestroyActivationDescriptor(ad)); }
 	void forward(const float *x) override
 	{
-		CHECK_STATUS(cudnnActivationForward(dnn(), ad, &dnn_one, xd, x, &dnn_zero, yd, y.p));
+		CHECK_STATUS(cudnnActivationForward(dnn(), ad, &dnn_one, xd, x, &dnn_zero, yd,
+						    y.p));
 	}
 	void backward(const float *x, const float *dy) override
 	{

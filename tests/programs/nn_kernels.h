@@ -74,7 +74,8 @@ __global__ void col2im(int n, const float *col, float *im, Shape s, Window w, in
 				oy /= w.stride;
 				ox /= w.stride;
 				if (oy < oh && ox < ow)
-					sum += col[(((c * w.k + ky) * w.k + kx) * oh + oy) * ow + ox];
+					sum += col[(((c * w.k + ky) * w.k + kx) * oh + oy) * ow +
+						   ox];
 			}
 		im[i] = sum;
 	}
@@ -145,7 +146,8 @@ __global__ void max_pool_gradient(int n, const float *dy, const int *where, floa
 {
 	FOR_EACH(i, n) {
 		int x = i % s.w, y = i / s.w % s.h, plane = i / (s.w * s.h);
-		int y0 = y < w.k ? 0 : (y - w.k) / w.stride + 1, x0 = x < w.k ? 0 : (x - w.k) / w.stride + 1;
+		int y0 = y < w.k ? 0 : (y - w.k) / w.stride + 1;
+		int x0 = x < w.k ? 0 : (x - w.k) / w.stride + 1;
 		float sum = 0;
 
 		for (int oy = y0; oy <= y / w.stride && oy < oh; oy++)

@@ -56,7 +56,8 @@ static void test_contexts(void)
 	cuCtxSetCurrent(c);
 	ok(!cuCtxGetDevice(&dev) && dev == 0, "context_knows_the_programs_number");
 	ok(!cuStreamGetDevice(NULL, &dev) && dev == 0, "stream_knows_it_too");
-	ok(!cuMemAlloc(&p, 64) && !cuPointerGetAttribute(&n, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) &&
+	ok(!cuMemAlloc(&p, 64) &&
+	   !cuPointerGetAttribute(&n, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) &&
 	   n == 0, "pointer_knows_it_too");
 	ok(!cuCtxCreate(&created, NULL, 0, 1) && !cuCtxGetDevice(&dev) && dev == 1 &&
 	   !cuStreamGetDevice(NULL, &dev) && dev == 1, "created_context_is_on_the_right_device");

@@ -42,7 +42,8 @@ static void test_pinned(void)
 	   "pinned_memory_is_copied_from_and_to");
 	ok(cuMemHostGetFlags(&flags, h) == 0 && flags & CU_MEMHOSTALLOC_DEVICEMAP, "pinned_memory_has_flags");
 	ok(cuMemHostGetDevicePointer(&alias, h, 0) == 0 && alias, "pinned_memory_has_a_device_address");
-	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(h + 5)) == 0 &&
+	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				 (CUdeviceptr)(h + 5)) == 0 &&
 	   type == CU_MEMORYTYPE_HOST, "pinned_memory_is_host_memory");
 	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 5) == 0 &&
 	   type == CU_MEMORYTYPE_DEVICE, "device_memory_is_device_memory");
@@ -115,7 +116,8 @@ static void test_boxes(void)
 	};
 	ok_eq(cuMemcpy2D(&c), 0, "part_of_a_box_is_copied_back");
 	for (i = 0; i < H - 5; i++)
-		bad += memcmp(&out[i + 2][0], &in[i + 5][10], W - 10) != 0 || out[i + 2][W - 10] != 0xee;
+		bad += memcmp(&out[i + 2][0], &in[i + 5][10], W - 10) != 0 ||
+			out[i + 2][W - 10] != 0xee;
 	ok_eq(bad, 0, "box_keeps_its_rows_and_its_margins");
 	cuMemFree(p);
 }

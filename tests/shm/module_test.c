@@ -67,8 +67,10 @@ static CUresult launch(CUfunction f, struct job *j)
 static void test_launches(CUfunction f, struct job *j)
 {
 	void *args[] = { &j->x, &j->a, &j->y, &j->n, &j->b, &j->c };
-	struct __attribute__((packed)) { CUdeviceptr x; float a; int hole; CUdeviceptr y; unsigned int n;
-		unsigned short b; unsigned char c; } buf;
+	struct __attribute__((packed)) {
+		CUdeviceptr x; float a; int hole; CUdeviceptr y; unsigned int n;
+		unsigned short b; unsigned char c;
+	} buf;
 	size_t size = sizeof(buf);
 	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
 			  CU_LAUNCH_PARAM_END };

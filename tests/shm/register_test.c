@@ -70,9 +70,11 @@ static void test_use(uint8_t *p)
 	ok(device_changes(p), "program_reads_what_the_device_wrote");
 	ok(cuMemHostGetFlags(&flags, p + 9) == 0 && flags & CU_MEMHOSTREGISTER_DEVICEMAP,
 	   "flags_are_known");
-	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)p + 5) == 0 &&
+	ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				 (CUdeviceptr)p + 5) == 0 &&
 	   type == CU_MEMORYTYPE_HOST, "it_is_host_memory");
-	ok(cuPointerGetAttribute(&there, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)p + 5) == 0 &&
+	ok(cuPointerGetAttribute(&there, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+				 (CUdeviceptr)p + 5) == 0 &&
 	   there, "it_has_a_device_address");
 	ok_eq(cuMemFreeHost(p), CUDA_ERROR_INVALID_VALUE, "it_is_not_freed_as_pinned_memory");
 	ok_eq(cuMemHostRegister(p + 4096, 10, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
@@ -113,7 +115,8 @@ static void *count(void *arg)
 
 static void test_neighbour(void)
 {
-	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 	int i, bad = 0;
 	pthread_t t;
 

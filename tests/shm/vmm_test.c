@@ -27,8 +27,8 @@ static void test_use(void)
 	unsigned long long flags = 0;
 	int type = 0;
 
-	ok(cuMemGetAllocationGranularity(&page, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == 0 && page,
-	   "granularity_is_known");
+	ok(cuMemGetAllocationGranularity(&page, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) == 0 &&
+	   page, "granularity_is_known");
 	size = 2 * page;
 	h = malloc(size);
 	pattern(h, size, 1);
@@ -55,7 +55,8 @@ static void test_use(void)
 	ok(cuMemAddressFree(p, 8 * page) != 0, "addresses_in_use_are_not_freed");
 	ok(cuMemUnmap(p, size) == 0 && cuMemcpyDtoH(h, p, 16) != 0, "unmapped_memory_is_gone");
 	pattern(h, size, 1);
-	ok(cuMemMap(p + 4 * page, page, 0, b, 0) == 0 && cuMemSetAccess(p + 4 * page, page, &both, 1) == 0 &&
+	ok(cuMemMap(p + 4 * page, page, 0, b, 0) == 0 &&
+	   cuMemSetAccess(p + 4 * page, page, &both, 1) == 0 &&
 	   cuMemcpyDtoH(h, p + 4 * page, page) == 0 && !memcmp(h, h + page, page),
 	   "memory_keeps_its_bytes_at_other_addresses");
 	ok(cuMemUnmap(p + 4 * page, page) == 0 && cuMemRelease(b) == 0 && free_now() == before,

@@ -4,6 +4,13 @@
  *   alloc=BYTES  print "ok" or the error's name
  *   free         the last allocation
  *   copy=BYTES   to the device and back
+ *   export=FILE  the last allocation's IPC handle
+ *   open=FILE    print "ok" or the error's name; `close` closes it
+ *   openevent=FILE  the same of an event
+ *   event=FILE   an event's handle; share=N: of N events, until one has none: print how many
+ *   end          destroys these events
+ *   create=FILE  64 MiB of cuMemCreate, exported: FILE gets what is in the descriptor
+ *   import=FILE  of such a file; `map` maps it and releases the handle, `unmap` ends that
  *   info         print total and free memory as CUDA tells it
  *   ready        print "ready"
  *   line         wait for a line of standard input
@@ -11,13 +18,21 @@
  *   fork         leave a child that waits likewise
  * Ends with status 3 when CUDA does not start. Nothing here lives longer than two minutes.
  */
+#define _GNU_SOURCE
 #include <cuda.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static CUdeviceptr last;
+#define EVENTS	10000
+
+static CUdeviceptr last, opened;
+static CUevent event[EVENTS];
+static unsigned int events;
 
 static int say(CUresult res)
 {
@@ -56,6 +71,129 @@ static CUresult copy(size_t n)
 	return res;
 }
 
+static CUresult write_handle(const char *file, const void *h)
+{
+	FILE *f = fopen(file, "w");
+	int good = f && fwrite(h, 64, 1, f) == 1;
+
+	return f && !fclose(f) && good ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+static CUresult export_memory(const char *file)
+{
+	CUipcMemHandle h;
+	CUresult res = cuIpcGetMemHandle(&h, last);
+
+	return res ? res : write_handle(file, &h);
+}
+
+static CUresult new_event(CUipcEventHandle *h)
+{
+	const unsigned int flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+	CUresult res = cuEventCreate(&event[events], flags);
+
+	if (res == CUDA_SUCCESS)
+		res = cuIpcGetEventHandle(h, event[events]);
+	events += res == CUDA_SUCCESS;
+	return res;
+}
+
+static CUresult export_event(const char *file)
+{
+	CUipcEventHandle h;
+	CUresult res = new_event(&h);
+
+	return res ? res : write_handle(file, &h);
+}
+
+static int read_handle(const char *file, void *h)
+{
+	FILE *f = fopen(file, "r");
+	int good = f && fread(h, 64, 1, f) == 1;
+
+	if (f)
+		fclose(f);
+	return good;
+}
+
+static CUresult open_memory(const char *file)
+{
+	CUipcMemHandle h;
+
+	if (!read_handle(file, &h))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	return cuIpcOpenMemHandle(&opened, h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+}
+
+#define CREATED	(64ull << 20)
+#define FD	CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+static CUmemGenericAllocationHandle allocation;
+static CUdeviceptr mapped;
+
+static CUresult create(const char *file)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = FD,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+	};
+	unsigned char bytes[64];
+	CUresult res = cuMemCreate(&allocation, CREATED, &prop, 0);
+	int fd = -1;
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemExportToShareableHandle(&fd, allocation, FD, 0);
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (pread(fd, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	close(fd);
+	return write_handle(file, bytes);
+}
+
+/* A descriptor of the same kind with the same content is as good. */
+static CUresult import(const char *file)
+{
+	int fd = memfd_create("copy", MFD_ALLOW_SEALING);
+	unsigned char bytes[64];
+	CUresult res;
+
+	if (!read_handle(file, bytes) || write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		return CUDA_ERROR_FILE_NOT_FOUND;
+	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE);
+	res = cuMemImportFromShareableHandle(&allocation, (void *)(intptr_t)fd, FD);
+	close(fd);
+	return res;
+}
+
+static CUresult map(void)
+{
+	CUresult res = cuMemAddressReserve(&mapped, CREATED, 0, 0, 0);
+
+	if (res == CUDA_SUCCESS)
+		res = cuMemMap(mapped, CREATED, 0, allocation, 0);
+	return res ? res : cuMemRelease(allocation);
+}
+
+static CUresult open_event(const char *file)
+{
+	CUipcEventHandle h;
+	CUevent e;
+
+	return read_handle(file, &h) ? cuIpcOpenEventHandle(&e, h) : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
+static CUresult share(unsigned long long n)
+{
+	CUresult res = CUDA_SUCCESS;
+	CUipcEventHandle h;
+
+	while (events < n && events < EVENTS && res == CUDA_SUCCESS)
+		res = new_event(&h);
+	printf("%u ", events);
+	return res;
+}
+
 static void info(void)
 {
 	size_t total = 0, left = 0;
@@ -91,8 +229,30 @@ static int act(const char *word)
 		return say(cuMemAlloc(&last, n));
 	if (!strncmp(word, "copy=", 5))
 		return say(copy(n));
+	if (!strncmp(word, "export=", 7))
+		return say(export_memory(value + 1));
+	if (!strncmp(word, "event=", 6))
+		return say(export_event(value + 1));
+	if (!strncmp(word, "open=", 5))
+		return say(open_memory(value + 1));
+	if (!strncmp(word, "openevent=", 10))
+		return say(open_event(value + 1));
+	if (!strncmp(word, "share=", 6))
+		return say(share(n));
+	if (!strncmp(word, "create=", 7))
+		return say(create(value + 1));
+	if (!strncmp(word, "import=", 7))
+		return say(import(value + 1));
+	if (!strcmp(word, "map"))
+		return say(map());
+	if (!strcmp(word, "unmap"))
+		return say(cuMemUnmap(mapped, CREATED));
+	if (!strcmp(word, "close"))
+		return say(cuIpcCloseMemHandle(opened));
 	if (!strcmp(word, "free"))
 		return say(cuMemFree(last));
+	while (!strcmp(word, "end") && events)
+		cuEventDestroy(event[--events]);
 	if (!strcmp(word, "info"))
 		info();
 	else if (!strcmp(word, "line"))

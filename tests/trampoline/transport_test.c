@@ -174,8 +174,8 @@ static void test_exit(void)
 static void test_abandon(void)
 {
 	fresh_host();
-	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l) && !host.cancels && !l.t->call(&l, 1, 5),
-	   "nothing_to_abandon_leaves_the_link_usable");
+	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l) && !host.cancels &&
+	   !l.t->call(&l, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
 	pair.busy = 1;
 	ok(l.t->abandon(&l) == WH_EGONE && host.cancels == 1,
 	   "abandoned_call_is_cancelled_and_ends_the_link");

@@ -333,7 +333,7 @@ static void test_out_arrays(struct wh_session *s)
 	ok_eq(rsp(s)->result, CUDA_ERROR_INVALID_VALUE, "answer_larger_than_the_area_is_refused");
 }
 
-/* --- Host addresses and launches --------------------------------------------------------------- */
+/* --- Host addresses and launches ------------------------------------------------------ */
 
 static int copy_in(struct wh_session *s, uint64_t host, uint64_t n)
 {
@@ -387,8 +387,8 @@ static void test_launch(struct wh_session *s)
 	uint64_t k = wh_new(s, WH_H_CUkernel, (void *)0xf200, 0);
 	int before;
 
-	ok(launch(s, f, 8, 8, 0) == 0 && seen.a[0] == 0xf100 && seen.a[1] == 123 && seen.a[2] == 456 &&
-	   seen.a[3] == 77 && seen.a[5] == 8 && seen.a[6] == 0x1122334455667788,
+	ok(launch(s, f, 8, 8, 0) == 0 && seen.a[0] == 0xf100 && seen.a[1] == 123 &&
+	   seen.a[2] == 456 && seen.a[3] == 77 && seen.a[5] == 8 && seen.a[6] == 0x1122334455667788,
 	   "launch_arrives_whole");
 	ok(launch(s, k, 0, 0, 0) == 0 && seen.a[0] == 0xf200 && seen.a[5] == 0,
 	   "kernel_handle_can_be_launched_without_parameters");
@@ -400,7 +400,8 @@ static void test_launch(struct wh_session *s)
 	ok_eq(calls, before, "bad_launches_never_reach_the_driver");
 }
 
-static int upload(struct wh_session *s, uint64_t total, uint64_t offset, uint64_t addr, uint64_t size)
+static int upload(struct wh_session *s, uint64_t total, uint64_t offset, uint64_t addr,
+		  uint64_t size)
 {
 	struct wh_req_whUpload *q = request(s, WH_CALL_whUpload, sizeof(*q));
 

@@ -51,7 +51,8 @@ static CUresult get_name(char *name, int len, CUdevice dev)
 	return any();
 }
 
-static CUresult load(CUmodule *m, const void *image, unsigned int n, CUjit_option *keys, void **values)
+static CUresult load(CUmodule *m, const void *image, unsigned int n, CUjit_option *keys,
+		     void **values)
 {
 	unsigned int i;
 

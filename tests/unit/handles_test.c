@@ -73,8 +73,8 @@ static void test_values(struct wh_handles *h)
 {
 	wh_handles_new_value(h, 0x77, 9, 0);
 	ok(wh_handles_known(h, 0x77, 9), "value_given_out_is_known");
-	ok(!wh_handles_known(h, 0x78, 9) && !wh_handles_known(h, 0x77, 8) && !wh_handles_known(h, 0, 9),
-	   "other_values_and_types_are_not_known");
+	ok(!wh_handles_known(h, 0x78, 9) && !wh_handles_known(h, 0x77, 8) &&
+	   !wh_handles_known(h, 0, 9), "other_values_and_types_are_not_known");
 	wh_handles_drop_value(h, 0x77, 9);
 	ok(!wh_handles_known(h, 0x77, 9), "dropped_value_is_not_known");
 }

@@ -129,9 +129,11 @@ static void test_elf(void)
 		Elf64_Shdr s[2];
 		char text[100];
 	} img = {
-		.e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 }, .e_shoff = sizeof(Elf64_Ehdr),
-		       .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 2 },
-		.s = { { .sh_type = SHT_PROGBITS, .sh_offset = offsetof(typeof(img), text), .sh_size = 100 },
+		.e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 },
+		       .e_shoff = sizeof(Elf64_Ehdr), .e_shentsize = sizeof(Elf64_Shdr),
+		       .e_shnum = 2 },
+		.s = { { .sh_type = SHT_PROGBITS, .sh_size = 100,
+			 .sh_offset = offsetof(typeof(img), text) },
 		       { .sh_type = SHT_NOBITS, .sh_offset = 1 << 20, .sh_size = 1 << 20 } },
 	};
 	size_t size = offsetof(typeof(img), text) + 100;

@@ -16,8 +16,8 @@ static struct wh_ctl *ctl;
 static void good(void)
 {
 	*ctl = (struct wh_ctl) {
-		.magic = WH_CTL_MAGIC, .abi_version = WH_ABI_VERSION, .part_size = SIZE, .nslots = 1,
-		.slot_offset = 0x1000, .msg_offset = 0x2000, .msg_size = 0x10000,
+		.magic = WH_CTL_MAGIC, .abi_version = WH_ABI_VERSION, .part_size = SIZE,
+		.nslots = 1, .slot_offset = 0x1000, .msg_offset = 0x2000, .msg_size = 0x10000,
 		.data_offset = 0x12000, .data_size = SIZE - 0x12000, .api_hash = WH_API_HASH,
 	};
 }

@@ -14,7 +14,8 @@
 
 static struct wh_session *open_session(const char *argv0)
 {
-	void *part = mmap(NULL, PART_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *part = mmap(NULL, PART_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 	char path[4096], err[256];
 	struct wh_session *s;
 	char *slash;

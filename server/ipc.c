@@ -1,0 +1,724 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Memory and events that processes of one tenant share (CUDA IPC). Each client
+ * has a worker of its own, so what they share the workers share: the exporter's
+ * worker puts the driver's handle into the tenant's table (tenant.h), and the
+ * client gets a random number of 128 bits for it. Whoever of the same tenant
+ * brings that number is given what it stands for. A worker maps the table of its
+ * own tenant only: another tenant's number is as unknown as a guessed one.
+ *
+ * Memory is charged to its owner. What the owner frees while others have it open
+ * stays on the device, and is charged to the tenant until they close it.
+ *
+ * A session without a tenant in the client's own process (loopback) has nothing
+ * to protect: the driver's handles are passed as they are. One without a tenant
+ * in a process of its own refuses.
+ */
+#define _GNU_SOURCE
+#include "ipc.h"
+#include "ipc_files.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "limit_mem.h"
+#include "output.h"
+
+/* What a client holds: 64 bytes, as the driver's own handle. */
+#define HANDLE_MAGIC	0x434c4f4857ULL		/* "WHOLC" */
+struct handle {
+	uint64_t magic;		/* and the kind above it */
+	uint64_t id[2];
+	uint64_t zero[5];
+};
+_Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
+	       sizeof(struct handle) == sizeof(CUipcEventHandle) &&
+	       sizeof(((struct wh_shared *)0)->real) == sizeof(struct handle), "64 bytes each");
+_Static_assert(WH_TENANT_WORKERS <= 64, "one bit for each worker");
+
+/* What this worker has opened: address or handle, and which entry stands behind it. */
+struct import {
+	uint64_t addr, ctx, id[2];
+	uint32_t kind;
+	uint32_t entry;
+	uint32_t opened;
+};
+
+struct wh_ipc {
+	unsigned int slot;
+	uint32_t exports;	/* entries that may be ours */
+	struct import *import;
+	size_t imports;
+};
+
+/* --- The table -------------------------------------------------------------------- */
+
+static struct wh_shared_table *table_of(struct wh_session *s)
+{
+	return &s->limits.usage->shared;
+}
+
+/* Who died inside left at most an entry without a number: free. */
+static bool lock_table(struct wh_session *s)
+{
+	pthread_mutex_t *m = (pthread_mutex_t *)table_of(s)->lock;
+	int rc = pthread_mutex_lock(m);
+
+	if (rc == EOWNERDEAD)
+		rc = pthread_mutex_consistent(m);
+	return !rc;
+}
+
+static void unlock_table(struct wh_session *s)
+{
+	pthread_mutex_unlock((pthread_mutex_t *)table_of(s)->lock);
+}
+
+static uint32_t top_of(const struct wh_shared_table *t)
+{
+	uint32_t top = __atomic_load_n(&t->top, __ATOMIC_ACQUIRE);
+
+	return top < WH_TENANT_SHARED ? top : WH_TENANT_SHARED;
+}
+
+static bool is_free(const struct wh_shared *e)
+{
+	return !(e->id[0] | e->id[1]);
+}
+
+static void release(struct wh_shared *e)
+{
+	__atomic_store_n(&e->openers, 0, __ATOMIC_RELEASE);
+	e->id[0] = e->id[1] = 0;
+}
+
+/* Nobody can open it any more, and nobody that lives has it open. */
+static bool is_over(const struct wh_tenant_usage *u, const struct wh_shared *e)
+{
+	return !wh_shared_alive(u, e) && !(e->openers & wh_tenant_living(u));
+}
+
+/* Drop what is over; the first free entry, NULL when there is none. */
+static struct wh_shared *sweep(struct wh_session *s)
+{
+	struct wh_shared_table *t = table_of(s);
+	struct wh_shared *e, *first = NULL;
+	uint32_t i, top = top_of(t), used = 0;
+
+	for (i = 0; i < top; i++) {
+		e = &t->entry[i];
+		if (!is_free(e) && is_over(s->limits.usage, e))
+			release(e);
+		if (!is_free(e))
+			used = i + 1;
+		else if (!first)
+			first = e;
+	}
+	__atomic_store_n(&t->top, used, __ATOMIC_RELEASE);
+	if (first && first < &t->entry[used])
+		return first;
+	return used < WH_TENANT_SHARED ? &t->entry[used] : NULL;
+}
+
+static bool is_ours(struct wh_session *s, const struct wh_shared *e)
+{
+	return !is_free(e) && e->owner == s->limits.ipc->slot &&
+	       wh_shared_alive(s->limits.usage, e);
+}
+
+static struct wh_shared *find_ours(struct wh_session *s, uint32_t kind, uint64_t key)
+{
+	struct wh_shared_table *t = table_of(s);
+	uint32_t i, top = top_of(t);
+
+	for (i = 0; i < top; i++)
+		if (t->entry[i].kind == kind && t->entry[i].key == key && is_ours(s, &t->entry[i]))
+			return &t->entry[i];
+	return NULL;
+}
+
+/* Freed, it is still there for who has it open. */
+static bool can_open(struct wh_session *s, const struct wh_shared *e)
+{
+	return wh_shared_alive(s->limits.usage, e) || e->openers & 1ull << s->limits.ipc->slot;
+}
+
+static struct wh_shared *find(struct wh_session *s, uint32_t kind, const uint64_t id[2])
+{
+	struct wh_shared_table *t = table_of(s);
+	uint32_t i, top = top_of(t);
+	struct wh_shared *e;
+
+	if (!(id[0] | id[1]))
+		return NULL;
+	for (i = 0; i < top; i++) {
+		e = &t->entry[i];
+		if (e->id[0] == id[0] && e->id[1] == id[1])
+			return e->kind == kind && can_open(s, e) ? e : NULL;
+	}
+	return NULL;
+}
+
+/* Numbered last: until then nobody finds it, and a death leaves it free. */
+static CUresult fill(struct wh_session *s, struct wh_shared *e, const struct wh_shared *what)
+{
+	uint32_t at = (uint32_t)(e - table_of(s)->entry);
+	uint64_t id[2] = { 0 };
+
+	if (getrandom(id, sizeof(id), 0) != sizeof(id) || !(id[0] | id[1]))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	*e = *what;
+	if (at >= top_of(table_of(s)))
+		__atomic_store_n(&table_of(s)->top, at + 1, __ATOMIC_RELEASE);
+	e->id[1] = id[1];
+	__atomic_store_n(&e->id[0], id[0], __ATOMIC_RELEASE);
+	s->limits.ipc->exports++;
+	return CUDA_SUCCESS;
+}
+
+static void give(struct handle *out, const struct wh_shared *e)
+{
+	*out = (struct handle){ .magic = HANDLE_MAGIC | (uint64_t)e->kind << 56,
+				.id = { e->id[0], e->id[1] } };
+}
+
+static bool taken(const struct handle *h, uint32_t kind)
+{
+	static const uint64_t zero[5];
+
+	return h->magic == (HANDLE_MAGIC | (uint64_t)kind << 56) &&
+	       !memcmp(h->zero, zero, sizeof(zero));
+}
+
+/* The owner has freed it. Before its charge ends: never is it in nobody's sum. */
+static void end_export(struct wh_session *s, struct wh_shared *e)
+{
+	if (e->kind == WH_SHARED_ALLOCATION)
+		wh_ipc_files_withdraw(e->id);
+	__atomic_store_n(&e->gone, 1, __ATOMIC_SEQ_CST);
+	if (!(e->openers & wh_tenant_living(s->limits.usage)))
+		release(e);
+	if (s->limits.ipc->exports)
+		s->limits.ipc->exports--;
+}
+
+/*
+ * The same object has the same number each time, as natively. If the driver's
+ * handle is another now, the address was used again for something else.
+ */
+static CUresult publish(struct wh_session *s, const struct wh_shared *what, struct handle *out)
+{
+	struct wh_shared *e;
+	CUresult res = CUDA_SUCCESS;
+
+	if (!lock_table(s))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	e = find_ours(s, what->kind, what->key);
+	if (e && memcmp(e->real, what->real, sizeof(e->real))) {
+		end_export(s, e);
+		e = NULL;
+	}
+	if (!e) {
+		e = sweep(s);
+		res = e ? fill(s, e, what) : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (res == CUDA_SUCCESS)
+		give(out, e);
+	unlock_table(s);
+	if (!e)
+		fprintf(wh_messages(), "warn: worker: the tenant shares %d objects, the most there may be\n",
+			WH_TENANT_SHARED);
+	return res;
+}
+
+static void freed(struct wh_session *s, uint32_t kind, uint64_t key)
+{
+	struct wh_shared *e;
+
+	if (!s->limits.ipc || !s->limits.ipc->exports || !lock_table(s))
+		return;
+	e = find_ours(s, kind, key);
+	if (e)
+		end_export(s, e);
+	unlock_table(s);
+}
+
+void wh_ipc_freed(struct wh_session *s, uint64_t addr)
+{
+	freed(s, WH_SHARED_MEMORY, addr);
+}
+
+/* --- Whether it can be done --------------------------------------------------------- */
+
+bool wh_ipc_works(const struct wh_session *s)
+{
+	return s->limits.ipc || s->one_process;
+}
+
+/* True: *res is the answer. False: the driver's own handles will do. */
+static bool refused(struct wh_session *s, CUresult *res)
+{
+	static bool said;
+
+	if (s->one_process)
+		return false;
+	*res = CUDA_ERROR_NOT_SUPPORTED;
+	if (!said)
+		fprintf(wh_messages(), "warn: worker: IPC handles need a tenant, and this client has none\n");
+	said = true;
+	return true;
+}
+
+/* --- Exports ------------------------------------------------------------------------ */
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+	return (bytes + WH_MEM_BLOCK - 1) & ~(WH_MEM_BLOCK - 1);
+}
+
+bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res)
+{
+	struct wh_shared what = { .kind = WH_SHARED_MEMORY };
+	CUdeviceptr base = addr;
+	CUipcMemHandle real;
+	size_t size = 0;
+
+	if (!s->limits.ipc)
+		return refused(s, res);
+	*res = s->drv.cuIpcGetMemHandle(out ? &real : NULL, addr);
+	if (!out && *res == CUDA_SUCCESS)
+		*res = CUDA_ERROR_INVALID_VALUE;
+	if (*res == CUDA_SUCCESS && s->drv.cuMemGetAddressRange_v2)
+		*res = s->drv.cuMemGetAddressRange_v2(&base, &size, addr);
+	if (*res != CUDA_SUCCESS)
+		return true;
+	what.device = (int16_t)s->limits.device;
+	what.owner = (uint8_t)s->limits.ipc->slot;
+	what.generation = s->limits.slot->generation;
+	what.key = base;
+	what.ctx = s->ctx;
+	what.bytes = whole_blocks(size);
+	memcpy(what.real, &real, sizeof(real));
+	*res = publish(s, &what, (struct handle *)out);
+	return true;
+}
+
+bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event, uint64_t id,
+		      CUresult *res)
+{
+	struct wh_shared what = { .kind = WH_SHARED_EVENT, .device = -1, .key = id };
+	CUipcEventHandle real;
+
+	if (!s->limits.ipc)
+		return refused(s, res);
+	*res = s->drv.cuIpcGetEventHandle(out ? &real : NULL, event);
+	if (!out && *res == CUDA_SUCCESS)
+		*res = CUDA_ERROR_INVALID_VALUE;
+	if (*res != CUDA_SUCCESS)
+		return true;
+	what.owner = (uint8_t)s->limits.ipc->slot;
+	what.generation = s->limits.slot->generation;
+	what.ctx = s->ctx;
+	memcpy(what.real, &real, sizeof(real));
+	*res = publish(s, &what, (struct handle *)out);
+	return true;
+}
+
+void wh_done_cuEventDestroy(struct wh_session *s, struct wh_req_cuEventDestroy *q, CUresult res)
+{
+	if (res == CUDA_SUCCESS)
+		freed(s, WH_SHARED_EVENT, q->hEvent);
+}
+
+void wh_done_cuEventDestroy_v2(struct wh_session *s, struct wh_req_cuEventDestroy_v2 *q,
+			       CUresult res)
+{
+	if (res == CUDA_SUCCESS)
+		freed(s, WH_SHARED_EVENT, q->hEvent);
+}
+
+/* --- Imports ------------------------------------------------------------------------ */
+
+static struct import *import_at(struct wh_ipc *ipc, uint32_t kind, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < ipc->imports; i++)
+		if (ipc->import[i].kind == kind && ipc->import[i].addr == addr)
+			return &ipc->import[i];
+	return NULL;
+}
+
+static bool has_open(const struct wh_ipc *ipc, uint32_t entry)
+{
+	size_t i;
+
+	for (i = 0; i < ipc->imports; i++)
+		if (ipc->import[i].entry == entry)
+			return true;
+	return false;
+}
+
+/* Room before the driver is asked: what it opened is never lost. */
+static bool make_room(struct wh_ipc *ipc)
+{
+	struct import *p = realloc(ipc->import, (ipc->imports + 1) * sizeof(*p));
+
+	if (p)
+		ipc->import = p;
+	return p;
+}
+
+static void note_import(struct wh_session *s, uint64_t addr, uint64_t ctx,
+			const struct wh_shared *e)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct import *i = import_at(ipc, e->kind, addr);
+
+	if (!i) {
+		i = &ipc->import[ipc->imports++];
+		*i = (struct import){ .addr = addr, .ctx = ctx, .id = { e->id[0], e->id[1] },
+				      .kind = e->kind,
+				      .entry = (uint32_t)(e - table_of(s)->entry) };
+	}
+	i->opened++;
+}
+
+/* With the lock held. */
+static void drop_import(struct wh_session *s, struct import *i)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct wh_shared *e = &table_of(s)->entry[i->entry];
+	uint64_t id[2] = { i->id[0], i->id[1] };
+	uint32_t entry = i->entry;
+
+	*i = ipc->import[--ipc->imports];
+	if (has_open(ipc, entry) || e->id[0] != id[0] || e->id[1] != id[1])
+		return;
+	__atomic_and_fetch(&e->openers, ~(1ull << ipc->slot), __ATOMIC_SEQ_CST);
+	if (is_over(s->limits.usage, e))
+		release(e);
+}
+
+/* The lock is held across the driver's call: its owner cannot free it uncounted meanwhile. */
+static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdeviceptr *addr,
+			   unsigned int flags)
+{
+	struct wh_shared *e = find(s, WH_SHARED_MEMORY, h->id);
+	CUipcMemHandle real;
+	bool had;
+	CUresult res;
+
+	if (!e)
+		return CUDA_ERROR_INVALID_HANDLE;
+	memcpy(&real, e->real, sizeof(real));
+	had = e->openers & 1ull << s->limits.ipc->slot;
+	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
+	res = s->drv.cuIpcOpenMemHandle_v2(addr, real, flags);
+	if (res == CUDA_SUCCESS)
+		note_import(s, *addr, s->ctx, e);
+	else if (!had)
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
+	return res;
+}
+
+bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,
+			unsigned int flags, CUresult *res)
+{
+	struct handle h;
+
+	if (!s->limits.ipc)
+		return refused(s, res);
+	memcpy(&h, handle, sizeof(h));
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!addr || !taken(&h, WH_SHARED_MEMORY))
+		return true;
+	if (!make_room(s->limits.ipc)) {
+		*res = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (lock_table(s)) {
+		*res = open_entry(s, &h, addr, flags);
+		unlock_table(s);
+	}
+	return true;
+}
+
+void wh_done_cuIpcCloseMemHandle(struct wh_session *s, struct wh_req_cuIpcCloseMemHandle *q,
+				 CUresult res)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct import *i = ipc ? import_at(ipc, WH_SHARED_MEMORY, q->dptr) : NULL;
+
+	if (res != CUDA_SUCCESS || !i || --i->opened || !lock_table(s))
+		return;
+	drop_import(s, i);
+	unlock_table(s);
+}
+
+bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
+		       CUresult *res)
+{
+	CUipcEventHandle real;
+	struct wh_shared *e;
+	struct handle h;
+
+	if (!s->limits.ipc)
+		return refused(s, res);
+	memcpy(&h, handle, sizeof(h));
+	*res = event ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_INVALID_VALUE;
+	if (!event || !taken(&h, WH_SHARED_EVENT) || !lock_table(s))
+		return true;
+	e = find(s, WH_SHARED_EVENT, h.id);
+	if (e)
+		memcpy(&real, e->real, sizeof(real));
+	unlock_table(s);
+	*res = e ? s->drv.cuIpcOpenEventHandle(event, real) : CUDA_ERROR_INVALID_HANDLE;
+	return true;
+}
+
+/* --- Memory of cuMemCreate: a descriptor ---------------------------------------------- */
+
+bool wh_ipc_passes_files(const struct wh_session *s)
+{
+	return s->limits.ipc ? wh_ipc_files_work() : s->one_process;
+}
+
+/* The first handle of an allocation stands for it; NULL: not made here. */
+static const struct wh_mem_entry *allocation_of(struct wh_session *s, uint64_t real)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	const struct wh_mem_entry *e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, real);
+
+	if (e && e->object)
+		e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, e->object);
+	return e && e->device >= 0 ? e : NULL;
+}
+
+static CUresult export_file(struct wh_session *s, const struct wh_mem_entry *a, int fd,
+			    struct handle *out)
+{
+	struct wh_shared what = {
+		.kind = WH_SHARED_ALLOCATION, .device = a->device, .key = a->key, .bytes = a->bytes,
+		.owner = (uint8_t)s->limits.ipc->slot, .generation = s->limits.slot->generation,
+	};
+	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (wh_ipc_files_start(s->limits.usage, (char *)what.real))
+		res = publish(s, &what, out);
+	if (res == CUDA_SUCCESS)
+		return wh_ipc_files_offer(out->id, fd) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	close(fd);
+	return res;
+}
+
+bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
+		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res)
+{
+	struct wh_shareable *own = handle;
+	const struct wh_mem_entry *a;
+	int fd = -1;
+
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!handle)
+		return true;
+	if (!s->limits.ipc) {
+		if (refused(s, res))
+			return true;
+		*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
+		own->magic = WH_SHAREABLE_OWN;
+		own->fd = fd;
+		return true;
+	}
+	*res = CUDA_ERROR_NOT_SUPPORTED;
+	if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return true;
+	*res = s->drv.cuMemExportToShareableHandle(&fd, allocation, type, flags);
+	if (*res != CUDA_SUCCESS)
+		return true;
+	a = allocation_of(s, allocation);
+	if (a) {
+		*res = export_file(s, a, fd, handle);
+	} else {
+		close(fd);
+		*res = CUDA_ERROR_INVALID_VALUE;
+	}
+	return true;
+}
+
+/* The entry while it is asked for: marked as open, so that what it names is counted. */
+static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], bool *had,
+				 uint32_t *pid)
+{
+	struct wh_shared *e = NULL;
+
+	if (!make_room(s->limits.ipc) || !lock_table(s))
+		return NULL;
+	e = find(s, WH_SHARED_ALLOCATION, id);
+	if (e) {
+		*had = e->openers & 1ull << s->limits.ipc->slot;
+		*pid = s->limits.usage->worker[e->owner % WH_TENANT_WORKERS].pid;
+		__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
+	}
+	unlock_table(s);
+	return e;
+}
+
+/* Counted by its handles and mappings like memory of our own, but charged to nobody. */
+static bool note_allocation(struct wh_session *s, uint64_t real)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_mem_entry *e = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, real);
+
+	if (e)
+		e->refs++;
+	else
+		e = wh_mem_add(m, WH_H_CUmemGenericAllocationHandle, real);
+	return e;
+}
+
+static CUresult import_entry(struct wh_session *s, const struct handle *h,
+			     CUmemGenericAllocationHandle *allocation,
+			     CUmemAllocationHandleType type)
+{
+	CUresult res = CUDA_ERROR_INVALID_VALUE;
+	struct wh_shared *e;
+	uint32_t pid = 0;
+	bool had = false;
+	char name[WH_IPC_NAME];
+	int fd;
+
+	e = reserve(s, h->id, &had, &pid);
+	if (!e)
+		return res;
+	memcpy(name, e->real, sizeof(name));
+	fd = wh_ipc_files_fetch(name, pid, h->id);
+	if (fd >= 0) {
+		res = s->drv.cuMemImportFromShareableHandle(allocation, (void *)(intptr_t)fd, type);
+		close(fd);
+	}
+	if (!lock_table(s))
+		return res;
+	if (res == CUDA_SUCCESS && note_allocation(s, *allocation))
+		note_import(s, *allocation, 0, e);
+	else if (!had)
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
+	unlock_table(s);
+	return res;
+}
+
+bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
+		   const void *handle, CUmemAllocationHandleType type, CUresult *res)
+{
+	const struct wh_shareable *own = handle;
+	struct handle h;
+
+	*res = CUDA_ERROR_INVALID_VALUE;
+	if (!handle)
+		return true;
+	memcpy(&h, handle, sizeof(h));
+	if (!s->limits.ipc) {
+		if (!refused(s, res) && own->magic == WH_SHAREABLE_OWN)
+			*res = s->drv.cuMemImportFromShareableHandle(allocation,
+						(void *)(intptr_t)own->fd, type);
+		return true;
+	}
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && taken(&h, WH_SHARED_ALLOCATION))
+		*res = import_entry(s, &h, allocation, type);
+	return true;
+}
+
+void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct import *i;
+
+	if (!ipc)
+		return;
+	freed(s, WH_SHARED_ALLOCATION, real);
+	i = import_at(ipc, WH_SHARED_ALLOCATION, real);
+	if (i && lock_table(s)) {
+		drop_import(s, i);
+		unlock_table(s);
+	}
+}
+
+/*
+ * What has no owner any more the driver counts for one of those that have it
+ * open, nobody says for which; the lowest slot is taken for that one. If it is
+ * another, that one's figure is charged besides the orphan: too much, never too
+ * little.
+ */
+uint64_t wh_ipc_orphans(struct wh_session *s, int device)
+{
+	const struct wh_tenant_usage *u = s->limits.usage;
+	const struct wh_shared *e;
+	uint64_t sum = 0, openers;
+	size_t i;
+
+	if (!s->limits.ipc)
+		return 0;
+	for (i = 0; i < s->limits.ipc->imports; i++) {
+		e = &u->shared.entry[s->limits.ipc->import[i].entry];
+		openers = e->openers & wh_tenant_living(u);
+		if (e->device == device && openers && !wh_shared_alive(u, e) &&
+		    (unsigned int)__builtin_ctzll(openers) == s->limits.ipc->slot)
+			sum += e->bytes;
+	}
+	return sum;
+}
+
+/* --- Ends --------------------------------------------------------------------------- */
+
+void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)
+{
+	struct wh_ipc *ipc = s->limits.ipc;
+	struct wh_shared_table *t;
+	uint32_t i;
+	size_t j;
+
+	if (!ipc || (!ipc->exports && !ipc->imports) || !lock_table(s))
+		return;
+	t = table_of(s);
+	for (i = 0; i < top_of(t); i++)
+		if (t->entry[i].ctx == ctx && is_ours(s, &t->entry[i]))
+			end_export(s, &t->entry[i]);
+	for (j = 0; j < ipc->imports; )
+		if (ipc->import[j].ctx == ctx)
+			drop_import(s, &ipc->import[j]);
+		else
+			j++;
+	unlock_table(s);
+}
+
+/* Who had the slot before may have had things open: the bits are nobody's now. */
+bool wh_ipc_open(struct wh_session *s)
+{
+	struct wh_shared_table *t;
+	struct wh_ipc *ipc = calloc(1, sizeof(*ipc));
+	uint32_t i;
+
+	if (!ipc)
+		return false;
+	ipc->slot = (unsigned int)(s->limits.slot - s->limits.usage->worker);
+	s->limits.ipc = ipc;
+	if (!lock_table(s))
+		return false;
+	t = table_of(s);
+	for (i = 0; i < top_of(t); i++)
+		__atomic_and_fetch(&t->entry[i].openers, ~(1ull << ipc->slot), __ATOMIC_SEQ_CST);
+	unlock_table(s);
+	return true;
+}
+
+void wh_ipc_close(struct wh_session *s)
+{
+	if (!s->limits.ipc)
+		return;
+	wh_ipc_files_stop();
+	free(s->limits.ipc->import);
+	free(s->limits.ipc);
+	s->limits.ipc = NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory and events of other processes of the same tenant. Included by worker.h;
+ * generated handlers call these as cuda-api/cuda.api says. True: *res is the
+ * call's result, and the driver is not called again.
+ */
+#ifndef WORMHOLE_IPC_H
+#define WORMHOLE_IPC_H
+
+#include "worker.h"
+
+bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res);
+bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,
+			unsigned int flags, CUresult *res);
+/* id: the event's handle in the client's world. */
+bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event, uint64_t id,
+		      CUresult *res);
+bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
+		       CUresult *res);
+
+/* handle: 64 bytes that stand for a descriptor, in both directions (WH_SHAREABLE_*). */
+bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
+		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res);
+bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
+		   const void *handle, CUmemAllocationHandleType type, CUresult *res);
+/* The last handle and the last mapping of memory of cuMemCreate, or of an imported one, is gone. */
+void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real);
+bool wh_ipc_passes_files(const struct wh_session *s);
+
+/* An allocation is about to be given back: nobody can open it any more. */
+void wh_ipc_freed(struct wh_session *s, uint64_t addr);
+void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
+/* Of the tenant's orphans, those that the driver is taken to count for this process. */
+uint64_t wh_ipc_orphans(struct wh_session *s, int device);
+/* Can handles be made and opened in this session at all? */
+bool wh_ipc_works(const struct wh_session *s);
+
+/* With a tenant only. */
+bool wh_ipc_open(struct wh_session *s);
+void wh_ipc_close(struct wh_session *s);
+
+#endif

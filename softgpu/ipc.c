@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Memory and events of another process. The first allocation that is exported
+ * makes the arena a file (memory.c); a handle says which file that is and where
+ * in it the allocation lies, and who opens it maps those pages. It is found by
+ * the exporter's descriptor in /proc, so nothing is left behind by a process
+ * that dies, and who may open it is who may look into that process: the same
+ * user. What is mapped stays, whatever becomes of the exporter.
+ *
+ * Events need nothing shared: work is done when it is submitted, so an event
+ * of any process has happened by the time that anybody asks.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+#define MEMORY_MAGIC	0x4d454d5550475353ULL	/* "SSGPUMEM" */
+#define EVENT_MAGIC	0x4e56455550475353ULL	/* "SSGPUEVN" */
+#define PAGE		4096ULL
+
+/* Both kinds of handles, of 64 bytes each. */
+struct handle {
+	uint64_t magic;
+	int32_t pid, fd;
+	uint64_t dev, ino;	/* of the file, so that a number used again is noticed */
+	uint64_t offset, size;
+	uint64_t id;		/* of the allocation or event */
+	uint64_t alive;		/* where in the file it stands while the allocation lives */
+};
+_Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
+	       sizeof(struct handle) == sizeof(CUipcEventHandle), "a handle is what travels");
+
+struct import {
+	struct handle from;
+	struct sgpu_ctx *ctx;
+	char *map;		/* whole pages */
+	uint64_t base, id;
+	unsigned int opened;
+};
+
+static struct import *imports;
+static size_t nimports;
+
+/* ---- memory ---- */
+
+static CUresult export_memory(struct handle *h, uint64_t addr)
+{
+	struct sgpu_range range;
+	struct stat st;
+	uint64_t alive;
+	int fd;
+
+	if (!sgpu_mem_find(addr, &range) || range.kind != SGPU_MEM_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = sgpu_mem_file();
+	alive = sgpu_mem_export(addr);
+	if (fd < 0 || !alive || fstat(fd, &st))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*h = (struct handle){
+		.magic = MEMORY_MAGIC, .pid = getpid(), .fd = fd,
+		.dev = st.st_dev, .ino = st.st_ino,
+		.offset = sgpu_mem_offset(range.base), .size = range.size, .id = range.id,
+		.alive = alive,
+	};
+	return CUDA_SUCCESS;
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr addr)
+{
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	return sgpu_leave(out ? export_memory((struct handle *)out, addr) :
+				CUDA_ERROR_INVALID_VALUE);
+}
+
+/* The exporter's file, or -1: it is gone, or was never there, or the memory was freed. */
+static int open_file(const struct handle *h)
+{
+	struct stat st;
+	char path[64];
+	uint64_t id;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", h->pid, h->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && st.st_dev == h->dev && st.st_ino == h->ino &&
+	    h->offset <= (uint64_t)st.st_size && h->size <= (uint64_t)st.st_size - h->offset &&
+	    pread(fd, &id, sizeof(id), h->alive) == sizeof(id) && id == h->id)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static struct import *import_of(uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < nimports; i++)
+		if (addr - imports[i].base < imports[i].from.size)
+			return &imports[i];
+	return NULL;
+}
+
+static uint64_t skipped(const struct handle *h)
+{
+	return h->offset % PAGE;
+}
+
+static CUresult map_file(struct sgpu_ctx *ctx, const struct handle *h, uint64_t *addr)
+{
+	struct import *grown = realloc(imports, (nimports + 1) * sizeof(*imports));
+	int fd;
+	char *p;
+
+	if (!grown)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	imports = grown;
+	fd = open_file(h);
+	if (fd < 0)
+		return CUDA_ERROR_INVALID_HANDLE;
+	p = mmap(NULL, skipped(h) + h->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 h->offset - skipped(h));
+	close(fd);
+	if (p == MAP_FAILED)
+		return CUDA_ERROR_MAP_FAILED;
+	imports[nimports++] = (struct import){
+		.from = *h, .ctx = ctx, .map = p, .base = (uintptr_t)p + skipped(h),
+		.id = sgpu_new_id(), .opened = 1,
+	};
+	*addr = (uintptr_t)p + skipped(h);
+	return CUDA_SUCCESS;
+}
+
+/* A second opening is the first one's address, to be closed as often. */
+static CUresult open_memory(struct sgpu_ctx *ctx, const struct handle *h, uint64_t *addr)
+{
+	size_t i;
+
+	if (h->magic != MEMORY_MAGIC || !h->size || h->pid <= 0 || h->offset % SGPU_GRANULE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (h->pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	for (i = 0; i < nimports; i++)
+		if (imports[i].ctx == ctx && !memcmp(&imports[i].from, h, sizeof(*h))) {
+			imports[i].opened++;
+			*addr = imports[i].base;
+			return CUDA_SUCCESS;
+		}
+	return map_file(ctx, h, addr);
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
+{
+	struct handle h;
+	struct sgpu_ctx *ctx;
+	uint64_t addr = 0;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	if (!out || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	memcpy(&h, &handle, sizeof(h));
+	rc = open_memory(ctx, &h, &addr);
+	if (!rc)
+		*out = addr;
+	return sgpu_leave(rc);
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned int flags)
+	__attribute__((alias("cuIpcOpenMemHandle_v2")));
+
+static void unmap(struct import *m)
+{
+	munmap(m->map, skipped(&m->from) + m->from.size);
+	*m = imports[--nimports];
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr addr)
+{
+	struct sgpu_ctx *ctx;
+	struct import *m;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	m = import_of(addr);
+	if (!m || m->base != addr)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (!--m->opened)
+		unmap(m);
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx)
+{
+	size_t i = 0;
+
+	while (i < nimports) {
+		if (imports[i].ctx == ctx)
+			unmap(&imports[i]);
+		else
+			i++;
+	}
+}
+
+bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out)
+{
+	struct import *m = nimports ? import_of(addr) : NULL;
+
+	if (!m)
+		return false;
+	*out = (struct sgpu_range){
+		.base = m->base, .size = m->from.size, .room = m->from.size,
+		.id = m->id, .ctx = m->ctx, .kind = SGPU_MEM_IMPORT,
+	};
+	return true;
+}
+
+/* ---- events ---- */
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent event)
+{
+	struct sgpu_event *e;
+	struct sgpu_ctx *ctx;
+	struct handle h;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	e = sgpu_obj_get(SGPU_EVENT, event);
+	if (!e || !(e->flags & CU_EVENT_INTERPROCESS) || e->imported)
+		return sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
+	if (!out)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	h = (struct handle){ .magic = EVENT_MAGIC, .pid = getpid(), .id = e->obj.id };
+	memcpy(out, &h, sizeof(h));
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
+{
+	struct sgpu_ctx *ctx;
+	struct handle h;
+	CUresult rc = sgpu_enter(&ctx);
+
+	if (rc)
+		return rc;
+	memcpy(&h, &handle, sizeof(h));
+	if (!out)
+		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	if (h.magic != EVENT_MAGIC || h.pid <= 0 || h.fd || h.dev || h.ino || h.offset ||
+	    h.size || h.alive || (kill(h.pid, 0) && errno == ESRCH))
+		return sgpu_leave(CUDA_ERROR_MAP_FAILED);
+	if (h.pid == getpid())
+		return sgpu_leave(CUDA_ERROR_INVALID_CONTEXT);
+	rc = sgpu_event_new(ctx, out, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+	if (!rc)
+		((struct sgpu_event *)*out)->imported = true;
+	return sgpu_leave(rc);
+}
