@@ -140,10 +140,17 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 
 	if (!t->known)
 		wh_thread_first();
+	if (__builtin_expect(cl->mirrors, 0)) {
+		c->result = wh_managed_before(call);
+		if (c->result != CUDA_SUCCESS)
+			return NULL;
+	}
 	c->result = take_slot(c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
 	wh_post_begin(call);
+	if (__builtin_expect(cl->mirrors, 0))
+		wh_managed_sent(call);
 	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
 	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
 		wh_unlock(WH_LOCK_SLOT);
@@ -267,16 +274,21 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 		res = r->result;
 	if (res == CUDA_SUCCESS && r->size < fixed)
 		return lost(WH_EFATAL);
-	return wh_post_end(res);
+	res = wh_post_end(res);
+	if (__builtin_expect(wh_client.mirrors, 0))
+		wh_managed_answered(res);
+	return res;
 }
 
 void wh_end(struct wh_call *c)
 {
-	bool output = wh_client.output;
+	bool output = wh_client.output, fetch = wh_client.fetch;
 
 	(void)c;
-	wh_client.output = false;
+	wh_client.output = wh_client.fetch = false;
 	wh_unlock(WH_LOCK_SLOT);
+	if (__builtin_expect(fetch, 0))
+		wh_managed_after();
 	if (__builtin_expect(output, 0))
 		wh_output_print();
 }

@@ -53,6 +53,8 @@ struct wh_client {
 	int threads;			/* that have used the library and live */
 	uint64_t crossings;		/* requests sent; written with the slot's lock held */
 	size_t registered;		/* ranges of cuMemHostRegister */
+	size_t mirrors;			/* managed variables that have to be copied */
+	bool fetch;			/* when the running call ends; with the slot's lock */
 };
 extern struct wh_client wh_client;
 
@@ -69,6 +71,7 @@ enum wh_lock {
 	WH_LOCK_LINK,
 	WH_LOCK_LOAD,
 	WH_LOCK_STAGE,
+	WH_LOCK_MANAGED,
 	WH_LOCK_SLOT,
 	WH_LOCKS,
 };
@@ -203,6 +206,30 @@ static inline bool wh_in_data(const void *p, size_t n)
 /* ranges.c: which addresses are the device's. */
 void wh_range_add(CUdeviceptr start, size_t size);
 void wh_range_remove(CUdeviceptr start);
+
+/*
+ * managed.c: managed variables. Where the worker is another process, a mirror of
+ * each lies at its address here. While wh_client.mirrors says that there are
+ * some, the hooks below run.
+ */
+/* It was looked up: from now on the program can use it. */
+CUresult wh_managed_add(uint64_t owner, uint64_t addr, uint64_t size);
+/* Is p in one, mirrored or not? */
+bool wh_managed_has(const void *p);
+/* Before a call begins: what the host has written goes to the device. */
+CUresult wh_managed_before(uint32_t call);
+CUresult wh_managed_give(void);
+/* With the slot: a call is about to be sent; a launch also says into which stream. */
+void wh_managed_sent(uint32_t call);
+void wh_managed_launched(uint64_t stream);
+/* With the slot: its result. wh_client.fetch says whether the device's work is done. */
+void wh_managed_answered(CUresult res);
+/* With the slot, before a wait is sent: what it waits for; 0: nobody knows. */
+uint64_t wh_managed_ticket(uint32_t kind, uint64_t handle);
+/* After it: what the device has written comes back. */
+CUresult wh_managed_fetch(uint64_t ticket);
+/* The same where no result can say that it failed: the next call does. */
+void wh_managed_after(void);
 
 /* staging.c: copies between pageable memory and the device, in pieces. */
 struct wh_staged {

@@ -76,6 +76,17 @@ static bool ready(void)
 	return wh_client.state == WH_READY;
 }
 
+/*
+ * A managed variable named as host memory is the device's as well: so the driver
+ * copies it, in order with the stream's other work.
+ */
+static CUresult managed_copy(const void *dst, const void *src, size_t n)
+{
+	CUresult res = wh_raw_cuMemcpy((CUdeviceptr)dst, (CUdeviceptr)src, n);
+
+	return res == CUDA_SUCCESS ? wh_wait(WH_WAIT_STREAM, 0) : res;
+}
+
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
 	struct wh_staged c = { WH_COPY_TO_DEVICE, dstDevice, 0, (void *)srcHost, ByteCount, 0,
@@ -85,6 +96,8 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t Byte
 
 	if (!ready() || !srcHost || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
+	if (wh_managed_has(srcHost))
+		return managed_copy((void *)dstDevice, srcHost, ByteCount);
 	if (ByteCount <= WH_SMALL_BYTES)
 		return tiny_in(dstDevice, srcHost, ByteCount, false, NULL);
 	if (!one_call || ByteCount <= one_call) {
@@ -103,6 +116,8 @@ CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 
 	if (!ready() || !dstHost || wh_in_data(dstHost, ByteCount))
 		return wh_raw_cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount);
+	if (wh_managed_has(dstHost))
+		return managed_copy(dstHost, (void *)srcDevice, ByteCount);
 	if (!one_call || ByteCount <= one_call) {
 		res = small_out(dstHost, srcDevice, ByteCount, &done);
 		if (done)
@@ -120,6 +135,8 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream);
+	if (wh_managed_has(srcHost))
+		return wh_raw_cuMemcpyAsync(dstDevice, (CUdeviceptr)srcHost, ByteCount, hStream);
 	c.stream = wh_stream(hStream);
 	if (ByteCount <= WH_SMALL_BYTES) {
 		res = tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
@@ -136,6 +153,8 @@ CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteC
 
 	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
 		return wh_raw_cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream);
+	if (wh_managed_has(dstHost))
+		return wh_raw_cuMemcpyAsync((CUdeviceptr)dstHost, srcDevice, ByteCount, hStream);
 	c.stream = wh_stream(hStream);
 	return wh_staged_copy(&c);
 }
@@ -239,35 +258,62 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes,
 
 /* --- Arrays -------------------------------------------------------------------------------- */
 
+static CUDA_MEMCPY2D to_array(CUarray array, size_t offset, const void *src, size_t n)
+{
+	return (CUDA_MEMCPY2D) {
+		.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src, .srcPitch = n,
+		.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .dstXInBytes = offset,
+		.WidthInBytes = n, .Height = 1,
+	};
+}
+
+static CUDA_MEMCPY2D from_array(void *dst, CUarray array, size_t offset, size_t n)
+{
+	return (CUDA_MEMCPY2D) {
+		.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = offset,
+		.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = dst, .dstPitch = n,
+		.WidthInBytes = n, .Height = 1,
+	};
+}
+
 CUresult cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
 {
+	CUDA_MEMCPY2D box = to_array(dstArray, dstOffset, srcHost, ByteCount);
 	struct wh_staged c = { WH_COPY_TO_ARRAY, (uint64_t)dstArray, dstOffset, (void *)srcHost,
 			       ByteCount, 0, true };
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
+	if (wh_managed_has(srcHost))
+		return cuMemcpy2D_v2(&box);
 	return wh_staged_copy(&c);
 }
 
 CUresult cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
+	CUDA_MEMCPY2D box = from_array(dstHost, srcArray, srcOffset, ByteCount);
 	struct wh_staged c = { WH_COPY_FROM_ARRAY, (uint64_t)srcArray, srcOffset, dstHost,
 			       ByteCount, 0, true };
 
 	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
 		return wh_raw_cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
+	if (wh_managed_has(dstHost))
+		return cuMemcpy2D_v2(&box);
 	return wh_staged_copy(&c);
 }
 
 CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost,
 			      size_t ByteCount, CUstream hStream)
 {
+	CUDA_MEMCPY2D box = to_array(dstArray, dstOffset, srcHost, ByteCount);
 	struct wh_staged c = { WH_COPY_TO_ARRAY, (uint64_t)dstArray, dstOffset, (void *)srcHost,
 			       ByteCount, 0, false };
 
 	if (!ready() || !srcHost || !ByteCount || wh_in_data(srcHost, ByteCount))
 		return wh_raw_cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount,
 						   hStream);
+	if (wh_managed_has(srcHost))
+		return cuMemcpy2DAsync_v2(&box, hStream);
 	c.stream = wh_stream(hStream);
 	return wh_staged_copy(&c);
 }
@@ -275,12 +321,15 @@ CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *sr
 CUresult cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
 			      CUstream hStream)
 {
+	CUDA_MEMCPY2D box = from_array(dstHost, srcArray, srcOffset, ByteCount);
 	struct wh_staged c = { WH_COPY_FROM_ARRAY, (uint64_t)srcArray, srcOffset, dstHost,
 			       ByteCount, 0, true };
 
 	if (!ready() || !dstHost || !ByteCount || wh_in_data(dstHost, ByteCount))
 		return wh_raw_cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount,
 						   hStream);
+	if (wh_managed_has(dstHost))
+		return cuMemcpy2DAsync_v2(&box, hStream);
 	c.stream = wh_stream(hStream);
 	return wh_staged_copy(&c);
 }

@@ -12,6 +12,7 @@ struct box {
 	bool flat;		/* was a 2D copy */
 	bool async;
 	CUstream stream;
+	bool managed;		/* a side was named as host memory, and is the device's, too */
 };
 
 static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
@@ -35,15 +36,30 @@ static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
 
 /* --- Which sides are pageable ----------------------------------------------------- */
 
-/* An unknown unified address is the program's own memory. */
-static void settle_unified(CUmemorytype *type, const void **host, CUdeviceptr device)
+/*
+ * An unknown unified address is the program's own memory. A managed variable is
+ * the device's, so that copies keep the stream's order; was it named as the host's?
+ */
+static bool settle(CUmemorytype *type, const void **host, CUdeviceptr *device)
 {
-	if (*type != CU_MEMORYTYPE_UNIFIED)
-		return;
-	if (wh_in_data((void *)device, 1) || !wh_range_has(device)) {
-		*type = CU_MEMORYTYPE_HOST;
-		*host = (void *)device;
+	if (*type == CU_MEMORYTYPE_HOST && wh_managed_has(*host)) {
+		*type = CU_MEMORYTYPE_DEVICE;
+		*device = (CUdeviceptr)*host;
+		return true;
 	}
+	if (*type == CU_MEMORYTYPE_UNIFIED &&
+	    (wh_in_data((void *)*device, 1) || !wh_range_has(*device))) {
+		*type = CU_MEMORYTYPE_HOST;
+		*host = (void *)*device;
+	}
+	return false;
+}
+
+static bool settle_both(CUDA_MEMCPY3D *c)
+{
+	bool src = settle(&c->srcMemoryType, &c->srcHost, &c->srcDevice);
+
+	return settle(&c->dstMemoryType, (const void **)&c->dstHost, &c->dstDevice) || src;
 }
 
 static size_t pitch_of(size_t pitch, size_t width)
@@ -208,16 +224,23 @@ static CUresult by_cpu(const struct box *b)
 	return CUDA_SUCCESS;
 }
 
+/* Between two places of the device the driver may return early; the host's may not be late. */
+static CUresult as_it_is(const struct box *b)
+{
+	CUresult res = issue(&b->c, b);
+
+	return res == CUDA_SUCCESS && b->managed && !b->async ? wh_wait(WH_WAIT_STREAM, 0) : res;
+}
+
 static CUresult copy(struct box *b)
 {
 	bool in, out;
 
-	settle_unified(&b->c.srcMemoryType, &b->c.srcHost, b->c.srcDevice);
-	settle_unified(&b->c.dstMemoryType, (const void **)&b->c.dstHost, b->c.dstDevice);
+	b->managed = settle_both(&b->c);
 	in = src_pageable(&b->c);
 	out = dst_pageable(&b->c);
 	if (!in && !out)
-		return issue(&b->c, b);
+		return as_it_is(b);
 	if ((in && !b->c.srcHost) || (out && !b->c.dstHost))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!b->c.WidthInBytes || !b->c.Height || !b->c.Depth)
@@ -306,9 +329,7 @@ static CUDA_MEMCPY3D without_peers(const CUDA_MEMCPY3D_PEER *p)
 static bool peer_pageable(const CUDA_MEMCPY3D_PEER *p, CUDA_MEMCPY3D *c)
 {
 	*c = without_peers(p);
-	settle_unified(&c->srcMemoryType, &c->srcHost, c->srcDevice);
-	settle_unified(&c->dstMemoryType, (const void **)&c->dstHost, c->dstDevice);
-	return src_pageable(c) || dst_pageable(c);
+	return settle_both(c) || src_pageable(c) || dst_pageable(c);
 }
 
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)

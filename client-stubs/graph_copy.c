@@ -15,14 +15,19 @@ static bool nameable(const void *p)
 	return !p || wh_in_data(p, 1) || wh_range_has((CUdeviceptr)p);
 }
 
-static bool pageable(CUmemorytype *type, const void **host, CUdeviceptr device)
+static bool pageable(CUmemorytype *type, const void **host, CUdeviceptr *device)
 {
+	if (*type == CU_MEMORYTYPE_HOST && wh_managed_has(*host)) {
+		*type = CU_MEMORYTYPE_DEVICE;
+		*device = (CUdeviceptr)*host;
+		return false;
+	}
 	if (*type == CU_MEMORYTYPE_HOST)
 		return *host && !wh_in_data(*host, 1);
-	if (*type != CU_MEMORYTYPE_UNIFIED || nameable((const void *)device))
+	if (*type != CU_MEMORYTYPE_UNIFIED || nameable((const void *)*device))
 		return false;
 	*type = CU_MEMORYTYPE_HOST;
-	*host = (const void *)device;
+	*host = (const void *)*device;
 	return true;
 }
 
@@ -38,8 +43,8 @@ enum wh_copy_sides wh_graph_copy_sides(const CUDA_MEMCPY3D *p, CUDA_MEMCPY3D *ou
 	bool src, dst;
 
 	*out = *p;
-	src = pageable(&out->srcMemoryType, &out->srcHost, out->srcDevice);
-	dst = pageable(&out->dstMemoryType, (const void **)&out->dstHost, out->dstDevice);
+	src = pageable(&out->srcMemoryType, &out->srcHost, &out->srcDevice);
+	dst = pageable(&out->dstMemoryType, (const void **)&out->dstHost, &out->dstDevice);
 	if (src && (dst || pinned(out->dstMemoryType, NULL, out->dstDevice)))
 		return WH_SIDES_HOST;
 	if (dst && pinned(out->srcMemoryType, NULL, out->srcDevice))

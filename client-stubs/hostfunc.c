@@ -180,6 +180,8 @@ struct wh_gate *wh_gate_take(const struct wh_gate_job *j)
 	struct wh_gate *g = NULL;
 	int i = -1;
 
+	if (j->kind == WH_JOB_NODE && wh_client.mirrors)
+		wh_log("a host function in a graph sees managed variables as they are at its launch");
 	pthread_mutex_lock(&gate_lock);
 	if (start()) {
 		i = find_free();
@@ -281,7 +283,7 @@ void wh_gate_keep(struct wh_gate *g)
 
 /* --- Streams ---------------------------------------------------------------------------------- */
 
-static CUresult enqueue(const struct wh_gate_job *j)
+static CUresult send(const struct wh_gate_job *j)
 {
 	struct wh_req_whHostFunc *q;
 	struct wh_gate *gate;
@@ -309,6 +311,26 @@ static CUresult enqueue(const struct wh_gate_job *j)
 	if (res != CUDA_SUCCESS)
 		wh_gate_cancel(gate);
 	return res;
+}
+
+/*
+ * A function may use managed variables, which this process can only fetch between
+ * calls: where there are some, the stream's work is waited for before and after it.
+ */
+static CUresult enqueue(const struct wh_gate_job *j)
+{
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUresult res = CUDA_SUCCESS;
+
+	if (__builtin_expect(!wh_client.mirrors, 1) ||
+	    cuStreamIsCapturing(j->stream, &capture) != CUDA_SUCCESS ||
+	    capture != CU_STREAM_CAPTURE_STATUS_NONE)
+		return send(j);
+	res = cuStreamSynchronize(j->stream);
+	/* A callback is also called with an error. */
+	if (res == CUDA_SUCCESS || j->callback)
+		res = send(j);
+	return res == CUDA_SUCCESS ? cuStreamSynchronize(j->stream) : res;
 }
 
 /* While the stream captures, the function becomes a node. */

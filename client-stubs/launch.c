@@ -191,6 +191,8 @@ static CUresult send(const struct launch *l, int *value)
 	q = wh_begin(&c, l->call, head + WH_MAX_PARAM_BYTES);
 	if (!q)
 		return c.result;
+	if (__builtin_expect(wh_client.mirrors, 0))
+		wh_managed_launched(l->stream);
 	if (l->params.array) {
 		lay = known_layout(l->function);
 		if (!lay) {

@@ -23,7 +23,9 @@
 
 static const uint8_t effect[WH_CALLS] = {
 	[WH_CALL_whHostFunc] = NEUTRAL | REPORTS,
+	[WH_CALL_whGlobal] = NEUTRAL,
 	[WH_CALL_whLaunch] = NEUTRAL | REPORTS,
+	[WH_CALL_whManaged] = NEUTRAL,
 	[WH_CALL_whParamLayout] = NEUTRAL,
 	[WH_CALL_whStageCopy] = NEUTRAL | REPORTS,
 	[WH_CALL_whWait] = NEUTRAL | REPORTS,

@@ -129,37 +129,3 @@ void wh_after_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 	(void)size;
 	wh_range_remove(ptr);
 }
-
-static void global(const CUdeviceptr *dptr, const size_t *bytes, CUresult (*get)(CUdeviceptr *,
-		   size_t *, void *, const char *), void *owner, const char *name)
-{
-	CUdeviceptr p;
-	size_t n;
-
-	if (dptr && bytes)
-		wh_range_add(*dptr, *bytes);
-	else if (get(&p, &n, owner, name) == CUDA_SUCCESS)
-		wh_range_add(p, n);
-}
-
-static CUresult get_module(CUdeviceptr *p, size_t *n, void *owner, const char *name)
-{
-	return cuModuleGetGlobal_v2(p, n, owner, name);
-}
-
-static CUresult get_library(CUdeviceptr *p, size_t *n, void *owner, const char *name)
-{
-	return cuLibraryGetGlobal(p, n, owner, name);
-}
-
-void wh_after_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
-				   const char *name)
-{
-	global(dptr, bytes, get_module, hmod, name);
-}
-
-void wh_after_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
-				 const char *name)
-{
-	global(dptr, bytes, get_library, library, name);
-}

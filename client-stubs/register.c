@@ -353,6 +353,8 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
 		return wh_refuse("cuMemHostRegister of I/O memory");
+	if (wh_managed_has(p))
+		return CUDA_ERROR_INVALID_VALUE;
 	if (wh_in_near(p, 1) || wh_in_far(p, 1))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	r.low = (uint8_t *)((uintptr_t)p & -(uintptr_t)WH_PAGE_SIZE);

@@ -18,7 +18,7 @@
 #define SLICE_ALONE_US	20000
 #define SLICE_SHARED_US	200
 
-static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice)
+static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice, uint64_t *ticket)
 {
 	struct wh_req_whWait *q;
 	struct wh_call c;
@@ -30,19 +30,30 @@ static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice)
 	q->handle = handle;
 	q->kind = kind;
 	q->slice_us = slice;
+	if (__builtin_expect(wh_client.mirrors, 0))
+		*ticket = wh_managed_ticket(kind, handle);
 	res = wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	return res;
 }
 
+/* The work is done: managed variables are the host's. Staging looks when it is done as a whole. */
+static CUresult fetch(uint32_t kind, uint64_t ticket)
+{
+	return kind == WH_WAIT_FENCE ? CUDA_SUCCESS : wh_managed_fetch(ticket);
+}
+
 CUresult wh_wait(uint32_t kind, uint64_t handle)
 {
+	uint64_t ticket = 0;
 	CUresult res;
 
 	for (;;) {
 		bool alone = __atomic_load_n(&wh_client.threads, __ATOMIC_RELAXED) <= 1;
 
-		res = wait_slice(kind, handle, alone ? SLICE_ALONE_US : SLICE_SHARED_US);
+		res = wait_slice(kind, handle, alone ? SLICE_ALONE_US : SLICE_SHARED_US, &ticket);
+		if (__builtin_expect(wh_client.mirrors && res == CUDA_SUCCESS, 0))
+			return fetch(kind, ticket);
 		if (res != CUDA_ERROR_NOT_READY)
 			return res;
 		if (!alone)

@@ -145,6 +145,51 @@ struct wh_rsp_link_complete {
 	uint32_t error_log;
 };
 
+/* --- Variables ------------------------------------------------------------------ */
+
+#define WH_GLOBAL_MODULE	0	/* cuModuleGetGlobal */
+#define WH_GLOBAL_LIBRARY	1	/* cuLibraryGetGlobal */
+#define WH_GLOBAL_MANAGED	2	/* cuLibraryGetManaged */
+/* Behind: the name. Null bits: 0 address, 1 size; both: neither is asked for. */
+struct wh_req_whGlobal {
+	struct wh_req hdr;
+	uint64_t owner;		/* module or library */
+	uint64_t name_size;
+	uint32_t kind;		/* WH_GLOBAL_* */
+	uint32_t resv;
+};
+struct wh_rsp_whGlobal {
+	struct wh_rsp hdr;
+	uint64_t addr;
+	uint64_t size;
+	uint32_t managed;
+	uint32_t resv;
+};
+
+#define WH_MANAGED_IN		0	/* from the buffer to the variables */
+#define WH_MANAGED_OUT		1
+#define WH_MANAGED_PIECES	1024
+/* Of one variable that whGlobal has named. */
+struct wh_managed_piece {
+	uint64_t addr;
+	uint32_t size;
+	uint32_t at;		/* in the buffer */
+};
+/* Behind: the pieces. Returns when all are copied; beside whatever the device does. */
+struct wh_req_whManaged {
+	struct wh_req hdr;
+	uint64_t buffer;	/* in the data area */
+	uint64_t size;
+	uint32_t op;		/* WH_MANAGED_* */
+	uint32_t pieces;
+};
+/* CUDA_ERROR_NOT_FOUND: that piece is of no variable, or its owner is gone. */
+struct wh_rsp_whManaged {
+	struct wh_rsp hdr;
+	uint32_t piece;
+	uint32_t resv;
+};
+
 /* --- Launch ------------------------------------------------------------------- */
 
 /* Padded: the worker appends them one by one. */

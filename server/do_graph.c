@@ -495,7 +495,7 @@ static CUresult get_kernel(struct wh_session *s, struct wh_frame *f, CUgraphNode
 {
 	struct wh_rsp_whGraphNodeGet *r = (struct wh_rsp_whGraphNodeGet *)f->rsp;
 	CUDA_KERNEL_NODE_PARAMS_v3 *to = &r->params.kernel;
-	CUDA_KERNEL_NODE_PARAMS_v2 k;
+	CUDA_KERNEL_NODE_PARAMS_v2 k = { 0 };
 	CUresult res;
 
 	if (!s->drv.cuGraphKernelNodeGetParams_v2)

@@ -102,6 +102,7 @@ static void free_session(struct wh_session *s)
 		free(s->library_state[i]);
 	}
 	wh_handles_free(&s->handles);
+	wh_managed_free(s);
 	wh_limits_free(s);
 	free(s->upload.buf);
 	free(s->link);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -239,6 +240,11 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	wh_child_signals();
 	if (wh_server.worker_uid)
 		become(uid);
+	/*
+	 * Its mappings far from where the kernel puts a client's: a managed variable needs
+	 * one address in both. Where that is not allowed, chance has to do.
+	 */
+	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", slot);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);

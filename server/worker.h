@@ -46,6 +46,14 @@ struct wh_fence {
 	bool pending;
 };
 
+/* A managed variable that the client has looked up. */
+struct wh_managed_var {
+	uint64_t addr, size;
+	uint64_t owner;		/* its module or library */
+	uint32_t type;		/* of that: WH_H_* */
+};
+#define WH_MAX_MANAGED	65536
+
 struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
@@ -79,6 +87,12 @@ struct wh_session {
 	bool prints;		/* an image that was loaded may print */
 	bool pools;		/* memory of pools is in use, which waits give back */
 	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
+	struct {
+		struct wh_managed_var *var;	/* by address, disjoint */
+		size_t n, room;
+		CUstream stream;	/* of copies to and from them, in context ctx */
+		uint64_t ctx;
+	} managed;
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
@@ -97,6 +111,10 @@ bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
 /* All registrations ended with their context: make them again. */
 void wh_host_register_again(struct wh_session *s);
 void wh_host_free(struct wh_session *s);
+
+/* do_managed.c */
+void wh_managed_free(struct wh_session *s);
+void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
 

@@ -8,7 +8,8 @@
 #define FREEABLE	(1u << SGPU_MEM_DEVICE | 1u << SGPU_MEM_MANAGED | \
 			 1u << SGPU_MEM_POOL)
 #define DESCRIBED	(FREEABLE | 1u << SGPU_MEM_GRAPH | 1u << SGPU_MEM_HOST | \
-			 1u << SGPU_MEM_REGISTERED | 1u << SGPU_MEM_IMPORT)
+			 1u << SGPU_MEM_REGISTERED | 1u << SGPU_MEM_IMPORT | \
+			 1u << SGPU_MEM_MODULE_MANAGED)
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 {
@@ -112,7 +113,7 @@ static CUresult managed_check(CUdeviceptr addr, size_t size)
 	struct sgpu_range range;
 
 	if (!size || !sgpu_mem_find(addr, &range) ||
-	    range.kind != SGPU_MEM_MANAGED ||
+	    !sgpu_is_managed(range.kind) ||
 	    size > range.size - (addr - range.base))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;

@@ -170,6 +170,15 @@ struct sgpu_library {
 	struct sgpu_image image;
 	struct sgpu_kernel **kernels;
 	unsigned int nkernels;
+	struct sgpu_shared_var *managed;	/* one for all contexts */
+	unsigned int nmanaged;
+};
+
+/* A managed variable of a library: no context owns it. */
+struct sgpu_shared_var {
+	char *name;
+	void *addr;
+	uint64_t size;
 };
 
 struct sgpu_kernel {
@@ -241,6 +250,7 @@ enum sgpu_kind {
 	SGPU_MEM_DEVICE,
 	SGPU_MEM_MANAGED,
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
+	SGPU_MEM_MODULE_MANAGED,	/* the same, of the host's, too */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
 	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
 	SGPU_MEM_ARRAY,		/* no address that a program knows */
@@ -262,6 +272,11 @@ struct sgpu_range {
 	unsigned int flags;	/* of host memory */
 	bool sync;
 };
+
+static inline bool sgpu_is_managed(enum sgpu_kind kind)
+{
+	return kind == SGPU_MEM_MANAGED || kind == SGPU_MEM_MODULE_MANAGED;
+}
 
 CUresult sgpu_mem_init(size_t total, bool prefault);
 uint64_t sgpu_mem_total(void);
@@ -429,8 +444,12 @@ CUresult sgpu_file_read(const char *path, char **data, size_t *size);
 #define SGPU_LOG_LEN 1024
 
 /* Load one text; @ctx is NULL for a library that no context uses yet. */
-CUresult sgpu_module_load(struct sgpu_ctx *ctx, const struct sgpu_image *image,
+CUresult sgpu_module_load(struct sgpu_ctx *ctx, struct sgpu_library *lib,
+			  const struct sgpu_image *image,
 			  struct sgpu_module **out, char *log);
+/* Where a library keeps its managed variable of that name; is this address one's? */
+void *sgpu_library_managed(const struct sgpu_library *lib, const char *name);
+bool sgpu_library_keeps(const struct sgpu_library *lib, const void *addr);
 /* Load the best text that loads; *@used is its index. */
 CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
 			       const struct sgpu_images *images,

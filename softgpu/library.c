@@ -3,7 +3,8 @@
  * Libraries: code that no context owns. A library keeps the text of its image
  * and what is constant about its kernels. Each context that uses it gets a
  * module of its own, with its own variables; the module that is loaded to read
- * the kernels in the first place is adopted by the first such context.
+ * the kernels in the first place is adopted by the first such context. Managed
+ * variables are the library's: all contexts have the same, also after a reset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,78 @@ static void adopt(struct sgpu_module *mod, struct sgpu_ctx *ctx)
 {
 	mod->ctx = ctx;
 	for (uint32_t i = 0; i < mod->ptx->nvars; i++)
-		sgpu_mem_set_ctx((uintptr_t)mod->ptx->vars[i].addr, ctx);
+		if (!mod->ptx->vars[i].managed)
+			sgpu_mem_set_ctx((uintptr_t)mod->ptx->vars[i].addr, ctx);
+}
+
+/* ---- managed variables ---- */
+
+void *sgpu_library_managed(const struct sgpu_library *lib, const char *name)
+{
+	for (unsigned int i = 0; i < lib->nmanaged; i++)
+		if (!strcmp(lib->managed[i].name, name))
+			return lib->managed[i].addr;
+	return NULL;
+}
+
+bool sgpu_library_keeps(const struct sgpu_library *lib, const void *addr)
+{
+	for (unsigned int i = 0; i < lib->nmanaged; i++)
+		if (lib->managed[i].addr == addr)
+			return true;
+	return false;
+}
+
+static bool keep_managed(struct sgpu_library *lib, const struct ptx_module *ptx)
+{
+	lib->managed = calloc(ptx->nvars + 1, sizeof(*lib->managed));
+	if (!lib->managed)
+		return false;
+	for (uint32_t i = 0; i < ptx->nvars; i++) {
+		const struct ptx_var *v = &ptx->vars[i];
+		char *name = v->managed ? strdup(v->name) : NULL;
+
+		if (!v->managed)
+			continue;
+		if (!name)
+			return false;
+		lib->managed[lib->nmanaged++] =
+			(struct sgpu_shared_var){ name, v->addr, v->size };
+	}
+	return true;
+}
+
+static void free_managed(struct sgpu_library *lib)
+{
+	for (unsigned int i = 0; i < lib->nmanaged; i++) {
+		sgpu_mem_release((uintptr_t)lib->managed[i].addr,
+				 1u << SGPU_MEM_MODULE_MANAGED);
+		free(lib->managed[i].name);
+	}
+	free(lib->managed);
+}
+
+/* Loading gives variables their first values; these have others by now. */
+static CUresult load_again(struct sgpu_library *lib, struct sgpu_ctx *ctx,
+			   struct sgpu_module **out)
+{
+	char log[SGPU_LOG_LEN], *saved, *p;
+	uint64_t bytes = 1;
+	CUresult rc;
+
+	for (unsigned int i = 0; i < lib->nmanaged; i++)
+		bytes += lib->managed[i].size;
+	p = saved = malloc(bytes);
+	if (!saved)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned int i = 0; i < lib->nmanaged; i++, p += lib->managed[i - 1].size)
+		memcpy(p, lib->managed[i].addr, lib->managed[i].size);
+	rc = sgpu_module_load(ctx, lib, &lib->image, out, log);
+	p = saved;
+	for (unsigned int i = 0; i < lib->nmanaged; i++, p += lib->managed[i - 1].size)
+		memcpy(lib->managed[i].addr, p, lib->managed[i].size);
+	free(saved);
+	return rc;
 }
 
 /* Functions of a library know their kernel and take its settings over. */
@@ -57,7 +129,6 @@ CUresult sgpu_library_module(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 			     struct sgpu_module **out)
 {
 	struct sgpu_module *mod = instance(lib, ctx);
-	char log[SGPU_LOG_LEN];
 	CUresult rc = CUDA_SUCCESS;
 
 	if (!mod) {
@@ -65,7 +136,7 @@ CUresult sgpu_library_module(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 		if (mod)
 			adopt(mod, ctx);
 		else
-			rc = sgpu_module_load(ctx, &lib->image, &mod, log);
+			rc = load_again(lib, ctx, &mod);
 		if (rc)
 			return rc;
 		tie(mod, lib);
@@ -125,6 +196,7 @@ static void drop_module(void *object, void *lib)
 static void library_free(struct sgpu_library *lib)
 {
 	sgpu_obj_each(SGPU_MODULE, drop_module, lib);
+	free_managed(lib);
 	for (unsigned int i = 0; i < lib->nkernels; i++) {
 		free(lib->kernels[i]->name);
 		free((void *)lib->kernels[i]->info.params);
@@ -194,7 +266,7 @@ static CUresult library_make(struct sgpu_images *images,
 		mod->lib = lib;
 		lib->image = images->image[used];
 		images->image[used].text = NULL;	/* the library's now */
-		if (!make_kernels(lib, mod))
+		if (!keep_managed(lib, mod->ptx) || !make_kernels(lib, mod))
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (rc)
@@ -387,5 +459,20 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary handle,
 	CUresult rc = enter_instance(handle, name && (addr || size), &mod);
 	if (rc)
 		return rc;
+	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
+}
+
+/* The host uses the variable as well. */
+CUresult cuLibraryGetManaged(CUdeviceptr *addr, size_t *size, CUlibrary handle,
+			     const char *name)
+{
+	const struct ptx_var *var;
+	struct sgpu_module *mod;
+	CUresult rc = enter_instance(handle, name && (addr || size), &mod);
+	if (rc)
+		return rc;
+	var = ptx_find_var(mod->ptx, name);
+	if (!var || !var->managed)
+		return sgpu_leave(CUDA_ERROR_NOT_FOUND);
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
 }

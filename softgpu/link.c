@@ -147,7 +147,7 @@ static CUresult link_complete(struct sgpu_link *l, struct sgpu_image *joined)
 	rc = sgpu_join(l->parts.image, l->parts.n, joined);
 	if (rc)
 		return rc;
-	rc = sgpu_module_load(NULL, joined, &mod, log);
+	rc = sgpu_module_load(NULL, NULL, joined, &mod, log);
 	sgpu_jit_report(&jit, rc ? log : "");
 	if (rc)
 		free(joined->text);

@@ -317,7 +317,7 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 	b->kind = kind;
 	b->ctx = ctx;
 	b->pool = pool;
-	b->sync = kind == SGPU_MEM_MANAGED;
+	b->sync = sgpu_is_managed(kind);
 	b->absent = false;
 	b->id = sgpu_new_id();
 	arena.free -= count;

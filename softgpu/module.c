@@ -13,22 +13,29 @@
 
 /* ---- loading ---- */
 
-static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
-		       enum ptx_space space)
+/* As on a real device, a global store can reach constants, too. */
+static void *var_alloc(void *module, const struct ptx_var *var)
 {
+	enum sgpu_kind kind = var->managed ? SGPU_MEM_MODULE_MANAGED : SGPU_MEM_MODULE;
+	struct sgpu_module *mod = module;
 	uint64_t addr = 0;
 
-	(void)space;	/* as on a real device, a global store can reach both */
-	if (align > SGPU_GRANULE ||
-	    sgpu_mem_alloc(ctx, size ? size : 1, SGPU_MEM_MODULE, NULL, &addr))
+	if (var->managed && mod->lib)
+		return sgpu_library_managed(mod->lib, var->name);
+	if (var->align > SGPU_GRANULE ||
+	    sgpu_mem_alloc(mod->ctx, var->size ? var->size : 1, kind, NULL, &addr))
 		return NULL;
 	return (void *)(uintptr_t)addr;
 }
 
-static void var_free(void *ctx, void *addr)
+static void var_free(void *module, void *addr)
 {
-	(void)ctx;
-	sgpu_mem_release((uintptr_t)addr, 1u << SGPU_MEM_MODULE);
+	struct sgpu_module *mod = module;
+
+	if (mod->lib && sgpu_library_keeps(mod->lib, addr))
+		return;
+	sgpu_mem_release((uintptr_t)addr,
+			 1u << SGPU_MEM_MODULE | 1u << SGPU_MEM_MODULE_MANAGED);
 }
 
 static CUresult load_error(enum ptx_status status)
@@ -74,17 +81,19 @@ static bool make_funcs(struct sgpu_module *mod)
 	return true;
 }
 
-CUresult sgpu_module_load(struct sgpu_ctx *ctx, const struct sgpu_image *image,
+CUresult sgpu_module_load(struct sgpu_ctx *ctx, struct sgpu_library *lib,
+			  const struct sgpu_image *image,
 			  struct sgpu_module **out, char *log)
 {
-	struct ptx_alloc alloc = { ctx, var_alloc, var_free };
 	struct sgpu_module *mod = sgpu_obj_new(SGPU_MODULE);
+	struct ptx_alloc alloc = { mod, var_alloc, var_free };
 	CUresult rc;
 
 	log[0] = '\0';
 	if (!mod)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mod->ctx = ctx;
+	mod->lib = lib;
 	if (image->version > SGPU_PTX_VERSION) {
 		snprintf(log, SGPU_LOG_LEN, "PTX version %u.%u is newer than %u.%u",
 			 image->version / 10, image->version % 10,
@@ -119,11 +128,11 @@ CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
 	char later[SGPU_LOG_LEN];
 	CUresult rc, first;
 
-	first = rc = sgpu_module_load(ctx, &images->image[0], out, log);
+	first = rc = sgpu_module_load(ctx, NULL, &images->image[0], out, log);
 	*used = 0;
 	/* Each text is the same program: an older one may be simpler. */
 	for (unsigned int i = 1; rc && i < images->n; i++) {
-		rc = sgpu_module_load(ctx, &images->image[i], out, later);
+		rc = sgpu_module_load(ctx, NULL, &images->image[i], out, later);
 		*used = i;
 	}
 	if (first == CUDA_ERROR_INVALID_SOURCE)

@@ -13,7 +13,7 @@ static bool is_host(const struct sgpu_range *r)
 
 static bool host_can_use(const struct sgpu_range *r)
 {
-	return is_host(r) || r->kind == SGPU_MEM_MANAGED;
+	return is_host(r) || sgpu_is_managed(r->kind);
 }
 
 /* Store an answer of the width that the attribute has. */
@@ -39,7 +39,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		return PUT(unsigned long long, r->id);
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		return PUT(unsigned int, r->kind == SGPU_MEM_MANAGED);
+		return PUT(unsigned int, sgpu_is_managed(r->kind));
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 		return PUT(unsigned int, r->kind == SGPU_MEM_DEVICE);
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:

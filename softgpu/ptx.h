@@ -59,6 +59,7 @@ struct ptx_var {
 	const char *name;
 	enum ptx_space space;
 	bool visible;		/* .visible, .weak or .common: by name from outside */
+	bool managed;		/* .attribute(.managed): the host uses it, too */
 	uint64_t size;
 	uint64_t align;
 	void *addr;		/* device memory got from struct ptx_alloc */
@@ -80,8 +81,7 @@ struct ptx_module {
  */
 struct ptx_alloc {
 	void *ctx;
-	void *(*alloc)(void *ctx, uint64_t size, uint64_t align,
-		       enum ptx_space space);
+	void *(*alloc)(void *ctx, const struct ptx_var *var);
 	void (*free)(void *ctx, void *addr);
 };
 

@@ -89,8 +89,8 @@ static uint64_t want_align(struct ptx_ctx *c)
 	return a;
 }
 
-/* .attribute(.managed): the memory is the host's too, as all of ours. */
-static void parse_attribute(struct ptx_ctx *c)
+/* .attribute(.managed): the memory is the host's too. */
+static void parse_attribute(struct ptx_ctx *c, struct decl *d)
 {
 	next(c);
 	want_punct(c, '(');
@@ -100,6 +100,7 @@ static void parse_attribute(struct ptx_ctx *c)
 			 c->tok.s.p);
 	next(c);
 	want_punct(c, ')');
+	d->managed = true;
 }
 
 /* .ptr{.space}{.align n} of a kernel parameter: a hint, not used. */
@@ -157,7 +158,7 @@ static uint32_t parse_decl_head(struct ptx_ctx *c, struct decl *d)
 			next(c);
 			d->align = want_align(c);
 		} else if (is_dot(c, "attribute")) {
-			parse_attribute(c);
+			parse_attribute(c, d);
 		} else if (is_dot(c, "v2") || is_dot(c, "v4")) {
 			vecn = c->tok.s.p[1] - '0';
 			next(c);
@@ -342,8 +343,8 @@ static struct ptx_var *module_var_new(struct ptx_ctx *c, struct sym *s,
 	v->visible = d->is_visible;
 	v->size = d->size;
 	v->align = d->align;
-	addr = c->alloc->alloc(c->alloc->ctx, d->size ? d->size : 1, d->align,
-			       v->space);
+	v->managed = d->managed;
+	addr = c->alloc->alloc(c->alloc->ctx, v);
 	if (!addr)
 		ptx_fail(c, PTX_ERR_NOMEM, s->line,
 			 "no device memory for '%s' (%llu bytes)", v->name,

@@ -308,7 +308,7 @@ void label_use(struct ptx_ctx *c, struct str name, uint32_t insn, int32_t vec);
 /* ptx_decl.c */
 struct decl {
 	enum var_space space;
-	bool is_extern, is_visible;
+	bool is_extern, is_visible, managed;
 	uint64_t align;
 	enum ptx_type type;
 	struct str name;

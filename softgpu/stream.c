@@ -264,7 +264,7 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr addr, size_t n,
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 	    flags != CU_MEM_ATTACH_SINGLE)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	if (!sgpu_mem_find(addr, &range) || range.kind != SGPU_MEM_MANAGED)
+	if (!sgpu_mem_find(addr, &range) || !sgpu_is_managed(range.kind))
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	return sgpu_leave(CUDA_SUCCESS);
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The tests of tests/shm/, programs of the driver API, over loopback and shm
-# with the real driver behind; and what softgpu promises of graphs, textures and IPC,
-# natively: so the tests without a GPU expect what the real driver does.
+# with the real driver behind; and what softgpu promises of graphs, textures, managed
+# variables and IPC, natively: so the tests without a GPU expect what the real driver does.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/shm/bin
@@ -14,11 +14,13 @@ passes() { # WORLD FILE
 	return $rc
 }
 
-plan 20
-for p in driver memory stream module graph texture ipc ipc_files; do
+plan 23
+for p in driver memory stream module graph texture managed ipc ipc_files; do
 	for w in loopback shm; do
 		ok "${p}_$w" passes $w "$bin/$p"
 	done
 done
-for p in graph texture ipc ipc_files; do ok ${p}_native passes native "$bin/$p"; done
+for p in graph texture managed ipc ipc_files; do
+	ok ${p}_native passes native "$bin/$p"
+done
 finish

@@ -178,11 +178,10 @@ static bool find(void *ctx, uint64_t addr, struct exec_range *out)
 	return true;
 }
 
-static void *small_alloc(void *ctx, uint64_t size, uint64_t align,
-			 enum ptx_space space)
+static void *small_alloc(void *ctx, const struct ptx_var *var)
 {
-	(void)ctx, (void)align, (void)space;
-	return size > 1 << 16 ? NULL : malloc(size);
+	(void)ctx;
+	return var->size > 1 << 16 ? NULL : malloc(var->size + 1);
 }
 
 static void small_free(void *ctx, void *p)

@@ -58,11 +58,10 @@ const struct exec_mem dev_mem = { .find = find_range };
 
 char load_log[512];
 
-static void *var_alloc(void *ctx, uint64_t size, uint64_t align,
-		       enum ptx_space space)
+static void *var_alloc(void *ctx, const struct ptx_var *var)
 {
-	(void)ctx, (void)align, (void)space;
-	return dev_alloc(size);
+	(void)ctx;
+	return dev_alloc(var->size ? var->size : 1);
 }
 
 static void var_free(void *ctx, void *p)

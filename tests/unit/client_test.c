@@ -34,6 +34,30 @@ void wh_output_print(void)
 {
 }
 
+/* There are no managed variables: nothing may ask for their copies. */
+CUresult wh_managed_before(uint32_t call)
+{
+	(void)call;
+	abort();
+}
+
+void wh_managed_sent(uint32_t call)
+{
+	(void)call;
+	abort();
+}
+
+void wh_managed_answered(CUresult res)
+{
+	(void)res;
+	abort();
+}
+
+void wh_managed_after(void)
+{
+	abort();
+}
+
 void wh_drop_thread_streams(struct wh_thread *t)
 {
 	(void)t;

@@ -27,6 +27,12 @@ void *wh_data_alloc(size_t size, unsigned int flags, bool managed)
 	return size <= AREA ? wh_client.link.data : NULL;
 }
 
+/* There is no managed variable. */
+void wh_managed_after(void)
+{
+	abort();
+}
+
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 {
 	(void)size;

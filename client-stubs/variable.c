@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Variables of modules and libraries by name. All three ways are one call to the
+ * worker, which also says whether the variable is managed: then the program may
+ * use its address itself, and managed.c makes that true before it gets it.
+ */
+#include "client.h"
+
+struct found {
+	CUdeviceptr addr;
+	size_t size;
+	bool managed;
+};
+
+static CUresult ask(uint32_t kind, void *owner, const char *name, uint32_t null, struct found *v)
+{
+	const struct wh_rsp_whGlobal *r;
+	struct wh_req_whGlobal *q;
+	struct wh_call c;
+	CUresult res;
+
+	q = wh_begin(&c, WH_CALL_whGlobal, WH_WIRE_FIXED(*q) + wh_string_bytes(name));
+	if (!q)
+		return c.result;
+	q->hdr.null = null;
+	q->owner = (uintptr_t)owner;
+	q->kind = kind;
+	q->resv = 0;
+	c.pos = WH_WIRE_FIXED(*q);
+	q->name_size = wh_put_string(&c, name);
+	res = wh_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == CUDA_SUCCESS)
+		*v = (struct found) { r->addr, r->size, r->managed };
+	wh_end(&c);
+	return res;
+}
+
+static CUresult get(uint32_t kind, void *owner, const char *name, CUdeviceptr *dptr, size_t *bytes)
+{
+	struct found v = { 0 };
+	CUresult res = ask(kind, owner, name, (!dptr) | (!bytes) << 1, &v);
+
+	if (res == CUDA_SUCCESS && v.managed)
+		res = wh_managed_add((uintptr_t)owner, v.addr, v.size);
+	if (res != CUDA_SUCCESS)
+		return res;
+	wh_range_add(v.addr, v.size);
+	if (dptr)
+		*dptr = v.addr;
+	if (bytes)
+		*bytes = v.size;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+	return get(WH_GLOBAL_MODULE, hmod, name, dptr, bytes);
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return get(WH_GLOBAL_LIBRARY, library, name, dptr, bytes);
+}
+
+CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	return get(WH_GLOBAL_MANAGED, library, name, dptr, bytes);
+}
