@@ -320,7 +320,7 @@ static void test_alone(void)
 			begin();
 			add_kind(0, percents[p], k);
 			run(1 * SECONDS);
-			run_and_measure((kinds[k].ns && kinds[k].ns < 1e5 ? 4 : 20) * SECONDS, share);
+			run_and_measure((kinds[k].ns == 3e3 ? 4 : 20) * SECONDS, share);
 			want = percents[p] * part(k);
 			snprintf(name, sizeof(name), "kernels_of_%s_get_%u_percent", kinds[k].name,
 				 percents[p]);
