@@ -475,7 +475,8 @@ def owner_of(d, call):
 
 def server_reply(d, call, a):
     n = a.name
-    put = 'wh_retain' if 'retains' in call.hooks or describe.AGAIN.search(call.name) else 'wh_new' if call.fresh else 'wh_put'
+    again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
+    put = 'wh_retain' if again else 'wh_new' if call.fresh else 'wh_put'
     if a.mode:
         return []
     if a.kind in ('out', 'inout') and not a.array:
