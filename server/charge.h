@@ -17,7 +17,7 @@ struct wh_charge {
 	uint64_t before;	/* what the driver or the pool had taken before the call */
 	void *pool;		/* or the function that is launched */
 	uint64_t asked;		/* of a pool, as it will be counted */
-	uint64_t stack;		/* that this one needs beyond the context's limit */
+	uint64_t stack;		/* of each thread of the kernel that is launched */
 };
 
 /* --- Memory: limit_mem.c --------------------------------------------------------- */

@@ -383,23 +383,35 @@ static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int
 	return res == CUDA_SUCCESS && v > 0 ? (uint64_t)v : 0;
 }
 
-/* What the driver rounds stacks to is not known; up to 20 MiB were seen for 64 bytes. */
-#define STACK_STEP	128
-#define STACK_SLACK	(2 * WH_MEM_BLOCK)
+/* Stacks grow by this for a thread, and in all by whole blocks: as an H200 was seen to do it. */
+#define STACK_STEP	16
 
-/* Every thread gets as much as the largest kernel so far had, or the limit says. */
+static uint64_t stack_had(struct wh_session *s)
+{
+	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, s->ctx);
+
+	return e ? e->object : 0;
+}
+
+/*
+ * What the stacks of all threads take more for a kernel with `local` bytes for each.
+ * The largest kernel so far is remembered here: the driver may or may not raise the
+ * limit to what it was.
+ */
 static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 {
+	uint64_t more, had = stack_had(s);
 	size_t limit = 0;
-	uint64_t more;
 
-	if (!local || s->drv.cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
-	    local <= limit)
+	if (!local || s->drv.cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS)
 		return 0;
-	local += STACK_STEP - 1;
-	local -= local % STACK_STEP;
-	if (__builtin_mul_overflow(local - limit, threads_of(s, device), &more))
-		return UINT64_MAX;
+	had = had > limit ? had : limit;
+	if (local <= had)
+		return 0;
+	/* More than any device has stays a number that can be added to. */
+	if (__builtin_mul_overflow(local - had, threads_of(s, device), &more) ||
+	    more > UINT64_MAX / 4)
+		return UINT64_MAX / 4;
 	return more;
 }
 
@@ -420,29 +432,24 @@ static uint64_t heap_growth(struct wh_session *s)
 	return round_block(limit) + WH_MEM_BLOCK;
 }
 
-/*
- * The largest stack of the context is kept as an entry, so that a smaller one
- * after it is known to take nothing.
- */
+/* Stacks a block more than they need: the driver's blocks do not begin where these do. */
 CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
 			  CUstream stream)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	int device = s->limits.device;
-	struct wh_mem_entry *e;
-	uint64_t stack, heap, had;
+	uint64_t stack, heap;
 
 	if (device < 0 || !wh_mem_quota(s, device) || !m->figure || !s->drv.cuCtxGetLimit ||
 	    !s->drv.cuDeviceGetAttribute || wh_capturing(s, stream))
 		return CUDA_SUCCESS;
-	stack = round_block(stack_growth(s, local_bytes(s, function, kernel, device), device));
-	e = wh_mem_find(m, WH_MEM_STACK, s->ctx);
-	had = e ? e->object : 0;
+	c->stack = local_bytes(s, function, kernel, device) + STACK_STEP - 1;
+	c->stack -= c->stack % STACK_STEP;
+	stack = stack_growth(s, c->stack, device);
+	stack = stack ? round_block(stack) + WH_MEM_BLOCK : 0;
 	heap = heap_growth(s);
-	c->stack = stack;
 	c->pool = function;
 	wh_mem_driver(s, device, &c->before);
-	stack = stack > had ? stack - had + STACK_SLACK : 0;
 	return reserve(s, c, device, stack > UINT64_MAX - heap ? stack : stack + heap);
 }
 

@@ -41,6 +41,8 @@ extern struct object mock_object[OBJECTS];	/* the first one is never used */
 extern struct mock_gpu *mock_gpu;
 extern CUcontext mock_current;
 
+#define MOCK_STACK	1024u		/* of a thread, in a context as it is made */
+
 /* At least this much for the stacks of the current context; 0 when there is no more. */
 int mock_stacks(uint64_t bytes);
 

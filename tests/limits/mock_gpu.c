@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define STACK	1024u		/* of a thread, in a context as it is made */
 
 struct object mock_object[OBJECTS];
 struct mock_gpu *mock_gpu;
@@ -177,7 +176,7 @@ static CUresult context(CUcontext *out)
 	if (!mock_take(MOCK_CONTEXT))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	o = mock_make(CONTEXT, MOCK_CONTEXT);
-	o->stack_limit = STACK;
+	o->stack_limit = MOCK_STACK;
 	o->heap_limit = 8 << 20;
 	*out = (CUcontext)o;
 	return CUDA_SUCCESS;
@@ -317,7 +316,7 @@ CUresult cuCtxSetLimit(CUlimit l, size_t v)
 	}
 	if (l != CU_LIMIT_STACK_SIZE)
 		return CUDA_SUCCESS;
-	more = v > STACK ? up((v - STACK) * MOCK_SMS * MOCK_THREADS, BLOCK) : 0;
+	more = v > MOCK_STACK ? up((v - MOCK_STACK) * MOCK_SMS * MOCK_THREADS, BLOCK) : 0;
 	if (!mock_stacks(more))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	mock_give(c->stacks - more);

@@ -145,9 +145,12 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, u
 	(void)shared, (void)stream, (void)args, (void)extra;
 	if (!f)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (f->of->local > c->stack_limit &&
-	    !mock_stacks((f->of->local - c->stack_limit) * MOCK_SMS * MOCK_THREADS))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* The limit is raised to what a kernel needs, and stays there. */
+	if (f->of->local > c->stack_limit) {
+		if (!mock_stacks((f->of->local - MOCK_STACK) * MOCK_SMS * MOCK_THREADS))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		c->stack_limit = f->of->local;
+	}
 	if (f->of->mallocs && !c->mallocs) {
 		if (!mock_take(up(c->heap_limit, BLOCK) + BLOCK))
 			return CUDA_ERROR_OUT_OF_MEMORY;

@@ -426,7 +426,7 @@ static const struct way {
 	{ "code_and_globals_of_libraries", 0, MOCK_MODULE, get_library, put_library, 0, true },
 	{ "contexts", 0, MOCK_CONTEXT, get_context, put_context, 0, false },
 	{ "stacks", 0, 18 * MIB, get_stack, put_stack, 0, false },
-	{ "stacks_of_kernels", 0, 38 * MIB, get_local, put_local, 0, true },
+	{ "stacks_of_kernels", 0, 22 * MIB, get_local, put_local, 0, true },
 	{ "heaps_of_kernels", 64 * MIB, MOCK_CONTEXT + MOCK_CALLS + 66 * MIB, get_heap, put_context, 800 * MIB, true },
 	{ "memory_of_graphs", 10 * MIB, 32 * MIB, get_graph, put_graph, 150 * MIB, false },
 };
