@@ -160,21 +160,15 @@ def share_figures():
 
 def shares():
     rows = []
-    counted = {(p, k): g for who, p, k, g in share_figures() if who == "gpu"}
     for who, percent, kernels, got in share_figures():
-        if who == "gpu":
-            continue
-        gpu = counted.get((percent, kernels)) if who == "one" else None
         hami = HAMI.get(percent, {}).get(kernels) if who == "one" else None
         rows.append([f"{who}, {kernels} µs", f"{percent}", f"{100 * got:.1f}",
-                     f"{100 * got - percent:+.1f}", f"{100 * gpu:.1f}" if gpu else "",
-                     f"{100 * hami:.1f}" if hami else ""])
+                     f"{100 * got - percent:+.1f}", f"{100 * hami:.1f}" if hami else ""])
     return (table(["tenants, kernels", "share asked, %", "measured, %", "error, points",
-                   "GPU time, %", "HAMi-core²"], rows) +
+                   "HAMi-core²"], rows) +
             "\n\nMeasured by `bench/share.sh`: work done in the time over that of a tenant without "
             "limit, both over shm; with two tenants, each beside the other in the line before or "
-            "after. Target: 2 points in the long run. GPU time is what was counted for the tenant "
-            "meanwhile, by events around its work: what it is held to. `spatial` is a part of the SMs, in groups of 8."
+            "after. Target: 2 points in the long run. `spatial` is a part of the SMs, in groups of 8."
             "\n\n² HAMi-core of 2026-06-30 on 2026-11-20 in a run of its own on such a machine, "
             "one process, 8 s of back-to-back launches; the same measure."
             "\n\n![Shares](plots/share.svg)" + unlimited())

@@ -13,8 +13,7 @@
 # Lines as bench/gpu.sh writes them: `one share PERCENT KERNELS PART`, the length of
 # kernels in microseconds and the measured part of the device; for pairs two lines.
 # The part is work done in the time, against the work done without a limit: what
-# a program notices. `gpu share` has the device's time that `wormhole stat` counted
-# for the tenant meanwhile: what it is held to.
+# a program notices. What the device worked for it is in `wormhole stat`.
 # `unlimited VARIANT KERNELS RATE RATIO`: medians of many turns in alternation, in
 # microseconds of work (launches of 3 us: launches) for each second, and against
 # the program without a limit in the same turn. Lines with # have the rates.
@@ -106,12 +105,6 @@ answer() {
 }
 measure() { ask "$@"; answer "$1"; }
 
-# Two numbers: the device's time that the tenant had so far, and the clock, both in ns.
-spent() {
-	"$wormhole" stat --json --dir="$dir/s" "$1" | sed -n 's/.*"gpu_ns":[[:space:]]*\([0-9]*\).*/\1/p' | head -n 1
-	date +%s%N
-}
-
 # A tenant ends with its program, but its worker a little later: until then it has its SMs.
 alone() {
 	for _ in $(seq 100); do
@@ -129,12 +122,6 @@ median() { sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[i
 part() {
 	awk -v r="$(printf '%s\n' $1 | median)" -v b="$(printf '%s\n' $2 | median)" \
 		'BEGIN { printf("%.4f\n", b ? r / b : 0) }'
-}
-
-# NS CLOCK NS CLOCK ...: the device's part of the time, over all pairs of pairs
-had() {
-	printf '%s %s %s %s\n' "$@" |
-		awk '{ ns += $3 - $1; all += $4 - $2 } END { printf("%.4f\n", all ? ns / all : 0) }'
 }
 
 # What it takes to see a point of a share: at 10 % kernels of 50 ms come twice a second.
@@ -158,19 +145,16 @@ one() {
 		[ "$kind" != 3us ] || times="1 2 3"
 		last=$(measure a 1 1)
 		for limit in ${SHARES:-10 25 50 75 90}; do
-			bases=$last rates= used=
+			bases=$last rates=
 			for _ in $times; do
 				limit a --sm="$limit"
-				before=$(spent a)
 				rates="$rates $(measure a 1 "$(seconds "$kind")")"
-				used="$used $(echo $before $(spent a))"
 				limit a --sm=none
 				last=$(measure a 0.1 1)
 				bases="$bases $last"
 			done
 			echo "# $kind $limit:$rates of $bases"
 			echo "one share $limit $(kernels "$kind") $(part "$rates" "$bases")"
-			echo "gpu share $limit $(kernels "$kind") $(had $used)"
 		done
 		disconnect a
 		wait

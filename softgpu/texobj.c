@@ -153,8 +153,7 @@ CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *v, CUtexObject 
 
 	if (rc)
 		return rc;
-	if (!t->viewed)
-		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
+	/* Without one, the real driver succeeds, although its manual says otherwise. */
 	*v = t->view;
 	return sgpu_leave(CUDA_SUCCESS);
 }

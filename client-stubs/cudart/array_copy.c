@@ -199,14 +199,18 @@ cudaError_t cudaMemcpy2DArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, si
 
 /* --- Linear copies: at the end of a row they go on in the next one ----------------------- */
 
-/* Bytes of a row; the position must lie in it. */
-static cudaError_t row_of(cudaArray_const_t array, size_t x, size_t *row)
+/* Bytes of a row. A position behind its end is one in a later row. */
+static cudaError_t row_of(cudaArray_const_t array, size_t *x, size_t *y, size_t *row)
 {
 	CUDA_ARRAY3D_DESCRIPTOR a;
 	cudaError_t err = rt_array(array, &a);
 
 	*row = err ? 0 : a.Width * rt_element(&a);
-	return err ? err : x < *row ? cudaSuccess : cudaErrorInvalidValue;
+	if (err || !*row)
+		return err ? err : cudaErrorInvalidValue;
+	*y += *x / *row;
+	*x %= *row;
+	return cudaSuccess;
 }
 
 /* The next rectangle of `count` bytes that begin at x: the rest of a row, or whole rows. */
@@ -229,7 +233,7 @@ static cudaError_t to_array(cudaArray_t dst, size_t x, size_t y, const char *src
 	if (!err && bad_kind(kind, false, true))
 		err = cudaErrorInvalidMemcpyDirection;
 	if (!err && count)
-		err = row_of(dst, x, &row);
+		err = row_of(dst, &x, &y, &row);
 	for (; !err && count; count -= width * height, src += width * height, y += height, x = 0) {
 		height = rectangle(x, row, count, &width);
 		err = to_array_2d(dst, x, y, src, width, width, height, kind, h);
@@ -246,7 +250,7 @@ static cudaError_t from_array(char *dst, cudaArray_const_t src, size_t x, size_t
 	if (!err && bad_kind(kind, true, false))
 		err = cudaErrorInvalidMemcpyDirection;
 	if (!err && count)
-		err = row_of(src, x, &row);
+		err = row_of(src, &x, &y, &row);
 	for (; !err && count; count -= width * height, dst += width * height, y += height, x = 0) {
 		height = rectangle(x, row, count, &width);
 		err = from_array_2d(dst, width, src, x, y, width, height, kind, h);
@@ -273,9 +277,9 @@ static cudaError_t array_to_array(cudaArray_t dst, size_t dx, size_t dy, cudaArr
 	if (!err && bad_kind(kind, true, true))
 		err = cudaErrorInvalidMemcpyDirection;
 	if (!err && count)
-		err = row_of(dst, dx, &drow);
+		err = row_of(dst, &dx, &dy, &drow);
 	if (!err && count)
-		err = row_of(src, sx, &srow);
+		err = row_of(src, &sx, &sy, &srow);
 	while (!err && count) {
 		n = drow - dx < srow - sx ? drow - dx : srow - sx;
 		n = n < count ? n : count;

@@ -141,8 +141,9 @@ static void test_linear()
 	ok(cudaMemcpyArrayToArray(b, 8, 1, a, x, y, n, cudaMemcpyDeviceToDevice) == cudaSuccess &&
 	   cudaMemcpyFromArray(out.data(), b, 8, 1, n, cudaMemcpyDeviceToHost) == cudaSuccess &&
 	   out == in, "linear_copy_between_arrays_of_other_widths");
-	ok_err(cudaMemcpyToArray(a, row, 0, in.data(), 8, cudaMemcpyHostToDevice),
-	       cudaErrorInvalidValue, "linear_copy_begins_in_the_row");
+	memcpy(&want[row], in.data() + 1, 8);
+	ok(cudaMemcpyToArray(a, row, 0, in.data() + 1, 8, cudaMemcpyHostToDevice) == cudaSuccess &&
+	   contents(a, row, H) == want, "linear_copy_behind_a_row_begins_in_the_next");
 	cudaFreeArray(a);
 	cudaFreeArray(b);
 	clear_error();
@@ -251,10 +252,14 @@ static void test_textures()
 	ok(cudaGetTextureObjectTextureDesc(&t2, tex) == cudaSuccess &&
 	   t2.addressMode[0] == cudaAddressModeClamp &&
 	   t2.addressMode[1] == cudaAddressModeBorder && t2.filterMode == cudaFilterModeLinear &&
-	   t2.readMode == cudaReadModeElementType && t2.borderColor[2] == 0.25f &&
-	   t2.normalizedCoords == 1 && t2.maxAnisotropy == 4 && !t2.sRGB,
+	   t2.readMode == cudaReadModeElementType && t2.normalizedCoords == 1,
 	   "sampling_is_as_it_was_given");
-	ok_err(cudaGetTextureObjectResourceViewDesc(&v2, tex), cudaErrorInvalidValue, "without_a_view_there_is_none");
+	/* A real driver did not give all of these back; which, is not known. */
+	diag("modes %d %d, filter %d, read %d, normalized %d, border %g, anisotropy %u, sRGB %d",
+	     t2.addressMode[0], t2.addressMode[1], t2.filterMode, t2.readMode,
+	     t2.normalizedCoords, t2.borderColor[2], t2.maxAnisotropy, t2.sRGB);
+	ok_err(cudaGetTextureObjectResourceViewDesc(&v2, tex), cudaSuccess,
+	       "a_texture_without_a_view_can_be_asked_for_it");
 	ok_err(cudaDestroyTextureObject(tex), cudaSuccess, "texture_is_destroyed");
 	v.format = cudaResViewFormatFloat2;
 	v.width = W;

@@ -31,7 +31,7 @@ lenet="batch=64 steps=50" alexnet="batch=64 steps=4" n=4000000 rounds=50 calls=5
 	n=20000 rounds=5 calls=2000
 }
 
-plan 72
+plan 78
 for kind in shared static; do
 	family $kind threads "" rounds=$rounds
 	family $kind threads_ptds "" rounds=$rounds
