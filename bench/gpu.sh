@@ -22,9 +22,13 @@ worlds="native loopback shm"
 # pick QUICK FULL
 pick() { [ -n "$quick" ] && echo "$1" || echo "$2"; }
 
+commit() {
+	echo "${WH_COMMIT:-$(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)}"
+}
+
 environment() {
 	echo "date $(date +%F)"
-	echo "commit ${WH_COMMIT:-$(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)}"
+	echo "commit $(commit)"
 	if [ "$world_kind" = gpu ]; then
 		echo "GPU $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
 			head -n 1 | sed 's/, /, driver /')"
@@ -63,7 +67,7 @@ train() { in_turns $(pick 1 5) train_all; }
 
 train_all() {
 	small="batch=2 steps=4 image=67 width=16"
-	train_one lenet $(pick "batch=2 steps=4 width=5" "steps=200")
+	train_one lenet $(pick "batch=2 steps=4 width=5" "steps=600")
 	train_one lenet_dnn $(pick "batch=2 steps=4" "steps=1000")
 	train_one alexnet $(pick "$small" "steps=10")
 	train_one alexnet_dnn $(pick "$small" "steps=30")
@@ -122,5 +126,5 @@ mkdir -p "$out"
 environment | tee "$out/environment.txt"
 [ $# != 0 ] || set -- calls train crossings copy share
 for part; do
-	"$part" | tee "$out/$part.txt"
+	{ echo "run $(date +%F) $(commit)"; "$part"; } | tee "$out/$part.txt"
 done

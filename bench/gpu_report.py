@@ -31,11 +31,19 @@ def lines(part):
     if not os.path.exists(path):
         return []
     with open(path) as f:
-        return [l.rstrip("\n") for l in f]
+        return [l.rstrip("\n") for l in f if not l.startswith("run ")]
+
+
+def run_of(part):
+    """`run DATE COMMIT [WHICH ROWS]`: parts, and rows of one, may be of different runs."""
+    with open(os.path.join(DATA, part + ".txt")) as f:
+        runs = [l.split(None, 3)[1:] for l in f if l.startswith("run ")]
+    return "".join(f"Run of {r[0]}, commit {r[1]}{': ' + r[2].strip() if r[2:] else ''}.\n\n"
+                   for r in runs)
 
 
 def failures(part):
-    return [l[2:] for l in lines(part) if l.startswith("# ")]
+    return [l[2:] for l in lines(part) if l.startswith("# ") and " failed: " in l]
 
 
 def table(head, rows):
@@ -51,7 +59,7 @@ def section(title, part, body):
     missing = "".join(f"\n- missing: {f}" for f in failures(part))
     if not lines(part):
         return f"## {title}\n\nNot run.\n"
-    return f"## {title}\n\n{body()}\n{missing}\n"
+    return f"## {title}\n\n{run_of(part)}{body()}\n{missing}\n"
 
 
 # --- Calls ------------------------------------------------------------------------
@@ -234,8 +242,8 @@ def main():
         print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
         return 1
     text = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
-            "Written by `make -C bench gpu-record` from the last `bench/gpu.sh`: one run, native beside each "
-            "transport. Nothing here gates a test.", "", env, "",
+            "Written by `make -C bench gpu-record` from the last runs of `bench/gpu.sh`, native beside each "
+            "transport in each of them. Nothing here gates a test.", "", env, "",
             section("Time per call", "calls", calls), section("Training", "train", train),
             section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
             section("Shares of the GPU", "share", shares)]

@@ -14,7 +14,7 @@
 #define WH_MEM_ADDRESS	0u		/* = WH_H_NONE */
 #define WH_MEM_MAPPING	0x100u		/* address of a mapping -> handle, in `bytes` its size */
 #define WH_MEM_GRAPHS	0x101u		/* what graphs' memory nodes have taken of a device */
-#define WH_MEM_STACK	0x102u		/* of a context -> the largest stack of a thread that was launched */
+#define WH_MEM_STACK	0x102u		/* of a context -> largest stack of a launched thread */
 #define WH_MEM_HEAP	0x103u		/* of a context that has its heap, */
 #define WH_MEM_PRINTS	0x104u		/* what printf() of its kernels needs, */
 #define WH_MEM_MALLOCS	0x105u		/* and malloc() */
