@@ -161,23 +161,28 @@ one() {
 	done
 }
 
+# Three turns where launches are short, for the reason above.
 pair() { # KIND LIMIT KIND LIMIT
+	times=1
+	case "$1 $3" in *3us*) times="1 2 3" ;; esac
 	alone
 	start a "$1"
 	start b "$3"
-	a=$(measure a 1 0.5) b=$(measure b 1 0.5)
-	limit a --sm="$2"
-	limit b --sm="$4"
-	ask a 1 "${SECONDS_EACH:-4}"
-	ask b 1 "${SECONDS_EACH:-4}"
-	got_a=$(answer a) got_b=$(answer b)
-	limit a --sm=none
-	limit b --sm=none
-	a="$a $(measure a 0.1 0.5)" b="$b $(measure b 0.1 0.5)"
+	a=$(measure a 1 0.5) b=$(measure b 1 0.5) got_a= got_b=
+	for _ in $times; do
+		limit a --sm="$2"
+		limit b --sm="$4"
+		ask a 1 "${SECONDS_EACH:-4}"
+		ask b 1 "${SECONDS_EACH:-4}"
+		got_a="$got_a $(answer a)" got_b="$got_b $(answer b)"
+		limit a --sm=none
+		limit b --sm=none
+		a="$a $(measure a 0.1 0.5)" b="$b $(measure b 0.1 0.5)"
+	done
 	disconnect a
 	disconnect b
 	wait
-	echo "# $1 $2: $got_a of $a; $3 $4: $got_b of $b"
+	echo "# $1 $2:$got_a of $a; $3 $4:$got_b of $b"
 	echo "two share $2 $(kernels "$1") $(part "$got_a" "$a")"
 	echo "two share $4 $(kernels "$3") $(part "$got_b" "$b")"
 }
