@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "ipc_files.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -132,10 +133,14 @@ static void *serve(void *arg)
 {
 	int listener = (int)(intptr_t)arg, conn;
 
-	while ((conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+	/* One that hung up in the queue is no reason to stop; shutdown() is. */
+	do {
+		conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (conn < 0)
+			continue;
 		answer(conn);
 		close(conn);
-	}
+	} while (conn >= 0 || errno == EINTR || errno == ECONNABORTED);
 	return NULL;
 }
 
