@@ -9,13 +9,6 @@
 M=1048576
 run() { "$wormhole" run "$@"; }
 used() { field c "d['memory']"; }
-# next NAME: a line for a client that waits for one; returns when it has said `ready` again.
-next() {
-	before=$(grep -c ready "$tmp/$1.out")
-	eval "echo >&\$fd_$1"
-	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]"
-}
-said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
 
 plan 10
 serve

@@ -10,13 +10,6 @@ M=1048576
 run() { "$wormhole" run "$@"; }
 used() { field a "d['memory']"; }
 memory_is() { [ "$(used)" = "$1" ]; }
-# next NAME: a line for a client that waits for one; returns when it has said `ready` again.
-next() {
-	before=$(grep -c ready "$tmp/$1.out")
-	eval "echo >&\$fd_$1"
-	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]"
-}
-said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
 
 plan 24
 serve

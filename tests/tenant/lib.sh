@@ -64,6 +64,15 @@ field() {
 }
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
 
+# next NAME: a line for a client that waits for one; returns when it has said `ready` again.
+next() {
+	before=$(grep -c ready "$tmp/$1.out")
+	eval "echo >&\$fd_$1"
+	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]"
+}
+# What it has said besides.
+said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
+
 control() {
 	/usr/bin/python3 - "$WORMHOLE_DIR/control.sock" "$@" <<'END'
 import socket, sys
