@@ -8,6 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def write(path, text):
+    """Unchanged output keeps its timestamp, so nothing is rebuilt for it."""
     try:
         with open(path, encoding='utf-8') as f:
             if f.read() == text:
@@ -15,8 +16,11 @@ def write(path, text):
     except FileNotFoundError:
         pass
     os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
-    with open(path, 'w', encoding='utf-8') as f:
+    # Two folders may generate at the same time; each replaces whole files.
+    new = f'{path}.{os.getpid()}'
+    with open(new, 'w', encoding='utf-8') as f:
         f.write(text)
+    os.replace(new, path)
 
 
 def fnv64(text):

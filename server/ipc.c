@@ -275,11 +275,6 @@ static bool refused(struct wh_session *s, CUresult *res)
 
 /* --- Exports ------------------------------------------------------------------------ */
 
-static uint64_t whole_blocks(uint64_t bytes)
-{
-	return (bytes + WH_MEM_BLOCK - 1) & ~(WH_MEM_BLOCK - 1);
-}
-
 bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res)
 {
 	struct wh_shared what = { .kind = WH_SHARED_MEMORY };
@@ -301,7 +296,7 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 	what.generation = s->limits.slot->generation;
 	what.key = base;
 	what.ctx = s->ctx;
-	what.bytes = whole_blocks(size);
+	what.bytes = wh_mem_round(size, WH_MEM_BLOCK);
 	memcpy(what.real, &real, sizeof(real));
 	*res = publish(s, &what, (struct handle *)out);
 	return true;

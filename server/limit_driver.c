@@ -415,12 +415,6 @@ static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 	return more;
 }
 
-static uint64_t round_block(uint64_t bytes)
-{
-	return bytes > UINT64_MAX - WH_MEM_BLOCK ? bytes :
-						   (bytes + WH_MEM_BLOCK - 1) & ~(WH_MEM_BLOCK - 1);
-}
-
 /* The heap comes with the first kernel whose code has malloc(), and a block more. */
 static uint64_t heap_growth(struct wh_session *s)
 {
@@ -429,7 +423,7 @@ static uint64_t heap_growth(struct wh_session *s)
 	if (!s->limits.mem->mallocs || wh_mem_find(s->limits.mem, WH_MEM_HEAP, s->ctx) ||
 	    s->drv.cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS)
 		return 0;
-	return round_block(limit) + WH_MEM_BLOCK;
+	return wh_mem_round(limit, WH_MEM_BLOCK) + WH_MEM_BLOCK;
 }
 
 /* Stacks a block more than they need: the driver's blocks do not begin where these do. */
@@ -446,7 +440,7 @@ CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *funct
 	c->stack = local_bytes(s, function, kernel, device) + STACK_STEP - 1;
 	c->stack -= c->stack % STACK_STEP;
 	stack = stack_growth(s, c->stack, device);
-	stack = stack ? round_block(stack) + WH_MEM_BLOCK : 0;
+	stack = stack ? wh_mem_round(stack, WH_MEM_BLOCK) + WH_MEM_BLOCK : 0;
 	heap = heap_growth(s);
 	c->pool = function;
 	wh_mem_driver(s, device, &c->before);

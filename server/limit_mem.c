@@ -254,14 +254,9 @@ void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quo
 
 /* --- Charges ------------------------------------------------------------------------------ */
 
-static uint64_t round_up(uint64_t bytes, uint64_t to)
-{
-	return bytes > UINT64_MAX - to ? UINT64_MAX & ~(to - 1) : (bytes + to - 1) & ~(to - 1);
-}
-
 static uint64_t shared_blocks(uint64_t small)
 {
-	return round_up(small, WH_MEM_BLOCK);
+	return wh_mem_round(small, WH_MEM_BLOCK);
 }
 
 static bool is_small(uint64_t bytes)
@@ -351,7 +346,7 @@ CUresult wh_charge(struct wh_session *s, struct wh_charge *c, unsigned int type,
 	*c = (struct wh_charge) { .device = usable ? device : -1, .type = type };
 	if (!usable)
 		return CUDA_SUCCESS;
-	c->bytes = is_small(bytes) ? round_up(bytes, WH_MEM_ALIGN) : round_up(bytes, WH_MEM_BLOCK);
+	c->bytes = wh_mem_round(bytes, is_small(bytes) ? WH_MEM_ALIGN : WH_MEM_BLOCK);
 	if (try_take(s, c))
 		return CUDA_SUCCESS;
 	wh_mem_make_room(s, device);

@@ -10,6 +10,12 @@
 #define WH_MEM_POOL_STEP (32ull << 20)	/* by which NVIDIA's pools and graphs' memory grow */
 #define WH_MEM_ALIGN	512ull		/* of an allocation inside of a block */
 
+/* Up to a multiple of a power of two; what is too much stays the most there is. */
+static inline uint64_t wh_mem_round(uint64_t bytes, uint64_t to)
+{
+	return bytes > UINT64_MAX - to ? UINT64_MAX & ~(to - 1) : (bytes + to - 1) & ~(to - 1);
+}
+
 /* Types of entries that are no handle's. */
 #define WH_MEM_ADDRESS	0u		/* = WH_H_NONE */
 #define WH_MEM_MAPPING	0x100u		/* address of a mapping -> handle, in `bytes` its size */

@@ -9,12 +9,6 @@
 #include "gate.h"
 #include "limit_mem.h"
 
-static uint64_t round_block(uint64_t bytes)
-{
-	return bytes > UINT64_MAX - WH_MEM_BLOCK ? UINT64_MAX :
-						   (bytes + WH_MEM_BLOCK - 1) & ~(WH_MEM_BLOCK - 1);
-}
-
 static uint64_t attribute(struct wh_session *s, CUmemoryPool pool, CUmemPool_attribute attr)
 {
 	cuuint64_t value = 0;
@@ -164,7 +158,7 @@ static uint64_t growth(struct wh_session *s, uint64_t bytes)
 {
 	uint64_t step = s->limits.mem->pool_step;
 
-	bytes = round_block(bytes);
+	bytes = wh_mem_round(bytes, WH_MEM_BLOCK);
 	return step && bytes < UINT64_MAX - step ? (bytes + step - 1) / step * step : bytes;
 }
 
@@ -319,7 +313,7 @@ void wh_graph_gone(struct wh_session *s, void *graph)
 void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes)
 {
 	if (s->limits.mem)
-		make_note(s->limits.mem, graph)->bytes += round_block(bytes);
+		make_note(s->limits.mem, graph)->bytes += wh_mem_round(bytes, WH_MEM_BLOCK);
 }
 
 /* A clone, a child, an executable: it needs what the first needs. */
