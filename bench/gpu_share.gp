@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Share asked and share measured, one tenant, by the length of its kernels.
+# Share asked and share measured, by the length of the kernels; two tenants at the same time.
 set terminal svg size 700,520 background "white"
 set output out
 set xlabel "share asked, %"
@@ -8,7 +8,9 @@ set xrange [0:100]
 set yrange [0:110]
 set grid
 set key top left
-kinds = system("cut -f3 share.dat | sort -u | tr '\n' ' '")
+kinds = system("grep -w one share.dat | cut -f3 | sort -u | tr '\n' ' '")
 plot x with lines dashtype 2 title "exact", \
-	for [k in kinds] "< tr -d '\"' <share.dat" using ($1):(strcol(3) eq k ? $2 : NaN) \
-		with points pointtype 7 title k." us"
+	for [k in kinds] "< tr -d '\"' <share.dat" using ($1):(strcol(3) eq k && strcol(4) eq "one" ? $2 : NaN) \
+		with points pointtype 7 title k." us", \
+	"< tr -d '\"' <share.dat" using ($1):(strcol(4) eq "two" ? $2 : NaN) \
+		with points pointtype 6 pointsize 1.5 linecolor "black" title "of two tenants"

@@ -8,12 +8,14 @@
 #	bench/share.sh pair KIND PERCENT KIND PERCENT	one such pair
 #	bench/share.sh spatial		2 ms kernels on a part of the SMs
 #	bench/share.sh unlimited	launches without a share: natively, over shm, with --mem only
-#	bench/share.sh all		these four, in about six minutes
+#	bench/share.sh all		these four, in about eight minutes
 #
-# Lines as bench/gpu.sh writes them: `one share PERCENT KERNELS PART`, the length of
-# kernels in microseconds and the measured part of the device; for pairs two lines.
-# The part is work done in the time, against the work done without a limit: what
-# a program notices. What the device worked for it is in `wormhole stat`.
+# Lines as bench/gpu.sh writes them: `one share PERCENT KERNELS PART TIME`, the length
+# of kernels in microseconds and two measures of the part of the device; for pairs
+# two lines. PART is work done in the time, against the work done without a limit:
+# what a program notices. It needs no word of ours, but where launches take longer
+# than their kernels (3 us) it sees how fast the CPU is just then, too. TIME is what
+# the device worked for the tenant, as `wormhole stat` counts it, against the clock.
 # `unlimited VARIANT KERNELS RATE RATIO`: medians of many turns in alternation, in
 # microseconds of work (launches of 3 us: launches) for each second, and against
 # the program without a limit in the same turn. Lines with # have the rates.
@@ -69,6 +71,7 @@ client() { # [OPTION...] [--] ARGUMENT... of the program
 kernels() {
 	case $1 in
 	3us) echo 3 ;;
+	10us) echo 10 ;;
 	100us) echo 100 ;;
 	2ms) echo 2000 ;;
 	50ms) echo 50000 ;;
@@ -105,6 +108,26 @@ answer() {
 }
 measure() { ask "$@"; answer "$1"; }
 
+# --- What the device worked for tenants meanwhile --------------------------------------
+
+look() { # NAME: the time and the device's, in ns
+	echo "$(date +%s%N) $("$wormhole" stat --json --dir="$dir/s" "$1" |
+		sed -n 's/.*"gpu_ns":[[:space:]]*\([0-9]*\).*/\1/p' | head -n 1)"
+}
+
+# Its part of the time, for each tenant, in the middle of a measurement that was asked
+# for just now, with a second to get warm.
+time_parts() { # SECONDS NAME...
+	middle=$(awk "BEGIN { print 0.8 * $1 }")
+	sleep "$(awk "BEGIN { print 1 + 0.1 * $1 }")"
+	shift
+	before=$(for n; do look "$n"; done)
+	sleep "$middle"
+	after=$(for n; do look "$n"; done)
+	paste -d ' ' <(echo "$before") <(echo "$after") |
+		awk '{ printf("%.4f ", ($4 - $2) / ($3 - $1)) } END { print "" }'
+}
+
 # A tenant ends with its program, but its worker a little later: until then it has its SMs.
 alone() {
 	for _ in $(seq 100); do
@@ -136,7 +159,7 @@ seconds() {
 # The rate of short launches differs by more than what is looked for, and now and then
 # by a fifth for a second: three times each, and without a share before and after each.
 one() {
-	[ $# != 0 ] || set -- 3us 100us 2ms 50ms mixed graph
+	[ $# != 0 ] || set -- 3us 10us 100us 2ms 50ms mixed graph
 	server one
 	for kind; do
 		alone
@@ -145,35 +168,39 @@ one() {
 		[ "$kind" != 3us ] || times="1 2 3"
 		last=$(measure a 1 1)
 		for limit in ${SHARES:-10 25 50 75 90}; do
-			bases=$last rates=
+			bases=$last rates= parts=
 			for _ in $times; do
 				limit a --sm="$limit"
-				rates="$rates $(measure a 1 "$(seconds "$kind")")"
+				ask a 1 "$(seconds "$kind")"
+				parts="$parts $(time_parts "$(seconds "$kind")" a)"
+				rates="$rates $(answer a)"
 				limit a --sm=none
 				last=$(measure a 0.1 1)
 				bases="$bases $last"
 			done
 			echo "# $kind $limit:$rates of $bases"
-			echo "one share $limit $(kernels "$kind") $(part "$rates" "$bases")"
+			echo "one share $limit $(kernels "$kind") $(part "$rates" "$bases") $(part "$parts" 1)"
 		done
 		disconnect a
 		wait
 	done
 }
 
-# Three turns where launches are short, for the reason above.
+# Several turns where launches are short, for the reason above.
 pair() { # KIND LIMIT KIND LIMIT
-	times=1
-	case "$1 $3" in *3us*) times="1 2 3" ;; esac
+	times=1 length=${SECONDS_EACH:-4}
+	case "$1 $3" in *3us*) times="1 2 3 4 5" length=${SECONDS_EACH:-2} ;; esac
 	alone
 	start a "$1"
 	start b "$3"
-	a=$(measure a 1 0.5) b=$(measure b 1 0.5) got_a= got_b=
+	a=$(measure a 1 0.5) b=$(measure b 1 0.5) got_a= got_b= time_a= time_b=
 	for _ in $times; do
 		limit a --sm="$2"
 		limit b --sm="$4"
-		ask a 1 "${SECONDS_EACH:-4}"
-		ask b 1 "${SECONDS_EACH:-4}"
+		ask a 1 "$length"
+		ask b 1 "$length"
+		read -r t_a t_b < <(time_parts "$length" a b)
+		time_a="$time_a $t_a" time_b="$time_b $t_b"
 		got_a="$got_a $(answer a)" got_b="$got_b $(answer b)"
 		limit a --sm=none
 		limit b --sm=none
@@ -183,8 +210,8 @@ pair() { # KIND LIMIT KIND LIMIT
 	disconnect b
 	wait
 	echo "# $1 $2:$got_a of $a; $3 $4:$got_b of $b"
-	echo "two share $2 $(kernels "$1") $(part "$got_a" "$a")"
-	echo "two share $4 $(kernels "$3") $(part "$got_b" "$b")"
+	echo "two share $2 $(kernels "$1") $(part "$got_a" "$a") $(part "$time_a" 1)"
+	echo "two share $4 $(kernels "$3") $(part "$got_b" "$b") $(part "$time_b" 1)"
 }
 
 two() {
@@ -195,6 +222,7 @@ two() {
 	pair 2ms 10 100us 90
 	pair mixed 40 mixed 50
 	pair graph 25 3us 50
+	pair 10us 25 2ms 50
 }
 
 # Contexts have their SMs from the start, so each is a program of its own.

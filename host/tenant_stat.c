@@ -187,15 +187,9 @@ void wh_tenants_free(struct wh_tenant_views *v)
 	X(bytes_to_device, "bytes copied to devices") \
 	X(bytes_from_device, "bytes copied from devices")
 
-/* The driver's sampling stands in where nothing measures, for want of a limit. */
-static uint64_t gpu_ns(const struct wh_device_usage *u)
-{
-	return u->gpu_ns > u->gpu_ns_driver ? u->gpu_ns : u->gpu_ns_driver;
-}
-
 #define DEVICE_COUNTERS(X) \
 	X(refused, u->refused, "allocations refused for the limit") \
-	X(gpu_ns, gpu_ns(u), "time that the device worked, in ns") \
+	X(gpu_ns, wh_gpu_ns(u), "time that the device worked, in ns") \
 	X(throttled_ns, u->throttled_ns, "time that calls waited for the SM share, in ns") \
 	X(launches, u->launches, "kernels launched")
 
@@ -315,8 +309,8 @@ static const char *share_text(const struct wh_tenant_view *v, unsigned int d,
 	for (i = 0; before && i < before->n; i++) {
 		b = &before->view[i];
 		if (b->limits.tenant_id == v->limits.tenant_id && v->at_ns > b->at_ns)
-			snprintf(out, 16, "%.1f%%", 100.0 * (double)(gpu_ns(&v->sum.total.device[d]) -
-				 gpu_ns(&b->sum.total.device[d])) / (double)(v->at_ns - b->at_ns));
+			snprintf(out, 16, "%.1f%%", 100.0 * (double)(wh_gpu_ns(&v->sum.total.device[d]) -
+				 wh_gpu_ns(&b->sum.total.device[d])) / (double)(v->at_ns - b->at_ns));
 	}
 	return out;
 }
@@ -332,7 +326,7 @@ static void print_device(const struct wh_tenant_view *v, unsigned int d,
 		snprintf(sm, sizeof(sm), "%u%% %s", l->sm_percent, wh_limit_policy_name(l->sm_policy));
 	printf("%-16s %3u %7u %8s %8s %8s %7" PRIu64 " %-13s %9s %7s %9s %9" PRIu64, v->limits.name, d,
 	       v->sum.workers, bytes_text(u->memory, a), l->memory ? bytes_text(l->memory, b) : "-",
-	       bytes_text(u->memory_peak, c), u->refused, sm, time_text(gpu_ns(u), e),
+	       bytes_text(u->memory_peak, c), u->refused, sm, time_text(wh_gpu_ns(u), e),
 	       share_text(v, d, before, f), time_text(u->throttled_ns, g), u->launches);
 	printf(" %9" PRIu64 " %9" PRIu64 " %8s %8s\n", v->sum.total.calls, v->sum.total.crossings,
 	       bytes_text(v->sum.total.bytes_to_device, a),

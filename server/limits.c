@@ -74,11 +74,6 @@ static bool copy_limits(const struct wh_tenant_limits *page, struct wh_device_li
 	return false;
 }
 
-static bool has_share(const struct wh_device_limit *d, uint32_t policy)
-{
-	return d->sm_percent && d->sm_percent < 100 && d->sm_policy & policy;
-}
-
 void wh_limits_reread(struct wh_session *s)
 {
 	struct wh_device_limit fresh[WH_TENANT_DEVICES];
@@ -90,7 +85,7 @@ void wh_limits_reread(struct wh_session *s)
 	memcpy(l->limit, fresh, sizeof(fresh));
 	l->temporal = 0;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		if (has_share(&l->limit[d], WH_SM_TEMPORAL))
+		if (wh_has_share(&l->limit[d], WH_SM_TEMPORAL))
 			l->temporal |= 1u << d;
 }
 

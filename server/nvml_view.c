@@ -96,14 +96,14 @@ static nvmlReturn_t memory_of_v2(nvmlDevice_t device, nvmlMemory_v2_t *m)
 static uint64_t total_ns(unsigned int cuda)
 {
 	const struct wh_limits *l = limits();
-	uint64_t sum = l->usage ? load(&l->usage->ended.device[cuda].gpu_ns) : 0;
+	uint64_t sum = l->usage ? wh_gpu_ns(&l->usage->ended.device[cuda]) : 0;
 	const struct wh_worker_usage *w;
 	unsigned int i;
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		w = worker(i);
 		if (w)
-			sum += load(&w->device[cuda].gpu_ns);
+			sum += wh_gpu_ns(&w->device[cuda]);
 	}
 	return sum;
 }
@@ -130,7 +130,7 @@ static void sample_slot(struct wh_nvml_device *d, unsigned int i, uint64_t us)
 		*o = (struct wh_nvml_sample){ 0 };
 		return;
 	}
-	now = load(&w->device[d->cuda].gpu_ns);
+	now = wh_gpu_ns(&w->device[d->cuda]);
 	/* A slot of our own is never taken: its generation stays 0. */
 	generation = (uint32_t)load(&w->generation) | 1u << 31;
 	/* Another worker since the last time: all that it used is of this window. */
@@ -160,6 +160,11 @@ void wh_nvml_first_samples(void)
 		sample(&wh_nvml_view.device[i], __builtin_ia32_rdtsc(), 0);
 }
 
+static uint64_t window(const struct wh_nvml_device *d)
+{
+	return limits()->temporal & 1u << d->cuda ? WH_NVML_WINDOW_US : WH_NVML_WINDOW_LONG_US;
+}
+
 /*
  * Percentages over the time since they were last asked for, but for no less
  * than a window: asked sooner, the last answer stands. Before the first window
@@ -170,7 +175,7 @@ static nvmlReturn_t rate(struct wh_nvml_device *d)
 	uint64_t tsc = __builtin_ia32_rdtsc();
 	uint64_t us = (tsc - d->sampled_tsc) / wh_nvml_view.session->tsc_per_us;
 
-	if (us >= WH_NVML_WINDOW_US)
+	if (us >= window(d))
 		sample(d, tsc, us);
 	return d->rated ? NVML_SUCCESS : NVML_ERROR_NOT_READY;
 }

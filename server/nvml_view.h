@@ -17,6 +17,8 @@
 
 /* Utilisation is measured over at least this long: NVML's own sample period. */
 #define WH_NVML_WINDOW_US	166667
+/* Or this long where it is not measured: the server reads NVML four times a second. */
+#define WH_NVML_WINDOW_LONG_US	1000000
 
 struct wh_nvml_sample {
 	uint32_t generation;	/* of the slot; 0: none yet */

@@ -66,7 +66,8 @@ static bool note(struct wh_tenant *t, int slot, int device, const struct wh_figu
 
 	t->worker[slot].driver[device] = bytes;
 	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
-	if (f)
+	/* Under a share of time the worker measures it. */
+	if (f && !wh_has_share(&t->file.limits->device[device], WH_SM_TEMPORAL))
 		__atomic_fetch_add(&u->gpu_ns_driver, f->busy_ns, __ATOMIC_RELAXED);
 	return f != NULL;
 }

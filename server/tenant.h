@@ -44,6 +44,12 @@ struct wh_device_limit {
 	uint64_t resv[5];
 };
 
+/* Is there a limit of this policy (WH_SM_*)? */
+static inline bool wh_has_share(const struct wh_device_limit *l, uint32_t policy)
+{
+	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & policy;
+}
+
 struct wh_tenant_limits {
 	uint64_t magic;
 	uint32_t version;
@@ -63,15 +69,22 @@ struct wh_device_usage {
 	uint64_t memory_peak;
 	uint64_t memory_driver;	/* the driver's own figure for the process, last read */
 	uint64_t refused;	/* allocations refused for the limit */
-	uint64_t gpu_ns;	/* time that the device worked for this worker */
+	uint64_t gpu_ns;	/* time that the device worked for this worker, under a share */
 	uint64_t throttled_ns;	/* time that calls waited for the SM share */
 	uint64_t launches;
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
-	uint64_t gpu_ns_driver;	/* the same by the driver's sampling; written by the server */
+	uint64_t gpu_ns_driver;	/* without one, by the driver's sampling; written by the server */
 	uint64_t context;	/* what a context takes of the device, measured; 0: not yet */
 	uint64_t resv[2];
 };
+
+/* Time that the device worked for this worker, with a share of time and without. */
+static inline uint64_t wh_gpu_ns(const struct wh_device_usage *u)
+{
+	return __atomic_load_n(&u->gpu_ns, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&u->gpu_ns_driver, __ATOMIC_RELAXED);
+}
 
 struct wh_worker_usage {
 	uint32_t pid;		/* of the worker; 0: the slot is free. Written by the server */

@@ -38,7 +38,8 @@ static void *map_new(const char *path, size_t size)
 static int make_tenant(void)
 {
 	const char *name = getenv("WORMHOLE_TENANT");
-	struct wh_device_limit limit = { .memory = 256 * MIB };
+	struct wh_device_limit limit = { .memory = 256 * MIB, .sm_percent = 90,
+					 .sm_policy = WH_SM_TEMPORAL };
 	char path[512];
 	int slot;
 
@@ -60,7 +61,8 @@ static int make_tenant(void)
 
 static void test_memory(void)
 {
-	struct wh_device_limit more = { .memory = 300 * MIB };
+	struct wh_device_limit more = { .memory = 300 * MIB, .sm_percent = 90,
+					.sm_policy = WH_SM_TEMPORAL };
 	nvmlMemory_v2_t m2 = { .version = nvmlMemory_v2 };
 	nvmlMemory_t m = { 0 };
 
@@ -114,15 +116,25 @@ static uint64_t now_ns(void)
 }
 
 /* Half of the time that passes is the device's work for the other worker. */
-static void *work(void *arg)
+static void *work(void *counter)
 {
-	uint64_t start = now_ns(), before = other->device[0].gpu_ns;
+	uint64_t start = now_ns(), *ns = counter, before = *ns;
 
-	(void)arg;
 	while (!ending)
-		__atomic_store_n(&other->device[0].gpu_ns, before + (now_ns() - start) / 2,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(ns, before + (now_ns() - start) / 2, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+static void start_work(pthread_t *thread, uint64_t *counter)
+{
+	ending = 0;
+	pthread_create(thread, NULL, work, counter);
+}
+
+static void end_work(pthread_t thread)
+{
+	ending = 1;
+	pthread_join(thread, NULL);
 }
 
 static int near(unsigned int got, unsigned int want)
@@ -142,7 +154,7 @@ static void test_utilization(void)
 	unsigned int n = 4;
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, work, NULL);
+	start_work(&thread, &other->device[0].gpu_ns);
 	/* The window that is open now began before the work. */
 	nvmlDeviceGetUtilizationRates(gpu, &u);
 	nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
@@ -155,8 +167,7 @@ static void test_utilization(void)
 	n = 4;
 	ok_eq(nvmlDeviceGetProcessUtilization(gpu, s, &n, s[0].timeStamp + 10000000),
 	      NVML_ERROR_NOT_FOUND, "nothing_is_newer_than_the_future");
-	ending = 1;
-	pthread_join(thread, NULL);
+	end_work(thread);
 	nvmlDeviceGetUtilizationRates(gpu, &u);
 	nanosleep(&(struct timespec){ 0, 200000000 }, NULL);
 	nvmlDeviceGetUtilizationRates(gpu, &u);
@@ -164,9 +175,26 @@ static void test_utilization(void)
 	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && u.gpu == 0, "idle_tenant_has_none");
 }
 
+/* What the server has read of the driver: some times a second. */
+static void test_sampled_utilization(void)
+{
+	struct wh_device_limit none = { 0 };
+	nvmlUtilization_t u = { 0, 0 };
+	pthread_t thread;
+
+	wh_tenant_limits_set(limits, 0, &none);
+	start_work(&thread, &other->device[0].gpu_ns_driver);
+	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+	nvmlDeviceGetUtilizationRates(gpu, &u);
+	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50),
+	   "without_a_share_it_is_what_the_driver_counts");
+	end_work(thread);
+}
+
 int main(void)
 {
-	tap_plan(18);
+	tap_plan(19);
 	if (!ok(make_tenant(), "tenant_is_made"))
 		return tap_exit();
 	nvmlInit_v2();
@@ -174,5 +202,6 @@ int main(void)
 	test_memory();
 	test_processes();
 	test_utilization();
+	test_sampled_utilization();
 	return tap_exit();
 }

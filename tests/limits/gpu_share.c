@@ -4,7 +4,7 @@
  * got, as `launches RATE`. Run under a share and without one, the two give the
  * part of the device that it had.
  *
- *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]	KIND: 3us 100us 2ms 50ms mixed graph
+ *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]	KIND: 3us 10us 100us 2ms 50ms mixed graph
  *	gpu_share calibrate			says STEPS-PER-US of this device
  *
  * `asked`: for each line WARM SECONDS that it reads, so that it can be compared with
@@ -94,7 +94,10 @@ static double length(const char *kind, unsigned long n)
 
 	if (!strcmp(kind, "mixed"))
 		return n % 400 == 399 ? 50000 : mixed[n % 8];
-	return !strcmp(kind, "3us") ? 1 : !strcmp(kind, "100us") ? 100 : !strcmp(kind, "2ms") ? 2000 : 50000;
+	if (!strcmp(kind, "3us"))	/* what launching takes at the least */
+		return 1;
+	return !strcmp(kind, "10us") ? 10 : !strcmp(kind, "100us") ? 100 :
+	       !strcmp(kind, "2ms") ? 2000 : 50000;
 }
 
 /* Wait until all but the latest part of what was launched is done. */

@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 14
+plan 15
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -30,6 +30,14 @@ figures "$good $((80 * M)) 40" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
 ok figure_of_the_driver_is_shown await field_is good "d['memory_driver']" $((80 * M))
 seen=$(field good "d['gpu_ns']")
 ok utilisation_of_the_driver_is_added_up await eval '[ "$(field good "d[\"gpu_ns\"]")" -gt $((seen + 400000000)) ]'
+
+start shared --tenant shared --sm 50 -- alloc=1048576
+figures "$good $((80 * M)) 40" "$(worker shared) $((9 * M)) 90" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
+await field_is shared "d['memory_driver']" $((9 * M))
+before=$(field good "d['gpu_ns']")
+await eval '[ "$(field good "d[\"gpu_ns\"]")" -gt $((before + 400000000)) ]'
+is under_a_share_of_time_the_worker_alone_measures "$(field shared "d['gpu_ns']")" 0
+finish_client shared
 is limit_and_slack_may_be_used "$(workers | wc -l)" 3
 is without_a_limit_any_figure_is_right "$(worker free)" "$free"
 
