@@ -309,8 +309,10 @@ static const char *share_text(const struct wh_tenant_view *v, unsigned int d,
 	for (i = 0; before && i < before->n; i++) {
 		b = &before->view[i];
 		if (b->limits.tenant_id == v->limits.tenant_id && v->at_ns > b->at_ns)
-			snprintf(out, 16, "%.1f%%", 100.0 * (double)(wh_gpu_ns(&v->sum.total.device[d]) -
-				 wh_gpu_ns(&b->sum.total.device[d])) / (double)(v->at_ns - b->at_ns));
+			snprintf(out, 16, "%.1f%%",
+				 100.0 * (double)(wh_gpu_ns(&v->sum.total.device[d]) -
+						  wh_gpu_ns(&b->sum.total.device[d])) /
+				 (double)(v->at_ns - b->at_ns));
 	}
 	return out;
 }

@@ -4,7 +4,8 @@
  * got, as `launches RATE`. Run under a share and without one, the two give the
  * part of the device that it had.
  *
- *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]	KIND: 3us 10us 100us 2ms 50ms mixed graph
+ *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]
+ *		KIND: 3us 10us 100us 2ms 50ms mixed graph
  *	gpu_share calibrate			says STEPS-PER-US of this device
  *
  * `asked`: for each line WARM SECONDS that it reads, so that it can be compared with
