@@ -114,3 +114,13 @@ vm_calls() {
 }
 
 vm_stat() { wormhole stat --json "$@" | tr -d '\n\t'; }
+
+# vm_reasons ID TABLE: `exits` or `handoffs`, as "reason:count,...".
+vm_reasons() { vm_stat "$1" | sed -n "s/.*\"$2\":{\([^}]*\)}.*/\1/p" | tr -d '"'; }
+
+# vm_added BEFORE AFTER: the reasons whose count grew, as "reason:count ...".
+vm_added() {
+	{ echo "$1"; echo "$2"; } | awk -F, '
+		{ for (i = 1; i <= NF; i++) { split($i, p, ":"); n[NR, p[1]] = p[2]; if (NR == 2) k[i] = p[1] } }
+		END { for (i in k) if (n[2, k[i]] != n[1, k[i]]) printf "%s:%d ", k[i], n[2, k[i]] - n[1, k[i]] }'
+}

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Real programs over vmfunc: those of tests/programs/, with small sizes, in a client
+# VM in the emulated VMX host, against what they print natively on softgpu.
+set -eu
+
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+export WH_TOP WH_BUILD
+. "$WH_TOP/tests/world.sh"
+here=$WH_TOP/tests/bochs
+out=$WH_BUILD/bochs/workloads
+bin=$WH_BUILD/tests/programs/bin
+
+# Name, time limit in seconds, form, program, arguments.
+programs="
+threads 120 shared threads rounds=1 n=256
+threads_ptds 120 shared threads_ptds rounds=1 n=256
+graphs 120 shared graphs
+printing 120 shared printing
+managed 120 shared managed
+neuron 120 shared neuron calls=300
+lenet 240 shared lenet batch=2 steps=1 width=5
+blas_threads 120 shared blas_threads rounds=1 n=16
+"
+
+for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/image/server.cpio tests/vm/client.cpio; do
+	[ -e "$WH_BUILD/$f" ] && continue
+	echo "1..0 # SKIP no guest images (build/$f): make images"
+	exit 0
+done
+for f in "$bin/shared/lenet" "$bin/shared/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
+	[ -e "$f" ] && continue
+	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
+	exit 0
+done
+
+world_init softgpu
+"$here/mkjob.sh" workloads "$here/workloads/client.list"
+cp "$here/workloads/run" "$out/job/run"
+"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/workloads/server.list"
+rm "$out/job/server/initramfs"
+cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
+mkdir "$out/job/expected"
+echo "$programs" | grep . >"$out/job/programs"
+while read -r name limit form program arguments; do
+	in_world native $form timeout 60 "$bin/$form/$program" $arguments \
+		>"$out/job/expected/$name" 2>"$out/err" </dev/null ||
+		{ echo "Bail out! $program fails natively: $(tail -n 1 "$out/err")"; exit 1; }
+done <"$out/job/programs"
+exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
+	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
