@@ -310,10 +310,16 @@ void wh_graph_gone(struct wh_session *s, void *graph)
 		*n = m->note[--m->notes];
 }
 
+/* Sizes that no device has may come in any number: the sum must not wrap. */
+static void add_need(struct wh_mem_note *n, uint64_t bytes)
+{
+	n->bytes = bytes > UINT64_MAX - n->bytes ? UINT64_MAX : n->bytes + bytes;
+}
+
 void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes)
 {
 	if (s->limits.mem)
-		make_note(s->limits.mem, graph)->bytes += wh_mem_round(bytes, WH_MEM_BLOCK);
+		add_need(make_note(s->limits.mem, graph), wh_mem_round(bytes, WH_MEM_BLOCK));
 }
 
 /* A clone, a child, an executable: it needs what the first needs. */
@@ -324,7 +330,7 @@ void wh_graph_copied(struct wh_session *s, void *from, void *to)
 	uint64_t bytes = n ? n->bytes : 0;
 
 	if (bytes)
-		make_note(m, to)->bytes += bytes;
+		add_need(make_note(m, to), bytes);
 }
 
 static struct wh_mem_entry *graphs_of(struct wh_session *s, int device)

@@ -272,6 +272,35 @@ static void test_view(void)
 	   "without_a_quota_the_device_is_what_it_is");
 }
 
+/* --- Sizes that wrap --------------------------------------------------------------------- */
+
+/* Two memory nodes whose sizes are 0 together. */
+static void wrap(int unused)
+{
+	CUdeviceptr p;
+	CUgraphExec exec;
+	CUstream stream;
+	CUgraph graph;
+
+	(void)unused;
+	set_memory(1000 * MIB);
+	shared->error[0] = !start() || cuStreamCreate(&stream, 0) ||
+			   cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) ||
+			   cuMemAllocAsync(&p, 1ull << 63, stream) ||
+			   cuMemAllocAsync(&p, 1ull << 63, stream) ||
+			   cuStreamEndCapture(stream, &graph) ||
+			   cuGraphInstantiate(&exec, graph, 0);
+	shared->error[1] = shared->error[0] ? CUDA_SUCCESS : cuGraphLaunch(exec, NULL);
+}
+
+static void test_wrap(void)
+{
+	fresh();
+	in_child(wrap, 0);
+	ok(!shared->error[0] && shared->error[1] == CUDA_ERROR_OUT_OF_MEMORY,
+	   "memory_nodes_whose_sizes_wrap_are_refused");
+}
+
 /* --- Spatial ----------------------------------------------------------------------------- */
 
 static void spatial(int groups)
@@ -328,11 +357,12 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(23);
+	tap_plan(24);
 	test_race();
 	test_death();
 	test_change();
 	test_view();
+	test_wrap();
 	test_spatial();
 	remove_tenant();
 	return tap_exit();
