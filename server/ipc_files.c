@@ -40,11 +40,16 @@ static struct {
 
 bool wh_ipc_files_work(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	static enum { UNKNOWN, YES, NO } works;
+	int fd;
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	if (works == UNKNOWN) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		works = fd < 0 ? NO : YES;
+		if (fd >= 0)
+			close(fd);
+	}
+	return works == YES;
 }
 
 /* A name without a file: it is gone with the process. */

@@ -14,7 +14,7 @@
 
 #define WH_IPC_NAME	64
 
-/* Can this process make sockets at all? */
+/* Can this process make sockets at all? The kernel is asked once. */
 bool wh_ipc_files_work(void);
 /* Start answering; `name` is what others ask for. Once; afterwards the same name again. */
 bool wh_ipc_files_start(const struct wh_tenant_usage *u, char name[WH_IPC_NAME]);

@@ -4,6 +4,7 @@
  * (control page, slot pages, message areas, data area) and the private buffers
  * that calls run on; all of it is touched here so that calls do not fault.
  */
+#include "ipc.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -147,6 +148,7 @@ void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_proce
 
 void wh_session_ready(struct wh_session *s)
 {
+	wh_ipc_passes_files(s);	/* a system call: not in a client's first call */
 	__atomic_store_n(&ctl_of(s)->state, WH_CTL_READY, __ATOMIC_RELEASE);
 }
 
