@@ -115,6 +115,12 @@ vm_calls() {
 
 vm_stat() { wormhole stat --json "$@" | tr -d '\n\t'; }
 
+# vm_section NAME PROGRAM: what a program under the client image's prog() has printed so far.
+vm_section() { tr -d '\r' <"/tmp/$1.console" | sed -n "/^@begin $2\$/,/^@end $2 /{/^@/!p}"; }
+
+# vm_status NAME PROGRAM: its exit status, once it has ended.
+vm_status() { sed -n "s/^@end $2 \([0-9]*\).*/\1/p" "/tmp/$1.console"; }
+
 # vm_reasons ID TABLE: `exits` or `handoffs`, as "reason:count,...".
 vm_reasons() { vm_stat "$1" | sed -n "s/.*\"$2\":{\([^}]*\)}.*/\1/p" | tr -d '"'; }
 
