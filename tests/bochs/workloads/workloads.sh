@@ -9,18 +9,18 @@ export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
 here=$WH_TOP/tests/bochs
 out=$WH_BUILD/bochs/workloads
-bin=$WH_BUILD/tests/programs/bin
+bin=$WH_BUILD/tests/programs/bin/shared
 
-# Name, time limit in seconds, form, program, arguments.
+# Time limit in seconds, name, arguments.
 programs="
-threads 120 shared threads rounds=1 n=256
-threads_ptds 120 shared threads_ptds rounds=1 n=256
-graphs 120 shared graphs
-printing 120 shared printing
-managed 120 shared managed
-neuron 120 shared neuron calls=300
-lenet 240 shared lenet batch=2 steps=1 width=5
-blas_threads 120 shared blas_threads rounds=1 n=16
+120 threads rounds=1 n=256
+120 threads_ptds rounds=1 n=256
+120 graphs
+120 printing
+120 managed
+120 neuron calls=300
+240 lenet batch=2 steps=1 width=5
+120 blas_threads rounds=1 n=16
 "
 
 for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
@@ -29,7 +29,7 @@ for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/h
 	echo "1..0 # SKIP no guest images (build/$f): make images"
 	exit 0
 done
-for f in "$bin/shared/lenet" "$bin/shared/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
+for f in "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
 	[ -e "$f" ] && continue
 	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
 	exit 0
@@ -43,10 +43,10 @@ rm "$out/job/server/initramfs"
 cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 mkdir "$out/job/expected"
 echo "$programs" | grep . >"$out/job/programs"
-while read -r name limit form program arguments; do
-	in_world native $form timeout 60 "$bin/$form/$program" $arguments \
+while read -r _ name arguments; do
+	in_world native shared timeout 60 "$bin/$name" $arguments \
 		>"$out/job/expected/$name" 2>"$out/err" </dev/null ||
-		{ echo "Bail out! $program fails natively: $(tail -n 1 "$out/err")"; exit 1; }
+		{ echo "Bail out! $name fails natively: $(tail -n 1 "$out/err")"; exit 1; }
 done <"$out/job/programs"
 exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
