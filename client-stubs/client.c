@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * One call from the stubs' side: take the slot, build, send, read, leave. Owns
- * the locks that are held across calls, the process's state and its end; a
- * transport that fails once is dead for good, because nobody knows what the
- * worker has done by then.
+ * the process's state and its end; a transport that fails once is dead for good,
+ * because nobody knows what the worker has done by then.
  */
 #define _GNU_SOURCE
 #include "client.h"
@@ -39,54 +38,6 @@ CUresult wh_usable(void)
 	return wh_client.state == WH_READY ? CUDA_SUCCESS : not_ready(wh_client.state);
 }
 
-/* --- Locks ------------------------------------------------------------------------ */
-
-/* Error checking, because only the mutex knows whether a holder had got it yet. */
-static pthread_mutex_t lock[WH_LOCKS] = {
-	[0 ... WH_LOCKS - 1] = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
-};
-
-/*
- * A handler's frames begin below the interrupted one by more than the kernel's
- * smallest signal frame with its red zone, 1080 bytes.
- */
-#define SIGNAL_FRAME	1024
-
-/*
- * Has the frame that took the lock ended without giving it back, as by
- * siglongjmp()? Certain only on one stack, and when no handler's frame fits
- * between the two; every doubt is a no.
- */
-static bool left_behind(const struct wh_thread *t, const void *held, const void *frame)
-{
-	uintptr_t h = (uintptr_t)held, f = (uintptr_t)frame;
-
-	return h >= t->stack_low && h < t->stack_high && f >= t->stack_low &&
-	       f < t->stack_high && f + SIGNAL_FRAME > h;
-}
-
-/* held is set before and cleared after: a handler in between must not wait, either. */
-CUresult wh_lock_at(enum wh_lock id, const void *frame)
-{
-	struct wh_thread *t = &wh_thread;
-
-	if (__builtin_expect(t->held[id] != NULL, 0) && !left_behind(t, t->held[id], frame)) {
-		wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");
-		return CUDA_ERROR_NOT_PERMITTED;
-	}
-	t->held[id] = frame;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	pthread_mutex_lock(&lock[id]);	/* EDEADLK: taken over with the lock */
-	return CUDA_SUCCESS;
-}
-
-void wh_unlock(enum wh_lock id)
-{
-	pthread_mutex_unlock(&lock[id]);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	wh_thread.held[id] = NULL;
-}
-
 /* --- Calls -------------------------------------------------------------------------- */
 
 static CUresult lost(int status)
@@ -117,12 +68,12 @@ static bool drop_abandoned(struct wh_link *l)
 }
 
 /* The slot with the link in it, or why not. */
-static CUresult take_slot(const void *frame)
+static inline CUresult take_slot(struct wh_thread *t, const void *frame)
 {
-	bool before = wh_thread.held[WH_LOCK_SLOT] != NULL;
-	CUresult res = wh_lock_at(WH_LOCK_SLOT, frame);
+	bool before = t->holder.held[WH_LOCK_SLOT] != NULL;
+	CUresult res = wh_hold(&t->holder, WH_LOCK_SLOT, frame);
 
-	if (res != CUDA_SUCCESS)
+	if (__builtin_expect(res != CUDA_SUCCESS, 0))
 		return res;
 	if (__builtin_expect(before, 0))
 		drop_abandoned(&wh_client.link);
@@ -145,7 +96,7 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 		if (c->result != CUDA_SUCCESS)
 			return NULL;
 	}
-	c->result = take_slot(c);
+	c->result = take_slot(t, c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
 	wh_post_begin(call);
@@ -222,7 +173,7 @@ static int try_later(struct wh_call *c, uint32_t handler, int status)
 	while (status > 0) {
 		wh_unlock(WH_LOCK_SLOT);
 		pause_us(status);
-		c->result = take_slot(c);
+		c->result = take_slot(&wh_thread, c);
 		if (c->result != CUDA_SUCCESS) {
 			status = WH_EBUSY;
 			break;
@@ -371,10 +322,10 @@ static void give_back_all(struct wh_thread *t)
 {
 	int id;
 
-	if (t->held[WH_LOCK_SLOT] && pthread_mutex_lock(&lock[WH_LOCK_SLOT]) == EDEADLK)
+	if (wh_lock_is_mine(&t->holder, WH_LOCK_SLOT))
 		drop_abandoned(&wh_client.link);
 	for (id = 0; id < WH_LOCKS; id++)
-		if (t->held[id])
+		if (wh_lock_is_mine(&t->holder, id))
 			wh_unlock(id);
 }
 
@@ -395,13 +346,7 @@ static void thread_end(void *p)
  */
 static void child_after_fork(void)
 {
-	static const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-	int id;
-
-	for (id = 0; id < WH_LOCKS; id++) {
-		lock[id] = fresh;
-		wh_thread.held[id] = NULL;
-	}
+	wh_locks_after_fork(&wh_thread.holder);
 	wh_client.state = WH_FORKED;
 }
 
@@ -412,7 +357,7 @@ static void thread_setup(void)
 }
 
 /* Where the stack is; without an answer no lock is ever taken over. */
-static void find_stack(struct wh_thread *t)
+static void find_stack(struct wh_holder *t)
 {
 	pthread_attr_t attr;
 	size_t size;
@@ -430,27 +375,13 @@ static void find_stack(struct wh_thread *t)
 void wh_thread_first(void)
 {
 	pthread_once(&thread_once, thread_setup);
-	find_stack(&wh_thread);
+	find_stack(&wh_thread.holder);
 	pthread_setspecific(thread_key, &wh_thread);
 	wh_thread.known = true;
 	__atomic_fetch_add(&wh_client.threads, 1, __ATOMIC_RELAXED);
 }
 
 /* --- The end of the process --------------------------------------------------------- */
-
-#define END_TIMEOUT_S	1
-
-/* EDEADLK: exit() in a handler on top of a call, or a call was left behind. */
-static bool take_slot_at_end(void)
-{
-	struct timespec t;
-	int rc;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += END_TIMEOUT_S;
-	rc = pthread_mutex_timedlock(&lock[WH_LOCK_SLOT], &t);
-	return rc == 0 || rc == EDEADLK;
-}
 
 /* For whoever wants to know how many of a program's calls are answered here. */
 static void print_stats(void)
@@ -477,10 +408,11 @@ __attribute__((destructor(101))) static void end_of_process(void)
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
 	print_stats();
-	if (!l->t || !take_slot_at_end())
+	/* Also from a handler on top of a call, or after a call that was left behind. */
+	if (!l->t || !wh_lock_at_end(&wh_thread.holder, WH_LOCK_SLOT))
 		return;
 	if (l->t->end)
 		l->t->end(l);
 	l->t = NULL;
-	pthread_mutex_unlock(&lock[WH_LOCK_SLOT]);
+	wh_unlock(WH_LOCK_SLOT);
 }

@@ -22,6 +22,7 @@
 #include "wire_calls.h"
 #include "wormhole_abi.h"
 #include "library.h"
+#include "lock.h"
 #include "transport.h"
 
 #define WH_HANDLER_CUDA		1	/* of server/dispatch.h */
@@ -40,23 +41,25 @@ enum wh_state {
 	WH_ENDED,	/* the process is ending and has given its pair back */
 };
 
+/* What every call uses comes first. */
 struct wh_client {
 	int state;			/* enum wh_state, read without the slot's lock */
+	int captures;			/* under way */
+	size_t mirrors;			/* managed variables that have to be copied */
+	uint64_t crossings;		/* requests sent; written with the slot's lock held */
+	bool output;			/* the worker has some; with the slot's lock */
+	bool fetch;			/* when the running call ends; with the slot's lock */
 	struct wh_link link;
+	size_t registered;		/* ranges of cuMemHostRegister */
+	int global_captures;		/* of those under way those in global mode */
 	int driver_version;
 	int devices;			/* that CUDA_VISIBLE_DEVICES leaves */
 	struct wh_device_info *device;	/* one for each */
 	int *real;			/* what the worker calls each */
-	int captures, global_captures;	/* under way; of them those in global mode */
-	bool output;			/* the worker has some; with the slot's lock */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
-	uint64_t crossings;		/* requests sent; written with the slot's lock held */
-	size_t registered;		/* ranges of cuMemHostRegister */
-	size_t mirrors;			/* managed variables that have to be copied */
-	bool fetch;			/* when the running call ends; with the slot's lock */
-};
-extern struct wh_client wh_client;
+} __attribute__((aligned(64)));
+extern WH_HIDDEN struct wh_client wh_client;
 
 /* Open the transport and say hello; with init, what cuInit does. */
 CUresult wh_connect(bool init);
@@ -65,40 +68,27 @@ CUresult wh_usable(void);
 
 /* --- A thread ------------------------------------------------------------------ */
 
-/* What a thread may hold while it makes calls, in the order of taking. */
-enum wh_lock {
-	WH_LOCK_CONNECT,
-	WH_LOCK_LINK,
-	WH_LOCK_LOAD,
-	WH_LOCK_STAGE,
-	WH_LOCK_MANAGED,
-	WH_LOCK_SLOT,
-	WH_LOCKS,
-};
-
 #define WH_CTX_DEPTH	64
 struct wh_thread {
 	uint64_t ctx;			/* top of the stack below, 0 for none */
 	uint32_t capture_mode;
+	bool known;			/* counted in wh_client.threads */
+	struct wh_holder holder;
+	struct wh_thread_stream *streams;	/* per-thread default streams */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
-	bool known;			/* counted in wh_client.threads */
-	const void *held[WH_LOCKS];	/* an address in the stack frame that took it */
-	uintptr_t stack_low, stack_high;	/* the thread's own stack */
-	struct wh_thread_stream *streams;	/* per-thread default streams */
 };
-extern __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
+extern WH_HIDDEN __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
 void wh_thread_first(void);		/* first call of a thread */
 
-/*
- * Waits for other threads, never for the caller's own: a signal handler on top
- * of a holder gets CUDA_ERROR_NOT_PERMITTED. `frame` is an address in the
- * holder's stack frame; the lock of a frame that is gone is taken over.
- */
-CUresult wh_lock_at(enum wh_lock id, const void *frame);
-#define wh_lock(id)	wh_lock_at(id, __builtin_frame_address(0))
-void wh_unlock(enum wh_lock id);
+/* For a lock that the caller's own frame holds. */
+#define wh_lock(id)	wh_hold(&wh_thread.holder, id, __builtin_frame_address(0))
+
+static inline void wh_unlock(enum wh_lock id)
+{
+	wh_let_go(&wh_thread.holder, id);
+}
 
 /* --- A call ---------------------------------------------------------------------- */
 

@@ -15,10 +15,13 @@ struct wh_transport;
 
 struct wh_link {
 	const struct wh_transport *t;
-	uint8_t *part;		/* window part, at WH_WINDOW_VA in client and worker */
-	size_t part_size;
 	uint8_t *msg;		/* the slot's message area in the part */
 	size_t msg_size;
+	size_t room;		/* of the message area, that posted calls leave alone */
+	int deferred;		/* a posted call's CUresult, until somebody takes it */
+	bool no_post;		/* the worker wants an answer to each call to be awaited */
+	uint8_t *part;		/* window part, at WH_WINDOW_VA in client and worker */
+	size_t part_size;
 	uint8_t *data;		/* staging and cuMemAllocHost memory, same address in both worlds */
 	size_t data_size;
 	/*
@@ -29,9 +32,6 @@ struct wh_link {
 	size_t far_size;
 	int one_process;	/* the worker's code runs here: it sees all of our memory */
 	void *priv;		/* the transport's own */
-	int deferred;		/* a posted call's CUresult, until somebody takes it */
-	size_t room;		/* of the message area, that posted calls leave alone */
-	bool no_post;		/* the worker wants an answer to each call to be awaited */
 };
 
 /*

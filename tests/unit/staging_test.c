@@ -10,6 +10,7 @@
 #define SIZE	(9 * 1000 * 1000 + 7)
 
 struct wh_client wh_client;
+__thread struct wh_thread wh_thread;
 
 /* --- The lazy device ----------------------------------------------------------- */
 
@@ -61,16 +62,9 @@ void wh_end(struct wh_call *c)
 	(void)c;
 }
 
-CUresult wh_lock_at(enum wh_lock id, const void *frame)
+void wh_log(const char *fmt, ...)
 {
-	(void)id;
-	(void)frame;
-	return CUDA_SUCCESS;
-}
-
-void wh_unlock(enum wh_lock id)
-{
-	(void)id;
+	(void)fmt;
 }
 
 CUresult wh_graph_capture_copy(const struct wh_staged *c)

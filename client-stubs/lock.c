@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The part of a lock's life that waits or decides: thread numbers, futexes, and
+ * whether a signal handler may take over what its thread holds.
+ */
+#define _GNU_SOURCE
+#include "lock.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "transport.h"
+
+uint32_t wh_lock_word[WH_LOCKS];
+
+/*
+ * A handler's frames begin below the interrupted one by more than the kernel's
+ * smallest signal frame with its red zone, 1080 bytes.
+ */
+#define SIGNAL_FRAME	1024
+
+/*
+ * Has the frame that took the lock ended without giving it back, as by
+ * siglongjmp()? Certain only on one stack, and when no handler's frame fits
+ * between the two; every doubt is a no.
+ */
+static bool left_behind(const struct wh_holder *t, const void *held, const void *frame)
+{
+	uintptr_t h = (uintptr_t)held, f = (uintptr_t)frame;
+
+	return h >= t->stack_low && h < t->stack_high && f >= t->stack_low &&
+	       f < t->stack_high && f + SIGNAL_FRAME > h;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/*
+ * Sleeps are short: who was woken may leave by siglongjmp() before it has taken
+ * the lock, and nobody else would be told that it is free.
+ */
+#define NAP_NS	50000000
+
+/* False: not until `deadline`, a time as of now_ns(). */
+static bool await(uint32_t *word, uint32_t number, uint64_t deadline)
+{
+	static const struct timespec nap = { .tv_nsec = NAP_NS };
+	uint32_t seen = 0;
+
+	while (!__atomic_compare_exchange_n(word, &seen, number | WH_LOCK_AWAITED, false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if ((seen & ~WH_LOCK_AWAITED) == number)
+			return true;	/* taken over */
+		if (seen && ((seen & WH_LOCK_AWAITED) ||
+			     __atomic_compare_exchange_n(word, &seen, seen | WH_LOCK_AWAITED, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+			syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen | WH_LOCK_AWAITED, &nap,
+				NULL, 0);
+		if (now_ns() > deadline)
+			return false;
+		seen = 0;
+	}
+	return true;
+}
+
+CUresult wh_lock_slowly(struct wh_holder *h, enum wh_lock id, const void *frame)
+{
+	if (!h->number)
+		h->number = syscall(SYS_gettid);
+	/* Of this very attempt, or of an earlier one. */
+	if (h->held[id] && h->held[id] != frame && !left_behind(h, h->held[id], frame)) {
+		wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");
+		return CUDA_ERROR_NOT_PERMITTED;
+	}
+	h->held[id] = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	await(&wh_lock_word[id], h->number, UINT64_MAX);
+	return CUDA_SUCCESS;
+}
+
+void wh_lock_wake(enum wh_lock id)
+{
+	syscall(SYS_futex, &wh_lock_word[id], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#define END_TIMEOUT_NS	1000000000
+
+bool wh_lock_at_end(struct wh_holder *h, enum wh_lock id)
+{
+	if (!h->number)
+		h->number = syscall(SYS_gettid);
+	return await(&wh_lock_word[id], h->number, now_ns() + END_TIMEOUT_NS);
+}
+
+void wh_locks_after_fork(struct wh_holder *h)
+{
+	int id;
+
+	for (id = 0; id < WH_LOCKS; id++) {
+		wh_lock_word[id] = 0;
+		h->held[id] = NULL;
+	}
+	h->number = 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks that a thread may hold while it makes calls. A word each: 0, or the
+ * holder's thread number, with LOCK_AWAITED when others sleep. Like a mutex,
+ * but the word says whether its holder is the calling thread, which decides what
+ * a signal handler may do, and taking a free lock is code without a call.
+ */
+#ifndef WORMHOLE_LOCK_H
+#define WORMHOLE_LOCK_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the order of taking. */
+enum wh_lock {
+	WH_LOCK_CONNECT,
+	WH_LOCK_LINK,
+	WH_LOCK_LOAD,
+	WH_LOCK_STAGE,
+	WH_LOCK_MANAGED,
+	WH_LOCK_SLOT,
+	WH_LOCKS,
+};
+
+/* The calling thread's part. */
+struct wh_holder {
+	uint32_t number;	/* its thread's, as in the words; 0: not asked for yet */
+	const void *held[WH_LOCKS];	/* an address in the stack frame that took it */
+	uintptr_t stack_low, stack_high;	/* the thread's own stack */
+};
+
+#define WH_HIDDEN	__attribute__((visibility("hidden")))
+
+#define WH_LOCK_AWAITED	0x80000000u	/* above every thread number of Linux */
+extern WH_HIDDEN uint32_t wh_lock_word[WH_LOCKS];
+
+/* The rest of the two below, when the lock is not free or was left behind. */
+CUresult wh_lock_slowly(struct wh_holder *h, enum wh_lock id, const void *frame);
+void wh_lock_wake(enum wh_lock id);
+
+/*
+ * Waits for other threads, never for the caller's own: a signal handler on top
+ * of a holder gets CUDA_ERROR_NOT_PERMITTED. `frame` is an address in the
+ * holder's stack frame; the lock of a frame that is gone is taken over. held is
+ * set before and cleared after: a handler in between must not wait, either.
+ */
+static inline CUresult wh_hold(struct wh_holder *h, enum wh_lock id, const void *frame)
+{
+	uint32_t nobody = 0;
+
+	if (__builtin_expect(h->held[id] || !h->number, 0))
+		return wh_lock_slowly(h, id, frame);
+	h->held[id] = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(!__atomic_compare_exchange_n(&wh_lock_word[id], &nobody, h->number,
+							  false, __ATOMIC_ACQUIRE,
+							  __ATOMIC_RELAXED), 0))
+		return wh_lock_slowly(h, id, frame);
+	return CUDA_SUCCESS;
+}
+
+static inline void wh_let_go(struct wh_holder *h, enum wh_lock id)
+{
+	uint32_t was = __atomic_exchange_n(&wh_lock_word[id], 0, __ATOMIC_RELEASE);
+
+	if (__builtin_expect(was & WH_LOCK_AWAITED, 0))
+		wh_lock_wake(id);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	h->held[id] = NULL;
+}
+
+/* Is it the calling thread that has it? Also when its frame is gone. */
+static inline bool wh_lock_is_mine(const struct wh_holder *h, enum wh_lock id)
+{
+	uint32_t word = __atomic_load_n(&wh_lock_word[id], __ATOMIC_RELAXED);
+
+	return h->number && (word & ~WH_LOCK_AWAITED) == h->number;
+}
+
+/* At the end of the process: for a second at most, whatever the thread holds. */
+bool wh_lock_at_end(struct wh_holder *h, enum wh_lock id);
+/* In a child: nobody holds anything. */
+void wh_locks_after_fork(struct wh_holder *h);
+
+#endif
