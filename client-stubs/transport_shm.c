@@ -260,8 +260,9 @@ static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
 
 	if (!shm.cell || size > sizeof(c->request))
 		return WH_ENOSYS;
+	/* Half of the cells at a time, so that not each call waits for the other side's word. */
 	if ((int32_t)(call - shm.done) > WH_SHM_CELLS) {
-		rc = await(s, call - WH_SHM_CELLS);
+		rc = await(s, call - WH_SHM_CELLS / 2);
 		if (rc)
 			return rc;
 		/* Beside the response's number, which was just read. */

@@ -165,29 +165,44 @@ static bool await_idle(struct wh_session *s, const uint32_t *request, uint32_t l
 	return wh_shm_look(request, last, false, 1);
 }
 
-static void await(struct wh_session *session, struct wh_slot *slot, uint32_t last)
+static void sleep_until_request(struct wh_slot *slot, uint32_t last)
 {
-	static struct wh_shm_spin s;
-
-	if (wh_shm_look(&slot->request, last, false, 1))
-		return;
-	if (wh_dispatch_wants_idle(session) && await_idle(session, &slot->request, last))
-		return;
-	if (wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
-		return;
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
 		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
 	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
 }
 
+/* The number of the last call that was sent, once that is another than `last`. */
+static uint32_t await(struct wh_session *session, struct wh_slot *slot, uint32_t last)
+{
+	static struct wh_shm_spin s;
+
+	if (!wh_shm_look(&slot->request, last, false, 1) &&
+	    !(wh_dispatch_wants_idle(session) && await_idle(session, &slot->request, last)) &&
+	    !wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
+		sleep_until_request(slot, last);
+	return __atomic_load_n(&slot->request, __ATOMIC_ACQUIRE);
+}
+
+/* All calls up to this one are done. */
 static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 {
 	slot->response_status = status;
-	slot->calls++;
+	slot->calls += call - slot->response;
 	__atomic_store_n(&slot->response, call, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->response_waiters, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &slot->response, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* The client looks at it often: it is written only when it changes. */
+static void ask_for_answers(struct wh_session *s, struct wh_slot *slot)
+{
+	static uint64_t asked;
+	uint64_t wants = wh_dispatch_wants_answers(s) != 0;
+
+	if (__builtin_expect(wants != asked, 0))
+		WH_SHM_WAIT(slot) = asked = wants;
 }
 
 /* Handler and argument are read once; the number of the call is only echoed. */
@@ -197,7 +212,7 @@ static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t c
 	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
 	int64_t status = wh_dispatch(s, handler, arg);
 
-	WH_SHM_WAIT(slot) = wh_dispatch_wants_answers(s);
+	ask_for_answers(s, slot);
 	answer(slot, call, status);
 }
 
@@ -205,8 +220,7 @@ static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t c
  * A call that nobody waits for, so it is this side that tries again. What goes
  * wrong is told once, and only to a client that did not know anything wrong yet.
  */
-static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t call,
-			const struct wh_shm_cell *c)
+static void posted_call(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *c)
 {
 	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
 	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
@@ -221,22 +235,43 @@ static void posted_call(struct wh_session *s, struct wh_slot *slot, uint32_t cal
 		res = WH_SHM_UNKNOWN;
 	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
 		WH_SHM_DEFERRED(slot) = res;
-	WH_SHM_WAIT(slot) = wh_dispatch_wants_answers(s);
-	answer(slot, call, 0);
+	ask_for_answers(s, slot);
 }
 
-/* A client may say that it sent any number of calls: it gets what it asks for, or nothing. */
+/* A line of another CPU's cache takes as long as a small call. */
+static void fetch_ahead(const struct wh_shm_cell *c)
+{
+	const char *p = (const char *)c;
+
+	__builtin_prefetch(p);
+	__builtin_prefetch(p + 64);
+	__builtin_prefetch(p + 128);
+}
+
+/*
+ * A client may say that it sent any number of calls: it gets what it asks for, or
+ * nothing. While posted calls are there, the words that both sides use are left
+ * alone: what was sent is not looked at again before it is done, and what is done
+ * is said for some calls together. Of calls that are known to be sent only the
+ * last one can be an answered one, since its client waits for it.
+ */
 static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *cell)
 {
-	uint32_t call = 0;
+	uint32_t call = 0, sent = 0;
 
 	for (;;) {
-		await(s, slot, call);
+		if (call == sent)
+			sent = await(s, slot, call);
 		call++;
-		if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call)
+		if (call != sent)
+			fetch_ahead(&cell[(call + 1) % WH_SHM_CELLS]);
+		else if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call) {
 			answered_call(s, slot, call);
-		else
-			posted_call(s, slot, call, &cell[call % WH_SHM_CELLS]);
+			continue;
+		}
+		posted_call(s, slot, &cell[call % WH_SHM_CELLS]);
+		if (call == sent || call % WH_SHM_TOGETHER == 0)
+			answer(slot, call, 0);
 	}
 }
 
