@@ -30,7 +30,10 @@ static void respond(struct wh_frame *f, int32_t res)
 	r->result = res;
 	r->size = f->rsp_size | (__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED) ?
 				 WH_RSP_OUTPUT : 0);
-	memcpy(f->msg, f->rsp, f->rsp_size);
+	if (__builtin_expect(f->rsp_size == sizeof(*r), 1))
+		memcpy(f->msg, r, sizeof(*r));
+	else
+		memcpy(f->msg, f->rsp, f->rsp_size);
 }
 
 /* Into the frame, once; what every request has is checked there. */

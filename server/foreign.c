@@ -39,9 +39,12 @@ struct data {
 	uint32_t use;
 };
 
-static __thread bool foreign;
-static __thread struct object *objects;
-static __thread struct data *data;	/* PTHREAD_KEYS_MAX, or NULL before the first */
+/* A driver asks for its data in every call: without a call to find ours. */
+#define OWN	__thread __attribute__((tls_model("initial-exec")))
+
+static OWN bool foreign;
+static OWN struct object *objects;
+static OWN struct data *data;	/* PTHREAD_KEYS_MAX, or NULL before the first */
 
 static struct key {
 	destructor_fn *destroy;

@@ -12,6 +12,10 @@
 #define FIRST_ROOM	4096
 #define FIRST_BUCKETS	8192
 
+/* Ids of entries that are no handles: no lookup at their index can match them. */
+#define NO_ID		0
+#define NO_ID_AT_0	1
+
 /* Type in the top byte, 24 bits of generation, 32 bits of index. */
 static uint64_t make_id(const struct wh_handles *h, uint32_t i)
 {
@@ -35,8 +39,10 @@ bool wh_handles_init(struct wh_handles *h)
 	h->room = FIRST_ROOM;
 	h->buckets = FIRST_BUCKETS;
 	h->used = 1;
-	if (h->entry && h->bucket)
+	if (h->entry && h->bucket) {
+		h->entry[0].id = NO_ID_AT_0;
 		return true;
+	}
 	wh_handles_free(h);
 	return false;
 }
@@ -51,26 +57,15 @@ void wh_handles_free(struct wh_handles *h)
 static struct wh_handle *find(const struct wh_handles *h, uint64_t id)
 {
 	uint32_t i = wh_handle_index(id);
-	struct wh_handle *e;
 
-	if (i == 0 || i >= h->used)
-		return NULL;
-	e = &h->entry[i];
-	return e->real && !e->value && make_id(h, i) == id ? e : NULL;
-}
-
-void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
-{
-	struct wh_handle *e = id >> 56 == type ? find(h, id) : NULL;
-
-	return e ? e->real : NULL;
+	return i < h->used && h->entry[i].id == id ? &h->entry[i] : NULL;
 }
 
 uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id)
 {
 	const struct wh_handle *e = find(h, id);
 
-	return e && e->owner ? make_id(h, e->owner) : 0;
+	return e && e->owner ? h->entry[e->owner].id : 0;
 }
 
 static uint32_t lookup(const struct wh_handles *h, const void *real, unsigned int type, bool value)
@@ -140,6 +135,7 @@ static uint32_t insert(struct wh_handles *h, void *real, unsigned int type, uint
 	e->type = type;
 	e->value = value;
 	e->generation++;
+	e->id = value ? NO_ID : make_id(h, i);
 	e->children = 0;
 	e->again = 0;
 	e->owner = find(h, owner) ? wh_handle_index(owner) : 0;
@@ -168,6 +164,7 @@ static void release(struct wh_handles *h, uint32_t i)
 	if (e->owner)
 		h->entry[e->owner].children--;
 	e->real = NULL;
+	e->id = NO_ID;
 	e->owner = 0;
 	e->next = h->free;
 	h->free = i;
@@ -203,7 +200,7 @@ uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uin
 		release(h, i);
 	}
 	i = insert(h, real, type, owner, false);
-	return i ? make_id(h, i) : 0;
+	return i ? h->entry[i].id : 0;
 }
 
 bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type)
@@ -217,7 +214,7 @@ uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uin
 
 	if (!i)
 		i = insert(h, real, type, owner, false);
-	return i ? make_id(h, i) : 0;
+	return i ? h->entry[i].id : 0;
 }
 
 uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner)
@@ -228,7 +225,7 @@ uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, 
 		h->entry[i].again++;
 	else
 		i = insert(h, real, type, owner, false);
-	return i ? make_id(h, i) : 0;
+	return i ? h->entry[i].id : 0;
 }
 
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner)

@@ -16,6 +16,7 @@
 
 struct wh_handle {
 	void *real;		/* the driver's, NULL: free entry */
+	uint64_t id;		/* the client's value; that of another index: no handle */
 	uint32_t generation;
 	uint16_t type;		/* WH_H_* */
 	uint16_t value;		/* the client sees `real` itself */
@@ -37,8 +38,21 @@ struct wh_handles {
 bool wh_handles_init(struct wh_handles *h);
 void wh_handles_free(struct wh_handles *h);
 
+static inline uint32_t wh_handle_index(uint64_t id)
+{
+	return (uint32_t)id;
+}
+
 /* The driver's object, or NULL for anything that is not a living handle of that type. */
-void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type);
+static inline void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
+{
+	uint32_t i = wh_handle_index(id);
+
+	if (i >= h->used || h->entry[i].id != id || id >> 56 != type)
+		return NULL;
+	return h->entry[i].real;
+}
+
 /* Has it one already? */
 bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type);
 /* The handle of a driver object; a new one if there is none. 0 for NULL or when full. */
@@ -56,10 +70,5 @@ uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id);
 /* End a handle and all that it owns; and only what it owns. */
 void wh_handles_drop(struct wh_handles *h, uint64_t id);
 void wh_handles_drop_owned(struct wh_handles *h, uint64_t id);
-
-static inline uint32_t wh_handle_index(uint64_t id)
-{
-	return (uint32_t)id;
-}
 
 #endif

@@ -34,6 +34,7 @@ static bool good(CUresult res, const char *what)
 
 static void launch(struct wh_session *s, CUdeviceptr dev)
 {
+	const CUlaunchConfig config = { 2, 1, 1, 64, 1, 1, 0, NULL, NULL, 0 };
 	void *params[] = { &dev };
 	CUfunction fn;
 	CUmodule mod;
@@ -41,8 +42,7 @@ static void launch(struct wh_session *s, CUdeviceptr dev)
 	if (!good(s->drv.cuModuleLoadData(&mod, ptx), "cuModuleLoadData"))
 		return;
 	if (good(s->drv.cuModuleGetFunction(&fn, mod, "wh_warm"), "cuModuleGetFunction") &&
-	    good(s->drv.cuLaunchKernel(fn, 2, 1, 1, 64, 1, 1, 0, NULL, params, NULL),
-		 "cuLaunchKernel"))
+	    good(s->drv.cuLaunchKernelEx(&config, fn, params, NULL), "cuLaunchKernelEx"))
 		good(s->drv.cuCtxSynchronize(), "cuCtxSynchronize");
 	good(s->drv.cuModuleUnload(mod), "cuModuleUnload");
 }

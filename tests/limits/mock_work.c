@@ -135,14 +135,12 @@ CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz,
-			unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-			CUstream stream, void **args, void **extra)
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **args,
+			  void **extra)
 {
 	struct object *f = mock_valid(function, FUNCTION), *c = (struct object *)mock_current;
 
-	(void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz;
-	(void)shared, (void)stream, (void)args, (void)extra;
+	(void)config, (void)args, (void)extra;
 	if (!f)
 		return CUDA_ERROR_INVALID_HANDLE;
 	/* The limit is raised to what a kernel needs, and stays there. */

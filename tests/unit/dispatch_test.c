@@ -85,16 +85,14 @@ static CUresult my_add_deps(CUgraph g, const CUgraphNode *from, const CUgraphNod
 	return CUDA_SUCCESS;
 }
 
-static CUresult my_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-			  unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-			  CUstream s, void **params, void **extra)
+static CUresult my_launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
 	calls++;
 	seen.a[0] = (uintptr_t)f;
-	seen.a[1] = gx * 100 + gy * 10 + gz;
-	seen.a[2] = bx * 100 + by * 10 + bz;
-	seen.a[3] = shared;
-	seen.a[4] = (uintptr_t)s;
+	seen.a[1] = c->gridDimX * 100 + c->gridDimY * 10 + c->gridDimZ;
+	seen.a[2] = c->blockDimX * 100 + c->blockDimY * 10 + c->blockDimZ;
+	seen.a[3] = c->sharedMemBytes;
+	seen.a[4] = (uintptr_t)c->hStream;
 	seen.a[5] = params ? 1 : extra ? *(size_t *)extra[3] : 0;
 	seen.a[6] = extra ? *(uint64_t *)extra[1] : 0;
 	return CUDA_SUCCESS;
@@ -443,7 +441,7 @@ int main(int argc, char **argv)
 	s->drv.cuMemcpyHtoD_v2 = my_copy;
 	s->drv.cuGraphGetNodes = my_nodes;
 	s->drv.cuGraphAddDependencies = my_add_deps;
-	s->drv.cuLaunchKernel = my_launch;
+	s->drv.cuLaunchKernelEx = my_launch;
 	s->drv.cuCtxSetCurrent = my_set_current;
 	tap_plan(64);
 	test_envelope(s);

@@ -15,12 +15,11 @@ static CUresult any(void)
 	return next() % 8 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
-static CUresult launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
-		       unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-		       CUstream s, void **params, void **extra)
+static CUresult launch(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
-	(void)f; (void)gx; (void)gy; (void)gz; (void)bx; (void)by; (void)bz; (void)shared; (void)s;
+	(void)f;
 	(void)params;
+	touch(c->attrs, c->numAttrs * sizeof(*c->attrs));
 	if (extra)
 		touch(extra[1], *(size_t *)extra[3]);
 	return any();
@@ -95,7 +94,7 @@ static void fill_driver(struct wh_session *s)
 
 	for (d = wh_driver_symbols; d->name; d++)
 		*(void **)((char *)&s->drv + d->offset) = any;
-	s->drv.cuLaunchKernel = launch;
+	s->drv.cuLaunchKernelEx = launch;
 	s->drv.cuGraphAddDependencies = add_deps;
 	s->drv.cuModuleGetFunction = get_function;
 	s->drv.cuDeviceGetPCIBusId = get_name;
