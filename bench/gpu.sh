@@ -52,44 +52,75 @@ each_world() { # LIMIT COMMAND...
 calls() { each_world 60 "$bench/calls" ms=$(pick 5 200); }
 
 # Worlds in alternation, and in the other order each second turn: what else the
-# machine does meets all of them. The median of the turns counts.
+# machine does meets all of them. The median of the turns counts; the first that
+# fails is the last.
 in_turns() { # TURNS COMMAND...
 	turns=$1
 	shift
 	for turn in $(seq "$turns"); do
 		order=$worlds
 		[ $((turn % 2)) = 1 ] || order=$(echo "$worlds" | tr ' ' '\n' | tac)
-		"$@"
+		"$@" || return 1
 	done
 }
 
-# A LeNet's steps take less than a millisecond, half of it the CPU's: their rate
-# differs by a fifth from second to second.
+# The rate of a short step is the CPU's, and differs by a fifth with what the
+# machine's other guests do, from CPU to CPU and from one tenth of a second to the
+# next. So the worlds' programs train in short turns, one after the other, on one
+# CPU, and each turn is compared with those of the same round.
 train() {
-	in_turns $(pick 1 9) train_lenet
-	in_turns $(pick 1 3) train_alexnet
+	small="batch=2 turn=2"
+	train_one lenet $(pick 3 300) $(pick "$small width=5" "turn=15")
+	train_one lenet_dnn $(pick 3 300) $(pick "$small" "turn=90")
+	small="$small image=67 width=16"
+	train_one alexnet $(pick 3 25) $(pick "$small" "turn=4")
+	train_one alexnet_dnn $(pick 3 25) $(pick "$small" "turn=6")
 }
 
-train_lenet() {
-	train_one lenet $(pick "batch=2 steps=4 width=5" "steps=400")
-	train_one lenet_dnn $(pick "batch=2 steps=4" "steps=1500")
-}
-
-train_alexnet() {
-	small="batch=2 steps=4 image=67 width=16"
-	train_one alexnet $(pick "$small" "steps=10")
-	train_one alexnet_dnn $(pick "$small" "steps=30")
-}
-
-train_one() { # NAME ARGUMENT...
-	name=$1
-	shift
+train_one() { # NAME ROUNDS ARGUMENT...
+	name=$1 rounds=$2
+	shift 2
 	[ -x "$programs/$name" ] || return 0
+	start_trainers "$@"
+	# The first round is for what is done once.
+	one_round | grep '^#' || in_turns "$rounds" one_round
+	stop_trainers
+}
+
+# One process for each world, which trains for each line that it is given.
+start_trainers() { # ARGUMENT...
+	declare -gA lines rates
+	dir=$(mktemp -d)
+	for w in $worlds; do
+		mkfifo "$dir/$w.lines" "$dir/$w.rates"
+		exec {fd}<>"$dir/$w.lines" && lines[$w]=$fd
+		exec {fd}<>"$dir/$w.rates" && rates[$w]=$fd
+		in_world $w shared taskset -c $(($(nproc) - 1)) timeout 180 "$programs/$name" "$@" \
+			<&"${lines[$w]}" 2>&"${rates[$w]}" >/dev/null &
+	done
+	rm -rf "$dir"
+	order=$worlds
+}
+
+one_round() {
 	for w in $order; do
-		in_world $w shared timeout 60 "$programs/$name" "$@" 2>"$out/err" >/dev/null
-		rate=$(sed -n 's/^rate \([0-9.]*\).*/\1/p' "$out/err")
-		[ -n "$rate" ] && echo "$w train $name images/s $rate" ||
-			echo "# $w: $name failed: $(tail -n 1 "$out/err")"
+		echo turn >&"${lines[$w]}"
+		read -r -t 60 line <&"${rates[$w]}"
+		case $line in
+		"rate "*) echo "$w train $name ${line##* } $(echo "$line" | cut -d' ' -f2)" ;;
+		*) echo "# $w: $name failed: ${line:-no rate in time}"; return 1 ;;
+		esac
+	done
+}
+
+stop_trainers() {
+	for w in $worlds; do
+		echo end >&"${lines[$w]}"
+	done
+	# shellcheck disable=SC2046
+	wait $(jobs -p | grep -vx -e "$server_pid" -e "$drain_pid")
+	for w in $worlds; do
+		exec {lines[$w]}>&- {rates[$w]}>&-
 	done
 }
 

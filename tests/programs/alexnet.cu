@@ -2,7 +2,7 @@
 // AlexNet (one column) trains on dummy data. Prints the loss of each step to the
 // last bit and a hash of all weights.
 //
-//	alexnet [batch=64] [steps=10] [image=227] [width=1]	width divides the channels
+//	alexnet [batch=64] [steps=10] [turn=0] [image=227] [width=1]	width divides the channels
 #include <algorithm>
 #include "nn.h"
 
@@ -10,14 +10,13 @@
 
 int main(int argc, char **argv)
 {
-	int batch = option(argc, argv, "batch", 64), steps = option(argc, argv, "steps", 10);
-	int image = option(argc, argv, "image", 227), width = option(argc, argv, "width", 1);
-	int warm = steps / 5;
+	int batch = option(argc, argv, "batch", 64), image = option(argc, argv, "image", 227);
+	int width = option(argc, argv, "width", 1);
+	Steps steps(argc, argv, batch, 10, 5);
 	std::vector<float> images((size_t)batch * 3 * image * image);
 	std::vector<int> labels(batch);
 	Random weights(1), dummy(2);
 	Net net({ batch, 3, image, image }, weights);
-	double start = 0;
 
 	net.convolve(96 / width, { 11, 4, 0 });
 	net.activate();
@@ -45,13 +44,9 @@ int main(int argc, char **argv)
 		f = dummy.real();
 	for (int &l : labels)
 		l = dummy.bits() % (CLASSES / width);
-	for (int i = 0; i < steps; i++) {
-		if (i == warm)
-			start = now();
-		printf("step %d loss %a\n", i, net.train(images.data(), labels.data(), 0.001f));
-	}
-	CHECK(cudaDeviceSynchronize());
-	fprintf(stderr, "rate %.1f images/s\n", (double)batch * (steps - warm) / (now() - start));
+	while (steps.next())
+		printf("step %d loss %a\n", steps.number(),
+		       net.train(images.data(), labels.data(), 0.001f));
 	print_hash("weights", net.hash());
 	return 0;
 }

@@ -3,7 +3,7 @@
 // changing place, size and noise. Prints the loss of each step to the last bit,
 // what it recognises afterwards, and a hash of all weights.
 //
-//	lenet [batch=64] [steps=50] [width=1]	width divides the channels
+//	lenet [batch=64] [steps=50] [turn=0] [width=1]	width divides the channels
 #include <algorithm>
 #include "nn.h"
 
@@ -47,13 +47,12 @@ static void make_batch(std::vector<float> &images, std::vector<int> &labels, Ran
 
 int main(int argc, char **argv)
 {
-	int batch = option(argc, argv, "batch", 64), steps = option(argc, argv, "steps", 50);
-	int width = option(argc, argv, "width", 1), warm = steps / 10;
+	int batch = option(argc, argv, "batch", 64), width = option(argc, argv, "width", 1);
+	Steps steps(argc, argv, batch, 50, 10);
 	std::vector<float> images((size_t)batch * SIDE * SIDE);
 	std::vector<int> labels(batch);
 	Random weights(1), digits(2);
 	Net net({ batch, 1, SIDE, SIDE }, weights);
-	double start = 0;
 
 	net.convolve(20 / width, { 5, 1, 0 });
 	net.pool({ 2, 2, 0 });
@@ -63,14 +62,11 @@ int main(int argc, char **argv)
 	net.activate();
 	net.connect(10);
 
-	for (int i = 0; i < steps; i++) {
-		if (i == warm)
-			start = now();
+	while (steps.next()) {
 		make_batch(images, labels, digits);
-		printf("step %d loss %a\n", i, net.train(images.data(), labels.data(), 0.01f));
+		printf("step %d loss %a\n", steps.number(),
+		       net.train(images.data(), labels.data(), 0.01f));
 	}
-	CHECK(cudaDeviceSynchronize());
-	fprintf(stderr, "rate %.1f images/s\n", (double)batch * (steps - warm) / (now() - start));
 
 	make_batch(images, labels, digits);
 	printf("recognises %d of %d\n", net.right(images.data(), labels.data()), batch);

@@ -238,4 +238,55 @@ private:
 	int *label;
 };
 
+/*
+ * The steps of a training and their rate, which is measured after the first ones:
+ * over all others, or with `turn=N` over N at a time, each time for a line on
+ * stdin and until one says "end". So that several processes can train in turns.
+ */
+class Steps {
+	int batch, steps, warm, turn;
+	int done = 0, first = 0;
+	double start = 0;
+
+	void say_rate()
+	{
+		CHECK(cudaDeviceSynchronize());
+		fprintf(stderr, "rate %.1f images/s\n", (double)batch * (done - first) / (now() - start));
+	}
+	/* Between what is measured: is there more of it? */
+	bool again()
+	{
+		char line[8];
+
+		if (done > warm)
+			say_rate();
+		if (turn ? !fgets(line, sizeof(line), stdin) || !strncmp(line, "end", 3) : done == steps)
+			return false;
+		first = done;
+		start = now();
+		return true;
+	}
+
+public:
+	/* The part that is not measured: the first 1/part of `steps`. */
+	Steps(int argc, char **argv, int batch, int preset, int part) : batch(batch)
+	{
+		steps = option(argc, argv, "steps", preset);
+		turn = option(argc, argv, "turn", 0);
+		warm = steps / part;
+	}
+	/* Is there another step? It is the caller's to do. */
+	bool next()
+	{
+		bool between = done == warm || (turn ? done > warm && (done - warm) % turn == 0 :
+						       done == steps);
+
+		if (between && !again())
+			return false;
+		done++;
+		return true;
+	}
+	int number() const { return done - 1; }
+};
+
 #endif
