@@ -84,7 +84,14 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 	return lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
 }
 
+/* Also what decides about the statuses of others: they are asked for again. */
 bool wh_library_run(struct wh_call *c, size_t fixed)
+{
+	wh_post_library_changes();
+	return wh_library_answer(c, fixed);
+}
+
+bool wh_library_answer(struct wh_call *c, size_t fixed)
 {
 	struct wh_rsp *r = c->rsp;
 

@@ -2,7 +2,7 @@
 /*
  * What a stub library of ours (libcublas.so.13, ...) uses of our libcuda.so.1:
  * the process's one connection. The functions below are exported under the
- * version WORMHOLE_PRIVATE_1 (cuda-api/cuda.api lists them), so a stub library
+ * version WORMHOLE_PRIVATE_2 (cuda-api/cuda.api lists them), so a stub library
  * does not load with any other libcuda.so.1. A change here is a new version.
  */
 #ifndef WORMHOLE_LIBRARY_H
@@ -48,6 +48,14 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 CUresult wh_library_prepare(struct wh_library *lib);
 /* Send it. False: no response came, and c->result says why. */
 bool wh_library_run(struct wh_call *c, size_t fixed);
+/*
+ * In its place, for a call whose status is its only answer and that changes no
+ * other call's: send it and return at once where that changes no status (post.c).
+ * The first `key` bytes of the request, whole words, decide about the status; of
+ * the words in `addresses` (wh_word) it is only whether they are 0.
+ */
+bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses);
+#define wh_word(type, field)	(1ULL << offsetof(type, field) / 8)
 void wh_end(struct wh_call *c);
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);

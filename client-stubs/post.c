@@ -6,7 +6,8 @@
  * has succeeded before, and nothing has happened since that could change the
  * answer. What could is every call but those of the list below, every error,
  * and, for requests that name memory, every free. What is left are errors of the
- * device, which come late natively, too: they surface at a later call.
+ * device, which come late natively, too: they surface at a later call. Of another
+ * library, what could change an answer is also every call of it that is not posted.
  * Everything here runs under the slot's lock.
  */
 #include "client.h"
@@ -75,6 +76,7 @@ static const uint8_t effect[WH_CALLS] = {
 static uint64_t proven[PROOFS];
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
+static uint64_t library[WH_LIBS];	/* the same of each library's own calls */
 static uint32_t running;	/* the call that was begun last */
 static unsigned int captures;
 /*
@@ -115,36 +117,67 @@ CUresult wh_post_end(CUresult res)
 	return res;
 }
 
+void wh_post_library_changes(void)
+{
+	library[running >> WH_LIBRARY_SHIFT]++;
+}
+
 /* Of whole words. A wrong match would need equal hashes of 64 bits in one epoch. */
-static uint64_t hash(const uint8_t *p, size_t n, uint64_t h)
+static uint64_t mix(uint64_t h, uint64_t w)
+{
+	h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 29;
+}
+
+static uint64_t word(const uint8_t *p, size_t i)
 {
 	uint64_t w;
+
+	memcpy(&w, p + i * sizeof(w), sizeof(w));
+	return w;
+}
+
+static uint64_t hash(const uint8_t *p, size_t n, uint64_t h)
+{
 	size_t i;
 
-	for (i = 0; i < n; i += sizeof(w)) {
-		memcpy(&w, p + i, sizeof(w));
-		h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
-		h ^= h >> 29;
-	}
+	for (i = 0; i < n / sizeof(h); i++)
+		h = mix(h, word(p, i));
 	return h;
+}
+
+static uint64_t hash_library(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
+{
+	size_t i;
+
+	for (i = 0; i < n / sizeof(h); i++)
+		h = mix(h, addresses >> i & 1 ? word(p, i) != 0 : word(p, i));
+	return h;
+}
+
+static bool sent(struct wh_call *c, uint32_t handler, bool known)
+{
+	struct wh_link *l = &wh_client.link;
+
+	if (!known || l->no_post || l->deferred || wh_client.state >= WH_DEAD ||
+	    l->t->post(l, handler, c->size) != WH_OK)
+		return false;
+	wh_client.crossings++;
+	return true;
 }
 
 static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 {
-	struct wh_link *l = &wh_client.link;
 	uint64_t *place, proof;
 	CUresult res;
 
-	if (!l->t->post || captures ||
+	if (!wh_client.link.t->post || captures ||
 	    (__builtin_expect(shares_events, 0) && effect[running] & EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, state);
 	place = &proven[proof % PROOFS];
-	if (*place == proof && !l->no_post && !l->deferred && wh_client.state < WH_DEAD &&
-	    l->t->post(l, WH_HANDLER_CUDA, c->size) == WH_OK) {
-		wh_client.crossings++;
+	if (sent(c, WH_HANDLER_CUDA, *place == proof))
 		return CUDA_SUCCESS;
-	}
 	/* With this result goes whatever there was to say about posted ones. */
 	res = wh_run(c, sizeof(struct wh_rsp));
 	if (res == CUDA_SUCCESS)
@@ -160,4 +193,24 @@ CUresult wh_post(struct wh_call *c, size_t key)
 CUresult wh_post_memory(struct wh_call *c, size_t key)
 {
 	return post(c, key, epoch ^ memory << 32);
+}
+
+bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
+{
+	uint64_t *place, proof, state = mix(epoch, library[running >> WH_LIBRARY_SHIFT]);
+	struct wh_rsp *r = c->rsp;
+
+	if (!wh_client.link.t->post || captures)
+		return wh_library_answer(c, sizeof(*r));
+	proof = hash_library(c->msg, key, addresses, state);
+	place = &proven[proof % PROOFS];
+	if (sent(c, WH_HANDLER_LIBRARY, *place == proof)) {
+		*r = (struct wh_rsp) { .size = sizeof(*r) };
+		return true;
+	}
+	if (!wh_library_answer(c, sizeof(*r)))
+		return false;
+	if (r->result == 0)
+		*place = proof;
+	return true;
 }

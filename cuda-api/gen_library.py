@@ -99,6 +99,13 @@ static inline {status} wh_{name}_run(struct wh_call *c, size_t fixed)
 	return wh_library_run(c, fixed) ? ({status})r->result : wh_{name}_lost(c->result);
 }}
 
+static inline {status} wh_{name}_post(struct wh_call *c, size_t key, uint64_t addresses)
+{{
+	const struct wh_rsp *r = c->rsp;
+
+	return wh_library_post(c, key, addresses) ? ({status})r->result : wh_{name}_lost(c->result);
+}}
+
 static inline {status} wh_{name}_refuse(const char *function)
 {{
 	wh_refuse(function);

@@ -5,7 +5,9 @@
  */
 #include <cublas_v2.h>
 #include <string.h>
+#include <time.h>
 
+#include "fake_cublas.h"
 #include "fake_library.h"
 
 struct cublasContext {
@@ -117,15 +119,31 @@ static void sgemm(int m, int n, int k, float alpha, const float *A, int lda, con
 		}
 }
 
+/* A client that waits for this very call cannot write there. */
+static void hold(volatile float *C)
+{
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;
+
+	while (*C == 0 && clock() < end)
+		;
+	if (*C == 0)
+		*C = -1;
+}
+
 cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
 			      cublasOperation_t transb, int m, int n, int k, const float *alpha,
 			      const float *A, int lda, const float *B, int ldb, const float *beta,
 			      float *C, int ldc)
 {
 	on(handle, "sgemm");
-	if (transa || transb || m < 0 || !alpha || !beta)
+	if (transa || transb || m < 0 || !alpha || !beta || !C)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	sgemm(m, n, k, *alpha, A, lda, B, ldb, *beta, C, ldc);
+	if (*alpha == FAIL)
+		return CUBLAS_STATUS_EXECUTION_FAILED;
+	if (*alpha == HOLD)
+		hold(C);
+	else
+		sgemm(m, n, k, *alpha, A, lda, B, ldb, *beta, C, ldc);
 	return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -58,6 +58,14 @@ void wh_managed_after(void)
 	abort();
 }
 
+/* No other library is called. */
+bool wh_library_answer(struct wh_call *c, size_t fixed)
+{
+	(void)c;
+	(void)fixed;
+	abort();
+}
+
 void wh_drop_thread_streams(struct wh_thread *t)
 {
 	(void)t;

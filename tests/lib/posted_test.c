@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Promise: over shm a library's call whose like has succeeded is not waited for,
+ * and no program can tell but by the time: order, results and statuses are as
+ * before, and what the library refuses at once is refused at once. The fake
+ * library holds a product whose alpha is HOLD until this program has written its
+ * result, which it can only do if it need not wait for it.
+ */
+#include <cublas_v2.h>
+
+#include "fake_cublas.h"
+#include "lib_test.h"
+
+static cublasHandle_t handle;
+static CUdeviceptr a, b, c;
+static float *here;	/* pinned: at one address in both processes */
+
+static cublasStatus_t gemm(int n, float alpha, void *to)
+{
+	const float beta = 0;
+
+	return cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, 1, 1, &alpha, (void *)a, 1,
+			      (void *)b, 1, &beta, to, 1);
+}
+
+static int waited_for(int n)
+{
+	int waited;
+
+	*(volatile float *)here = 0;
+	if (gemm(n, HOLD, here))
+		return -1;
+	waited = *(volatile float *)here != 0;
+	*(volatile float *)here = 1;
+	cuCtxSynchronize();
+	return waited;
+}
+
+static float result(void)
+{
+	float f = -1;
+
+	cuMemcpyDtoH(&f, c, sizeof(f));
+	return f;
+}
+
+static void test_waiting(void)
+{
+	ok_eq(waited_for(1), 1, "first_call_of_its_kind_is_waited_for");
+	ok_eq(waited_for(1), 0, "call_like_an_earlier_one_is_not_waited_for");
+	ok_eq(waited_for(2), 1, "call_with_other_dimensions_is_waited_for");
+	cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH);
+	ok_eq(waited_for(1), 1, "call_on_a_handle_in_another_state_is_waited_for");
+	cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH);
+	ok_eq(waited_for(1), 0, "call_on_a_handle_in_its_earlier_state_is_not");
+	cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_ALLOWED);
+	ok_eq(waited_for(1), 1, "after_a_call_that_may_change_others_it_is_waited_for");
+}
+
+static void test_order(void)
+{
+	int i, bad = 0;
+
+	for (i = 1; i < 100; i++) {
+		bad += gemm(1, i, (void *)c) != 0;
+		bad += i % 7 == 0 && result() != i;
+	}
+	ok(!bad && result() == 99, "calls_run_in_their_order_with_their_own_scalars");
+}
+
+static void test_refusals(void)
+{
+	gemm(1, 1, (void *)c);
+	ok_eq(gemm(-1, 1, (void *)c), CUBLAS_STATUS_INVALID_VALUE, "bad_dimension_is_refused_at_once");
+	ok_eq(gemm(1, 1, NULL), CUBLAS_STATUS_INVALID_VALUE, "missing_matrix_is_refused_at_once");
+	ok_eq(gemm(1, 1, (void *)c), CUBLAS_STATUS_SUCCESS, "after_a_refusal_calls_go_on");
+}
+
+static void test_failure(void)
+{
+	gemm(1, 1, (void *)c);
+	cuCtxSynchronize();
+	ok_eq(gemm(1, FAIL, (void *)c), CUBLAS_STATUS_SUCCESS, "call_that_will_fail_is_not_waited_for");
+	ok_eq(cuStreamSynchronize(NULL), CUDA_ERROR_UNKNOWN,
+	      "its_failure_surfaces_at_the_synchronisation");
+	ok_eq(gemm(1, FAIL, (void *)c), CUBLAS_STATUS_EXECUTION_FAILED,
+	      "after_a_failure_the_next_call_gives_its_own_status");
+	ok_eq(cuStreamSynchronize(NULL), CUDA_SUCCESS, "failure_is_told_once");
+}
+
+int main(void)
+{
+	const float one = 1;
+
+	tap_plan(14);
+	if (cublasCreate_v2(&handle) || cuMemHostAlloc((void **)&here, 4096, 0)) {
+		printf("Bail out! cannot prepare\n");
+		return 1;
+	}
+	a = device(&one, sizeof(one));
+	b = device(&one, sizeof(one));
+	c = device(NULL, 64);
+	test_waiting();
+	test_order();
+	test_refusals();
+	test_failure();
+	return tap_exit();
+}
