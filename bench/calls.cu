@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of typical calls of the CUDA runtime, cuBLAS and cuRAND, as a program sees
-// it. Unmodified CUDA: what it measures depends on the libraries it finds. One
+// Time of typical calls of the CUDA runtime, driver, cuBLAS and cuRAND, as a program
+// sees it. Unmodified CUDA: what it measures depends on the libraries it finds. One
 // line for each: `bench NAME ns SAMPLES MIN MEDIAN P99`, a sample being the mean
 // of a short batch. Asynchronous calls are timed until issued; what they started
 // is waited for outside of the time.
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <thread>
+#include <cuda.h>
 #include <cublas_v2.h>
 #include <curand.h>
 #include "../tests/programs/program.h"
@@ -73,9 +74,29 @@ static void local_calls(void)
 	measure("get_device", 1024, [] { int d; CHECK(cudaGetDevice(&d)); });
 }
 
+// Both ways in which the driver launches: the worker takes the faster one.
+static void driver_launches(void)
+{
+	static CUlaunchConfig config = { 1, 1, 1, 1, 1, 1, 0, stream, NULL, 0 };
+	static decltype(&cuLaunchKernel) launch;
+	static decltype(&cuLaunchKernelEx) launch_ex;
+	static cudaFunction_t f;
+
+	CHECK(cudaGetFuncBySymbol(&f, (const void *)empty));
+	CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", (void **)&launch, 12000, 0, NULL));
+	CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", (void **)&launch_ex, 12000, 0, NULL));
+	measure("cu_launch_kernel", ISSUED, [] {
+		CHECK_STATUS(launch(f, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	});
+	measure("cu_launch_kernel_ex", ISSUED, [] {
+		CHECK_STATUS(launch_ex(&config, f, NULL, NULL));
+	});
+}
+
 static void launches(void)
 {
 	measure("launch_issued", ISSUED, [] { empty<<<1, 1, 0, stream>>>(); });
+	driver_launches();
 	measure("launch_and_sync", 16, [] {
 		empty<<<1, 1, 0, stream>>>();
 		CHECK(cudaStreamSynchronize(stream));
