@@ -46,6 +46,12 @@ static void test_reuse(struct wh_handles *h)
 	wh_handles_drop(h, 12345);
 	wh_handles_drop(h, 0);
 	ok(wh_handles_get(h, a, EVENT) == obj(2), "dropping_nonsense_changes_nothing");
+	wh_handles_drop(h, a);
+	wh_handles_drop(h, a);
+	a = wh_handles_new(h, obj(3), EVENT, 0);
+	b = wh_handles_new(h, obj(4), EVENT, 0);
+	ok(a != b && wh_handles_get(h, a, EVENT) == obj(3) && wh_handles_get(h, b, EVENT) == obj(4),
+	   "handle_dropped_twice_frees_one_entry");
 }
 
 static void test_owners(struct wh_handles *h)
@@ -131,7 +137,7 @@ int main(void)
 {
 	struct wh_handles h;
 
-	tap_plan(26);
+	tap_plan(27);
 	wh_handles_init(&h);
 	test_lookup(&h);
 	test_reuse(&h);
