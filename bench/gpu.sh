@@ -90,6 +90,7 @@ train_one() { # NAME ROUNDS ARGUMENT...
 # One process for each world, which trains for each line that it is given.
 start_trainers() { # ARGUMENT...
 	declare -gA lines rates
+	trainers=
 	dir=$(mktemp -d)
 	for w in $worlds; do
 		mkfifo "$dir/$w.lines" "$dir/$w.rates"
@@ -97,6 +98,7 @@ start_trainers() { # ARGUMENT...
 		exec {fd}<>"$dir/$w.rates" && rates[$w]=$fd
 		in_world $w shared taskset -c $(($(nproc) - 1)) timeout 180 "$programs/$name" "$@" \
 			<&"${lines[$w]}" 2>&"${rates[$w]}" >/dev/null &
+		trainers="$trainers $!"
 	done
 	rm -rf "$dir"
 	order=$worlds
@@ -117,8 +119,8 @@ stop_trainers() {
 	for w in $worlds; do
 		echo end >&"${lines[$w]}"
 	done
-	# shellcheck disable=SC2046
-	wait $(jobs -p | grep -vx -e "$server_pid" -e "$drain_pid")
+	# shellcheck disable=SC2086
+	wait $trainers
 	for w in $worlds; do
 		exec {lines[$w]}>&- {rates[$w]}>&-
 	done

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "lock.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
