@@ -98,10 +98,13 @@ static int is_ours(const struct mapping *m)
 	       strcmp(m->path, "[vsyscall]") && m->perms[0] == 'r';
 }
 
+/*
+ * Also a tenant's files, which several workers write: a page of a file that was
+ * only read takes a fault at its first write.
+ */
 static size_t touch(const struct mapping *m)
 {
-	int how = m->perms[1] == 'w' && m->perms[3] == 'p' ? MADV_POPULATE_WRITE :
-							    MADV_POPULATE_READ;
+	int how = m->perms[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
 	return madvise(m->start, m->size, how) ? 0 : m->size;
 }

@@ -72,29 +72,46 @@ static void test_heap(void)
 	free(p);
 }
 
+/* In the working directory: a file system that keeps track of what is written. */
+static char *map_file(void)
+{
+	char name[] = "memory_test.XXXXXX";
+	int fd = mkstemp(name);
+	char *p;
+
+	if (fd < 0 || unlink(name) || ftruncate(fd, SIZE))
+		exit(1);
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return p;
+}
+
 static void test_prefault(void)
 {
 	const int anon = MAP_PRIVATE | MAP_ANONYMOUS;
 	char *small = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, anon, -1, 0);
 	char *gap = mmap(NULL, PAGE, PROT_NONE, anon, -1, 0);
 	char *large = mmap(NULL, 8 * SIZE, PROT_READ | PROT_WRITE, anon, -1, 0);
+	char *file = map_file();
 
 	/* Neighbours become one mapping. */
-	if (small == MAP_FAILED || gap == MAP_FAILED || large == MAP_FAILED)
+	if (small == MAP_FAILED || gap == MAP_FAILED || large == MAP_FAILED || file == MAP_FAILED)
 		exit(1);
 	madvise(large, 8 * SIZE, MADV_NOHUGEPAGE);
 	if (wh_memory_prefault(4 * SIZE) < 0) {
 		skip("prefaulted_memory_takes_no_fault", "may not lock memory");
+		skip("prefaulted_file_takes_no_fault", "may not lock memory");
 		skip("large_mappings_are_left_alone", "may not lock memory");
 		return;
 	}
 	ok_eq(faults_of_writing(small, SIZE), 0, "prefaulted_memory_takes_no_fault");
+	ok_eq(faults_of_writing(file, SIZE), 0, "prefaulted_file_takes_no_fault");
 	ok(faults_of_writing(large, 8 * SIZE) > 1000, "large_mappings_are_left_alone");
 }
 
 int main(void)
 {
-	tap_plan(9);
+	tap_plan(10);
 	test_stack();
 	test_heap();
 	test_prefault();
