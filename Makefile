@@ -60,6 +60,7 @@ deps:
 
 images: build-client-stubs build-server build-softgpu build-host build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs images
+	$(Q)$(MAKE) $(SUB) -C tests/vm images
 
 # Where there are images, tests/vm keeps them current, too.
 ifneq ($(filter all test%,$(MAKECMDGOALS)),)
