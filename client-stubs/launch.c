@@ -155,7 +155,6 @@ struct launch {
 	uint64_t function;
 	uint64_t stream;
 	const CUlaunchConfig *config;
-	bool ex;
 	struct wh_params params;
 };
 
@@ -172,9 +171,9 @@ static void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t par
 	q->block[1] = k->blockDimY;
 	q->block[2] = k->blockDimZ;
 	q->shared = k->sharedMemBytes;
-	q->attrs = l->ex ? k->numAttrs : 0;
+	q->attrs = k->numAttrs;
 	q->param_bytes = param_bytes;
-	q->ex = l->ex;
+	q->resv = 0;
 }
 
 static CUresult send(const struct launch *l, int *value)
@@ -186,8 +185,7 @@ static CUresult send(const struct launch *l, int *value)
 	struct wh_call c;
 	CUresult res;
 
-	if (l->ex)
-		head += wh_wire_bytes(l->config->numAttrs, sizeof(CUlaunchAttribute));
+	head += wh_wire_bytes(l->config->numAttrs, sizeof(CUlaunchAttribute));
 	q = wh_begin(&c, l->call, head + WH_MAX_PARAM_BYTES);
 	if (!q)
 		return c.result;
@@ -203,7 +201,7 @@ static CUresult send(const struct launch *l, int *value)
 	}
 	fill(q, l, bytes);
 	c.pos = WH_WIRE_FIXED(*q);
-	if (l->ex && l->config->numAttrs)
+	if (l->config->numAttrs)
 		wh_put(&c, l->config->attrs, l->config->numAttrs, sizeof(CUlaunchAttribute));
 	if (lay)
 		pack(c.msg + head, lay, l->params.array);
@@ -243,8 +241,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 		sharedMemBytes, hStream, NULL, 0,
 	};
-	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream), &config, false,
-			    { 0 } };
+	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream), &config, { 0 } };
 	CUresult res = wh_params_take(kernelParams, extra, &l.params);
 
 	return res ? res : launch(&l, NULL);
@@ -253,7 +250,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
 			  void **extra)
 {
-	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, 0, config, true, { 0 } };
+	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, 0, config, { 0 } };
 	CUresult res;
 
 	if (!config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
@@ -295,7 +292,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned
 
 static CUresult cluster(uint32_t call, int *value, CUfunction func, const CUlaunchConfig *config)
 {
-	struct launch l = { call, (uint64_t)func, 0, config, true, { 0 } };
+	struct launch l = { call, (uint64_t)func, 0, config, { 0 } };
 
 	if (!value || !config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
 	    (config->numAttrs && !config->attrs))

@@ -137,16 +137,8 @@ static uint64_t word(const uint8_t *p, size_t i)
 	return w;
 }
 
-static uint64_t hash(const uint8_t *p, size_t n, uint64_t h)
-{
-	size_t i;
-
-	for (i = 0; i < n / sizeof(h); i++)
-		h = mix(h, word(p, i));
-	return h;
-}
-
-static uint64_t hash_library(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
+/* Of the words in `addresses` it is only whether they are 0. */
+static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 {
 	size_t i;
 
@@ -174,7 +166,7 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	if (!wh_client.link.t->post || captures ||
 	    (__builtin_expect(shares_events, 0) && effect[running] & EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
-	proof = hash(c->msg, key, state);
+	proof = hash(c->msg, key, 0, state);
 	place = &proven[proof % PROOFS];
 	if (sent(c, WH_HANDLER_CUDA, *place == proof))
 		return CUDA_SUCCESS;
@@ -202,7 +194,7 @@ bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 
 	if (!wh_client.link.t->post || captures)
 		return wh_library_answer(c, sizeof(*r));
-	proof = hash_library(c->msg, key, addresses, state);
+	proof = hash(c->msg, key, addresses, state);
 	place = &proven[proof % PROOFS];
 	if (sent(c, WH_HANDLER_LIBRARY, *place == proof)) {
 		*r = (struct wh_rsp) { .size = sizeof(*r) };

@@ -221,7 +221,7 @@ struct wh_req_whLaunch {
 	uint32_t shared;
 	uint32_t attrs;		/* number of CUlaunchAttribute */
 	uint32_t param_bytes;
-	uint32_t ex;		/* use cuLaunchKernelEx */
+	uint32_t resv;		/* 0 */
 };
 struct wh_rsp_cluster {
 	struct wh_rsp hdr;
