@@ -37,7 +37,8 @@ static const struct {
 #define COUNTER(field) { #field, offsetof(struct wh_host_stat, field) }
 	COUNTER(attaches), COUNTER(detaches), COUNTER(rearms), COUNTER(refusals),
 	COUNTER(suspends), COUNTER(fills), COUNTER(filled_pages), COUNTER(zapped_pages),
-	COUNTER(fatal), COUNTER(parked), COUNTER(deferred_timers),
+	COUNTER(fatal), COUNTER(parked), COUNTER(deferred_timers), COUNTER(busy),
+	COUNTER(view_tables), COUNTER(view_pages),
 #undef COUNTER
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))

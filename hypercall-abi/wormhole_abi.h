@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		1
+#define WH_ABI_VERSION		2
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -41,10 +41,14 @@
  *
  * SERVER_REGISTER: RDI = WH_ABI_VERSION, RSI = GPA of the trampoline page
  *	(4 KiB, KVM copies it). Once per boot; again replaces nothing: EEXIST.
+ *	A reset of the VM ends its pairs and forgets the page.
  * WORKER_REGISTER: on any vCPU, in the worker's context (CR3 is the worker's).
- *	RDI = window, RSI = part, RDX = part size in bytes. The part must be
- *	mapped at WH_WINDOW_VA, the trampoline at WH_TRAMPOLINE_VA.
- *	RBX = pair handle.
+ *	RDI = window, RSI = part, RDX = part size in bytes, R8 = GPA of a u64 of
+ *	the kernel's, 8-byte aligned, its page never unmapped before RELEASE. The
+ *	kernel increments it after each flush of the worker's translations and
+ *	before it frees page tables that the flush was for: KVM, which walks them
+ *	without telling, then takes back what it read. The part must be mapped at
+ *	WH_WINDOW_VA, the trampoline at WH_TRAMPOLINE_VA. RBX = pair handle.
  * SLOT_REGISTER: on the slot's own vCPU. RDI = pair handle, RSI = slot.
  * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
  *	last, R8 = WH_NOTIFY_*. Begin before the kernel changes the worker's
@@ -283,7 +287,9 @@ struct wh_host_stat {
 	__u64 fatal;		/* calls ended by KVM with WH_EFATAL */
 	__u64 parked;		/* server: slots parked now */
 	__u64 deferred_timers;	/* server: timer expiries coalesced */
-	__u64 resv[3];
+	__u64 busy;		/* server: calls handed off now */
+	__u64 view_tables;	/* host pages that are tables of views now */
+	__u64 view_pages;	/* pages that views map, and pin, now */
 	__u64 handoffs[WH_HANDOFF_REASONS];
 	__u64 exits[WH_STAT_EXIT_REASONS];
 };
@@ -304,8 +310,9 @@ struct wh_host_vm {
 
 /*
  * KVM_CAP_X86_WORMHOLE: KVM_ENABLE_CAP on a VM without vCPUs gives it a role
- * for VMMs that know the feature: args[0] = WH_ROLE_*, args[1] = vm_id.
- * KVM_CHECK_EXTENSION returns WH_ABI_VERSION, or 0 where the processor lacks
+ * for VMMs that know the feature: args[0] = WH_ROLE_*, args[1] = vm_id,
+ * args[2] = a descriptor of /dev/kvm-wormhole, by which the administrator lets
+ * the VMM do it (EPERM). KVM_CHECK_EXTENSION returns WH_ABI_VERSION, or 0 where the processor lacks
  * VMFUNC EPTP switching. The number stays far above upstream's.
  */
 #define KVM_CAP_X86_WORMHOLE	0x5748

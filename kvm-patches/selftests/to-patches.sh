@@ -73,13 +73,14 @@ exceptions in a call come back right from the server's vCPU, that timer,
 NMI, SMI and signals interrupt a call in the client's own world, and that
 a parked server uses no CPU time.
 M
-tests notify life process limits
+tests notify life process limits race
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 
 Race a reader in a view against remaps of its page; change the server's
 memory from the host; end pairs by every means at every moment, in one
-process and in two, and look for leaked memory and pins.
+process and in two, and look for leaked memory and pins.  Hold threads in
+the middle of entries, fills and handoffs, and let others meet them there.
 M
 tests enter hijack forge
 commit <<'M'

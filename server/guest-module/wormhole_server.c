@@ -60,8 +60,15 @@ struct worker {
 	struct mutex ioctl_lock;	/* one ioctl at a time */
 	bool bound;
 	struct wh_srv_bind part;
-	struct mm_struct *mm;		/* has the notifier */
+	struct mm_struct *mm;		/* has the notifiers */
 	struct mmu_notifier notifier;
+	struct mmu_notifier flushes;
+	/*
+	 * KVM reads it where it lies: it walks the worker's tables, and takes
+	 * back what it read if this has moved. In a page of its own, which KVM
+	 * pins.
+	 */
+	atomic64_t *table_seq;
 
 	spinlock_t lock;		/* all below, and order of leaves */
 	bool registered;
@@ -123,6 +130,24 @@ static const struct mmu_notifier_ops notifier_ops = {
 	.invalidate_range_start	= range_start,
 	.invalidate_range_end	= range_end,
 	.release		= release_pair,
+};
+
+/*
+ * The kernel frees page tables after range_end(), but only after it has
+ * flushed the TLBs of whoever may walk them, and then comes here. No leaf: a
+ * flush costs no exit.
+ */
+static void tables_flushed(struct mmu_notifier *mn, struct mm_struct *mm,
+			   unsigned long start, unsigned long end)
+{
+	struct worker *w = container_of(mn, struct worker, flushes);
+
+	atomic64_inc(w->table_seq);
+}
+
+/* Of its own: the core refuses both kinds in one. */
+static const struct mmu_notifier_ops flush_ops = {
+	.arch_invalidate_secondary_tlbs	= tables_flushed,
 };
 
 /* --- ioctls --------------------------------------------------------------- */
@@ -187,13 +212,33 @@ static int register_pair(struct worker *w)
 		spin_lock(&w->lock);
 	}
 	err = wh_leaf(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
-		      w->part.part_size, 0, &res);
+		      w->part.part_size, virt_to_phys(w->table_seq), &res);
 	if (!err) {
 		w->pair = res.rbx;
 		w->registered = true;
 	}
 	spin_unlock(&w->lock);
 	return err;
+}
+
+static int watch_mm(struct worker *w, struct mm_struct *mm)
+{
+	int err;
+
+	err = mmu_notifier_register(&w->flushes, mm);
+	if (err)
+		return err;
+	err = mmu_notifier_register(&w->notifier, mm);
+	if (err)
+		mmu_notifier_unregister(&w->flushes, mm);
+	return err;
+}
+
+/* The pair goes first: while KVM has it, the sequence must move. */
+static void leave_mm(struct worker *w, struct mm_struct *mm)
+{
+	mmu_notifier_unregister(&w->notifier, mm);
+	mmu_notifier_unregister(&w->flushes, mm);
 }
 
 static long srv_register(struct worker *w)
@@ -204,12 +249,12 @@ static long srv_register(struct worker *w)
 		return -ENXIO;
 	if (w->mm)
 		return -EEXIST;
-	err = mmu_notifier_register(&w->notifier, current->mm);
+	err = watch_mm(w, current->mm);
 	if (err)
 		return err;
 	err = register_pair(w);
 	if (err)
-		mmu_notifier_unregister(&w->notifier, current->mm);
+		leave_mm(w, current->mm);
 	else
 		w->mm = current->mm;
 	return err;
@@ -324,10 +369,16 @@ static int srv_open(struct inode *inode, struct file *file)
 
 	if (!w)
 		return -ENOMEM;
+	w->table_seq = (atomic64_t *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	if (!w->table_seq) {
+		kfree(w);
+		return -ENOMEM;
+	}
 	mutex_init(&w->ioctl_lock);
 	spin_lock_init(&w->lock);
 	init_waitqueue_head(&w->idle);
 	w->notifier.ops = &notifier_ops;
+	w->flushes.ops = &flush_ops;
 	file->private_data = w;
 	return nonseekable_open(inode, file);
 }
@@ -338,7 +389,8 @@ static int srv_release(struct inode *inode, struct file *file)
 	struct worker *w = file->private_data;
 
 	if (w->mm)
-		mmu_notifier_unregister(&w->notifier, w->mm);
+		leave_mm(w, w->mm);
+	free_page((unsigned long)w->table_seq);
 	kfree(w);
 	return 0;
 }

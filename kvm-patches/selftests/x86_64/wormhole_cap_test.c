@@ -27,15 +27,20 @@ static int new_vm(void)
 	return ioctl(kvm, KVM_CREATE_VM, 0);
 }
 
-static int enable(int vm, u64 role, u64 id, u32 flags)
+static int enable_with(int vm, u64 role, u64 id, u32 flags, u64 token)
 {
 	struct kvm_enable_cap cap = {
 		.cap = KVM_CAP_X86_WORMHOLE,
 		.flags = flags,
-		.args = { role, id },
+		.args = { role, id, token },
 	};
 
 	return err(ioctl(vm, KVM_ENABLE_CAP, &cap));
+}
+
+static int enable(int vm, u64 role, u64 id, u32 flags)
+{
+	return enable_with(vm, role, id, flags, wh_host_fd());
 }
 
 /* One request that must fail on a VM of its own. */
@@ -57,6 +62,10 @@ static void test_capability(void)
 	refused(3, 1, 0, -EINVAL, "unknown_role_is_refused");
 	refused(WH_ROLE_CLIENT, 0, 0, -EINVAL, "identity_zero_is_refused");
 	refused(WH_ROLE_CLIENT, 1, 1, -EINVAL, "unknown_flags_are_refused");
+	wh_eq(enable_with(vm, WH_ROLE_SERVER, 1, 0, kvm), -EPERM,
+	      "role_without_the_control_device_is_refused");
+	wh_eq(enable_with(vm, WH_ROLE_SERVER, 1, 0, -1ULL), -EPERM,
+	      "role_without_a_descriptor_is_refused");
 	wh_eq(enable(vm, WH_ROLE_SERVER, 1, 0), 0, "server_role_is_given");
 	wh_eq(enable(vm, WH_ROLE_SERVER, 1, 0), -EEXIST, "second_role_is_refused");
 	wh_eq(enable(other, WH_ROLE_CLIENT, 1, 0), -EEXIST, "identity_in_use_is_refused");
@@ -185,7 +194,7 @@ static void test_control_device(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(41);
+	wh_plan(43);
 	wh_watchdog(30);
 	kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	test_capability();

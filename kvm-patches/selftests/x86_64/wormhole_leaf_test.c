@@ -130,6 +130,12 @@ static void test_worker_register(void)
 	      "worker_register_refuses_unaligned_size");
 	wh_eq(worker0(&worker, leaf, 0, 0, WH_MAX_PART_SIZE + WH_PAGE), WH_EINVAL,
 	      "worker_register_refuses_more_than_1g");
+	wh_eq(wh_leaf(worker.vcpu, &worker.as, 0, leaf, 0, 0, WH_PART_SIZE,
+		      worker.seq_gpa + 4).rax, WH_EINVAL,
+	      "worker_register_refuses_unaligned_sequence_word");
+	wh_eq(wh_leaf(worker.vcpu, &worker.as, 0, leaf, 0, 0, WH_PART_SIZE,
+		      WH_RAM_SIZE).rax, WH_EFAULT,
+	      "worker_register_refuses_sequence_word_in_a_hole");
 	pte = wh_pte(&worker.as, WH_WINDOW_VA);
 	saved = *pte;
 	*pte = 0;
@@ -205,7 +211,7 @@ static void test_release(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(54);
+	wh_plan(56);
 	wh_watchdog(30);
 	wh_server_create(&srv, 1);
 	wh_worker_create(&worker, &srv, 0);

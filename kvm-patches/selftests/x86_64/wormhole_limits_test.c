@@ -23,26 +23,40 @@ static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return a0;
 }
 
-enum { H_NULL, H_WAIT, H_REGS };
+static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	WRITE_ONCE(*(u64 *)a0, a1);
+	return a1;
+}
 
-static const wh_handler_fn handlers[] = { null_handler, wait_handler, wh_regs_handler };
+enum { H_NULL, H_WAIT, H_REGS, H_STORE };
+
+static const wh_handler_fn handlers[] = {
+	null_handler, wait_handler, wh_regs_handler, store_handler,
+};
+
 static struct wh_server srv;
 static struct wh_worker worker;
 static struct wh_client client;
 static u64 *words;
 
-/* The client's RAM again, with or without a log of dirty pages. */
-static void log_dirty(bool on)
+/* A VM's RAM again, with or without a log of dirty pages. */
+static void log_vm(struct wh_vm *vm, bool on)
 {
 	struct kvm_userspace_memory_region region = {
 		.slot = 0,
 		.flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
 		.memory_size = WH_RAM_SIZE,
-		.userspace_addr = (u64)client.vm.mem,
+		.userspace_addr = (u64)vm->mem,
 	};
 
-	if (ioctl(client.vm.fd, KVM_SET_USER_MEMORY_REGION, &region))
+	if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region))
 		wh_die("KVM_MEM_LOG_DIRTY_PAGES");
+}
+
+static void log_dirty(bool on)
+{
+	log_vm(&client.vm, on);
 }
 
 static bool start_waiting_call(void)
@@ -59,12 +73,12 @@ static u64 guest_store(u64 *to, u64 val)
 	return val;
 }
 
-static bool page_is_dirty(u64 gpa)
+static bool page_is_dirty(struct wh_vm *vm, u64 gpa)
 {
 	static u8 bitmap[WH_RAM_SIZE / WH_PAGE / 8];
 	struct kvm_dirty_log log = { .slot = 0, .dirty_bitmap = bitmap };
 
-	if (ioctl(client.vm.fd, KVM_GET_DIRTY_LOG, &log))
+	if (ioctl(vm->fd, KVM_GET_DIRTY_LOG, &log))
 		wh_die("KVM_GET_DIRTY_LOG");
 	return bitmap[gpa / WH_PAGE / 8] >> (gpa / WH_PAGE % 8) & 1;
 }
@@ -74,12 +88,9 @@ static void test_dirty_logging(void)
 	bool there;
 
 	log_dirty(true);
-	wh_eq(wh_attach(&client), WH_EBUSY, "attach_under_dirty_logging_is_refused");
-	log_dirty(false);
-	wh_eq(wh_attach(&client), WH_OK, "attach_after_dirty_logging_succeeds");
-	log_dirty(true);
-	wh_eq(wh_delegate(&client, H_NULL, 0, 0).rax, WH_EBUSY,
-	      "call_under_dirty_logging_is_refused");
+	wh_eq(wh_attach(&client), WH_OK, "attach_under_dirty_logging_succeeds");
+	wh_eq(wh_delegate(&client, H_NULL, 0, 0).rax, 0x600d,
+	      "call_under_dirty_logging_works");
 	log_dirty(false);
 	wh_eq(wh_delegate(&client, H_NULL, 0, 0).rax, 0x600d, "call_after_dirty_logging_works");
 
@@ -88,11 +99,35 @@ static void test_dirty_logging(void)
 	words[0] = 5;
 	wh_ok(wh_join(client.vcpu, 1) && there && client.vcpu->res.rax == 5,
 	      "call_that_dirty_logging_meets_ends_well");
-	page_is_dirty(0);
+	page_is_dirty(&client.vm, 0);
 	wh_call(client.vcpu, &client.as, 3, guest_store, WH_STACK_VA - 2 * WH_PAGE, 1, 0, 0);
-	wh_ok(page_is_dirty(*wh_pte(&client.as, WH_STACK_VA - 2 * WH_PAGE) & WH_PTE_ADDR),
+	wh_ok(page_is_dirty(&client.vm,
+			    *wh_pte(&client.as, WH_STACK_VA - 2 * WH_PAGE) & WH_PTE_ADDR),
 	      "the_log_is_right_afterwards");
 	log_dirty(false);
+}
+
+/* What a view writes must be in the server's log, i.e. is not written there. */
+static void test_log_of_the_server(void)
+{
+	struct wh_host_stat before;
+	u64 store = WH_CALLSTACK_VA - 3 * WH_PAGE, gpa = *wh_pte(&worker.as, store) & WH_PTE_ADDR;
+	bool clean;
+
+	/* In the view, and writable there. */
+	wh_delegate(&client, H_STORE, store, 1);
+	log_vm(&srv.vm, true);
+	page_is_dirty(&srv.vm, gpa);
+	clean = !page_is_dirty(&srv.vm, gpa);
+	wh_stat(2, &before);
+	wh_eq(wh_delegate(&client, H_STORE, store, 2).rax, 2, "call_works_while_the_server_logs");
+	wh_ok(clean && page_is_dirty(&srv.vm, gpa), "what_it_wrote_is_in_the_servers_log");
+	wh_ok(wh_handoffs(2, &before, WH_HANDOFF_FAULT) > 0, "because_the_server_wrote_it");
+	log_vm(&srv.vm, false);
+	wh_delegate(&client, H_STORE, store, 3);
+	wh_stat(2, &before);
+	wh_delegate(&client, H_STORE, store, 4);
+	wh_eq(wh_handoffs(2, &before, WH_HANDOFF_FAULT), 0, "and_no_longer_when_it_does_not_log");
 }
 
 /* INIT and no start-up: the vCPU waits, with its call suspended. */
@@ -169,7 +204,7 @@ static void test_xcr0(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(18);
+	wh_plan(21);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -178,6 +213,7 @@ int main(void)
 	words = (u64 *)(client.part_mem + WH_DATA_OFFSET);
 	wh_allow(2, 1, 0, 1);
 	test_dirty_logging();
+	test_log_of_the_server();
 	test_vmm_reset();
 	test_init();
 	test_xcr0();

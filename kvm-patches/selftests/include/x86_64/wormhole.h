@@ -180,6 +180,9 @@ void wh_vcpu_regs(struct wh_vcpu *vcpu, struct kvm_regs *regs);
 /* One hypercall leaf. */
 struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 			 u32 leaf, u64 a0, u64 a1, u64 a2, u64 a3);
+/* The same without waiting, as wh_start(). */
+void wh_leaf_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, u32 leaf,
+		   u64 a0, u64 a1, u64 a2, u64 a3);
 /* Poll @cond (in the test's words) for up to @ms; no event exists to wait for. */
 #define wh_poll(cond, ms)						\
 ({									\
@@ -225,6 +228,7 @@ struct wh_worker {
 	u64 world_gpa;
 	u64 lazy_gpa;			/* WH_LAZY_PAGES pages, not mapped */
 	u64 callstack_gpa;		/* the page under WH_CALLSTACK_VA */
+	u64 seq_gpa;			/* the kernel's table sequence */
 };
 
 struct wh_client {
@@ -257,6 +261,8 @@ void wh_worker_again(struct wh_worker *w);
 void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n);
 s64 wh_release(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
+/* What the server's kernel does before it frees page tables of the worker. */
+void wh_move_seq(struct wh_worker *w);
 
 void wh_client_create(struct wh_client *c, u64 id, struct wh_server *s, u32 part);
 void wh_client_create_as(struct wh_client *c, u64 id, u32 role,

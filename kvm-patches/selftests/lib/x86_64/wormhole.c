@@ -284,7 +284,7 @@ static void enable_role(struct wh_vm *vm, u32 role)
 {
 	struct kvm_enable_cap cap = {
 		.cap = KVM_CAP_X86_WORMHOLE,
-		.args = { role, vm->id },
+		.args = { role, vm->id, wh_host_fd() },
 	};
 
 	must(ioctl(vm->fd, KVM_ENABLE_CAP, &cap), "KVM_CAP_X86_WORMHOLE");
@@ -703,7 +703,7 @@ struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 	return run_and_wait(vcpu);
 }
 
-struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
+static void prepare_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 			 u32 leaf, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	struct kvm_regs regs = start_regs(vcpu, cpl);
@@ -716,6 +716,19 @@ struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 	regs.r8 = a3;
 	set_context(vcpu, as, cpl);
 	must(ioctl(vcpu->fd, KVM_SET_REGS, &regs), "KVM_SET_REGS");
+}
+
+void wh_leaf_start(struct wh_vcpu *vcpu, struct wh_as *as, int cpl, u32 leaf,
+		   u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	prepare_leaf(vcpu, as, cpl, leaf, a0, a1, a2, a3);
+	wh_resume(vcpu);
+}
+
+struct wh_result wh_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
+			 u32 leaf, u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	prepare_leaf(vcpu, as, cpl, leaf, a0, a1, a2, a3);
 	return run_and_wait(vcpu);
 }
 

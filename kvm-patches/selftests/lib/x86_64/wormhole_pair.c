@@ -260,6 +260,7 @@ void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part)
 	wh_map(&w->as, WH_TRAMPOLINE_VA, s->tramp_gpa, WH_USER_RX);
 	init_world(w);
 	init_lazy(w);
+	w->seq_gpa = wh_page_alloc(&s->vm) + 64;
 	for (i = 1; i <= 4; i++) {
 		w->callstack_gpa = wh_page_alloc(&s->vm);
 		wh_map(&w->as, WH_CALLSTACK_VA - i * WH_PAGE, w->callstack_gpa,
@@ -282,7 +283,7 @@ s64 wh_worker_register(struct wh_worker *w)
 	struct wh_result r;
 
 	r = wh_leaf(w->vcpu, &w->as, 0, WH_LEAF_WORKER_REGISTER, 0, w->part,
-		    WH_PART_SIZE, 0);
+		    WH_PART_SIZE, w->seq_gpa);
 	w->pair = r.rbx;
 	return r.rax;
 }
@@ -352,6 +353,13 @@ s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase)
 {
 	return wh_leaf(w->srv->boss, &w->srv->kernel, 0, WH_LEAF_NOTIFY,
 		       w->pair, first, end, phase).rax;
+}
+
+void wh_move_seq(struct wh_worker *w)
+{
+	u64 *seq = wh_gpa(&w->srv->vm, w->seq_gpa);
+
+	__atomic_fetch_add(seq, 1, __ATOMIC_SEQ_CST);
 }
 
 /* --- Client --------------------------------------------------------------- */
