@@ -46,11 +46,11 @@ help:
 #: make bench       instructions per stage of a delegated call, counted in Bochs
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
-#: make images      the kernels and images that Bochs boots (cached by content)
+#: make images      Bochs, and the kernels and images that it boots (cached by content)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
-#: make clean       remove what was built; kernels and the compiler stay
+#: make clean       remove what was built; kernels, Bochs and the compiler stay
 #: make distclean   remove build/
 
 # Who only runs programs on this machine, and their tests, needs less.
@@ -132,7 +132,7 @@ style: deps
 		$(MAKE) $(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
 	$(Q)tests/style.sh
 
-KEEP := kernel nvcc headers
+KEEP := kernel bochs-3.0 nvcc headers
 clean:
 	$(Q)find $(O) -mindepth 1 -maxdepth 1 $(KEEP:%=! -name %) -exec rm -rf {} +
 

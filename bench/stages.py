@@ -25,6 +25,7 @@ TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspat
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 sys.dont_write_bytecode = True          # nothing beside the sources
 sys.path[:0] = [os.path.join(TOP, "bench"), os.path.join(TOP, "tests/bochs")]
+import debugger                                                     # noqa: E402
 import machine                                                      # noqa: E402
 import run_job                                                      # noqa: E402
 import trace                                                        # noqa: E402
@@ -58,20 +59,16 @@ def lay_out(out):
 
 def configure(out, marked):
     """Bochs' debugger goes on by itself, and traces between two marks."""
-    machine.write_bochsrc(out, 1)
-    with open(os.path.join(out, "bochsrc"), "a") as f:
-        f.write("magic_break: enabled=1\ndebugger_log: trace\n")
-    with open(os.path.join(out, "debugger"), "w") as f:
-        f.write("c\n" + "trace on\nc\ntrace off\nc\n" * (marked * len(CALLS)))
+    debugger.configure(out, "c\n" + "trace on\nc\ntrace off\nc\n" * (marked * len(CALLS)))
 
 
 def boot(out, marked, limit):
     initrds = [os.path.join(BUILD, "bochs/host.cpio"), machine.pack_job(os.path.join(out, "job"), out)]
-    machine.make_images(out, os.path.join(BUILD, "kernel/host/bzImage"), initrds, "")
+    machine.make_images(out, os.path.join(BUILD, "kernel/host/bzImage"), initrds, debugger.KERNEL_ARGS)
     configure(out, marked)
     with open(os.path.join(out, "data"), "w") as data:
         report = run_job.Report(True, data)
-        m = machine.Machine(out)
+        m = debugger.Machine(out)
         try:
             why = run_job.watch(m, report, limit, 5)
         finally:

@@ -12,13 +12,46 @@ ok() {
 diag() { echo "# $*"; }
 skip() { echo "ok - $1 # SKIP $2"; }
 
-# tap NAME COMMAND...: a program that prints TAP of its own.
+# Where all tasks wait and what the processors do, as diagnostics.
+tasks() {
+	tasks_mark="tasks at $(cut -d' ' -f1 /proc/uptime)"
+	echo "<6>$tasks_mark" >/dev/kmsg
+	echo w >/proc/sysrq-trigger		# blocked tasks
+	echo l >/proc/sysrq-trigger		# active processors
+	dmesg | sed "1,/$tasks_mark/d; s/^/# kernel| /"
+	for tasks_t in /proc/[0-9]*/task/*; do
+		tasks_line=$(tr '\0' ' ' <"${tasks_t%/task/*}/cmdline")
+		[ -n "$tasks_line" ] || continue		# a kernel thread
+		echo "# task| ${tasks_t#/proc/} $tasks_line" "$(sed -n 's/^State:[[:space:]]*//p' "$tasks_t/status")"
+		sed 's/^/# task|     /' "$tasks_t/stack"
+	done 2>/dev/null
+}
+
+# tap NAME COMMAND...: a program that prints TAP of its own. One that does not
+# end within TAP_TIMEOUT seconds fails, and is killed with all that it started.
 tap() {
 	tap_name=$1
+	tap_limit=${TAP_TIMEOUT:-120}
 	shift
 	echo "@begin $tap_name"
-	timeout "${TAP_TIMEOUT:-120}" "$@"
-	echo "@end $tap_name $?"
+	setsid "$@" &
+	tap_pid=$!
+	(
+		trap 'kill $tap_sleep; exit' TERM
+		sleep "$tap_limit" &
+		tap_sleep=$!
+		wait $tap_sleep
+		trap '' TERM
+		echo "not ok - ends_within_${tap_limit}_s"
+		tasks
+		kill -9 -$tap_pid
+	) &
+	tap_watch=$!
+	wait $tap_pid
+	tap_rc=$?
+	kill $tap_watch 2>/dev/null
+	wait $tap_watch
+	echo "@end $tap_name $tap_rc"
 }
 
 # dump PREFIX FILE: the end of a log, as diagnostics.

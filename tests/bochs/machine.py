@@ -8,28 +8,21 @@ RAM images") and an option ROM, loader.asm, enters the kernel. Thus a boot
 costs the instructions of the kernel's own start and no others.
 """
 import ctypes
-import fcntl
 import os
-import pty
-import re
 import shutil
 import signal
 import struct
 import subprocess
-import termios
-import threading
-import tty
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("WH_BUILD") or os.path.join(HERE, "../../build")
+BOCHS = os.path.realpath(os.path.join(BUILD, "bochs-3.0/bochs"))
 
 # Instructions per second of the machine's timers, and its TSC's rate: equal,
 # as the TSC counts instructions. Busy, about one second of a core here.
 IPS = 100_000_000
 KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
-               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
-               # Bochs 2.7 reports an XSAVES area that Linux finds wrong, and
-               # logs addresses that are not page aligned (PML).
-               "clearcpuid=xsaves,xsavec kvm_intel.pml=0")
+               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off")
 
 # Memory map of the machine before the kernel runs; loader.asm explains.
 ROM_BASE = 0xd0000
@@ -138,9 +131,6 @@ def write_bochsrc(out, cpus):
         text = text.replace(f"@{word}@", str(value))
     with open(os.path.join(out, "bochsrc"), "w") as f:
         f.write(text)
-    # Debian's Bochs starts in its debugger: one command lets it go.
-    with open(os.path.join(out, "debugger"), "w") as f:
-        f.write("c\n")
 
 
 def die_with_parent():
@@ -149,54 +139,21 @@ def die_with_parent():
 
 
 class Machine:
-    """A running Bochs. Its display wants a terminal: it gets a pseudo one."""
+    """A running Bochs."""
 
-    def __init__(self, out):
+    def __init__(self, out, bochs=BOCHS):
         self.out = out
+        self.bochs = bochs
         self.offset = {"console": 0, "output": 0}
         for name in self.offset:
             open(os.path.join(out, name), "w").close()
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 0, 0))
-        self.process = subprocess.Popen(
-            ["bochs", "-q", "-f", "bochsrc", "-rc", "debugger"], cwd=out,
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env=dict(os.environ, TERM="xterm"), preexec_fn=die_with_parent)
-        os.close(slave)
-        self._in_background(self._display, master)
+        self.start()
 
-    def _in_background(self, job, fd):
-        threading.Thread(target=job, args=(fd,), daemon=True).start()
-
-    def _display(self, master):
-        """What Bochs says; and the screen, which is a terminal of its own, wants a reader, too:
-        with none Bochs stops for good once its buffers are full."""
-        said, screen = b"", None
-        with open(os.path.join(self.out, "display"), "wb", buffering=0) as f:
-            for data in self._read(master):
-                f.write(data)
-                if screen is None:
-                    said += data
-                    screen = re.search(rb'connected to screen "(/dev/pts/\d+)"', said)
-                    if screen:
-                        fd = os.open(screen[1], os.O_RDWR | os.O_NOCTTY)
-                        tty.setraw(fd)
-                        self._in_background(self._discard, fd)
-
-    def _discard(self, fd):
-        for _ in self._read(fd):
-            pass
-
-    @staticmethod
-    def _read(fd):
-        while True:
-            try:
-                data = os.read(fd, 65536)
-            except OSError:
-                return
-            if not data:
-                return
-            yield data
+    def start(self):
+        with open(os.path.join(self.out, "said"), "wb") as said:
+            self.process = subprocess.Popen(
+                [self.bochs, "-q", "-f", "bochsrc"], cwd=self.out, stdin=subprocess.DEVNULL,
+                stdout=said, stderr=said, start_new_session=True, preexec_fn=die_with_parent)
 
     def lines(self, name):
         """The whole lines that a serial file got since the last call."""

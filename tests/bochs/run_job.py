@@ -165,6 +165,7 @@ def options():
     p.add_argument("--kernel", required=True)
     p.add_argument("--initrd", action="append", default=[], help="before the job's own")
     p.add_argument("--out", required=True, help="folder for images and logs")
+    p.add_argument("--bochs", default=machine.BOCHS, help="another build of Bochs")
     p.add_argument("--cpus", type=int, default=1)
     p.add_argument("--args", default="", help="more for the kernel's command line")
     p.add_argument("--timeout", type=int, default=600, help="seconds")
@@ -185,7 +186,7 @@ def main():
     machine.write_bochsrc(out, opt.cpus)
     report = Report(opt.plain, open(os.path.join(out, "data"), "w"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    m = machine.Machine(out)
+    m = machine.Machine(out, opt.bochs)
     try:
         why = watch(m, report, opt.timeout, opt.every)
     finally:

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Build the Bochs that the tests boot: Bochs 3.0 from Debian trixie's source
+# package with tlb.patch, cached by content.
+#
+#   get-bochs.sh        $O/bochs-3.0/bochs, config.log, build.log, hash
+#
+# The source comes by apt with a configuration of its own, from the mirror of the
+# machine's own apt sources; nothing of the machine's apt is changed, and apt
+# checks the archive's signature. BOCHS_TARBALL=FILE: a copy at hand instead.
+# O defaults to build/ of this tree, JOBS to the number of CPUs.
+set -eu -o pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=${O:-$here/../../build}/bochs-3.0
+jobs=${JOBS:-$(nproc)}
+suite=trixie
+version=3.0+dfsg
+tarball=bochs_$version.orig.tar.xz
+sha256=78f6c73d4a6472d5130a87ab9dc306d02c7c71ed8e25b3a8ef642e2a7acd282b
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+patch=$here/tlb.patch
+# What the host needs of a machine, and nothing that it has no use for. Without
+# a debugger Bochs may chain the handlers of instructions.
+options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-all-optimizations --enable-x86-64
+	--enable-vmx=2 --enable-avx --enable-evex --enable-cet --enable-protection-keys --enable-fpu
+	--enable-a20-pin --enable-pci --disable-debugger --disable-debugger-gui --disable-docbook
+	--disable-cdrom --disable-xpm --disable-stats)
+cflags=-O2
+unset MAKEFLAGS MFLAGS MAKELEVEL O
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+say() { printf '  %-8s %s\n' BOCHS "$*"; }
+die() { printf 'error: Bochs: %s\n' "$@" >&2; exit 1; }
+
+# Run a command with its output in a log, and say every 5 s how far it is.
+progress() {
+	local what=$1 log=$2 pid start=$SECONDS next=5
+	shift 2
+	"$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		sleep 0.2
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((SECONDS - start + 5))
+		say "$what: $((SECONDS - start)) s, $(wc -l <"$log") lines," \
+			"$(grep -oE '[A-Za-z0-9_-]+\.(cc|c)\b' "$log" | tail -n1)"
+	done
+	wait $pid || return 1
+	say "$what: done in $((SECONDS - start)) s"
+}
+
+right() { [ -f "$1" ] && [ "$(sha256sum <"$1")" = "$sha256  -" ]; }
+
+# Debian's mirror as the machine's own sources name it.
+mirror() {
+	local codename
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' \
+		'Identifier: Packages' 'Origin: Debian' 2>/dev/null |
+		sed -n "s/^$codename main //p" | head -n1
+}
+
+private_apt() {
+	local dir=$1
+	shift
+	apt-get -q -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=- \
+		-o Dir::State="$dir" -o Dir::State::status="$dir/status" -o Dir::Cache="$dir/cache" \
+		-o APT::Sandbox::User="$(id -un)" -o Acquire::Languages=none "$@"
+}
+
+# --tar-only: the upstream source is all that is wanted.
+download() {
+	local dir=$out/apt uri
+	uri=$(mirror)
+	rm -rf "$dir"
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	: >"$dir/status"
+	echo "deb-src [signed-by=$keyring] ${uri:-http://deb.debian.org/debian} $suite main" >"$dir/sources.list"
+	cat "$dir/sources.list"
+	private_apt "$dir" -o APT::Update::Error-Mode=any update || return 1
+	(cd "$dir" && private_apt "$dir" source --download-only --tar-only bochs) || return 1
+	right "$dir/$tarball" || { echo "$suite has another source than $tarball:"; ls "$dir"; return 1; }
+	mv "$dir/$tarball" "$out/$tarball"
+	rm -rf "$dir"
+}
+
+get_source() {
+	if [ -n "${BOCHS_TARBALL:-}" ]; then
+		right "$BOCHS_TARBALL" || die "BOCHS_TARBALL=$BOCHS_TARBALL is not $tarball (SHA-256 $sha256)"
+		cp "$BOCHS_TARBALL" "$out/$tarball"
+	fi
+	right "$out/$tarball" && return
+	if progress "get source of $suite" "$out/source.log" download; then
+		return
+	fi
+	tail -n 12 "$out/source.log" >&2
+	die "$tarball could not be fetched from Debian's $suite (above, and $out/source.log)" \
+		"without such a mirror: get it from snapshot.debian.org (source package bochs, $version-1)" \
+		"and say where it is: BOCHS_TARBALL=FILE make images"
+}
+
+unpack() {
+	rm -rf "$out/src"
+	mkdir -p "$out/src"
+	tar -xJf "$out/$tarball" -C "$out/src" --strip-components=1
+	patch -d "$out/src" -p1 -F0 --no-backup-if-mismatch <"$patch"
+}
+
+configure() { cd "$out/src" && CFLAGS=$cflags CXXFLAGS=$cflags ./configure "${options[@]}"; }
+
+step() {
+	local log=$out/$2
+	progress "$1" "$log" "${@:3}" || { tail -n 30 "$log" >&2; die "$1 failed, see $log"; }
+}
+
+exec 8>"$out/.lock"
+until flock -w 8 8; do
+	say "another make builds it, waiting"
+done
+hash=$({ cat "$patch"; ${CXX:-g++} --version | head -n1; sed -n '/^set -eu/,$p' "$0"; } |
+	sha256sum | cut -d' ' -f1)
+if [ "$(cat "$out/hash" 2>/dev/null)" = "$hash" ]; then
+	say "3.0 is current"
+	exit 0
+fi
+rm -f "$out/hash"
+get_source
+step unpack unpack.log unpack
+step configure config.log configure
+step build build.log make -C "$out/src" -j"$jobs" bochs
+strip -o "$out/bochs.new" "$out/src/bochs"
+mv "$out/bochs.new" "$out/bochs"
+rm -rf "$out/src"
+echo "$hash" >"$out/hash"
