@@ -20,9 +20,21 @@ list() {
 	mv "$tree/$kvm/Makefile.new" "$tree/$kvm/Makefile"
 }
 
+# Name a file in the series' entry of MAINTAINERS, whose files are sorted.
+maintain() {
+	awk -v new="F:	$1" '
+		/\(WORMHOLE\)$/	{ inside = 1 }
+		inside && /^F:/		{ if (new != "" && new < $0) { print new; new = "" } }
+		inside && /^$/		{ if (new != "") print new; inside = 0; new = "" }
+					{ print }' "$tree/MAINTAINERS" > "$tree/MAINTAINERS.new"
+	mv "$tree/MAINTAINERS.new" "$tree/MAINTAINERS"
+	git -C "$tree" add MAINTAINERS
+}
+
 put() {
 	cp "$here/$1" "$tree/$kvm/$1"
 	git -C "$tree" add -f "$kvm/$1"
+	maintain "$kvm/$1"
 }
 
 commit() {
