@@ -369,15 +369,18 @@ static void test_migration_before_an_entry(void)
 static void test_two_vcpus_leave_together(void)
 {
 	struct wh_vcpu *other = wh_vcpu_create(&client.vm);
-	struct wh_host_stat st;
+	struct wh_host_stat st, before;
 	bool held;
 
+	wh_stat(2, &before);
 	point("handoff", "hold", 1);
 	start(H_SYSCALL, 40, 2);
 	held = somebody_waits("handoff");
 	wh_start(other, &client.as, 3, wh_guest_delegate, H_SYSCALL, 1, 2, 0);
 	held = held && wh_join(other, 3);
 	point("handoff", "go", 0);
+	wh_ok(held && !wh_stat(2, &st) && st.fatal == before.fatal + 1,
+	      "second_vcpu_that_leaves_with_a_call_is_refused");
 	/* They share a stack, so whether the first comes back is their affair. */
 	if (!wh_join(client.vcpu, 1))
 		wh_vcpu_stop(client.vcpu);
@@ -513,6 +516,37 @@ static void *plug(void *arg)
 	return NULL;
 }
 
+/*
+ * A CPU that is about to go is out of VMX operation a while before it is
+ * offline. The client's vCPU was armed there last, and zaps come meanwhile.
+ */
+static void test_zaps_during_hotplug(void)
+{
+	pthread_t thread;
+	int i, times = 0;
+
+	pin(client.vcpu->tid, 1);
+	start(H_TOUCH, SPARSE_VA, SPARSE_PAGES);
+	ends_with(3 * SPARSE_PAGES);
+	WRITE_ONCE(plug_stop, false);
+	point("zap", "delay", 300);
+	pthread_create(&thread, NULL, plug, &times);
+	for (i = 0; i < SPARSE_PAGES; i++) {
+		u64 va = SPARSE_VA + i * SPARSE_STRIDE;
+
+		wh_notify(&worker, va, va + WH_PAGE, WH_NOTIFY_BEGIN);
+		wh_notify(&worker, va, va + WH_PAGE, WH_NOTIFY_END);
+	}
+	point("zap", "delay", 0);
+	WRITE_ONCE(plug_stop, true);
+	pthread_join(thread, NULL);
+	pin(client.vcpu->tid, -1);
+	start(H_TOUCH, SPARSE_VA, SPARSE_PAGES);
+	wh_ok(ends_with(3 * SPARSE_PAGES) && times > 0 && two_cpus(),
+	      "zaps_are_flushed_while_a_cpu_comes_and_goes");
+	wh_diag("%d times away and back", times);
+}
+
 static void test_hotplug(void)
 {
 	const char *name = "pairs_live_and_die_while_a_cpu_comes_and_goes";
@@ -520,9 +554,12 @@ static void test_hotplug(void)
 	pthread_t thread;
 
 	if (!two_cpus() || access(CPU1_ONLINE, W_OK)) {
+		wh_skip("zaps_are_flushed_while_a_cpu_comes_and_goes",
+			"no second CPU that can be taken away");
 		wh_skip(name, "no second CPU that can be taken away");
 		return;
 	}
+	test_zaps_during_hotplug();
 	WRITE_ONCE(plug_stop, false);
 	pthread_create(&thread, NULL, plug, &times);
 	for (calls = 0; calls < HOTPLUG_CALLS; calls++) {
@@ -611,7 +648,7 @@ int main(void)
 		printf("TAP version 13\n1..0 # SKIP needs CONFIG_KVM_WORMHOLE_TEST\n");
 		return 4;
 	}
-	wh_plan(35);
+	wh_plan(37);
 	wh_watchdog(110);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
