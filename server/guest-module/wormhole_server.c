@@ -235,7 +235,7 @@ static int watch_mm(struct worker *w, struct mm_struct *mm)
 }
 
 /* The pair goes first: while KVM has it, the sequence must move. */
-static void leave_mm(struct worker *w, struct mm_struct *mm)
+static void forget_mm(struct worker *w, struct mm_struct *mm)
 {
 	mmu_notifier_unregister(&w->notifier, mm);
 	mmu_notifier_unregister(&w->flushes, mm);
@@ -254,7 +254,7 @@ static long srv_register(struct worker *w)
 		return err;
 	err = register_pair(w);
 	if (err)
-		leave_mm(w, current->mm);
+		forget_mm(w, current->mm);
 	else
 		w->mm = current->mm;
 	return err;
@@ -389,7 +389,7 @@ static int srv_release(struct inode *inode, struct file *file)
 	struct worker *w = file->private_data;
 
 	if (w->mm)
-		leave_mm(w, w->mm);
+		forget_mm(w, w->mm);
 	free_page((unsigned long)w->table_seq);
 	kfree(w);
 	return 0;
