@@ -22,7 +22,9 @@ BOCHS = os.path.realpath(os.path.join(BUILD, "bochs-3.0/bochs"))
 # as the TSC counts instructions. Busy, about one second of a core here.
 IPS = 100_000_000
 KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
-               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off")
+               f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
+               # Bochs misses writes of other processors to a line that MWAIT monitors.
+               "idle=halt")
 
 # Memory map of the machine before the kernel runs; loader.asm explains.
 ROM_BASE = 0xd0000

@@ -166,7 +166,7 @@ def options():
     p.add_argument("--initrd", action="append", default=[], help="before the job's own")
     p.add_argument("--out", required=True, help="folder for images and logs")
     p.add_argument("--bochs", default=machine.BOCHS, help="another build of Bochs")
-    p.add_argument("--cpus", type=int, default=1)
+    p.add_argument("--cpus", type=int, default=int(os.environ.get("WH_CPUS", 1)))
     p.add_argument("--args", default="", help="more for the kernel's command line")
     p.add_argument("--timeout", type=int, default=600, help="seconds")
     p.add_argument("--every", type=int, default=10, help="seconds between progress lines")
@@ -177,6 +177,8 @@ def options():
 
 def main():
     opt = options()
+    if not os.access(opt.bochs, os.X_OK):
+        sys.exit(f"error: no Bochs at {opt.bochs}: make images")
     out = os.path.abspath(opt.out)
     os.makedirs(out, exist_ok=True)
     if not opt.plain:
@@ -186,7 +188,7 @@ def main():
     machine.write_bochsrc(out, opt.cpus)
     report = Report(opt.plain, open(os.path.join(out, "data"), "w"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    m = machine.Machine(out, opt.bochs)
+    m = machine.Machine(out, os.path.abspath(opt.bochs))
     try:
         why = watch(m, report, opt.timeout, opt.every)
     finally:
