@@ -11,6 +11,7 @@
 # pass there, on two. The table goes into docs/security.md, between its marks
 # (not if NAMEs were given). What was run already with the same sources, tests
 # and Bochs is not run again: results are kept in build/invept/.
+# INVEPT_CPUS: numbers of processors, instead of "1 2".
 # Exit status: 0 if each removal fails a test, 1 if one passes all, 2 for errors.
 set -eu -o pipefail
 
@@ -56,6 +57,7 @@ points() {
 
 inputs() {
 	{ cat "$tree"/pristine/* "$build"/selftests/wormhole_*_test "$tree/config"
+	  echo "${INVEPT_CPUS:-}"
 	  cat "$build/bochs-3.0/hash" "$build/bochs/host.cpio" "$top"/kvm-patches/*.patch
 	} | sha256sum | cut -c1-16
 }
@@ -78,18 +80,15 @@ boot() {
 	sed -n 's/^not ok [0-9]* - //p' "$log"
 }
 
-# What a removal broke, as one cell of the table.
-cell() {
-	awk -v cpus="$1" '
-		{ n++; split($0, part, "/"); prog[part[1]]++
-		  if (n == 1) first = $0 }
-		END {
-			if (!n) exit
-			for (p in prog) progs++
-			sub(/^wormhole_/, "", first); sub(/_test\//, ": ", first)
-			printf "`%s`%s%s", first, n > 1 ? " and " n - 1 " more points" : "",
-				cpus > 1 ? " (two processors)" : ""
-		}'
+# What a removal broke (points on standard input), as one cell of the table.
+cell() { # CPUS
+	local points n
+	points=$(cat)
+	[ -n "$points" ] || return 0
+	n=$(($(wc -l <<<"$points") - 1))
+	printf '`%s`' "$(head -n1 <<<"$points" | sed 's|^wormhole_||; s|_test/|: |')"
+	[ $n = 0 ] || printf ' and %d more points' $n
+	[ "$1" = 1 ] || printf ' (two processors)'
 }
 
 # run NAME [FILE LINE]: result in $out/$key/NAME
@@ -100,9 +99,9 @@ run() {
 	say "$name: build"
 	mkdir -p "$out/$key"
 	kernel "$out/$key/$name.build"
-	for cpus in 1 2; do
+	for cpus in ${INVEPT_CPUS:-1 2}; do
 		say "$name: kernel tests, $cpus processor(s)"
-		result=$(boot "$name" $cpus | cell $cpus)
+		result=$(boot "$name" "$cpus" | cell "$cpus")
 		[ -z "$result" ] || break
 	done
 	echo "$result" >"$out/$key/$name"
