@@ -322,7 +322,10 @@ static void destroy(struct wh_tenant *t)
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
-	free(t);
+	/* A connection or a process of who made it still names it. */
+	t->gone = true;
+	if (!t->holds)
+		free(t);
 }
 
 /* Nobody keeps it and nobody uses it. */
@@ -450,7 +453,10 @@ void wh_tenant_hold(struct wh_tenant *t)
 void wh_tenant_release(struct wh_tenant *t)
 {
 	t->holds--;
-	destroy_if_over(t);
+	if (!t->gone)
+		destroy_if_over(t);
+	else if (!t->holds)
+		free(t);
 }
 
 /* --- Ends of workers -------------------------------------------------------------- */

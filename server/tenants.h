@@ -18,6 +18,7 @@ struct wh_tenant {
 	uid_t uid;
 	int listener;
 	bool ephemeral, dying;
+	bool gone;		/* deleted, its files with it: it waits for the last hold to end */
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
