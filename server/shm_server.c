@@ -251,7 +251,8 @@ enum role { SERVER, WORKER, PROBE, FIGURES };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
 	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
-	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
+	OPT_TENANT_USAGE, OPT_TENANT_SEATS, OPT_TENANT_SEAT, OPT_TENANT_SLOT, OPT_PROBE,
+	OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -272,7 +273,8 @@ static const struct option table[] = {
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "tenant-limits", required_argument, NULL, OPT_TENANT_LIMITS },
 	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
-	{ "tenant-leases", required_argument, NULL, OPT_TENANT_LEASES },
+	{ "tenant-seats", required_argument, NULL, OPT_TENANT_SEATS },
+	{ "tenant-seat", required_argument, NULL, OPT_TENANT_SEAT },
 	{ "tenant-slot", required_argument, NULL, OPT_TENANT_SLOT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
@@ -365,7 +367,8 @@ static void set(int c)
 	case OPT_PARENT:	opt.worker.parent = number("--parent", optarg, INT_MAX); break;
 	case OPT_TENANT_LIMITS:	tenant->limits = number("--tenant-limits", optarg, INT_MAX); break;
 	case OPT_TENANT_USAGE:	tenant->usage = number("--tenant-usage", optarg, INT_MAX); break;
-	case OPT_TENANT_LEASES:	tenant->leases = number("--tenant-leases", optarg, INT_MAX); break;
+	case OPT_TENANT_SEATS:	tenant->seats = number("--tenant-seats", optarg, INT_MAX); break;
+	case OPT_TENANT_SEAT:	tenant->seat = number("--tenant-seat", optarg, INT_MAX); break;
 	case OPT_TENANT_SLOT:	tenant->slot = number("--tenant-slot", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;

@@ -66,11 +66,23 @@ int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id)
 	return 0;
 }
 
-void wh_leases_init(struct wh_device_leases *l)
+void wh_seat_init(struct wh_seat *s)
 {
-	l->version = WH_TENANT_VERSION;
-	l->size = sizeof(*l);
-	__atomic_store_n(&l->magic, WH_LEASES_MAGIC, __ATOMIC_RELEASE);
+	s->version = WH_TENANT_VERSION;
+	s->size = sizeof(*s);
+	__atomic_store_n(&s->magic, WH_SEAT_MAGIC, __ATOMIC_RELEASE);
+}
+
+void wh_seat_name(char name[WH_SEAT_NAME], uint64_t tenant_id)
+{
+	snprintf(name, WH_SEAT_NAME, "%llu", (unsigned long long)tenant_id);
+}
+
+void wh_board_init(struct wh_board *b)
+{
+	b->version = WH_TENANT_VERSION;
+	b->size = sizeof(*b);
+	__atomic_store_n(&b->magic, WH_BOARD_MAGIC, __ATOMIC_RELEASE);
 }
 
 /* The sequence is odd while words change; one writer, the server. */

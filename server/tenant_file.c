@@ -124,27 +124,6 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 	unlink(path);
 }
 
-int wh_leases_create(const char *dir)
-{
-	struct wh_device_leases *l;
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/leases", dir);
-	fd = make(path, sizeof(*l));
-	if (fd < 0)
-		return fd;
-	l = map(fd, sizeof(*l), PROT_READ | PROT_WRITE);
-	if (!l) {
-		close(fd);
-		unlink(path);
-		return -ENOMEM;
-	}
-	wh_leases_init(l);
-	munmap(l, sizeof(*l));
-	return fd;
-}
-
 /* --- Limits ----------------------------------------------------------------------- */
 
 int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_limits *out)

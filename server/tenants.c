@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "shm.h"
+#include "seats.h"
 #include "shm_worker.h"
 #include "sm_groups.h"
 #include "tenants.h"
@@ -34,7 +35,7 @@
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
-static int leases = -1;		/* file shared by the workers of all tenants */
+static struct wh_seats seats = { .dir = -1 };	/* of all tenants */
 
 /* --- The list --------------------------------------------------------------------- */
 
@@ -178,8 +179,11 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	if (!plan_limits(t, list, plan, err, err_size))
 		return false;
 	memcpy(t->limit, plan, sizeof(plan));
-	for (d = 0; d < wh_server.devices; d++)
+	for (d = 0; d < wh_server.devices; d++) {
 		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
+		wh_seats_share(&seats, t->seat, d,
+			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0);
+	}
 	return true;
 }
 
@@ -251,7 +255,8 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
 	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
-	      "--tenant-leases", pass(leases), "--tenant-slot", number, (char *)NULL);
+	      "--tenant-seats", pass(seats.dir), "--tenant-seat", pass(seats.seat[t->seat].fd),
+	      "--tenant-slot", number, (char *)NULL);
 	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
 	_exit(1);
 }
@@ -319,6 +324,7 @@ static void destroy(struct wh_tenant *t)
 	int i = index_of(t);
 
 	stop_listening(t);
+	wh_seats_give(&seats, t->seat);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
@@ -385,6 +391,12 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "%s/%s.limits: %s", folder, t->name, strerror(-rc));
 		return false;
 	}
+	t->seat = wh_seats_take(&seats, t->id);
+	if (t->seat < 0) {
+		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-t->seat));
+		return false;
+	}
+	t->file.limits->seat = (uint32_t)t->seat;
 	if (!wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
@@ -404,7 +416,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
-	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
+	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = -1;
 	t->ephemeral = r->ephemeral;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
@@ -485,6 +497,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);
+	wh_seats_worker_ended(&seats, t->seat, (unsigned int)slot);
 	destroy_if_over(t);
 }
 
@@ -505,10 +518,8 @@ static void remove_stale(void)
 			if (!strcmp(dot, kinds[i]))
 				unlinkat(dirfd(d), e->d_name, 0);
 	}
-	if (d) {
-		unlinkat(dirfd(d), "leases", 0);
+	if (d)
 		closedir(d);
-	}
 }
 
 /* Clients of tenants must reach their socket, but need not see whose others there are. */
@@ -535,13 +546,14 @@ bool wh_tenants_start(char *err, size_t err_size)
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
 				       .limits = wh_server.environment };
 	struct wh_tenant *t;
+	int rc;
 
 	if (!make_folder(err, err_size))
 		return false;
 	remove_stale();
-	leases = wh_leases_create(folder);
-	if (leases < 0) {
-		snprintf(err, err_size, "%s/leases: %s", folder, strerror(-leases));
+	rc = wh_seats_create(&seats, folder);
+	if (rc) {
+		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
 		return false;
 	}
 	t = wh_tenant_create(&r, err, err_size);
@@ -560,8 +572,9 @@ void wh_tenants_stop(void)
 		;
 	while ((t = wh_tenant_next(NULL)))
 		destroy(t);
-	if (leases < 0)
+	if (!seats.board)
 		return;
+	wh_seats_remove(&seats, folder);
 	remove_stale();
 	rmdir(folder);
 }

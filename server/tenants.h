@@ -24,6 +24,7 @@ struct wh_tenant {
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
+	int seat;		/* seats.h; -1: none */
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
 

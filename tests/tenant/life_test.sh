@@ -68,7 +68,7 @@ kill -KILL "$(server)"
 ok workers_end_with_a_killed_server await gone "$old"
 like stat_knows_that_no_server_runs "$("$wormhole" stat gamma 2>&1)" "no server runs at"
 serve
-is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage leases "
+is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage turns "
 is next_server_serves "$("$wormhole" run --mem 1G -- "$client" alloc=4096)" ok
 like second_server_is_refused "$("$wormhole" serve --backend softgpu 2>&1)" "another server answers there"
 finish
