@@ -71,7 +71,8 @@ static bool wanted(const struct wh_session *s, const struct wh_turn *t, uint64_t
 {
 	uint64_t next = load(&t->next);
 
-	return next && next != s->limits.turn_id && !past(load(&t->next_tsc) + us(s, ASKED_US), now);
+	return next && next != s->limits.turn_id &&
+	       !past(load(&t->next_tsc) + us(s, ASKED_US), now);
 }
 
 static void ask(const struct wh_session *s, struct wh_turn *t, uint64_t now)
@@ -187,7 +188,8 @@ static bool believe(struct wh_session *s, unsigned int seat, int device, uint64_
 	} else if (past(c->seen_tsc, now)) {
 		sum = sum_of_shares(s, device, now);
 		ns = (now - c->seen_tsc) / s->tsc_per_us;
-		ns = ns < LONG_AGO_NS / 1000 ? (now - c->seen_tsc) * 1000 / s->tsc_per_us : LONG_AGO_NS;
+		ns = ns < LONG_AGO_NS / 1000 ? (now - c->seen_tsc) * 1000 / s->tsc_per_us :
+					       LONG_AGO_NS;
 		c->ns += (int64_t)(ns * percent_of(s->limits.turns, seat, device) /
 				   (sum > 100 ? sum : 100));
 		c->ns = c->ns < BURST_NS ? c->ns : BURST_NS;
@@ -238,7 +240,8 @@ static bool others_first(struct wh_session *s, int device, uint64_t waiting, uin
 
 	for (i = 0; (t = next_claim(v, &i, device)); i++)
 		if (!has_device(t, now) && waits(s, t, now) &&
-		    earlier(load(&t->waiting_tsc), i, waiting, v->seat) && believe(s, i, device, now))
+		    earlier(load(&t->waiting_tsc), i, waiting, v->seat) &&
+		    believe(s, i, device, now))
 			return true;
 	return false;
 }

@@ -158,18 +158,20 @@ void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned 
 	__atomic_store_n(&s->board->seat[seat].percent[device], (uint8_t)percent, __ATOMIC_RELEASE);
 }
 
+static void drop_turn(struct wh_turn *t, uint64_t id)
+{
+	if (__atomic_load_n(&t->holder, __ATOMIC_RELAXED) != id)
+		return;
+	__atomic_store_n(&t->since_tsc, 0, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&t->holder, &id, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int slot)
 {
-	struct wh_turn *t;
-	uint64_t id;
+	unsigned int d;
 
 	if (seat < 0 || !s->seat[seat].page)
 		return;
-	for (t = s->seat[seat].page->device; t < s->seat[seat].page->device + WH_TENANT_DEVICES; t++) {
-		id = slot + 1;
-		if (__atomic_load_n(&t->holder, __ATOMIC_RELAXED) == id)
-			__atomic_store_n(&t->since_tsc, 0, __ATOMIC_RELAXED);
-		__atomic_compare_exchange_n(&t->holder, &id, 0, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED);
-	}
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		drop_turn(&s->seat[seat].page->device[d], slot + 1);
 }

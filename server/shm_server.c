@@ -37,17 +37,6 @@ struct wh_server wh_server = {
 	.slack = DEFAULT_SLACK, .period_ms = DEFAULT_PERIOD,
 };
 
-void wh_say(const char *level, const char *fmt, ...)
-{
-	char text[700];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "%s: %s\n", level, text);
-}
-
 static const char help[] =
 "usage: wormhole-server --backend LIBRARY [options]\n"
 "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
@@ -195,7 +184,7 @@ static bool answers(const char *path)
 	return alive;
 }
 
-/* A tenant has up to five descriptors open here. */
+/* A tenant has up to eight descriptors open here. */
 static void raise_files(void)
 {
 	struct rlimit r;
@@ -239,6 +228,7 @@ static int serve(bool background)
 	wh_control_stop();
 	wh_supervise_stop();
 	wh_tenants_stop();
+	wh_log_stop();
 	/* Before the end of a connection says that we are gone. */
 	wh_unlock_dir();
 	return 0;

@@ -190,22 +190,23 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 /* --- Workers ---------------------------------------------------------------------- */
 
 /* The client reads one welcome: it says why there is no worker. */
-static void refuse(int conn, int status, const char *why)
+static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
 {
 	struct wh_shm_welcome w = { .magic = WH_SHM_MAGIC, .abi_version = WH_ABI_VERSION,
 				    .status = status };
 
 	snprintf(w.error, sizeof(w.error), "%s", why);
 	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-	wh_say("warn", "no worker for a client: %s", why);
+	wh_say_of(t->name, "warn", "no worker for a client: %s", why);
 }
 
-static pid_t peer_of(int conn)
+static struct ucred peer_of(int conn)
 {
-	struct ucred cred = { 0 };
+	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t n = sizeof(cred);
 
-	return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n) ? 0 : cred.pid;
+	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n);
+	return cred;
 }
 
 /* In the child: what passes the exec, as text for the command line. */
@@ -242,6 +243,8 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
+	if (dup2(t->log.in, 2) < 0)
+		_exit(1);
 	if (wh_server.worker_uid)
 		become(uid);
 	/*
@@ -273,26 +276,33 @@ static int free_slot(const struct wh_tenant *t)
 
 static void start_worker(struct wh_tenant *t, int conn)
 {
-	pid_t client = peer_of(conn), parent = getpid(), pid;
+	struct ucred client = peer_of(conn);
+	pid_t parent = getpid(), pid;
 	int slot = free_slot(t);
 	char why[160];
 
+	if (!wh_admit(client.uid)) {
+		snprintf(why, sizeof(why), "user %u connects too often: %d at once and then %d a second are "
+			 "served; try again in a moment", client.uid, WH_STARTS, WH_STARTS_A_SECOND);
+		refuse(t, conn, WH_EBUSY, why);
+		return;
+	}
 	if (slot < 0) {
 		snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be", t->name,
 			 WH_TENANT_WORKERS);
-		refuse(conn, WH_EBUSY, why);
+		refuse(t, conn, WH_EBUSY, why);
 		return;
 	}
 	wh_tenant_slot_open(t->file.usage, slot);
 	pid = fork();
 	if (!pid)
-		run_worker(t, slot, conn, client, parent);
+		run_worker(t, slot, conn, client.pid, parent);
 	if (pid < 0) {
 		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
-		refuse(conn, WH_ENOMEM, why);
+		refuse(t, conn, WH_ENOMEM, why);
 		return;
 	}
-	wh_tenant_slot_own(t->file.usage, slot, pid, client);
+	wh_tenant_slot_own(t->file.usage, slot, pid, client.pid);
 	t->worker[slot] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
 }
@@ -325,6 +335,7 @@ static void destroy(struct wh_tenant *t)
 
 	stop_listening(t);
 	wh_seats_give(&seats, t->seat);
+	wh_log_pipe_close(&t->log);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
@@ -397,6 +408,10 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		return false;
 	}
 	t->file.limits->seat = (uint32_t)t->seat;
+	if (!wh_log_pipe_open(&t->log, t->name)) {
+		snprintf(err, err_size, "tenant %s: a pipe for its workers: %s", t->name, strerror(errno));
+		return false;
+	}
 	if (!wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
@@ -416,7 +431,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
-	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = -1;
+	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->log.in = -1;
 	t->ephemeral = r->ephemeral;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
@@ -492,7 +507,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (!t)
 		return;
 	if (WIFSIGNALED(status))
-		wh_say("warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
+		wh_say_of(t->name, "warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
 		       t->name, WTERMSIG(status));
 	t->worker[slot].pid = 0;
 	t->workers--;

@@ -25,6 +25,7 @@ struct wh_tenant {
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	int seat;		/* seats.h; -1: none */
+	struct wh_log_pipe log;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
 
