@@ -35,4 +35,11 @@ struct wh_limits {
 	struct wh_ipc *ipc;			/* NULL: no tenant */
 };
 
+/*
+ * A lock of the usage file (limits.c). False: a worker of the tenant has kept it for
+ * seconds, or what stands there is no lock any more.
+ */
+bool wh_usage_lock(uint64_t *lock);
+void wh_usage_unlock(uint64_t *lock);
+
 #endif

@@ -13,10 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of sessions without a tenant: says "no limit" for ever. */
@@ -135,6 +137,33 @@ static bool good_head(const void *head, uint64_t magic, size_t size)
 	return h->magic == magic && h->version == WH_TENANT_VERSION && h->size == size;
 }
 
+#define PATIENCE_S	5
+
+/*
+ * A worker killed inside leaves a lock to the next one (robust), and one that is
+ * stopped or hostile may keep it: then what needs it fails, and nobody hangs.
+ */
+bool wh_usage_lock(uint64_t *lock)
+{
+	pthread_mutex_t *m = (pthread_mutex_t *)lock;
+	int rc = pthread_mutex_trylock(m);
+	struct timespec until;
+
+	if (rc == EBUSY) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += PATIENCE_S;
+		rc = pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
+	}
+	if (rc == EOWNERDEAD)
+		rc = pthread_mutex_consistent(m);
+	return !rc;
+}
+
+void wh_usage_unlock(uint64_t *lock)
+{
+	pthread_mutex_unlock((pthread_mutex_t *)lock);
+}
+
 static int take_slot(struct wh_limits *l, int slot, char *err, size_t err_size)
 {
 	if (slot < 0) {
@@ -231,10 +260,9 @@ static int map_files(struct wh_limits *l, const struct wh_tenant_files *f, char 
 			   err_size) : NULL;
 	if (!usage)
 		return -1;
-	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page)) ||
-	    !good_head(usage, WH_TENANT_USAGE_MAGIC, sizeof(*usage)) ||
-	    page->tenant_id != usage->tenant_id) {
-		snprintf(err, err_size, "tenant: the files are of another release or tenant");
+	/* By the server's file; the head of the other one another worker may have written. */
+	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page))) {
+		snprintf(err, err_size, "tenant: the files are of another release");
 		return -1;
 	}
 	l->turns = f->seats < 0 ? NULL : open_turns(page, f, err, err_size);
@@ -257,7 +285,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 	wh_limits_reread(s);
 	if (wh_mem_open(s) && wh_ipc_open(s))
 		return 0;
-	snprintf(err, err_size, "out of memory");
+	snprintf(err, err_size, "out of memory, or another worker of the tenant keeps its locks");
 	return -1;
 }
 

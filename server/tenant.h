@@ -15,6 +15,9 @@
  * however the worker ended. All counters only grow while a slot lives, except
  * where said; a slot is torn only between two of its words, and a reader that
  * must not see that reads `generation` before and after.
+ *
+ * What workers can write, a hijacked one writes as it likes: the server reads none
+ * of it to decide (docs/security.md), and cleans up behind a tenant's last worker.
  */
 #ifndef WORMHOLE_TENANT_H
 #define WORMHOLE_TENANT_H
@@ -215,6 +218,14 @@ struct wh_board {
 /* Of zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
 int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id);
 int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
+/*
+ * No worker of the tenant lives: nothing that one of them wrote holds up the next.
+ * Locks are free, no slot is taken, nothing is shared, and of the buckets is left
+ * what a share can have saved up or owe. The sums of the ended stay.
+ */
+int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id);
+/* Free the slots that are none of these workers' (a bit each). */
+void wh_tenant_slots_only(struct wh_tenant_usage *u, uint64_t workers);
 void wh_seat_init(struct wh_seat *s);
 void wh_board_init(struct wh_board *b);
 /* The name of a seat's file beside the board. */

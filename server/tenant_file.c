@@ -240,11 +240,11 @@ static void *map_existing(const char *dir, const char *name, const char *what, s
 	return p;
 }
 
-static bool good_heads(const struct wh_tenant_file *f)
+/* The server's alone: what stands in the other file a worker may have written. */
+static bool good_head(const struct wh_tenant_file *f)
 {
 	return __atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) == WH_TENANT_LIMITS_MAGIC &&
-	       __atomic_load_n(&f->usage->magic, __ATOMIC_ACQUIRE) == WH_TENANT_USAGE_MAGIC &&
-	       f->limits->version == WH_TENANT_VERSION && f->usage->version == WH_TENANT_VERSION;
+	       f->limits->version == WH_TENANT_VERSION;
 }
 
 int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *name)
@@ -255,7 +255,7 @@ int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *n
 	f->limits = map_existing(dir, name, "limits", sizeof(*f->limits), &rc);
 	if (f->limits)
 		f->usage = map_existing(dir, name, "usage", sizeof(*f->usage), &rc);
-	if (!rc && !good_heads(f))
+	if (!rc && !good_head(f))
 		rc = -EINVAL;
 	if (rc)
 		unmap(f);

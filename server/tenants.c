@@ -499,6 +499,21 @@ static struct wh_tenant *owner_of(pid_t pid, int *slot)
 	return NULL;
 }
 
+/* By our own table, whatever the file says. */
+static void clean_up(const struct wh_tenant *t)
+{
+	uint64_t living = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].pid)
+			living |= 1ull << i;
+	if (living)
+		wh_tenant_slots_only(t->file.usage, living);
+	else if (wh_tenant_usage_restart(t->file.usage, t->id))
+		wh_say_of(t->name, "warn", "tenant %s: its locks: %s", t->name, strerror(errno));
+}
+
 void wh_tenants_reap(pid_t pid, int status)
 {
 	int slot;
@@ -512,6 +527,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);
+	clean_up(t);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)slot);
 	destroy_if_over(t);
 }
