@@ -11,10 +11,11 @@ seat_of() { sed -n 's|.* rw-s .*/turns/seats/\([0-9]*\)$|\1|p' "/proc/$1/maps" |
 maps_of() { sed -n "s|.* $2 .*/turns/seats/\([a-z0-9]*\)$|\1|p" "/proc/$1/maps" | sort -u | tr '\n' ' '; }
 worker_of() { field "$1" "t['workers'][0]['pid']"; }
 # lie ID: what a hijacked worker of the tenant may do, in a loop: says `lying', then has, wants and renews
-# its turn on every device to the end of time, until it is killed.
+# its turn on every device to the end of time, until it is killed. In the background only: it becomes that program.
 lie() {
-	/usr/bin/python3 - "$seats/$1" <<'END'
-import mmap, struct, sys
+	for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
+	exec /usr/bin/python3 - "$seats/$1" <<'END'
+import mmap, struct, sys, time
 f = open(sys.argv[1], "r+b")
 m = mmap.mmap(f.fileno(), 0)
 far = 1 << 62
@@ -26,9 +27,10 @@ while True:
     if not said:
         print("lying", flush=True)
     said = True
+    time.sleep(0.001)
 END
 }
-launches() { timeout 20 "$wormhole" run --tenant "$1" -- "$client" launch=20000 2>&1; }
+launches() { timeout 30 "$wormhole" run --tenant "$1" -- "$client" launch=4000 2>&1; }
 
 plan 11
 serve
@@ -50,6 +52,7 @@ fi
 id=$(seat_of "$a")
 lie "$id" >"$tmp/lie" &
 lie_pid=$!
+trap 'kill -KILL $lie_pid 2>/dev/null; clean_up' EXIT
 await grep -q lying "$tmp/lie"
 is others_go_on_whatever_a_tenant_claims "$(launches honest)" ok
 ok liar_was_at_work_all_the_time kill -0 $lie_pid
