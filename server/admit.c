@@ -4,10 +4,19 @@
  * driver: without a bound one user's loop takes the machine from all others. A
  * user has a number of starts at hand, which fills again at a steady rate; who has
  * none left is turned away at once, at the cost of an answer.
+ *
+ * And what happens when the server has no descriptor left to accept a connection
+ * with: one that is kept for this lets it say so. Otherwise the connection would
+ * wait without a word, and the server ask for it without end.
  */
+#define _GNU_SOURCE
 #include "server.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define USERS	256
 
@@ -55,4 +64,32 @@ bool wh_admit(uid_t uid)
 		return false;
 	u->left--;
 	return true;
+}
+
+/* --- Descriptors ------------------------------------------------------------------- */
+
+static int spare = -1;
+
+void wh_accept_start(void)
+{
+	if (spare < 0)
+		spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
+{
+	int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (conn >= 0 || (errno != EMFILE && errno != ENFILE))
+		return conn;
+	if (spare >= 0)
+		close(spare);
+	spare = -1;
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (conn >= 0) {
+		turn_away(conn, arg);
+		close(conn);
+	}
+	wh_accept_start();
+	return -1;
 }

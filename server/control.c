@@ -445,9 +445,17 @@ static bool may_control(int fd, pid_t *peer)
 	return cred.uid == 0 || cred.uid == geteuid();
 }
 
+static void turn_away(int conn, void *arg)
+{
+	struct connection c = { .fd = conn };
+
+	(void)arg;
+	answer(&c, failure(WH_NO_DESCRIPTOR));
+}
+
 static void on_connection(int fd, void *arg)
 {
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	int conn = wh_accept(fd, turn_away, NULL);
 	struct connection *c;
 
 	(void)arg;

@@ -13,21 +13,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A new file and its mapping; NULL with errno. Others may read it: none can come here. */
+/*
+ * A new file with its blocks, and its mapping; NULL with errno. Others may read it:
+ * none can come here.
+ */
 static void *make(int dir, const char *name, size_t size, int *fd)
 {
 	void *p;
+	int rc;
 
 	*fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (*fd < 0)
 		return NULL;
-	p = fchmod(*fd, 0644) || ftruncate(*fd, (off_t)size) ? MAP_FAILED :
-	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	rc = fchmod(*fd, 0644) ? errno : posix_fallocate(*fd, 0, (off_t)size);
+	p = rc ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (p != MAP_FAILED)
 		return p;
+	rc = rc ? rc : errno;
 	close(*fd);
 	*fd = -1;
 	unlinkat(dir, name, 0);
+	errno = rc;
 	return NULL;
 }
 

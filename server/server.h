@@ -91,6 +91,16 @@ void wh_log_pipe_close(struct wh_log_pipe *p);
 /* May this user connect once more now? */
 bool wh_admit(uid_t uid);
 
+#define WH_NO_DESCRIPTOR	"the server has no file descriptor left: raise its limit of open files"
+
+/* Once, before the first wh_accept(). */
+void wh_accept_start(void);
+/*
+ * The next connection, or -1: none there. Where no descriptor is left the connection
+ * is given to turn_away(), which is to say WH_NO_DESCRIPTOR, and closed.
+ */
+int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg);
+
 /* --- loop.c ------------------------------------------------------------------- */
 
 typedef void (*wh_event_fn)(int fd, void *arg);

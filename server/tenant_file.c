@@ -37,16 +37,19 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name, cons
 
 /* --- Making and removing ---------------------------------------------------------- */
 
-/* New, of this size, for its owner only. The descriptor, or a negative errno. */
+/*
+ * New, of this size, for its owner only. The descriptor, or a negative errno. With
+ * its blocks: a full disk is an error now, and no SIGBUS at a store later.
+ */
 static int make(const char *path, size_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
 
 	if (fd < 0)
 		return -errno;
-	if (!ftruncate(fd, size))
+	rc = -posix_fallocate(fd, 0, (off_t)size);
+	if (!rc)
 		return fd;
-	rc = -errno;
 	close(fd);
 	unlink(path);
 	return rc;
@@ -80,33 +83,47 @@ static int format(struct wh_tenant_file *f, const char *name, uint64_t id, unsig
 	return 0;
 }
 
-int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char *name,
-			  uint64_t id, unsigned int devices)
+static int make_limits(struct wh_tenant_file *f, const char *path)
 {
-	char limits[PATH_MAX], usage[PATH_MAX];
-	int fd, rc = 0;
+	int fd = make(path, sizeof(*f->limits));
 
-	path_of(limits, dir, name, "limits");
-	path_of(usage, dir, name, "usage");
-	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
-	fd = make(limits, sizeof(*f->limits));
 	if (fd < 0)
 		return fd;
 	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
 	close(fd);
-	f->limits_fd = open(limits, O_RDONLY | O_CLOEXEC);
-	f->usage_fd = make(usage, sizeof(*f->usage));
-	if (f->usage_fd >= 0)
-		f->usage = map(f->usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
-	else
-		rc = f->usage_fd;
-	if (!rc && f->limits && f->limits_fd >= 0 && f->usage)
+	if (f->limits)
+		f->limits_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return f->limits && f->limits_fd >= 0 ? 0 : -errno;
+}
+
+static int make_usage(struct wh_tenant_file *f, const char *path)
+{
+	f->usage_fd = make(path, sizeof(*f->usage));
+	if (f->usage_fd < 0)
+		return f->usage_fd;
+	f->usage = map(f->usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
+	return f->usage ? 0 : -errno;
+}
+
+int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char *name,
+			  uint64_t id, unsigned int devices)
+{
+	char limits[PATH_MAX], usage[PATH_MAX];
+	int rc;
+
+	path_of(limits, dir, name, "limits");
+	path_of(usage, dir, name, "usage");
+	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
+	rc = make_limits(f, limits);
+	if (!rc)
+		rc = make_usage(f, usage);
+	if (!rc)
 		rc = format(f, name, id, devices);
-	else if (!rc)
-		rc = -ENOMEM;
 	if (!rc)
 		return 0;
-	unlink(limits);
+	/* What was there before is not ours. */
+	if (f->limits)
+		unlink(limits);
 	if (f->usage_fd >= 0)
 		unlink(usage);
 	unmap(f);

@@ -214,10 +214,12 @@ static char *pass(int fd)
 {
 	char *text = NULL;
 
-	fd = fcntl(fd, F_DUPFD, 3);
-	if (fd < 0 || asprintf(&text, "%d", fd) < 0)
-		_exit(1);
-	return text;
+	/* It needs no number of its own: there may be none left. */
+	fd = fd > 2 && !fcntl(fd, F_SETFD, 0) ? fd : fcntl(fd, F_DUPFD, 3);
+	if (fd >= 0 && asprintf(&text, "%d", fd) >= 0)
+		return text;
+	wh_say("error", "no worker: %s", strerror(errno));
+	_exit(1);
 }
 
 /* Nothing of another worker, of the server or of root is open to it any more. */
@@ -307,9 +309,14 @@ static void start_worker(struct wh_tenant *t, int conn)
 	t->workers++;
 }
 
+static void turn_away(int conn, void *arg)
+{
+	refuse(arg, conn, WH_EBUSY, WH_NO_DESCRIPTOR);
+}
+
 static void on_client(int fd, void *arg)
 {
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	int conn = wh_accept(fd, turn_away, arg);
 
 	if (conn < 0)
 		return;
@@ -581,10 +588,12 @@ bool wh_tenants_start(char *err, size_t err_size)
 
 	if (!make_folder(err, err_size))
 		return false;
+	wh_accept_start();
 	remove_stale();
 	rc = wh_seats_create(&seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
+		rmdir(folder);
 		return false;
 	}
 	t = wh_tenant_create(&r, err, err_size);
