@@ -85,15 +85,18 @@ static int format(struct wh_tenant_file *f, const char *name, uint64_t id, unsig
 
 static int make_limits(struct wh_tenant_file *f, const char *path)
 {
-	int fd = make(path, sizeof(*f->limits));
+	int fd = make(path, sizeof(*f->limits)), rc;
 
 	if (fd < 0)
 		return fd;
 	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
+	rc = f->limits ? 0 : -errno;
 	close(fd);
-	if (f->limits)
+	if (rc)
+		unlink(path);
+	else
 		f->limits_fd = open(path, O_RDONLY | O_CLOEXEC);
-	return f->limits && f->limits_fd >= 0 ? 0 : -errno;
+	return rc || f->limits_fd >= 0 ? rc : -errno;
 }
 
 static int make_usage(struct wh_tenant_file *f, const char *path)
