@@ -60,6 +60,9 @@ static cJSON *exchange(int fd, const cJSON *request)
 
 	if (out && send(fd, out, strlen(out), MSG_NOSIGNAL) > 0)
 		n = recv(fd, text, WH_CONTROL_PACKET, 0);
+	/* A server that turns us away says why and hangs up before it has read anything. */
+	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+		n = recv(fd, text, WH_CONTROL_PACKET, 0);
 	free(out);
 	if (n <= 0) {
 		errno = n ? errno : ECONNRESET;

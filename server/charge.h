@@ -125,7 +125,7 @@ void wh_sm_end(struct wh_session *s, CUstream stream);
 void wh_sm_other_call(struct wh_session *s);
 /* Must the client wait for the answers to its launches, so that it can be held back? */
 bool wh_sm_wants_answers(const struct wh_session *s);
-/* See what is done and pass the lease on. Is work under way? */
+/* See what is done and pass the turn on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
 /*
  * No call has come for a moment: the same, and what has no marker gets one in

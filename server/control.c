@@ -68,6 +68,79 @@ static bool answer(const struct connection *c, cJSON *o)
 
 /* --- Parts of requests ------------------------------------------------------------ */
 
+/*
+ * What a request may say. Anything else is refused by name: a misspelled word would
+ * mean less than was wanted, a tenant without its limit.
+ */
+enum type { TEXT, NUMBER, FLAG, LIST, OBJECT };
+
+static const char *const type_names[] = { "a string", "a number", "true or false", "a list",
+					  "an object" };
+
+struct key {
+	const char *name;
+	enum type type;
+};
+
+#define MAX_KEYS	5
+
+static bool has_type(const cJSON *o, enum type type)
+{
+	switch (type) {
+	case TEXT:	return cJSON_IsString(o);
+	case NUMBER:	return cJSON_IsNumber(o);
+	case FLAG:	return cJSON_IsBool(o);
+	case LIST:	return cJSON_IsArray(o);
+	default:	return cJSON_IsObject(o);
+	}
+}
+
+static const struct key *key_of(const struct key keys[MAX_KEYS], const char *name)
+{
+	int i;
+
+	for (i = 0; i < MAX_KEYS && keys[i].name; i++)
+		if (!strcmp(keys[i].name, name))
+			return &keys[i];
+	return NULL;
+}
+
+static void name_keys(const struct key keys[MAX_KEYS], const char *what, const char *name,
+		      char *err, size_t err_size)
+{
+	size_t n;
+	int i;
+
+	n = (size_t)snprintf(err, err_size, "'%.40s': unknown; %s knows", name, what);
+	for (i = 0; i < MAX_KEYS && keys[i].name && n < err_size; i++)
+		n += (size_t)snprintf(err + n, err_size - n, "%s %s", i ? "," : "", keys[i].name);
+}
+
+/* Only these, each of its type and once. */
+static bool known_keys(const cJSON *o, const char *what, const struct key keys[MAX_KEYS],
+		       char *err, size_t err_size)
+{
+	const struct key *k;
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, o) {
+		k = key_of(keys, item->string);
+		if (!k) {
+			name_keys(keys, what, item->string, err, err_size);
+			return false;
+		}
+		if (!has_type(item, k->type)) {
+			snprintf(err, err_size, "%s: is to be %s", k->name, type_names[k->type]);
+			return false;
+		}
+		if (item != cJSON_GetObjectItemCaseSensitive(o, k->name)) {
+			snprintf(err, err_size, "%s: is said twice", k->name);
+			return false;
+		}
+	}
+	return true;
+}
+
 static const char *string_of(const cJSON *o, const char *key)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, key));
@@ -82,7 +155,7 @@ static bool number_of(const cJSON *o, const char *key, double min, double max, d
 	*has = item != NULL;
 	if (!item)
 		return true;
-	if (cJSON_IsNumber(item) && item->valuedouble >= min && item->valuedouble <= max &&
+	if (item->valuedouble >= min && item->valuedouble <= max &&
 	    item->valuedouble == (double)(int64_t)item->valuedouble) {
 		*v = item->valuedouble;
 		return true;
@@ -91,14 +164,23 @@ static bool number_of(const cJSON *o, const char *key, double min, double max, d
 	return false;
 }
 
+static const struct key limit_keys[MAX_KEYS] = {
+	{ "device", NUMBER }, { "memory", NUMBER }, { "sm", NUMBER }, { "policy", TEXT },
+};
+
 static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
-	const char *policy = string_of(o, "policy");
+	const char *policy;
 	struct wh_limit_spec *s;
 	bool has;
 	double v;
 
-	if (!number_of(o, "device", 0, WH_TENANT_DEVICES - 1, &v, &has, err, err_size))
+	if (!has_type(o, OBJECT)) {
+		snprintf(err, err_size, "limits: each entry is to be an object such as {\"memory\":1073741824}");
+		return false;
+	}
+	if (!known_keys(o, "a limit", limit_keys, err, err_size) ||
+	    !number_of(o, "device", 0, WH_TENANT_DEVICES - 1, &v, &has, err, err_size))
 		return false;
 	s = wh_limit_of(list, has ? (int)v : WH_ALL_DEVICES);
 	if (!number_of(o, "memory", 0, 9007199254740991.0, &v, &has, err, err_size))
@@ -113,12 +195,17 @@ static bool take_limit(const cJSON *o, struct wh_limit_list *list, char *err, si
 		s->has_sm = 1;
 		s->sm_percent = (uint32_t)v;
 	}
-	if (!policy)
+	policy = string_of(o, "policy");
+	if (policy) {
+		s->has_policy = 1;
+		if (wh_limit_policy(policy, &s->sm_policy)) {
+			snprintf(err, err_size, "policy: '%.40s' is neither temporal, spatial nor both", policy);
+			return false;
+		}
+	}
+	if (s->has_memory || s->has_sm || s->has_policy)
 		return true;
-	s->has_policy = 1;
-	if (!wh_limit_policy(policy, &s->sm_policy))
-		return true;
-	snprintf(err, err_size, "policy: '%.40s' is neither temporal, spatial nor both", policy);
+	snprintf(err, err_size, "limits: an entry with none of memory, sm, policy limits nothing");
 	return false;
 }
 
@@ -271,25 +358,45 @@ static cJSON *stop(struct connection *c, const cJSON *o)
 static const struct {
 	const char *op;
 	cJSON *(*run)(struct connection *c, const cJSON *o);
+	struct key keys[MAX_KEYS];
 } requests[] = {
-	{ "info", info }, { "create", create }, { "set", set }, { "delete", delete },
-	{ "list", list }, { "stop", stop },
+	{ "info", info, { { "op", TEXT } } },
+	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
+			      { "ephemeral", FLAG }, { "limits", LIST } } },
+	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST } } },
+	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
+	{ "list", list, { { "op", TEXT } } },
+	{ "stop", stop, { { "op", TEXT } } },
 };
 
-static cJSON *run(struct connection *c, const char *text)
+static cJSON *run_request(struct connection *c, const cJSON *o)
 {
-	cJSON *o = cJSON_Parse(text), *out = NULL;
-	const char *op = o ? string_of(o, "op") : NULL;
-	char err[WH_CONTROL_ERROR];
+	const char *op = cJSON_IsObject(o) ? string_of(o, "op") : NULL;
+	char err[WH_CONTROL_ERROR], what[40];
 	size_t i;
 
-	for (i = 0; op && i < sizeof(requests) / sizeof(*requests); i++)
-		if (!strcmp(requests[i].op, op))
-			out = requests[i].run(c, o);
-	if (!out) {
-		snprintf(err, sizeof(err), "op: no request '%.40s'", op ? op : "");
-		out = failure(err);
+	for (i = 0; op && i < sizeof(requests) / sizeof(*requests); i++) {
+		if (strcmp(requests[i].op, op))
+			continue;
+		snprintf(what, sizeof(what), "the request %s", op);
+		if (known_keys(o, what, requests[i].keys, err, sizeof(err)))
+			return requests[i].run(c, o);
+		return failure(err);
 	}
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, stop",
+		 op ? op : "");
+	return failure(err);
+}
+
+/* One object and nothing behind it: what is cut off or goes on would be guessed at. */
+static cJSON *run(struct connection *c, const char *text, size_t n)
+{
+	cJSON *o, *out;
+
+	if (n > WH_CONTROL_PACKET)
+		return failure("the request is longer than 64 KiB");
+	o = strlen(text) == n ? cJSON_ParseWithOpts(text, NULL, true) : NULL;
+	out = o ? run_request(c, o) : failure("the request is not one JSON object");
 	cJSON_Delete(o);
 	return out;
 }
@@ -310,7 +417,7 @@ static void on_packet(int fd, void *arg)
 {
 	static char text[WH_CONTROL_PACKET + 1];
 	struct connection *c = arg;
-	ssize_t n = recv(fd, text, WH_CONTROL_PACKET, MSG_DONTWAIT);
+	ssize_t n = recv(fd, text, WH_CONTROL_PACKET, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -318,8 +425,8 @@ static void on_packet(int fd, void *arg)
 		drop(c);
 		return;
 	}
-	text[n] = 0;
-	if (!answer(c, run(c, text))) {
+	text[n < WH_CONTROL_PACKET ? n : WH_CONTROL_PACKET] = 0;
+	if (!answer(c, run(c, text, (size_t)n))) {
 		drop(c);
 		return;
 	}
@@ -338,9 +445,17 @@ static bool may_control(int fd, pid_t *peer)
 	return cred.uid == 0 || cred.uid == geteuid();
 }
 
+static void turn_away(int conn, void *arg)
+{
+	struct connection c = { .fd = conn };
+
+	(void)arg;
+	answer(&c, failure(WH_NO_DESCRIPTOR));
+}
+
 static void on_connection(int fd, void *arg)
 {
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	int conn = wh_accept(fd, turn_away, NULL);
 	struct connection *c;
 
 	(void)arg;

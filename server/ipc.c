@@ -18,8 +18,6 @@
 #include "ipc.h"
 #include "ipc_files.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -65,17 +63,12 @@ static struct wh_shared_table *table_of(struct wh_session *s)
 /* Who died inside left at most an entry without a number: free. */
 static bool lock_table(struct wh_session *s)
 {
-	pthread_mutex_t *m = (pthread_mutex_t *)table_of(s)->lock;
-	int rc = pthread_mutex_lock(m);
-
-	if (rc == EOWNERDEAD)
-		rc = pthread_mutex_consistent(m);
-	return !rc;
+	return wh_usage_lock(table_of(s)->lock);
 }
 
 static void unlock_table(struct wh_session *s)
 {
-	pthread_mutex_unlock((pthread_mutex_t *)table_of(s)->lock);
+	wh_usage_unlock(table_of(s)->lock);
 }
 
 static uint32_t top_of(const struct wh_shared_table *t)

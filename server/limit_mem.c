@@ -13,8 +13,6 @@
  */
 #include "limit_mem.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,17 +101,12 @@ void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
  */
 static bool lock_usage(struct wh_session *s)
 {
-	pthread_mutex_t *m = (pthread_mutex_t *)s->limits.usage->lock;
-	int rc = pthread_mutex_lock(m);
-
-	if (rc == EOWNERDEAD)
-		rc = pthread_mutex_consistent(m);
-	return !rc;
+	return wh_usage_lock(s->limits.usage->lock);
 }
 
 static void unlock_usage(struct wh_session *s)
 {
-	pthread_mutex_unlock((pthread_mutex_t *)s->limits.usage->lock);
+	wh_usage_unlock(s->limits.usage->lock);
 }
 
 static void set_held(struct wh_device_usage *u, uint64_t bytes)

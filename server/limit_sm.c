@@ -15,19 +15,12 @@
  * and half a microsecond more for each would show. So one in 32 is looked at, and
  * the others go on its credit.
  *
- * Two processes that work at the same time are time-sliced by the device, and
- * each one's spans hold the other's work (measured on an H200: two at 46 % each
- * both see 88 %). Attributing the overlap would need to know how the device
- * slices. So those that have a temporal limit take turns: a lease for each device,
- * held by one worker while it has work there, for QUANTUM at a time if others
- * wait, and passed on when its work is done. Nobody else's work is then inside of
- * a span, except that of tenants without a temporal limit, who are not in this.
- * A lease is only for accuracy: a holder that does not move is not waited for
- * longer than its work was expected to take, and worst of all the measured time
- * is too long, never too short.
+ * Those that have a share take turns on a device (limit_turn.c), so that nobody
+ * else's work is inside of what is measured.
  */
 #include "gate.h"
 #include "limit_sm.h"
+#include "limit_turn.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,9 +39,6 @@
 #define POSTS		32u		/* that a client may have under way */
 #define CREDIT		31u		/* of these, that go without a look */
 #define RESUME_NS	6000000		/* of short launches: in the bucket before it goes on */
-#define QUANTUM_US	40000u		/* of a lease that others wait for */
-#define ASKED_US	10000u		/* who has not asked again by then waits no more */
-#define LEASE_SLACK_US	2000u		/* beyond what the holder's work should take */
 #define COLD_MAX_US	100u		/* more for the first launch after a wait */
 #define TURN_NEAR_US	400		/* before its end those who wait for it ask all the time, */
 #define TURN_FAR_US	100u		/* earlier with such pauses */
@@ -118,139 +108,9 @@ void wh_sm_used(struct wh_session *s, int device, double ns)
 			   __ATOMIC_RELAXED);
 }
 
-/* --- The lease --------------------------------------------------------------------------- */
-
-static bool past(uint64_t tsc, uint64_t now)
-{
-	return (int64_t)(now - tsc) > 0;
-}
-
 static uint64_t us(const struct wh_session *s, uint64_t n)
 {
 	return n * s->tsc_per_us;
-}
-
-static struct wh_device_lease *lease_of(struct wh_session *s, int device)
-{
-	return s->limits.leases ? &s->limits.leases->device[device] : NULL;
-}
-
-/* Somebody else has asked and still does. */
-static bool wanted(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
-{
-	uint64_t next = __atomic_load_n(&l->next, __ATOMIC_RELAXED);
-
-	return next && next != s->limits.lease_id &&
-	       !past(__atomic_load_n(&l->next_tsc, __ATOMIC_RELAXED) + us(s, ASKED_US), now);
-}
-
-/* Until when others are asked to wait, in renewed_tsc: as long as the work should take. */
-static void renew(struct wh_session *s, struct wh_device_lease *l, struct wh_sm_device *d,
-		  uint64_t now)
-{
-	uint64_t work_us = d->est_ns * (d->outstanding + 1) / 500;
-
-	if (now - d->renewed_tsc < us(s, POLL_US))
-		return;
-	d->renewed_tsc = now;
-	__atomic_store_n(&l->renewed_tsc, now + us(s, LEASE_SLACK_US + work_us),
-			 __ATOMIC_RELAXED);
-}
-
-static bool seize(struct wh_session *s, struct wh_device_lease *l, struct wh_sm_device *d,
-		  uint64_t holder, uint64_t now)
-{
-	if (!__atomic_compare_exchange_n(&l->holder, &holder, s->limits.lease_id, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return false;
-	if (__atomic_load_n(&l->next, __ATOMIC_RELAXED) == s->limits.lease_id)
-		__atomic_store_n(&l->next, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->ending_tsc, 0, __ATOMIC_RELAXED);
-	d->acquired_tsc = now;
-	d->renewed_tsc = 0;
-	renew(s, l, d, now);
-	return true;
-}
-
-static void ask(struct wh_session *s, struct wh_device_lease *l, uint64_t now)
-{
-	uint64_t next = __atomic_load_n(&l->next, __ATOMIC_RELAXED);
-
-	if (next != s->limits.lease_id &&
-	    (wanted(s, l, now) ||
-	     !__atomic_compare_exchange_n(&l->next, &next, s->limits.lease_id, false,
-					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
-		return;
-	__atomic_store_n(&l->next_tsc, now, __ATOMIC_RELAXED);
-}
-
-/*
- * Work is still under way: it takes longer than was expected. When it should be
- * done others may know, so that they ask in time.
- */
-static void keep_lease(struct wh_session *s, int device, double left_ns)
-{
-	struct wh_device_lease *l = lease_of(s, device);
-	uint64_t now = WH_TSC();
-
-	if (!l || __atomic_load_n(&l->holder, __ATOMIC_RELAXED) != s->limits.lease_id)
-		return;
-	renew(s, l, &s->limits.sm->device[device], now);
-	if (left_ns > 0)
-		__atomic_store_n(&l->ending_tsc, now + us(s, (uint64_t)(left_ns / 1000)),
-				 __ATOMIC_RELAXED);
-}
-
-static void release(struct wh_session *s, int device)
-{
-	struct wh_device_lease *l = lease_of(s, device);
-	uint64_t me = s->limits.lease_id;
-
-	if (l && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == me)
-		__atomic_compare_exchange_n(&l->holder, &me, 0, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
-}
-
-static bool holds(struct wh_session *s, int device)
-{
-	const struct wh_device_lease *l = lease_of(s, device);
-
-	return !l || __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == s->limits.lease_id;
-}
-
-static bool contested(struct wh_session *s, int device)
-{
-	struct wh_device_lease *l = lease_of(s, device);
-
-	return l && wanted(s, l, WH_TSC());
-}
-
-/* May this worker put work on the device now? */
-static bool hold(struct wh_session *s, int device)
-{
-	struct wh_sm_device *d = &s->limits.sm->device[device];
-	struct wh_device_lease *l = lease_of(s, device);
-	uint64_t holder, now;
-
-	if (!l)
-		return true;
-	now = WH_TSC();
-	holder = __atomic_load_n(&l->holder, __ATOMIC_ACQUIRE);
-	if (holder == s->limits.lease_id) {
-		renew(s, l, d, now);
-		if (!wanted(s, l, now) || now - d->acquired_tsc < us(s, QUANTUM_US))
-			return true;
-		/* Over: the next one gets it when the work under way is done. */
-		if (!d->outstanding)
-			release(s, device);
-		return false;
-	}
-	if (!holder ? !wanted(s, l, now) :
-		      past(__atomic_load_n(&l->renewed_tsc, __ATOMIC_RELAXED), now))
-		if (seize(s, l, d, holder, now))
-			return true;
-	ask(s, l, now);
-	return false;
 }
 
 /* --- How far ahead ------------------------------------------------------------------------ */
@@ -328,7 +188,7 @@ static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *
 		return NO_TIME;
 	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > OLD_NS))
 		return NO_ROOM;
-	return hold(s, device) ? NOTHING : NO_TURN;
+	return wh_turn_hold(s, device) ? NOTHING : NO_TURN;
 }
 
 /*
@@ -346,7 +206,8 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	m->credit = m->plenty && s->limits.posted ? CREDIT : 0;
 	if (o == NOTHING)
 		return true;
-	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead || !holds(s, device))
+	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead ||
+	    !wh_turn_held(s, device))
 		return false;
 	m->grace--;
 	return true;
@@ -370,9 +231,9 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 		wh_gpu_mark_all(s);
 	age = oldest(s, c);
 	left = (double)d->est_ns * d->outstanding - age;
-	keep_lease(s, c->device, left);
+	wh_turn_keep(s, c->device, left);
 	/* Others wait for the end of this: it is not to be missed. */
-	if (o != NO_ROOM && fabs(left) < TURN_NEAR_US * 1000.0 && contested(s, c->device))
+	if (o != NO_ROOM && fabs(left) < TURN_NEAR_US * 1000.0 && wh_turn_contested(s, c->device))
 		return WAIT_MIN_US;
 	left = left > 0 ? left / 2 : age / 32;
 	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
@@ -384,7 +245,7 @@ static uint64_t wait_for_time(struct wh_session *s, int device)
 	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
 					 __ATOMIC_RELAXED) - resume_level(s, device);
 
-	release(s, device);
+	wh_turn_release(s, device);
 	return (tokens < 0 ? (uint64_t)-tokens / 10 / s->limits.limit[device].sm_percent : 0) +
 	       WAIT_MIN_US;
 }
@@ -395,11 +256,9 @@ static uint64_t wait_for_time(struct wh_session *s, int device)
  */
 static uint64_t wait_for_turn(struct wh_session *s, int device)
 {
-	struct wh_device_lease *l = lease_of(s, device);
-	uint64_t ending = __atomic_load_n(&l->ending_tsc, __ATOMIC_RELAXED), now = WH_TSC();
-	int64_t left = (int64_t)(ending - now) / (int64_t)s->tsc_per_us;
+	uint64_t ending = wh_turn_ending(s, device), now = WH_TSC();
 
-	return ending && left > TURN_NEAR_US && __atomic_load_n(&l->holder, __ATOMIC_RELAXED) ?
+	return ending && (int64_t)(ending - now) / (int64_t)s->tsc_per_us > TURN_NEAR_US ?
 	       TURN_FAR_US : WAIT_MIN_US;
 }
 
@@ -613,9 +472,9 @@ bool wh_sm_look(struct wh_session *s)
 			continue;
 		busy |= m->device[d].outstanding;
 		if (m->device[d].outstanding)
-			keep_lease(s, d, left(s, d));
+			wh_turn_keep(s, d, left(s, d));
 		else
-			release(s, d);
+			wh_turn_release(s, d);
 	}
 	return busy;
 }
@@ -633,7 +492,7 @@ void wh_sm_close(struct wh_session *s)
 	if (!s->limits.sm)
 		return;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		release(s, d);
+		wh_turn_release(s, d);
 	wh_gpu_close(s);
 	free(s->limits.sm);
 	s->limits.sm = NULL;

@@ -69,8 +69,10 @@ struct wh_sm_device {
 	uint64_t est_ns;	/* of one launch, the latest ones more than others */
 	uint32_t ahead;		/* how many launches may be outstanding */
 	bool throttled;		/* its bucket was empty and is not filled yet */
-	uint64_t acquired_tsc;	/* the lease */
+	uint64_t acquired_tsc;	/* the turn */
 	uint64_t renewed_tsc;
+	uint64_t looked_tsc;	/* whether others wait for it */
+	uint64_t ending_tsc;	/* of the turn that was waited for last; 0: not known */
 };
 
 struct wh_sm_state {

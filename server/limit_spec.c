@@ -4,9 +4,11 @@
 #include "limit_spec.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int wh_limit_bytes(const char *text, uint64_t *bytes)
 {
@@ -208,10 +210,35 @@ static int take_variables(struct wh_limit_list *l, int device, char *err, size_t
 	return 0;
 }
 
-int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size)
+/* A variable that begins like one of them and is none was meant to be a limit. */
+static bool is_known(const char *variable, const char *name)
 {
+	size_t n = strcspn(variable, "=");
+	char known[64];
 	int device;
 
+	if (strncmp(variable, name, strlen(name)) || n == strlen(name))
+		return true;
+	for (device = 0; device < WH_TENANT_DEVICES; device++) {
+		snprintf(known, sizeof(known), "%s_%d", name, device);
+		if (n == strlen(known) && !strncmp(variable, known, n))
+			return true;
+	}
+	return false;
+}
+
+int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size)
+{
+	char **v;
+	int device;
+
+	for (v = environ; *v; v++)
+		if (!is_known(*v, "CUDA_DEVICE_MEMORY_LIMIT") || !is_known(*v, "CUDA_DEVICE_SM_LIMIT")) {
+			snprintf(err, err_size, "%.*s: unknown; there are CUDA_DEVICE_MEMORY_LIMIT and "
+				 "CUDA_DEVICE_SM_LIMIT, each alone or with _0 to _%d",
+				 (int)strcspn(*v, "="), *v, WH_TENANT_DEVICES - 1);
+			return -1;
+		}
 	for (device = WH_ALL_DEVICES; device < WH_TENANT_DEVICES; device++)
 		if (take_variables(l, device, err, err_size))
 			return -1;

@@ -21,8 +21,8 @@ struct wh_limits {
 	const struct wh_tenant_limits *page;
 	struct wh_worker_usage *slot;
 	struct wh_tenant_usage *usage;		/* NULL: no tenant */
-	struct wh_device_leases *leases;	/* NULL: none are kept */
-	uint64_t lease_id;
+	struct wh_turns *turns;			/* limit_turn.h; NULL: none are kept */
+	uint64_t turn_id;			/* slot + 1 */
 	int own_slot;				/* taken by ourselves; -1: by the server */
 	uint32_t seen;				/* page->sequence of the copy below */
 	uint32_t temporal;			/* bit d: device d has a share of time */
@@ -34,5 +34,12 @@ struct wh_limits {
 	struct wh_sms_state *sms;
 	struct wh_ipc *ipc;			/* NULL: no tenant */
 };
+
+/*
+ * A lock of the usage file (limits.c). False: a worker of the tenant has kept it for
+ * seconds, or what stands there is no lock any more.
+ */
+bool wh_usage_lock(uint64_t *lock);
+void wh_usage_unlock(uint64_t *lock);
 
 #endif

@@ -4,20 +4,43 @@
  * copy of the limits, which the server may change at any time. Owns no policy;
  * those are limit_mem.c and limit_sm.c.
  */
+#define _GNU_SOURCE
 #include "worker.h"
 
+#include "limit_turn.h"
+#include "seats.h"
 #include "session_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of sessions without a tenant: says "no limit" for ever. */
 static const struct wh_tenant_limits no_limits;
+
+static void close_turns(struct wh_turns *v)
+{
+	unsigned int i;
+
+	if (!v)
+		return;
+	for (i = 0; i < WH_SEATS; i++)
+		if (v->peer[i].page)
+			wh_turn_unmap(v->peer[i].page);
+	if (v->board)
+		munmap((void *)v->board, sizeof(*v->board));
+	if (v->own)
+		munmap(v->own, sizeof(*v->own));
+	if (v->dir >= 0)
+		close(v->dir);
+	free(v);
+}
 
 bool wh_limits_init(struct wh_session *s)
 {
@@ -44,8 +67,7 @@ void wh_limits_free(struct wh_session *s)
 		wh_tenant_slot_clear(l->usage, (unsigned int)l->own_slot);
 	munmap((void *)l->page, sizeof(*l->page));
 	munmap(l->usage, sizeof(*l->usage));
-	if (l->leases)
-		munmap(l->leases, sizeof(*l->leases));
+	close_turns(l->turns);
 }
 
 /* --- A consistent copy of the limits ------------------------------------------- */
@@ -107,12 +129,39 @@ static void *map(int fd, const char *what, size_t size, int prot, char *err, siz
 	return NULL;
 }
 
-/* All three begin with magic, version and size. */
+/* All of them begin with magic, version and size. */
 static bool good_head(const void *head, uint64_t magic, size_t size)
 {
-	const struct wh_device_leases *h = head;
+	const struct wh_seat *h = head;
 
 	return h->magic == magic && h->version == WH_TENANT_VERSION && h->size == size;
+}
+
+#define PATIENCE_S	5
+
+/*
+ * A worker killed inside leaves a lock to the next one (robust), and one that is
+ * stopped or hostile may keep it: then what needs it fails, and nobody hangs.
+ */
+bool wh_usage_lock(uint64_t *lock)
+{
+	pthread_mutex_t *m = (pthread_mutex_t *)lock;
+	int rc = pthread_mutex_trylock(m);
+	struct timespec until;
+
+	if (rc == EBUSY) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += PATIENCE_S;
+		rc = pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
+	}
+	if (rc == EOWNERDEAD)
+		rc = pthread_mutex_consistent(m);
+	return !rc;
+}
+
+void wh_usage_unlock(uint64_t *lock)
+{
+	pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
 static int take_slot(struct wh_limits *l, int slot, char *err, size_t err_size)
@@ -128,8 +177,76 @@ static int take_slot(struct wh_limits *l, int slot, char *err, size_t err_size)
 	}
 	free(l->slot);
 	l->slot = &l->usage->worker[slot];
-	l->lease_id = WH_LEASE_ID(l->usage->tenant_id, (uint64_t)slot);
+	l->turn_id = (uint64_t)slot + 1;
 	return 0;
+}
+
+/* --- Turns -------------------------------------------------------------------------- */
+
+const struct wh_seat *wh_turn_map(struct wh_turns *v, uint64_t tenant_id)
+{
+	char name[WH_SEAT_NAME], err[160];
+	const struct wh_seat *page;
+	int fd;
+
+	wh_seat_name(name, tenant_id);
+	fd = openat(v->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	page = map(fd, "seat", sizeof(*page), PROT_READ, err, sizeof(err));
+	if (fd >= 0)
+		close(fd);
+	if (!page || good_head(page, WH_SEAT_MAGIC, sizeof(*page)))
+		return page;
+	wh_turn_unmap(page);
+	return NULL;
+}
+
+void wh_turn_unmap(const struct wh_seat *page)
+{
+	munmap((void *)page, sizeof(*page));
+}
+
+static const struct wh_board *map_board(int dir, char *err, size_t err_size)
+{
+	int fd = openat(dir, WH_BOARD_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const struct wh_board *b = map(fd, "board", sizeof(*b), PROT_READ, err, err_size);
+
+	if (fd >= 0)
+		close(fd);
+	return b;
+}
+
+/* Those of others that are there are mapped at once: not in somebody's call. */
+static struct wh_turns *open_turns(const struct wh_tenant_limits *page,
+				   const struct wh_tenant_files *f, char *err, size_t err_size)
+{
+	struct wh_turns *v = calloc(1, sizeof(*v));
+	unsigned int i;
+
+	if (!v) {
+		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	v->dir = fcntl(f->seats, F_DUPFD_CLOEXEC, 0);
+	v->seat = page->seat;
+	v->board = map_board(v->dir, err, err_size);
+	v->own = v->board ? map(f->seat, "seat", sizeof(*v->own), PROT_READ | PROT_WRITE, err,
+				err_size) : NULL;
+	if (!v->own) {
+		close_turns(v);
+		return NULL;
+	}
+	if (!good_head(v->board, WH_BOARD_MAGIC, sizeof(*v->board)) ||
+	    !good_head(v->own, WH_SEAT_MAGIC, sizeof(*v->own)) || v->seat >= WH_SEATS) {
+		snprintf(err, err_size, "tenant: the files of the turns are of another release");
+		close_turns(v);
+		return NULL;
+	}
+	for (i = 0; i < v->board->top && i < WH_SEATS; i++) {
+		v->peer[i].tenant_id = v->board->seat[i].tenant_id;
+		if (v->peer[i].tenant_id && i != v->seat)
+			v->peer[i].page = wh_turn_map(v, v->peer[i].tenant_id);
+	}
+	return v;
 }
 
 static int map_files(struct wh_limits *l, const struct wh_tenant_files *f, char *err,
@@ -137,26 +254,22 @@ static int map_files(struct wh_limits *l, const struct wh_tenant_files *f, char 
 {
 	const struct wh_tenant_limits *page;
 	struct wh_tenant_usage *usage;
-	struct wh_device_leases *leases = NULL;
 
 	page = map(f->limits, "limits", sizeof(*page), PROT_READ, err, err_size);
 	usage = page ? map(f->usage, "usage", sizeof(*usage), PROT_READ | PROT_WRITE, err,
 			   err_size) : NULL;
-	if (usage && f->leases >= 0)
-		leases = map(f->leases, "leases", sizeof(*leases), PROT_READ | PROT_WRITE, err,
-			     err_size);
-	if (!usage || (f->leases >= 0 && !leases))
+	if (!usage)
 		return -1;
-	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page)) ||
-	    !good_head(usage, WH_TENANT_USAGE_MAGIC, sizeof(*usage)) ||
-	    (leases && !good_head(leases, WH_LEASES_MAGIC, sizeof(*leases))) ||
-	    page->tenant_id != usage->tenant_id) {
-		snprintf(err, err_size, "tenant: the files are of another release or tenant");
+	/* By the server's file; the head of the other one another worker may have written. */
+	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page))) {
+		snprintf(err, err_size, "tenant: the files are of another release");
 		return -1;
 	}
+	l->turns = f->seats < 0 ? NULL : open_turns(page, f, err, err_size);
+	if (f->seats >= 0 && !l->turns)
+		return -1;
 	l->page = page;
 	l->usage = usage;
-	l->leases = leases;
 	return 0;
 }
 
@@ -172,7 +285,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 	wh_limits_reread(s);
 	if (wh_mem_open(s) && wh_ipc_open(s))
 		return 0;
-	snprintf(err, err_size, "out of memory");
+	snprintf(err, err_size, "out of memory, or another worker of the tenant keeps its locks");
 	return -1;
 }
 
@@ -187,14 +300,26 @@ static int open_file(const char *dir_and_name, const char *suffix, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-static int open_leases(const char *dir_and_name)
+static int open_seats(const char *dir_and_name)
 {
 	const char *slash = strrchr(dir_and_name, '/');
 	char path[512];
 
-	snprintf(path, sizeof(path), "%.*s/leases", slash ? (int)(slash - dir_and_name) : 1,
-		 slash ? dir_and_name : ".");
-	return open(path, O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%.*s/" WH_TURNS_FOLDER,
+		 slash ? (int)(slash - dir_and_name) : 1, slash ? dir_and_name : ".");
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The tenant's own seat. */
+static int open_seat(int seats, int limits)
+{
+	struct wh_tenant_limits l;
+	char name[WH_SEAT_NAME];
+
+	if (seats < 0 || pread(limits, &l, sizeof(l), 0) != sizeof(l))
+		return -1;
+	wh_seat_name(name, l.tenant_id);
+	return openat(seats, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 }
 
 int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
@@ -205,10 +330,12 @@ int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char 
 
 	f.limits = open_file(dir_and_name, ".limits", O_RDONLY);
 	f.usage = open_file(dir_and_name, ".usage", O_RDWR);
-	f.leases = open_leases(dir_and_name);
+	f.seats = open_seats(dir_and_name);
+	f.seat = open_seat(f.seats, f.limits);
 	rc = wh_session_set_tenant(s, &f, err, err_size);
 	close(f.limits);
 	close(f.usage);
-	close(f.leases);
+	close(f.seats);
+	close(f.seat);
 	return rc;
 }

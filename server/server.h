@@ -49,8 +49,6 @@ struct wh_server {
 
 extern struct wh_server wh_server;
 
-/* One line on stderr: level, what, consequence. */
-__attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char *fmt, ...);
 /*
  * This program again, as another role: argv without a program, `keep` the one
  * descriptor that passes, as number 3. The child dies with this process. Its
@@ -60,13 +58,56 @@ pid_t wh_start(char *const argv[], int keep);
 /* In a child, before it becomes another program: signals as a program expects them. */
 void wh_child_signals(void);
 
+/* --- log.c ---------------------------------------------------------------------- */
+
+/* One line on stderr: level, what, consequence. */
+__attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char *fmt, ...);
+/*
+ * The same of what clients or workers can bring about as often as they like: of
+ * each format and subject (a tenant) some lines at once, then one a second, and
+ * the number of those that were left out. The format is a literal.
+ */
+__attribute__((format(printf, 3, 4)))
+void wh_say_of(const char *subject, const char *level, const char *fmt, ...);
+void wh_log_stop(void);		/* says what was left out and is not said yet */
+
+/* Where the workers of a tenant write what they have to say. */
+struct wh_log_pipe {
+	const char *name;	/* the tenant's */
+	int in;			/* a worker's standard error; -1: not open */
+	int fd[2];
+	char line[300];
+	unsigned int n;
+};
+
+bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name);	/* false: errno */
+void wh_log_pipe_close(struct wh_log_pipe *p);
+
+/* --- admit.c -------------------------------------------------------------------- */
+
+#define WH_STARTS		256	/* connections of a user at once, */
+#define WH_STARTS_A_SECOND	32	/* and in the long run */
+
+/* May this user connect once more now? */
+bool wh_admit(uid_t uid);
+
+#define WH_NO_DESCRIPTOR	"the server has no file descriptor left: raise its limit of open files"
+
+/* Once, before the first wh_accept(). */
+void wh_accept_start(void);
+/*
+ * The next connection, or -1: none there. Where no descriptor is left the connection
+ * is given to turn_away(), which is to say WH_NO_DESCRIPTOR, and closed.
+ */
+int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg);
+
 /* --- loop.c ------------------------------------------------------------------- */
 
 typedef void (*wh_event_fn)(int fd, void *arg);
 /* Call fn whenever fd can be read or has ended. false: too many. */
 bool wh_loop_add(int fd, wh_event_fn fn, void *arg);
 void wh_loop_remove(int fd);
-/* Call fn about every ms. One only. */
+/* Call fn about every ms; NULL: no more. One only: log.c has it. */
 void wh_loop_every(unsigned int ms, void (*fn)(void));
 void wh_loop_run(void);
 void wh_loop_stop(void);

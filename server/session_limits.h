@@ -16,12 +16,13 @@ struct wh_session;
 struct wh_tenant_files {
 	int limits;		/* NAME.limits, read-only is enough */
 	int usage;		/* NAME.usage, read-write */
-	int leases;		/* the server's leases, read-write; -1: none are kept */
+	int seats;		/* the folder of the board and the seats (seats.h); -1: no turns */
+	int seat;		/* the tenant's own, read-write */
 	int slot;		/* of wh_tenant_slot_take(); -1: the session takes one, and
 				   clears those of dead processes */
 };
 
-#define WH_NO_TENANT	((struct wh_tenant_files){ -1, -1, -1, -1 })
+#define WH_NO_TENANT	((struct wh_tenant_files){ -1, -1, -1, -1, -1 })
 
 /*
  * The session works for this tenant from now on; call it before the first
@@ -32,7 +33,7 @@ struct wh_tenant_files {
 int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 			  char *err, size_t err_size);
 /*
- * The same by name: DIR/NAME.limits, DIR/NAME.usage and DIR/leases (which may be
+ * The same by name: DIR/NAME.limits, DIR/NAME.usage and DIR/turns (which may be
  * missing). For loopback, where the client owns all of this and no limit holds
  * against anybody, and for the server VM.
  */

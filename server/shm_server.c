@@ -37,17 +37,6 @@ struct wh_server wh_server = {
 	.slack = DEFAULT_SLACK, .period_ms = DEFAULT_PERIOD,
 };
 
-void wh_say(const char *level, const char *fmt, ...)
-{
-	char text[700];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "%s: %s\n", level, text);
-}
-
 static const char help[] =
 "usage: wormhole-server --backend LIBRARY [options]\n"
 "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
@@ -195,7 +184,7 @@ static bool answers(const char *path)
 	return alive;
 }
 
-/* A tenant has up to five descriptors open here. */
+/* A tenant has up to eight descriptors open here. */
 static void raise_files(void)
 {
 	struct rlimit r;
@@ -239,6 +228,7 @@ static int serve(bool background)
 	wh_control_stop();
 	wh_supervise_stop();
 	wh_tenants_stop();
+	wh_log_stop();
 	/* Before the end of a connection says that we are gone. */
 	wh_unlock_dir();
 	return 0;
@@ -251,7 +241,8 @@ enum role { SERVER, WORKER, PROBE, FIGURES };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
 	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
-	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
+	OPT_TENANT_USAGE, OPT_TENANT_SEATS, OPT_TENANT_SEAT, OPT_TENANT_SLOT, OPT_PROBE,
+	OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -272,7 +263,8 @@ static const struct option table[] = {
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "tenant-limits", required_argument, NULL, OPT_TENANT_LIMITS },
 	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
-	{ "tenant-leases", required_argument, NULL, OPT_TENANT_LEASES },
+	{ "tenant-seats", required_argument, NULL, OPT_TENANT_SEATS },
+	{ "tenant-seat", required_argument, NULL, OPT_TENANT_SEAT },
 	{ "tenant-slot", required_argument, NULL, OPT_TENANT_SLOT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
@@ -365,7 +357,8 @@ static void set(int c)
 	case OPT_PARENT:	opt.worker.parent = number("--parent", optarg, INT_MAX); break;
 	case OPT_TENANT_LIMITS:	tenant->limits = number("--tenant-limits", optarg, INT_MAX); break;
 	case OPT_TENANT_USAGE:	tenant->usage = number("--tenant-usage", optarg, INT_MAX); break;
-	case OPT_TENANT_LEASES:	tenant->leases = number("--tenant-leases", optarg, INT_MAX); break;
+	case OPT_TENANT_SEATS:	tenant->seats = number("--tenant-seats", optarg, INT_MAX); break;
+	case OPT_TENANT_SEAT:	tenant->seat = number("--tenant-seat", optarg, INT_MAX); break;
 	case OPT_TENANT_SLOT:	tenant->slot = number("--tenant-slot", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;

@@ -303,8 +303,8 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 		return -1;
 	close(t->limits);
 	close(t->usage);
-	if (t->leases >= 0)
-		close(t->leases);
+	close(t->seats);
+	close(t->seat);
 	return 0;
 }
 

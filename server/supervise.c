@@ -75,7 +75,7 @@ static bool note(struct wh_tenant *t, int slot, int device, const struct wh_figu
 /* --- Judgement -------------------------------------------------------------------- */
 
 /* The one that holds most beyond what its handlers counted; -1: no figure at all. */
-static int worst(const struct wh_tenant *t, int device)
+static int worst(const struct wh_tenant *t, int device, uint64_t quota)
 {
 	uint64_t beyond, most = 0, counted, held;
 	int i, out = -1;
@@ -85,6 +85,9 @@ static int worst(const struct wh_tenant *t, int device)
 		if (!held)
 			continue;
 		counted = t->file.usage->worker[i].device[device].memory;
+		/* It is the worker's word: handlers let nobody have more than the limit. */
+		if (counted > quota)
+			counted = quota;
 		beyond = held > counted ? held - counted : 0;
 		if (out < 0 || beyond > most) {
 			out = i;
@@ -96,7 +99,7 @@ static int worst(const struct wh_tenant *t, int device)
 
 static void stop_worst(struct wh_tenant *t, int device, uint64_t held, uint64_t quota)
 {
-	int slot = worst(t, device);
+	int slot = worst(t, device, quota);
 
 	if (slot < 0)
 		return;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "limit_spec.h"
+#include "seats.h"
 #include "sm_groups.h"
 #include "tenant_file.h"
 
@@ -21,7 +22,9 @@ static struct wh_limit_list limits;	/* the device's number is the window's */
 static struct {
 	struct wh_tenant_file file;
 	char path[PATH_MAX];
+	int seat;
 } tenant[WH_WINDOWS];
+static struct wh_seats seats = { .dir = -1 };
 static unsigned int ntenants;
 
 int wh_window_limit(const char *text, char *err, size_t err_size)
@@ -83,29 +86,33 @@ static int make(const char *dir, unsigned int window, const struct wh_device_lim
 		snprintf(err, err_size, "%.200s: %s", tenant[window].path, strerror(-rc));
 		return -1;
 	}
-	for (d = 0; d < WH_TENANT_DEVICES; d++)
+	tenant[window].seat = wh_seats_take(&seats, window + 1);
+	if (tenant[window].seat < 0) {
+		snprintf(err, err_size, "%.200s: its seat: %s", tenant[window].path,
+			 strerror(-tenant[window].seat));
+		return -1;
+	}
+	tenant[window].file.limits->seat = (uint32_t)tenant[window].seat;
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		wh_tenant_limits_set(tenant[window].file.limits, d, l);
+		wh_seats_share(&seats, tenant[window].seat, d,
+			       wh_has_share(l, WH_SM_TEMPORAL) ? l->sm_percent : 0);
+	}
 	return 0;
 }
 
 static int make_folder(const char *dir, char *err, size_t err_size)
 {
-	char path[PATH_MAX];
-	int fd;
+	int rc;
 
 	if (mkdir(dir, 0700) && errno != EEXIST) {
 		snprintf(err, err_size, "%.200s: %s", dir, strerror(errno));
 		return -1;
 	}
-	snprintf(path, sizeof(path), "%s/leases", dir);
-	unlink(path);
-	fd = wh_leases_create(dir);
-	if (fd < 0) {
-		snprintf(err, err_size, "%.200s: %s", path, strerror(-fd));
-		return -1;
-	}
-	close(fd);
-	return 0;
+	rc = wh_seats_create(&seats, dir);
+	if (rc)
+		snprintf(err, err_size, "%.200s/" WH_TURNS_FOLDER ": %s", dir, strerror(-rc));
+	return rc ? -1 : 0;
 }
 
 int wh_window_tenants_start(const char *dir, unsigned int windows, uint32_t sms,
@@ -148,6 +155,8 @@ void wh_window_worker_ended(unsigned int window, pid_t pid)
 		return;
 	u = tenant[window].file.usage;
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (__atomic_load_n(&u->worker[i].pid, __ATOMIC_ACQUIRE) == (uint32_t)pid)
+		if (__atomic_load_n(&u->worker[i].pid, __ATOMIC_ACQUIRE) == (uint32_t)pid) {
 			wh_tenant_slot_clear(u, i);
+			wh_seats_worker_ended(&seats, tenant[window].seat, i);
+		}
 }

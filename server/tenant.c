@@ -66,11 +66,67 @@ int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id)
 	return 0;
 }
 
-void wh_leases_init(struct wh_device_leases *l)
+/* GPU time that no share could have saved up or owe. */
+#define MOST_TOKENS_NS	250000000ll
+#define LEAST_TOKENS_NS	(-600000000000ll)
+
+static void bound_bucket(struct wh_sm_bucket *b)
 {
-	l->version = WH_TENANT_VERSION;
-	l->size = sizeof(*l);
-	__atomic_store_n(&l->magic, WH_LEASES_MAGIC, __ATOMIC_RELEASE);
+	if (b->tokens_ns > MOST_TOKENS_NS)
+		b->tokens_ns = MOST_TOKENS_NS;
+	if (b->tokens_ns < LEAST_TOKENS_NS)
+		b->tokens_ns = LEAST_TOKENS_NS;
+}
+
+static void free_slot(struct wh_worker_usage *w)
+{
+	uint64_t generation = w->generation;
+
+	memset(w, 0, sizeof(*w));
+	w->generation = generation;
+}
+
+void wh_tenant_slots_only(struct wh_tenant_usage *u, uint64_t workers)
+{
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (!(workers & 1ull << i) && u->worker[i].pid)
+			free_slot(&u->worker[i]);
+}
+
+int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id)
+{
+	uint32_t top = u->shared.top < WH_TENANT_SHARED ? u->shared.top : WH_TENANT_SHARED;
+	int d;
+
+	wh_tenant_slots_only(u, 0);
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		bound_bucket(&u->bucket[d]);
+	u->ended.generation &= ~1ull;
+	memset(u->shared.entry, 0, top * sizeof(u->shared.entry[0]));
+	memset(u->lock, 0, sizeof(u->lock));
+	memset(&u->shared, 0, offsetof(struct wh_shared_table, entry));
+	return wh_tenant_usage_init(u, tenant_id);
+}
+
+void wh_seat_init(struct wh_seat *s)
+{
+	s->version = WH_TENANT_VERSION;
+	s->size = sizeof(*s);
+	__atomic_store_n(&s->magic, WH_SEAT_MAGIC, __ATOMIC_RELEASE);
+}
+
+void wh_seat_name(char name[WH_SEAT_NAME], uint64_t tenant_id)
+{
+	snprintf(name, WH_SEAT_NAME, "%llu", (unsigned long long)tenant_id);
+}
+
+void wh_board_init(struct wh_board *b)
+{
+	b->version = WH_TENANT_VERSION;
+	b->size = sizeof(*b);
+	__atomic_store_n(&b->magic, WH_BOARD_MAGIC, __ATOMIC_RELEASE);
 }
 
 /* The sequence is odd while words change; one writer, the server. */

@@ -15,6 +15,9 @@
  * however the worker ended. All counters only grow while a slot lives, except
  * where said; a slot is torn only between two of its words, and a reader that
  * must not see that reads `generation` before and after.
+ *
+ * What workers can write, a hijacked one writes as it likes: the server reads none
+ * of it to decide (docs/security.md), and cleans up behind a tenant's last worker.
  */
 #ifndef WORMHOLE_TENANT_H
 #define WORMHOLE_TENANT_H
@@ -25,7 +28,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	2
+#define WH_TENANT_VERSION	3
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -58,7 +61,9 @@ struct wh_tenant_limits {
 	uint32_t devices;	/* that the server knows of; limits beyond are 0 */
 	char name[WH_TENANT_NAME];
 	uint64_t tenant_id;	/* unique in a server's life */
-	uint64_t resv[4];
+	uint32_t seat;		/* on the board, below */
+	uint32_t resv0;
+	uint64_t resv[3];
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
@@ -160,40 +165,71 @@ struct wh_tenant_usage {
 	struct wh_shared_table shared;
 };
 
-/*
- * One file more for the whole server, shared by the workers of all tenants: who
- * may put work on a device now, among those that have a temporal SM limit. Two
- * at a time would be time-sliced and each one's measured time would hold the
- * other's. Owned by server/limit_sm.c; the server only makes it, zeroed behind
- * the head. A worker that misuses it costs others accuracy, never their memory.
- */
-#define WH_LEASES_MAGIC		0x534553414c454857ULL	/* "WHLEASES" */
+/* --- Turns: who may put work on a device now ----------------------------------- */
 
-struct wh_device_lease {
-	uint64_t holder;	/* WH_LEASE_ID() of a worker; 0: free */
-	uint64_t renewed_tsc;	/* when the holder last had reason to keep it */
-	uint64_t next;		/* the worker that gets it then; 0: nobody waits */
+/*
+ * Those that have a share of a device's time take turns on it: two at a time would
+ * be time-sliced and each one's measured time would hold the other's. Each tenant
+ * has a seat, a file that its own workers write and those of the others read. What
+ * stands in it is a claim, and limit_turn.c, which owns it, believes it for no
+ * longer than the tenant's share allows. Whose seats there are and what their
+ * shares are is on the board, which the server alone writes.
+ */
+#define WH_SEAT_MAGIC		0x5441455354574857ULL	/* "WHWTSEAT" */
+#define WH_BOARD_MAGIC		0x4452414f42544857ULL	/* "WHTBOARD" */
+#define WH_SEATS		256u
+#define WH_SEAT_NAME		24	/* of its file, with the NUL */
+
+struct wh_turn {
+	uint64_t holder;	/* which of the tenant's workers has it: slot + 1; 0: none */
+	uint64_t next;		/* the one that gets it then; 0: none of them waits */
 	uint64_t next_tsc;	/* when that one last asked */
-	uint64_t ending_tsc;	/* when the holder's last work should be done; 0: not known */
-	uint64_t resv[3];
+	/* What other tenants read. */
+	uint64_t since_tsc;	/* the tenant has its turn since then; 0: has not */
+	uint64_t renewed_tsc;	/* until when others are asked to wait for its end */
+	uint64_t ending_tsc;	/* when its last work should be done; 0: not known */
+	uint64_t waiting_tsc;	/* it waits for its turn since then */
+	uint64_t asked_tsc;	/* and asked last then: who asks no more waits no more */
 };
 
-struct wh_device_leases {
+struct wh_seat {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t size;
 	uint64_t resv[6];
-	struct wh_device_lease device[WH_TENANT_DEVICES];
+	struct wh_turn device[WH_TENANT_DEVICES];
 };
 
-#define WH_LEASE_ID(tenant_id, slot)	((tenant_id) * WH_TENANT_WORKERS + (slot) + 1)
+struct wh_board {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	uint32_t top;		/* seats from here on are nobody's */
+	uint32_t resv0;
+	uint64_t resv[5];
+	struct {
+		uint64_t tenant_id;	/* 0: nobody's. Names the seat's file */
+		uint8_t percent[WH_TENANT_DEVICES];	/* of the time; 0: takes no turns */
+	} seat[WH_SEATS];
+};
 
 /* --- tenant.c: what the server and tests do to the files ---------------------- */
 
 /* Of zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
 int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id);
 int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
-void wh_leases_init(struct wh_device_leases *l);
+/*
+ * No worker of the tenant lives: nothing that one of them wrote holds up the next.
+ * Locks are free, no slot is taken, nothing is shared, and of the buckets is left
+ * what a share can have saved up or owe. The sums of the ended stay.
+ */
+int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id);
+/* Free the slots that are none of these workers' (a bit each). */
+void wh_tenant_slots_only(struct wh_tenant_usage *u, uint64_t workers);
+void wh_seat_init(struct wh_seat *s);
+void wh_board_init(struct wh_board *b);
+/* The name of a seat's file beside the board. */
+void wh_seat_name(char name[WH_SEAT_NAME], uint64_t tenant_id);
 /* Change one device's limit; workers see it at their next call. */
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);

@@ -37,16 +37,19 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name, cons
 
 /* --- Making and removing ---------------------------------------------------------- */
 
-/* New, of this size, for its owner only. The descriptor, or a negative errno. */
+/*
+ * New, of this size, for its owner only. The descriptor, or a negative errno. With
+ * its blocks: a full disk is an error now, and no SIGBUS at a store later.
+ */
 static int make(const char *path, size_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), rc;
 
 	if (fd < 0)
 		return -errno;
-	if (!ftruncate(fd, size))
+	rc = -posix_fallocate(fd, 0, (off_t)size);
+	if (!rc)
 		return fd;
-	rc = -errno;
 	close(fd);
 	unlink(path);
 	return rc;
@@ -80,33 +83,50 @@ static int format(struct wh_tenant_file *f, const char *name, uint64_t id, unsig
 	return 0;
 }
 
+static int make_limits(struct wh_tenant_file *f, const char *path)
+{
+	int fd = make(path, sizeof(*f->limits)), rc;
+
+	if (fd < 0)
+		return fd;
+	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
+	rc = f->limits ? 0 : -errno;
+	close(fd);
+	if (rc)
+		unlink(path);
+	else
+		f->limits_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return rc || f->limits_fd >= 0 ? rc : -errno;
+}
+
+static int make_usage(struct wh_tenant_file *f, const char *path)
+{
+	f->usage_fd = make(path, sizeof(*f->usage));
+	if (f->usage_fd < 0)
+		return f->usage_fd;
+	f->usage = map(f->usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
+	return f->usage ? 0 : -errno;
+}
+
 int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char *name,
 			  uint64_t id, unsigned int devices)
 {
 	char limits[PATH_MAX], usage[PATH_MAX];
-	int fd, rc = 0;
+	int rc;
 
 	path_of(limits, dir, name, "limits");
 	path_of(usage, dir, name, "usage");
 	*f = (struct wh_tenant_file){ .limits_fd = -1, .usage_fd = -1 };
-	fd = make(limits, sizeof(*f->limits));
-	if (fd < 0)
-		return fd;
-	f->limits = map(fd, sizeof(*f->limits), PROT_READ | PROT_WRITE);
-	close(fd);
-	f->limits_fd = open(limits, O_RDONLY | O_CLOEXEC);
-	f->usage_fd = make(usage, sizeof(*f->usage));
-	if (f->usage_fd >= 0)
-		f->usage = map(f->usage_fd, sizeof(*f->usage), PROT_READ | PROT_WRITE);
-	else
-		rc = f->usage_fd;
-	if (!rc && f->limits && f->limits_fd >= 0 && f->usage)
+	rc = make_limits(f, limits);
+	if (!rc)
+		rc = make_usage(f, usage);
+	if (!rc)
 		rc = format(f, name, id, devices);
-	else if (!rc)
-		rc = -ENOMEM;
 	if (!rc)
 		return 0;
-	unlink(limits);
+	/* What was there before is not ours. */
+	if (f->limits)
+		unlink(limits);
 	if (f->usage_fd >= 0)
 		unlink(usage);
 	unmap(f);
@@ -122,27 +142,6 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 	unlink(path);
 	path_of(path, dir, name, "usage");
 	unlink(path);
-}
-
-int wh_leases_create(const char *dir)
-{
-	struct wh_device_leases *l;
-	char path[PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/leases", dir);
-	fd = make(path, sizeof(*l));
-	if (fd < 0)
-		return fd;
-	l = map(fd, sizeof(*l), PROT_READ | PROT_WRITE);
-	if (!l) {
-		close(fd);
-		unlink(path);
-		return -ENOMEM;
-	}
-	wh_leases_init(l);
-	munmap(l, sizeof(*l));
-	return fd;
 }
 
 /* --- Limits ----------------------------------------------------------------------- */
@@ -261,11 +260,11 @@ static void *map_existing(const char *dir, const char *name, const char *what, s
 	return p;
 }
 
-static bool good_heads(const struct wh_tenant_file *f)
+/* The server's alone: what stands in the other file a worker may have written. */
+static bool good_head(const struct wh_tenant_file *f)
 {
 	return __atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) == WH_TENANT_LIMITS_MAGIC &&
-	       __atomic_load_n(&f->usage->magic, __ATOMIC_ACQUIRE) == WH_TENANT_USAGE_MAGIC &&
-	       f->limits->version == WH_TENANT_VERSION && f->usage->version == WH_TENANT_VERSION;
+	       f->limits->version == WH_TENANT_VERSION;
 }
 
 int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *name)
@@ -276,7 +275,7 @@ int wh_tenant_file_open(struct wh_tenant_file *f, const char *dir, const char *n
 	f->limits = map_existing(dir, name, "limits", sizeof(*f->limits), &rc);
 	if (f->limits)
 		f->usage = map_existing(dir, name, "usage", sizeof(*f->usage), &rc);
-	if (!rc && !good_heads(f))
+	if (!rc && !good_head(f))
 		rc = -EINVAL;
 	if (rc)
 		unmap(f);

@@ -29,8 +29,6 @@ int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char 
 			  uint64_t id, unsigned int devices);
 /* Unmaps, closes and removes. */
 void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name);
-/* The file `leases` of all tenants in the folder: its descriptor, or -errno. */
-int wh_leases_create(const char *dir);
 
 /* A slot that is free: zeroed, with its generation counted up. Its pid is still 0. */
 void wh_tenant_slot_open(struct wh_tenant_usage *u, int slot);

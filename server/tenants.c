@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "shm.h"
+#include "seats.h"
 #include "shm_worker.h"
 #include "sm_groups.h"
 #include "tenants.h"
@@ -34,7 +35,7 @@
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
-static int leases = -1;		/* file shared by the workers of all tenants */
+static struct wh_seats seats = { .dir = -1 };	/* of all tenants */
 
 /* --- The list --------------------------------------------------------------------- */
 
@@ -178,30 +179,34 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	if (!plan_limits(t, list, plan, err, err_size))
 		return false;
 	memcpy(t->limit, plan, sizeof(plan));
-	for (d = 0; d < wh_server.devices; d++)
+	for (d = 0; d < wh_server.devices; d++) {
 		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
+		wh_seats_share(&seats, t->seat, d,
+			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0);
+	}
 	return true;
 }
 
 /* --- Workers ---------------------------------------------------------------------- */
 
 /* The client reads one welcome: it says why there is no worker. */
-static void refuse(int conn, int status, const char *why)
+static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
 {
 	struct wh_shm_welcome w = { .magic = WH_SHM_MAGIC, .abi_version = WH_ABI_VERSION,
 				    .status = status };
 
 	snprintf(w.error, sizeof(w.error), "%s", why);
 	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
-	wh_say("warn", "no worker for a client: %s", why);
+	wh_say_of(t->name, "warn", "no worker for a client: %s", why);
 }
 
-static pid_t peer_of(int conn)
+static struct ucred peer_of(int conn)
 {
-	struct ucred cred = { 0 };
+	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t n = sizeof(cred);
 
-	return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n) ? 0 : cred.pid;
+	getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n);
+	return cred;
 }
 
 /* In the child: what passes the exec, as text for the command line. */
@@ -209,10 +214,12 @@ static char *pass(int fd)
 {
 	char *text = NULL;
 
-	fd = fcntl(fd, F_DUPFD, 3);
-	if (fd < 0 || asprintf(&text, "%d", fd) < 0)
-		_exit(1);
-	return text;
+	/* It needs no number of its own: there may be none left. */
+	fd = fd > 2 && !fcntl(fd, F_SETFD, 0) ? fd : fcntl(fd, F_DUPFD, 3);
+	if (fd >= 0 && asprintf(&text, "%d", fd) >= 0)
+		return text;
+	wh_say("error", "no worker: %s", strerror(errno));
+	_exit(1);
 }
 
 /* Nothing of another worker, of the server or of root is open to it any more. */
@@ -238,6 +245,8 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
+	if (dup2(t->log.in, 2) < 0)
+		_exit(1);
 	if (wh_server.worker_uid)
 		become(uid);
 	/*
@@ -251,7 +260,8 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
 	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
-	      "--tenant-leases", pass(leases), "--tenant-slot", number, (char *)NULL);
+	      "--tenant-seats", pass(seats.dir), "--tenant-seat", pass(seats.seat[t->seat].fd),
+	      "--tenant-slot", number, (char *)NULL);
 	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
 	_exit(1);
 }
@@ -268,33 +278,45 @@ static int free_slot(const struct wh_tenant *t)
 
 static void start_worker(struct wh_tenant *t, int conn)
 {
-	pid_t client = peer_of(conn), parent = getpid(), pid;
+	struct ucred client = peer_of(conn);
+	pid_t parent = getpid(), pid;
 	int slot = free_slot(t);
 	char why[160];
 
+	if (!wh_admit(client.uid)) {
+		snprintf(why, sizeof(why), "user %u connects too often: %d at once and then %d a second are "
+			 "served; try again in a moment", client.uid, WH_STARTS, WH_STARTS_A_SECOND);
+		refuse(t, conn, WH_EBUSY, why);
+		return;
+	}
 	if (slot < 0) {
 		snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be", t->name,
 			 WH_TENANT_WORKERS);
-		refuse(conn, WH_EBUSY, why);
+		refuse(t, conn, WH_EBUSY, why);
 		return;
 	}
 	wh_tenant_slot_open(t->file.usage, slot);
 	pid = fork();
 	if (!pid)
-		run_worker(t, slot, conn, client, parent);
+		run_worker(t, slot, conn, client.pid, parent);
 	if (pid < 0) {
 		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
-		refuse(conn, WH_ENOMEM, why);
+		refuse(t, conn, WH_ENOMEM, why);
 		return;
 	}
-	wh_tenant_slot_own(t->file.usage, slot, pid, client);
+	wh_tenant_slot_own(t->file.usage, slot, pid, client.pid);
 	t->worker[slot] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
 }
 
+static void turn_away(int conn, void *arg)
+{
+	refuse(arg, conn, WH_EBUSY, WH_NO_DESCRIPTOR);
+}
+
 static void on_client(int fd, void *arg)
 {
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	int conn = wh_accept(fd, turn_away, arg);
 
 	if (conn < 0)
 		return;
@@ -319,10 +341,15 @@ static void destroy(struct wh_tenant *t)
 	int i = index_of(t);
 
 	stop_listening(t);
+	wh_seats_give(&seats, t->seat);
+	wh_log_pipe_close(&t->log);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
-	free(t);
+	/* A connection or a process of who made it still names it. */
+	t->gone = true;
+	if (!t->holds)
+		free(t);
 }
 
 /* Nobody keeps it and nobody uses it. */
@@ -382,6 +409,16 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "%s/%s.limits: %s", folder, t->name, strerror(-rc));
 		return false;
 	}
+	t->seat = wh_seats_take(&seats, t->id);
+	if (t->seat < 0) {
+		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-t->seat));
+		return false;
+	}
+	t->file.limits->seat = (uint32_t)t->seat;
+	if (!wh_log_pipe_open(&t->log, t->name)) {
+		snprintf(err, err_size, "tenant %s: a pipe for its workers: %s", t->name, strerror(errno));
+		return false;
+	}
 	if (!wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
@@ -401,7 +438,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
-	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
+	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->log.in = -1;
 	t->ephemeral = r->ephemeral;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
@@ -450,7 +487,10 @@ void wh_tenant_hold(struct wh_tenant *t)
 void wh_tenant_release(struct wh_tenant *t)
 {
 	t->holds--;
-	destroy_if_over(t);
+	if (!t->gone)
+		destroy_if_over(t);
+	else if (!t->holds)
+		free(t);
 }
 
 /* --- Ends of workers -------------------------------------------------------------- */
@@ -466,6 +506,21 @@ static struct wh_tenant *owner_of(pid_t pid, int *slot)
 	return NULL;
 }
 
+/* By our own table, whatever the file says. */
+static void clean_up(const struct wh_tenant *t)
+{
+	uint64_t living = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].pid)
+			living |= 1ull << i;
+	if (living)
+		wh_tenant_slots_only(t->file.usage, living);
+	else if (wh_tenant_usage_restart(t->file.usage, t->id))
+		wh_say_of(t->name, "warn", "tenant %s: its locks: %s", t->name, strerror(errno));
+}
+
 void wh_tenants_reap(pid_t pid, int status)
 {
 	int slot;
@@ -474,11 +529,13 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (!t)
 		return;
 	if (WIFSIGNALED(status))
-		wh_say("warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
+		wh_say_of(t->name, "warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
 		       t->name, WTERMSIG(status));
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);
+	clean_up(t);
+	wh_seats_worker_ended(&seats, t->seat, (unsigned int)slot);
 	destroy_if_over(t);
 }
 
@@ -499,10 +556,8 @@ static void remove_stale(void)
 			if (!strcmp(dot, kinds[i]))
 				unlinkat(dirfd(d), e->d_name, 0);
 	}
-	if (d) {
-		unlinkat(dirfd(d), "leases", 0);
+	if (d)
 		closedir(d);
-	}
 }
 
 /* Clients of tenants must reach their socket, but need not see whose others there are. */
@@ -529,13 +584,16 @@ bool wh_tenants_start(char *err, size_t err_size)
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
 				       .limits = wh_server.environment };
 	struct wh_tenant *t;
+	int rc;
 
 	if (!make_folder(err, err_size))
 		return false;
+	wh_accept_start();
 	remove_stale();
-	leases = wh_leases_create(folder);
-	if (leases < 0) {
-		snprintf(err, err_size, "%s/leases: %s", folder, strerror(-leases));
+	rc = wh_seats_create(&seats, folder);
+	if (rc) {
+		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
+		rmdir(folder);
 		return false;
 	}
 	t = wh_tenant_create(&r, err, err_size);
@@ -554,8 +612,9 @@ void wh_tenants_stop(void)
 		;
 	while ((t = wh_tenant_next(NULL)))
 		destroy(t);
-	if (leases < 0)
+	if (!seats.board)
 		return;
+	wh_seats_remove(&seats, folder);
 	remove_stale();
 	rmdir(folder);
 }

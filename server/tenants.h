@@ -18,11 +18,14 @@ struct wh_tenant {
 	uid_t uid;
 	int listener;
 	bool ephemeral, dying;
+	bool gone;		/* deleted, its files with it: it waits for the last hold to end */
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
+	int seat;		/* seats.h; -1: none */
+	struct wh_log_pipe log;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
 

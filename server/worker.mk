@@ -3,7 +3,7 @@
 # Included by the Makefile, behind its `all` and its rule for objects.
 WORKER_OBJ := $(addprefix $(OUT)/,worker_vmfunc.o worker_options.o worker_memory.o \
 	sandbox.o interpose.o)
-SUPERVISOR_TENANTS_OBJ := $(addprefix $(OUT)/,supervisor_tenants.o tenant_file.o tenant.o \
+SUPERVISOR_TENANTS_OBJ := $(addprefix $(OUT)/,supervisor_tenants.o tenant_file.o seats.o tenant.o \
 	limit_spec.o sm_groups.o)
 SUPERVISOR_OBJ := $(addprefix $(OUT)/,supervisor.o cpulist.o) $(SUPERVISOR_TENANTS_OBJ)
 

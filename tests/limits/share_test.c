@@ -7,6 +7,7 @@
 #include "sim.h"
 #include "sim_device.h"
 #include "limit_sm.h"
+#include "limit_turn.h"
 #include "tap.h"
 
 #include <math.h>
@@ -35,6 +36,8 @@
 struct client {
 	struct wh_session s;
 	struct wh_tenant_limits limits;
+	struct wh_turns turns;
+	int tenant;
 	double next;			/* when it does something */
 	double (*kernel)(struct client *c, uint64_t n);	/* length of the n-th */
 	double ns;			/* for fixed() */
@@ -54,7 +57,8 @@ struct client {
 	double from_used;
 };
 
-static struct wh_device_leases leases;
+static struct wh_board board;
+static struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */
 static struct wh_tenant_usage usage[SIM_PROCESSES];
 static struct client client[SIM_PROCESSES];
 static int clients;
@@ -69,6 +73,18 @@ void wh_limits_reread(struct wh_session *s)
 	l->seen = l->page->sequence;
 	p = l->limit[0].sm_percent;
 	l->temporal = p && p < 100;
+}
+
+/* The files, too. */
+const struct wh_seat *wh_turn_map(struct wh_turns *v, uint64_t tenant_id)
+{
+	(void)v;
+	return &seat[tenant_id - 1];
+}
+
+void wh_turn_unmap(const struct wh_seat *page)
+{
+	(void)page;
 }
 
 static double fixed(struct client *c, uint64_t n)
@@ -89,7 +105,8 @@ static double mixed(struct client *c, uint64_t n)
 static void begin(void)
 {
 	sim_reset();
-	memset(&leases, 0, sizeof(leases));
+	memset(&board, 0, sizeof(board));
+	memset(seat, 0, sizeof(seat));
 	memset(usage, 0, sizeof(usage));
 	clients = 0;
 }
@@ -99,6 +116,7 @@ static void set_percent(struct client *c, unsigned int percent)
 	c->limits.device[0].sm_percent = percent;
 	c->limits.device[0].sm_policy = WH_SM_TEMPORAL;
 	c->limits.sequence += 2;
+	board.seat[c->tenant].percent[0] = percent < 100 ? percent : 0;
 }
 
 static struct client *add(int tenant, unsigned int percent,
@@ -113,10 +131,13 @@ static struct client *add(int tenant, unsigned int percent,
 	c->s.tsc_per_us = 1000;
 	c->s.ctx = 1;
 	sim_driver(&c->s.drv);
+	c->tenant = tenant;
+	c->turns = (struct wh_turns){ .board = &board, .own = &seat[tenant], .seat = tenant };
+	board.seat[tenant].tenant_id = tenant + 1;
+	board.top = SIM_PROCESSES;
 	c->s.limits = (struct wh_limits) {
-		.page = &c->limits, .usage = &usage[tenant], .leases = &leases,
-		.slot = &usage[tenant].worker[clients],
-		.lease_id = WH_LEASE_ID((uint64_t)tenant + 1, (uint64_t)clients),
+		.page = &c->limits, .usage = &usage[tenant], .turns = &c->turns,
+		.slot = &usage[tenant].worker[clients], .turn_id = clients + 1,
 	};
 	set_percent(c, percent);
 	wh_limits_reread(&c->s);
@@ -564,14 +585,113 @@ static void test_dead_holder(void)
 	c = add(0, 50, fixed, 1e5);
 	add(1, 50, fixed, 1e5);
 	run(1 * SECONDS);
-	while (leases.device[0].holder != c->s.limits.lease_id)
+	while (seat[0].device[0].holder != c->s.limits.turn_id)
 		run(1e5);
 	c->stop = true;
 	run(2e8);
 	run_and_measure(5 * SECONDS, share);
-	if (!ok(near(share[1], 50), "a_dead_holder_of_the_lease_stops_nobody"))
+	if (!ok(near(share[1], 50), "a_dead_holder_of_a_turn_stops_nobody"))
 		diag("got %.2f %%", share[1]);
 	finish();
+}
+
+/* --- Tenants that write what they like into their seat ------------------------------------ */
+
+#define FAR	(1ull << 62)
+#define LIAR	(SIM_PROCESSES - 1)
+
+static void has_it_for_ever(struct wh_turn *t, unsigned int n)
+{
+	(void)n;
+	*t = (struct wh_turn){ .holder = 1, .since_tsc = 1, .renewed_tsc = sim_now() + FAR,
+			       .ending_tsc = sim_now() + FAR };
+}
+
+static void waits_since_ever(struct wh_turn *t, unsigned int n)
+{
+	(void)n;
+	*t = (struct wh_turn){ .waiting_tsc = 1, .asked_tsc = sim_now() + FAR };
+}
+
+/* Passes it on and takes it again, so that no turn of its own is long. */
+static void takes_it_again_and_again(struct wh_turn *t, unsigned int n)
+{
+	*t = (struct wh_turn){ .since_tsc = n % 2 ? sim_now() : 0, .renewed_tsc = sim_now() + 1e9,
+			       .waiting_tsc = 1, .asked_tsc = sim_now() };
+}
+
+static void writes_anything(struct wh_turn *t, unsigned int n)
+{
+	uint64_t *word = (uint64_t *)t;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(*t) / sizeof(*word); i++)
+		word[i] = (n * 2654435761u + i * 40503u) * 0x9e3779b97f4a7c15ull;
+}
+
+static void seat_liar(unsigned int percent)
+{
+	board.seat[LIAR].tenant_id = LIAR + 1;
+	board.seat[LIAR].percent[0] = percent;
+}
+
+static void lie(void (*what)(struct wh_turn *t, unsigned int n), double ns)
+{
+	static unsigned int n;
+	double end = sim_now() + ns;
+
+	while (sim_now() < end) {
+		what(&seat[LIAR].device[0], n++);
+		run(2e5);
+	}
+}
+
+static void test_lies(void)
+{
+	static const struct {
+		const char *name;
+		void (*what)(struct wh_turn *t, unsigned int n);
+	} lies[] = {
+		{ "who_has_the_turn_for_ever", has_it_for_ever },
+		{ "who_waits_since_ever", waits_since_ever },
+		{ "who_takes_it_again_and_again", takes_it_again_and_again },
+		{ "who_writes_anything", writes_anything },
+	};
+	double share[SIM_PROCESSES], start;
+	char name[96];
+	size_t i;
+
+	for (i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		begin();
+		add(0, 40, fixed, 1e5);
+		seat_liar(30);
+		lie(lies[i].what, 3 * SECONDS);
+		start = client[0].launched;
+		lie(lies[i].what, 5 * SECONDS);
+		snprintf(name, sizeof(name), "%s_takes_nothing_of_a_share_that_is_left", lies[i].name);
+		if (!ok(near((client[0].launched - start) * 1e5 / (5 * SECONDS) * 100, 40), name))
+			diag("got %.2f %%", (client[0].launched - start) * 1e5 / (5 * SECONDS) * 100);
+		finish();
+		begin();
+		add(0, 50, fixed, 1e5);
+		add(1, 50, fixed, 2e6);
+		seat_liar(90);
+		lie(lies[i].what, 3 * SECONDS);
+		start = client[0].launched;
+		lie(lies[i].what, 5 * SECONDS);
+		snprintf(name, sizeof(name), "%s_costs_no_more_than_its_own_part", lies[i].name);
+		share[0] = (client[0].launched - start) * 1e5 / (5 * SECONDS) * 100;
+		if (!ok(share[0] > 50 * 100 / 190 - POINTS, name))
+			diag("got %.2f %%", share[0]);
+		/* Its tenant is deleted: nothing of what it wrote counts. */
+		board.seat[LIAR].tenant_id = board.seat[LIAR].percent[0] = 0;
+		run(1 * SECONDS);
+		run_and_measure(5 * SECONDS, share);
+		snprintf(name, sizeof(name), "%s_is_forgotten_with_its_tenant", lies[i].name);
+		if (!ok(near(share[0], 50) && near(share[1], 50), name))
+			diag("got %.2f and %.2f %%", share[0], share[1]);
+		finish();
+	}
 }
 
 static void test_capture(void)
@@ -610,7 +730,7 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 1 + 6);
+	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6);
 	test_alone();
 	test_posted();
 	test_pairs();
@@ -619,6 +739,7 @@ int main(void)
 	test_changes();
 	test_unlimited();
 	test_dead_holder();
+	test_lies();
 	test_capture();
 	test_union();
 	return tap_exit();

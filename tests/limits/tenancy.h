@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "mock.h"
+#include "seats.h"
 #include "tap.h"
 #include "tenant.h"
 
@@ -29,6 +30,8 @@ static char folder[256];
 static struct mock_gpu *gpu;
 static struct wh_tenant_limits *limits;
 static struct wh_tenant_usage *usage;
+static struct wh_seats seats;
+static int seat;
 
 static void *map_file(const char *name, size_t size)
 {
@@ -97,7 +100,10 @@ static void make_tenant(const char *argv0, const char *backend)
 	usage = map_file("t.usage", sizeof(*usage));
 	wh_tenant_limits_init(limits, "t", 1);
 	wh_tenant_usage_init(usage, 1);
-	wh_leases_init(map_file("leases", sizeof(struct wh_device_leases)));
+	seat = wh_seats_create(&seats, folder) ? -1 : wh_seats_take(&seats, 1);
+	if (seat < 0)
+		exit(1);
+	limits->seat = (uint32_t)seat;
 	snprintf(tenant, sizeof(tenant), "%s/t", folder);
 	setenv("WORMHOLE_TENANT", tenant, 1);
 	setenv("WORMHOLE_TRANSPORT", "loopback", 1);
@@ -109,10 +115,11 @@ static void make_tenant(const char *argv0, const char *backend)
 
 static inline void remove_tenant(void)
 {
-	static const char *const names[] = { "gpu", "t.limits", "t.usage", "leases" };
+	static const char *const names[] = { "gpu", "t.limits", "t.usage" };
 	char path[512];
 	unsigned int i;
 
+	wh_seats_remove(&seats, folder);
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		unlink(path);

@@ -7,6 +7,7 @@
  *   export=FILE  the last allocation's IPC handle
  *   open=FILE    print "ok" or the error's name; `close` closes it
  *   openevent=FILE  the same of an event
+ *   launch=N     N launches of a small kernel, and wait for them: print "ok" or the error's name
  *   event=FILE   an event's handle; share=N: of N events, until one has none: print how many
  *   end          destroys these events
  *   create=FILE  64 MiB of cuMemCreate, exported: FILE gets what is in the descriptor
@@ -69,6 +70,22 @@ static CUresult copy(size_t n)
 		res = cuMemFree(p);
 	free(a);
 	return res;
+}
+
+static const char ptx[] =
+	".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";
+
+static CUresult launch(unsigned long long n)
+{
+	CUfunction f;
+	CUmodule m;
+	CUresult res = cuModuleLoadData(&m, ptx);
+
+	if (res == CUDA_SUCCESS)
+		res = cuModuleGetFunction(&f, m, "nothing");
+	for (; n && res == CUDA_SUCCESS; n--)
+		res = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+	return res ? res : cuCtxSynchronize();
 }
 
 static CUresult write_handle(const char *file, const void *h)
@@ -229,6 +246,8 @@ static int act(const char *word)
 		return say(cuMemAlloc(&last, n));
 	if (!strncmp(word, "copy=", 5))
 		return say(copy(n));
+	if (!strncmp(word, "launch=", 7))
+		return say(launch(n));
 	if (!strncmp(word, "export=", 7))
 		return say(export_memory(value + 1));
 	if (!strncmp(word, "event=", 6))

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 17
+plan 21
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -34,6 +34,32 @@ is deleting_a_busy_tenant_wants_force "$("$wormhole" tenant delete keep 2>&1)" \
 is forced_deletion_leaves_no_file "$(files | grep -c keep)" 0
 is forced_deletion_leaves_no_worker "$(workers | wc -l)" 0
 finish_client other
+
+# A program that has no worker yet: its tenant may go, and what kept it ends later, by itself.
+before=$(server)
+start_idle() {
+	rm -f "$tmp/idle.in" "$tmp/idle.out"
+	mkfifo "$tmp/idle.in"
+	"$wormhole" run --tenant idle -- sh -c 'echo ready; read -r line' <"$tmp/idle.in" >"$tmp/idle.out" 2>&1 &
+	idle=$!
+	exec 9>"$tmp/idle.in"
+	await grep -q ready "$tmp/idle.out"
+}
+start_idle
+is tenant_of_an_idle_program_can_be_deleted "$("$wormhole" tenant delete idle 2>&1; echo $?)" 0
+is and_leaves_no_file "$(files | grep -c idle)" 0
+exec 9>&-
+wait "$idle"
+is its_programs_end_does_no_harm "$("$wormhole" run --mem 1G -- "$client" alloc=4096) $(server)" "ok $before"
+# The name is free while the old one's program still runs.
+start_idle
+"$wormhole" tenant delete idle
+"$wormhole" tenant create idle --mem 64M
+exec 9>&-
+wait "$idle"
+is end_of_a_deleted_tenants_program_spares_its_namesake "$("$wormhole" run --tenant idle -- "$client" alloc=4096) $(server)" \
+	"ok $before"
+"$wormhole" tenant delete idle
 is default_tenant_cannot_be_deleted "$("$wormhole" tenant delete default >/dev/null 2>&1; echo $?)" 1
 
 start c --tenant gamma --mem 64M -- alloc=4096
@@ -42,7 +68,7 @@ kill -KILL "$(server)"
 ok workers_end_with_a_killed_server await gone "$old"
 like stat_knows_that_no_server_runs "$("$wormhole" stat gamma 2>&1)" "no server runs at"
 serve
-is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage leases "
+is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage turns "
 is next_server_serves "$("$wormhole" run --mem 1G -- "$client" alloc=4096)" ok
 like second_server_is_refused "$("$wormhole" serve --backend softgpu 2>&1)" "another server answers there"
 finish

@@ -14,7 +14,7 @@ with() {
 		limits default && "$wormhole" stop
 }
 
-plan 26
+plan 28
 more=
 is no_limits_by_default "$(with A=b)" "(0, 100, 'none', 0)"
 is memory_in_gibibytes "$(with CUDA_DEVICE_MEMORY_LIMIT=2g)" "(2147483648, 100, 'none', 0)"
@@ -30,6 +30,10 @@ is options_replace_variables "$(with CUDA_DEVICE_MEMORY_LIMIT_0=1g CUDA_DEVICE_S
 more=
 with CUDA_DEVICE_MEMORY_LIMIT=lots
 like bad_variable_is_named "$(cat "$tmp/serve")" "CUDA_DEVICE_MEMORY_LIMIT='lots' is not a size"
+with CUDA_DEVICE_MEMORY_LIMITS=2g
+like misspelled_variable_is_named "$(cat "$tmp/serve")" "CUDA_DEVICE_MEMORY_LIMITS: unknown; there are CUDA_DEVICE_MEM"
+with CUDA_DEVICE_SM_LIMIT_16=30
+like variable_of_a_device_too_many_is_named "$(cat "$tmp/serve")" "CUDA_DEVICE_SM_LIMIT_16: unknown; .*with _0 to _15"
 
 serve --mem 64M
 start a --tenant alpha --mem 64M --sm 50 -- alloc=4096

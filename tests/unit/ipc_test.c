@@ -105,7 +105,7 @@ static struct tenant make_tenant(uint64_t id)
 static struct wh_session *join(const char *argv0, const struct tenant *t)
 {
 	struct wh_tenant_files f = { .limits = t ? t->limits : -1, .usage = t ? t->usage_fd : -1,
-				     .leases = -1, .slot = -1 };
+				     .seats = -1, .seat = -1, .slot = -1 };
 	struct wh_session *s = open_session(argv0);
 	char err[200];
 
@@ -332,6 +332,85 @@ static void test_kills(const char *argv0, const struct tenant *t)
 	wh_session_close(s);
 }
 
+/* --- A worker that writes what it likes into the table ---------------------------------- */
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed ^ *seed >> 29;
+}
+
+/* At random, or an entry that could be one with a word or two at random. */
+static void forge(struct wh_shared *e, uint64_t *seed)
+{
+	uint64_t *word = (uint64_t *)e;
+	size_t i;
+
+	for (i = 0; i < sizeof(*e) / sizeof(*word); i++)
+		word[i] = next_random(seed);
+	if (next_random(seed) % 2)
+		return;
+	e->kind = WH_SHARED_MEMORY + next_random(seed) % 3;
+	e->device = 0;
+	e->owner = next_random(seed) % 4 ? next_random(seed) % 2 : 255;
+	e->generation = next_random(seed) % 3;
+	e->gone = next_random(seed) % 2;
+}
+
+/* What a client would bring that has it from the forger. */
+static CUipcMemHandle handle_of(const struct wh_shared *e)
+{
+	uint64_t word[8] = { 0x434c4f4857ull | (uint64_t)e->kind << 56, e->id[0], e->id[1] };
+	CUipcMemHandle h;
+
+	memcpy(&h, word, sizeof(h));
+	return h;
+}
+
+static void use_forged(struct wh_session *s, const struct tenant *t, uint64_t *seed)
+{
+	const struct wh_shared *e = &t->usage->shared.entry[next_random(seed) % WH_TENANT_SHARED];
+	CUipcMemHandle h = handle_of(e), mine_h;
+	CUmemGenericAllocationHandle imported;
+	uint64_t mine = alloc(s), p = 0;
+	CUresult res;
+
+	get(s, mine, 0, &mine_h);
+	if (!open_handle(s, &h, &p))
+		close_memory(s, p);
+	wh_ipc_import(s, &imported, &h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, &res);
+	wh_ipc_orphans(s, 0);
+	wh_tenant_orphans(t->usage, 0);
+	release(s, mine);
+}
+
+static void test_forged(const char *argv0)
+{
+	struct tenant t = make_tenant(3);
+	struct wh_session *a = join(argv0, &t), *b = join(argv0, &t);
+	uint64_t seed = 1, mine, p;
+	CUipcMemHandle h;
+	int n, i;
+
+	for (n = 0; n < 60; n++) {
+		for (i = 0; i < WH_TENANT_SHARED; i++)
+			forge(&t.usage->shared.entry[i], &seed);
+		t.usage->shared.top = n % 2 ? WH_TENANT_SHARED : (uint32_t)next_random(&seed);
+		use_forged(n % 3 ? a : b, &t, &seed);
+	}
+	ok(true, "table_at_random_does_no_harm");
+	wh_session_close(a);
+	wh_session_close(b);
+	wh_tenant_usage_restart(t.usage, 3);
+	a = join(argv0, &t);
+	b = join(argv0, &t);
+	mine = alloc(a);
+	ok(!get(a, mine, 0, &h) && !open_handle(b, &h, &p), "and_is_gone_with_the_last_worker");
+	ok_eq(wh_tenant_orphans(t.usage, 0), 0, "with_all_that_it_would_have_cost");
+	wh_session_close(a);
+	wh_session_close(b);
+}
+
 int main(int argc, char **argv)
 {
 	struct tenant one = make_tenant(1), two = make_tenant(2);
@@ -339,11 +418,12 @@ int main(int argc, char **argv)
 	struct wh_session *other = join(argv[0], &two);
 
 	(void)argc;
-	tap_plan(21);
+	tap_plan(24);
 	test_handles(a, b, other);
 	test_death_inside(argv[0], &one, a, b);
 	test_no_tenant(argv[0]);
 	test_kills(argv[0], &two);
+	test_forged(argv[0]);
 	wh_session_close(a);
 	wh_session_close(b);
 	wh_session_close(other);

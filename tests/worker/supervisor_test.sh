@@ -134,8 +134,8 @@ ok $? workers_are_told_their_tenant
 ok $? limits_of_a_window_are_its_tenants
 [ "$(limits_of 1)" = "0 50 2 255" ]
 ok $? spatial_limit_has_groups_of_the_devices
-[ -s "$tmp/t/leases" ]
-ok $? leases_are_there
+[ -s "$tmp/t/turns/seats/board" ]
+ok $? board_of_the_turns_is_there
 # A worker has a slot as it takes it itself; the supervisor clears it.
 slot() { # [PID]: the owner of window 0's first slot
 	/usr/bin/python3 -c 'import struct, sys

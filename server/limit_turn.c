@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Turns: who may put work on a device now, of those that have a share of its time.
+ *
+ * Two processes that work at the same time are time-sliced by the device, and
+ * each one's spans hold the other's work (measured on an H200: two at 46 % each
+ * both see 88 %). Attributing the overlap would need to know how the device
+ * slices. So they take turns: one worker has the device while it has work there,
+ * for QUANTUM at a time if others wait, and passes it on when its work is done.
+ * Nobody else's work is then inside of a span, except that of tenants without a
+ * temporal limit, who are not in this.
+ *
+ * The workers of one tenant pass a turn among them in the words of their own seat,
+ * and trust each other with it. Between tenants each one says in its seat that it
+ * has the device, or since when it waits for it; who waits longest is next, and of
+ * two that took it at once the earlier one has it. Nobody can write another's seat.
+ *
+ * What a seat says is a claim, by a worker that may be anybody's program by now.
+ * So each worker keeps a credit for each other tenant: the time that this one holds
+ * it up is taken off, and the tenant's share of the time that passes is added, by
+ * the board, which the server alone writes. Beyond the credit the claim is not
+ * believed: whoever waits goes on. So a lie costs others what the liar might have
+ * used honestly, and one burst; an honest tenant whose work takes longer than that
+ * costs and loses accuracy: the measured time is too long, never too short.
+ */
+#include "limit_sm.h"
+#include "limit_turn.h"
+
+#define QUANTUM_US	40000u		/* of a turn that others wait for */
+#define ASKED_US	10000u		/* who has not asked again by then waits no more */
+#define SLACK_US	2000u		/* beyond what the holder's work should take */
+#define RENEW_US	20u		/* not more often */
+#define BURST_NS	500000000ll	/* that a tenant may hold up others besides its share */
+#define DEBT_NS		(-50000000ll)	/* no more, so that who was disbelieved soon is no more */
+#define LONG_AGO_NS	10000000000ull	/* longer is no more */
+
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static void store(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+static bool past(uint64_t tsc, uint64_t now)
+{
+	return (int64_t)(now - tsc) > 0;
+}
+
+static uint64_t us(const struct wh_session *s, uint64_t n)
+{
+	return n * s->tsc_per_us;
+}
+
+static struct wh_turn *turn_of(const struct wh_session *s, int device)
+{
+	return s->limits.turns ? &s->limits.turns->own->device[device] : NULL;
+}
+
+static struct wh_sm_device *device_of(struct wh_session *s, int device)
+{
+	return &s->limits.sm->device[device];
+}
+
+/* --- Within the tenant ------------------------------------------------------------ */
+
+/* Another worker of the tenant has asked and still does. */
+static bool wanted(const struct wh_session *s, const struct wh_turn *t, uint64_t now)
+{
+	uint64_t next = load(&t->next);
+
+	return next && next != s->limits.turn_id &&
+	       !past(load(&t->next_tsc) + us(s, ASKED_US), now);
+}
+
+static void ask(const struct wh_session *s, struct wh_turn *t, uint64_t now)
+{
+	uint64_t next = load(&t->next);
+
+	if (next != s->limits.turn_id &&
+	    (wanted(s, t, now) ||
+	     !__atomic_compare_exchange_n(&t->next, &next, s->limits.turn_id, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+		return;
+	store(&t->next_tsc, now);
+}
+
+/* Until when others are asked to wait: as long as the work should take. */
+static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d, uint64_t now)
+{
+	uint64_t work_us = d->est_ns * (d->outstanding + 1) / 500;
+
+	if (now - d->renewed_tsc < us(s, RENEW_US))
+		return;
+	d->renewed_tsc = now;
+	store(&t->renewed_tsc, now + us(s, SLACK_US + work_us));
+}
+
+/* Who had it before is not taken to have the device any more. */
+static bool seize(const struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d,
+		  uint64_t holder)
+{
+	if (!__atomic_compare_exchange_n(&t->holder, &holder, s->limits.turn_id, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	store(&t->since_tsc, 0);
+	store(&t->ending_tsc, 0);
+	if (load(&t->next) == s->limits.turn_id)
+		store(&t->next, 0);
+	d->renewed_tsc = 0;
+	return true;
+}
+
+/* --- Claims of other tenants --------------------------------------------------------- */
+
+static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
+{
+	uint64_t id = __atomic_load_n(&v->board->seat[i].tenant_id, __ATOMIC_ACQUIRE);
+	struct wh_turn_peer *p = &v->peer[i];
+
+	if (__builtin_expect(p->tenant_id != id, 0)) {
+		if (p->page)
+			wh_turn_unmap(p->page);
+		*p = (struct wh_turn_peer){ .tenant_id = id };
+		if (id)
+			p->page = wh_turn_map(v, id);
+	}
+	return p->page;
+}
+
+static unsigned int percent_of(const struct wh_turns *v, unsigned int i, int device)
+{
+	return __atomic_load_n(&v->board->seat[i].percent[device], __ATOMIC_RELAXED);
+}
+
+/* The next seat from i on whose tenant takes turns on the device; NULL: no more. */
+static const struct wh_turn *next_claim(struct wh_turns *v, unsigned int *i, int device)
+{
+	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+	const struct wh_seat *page;
+
+	for (top = top < WH_SEATS ? top : WH_SEATS; *i < top; ++*i) {
+		page = *i != v->seat && percent_of(v, *i, device) ? page_of(v, *i) : NULL;
+		if (page)
+			return &page->device[device];
+	}
+	return NULL;
+}
+
+static bool has_device(const struct wh_turn *t, uint64_t now)
+{
+	return load(&t->since_tsc) && !past(load(&t->renewed_tsc), now);
+}
+
+static bool waits(const struct wh_session *s, const struct wh_turn *t, uint64_t now)
+{
+	uint64_t asked = load(&t->asked_tsc);
+
+	return asked && !past(asked + us(s, ASKED_US), now);
+}
+
+/* All those that claim anything, and ourselves. */
+static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now)
+{
+	struct wh_turns *v = s->limits.turns;
+	unsigned int sum = s->limits.limit[device].sm_percent, i;
+	const struct wh_turn *t;
+
+	for (i = 0; (t = next_claim(v, &i, device)); i++)
+		if (has_device(t, now) || waits(s, t, now))
+			sum += percent_of(v, i, device);
+	return sum;
+}
+
+/*
+ * This seat's claim holds us up: is it to be believed? What it has cost since the
+ * last look is paid by its credit, which fills with the tenant's share.
+ */
+static bool believe(struct wh_session *s, unsigned int seat, int device, uint64_t now)
+{
+	struct wh_turn_credit *c = &s->limits.turns->peer[seat].credit[device];
+	uint64_t ns, sum;
+
+	if (!c->seen_tsc) {
+		c->ns = BURST_NS;
+	} else if (past(c->seen_tsc, now)) {
+		sum = sum_of_shares(s, device, now);
+		ns = (now - c->seen_tsc) / s->tsc_per_us;
+		ns = ns < LONG_AGO_NS / 1000 ? (now - c->seen_tsc) * 1000 / s->tsc_per_us :
+					       LONG_AGO_NS;
+		c->ns += (int64_t)(ns * percent_of(s->limits.turns, seat, device) /
+				   (sum > 100 ? sum : 100));
+		c->ns = c->ns < BURST_NS ? c->ns : BURST_NS;
+		/* Later it was another time that we waited. */
+		if (ns < ASKED_US * 1000)
+			c->ns -= (int64_t)ns;
+		c->ns = c->ns > DEBT_NS ? c->ns : DEBT_NS;
+	}
+	c->seen_tsc = now;
+	return c->ns > 0;
+}
+
+static bool believed(const struct wh_session *s, unsigned int seat, int device)
+{
+	const struct wh_turn_credit *c = &s->limits.turns->peer[seat].credit[device];
+
+	return !c->seen_tsc || c->ns > 0;
+}
+
+static bool earlier(uint64_t tsc, unsigned int seat, uint64_t mine, unsigned int my_seat)
+{
+	return tsc != mine ? past(tsc, mine) : seat < my_seat;
+}
+
+/* Another tenant has the device; `since`: of two that took it the earlier one counts. */
+static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now)
+{
+	struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t;
+	unsigned int i;
+
+	for (i = 0; (t = next_claim(v, &i, device)); i++)
+		if (has_device(t, now) &&
+		    (!since || earlier(load(&t->since_tsc), i, since, v->seat)) &&
+		    believe(s, i, device, now)) {
+			device_of(s, device)->ending_tsc = load(&t->ending_tsc);
+			return true;
+		}
+	return false;
+}
+
+/* Another tenant waits for it, and since before us. */
+static bool others_first(struct wh_session *s, int device, uint64_t waiting, uint64_t now)
+{
+	struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t;
+	unsigned int i;
+
+	for (i = 0; (t = next_claim(v, &i, device)); i++)
+		if (!has_device(t, now) && waits(s, t, now) &&
+		    earlier(load(&t->waiting_tsc), i, waiting, v->seat) &&
+		    believe(s, i, device, now))
+			return true;
+	return false;
+}
+
+static bool wanted_by_others(struct wh_session *s, int device, uint64_t now)
+{
+	struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t;
+	unsigned int i;
+
+	for (i = 0; (t = next_claim(v, &i, device)); i++)
+		if (waits(s, t, now) && believed(s, i, device))
+			return true;
+	return false;
+}
+
+/* --- The tenant's own claim ------------------------------------------------------------- */
+
+static void wait_on(const struct wh_session *s, struct wh_turn *t, uint64_t now)
+{
+	if (!waits(s, t, now))
+		store(&t->waiting_tsc, now);
+	store(&t->asked_tsc, now);
+}
+
+/* This worker has it of the tenant's: now against the other tenants. */
+static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t now)
+{
+	struct wh_sm_device *d = device_of(s, device);
+	uint64_t since = now ? now : 1;
+
+	d->ending_tsc = 0;
+	if (taken(s, device, 0, now) ||
+	    others_first(s, device, waits(s, t, now) ? load(&t->waiting_tsc) : now, now)) {
+		wait_on(s, t, now);
+		return false;
+	}
+	__atomic_store_n(&t->since_tsc, since, __ATOMIC_SEQ_CST);
+	if (taken(s, device, since, now)) {
+		store(&t->since_tsc, 0);
+		wait_on(s, t, now);
+		return false;
+	}
+	store(&t->asked_tsc, 0);
+	d->acquired_tsc = now;
+	return true;
+}
+
+bool wh_turn_hold(struct wh_session *s, int device)
+{
+	struct wh_turn *t = turn_of(s, device);
+	struct wh_sm_device *d = device_of(s, device);
+	uint64_t holder, now;
+
+	if (!t)
+		return true;
+	now = WH_TSC();
+	holder = __atomic_load_n(&t->holder, __ATOMIC_ACQUIRE);
+	if (holder != s->limits.turn_id &&
+	    (!(holder ? past(load(&t->renewed_tsc), now) : !wanted(s, t, now)) ||
+	     !seize(s, t, d, holder))) {
+		d->ending_tsc = holder ? load(&t->ending_tsc) : 0;
+		ask(s, t, now);
+		return false;
+	}
+	/* Who was away for longer than others were asked to wait begins anew. */
+	if (past(load(&t->renewed_tsc), now))
+		store(&t->since_tsc, 0);
+	renew(s, t, d, now);
+	if (!load(&t->since_tsc))
+		return take(s, t, device, now);
+	if (now - d->acquired_tsc < us(s, QUANTUM_US) || now - d->looked_tsc < us(s, RENEW_US))
+		return true;
+	d->looked_tsc = now;
+	if (!wh_turn_contested(s, device))
+		return true;
+	/* Over: the next one gets it when the work under way is done. */
+	if (!d->outstanding)
+		wh_turn_release(s, device);
+	return false;
+}
+
+bool wh_turn_held(const struct wh_session *s, int device)
+{
+	const struct wh_turn *t = turn_of(s, device);
+
+	return !t || (load(&t->holder) == s->limits.turn_id && has_device(t, WH_TSC()));
+}
+
+bool wh_turn_contested(struct wh_session *s, int device)
+{
+	const struct wh_turn *t = turn_of(s, device);
+	uint64_t now = WH_TSC();
+
+	return t && (wanted(s, t, now) || wanted_by_others(s, device, now));
+}
+
+/*
+ * It takes longer than was expected. When it should be done others may know, so
+ * that they ask in time.
+ */
+void wh_turn_keep(struct wh_session *s, int device, double left_ns)
+{
+	struct wh_turn *t = turn_of(s, device);
+	uint64_t now = WH_TSC();
+
+	if (!t || load(&t->holder) != s->limits.turn_id)
+		return;
+	renew(s, t, device_of(s, device), now);
+	if (left_ns > 0)
+		store(&t->ending_tsc, now + us(s, (uint64_t)(left_ns / 1000)));
+}
+
+void wh_turn_release(struct wh_session *s, int device)
+{
+	struct wh_turn *t = turn_of(s, device);
+	uint64_t me = s->limits.turn_id;
+
+	if (!t || load(&t->holder) != me)
+		return;
+	store(&t->ending_tsc, 0);
+	store(&t->since_tsc, 0);
+	__atomic_compare_exchange_n(&t->holder, &me, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+uint64_t wh_turn_ending(const struct wh_session *s, int device)
+{
+	return s->limits.sm->device[device].ending_tsc;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The server's messages. What clients and workers can bring about at will is
+ * limited: of each kind of message about each subject BURST lines at once, then
+ * one a second; what is left out is counted, and the count is said.
+ *
+ * Workers write into a pipe of their tenant's, never into the log: their lines
+ * come out as text behind the tenant's name, under the same limit.
+ */
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BURST		10
+#define FLUSH_MS	5000	/* at the latest, what was left out is said */
+#define KINDS		64
+#define READ_BYTES	4096
+
+/* One kind of message about one subject. */
+struct kind {
+	const char *fmt;	/* NULL: unused */
+	char subject[WH_TENANT_NAME];
+	unsigned int left;	/* lines that may still be said now */
+	int64_t filled_ms;
+	unsigned int left_out;
+	char last[160];		/* of those */
+};
+
+static struct kind kinds[KINDS];
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+void wh_say(const char *level, const char *fmt, ...)
+{
+	char text[700];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "%s: %s\n", level, text);
+}
+
+/* --- Limits ------------------------------------------------------------------------- */
+
+static void say_left_out(struct kind *k)
+{
+	if (k->left_out)
+		wh_say("warn", "left out: %u lines; the last: %s", k->left_out, k->last);
+	k->left_out = 0;
+}
+
+static void flush(void)
+{
+	int i;
+
+	for (i = 0; i < KINDS; i++)
+		if (kinds[i].fmt)
+			say_left_out(&kinds[i]);
+	wh_loop_every(0, NULL);
+}
+
+void wh_log_stop(void)
+{
+	flush();
+}
+
+static void refill(struct kind *k, int64_t now)
+{
+	int64_t seconds = (now - k->filled_ms) / 1000;
+
+	k->filled_ms += seconds * 1000;
+	k->left = seconds + k->left < BURST ? (unsigned int)seconds + k->left : BURST;
+}
+
+/* Its place; of too many kinds the one that has been silent for longest makes room. */
+static struct kind *kind_of(const char *subject, const char *fmt, int64_t now)
+{
+	struct kind *k, *oldest = kinds;
+
+	for (k = kinds; k < kinds + KINDS; k++) {
+		if (k->fmt == fmt && !strcmp(k->subject, subject))
+			return k;
+		if (!k->fmt || (oldest->fmt && k->filled_ms < oldest->filled_ms))
+			oldest = k;
+	}
+	if (oldest->fmt)
+		say_left_out(oldest);
+	*oldest = (struct kind){ .fmt = fmt, .left = BURST, .filled_ms = now };
+	snprintf(oldest->subject, sizeof(oldest->subject), "%s", subject);
+	return oldest;
+}
+
+void wh_say_of(const char *subject, const char *level, const char *fmt, ...)
+{
+	int64_t now = now_ms();
+	struct kind *k = kind_of(subject, fmt, now);
+	char text[700];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	refill(k, now);
+	if (k->left) {
+		k->left--;
+		say_left_out(k);
+		wh_say(level, "%s", text);
+		return;
+	}
+	if (!k->left_out++)
+		wh_loop_every(FLUSH_MS, flush);
+	snprintf(k->last, sizeof(k->last), "%.159s", text);
+}
+
+/* --- Workers' lines ------------------------------------------------------------------- */
+
+/* Printable, so that no line of theirs is taken for one of ours. */
+static void say_line(struct wh_log_pipe *p)
+{
+	char level[WH_TENANT_NAME + 16];
+	unsigned int i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->line[i] < ' ' || p->line[i] > '~')
+			p->line[i] = '?';
+	p->line[p->n] = 0;
+	snprintf(level, sizeof(level), "worker of %s", p->name);
+	if (p->n)
+		wh_say_of(p->name, level, "%s", p->line);
+	p->n = 0;
+}
+
+static void on_text(int fd, void *arg)
+{
+	struct wh_log_pipe *p = arg;
+	char text[READ_BYTES];
+	ssize_t n = read(fd, text, sizeof(text)), i;
+
+	for (i = 0; i < n; i++) {
+		if (text[i] == '\n')
+			say_line(p);
+		else if (p->n < sizeof(p->line) - 1)
+			p->line[p->n++] = text[i];
+	}
+}
+
+/* A worker never waits for us: what does not fit into the pipe is lost. */
+bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name)
+{
+	*p = (struct wh_log_pipe){ .name = name, .in = -1 };
+	if (pipe2(p->fd, O_CLOEXEC | O_NONBLOCK))
+		return false;
+	p->in = p->fd[1];
+	if (wh_loop_add(p->fd[0], on_text, p))
+		return true;
+	close(p->fd[0]);
+	close(p->fd[1]);
+	p->in = -1;
+	errno = EUSERS;
+	return false;
+}
+
+void wh_log_pipe_close(struct wh_log_pipe *p)
+{
+	int pending;
+
+	if (p->in < 0)
+		return;
+	/* What was said before the end; no more than the pipe holds. */
+	for (pending = 0; pending < (64 << 10); pending += READ_BYTES)
+		on_text(p->fd[0], p);
+	say_line(p);
+	wh_loop_remove(p->fd[0]);
+	close(p->fd[0]);
+	close(p->fd[1]);
+	p->in = -1;
+}
