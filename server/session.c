@@ -104,6 +104,8 @@ static void free_session(struct wh_session *s)
 	}
 	wh_handles_free(&s->handles);
 	wh_managed_free(s);
+	wh_intervals_free(&s->reach.set);
+	wh_intervals_free(&s->aliases);
 	wh_limits_free(s);
 	free(s->upload.buf);
 	free(s->link);
