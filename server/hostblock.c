@@ -33,9 +33,9 @@ static size_t above(const struct wh_session *s, uint64_t at)
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	size_t i = above(s, addr);
-	const struct wh_host_block *b = &s->host[i - 1];
+	const struct wh_host_block *b = i ? &s->host[i - 1] : NULL;
 
-	return i && addr - b->at <= b->size && size <= b->size - (addr - b->at);
+	return b && addr - b->at <= b->size && size <= b->size - (addr - b->at);
 }
 
 static CUresult pin(struct wh_session *s, const struct wh_host_block *b)
