@@ -82,6 +82,20 @@ void wh_interval_drop(struct wh_intervals *set, struct wh_interval *i)
 	set->spare = i;
 }
 
+bool wh_intervals_reserve(struct wh_intervals *set, unsigned int count)
+{
+	struct wh_interval *i;
+
+	for (; count; count--) {
+		i = malloc(sizeof(*i));
+		if (!i)
+			return false;
+		i->left = set->spare;
+		set->spare = i;
+	}
+	return true;
+}
+
 static struct wh_interval *fresh(struct wh_intervals *set)
 {
 	struct wh_interval *i = set->spare;

@@ -26,6 +26,8 @@ uint64_t wh_interval_from(const struct wh_intervals *set, uint64_t addr);
 uint64_t wh_interval_gap(const struct wh_intervals *set, uint64_t addr);
 /* Takes the place of what it overlaps. False: no memory, or no such range; nothing there then. */
 bool wh_interval_put(struct wh_intervals *set, uint64_t base, uint64_t size, bool lasting);
+/* Memory for so many, before they are put: no allocation then. False: not all of it. */
+bool wh_intervals_reserve(struct wh_intervals *set, unsigned int count);
 void wh_interval_drop(struct wh_intervals *set, struct wh_interval *i);
 void wh_intervals_clear(struct wh_intervals *set);
 void wh_intervals_free(struct wh_intervals *set);
