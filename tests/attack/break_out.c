@@ -270,15 +270,19 @@ static int memory(void)
 
 	for (i = 0; i < n; i++)
 		points += ways[i].reads;
-	tap_plan(points);
 	if (!hostile_begin(&h))
 		return 1;
 	pid = worker_process();
+	target = find_target(pid);
+	if (!target || !worker_read(pid, target, &i, sizeof(i))) {
+		printf("1..0 # SKIP nobody but root can look into worker %d\n", pid);
+		return geteuid() == 0;
+	}
+	tap_plan(points);
 	area = hostile_there(&h, h.data);
 	device = hostile_alloc(&h, 4096, NULL);
-	target = find_target(pid);
-	if (!device || !target) {
-		printf("Bail out! no device memory, or no worker %d to be seen\n", pid);
+	if (!device) {
+		printf("Bail out! no device memory\n");
 		return 1;
 	}
 	for (i = 0; i < n; i++)
@@ -296,11 +300,15 @@ static int usage(void)
 	uint64_t end, at;
 	int first, res, second;
 
-	tap_plan(3);
 	if (!hostile_begin(&h))
 		return 1;
-	hostile_alloc(&h, 48 * MIB, &first);
 	at = worker_mapping(worker_process(), ".usage", &end);
+	if (!at && geteuid()) {
+		printf("1..0 # SKIP nobody but root can look into the worker\n");
+		return 0;
+	}
+	tap_plan(3);
+	hostile_alloc(&h, 48 * MIB, &first);
 	ok(!first && at, "tenant_has_48_of_64_mebibytes");
 	memset(h.data, 0, MIB);
 	area = hostile_there(&h, h.data);

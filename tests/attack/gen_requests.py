@@ -109,7 +109,8 @@ def main():
         number = 0 if name == 'cuda' else f'WH_LIB_{name}'
         for r in calls_of(d):
             c = r.call.name
-            fields = '\t{ 0, 0, WORD, 0 },\n' if not r.fields else ''.join(f'\t{{ {at}, {size}, {what}, {value} }},\n' for at, size, what, value in r.fields)
+            fields = ''.join(f'\t{{ {at}, {size}, {what}, {value} }},\n' for at, size, what, value in r.fields)
+            fields = fields or '\t{ 0, 0, WORD, 0 },\n'
             text += f'static const struct field fields_{c}[] = {{\n{fields}}};\n'
             rows += f'\t{{ "{c}", {number}, WH_CALL_{c}, {r.end}, fields_{c}, {len(r.fields)} }},\n'
     text += f'\nstatic const struct call calls[] = {{\n{rows}}};\n'

@@ -192,20 +192,29 @@ static inline uint64_t hostile_alloc(struct hostile *h, uint64_t bytes, int *res
 
 /* --- From outside: what an attacker learns in other ways, and what he did ------------- */
 
+static inline int youngest_child(int pid)
+{
+	int child = 0, next;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "r");
+	while (f && fscanf(f, "%d", &next) == 1)
+		child = next;
+	if (f)
+		fclose(f);
+	return child;
+}
+
 /* The youngest worker of the server, whose process $ATTACK_SERVER is. */
 static inline int worker_process(void)
 {
 	const char *server = getenv("ATTACK_SERVER");
-	char path[64];
-	int pid = 0, next;
-	FILE *f;
+	int pid = server ? atoi(server) : 0, child = pid;
 
-	snprintf(path, sizeof(path), "/proc/%s/task/%s/children", server, server);
-	f = fopen(path, "r");
-	while (f && fscanf(f, "%d", &next) == 1)
-		pid = next;
-	if (f)
-		fclose(f);
+	while (pid && (child = youngest_child(pid)))
+		pid = child;
 	return pid;
 }
 
