@@ -367,6 +367,36 @@ static void test_libraries(struct wh_session *s)
 	      (uint64_t *)((uint8_t *)a + FIXED(*a)), "pointer_of_a_variant_pack");
 }
 
+/* Options of the compiler are numbers, or addresses that the driver follows. */
+static int32_t load_with(struct wh_session *s, uint32_t option)
+{
+	struct wh_req_whUpload *u = request(s, 0, sizeof(*u));
+	struct wh_jit_option *o;
+	struct wh_image_part *part;
+	struct wh_req_load *q;
+
+	memcpy(s->data, ".version 8.0", 13);
+	u->total = u->size = 13;
+	u->addr = (uintptr_t)s->data;
+	ask(s, 0, WH_CALL_whUpload, sizeof(*u));
+	q = request(s, 0, FIXED(*q) + PADDED(sizeof(*part)) + sizeof(*o));
+	part = (void *)((uint8_t *)q + FIXED(*q));
+	o = (void *)((uint8_t *)part + PADDED(sizeof(*part)));
+	q->parts = q->options = 1;
+	part->size = 13;
+	o->option = option;
+	o->value = (uintptr_t)own;
+	return ask(s, 0, WH_CALL_cuModuleLoadDataEx, (uint8_t *)(o + 1) - (uint8_t *)q);
+}
+
+static void test_options(struct wh_session *s)
+{
+	ok(!load_with(s, CU_JIT_MAX_REGISTERS) && reached, "option_that_is_a_number_arrives");
+	ok(load_with(s, CU_JIT_GLOBAL_SYMBOL_ADDRESSES) && !reached,
+	   "option_that_is_an_address_does_not");
+	ok(load_with(s, CU_JIT_NUM_OPTIONS) && !reached, "nor_does_one_that_nobody_knows");
+}
+
 /* --- Ranges ------------------------------------------------------------------------------- */
 
 static int32_t fill_bytes(struct wh_session *s, uint64_t at, uint64_t bytes)
@@ -420,7 +450,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(41);
+	tap_plan(44);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -434,6 +464,7 @@ int main(int argc, char **argv)
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);
+	test_options(s);
 	test_ranges(s);
 	ok(!memcmp(before, own, sizeof(own)), "the_workers_memory_is_as_it_was");
 	wh_session_close(s);
