@@ -84,7 +84,7 @@ static CUresult node_attribute(unsigned int attr)
 	case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	return CUDA_SUCCESS;
+	return attr > WH_LAST_LAUNCH_ATTRIBUTE ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 CUresult wh_check_cuGraphKernelNodeGetAttribute(struct wh_session *s,

@@ -119,6 +119,9 @@ void wh_host_free(struct wh_session *s);
 void wh_managed_free(struct wh_session *s);
 void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
 
+/* Of a launch; what a newer driver has behind it may hold addresses. */
+#define WH_LAST_LAUNCH_ATTRIBUTE CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
+
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
 struct wh_call_entry {

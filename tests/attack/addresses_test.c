@@ -397,6 +397,26 @@ static void test_options(struct wh_session *s)
 	ok(load_with(s, CU_JIT_NUM_OPTIONS) && !reached, "nor_does_one_that_nobody_knows");
 }
 
+static int32_t launch_with(struct wh_session *s, CUlaunchAttributeID id)
+{
+	size_t size = FIXED(struct wh_req_whLaunch) + PADDED(sizeof(CUlaunchAttribute));
+	struct wh_req_whLaunch *q = request(s, 0, size);
+	CUlaunchAttribute *a = (void *)((uint8_t *)q + FIXED(*q));
+
+	q->function = wh_put(s, WH_H_CUfunction, (void *)0x4000, 0);
+	q->attrs = 1;
+	a->id = id;
+	return ask(s, 0, WH_CALL_whLaunch, size);
+}
+
+static void test_attributes(struct wh_session *s)
+{
+	ok(!launch_with(s, CU_LAUNCH_ATTRIBUTE_PRIORITY) && reached,
+	   "launch_attribute_that_is_a_number_arrives");
+	ok(launch_with(s, WH_LAST_LAUNCH_ATTRIBUTE + 1) && !reached,
+	   "one_that_nobody_knows_does_not");
+}
+
 /* --- Ranges ------------------------------------------------------------------------------- */
 
 static int32_t fill_bytes(struct wh_session *s, uint64_t at, uint64_t bytes)
@@ -450,7 +470,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(44);
+	tap_plan(46);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -465,6 +485,7 @@ int main(int argc, char **argv)
 	test_nodes(s);
 	test_libraries(s);
 	test_options(s);
+	test_attributes(s);
 	test_ranges(s);
 	ok(!memcmp(before, own, sizeof(own)), "the_workers_memory_is_as_it_was");
 	wh_session_close(s);
