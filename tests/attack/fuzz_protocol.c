@@ -526,7 +526,8 @@ int main(int argc, char **argv)
 	uint64_t seed = one ? strtoull(one, NULL, 0) : (uint64_t)time(NULL) * 1000, bad = 0;
 	uint64_t all = 0, good = 0, processes = 0, waits = 0;
 	char backend[4096], *slash;
-	uint32_t *report = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t *report = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+				-1, 0);
 	int status, words = memfd_create("words", MFD_CLOEXEC);
 	pid_t pid;
 
@@ -554,9 +555,8 @@ int main(int argc, char **argv)
 		if (status && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)) {
 			bad = seed;
 			tell(words);
-			diag("WH_SEED=%llu: %s %d after %u requests", (unsigned long long)seed,
-			     WIFSIGNALED(status) ? "signal" : "exit status",
-			     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), report[0]);
+			diag("WH_SEED=%llu: wait status 0x%x after %u requests",
+			     (unsigned long long)seed, status, report[0]);
 		}
 	}
 	diag("%llu processes, %llu of them ended waiting; %llu requests, %llu of them succeeded",
