@@ -16,14 +16,18 @@ from dataclasses import dataclass, field
 import headers
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
-         'then': (1, 9)}
+         'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
-KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned'}
+KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
+         'device', 'key', 'kernels'}
+# Numbers that are addresses of the worker's process, and what a description may say of one.
+ADDRESSES = ('CUdeviceptr', 'CUdeviceptr_v1')
+REACHES = ('device', 'key', 'kernels')
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
 FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
@@ -37,6 +41,15 @@ LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
 # The null bits of a request.
 MAX_PARAMETERS = 32
 NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given')
+
+
+def holds_address(ctype):
+    """Does a number that is an address stand anywhere inside?"""
+    if ctype.bare in ADDRESSES:
+        return True
+    if ctype.kind == 'array':
+        return holds_address(ctype.pointee)
+    return ctype.kind in ('record', 'union') and any(holds_address(f.type) for f in ctype.fields)
 
 
 @dataclass
@@ -82,6 +95,8 @@ class Arg:
     mode: bool = False   # host or device memory, as the object's pointer mode says
     given: str = ''      # kind 'given': the library's name for it
     sized: bool = False  # a struct whose first field says its size
+    reach: str = ''      # of an address: one of REACHES
+    bytes: str = ''      # with 'device': how far it reaches, a C expression
 
     @property
     def object(self):
@@ -213,7 +228,7 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'object', 'private', 'worker'):
+    elif word in ('handle', 'value', 'record', 'checked', 'object', 'private', 'worker'):
         lists[word].append(rest[0])
     else:
         return False
@@ -223,7 +238,7 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'object': [], 'private': [], 'worker': [],
+    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'private': [], 'worker': [],
              'alias': {}, 'param': {},
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
@@ -297,6 +312,9 @@ class Describer:
     def custom(self, ctype):
         return ctype.bare in self.lists['record']
 
+    def checked(self, ctype):
+        return ctype.bare in self.lists['checked']
+
     def record_handles(self, ctype, prefix=''):
         """Paths of handle fields inside a flat record; unions that hold some are a Problem."""
         found = []
@@ -320,7 +338,7 @@ class Describer:
             found += [here if x == '0' else f'{here} + {x}' for x in self.location_offsets(f.type)]
         return found
 
-    def _check_object(self, arg):
+    def _check_object(self, arg, call):
         obj = arg.object
         if self.handle_name(obj):
             return
@@ -328,11 +346,13 @@ class Describer:
             if not arg.array:
                 raise Problem(f'{arg.name} needs a size')
         elif obj.kind in ('record', 'union') and not arg.raw and not self.custom(obj):
-            if obj.has_pointer():
+            if obj.has_pointer() or (arg.kind != 'out' and holds_address(obj) and not self.checked(obj)):
                 raise Problem(f'{arg.name} is a struct with addresses inside')
             self.record_handles(obj)
         elif obj.kind in ('pointer', 'function'):
             raise Problem(f'{arg.name} is a pointer to a pointer')
+        elif obj.bare in ADDRESSES and arg.kind != 'out' and call.hooks.get('each', [''])[0] != arg.name:
+            raise Problem(f'{arg.name} is an array of addresses that nothing checks')
 
     def _says_its_size(self, ctype):
         return ('version' in self.profile.errors and ctype.kind == 'record' and ctype.fields and
@@ -352,8 +372,8 @@ class Describer:
         if self.is_value(t):
             return 'value'
         if t.kind in ('int', 'enum', 'float', 'record'):
-            if t.has_pointer():
-                raise Problem(f'{p.name} holds addresses')
+            if t.has_pointer() or holds_address(t):
+                raise Problem(f'{p.name} is or holds an address, and no kind says who follows it')
             return 'scalar'
         if t.kind not in ('pointer', 'array'):
             raise Problem(f'{p.name} is a {t.kind}')
@@ -372,14 +392,27 @@ class Describer:
             raise Problem(f'{p.name} is void *')
         return 'in' if to.const else 'out'
 
-    def _arg(self, p, index, kinds):
+    def _address(self, p, index, reach, extent):
+        number = p.type.kind == 'int'
+        if number and p.type.bare not in ADDRESSES:
+            raise Problem(f'{p.name} is no address')
+        if reach == 'device' and number and not extent:
+            raise Problem(f'{p.name} needs the number of bytes that it reaches')
+        return Arg(p.name, p.type, 'scalar' if number else 'addr', index=index, reach=reach, bytes=extent)
+
+    def _arg(self, call, p, index, kinds):
         text = kinds.get(p.name)
         if not text and p.type.kind in ('pointer', 'array'):
             text = self.lists['param'].get(p.name)
         if not text:
-            arg = Arg(p.name, p.type, self._default(p), index=index)
+            kind = self._default(p)
+            if kind in REACHES:
+                return self._address(p, index, kind, '')
+            arg = Arg(p.name, p.type, kind, index=index)
         else:
             m = kind_of(text, self.profile)
+            if m.group(1) in REACHES:
+                return self._address(p, index, m.group(1), m.group(3) or '')
             if m.group(1) in self.profile.kinds:
                 return Arg(p.name, p.type, 'given', m.group(3), index=index, given=m.group(1))
             kind = {'raw': 'in', 'rawout': 'out'}.get(m.group(1), m.group(1))
@@ -393,7 +426,7 @@ class Describer:
             if arg.object.kind == 'void' and not arg.count:
                 raise Problem(f'{arg.name} needs the size of its type')
         elif arg.kind in ('in', 'out', 'inout'):
-            self._check_object(arg)
+            self._check_object(arg, call)
         return arg
 
     def _describe(self, call, entry):
@@ -405,7 +438,7 @@ class Describer:
                 headers.Param(p.name + '_' if p.name in LOCALS else p.name, p.type) for p in call.func.params])
             entry = dict(entry, kinds={k + '_' if k in LOCALS else k: v for k, v in entry['kinds'].items()})
         for i, p in enumerate(call.func.params):
-            call.args.append(self._arg(p, i, entry['kinds']))
+            call.args.append(self._arg(call, p, i, entry['kinds']))
         if any(a.index >= MAX_PARAMETERS and a.kind in NULLABLE for a in call.args):
             raise Problem('more parameters than the null bits of a request')
 

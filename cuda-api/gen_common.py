@@ -149,3 +149,26 @@ def size_checks(d, calls):
             if t.kind in ('record', 'union', 'enum', 'int') and t.size and not d.handle_name(t):
                 types[t.bare] = t.size
     return ''.join(f'_Static_assert(sizeof({t}) == {s}, "{t}");\n' for t, s in sorted(types.items()))
+
+
+# --- Addresses: what the worker checks before it calls (server/reach.h) -----------------
+
+def reach_check(d, address, size, given=''):
+    """Statements that refuse an address that is not the client's to name; NULL is the library's to judge."""
+    if d.profile.driver:
+        return [f'res = wh_reach(s, {address}, {size});', 'if (res != CUDA_SUCCESS)', '\treturn res;']
+    return [f'if ({given}{address} && wh_reach(s, {address}, {size}) != CUDA_SUCCESS)',
+            f"\treturn {d.profile.errors['value']};"]
+
+
+def operand_reach(d, a):
+    """The same of an operand that is in device memory now."""
+    address = f'q->{a.name}' if a.kind == 'out' else f'q->{a.name}.device'
+    size = '1' if a.object.kind == 'void' else f'sizeof({a.object.bare})' + (f' * {a.count}' if a.count else '')
+    return reach_check(d, address, size, f'device_mode && !(q->hdr.null & 1u << {a.index}) && ')
+
+
+def checked_in(d, a, first, count):
+    """Of structs with addresses inside, by the worker's own code."""
+    return [f'res = wh_reach_{a.object.bare}(s, {first}, {count});', f'if (res != {d.profile.success})',
+            '\treturn res;']

@@ -20,10 +20,15 @@ static bool same_stream(const struct wh_obj_cublasHandle_t *a,
 }
 
 /* Setting a stream takes the workspace away: it is set again, if there is one. */
-static cublasStatus_t set_stream(const struct wh_cublas_functions *l, struct handle *h,
-				 const struct wh_obj_cublasHandle_t *o, CUstream stream)
+static cublasStatus_t set_stream(struct wh_session *s, const struct wh_cublas_functions *l,
+				 struct handle *h, const struct wh_obj_cublasHandle_t *o,
+				 CUstream stream)
 {
 	cublasStatus_t res;
+
+	if (o->own_workspace && o->workspace &&
+	    wh_reach(s, o->workspace, o->workspace_size) != CUDA_SUCCESS)
+		return CUBLAS_STATUS_INVALID_VALUE;
 
 	/* Half of it may have happened when it fails: then it is all done again. */
 	h->told.stream = UINT64_MAX;
@@ -74,7 +79,7 @@ cublasStatus_t wh_enter_cublasHandle_t(struct wh_session *s, const struct wh_cub
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*real = h->real;
 	if (!same_stream(o, &h->told)) {
-		res = set_stream(l, h, o, *stream);
+		res = set_stream(s, l, h, o, *stream);
 		if (res != CUBLAS_STATUS_SUCCESS)
 			return res;
 	}

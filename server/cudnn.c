@@ -143,6 +143,8 @@ static cudnnStatus_t fused_param(struct wh_session *s, enum wh_cudnn_param kind,
 	if (type)
 		return wh_get(s, type, q->value, param) ? CUDNN_STATUS_SUCCESS :
 							  CUDNN_STATUS_BAD_PARAM;
+	if (kind == WH_CUDNN_PARAM_DEVICE && q->value && wh_reach(s, q->value, 1) != CUDA_SUCCESS)
+		return CUDNN_STATUS_BAD_PARAM;
 	*param = kind == WH_CUDNN_PARAM_DEVICE ? (void *)q->value : &q->value;
 	return kind == WH_CUDNN_PARAM_NONE ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_SUCCESS;
 }

@@ -11,20 +11,6 @@
 
 #define DESCRIPTOR	WH_H_cudnnBackendDescriptor_t
 
-/* Is it memory that a client may name? */
-static bool may_name(struct wh_session *s, uint64_t addr)
-{
-	unsigned int type = 0;
-
-	if (!addr || wh_host_range(s, addr, 1))
-		return true;
-	/* Host memory that was never registered is nothing to the driver. */
-	return s->drv.cuPointerGetAttribute &&
-	       s->drv.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, addr) ==
-		       CUDA_SUCCESS &&
-	       type == CU_MEMORYTYPE_DEVICE;
-}
-
 /* A handle's own struct begins with the library's handle (cudnn.c). */
 static bool handles_in(struct wh_session *s, uint64_t *v, size_t n)
 {
@@ -54,7 +40,7 @@ static bool elements_in(struct wh_session *s, int32_t type, void *v, size_t n)
 		return wh_get_array(s, DESCRIPTOR, v, n);
 	case CUDNN_TYPE_VOID_PTR:
 		for (i = 0; i < n; i++)
-			if (!may_name(s, ((uint64_t *)v)[i]))
+			if (((uint64_t *)v)[i] && wh_reach(s, ((uint64_t *)v)[i], 1))
 				return false;
 	}
 	return true;

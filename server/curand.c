@@ -230,6 +230,13 @@ static curandStatus_t run(const struct wh_curand_functions *l, curandGenerator_t
 	}
 }
 
+/* A generator of the device writes by kernels, and copies what it has made before. */
+static curandStatus_t device_place(struct wh_session *s, const struct wh_req_whCurandGenerate *q)
+{
+	return wh_reach(s, q->out, wh_times(q->count, wh_curand_size(q->kind))) ?
+	       CURAND_STATUS_OUT_OF_RANGE : CURAND_STATUS_SUCCESS;
+}
+
 /* Where a host generator may write: the data area, or memory of our own. */
 static curandStatus_t host_place(struct wh_session *s, const struct wh_req_whCurandGenerate *q,
 				 void **out)
@@ -268,8 +275,8 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 				CURAND_STATUS_ARCH_MISMATCH);
 	res = enter(s, l, &q->generator, &g, &stream);
 	out = (void *)q->out;
-	if (res == CURAND_STATUS_SUCCESS && g->host)
-		res = host_place(s, q, &out);
+	if (res == CURAND_STATUS_SUCCESS)
+		res = g->host ? host_place(s, q, &out) : device_place(s, q);
 	if (res != CURAND_STATUS_SUCCESS)
 		return res;
 	limit = wh_launch_begin(s, stream);

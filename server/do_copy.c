@@ -32,9 +32,14 @@ static CUresult start_copy(struct wh_session *s, const struct wh_req_whStageCopy
 {
 	void *host = (void *)q->host;
 	CUarray array = NULL;
+	CUresult res = CUDA_SUCCESS;
 
-	if (q->kind >= WH_COPY_TO_ARRAY && !wh_get(s, WH_H_CUarray, q->device, (void **)&array))
-		return CUDA_ERROR_INVALID_HANDLE;
+	if (q->kind < WH_COPY_TO_ARRAY)
+		res = wh_reach(s, q->device, q->size);
+	else if (!wh_get(s, WH_H_CUarray, q->device, (void **)&array))
+		res = CUDA_ERROR_INVALID_HANDLE;
+	if (res != CUDA_SUCCESS)
+		return res;
 	switch (q->kind) {
 	case WH_COPY_TO_DEVICE:
 		return s->drv.cuMemcpyHtoDAsync_v2(q->device, host, q->size, stream);
@@ -87,7 +92,10 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 static CUresult small_in(struct wh_session *s, const struct wh_req_whSmallIn *q, const void *bytes)
 {
 	CUstream stream;
+	CUresult res = wh_reach(s, q->device, q->size);
 
+	if (res != CUDA_SUCCESS)
+		return res;
 	if (!q->async)
 		return s->drv.cuMemcpyHtoD_v2 ? s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size) :
 						wh_missing(s, "cuMemcpyHtoD_v2");

@@ -55,6 +55,8 @@ static CUresult fix_attributes(struct wh_session *s, CUlaunchAttribute *a, uint3
 		case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
 			return CUDA_ERROR_NOT_SUPPORTED;
 		default:
+			if ((unsigned int)a[i].id > WH_LAST_LAUNCH_ATTRIBUTE)
+				return CUDA_ERROR_NOT_SUPPORTED;
 			continue;
 		}
 		if (!wh_get(s, WH_H_CUevent, (uintptr_t)*event, (void **)event))

@@ -33,9 +33,9 @@ static bool lives(const struct wh_session *s, const struct wh_managed_var *v)
 static bool may_touch(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	size_t i = above(s, addr);
-	const struct wh_managed_var *v = &s->managed.var[i - 1];
+	const struct wh_managed_var *v = i ? &s->managed.var[i - 1] : NULL;
 
-	return i && size && addr - v->addr < v->size && size <= v->size - (addr - v->addr) &&
+	return v && size && addr - v->addr < v->size && size <= v->size - (addr - v->addr) &&
 	       lives(s, v);
 }
 

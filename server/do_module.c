@@ -63,7 +63,10 @@ static int add(struct options *o, CUjit_option key, uint64_t value)
 	return o->n++;
 }
 
-/* Only options whose value is a number; those with addresses are ours or refused. */
+/*
+ * Only options whose value is a number; those with addresses are ours or refused, and
+ * so are those of a driver newer than this header, which may be either.
+ */
 static bool plain_option(uint32_t key)
 {
 	switch ((CUjit_option)key) {
@@ -77,7 +80,7 @@ static bool plain_option(uint32_t key)
 	case CU_JIT_REFERENCED_VARIABLE_NAMES:
 		return false;
 	default:
-		return true;
+		return key < CU_JIT_NUM_OPTIONS;
 	}
 }
 

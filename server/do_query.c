@@ -42,6 +42,9 @@ CUresult wh_do_cuPointerGetAttribute(struct wh_session *s, struct wh_frame *f)
 	r->bytes = attribute_bytes(a);
 	if (!r->bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
+	res = wh_reach(s, q->ptr, 1);
+	if (res != CUDA_SUCCESS)
+		return res;
 	res = s->drv.cuPointerGetAttribute(r->value, a, q->ptr);
 	if (res != CUDA_SUCCESS)
 		return res;

@@ -33,9 +33,9 @@ static size_t above(const struct wh_session *s, uint64_t at)
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	size_t i = above(s, addr);
-	const struct wh_host_block *b = &s->host[i - 1];
+	const struct wh_host_block *b = i ? &s->host[i - 1] : NULL;
 
-	return i && addr - b->at <= b->size && size <= b->size - (addr - b->at);
+	return b && addr - b->at <= b->size && size <= b->size - (addr - b->at);
 }
 
 static CUresult pin(struct wh_session *s, const struct wh_host_block *b)
@@ -60,34 +60,67 @@ void wh_host_free(struct wh_session *s)
 	s->hosts = 0;
 }
 
+/* Blocks that live at the client's addresses do not overlap there, either. */
+static bool free_of_aliases(const struct wh_session *s, const struct wh_host_block *b)
+{
+	size_t i = above(s, b->at + b->size - 1);
+
+	return !i || s->host[i - 1].at + s->host[i - 1].size <= b->at;
+}
+
 /* --- The client's own address --------------------------------------------------- */
 
-/* NOREPLACE first: then the range is ours to map over. */
-static bool map_alias(const struct wh_host_block *b)
+/*
+ * An address that was a block's once is never the worker's: a graph may name it
+ * still, and would copy whatever came to lie there. It stays mapped to nothing.
+ */
+static bool claim(struct wh_session *s, uint64_t at, uint64_t size)
 {
-	void *at = (void *)b->at, *p;
+	uint64_t n;
+	void *p;
 
-	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at)
-		return false;
-	p = mmap(at, b->size, PROT_NONE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-	if (p != at) {
+	for (; size; at += n, size -= n) {
+		n = wh_interval_from(&s->aliases, at);
+		n = n < size ? n : size;
+		if (n)
+			continue;
+		n = wh_interval_gap(&s->aliases, at);
+		n = n < size ? n : size;
+		p = mmap((void *)at, n, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		if (p == (void *)at && wh_interval_put(&s->aliases, at, n, false))
+			continue;
 		if (p != MAP_FAILED)
-			munmap(p, b->size);
+			munmap(p, n);
 		return false;
 	}
+	return true;
+}
+
+static void clear_alias(uint64_t at, uint64_t size)
+{
+	mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+	     -1, 0);
+}
+
+static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
+{
+	void *at = (void *)b->at;
+
+	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at ||
+	    !free_of_aliases(s, b) || !claim(s, b->at, b->size))
+		return false;
 	/* Size 0: a second mapping of the same shared pages. */
-	p = mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at);
-	if (p == at)
+	if (mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
 		return true;
-	munmap(at, b->size);
+	clear_alias(b->at, b->size);
 	return false;
 }
 
 static void unmap_alias(const struct wh_session *s, const struct wh_host_block *b)
 {
 	if (b->at != b->addr && !s->one_process)
-		munmap((void *)b->at, b->size);
+		clear_alias(b->at, b->size);
 }
 
 /* --- Blocks ------------------------------------------------------------------------- */
@@ -149,7 +182,7 @@ static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (s->hosts >= WH_MAX_HOST_BLOCKS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (b.at != b.addr && !map_alias(&b))
+	if (b.at != b.addr && !map_alias(s, &b))
 		return CUDA_ERROR_MAP_FAILED;
 	res = pin(s, &b);
 	if (res == CUDA_SUCCESS && !insert(s, &b)) {

@@ -22,6 +22,7 @@
 
 struct report {
 	uint32_t devices;
+	uint32_t pageable;	/* bit i: kernels of device i reach what is not registered */
 	char error[300];	/* empty: all went well */
 	struct wh_device device[WH_TENANT_DEVICES];
 };
@@ -114,8 +115,11 @@ static void fill(struct report *r, const char *backend)
 		return;
 	}
 	for (i = 0; i < n && i < WH_TENANT_DEVICES; i++, dev = i)
-		if (!drv.get || drv.get(&dev, i) == CUDA_SUCCESS)
+		if (!drv.get || drv.get(&dev, i) == CUDA_SUCCESS) {
+			if (attribute(dev, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
+				r->pageable |= 1u << r->devices;
 			look(&r->device[r->devices++], dev);
+		}
 }
 
 int wh_probe_main(const char *backend, int fd)
@@ -147,6 +151,18 @@ static void take(struct wh_server *s, struct report *r)
 	}
 }
 
+/* No check of ours stands between a kernel and memory that its device can reach. */
+static void warn_of_hmm(const struct wh_server *s, uint32_t pageable)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->devices; i++)
+		if (pageable & 1u << i)
+			wh_say("warn", "device %u: kernels reach all memory of their worker, its limits "
+			       "and counters, too, because the driver's HMM is on: load nvidia-uvm with "
+			       "uvm_disable_hmm=1, then start again", i);
+}
+
 bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 {
 	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, NULL };
@@ -175,5 +191,7 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 		snprintf(err, err_size, "%s", r.error);
 	else
 		take(s, &r);
+	if (good && !r.error[0])
+		warn_of_hmm(s, r.pageable);
 	return good && !r.error[0];
 }

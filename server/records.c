@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Structs in requests whose unions and addresses the generator cannot judge:
- * handles inside become the driver's objects, host addresses must lie in the
- * data area, and whatever a memory type does not use is cleared.
+ * handles inside become the driver's objects, addresses must be such that the
+ * client may name (reach.h), and whatever a memory type does not use is cleared.
  */
 #include "worker.h"
 
@@ -27,6 +27,7 @@ static CUresult check_host(struct wh_session *s, struct side *e)
 static CUresult fix_side(struct wh_session *s, struct side *e)
 {
 	void *array;
+	CUresult res;
 
 	switch (*e->type) {
 	case CU_MEMORYTYPE_HOST:
@@ -36,7 +37,11 @@ static CUresult fix_side(struct wh_session *s, struct side *e)
 	case CU_MEMORYTYPE_UNIFIED:
 		*e->host = NULL;
 		*e->array = NULL;
-		return CUDA_SUCCESS;
+		res = wh_reach(s, *e->device, e->span);
+		/* A node of a graph may outlast this memory, and must not find other there. */
+		if (res == CUDA_SUCCESS && e->span && !wh_host_range(s, *e->device, e->span))
+			*e->type = CU_MEMORYTYPE_DEVICE;
+		return res;
 	case CU_MEMORYTYPE_ARRAY:
 		*e->host = NULL;
 		if (!wh_get(s, WH_H_CUarray, (uintptr_t)*e->array, &array))
@@ -176,8 +181,12 @@ CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 		d->res.mipmap.hMipmappedArray = real;
 		return CUDA_SUCCESS;
 	case CU_RESOURCE_TYPE_LINEAR:
+		return wh_reach(s, d->res.linear.devPtr, d->res.linear.sizeInBytes);
 	case CU_RESOURCE_TYPE_PITCH2D:
-		return CUDA_SUCCESS;
+		return wh_reach(s, d->res.pitch2D.devPtr,
+				wh_texture_rows(d->res.pitch2D.width, d->res.pitch2D.height,
+						d->res.pitch2D.format, d->res.pitch2D.numChannels,
+						d->res.pitch2D.pitchInBytes));
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }

@@ -13,6 +13,7 @@
 
 #define NSLOTS		1u
 #define MSG_SIZE	(64u << 10)
+#define RANGES		256u	/* of device memory: as many take no memory in a call */
 
 static struct wh_ctl *ctl_of(struct wh_session *s)
 {
@@ -104,6 +105,8 @@ static void free_session(struct wh_session *s)
 	}
 	wh_handles_free(&s->handles);
 	wh_managed_free(s);
+	wh_intervals_free(&s->reach.set);
+	wh_intervals_free(&s->aliases);
 	wh_limits_free(s);
 	free(s->upload.buf);
 	free(s->link);
@@ -130,7 +133,8 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
 	}
 	if (!format_part(s)) {
 		snprintf(err, err_size, "part of %zu bytes: too small or too big", part_size);
-	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles)) {
+	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles) ||
+		   !wh_intervals_reserve(&s->reach.set, RANGES)) {
 		snprintf(err, err_size, "out of memory");
 	} else if (wh_backend_load(s, backend, err, err_size)) {
 		return s;

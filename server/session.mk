@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a session is made of, one area a line: server/Makefile builds it, tests/unit
 # builds it once more with sanitizers.
-SESSION := session dispatch handles backend context records hostblock
+SESSION := session dispatch handles backend context records hostblock interval reach
 SESSION += do_init do_module do_launch do_copy do_query do_managed
-SESSION += do_graph gate output
+SESSION += do_graph do_graph_exec gate output
 SESSION += tenant limits limit_mem limit_blocks limit_driver limit_pool limit_sizes limit_sm limit_turn gpu_time limit_sms driver_figure
 SESSION += ipc ipc_files library

@@ -27,6 +27,7 @@
 #include "session.h"
 #include "shm.h"
 #include "shm_wait.h"
+#include "wire.h"
 #include "wormhole_abi.h"
 
 /* --- Welcome ------------------------------------------------------------------------ */
@@ -217,18 +218,37 @@ static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t c
 }
 
 /*
+ * No client of ours writes such a thing: who does is wrong about more than this
+ * call, or wants to see what happens. The session ends, and the log says why.
+ */
+static void impossible(const char *what, uint32_t value, uint32_t call)
+{
+	fprintf(wh_messages(), "error: worker %d: the client's ring says %s 0x%x at call %u, which "
+		"cannot be; its session ends\n", getpid(), what, value, call);
+}
+
+/*
  * A call that nobody waits for, so it is this side that tries again. What goes
  * wrong is told once, and only to a client that did not know anything wrong yet.
+ * False: it is no call.
  */
-static void posted_call(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *c)
+static bool posted_call(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *c,
+			uint32_t call)
 {
 	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
 	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
-	int64_t status = WH_EINVAL;
+	int64_t status;
 	int res = 0;
 
-	while (size <= sizeof(c->request) &&
-	       (status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
+	if (__builtin_expect(size < sizeof(struct wh_req) || size > sizeof(c->request), 0)) {
+		impossible("request size", size, call);
+		return false;
+	}
+	if (__builtin_expect(handler != WH_HANDLER_CUDA && handler != WH_HANDLER_LIBRARY, 0)) {
+		impossible("handler", handler, call);
+		return false;
+	}
+	while ((status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
 		usleep(status);
 	/* A library's status is no CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
@@ -236,6 +256,7 @@ static void posted_call(struct wh_session *s, struct wh_slot *slot, const struct
 	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
 		WH_SHM_DEFERRED(slot) = res;
 	ask_for_answers(s, slot);
+	return true;
 }
 
 /* A line of another CPU's cache takes as long as a small call. */
@@ -249,19 +270,25 @@ static void fetch_ahead(const struct wh_shm_cell *c)
 }
 
 /*
- * A client may say that it sent any number of calls: it gets what it asks for, or
- * nothing. While posted calls are there, the words that both sides use are left
- * alone: what was sent is not looked at again before it is done, and what is done
- * is said for some calls together. Of calls that are known to be sent only the
- * last one can be an answered one, since its client waits for it.
+ * A client has WH_SHM_CELLS posted calls under way at most, and behind them one
+ * that it waits for; this returns when it says what cannot be. While posted calls
+ * are there, the words that both sides use are left alone: what was sent is not
+ * looked at again before it is done, and what is done is said for some calls
+ * together. Of calls that are known to be sent only the last one can be an
+ * answered one, since its client waits for it.
  */
 static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *cell)
 {
 	uint32_t call = 0, sent = 0;
 
 	for (;;) {
-		if (call == sent)
+		if (call == sent) {
 			sent = await(s, slot, call);
+			if (__builtin_expect(sent - call - 1 > WH_SHM_CELLS, 0)) {
+				impossible("number", sent, call);
+				return;
+			}
+		}
 		call++;
 		if (call != sent)
 			fetch_ahead(&cell[(call + 1) % WH_SHM_CELLS]);
@@ -269,7 +296,8 @@ static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct
 			answered_call(s, slot, call);
 			continue;
 		}
-		posted_call(s, slot, &cell[call % WH_SHM_CELLS]);
+		if (!posted_call(s, slot, &cell[call % WH_SHM_CELLS], call))
+			return;
 		if (call == sent || call % WH_SHM_TOGETHER == 0)
 			answer(slot, call, 0);
 	}
@@ -342,5 +370,5 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 		return 1;
 	close(file);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
-	return 0;
+	return 1;
 }

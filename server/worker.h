@@ -22,6 +22,7 @@
 #include "wormhole_abi.h"
 #include "handles.h"
 #include "limit_state.h"
+#include "reach.h"
 #include "session.h"
 
 struct wh_session;
@@ -74,6 +75,7 @@ struct wh_session {
 	bool one_process;
 	struct wh_host_block *host;
 	size_t hosts;
+	struct wh_intervals aliases;	/* where blocks have ever been at the client's addresses */
 	void *backend;		/* dlopen handle */
 	struct wh_fence fence[WH_FENCES];
 	struct {
@@ -93,6 +95,7 @@ struct wh_session {
 		CUstream stream;	/* of copies to and from them, in context ctx */
 		uint64_t ctx;
 	} managed;
+	struct wh_reach reach;
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
@@ -115,6 +118,9 @@ void wh_host_free(struct wh_session *s);
 /* do_managed.c */
 void wh_managed_free(struct wh_session *s);
 void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
+
+/* Of a launch; what a newer driver has behind it may hold addresses. */
+#define WH_LAST_LAUNCH_ATTRIBUTE CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
@@ -311,20 +317,37 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 #include "ipc.h"
 
 /*
- * May a client name [addr, addr + size) as host memory? The data area, the far
- * area (a hole in it is memory of the client's, too), and what it registered.
+ * Does [addr, addr + size) stay the client's as long as the session lives? The
+ * data area and the far area (a hole in it is memory of the client's, too).
  */
-static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
+static inline bool wh_part_range(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	uint64_t base = (uintptr_t)s->data;
 
 	if (addr >= base && addr - base <= s->data_size && size <= s->data_size - (addr - base))
 		return true;
 	base = (uintptr_t)s->far;
-	if (s->far_size && addr >= base && addr - base <= s->far_size &&
-	    size <= s->far_size - (addr - base))
-		return true;
-	return s->hosts && wh_host_alias(s, addr, size);
+	return s->far_size && addr >= base && addr - base <= s->far_size &&
+	       size <= s->far_size - (addr - base);
+}
+
+/* May a client name it as host memory? That, and what it registered. */
+static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
+{
+	return wh_part_range(s, addr, size) || (s->hosts && wh_host_alias(s, addr, size));
+}
+
+/* May the client name [addr, addr + bytes)? See reach.h. */
+static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t bytes)
+{
+	uint64_t from[2] = { addr - s->reach.last[0].base, addr - s->reach.last[1].base };
+
+	if (__builtin_expect((from[0] < s->reach.last[0].size &&
+			      bytes <= s->reach.last[0].size - from[0]) ||
+			     (from[1] < s->reach.last[1].size &&
+			      bytes <= s->reach.last[1].size - from[1]), 1))
+		return CUDA_SUCCESS;
+	return wh_reach_slow(s, addr, bytes);
 }
 
 #endif

@@ -12,7 +12,9 @@
 
 static cudnnHandle_t handle;
 static cudnnTensorDescriptor_t tensor;
-static void *const X = (void *)0x12340, *const Y = (void *)0x56780;
+/* Addresses of the device's, reserved: the worker lets no others pass. */
+#define DEVICE	0x300000000000ULL
+static void *const X = (void *)(DEVICE + 0x12340), *const Y = (void *)(DEVICE + 0x56780);
 
 static cudnnStatus_t softmax(const void *alpha, const void *beta)
 {
@@ -50,6 +52,7 @@ static void test_handles(void)
 	struct { uint64_t words[16]; } zeros = { { 0 } };
 	cudnnHandle_t gone;
 	cudaStream_t got;
+	CUdeviceptr device;
 	CUstream own;
 	float one = 1;
 
@@ -64,17 +67,19 @@ static void test_handles(void)
 	cudnnCreateTensorDescriptor(&tensor);
 	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 2, 3, 4);
 	told("set tensor format=0 type=0 1 2 3 4", "descriptor_is_set_in_the_worker");
+	ok(!cuMemAddressReserve(&device, 2 << 20, 0, DEVICE, 0) && device == DEVICE,
+	   "addresses_are_reserved");
 	cuStreamCreate(&own, 0);
 	ok_eq(cudnnSetStream(handle, own), 0, "stream_is_taken");
 	told("", "setting_it_makes_no_call");
 	cudnnGetStream(handle, &got);
 	ok(got == own, "stream_is_given_back");
 	ok_eq(softmax(&one, &one), 0, "softmax_succeeds");
-	told("set_stream 1 own|softmax handle=1 stream=own algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	told("set_stream 1 own|softmax handle=1 stream=own algo=1 mode=1 xtype=0 x=0x300000012340 y=0x300000056780|"
 	     "alpha float 1 behind=0|beta float 1 behind=0", "stream_travels_with_the_next_call");
 	cudnnSetStream(handle, NULL);
 	softmax(&one, NULL);
-	told("set_stream 1 0|softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	told("set_stream 1 0|softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x300000012340 y=0x300000056780|"
 	     "alpha float 1 behind=0|beta NULL", "default_stream_does_too_and_NULL_stays_NULL");
 }
 
@@ -93,22 +98,22 @@ static void test_scales(void)
 	mprotect(page + 4096, 4096, PROT_NONE);
 	*last = 3;
 	ok_eq(softmax(last, last), 0, "float_at_the_end_of_memory_is_read_as_a_float");
-	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x12340 y=0x56780|"
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=0 x=0x300000012340 y=0x300000056780|"
 	     "alpha float 3 behind=0|beta float 3 behind=0", "and_arrives");
 	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_DOUBLE, 1, 2, 3, 4);
 	news();
 	softmax(&d, &d);
-	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x300000012340 y=0x300000056780|"
 	     "alpha double 2.5|beta double 2.5", "scale_of_doubles_is_a_double_without_asking");
 	cudnnCreateTensorDescriptor(&derived);
 	cudnnDeriveBNTensorDescriptor(derived, tensor, CUDNN_BATCHNORM_SPATIAL);
 	tensor = derived;
 	softmax(&d, &d);
 	told("derive bn mode=1|get tensor nd want=8|"
-	     "softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	     "softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x300000012340 y=0x300000056780|"
 	     "alpha double 2.5|beta double 2.5", "type_of_a_derived_descriptor_is_asked_for");
 	softmax(&d, &d);
-	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x12340 y=0x56780|"
+	told("softmax handle=1 stream=0 algo=1 mode=1 xtype=1 x=0x300000012340 y=0x300000056780|"
 	     "alpha double 2.5|beta double 2.5", "and_asked_for_once");
 	tensor = keep;
 	cudnnCreateFilterDescriptor(&filter);
@@ -186,7 +191,7 @@ static void test_sequences(void)
 	cudnnCreateAttnDescriptor(&attn);
 	ok_eq(cudnnMultiHeadAttnForward(handle, attn, -1, lo, hi, X, Y, seq, X, NULL, seq, X, seq,
 					X, seq, Y, 5, X, 6, X, 7, Y), 0, "attention_succeeds");
-	told("attention index=-1 lo=40 hi=60 devq=0x12340 weights=5 reserve=7",
+	told("attention index=-1 lo=40 hi=60 devq=0x300000012340 weights=5 reserve=7",
 	     "windows_have_an_entry_for_each_time_step");
 	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 10, 2, 5, 1);
 	cudnnCreateCTCLossDescriptor(&ctc);

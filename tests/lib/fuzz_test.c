@@ -123,7 +123,7 @@ static curandStatus_t generate(curandGenerator_t g, unsigned int *out, size_t n)
 {
 	calls++;
 	if (g == (curandGenerator_t)0x4000 && n)
-		out[0] = out[n - 1] = 1;
+		memset(out, 1, n * sizeof(*out));
 	return CURAND_STATUS_SUCCESS;
 }
 
@@ -228,6 +228,7 @@ static void fill(struct wh_session *s)
 	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
 
+	s->drv.cuPointerGetAttributes = fuzz_attributes;
 	b->cublasCreate_v2 = create_handle;
 	b->cublasDestroy_v2 = destroy_handle;
 	b->cublasSetPointerMode_v2 = set_mode;

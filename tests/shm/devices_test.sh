@@ -23,7 +23,7 @@ if [ "$(basename "$0" .t)" = devices ]; then
 	exit
 fi
 echo "TAP version 13"
-echo "1..9"
+echo "1..11"
 shows unset "device 0, device 1, device 2, device 3" unset_shows_all
 shows 3,1 "device 3, device 1" list_chooses_and_orders
 shows 1,9,2 "device 1" list_ends_at_the_first_bad_number
@@ -34,3 +34,11 @@ shows 1,1 "error 101" repeated_number_is_refused
 shows GPU-12121212 "device 2" uuid_prefix_names_a_device
 export CUDA_DEVICE_ORDER=PCI_BUS_ID
 shows 0,1 "device 3, device 2" numbers_follow_the_order_asked_for
+! grep -q "HMM" "$tmp/server.err"
+point "driver_without_hmm_is_no_matter" || sed 's/^/# /' "$tmp/server.err"
+stop_server
+unset CUDA_DEVICE_ORDER
+FAKE_HMM=1 start_server --part-size 16M
+[ "$(grep -c HMM "$tmp/server.err")" = 1 ] &&
+	grep -q "^warn: device 2: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
+point "server_names_the_device_with_hmm_and_the_remedy" || sed 's/^/# /' "$tmp/server.err"

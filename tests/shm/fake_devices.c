@@ -61,7 +61,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev)
 {
-	*v = a == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? 9 - dev : 0;
+	*v = a == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? 9 - dev :
+	     a == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS ? getenv("FAKE_HMM") && dev == 2 : 0;
 	return known(dev);
 }
 

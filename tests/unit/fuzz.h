@@ -38,6 +38,19 @@ static void touch(const void *p, size_t n)
 		fuzz_sink = b[0] ^ b[n - 1];
 }
 
+/* Most addresses are of the device: what comes behind that check is what is tried. */
+static inline CUresult fuzz_attributes(unsigned int n, CUpointer_attribute *which, void **to,
+				       CUdeviceptr p)
+{
+	const uint64_t answer[3] = { next() % 8 ? CU_MEMORYTYPE_DEVICE : 0, p, 1ULL << 20 };
+	unsigned int i;
+
+	(void)which;
+	for (i = 0; i < n; i++)
+		*(uint64_t *)to[i] = answer[i % 3];
+	return next() % 16 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
 static uint64_t handle[256];
 static unsigned int handles;
 

@@ -94,6 +94,7 @@ static void fill_driver(struct wh_session *s)
 
 	for (d = wh_driver_symbols; d->name; d++)
 		*(void **)((char *)&s->drv + d->offset) = any;
+	s->drv.cuPointerGetAttributes = fuzz_attributes;
 	s->drv.cuLaunchKernelEx = launch;
 	s->drv.cuGraphAddDependencies = add_deps;
 	s->drv.cuModuleGetFunction = get_function;

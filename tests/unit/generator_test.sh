@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..8"
+echo "1..11"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -40,3 +40,13 @@ point "call_without_a_number_stops_the_build"
 copy e && sed -i 's/ByteCount\]/ByteCount+1]/' "$tmp/e/cuda.api" && gen e &&
 	! cmp -s "$tmp/out-a/gen_api.h" "$tmp/out-e/gen_api.h"
 point "changed_description_changes_the_hash"
+# An address is checked by what its description says: none goes without.
+copy f && sed -i 's/ dst=device\[ByteCount\]//' "$tmp/f/cuda.api" && ! gen f &&
+	grep -q 'cuMemcpy cannot be generated: dst is or holds an address' "$tmp/err"
+point "address_of_no_kind_stops_the_build"
+copy h && sed -i '/^checked CUDA_MEMSET_NODE_PARAMS/d' "$tmp/h/cuda.api" && ! gen h &&
+	grep -q 'cuGraphAddMemsetNode cannot be generated' "$tmp/err"
+point "address_in_a_struct_that_nothing_checks_stops_it"
+copy i && sed -i 's/ +each\[dptrs,sizes,count\]//' "$tmp/i/cuda.api" && ! gen i &&
+	grep -q 'dptrs is an array of addresses that nothing checks' "$tmp/err"
+point "array_of_addresses_that_nothing_checks_stops_it"

@@ -12,7 +12,7 @@
 
 #define PART_SIZE	(4UL << 20)
 
-static struct wh_session *open_session(const char *argv0)
+static inline struct wh_session *open_session(const char *argv0)
 {
 	void *part = mmap(NULL, PART_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client may name by its address: memory of the device, the part's data
+ * area, the far area, and what the client registered. All else that is mapped
+ * here is the worker's own, and a driver would read and write it like any
+ * program's. Included by worker.h; generated handlers ask by the kind `device`
+ * of cuda-api/cuda.api.
+ */
+#ifndef WORMHOLE_REACH_H
+#define WORMHOLE_REACH_H
+
+#include "interval.h"
+
+struct wh_session;
+
+/*
+ * Ranges that were handed out and not freed since: a tree by address. It only
+ * saves questions: what is not in it the driver is asked for. Memory of graphs
+ * is the exception, which drivers do not know by its address.
+ */
+struct wh_reach {
+	struct wh_intervals set;	/* lasting: memory of graphs */
+	struct {
+		uint64_t base, size;
+	} last[2];			/* found last: the two sides of a copy */
+	unsigned int turn;
+};
+
+/*
+ * May the client name [addr, addr + bytes)? CUDA_ERROR_INVALID_VALUE where it may not,
+ * CUDA_ERROR_INVALID_CONTEXT where it has no context either, or what the driver answered
+ * instead of an answer. No bytes are nobody's.
+ */
+CUresult wh_reach_slow(struct wh_session *s, uint64_t addr, uint64_t bytes);
+/* Of arrays of addresses and sizes. */
+CUresult wh_reach_each(struct wh_session *s, const CUdeviceptr *addr, const size_t *bytes,
+		       size_t count);
+
+/* The driver has given this range to the client, until wh_reach_frees(). */
+void wh_reaches(struct wh_session *s, uint64_t addr, uint64_t bytes);
+/* The same from an allocation in a stream: of a graph where the stream is captured. */
+void wh_reaches_in(struct wh_session *s, uint64_t addr, uint64_t bytes, CUstream stream);
+/* Memory of a graph: its addresses stay the driver's until wh_reach_forgets(). */
+void wh_reaches_graph(struct wh_session *s, uint64_t addr, uint64_t bytes);
+/* Before whatever may free the range that begins there, */
+void wh_reach_frees(struct wh_session *s, uint64_t addr);
+/* or all: a context ends. */
+void wh_reach_forgets(struct wh_session *s);
+
+/* Bytes of rows that stand `pitch` apart; UINT64_MAX when it cannot be. */
+static inline uint64_t wh_rows(uint64_t pitch, uint64_t width, uint64_t height)
+{
+	uint64_t n;
+
+	if (!width || !height)
+		return 0;
+	if (__builtin_mul_overflow(pitch, height - 1, &n) || __builtin_add_overflow(n, width, &n))
+		return UINT64_MAX;
+	return n;
+}
+
+/* `count` objects of `size` bytes. */
+static inline uint64_t wh_times(uint64_t count, uint64_t size)
+{
+	uint64_t n;
+
+	return __builtin_mul_overflow(count, size, &n) ? UINT64_MAX : n;
+}
+
+/* Of a texture in plain memory. */
+uint64_t wh_texture_rows(uint64_t width, uint64_t height, CUarray_format format,
+			 unsigned int channels, uint64_t pitch);
+
+#endif

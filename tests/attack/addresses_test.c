@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * For every address in every request, as the descriptions have them: memory of
+ * the worker's own is refused before a driver or a library hears of it. The
+ * driver here does whatever it is told, and knows one range of device memory;
+ * each request is sent with that first, and must reach it, so that what is
+ * refused is the address. Then the requests that are made by hand.
+ */
+#include "session_fixture.h"
+
+#include "gen_cublas_server.h"
+#include "gen_cudnn_server.h"
+#include "gen_curand_server.h"
+
+#include "requests.h"
+
+/* 32 bits: CUDA 3.1's addresses have no more. */
+#define DEVICE		0x40000000ULL
+#define DEVICE_SIZE	0x1000ULL
+
+static int reached;
+static char own[64] = "the worker's own";	/* it is below 4 GiB: not position independent */
+
+/* --- A driver and libraries that do what they are told ------------------------------ */
+
+static int any(void)
+{
+	reached++;
+	return 0;
+}
+
+static int quiet(void)
+{
+	return 0;
+}
+
+static CUresult attributes(unsigned int n, CUpointer_attribute *which, void **to, CUdeviceptr p)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (p - DEVICE >= DEVICE_SIZE)
+			*(uint32_t *)to[i] = 0;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+			*(uint32_t *)to[i] = CU_MEMORYTYPE_DEVICE;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+			*(uint64_t *)to[i] = DEVICE;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+			*(uint64_t *)to[i] = DEVICE_SIZE;
+	return CUDA_SUCCESS;
+}
+
+static cublasStatus_t host_mode(cublasHandle_t h, cublasPointerMode_t *mode)
+{
+	(void)h;
+	*mode = CUBLAS_POINTER_MODE_HOST;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type, int *n,
+			  int dim[], int stride[])
+{
+	(void)d;
+	(void)want;
+	(void)stride;
+	*type = CUDNN_DATA_FLOAT;
+	*n = 2;
+	dim[0] = dim[1] = 1;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t steps(const cudnnSeqDataDescriptor_t d, cudnnDataType_t *type, int *n,
+			   int want, int dim[], cudnnSeqDataAxis_t axes[], size_t *lengths,
+			   size_t room, int length[], void *fill)
+{
+	int i;
+
+	(void)d; (void)type; (void)n; (void)axes; (void)lengths; (void)room; (void)length;
+	(void)fill;
+	for (i = 0; i < want; i++)
+		dim[i] = 1;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static void *table(const struct wh_library *lib)
+{
+	const struct wh_library_symbol *sym;
+	void *t = calloc(1, lib->table_size);
+
+	for (sym = lib->symbols; sym->name; sym++)
+		*(void **)((char *)t + sym->offset) = any;
+	return t;
+}
+
+static void fill(struct wh_session *s)
+{
+	struct wh_cublas_functions *b = table(wh_libraries[WH_LIB_cublas]);
+	struct wh_cudnn_functions *n = table(wh_libraries[WH_LIB_cudnn]);
+	const struct wh_driver_symbol *d;
+
+	for (d = wh_driver_symbols; d->name; d++)
+		*(void **)((char *)&s->drv + d->offset) = any;
+	s->drv.cuPointerGetAttributes = attributes;
+	s->drv.cuCtxSetCurrent = (void *)quiet;
+	s->drv.cuCtxGetDevice = (void *)quiet;
+	s->drv.cuMemHostRegister_v2 = (void *)quiet;
+	s->drv.cuStreamIsCapturing = NULL;
+	s->drv.cuStreamGetCaptureInfo_v2 = (void *)quiet;
+	b->cublasGetPointerMode_v2 = host_mode;
+	n->cudnnGetTensorNdDescriptor = dims;
+	n->cudnnGetSeqDataDescriptor = steps;
+	s->library[WH_LIB_cublas] = b;
+	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
+	s->library[WH_LIB_cudnn] = n;
+}
+
+/* --- Requests ------------------------------------------------------------------------ */
+
+static uint64_t context, object[WH_LIBS];
+
+static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size_t size)
+{
+	struct wh_req *q = msg(s);
+
+	q->call = number;
+	q->ctx = context;
+	reached = 0;
+	return wh_dispatch(s, library ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA, size) ?
+	       -1 : rsp(s)->result;
+}
+
+static void make_objects(struct wh_session *s)
+{
+	struct wh_rsp_curandCreateGenerator *r = msg(s);
+	struct wh_rsp_cublasCreate_v2 *b = msg(s);
+	struct wh_rsp_cudnnCreate *n = msg(s);
+
+	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
+	request(s, 0, 64);
+	ask(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, 64);
+	object[WH_LIB_cublas] = b->handle.id;
+	request(s, 0, 64);
+	ask(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, 64);
+	object[WH_LIB_curand] = r->generator;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
+	object[WH_LIB_cudnn] = n->handle;
+}
+
+static void put(uint8_t *at, uint64_t value, uint32_t bytes)
+{
+	memcpy(at, &value, bytes);
+}
+
+/* The request with its addresses in device memory, but for number `wrong`. */
+static void build(struct wh_session *s, const struct call *c, int wrong)
+{
+	uint8_t *q = request(s, 0, c->size + 64);
+	const struct field *f;
+	int n = 0;
+
+	for (f = c->field; f < c->field + c->fields; f++)
+		switch (f->what) {
+		case ADDRESS:
+			put(q + f->at, n++ == wrong ? (uintptr_t)own : DEVICE, f->bytes);
+			break;
+		case WORD:
+			put(q + f->at, f->value, f->bytes);
+			break;
+		case HANDLE:
+			put(q + f->at, f->value == WH_H_CUcontext ? context :
+			    wh_put(s, f->value, (void *)(0x1000 + f->value * 16), 0), 8);
+			break;
+		case HOST:
+			put(q + f->at, (uintptr_t)s->data, f->bytes);
+			break;
+		case TEXT:
+			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
+			break;
+		case OBJECT:
+			put(q + f->at, object[c->library], 8);
+			if (c->library == WH_LIB_cublas)
+				((struct wh_obj_cublasHandle_t *)(q + f->at))->pointer_mode =
+					CUBLAS_POINTER_MODE_DEVICE;
+			break;
+		}
+}
+
+static int addresses_in(const struct call *c)
+{
+	size_t i;
+	int n = 0;
+
+	for (i = 0; i < c->fields; i++)
+		n += c->field[i].what == ADDRESS;
+	return n;
+}
+
+static void each_call(struct wh_session *s, uint32_t library, const char *wanted,
+		      const char *refused)
+{
+	const struct call *c;
+	int i, sent = 0, passed = 0, right = 0, n = 0;
+	int32_t res;
+
+	for (c = calls; c < calls + sizeof(calls) / sizeof(*c); c++) {
+		if (c->library != library || !addresses_in(c))
+			continue;
+		n++;
+		build(s, c, -1);
+		res = ask(s, library, c->number, c->size);
+		right += reached && !res;
+		if (!reached || res)
+			diag("%s with device memory: %s, result %d", c->name,
+			     reached ? "arrived" : "did not arrive", res);
+		for (i = 0; i < addresses_in(c); i++, sent++) {
+			build(s, c, i);
+			res = ask(s, library, c->number, c->size);
+			passed += reached || !res;
+			if (reached || !res)
+				diag("%s with the worker's memory as address %d: %s, result %d",
+				     c->name, i, reached ? "arrived" : "did not arrive", res);
+		}
+	}
+	diag("%d addresses in %d calls", sent, n);
+	ok(n && right == n, wanted);
+	ok(!passed, refused);
+}
+
+/* --- By hand ----------------------------------------------------------------------------- */
+
+/* Sends it twice: *address in device memory must arrive, the worker's must not. */
+static void twice(struct wh_session *s, uint32_t library, uint32_t number, size_t size,
+		  uint64_t *address, const char *name)
+{
+	uint8_t *copy = malloc(size);
+	bool arrived;
+	int32_t res, bad;
+
+	*address = DEVICE;
+	memcpy(copy, msg(s), size);
+	res = ask(s, library, number, size);
+	arrived = reached;
+	memcpy(msg(s), copy, size);
+	*address = (uintptr_t)own;
+	bad = ask(s, library, number, size);
+	if (!ok(arrived && !res && !reached && bad, name))
+		diag("device memory: %d, %d; the worker's: %d, %d", arrived, res, reached, bad);
+	free(copy);
+}
+
+static void test_copies(struct wh_session *s)
+{
+	struct wh_req_whStageCopy *c;
+	struct wh_req_whSmallIn *small;
+	struct wh_req_cuPointerGetAttribute *p;
+
+	c = request(s, 0, sizeof(*c));
+	c->host = (uintptr_t)s->data;
+	c->size = 64;
+	twice(s, 0, WH_CALL_whStageCopy, sizeof(*c), &c->device, "staged_copy_to_it");
+	c = request(s, 0, sizeof(*c));
+	c->host = (uintptr_t)s->data;
+	c->size = 64;
+	c->kind = WH_COPY_TO_HOST;
+	twice(s, 0, WH_CALL_whStageCopy, sizeof(*c), &c->device, "staged_copy_from_it");
+	small = request(s, 0, sizeof(*small) + 64);
+	small->size = 64;
+	twice(s, 0, WH_CALL_whSmallIn, sizeof(*small) + 64, &small->device, "small_copy_to_it");
+	small = request(s, 0, sizeof(*small) + 64);
+	small->size = 64;
+	small->async = 1;
+	twice(s, 0, WH_CALL_whSmallIn, sizeof(*small) + 64, &small->device,
+	      "small_copy_in_a_stream");
+	p = request(s, 0, sizeof(*p));
+	p->attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+	twice(s, 0, WH_CALL_cuPointerGetAttribute, sizeof(*p), &p->ptr, "attribute_of_it");
+}
+
+static struct wh_req_whGraphNode *node(struct wh_session *s, uint32_t op, CUgraphNodeType type)
+{
+	struct wh_req_whGraphNode *q = request(s, 0, sizeof(*q) + 64);
+
+	q->op = op;
+	q->graph = op == WH_NODE_EXEC ? wh_put(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
+					wh_put(s, WH_H_CUgraph, (void *)0x2010, 0);
+	q->node = wh_put(s, WH_H_CUgraphNode, (void *)0x2020, 0);
+	q->params.type = type;
+	return q;
+}
+
+static struct wh_req_whGraphNode *copy_node(struct wh_session *s, uint32_t op)
+{
+	struct wh_req_whGraphNode *q = node(s, op, CU_GRAPH_NODE_TYPE_MEMCPY);
+	CUDA_MEMCPY3D *c = &q->params.memcpy.copyParams;
+
+	c->srcMemoryType = c->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+	c->WidthInBytes = 64;
+	c->Height = c->Depth = 1;
+	c->srcDevice = c->dstDevice = DEVICE;
+	return q;
+}
+
+static void test_nodes(struct wh_session *s)
+{
+	static const char *const way[] = { "made", "changed", "changed_where_it_runs" };
+	struct wh_req_whGraphNode *q;
+	CUstreamBatchMemOpParams *op;
+	char name[64];
+	uint32_t i;
+
+	for (i = WH_NODE_ADD; i <= WH_NODE_EXEC; i++) {
+		q = copy_node(s, i);
+		snprintf(name, sizeof(name), "copy_node_from_it_%s", way[i]);
+		twice(s, 0, WH_CALL_whGraphNode, sizeof(*q),
+		      (uint64_t *)&q->params.memcpy.copyParams.srcDevice, name);
+		q = copy_node(s, i);
+		snprintf(name, sizeof(name), "copy_node_to_it_%s", way[i]);
+		twice(s, 0, WH_CALL_whGraphNode, sizeof(*q),
+		      (uint64_t *)&q->params.memcpy.copyParams.dstDevice, name);
+		q = node(s, i, CU_GRAPH_NODE_TYPE_MEMSET);
+		q->params.memset.elementSize = 4;
+		q->params.memset.width = 16;
+		q->params.memset.height = 1;
+		snprintf(name, sizeof(name), "fill_node_%s", way[i]);
+		twice(s, 0, WH_CALL_whGraphNode, sizeof(*q),
+		      (uint64_t *)&q->params.memset.dst, name);
+		q = node(s, i, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+		q->bytes = sizeof(*op);
+		q->params.memOp.count = 1;
+		op = (void *)((uint8_t *)q + FIXED(*q));
+		op->operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		snprintf(name, sizeof(name), "write_node_%s", way[i]);
+		twice(s, 0, WH_CALL_whGraphNode, FIXED(*q) + sizeof(*op),
+		      (uint64_t *)&op->writeValue.address, name);
+	}
+}
+
+static void test_libraries(struct wh_session *s)
+{
+	struct wh_req_cublasSasum_v2 *b;
+	struct wh_req_whCurandGenerate *r;
+	struct wh_req_cudnnFusedParam *f;
+	struct wh_req_cudnnAttribute *a;
+
+	b = request(s, 0, sizeof(*b));
+	b->handle.id = object[WH_LIB_cublas];
+	b->handle.own_workspace = 1;
+	b->handle.workspace_size = DEVICE_SIZE;
+	twice(s, WH_LIB_cublas, WH_CALL_cublasSasum_v2, sizeof(*b), &b->handle.workspace,
+	      "workspace_of_cublas");
+	r = request(s, 0, sizeof(*r));
+	r->generator.id = object[WH_LIB_curand];
+	r->count = 16;
+	twice(s, WH_LIB_curand, WH_CALL_whCurandGenerate, sizeof(*r), &r->out, "random_numbers");
+	f = request(s, 0, sizeof(*f));
+	f->pack = wh_put(s, WH_H_cudnnFusedOpsVariantParamPack_t, (void *)0x3000, 0);
+	f->label = CUDNN_PTR_XDATA;
+	twice(s, WH_LIB_cudnn, WH_CALL_cudnnSetFusedOpsVariantParamPackAttribute, sizeof(*f),
+	      &f->value, "parameter_of_fused_operations");
+	a = request(s, 0, FIXED(*a) + 8);
+	a->descriptor = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3010, 0);
+	a->name = CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS;
+	a->type = CUDNN_TYPE_VOID_PTR;
+	a->count = 1;
+	twice(s, WH_LIB_cudnn, WH_CALL_cudnnBackendSetAttribute, FIXED(*a) + 8,
+	      (uint64_t *)((uint8_t *)a + FIXED(*a)), "pointer_of_a_variant_pack");
+}
+
+/* Options of the compiler are numbers, or addresses that the driver follows. */
+static int32_t load_with(struct wh_session *s, uint32_t option)
+{
+	struct wh_req_whUpload *u = request(s, 0, sizeof(*u));
+	struct wh_jit_option *o;
+	struct wh_image_part *part;
+	struct wh_req_load *q;
+
+	memcpy(s->data, ".version 8.0", 13);
+	u->total = u->size = 13;
+	u->addr = (uintptr_t)s->data;
+	ask(s, 0, WH_CALL_whUpload, sizeof(*u));
+	q = request(s, 0, FIXED(*q) + PADDED(sizeof(*part)) + sizeof(*o));
+	part = (void *)((uint8_t *)q + FIXED(*q));
+	o = (void *)((uint8_t *)part + PADDED(sizeof(*part)));
+	q->parts = q->options = 1;
+	part->size = 13;
+	o->option = option;
+	o->value = (uintptr_t)own;
+	return ask(s, 0, WH_CALL_cuModuleLoadDataEx, (uint8_t *)(o + 1) - (uint8_t *)q);
+}
+
+static void test_options(struct wh_session *s)
+{
+	ok(!load_with(s, CU_JIT_MAX_REGISTERS) && reached, "option_that_is_a_number_arrives");
+	ok(load_with(s, CU_JIT_GLOBAL_SYMBOL_ADDRESSES) && !reached,
+	   "option_that_is_an_address_does_not");
+	ok(load_with(s, CU_JIT_NUM_OPTIONS) && !reached, "nor_does_one_that_nobody_knows");
+}
+
+static int32_t launch_with(struct wh_session *s, CUlaunchAttributeID id)
+{
+	size_t size = FIXED(struct wh_req_whLaunch) + PADDED(sizeof(CUlaunchAttribute));
+	struct wh_req_whLaunch *q = request(s, 0, size);
+	CUlaunchAttribute *a = (void *)((uint8_t *)q + FIXED(*q));
+
+	q->function = wh_put(s, WH_H_CUfunction, (void *)0x4000, 0);
+	q->attrs = 1;
+	a->id = id;
+	return ask(s, 0, WH_CALL_whLaunch, size);
+}
+
+static void test_attributes(struct wh_session *s)
+{
+	ok(!launch_with(s, CU_LAUNCH_ATTRIBUTE_PRIORITY) && reached,
+	   "launch_attribute_that_is_a_number_arrives");
+	ok(launch_with(s, WH_LAST_LAUNCH_ATTRIBUTE + 1) && !reached,
+	   "one_that_nobody_knows_does_not");
+}
+
+/* --- Ranges ------------------------------------------------------------------------------- */
+
+static int32_t fill_bytes(struct wh_session *s, uint64_t at, uint64_t bytes)
+{
+	struct wh_req_cuMemsetD8_v2 *q = request(s, 0, sizeof(*q));
+
+	q->dstDevice = at;
+	q->N = bytes;
+	return ask(s, 0, WH_CALL_cuMemsetD8_v2, sizeof(*q));
+}
+
+static void test_ranges(struct wh_session *s)
+{
+	struct wh_req_cuMemFree_v2 *free_it;
+
+	ok(!fill_bytes(s, DEVICE, DEVICE_SIZE) && reached, "memory_is_filled_to_its_end");
+	ok(fill_bytes(s, DEVICE + 1, DEVICE_SIZE) && !reached, "and_no_further");
+	ok(fill_bytes(s, DEVICE, UINT64_MAX) && !reached, "size_that_wraps_is_refused");
+	ok(!fill_bytes(s, (uintptr_t)own, 0) && reached, "no_bytes_are_the_drivers_to_judge");
+	ok(!fill_bytes(s, (uintptr_t)s->data + 8, 8) && reached, "data_area_is_the_clients");
+	ok(fill_bytes(s, (uintptr_t)s->data + s->data_size - 4, 8) && !reached,
+	   "what_follows_the_data_area_is_not");
+	/* Side by side: what was allocated, and what only the driver knows. */
+	wh_reaches(s, DEVICE + DEVICE_SIZE, 0x100);
+	ok(!fill_bytes(s, DEVICE + 8, DEVICE_SIZE) && reached, "ranges_side_by_side_are_one");
+	ok(fill_bytes(s, DEVICE + 8, DEVICE_SIZE + 0x100) && !reached, "to_the_end_of_the_last");
+	free_it = request(s, 0, sizeof(*free_it));
+	free_it->dptr = DEVICE + DEVICE_SIZE;
+	ask(s, 0, WH_CALL_cuMemFree_v2, sizeof(*free_it));
+	ok(fill_bytes(s, DEVICE + DEVICE_SIZE, 1) && !reached, "freed_memory_is_forgotten");
+	wh_reaches(s, DEVICE + DEVICE_SIZE, 0x100);
+	wh_reaches_graph(s, DEVICE + 2 * DEVICE_SIZE, 0x100);
+	wh_reach_frees(s, DEVICE + 2 * DEVICE_SIZE);
+	ok(!fill_bytes(s, DEVICE + 2 * DEVICE_SIZE, 0x100) && reached,
+	   "memory_of_a_graph_stays_for_its_next_launch");
+	request(s, 0, 64);
+	ask(s, 0, WH_CALL_cuCtxDestroy_v2, sizeof(struct wh_req_cuCtxDestroy_v2));
+	ok(fill_bytes(s, DEVICE + DEVICE_SIZE, 1) && !reached &&
+	   fill_bytes(s, DEVICE + 2 * DEVICE_SIZE, 1) && !reached,
+	   "all_memory_ends_with_a_context");
+	ok_eq(fill_bytes(s, (uintptr_t)own, 1), CUDA_ERROR_INVALID_VALUE,
+	      "error_is_that_of_an_address_that_is_none");
+	context = 0;
+	ok_eq(fill_bytes(s, (uintptr_t)own, 1), CUDA_ERROR_INVALID_CONTEXT,
+	      "without_a_context_that_is_the_error");
+}
+
+int main(int argc, char **argv)
+{
+	struct wh_session *s = open_session(argv[0]);
+	char before[sizeof(own)];
+
+	(void)argc;
+	tap_plan(46);
+	memcpy(before, own, sizeof(own));
+	say_hello(s);
+	fill(s);
+	make_objects(s);
+	each_call(s, 0, "calls_of_the_driver_pass_with_device_memory",
+		  "and_none_with_the_workers_own");
+	each_call(s, WH_LIB_cublas, "calls_of_cublas_pass_with_device_memory",
+		  "and_none_of_cublas_with_the_workers_own");
+	each_call(s, WH_LIB_cudnn, "calls_of_cudnn_pass_with_device_memory",
+		  "and_none_of_cudnn_with_the_workers_own");
+	test_copies(s);
+	test_nodes(s);
+	test_libraries(s);
+	test_options(s);
+	test_attributes(s);
+	test_ranges(s);
+	ok(!memcmp(before, own, sizeof(own)), "the_workers_memory_is_as_it_was");
+	wh_session_close(s);
+	return tap_exit();
+}

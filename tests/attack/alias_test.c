@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Registered memory that a client takes back: its graphs may name it still, and
+ * must find neither the worker's memory there nor a gate to write to. A session
+ * of this process, with a far area.
+ */
+#define _GNU_SOURCE
+#include "session_fixture.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define PAGE	WH_PAGE_SIZE
+#define AREA	(16 * (uint64_t)WH_GATE_AREA)
+
+static uint64_t far, at;
+
+static CUresult fine(void)
+{
+	return CUDA_SUCCESS;
+}
+
+static int32_t block(struct wh_session *s, uint32_t op, uint64_t addr, uint64_t size, uint64_t to)
+{
+	struct wh_req_whHostBlock *q = request(s, WH_CALL_whHostBlock, sizeof(*q));
+
+	q->op = op;
+	q->addr = addr;
+	q->size = size;
+	q->at = to;
+	return send(s, sizeof(*q)) ? -1 : rsp(s)->result;
+}
+
+static bool is_free(uint64_t addr)
+{
+	void *p = mmap((void *)addr, PAGE, PROT_READ,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, PAGE);
+	return true;
+}
+
+/* By the kernel: reading there as a program would end this one. */
+static bool is_nothing(uint64_t addr)
+{
+	int pair[2];
+	bool nothing;
+
+	if (pipe(pair))
+		return false;
+	nothing = write(pair[1], (void *)addr, 1) < 0 && errno == EFAULT;
+	close(pair[0]);
+	close(pair[1]);
+	return nothing;
+}
+
+static int32_t gate_at(struct wh_session *s, uint64_t gate)
+{
+	struct wh_req_whHostFunc *q = request(s, WH_CALL_whHostFunc, sizeof(*q));
+
+	q->gate = gate;
+	return send(s, sizeof(*q)) ? -1 : rsp(s)->result;
+}
+
+static uint64_t aligned(uint64_t addr)
+{
+	return (addr + WH_GATE_AREA - 1) & ~(uint64_t)(WH_GATE_AREA - 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct wh_session *s = open_session(argv[0]);
+
+	(void)argc;
+	tap_plan(10);
+	far = (uintptr_t)mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			      0);
+	at = (uintptr_t)mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap((void *)at, AREA);
+	at = aligned(at);
+	wh_session_far(s, (void *)far, AREA, false);
+	say_hello(s);
+	s->drv.cuMemHostRegister_v2 = (void *)fine;
+	s->drv.cuMemHostUnregister = (void *)fine;
+	s->drv.cuLaunchHostFunc = (void *)fine;
+	ok(!block(s, WH_HOST_ALIAS, far, WH_GATE_AREA, at), "memory_is_registered_at_its_address");
+	*(volatile uint64_t *)far = 0x1234;
+	ok_eq(*(volatile uint64_t *)at, 0x1234, "and_is_the_same_there");
+	ok(gate_at(s, at + 64), "it_holds_no_gate");
+	ok(!gate_at(s, aligned((uintptr_t)s->data) + 64), "the_data_area_does");
+	block(s, WH_HOST_UNPIN, far, 0, 0);
+	ok(!is_free(at) && !is_free(at + WH_GATE_AREA - PAGE),
+	   "taken_back_its_address_is_not_the_workers");
+	ok(is_nothing(at), "and_nothing_is_there");
+	ok(is_free(at + WH_GATE_AREA), "what_follows_is_free");
+	ok(!block(s, WH_HOST_ALIAS, far, 2 * WH_GATE_AREA, at) &&
+	   *(volatile uint64_t *)at == 0x1234, "it_can_be_registered_again_with_more");
+	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_GATE_AREA, PAGE, at + PAGE),
+	   "but_not_over_what_is_registered");
+	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_GATE_AREA, PAGE, (uintptr_t)s & ~(PAGE - 1)),
+	   "and_not_over_the_workers_memory");
+	return tap_exit();
+}

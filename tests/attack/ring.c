@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A client that writes into the ring what no client can have sent. Once, each of
+ * these made the worker run 2^32 calls that nobody had made, on a CPU of its own:
+ * now the session ends.
+ */
+#include "hostile.h"
+
+#define SOON_MS	5000
+
+/* One posted call as it should be: it asks for nothing. */
+static void post(struct hostile *h, uint32_t number)
+{
+	struct wh_shm_cell *c = &h->cell[number % WH_SHM_CELLS];
+	struct wh_req *q = (struct wh_req *)c->request;
+
+	memset(c, 0, sizeof(*c));
+	c->size = sizeof(struct wh_req_cuCtxGetFlags);
+	c->handler = WH_HANDLER_CUDA;
+	q->call = WH_CALL_cuCtxGetFlags;
+	q->ctx = h->ctx;
+}
+
+static void number(uint32_t more, uint32_t sent, const char *name)
+{
+	struct hostile h;
+
+	if (!hostile_begin(&h))
+		exit(1);
+	h.slot->request_arg[1] = 0;
+	hostile_send(&h, more ? h.calls + more : sent);
+	ok(hostile_ends(&h, SOON_MS), name);
+	hostile_leave(&h);
+}
+
+static void cell(uint32_t size, uint32_t handler, const char *name)
+{
+	struct hostile h;
+
+	if (!hostile_begin(&h))
+		exit(1);
+	h.slot->request_arg[1] = 0;
+	post(&h, h.calls + 1);
+	h.cell[(h.calls + 1) % WH_SHM_CELLS].size = size;
+	h.cell[(h.calls + 1) % WH_SHM_CELLS].handler = handler;
+	hostile_send(&h, h.calls + 1);
+	ok(hostile_ends(&h, SOON_MS), name);
+	hostile_leave(&h);
+}
+
+/* As many as there is room for, and one that is waited for. */
+static void full_ring(void)
+{
+	struct wh_req_cuCtxGetFlags *q;
+	struct hostile h;
+	uint32_t i;
+
+	if (!hostile_begin(&h))
+		exit(1);
+	for (i = 1; i <= WH_SHM_CELLS; i++)
+		post(&h, h.calls + i);
+	h.calls += WH_SHM_CELLS;
+	q = hostile_request(&h, WH_CALL_cuCtxGetFlags, sizeof(*q));
+	ok_eq(hostile_call(&h, sizeof(*q)), 0, "a_full_ring_and_an_answered_call_are_served");
+	hostile_leave(&h);
+}
+
+int main(void)
+{
+	tap_plan(8);
+	full_ring();
+	number(0, 0xffffffff, "all_ones_end_the_session");
+	number(WH_SHM_CELLS + 2, 0, "one_more_than_the_ring_holds_ends_it");
+	number(-1U, 0, "number_that_goes_back_ends_it");
+	cell(WH_SHM_CELL, WH_HANDLER_CUDA, "request_longer_than_its_cell_ends_it");
+	cell(8, WH_HANDLER_CUDA, "request_shorter_than_its_head_ends_it");
+	cell(64, WH_HANDLER_NULL, "handler_that_is_not_posted_ends_it");
+	cell(64, 0x12345, "handler_that_is_none_ends_it");
+	return tap_exit();
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A tenant's counters are the server's to write, whatever its program asks the driver for.
+here=$(cd "$(dirname "$0")" && pwd)
+WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
+WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
+. "$WH_TOP/tests/tenant/lib.sh"
+
+if ! serve; then
+	echo "Bail out! no server: $(cat "$tmp/serve")"
+	exit 1
+fi
+ATTACK_SERVER=$(server)
+export ATTACK_SERVER
+"$wormhole" run --mem 64M -- "$WH_BUILD/tests/attack/bin/break_out" usage
+"$wormhole" stop
+rm -rf "$tmp"
