@@ -112,6 +112,11 @@ void wh_control_stop(void);
 /* --- sockets.c --------------------------------------------------------------------- */
 
 /*
+ * A folder that is the server's user's and that nobody else can write to or put
+ * another in place of: its descriptor, or -1 with one line in err.
+ */
+int wh_open_dir(const char *path, char *err, size_t err_size);
+/*
  * Listen at path with the mode; a file that is there is taken for a dead
  * server's. The descriptor, or -1 with errno.
  */

@@ -508,19 +508,22 @@ static void remove_stale(void)
 /* Clients of tenants must reach their socket, but need not see whose others there are. */
 static bool make_folder(char *err, size_t err_size)
 {
-	struct stat st;
+	int dir;
 
 	snprintf(folder, sizeof(folder), "%s/tenants", wh_server.dir);
 	if (mkdir(folder, 0711) && errno != EEXIST) {
 		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
 		return false;
 	}
-	if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-	    chmod(folder, 0711)) {
-		snprintf(err, err_size, "%s: not a folder of the server's user; choose another --dir",
-			 folder);
+	dir = wh_open_dir(folder, err, err_size);
+	if (dir < 0)
+		return false;
+	if (fchmod(dir, 0711)) {
+		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
+		close(dir);
 		return false;
 	}
+	close(dir);
 	return true;
 }
 
