@@ -143,7 +143,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(24 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(26 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -184,6 +184,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	struct words w = { .v = { program }, .n = 1 };
 	/* NVML knows nothing of softgpu: nobody is asked, unless a library was named. */
 	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
+	char host[32];
 	int i;
 
 	find_libraries(a, softgpu);
@@ -194,6 +195,10 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
 	add(&w, "--slack", a->slack);
 	add(&w, "--worker-uid", a->worker_uid);
+	if (a->limits.has_host) {
+		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
+		add(&w, "--host-mem", host);
+	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
 	if (a->background)

@@ -101,7 +101,7 @@ void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
  * A worker killed inside leaves the lock to the next one, which has nothing to
  * repair: each slot is one word. The lock belongs to the tenant alone.
  */
-static bool lock_usage(struct wh_session *s)
+bool wh_usage_lock(struct wh_session *s)
 {
 	pthread_mutex_t *m = (pthread_mutex_t *)s->limits.usage->lock;
 	int rc = pthread_mutex_lock(m);
@@ -111,7 +111,7 @@ static bool lock_usage(struct wh_session *s)
 	return !rc;
 }
 
-static void unlock_usage(struct wh_session *s)
+void wh_usage_unlock(struct wh_session *s)
 {
 	pthread_mutex_unlock((pthread_mutex_t *)s->limits.usage->lock);
 }
@@ -143,24 +143,24 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 		set_held(u, u->memory + bytes);
 		return true;
 	}
-	if (!lock_usage(s))
+	if (!wh_usage_lock(s))
 		return false;
 	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
 	fits = held <= quota && bytes <= quota - held;
 	if (fits)
 		set_held(u, u->memory + bytes);
-	unlock_usage(s);
+	wh_usage_unlock(s);
 	return fits;
 }
 
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
-	bool locked = wh_mem_quota(s, device) && lock_usage(s);
+	bool locked = wh_mem_quota(s, device) && wh_usage_lock(s);
 
 	set_held(u, u->memory + bytes);
 	if (locked)
-		unlock_usage(s);
+		wh_usage_unlock(s);
 }
 
 /* Less is never wrong for the others, so it needs no lock; and never below nothing. */

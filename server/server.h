@@ -41,6 +41,7 @@ struct wh_server {
 	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
 	unsigned int period_ms;	/* of reading them */
 	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */
+	uint64_t host_memory;	/* of a tenant about which nothing is said; bytes, 0: no limit */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;

@@ -62,6 +62,8 @@ static const char help[] =
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
+"  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
+"                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
 "                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
@@ -249,8 +251,8 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, FIGURES };
 
 enum {
-	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
-	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NVML,
+	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
 	OPT_TENANT_USAGE, OPT_TENANT_LEASES, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
 
@@ -261,6 +263,7 @@ static const struct option table[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "part-size", required_argument, NULL, OPT_PART },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "host-mem", required_argument, NULL, OPT_HOST },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
@@ -352,6 +355,10 @@ static void set(int c)
 	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
 	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
+	case OPT_HOST:
+		wh_server.limits.has_host = 1;
+		wh_server.limits.host = size("--host-mem", optarg, 0);
+		break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
@@ -426,6 +433,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 	parse(argc, argv);
 	switch (opt.role) {
 	case WORKER:

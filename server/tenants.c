@@ -177,6 +177,9 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 
 	if (!plan_limits(t, list, plan, err, err_size))
 		return false;
+	if (list->has_host)
+		t->host_memory = list->host;
+	wh_tenant_host_limit(t->file.limits, t->host_memory);
 	memcpy(t->limit, plan, sizeof(plan));
 	for (d = 0; d < wh_server.devices; d++)
 		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
@@ -403,6 +406,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	}
 	t->listener = t->file.limits_fd = t->file.usage_fd = -1;
 	t->ephemeral = r->ephemeral;
+	t->host_memory = wh_server.host_memory;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
 		if (t->file.limits)

@@ -21,6 +21,7 @@ struct wh_tenant {
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
+	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
