@@ -167,6 +167,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 			wh_error("no server runs at %s; start one by `wormhole serve', or name its --dir", dir);
 		return !n;
 	}
+	wh_protections_of_server(dir, &out->protections);
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
 		abort();
@@ -256,7 +257,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	return o;
 }
 
-static cJSON *tenant_json(const struct wh_tenant_view *v)
+static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_protections *p)
 {
 	cJSON *o = cJSON_CreateObject(), *list;
 	unsigned int i;
@@ -265,6 +266,7 @@ static cJSON *tenant_json(const struct wh_tenant_view *v)
 	add_number(o, "host_memory", v->sum.total.host_memory);
 	add_number(o, "host_memory_limit", v->limits.host_memory);
 	add_tenant_counters(o, &v->sum.total);
+	cJSON_AddItemToObject(o, "protection", wh_protections_json(p));
 	list = cJSON_AddArrayToObject(o, "devices");
 	for (i = 0; i < v->limits.devices; i++)
 		cJSON_AddItemToArray(list, device_json(v, i));
@@ -279,7 +281,7 @@ void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list)
 	int i;
 
 	for (i = 0; i < v->n; i++)
-		cJSON_AddItemToArray(list, tenant_json(&v->view[i]));
+		cJSON_AddItemToArray(list, tenant_json(&v->view[i], &v->protections));
 }
 
 /* --- Table ------------------------------------------------------------------------ */
@@ -352,6 +354,7 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 	for (i = 0; i < v->n; i++)
 		for (d = 0; d < v->view[i].limits.devices; d++)
 			print_device(&v->view[i], d, before);
+	wh_protections_print(&v->protections);
 }
 
 /* --- Prometheus ------------------------------------------------------------------- */
@@ -380,6 +383,7 @@ void wh_tenants_prometheus(const struct wh_tenant_views *v)
 	unsigned int d;
 	int i;
 
+	wh_protections_prometheus(&v->protections);
 	head("workers", "gauge", "living workers");
 	for (i = 0; i < v->n; i++)
 		print_metric(&v->view[i], "workers", v->view[i].sum.workers);

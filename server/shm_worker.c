@@ -24,11 +24,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ipc_files.h"
 #include "output.h"
+#include "sandbox.h"
 #include "session.h"
 #include "shm.h"
 #include "shm_wait.h"
 #include "wormhole_abi.h"
+
+#define MAX_THREADS	4096	/* of all workers of a tenant */
 
 /* --- Welcome ------------------------------------------------------------------------ */
 
@@ -107,25 +111,29 @@ static int client_pidfd(int conn)
 	return syscall(SYS_pidfd_open, cred.pid, 0);
 }
 
+static struct {
+	int conn, pidfd;	/* -1: the kernel has none */
+} life;
+
 static void *watch(void *arg)
 {
-	int conn = (int)(intptr_t)arg, pidfd = client_pidfd(conn);
 	struct pollfd p[2] = {
-		{ .fd = conn, .events = POLLIN | POLLRDHUP },
-		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = life.conn, .events = POLLIN | POLLRDHUP },
+		{ .fd = life.pidfd, .events = POLLIN },
 	};
 
+	(void)arg;
 	/* Nothing is ever sent to us: any event is the end. */
-	while (poll(p, pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
+	while (poll(p, life.pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
 		;
 	_exit(0);
 }
 
-static int start_watch(int conn)
+static int start_watch(void)
 {
 	pthread_t t;
 
-	return pthread_create(&t, NULL, watch, (void *)(intptr_t)conn);
+	return pthread_create(&t, NULL, watch, NULL);
 }
 
 /* --- Calls ----------------------------------------------------------------------------- */
@@ -314,6 +322,26 @@ static bool charge_part(struct wh_session *s, size_t part_size, char *err, size_
 	return false;
 }
 
+int wh_shm_protect(enum wh_protect protect, const char *backend, bool loaded, char *err,
+		   size_t err_size)
+{
+	struct wh_sandbox s = {
+		.seccomp = loaded && protect & WH_WORKER_FILTER, .local = true,
+		.landlock = !loaded && protect & WH_WORKER_LANDLOCK ? wh_landlock_enter : NULL,
+		.backend = backend, .processes = protect & WH_WORKER_OWN_USER ? MAX_THREADS : 0,
+	};
+
+	return wh_sandbox_enter(&s, err, err_size);
+}
+
+/* What the filter of system calls leaves no way to make. */
+static void take_what_needs_calls(int conn)
+{
+	life.conn = conn;
+	life.pidfd = client_pidfd(conn);
+	wh_ipc_files_work();
+}
+
 int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
@@ -334,6 +362,9 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
 	if (!part || (w.far_size && !far))
 		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+	take_what_needs_calls(o->conn);
+	if (wh_shm_protect(o->protect, o->backend, false, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
@@ -342,11 +373,13 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (!charge_part(s, o->part_size, err, sizeof(err)))
 		return refuse(o->conn, WH_ENOMEM, err);
 	wh_session_far(s, far, w.far_size, false);
+	if (wh_shm_protect(o->protect, o->backend, true, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	if (!wh_output_capture())
 		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
 	cell = cells(part);	/* before the client can write there */
-	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
+	if (send_welcome(o->conn, &w, file) || start_watch())
 		return 1;
 	close(file);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);

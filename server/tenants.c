@@ -11,15 +11,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,6 +27,9 @@
 #include "sm_groups.h"
 #include "tenants.h"
 #include "wormhole_abi.h"
+
+#define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
+#define SOFTGPU		"Wormhole softgpu"
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
@@ -169,6 +169,26 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	return true;
 }
 
+/*
+ * The cgroup stands behind the limit of host memory, which workers keep to by
+ * themselves: beside that a worker has its own, and softgpu's devices. Never
+ * the whole machine's, so that it is the tenant who dies of too much.
+ */
+static void bound_memory(const struct wh_tenant *t)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		if (!strcmp(wh_server.device[d].name, SOFTGPU))
+			own += wh_server.device[d].memory;
+	if (most < bytes)
+		most = bytes;
+	bytes += own * (t->workers ? t->workers : 1);
+	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
+}
+
 bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 		     char *err, size_t err_size)
 {
@@ -180,6 +200,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	if (list->has_host)
 		t->host_memory = list->host;
 	wh_tenant_host_limit(t->file.limits, t->host_memory);
+	bound_memory(t);
 	memcpy(t->limit, plan, sizeof(plan));
 	for (d = 0; d < wh_server.devices; d++)
 		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
@@ -218,31 +239,16 @@ static char *pass(int fd)
 	return text;
 }
 
-/* Nothing of another worker, of the server or of root is open to it any more. */
-static void become(uid_t uid)
-{
-	struct rlimit none = { 0, 0 };
-
-	setrlimit(RLIMIT_CORE, &none);
-	if (!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid) &&
-	    !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return;
-	wh_say("error", "no worker: cannot become user %u: %s", uid, strerror(errno));
-	_exit(1);
-}
-
 __attribute__((noreturn))
 static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
 {
 	char size[32], number[16], parent_text[16];
 
-	uid_t uid = wh_server.worker_uid + index_of(t) * WH_TENANT_WORKERS + slot;
-
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
-	if (wh_server.worker_uid)
-		become(uid);
+	wh_close_in_child();
+	wh_isolation_enter(&t->isolation);
 	/*
 	 * Its mappings far from where the kernel puts a client's: a managed variable needs
 	 * one address in both. Where that is not allowed, chance has to do.
@@ -253,6 +259,7 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
+	      "--protect", wh_isolation_protect(),
 	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
 	      "--tenant-leases", pass(leases), "--tenant-slot", number, (char *)NULL);
 	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
@@ -282,7 +289,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 		return;
 	}
 	wh_tenant_slot_open(t->file.usage, slot);
-	pid = fork();
+	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
 		run_worker(t, slot, conn, client, parent);
 	if (pid < 0) {
@@ -293,6 +300,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_tenant_slot_own(t->file.usage, slot, pid, client);
 	t->worker[slot] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
+	bound_memory(t);
 }
 
 static void on_client(int fd, void *arg)
@@ -322,6 +330,7 @@ static void destroy(struct wh_tenant *t)
 	int i = index_of(t);
 
 	stop_listening(t);
+	wh_isolation_close(&t->isolation);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
@@ -385,7 +394,8 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "%s/%s.limits: %s", folder, t->name, strerror(-rc));
 		return false;
 	}
-	if (!wh_tenant_limit(t, &r->limits, err, err_size))
+	if (!wh_isolation_open(&t->isolation, t->name, err, err_size) ||
+	    !wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
@@ -483,6 +493,9 @@ void wh_tenants_reap(pid_t pid, int status)
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);
+	bound_memory(t);
+	if (!t->workers)
+		wh_isolation_idle(&t->isolation);
 	destroy_if_over(t);
 }
 
@@ -531,6 +544,25 @@ static bool make_folder(char *err, size_t err_size)
 	return true;
 }
 
+/* For readers such as `wormhole stat'. */
+static bool write_protection(char *err, size_t err_size)
+{
+	char path[PATH_MAX];
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/protection", wh_server.dir);
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (f)
+		wh_isolation_print(f);
+	if (f && !fclose(f))
+		return true;
+	snprintf(err, err_size, "%s: %s", path, strerror(errno));
+	return false;
+}
+
 bool wh_tenants_start(char *err, size_t err_size)
 {
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
@@ -540,6 +572,8 @@ bool wh_tenants_start(char *err, size_t err_size)
 	if (!make_folder(err, err_size))
 		return false;
 	remove_stale();
+	if (!write_protection(err, err_size))
+		return false;
 	leases = wh_leases_create(folder);
 	if (leases < 0) {
 		snprintf(err, err_size, "%s/leases: %s", folder, strerror(-leases));
@@ -552,6 +586,7 @@ bool wh_tenants_start(char *err, size_t err_size)
 void wh_tenants_stop(void)
 {
 	struct wh_tenant *t = NULL;
+	char path[PATH_MAX];
 	int status;
 	pid_t pid;
 
@@ -565,4 +600,6 @@ void wh_tenants_stop(void)
 		return;
 	remove_stale();
 	rmdir(folder);
+	if (snprintf(path, sizeof(path), "%s/protection", wh_server.dir) < (int)sizeof(path))
+		unlink(path);
 }

@@ -3,6 +3,7 @@
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
+#include "isolation.h"
 #include "server.h"
 
 /* Readings of the driver's figures (supervise.c). */
@@ -24,6 +25,7 @@ struct wh_tenant {
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
+	struct wh_isolation isolation;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
 
