@@ -279,6 +279,7 @@ enum role { SERVER, WORKER, PROBE, FIGURES, PROTECTION };
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
+	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_LEASES,
 	OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
@@ -299,6 +300,7 @@ static const struct option table[] = {
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	/* What this program tells itself. */
+	{ "started", required_argument, NULL, OPT_STARTED },
 	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "parent", required_argument, NULL, OPT_PARENT },
@@ -315,7 +317,7 @@ static struct {
 	enum role role;
 	bool background;
 	struct wh_shm_worker worker;
-} opt = { .worker.tenant = WH_NO_TENANT };
+} opt = { .worker = { .started = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void wrong(const char *fmt, ...)
@@ -403,6 +405,7 @@ static void set(int c)
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
 	case OPT_WORKER_UID:	wh_server.worker_uid = optarg; break;
 	case OPT_PROTECTION:	opt.role = PROTECTION; break;
+	case OPT_STARTED:	opt.worker.started = number("--started", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);

@@ -382,6 +382,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (send_welcome(o->conn, &w, file) || start_watch())
 		return 1;
 	close(file);
+	if (o->started >= 0)
+		close(o->started);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
 	return 0;
 }

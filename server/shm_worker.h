@@ -27,6 +27,7 @@ int wh_shm_protect(enum wh_protect protect, const char *backend, bool loaded, ch
 
 struct wh_shm_worker {
 	int conn;		/* the client */
+	int started;		/* closed when the client is served; -1: nobody waits for that */
 	pid_t parent;		/* the server, which it does not outlive; 0: not checked */
 	const char *backend;
 	size_t part_size;

@@ -30,6 +30,7 @@
 
 #define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
 #define SOFTGPU		"Wormhole softgpu"
+#define MAX_STARTS	8	/* of a tenant at a time */
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
@@ -240,7 +241,8 @@ static char *pass(int fd)
 }
 
 __attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
+static void run_worker(const struct wh_tenant *t, int slot, int conn, int started, pid_t client,
+		       pid_t parent)
 {
 	char size[32], number[16], parent_text[16];
 
@@ -259,7 +261,7 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
-	      "--protect", wh_isolation_protect(),
+	      "--protect", wh_isolation_protect(), "--started", pass(started),
 	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
 	      "--tenant-leases", pass(leases), "--tenant-slot", number, (char *)NULL);
 	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
@@ -276,8 +278,60 @@ static int free_slot(const struct wh_tenant *t)
 	return -1;
 }
 
+/* --- Starts ----------------------------------------------------------------------- */
+
+/*
+ * A tenant has a few workers starting at a time; more clients wait where they
+ * connected. Each start is as much work as the machine can do, and all of one
+ * tenant's together are to hold up no other one's.
+ */
+static void on_client(int fd, void *arg);
+
+static unsigned int most_starts(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus < 2 ? 2 : cpus > MAX_STARTS ? MAX_STARTS : (unsigned int)cpus;
+}
+
+static void end_start(struct wh_tenant *t, int slot)
+{
+	struct tenant_worker *w = &t->worker[slot];
+
+	if (!w->started)
+		return;
+	wh_loop_remove(w->started);
+	close(w->started);
+	w->started = 0;
+	if (t->starting-- == most_starts() && t->listener >= 0)
+		wh_loop_add(t->listener, on_client, t);
+}
+
+/* It serves, or it has ended: nobody has the other end any more. */
+static void on_started(int fd, void *arg)
+{
+	struct wh_tenant *t = arg;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].started == fd)
+			end_start(t, i);
+}
+
+static void begin_start(struct wh_tenant *t, int slot, int fd)
+{
+	if (!wh_loop_add(fd, on_started, t)) {
+		close(fd);
+		return;
+	}
+	t->worker[slot].started = fd;
+	if (++t->starting == most_starts())
+		wh_loop_remove(t->listener);
+}
+
 static void start_worker(struct wh_tenant *t, int conn)
 {
+	int started[2];
 	pid_t client = peer_of(conn), parent = getpid(), pid;
 	int slot = free_slot(t);
 	char why[160];
@@ -288,11 +342,18 @@ static void start_worker(struct wh_tenant *t, int conn)
 		refuse(conn, WH_EBUSY, why);
 		return;
 	}
+	if (pipe2(started, O_CLOEXEC)) {
+		snprintf(why, sizeof(why), "a pipe: %s", strerror(errno));
+		refuse(conn, WH_ENOMEM, why);
+		return;
+	}
 	wh_tenant_slot_open(t->file.usage, slot);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, slot, conn, client, parent);
+		run_worker(t, slot, conn, started[1], client, parent);
+	close(started[1]);
 	if (pid < 0) {
+		close(started[0]);
 		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
 		refuse(conn, WH_ENOMEM, why);
 		return;
@@ -300,6 +361,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_tenant_slot_own(t->file.usage, slot, pid, client);
 	t->worker[slot] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
+	begin_start(t, slot, started[0]);
 	bound_memory(t);
 }
 
@@ -490,6 +552,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (WIFSIGNALED(status))
 		wh_say("warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
 		       t->name, WTERMSIG(status));
+	end_start(t, slot);
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);

@@ -9,6 +9,7 @@
 /* Readings of the driver's figures (supervise.c). */
 struct tenant_worker {
 	pid_t pid;		/* 0: the slot is free */
+	int started;		/* ends when it serves its client; 0: it does */
 	uint64_t driver[WH_TENANT_DEVICES];	/* bytes */
 };
 
@@ -21,6 +22,7 @@ struct wh_tenant {
 	bool ephemeral, dying;
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
+	unsigned int starting;	/* of these: not serving yet */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
