@@ -265,7 +265,8 @@ static const struct requirement {
 
 static const struct argp argp = {
 	NULL, NULL, NULL,
-	"Say what this host has and lacks to run VMs with a role.", NULL, NULL, NULL
+	"Say what this host has and lacks to run VMs with a role, and what would protect the workers of "
+	"`wormhole serve' here.", NULL, NULL, NULL
 };
 
 int cmd_check(int argc, char **argv)
@@ -284,6 +285,7 @@ int cmd_check(int argc, char **argv)
 		if (!f.good)
 			*(r->gpu_only ? &missing_gpu : &missing) += 1;
 	}
+	wh_protections_check();
 	if (missing)
 		printf("not ready: %d missing\n", missing);
 	else

@@ -30,7 +30,7 @@ enum {
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
 	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuRAND and others (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
-	{ "worker-uid", KEY_UID, "N", 0, "(root) run each worker as a user of its own, numbered from N on", 0 },
+	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 256 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
@@ -54,7 +54,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DAEMON: a->background = true; return 0;
 	case KEY_LIBRARIES: a->libraries = arg; return 0;
 	case KEY_UID:
-		wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);
+		if (strcmp(arg, "none"))
+			wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);
 		a->worker_uid = arg;
 		return 0;
 	case KEY_NVML: a->nvml = arg; return 0;
@@ -143,7 +144,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(24 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(26 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -184,6 +185,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	struct words w = { .v = { program }, .n = 1 };
 	/* NVML knows nothing of softgpu: nobody is asked, unless a library was named. */
 	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
+	char host[32];
 	int i;
 
 	find_libraries(a, softgpu);
@@ -194,6 +196,10 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
 	add(&w, "--slack", a->slack);
 	add(&w, "--worker-uid", a->worker_uid);
+	if (a->limits.has_host) {
+		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
+		add(&w, "--host-mem", host);
+	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
 	if (a->background)

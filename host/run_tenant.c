@@ -137,15 +137,16 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 
 static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid)
 {
+	bool limited = r->limits.n || r->limits.has_host;
 	char *socket = usable_socket(dir, r->tenant);
 
-	if (r->limits.n && r->tenant && socket) {
+	if (limited && r->tenant && socket) {
 		wh_error("tenant %s is there already: run without limits to join it, and change them by `wormhole limit'",
 			 r->tenant);
 		free(socket);
 		return NULL;
 	}
-	if (r->limits.n || (r->tenant && !socket)) {
+	if (limited || (r->tenant && !socket)) {
 		free(socket);
 		return create_tenant(r, dir, uid);
 	}

@@ -43,6 +43,26 @@ struct wh_run_tenant {
 /* Becomes the program; returns on error. */
 int wh_run_tenant(const struct wh_run_tenant *r);
 
+/* --- protection.c -------------------------------------------------------------------- */
+
+/* In the order of protection.c's table. */
+struct wh_protections {
+	bool known;		/* false: no server has said anything */
+	struct {
+		bool on;
+		char detail[128];
+	} one[7];
+};
+
+void wh_protections_of_server(const char *dir, struct wh_protections *out);
+/* What a server of this user would find here. */
+void wh_protections_of_machine(struct wh_protections *out);
+/* Lines of `wormhole check'. */
+void wh_protections_check(void);
+void wh_protections_print(const struct wh_protections *p);
+cJSON *wh_protections_json(const struct wh_protections *p);
+void wh_protections_prometheus(const struct wh_protections *p);
+
 /* --- tenant_stat.c ------------------------------------------------------------------ */
 
 enum wh_stat_form { WH_STAT_TEXT, WH_STAT_JSON, WH_STAT_PROMETHEUS };
@@ -53,6 +73,7 @@ struct wh_tenant_views {
 	struct wh_tenant_view *view;
 	int n;
 	bool server;		/* one is running */
+	struct wh_protections protections;
 };
 
 /* All tenants, or those named. false after a message. */

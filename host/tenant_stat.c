@@ -167,6 +167,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 			wh_error("no server runs at %s; start one by `wormhole serve', or name its --dir", dir);
 		return !n;
 	}
+	wh_protections_of_server(dir, &out->protections);
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
 		abort();
@@ -184,6 +185,7 @@ void wh_tenants_free(struct wh_tenant_views *v)
 #define TENANT_COUNTERS(X) \
 	X(calls, "API calls that reached a worker") \
 	X(crossings, "requests of any kind") \
+	X(host_refused, "requests for host memory refused for the limit") \
 	X(bytes_to_device, "bytes copied to devices") \
 	X(bytes_from_device, "bytes copied from devices")
 
@@ -242,6 +244,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	add_number(o, "pid", w->pid);
 	add_number(o, "client_pid", w->client_pid);
 	add_number(o, "started_ms", w->started_ns / 1000000);
+	add_number(o, "host_memory", w->host_memory);
 	add_tenant_counters(o, w);
 	devices = cJSON_AddArrayToObject(o, "devices");
 	for (d = 0; d < v->limits.devices; d++) {
@@ -254,13 +257,16 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	return o;
 }
 
-static cJSON *tenant_json(const struct wh_tenant_view *v)
+static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_protections *p)
 {
 	cJSON *o = cJSON_CreateObject(), *list;
 	unsigned int i;
 
 	cJSON_AddStringToObject(o, "tenant", v->limits.name);
+	add_number(o, "host_memory", v->sum.total.host_memory);
+	add_number(o, "host_memory_limit", v->limits.host_memory);
 	add_tenant_counters(o, &v->sum.total);
+	cJSON_AddItemToObject(o, "protection", wh_protections_json(p));
 	list = cJSON_AddArrayToObject(o, "devices");
 	for (i = 0; i < v->limits.devices; i++)
 		cJSON_AddItemToArray(list, device_json(v, i));
@@ -275,7 +281,7 @@ void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list)
 	int i;
 
 	for (i = 0; i < v->n; i++)
-		cJSON_AddItemToArray(list, tenant_json(&v->view[i]));
+		cJSON_AddItemToArray(list, tenant_json(&v->view[i], &v->protections));
 }
 
 /* --- Table ------------------------------------------------------------------------ */
@@ -330,9 +336,11 @@ static void print_device(const struct wh_tenant_view *v, unsigned int d,
 	       v->sum.workers, bytes_text(u->memory, a), l->memory ? bytes_text(l->memory, b) : "-",
 	       bytes_text(u->memory_peak, c), u->refused, sm, time_text(wh_gpu_ns(u), e),
 	       share_text(v, d, before, f), time_text(u->throttled_ns, g), u->launches);
-	printf(" %9" PRIu64 " %9" PRIu64 " %8s %8s\n", v->sum.total.calls, v->sum.total.crossings,
-	       bytes_text(v->sum.total.bytes_to_device, a),
-	       bytes_text(v->sum.total.bytes_from_device, b));
+	printf(" %9" PRIu64 " %9" PRIu64 " %8s %8s %8s %8s\n", v->sum.total.calls,
+	       v->sum.total.crossings, bytes_text(v->sum.total.bytes_to_device, a),
+	       bytes_text(v->sum.total.bytes_from_device, b),
+	       bytes_text(v->sum.total.host_memory, c),
+	       v->limits.host_memory ? bytes_text(v->limits.host_memory, e) : "-");
 }
 
 void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before)
@@ -340,12 +348,13 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 	unsigned int d;
 	int i;
 
-	printf("%-16s %3s %7s %8s %8s %8s %7s %-13s %9s %7s %9s %9s %9s %9s %8s %8s\n", "TENANT", "DEV",
+	printf("%-16s %3s %7s %8s %8s %8s %7s %-13s %9s %7s %9s %9s %9s %9s %8s %8s %8s %8s\n", "TENANT", "DEV",
 	       "WORKERS", "MEMORY", "LIMIT", "PEAK", "REFUSED", "SM", "GPU-TIME", "SHARE", "THROTTLED",
-	       "LAUNCHES", "CALLS", "CROSSINGS", "TO-DEV", "FROM-DEV");
+	       "LAUNCHES", "CALLS", "CROSSINGS", "TO-DEV", "FROM-DEV", "HOST-MEM", "HOST-LIM");
 	for (i = 0; i < v->n; i++)
 		for (d = 0; d < v->view[i].limits.devices; d++)
 			print_device(&v->view[i], d, before);
+	wh_protections_print(&v->protections);
 }
 
 /* --- Prometheus ------------------------------------------------------------------- */
@@ -374,6 +383,7 @@ void wh_tenants_prometheus(const struct wh_tenant_views *v)
 	unsigned int d;
 	int i;
 
+	wh_protections_prometheus(&v->protections);
 	head("workers", "gauge", "living workers");
 	for (i = 0; i < v->n; i++)
 		print_metric(&v->view[i], "workers", v->view[i].sum.workers);
@@ -383,6 +393,12 @@ void wh_tenants_prometheus(const struct wh_tenant_views *v)
 		print_metric(&v->view[i], #name "_total", v->view[i].sum.total.name);
 	TENANT_COUNTERS(EACH)
 #undef EACH
+	head("host_memory_bytes", "gauge", "bytes of host memory that workers keep in place");
+	for (i = 0; i < v->n; i++)
+		print_metric(&v->view[i], "host_memory_bytes", v->view[i].sum.total.host_memory);
+	head("host_memory_limit_bytes", "gauge", "limit of host memory, 0 for none");
+	for (i = 0; i < v->n; i++)
+		print_metric(&v->view[i], "host_memory_limit_bytes", v->view[i].limits.host_memory);
 #define EACH_DEVICE(name, suffix, type, value, help) \
 	head(#name suffix, type, help); \
 	for (i = 0; i < v->n; i++) \

@@ -82,7 +82,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	5
+#define MAX_KEYS	6
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -219,6 +219,19 @@ static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, s
 	return true;
 }
 
+/* Host memory is of no device. */
+static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
+{
+	bool has;
+	double v;
+
+	if (!number_of(o, "host_memory", 0, 9007199254740991.0, &v, &has, err, err_size))
+		return false;
+	list->has_host = has;
+	list->host = has ? (uint64_t)v : 0;
+	return true;
+}
+
 static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 {
 	const char *name = string_of(o, "tenant");
@@ -261,12 +274,13 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	struct wh_tenant *t;
 	char err[WH_CONTROL_ERROR];
 	cJSON *out;
-	double uid;
+	double uid = 0;
 	bool has;
 
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
 	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
-	    !take_limits(o, &r.limits, err, sizeof(err)))
+	    !take_limits(o, &r.limits, err, sizeof(err)) ||
+	    !take_host(o, &r.limits, err, sizeof(err)))
 		return failure(err);
 	if (has)
 		r.uid = (uid_t)uid;
@@ -289,6 +303,7 @@ static cJSON *set(struct connection *c, const cJSON *o)
 
 	(void)c;
 	if (!t || !take_limits(o, &list, err, sizeof(err)) ||
+	    !take_host(o, &list, err, sizeof(err)) ||
 	    !wh_tenant_limit(t, &list, err, sizeof(err)))
 		return failure(err);
 	return success();
@@ -362,8 +377,9 @@ static const struct {
 } requests[] = {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
-			      { "ephemeral", FLAG }, { "limits", LIST } } },
-	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST } } },
+			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER } } },
+	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
+			{ "host_memory", NUMBER } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "list", list, { { "op", TEXT } } },
 	{ "stop", stop, { { "op", TEXT } } },

@@ -182,15 +182,21 @@ static CUresult add(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	if (s->hosts >= WH_MAX_HOST_BLOCKS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (b.at != b.addr && !map_alias(s, &b))
+	if (!wh_host_take(s, b.size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (b.at != b.addr && !map_alias(s, &b)) {
+		wh_host_give(s, b.size);
 		return CUDA_ERROR_MAP_FAILED;
+	}
 	res = pin(s, &b);
 	if (res == CUDA_SUCCESS && !insert(s, &b)) {
 		s->drv.cuMemHostUnregister((void *)b.at);
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (res != CUDA_SUCCESS)
+	if (res != CUDA_SUCCESS) {
 		unmap_alias(s, &b);
+		wh_host_give(s, b.size);
+	}
 	return res;
 }
 
@@ -210,6 +216,7 @@ static CUresult end(struct wh_session *s, const struct wh_req_whHostBlock *q)
 	    res != CUDA_ERROR_INVALID_CONTEXT && res != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return res;
 	unmap_alias(s, &s->host[i]);
+	wh_host_give(s, s->host[i].size);
 	drop(s, i);
 	return CUDA_SUCCESS;
 }

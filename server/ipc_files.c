@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See ipc_files.h. One thread of the worker answers: it looks who asks, reads a
- * number and sends the descriptor that was offered under it. Who asks has to be
- * a worker of the same tenant, as the kernel names its process; and who answers
- * has to be the owner. The thread touches nothing of the session's.
+ * See ipc_files.h. Two datagram sockets, made before the process loses the right
+ * to make any: on one a thread answers, on the other we ask. The thread looks who
+ * asks, reads a number and sends the descriptor that was offered under it. Who
+ * asks has to be a worker of the same tenant, as the kernel names its process;
+ * and who answers has to be the owner. The thread touches nothing of the session's.
  */
 #define _GNU_SOURCE
 #include "ipc_files.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_S	3
@@ -30,27 +32,15 @@ struct offer {
 
 static struct {
 	pthread_mutex_t lock;	/* of the offers */
+	pthread_mutex_t asking;
 	pthread_t thread;
-	int listener;		/* 0: not started */
+	bool started, stop;
+	int answers, asks;	/* sockets; 0: not made */
 	const struct wh_tenant_usage *usage;
 	char name[WH_IPC_NAME];
 	struct offer *offer;
 	size_t offers;
-} files = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-bool wh_ipc_files_work(void)
-{
-	static enum { UNKNOWN, YES, NO } works;
-	int fd;
-
-	if (works == UNKNOWN) {
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		works = fd < 0 ? NO : YES;
-		if (fd >= 0)
-			close(fd);
-	}
-	return works == YES;
-}
+} files = { .lock = PTHREAD_MUTEX_INITIALIZER, .asking = PTHREAD_MUTEX_INITIALIZER };
 
 /* A name without a file: it is gone with the process. */
 static socklen_t address_of(struct sockaddr_un *a, const char name[WH_IPC_NAME])
@@ -62,20 +52,146 @@ static socklen_t address_of(struct sockaddr_un *a, const char name[WH_IPC_NAME])
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-static uint32_t peer_of(int conn)
-{
-	struct ucred cred = { 0 };
-	socklen_t n = sizeof(cred);
-
-	return getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &cred, &n) ? 0 : (uint32_t)cred.pid;
-}
-
-static void limit_time(int conn)
+/* The kernel says of each packet who sent it; nobody waits for ever. */
+static bool tune(int fd)
 {
 	struct timeval t = { .tv_sec = PATIENCE_S };
+	int on = 1;
 
-	setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	return !setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) &&
+	       !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+static int open_socket(const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	/* Without a name the kernel chooses one. */
+	socklen_t n = name ? address_of(&a, name) : sizeof(a.sun_family);
+
+	if (fd >= 0 && tune(fd) && !bind(fd, (struct sockaddr *)&a, n))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool open_sockets(void)
+{
+	uint64_t r[2];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r))
+		return false;
+	snprintf(files.name, sizeof(files.name), "wormhole-%016llx%016llx",
+		 (unsigned long long)r[0], (unsigned long long)r[1]);
+	files.answers = open_socket(files.name);
+	files.asks = files.answers < 0 ? -1 : open_socket(NULL);
+	if (files.asks >= 0)
+		return true;
+	if (files.answers >= 0)
+		close(files.answers);
+	files.answers = files.asks = 0;
+	return false;
+}
+
+bool wh_ipc_files_work(void)
+{
+	static enum { UNKNOWN, YES, NO } works;
+
+	if (works == UNKNOWN || (works == YES && !files.answers))
+		works = open_sockets() ? YES : NO;
+	return works == YES;
+}
+
+/* --- Packets ----------------------------------------------------------------------- */
+
+struct packet {
+	uint64_t id[2];
+	uint32_t pid;		/* who sent it; 0: nobody knows */
+	int fd;			/* -1: none */
+	struct sockaddr_un from;
+	socklen_t from_size;
+};
+
+/* The first descriptor is taken; there should be no more. */
+static void take_files(struct packet *p, const struct cmsghdr *c)
+{
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), i;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (p->fd < 0)
+			p->fd = fd;
+		else
+			close(fd);
+	}
+}
+
+static void take_sender(struct packet *p, const struct cmsghdr *c)
+{
+	struct ucred cred;
+
+	if (c->cmsg_len != CMSG_LEN(sizeof(cred)))
+		return;
+	memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+	p->pid = (uint32_t)cred.pid;
+}
+
+/* false: no packet of ours; what came with it is closed. */
+static bool receive(int fd, struct packet *p, int flags)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	} ctl = { 0 };
+	struct iovec iov = { p->id, sizeof(p->id) };
+	struct msghdr m = { .msg_name = &p->from, .msg_namelen = sizeof(p->from), .msg_iov = &iov,
+			    .msg_iovlen = 1, .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	p->fd = -1;
+	p->pid = 0;
+	n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | flags);
+	if (n < 0)
+		return false;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			take_files(p, c);
+		else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
+			take_sender(p, c);
+	}
+	p->from_size = m.msg_namelen;
+	if (n == sizeof(p->id))
+		return true;
+	if (p->fd >= 0)
+		close(p->fd);
+	return false;
+}
+
+/* file < 0: there is none. */
+static bool send_to(int fd, const struct sockaddr_un *to, socklen_t size, const uint64_t id[2],
+		    int file, int flags)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl = { 0 };
+	uint64_t copy[2] = { id[0], id[1] };
+	struct iovec iov = { copy, sizeof(copy) };
+	struct msghdr m = { .msg_name = (void *)to, .msg_namelen = size, .msg_iov = &iov,
+			    .msg_iovlen = 1 };
+
+	if (file >= 0) {
+		m.msg_control = &ctl;
+		m.msg_controllen = sizeof(ctl);
+		ctl.hdr.cmsg_level = SOL_SOCKET;
+		ctl.hdr.cmsg_type = SCM_RIGHTS;
+		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&ctl.hdr), &file, sizeof(file));
+	}
+	return sendmsg(fd, &m, MSG_NOSIGNAL | flags) == sizeof(copy);
 }
 
 /* --- The owner --------------------------------------------------------------------- */
@@ -101,55 +217,34 @@ static struct offer *offer_of(const uint64_t id[2])
 	return NULL;
 }
 
-static void send_file(int conn, int fd)
-{
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} ctl = { 0 };
-	char byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl,
-			    .msg_controllen = sizeof(ctl) };
-
-	ctl.hdr.cmsg_level = SOL_SOCKET;
-	ctl.hdr.cmsg_type = SCM_RIGHTS;
-	ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&ctl.hdr), &fd, sizeof(fd));
-	sendmsg(conn, &m, MSG_NOSIGNAL);
-}
-
-static void answer(int conn)
+/* Who asks and does not take the answer does not hold us up. */
+static void answer(const struct packet *p)
 {
 	struct offer *o;
-	uint64_t id[2];
 
-	limit_time(conn);
-	if (!is_ours(peer_of(conn)) || recv(conn, id, sizeof(id), 0) != sizeof(id))
+	if (!is_ours(p->pid))
 		return;
 	pthread_mutex_lock(&files.lock);
-	o = offer_of(id);
-	if (o)
-		send_file(conn, o->fd);
+	o = offer_of(p->id);
+	send_to(files.answers, &p->from, p->from_size, p->id, o ? o->fd : -1, MSG_DONTWAIT);
 	pthread_mutex_unlock(&files.lock);
 }
 
 static void *serve(void *arg)
 {
-	int listener = (int)(intptr_t)arg, conn;
+	struct packet p;
 
-	/* One that hung up in the queue is no reason to stop; shutdown() is. */
-	do {
-		conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (conn < 0)
+	while (!__atomic_load_n(&files.stop, __ATOMIC_ACQUIRE)) {
+		if (!receive(files.answers, &p, 0))
 			continue;
-		answer(conn);
-		close(conn);
-	} while (conn >= 0 || errno == EINTR || errno == ECONNABORTED);
-	return NULL;
+		answer(&p);
+		if (p.fd >= 0)
+			close(p.fd);
+	}
+	return arg;
 }
 
-static bool start_thread(int listener)
+static bool start_thread(void)
 {
 	sigset_t all, old;
 	int rc;
@@ -157,32 +252,20 @@ static bool start_thread(int listener)
 	/* Signals are for the threads that were here before. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&files.thread, NULL, serve, (void *)(intptr_t)listener);
+	rc = pthread_create(&files.thread, NULL, serve, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return !rc;
 }
 
 bool wh_ipc_files_start(const struct wh_tenant_usage *u, char name[WH_IPC_NAME])
 {
-	struct sockaddr_un a;
-	uint64_t r[2];
-	int fd;
-
-	if (!files.listener) {
-		if (getrandom(r, sizeof(r), 0) != sizeof(r))
-			return false;
-		snprintf(files.name, sizeof(files.name), "wormhole-%016llx%016llx",
-			 (unsigned long long)r[0], (unsigned long long)r[1]);
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-		if (fd < 0)
-			return false;
+	if (!wh_ipc_files_work())
+		return false;
+	if (!files.started) {
 		files.usage = u;
-		if (bind(fd, (struct sockaddr *)&a, address_of(&a, files.name)) || listen(fd, 16) ||
-		    !start_thread(fd)) {
-			close(fd);
+		files.started = start_thread();
+		if (!files.started)
 			return false;
-		}
-		files.listener = fd;
 	}
 	memset(name, 0, WH_IPC_NAME);
 	memcpy(name, files.name, sizeof(files.name));
@@ -226,12 +309,17 @@ void wh_ipc_files_withdraw(const uint64_t id[2])
 
 void wh_ipc_files_stop(void)
 {
-	if (!files.listener)
-		return;
-	shutdown(files.listener, SHUT_RDWR);
-	pthread_join(files.thread, NULL);
-	close(files.listener);
-	files.listener = 0;
+	if (files.started) {
+		__atomic_store_n(&files.stop, true, __ATOMIC_RELEASE);
+		shutdown(files.answers, SHUT_RDWR);
+		pthread_join(files.thread, NULL);
+	}
+	if (files.answers) {
+		close(files.answers);
+		close(files.asks);
+	}
+	files.answers = files.asks = 0;
+	files.started = files.stop = false;
 	while (files.offers)
 		close(files.offer[--files.offers].fd);
 	free(files.offer);
@@ -240,39 +328,43 @@ void wh_ipc_files_stop(void)
 
 /* --- Who asks ---------------------------------------------------------------------- */
 
-static int receive_file(int conn)
+static int64_t now_ms(void)
 {
-	union {
-		struct cmsghdr hdr;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} ctl = { 0 };
-	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl,
-			    .msg_controllen = sizeof(ctl) };
-	struct cmsghdr *c;
-	int fd = -1;
+	struct timespec t;
 
-	if (recvmsg(conn, &m, MSG_CMSG_CLOEXEC) != 1)
-		return -1;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+/* The owner's answer to this question; others', and those to earlier ones, are passed over. */
+static int await_answer(uint32_t pid, const uint64_t id[2])
+{
+	struct pollfd wait = { .fd = files.asks, .events = POLLIN };
+	int64_t end = now_ms() + PATIENCE_S * 1000, left;
+	struct packet p;
+
+	while ((left = end - now_ms()) > 0) {
+		if (poll(&wait, 1, (int)left) <= 0 || !receive(files.asks, &p, MSG_DONTWAIT))
+			continue;
+		if (p.pid == pid && p.id[0] == id[0] && p.id[1] == id[1])
+			return p.fd;
+		if (p.fd >= 0)
+			close(p.fd);
+	}
+	return -1;
 }
 
 int wh_ipc_files_fetch(const char name[WH_IPC_NAME], uint32_t pid, const uint64_t id[2])
 {
-	int conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd = -1;
 	struct sockaddr_un a;
+	socklen_t size = address_of(&a, name);
+	int fd = -1;
 
-	if (conn < 0)
+	if (!wh_ipc_files_work())
 		return -1;
-	limit_time(conn);
-	if (!connect(conn, (struct sockaddr *)&a, address_of(&a, name)) && peer_of(conn) == pid &&
-	    send(conn, id, 2 * sizeof(*id), MSG_NOSIGNAL) == 2 * sizeof(*id))
-		fd = receive_file(conn);
-	close(conn);
+	pthread_mutex_lock(&files.asking);
+	if (send_to(files.asks, &a, size, id, -1, 0))
+		fd = await_answer(pid, id);
+	pthread_mutex_unlock(&files.asking);
 	return fd;
 }

@@ -14,7 +14,10 @@
 
 #define WH_IPC_NAME	64
 
-/* Can this process make sockets at all? The kernel is asked once. */
+/*
+ * Has this process the sockets that it takes? They are made by the first call:
+ * before the process loses the right to make any.
+ */
 bool wh_ipc_files_work(void);
 /* Start answering; `name` is what others ask for. Once; afterwards the same name again. */
 bool wh_ipc_files_start(const struct wh_tenant_usage *u, char name[WH_IPC_NAME]);

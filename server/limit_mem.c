@@ -99,12 +99,12 @@ void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
  * A worker killed inside leaves the lock to the next one, which has nothing to
  * repair: each slot is one word. The lock belongs to the tenant alone.
  */
-static bool lock_usage(struct wh_session *s)
+bool wh_sums_lock(struct wh_session *s)
 {
 	return wh_usage_lock(s->limits.usage->lock);
 }
 
-static void unlock_usage(struct wh_session *s)
+void wh_sums_unlock(struct wh_session *s)
 {
 	wh_usage_unlock(s->limits.usage->lock);
 }
@@ -136,24 +136,24 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 		set_held(u, u->memory + bytes);
 		return true;
 	}
-	if (!lock_usage(s))
+	if (!wh_sums_lock(s))
 		return false;
 	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
 	fits = held <= quota && bytes <= quota - held;
 	if (fits)
 		set_held(u, u->memory + bytes);
-	unlock_usage(s);
+	wh_sums_unlock(s);
 	return fits;
 }
 
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_device_usage *u = &s->limits.slot->device[device];
-	bool locked = wh_mem_quota(s, device) && lock_usage(s);
+	bool locked = wh_mem_quota(s, device) && wh_sums_lock(s);
 
 	set_held(u, u->memory + bytes);
 	if (locked)
-		unlock_usage(s);
+		wh_sums_unlock(s);
 }
 
 /* Less is never wrong for the others, so it needs no lock; and never below nothing. */

@@ -83,6 +83,9 @@ struct wh_mem_entry *wh_mem_find(struct wh_mem_state *m, uint32_t type, uint64_t
 struct wh_mem_entry *wh_mem_add(struct wh_mem_state *m, uint32_t type, uint64_t key);
 void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e);
 
+/* Around check and charge; false: not to be had, and nothing may be charged. */
+bool wh_sums_lock(struct wh_session *s);
+void wh_sums_unlock(struct wh_session *s);
 /* Change what the worker holds of a device. Taking is refused beyond the quota. */
 bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes);
 void wh_mem_give(struct wh_session *s, int device, uint64_t bytes);

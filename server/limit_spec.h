@@ -28,6 +28,8 @@ struct wh_limit_spec {
 struct wh_limit_list {
 	struct wh_limit_spec spec[WH_LIMIT_SPECS];
 	int n;
+	int has_host;		/* host memory, of no device */
+	uint64_t host;		/* bytes, 0: no limit */
 };
 
 /* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */

@@ -5,6 +5,7 @@
  * at all is found out here, too, and not by the first client.
  */
 #define _GNU_SOURCE
+#include "isolation.h"
 #include "server.h"
 #include "sm_groups.h"
 
@@ -97,13 +98,16 @@ static void look(struct wh_device *d, CUdevice dev)
 	d->groups = drv.split ? wh_sm_groups(d->sms) : 0;
 }
 
-static void fill(struct report *r, const char *backend)
+static void fill(struct report *r, const char *backend, enum wh_protect protect)
 {
 	CUdevice dev = 0;
 	int i, n = 0;
 	CUresult res;
 
-	if (!load(backend, r->error, sizeof(r->error)))
+	/* As a worker: what one could not load or open shows at the start. */
+	if (wh_shm_protect(protect, backend, -1, false, r->error, sizeof(r->error)) ||
+	    !load(backend, r->error, sizeof(r->error)) ||
+	    wh_shm_protect(protect, backend, -1, true, r->error, sizeof(r->error)))
 		return;
 	res = drv.init(0);
 	if (res == CUDA_SUCCESS)
@@ -122,11 +126,11 @@ static void fill(struct report *r, const char *backend)
 		}
 }
 
-int wh_probe_main(const char *backend, int fd)
+int wh_probe_main(const char *backend, enum wh_protect protect, int fd)
 {
 	static struct report r;
 
-	fill(&r, backend);
+	fill(&r, backend, protect);
 	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 
@@ -165,17 +169,22 @@ static void warn_of_hmm(const struct wh_server *s, uint32_t pageable)
 
 bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 {
-	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, NULL };
+	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, "--protect",
+			 (char *)wh_isolation_protect(), NULL };
 	static struct report r;
+	struct wh_isolation as;
 	int pair[2];
 	bool good;
 	pid_t pid;
 
+	if (!wh_isolation_open(&as, "probe", err, err_size))
+		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		snprintf(err, err_size, "cannot ask the backend for its devices");
+		wh_isolation_close(&as);
 		return false;
 	}
-	pid = wh_start(argv, pair[1]);
+	pid = wh_start_as(argv, pair[1], &as);
 	close(pair[1]);
 	good = pid > 0 && receive(pair[0], &r);
 	close(pair[0]);
@@ -183,12 +192,15 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
+	wh_isolation_close(&as);
 	r.error[sizeof(r.error) - 1] = 0;
 	if (!good)
 		snprintf(err, err_size, "%s: the driver ended the process that asked for its devices, "
 			 "or did not answer", s->backend);
 	else if (r.error[0])
-		snprintf(err, err_size, "%s", r.error);
+		snprintf(err, err_size, "%s%s", r.error, wh_protection[WH_PROTECT_USER].on ?
+			 "; workers are no root: what they load has to be readable for others, the device's "
+			 "files open to them (or --worker-uid none)" : "");
 	else
 		take(s, &r);
 	if (good && !r.error[0])

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the way into the sandbox. Entered after the backend is loaded and before
- * the first client comes; there is no way back. The driver itself starts inside,
- * with the client's CUDA_* variables, so its device files must be there and be
- * open to the worker's user. Threads that exist by then get the filter too
- * (TSYNC), and the uid by glibc.
+ * Owns the way into the sandbox. Entered before the first client comes; there
+ * is no way back. The driver itself starts inside, with the client's CUDA_*
+ * variables, so its device files must be there and be open to the worker's user.
+ * Threads that exist by then get the filter too (TSYNC), and the uid by glibc;
+ * not Landlock, which holds for the thread that asks for it and for those that
+ * it makes, so that over shm there are two steps (shm_worker.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,7 +36,7 @@ static const unsigned short refused[] = {
 	SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
 	SYS_pidfd_getfd, SYS_kcmp, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
-	SYS_socket, SYS_socketpair, SYS_add_key, SYS_request_key, SYS_keyctl,
+	SYS_socketpair, SYS_add_key, SYS_request_key, SYS_keyctl,
 	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount,
 	SYS_fsopen, SYS_fsmount, SYS_fsconfig, SYS_fspick, SYS_mount_setattr,
 	SYS_unshare, SYS_setns, SYS_init_module, SYS_finit_module, SYS_delete_module,
@@ -43,37 +50,133 @@ static const unsigned short refused[] = {
 	SYS_capset,
 };
 
-#define REFUSED		(sizeof(refused) / sizeof(refused[0]))
+/* A worker over shm shares its kernel with everybody: nothing reaches another process. */
+static const unsigned short refused_to_local[] = {
+	SYS_fork, SYS_vfork, SYS_connect, SYS_tkill,
+	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_pidfd_open,
+	SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_setpgid, SYS_setsid,
+	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
+};
+
+static const unsigned short refused_in_vm[] = { SYS_socket };
+
+#define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 #define STMT(c, k)	((struct sock_filter)BPF_STMT(c, k))
 #define JUMP(c, k, t, f) ((struct sock_filter)BPF_JUMP(c, k, t, f))
 #define DATA(field)	STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RET(action)	STMT(BPF_RET | BPF_K, action)
+#define MAX_FILTER	512
 
-static int filter_calls(void)
+struct filter {
+	struct sock_filter f[MAX_FILTER];
+	unsigned int n;
+};
+
+static void add(struct filter *p, struct sock_filter f)
 {
-	struct sock_filter f[REFUSED + 8];
-	struct sock_fprog prog = { .filter = f };
-	size_t i, n = 0;
+	if (p->n < MAX_FILTER)
+		p->f[p->n] = f;
+	p->n++;
+}
+
+static void refuse(struct filter *p, const unsigned short *calls, size_t n, int error)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1));
+		add(p, RET(SECCOMP_RET_ERRNO | error));
+	}
+}
+
+/*
+ * The call only if its argument, an int, is one of two values. What was loaded
+ * last is the call's number again afterwards.
+ */
+static void only_with(struct filter *p, int call, int arg, uint32_t a, uint32_t b)
+{
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5));
+	add(p, DATA(args[arg]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, a, 2, 0));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, b, 1, 0));
+	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
+	add(p, DATA(nr));
+}
+
+static void not_with(struct filter *p, int call, int arg, uint32_t a, uint32_t b)
+{
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 5));
+	add(p, DATA(args[arg]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, a, 1, 0));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, b, 0, 1));
+	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
+	add(p, DATA(nr));
+}
+
+/*
+ * Threads, but no processes: what a worker would leave behind had its tenant's
+ * user. The flags of clone3() are in memory, where no filter sees them; libraries
+ * take clone() where the kernel has no clone3().
+ */
+static void add_local(struct filter *p)
+{
+	static const unsigned short clone3[] = { SYS_clone3 };
+	uint32_t self = (uint32_t)getpid();
+
+	refuse(p, refused_to_local, COUNT(refused_to_local), EPERM);
+	refuse(p, clone3, 1, ENOSYS);
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
+	add(p, DATA(args[0]));
+	add(p, JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
+	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
+	add(p, DATA(nr));
+	/* NVIDIA's driver listens on one, and does not start without; nobody can connect. */
+	only_with(p, SYS_socket, 0, AF_UNIX, AF_UNIX);
+	only_with(p, SYS_socket, 1, SOCK_SEQPACKET, SOCK_SEQPACKET | SOCK_CLOEXEC);
+	only_with(p, SYS_kill, 0, self, self);
+	only_with(p, SYS_tgkill, 0, self, self);
+	only_with(p, SYS_prlimit64, 0, self, 0);
+	not_with(p, SYS_ioctl, 1, TIOCSTI, TIOCLINUX);
+	not_with(p, SYS_fcntl, 1, F_SETOWN, F_SETOWN_EX);
+}
+
+static int filter_calls(bool local)
+{
+	struct filter p = { .n = 0 };
+	struct sock_fprog prog = { .filter = p.f };
 
 	/* Another instruction set has other numbers for the same calls. */
-	f[n++] = DATA(arch);
-	f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
-	f[n++] = RET(SECCOMP_RET_KILL_PROCESS);
-	f[n++] = DATA(nr);
-	f[n++] = JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, REFUSED + 1, 0);
-	for (i = 0; i < REFUSED; i++)
-		f[n++] = JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i], REFUSED - i, 0);
-	f[n++] = RET(SECCOMP_RET_ALLOW);
-	f[n++] = RET(SECCOMP_RET_ERRNO | EPERM);
-	prog.len = (unsigned short)n;
+	add(&p, DATA(arch));
+	add(&p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+	add(&p, RET(SECCOMP_RET_KILL_PROCESS));
+	add(&p, DATA(nr));
+	add(&p, JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
+	add(&p, RET(SECCOMP_RET_ERRNO | EPERM));
+	refuse(&p, refused, COUNT(refused), EPERM);
+	if (local)
+		add_local(&p);
+	else
+		refuse(&p, refused_in_vm, COUNT(refused_in_vm), EPERM);
+	add(&p, RET(SECCOMP_RET_ALLOW));
+	if (p.n > MAX_FILTER) {
+		errno = E2BIG;
+		return -1;
+	}
+	prog.len = (unsigned short)p.n;
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
 			    &prog);
 }
 
+/* Less stays less. */
 static int limit(int what, rlim_t value)
 {
-	struct rlimit r = { value, value };
+	struct rlimit r;
 
+	if (getrlimit(what, &r))
+		return -1;
+	if (r.rlim_max > value)
+		r.rlim_max = value;
+	r.rlim_cur = r.rlim_max;
 	return setrlimit(what, &r);
 }
 
@@ -93,6 +196,8 @@ int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size)
 		goto fail;
 	if (what = "file limit", limit(RLIMIT_NOFILE, 4096))
 		goto fail;
+	if (what = "process limit", s->processes && limit(RLIMIT_NPROC, s->processes))
+		goto fail;
 	if (what = "message queue limit", limit(RLIMIT_MSGQUEUE, 0))
 		goto fail;
 	if (what = "user and group", drop_ids(s))
@@ -101,7 +206,10 @@ int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size)
 		goto fail;
 	if (what = "dumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		goto fail;
-	if (what = "system call filter (CONFIG_SECCOMP_FILTER)", s->seccomp && filter_calls())
+	if (what = "Landlock", s->landlock && s->landlock(s->backend, s->seats))
+		goto fail;
+	if (what = "system call filter (CONFIG_SECCOMP_FILTER)",
+	    s->seccomp && filter_calls(s->local))
 		goto fail;
 	return 0;
 fail:

@@ -7,6 +7,7 @@
 #ifndef WORMHOLE_SANDBOX_H
 #define WORMHOLE_SANDBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,7 +15,18 @@ struct wh_sandbox {
 	uid_t uid;		/* 0: stay as we are */
 	gid_t gid;
 	int seccomp;		/* filter system calls */
+	bool local;		/* of a worker beside its clients: to no other process either */
+	unsigned int processes;	/* of the user, threads counted; 0: as it is */
+	/* NULL: files stay open as they are. With the backend, whose folder can be read. */
+	int (*landlock)(const char *backend, int seats);
+	const char *backend;
+	int seats;		/* folder whose files may be read (seats.h), or -1 */
 };
+
+/* The version of Landlock that this kernel has; 0: none. */
+int wh_landlock_version(void);
+/* For this thread and those that it makes. 0, or -1 with errno. Needs no_new_privs. */
+int wh_landlock_enter(const char *backend, int seats);
 
 /* 0, or -1 with one line in err. Only the calling thread may exist or matter. */
 int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size);

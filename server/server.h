@@ -15,11 +15,11 @@
 #include <sys/un.h>
 
 #include "limit_spec.h"
+#include "shm_worker.h"
 #include "tenant_file.h"
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
-#define WH_WORKER_UIDS	(WH_MAX_TENANTS * WH_TENANT_WORKERS)
 #define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
 #define WH_UUID		48		/* "GPU-" and 36 characters */
 
@@ -40,7 +40,8 @@ struct wh_server {
 	const char *nvml;	/* tells the driver's figures; "none": nobody; NULL: the driver's own */
 	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
 	unsigned int period_ms;	/* of reading them */
-	uid_t worker_uid;	/* the first of the workers' own users; 0: the server's */
+	const char *worker_uid;	/* the first of the tenants' own users; "none"; NULL: chosen */
+	uint64_t host_memory;	/* of a tenant about which nothing is said; bytes, 0: no limit */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;
@@ -48,6 +49,7 @@ struct wh_server {
 };
 
 extern struct wh_server wh_server;
+struct wh_isolation;
 
 /*
  * This program again, as another role: argv without a program, `keep` the one
@@ -55,8 +57,12 @@ extern struct wh_server wh_server;
  * pid, or -1.
  */
 pid_t wh_start(char *const argv[], int keep);
+/* The same with the protections of a tenant's workers; NULL: none. */
+pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as);
 /* In a child, before it becomes another program: signals as a program expects them. */
 void wh_child_signals(void);
+/* There, too: no terminal to type into, no descriptor that the server was started with. */
+void wh_close_in_child(void);
 
 /* --- log.c ---------------------------------------------------------------------- */
 
@@ -153,6 +159,11 @@ void wh_control_stop(void);
 /* --- sockets.c --------------------------------------------------------------------- */
 
 /*
+ * A folder that is the server's user's and that nobody else can write to or put
+ * another in place of: its descriptor, or -1 with one line in err.
+ */
+int wh_open_dir(const char *path, char *err, size_t err_size);
+/*
  * Listen at path with the mode; a file that is there is taken for a dead
  * server's. The descriptor, or -1 with errno.
  */
@@ -165,7 +176,7 @@ void wh_unlock_dir(void);
 
 /* Ask the backend, in a process of its own, what devices there are. */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
-int wh_probe_main(const char *backend, int fd);
+int wh_probe_main(const char *backend, enum wh_protect protect, int fd);
 
 /* --- supervise.c, figures.c ------------------------------------------------------------ */
 

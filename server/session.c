@@ -150,6 +150,11 @@ void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_proce
 	s->one_process = one_process;
 }
 
+bool wh_session_charge_part(struct wh_session *s, size_t bytes)
+{
+	return wh_host_take(s, bytes);
+}
+
 void wh_session_ready(struct wh_session *s)
 {
 	wh_ipc_passes_files(s);	/* a system call: not in a client's first call */

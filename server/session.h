@@ -27,6 +27,8 @@ struct wh_session *wh_session_open(void *part, size_t part_size, const char *bac
  * its memory can be registered.
  */
 void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_process);
+/* Charge the part to the tenant's host memory; false: it has no room for it. */
+bool wh_session_charge_part(struct wh_session *s, size_t bytes);
 /* Start the driver and use it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
 /*

@@ -4,5 +4,5 @@
 SESSION := session dispatch handles backend context records hostblock interval reach
 SESSION += do_init do_module do_launch do_copy do_query do_managed
 SESSION += do_graph do_graph_exec gate output
-SESSION += tenant limits limit_mem limit_blocks limit_driver limit_pool limit_sizes limit_sm limit_turn gpu_time limit_sms driver_figure
+SESSION += tenant limits limit_mem limit_host limit_blocks limit_driver limit_pool limit_sizes limit_sm limit_turn gpu_time limit_sms driver_figure
 SESSION += ipc ipc_files library

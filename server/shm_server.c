@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "isolation.h"
 #include "server.h"
 #include "shm.h"
 #include "shm_worker.h"
@@ -51,14 +53,17 @@ static const char help[] =
 "  --limit SPEC       of the tenant \"default\": [DEVICE:]mem=SIZE,sm=PERCENT,policy=POLICY;\n"
 "                     again for more. Before it counts what HAMi-core's variables\n"
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
+"  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
+"                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
 "                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
 "  --slack SIZE       memory of a worker that the driver counts beyond the limit before\n"
 "                     the worker is stopped (default 1G)\n"
 "  --period MS        time between two such readings (default 250)\n"
-"  --worker-uid N     run each worker as a user of its own, from N on (root only; 16384 numbers\n"
-"                     that nobody else has); the driver must be open to them\n"
+"  --worker-uid N     (root) first of 256 numbers that nobody else has: each tenant's workers run as\n"
+"                     one of them; none: as root. Default: $WORMHOLE_WORKER_UID, else such numbers\n"
+"  --protection       say what workers would have and lack here, and end\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
 "                     to DIR/server.log\n";
 
@@ -73,12 +78,33 @@ void wh_child_signals(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
+void wh_close_in_child(void)
+{
+	int fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	dup2(null, 0);
+	dup2(null, 1);
+	if (!close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
+		return;
+	for (fd = 3; fd < MAX_FILES; fd++)	/* kernels before 5.11 */
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 pid_t wh_start(char *const argv[], int keep)
+{
+	return wh_start_as(argv, keep, NULL);
+}
+
+pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as)
 {
 	pid_t parent = getpid(), pid = fork();
 
 	if (pid)
 		return pid;
+	wh_close_in_child();
+	if (as)
+		wh_isolation_enter(as);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -197,7 +223,7 @@ static void raise_files(void)
 
 static bool start(char *err, size_t err_size)
 {
-	if (!wh_lock_dir(wh_server.dir, err, err_size))
+	if (!wh_lock_dir(wh_server.dir, err, err_size) || !wh_isolation_start(err, err_size))
 		return false;
 	if (answers(wh_server.socket)) {
 		snprintf(err, err_size, "%s: another server answers there", wh_server.socket);
@@ -216,6 +242,7 @@ static int serve(bool background)
 	if (!start(err, sizeof(err))) {
 		wh_say("error", "%s", err[0] ? err : strerror(errno));
 		wh_tenants_stop();
+		wh_isolation_stop();
 		return 1;
 	}
 	if (!wh_supervise_start())
@@ -229,6 +256,7 @@ static int serve(bool background)
 	wh_supervise_stop();
 	wh_tenants_stop();
 	wh_log_stop();
+	wh_isolation_stop();
 	/* Before the end of a connection says that we are gone. */
 	wh_unlock_dir();
 	return 0;
@@ -236,13 +264,14 @@ static int serve(bool background)
 
 /* --- Command line ----------------------------------------------------------------- */
 
-enum role { SERVER, WORKER, PROBE, FIGURES };
+enum role { SERVER, WORKER, PROBE, FIGURES, PROTECTION };
 
 enum {
-	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_NVML, OPT_SLACK,
-	OPT_PERIOD, OPT_WORKER_UID, OPT_DAEMON, OPT_HELP, OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS,
-	OPT_TENANT_USAGE, OPT_TENANT_SEATS, OPT_TENANT_SEAT, OPT_TENANT_SLOT, OPT_PROBE,
-	OPT_FIGURES,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NVML,
+	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
+	OPT_STARTED,
+	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
+	OPT_TENANT_SEAT, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -252,13 +281,17 @@ static const struct option table[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "part-size", required_argument, NULL, OPT_PART },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "host-mem", required_argument, NULL, OPT_HOST },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
 	{ "worker-uid", required_argument, NULL, OPT_WORKER_UID },
+	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "help", no_argument, NULL, OPT_HELP },
 	/* What this program tells itself. */
+	{ "started", required_argument, NULL, OPT_STARTED },
+	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "tenant-limits", required_argument, NULL, OPT_TENANT_LIMITS },
@@ -275,7 +308,7 @@ static struct {
 	enum role role;
 	bool background;
 	struct wh_shm_worker worker;
-} opt = { .worker.tenant = WH_NO_TENANT };
+} opt = { .worker = { .started = -1, .tenant = WH_NO_TENANT } };
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void wrong(const char *fmt, ...)
@@ -324,13 +357,23 @@ static void add_limit(const char *text)
 		wrong("--limit: %s", err);
 }
 
-static uid_t worker_uid(const char *text)
+static enum wh_protect protect(const char *text)
 {
-	int v = number("--worker-uid", text, INT_MAX - WH_WORKER_UIDS);
+	return (enum wh_protect)number("--protect", text, WH_PROTECT_ALL);
+}
 
-	if (!v || geteuid())
-		wrong("--worker-uid: '%s': not 0, and only root can run workers as other users", text);
-	return (uid_t)v;
+/* What a server would find here, without one. */
+static int show_protection(void)
+{
+	char err[300];
+
+	if (!wh_isolation_start(err, sizeof(err))) {
+		wh_say("error", "%s", err);
+		return 1;
+	}
+	wh_isolation_print(stdout);
+	wh_isolation_stop();
+	return 0;
 }
 
 static void set(int c)
@@ -344,10 +387,17 @@ static void set(int c)
 	case OPT_SOCKET:	path(wh_server.socket, "--socket", optarg); break;
 	case OPT_PART:		wh_server.part_size = size("--part-size", optarg, 1 << 20); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
+	case OPT_HOST:
+		wh_server.limits.has_host = 1;
+		wh_server.limits.host = size("--host-mem", optarg, 0);
+		break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
-	case OPT_WORKER_UID:	wh_server.worker_uid = worker_uid(optarg); break;
+	case OPT_WORKER_UID:	wh_server.worker_uid = optarg; break;
+	case OPT_PROTECTION:	opt.role = PROTECTION; break;
+	case OPT_STARTED:	opt.worker.started = number("--started", optarg, INT_MAX); break;
+	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);
 	case OPT_SERVE:
@@ -404,6 +454,10 @@ static void parse(int argc, char **argv)
 		set(c);
 	if (optind != argc)
 		wrong("'%s': unexpected argument", argv[optind]);
+	if (!wh_server.worker_uid)
+		wh_server.worker_uid = getenv("WORMHOLE_WORKER_UID");
+	if (opt.role == PROTECTION)
+		return;
 	if (!wh_server.backend)
 		wrong("--backend is missing");
 	wh_server.part_size = (wh_server.part_size + 4095) & ~4095UL;
@@ -419,6 +473,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 	parse(argc, argv);
 	switch (opt.role) {
 	case WORKER:
@@ -426,7 +481,9 @@ int main(int argc, char **argv)
 		opt.worker.part_size = wh_server.part_size;
 		return wh_shm_serve(&opt.worker);
 	case PROBE:
-		return wh_probe_main(wh_server.backend, 3);
+		return wh_probe_main(wh_server.backend, opt.worker.protect, 3);
+	case PROTECTION:
+		return show_protection();
 	case FIGURES:
 		return wh_figures_main(wh_server.nvml, wh_server.period_ms, 3);
 	default:

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ipc_files.h"
 #include "output.h"
+#include "sandbox.h"
 #include "session.h"
 #include "shm.h"
 #include "shm_wait.h"
 #include "wire.h"
 #include "wormhole_abi.h"
+
+#define MAX_THREADS	4096	/* of all workers of a tenant */
 
 /* --- Welcome ------------------------------------------------------------------------ */
 
@@ -56,22 +61,17 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 }
 
 /*
- * What a client may pin besides its part: holes until it does. An administrator
- * sets WORMHOLE_PINNED_MAX (bytes) for the server; the default is half of the
- * machine's memory.
+ * What a client may pin besides its part: holes until it does. As much as the
+ * tenant may have now, since each page can be touched without asking; where that
+ * is no limit, as much as the machine has.
  */
-static size_t far_size(void)
+static size_t far_size(const struct wh_tenant_files *t)
 {
-	const char *text = getenv("WORMHOLE_PINNED_MAX");
-	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
-	char *end;
+	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), limit = 0;
+	const off_t at = offsetof(struct wh_tenant_limits, host_memory);
 
-	if (text && *text) {
-		n = strtoull(text, &end, 0);
-		if (*end)
-			fprintf(stderr, "warn: WORMHOLE_PINNED_MAX=%s: not a number of bytes\n", text);
-		n = *end ? 0 : n;
-	}
+	if (t->limits >= 0 && pread(t->limits, &limit, sizeof(limit), at) == sizeof(limit) && limit)
+		n = limit < n ? limit : n;
 	return (n < WH_SHM_FAR_MAX ? n : WH_SHM_FAR_MAX) & ~(uint64_t)(WH_PAGE_SIZE - 1);
 }
 
@@ -112,25 +112,29 @@ static int client_pidfd(int conn)
 	return syscall(SYS_pidfd_open, cred.pid, 0);
 }
 
+static struct {
+	int conn, pidfd;	/* -1: the kernel has none */
+} life;
+
 static void *watch(void *arg)
 {
-	int conn = (int)(intptr_t)arg, pidfd = client_pidfd(conn);
 	struct pollfd p[2] = {
-		{ .fd = conn, .events = POLLIN | POLLRDHUP },
-		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = life.conn, .events = POLLIN | POLLRDHUP },
+		{ .fd = life.pidfd, .events = POLLIN },
 	};
 
+	(void)arg;
 	/* Nothing is ever sent to us: any event is the end. */
-	while (poll(p, pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
+	while (poll(p, life.pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
 		;
 	_exit(0);
 }
 
-static int start_watch(int conn)
+static int start_watch(void)
 {
 	pthread_t t;
 
-	return pthread_create(&t, NULL, watch, (void *)(intptr_t)conn);
+	return pthread_create(&t, NULL, watch, NULL);
 }
 
 /* --- Calls ----------------------------------------------------------------------------- */
@@ -336,13 +340,44 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 	return 0;
 }
 
+/* The driver keeps all of it in place once there is a context. */
+static bool charge_part(struct wh_session *s, size_t part_size, char *err, size_t size)
+{
+	if (wh_session_charge_part(s, part_size))
+		return true;
+	snprintf(err, size, "the tenant's host memory has no room for a part of %zu bytes: raise it by "
+		 "`wormhole limit TENANT --host-mem', or serve with a smaller --part-size", part_size);
+	return false;
+}
+
+int wh_shm_protect(enum wh_protect protect, const char *backend, int seats, bool loaded,
+		   char *err, size_t err_size)
+{
+	struct wh_sandbox s = {
+		.seccomp = loaded && protect & WH_WORKER_FILTER, .local = true,
+		.landlock = !loaded && protect & WH_WORKER_LANDLOCK ? wh_landlock_enter : NULL,
+		.backend = backend, .seats = seats,
+		.processes = protect & WH_WORKER_OWN_USER ? MAX_THREADS : 0,
+	};
+
+	return wh_sandbox_enter(&s, err, err_size);
+}
+
+/* What the filter of system calls leaves no way to make. */
+static void take_what_needs_calls(int conn)
+{
+	life.conn = conn;
+	life.pidfd = client_pidfd(conn);
+	wh_ipc_files_work();
+}
+
 int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
 	const struct wh_shm_cell *cell;
 	struct wh_session *s;
 	void *part, *far;
-	char err[200];
+	char err[240];
 	int file;
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
@@ -350,25 +385,34 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (o->parent && getppid() != o->parent)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
-	w.far_size = far_size();
+	w.far_size = far_size(&o->tenant);
 	file = make_file(o->part_size + w.far_size);
 	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, o->part_size, 0);
 	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
 	if (!part || (w.far_size && !far))
 		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+	take_what_needs_calls(o->conn);
+	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
+	if (!charge_part(s, o->part_size, err, sizeof(err)))
+		return refuse(o->conn, WH_ENOMEM, err);
 	wh_session_far(s, far, w.far_size, false);
+	if (wh_shm_protect(o->protect, o->backend, -1, true, err, sizeof(err)))
+		return refuse(o->conn, WH_EINVAL, err);
 	if (!wh_output_capture())
 		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
 	cell = cells(part);	/* before the client can write there */
-	if (send_welcome(o->conn, &w, file) || start_watch(o->conn))
+	if (send_welcome(o->conn, &w, file) || start_watch())
 		return 1;
 	close(file);
+	if (o->started >= 0)
+		close(o->started);
 	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
 	return 1;
 }

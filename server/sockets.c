@@ -16,37 +16,175 @@
 
 #define LOCK_TRIES	50	/* 10 ms each */
 
-/* The mode is right from the first moment on: bind() obeys the umask. */
-static int bind_as(int fd, const struct sockaddr_un *a, mode_t mode, uid_t uid)
-{
-	mode_t old = umask(0777 & ~mode);
-	int rc = bind(fd, (const struct sockaddr *)a, sizeof(*a));
+/* --- Whose folders these are -------------------------------------------------------- */
 
-	umask(old);
-	if (!rc && uid != geteuid())
-		rc = chown(a->sun_path, uid, (gid_t)-1);
-	return rc;
+/* The owner of what this user namespace has no number for: the host's root, as a rule. */
+static bool is_outer(uid_t uid)
+{
+	unsigned long inside, outside, count = 0, overflow = 65534;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+
+	if (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) != 3)
+		count = 0;
+	if (f)
+		fclose(f);
+	f = fopen("/proc/sys/kernel/overflowuid", "re");
+	if (f && fscanf(f, "%lu", &overflow) != 1)
+		overflow = 65534;
+	if (f)
+		fclose(f);
+	return count && count < UINT32_MAX && uid == overflow;
 }
 
-int wh_listen(const char *path, mode_t mode, uid_t uid)
+/* May nobody but us and root change what lies in it? Sticky: only what is theirs. */
+static bool is_safe(const struct stat *st)
+{
+	return (st->st_uid == geteuid() || !st->st_uid || is_outer(st->st_uid)) &&
+	       (!(st->st_mode & S_IWOTH) || st->st_mode & S_ISVTX);
+}
+
+/* The folder above; takes the descriptor. -1 at the root, and above what we may not search. */
+static int go_up(int fd, const struct stat *st, struct stat *above)
+{
+	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	close(fd);
+	if (up >= 0 && !fstat(up, above) &&
+	    (above->st_ino != st->st_ino || above->st_dev != st->st_dev))
+		return up;
+	if (up >= 0)
+		close(up);
+	return -1;
+}
+
+/* Whoever may rename a folder on the way puts his own in its place. */
+static bool way_is_safe(int dir, const char *path, char *err, size_t err_size)
+{
+	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	struct stat st = { 0 }, above;
+
+	while (fd >= 0 && (fd = go_up(fd, &st, &above)) >= 0) {
+		st = above;
+		if (is_safe(&st))
+			continue;
+		close(fd);
+		snprintf(err, err_size, "%s: user %u may change what it stands in; give a folder below "
+			 "folders of yours or root's by --dir", path, st.st_uid);
+		return false;
+	}
+	return true;
+}
+
+int wh_open_dir(const char *path, char *err, size_t err_size)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		snprintf(err, err_size, "%s: %s; give a folder of yours by --dir", path, strerror(errno));
+	} else if (st.st_uid != geteuid()) {
+		snprintf(err, err_size, "%s: belongs to user %u and not to the server's, %u; give a folder of "
+			 "yours by --dir", path, st.st_uid, geteuid());
+	} else if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+		snprintf(err, err_size, "%s: mode %04o lets others write there; chmod go-w, or give another "
+			 "folder by --dir", path, st.st_mode & 07777);
+	} else if (way_is_safe(fd, path, err, err_size)) {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* --- Sockets ------------------------------------------------------------------------- */
+
+/* The folder of a path, as a descriptor, and the name in it. */
+static int open_parent(const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[PATH_MAX];
+
+	*name = slash ? slash + 1 : path;
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	return open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* By the folder's descriptor: a socket's address knows no other way than a path. */
+static int bind_in(int dir, const char *name, int fd, mode_t mode)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd, saved;
+	mode_t old;
+	int rc;
 
-	if (strlen(path) >= sizeof(a.sun_path)) {
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", dir, name) >=
+	    (int)sizeof(a.sun_path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	memcpy(a.sun_path, path, strlen(path) + 1);
-	unlink(path);
+	/* The mode is right from the first moment on: bind() obeys the umask. */
+	old = umask(0777 & ~mode);
+	rc = bind(fd, (const struct sockaddr *)&a, sizeof(a));
+	umask(old);
+	return rc;
+}
+
+/* No link is followed: what is there now may be somebody's who wants our chown(). */
+static int give_to(int dir, const char *name, uid_t uid)
+{
+	struct stat st;
+
+	if (uid == geteuid())
+		return 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -1;
+	if (!S_ISSOCK(st.st_mode) || st.st_uid != geteuid()) {
+		errno = EPERM;
+		return -1;
+	}
+	return fchownat(dir, name, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW);
+}
+
+static int listen_in(int dir, const char *name, mode_t mode, uid_t uid)
+{
+	struct stat st;
+	int fd, saved;
+
+	if (fstat(dir, &st))
+		return -1;
+	if (!is_safe(&st)) {
+		errno = EPERM;
+		return -1;
+	}
+	unlinkat(dir, name, 0);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && !bind_as(fd, &a, mode, uid) && !listen(fd, 64))
+	if (fd >= 0 && !bind_in(dir, name, fd, mode) && !give_to(dir, name, uid) && !listen(fd, 64))
 		return fd;
 	saved = errno;
 	if (fd >= 0)
 		close(fd);
 	errno = saved;
 	return -1;
+}
+
+int wh_listen(const char *path, mode_t mode, uid_t uid)
+{
+	const char *name;
+	int dir, fd, saved;
+
+	/* Who connects goes by the path. */
+	if (strlen(path) >= WH_SOCKET_PATH) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	dir = open_parent(path, &name);
+	if (dir < 0)
+		return -1;
+	fd = listen_in(dir, name, mode, uid);
+	saved = errno;
+	close(dir);
+	errno = saved;
+	return fd;
 }
 
 static bool make_dir(const char *dir)
@@ -64,6 +202,8 @@ static bool make_dir(const char *dir)
 	*slash = 0;
 	return !mkdir(parent, 0755) && !mkdir(dir, 0755);
 }
+
+/* --- The lock ------------------------------------------------------------------------ */
 
 static int lock_fd = -1;
 
@@ -89,17 +229,20 @@ static int take_lock(int fd)
  */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 {
-	char path[PATH_MAX], text[16];
-	int fd, n;
+	char text[16];
+	int fd, n, folder;
 
 	if (!make_dir(dir)) {
 		snprintf(err, err_size, "%s: %s; give a folder by --dir", dir, strerror(errno));
 		return false;
 	}
-	snprintf(path, sizeof(path), "%s/server.lock", dir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	folder = wh_open_dir(dir, err, err_size);
+	if (folder < 0)
+		return false;
+	fd = openat(folder, "server.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	close(folder);
 	if (fd < 0) {
-		snprintf(err, err_size, "%s: %s; give a folder of yours by --dir", path,
+		snprintf(err, err_size, "%s/server.lock: %s; give a folder of yours by --dir", dir,
 			 strerror(errno));
 		return false;
 	}
@@ -111,7 +254,7 @@ bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 	}
 	n = snprintf(text, sizeof(text), "%d\n", getpid());
 	if (ftruncate(fd, 0) || pwrite(fd, text, n, 0) != n)
-		wh_say("warn", "%s: %s", path, strerror(errno));
+		wh_say("warn", "%s/server.lock: %s", dir, strerror(errno));
 	lock_fd = fd;
 	return true;
 }

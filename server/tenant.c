@@ -141,6 +141,11 @@ void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 	__atomic_store_n(&l->sequence, l->sequence + 1, __ATOMIC_RELEASE);
 }
 
+void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes)
+{
+	__atomic_store_n(&l->host_memory, bytes, __ATOMIC_RELEASE);
+}
+
 static uint64_t realtime_ns(void)
 {
 	struct timespec t;
@@ -181,6 +186,7 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 	sum->crossings += w->crossings;
 	sum->bytes_to_device += w->bytes_to_device;
 	sum->bytes_from_device += w->bytes_from_device;
+	sum->host_refused += w->host_refused;
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		to = &sum->device[d];
 		from = &w->device[d];
@@ -276,6 +282,19 @@ uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device)
 		if (openers & living && __builtin_add_overflow(sum, e->bytes, &sum))
 			return UINT64_MAX;
 	}
+	return sum;
+}
+
+uint64_t wh_tenant_host_memory(const struct wh_tenant_usage *u)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (lives(&u->worker[i]) &&
+		    __builtin_add_overflow(sum, __atomic_load_n(&u->worker[i].host_memory,
+								__ATOMIC_RELAXED), &sum))
+			return UINT64_MAX;
 	return sum;
 }
 

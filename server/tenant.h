@@ -63,7 +63,8 @@ struct wh_tenant_limits {
 	uint64_t tenant_id;	/* unique in a server's life */
 	uint32_t seat;		/* on the board, below */
 	uint32_t resv0;
-	uint64_t resv[3];
+	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
+	uint64_t resv[2];
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
@@ -100,7 +101,9 @@ struct wh_worker_usage {
 	uint64_t crossings;	/* requests of any kind */
 	uint64_t bytes_to_device;
 	uint64_t bytes_from_device;
-	uint64_t resv[9];
+	uint64_t host_memory;	/* bytes charged now: the part, and what is pinned besides */
+	uint64_t host_refused;	/* requests for more that were refused for the limit */
+	uint64_t resv[7];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 
@@ -233,6 +236,8 @@ void wh_seat_name(char name[WH_SEAT_NAME], uint64_t tenant_id);
 /* Change one device's limit; workers see it at their next call. */
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);
+/* The limit of host memory; 0: none. */
+void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes);
 /* A slot for a worker that is about to start; -1 if all are taken. */
 int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid);
 /*
@@ -248,6 +253,8 @@ bool wh_shared_alive(const struct wh_tenant_usage *u, const struct wh_shared *e)
 uint64_t wh_tenant_living(const struct wh_tenant_usage *u);
 /* Bytes on a device that workers have open and whose owner is gone or has freed them. */
 uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device);
+/* Bytes of host memory that the tenant's living workers hold. */
+uint64_t wh_tenant_host_memory(const struct wh_tenant_usage *u);
 /* Bytes charged to the tenant on a device: the sum over its living workers, and orphans. */
 uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device);
 

@@ -211,6 +211,7 @@ static void add_counters(struct wh_worker_usage *to, const struct wh_worker_usag
 	to->crossings += from->crossings;
 	to->bytes_to_device += from->bytes_to_device;
 	to->bytes_from_device += from->bytes_from_device;
+	to->host_refused += from->host_refused;
 	for (i = 0; i < WH_TENANT_DEVICES; i++)
 		add_device(&to->device[i], &from->device[i]);
 }
@@ -299,6 +300,7 @@ static void sum_up(const struct wh_tenant_usage *u, struct wh_tenant_sum *out)
 			continue;
 		out->workers++;
 		add_counters(&out->total, w);
+		out->total.host_memory += w->host_memory;
 		for (d = 0; d < WH_TENANT_DEVICES; d++) {
 			out->total.device[d].memory += w->device[d].memory;
 			out->total.device[d].memory_driver += w->device[d].memory_driver;

@@ -11,15 +11,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -31,6 +28,10 @@
 #include "sm_groups.h"
 #include "tenants.h"
 #include "wormhole_abi.h"
+
+#define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
+#define SOFTGPU		"Wormhole softgpu"
+#define MAX_STARTS	8	/* of a tenant at a time */
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
@@ -170,6 +171,26 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	return true;
 }
 
+/*
+ * The cgroup stands behind the limit of host memory, which workers keep to by
+ * themselves: beside that a worker has its own, and softgpu's devices. Never
+ * the whole machine's, so that it is the tenant who dies of too much.
+ */
+static void bound_memory(const struct wh_tenant *t)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		if (!strcmp(wh_server.device[d].name, SOFTGPU))
+			own += wh_server.device[d].memory;
+	if (most < bytes)
+		most = bytes;
+	bytes += own * (t->workers ? t->workers : 1);
+	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
+}
+
 bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 		     char *err, size_t err_size)
 {
@@ -178,6 +199,10 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 
 	if (!plan_limits(t, list, plan, err, err_size))
 		return false;
+	if (list->has_host)
+		t->host_memory = list->host;
+	wh_tenant_host_limit(t->file.limits, t->host_memory);
+	bound_memory(t);
 	memcpy(t->limit, plan, sizeof(plan));
 	for (d = 0; d < wh_server.devices; d++) {
 		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
@@ -222,33 +247,19 @@ static char *pass(int fd)
 	_exit(1);
 }
 
-/* Nothing of another worker, of the server or of root is open to it any more. */
-static void become(uid_t uid)
-{
-	struct rlimit none = { 0, 0 };
-
-	setrlimit(RLIMIT_CORE, &none);
-	if (!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid) &&
-	    !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return;
-	wh_say("error", "no worker: cannot become user %u: %s", uid, strerror(errno));
-	_exit(1);
-}
-
 __attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t client, pid_t parent)
+static void run_worker(const struct wh_tenant *t, int slot, int conn, int started, pid_t client,
+		       pid_t parent)
 {
 	char size[32], number[16], parent_text[16];
-
-	uid_t uid = wh_server.worker_uid + index_of(t) * WH_TENANT_WORKERS + slot;
 
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
 	if (dup2(t->log.in, 2) < 0)
 		_exit(1);
-	if (wh_server.worker_uid)
-		become(uid);
+	wh_close_in_child();
+	wh_isolation_enter(&t->isolation);
 	/*
 	 * Its mappings far from where the kernel puts a client's: a managed variable needs
 	 * one address in both. Where that is not allowed, chance has to do.
@@ -259,6 +270,7 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, pid_t clie
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
+	      "--protect", wh_isolation_protect(), "--started", pass(started),
 	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
 	      "--tenant-seats", pass(seats.dir), "--tenant-seat", pass(seats.seat[t->seat].fd),
 	      "--tenant-slot", number, (char *)NULL);
@@ -276,10 +288,62 @@ static int free_slot(const struct wh_tenant *t)
 	return -1;
 }
 
+/* --- Starts ----------------------------------------------------------------------- */
+
+/*
+ * A tenant has a few workers starting at a time; more clients wait where they
+ * connected. Each start is as much work as the machine can do, and all of one
+ * tenant's together are to hold up no other one's.
+ */
+static void on_client(int fd, void *arg);
+
+static unsigned int most_starts(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus < 2 ? 2 : cpus > MAX_STARTS ? MAX_STARTS : (unsigned int)cpus;
+}
+
+static void end_start(struct wh_tenant *t, int slot)
+{
+	struct tenant_worker *w = &t->worker[slot];
+
+	if (!w->started)
+		return;
+	wh_loop_remove(w->started);
+	close(w->started);
+	w->started = 0;
+	if (t->starting-- == most_starts() && t->listener >= 0)
+		wh_loop_add(t->listener, on_client, t);
+}
+
+/* It serves, or it has ended: nobody has the other end any more. */
+static void on_started(int fd, void *arg)
+{
+	struct wh_tenant *t = arg;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].started == fd)
+			end_start(t, i);
+}
+
+static void begin_start(struct wh_tenant *t, int slot, int fd)
+{
+	if (!wh_loop_add(fd, on_started, t)) {
+		close(fd);
+		return;
+	}
+	t->worker[slot].started = fd;
+	if (++t->starting == most_starts())
+		wh_loop_remove(t->listener);
+}
+
 static void start_worker(struct wh_tenant *t, int conn)
 {
 	struct ucred client = peer_of(conn);
 	pid_t parent = getpid(), pid;
+	int started[2];
 	int slot = free_slot(t);
 	char why[160];
 
@@ -295,11 +359,18 @@ static void start_worker(struct wh_tenant *t, int conn)
 		refuse(t, conn, WH_EBUSY, why);
 		return;
 	}
+	if (pipe2(started, O_CLOEXEC)) {
+		snprintf(why, sizeof(why), "a pipe: %s", strerror(errno));
+		refuse(t, conn, WH_ENOMEM, why);
+		return;
+	}
 	wh_tenant_slot_open(t->file.usage, slot);
-	pid = fork();
+	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, slot, conn, client.pid, parent);
+		run_worker(t, slot, conn, started[1], client.pid, parent);
+	close(started[1]);
 	if (pid < 0) {
+		close(started[0]);
 		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
 		refuse(t, conn, WH_ENOMEM, why);
 		return;
@@ -307,6 +378,8 @@ static void start_worker(struct wh_tenant *t, int conn)
 	wh_tenant_slot_own(t->file.usage, slot, pid, client.pid);
 	t->worker[slot] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
+	begin_start(t, slot, started[0]);
+	bound_memory(t);
 }
 
 static void turn_away(int conn, void *arg)
@@ -343,6 +416,7 @@ static void destroy(struct wh_tenant *t)
 	stop_listening(t);
 	wh_seats_give(&seats, t->seat);
 	wh_log_pipe_close(&t->log);
+	wh_isolation_close(&t->isolation);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
@@ -419,7 +493,8 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "tenant %s: a pipe for its workers: %s", t->name, strerror(errno));
 		return false;
 	}
-	if (!wh_tenant_limit(t, &r->limits, err, err_size))
+	if (!wh_isolation_open(&t->isolation, t->name, err, err_size) ||
+	    !wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
@@ -440,6 +515,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	}
 	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->log.in = -1;
 	t->ephemeral = r->ephemeral;
+	t->host_memory = wh_server.host_memory;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
 		if (t->file.limits)
@@ -531,11 +607,15 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (WIFSIGNALED(status))
 		wh_say_of(t->name, "warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
 		       t->name, WTERMSIG(status));
+	end_start(t, slot);
 	t->worker[slot].pid = 0;
 	t->workers--;
 	wh_tenant_slot_clear(t->file.usage, slot);
 	clean_up(t);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)slot);
+	bound_memory(t);
+	if (!t->workers)
+		wh_isolation_idle(&t->isolation);
 	destroy_if_over(t);
 }
 
@@ -563,20 +643,42 @@ static void remove_stale(void)
 /* Clients of tenants must reach their socket, but need not see whose others there are. */
 static bool make_folder(char *err, size_t err_size)
 {
-	struct stat st;
+	int dir;
 
 	snprintf(folder, sizeof(folder), "%s/tenants", wh_server.dir);
 	if (mkdir(folder, 0711) && errno != EEXIST) {
 		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
 		return false;
 	}
-	if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-	    chmod(folder, 0711)) {
-		snprintf(err, err_size, "%s: not a folder of the server's user; choose another --dir",
-			 folder);
+	dir = wh_open_dir(folder, err, err_size);
+	if (dir < 0)
+		return false;
+	if (fchmod(dir, 0711)) {
+		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
+		close(dir);
 		return false;
 	}
+	close(dir);
 	return true;
+}
+
+/* For readers such as `wormhole stat'. */
+static bool write_protection(char *err, size_t err_size)
+{
+	char path[PATH_MAX];
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/protection", wh_server.dir);
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (f)
+		wh_isolation_print(f);
+	if (f && !fclose(f))
+		return true;
+	snprintf(err, err_size, "%s: %s", path, strerror(errno));
+	return false;
 }
 
 bool wh_tenants_start(char *err, size_t err_size)
@@ -590,6 +692,8 @@ bool wh_tenants_start(char *err, size_t err_size)
 		return false;
 	wh_accept_start();
 	remove_stale();
+	if (!write_protection(err, err_size))
+		return false;
 	rc = wh_seats_create(&seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
@@ -603,6 +707,7 @@ bool wh_tenants_start(char *err, size_t err_size)
 void wh_tenants_stop(void)
 {
 	struct wh_tenant *t = NULL;
+	char path[PATH_MAX];
 	int status;
 	pid_t pid;
 
@@ -617,4 +722,6 @@ void wh_tenants_stop(void)
 	wh_seats_remove(&seats, folder);
 	remove_stale();
 	rmdir(folder);
+	if (snprintf(path, sizeof(path), "%s/protection", wh_server.dir) < (int)sizeof(path))
+		unlink(path);
 }

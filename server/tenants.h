@@ -3,11 +3,13 @@
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
+#include "isolation.h"
 #include "server.h"
 
 /* Readings of the driver's figures (supervise.c). */
 struct tenant_worker {
 	pid_t pid;		/* 0: the slot is free */
+	int started;		/* ends when it serves its client; 0: it does */
 	uint64_t driver[WH_TENANT_DEVICES];	/* bytes */
 };
 
@@ -21,11 +23,14 @@ struct wh_tenant {
 	bool gone;		/* deleted, its files with it: it waits for the last hold to end */
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
+	unsigned int starting;	/* of these: not serving yet */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
+	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	int seat;		/* seats.h; -1: none */
 	struct wh_log_pipe log;
+	struct wh_isolation isolation;
 	struct tenant_worker worker[WH_TENANT_WORKERS];
 };
 

@@ -150,6 +150,9 @@ void wh_mem_prepare(struct wh_session *s);
 void wh_mem_close(struct wh_session *s);
 void wh_sm_close(struct wh_session *s);
 void wh_sms_close(struct wh_session *s);
+/* limit_host.c: host memory that the driver keeps in place. false: beyond the limit. */
+bool wh_host_take(struct wh_session *s, uint64_t bytes);
+void wh_host_give(struct wh_session *s, uint64_t bytes);
 /* The driver lacks a function: say which, once for each session. */
 CUresult wh_missing(struct wh_session *s, const char *name);
 

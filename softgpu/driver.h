@@ -329,6 +329,10 @@ uint64_t sgpu_mem_export(uint64_t addr);
 
 /* ---- ipc.c: memory of other processes ---- */
 
+/* ipc_file.c: give this file to who asks from now on; *number is part of the way to it. */
+bool sgpu_ipc_offer(int file, uint32_t *number);
+/* That of another process, to be closed; -1: not there. */
+int sgpu_ipc_fetch(pid_t pid, uint32_t number);
 bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out);
 void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
 

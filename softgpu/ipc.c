@@ -2,19 +2,16 @@
 /*
  * Memory and events of another process. The first allocation that is exported
  * makes the arena a file (memory.c); a handle says which file that is and where
- * in it the allocation lies, and who opens it maps those pages. It is found by
- * the exporter's descriptor in /proc, so nothing is left behind by a process
- * that dies, and who may open it is who may look into that process: the same
- * user. What is mapped stays, whatever becomes of the exporter.
+ * in it the allocation lies, and who opens it maps those pages. The exporter
+ * gives it to processes of the same user (ipc_file.c), so nothing is left behind
+ * by a process that dies. What is mapped stays, whatever becomes of the exporter.
  *
  * Events need nothing shared: work is done when it is submitted, so an event
  * of any process has happened by the time that anybody asks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,7 +27,8 @@
 /* Both kinds of handles, of 64 bytes each. */
 struct handle {
 	uint64_t magic;
-	int32_t pid, fd;
+	int32_t pid;
+	uint32_t number;	/* of the exporter's socket */
 	uint64_t dev, ino;	/* of the file, so that a number used again is noticed */
 	uint64_t offset, size;
 	uint64_t id;		/* of the allocation or event */
@@ -57,16 +55,17 @@ static CUresult export_memory(struct handle *h, uint64_t addr)
 	struct sgpu_range range;
 	struct stat st;
 	uint64_t alive;
+	uint32_t number;
 	int fd;
 
 	if (!sgpu_mem_find(addr, &range) || range.kind != SGPU_MEM_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	fd = sgpu_mem_file();
 	alive = sgpu_mem_export(addr);
-	if (fd < 0 || !alive || fstat(fd, &st))
+	if (fd < 0 || !alive || fstat(fd, &st) || !sgpu_ipc_offer(fd, &number))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*h = (struct handle){
-		.magic = MEMORY_MAGIC, .pid = getpid(), .fd = fd,
+		.magic = MEMORY_MAGIC, .pid = getpid(), .number = number,
 		.dev = st.st_dev, .ino = st.st_ino,
 		.offset = sgpu_mem_offset(range.base), .size = range.size, .id = range.id,
 		.alive = alive,
@@ -89,12 +88,9 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr addr)
 static int open_file(const struct handle *h)
 {
 	struct stat st;
-	char path[64];
 	uint64_t id;
-	int fd;
+	int fd = sgpu_ipc_fetch(h->pid, h->number);
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", h->pid, h->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	if (!fstat(fd, &st) && st.st_dev == h->dev && st.st_ino == h->ino &&
@@ -263,7 +259,7 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	memcpy(&h, &handle, sizeof(h));
 	if (!out)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	if (h.magic != EVENT_MAGIC || h.pid <= 0 || h.fd || h.dev || h.ino || h.offset ||
+	if (h.magic != EVENT_MAGIC || h.pid <= 0 || h.number || h.dev || h.ino || h.offset ||
 	    h.size || h.alive || (kill(h.pid, 0) && errno == ESRCH))
 		return sgpu_leave(CUDA_ERROR_MAP_FAILED);
 	if (h.pid == getpid())

@@ -2,7 +2,11 @@
 # Sourced by the tests of libraries: the server of the shm tests, and fake libraries.
 . "$(dirname "$0")/shm.sh"
 bin=$WH_BUILD/tests/lib/bin
-export FAKE_LOG="$tmp/log"
+# Where a worker may write, in whose sandbox the fake libraries are: Landlock leaves /dev/shm.
+FAKE_LOG=$(mktemp /dev/shm/wormhole-lib.XXXXXX)
+export FAKE_LOG
+chmod 666 "$FAKE_LOG"
+trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 : >"$FAKE_LOG"

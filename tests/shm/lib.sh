@@ -4,6 +4,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 tmp=$(mktemp -d)
+chmod 755 "$tmp"	# workers are other users
 # Another driver library behind the server: a real GPU.
 WH_BACKEND=${WH_BACKEND:-$WH_BUILD/softgpu/libcuda.so.1}
 bin=$WH_BUILD/tests/shm/bin

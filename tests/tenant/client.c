@@ -3,6 +3,7 @@
  * A client for the tests of tenants: does what its words say, in order.
  *   alloc=BYTES  print "ok" or the error's name
  *   free         the last allocation
+ *   pin=BYTES    pinned memory; unpin: the last of it
  *   copy=BYTES   to the device and back
  *   export=FILE  the last allocation's IPC handle
  *   open=FILE    print "ok" or the error's name; `close` closes it
@@ -32,6 +33,7 @@
 #define EVENTS	10000
 
 static CUdeviceptr last, opened;
+static void *pinned;
 static CUevent event[EVENTS];
 static unsigned int events;
 
@@ -244,6 +246,10 @@ static int act(const char *word)
 
 	if (!strncmp(word, "alloc=", 6))
 		return say(cuMemAlloc(&last, n));
+	if (!strncmp(word, "pin=", 4))
+		return say(cuMemAllocHost(&pinned, n));
+	if (!strcmp(word, "unpin"))
+		return say(cuMemFreeHost(pinned));
 	if (!strncmp(word, "copy=", 5))
 		return say(copy(n));
 	if (!strncmp(word, "launch=", 7))

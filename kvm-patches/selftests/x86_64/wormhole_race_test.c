@@ -365,6 +365,48 @@ static void test_migration_before_an_entry(void)
 	pin(client.vcpu->tid, -1);
 }
 
+/*
+ * A zap reaches the CPUs on which a vCPU is armed. What another one has left
+ * elsewhere, in mappings that belong to no vCPU, goes when the next is armed
+ * there. That one has not moved: KVM flushes for who has.
+ */
+static void test_armed_where_another_was(void)
+{
+	struct wh_vcpu *resident;
+	u64 old = wh_page_alloc(&srv.vm), new = wh_page_alloc(&srv.vm), *pte;
+	u64 va = TABLE_VA + 32 * WH_PAGE;
+	const char *name = "cpu_that_another_vcpu_has_left_has_no_old_page";
+	bool right;
+
+	if (!two_cpus()) {
+		wh_skip(name, "one CPU");
+		return;
+	}
+	*(u64 *)wh_gpa(&srv.vm, old) = 1;
+	*(u64 *)wh_gpa(&srv.vm, new) = 2;
+	wh_map(&worker.as, va, old, WH_USER_RW);
+	pte = wh_pte(&worker.as, va);
+	resident = wh_vcpu_create(&client.vm);
+	wh_call(resident, &client.as, 0, guest_enable_apic, 0, 0, 0, 0);
+	pin(resident->tid, 1);
+	/* Whoever sets its registers takes it along. */
+	pin(0, 1);
+	wh_call(resident, &client.as, 0, guest_enable_apic, 0, 0, 0, 0);
+	pin(client.vcpu->tid, 1);
+	start(H_READ, va, 0);
+	right = ends_with(1);
+	pin(client.vcpu->tid, 0);
+	start(H_READ, va, 0);
+	right = ends_with(1) && right;
+	wh_notify(&worker, va, va + WH_PAGE, WH_NOTIFY_BEGIN);
+	WRITE_ONCE(*pte, new | WH_USER_RW);
+	wh_notify(&worker, va, va + WH_PAGE, WH_NOTIFY_END);
+	wh_ok(wh_call(resident, &client.as, 3, wh_guest_delegate, H_READ, va, 0, 0).rax == 2 &&
+	      right, name);
+	pin(0, -1);
+	pin(client.vcpu->tid, -1);
+}
+
 /* Another vCPU of the same process in the view of a pair with one slot. */
 static void test_two_vcpus_leave_together(void)
 {
@@ -648,7 +690,7 @@ int main(void)
 		printf("TAP version 13\n1..0 # SKIP needs CONFIG_KVM_WORMHOLE_TEST\n");
 		return 4;
 	}
-	wh_plan(37);
+	wh_plan(38);
 	wh_watchdog(110);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -665,6 +707,7 @@ int main(void)
 	test_interrupts_before_an_entry();
 	test_freed_table();
 	test_migration_before_an_entry();
+	test_armed_where_another_was();
 	test_two_vcpus_leave_together();
 	test_kill_while_a_call_comes_back();
 	test_deny_during_attach();

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Puts a tenant's protections together: what the machine has is tried once, with
+ * a tenant that nobody is, and said in one line. There is no second best later:
+ * what was found at the start and fails for a tenant refuses that tenant.
+ */
+#define _GNU_SOURCE
+#include "isolation.h"
+#include "server.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox.h"
+
+struct wh_protection wh_protection[WH_PROTECTIONS];
+const char *const wh_protection_name[WH_PROTECTIONS] = {
+	"user", "calls", "files", "network", "memory", "processes", "cpu",
+};
+
+static const char *const meaning[WH_PROTECTIONS] = {
+	"a user of each tenant's own", "a filter of system calls", "no way to files",
+	"network and IPC namespaces", "memory by cgroup", "threads by cgroup", "equal CPU weights",
+};
+
+/* --- What there is -------------------------------------------------------------------- */
+
+static void find_filter(struct wh_protection *p)
+{
+	unsigned int action = SECCOMP_RET_ERRNO;
+
+	p->on = !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
+	snprintf(p->detail, sizeof(p->detail), "%s", p->on ? "seccomp" :
+		 "this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER)");
+}
+
+static void find_landlock(struct wh_protection *p)
+{
+	int version = wh_landlock_version();
+
+	p->on = version > 0;
+	if (p->on)
+		snprintf(p->detail, sizeof(p->detail), "Landlock %d", version);
+	else
+		snprintf(p->detail, sizeof(p->detail), "this kernel has no Landlock (lsm=landlock,...)");
+}
+
+static void close_all(struct wh_isolation *i)
+{
+	int *const fd[] = { &i->user_ns, &i->net_ns, &i->ipc_ns };
+	size_t n;
+
+	for (n = 0; n < sizeof(fd) / sizeof(*fd); n++) {
+		if (*fd[n] >= 0)
+			close(*fd[n]);
+		*fd[n] = -1;
+	}
+}
+
+static void find_namespaces(struct wh_protection *p)
+{
+	struct wh_isolation i = { .uid = WH_NO_UID };
+	char err[80];
+
+	if (wh_protection[WH_PROTECT_USER].on)
+		i.uid = wh_uid_take();
+	p->on = wh_namespaces_open(i.uid, &i.user_ns, &i.net_ns, &i.ipc_ns, err, sizeof(err));
+	if (p->on)
+		snprintf(p->detail, sizeof(p->detail), "%s", i.user_ns < 0 ? "of root's" :
+			 "by user namespaces");
+	else
+		snprintf(p->detail, sizeof(p->detail), "namespaces: %s", err);
+	close_all(&i);
+	if (i.uid != WH_NO_UID)
+		wh_uid_give(i.uid);
+}
+
+static void list(char *out, size_t size, bool on)
+{
+	size_t n = 0;
+	int i;
+
+	*out = 0;
+	for (i = 0; i < WH_PROTECTIONS && n < size; i++)
+		if (wh_protection[i].on == on)
+			n += snprintf(out + n, size - n, "%s%s (%s)", n ? ", " : "", meaning[i],
+				      wh_protection[i].detail);
+	if (!n)
+		snprintf(out, size, "nothing");
+}
+
+static void say(void)
+{
+	char have[640], lack[640];
+
+	list(have, sizeof(have), true);
+	list(lack, sizeof(lack), false);
+	fprintf(stderr, "info: workers have %s; they lack %s\n", have, lack);
+}
+
+bool wh_isolation_start(char *err, size_t err_size)
+{
+	struct wh_protection *p = wh_protection;
+
+	if (!wh_uids_start(wh_server.worker_uid, &p[WH_PROTECT_USER], err, err_size))
+		return false;
+	find_filter(&p[WH_PROTECT_CALLS]);
+	find_landlock(&p[WH_PROTECT_FILES]);
+	find_namespaces(&p[WH_PROTECT_NETWORK]);
+	wh_cgroup_start(&p[WH_PROTECT_MEMORY], &p[WH_PROTECT_PROCESSES], &p[WH_PROTECT_CPU]);
+	say();
+	return true;
+}
+
+void wh_isolation_stop(void)
+{
+	wh_cgroup_stop();
+}
+
+void wh_isolation_print(void *file)
+{
+	int i;
+
+	for (i = 0; i < WH_PROTECTIONS; i++)
+		fprintf(file, "%s %s %s\n", wh_protection_name[i], wh_protection[i].on ? "on" : "off",
+			wh_protection[i].detail);
+}
+
+/* --- Of a tenant ------------------------------------------------------------------------ */
+
+static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, size_t err_size)
+{
+	char why[160];
+
+	if (wh_protection[WH_PROTECT_USER].on) {
+		i->uid = wh_uid_take();
+		if (i->uid == WH_NO_UID) {
+			snprintf(err, err_size, "tenant %s: no user is left for it: processes have all of %s; name "
+				 "others by --worker-uid", tenant, wh_protection[WH_PROTECT_USER].detail);
+			return false;
+		}
+	}
+	if (wh_protection[WH_PROTECT_NETWORK].on &&
+	    !wh_namespaces_open(i->uid, &i->user_ns, &i->net_ns, &i->ipc_ns, why, sizeof(why))) {
+		snprintf(err, err_size, "tenant %s: its namespaces: %s", tenant, why);
+		return false;
+	}
+	if (!wh_cgroup_open(tenant, why, sizeof(why))) {
+		snprintf(err, err_size, "tenant %s: its cgroup: %s", tenant, why);
+		return false;
+	}
+	snprintf(i->group, sizeof(i->group), "%s", tenant);
+	return true;
+}
+
+bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, size_t err_size)
+{
+	*i = (struct wh_isolation){ .open = true, .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1,
+				    .ipc_ns = -1 };
+	if (open_parts(i, tenant, err, err_size))
+		return true;
+	wh_isolation_close(i);
+	return false;
+}
+
+/* The cgroup first: where it can kill, nobody is left to fork. */
+void wh_isolation_close(struct wh_isolation *i)
+{
+	if (!i->open)
+		return;
+	if (i->group[0])
+		wh_cgroup_close(i->group);
+	if (i->uid != WH_NO_UID)
+		wh_uid_give(i->uid);
+	close_all(i);
+	*i = (struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, .ipc_ns = -1 };
+}
+
+void wh_isolation_idle(const struct wh_isolation *i)
+{
+	if (i->uid != WH_NO_UID)
+		wh_uid_clean(i->uid);
+}
+
+void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
+{
+	if (i->group[0])
+		wh_cgroup_memory(i->group, bytes);
+}
+
+const char *wh_isolation_protect(void)
+{
+	static char text[16];
+	enum wh_protect p = 0;
+
+	if (wh_protection[WH_PROTECT_CALLS].on)
+		p |= WH_WORKER_FILTER;
+	if (wh_protection[WH_PROTECT_FILES].on)
+		p |= WH_WORKER_LANDLOCK;
+	if (wh_protection[WH_PROTECT_USER].on)
+		p |= WH_WORKER_OWN_USER;
+	snprintf(text, sizeof(text), "%u", p);
+	return text;
+}
+
+/* --- In a worker ------------------------------------------------------------------------ */
+
+/* Moving a process between cgroups stops the machine's forks for some milliseconds. */
+static bool in_group;
+
+pid_t wh_isolation_fork(const struct wh_isolation *i)
+{
+	struct clone_args a = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int fd = i->group[0] ? wh_cgroup_folder(i->group) : -1;
+	pid_t pid = -1;
+
+	if (fd >= 0) {
+		a.cgroup = (uint64_t)fd;
+		pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+		if (!pid)
+			in_group = true;
+		else
+			close(fd);
+	}
+	/* Before Linux 5.7, and where a filter refuses it: the child moves itself. */
+	return pid < 0 ? fork() : pid;
+}
+
+static bool join(const struct wh_isolation *i)
+{
+	return (i->net_ns < 0 || !setns(i->net_ns, CLONE_NEWNET)) &&
+	       (i->ipc_ns < 0 || !setns(i->ipc_ns, CLONE_NEWIPC));
+}
+
+/*
+ * Namespaces of root's are entered as root; those of a user namespace belong to
+ * the user that made it.
+ */
+static const char *enter(const struct wh_isolation *i)
+{
+	if (i->group[0] && !in_group && wh_cgroup_enter(i->group))
+		return "its cgroup";
+	if (i->user_ns < 0 && !join(i))
+		return "its namespaces";
+	if (i->uid != WH_NO_UID && !wh_uid_become(i->uid))
+		return "its user";
+	if (i->user_ns >= 0 && (setns(i->user_ns, CLONE_NEWUSER) || !join(i)))
+		return "its user namespace";
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return "no_new_privs";
+	return NULL;
+}
+
+void wh_isolation_enter(const struct wh_isolation *i)
+{
+	const char *what = enter(i);
+
+	if (!what)
+		return;
+	wh_say("error", "no worker: it cannot enter %s: %s", what, strerror(errno));
+	_exit(1);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What keeps the workers of a tenant from everybody else: a user of their own,
+ * a filter of system calls, no way to files, namespaces, a cgroup. What this
+ * machine allows is found once, at the start, and said; from then on a worker
+ * has all of it or does not start.
+ */
+#ifndef WORMHOLE_ISOLATION_H
+#define WORMHOLE_ISOLATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum wh_protection_kind {
+	WH_PROTECT_USER,	/* a user of the tenant's own, uids.c */
+	WH_PROTECT_CALLS,	/* seccomp, sandbox.c */
+	WH_PROTECT_FILES,	/* Landlock, landlock.c */
+	WH_PROTECT_NETWORK,	/* network and IPC namespaces, namespaces.c */
+	WH_PROTECT_MEMORY,	/* cgroup: memory, */
+	WH_PROTECT_PROCESSES,	/* number of threads, */
+	WH_PROTECT_CPU,		/* equal weight of tenants */
+	WH_PROTECTIONS,
+};
+
+struct wh_protection {
+	bool on;
+	char detail[120];	/* what it is; or why it is not */
+};
+
+/* One for each of wh_protection_kind; words that scripts know them by. */
+extern struct wh_protection wh_protection[WH_PROTECTIONS];
+extern const char *const wh_protection_name[WH_PROTECTIONS];
+
+/* As no uid_t. */
+#define WH_NO_UID	((uid_t)-1)
+
+/* A tenant's own. Zero it, or wh_isolation_open() does. */
+struct wh_isolation {
+	bool open;
+	uid_t uid;			/* WH_NO_UID: the server's */
+	int user_ns, net_ns, ipc_ns;	/* descriptors; -1: the server's */
+	char group[64];			/* its cgroup's name; "": none */
+};
+
+/* Find out what this machine has, and say it. false: err says what to do. */
+bool wh_isolation_start(char *err, size_t err_size);
+void wh_isolation_stop(void);
+/* Everything that was found; a failure leaves nothing behind. */
+bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, size_t err_size);
+/*
+ * Ends every process of the tenant's user and cgroup, and gives user and cgroup
+ * back. A number that some process still has is not given out again.
+ */
+void wh_isolation_close(struct wh_isolation *i);
+/* fork(), into the tenant's cgroup where the kernel can do that at once. */
+pid_t wh_isolation_fork(const struct wh_isolation *i);
+/* In a child that will be a worker of the tenant; says why and exits when it fails. */
+void wh_isolation_enter(const struct wh_isolation *i);
+/* The tenant has no worker just now. */
+void wh_isolation_idle(const struct wh_isolation *i);
+/* Bytes of host memory that all processes of the tenant may have; 0: no limit. */
+void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes);
+/* What a worker has to enter by itself, as a number for --protect. */
+const char *wh_isolation_protect(void);
+/* Lines "NAME on|off DETAIL", to a FILE. */
+void wh_isolation_print(void *file);
+
+/* --- uids.c --------------------------------------------------------------------- */
+
+/* Options are a first number, "none" or NULL: 256 that no other server has. */
+bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size);
+/* A number that no process has and no other server gives out; WH_NO_UID: none left. */
+uid_t wh_uid_take(void);
+/* Kills who has it, and gives it back unless somebody still has it. */
+void wh_uid_give(uid_t uid);
+/* No process has it just now: what it left in /dev/shm goes. */
+void wh_uid_clean(uid_t uid);
+/* In a child: that user, for good. */
+bool wh_uid_become(uid_t uid);
+
+/* --- namespaces.c ------------------------------------------------------------------ */
+
+bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, size_t err_size);
+
+/* --- cgroup.c ---------------------------------------------------------------------- */
+
+void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *processes,
+		     struct wh_protection *cpu);
+void wh_cgroup_stop(void);
+bool wh_cgroup_open(const char *name, char *err, size_t err_size);
+/* Its one folder for everything, as a descriptor; -1: it has several, or none. */
+int wh_cgroup_folder(const char *name);
+/* In a child: 0, or -1 with errno. */
+int wh_cgroup_enter(const char *name);
+void wh_cgroup_memory(const char *name, uint64_t bytes);
+/* Kills who is in it and removes it. */
+void wh_cgroup_close(const char *name);
+
+#endif

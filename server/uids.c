@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Numbers of users for tenants. A number belongs to one tenant from the moment
+ * it is taken until no process has it any more: a process that outlived its
+ * tenant must not find the next one's memory under its own name. Servers of one
+ * machine share the numbers: each locks the byte of a file that stands for one.
+ */
+#define _GNU_SOURCE
+#include "isolation.h"
+#include "server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_FILE	"/run/wormhole-uids"
+#define DEVICE		"/dev/nvidiactl"
+#define SHARED_FILES	"/dev/shm"
+#define KILL_TRIES	50	/* 10 ms each */
+
+/*
+ * Where systemd's list of ranges has nothing, and within the 65536 numbers of a
+ * usual container what is left between its own.
+ */
+#define FIRST_WIDE	0x70574800u
+#define FIRST_NARROW	60600u
+
+static struct {
+	uid_t first;		/* 0: workers are the server's user */
+	int lock;
+	bool taken[WH_MAX_TENANTS];
+	gid_t device_group;	/* of the driver's files, where others may not open them */
+} uids = { .lock = -1 };
+
+/* --- Which processes there are ------------------------------------------------------ */
+
+/* Does the line "Uid: real effective saved file" name it? */
+static bool status_has(const char *text, uid_t uid)
+{
+	const char *line = strstr(text, "\nUid:");
+	unsigned int id[4];
+	int i;
+
+	if (!line || sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
+		return false;
+	for (i = 0; i < 4; i++)
+		if (id[i] == uid)
+			return true;
+	return false;
+}
+
+static bool process_has(int proc, const char *pid, uid_t uid)
+{
+	char path[64], text[1024];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/status", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return status_has(text, uid);
+}
+
+/* Has any process that we can see this user? One that cannot be looked for: yes. */
+static bool busy(uid_t uid)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	bool found = !d;
+
+	while (d && !found && (e = readdir(d)))
+		if (*e->d_name >= '0' && *e->d_name <= '9')
+			found = process_has(dirfd(d), e->d_name, uid);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* As that user, so that the kernel itself keeps us from hitting another's. */
+static void kill_all_of(uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (wh_uid_become(uid))
+			kill(-1, SIGKILL);
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+/* --- Becoming one ------------------------------------------------------------------- */
+
+/* Only where the driver's files are a group's: everybody may open NVIDIA's default. */
+static gid_t group_of_device(void)
+{
+	struct stat st;
+
+	if (stat(DEVICE, &st) || (st.st_mode & 06) == 06 || (st.st_mode & 060) != 060)
+		return 0;
+	return st.st_gid;
+}
+
+bool wh_uid_become(uid_t uid)
+{
+	return !setgroups(uids.device_group ? 1 : 0, &uids.device_group) &&
+	       !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid);
+}
+
+/* --- Numbers ------------------------------------------------------------------------ */
+
+/* Are these numbers anybody in this user namespace? */
+static bool mapped(uid_t first, const char *file)
+{
+	unsigned long inside, outside, count;
+	FILE *f = fopen(file, "re");
+	bool found = false;
+
+	while (f && !found && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
+		found = first >= inside && first - inside + WH_MAX_TENANTS <= count;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool usable(uid_t first)
+{
+	return mapped(first, "/proc/self/uid_map") && mapped(first, "/proc/self/gid_map");
+}
+
+/* Can a child really be one? */
+static bool works(uid_t uid)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(wh_uid_become(uid) ? 0 : 1);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool parse(const char *option, uid_t *first)
+{
+	char *end;
+	unsigned long v = strtoul(option, &end, 10);
+
+	if (*option < '0' || *option > '9' || *end || !v || v > INT32_MAX - WH_MAX_TENANTS)
+		return false;
+	*first = (uid_t)v;
+	return true;
+}
+
+static bool off(struct wh_protection *p, const char *why)
+{
+	*p = (struct wh_protection){ .on = false };
+	snprintf(p->detail, sizeof(p->detail), "%s", why);
+	return true;
+}
+
+bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size)
+{
+	uid_t first = usable(FIRST_WIDE) ? FIRST_WIDE : FIRST_NARROW;
+
+	if (option && !strcmp(option, "none"))
+		return off(p, "--worker-uid none");
+	if (option && (!parse(option, &first) || geteuid())) {
+		snprintf(err, err_size, "--worker-uid: '%s': %s", option,
+			 geteuid() ? "only root can run workers as other users" :
+			 "neither none nor the first of 256 numbers that nobody has");
+		return false;
+	}
+	if (geteuid())
+		return off(p, "only root can give workers users of their own");
+	if (!usable(first)) {
+		snprintf(err, err_size, "users %u to %u are not there in this user namespace; name others by "
+			 "--worker-uid N, or run workers as root by --worker-uid none", first,
+			 first + WH_MAX_TENANTS - 1);
+		return false;
+	}
+	uids.device_group = group_of_device();
+	if (!works(first)) {
+		snprintf(err, err_size, "workers cannot become user %u (CAP_SETUID, CAP_SETGID); run them as "
+			 "root by --worker-uid none", first);
+		return false;
+	}
+	uids.lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (uids.lock < 0)
+		wh_say("warn", LOCK_FILE ": %s; another server on this machine must have other numbers "
+		       "(--worker-uid)", strerror(errno));
+	uids.first = first;
+	p->on = true;
+	snprintf(p->detail, sizeof(p->detail), "%u to %u", first, first + WH_MAX_TENANTS - 1);
+	return true;
+}
+
+static bool lock(uid_t uid, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = uid, .l_len = 1 };
+
+	return uids.lock < 0 || !fcntl(uids.lock, F_OFD_SETLK, &l);
+}
+
+uid_t wh_uid_take(void)
+{
+	uid_t uid;
+	int i;
+
+	for (i = 0; i < WH_MAX_TENANTS; i++) {
+		uid = uids.first + i;
+		if (uids.taken[i] || !lock(uid, F_WRLCK))
+			continue;
+		if (!busy(uid)) {
+			uids.taken[i] = true;
+			return uid;
+		}
+		lock(uid, F_UNLCK);
+		wh_say("warn", "user %u is left out: a process has it that is no worker", uid);
+	}
+	return WH_NO_UID;
+}
+
+/* The driver's files of events; a worker that was killed leaves them there. */
+void wh_uid_clean(uid_t uid)
+{
+	DIR *d = opendir(SHARED_FILES);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && st.st_uid == uid)
+			unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
+void wh_uid_give(uid_t uid)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	int i;
+
+	/* A killed process has its user until it is reaped. */
+	for (i = 0; busy(uid) && i < KILL_TRIES; i++) {
+		kill_all_of(uid);
+		if (i)
+			nanosleep(&pause, NULL);
+	}
+	if (busy(uid)) {
+		wh_say("warn", "user %u is not given out again: a process that cannot be ended has it", uid);
+		return;
+	}
+	wh_uid_clean(uid);
+	uids.taken[uid - uids.first] = false;
+	lock(uid, F_UNLCK);
+}

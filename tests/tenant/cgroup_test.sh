@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A cgroup for each tenant's workers: memory, threads, equal weights.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+bin=$WH_BUILD/tests/tenant/bin
+here=$("$WH_BUILD/server/wormhole-server" --protection 2>/dev/null)
+if [ "$(echo "$here" | grep -c -E '^(memory|processes|cpu) on')" != 3 ]; then
+	plan 1
+	skip cgroups_of_tenants "$(echo "$here" | sed -n 's/^memory off/no cgroup is writable:/p')"
+	finish
+fi
+# The folder of a tenant for memory, processes or cpu.
+group() { echo "$(sed -n "s/^$1 on //p" "$WORMHOLE_DIR/protection")/t-$2"; }
+memory_limit() {
+	cat "$(group memory "$1")/memory.max" 2>/dev/null || cat "$(group memory "$1")/memory.limit_in_bytes"
+}
+weight() { cat "$(group cpu "$1")/cpu.weight" 2>/dev/null || cat "$(group cpu "$1")/cpu.shares"; }
+G=1073741824
+
+plan 10
+serve
+"$wormhole" tenant create a --host-mem 64M
+"$wormhole" tenant create b
+start one --tenant a -- alloc=4096
+w=$(workers)
+for k in memory processes cpu; do
+	ok "worker_is_in_its_tenants_group_for_$k" grep -q -x "$w" "$(group $k a)/cgroup.procs"
+done
+ok number_of_threads_is_bounded test "$(cat "$(group processes a)/pids.max")" -le 4096
+is tenants_have_equal_weights "$(weight a)" "$(weight b)"
+before=$(memory_limit a)
+start two --tenant a -- alloc=4096
+ok second_worker_gets_memory_of_its_own test "$(memory_limit a)" -gt "$before"
+finish_client two
+await eval '[ "$(memory_limit a)" = "$before" ]'
+is and_takes_it_along "$(memory_limit a)" "$before"
+finish_client one
+base=$(sed -n 's/^memory on //p' "$WORMHOLE_DIR/protection")
+"$wormhole" stop
+is nothing_of_them_stays_behind "$(find "$base" 2>/dev/null | wc -l)" 0
+
+# A worker that takes more than there is for it, and one beside it. What it may have is made
+# small by hand: nobody wants to fill a machine for this.
+INTRUDER_EAT=$G "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
+	--daemon --part-size 16M >"$tmp/serve" 2>&1
+start greedy --tenant greedy --mem 1G -- alloc=4096 ready line alloc=3751 ready
+start other --tenant other --mem 1G -- alloc=4096 ready line alloc=4096 ready
+small=memory.max
+[ -e "$(group memory greedy)/$small" ] || small=memory.limit_in_bytes
+echo $((128 << 20)) >"$(group memory greedy)/$small"
+next greedy
+is worker_that_eats_memory_dies "$(said greedy)" "ok CUDA_ERROR_DEVICE_UNAVAILABLE "
+next other
+is and_nobody_with_it "$(said other)" "ok ok "
+finish_client greedy
+finish_client other
+finish

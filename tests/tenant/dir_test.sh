@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Whose folder a server takes for its own, and what becomes of what lies there.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+serve_in() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --dir "$1" 2>&1; }
+mode() { stat -c '%a %u' "$1"; }
+
+plan 13
+mkdir -m 777 "$tmp/open"
+like folder_that_others_write_to_is_refused "$(serve_in "$tmp/open")" "$tmp/open: mode 0777 lets others write there; chmod go-w"
+is and_left_as_it_was "$(ls -A "$tmp/open")" ""
+mkdir -m 775 "$tmp/group"
+like so_is_a_groups "$(serve_in "$tmp/group")" "mode 0775 lets others write"
+mkdir -m 777 "$tmp/way"
+mkdir -m 755 "$tmp/way/d"
+like so_is_one_whose_parent_others_write_to "$(serve_in "$tmp/way/d")" "may change what it stands in"
+ln -s "$tmp/open" "$tmp/link"
+like so_is_a_link_to_one "$(serve_in "$tmp/link")" "lets others write there"
+
+# A socket of the server's beside links that wait for it.
+mkdir -m 755 "$tmp/good"
+echo mine >"$tmp/victim"
+chmod 600 "$tmp/victim"
+for f in server.sock control.sock; do ln -s "$tmp/victim" "$tmp/good/$f"; done
+serve_in "$tmp/good" >/dev/null
+ok link_in_place_of_a_socket_is_replaced test -S "$tmp/good/server.sock" -a ! -L "$tmp/good/server.sock"
+is and_not_followed "$(mode "$tmp/victim") $(cat "$tmp/victim")" "600 $(id -u) mine"
+"$wormhole" stop --dir "$tmp/good"
+rm -f "$tmp/good/server.lock"
+ln -s "$tmp/victim" "$tmp/good/server.lock"
+like link_in_place_of_the_lock_is_refused "$(serve_in "$tmp/good")" "server.lock: "
+is and_not_written_to "$(cat "$tmp/victim")" mine
+
+points="folder_of_another_user_is_refused and_nothing_of_roots_is_given_away folder_below_another_users_is_refused
+	tenants_socket_is_its_users"
+if [ "$(id -u)" != 0 ]; then
+	for p in $points; do skip "$p" "needs root"; done
+	finish
+fi
+mkdir -m 755 "$tmp/theirs"
+ln -s "$tmp/victim" "$tmp/theirs/theirs.sock"
+chown -h 30123 "$tmp/theirs" "$tmp/theirs/theirs.sock"
+like folder_of_another_user_is_refused "$(serve_in "$tmp/theirs")" \
+	"$tmp/theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"
+# What its owner does there between one step of the server's and the next: nothing of it can matter.
+is and_nothing_of_roots_is_given_away "$(mode "$tmp/victim") $(ls "$tmp/theirs")" "600 0 theirs.sock"
+mkdir -m 755 "$tmp/theirs/ours"
+like folder_below_another_users_is_refused "$(serve_in "$tmp/theirs/ours")" "user 30123 may change what it stands in"
+rm -f "$tmp/good/server.lock"
+serve_in "$tmp/good" >/dev/null
+"$wormhole" tenant create t --user nobody --dir "$tmp/good"
+is tenants_socket_is_its_users "$(mode "$tmp/good/tenants/t.sock")" "600 65534"
+"$wormhole" stop --dir "$tmp/good"
+finish

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A driver whose start does what code of a hostile client would do in its worker,
+ * and says on the standard error, in lines "intruder: WHAT ANSWER", what it got:
+ * an errno, or "done". Everything else is softgpu's. $INTRUDER has the server's
+ * folder, $INTRUDER_FILE a file that a worker has no business with. An allocation
+ * of GREEDY bytes touches $INTRUDER_EAT bytes of the worker's memory first.
+ */
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void say(const char *what, long rc)
+{
+	const char *answer = rc < 0 ? strerrorname_np(errno) : "done";
+
+	dprintf(2, "intruder: %s %s\n", what, answer ? answer : "?");
+}
+
+static long run_program(void)
+{
+	char *argv[] = { "true", NULL }, *none[] = { NULL };
+
+	return execve("/bin/true", argv, none);
+}
+
+static long end_child(long pid)
+{
+	if (!pid)
+		_exit(0);
+	return pid;
+}
+
+static long open_one(const char *dir, const char *name, int flags)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, flags, 0600);
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+static long connect_to(const char *dir)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	long rc;
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%.80s/control.sock", dir);
+	rc = connect(fd, (struct sockaddr *)&a, sizeof(a));
+	close(fd);
+	return rc;
+}
+
+static pid_t server(const char *dir)
+{
+	char path[400], text[32] = "0";
+	FILE *f;
+
+	/* Closed to it, too: then the parent, which it is. */
+	snprintf(path, sizeof(path), "%s/server.lock", dir);
+	f = fopen(path, "r");
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = 0;
+	if (f)
+		fclose(f);
+	return atoi(text) > 1 ? atoi(text) : getppid();
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static long threads(void)
+{
+	pthread_t t;
+	int rc = pthread_create(&t, NULL, nothing, NULL);
+
+	errno = rc;
+	return rc ? -1 : pthread_join(t, NULL);
+}
+
+/* Names of all network devices. */
+static void devices(void)
+{
+	char line[256], name[32], all[200] = "";
+	FILE *f = fopen("/proc/self/net/dev", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strchr(line, ':') && sscanf(line, " %31[^:]", name) == 1) {
+			strncat(all, " ", sizeof(all) - strlen(all) - 1);
+			strncat(all, name, sizeof(all) - strlen(all) - 1);
+		}
+	if (f)
+		fclose(f);
+	dprintf(2, "intruder: devices%s\n", all);
+}
+
+static void namespaces(void)
+{
+	char net[64] = "", ipc[64] = "";
+
+	if (readlink("/proc/self/ns/net", net, sizeof(net) - 1) < 0 ||
+	    readlink("/proc/self/ns/ipc", ipc, sizeof(ipc) - 1) < 0)
+		say("namespaces", -1);
+	dprintf(2, "intruder: namespaces %s %s\n", net, ipc);
+}
+
+static long more_files(void)
+{
+	struct rlimit r = { 1 << 20, 1 << 20 };
+
+	return setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static void limits(void)
+{
+	struct rlimit files, processes, core;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	getrlimit(RLIMIT_NPROC, &processes);
+	getrlimit(RLIMIT_CORE, &core);
+	dprintf(2, "intruder: limits files %s processes %s core %lu\n",
+		files.rlim_max <= 4096 ? "few" : "many", processes.rlim_max <= 4096 ? "few" : "many",
+		(unsigned long)core.rlim_max);
+}
+
+#define GREEDY	3751
+
+static void eat(void)
+{
+	const char *text = getenv("INTRUDER_EAT");
+	size_t n = text ? strtoull(text, NULL, 0) : 0, i;
+	char *p;
+
+	p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		 0);
+	for (i = 0; p != MAP_FAILED && i < n; i += 4096)
+		p[i] = 1;
+	say("eat", p == MAP_FAILED ? -1 : 0);
+}
+
+static void intrude(void)
+{
+	const char *dir = getenv("INTRUDER"), *file = getenv("INTRUDER_FILE");
+	unsigned long flags[11] = { [4] = SIGCHLD };
+	pid_t parent;
+
+	if (!dir)
+		return;
+	parent = server(dir);
+	say("execve", run_program());
+	say("fork", end_child(syscall(SYS_fork)));
+	say("vfork", syscall(SYS_vfork) ? -1 : (_exit(0), 0));
+	say("clone", end_child(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)));
+	say("clone3", end_child(syscall(SYS_clone3, flags, 64)));
+	say("thread", threads());
+	say("socket_inet", socket(AF_INET, SOCK_STREAM, 0));
+	say("socket_stream", socket(AF_UNIX, SOCK_STREAM, 0));
+	say("connect", connect_to(dir));
+	say("ptrace", ptrace(PTRACE_ATTACH, parent, 0, 0));
+	say("kill", kill(parent, 0));
+	say("tgkill", syscall(SYS_tgkill, parent, parent, 0));
+	say("kill_all", kill(-1, 0));
+	say("setuid", setuid(0));
+	say("unshare", unshare(CLONE_NEWUSER));
+	say("prlimit", more_files());
+	say("prlimit_server", prlimit(parent, RLIMIT_NOFILE, NULL, &(struct rlimit){ 0 }));
+	say("owner", fcntl(2, F_SETOWN, parent));
+	say("type", ioctl(0, TIOCSTI, "x"));
+	say("limits_file", open_one(dir, "tenants/default.limits", O_RDWR));
+	say("board", open_one(dir, "tenants/turns/seats/board", O_RDWR));
+	say("lock", open_one(dir, "server.lock", O_WRONLY));
+	say("make_in_tmp", open_one("/tmp", "intruder", O_CREAT | O_WRONLY));
+	if (file)
+		say("file", open_one("", file, O_RDONLY));
+	devices();
+	namespaces();
+	limits();
+	dprintf(2, "intruder: end\n");
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
+{
+	CUresult (*alloc)(CUdeviceptr *, size_t) =
+		(CUresult (*)(CUdeviceptr *, size_t))dlsym(RTLD_NEXT, "cuMemAlloc_v2");
+
+	if (bytes == GREEDY)
+		eat();
+	return alloc ? alloc(p, bytes) : CUDA_ERROR_UNKNOWN;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	CUresult (*init)(unsigned int) = (CUresult (*)(unsigned int))dlsym(RTLD_NEXT, "cuInit");
+
+	intrude();
+	return init ? init(flags) : CUDA_ERROR_UNKNOWN;
+}

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What code of a hostile client gets in its worker, and what a server says about
+# that: started by root, by a user, and as root of a container (docs/tenants.md).
+# intruder.so is a driver that tries. Needs root for all but the user's part.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+bin=$WH_BUILD/tests/tenant/bin
+user=30123
+M=1048576
+as_user() { "$@"; }
+[ "$(id -u)" != 0 ] || as_user() { setpriv --reuid $user --regid $user --clear-groups -- "$@"; }
+
+# intrude NAME COMMAND-PREFIX...: a server of this kind whose driver is the intruder, one client of it.
+# Its answers are in $tmp/NAME.log, what the server said in $tmp/NAME.said, and `stat` in $tmp/NAME.stat.
+intrude() {
+	name=$1
+	shift
+	WORMHOLE_DIR=$tmp/$name/d
+	mkdir -p "$tmp/$name"
+	echo secret >"$tmp/$name/file"
+	chmod 600 "$tmp/$name/file"
+	[ "$name" != user ] || [ "$(id -u)" != 0 ] || chown -R $user:$user "$tmp/$name"
+	(
+		export INTRUDER="$WORMHOLE_DIR" INTRUDER_FILE="${tmp#/}/$name/file"
+		"$@" "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
+			--daemon --part-size 16M --host-mem 256M >"$tmp/$name.said" 2>&1
+	)
+	"$@" "$wormhole" run -- "$client" alloc=4096 >"$tmp/$name.client" 2>&1
+	"$@" "$wormhole" stat >"$tmp/$name.stat" 2>&1
+	"$@" "$wormhole" stop >>"$tmp/$name.said" 2>&1
+	cp "$WORMHOLE_DIR/server.log" "$tmp/$name.log"
+}
+# got NAME WHAT...: its answers to these, in one line.
+got() {
+	log=$tmp/$1.log
+	shift
+	for what in "$@"; do
+		sed -n "s/^intruder: $what //p" "$log" | head -n 1
+	done | tr '\n' ' '
+}
+says() { sed -n 's/^info: workers have//p' "$tmp/$1.said"; }
+has() { says "$1" | sed 's/; they lack.*//' | grep -c "$2"; }
+lacks() { says "$1" | sed 's/.*; they lack//' | grep -c "$2"; }
+
+# What holds for every server, however it was started.
+everywhere() {
+	is "${1}s_client_is_served_all_the_same" "$(cat "$tmp/$1.client")" ok
+	is "${1}s_worker_starts_no_program_and_no_process" \
+		"$(got "$1" execve fork vfork clone clone3)" "EPERM EPERM EPERM EPERM ENOSYS "
+	is "${1}s_worker_makes_threads" "$(got "$1" thread)" "done "
+	is "${1}s_worker_connects_to_nobody" "$(got "$1" socket_inet socket_stream connect)" "EPERM EPERM EPERM "
+	is "${1}s_worker_reaches_no_other_process" \
+		"$(got "$1" ptrace kill tgkill kill_all prlimit_server owner)" "EPERM EPERM EPERM EPERM EPERM EPERM "
+	is "${1}s_worker_gets_no_more_rights" "$(got "$1" setuid unshare prlimit)" "EPERM EPERM EPERM "
+	is "${1}s_worker_types_into_no_terminal" "$(got "$1" type)" "EPERM "
+	is "${1}s_worker_opens_nothing_of_the_servers" "$(got "$1" limits_file board lock)" "EACCES EACCES EACCES "
+	is "${1}s_worker_makes_no_file" "$(got "$1" make_in_tmp)" "EACCES "
+	is "${1}s_worker_reads_no_private_file" "$(got "$1" file)" "EACCES "
+	like "${1}s_worker_has_few_files_and_no_core" "$(got "$1" limits)" "files few .*core 0"
+	is "$1_says_so" "$(has "$1" 'a filter of system calls.*no way to files')" 1
+}
+
+readable() {
+	[ "$(id -u)" != 0 ] || as_user test -r "$WH_BUILD/softgpu/libcuda.so.1" -a -x "$WH_BUILD/host/wormhole"
+}
+landlock() { "$WH_BUILD/server/wormhole-server" --protection 2>/dev/null | grep -q '^files on'; }
+skip_all() {
+	why=$1
+	shift
+	for p in "$@"; do skip "$p" "$why"; done
+}
+everywhere_points() {
+	for p in client_is_served_all_the_same worker_starts_no_program_and_no_process worker_makes_threads \
+		worker_connects_to_nobody worker_reaches_no_other_process worker_gets_no_more_rights \
+		worker_types_into_no_terminal worker_opens_nothing_of_the_servers worker_makes_no_file \
+		worker_reads_no_private_file worker_has_few_files_and_no_core; do
+		echo "${1}s_$p"
+	done
+	echo "$1_says_so"
+}
+
+plan 48
+# Cells of a user's server.
+if ! readable; then
+	# shellcheck disable=SC2046
+	skip_all "needs a build folder that others may read" $(everywhere_points user) \
+		users_worker_sees_loopback_alone user_says_that_workers_are_the_users user_says_that_no_cgroup_is_writable
+elif ! landlock; then
+	# shellcheck disable=SC2046
+	skip_all "this kernel has no Landlock" $(everywhere_points user) \
+		users_worker_sees_loopback_alone user_says_that_workers_are_the_users user_says_that_no_cgroup_is_writable
+else
+	intrude user as_user
+	everywhere user
+	if [ "$(has user "namespaces (by user")" = 1 ]; then
+		is users_worker_sees_loopback_alone "$(got user devices)" "lo "
+	else
+		skip users_worker_sees_loopback_alone "no user namespaces here"
+	fi
+	is user_says_that_workers_are_the_users "$(lacks user "a user of each tenant's own (only root can")" 1
+	if [ "$(has user "memory by cgroup")" = 1 ]; then
+		skip user_says_that_no_cgroup_is_writable "one is"
+	else
+		is user_says_that_no_cgroup_is_writable "$(lacks user "memory by cgroup (.*)")" 1
+	fi
+fi
+
+root_points="roots_worker_sees_loopback_alone roots_tenants_have_namespaces_of_their_own
+	roots_worker_has_few_processes root_says_which_users_workers_are stat_says_what_protects"
+container_points="containers_workers_have_users_of_their_own container_lacks_namespaces_and_says_why
+	container_lacks_cgroups_and_says_why user_namespaces_workers_have_users_that_it_knows"
+if [ "$(id -u)" != 0 ] || ! readable || ! landlock; then
+	# shellcheck disable=SC2046,SC2086
+	skip_all "needs root, Landlock and a build folder that others may read" $(everywhere_points root) \
+		$root_points $(everywhere_points container) $container_points
+	finish
+fi
+
+# --- Root's server ---------------------------------------------------------------------
+intrude root env
+everywhere root
+is roots_worker_sees_loopback_alone "$(got root devices)" "lo "
+is roots_tenants_have_namespaces_of_their_own "$(got root namespaces | tr ' ' '\n' |
+	grep -c -e "^$(readlink /proc/self/ns/net)\$" -e "^$(readlink /proc/self/ns/ipc)\$")" 0
+like roots_worker_has_few_processes "$(got root limits)" "processes few"
+like root_says_which_users_workers_are "$(says root)" "a user of each tenant's own ([0-9]* to [0-9]*)"
+like stat_says_what_protects "$(cat "$tmp/root.stat")" "^workers are protected by: user calls files network"
+
+# --- A container's -----------------------------------------------------------------------
+intrude container "$bin/contained"
+everywhere container
+is containers_workers_have_users_of_their_own "$(has container "a user of each tenant's own")" 1
+is container_lacks_namespaces_and_says_why "$(lacks container "namespaces (namespaces: Operation not permitted)")" 1
+is container_lacks_cgroups_and_says_why "$(lacks container "memory by cgroup (.*)")" 1
+intrude inner "$bin/contained" -u
+like user_namespaces_workers_have_users_that_it_knows "$(says inner)" "a user of each tenant's own (60600 to"
+finish

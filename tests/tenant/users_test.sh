@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Workers of a server of root's: users of their own, one for each tenant, whose
+# numbers are nobody's before they are given out again.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+user_of() { sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
+workers_users() { for w in $(workers); do user_of "$w"; done; }
+user_of_tenant() { user_of "$(field "$1" "t['workers'][0]['pid']")"; }
+# Gone, or this script's to reap.
+ended() { ! grep -q '^State:.[^Z]' "/proc/$1/status"; }
+# One who has got away: a process with the user of a tenant.
+escape() {
+	setpriv --reuid "$uid" --regid "$uid" --clear-groups sleep 100 &
+	escaped=$!
+	await eval '[ "$(user_of $escaped)" = "$uid" ]'
+}
+
+if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then
+	plan 1
+	skip users_of_workers "needs root and a build folder that others may read"
+	finish
+fi
+plan 14
+serve
+"$wormhole" tenant create b --mem 64M
+start a --tenant a --mem 64M -- alloc=4096
+start b --tenant b -- alloc=4096
+start c --tenant a -- alloc=4096
+is stat_says_what_protects "$(field a "t['protection']['user'], t['protection']['calls']")" "(True, True)"
+is workers_of_a_tenant_have_one_user_and_others_another \
+	"$(workers_users | sort | uniq -c | awk '{ print $1 }' | sort | tr '\n' ' ')" "1 2 "
+is worker_has_no_privileges "$(for w in $(workers); do
+	grep -E '^(CapEff|NoNewPrivs|Seccomp):' "/proc/$w/status"; done | sort -u | tr '\n\t' '  ')" \
+	"CapEff: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 "
+uid=$(user_of_tenant b)
+is its_user_cannot_open_its_limits "$(setpriv --reuid "$uid" --clear-groups \
+	test -r "$WORMHOLE_DIR/tenants/b.limits"; echo $?)" 1
+echo left >/dev/shm/wormhole-test.$$
+chown "$uid" /dev/shm/wormhole-test.$$
+for name in a b c; do finish_client $name; done
+await has_workers 0
+is what_its_workers_left_in_dev_shm_goes_with_the_last "$(ls /dev/shm/wormhole-test.$$ 2>/dev/null)" ""
+rm -f /dev/shm/wormhole-test.$$
+
+escape
+"$wormhole" tenant delete b
+ok process_that_outlives_a_tenant_ends_with_it await ended $escaped
+kill $escaped 2>/dev/null
+wait $escaped 2>/dev/null
+escape
+"$wormhole" tenant create b --mem 64M
+start d --tenant b -- alloc=4096
+other=$(user_of_tenant b)
+ok number_that_a_process_has_is_left_out test "${other:-$uid}" != "$uid"
+like and_that_is_said "$(cat "$WORMHOLE_DIR/server.log")" "user $uid is left out"
+finish_client d
+await has_workers 0
+kill $escaped
+wait $escaped 2>/dev/null
+"$wormhole" tenant delete b
+"$wormhole" tenant create b --mem 64M
+start e --tenant b -- alloc=4096
+is number_is_given_out_again_when_nobody_has_it "$(user_of_tenant b)" "$uid"
+env WORMHOLE_DIR="$tmp/d2" "$wormhole" serve --backend softgpu --daemon --part-size 16M >/dev/null 2>&1
+theirs=$(export WORMHOLE_DIR="$tmp/d2"; start f -- alloc=4096; workers_users; finish_client f)
+env WORMHOLE_DIR="$tmp/d2" "$wormhole" stop
+is two_servers_share_no_number "$(workers_users | grep -c -x -e "${theirs:-[0-9]*}")" 0
+finish_client e
+"$wormhole" stop
+
+echo secret >"$tmp/secret"
+exec 3<"$tmp/secret"
+serve
+exec 3<&-
+fd=3
+start g -- alloc=4096
+is descriptors_of_whoever_started_the_server_are_closed "$(find "/proc/$(workers)/fd" -lname "$tmp/secret" | wc -l)" 0
+finish_client g
+"$wormhole" stop
+serve --worker-uid none
+like worker_uid_none_says_that_workers_are_root "$("$wormhole" stat)" "not by: user (--worker-uid none)"
+"$wormhole" stop
+serve --worker-uid 0
+like unusable_numbers_are_named "$(cat "$tmp/serve")" "worker-uid.*'0'"
+mkdir -m 700 "$tmp/closed"
+cp "$WH_BUILD/softgpu/libcuda.so.1" "$tmp/closed/"
+"$wormhole" serve --backend "$tmp/closed/libcuda.so.1" --nvml none --daemon >"$tmp/serve" 2>&1
+like unreadable_backend_names_the_next_step "$(cat "$tmp/serve")" \
+	"closed/libcuda.so.1: .*Permission denied; workers are no root.*--worker-uid none"
+finish
