@@ -260,12 +260,21 @@ static const char *enter(const struct wh_isolation *i)
 	return NULL;
 }
 
-void wh_isolation_enter(const struct wh_isolation *i)
+bool wh_isolation_try(const struct wh_isolation *i, char *err, size_t err_size)
 {
 	const char *what = enter(i);
 
-	if (!what)
+	if (what)
+		snprintf(err, err_size, "it cannot enter %s: %s", what, strerror(errno));
+	return !what;
+}
+
+void wh_isolation_enter(const struct wh_isolation *i)
+{
+	char why[160];
+
+	if (wh_isolation_try(i, why, sizeof(why)))
 		return;
-	wh_say("error", "no worker: it cannot enter %s: %s", what, strerror(errno));
+	wh_say("error", "no worker: %s", why);
 	_exit(1);
 }

@@ -56,7 +56,9 @@ bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, si
 void wh_isolation_close(struct wh_isolation *i);
 /* fork(), into the tenant's cgroup where the kernel can do that at once. */
 pid_t wh_isolation_fork(const struct wh_isolation *i);
-/* In a child that will be a worker of the tenant; says why and exits when it fails. */
+/* In a child that will be a worker of the tenant. False: err says why, and it must end. */
+bool wh_isolation_try(const struct wh_isolation *i, char *err, size_t err_size);
+/* The same; says why and exits when it fails. */
 void wh_isolation_enter(const struct wh_isolation *i);
 /* The tenant has no worker just now. */
 void wh_isolation_idle(const struct wh_isolation *i);

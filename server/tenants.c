@@ -215,13 +215,18 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 /* --- Workers ---------------------------------------------------------------------- */
 
 /* The client reads one welcome: it says why there is no worker. */
-static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
+static void tell(int conn, int status, const char *why)
 {
 	struct wh_shm_welcome w = { .magic = WH_SHM_MAGIC, .abi_version = WH_ABI_VERSION,
 				    .status = status };
 
 	snprintf(w.error, sizeof(w.error), "%s", why);
 	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
+{
+	tell(conn, status, why);
 	wh_say_of(t->name, "warn", "no worker for a client: %s", why);
 }
 
@@ -234,8 +239,24 @@ static struct ucred peer_of(int conn)
 	return cred;
 }
 
+/* In the child, which is no worker yet: nobody else tells the client. */
+__attribute__((noreturn)) static void give_up(int conn, const char *why)
+{
+	tell(conn, WH_ENOMEM, why);
+	wh_say("error", "no worker: %s", why);
+	_exit(1);
+}
+
+__attribute__((noreturn)) static void give_up_at(int conn, const char *what)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why), "%.100s: %s", what, strerror(errno));
+	give_up(conn, why);
+}
+
 /* In the child: what passes the exec, as text for the command line. */
-static char *pass(int fd)
+static char *pass(int conn, int fd)
 {
 	char *text = NULL;
 
@@ -243,23 +264,23 @@ static char *pass(int fd)
 	fd = fd > 2 && !fcntl(fd, F_SETFD, 0) ? fd : fcntl(fd, F_DUPFD, 3);
 	if (fd >= 0 && asprintf(&text, "%d", fd) >= 0)
 		return text;
-	wh_say("error", "no worker: %s", strerror(errno));
-	_exit(1);
+	give_up_at(conn, "what it is given");
 }
 
 __attribute__((noreturn))
 static void run_worker(const struct wh_tenant *t, int slot, int conn, int started, pid_t client,
 		       pid_t parent)
 {
-	char size[32], number[16], parent_text[16];
+	char size[32], number[16], parent_text[16], why[160];
 
 	/* It counts before it can do anything, whoever of the two is faster. */
 	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
 	wh_child_signals();
 	if (dup2(t->log.in, 2) < 0)
-		_exit(1);
+		give_up_at(conn, "its messages");
 	wh_close_in_child();
-	wh_isolation_enter(&t->isolation);
+	if (!wh_isolation_try(&t->isolation, why, sizeof(why)))
+		give_up(conn, why);
 	/*
 	 * Its mappings far from where the kernel puts a client's: a managed variable needs
 	 * one address in both. Where that is not allowed, chance has to do.
@@ -268,14 +289,14 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, int starte
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
 	snprintf(number, sizeof(number), "%d", slot);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
-	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn),
+	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
-	      "--protect", wh_isolation_protect(), "--started", pass(started),
-	      "--tenant-limits", pass(t->file.limits_fd), "--tenant-usage", pass(t->file.usage_fd),
-	      "--tenant-seats", pass(seats.dir), "--tenant-seat", pass(seats.seat[t->seat].fd),
+	      "--protect", wh_isolation_protect(), "--started", pass(conn, started),
+	      "--tenant-limits", pass(conn, t->file.limits_fd),
+	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
+	      "--tenant-seat", pass(conn, seats.seat[t->seat].fd),
 	      "--tenant-slot", number, (char *)NULL);
-	wh_say("error", "%s: %s", wh_server.self, strerror(errno));
-	_exit(1);
+	give_up_at(conn, wh_server.self);
 }
 
 static int free_slot(const struct wh_tenant *t)
@@ -662,6 +683,16 @@ static bool make_folder(char *err, size_t err_size)
 	return true;
 }
 
+/* What else was in the folder is gone by then. */
+static void remove_files(void)
+{
+	char path[PATH_MAX];
+
+	rmdir(folder);
+	if (snprintf(path, sizeof(path), "%s/protection", wh_server.dir) < (int)sizeof(path))
+		unlink(path);
+}
+
 /* For readers such as `wormhole stat'. */
 static bool write_protection(char *err, size_t err_size)
 {
@@ -678,6 +709,8 @@ static bool write_protection(char *err, size_t err_size)
 	if (f && !fclose(f))
 		return true;
 	snprintf(err, err_size, "%s: %s", path, strerror(errno));
+	if (fd >= 0 && !f)
+		close(fd);
 	return false;
 }
 
@@ -692,12 +725,14 @@ bool wh_tenants_start(char *err, size_t err_size)
 		return false;
 	wh_accept_start();
 	remove_stale();
-	if (!write_protection(err, err_size))
+	if (!write_protection(err, err_size)) {
+		remove_files();
 		return false;
+	}
 	rc = wh_seats_create(&seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));
-		rmdir(folder);
+		remove_files();
 		return false;
 	}
 	t = wh_tenant_create(&r, err, err_size);
@@ -707,7 +742,6 @@ bool wh_tenants_start(char *err, size_t err_size)
 void wh_tenants_stop(void)
 {
 	struct wh_tenant *t = NULL;
-	char path[PATH_MAX];
 	int status;
 	pid_t pid;
 
@@ -721,7 +755,5 @@ void wh_tenants_stop(void)
 		return;
 	wh_seats_remove(&seats, folder);
 	remove_stale();
-	rmdir(folder);
-	if (snprintf(path, sizeof(path), "%s/protection", wh_server.dir) < (int)sizeof(path))
-		unlink(path);
+	remove_files();
 }

@@ -76,12 +76,23 @@ jobs=${WH_TEST_JOBS:-$(nproc)}
 mkdir -p "$WH_BUILD/tests"
 summary=$WH_BUILD/tests/summary
 : >"$summary"
-# prove prints "Files=…" and then "Result: …": one line of both, at the end.
+# prove prints "Files=…" and then "Result: …": one line of both, at the end. What its status says
+# counts, too: of a test that bails out its result does not.
 # shellcheck disable=SC2086
-printf '%s\n' $list | prove -j"$jobs" --exec "$0 --one" - 2>&1 |
+{
+	printf '%s\n' $list | prove -j"$jobs" --exec "$0 --one" - 2>&1
+	echo "Status of prove: $?"
+} |
 awk -v out="$summary" '
 	/^Files=/	{ files = $0; next }
-	/^Result: /	{ print $0 "  " files > out; close(out); next }
-			{ gsub("^.*/build/tests/", ""); print; fflush() }'
+	/^Result: /	{ result = $0; next }
+	/^Status of prove: / { if ($4 != 0) failed = 1; next }
+			{ gsub("^.*/build/tests/", ""); print; fflush() }
+	END {
+		if (failed)
+			result = "Result: FAIL"
+		if (result)
+			print result "  " files > out
+	}'
 cat "$summary"
 grep -q '^Result: PASS ' "$summary"

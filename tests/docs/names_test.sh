@@ -66,7 +66,7 @@ missing_selftests() {
 # docs/specification.md: a line names test files, and points that are in them.
 missing_points() {
 	grep '^|' "$1" | while read -r line; do
-		files=$(grep -oE '`(tests|kvm-patches)/[^`]*_(test|worker)\.(sh|c)`' <<<"$line" | tr -d '`')
+		files=$(grep -oE '`(tests|kvm-patches)/[^`]*\.(sh|c)`' <<<"$line" | tr -d '`')
 		[ -n "$files" ] || continue
 		for p in $(sed 's,.*/[a-z_]*\.\(sh\|c\)`,,' <<<"$line" | grep -oE '`[^`]*`' | tr -d '`'); do
 			# shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/run.sh: a failure, a wrong plan, a silent end and a hang all fail the
-# run, and the last line is the summary.
+# tests/run.sh: a failure, a wrong plan, a silent end, a hang and a test that
+# bails out all fail the run, and the last line is the summary.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 dir=$(mktemp -d)
@@ -19,7 +19,7 @@ outcome() {
 	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"
 }
 
-plan 9
+plan 11
 given 'echo 1..1; echo ok 1 - a'
 is passing_test_passes "$(outcome)" "0 Result: PASS"
 is summary_is_kept_in_a_file "$(cat "$dir/tests/summary")" "$(tail -n 1 "$dir/out")"
@@ -33,6 +33,10 @@ given 'echo 1..1; echo ok 1 - a; exit 1'
 is bad_exit_status_fails "$(outcome)" "1 Result: FAIL"
 given 'echo 1..1; exec sleep 20'
 is hanging_test_is_stopped_and_fails "$(outcome)" "1 Result: FAIL"
+given 'echo 1..1; echo ok 1 - a; echo "Bail out! b"; exit 1'
+is test_that_bails_out_fails "$(outcome)" "1 Result: FAIL"
+given 'echo "Bail out! b"'
+is test_that_bails_out_before_its_plan_fails "$(outcome)" "1 Result: FAIL"
 is fast_leaves_out_slow_groups "$(
 	mv "$dir/tests/unit/x.t" "$dir/tests/kernel/"
 	outcome fast)" "1 error: no"

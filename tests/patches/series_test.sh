@@ -22,7 +22,7 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 tar xf $tarball -C "$tree" --strip-components=1 --wildcards \
 	'*/arch/x86/kvm' '*/arch/x86/include' '*/virt/kvm' \
-	'*/Documentation/virt' '*/tools/testing/selftests/kvm' \
+	'*/Documentation/virt' '*/tools/testing/selftests/kvm' '*/MAINTAINERS' \
 	'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' \
 	'*/scripts/const_structs.checkpatch'
 
@@ -49,7 +49,7 @@ point $? series_carries_the_selftests_as_they_are_run
 
 said=$(while read -r patch; do
 	"$tree/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
-		--ignore FILE_PATH_CHANGES "$patches/$patch"
+		"$patches/$patch"
 done < "$patches/series")
 [ -z "$said" ] || echo "$said" | sed 's/^/# /' | head -40
 [ -z "$said" ]

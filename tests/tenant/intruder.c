@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A driver whose start does what code of a hostile client would do in its worker,
- * and says on the standard error, in lines "intruder: WHAT ANSWER", what it got:
- * an errno, or "done". Everything else is softgpu's. $INTRUDER has the server's
- * folder, $INTRUDER_FILE a file that a worker has no business with. An allocation
- * of GREEDY bytes touches $INTRUDER_EAT bytes of the worker's memory first.
+ * and says on the standard error what it got: an errno, or "done". The server's
+ * log takes few and short lines of a worker (server/log.c), so all answers are in
+ * few lines "intruder: WHAT ANSWER; WHAT ANSWER; ...". Everything else is softgpu's.
+ * $INTRUDER has the server's folder, $INTRUDER_FILE a file that a worker has no
+ * business with. An allocation of GREEDY bytes touches $INTRUDER_EAT bytes of the
+ * worker's memory first.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -14,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +29,38 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define LINE	280	/* what is longer than 299 the log cuts off */
+
+static char line[LINE];
+
+static void say_line(void)
+{
+	if (*line)
+		dprintf(2, "intruder: %s\n", line);
+	*line = 0;
+}
+
+/* Behind the answers before it, or where there is no room first of the next line. */
+static void add(const char *fmt, ...)
+{
+	char text[LINE - 16];
+	size_t n;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (strlen(line) + strlen("intruder: ; ") + strlen(text) >= sizeof(line))
+		say_line();
+	n = strlen(line);
+	snprintf(line + n, sizeof(line) - n, "%s%s", n ? "; " : "", text);
+}
+
 static void say(const char *what, long rc)
 {
 	const char *answer = rc < 0 ? strerrorname_np(errno) : "done";
 
-	dprintf(2, "intruder: %s %s\n", what, answer ? answer : "?");
+	add("%s %s", what, answer ? answer : "?");
 }
 
 static long run_program(void)
@@ -103,17 +133,17 @@ static long threads(void)
 /* Names of all network devices. */
 static void devices(void)
 {
-	char line[256], name[32], all[200] = "";
+	char text[256], name[32], all[200] = "";
 	FILE *f = fopen("/proc/self/net/dev", "r");
 
-	while (f && fgets(line, sizeof(line), f))
-		if (strchr(line, ':') && sscanf(line, " %31[^:]", name) == 1) {
+	while (f && fgets(text, sizeof(text), f))
+		if (strchr(text, ':') && sscanf(text, " %31[^:]", name) == 1) {
 			strncat(all, " ", sizeof(all) - strlen(all) - 1);
 			strncat(all, name, sizeof(all) - strlen(all) - 1);
 		}
 	if (f)
 		fclose(f);
-	dprintf(2, "intruder: devices%s\n", all);
+	add("devices%s", all);
 }
 
 static void namespaces(void)
@@ -123,7 +153,7 @@ static void namespaces(void)
 	if (readlink("/proc/self/ns/net", net, sizeof(net) - 1) < 0 ||
 	    readlink("/proc/self/ns/ipc", ipc, sizeof(ipc) - 1) < 0)
 		say("namespaces", -1);
-	dprintf(2, "intruder: namespaces %s %s\n", net, ipc);
+	add("namespaces %s %s", net, ipc);
 }
 
 static long more_files(void)
@@ -140,9 +170,8 @@ static void limits(void)
 	getrlimit(RLIMIT_NOFILE, &files);
 	getrlimit(RLIMIT_NPROC, &processes);
 	getrlimit(RLIMIT_CORE, &core);
-	dprintf(2, "intruder: limits files %s processes %s core %lu\n",
-		files.rlim_max <= 4096 ? "few" : "many", processes.rlim_max <= 4096 ? "few" : "many",
-		(unsigned long)core.rlim_max);
+	add("limits files %s processes %s core %lu", files.rlim_max <= 4096 ? "few" : "many",
+	    processes.rlim_max <= 4096 ? "few" : "many", (unsigned long)core.rlim_max);
 }
 
 #define GREEDY	3751
@@ -158,6 +187,7 @@ static void eat(void)
 	for (i = 0; p != MAP_FAILED && i < n; i += 4096)
 		p[i] = 1;
 	say("eat", p == MAP_FAILED ? -1 : 0);
+	say_line();
 }
 
 static void intrude(void)
@@ -197,7 +227,8 @@ static void intrude(void)
 	devices();
 	namespaces();
 	limits();
-	dprintf(2, "intruder: end\n");
+	add("end");
+	say_line();
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)

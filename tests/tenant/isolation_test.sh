@@ -33,12 +33,13 @@ intrude() {
 	"$@" "$wormhole" stop >>"$tmp/$name.said" 2>&1
 	cp "$WORMHOLE_DIR/server.log" "$tmp/$name.log"
 }
-# got NAME WHAT...: its answers to these, in one line.
+# got NAME WHAT...: its answers to these, in one line. It says them in lines of the server's log,
+# "worker of TENANT: intruder: WHAT ANSWER; WHAT ANSWER; ...".
 got() {
 	log=$tmp/$1.log
 	shift
 	for what in "$@"; do
-		sed -n "s/^intruder: $what //p" "$log" | head -n 1
+		sed -n 's/^worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | head -n 1
 	done | tr '\n' ' '
 }
 says() { sed -n 's/^info: workers have//p' "$tmp/$1.said"; }
