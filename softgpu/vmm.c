@@ -77,7 +77,8 @@ static void *reserve(uint64_t size, uint64_t align, uint64_t wish)
 	char *p;
 
 	if (wish && wish % align == 0) {
-		p = mmap((void *)(uintptr_t)wish, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+		p = mmap((void *)(uintptr_t)wish, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE,
+			 -1, 0);
 		if (p == (char *)(uintptr_t)wish)
 			return p;
 		if (p != MAP_FAILED)
@@ -394,7 +395,8 @@ CUresult cuMemUnmap(CUdeviceptr addr, size_t size)
 static bool access_ok(const CUmemAccessDesc *d)
 {
 	return d->location.type == CU_MEM_LOCATION_TYPE_DEVICE && sgpu_device_ok(d->location.id) &&
-	       (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+	       (d->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
 		d->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
@@ -456,7 +458,8 @@ bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
 
 	if (!m || !m->access)
 		return false;
-	while (low > mapped && low[-1].base + low[-1].size == low->base && low[-1].access == m->access)
+	while (low > mapped && low[-1].base + low[-1].size == low->base &&
+	       low[-1].access == m->access)
 		low--;
 	while (high + 1 < mapped + nmapped && high->base + high->size == high[1].base &&
 	       high[1].access == m->access)
@@ -464,7 +467,8 @@ bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out)
 	*out = (struct sgpu_range){
 		.base = low->base, .size = high->base + high->size - low->base,
 		.id = m->phys->obj.id, .kind = SGPU_MEM_VMM,
-		.flags = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ ? CU_MEMHOSTREGISTER_READ_ONLY : 0,
+		.flags = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ ?
+			 CU_MEMHOSTREGISTER_READ_ONLY : 0,
 	};
 	out->room = out->size;
 	return true;

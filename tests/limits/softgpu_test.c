@@ -133,7 +133,8 @@ static void test_share(enum how how, unsigned int percent, unsigned int n, const
 	got = shared->seconds ? shared->busy / shared->seconds * 100 : 0;
 	snprintf(name, sizeof(name), "%s_launches_of_%s_kernels_get_%u_percent", how_names[how],
 		 length, percent);
-	if (!ok(!shared->error && got > percent - 4 && got < percent + 4 && shared->waited > 0, name))
+	if (!ok(!shared->error && got > percent - 4 && got < percent + 4 && shared->waited > 0,
+		name))
 		diag("error %d, %.2f of %.2f s, waited %.2f s, %llu launches", shared->error, shared->busy,
 		     shared->seconds, shared->waited, (unsigned long long)shared->launches);
 }
@@ -161,7 +162,8 @@ int main(int argc, char **argv)
 {
 	(void)argc;
 	make_tenant(argv[0], "softgpu/libcuda.so.1");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	tap_plan(6);
 	test_share(PLAIN, 25, 2000, "short");
 	test_share(PLAIN, 50, 100000, "long");
