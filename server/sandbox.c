@@ -58,7 +58,8 @@ static const unsigned short refused_to_local[] = {
 	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
 };
 
-static const unsigned short refused_in_vm[] = { SYS_socket };
+/* Its CPU is its slot's vCPU; every other one is another tenant's. */
+static const unsigned short refused_in_vm[] = { SYS_socket, SYS_sched_setaffinity };
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 #define STMT(c, k)	((struct sock_filter)BPF_STMT(c, k))

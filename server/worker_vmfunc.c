@@ -38,6 +38,7 @@
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #define MXCSR_DEFAULT		0x1f80
 #define FCW_DEFAULT		0x037f
+#define MAX_THREADS		256	/* of a worker, the driver's among them */
 
 static struct options opt;
 
@@ -247,7 +248,9 @@ static void pin(void)
 
 static void enter_sandbox(void)
 {
-	struct wh_sandbox s = { .uid = opt.uid, .gid = opt.gid, .seccomp = opt.seccomp };
+	/* The supervisor gives each worker a user of its own, if any. */
+	struct wh_sandbox s = { .uid = opt.uid, .gid = opt.gid, .seccomp = opt.seccomp,
+				.processes = opt.uid ? MAX_THREADS : 0 };
 	char err[256];
 
 	if (wh_sandbox_enter(&s, err, sizeof(err)))

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,6 +48,14 @@ static int cannot_exec(void)
 static int cannot_open_sockets(void)
 {
 	return socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM;
+}
+
+static int stays_on_its_cpu(void)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	return sched_setaffinity(0, sizeof(all), &all) && errno == EPERM;
 }
 
 static int can_map_memory(void)
@@ -113,9 +122,10 @@ int main(void)
 	const struct wh_sandbox filter = { .seccomp = 1 }, open = { .seccomp = 0 };
 	const struct wh_sandbox user = { .uid = 65533, .gid = 65532 };
 
-	tap_plan(7);
+	tap_plan(8);
 	ok_eq(answer(&filter, cannot_exec), YES, "worker_cannot_execute_programs");
 	ok_eq(answer(&filter, cannot_open_sockets), YES, "worker_cannot_open_sockets");
+	ok_eq(answer(&filter, stays_on_its_cpu), YES, "worker_in_a_vm_stays_on_its_cpu");
 	ok_eq(answer(&filter, can_map_memory), YES, "worker_can_map_memory");
 	ok_eq(answer(&open, cannot_open_sockets), NO, "no_filter_where_none_is_wanted");
 	ok_eq(answer(&open, has_no_core), YES, "worker_leaves_no_core_and_gains_nothing");
