@@ -14,7 +14,7 @@ jobs=$(nproc)
 
 configure() {
 	make -s -C "$tree" O="$out" tinyconfig
-	"$tree/scripts/kconfig/merge_config.sh" -s -O "$out" "$out/.config" \
+	"$tree/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" \
 		"$here/../tests/bochs/host.config" "$here/config" >/dev/null
 	make -s -C "$tree" O="$out" olddefconfig
 }

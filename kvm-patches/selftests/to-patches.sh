@@ -94,12 +94,13 @@ memory from the host; end pairs by every means at every moment, in one
 process and in two, and look for leaked memory and pins.  Hold threads in
 the middle of entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge
+tests enter hijack forge fuzz
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 
 Let a client's kernel enter a view and do there what only a kernel can,
 and let a hijacked worker do what user code can.  Each attack may hurt
-its own pair only: another client's call must work after it.
+its own pair only: another client's call must work after it.  And let
+both VMs ask for anything at all.
 M
 [ $# -eq 0 ] || git -C "$tree" format-patch "$@" "$base"

@@ -11,7 +11,9 @@ out=${WH_OUT:-$build/bochs/kernel-$cpus}
 rm -rf "$out/job"
 mkdir -p "$out/job/tests"
 cp "$build"/selftests/wormhole_*_test "$out/job/tests/"
-cat >"$out/job/run" <<'RUN'
+# The emulated machine has no chance of its own.
+echo "export WH_SEED=${WH_SEED:-$(date +%s%N)}" >"$out/job/run"
+cat >>"$out/job/run" <<'RUN'
 . /job.sh
 modprobe kvm_intel 2>/dev/null
 for t in /job/tests/*; do
