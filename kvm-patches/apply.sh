@@ -1,18 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Applies the series to a clean kernel tree: apply.sh TREE. With a git tree by
-# `git am`, otherwise by patch(1) without fuzz.
+# Applies the series to a clean kernel tree: apply.sh TREE [SERIES]. Which series
+# (a file here: series, series-next) follows from the tree's version, by BASE and
+# BASE-next. With a git tree by `git am`, otherwise by patch(1) without fuzz.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-tree=${1:?usage: apply.sh KERNEL-TREE}
-[ -f "$tree/virt/kvm/kvm_main.c" ] || {
-	echo "apply.sh: $tree is no kernel tree; unpack linux-source-6.12 there" >&2
+tree=${1:?usage: apply.sh KERNEL-TREE [SERIES]}
+
+# "6.12" of the tree, or of what a BASE file names.
+version() { sed -n "s/^$1 *= *//p" "$tree/Makefile" | head -n1; }
+of_base() { sed -n 's/^version \([0-9]*\.[0-9]*\)\..*/\1/p' "$1"; }
+
+for f in virt/kvm/kvm_main.c Makefile; do
+	[ -f "$tree/$f" ] || { echo "apply.sh: $tree is no kernel tree: no $f" >&2; exit 2; }
+done
+has=$(version VERSION).$(version PATCHLEVEL)
+series=${2:-}
+known=
+for base in "$here"/BASE*; do
+	known="$known $(of_base "$base")"
+	[ -n "$series" ] || [ "$(of_base "$base")" != "$has" ] || series=series${base#"$here/BASE"}
+done
+[ -n "$series" ] || {
+	echo "apply.sh: $tree is Linux $has; there is a series for each of:$known" >&2
 	exit 2
 }
+[ -f "$here/$series" ] || { echo "apply.sh: there is no series $here/$series" >&2; exit 2; }
 while read -r patch; do
 	if [ -e "$tree/.git" ]; then
 		git -C "$tree" am -q "$here/$patch"
 	else
 		patch -s -p1 -F0 -d "$tree" < "$here/$patch"
 	fi || { echo "apply.sh: $patch does not apply to $tree" >&2; exit 1; }
-done < "$here/series"
+done < "$here/$series"

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Build one kernel from Debian's linux-source-6.12, cached by content:
+# Build one kernel from Debian's source of it, cached by content:
 #
 #   build-kernel.sh NAME FRAGMENT[,FRAGMENT...] [SERIES|-] [TARGET...]
 #
 # tinyconfig plus the fragments, with the patches that SERIES lists (names
-# relative to it, one per line). TARGETs are extra make targets; bzImage is
-# always built, `modules` where the configuration has any.
+# relative to it, one per line). What source: BASE beside a file `series`, and
+# for none; BASE-next for `series-next`; see get-source.sh. TARGETs are extra make
+# targets; bzImage is always built, `modules` where the configuration has any.
 #
-#   $O/kernel/base/      unpacked source, shared and never written to
+#   $O/kernel/base/      unpacked source (base-next-RELEASE/), shared and never written to
 #   $O/kernel/NAME/src   source of this kernel: base itself, or a hard-linked
 #                        copy of it with the series applied
 #   $O/kernel/NAME/obj   build tree (KBUILD_OUTPUT; KDIR of external modules)
@@ -17,16 +18,15 @@
 #
 # Nothing is done when `hash` matches the inputs. When they changed, only what
 # depends on the change is compiled again. O defaults to build/ of this tree,
-# KERNEL_TARBALL to Debian's, JOBS to the number of CPUs.
+# JOBS to the number of CPUs.
 set -eu -o pipefail
 
-usage() { sed -n '4,21s/^# \{0,1\}//p' "$0"; exit 2; }
+usage() { sed -n '4,22s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] || usage
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=${O:-$top/build}
 jobs=${JOBS:-$(nproc)}
-tarball=${KERNEL_TARBALL:-/usr/src/linux-source-6.12.tar.xz}
 name=$1
 IFS=, read -ra fragments <<<"$2"
 series=${3:--}
@@ -39,7 +39,13 @@ export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970'
 mkdir -p "$out/kernel/$name"
 out=$(cd "$out" && pwd)
 dir=$out/kernel/$name
-base=$out/kernel/base
+# What follows "series" in its name: "" or "-next".
+variant=
+[ "$series" = - ] || variant=$(basename "$series")
+variant=${variant#series}
+# A variant's source changes with what it is; Debian's own with the machine's.
+base=$out/kernel/base${variant:+$variant-$(sed -n 's/^release //p' "$top/kvm-patches/BASE$variant")}
+tarball=$(O=$out "$top/kvm-patches/get-source.sh" "$top/kvm-patches/BASE$variant")
 
 die() { echo "kernel $name: $*" >&2; exit 1; }
 
@@ -88,8 +94,7 @@ unpack() {
 }
 
 unpack_base() {
-	[ -r "$tarball" ] || die "$tarball is missing (Debian package linux-source-6.12)"
-	exec 9>"$out/kernel/.base.lock"
+	exec 9>"$out/kernel/.base$variant.lock"
 	flock 9
 	[ -d "$base" ] || progress unpack "$dir/unpack.log" unpack
 	exec 9>&-
@@ -131,14 +136,16 @@ apply_series() {
 
 prepare_source() {
 	if [ "$series" = - ]; then
-		[ -L "$dir/src" ] || { rm -rf "$dir/src"; ln -s ../base "$dir/src"; }
+		[ -L "$dir/src" ] || { rm -rf "$dir/src"; ln -s "../${base##*/}" "$dir/src"; }
 		return
 	fi
-	if [ -L "$dir/src" ] || [ ! -e "$dir/touched" ]; then
+	if [ -L "$dir/src" ] || [ ! -e "$dir/touched" ] ||
+		[ "$(cat "$dir/base" 2>/dev/null || echo "$base")" != "$base" ]; then
 		rm -rf "$dir/src" "$dir/src.part"
 		progress copy "$dir/copy.log" cp -al "$base" "$dir/src.part"
 		mv "$dir/src.part" "$dir/src"
 		: >"$dir/touched"
+		echo "$base" >"$dir/base"
 	fi
 	apply_series
 }

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Proves the series patch by patch: check.sh TREE BUILD-DIR. TREE is a clean
-# kernel tree and is left with the series applied. After each patch arch/x86/kvm
-# is built with kvm-patches/config; checkpatch --strict must be silent. Takes
-# about two minutes a patch on two cores.
+# Proves a series patch by patch: check.sh TREE BUILD-DIR [SERIES]. TREE is a clean
+# kernel tree and is left with the series applied; SERIES is series (or
+# series-next, for a tree of what BASE-next says). After each patch arch/x86/kvm
+# is built with kvm-patches/config; the tree's checkpatch --strict must be silent.
+# Takes about two minutes a patch on two cores.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR}" && pwd)
-out=${2:?usage: check.sh TREE BUILD-DIR}
+tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR [SERIES]}" && pwd)
+out=${2:?usage: check.sh TREE BUILD-DIR [SERIES]}
+series=$here/${3:-series}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 jobs=$(nproc)
@@ -34,4 +36,4 @@ while read -r patch; do
 	# shellcheck disable=SC2046
 	make -s -C "$tree" O="$out" -j"$jobs" $(forced) arch/x86/kvm/
 	echo "ok $patch"
-done < "$here/series"
+done < "$series"

@@ -8,6 +8,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=${1:?usage: to-patches.sh KERNEL-GIT-TREE [FORMAT-PATCH-OPTION...]}
 shift
 kvm=tools/testing/selftests/kvm
+# Newer kernels (6.14 on) call the architecture otherwise, and so does this.
+arch=x86_64
+makefile=$kvm/Makefile
+if [ -d "$tree/$kvm/x86" ]; then
+	arch=x86
+	makefile=$kvm/Makefile.kvm
+fi
 base=$(git -C "$tree" rev-parse HEAD)
 
 # Insert @2 into the Makefile after the last line that starts with @1.
@@ -16,8 +23,8 @@ list() {
 		{ text[NR] = $0; if (index($0, start) == 1) last = NR }
 		END { for (i = 1; i <= NR; i++) {
 			print text[i]; if (i == last) print line } }' \
-		"$tree/$kvm/Makefile" > "$tree/$kvm/Makefile.new"
-	mv "$tree/$kvm/Makefile.new" "$tree/$kvm/Makefile"
+		"$tree/$makefile" > "$tree/$makefile.new"
+	mv "$tree/$makefile.new" "$tree/$makefile"
 }
 
 # Name a file in the series' entry of MAINTAINERS, whose files are sorted.
@@ -31,29 +38,31 @@ maintain() {
 	git -C "$tree" add MAINTAINERS
 }
 
+# put FOLDER NAME: FOLDER/x86_64/NAME, where FOLDER may be nothing.
 put() {
-	cp "$here/$1" "$tree/$kvm/$1"
-	git -C "$tree" add -f "$kvm/$1"
-	maintain "$kvm/$1"
+	to=$kvm/$1${1:+/}$arch/$2
+	cp "$here/$1${1:+/}x86_64/$2" "$tree/$to"
+	git -C "$tree" add -f "$to"
+	maintain "$to"
 }
 
 commit() {
-	git -C "$tree" add -f "$kvm/Makefile"
+	git -C "$tree" add -f "$makefile"
 	git -C "$tree" commit -q -s -F -
 }
 
 tests() {
 	for t; do
-		put "x86_64/wormhole_${t}_test.c"
-		list TEST_GEN_PROGS_x86_64 \
-			"TEST_GEN_PROGS_x86_64 += x86_64/wormhole_${t}_test"
+		put "" "wormhole_${t}_test.c"
+		list "TEST_GEN_PROGS_$arch" \
+			"TEST_GEN_PROGS_$arch += $arch/wormhole_${t}_test"
 	done
 }
 
-put include/x86_64/wormhole.h
-for f in wormhole wormhole_guest wormhole_pair wormhole_regs; do
-	put lib/x86_64/$f.c
-	list LIBKVM_x86_64 "LIBKVM_x86_64 += lib/x86_64/$f.c"
+put include wormhole.h
+for f in wormhole wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
+	put lib $f.c
+	list "LIBKVM_$arch" "LIBKVM_$arch += lib/$arch/$f.c"
 done
 tests off
 commit <<'M'
@@ -85,7 +94,7 @@ exceptions in a call come back right from the server's vCPU, that timer,
 NMI, SMI and signals interrupt a call in the client's own world, and that
 a parked server uses no CPU time.
 M
-tests notify life process limits race
+tests notify life process limits race fire
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 
@@ -94,13 +103,14 @@ memory from the host; end pairs by every means at every moment, in one
 process and in two, and look for leaked memory and pins.  Hold threads in
 the middle of entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge fuzz
+tests enter hijack forge barrier fuzz tables storm
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 
 Let a client's kernel enter a view and do there what only a kernel can,
 and let a hijacked worker do what user code can.  Each attack may hurt
-its own pair only: another client's call must work after it.  And let
-both VMs ask for anything at all.
+its own pair only: another client's call must work after it.  Count the
+barriers between pairs.  Let both VMs ask for anything at all, and one of
+them as often as it can.
 M
 [ $# -eq 0 ] || git -C "$tree" format-patch "$@" "$base"

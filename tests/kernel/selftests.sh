@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs the KVM selftests of the series (kvm-patches/selftests, built as static
-# programs) in the VMX host with WH_CPUS processors (1). Their TAP points are
-# passed through. Arguments: more for run_job.py (--args, --bochs, --kernel).
+# programs) in the VMX host with WH_CPUS processors (1) and the kernel
+# build/kernel/WH_KERNEL (host). Their TAP points are passed through. Arguments:
+# more for run_job.py (--args, --bochs, --kernel).
 set -eu
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 cpus=${WH_CPUS:-1}
-out=${WH_OUT:-$build/bochs/kernel-$cpus}
+kernel=${WH_KERNEL:-host}
+out=${WH_OUT:-$build/bochs/kernel${kernel#host}-$cpus}
 rm -rf "$out/job"
 mkdir -p "$out/job/tests"
 cp "$build"/selftests/wormhole_*_test "$out/job/tests/"
@@ -21,5 +23,5 @@ for t in /job/tests/*; do
 done
 RUN
 exec "$top/tests/bochs/run_job.py" --timeout 1200 --out "$out" --cpus "$cpus" \
-	--kernel "$build/kernel/host/bzImage" --initrd "$build/bochs/host.cpio" \
+	--kernel "$build/kernel/$kernel/bzImage" --initrd "$build/bochs/host.cpio" \
 	"$@" "$out/job"

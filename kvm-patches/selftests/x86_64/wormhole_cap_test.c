@@ -179,7 +179,7 @@ static void test_control_device(void)
 	wh_eq(allow(2, 2, 1, 0, 0), -EINVAL, "allow_refuses_client_as_its_server");
 	wh_eq(allow(2, 1, 0, 0, 0), -EINVAL, "allow_refuses_quota_0");
 	wh_eq(allow(2, 1, 512, 0, 0), -EINVAL, "allow_refuses_quota_512");
-	wh_eq(allow(2, 1, 1, 1, 0), -EINVAL, "allow_refuses_flags");
+	wh_eq(allow(2, 1, 1, 4, 0), -EINVAL, "allow_refuses_unknown_flags");
 	wh_eq(allow(2, 1, 1, 0, 1), -EINVAL, "allow_refuses_padding");
 	wh_eq(allow(2, 1, 511, 0, 0), 0, "allow_takes_quota_511_before_vms_exist");
 	wh_eq(allow(2, 1, 1, 0, 0), 0, "allow_is_replaced_by_another");

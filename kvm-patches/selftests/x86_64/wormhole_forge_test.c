@@ -2,18 +2,23 @@
 /*
  * Forgeries of a client's kernel: lies in the slot while a call runs, system
  * calls that no SYSCALL made, page tables of its own in the window under which
- * it rewrites the view's stage 1, two vCPUs in one view. Each may ruin its own
- * pair; another client, the server and the next pair go on.
+ * it rewrites the view's stage 1 or executes at supervisor-mode addresses, two
+ * vCPUs in one view. Each may ruin its own pair; another client, the server and
+ * the next pair go on.
  */
 #include <cpuid.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include "wormhole.h"
 
+#define EXIT_CPUID		10
+#define EXIT_EPT_VIOLATION	48
 #define NONCANONICAL	0x8000000000000000ULL
 #define MAX_REGION	8	/* regions of a view to try */
 #define TABLES_OFFSET	(WH_DATA_OFFSET + 4 * WH_PAGE)
 #define STAGE1_VA	0x40000000ULL	/* where the forged tables show it */
+#define ALIAS_VA	0x80000000ULL	/* and the image once more */
 #define TABLE		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A)
 #define LEAF		(TABLE | WH_PTE_D | WH_PTE_PS)
 
@@ -159,20 +164,23 @@ static __attribute__((naked)) void rewrite_stage1(void)
 	    "jmp 1b");
 }
 
-/* Bottom of the view's regions, as KVM chooses it. */
-static u64 region_base(void)
+/* Under tables that lead nowhere it never comes back by itself. */
+static void run_forger(const void *fn, u64 cr3, u64 rdx, u64 rcx)
 {
-	u32 eax, ebx, ecx, edx;
-
-	__cpuid(0x80000008, eax, ebx, ecx, edx);
-	return BIT_ULL((eax & 0xff) < 48 ? (eax & 0xff) - 1 : 47);
+	wh_start(a.vcpu, &a.as, 0, fn, a.index, cr3, rdx, rcx);
+	if (!wh_poll(!a.vcpu->running, 50) || !wh_join(a.vcpu, 1))
+		wh_vcpu_stop(a.vcpu);
 }
 
-/* Top level and two PDPTs: image, stage 1 at STAGE1_VA, window. */
-static u64 forge_tables(u64 window_region, u64 image_region)
+/*
+ * Top level and two PDPTs: image, stage 1, the image with @alias rights, window.
+ * The numbers of the view's regions can be guessed.
+ */
+static u64 forge_tables(int guess, u64 alias)
 {
+	u64 window_region = 1 + guess / MAX_REGION, image_region = 1 + guess % MAX_REGION;
 	u64 *top = (u64 *)(a.part_mem + TABLES_OFFSET);
-	u64 base = region_base();
+	u64 base = wh_region_base();
 	u64 gpa = base + (window_region << 30) + TABLES_OFFSET;
 
 	memset(top, 0, 3 * WH_PAGE);
@@ -180,34 +188,26 @@ static u64 forge_tables(u64 window_region, u64 image_region)
 	top[(WH_WINDOW_VA >> 39) & 511] = (gpa + 2 * WH_PAGE) | TABLE;
 	top[512] = (base + (image_region << 30)) | LEAF;
 	top[512 + (STAGE1_VA >> 30)] = base | LEAF;
+	top[512 + (ALIAS_VA >> 30)] = (base + (image_region << 30)) | alias;
 	top[1024] = (base + (window_region << 30)) | LEAF;
 	return gpa;
 }
 
-/* Make the view's window lead nowhere; the regions' numbers are guessed. */
-static bool ruin_stage1(void)
+/* Make the view's window lead nowhere. */
+static bool ruin_stage1(int guess)
 {
 	u64 pdpt = STAGE1_VA + ((WH_WINDOW_VA >> 39) & 255) * WH_PAGE;
-	u64 nowhere = (region_base() + (1ULL << 36)) | LEAF;
-	int guess;
+	u64 nowhere = (wh_region_base() + (1ULL << 36)) | LEAF;
 
 	words[4] = 0;
-	for (guess = 0; guess < MAX_REGION * MAX_REGION && words[4] != 0x77; guess++) {
-		u64 cr3 = forge_tables(1 + guess / MAX_REGION, 1 + guess % MAX_REGION);
-
-		wh_delegate(&a, H_NULL, 0, 0);
-		wh_start(a.vcpu, &a.as, 0, rewrite_stage1, a.index, cr3, pdpt, nowhere);
-		if (!wh_join(a.vcpu, 1))
-			wh_vcpu_stop(a.vcpu);
-		if (!other_is_well())
-			return false;
-	}
-	return words[4] == 0x77;
+	wh_delegate(&a, H_NULL, 0, 0);
+	run_forger(rewrite_stage1, forge_tables(guess, LEAF), pdpt, nowhere);
+	return other_is_well() && words[4] == 0x77;
 }
 
-static void test_page_tables(void)
+static void test_page_tables(int guess)
 {
-	if (!ruin_stage1()) {
+	if (!ruin_stage1(guess)) {
 		wh_ok(other_is_well(), "forged_page_tables_do_not_hurt_the_other_client");
 		wh_skip("call_under_ruined_stage_1_can_be_interrupted", "stage 1 not reached");
 		wh_skip("next_pair_has_a_stage_1_of_its_own", "stage 1 not reached");
@@ -221,6 +221,91 @@ static void test_page_tables(void)
 		wh_vcpu_stop(a.vcpu);
 	wh_ok(other_is_well(), "call_under_ruined_stage_1_can_be_interrupted");
 	wh_ok(next_pair_works(), "next_pair_has_a_stage_1_of_its_own");
+}
+
+/* --- Code at user-mode and at supervisor-mode addresses --------------------------- */
+
+/* CPL 0: enter, switch to the forged tables, jump to RDX. */
+static __attribute__((naked)) void enter_and_jump(void)
+{
+	asm("mov %edi, %ecx\n\t"
+	    "xor %eax, %eax\n\t"
+	    ".byte 0x0f, 0x01, 0xd4\n\t"
+	    "mov %rsi, %cr3\n\t"
+	    "jmp *%rdx");
+}
+
+/* Wherever this is: mark, exit. */
+static __attribute__((naked)) void mark(void)
+{
+	asm("mov $0x600000010020, %r10\n\t"	/* &words[4] */
+	    "movq $0x77, (%r10)\n"
+	    "1:	cpuid\n\t"
+	    "jmp 1b");
+}
+
+/* Jump to mark() in the alias of the image, with these rights in stage 1. */
+static bool executes(int guess, u64 alias, struct wh_host_stat *more)
+{
+	struct wh_host_stat before;
+
+	words[4] = 0;
+	wh_delegate(&a, H_NULL, 0, 0);
+	wh_stat(2, &before);
+	run_forger(enter_and_jump, forge_tables(guess, alias),
+		   ALIAS_VA + (u64)(uintptr_t)mark, 0);
+	wh_stat(2, more);
+	more->fatal -= before.fatal;
+	more->exits[EXIT_EPT_VIOLATION] -= before.exits[EXIT_EPT_VIOLATION];
+	more->exits[EXIT_CPUID] -= before.exits[EXIT_CPUID];
+	return words[4] == 0x77;
+}
+
+static bool kvm_has_mbec(void)
+{
+	FILE *f = fopen("/sys/module/kvm_intel/parameters/mbec", "r");
+	bool on = f && fgetc(f) == 'Y';
+
+	if (f)
+		fclose(f);
+	return on;
+}
+
+/*
+ * The same instructions, the same CPL, the same page of the view: a user-mode
+ * address executes, as for calls; a supervisor-mode address does not, and
+ * it is the processor that says so, with an EPT violation at the first one.
+ */
+static int test_supervisor_address(void)
+{
+	const char *control = "code_runs_at_a_user_address_under_forged_page_tables";
+	const char *name = "and_the_processor_refuses_it_at_a_supervisor_address";
+	struct wh_host_stat more;
+	struct kvm_regs regs;
+	int guess;
+
+	for (guess = 0; guess < MAX_REGION * MAX_REGION; guess++)
+		if (executes(guess, LEAF, &more))
+			break;
+	if (!wh_ok(guess < MAX_REGION * MAX_REGION && more.exits[EXIT_CPUID] == 1 &&
+		   !more.exits[EXIT_EPT_VIOLATION], control) || !kvm_has_mbec()) {
+		wh_skip(name, "KVM without mode-based execute control");
+	} else {
+		bool ran = executes(guess, LEAF & ~WH_PTE_U, &more);
+
+		wh_vcpu_regs(a.vcpu, &regs);
+		if (!wh_ok(!ran && more.fatal == 1 && more.exits[EXIT_EPT_VIOLATION] == 1 &&
+			   !more.exits[EXIT_CPUID] &&
+			   regs.rip == ALIAS_VA + (u64)(uintptr_t)mark, name))
+			wh_diag("ran %d, %llu fatal, %llu EPT violations, %llu CPUID, rip 0x%llx",
+				ran, (unsigned long long)more.fatal,
+				(unsigned long long)more.exits[EXIT_EPT_VIOLATION],
+				(unsigned long long)more.exits[EXIT_CPUID],
+				(unsigned long long)regs.rip);
+	}
+	wh_ok(other_is_well() && wh_delegate(&a, H_NULL, 0, 0).rax == 0x600d,
+	      "and_calls_at_cpl_3_run_as_before");
+	return guess;
 }
 
 /* --- Two vCPUs of the client in one view with one slot ------------------------- */
@@ -256,7 +341,7 @@ static void test_two_vcpus(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(15);
+	wh_plan(18);
 	wh_watchdog(90);
 	wh_one_cpu();
 	wh_server_create(&srv, 1);
@@ -279,7 +364,7 @@ int main(void)
 	forge(WH_KVA, WH_EFATAL, "forged_system_call_at_kernel_address_fails");
 	forge(NONCANONICAL, WH_EFATAL, "forged_system_call_at_noncanonical_address_fails");
 	forge(0, WH_EFATAL, "forged_system_call_at_address_minus_1_fails");
-	test_page_tables();
+	test_page_tables(test_supervisor_address());
 	test_two_vcpus();
 	return wh_exit();
 }

@@ -1,43 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hypercalls at random: any leaf with any registers, from CPL 0 and 3 of both
- * VMs at once, while the host kills pairs. What is asked for by chance may be
- * granted; nothing else may change, and the next pair works. WH_SEED repeats a
- * run (as far as threads do), WH_LEAVES makes it longer. Needs VMFUNC.
+ * Anything at random: any leaf with any registers, from CPL 0 and 3 of both
+ * VMs at once, while the host asks its control device for anything. What is
+ * asked for by chance may be granted; nothing else may change, and the next
+ * pair works. WH_SEED repeats a run (as far as threads do), WH_LEAVES makes it
+ * longer. Needs VMFUNC.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 #include "wormhole.h"
 
 #define BATCH		500	/* leaves of one call of the guest */
 #define LEAVES		20000
+#define IOCTLS		20	/* of the host meanwhile */
 
-static s64 add_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return a0 + a1;
-}
-
-static const wh_handler_fn handlers[] = { add_handler };
+static const wh_handler_fn handlers[] = { wh_add_handler };
 static struct wh_server srv;
 static struct wh_worker worker;
 static struct wh_client client;
 static u64 random_state;
 
-static u64 next(u64 *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
-
 /* Mostly what might be right: handles, indices, pages, addresses; else anything. */
 static u64 argument(u64 *x)
 {
-	u64 r = next(x);
+	u64 r = wh_next(x);
 
 	switch (r & 7) {
 	case 0: return r >> 8 & 7;
@@ -59,7 +51,7 @@ static u32 leaf_of(u64 *x, u64 cpl)
 		WH_LEAF_RELEASE, WH_LEAF_ATTACH, WH_LEAF_DETACH, WH_LEAF_CONTINUE,
 		WH_LEAF_CANCEL, WH_LEAF_PARK,
 	};
-	u64 r = next(x);
+	u64 r = wh_next(x);
 	u32 leaf;
 
 	if (!(r & 15))
@@ -88,9 +80,9 @@ static u64 guest_leaves(u64 seed, u64 n, u64 cpl)
 
 static void start_batch(struct wh_vcpu *vcpu, struct wh_as *as)
 {
-	int cpl = next(&random_state) & 1 ? 3 : 0;
+	int cpl = wh_next(&random_state) & 1 ? 3 : 0;
 
-	wh_start(vcpu, as, cpl, guest_leaves, next(&random_state), BATCH, cpl, 0);
+	wh_start(vcpu, as, cpl, guest_leaves, wh_next(&random_state), BATCH, cpl, 0);
 }
 
 static bool ends_well(struct wh_vcpu *vcpu)
@@ -107,15 +99,43 @@ static bool ends_well(struct wh_vcpu *vcpu)
 	return false;
 }
 
+/* A control device of its own, which is closed with what it has asked for. */
+static void ask_the_device(int n)
+{
+	static const unsigned long cmds[] = {
+		WH_HOST_VERSION, WH_HOST_SET_ROLE, WH_HOST_ALLOW, WH_HOST_DENY,
+		WH_HOST_STAT, WH_HOST_KILL,
+	};
+	static u64 buf[sizeof(struct wh_host_stat) / 8];
+	int fd = open("/dev/kvm-wormhole", O_RDWR | O_CLOEXEC);
+	u64 r, i;
+
+	if (fd < 0)
+		wh_die("/dev/kvm-wormhole");
+	while (n--) {
+		r = wh_next(&random_state);
+		for (i = 0; i < 6; i++)
+			buf[i] = argument(&random_state);
+		/* Ids of 32 bits beside each other are members of some structs. */
+		if (r & 1)
+			buf[1 + (r >> 8) % 3] = wh_next(&random_state) & 0x300000003;
+		if (r & 14)
+			ioctl(fd, cmds[(r >> 16) % WH_ARRAY_SIZE(cmds)], buf);
+		else
+			ioctl(fd, (u32)(r >> 16), r & 32 ? r : (u64)(uintptr_t)buf);
+	}
+	close(fd);
+}
+
 /* Whatever happened, a pair can be made and its call works. */
 static bool next_pair_works(void)
 {
 	struct wh_host_stat st;
 
 	wh_kill(1);
+	wh_server_register(&srv);
 	if (!wh_join(worker.vcpu, 2))
 		wh_vcpu_stop(worker.vcpu);
-	wh_server_register(&srv);
 	if (wh_worker_register(&worker) || wh_worker_slot(&worker))
 		return false;
 	wh_worker_park(&worker);
@@ -125,25 +145,16 @@ static bool next_pair_works(void)
 	return wh_delegate(&client, 0, 40, 2).rax == 42 && !wh_stat(1, &st) && !st.busy;
 }
 
-static u64 number_of(const char *name, u64 otherwise)
-{
-	const char *s = getenv(name);
-
-	return s ? strtoull(s, NULL, 0) : otherwise;
-}
-
 int main(void)
 {
-	u64 leaves = number_of("WH_LEAVES", LEAVES), done, seed;
+	u64 leaves = wh_env("WH_LEAVES", LEAVES), done;
 	u64 granted = 0;
 	int came_back = 0, works = 0, rounds = 0;
 
 	wh_require_feature();
 	wh_plan(2);
-	wh_watchdog(60 + leaves / 500);
-	seed = number_of("WH_SEED", time(NULL) * 0x9e3779b97f4a7c15ULL | 1);
-	random_state = seed;
-	wh_diag("WH_SEED=0x%llx", (unsigned long long)seed);
+	wh_watchdog(60 + leaves / 300);
+	random_state = wh_seed();
 	wh_server_create(&srv, 1);
 	wh_server_register(&srv);
 	wh_worker_start(&worker, &srv, 0, handlers, WH_ARRAY_SIZE(handlers));
@@ -154,8 +165,7 @@ int main(void)
 	for (done = 0; done < leaves; done += 2 * BATCH) {
 		start_batch(client.vcpu, &client.as);
 		start_batch(srv.boss, &srv.kernel);
-		if (next(&random_state) & 1)
-			wh_kill(2);
+		ask_the_device(IOCTLS);
 		came_back += ends_well(client.vcpu) & ends_well(srv.boss);
 		granted += client.vcpu->res.rax + srv.boss->res.rax;
 		works += next_pair_works();

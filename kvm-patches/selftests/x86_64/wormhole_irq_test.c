@@ -43,10 +43,27 @@ static s64 block_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return ret;
 }
 
-enum { H_SPIN, H_WAIT, H_BLOCK, H_REGS };
+/* A system call, after a word that it comes. */
+static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	s64 ret;
+
+	WRITE_ONCE(((u64 *)WH_DATA_VA)[1], 1);
+	asm volatile("syscall" : "=a"(ret) : "0"(WH_SYS_ADD), "D"(a0), "S"(a1)
+		     : "rcx", "r11", "memory");
+	return ret;
+}
+
+enum { H_SPIN, H_WAIT, H_BLOCK, H_REGS, H_SYSCALL };
 static const wh_handler_fn handlers[] = {
-	spin_handler, wait_handler, block_handler, wh_regs_handler,
+	spin_handler, wait_handler, block_handler, wh_regs_handler, syscall_handler,
 };
+
+/* For LSTAR, which the view shows as code of the worker: SYSCALL stays there. */
+static __attribute__((naked)) void stay(void)
+{
+	asm("1: jmp 1b");
+}
 
 static struct wh_server srv;
 static struct wh_worker worker;
@@ -233,6 +250,25 @@ static void test_nmi_and_smi(void)
 	wh_ok(r.end == WH_END_DONE && r.rax == 122, "call_goes_on_after_smi");
 }
 
+/*
+ * After SYSCALL and before the fetch at LSTAR: that fetch exits, and here it
+ * does not, so that something else has to.
+ */
+static void test_syscall_entry(void)
+{
+	data[1] = 0;
+	client.vcpu->lstar = (u64)(uintptr_t)stay;
+	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_SYSCALL, 40, 2, 0);
+	client.vcpu->lstar = 0;
+	wh_poll(data[1], 500);
+	wh_ms_pause();
+	wh_vcpu_kick(client.vcpu);
+	if (!wh_join(client.vcpu, 2))
+		wh_vcpu_stop(client.vcpu);
+	wh_ok(client.vcpu->res.end == WH_END_DONE && client.vcpu->res.rax == 42,
+	      "system_call_that_an_interrupt_meets_is_handed_off");
+}
+
 static void test_migration(void)
 {
 	struct wh_result r;
@@ -257,7 +293,7 @@ static void test_migration(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(28);
+	wh_plan(29);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -273,6 +309,7 @@ int main(void)
 	test_timer_while_handed_off();
 	test_signals();
 	test_nmi_and_smi();
+	test_syscall_entry();
 	test_migration();
 	return wh_exit();
 }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a VM may do beside calls: dirty logging, INIT, reset by its VMM, less
- * extended state than the server. Each works or is refused with a status; none
- * confuses a call. Needs VMFUNC.
+ * extended state than the server, a VMM that may lock little memory. Each works
+ * or is refused with a status; none confuses a call. Needs VMFUNC.
  */
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "wormhole.h"
 
 static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -201,11 +207,111 @@ static void test_xcr0(void)
 	wh_eq(wh_attach(&client), WH_OK, "attach_with_the_same_state_succeeds");
 }
 
+/* --- RLIMIT_MEMLOCK, which counts from the moment of the role ------------------- */
+
+static struct {
+	s64 park;		/* the worker's status, if it does not park */
+	u64 before, after;	/* pages pinned for the view */
+	u64 right, handoffs;
+} *locked;
+
+static u64 pinned_pages(void)
+{
+	return wh_number_in("/proc/self/status", "VmPin") / (WH_PAGE / 1024);
+}
+
+static void may_lock(u64 pages)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+	struct rlimit r = { pages * WH_PAGE, pages * WH_PAGE };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &r) || syscall(SYS_capget, &hdr, caps))
+		wh_die("RLIMIT_MEMLOCK");
+	caps[0].effective &= ~(1u << CAP_IPC_LOCK);
+	if (syscall(SYS_capset, &hdr, caps))
+		wh_die("CAP_IPC_LOCK");
+}
+
+static void store_to_late_pages(void)
+{
+	struct wh_host_stat before;
+	u64 i, va;
+
+	locked->before = pinned_pages();
+	wh_stat(2, &before);
+	for (i = 0; i < WH_LAZY_PAGES; i++)
+		wh_map(&worker.as, WH_LAZY_VA + i * WH_PAGE, worker.lazy_gpa + i * WH_PAGE,
+		       WH_USER_RW);
+	for (i = 0; i < WH_LAZY_PAGES; i++) {
+		va = WH_LAZY_VA + i * WH_PAGE;
+		locked->right += wh_delegate(&client, H_STORE, va, i + 1).rax == i + 1 &&
+				 *(u64 *)wh_gpa(&srv.vm, worker.lazy_gpa + i * WH_PAGE) == i + 1;
+	}
+	locked->handoffs = wh_handoffs(2, &before, WH_HANDOFF_FAULT);
+	locked->after = pinned_pages();
+}
+
+/* What is pinned is the process's, so each limit has one of its own. */
+static void run_with(u64 pages)
+{
+	struct wh_host_stat st;
+	pid_t pid = fork();
+
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		if (!wh_poll(wh_stat(1, &st) && wh_stat(2, &st), 3000))
+			wh_die("the VMs of a process that ended are still there");
+		return;
+	}
+	memset(locked, 0, sizeof(*locked));
+	if (pages)
+		may_lock(pages);
+	wh_server_create(&srv, 1);
+	wh_server_register(&srv);
+	wh_worker_create(&worker, &srv, 0);
+	wh_worker_handlers(&worker, handlers, WH_ARRAY_SIZE(handlers));
+	wh_worker_register(&worker);
+	wh_worker_slot(&worker);
+	wh_worker_park(&worker);
+	if (!worker.vcpu->running) {
+		locked->park = worker.vcpu->res.rax;
+		_exit(0);
+	}
+	wh_client_create(&client, 2, &srv, 0);
+	wh_allow(2, 1, 0, 1);
+	if (wh_attach(&client))
+		wh_die("attach");
+	store_to_late_pages();
+	_exit(0);
+}
+
+static void test_memlock(void)
+{
+	u64 limit;
+
+	locked = mmap(NULL, sizeof(*locked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	run_with(0);
+	wh_ok(locked->right == WH_LAZY_PAGES && locked->after >= locked->before + WH_LAZY_PAGES,
+	      "who_may_lock_everything_has_all_pages_of_a_view_pinned");
+	wh_diag("%llu pages before the calls, %llu after them", (unsigned long long)locked->before,
+		(unsigned long long)locked->after);
+	limit = locked->before + 8;
+	run_with(limit);
+	wh_ok(locked->right == WH_LAZY_PAGES && locked->handoffs,
+	      "pages_beyond_the_limit_are_reached_by_handoff");
+	wh_ok(locked->after && locked->after <= limit, "and_no_more_than_the_limit_is_pinned");
+	run_with(limit / 2);
+	wh_eq(locked->park, WH_ENOMEM, "worker_that_needs_more_from_the_start_does_not_park");
+}
+
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(21);
+	wh_plan(25);
 	wh_watchdog(60);
+	test_memlock();
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
 	wh_worker_start(&worker, &srv, 0, handlers, WH_ARRAY_SIZE(handlers));

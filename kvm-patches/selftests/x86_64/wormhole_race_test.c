@@ -5,12 +5,12 @@
  * a kernel with CONFIG_KVM_WORMHOLE_TEST, which holds threads at named points;
  * some points need two CPUs. The kernel's own checks end in its log.
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "wormhole.h"
 
@@ -24,6 +24,10 @@
 #define SPARSE_STRIDE	0x200000ULL
 #define SPARSE_PAGES	600
 #define SECRET		0x5ec7e7
+#define FAR_VA		0x7a0000000000ULL	/* alone in its gigabyte */
+#define FAR_GPA		0x20000000ULL		/* memslot of its own */
+#define FAR_PAGES	65			/* one more than a zap takes at once */
+#define STAYS_VA	(FAR_VA + SPARSE_STRIDE)
 
 static struct wh_server srv;
 static struct wh_worker worker;
@@ -483,18 +487,22 @@ static void test_deny_during_attach(void)
 
 /* --- Tables of views ------------------------------------------------------------ */
 
-static u64 tables(void)
+static struct wh_host_stat stat_now(void)
 {
-	struct wh_host_stat st;
+	struct wh_host_stat st = {};
 
-	return wh_stat(2, &st) ? 0 : st.view_tables;
+	wh_stat(2, &st);
+	return st;
 }
+
+static u64 tables(void) { return stat_now().view_tables; }
 
 static void set_max_tables(u64 n)
 {
-	FILE *f = fopen(MAX_TABLES, "w");
+	char text[24];
 
-	if (!f || fprintf(f, "%llu", (unsigned long long)n) < 0 || fclose(f))
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	if (wh_write_file(MAX_TABLES, text))
 		wh_die(MAX_TABLES);
 }
 
@@ -529,16 +537,81 @@ static void test_tables(void)
 	set_max_tables(16384);
 }
 
+/* --- Memslots that go -------------------------------------------------------------- */
+
+static void set_far_slot(u64 *mem, u64 size)
+{
+	struct kvm_userspace_memory_region region = {
+		.slot = 2, .guest_phys_addr = FAR_GPA, .memory_size = size,
+		.userspace_addr = (u64)(uintptr_t)mem,
+	};
+
+	if (ioctl(srv.vm.fd, KVM_SET_USER_MEMORY_REGION, &region))
+		wh_die("memslot of its own");
+}
+
+static void *delete_far_slot(void *mem)
+{
+	pin(0, 0);
+	set_far_slot(mem, 0);
+	return NULL;
+}
+
+/*
+ * The zap of a memslot stands between its batches when another page of the same
+ * gigabyte is filled, takes the last page that was there, and the region with
+ * it, while that fill stands before it installs its own.
+ */
+static void test_region_goes_during_a_fill(void)
+{
+	u64 *mem = mmap(NULL, FAR_PAGES * WH_PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u64 stays = wh_page_alloc(&srv.vm), i;
+	struct wh_host_stat before;
+	bool held = true;
+	pthread_t thread;
+
+	if (!two_cpus()) {
+		wh_skip("fill_survives_the_end_of_its_gigabyte", "one CPU");
+		wh_skip("and_fills_the_page_once", "one CPU");
+		return;
+	}
+	set_far_slot(mem, FAR_PAGES * WH_PAGE);
+	*(u64 *)wh_gpa(&srv.vm, stays) = 0x57a75;
+	wh_map(&worker.as, STAYS_VA, stays, WH_USER_RW);
+	for (i = 0; i < FAR_PAGES; i++) {
+		wh_map(&worker.as, FAR_VA + i * WH_PAGE, FAR_GPA + i * WH_PAGE, WH_USER_RW);
+		mem[i * WH_PAGE / 8] = i;
+		start(H_READ, FAR_VA + i * WH_PAGE, 0);
+		held = ends_with(i) && held;
+	}
+	before = stat_now();
+
+	/* Who is held between the batches has a CPU for itself. */
+	pin(0, 1);
+	pin(client.vcpu->tid, 1);
+	point("zap", "hold", 1);
+	pthread_create(&thread, NULL, delete_far_slot, mem);
+	held = somebody_waits("zap") && held;
+	point("install", "hold", 1);
+	start(H_READ, STAYS_VA, 0);
+	held = somebody_waits("install") && held;
+	point("zap", "go", 0);
+	held = wh_poll(stat_now().zapped_pages - before.zapped_pages >= FAR_PAGES, 1000) && held;
+	point("install", "go", 0);
+	wh_ok(ends_with(0x57a75) && held, "fill_survives_the_end_of_its_gigabyte");
+	/* The one that had no region any more did not count, and left nothing. */
+	wh_eq(stat_now().filled_pages - before.filled_pages, 1, "and_fills_the_page_once");
+	pthread_join(thread, NULL);
+	pin(0, -1);
+	pin(client.vcpu->tid, -1);
+}
+
 /* --- CPUs and VMs that go --------------------------------------------------------- */
 
 static bool set_online(bool on)
 {
-	int fd = open(CPU1_ONLINE, O_WRONLY);
-	bool good = fd >= 0 && write(fd, on ? "1" : "0", 1) == 1;
-
-	if (fd >= 0)
-		close(fd);
-	return good;
+	return !wh_write_file(CPU1_ONLINE, on ? "1" : "0");
 }
 
 #define HOTPLUG_CALLS	20
@@ -690,7 +763,7 @@ int main(void)
 		printf("TAP version 13\n1..0 # SKIP needs CONFIG_KVM_WORMHOLE_TEST\n");
 		return 4;
 	}
-	wh_plan(38);
+	wh_plan(40);
 	wh_watchdog(110);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -712,6 +785,7 @@ int main(void)
 	test_kill_while_a_call_comes_back();
 	test_deny_during_attach();
 	test_tables();
+	test_region_goes_during_a_fill();
 	test_hotplug();
 	test_server_reset();
 	test_all_points();

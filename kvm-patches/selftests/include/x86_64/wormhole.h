@@ -36,7 +36,7 @@ void wh_diag(const char *fmt, ...) __printf(1, 2);
 int wh_exit(void);
 /* Leave with KSFT_SKIP (4) unless KVM offers the feature. */
 void wh_require_feature(void);
-/* Die when the test takes longer; every test sets it first. */
+/* Die when the test takes longer; every test sets it first. WH_PATIENCE times that. */
 void wh_watchdog(int seconds);
 /* Keep all threads on one CPU: a vCPU that moves is disarmed. */
 void wh_one_cpu(void);
@@ -253,11 +253,17 @@ void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part);
 s64 wh_worker_register(struct wh_worker *w);
 s64 wh_worker_slot(struct wh_worker *w);
 void wh_worker_park(struct wh_worker *w);
-/* All of the above with handlers, and wait until STAT says that it is parked. */
+/*
+ * All of the above with handlers, and wait until STAT says that one more worker
+ * is parked: no other may leave its park meanwhile.
+ */
 void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
 		     const wh_handler_fn *handlers, int n);
 /* The same worker once more, after its pair died and its thread ended. */
 void wh_worker_again(struct wh_worker *w);
+/* The two halves of that, where clients use other workers meanwhile: does not wait. */
+void wh_worker_renew(struct wh_worker *w);
+void wh_worker_begin(struct wh_worker *w);
 void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n);
 s64 wh_release(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
@@ -280,12 +286,39 @@ struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
 int wh_host_fd(void);
 /* 0 or -errno. */
 int wh_allow(u64 client, u64 server, u32 window, u32 max_pairs);
+/* The same with WH_ALLOW_IBPB or WH_ALLOW_STRICT for window 0. */
+int wh_allow_barrier(u64 client, u64 server, u32 max_pairs, u32 barrier);
 int wh_deny(u64 client);
 int wh_kill(u64 vm);
 int wh_stat(u64 vm, struct wh_host_stat *st);
 /* Exits in the view since @old, host interrupts and NMIs left out. */
 u64 wh_view_exits(u64 vm, const struct wh_host_stat *old);
 u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason);
+
+/* --- The test's own surroundings ------------------------------------------ */
+
+/* The environment's number of this name. */
+u64 wh_env(const char *name, u64 otherwise);
+/* Chance, for guests too: the state is any number but 0, wh_seed() for one. */
+static inline u64 wh_next(u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* WH_SEED, or of the clock; is said, so that a run can be repeated. */
+u64 wh_seed(void);
+/* 0 or -errno. */
+int wh_write_file(const char *path, const char *text);
+/* Behind this word at the beginning of a line, the last of them; 0 without one. */
+long wh_number_in(const char *path, const char *key);
+/* MemFree and what CPUs keep for themselves; what the host has pinned. */
+long wh_free_kb(void);
+long wh_pinned_pages(void);
+/* Bottom of the views' regions (GPA), as KVM chooses it. */
+u64 wh_region_base(void);
 
 /* --- Guest side ----------------------------------------------------------- */
 
@@ -349,6 +382,8 @@ void wh_guest_timer(u64 tsc);
  * Returns 0 or the number of the first difference.
  */
 s64 wh_regs_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* A handler: returns a0 + a1. */
+s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* The trampoline's entry for C. */
 typedef s64 (*wh_delegate_fn)(struct wh_slot *slot, u32 index, u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the client: a call through its trampoline. */

@@ -118,8 +118,10 @@ static void watchdog_expired(int sig)
 
 void wh_watchdog(int seconds)
 {
+	const char *patience = getenv("WH_PATIENCE");
+
 	signal(SIGALRM, watchdog_expired);
-	alarm(seconds);
+	alarm(seconds * (patience ? atoi(patience) : 1));
 }
 
 void wh_one_cpu(void)
@@ -452,7 +454,8 @@ static void set_msrs(struct wh_vcpu *vcpu)
 			{ .index = 0xc0000081, .data = 0x0023001000000000ULL },
 			{ .index = 0xc0000082,
 			  .data = vcpu->lstar ?: WH_KVA + (u64)wh_syscall_entry },
-			{ .index = 0xc0000084, .data = 0x47700 },
+			/* Interrupts stay on where LSTAR is a test's own. */
+			{ .index = 0xc0000084, .data = vcpu->lstar ? 0x47500 : 0x47700 },
 			{ .index = 0xc0000102, .data = vcpu->kernel_gs },
 		},
 	};

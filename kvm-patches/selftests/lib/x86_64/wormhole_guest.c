@@ -390,6 +390,11 @@ void wh_guest_trap(struct wh_trap *t)
 		out8(WH_PORT_TRAP);
 }
 
+s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return a0 + a1;
+}
+
 s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
 {
 	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;

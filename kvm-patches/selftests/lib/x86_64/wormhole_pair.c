@@ -46,6 +46,16 @@ int wh_allow(u64 client, u64 server, u32 window, u32 max_pairs)
 	return host_ioctl(WH_HOST_ALLOW, &a);
 }
 
+int wh_allow_barrier(u64 client, u64 server, u32 max_pairs, u32 barrier)
+{
+	struct wh_host_allow a = {
+		.client_id = client, .server_id = server,
+		.max_pairs = max_pairs, .flags = barrier,
+	};
+
+	return host_ioctl(WH_HOST_ALLOW, &a);
+}
+
 int wh_deny(u64 client)
 {
 	struct wh_host_vm v = { .vm_id = client };
@@ -301,18 +311,23 @@ static u64 parked(u64 vm)
 	return wh_stat(vm, &st) ? 0 : st.parked;
 }
 
+static void go_to_park(struct wh_worker *w)
+{
+	wh_start(w->vcpu, &w->as, 3, wh_guest_park, 0, 0, 0, 0);
+}
+
 void wh_worker_park(struct wh_worker *w)
 {
 	u64 id = w->srv->vm.id, before = parked(id);
 
-	wh_start(w->vcpu, &w->as, 3, wh_guest_park, 0, 0, 0, 0);
+	go_to_park(w);
 	if (!wh_poll(parked(id) > before || !w->vcpu->running, 2000)) {
 		errno = ETIMEDOUT;
 		wh_die("worker does not park");
 	}
 }
 
-static void register_and_park(struct wh_worker *w)
+static void register_worker(struct wh_worker *w)
 {
 	s64 ret = wh_worker_register(w);
 
@@ -322,7 +337,6 @@ static void register_and_park(struct wh_worker *w)
 		printf("Bail out! registering a worker: %lld\n", (long long)ret);
 		exit(1);
 	}
-	wh_worker_park(w);
 }
 
 void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
@@ -330,17 +344,30 @@ void wh_worker_start(struct wh_worker *w, struct wh_server *s, u32 part,
 {
 	wh_worker_create(w, s, part);
 	wh_worker_handlers(w, handlers, n);
-	register_and_park(w);
+	register_worker(w);
+	wh_worker_park(w);
 }
 
-void wh_worker_again(struct wh_worker *w)
+void wh_worker_renew(struct wh_worker *w)
 {
 	if (!wh_join(w->vcpu, 1)) {
 		errno = ETIMEDOUT;
 		wh_die("worker's thread does not end");
 	}
 	init_part(w->srv->vm.window + w->part * WH_PART_SIZE, w->part);
-	register_and_park(w);
+}
+
+void wh_worker_again(struct wh_worker *w)
+{
+	wh_worker_renew(w);
+	register_worker(w);
+	wh_worker_park(w);
+}
+
+void wh_worker_begin(struct wh_worker *w)
+{
+	register_worker(w);
+	go_to_park(w);
 }
 
 s64 wh_release(struct wh_worker *w)
