@@ -15,7 +15,7 @@ tap=
 if [ "${1:-}" = --tap ]; then
 	tap=--tap
 	every=20
-	out=$WH_BUILD/bochs/programs
+	out=$WH_BUILD/bochs/programs${WH_CPUS:+-$WH_CPUS}
 fi
 diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }
 

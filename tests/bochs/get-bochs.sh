@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Build the Bochs that the tests boot: Bochs 3.0 from Debian trixie's source
-# package with tlb.patch, cached by content.
+# package with the patches beside this file, cached by content:
 #
 #   get-bochs.sh        $O/bochs-3.0/bochs, config.log, build.log, hash
 #
-# The source comes by apt with a configuration of its own, from the mirror of the
-# machine's own apt sources; nothing of the machine's apt is changed, and apt
-# checks the archive's signature. BOCHS_TARBALL=FILE: a copy at hand instead.
+# The source comes by tests/debian-download.sh; BOCHS_TARBALL=FILE: a copy at hand
+# instead.
 # O defaults to build/ of this tree, JOBS to the number of CPUs.
 set -eu -o pipefail
 
@@ -19,8 +18,7 @@ suite=trixie
 version=3.0+dfsg
 tarball=bochs_$version.orig.tar.xz
 sha256=78f6c73d4a6472d5130a87ab9dc306d02c7c71ed8e25b3a8ef642e2a7acd282b
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-patch=$here/tlb.patch
+patches=("$here"/{tlb,microcode,smp,interrupts}.patch)
 # What the host needs of a machine, and nothing that it has no use for. Without
 # a debugger Bochs may chain the handlers of instructions.
 options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-all-optimizations --enable-x86-64
@@ -54,34 +52,10 @@ progress() {
 
 right() { [ -f "$1" ] && [ "$(sha256sum <"$1")" = "$sha256  -" ]; }
 
-# Debian's mirror as the machine's own sources name it.
-mirror() {
-	local codename
-	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' \
-		'Identifier: Packages' 'Origin: Debian' 2>/dev/null |
-		sed -n "s/^$codename main //p" | head -n1
-}
-
-private_apt() {
-	local dir=$1
-	shift
-	apt-get -q -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=- \
-		-o Dir::State="$dir" -o Dir::State::status="$dir/status" -o Dir::Cache="$dir/cache" \
-		-o APT::Sandbox::User="$(id -un)" -o Acquire::Languages=none "$@"
-}
-
-# --tar-only: the upstream source is all that is wanted.
 download() {
-	local dir=$out/apt uri
-	uri=$(mirror)
+	local dir=$out/apt
 	rm -rf "$dir"
-	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
-	: >"$dir/status"
-	echo "deb-src [signed-by=$keyring] ${uri:-http://deb.debian.org/debian} $suite main" >"$dir/sources.list"
-	cat "$dir/sources.list"
-	private_apt "$dir" -o APT::Update::Error-Mode=any update || return 1
-	(cd "$dir" && private_apt "$dir" source --download-only --tar-only bochs) || return 1
+	"$here/../debian-download.sh" "$suite" source bochs "$dir" || return 1
 	right "$dir/$tarball" || { echo "$suite has another source than $tarball:"; ls "$dir"; return 1; }
 	mv "$dir/$tarball" "$out/$tarball"
 	rm -rf "$dir"
@@ -106,7 +80,7 @@ unpack() {
 	rm -rf "$out/src"
 	mkdir -p "$out/src"
 	tar -xJf "$out/$tarball" -C "$out/src" --strip-components=1
-	patch -d "$out/src" -p1 -F0 --no-backup-if-mismatch <"$patch"
+	cat "${patches[@]}" | patch -d "$out/src" -p1 -F0 --no-backup-if-mismatch
 }
 
 configure() { cd "$out/src" && CFLAGS=$cflags CXXFLAGS=$cflags ./configure "${options[@]}"; }
@@ -120,7 +94,7 @@ exec 8>"$out/.lock"
 until flock -w 8 8; do
 	say "another make builds it, waiting"
 done
-hash=$({ cat "$patch"; ${CXX:-g++} --version | head -n1; sed -n '/^set -eu/,$p' "$0"; } |
+hash=$({ cat "${patches[@]}"; ${CXX:-g++} --version | head -n1; sed -n '/^set -eu/,$p' "$0"; } |
 	sha256sum | cut -d' ' -f1)
 if [ "$(cat "$out/hash" 2>/dev/null)" = "$hash" ]; then
 	say "3.0 is current"

@@ -28,6 +28,9 @@ BAD_KERNEL = re.compile(
     r"kvm.*(entry failed|unexpected|BUG)|soft lockup|Out of memory")
 # What Linux finds wrong with the emulated machine at each boot.
 KNOWN = re.compile(r"topology_common\.c:\d+ parse_legacy")
+# KCSAN knows races all over Linux. Ours are those in whose stacks the series stands.
+RACE = re.compile(r"BUG: KCSAN")
+OURS = re.compile(r"\b(vmx_|kvm_)?wh_|wormhole")
 LAST_WORDS = re.compile(r"Kernel panic|Attempted to kill init")
 
 
@@ -43,6 +46,8 @@ class Report:
         self.exit = None
         self.done = False
         self.kernel = []
+        self.race = None            # first line of a report of KCSAN that goes on
+        self.foreign_races = 0
 
     def emit(self, line):
         print(line, flush=True)
@@ -58,8 +63,22 @@ class Report:
 
     def kernel_line(self, line):
         line = re.sub(r"^\s*\[\s*[0-9.]+\]\s*", "", line)
+        if RACE.search(line):
+            self.race = line
+        if self.race:
+            line = self.race_line(line)
         if BAD_KERNEL.search(line) and not KNOWN.search(line) and line not in self.kernel:
             self.kernel.append(line)
+
+    def race_line(self, line):
+        """The race's first line if this one of its report shows that it is ours, or nothing."""
+        if OURS.search(line):
+            line, self.race = self.race, None
+            return line
+        if line.startswith("====="):
+            self.race = None
+            self.foreign_races += 1
+        return ""
 
     def command(self, line):
         word, _, rest = line[1:].partition(" ")
@@ -116,6 +135,8 @@ class Report:
         return None
 
     def finish(self, why):
+        if self.foreign_races:
+            self.emit(f"# {self.foreign_races} races in code that is not the series'")
         for line in self.kernel[:60]:
             self.emit(f"# kernel: {line}")
         self.point(not self.kernel, "host_kernel_log_is_clean")

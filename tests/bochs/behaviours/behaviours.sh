@@ -7,7 +7,8 @@ set -eu
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD
 here=$WH_TOP/tests/bochs
-out=$WH_BUILD/bochs/behaviours
+name=behaviours${WH_CPUS:+-$WH_CPUS}
+out=$WH_BUILD/bochs/$name
 
 for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
 	server/image/server.cpio tests/vm/client.cpio examples/shared/streams; do
@@ -16,7 +17,7 @@ for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/h
 	exit 0
 done
 
-"$here/mkjob.sh" behaviours "$here/behaviours/client.list"
+"$here/mkjob.sh" "$name" "$here/behaviours/client.list"
 cp "$here/behaviours/run" "$out/job/run"
 "$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/behaviours/server.list"
 rm "$out/job/server/initramfs"

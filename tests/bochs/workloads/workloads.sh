@@ -8,7 +8,8 @@ set -eu
 export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
 here=$WH_TOP/tests/bochs
-out=$WH_BUILD/bochs/workloads
+name=workloads${WH_CPUS:+-$WH_CPUS}
+out=$WH_BUILD/bochs/$name
 bin=$WH_BUILD/tests/programs/bin/shared
 
 # Time limit in seconds, name, arguments.
@@ -36,17 +37,17 @@ for f in "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
 done
 
 world_init softgpu
-"$here/mkjob.sh" workloads "$here/workloads/client.list"
+"$here/mkjob.sh" "$name" "$here/workloads/client.list"
 cp "$here/workloads/run" "$out/job/run"
 "$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/workloads/server.list"
 rm "$out/job/server/initramfs"
 cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 mkdir "$out/job/expected"
 echo "$programs" | grep . >"$out/job/programs"
-while read -r _ name arguments; do
-	in_world native shared timeout 60 "$bin/$name" $arguments \
-		>"$out/job/expected/$name" 2>"$out/err" </dev/null ||
-		{ echo "Bail out! $name fails natively: $(tail -n 1 "$out/err")"; exit 1; }
+while read -r _ program arguments; do
+	in_world native shared timeout 60 "$bin/$program" $arguments \
+		>"$out/job/expected/$program" 2>"$out/err" </dev/null ||
+		{ echo "Bail out! $program fails natively: $(tail -n 1 "$out/err")"; exit 1; }
 done <"$out/job/programs"
 exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
