@@ -78,6 +78,7 @@ void wh_accept_start(void)
 
 int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
 {
+	const struct timespec pause = { .tv_nsec = 10000000 };
 	int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (conn >= 0 || (errno != EMFILE && errno != ENFILE))
@@ -89,6 +90,9 @@ int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
 	if (conn >= 0) {
 		turn_away(conn, arg);
 		close(conn);
+	} else {
+		/* The limit was lowered below what is open. Whoever waits there waits on. */
+		nanosleep(&pause, NULL);
 	}
 	wh_accept_start();
 	return -1;

@@ -314,13 +314,17 @@ void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *process
 	say(cpu, CPU);
 }
 
+/* Also what a killed server left: when we started, its workers may not have ended yet. */
 void wh_cgroup_stop(void)
 {
 	int k;
 
 	for (k = 0; k < KINDS; k++) {
-		if (tree[k].dir[0])
-			remove_tenants(tree[k].dir);
+		if (!tree[k].dir[0])
+			continue;
+		remove_tenants(tree[k].dir);
+		*strrchr(tree[k].dir, '/') = 0;
+		remove_stale(tree[k].dir);
 		tree[k].dir[0] = 0;
 	}
 }

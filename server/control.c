@@ -56,10 +56,23 @@ static cJSON *success(void)
 	return o;
 }
 
+/* Of the request that is being served: what was read or is to be said may lack something. */
+static bool no_memory;
+
+static void *counted_malloc(size_t size)
+{
+	void *p = malloc(size);
+
+	no_memory |= !p;
+	return p;
+}
+
 static bool answer(const struct connection *c, cJSON *o)
 {
+	static const char poor[] = "{\"ok\":false,\"error\":\"the server is out of memory\"}";
 	char *text = cJSON_PrintUnformatted(o);
-	bool sent = text && send(c->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	const char *said = no_memory ? poor : text;
+	bool sent = send(c->fd, said, strlen(said), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
 
 	free(text);
 	cJSON_Delete(o);
@@ -292,6 +305,9 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	out = success();
 	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
 	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
+	/* Who is told that it failed has no tenant. */
+	if (no_memory && !c->kept)
+		wh_tenant_delete(t, true, err, sizeof(err));
 	return out;
 }
 
@@ -412,7 +428,8 @@ static cJSON *run(struct connection *c, const char *text, size_t n)
 	if (n > WH_CONTROL_PACKET)
 		return failure("the request is longer than 64 KiB");
 	o = strlen(text) == n ? cJSON_ParseWithOpts(text, NULL, true) : NULL;
-	out = o ? run_request(c, o) : failure("the request is not one JSON object");
+	/* Half a request is none. */
+	out = o && !no_memory ? run_request(c, o) : failure("the request is not one JSON object");
 	cJSON_Delete(o);
 	return out;
 }
@@ -442,6 +459,7 @@ static void on_packet(int fd, void *arg)
 		return;
 	}
 	text[n < WH_CONTROL_PACKET ? n : WH_CONTROL_PACKET] = 0;
+	no_memory = false;
 	if (!answer(c, run(c, text, (size_t)n))) {
 		drop(c);
 		return;
@@ -469,27 +487,40 @@ static void turn_away(int conn, void *arg)
 	answer(&c, failure(WH_NO_DESCRIPTOR));
 }
 
+/* Whoever may ask is told why not. */
+static bool take(struct connection *c)
+{
+	struct connection *kept = connections < MAX_CONNECTIONS ? malloc(sizeof(*kept)) : NULL;
+
+	no_memory = false;
+	if (kept)
+		*kept = *c;
+	if (kept && wh_loop_add(c->fd, on_packet, kept))
+		return true;
+	answer(c, failure("the server has no room for a connection: out of memory, or too many"));
+	free(kept);
+	return false;
+}
+
 static void on_connection(int fd, void *arg)
 {
-	int conn = wh_accept(fd, turn_away, NULL);
-	struct connection *c;
+	struct connection c = { .fd = wh_accept(fd, turn_away, NULL) };
 
 	(void)arg;
-	if (conn < 0)
+	if (c.fd < 0)
 		return;
-	c = connections < MAX_CONNECTIONS ? calloc(1, sizeof(*c)) : NULL;
-	if (!c || !may_control(conn, &c->peer) || !wh_loop_add(conn, on_packet, c)) {
-		free(c);
-		close(conn);
-		return;
-	}
-	c->fd = conn;
-	connections++;
+	if (may_control(c.fd, &c.peer) && take(&c))
+		connections++;
+	else
+		close(c.fd);
 }
 
 bool wh_control_start(char *err, size_t err_size)
 {
 	int n = snprintf(path, sizeof(path), "%s/" WH_CONTROL_SOCKET, wh_server.dir);
+	cJSON_Hooks hooks = { counted_malloc, free };
+
+	cJSON_InitHooks(&hooks);
 
 	if (n < (int)sizeof(path))
 		listener = wh_listen(path, 0600, geteuid());

@@ -143,6 +143,10 @@ static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, si
 
 	if (wh_protection[WH_PROTECT_USER].on) {
 		i->uid = wh_uid_take();
+		if (i->uid == WH_NO_UID && errno) {
+			snprintf(err, err_size, "tenant %s: a user for it: /proc: %s", tenant, strerror(errno));
+			return false;
+		}
 		if (i->uid == WH_NO_UID) {
 			snprintf(err, err_size, "tenant %s: no user is left for it: processes have all of %s; name "
 				 "others by --worker-uid", tenant, wh_protection[WH_PROTECT_USER].detail);
@@ -159,7 +163,10 @@ static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, si
 		return false;
 	}
 	snprintf(i->group, sizeof(i->group), "%s", tenant);
-	return true;
+	if (wh_code_cache_open(i, why, sizeof(why)))
+		return true;
+	snprintf(err, err_size, "tenant %s: its cache of compiled code: %s", tenant, why);
+	return false;
 }
 
 bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, size_t err_size)
@@ -179,6 +186,7 @@ void wh_isolation_close(struct wh_isolation *i)
 		return;
 	if (i->group[0])
 		wh_cgroup_close(i->group);
+	wh_code_cache_close(i);
 	if (i->uid != WH_NO_UID)
 		wh_uid_give(i->uid);
 	close_all(i);
@@ -247,6 +255,8 @@ static bool join(const struct wh_isolation *i)
  */
 static const char *enter(const struct wh_isolation *i)
 {
+	if (!wh_code_cache_enter(i))
+		return "its cache of compiled code";
 	if (i->group[0] && !in_group && wh_cgroup_enter(i->group))
 		return "its cgroup";
 	if (i->user_ns < 0 && !join(i))

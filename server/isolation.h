@@ -42,6 +42,7 @@ struct wh_isolation {
 	uid_t uid;			/* WH_NO_UID: the server's */
 	int user_ns, net_ns, ipc_ns;	/* descriptors; -1: the server's */
 	char group[64];			/* its cgroup's name; "": none */
+	char cache[48];			/* the folder of its compiled code; "": none */
 };
 
 /* Find out what this machine has, and say it. false: err says what to do. */
@@ -73,7 +74,7 @@ void wh_isolation_print(void *file);
 
 /* Options are a first number, "none" or NULL: 256 that no other server has. */
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size);
-/* A number that no process has and no other server gives out; WH_NO_UID: none left. */
+/* A number that no process has and no other server gives out; WH_NO_UID: none left, or errno. */
 uid_t wh_uid_take(void);
 /* Kills who has it, and gives it back unless somebody still has it. */
 void wh_uid_give(uid_t uid);
@@ -81,6 +82,15 @@ void wh_uid_give(uid_t uid);
 void wh_uid_clean(uid_t uid);
 /* In a child: that user, for good. */
 bool wh_uid_become(uid_t uid);
+
+/* --- code_cache.c ---------------------------------------------------------------- */
+
+/* A folder in /dev/shm for the driver's compiled code; none without a user of its own. */
+bool wh_code_cache_open(struct wh_isolation *i, char *err, size_t err_size);
+/* When no process of the tenant's is left. */
+void wh_code_cache_close(struct wh_isolation *i);
+/* In a child: the driver uses it, or no cache. */
+bool wh_code_cache_enter(const struct wh_isolation *i);
 
 /* --- namespaces.c ------------------------------------------------------------------ */
 

@@ -26,7 +26,9 @@
 #define WRITE_FILE	(1ULL << 1)
 #define READ_FILE	(1ULL << 2)
 #define READ_DIR	(1ULL << 3)
+#define REMOVE_DIR	(1ULL << 4)
 #define REMOVE_FILE	(1ULL << 5)
+#define MAKE_DIR	(1ULL << 7)
 #define MAKE_REG	(1ULL << 8)
 #define ALL_OF_1	((1ULL << 13) - 1)
 #define REFER		(1ULL << 13)	/* version 2 */
@@ -129,6 +131,15 @@ static int allow_seats(int rules, int seats)
 	return seats < 0 ? 0 : (int)syscall(SYS_ADD_RULE, rules, BENEATH, &b, 0);
 }
 
+/* The tenant's own compiled code (code_cache.c). */
+static int allow_code_cache(int rules, uint64_t write)
+{
+	const char *path = getenv("CUDA_CACHE_PATH");
+
+	write |= MAKE_REG | MAKE_DIR | REMOVE_FILE | REMOVE_DIR;
+	return path ? allow(rules, path, LOOK | write) : 0;
+}
+
 int wh_landlock_enter(const char *backend, int seats)
 {
 	int version = wh_landlock_version(), rules, rc;
@@ -149,7 +160,7 @@ int wh_landlock_enter(const char *backend, int seats)
 	     allow_list(rules, getenv("LD_LIBRARY_PATH")) ||
 	     allow(rules, "/dev", LOOK | write) || allow(rules, "/proc", LOOK | write) ||
 	     allow(rules, "/dev/shm", LOOK | write | MAKE_REG | REMOVE_FILE) ||
-	     allow_seats(rules, seats) ||
+	     allow_seats(rules, seats) || allow_code_cache(rules, write) ||
 	     syscall(SYS_RESTRICT, rules, 0);
 	close(rules);
 	return rc ? -1 : 0;

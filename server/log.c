@@ -161,16 +161,19 @@ static void on_text(int fd, void *arg)
 /* A worker never waits for us: what does not fit into the pipe is lost. */
 bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name)
 {
+	int saved;
+
 	*p = (struct wh_log_pipe){ .name = name, .in = -1 };
 	if (pipe2(p->fd, O_CLOEXEC | O_NONBLOCK))
 		return false;
 	p->in = p->fd[1];
 	if (wh_loop_add(p->fd[0], on_text, p))
 		return true;
+	saved = errno;
 	close(p->fd[0]);
 	close(p->fd[1]);
 	p->in = -1;
-	errno = EUSERS;
+	errno = saved;
 	return false;
 }
 

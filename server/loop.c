@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The server's events: descriptors with a function each, and one timer. Owns
- * no descriptor. A function may add and remove any, itself included.
+ * none of the descriptors. A function may add and remove any, itself included.
+ * By epoll: poll(2) takes no more descriptors than the limit says that may be
+ * open, and that may be lowered below what is.
  */
 #define _GNU_SOURCE
 #include "server.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 #define MAX_EVENTS	2048	/* tenants, their processes, connections */
+#define AT_ONCE		64
 
-struct event {
+/* In place of a descriptor; a removed one is free in the next round. */
+enum { FREE = -1, REMOVED = -2 };
+
+static struct event {
+	int fd;
 	wh_event_fn fn;
 	void *arg;
-};
-
-/* Both in the same order; a removed one has fd -1 until the next round. */
-static struct pollfd fds[MAX_EVENTS];
-static struct event events[MAX_EVENTS];
-static int nevents;
+} events[MAX_EVENTS];
+static int nevents;		/* from here on all are free */
+static int epoll = -1;
 static bool stopping;
 
 static struct {
@@ -37,12 +41,32 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
+static int free_event(void)
+{
+	int i;
+
+	for (i = 0; i < nevents; i++)
+		if (events[i].fd == FREE)
+			return i;
+	return nevents;
+}
+
 bool wh_loop_add(int fd, wh_event_fn fn, void *arg)
 {
-	if (nevents == MAX_EVENTS)
+	int i = free_event();
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = i };
+
+	if (i == MAX_EVENTS) {
+		errno = EUSERS;
 		return false;
-	fds[nevents] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	events[nevents++] = (struct event){ fn, arg };
+	}
+	if (epoll < 0)
+		epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e))
+		return false;
+	events[i] = (struct event){ fd, fn, arg };
+	if (i == nevents)
+		nevents++;
 	return true;
 }
 
@@ -51,21 +75,21 @@ void wh_loop_remove(int fd)
 	int i;
 
 	for (i = 0; i < nevents; i++)
-		if (fds[i].fd == fd)
-			fds[i] = (struct pollfd){ .fd = -1 };
+		if (events[i].fd == fd) {
+			epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+			events[i].fd = REMOVED;
+		}
 }
 
-static void compact(void)
+static void free_removed(void)
 {
-	int i, n = 0;
+	int i;
 
-	for (i = 0; i < nevents; i++) {
-		if (fds[i].fd < 0)
-			continue;
-		fds[n] = fds[i];
-		events[n++] = events[i];
-	}
-	nevents = n;
+	for (i = 0; i < nevents; i++)
+		if (events[i].fd == REMOVED)
+			events[i].fd = FREE;
+	while (nevents && events[nevents - 1].fd == FREE)
+		nevents--;
 }
 
 void wh_loop_every(unsigned int ms, void (*fn)(void))
@@ -97,19 +121,23 @@ static void run_timer(void)
 	timer.fn();
 }
 
-/* What is added meanwhile waits for the next round. */
+/* What was removed meanwhile is not called any more; what was added is in the next round. */
 void wh_loop_run(void)
 {
+	struct epoll_event now[AT_ONCE];
+	const struct event *e;
 	int i, n;
 
 	while (!stopping) {
-		compact();
-		n = nevents;
-		if (poll(fds, n, timeout()) < 0 && errno != EINTR)
+		free_removed();
+		n = epoll_wait(epoll, now, AT_ONCE, timeout());
+		if (n < 0 && errno != EINTR)
 			return;
 		run_timer();
-		for (i = 0; i < n && !stopping; i++)
-			if (fds[i].fd >= 0 && fds[i].revents)
-				events[i].fn(fds[i].fd, events[i].arg);
+		for (i = 0; i < n && !stopping; i++) {
+			e = &events[now[i].data.fd];
+			if (e->fd >= 0)
+				e->fn(e->fd, e->arg);
+		}
 	}
 }

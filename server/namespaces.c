@@ -116,17 +116,23 @@ bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, siz
 	pid_t pid = -1;
 
 	*user = *net = *ipc = -1;
-	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		pid = fork();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		snprintf(err, err_size, "%s", strerror(errno));
+		return false;
+	}
+	pid = fork();
+	if (pid < 0)
+		snprintf(err, err_size, "fork: %s", strerror(errno));
 	if (!pid) {
 		close(pair[0]);
 		hold(pair[1], uid);
 	}
 	close(pair[1]);
-	if (pid > 0)
+	if (pid > 0) {
 		good = collect(pair[0], pid, user, net, ipc);
-	if (!good)
-		snprintf(err, err_size, "%s", strerror(errno));
+		if (!good)
+			snprintf(err, err_size, "%s", strerror(errno));
+	}
 	close(pair[0]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);

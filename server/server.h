@@ -110,7 +110,7 @@ int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg);
 /* --- loop.c ------------------------------------------------------------------- */
 
 typedef void (*wh_event_fn)(int fd, void *arg);
-/* Call fn whenever fd can be read or has ended. false: too many. */
+/* Call fn whenever fd can be read or has ended. false: errno; EUSERS: too many. */
 bool wh_loop_add(int fd, wh_event_fn fn, void *arg);
 void wh_loop_remove(int fd);
 /* Call fn about every ms; NULL: no more. One only: log.c has it. */

@@ -179,10 +179,10 @@ static int leave_terminal(void)
 	_exit(read(fds[0], &word, 1) == 1 ? 0 : 1);
 }
 
-static void close_terminal(int ready)
+static void close_terminal(int ready, int null)
 {
 	char path[PATH_MAX];
-	int log, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int log;
 
 	snprintf(path, sizeof(path), "%s/server.log", wh_server.dir);
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -194,6 +194,8 @@ static void close_terminal(int ready)
 	if (write(ready, "", 1) != 1)
 		wh_say("warn", "nobody waits for the start any more");
 	close(ready);
+	if (null > 2)
+		close(null);
 }
 
 /* --- Start and stop --------------------------------------------------------------- */
@@ -235,12 +237,18 @@ static bool start(char *err, size_t err_size)
 
 static int serve(bool background)
 {
-	int ready = background ? leave_terminal() : -1;
+	int null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+	int ready = null < 0 ? -1 : leave_terminal();
 	char err[600] = "";
 
+	if (background && ready < 0) {
+		wh_say("error", "--daemon: cannot go to the background: %s", strerror(errno));
+		return 1;
+	}
 	raise_files();
 	if (!start(err, sizeof(err))) {
 		wh_say("error", "%s", err[0] ? err : strerror(errno));
+		wh_control_stop();
 		wh_tenants_stop();
 		wh_isolation_stop();
 		return 1;
@@ -250,7 +258,7 @@ static int serve(bool background)
 	printf("wormhole-server: listening on %s\n", wh_server.socket);
 	fflush(stdout);
 	if (background)
-		close_terminal(ready);
+		close_terminal(ready, null);
 	wh_loop_run();
 	wh_control_stop();
 	wh_supervise_stop();

@@ -521,7 +521,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
 		return true;
 	snprintf(err, err_size, "%s: %s", t->socket,
-		 t->listener < 0 ? strerror(errno) : "too many sockets");
+		 strerror(errno));
 	return false;
 }
 
@@ -530,6 +530,10 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 	int i = index_of(NULL);
 	struct wh_tenant *t = i < 0 ? NULL : calloc(1, sizeof(*t));
 
+	if (!t && i >= 0) {
+		snprintf(err, err_size, "a tenant: %s", strerror(errno));
+		return NULL;
+	}
 	if (!t) {
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
@@ -664,14 +668,18 @@ static void remove_stale(void)
 /* Clients of tenants must reach their socket, but need not see whose others there are. */
 static bool make_folder(char *err, size_t err_size)
 {
+	bool made;
 	int dir;
 
 	snprintf(folder, sizeof(folder), "%s/tenants", wh_server.dir);
-	if (mkdir(folder, 0711) && errno != EEXIST) {
+	made = !mkdir(folder, 0711);
+	if (!made && errno != EEXIST) {
 		snprintf(err, err_size, "%s: %s", folder, strerror(errno));
 		return false;
 	}
 	dir = wh_open_dir(folder, err, err_size);
+	if (dir < 0 && made)
+		rmdir(folder);
 	if (dir < 0)
 		return false;
 	if (fchmod(dir, 0711)) {

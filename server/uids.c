@@ -58,7 +58,8 @@ static bool status_has(const char *text, uid_t uid)
 	return false;
 }
 
-static bool process_has(int proc, const char *pid, uid_t uid)
+/* 1: yes, 0: no, or it has ended, -1: it cannot be looked at (errno). */
+static int process_has(int proc, const char *pid, uid_t uid)
 {
 	char path[64], text[1024];
 	ssize_t n;
@@ -67,25 +68,27 @@ static bool process_has(int proc, const char *pid, uid_t uid)
 	snprintf(path, sizeof(path), "%.20s/status", pid);
 	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	return status_has(text, uid);
 }
 
-/* Has any process that we can see this user? One that cannot be looked for: yes. */
-static bool busy(uid_t uid)
+/* Has any process that we can see this user? As above. */
+static int busy(uid_t uid)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
-	bool found = !d;
+	int found = d ? 0 : -1, saved;
 
 	while (d && !found && (e = readdir(d)))
 		if (*e->d_name >= '0' && *e->d_name <= '9')
 			found = process_has(dirfd(d), e->d_name, uid);
+	saved = errno;
 	if (d)
 		closedir(d);
+	errno = saved;
 	return found;
 }
 
@@ -143,14 +146,21 @@ static bool usable(uid_t first)
 }
 
 /* Can a child really be one? */
-static bool works(uid_t uid)
+static bool works(uid_t uid, char *err, size_t err_size)
 {
 	int status = 1;
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(wh_uid_become(uid) ? 0 : 1);
-	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && !status)
+		return true;
+	if (pid < 0)
+		snprintf(err, err_size, "a process to try user %u: %s", uid, strerror(errno));
+	else
+		snprintf(err, err_size, "workers cannot become user %u (CAP_SETUID, CAP_SETGID); run them as "
+			 "root by --worker-uid none", uid);
+	return false;
 }
 
 static bool parse(const char *option, uid_t *first)
@@ -185,18 +195,20 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 	}
 	if (geteuid())
 		return off(p, "only root can give workers users of their own");
+	errno = 0;
 	if (!usable(first)) {
+		if (errno == ENOMEM || errno == EMFILE || errno == ENFILE) {
+			snprintf(err, err_size, "/proc/self/uid_map: %s", strerror(errno));
+			return false;
+		}
 		snprintf(err, err_size, "users %u to %u are not there in this user namespace; name others by "
 			 "--worker-uid N, or run workers as root by --worker-uid none", first,
 			 first + WH_MAX_TENANTS - 1);
 		return false;
 	}
 	uids.device_group = group_of_device();
-	if (!works(first)) {
-		snprintf(err, err_size, "workers cannot become user %u (CAP_SETUID, CAP_SETGID); run them as "
-			 "root by --worker-uid none", first);
+	if (!works(first, err, err_size))
 		return false;
-	}
 	uids.lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (uids.lock < 0)
 		wh_say("warn", LOCK_FILE ": %s; another server on this machine must have other numbers "
@@ -217,19 +229,25 @@ static bool lock(uid_t uid, short type)
 uid_t wh_uid_take(void)
 {
 	uid_t uid;
-	int i;
+	int i, has, saved;
 
 	for (i = 0; i < WH_MAX_TENANTS; i++) {
 		uid = uids.first + i;
 		if (uids.taken[i] || !lock(uid, F_WRLCK))
 			continue;
-		if (!busy(uid)) {
+		has = busy(uid);
+		saved = errno;
+		if (!has) {
 			uids.taken[i] = true;
 			return uid;
 		}
 		lock(uid, F_UNLCK);
+		errno = saved;
+		if (has < 0)
+			return WH_NO_UID;
 		wh_say("warn", "user %u is left out: a process has it that is no worker", uid);
 	}
+	errno = 0;
 	return WH_NO_UID;
 }
 

@@ -163,6 +163,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which,
 	if (which <= 0 || which >= CU_DEVICE_ATTRIBUTE_MAX)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*value = attributes[which];
+	if (which == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
+		*value = sgpu_hmm();
 	return sgpu_leave(CUDA_SUCCESS);
 }
 

@@ -304,6 +304,7 @@ void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
 
 /* Device or host: whatever CUDA knows about @addr. */
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
+bool sgpu_hmm(void);
 extern const struct exec_mem sgpu_exec_mem;
 
 /* ---- array.c, texobj.c ---- */

@@ -37,10 +37,10 @@ void exec_free(struct exec_machine *m)
 	free(m);
 }
 
-/* At least @size bytes; what was in it is lost when it grows. */
+/* At least @size bytes, and a place for none; what was in it is lost when it grows. */
 bool exec_scratch(struct scratch *s, size_t size)
 {
-	size = (size + 127) & ~(size_t)127;
+	size = (size + !size + 127) & ~(size_t)127;
 	if (size <= s->size)
 		return true;
 	free(s->p);

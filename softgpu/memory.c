@@ -542,13 +542,21 @@ bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
 	       sgpu_vmm_find(addr, out) || sgpu_ipc_find(addr, out);
 }
 
+/* As where NVIDIA's driver has HMM on: kernels reach whatever the process has. */
+bool sgpu_hmm(void)
+{
+	return sgpu_env_flag("WORMHOLE_SOFTGPU_HMM");
+}
+
 static bool exec_find(void *ctx, uint64_t addr, struct exec_range *out)
 {
 	struct sgpu_range range;
 
 	(void)ctx;
-	if (!sgpu_range_find(addr, &range))
-		return false;
+	if (!sgpu_range_find(addr, &range)) {
+		*out = (struct exec_range){ addr & ~0xfffULL, 0x1000, true };
+		return sgpu_hmm();
+	}
 	out->base = range.base;
 	out->size = range.room;
 	out->writable = !(range.flags & CU_MEMHOSTREGISTER_READ_ONLY);

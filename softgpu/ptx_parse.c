@@ -344,11 +344,10 @@ static void parse_func_directive(struct ptx_ctx *c, struct ptx_func *fn)
 /* A function that runs off its end returns; a kernel exits. */
 static void close_code(struct ptx_ctx *c)
 {
-	struct insn *in = insn_at(c, insn_last(c));
-	uint32_t first = c->fb->fn->code->first;
+	bool empty = c->code.n == c->fb->fn->code->first;
+	struct insn *in = empty ? NULL : insn_at(c, insn_last(c));
 
-	if (c->code.n > first && !c->at_leader && in->flags & INSN_CTL &&
-	    !(in->flags & INSN_GUARD) &&
+	if (in && !c->at_leader && in->flags & INSN_CTL && !(in->flags & INSN_GUARD) &&
 	    (in->ctl == CTL_RET || in->ctl == CTL_EXIT))
 		return;
 	c->line = c->tok.line;
