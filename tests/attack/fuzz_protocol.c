@@ -5,27 +5,20 @@
  * else. The session and softgpu behind it are built with sanitizers: they judge.
  * Processes one after the other, each with a seed of its own, for some seconds.
  *
- *	fuzz_protocol [SECONDS]		WH_SEED=N: that one process alone
+ *	fuzz_protocol [SECONDS [SEED]]	WH_SEED=N: that one process alone
  */
 #define _GNU_SOURCE
-#include "session_fixture.h"
+#include "protocol.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "gen_cublas_server.h"
-#include "gen_cudnn_server.h"
-#include "requests.h"
-
 #define REQUESTS	4000
-#define DEVICE_BYTES	65536u
 #define WAIT_S		2	/* a call may wait for what never comes: no fault */
 
-static struct wh_session *s;
-static uint64_t context, device, graph, function, state;
-static uint32_t sent, succeeded;
+static uint64_t state;
 
 static uint64_t next(void)
 {
@@ -35,422 +28,17 @@ static uint64_t next(void)
 	return state;
 }
 
-/* --- What stands in fields ----------------------------------------------------------- */
-
-/* A living object of this type, 0 if there is none; of any type for 0. */
-static uint64_t living(unsigned int type)
+static uint64_t pick(uint64_t below)
 {
-	uint32_t n = s->handles.used, first = n ? next() % n : 0, i;
-	const struct wh_handle *e;
-
-	for (i = 0; i < n; i++) {
-		e = &s->handles.entry[(first + i) % n];
-		if (e->real && (!type || e->type == type))
-			return wh_handles_put(&s->handles, e->real, e->type, 0);
-	}
-	return 0;
+	return below ? next() % below : next();
 }
 
-static uint64_t data_place(void)
+static bool dispatch(struct wh_session *s, size_t size)
 {
-	return (uintptr_t)s->data + (next() % (s->data_size - 4096) & ~15ULL);
+	return wh_dispatch(s, WH_HANDLER_CUDA, size) == WH_OK;
 }
-
-static uint64_t odd(void)
-{
-	switch (next() % 12) {
-	case 0:
-		return 0;
-	case 1:
-		return next() % 64;
-	case 2:
-		return UINT64_MAX - next() % 4;
-	case 3:
-		return 1ULL << next() % 64;
-	case 4:
-		return (1ULL << next() % 64) - 1;
-	case 5:
-		return (uintptr_t)s;
-	case 6:
-		return device + DEVICE_BYTES - next() % 16;
-	case 7:
-		return (uintptr_t)s->data + s->data_size - next() % 16;
-	case 8:
-		return living(0);
-	case 9:
-		return living(1 + next() % (WH_H_TYPES - 1));
-	case 10:
-		return data_place();
-	default:
-		return next();
-	}
-}
-
-static void put(uint8_t *at, uint64_t value, uint32_t bytes)
-{
-	memcpy(at, &value, bytes);
-}
-
-static int32_t ask(uint32_t call, size_t size)
-{
-	struct wh_req *q = msg(s);
-
-	q->call = call;
-	sent++;
-	if (wh_dispatch(s, WH_HANDLER_CUDA, size) != WH_OK)
-		return -1;
-	succeeded += !rsp(s)->result;
-	return rsp(s)->result;
-}
-
-static void *begin(uint32_t call, size_t size)
-{
-	struct wh_req *q = request(s, call, size);
-
-	q->ctx = context;
-	return q;
-}
-
-/* --- Calls of the descriptions -------------------------------------------------------- */
-
-static void fill(const struct call *c)
-{
-	uint8_t *q = begin(c->number, c->size + 64);
-	const struct field *f;
-
-	for (f = c->field; f < c->field + c->fields; f++)
-		switch (f->what) {
-		case ADDRESS:
-			put(q + f->at, device + (next() % (DEVICE_BYTES - 256) & ~15ULL), f->bytes);
-			break;
-		case WORD:
-			put(q + f->at, f->value, f->bytes);
-			break;
-		case HANDLE:
-			put(q + f->at, living(f->value), 8);
-			break;
-		case HOST:
-			put(q + f->at, data_place(), f->bytes);
-			break;
-		case TEXT:
-			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
-			break;
-		case OBJECT:
-			break;
-		}
-}
-
-/* The head of a request, or any word of the rest. */
-static size_t spoil(size_t size)
-{
-	struct wh_req *q = msg(s);
-
-	switch (next() % 16) {
-	case 0:
-		q->null = next();
-		break;
-	case 1:
-		q->ctx = odd();
-		break;
-	case 2:
-		q->capture_mode = odd();
-		break;
-	case 3:
-		return next() % 2 ? next() % (size + 16) : size + next() % 4096;
-	default:
-		if (size > sizeof(*q) + 8)
-			put((uint8_t *)msg(s) + sizeof(*q) + next() % ((size - sizeof(*q)) / 4) * 4,
-			    odd(), next() % 2 ? 4 : 8);
-	}
-	return size;
-}
-
-static void one_described(void)
-{
-	const struct call *c = &calls[next() % (sizeof(calls) / sizeof(*calls))];
-	const struct field *f;
-	size_t size = c->size;
-
-	if (c->library)
-		return;
-	fill(c);
-	f = &c->field[c->fields ? next() % c->fields : 0];
-	switch (next() % 4) {
-	case 0:
-		break;
-	case 1:
-		size = spoil(size);
-		break;
-	default:
-		put((uint8_t *)msg(s) + f->at, odd(), f->bytes < 8 ? f->bytes : 8);
-	}
-	ask(c->number, size);
-}
-
-/* --- Calls by hand ------------------------------------------------------------------------ */
-
-static const char ptx[] =
-	".version 8.0\n.target sm_70\n.address_size 64\n"
-	".global .align 4 .u32 word = 7;\n"
-	".visible .entry kernel(.param .u64 p, .param .u32 n)\n{\n"
-	".reg .pred %q;\n.reg .u32 %r<6>;\n.reg .u64 %d<6>;\n.shared .align 4 .b8 room[64];\n"
-	"ld.param.u64 %d1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\n"
-	"setp.ge.u32 %q, %r2, %r1;\n@%q bra $L_end;\n"
-	"mul.wide.u32 %d2, %r2, 4;\nadd.u64 %d3, %d1, %d2;\nld.global.u32 %r3, [%d3];\n"
-	"mad.lo.u32 %r4, %r3, 3, %r2;\nst.global.u32 [%d3], %r4;\nbar.sync 0;\n"
-	"$L_end:\nret;\n}\n";
-
-static int32_t upload(const void *from, size_t n)
-{
-	struct wh_req_whUpload *q = begin(WH_CALL_whUpload, sizeof(*q));
-
-	memcpy(s->data, from, n);
-	q->total = q->size = n;
-	q->addr = (uintptr_t)s->data;
-	return ask(WH_CALL_whUpload, sizeof(*q));
-}
-
-static uint64_t load(size_t n, bool wrong)
-{
-	struct wh_req_load *q = begin(WH_CALL_cuModuleLoadDataEx, FIXED(*q) + 16);
-	struct wh_image_part *part = (void *)((uint8_t *)q + FIXED(*q));
-	const struct wh_rsp_load *r = msg(s);
-	size_t size = FIXED(*q) + sizeof(*part);
-
-	q->parts = 1;
-	part->size = n;
-	if (wrong)
-		size = spoil(size);
-	return ask(WH_CALL_cuModuleLoadDataEx, size) ? 0 : r->handle;
-}
-
-/* Code with some bytes of another place, or other numbers, or less of it. */
-static void one_image(void)
-{
-	char text[sizeof(ptx)];
-	size_t n = sizeof(ptx), i, changes = next() % 4, at;
-	uint64_t module;
-
-	memcpy(text, ptx, n);
-	for (i = 0; i < changes; i++) {
-		at = next() % (n - 1);
-		switch (next() % 4) {
-		case 0:
-			text[at] = (char)next();
-			break;
-		case 1:
-			text[at] = "0123456789,;%[]{}.<>"[next() % 20];
-			break;
-		case 2:
-			memmove(text + at, text + next() % (n - 24), n - at < 24 ? n - at : 24);
-			break;
-		case 3:
-			memcpy(text + (at < n - 24 ? at : 0), "99999999999999999999", next() % 21);
-		}
-	}
-	text[n - 1] = 0;
-	if (next() % 8 == 0)
-		n = 1 + next() % n;
-	if (upload(text, n))
-		return;
-	module = load(n, next() % 4 == 0);
-	if (module) {
-		struct wh_req_cuModuleUnload *q = begin(WH_CALL_cuModuleUnload, sizeof(*q));
-
-		q->hmod = module;
-		ask(WH_CALL_cuModuleUnload, sizeof(*q));
-	}
-}
-
-static void one_launch(void)
-{
-	struct wh_req_whLaunch *q = begin(WH_CALL_whLaunch, FIXED(*q) + 64);
-	uint8_t *param = (uint8_t *)q + FIXED(*q);
-
-	q->function = function;
-	q->grid[0] = q->grid[1] = q->grid[2] = q->block[1] = q->block[2] = 1;
-	q->block[0] = 32;
-	q->param_bytes = 12;
-	put(param, device, 8);
-	put(param + 8, 32, 4);
-	/* An address that is none ends the context for good: not each time. */
-	if (next() % 16 == 0)
-		ask(WH_CALL_whLaunch, spoil(FIXED(*q) + 16));
-	else
-		ask(WH_CALL_whLaunch, FIXED(*q) + 16);
-}
-
-static void one_node(void)
-{
-	static const CUgraphNodeType types[] = {
-		CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMSET,
-		CU_GRAPH_NODE_TYPE_EMPTY, CU_GRAPH_NODE_TYPE_GRAPH, CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-		CU_GRAPH_NODE_TYPE_MEM_FREE, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-		CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_CONDITIONAL,
-		CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-	};
-	struct wh_req_whGraphNode *q = begin(WH_CALL_whGraphNode, FIXED(*q) + 256);
-	CUgraphNodeParams *p = &q->params;
-	size_t size = FIXED(*q);
-
-	q->op = next() % 3;
-	q->graph = living(q->op == WH_NODE_EXEC ? WH_H_CUgraphExec : WH_H_CUgraph);
-	q->node = living(WH_H_CUgraphNode);
-	p->type = types[next() % (sizeof(types) / sizeof(*types))];
-	switch (p->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-		p->kernel.func = (CUfunction)function;
-		p->kernel.gridDimX = p->kernel.gridDimY = p->kernel.gridDimZ = 1;
-		p->kernel.blockDimX = p->kernel.blockDimY = p->kernel.blockDimZ = 1;
-		q->bytes = 12;
-		put((uint8_t *)q + size, device, 8);
-		size += 16;
-		break;
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		p->memcpy.copyParams.srcMemoryType = p->memcpy.copyParams.dstMemoryType =
-			CU_MEMORYTYPE_UNIFIED;
-		p->memcpy.copyParams.srcDevice = device;
-		p->memcpy.copyParams.dstDevice = device + 4096;
-		p->memcpy.copyParams.WidthInBytes = 64;
-		p->memcpy.copyParams.Height = p->memcpy.copyParams.Depth = 1;
-		p->memcpy.copyCtx = (CUcontext)context;
-		break;
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-		p->memset.dst = device;
-		p->memset.elementSize = 4;
-		p->memset.width = p->memset.height = 1;
-		p->memset.ctx = (CUcontext)context;
-		break;
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-		p->graph.graph = (CUgraph)living(WH_H_CUgraph);
-		break;
-	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		p->alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-		p->alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-		p->alloc.bytesize = 4096;
-		break;
-	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		p->free.dptr = device;
-		break;
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		p->eventWait.event = (CUevent)living(WH_H_CUevent);
-		break;
-	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		p->memOp.count = 1;
-		p->memOp.ctx = (CUcontext)context;
-		q->bytes = sizeof(CUstreamBatchMemOpParams);
-		put((uint8_t *)q + size, CU_STREAM_MEM_OP_WRITE_VALUE_32, 4);
-		put((uint8_t *)q + size + 8, device, 8);
-		size += q->bytes;
-		break;
-	default:
-		break;
-	}
-	ask(WH_CALL_whGraphNode, next() % 4 ? spoil(size) : size);
-}
-
-#define BY_HAND(call, type, body)						\
-static void one_##call(void)							\
-{										\
-	type *q = begin(WH_CALL_##call, sizeof(*q) + 256);			\
-	size_t size = sizeof(*q);						\
-										\
-	body									\
-	ask(WH_CALL_##call, next() % 4 ? spoil(size) : size);			\
-}
-BY_HAND(whSmallIn, struct wh_req_whSmallIn,
-	q->device = device; q->size = 64; q->async = next() % 2; size += 64;)
-BY_HAND(whStageCopy, struct wh_req_whStageCopy,
-	q->kind = next() % 4; q->device = q->kind < 2 ? device : living(WH_H_CUarray);
-	q->host = data_place(); q->size = 64; q->fence = next() % WH_FENCES;)
-BY_HAND(whWait, struct wh_req_whWait,
-	q->kind = next() % 4; q->slice_us = 1; q->handle = q->kind == WH_WAIT_EVENT ?
-		living(WH_H_CUevent) : 0;)
-BY_HAND(whGlobal, struct wh_req_whGlobal,
-	q->owner = living(WH_H_CUmodule); q->name_size = 5;
-	memcpy((uint8_t *)q + FIXED(*q), "word", 5); size = FIXED(*q) + 16;)
-BY_HAND(whManaged, struct wh_req_whManaged,
-	q->buffer = data_place(); q->size = 64; q->pieces = 1; q->op = next() % 2;
-	put((uint8_t *)q + FIXED(*q), device, 8); size = FIXED(*q) + 16;)
-BY_HAND(whParamLayout, struct wh_req_whParamLayout, q->function = living(WH_H_CUfunction);)
-BY_HAND(whGraphNodeGet, struct wh_req_whGraphNodeGet,
-	q->node = living(WH_H_CUgraphNode); q->type = next() % 13;)
-BY_HAND(cuGraphInstantiateWithParams, struct wh_req_instantiate,
-	q->graph = living(WH_H_CUgraph);)
-BY_HAND(cuGraphExecUpdate_v2, struct wh_req_instantiate,
-	q->graph = living(WH_H_CUgraph); q->exec = living(WH_H_CUgraphExec);)
-BY_HAND(cuPointerGetAttribute, struct wh_req_cuPointerGetAttribute,
-	q->ptr = device; q->attribute = 1 + next() % 22;)
-BY_HAND(cuStreamGetCaptureInfo_v3, struct wh_req_capture_info,
-	q->stream = living(WH_H_CUstream); q->edges = next() % 2;)
-BY_HAND(cuGraphDebugDotPrint, struct wh_req_dot,
-	q->graph = living(WH_H_CUgraph); q->addr = data_place(); q->size = 1024;)
-BY_HAND(whDeviceInfo, struct wh_req_whDeviceInfo,)
-BY_HAND(whOutput, struct wh_req,)
-BY_HAND(cuLinkCreate_v2, struct wh_req_link,)
-BY_HAND(cuLinkComplete, struct wh_req_link_complete,
-	q->state = living(WH_H_CUlinkState); q->addr = data_place(); q->size = 1024;)
-BY_HAND(cuOccupancyMaxActiveClusters, struct wh_req_whLaunch,
-	q->function = function; q->block[0] = 32;)
-
-static void one_link_input(void)
-{
-	struct wh_req_link *q;
-
-	if (upload(ptx, sizeof(ptx)))
-		return;
-	q = begin(WH_CALL_cuLinkAddData_v2, sizeof(*q) + 64);
-	q->state = living(WH_H_CUlinkState);
-	q->type = CU_JIT_INPUT_PTX;
-	ask(WH_CALL_cuLinkAddData_v2, next() % 2 ? spoil(FIXED(*q)) : FIXED(*q));
-}
-
-static void (*const by_hand[])(void) = {
-	one_launch, one_launch, one_node, one_node, one_node, one_image, one_image, one_whSmallIn,
-	one_whStageCopy, one_whWait, one_whGlobal, one_whManaged, one_whParamLayout,
-	one_whGraphNodeGet, one_cuGraphInstantiateWithParams, one_cuGraphExecUpdate_v2,
-	one_cuPointerGetAttribute, one_cuStreamGetCaptureInfo_v3, one_cuGraphDebugDotPrint,
-	one_whDeviceInfo, one_whOutput, one_cuLinkCreate_v2, one_cuLinkComplete, one_link_input,
-	one_cuOccupancyMaxActiveClusters,
-};
 
 /* --- Processes -------------------------------------------------------------------------------- */
-
-/* What each process begins with; again where something has destroyed it. */
-static bool make_world(void)
-{
-	const struct wh_rsp_cuDevicePrimaryCtxRetain *c = msg(s);
-	const struct wh_rsp_cuModuleGetFunction *f = msg(s);
-	const struct wh_rsp_cuMemAlloc_v2 *m = msg(s);
-	const struct wh_rsp_cuGraphCreate *g = msg(s);
-	struct wh_req_cuMemAlloc_v2 *alloc;
-	struct wh_req_cuModuleGetFunction *get;
-	uint64_t module;
-
-	context = 0;
-	begin(0, 64);
-	if (ask(WH_CALL_cuDevicePrimaryCtxRetain, sizeof(struct wh_req_cuDevicePrimaryCtxRetain)))
-		return false;
-	context = c->pctx;
-	alloc = begin(0, sizeof(*alloc));
-	alloc->bytesize = DEVICE_BYTES;
-	device = ask(WH_CALL_cuMemAlloc_v2, sizeof(*alloc)) ? 0 : m->dptr;
-	begin(0, 64);
-	ask(WH_CALL_cuGraphCreate, sizeof(struct wh_req_cuGraphCreate));
-	graph = g->phGraph;
-	module = upload(ptx, sizeof(ptx)) ? 0 : load(sizeof(ptx), false);
-	get = begin(0, FIXED(*get) + 16);
-	get->hmod = module;
-	get->name_size = sizeof(TEXT_SENT);
-	memcpy((uint8_t *)get + FIXED(*get), TEXT_SENT, sizeof(TEXT_SENT));
-	function = ask(WH_CALL_cuModuleGetFunction, FIXED(*get) + 16) ? 0 : f->hfunc;
-	begin(0, 64);
-	ask(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate));
-	begin(0, 64);
-	ask(WH_CALL_cuEventCreate, sizeof(struct wh_req_cuEventCreate));
-	return device && function && graph;
-}
 
 static struct wh_session *open_over(const char *backend)
 {
@@ -471,24 +59,24 @@ static struct wh_session *open_over(const char *backend)
 /* Ends with 0, or 3 if it could not begin; report[]: requests, and how many succeeded. */
 static void run(const char *backend, uint64_t seed, uint32_t *report)
 {
+	struct wh_session *s;
 	uint32_t i;
 
 	alarm(WAIT_S);
 	state = seed * 0x9e3779b97f4a7c15ULL | 1;
 	s = open_over(backend);
 	say_hello(s);
-	if (!make_world())
+	protocol_pick = pick;
+	protocol_send = dispatch;
+	if (!protocol_begin(s))
 		_exit(3);
 	for (i = 0; i < REQUESTS; i++) {
-		if (next() % 2)
-			one_described();
-		else
-			by_hand[next() % (sizeof(by_hand) / sizeof(*by_hand))]();
+		protocol_step();
 		/* A fault of a kernel is for good: on with the next process. */
-		if (i % 256 == 255 && !make_world())
+		if (i % 256 == 255 && !protocol_begin(s))
 			break;
-		report[0] = sent;
-		report[1] = succeeded;
+		report[0] = protocol_sent;
+		report[1] = protocol_succeeded;
 	}
 	_exit(0);
 }
@@ -523,8 +111,8 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 15, end;
 	const char *one = getenv("WH_SEED");
-	uint64_t seed = one ? strtoull(one, NULL, 0) : (uint64_t)time(NULL) * 1000, bad = 0;
-	uint64_t all = 0, good = 0, processes = 0, waits = 0;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 1000;
+	uint64_t bad = 0, all = 0, good = 0, processes = 0, waits = 0;
 	char backend[4096], *slash;
 	uint32_t *report = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 				-1, 0);
@@ -532,6 +120,8 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	tap_plan(2);
+	if (one)
+		seed = strtoull(one, NULL, 0);
 	snprintf(backend, sizeof(backend) - 32, "%s", argv[0]);
 	slash = strrchr(backend, '/');
 	strcpy(slash ? slash + 1 : backend, "san/softgpu/libcuda.so.1");

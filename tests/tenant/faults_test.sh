@@ -8,7 +8,7 @@
 
 tenants() { "$wormhole" tenant list --json | grep -c '"tenant"'; }
 
-plan 12
+plan 14
 # A disk that is full, from the first file on to a second tenant.
 small=$tmp/small
 mkdir "$small"
@@ -43,7 +43,7 @@ if mount -t tmpfs -o size=2M none "$small" 2>/dev/null; then
 	rm -f "$small/fill"
 	is with_room_again_so_is_a_tenant "$("$wormhole" tenant create b 2>&1; server)" "$first"
 	"$wormhole" stop
-	umount "$small"
+	await umount "$small"
 	WORMHOLE_DIR=$tmp/d
 else
 	for p in server_that_finds_the_disk_full_says_so and_leaves_no_tenant_behind \
@@ -56,7 +56,7 @@ fi
 # Descriptors: from none at all to enough, so that each step is the one that fails.
 serve
 first=$(server)
-start a --tenant keep -- alloc=4096 ready line alloc=8192
+start a --tenant keep -- alloc=4096 ready line alloc=8192 ready line alloc=8192
 "$wormhole" tenant create other
 # The lowest number that is free.
 free=$(find "/proc/$first/fd" -mindepth 1 | sed 's|.*/||' | sort -n | awk '$1 == n { n++ } END { print n + 0 }')
@@ -82,6 +82,17 @@ ok sooner_or_later_there_are_enough [ $made -gt 0 -a $made -lt 17 -a $ran -gt 0 
 is nothing_of_the_others_is_left "$(files | grep -c '^f')" 0
 next a
 is who_was_there_goes_on "$(said a) $(server)" "ok ok  $first"
+
+# Below what is open: nobody can come, and who is there is served on. The one who came meanwhile has waited.
+prlimit --pid "$first" --nofile=4:4096
+"$wormhole" run --tenant other -- "$client" alloc=4096 >"$tmp/late" 2>&1 &
+late=$!
+await eval 'find "/proc/$late/fd" -lname "socket:*" | grep -q .'
+next a
+prlimit --pid "$first" --nofile=4096:4096
+wait "$late"
+ok server_lives_with_a_limit_below_what_is_open kill -0 "$first"
+is who_waited_meanwhile_is_served_then "$(cat "$tmp/late")" ok
 finish_client a
 is and_the_server_serves "$("$wormhole" run --tenant other -- "$client" alloc=4096)" ok
 finish

@@ -17,6 +17,7 @@ serve
 is half_of_the_machine_is_the_default "$(field default "t['host_memory_limit']")" $((machine / 2))
 is limit_is_shown "$(field a "t['host_memory_limit']")" $((100 * M))
 is program_within_it_pins "$(run --tenant a -- "$client" pin=$((80 * M)))" ok
+await has_workers 0
 is program_beyond_it_does_not "$(run --tenant a -- "$client" pin=$((90 * M)))" CUDA_ERROR_OUT_OF_MEMORY
 is ended_programs_hold_nothing "$(await has_workers 0; held a)" 0
 

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <cuda.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -190,6 +192,60 @@ static void eat(void)
 	say_line();
 }
 
+/*
+ * A folder in a folder in a folder, each with a file, the last of them closed to
+ * everybody; and folders with names that who removes it all may want for itself.
+ */
+static void deep(const char *path, int levels)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY), next;
+	char name[32];
+
+	for (next = 0; next < 100; next++) {
+		snprintf(name, sizeof(name), "%d", next);
+		mkdirat(fd, name, 0700);
+		snprintf(name, sizeof(name), "%d/d", next);
+		mkdirat(fd, name, 0700);
+		snprintf(name, sizeof(name), "%d/d/d", next);
+		mkdirat(fd, name, 0700);
+	}
+
+	for (; fd >= 0 && levels; levels--) {
+		close(openat(fd, "file", O_CREAT | O_WRONLY, 0600));
+		mkdirat(fd, "d", 0700);
+		next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
+		close(fd);
+		fd = next;
+	}
+	fchmod(fd, 0);
+	close(fd);
+}
+
+/* Its tenant's compiled code, and others'. */
+static void caches(void)
+{
+	const char *mine = getenv("CUDA_CACHE_PATH"), *off = getenv("CUDA_CACHE_DISABLE");
+	DIR *d = opendir("/dev/shm");
+	struct dirent *e;
+	long others = 0;
+
+	if (!mine) {
+		add("cache off %s", off ? off : "not");
+	} else {
+		add("cache_at %s", mine);
+		say("cache_kept", open_one(mine, "kept", O_RDONLY));
+		say("cache_make", open_one(mine, "kept", O_CREAT | O_WRONLY));
+		deep(mine, 3000);
+	}
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, "wormhole-code.", 14) &&
+		    (!mine || strcmp(e->d_name, strrchr(mine, '/') + 1)))
+			others += open_one("/dev/shm", e->d_name, O_RDONLY | O_DIRECTORY) >= 0;
+	if (d)
+		closedir(d);
+	add("cache_others %ld", others);
+}
+
 static void intrude(void)
 {
 	const char *dir = getenv("INTRUDER"), *file = getenv("INTRUDER_FILE");
@@ -227,6 +283,7 @@ static void intrude(void)
 	devices();
 	namespaces();
 	limits();
+	caches();
 	add("end");
 	say_line();
 }

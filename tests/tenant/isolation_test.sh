@@ -125,7 +125,8 @@ intrude root env
 everywhere root
 is roots_worker_sees_loopback_alone "$(got root devices)" "lo "
 is roots_tenants_have_namespaces_of_their_own "$(got root namespaces | tr ' ' '\n' |
-	grep -c -e "^$(readlink /proc/self/ns/net)\$" -e "^$(readlink /proc/self/ns/ipc)\$")" 0
+	grep -v -x -F -e "$(readlink /proc/self/ns/net)" -e "$(readlink /proc/self/ns/ipc)" |
+	sed -n 's/^\([a-z]*\):\[[0-9]*\]$/\1/p' | sort | tr '\n' ' ')" "ipc net "
 like roots_worker_has_few_processes "$(got root limits)" "processes few"
 like root_says_which_users_workers_are "$(says root)" "a user of each tenant's own ([0-9]* to [0-9]*)"
 like stat_says_what_protects "$(cat "$tmp/root.stat")" "^workers are protected by: user calls files network"

@@ -58,6 +58,7 @@ ok and_the_server_needs_none "$wormhole" limit bad --mem 80M
 lie tokens
 finish_client a
 is with_its_last_worker_all_lies_are_gone "$(await has_workers 1; run_as bad alloc=$((48 * M)))" "ok "
+await field_is bad "d['memory'], len(t['workers'])" "(0, 0)"
 is memory_of_nobody_too "$(field bad "d['memory'], len(t['workers'])")" "(0, 0)"
 start a --tenant bad -- alloc=$M export="$tmp/handle"
 start b --tenant bad -- open="$tmp/handle"

@@ -31,8 +31,8 @@ await eval '! files | grep -q beta'
 is deleting_a_busy_tenant_wants_force "$("$wormhole" tenant delete keep 2>&1)" \
 	"wormhole: error: tenant keep has 1 living workers; --force ends them, too"
 "$wormhole" tenant delete keep --force
-is forced_deletion_leaves_no_file "$(files | grep -c keep)" 0
-is forced_deletion_leaves_no_worker "$(workers | wc -l)" 0
+ok forced_deletion_leaves_no_file await eval '! files | grep -q keep'
+ok forced_deletion_leaves_no_worker await has_workers 0
 finish_client other
 
 # A program that has no worker yet: its tenant may go, and what kept it ends later, by itself.
@@ -59,6 +59,7 @@ exec 9>&-
 wait "$idle"
 is end_of_a_deleted_tenants_program_spares_its_namesake "$("$wormhole" run --tenant idle -- "$client" alloc=4096) $(server)" \
 	"ok $before"
+await has_workers 0
 "$wormhole" tenant delete idle
 is default_tenant_cannot_be_deleted "$("$wormhole" tenant delete default >/dev/null 2>&1; echo $?)" 1
 

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A kernel and its worker's own memory: out of reach, but where the driver lets
+# kernels reach their whole process (HMM). Then the server says so at its start.
+. "$(dirname "$0")/lib.sh"
+
+reach() { ATTACK_SERVER=$server "$WH_BUILD/tests/attack/bin/kernel_reach" "$1" 2>&1; }
+is() {
+	[ "$2" = "$3" ]
+	point "$1" || echo "# $2, not $3"
+}
+
+echo "TAP version 13"
+start_server --part-size 16M
+if [ "$(id -u)" != 0 ]; then
+	echo "1..0 # SKIP needs root to look into the worker"
+	exit
+fi
+echo "1..6"
+is kernel_does_not_read_its_worker "$(reach read)" "read 700 not seen"
+is kernel_does_not_write_to_its_worker "$(reach write)" "write 700 not seen"
+! grep -q HMM "$tmp/server.err"
+point server_has_nothing_to_say || sed 's/^/# /' "$tmp/server.err"
+stop_server
+
+export WORMHOLE_SOFTGPU_HMM=1
+start_server --part-size 16M
+grep -q "^warn: device 0: kernels reach all memory of their worker.*uvm_disable_hmm=1" "$tmp/server.err"
+point server_says_what_hmm_means || sed 's/^/# /' "$tmp/server.err"
+is with_hmm_a_kernel_reads_its_worker "$(reach read)" "read 0 seen"
+is with_hmm_a_kernel_writes_to_its_worker "$(reach write)" "write 0 seen"

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The ring: the worker's own loop (server/shm_worker.c), and a client that posts and
+ * asks, and writes what it likes into cells, slot and control page. Whenever the
+ * worker would wait the client goes on until it has sent something, so that the same
+ * input does the same each time. What a client changes while the worker reads is not
+ * tried here (tests/attack/ring_test.sh and the session's copies: server/dispatch.c).
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <unistd.h>
+
+#include "shm_wait.h"
+#define send	send_request	/* the fixture's, beside the system's */
+#include "world.h"
+#undef send
+
+static int64_t count_posted(struct wh_session *s, uint32_t handler, const void *from,
+			    uint32_t size, int *res);
+static bool wait_for_client(const uint32_t *word, uint32_t last);
+static int give_up_soon(void);
+
+/* In place of what costs time, and of what the count is about. */
+#define wh_shm_spin(s, word, last, equal, limit)	((void)(s), wait_for_client(word, last))
+#define wh_dispatch_posted	count_posted
+#define usleep(us)		((void)(us), give_up_soon())
+#include "../../server/shm_worker.c"
+#undef wh_dispatch_posted
+#undef usleep
+
+#define MOST		64	/* turns of the client */
+#define RETRIES		20
+
+static struct wh_session *session;
+static struct wh_slot *slot;
+static struct wh_shm_cell *cell;
+static uint32_t calls;		/* the number of the client's last call */
+static unsigned int posted, retries;
+static bool ended;		/* the worker serves no more */
+static sem_t workers_turn, clients_turn;
+static jmp_buf out;
+
+/* --- The worker's side ---------------------------------------------------------------- */
+
+static bool wait_for_client(const uint32_t *word, uint32_t last)
+{
+	posted = 0;
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == last) {
+		sem_post(&clients_turn);
+		while (sem_wait(&workers_turn))
+			;
+	}
+	return true;
+}
+
+/* More than the ring holds, without a look at what was sent: nobody sent those. */
+static int64_t count_posted(struct wh_session *s, uint32_t handler, const void *from,
+			    uint32_t size, int *res)
+{
+	if (!retries && ++posted > WH_SHM_CELLS + 1)
+		abort();
+	return wh_dispatch_posted(s, handler, from, size, res);
+}
+
+/* A posted call may have to wait for ever: its client is free to leave. */
+static int give_up_soon(void)
+{
+	if (++retries > RETRIES)
+		longjmp(out, 1);
+	return 0;
+}
+
+/* --- The client's side ---------------------------------------------------------------- */
+
+static uint64_t pick(uint64_t below)
+{
+	return fuzz_pick(fuzz_input, below);
+}
+
+/* Until the worker waits again. */
+static void hand_over(void)
+{
+	if (ended)
+		return;
+	sem_post(&workers_turn);
+	while (sem_wait(&clients_turn))
+		;
+}
+
+static void announce(uint32_t number)
+{
+	__atomic_store_n(&slot->request, number, __ATOMIC_SEQ_CST);
+	hand_over();
+}
+
+static bool ask_in_ring(struct wh_session *s, size_t size)
+{
+	(void)s;
+	calls++;
+	slot->request_handler = pick(32) ? WH_HANDLER_CUDA : pick(8);
+	slot->request_arg[0] = size;
+	slot->request_arg[1] = pick(32) ? calls : pick(0);
+	announce(calls);
+	return !ended && slot->response == calls && !slot->response_status;
+}
+
+/* Nobody waits for it, so it is as if nothing came of it. */
+static bool post_in_ring(struct wh_session *s, size_t size)
+{
+	struct wh_shm_cell *c = &cell[(calls + 1) % WH_SHM_CELLS];
+
+	if (size > sizeof(c->request))
+		return false;
+	calls++;
+	memcpy(c->request, s->frame[0].msg, size);
+	c->size = pick(32) ? size : pick(1024);
+	c->handler = pick(32) ? WH_HANDLER_CUDA : pick(8);
+	slot->request_arg[1] = 0;
+	if (pick(2))
+		announce(calls);
+	return false;
+}
+
+static void scribble(void)
+{
+	uint8_t *const areas[] = { (uint8_t *)slot, (uint8_t *)cell, session->part,
+				   session->frame[0].msg };
+	const size_t sizes[] = { sizeof(*slot), WH_SHM_CELLS * sizeof(*cell),
+				 sizeof(struct wh_ctl), 4096 };
+	unsigned int which = pick(4);
+	uint64_t value = pick(0);
+
+	memcpy(areas[which] + pick(sizes[which] / 4 - 1) * 4, &value, pick(2) ? 4 : 8);
+}
+
+static void turn(void)
+{
+	switch (pick(8)) {
+	case 0:
+		scribble();
+		break;
+	case 1:
+		announce(pick(4) ? calls + (uint32_t)pick(64) - 16 : (uint32_t)pick(1ULL << 32));
+		break;
+	case 2:
+		announce(calls);
+		break;
+	case 3:
+	case 4:
+	case 5:
+		protocol_send = post_in_ring;
+		protocol_step();
+		break;
+	default:
+		protocol_send = ask_in_ring;
+		protocol_step();
+	}
+}
+
+static void *client(void *arg)
+{
+	int i;
+
+	while (sem_wait(&clients_turn))
+		;
+	for (i = 0; i < MOST && !ended && fuzz_input->at < fuzz_input->end; i++)
+		turn();
+	/* What ends any session; if it does not, that is a find. */
+	for (i = 0; i < 8 && !ended; i++)
+		announce(slot->request + 0x40000000);
+	if (!ended)
+		abort();
+	return arg;
+}
+
+static void run(struct fuzz_input *in)
+{
+	pthread_t t;
+
+	fuzz_input = in;
+	if (pthread_create(&t, NULL, client, NULL))
+		_exit(0);
+	if (!setjmp(out))
+		serve_calls(session, slot, cell);
+	ended = true;
+	sem_post(&clients_turn);
+	pthread_join(t, NULL);
+}
+
+/* A call that asks for nothing in each cell: what nobody sent would be run, and counted. */
+static void fill_cells(void)
+{
+	int i;
+
+	for (i = 0; i < WH_SHM_CELLS; i++) {
+		cell[i].size = sizeof(struct wh_req_cuCtxGetFlags);
+		cell[i].handler = WH_HANDLER_CUDA;
+		((struct wh_req *)cell[i].request)->call = WH_CALL_cuCtxGetFlags;
+	}
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	session = make_world();
+	slot = (struct wh_slot *)(session->part + WH_PAGE_SIZE);
+	cell = (struct wh_shm_cell *)cells(session->part);
+	fill_cells();
+	sem_init(&workers_turn, 0, 0);
+	sem_init(&clients_turn, 0, 0);
+	fuzz_share_counters();
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	fuzz_in_process(run, data, size);
+	return 0;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Readers of what a tenant's workers write: an input is stores into a good `.usage`,
+ * then `wormhole stat` reads it in all three forms, and the server does with it what it
+ * does when workers end. The limits are the server's, which no worker can write.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "tenancy.h"
+#include "tenant_file.h"
+#include "wh_control.h"
+
+#define MOST	64	/* stores of an input */
+
+static char dir[64], folder[80];
+static struct wh_tenant_file file;
+static struct wh_tenant_usage *good;
+
+static void must(bool so, const char *what)
+{
+	if (so)
+		return;
+	fprintf(stderr, "usage: %s\n", what);
+	abort();
+}
+
+/* --- Stores ------------------------------------------------------------------------------- */
+
+static uint64_t value(struct fuzz_input *in)
+{
+	switch (fuzz_pick(in, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX - fuzz_pick(in, 4);
+	case 2:
+		return UINT32_MAX;
+	case 3:
+		return 1ULL << fuzz_pick(in, 64);
+	case 4:
+		return fuzz_pick(in, 256);
+	default:
+		return fuzz_pick(in, 0);
+	}
+}
+
+/* Where something is read: few words of a large file. */
+static void *place(struct fuzz_input *in, size_t *room)
+{
+	struct wh_tenant_usage *u = file.usage;
+
+	switch (fuzz_pick(in, 6)) {
+	case 0:
+		*room = sizeof(u->ended);
+		return &u->ended;
+	case 1:
+		*room = sizeof(u->bucket);
+		return u->bucket;
+	case 2:
+		*room = sizeof(u->worker[0]);
+		return &u->worker[fuzz_pick(in, WH_TENANT_WORKERS)];
+	case 3:
+		*room = sizeof(u->shared.entry[0]);
+		return &u->shared.entry[fuzz_pick(in, 16)];
+	case 4:
+		*room = 64;
+		return &u->shared.top;
+	default:
+		*room = offsetof(struct wh_tenant_usage, ended);
+		return u;
+	}
+}
+
+static void store(struct fuzz_input *in)
+{
+	size_t room, at;
+	uint8_t *p = place(in, &room);
+	uint64_t v = value(in);
+
+	at = fuzz_pick(in, room / 4 - 1) * 4;
+	memcpy(p + at, &v, fuzz_pick(in, 2) ? 4 : 8);
+}
+
+/* --- Readers ------------------------------------------------------------------------------- */
+
+/* A whole that has passed through JSON is the same text again. */
+static void check_json(const struct wh_tenant_views *v)
+{
+	cJSON *list = cJSON_CreateArray(), *again;
+	char *text;
+
+	wh_tenants_json(v, list);
+	text = cJSON_PrintUnformatted(list);
+	again = text ? cJSON_Parse(text) : NULL;
+	must(again && cJSON_GetArraySize(again) == v->n, "stat --json is no JSON");
+	cJSON_Delete(again);
+	cJSON_Delete(list);
+	free(text);
+}
+
+static void stat_reads(void)
+{
+	struct wh_tenant_views first = { 0 }, second = { 0 };
+
+	must(wh_tenants_look(dir, NULL, 0, &first) && first.n == 1, "stat does not read it");
+	must(wh_tenants_look(dir, NULL, 0, &second), "stat does not read it again");
+	check_json(&first);
+	wh_tenants_table(&second, &first);
+	wh_tenants_prometheus(&first);
+	wh_tenants_free(&first);
+	wh_tenants_free(&second);
+}
+
+static void server_reads(struct fuzz_input *in)
+{
+	struct wh_tenant_usage *u = file.usage;
+	unsigned int i;
+
+	wh_tenant_slots_only(u, fuzz_pick(in, 0));
+	for (i = 0; i < WH_TENANT_WORKERS; i += 1 + fuzz_pick(in, 16))
+		wh_tenant_slot_clear(u, i);
+	wh_tenant_slot_open(u, fuzz_pick(in, WH_TENANT_WORKERS));
+	for (i = 0; i < WH_TENANT_DEVICES; i++) {
+		wh_tenant_orphans(u, i);
+		wh_tenant_memory(u, i);
+	}
+	wh_tenant_host_memory(u);
+	wh_tenant_living(u);
+}
+
+/* With the last worker all lies are gone. */
+static void check_restart(void)
+{
+	unsigned int i;
+
+	must(!wh_tenant_usage_restart(file.usage, 1), "restart");
+	must(!wh_tenant_living(file.usage), "a worker of nobody's lives");
+	must(!wh_tenant_host_memory(file.usage), "nobody holds host memory");
+	for (i = 0; i < WH_TENANT_DEVICES; i++)
+		must(!wh_tenant_memory(file.usage, i), "nobody holds memory");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, data + size };
+	int i;
+
+	memcpy(file.usage, good, sizeof(*good));
+	for (i = 0; i < MOST && in.at < in.end; i++)
+		store(&in);
+	stat_reads();
+	server_reads(&in);
+	check_restart();
+	return 0;
+}
+
+/* --- The tenant ---------------------------------------------------------------------------- */
+
+static void fill(struct wh_tenant_usage *u)
+{
+	struct wh_shared *e = &u->shared.entry[0];
+	int slot = wh_tenant_slot_take(u, (uint32_t)getpid());
+
+	wh_tenant_slot_open(u, slot);
+	wh_tenant_slot_own(u, slot, getpid(), getpid());
+	u->worker[slot].device[0].memory = 1 << 20;
+	u->shared.top = 1;
+	*e = (struct wh_shared){ .id = { 1, 2 }, .kind = WH_SHARED_MEMORY, .bytes = 4096,
+				 .generation = u->worker[slot].generation, .openers = 3 };
+}
+
+/* `stat' shows tenants where a server answers, and more than that it does not ask. */
+static void listen_there(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
+	must(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 1), "a socket");
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	/* run.sh says where, and removes it. */
+	const char *tmp = getenv("TMPDIR");
+
+	(void)argc;
+	(void)argv;
+	snprintf(dir, sizeof(dir), "%.40s/whfuzzXXXXXX", tmp ? tmp : "/tmp");
+	must(mkdtemp(dir), "mkdtemp");
+	snprintf(folder, sizeof(folder), "%s/tenants", dir);
+	must(!mkdir(folder, 0700), "mkdir");
+	must(!wh_tenant_file_create(&file, folder, "one", 1, 2), "a tenant's files");
+	listen_there();
+	fill(file.usage);
+	good = malloc(sizeof(*good));
+	must(good, "memory");
+	memcpy(good, file.usage, sizeof(*good));
+	/* The table and the text for Prometheus are nobody's. */
+	must(freopen("/dev/null", "w", stdout), "/dev/null");
+	return 0;
+}

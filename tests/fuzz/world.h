@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session that requests and ring begin with: over softgpu, which is linked in. */
+#ifndef WORMHOLE_TESTS_FUZZ_WORLD_H
+#define WORMHOLE_TESTS_FUZZ_WORLD_H
+
+#include "fuzz.h"
+#include "protocol.h"
+
+#define PART_VA		0x200000000000ULL
+
+static struct fuzz_input *fuzz_input;
+
+static uint64_t pick_of_input(uint64_t below)
+{
+	return fuzz_pick(fuzz_input, below);
+}
+
+static bool answer_in_place(struct wh_session *s, size_t size)
+{
+	return wh_dispatch(s, WH_HANDLER_CUDA, size) == WH_OK;
+}
+
+/*
+ * Always at one place, though not at a worker's: the sanitizer has that. What the program
+ * itself exports is the driver.
+ */
+static struct wh_session *make_world(void)
+{
+	void *part = mmap((void *)PART_VA, PART_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	static struct fuzz_input none;
+	struct wh_session *s;
+	char err[256] = "no part";
+
+	setenv("WORMHOLE_SOFTGPU_MEM", "32M", 1);
+	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
+	fuzz_input = &none;
+	protocol_pick = pick_of_input;
+	protocol_send = answer_in_place;
+	s = part == MAP_FAILED ? NULL : wh_session_open(part, PART_SIZE, "", err, sizeof(err));
+	if (s) {
+		wh_session_ready(s);
+		say_hello(s);
+		if (protocol_begin(s))
+			return s;
+		snprintf(err, sizeof(err), "softgpu does not begin");
+	}
+	fprintf(stderr, "error: %s\n", err);
+	exit(1);
+}
+
+#endif

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The kernel's half of `make soak`: for SECONDS, rounds of the series' tests on
+# two emulated processors, on kernels that look for what a test does not see:
+#
+#	kernel.sh SECONDS [SEED]
+#
+# host-kasan has KASAN, lockdep, PROVE_RCU and KVM_PROVE_MMU, host-kcsan looks for
+# data races, host is the kernel of `make test`, on which there is time for more.
+# What ran is kept in $O/soak/kernel, and a second call goes on behind it: `rounds`
+# has a line for each, `table.md` the sums, `finds/` the whole output of each
+# round that failed, with its seed. Ends with 1 if there is any.
+set -eu -o pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${O:-$top/build}
+limit=${1:?usage: kernel.sh SECONDS [SEED]}
+dir=$build/soak/kernel
+mkdir -p "$dir/finds"
+[ -s "$dir/seed" ] || echo "${2:-$(date +%s)}" >"$dir/seed"
+touch "$dir/rounds"
+
+# Parts in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it did.
+parts=(host:fire host-kcsan:race host-kasan:race host-kcsan:fire host:fuzz host-kasan:all host-kcsan:all
+	host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
+
+environment() {
+	case $1 in
+	host:fire) echo WH_KILLS=100 WH_CALLS=100000 ;;
+	*:fire) echo WH_KILLS=10 WH_CALLS=2000 ;;
+	host:fuzz) echo WH_LEAVES=1000000 ;;
+	*:fuzz) echo WH_LEAVES=100000 ;;
+	host:tables) echo WH_ROUNDS=2000 ;;
+	*) echo WH_ROUNDS=300 ;;
+	esac
+}
+
+# What looks at the CPU time or the clock of a machine that is four times slower; and
+# at free memory, of which KASAN keeps what was freed for a while.
+slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|fire_test/no_memory_is_lost)'
+
+write_job() { # PART SEED
+	local job=$dir/job/job test=${1#*:}
+	rm -rf "$dir/job"
+	mkdir -p "$job/tests"
+	if [ "$test" = all ]; then
+		cp "$build"/selftests/wormhole_*_test "$job/tests/"
+	else
+		cp "$build/selftests/wormhole_${test}_test" "$job/tests/"
+	fi
+	{
+		echo "export WH_SEED=$2 WH_PATIENCE=10 TAP_TIMEOUT=1500 $(environment "$1")"
+		[ "$test" != all ] || echo "unset WH_KILLS WH_CALLS WH_LEAVES WH_ROUNDS"
+		echo '. /job.sh'
+		# shellcheck disable=SC2016
+		echo 'for t in /job/tests/*; do tap "$(basename "$t")" "$t"; done'
+	} >"$job/run"
+}
+
+# Numbers that a test says of itself, or its points.
+cases_of() { # TEST LOG
+	case $1 in
+	fire) sed -n 's/^# \([0-9]*\) kills; \([0-9]*\) calls.*/\1 kills, \2 calls/p' "$2" ;;
+	fuzz) sed -n 's/^# \([0-9]*\) leaves, .*/\1 hypercalls/p' "$2" ;;
+	tables) sed -n 's/^# \([0-9]*\) of \([0-9]*\) wrote.*/\2 tables/p' "$2" ;;
+	*) echo "$(grep -c '^ok' "$2") points" ;;
+	esac
+}
+
+one_round() { # NUMBER PART
+	local kernel=${2%:*} test=${2#*:} seed start=$SECONDS bad log=$dir/log
+	seed=$(($(cat "$dir/seed") * 1000003 + $1 * 7919 + 1))
+	write_job "$2" $seed
+	"$top/tests/bochs/run_job.py" --timeout 1600 --cpus 2 --out "$dir/job" \
+		--kernel "$build/kernel/$kernel/bzImage" --initrd "$build/bochs/host.cpio" \
+		"$dir/job/job" >"$log" 2>"$dir/progress" || true
+	grep -q '^1\.\.' "$log" || echo "not ok - the machine did not come to an end" >>"$log"
+	bad=$(grep '^not ok' "$log" | { [ "$kernel" = host ] && cat || grep -vE "$slow_points"; } |
+		wc -l) || true
+	if [ "$bad" != 0 ]; then
+		{ echo "# round $1, $2, WH_SEED=$seed"; cat "$log" "$dir/job/console"; } >"$dir/finds/$1-${2/:/-}"
+	fi
+	echo "$1	$2	$((SECONDS - start))	$bad	$(cases_of "$test" "$log")" >>"$dir/rounds"
+	tail -n1 "$dir/rounds" | sed 's/^/  SOAK     kernel round /'
+}
+
+table() {
+	echo "| kernel | test | rounds | cases | seconds | finds |"
+	echo "|---|---|---|---|---|---|"
+	awk -F'\t' '
+	{
+		split($2, p, ":"); k = "| " p[1] " | " p[2]
+		if (!(k in n)) order[++m] = k
+		n[k]++; s[k] += $3; f[k] += $4
+		words = split($5, w, " ")
+		a[k] += w[1]; aw[k] = w[2]; if (words > 2) { b[k] += w[3]; bw[k] = w[4] }
+		total += $3; rounds++; finds += $4
+	}
+	END {
+		for (i = 1; i <= m; i++) { k = order[i]
+			printf "%s | %d | %d %s%s | %d | %d |\n", k, n[k], a[k], aw[k],
+			       k in b ? " " b[k] " " bw[k] : "", s[k], f[k] }
+		printf "| all | | %d | | %d | %d |\n", rounds, total, finds
+	}' "$dir/rounds"
+}
+
+spent() { awk -F'\t' '{ s += $3 } END { print s + 0 }' "$dir/rounds"; }
+
+while [ "$(spent)" -lt "$limit" ]; do
+	n=$(wc -l <"$dir/rounds")
+	one_round "$n" "${parts[n % ${#parts[@]}]}"
+done
+table >"$dir/table.md"
+cat "$dir/table.md"
+[ -z "$(ls "$dir/finds")" ]

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `make soak`: both halves beside each other for SECONDS (3600) each, with what
+# they have behind them counted in, and their tables into docs/soak.md. Stopped
+# at any time, it goes on where it was; without build/soak/ it begins anew.
+#
+#	soak.sh [SECONDS [SEED]]
+#
+# Ends with 1 if anything was found; build/soak/*/finds/ has it.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${O:-$top/build}
+seconds=${1:-3600}
+seed=${2:-$(date +%s)}
+out=$build/soak
+mkdir -p "$out"
+# Of what was built when it began.
+[ -s "$out/commit" ] || git -C "$top" describe --always --dirty >"$out/commit"
+export WH_BUILD=$build O=$build
+
+"$top/tests/soak/kernel.sh" "$seconds" "$seed" >"$out/kernel.log" 2>&1 &
+kernel=$!
+"$top/tests/soak/user.sh" "$seconds" "$seed" >"$out/user.log" 2>&1 &
+user=$!
+trap 'kill $kernel $user 2>/dev/null; exit 130' INT TERM HUP
+while kill -0 $kernel 2>/dev/null || kill -0 $user 2>/dev/null; do
+	sleep 10
+	printf '  %-8s kernel: %s\n' SOAK "$(tail -qn1 "$out/kernel/progress" 2>/dev/null | cut -c1-60)"
+	printf '  %-8s user: %s\n' SOAK "$(tail -n1 "$out/user.log" | cut -c1-90)"
+done
+wait $kernel
+rc=$?
+wait $user || rc=1
+
+record() {
+	sed -n '1,/<!-- soak: begin/p' "$top/docs/soak.md"
+	echo
+	echo "Commit $(cat "$out/commit"), $(date -u +%F), seed $(cat "$out/kernel/seed" 2>/dev/null)," \
+		"$(nproc) cores."
+	echo
+	cat "$out/kernel/table.md"
+	echo
+	cat "$out/user/table.md"
+	echo
+	sed -n '/<!-- soak: end/,$p' "$top/docs/soak.md"
+}
+if [ -s "$out/kernel/table.md" ] && [ -s "$out/user/table.md" ]; then
+	record >"$out/soak.md" && cp "$out/soak.md" "$top/docs/soak.md"
+fi
+cat "$out"/*/table.md
+[ $rc = 0 ] || echo "error: finds in $out/kernel/finds, $out/user/finds; see there, or $out/*.log" >&2
+exit $rc

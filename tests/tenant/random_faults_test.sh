@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Memory, processes and descriptors run out at random calls of serve, create, run, attach and export, a few of each;
+# `make soak` has all of them. faults_test.sh has disks that are full and descriptors that run out for good.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+export WH_BUILD
+
+plan 2
+seed=${WH_SEED:-$(date +%s)}
+said=$("$WH_TOP/tests/tenant/faults.py" 5 "$seed" 2>&1)
+is call_that_fails_is_named_and_leaves_nothing_behind $? 0
+diag "$said"
+ok and_many_did [ "$(echo "$said" | sed -n 's/^\([0-9]*\) faults: .*/\1/p')" -ge 50 ]
+finish
