@@ -12,8 +12,8 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel test-vm \
-	invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
+.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
+	test-next test-vm soak invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -40,12 +40,15 @@ help:
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
+#: make test-next   the same on the newer kernel that kvm-patches/BASE-next names
 #: make test-vm     guests: under QEMU alone, and in Bochs
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
 #: make bench-gpu   figures on a GPU, native beside each transport
 #: make bench       instructions per stage of a delegated call, counted in Bochs
 #: make invept-table  remove each TLB invalidation of the series in turn and write
 #:                  which test fails into docs/security.md (long; goes on where it stopped)
+#: make soak        for an hour (SOAK_SECONDS): the series on checked kernels, under fire and at random;
+#:                  the server under fuzzers, kills and faults (goes on where it stopped)
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
@@ -81,6 +84,12 @@ test: all images
 test-kernel: all images
 	$(Q)tests/run.sh kernel
 
+# Not part of `test`: its kernel is 160 MB to fetch, and minutes to build.
+test-next: build-host
+	$(Q)$(MAKE) $(SUB) -C tests/bochs next
+	$(Q)$(MAKE) $(SUB) -C tests/kernel next
+	$(Q)tests/run.sh next
+
 test-vm: all images
 	$(Q)tests/run.sh vm bochs
 
@@ -108,6 +117,12 @@ gpu-parts: build-examples build-bench $(GPU_TESTS:%=gpu-%)
 .PHONY: $(GPU_TESTS:%=gpu-%)
 $(GPU_TESTS:%=gpu-%): gpu-%: shm
 	$(Q)$(MAKE) $(SUB) -C tests/$* $(if $(filter lib,$*),programs)
+
+# Not part of `test`. Two more kernels; each half takes one core.
+SOAK_SECONDS ?= 3600
+soak: all images
+	$(Q)$(MAKE) $(SUB) -C tests/bochs checked-kernels
+	$(Q)O=$(O) tests/soak/soak.sh $(SOAK_SECONDS)
 
 bench: build-bench images
 	$(Q)$(MAKE) $(SUB) -C bench run

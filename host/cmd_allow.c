@@ -14,9 +14,22 @@
 
 static const struct argp_option allow_options[] = {
 	{ "window", 'w', "N", 0, "the server VM's window that the client's is (default 0)", 0 },
+	{ "barrier", 'b', "KIND", 0, "between pairs of a CPU: none (default), ibpb or strict", 0 },
 	{ "max-pairs", 'p', "N", 0, "client processes attached at a time, 1 to 511 (default 8)", 0 },
 	{ 0 }
 };
+
+static uint32_t parse_barrier(struct argp_state *state, const char *kind)
+{
+	if (!strcmp(kind, "none"))
+		return 0;
+	if (!strcmp(kind, "ibpb"))
+		return WH_ALLOW_IBPB;
+	if (!strcmp(kind, "strict"))
+		return WH_ALLOW_STRICT;
+	argp_error(state, "--barrier: '%s' is none of none, ibpb and strict", kind);
+	return 0;
+}
 
 static error_t parse_allow(int key, char *arg, struct argp_state *state)
 {
@@ -28,6 +41,9 @@ static error_t parse_allow(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'p':
 		a->max_pairs = wh_arg_u64(state, "--max-pairs", arg, 1, MAX_PAIRS);
+		return 0;
+	case 'b':
+		a->flags = parse_barrier(state, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0)
@@ -95,12 +111,18 @@ int cmd_allow(int argc, char **argv)
 	struct wh_host_allow a = { .max_pairs = 8 };
 	int fd, rc;
 
-	argp_parse(&allow_argp, argc, argv, 0, NULL, &a);
+	wh_parse(&allow_argp, argc, argv, 0, &a);
 	fd = wh_control_open_checked();
 	if (fd < 0)
 		return EXIT_FAILED;
 	rc = wh_control_allow(fd, &a);
 	close(fd);
+	if (rc == -EOPNOTSUPP) {
+		wh_error("allow %" PRIu64 ": this processor lacks %s; say --barrier=%s, or get newer microcode",
+			 (uint64_t)a.client_id, a.flags == WH_ALLOW_STRICT ? "IBPB or the L1D flush" : "IBPB",
+			 a.flags == WH_ALLOW_STRICT ? "ibpb" : "none");
+		return EXIT_FAILED;
+	}
 	return finish(rc, "allow", a.client_id);
 }
 
@@ -110,7 +132,7 @@ static int one_vm(const struct argp *argp, const char *what, int (*act)(int, uin
 	uint64_t id = 0;
 	int fd, rc;
 
-	argp_parse(argp, argc, argv, 0, NULL, &id);
+	wh_parse(argp, argc, argv, 0, &id);
 	fd = wh_control_open_checked();
 	if (fd < 0)
 		return EXIT_FAILED;

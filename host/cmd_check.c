@@ -164,7 +164,7 @@ static void probe_tmpfs(struct finding *f)
 static void probe_qemu(struct finding *f)
 {
 	const char *path = getenv("PATH");
-	char *copy = strdup(path ? path : "/usr/bin:/bin"), *save = NULL, *dir;
+	char *copy = wh_must(strdup(path ? path : "/usr/bin:/bin")), *save = NULL, *dir;
 	char file[4096];
 
 	found(f, false, "not on PATH");
@@ -274,7 +274,7 @@ int cmd_check(int argc, char **argv)
 	size_t i, n = sizeof(requirements) / sizeof(requirements[0]);
 	int missing = 0, missing_gpu = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	wh_parse(&argp, argc, argv, 0, NULL);
 	for (i = 0; i < n; i++) {
 		const struct requirement *r = &requirements[i];
 		struct finding f = { 0 };

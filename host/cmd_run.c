@@ -136,6 +136,6 @@ int cmd_run(int argc, char **argv)
 {
 	struct run_args a = { 0 };
 
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
+	wh_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	return a.vm.role ? wh_run_exec(&a.vm, a.tenant.argv) : wh_run_tenant(&a.tenant);
 }

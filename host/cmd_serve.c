@@ -122,7 +122,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 	static const char *const places[] = {
 		"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
 	};
-	char *dir = a->libraries ? strdup(a->libraries) : NULL, *file;
+	char *dir = a->libraries ? wh_must(strdup(a->libraries)) : NULL, *file;
 	const char *named = getenv("WORMHOLE_LIB_PATH");
 	size_t i;
 
@@ -132,13 +132,13 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 		dir = wh_layout_find("softgpu");
 	for (i = 0; !dir && i < sizeof(places) / sizeof(*places); i++) {
 		if (asprintf(&file, "%s/libcublas.so.13", places[i]) < 0)
-			abort();
+			wh_no_memory();
 		if (!access(file, R_OK))
-			dir = strdup(places[i]);
+			dir = wh_must(strdup(places[i]));
 		free(file);
 	}
 	if (dir)
-		setenv("WORMHOLE_LIB_PATH", dir, 1);
+		wh_setenv("WORMHOLE_LIB_PATH", dir);
 	free(dir);
 }
 
@@ -167,7 +167,7 @@ static char *limit_text(const struct wh_limit_spec *s)
 	FILE *f = open_memstream(&out, &len);
 
 	if (!f)
-		abort();
+		wh_no_memory();
 	if (s->device != WH_ALL_DEVICES)
 		fprintf(f, "%d:", s->device);
 	if (s->has_memory)
@@ -215,7 +215,7 @@ int cmd_serve(int argc, char **argv)
 	struct serve_args a = { 0 };
 	char *program, *backend;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	wh_parse(&argp, argc, argv, 0, &a);
 	program = wh_layout_find("server/wormhole-server");
 	if (!program) {
 		wh_error("server/wormhole-server is not beside this command; build it by `make'");
@@ -251,7 +251,7 @@ int cmd_stop(int argc, char **argv)
 	char end;
 	int fd;
 
-	argp_parse(&stop_argp, argc, argv, 0, NULL, &dir);
+	wh_parse(&stop_argp, argc, argv, 0, &dir);
 	fd = wh_server_connect(wh_server_dir(dir));
 	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("stop", NULL));
 	if (!answer)

@@ -38,7 +38,7 @@ static const struct {
 	COUNTER(attaches), COUNTER(detaches), COUNTER(rearms), COUNTER(refusals),
 	COUNTER(suspends), COUNTER(fills), COUNTER(filled_pages), COUNTER(zapped_pages),
 	COUNTER(fatal), COUNTER(parked), COUNTER(deferred_timers), COUNTER(busy),
-	COUNTER(view_tables), COUNTER(view_pages),
+	COUNTER(view_tables), COUNTER(view_pages), COUNTER(barriers),
 #undef COUNTER
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
@@ -284,7 +284,7 @@ int cmd_stat(int argc, char **argv)
 	struct wh_tenant_views seen = { 0 };
 	int rc;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	wh_parse(&argp, argc, argv, 0, &a);
 	a.dir = wh_server_dir(a.dir);
 	rc = look(&a, &seen);
 	while (a.watch && !rc) {

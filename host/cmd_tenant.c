@@ -77,7 +77,7 @@ static int create(int argc, char **argv)
 	const struct passwd *pw;
 	cJSON *request;
 
-	argp_parse(&create_argp, argc, argv, 0, NULL, &a);
+	wh_parse(&create_argp, argc, argv, 0, &a);
 	request = wh_request("create", a.name);
 	wh_request_limits(request, &a.limits);
 	if (a.user) {
@@ -102,7 +102,7 @@ int cmd_limit(int argc, char **argv)
 	struct tenant_args a = { .takes_name = true, .takes_limits = true, .wants_limits = true };
 	cJSON *request;
 
-	argp_parse(&limit_argp, argc, argv, 0, NULL, &a);
+	wh_parse(&limit_argp, argc, argv, 0, &a);
 	request = wh_request("set", a.name);
 	wh_request_limits(request, &a.limits);
 	return wh_server_do(wh_server_dir(a.dir), request);
@@ -128,7 +128,7 @@ static int await_gone(const char *dir, const char *name)
 	int i;
 
 	if (asprintf(&path, "%s/tenants/%s.limits", dir, name) < 0)
-		abort();
+		wh_no_memory();
 	for (i = 0; i < GONE_TIMEOUT_MS / 10 && !access(path, F_OK); i++)
 		nanosleep(&pause, NULL);
 	i = access(path, F_OK);
@@ -146,7 +146,7 @@ static int delete(int argc, char **argv)
 	char *dir;
 	int rc;
 
-	argp_parse(&delete_argp, argc, argv, 0, NULL, &a);
+	wh_parse(&delete_argp, argc, argv, 0, &a);
 	dir = wh_server_dir(a.dir);
 	request = wh_request("delete", a.name);
 	cJSON_AddBoolToObject(request, "force", a.force);
@@ -192,7 +192,7 @@ static int list(int argc, char **argv)
 	char *text;
 	int fd;
 
-	argp_parse(&list_argp, argc, argv, 0, NULL, &a);
+	wh_parse(&list_argp, argc, argv, 0, &a);
 	fd = wh_server_connect(wh_server_dir(a.dir));
 	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
 	if (!answer)

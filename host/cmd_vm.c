@@ -51,7 +51,7 @@ static void add(struct words *w, const char *fmt, ...)
 	w->v = realloc(w->v, (w->n + 2) * sizeof(*w->v));
 	va_start(ap, fmt);
 	if (!w->v || vasprintf(&w->v[w->n], fmt, ap) < 0)
-		abort();
+		wh_no_memory();
 	va_end(ap);
 	w->v[++w->n] = NULL;
 }
@@ -129,7 +129,7 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 		return -1;
 	}
 	if (asprintf(&path, "%.*s", len, spec) < 0)
-		abort();
+		wh_no_memory();
 	size = want;
 	rc = dry_run && want ? 0 : prepare_window(path, want, &size);
 	if (!rc) {
@@ -171,7 +171,7 @@ static char *kernel_arguments(const struct vm_args *a)
 	int i;
 
 	if (!f || (a->image && asprintf(&path, "%s/cmdline", a->image) < 0))
-		abort();
+		wh_no_memory();
 	if (path)
 		line = read_line(path);
 	p = line ? line : "console=ttyS0 quiet";
@@ -407,7 +407,7 @@ static int start_vm(uint32_t role, const struct argp *argp, int argc, char **arg
 		.machine = "q35", .qemu = "qemu-system-x86_64",
 	};
 
-	argp_parse(argp, argc, argv, 0, NULL, &a);
+	wh_parse(argp, argc, argv, 0, &a);
 	return start(&a);
 }
 

@@ -36,6 +36,8 @@ char *wh_layout_find(const char *rel)
 		real = realpath(path, NULL);
 		if (real)
 			return real;
+		if (errno == ENOMEM)
+			wh_no_memory();
 	}
 	return NULL;
 }
@@ -46,13 +48,13 @@ char *wh_server_dir(const char *named)
 	char *out = NULL;
 
 	if (dir && *dir)
-		out = strdup(dir);
+		out = wh_must(strdup(dir));
 	else if (!run || !*run)
-		out = strdup("/run/wormhole");
+		out = wh_must(strdup("/run/wormhole"));
 	else if (asprintf(&out, "%s/wormhole", run) < 0)
 		out = NULL;
 	if (!out)
-		abort();
+		wh_no_memory();
 	return out;
 }
 
@@ -74,10 +76,10 @@ static bool is_client_stub(const char *path)
 		return false;
 	if (!fstat(fd, &st) && st.st_size > 0) {
 		p = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (p != MAP_FAILED) {
-			hit = memmem(p, st.st_size, mark, sizeof(mark));
-			munmap(p, st.st_size);
-		}
+		if (p == MAP_FAILED)
+			wh_no_memory();
+		hit = memmem(p, st.st_size, mark, sizeof(mark));
+		munmap(p, st.st_size);
 	}
 	close(fd);
 	return hit;
@@ -88,6 +90,8 @@ static char *usable(const char *path)
 {
 	char *real = realpath(path, NULL);
 
+	if (!real && errno == ENOMEM)
+		wh_no_memory();
 	if (real && (access(real, R_OK) || is_client_stub(real))) {
 		free(real);
 		real = NULL;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "wormhole.h"
 
 static int cmd_version(int argc, char **argv)
@@ -147,8 +149,42 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 	return EXIT_USAGE;
 }
 
+void wh_no_memory(void)
+{
+	fputs("wormhole: error: out of memory\n", stderr);
+	exit(EXIT_FAILURE);
+}
+
+void *wh_must(void *p)
+{
+	if (!p)
+		wh_no_memory();
+	return p;
+}
+
+/* Without one of ours a program would run without us, or without its limits. */
+void wh_setenv(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		wh_no_memory();
+}
+
+void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
+{
+	if (argp_parse(argp, argc, argv, flags, NULL, input))
+		wh_no_memory();
+}
+
+static void *must_malloc(size_t size)
+{
+	return wh_must(malloc(size));
+}
+
 int main(int argc, char **argv)
 {
+	cJSON_Hooks hooks = { must_malloc, free };
+
+	cJSON_InitHooks(&hooks);
 	argp_err_exit_status = EXIT_USAGE;
 	return wh_command_dispatch(commands, "wormhole", argc, argv);
 }

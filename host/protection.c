@@ -60,7 +60,7 @@ void wh_protections_of_server(const char *dir, struct wh_protections *out)
 	FILE *f;
 
 	if (asprintf(&path, "%s/protection", dir) < 0)
-		abort();
+		wh_no_memory();
 	f = fopen(path, "re");
 	read_lines(f, out);
 	if (f)
@@ -77,7 +77,7 @@ void wh_protections_of_machine(struct wh_protections *out)
 	if (!server)
 		return;
 	if (asprintf(&command, "'%s' --protection 2>/dev/null", server) < 0)
-		abort();
+		wh_no_memory();
 	f = popen(command, "re");
 	read_lines(f, out);
 	if (f)

@@ -32,12 +32,12 @@ static void prepend(const char *name, const char *value, const char *separator)
 	char *text;
 
 	if (!old || !*old) {
-		setenv(name, value, 1);
+		wh_setenv(name, value);
 		return;
 	}
 	if (asprintf(&text, "%s%s%s", value, separator, old) < 0)
-		abort();
-	setenv(name, text, 1);
+		wh_no_memory();
+	wh_setenv(name, text);
 	free(text);
 }
 
@@ -67,13 +67,13 @@ static int set_environment(const char *socket)
 		return -1;
 	}
 	if (asprintf(&preload, "%s/" PRELOAD, libraries) < 0)
-		abort();
+		wh_no_memory();
 	prepend("LD_LIBRARY_PATH", libraries, ":");
 	/* For programs with a static CUDA runtime; leaves all others alone. */
 	if (!access(preload, R_OK))
 		prepend("LD_PRELOAD", preload, " ");
-	setenv("WORMHOLE_TRANSPORT", "shm", 1);
-	setenv("WORMHOLE_SOCKET", socket, 1);
+	wh_setenv("WORMHOLE_TRANSPORT", "shm");
+	wh_setenv("WORMHOLE_SOCKET", socket);
 	free(preload);
 	free(libraries);
 	return 0;
@@ -92,7 +92,7 @@ static char *usable_socket(const char *dir, const char *tenant)
 	else
 		n = asprintf(&path, "%s/server.sock", dir);
 	if (n < 0)
-		abort();
+		wh_no_memory();
 	if (!access(path, W_OK))
 		return path;
 	free(path);
@@ -128,7 +128,7 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 	}
 	answer = wh_server_ask(fd, request);
 	if (answer) {
-		socket = strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket")));
+		socket = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket"))));
 		fcntl(fd, F_SETFD, 0);
 	}
 	cJSON_Delete(answer);
@@ -165,9 +165,9 @@ static int become_user(const struct passwd *pw)
 		wh_error("--user '%s': %s", pw->pw_name, strerror(errno));
 		return -1;
 	}
-	setenv("HOME", pw->pw_dir, 1);
-	setenv("USER", pw->pw_name, 1);
-	setenv("LOGNAME", pw->pw_name, 1);
+	wh_setenv("HOME", pw->pw_dir);
+	wh_setenv("USER", pw->pw_name);
+	wh_setenv("LOGNAME", pw->pw_name);
 	return 0;
 }
 

@@ -170,7 +170,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 	wh_protections_of_server(dir, &out->protections);
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
-		abort();
+		wh_no_memory();
 	return n ? look_at_named(folder, names, n, out) : look_at_all(folder, out);
 }
 

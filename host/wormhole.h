@@ -32,6 +32,12 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 
 /* Messages on stderr, with a level and, as last words, the next step. */
 __attribute__((format(printf, 1, 2))) void wh_error(const char *fmt, ...);
+/* A command that has no memory ends, and says so: p if there is some. */
+__attribute__((noreturn)) void wh_no_memory(void);
+void *wh_must(void *p);
+void wh_setenv(const char *name, const char *value);
+/* argp_parse(), which for want of memory would leave options unread: then the command ends. */
+void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
 __attribute__((format(printf, 1, 2))) void wh_warn(const char *fmt, ...);
 
 /* argp options: numbers within a range, sizes with K, M or G. */

@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		2
+#define WH_ABI_VERSION		3
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -247,14 +247,19 @@ struct wh_host_role {
 /*
  * ALLOW: client VM may attach to workers of the server VM that serve this
  * window, at most max_pairs at a time (1..511). Replaces an earlier ALLOW of
- * the same client. Either VM may come later. DENY: takes it back, detaches.
+ * the same client; pairs that are attached keep their barrier. Either VM may
+ * come later. EOPNOTSUPP: the processor has no such barrier. DENY: takes it
+ * back, detaches.
  */
+#define WH_ALLOW_IBPB		1	/* before a pair runs where another ran last */
+#define WH_ALLOW_STRICT		2	/* IBPB and L1D flush around each call, which exits twice */
+#define WH_ALLOW_BARRIERS	3
 struct wh_host_allow {
 	__u64 client_id;
 	__u64 server_id;
 	__u32 window;
 	__u32 max_pairs;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* 0, or one of WH_ALLOW_BARRIERS */
 	__u32 pad;
 };
 
@@ -290,6 +295,7 @@ struct wh_host_stat {
 	__u64 busy;		/* server: calls handed off now */
 	__u64 view_tables;	/* host pages that are tables of views now */
 	__u64 view_pages;	/* pages that views map, and pin, now */
+	__u64 barriers;		/* IBPBs between pairs and around strict calls */
 	__u64 handoffs[WH_HANDOFF_REASONS];
 	__u64 exits[WH_STAT_EXIT_REASONS];
 };

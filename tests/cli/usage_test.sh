@@ -10,7 +10,7 @@ wormhole=$WH_BUILD/host/wormhole
 status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
 message() { "$wormhole" "$@" 2>&1 >/dev/null; }
 
-plan 19
+plan 20
 is no_command_is_wrong_usage "$(status)" 2
 is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
@@ -29,6 +29,7 @@ like id_zero_is_refused "$(message run --role server --id 0 true)" "'0' is not a
 like negative_id_is_refused "$(message deny -- -3)" "'-3'"
 like window_out_of_range_is_named "$(message allow 2 1 --window 16)" "'16' is not a number from 0 to 15"
 like quota_out_of_range_is_named "$(message allow 2 1 --max-pairs 512)" "'512'"
+like barrier_of_no_kind_is_named "$(message allow 2 1 --barrier full)" "'full' is none of none, ibpb and strict"
 is allow_wants_two_ids "$(status allow 2)" 2
 is server_with_one_cpu_is_refused "$(status server start s --id 1 --cpus 1 --image x --window y)" 2
 is start_wants_a_window "$(status server start s --id 1 --image x)" 2
