@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cgroup for each tenant's workers: memory, number of threads, and the same
- * weight on the CPUs for all. Below our own cgroup where that can have children
+ * A cgroup for each name: memory, number of threads, and the same weight on the
+ * CPUs for all. Below our own cgroup where that can have children
  * with controllers, else below the nearest of its parents that can, so that
  * workers stay within what we are held to as far as possible. Version 2 has one
  * tree for all controllers, version 1 one for each; both are served, since a
  * machine may have either or both.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
-#include "server.h"
+#include "cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -329,9 +328,9 @@ void wh_cgroup_stop(void)
 	}
 }
 
-/* --- Of a tenant -------------------------------------------------------------------- */
+/* --- Of a name ----------------------------------------------------------------------- */
 
-/* "t-NAME": a tenant may be called like one of the kernel's files. */
+/* "t-NAME": a name may be that of one of the kernel's files. */
 static bool dir_of(int kind, const char *name, char out[PATH_MAX])
 {
 	return tree[kind].dir[0] &&
@@ -378,12 +377,12 @@ int wh_cgroup_enter(const char *name)
 	return 0;
 }
 
-void wh_cgroup_memory(const char *name, uint64_t bytes)
+bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_size)
 {
 	char dir[PATH_MAX], text[32], now[32];
 
 	if (!dir_of(MEMORY, name, dir))
-		return;
+		return true;
 	snprintf(text, sizeof(text), "%" PRIu64, bytes);
 	if (!bytes)
 		snprintf(text, sizeof(text), "%s", tree[MEMORY].v2 ? "max" : "-1");
@@ -393,10 +392,12 @@ void wh_cgroup_memory(const char *name, uint64_t bytes)
 	 */
 	if (bytes && tree[MEMORY].v2 && get(dir, "memory.current", now, sizeof(now)) &&
 	    strtoull(now, NULL, 10) > bytes)
-		return;
-	if (put(dir, tree[MEMORY].v2 ? "memory.max" : "memory.limit_in_bytes", text) &&
-	    errno != EBUSY)
-		wh_say("warn", "%s: a limit of %s bytes: %s", dir, text, strerror(errno));
+		return true;
+	if (!put(dir, tree[MEMORY].v2 ? "memory.max" : "memory.limit_in_bytes", text) ||
+	    errno == EBUSY)
+		return true;
+	snprintf(err, err_size, "%s: a limit of %s bytes: %s", dir, text, strerror(errno));
+	return false;
 }
 
 static void kill_members(const char *dir)

@@ -9,6 +9,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -201,8 +202,10 @@ void wh_isolation_idle(const struct wh_isolation *i)
 
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
 {
-	if (i->group[0])
-		wh_cgroup_memory(i->group, bytes);
+	char err[PATH_MAX + 100];
+
+	if (i->group[0] && !wh_cgroup_memory(i->group, bytes, err, sizeof(err)))
+		wh_say("warn", "%s", err);
 }
 
 const char *wh_isolation_protect(void)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cgroup.h"
+
 enum wh_protection_kind {
 	WH_PROTECT_USER,	/* a user of the tenant's own, uids.c */
 	WH_PROTECT_CALLS,	/* seccomp, sandbox.c */
@@ -22,11 +24,6 @@ enum wh_protection_kind {
 	WH_PROTECT_PROCESSES,	/* number of threads, */
 	WH_PROTECT_CPU,		/* equal weight of tenants */
 	WH_PROTECTIONS,
-};
-
-struct wh_protection {
-	bool on;
-	char detail[120];	/* what it is; or why it is not */
 };
 
 /* One for each of wh_protection_kind; words that scripts know them by. */
@@ -95,19 +92,5 @@ bool wh_code_cache_enter(const struct wh_isolation *i);
 /* --- namespaces.c ------------------------------------------------------------------ */
 
 bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, size_t err_size);
-
-/* --- cgroup.c ---------------------------------------------------------------------- */
-
-void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *processes,
-		     struct wh_protection *cpu);
-void wh_cgroup_stop(void);
-bool wh_cgroup_open(const char *name, char *err, size_t err_size);
-/* Its one folder for everything, as a descriptor; -1: it has several, or none. */
-int wh_cgroup_folder(const char *name);
-/* In a child: 0, or -1 with errno. */
-int wh_cgroup_enter(const char *name);
-void wh_cgroup_memory(const char *name, uint64_t bytes);
-/* Kills who is in it and removes it. */
-void wh_cgroup_close(const char *name);
 
 #endif

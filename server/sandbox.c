@@ -47,12 +47,12 @@ static const unsigned short refused[] = {
 	SYS_name_to_handle_at, SYS_fanotify_init, SYS_lookup_dcookie, SYS_vhangup,
 	SYS_mknod, SYS_mknodat, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid,
 	SYS_setresuid, SYS_setresgid, SYS_setgroups, SYS_setfsuid, SYS_setfsgid,
-	SYS_capset,
+	SYS_capset, SYS_fork, SYS_vfork,
 };
 
 /* A worker over shm shares its kernel with everybody: nothing reaches another process. */
 static const unsigned short refused_to_local[] = {
-	SYS_fork, SYS_vfork, SYS_connect, SYS_tkill,
+	SYS_connect, SYS_tkill,
 	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_pidfd_open,
 	SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_setpgid, SYS_setsid,
 	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
@@ -115,22 +115,27 @@ static void not_with(struct filter *p, int call, int arg, uint32_t a, uint32_t b
 }
 
 /*
- * Threads, but no processes: what a worker would leave behind had its tenant's
- * user. The flags of clone3() are in memory, where no filter sees them; libraries
- * take clone() where the kernel has no clone3().
+ * Threads, but no processes: what a worker would leave behind has its user and
+ * its part of the window. The flags of clone3() are in memory, where no filter
+ * sees them; libraries take clone() where the kernel has no clone3().
  */
-static void add_local(struct filter *p)
+static void add_threads_only(struct filter *p)
 {
 	static const unsigned short clone3[] = { SYS_clone3 };
-	uint32_t self = (uint32_t)getpid();
 
-	refuse(p, refused_to_local, COUNT(refused_to_local), EPERM);
 	refuse(p, clone3, 1, ENOSYS);
 	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
 	add(p, DATA(args[0]));
 	add(p, JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
 	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
 	add(p, DATA(nr));
+}
+
+static void add_local(struct filter *p)
+{
+	uint32_t self = (uint32_t)getpid();
+
+	refuse(p, refused_to_local, COUNT(refused_to_local), EPERM);
 	/* NVIDIA's driver listens on one, and does not start without; nobody can connect. */
 	only_with(p, SYS_socket, 0, AF_UNIX, AF_UNIX);
 	only_with(p, SYS_socket, 1, SOCK_SEQPACKET, SOCK_SEQPACKET | SOCK_CLOEXEC);
@@ -154,6 +159,7 @@ static int filter_calls(bool local)
 	add(&p, JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
 	add(&p, RET(SECCOMP_RET_ERRNO | EPERM));
 	refuse(&p, refused, COUNT(refused), EPERM);
+	add_threads_only(&p);
 	if (local)
 		add_local(&p);
 	else

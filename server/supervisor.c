@@ -24,6 +24,7 @@
 
 #include "cpulist.h"
 #include "hypercall.h"
+#include "supervisor_groups.h"
 #include "supervisor_tenants.h"
 
 #define MAX_PAIRS	511
@@ -45,7 +46,7 @@ struct worker {
 static struct {
 	const char *device, *backend, *worker, *cpus;
 	unsigned int windows, parts;
-	uint64_t part_size;
+	uint64_t part_size, memory;
 	unsigned int uid;
 	const char *tenants;	/* folder of their files */
 	uint32_t sms;
@@ -147,21 +148,37 @@ static void run_worker(const struct worker *w, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
 		_exit(1);
+	if (wh_worker_group_enter((unsigned int)(w - workers))) {
+		say_of(w, "error", "its cgroup: %s", strerror(errno));
+		_exit(127);
+	}
 	fill_args(&a, w, parent);
 	execv(opt.worker, a.argv);
 	say_of(w, "error", "%s: %s", opt.worker, strerror(errno));
 	_exit(127);
 }
 
+static void start_later(struct worker *w, const char *why)
+{
+	say_of(w, "warn", "%s; again in %d ms", why, BACKOFF_MAX_MS);
+	w->start_at = now_ms() + BACKOFF_MAX_MS;
+}
+
 static void start(struct worker *w)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid;
+	char err[400];
 
+	if (wh_worker_group_open((unsigned int)(w - workers), err, sizeof(err))) {
+		start_later(w, err);
+		return;
+	}
+	pid = fork();
 	if (!pid)
 		run_worker(w, parent);
 	if (pid < 0) {
-		say_of(w, "warn", "fork: %s; again in %d ms", strerror(errno), BACKOFF_MAX_MS);
-		w->start_at = now_ms() + BACKOFF_MAX_MS;
+		snprintf(err, sizeof(err), "fork: %s", strerror(errno));
+		start_later(w, err);
 		return;
 	}
 	w->pid = pid;
@@ -189,6 +206,7 @@ static void ended(struct worker *w, int status)
 	int served = WIFEXITED(status) && !WEXITSTATUS(status);
 
 	w->pid = 0;
+	wh_worker_group_close((unsigned int)(w - workers));
 	wh_window_worker_ended(w->window, pid);
 	plan_restart(w, served);
 	if (served)
@@ -278,6 +296,7 @@ static void supervise(void)
 	} while (sig != SIGTERM && sig != SIGINT);
 	say("info", "supervisor: signal %d: ending all workers", sig);
 	kill_all();
+	wh_worker_groups_stop();
 }
 
 /* --- Setup ---------------------------------------------------------------------- */
@@ -292,6 +311,8 @@ static const char help[] =
 "  --cpus LIST       isolated CPUs, one for each worker, like 1-3,5\n"
 "                    (default: /sys/devices/system/cpu/isolated)\n"
 "  --uid N           workers run as users N, N+1, ... (default: not changed)\n"
+"  --memory BYTES    of this VM's that each worker may take\n"
+"                    (default: an equal part of seven eighths of them)\n"
 "  --limit WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY\n"
 "                    of the client of a window; again for more\n"
 "  --sms N           of each device: spatial limits need it\n"
@@ -301,7 +322,7 @@ static const char help[] =
 
 enum {
 	OPT_BACKEND = 256, OPT_WINDOWS, OPT_PARTS, OPT_PART_SIZE, OPT_CPUS, OPT_UID,
-	OPT_LIMIT, OPT_SMS, OPT_TENANTS, OPT_DEVICE, OPT_WORKER, OPT_HELP,
+	OPT_MEMORY, OPT_LIMIT, OPT_SMS, OPT_TENANTS, OPT_DEVICE, OPT_WORKER, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -311,6 +332,7 @@ static const struct option table[] = {
 	{ "part-size", required_argument, NULL, OPT_PART_SIZE },
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "uid", required_argument, NULL, OPT_UID },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "sms", required_argument, NULL, OPT_SMS },
 	{ "tenants", required_argument, NULL, OPT_TENANTS },
@@ -359,6 +381,7 @@ static void set(int c)
 	case OPT_UID:
 		opt.uid = (unsigned int)number(optarg, 1, INT_MAX - MAX_PAIRS);
 		break;
+	case OPT_MEMORY:	opt.memory = number(optarg, WH_PAGE_SIZE, INT64_MAX); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
 	case OPT_SMS:		opt.sms = (uint32_t)number(optarg, 1, 4096); break;
 	case OPT_TENANTS:	opt.tenants = optarg; break;
@@ -502,6 +525,8 @@ int main(int argc, char **argv)
 		    WH_WINDOW_WORKERS);
 		return 1;
 	}
+	say(wh_worker_groups_start(nworkers, opt.memory, err, sizeof(err)) ? "info" : "warn",
+	    "%s", err);
 	supervise();
 	return 0;
 }

@@ -5,7 +5,8 @@ WORKER_OBJ := $(addprefix $(OUT)/,worker_vmfunc.o worker_options.o worker_memory
 	sandbox.o interpose.o)
 SUPERVISOR_TENANTS_OBJ := $(addprefix $(OUT)/,supervisor_tenants.o tenant_file.o seats.o tenant.o \
 	limit_spec.o sm_groups.o)
-SUPERVISOR_OBJ := $(addprefix $(OUT)/,supervisor.o cpulist.o) $(SUPERVISOR_TENANTS_OBJ)
+SUPERVISOR_OBJ := $(addprefix $(OUT)/,supervisor.o supervisor_groups.o cgroup.o cpulist.o) \
+	$(SUPERVISOR_TENANTS_OBJ)
 
 all: $(OUT)/wormhole-worker $(OUT)/wormhole-supervisor
 

@@ -98,9 +98,14 @@ vm_frozen() {
 	done
 }
 
+# vm_at_rest NAME ID N CLIENT-ID: no process of the client VM is attached, and the
+# server VM's N workers, those that follow the last ones too, are parked.
+vm_at_rest() { vm_detached "$4" 30 && vm_frozen "$1" "$2" "$3" 60; }
+
 # Delegated calls counted in the first slot of each part: vm_calls PARTS.
 # The part starts with struct wh_ctl; its first slot page follows, and
-# slot.calls is at byte 40 (hypercall-abi/layout.ref).
+# slot.calls is at byte 40 (hypercall-abi/layout.ref). Only at rest: a worker that
+# starts clears its part, and goes on with the count a moment later.
 vm_calls() {
 	vm_size=$(stat -c %s "$WINDOW")
 	vm_sum=0

@@ -8,7 +8,7 @@
 need kernel/server/hash server/image/base.cpio tests/vm/fake/wormhole_server.ko
 
 SECONDS_IDLE=5
-plan 6
+plan 8
 script "$tmp/start" <<END
 #!/bin/sh
 # One sleeping task on each worker CPU stands for a worker that is not parked.
@@ -29,6 +29,9 @@ awk 'FNR == 1 { cpus = NF; next }
 	/tmp/before /tmp/after
 cat /tmp/ctxt.before /tmp/ctxt.after |
 	awk '{ n = \$2 - last; last = \$2 } END { print "@switches", n }'
+echo "@controllers \$(cat /sys/fs/cgroup/cgroup.controllers)"
+find / \( -path /proc -o -path /sys \) -prune -o -perm -2 ! -type l ! -type c -print |
+	sed 's/^/@open /'
 kernel-report
 poweroff -f
 END
@@ -50,4 +53,7 @@ passes the_tick_is_100_a_second_at_most at_most "$(irqs '$3 == 0 && $2 == "LOC:"
 	$((SECONDS_IDLE * 105))
 passes nothing_runs_in_the_background \
 	at_most "$(sed -n 's/^@switches //p' "$tmp/idle.log")" $((SECONDS_IDLE * 12))
+passes memory_and_threads_can_be_bounded logged idle '^@controllers.* memory pids'
+nothing_is_open() { grep '^@open' "$tmp/idle.log"; ! grep -q '^@open' "$tmp/idle.log"; }
+passes a_workers_user_can_write_nowhere nothing_is_open
 finish

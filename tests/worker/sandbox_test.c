@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +58,28 @@ static int stays_on_its_cpu(void)
 
 	memset(&all, 0xff, sizeof(all));
 	return sched_setaffinity(0, sizeof(all), &all) && errno == EPERM;
+}
+
+static int makes_no_process(void)
+{
+	char args[88] = { 0 };	/* of clone3(): no flags */
+
+	return fork() < 0 && errno == EPERM && syscall(SYS_fork) < 0 && errno == EPERM &&
+	       syscall(SYS_vfork) < 0 && errno == EPERM &&
+	       syscall(SYS_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0) < 0 && errno == EPERM &&
+	       syscall(SYS_clone3, args, sizeof(args)) < 0 && errno == ENOSYS;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int makes_threads(void)
+{
+	pthread_t t;
+
+	return !pthread_create(&t, NULL, nothing, NULL) && !pthread_join(t, NULL);
 }
 
 static int can_map_memory(void)
@@ -122,10 +146,12 @@ int main(void)
 	const struct wh_sandbox filter = { .seccomp = 1 }, open = { .seccomp = 0 };
 	const struct wh_sandbox user = { .uid = 65533, .gid = 65532 };
 
-	tap_plan(8);
+	tap_plan(10);
 	ok_eq(answer(&filter, cannot_exec), YES, "worker_cannot_execute_programs");
 	ok_eq(answer(&filter, cannot_open_sockets), YES, "worker_cannot_open_sockets");
 	ok_eq(answer(&filter, stays_on_its_cpu), YES, "worker_in_a_vm_stays_on_its_cpu");
+	ok_eq(answer(&filter, makes_no_process), YES, "worker_cannot_fork");
+	ok_eq(answer(&filter, makes_threads), YES, "worker_can_make_threads");
 	ok_eq(answer(&filter, can_map_memory), YES, "worker_can_map_memory");
 	ok_eq(answer(&open, cannot_open_sockets), NO, "no_filter_where_none_is_wanted");
 	ok_eq(answer(&open, has_no_core), YES, "worker_leaves_no_core_and_gains_nothing");

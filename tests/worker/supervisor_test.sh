@@ -28,8 +28,14 @@ cat >"$tmp/worker" <<'END'
 echo "$$ $*" >>"$tmp/started"
 mkfifo "$tmp/wait.$$"
 [ ! -e "$tmp/fail" ] || exit 3
-read -r rc <"$tmp/wait.$$"
-exit "$rc"
+# Words: `fork` leaves a process behind, `eat` takes 64 MiB; a number is the exit status.
+while read -r word <"$tmp/wait.$$"; do
+	case $word in
+	fork) sleep 1000 & echo $! >"$tmp/left.$$" ;;
+	eat) head -c 67108864 /dev/zero | tail -c 67108864 >/dev/null; echo $? >"$tmp/ate.$$" ;;
+	*) exit "$word" ;;
+	esac
+done
 END
 chmod +x "$tmp/worker"
 
@@ -64,7 +70,7 @@ stop() {
 }
 
 echo "TAP version 13"
-echo "1..19"
+echo "1..27"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
@@ -167,3 +173,57 @@ refused() { # NAME WORDS OPTIONS...
 refused limit_of_no_window_is_refused "no window 5" --limit 5:mem=1G
 refused spatial_limit_without_the_number_of_sms_is_refused "needs the number of SMs" \
 	--limit 0:sm=30,policy=spatial
+
+# --- A cgroup for each worker, where this machine has one ---------------------------
+
+cgroup() { sed -n 's/^info: each worker has [0-9]* MiB of memory, by cgroup //p' "$tmp/err"; }
+# limit_of WORKER: bytes, in version 2 and version 1.
+limit_of() {
+	cat "$group/t-worker$1/memory.max" 2>/dev/null || cat "$group/t-worker$1/memory.limit_in_bytes"
+}
+say_to() { until_true ready "$1" && echo "$2" >"$tmp/wait.$1"; }
+points="worker_has_a_cgroup_of_its_own it_has_its_part_of_the_memory
+	more_than_that_is_not_to_be_had what_it_forked_ends_with_it its_successor_has_a_cgroup_again
+	its_neighbour_lives_on cgroups_go_with_the_supervisor"
+if [ "$(id -u)" = 0 ]; then
+	FAKE_WINDOWS=1 unshare -m sh -c 'umount -R /sys/fs/cgroup; exec "$@"' sh "$sup" \
+		--device /dev/null --worker "$tmp/worker" --backend b --cpus 3 2>"$tmp/err" &
+	pid=$!
+	until_true grep -q "^warn: .*only the VM's memory bounds what a worker takes of it" "$tmp/err"
+	ok $? without_cgroups_it_says_so
+	stop
+else
+	ok 0 "without_cgroups_it_says_so # SKIP needs root"
+fi
+start --windows 1 --parts 2 --cpus 3-4 --memory 16777216
+until_true at_least 2
+group=$(cgroup)
+if [ -z "$group" ]; then
+	for p in $points; do ok 0 "$p # SKIP no cgroup is writable"; done
+	stop
+	pid=
+	exit
+fi
+w=$(sed -n '/--part 1 /s/ .*//p' "$tmp/started")
+neighbour=$(sed -n '/--part 0 /s/ .*//p' "$tmp/started")
+grep -q -x "$w" "$group/t-worker1/cgroup.procs" && ! grep -q -x "$neighbour" "$group/t-worker1/cgroup.procs"
+ok $? worker_has_a_cgroup_of_its_own
+[ "$(limit_of 1)" = 16777216 ]
+ok $? it_has_its_part_of_the_memory
+say_to "$w" eat
+until_true test -s "$tmp/ate.$w" && [ "$(cat "$tmp/ate.$w")" != 0 ]
+ok $? more_than_that_is_not_to_be_had
+say_to "$w" fork
+until_true test -s "$tmp/left.$w"
+say_to "$w" 0
+until_true at_least 3 && until_true gone "$(cat "$tmp/left.$w")"
+ok $? what_it_forked_ends_with_it
+w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
+grep -q -x "$w" "$group/t-worker1/cgroup.procs"
+ok $? its_successor_has_a_cgroup_again
+kill -0 "$neighbour" && grep -q -x "$neighbour" "$group/t-worker0/cgroup.procs"
+ok $? its_neighbour_lives_on
+stop
+pid=
+[ ! -e "$group" ]
+ok $? cgroups_go_with_the_supervisor
