@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +30,21 @@
 
 #define MAX_PAIRS	511
 #define MAX_ARGS	48
-/* A worker that ends sooner has not served anybody: something is wrong. */
+/*
+ * Who ends sooner makes its successor wait, and that one's successor longer. A
+ * worker that was ready is ended by its client: the next client, who looks for a
+ * worker for some seconds, is not to suffer for that.
+ */
 #define SHORT_LIFE_MS	1000
 #define BACKOFF_MIN_MS	100
 #define BACKOFF_MAX_MS	10000
+#define BACKOFF_READY_MS 800
 
 struct worker {
 	unsigned int window, part, cpu;
 	uint64_t part_size;
 	pid_t pid;		/* 0: none now */
+	int ready;		/* says a byte when it has been prepared */
 	int64_t started;
 	int64_t start_at;	/* when pid is 0 */
 	int64_t backoff;	/* pause before the next start */
@@ -96,7 +103,7 @@ static int64_t now_ms(void)
 /* --- One worker ------------------------------------------------------------ */
 
 struct args {
-	char text[8][32];
+	char text[9][32];
 	char *argv[MAX_ARGS];
 	int n, used;
 };
@@ -116,7 +123,7 @@ static void push_number(struct args *a, const char *name, unsigned long long val
 	push(a, name, s);
 }
 
-static void fill_args(struct args *a, const struct worker *w, pid_t parent)
+static void fill_args(struct args *a, const struct worker *w, pid_t parent, int ready)
 {
 	int i;
 
@@ -127,6 +134,7 @@ static void fill_args(struct args *a, const struct worker *w, pid_t parent)
 	push_number(a, "--part", w->part);
 	push_number(a, "--cpu", w->cpu);
 	push_number(a, "--parent", (unsigned long long)parent);
+	push_number(a, "--ready", (unsigned long long)ready);
 	push_number(a, "--part-size", w->part_size);
 	/* A user of its own for each: one worker cannot signal another. */
 	if (opt.uid)
@@ -138,7 +146,7 @@ static void fill_args(struct args *a, const struct worker *w, pid_t parent)
 }
 
 __attribute__((noreturn))
-static void run_worker(const struct worker *w, pid_t parent)
+static void run_worker(const struct worker *w, pid_t parent, int ready)
 {
 	struct args a = { .n = 0 };
 	sigset_t none;
@@ -146,13 +154,13 @@ static void run_worker(const struct worker *w, pid_t parent)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
+	if (getppid() != parent || fcntl(ready, F_SETFD, 0))
 		_exit(1);
 	if (wh_worker_group_enter((unsigned int)(w - workers))) {
 		say_of(w, "error", "its cgroup: %s", strerror(errno));
 		_exit(127);
 	}
-	fill_args(&a, w, parent);
+	fill_args(&a, w, parent, ready);
 	execv(opt.worker, a.argv);
 	say_of(w, "error", "%s: %s", opt.worker, strerror(errno));
 	_exit(127);
@@ -167,36 +175,52 @@ static void start_later(struct worker *w, const char *why)
 static void start(struct worker *w)
 {
 	pid_t parent = getpid(), pid;
+	int ready[2] = { -1, -1 };
 	char err[400];
 
 	if (wh_worker_group_open((unsigned int)(w - workers), err, sizeof(err))) {
 		start_later(w, err);
 		return;
 	}
-	pid = fork();
+	pid = pipe2(ready, O_CLOEXEC | O_NONBLOCK) ? -1 : fork();
 	if (!pid)
-		run_worker(w, parent);
+		run_worker(w, parent, ready[1]);
+	if (pid < 0)
+		snprintf(err, sizeof(err), "no process: %s", strerror(errno));
+	if (ready[1] >= 0)
+		close(ready[1]);
 	if (pid < 0) {
-		snprintf(err, sizeof(err), "fork: %s", strerror(errno));
+		if (ready[0] >= 0)
+			close(ready[0]);
 		start_later(w, err);
 		return;
 	}
+	w->ready = ready[0];
 	w->pid = pid;
 	w->started = now_ms();
 	say_of(w, "info", "worker %d on CPU %u", pid, w->cpu);
 }
 
+static bool was_ready(struct worker *w)
+{
+	char c;
+	bool ready = read(w->ready, &c, 1) == 1;
+
+	close(w->ready);
+	return ready;
+}
+
 /* Longer and longer while workers end at once; none after one that served. */
 static void plan_restart(struct worker *w, int served)
 {
-	int64_t now = now_ms();
+	int64_t now = now_ms(), most = was_ready(w) ? BACKOFF_READY_MS : BACKOFF_MAX_MS;
 
 	if (served || now - w->started >= SHORT_LIFE_MS)
 		w->backoff = 0;
 	else if (!w->backoff)
 		w->backoff = BACKOFF_MIN_MS;
-	else if (w->backoff < BACKOFF_MAX_MS)
-		w->backoff *= 2;
+	else
+		w->backoff = w->backoff * 2 < most ? w->backoff * 2 : most;
 	w->start_at = now + w->backoff;
 }
 

@@ -25,6 +25,7 @@ static const char help[] =
 "  --uid N           run as this user (default: do not change)\n"
 "  --gid N           default: as --uid\n"
 "  --parent PID      end with this process\n"
+"  --ready FD        write a byte there when all is prepared\n"
 "  --tenant DIR/NAME  whose limits hold and whose use is counted\n"
 "  --stack SIZE      call stack, default 8M\n"
 "  --heap SIZE       memory that malloc has from the start, default 16M\n"
@@ -35,9 +36,8 @@ static const char help[] =
 
 enum {
 	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART,
-	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_TENANT, OPT_STACK, OPT_HEAP,
-	OPT_PREFAULT, OPT_NO_SECCOMP,
-	OPT_VERBOSE, OPT_HELP,
+	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_STACK, OPT_HEAP,
+	OPT_PREFAULT, OPT_NO_SECCOMP, OPT_VERBOSE, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -52,6 +52,7 @@ static const struct option table[] = {
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "gid", required_argument, NULL, OPT_GID },
 	{ "parent", required_argument, NULL, OPT_PARENT },
+	{ "ready", required_argument, NULL, OPT_READY },
 	{ "tenant", required_argument, NULL, OPT_TENANT },
 	{ "stack", required_argument, NULL, OPT_STACK },
 	{ "heap", required_argument, NULL, OPT_HEAP },
@@ -123,6 +124,7 @@ static void set(struct options *o, int c)
 	case OPT_UID:		o->uid = (uid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_GID:		o->gid = (gid_t)number(optarg, UINT32_MAX - 1); break;
 	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
+	case OPT_READY:		o->ready = (int)number(optarg, INT32_MAX); break;
 	case OPT_TENANT:	o->tenant = optarg; break;
 	case OPT_STACK:		o->stack = pages(optarg); break;
 	case OPT_HEAP:		o->heap = size(optarg); break;
@@ -142,6 +144,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 	*o = (struct options){
 		.device = "/dev/wormhole-server",
 		.cpu = no_cpu,
+		.ready = -1,
 		.gid = (gid_t)-1,
 		.stack = 8 << 20,
 		.heap = 16 << 20,

@@ -19,6 +19,7 @@ struct options {
 	uid_t uid;
 	gid_t gid;
 	pid_t parent;		/* end when this process is not the parent any more */
+	int ready;		/* descriptor that a byte is written to when all is prepared; -1 */
 	const char *tenant;	/* DIR/NAME of its files; NULL for none */
 	size_t stack;
 	size_t stack_touched;

@@ -262,6 +262,16 @@ static void enter_sandbox(void)
 		die("the supervisor is gone");
 }
 
+/* From here on an end of any kind is a client's doing, or our own. */
+static void say_ready(void)
+{
+	if (opt.ready < 0)
+		return;
+	if (write(opt.ready, "", 1) != 1)
+		die("--ready %d: %s", opt.ready, strerror(errno));
+	close(opt.ready);
+}
+
 /* --- Park ------------------------------------------------------------------------------ */
 
 /* ioctl() without errno: see register_and_park(). */
@@ -347,5 +357,6 @@ int main(int argc, char **argv)
 	pin();
 	enter_sandbox();
 	wh_session_ready(session);
+	say_ready();
 	serve(fd);
 }

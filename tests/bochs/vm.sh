@@ -5,6 +5,7 @@
 # The job brings server/ and client/ with bzImage, initramfs and cmdline.
 
 WINDOW=/dev/shm/window0
+WINDOWS=$WINDOW		# of the VM that starts next
 WINDOW_SIZE=${WINDOW_SIZE:-16M}
 MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
@@ -12,11 +13,14 @@ CLOCK="tsc_early_khz=100000"
 
 # vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS]
 vm_start() {
+	rm -f "/tmp/$2.in"
 	mkfifo "/tmp/$2.in"
 	: >"/tmp/$2.console"
+	vm_windows=
+	for vm_w in $WINDOWS; do vm_windows="$vm_windows --window $vm_w,$WINDOW_SIZE"; done
 	# Opened for both, so that neither side waits for the other.
 	wormhole "$1" start "$2" --id "$3" --image "/job/$1" --cpus "$4" \
-		--memory "$5" --machine "$MACHINE" --window "$WINDOW,$WINDOW_SIZE" \
+		--memory "$5" --machine "$MACHINE" $vm_windows \
 		--append "$CLOCK ${6:-}" <>"/tmp/$2.in" >"/tmp/$2.console" 2>"/tmp/$2.err" &
 	echo $! >"/tmp/$2.pid"
 }
@@ -119,6 +123,15 @@ vm_calls() {
 }
 
 vm_stat() { wormhole stat --json "$@" | tr -d '\n\t'; }
+
+# What a VM's kernel complained about (tests/vm/kernel-report); its console takes commands.
+vm_complaints() { tr -d '\r' <"/tmp/$1.console" | grep '^@kernel' | sed "s/^/# $1: /"; }
+vm_kernel_is_content() {
+	vm_say "$1" 'kernel-report; echo "@reported"'
+	vm_wait "$1" 60 '^@reported'
+	vm_complaints "$1"
+	[ -z "$(vm_complaints "$1")" ]
+}
 
 # vm_section NAME PROGRAM: what a program under the client image's prog() has printed so far.
 vm_section() { tr -d '\r' <"/tmp/$1.console" | sed -n "/^@begin $2\$/,/^@end $2 /{/^@/!p}"; }

@@ -27,6 +27,7 @@ cat >"$tmp/worker" <<'END'
 #!/bin/sh
 echo "$$ $*" >>"$tmp/started"
 mkfifo "$tmp/wait.$$"
+[ ! -s "$tmp/fail" ] || eval "printf . >&$(echo "$*" | sed 's/.*--ready \([0-9]*\).*/\1/')"
 [ ! -e "$tmp/fail" ] || exit 3
 # Words: `fork` leaves a process behind, `eat` takes 64 MiB; a number is the exit status.
 while read -r word <"$tmp/wait.$$"; do
@@ -70,13 +71,13 @@ stop() {
 }
 
 echo "TAP version 13"
-echo "1..27"
+echo "1..28"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
 until_true at_least 4
 ok $? one_worker_starts_for_each_part
-args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ')
+args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ' | sed 's/ --ready [0-9]*//')
 case $args in
 "--device /dev/null --backend /lib/b.so --window 1 --part 1 --cpu 6 --parent $pid --part-size 4194304 --uid 5003 --stack 1M")
 	ok 0 workers_get_their_own_part_cpu_and_user ;;
@@ -118,6 +119,14 @@ ok $? failing_worker_is_tried_again
 sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -3 | tr '\n' ' ' >"$tmp/pauses"
 [ "$(cat "$tmp/pauses")" = "100 200 400 " ]
 ok $? failing_worker_is_tried_ever_more_seldom
+stop
+# One that is ready, and then ended by its client, whoever that is.
+echo ready >"$tmp/fail"
+start --windows 1 --cpus 3
+until_true at_least 6
+sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -5 | tr '\n' ' ' >"$tmp/pauses"
+[ "$(cat "$tmp/pauses")" = "100 200 400 800 800 " ]
+ok $? successor_of_a_worker_that_was_ready_comes_within_a_second
 stop
 pid=
 

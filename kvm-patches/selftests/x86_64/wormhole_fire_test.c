@@ -133,18 +133,13 @@ static void replace_dead_worker(struct wh_worker *w)
 
 static void log_dirty_pages(bool on)
 {
-	struct kvm_userspace_memory_region slot = {
-		.slot = 0, .flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
-		.memory_size = WH_RAM_SIZE, .userspace_addr = (u64)(uintptr_t)srv.vm.mem,
-	};
 	static u8 bitmap[WH_RAM_SIZE / WH_PAGE / 8];
 	struct kvm_dirty_log log = { .slot = 0 };
 
 	log.dirty_bitmap = bitmap;
 	if (on && ioctl(srv.vm.fd, KVM_GET_DIRTY_LOG, &log) && errno != ENOENT)
 		wh_die("KVM_GET_DIRTY_LOG");
-	if (ioctl(srv.vm.fd, KVM_SET_USER_MEMORY_REGION, &slot))
-		wh_die("KVM_SET_USER_MEMORY_REGION");
+	wh_set_memslot(&srv.vm, 0, on ? KVM_MEM_LOG_DIRTY_PAGES : 0, 0, WH_RAM_SIZE, srv.vm.mem);
 }
 
 /* Pages that no worker maps go, and come back as zeroes. */

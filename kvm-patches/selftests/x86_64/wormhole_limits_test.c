@@ -49,15 +49,7 @@ static u64 *words;
 /* A VM's RAM again, with or without a log of dirty pages. */
 static void log_vm(struct wh_vm *vm, bool on)
 {
-	struct kvm_userspace_memory_region region = {
-		.slot = 0,
-		.flags = on ? KVM_MEM_LOG_DIRTY_PAGES : 0,
-		.memory_size = WH_RAM_SIZE,
-		.userspace_addr = (u64)vm->mem,
-	};
-
-	if (ioctl(vm->fd, KVM_SET_USER_MEMORY_REGION, &region))
-		wh_die("KVM_MEM_LOG_DIRTY_PAGES");
+	wh_set_memslot(vm, 0, on ? KVM_MEM_LOG_DIRTY_PAGES : 0, 0, WH_RAM_SIZE, vm->mem);
 }
 
 static void log_dirty(bool on)

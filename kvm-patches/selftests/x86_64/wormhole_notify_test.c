@@ -197,13 +197,7 @@ static void test_window_hole(void)
 
 static void set_extra_slot(u64 size)
 {
-	struct kvm_userspace_memory_region region = {
-		.slot = 2, .guest_phys_addr = EXTRA_GPA, .memory_size = size,
-		.userspace_addr = (u64)extra,
-	};
-
-	if (ioctl(srv.vm.fd, KVM_SET_USER_MEMORY_REGION, &region))
-		wh_die("extra memslot");
+	wh_set_memslot(&srv.vm, 2, 0, EXTRA_GPA, size, extra);
 }
 
 /*

@@ -539,15 +539,9 @@ static void test_tables(void)
 
 /* --- Memslots that go -------------------------------------------------------------- */
 
-static void set_far_slot(u64 *mem, u64 size)
+static void set_far_slot(void *mem, u64 size)
 {
-	struct kvm_userspace_memory_region region = {
-		.slot = 2, .guest_phys_addr = FAR_GPA, .memory_size = size,
-		.userspace_addr = (u64)(uintptr_t)mem,
-	};
-
-	if (ioctl(srv.vm.fd, KVM_SET_USER_MEMORY_REGION, &region))
-		wh_die("memslot of its own");
+	wh_set_memslot(&srv.vm, 2, 0, FAR_GPA, size, mem);
 }
 
 static void *delete_far_slot(void *mem)

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One boot of the VMX host in Bochs with a server VM and client VMs: what the
-# programs in this folder's `run` and beside it promise. Needs no VMX, no GPU.
+# programs in this folder's `run` and beside it promise; as WH_RUN=fire those of
+# ../fire/run, by WH_KILLS and WH_SEED. Needs no VMX, no GPU.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD
 here=$WH_TOP/tests/bochs
-name=behaviours${WH_CPUS:+-$WH_CPUS}
+run=${WH_RUN:-behaviours}
+name=$run${WH_CPUS:+-$WH_CPUS}
 out=$WH_BUILD/bochs/$name
 
 for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
@@ -18,7 +20,10 @@ for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/h
 done
 
 "$here/mkjob.sh" "$name" "$here/behaviours/client.list"
-cp "$here/behaviours/run" "$out/job/run"
+{
+	echo "KILLS=${WH_KILLS:-12} SEED=${WH_SEED:-$(date +%s)}"
+	cat "$here/$run/run"
+} >"$out/job/run"
 "$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/behaviours/server.list"
 rm "$out/job/server/initramfs"
 cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"

@@ -3,6 +3,8 @@
  * A client that lives and dies as it is told:
  *   once    copy something there and back
  *   loop    say "ready", call until an error comes, name it; exit 0
+ *   steady  say "ready", call until SIGTERM, say how many calls that were; exit 1
+ *           with the name of the first error
  *   spin    say "ready", then one call of 15 s; name the error that ends it
  *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
  *           "called", wait for a line
@@ -60,6 +62,33 @@ static void loop(CUdeviceptr p)
 		res = round_trip(p);
 	while (res == CUDA_SUCCESS);
 	name_error(res);
+}
+
+static volatile sig_atomic_t enough;
+
+static void stop(int sig)
+{
+	(void)sig;
+	enough = 1;
+}
+
+static void steady(CUdeviceptr p)
+{
+	CUresult res = CUDA_SUCCESS;
+	unsigned long n = 0;
+
+	alarm(0);
+	signal(SIGTERM, stop);
+	say("ready");
+	while (!enough && res == CUDA_SUCCESS) {
+		res = round_trip(p);
+		n += 2;
+	}
+	printf("%lu calls\n", n);
+	if (res == CUDA_SUCCESS)
+		exit(0);
+	name_error(res);
+	exit(1);
 }
 
 static void spin(void)
@@ -126,6 +155,8 @@ int main(int argc, char **argv)
 	CU(round_trip(p));
 	if (!strcmp(mode, "loop"))
 		loop(p);
+	else if (!strcmp(mode, "steady"))
+		steady(p);
 	else if (!strcmp(mode, "spin"))
 		spin();
 	else if (!strcmp(mode, "calls"))

@@ -93,6 +93,8 @@ struct wh_window {
 
 void wh_vm_create(struct wh_vm *vm, u64 id, u32 role);
 void wh_vm_destroy(struct wh_vm *vm);
+/* Size 0: deletes the slot. */
+void wh_set_memslot(struct wh_vm *vm, u32 slot, u32 flags, u64 gpa, u64 size, void *mem);
 void wh_vm_set_window(struct wh_vm *vm, const struct wh_window *w);
 /* The same RAM for system management mode, whose memslots are its own. */
 void wh_vm_set_smram(struct wh_vm *vm);

@@ -255,10 +255,11 @@ void wh_window_create(struct wh_window *w, u64 size)
 	must(ftruncate(w->fd, size), "ftruncate");
 }
 
-static void set_memslot(struct wh_vm *vm, u32 slot, u64 gpa, u64 size, void *mem)
+void wh_set_memslot(struct wh_vm *vm, u32 slot, u32 flags, u64 gpa, u64 size, void *mem)
 {
 	struct kvm_userspace_memory_region region = {
 		.slot = slot,
+		.flags = flags,
 		.guest_phys_addr = gpa,
 		.memory_size = size,
 		.userspace_addr = (u64)mem,
@@ -274,12 +275,12 @@ void wh_vm_set_window(struct wh_vm *vm, const struct wh_window *w)
 	if (vm->window == MAP_FAILED)
 		wh_die("mmap window");
 	vm->window_size = w->size;
-	set_memslot(vm, 1, WH_WINDOW_GPA, w->size, vm->window);
+	wh_set_memslot(vm, 1, 0, WH_WINDOW_GPA, w->size, vm->window);
 }
 
 void wh_vm_set_smram(struct wh_vm *vm)
 {
-	set_memslot(vm, 1 << 16, 0, WH_RAM_SIZE, vm->mem);
+	wh_set_memslot(vm, 1 << 16, 0, 0, WH_RAM_SIZE, vm->mem);
 }
 
 static void enable_role(struct wh_vm *vm, u32 role)
@@ -307,7 +308,7 @@ void wh_vm_create(struct wh_vm *vm, u64 id, u32 role)
 	if (vm->mem == MAP_FAILED)
 		wh_die("mmap RAM");
 	madvise(vm->mem, WH_RAM_SIZE, MADV_DONTFORK);
-	set_memslot(vm, 0, 0, WH_RAM_SIZE, vm->mem);
+	wh_set_memslot(vm, 0, 0, 0, WH_RAM_SIZE, vm->mem);
 	vm->next_page = WH_HEAP_GPA;
 	make_kernel_half(vm);
 	memcpy(vm->mem + start, (void *)start, (u64)_end - start);
