@@ -520,8 +520,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	t->listener = wh_listen(t->socket, 0600, r->uid);
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
 		return true;
-	snprintf(err, err_size, "%s: %s", t->socket,
-		 strerror(errno));
+	snprintf(err, err_size, "%s: %s", t->socket, strerror(errno));
 	return false;
 }
 
