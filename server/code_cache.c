@@ -10,7 +10,8 @@
  *
  * What lies in the folder is a hostile worker's to make: as deep, and as much, as
  * it likes. It is removed by a process of its own, without recursion and without
- * following links.
+ * following links. Whose a folder is, and whether he lives, is said by its owner and
+ * by who holds that number (uids.c): a lock on the folder itself a worker could take.
  */
 #define _GNU_SOURCE
 #include "isolation.h"
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +106,22 @@ static void remove_tree(const char *path)
 	rmdir(path);
 }
 
+/*
+ * In a child: none of the server's descriptors from this one on, locks among them,
+ * and nothing of who started the server, who may wait for their end.
+ */
+static void let_go(int from)
+{
+	int null;
+
+	closefrom(from);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, 1);
+	dup2(null, 2);
+	if (null > 2)
+		close(null);
+}
+
 /* Who made a million files there does not hold up the others. */
 static void remove_aside(const char *path)
 {
@@ -115,44 +133,156 @@ static void remove_aside(const char *path)
 		remove_tree(path);
 		return;
 	}
-	close_range(3, ~0U, 0);
+	close(0);
+	let_go(3);
 	remove_tree(path);
 	_exit(0);
 }
 
-/* --- A tenant's --------------------------------------------------------------------- */
+/* --- What was left ------------------------------------------------------------------ */
 
-/* What a server that was killed left of this user, whom no process has now. */
-static void remove_stale(uid_t owner)
+/*
+ * Whose a folder is: its owner's, or where that is root the user's in its name, from
+ * whom it was taken away, or who has not got it yet. WH_NO_UID: it is none of these.
+ */
+static uid_t user_of(int dir, const char *name)
+{
+	const char *number = name + strlen(PREFIX);
+	struct stat st;
+	char *end;
+	unsigned long uid;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode))
+		return WH_NO_UID;
+	if (st.st_uid)
+		return st.st_uid;
+	uid = strtoul(number, &end, 10);
+	return end != number && *end == '.' && uid < WH_NO_UID ? (uid_t)uid : WH_NO_UID;
+}
+
+/*
+ * From here on the folder is root's: nobody else comes to what is in it, though its
+ * user may be the next tenant's before all of it is gone. Only while nobody else has
+ * the user, or gets it.
+ */
+static bool take_away(int dir, const char *name, uid_t user)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = !fstat(fd, &st) && (st.st_uid == user || !st.st_uid) && !fchown(fd, 0, 0) &&
+	       !fchmod(fd, 0700);
+	close(fd);
+	return good;
+}
+
+/* What is there still of a user who is just given out, so that nobody has it. */
+static void remove_stale(uid_t user)
 {
 	DIR *d = opendir(SHARED_FILES);
 	struct dirent *e;
 	char path[sizeof(SHARED_FILES) + sizeof(e->d_name)];
-	struct stat st;
-	int fd;
 
 	while (d && (e = readdir(d))) {
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)))
-			continue;
-		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
+		if (user_of(dirfd(d), e->d_name) != user || !take_away(dirfd(d), e->d_name, user))
 			continue;
 		snprintf(path, sizeof(path), SHARED_FILES "/%s", e->d_name);
-		if (!fstat(fd, &st) && st.st_uid == owner)
-			remove_tree(path);
-		close(fd);
+		remove_aside(path);
 	}
 	if (d)
 		closedir(d);
 }
 
+/* --- At the start -------------------------------------------------------------------- */
+
+#define FIRST_PAUSE	100	/* ms */
+#define LONGEST_PAUSE	10000
+#define LINGERING	5	/* sweeps */
+
+static int cleaner = -1;	/* a pipe, whose end is the server's */
+
+/* true: some of it is to go later. */
+static bool sweep(unsigned int n)
+{
+	DIR *d = opendir(SHARED_FILES);
+	struct dirent *e;
+	char path[sizeof(SHARED_FILES) + sizeof(e->d_name)];
+	enum wh_uid_state state;
+	bool later = false, taken;
+	uid_t user;
+
+	while (d && (e = readdir(d))) {
+		user = user_of(dirfd(d), e->d_name);
+		state = wh_uid_claim(user);
+		/* The lock of a killed server may be that of a child for a moment still. */
+		later |= state == WH_UID_BUSY || (state == WH_UID_TAKEN && n < LINGERING);
+		if (state != WH_UID_CLAIMED)
+			continue;
+		taken = take_away(dirfd(d), e->d_name, user);
+		wh_uid_unclaim(user);
+		snprintf(path, sizeof(path), SHARED_FILES "/%s", e->d_name);
+		if (taken)
+			remove_tree(path);
+	}
+	if (d)
+		closedir(d);
+	return later;
+}
+
+/* Workers of a server that was killed may take a while to end, and to be reaped. */
+static void clean(void)
+{
+	struct pollfd end = { .fd = 0 };
+	int pause = FIRST_PAUSE;
+	unsigned int n = 0;
+	bool last = false;
+
+	while (sweep(n++) && !last) {
+		last = poll(&end, 1, pause) > 0;
+		pause = pause * 2 < LONGEST_PAUSE ? pause * 2 : LONGEST_PAUSE;
+	}
+}
+
+void wh_code_caches_start(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	if (!wh_protection[WH_PROTECT_USER].on || pipe2(fd, O_CLOEXEC))
+		return;
+	pid = fork();
+	if (!pid) {
+		if (dup2(fd[0], 0) < 0 || !wh_uids_beside(3))
+			_exit(0);
+		let_go(4);
+		clean();
+		_exit(0);
+	}
+	close(fd[0]);
+	cleaner = fd[1];
+}
+
+void wh_code_caches_stop(void)
+{
+	if (cleaner >= 0)
+		close(cleaner);
+	cleaner = -1;
+}
+
+/* --- A tenant's --------------------------------------------------------------------- */
+
 bool wh_code_cache_open(struct wh_isolation *i, char *err, size_t err_size)
 {
-	char path[] = SHARED_FILES "/" PREFIX "XXXXXX";
+	char path[sizeof(i->cache)];
 
 	if (i->uid == WH_NO_UID || access(SHARED_FILES, W_OK))
 		return true;
 	remove_stale(i->uid);
+	snprintf(path, sizeof(path), SHARED_FILES "/" PREFIX "%u.XXXXXX", i->uid);
 	if (!mkdtemp(path)) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));
 		return false;

@@ -180,16 +180,19 @@ bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, si
 	return false;
 }
 
-/* The cgroup first: where it can kill, nobody is left to fork. */
+/*
+ * The cgroup first: where it can kill, nobody is left to fork. The cache last, when
+ * nobody is left to make files in it.
+ */
 void wh_isolation_close(struct wh_isolation *i)
 {
 	if (!i->open)
 		return;
 	if (i->group[0])
 		wh_cgroup_close(i->group);
-	wh_code_cache_close(i);
 	if (i->uid != WH_NO_UID)
 		wh_uid_give(i->uid);
+	wh_code_cache_close(i);
 	close_all(i);
 	*i = (struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, .ipc_ns = -1 };
 }

@@ -77,11 +77,31 @@ uid_t wh_uid_take(void);
 void wh_uid_give(uid_t uid);
 /* No process has it just now: what it left in /dev/shm goes. */
 void wh_uid_clean(uid_t uid);
+/*
+ * In a child that is no worker: locks of its own, beside the server's, at this
+ * descriptor. false: there are none, so that nobody can tell whose a number is.
+ */
+bool wh_uids_beside(int at);
+enum wh_uid_state {
+	WH_UID_CLAIMED,		/* nobody has it, nor gets it before wh_uid_unclaim() */
+	WH_UID_BUSY,		/* a process has it, but no server */
+	WH_UID_TAKEN,		/* it is a tenant's of a living server */
+	WH_UID_FOREIGN,		/* none of our numbers, or /proc does not say who has it */
+};
+/* There, too. */
+enum wh_uid_state wh_uid_claim(uid_t uid);
+void wh_uid_unclaim(uid_t uid);
 /* In a child: that user, for good. */
 bool wh_uid_become(uid_t uid);
 
 /* --- code_cache.c ---------------------------------------------------------------- */
 
+/*
+ * A process removes what killed servers left of our users. It waits for users
+ * whom processes have, until the server stops or is killed.
+ */
+void wh_code_caches_start(void);
+void wh_code_caches_stop(void);
 /* A folder in /dev/shm for the driver's compiled code; none without a user of its own. */
 bool wh_code_cache_open(struct wh_isolation *i, char *err, size_t err_size);
 /* When no process of the tenant's is left. */

@@ -259,9 +259,11 @@ static int serve(bool background)
 	fflush(stdout);
 	if (background)
 		close_terminal(ready, null);
+	wh_code_caches_start();
 	wh_loop_run();
 	wh_control_stop();
 	wh_supervise_stop();
+	wh_code_caches_stop();
 	wh_tenants_stop();
 	wh_log_stop();
 	wh_isolation_stop();

@@ -36,7 +36,7 @@
 
 static struct {
 	uid_t first;		/* 0: workers are the server's user */
-	int lock;
+	int lock;		/* of who opened the file, which a child shares */
 	bool taken[WH_MAX_TENANTS];
 	gid_t device_group;	/* of the driver's files, where others may not open them */
 } uids = { .lock = -1 };
@@ -249,6 +249,42 @@ uid_t wh_uid_take(void)
 	}
 	errno = 0;
 	return WH_NO_UID;
+}
+
+bool wh_uids_beside(int at)
+{
+	char path[40];
+	int fd;
+
+	if (uids.lock < 0)
+		return false;
+	/* By name it might be another file by now. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", uids.lock);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || dup2(fd, at) < 0)
+		return false;
+	uids.lock = at;
+	return true;
+}
+
+enum wh_uid_state wh_uid_claim(uid_t uid)
+{
+	int has;
+
+	if (!uids.first || uid < uids.first || uid - uids.first >= WH_MAX_TENANTS)
+		return WH_UID_FOREIGN;
+	if (!lock(uid, F_WRLCK))
+		return WH_UID_TAKEN;
+	has = busy(uid);
+	if (!has)
+		return WH_UID_CLAIMED;
+	lock(uid, F_UNLCK);
+	return has > 0 ? WH_UID_BUSY : WH_UID_FOREIGN;
+}
+
+void wh_uid_unclaim(uid_t uid)
+{
+	lock(uid, F_UNLCK);
 }
 
 /* The driver's files of events; a worker that was killed leaves them there. */

@@ -46,7 +46,7 @@ stop_server() {
 }
 
 # Worker processes of our server.
-workers() { pgrep -P "$server"; }
+workers() { pgrep -P "$server" -f -- --serve; }
 no_workers() { [ -z "$(workers)" ]; }
 
 finish() {

@@ -11,12 +11,14 @@ left behind by what was killed; and where it was the server, a new one on the sa
 each find, and a last line "POINTS points: WORKERS workers, SERVERS servers killed; PROGRAMS programs, FINDS finds".
 """
 
+import fcntl
 import os
 import random
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -95,15 +97,28 @@ def sockets(folder):
     return {line.split()[-1] for line in read('/proc/net/unix').splitlines() if folder in line}
 
 
+def given_out(uid):
+    """Has a tenant of a living server this user (server/uids.c)?"""
+    ask = struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, uid, 1, 0)
+    try:
+        with open('/run/wormhole-uids', 'rb+') as f:
+            return struct.unpack('hhqqi4x', fcntl.fcntl(f, fcntl.F_OFD_GETLK, ask))[0] != fcntl.F_UNLCK
+    except OSError:
+        return False
+
+
 def shared(users):
     """
-    Files in /dev/shm that belong to one of these. Compiled code that a killed server left is there until the
-    user is given out again (code_cache_test.sh).
+    What belongs to one of these in /dev/shm, and compiled code of theirs that is just being removed. Not of those that
+    another server has given out again.
     """
+    users = {u for u in users if not given_out(u)}
     found = set()
     for entry in os.scandir('/dev/shm'):
         try:
-            if entry.stat(follow_symlinks=False).st_uid in users and not entry.name.startswith('wormhole-code.'):
+            owner = entry.stat(follow_symlinks=False).st_uid
+            code = re.match(r'wormhole-code\.(\d+)\.', entry.name)
+            if owner in users or code and not owner and int(code.group(1)) in users:
                 found.add(entry.path)
         except OSError:
             pass
