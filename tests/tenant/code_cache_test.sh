@@ -42,7 +42,7 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip caches_of_tenants "needs root and a build folder that others may read"
 	finish
 fi
-plan 16
+plan 17
 intrude
 run a
 is first_worker_finds_an_empty_cache "$(got cache_kept)" ENOENT
@@ -113,7 +113,9 @@ is links_and_folders_of_others_stay "$(ls "$foreign" "$tmp/target" | grep -c '^d
 at_other stop_server
 rm -rf "$left" "$foreign" "$link"
 
-intrude --worker-uid none
+mkdir "$tmp/cache"
+CUDA_CACHE_PATH=$tmp/cache intrude --worker-uid none
 run a
 is without_users_there_is_none "$(got cache)" "off 1"
+is nor_that_of_whoever_started_the_server "$(got cache_path)" none
 finish

@@ -229,6 +229,7 @@ static void caches(void)
 	struct dirent *e;
 	long others = 0;
 
+	add("cache_path %s", mine ? mine : "none");
 	if (!mine) {
 		add("cache off %s", off ? off : "not");
 	} else {
