@@ -5,7 +5,6 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-bin=$WH_BUILD/tests/tenant/bin
 here=$("$WH_BUILD/server/wormhole-server" --protection 2>/dev/null)
 if [ "$(echo "$here" | grep -c -E '^(memory|processes|cpu) on')" != 3 ]; then
 	plan 1
@@ -44,7 +43,7 @@ is nothing_of_them_stays_behind "$(find "$base" 2>/dev/null | wc -l)" 0
 
 # A worker that takes more than there is for it, and one beside it. What it may have is made
 # small by hand: nobody wants to fill a machine for this.
-INTRUDER_EAT=$G "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
+INTRUDER_EAT=$G "$wormhole" serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
 	--daemon --part-size 16M >"$tmp/serve" 2>&1
 start greedy --tenant greedy --mem 1G -- alloc=4096 ready line alloc=3751 ready
 start other --tenant other --mem 1G -- alloc=4096 ready line alloc=4096 ready

@@ -6,13 +6,12 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-bin=$WH_BUILD/tests/tenant/bin
 # What the last worker said of WHAT.
 got() {
 	grep -o "[:;] $1 [^;]*" "$WORMHOLE_DIR/server.log" | tail -n 1 | sed "s/^. $1 //"
 }
 start_server() {
-	INTRUDER="$WORMHOLE_DIR" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
+	INTRUDER="$WORMHOLE_DIR" serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
 		--nvml none "$@"
 }
 intrude() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flood.py ATTACKER VICTIM N: how long a client of the socket VICTIM waits for its worker, beside N clients
+"""fair.py ATTACKER VICTIM N: how long a client of the socket VICTIM waits for its worker, beside N clients
 of ATTACKER that come again and again: as a multiple of what it takes alone, medians of nine."""
 import os
 import select

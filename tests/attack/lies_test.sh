@@ -7,7 +7,7 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 M=1048576
-lie() { "$WH_BUILD/tests/tenant/bin/lie" "$WORMHOLE_DIR/tenants/bad.usage" "$@"; }
+lie() { "$WH_BUILD/tests/attack/bin/lie" "$WORMHOLE_DIR/tenants/bad.usage" "$@"; }
 # run_as TENANT WORDS: what a new program of the tenant says; `late' when it takes longer than 40 s.
 run_as() {
 	tenant=$1

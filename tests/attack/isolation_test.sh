@@ -7,7 +7,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-bin=$WH_BUILD/tests/tenant/bin
+bin=$WH_BUILD/tests/attack/bin
 user=30123
 M=1048576
 as_user() { "$@"; }
@@ -132,11 +132,11 @@ like root_says_which_users_workers_are "$(says root)" "a user of each tenant's o
 like stat_says_what_protects "$(cat "$tmp/root.stat")" "^workers are protected by: user calls files network"
 
 # --- A container's -----------------------------------------------------------------------
-intrude container "$bin/contained"
+intrude container "$WH_BUILD/tests/tenant/bin/contained"
 everywhere container
 is containers_workers_have_users_of_their_own "$(has container "a user of each tenant's own")" 1
 is container_lacks_namespaces_and_says_why "$(lacks container "namespaces (namespaces: Operation not permitted)")" 1
 is container_lacks_cgroups_and_says_why "$(lacks container "memory by cgroup (.*)")" 1
-intrude inner "$bin/contained" -u
+intrude inner "$WH_BUILD/tests/tenant/bin/contained" -u
 like user_namespaces_workers_have_users_that_it_knows "$(says inner)" "a user of each tenant's own (60600 to"
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Turns on a device: what a worker can write is its own tenant's claim, and no claim holds up others for ever.
+# A forged claim to a device: what a worker can write is its own tenant's seat, and no claim holds up others for
+# longer than that tenant's share allows.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -10,25 +11,10 @@ seats=$WORMHOLE_DIR/tenants/turns/seats
 seat_of() { sed -n 's|.* rw-s .*/turns/seats/\([0-9]*\)$|\1|p' "/proc/$1/maps" | sort -u; }
 maps_of() { sed -n "s|.* $2 .*/turns/seats/\([a-z0-9]*\)$|\1|p" "/proc/$1/maps" | sort -u | tr '\n' ' '; }
 worker_of() { field "$1" "t['workers'][0]['pid']"; }
-# lie ID: what a hijacked worker of the tenant may do, in a loop: says `lying', then has, wants and renews
-# its turn on every device to the end of time, until it is killed. In the background only: it becomes that program.
+# lie ID: lease.c with the seat of a tenant, until it is killed. In the background only: it becomes that program.
 lie() {
 	for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
-	exec /usr/bin/python3 - "$seats/$1" <<'END'
-import mmap, struct, sys, time
-f = open(sys.argv[1], "r+b")
-m = mmap.mmap(f.fileno(), 0)
-far = 1 << 62
-turn = struct.pack("<8Q", 1, 1, far, 1, far, far, 1, far)
-said = False
-while True:
-    for device in range(16):
-        m[64 + device * 64:128 + device * 64] = turn
-    if not said:
-        print("lying", flush=True)
-    said = True
-    time.sleep(0.001)
-END
+	exec "$WH_BUILD/tests/attack/bin/lease" "$seats/$1"
 }
 launches() { timeout 30 "$wormhole" run --tenant "$1" -- "$client" launch=4000 2>&1; }
 
