@@ -56,6 +56,9 @@ everywhere() {
 	is "${1}s_worker_reaches_no_other_process" \
 		"$(got "$1" ptrace kill tgkill kill_all prlimit_server owner)" "EPERM EPERM EPERM EPERM EPERM EPERM "
 	is "${1}s_worker_gets_no_more_rights" "$(got "$1" setuid unshare prlimit)" "EPERM EPERM EPERM "
+	like "${1}s_worker_has_a_filter_and_gets_no_new_privileges" "$(got "$1" rights)" \
+		"^user [0-9]* new_privileges none filter on "
+	is "${1}s_worker_makes_nothing_of_the_servers_writable" "$(got "$1" widen_limits widen_board)" "EACCES EACCES "
 	is "${1}s_worker_types_into_no_terminal" "$(got "$1" type)" "EPERM "
 	is "${1}s_worker_opens_nothing_of_the_servers" "$(got "$1" limits_file board lock)" "EACCES EACCES EACCES "
 	is "${1}s_worker_makes_no_file" "$(got "$1" make_in_tmp)" "EACCES "
@@ -76,6 +79,7 @@ skip_all() {
 everywhere_points() {
 	for p in client_is_served_all_the_same worker_starts_no_program_and_no_process worker_makes_threads \
 		worker_connects_to_nobody worker_reaches_no_other_process worker_gets_no_more_rights \
+		worker_has_a_filter_and_gets_no_new_privileges worker_makes_nothing_of_the_servers_writable \
 		worker_types_into_no_terminal worker_opens_nothing_of_the_servers worker_makes_no_file \
 		worker_reads_no_private_file worker_has_few_files_and_no_core; do
 		echo "${1}s_$p"
@@ -83,7 +87,7 @@ everywhere_points() {
 	echo "$1_says_so"
 }
 
-plan 48
+plan 55
 # Cells of a user's server.
 if ! readable; then
 	# shellcheck disable=SC2046
@@ -110,7 +114,8 @@ else
 fi
 
 root_points="roots_worker_sees_loopback_alone roots_tenants_have_namespaces_of_their_own
-	roots_worker_has_few_processes root_says_which_users_workers_are stat_says_what_protects"
+	roots_worker_has_few_processes roots_worker_is_a_user_that_nobody_else_is
+	root_says_which_users_workers_are stat_says_what_protects"
 container_points="containers_workers_have_users_of_their_own container_lacks_namespaces_and_says_why
 	container_lacks_cgroups_and_says_why user_namespaces_workers_have_users_that_it_knows"
 if [ "$(id -u)" != 0 ] || ! readable || ! landlock; then
@@ -128,6 +133,7 @@ is roots_tenants_have_namespaces_of_their_own "$(got root namespaces | tr ' ' '\
 	grep -v -x -F -e "$(readlink /proc/self/ns/net)" -e "$(readlink /proc/self/ns/ipc)" |
 	sed -n 's/^\([a-z]*\):\[[0-9]*\]$/\1/p' | sort | tr '\n' ' ')" "ipc net "
 like roots_worker_has_few_processes "$(got root limits)" "processes few"
+is roots_worker_is_a_user_that_nobody_else_is "$(got root rights | awk '{ print ($2 >= 1884768256 && $2 < 1884768512) }')" 1
 like root_says_which_users_workers_are "$(says root)" "a user of each tenant's own ([0-9]* to [0-9]*)"
 like stat_says_what_protects "$(cat "$tmp/root.stat")" "^workers are protected by: user calls files network"
 

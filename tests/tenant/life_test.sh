@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 21
+plan 17
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -35,32 +35,7 @@ ok forced_deletion_leaves_no_file await eval '! files | grep -q keep'
 ok forced_deletion_leaves_no_worker await has_workers 0
 finish_client other
 
-# A program that has no worker yet: its tenant may go, and what kept it ends later, by itself.
-before=$(server)
-start_idle() {
-	rm -f "$tmp/idle.in" "$tmp/idle.out"
-	mkfifo "$tmp/idle.in"
-	"$wormhole" run --tenant idle -- sh -c 'echo ready; read -r line' <"$tmp/idle.in" >"$tmp/idle.out" 2>&1 &
-	idle=$!
-	exec 9>"$tmp/idle.in"
-	await grep -q ready "$tmp/idle.out"
-}
-start_idle
-is tenant_of_an_idle_program_can_be_deleted "$("$wormhole" tenant delete idle 2>&1; echo $?)" 0
-is and_leaves_no_file "$(files | grep -c idle)" 0
-exec 9>&-
-wait "$idle"
-is its_programs_end_does_no_harm "$("$wormhole" run --mem 1G -- "$client" alloc=4096) $(server)" "ok $before"
-# The name is free while the old one's program still runs.
-start_idle
-"$wormhole" tenant delete idle
-"$wormhole" tenant create idle --mem 64M
-exec 9>&-
-wait "$idle"
-is end_of_a_deleted_tenants_program_spares_its_namesake "$("$wormhole" run --tenant idle -- "$client" alloc=4096) $(server)" \
-	"ok $before"
 await has_workers 0
-"$wormhole" tenant delete idle
 is default_tenant_cannot_be_deleted "$("$wormhole" tenant delete default >/dev/null 2>&1; echo $?)" 1
 
 start c --tenant gamma --mem 64M -- alloc=4096

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A process that has got away from a worker, with its tenant's user: it ends with the tenant, and its user's number is
+# nobody's before it is given out again.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+user_of_tenant() {
+	sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$(field "$1" "t['workers'][0]['pid']")/status"
+}
+# Gone, or this script's to reap.
+ended() { ! grep -q '^State:.[^Z]' "/proc/$1/status"; }
+# left_behind.c with the user $uid; `reaches` is what it reaches, without numbers and names.
+escape() {
+	rm -f "$tmp/in" "$tmp/out"
+	mkfifo "$tmp/in"
+	# Without what holds the clients' standard inputs open.
+	(
+		for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
+		exec "$WH_BUILD/tests/attack/bin/left_behind" "$uid"
+	) <"$tmp/in" >"$tmp/out" &
+	escaped=$!
+	exec 9>"$tmp/in"
+	await grep -q here "$tmp/out"
+}
+reaches() {
+	asked=$(grep -c end "$tmp/out")
+	echo >&9
+	await eval '[ "$(grep -c end "$tmp/out")" -gt "$asked" ]'
+	sed '/end/d; /here/d; s/ .*//' "$tmp/out" | sort -u | tr '\n' ' '
+}
+end_it() {
+	exec 9>&-
+	kill "$escaped" 2>/dev/null
+	wait "$escaped" 2>/dev/null
+}
+
+if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then
+	plan 1
+	skip who_is_left_behind "needs root and a build folder that others may read"
+	finish
+fi
+plan 8
+# Numbers that no other server takes and gives meanwhile.
+serve --worker-uid 31000
+"$wormhole" tenant create b --mem 64M
+start b --tenant b -- alloc=4096
+uid=$(user_of_tenant b)
+escape
+# It is an attack: the same user is enough to end workers and to read their caches, if not their memory.
+is who_has_the_user_reaches_its_workers "$(reaches)" "file signal "
+is but_not_their_memory "$(grep -c 'memory\|window' "$tmp/out")" 0
+finish_client b
+await has_workers 0
+"$wormhole" tenant delete b
+ok process_that_outlives_a_tenant_ends_with_it await ended "$escaped"
+end_it
+
+# One that is there when nobody looks, as from a server that was killed.
+escape
+"$wormhole" tenant create b --mem 64M
+start d --tenant b -- alloc=4096
+other=$(user_of_tenant b)
+ok number_that_a_process_has_is_left_out test "${other:-$uid}" != "$uid"
+like and_that_is_said "$(cat "$WORMHOLE_DIR/server.log")" "user $uid is left out"
+is it_reaches_nothing_of_the_next_tenant "$(reaches)" ""
+finish_client d
+await has_workers 0
+end_it
+"$wormhole" tenant delete b
+"$wormhole" tenant create b --mem 64M
+start e --tenant b -- alloc=4096
+is number_is_given_out_again_when_nobody_has_it "$(user_of_tenant b)" "$uid"
+finish_client e
+is server_lives_on "$("$wormhole" run --mem 64M -- "$client" alloc=4096)" ok
+finish
