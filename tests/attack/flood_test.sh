@@ -8,20 +8,8 @@
 
 log=$WORMHOLE_DIR/server.log
 logged() { stat -c %s "$log"; }
-# connect SOCKET N [hasty]: connects N times, hangs up when it has heard something or (hasty) at once; counts what was said.
-cat >"$tmp/connect" <<'END'
-import collections, socket, sys
-said = collections.Counter()
-for i in range(int(sys.argv[2])):
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.connect(sys.argv[1])
-    welcome = s.recv(4096) if len(sys.argv) < 4 else b""
-    text = welcome[32:].split(b"\0")[0].decode()
-    said["served" if not text else text] += 1
-    s.close()
-for text, n in said.items():
-    print(n, text)
-END
+# The user need not be able to read the sources.
+flood() { as_user /usr/bin/python3 - "$WORMHOLE_DIR/tenants/flood.sock" "$@" <"$WH_TOP/tests/attack/flood.py"; }
 if [ "$(id -u)" = 0 ]; then
 	user=nobody
 	as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
@@ -34,7 +22,7 @@ plan 13
 serve
 "$wormhole" tenant create flood --user "$user"
 before=$(logged)
-as_user /usr/bin/python3 "$tmp/connect" "$WORMHOLE_DIR/tenants/flood.sock" 4000 >"$tmp/said" 2>&1
+flood 4000 >"$tmp/said" 2>&1
 like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* user [0-9]* connects too often: 256 at once and then"
 # With what came back meanwhile, and no more than that.
 is it_is_served_its_number_of_times "$(awk '/served$/ { print ($1 >= 256 && $1 < 1500) }' "$tmp/said")" 1
@@ -45,11 +33,11 @@ refused_lines() { grep -c '^warn: no worker for a client' "$log"; }
 all_are_counted() { [ $(($(left_out) + $(refused_lines))) = "$turned_away" ]; }
 ok what_is_left_out_is_counted await all_are_counted
 before=$(logged)
-as_user /usr/bin/python3 "$tmp/connect" "$WORMHOLE_DIR/tenants/flood.sock" 20000 hasty >"$tmp/said" 2>&1
-is who_does_not_listen_connects_in_vain "$(cut -d' ' -f1 "$tmp/said")" 20000
+flood 200000 hasty >"$tmp/said" 2>&1
+is who_does_not_listen_connects_in_vain "$(cut -d' ' -f1 "$tmp/said")" 200000
 ok log_grows_by_little_then_too [ $(($(logged) - before)) -lt 8192 ]
 if [ "$(id -u)" = 0 ]; then
-	as_user /usr/bin/python3 "$tmp/connect" "$WORMHOLE_DIR/tenants/flood.sock" 400 >"$tmp/said" 2>&1 &
+	flood 400 >"$tmp/said" 2>&1 &
 	is others_are_served_meanwhile "$("$wormhole" run --mem 64M -- "$client" alloc=4096)" ok
 	wait $!
 else
@@ -63,15 +51,7 @@ start a --tenant loud -- alloc=4096
 w=$(field loud "t['workers'][0]['pid']")
 before=$(logged)
 is a_worker_has_no_log_open "$(readlink "/proc/$w/fd/2" | cut -d: -f1) $(find "/proc/$w/fd" -lname '*server.log' | wc -l)" "pipe 0"
-/usr/bin/python3 - "/proc/$w/fd/2" <<'END'
-import os, sys
-fd = os.open(sys.argv[1], os.O_WRONLY)
-os.write(fd, b"\x1b[2Jerror: the server ends\n")
-os.write(fd, b"no end of a line " * 1000)
-os.write(fd, b"\n")
-for i in range(20000):
-    os.write(fd, b"warn: worker: says the same again and again\n")
-END
+"$WH_BUILD/tests/attack/bin/loud" "/proc/$w/fd/2"
 ok log_of_a_loud_worker_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
 is its_lines_are_named_and_harmless "$(grep -c '^worker of loud: ?\[2Jerror: the server ends$' "$log") $(grep -c '^error: the server' "$log")" "1 0"
 ok what_is_left_out_of_them_is_counted await grep -q '^warn: left out: 1[0-9]* lines; the last: warn: worker: says the same' "$log"

@@ -62,7 +62,7 @@ static int hostile_receive(int sock, struct wh_shm_welcome *w)
 	return file;
 }
 
-/* False with a line of TAP's: the test cannot go on. */
+/* False: the server has no worker for it. */
 static bool hostile_connect(struct hostile *h)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -79,7 +79,7 @@ static bool hostile_connect(struct hostile *h)
 	h->part = file < 0 ? MAP_FAILED : mmap(NULL, w.part_size, PROT_READ | PROT_WRITE,
 					       MAP_SHARED, file, 0);
 	if (h->part == MAP_FAILED) {
-		printf("Bail out! no worker at %s\n", a.sun_path);
+		close(h->sock);
 		return false;
 	}
 	close(file);
@@ -153,26 +153,35 @@ static inline int hostile_call(struct hostile *h, size_t size)
 	return h->slot->response_status ? -1 : r->result;
 }
 
-/* As far as each program comes: hello, and a context. The hash is the worker's own. */
-static bool hostile_begin(struct hostile *h)
+/* Connected, as far as each program comes: hello, and a context. The hash is the worker's own. */
+static int hostile_hello(struct hostile *h)
 {
-	const struct wh_rsp_cuDevicePrimaryCtxRetain *r;
-	struct wh_req_whHello *q;
+	const struct wh_rsp_cuDevicePrimaryCtxRetain *r = (const void *)h->msg;
+	struct wh_req_whHello *q = hostile_request(h, WH_CALL_whHello, sizeof(*q));
 	int res;
 
-	if (!hostile_connect(h))
-		return false;
-	r = (const void *)h->msg;
-	q = hostile_request(h, WH_CALL_whHello, sizeof(*q));
 	q->abi_version = WH_ABI_VERSION;
 	q->api_hash = ((const struct wh_ctl *)h->part)->api_hash;
 	res = hostile_call(h, sizeof(*q));
-	if (!res) {
-		hostile_request(h, WH_CALL_cuDevicePrimaryCtxRetain,
-				sizeof(struct wh_req_cuDevicePrimaryCtxRetain));
-		res = hostile_call(h, sizeof(struct wh_req_cuDevicePrimaryCtxRetain));
-		h->ctx = r->pctx;
+	if (res)
+		return res;
+	hostile_request(h, WH_CALL_cuDevicePrimaryCtxRetain,
+			sizeof(struct wh_req_cuDevicePrimaryCtxRetain));
+	res = hostile_call(h, sizeof(struct wh_req_cuDevicePrimaryCtxRetain));
+	h->ctx = r->pctx;
+	return res;
+}
+
+/* False with a line of TAP's: the test cannot go on. */
+static bool hostile_begin(struct hostile *h)
+{
+	int res;
+
+	if (!hostile_connect(h)) {
+		printf("Bail out! no worker at $WORMHOLE_SOCKET\n");
+		return false;
 	}
+	res = hostile_hello(h);
 	if (res)
 		printf("Bail out! the worker does not begin: %d\n", res);
 	return !res;
