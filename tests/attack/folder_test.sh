@@ -8,7 +8,7 @@
 serve_in() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --dir "$1" 2>&1; }
 mode() { stat -c '%a %u' "$1"; }
 
-plan 13
+plan 14
 mkdir -m 777 "$tmp/open"
 like folder_that_others_write_to_is_refused "$(serve_in "$tmp/open")" "$tmp/open: mode 0777 lets others write there; chmod go-w"
 is and_left_as_it_was "$(ls -A "$tmp/open")" ""
@@ -34,21 +34,33 @@ ln -s "$tmp/victim" "$tmp/good/server.lock"
 like link_in_place_of_the_lock_is_refused "$(serve_in "$tmp/good")" "server.lock: "
 is and_not_written_to "$(cat "$tmp/victim")" mine
 
-points="folder_of_another_user_is_refused and_nothing_of_roots_is_given_away folder_below_another_users_is_refused
+points="folder_of_another_user_is_refused and_nothing_of_roots_is_given_away nor_put_there folder_below_another_users_is_refused
 	tenants_socket_is_its_users"
 if [ "$(id -u)" != 0 ]; then
 	for p in $points; do skip "$p" "needs root"; done
 	finish
 fi
-mkdir -m 755 "$tmp/theirs"
-ln -s "$tmp/victim" "$tmp/theirs/theirs.sock"
-chown -h 30123 "$tmp/theirs" "$tmp/theirs/theirs.sock"
-like folder_of_another_user_is_refused "$(serve_in "$tmp/theirs")" \
-	"$tmp/theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"
 # What its owner does there between one step of the server's and the next: nothing of it can matter.
-is and_nothing_of_roots_is_given_away "$(mode "$tmp/victim") $(ls "$tmp/theirs")" "600 0 theirs.sock"
-mkdir -m 755 "$tmp/theirs/ours"
-like folder_below_another_users_is_refused "$(serve_in "$tmp/theirs/ours")" "user 30123 may change what it stands in"
+mkdir -m 1777 "$tmp/public"
+theirs=$tmp/public/theirs
+setpriv --reuid 30123 --regid 30123 --clear-groups -- /usr/bin/python3 - "$theirs" "$tmp/victim" \
+	<"$WH_TOP/tests/attack/folder.py" >"$tmp/ready" &
+attacker=$!
+trap 'kill -KILL $attacker 2>/dev/null; "$wormhole" stop --dir "$theirs" >/dev/null 2>&1; clean_up' EXIT
+await grep -q ready "$tmp/ready"
+for _ in 1 2 3 4 5 6 7 8; do
+	serve_in "$theirs"
+	"$wormhole" tenant create t --user 30123 --dir "$theirs" >/dev/null 2>&1
+	"$wormhole" stop --dir "$theirs" >/dev/null 2>&1
+done >"$tmp/said"
+is folder_of_another_user_is_refused "$(sort -u "$tmp/said")" \
+	"error: $theirs: belongs to user 30123 and not to the server's, 0; give a folder of yours by --dir"
+is and_nothing_of_roots_is_given_away "$(mode "$tmp/victim") $(cat "$tmp/victim")" "600 0 mine"
+is nor_put_there "$(find "$theirs" -user 0)" ""
+mkdir -m 755 "$theirs/ours"
+like folder_below_another_users_is_refused "$(serve_in "$theirs/ours")" "user 30123 may change what it stands in"
+kill $attacker
+wait $attacker 2>/dev/null
 rm -f "$tmp/good/server.lock"
 serve_in "$tmp/good" >/dev/null
 "$wormhole" tenant create t --user nobody --dir "$tmp/good"
