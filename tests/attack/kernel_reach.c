@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <stdint.h>
 
+#include "start.h"
 #include "victim.h"
 
 #define MARK	0x6b65726e656c2121ULL
@@ -32,18 +33,8 @@ static CUresult copy_word(CUfunction f, CUdeviceptr from, CUdeviceptr to)
 static CUresult prepare(CUfunction *f, CUdeviceptr *word)
 {
 	const uint64_t mark = MARK;
-	CUcontext ctx;
-	CUmodule m;
-	CUresult res = cuInit(0);
+	CUresult res = start_kernel(ptx, "reach", f);
 
-	if (!res)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	if (!res)
-		res = cuCtxSetCurrent(ctx);
-	if (!res)
-		res = cuModuleLoadData(&m, ptx);
-	if (!res)
-		res = cuModuleGetFunction(f, m, "reach");
 	if (!res)
 		res = cuMemAlloc(word, sizeof(mark));
 	return res ? res : cuMemcpyHtoD(*word, &mark, sizeof(mark));

@@ -30,6 +30,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "start.h"
+
 #define EVENTS	10000
 
 static CUdeviceptr last, opened;
@@ -46,16 +48,6 @@ static int say(CUresult res)
 	printf("%s\n", res == CUDA_SUCCESS ? "ok" : name);
 	fflush(stdout);
 	return res != CUDA_SUCCESS;
-}
-
-static CUresult start(void)
-{
-	CUcontext ctx;
-	CUresult res = cuInit(0);
-
-	if (res == CUDA_SUCCESS)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	return res ? res : cuCtxSetCurrent(ctx);
 }
 
 static CUresult copy(size_t n)
@@ -300,7 +292,7 @@ int main(int argc, char **argv)
 	CUresult res;
 
 	alarm(120);
-	res = start();
+	res = start_context();
 	if (res != CUDA_SUCCESS) {
 		say(res);
 		return 3;

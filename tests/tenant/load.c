@@ -4,10 +4,11 @@
  * kernel change them, takes them back and looks at each. Says "right N" after each round,
  * "done" after the last; "wrong N" (status 1) if a number is, or the error's name (2).
  */
-#include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "start.h"
 
 #define MOST	65536u	/* numbers of a round */
 
@@ -23,21 +24,6 @@ static const char ptx[] =
 
 static uint32_t numbers[MOST], results[MOST];
 static CUfunction change;
-
-static CUresult begin(void)
-{
-	CUcontext ctx;
-	CUmodule mod;
-	CUresult res = cuInit(0);
-
-	if (!res)
-		res = cuDevicePrimaryCtxRetain(&ctx, 0);
-	if (!res)
-		res = cuCtxSetCurrent(ctx);
-	if (!res)
-		res = cuModuleLoadData(&mod, ptx);
-	return res ? res : cuModuleGetFunction(&change, mod, "change");
-}
 
 static CUresult compute(uint32_t n, uint32_t k)
 {
@@ -88,7 +74,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	res = begin();
+	res = start_kernel(ptx, "change", &change);
 	if (res) {
 		cuGetErrorName(res, &name);
 		printf("%s\n", name);
