@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from kills import BUILD, WORMHOLE, LOAD, Find, Program, Server, finish, parent, processes, read, until
+from kills import BUILD, WORMHOLE, LOAD, Find, Program, Server, clean_up, finish, parent, processes, read, until
 
 CLIENT = os.path.join(BUILD, 'tests/tenant/bin/client')
 FAIL = os.path.join(BUILD, 'tests/tenant/bin/fail.so')
@@ -204,10 +204,7 @@ def main():
                 steps.start()
             print(f'{" ".join(walk)}: to {last}', flush=True)
     finally:
-        for name in 'd', 'new':
-            subprocess.run([WORMHOLE, 'stop', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False)
-        shutil.rmtree(top, ignore_errors=True)
+        clean_up(top, 'd', 'new')
     print(f'{cases} faults: {finds} finds')
     sys.exit(finds != 0)
 

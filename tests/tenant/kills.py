@@ -33,6 +33,14 @@ ENDS = 60       # seconds: what takes longer does not end
 LEAVES = 20     # seconds within which what was killed is gone
 
 
+def clean_up(top, *folders):
+    """End the servers of these folders below top, which goes."""
+    for name in folders:
+        subprocess.run([WORMHOLE, 'stop', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+    shutil.rmtree(top, ignore_errors=True)
+
+
 class Find(Exception):
     """What should not be."""
 
@@ -368,10 +376,7 @@ def main():
         if kills:
             print(''.join(f'log: {line}\n' for line in kills.first.log().splitlines()[-15:]), end='')
     finally:
-        for name in 'first', 'second':
-            subprocess.run([WORMHOLE, 'stop', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=False)
-        shutil.rmtree(top, ignore_errors=True)
+        clean_up(top, 'first', 'second')
     if kills:
         print(f'{done} points: {kills.killed["worker"]} workers, {kills.killed["server"]} servers killed; '
               f'{kills.programs} programs, {finds} finds')

@@ -3,12 +3,10 @@
 # kill -9 of servers and workers at ten random points under load; `make soak` has a hundred in each of its rounds.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
-. "$WH_TOP/tests/tap.sh"
-export WH_BUILD
+. "$WH_TOP/tests/tenant/lib.sh"
 
 plan 2
-seed=${WH_SEED:-$(date +%s)}
-said=$("$WH_TOP/tests/tenant/kills.py" 10 "$seed" 2>&1)
+at_random kills.py 10
 is whoever_is_killed_others_have_right_results_and_nothing_is_left $? 0
 diag "$said"
 like and_programs_ran "$said" "^10 points: .* [0-9][0-9] programs, 0 finds"

@@ -6,7 +6,7 @@ wormhole=$WH_BUILD/host/wormhole
 client=$WH_BUILD/tests/tenant/bin/client
 tmp=$(mktemp -d)
 chmod 755 "$tmp"
-export WORMHOLE_DIR="$tmp/d"
+export WORMHOLE_DIR="$tmp/d" WH_BUILD
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT CUDA_VISIBLE_DEVICES
 for v in $(env | sed -n 's/^\(CUDA_DEVICE_[A-Z_0-9]*\)=.*/\1/p'); do unset "$v"; done
 
@@ -82,6 +82,11 @@ for packet in sys.argv[2:]:
     s.send(packet.encode())
     print(s.recv(65536).decode())
 END
+}
+
+# at_random PROGRAM N: one of kills.py and faults.py, N of each at random. What it said is in $said.
+at_random() {
+	said=$("$WH_TOP/tests/tenant/$1" "$2" "${WH_SEED:-$(date +%s)}" 2>&1)
 }
 
 clean_up() {

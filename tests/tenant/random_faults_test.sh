@@ -4,12 +4,10 @@
 # `make soak` has all of them. faults_test.sh has disks that are full and descriptors that run out for good.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
-. "$WH_TOP/tests/tap.sh"
-export WH_BUILD
+. "$WH_TOP/tests/tenant/lib.sh"
 
 plan 2
-seed=${WH_SEED:-$(date +%s)}
-said=$("$WH_TOP/tests/tenant/faults.py" 5 "$seed" 2>&1)
+at_random faults.py 5
 is call_that_fails_is_named_and_leaves_nothing_behind $? 0
 diag "$said"
 ok and_many_did [ "$(echo "$said" | sed -n 's/^\([0-9]*\) faults: .*/\1/p')" -ge 50 ]
