@@ -81,10 +81,11 @@ at_a=$(got cache_at)
 run b
 at_b=$(got cache_at)
 user_b=$(user_of "$at_b")
-kill_server
+# Before the server's end: another test's server may clean up, too.
 setpriv --reuid "$user_b" --regid "$user_b" --clear-groups sleep 1000 &
 sleeper=$!
 await eval '[ "$(user_of /proc/$sleeper)" = "$user_b" ]'
+kill_server
 # One that a server was removing when it was killed, a link, and what is nobody's of ours.
 left=/dev/shm/wormhole-code.$((user_b + 100)).$$
 foreign=/dev/shm/wormhole-code.30123.$$
