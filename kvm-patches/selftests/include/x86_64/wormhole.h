@@ -283,6 +283,24 @@ s64 wh_detach(struct wh_client *c);
 /* wh_guest_delegate() in the client. */
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
 
+/* --- Anything at random --------------------------------------------------- */
+
+/* What is right and not guessed by chance. Each VM has a copy, as of all else. */
+struct wh_known {
+	u64 handle, checksum, tramp_gpa, seq_gpa;
+};
+
+extern struct wh_known wh_known;
+void wh_known_set(const struct wh_worker *w);
+/* Mostly what might be right: handles, indices, pages, addresses; else anything. */
+u64 wh_any_argument(u64 *x);
+/* Any leaf, mostly one that exists. PARK only if @may_park: for a slot it has no end. */
+u32 wh_any_leaf(u64 *x, bool may_park);
+/* A guest's function has returned, and nothing else has happened. */
+bool wh_ends_well(struct wh_vcpu *vcpu);
+/* Whatever happened, all pairs of the server end, this one is made again and works. */
+bool wh_next_pair_works(struct wh_worker *w, struct wh_client *c);
+
 /* --- The host's control device -------------------------------------------- */
 
 int wh_host_fd(void);
