@@ -118,7 +118,7 @@ gpu-parts: build-examples build-bench $(GPU_TESTS:%=gpu-%)
 $(GPU_TESTS:%=gpu-%): gpu-%: shm
 	$(Q)$(MAKE) $(SUB) -C tests/$* $(if $(filter lib,$*),programs)
 
-# Not part of `test`. Two more kernels; each half takes one core.
+# Not part of `test`. Three more kernels; each half takes one core.
 SOAK_SECONDS ?= 3600
 soak: all images
 	$(Q)$(MAKE) $(SUB) -C tests/bochs checked-kernels

@@ -8,7 +8,7 @@
 # tinyconfig plus the fragments, with the patches that SERIES lists (names
 # relative to it, one per line). What source: BASE beside a file `series`, and
 # for none; BASE-next for `series-next`; see get-source.sh. TARGETs are extra make
-# targets; bzImage is always built, `modules` where the configuration has any.
+# targets or variables; bzImage is always built, `modules` where there are any.
 #
 #   $O/kernel/base/      unpacked source (base-next-RELEASE/), shared and never written to
 #   $O/kernel/NAME/src   source of this kernel: base itself, or a hard-linked

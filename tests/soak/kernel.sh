@@ -6,7 +6,8 @@
 #	kernel.sh SECONDS [SEED]
 #
 # host-kasan has KASAN, lockdep, PROVE_RCU and KVM_PROVE_MMU, host-kcsan looks for
-# data races, host is the kernel of `make test`, on which there is time for more.
+# data races, host-kcov guides wormhole_cover_test, host is the kernel of `make test`,
+# on which there is time for more.
 # What ran is kept in $O/soak/kernel, and a second call goes on behind it: `rounds`
 # has a line for each, `table.md` the sums, `finds/` the whole output of each
 # round that failed, with its seed. Ends with 1 if there is any.
@@ -22,7 +23,7 @@ touch "$dir/rounds"
 
 # Parts in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it did.
 parts=(host:fire host-kcsan:race host-kasan:race host-kcsan:fire host:fuzz host-kasan:all host-kcsan:all
-	host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
+	host:tables host-kcov:cover host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
 
 environment() {
 	case $1 in
@@ -30,6 +31,7 @@ environment() {
 	*:fire) echo WH_KILLS=10 WH_CALLS=2000 ;;
 	host:fuzz) echo WH_LEAVES=1000000 ;;
 	*:fuzz) echo WH_LEAVES=100000 ;;
+	*:cover) echo WH_LEAVES=50000 ;;
 	host:tables) echo WH_ROUNDS=2000 ;;
 	*) echo WH_ROUNDS=300 ;;
 	esac
@@ -62,6 +64,7 @@ cases_of() { # TEST LOG
 	case $1 in
 	fire) sed -n 's/^# \([0-9]*\) kills; \([0-9]*\) calls.*/\1 kills, \2 calls/p' "$2" ;;
 	fuzz) sed -n 's/^# \([0-9]*\) leaves, .*/\1 hypercalls/p' "$2" ;;
+	cover) sed -n 's/^# \([0-9]*\) leaves, \([0-9]*\) PCs.*/\1 hypercalls/p' "$2" | tail -n1 ;;
 	tables) sed -n 's/^# \([0-9]*\) of \([0-9]*\) wrote.*/\2 tables/p' "$2" ;;
 	*) echo "$(grep -c '^ok' "$2") points" ;;
 	esac

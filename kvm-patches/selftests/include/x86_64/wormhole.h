@@ -40,6 +40,8 @@ void wh_require_feature(void);
 void wh_watchdog(int seconds);
 /* Keep all threads on one CPU: a vCPU that moves is disarmed. */
 void wh_one_cpu(void);
+/* Leave with KSFT_SKIP for this reason. */
+void wh_skip_all(const char *why) __noreturn;
 void wh_die(const char *what) __noreturn;
 
 /* --- Memory --------------------------------------------------------------- */
@@ -152,6 +154,8 @@ struct wh_vcpu {
 	bool running;
 	bool stop;
 	int tid;
+	/* Called in the vCPU's thread, before anything runs there. */
+	void (*on_thread)(struct wh_vcpu *vcpu);
 	/* Called in the vCPU's thread when a signal ended KVM_RUN. */
 	void (*on_eintr)(struct wh_vcpu *vcpu);
 	struct wh_result res;

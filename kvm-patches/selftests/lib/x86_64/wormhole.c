@@ -91,19 +91,19 @@ static int kvm_fd(void)
 	return fd;
 }
 
-void wh_require_feature(void)
+void wh_skip_all(const char *why)
 {
-	const char *why = NULL;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (kvm_fd() < 0)
-		why = "no /dev/kvm";
-	else if (ioctl(kvm_fd(), KVM_CHECK_EXTENSION, KVM_CAP_X86_WORMHOLE) <= 0)
-		why = "KVM_CAP_X86_WORMHOLE not offered";
-	if (!why)
-		return;
 	printf("1..0 # SKIP %s\n", why);
 	exit(4);
+}
+
+void wh_require_feature(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (kvm_fd() < 0)
+		wh_skip_all("no /dev/kvm");
+	if (ioctl(kvm_fd(), KVM_CHECK_EXTENSION, KVM_CAP_X86_WORMHOLE) <= 0)
+		wh_skip_all("KVM_CAP_X86_WORMHOLE not offered");
 }
 
 static void watchdog_expired(int sig)
@@ -639,6 +639,8 @@ static void *vcpu_thread(void *arg)
 	struct wh_vcpu *vcpu = arg;
 
 	vcpu->tid = syscall(SYS_gettid);
+	if (vcpu->on_thread)
+		vcpu->on_thread(vcpu);
 	for (;;) {
 		while (sem_wait(&vcpu->go))
 			;
