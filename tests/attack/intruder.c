@@ -5,8 +5,9 @@
  * log takes few and short lines of a worker (server/log.c), so all answers are in
  * few lines "intruder: WHAT ANSWER; WHAT ANSWER; ...". Everything else is softgpu's.
  * $INTRUDER has the server's folder, $INTRUDER_FILE a file that a worker has no
- * business with. An allocation of GREEDY bytes touches $INTRUDER_EAT bytes of the
- * worker's memory first.
+ * business with; $INTRUDER_CACHE has it fill its tenant's cache and look for others'.
+ * An allocation of GREEDY bytes touches $INTRUDER_EAT bytes of the worker's memory
+ * first.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -241,8 +242,10 @@ static void deep(const char *path, int levels)
 		mkdirat(fd, name, 0700);
 	}
 
+	/* Landlock goes up all of them at each step. */
 	for (; fd >= 0 && levels; levels--) {
-		close(openat(fd, "file", O_CREAT | O_WRONLY, 0600));
+		if (!(levels % 100))
+			close(openat(fd, "file", O_CREAT | O_WRONLY, 0600));
 		mkdirat(fd, "d", 0700);
 		next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
 		close(fd);
@@ -267,7 +270,7 @@ static void caches(void)
 		add("cache_at %s", mine);
 		say("cache_kept", open_one(mine, "kept", O_RDONLY));
 		say("cache_make", open_one(mine, "kept", O_CREAT | O_WRONLY));
-		deep(mine, 3000);
+		deep(mine, 2100);	/* a path beyond PATH_MAX */
 	}
 	while (d && (e = readdir(d)))
 		if (!strncmp(e->d_name, "wormhole-code.", 14) &&
@@ -318,7 +321,6 @@ static void intrude(void)
 	devices();
 	namespaces();
 	limits();
-	caches();
 	add("end");
 	say_line();
 }
@@ -338,5 +340,9 @@ CUresult cuInit(unsigned int flags)
 	CUresult (*init)(unsigned int) = (CUresult (*)(unsigned int))dlsym(RTLD_NEXT, "cuInit");
 
 	intrude();
+	if (getenv("INTRUDER_CACHE")) {
+		caches();
+		say_line();
+	}
 	return init ? init(flags) : CUDA_ERROR_UNKNOWN;
 }

@@ -11,7 +11,7 @@ got() {
 	grep -o "[:;] $1 [^;]*" "$WORMHOLE_DIR/server.log" | tail -n 1 | sed "s/^. $1 //"
 }
 start_server() {
-	INTRUDER="$WORMHOLE_DIR" serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
+	INTRUDER_CACHE=1 serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
 		--nvml none "$@"
 }
 intrude() {
