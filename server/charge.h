@@ -186,6 +186,9 @@ static inline int wh_location_device(const CUmemLocation *l)
 	return l->type == CU_MEM_LOCATION_TYPE_DEVICE ? l->id : -1;
 }
 
+/* CUDA_ERROR_NOT_SUPPORTED for memory that would lie on the host: limit_host.c. */
+CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType type);
+
 /* --- Spatial SM share: limit_sms.c ---------------------------------------------------- */
 
 /* The device's primary context is retained: the client gets another one in its place. */

@@ -104,7 +104,8 @@ static CUresult take_alloc(struct node *n)
 	a->accessDescs = n->bytes;
 	a->poolProps.win32SecurityAttributes = NULL;
 	/* A handle of the worker's would mean nothing to the client. */
-	return a->poolProps.handleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	return a->poolProps.handleTypes ? CUDA_ERROR_NOT_SUPPORTED :
+	       wh_only_device_memory(&a->poolProps.location, a->poolProps.allocType);
 }
 
 static CUresult take_memop(struct wh_session *s, struct node *n)

@@ -34,3 +34,44 @@ void wh_host_give(struct wh_session *s, uint64_t bytes)
 	__atomic_store_n(&u->host_memory, bytes < u->host_memory ? u->host_memory - bytes : 0,
 			 __ATOMIC_RELAXED);
 }
+
+/* --- What would pass it by ------------------------------------------------------------ */
+
+/*
+ * Memory that the driver would make on the host, or move there: no limit knows of
+ * it, and over shm and vmfunc no processor of the client's reaches it. Programs have
+ * cuMemHostAlloc() and cuMemAllocManaged(), which are the client library's. What is
+ * no location at all is the driver's to refuse.
+ */
+CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType type)
+{
+	return (where->type != CU_MEM_LOCATION_TYPE_DEVICE &&
+		where->type != CU_MEM_LOCATION_TYPE_INVALID) ||
+	       type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult wh_check_cuMemCreate(struct wh_session *s, const struct wh_req_cuMemCreate *q)
+{
+	(void)s;
+	return wh_only_device_memory(&q->prop.location, q->prop.type);
+}
+
+CUresult wh_check_cuMemPoolCreate(struct wh_session *s, const struct wh_req_cuMemPoolCreate *q)
+{
+	(void)s;
+	return wh_only_device_memory(&q->poolProps.location, q->poolProps.allocType);
+}
+
+/* The pools that are always there. */
+CUresult wh_check_cuMemGetMemPool(struct wh_session *s, const struct wh_req_cuMemGetMemPool *q)
+{
+	(void)s;
+	return wh_only_device_memory(&q->location, q->type);
+}
+
+CUresult wh_check_cuMemGetDefaultMemPool(struct wh_session *s,
+					 const struct wh_req_cuMemGetDefaultMemPool *q)
+{
+	(void)s;
+	return wh_only_device_memory(&q->location, q->type);
+}

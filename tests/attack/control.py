@@ -3,13 +3,14 @@
 another type was passed over, and the tenant was made without its limits. Each is to be refused by a name of what is
 wrong, and nothing to come of it: neither a tenant, nor a change of TENANT, nor the server's end. Prints TAP, ten points."""
 import json
+import os
 import socket
 import sys
 
 TYPES = {'a string': 'text', 'a number': 7, 'true or false': True, 'a list': [], 'an object': {}, '': None}
 LIMIT = {'device': 0, 'memory': 1 << 20, 'sm': 30, 'policy': 'temporal'}
 GOOD = [
-    {'op': 'create', 'tenant': 'x', 'uid': 0, 'ephemeral': False, 'limits': [LIMIT], 'host_memory': 1 << 30},
+    {'op': 'create', 'tenant': 'x', 'uid': os.getuid(), 'ephemeral': False, 'limits': [LIMIT], 'host_memory': 1 << 30},
     {'op': 'set', 'tenant': 'T', 'limits': [LIMIT], 'host_memory': 1 << 30},
     {'op': 'delete', 'tenant': 'T', 'force': True},
     {'op': 'list'}, {'op': 'stop'}, {'op': 'info'},

@@ -41,6 +41,14 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemAllocationType type)
+{
+	(void)where;
+	(void)type;
+	*pool = (CUmemoryPool)default_pool();
+	return CUDA_SUCCESS;
+}
+
 /* What nothing uses goes back, in whole steps. */
 static void pool_idle(struct object *p)
 {

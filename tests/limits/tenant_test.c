@@ -301,6 +301,48 @@ static void test_wrap(void)
 	   "memory_nodes_whose_sizes_wrap_are_refused");
 }
 
+/* --- On the host ----------------------------------------------------------------------- */
+
+/* The mock makes it gladly, as a real driver does. */
+static void on_the_host(int i)
+{
+	static const CUmemLocationType types[] = {
+		CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA,
+		CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
+	};
+	const CUmemAllocationType pinned = CU_MEM_ALLOCATION_TYPE_PINNED;
+	CUmemAllocationProp prop = { .type = pinned, .location.type = types[i] };
+	CUmemPoolProps props = { .allocType = pinned, .location.type = types[i] };
+	CUmemGenericAllocationHandle h;
+	CUmemoryPool pool;
+
+	start();
+	shared->error[0] = cuMemCreate(&h, 2 << 20, &prop, 0);
+	shared->error[1] = cuMemPoolCreate(&pool, &props);
+	props.location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, 0 };
+	props.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+	shared->error[2] = cuMemPoolCreate(&pool, &props);
+	shared->error[3] = cuMemGetDefaultMemPool(&pool, &prop.location, pinned);
+}
+
+static void test_on_the_host(void)
+{
+	bool refused = true;
+	int i, k;
+
+	for (i = 0; i < 3; i++) {
+		memset(shared, 0, sizeof(*shared));
+		fresh();
+		in_child(on_the_host, i);
+		for (k = 0; k < 4; k++)
+			if (shared->error[k] != CUDA_ERROR_NOT_SUPPORTED) {
+				diag("location %d, call %d: error %d", i, k, shared->error[k]);
+				refused = false;
+			}
+	}
+	ok(refused, "memory_on_the_host_that_no_limit_knows_is_refused");
+}
+
 /* --- Spatial ----------------------------------------------------------------------------- */
 
 static void spatial(int groups)
@@ -357,12 +399,13 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(24);
+	tap_plan(25);
 	test_race();
 	test_death();
 	test_change();
 	test_view();
 	test_wrap();
+	test_on_the_host();
 	test_spatial();
 	remove_tenant();
 	return tap_exit();

@@ -6,7 +6,7 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 plan 2
-at_random kills.py 10
+at_random "$WH_TOP/tests/tenant/kills.py" 10
 is whoever_is_killed_others_have_right_results_and_nothing_is_left $? 0
 diag "$said"
 like and_programs_ran "$said" "^10 points: .* [0-9][0-9] programs, 0 finds"

@@ -86,7 +86,7 @@ END
 
 # at_random PROGRAM N: one of kills.py and faults.py, N of each at random. What it said is in $said.
 at_random() {
-	said=$("$WH_TOP/tests/tenant/$1" "$2" "${WH_SEED:-$(date +%s)}" 2>&1)
+	said=$("$1" "$2" "${WH_SEED:-$(date +%s)}" 2>&1)
 }
 
 clean_up() {

@@ -7,7 +7,7 @@
 . "$WH_TOP/tests/tenant/lib.sh"
 
 plan 2
-at_random faults.py 5
+at_random "$WH_TOP/tests/tenant/faults.py" 5
 is call_that_fails_is_named_and_leaves_nothing_behind $? 0
 diag "$said"
 ok and_many_did [ "$(echo "$said" | sed -n 's/^\([0-9]*\) faults: .*/\1/p')" -ge 50 ]
