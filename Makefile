@@ -23,7 +23,9 @@ $(FOLDERS:%=build-%): build-%: | deps
 # What a folder needs of others is built before it: it finds that current, and no
 # two folders make the same at a time.
 build-trampoline: build-hypercall-abi
+build-softgpu: build-cuda-api
 build-client-stubs build-server: build-trampoline build-cuda-api
+build-host: build-server
 build-bench: build-client-stubs build-server
 build-tests: build-softgpu build-client-stubs build-server build-host build-examples
 
@@ -36,7 +38,7 @@ help:
 #: make             build all that runs in user space
 #: make shm         of it, what programs of this machine need: no tests, no tools of VMs
 #: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, and
-#:                  run CUDA programs in the client (first run about 15 minutes)
+#:                  run CUDA programs in the client (README.md says how long)
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -61,7 +63,7 @@ help:
 # Who only runs programs on this machine, and their tests, needs less.
 DEPS ?= $(if $(filter-out shm install gpu-parts test-gpu bench-gpu,$(or $(MAKECMDGOALS),all)),all,shm)
 deps:
-	$(Q)tests/install-deps.sh $(DEPS)
+	$(Q)tools/install-deps.sh $(DEPS)
 
 images: build-client-stubs build-server build-softgpu build-host build-examples
 	$(Q)$(MAKE) $(SUB) -C tests/bochs images
@@ -152,7 +154,7 @@ style: deps
 		ln -sfn ../headers $(O)/style/headers
 	$(Q)for f in $(filter-out examples tests,$(FOLDERS)); do \
 		$(MAKE) $(SUB) -C $$f O=$(O)/style WERROR=1 || exit 1; done
-	$(Q)tests/style.sh
+	$(Q)tools/style.sh
 
 KEEP := kernel bochs-3.0 nvcc headers
 clean:

@@ -9,11 +9,11 @@ override O := $(abspath $(O))
 CC      ?= gcc
 NASM    ?= nasm
 PYTHON  ?= /usr/bin/python3
-# build/nvcc: what tests/get-nvcc.sh found or fetched.
+# build/nvcc: what tools/get-nvcc.sh found or fetched.
 NVCC    ?= $(firstword $(wildcard $(O)/nvcc/bin/nvcc) nvcc)
 # The headers of the CUDA toolkit (cuda.h, cuda_runtime_api.h, fatbinary_section.h).
 CUDA_INC ?= $(firstword $(wildcard $(O)/nvcc/include $(CUDA_HOME)/include /usr/local/cuda/include))
-# Headers that a toolkit may lack (nvml.h, cudnn.h): tests/get-headers.sh.
+# Headers that a toolkit may lack (nvml.h, cudnn.h): tools/get-headers.sh.
 LIB_INC ?= $(O)/headers
 
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \

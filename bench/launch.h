@@ -21,6 +21,8 @@ static struct {
 	typeof(cuMemAlloc) *alloc;
 	typeof(cuMemcpyHtoD) *to_device;
 	typeof(cuMemcpyDtoH) *to_host;
+	typeof(cuMemAllocHost) *alloc_host;
+	typeof(cuCtxSynchronize) *synchronize;
 	CUfunction empty;
 } cuda;
 
@@ -59,6 +61,8 @@ static inline void cuda_bind(void)
 	cuda.alloc = cuda_symbol(lib, "cuMemAlloc_v2");
 	cuda.to_device = cuda_symbol(lib, "cuMemcpyHtoD_v2");
 	cuda.to_host = cuda_symbol(lib, "cuMemcpyDtoH_v2");
+	cuda.alloc_host = cuda_symbol(lib, "cuMemAllocHost_v2");
+	cuda.synchronize = cuda_symbol(lib, "cuCtxSynchronize");
 }
 
 static inline void cuda_start(void)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "dispatch.h"
+#include "session/dispatch.h"
 #include "launch.h"
 #include "transport.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "dispatch.h"
+#include "session/dispatch.h"
 #include "hypercall.h"
 #include "launch.h"
 #include "transport.h"

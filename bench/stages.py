@@ -45,7 +45,7 @@ VMFUNC_CYCLES = (134, 169)
 
 def missing_images():
     names = ["bochs/host.cpio", "kernel/host/bzImage", "kernel/server/bzImage",
-             "kernel/client/bzImage", "server/image/server.cpio", "tests/vm/client.cpio"]
+             "kernel/client/bzImage", "server/vm/image/server.cpio", "tests/vm/client.cpio"]
     return [n for n in names if not os.path.exists(os.path.join(BUILD, n))]
 
 

@@ -9,8 +9,8 @@ DEV := $(OUT)/$(firstword $(subst .so,.so ,$(SONAME)))
 
 OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(OBJ)/gen_$(NAME)_client.o
 
-CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I.. -I$(TOP)/cuda-api \
-	      -isystem $(LIB_INC) -isystem $(CUDA_INC)
+CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I../cuda -I../transport \
+	      -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
 
 all: $(LIB) $(DEV)
 

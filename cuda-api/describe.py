@@ -3,7 +3,8 @@
 or cublas.api with those of cublas_v2.h, and so on.
 
 Owns the rules by which a parameter gets its kind; writes no code. Every
-exported function ends up as one Call with a verb and a kind for each parameter.
+exported function ends up as one Call with a verb and a kind for each parameter, and
+every call of the driver with its effects (effects.py).
 What a library's file says about the library itself ends up in a Profile.
 """
 
@@ -13,6 +14,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 
+import effects
 import headers
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
@@ -21,7 +23,7 @@ FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', '
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
-         'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3)}
+         'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3), 'effect': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels'}
@@ -70,7 +72,7 @@ class Profile:
     nodes: str = ''
     bare: bool = False                           # needs neither cuInit nor a context
     loaded: str = ''                             # the worker's hook after loading it
-    gate: str = ''                               # the client's own answer to: may calls be made?
+    open: str = ''                               # the client's own answer to: may calls be made?
     exports: list = field(default_factory=list)  # functions of no header
     kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
 
@@ -117,6 +119,7 @@ class Call:
     args: list = field(default_factory=list)
     flags: set = field(default_factory=set)
     hooks: dict = field(default_factory=dict)
+    effects: list = field(default_factory=list)  # bits: the words of effects.py
     number: int = -1
     base: str = ''       # for _ptsz and _ptds: the function they follow
     suffix: str = ''
@@ -214,7 +217,7 @@ def _head_line(profile, lists, words, where):
         profile.answers += rest
     elif word == 'types':
         profile.types = (int(rest[0]), int(rest[1]))
-    elif word in ('loaded', 'gate'):
+    elif word in ('loaded', 'open'):
         setattr(profile, word, rest[0])
     elif word == 'export':
         profile.exports.append(rest[0])
@@ -222,6 +225,8 @@ def _head_line(profile, lists, words, where):
         profile.kinds[rest[0]] = rest[1]
     elif word == 'bare':
         profile.bare = True
+    elif word == 'effect' and profile.driver and len(rest) > 1:
+        lists['effect'].append((_split(rest[0]), rest[1:], where))
     elif word == 'alias':
         lists['alias'][rest[0]] = rest[1]
     elif word == 'param':
@@ -239,7 +244,7 @@ def _head_line(profile, lists, words, where):
 
 def _read(path):
     lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'private': [], 'worker': [],
-             'alias': {}, 'param': {},
+             'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
@@ -252,6 +257,8 @@ def _read(path):
                 continue
             name, entry = _parse_line(line, where, profile)
             entry['where'] = where
+            if 'effect' in entry['hooks'] and ('*' in name or not profile.driver):
+                raise SystemExit(f'{where}: {name}: only a call of the driver states an effect, each for itself')
             if '*' in name or '?' in name:
                 patterns.append((name, entry))
             elif name in exact:
@@ -471,6 +478,8 @@ class Describer:
                 base = calls[call.base]
                 call.verb = 'refuse' if base.verb == 'refuse' else 'generated'
                 call.reason = base.reason if base.verb == 'refuse' else ''
+        if self.profile.driver:
+            effects.state(self.path, calls, self.exact, self.lists['effect'])
         for h in ('CUfunction', 'CUkernel', 'CUlibrary', 'CUmodule', 'CUevent', 'CUstream', 'CUcontext',
                   'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode') if self.profile.driver else ():
             if h not in self.handles:

@@ -151,7 +151,7 @@ def size_checks(d, calls):
     return ''.join(f'_Static_assert(sizeof({t}) == {s}, "{t}");\n' for t, s in sorted(types.items()))
 
 
-# --- Addresses: what the worker checks before it calls (server/reach.h) -----------------
+# --- Addresses: what the worker checks before it calls (server/session/reach.h) -----------------
 
 def reach_check(d, address, size, given=''):
     """Statements that refuse an address that is not the client's to name; NULL is the library's to judge."""

@@ -89,7 +89,7 @@ extern struct wh_library wh_{name}_library;
 
 {declare}static inline void *wh_{name}_begin(struct wh_call *c, uint32_t call, size_t size)
 {{
-{gate}	return wh_library_begin(c, &wh_{name}_library, call, size);
+{check}	return wh_library_begin(c, &wh_{name}_library, call, size);
 }}
 
 static inline {status} wh_{name}_run(struct wh_call *c, size_t fixed)
@@ -118,12 +118,12 @@ static inline {status} wh_{name}_refuse(const char *function)
 def gen_client_h(d, api):
     pro = d.profile
     text = f'#include "library.h"\n#include "gen_{pro.name}_wire.h"\n'
-    gate = ''
-    if pro.gate:
-        gate = f'\tif (!{pro.gate}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n'
+    check = ''
+    if pro.open:
+        check = f'\tif (!{pro.open}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n'
     errors = {'closed': pro.errors['setup']} | pro.errors
-    declare = f'bool {pro.gate}(void);\n\n' if pro.gate else ''
-    text += LOST.format(status=pro.status, name=pro.name, gate=gate, declare=declare, **errors)
+    declare = f'bool {pro.open}(void);\n\n' if pro.open else ''
+    text += LOST.format(status=pro.status, name=pro.name, check=check, declare=declare, **errors)
     for name in d.lists['object']:
         text += f'bool wh_pack_{name}({name} object, struct wh_obj_{name} *out);\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
@@ -185,7 +185,7 @@ def called(d, api):
 
 def gen_server_h(d, api):
     pro = d.profile
-    text = f'#include "library.h"\n#include "gen_{pro.name}_wire.h"\n\n'
+    text = f'#include "session/library.h"\n#include "gen_{pro.name}_wire.h"\n\n'
     text += f"/* The library's functions; NULL where it lacks one. */\nstruct wh_{pro.name}_functions {{\n"
     for name in called(d, api):
         f = api.calls[name].func

@@ -3,7 +3,7 @@
 """Write the generated half of libcudart.so.13.
 
 Reads runtime_calls.txt (every exported symbol and how it is answered),
-runtime_errors.txt and the toolkit's headers.
+errors.txt and the toolkit's headers.
 
     gen_runtime.py --out DIR [--scan FILE...]   gen_cudart_*.{c,h}, gen_libcudart.map into DIR
     gen_runtime.py --coverage                   the table committed as coverage-runtime.md
@@ -19,6 +19,7 @@ import re
 import sys
 
 from gen_common import write
+from gen_errors import read_errors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BANNER = '/* SPDX-License-Identifier: Apache-2.0 */\n' \
@@ -46,17 +47,12 @@ def read_calls():
     return calls
 
 
-def read_errors(hdr):
+def runtime_errors(hdr):
     """[(code, name, text)], checked against the header's enum."""
-    errors = []
-    with open(os.path.join(HERE, 'runtime_errors.txt'), encoding='utf-8') as f:
-        for line in f:
-            if not line.startswith('#'):
-                code, name, text = line.rstrip('\n').split('\t')
-                errors.append((int(code), name, text))
+    errors = [(code, name, text) for code, name, _, text in read_errors() if name]
     enum = hdr.enums['cudaError_t']
     if {name: code for code, name, _ in errors} != enum:
-        die('runtime_errors.txt differs from enum cudaError of driver_types.h')
+        die('errors.txt differs from enum cudaError of driver_types.h')
     return errors
 
 
@@ -303,7 +299,7 @@ def main():
         die('no such driver function: ' + ' '.join(unknown))
     os.makedirs(opt.out, exist_ok=True)
     for name, body in (('gen_cudart_calls.c', text), ('gen_cudart_driver.h', gen_driver(used)),
-                       ('gen_cudart_errors.c', gen_errors(read_errors(runtime), driver)),
+                       ('gen_cudart_errors.c', gen_errors(runtime_errors(runtime), driver)),
                        ('gen_libcudart.map', gen_map(calls)), ('gen_cudart_exports.h', gen_list(calls))):
         write(os.path.join(opt.out, name), body)
 

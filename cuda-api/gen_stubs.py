@@ -7,8 +7,9 @@ Usage: gen_stubs.py OUTDIR            write build products
        gen_stubs.py --ids             append new calls to ids.lock
 
 Products: gen_api.h (numbers), gen_wire.h (message structs), gen_client.c/.h (exported
-functions, raw calls), gen_entry_points.h (for cuGetProcAddress), gen_server.c/.h
-(handlers, table of the backend's functions), gen_libcuda.map (exports).
+functions, raw calls), gen_effects.h (what each call does to what the client knows),
+gen_entry_points.h (for cuGetProcAddress), gen_server.c/.h (handlers, table of the
+backend's functions), gen_libcuda.map (exports).
 A file whose text would not change keeps its timestamp.
 """
 
@@ -17,6 +18,7 @@ import re
 import sys
 
 import describe
+import effects
 import headers
 from gen_common import (append_ids, checked_in, fnv64, in_order, number, operand_reach, reach_check, req_fields,
                         rsp_fields, size_checks, struct, write)
@@ -541,7 +543,7 @@ def hook_stream(d, call):
 
 
 def server_hooks(d, call):
-    """Statements of the limits (server/charge.h) before and after the driver's call."""
+    """Statements of the limits (server/limits/charge.h) before and after the driver's call."""
     before, after = [], []
     expr = lambda text: cexpr(call, text, 'q->{}', 'q->{}')
     stop = ['if (res != CUDA_SUCCESS)', '\treturn res;']
@@ -696,7 +698,7 @@ def server_handler(d, call):
 
 def gen_server(d, api):
     calls = in_order(api)
-    text = BANNER + '#include "worker.h"\n\n'
+    text = BANNER + '#include "session/handler.h"\n\n'
     text += ''.join(server_handler(d, c) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
@@ -781,6 +783,7 @@ def main(argv):
     write(os.path.join(out, 'gen_wire.h'), gen_wire(d, api))
     write(os.path.join(out, 'gen_client.c'), gen_client(d, api))
     write(os.path.join(out, 'gen_client.h'), gen_client_h(api))
+    write(os.path.join(out, 'gen_effects.h'), effects.gen_effects(api))
     write(os.path.join(out, 'gen_entry_points.h'), gen_entry_points(api))
     write(os.path.join(out, 'gen_server.c'), gen_server(d, api))
     write(os.path.join(out, 'gen_server.h'), gen_server_h(d, api))

@@ -269,25 +269,25 @@ struct wh_req_whWait {
 };
 
 /*
- * A gate: 64 bytes of the data area. Whoever comes to it in the worker adds
+ * A callback: 64 bytes of the data area. Whoever comes to it in the worker adds
  * one to `reached` and stops until the client has brought `done` to the number
- * it got; many graphs may pass one gate at the same time. Plain shared words:
- * the client's dispatch thread looks at them from another world. Gates stand in
- * aligned areas; the first cell of each is a bell, whose `reached` changes
+ * it got; many graphs may come to one at the same time. Plain shared words:
+ * the client's dispatch thread looks at them from another world. Callbacks stand
+ * in aligned areas; the first cell of each is a bell, whose `reached` changes
  * whenever something happened to one of them.
  */
-struct wh_gate {
+struct wh_callback {
 	uint32_t reached;
 	uint32_t done;
 	int32_t status;		/* CUresult for cuStreamAddCallback */
 	uint32_t gone;		/* nothing in the worker names it any more */
 	uint32_t resv[12];
 };
-#define WH_GATE_AREA	65536
+#define WH_CALLBACK_AREA	65536
 struct wh_req_whHostFunc {
 	struct wh_req hdr;
 	uint64_t stream;
-	uint64_t gate;		/* address, 64-byte aligned */
+	uint64_t callback;	/* address, 64-byte aligned */
 	uint32_t with_status;	/* cuStreamAddCallback rather than cuLaunchHostFunc */
 	uint32_t resv;
 };
@@ -316,9 +316,9 @@ struct wh_req_whHostBlock {
 /*
  * Behind: dependencies, edge data if any, then what the parameters point to:
  * a kernel's parameter bytes, access descriptors, memory operations. In
- * `params` pointers are NULL and handles the client's; a host node has its gate
- * in userData. A copy with a gate has pageable memory on one side: its node is
- * a graph of two, the copy and the client's own part behind the gate.
+ * `params` pointers are NULL and handles the client's; a host node has its callback
+ * in userData. A copy with a callback has pageable memory on one side: its node is
+ * a graph of two, the copy and the client's own part behind the callback.
  */
 struct wh_req_whGraphNode {
 	struct wh_req hdr;
@@ -328,7 +328,7 @@ struct wh_req_whGraphNode {
 	uint64_t node;
 	uint64_t dependencies;
 	uint64_t bytes;
-	uint64_t gate;
+	uint64_t callback;
 	uint64_t resv;
 	CUgraphNodeParams params;
 };
@@ -338,7 +338,7 @@ struct wh_rsp_whGraphNode {
 	uint64_t node;
 	uint64_t value;		/* address of an allocation, or the child's handle */
 	uint32_t graphs;
-	uint32_t kept;		/* the gate's `gone` will be set one day */
+	uint32_t kept;		/* the callback's `gone` will be set one day */
 };
 struct wh_req_whGraphNodeGet {
 	struct wh_req hdr;
@@ -349,7 +349,7 @@ struct wh_req_whGraphNodeGet {
 /* Behind: struct wh_param for each kernel parameter, then `bytes` as above. */
 struct wh_rsp_whGraphNodeGet {
 	struct wh_rsp hdr;
-	uint64_t gate;		/* of a host node, or of a copy with pageable memory */
+	uint64_t callback;	/* of a host node, or of a copy with pageable memory */
 	uint32_t count;
 	uint32_t bytes;
 	uint64_t resv;
@@ -382,7 +382,7 @@ struct wh_rsp_instantiate {
 };
 struct wh_req_user_object {
 	struct wh_req hdr;
-	uint64_t gate;
+	uint64_t callback;
 	uint32_t refs;
 	uint32_t flags;
 };

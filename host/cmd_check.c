@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * `wormhole check`: one line per requirement of a host, `ok` or `MISSING` with
- * the next step. Changes nothing. The exit status says whether VMs with a role
- * can run here; what only a real GPU needs is listed apart and does not count.
+ * the next step, and two verdicts: for programs of this machine, and for VMs with
+ * a role. Changes nothing. Without a GPU both are ready, on softgpu.
  */
 #include <cpuid.h>
 #include <dirent.h>
@@ -217,12 +217,14 @@ static unsigned long read_hex(const char *dir, const char *file)
 	return value;
 }
 
+/* In a container or a small VM the device's files may be all there is of it. */
 static void probe_gpu(struct finding *f)
 {
+	bool file = !access("/dev/nvidia0", F_OK);
 	DIR *d = opendir("/sys/bus/pci/devices");
 	struct dirent *e;
 
-	found(f, false, "no NVIDIA display or 3D controller");
+	found(f, file, file ? "/dev/nvidia0" : "no NVIDIA display or 3D controller");
 	while (d && (e = readdir(d))) {
 		if (read_hex(e->d_name, "vendor") != 0x10de ||
 		    read_hex(e->d_name, "class") >> 16 != 3)
@@ -244,51 +246,109 @@ static void probe_driver(struct finding *f)
 
 /* --- The list ------------------------------------------------------------------------------ */
 
+enum use { PROGRAMS, VMS, USES };
+
+static const struct {
+	const char *word, *name;
+} uses[USES] = {
+	{ "programs", "programs of this machine" },
+	{ "vms", "VMs" },
+};
+
+#define BOTH	(1u << PROGRAMS | 1u << VMS)
+
 static const struct requirement {
 	const char *name;
 	void (*probe)(struct finding *f);
 	const char *fix;
-	bool gpu_only;
+	unsigned int needed;	/* bit of each use that cannot do without */
+	unsigned int gpu;	/* bit of each use that can, on softgpu */
 } requirements[] = {
-	{ "Intel processor with VMX", probe_cpu, "use an Intel host with VT-x enabled in its firmware", false },
-	{ "EPT", probe_ept, "use a processor with EPT; load the msr module if it has it", false },
-	{ "VMFUNC EPTP switching", probe_vmfunc, "use Haswell or newer; load the msr module to read what this one has", false },
-	{ "KVM", probe_kvm, "load kvm_intel; run as root or in group kvm", false },
-	{ "KVM with the Wormhole series", probe_series, "boot a kernel built from kvm-patches/ and load its kvm_intel", false },
-	{ WH_CONTROL_DEVICE, probe_control, "load kvm_intel from that kernel; run as root", false },
-	{ "tmpfs for windows", probe_tmpfs, "mount a tmpfs on /dev/shm with room for the windows", false },
-	{ "QEMU", probe_qemu, "install qemu-system-x86", false },
-	{ "IOMMU", probe_iommu, "enable VT-d in the firmware and boot with intel_iommu=on", true },
-	{ "NVIDIA driver library", probe_driver, "install NVIDIA's driver; without it `wormhole serve --backend softgpu'", true },
-	{ "NVIDIA GPU", probe_gpu, "plug one in; without it the server VM uses softgpu", true },
+	{ "Intel processor with VMX", probe_cpu, "use an Intel host with VT-x enabled in its firmware", 1u << VMS, 0 },
+	{ "EPT", probe_ept, "use a processor with EPT; load the msr module if it has it", 1u << VMS, 0 },
+	{ "VMFUNC EPTP switching", probe_vmfunc,
+	  "use Haswell or newer; load the msr module to read what this one has", 1u << VMS, 0 },
+	{ "KVM", probe_kvm, "load kvm_intel; run as root or in group kvm", 1u << VMS, 0 },
+	{ "KVM with the Wormhole series", probe_series,
+	  "boot a kernel built from kvm-patches/ and load its kvm_intel", 1u << VMS, 0 },
+	{ WH_CONTROL_DEVICE, probe_control, "load kvm_intel from that kernel; run as root", 1u << VMS, 0 },
+	{ "tmpfs for windows", probe_tmpfs, "mount a tmpfs on /dev/shm with room for the windows", BOTH, 0 },
+	{ "QEMU", probe_qemu, "install qemu-system-x86", 1u << VMS, 0 },
+	{ "IOMMU", probe_iommu, "enable VT-d in the firmware and boot with intel_iommu=on", 0, 1u << VMS },
+	{ "NVIDIA driver library", probe_driver,
+	  "install NVIDIA's driver; without it `wormhole serve --backend softgpu'", 0, 1u << PROGRAMS },
+	{ "NVIDIA GPU", probe_gpu, "plug one in; without it softgpu stands in", 0, BOTH },
 };
 
-static const struct argp argp = {
-	NULL, NULL, NULL,
-	"Say what this host has and lacks to run VMs with a role, and what would protect the workers of "
-	"`wormhole serve' here.", NULL, NULL, NULL
+struct verdict {
+	int missing, missing_gpu;
 };
 
-int cmd_check(int argc, char **argv)
+static void look(struct verdict verdict[USES])
 {
-	size_t i, n = sizeof(requirements) / sizeof(requirements[0]);
-	int missing = 0, missing_gpu = 0;
+	struct finding f;
+	size_t i;
+	int u;
 
-	wh_parse(&argp, argc, argv, 0, NULL);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < sizeof(requirements) / sizeof(requirements[0]); i++) {
 		const struct requirement *r = &requirements[i];
-		struct finding f = { 0 };
 
 		r->probe(&f);
 		printf("%-30s %-8s %s%s%s\n", r->name, f.good ? "ok" : "MISSING", f.seen,
 		       f.good ? "" : "; ", f.good ? "" : r->fix);
-		if (!f.good)
-			*(r->gpu_only ? &missing_gpu : &missing) += 1;
+		for (u = 0; u < USES && !f.good; u++) {
+			verdict[u].missing += r->needed >> u & 1;
+			verdict[u].missing_gpu += r->gpu >> u & 1;
+		}
 	}
-	wh_protections_check();
-	if (missing)
-		printf("not ready: %d missing\n", missing);
+}
+
+static void judge(enum use u, const struct verdict *v)
+{
+	printf("%s: ", uses[u].name);
+	if (v->missing)
+		printf("not ready: %d missing\n", v->missing);
 	else
-		printf("ready%s\n", missing_gpu ? ", without a GPU: the server VM uses softgpu" : "");
-	return missing ? EXIT_FAILED : EXIT_DONE;
+		printf("ready%s\n", v->missing_gpu ? ", on softgpu: for a GPU something is missing" : "");
+}
+
+/* The use that was asked for; USES: any. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	enum use *use = state->input;
+	int u;
+
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	for (u = 0; u < USES; u++)
+		if (!strcmp(arg, uses[u].word)) {
+			*use = u;
+			return 0;
+		}
+	argp_error(state, "'%s' is none of programs and vms", arg);
+	return EINVAL;
+}
+
+static const struct argp argp = {
+	NULL, parse, "[programs|vms]",
+	"Say what this host has and lacks, whether programs of this machine can be served and whether VMs "
+	"with a role can run, and what would protect the workers of `wormhole serve' here. The exit status is "
+	"0 if the use that is named is ready; without a name, if one is.", NULL, NULL, NULL
+};
+
+int cmd_check(int argc, char **argv)
+{
+	struct verdict verdict[USES] = { 0 };
+	enum use use = USES;
+	bool ready = false;
+	int u;
+
+	wh_parse(&argp, argc, argv, 0, &use);
+	look(verdict);
+	wh_protections_check();
+	for (u = 0; u < USES; u++) {
+		judge(u, &verdict[u]);
+		ready = ready || (!verdict[u].missing && (use == USES || (int)use == u));
+	}
+	return ready ? EXIT_DONE : EXIT_FAILED;
 }

@@ -76,25 +76,19 @@ static uint64_t each_reason(const __u64 *values, unsigned int n,
 
 /* --- JSON ------------------------------------------------------------------------- */
 
-/* Counters fit a double up to 2^53; they count events of one VM's life. */
-static void add_number(void *to, const char *name, uint64_t value)
-{
-	cJSON_AddNumberToObject(to, name, (double)value);
-}
-
 static cJSON *as_json(const struct wh_host_stat *s)
 {
 	cJSON *o = cJSON_CreateObject();
 	unsigned int i;
 
-	add_number(o, "id", s->vm_id);
+	wh_json_u64(o, "id", s->vm_id);
 	cJSON_AddStringToObject(o, "role", wh_name_role(s->role));
-	add_number(o, "pairs", s->pairs);
+	wh_json_u64(o, "pairs", s->pairs);
 	for (i = 0; i < NCOUNTERS; i++)
-		add_number(o, counters[i].name, counter(s, i));
-	each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, add_number,
+		wh_json_u64(o, counters[i].name, counter(s, i));
+	each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, wh_json_u64,
 		    cJSON_AddObjectToObject(o, "handoffs"));
-	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, add_number,
+	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, wh_json_u64,
 		    cJSON_AddObjectToObject(o, "exits"));
 	return o;
 }

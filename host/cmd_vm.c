@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "limit_spec.h"
+#include "tenant/spec.h"
 #include "wormhole.h"
 
 #define MAX_WINDOWS	16

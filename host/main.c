@@ -138,6 +138,8 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 		usage(stdout, table, path);
 		return EXIT_DONE;
 	}
+	if (table == commands && !strcmp(argv[1], "--version"))
+		return cmd_version(argc - 1, argv + 1);
 	for (c = table; c->name; c++) {
 		if (strcmp(argv[1], c->name))
 			continue;

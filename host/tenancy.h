@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-#include "limit_spec.h"
+#include "tenant/spec.h"
 
 /* --- layout.c: allocated paths ------------------------------------------------ */
 
@@ -31,6 +31,11 @@ int wh_server_do(const char *dir, cJSON *request);
 
 /* Children of a command's argp: their inputs are a list of limits and a const char *. */
 extern const struct argp wh_limit_argp, wh_dir_argp;
+
+/* --- json.c ------------------------------------------------------------------------ */
+
+/* An integer as it is, however large; object is a cJSON object. */
+void wh_json_u64(void *object, const char *name, uint64_t value);
 
 /* --- run_tenant.c ------------------------------------------------------------------ */
 

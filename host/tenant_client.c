@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tenancy.h"
-#include "wh_control.h"
+#include "tenant/control.h"
 #include "wormhole.h"
 
 #define TIMEOUT_S	30

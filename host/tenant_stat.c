@@ -16,9 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tenant_file.h"
+#include "tenant/file.h"
+#include "tenant/clock.h"
 #include "tenancy.h"
-#include "wh_control.h"
+#include "tenant/control.h"
 #include "wormhole.h"
 
 #define MAX_VIEWS	256
@@ -33,15 +34,7 @@ struct wh_tenant_view {
 
 /* --- Looking ---------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-/* One slot as its worker had it between two of its words; false: free, or just changing. */
+/* One account as its worker had it between two of its words; false: free, or just changing. */
 static bool copy_worker(struct wh_worker_usage *to, const struct wh_worker_usage *from)
 {
 	uint64_t before = __atomic_load_n(&from->generation, __ATOMIC_ACQUIRE);
@@ -59,7 +52,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 
 	if (rc)
 		return rc;
-	v->at_ns = now_ns();
+	v->at_ns = wh_now_ns();
 	rc = wh_tenant_limits_read(f.limits, &v->limits);
 	if (!rc) {
 		wh_tenant_usage_read(f.usage, &v->sum);
@@ -202,21 +195,16 @@ void wh_tenants_free(struct wh_tenant_views *v)
 
 /* --- JSON ------------------------------------------------------------------------- */
 
-static void add_number(cJSON *o, const char *name, uint64_t value)
-{
-	cJSON_AddNumberToObject(o, name, (double)value);
-}
-
 static void add_tenant_counters(cJSON *o, const struct wh_worker_usage *u)
 {
-#define ADD(name, help) add_number(o, #name, u->name);
+#define ADD(name, help) wh_json_u64(o, #name, u->name);
 	TENANT_COUNTERS(ADD)
 #undef ADD
 }
 
 static void add_device_counters(cJSON *o, const struct wh_device_usage *u)
 {
-#define ADD(name, value, help) add_number(o, #name, value);
+#define ADD(name, value, help) wh_json_u64(o, #name, value);
 	DEVICE_GAUGES(ADD)
 	DEVICE_COUNTERS(ADD)
 #undef ADD
@@ -227,11 +215,11 @@ static cJSON *device_json(const struct wh_tenant_view *v, unsigned int d)
 	const struct wh_device_limit *l = &v->limits.device[d];
 	cJSON *o = cJSON_CreateObject();
 
-	add_number(o, "device", d);
-	add_number(o, "memory_limit", l->memory);
-	add_number(o, "sm_percent", l->sm_percent ? l->sm_percent : 100);
+	wh_json_u64(o, "device", d);
+	wh_json_u64(o, "memory_limit", l->memory);
+	wh_json_u64(o, "sm_percent", l->sm_percent ? l->sm_percent : 100);
 	cJSON_AddStringToObject(o, "sm_policy", l->sm_percent ? wh_limit_policy_name(l->sm_policy) : "none");
-	add_number(o, "sm_groups", __builtin_popcountll(l->sm_groups));
+	wh_json_u64(o, "sm_groups", __builtin_popcountll(l->sm_groups));
 	add_device_counters(o, &v->sum.total.device[d]);
 	return o;
 }
@@ -241,16 +229,16 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	cJSON *o = cJSON_CreateObject(), *devices, *e;
 	unsigned int d;
 
-	add_number(o, "pid", w->pid);
-	add_number(o, "client_pid", w->client_pid);
-	add_number(o, "started_ms", w->started_ns / 1000000);
-	add_number(o, "host_memory", w->host_memory);
+	wh_json_u64(o, "pid", w->pid);
+	wh_json_u64(o, "client_pid", w->client_pid);
+	wh_json_u64(o, "started_ms", w->started_ns / 1000000);
+	wh_json_u64(o, "host_memory", w->host_memory);
 	add_tenant_counters(o, w);
 	devices = cJSON_AddArrayToObject(o, "devices");
 	for (d = 0; d < v->limits.devices; d++) {
 		e = cJSON_CreateObject();
-		add_number(e, "device", d);
-		add_number(e, "sms_granted", w->device[d].sms_granted);
+		wh_json_u64(e, "device", d);
+		wh_json_u64(e, "sms_granted", w->device[d].sms_granted);
 		add_device_counters(e, &w->device[d]);
 		cJSON_AddItemToArray(devices, e);
 	}
@@ -263,8 +251,8 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_protec
 	unsigned int i;
 
 	cJSON_AddStringToObject(o, "tenant", v->limits.name);
-	add_number(o, "host_memory", v->sum.total.host_memory);
-	add_number(o, "host_memory_limit", v->limits.host_memory);
+	wh_json_u64(o, "host_memory", v->sum.total.host_memory);
+	wh_json_u64(o, "host_memory_limit", v->limits.host_memory);
 	add_tenant_counters(o, &v->sum.total);
 	cJSON_AddItemToObject(o, "protection", wh_protections_json(p));
 	list = cJSON_AddArrayToObject(o, "devices");

@@ -7,7 +7,7 @@
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
 
-#include "wormhole_abi.h"
+#include "window.h"
 
 struct wh_leaf {
 	__u64 arg[5];		/* in: RDI, RSI, RDX, R8, R9 */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Prints size and offset of every member of wormhole_abi.h, every gap between
- * members, and every number. layout.ref is the committed answer: a difference
+ * Prints size and offset of every member of wormhole_abi.h and window.h, every
+ * gap between members, and every number. layout.ref is the committed answer: a difference
  * is a change of the ABI, and needs a new WH_ABI_VERSION.
  */
 #include <stddef.h>
 #include <stdio.h>
 
-#include "wormhole_abi.h"
+#include "window.h"
 
 /* Offset after the last member printed. */
 static size_t end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every struct member and every number of wormhole_abi.h, by name, for the
- * programs that print them (asm_offsets.c, layout.c). The includer defines
+ * Every struct member and every number of wormhole_abi.h and window.h, by name,
+ * for the programs that print them (asm_offsets.c, layout.c). The includer defines
  * STRUCT(s), MEMBER(s, m), END(s) and NUMBER(n); all are undefined at the end.
  * layout.c shows each gap between members, so a forgotten one is seen.
  */
@@ -53,10 +53,16 @@ MEMBER(wh_ctl, api_hash)
 MEMBER(wh_ctl, resv)
 END(wh_ctl)
 
+STRUCT(wh_slot_client)
+MEMBER(wh_slot_client, rsp)
+MEMBER(wh_slot_client, fs)
+MEMBER(wh_slot_client, gs)
+END(wh_slot_client)
+
 STRUCT(wh_slot)
-MEMBER(wh_slot, client_rsp)
-MEMBER(wh_slot, client_fs)
-MEMBER(wh_slot, client_gs)
+MEMBER(wh_slot, client.rsp)
+MEMBER(wh_slot, client.fs)
+MEMBER(wh_slot, client.gs)
 MEMBER(wh_slot, client_mxcsr)
 MEMBER(wh_slot, client_fcw)
 MEMBER(wh_slot, pad0)
@@ -73,6 +79,8 @@ MEMBER(wh_slot, pad3)
 MEMBER(wh_slot, response)
 MEMBER(wh_slot, response_waiters)
 MEMBER(wh_slot, response_status)
+MEMBER(wh_slot, deferred)
+MEMBER(wh_slot, no_post)
 MEMBER(wh_slot, pad4)
 END(wh_slot)
 
@@ -184,6 +192,10 @@ NUMBER(WH_CTL_FREE)
 NUMBER(WH_CTL_READY)
 NUMBER(WH_CTL_TAKEN)
 NUMBER(WH_CTL_DEAD)
+NUMBER(WH_HANDLER_NULL)
+NUMBER(WH_HANDLER_CUDA)
+NUMBER(WH_HANDLER_LIBRARY)
+NUMBER(WH_HANDLERS)
 NUMBER(WH_ROLE_NONE)
 NUMBER(WH_ROLE_SERVER)
 NUMBER(WH_ROLE_CLIENT)

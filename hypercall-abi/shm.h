@@ -25,22 +25,18 @@ struct wh_shm_welcome {
 };
 
 /*
- * Calls that nobody waits for (post.c). Calls are numbered; the worker runs them
- * in that order. Call n is a posted one unless request_arg[1] of the slot is n.
- * Its request then lies in cell n % WH_SHM_CELLS at the end of the message
+ * Calls that nobody waits for (client-stubs/cuda/post.c). Calls are numbered; the
+ * worker runs them in that order. Call n is a posted one unless request_arg[1]
+ * of the slot is n. Its request then lies in cell n % WH_SHM_CELLS at the end of the message
  * area, which the client may overwrite once call n is done, as the number in
  * `response` says; of posted calls that stand in a row not each one is said there.
  * No response to one is written: the first result that is no success stays in
- * WH_SHM_DEFERRED until the client takes it, and only an answered call lets the
- * client look. While WH_SHM_WAIT is set the client is asked to post nothing. Both
- * words are in the slot's padding behind the response.
+ * `deferred` of the slot until the client takes it, and only an answered call lets
+ * the client look.
  */
 #define WH_SHM_CELLS	32
 #define WH_SHM_CELL	512
 #define WH_SHM_TOGETHER	8	/* each such call is said to be done, and the last one */
-#define WH_SHM_DEFERRED(slot)	((slot)->pad4[0])
-#define WH_SHM_WAIT(slot)	((slot)->pad4[1])
-
 #define WH_SHM_UNKNOWN	999	/* deferred: the request was no request (CUDA_ERROR_UNKNOWN) */
 
 struct wh_shm_cell {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * The one Wormhole ABI: CPUID hypercall leaves, status codes, the layout of
- * every page that two worlds share, and the host's control device. Kernel,
- * user space, tests and (through asm_offsets.c) NASM include this file; the
- * kernel series carries a byte-identical copy.
+ * The ABI of KVM: CPUID hypercall leaves, status codes, what KVM reads of the
+ * pages that two worlds share, and the host's control device. Kernel, user
+ * space, tests and (through asm_offsets.c) NASM include this file; the kernel
+ * series carries a byte-identical copy.
  *
  * Register convention of a leaf, with CPUID's own clobbers kept in mind:
  *
@@ -107,7 +107,6 @@
 #define WH_ENOSYS		(-10)	/* unknown leaf, handler out of range */
 #define WH_EINVIEW		(-11)	/* not while a view is active */
 #define WH_EFATAL		(-12)	/* the call did what no call may do */
-#define WH_ETRANSPORT		(-13)	/* user space only: transport not usable */
 
 /* --- Fixed addresses, the same in client and worker ---------------------- */
 
@@ -117,8 +116,6 @@
  */
 #define WH_WINDOW_VA		0x600000000000ULL
 #define WH_TRAMPOLINE_VA	0x5f8000000000ULL
-/* struct wh_world: the page after the code. */
-#define WH_WORLD_VA		(WH_TRAMPOLINE_VA + 0x1000)
 #define WH_PAGE_SIZE		0x1000
 #define WH_MAX_PART_SIZE	0x40000000ULL	/* 1 GiB: one region of a view */
 
@@ -142,89 +139,17 @@ struct wh_tramp_hdr {
 	__u64 resv[3];
 };
 
-/* --- World page: says where we are, and what the worker provides ---------- */
-
-#define WH_WORLD_CLIENT		0x544e45494c435457ULL	/* "WTCLIENT" */
-#define WH_WORLD_SERVER		0x5245565245535457ULL	/* "WTSERVER" */
-#define WH_MAX_SLOTS		16
-#define WH_MAX_HANDLERS		64
-
-/* What the landing loads for a slot. Worker memory: the client never sees it. */
-struct wh_world_slot {
-	__u64 stack_top;	/* call stack, 16-byte aligned */
-	__u64 fs_base;
-	__u64 gs_base;
-	__u32 mxcsr;
-	__u16 fcw;
-	__u16 pad;
-};
-
-struct wh_world {
-	__u64 world;		/* WH_WORLD_* */
-	__u32 nslots;
-	__u32 nhandlers;
-	/* s64 handler(void *session, u64 slot, u64 arg0, u64 arg1) */
-	__u64 session;
-	__u64 handlers[WH_MAX_HANDLERS];
-	struct wh_world_slot slots[WH_MAX_SLOTS];
-};
-
-/* --- Window part: shared by one client process and its worker ------------- */
+/* --- Slot page: the part's second page -------------------------------------- */
 
 /*
- * Part = control page, slot pages, message areas, data area; all offsets in
- * bytes from the part's start, all areas page aligned. The worker writes the
- * control page before it registers; the client copies and checks it once.
+ * Where it begins. The client's trampoline writes this before it switches, and
+ * KVM reads it when it suspends a call (it is the client's own, so a lie hurts
+ * only the liar).
  */
-#define WH_CTL_MAGIC		0x4c54434548485757ULL	/* "WWHHECTL" */
-#define WH_CTL_FREE		0	/* hints only: KVM decides at attach */
-#define WH_CTL_READY		1
-#define WH_CTL_TAKEN		2
-#define WH_CTL_DEAD		3
-struct wh_ctl {
-	__u64 magic;
-	__u32 abi_version;
-	__u32 state;		/* WH_CTL_*, a hint */
-	__u64 part_size;
-	__u32 window;
-	__u32 part;
-	__u32 nslots;
-	__u32 slot_offset;	/* WH_PAGE_SIZE; slot i at slot_offset + i * WH_PAGE_SIZE */
-	__u64 msg_offset;	/* area i at msg_offset + i * msg_size */
-	__u64 msg_size;
-	__u64 data_offset;
-	__u64 data_size;
-	__u64 api_hash;		/* of the table of CUDA calls both ends were built from */
-	__u64 resv[6];
-};
-
-/*
- * One slot. Words up to `calls` belong to the trampoline: the client writes
- * them before it switches; KVM reads client_rsp/fs/gs when it suspends a call
- * (they are the client's own, so a lie hurts only the liar).
- */
-struct wh_slot {
-	__u64 client_rsp;
-	__u64 client_fs;
-	__u64 client_gs;
-	__u32 client_mxcsr;
-	__u16 client_fcw;
-	__u16 pad0;
-	__u32 index;		/* EPTP index, for `pending` */
-	__u32 slot;		/* own number, for `pending` */
-	__u64 calls;		/* delegated calls begun, counted by the worker side */
-	__u64 pad1[2];
-	/* shm transport: futex words, one cache line each way. */
-	__u32 request;
-	__u32 request_handler;
-	__u64 request_arg[2];
-	__u32 request_waiters;
-	__u32 pad2;
-	__u64 pad3[4];
-	__u32 response;
-	__u32 response_waiters;
-	__s64 response_status;
-	__u64 pad4[6];
+struct wh_slot_client {
+	__u64 rsp;
+	__u64 fs;
+	__u64 gs;
 };
 
 /* --- Host control device: /dev/kvm-wormhole, root only --------------------- */
@@ -322,37 +247,5 @@ struct wh_host_vm {
  * VMFUNC EPTP switching. The number stays far above upstream's.
  */
 #define KVM_CAP_X86_WORMHOLE	0x5748
-
-/* --- Server guest device: /dev/wormhole-server (the guest module) ----------- */
-
-/*
- * WH_SRV_BIND: choose window and part; afterwards mmap offset 0 is the part
- * (map it at WH_WINDOW_VA) and mmap offset WH_SRV_MMAP_TRAMPOLINE the
- * trampoline code page (map it at WH_TRAMPOLINE_VA, read and execute).
- */
-struct wh_srv_bind {
-	__u32 window;
-	__u32 part;
-	__u64 part_size;
-};
-
-/* WH_SRV_INFO: what the windows are. */
-struct wh_srv_info {
-	__u32 abi_version;
-	__u32 windows;
-	__u64 window_size[16];
-};
-
-#define WH_SRV_MMAP_TRAMPOLINE	0x10000000000ULL
-#define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
-#define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
-/*
- * WH_SRV_REGISTER: registers the calling process as the worker of its part.
- * All mappings that calls need exist and are touched before. Starts the mmu
- * notifier. WH_SRV_SLOT (argument: slot): the calling thread, pinned to one
- * isolated CPU, becomes the slot's thread. Closing the file releases.
- */
-#define WH_SRV_REGISTER		_IO(WH_IOC_MAGIC, 34)
-#define WH_SRV_SLOT		_IO(WH_IOC_MAGIC, 35)
 
 #endif /* WORMHOLE_ABI_H */

@@ -8,7 +8,7 @@
 # BASE says what the series needs (BASE, BASE-next). A package of the machine's own
 # Debian is in /usr/src, or where KERNEL_TARBALL says. One of another suite (a
 # BASE with a line `suite`) is fetched into $O/kernel/source by
-# tests/debian-download.sh, unless it is there; KERNEL_NEXT_TARBALL=FILE: a copy
+# tools/debian-download.sh, unless it is there; KERNEL_NEXT_TARBALL=FILE: a copy
 # at hand instead. O defaults to build/ of this tree.
 set -eu -o pipefail
 
@@ -40,7 +40,7 @@ right() { [ -f "$1" ] && [ "$(sha256sum <"$1")" = "$sha256  -" ]; }
 fetch() {
 	local deb
 	rm -rf "$out/deb"
-	"$here/../tests/debian-download.sh" "$suite" binary "$package=$release" "$out/deb" || return 1
+	"$here/../tools/debian-download.sh" "$suite" binary "$package=$release" "$out/deb" || return 1
 	deb=$(echo "$out/deb/$package"_*.deb)
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -O "./usr/src/$tarball" >"$out/$tarball.part"
 	rm -rf "$out/deb"

@@ -99,7 +99,8 @@ world_init() {
 
 # --- The server --------------------------------------------------------------------
 
-# Until the server says that it listens, nothing may connect.
+# Until the server says that it listens, nothing may connect. What it says till then
+# is in server.start, the rest in server.out.
 world_server() { # [OPTION...]
 	mkfifo "$world_dir/log"
 	exec 9<>"$world_dir/log"
@@ -107,7 +108,7 @@ world_server() { # [OPTION...]
 		"$WH_BUILD/server/wormhole-server" --backend "$driver" \
 		--socket "$world_dir/socket" "$@" >"$world_dir/log" 2>&1 9<&- &
 	server_pid=$!
-	if ! timeout 60 grep -q -m 1 listening <&9; then
+	if ! timeout 60 sed -u /listening/q <&9 >"$world_dir/server.start"; then
 		echo "Bail out! wormhole-server did not start"
 		exit 1
 	fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # install-deps.sh [--list] [all|shm|none]: installs what a Debian 12 machine lacks
-# to build and test Wormhole: the packages of tests/debian-packages (`shm`: those
+# to build and test Wormhole: the packages of tools/debian-packages (`shm`: those
 # above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh).
 # Does nothing, quickly, when all is there. `--list` only names the packages that
 # lack; `none` leaves packages alone.
@@ -51,7 +51,7 @@ if [ -z "$list" ] && [ "$group" = none ]; then
 elif command -v dpkg-query >/dev/null; then
 	lack=$(missing | tr '\n' ' ')
 else
-	echo "error: not a Debian system: install the equivalents of tests/debian-packages" >&2
+	echo "error: not a Debian system: install the equivalents of tools/debian-packages" >&2
 	echo "error: and say so: make DEPS=none" >&2
 	exit 1
 fi

@@ -35,10 +35,10 @@ delegate_to_server:
         movzx   eax, word [rsp + frame.fcw]
         mov     [SLOT + wh_slot.client_fcw], ax
         rdfsbase rax
-        mov     [SLOT + wh_slot.client_fs], rax
+        mov     [SLOT + wh_slot.client.fs], rax
         rdgsbase rax
-        mov     [SLOT + wh_slot.client_gs], rax
-        mov     [SLOT + wh_slot.client_rsp], rsp
+        mov     [SLOT + wh_slot.client.gs], rax
+        mov     [SLOT + wh_slot.client.rsp], rsp
 
         mov     ARG0, ARG0_IN
         mov     ENTRY, INDEX

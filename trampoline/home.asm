@@ -56,7 +56,7 @@ wh_gate_refused:
 ;; Where KVM puts a client whose call is suspended: only so that an interrupt,
 ;; a signal or a scheduler finds an ordinary thread. CONTINUE goes on with the
 ;; call, in the view or behind wh_land_entry.leave; it returns only if it failed.
-;; In       rdi = EPTP index, rsi = slot number, rsp = wh_slot.client_rsp,
+;; In       rdi = EPTP index, rsi = slot number, rsp = wh_slot.client.rsp,
 ;;          client FS and GS bases; all else unknown
 ;; Runs in  the client's EPT
 wh_gate_pending:

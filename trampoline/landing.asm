@@ -64,9 +64,9 @@ wh_land_entry:
         call    TARGET
 .return:
         mov     RESULT, rax
-        mov     rax, [KEPT_SLOT + wh_slot.client_fs]
-        mov     rcx, [KEPT_SLOT + wh_slot.client_gs]
-        mov     rsp, [KEPT_SLOT + wh_slot.client_rsp]
+        mov     rax, [KEPT_SLOT + wh_slot.client.fs]
+        mov     rcx, [KEPT_SLOT + wh_slot.client.gs]
+        mov     rsp, [KEPT_SLOT + wh_slot.client.rsp]
         wrfsbase rax
         wrgsbase rcx
 

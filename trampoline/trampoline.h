@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "wormhole_abi.h"
+#include "window.h"
 
 /* See gate.asm. */
 typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t index, uint64_t handler,

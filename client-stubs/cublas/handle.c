@@ -2,51 +2,25 @@
 /*
  * The client's side of a cuBLAS handle. Owns what a handle remembers (stream,
  * pointer mode, math mode, workspace): setting it makes no call, and all of it
- * travels with the next one. A handle is memory that is never given back, so
- * that one that was destroyed is seen as such.
+ * travels with the next one.
  */
 #include "cublas_stub.h"
-
-#include <pthread.h>
-#include <stdlib.h>
+#include "../handle.h"
 
 #define ALIVE		0x77686c62616c6961ULL
 #define ALIGNMENT	256	/* of a workspace, as cuBLAS demands */
 
 struct cublasContext {
-	uint64_t alive;		/* ALIVE, or something else */
+	struct wh_handle h;	/* alive: ALIVE */
 	cudaStream_t stream;	/* the program's name for it */
 	struct wh_obj_cublasHandle_t o;
-	struct cublasContext *next;	/* of the unused ones */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cublasContext *unused;
-
-static struct cublasContext *take(void)
-{
-	struct cublasContext *h;
-
-	pthread_mutex_lock(&lock);
-	h = unused;
-	if (h)
-		unused = h->next;
-	pthread_mutex_unlock(&lock);
-	return h ? h : malloc(sizeof(*h));
-}
-
-static void put(struct cublasContext *h)
-{
-	h->alive = 0;
-	pthread_mutex_lock(&lock);
-	h->next = unused;
-	unused = h;
-	pthread_mutex_unlock(&lock);
-}
+static struct wh_handles handles = WH_HANDLES(struct cublasContext);
 
 static inline bool alive(const struct cublasContext *h)
 {
-	return h && h->alive == ALIVE;
+	return h && h->h.alive == ALIVE;
 }
 
 bool wh_pack_cublasHandle_t(cublasHandle_t h, struct wh_obj_cublasHandle_t *out)
@@ -85,16 +59,15 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 
 	if (!handle)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	h = take();
+	h = wh_handle_take(&handles);
 	if (!h)
 		return CUBLAS_STATUS_ALLOC_FAILED;
-	*h = (struct cublasContext) { 0 };
 	res = create(&h->o);
 	if (res != CUBLAS_STATUS_SUCCESS) {
-		put(h);
+		wh_handle_put(&handles, &h->h);
 		return res;
 	}
-	h->alive = ALIVE;
+	h->h.alive = ALIVE;
 	*handle = h;
 	return CUBLAS_STATUS_SUCCESS;
 }
@@ -114,7 +87,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 	res = wh_cublas_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		put(handle);
+		wh_handle_put(&handles, &handle->h);
 	return res;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gates: points of the worker's streams and graphs at which a function of this
+ * Callbacks: points of the worker's streams and graphs at which a function of this
  * process runs (hostfunc.c), and what graph nodes need of them.
  */
-#ifndef WORMHOLE_GATE_H
-#define WORMHOLE_GATE_H
+#ifndef WORMHOLE_CALLBACK_H
+#define WORMHOLE_CALLBACK_H
 
 #include "client.h"
 
@@ -19,27 +19,27 @@ enum wh_job_kind {
 
 struct wh_graph_copy;
 
-struct wh_gate_job {
+struct wh_callback_job {
 	enum wh_job_kind kind;
 	bool for_good;		/* nothing will say that it is gone: shared by (fn, data) */
 	CUhostFn fn;
-	CUstreamCallback callback;
+	CUstreamCallback status_fn;
 	CUstream stream;
 	void *data;
 	struct wh_graph_copy *copy;
 };
 
-/* A gate with the job behind it; NULL when there is no room. */
-struct wh_gate *wh_gate_take(const struct wh_gate_job *j);
+/* A callback with the job behind it; NULL when there is no room. */
+struct wh_callback *wh_callback_take(const struct wh_callback_job *j);
 /* The worker did not take it. Frees the job's copy, too. */
-void wh_gate_cancel(struct wh_gate *g);
-/* Did a gate become free just now? False when none will. */
-bool wh_gate_await_end(void);
+void wh_callback_cancel(struct wh_callback *c);
+/* Did a callback become free just now? False when none will. */
+bool wh_callback_await_end(void);
 /* The job behind an address that the worker named. */
-bool wh_gate_job_at(uint64_t gate, struct wh_gate_job *j);
-/* A gate of that function which stays for the life of the process, or NULL. */
-struct wh_gate *wh_gate_for_good(CUhostFn fn, void *data);
-void wh_gate_keep(struct wh_gate *g);
+bool wh_callback_job_at(uint64_t addr, struct wh_callback_job *j);
+/* A callback of that function which stays for the life of the process, or NULL. */
+struct wh_callback *wh_callback_for_good(CUhostFn fn, void *data);
+void wh_callback_keep(struct wh_callback *c);
 
 /* graph_copy.c: copies between pageable memory and a mirror in the data area. */
 struct wh_graph_copy {

@@ -20,13 +20,10 @@
 
 #include "gen_wire.h"
 #include "wire_calls.h"
-#include "wormhole_abi.h"
+#include "window.h"
 #include "library.h"
 #include "lock.h"
 #include "transport.h"
-
-#define WH_HANDLER_CUDA		1	/* of server/dispatch.h */
-#define WH_HANDLER_LIBRARY	2
 
 #include "gen_client.h"
 

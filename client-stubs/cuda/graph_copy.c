@@ -2,10 +2,10 @@
 /*
  * Copies in graphs with pageable memory on one side. The worker's part is a
  * copy between the device and a mirror in the data area; this side's part, a
- * copy between the mirror and the program's memory, runs behind a gate just
+ * copy between the mirror and the program's memory, runs behind a callback just
  * before or after it, at each launch.
  */
-#include "gate.h"
+#include "callback.h"
 
 #include <stdlib.h>
 
@@ -146,7 +146,7 @@ CUresult wh_graph_copy_new(const CUDA_MEMCPY3D *p, enum wh_copy_sides sides,
 	if (sides != WH_SIDES_HOST) {
 		do
 			c->mirror = wh_data_alloc(size, 0, false);
-		while (!c->mirror && wh_gate_await_end());
+		while (!c->mirror && wh_callback_await_end());
 		if (!c->mirror) {
 			free(c);
 			return CUDA_ERROR_OUT_OF_MEMORY;

@@ -5,7 +5,7 @@
  * driver would own of an answer (arrays) is kept here for each node until the
  * next question about it.
  */
-#include "gate.h"
+#include "callback.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct node_call {
 	struct wh_params kernel;
 	const void *bytes;	/* of all but kernels: what params point to */
 	size_t nbytes;
-	struct wh_gate *gate;
+	struct wh_callback *callback;
 	/* results */
 	uint64_t made;
 	uint64_t value;
@@ -44,7 +44,7 @@ static void put_params(CUgraphNodeParams *to, const struct node_call *n)
 		break;
 	case CU_GRAPH_NODE_TYPE_HOST:
 		to->host.fn = NULL;
-		to->host.userData = n->gate;
+		to->host.userData = n->callback;
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 		to->alloc.accessDescs = NULL;
@@ -107,7 +107,7 @@ static CUresult send_once(struct node_call *n)
 	q->node = n->node;
 	q->dependencies = n->ndeps;
 	q->edges = n->edges != NULL;
-	q->gate = (uintptr_t)n->gate;
+	q->callback = (uintptr_t)n->callback;
 	q->resv = 0;
 	put_params(&q->params, n);
 	c.pos = WH_WIRE_FIXED(*q);
@@ -143,40 +143,40 @@ static CUresult send(struct node_call *n)
 
 /* --- Types with something of the client's --------------------------------------------------- */
 
-static CUresult send_gated(struct node_call *n, const struct wh_gate_job *j)
+static CUresult send_with_callback(struct node_call *n, const struct wh_callback_job *j)
 {
 	CUresult res = wh_usable();
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	n->gate = wh_gate_take(j);
-	if (!n->gate)
+	n->callback = wh_callback_take(j);
+	if (!n->callback)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	res = send(n);
 	if (res != CUDA_SUCCESS)
-		wh_gate_cancel(n->gate);
+		wh_callback_cancel(n->callback);
 	else if (!n->kept)
-		wh_gate_keep(n->gate);
+		wh_callback_keep(n->callback);
 	return res;
 }
 
-/* In an executable graph nothing tells when a function is replaced: one gate for each. */
+/* In an executable graph nothing tells when a function is replaced: one callback for each. */
 static CUresult send_host(struct node_call *n)
 {
-	const struct wh_gate_job j = { .kind = WH_JOB_NODE, .fn = n->p.host.fn,
+	const struct wh_callback_job j = { .kind = WH_JOB_NODE, .fn = n->p.host.fn,
 				       .data = n->p.host.userData };
 
 	if (!j.fn)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (n->op == WH_NODE_EXEC)
-		n->gate = wh_gate_for_good(j.fn, j.data);
-	return n->gate ? send(n) : send_gated(n, &j);
+		n->callback = wh_callback_for_good(j.fn, j.data);
+	return n->callback ? send(n) : send_with_callback(n, &j);
 }
 
 static CUresult send_copy_part(struct node_call *n, const CUDA_MEMCPY3D *p,
 			       enum wh_copy_sides sides)
 {
-	struct wh_gate_job j = { .kind = WH_JOB_COPY };
+	struct wh_callback_job j = { .kind = WH_JOB_COPY };
 	CUresult res = wh_graph_copy_new(p, sides, &j.copy);
 
 	if (res != CUDA_SUCCESS)
@@ -185,7 +185,7 @@ static CUresult send_copy_part(struct node_call *n, const CUDA_MEMCPY3D *p,
 		n->p.type = CU_GRAPH_NODE_TYPE_HOST;
 	else
 		n->p.memcpy.copyParams = j.copy->staged;
-	return send_gated(n, &j);
+	return send_with_callback(n, &j);
 }
 
 /*
@@ -575,7 +575,7 @@ CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
 
 struct answer {
 	CUgraphNodeParams p;
-	uint64_t gate;
+	uint64_t callback;
 	void *array;		/* kept for the node: addresses of parameters, or the objects */
 };
 
@@ -634,7 +634,7 @@ static CUresult take_get(struct wh_call *c, uint64_t node, struct answer *a)
 	uint32_t count = r->count, bytes = r->bytes;
 
 	a->p = r->params;
-	a->gate = r->gate;
+	a->callback = r->callback;
 	a->array = NULL;
 	if (!bytes && !count)
 		return CUDA_SUCCESS;
@@ -699,7 +699,7 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
-	struct wh_gate_job j;
+	struct wh_callback_job j;
 	struct answer a;
 	CUresult res = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &a) :
 				    CUDA_ERROR_INVALID_VALUE;
@@ -707,9 +707,9 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams
 	if (res != CUDA_SUCCESS)
 		return res;
 	*nodeParams = a.p.memcpy.copyParams;
-	if (!a.gate)
+	if (!a.callback)
 		return CUDA_SUCCESS;
-	if (!wh_gate_job_at(a.gate, &j) || j.kind != WH_JOB_COPY)
+	if (!wh_callback_job_at(a.callback, &j) || j.kind != WH_JOB_COPY)
 		return CUDA_ERROR_UNKNOWN;
 	*nodeParams = j.copy->params;
 	return CUDA_SUCCESS;
@@ -717,14 +717,14 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams
 
 CUresult cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-	struct wh_gate_job j;
+	struct wh_callback_job j;
 	struct answer a;
 	CUresult res = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_HOST, &a) :
 				    CUDA_ERROR_INVALID_VALUE;
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!wh_gate_job_at(a.gate, &j) || j.kind != WH_JOB_NODE)
+	if (!wh_callback_job_at(a.callback, &j) || j.kind != WH_JOB_NODE)
 		return wh_refuse("the parameters of a copy from host to host");
 	*nodeParams = (CUDA_HOST_NODE_PARAMS) { j.fn, j.data };
 	return CUDA_SUCCESS;

@@ -3,12 +3,12 @@
  * Functions of the client that the worker's streams and graphs come to: host
  * functions, callbacks, the client's part of copies in graphs, destructors of
  * user objects. They run in this process, on a thread of their own, each behind
- * a gate in the data area; what waits at a gate goes on when its function has
+ * a callback in the data area; what waits there goes on when its function has
  * returned. The two sides may be in different VMs, so this side looks.
  */
 #define _GNU_SOURCE
 #include "client.h"
-#include "gate.h"
+#include "callback.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,19 +18,20 @@
 #include <unistd.h>
 
 #define AREAS	16
-#define GATES	(WH_GATE_AREA / sizeof(struct wh_gate) - 1)	/* the first is the bell */
+/* The first is the bell. */
+#define CALLBACKS	(WH_CALLBACK_AREA / sizeof(struct wh_callback) - 1)
 
-static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t gate_cond = PTHREAD_COND_INITIALIZER;
-static struct wh_gate *area[AREAS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static struct wh_callback *area[AREAS];
 static unsigned int areas;
-static struct wh_gate_job *job;		/* AREAS * GATES of them, as many areas in use */
+static struct wh_callback_job *job;	/* AREAS * CALLBACKS of them, as many areas in use */
 static unsigned int in_use, top;	/* no job at or above top */
 static bool started;
 
-static struct wh_gate *gate_of(unsigned int i)
+static struct wh_callback *callback_of(unsigned int i)
 {
-	return &area[i / GATES][1 + i % GATES];
+	return &area[i / CALLBACKS][1 + i % CALLBACKS];
 }
 
 static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
@@ -40,11 +41,11 @@ static void futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 /* --- Running ---------------------------------------------------------------------------- */
 
-static void run(const struct wh_gate_job *j, CUresult status)
+static void run(const struct wh_callback_job *j, CUresult status)
 {
 	switch (j->kind) {
 	case WH_JOB_CALLBACK:
-		j->callback(j->stream, status, j->data);
+		j->status_fn(j->stream, status, j->data);
 		break;
 	case WH_JOB_COPY:
 		wh_graph_copy_part(j->copy);
@@ -58,34 +59,34 @@ static void end_job(unsigned int i)
 {
 	if (job[i].kind == WH_JOB_COPY)
 		wh_graph_copy_free(job[i].copy);
-	job[i] = (struct wh_gate_job) { 0 };
+	job[i] = (struct wh_callback_job) { 0 };
 	in_use--;
 	while (top && !job[top - 1].kind)
 		top--;
-	pthread_cond_broadcast(&gate_cond);
+	pthread_cond_broadcast(&cond);
 }
 
-/* One pass through gate i, if something waits there; called with the lock held. */
+/* Callback i once, if something waits there; called with the lock held. */
 static void serve(unsigned int i)
 {
-	struct wh_gate *g = gate_of(i);
-	uint32_t reached = __atomic_load_n(&g->reached, __ATOMIC_ACQUIRE);
-	struct wh_gate_job j = job[i];
+	struct wh_callback *c = callback_of(i);
+	uint32_t reached = __atomic_load_n(&c->reached, __ATOMIC_ACQUIRE);
+	struct wh_callback_job j = job[i];
 
-	if (reached != g->done) {
-		pthread_mutex_unlock(&gate_lock);
-		run(&j, (CUresult)g->status);
-		pthread_mutex_lock(&gate_lock);
-		__atomic_store_n(&g->done, g->done + 1, __ATOMIC_RELEASE);
-		futex(&g->done, FUTEX_WAKE, INT32_MAX, NULL);
+	if (reached != c->done) {
+		pthread_mutex_unlock(&lock);
+		run(&j, (CUresult)c->status);
+		pthread_mutex_lock(&lock);
+		__atomic_store_n(&c->done, c->done + 1, __ATOMIC_RELEASE);
+		futex(&c->done, FUTEX_WAKE, INT32_MAX, NULL);
 		if (j.kind == WH_JOB_ONCE || j.kind == WH_JOB_CALLBACK)
 			end_job(i);
-	} else if (__atomic_load_n(&g->gone, __ATOMIC_ACQUIRE)) {
+	} else if (__atomic_load_n(&c->gone, __ATOMIC_ACQUIRE)) {
 		end_job(i);
 		if (j.kind == WH_JOB_OBJECT) {
-			pthread_mutex_unlock(&gate_lock);
+			pthread_mutex_unlock(&lock);
 			run(&j, CUDA_SUCCESS);
-			pthread_mutex_lock(&gate_lock);
+			pthread_mutex_lock(&lock);
 		}
 	}
 }
@@ -100,7 +101,7 @@ static void sweep(void)
 }
 
 /*
- * While a gate is in use: look, then sleep on the bell. In another VM nobody
+ * While a callback is in use: look, then sleep on the bell. In another VM nobody
  * can ring it, and only the first area's is listened to: hence the short nap.
  */
 static void *dispatch(void *unused)
@@ -109,39 +110,39 @@ static void *dispatch(void *unused)
 	uint32_t rung;
 
 	(void)unused;
-	pthread_mutex_lock(&gate_lock);
+	pthread_mutex_lock(&lock);
 	for (;;) {
 		while (!in_use)
-			pthread_cond_wait(&gate_cond, &gate_lock);
+			pthread_cond_wait(&cond, &lock);
 		rung = __atomic_load_n(&area[0]->reached, __ATOMIC_ACQUIRE);
 		sweep();
-		pthread_mutex_unlock(&gate_lock);
+		pthread_mutex_unlock(&lock);
 		futex(&area[0]->reached, FUTEX_WAIT, rung, &nap);
-		pthread_mutex_lock(&gate_lock);
+		pthread_mutex_lock(&lock);
 		if (wh_client.state != WH_READY) {
 			memset(job, 0, top * sizeof(*job));
 			in_use = top = 0;
-			pthread_cond_broadcast(&gate_cond);
+			pthread_cond_broadcast(&cond);
 		}
 	}
 	return NULL;
 }
 
-/* --- Gates --------------------------------------------------------------------------------- */
+/* --- Callbacks ----------------------------------------------------------------------------- */
 
-/* An area is aligned to its size, so that the worker finds the bell from a gate. */
+/* An area is aligned to its size, so that the worker finds the bell from a callback. */
 static bool add_area(void)
 {
 	uintptr_t p;
 
 	if (areas == AREAS)
 		return false;
-	p = (uintptr_t)wh_data_alloc(2 * WH_GATE_AREA, 0, false);
+	p = (uintptr_t)wh_data_alloc(2 * WH_CALLBACK_AREA, 0, false);
 	if (!p)
 		return false;
-	p = (p + WH_GATE_AREA - 1) & ~(uintptr_t)(WH_GATE_AREA - 1);
-	area[areas] = (struct wh_gate *)p;
-	memset(area[areas++], 0, WH_GATE_AREA);
+	p = (p + WH_CALLBACK_AREA - 1) & ~(uintptr_t)(WH_CALLBACK_AREA - 1);
+	area[areas] = (struct wh_callback *)p;
+	memset(area[areas++], 0, WH_CALLBACK_AREA);
 	return true;
 }
 
@@ -153,7 +154,7 @@ static bool start(void)
 	if (started)
 		return true;
 	if (!job)
-		job = calloc(AREAS * GATES, sizeof(*job));
+		job = calloc(AREAS * CALLBACKS, sizeof(*job));
 	if (!job || (!areas && !add_area()))
 		return false;
 	pthread_attr_init(&attr);
@@ -167,45 +168,45 @@ static int find_free(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < areas * GATES; i++)
+	for (i = 0; i < areas * CALLBACKS; i++)
 		if (!job[i].kind)
 			return i;
 	return add_area() ? (int)i : -1;
 }
 
-/* With what runs once, waiting gives a free gate; what stays never goes by waiting. */
-struct wh_gate *wh_gate_take(const struct wh_gate_job *j)
+/* With what runs once, waiting gives a free callback; what stays never goes by waiting. */
+struct wh_callback *wh_callback_take(const struct wh_callback_job *j)
 {
 	bool once = j->kind == WH_JOB_ONCE || j->kind == WH_JOB_CALLBACK;
-	struct wh_gate *g = NULL;
+	struct wh_callback *c = NULL;
 	int i = -1;
 
 	if (j->kind == WH_JOB_NODE && wh_client.mirrors)
 		wh_log("a host function in a graph sees managed variables as they are at its launch");
-	pthread_mutex_lock(&gate_lock);
+	pthread_mutex_lock(&lock);
 	if (start()) {
 		i = find_free();
 		while (i < 0 && once && wh_client.state == WH_READY) {
-			pthread_cond_wait(&gate_cond, &gate_lock);
+			pthread_cond_wait(&cond, &lock);
 			i = find_free();
 		}
 	}
 	if (i >= 0) {
-		g = gate_of(i);
+		c = callback_of(i);
 		/* Not the counts: the worker may still look whether the last job is done. */
-		g->status = 0;
-		g->gone = 0;
+		c->status = 0;
+		c->gone = 0;
 		job[i] = *j;
 		top = top > (unsigned int)i ? top : (unsigned int)i + 1;
 		in_use++;
-		pthread_cond_broadcast(&gate_cond);
+		pthread_cond_broadcast(&cond);
 	}
-	pthread_mutex_unlock(&gate_lock);
-	return g;
+	pthread_mutex_unlock(&lock);
+	return c;
 }
 
 /* Graphs end some time after the call that ended them: wait for the next one a little. */
-bool wh_gate_await_end(void)
+bool wh_callback_await_end(void)
 {
 	struct timespec t;
 	int rc = ETIMEDOUT;
@@ -214,79 +215,79 @@ bool wh_gate_await_end(void)
 	t.tv_nsec += 100000000;
 	t.tv_sec += t.tv_nsec / 1000000000;
 	t.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&gate_lock);
+	pthread_mutex_lock(&lock);
 	if (in_use)
-		rc = pthread_cond_timedwait(&gate_cond, &gate_lock, &t);
-	pthread_mutex_unlock(&gate_lock);
+		rc = pthread_cond_timedwait(&cond, &lock, &t);
+	pthread_mutex_unlock(&lock);
 	return rc == 0;
 }
 
-static int index_of(const struct wh_gate *g)
+static int index_of(const struct wh_callback *c)
 {
-	uintptr_t a = (uintptr_t)g & ~(uintptr_t)(WH_GATE_AREA - 1);
-	unsigned int i, at = ((uintptr_t)g - a) / sizeof(*g);
+	uintptr_t a = (uintptr_t)c & ~(uintptr_t)(WH_CALLBACK_AREA - 1);
+	unsigned int i, at = ((uintptr_t)c - a) / sizeof(*c);
 
 	for (i = 0; i < areas; i++)
 		if ((uintptr_t)area[i] == a && at)
-			return i * GATES + at - 1;
+			return i * CALLBACKS + at - 1;
 	return -1;
 }
 
-/* Had the gate been reached, the worker would not have refused it. */
-void wh_gate_cancel(struct wh_gate *g)
+/* Had the callback been reached, the worker would not have refused it. */
+void wh_callback_cancel(struct wh_callback *c)
 {
 	int i;
 
-	pthread_mutex_lock(&gate_lock);
-	i = index_of(g);
+	pthread_mutex_lock(&lock);
+	i = index_of(c);
 	if (i >= 0 && job[i].kind)
 		end_job(i);
-	pthread_mutex_unlock(&gate_lock);
+	pthread_mutex_unlock(&lock);
 }
 
-bool wh_gate_job_at(uint64_t gate, struct wh_gate_job *j)
+bool wh_callback_job_at(uint64_t addr, struct wh_callback_job *j)
 {
 	int i;
 
-	pthread_mutex_lock(&gate_lock);
-	i = index_of((const struct wh_gate *)(uintptr_t)gate);
+	pthread_mutex_lock(&lock);
+	i = index_of((const struct wh_callback *)(uintptr_t)addr);
 	if (i >= 0)
 		*j = job[i];
-	pthread_mutex_unlock(&gate_lock);
+	pthread_mutex_unlock(&lock);
 	return i >= 0 && j->kind;
 }
 
-struct wh_gate *wh_gate_for_good(CUhostFn fn, void *data)
+struct wh_callback *wh_callback_for_good(CUhostFn fn, void *data)
 {
-	struct wh_gate *g = NULL;
+	struct wh_callback *c = NULL;
 	unsigned int i;
 
-	pthread_mutex_lock(&gate_lock);
-	for (i = 0; i < top && !g; i++)
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < top && !c; i++)
 		if (job[i].kind == WH_JOB_NODE && job[i].for_good && job[i].fn == fn &&
 		    job[i].data == data)
-			g = gate_of(i);
-	pthread_mutex_unlock(&gate_lock);
-	return g;
+			c = callback_of(i);
+	pthread_mutex_unlock(&lock);
+	return c;
 }
 
-void wh_gate_keep(struct wh_gate *g)
+void wh_callback_keep(struct wh_callback *c)
 {
 	int i;
 
-	pthread_mutex_lock(&gate_lock);
-	i = index_of(g);
+	pthread_mutex_lock(&lock);
+	i = index_of(c);
 	if (i >= 0)
 		job[i].for_good = true;
-	pthread_mutex_unlock(&gate_lock);
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- Streams ---------------------------------------------------------------------------------- */
 
-static CUresult send(const struct wh_gate_job *j)
+static CUresult send(const struct wh_callback_job *j)
 {
 	struct wh_req_whHostFunc *q;
-	struct wh_gate *gate;
+	struct wh_callback *callback;
 	uint64_t stream;
 	struct wh_call c;
 	CUresult res;
@@ -295,21 +296,21 @@ static CUresult send(const struct wh_gate_job *j)
 	if (res != CUDA_SUCCESS)
 		return res;
 	stream = wh_stream(j->stream);
-	gate = wh_gate_take(j);
-	if (!gate)
+	callback = wh_callback_take(j);
+	if (!callback)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	q = wh_begin(&c, WH_CALL_whHostFunc, sizeof(*q));
 	if (!q) {
-		wh_gate_cancel(gate);
+		wh_callback_cancel(callback);
 		return c.result;
 	}
 	q->stream = stream;
-	q->gate = (uintptr_t)gate;
-	q->with_status = j->callback != NULL;
+	q->callback = (uintptr_t)callback;
+	q->with_status = j->status_fn != NULL;
 	res = wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
-		wh_gate_cancel(gate);
+		wh_callback_cancel(callback);
 	return res;
 }
 
@@ -317,7 +318,7 @@ static CUresult send(const struct wh_gate_job *j)
  * A function may use managed variables, which this process can only fetch between
  * calls: where there are some, the stream's work is waited for before and after it.
  */
-static CUresult enqueue(const struct wh_gate_job *j)
+static CUresult enqueue(const struct wh_callback_job *j)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUresult res = CUDA_SUCCESS;
@@ -328,7 +329,7 @@ static CUresult enqueue(const struct wh_gate_job *j)
 		return send(j);
 	res = cuStreamSynchronize(j->stream);
 	/* A callback is also called with an error. */
-	if (res == CUDA_SUCCESS || j->callback)
+	if (res == CUDA_SUCCESS || j->status_fn)
 		res = send(j);
 	return res == CUDA_SUCCESS ? cuStreamSynchronize(j->stream) : res;
 }
@@ -336,8 +337,8 @@ static CUresult enqueue(const struct wh_gate_job *j)
 /* While the stream captures, the function becomes a node. */
 CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
-	const struct wh_gate_job j = { .kind = WH_JOB_ONCE, .fn = fn, .stream = hStream,
-				       .data = userData };
+	const struct wh_callback_job j = { .kind = WH_JOB_ONCE, .fn = fn, .stream = hStream,
+					   .data = userData };
 	CUresult res = fn ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
 
 	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_host(hStream, fn, userData) : res;
@@ -346,8 +347,8 @@ CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
 			     unsigned int flags)
 {
-	const struct wh_gate_job j = { .kind = WH_JOB_CALLBACK, .callback = callback,
-				       .stream = hStream, .data = userData };
+	const struct wh_callback_job j = { .kind = WH_JOB_CALLBACK, .status_fn = callback,
+					   .stream = hStream, .data = userData };
 
 	return callback && !flags ? enqueue(&j) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -357,9 +358,9 @@ CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *
 CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy,
 			    unsigned int initialRefcount, unsigned int flags)
 {
-	const struct wh_gate_job j = { .kind = WH_JOB_OBJECT, .fn = destroy, .data = ptr };
+	const struct wh_callback_job j = { .kind = WH_JOB_OBJECT, .fn = destroy, .data = ptr };
 	struct wh_req_user_object *q;
-	struct wh_gate *gate;
+	struct wh_callback *callback;
 	struct wh_call c;
 	CUresult res = wh_usable();
 
@@ -367,15 +368,15 @@ CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destro
 		return res;
 	if (!object_out || !destroy)
 		return CUDA_ERROR_INVALID_VALUE;
-	gate = wh_gate_take(&j);
-	if (!gate)
+	callback = wh_callback_take(&j);
+	if (!callback)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	q = wh_begin(&c, WH_CALL_cuUserObjectCreate, sizeof(*q));
 	if (!q) {
-		wh_gate_cancel(gate);
+		wh_callback_cancel(callback);
 		return c.result;
 	}
-	q->gate = (uintptr_t)gate;
+	q->callback = (uintptr_t)callback;
 	q->refs = initialRefcount;
 	q->flags = flags;
 	res = wh_run(&c, sizeof(struct wh_rsp_user_object));
@@ -383,6 +384,6 @@ CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destro
 		*object_out = (CUuserObject)((const struct wh_rsp_user_object *)c.rsp)->object;
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
-		wh_gate_cancel(gate);
+		wh_callback_cancel(callback);
 	return res;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "log.h"
 #include "wire.h"
 
 /* --- A call ---------------------------------------------------------------------- */
@@ -94,9 +95,6 @@ static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
 
 /* One line under WORMHOLE_LOG=1 names the function, once. */
 CUresult wh_refuse(const char *name);
-/* One line on stderr, starting with "wormhole: ", under WORMHOLE_LOG=1 only; always. */
-__attribute__((format(printf, 1, 2))) void wh_log(const char *fmt, ...);
-__attribute__((format(printf, 1, 2))) void wh_complain(const char *fmt, ...);
 
 /* What a stream is called on the wire; may make a call, so not between begin and end. */
 uint64_t wh_library_stream(CUstream stream);

@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transport.h"
+#include "clock.h"
+#include "log.h"
 
 uint32_t wh_lock_word[WH_LOCKS];
 
@@ -34,21 +35,13 @@ static bool left_behind(const struct wh_holder *t, const void *held, const void 
 	       f < t->stack_high && f + SIGNAL_FRAME > h;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /*
  * Sleeps are short: who was woken may leave by siglongjmp() before it has taken
  * the lock, and nobody else would be told that it is free.
  */
 #define NAP_NS	50000000
 
-/* False: not until `deadline`, a time as of now_ns(). */
+/* False: not until `deadline`, a time as of wh_now_ns(). */
 static bool await(uint32_t *word, uint32_t number, uint64_t deadline)
 {
 	static const struct timespec nap = { .tv_nsec = NAP_NS };
@@ -63,7 +56,7 @@ static bool await(uint32_t *word, uint32_t number, uint64_t deadline)
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
 			syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen | WH_LOCK_AWAITED, &nap,
 				NULL, 0);
-		if (now_ns() > deadline)
+		if (wh_now_ns() > deadline)
 			return false;
 		seen = 0;
 	}
@@ -96,7 +89,7 @@ bool wh_lock_at_end(struct wh_holder *h, enum wh_lock id)
 {
 	if (!h->number)
 		h->number = syscall(SYS_gettid);
-	return await(&wh_lock_word[id], h->number, now_ns() + END_TIMEOUT_NS);
+	return await(&wh_lock_word[id], h->number, wh_now_ns() + END_TIMEOUT_NS);
 }
 
 void wh_locks_after_fork(struct wh_holder *h)

@@ -13,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include "client.h"
+#include "gen_effects.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -69,84 +70,10 @@ static void catch_up(void)
 	stream = sent == seen ? NO_STREAM : MANY_STREAMS;
 }
 
-/* Calls that make the device neither read nor write. All others may. */
-static const bool quiet[WH_CALLS] = {
-	[WH_CALL_whHello] = true,
-	[WH_CALL_whLibraryOpen] = true,
-	[WH_CALL_whDeviceInfo] = true,
-	[WH_CALL_whUpload] = true,
-	[WH_CALL_whParamLayout] = true,
-	[WH_CALL_whGlobal] = true,
-	[WH_CALL_whManaged] = true,
-	[WH_CALL_whWait] = true,
-	[WH_CALL_whHostBlock] = true,
-	[WH_CALL_whHostFunc] = true,
-	[WH_CALL_whOutput] = true,
-	[WH_CALL_whGraphNode] = true,
-	[WH_CALL_whGraphNodeGet] = true,
-	[WH_CALL_cuCtxSynchronize] = true,
-	[WH_CALL_cuEventCreate] = true,
-	[WH_CALL_cuEventDestroy_v2] = true,
-	[WH_CALL_cuEventElapsedTime] = true,
-	[WH_CALL_cuEventElapsedTime_v2] = true,
-	[WH_CALL_cuEventQuery] = true,
-	[WH_CALL_cuEventRecord] = true,
-	[WH_CALL_cuEventRecordWithFlags] = true,
-	[WH_CALL_cuEventSynchronize] = true,
-	[WH_CALL_cuFuncGetAttribute] = true,
-	[WH_CALL_cuKernelGetAttribute] = true,
-	[WH_CALL_cuKernelGetFunction] = true,
-	[WH_CALL_cuLibraryGetKernel] = true,
-	[WH_CALL_cuLibraryLoadData] = true,
-	[WH_CALL_cuMemAllocAsync] = true,
-	[WH_CALL_cuMemAlloc_v2] = true,
-	[WH_CALL_cuMemFreeAsync] = true,
-	[WH_CALL_cuMemFree_v2] = true,
-	[WH_CALL_cuMemGetInfo_v2] = true,
-	[WH_CALL_cuModuleGetFunction] = true,
-	[WH_CALL_cuModuleLoadDataEx] = true,
-	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessor] = true,
-	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = true,
-	[WH_CALL_cuPointerGetAttribute] = true,
-	[WH_CALL_cuStreamCreate] = true,
-	[WH_CALL_cuStreamCreateWithPriority] = true,
-	[WH_CALL_cuStreamIsCapturing] = true,
-	[WH_CALL_cuStreamQuery] = true,
-	[WH_CALL_cuStreamSynchronize] = true,
-	[WH_CALL_cuStreamWaitEvent] = true,
-};
-
-/* Calls whose success says that work is done; waits do it by wh_managed_fetch(). */
-static const bool ends_work[WH_CALLS] = {
-	[WH_CALL_cuCtxSynchronize] = true,
-	[WH_CALL_cuEventElapsedTime] = true,
-	[WH_CALL_cuEventElapsedTime_v2] = true,
-	[WH_CALL_cuEventQuery] = true,
-	[WH_CALL_cuEventSynchronize] = true,
-	[WH_CALL_cuMemFree_v2] = true,
-	[WH_CALL_cuMemcpy] = true,
-	[WH_CALL_cuMemcpy2DUnaligned_v2] = true,
-	[WH_CALL_cuMemcpy2D_v2] = true,
-	[WH_CALL_cuMemcpy3D_v2] = true,
-	[WH_CALL_cuMemcpyAtoH_v2] = true,
-	[WH_CALL_cuMemcpyDtoH_v2] = true,
-	[WH_CALL_cuMemcpyHtoA_v2] = true,
-	[WH_CALL_cuMemcpyHtoD_v2] = true,
-	[WH_CALL_whSmallIn] = true,
-	/* Of managed memory these wait for themselves. */
-	[WH_CALL_cuMemsetD16_v2] = true,
-	[WH_CALL_cuMemsetD2D16_v2] = true,
-	[WH_CALL_cuMemsetD2D32_v2] = true,
-	[WH_CALL_cuMemsetD2D8_v2] = true,
-	[WH_CALL_cuMemsetD32_v2] = true,
-	[WH_CALL_cuMemsetD8_v2] = true,
-	[WH_CALL_cuStreamQuery] = true,
-	[WH_CALL_cuStreamSynchronize] = true,
-};
-
+/* Does it make the device neither read nor write? */
 static bool is_quiet(uint32_t call)
 {
-	return call < WH_CALLS && quiet[call];
+	return call < WH_CALLS && wh_effects[call] & WH_EFFECT_QUIET;
 }
 
 void wh_managed_sent(uint32_t call)
@@ -170,9 +97,11 @@ void wh_managed_launched(uint64_t id)
 		stream = key;
 }
 
+/* Of calls whose success says that work is done; waits do it by wh_managed_fetch(). */
 void wh_managed_answered(CUresult res)
 {
-	wh_client.fetch = res == CUDA_SUCCESS && current < WH_CALLS && ends_work[current];
+	wh_client.fetch = res == CUDA_SUCCESS && current < WH_CALLS &&
+			  wh_effects[current] & WH_EFFECT_SETTLES;
 }
 
 uint64_t wh_managed_ticket(uint32_t kind, uint64_t handle)

@@ -4,74 +4,16 @@
  * reports a mistake in a launch at the launch, so a call is posted only when it
  * cannot be one: the same request (of a launch: all but the kernel's parameters)
  * has succeeded before, and nothing has happened since that could change the
- * answer. What could is every call but those of the list below, every error,
+ * answer. What could is every call that cuda.api does not say is neutral, every error,
  * and, for requests that name memory, every free. What is left are errors of the
  * device, which come late natively, too: they surface at a later call. Of another
  * library, what could change an answer is also every call of it that is not posted.
  * Everything here runs under the slot's lock.
  */
 #include "client.h"
+#include "gen_effects.h"
 
 #define PROOFS	1024u	/* a power of two */
-
-/* What a call does to what is known. */
-#define NEUTRAL	1	/* it changes nothing that a launch's answer depends on */
-#define REPORTS	2	/* it makes nothing, so an older error can stand in its result's place */
-#define BEGINS	4	/* a capture: launches become nodes, none is posted */
-#define ENDS	8
-#define FREES	16	/* memory that a posted call could name */
-#define EVENT	32	/* another process may act on its return: see shares_events */
-
-static const uint8_t effect[WH_CALLS] = {
-	[WH_CALL_whHostFunc] = NEUTRAL | REPORTS,
-	[WH_CALL_whGlobal] = NEUTRAL,
-	[WH_CALL_whLaunch] = NEUTRAL | REPORTS,
-	[WH_CALL_whManaged] = NEUTRAL,
-	[WH_CALL_whParamLayout] = NEUTRAL,
-	[WH_CALL_whStageCopy] = NEUTRAL | REPORTS,
-	[WH_CALL_whWait] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventElapsedTime] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventElapsedTime_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventQuery] = NEUTRAL | REPORTS,
-	[WH_CALL_cuEventRecord] = NEUTRAL | REPORTS | EVENT,
-	[WH_CALL_cuEventRecordWithFlags] = NEUTRAL | REPORTS | EVENT,
-	[WH_CALL_cuEventSynchronize] = NEUTRAL | REPORTS,
-	[WH_CALL_cuFuncGetAttribute] = NEUTRAL,
-	[WH_CALL_cuGraphLaunch] = NEUTRAL | REPORTS,
-	[WH_CALL_cuKernelGetAttribute] = NEUTRAL,
-	[WH_CALL_cuMemAllocAsync] = NEUTRAL,
-	[WH_CALL_cuMemAlloc_v2] = NEUTRAL,
-	[WH_CALL_cuMemFreeAsync] = NEUTRAL | REPORTS | FREES,
-	[WH_CALL_cuMemFree_v2] = NEUTRAL | REPORTS | FREES,
-	[WH_CALL_cuMemGetInfo_v2] = NEUTRAL,
-	[WH_CALL_cuMemcpy] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyAsync] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpy2DAsync_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpy2D_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyDtoDAsync_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyDtoD_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyDtoHAsync_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyDtoH_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyHtoDAsync_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemcpyHtoD_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD16Async] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD16_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD32Async] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD32_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD8Async] = NEUTRAL | REPORTS,
-	[WH_CALL_cuMemsetD8_v2] = NEUTRAL | REPORTS,
-	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessor] = NEUTRAL,
-	[WH_CALL_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags] = NEUTRAL,
-	[WH_CALL_cuPointerGetAttribute] = NEUTRAL,
-	[WH_CALL_cuStreamIsCapturing] = NEUTRAL,
-	[WH_CALL_cuStreamQuery] = NEUTRAL | REPORTS,
-	[WH_CALL_cuStreamSynchronize] = NEUTRAL | REPORTS,
-	[WH_CALL_cuStreamWaitEvent] = NEUTRAL | REPORTS | EVENT,
-	[WH_CALL_cuStreamBeginCapture] = BEGINS,
-	[WH_CALL_cuStreamBeginCapture_v2] = BEGINS,
-	[WH_CALL_cuStreamBeginCaptureToGraph] = BEGINS,
-	[WH_CALL_cuStreamEndCapture] = ENDS,
-};
 
 static uint64_t proven[PROOFS];
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
@@ -88,18 +30,17 @@ static bool shares_events;
 void wh_post_begin(uint32_t call)
 {
 	/* Of the other libraries: they make and free what only their own calls name. */
-	uint8_t e = call < WH_CALLS ? effect[call] : NEUTRAL | FREES;
+	uint16_t e = call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
 
 	running = call;
-	memory += !!(e & FREES);
-	if (__builtin_expect(e & NEUTRAL, NEUTRAL))
+	memory += !!(e & WH_EFFECT_FREES);
+	if (__builtin_expect(e & WH_EFFECT_NEUTRAL, WH_EFFECT_NEUTRAL))
 		return;
 	epoch++;
-	shares_events |= call == WH_CALL_cuIpcGetEventHandle ||
-			 call == WH_CALL_cuIpcOpenEventHandle;
-	if (e & BEGINS)
+	shares_events |= !!(e & WH_EFFECT_SHARES);
+	if (e & WH_EFFECT_BEGINS_CAPTURE)
 		captures++;
-	else if (e & ENDS && captures)
+	else if (e & WH_EFFECT_ENDS_CAPTURE && captures)
 		captures--;
 }
 
@@ -108,7 +49,7 @@ CUresult wh_post_end(CUresult res)
 	struct wh_link *l = &wh_client.link;
 
 	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && running < WH_CALLS &&
-	    effect[running] & REPORTS) {
+	    wh_effects[running] & WH_EFFECT_REPORTS) {
 		res = (CUresult)l->deferred;
 		l->deferred = 0;
 	}
@@ -164,7 +105,7 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	CUresult res;
 
 	if (!wh_client.link.t->post || captures ||
-	    (__builtin_expect(shares_events, 0) && effect[running] & EVENT))
+	    (__builtin_expect(shares_events, 0) && wh_effects[running] & WH_EFFECT_EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, 0, state);
 	place = &proven[proof % PROOFS];

@@ -1,67 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The client's side of a cuDNN handle. Owns the handle's stream: setting it makes
- * no call, it travels with the next one. A handle is memory that is never given
- * back, so that one that was destroyed is seen as such.
+ * no call, it travels with the next one.
  */
 #include "cudnn_stub.h"
-
-#include <pthread.h>
-#include <stdlib.h>
+#include "../handle.h"
 
 #define ALIVE	0x77686475646e6eULL
 
 struct cudnnContext {
-	uint64_t alive;		/* ALIVE, or something else */
+	struct wh_handle h;	/* alive: ALIVE */
 	uint64_t id;
 	cudaStream_t stream;	/* the program's name for it */
-	struct cudnnContext *next;	/* of all that ever were */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cudnnContext *all;
+static struct wh_handles handles = WH_HANDLES(struct cudnnContext);
 
 static inline bool alive(const struct cudnnContext *h)
 {
-	return h && h->alive == ALIVE;
-}
-
-static struct cudnnContext *take(void)
-{
-	struct cudnnContext *h;
-
-	pthread_mutex_lock(&lock);
-	for (h = all; h && h->alive; h = h->next)
-		;
-	if (!h) {
-		h = calloc(1, sizeof(*h));
-		if (h) {
-			h->next = all;
-			all = h;
-		}
-	}
-	if (h)
-		h->alive = 1;	/* taken */
-	pthread_mutex_unlock(&lock);
-	return h;
-}
-
-static void put(struct cudnnContext *h)
-{
-	pthread_mutex_lock(&lock);
-	h->alive = 0;
-	pthread_mutex_unlock(&lock);
+	return h && h->h.alive == ALIVE;
 }
 
 cudnnHandle_t wh_cudnn_handle(uint64_t id)
 {
-	struct cudnnContext *h;
+	struct cudnnContext *found = NULL, *c;
+	struct wh_handle *h;
 
-	pthread_mutex_lock(&lock);
-	for (h = all; h && !(alive(h) && h->id == id); h = h->next)
-		;
-	pthread_mutex_unlock(&lock);
-	return h;
+	pthread_mutex_lock(&handles.lock);
+	for (h = handles.all; h && !found; h = h->next) {
+		c = (struct cudnnContext *)h;
+		found = alive(c) && c->id == id ? c : NULL;
+	}
+	pthread_mutex_unlock(&handles.lock);
+	return found;
 }
 
 bool wh_pack_cudnnHandle_t(cudnnHandle_t h, struct wh_obj_cudnnHandle_t *out)
@@ -97,16 +68,15 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 
 	if (!handle)
 		return CUDNN_STATUS_BAD_PARAM;
-	h = take();
+	h = wh_handle_take(&handles);
 	if (!h)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	h->stream = NULL;
 	res = create(&h->id);
 	if (res != CUDNN_STATUS_SUCCESS) {
-		put(h);
+		wh_handle_put(&handles, &h->h);
 		return res;
 	}
-	h->alive = ALIVE;
+	h->h.alive = ALIVE;
 	*handle = h;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -126,7 +96,7 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 	res = wh_cudnn_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res == CUDNN_STATUS_SUCCESS)
-		put(handle);
+		wh_handle_put(&handles, &handle->h);
 	return res;
 }
 

@@ -2,53 +2,26 @@
 /*
  * The client's side of a cuRAND generator. Owns seed, offset and stream: where
  * setting them cannot fail it makes no call, and they travel with the next one.
- * A generator is memory that is never given back, so that one that was
- * destroyed is seen as such.
  */
 #include "curand_stub.h"
-
-#include <pthread.h>
-#include <stdlib.h>
+#include "../handle.h"
 
 #define ALIVE	0x7768637572616e64ULL
 
 struct curandGenerator_st {
-	uint64_t alive;		/* ALIVE, or something else */
+	struct wh_handle h;	/* alive: ALIVE */
 	cudaStream_t stream;	/* the program's name for it */
 	struct wh_obj_curandGenerator_t o;
 	uint64_t serial;
 	curandRngType_t type;
 	bool host;
-	struct curandGenerator_st *next;	/* of the unused ones */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct curandGenerator_st *unused;
-
-static struct curandGenerator_st *take(void)
-{
-	struct curandGenerator_st *g;
-
-	pthread_mutex_lock(&lock);
-	g = unused;
-	if (g)
-		unused = g->next;
-	pthread_mutex_unlock(&lock);
-	return g ? g : malloc(sizeof(*g));
-}
-
-static void put(struct curandGenerator_st *g)
-{
-	g->alive = 0;
-	pthread_mutex_lock(&lock);
-	g->next = unused;
-	unused = g;
-	pthread_mutex_unlock(&lock);
-}
+static struct wh_handles generators = WH_HANDLES(struct curandGenerator_st);
 
 static inline bool alive(const struct curandGenerator_st *g)
 {
-	return g && g->alive == ALIVE;
+	return g && g->h.alive == ALIVE;
 }
 
 bool wh_pack_curandGenerator_t(curandGenerator_t g, struct wh_obj_curandGenerator_t *out)
@@ -85,19 +58,20 @@ static curandStatus_t create(uint32_t call, curandRngType_t type, uint64_t *id)
 
 static curandStatus_t make(curandGenerator_t *generator, curandRngType_t type, bool host)
 {
-	struct curandGenerator_st *g = take();
+	struct curandGenerator_st *g = wh_handle_take(&generators);
 	curandStatus_t res;
 
 	if (!g)
 		return CURAND_STATUS_ALLOCATION_FAILED;
-	*g = (struct curandGenerator_st) { .type = type, .host = host };
+	g->type = type;
+	g->host = host;
 	res = create(host ? WH_CALL_curandCreateGeneratorHost : WH_CALL_curandCreateGenerator, type,
 		     &g->o.id);
 	if (res != CURAND_STATUS_SUCCESS) {
-		put(g);
+		wh_handle_put(&generators, &g->h);
 		return res;
 	}
-	g->alive = ALIVE;
+	g->h.alive = ALIVE;
 	*generator = g;
 	return CURAND_STATUS_SUCCESS;
 }
@@ -127,7 +101,7 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator)
 	res = wh_curand_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res == CURAND_STATUS_SUCCESS)
-		put(generator);
+		wh_handle_put(&generators, &generator->h);
 	return res;
 }
 

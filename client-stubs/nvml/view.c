@@ -5,17 +5,10 @@
  * get in.
  */
 #include "nvml_stub.h"
+#include "clock.h"
 
 #include <stdlib.h>
 #include <time.h>
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ULL + t.tv_nsec / 1000000;
-}
 
 static void pause_ms(unsigned int ms)
 {
@@ -140,12 +133,12 @@ typedef nvmlReturn_t look_fn(nvmlEventSet_t set, nvmlEventData_t *data, unsigned
 static nvmlReturn_t wait_event(look_fn *look, nvmlEventSet_t set, nvmlEventData_t *data,
 			       unsigned int timeout_ms)
 {
-	uint64_t end = now_ms() + timeout_ms, now;
+	uint64_t end = wh_now_ms() + timeout_ms, now;
 	nvmlReturn_t rc;
 
 	for (;;) {
 		rc = look(set, data, 0);
-		now = now_ms();
+		now = wh_now_ms();
 		if (rc != NVML_ERROR_TIMEOUT || now >= end)
 			return rc;
 		pause_ms(end - now < EVENT_PAUSE_MS ? end - now : EVENT_PAUSE_MS);

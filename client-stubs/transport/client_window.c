@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "transport.h"
+#include "client_window.h"
+#include "log.h"
 #include "window.h"
-#include "wormhole_abi.h"
 
 /* ivshmem as QEMU presents it. */
 #define PCI_VENDOR	0x1af4

@@ -3,8 +3,8 @@
  * Finds the windows of this client VM: ivshmem devices whose shared memory is
  * the file resource2 in sysfs. Knows nothing about attaching.
  */
-#ifndef WORMHOLE_WINDOW_H
-#define WORMHOLE_WINDOW_H
+#ifndef WORMHOLE_CLIENT_WINDOW_H
+#define WORMHOLE_CLIENT_WINDOW_H
 
 #include <stdint.h>
 

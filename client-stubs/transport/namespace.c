@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Loads the session into a link namespace of its own, and tells it when a thread
- * of the program's comes and ends: server/foreign.c does for such a thread what
+ * of the program's comes and ends: server/session/foreign.c does for such a thread what
  * the namespace's C library does for its own.
  */
 #define _GNU_SOURCE
@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "foreign.h"
-#include "transport.h"
+#include "loopback.h"
+#include "log.h"
 
 static struct {
 	typeof(wh_foreign_init) *init;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "gen_api.h"
-#include "wormhole_abi.h"
+#include "window.h"
 
 static void say(const char *fmt, va_list ap)
 {

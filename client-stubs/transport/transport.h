@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log.h"
+
 struct wh_transport;
 
 struct wh_link {
@@ -86,10 +88,5 @@ extern const struct wh_transport wh_transport_loopback;
  * stderr names both versions), or WH_EFAULT for a page that makes no sense.
  */
 int wh_link_from_part(struct wh_link *l, void *part, size_t part_size);
-
-/* One line on stderr, starting with "wormhole: ", under WORMHOLE_LOG=1 only. */
-__attribute__((format(printf, 1, 2))) void wh_log(const char *fmt, ...);
-/* The same, always: for a program that cannot go on as its user expects. */
-__attribute__((format(printf, 1, 2))) void wh_complain(const char *fmt, ...);
 
 #endif

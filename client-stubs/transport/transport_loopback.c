@@ -14,9 +14,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "session_limits.h"
-#include "session.h"
-#include "wormhole_abi.h"
+#include "loopback.h"
+#include "window.h"
 
 #define PART_SIZE	(256UL << 20)
 #define FAR_SIZE	(64UL << 30)	/* addresses; memory comes with use */

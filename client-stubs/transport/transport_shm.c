@@ -24,7 +24,7 @@
 
 #include "shm.h"
 #include "shm_wait.h"
-#include "wormhole_abi.h"
+#include "window.h"
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
 
@@ -224,12 +224,12 @@ static void send_call(struct wh_slot *s, uint32_t call)
 /* What posted calls left behind: all of them are done now. */
 static void look_back(struct wh_link *l, struct wh_slot *s)
 {
-	uint64_t deferred = __atomic_load_n(&WH_SHM_DEFERRED(s), __ATOMIC_RELAXED);
+	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
 
-	l->no_post = __atomic_load_n(&WH_SHM_WAIT(s), __ATOMIC_RELAXED);
+	l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
 	if (__builtin_expect(!deferred, 1))
 		return;
-	__atomic_store_n(&WH_SHM_DEFERRED(s), 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->deferred, 0, __ATOMIC_RELAXED);
 	if (!l->deferred)
 		l->deferred = (int)deferred;
 }
@@ -266,7 +266,7 @@ static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
 		if (rc)
 			return rc;
 		/* Beside the response's number, which was just read. */
-		l->no_post = __atomic_load_n(&WH_SHM_WAIT(s), __ATOMIC_RELAXED);
+		l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
 	}
 	c->size = size;
 	c->handler = handler;

@@ -19,12 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client_window.h"
+#include "clock.h"
 #include "gen_trampoline.h"
 #include "hypercall.h"
 #include "trampoline.h"
 #include "transport.h"
 #include "window.h"
-#include "wormhole_abi.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE	0x100000
@@ -285,14 +286,6 @@ static int try_windows(struct wh_link *l, const struct wh_window *w, int n)
 	return status;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
-}
-
 static int64_t attach_timeout(void)
 {
 	const char *s = getenv(ATTACH_TIMEOUT_ENV);
@@ -313,10 +306,10 @@ static int attach_any(struct wh_link *l)
 		wh_log("vmfunc: no window device (PCI 1af4:1110) in %s", PCI_DEVICES);
 		return WH_ETRANSPORT;
 	}
-	deadline = now_ms() + attach_timeout();
+	deadline = wh_now_ms() + attach_timeout();
 	for (;;) {
 		status = try_windows(l, w, n);
-		if (!may_pass(status) || now_ms() >= deadline)
+		if (!may_pass(status) || wh_now_ms() >= deadline)
 			break;
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 50000000)

@@ -10,7 +10,8 @@
  * wait without a word, and the server ask for it without end.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +30,6 @@ struct user {
 
 static struct user users[USERS];
 
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Of too many users the one that has not come for longest is forgotten: it has all again. */
 static struct user *user_of(uid_t uid, double now)
 {
@@ -54,7 +47,7 @@ static struct user *user_of(uid_t uid, double now)
 
 bool wh_admit(uid_t uid)
 {
-	double now = now_s();
+	double now = (double)wh_now_ns() / 1e9;
 	struct user *u = user_of(uid, now);
 
 	u->left += (now - u->seen) * WH_STARTS_A_SECOND;

@@ -10,7 +10,7 @@
  * and no call asked for: its context, its kernels' code, local memory.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "figures.h"
-#include "nvml_abi.h"
-#include "tenants.h"
+#include "daemon/nvml_reader.h"
+#include "daemon/tenants.h"
+#include "libraries/nvml_abi.h"
 
 #define READINGS	3	/* above the limit in a row */
 #define BLIND_READINGS	20	/* of workers with memory but without any figure: say so */
@@ -57,14 +57,14 @@ static const struct wh_figure *figure_of(const struct wh_figures *f, pid_t pid)
 	return NULL;
 }
 
-/* The worker's slot shows it; what decides is the server's own copy. */
-static bool note(struct wh_tenant *t, int slot, int device, const struct wh_figures *all)
+/* The worker's account shows it; what decides is the server's own copy. */
+static bool note(struct wh_tenant *t, int account, int device, const struct wh_figures *all)
 {
-	const struct wh_figure *f = figure_of(all, t->worker[slot].pid);
-	struct wh_device_usage *u = &t->file.usage->worker[slot].device[device];
+	const struct wh_figure *f = figure_of(all, t->worker[account].pid);
+	struct wh_device_usage *u = &t->file.usage->worker[account].device[device];
 	uint64_t bytes = f && f->bytes != NVML_UNKNOWN_BYTES ? f->bytes : 0;
 
-	t->worker[slot].driver[device] = bytes;
+	t->worker[account].driver[device] = bytes;
 	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
 	/* Under a share of time the worker measures it. */
 	if (f && !wh_has_share(&t->file.limits->device[device], WH_SM_TEMPORAL))
@@ -99,15 +99,15 @@ static int worst(const struct wh_tenant *t, int device, uint64_t quota)
 
 static void stop_worst(struct wh_tenant *t, int device, uint64_t held, uint64_t quota)
 {
-	int slot = worst(t, device, quota);
+	int account = worst(t, device, quota);
 
-	if (slot < 0)
+	if (account < 0)
 		return;
 	wh_say("warn", "tenant %s: worker %d stopped: on device %d the driver counts %" PRIu64
-	       " bytes for the tenant, its limit is %" PRIu64, t->name, t->worker[slot].pid, device,
+	       " bytes for the tenant, its limit is %" PRIu64, t->name, t->worker[account].pid, device,
 	       held, quota);
-	kill(t->worker[slot].pid, SIGKILL);
-	t->worker[slot].driver[device] = 0;
+	kill(t->worker[account].pid, SIGKILL);
+	t->worker[account].driver[device] = 0;
 }
 
 static void judge(struct wh_tenant *t, int device)

@@ -14,7 +14,7 @@
  * by who holds that number (uids.c): a lock on the folder itself a worker could take.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
+#include "daemon/isolation.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -166,9 +166,9 @@ static uid_t user_of(int dir, const char *name)
  * user may be the next tenant's before all of it is gone. Only while nobody else has
  * the user, or gets it.
  */
-static bool take_away(int dir, const char *name, uid_t user)
+static bool take_away(const char *path, uid_t user)
 {
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 	bool good;
 
@@ -180,21 +180,34 @@ static bool take_away(int dir, const char *name, uid_t user)
 	return good;
 }
 
-/* What is there still of a user who is just given out, so that nobody has it. */
-static void remove_stale(uid_t user)
+/* Each folder that is of a user; true where @fn says so of any. */
+static bool each_folder(bool (*fn)(const char *path, uid_t user, unsigned int arg),
+			unsigned int arg)
 {
 	DIR *d = opendir(SHARED_FILES);
 	struct dirent *e;
 	char path[sizeof(SHARED_FILES) + sizeof(e->d_name)];
+	bool any = false;
+	uid_t user;
 
 	while (d && (e = readdir(d))) {
-		if (user_of(dirfd(d), e->d_name) != user || !take_away(dirfd(d), e->d_name, user))
+		user = user_of(dirfd(d), e->d_name);
+		if (user == WH_NO_UID)
 			continue;
 		snprintf(path, sizeof(path), SHARED_FILES "/%s", e->d_name);
-		remove_aside(path);
+		any |= fn(path, user, arg);
 	}
 	if (d)
 		closedir(d);
+	return any;
+}
+
+/* What is there still of a user who is just given out, so that nobody has it. */
+static bool remove_stale(const char *path, uid_t user, unsigned int given)
+{
+	if (user == given && take_away(path, user))
+		remove_aside(path);
+	return false;
 }
 
 /* --- At the start -------------------------------------------------------------------- */
@@ -205,32 +218,20 @@ static void remove_stale(uid_t user)
 
 static int cleaner = -1;	/* a pipe, whose end is the server's */
 
-/* true: some of it is to go later. */
-static bool sweep(unsigned int n)
+/* true: it is to go later. */
+static bool sweep(const char *path, uid_t user, unsigned int n)
 {
-	DIR *d = opendir(SHARED_FILES);
-	struct dirent *e;
-	char path[sizeof(SHARED_FILES) + sizeof(e->d_name)];
-	enum wh_uid_state state;
-	bool later = false, taken;
-	uid_t user;
+	enum wh_uid_state state = wh_uid_claim(user);
+	bool taken;
 
-	while (d && (e = readdir(d))) {
-		user = user_of(dirfd(d), e->d_name);
-		state = wh_uid_claim(user);
-		/* The lock of a killed server may be that of a child for a moment still. */
-		later |= state == WH_UID_BUSY || (state == WH_UID_TAKEN && n < LINGERING);
-		if (state != WH_UID_CLAIMED)
-			continue;
-		taken = take_away(dirfd(d), e->d_name, user);
+	if (state == WH_UID_CLAIMED) {
+		taken = take_away(path, user);
 		wh_uid_unclaim(user);
-		snprintf(path, sizeof(path), SHARED_FILES "/%s", e->d_name);
 		if (taken)
 			remove_tree(path);
 	}
-	if (d)
-		closedir(d);
-	return later;
+	/* The lock of a killed server may be that of a child for a moment still. */
+	return state == WH_UID_BUSY || (state == WH_UID_TAKEN && n < LINGERING);
 }
 
 /* Workers of a server that was killed may take a while to end, and to be reaped. */
@@ -241,7 +242,7 @@ static void clean(void)
 	unsigned int n = 0;
 	bool last = false;
 
-	while (sweep(n++) && !last) {
+	while (each_folder(sweep, n++) && !last) {
 		last = poll(&end, 1, pause) > 0;
 		pause = pause * 2 < LONGEST_PAUSE ? pause * 2 : LONGEST_PAUSE;
 	}
@@ -281,7 +282,7 @@ bool wh_code_cache_open(struct wh_isolation *i, char *err, size_t err_size)
 
 	if (i->uid == WH_NO_UID || access(SHARED_FILES, W_OK))
 		return true;
-	remove_stale(i->uid);
+	each_folder(remove_stale, i->uid);
 	snprintf(path, sizeof(path), SHARED_FILES "/" PREFIX "%u.XXXXXX", i->uid);
 	if (!mkdtemp(path)) {
 		snprintf(err, err_size, "%s: %s", path, strerror(errno));

@@ -10,7 +10,7 @@
  * a connection passes to the program, so nothing more is heard on it.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "wh_control.h"
+#include "tenant/control.h"
 #include "wormhole_abi.h"
 
 #define MAX_CONNECTIONS	512

@@ -5,8 +5,8 @@
  * what was found at the start and fails for a tenant refuses that tenant.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
-#include "server.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox.h"
+#include "protect/sandbox.h"
 
 struct wh_protection wh_protection[WH_PROTECTIONS];
 const char *const wh_protection_name[WH_PROTECTIONS] = {

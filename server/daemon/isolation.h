@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cgroup.h"
+#include "protect/cgroup.h"
 
 enum wh_protection_kind {
 	WH_PROTECT_USER,	/* a user of the tenant's own, uids.c */

@@ -8,14 +8,14 @@
  * come out as text behind the tenant's name, under the same limit.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BURST		10
@@ -34,14 +34,6 @@ struct kind {
 };
 
 static struct kind kinds[KINDS];
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
 
 void wh_say(const char *level, const char *fmt, ...)
 {
@@ -106,7 +98,7 @@ static struct kind *kind_of(const char *subject, const char *fmt, int64_t now)
 
 void wh_say_of(const char *subject, const char *level, const char *fmt, ...)
 {
-	int64_t now = now_ms();
+	int64_t now = wh_now_ms();
 	struct kind *k = kind_of(subject, fmt, now);
 	char text[700];
 	va_list ap;

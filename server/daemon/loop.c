@@ -6,11 +6,11 @@
  * open, and that may be lowered below what is.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #define MAX_EVENTS	2048	/* tenants, their processes, connections */
 #define AT_ONCE		64
@@ -32,14 +32,6 @@ static struct {
 	void (*fn)(void);
 	int64_t due;
 } timer;
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
 
 static int free_event(void)
 {
@@ -96,7 +88,7 @@ void wh_loop_every(unsigned int ms, void (*fn)(void))
 {
 	timer.ms = ms;
 	timer.fn = fn;
-	timer.due = now_ms() + ms;
+	timer.due = wh_now_ms() + ms;
 }
 
 void wh_loop_stop(void)
@@ -106,7 +98,7 @@ void wh_loop_stop(void)
 
 static int timeout(void)
 {
-	int64_t left = timer.due - now_ms();
+	int64_t left = timer.due - wh_now_ms();
 
 	if (!timer.fn)
 		return -1;
@@ -115,9 +107,9 @@ static int timeout(void)
 
 static void run_timer(void)
 {
-	if (!timer.fn || now_ms() < timer.due)
+	if (!timer.fn || wh_now_ms() < timer.due)
 		return;
-	timer.due = now_ms() + timer.ms;
+	timer.due = wh_now_ms() + timer.ms;
 	timer.fn();
 }
 

@@ -24,10 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "isolation.h"
-#include "server.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
 #include "shm.h"
-#include "shm_worker.h"
+#include "daemon/worker.h"
 
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
@@ -78,17 +78,25 @@ void wh_child_signals(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
+/* What is open beyond the standard three: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
+static void close_others(unsigned int flags)
+{
+	int fd;
+
+	if (!close_range(3, ~0U, flags))
+		return;
+	for (fd = 3; fd < MAX_FILES; fd++)	/* kernels before 5.9, or 5.11 for the flag */
+		flags ? fcntl(fd, F_SETFD, FD_CLOEXEC) : close(fd);
+}
+
 void wh_close_in_child(void)
 {
-	int fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
 	dup2(null, 0);
 	dup2(null, 1);
-	if (!close_range(3, ~0U, CLOSE_RANGE_CLOEXEC))
-		return;
-	for (fd = 3; fd < MAX_FILES; fd++)	/* kernels before 5.11 */
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	close_others(CLOSE_RANGE_CLOEXEC);
 }
 
 pid_t wh_start(char *const argv[], int keep)
@@ -237,10 +245,14 @@ static bool start(char *err, size_t err_size)
 
 static int serve(bool background)
 {
-	int null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
-	int ready = null < 0 ? -1 : leave_terminal();
 	char err[600] = "";
+	int null, ready;
 
+	/* Who reads what the caller has open waits for the caller, not for us. */
+	if (background)
+		close_others(0);
+	null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+	ready = null < 0 ? -1 : leave_terminal();
 	if (background && ready < 0) {
 		wh_say("error", "--daemon: cannot go to the background: %s", strerror(errno));
 		return 1;
@@ -253,12 +265,13 @@ static int serve(bool background)
 		wh_isolation_stop();
 		return 1;
 	}
-	if (!wh_supervise_start())
-		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
 	printf("wormhole-server: listening on %s\n", wh_server.socket);
 	fflush(stdout);
 	if (background)
 		close_terminal(ready, null);
+	/* What lives on has our standard error: from here on it is the log. */
+	if (!wh_supervise_start())
+		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
 	wh_code_caches_start();
 	wh_loop_run();
 	wh_control_stop();
@@ -281,7 +294,7 @@ enum {
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
-	OPT_TENANT_SEAT, OPT_TENANT_SLOT, OPT_PROBE, OPT_FIGURES,
+	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_PROBE, OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -308,7 +321,7 @@ static const struct option table[] = {
 	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
 	{ "tenant-seats", required_argument, NULL, OPT_TENANT_SEATS },
 	{ "tenant-seat", required_argument, NULL, OPT_TENANT_SEAT },
-	{ "tenant-slot", required_argument, NULL, OPT_TENANT_SLOT },
+	{ "tenant-account", required_argument, NULL, OPT_TENANT_ACCOUNT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
 	{ 0 },
@@ -419,7 +432,7 @@ static void set(int c)
 	case OPT_TENANT_USAGE:	tenant->usage = number("--tenant-usage", optarg, INT_MAX); break;
 	case OPT_TENANT_SEATS:	tenant->seats = number("--tenant-seats", optarg, INT_MAX); break;
 	case OPT_TENANT_SEAT:	tenant->seat = number("--tenant-seat", optarg, INT_MAX); break;
-	case OPT_TENANT_SLOT:	tenant->slot = number("--tenant-slot", optarg, INT_MAX); break;
+	case OPT_TENANT_ACCOUNT:	tenant->account = number("--tenant-account", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;
 	default:		fputs(help, stderr); exit(2);

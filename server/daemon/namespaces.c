@@ -6,8 +6,8 @@
  * else than outside.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
-#include "server.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

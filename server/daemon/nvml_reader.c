@@ -5,7 +5,7 @@
  * that crashes or hangs costs the server nothing but these figures.
  */
 #define _GNU_SOURCE
-#include "figures.h"
+#include "daemon/nvml_reader.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "nvml_abi.h"
-#include "server.h"
-#include "tenant.h"
+#include "libraries/nvml_abi.h"
+#include "daemon/server.h"
+#include "tenant/tenant.h"
 
 #define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024

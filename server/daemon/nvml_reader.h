@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One reading of one device, from the process that asks NVML (figures.c) to the server. */
-#ifndef WORMHOLE_FIGURES_H
-#define WORMHOLE_FIGURES_H
+/* One reading of one device, from the process that asks NVML (nvml_reader.c) to the server. */
+#ifndef WORMHOLE_NVML_READER_H
+#define WORMHOLE_NVML_READER_H
 
 #include <stdint.h>
 

@@ -5,9 +5,9 @@
  * at all is found out here, too, and not by the first client.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
-#include "server.h"
-#include "sm_groups.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
+#include "tenant/sm_groups.h"
 
 #include <cuda.h>
 #include <dlfcn.h>

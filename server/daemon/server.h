@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Declarations shared by the parts of wormhole-server: one process, one thread,
- * one loop. shm_server.c owns the command line and the life of the process,
+ * one loop. main.c owns the command line and the life of the process,
  * loop.c its events, tenants.c tenants and workers, control.c the control
- * socket, probe.c what the devices are, supervise.c the driver's own figures.
+ * socket, probe.c what the devices are, audit.c the driver's own figures.
  */
 #ifndef WORMHOLE_SERVER_H
 #define WORMHOLE_SERVER_H
@@ -14,9 +14,9 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include "limit_spec.h"
-#include "shm_worker.h"
-#include "tenant_file.h"
+#include "daemon/worker.h"
+#include "tenant/file.h"
+#include "tenant/spec.h"
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
@@ -178,7 +178,7 @@ void wh_unlock_dir(void);
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
 int wh_probe_main(const char *backend, enum wh_protect protect, int fd);
 
-/* --- supervise.c, figures.c ------------------------------------------------------------ */
+/* --- audit.c, nvml_reader.c ------------------------------------------------------------ */
 
 bool wh_supervise_start(void);
 bool wh_supervise_reap(pid_t pid, int status);	/* true: it was the reader */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Listening sockets as files, and the lock that says whose a folder is. */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

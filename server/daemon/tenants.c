@@ -3,10 +3,10 @@
  * Tenants: each has a socket, two files (tenant.h), limits and workers. Who may
  * connect to a socket is a client of its tenant; nothing that a client says
  * plays a part. Limits and the table of workers are kept here, in memory that
- * no worker maps: what a worker writes into its slot decides about nothing.
+ * no worker maps: what a worker writes into its account decides about nothing.
  */
 #define _GNU_SOURCE
-#include "server.h"
+#include "daemon/server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #include "shm.h"
-#include "seats.h"
-#include "shm_worker.h"
-#include "sm_groups.h"
-#include "tenants.h"
+#include "tenant/seats.h"
+#include "daemon/worker.h"
+#include "tenant/sm_groups.h"
+#include "daemon/tenants.h"
 #include "wormhole_abi.h"
 
 #define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
@@ -268,13 +268,13 @@ static char *pass(int conn, int fd)
 }
 
 __attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int slot, int conn, int started, pid_t client,
+static void run_worker(const struct wh_tenant *t, int account, int conn, int started, pid_t client,
 		       pid_t parent)
 {
 	char size[32], number[16], parent_text[16], why[160];
 
 	/* It counts before it can do anything, whoever of the two is faster. */
-	wh_tenant_slot_own(t->file.usage, slot, getpid(), client);
+	wh_tenant_account_own(t->file.usage, account, getpid(), client);
 	wh_child_signals();
 	if (dup2(t->log.in, 2) < 0)
 		give_up_at(conn, "its messages");
@@ -287,7 +287,7 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, int starte
 	 */
 	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
-	snprintf(number, sizeof(number), "%d", slot);
+	snprintf(number, sizeof(number), "%d", account);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
@@ -295,11 +295,11 @@ static void run_worker(const struct wh_tenant *t, int slot, int conn, int starte
 	      "--tenant-limits", pass(conn, t->file.limits_fd),
 	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
 	      "--tenant-seat", pass(conn, seats.seat[t->seat].fd),
-	      "--tenant-slot", number, (char *)NULL);
+	      "--tenant-account", number, (char *)NULL);
 	give_up_at(conn, wh_server.self);
 }
 
-static int free_slot(const struct wh_tenant *t)
+static int free_account(const struct wh_tenant *t)
 {
 	int i;
 
@@ -325,9 +325,9 @@ static unsigned int most_starts(void)
 	return cpus < 2 ? 2 : cpus > MAX_STARTS ? MAX_STARTS : (unsigned int)cpus;
 }
 
-static void end_start(struct wh_tenant *t, int slot)
+static void end_start(struct wh_tenant *t, int account)
 {
-	struct tenant_worker *w = &t->worker[slot];
+	struct tenant_worker *w = &t->worker[account];
 
 	if (!w->started)
 		return;
@@ -349,13 +349,13 @@ static void on_started(int fd, void *arg)
 			end_start(t, i);
 }
 
-static void begin_start(struct wh_tenant *t, int slot, int fd)
+static void begin_start(struct wh_tenant *t, int account, int fd)
 {
 	if (!wh_loop_add(fd, on_started, t)) {
 		close(fd);
 		return;
 	}
-	t->worker[slot].started = fd;
+	t->worker[account].started = fd;
 	if (++t->starting == most_starts())
 		wh_loop_remove(t->listener);
 }
@@ -365,7 +365,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	struct ucred client = peer_of(conn);
 	pid_t parent = getpid(), pid;
 	int started[2];
-	int slot = free_slot(t);
+	int account = free_account(t);
 	char why[160];
 
 	if (!wh_admit(client.uid)) {
@@ -374,7 +374,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 		refuse(t, conn, WH_EBUSY, why);
 		return;
 	}
-	if (slot < 0) {
+	if (account < 0) {
 		snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be", t->name,
 			 WH_TENANT_WORKERS);
 		refuse(t, conn, WH_EBUSY, why);
@@ -385,10 +385,10 @@ static void start_worker(struct wh_tenant *t, int conn)
 		refuse(t, conn, WH_ENOMEM, why);
 		return;
 	}
-	wh_tenant_slot_open(t->file.usage, slot);
+	wh_tenant_account_open(t->file.usage, account);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, slot, conn, started[1], client.pid, parent);
+		run_worker(t, account, conn, started[1], client.pid, parent);
 	close(started[1]);
 	if (pid < 0) {
 		close(started[0]);
@@ -396,10 +396,10 @@ static void start_worker(struct wh_tenant *t, int conn)
 		refuse(t, conn, WH_ENOMEM, why);
 		return;
 	}
-	wh_tenant_slot_own(t->file.usage, slot, pid, client.pid);
-	t->worker[slot] = (struct tenant_worker){ .pid = pid };
+	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
+	t->worker[account] = (struct tenant_worker){ .pid = pid };
 	t->workers++;
-	begin_start(t, slot, started[0]);
+	begin_start(t, account, started[0]);
 	bound_memory(t);
 }
 
@@ -595,13 +595,13 @@ void wh_tenant_release(struct wh_tenant *t)
 
 /* --- Ends of workers -------------------------------------------------------------- */
 
-static struct wh_tenant *owner_of(pid_t pid, int *slot)
+static struct wh_tenant *owner_of(pid_t pid, int *account)
 {
 	struct wh_tenant *t = NULL;
 
 	while ((t = wh_tenant_next(t)))
-		for (*slot = 0; *slot < WH_TENANT_WORKERS; ++*slot)
-			if (t->worker[*slot].pid == pid)
+		for (*account = 0; *account < WH_TENANT_WORKERS; ++*account)
+			if (t->worker[*account].pid == pid)
 				return t;
 	return NULL;
 }
@@ -616,27 +616,27 @@ static void clean_up(const struct wh_tenant *t)
 		if (t->worker[i].pid)
 			living |= 1ull << i;
 	if (living)
-		wh_tenant_slots_only(t->file.usage, living);
+		wh_tenant_accounts_only(t->file.usage, living);
 	else if (wh_tenant_usage_restart(t->file.usage, t->id))
 		wh_say_of(t->name, "warn", "tenant %s: its locks: %s", t->name, strerror(errno));
 }
 
 void wh_tenants_reap(pid_t pid, int status)
 {
-	int slot;
-	struct wh_tenant *t = owner_of(pid, &slot);
+	int account;
+	struct wh_tenant *t = owner_of(pid, &account);
 
 	if (!t)
 		return;
 	if (WIFSIGNALED(status))
 		wh_say_of(t->name, "warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
 		       t->name, WTERMSIG(status));
-	end_start(t, slot);
-	t->worker[slot].pid = 0;
+	end_start(t, account);
+	t->worker[account].pid = 0;
 	t->workers--;
-	wh_tenant_slot_clear(t->file.usage, slot);
+	wh_tenant_account_clear(t->file.usage, account);
 	clean_up(t);
-	wh_seats_worker_ended(&seats, t->seat, (unsigned int)slot);
+	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
 	bound_memory(t);
 	if (!t->workers)
 		wh_isolation_idle(&t->isolation);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant as its owner sees it. Fields are written by tenants.c, and by supervise.c where said. */
+/* A tenant as its owner sees it. Fields are written by tenants.c, and by audit.c where said. */
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
-#include "isolation.h"
-#include "server.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
 
-/* Readings of the driver's figures (supervise.c). */
+/* Readings of the driver's figures (audit.c). */
 struct tenant_worker {
-	pid_t pid;		/* 0: the slot is free */
+	pid_t pid;		/* 0: the account is free */
 	int started;		/* ends when it serves its client; 0: it does */
 	uint64_t driver[WH_TENANT_DEVICES];	/* bytes */
 };
@@ -24,7 +24,7 @@ struct wh_tenant {
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int starting;	/* of these: not serving yet */
-	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (supervise.c) */
+	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (audit.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;

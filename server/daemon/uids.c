@@ -6,8 +6,8 @@
  * machine share the numbers: each locks the byte of a file that stands for one.
  */
 #define _GNU_SOURCE
-#include "isolation.h"
-#include "server.h"
+#include "daemon/isolation.h"
+#include "daemon/server.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * socket open. When the client is gone the process ends; nothing outlives it.
  */
 #define _GNU_SOURCE
-#include "shm_worker.h"
+#include "daemon/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ipc_files.h"
-#include "output.h"
-#include "sandbox.h"
-#include "session.h"
+#include "limits/ipc_files.h"
+#include "session/output.h"
+#include "state/messages.h"
+#include "protect/sandbox.h"
+#include "session/session.h"
 #include "shm.h"
 #include "shm_wait.h"
+#include "window.h"
 #include "wire.h"
-#include "wormhole_abi.h"
 
 #define MAX_THREADS	4096	/* of all workers of a tenant */
 
@@ -207,7 +208,7 @@ static void ask_for_answers(struct wh_session *s, struct wh_slot *slot)
 	uint64_t wants = wh_dispatch_wants_answers(s) != 0;
 
 	if (__builtin_expect(wants != asked, 0))
-		WH_SHM_WAIT(slot) = asked = wants;
+		slot->no_post = asked = wants;
 }
 
 /* Handler and argument are read once; the number of the call is only echoed. */
@@ -257,8 +258,8 @@ static bool posted_call(struct wh_session *s, struct wh_slot *slot, const struct
 	/* A library's status is no CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
-	if (__builtin_expect(res, 0) && !WH_SHM_DEFERRED(slot))
-		WH_SHM_DEFERRED(slot) = res;
+	if (__builtin_expect(res, 0) && !slot->deferred)
+		slot->deferred = res;
 	ask_for_answers(s, slot);
 	return true;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker of one shm client. */
-#ifndef WORMHOLE_SHM_WORKER_H
-#define WORMHOLE_SHM_WORKER_H
+#ifndef WORMHOLE_DAEMON_WORKER_H
+#define WORMHOLE_DAEMON_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "session_limits.h"
+#include "limits/join.h"
 
 /* What a worker enters by itself. */
 enum wh_protect {

@@ -3,7 +3,7 @@
  * Which devices NVML shows: those that the worker's CUDA driver has, in NVML's
  * order, matched by UUID. A handle of any other device never leaves here.
  */
-#include "nvml_view.h"
+#include "libraries/nvml_view.h"
 
 #include <stdio.h>
 
@@ -162,7 +162,7 @@ void wh_nvml_choose_devices(struct wh_nvml_functions *f)
 	f->nvmlDeviceGetHandleByPciBusId_v2 = shown_nvmlDeviceGetHandleByPciBusId_v2;
 }
 
-/* server/library.c calls it when the genuine library is loaded. */
+/* server/session/library.c calls it when the genuine library is loaded. */
 void wh_loaded_nvml(struct wh_session *s, void *table)
 {
 	memset(&wh_nvml_view, 0, sizeof(wh_nvml_view));

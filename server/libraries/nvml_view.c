@@ -7,7 +7,7 @@
  * counted for the whole device (samples, memory bus) is held back or clipped to
  * the tenant's share.
  */
-#include "nvml_view.h"
+#include "libraries/nvml_view.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,11 +20,11 @@ static inline const struct wh_limits *limits(void)
 	return &wh_nvml_view.session->limits;
 }
 
-/* Slot i of the tenant; without a tenant there is one, the worker's own. NULL: nobody's. */
+/* Account i of the tenant; without a tenant there is one, the worker's own. NULL: nobody's. */
 static const struct wh_worker_usage *worker(unsigned int i)
 {
 	const struct wh_limits *l = limits();
-	const struct wh_worker_usage *w = l->usage ? &l->usage->worker[i] : l->slot;
+	const struct wh_worker_usage *w = l->usage ? &l->usage->worker[i] : l->account;
 	uint32_t pid;
 
 	if (!l->usage)
@@ -57,7 +57,7 @@ static nvmlReturn_t memory_of(nvmlDevice_t device, nvmlMemory_t *m)
 	if (rc != NVML_SUCCESS || !quota)
 		return rc;
 	used = s->limits.usage ? wh_tenant_memory(s->limits.usage, d->cuda) :
-	       load(&s->limits.slot->device[d->cuda].memory);
+	       load(&s->limits.account->device[d->cuda].memory);
 	used = used < quota ? used : quota;
 	left = quota - used;
 	m->total = quota;
@@ -119,10 +119,10 @@ static uint32_t percent(uint64_t now, uint64_t before, uint64_t us)
 	return p < 100 ? p : 100;
 }
 
-static void sample_slot(struct wh_nvml_device *d, unsigned int i, uint64_t us)
+static void sample_account(struct wh_nvml_device *d, unsigned int i, uint64_t us)
 {
 	const struct wh_worker_usage *w = worker(i);
-	struct wh_nvml_sample *o = &d->slot[i];
+	struct wh_nvml_sample *o = &d->account[i];
 	uint32_t generation;
 	uint64_t now;
 
@@ -131,7 +131,7 @@ static void sample_slot(struct wh_nvml_device *d, unsigned int i, uint64_t us)
 		return;
 	}
 	now = wh_gpu_ns(&w->device[d->cuda]);
-	/* A slot of our own is never taken: its generation stays 0. */
+	/* An account of our own is never taken: its generation stays 0. */
 	generation = (uint32_t)load(&w->generation) | 1u << 31;
 	/* Another worker since the last time: all that it used is of this window. */
 	o->percent = us ? percent(now, o->generation == generation ? o->gpu_ns : 0, us) : 0;
@@ -147,7 +147,7 @@ static void sample(struct wh_nvml_device *d, uint64_t tsc, uint64_t us)
 	d->all.percent = us ? percent(now, d->all.gpu_ns, us) : 0;
 	d->all.gpu_ns = now;
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		sample_slot(d, i, us);
+		sample_account(d, i, us);
 	d->sampled_tsc = tsc;
 	d->rated = us != 0;
 }
@@ -317,11 +317,11 @@ static nvmlReturn_t process_utilization(nvmlDevice_t device,
 	if (rc != NVML_SUCCESS)
 		return rc;
 	for (i = 0; i < WH_TENANT_WORKERS && stamp(d) > since; i++)
-		if (d->slot[i].percent && worker(i))
+		if (d->account[i].percent && worker(i))
 			all[n++] = (nvmlProcessUtilizationSample_t){
 				.pid = worker(i)->client_pid,
 				.timeStamp = stamp(d),
-				.smUtil = d->slot[i].percent,
+				.smUtil = d->account[i].percent,
 			};
 	if (!n)
 		return NVML_ERROR_NOT_FOUND;

@@ -8,7 +8,7 @@
 #ifndef WORMHOLE_NVML_VIEW_H
 #define WORMHOLE_NVML_VIEW_H
 
-#include "library.h"
+#include "session/library.h"
 
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
@@ -21,7 +21,7 @@
 #define WH_NVML_WINDOW_LONG_US	1000000
 
 struct wh_nvml_sample {
-	uint32_t generation;	/* of the slot; 0: none yet */
+	uint32_t generation;	/* of the account; 0: none yet */
 	uint32_t percent;
 	uint64_t gpu_ns;
 };
@@ -33,7 +33,7 @@ struct wh_nvml_device {
 	uint64_t sampled_tsc;	/* when; 0: never */
 	bool rated;		/* the percentages below are of a whole window */
 	struct wh_nvml_sample all;
-	struct wh_nvml_sample slot[WH_TENANT_WORKERS];
+	struct wh_nvml_sample account[WH_TENANT_WORKERS];
 };
 
 /* One worker has one session. */

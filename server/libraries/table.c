@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The libraries that a worker can serve, by number; each is generated. */
-#include "library.h"
+#include "session/library.h"
 
 extern const struct wh_library wh_library_cublas;
 extern const struct wh_library wh_library_cudnn;

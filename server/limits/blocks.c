@@ -5,7 +5,7 @@
  * lie, from the gaps between them. (Seen on an H200: the blocks of the addresses
  * are the driver's figure, whatever is allocated and freed in which order.)
  */
-#include "limit_mem.h"
+#include "limits/memory.h"
 
 #include <stdlib.h>
 

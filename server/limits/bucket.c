@@ -15,12 +15,11 @@
  * and half a microsecond more for each would show. So one in 32 is looked at, and
  * the others go on its credit.
  *
- * Those that have a share take turns on a device (limit_turn.c), so that nobody
+ * Those that have a share take turns on a device (turns.c), so that nobody
  * else's work is inside of what is measured.
  */
-#include "gate.h"
-#include "limit_sm.h"
-#include "limit_turn.h"
+#include "limits/bucket.h"
+#include "limits/turns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,7 +100,7 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int
 
 void wh_sm_used(struct wh_session *s, int device, double ns)
 {
-	struct wh_device_usage *u = &s->limits.slot->device[device];
+	struct wh_device_usage *u = &s->limits.account->device[device];
 
 	u->gpu_ns += (uint64_t)ns;
 	__atomic_fetch_sub(&s->limits.usage->bucket[device].tokens_ns, (int64_t)ns,
@@ -150,8 +149,8 @@ static void poll_if_due(struct wh_session *s, bool due)
 /*
  * Short launches are as fast as without a limit only when they come posted, many
  * in a row. So an empty bucket fills up a little before they go on. (One round
- * trip for each of them would leave the device idle between them, on the
- * tenant's account.)
+ * trip for each of them would leave the device idle between them, at the
+ * tenant's cost.)
  */
 static int64_t resume_level(struct wh_session *s, int device)
 {
@@ -289,7 +288,7 @@ static void go(struct wh_session *s, int device)
 
 	if (!m->waiting_since)
 		return;
-	s->limits.slot->device[device].throttled_ns += tsc_to_ns(s, WH_TSC() - m->waiting_since);
+	s->limits.account->device[device].throttled_ns += tsc_to_ns(s, WH_TSC() - m->waiting_since);
 	m->waiting_since = 0;
 	m->woken = true;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The temporal SM limit inside of a session: limit_sm.c, which decides, over
+ * The temporal SM limit inside of a session: bucket.c, which decides, over
  * gpu_time.c, which measures. Times are nanoseconds of the session's own clock
  * unless they are called tsc.
  */
-#ifndef WORMHOLE_LIMIT_SM_H
-#define WORMHOLE_LIMIT_SM_H
+#ifndef WORMHOLE_BUCKET_H
+#define WORMHOLE_BUCKET_H
 
-#include "worker.h"
+#include "limits/charge.h"
+#include "limits/limits.h"
 
 /* Tests have a clock of their own. */
 #ifndef WH_TSC
@@ -127,7 +128,7 @@ double wh_gpu_now(const struct wh_session *s, uint64_t tsc);
 /* The length that [from, to) adds to what was covered before. */
 double wh_gpu_cover(struct wh_sm_device *d, double from, double to);
 
-/* limit_sm.c: the device worked so much longer for this worker. */
+/* bucket.c: the device worked so much longer for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);
 
 #endif

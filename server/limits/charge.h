@@ -2,11 +2,13 @@
 /*
  * What handlers call around the driver's functions for the limits: generated
  * ones by the flags of cuda-api/cuda.api (+charge, +pool, +launch, ...),
- * handwritten ones by hand. Included by worker.h. Memory is in bytes of one
+ * handwritten ones by hand. Memory is in bytes of one
  * device; everything here costs one test when the session has no tenant.
  */
 #ifndef WORMHOLE_CHARGE_H
 #define WORMHOLE_CHARGE_H
+
+#include "state/state.h"
 
 /* One call's reservation, on the handler's stack. */
 struct wh_charge {
@@ -20,7 +22,7 @@ struct wh_charge {
 	uint64_t stack;		/* of each thread of the kernel that is launched */
 };
 
-/* --- Memory: limit_mem.c --------------------------------------------------------- */
+/* --- Memory: memory.c --------------------------------------------------------- */
 
 /*
  * Reserve before the driver's call: CUDA_ERROR_OUT_OF_MEMORY beyond the quota. The
@@ -86,7 +88,7 @@ void wh_mem_context_gone(struct wh_session *s, uint64_t ctx);
 /* How much may still be taken, and of how much; UINT64_MAX twice without a quota. */
 void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota);
 
-/* --- Pools and graphs: limit_pool.c ------------------------------------------------ */
+/* --- Pools and graphs: pool.c ------------------------------------------------ */
 
 /* pool NULL: the current one of the stream's device. */
 CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
@@ -106,7 +108,7 @@ void wh_graph_copied(struct wh_session *s, void *from, void *to);
 CUresult wh_graph_charge(struct wh_session *s, void *exec);
 void wh_graph_charged(struct wh_session *s, void *exec, CUresult res);
 
-/* --- SM share: limit_sm.c ------------------------------------------------------------- */
+/* --- SM share: bucket.c ------------------------------------------------------------- */
 
 /*
  * What a handler returns when nothing was done and the client is to send the
@@ -151,7 +153,7 @@ static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
 	if (s->limits.device >= 0)
-		s->limits.slot->device[s->limits.device].launches++;
+		s->limits.account->device[s->limits.device].launches++;
 	if (__builtin_expect(s->limits.temporal, 0))
 		wh_sm_end(s, stream);
 }
@@ -161,17 +163,10 @@ static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t bytes)
 {
 	if (to_device)
-		s->limits.slot->bytes_to_device += bytes;
+		s->limits.account->bytes_to_device += bytes;
 	else
-		s->limits.slot->bytes_from_device += bytes;
+		s->limits.account->bytes_from_device += bytes;
 }
-
-/* A copy between unified addresses: counted where one side is host memory. */
-void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
-/* Of boxes that went through wh_in_NAME(): records.c. */
-void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c);
-void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c);
-void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c);
 
 /* --- Sizes ---------------------------------------------------------------------------- */
 
@@ -186,10 +181,10 @@ static inline int wh_location_device(const CUmemLocation *l)
 	return l->type == CU_MEM_LOCATION_TYPE_DEVICE ? l->id : -1;
 }
 
-/* CUDA_ERROR_NOT_SUPPORTED for memory that would lie on the host: limit_host.c. */
+/* CUDA_ERROR_NOT_SUPPORTED for memory that would lie on the host: host.c. */
 CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType type);
 
-/* --- Spatial SM share: limit_sms.c ---------------------------------------------------- */
+/* --- Spatial SM share: sms.c ---------------------------------------------------- */
 
 /* The device's primary context is retained: the client gets another one in its place. */
 CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx);

@@ -6,11 +6,12 @@
  * backend without NVML, as softgpu, has no such figure.
  */
 #define _GNU_SOURCE
-#include "limit_mem.h"
+#include "limits/memory.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NVML_LIBRARY	"libnvidia-ml.so.1"

@@ -13,9 +13,10 @@
  * comes late and counts the pause. That happens a few times: from then on each
  * launch gets its own marker until thousands have come without a pause.
  */
-#include "limit_sm.h"
+#include "limits/bucket.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCH_MAX	32u
 #define BATCH_POSTED	96u	/* looked at every 32: 128 at most */

@@ -4,11 +4,11 @@
  * their parts and what programs pin besides. One figure for all devices. Checked
  * and charged under the lock of the tenant's usage, given back without it.
  */
-#include "limit_mem.h"
+#include "limits/memory.h"
 
 bool wh_host_take(struct wh_session *s, uint64_t bytes)
 {
-	struct wh_worker_usage *u = s->limits.slot;
+	struct wh_worker_usage *u = s->limits.account;
 	uint64_t quota = __atomic_load_n(&s->limits.page->host_memory, __ATOMIC_ACQUIRE), held;
 	bool fits = true;
 
@@ -29,7 +29,7 @@ bool wh_host_take(struct wh_session *s, uint64_t bytes)
 
 void wh_host_give(struct wh_session *s, uint64_t bytes)
 {
-	struct wh_worker_usage *u = s->limits.slot;
+	struct wh_worker_usage *u = s->limits.account;
 
 	__atomic_store_n(&u->host_memory, bytes < u->host_memory ? u->host_memory - bytes : 0,
 			 __ATOMIC_RELAXED);

@@ -15,16 +15,16 @@
  * in a process of its own refuses.
  */
 #define _GNU_SOURCE
-#include "ipc.h"
-#include "ipc_files.h"
+#include "limits/ipc.h"
+#include "limits/ipc_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "limit_mem.h"
-#include "output.h"
+#include "limits/memory.h"
 
 /* What a client holds: 64 bytes, as the driver's own handle. */
 #define HANDLE_MAGIC	0x434c4f4857ULL		/* "WHOLC" */
@@ -47,7 +47,7 @@ struct import {
 };
 
 struct wh_ipc {
-	unsigned int slot;
+	unsigned int account;
 	uint32_t exports;	/* entries that may be ours */
 	struct import *import;
 	size_t imports;
@@ -119,7 +119,7 @@ static struct wh_shared *sweep(struct wh_session *s)
 
 static bool is_ours(struct wh_session *s, const struct wh_shared *e)
 {
-	return !is_free(e) && e->owner == s->limits.ipc->slot &&
+	return !is_free(e) && e->owner == s->limits.ipc->account &&
 	       wh_shared_alive(s->limits.usage, e);
 }
 
@@ -137,7 +137,7 @@ static struct wh_shared *find_ours(struct wh_session *s, uint32_t kind, uint64_t
 /* Freed, it is still there for who has it open. */
 static bool can_open(struct wh_session *s, const struct wh_shared *e)
 {
-	return wh_shared_alive(s->limits.usage, e) || e->openers & 1ull << s->limits.ipc->slot;
+	return wh_shared_alive(s->limits.usage, e) || e->openers & 1ull << s->limits.ipc->account;
 }
 
 static struct wh_shared *find(struct wh_session *s, uint32_t kind, const uint64_t id[2])
@@ -285,8 +285,8 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 	if (*res != CUDA_SUCCESS)
 		return true;
 	what.device = (int16_t)s->limits.device;
-	what.owner = (uint8_t)s->limits.ipc->slot;
-	what.generation = s->limits.slot->generation;
+	what.owner = (uint8_t)s->limits.ipc->account;
+	what.generation = s->limits.account->generation;
 	what.key = base;
 	what.ctx = s->ctx;
 	what.bytes = wh_mem_round(size, WH_MEM_BLOCK);
@@ -308,8 +308,8 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 		*res = CUDA_ERROR_INVALID_VALUE;
 	if (*res != CUDA_SUCCESS)
 		return true;
-	what.owner = (uint8_t)s->limits.ipc->slot;
-	what.generation = s->limits.slot->generation;
+	what.owner = (uint8_t)s->limits.ipc->account;
+	what.generation = s->limits.account->generation;
 	what.ctx = s->ctx;
 	memcpy(what.real, &real, sizeof(real));
 	*res = publish(s, &what, (struct handle *)out);
@@ -387,7 +387,7 @@ static void drop_import(struct wh_session *s, struct import *i)
 	*i = ipc->import[--ipc->imports];
 	if (has_open(ipc, entry) || e->id[0] != id[0] || e->id[1] != id[1])
 		return;
-	__atomic_and_fetch(&e->openers, ~(1ull << ipc->slot), __ATOMIC_SEQ_CST);
+	__atomic_and_fetch(&e->openers, ~(1ull << ipc->account), __ATOMIC_SEQ_CST);
 	if (is_over(s->limits.usage, e))
 		release(e);
 }
@@ -404,13 +404,14 @@ static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdevic
 	if (!e)
 		return CUDA_ERROR_INVALID_HANDLE;
 	memcpy(&real, e->real, sizeof(real));
-	had = e->openers & 1ull << s->limits.ipc->slot;
-	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
+	had = e->openers & 1ull << s->limits.ipc->account;
+	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->account, __ATOMIC_SEQ_CST);
 	res = s->drv.cuIpcOpenMemHandle_v2(addr, real, flags);
 	if (res == CUDA_SUCCESS)
 		note_import(s, *addr, s->ctx, e);
 	else if (!had)
-		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
+				   __ATOMIC_SEQ_CST);
 	return res;
 }
 
@@ -490,7 +491,8 @@ static CUresult export_file(struct wh_session *s, const struct wh_mem_entry *a, 
 {
 	struct wh_shared what = {
 		.kind = WH_SHARED_ALLOCATION, .device = a->device, .key = a->key, .bytes = a->bytes,
-		.owner = (uint8_t)s->limits.ipc->slot, .generation = s->limits.slot->generation,
+		.owner = (uint8_t)s->limits.ipc->account,
+		.generation = s->limits.account->generation,
 	};
 	CUresult res = CUDA_ERROR_NOT_SUPPORTED;
 
@@ -546,9 +548,9 @@ static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], boo
 		return NULL;
 	e = find(s, WH_SHARED_ALLOCATION, id);
 	if (e) {
-		*had = e->openers & 1ull << s->limits.ipc->slot;
+		*had = e->openers & 1ull << s->limits.ipc->account;
 		*pid = s->limits.usage->worker[e->owner % WH_TENANT_WORKERS].pid;
-		__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->slot, __ATOMIC_SEQ_CST);
+		__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->account, __ATOMIC_SEQ_CST);
 	}
 	unlock_table(s);
 	return e;
@@ -592,7 +594,8 @@ static CUresult import_entry(struct wh_session *s, const struct handle *h,
 	if (res == CUDA_SUCCESS && note_allocation(s, *allocation))
 		note_import(s, *allocation, 0, e);
 	else if (!had)
-		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->slot), __ATOMIC_SEQ_CST);
+		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
+				   __ATOMIC_SEQ_CST);
 	unlock_table(s);
 	return res;
 }
@@ -635,7 +638,7 @@ void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
 
 /*
  * What has no owner any more the driver counts for one of those that have it
- * open, nobody says for which; the lowest slot is taken for that one. If it is
+ * open, nobody says for which; the lowest account is taken for that one. If it is
  * another, that one's figure is charged besides the orphan: too much, never too
  * little.
  */
@@ -652,7 +655,7 @@ uint64_t wh_ipc_orphans(struct wh_session *s, int device)
 		e = &u->shared.entry[s->limits.ipc->import[i].entry];
 		openers = e->openers & wh_tenant_living(u);
 		if (e->device == device && openers && !wh_shared_alive(u, e) &&
-		    (unsigned int)__builtin_ctzll(openers) == s->limits.ipc->slot)
+		    (unsigned int)__builtin_ctzll(openers) == s->limits.ipc->account)
 			sum += e->bytes;
 	}
 	return sum;
@@ -681,7 +684,7 @@ void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)
 	unlock_table(s);
 }
 
-/* Who had the slot before may have had things open: the bits are nobody's now. */
+/* Who had the account before may have had things open: the bits are nobody's now. */
 bool wh_ipc_open(struct wh_session *s)
 {
 	struct wh_shared_table *t;
@@ -690,13 +693,13 @@ bool wh_ipc_open(struct wh_session *s)
 
 	if (!ipc)
 		return false;
-	ipc->slot = (unsigned int)(s->limits.slot - s->limits.usage->worker);
+	ipc->account = (unsigned int)(s->limits.account - s->limits.usage->worker);
 	s->limits.ipc = ipc;
 	if (!lock_table(s))
 		return false;
 	t = table_of(s);
 	for (i = 0; i < top_of(t); i++)
-		__atomic_and_fetch(&t->entry[i].openers, ~(1ull << ipc->slot), __ATOMIC_SEQ_CST);
+		__atomic_and_fetch(&t->entry[i].openers, ~(1ull << ipc->account), __ATOMIC_SEQ_CST);
 	unlock_table(s);
 	return true;
 }

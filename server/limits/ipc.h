@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and events of other processes of the same tenant. Included by worker.h;
+ * Memory and events of other processes of the same tenant. Included by session/handler.h;
  * generated handlers call these as cuda-api/cuda.api says. True: *res is the
  * call's result, and the driver is not called again.
  */
 #ifndef WORMHOLE_IPC_H
 #define WORMHOLE_IPC_H
 
-#include "worker.h"
+#include "state/state.h"
 
 bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res);
 bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,

@@ -7,7 +7,8 @@
  * and who answers has to be the owner. The thread touches nothing of the session's.
  */
 #define _GNU_SOURCE
-#include "ipc_files.h"
+#include "limits/ipc_files.h"
+#include "tenant/clock.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_S	3
@@ -328,22 +328,14 @@ void wh_ipc_files_stop(void)
 
 /* --- Who asks ---------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
 /* The owner's answer to this question; others', and those to earlier ones, are passed over. */
 static int await_answer(uint32_t pid, const uint64_t id[2])
 {
 	struct pollfd wait = { .fd = files.asks, .events = POLLIN };
-	int64_t end = now_ms() + PATIENCE_S * 1000, left;
+	int64_t end = wh_now_ms() + PATIENCE_S * 1000, left;
 	struct packet p;
 
-	while ((left = end - now_ms()) > 0) {
+	while ((left = end - wh_now_ms()) > 0) {
 		if (poll(&wait, 1, (int)left) <= 0 || !receive(files.asks, &p, MSG_DONTWAIT))
 			continue;
 		if (p.pid == pid && p.id[0] == id[0] && p.id[1] == id[1])

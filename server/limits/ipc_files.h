@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define WH_IPC_NAME	64
 

@@ -2,20 +2,22 @@
 /*
  * Joins a session to its tenant: checks and maps the files, keeps a private
  * copy of the limits, which the server may change at any time. Owns no policy;
- * those are limit_mem.c and limit_sm.c.
+ * those are memory.c and bucket.c.
  */
 #define _GNU_SOURCE
-#include "worker.h"
+#include "limits/limits.h"
 
-#include "limit_turn.h"
-#include "seats.h"
-#include "session_limits.h"
+#include "limits/ipc.h"
+#include "limits/join.h"
+#include "limits/turns.h"
+#include "tenant/seats.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -46,9 +48,9 @@ bool wh_limits_init(struct wh_session *s)
 {
 	struct wh_limits *l = &s->limits;
 
-	*l = (struct wh_limits) { .page = &no_limits, .own_slot = -1, .device = -1 };
-	l->slot = calloc(1, sizeof(*l->slot));
-	return l->slot;
+	*l = (struct wh_limits) { .page = &no_limits, .own_account = -1, .device = -1 };
+	l->account = calloc(1, sizeof(*l->account));
+	return l->account;
 }
 
 void wh_limits_free(struct wh_session *s)
@@ -60,11 +62,11 @@ void wh_limits_free(struct wh_session *s)
 	wh_sms_close(s);
 	wh_ipc_close(s);
 	if (!l->usage) {
-		free(l->slot);
+		free(l->account);
 		return;
 	}
-	if (l->own_slot >= 0)
-		wh_tenant_slot_clear(l->usage, (unsigned int)l->own_slot);
+	if (l->own_account >= 0)
+		wh_tenant_account_clear(l->usage, (unsigned int)l->own_account);
 	munmap((void *)l->page, sizeof(*l->page));
 	munmap(l->usage, sizeof(*l->usage));
 	close_turns(l->turns);
@@ -164,20 +166,20 @@ void wh_usage_unlock(uint64_t *lock)
 	pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
-static int take_slot(struct wh_limits *l, int slot, char *err, size_t err_size)
+static int take_account(struct wh_limits *l, int account, char *err, size_t err_size)
 {
-	if (slot < 0) {
-		wh_tenant_slots_reap(l->usage);
-		slot = l->own_slot = wh_tenant_slot_take(l->usage, getpid());
+	if (account < 0) {
+		wh_tenant_accounts_reap(l->usage);
+		account = l->own_account = wh_tenant_account_take(l->usage, getpid());
 	}
-	if (slot < 0 || slot >= WH_TENANT_WORKERS) {
-		snprintf(err, err_size, "tenant: no free slot, %d workers at most",
+	if (account < 0 || account >= WH_TENANT_WORKERS) {
+		snprintf(err, err_size, "tenant: has %d workers, the most there may be",
 			 WH_TENANT_WORKERS);
 		return -1;
 	}
-	free(l->slot);
-	l->slot = &l->usage->worker[slot];
-	l->turn_id = (uint64_t)slot + 1;
+	free(l->account);
+	l->account = &l->usage->worker[account];
+	l->turn_id = (uint64_t)account + 1;
 	return 0;
 }
 
@@ -279,7 +281,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 	struct wh_limits l = s->limits;
 
 	/* A worker that cannot join does not serve: what was mapped goes with it. */
-	if (map_files(&l, f, err, err_size) || take_slot(&l, f->slot, err, err_size))
+	if (map_files(&l, f, err, err_size) || take_account(&l, f->account, err, err_size))
 		return -1;
 	s->limits = l;
 	wh_limits_reread(s);

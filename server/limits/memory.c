@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory limit. What a tenant holds of a device is the sum over the slots of
- * its living workers; a worker adds to its own slot before it asks the driver,
+ * The memory limit. What a tenant holds of a device is the sum over the accounts of
+ * its living workers; a worker adds to its own account before it asks the driver,
  * under the usage region's lock, and takes it back when the call failed or what
  * it got is freed. So the sum is never above the quota, whichever processes race,
- * and a worker that dies gives everything back with its slot.
+ * and a worker that dies gives everything back with its account.
  *
  * Charged is what the driver takes, not what was asked for: whole blocks of
  * 2 MiB, of which small allocations share some. What nobody can see in a call
  * (contexts, code, stacks, library workspaces) comes from the driver's own figure
  * for the process: what that is above the tracked sum is charged on top.
  */
-#include "limit_mem.h"
+#include "limits/memory.h"
+
+#include "limits/ipc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +99,7 @@ void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
 
 /*
  * A worker killed inside leaves the lock to the next one, which has nothing to
- * repair: each slot is one word. The lock belongs to the tenant alone.
+ * repair: each account is one word. The lock belongs to the tenant alone.
  */
 bool wh_sums_lock(struct wh_session *s)
 {
@@ -109,11 +111,24 @@ void wh_sums_unlock(struct wh_session *s)
 	wh_usage_unlock(s->limits.usage->lock);
 }
 
-static void set_held(struct wh_device_usage *u, uint64_t bytes)
+static void hold(struct wh_session *s, int device, uint64_t bytes)
 {
-	__atomic_store_n(&u->memory, bytes, __ATOMIC_RELAXED);
-	if (bytes > u->memory_peak)
-		u->memory_peak = bytes;
+	struct wh_device_usage *u = &s->limits.account->device[device];
+
+	__atomic_store_n(&u->memory, u->memory + bytes, __ATOMIC_RELAXED);
+	s->limits.risen |= 1u << device;
+}
+
+/* Not when it is charged: till the driver has said yes it is asked for, not held. */
+void wh_mem_note_peak(struct wh_session *s)
+{
+	struct wh_device_usage *u = s->limits.account->device;
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (s->limits.risen & 1u << d && u[d].memory > u[d].memory_peak)
+			u[d].memory_peak = u[d].memory;
+	s->limits.risen = 0;
 }
 
 uint64_t wh_mem_quota(struct wh_session *s, int device)
@@ -125,7 +140,6 @@ uint64_t wh_mem_quota(struct wh_session *s, int device)
 
 bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 {
-	struct wh_device_usage *u = &s->limits.slot->device[device];
 	uint64_t quota, held;
 	bool fits;
 
@@ -133,7 +147,7 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 		return true;
 	quota = wh_mem_quota(s, device);
 	if (!quota) {
-		set_held(u, u->memory + bytes);
+		hold(s, device, bytes);
 		return true;
 	}
 	if (!wh_sums_lock(s))
@@ -141,17 +155,16 @@ bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 	held = wh_tenant_memory(s->limits.usage, (unsigned int)device);
 	fits = held <= quota && bytes <= quota - held;
 	if (fits)
-		set_held(u, u->memory + bytes);
+		hold(s, device, bytes);
 	wh_sums_unlock(s);
 	return fits;
 }
 
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 {
-	struct wh_device_usage *u = &s->limits.slot->device[device];
 	bool locked = wh_mem_quota(s, device) && wh_sums_lock(s);
 
-	set_held(u, u->memory + bytes);
+	hold(s, device, bytes);
 	if (locked)
 		wh_sums_unlock(s);
 }
@@ -159,9 +172,9 @@ void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 /* Less is never wrong for the others, so it needs no lock; and never below nothing. */
 void wh_mem_give(struct wh_session *s, int device, uint64_t bytes)
 {
-	struct wh_device_usage *u = &s->limits.slot->device[device];
+	struct wh_device_usage *u = &s->limits.account->device[device];
 
-	set_held(u, bytes < u->memory ? u->memory - bytes : 0);
+	__atomic_store_n(&u->memory, bytes < u->memory ? u->memory - bytes : 0, __ATOMIC_RELAXED);
 }
 
 /* --- The driver's own figure ------------------------------------------------------------ */
@@ -190,7 +203,7 @@ void wh_mem_prepare(struct wh_session *s)
 /* The charge is the greater of what is tracked and what the driver says. */
 bool wh_mem_follow(struct wh_session *s, int device)
 {
-	struct wh_device_usage *u = &s->limits.slot->device[device];
+	struct wh_device_usage *u = &s->limits.account->device[device];
 	struct wh_mem_device *d = &s->limits.mem->device[device];
 	uint64_t bytes, tracked, extra, orphans;
 
@@ -222,7 +235,7 @@ void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 	if (!quota || !bytes)
 		return;
 	now = __builtin_ia32_rdtsc();
-	held = s->limits.slot->device[device].memory;
+	held = s->limits.account->device[device].memory;
 	if (now - m->figure_tsc < FIGURE_AGE_US * s->tsc_per_us && held < quota &&
 	    bytes < quota - held && quota - held - bytes > MARGIN)
 		return;
@@ -345,7 +358,7 @@ CUresult wh_charge(struct wh_session *s, struct wh_charge *c, unsigned int type,
 	wh_mem_make_room(s, device);
 	if (try_take(s, c))
 		return CUDA_SUCCESS;
-	s->limits.slot->device[device].refused++;
+	s->limits.account->device[device].refused++;
 	c->device = -1;
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -369,12 +382,12 @@ static bool place_small(struct wh_session *s, struct wh_charge *c, uint64_t addr
 /* A small array near the quota: did the driver take one block more than their sum is? */
 static bool place_array(struct wh_session *s, struct wh_charge *c)
 {
-	uint64_t before = s->limits.slot->device[c->device].memory, quota;
+	uint64_t before = s->limits.account->device[c->device].memory, quota;
 
 	if (!is_tight(s, c->device) || !wh_mem_follow(s, c->device))
 		return true;
 	quota = wh_mem_quota(s, c->device);
-	if (s->limits.slot->device[c->device].memory <= before ||
+	if (s->limits.account->device[c->device].memory <= before ||
 	    wh_tenant_memory(s->limits.usage, (unsigned int)c->device) <= quota)
 		return true;
 	give_back(s, c->device, c->bytes, c->type, 0);
@@ -385,7 +398,7 @@ static void undo_small(struct wh_session *s, const struct wh_charge *c, uint64_t
 {
 	void *object = (void *)(uintptr_t)key;
 
-	s->limits.slot->device[c->device].refused++;
+	s->limits.account->device[c->device].refused++;
 	if (c->type == WH_MEM_ADDRESS && s->drv.cuMemFree_v2)
 		s->drv.cuMemFree_v2(key);
 	else if (c->type == WH_H_CUarray && s->drv.cuArrayDestroy)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between limit_mem.c, limit_pool.c and driver_figure.c: the state of the memory limit. */
-#ifndef WORMHOLE_LIMIT_MEM_H
-#define WORMHOLE_LIMIT_MEM_H
+/* Between memory.c, pool.c and figure.c: the state of the memory limit. */
+#ifndef WORMHOLE_LIMITS_MEMORY_H
+#define WORMHOLE_LIMITS_MEMORY_H
 
-#include "worker.h"
+#include "limits/charge.h"
+#include "limits/limits.h"
 
 #define WH_MEM_BLOCK	(2ull << 20)	/* what the driver takes from a device at a time */
 #define WH_MEM_SMALL	(1ull << 20)	/* up to this, allocations share blocks */
@@ -41,7 +42,7 @@ struct wh_mem_entry {
 
 struct wh_mem_device {
 	uint64_t small;		/* bytes of arrays in blocks that they share */
-	struct wh_mem_shared **shared;	/* limit_blocks.c: blocks of addresses */
+	struct wh_mem_shared **shared;	/* blocks.c: blocks of addresses */
 	uint32_t shared_count, shared_room;
 	uint64_t extra;		/* charged beyond what is tracked, by the driver's own figure */
 };
@@ -70,7 +71,7 @@ struct wh_mem_state {
 	unsigned int notes;
 	uint32_t trims;			/* how often graphs' memory was given back, plus 1 */
 	size_t old_limit;		/* of cuCtxSetLimit, to undo it */
-	struct wh_figure *figure;	/* driver_figure.c; NULL: not there */
+	struct wh_figure *figure;	/* figure.c; NULL: not there */
 	bool figure_asked;
 	struct wh_mem_launched launched[WH_MEM_LAUNCHED];
 	bool mallocs;			/* code that was loaded may use the heap of a context */
@@ -102,7 +103,7 @@ void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
 /* Bring everything up to date that may have become less; trim what pools keep idle. */
 void wh_mem_make_room(struct wh_session *s, int device);
 
-/* limit_blocks.c: a small allocation lies at this address now. */
+/* blocks.c: a small allocation lies at this address now. */
 enum wh_block_found {
 	WH_BLOCK_KNOWN,		/* in a block that others share */
 	WH_BLOCK_NEW,		/* the first in its block */
@@ -116,10 +117,10 @@ bool wh_block_drop(struct wh_session *s, int device, uint64_t address, uint64_t 
 bool wh_block_gap(const struct wh_session *s, int device, uint64_t bytes);
 void wh_blocks_free(struct wh_mem_state *m);
 
-/* limit_pool.c: memory of a pool is freed; false: it is nobody's known to be. */
+/* pool.c: memory of a pool is freed; false: it is nobody's known to be. */
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);
 
-/* driver_figure.c: the driver's own count of this process's bytes on a device. */
+/* figure.c: the driver's own count of this process's bytes on a device. */
 struct wh_figure *wh_figure_open(struct wh_session *s);
 void wh_figure_close(struct wh_figure *f);
 bool wh_figure_read(struct wh_figure *f, int device, uint64_t *bytes);

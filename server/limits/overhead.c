@@ -6,8 +6,7 @@
  * right after the call, which is then undone.
  */
 #define _GNU_SOURCE
-#include "gate.h"
-#include "limit_mem.h"
+#include "limits/memory.h"
 
 #include <string.h>
 
@@ -43,10 +42,10 @@ static bool over(struct wh_session *s, int device)
 /* Follow the figure: is there more than before, and that too much? */
 static bool too_much(struct wh_session *s, int device, uint64_t before)
 {
-	if (!wh_mem_follow(s, device) || s->limits.slot->device[device].memory <= before ||
+	if (!wh_mem_follow(s, device) || s->limits.account->device[device].memory <= before ||
 	    !over(s, device))
 		return false;
-	s->limits.slot->device[device].refused++;
+	s->limits.account->device[device].refused++;
 	return true;
 }
 
@@ -62,7 +61,7 @@ bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
 		return true;
 	wh_mem_prepare(s);
 	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
-		fits = !too_much(s, d, s->limits.slot->device[d].memory) && fits;
+		fits = !too_much(s, d, s->limits.account->device[d].memory) && fits;
 	return fits;
 }
 
@@ -100,7 +99,7 @@ static CUresult reserve(struct wh_session *s, struct wh_charge *c, int device, u
 	wh_mem_make_room(s, device);
 	if (wh_mem_take(s, device, bytes))
 		return CUDA_SUCCESS;
-	s->limits.slot->device[device].refused++;
+	s->limits.account->device[device].refused++;
 	c->device = -1;
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -108,7 +107,7 @@ static CUresult reserve(struct wh_session *s, struct wh_charge *c, int device, u
 /* The reservation becomes what the driver really took. False: that is too much. */
 static bool settle(struct wh_session *s, struct wh_charge *c, CUresult res)
 {
-	uint64_t before = s->limits.slot->device[c->device].memory;
+	uint64_t before = s->limits.account->device[c->device].memory;
 
 	if (res != CUDA_SUCCESS) {
 		wh_mem_give(s, c->device, c->bytes);
@@ -168,7 +167,7 @@ bool wh_context_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
 	fits = settle(s, c, res);
 	if (res == CUDA_SUCCESS && !is_spatial(s, c->device) &&
 	    wh_mem_driver(s, c->device, &now) && now > c->before)
-		__atomic_store_n(&s->limits.slot->device[c->device].context, now - c->before,
+		__atomic_store_n(&s->limits.account->device[c->device].context, now - c->before,
 				 __ATOMIC_RELAXED);
 	return fits;
 }
@@ -240,7 +239,7 @@ CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxS
 		return CUDA_SUCCESS;
 	if (!__builtin_mul_overflow(q->value - old, per, &more) && more <= room)
 		return CUDA_SUCCESS;
-	s->limits.slot->device[dev].refused++;
+	s->limits.account->device[dev].refused++;
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

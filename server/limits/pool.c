@@ -6,8 +6,7 @@
  * nobody else can have. A pool grows by more than was asked for, so a growth that
  * turns out to be too much is undone before the client hears of it.
  */
-#include "gate.h"
-#include "limit_mem.h"
+#include "limits/memory.h"
 
 static uint64_t attribute(struct wh_session *s, CUmemoryPool pool, CUmemPool_attribute attr)
 {
@@ -108,7 +107,7 @@ static CUgraph captured_graph(struct wh_session *s, CUstream stream)
 
 static CUresult refuse(struct wh_session *s, int device)
 {
-	s->limits.slot->device[device].refused++;
+	s->limits.account->device[device].refused++;
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -8,7 +8,8 @@
  * rules are those that explain every one of the 250 shapes measured on an H200
  * (driver 580.159) by NVML's figure for many arrays of each.
  */
-#include "worker.h"
+#include "limits/charge.h"
+#include "limits/limits.h"
 
 #define PITCH		512u
 #define GOB_WIDTH	64u

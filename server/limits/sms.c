@@ -7,7 +7,8 @@
  * client gets such a context wherever it asks for one, the primary one included.
  * A change of the limit is of effect for contexts made later.
  */
-#include "worker.h"
+#include "limits/charge.h"
+#include "limits/limits.h"
 
 #include <stdlib.h>
 
@@ -136,7 +137,7 @@ static CUresult make(struct wh_session *s, CUdevice dev, CUgreenCtx *green, CUco
 	if (res != CUDA_SUCCESS)
 		s->drv.cuGreenCtxDestroy(*green);
 	else
-		s->limits.slot->device[dev].sms_granted = p.sms;
+		s->limits.account->device[dev].sms_granted = p.sms;
 	return res;
 }
 

@@ -23,8 +23,8 @@
  * used honestly, and one burst; an honest tenant whose work takes longer than that
  * costs and loses accuracy: the measured time is too long, never too short.
  */
-#include "limit_sm.h"
-#include "limit_turn.h"
+#include "limits/bucket.h"
+#include "limits/turns.h"
 
 #define QUANTUM_US	40000u		/* of a turn that others wait for */
 #define ASKED_US	10000u		/* who has not asked again by then waits no more */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns on a device (limit_turn.c), for limit_sm.c; and what limits.c maps for them. */
-#ifndef WORMHOLE_LIMIT_TURN_H
-#define WORMHOLE_LIMIT_TURN_H
+/* Turns on a device (turns.c), for bucket.c; and what limits.c maps for them. */
+#ifndef WORMHOLE_TURNS_H
+#define WORMHOLE_TURNS_H
 
-#include "worker.h"
+#include "limits/charge.h"
+#include "limits/limits.h"
 
 /* What another tenant's claims are still believed, on one device. */
 struct wh_turn_credit {

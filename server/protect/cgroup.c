@@ -8,7 +8,7 @@
  * machine may have either or both.
  */
 #define _GNU_SOURCE
-#include "cgroup.h"
+#include "protect/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * The numbers are the kernel's: Debian 12's headers know only the first of them.
  */
 #define _GNU_SOURCE
-#include "sandbox.h"
+#include "protect/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

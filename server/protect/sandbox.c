@@ -5,7 +5,7 @@
  * variables, so its device files must be there and be open to the worker's user.
  * Threads that exist by then get the filter too (TSYNC), and the uid by glibc;
  * not Landlock, which holds for the thread that asks for it and for those that
- * it makes, so that over shm there are two steps (shm_worker.h).
+ * it makes, so that over shm there are two steps (daemon/worker.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox.h"
+#include "protect/sandbox.h"
 
 #define X32_BIT		0x40000000
 

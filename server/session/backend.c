@@ -7,8 +7,8 @@
  * a session in the client's process (foreign.c) replace of the C library.
  */
 #define _GNU_SOURCE
-#include "output.h"
-#include "worker.h"
+#include "session/output.h"
+#include "session/handler.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -30,16 +30,4 @@ bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t e
 	dlclose(s->backend);
 	s->backend = NULL;
 	return false;
-}
-
-CUresult wh_missing(struct wh_session *s, const char *name)
-{
-	static int lines;
-
-	/* A client can ask in a loop: the log is finite. */
-	if (lines < 32)
-		fprintf(wh_messages(), "warn: worker: backend has no %s; the call is refused\n", name);
-	lines++;
-	(void)s;
-	return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -5,8 +5,8 @@
  * call; the worker switches only when it differs from the last call's. Also
  * registers the data area with the driver, and ends handles with contexts.
  */
-#include "output.h"
-#include "worker.h"
+#include "session/output.h"
+#include "session/handler.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Handlers around asynchronous work: copies between staging buffers and the
  * device with a fence behind them, and bounded waits.
  */
-#include "gate.h"
+#include "session/callback.h"
 
 /* --- Staged copies ------------------------------------------------------------- */
 

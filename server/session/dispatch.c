@@ -5,8 +5,8 @@
  * handler on the copies, and put the response back. No system call, no lock,
  * no allocation on this path.
  */
-#include "library.h"
-#include "output.h"
+#include "session/library.h"
+#include "session/output.h"
 
 static int64_t run_null(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
@@ -57,6 +57,8 @@ static inline int64_t finish(struct wh_session *s, int32_t res, bool launch, int
 	/* A launch has looked already. */
 	if (__builtin_expect(s->limits.temporal, 0) && !launch)
 		wh_sm_look(s);
+	if (__builtin_expect(s->limits.risen, 0))
+		wh_mem_note_peak(s);
 	*result = res;
 	return WH_OK;
 }
@@ -88,7 +90,7 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 		return WH_EINVAL;
 	if (!s->hello && q->call != WH_CALL_whHello)
 		return WH_EPERM;
-	s->limits.slot->calls++;
+	s->limits.account->calls++;
 	prepare(s, f);
 	if (__builtin_expect(s->limits.temporal, 0))
 		before_other_call(s, e);
@@ -111,7 +113,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EINVAL;
 	if (!wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT))
 		return WH_EPERM;
-	s->limits.slot->calls++;
+	s->limits.account->calls++;
 	prepare(s, f);
 	rc = finish(s, e->run(s, f), false, result);
 	/* Where nothing is current, NVIDIA's libraries make something current. */
@@ -125,7 +127,7 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *f
 {
 	int64_t rc = WH_ENOSYS;
 
-	s->limits.slot->crossings++;
+	s->limits.account->crossings++;
 	s->limits.posted = true;
 	switch (handler) {
 	case WH_HANDLER_CUDA:
@@ -178,7 +180,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 {
 	if (slot >= s->nslots)
 		return WH_EINVAL;
-	s->limits.slot->crossings++;
+	s->limits.account->crossings++;
 	switch (handler) {
 	case WH_HANDLER_NULL:
 		return run_null(s, &s->frame[slot], arg);

@@ -8,20 +8,10 @@
 
 #include <stdint.h>
 
-struct wh_session;
+#include "loopback.h"
+#include "window.h"
 
-#define WH_HANDLER_NULL		0	/* does nothing: for benches */
-#define WH_HANDLER_CUDA		1	/* arg = size of the request in the message area */
-#define WH_HANDLER_LIBRARY	2	/* the same, to a library: WH_LIBRARY_SHIFT of wire.h */
-#define WH_HANDLERS		3
-
-/*
- * Returns 0 once a response is in the message area (CUDA's own errors are in
- * it), or a negative WH_* when the request was no request: unknown handler,
- * bad size. A positive result: nothing was done, the request is still there;
- * send it again after that many microseconds. wh_dispatch() is slot 0.
- */
-int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg);
+/* As wh_dispatch() of loopback.h, which is slot 0. */
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);
 
 /*

@@ -8,7 +8,7 @@
  * destructors. Threads of this C library get what it does.
  */
 #define _GNU_SOURCE
-#include "foreign.h"
+#include "loopback.h"
 
 #include <dlfcn.h>
 #include <errno.h>

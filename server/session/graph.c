@@ -2,11 +2,11 @@
 /*
  * Handlers of graph nodes. One message makes or changes a node of any type;
  * its union is checked by type, and everything in it that is an address comes
- * from the request's own bytes or is a gate. A copy with pageable memory is a
+ * from the request's own bytes or is a callback. A copy with pageable memory is a
  * child graph of two nodes: the copy with a mirror in the data area, and the
- * client's part behind a gate.
+ * client's part behind a callback.
  */
-#include "gate.h"
+#include "session/callback.h"
 
 #include <stdlib.h>
 
@@ -78,8 +78,8 @@ static CUresult take_copy(struct wh_session *s, struct node *n)
 {
 	CUDA_MEMCPY_NODE_PARAMS *m = &n->p->memcpy;
 
-	n->staged = n->q->gate;
-	if (n->staged && !wh_gate_ok(s, n->q->gate))
+	n->staged = n->q->callback;
+	if (n->staged && !wh_callback_ok(s, n->q->callback))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!wh_get(s, WH_H_CUcontext, (uintptr_t)m->copyCtx, (void **)&m->copyCtx))
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -88,10 +88,10 @@ static CUresult take_copy(struct wh_session *s, struct node *n)
 
 static CUresult take_host(struct wh_session *s, struct node *n)
 {
-	if (!wh_gate_ok(s, n->q->gate))
+	if (!wh_callback_ok(s, n->q->callback))
 		return CUDA_ERROR_INVALID_VALUE;
-	n->p->host.fn = wh_gate_function;
-	n->p->host.userData = (void *)n->q->gate;
+	n->p->host.fn = wh_callback_function;
+	n->p->host.userData = (void *)n->q->callback;
 	return CUDA_SUCCESS;
 }
 
@@ -211,7 +211,7 @@ static CUresult take_node(struct wh_session *s, struct wh_frame *f, struct node 
 
 /* The two nodes of such a copy; false for every other graph. */
 static bool staged_nodes(struct wh_session *s, CUgraphNode node, CUgraph *graph, CUgraphNode *copy,
-			 CUgraphNode *host, void **gate)
+			 CUgraphNode *host, void **callback)
 {
 	CUDA_HOST_NODE_PARAMS p;
 	CUgraphNodeType type;
@@ -231,25 +231,25 @@ static bool staged_nodes(struct wh_session *s, CUgraphNode node, CUgraph *graph,
 		if (type == CU_GRAPH_NODE_TYPE_MEMCPY)
 			*copy = in[i];
 		if (type == CU_GRAPH_NODE_TYPE_HOST &&
-		    !s->drv.cuGraphHostNodeGetParams(in[i], &p) && p.fn == wh_gate_copy) {
+		    !s->drv.cuGraphHostNodeGetParams(in[i], &p) && p.fn == wh_callback_copy) {
 			*host = in[i];
-			*gate = p.userData;
+			*callback = p.userData;
 		}
 	}
 	return *copy && *host;
 }
 
-/* From now on the graph's end, and that of all its copies, frees the gate. */
-static bool hold_gate(struct wh_session *s, CUgraph graph, uint64_t gate)
+/* From now on the graph's end, and that of all its copies, frees the callback. */
+static bool hold_callback(struct wh_session *s, CUgraph graph, uint64_t callback)
 {
 	CUuserObject object;
 
 	if (!s->drv.cuUserObjectCreate || !s->drv.cuGraphRetainUserObject)
 		return false;
-	if (s->drv.cuUserObjectCreate(&object, (void *)gate, wh_gate_gone, 1,
+	if (s->drv.cuUserObjectCreate(&object, (void *)callback, wh_callback_gone, 1,
 				      CU_USER_OBJECT_NO_DESTRUCTOR_SYNC))
 		return false;
-	/* A failure leaves the object alive: the gate stays, nothing is freed too early. */
+	/* A failure leaves the object alive: the callback stays, nothing is freed too early. */
 	return s->drv.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
 	       CUDA_SUCCESS;
 }
@@ -261,8 +261,8 @@ static CUresult staged_graph(struct wh_session *s, struct node *n, CUgraph *out,
 	CUgraphNode a, b;
 	CUresult res;
 
-	host.host.fn = wh_gate_copy;
-	host.host.userData = (void *)n->q->gate;
+	host.host.fn = wh_callback_copy;
+	host.host.userData = (void *)n->q->callback;
 	first = in ? &host : n->p;
 	second = in ? n->p : &host;
 	res = s->drv.cuGraphCreate(out, 0);
@@ -274,19 +274,19 @@ static CUresult staged_graph(struct wh_session *s, struct node *n, CUgraph *out,
 	if (res != CUDA_SUCCESS)
 		s->drv.cuGraphDestroy(*out);
 	else
-		*kept = hold_gate(s, *out, n->q->gate);
+		*kept = hold_callback(s, *out, n->q->callback);
 	return res;
 }
 
 static CUresult set_staged(struct wh_session *s, struct node *n, bool *kept)
 {
-	CUDA_HOST_NODE_PARAMS p = { wh_gate_copy, (void *)n->q->gate };
+	CUDA_HOST_NODE_PARAMS p = { wh_callback_copy, (void *)n->q->callback };
 	CUgraphNode copy, host;
 	CUgraph graph;
 	CUresult res;
-	void *gate;
+	void *callback;
 
-	if (!staged_nodes(s, n->node, &graph, &copy, &host, &gate))
+	if (!staged_nodes(s, n->node, &graph, &copy, &host, &callback))
 		return CUDA_ERROR_NOT_READY;
 	if (n->q->op == WH_NODE_EXEC) {
 		res = staged_graph(s, n, &graph, kept);
@@ -300,7 +300,7 @@ static CUresult set_staged(struct wh_session *s, struct node *n, bool *kept)
 	if (res == CUDA_SUCCESS)
 		res = s->drv.cuGraphHostNodeSetParams(host, &p);
 	if (res == CUDA_SUCCESS)
-		*kept = hold_gate(s, graph, n->q->gate);
+		*kept = hold_callback(s, graph, n->q->callback);
 	return res;
 }
 
@@ -315,7 +315,7 @@ static CUresult add_node(struct wh_session *s, struct node *n, CUgraphNode *out,
 		res = s->drv.cuGraphAddNode_v2(out, n->graph, n->deps, n->edges,
 					       n->q->dependencies, n->p);
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_HOST)
-			*kept = hold_gate(s, n->graph, n->q->gate);
+			*kept = hold_callback(s, n->graph, n->q->callback);
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
 			wh_graph_needs(s, n->graph, n->p->alloc.bytesize);
 			wh_reaches_graph(s, n->p->alloc.dptr, n->p->alloc.bytesize);
@@ -370,12 +370,12 @@ static CUresult change_node(struct wh_session *s, struct node *n, bool *kept)
 	uint64_t owner;
 	CUgraph graph;
 	CUresult res;
-	void *gate;
+	void *callback;
 
 	if (n->staged)
 		return set_staged(s, n, kept);
 	if (n->p->type == CU_GRAPH_NODE_TYPE_MEMCPY &&
-	    staged_nodes(s, n->node, &graph, &copy, &host, &gate))
+	    staged_nodes(s, n->node, &graph, &copy, &host, &callback))
 		return CUDA_ERROR_NOT_READY;
 	if (n->q->op == WH_NODE_EXEC)
 		return s->drv.cuGraphExecNodeSetParams(n->exec, n->node, n->p);
@@ -383,7 +383,7 @@ static CUresult change_node(struct wh_session *s, struct node *n, bool *kept)
 	owner = wh_handles_owner(&s->handles, n->q->node);
 	graph = wh_handles_get(&s->handles, owner, WH_H_CUgraph);
 	if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_HOST && graph)
-		*kept = hold_gate(s, graph, n->q->gate);
+		*kept = hold_callback(s, graph, n->q->callback);
 	return res;
 }
 
@@ -536,12 +536,12 @@ static CUresult get_copy(struct wh_session *s, struct wh_frame *f, CUgraphNode n
 	CUgraphNode copy, host;
 	CUgraph graph;
 	CUresult res;
-	void *gate;
+	void *callback;
 
 	if (!s->drv.cuGraphMemcpyNodeGetParams)
 		return wh_missing(s, "cuGraphMemcpyNodeGetParams");
-	if (staged_nodes(s, node, &graph, &copy, &host, &gate)) {
-		r->gate = (uintptr_t)gate;
+	if (staged_nodes(s, node, &graph, &copy, &host, &callback)) {
+		r->callback = (uintptr_t)callback;
 		node = copy;
 	}
 	res = s->drv.cuGraphMemcpyNodeGetParams(node, c);
@@ -568,9 +568,9 @@ static CUresult get_host(struct wh_session *s, struct wh_frame *f, CUgraphNode n
 	if (!s->drv.cuGraphHostNodeGetParams)
 		return wh_missing(s, "cuGraphHostNodeGetParams");
 	res = s->drv.cuGraphHostNodeGetParams(node, &p);
-	if (res == CUDA_SUCCESS && p.fn != wh_gate_function)
+	if (res == CUDA_SUCCESS && p.fn != wh_callback_function)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	r->gate = res ? 0 : (uintptr_t)p.userData;
+	r->callback = res ? 0 : (uintptr_t)p.userData;
 	return res;
 }
 
@@ -657,7 +657,7 @@ CUresult wh_do_cuGraphNodeGetType(struct wh_session *s, struct wh_frame *f)
 	CUgraphNodeType type;
 	CUgraph graph;
 	CUresult res;
-	void *gate;
+	void *callback;
 
 	if (f->req_size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -667,7 +667,7 @@ CUresult wh_do_cuGraphNodeGetType(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuGraphNodeGetType)
 		return wh_missing(s, "cuGraphNodeGetType");
 	res = s->drv.cuGraphNodeGetType(node, &type);
-	if (res == CUDA_SUCCESS && staged_nodes(s, node, &graph, &copy, &host, &gate))
+	if (res == CUDA_SUCCESS && staged_nodes(s, node, &graph, &copy, &host, &callback))
 		type = CU_GRAPH_NODE_TYPE_MEMCPY;
 	r->type = res ? 0 : type;
 	return res;

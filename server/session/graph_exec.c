@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Handlers of whole graphs: made ready to run, updated, printed; and attributes
- * of kernel nodes. Nodes are do_graph.c's.
+ * of kernel nodes. Nodes are graph.c's.
  */
 #define _GNU_SOURCE
-#include "worker.h"
+#include "session/handler.h"
 
 #include <fcntl.h>
 #include <stdio.h>

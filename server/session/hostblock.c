@@ -6,7 +6,7 @@
  * is the device's pointer as well. Never over anything that is mapped here.
  */
 #define _GNU_SOURCE
-#include "worker.h"
+#include "session/handler.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
  * the same description, takes the CUDA_* variables that the driver itself
  * reads, and initialises it; whDeviceInfo answers once what never changes.
  */
-#include "worker.h"
+#include "session/handler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

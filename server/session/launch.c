@@ -4,7 +4,7 @@
  * parameter bytes arrive laid out as the kernel wants them and are given to
  * the driver as one buffer.
  */
-#include "worker.h"
+#include "session/handler.h"
 
 CUresult wh_do_whParamLayout(struct wh_session *s, struct wh_frame *f)
 {

@@ -5,7 +5,7 @@
  * to which its soname leads where a client is installed, too.
  */
 #define _GNU_SOURCE
-#include "library.h"
+#include "session/library.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -7,7 +7,7 @@
 #ifndef WORMHOLE_SERVER_LIBRARY_H
 #define WORMHOLE_SERVER_LIBRARY_H
 
-#include "worker.h"
+#include "session/handler.h"
 
 struct wh_library_entry {
 	int32_t (*run)(struct wh_session *s, struct wh_frame *f);	/* the library's status */
@@ -31,7 +31,7 @@ struct wh_library {
 	void (*loaded)(struct wh_session *s, void *table);
 };
 
-/* libraries.c: those that are built in, by number. */
+/* libraries/table.c: those that are built in, by number. */
 extern const struct wh_library *const wh_libraries[WH_LIBS];
 
 /* The call of a number with its library in the upper half, or NULL. */

@@ -6,7 +6,7 @@
  * go through a stream of their own, which waits for nothing and nothing waits
  * for: kernels may be running, and host functions may hold up other streams.
  */
-#include "worker.h"
+#include "session/handler.h"
 
 #include <stdlib.h>
 

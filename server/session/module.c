@@ -4,8 +4,8 @@
  * memory, so that the driver never parses bytes that the client can still
  * change; then a module, library or linker input is made from it.
  */
-#include "output.h"
-#include "worker.h"
+#include "session/output.h"
+#include "session/handler.h"
 
 #include <stdlib.h>
 

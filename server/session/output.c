@@ -6,8 +6,8 @@
  * client fetches and prints it. The worker's own messages keep the real stream.
  */
 #define _GNU_SOURCE
-#include "output.h"
-#include "worker.h"
+#include "session/output.h"
+#include "session/handler.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,6 @@ struct text {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct text text[2];
-static FILE *messages;
 int wh_output_pending;
 
 static bool make_room(struct text *t, size_t n)
@@ -75,15 +74,10 @@ bool wh_output_capture(void)
 
 	if (!out || !err)
 		return false;
-	messages = stderr;
+	wh_messages_to(stderr);
 	stdout = out;
 	stderr = err;
 	return true;
-}
-
-FILE *wh_messages(void)
-{
-	return messages ? messages : stderr;
 }
 
 /* --- Which images may print ----------------------------------------------------------- */

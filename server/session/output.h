@@ -14,8 +14,6 @@ struct wh_session;
  * that is a worker and nothing else; over loopback the driver prints by itself.
  */
 bool wh_output_capture(void);
-/* Where the worker's own messages go. */
-FILE *wh_messages(void);
 /* Is there something for the client to fetch? Looked at behind each call. */
 extern int wh_output_pending;
 /* An image that the client loads: may its kernels print? Then waits flush. */

@@ -3,7 +3,7 @@
  * Handlers of queries whose answer has no fixed shape: pointer attributes and
  * the state of a capture; and the checks in front of generated ones.
  */
-#include "worker.h"
+#include "session/handler.h"
 
 static uint32_t attribute_bytes(CUpointer_attribute a)
 {

@@ -4,7 +4,7 @@
  * after it has copied the request and before it calls the driver; requests of a
  * session run one after the other, so nothing is freed in between.
  */
-#include "gate.h"
+#include "session/callback.h"
 
 static void forget_last(struct wh_session *s)
 {

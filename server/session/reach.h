@@ -3,28 +3,15 @@
  * What a client may name by its address: memory of the device, the part's data
  * area, the far area, and what the client registered. All else that is mapped
  * here is the worker's own, and a driver would read and write it like any
- * program's. Included by worker.h; generated handlers ask by the kind `device`
+ * program's. Included by handler.h; generated handlers ask by the kind `device`
  * of cuda-api/cuda.api.
  */
 #ifndef WORMHOLE_REACH_H
 #define WORMHOLE_REACH_H
 
-#include "interval.h"
+#include "state/state.h"
 
 struct wh_session;
-
-/*
- * Ranges that were handed out and not freed since: a tree by address. It only
- * saves questions: what is not in it the driver is asked for. Memory of graphs
- * is the exception, which drivers do not know by its address.
- */
-struct wh_reach {
-	struct wh_intervals set;	/* lasting: memory of graphs */
-	struct {
-		uint64_t base, size;
-	} last[2];			/* found last: the two sides of a copy */
-	unsigned int turn;
-};
 
 /*
  * May the client name [addr, addr + bytes)? CUDA_ERROR_INVALID_VALUE where it may not,

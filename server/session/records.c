@@ -4,7 +4,7 @@
  * handles inside become the driver's objects, addresses must be such that the
  * client may name (reach.h), and whatever a memory type does not use is cleared.
  */
-#include "worker.h"
+#include "session/handler.h"
 
 #include <stddef.h>
 

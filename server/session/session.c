@@ -4,12 +4,12 @@
  * (control page, slot pages, message areas, data area) and the private buffers
  * that calls run on; all of it is touched here so that calls do not fault.
  */
-#include "ipc.h"
-#include "worker.h"
+#include "limits/ipc.h"
+#include "session/handler.h"
+#include "tenant/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define NSLOTS		1u
 #define MSG_SIZE	(64u << 10)
@@ -71,21 +71,13 @@ static bool alloc_frames(struct wh_session *s)
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /* Good enough for the length of a spin; measured for one millisecond. */
 static uint64_t measure_tsc(void)
 {
-	uint64_t t0 = now_ns(), c0 = __builtin_ia32_rdtsc(), t1;
+	uint64_t t0 = wh_now_ns(), c0 = __builtin_ia32_rdtsc(), t1;
 
 	do
-		t1 = now_ns();
+		t1 = wh_now_ns();
 	while (t1 - t0 < 1000000);
 	return (__builtin_ia32_rdtsc() - c0) * 1000 / (t1 - t0) + 1;
 }

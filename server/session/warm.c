@@ -6,8 +6,8 @@
  * that a client's calls neither leave plain user-mode execution for it nor miss
  * in the view. Leaves nothing behind but a started driver.
  */
-#include "output.h"
-#include "worker.h"
+#include "session/output.h"
+#include "session/handler.h"
 
 #include <stdio.h>
 

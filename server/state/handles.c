@@ -4,7 +4,7 @@
  * driver objects in both directions; knows nothing about CUDA. A lookup is an
  * index and three comparisons; only new objects may allocate memory.
  */
-#include "handles.h"
+#include "state/handles.h"
 
 #include <stdlib.h>
 #include <string.h>

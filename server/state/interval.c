@@ -4,7 +4,7 @@
  * are a hash of the base. What is dropped is kept for what comes next, so that
  * a program that allocates and frees again and again takes no memory.
  */
-#include "interval.h"
+#include "state/interval.h"
 
 #include <stdlib.h>
 

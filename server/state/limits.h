@@ -3,29 +3,30 @@
  * What a session knows of its tenant: the mapped pages, a private copy of the
  * limits, and the states of the two engines. Part of struct wh_session.
  */
-#ifndef WORMHOLE_LIMIT_STATE_H
-#define WORMHOLE_LIMIT_STATE_H
+#ifndef WORMHOLE_STATE_LIMITS_H
+#define WORMHOLE_STATE_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
-struct wh_mem_state;		/* limit_mem.c */
-struct wh_sm_state;		/* limit_sm.c: time */
-struct wh_sms_state;		/* limit_sms.c: SMs */
+struct wh_mem_state;		/* limits/memory.c */
+struct wh_sm_state;		/* limits/bucket.c: time */
+struct wh_sms_state;		/* limits/sms.c: SMs */
 struct wh_ipc;			/* ipc.c */
 
 struct wh_limits {
-	/* Never NULL: without a tenant, an empty page and a slot of our own. */
+	/* Never NULL: without a tenant, an empty page and an account of our own. */
 	const struct wh_tenant_limits *page;
-	struct wh_worker_usage *slot;
+	struct wh_worker_usage *account;
 	struct wh_tenant_usage *usage;		/* NULL: no tenant */
-	struct wh_turns *turns;			/* limit_turn.h; NULL: none are kept */
-	uint64_t turn_id;			/* slot + 1 */
-	int own_slot;				/* taken by ourselves; -1: by the server */
+	struct wh_turns *turns;			/* limits/turns.h; NULL: none are kept */
+	uint64_t turn_id;			/* account + 1 */
+	int own_account;			/* taken by ourselves; -1: by the server */
 	uint32_t seen;				/* page->sequence of the copy below */
 	uint32_t temporal;			/* bit d: device d has a share of time */
+	uint32_t risen;				/* bit d: more is charged than before this call */
 	int device;				/* of the current context, -1 for none */
 	bool posted;				/* the call is one that nobody waits for */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Makes, writes and reads the files of a tenant. One writer of limits and of
- * slots' owners exists (the server), so its own side needs no lock; readers
+ * accounts' owners exists (the server), so its own side needs no lock; readers
  * repeat until `sequence` (limits) or `ended.generation` (usage) was even and
  * the same before and after.
  */
 #define _GNU_SOURCE
-#include "tenant_file.h"
+#include "tenant/file.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define READ_TRIES	1000
@@ -161,30 +161,22 @@ int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_lim
 	return -EAGAIN;
 }
 
-/* --- Slots ------------------------------------------------------------------------ */
+/* --- Accounts --------------------------------------------------------------------- */
 
-static uint64_t wall_ns(void)
+void wh_tenant_account_open(struct wh_tenant_usage *u, int account)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-void wh_tenant_slot_open(struct wh_tenant_usage *u, int slot)
-{
-	struct wh_worker_usage *w = &u->worker[slot];
+	struct wh_worker_usage *w = &u->worker[account];
 	uint64_t generation = w->generation;
 
 	memset(w, 0, sizeof(*w));
 	w->generation = generation + 1;
-	w->started_ns = wall_ns();
+	w->started_ns = wh_wall_ns();
 }
 
-void wh_tenant_slot_own(struct wh_tenant_usage *u, int slot, pid_t pid, pid_t client)
+void wh_tenant_account_own(struct wh_tenant_usage *u, int account, pid_t pid, pid_t client)
 {
-	u->worker[slot].client_pid = (uint32_t)client;
-	__atomic_store_n(&u->worker[slot].pid, (uint32_t)pid, __ATOMIC_RELEASE);
+	u->worker[account].client_pid = (uint32_t)client;
+	__atomic_store_n(&u->worker[account].pid, (uint32_t)pid, __ATOMIC_RELEASE);
 }
 
 static bool lives(const struct wh_worker_usage *w)

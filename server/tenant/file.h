@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 /* --- The owner's side --------------------------------------------------------- */
 
@@ -30,10 +30,10 @@ int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char 
 /* Unmaps, closes and removes. */
 void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name);
 
-/* A slot that is free: zeroed, with its generation counted up. Its pid is still 0. */
-void wh_tenant_slot_open(struct wh_tenant_usage *u, int slot);
+/* An account that is free: zeroed, with its generation counted up. Its pid is still 0. */
+void wh_tenant_account_open(struct wh_tenant_usage *u, int account);
 /* From now on it counts. */
-void wh_tenant_slot_own(struct wh_tenant_usage *u, int slot, pid_t pid, pid_t client);
+void wh_tenant_account_own(struct wh_tenant_usage *u, int account, pid_t pid, pid_t client);
 /* --- Readers -------------------------------------------------------------------- */
 
 /* Map a tenant's files read-only; -EINVAL for files that are no tenant's. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See seats.h. Used by the server and by the supervisor of a server VM. */
 #define _GNU_SOURCE
-#include "seats.h"
+#include "tenant/seats.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -172,12 +172,12 @@ static void drop_turn(struct wh_turn *t, uint64_t id)
 	__atomic_compare_exchange_n(&t->holder, &id, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int slot)
+void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int account)
 {
 	unsigned int d;
 
 	if (seat < 0 || !s->seat[seat].page)
 		return;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		drop_turn(&s->seat[seat].page->device[d], slot + 1);
+		drop_turn(&s->seat[seat].page->device[d], account + 1);
 }

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define WH_TURNS_FOLDER	"turns/seats"	/* below DIR */
 #define WH_BOARD_FILE	"board"
@@ -35,7 +35,7 @@ int wh_seats_take(struct wh_seats *s, uint64_t tenant_id);
 void wh_seats_give(struct wh_seats *s, int seat);
 /* The tenant's share of a device's time, in percent; 0: it takes no turns. */
 void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent);
-/* The worker of this slot is dead: what it claimed is free. */
-void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int slot);
+/* The worker of this account is dead: what it claimed is free. */
+void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int account);
 
 #endif

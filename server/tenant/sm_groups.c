@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Arithmetic on groups of SMs; knows no device and no tenant. */
-#include "sm_groups.h"
+#include "tenant/sm_groups.h"
 
 #define MAX_GROUPS	64u	/* bits of wh_device_limit.sm_groups */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which groups of a device's SMs a spatial limit stands for. limit_sms.c splits
+ * Which groups of a device's SMs a spatial limit stands for. limits/sms.c splits
  * a device into groups of WH_GROUP_SMS; whoever owns the tenants gives each its
  * own ones, as a mask. What remains of a device beside whole groups is nobody's.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Owns how limits are written; knows no tenant. */
 #define _GNU_SOURCE
-#include "limit_spec.h"
+#include "tenant/spec.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -4,13 +4,13 @@
  * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. Shared by the server, which also
  * takes them from the environment, by the supervisor and by the command.
  */
-#ifndef WORMHOLE_LIMIT_SPEC_H
-#define WORMHOLE_LIMIT_SPEC_H
+#ifndef WORMHOLE_TENANT_SPEC_H
+#define WORMHOLE_TENANT_SPEC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define WH_ALL_DEVICES	(-1)
 #define WH_LIMIT_SPECS	(WH_TENANT_DEVICES + 1)

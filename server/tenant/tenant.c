@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes and keeps the files of tenant.h: heads, slots, limits. Used by the
+ * Makes and keeps the files of tenant.h: heads, accounts, limits. Used by the
  * server, which owns the files, and by workers to read them. Nothing here waits
  * and nothing takes the usage region's lock: a dead or hostile worker may hold
  * it, and the server must go on.
  */
-#include "tenant.h"
+#include "tenant/tenant.h"
+#include "tenant/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct wh_tenant_usage *)0)->lock),
 	       "room for the lock");
@@ -78,7 +78,7 @@ static void bound_bucket(struct wh_sm_bucket *b)
 		b->tokens_ns = LEAST_TOKENS_NS;
 }
 
-static void free_slot(struct wh_worker_usage *w)
+static void free_account(struct wh_worker_usage *w)
 {
 	uint64_t generation = w->generation;
 
@@ -86,13 +86,13 @@ static void free_slot(struct wh_worker_usage *w)
 	w->generation = generation;
 }
 
-void wh_tenant_slots_only(struct wh_tenant_usage *u, uint64_t workers)
+void wh_tenant_accounts_only(struct wh_tenant_usage *u, uint64_t workers)
 {
 	int i;
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
 		if (!(workers & 1ull << i) && u->worker[i].pid)
-			free_slot(&u->worker[i]);
+			free_account(&u->worker[i]);
 }
 
 int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id)
@@ -100,7 +100,7 @@ int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id)
 	uint32_t top = u->shared.top < WH_TENANT_SHARED ? u->shared.top : WH_TENANT_SHARED;
 	int d;
 
-	wh_tenant_slots_only(u, 0);
+	wh_tenant_accounts_only(u, 0);
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		bound_bucket(&u->bucket[d]);
 	u->ended.generation &= ~1ull;
@@ -146,18 +146,10 @@ void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes)
 	__atomic_store_n(&l->host_memory, bytes, __ATOMIC_RELEASE);
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-/* A slot being cleared: neither free nor anybody's. */
+/* An account being cleared: neither free nor anybody's. */
 #define CLEARING	UINT32_MAX
 
-int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid)
+int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid)
 {
 	struct wh_worker_usage *w;
 	uint32_t nobody;
@@ -170,7 +162,7 @@ int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid)
 						 __ATOMIC_RELAXED))
 			continue;
 		w->generation++;
-		w->started_ns = realtime_ns();
+		w->started_ns = wh_wall_ns();
 		return i;
 	}
 	return -1;
@@ -202,15 +194,15 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 	}
 }
 
-void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
+void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account)
 {
 	struct wh_worker_usage *w;
 	uint64_t generation;
 	uint32_t pid;
 
-	if (slot >= WH_TENANT_WORKERS)
+	if (account >= WH_TENANT_WORKERS)
 		return;
-	w = &u->worker[slot];
+	w = &u->worker[account];
 	/* Odd: readers of the living and the ended wait. */
 	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
@@ -225,7 +217,7 @@ void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot)
 	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 }
 
-void wh_tenant_slots_reap(struct wh_tenant_usage *u)
+void wh_tenant_accounts_reap(struct wh_tenant_usage *u)
 {
 	uint32_t pid;
 	int i;
@@ -233,7 +225,7 @@ void wh_tenant_slots_reap(struct wh_tenant_usage *u)
 	for (i = 0; i < WH_TENANT_WORKERS; i++) {
 		pid = __atomic_load_n(&u->worker[i].pid, __ATOMIC_RELAXED);
 		if (pid && (pid > INT32_MAX || (kill((pid_t)pid, 0) && errno == ESRCH)))
-			wh_tenant_slot_clear(u, i);
+			wh_tenant_account_clear(u, i);
 	}
 }
 

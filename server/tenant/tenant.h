@@ -6,14 +6,14 @@
  *	NAME.limits	struct wh_tenant_limits. Only the server writes it; workers
  *			and readers map it read-only, so that no worker, hijacked
  *			or not, changes a limit.
- *	NAME.usage	struct wh_tenant_usage. Workers write their own slot, the
- *			server clears the slots of the dead; readers map it
+ *	NAME.usage	struct wh_tenant_usage. Workers write their own account, the
+ *			server clears the accounts of the dead; readers map it
  *			read-only and need no lock.
  *
- * A tenant's use is the sum over the slots of its living workers and is kept
- * nowhere else: what a worker held is given back, once, by clearing its slot,
- * however the worker ended. All counters only grow while a slot lives, except
- * where said; a slot is torn only between two of its words, and a reader that
+ * A tenant's use is the sum over the accounts of its living workers and is kept
+ * nowhere else: what a worker held is given back, once, by clearing its account,
+ * however the worker ended. All counters only grow while an account lives, except
+ * where said; an account is torn only between two of its words, and a reader that
  * must not see that reads `generation` before and after.
  *
  * What workers can write, a hijacked one writes as it likes: the server reads none
@@ -68,7 +68,7 @@ struct wh_tenant_limits {
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
-/* --- Usage: one slot for each worker --------------------------------------- */
+/* --- Usage: one account for each worker --------------------------------------- */
 
 struct wh_device_usage {
 	uint64_t memory;	/* bytes charged now: goes up and down */
@@ -93,9 +93,9 @@ static inline uint64_t wh_gpu_ns(const struct wh_device_usage *u)
 }
 
 struct wh_worker_usage {
-	uint32_t pid;		/* of the worker; 0: the slot is free. Written by the server */
+	uint32_t pid;		/* of the worker; 0: the account is free. Written by the server */
 	uint32_t client_pid;	/* 0 where the client is in another VM */
-	uint64_t generation;	/* counts the workers that had this slot */
+	uint64_t generation;	/* counts the workers that had this account */
 	uint64_t started_ns;	/* CLOCK_REALTIME */
 	uint64_t calls;		/* API calls that reached the worker */
 	uint64_t crossings;	/* requests of any kind */
@@ -109,7 +109,7 @@ struct wh_worker_usage {
 
 /*
  * The bucket of the temporal SM limit, one for a tenant and device, shared by
- * all its workers. Owned by server/limit_sm.c, which explains it. Times are raw
+ * all its workers. Owned by server/limits/bucket.c, which explains it. Times are raw
  * counts of the time stamp counter: a worker may run where no clock can be read.
  */
 struct wh_sm_bucket {
@@ -122,7 +122,7 @@ struct wh_sm_bucket {
 /*
  * What one worker of the tenant has given to the others (CUDA IPC): the driver's
  * own handle, which no client ever sees, under a random number, which is what
- * they hand to each other. Owned by server/ipc.c; changed under `lock`. An entry
+ * they hand to each other. Owned by server/limits/ipc.c; changed under `lock`. An entry
  * dies with its owner or with the object. Who still has such memory open keeps
  * it on the device: until the last one closes it or ends, the tenant is charged
  * for it (wh_tenant_orphans()).
@@ -135,13 +135,13 @@ struct wh_shared {
 	uint64_t id[2];		/* both 0: free. Written last, cleared first */
 	uint32_t kind;		/* WH_SHARED_* */
 	int16_t device;		/* of memory */
-	uint8_t owner;		/* slot */
+	uint8_t owner;		/* account */
 	uint8_t gone;		/* its owner has freed it */
-	uint64_t generation;	/* of the owner's slot */
+	uint64_t generation;	/* of the owner's account */
 	uint64_t key;		/* the owner's address or handle */
 	uint64_t ctx;		/* the owner's context: it ends with that */
 	uint64_t bytes;		/* that the memory takes of the device */
-	uint64_t openers;	/* bit i: the worker in slot i has it open */
+	uint64_t openers;	/* bit i: the worker in account i has it open */
 	uint8_t real[64];
 };
 
@@ -162,7 +162,7 @@ struct wh_tenant_usage {
 	 * while `generation` is odd: who reads the living, too, waits for that.
 	 */
 	struct wh_worker_usage ended;
-	uint64_t lock[16];	/* server/limit_mem.c: robust mutex around check and charge */
+	uint64_t lock[16];	/* server/limits/memory.c: robust mutex around check and charge */
 	struct wh_sm_bucket bucket[WH_TENANT_DEVICES];
 	struct wh_worker_usage worker[WH_TENANT_WORKERS];
 	struct wh_shared_table shared;
@@ -174,7 +174,7 @@ struct wh_tenant_usage {
  * Those that have a share of a device's time take turns on it: two at a time would
  * be time-sliced and each one's measured time would hold the other's. Each tenant
  * has a seat, a file that its own workers write and those of the others read. What
- * stands in it is a claim, and limit_turn.c, which owns it, believes it for no
+ * stands in it is a claim, and limits/turns.c, which owns it, believes it for no
  * longer than the tenant's share allows. Whose seats there are and what their
  * shares are is on the board, which the server alone writes.
  */
@@ -184,7 +184,7 @@ struct wh_tenant_usage {
 #define WH_SEAT_NAME		24	/* of its file, with the NUL */
 
 struct wh_turn {
-	uint64_t holder;	/* which of the tenant's workers has it: slot + 1; 0: none */
+	uint64_t holder;	/* which of the tenant's workers has it: account + 1; 0: none */
 	uint64_t next;		/* the one that gets it then; 0: none of them waits */
 	uint64_t next_tsc;	/* when that one last asked */
 	/* What other tenants read. */
@@ -223,12 +223,12 @@ int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t
 int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
 /*
  * No worker of the tenant lives: nothing that one of them wrote holds up the next.
- * Locks are free, no slot is taken, nothing is shared, and of the buckets is left
+ * Locks are free, no account is taken, nothing is shared, and of the buckets is left
  * what a share can have saved up or owe. The sums of the ended stay.
  */
 int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id);
-/* Free the slots that are none of these workers' (a bit each). */
-void wh_tenant_slots_only(struct wh_tenant_usage *u, uint64_t workers);
+/* Free the accounts that are none of these workers' (a bit each). */
+void wh_tenant_accounts_only(struct wh_tenant_usage *u, uint64_t workers);
 void wh_seat_init(struct wh_seat *s);
 void wh_board_init(struct wh_board *b);
 /* The name of a seat's file beside the board. */
@@ -238,15 +238,15 @@ void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);
 /* The limit of host memory; 0: none. */
 void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes);
-/* A slot for a worker that is about to start; -1 if all are taken. */
-int wh_tenant_slot_take(struct wh_tenant_usage *u, uint32_t pid);
+/* An account for a worker that is about to start; -1 if all are taken. */
+int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
 /*
- * The worker of the slot is dead: keep what it counted in `ended`, give back
- * what it held, free the slot. Once for each take; a second time does nothing.
+ * The worker of the account is dead: keep what it counted in `ended`, give back
+ * what it held, free the account. Once for each take; a second time does nothing.
  */
-void wh_tenant_slot_clear(struct wh_tenant_usage *u, unsigned int slot);
-/* Clear the slots of processes that are gone, where no server waits for them. */
-void wh_tenant_slots_reap(struct wh_tenant_usage *u);
+void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account);
+/* Clear the accounts of processes that are gone, where no server waits for them. */
+void wh_tenant_accounts_reap(struct wh_tenant_usage *u);
 /* Does the owner of an entry live, and has it still what it shared? */
 bool wh_shared_alive(const struct wh_tenant_usage *u, const struct wh_shared *e);
 /* The bits of workers that live. */

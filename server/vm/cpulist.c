@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cpulist.h"
+#include "vm/cpulist.h"
 
 #define MAX_CPU	8192
 

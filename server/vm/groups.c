@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "supervisor_groups.h"
+/* A cgroup for each worker of a server VM: equal parts of its memory, or what was said. */
+#include "vm/groups.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cgroup.h"
+#include "protect/cgroup.h"
 
 #define MIB	1048576
 

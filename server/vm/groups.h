@@ -3,8 +3,8 @@
  * A cgroup for each worker of a server VM: one that was taken over may take its
  * own part of the VM's memory and no more, and leaves no process behind.
  */
-#ifndef WORMHOLE_SUPERVISOR_GROUPS_H
-#define WORMHOLE_SUPERVISOR_GROUPS_H
+#ifndef WORMHOLE_VM_GROUPS_H
+#define WORMHOLE_VM_GROUPS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "worker_memory.h"
+#include "vm/memory.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ	22

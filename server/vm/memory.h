@@ -4,8 +4,8 @@
  * worker's page tables map, and each page that is missing there costs a call a
  * handoff. None of this is needed for correctness.
  */
-#ifndef WORMHOLE_WORKER_MEMORY_H
-#define WORMHOLE_WORKER_MEMORY_H
+#ifndef WORMHOLE_VM_MEMORY_H
+#define WORMHOLE_VM_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker_options.h"
+#include "vm/options.h"
 #include "wormhole_abi.h"
 
 static const char help[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command line of wormhole-worker. */
-#ifndef WORMHOLE_WORKER_OPTIONS_H
-#define WORMHOLE_WORKER_OPTIONS_H
+#ifndef WORMHOLE_VM_OPTIONS_H
+#define WORMHOLE_VM_OPTIONS_H
 
 #include <stddef.h>
 #include <stdint.h>

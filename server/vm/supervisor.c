@@ -23,10 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cpulist.h"
+#include "tenant/clock.h"
+#include "vm/cpulist.h"
+#include "vm/groups.h"
+#include "vm/tenants.h"
 #include "hypercall.h"
-#include "supervisor_groups.h"
-#include "supervisor_tenants.h"
 
 #define MAX_PAIRS	511
 #define MAX_ARGS	48
@@ -90,14 +91,6 @@ static void say_of(const struct worker *w, const char *level, const char *fmt, .
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	say(level, "window %u part %u: %s", w->window, w->part, text);
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
 /* --- One worker ------------------------------------------------------------ */
@@ -169,7 +162,7 @@ static void run_worker(const struct worker *w, pid_t parent, int ready)
 static void start_later(struct worker *w, const char *why)
 {
 	say_of(w, "warn", "%s; again in %d ms", why, BACKOFF_MAX_MS);
-	w->start_at = now_ms() + BACKOFF_MAX_MS;
+	w->start_at = wh_now_ms() + BACKOFF_MAX_MS;
 }
 
 static void start(struct worker *w)
@@ -197,7 +190,7 @@ static void start(struct worker *w)
 	}
 	w->ready = ready[0];
 	w->pid = pid;
-	w->started = now_ms();
+	w->started = wh_now_ms();
 	say_of(w, "info", "worker %d on CPU %u", pid, w->cpu);
 }
 
@@ -213,7 +206,7 @@ static bool was_ready(struct worker *w)
 /* Longer and longer while workers end at once; none after one that served. */
 static void plan_restart(struct worker *w, int served)
 {
-	int64_t now = now_ms(), most = was_ready(w) ? BACKOFF_READY_MS : BACKOFF_MAX_MS;
+	int64_t now = wh_now_ms(), most = was_ready(w) ? BACKOFF_READY_MS : BACKOFF_MAX_MS;
 
 	if (served || now - w->started >= SHORT_LIFE_MS)
 		w->backoff = 0;
@@ -275,10 +268,10 @@ static int64_t start_due(void)
 	unsigned int i;
 
 	for (i = 0; i < nworkers; i++) {
-		left = workers[i].start_at - now_ms();
+		left = workers[i].start_at - wh_now_ms();
 		if (!workers[i].pid && left <= 0) {
 			start(&workers[i]);
-			left = workers[i].start_at - now_ms();
+			left = workers[i].start_at - wh_now_ms();
 		}
 		if (!workers[i].pid && (next < 0 || left < next))
 			next = left < 0 ? 0 : left;

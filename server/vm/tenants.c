@@ -4,7 +4,7 @@
  * server VM. Every device has the same: a window's client sees them all.
  */
 #define _GNU_SOURCE
-#include "supervisor_tenants.h"
+#include "vm/tenants.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "limit_spec.h"
-#include "seats.h"
-#include "sm_groups.h"
-#include "tenant_file.h"
+#include "tenant/file.h"
+#include "tenant/seats.h"
+#include "tenant/sm_groups.h"
+#include "tenant/spec.h"
 
 static struct wh_limit_list limits;	/* the device's number is the window's */
 static struct {
@@ -145,7 +145,7 @@ const char *wh_window_tenant(unsigned int window)
 	return window < ntenants ? tenant[window].path : NULL;
 }
 
-/* Workers take their slots themselves: which one it was says its pid. */
+/* Workers take their accounts themselves: which one it was says its pid. */
 void wh_window_worker_ended(unsigned int window, pid_t pid)
 {
 	struct wh_tenant_usage *u;
@@ -156,7 +156,7 @@ void wh_window_worker_ended(unsigned int window, pid_t pid)
 	u = tenant[window].file.usage;
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
 		if (__atomic_load_n(&u->worker[i].pid, __ATOMIC_ACQUIRE) == (uint32_t)pid) {
-			wh_tenant_slot_clear(u, i);
+			wh_tenant_account_clear(u, i);
 			wh_seats_worker_ended(&seats, tenant[window].seat, i);
 		}
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tenants of a server VM: a client VM's window is one, named window0, window1,
- * ... Their files are in a folder on a tmpfs; workers join by path and take a
- * slot themselves.
+ * ... Their files are in a folder on a tmpfs; workers join by path and take an
+ * account themselves.
  */
-#ifndef WORMHOLE_SUPERVISOR_TENANTS_H
-#define WORMHOLE_SUPERVISOR_TENANTS_H
+#ifndef WORMHOLE_VM_TENANTS_H
+#define WORMHOLE_VM_TENANTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define WH_WINDOWS		16
 #define WH_WINDOW_WORKERS	WH_TENANT_WORKERS

@@ -23,17 +23,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "session/dispatch.h"
 #include "gen_trampoline.h"
 #include "hypercall.h"
-#include "interpose.h"
-#include "output.h"
-#include "session_limits.h"
-#include "sandbox.h"
-#include "session.h"
+#include "vm/interpose.h"
+#include "session/output.h"
+#include "state/messages.h"
+#include "limits/join.h"
+#include "protect/sandbox.h"
+#include "session/session.h"
 #include "trampoline.h"
-#include "worker_memory.h"
-#include "worker_options.h"
+#include "vm/memory.h"
+#include "vm/options.h"
 
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #define MXCSR_DEFAULT		0x1f80

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stand-in for cuBLAS: what its files share. An operation is written once,
- * for both element types (@d: 0 float, 1 double) and 64-bit sizes; typed.inc
+ * for both element types (@d: 0 float, 1 double) and 64-bit sizes; typed.h
  * gives it its public names.
  */
 #ifndef WORMHOLE_SOFTGPU_BLAS_H

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "driver.h"
-#include "identity.h"
 
 #define MAX_PITCH	0x7fffffff
 #define CLOCK_KHZ	1000000

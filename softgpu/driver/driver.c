@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "driver.h"
-#include "identity.h"
 
 enum { COLD, READY, FORKED };
 

@@ -26,12 +26,10 @@
 #include <cudaProfiler.h>
 #pragma GCC visibility pop
 
-#include "exec.h"
-#include "ptx.h"
+#include "../exec/exec.h"
+#include "../ptx/ptx.h"
+#include "identity.h"
 
-#define SGPU_CUDA_VERSION	13000
-#define SGPU_CC_MAJOR		9
-#define SGPU_CC_MINOR		0
 #define SGPU_PTX_VERSION	90	/* that of CUDA 13.0 */
 #define SGPU_TARGET		(10 * SGPU_CC_MAJOR + SGPU_CC_MINOR)
 #define SGPU_NSM		16
@@ -427,7 +425,7 @@ static inline CUresult sgpu_capture_unsafe(void)
 /* Memory of a graph's allocation node that is freed outside of graphs. */
 bool sgpu_galloc_free(uint64_t addr, CUresult *rc);
 
-/* ---- image.c, fatbin.c, module.c, library.c ---- */
+/* ---- fatbin.c, module.c, library.c ---- */
 
 /*
  * Find the PTX texts that this device can run in a fatbin wrapper, a fatbin or
@@ -440,7 +438,7 @@ void sgpu_images_free(struct sgpu_images *images);
 /* Takes the text over, also when it fails. */
 CUresult sgpu_images_add(struct sgpu_images *images,
 			 const struct sgpu_image *image);
-/* join.c: one text of several that refer to each other. */
+/* join_texts.c: one text of several that refer to each other. */
 CUresult sgpu_join(const struct sgpu_image *parts, unsigned int n,
 		   struct sgpu_image *out);
 /* Read a whole file; *data is malloc()ed, with a NUL after the last byte. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The structure of graphs: nodes, edges, copies, and the questions about them.
- * What a node does is in gnode.c.
+ * What a node does is in graph_node.c.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: what the files graph.c (structure), gnode.c (what a node does), gtyped.c
- * (the calls of each type), gexec.c (executable graphs), capture.c and userobj.c
- * share. All of it runs under the lock of driver.c.
+ * Graphs: what the files graph.c (structure), graph_node.c (what a node does),
+ * graph_node_calls.c (the calls of each type), graph_exec.c (executable graphs),
+ * capture.c and userobj.c share. All of it runs under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
 #define WORMHOLE_SOFTGPU_GRAPH_H
@@ -108,7 +108,7 @@ bool sgpu_nodes_add(struct sgpu_nodes *s, struct sgpu_node *n);
 /* Add what is not there yet. */
 bool sgpu_nodes_join(struct sgpu_nodes *to, const struct sgpu_nodes *from);
 
-/* ---- gnode.c ---- */
+/* ---- graph_node.c ---- */
 
 /* INVALID_VALUE when @p is NULL, as everywhere. */
 CUresult sgpu_node_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
@@ -122,7 +122,7 @@ void sgpu_node_drop(struct sgpu_node *n);
 CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 			  const struct sgpu_launch *l);
 
-/* ---- gexec.c ---- */
+/* ---- graph_exec.c ---- */
 
 CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *p);
 void sgpu_galloc_put(struct sgpu_galloc *a);

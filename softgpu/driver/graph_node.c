@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What nodes do: their parameters in and out. The calls of each type that put
- * them in are in gtyped.c. A node owns copies of all that its parameters point to.
+ * them in are in graph_node_calls.c. A node owns copies of all that its parameters point to.
  */
 #include <stdlib.h>
 #include <string.h>

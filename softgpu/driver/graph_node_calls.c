@@ -2,7 +2,7 @@
 /*
  * The calls that exist once for each type of node: to add one, to change it, to
  * change it in an executable graph. Each puts its parameters into the form for
- * all types and leaves the rest to the calls for all types (gnode.c, gexec.c).
+ * all types and leaves the rest to the calls for all types (graph_node.c, graph_exec.c).
  */
 #include <string.h>
 

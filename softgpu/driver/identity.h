@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the one device is called, for the driver (device.c) and for the
- * management library (nvml.c): programs match devices of the two by these.
+ * What the one device is called and can do, for the driver (device.c) and for the
+ * management library (../nvml/): programs match devices of the two by these.
  */
 #ifndef SOFTGPU_IDENTITY_H
 #define SOFTGPU_IDENTITY_H
@@ -9,6 +9,9 @@
 #include <stdbool.h>
 
 #define SGPU_NAME	"Wormhole softgpu"
+#define SGPU_CUDA_VERSION	13000
+#define SGPU_CC_MAJOR	9
+#define SGPU_CC_MINOR	0
 #define SGPU_PCI_BUS_ID	"0000:00:00.0"
 #define SGPU_UUID	{ 'w', 'o', 'r', 'm', 'h', 'o', 'l', 'e', \
 			  '-', 's', 'o', 'f', 't', 'g', 'p', 'u' }

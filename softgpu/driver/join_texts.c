@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Links PTX: makes one text of several that refer to each other, as separate
+ * Joins PTX: makes one text of several that refer to each other, as separate
  * compilation leaves them. Works on the text alone: it finds the statements at
  * module scope, what each defines and how it is visible, and writes them in an
  * order in which every name is known before its use. Names that are private to

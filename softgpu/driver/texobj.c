@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Texture and surface objects: checked, kept and described, textures also to the
- * fetches of kernels (exec_tex.c). No instruction reaches a surface (PTX.md).
+ * fetches of kernels (exec/tex.c). No instruction reaches a surface (ptx/PTX.md).
  */
 #include <string.h>
 

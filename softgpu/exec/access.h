@@ -3,7 +3,7 @@
 #ifndef WORMHOLE_SOFTGPU_EXEC_ACCESS_H
 #define WORMHOLE_SOFTGPU_EXEC_ACCESS_H
 
-#include "exec_ops.h"
+#include "ops.h"
 
 /* Where lane @l goes, once the access is resolved. */
 static inline void *access_at(const struct access *ac, u32 l)
@@ -15,7 +15,7 @@ static inline void *access_at(const struct access *ac, u32 l)
 int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, struct access *ac);
 
-/* The half sums of atomics (exec_half.c). */
+/* The half sums of atomics (half.c). */
 u16 OP(half_sum)(u16 a, u16 b, bool bf16);
 
 #endif

@@ -4,8 +4,8 @@
  * block and so to one thread of this process; all other memory may be worked
  * on by others (another stream, the host), so there the update is atomic.
  */
-#include "exec_access.h"
-#include "exec_fp.h"
+#include "access.h"
+#include "fp.h"
 
 /* NEW: the new value from old, b and c. */
 #define ATOM(name, T, NEW) \

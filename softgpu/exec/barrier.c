@@ -5,7 +5,7 @@
  * block that have not exited. Where a count is given, a warp all of whose lanes
  * have arrived counts as a full one, which is how PTX counts.
  */
-#include "exec_warp.h"
+#include "warp.h"
 
 static uint32_t waiting_lanes(const struct warp *w, uint32_t id)
 {

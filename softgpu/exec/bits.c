@@ -2,7 +2,7 @@
 /* Handlers: logic, shifts, bit fields, permutations, selection, moves. */
 #include <string.h>
 
-#include "exec_ops.h"
+#include "ops.h"
 
 /* ---- logic ---- */
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "exec_warp.h"
+#include "warp.h"
 
 static const struct ptx_func *func_at(struct warp *w, uint32_t i)
 {

@@ -2,13 +2,13 @@
 /*
  * Handlers: conversions. Integers to integers go through 64-bit temporaries in
  * vector loops, common float conversions have loops of their own, all others
- * use the formats of exec_soft.h.
+ * use the formats of soft.h.
  */
 #include <math.h>
 #include <string.h>
 
-#include "exec_fp.h"
-#include "exec_soft.h"
+#include "fp.h"
+#include "soft.h"
 
 /* ---- common ones, registers as wide as the types ---- */
 

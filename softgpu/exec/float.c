@@ -5,7 +5,7 @@
  * handler per operation, which obeys insn.mode. A NaN result is canonical in
  * f32 and whatever the operation gives in f64.
  */
-#include "exec_fp.h"
+#include "fp.h"
 
 #define FTZ2(EXPR) ({ a = ftz32(a); b = ftz32(b); canon32(ftz32(EXPR)); })
 

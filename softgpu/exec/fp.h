@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "exec_ops.h"
+#include "ops.h"
 
 #define F32_NAN 0x7fffffffu
 

@@ -7,7 +7,7 @@
  * that another group must do would starve it; after some time with diverged
  * lanes the groups therefore run in turns.
  */
-#include "exec_warp.h"
+#include "warp.h"
 
 /* Backward jumps and calls in one slice of a warp. */
 #define SLICE		4096

@@ -4,9 +4,9 @@
  * rounded once more: harmless for sums and products (twice the precision and
  * two bits more), and the sum of fma is rounded to odd in between.
  */
-#include "exec_access.h"
-#include "exec_fp.h"
-#include "exec_soft.h"
+#include "access.h"
+#include "fp.h"
+#include "soft.h"
 
 typedef double half_fn(double a, double b, double c);
 

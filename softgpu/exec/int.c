@@ -4,7 +4,7 @@
  * where it wraps as PTX says; results that PTX leaves open (division by zero)
  * are those that GPUs give.
  */
-#include "exec_ops.h"
+#include "ops.h"
 
 /* ---- add, sub, mul ---- */
 

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#include "exec_scan.h"
+#include "scan.h"
 
 /* ---- addresses ---- */
 

@@ -10,7 +10,7 @@
 #ifndef WORMHOLE_SOFTGPU_EXEC_OPS_H
 #define WORMHOLE_SOFTGPU_EXEC_OPS_H
 
-#include "exec_warp.h"
+#include "warp.h"
 
 #ifdef EXEC_V3
 #define OP(name) name##_v3

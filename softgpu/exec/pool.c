@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <xmmintrin.h>
 
-#include "exec_pool.h"
+#include "pool.h"
 
 /* Threads of a grid below which waking helpers costs more than it saves. */
 #define MIN_THREADS	4096u

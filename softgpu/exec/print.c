@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec_warp.h"
+#include "warp.h"
 
 #define MAX_TEXT	(64u << 10)	/* of one printf() */
 

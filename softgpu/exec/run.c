@@ -2,7 +2,7 @@
 /*
  * A launch from its checks to its end: scratch memory, blocks, the turns of
  * the warps, faults. Blocks run one after the other with the same memory, or
- * are shared among threads that each have their own (exec_pool.c); in a
+ * are shared among threads that each have their own (pool.c); in a
  * cooperative launch all are there at once.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <x86intrin.h>
 
-#include "exec_pool.h"
+#include "pool.h"
 
 /* Local memory of a thread when recursion leaves its need open. */
 #define DEFAULT_STACK	(16u << 10)

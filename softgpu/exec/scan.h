@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-#include "exec_access.h"
+#include "access.h"
 
 /*
  * What each eight lanes do: the rows of a tile are lines of 8, 16 or 32 lanes.

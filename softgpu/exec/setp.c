@@ -4,7 +4,7 @@
  * bit per lane; with .and, .or, .xor it is combined with a predicate, and the
  * second destination gets the complement of the comparison, so combined.
  */
-#include "exec_ops.h"
+#include "ops.h"
 
 static inline u32 combine(u32 r, u32 c, u32 bop)
 {

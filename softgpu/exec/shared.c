@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "exec_scan.h"
+#include "scan.h"
 
 /* In loops the addresses of a tile mostly stay: looking is cheaper than finding. */
 static inline bool slot_knows(const struct slot *s, const u32 *p, u32 bytes)

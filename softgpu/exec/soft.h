@@ -8,7 +8,7 @@
 #ifndef WORMHOLE_SOFTGPU_EXEC_SOFT_H
 #define WORMHOLE_SOFTGPU_EXEC_SOFT_H
 
-#include "exec_ops.h"
+#include "ops.h"
 
 enum soft_class { SOFT_ZERO, SOFT_NUMBER, SOFT_INF, SOFT_NAN };
 

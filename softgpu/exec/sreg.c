@@ -3,7 +3,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
-#include "exec_ops.h"
+#include "ops.h"
 
 static u64 timer_ns(void)
 {

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "exec_warp.h"
+#include "warp.h"
 
 struct exchange {
 	uint64_t a[WARP_LANES];

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec_ops.h"
-#include "exec_soft.h"
+#include "ops.h"
+#include "soft.h"
 
 /* A place between texels: the one before, the one behind, the latter's weight. */
 struct place {

@@ -8,7 +8,7 @@
 #define WORMHOLE_SOFTGPU_EXEC_WARP_H
 
 #include "exec.h"
-#include "exec_insn.h"
+#include "../ptx/insn.h"
 
 enum group_state {
 	GROUP_READY,
@@ -155,7 +155,7 @@ enum run {
 	RUN_FAULT,
 };
 
-/* exec_group.c: the lanes of a warp. */
+/* group.c: the lanes of a warp. */
 /* @moved is set if any lane ran. */
 enum run warp_run(struct warp *w, bool *moved);
 void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live);
@@ -164,23 +164,23 @@ void group_remove(struct warp *w, struct group *g);
 /* Lanes of @g that are not in @mask stay behind at the next instruction. */
 void group_keep(struct warp *w, struct group *g, uint32_t mask);
 
-/* exec_barrier.c */
+/* barrier.c */
 enum run exec_barrier(struct warp *w, struct group *g, const struct insn *in,
 		      uint32_t mask);
 void exec_barriers_recheck(struct cta *cta);
 
-/* exec_sync.c */
+/* sync.c */
 enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,
 		   uint32_t mask);
 /* After lanes have exited: maybe nobody is missing any more. */
 bool exec_sync_retry(struct warp *w);
 
-/* exec_call.c */
+/* call.c */
 enum run exec_call(struct warp *w, struct group *g, const struct insn *in,
 		   uint32_t mask);
 enum run exec_return(struct warp *w, struct group *g, uint32_t mask);
 
-/* exec_print.c */
+/* print.c */
 int exec_vprintf(struct warp *w, const struct call_site *s,
 		 const struct insn *in, uint32_t mask);
 int exec_assert(struct warp *w, const struct call_site *s,

@@ -12,12 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "identity.h"
+#include "../driver/identity.h"
 
 #define DRIVER_VERSION	"580.0.0-softgpu"
-#define CUDA_VERSION	13000
-#define CC_MAJOR	9
-#define CC_MINOR	0
 
 struct nvmlDevice_st {
 	int users;		/* of nvmlInit(), not yet shut down */
@@ -113,7 +110,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-	return number(&the_device, (unsigned int *)version, CUDA_VERSION);
+	return number(&the_device, (unsigned int *)version, SGPU_CUDA_VERSION);
 }
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
@@ -263,8 +260,8 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t dev, int *major, in
 
 	if (rc)
 		return rc;
-	*major = CC_MAJOR;
-	*minor = CC_MINOR;
+	*major = SGPU_CC_MAJOR;
+	*minor = SGPU_CC_MINOR;
 	return NVML_SUCCESS;
 }
 

@@ -3,11 +3,11 @@
  * Declarations: registers, variables of every space with their initialisers,
  * and formal parameters. Device memory for .global and .const is asked for as
  * soon as a variable is defined; pointers in initialisers are noted and filled
- * in by ptx_link(), when everything has its place.
+ * in by ptx_finish(), when everything has its place.
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 /* No variable, frame or array may be larger than this. */
 #define MAX_VAR_BYTES	(1ull << 40)

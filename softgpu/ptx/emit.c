@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 DECLARE_HANDLER(sreg);
 DECLARE_HANDLER(local_addr);
@@ -398,7 +398,7 @@ void emit_alu(struct ptx_ctx *c, const struct ptx_form *f,
 	uint32_t n = strlen(f->sig);
 
 	want_nops(c, nops, n, n);
-	alu(c, f->fn[exec_isa()], f->sig, at, op);
+	alu(c, f->fn[ptx_isa()], f->sig, at, op);
 }
 
 /* The handler wants to know the type of the result. */
@@ -450,7 +450,7 @@ void emit_setp(struct ptx_ctx *c, const struct ptx_form *f,
 	uint32_t n = at->bop ? 4 : 3;
 
 	want_nops(c, nops, n, n);
-	setp(c, f->fn[exec_isa()], f->sig, at, op, at->bop ? &op[3] : NULL);
+	setp(c, f->fn[ptx_isa()], f->sig, at, op, at->bop ? &op[3] : NULL);
 }
 
 DECLARE_HANDLER(selp_32);
@@ -475,7 +475,7 @@ void emit_set(struct ptx_ctx *c, const struct ptx_form *f,
 	want_nops(c, nops, n, n);
 	op[0] = (struct opnd){ .kind = O_REG, .rc = RC_PRED,
 			       .reg = vreg_new(c, RC_PRED) };
-	setp(c, f->fn[exec_isa()], f->sig, at, op, at->bop ? &op[3] : NULL);
+	setp(c, f->fn[ptx_isa()], f->sig, at, op, at->bop ? &op[3] : NULL);
 	selp_consts(c, &d, op[0].reg, at->types[0] == T_F32 ? 0x3f800000 :
 		    0xffffffff);
 }
@@ -513,7 +513,7 @@ void emit_slct(struct ptx_ctx *c, const struct ptx_form *f,
 	setp(c, flt ? HANDLER(setp_ge_f32) : HANDLER(setp_ge_s32), cmp, at, t,
 	     NULL);
 	op[3] = t[0];
-	alu(c, f->fn[exec_isa()], sig, &none, op);
+	alu(c, f->fn[ptx_isa()], sig, &none, op);
 }
 
 DECLARE_HANDLER(lop3_32);

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 /* Bounds what many jumps through the same long table may cost. */
 #define MAX_VECS	(4u << 20)

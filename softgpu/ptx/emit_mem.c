@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 static struct insn *cur(struct ptx_ctx *c)
 {
@@ -50,7 +50,7 @@ static exec_fn *mem_handler(struct ptx_ctx *c, const char *op, uint32_t size,
 	snprintf(name, sizeof(name), "%s_%u_%u", op, size, wide);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(all[i].name, name))
-			return all[i].fn[exec_isa()];
+			return all[i].fn[ptx_isa()];
 	bad_operand(c, "register of the wrong size");
 }
 
@@ -362,7 +362,7 @@ void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at
 		bad_operand(c, "wrong number of coordinates");
 	for (uint32_t i = 0; i < axes; i++)
 		opnd_prepare(c, &x[i], RC_32);
-	insn_new(c, f->fn[exec_isa()]);
+	insn_new(c, f->fn[ptx_isa()]);
 	cur(c)->sub = axes;
 	cur(c)->sub2 = sig == 'f';
 	emit_src(c, REF_A, &t, RC_64, 'l');
@@ -396,7 +396,7 @@ void emit_atom(struct ptx_ctx *c, const struct ptx_form *f,
 	for (uint32_t i = red ? 1 : 2; i < want; i++)
 		opnd_prepare(c, &op[i], rc);
 	addr = addr_prepare(c, a, attr_space(at));
-	mem_insn(c, f->fn[exec_isa()], at, rc);
+	mem_insn(c, f->fn[ptx_isa()], at, rc);
 	addr_emit(c, REF_A, a, &addr);
 	emit_src(c, REF_B, a + 1, rc, sig);
 	if (at->aop == AOP_CAS)

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 DECLARE_HANDLER(mov_pack);
 DECLARE_HANDLER(mov_unpack);
@@ -193,7 +193,7 @@ static exec_fn *fast_cvt(const struct attr *at, struct opnd *d,
 
 		if (f->d == at->types[0] && f->s == at->types[1] &&
 		    f->mode == at->mode)
-			return f->fn[exec_isa()];
+			return f->fn[ptx_isa()];
 	}
 	return NULL;
 }
@@ -256,7 +256,7 @@ void emit_cvt(struct ptx_ctx *c, const struct ptx_form *f,
 	      const struct attr *at, struct opnd *op, uint32_t nops)
 {
 	bool two = strlen(f->sig) == 3;
-	exec_fn *fn = f->fn[exec_isa()], *fast;
+	exec_fn *fn = f->fn[ptx_isa()], *fast;
 
 	want_nops(c, nops, two ? 3 : 2, two ? 3 : 2);
 	check_rounding(c, at);

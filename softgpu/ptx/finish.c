@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 #define MAX_CALL_DEPTH	2048
 #define MAX_PACKED_VARS	512
@@ -420,7 +420,7 @@ static void fill_module(struct ptx_ctx *c)
 	img->sites = steal(&c->sites);
 }
 
-void ptx_link(struct ptx_ctx *c)
+void ptx_finish(struct ptx_ctx *c)
 {
 	check_defined(c);
 	check_calls(c);

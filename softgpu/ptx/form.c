@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opcode text to instruction form: matches "add.rn.ftz.f32" against the
- * patterns of ptx_forms.def and collects what the modifiers say. Each distinct
+ * patterns of forms.def and collects what the modifiers say. Each distinct
  * opcode of a module is matched once.
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 static const struct ptx_form forms[] = {
 #define F(pat, sig, emit, h) { pat, sig, emit_##emit, { h##_v1, h##_v3 } },
 #define N(pat, sig, emit) { pat, sig, emit_##emit, { NULL, NULL } },
-#include "ptx_forms.def"
+#include "forms.def"
 #undef F
 #undef N
 };

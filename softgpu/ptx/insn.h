@@ -7,8 +7,8 @@
  * function (32 lanes side by side), a constant one a byte offset into the
  * module's pool of broadcast constants with bit 0 set.
  */
-#ifndef WORMHOLE_SOFTGPU_EXEC_INSN_H
-#define WORMHOLE_SOFTGPU_EXEC_INSN_H
+#ifndef WORMHOLE_SOFTGPU_PTX_INSN_H
+#define WORMHOLE_SOFTGPU_PTX_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -207,7 +207,7 @@ struct ptx_code {
 /* The frame starts with the return addresses of the 32 lanes. */
 #define FRAME_HEADER	128u
 
-/* Memory that is freed as a whole (ptx_util.c). */
+/* Memory that is freed as a whole (util.c). */
 struct arena_chunk;
 struct arena {
 	struct arena_chunk *head;
@@ -230,8 +230,8 @@ struct ptx_image {
 };
 
 /* Which set of handlers new modules use: 0 plain x86-64, 1 AVX2+FMA. */
-int exec_isa(void);
+int ptx_isa(void);
 /* For tests: force a set (0 or 1), or -1 to detect. False: CPU lacks it. */
-bool exec_force_isa(int isa);
+bool ptx_force_isa(int isa);
 
 #endif

@@ -3,7 +3,7 @@
  * Which set of handlers modules are decoded to: found once from what the CPU
  * and the system offer. A module keeps the set that it was loaded with.
  */
-#include "exec_insn.h"
+#include "insn.h"
 
 static int forced = -1;
 
@@ -17,12 +17,12 @@ static bool has_v3(void)
 	       __builtin_cpu_supports("f16c");
 }
 
-int exec_isa(void)
+int ptx_isa(void)
 {
 	return forced >= 0 ? forced : has_v3();
 }
 
-bool exec_force_isa(int isa)
+bool ptx_force_isa(int isa)
 {
 	if (isa > 0 && !has_v3())
 		return false;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 void lex_init(struct lexer *lx, const char *text, size_t len)
 {

@@ -4,12 +4,12 @@
  * one ptx_load(). Errors leave by ptx_fail(), a longjmp to ptx_load(); all
  * memory hangs off struct ptx_ctx, so nothing leaks on that way.
  */
-#ifndef WORMHOLE_SOFTGPU_PTX_INT_H
-#define WORMHOLE_SOFTGPU_PTX_INT_H
+#ifndef WORMHOLE_SOFTGPU_PTX_LOADER_H
+#define WORMHOLE_SOFTGPU_PTX_LOADER_H
 
 #include <setjmp.h>
 
-#include "exec_insn.h"
+#include "insn.h"
 #include "ptx.h"
 
 #define PTX_NORETURN __attribute__((noreturn))
@@ -22,7 +22,7 @@ struct str {
 bool str_is(struct str s, const char *c);
 bool str_eq(struct str a, struct str b);
 
-/* ---- memory (ptx_util.c) ---- */
+/* ---- memory (util.c) ---- */
 
 /* A growing array; elements are moved when it grows. */
 struct vec {
@@ -39,7 +39,7 @@ enum reg_class { RC_PRED, RC_16, RC_32, RC_64, RC_128, RC_COUNT };
 extern const uint16_t reg_class_bytes[RC_COUNT];	/* of all 32 lanes */
 enum reg_class reg_class_of(enum ptx_type t);
 
-/* ---- lexer (ptx_lex.c) ---- */
+/* ---- lexer (lex.c) ---- */
 
 enum tok_kind {
 	TOK_EOF, TOK_IDENT, TOK_DOT /* .word */, TOK_INT, TOK_F32, TOK_F64,
@@ -60,7 +60,7 @@ struct lexer {
 	uint32_t line;
 };
 
-/* ---- symbols (ptx_sym.c) ---- */
+/* ---- symbols (sym.c) ---- */
 
 enum sym_kind {
 	SYM_REG, SYM_RANGE, SYM_VAR, SYM_FUNC, SYM_LABEL, SYM_PROTO,
@@ -97,7 +97,7 @@ struct sym {
 
 #define SYM_BUCKETS 4096
 
-/* ---- operands (ptx_operand.c) ---- */
+/* ---- operands (operand.c) ---- */
 
 enum opnd_kind {
 	O_NONE, O_REG, O_INT, O_F32, O_F64, O_SYM, O_FUNC, O_NAME, O_SREG,
@@ -122,7 +122,7 @@ struct opnd {
 	struct opnd *vec;
 };
 
-/* ---- instruction forms (ptx_form.c) ---- */
+/* ---- instruction forms (form.c) ---- */
 
 /* What the modifiers of one opcode say; a field is 0 when absent. */
 struct attr {
@@ -146,9 +146,9 @@ typedef void emit_fn(struct ptx_ctx *c, const struct ptx_form *f,
 
 struct ptx_form {
 	const char *pat;	/* opcode pattern, as printed by ptx_list_forms() */
-	const char *sig;	/* operands, see ptx_emit.c */
+	const char *sig;	/* operands, see emit.c */
 	emit_fn *emit;
-	exec_fn *fn[2];		/* by exec_isa(); NULL for N() */
+	exec_fn *fn[2];		/* by ptx_isa(); NULL for N() */
 };
 
 /* An opcode seen in this module: matched once. */
@@ -267,7 +267,7 @@ struct ptx_ctx {
 	bool at_leader;
 };
 
-/* ptx_util.c */
+/* util.c */
 void ptx_fail(struct ptx_ctx *c, enum ptx_status st, uint32_t line,
 	      const char *fmt, ...)
 	PTX_NORETURN __attribute__((format(printf, 4, 5)));
@@ -279,7 +279,7 @@ void vec_free(struct vec *v);
 #define VEC_AT(v, type, i) (((type *)(v)->p)[i])
 uint32_t str_hash(struct str s);
 
-/* ptx_lex.c */
+/* lex.c */
 void lex_init(struct lexer *lx, const char *text, size_t len);
 void next(struct ptx_ctx *c);			/* reads c->tok */
 bool is_punct(struct ptx_ctx *c, char ch);
@@ -292,7 +292,7 @@ uint64_t want_int(struct ptx_ctx *c);
 struct str lex_glued(struct ptx_ctx *c);
 void syntax_error(struct ptx_ctx *c, const char *what) PTX_NORETURN;
 
-/* ptx_sym.c */
+/* sym.c */
 struct sym *sym_find(struct ptx_ctx *c, struct str name);
 struct sym *sym_find_here(struct ptx_ctx *c, struct str name);
 struct sym *sym_add(struct ptx_ctx *c, struct str name, enum sym_kind kind);
@@ -305,7 +305,7 @@ uint32_t vreg_new(struct ptx_ctx *c, enum reg_class rc);
 void label_define(struct ptx_ctx *c, struct str name);
 void label_use(struct ptx_ctx *c, struct str name, uint32_t insn, int32_t vec);
 
-/* ptx_decl.c */
+/* decl.c */
 struct decl {
 	enum var_space space;
 	bool is_extern, is_visible, managed;
@@ -325,24 +325,24 @@ void parse_formal(struct ptx_ctx *c, struct decl *d);
 /* Room in the local memory of the current function. */
 uint32_t frame_place(struct ptx_ctx *c, uint64_t size, uint64_t align);
 
-/* ptx_operand.c */
+/* operand.c */
 void parse_operand(struct ptx_ctx *c, struct opnd *o);
 uint32_t parse_operands(struct ptx_ctx *c, struct opnd *op, uint32_t max);
 bool parse_number(struct ptx_ctx *c, struct opnd *o);
 enum sreg sreg_find(struct str name, enum reg_class *rc);
 
-/* ptx_form.c */
+/* form.c */
 const struct opcode *opcode_match(struct ptx_ctx *c, struct str text);
 
-/* ptx_emit*.c */
+/* emit*.c */
 #define F(pat, sig, emit, h) emit_fn emit_##emit; exec_fn h##_v1, h##_v3;
 #define N(pat, sig, emit) emit_fn emit_##emit;
-#include "ptx_forms.def"
+#include "forms.def"
 #undef F
 #undef N
 
 /* A handler that no form names; picks the set of the running CPU. */
-#define HANDLER(h) (exec_isa() ? h##_v3 : h##_v1)
+#define HANDLER(h) (ptx_isa() ? h##_v3 : h##_v1)
 #define DECLARE_HANDLER(h) exec_fn h##_v1, h##_v3
 
 struct insn *insn_new(struct ptx_ctx *c, exec_fn *fn);
@@ -363,15 +363,15 @@ void want_nops(struct ptx_ctx *c, uint32_t have, uint32_t lo, uint32_t hi);
 void bad_operand(struct ptx_ctx *c, const char *why) PTX_NORETURN;
 void sym_used(struct ptx_ctx *c, struct sym *s);
 
-/* ptx_regs.c: liveness and places for the registers of one function. */
+/* regs.c: liveness and places for the registers of one function. */
 void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end);
 void regs_free(struct ptx_ctx *c);
 
-/* ptx_link.c */
-void ptx_link(struct ptx_ctx *c);
+/* finish.c */
+void ptx_finish(struct ptx_ctx *c);
 uint64_t sym_address(struct ptx_ctx *c, const struct sym *s, uint32_t line);
 
-/* ptx_parse.c */
+/* parse.c */
 uint32_t func_declare(struct ptx_ctx *c, struct str name);
 #define FUNC_AT(c, i) (((struct func_build **)(c)->funcs.p)[i])
 

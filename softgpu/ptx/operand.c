@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 static const struct {
 	const char *name;

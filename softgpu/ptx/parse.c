@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 static struct insn *insn_at(struct ptx_ctx *c, uint32_t i)
 {
@@ -609,7 +609,7 @@ enum ptx_status ptx_load(const char *text, size_t len,
 	} else if (!setjmp(c->fail)) {
 		c->img->alloc = *alloc;
 		parse_module(c);
-		ptx_link(c);
+		ptx_finish(c);
 		*out = &c->img->mod;
 	}
 	st = c->status;

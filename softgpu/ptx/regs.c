@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 #define MAX_FLOW_WORDS	(8u << 20)
 #define MAX_FLOW_PASSES	64
@@ -610,7 +610,7 @@ void regs_assign(struct ptx_ctx *c, uint32_t first, uint32_t end)
 			  iv->place * reg_class_bytes[rc]);
 	}
 	share_addresses(c, first, end);
-	if (exec_isa())
+	if (ptx_isa())
 		fuse(c, first, end);
 	regs = 16 + count[RC_16] + count[RC_32] + 2 * count[RC_64] +
 	       4 * count[RC_128];

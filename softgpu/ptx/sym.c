@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx_int.h"
+#include "loader.h"
 
 /* %r and the range %r<9> are two different names. */
 static struct sym *find(struct ptx_ctx *c, struct str name, bool range)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The ABI header: its layout is the committed one, every number and member is
-# listed for NASM and for the layout table, and it compiles alone. Needs gcc,
+# The ABI headers: their layout is the committed one, every number and member is
+# listed for NASM and for the layout table, and they compile alone. Needs gcc,
 # g++ and nasm.
 set -u
 
@@ -37,19 +37,21 @@ ok $? layout_is_the_committed_one
 ok $? every_member_is_listed
 
 # Function-like macros and the include guard are no numbers.
-sed -n 's/^#define \([A-Z][A-Z0-9_]*\)[[:space:]].*/\1/p' "$abi/wormhole_abi.h" | sort >"$tmp/want"
+sed -n 's/^#define \([A-Z][A-Z0-9_]*\)[[:space:]].*/\1/p' "$abi/wormhole_abi.h" "$abi/window.h" |
+	sort >"$tmp/want"
 sed -n 's/^NUMBER(\(.*\))$/\1/p' "$abi/members.h" | sort >"$tmp/have"
 diff "$tmp/want" "$tmp/have" >"$tmp/log"
 ok $? every_number_is_listed
 
-sed -n 's/^struct \(wh_[a-z_]*\) {.*/\1/p' "$abi/wormhole_abi.h" | sort >"$tmp/want"
+sed -n 's/^struct \(wh_[a-z_]*\) {.*/\1/p' "$abi/wormhole_abi.h" "$abi/window.h" |
+	sort >"$tmp/want"
 sed -n 's/^STRUCT(\(.*\))$/\1/p' "$abi/members.h" | sort >"$tmp/have"
 diff "$tmp/want" "$tmp/have" >"$tmp/log"
 ok $? every_struct_is_listed
 
 for lang in "c gnu89" "c gnu11" "c++ c++17"; do
 	set -- $lang
-	for h in wormhole_abi.h hypercall.h; do
+	for h in wormhole_abi.h window.h hypercall.h; do
 		[ "$1 $h" != "c hypercall.h" ] || [ "$2" = gnu11 ] || continue
 		printf '#include "%s"\n' "$h" >"$tmp/x.c"
 		gcc -x "$1" -std="$2" -Wall -Wextra -Wpedantic -Wno-long-long -Werror \

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Registered memory that a client takes back: its graphs may name it still, and
- * must find neither the worker's memory there nor a gate to write to. A session
+ * must find neither the worker's memory there nor a callback to write to. A session
  * of this process, with a far area.
  */
 #define _GNU_SOURCE
 #include "session_fixture.h"
+#include "hostblock.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #define PAGE	WH_PAGE_SIZE
-#define AREA	(16 * (uint64_t)WH_GATE_AREA)
+#define AREA	(16 * (uint64_t)WH_CALLBACK_AREA)
 
 static uint64_t far, at;
 
@@ -24,11 +25,7 @@ static int32_t block(struct wh_session *s, uint32_t op, uint64_t addr, uint64_t 
 {
 	struct wh_req_whHostBlock *q = request(s, WH_CALL_whHostBlock, sizeof(*q));
 
-	q->op = op;
-	q->addr = addr;
-	q->size = size;
-	q->at = to;
-	return send(s, sizeof(*q)) ? -1 : rsp(s)->result;
+	return send(s, host_block(q, op, addr, size, to)) ? -1 : rsp(s)->result;
 }
 
 static bool is_free(uint64_t addr)
@@ -56,17 +53,17 @@ static bool is_nothing(uint64_t addr)
 	return nothing;
 }
 
-static int32_t gate_at(struct wh_session *s, uint64_t gate)
+static int32_t callback_at(struct wh_session *s, uint64_t callback)
 {
 	struct wh_req_whHostFunc *q = request(s, WH_CALL_whHostFunc, sizeof(*q));
 
-	q->gate = gate;
+	q->callback = callback;
 	return send(s, sizeof(*q)) ? -1 : rsp(s)->result;
 }
 
 static uint64_t aligned(uint64_t addr)
 {
-	return (addr + WH_GATE_AREA - 1) & ~(uint64_t)(WH_GATE_AREA - 1);
+	return (addr + WH_CALLBACK_AREA - 1) & ~(uint64_t)(WH_CALLBACK_AREA - 1);
 }
 
 int main(int argc, char **argv)
@@ -85,21 +82,21 @@ int main(int argc, char **argv)
 	s->drv.cuMemHostRegister_v2 = (void *)fine;
 	s->drv.cuMemHostUnregister = (void *)fine;
 	s->drv.cuLaunchHostFunc = (void *)fine;
-	ok(!block(s, WH_HOST_ALIAS, far, WH_GATE_AREA, at), "memory_is_registered_at_its_address");
+	ok(!block(s, WH_HOST_ALIAS, far, WH_CALLBACK_AREA, at), "memory_is_registered_at_its_address");
 	*(volatile uint64_t *)far = 0x1234;
 	ok_eq(*(volatile uint64_t *)at, 0x1234, "and_is_the_same_there");
-	ok(gate_at(s, at + 64), "it_holds_no_gate");
-	ok(!gate_at(s, aligned((uintptr_t)s->data) + 64), "the_data_area_does");
+	ok(callback_at(s, at + 64), "it_holds_no_gate");
+	ok(!callback_at(s, aligned((uintptr_t)s->data) + 64), "the_data_area_does");
 	block(s, WH_HOST_UNPIN, far, 0, 0);
-	ok(!is_free(at) && !is_free(at + WH_GATE_AREA - PAGE),
+	ok(!is_free(at) && !is_free(at + WH_CALLBACK_AREA - PAGE),
 	   "taken_back_its_address_is_not_the_workers");
 	ok(is_nothing(at), "and_nothing_is_there");
-	ok(is_free(at + WH_GATE_AREA), "what_follows_is_free");
-	ok(!block(s, WH_HOST_ALIAS, far, 2 * WH_GATE_AREA, at) &&
+	ok(is_free(at + WH_CALLBACK_AREA), "what_follows_is_free");
+	ok(!block(s, WH_HOST_ALIAS, far, 2 * WH_CALLBACK_AREA, at) &&
 	   *(volatile uint64_t *)at == 0x1234, "it_can_be_registered_again_with_more");
-	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_GATE_AREA, PAGE, at + PAGE),
+	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_CALLBACK_AREA, PAGE, at + PAGE),
 	   "but_not_over_what_is_registered");
-	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_GATE_AREA, PAGE, (uintptr_t)s & ~(PAGE - 1)),
+	ok(block(s, WH_HOST_ALIAS, far + 2 * WH_CALLBACK_AREA, PAGE, (uintptr_t)s & ~(PAGE - 1)),
 	   "and_not_over_the_workers_memory");
 	return tap_exit();
 }

@@ -169,8 +169,8 @@ static int do_posted(uint64_t dst, uint64_t src)
 	hostile_send(&h, ++h.calls);
 	if (!hostile_await(&h, h.calls))
 		return -2;
-	res = (int)WH_SHM_DEFERRED(h.slot);
-	WH_SHM_DEFERRED(h.slot) = 0;
+	res = (int)h.slot->deferred;
+	h.slot->deferred = 0;
 	return res;
 }
 

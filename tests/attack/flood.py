@@ -13,7 +13,7 @@ def main():
     for _ in range(n):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         s.connect(path)
-        # Behind the welcome's numbers (client-stubs/shm.h): why there is no worker, or nothing.
+        # Behind the welcome's numbers (hypercall-abi/shm.h): why there is no worker, or nothing.
         text = b'' if hasty else s.recv(4096)[32:].split(b'\0')[0]
         said[text.decode() or 'served'] += 1
         s.close()

@@ -28,11 +28,11 @@
 
 #include "gen_wire.h"
 #include "shm.h"
-#include "dispatch.h"
+#include "session/dispatch.h"
 #include "tap.h"
 #include "victim.h"
+#include "window.h"
 #include "wire_calls.h"
-#include "wormhole_abi.h"
 
 struct hostile {
 	int sock;

@@ -2,7 +2,7 @@
 /*
  * A driver whose start does what code of a hostile client would do in its worker,
  * and says on the standard error what it got: an errno, or "done". The server's
- * log takes few and short lines of a worker (server/log.c), so all answers are in
+ * log takes few and short lines of a worker (server/daemon/log.c), so all answers are in
  * few lines "intruder: WHAT ANSWER; WHAT ANSWER; ...". Everything else is softgpu's.
  * $INTRUDER has the server's folder, $INTRUDER_FILE a file that a worker has no
  * business with; $INTRUDER_CACHE has it fill its tenant's cache and look for others'.

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define FAR_AHEAD	(1ull << 62)
 #define LIVES		120	/* seconds, whatever becomes of the test */

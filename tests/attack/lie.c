@@ -2,14 +2,14 @@
 /*
  * What a hijacked worker could write into the file that the workers of its tenant
  * share: lie FILE WORD [VALUE].
- *   head         the file says that it is none
- *   locks        both locks are held by a thread that is nobody's
- *   slots=PID    every free slot is a living worker's, PID, that holds all memory
- *   counted=PID  this worker has counted all memory there is
- *   odd          the sums of the ended are just being changed, for ever
- *   tokens       GPU time for years on every device
- *   table        shared objects: all entries and their number at random
- *   noise=SEED   every word of the file at random
+ *   head          the file says that it is none
+ *   locks         both locks are held by a thread that is nobody's
+ *   accounts=PID  every free account is a living worker's, PID, that holds all memory
+ *   counted=PID   this worker has counted all memory there is
+ *   odd           the sums of the ended are just being changed, for ever
+ *   tokens        GPU time for years on every device
+ *   table         shared objects: all entries and their number at random
+ *   noise=SEED    every word of the file at random
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 static void noise(void *p, size_t n, uint64_t seed)
 {
@@ -32,7 +32,7 @@ static void noise(void *p, size_t n, uint64_t seed)
 	}
 }
 
-static void claim_slots(struct wh_tenant_usage *u, uint32_t pid)
+static void claim_accounts(struct wh_tenant_usage *u, uint32_t pid)
 {
 	int i, d;
 
@@ -70,8 +70,8 @@ static int lie(struct wh_tenant_usage *u, const char *word, uint64_t value)
 	} else if (!strcmp(word, "locks")) {
 		hold_lock(u->lock);
 		hold_lock(u->shared.lock);
-	} else if (!strcmp(word, "slots")) {
-		claim_slots(u, (uint32_t)value);
+	} else if (!strcmp(word, "accounts")) {
+		claim_accounts(u, (uint32_t)value);
 	} else if (!strcmp(word, "counted")) {
 		count_all(u, (uint32_t)value);
 	} else if (!strcmp(word, "odd")) {

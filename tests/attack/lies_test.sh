@@ -40,7 +40,7 @@ is nor_keep_others_from_being_shown "$("$wormhole" stat --json 2>&1 | grep -c '"
 lie odd
 is sums_that_never_settle_hold_nobody_up "$(timeout 10 "$wormhole" stat --json | grep -c '"tenant":')" 3
 
-lie slots=$$
+lie accounts=$$
 is memory_of_slots_that_are_nobodys_is_its_own_tenants "$(run_as good alloc=$((32 * M)))" "ok "
 lie table
 ok table_at_random_is_read_in_bounds "$wormhole" stat --json bad
@@ -78,7 +78,7 @@ ok the_other_is_not kill -0 "$b"
 finish_client a 2>/dev/null
 
 # The server ends its own children, whatever numbers stand in the file.
-lie slots="$(worker_of good)"
+lie accounts="$(worker_of good)"
 g=$(worker_of good)
 "$wormhole" tenant delete bad --force
 ok forged_numbers_of_processes_end_nobody kill -0 "$g"

@@ -6,6 +6,7 @@
  * takes 16; the far area, whose blocks are pinned, begins at WH_SHM_FAR_VA.
  */
 #include "hostile.h"
+#include "hostblock.h"
 
 #define MIB	(1ULL << 20)
 #define PAGE	4096ULL
@@ -15,11 +16,7 @@ static int block(struct hostile *h, uint32_t op, uint64_t addr, uint64_t size, u
 {
 	struct wh_req_whHostBlock *q = hostile_request(h, WH_CALL_whHostBlock, sizeof(*q));
 
-	q->op = op;
-	q->addr = addr;
-	q->size = size;
-	q->at = to;
-	return hostile_call(h, sizeof(*q));
+	return hostile_call(h, host_block(q, op, addr, size, to));
 }
 
 static int pin(struct hostile *h, uint64_t addr, uint64_t size)

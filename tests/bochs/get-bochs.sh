@@ -6,7 +6,7 @@
 #
 #   get-bochs.sh        $O/bochs-3.0/bochs, config.log, build.log, hash
 #
-# The source comes by tests/debian-download.sh; BOCHS_TARBALL=FILE: a copy at hand
+# The source comes by tools/debian-download.sh; BOCHS_TARBALL=FILE: a copy at hand
 # instead.
 # O defaults to build/ of this tree, JOBS to the number of CPUs.
 set -eu -o pipefail
@@ -55,7 +55,7 @@ right() { [ -f "$1" ] && [ "$(sha256sum <"$1")" = "$sha256  -" ]; }
 download() {
 	local dir=$out/apt
 	rm -rf "$dir"
-	"$here/../debian-download.sh" "$suite" source bochs "$dir" || return 1
+	"$here/../../tools/debian-download.sh" "$suite" source bochs "$dir" || return 1
 	right "$dir/$tarball" || { echo "$suite has another source than $tarball:"; ls "$dir"; return 1; }
 	mv "$dir/$tarball" "$out/$tarball"
 	rm -rf "$dir"

@@ -12,8 +12,8 @@ rm -rf "$job"
 mkdir -p "$job/server" "$job/client"
 
 ln -s "$(realpath "$WH_BUILD/kernel/server/bzImage")" "$job/server/bzImage"
-ln -s "$WH_BUILD/server/image/server.cpio" "$job/server/initramfs"
-ln -s "$WH_TOP/server/image/cmdline" "$job/server/cmdline"
+ln -s "$WH_BUILD/server/vm/image/server.cpio" "$job/server/initramfs"
+ln -s "$WH_TOP/server/vm/image/cmdline" "$job/server/cmdline"
 
 ln -s "$(realpath "$WH_BUILD/kernel/client/bzImage")" "$job/client/bzImage"
 ln -s "$WH_TOP/tests/vm/client-image/cmdline" "$job/client/cmdline"

@@ -10,7 +10,7 @@ wormhole=$WH_BUILD/host/wormhole
 status() { "$wormhole" "$@" >/dev/null 2>&1; echo $?; }
 message() { "$wormhole" "$@" 2>&1 >/dev/null; }
 
-plan 20
+plan 25
 is no_command_is_wrong_usage "$(status)" 2
 is unknown_command_is_wrong_usage "$(status fly)" 2
 like unknown_command_is_named "$(message fly)" "'fly'"
@@ -41,6 +41,11 @@ else
 	like missing_device_names_the_next_step "$(message stat 1)" "kvm-patches/"
 fi
 like check_has_a_line_for_vmfunc "$("$wormhole" check)" "^VMFUNC EPTP switching  *\(ok\|MISSING\)"
+like check_has_a_verdict_for_programs "$("$wormhole" check)" "^programs of this machine: ready"
+like and_one_for_vms "$("$wormhole" check)" "^VMs: \(ready\|not ready: [0-9]* missing\)"
+is check_of_programs_succeeds_without_vmx "$(status check programs)" 0
+like check_of_something_else_names_it "$(message check clouds)" "'clouds' is none of programs and vms"
+is version_is_an_option_too "$("$wormhole" --version)" "$("$wormhole" version)"
 is version_is_that_of_the_abi "$("$wormhole" version)" \
 	"wormhole 0.1, ABI $(sed -n 's/^#define WH_ABI_VERSION[[:space:]]*//p' "$WH_TOP/hypercall-abi/wormhole_abi.h")"
 finish

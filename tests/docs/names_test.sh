@@ -14,7 +14,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 n=0
 
-SOURCES="bench client-stubs cuda-api examples host hypercall-abi server softgpu tests trampoline"
+SOURCES="bench client-stubs cuda-api examples host hypercall-abi server softgpu tests tools trampoline"
 
 # What may be named: patched kernel files, functions, selftests.
 grep -h '^+++ b/' kvm-patches/*.patch | sed 's,^+++ b/,,' | sort -u >"$tmp/kernel"
@@ -37,10 +37,10 @@ exists() {
 	esac
 }
 
-# Words with a slash that begin with a folder of ours or of the kernel.
+# Words with a slash that begin with a folder of ours or of the kernel, which has `tools/`, too.
 paths() {
-	names "$1" | grep -E '^[a-zA-Z][A-Za-z0-9_.*/-]*$' | grep / |
-		grep -E '^(arch|Documentation|virt|docs|kvm-patches|bench|client-stubs|cuda-api|examples|host|hypercall-abi|server|softgpu|tests|trampoline)/'
+	names "$1" | grep -E '^[a-zA-Z][A-Za-z0-9_.*/-]*$' | grep / | grep -v '^tools/include' |
+		grep -E '^(arch|Documentation|virt|docs|kvm-patches|bench|client-stubs|cuda-api|examples|host|hypercall-abi|server|softgpu|tests|tools|trampoline)/'
 }
 
 functions() { names "$1" | grep -oE '^[A-Za-z_][A-Za-z0-9_]*\(\)$' | tr -d '()'; }
@@ -88,7 +88,7 @@ ok() {
 # The check itself must be able to fail, and to succeed.
 control() {
 	{
-		echo 'in `server/dispatch.c` the `wh_dispatch()` of `wormhole_switch_test`'
+		echo 'in `server/session/dispatch.c` the `wh_dispatch()` of `wormhole_switch_test`'
 		echo '`server/nothing.c` `wh_nothing_such()` `wormhole_nothing_test`'
 		echo '| x | `tests/unit/fuzz_test.c`: `random_requests_do_no_harm`, `no_such_point` |'
 	} >"$tmp/control.md"

@@ -4,7 +4,7 @@
  * the server's own code, with tenants and their files. Each packet has one answer, which
  * says whether it was done; what was made can be deleted, and then nothing is left of it.
  */
-#include "../../server/control.c"
+#include "../../server/daemon/control.c"
 
 #include <dirent.h>
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "driver.h"
+#include "driver/driver.h"
 #include "fuzz.h"
 
 #define HEADER	16

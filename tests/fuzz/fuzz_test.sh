@@ -11,7 +11,7 @@ WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 plan 3
 if [ ! -x "$here/$target" ]; then
 	for p in kept_inputs_do_no_harm new_ones_neither and_they_get_somewhere; do
-		skip $p "needs clang-14 and its runtime (tests/debian-packages)"
+		skip $p "needs clang-14 and its runtime (tools/debian-packages)"
 	done
 	finish
 fi

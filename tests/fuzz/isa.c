@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* softgpu/exec_isa.c asks gcc about the processor, in words that clang does not know. */
-#include "exec_insn.h"
+/* softgpu/ptx/isa.c asks gcc about the processor, in words that clang does not know. */
+#include "ptx/insn.h"
 
-int exec_isa(void)
+int ptx_isa(void)
 {
 	return 0;
 }

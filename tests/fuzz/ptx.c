@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "driver/driver.h"
 #include "fuzz.h"
-#include "ptx.h"
+#include "ptx/ptx.h"
 
 #define PARTS		4
 #define VARIABLE	(1u << 20)	/* the most that this device gives one */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The ring: the worker's own loop (server/shm_worker.c), and a client that posts and
+ * The ring: the worker's own loop (server/daemon/worker.c), and a client that posts and
  * asks, and writes what it likes into cells, slot and control page. Whenever the
  * worker would wait the client goes on until it has sent something, so that the same
  * input does the same each time. What a client changes while the worker reads is not
- * tried here (tests/attack/ring_test.sh and the session's copies: server/dispatch.c).
+ * tried here (tests/attack/ring_test.sh and the session's copies: server/session/dispatch.c).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,7 +26,7 @@ static int give_up_soon(void);
 #define wh_shm_spin(s, word, last, equal, limit)	((void)(s), wait_for_client(word, last))
 #define wh_dispatch_posted	count_posted
 #define usleep(us)		((void)(us), give_up_soon())
-#include "../../server/shm_worker.c"
+#include "../../server/daemon/worker.c"
 #undef wh_dispatch_posted
 #undef usleep
 

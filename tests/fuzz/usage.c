@@ -15,8 +15,8 @@
 
 #include "fuzz.h"
 #include "tenancy.h"
-#include "tenant_file.h"
-#include "wh_control.h"
+#include "tenant/file.h"
+#include "tenant/control.h"
 
 #define MOST	64	/* stores of an input */
 
@@ -124,10 +124,10 @@ static void server_reads(struct fuzz_input *in)
 	struct wh_tenant_usage *u = file.usage;
 	unsigned int i;
 
-	wh_tenant_slots_only(u, fuzz_pick(in, 0));
+	wh_tenant_accounts_only(u, fuzz_pick(in, 0));
 	for (i = 0; i < WH_TENANT_WORKERS; i += 1 + fuzz_pick(in, 16))
-		wh_tenant_slot_clear(u, i);
-	wh_tenant_slot_open(u, fuzz_pick(in, WH_TENANT_WORKERS));
+		wh_tenant_account_clear(u, i);
+	wh_tenant_account_open(u, fuzz_pick(in, WH_TENANT_WORKERS));
 	for (i = 0; i < WH_TENANT_DEVICES; i++) {
 		wh_tenant_orphans(u, i);
 		wh_tenant_memory(u, i);
@@ -167,14 +167,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void fill(struct wh_tenant_usage *u)
 {
 	struct wh_shared *e = &u->shared.entry[0];
-	int slot = wh_tenant_slot_take(u, (uint32_t)getpid());
+	int account = wh_tenant_account_take(u, (uint32_t)getpid());
 
-	wh_tenant_slot_open(u, slot);
-	wh_tenant_slot_own(u, slot, getpid(), getpid());
-	u->worker[slot].device[0].memory = 1 << 20;
+	wh_tenant_account_open(u, account);
+	wh_tenant_account_own(u, account, getpid(), getpid());
+	u->worker[account].device[0].memory = 1 << 20;
 	u->shared.top = 1;
 	*e = (struct wh_shared){ .id = { 1, 2 }, .kind = WH_SHARED_MEMORY, .bytes = 4096,
-				 .generation = u->worker[slot].generation, .openers = 3 };
+				 .generation = u->worker[account].generation, .openers = 3 };
 }
 
 /* `stat' shows tenants where a server answers, and more than that it does not ask. */

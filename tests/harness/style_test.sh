@@ -1,15 +1,53 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/style.sh finds nothing, but for lines of the files named here, whose
-# number only goes down.
+# tools/style.sh finds nothing, but for lines of the files named here, whose
+# number only goes down; and it finds a document that says what is missing, and an
+# include that goes up.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
-known='^style: more than 100 columns: (softgpu/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
+known='^style: more than 100 columns: (softgpu/driver/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
 
 if ! git -C "$WH_TOP" rev-parse >/dev/null 2>&1; then
 	echo "1..0 # SKIP no git repository: which files are sources is not known"
 	exit 0
 fi
-plan 1
-is sources_keep_the_style "$("$WH_TOP/tests/style.sh" | grep -vE "$known|^style: [0-9]+ finds$")" ""
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# claim TEXT: what is said to a tree with that text in a document, and in docs/status.md.
+claim() {
+	mkdir -p "$tmp/tools" "$tmp/docs"
+	cp "$WH_TOP/tools/style.sh" "$tmp/tools/"
+	printf '<!-- SPDX-License-Identifier: Apache-2.0 -->\n# X\n\n%s\n' "$1" |
+		tee "$tmp/docs/status.md" >"$tmp/docs/x.md"
+	git -C "$tmp" init -q
+	git -C "$tmp" add .
+	"$tmp/tools/style.sh" 2>/dev/null | grep -o 'docs/.*'
+}
+
+# include FROM WHAT: what is said to a tree in which a file includes a header.
+include() {
+	rm -rf "$tmp"/.git "$tmp"/*
+	mkdir -p "$tmp/tools" "$tmp/$(dirname "$1")"
+	cp "$WH_TOP/tools/style.sh" "$tmp/tools/"
+	printf '// SPDX-License-Identifier: Apache-2.0\n#include "%s"\n' "$2" >"$tmp/$1"
+	git -C "$tmp" init -q
+	git -C "$tmp" add .
+	"$tmp/tools/style.sh" 2>/dev/null | sed -n 's/^style: \(.*\): [a-z/-]*\.c:2: *#include .*/\1/p'
+}
+
+plan 9
+is sources_keep_the_style "$("$WH_TOP/tools/style.sh" | grep -vE "$known|^style: [0-9]+ finds$")" ""
+is heading_of_what_is_missing_is_found "$(claim '## Not built yet')" \
+	"docs/status.md alone does: docs/x.md:4:## Not built yet"
+is claim_of_missing_limits_is_found "$(claim 'Limits are not enforced yet.')" \
+	"docs/status.md alone does: docs/x.md:4:Limits are not enforced yet."
+is limits_that_there_are_may_be_told "$(claim 'Limits hold for each tenant.')" ""
+is include_that_goes_up_is_found "$(include server/limits/x.c session/handler.h)" "an include that goes up or out"
+is include_of_a_neighbour_is_found "$(include server/vm/x.c daemon/server.h)" "an include that goes up or out"
+is include_that_goes_down_is_none "$(include server/session/x.c limits/charge.h)" ""
+is server_that_a_client_library_includes_is_found "$(include client-stubs/cuda/x.c session/session.h)" \
+	"sees the other end of a window"
+is client_library_that_the_server_includes_is_found "$(include server/daemon/x.c cuda/client.h)" \
+	"sees the other end of a window"
 finish

@@ -10,7 +10,7 @@
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
 #include "gen_curand_server.h"
-#include "nvml_view.h"
+#include "libraries/nvml_view.h"
 
 #define ROUNDS_PER_CALL	1000
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What NVML shows to a tenant with a quota and two workers: this program over
- * loopback, and another one whose slot a thread writes as its worker would.
+ * loopback, and another one whose account a thread writes as its worker would.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib_test.h"
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define MIB		(1ULL << 20)
 #define OTHER_CLIENT	4242
@@ -41,7 +41,7 @@ static int make_tenant(void)
 	struct wh_device_limit limit = { .memory = 256 * MIB, .sm_percent = 90,
 					 .sm_policy = WH_SM_TEMPORAL };
 	char path[512];
-	int slot;
+	int account;
 
 	snprintf(path, sizeof(path), "%s.limits", name);
 	limits = map_new(path, sizeof(*limits));
@@ -51,8 +51,8 @@ static int make_tenant(void)
 	    wh_tenant_usage_init(usage, 7))
 		return 0;
 	wh_tenant_limits_set(limits, 0, &limit);
-	slot = wh_tenant_slot_take(usage, getppid());
-	other = &usage->worker[slot];
+	account = wh_tenant_account_take(usage, getppid());
+	other = &usage->worker[account];
 	other->client_pid = OTHER_CLIENT;
 	other->device[0].memory = 100 * MIB;
 	other->device[0].gpu_ns = 1000000000;

@@ -4,20 +4,20 @@ SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-fr
 # GCC instruments the generated handlers once; checking objects' sizes again adds nothing.
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \
 	       -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
-LIBRARIES := cublas cudnn curand nvml
-include $(TOP)/server/session.mk
-SESSION   += libraries $(LIBRARIES) cudnn_backend nvml_view
+include $(TOP)/server/rooms.mk
+ROOM_SRC  := $(WORKER) $(LIBRARIES_HAND)
 UNIT      := $(OUT)/unit
-UNIT_OBJ  := $(SESSION:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
+UNIT_OBJ  := $(ROOM_SRC:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
 
 all: $(OUT)/fuzz_test.t $(OUT)/fake_cuda.so
 
-$(UNIT):
+UNIT_FOLDERS := $(ROOMS:%=$(UNIT)/%)
+$(UNIT) $(UNIT_FOLDERS):
 	$(Q)mkdir -p $@
 
-$(UNIT_OBJ) $(UNIT)/fuzz_test.o: Makefile unit.mk | $(UNIT)
+$(UNIT_OBJ) $(UNIT)/fuzz_test.o: Makefile unit.mk | $(UNIT_FOLDERS)
 
-$(SESSION:%=$(UNIT)/%.o): $(UNIT)/%.o: $(TOP)/server/%.c
+$(ROOM_SRC:%=$(UNIT)/%.o): $(UNIT)/%.o: $(TOP)/server/%.c
 	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 
 $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o): $(UNIT)/%.o: $(GEN)/%.c
@@ -32,4 +32,4 @@ $(OUT)/fuzz_test.t: $(UNIT)/fuzz_test.o $(UNIT_OBJ)
 $(OUT)/fake_cuda.so: ../unit/fake_cuda.c | $(UNIT)
 	$(call say,CC,$@)$(CC) $(WH_CFLAGS) -fPIC -shared -isystem $(CUDA_INC) -o $@ $<
 
--include $(wildcard $(UNIT)/*.d)
+-include $(wildcard $(UNIT)/*.d $(UNIT)/*/*.d)

@@ -6,8 +6,8 @@
  */
 #include "sim.h"
 #include "sim_device.h"
-#include "limit_sm.h"
-#include "limit_turn.h"
+#include "limits/bucket.h"
+#include "limits/turns.h"
 #include "tap.h"
 
 #include <math.h>
@@ -137,7 +137,7 @@ static struct client *add(int tenant, unsigned int percent,
 	board.top = SIM_PROCESSES;
 	c->s.limits = (struct wh_limits) {
 		.page = &c->limits, .usage = &usage[tenant], .turns = &c->turns,
-		.slot = &usage[tenant].worker[clients], .turn_id = clients + 1,
+		.account = &usage[tenant].worker[clients], .turn_id = clients + 1,
 	};
 	set_percent(c, percent);
 	wh_limits_reread(&c->s);
@@ -378,7 +378,7 @@ static void test_posted(void)
 	for (p = 0; p < 6; p++) {
 		begin();
 		rate = launches(add(0, percents[p], fixed, 3e3)) * 100.0 / all;
-		measured = client[0].s.limits.slot->device[0].gpu_ns / (11 * SECONDS) * 100;
+		measured = client[0].s.limits.account->device[0].gpu_ns / (11 * SECONDS) * 100;
 		snprintf(name, sizeof(name), "posted_short_kernels_get_%u_percent_of_their_rate",
 			 percents[p]);
 		if (!ok(near(rate, percents[p]) && near(measured, percents[p]) &&
@@ -454,17 +454,17 @@ static void test_measured(void)
 	c = add(0, 50, fixed, 1e5);
 	c->pause = every_ms;
 	run_and_measure(4 * SECONDS, share);
-	measured = c->s.limits.slot->device[0].gpu_ns / 4e7;
+	measured = c->s.limits.account->device[0].gpu_ns / 4e7;
 	if (!ok(near(measured, share[0]) && share[0] > 8, "sparse_launches_are_measured_without_their_pauses"))
 		diag("got %.2f, measured %.2f %%", share[0], measured);
-	ok_eq(c->s.limits.slot->device[0].throttled_ns, 0, "who_needs_less_than_its_share_never_waits");
+	ok_eq(c->s.limits.account->device[0].throttled_ns, 0, "who_needs_less_than_its_share_never_waits");
 	finish();
 
 	begin();
 	c = add(0, 50, fixed, 1e5);
 	c->pause = bursts;
 	run_and_measure(4 * SECONDS, share);
-	measured = c->s.limits.slot->device[0].gpu_ns / 4e7;
+	measured = c->s.limits.account->device[0].gpu_ns / 4e7;
 	if (!ok(near(measured, share[0]) && share[0] > 14, "silent_pauses_between_bursts_are_not_charged"))
 		diag("got %.2f, measured %.2f %%", share[0], measured);
 	finish();
@@ -474,7 +474,7 @@ static void test_measured(void)
 	c->pause = bursts;
 	c->shm = true;
 	run_and_measure(4 * SECONDS, share);
-	measured = c->s.limits.slot->device[0].gpu_ns / 4e7;
+	measured = c->s.limits.account->device[0].gpu_ns / 4e7;
 	if (!ok(near(measured, share[0]) && measured > 0.5, "those_between_posted_launches_neither"))
 		diag("got %.2f, measured %.2f %%", share[0], measured);
 	finish();
@@ -495,7 +495,7 @@ static void test_measured(void)
 	run_and_measure(10 * SECONDS, share);
 	if (!ok(near(share[0], 40), "a_large_kernel_for_each_synchronisation_is_held_to_its_share"))
 		diag("got %.2f %%", share[0]);
-	ok(c->s.limits.slot->device[0].throttled_ns > 0, "waiting_is_counted");
+	ok(c->s.limits.account->device[0].throttled_ns > 0, "waiting_is_counted");
 	finish();
 }
 
@@ -570,7 +570,7 @@ static void test_unlimited(void)
 	c = add(0, 0, fixed, 1e5);
 	run(1e8);
 	ok_eq(sim_event_calls, 0, "an_unlimited_tenant_makes_no_event_calls");
-	ok(c->s.limits.slot->device[0].launches == c->launched && c->launched > 1000,
+	ok(c->s.limits.account->device[0].launches == c->launched && c->launched > 1000,
 	   "its_launches_are_counted");
 	finish();
 }

@@ -3,7 +3,7 @@
 #ifndef WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
 #define WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
 
-#include "worker.h"
+#include "session/handler.h"
 
 #define SIM_PROCESSES	4
 #define SIM_STREAMS	8		/* the last is the driver's own */

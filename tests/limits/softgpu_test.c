@@ -120,7 +120,7 @@ static void test_share(enum how how, unsigned int percent, unsigned int n, const
 	pid_t pid;
 
 	memset(shared, 0, sizeof(*shared));
-	wh_tenant_slots_reap(usage);
+	wh_tenant_accounts_reap(usage);
 	memset(usage->bucket, 0, sizeof(usage->bucket));
 	wh_tenant_limits_set(limits, 0, &l);
 	fflush(stdout);
@@ -145,7 +145,7 @@ static void test_unlimited(void)
 	pid_t pid;
 
 	memset(shared, 0, sizeof(*shared));
-	wh_tenant_slots_reap(usage);
+	wh_tenant_accounts_reap(usage);
 	set_memory(0);
 	fflush(stdout);
 	pid = fork();

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "mock.h"
-#include "seats.h"
+#include "tenant/seats.h"
 #include "tap.h"
-#include "tenant.h"
+#include "tenant/tenant.h"
 
 #define MIB	(1ull << 20)
 
@@ -135,7 +135,7 @@ static inline void fresh(void)
 	for (i = 0; i < MOCK_PROCESSES; i++)
 		gpu->process[i].pid = 0, gpu->process[i].bytes = 0;
 	gpu->used = gpu->peak = 0;
-	wh_tenant_slots_reap(usage);
+	wh_tenant_accounts_reap(usage);
 	set_memory(0);
 }
 

@@ -106,7 +106,7 @@ static void test_race(void)
 	ok(!bad, "four_processes_at_the_limit_all_go_on");
 	if (!ok(gpu->peak <= quota && gpu->peak > quota - 12 * MIB, "and_together_they_never_have_more"))
 		diag("peak %.1f of %.1f MiB", (double)gpu->peak / MIB, (double)quota / MIB);
-	wh_tenant_slots_reap(usage);
+	wh_tenant_accounts_reap(usage);
 	ok_eq(charged(), 0, "what_processes_had_is_given_back_at_their_end");
 }
 
@@ -257,7 +257,7 @@ static void test_view(void)
 	ok(shared->value[0] == 50 * MIB && shared->value[1] == MOCK_CONTEXT + 50 * MIB,
 	   "a_program_sees_its_quota_and_what_is_free_of_it");
 	ok_eq(shared->value[2], MOCK_CONTEXT + 50 * MIB, "the_device_has_the_size_of_the_quota");
-	wh_tenant_slots_reap(usage);
+	wh_tenant_accounts_reap(usage);
 	ok_eq(counted(refused) - before, 1, "refusals_are_counted");
 	ok(counted(peak) >= MOCK_CONTEXT + 30 * MIB, "the_most_that_was_held_is_kept");
 	ok(usage->ended.calls - calls > 5 && usage->ended.crossings >= usage->ended.calls,

@@ -218,7 +218,7 @@ static void all_ops(void)
 		bool good = true;
 
 		for (int isa = 0; isa < 2; isa++) {
-			if (!exec_force_isa(isa))
+			if (!ptx_force_isa(isa))
 				continue;
 			flushing = true;
 			good &= one(&ops[i], ".global", false);
@@ -231,7 +231,7 @@ static void all_ops(void)
 			if (!ops[i].no_red)
 				good &= one(&ops[i], ".shared", true);
 		}
-		exec_force_isa(-1);
+		ptx_force_isa(-1);
 		snprintf(name, sizeof(name), "atom_%s_%s", ops[i].name,
 			 ops[i].type);
 		ok(good, name);

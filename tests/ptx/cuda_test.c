@@ -664,7 +664,7 @@ int main(int argc, char **argv)
 	seed_init();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (int isa = 0; isa < 2; isa++)
-			if (exec_force_isa(isa) && (isa || i < 3))
+			if (ptx_force_isa(isa) && (isa || i < 3))
 				run_variant(dir, names[i], isa);
 	return tap_exit();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: softgpu/PTX.md lists exactly the instruction forms that are run.
+ * Promise: softgpu/ptx/PTX.md lists exactly the instruction forms that are run.
  * "forms.t --print" writes the list for it.
  */
 #include "harness.h"
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 		fputs(forms, stdout);
 		return 0;
 	}
-	snprintf(path, sizeof(path), "%s/softgpu/PTX.md", top ? top : TOP);
+	snprintf(path, sizeof(path), "%s/softgpu/ptx/PTX.md", top ? top : TOP);
 	doc = slurp(path);
 	at = strstr(doc, "```text\n");
 	end = at ? strstr(at + 8, "```") : NULL;

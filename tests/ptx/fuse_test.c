@@ -160,7 +160,7 @@ int main(void)
 		uint64_t args[] = { P(in), P(at), P(out) };
 		struct ptx_module *m;
 
-		if (!exec_force_isa(isa)) {
+		if (!ptx_force_isa(isa)) {
 			for (int i = 0; i < 3; i++)
 				skip(names[isa][i], "the CPU has no AVX2");
 			continue;

@@ -249,9 +249,9 @@ int main(void)
 			longest = now() - t0;
 		if (m) {
 			loaded++;
-			exec_force_isa(tries & 1);
+			ptx_force_isa(tries & 1);
 			run_entries(m, x);
-			exec_force_isa(-1);
+			ptx_force_isa(-1);
 		} else if (!tries) {
 			diag("the text itself does not load: %s", log);
 		}

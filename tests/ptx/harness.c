@@ -524,12 +524,12 @@ bool op_matches(const char *insn, const char *sig, ref_fn *ref,
 			src[k][i] = gen && gen[k] ? gen[k]() :
 				    operand(sig[k + 1], kind);
 	for (int isa = 0; isa < 2; isa++) {
-		if (!exec_force_isa(isa) ||
+		if (!ptx_force_isa(isa) ||
 		    good_on_all(insn, sig, ref, kind, ulp, src))
 			continue;
 		diag("with handler set %d", isa);
 		good = false;
 	}
-	exec_force_isa(-1);
+	ptx_force_isa(-1);
 	return good;
 }

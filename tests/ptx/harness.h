@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "../tap.h"
-#include "../../softgpu/exec.h"
-#include "../../softgpu/ptx.h"
+#include "../../softgpu/exec/exec.h"
+#include "../../softgpu/ptx/ptx.h"
 
-bool exec_force_isa(int isa);
+bool ptx_force_isa(int isa);
 
 /* ---- device memory ---- */
 

@@ -136,7 +136,7 @@ int main(void)
 	to = dev_alloc(BYTES);
 	at = dev_alloc(2 * sizeof(*at));
 	for (int isa = 0; isa < 2; isa++) {
-		if (!exec_force_isa(isa)) {
+		if (!ptx_force_isa(isa)) {
 			for (int i = 0; i < 16; i++)
 				skip("words_move_with_avx2", "the CPU has no AVX2");
 			continue;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "driver.h"
+#include "../../softgpu/driver/driver.h"
 #include "tap.h"
 
 #define ROUNDS	60000

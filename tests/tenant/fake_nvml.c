@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvml_abi.h"
+#include "libraries/nvml_abi.h"
 
 struct nvml_device {
 	int there;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A tenant's files: private, complete, and read without a lock while a writer
- * changes limits and slots come and go.
+ * changes limits and accounts come and go.
  */
-#include "tenant_file.h"
+#include "tenant/file.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -114,16 +114,16 @@ static void torn_limits(void)
 /* Each worker counts 10 calls and ends: the sum is always a multiple of 10 of those that began. */
 static void *come_and_go(void *arg)
 {
-	int i, slot;
+	int i, account;
 
 	(void)arg;
 	for (i = 0; !done; i++) {
-		slot = i % 5;
-		wh_tenant_slot_open(own.usage, slot);
-		own.usage->worker[slot].calls = 10;
-		own.usage->worker[slot].device[0].memory = 4096;
-		wh_tenant_slot_own(own.usage, slot, 1000 + i, 1);
-		wh_tenant_slot_clear(own.usage, slot);
+		account = i % 5;
+		wh_tenant_account_open(own.usage, account);
+		own.usage->worker[account].calls = 10;
+		own.usage->worker[account].device[0].memory = 4096;
+		wh_tenant_account_own(own.usage, account, 1000 + i, 1);
+		wh_tenant_account_clear(own.usage, account);
 	}
 	began = 10 * i;
 	return NULL;
@@ -150,9 +150,9 @@ static void workers(void)
 	   "ended_workers_are_all_counted");
 	ok(!sum.total.device[0].memory && !sum.total.device[0].memory_peak,
 	   "they_hold_nothing");
-	wh_tenant_slot_open(own.usage, 3);
+	wh_tenant_account_open(own.usage, 3);
 	own.usage->worker[3].device[0].memory = 100;
-	wh_tenant_slot_own(own.usage, 3, 77, 78);
+	wh_tenant_account_own(own.usage, 3, 77, 78);
 	ok(wh_tenant_usage_read(own.usage, &sum) && sum.workers == 1 &&
 	   sum.total.device[0].memory == 100 && sum.total.device[0].memory_peak == 100,
 	   "living_worker_counts");

@@ -57,7 +57,7 @@ is and_so_is_that_of_its_event "$(run --tenant a -- "$client" openevent="$tmp/e"
 finish_client heir
 await memory_is 0
 is the_last_ones_end_gives_it_back "$(used)" 0
-# The lowest free slot is taken first: one of these has the slot of the heir.
+# The lowest free account is taken first: one of these has the account of the heir.
 start one --tenant a -- ready wait
 start two --tenant a -- ready wait
 is who_gets_the_slot_of_a_dead_one_has_nothing_open "$(used)" 0

@@ -106,7 +106,7 @@ def sockets(folder):
 
 
 def given_out(uid):
-    """Has a tenant of a living server this user (server/uids.c)?"""
+    """Has a tenant of a living server this user (server/daemon/uids.c)?"""
     ask = struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, uid, 1, 0)
     try:
         with open('/run/wormhole-uids', 'rb+') as f:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits as text: what is understood, what is refused and how it is named. */
-#include "limit_spec.h"
+#include "tenant/spec.h"
 
 #include <string.h>
 

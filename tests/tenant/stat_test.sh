@@ -7,7 +7,7 @@
 
 prometheus() { "$wormhole" stat --prometheus | sed -n "s/^$1 //p"; }
 
-plan 14
+plan 15
 serve
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608
 is json_is_an_array_of_tenants "$("$wormhole" stat --json |
@@ -22,6 +22,12 @@ is prometheus_has_limits "$(prometheus 'wormhole_memory_limit_bytes{tenant="alph
 is prometheus_has_counters "$(prometheus 'wormhole_bytes_to_device_total{tenant="alpha"}')" 8388608
 is every_metric_has_its_type "$("$wormhole" stat --prometheus |
 	awk '/^# TYPE/ { t[$3] = 1 } /^wormhole/ { sub(/[{ ].*/, ""); if (!($0 in t)) print }')" ""
+
+start big --tenant big -- alloc=1048576 alloc=4611686018427387904
+held=$(field big "d['memory']")
+is what_was_asked_for_and_refused_is_no_peak "$(said big) $(field big "d['memory_peak'] <= $((held + 2097152))")" \
+	"ok CUDA_ERROR_OUT_OF_MEMORY  True"
+finish_client big
 
 # The server stopped in its tracks: nothing that reads asks it.
 kill -STOP "$(server)"

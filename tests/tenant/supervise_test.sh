@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 15
+plan 17
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -30,6 +30,9 @@ figures "$good $((80 * M)) 40" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
 ok figure_of_the_driver_is_shown await field_is good "d['memory_driver']" $((80 * M))
 seen=$(field good "d['gpu_ns']")
 ok utilisation_of_the_driver_is_added_up await eval '[ "$(field good "d[\"gpu_ns\"]")" -gt $((seen + 400000000)) ]'
+
+figures "$free $((1 << 62)) 70"
+ok json_has_integers_as_they_are await field_is free "d['memory_driver']" $((1 << 62))
 
 start shared --tenant shared --sm 50 -- alloc=1048576
 figures "$good $((80 * M)) 40" "$(worker shared) $((9 * M)) 90" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
@@ -84,4 +87,9 @@ ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $
 figures "1 $((900 * M)) 0"
 ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
 finish_client last
+
+# Not its standard output, not its standard error, nor what else the caller has open.
+"$wormhole" stop
+is daemon_and_all_behind_it_let_go_of_the_caller "$({ timeout 20 "$wormhole" serve --backend softgpu --daemon \
+	--nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"; } 7>&1 2>&1 | timeout 20 cat >/dev/null; echo $?)" 0
 finish

@@ -111,10 +111,10 @@ static int client_holds(void)
 /* All that KVM loads when it suspends, and nothing on the way changes it. */
 static int view_holds(pid_t pid)
 {
-	return peek(pid, &fake_slot->client_fs) == k.in.fs &&
-	       peek(pid, &fake_slot->client_gs) == k.in.gs &&
-	       is_clients(peek(pid, &fake_slot->client_rsp)) &&
-	       (regs.rsp == peek(pid, &fake_slot->client_rsp) ||
+	return peek(pid, &fake_slot->client.fs) == k.in.fs &&
+	       peek(pid, &fake_slot->client.gs) == k.in.gs &&
+	       is_clients(peek(pid, &fake_slot->client.rsp)) &&
+	       (regs.rsp == peek(pid, &fake_slot->client.rsp) ||
 		(regs.rsp <= fake_stack_top() && regs.rsp > fake_stack_top() - WH_PAGE_SIZE));
 }
 
@@ -166,9 +166,9 @@ static int suspend_here(pid_t pid)
 	r.rdi = FAKE_INDEX;
 	r.rsi = FAKE_SLOT;
 	r.rip = WH_TRAMPOLINE_VA + fake_page->pending;
-	r.rsp = peek(pid, &fake_slot->client_rsp);
-	r.fs_base = peek(pid, &fake_slot->client_fs);
-	r.gs_base = peek(pid, &fake_slot->client_gs);
+	r.rsp = peek(pid, &fake_slot->client.rsp);
+	r.fs_base = peek(pid, &fake_slot->client.fs);
+	r.gs_base = peek(pid, &fake_slot->client.gs);
 	r.eflags = 0x202;
 	r.orig_rax = (uint64_t)-1;
 	if (ptrace(PTRACE_SETREGS, pid, NULL, &r))

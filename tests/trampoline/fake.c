@@ -64,7 +64,7 @@ static void set_world(uint64_t word)
 __attribute__((noreturn)) static void suspend(uint64_t index)
 {
 	void *pending = (char *)fake_page + fake_page->pending;
-	uint64_t slot = fake_slot->slot, rsp = fake_slot->client_rsp;
+	uint64_t slot = fake_slot->slot, rsp = fake_slot->client.rsp;
 
 	if (fake_before_suspend)
 		fake_before_suspend();

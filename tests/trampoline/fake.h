@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "trampoline.h"
-#include "wormhole_abi.h"
+#include "window.h"
 
 /* Mirrored in fake.asm. */
 enum { RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "wormhole_abi.h"
+#include "window.h"
 
 #define PART		(1 << 20)
 #define PARTS		4
@@ -91,7 +91,7 @@ void wh_log(const char *fmt, ...)
 	(void)fmt;
 }
 
-/* What client-stubs/transport.c does, without the hash of the API. */
+/* What client-stubs/transport/transport.c does, without the hash of the API. */
 int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 {
 	struct wh_ctl c;
@@ -140,7 +140,7 @@ static void become(uint64_t word)
 		w->session = 0x5e55;
 		w->handlers[1] = (uint64_t)handler;
 		w->slots[0].stack_top = (uint64_t)stack + sizeof(stack);
-		w->slots[0].fs_base = ((struct wh_slot *)(WH_WINDOW_VA + WH_PAGE_SIZE))->client_fs;
+		w->slots[0].fs_base = ((struct wh_slot *)(WH_WINDOW_VA + WH_PAGE_SIZE))->client.fs;
 		w->slots[0].mxcsr = 0x1f80;
 		w->slots[0].fcw = 0x037f;
 	}

@@ -65,9 +65,9 @@ static void test_switches(void)
 
 static void test_slot(void)
 {
-	ok(fake_slot->client_fs == k.in.fs && fake_slot->client_gs == k.in.gs,
+	ok(fake_slot->client.fs == k.in.fs && fake_slot->client.gs == k.in.gs,
 	   "slot_has_the_clients_bases");
-	ok_eq((int64_t)fake_slot->client_rsp, (int64_t)fake_seen[0].gpr[RSP],
+	ok_eq((int64_t)fake_slot->client.rsp, (int64_t)fake_seen[0].gpr[RSP],
 	      "slot_has_the_stack_pointer_of_the_switch");
 	ok(fake_slot->client_mxcsr == k.in.mxcsr && fake_slot->client_fcw == k.in.fcw,
 	   "slot_has_the_floating_point_modes");

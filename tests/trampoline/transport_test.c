@@ -78,7 +78,7 @@ static void child(void)
 
 	bad |= l.t->call(&l, 1, 1) != WH_EGONE;
 	bad |= is_mapped((uint64_t)l.data) << 1;
-	slot->client_rsp = 1;		/* as a gate that goes on would */
+	slot->client.rsp = 1;		/* as a gate that goes on would */
 	bad |= (part_here() == 2) << 2;
 	host.detaches = 0;
 	l.t->close(&l);

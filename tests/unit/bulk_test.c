@@ -5,7 +5,7 @@
  * Built with a helper for each CPU, so that this machine has some.
  */
 #define CPUS_FOR_EACH 1
-#include "../../client-stubs/bulk.c"
+#include "../../client-stubs/cuda/bulk.c"
 
 #include <stdlib.h>
 

@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..11"
+echo "1..12"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -50,3 +50,9 @@ point "address_in_a_struct_that_nothing_checks_stops_it"
 copy i && sed -i 's/ +each\[dptrs,sizes,count\]//' "$tmp/i/cuda.api" && ! gen i &&
 	grep -q 'dptrs is an array of addresses that nothing checks' "$tmp/err"
 point "array_of_addresses_that_nothing_checks_stops_it"
+# What a call does to what the client knows: neither a name nor a pattern says it. Once as a flag, once in a list.
+copy j && sed -i '/^cuMemAlloc_v2 /s/ +effect\[[^]]*\]//' "$tmp/j/cuda.api" && ! gen j &&
+	grep -q 'cuMemAlloc_v2 states no effect. Add +effect' "$tmp/err" &&
+	copy k && sed -i '/^effect /s/ cuCtxGetId\>//' "$tmp/k/cuda.api" && ! gen k &&
+	grep -q 'cuCtxGetId states no effect. Add +effect' "$tmp/err"
+point "call_without_a_stated_effect_stops_the_build"

@@ -4,7 +4,7 @@
  * as that object lives, and nothing else ever.
  */
 #include "tap.h"
-#include "handles.h"
+#include "state/handles.h"
 
 #include <string.h>
 

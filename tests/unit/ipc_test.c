@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a worker does with handles that clients bring (server/ipc.c): sessions of
+ * What a worker does with handles that clients bring (server/limits/ipc.c): sessions of
  * two tenants and of none over a driver that writes down what it is asked to
  * open, under the sanitizers. And that workers which are killed at any moment
  * leave a table that others go on with.
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session_limits.h"
-#include "tenant.h"
+#include "limits/join.h"
+#include "tenant/tenant.h"
 
 #define REAL	0xee		/* each byte of the driver's handles but the address */
 #define HANDLES	WH_TENANT_SHARED
@@ -105,7 +105,7 @@ static struct tenant make_tenant(uint64_t id)
 static struct wh_session *join(const char *argv0, const struct tenant *t)
 {
 	struct wh_tenant_files f = { .limits = t ? t->limits : -1, .usage = t ? t->usage_fd : -1,
-				     .seats = -1, .seat = -1, .slot = -1 };
+				     .seats = -1, .seat = -1, .account = -1 };
 	struct wh_session *s = open_session(argv0);
 	char err[200];
 

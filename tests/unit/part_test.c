@@ -3,7 +3,7 @@
 #include "tap.h"
 #include "gen_api.h"
 #include "transport.h"
-#include "wormhole_abi.h"
+#include "window.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "tap.h"
-#include "worker.h"
+#include "session/handler.h"
 
 #define PART_SIZE	(4UL << 20)
 

@@ -6,7 +6,7 @@
  * of them has.
  */
 #include "tap.h"
-#include "worker.h"
+#include "session/handler.h"
 
 #define BLOCK	(2ull << 20)
 

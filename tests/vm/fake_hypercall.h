@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stands in for server/guest-module/hypercall.h when the module is built for
+ * Stands in for server/vm/guest-module/hypercall.h when the module is built for
  * tests under plain QEMU: each leaf is one line of the kernel log, in order,
  * and succeeds unless refuse= names it. Pair handles count from 0x70.
  */

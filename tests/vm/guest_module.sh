@@ -4,7 +4,7 @@
 # two windows (guest_module_test.c; the points are its own).
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash server/image/base.cpio tests/vm/fake/wormhole_server.ko
+need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
 
 script "$tmp/start" <<'END'
 #!/bin/sh
@@ -14,7 +14,7 @@ echo "@end test $?"
 kernel-report
 poweroff -f
 END
-image "$tmp/image.cpio" server/image/base.cpio <<END
+image "$tmp/image.cpio" server/vm/image/base.cpio <<END
 file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
 file /bin/guest_module_test $WH_BUILD/tests/vm/guest_module_test 755
 file /etc/wormhole/start $tmp/start 755

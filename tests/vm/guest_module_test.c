@@ -16,7 +16,7 @@
 
 #include "../tap.h"
 #include "leaf_log.h"
-#include "wormhole_abi.h"
+#include "window.h"
 
 #define DEVICE		"/dev/wormhole-server"
 #define PART_SIZE	0x40000UL

@@ -88,7 +88,7 @@ vm() {
 	return $vm_rc
 }
 
-server_cmdline=$(cat "$WH_TOP/server/image/cmdline")
+server_cmdline=$(cat "$WH_TOP/server/vm/image/cmdline")
 client_cmdline=$(cat "$WH_TOP/tests/vm/client-image/cmdline")
 
 # What a guest printed between `@begin NAME` and `@end NAME`.

@@ -3,7 +3,7 @@
 # The real module on a host that does not know Wormhole: no leaf answers.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash server/image/base.cpio
+need kernel/server/hash server/vm/image/base.cpio
 
 plan 7
 script "$tmp/start" <<'END'
@@ -14,7 +14,7 @@ kernel-report
 poweroff -f
 END
 : >"$tmp/empty"
-image "$tmp/image.cpio" server/image/base.cpio <<END
+image "$tmp/image.cpio" server/vm/image/base.cpio <<END
 file /etc/wormhole/no-module $tmp/empty 644
 file /etc/wormhole/start $tmp/start 755
 END
@@ -28,6 +28,6 @@ passes it_fails_again_the_same_way logged refused '^@again 19$'
 passes no_device_and_no_module_are_left logged refused '^@left $'
 passes the_kernel_does_not_complain kernel_is_content refused
 
-vm alone server "$WH_BUILD/server/image/base.cpio" "$server_cmdline"
+vm alone server "$WH_BUILD/server/vm/image/base.cpio" "$server_cmdline"
 passes a_server_without_its_module_powers_off logged alone 'reboot: Power down'
 finish

@@ -5,7 +5,7 @@
 # nohz_full= keeps alive and KVM defers while the server is frozen.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash server/image/base.cpio tests/vm/fake/wormhole_server.ko
+need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
 
 SECONDS_IDLE=5
 plan 8
@@ -35,7 +35,7 @@ find / \( -path /proc -o -path /sys \) -prune -o -perm -2 ! -type l ! -type c -p
 kernel-report
 poweroff -f
 END
-image "$tmp/image.cpio" server/image/base.cpio <<END
+image "$tmp/image.cpio" server/vm/image/base.cpio <<END
 file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
 file /etc/wormhole/start $tmp/start 755
 END

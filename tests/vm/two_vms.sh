@@ -4,7 +4,7 @@
 # of it, the client maps the same part through sysfs (window_end.c).
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash kernel/client/hash server/image/base.cpio tests/vm/client.cpio \
+need kernel/server/hash kernel/client/hash server/vm/image/base.cpio tests/vm/client.cpio \
 	tests/vm/fake/wormhole_server.ko
 
 plan 5
@@ -17,7 +17,7 @@ kernel-report
 poweroff -f
 END
 echo 'prog client window_end client' >"$tmp/job"
-image "$tmp/server.cpio" server/image/base.cpio <<END
+image "$tmp/server.cpio" server/vm/image/base.cpio <<END
 file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
 file /bin/window_end $WH_BUILD/tests/vm/window_end 755
 file /etc/wormhole/start $tmp/start 755

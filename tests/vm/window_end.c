@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "wormhole_abi.h"
+#include "window.h"
 
 #define PART_SIZE	0x100000UL
 #define PART		1

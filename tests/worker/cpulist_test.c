@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* CPU lists as the kernel writes them, and as nobody should. Any machine. */
-#include "cpulist.h"
+#include "vm/cpulist.h"
 #include "../tap.h"
 
 static unsigned int cpus[8];

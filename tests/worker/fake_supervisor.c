@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define WORMHOLE_HYPERCALL_H
-#include "wormhole_abi.h"
+#include "window.h"
 
 static uint32_t wh_detect(uint32_t *version)
 {
@@ -33,4 +33,4 @@ static int fake_ioctl(int fd, unsigned long request, struct wh_srv_info *info)
 
 #include <sys/ioctl.h>
 #define ioctl fake_ioctl
-#include "supervisor.c"
+#include "vm/supervisor.c"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define WORMHOLE_HYPERCALL_H
-#include "wormhole_abi.h"
+#include "window.h"
 
 struct wh_leaf {
 	__u64 arg[5];
@@ -62,7 +62,7 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 /* REGISTER and SLOT: any system call that answers 0. */
 #undef SYS_ioctl
 #define SYS_ioctl SYS_sched_yield
-#include "worker_vmfunc.c"
+#include "vm/worker.c"
 
 /* --- What a call finds ----------------------------------------------------------- */
 

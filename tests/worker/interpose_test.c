@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interpose.h"
+#include "vm/interpose.h"
 #include "../tap.h"
 
 static int (*lib_yield)(void);

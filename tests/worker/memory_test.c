@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker_memory.h"
+#include "vm/memory.h"
 #include "../tap.h"
 
 #define PAGE	4096

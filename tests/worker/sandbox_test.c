@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox.h"
+#include "protect/sandbox.h"
 #include "../tap.h"
 
 enum { YES = 0, NO = 1, NO_SANDBOX = 2 };

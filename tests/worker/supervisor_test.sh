@@ -30,7 +30,9 @@ mkfifo "$tmp/wait.$$"
 [ ! -s "$tmp/fail" ] || eval "printf . >&$(echo "$*" | sed 's/.*--ready \([0-9]*\).*/\1/')"
 [ ! -e "$tmp/fail" ] || exit 3
 # Words: `fork` leaves a process behind, `eat` takes 64 MiB; a number is the exit status.
-while read -r word <"$tmp/wait.$$"; do
+# Nothing at all comes when who said the last word has not closed the pipe yet.
+while :; do
+	read -r word <"$tmp/wait.$$" || continue
 	case $word in
 	fork) sleep 1000 & echo $! >"$tmp/left.$$" ;;
 	eat) head -c 67108864 /dev/zero | tail -c 67108864 >/dev/null; echo $? >"$tmp/ate.$$" ;;
@@ -151,8 +153,8 @@ ok $? limits_of_a_window_are_its_tenants
 ok $? spatial_limit_has_groups_of_the_devices
 [ -s "$tmp/t/turns/seats/board" ]
 ok $? board_of_the_turns_is_there
-# A worker has a slot as it takes it itself; the supervisor clears it.
-slot() { # [PID]: the owner of window 0's first slot
+# A worker has an account as it takes it itself; the supervisor clears it.
+slot() { # [PID]: the owner of window 0's first account
 	/usr/bin/python3 -c 'import struct, sys
 f = open(sys.argv[1], "r+b")
 f.seek(3864)

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client_window.h"
 #include "transport.h"
 #include "window.h"
-#include "wormhole_abi.h"
 #include "../tap.h"
 
 #define WINDOW_SIZE	(1 << 20)

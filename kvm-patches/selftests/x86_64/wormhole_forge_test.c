@@ -88,9 +88,9 @@ static void lie(u64 rsp, u64 fs, u64 gs, const char *name)
 	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, 0, 0);
 	wh_poll(words[1], 300);
 	saved = *a.slot;
-	a.slot->client_rsp = rsp;
-	a.slot->client_fs = fs;
-	a.slot->client_gs = gs;
+	a.slot->client.rsp = rsp;
+	a.slot->client.fs = fs;
+	a.slot->client.gs = gs;
 	a.vcpu->on_eintr = look;
 	looked = 0;
 	wh_vcpu_kick(a.vcpu);
@@ -359,8 +359,8 @@ int main(void)
 	wh_eq(wh_attach(&b), WH_OK, "good_client_attaches");
 	lie(NONCANONICAL, 0, 0, "noncanonical_stack_in_slot_is_harmless");
 	lie(WH_KVA, WH_KVA, WH_KVA, "kernel_addresses_in_slot_are_harmless");
-	lie(a.slot->client_rsp, NONCANONICAL, 0, "noncanonical_fs_base_in_slot_is_harmless");
-	lie(a.slot->client_rsp, 0, NONCANONICAL, "noncanonical_gs_base_in_slot_is_harmless");
+	lie(a.slot->client.rsp, NONCANONICAL, 0, "noncanonical_fs_base_in_slot_is_harmless");
+	lie(a.slot->client.rsp, 0, NONCANONICAL, "noncanonical_gs_base_in_slot_is_harmless");
 	forge(WH_KVA, WH_EFATAL, "forged_system_call_at_kernel_address_fails");
 	forge(NONCANONICAL, WH_EFATAL, "forged_system_call_at_noncanonical_address_fails");
 	forge(0, WH_EFATAL, "forged_system_call_at_address_minus_1_fails");

@@ -111,7 +111,7 @@ static void test_timer(void)
 	wh_ok(log->timer_late < tsc_ms / 4, "timer_interrupt_is_on_time");
 	wh_diag("late by %llu ticks", (unsigned long long)log->timer_late);
 	wh_eq(log->timer_rip, pending, "interrupt_meets_pending");
-	wh_eq(log->timer_rsp, client.slot->client_rsp, "interrupt_meets_client_stack");
+	wh_eq(log->timer_rsp, client.slot->client.rsp, "interrupt_meets_client_stack");
 	wh_eq(log->timer_fs, 0xf5000, "interrupt_meets_client_fs_base");
 	wh_eq(log->timer_cs, WH_USER_CS, "interrupt_meets_user_mode");
 	wh_stat(client.vm.id, &st);
@@ -211,7 +211,7 @@ static void test_signals(void)
 	kick_and_look(look);
 	wh_eq(seen, 1, "signal_ends_kvm_run_during_a_call");
 	wh_eq(seen_regs.rip, pending, "vmm_sees_pending");
-	wh_eq(seen_regs.rsp, client.slot->client_rsp, "vmm_sees_client_stack");
+	wh_eq(seen_regs.rsp, client.slot->client.rsp, "vmm_sees_client_stack");
 	wh_eq(seen_sregs.fs.base, 0xf5000, "vmm_sees_client_fs_base");
 	wh_ok(seen_sregs.cr3 == client.as.cr3 && seen_sregs.cs.selector == WH_USER_CS,
 	      "vmm_sees_client_page_tables_and_segments");

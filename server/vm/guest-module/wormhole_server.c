@@ -26,6 +26,7 @@
 
 #include "hypercall.h"
 #include "gen_trampoline.h"
+#include "window.h"
 
 #define IVSHMEM_VENDOR		0x1af4
 #define IVSHMEM_DEVICE		0x1110

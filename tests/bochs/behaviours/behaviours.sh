@@ -13,7 +13,7 @@ name=$run${WH_CPUS:+-$WH_CPUS}
 out=$WH_BUILD/bochs/$name
 
 for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
-	server/image/server.cpio tests/vm/client.cpio examples/shared/streams; do
+	server/vm/image/server.cpio tests/vm/client.cpio examples/shared/streams; do
 	[ -e "$WH_BUILD/$f" ] && continue
 	echo "1..0 # SKIP no guest images (build/$f): make images"
 	exit 0
@@ -26,6 +26,6 @@ done
 } >"$out/job/run"
 "$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/behaviours/server.list"
 rm "$out/job/server/initramfs"
-cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
+cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"

@@ -25,7 +25,7 @@ programs="
 "
 
 for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
-	server/image/server.cpio tests/vm/client.cpio; do
+	server/vm/image/server.cpio tests/vm/client.cpio; do
 	[ -e "$WH_BUILD/$f" ] && continue
 	echo "1..0 # SKIP no guest images (build/$f): make images"
 	exit 0
@@ -41,7 +41,7 @@ world_init softgpu
 cp "$here/workloads/run" "$out/job/run"
 "$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/workloads/server.list"
 rm "$out/job/server/initramfs"
-cat "$WH_BUILD/server/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
+cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 mkdir "$out/job/expected"
 echo "$programs" | grep . >"$out/job/programs"
 while read -r _ program arguments; do

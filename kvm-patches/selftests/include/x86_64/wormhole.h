@@ -215,6 +215,41 @@ void wh_ms_pause(void);
 #define WH_DATA_OFFSET		(16 * WH_PAGE)
 #define WH_DATA_VA		(WH_WINDOW_VA + WH_DATA_OFFSET)
 
+/* What a trampoline reads, the tests' own or that of WH_TRAMPOLINE, and KVM does not. */
+#define WH_WORLD_VA		(WH_TRAMPOLINE_VA + WH_PAGE)
+#define WH_WORLD_CLIENT		0x544e45494c435457ULL
+#define WH_WORLD_SERVER		0x5245565245535457ULL
+#define WH_MAX_SLOTS		16
+#define WH_MAX_HANDLERS		64
+
+struct wh_world_slot {
+	u64 stack_top;
+	u64 fs_base;
+	u64 gs_base;
+	u32 mxcsr;
+	u16 fcw;
+	u16 pad;
+};
+
+struct wh_world {
+	u64 world;
+	u32 nslots;
+	u32 nhandlers;
+	u64 session;
+	u64 handlers[WH_MAX_HANDLERS];	/* wh_handler_fn */
+	struct wh_world_slot slots[WH_MAX_SLOTS];
+};
+
+struct wh_slot {
+	struct wh_slot_client client;
+	u32 client_mxcsr;
+	u16 client_fcw;
+	u16 pad;
+	u32 index;
+	u32 slot;
+	u64 calls;
+};
+
 typedef s64 (*wh_handler_fn)(void *session, u64 slot, u64 a0, u64 a1);
 
 struct wh_server {

@@ -113,7 +113,7 @@ void wh_tramp_page_asm(void)
 	"	mov $%c[efatal], %%rax\n"
 	"	jmp tr_out\n"
 
-	/* RDI = EPTP index, RSI = slot, RSP = slot.client_rsp, client's bases. */
+	/* RDI = EPTP index, RSI = slot, RSP = slot.client.rsp, client's bases. */
 	"tr_pending:\n"
 	"	mov $%c[leaf_continue], %%eax\n"
 	"	xor %%ecx, %%ecx\n"
@@ -128,9 +128,9 @@ void wh_tramp_page_asm(void)
 	:: [magic_lo] "i" ((u32)WH_TRAMP_MAGIC),
 	   [magic_hi] "i" ((u32)(WH_TRAMP_MAGIC >> 32)),
 	   [version] "i" (WH_ABI_VERSION),
-	   [s_rsp] "i" (offsetof(struct wh_slot, client_rsp)),
-	   [s_fs] "i" (offsetof(struct wh_slot, client_fs)),
-	   [s_gs] "i" (offsetof(struct wh_slot, client_gs)),
+	   [s_rsp] "i" (offsetof(struct wh_slot, client.rsp)),
+	   [s_fs] "i" (offsetof(struct wh_slot, client.fs)),
+	   [s_gs] "i" (offsetof(struct wh_slot, client.gs)),
 	   [s_mxcsr] "i" (offsetof(struct wh_slot, client_mxcsr)),
 	   [s_fcw] "i" (offsetof(struct wh_slot, client_fcw)),
 	   [s_slot] "i" (offsetof(struct wh_slot, slot)),

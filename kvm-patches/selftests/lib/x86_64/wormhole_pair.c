@@ -210,23 +210,6 @@ static void map_part(struct wh_as *as, u32 part)
 		       WH_WINDOW_GPA + part * WH_PART_SIZE + off, WH_USER_RW);
 }
 
-static void init_part(u8 *mem, u32 part)
-{
-	struct wh_ctl *ctl = (struct wh_ctl *)mem;
-	struct wh_slot *slot = (struct wh_slot *)(mem + WH_SLOT_OFFSET);
-
-	memset(mem, 0, WH_PART_SIZE);
-	*ctl = (struct wh_ctl) {
-		.magic = WH_CTL_MAGIC, .abi_version = WH_ABI_VERSION,
-		.state = WH_CTL_READY, .part_size = WH_PART_SIZE,
-		.part = part, .nslots = 1, .slot_offset = WH_SLOT_OFFSET,
-		.msg_offset = 8 * WH_PAGE, .msg_size = WH_PAGE,
-		.data_offset = WH_DATA_OFFSET,
-		.data_size = WH_PART_SIZE - WH_DATA_OFFSET,
-	};
-	slot->slot = 0;
-}
-
 static void init_world(struct wh_worker *w)
 {
 	struct wh_world *world;
@@ -265,7 +248,7 @@ void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part)
 	w->part = part;
 	wh_as_create(&w->as, &s->vm);
 	w->vcpu = wh_vcpu_create(&s->vm);
-	init_part(s->vm.window + part * WH_PART_SIZE, part);
+	memset(s->vm.window + part * WH_PART_SIZE, 0, WH_PART_SIZE);
 	map_part(&w->as, part);
 	wh_map(&w->as, WH_TRAMPOLINE_VA, s->tramp_gpa, WH_USER_RX);
 	init_world(w);
@@ -354,7 +337,7 @@ void wh_worker_renew(struct wh_worker *w)
 		errno = ETIMEDOUT;
 		wh_die("worker's thread does not end");
 	}
-	init_part(w->srv->vm.window + w->part * WH_PART_SIZE, w->part);
+	memset(w->srv->vm.window + w->part * WH_PART_SIZE, 0, WH_PART_SIZE);
 }
 
 void wh_worker_again(struct wh_worker *w)

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* JSON as the commands print it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tenancy.h"
+#include "wormhole.h"
+
+/* cJSON's numbers are doubles: beyond 2^53 they round, from 10^17 they have exponents. */
+void wh_json_u64(void *object, const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	wh_must(cJSON_AddRawToObject(object, name, text));
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * What both sides of a window share and KVM does not read: the world page, the
+ * part with its control page and slots, the numbers of handlers; and how a
+ * worker gets its side, by the device of the guest module. User space, the
+ * guest module, tests and (through asm_offsets.c) NASM include this file. What
+ * an old reader would misread needs a new WH_ABI_VERSION here, too.
+ */
+#ifndef WORMHOLE_WINDOW_H
+#define WORMHOLE_WINDOW_H
+
+#include "wormhole_abi.h"
+
+/* A status of user space alone, besides those of wormhole_abi.h: transport not usable. */
+#define WH_ETRANSPORT		(-13)
+
+/* --- World page: says where we are, and what the worker provides ---------- */
+
+/* The page after the trampoline's code. */
+#define WH_WORLD_VA		(WH_TRAMPOLINE_VA + 0x1000)
+#define WH_WORLD_CLIENT		0x544e45494c435457ULL	/* "WTCLIENT" */
+#define WH_WORLD_SERVER		0x5245565245535457ULL	/* "WTSERVER" */
+#define WH_MAX_SLOTS		16
+#define WH_MAX_HANDLERS		64
+
+/* What the landing loads for a slot. Worker memory: the client never sees it. */
+struct wh_world_slot {
+	__u64 stack_top;	/* call stack, 16-byte aligned */
+	__u64 fs_base;
+	__u64 gs_base;
+	__u32 mxcsr;
+	__u16 fcw;
+	__u16 pad;
+};
+
+struct wh_world {
+	__u64 world;		/* WH_WORLD_* */
+	__u32 nslots;
+	__u32 nhandlers;
+	/* s64 handler(void *session, u64 slot, u64 arg0, u64 arg1) */
+	__u64 session;
+	__u64 handlers[WH_MAX_HANDLERS];
+	struct wh_world_slot slots[WH_MAX_SLOTS];
+};
+
+/* --- Window part: shared by one client process and its worker ------------- */
+
+/*
+ * Part = control page, slot pages, message areas, data area; all offsets in
+ * bytes from the part's start, all areas page aligned. The worker writes the
+ * control page before it registers; the client copies and checks it once.
+ */
+#define WH_CTL_MAGIC		0x4c54434548485757ULL	/* "WWHHECTL" */
+#define WH_CTL_FREE		0	/* hints only: KVM decides at attach */
+#define WH_CTL_READY		1
+#define WH_CTL_TAKEN		2
+#define WH_CTL_DEAD		3
+struct wh_ctl {
+	__u64 magic;
+	__u32 abi_version;
+	__u32 state;		/* WH_CTL_*, a hint */
+	__u64 part_size;
+	__u32 window;
+	__u32 part;
+	__u32 nslots;
+	__u32 slot_offset;	/* WH_PAGE_SIZE; slot i at slot_offset + i * WH_PAGE_SIZE */
+	__u64 msg_offset;	/* area i at msg_offset + i * msg_size */
+	__u64 msg_size;
+	__u64 data_offset;
+	__u64 data_size;
+	__u64 api_hash;		/* of the table of CUDA calls both ends were built from */
+	__u64 resv[6];
+};
+
+/*
+ * One slot. Words up to `calls` belong to the trampoline: the client writes
+ * them before it switches.
+ */
+struct wh_slot {
+	struct wh_slot_client client;	/* KVM's */
+	__u32 client_mxcsr;
+	__u16 client_fcw;
+	__u16 pad0;
+	__u32 index;		/* EPTP index, for `pending` */
+	__u32 slot;		/* own number, for `pending` */
+	__u64 calls;		/* delegated calls begun, counted by the worker side */
+	__u64 pad1[2];
+	/* shm transport: futex words, one cache line each way. */
+	__u32 request;
+	__u32 request_handler;
+	__u64 request_arg[2];
+	__u32 request_waiters;
+	__u32 pad2;
+	__u64 pad3[4];
+	__u32 response;
+	__u32 response_waiters;
+	__s64 response_status;
+	__u64 deferred;		/* first result of a posted call that is no success */
+	__u64 no_post;		/* the client is asked to post nothing */
+	__u64 pad4[4];
+};
+
+/* --- Handlers: indices of wh_world.handlers[] ------------------------------ */
+
+#define WH_HANDLER_NULL		0	/* does nothing: for benches */
+#define WH_HANDLER_CUDA		1	/* arg0 = size of the request in the message area */
+#define WH_HANDLER_LIBRARY	2	/* the same, to a library: WH_LIBRARY_SHIFT of wire.h */
+#define WH_HANDLERS		3
+
+/* --- Server guest device: /dev/wormhole-server (the guest module) ----------- */
+
+/*
+ * WH_SRV_BIND: choose window and part; afterwards mmap offset 0 is the part
+ * (map it at WH_WINDOW_VA) and mmap offset WH_SRV_MMAP_TRAMPOLINE the
+ * trampoline code page (map it at WH_TRAMPOLINE_VA, read and execute).
+ */
+struct wh_srv_bind {
+	__u32 window;
+	__u32 part;
+	__u64 part_size;
+};
+
+/* WH_SRV_INFO: what the windows are. */
+struct wh_srv_info {
+	__u32 abi_version;
+	__u32 windows;
+	__u64 window_size[16];
+};
+
+#define WH_SRV_MMAP_TRAMPOLINE	0x10000000000ULL
+#define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
+#define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
+/*
+ * WH_SRV_REGISTER: registers the calling process as the worker of its part.
+ * All mappings that calls need exist and are touched before. Starts the mmu
+ * notifier. WH_SRV_SLOT (argument: slot): the calling thread, pinned to one
+ * isolated CPU, becomes the slot's thread. Closing the file releases.
+ */
+#define WH_SRV_REGISTER		_IO(WH_IOC_MAGIC, 34)
+#define WH_SRV_SLOT		_IO(WH_IOC_MAGIC, 35)
+
+#endif /* WORMHOLE_WINDOW_H */

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# The archive liblimits.a, one area a line.
+LIMITS := limits host
+LIMITS += memory blocks overhead pool sizes figure
+LIMITS += bucket turns gpu_time
+LIMITS += sms
+LIMITS += ipc ipc_files

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a worker says of itself, which is not what the driver prints for the client. */
+#include "state/state.h"
+
+static FILE *messages;
+
+void wh_messages_to(FILE *f)
+{
+	messages = f;
+}
+
+FILE *wh_messages(void)
+{
+	return messages ? messages : stderr;
+}
+
+CUresult wh_missing(struct wh_session *s, const char *name)
+{
+	static int lines;
+
+	/* A client can ask in a loop: the log is finite. */
+	if (lines < 32)
+		fprintf(wh_messages(), "warn: worker: backend has no %s; the call is refused\n", name);
+	lines++;
+	(void)s;
+	return CUDA_ERROR_NOT_SUPPORTED;
+}

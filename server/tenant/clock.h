@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clocks that all rooms read. */
+#ifndef WORMHOLE_SERVER_CLOCK_H
+#define WORMHOLE_SERVER_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t wh_clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* For how long something took, or may take. */
+static inline uint64_t wh_now_ns(void)
+{
+	return wh_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline int64_t wh_now_ms(void)
+{
+	return (int64_t)(wh_now_ns() / 1000000);
+}
+
+/* For when something was. */
+static inline uint64_t wh_wall_ns(void)
+{
+	return wh_clock_ns(CLOCK_REALTIME);
+}
+
+#endif

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# What libcurand.so.10 is made of, beside what all stand-ins have.
+RAND_H   := $(and $(wildcard $(CUDA_INC)/curand_kernel.h),$(CUDA_INC)/curand.h)
+RAND_OBJ := $(OUT)/rand/rand.o $(STANDIN_OBJ)
+
+# The header's own tables and helpers are not all used.
+$(OUT)/rand/rand.ptx: NVCC_FLAGS := -diag-suppress 177
+
+ifneq ($(and $(HAVE_NVCC),$(RAND_H)),)
+$(eval $(call standin_lib,libcurand.so.10,curand,$(RAND_OBJ),$(OUT)/rand/rand_image.o,$(RAND_H),204))
+else
+$(info  softgpu: no nvcc or curand_kernel.h: libcurand.so.10 is not built)
+endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# How a stand-in for a CUDA library is built (blas/blas.mk, rand/rand.mk), where nvcc and the
+# library's header are there; and what all have. Their kernels are CUDA C, made PTX for any
+# GPU from compute capability 7.5 on.
+HAVE_NVCC   := $(shell command -v $(NVCC) 2>/dev/null)
+STANDIN_OBJ := $(OUT)/standin/standin.o
+
+$(OUT)/%.ptx: %.cu standin/standin.mk
+	@mkdir -p $(@D)
+	$(call say,NVCC,$@)$(NVCC) -ptx -arch=compute_75 $(NVCC_FLAGS) -o $@ $<
+
+$(OUT)/%_image.o: standin/image.S $(OUT)/%.ptx
+	$(call say,AS,$@)$(CC) -DIMAGE='"$(OUT)/$*.ptx"' -c -o $@ $<
+
+# standin_lib LIBRARY, PREFIX, OBJECTS, IMAGE, HEADER, STATUS of what is refused. One version
+# node, named as the soname: so have the genuine ones.
+define standin_lib
+all: $(OUT)/$(1)
+
+$(GEN)/gen_softgpu_$(2).c: standin/gen_standin.py $(3) | $(GEN)
+	$$(call say,GEN,$$@)$(PYTHON) standin/gen_standin.py $(2) $(6) $$@ $(5) $(3)
+
+$(OUT)/gen_softgpu_$(2).o: $(GEN)/gen_softgpu_$(2).c
+	$$(call say,CC,$$@)$(CC) $$(CFLAGS_ALL) -c -o $$@ $$<
+
+$(OUT)/$(1): $(3) $(4) $(OUT)/gen_softgpu_$(2).o
+	$$(Q)printf '$(1) {\nglobal:\n\t$(2)*;\n\twormhole_standin_driver;\nlocal:\n\t*;\n};\n' >$(OUT)/$(2).map
+	$$(call say,LD,$$@)$(CC) -shared -Wl,-soname,$(1) -Wl,--version-script=$(OUT)/$(2).map \
+		-Wl,-Bsymbolic-functions -Wl,--no-undefined -o $$@.new $$^ -lpthread -ldl -lm
+	$$(Q)mv -f $$@.new $$@
+
+-include $(patsubst %.o,%.d,$(3) $(OUT)/gen_softgpu_$(2).o)
+endef
+
+# Kept: what a library was made of.
+.PRECIOUS: $(OUT)/%.ptx
