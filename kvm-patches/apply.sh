@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Applies the series to a clean kernel tree: apply.sh TREE [SERIES]. Which series
-# (a file here: series, series-next) follows from the tree's version, by BASE and
-# BASE-next. With a git tree by `git am`, otherwise by patch(1) without fuzz.
+# Applies the series to a clean kernel tree, and its selftests: apply.sh TREE [SERIES].
+# Which series (a file here: series, series-next) follows from the tree's version, by
+# BASE and BASE-next. With a git tree by `git am`, otherwise by patch(1) without fuzz.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=${1:?usage: apply.sh KERNEL-TREE [SERIES]}
@@ -30,6 +30,7 @@ while read -r patch; do
 	if [ -e "$tree/.git" ]; then
 		git -C "$tree" am -q "$here/$patch"
 	else
-		patch -s -p1 -F0 -d "$tree" < "$here/$patch"
+		patch -s -p1 -F0 --no-backup-if-mismatch -d "$tree" < "$here/$patch"
 	fi || { echo "apply.sh: $patch does not apply to $tree" >&2; exit 1; }
 done < "$here/$series"
+"$here/selftests/place.sh" "$tree"

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Proves a series patch by patch: check.sh TREE BUILD-DIR [SERIES]. TREE is a clean
-# kernel tree and is left with the series applied; SERIES is series (or
-# series-next, for a tree of what BASE-next says). After each patch arch/x86/kvm
-# is built with kvm-patches/config; the tree's checkpatch --strict must be silent.
-# Takes about two minutes a patch on two cores.
+# Proves a series patch by patch, as it is exported: check.sh TREE BUILD-DIR [SERIES].
+# TREE is a clean kernel tree and is left with the series applied; SERIES is series
+# (or series-next, for a tree of what BASE-next says). The tree's checkpatch --strict
+# must be silent. After each KVM patch arch/x86/kvm is built with kvm-patches/config
+# (about two minutes on two cores).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR [SERIES]}" && pwd)
 out=${2:?usage: check.sh TREE BUILD-DIR [SERIES]}
-series=$here/${3:-series}
+series=${3:-series}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 jobs=$(nproc)
@@ -28,12 +28,21 @@ forced() {
 		echo CONFIG_KVM_WORMHOLE=y KCFLAGS=-DCONFIG_KVM_WORMHOLE=1
 }
 
-while read -r patch; do
-	"$tree/scripts/checkpatch.pl" --strict --quiet "$here/$patch"
-	patch -s -p1 -F0 -d "$tree" < "$here/$patch"
+kvm() {
 	configure
 	make -s -C "$tree" O="$out" -j"$jobs" prepare
 	# shellcheck disable=SC2046
 	make -s -C "$tree" O="$out" -j"$jobs" $(forced) arch/x86/kvm/
+}
+
+rm -rf "$out/exported"
+KERNEL_SOURCE=$tree "$here/export.sh" "$out/exported" "$series"
+stored=$(wc -l <"$here/$series")
+n=0
+while read -r patch; do
+	n=$((n + 1))
+	"$tree/scripts/checkpatch.pl" --strict --quiet "$out/exported/$patch"
+	patch -s -p1 -F0 -d "$tree" <"$out/exported/$patch"
+	[ $n -gt "$stored" ] || kvm
 	echo "ok $patch"
-done < "$series"
+done <"$out/exported/series"

@@ -1,21 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Commits the selftests to a git tree that has the series applied, as the
-# series' last patches: to-patches.sh TREE [FORMAT-PATCH-OPTION...]. With options
-# (e.g. -o DIR -N) it also writes the patches.
+# Puts the selftests into a kernel tree that has the KVM patches: place.sh TREE.
+# Sources go where that tree has its own, each with a line in the Makefile and in
+# MAINTAINERS. In a git tree each group is a commit, one of the series' last patches,
+# by the author and of the date of the patch before.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-tree=${1:?usage: to-patches.sh KERNEL-GIT-TREE [FORMAT-PATCH-OPTION...]}
-shift
+tree=${1:?usage: place.sh KERNEL-TREE}
 kvm=tools/testing/selftests/kvm
 # Newer kernels (6.14 on) call the architecture otherwise, and so does this.
 arch=x86_64
 makefile=$kvm/Makefile
-if [ -d "$tree/$kvm/x86" ]; then
+if [ -e "$tree/$makefile.kvm" ]; then
 	arch=x86
-	makefile=$kvm/Makefile.kvm
+	makefile=$makefile.kvm
 fi
-base=$(git -C "$tree" rev-parse HEAD)
+placed=
+# By bytes, as what is sorted in MAINTAINERS.
+export LC_ALL=C
 
 # Insert @2 into the Makefile after the last line that starts with @1.
 list() {
@@ -35,20 +37,27 @@ maintain() {
 		inside && /^$/		{ if (new != "") print new; inside = 0; new = "" }
 					{ print }' "$tree/MAINTAINERS" > "$tree/MAINTAINERS.new"
 	mv "$tree/MAINTAINERS.new" "$tree/MAINTAINERS"
-	git -C "$tree" add MAINTAINERS
 }
 
 # put FOLDER NAME: FOLDER/x86_64/NAME, where FOLDER may be nothing.
 put() {
 	to=$kvm/$1${1:+/}$arch/$2
+	mkdir -p "$tree/${to%/*}"
 	cp "$here/$1${1:+/}x86_64/$2" "$tree/$to"
-	git -C "$tree" add -f "$to"
 	maintain "$to"
+	placed="$placed $to"
 }
 
+# Names are without spaces; -f: the kernel ignores what it does not know.
 commit() {
-	git -C "$tree" add -f "$makefile"
-	git -C "$tree" commit -q -s -F -
+	[ -e "$tree/.git" ] || return 0
+	who=$(git -C "$tree" log -1 --format='%an <%ae>')
+	# shellcheck disable=SC2086
+	git -C "$tree" add -f MAINTAINERS "$makefile" $placed
+	{ cat; printf '\nSigned-off-by: %s\n' "$who"; } |
+		git -C "$tree" commit -q --author "$who" \
+			--date "$(git -C "$tree" log -1 --format=%aD)" -F -
+	placed=
 }
 
 tests() {
@@ -113,4 +122,3 @@ its own pair only: another client's call must work after it.  Count the
 barriers between pairs.  Let both VMs ask for anything at all, and one of
 them as often as it can.
 M
-[ $# -eq 0 ] || git -C "$tree" format-patch "$@" "$base"
