@@ -4,7 +4,7 @@
 # TREE is a clean kernel tree and is left with the series applied; SERIES is series
 # (or series-next, for a tree of what BASE-next says). The tree's checkpatch --strict
 # must be silent. After each KVM patch arch/x86/kvm is built with kvm-patches/config
-# (about two minutes on two cores).
+# (about two minutes on two cores), after the last one the selftests, as the kernel does.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR [SERIES]}" && pwd)
@@ -35,6 +35,19 @@ kvm() {
 	make -s -C "$tree" O="$out" -j"$jobs" $(forced) arch/x86/kvm/
 }
 
+# The kernel's own files may warn, by compiler and version; ours may not.
+selftests() {
+	folder=$tree/tools/testing/selftests/kvm
+	make -s -C "$tree" O="$out" -j"$jobs" headers
+	mkdir -p "$out/selftests"
+	# shellcheck disable=SC2012,SC2046
+	make -s -C "$folder" -j"$jobs" ARCH=x86 OUTPUT="$out/selftests" \
+		KHDR_INCLUDES="-isystem $out/usr/include" \
+		$(cd "$folder" && ls x86*/wormhole_*_test.c | sed "s|\(.*\)\.c|$out/selftests/\1|") \
+		2>"$out/selftests/log" || { cat "$out/selftests/log" >&2; return 1; }
+	! grep 'wormhole.*warning: ' "$out/selftests/log" >&2
+}
+
 rm -rf "$out/exported"
 KERNEL_SOURCE=$tree "$here/export.sh" "$out/exported" "$series"
 stored=$(wc -l <"$here/$series")
@@ -46,3 +59,5 @@ while read -r patch; do
 	[ $n -gt "$stored" ] || kvm
 	echo "ok $patch"
 done <"$out/exported/series"
+selftests
+echo "ok selftests"
