@@ -39,6 +39,9 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 /* Given back once; an unknown key is somebody else's memory and no matter. */
 void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key);
 
+/* Physical memory lives by its handles and its mappings; handle: the driver's. */
+void wh_mapped(struct wh_session *s, uint64_t addr, uint64_t size, uint64_t handle);
+void wh_unmapped(struct wh_session *s, uint64_t addr, uint64_t size);
 /* One more handle of the allocation that is mapped at an address. */
 void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle);
 
@@ -72,6 +75,8 @@ bool wh_mem_limited(struct wh_session *s);
 void wh_undo_exec(struct wh_session *s, CUgraphExec exec);
 /* False: it was, and is undone. */
 bool wh_exec_fits(struct wh_session *s, CUgraphExec exec);
+/* Around a context's limit: is there memory for it? And back to what it was. */
+CUresult wh_limit_fits(struct wh_session *s, CUlimit limit, uint64_t value);
 void wh_undo_limit(struct wh_session *s, CUlimit limit);
 
 /*
@@ -97,6 +102,9 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 			 CUdeviceptr address, CUstream stream);
 /* Read again what the pools and the graphs' memory have taken. */
 void wh_pools_refresh(struct wh_session *s);
+/* The driver has given back what a pool, or the graphs of a device, did not use. */
+void wh_pool_trimmed(struct wh_session *s);
+void wh_graphs_trimmed(struct wh_session *s);
 
 /*
  * A graph's memory nodes: `bytes` more will be needed to run this graph. An
@@ -186,6 +194,8 @@ CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType t
 
 /* --- Spatial SM share: sms.c ---------------------------------------------------- */
 
+/* Has the tenant a part of the device's SMs only? */
+bool wh_sms_limited(struct wh_session *s, CUdevice dev);
 /* The device's primary context is retained: the client gets another one in its place. */
 CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx);
 /* What the client has in its place, NULL for nothing; and it ends with it. */

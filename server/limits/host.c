@@ -49,29 +49,3 @@ CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType t
 		where->type != CU_MEM_LOCATION_TYPE_INVALID) ||
 	       type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
-
-CUresult wh_check_cuMemCreate(struct wh_session *s, const struct wh_req_cuMemCreate *q)
-{
-	(void)s;
-	return wh_only_device_memory(&q->prop.location, q->prop.type);
-}
-
-CUresult wh_check_cuMemPoolCreate(struct wh_session *s, const struct wh_req_cuMemPoolCreate *q)
-{
-	(void)s;
-	return wh_only_device_memory(&q->poolProps.location, q->poolProps.allocType);
-}
-
-/* The pools that are always there. */
-CUresult wh_check_cuMemGetMemPool(struct wh_session *s, const struct wh_req_cuMemGetMemPool *q)
-{
-	(void)s;
-	return wh_only_device_memory(&q->location, q->type);
-}
-
-CUresult wh_check_cuMemGetDefaultMemPool(struct wh_session *s,
-					 const struct wh_req_cuMemGetDefaultMemPool *q)
-{
-	(void)s;
-	return wh_only_device_memory(&q->location, q->type);
-}

@@ -316,17 +316,9 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 	return true;
 }
 
-void wh_done_cuEventDestroy(struct wh_session *s, struct wh_req_cuEventDestroy *q, CUresult res)
+void wh_ipc_event_gone(struct wh_session *s, uint64_t id)
 {
-	if (res == CUDA_SUCCESS)
-		freed(s, WH_SHARED_EVENT, q->hEvent);
-}
-
-void wh_done_cuEventDestroy_v2(struct wh_session *s, struct wh_req_cuEventDestroy_v2 *q,
-			       CUresult res)
-{
-	if (res == CUDA_SUCCESS)
-		freed(s, WH_SHARED_EVENT, q->hEvent);
+	freed(s, WH_SHARED_EVENT, id);
 }
 
 /* --- Imports ------------------------------------------------------------------------ */
@@ -435,13 +427,12 @@ bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemH
 	return true;
 }
 
-void wh_done_cuIpcCloseMemHandle(struct wh_session *s, struct wh_req_cuIpcCloseMemHandle *q,
-				 CUresult res)
+void wh_ipc_closed(struct wh_session *s, uint64_t addr)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
-	struct import *i = ipc ? import_at(ipc, WH_SHARED_MEMORY, q->dptr) : NULL;
+	struct import *i = ipc ? import_at(ipc, WH_SHARED_MEMORY, addr) : NULL;
 
-	if (res != CUDA_SUCCESS || !i || --i->opened || !lock_table(s))
+	if (!i || --i->opened || !lock_table(s))
 		return;
 	drop_import(s, i);
 	unlock_table(s);

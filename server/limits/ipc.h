@@ -29,6 +29,10 @@ bool wh_ipc_passes_files(const struct wh_session *s);
 
 /* An allocation is about to be given back: nobody can open it any more. */
 void wh_ipc_freed(struct wh_session *s, uint64_t addr);
+/* The same of an event, by its handle in the client's world. */
+void wh_ipc_event_gone(struct wh_session *s, uint64_t id);
+/* The driver has closed what wh_ipc_open_memory() opened there, once. */
+void wh_ipc_closed(struct wh_session *s, uint64_t addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
 /* Of the tenant's orphans, those that the driver is taken to count for this process. */
 uint64_t wh_ipc_orphans(struct wh_session *s, int device);

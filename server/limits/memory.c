@@ -526,38 +526,33 @@ void wh_mem_context_gone(struct wh_session *s, uint64_t ctx)
 
 /* --- Physical memory: kept by handles and by mappings ---------------------------------- */
 
-void wh_done_cuMemMap(struct wh_session *s, struct wh_req_cuMemMap *q, CUresult res)
+void wh_mapped(struct wh_session *s, uint64_t addr, uint64_t size, uint64_t handle)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_entry *e, *object;
-	void *real;
+	uint64_t first;
 
-	if (res != CUDA_SUCCESS || !m ||
-	    !wh_get(s, WH_H_CUmemGenericAllocationHandle, q->handle, &real))
-		return;
-	object = wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, (uintptr_t)real);
+	object = m ? wh_mem_find(m, WH_H_CUmemGenericAllocationHandle, handle) : NULL;
 	object = object ? object_of(m, object) : NULL;
 	if (!object)
 		return;
 	object->refs++;
-	real = (void *)(uintptr_t)object->key;
-	e = wh_mem_add(m, WH_MEM_MAPPING, q->ptr);
+	first = object->key;
+	e = wh_mem_add(m, WH_MEM_MAPPING, addr);
 	if (e) {
-		e->object = (uintptr_t)real;
-		e->bytes = q->size;
+		e->object = first;
+		e->bytes = size;
 	}
 }
 
 /* Unmapping is of whole mappings, side by side. */
-void wh_done_cuMemUnmap(struct wh_session *s, struct wh_req_cuMemUnmap *q, CUresult res)
+void wh_unmapped(struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_entry *e, *object;
-	uint64_t at = q->ptr, end = q->ptr + q->size;
+	uint64_t at = addr, end = addr + size;
 
-	if (res != CUDA_SUCCESS || !m)
-		return;
-	while (at < end) {
+	while (m && at < end) {
 		e = wh_mem_find(m, WH_MEM_MAPPING, at);
 		/* Imported memory has no entry: on by the smallest mapping. */
 		if (!e) {
@@ -604,45 +599,6 @@ void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle)
 	e = wh_mem_add(m, WH_H_CUmemGenericAllocationHandle, handle);
 	if (e)
 		e->object = first;
-}
-
-/* --- What the client sees -------------------------------------------------------------------- */
-
-void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGetInfo_v2 *q,
-			       struct wh_rsp_cuMemGetInfo_v2 *r)
-{
-	uint64_t room, quota;
-
-	(void)q;
-	wh_mem_room(s, s->limits.device, &room, &quota);
-	if (room < r->free)
-		r->free = room;
-	if (quota < r->total)
-		r->total = quota;
-}
-
-/* 32 bits in CUDA 3.1: what is more is said as the most. */
-void wh_answer_cuMemGetInfo(struct wh_session *s, const struct wh_req_cuMemGetInfo *q,
-			    struct wh_rsp_cuMemGetInfo *r)
-{
-	uint64_t room, quota;
-
-	(void)q;
-	wh_mem_room(s, s->limits.device, &room, &quota);
-	if (room < r->free)
-		r->free = (unsigned int)room;
-	if (quota < r->total)
-		r->total = (unsigned int)quota;
-}
-
-void wh_answer_cuDeviceTotalMem(struct wh_session *s, const struct wh_req_cuDeviceTotalMem *q,
-				struct wh_rsp_cuDeviceTotalMem *r)
-{
-	uint64_t room, quota;
-
-	wh_mem_room(s, q->dev, &room, &quota);
-	if (quota < r->bytes)
-		r->bytes = (unsigned int)quota;
 }
 
 /* --- Life ------------------------------------------------------------------------ */

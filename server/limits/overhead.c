@@ -219,7 +219,7 @@ static void forget_launches(struct wh_session *s)
  * heap by the first kernel that uses it. Refused before it is tried, because the
  * driver would take it from others. Buffers of printf are host memory.
  */
-CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxSetLimit *q)
+CUresult wh_limit_fits(struct wh_session *s, CUlimit limit, uint64_t value)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	int dev = s->limits.device;
@@ -227,17 +227,17 @@ CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxS
 	size_t old = 0;
 
 	if (!m || dev < 0 || !s->drv.cuCtxGetLimit || !s->drv.cuDeviceGetAttribute ||
-	    s->drv.cuCtxGetLimit(&old, q->limit) != CUDA_SUCCESS)
+	    s->drv.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
 		return CUDA_SUCCESS;
 	m->old_limit = old;
 	forget_launches(s);
-	if (q->limit != CU_LIMIT_STACK_SIZE && q->limit != CU_LIMIT_MALLOC_HEAP_SIZE)
+	if (limit != CU_LIMIT_STACK_SIZE && limit != CU_LIMIT_MALLOC_HEAP_SIZE)
 		return CUDA_SUCCESS;
-	per = q->limit == CU_LIMIT_STACK_SIZE ? threads_of(s, dev) : 1;
+	per = limit == CU_LIMIT_STACK_SIZE ? threads_of(s, dev) : 1;
 	wh_mem_room(s, dev, &room, &quota);
-	if (q->value <= old || quota == UINT64_MAX)
+	if (value <= old || quota == UINT64_MAX)
 		return CUDA_SUCCESS;
-	if (!__builtin_mul_overflow(q->value - old, per, &more) && more <= room)
+	if (!__builtin_mul_overflow(value - old, per, &more) && more <= room)
 		return CUDA_SUCCESS;
 	s->limits.account->device[dev].refused++;
 	return CUDA_ERROR_OUT_OF_MEMORY;

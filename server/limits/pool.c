@@ -246,31 +246,19 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 	return res;
 }
 
-/* Of plain memory, too: it stays with the process until somebody waits. */
-void wh_done_cuMemFreeAsync(struct wh_session *s, struct wh_req_cuMemFreeAsync *q, CUresult res)
+void wh_pool_trimmed(struct wh_session *s)
 {
-	(void)q;
-	s->pools = s->pools || res == CUDA_SUCCESS;
-}
-
-void wh_done_cuMemPoolTrimTo(struct wh_session *s, struct wh_req_cuMemPoolTrimTo *q, CUresult res)
-{
-	(void)q;
-	if (res != CUDA_SUCCESS || !s->limits.mem)
+	if (!s->limits.mem)
 		return;
 	s->limits.mem->pools_dirty = true;
 	wh_pools_refresh(s);
 }
 
-void wh_done_cuDeviceGraphMemTrim(struct wh_session *s, struct wh_req_cuDeviceGraphMemTrim *q,
-				  CUresult res)
+void wh_graphs_trimmed(struct wh_session *s)
 {
-	(void)q;
-	if (res != CUDA_SUCCESS || !s->limits.mem)
-		return;
-	s->limits.mem->trims++;
-	s->limits.mem->pools_dirty = true;
-	wh_pools_refresh(s);
+	if (s->limits.mem)
+		s->limits.mem->trims++;
+	wh_pool_trimmed(s);
 }
 
 /* --- Graphs ------------------------------------------------------------------------------ */

@@ -34,7 +34,7 @@ struct wh_sms_state {
 	} made[MAX_CONTEXTS];
 };
 
-static bool limited(struct wh_session *s, CUdevice dev)
+bool wh_sms_limited(struct wh_session *s, CUdevice dev)
 {
 	const struct wh_device_limit *l;
 
@@ -103,7 +103,7 @@ int wh_sms_count(struct wh_session *s, CUdevice dev, int all)
 {
 	struct part p;
 
-	return limited(s, dev) && choose(s, dev, &p) == CUDA_SUCCESS ? (int)p.sms : all;
+	return wh_sms_limited(s, dev) && choose(s, dev, &p) == CUDA_SUCCESS ? (int)p.sms : all;
 }
 
 static int find(struct wh_sms_state *m, CUcontext ctx, CUdevice dev, bool primary)
@@ -172,7 +172,7 @@ CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx)
 		*ctx = m->made[i].ctx;
 		return CUDA_SUCCESS;
 	}
-	if (!limited(s, dev))
+	if (!wh_sms_limited(s, dev))
 		return CUDA_SUCCESS;
 	/*
 	 * In use already, from before the limit: it stays what it is, because the
@@ -212,7 +212,7 @@ void wh_sms_primary_gone(struct wh_session *s, CUdevice dev)
 
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res)
 {
-	if (!limited(s, dev))
+	if (!wh_sms_limited(s, dev))
 		return false;
 	*res = add(s, dev, false, ctx);
 	return true;
@@ -227,12 +227,6 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 	/* As the driver has it for a primary context. */
 	*res = s->limits.sms->made[i].primary ? CUDA_ERROR_INVALID_CONTEXT : end(s, i);
 	return true;
-}
-
-/* A part of its own choice would be of the whole device. */
-CUresult wh_check_cuGreenCtxCreate(struct wh_session *s, const struct wh_req_cuGreenCtxCreate *q)
-{
-	return limited(s, q->dev) ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 void wh_sms_close(struct wh_session *s)
