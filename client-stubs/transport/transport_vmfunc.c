@@ -38,6 +38,7 @@
 #endif
 /* A worker comes back some time after its last client left. */
 #define ATTACH_TIMEOUT_MS	5000
+#define ATTACH_TIMEOUT_MAX	86400000	/* a day */
 #define ATTACH_TIMEOUT_ENV	"WORMHOLE_ATTACH_TIMEOUT_MS"
 
 static struct pair {
@@ -286,11 +287,22 @@ static int try_windows(struct wh_link *l, const struct wh_window *w, int n)
 	return status;
 }
 
-static int64_t attach_timeout(void)
+/* False, and one line says why: what is set is no number of milliseconds. */
+static int attach_timeout(int64_t *ms)
 {
 	const char *s = getenv(ATTACH_TIMEOUT_ENV);
+	size_t digits = s ? strspn(s, "0123456789") : 0;
 
-	return s && *s ? strtoll(s, NULL, 10) : ATTACH_TIMEOUT_MS;
+	*ms = ATTACH_TIMEOUT_MS;
+	if (!s || !*s)
+		return 1;
+	errno = 0;
+	*ms = strtoll(s, NULL, 10);
+	if (digits && !s[digits] && !errno && *ms <= ATTACH_TIMEOUT_MAX)
+		return 1;
+	wh_complain(ATTACH_TIMEOUT_ENV "=%s: not a number of milliseconds from 0 to %d", s,
+		    ATTACH_TIMEOUT_MAX);
+	return 0;
 }
 
 /* Nobody tells a client that a worker came, so look again, ever more seldom. */
@@ -298,15 +310,17 @@ static int attach_any(struct wh_link *l)
 {
 	struct timespec pause = { 0, 1000000 };
 	struct wh_window w[WH_WINDOW_MAX];
-	int64_t deadline;
+	int64_t deadline, timeout;
 	int n, status;
 
+	if (!attach_timeout(&timeout))
+		return WH_EINVAL;
 	n = wh_window_list(PCI_DEVICES, w);
 	if (!n) {
 		wh_log("vmfunc: no window device (PCI 1af4:1110) in %s", PCI_DEVICES);
 		return WH_ETRANSPORT;
 	}
-	deadline = wh_now_ms() + attach_timeout();
+	deadline = wh_now_ms() + timeout;
 	for (;;) {
 		status = try_windows(l, w, n);
 		if (!may_pass(status) || wh_now_ms() >= deadline)

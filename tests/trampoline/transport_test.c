@@ -131,6 +131,37 @@ static void test_waiting(void)
 	   "client_gives_up_after_the_timeout");
 }
 
+/* Is it refused before the host is asked, by a line that names it? */
+static int timeout_is_refused(const char *value)
+{
+	char named[64];
+
+	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", value, 1);
+	snprintf(named, sizeof(named), "WORMHOLE_ATTACH_TIMEOUT_MS=%s:", value);
+	fresh_host();
+	complaint[0] = 0;
+	return wh_transport_vmfunc.open(&l) == WH_EINVAL && !host.attaches &&
+	       strstr(complaint, named);
+}
+
+static void test_timeout(void)
+{
+	static const char *const bad[] = { "soon", "5s", "1e3", "-1", "+5", " 5", "0x10",
+					   "99999999999999999999", "86400001" };
+	size_t i;
+	int refused = 0;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		refused += timeout_is_refused(bad[i]);
+	ok_eq(refused, (int)i, "timeout_that_is_no_number_is_refused_by_name");
+	ok(!is_mapped(WH_TRAMPOLINE_VA), "and_nothing_stays_mapped");
+	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "", 1);
+	fresh_host();
+	complaint[0] = 0;
+	ok(!wh_transport_vmfunc.open(&l) && !complaint[0], "empty_timeout_is_none");
+	l.t->close(&l);
+}
+
 /* What the stubs do with an open link when their process ends; its bits are in the status. */
 static int end(int busy)
 {
@@ -188,7 +219,7 @@ int main(void)
 
 	if (!mkdtemp(sysfs))
 		return 1;
-	tap_plan(30);
+	tap_plan(33);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
@@ -202,6 +233,7 @@ int main(void)
 	test_fork();
 	test_close();
 	test_waiting();
+	test_timeout();
 	test_exit();
 	test_abandon();
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", sysfs);
