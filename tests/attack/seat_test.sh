@@ -11,10 +11,10 @@ seats=$WORMHOLE_DIR/tenants/turns/seats
 seat_of() { sed -n 's|.* rw-s .*/turns/seats/\([0-9]*\)$|\1|p' "/proc/$1/maps" | sort -u; }
 maps_of() { sed -n "s|.* $2 .*/turns/seats/\([a-z0-9]*\)$|\1|p" "/proc/$1/maps" | sort -u | tr '\n' ' '; }
 worker_of() { field "$1" "t['workers'][0]['pid']"; }
-# lie ID: lease.c with the seat of a tenant, until it is killed. In the background only: it becomes that program.
+# lie ID: seat.c with the seat of a tenant, until it is killed. In the background only: it becomes that program.
 lie() {
 	for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
-	exec "$WH_BUILD/tests/attack/bin/lease" "$seats/$1"
+	exec "$WH_BUILD/tests/attack/bin/seat" "$seats/$1"
 }
 launches() { timeout 30 "$wormhole" run --tenant "$1" -- "$client" launch=4000 2>&1; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a hijacked worker can write about turns: lease FILE, the seat of its tenant.
- * Once, a lease of the device that named another holder and a time far ahead made
- * everybody wait for ever. This has, wants and renews its turn on every device to
+ * What a hijacked worker can write about turns: seat FILE, its tenant's.
+ * Once, a turn that named another holder and a time far ahead made everybody wait
+ * for ever. This has, wants and renews its turn on every device to
  * the end of time, again and again until it is killed. Says "lying" when it does.
  */
 #define _GNU_SOURCE
