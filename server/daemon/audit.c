@@ -192,7 +192,7 @@ static void on_figures(int fd, void *arg)
 	use(&f);
 }
 
-bool wh_supervise_start(void)
+bool wh_audit_start(void)
 {
 	char period[16];
 	char *argv[] = { "wormhole-figures", "--figures", "--backend", (char *)wh_server.backend,
@@ -216,7 +216,7 @@ bool wh_supervise_start(void)
 }
 
 /* It ends by itself, status 0, where nothing can be read; anything else is an accident. */
-bool wh_supervise_reap(pid_t pid, int status)
+bool wh_audit_reap(pid_t pid, int status)
 {
 	if (pid != reader.pid)
 		return false;
@@ -225,11 +225,11 @@ bool wh_supervise_reap(pid_t pid, int status)
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
 	wh_say("warn", "the process that reads NVML ended with status %#x; starting another", status);
-	wh_supervise_start();
+	wh_audit_start();
 	return true;
 }
 
-void wh_supervise_stop(void)
+void wh_audit_stop(void)
 {
 	close_reader();
 	if (reader.pid > 0)

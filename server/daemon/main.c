@@ -131,7 +131,7 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!wh_supervise_reap(pid, status))
+		if (!wh_audit_reap(pid, status))
 			wh_tenants_reap(pid, status);
 }
 
@@ -270,12 +270,12 @@ static int serve(bool background)
 	if (background)
 		close_terminal(ready, null);
 	/* What lives on has our standard error: from here on it is the log. */
-	if (!wh_supervise_start())
+	if (!wh_audit_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
 	wh_code_caches_start();
 	wh_loop_run();
 	wh_control_stop();
-	wh_supervise_stop();
+	wh_audit_stop();
 	wh_code_caches_stop();
 	wh_tenants_stop();
 	wh_log_stop();

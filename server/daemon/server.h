@@ -180,9 +180,9 @@ int wh_probe_main(const char *backend, enum wh_protect protect, int fd);
 
 /* --- audit.c, nvml_reader.c ------------------------------------------------------------ */
 
-bool wh_supervise_start(void);
-bool wh_supervise_reap(pid_t pid, int status);	/* true: it was the reader */
-void wh_supervise_stop(void);
+bool wh_audit_start(void);
+bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
+void wh_audit_stop(void);
 int wh_figures_main(const char *library, unsigned int period_ms, int fd);
 
 #endif
