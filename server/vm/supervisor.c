@@ -26,7 +26,7 @@
 #include "tenant/clock.h"
 #include "vm/cpulist.h"
 #include "vm/groups.h"
-#include "vm/tenants.h"
+#include "vm/windows.h"
 #include "hypercall.h"
 
 #define MAX_PAIRS	511

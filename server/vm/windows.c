@@ -4,7 +4,7 @@
  * server VM. Every device has the same: a window's client sees them all.
  */
 #define _GNU_SOURCE
-#include "vm/tenants.h"
+#include "vm/windows.h"
 
 #include <errno.h>
 #include <limits.h>

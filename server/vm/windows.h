@@ -4,8 +4,8 @@
  * ... Their files are in a folder on a tmpfs; workers join by path and take an
  * account themselves.
  */
-#ifndef WORMHOLE_VM_TENANTS_H
-#define WORMHOLE_VM_TENANTS_H
+#ifndef WORMHOLE_VM_WINDOWS_H
+#define WORMHOLE_VM_WINDOWS_H
 
 #include <stddef.h>
 #include <stdint.h>
