@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the documentation names exists: every path of the tree or of the kernel
-# series, every function(), every kernel selftest. A name is what stands in
-# backticks in README.md, docs/*.md and the READMEs of the folders. Needs
-# nothing but the sources (and build/gen for generated functions).
+# series, every link, every file, function() and kernel selftest. A name is what
+# stands in backticks in README.md, docs/*.md and the READMEs of the folders.
+# Needs nothing but the sources (and build/gen for generated functions).
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -43,6 +43,14 @@ paths() {
 		grep -E '^(arch|Documentation|virt|docs|kvm-patches|bench|client-stubs|cuda-api|examples|host|hypercall-abi|server|softgpu|tests|tools|trampoline)/'
 }
 
+# Files without a folder are below the document's own, or the kernel's; NVIDIA's headers are nobody's here.
+files() {
+	names "$1" | grep -E '^[A-Za-z0-9_.-]+\.(c|h|\[ch\]|sh|py|asm|inc|mk|api|cu|def|S|config)$' |
+		grep -vE '^(cu|nvml)[A-Za-z]*\.h$|NAME' | sed 's/\.\[ch\]$/.c/'
+}
+
+links() { grep -oE '\]\([^)]+\)' "$1" | sed 's/^](//; s/[#)].*//' | grep -v -e '^https\?:' -e '^$' | sort -u; }
+
 functions() { names "$1" | grep -oE '^[A-Za-z_][A-Za-z0-9_]*\(\)$' | tr -d '()'; }
 
 selftests() { names "$1" | grep -E '^wormhole_[a-z_]*_test$'; }
@@ -50,6 +58,19 @@ selftests() { names "$1" | grep -E '^wormhole_[a-z_]*_test$'; }
 missing_paths() {
 	paths "$1" | while read -r p; do
 		exists "$1" "$p" || echo "$1: no such path: $p"
+	done
+}
+
+missing_files() {
+	files "$1" | while read -r f; do
+		[ -n "$(find "$(dirname "$1")" -name build -prune -o -name "$f" -print)" ] ||
+			grep -qE "/${f//./\\.}$" "$tmp/kernel" || echo "$1: no such file: $f"
+	done
+}
+
+missing_links() {
+	links "$1" | while read -r p; do
+		[ -e "$(dirname "$1")/$p" ] || echo "$1: no such link: $p"
 	done
 }
 
@@ -89,25 +110,28 @@ ok() {
 control() {
 	{
 		echo 'in `server/session/dispatch.c` the `wh_dispatch()` of `wormhole_switch_test`'
-		echo '`server/nothing.c` `wh_nothing_such()` `wormhole_nothing_test`'
+		echo '`server/nothing.c` `wh_nothing_such()` `wormhole_nothing_test` `cuda.h` `nothing_here.c`'
+		echo '[there](control.md) [not there](nothing.md#there) [elsewhere](https://example.org/)'
 		echo '| x | `tests/unit/fuzz_test.c`: `random_requests_do_no_harm`, `no_such_point` |'
 	} >"$tmp/control.md"
 	{
 		missing_paths "$tmp/control.md"
+		missing_files "$tmp/control.md"
+		missing_links "$tmp/control.md"
 		missing_functions "$tmp/control.md"
 		missing_selftests "$tmp/control.md"
 		missing_points "$tmp/control.md"
 	} | sed 's/.*: //' >"$tmp/found"
-	printf '%s\n' server/nothing.c wh_nothing_such wormhole_nothing_test no_such_point |
+	printf '%s\n' server/nothing.c nothing_here.c nothing.md wh_nothing_such wormhole_nothing_test no_such_point |
 		diff - "$tmp/found" >"$tmp/log"
 }
 
-docs=$(ls README.md docs/*.md ./*/README.md ./*/*/README.md 2>/dev/null | sed 's,^\./,,' | grep -v '^build/')
+docs=$(ls README.md CONTRIBUTING.md docs/*.md ./*/README.md ./*/*/README.md ./*/*/*/README.md 2>/dev/null | sed 's,^\./,,' | grep -v '^build/')
 echo "TAP version 13"
-echo "1..5"
+echo "1..7"
 control
 ok "names_that_do_not_exist_are_found"
-for what in paths functions selftests points; do
+for what in paths files links functions selftests points; do
 	for d in $docs; do
 		"missing_$what" "$d"
 	done >"$tmp/log"
