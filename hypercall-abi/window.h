@@ -138,5 +138,10 @@ struct wh_srv_info {
  */
 #define WH_SRV_REGISTER		_IO(WH_IOC_MAGIC, 34)
 #define WH_SRV_SLOT		_IO(WH_IOC_MAGIC, 35)
+/*
+ * WH_SRV_DEVICES: a driver has mapped something since WH_SRV_REGISTER, which looks
+ * itself: views get it at once, so that no later call has to leave for it.
+ */
+#define WH_SRV_DEVICES		_IO(WH_IOC_MAGIC, 36)
 
 #endif /* WORMHOLE_WINDOW_H */

@@ -55,12 +55,18 @@
  *	mappings of the range, end after; every begin has one end.
  * RELEASE: RDI = pair handle: the worker is gone. Its pages may be reused
  *	as soon as the leaf returns.
+ * DEVICE: RDI = pair handle, RSI = first address, RDX = address after the last,
+ *	whole pages: a driver's mapping, whose pages nobody writes back. There a
+ *	view may write where the worker's entry is writable, dirty or not, and
+ *	after the first park what is present comes into the view at once. Until
+ *	NOTIFY begins on any part of it. Again changes nothing: OK.
  */
 #define WH_LEAF_SERVER_REGISTER	0x57480010
 #define WH_LEAF_WORKER_REGISTER	0x57480011
 #define WH_LEAF_SLOT_REGISTER	0x57480012
 #define WH_LEAF_NOTIFY		0x57480013
 #define WH_LEAF_RELEASE		0x57480014
+#define WH_LEAF_DEVICE		0x57480015
 #define WH_NOTIFY_BEGIN		0
 #define WH_NOTIFY_END		1
 

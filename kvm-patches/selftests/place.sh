@@ -94,14 +94,15 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch handoff irq park
+tests switch handoff irq park device
 commit <<'M'
 KVM: selftests: Test calls between VMs
 
 Test that 10,000 calls take no VM exit, that system calls, faults and
 exceptions in a call come back right from the server's vCPU, that timer,
-NMI, SMI and signals interrupt a call in the client's own world, and that
-a parked server uses no CPU time.
+NMI, SMI and signals interrupt a call in the client's own world, that a
+parked server uses no CPU time, and that calls work on a device without an
+exit.
 M
 tests notify life process limits race fire
 commit <<'M'

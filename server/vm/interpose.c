@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns sched_yield() and pthread_create() as the backend sees them: libraries
- * that the worker loads find these first, because the worker exports them.
- * Other threads get what the C library does.
+ * Owns sched_yield(), pthread_create() and mmap() as the backend sees them:
+ * libraries that the worker loads find these first, because the worker exports
+ * them. Other threads get what the C library does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "state/messages.h"
 #include "vm/interpose.h"
+#include "window.h"
 
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 static __thread int slot_thread;
 static cpu_set_t others;	/* CPUs for threads that a slot's thread creates */
 static create_fn *real_create;
+static int server_device = -1;	/* /dev/wormhole-server, from wh_interpose_devices() on */
 
 /* A system call would be a handoff, and nobody waits on a slot's CPU. */
 int sched_yield(void)
@@ -55,6 +63,44 @@ int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *)
 		rc = real_create(t, &own, fn, arg);
 	pthread_attr_destroy(&own);
 	return rc;
+}
+
+static int is_device(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISCHR(st.st_mode);
+}
+
+/*
+ * A driver's mapping. The call has left its view for it anyway; the next ones
+ * must not, so the view gets the pages now.
+ */
+static void show_devices(void)
+{
+	int old = errno;
+
+	if (ioctl(server_device, WH_SRV_DEVICES))
+		fprintf(wh_messages(), "error: a driver's mapping is not in the client's view: %s\n",
+			strerror(errno));
+	errno = old;
+}
+
+void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *p = (void *)syscall(SYS_mmap, addr, size, prot, flags, fd, offset);
+
+	if (p != MAP_FAILED && server_device >= 0 && is_device(fd))
+		show_devices();
+	return p;
+}
+
+void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+	__attribute__((alias("mmap")));
+
+void wh_interpose_devices(int fd)
+{
+	server_device = fd;
 }
 
 int wh_interpose_slot_thread(void)

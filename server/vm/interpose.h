@@ -14,4 +14,10 @@
  */
 int wh_interpose_slot_thread(void);
 
+/*
+ * From now on what a driver maps is told to the module at once. @fd is the open
+ * /dev/wormhole-server of this worker, about to be registered.
+ */
+void wh_interpose_devices(int fd);
+
 #endif

@@ -358,6 +358,7 @@ int main(int argc, char **argv)
 	pin();
 	enter_sandbox();
 	wh_session_ready(session);
+	wh_interpose_devices(fd);
 	say_ready();
 	serve(fd);
 }

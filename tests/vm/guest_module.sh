@@ -4,10 +4,12 @@
 # two windows (guest_module_test.c; the points are its own).
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
+need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko \
+	tests/vm/driver/wh_test_driver.ko
 
 script "$tmp/start" <<'END'
 #!/bin/sh
+insmod /lib/wh_test_driver.ko
 echo "@begin test"
 guest_module_test
 echo "@end test $?"
@@ -16,6 +18,7 @@ poweroff -f
 END
 image "$tmp/image.cpio" server/vm/image/base.cpio <<END
 file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
+file /lib/wh_test_driver.ko $WH_BUILD/tests/vm/driver/wh_test_driver.ko 644
 file /bin/guest_module_test $WH_BUILD/tests/vm/guest_module_test 755
 file /etc/wormhole/start $tmp/start 755
 END

@@ -321,6 +321,80 @@ static void test_slot(void)
 	run_on(1);
 }
 
+/* --- Mappings of drivers ------------------------------------------------------- */
+
+enum { KIND_PFN, KIND_PAGE, KIND_WATCHED };	/* tests/vm/driver/ */
+
+static uint64_t map_driver(int fd, int kind, int flags)
+{
+	void *p = NULL;
+
+	if (map(&p, 0, 0x1000, PROT_READ | PROT_WRITE, flags, fd, kind * 0x1000))
+		perror("mmap of the driver");
+	return (uint64_t)p;
+}
+
+/* Exactly these pages were named for the pair, each once, in any order. */
+static int named(uint64_t pair, const uint64_t *page, int n)
+{
+	unsigned int seen = 0;
+	struct leaf l;
+	int i, count = 0;
+
+	while (leaf_next(&l)) {
+		if (l.leaf != (WH_LEAF_DEVICE & 0xff))
+			continue;
+		count++;
+		for (i = 0; i < n; i++)
+			if (l.arg[0] == pair && l.arg[1] == page[i] &&
+			    l.arg[2] == page[i] + 0x1000)
+				seen |= 1U << i;
+	}
+	if (count != n || seen != (1U << n) - 1)
+		diag("%d names, 0x%x of them right", count, seen);
+	return count == n && seen == (1U << n) - 1;
+}
+
+/* In a child: not the worker. */
+static void ask_for_names(int fd)
+{
+	if (!ioctl(fd, WH_SRV_DEVICES, 0) || errno != EPERM)
+		_exit(3);
+}
+
+static void test_devices(void)
+{
+	int driver = open("/dev/wh-test-driver", O_RDWR | O_CLOEXEC), fd;
+	uint64_t page[3];
+	struct child c;
+	struct leaf l;
+	void *part;
+
+	fd = open_bound(&part);
+	ok(ioctl(fd, WH_SRV_DEVICES, 0) && errno == ENXIO, "a_driver_s_mapping_is_a_worker_s");
+	page[0] = map_driver(driver, KIND_PFN, MAP_SHARED);
+	page[1] = map_driver(driver, KIND_PAGE, MAP_SHARED);
+	map_driver(driver, KIND_WATCHED, MAP_SHARED);
+	refuse(WH_LEAF_DEVICE);
+	leaf_mark();
+	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == EBUSY, "a_name_that_kvm_refuses_is_an_error");
+	ok_eq(leaf_count(WH_LEAF_RELEASE, &l), 1, "which_leaves_no_pair");
+	refuse(0);
+	leaf_mark();
+	ioctl(fd, WH_SRV_REGISTER, 0);
+	ok(named(0x70 + 3, page, 2), "register_names_what_drivers_have_mapped_and_nobody_watches");
+	page[2] = map_driver(driver, KIND_PFN, MAP_SHARED);
+	leaf_mark();
+	ok(!ioctl(fd, WH_SRV_DEVICES, 0) && named(0x70 + 3, page, 3),
+	   "later_ones_are_named_when_the_worker_asks");
+	c = spawn(ask_for_names, fd);
+	ok(c.pid > 0, "and_nobody_else_asks");
+	end(&c, 0);
+	close(driver);
+	munmap(part, PART_SIZE);
+	close(fd);
+}
+
 /* --- Notices -------------------------------------------------------------------- */
 
 /* Exactly one begin, then one end, for this range. */
@@ -543,13 +617,14 @@ static void test_exec(void)
 int main(void)
 {
 	leaf_mark();
-	tap_plan(53);
+	tap_plan(59);
 	test_info();
 	test_bind();
 	test_part();
 	test_trampoline();
 	test_register();
 	test_slot();
+	test_devices();
 	test_notices();
 	test_register_in_a_storm();
 	test_children();

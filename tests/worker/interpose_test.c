@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The two functions that a worker replaces for its backend, seen from a library
+ * The functions that a worker replaces for its backend, seen from a library
  * loaded as a backend is. Thread placement needs two CPUs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -13,15 +14,30 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "state/messages.h"
 #include "vm/interpose.h"
+#include "window.h"
 #include "../tap.h"
+
+#define MODULE		42	/* no open file: the test's own ioctl() knows it */
 
 static int (*lib_yield)(void);
 static int (*lib_thread)(const pthread_attr_t *attr, cpu_set_t *seen);
+static int (*lib_map)(int fd);
+static int asked;	/* how often the module was told of a mapping */
+
+/* Instead of the C library's, for interpose.c. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	asked += fd == MODULE && request == WH_SRV_DEVICES;
+	return 0;
+}
 
 /* From now on the system call itself answers EPERM. */
 static int forbid_sched_yield(void)
@@ -82,6 +98,31 @@ static void test_threads(const cpu_set_t *all)
 	pthread_attr_destroy(&attr);
 }
 
+FILE *wh_messages(void)
+{
+	return stderr;
+}
+
+/* How often the module is asked when the library maps this file. */
+static int maps(const char *path)
+{
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, before = asked, failed;
+
+	failed = lib_map(fd);
+	if (fd >= 0)
+		close(fd);
+	return failed ? -1 : asked - before;
+}
+
+static void test_devices(void)
+{
+	ok_eq(maps("/dev/zero"), 0, "mapping_of_a_device_is_nobody_s_before_the_worker_has_a_pair");
+	wh_interpose_devices(MODULE);
+	ok_eq(maps("/dev/zero"), 1, "then_the_module_is_told_of_it");
+	ok_eq(maps("/proc/self/exe"), 0, "but_not_of_a_file_s");
+	ok_eq(maps(NULL), 0, "nor_of_memory");
+}
+
 int main(int argc, char **argv)
 {
 	char path[4096];
@@ -92,13 +133,15 @@ int main(int argc, char **argv)
 	*strrchr(argv[0], '/') = 0;
 	snprintf(path, sizeof(path), "%s/interpose_lib.so", argv[0]);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	tap_plan(5);
+	tap_plan(9);
 	if (!ok(lib != NULL, "library_loads")) {
 		diag("%s", dlerror());
 		return 1;
 	}
 	*(void **)&lib_yield = dlsym(lib, "lib_yield");
 	*(void **)&lib_thread = dlsym(lib, "lib_thread");
+	*(void **)&lib_map = dlsym(lib, "lib_map");
+	test_devices();
 	sched_getaffinity(0, sizeof(all), &all);
 	wh_interpose_slot_thread();
 	test_threads(&all);

@@ -22,6 +22,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/userfaultfd_k.h>
 #include <linux/wait.h>
 
 #include "hypercall.h"
@@ -34,6 +35,8 @@
 #define MAX_WINDOWS		ARRAY_SIZE(((struct wh_srv_info *)0)->window_size)
 
 static_assert(sizeof(gen_trampoline) == PAGE_SIZE);
+
+static const struct file_operations srv_fops;
 
 struct window {
 	struct pci_dev *pdev;
@@ -151,6 +154,49 @@ static const struct mmu_notifier_ops flush_ops = {
 	.arch_invalidate_secondary_tlbs	= tables_flushed,
 };
 
+/* --- Mappings of drivers ---------------------------------------------------- */
+
+/*
+ * What a driver maps of a device, or of its own memory, shared and for good:
+ * registers and device memory (VM_PFNMAP), and pages that it inserts
+ * (VM_MIXEDMAP). Not where somebody wants to know of each first write, and not
+ * our own.
+ */
+static bool is_drivers(struct vm_area_struct *vma)
+{
+	const struct vm_operations_struct *ops = vma->vm_ops;
+
+	return vma->vm_flags & (VM_PFNMAP | VM_MIXEDMAP) &&
+	       vma->vm_flags & VM_SHARED && !userfaultfd_armed(vma) &&
+	       !(ops && (ops->page_mkwrite || ops->pfn_mkwrite)) &&
+	       !(vma->vm_file && vma->vm_file->f_op == &srv_fops);
+}
+
+/*
+ * KVM sees entries and not what they are for. The lock of the mappings is held
+ * until KVM knows the name, so that no name comes after the NOTIFY that ends it.
+ */
+static int name_devices(struct worker *w, struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	for_each_vma(vmi, vma) {
+		if (!is_drivers(vma))
+			continue;
+		err = wh_leaf(WH_LEAF_DEVICE, READ_ONCE(w->pair), vma->vm_start,
+			      vma->vm_end, 0, NULL);
+		if (err)
+			break;
+	}
+	mmap_read_unlock(mm);
+	return err;
+}
+
 /* --- ioctls --------------------------------------------------------------- */
 
 static long srv_info(void __user *arg)
@@ -254,6 +300,8 @@ static long srv_register(struct worker *w)
 	if (err)
 		return err;
 	err = register_pair(w);
+	if (!err)
+		err = name_devices(w, current->mm);
 	if (err)
 		forget_mm(w, current->mm);
 	else
@@ -285,6 +333,15 @@ static long srv_slot(struct worker *w, unsigned long slot)
 	return err;
 }
 
+static long srv_devices(struct worker *w)
+{
+	if (!w->mm)
+		return -ENXIO;
+	if (w->mm != current->mm)
+		return -EPERM;
+	return name_devices(w, w->mm);
+}
+
 static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct worker *w = file->private_data;
@@ -303,6 +360,9 @@ static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		break;
 	case WH_SRV_SLOT:
 		err = srv_slot(w, arg);
+		break;
+	case WH_SRV_DEVICES:
+		err = srv_devices(w);
 		break;
 	default:
 		err = -ENOTTY;
