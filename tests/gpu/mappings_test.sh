@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What NVIDIA's driver maps into a worker that computes, by the worker's own list: the
+# server VM's module names a shared mapping that is VM_PFNMAP or VM_MIXEDMAP (is_drivers()
+# of wormhole_server.c), and a view has what is named. Nothing of the device may be left.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+program=$WH_BUILD/tests/programs/bin/shared/threads
+needs_programs "$program"
+if [ "$world_kind" != gpu ] || [ "$(id -u)" != 0 ]; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP needs a GPU, and root to look into the worker"
+	exit 0
+fi
+
+# "KIB PERMISSIONS FILE FLAGS..." of everything special that the server's workers have
+# mapped while process $1 lives, each kind and size once, with how many there are.
+look() {
+	python3 - "$1" "$server_pid" <<'PY'
+import collections, os, re, sys, time
+
+def children(pid):
+    out = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{p}/stat") as f:
+                if f.read().rpartition(")")[2].split()[1] == str(pid):
+                    out += [p] + children(p)
+        except OSError:
+            pass
+    return out
+
+def special(pid):
+    found, line = {}, None
+    try:
+        with open(f"/proc/{pid}/smaps") as f:
+            for l in f:
+                m = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+ *(.*)", l)
+                if m:
+                    line = m
+                elif l.startswith("VmFlags:") and {"pf", "mm", "io"} & set(l.split()) or \
+                        l.startswith("VmFlags:") and line[4].startswith("/dev/nvidia"):
+                    size = (int(line[2], 16) - int(line[1], 16)) >> 10
+                    found[line[1]] = (size, line[3], line[4] or "-", *l.split()[1:])
+    except OSError:
+        pass
+    return found
+
+most = {}
+while os.path.exists(f"/proc/{sys.argv[1]}/exe"):
+    for pid in children(sys.argv[2]):
+        now = special(pid)
+        if len(now) > len(most):
+            most = now
+    time.sleep(0.02)
+for entry, n in sorted(collections.Counter(most.values()).items()):
+    print(n, *entry)
+PY
+}
+
+mapped() { echo "$devices" | grep " $1"; }
+
+plan 4
+in_world shm shared timeout 60 "$program" >/dev/null 2>&1 &
+list=$(look $!)
+wait $!
+is program_ends_well $? 0
+devices=$(echo "$list" | grep ' /dev/nvidia')
+ok worker_has_registers_or_device_memory_mapped mapped pf
+ok and_memory_of_the_driver mapped mm
+is module_would_name_each_of_them "$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ ...s .* (pf|mm)( |$)')" ""
+echo "$list" | sed 's/^/# /'
+finish
