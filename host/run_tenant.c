@@ -140,12 +140,7 @@ static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t u
 	bool limited = r->limits.n || r->limits.has_host;
 	char *socket = usable_socket(dir, r->tenant);
 
-	if (limited && r->tenant && socket) {
-		wh_error("tenant %s is there already: run without limits to join it, and change them by `wormhole limit'",
-			 r->tenant);
-		free(socket);
-		return NULL;
-	}
+	/* One of this name may be there and about to end: the server knows. */
 	if (limited || (r->tenant && !socket)) {
 		free(socket);
 		return create_tenant(r, dir, uid);

@@ -298,8 +298,12 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	if (has)
 		r.uid = (uid_t)uid;
 	t = wh_tenant_create(&r, err, sizeof(err));
-	if (!t)
-		return failure(err);
+	if (!t) {
+		out = failure(err);
+		if (r.name && wh_tenant_is_ending(r.name))
+			cJSON_AddTrueToObject(out, "ending");
+		return out;
+	}
 	if (r.ephemeral)
 		keep(c, t);
 	out = success();

@@ -140,6 +140,8 @@ bool wh_tenant_delete(struct wh_tenant *t, bool force, char *err, size_t err_siz
 bool wh_tenants_start(char *err, size_t err_size);	/* folder, default tenant */
 void wh_tenants_stop(void);		/* kills all workers, removes all files */
 struct wh_tenant *wh_tenant_find(const char *name);
+/* One of this name is there still, for its workers: nobody keeps it any more. */
+bool wh_tenant_is_ending(const char *name);
 struct wh_tenant *wh_tenant_next(const struct wh_tenant *after);	/* NULL: the first */
 const char *wh_tenant_name(const struct wh_tenant *t);
 const char *wh_tenant_socket(const struct wh_tenant *t);

@@ -454,6 +454,13 @@ static void destroy_if_over(struct wh_tenant *t)
 		destroy(t);
 }
 
+bool wh_tenant_is_ending(const char *name)
+{
+	const struct wh_tenant *t = wh_tenant_find(name);
+
+	return t && (t->dying || (t->ephemeral && !t->holds));
+}
+
 static bool choose_name(struct wh_tenant *t, const char *name, char *err, size_t err_size)
 {
 	if (!name || !*name) {
@@ -468,7 +475,8 @@ static bool choose_name(struct wh_tenant *t, const char *name, char *err, size_t
 		return false;
 	}
 	if (wh_tenant_find(name)) {
-		snprintf(err, err_size, "tenant %s is there already; change it by `wormhole limit'", name);
+		snprintf(err, err_size, "tenant %s is there already; run without limits to join it, or "
+			 "change it by `wormhole limit'", name);
 		return false;
 	}
 	snprintf(t->name, sizeof(t->name), "%s", name);

@@ -22,8 +22,8 @@ mkdir -p "$dir/finds"
 touch "$dir/rounds"
 
 # Parts in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it did.
-parts=(host:fire host-kcsan:race host-kasan:race host-kcsan:fire host:fuzz host-kasan:all host-kcsan:all
-	host:tables host-kcov:cover host:vms host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
+parts=(host:fire host:vms host-kcov:cover host-kcsan:race host-kasan:race host:fuzz host-kcsan:fire host-kcsan:all
+	host-kasan:all host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
 
 environment() {
 	case $1 in
@@ -40,7 +40,7 @@ environment() {
 
 # What looks at the CPU time or the clock of a machine that is four times slower; and
 # at free memory, of which KASAN keeps what was freed for a while.
-slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|fire_test/no_memory_is_lost)'
+slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|fire_test/no_memory_is_lost|life_test/.*_leak_nothing)'
 
 write_job() { # PART SEED
 	local job=$dir/job/job test=${1#*:}

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 23
+plan 24
 ok serve_in_the_background_returns_when_clients_can_connect serve
 for kind in static shared; do
 	like "program_with_a_${kind}_runtime_runs_with_limits" \
@@ -27,7 +27,15 @@ is tenant_is_one_process "$(ps -o comm= -p "$(pid a)")" client
 like existing_tenant_is_not_given_other_limits \
 	"$("$wormhole" run --tenant alpha --mem 1M -- true 2>&1)" "tenant alpha is there already.*wormhole limit"
 is second_program_joins_it "$("$wormhole" run --tenant alpha -- "$client" alloc=4096)" ok
+# Its worker ends after the program, here not before it is let.
+worker=$(workers)
+kill -STOP "$worker"
 finish_client a
+"$wormhole" run --tenant alpha --mem 64M -- "$client" alloc=4096 >"$tmp/next" 2>&1 &
+next=$!
+await eval '[ "$(ps -o stat= -p $next)" = S ]' && kill -CONT "$worker"
+wait $next
+is next_program_of_that_name_waits_for_its_end "$(cat "$tmp/next")" ok
 ok tenant_ends_with_its_program await eval '! files | grep -q alpha'
 
 # Libraries besides the driver are found on both sides without a word of the user's.
