@@ -88,10 +88,10 @@ await eval '[ "$(user_of /proc/$sleeper)" = "$user_b" ]'
 kill_server
 # One that a server was removing when it was killed, a link, and what is nobody's of ours.
 left=/dev/shm/wormhole-code.$((user_b + 100)).$$
-foreign=/dev/shm/wormhole-code.30123.$$
+foreign=/dev/shm/wormhole-code.29123.$$
 link=/dev/shm/wormhole-code.link.$$
 mkdir -p "$left/d" "$foreign/d" "$tmp/target/d"
-chown -R 30123 "$foreign"
+chown -R 29123 "$foreign"
 chown -R $((user_b + 100)) "$left/d" "$tmp/target"
 ln -s "$tmp/target" "$link"
 chown -h $((user_b + 100)) "$link"
