@@ -27,6 +27,7 @@ def configure(out, commands):
     path = os.path.join(out, "bochsrc")
     with open(path) as f:
         text = f.read().replace("display_library: nogui", "display_library: term")
+    text = re.sub(r", add_features=\S+", "", text)  # of a newer Bochs
     with open(path, "w") as f:
         f.write(f"{text}sound: driver=dummy\nmagic_break: enabled=1\ndebugger_log: trace\n")
     with open(os.path.join(out, "debugger"), "w") as f:
