@@ -2,8 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # What NVIDIA's driver maps into a worker that computes, by the worker's own list: the
 # server VM's module names a shared mapping that is VM_PFNMAP or VM_MIXEDMAP (is_drivers()
-# of wormhole_server.c), and a view has what is named. Nothing of the device may be left.
+# of wormhole_server.c), and a view has what is named. Nothing of the device may be left,
+# and no mapping may have a memory type that a view cannot show (wormhole_device.c).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+types=/sys/kernel/debug/x86/pat_memtype_list
+# The kernel's list of memory types is a file of debugfs, which this test then sees alone.
+if [ "$(id -u)" = 0 ] && [ ! -e $types ] && [ -z "${WH_MOUNTED:-}" ]; then
+	WH_MOUNTED=1 exec unshare -m bash -c \
+		'mount -t debugfs debugfs /sys/kernel/debug; exec bash "$0"' "$0"
+fi
+before=$(cat $types 2>/dev/null)	# any worker was there
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/programs/bin/shared/threads
 needs_programs "$program"
@@ -12,11 +20,17 @@ if [ "$world_kind" != gpu ] || [ "$(id -u)" != 0 ]; then
 	echo "1..0 # SKIP needs a GPU, and root to look into the worker"
 	exit 0
 fi
+if [ ! -e $types ]; then
+	echo "TAP version 13"
+	echo "1..0 # SKIP this kernel has no list of memory types ($types)"
+	exit 0
+fi
 
-# "KIB PERMISSIONS FILE FLAGS..." of everything special that the server's workers have
-# mapped while process $1 lives, each kind and size once, with how many there are.
+# "KIB TYPE PERMISSIONS FILE FLAGS..." of everything special that the server's workers have
+# mapped while process $1 lives, each kind and size once, with how many there are. TYPE is
+# the memory type, in the kernel's words.
 look() {
-	python3 - "$1" "$server_pid" <<'PY'
+	python3 - "$1" "$server_pid" "$types" "$before" <<'PY'
 import collections, os, re, sys, time
 
 def children(pid):
@@ -30,6 +44,23 @@ def children(pid):
             pass
     return out
 
+def memory_types(text):
+    """How many (KIB, type) the kernel's list of what is not ordinary memory has."""
+    ranges = re.findall(r"\[mem 0x([0-9a-f]+)-0x([0-9a-f]+)\] (\S+)", text)
+    return collections.Counter((int(end, 16) - int(start, 16) >> 10, kind)
+                               for start, end, kind in ranges)
+
+before = memory_types(sys.argv[4])
+
+def memory_type(size, flags):
+    """Physical addresses are not shown of such a mapping: by its size, of what is new."""
+    if "pf" not in flags or "sh" not in flags:
+        return "write-back"
+    with open(sys.argv[3]) as f:
+        new = memory_types(f.read()) - before
+    kinds = {k for s, k in new if s == size}
+    return "/".join(sorted(kinds)) or "unknown"
+
 def special(pid):
     found, line = {}, None
     try:
@@ -41,7 +72,8 @@ def special(pid):
                 elif l.startswith("VmFlags:") and {"pf", "mm", "io"} & set(l.split()) or \
                         l.startswith("VmFlags:") and line[4].startswith("/dev/nvidia"):
                     size = (int(line[2], 16) - int(line[1], 16)) >> 10
-                    found[line[1]] = (size, line[3], line[4] or "-", *l.split()[1:])
+                    found[line[1]] = (size, memory_type(size, l.split()), line[3], line[4] or "-",
+                                      *l.split()[1:])
     except OSError:
         pass
     return found
@@ -59,8 +91,9 @@ PY
 }
 
 mapped() { echo "$devices" | grep " $1"; }
+of_type() { echo "$devices" | grep -c -E "^[0-9]+ [0-9]+ $1 "; }
 
-plan 4
+plan 7
 in_world shm shared timeout 60 "$program" >/dev/null 2>&1 &
 list=$(look $!)
 wait $!
@@ -68,6 +101,10 @@ is program_ends_well $? 0
 devices=$(echo "$list" | grep ' /dev/nvidia')
 ok worker_has_registers_or_device_memory_mapped mapped pf
 ok and_memory_of_the_driver mapped mm
-is module_would_name_each_of_them "$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ ...s .* (pf|mm)( |$)')" ""
+is module_would_name_each_of_them "$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ \S+ ...s .* (pf|mm)( |$)')" ""
+ok registers_are_uncached test "$(of_type uncached-minus)" -ge 1
+ok device_memory_is_write_combining test "$(of_type write-combining)" -ge 1
+is all_have_a_type_that_a_view_shows \
+	"$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ (write-back|write-combining|uncached-minus|uncached) ')" ""
 echo "$list" | sed 's/^/# /'
 finish
