@@ -36,7 +36,9 @@ void wh_diag(const char *fmt, ...) __printf(1, 2);
 int wh_exit(void);
 /* Leave with KSFT_SKIP (4) unless KVM offers the feature. */
 void wh_require_feature(void);
-/* Die when the test takes longer; every test sets it first. WH_PATIENCE times that. */
+/* How many times slower the machine may be than that of other tests: WH_PATIENCE. */
+int wh_patience(void);
+/* Die when the test takes longer; every test sets it first. wh_patience() times that. */
 void wh_watchdog(int seconds);
 /* Keep all threads on one CPU: a vCPU that moves is disarmed. */
 void wh_one_cpu(void);

@@ -116,12 +116,17 @@ static void watchdog_expired(int sig)
 	_exit(1);
 }
 
-void wh_watchdog(int seconds)
+int wh_patience(void)
 {
 	const char *patience = getenv("WH_PATIENCE");
 
+	return patience ? atoi(patience) : 1;
+}
+
+void wh_watchdog(int seconds)
+{
 	signal(SIGALRM, watchdog_expired);
-	alarm(seconds * (patience ? atoi(patience) : 1));
+	alarm(seconds * wh_patience());
 }
 
 void wh_one_cpu(void)

@@ -304,7 +304,9 @@ void wh_worker_park(struct wh_worker *w)
 	u64 id = w->srv->vm.id, before = parked(id);
 
 	go_to_park(w);
-	if (!wh_poll(parked(id) > before || !w->vcpu->running, 2000)) {
+	/* The first park fills the view, which a checked kernel takes its time for. */
+	if (!wh_poll(parked(id) > before || !w->vcpu->running,
+		     2000 * wh_patience())) {
 		errno = ETIMEDOUT;
 		wh_die("worker does not park");
 	}
