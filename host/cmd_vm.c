@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tenant/spec.h"
+#include "window.h"
 #include "wormhole.h"
 
 #define MAX_WINDOWS	16
@@ -84,7 +85,17 @@ static void print_quoted(const char *s)
 
 /* --- Windows -------------------------------------------------------------------- */
 
-/* Make the file if it is not there; its size must fit a PCI BAR. */
+/* It must fit a PCI BAR, and the module of the server VM. */
+static int check_window(const char *path, uint64_t size)
+{
+	if (size >= WH_MIN_WINDOW_SIZE && !(size & (size - 1)))
+		return 0;
+	wh_error("window '%s' has %" PRIu64 " bytes; it must be a power of two from 2M: give FILE,SIZE",
+		 path, size);
+	return -1;
+}
+
+/* Make the file if it is not there. */
 static int prepare_window(const char *path, uint64_t want, uint64_t *size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -102,11 +113,6 @@ static int prepare_window(const char *path, uint64_t want, uint64_t *size)
 	}
 	close(fd);
 	*size = st.st_size ? (uint64_t)st.st_size : want;
-	if (*size < 0x100000 || (*size & (*size - 1))) {
-		wh_error("window '%s' has %" PRIu64 " bytes; it must be a power of two from 1M: give FILE,SIZE",
-			 path, *size);
-		return -1;
-	}
 	if (want && want != *size) {
 		wh_error("window '%s' has %" PRIu64 " bytes, not %" PRIu64 "; remove the file or its size",
 			 path, *size, want);
@@ -131,7 +137,12 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 	if (asprintf(&path, "%.*s", len, spec) < 0)
 		wh_no_memory();
 	size = want;
-	rc = dry_run && want ? 0 : prepare_window(path, want, &size);
+	/* A size that cannot be is said before there is a file of it. */
+	rc = want ? check_window(path, want) : 0;
+	if (!rc && !(dry_run && want))
+		rc = prepare_window(path, want, &size);
+	if (!rc)
+		rc = check_window(path, size);
 	if (!rc) {
 		add(w, "-object");
 		add(w, "memory-backend-file,id=window%d,mem-path=%s,size=%" PRIu64 ",share=on",

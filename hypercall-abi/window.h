@@ -109,6 +109,9 @@ struct wh_slot {
 
 /* --- Server guest device: /dev/wormhole-server (the guest module) ----------- */
 
+/* Linux makes struct pages of a device's memory, which drivers pin, for 2 MiB at once. */
+#define WH_MIN_WINDOW_SIZE	0x200000ULL
+
 /*
  * WH_SRV_BIND: choose window and part; afterwards mmap offset 0 is the part
  * (map it at WH_WINDOW_VA) and mmap offset WH_SRV_MMAP_TRAMPOLINE the

@@ -16,32 +16,34 @@ start() {
 	"$wormhole" "$role" start vm --id 7 --image "$dir" --dry-run "$@" 2>&1
 }
 
-plan 16
-line=$(start server --cpus 5 --window "$dir/a,1M" --window "$dir/b,2M" --append quiet)
+plan 17
+line=$(start server --cpus 5 --window "$dir/a,2M" --window "$dir/b,4M" --append quiet)
 like goes_through_run "$line" "^wormhole run --role server --id 7 --name vm -- qemu-system-x86_64 "
 like worker_cpus_are_isolated "$line" "isolcpus=1-4 nohz_full=1-4 quiet'"
-like first_window_has_the_first_slot "$line" "mem-path=$dir/a,size=1048576,share=on -device ivshmem-plain,memdev=window0,bus=pcie.0,addr=0x8 "
-like second_window_has_the_next "$line" "mem-path=$dir/b,size=2097152,share=on -device ivshmem-plain,memdev=window1,bus=pcie.0,addr=0x9"
-like limits_go_on_the_kernels_command_line "$(start server --window "$dir/a,1M" --window "$dir/b,1M" \
+like first_window_has_the_first_slot "$line" "mem-path=$dir/a,size=2097152,share=on -device ivshmem-plain,memdev=window0,bus=pcie.0,addr=0x8 "
+like second_window_has_the_next "$line" "mem-path=$dir/b,size=4194304,share=on -device ivshmem-plain,memdev=window1,bus=pcie.0,addr=0x9"
+like limits_go_on_the_kernels_command_line "$(start server --window "$dir/a,2M" --window "$dir/b,2M" \
 	--limit 0:mem=2G,sm=30 --limit 1:mem=1G --append quiet)" \
 	" wormhole.limit=0:mem=2G,sm=30 wormhole.limit=1:mem=1G quiet'"
-like limit_of_no_window_is_named "$(start server --window "$dir/a,1M" --limit 1:mem=2G)" "'1:mem=2G'"
-like wrong_limit_is_named "$(start server --window "$dir/a,1M" --limit 0:mem=much)" "'much' is not a size"
+like limit_of_no_window_is_named "$(start server --window "$dir/a,2M" --limit 1:mem=2G)" "'1:mem=2G'"
+like wrong_limit_is_named "$(start server --window "$dir/a,2M" --limit 0:mem=much)" "'much' is not a size"
 is dry_run_makes_no_file "$(ls "$dir")" cmdline
-like gpu_is_passed_through "$(start server --window "$dir/a,1M" --gpu 0000:01:00.0)" \
+like gpu_is_passed_through "$(start server --window "$dir/a,2M" --gpu 0000:01:00.0)" \
 	"-device vfio-pci,host=0000:01:00.0"
-like client_has_no_gpu_option "$(start client --window "$dir/a,1M" --gpu x)" "unrecognized option"
-like words_after_the_name_go_to_qemu "$(start client --window "$dir/a,1M" -- -device 'a b')" \
+like client_has_no_gpu_option "$(start client --window "$dir/a,2M" --gpu x)" "unrecognized option"
+like words_after_the_name_go_to_qemu "$(start client --window "$dir/a,2M" -- -device 'a b')" \
 	"-device 'a b'$"
 
 truncate -s 3M "$dir/odd"
 like size_that_is_no_power_of_two_is_refused "$(start client --window "$dir/odd")" \
 	"3145728 bytes; it must be a power of two"
+like window_without_whole_pages_of_a_device_is_refused "$(start client --window "$dir/small,1M")" \
+	"has 1048576 bytes; it must be a power of two from 2M"
 truncate -s 4M "$dir/four"
 like other_size_than_the_file_has_is_refused "$(
 	PATH=/nonexistent "$wormhole" client start vm --id 7 --image "$dir" --window "$dir/four,8M" 2>&1)" \
 	"has 4194304 bytes, not 8388608"
 like size_of_the_file_is_taken "$(start client --window "$dir/four")" "size=4194304,"
 like wrong_size_is_named "$(start client --window "$dir/a,big")" "'big' is not a size"
-like wrong_machine_is_named "$(start client --window "$dir/a,1M" --machine pc)" "'pc'"
+like wrong_machine_is_named "$(start client --window "$dir/a,2M" --machine pc)" "'pc'"
 finish

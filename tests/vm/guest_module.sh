@@ -23,9 +23,11 @@ file /bin/guest_module_test $WH_BUILD/tests/vm/guest_module_test 755
 file /etc/wormhole/start $tmp/start 755
 END
 vm server server "$tmp/image.cpio" "$server_cmdline" -smp 2 \
-	-object memory-backend-ram,id=one,size=1M,share=on \
-	-object memory-backend-ram,id=two,size=2M,share=on \
-	-device ivshmem-plain,memdev=one,addr=5 -device ivshmem-plain,memdev=two,addr=4
+	-object memory-backend-ram,id=one,size=2M,share=on \
+	-object memory-backend-ram,id=two,size=4M,share=on \
+	-object memory-backend-ram,id=small,size=1M,share=on \
+	-device ivshmem-plain,memdev=one,addr=5 -device ivshmem-plain,memdev=two,addr=4 \
+	-device ivshmem-plain,memdev=small,addr=3
 section server test
 grep '^@kernel' "$tmp/server.log" | sed 's/^/# /'
 kernel_is_content server >/dev/null && grep -q '^@end test 0$' "$tmp/server.log"

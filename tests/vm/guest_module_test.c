@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Runs in a VM whose module was built with fake_hypercall.h, with two windows:
- * 2 MiB at the lower PCI address, 1 MiB at the higher one. Checks the device's
- * contract by what user space sees and by the leaves in the kernel log.
+ * 4 MiB at the lower PCI address, 2 MiB at the higher one, and a device before
+ * both that is too small. Checks the device's contract by what user space sees
+ * and by the leaves in the kernel log.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,12 +16,15 @@
 #include <sys/wait.h>
 
 #include "../tap.h"
+#include "driver/wh_test_driver.h"
 #include "leaf_log.h"
 #include "window.h"
 
 #define DEVICE		"/dev/wormhole-server"
+#define TEST_DRIVER	"/dev/wh-test-driver"
 #define PART_SIZE	0x40000UL
 #define PART		2
+#define BAR_SIZE	0x400000UL	/* of window 0 */
 #define SYSFS		"/sys/class/misc/wormhole-server/"
 
 /* --- Helpers --------------------------------------------------------------- */
@@ -168,8 +172,10 @@ static void test_info(void)
 
 	ok_eq(ioctl(fd, WH_SRV_INFO, &info), 0, "info_answers");
 	ok_eq(info.abi_version, WH_ABI_VERSION, "info_has_the_abi_version");
-	ok(info.windows == 2 && info.window_size[0] == 0x200000 &&
-	   info.window_size[1] == 0x100000, "windows_are_numbered_by_pci_address");
+	ok(info.windows == 2 && info.window_size[0] == 0x400000 &&
+	   info.window_size[1] == 0x200000, "windows_are_numbered_by_pci_address");
+	ok(access("/sys/bus/pci/devices/0000:00:03.0/driver", F_OK) && errno == ENOENT,
+	   "one_of_less_than_two_mib_is_no_window");
 	ok_eq(read_number(SYSFS "windows"), 2, "sysfs_has_the_number_of_windows");
 	ok(ioctl(fd, _IO(WH_IOC_MAGIC, 99), 0) < 0 && errno == ENOTTY,
 	   "an_unknown_ioctl_is_refused");
@@ -181,13 +187,13 @@ static void test_bind(void)
 	int fd = open_device();
 
 	ok_eq(bind_part(fd, 2, 0, PART_SIZE), -ENXIO, "bind_refuses_a_window_that_is_not_there");
-	ok_eq(bind_part(fd, 0, 8, PART_SIZE), -ERANGE, "bind_refuses_a_part_behind_the_window");
+	ok_eq(bind_part(fd, 0, 16, PART_SIZE), -ERANGE, "bind_refuses_a_part_behind_the_window");
 	ok_eq(bind_part(fd, 0, 0xffffffff, PART_SIZE), -ERANGE, "bind_refuses_an_overflow");
 	ok_eq(bind_part(fd, 0, 0, 0), -EINVAL, "bind_refuses_an_empty_part");
 	ok_eq(bind_part(fd, 0, 0, PART_SIZE + 8), -EINVAL, "bind_refuses_a_torn_page");
 	ok_eq(bind_part(fd, 0, 0, 2 * WH_MAX_PART_SIZE), -EINVAL, "bind_refuses_a_giant_part");
-	ok_eq(bind_part(fd, 0, 7, PART_SIZE), 0, "bind_takes_the_last_part");
-	ok_eq(bind_part(fd, 0, 7, PART_SIZE), -EBUSY, "bind_happens_once");
+	ok_eq(bind_part(fd, 0, 15, PART_SIZE), 0, "bind_takes_the_last_part");
+	ok_eq(bind_part(fd, 0, 15, PART_SIZE), -EBUSY, "bind_happens_once");
 	close(fd);
 }
 
@@ -215,7 +221,7 @@ static volatile uint32_t *bar_of_window_0(void)
 	int fd = open("/sys/bus/pci/devices/0000:00:04.0/resource2", O_RDWR | O_CLOEXEC);
 	void *p;
 
-	if (fd < 0 || map(&p, 0, 0x200000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
+	if (fd < 0 || map(&p, 0, BAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0))
 		return NULL;
 	close(fd);
 	return p;
@@ -231,6 +237,38 @@ static int touch_all(volatile char *p, size_t size)
 		p[i] = 1;
 	getrusage(RUSAGE_SELF, &after);
 	return (int)(after.ru_minflt - before.ru_minflt);
+}
+
+static uint64_t bar_address(const char *device)
+{
+	char path[64], line[3][64] = { "" };
+	int i;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource", device);
+	f = fopen(path, "re");
+	for (i = 0; f && i < 3; i++)
+		if (!fgets(line[i], sizeof(line[i]), f))
+			break;
+	if (f)
+		fclose(f);
+	return strtoull(line[2], NULL, 16);
+}
+
+/* What the driver of a GPU does for cuMemHostRegister(): tests/vm/driver/. */
+static void test_pins(volatile uint64_t *part)
+{
+	struct wh_test_pin pin = { .va = (uint64_t)part, .pages = PART_SIZE / 0x1000,
+				   .write = 0x600d };
+	int driver = open(TEST_DRIVER, O_RDWR | O_CLOEXEC);
+
+	part[0] = 0xbeef;
+	if (!ok(!ioctl(driver, WH_TEST_PIN, &pin), "a_driver_can_pin_all_of_the_part"))
+		perror("WH_TEST_PIN");
+	ok(pin.read == 0xbeef && part[0] == 0x600d, "and_sees_what_the_worker_does");
+	ok(pin.pa == bar_address("0000:00:04.0") + PART * PART_SIZE,
+	   "where_a_device_would_look_for_it");
+	close(driver);
 }
 
 static void test_part(void)
@@ -250,8 +288,9 @@ static void test_part(void)
 	ok(bar && bar[PART * PART_SIZE / 4 + 5] == 0xfeedbeef, "it_is_this_part_of_the_bar");
 	ok(mprotect((void *)part, 0x1000, PROT_READ | PROT_EXEC) && errno == EACCES,
 	   "it_cannot_be_made_executable");
+	test_pins((volatile uint64_t *)part);
 	munmap((void *)part, PART_SIZE);
-	munmap((void *)bar, 0x200000);
+	munmap((void *)bar, BAR_SIZE);
 	close(fd);
 }
 
@@ -323,8 +362,6 @@ static void test_slot(void)
 
 /* --- Mappings of drivers ------------------------------------------------------- */
 
-enum { KIND_PFN, KIND_PAGE, KIND_WATCHED };	/* tests/vm/driver/ */
-
 static uint64_t map_driver(int fd, int kind, int flags)
 {
 	void *p = NULL;
@@ -364,7 +401,7 @@ static void ask_for_names(int fd)
 
 static void test_devices(void)
 {
-	int driver = open("/dev/wh-test-driver", O_RDWR | O_CLOEXEC), fd;
+	int driver = open(TEST_DRIVER, O_RDWR | O_CLOEXEC), fd;
 	uint64_t page[3];
 	struct child c;
 	struct leaf l;
@@ -372,9 +409,9 @@ static void test_devices(void)
 
 	fd = open_bound(&part);
 	ok(ioctl(fd, WH_SRV_DEVICES, 0) && errno == ENXIO, "a_driver_s_mapping_is_a_worker_s");
-	page[0] = map_driver(driver, KIND_PFN, MAP_SHARED);
-	page[1] = map_driver(driver, KIND_PAGE, MAP_SHARED);
-	map_driver(driver, KIND_WATCHED, MAP_SHARED);
+	page[0] = map_driver(driver, WH_TEST_PFN, MAP_SHARED);
+	page[1] = map_driver(driver, WH_TEST_PAGE, MAP_SHARED);
+	map_driver(driver, WH_TEST_WATCHED, MAP_SHARED);
 	refuse(WH_LEAF_DEVICE);
 	leaf_mark();
 	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == EBUSY, "a_name_that_kvm_refuses_is_an_error");
@@ -383,7 +420,7 @@ static void test_devices(void)
 	leaf_mark();
 	ioctl(fd, WH_SRV_REGISTER, 0);
 	ok(named(0x70 + 3, page, 2), "register_names_what_drivers_have_mapped_and_nobody_watches");
-	page[2] = map_driver(driver, KIND_PFN, MAP_SHARED);
+	page[2] = map_driver(driver, WH_TEST_PFN, MAP_SHARED);
 	leaf_mark();
 	ok(!ioctl(fd, WH_SRV_DEVICES, 0) && named(0x70 + 3, page, 3),
 	   "later_ones_are_named_when_the_worker_asks");
@@ -617,7 +654,7 @@ static void test_exec(void)
 int main(void)
 {
 	leaf_mark();
-	tap_plan(59);
+	tap_plan(63);
 	test_info();
 	test_bind();
 	test_part();

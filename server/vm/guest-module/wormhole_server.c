@@ -13,6 +13,7 @@
 #include <linux/atomic.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/memremap.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
@@ -40,6 +41,7 @@ static const struct file_operations srv_fops;
 
 struct window {
 	struct pci_dev *pdev;
+	struct dev_pagemap *pages;
 	phys_addr_t base;
 	u64 size;		/* 0 once the device is gone */
 };
@@ -373,6 +375,27 @@ static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* --- mmap ----------------------------------------------------------------- */
 
+/* Entries of ordinary pages: the driver of a GPU pins them (cuMemHostRegister). */
+static int insert_pages(struct vm_area_struct *vma, unsigned long pfn)
+{
+	unsigned long addr = vma->vm_start, i, n, left;
+	struct page *batch[32];
+	int err;
+
+	while (addr < vma->vm_end) {
+		n = min(ARRAY_SIZE(batch), PHYS_PFN(vma->vm_end - addr));
+		for (i = 0; i < n; i++)
+			batch[i] = pfn_to_page(pfn + i);
+		left = n;
+		err = vm_insert_pages(vma, addr, batch, &left);
+		if (err)
+			return err;
+		pfn += n;
+		addr += n * PAGE_SIZE;
+	}
+	return 0;
+}
+
 /*
  * All entries are made here, accessed and dirty, because a view maps only what
  * the worker's own tables show as used, and writable only what is dirty.
@@ -382,7 +405,6 @@ static int map_part(struct worker *w, struct vm_area_struct *vma)
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 length = vma->vm_end - vma->vm_start;
 	phys_addr_t base;
-	pgprot_t prot;
 
 	if (!smp_load_acquire(&w->bound))	/* pairs with srv_bind() */
 		return -ENXIO;
@@ -395,11 +417,10 @@ static int map_part(struct worker *w, struct vm_area_struct *vma)
 	if (!windows[w->part.window].size)
 		return -ENODEV;
 	base = windows[w->part.window].base + w->part.part * w->part.part_size;
-	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYEXEC);
-	prot = __pgprot(pgprot_val(vma->vm_page_prot) | _PAGE_ACCESSED |
-			_PAGE_DIRTY);
-	return remap_pfn_range(vma, vma->vm_start, PHYS_PFN(base + offset),
-			       length, prot);
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	vma->vm_page_prot = __pgprot(pgprot_val(vma->vm_page_prot) |
+				     _PAGE_ACCESSED | _PAGE_DIRTY);
+	return insert_pages(vma, PHYS_PFN(base + offset));
 }
 
 /* KVM has a copy of its own: this one only has to look the same. */
@@ -502,13 +523,45 @@ static bool pci_before(struct pci_dev *a, struct pci_dev *b)
 	return pci_dev_id(a) < pci_dev_id(b);
 }
 
-static void add_window(struct pci_dev *pdev)
+/*
+ * struct pages for memory that the kernel does not own. They stay when the
+ * device goes: workers may have them mapped, and drivers pinned.
+ */
+static struct dev_pagemap *make_pages(struct pci_dev *pdev)
+{
+	struct dev_pagemap *pages = kzalloc(sizeof(*pages), GFP_KERNEL);
+	void *va;
+
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	pages->type = MEMORY_DEVICE_GENERIC;
+	pages->range.start = pci_resource_start(pdev, IVSHMEM_BAR);
+	pages->range.end = pci_resource_end(pdev, IVSHMEM_BAR);
+	pages->nr_range = 1;
+	va = memremap_pages(pages, dev_to_node(&pdev->dev));
+	if (!IS_ERR(va))
+		return pages;
+	kfree(pages);
+	return ERR_CAST(va);
+}
+
+/* Nobody has been served yet. */
+static void free_windows(void)
+{
+	while (nr_windows) {
+		memunmap_pages(windows[--nr_windows].pages);
+		kfree(windows[nr_windows].pages);
+	}
+}
+
+static void add_window(struct pci_dev *pdev, struct dev_pagemap *pages)
 {
 	unsigned int i = nr_windows++;
 
 	for (; i && pci_before(pdev, windows[i - 1].pdev); i--)
 		windows[i] = windows[i - 1];
 	windows[i].pdev = pdev;
+	windows[i].pages = pages;
 	windows[i].base = pci_resource_start(pdev, IVSHMEM_BAR);
 	windows[i].size = pci_resource_len(pdev, IVSHMEM_BAR);
 }
@@ -516,6 +569,7 @@ static void add_window(struct pci_dev *pdev)
 /* Hot-plug would renumber the windows under living workers. */
 static int window_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
+	struct dev_pagemap *pages;
 	int err;
 
 	if (windows_frozen || nr_windows == MAX_WINDOWS) {
@@ -526,13 +580,24 @@ static int window_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	if (!(pci_resource_flags(pdev, IVSHMEM_BAR) & IORESOURCE_MEM))
 		return -ENODEV;
+	if (pci_resource_len(pdev, IVSHMEM_BAR) < WH_MIN_WINDOW_SIZE) {
+		dev_err(&pdev->dev, "a window of %llu bytes is too small, the smallest has %llu\n",
+			(u64)pci_resource_len(pdev, IVSHMEM_BAR), WH_MIN_WINDOW_SIZE);
+		return -EINVAL;
+	}
 	err = pcim_enable_device(pdev);
 	if (err)
 		return err;
 	err = pcim_request_region(pdev, IVSHMEM_BAR, KBUILD_MODNAME);
 	if (err)
 		return err;
-	add_window(pdev);
+	pages = make_pages(pdev);
+	if (IS_ERR(pages)) {
+		dev_err(&pdev->dev, "no pages for a window of %llu bytes: error %ld\n",
+			(u64)pci_resource_len(pdev, IVSHMEM_BAR), PTR_ERR(pages));
+		return PTR_ERR(pages);
+	}
+	add_window(pdev, pages);
 	return 0;
 }
 
@@ -632,6 +697,7 @@ static int __init wormhole_server_init(void)
 err_trampoline:
 	free_page((unsigned long)trampoline);
 err_driver:
+	free_windows();
 	pci_unregister_driver(&window_driver);
 	return err;
 }
