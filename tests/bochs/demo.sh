@@ -16,11 +16,25 @@ if [ "${1:-}" = --tap ]; then
 	tap=--tap
 	every=20
 	out=$WH_BUILD/bochs/programs${WH_CPUS:+-$WH_CPUS}
+	: "${WH_CPUS:=1}"
 fi
+# The test device's engine has a CPU of its own; without one it is left out.
+: "${WH_CPUS:=2}"
+export WH_CPUS
 diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }
 
-"$here/mkjob.sh" "$(basename "$out")" "$here/demo/client.list"
+device=
+if [ "$WH_CPUS" -gt 1 ]; then
+	device=$here/device
+fi
+"$here/mkjob.sh" "$(basename "$out")" "$here/demo/client.list" ${device:+"$device/client.list"}
 cp "$here/demo/run" "$out/job/run"
+if [ -n "$device" ]; then
+	cp "$WH_BUILD/bochs/device/engine" "$out/job/"
+	"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$device/server.list"
+	rm "$out/job/server/initramfs"
+	cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
+fi
 echo "# booting a VMX host with a server VM and a client VM" >&2
 rm -f "$out/data" "$out/status"
 {
@@ -32,7 +46,7 @@ rm -f "$out/data" "$out/status"
 } | diagnostics
 [ -n "$tap" ] || echo
 rc=0
-"$here/demo/table.py" $tap "$out/data" "$(cat "$out/status")" || rc=1
+"$here/demo/table.py" $tap --cpus "$WH_CPUS" "$out/data" "$(cat "$out/status")" || rc=1
 [ $rc = 0 ] || [ -n "$tap" ] ||
 	echo "the demo failed: $out/console is the host's console" >&2
 exit $rc

@@ -11,7 +11,7 @@ MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
 CLOCK="tsc_early_khz=100000"
 
-# vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS]
+# vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS [QEMU-ARGUMENTS]]
 vm_start() {
 	rm -f "/tmp/$2.in"
 	mkfifo "/tmp/$2.in"
@@ -21,7 +21,7 @@ vm_start() {
 	# Opened for both, so that neither side waits for the other.
 	wormhole "$1" start "$2" --id "$3" --image "/job/$1" --cpus "$4" \
 		--memory "$5" --machine "$MACHINE" $vm_windows \
-		--append "$CLOCK ${6:-}" <>"/tmp/$2.in" >"/tmp/$2.console" 2>"/tmp/$2.err" &
+		--append "$CLOCK ${6:-}" ${7:+-- $7} <>"/tmp/$2.in" >"/tmp/$2.console" 2>"/tmp/$2.err" &
 	echo $! >"/tmp/$2.pid"
 }
 
