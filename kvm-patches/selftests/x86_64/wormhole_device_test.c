@@ -6,15 +6,8 @@
  * `entry` of CONFIG_KVM_WORMHOLE_TEST, and a display to write to: any that has
  * no driver, or WH_DEVICE, its folder in sysfs.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/io.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "wormhole.h"
 
 #define SERVER			1
@@ -30,18 +23,6 @@
 
 /* Writable, not dirty: what remap_pfn_range() makes. */
 #define CLEAN			(WH_USER_RW & ~WH_PTE_D)
-#define PWT			BIT_ULL(3)
-#define PCD			BIT_ULL(4)
-#define PAT			BIT_ULL(7)
-/* As Linux sets it: WB, WC, UC-, UC, WB, WP, UC-, WT. */
-#define MSR_PAT			0x277
-#define LINUX_PAT		0x0407050600070106ULL
-
-#define EPT_WRITABLE		BIT_ULL(1)
-#define EPT_TYPE(entry)		((entry) >> 3 & 7)
-#define EPT_IPAT		BIT_ULL(6)
-#define ENTRY_FILE		"/sys/kernel/debug/kvm-wormhole/entry"
-enum { UC = 0, WC = 1, WB = 6 };
 
 static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
@@ -67,80 +48,9 @@ static u64 *words;	/* data area: generation published, stop, reads */
 
 /* --- The device -------------------------------------------------------------- */
 
-/* Does file @name of the folder begin with @text? */
-static bool says(const char *dir, const char *name, const char *text)
-{
-	char path[300], line[32] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (!fgets(line, sizeof(line), f))
-		line[0] = 0;
-	fclose(f);
-	return !strncmp(line, text, strlen(text));
-}
-
-static bool is_idle_display(const char *dir)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/driver", dir);
-	return access(path, F_OK) && says(dir, "class", "0x03");
-}
-
-static const char *find_device(void)
-{
-	static char dir[200];
-	const char *named = getenv("WH_DEVICE");
-	glob_t all;
-	size_t i;
-
-	if (named)
-		return named;
-	if (glob("/sys/bus/pci/devices/*", 0, NULL, &all))
-		return NULL;
-	for (i = 0; i < all.gl_pathc && !dir[0]; i++)
-		if (is_idle_display(all.gl_pathv[i]))
-			snprintf(dir, sizeof(dir), "%s", all.gl_pathv[i]);
-	globfree(&all);
-	return dir[0] ? dir : NULL;
-}
-
-/*
- * The memory of the display that Bochs emulates answers in a graphics mode only:
- * 640x480, 32 bits, linear. Registers by index and data port.
- */
-static void turn_on_bochs_display(void)
-{
-	static const u16 mode[][2] = { { 1, 640 }, { 2, 480 }, { 3, 32 }, { 4, 0x41 } };
-	unsigned int i;
-
-	if (ioperm(0x1ce, 4, 1))
-		wh_die("ioperm");
-	for (i = 0; i < WH_ARRAY_SIZE(mode); i++) {
-		outw(mode[i][0], 0x1ce);
-		outw(mode[i][1], 0x1cf);
-	}
-}
-
 static void open_device(void)
 {
-	const char *dir = find_device();
-	char path[300];
-
-	if (!dir)
-		wh_skip_all("no display without a driver; WH_DEVICE names another device");
-	snprintf(path, sizeof(path), "%s/enable", dir);
-	wh_write_file(path, "1");
-	if (says(dir, "vendor", "0x1234") && says(dir, "device", "0x1111"))
-		turn_on_bochs_display();
-	snprintf(path, sizeof(path), "%s/resource0", dir);
-	device_fd = open(path, O_RDWR | O_SYNC | O_CLOEXEC);
-	if (device_fd < 0)
-		wh_die(path);
+	device_fd = wh_open_device();
 	device = mmap(NULL, PAGES * WH_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
 		      device_fd, 0);
 	passed = mmap(NULL, PAGES * WH_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -177,26 +87,13 @@ static void map_page(int n, u64 flags)
 
 static s64 name_range(u64 start, u64 end)
 {
-	return wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_DEVICE, worker.pair,
-		       start, end, 0).rax;
+	return wh_name_device(&worker, start, end);
 }
 
 /* What the view shows at @addr. */
 static u64 entry_at(u64 addr)
 {
-	unsigned long long val = ~0ULL;
-	char line[80];
-	FILE *f;
-
-	snprintf(line, sizeof(line), "%d %llu %llx", SERVER,
-		 (unsigned long long)worker.pair, (unsigned long long)addr);
-	if (wh_write_file(ENTRY_FILE, line))
-		wh_die(ENTRY_FILE);
-	f = fopen(ENTRY_FILE, "r");
-	if (!f || fscanf(f, "%llx", &val) != 1)
-		wh_die(ENTRY_FILE);
-	fclose(f);
-	return val;
+	return wh_view_entry(&worker, addr);
 }
 
 static u64 load(u64 addr)
@@ -214,12 +111,6 @@ static u64 handoffs(const struct wh_host_stat *before)
 	return wh_handoffs(CLIENT, before, WH_HANDOFF_FAULT);
 }
 
-static u64 guest_set_pat(void)
-{
-	wh_wrmsr(MSR_PAT, LINUX_PAT);
-	return 0;
-}
-
 static void make_pair(void)
 {
 	int i;
@@ -229,11 +120,10 @@ static void make_pair(void)
 	wh_set_memslot(&srv.vm, DEVICE_SLOT, 0, DEVICE_GPA, PAGES * WH_PAGE, passed);
 	wh_worker_create(&worker, &srv, 0);
 	wh_worker_handlers(&worker, handlers, WH_ARRAY_SIZE(handlers));
-	wh_call(srv.boss, &srv.kernel, 0, guest_set_pat, 0, 0, 0, 0);
-	wh_call(worker.vcpu, &worker.as, 0, guest_set_pat, 0, 0, 0, 0);
+	wh_set_pat(&worker);
 	for (i = 0; i < PAGES; i++)
-		wh_map(&worker.as, va(i), DEVICE_GPA + i * WH_PAGE, CLEAN | PCD);
-	wh_map(&worker.as, RAM_VA, wh_page_alloc(&srv.vm), WH_USER_RW | PWT);
+		wh_map(&worker.as, va(i), DEVICE_GPA + i * WH_PAGE, CLEAN | WH_PTE_PCD);
+	wh_map(&worker.as, RAM_VA, wh_page_alloc(&srv.vm), WH_USER_RW | WH_PTE_PWT);
 	wh_worker_register(&worker);
 	wh_worker_slot(&worker);
 }
@@ -275,7 +165,7 @@ static void test_named(void)
 	struct wh_host_stat before, st;
 	u64 i, wrong = 0;
 
-	wh_ok(entry_at(va(1)) & EPT_WRITABLE, "named_page_is_in_the_view_before_the_first_call");
+	wh_ok(entry_at(va(1)) & WH_EPT_W, "named_page_is_in_the_view_before_the_first_call");
 	store(RAM_VA, 0);
 	wh_stat(CLIENT, &before);
 	for (i = 1; i <= 1000; i++) {
@@ -296,17 +186,57 @@ static void test_unnamed(void)
 	wh_stat(CLIENT, &before);
 	wh_eq(load(va(4)), 0x4444, "page_without_a_name_is_read");
 	wh_eq(handoffs(&before), 0, "by_a_fill");
-	wh_ok(!(entry_at(va(4)) & EPT_WRITABLE), "it_is_not_writable_before_it_is_dirty");
+	wh_ok(!(entry_at(va(4)) & WH_EPT_W), "it_is_not_writable_before_it_is_dirty");
 	store(va(4), 0x4545);
 	wh_eq(reg(4), 0x4545, "write_reaches_the_device_all_the_same");
 	wh_eq(handoffs(&before), 1, "by_the_worker_itself");
 	wh_eq(name_range(va(5), va(7)), WH_OK, "name_is_given_after_the_first_park");
-	wh_ok(entry_at(va(6)) & EPT_WRITABLE, "page_is_in_the_view_when_that_returns");
-	map_page(6, CLEAN | PCD);
+	wh_ok(entry_at(va(6)) & WH_EPT_W, "page_is_in_the_view_when_that_returns");
+	map_page(6, CLEAN | WH_PTE_PCD);
 	wh_eq(entry_at(va(6)), 0, "notify_takes_it_out");
 	wh_stat(CLIENT, &before);
 	store(va(6), 0x6666);
 	wh_eq(handoffs(&before), 1, "and_takes_the_name_away");
+}
+
+/* What the worker may not write, and what its driver says is for writing alone. */
+static void test_rights(void)
+{
+	struct wh_guest_log *log = &G(&srv.vm, wh_log);
+	u64 *pte = wh_pte(&worker.as, va(7));
+	struct wh_host_stat before;
+
+	map_page(7, WH_USER_RO | WH_PTE_PCD);
+	name_range(va(7), va(8));
+	set_reg(7, 0x7777);
+	wh_stat(CLIENT, &before);
+	wh_eq(load(va(7)), 0x7777, "page_mapped_read_only_is_read");
+	wh_eq(wh_view_exits(CLIENT, &before), 0, "which_takes_no_exit");
+	log->busy_va = va(7);
+	log->busy_pte = wh_kva(&srv.vm, pte);
+	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_STORE, va(7), 0x7878, 0);
+	wh_ok(wh_poll(handoffs(&before) == 1, 1000) && client.vcpu->running &&
+	      reg(7) == 0x7777, "write_to_it_is_the_worker_s_own_fault");
+	WRITE_ONCE(*pte, *pte | WH_PTE_W);
+	wh_ok(wh_join(client.vcpu, 1) && reg(7) == 0x7878, "and_done_once_the_worker_may");
+	log->busy_va = 0;
+
+	/* PROT_WRITE alone makes the same entry as with PROT_READ. */
+	map_page(7, CLEAN | WH_PTE_PCD);
+	name_range(va(7), va(8));
+	wh_ok(entry_at(va(7)) & WH_EPT_R && load(va(7)) == 0x7878,
+	      "page_mapped_for_writing_is_read");
+	if (mprotect(passed + 7 * WH_PAGE, WH_PAGE, PROT_WRITE))
+		wh_die("mprotect");
+	map_page(7, CLEAN | WH_PTE_PCD);
+	name_range(va(7), va(8));
+	wh_eq(entry_at(va(7)), 0, "unless_the_vmm_may_not_read_it");
+	if (mprotect(passed + 7 * WH_PAGE, WH_PAGE, PROT_READ))
+		wh_die("mprotect");
+	map_page(7, WH_USER_RO | WH_PTE_PCD);
+	name_range(va(7), va(8));
+	wh_ok(entry_at(va(7)) && !(entry_at(va(7)) & WH_EPT_W),
+	      "page_that_the_vmm_reads_alone_is_read_only");
 }
 
 static void type_is(int n, u64 flags, u64 type, const char *name)
@@ -316,7 +246,7 @@ static void type_is(int n, u64 flags, u64 type, const char *name)
 	map_page(n, CLEAN | flags);
 	name_range(va(n), va(n) + WH_PAGE);
 	val = entry_at(va(n));
-	if (!wh_ok(EPT_TYPE(val) == type && val & EPT_IPAT, name))
+	if (!wh_ok(WH_EPT_TYPE(val) == type && val & WH_EPT_IPAT, name))
 		wh_diag("entry 0x%llx", (unsigned long long)val);
 }
 
@@ -324,14 +254,16 @@ static void test_types(void)
 {
 	u64 val;
 
-	type_is(8, PCD, UC, "register_mapped_uncached_minus_is_uncached");
-	type_is(9, PCD | PWT, UC, "register_mapped_uncached_is_uncached");
-	type_is(10, PWT, WC, "register_mapped_write_combining_is_that");
-	type_is(11, 0, UC, "register_mapped_write_back_is_uncached");
-	type_is(12, PAT | PWT, UC, "register_mapped_write_protected_is_uncached");
-	type_is(13, PAT | PCD | PWT, UC, "register_mapped_write_through_is_uncached");
+	type_is(8, WH_PTE_PCD, WH_TYPE_UC, "register_mapped_uncached_minus_is_uncached");
+	type_is(9, WH_PTE_PCD | WH_PTE_PWT, WH_TYPE_UC, "register_mapped_uncached_is_uncached");
+	type_is(10, WH_PTE_PWT, WH_TYPE_WC, "register_mapped_write_combining_is_that");
+	type_is(11, 0, WH_TYPE_UC, "register_mapped_write_back_is_uncached");
+	type_is(12, WH_PTE_PAT | WH_PTE_PWT, WH_TYPE_UC,
+		"register_mapped_write_protected_is_uncached");
+	type_is(13, WH_PTE_PAT | WH_PTE_PCD | WH_PTE_PWT, WH_TYPE_UC,
+		"register_mapped_write_through_is_uncached");
 	val = entry_at(RAM_VA);
-	wh_ok(EPT_TYPE(val) == WB && val & EPT_IPAT,
+	wh_ok(WH_EPT_TYPE(val) == WH_TYPE_WB && val & WH_EPT_IPAT,
 	      "memory_is_write_back_whatever_the_worker_says");
 }
 
@@ -367,7 +299,7 @@ static void test_revocation(void)
 
 	memset(words, 0, 3 * sizeof(*words));
 	set_reg(14, 0);
-	map_page(14, CLEAN | PCD);
+	map_page(14, CLEAN | WH_PTE_PCD);
 	name_range(va(14), va(15));
 	wh_start(client.vcpu, &client.as, 3, guest_read_loop, 0, 0, 0, 0);
 	for (i = 1; i <= GENERATIONS && client.vcpu->running; i++) {
@@ -392,11 +324,9 @@ static void test_revocation(void)
 
 int main(void)
 {
-	wh_require_feature();
-	if (access(ENTRY_FILE, F_OK))
-		wh_skip_all("needs CONFIG_KVM_WORMHOLE_TEST and debugfs");
+	wh_require_entries();
 	open_device();
-	wh_plan(35);
+	wh_plan(42);
 	wh_watchdog(60);
 	make_pair();
 	test_arguments();
@@ -407,6 +337,7 @@ int main(void)
 	wh_eq(wh_attach(&client), WH_OK, "attach_succeeds");
 	test_named();
 	test_unnamed();
+	test_rights();
 	test_types();
 	test_revocation();
 	return wh_exit();

@@ -50,21 +50,11 @@ static u64 *word_of(u64 gpa)
 	return wh_gpa(&srv.vm, gpa);
 }
 
-/* As a kernel flushes its TLBs between clearing and setting an entry. */
-static void flush_worker_tlb(void)
-{
-	u64 before = log->tlb_flushes;
-
-	wh_msi(&srv.vm, worker.vcpu->id, WH_MSI_FIXED, WH_TLB_VECTOR);
-	if (!wh_poll(log->tlb_flushes > before, 300))
-		wh_diag("the worker's vCPU does not take the flush");
-}
-
 static void remap(u64 gpa, u64 flags)
 {
 	wh_notify(&worker, PAGE_VA, PAGE_VA + WH_PAGE, WH_NOTIFY_BEGIN);
 	WRITE_ONCE(*pte, 0);
-	flush_worker_tlb();
+	wh_flush_worker(&worker);
 	WRITE_ONCE(*pte, gpa ? gpa | flags : 0);
 	wh_notify(&worker, PAGE_VA, PAGE_VA + WH_PAGE, WH_NOTIFY_END);
 }
@@ -248,8 +238,7 @@ int main(void)
 	log = &G(&srv.vm, wh_log);
 	log->busy_va = PAGE_VA;
 	log->busy_pte = wh_kva(&srv.vm, pte);
-	/* Turns the local APIC on; this timer never comes. */
-	wh_call(worker.vcpu, &worker.as, 0, wh_guest_timer, ~0ULL >> 2, 0, 0, 0);
+	wh_take_flushes(&worker);
 	wh_worker_register(&worker);
 	wh_worker_slot(&worker);
 	wh_worker_park(&worker);

@@ -51,9 +51,12 @@ void wh_die(const char *what) __noreturn;
 #define WH_PTE_P		BIT_ULL(0)
 #define WH_PTE_W		BIT_ULL(1)
 #define WH_PTE_U		BIT_ULL(2)
+#define WH_PTE_PWT		BIT_ULL(3)
+#define WH_PTE_PCD		BIT_ULL(4)
 #define WH_PTE_A		BIT_ULL(5)
 #define WH_PTE_D		BIT_ULL(6)
-#define WH_PTE_PS		BIT_ULL(7)
+#define WH_PTE_PS		BIT_ULL(7)	/* of a 2 MiB page; else */
+#define WH_PTE_PAT		BIT_ULL(7)
 #define WH_PTE_NX		BIT_ULL(63)
 #define WH_PTE_ADDR		0x000ffffffffff000ULL
 #define WH_USER_RW		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A | WH_PTE_D | WH_PTE_NX)
@@ -323,6 +326,33 @@ s64 wh_attach(struct wh_client *c);
 s64 wh_detach(struct wh_client *c);
 /* wh_guest_delegate() in the client. */
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
+
+/* --- Devices -------------------------------------------------------------- */
+
+/* As Linux sets it: WB, WC, UC-, UC, WB, WP, UC-, WT. */
+#define WH_MSR_PAT		0x277
+#define WH_LINUX_PAT		0x0407050600070106ULL
+
+#define WH_EPT_R		BIT_ULL(0)
+#define WH_EPT_W		BIT_ULL(1)
+#define WH_EPT_TYPE(entry)	((entry) >> 3 & 7)
+#define WH_EPT_IPAT		BIT_ULL(6)
+enum { WH_TYPE_UC = 0, WH_TYPE_WC = 1, WH_TYPE_WB = 6 };
+
+/* Memory of a display that has no driver, or of WH_DEVICE, a folder of sysfs. */
+int wh_open_device(void);
+/* The worker's kernel says that a driver has mapped this. */
+s64 wh_name_device(struct wh_worker *w, u64 start, u64 end);
+/* Its IA32_PAT, and the worker's, as Linux has it; before wh_worker_register(). */
+void wh_set_pat(struct wh_worker *w);
+/* As a kernel flushes its TLBs between clearing and setting an entry. */
+void wh_flush_worker(struct wh_worker *w);
+/* Before that, and before wh_worker_park(). */
+void wh_take_flushes(struct wh_worker *w);
+/* Leave with KSFT_SKIP unless KVM shows what is in a view. */
+void wh_require_entries(void);
+/* The view's EPT entry at @va, 0 if none. */
+u64 wh_view_entry(struct wh_worker *w, u64 va);
 
 /* --- Anything at random --------------------------------------------------- */
 
