@@ -25,6 +25,8 @@ KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
                f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
                # The deadline timer came with the microcode; nothing here needs it.
                "lapic=notscdeadline "
+               # QEMU would ask for them; wormhole_large_test switches them on.
+               "transparent_hugepage=never "
                # Bochs misses writes of other processors to a line that MWAIT monitors.
                "idle=halt")
 
