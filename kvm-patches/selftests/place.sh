@@ -94,7 +94,7 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch handoff irq park device
+tests switch handoff irq park device large
 commit <<'M'
 KVM: selftests: Test calls between VMs
 
@@ -104,14 +104,15 @@ NMI, SMI and signals interrupt a call in the client's own world, that a
 parked server uses no CPU time, and that calls work on a device without an
 exit.
 M
-tests notify life process limits race fire
+tests notify revoke life process limits race fire
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 
 Race a reader in a view against remaps of its page; change the server's
-memory from the host; end pairs by every means at every moment, in one
-process and in two, and look for leaked memory and pins.  Hold threads in
-the middle of entries, fills and handoffs, and let others meet them there.
+memory from the host; take away what a driver has mapped while a client
+uses it; end pairs by every means at every moment, in one process and in
+two, and look for leaked memory and pins.  Hold threads in the middle of
+entries, fills and handoffs, and let others meet them there.
 M
 tests enter hijack forge barrier fuzz cover tables storm
 commit <<'M'

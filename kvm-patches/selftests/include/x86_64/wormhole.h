@@ -24,6 +24,7 @@
 #include <asm/wormhole_abi.h>
 
 #define WH_PAGE			4096ULL
+#define WH_PAGE_2M		0x200000ULL
 #define WH_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* --- TAP ------------------------------------------------------------------ */
@@ -337,6 +338,7 @@ struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
 #define WH_EPT_W		BIT_ULL(1)
 #define WH_EPT_TYPE(entry)	((entry) >> 3 & 7)
 #define WH_EPT_IPAT		BIT_ULL(6)
+#define WH_EPT_2M		BIT_ULL(7)
 enum { WH_TYPE_UC = 0, WH_TYPE_WC = 1, WH_TYPE_WB = 6 };
 
 /* Memory of a display that has no driver, or of WH_DEVICE, a folder of sysfs. */
@@ -349,6 +351,10 @@ void wh_set_pat(struct wh_worker *w);
 void wh_flush_worker(struct wh_worker *w);
 /* Before that, and before wh_worker_park(). */
 void wh_take_flushes(struct wh_worker *w);
+/* Lets the host make huge pages until the test ends; false if it cannot. */
+bool wh_huge_pages(void);
+/* Memory at a multiple of 2 MiB, of huge pages where the host may make them. */
+void *wh_huge_alloc(u64 size);
 /* Leave with KSFT_SKIP unless KVM shows what is in a view. */
 void wh_require_entries(void);
 /* The view's EPT entry at @va, 0 if none. */
@@ -443,7 +449,8 @@ struct wh_guest_log {
 	u64 last_rip, last_error, last_cr2, last_rflags;
 	u64 vector, error, rip, cr2;	/* the trap that ended a run */
 	u64 lazy_ptes, lazy_gpa;	/* kernel address of the entries; what to map */
-	u64 busy_va, busy_pte;	/* faults there wait for the entry to be present */
+	/* Faults there wait for the entry to be present: busy_pages of them, or one. */
+	u64 busy_va, busy_pte, busy_pages;
 	u64 tlb_flushes;	/* WH_TLB_VECTOR served */
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/io.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "wormhole.h"
 
@@ -128,6 +129,46 @@ void wh_flush_worker(struct wh_worker *w)
 	wh_msi(&w->srv->vm, w->vcpu->id, WH_MSI_FIXED, WH_TLB_VECTOR);
 	if (!wh_poll(READ_ONCE(log->tlb_flushes) > before, 300))
 		wh_diag("the worker's vCPU does not take the flush");
+}
+
+/* --- Huge pages ------------------------------------------------------------------ */
+
+#define THP_FILE	"/sys/kernel/mm/transparent_hugepage/enabled"
+
+static char thp_before[16];
+
+static void restore_thp(void)
+{
+	wh_write_file(THP_FILE, thp_before);
+}
+
+/* The file shows "always madvise [never]". */
+bool wh_huge_pages(void)
+{
+	char line[64] = "", *word;
+	FILE *f = fopen(THP_FILE, "r");
+
+	if (!f)
+		return false;
+	word = fgets(line, sizeof(line), f) ? strchr(line, '[') : NULL;
+	fclose(f);
+	if (!word || sscanf(word, "[%15[a-z]", thp_before) != 1)
+		return false;
+	atexit(restore_thp);
+	return !wh_write_file(THP_FILE, "madvise");
+}
+
+void *wh_huge_alloc(u64 size)
+{
+	u8 *all = mmap(NULL, size + WH_PAGE_2M, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u8 *mem = (u8 *)(((u64)all + WH_PAGE_2M - 1) & -WH_PAGE_2M);
+
+	if (all == MAP_FAILED)
+		wh_die("mmap");
+	madvise(mem, size, MADV_HUGEPAGE);
+	memset(mem, 0, size);
+	return mem;
 }
 
 /* --- What the view shows --------------------------------------------------------- */

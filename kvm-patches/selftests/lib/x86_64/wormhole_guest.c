@@ -273,6 +273,7 @@ void wh_guest_timer(u64 tsc)
 static bool server_trap(struct wh_trap *t)
 {
 	u64 page = (read_cr2() - WH_LAZY_VA) / WH_PAGE;
+	u64 busy = (read_cr2() - wh_log.busy_va) / WH_PAGE;
 
 	switch (t->vector) {
 	case 0:					/* div %ecx */
@@ -296,8 +297,9 @@ static bool server_trap(struct wh_trap *t)
 		t->rip += 2;
 		return true;
 	case 14:
-		if (wh_log.busy_va && (read_cr2() & -WH_PAGE) == wh_log.busy_va) {
-			while (!(READ_ONCE(*(u64 *)wh_log.busy_pte) & WH_PTE_P))
+		if (wh_log.busy_va && read_cr2() >= wh_log.busy_va &&
+		    busy < (wh_log.busy_pages ?: 1)) {
+			while (!(READ_ONCE(((u64 *)wh_log.busy_pte)[busy]) & WH_PTE_P))
 				asm volatile("sti; pause; cli" ::: "memory");
 			return true;
 		}
