@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpu.h"
 #include "tenant/spec.h"
 #include "window.h"
 #include "wormhole.h"
@@ -25,14 +26,15 @@
 
 struct vm_args {
 	struct wh_vm vm;
-	const char *image, *kernel, *initrd, *append, *console, *machine, *gpu, *qemu;
+	const char *image, *kernel, *initrd, *append, *console, *machine, *qemu;
+	char gpu[WH_GPU_ADDRESS];
 	char *windows[MAX_WINDOWS];
 	int nwindows;
 	char *limits[MAX_WINDOWS];
 	int nlimits;
 	uint64_t memory_mb;
 	unsigned int cpus;
-	bool dry_run;
+	bool rebind, dry_run;
 	char **extra;
 	int nextra;
 };
@@ -252,7 +254,7 @@ static int build(struct words *w, const struct vm_args *a)
 	for (i = 0; i < a->nwindows; i++)
 		if (add_window(w, a->windows[i], i, a->dry_run))
 			return EXIT_FAILED;
-	if (a->gpu) {
+	if (a->gpu[0]) {
 		add(w, "-device");
 		add(w, "vfio-pci,host=%s", a->gpu);
 	}
@@ -269,6 +271,9 @@ static int start(const struct vm_args *a)
 
 	if (rc)
 		return rc;
+	/* A command line may be looked at for another machine. */
+	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, a->dry_run) && !a->dry_run)
+		return EXIT_FAILED;
 	if (!a->dry_run)
 		return wh_run_exec(&a->vm, w.v);
 	printf("wormhole run --role %s --id %" PRIu64 " --name ", wh_name_role(a->vm.role),
@@ -286,7 +291,7 @@ static int start(const struct vm_args *a)
 /* --- Arguments ---------------------------------------------------------------------- */
 
 enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY_GPU,
-       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE, KEY_LIMIT };
+       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE, KEY_LIMIT, KEY_REBIND };
 
 #define COMMON_OPTIONS \
 	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \
@@ -294,7 +299,7 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 	{ "kernel", KEY_KERNEL, "FILE", 0, "kernel, in place of the image's", 0 }, \
 	{ "initrd", KEY_INITRD, "FILE", 0, "initramfs, in place of the image's", 0 }, \
 	{ "append", KEY_APPEND, "WORDS", 0, "more words for the kernel's command line", 0 }, \
-	{ "memory", 'm', "MIB", 0, "guest memory (default 512)", 0 }, \
+	{ "memory", 'm', "MIB", 0, "guest memory (default 512; of a server with --gpu 8192)", 0 }, \
 	{ "cpus", 'c', "N", 0, "virtual CPUs; a server's first is for itself, each other one for a worker (default: server 2, client 1)", 0 }, \
 	{ "window", 'w', "FILE[,SIZE]", 0, "shared file, made if it is missing; again for more windows, in order", 0 }, \
 	{ "console", KEY_CONSOLE, "FILE", 0, "where the serial console goes (default stdio)", 0 }, \
@@ -304,7 +309,8 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 
 static const struct argp_option server_options[] = {
 	COMMON_OPTIONS,
-	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "GPU to pass through, bound to vfio-pci", 0 },
+	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "NVIDIA GPU to pass through, such as 65:00.0: it is bound to vfio-pci", 0 },
+	{ "rebind", KEY_REBIND, NULL, 0, "take the GPU's card from the host's drivers, if one has it", 0 },
 	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; may be given again", 0 },
 	{ 0 }
 };
@@ -343,6 +349,12 @@ static void check_limits(const struct vm_args *a, struct argp_state *state)
 				   a->limits[i]);
 }
 
+static void set_gpu(struct vm_args *a, const char *arg, struct argp_state *state)
+{
+	if (wh_gpu_address(arg, a->gpu))
+		argp_error(state, "--gpu: '%s' is not a PCI address such as 0000:65:00.0", arg);
+}
+
 static void check_args(struct vm_args *a, struct argp_state *state)
 {
 	bool server = a->vm.role == WH_ROLE_SERVER;
@@ -356,8 +368,12 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 	check_limits(a, state);
 	if (!a->image && (!a->kernel || !a->initrd))
 		argp_error(state, "--image, or --kernel and --initrd, are needed");
+	if (a->rebind && !a->gpu[0])
+		argp_error(state, "--rebind: of which GPU? give --gpu");
 	if (!a->cpus)
 		a->cpus = server ? 2 : 1;
+	if (!a->memory_mb)
+		a->memory_mb = a->gpu[0] ? 8192 : 512;
 	if (server && a->cpus < 2)
 		argp_error(state, "--cpus: a server needs at least 2, one of them for a worker");
 }
@@ -376,7 +392,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_INITRD: a->initrd = arg; break;
 	case KEY_APPEND: a->append = arg; break;
 	case KEY_CONSOLE: a->console = arg; break;
-	case KEY_GPU: a->gpu = arg; break;
+	case KEY_GPU: set_gpu(a, arg, state); break;
+	case KEY_REBIND: a->rebind = true; break;
 	case KEY_LIMIT: add_limit_arg(a, arg, state); break;
 	case KEY_QEMU: a->qemu = arg; break;
 	case KEY_DRY_RUN: a->dry_run = true; break;
@@ -414,7 +431,7 @@ static const struct argp client_argp = {
 static int start_vm(uint32_t role, const struct argp *argp, int argc, char **argv)
 {
 	struct vm_args a = {
-		.vm.role = role, .memory_mb = 512, .console = "stdio",
+		.vm.role = role, .console = "stdio",
 		.machine = "q35", .qemu = "qemu-system-x86_64",
 	};
 

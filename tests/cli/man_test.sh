@@ -40,7 +40,7 @@ plan 16
 for c in serve stop run limit "tenant create" "tenant delete" "tenant list" "server start" \
 	"client start" allow deny kill stat check; do
 	help=$(of_help "$c")
-	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit | sort)
+	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)
 	is "options_of_$(echo "$c" | tr ' ' _)_are_documented" "$(of_page "$c")" "$help"
 done
 is every_command_has_a_section "$(page_commands | sort)" "$(commands | sort)"
