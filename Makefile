@@ -13,7 +13,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-vm soak invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
+	test-next test-vm gpu-kernel soak invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -54,6 +54,7 @@ help:
 #: make abi         compare the ABI with its committed layout and the series' copy
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
+#: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
@@ -71,8 +72,11 @@ images: build-client-stubs build-server build-softgpu build-host build-examples
 
 # Where there are images, tests/vm keeps them current, too.
 ifneq ($(filter all test%,$(MAKECMDGOALS)),)
-images: build-tests
+images gpu-kernel: build-tests
 endif
+
+gpu-kernel: build-host
+	$(Q)$(MAKE) $(SUB) -C server/vm/image gpu
 
 demo: images
 	$(Q)tests/bochs/demo.sh
@@ -80,7 +84,7 @@ demo: images
 test-fast: all
 	$(Q)tests/run.sh fast
 
-test: all images
+test: all images gpu-kernel
 	$(Q)tests/run.sh all
 
 test-kernel: all images
@@ -92,7 +96,7 @@ test-next: build-host
 	$(Q)$(MAKE) $(SUB) -C tests/kernel next
 	$(Q)tests/run.sh next
 
-test-vm: all images
+test-vm: all images gpu-kernel
 	$(Q)tests/run.sh vm bochs
 
 # Not part of `test`: about a minute for each invalidation.

@@ -43,11 +43,13 @@ finish() {
 	exit
 }
 
-# Guest kernels take minutes to build, so they are built by `make images` only.
+# Guest kernels take minutes to build, so they are built by `make images` (or another
+# need_target) only.
+need_target=images
 need() {
 	for f in "$@"; do
 		[ -e "$WH_BUILD/$f" ] && continue
-		echo "1..0 # SKIP no guest images (build/$f): make images"
+		echo "1..0 # SKIP no guest images (build/$f): make $need_target"
 		exit 0
 	done
 }
