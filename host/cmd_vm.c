@@ -216,6 +216,26 @@ static void add_machine(struct words *w, const struct vm_args *a)
 	add(w, "%" PRIu64, a->memory_mb);
 }
 
+/* The image's root as a disk that nobody writes; its kernel needs no initramfs then. */
+static bool add_root(struct words *w, const struct vm_args *a)
+{
+	char *path;
+	bool there;
+
+	if (!a->image || a->initrd)
+		return false;
+	if (asprintf(&path, "%s/root.img", a->image) < 0)
+		wh_no_memory();
+	there = !access(path, F_OK);
+	if (there) {
+		add(w, "-drive");
+		add(w, "if=none,id=root,format=raw,readonly=on,file=%s", path);
+		add_pair(w, "-device", "virtio-blk-pci,drive=root,bus=pcie.0,addr=0x4");
+	}
+	free(path);
+	return there;
+}
+
 static void add_boot(struct words *w, const struct vm_args *a)
 {
 	char *append = kernel_arguments(a);
@@ -225,11 +245,13 @@ static void add_boot(struct words *w, const struct vm_args *a)
 		add(w, "%s", a->kernel);
 	else
 		add(w, "%s/bzImage", a->image);
-	add(w, "-initrd");
-	if (a->initrd)
-		add(w, "%s", a->initrd);
-	else
-		add(w, "%s/initramfs", a->image);
+	if (!add_root(w, a)) {
+		add(w, "-initrd");
+		if (a->initrd)
+			add(w, "%s", a->initrd);
+		else
+			add(w, "%s/initramfs", a->image);
+	}
 	add_pair(w, "-append", append);
 	free(append);
 }
@@ -295,7 +317,7 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 
 #define COMMON_OPTIONS \
 	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \
-	{ "image", KEY_IMAGE, "DIR", 0, "folder with bzImage, initramfs and cmdline", 0 }, \
+	{ "image", KEY_IMAGE, "DIR", 0, "folder with bzImage, initramfs or root.img, and cmdline", 0 }, \
 	{ "kernel", KEY_KERNEL, "FILE", 0, "kernel, in place of the image's", 0 }, \
 	{ "initrd", KEY_INITRD, "FILE", 0, "initramfs, in place of the image's", 0 }, \
 	{ "append", KEY_APPEND, "WORDS", 0, "more words for the kernel's command line", 0 }, \

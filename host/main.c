@@ -29,6 +29,7 @@ static const struct command commands[] = {
 	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
 	{ "limit", cmd_limit, "change a tenant's limits" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
+	{ "image", cmd_image, "make the image of a server VM with a GPU" },
 	{ "server", cmd_server, "start a server VM" },
 	{ "client", cmd_client, "start a client VM" },
 	{ "allow", cmd_allow, "let a client VM attach to a server VM" },

@@ -13,6 +13,8 @@
 #   slink PATH TARGET
 #   exec PATH SOURCE		a program or library, with the shared libraries
 #				it needs, where the program loader looks
+#   needs PATH SOURCE		only these libraries, for what is at PATH; not those
+#				that are beside it in the image
 #   busybox			/bin/busybox and a link for each applet
 #   include LIST
 #
@@ -21,7 +23,7 @@
 # all that went in, for make.
 set -eu -o pipefail
 
-[ $# -ge 2 ] || { sed -n '4,21s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '4,23s/^# \{0,1\}//p' "$0"; exit 2; }
 WH_TOP=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 out=$(realpath "$1")
@@ -48,18 +50,22 @@ put() {
 
 # ldd lists what the loader would take; `missing` is settled at the end,
 # because the image may bring a library of that name elsewhere.
-put_exec() {
+put_needs() {
 	local line lib
-	put "$1" "$2" 755
 	while read -r line; do
 		case $line in
 		*'=> not found'*)
 			missing+=("${line%% *} $1") ;;
 		*/*)
 			lib=$(grep -o '/[^ ]*' <<<"${line#*=>}" | head -n1)
-			[ -e "$root$lib" ] || put "$lib" "$lib" ;;
+			[ -e "$root$lib" ] || [ -e "$root${1%/*}/${lib##*/}" ] || put "$lib" "$lib" ;;
 		esac
 	done < <(ldd "$2" 2>/dev/null || true)
+}
+
+put_exec() {
+	put "$1" "$2" 755
+	put_needs "$1" "$2"
 }
 
 put_busybox() {
@@ -78,6 +84,7 @@ entry() {
 	file)	put "$2" "$3" "${4:-}" ;;
 	slink)	mkdir -p "$root$(dirname "$2")"; ln -sfn "$3" "$root$2" ;;
 	exec)	put_exec "$2" "$3" ;;
+	needs)	put_needs "$2" "$3" ;;
 	busybox) put_busybox ;;
 	include) sources+=("$(realpath "$2")"); read_list "$2" ;;
 	*)	die "unknown entry: $*" ;;
