@@ -40,7 +40,7 @@ image() { WH_TOP=$WH_TOP WH_BUILD=$built "$wormhole" image gpu --out "$dir/image
 left() { (cd "$dir" && ls -d image*) 2>/dev/null | tr '\n' ' '; }
 in_root() { unsquashfs -lls "$dir/image/root.img" 2>/dev/null | sed -n "s,^\([^ ]*\) .* squashfs-root\($1.*\),\1 \2,p"; }
 
-plan 41
+plan 43
 
 # --- What there must be --------------------------------------------------------------------
 like driver_is_needed "$(image)" "give\|--driver is needed"
@@ -108,6 +108,14 @@ is without_an_initramfs "$(echo "$start_line" | grep -c -e -initrd)" 0
 sum=$(sha256sum "$dir/image/root.img")
 image --driver "$dir/broken.run" >/dev/null
 is image_that_fails_leaves_the_old_one "$(sha256sum "$dir/image/root.img")" "$sum"
+mkdir "$dir/slow"
+printf 'modules:\n\techo $$$$ >%s/begun; exec sleep 1000\n' "$dir" >"$dir/slow/Makefile"
+WH_BUILD=$built "$wormhole" image gpu --out "$dir/image" --driver "$run" --kernel-modules "$dir/slow" >"$dir/slow.log" 2>&1 &
+until [ -s "$dir/begun" ] || ! kill -0 $! 2>/dev/null; do sleep 0.1; done
+kill -TERM $!
+wait $!
+is stopped_in_the_middle_it_leaves_nothing "$(left)$(ps -o args= -p "$(cat "$dir/begun")")" "image "
+is and_the_old_image "$(sha256sum "$dir/image/root.img")" "$sum"
 image --driver "$run" >/dev/null
 is same_driver_makes_the_same_image "$(sha256sum "$dir/image/root.img")" "$sum"
 mkdir "$dir/cuda"
