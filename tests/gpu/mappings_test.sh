@@ -26,9 +26,11 @@ if [ ! -e $types ]; then
 	exit 0
 fi
 
-# "KIB TYPE PERMISSIONS FILE FLAGS..." of everything special that the server's workers have
-# mapped while process $1 lives, each kind and size once, with how many there are. TYPE is
-# the memory type, in the kernel's words.
+# "KIB TYPE PIECES PERMISSIONS FILE FLAGS..." of everything special that the server's workers
+# have mapped while process $1 lives, each kind and size once, with how many there are. TYPE
+# is the memory type, in the kernel's words; PIECES says how many pieces follow each other in
+# memory, the longest, and how many entries of 2 MiB a view could have: addresses and pages
+# must end alike for that.
 look() {
 	python3 - "$1" "$server_pid" "$types" "$before" <<'PY'
 import collections, os, re, sys, time
@@ -61,6 +63,23 @@ def memory_type(size, flags):
     kinds = {k for s, k in new if s == size}
     return "/".join(sorted(kinds)) or "unknown"
 
+def pieces(pid, start, end):
+    """Of ordinary pages alone: the kernel does not show where others are."""
+    with open(f"/proc/{pid}/pagemap", "rb") as f:
+        f.seek(start // 4096 * 8)
+        raw = f.read((end - start) // 4096 * 8)
+    entries = [int.from_bytes(raw[i:i + 8], "little") for i in range(0, len(raw), 8)]
+    pfn = [e & (1 << 55) - 1 for e in entries]
+    if not all(e >> 63 for e in entries):
+        return "pieces=?"
+    begins = [i for i in range(len(pfn)) if not i or pfn[i] != pfn[i - 1] + 1] + [len(pfn)]
+    longest, large = 0, 0
+    for first, last in zip(begins, begins[1:]):
+        longest = max(longest, last - first)
+        if (pfn[first] - start // 4096 - first) % 512 == 0:
+            large += max(0, (start // 4096 + last) // 512 - -(-(start // 4096 + first) // 512))
+    return f"pieces={len(begins) - 1},longest={longest * 4}K,large={large}"
+
 def special(pid):
     found, line = {}, None
     try:
@@ -72,8 +91,9 @@ def special(pid):
                 elif l.startswith("VmFlags:") and {"pf", "mm", "io"} & set(l.split()) or \
                         l.startswith("VmFlags:") and line[4].startswith("/dev/nvidia"):
                     size = (int(line[2], 16) - int(line[1], 16)) >> 10
-                    found[line[1]] = (size, memory_type(size, l.split()), line[3], line[4] or "-",
-                                      *l.split()[1:])
+                    found[line[1]] = (size, memory_type(size, l.split()),
+                                      pieces(pid, int(line[1], 16), int(line[2], 16)), line[3],
+                                      line[4] or "-", *l.split()[1:])
     except OSError:
         pass
     return found
@@ -101,7 +121,7 @@ is program_ends_well $? 0
 devices=$(echo "$list" | grep ' /dev/nvidia')
 ok worker_has_registers_or_device_memory_mapped mapped pf
 ok and_memory_of_the_driver mapped mm
-is module_would_name_each_of_them "$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ \S+ ...s .* (pf|mm)( |$)')" ""
+is module_would_name_each_of_them "$(echo "$devices" | grep -v -E '^[0-9]+ [0-9]+ \S+ \S+ ...s .* (pf|mm)( |$)')" ""
 ok registers_are_uncached test "$(of_type uncached-minus)" -ge 1
 ok device_memory_is_write_combining test "$(of_type write-combining)" -ge 1
 is all_have_a_type_that_a_view_shows \
