@@ -81,7 +81,7 @@ run_part() { # PART SEED
 		return
 	fi
 	write_job "$1" "$2"
-	"$top/tests/bochs/run_job.py" --timeout 1600 --cpus 2 --out "$dir/job" \
+	"$top/tests/bochs/run_job.py" --timeout 2400 --cpus 2 --out "$dir/job" \
 		--kernel "$build/kernel/${1%:*}/bzImage" --initrd "$build/bochs/host.cpio" "$dir/job/job"
 }
 
