@@ -65,7 +65,7 @@ host() {
 
 start() {
 	WORMHOLE_TEST_ROOT=$root PATH=$dir/bin:$PATH "$wormhole" server start vm --id 7 \
-		--image "$dir/image" --window "$dir/w,1M" --qemu "$dir/bin/qemu" "$@" 2>&1
+		--image "$dir/image" --window "$dir/w,2M" --qemu "$dir/bin/qemu" "$@" 2>&1
 }
 driver_of() { basename "$(readlink "$root/sys/bus/pci/devices/$1/driver" || echo none)"; }
 

@@ -101,7 +101,7 @@ is all_of_it_is_roots "$(unsquashfs -lln "$dir/image/root.img" | awk '/squashfs-
 is nothing_of_it_can_be_written_by_others "$(in_root | grep -v '^[ld]' | grep '^.\{8\}w')" ""
 
 # --- Again, and with more ----------------------------------------------------------------------------
-start_line=$("$wormhole" server start vm --id 7 --image "$dir/image" --window "$dir/w,1M" --dry-run)
+start_line=$("$wormhole" server start vm --id 7 --image "$dir/image" --window "$dir/w,2M" --dry-run)
 like server_starts_from_the_disk "$start_line" \
 	"-drive if=none,id=root,format=raw,readonly=on,file=$dir/image/root.img -device virtio-blk-pci,drive=root,"
 is without_an_initramfs "$(echo "$start_line" | grep -c -e -initrd)" 0
