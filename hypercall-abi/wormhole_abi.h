@@ -58,8 +58,8 @@
  * DEVICE: RDI = pair handle, RSI = first address, RDX = address after the last,
  *	whole pages: a driver's mapping, whose pages nobody writes back. There a
  *	view may write where the worker's entry is writable, dirty or not, and
- *	after the first park what is present comes into the view at once. Until
- *	NOTIFY begins on any part of it. Again changes nothing: OK.
+ *	after the first park what is present comes into the view at once. What
+ *	NOTIFY begins on has no name any more. Again changes nothing: OK.
  */
 #define WH_LEAF_SERVER_REGISTER	0x57480010
 #define WH_LEAF_WORKER_REGISTER	0x57480011

@@ -85,6 +85,16 @@ static void map_page(int n, u64 flags)
 	wh_notify(&worker, va(n), va(n) + WH_PAGE, WH_NOTIFY_END);
 }
 
+/* The host maps page @n of the device in place of page @at. */
+static void host_maps(int at, int n)
+{
+	void *addr = passed + at * WH_PAGE;
+
+	if (mmap(addr, WH_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 device_fd, n * WH_PAGE) != addr)
+		wh_die("mmap over the device");
+}
+
 static s64 name_range(u64 start, u64 end)
 {
 	return wh_name_device(&worker, start, end);
@@ -133,8 +143,8 @@ static void make_pair(void)
 static void test_arguments(void)
 {
 	struct wh_result r;
+	u64 i, last = RAM_VA + 2 * MAX_RANGES * WH_PAGE;
 	s64 ret = WH_OK;
-	u64 i;
 
 	wh_eq(name_range(DEVICE_VA + 1, END_VA), WH_EINVAL, "range_begins_at_a_page");
 	wh_eq(name_range(DEVICE_VA, END_VA + 8), WH_EINVAL, "range_ends_at_a_page");
@@ -151,6 +161,15 @@ static void test_arguments(void)
 				 RAM_VA + (2 * i + 3) * WH_PAGE);
 	wh_eq(ret, WH_OK, "1024_ranges_have_names");
 	wh_eq(name_range(DEVICE_VA, END_VA), WH_ENOMEM, "one_more_is_refused");
+	/* The last of them goes, and one of three pages takes its place. */
+	wh_notify(&worker, last, last + WH_PAGE, WH_NOTIFY_BEGIN);
+	wh_notify(&worker, last, last + WH_PAGE, WH_NOTIFY_END);
+	name_range(DEVICE_VA, va(3));
+	wh_notify(&worker, va(1), va(2), WH_NOTIFY_BEGIN);
+	wh_notify(&worker, va(1), va(2), WH_NOTIFY_END);
+	wh_eq(name_range(va(2), va(3)), WH_ENOMEM, "name_cut_in_two_makes_no_more_than_1024");
+	wh_notify(&worker, DEVICE_VA, END_VA, WH_NOTIFY_BEGIN);
+	wh_notify(&worker, DEVICE_VA, END_VA, WH_NOTIFY_END);
 	wh_notify(&worker, RAM_VA, RAM_VA + WH_LAZY_PAGES * 4096 * WH_PAGE,
 		  WH_NOTIFY_BEGIN);
 	wh_notify(&worker, RAM_VA, RAM_VA + WH_LAZY_PAGES * 4096 * WH_PAGE,
@@ -197,6 +216,44 @@ static void test_unnamed(void)
 	wh_stat(CLIENT, &before);
 	store(va(6), 0x6666);
 	wh_eq(handoffs(&before), 1, "and_takes_the_name_away");
+}
+
+/* A write that finds page @n not in the view: how many handoffs it takes. */
+static u64 write_anew(int n)
+{
+	struct wh_host_stat before;
+
+	host_maps(n, n);
+	wh_stat(CLIENT, &before);
+	store(va(n), n);
+	return handoffs(&before);
+}
+
+/* A notice about a part of what has one name. */
+static void test_parts(void)
+{
+	u64 refused = 0;
+	int i;
+
+	for (i = 8; i < 13; i++)
+		map_page(i, CLEAN | WH_PTE_PCD);
+	wh_eq(name_range(va(8), va(13)), WH_OK, "five_pages_get_one_name");
+	map_page(10, CLEAN | WH_PTE_PCD);
+	wh_eq(write_anew(9), 0, "notify_about_one_leaves_those_below_theirs");
+	wh_eq(write_anew(11), 0, "and_those_above");
+	wh_eq(write_anew(10), 1, "and_that_one_without");
+	map_page(8, CLEAN | WH_PTE_PCD);
+	wh_eq(write_anew(8) + write_anew(12), 1, "name_gets_shorter_at_its_begin");
+	map_page(12, CLEAN | WH_PTE_PCD);
+	wh_eq(write_anew(12) + write_anew(11), 1, "and_at_its_end");
+	for (i = 0; i < 2 * MAX_RANGES; i++) {
+		map_page(10, CLEAN | WH_PTE_PCD);
+		refused += name_range(va(8), va(13)) != WH_OK;
+	}
+	wh_eq(refused, 0, "new_name_of_the_whole_takes_its_parts_in");
+	for (i = 8, refused = 0; i < 13; i++)
+		refused += write_anew(i);
+	wh_eq(refused, 0, "and_all_of_it_has_that");
 }
 
 /* What the worker may not write, and what its driver says is for writing alone. */
@@ -283,16 +340,6 @@ static u64 guest_read_loop(void)
 	return 0;
 }
 
-/* The host maps another page of the device there: page @n. */
-static void host_maps(int n)
-{
-	void *at = passed + 14 * WH_PAGE;
-
-	if (mmap(at, WH_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 device_fd, n * WH_PAGE) != at)
-		wh_die("mmap over the device");
-}
-
 static void test_revocation(void)
 {
 	u64 i, reads;
@@ -304,7 +351,7 @@ static void test_revocation(void)
 	wh_start(client.vcpu, &client.as, 3, guest_read_loop, 0, 0, 0, 0);
 	for (i = 1; i <= GENERATIONS && client.vcpu->running; i++) {
 		set_reg(14 + (i & 1), i);
-		host_maps(14 + (i & 1));
+		host_maps(14, 14 + (i & 1));
 		WRITE_ONCE(words[0], i);
 		reads = words[2];
 		if (i % 16 == 0 && !wh_poll(words[2] > reads + 1, 100))
@@ -317,7 +364,7 @@ static void test_revocation(void)
 	load(va(14));
 	munmap(passed + 14 * WH_PAGE, WH_PAGE);
 	wh_eq(entry_at(va(14)), 0, "what_the_host_unmaps_is_not_in_the_view");
-	host_maps(14);
+	host_maps(14, 14);
 	set_reg(14, 0x1e57);
 	wh_eq(load(va(14)), 0x1e57, "what_it_maps_again_is");
 }
@@ -326,7 +373,7 @@ int main(void)
 {
 	wh_require_entries();
 	open_device();
-	wh_plan(42);
+	wh_plan(51);
 	wh_watchdog(60);
 	make_pair();
 	test_arguments();
@@ -337,6 +384,7 @@ int main(void)
 	wh_eq(wh_attach(&client), WH_OK, "attach_succeeds");
 	test_named();
 	test_unnamed();
+	test_parts();
 	test_rights();
 	test_types();
 	test_revocation();
