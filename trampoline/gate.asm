@@ -25,15 +25,12 @@ delegate_to_server:
         push    r15
         pushfq
         sub     rsp, frame.rflags - frame.mxcsr
+        ;; The modes for the way home; and the slot: what the landing compares
+        ;; and gives back, and what KVM loads when it suspends the call.
         stmxcsr [rsp + frame.mxcsr]
         fnstcw  [rsp + frame.fcw]
-
-        ;; The slot: what the landing compares and gives back, and what KVM
-        ;; loads when it suspends the call.
-        mov     eax, [rsp + frame.mxcsr]
-        mov     [SLOT + wh_slot.client_mxcsr], eax
-        movzx   eax, word [rsp + frame.fcw]
-        mov     [SLOT + wh_slot.client_fcw], ax
+        stmxcsr [SLOT + wh_slot.client_mxcsr]
+        fnstcw  [SLOT + wh_slot.client_fcw]
         rdfsbase rax
         mov     [SLOT + wh_slot.client.fs], rax
         rdgsbase rax

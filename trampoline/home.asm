@@ -1,12 +1,11 @@
 ;; SPDX-License-Identifier: Apache-2.0
 ;; Back in the client world: prove it, restore what the caller owns, return.
 
-;; After the switch back, and after every other way to come home.
+;; Behind the switch back, and after every other way to come home.
 ;; In       RESULT; all else unknown but rsp, which has a frame if this is home
 ;; Runs in  the client's EPT, with the client's FS and GS bases
 wh_gate_home:
-        mov     rcx, WH_WORLD_CLIENT
-        cmp     [WORLD(wh_world.world)], rcx
+        is_world WORLD, WH_WORLD_CLIENT
         jne     .lost
         ;; here: home. The stack may be believed again; MXCSR, x87 control word
         ;; and AC are the worker's, or what KVM loaded at a suspend.
@@ -65,3 +64,24 @@ wh_gate_pending:
         clear   ecx
         continue_leaf
         jmp     wh_gate_refused
+
+;; Of the landing, what is not worth a place on its straight path. The caller of
+;; a call that is refused gets its own rbp and r12 to r15 back.
+;; Runs in  the view
+wh_land_no_slot:
+        mov     RESULT, WH_ENOENT
+        jmp     wh_land_entry.scrub
+wh_land_no_handler:
+        mov     RESULT, WH_ENOSYS
+        jmp     wh_land_entry.scrub
+
+wh_land_set_fcw:
+        fnclex                          ; fldcw reports a pending exception
+        fldcw   [WSLOT + wh_world_slot.fcw]
+        jmp     wh_land_entry.fcw_is_set
+
+wh_land_clear_ac:
+        and     ecx, ~RFLAGS_AC
+        push    rcx
+        popfq
+        jmp     wh_land_entry.ac_is_clear

@@ -19,6 +19,13 @@ static void test_plain_call(void)
 	ok_eq(fake_world->world == WH_WORLD_CLIENT, 1, "call_ends_at_home");
 }
 
+/* Nothing, an argument once more, or an address in the worker's own world page. */
+static int is_not_the_clients(uint64_t value)
+{
+	return !value || value == fake_args[0] || value == fake_args[1] ||
+	       value - (uint64_t)fake_world < WH_PAGE_SIZE;
+}
+
 /* Uses the records of test_plain_call(). */
 static void test_handler_view(void)
 {
@@ -36,7 +43,7 @@ static void test_handler_view(void)
 	for (i = 0; i < 16; i++) {
 		for (used = j = 0; j < sizeof(carry) / sizeof(carry[0]); j++)
 			used |= carry[j] == (int)i;
-		if (!used && r->gpr[i]) {
+		if (!used && !is_not_the_clients(r->gpr[i])) {
 			diag("register %u holds 0x%llx", i, (unsigned long long)r->gpr[i]);
 			dirty++;
 		}
