@@ -48,8 +48,13 @@ static struct pair {
 	wh_delegate_fn *delegate;
 	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
 	size_t slots_end;	/* control and slot pages end here */
-	volatile sig_atomic_t busy;	/* a call of this process is under way */
-	volatile sig_atomic_t forked;	/* this is a child: the pair is its parent's */
+	union {
+		volatile uint16_t no_call;	/* one of the two: one look before a call */
+		struct {
+			volatile uint8_t busy;	/* a call of this process is under way */
+			volatile uint8_t forked;	/* this is a child: the pair is its parent's */
+		};
+	};
 } pair;
 
 /* --- Can this machine do it? -------------------------------------------- */
@@ -409,10 +414,8 @@ static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 	struct pair *p = l->priv;
 	int64_t status;
 
-	if (p->forked)
-		return WH_EGONE;
-	if (p->busy)
-		return WH_EBUSY;
+	if (__builtin_expect(p->no_call, 0))
+		return p->forked ? WH_EGONE : WH_EBUSY;
 	p->busy = 1;
 	status = p->delegate(p->slot, p->index, handler, arg, 0);
 	p->busy = 0;
