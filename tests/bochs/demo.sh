@@ -27,14 +27,10 @@ device=
 if [ "$WH_CPUS" -gt 1 ]; then
 	device=$here/device
 fi
-"$here/mkjob.sh" "$(basename "$out")" "$here/demo/client.list" ${device:+"$device/client.list"}
+"$here/mkjob.sh" "$(basename "$out")" ${device:+--server "$device/server.list"} \
+	"$here/demo/client.list" ${device:+"$device/client.list"}
 cp "$here/demo/run" "$out/job/run"
-if [ -n "$device" ]; then
-	cp "$WH_BUILD/bochs/device/engine" "$out/job/"
-	"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$device/server.list"
-	rm "$out/job/server/initramfs"
-	cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
-fi
+[ -z "$device" ] || cp "$WH_BUILD/bochs/device/engine" "$out/job/"
 echo "# booting a VMX host with a server VM and a client VM" >&2
 rm -f "$out/data" "$out/status"
 {

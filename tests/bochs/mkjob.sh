@@ -1,25 +1,43 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Lays out a job with both guests: build/bochs/NAME/job/{server,client}/ with
-# kernel, initramfs and command line. usage: mkjob.sh NAME [CLIENT-LIST...]
-# (more for the client's initramfs; see tests/vm/mkinitramfs.sh)
+# kernel, initramfs and command line.
+#
+#   mkjob.sh NAME [--server LIST] [CLIENT-LIST...]
+#
+# The lists say what an initramfs gets besides the image's own files; see
+# tests/vm/mkinitramfs.sh.
 set -eu
 
 name=$1
 shift
+server=
+if [ "${1:-}" = --server ]; then
+	server=$2
+	shift 2
+fi
 job=$WH_BUILD/bochs/$name/job
+overlay=$WH_BUILD/bochs/$name/overlay.cpio
 rm -rf "$job"
 mkdir -p "$job/server" "$job/client"
 
+# initramfs GUEST IMAGE [LIST...]: an image that gets nothing more is not copied.
+initramfs() {
+	guest=$1 image=$2
+	shift 2
+	if [ $# = 0 ]; then
+		ln -s "$image" "$job/$guest/initramfs"
+		return
+	fi
+	"$WH_TOP/tests/vm/mkinitramfs.sh" "$overlay" "$@"
+	cat "$image" "$overlay" >"$job/$guest/initramfs"
+	rm "$overlay" "$overlay.d"
+}
+
 ln -s "$(realpath "$WH_BUILD/kernel/server/bzImage")" "$job/server/bzImage"
-ln -s "$WH_BUILD/server/vm/image/server.cpio" "$job/server/initramfs"
+initramfs server "$WH_BUILD/server/vm/image/server.cpio" ${server:+"$server"}
 ln -s "$WH_TOP/server/vm/image/cmdline" "$job/server/cmdline"
 
 ln -s "$(realpath "$WH_BUILD/kernel/client/bzImage")" "$job/client/bzImage"
+initramfs client "$WH_BUILD/tests/vm/client.cpio" "$@"
 ln -s "$WH_TOP/tests/vm/client-image/cmdline" "$job/client/cmdline"
-cp "$WH_BUILD/tests/vm/client.cpio" "$job/client/initramfs"
-if [ $# -gt 0 ]; then
-	"$WH_TOP/tests/vm/mkinitramfs.sh" "$job/../overlay.cpio" "$@"
-	cat "$job/../overlay.cpio" >>"$job/client/initramfs"
-	rm "$job/../overlay.cpio"
-fi

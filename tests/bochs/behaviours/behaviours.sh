@@ -19,13 +19,10 @@ for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/h
 	exit 0
 done
 
-"$here/mkjob.sh" "$name" "$here/behaviours/client.list"
+"$here/mkjob.sh" "$name" --server "$here/behaviours/server.list" "$here/behaviours/client.list"
 {
 	echo "KILLS=${WH_KILLS:-12} SEED=${WH_SEED:-$(date +%s)}"
 	cat "$here/$run/run"
 } >"$out/job/run"
-"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/behaviours/server.list"
-rm "$out/job/server/initramfs"
-cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"

@@ -37,11 +37,8 @@ for f in "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
 done
 
 world_init softgpu
-"$here/mkjob.sh" "$name" "$here/workloads/client.list"
+"$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"
 cp "$here/workloads/run" "$out/job/run"
-"$WH_TOP/tests/vm/mkinitramfs.sh" "$out/overlay.cpio" "$here/workloads/server.list"
-rm "$out/job/server/initramfs"
-cat "$WH_BUILD/server/vm/image/server.cpio" "$out/overlay.cpio" >"$out/job/server/initramfs"
 mkdir "$out/job/expected"
 echo "$programs" | grep . >"$out/job/programs"
 while read -r _ program arguments; do
