@@ -97,7 +97,7 @@ static int alloc_system(void)
 }
 
 /* Tells the engine where the system memory is, as a driver programs a device's rings. */
-static int tell_engine(struct pci_dev *pdev)
+static int tell_engine(void)
 {
 	struct wh_dev_table __iomem *table = ioremap(base + WH_DEV_TABLE, sizeof(*table));
 	unsigned int i;
@@ -126,7 +126,7 @@ static int gpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = alloc_system();
 	if (err)
 		return err;
-	err = tell_engine(pdev);
+	err = tell_engine();
 	if (!err)
 		err = misc_register(&gpu_device);
 	if (err)
