@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "gpu.h"
 #include "tenancy.h"
 #include "wormhole.h"
 
@@ -201,39 +202,17 @@ static void probe_iommu(struct finding *f)
 	found(f, n > 0, "%d groups", n);
 }
 
-static unsigned long read_hex(const char *dir, const char *file)
-{
-	unsigned long value = 0;
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%.255s/%s", dir, file);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (fscanf(f, "%lx", &value) != 1)
-		value = 0;
-	fclose(f);
-	return value;
-}
-
-/* In a container or a small VM the device's files may be all there is of it. */
 static void probe_gpu(struct finding *f)
 {
-	bool file = !access("/dev/nvidia0", F_OK);
-	DIR *d = opendir("/sys/bus/pci/devices");
-	struct dirent *e;
+	struct wh_gpu gpu;
 
-	found(f, file, file ? "/dev/nvidia0" : "no NVIDIA display or 3D controller");
-	while (d && (e = readdir(d))) {
-		if (read_hex(e->d_name, "vendor") != 0x10de ||
-		    read_hex(e->d_name, "class") >> 16 != 3)
-			continue;
-		found(f, true, "%.32s, device %04lx", e->d_name, read_hex(e->d_name, "device"));
-		break;
-	}
-	if (d)
-		closedir(d);
+	/* In a container or a small VM the device's files may be all there is of it. */
+	if (wh_gpu_list(&gpu, 1))
+		found(f, true, "%s, device %04x", gpu.address, gpu.device);
+	else if (!access("/dev/nvidia0", F_OK))
+		found(f, true, "/dev/nvidia0");
+	else
+		found(f, false, "no NVIDIA display or 3D controller");
 }
 
 static void probe_driver(struct finding *f)

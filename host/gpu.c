@@ -28,6 +28,7 @@
 #define CLASS_DISPLAY	0x03
 #define CLASS_BRIDGE	0x06
 #define MAX_GROUP	64
+#define MAX_NAMED	32	/* of the GPUs that there are, in a message */
 
 struct function {
 	char address[16];
@@ -122,28 +123,49 @@ int wh_gpu_address(const char *text, char address[WH_GPU_ADDRESS])
 
 /* --- What it is ------------------------------------------------------------------------ */
 
+static bool is_gpu(const char *address)
+{
+	return read_hex(address, "vendor") == NVIDIA &&
+	       read_hex(address, "class") >> 16 == CLASS_DISPLAY;
+}
+
+int wh_gpu_list(struct wh_gpu *list, int max)
+{
+	struct dirent **devices;
+	char path[PATH_MAX];
+	int n, i, found = 0;
+
+	path_of(path, "/sys/bus/pci/devices");
+	n = scandir(path, &devices, NULL, alphasort);
+	if (n < 0)
+		return 0;
+	for (i = 0; i < n; i++) {
+		const char *address = devices[i]->d_name;
+
+		if (found < max && is_gpu(address)) {
+			snprintf(list[found].address, WH_GPU_ADDRESS, "%.23s", address);
+			list[found++].device = read_hex(address, "device");
+		}
+		free(devices[i]);
+	}
+	free(devices);
+	return found;
+}
+
 /* Those that there are, for the message. */
 static void name_gpus(char *text, size_t size)
 {
-	char path[PATH_MAX];
-	struct dirent *e;
+	struct wh_gpu gpus[MAX_NAMED];
+	int count = wh_gpu_list(gpus, MAX_NAMED), i;
 	size_t n = 0;
-	DIR *d;
 
 	*text = 0;
-	path_of(path, "/sys/bus/pci/devices");
-	d = opendir(path);
-	while (d && n < size && (e = readdir(d)))
-		if (read_hex(e->d_name, "vendor") == NVIDIA &&
-		    read_hex(e->d_name, "class") >> 16 == CLASS_DISPLAY)
-			n += snprintf(text + n, size - n, "%s%s", n ? ", " : "", e->d_name);
-	if (d)
-		closedir(d);
+	for (i = 0; i < count && n < size; i++)
+		n += snprintf(text + n, size - n, "%s%s", n ? ", " : "", gpus[i].address);
 }
 
 static int check_device(const char *address)
 {
-	unsigned long class = read_hex(address, "class");
 	char path[PATH_MAX], gpus[512];
 
 	name_gpus(gpus, sizeof(gpus));
@@ -153,9 +175,10 @@ static int check_device(const char *address)
 			 *gpus ? gpus : "none");
 		return -1;
 	}
-	if (read_hex(address, "vendor") != NVIDIA || class >> 16 != CLASS_DISPLAY) {
+	if (!is_gpu(address)) {
 		wh_error("--gpu: %s (vendor %04lx, class %06lx) is no display or 3D controller of NVIDIA's; those here: %s",
-			 address, read_hex(address, "vendor"), class, *gpus ? gpus : "none");
+			 address, read_hex(address, "vendor"), read_hex(address, "class"),
+			 *gpus ? gpus : "none");
 		return -1;
 	}
 	path_of(path, "/sys/bus/pci/devices/%s/iommu_group", address);

@@ -7,6 +7,14 @@
 
 #define WH_GPU_ADDRESS	24
 
+struct wh_gpu {
+	char address[WH_GPU_ADDRESS];
+	unsigned int device;	/* PCI's number of the model */
+};
+
+/* NVIDIA's display and 3D controllers here, in order of address; at most max of them. */
+int wh_gpu_list(struct wh_gpu *list, int max);
+
 /* "0000:65:00.0" or "65:00.0" as sysfs writes it; or -EINVAL. */
 int wh_gpu_address(const char *text, char address[WH_GPU_ADDRESS]);
 

@@ -26,6 +26,7 @@ device() {
 	mkdir -p "$d" "$root/sys/kernel/iommu_groups/$4/devices"
 	echo "$2" >"$d/vendor"
 	echo "$3" >"$d/class"
+	echo 0x2330 >"$d/device"
 	: >"$d/driver_override"
 	[ "$4" = none ] || {
 		ln -s "../../../../kernel/iommu_groups/$4" "$d/iommu_group"
@@ -69,7 +70,14 @@ start() {
 }
 driver_of() { basename "$(readlink "$root/sys/bus/pci/devices/$1/driver" || echo none)"; }
 
-plan 31
+plan 33
+
+# --- What there is ------------------------------------------------------------------------
+host
+device 0000:17:00.0 0x10de 0x030000 3
+check() { WORMHOLE_TEST_ROOT=$root "$wormhole" check | grep "^NVIDIA GPU "; }
+like check_names_the_first_gpu "$(check)" "  ok  *0000:17:00.0, device 2330$"
+like all_gpus_are_named_in_order "$(start --gpu 66:00.0)" "NVIDIA's GPUs here: 0000:17:00.0, $GPU$"
 
 # --- What is in the way -----------------------------------------------------------------
 host
