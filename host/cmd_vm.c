@@ -87,8 +87,25 @@ static void print_quoted(const char *s)
 
 /* --- Windows -------------------------------------------------------------------- */
 
+/* The size of the file that is there; one without any is made of the wanted size. */
+static int file_size(const char *path, uint64_t want, uint64_t *size)
+{
+	struct stat st = { 0 };
+
+	if (stat(path, &st) && errno != ENOENT) {
+		wh_error("window '%s': %s", path, strerror(errno));
+		return -1;
+	}
+	*size = st.st_size ? (uint64_t)st.st_size : want;
+	if (!want || want == *size)
+		return 0;
+	wh_error("window '%s' has %" PRIu64 " bytes, not %" PRIu64 "; remove the file or its size",
+		 path, *size, want);
+	return -1;
+}
+
 /* It must fit a PCI BAR, and the module of the server VM. */
-static int check_window(const char *path, uint64_t size)
+static int check_size(const char *path, uint64_t size)
 {
 	if (size >= WH_MIN_WINDOW_SIZE && !(size & (size - 1)))
 		return 0;
@@ -98,29 +115,23 @@ static int check_window(const char *path, uint64_t size)
 }
 
 /* Make the file if it is not there. */
-static int prepare_window(const char *path, uint64_t want, uint64_t *size)
+static int make_file(const char *path, uint64_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct stat st;
+	int rc = 0;
 
 	if (fd < 0 || fstat(fd, &st)) {
 		wh_error("window '%s': %s", path, strerror(errno));
-		return -1;
-	}
-	if (!st.st_size && want && ftruncate(fd, want)) {
-		wh_error("window '%s': cannot make it %" PRIu64 " bytes: %s", path, want,
+		rc = -1;
+	} else if (!st.st_size && ftruncate(fd, size)) {
+		wh_error("window '%s': cannot make it %" PRIu64 " bytes: %s", path, size,
 			 strerror(errno));
+		rc = -1;
+	}
+	if (fd >= 0)
 		close(fd);
-		return -1;
-	}
-	close(fd);
-	*size = st.st_size ? (uint64_t)st.st_size : want;
-	if (want && want != *size) {
-		wh_error("window '%s' has %" PRIu64 " bytes, not %" PRIu64 "; remove the file or its size",
-			 path, *size, want);
-		return -1;
-	}
-	return 0;
+	return rc;
 }
 
 /* "FILE" or "FILE,SIZE": a shared file, seen by the guest as a device's memory. */
@@ -130,7 +141,7 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 	int len = comma ? (int)(comma - spec) : (int)strlen(spec);
 	uint64_t want = 0, size;
 	char *path;
-	int rc;
+	int rc = 0;
 
 	if (comma && wh_parse_size(comma + 1, &want)) {
 		wh_error("window '%s': '%s' is not a size such as 64M", spec, comma + 1);
@@ -139,12 +150,14 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 	if (asprintf(&path, "%.*s", len, spec) < 0)
 		wh_no_memory();
 	size = want;
+	/* Where the size is said, a dry run may be for another machine. */
+	if (!dry_run || !want)
+		rc = file_size(path, want, &size);
 	/* A size that cannot be is said before there is a file of it. */
-	rc = want ? check_window(path, want) : 0;
-	if (!rc && !(dry_run && want))
-		rc = prepare_window(path, want, &size);
 	if (!rc)
-		rc = check_window(path, size);
+		rc = check_size(path, size);
+	if (!rc && !dry_run)
+		rc = make_file(path, size);
 	if (!rc) {
 		add(w, "-object");
 		add(w, "memory-backend-file,id=window%d,mem-path=%s,size=%" PRIu64 ",share=on",

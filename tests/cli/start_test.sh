@@ -16,7 +16,7 @@ start() {
 	"$wormhole" "$role" start vm --id 7 --image "$dir" --dry-run "$@" 2>&1
 }
 
-plan 17
+plan 19
 line=$(start server --cpus 5 --window "$dir/a,2M" --window "$dir/b,4M" --append quiet)
 like goes_through_run "$line" "^wormhole run --role server --id 7 --name vm -- qemu-system-x86_64 "
 like worker_cpus_are_isolated "$line" "isolcpus=1-4 nohz_full=1-4 quiet'"
@@ -39,10 +39,13 @@ like size_that_is_no_power_of_two_is_refused "$(start client --window "$dir/odd"
 	"3145728 bytes; it must be a power of two"
 like window_without_whole_pages_of_a_device_is_refused "$(start client --window "$dir/small,1M")" \
 	"has 1048576 bytes; it must be a power of two from 2M"
+like size_of_what_is_not_there_is_asked_for "$(start client --window "$dir/none")" \
+	"'$dir/none' has 0 bytes; it must be a power of two from 2M: give FILE,SIZE"
+run_start() { PATH=/nonexistent "$wormhole" client start vm --id 7 --image "$dir" "$@" 2>&1; }
+run_start --window "$dir/none" >/dev/null
+is refused_windows_leave_no_file "$(ls "$dir")" "$(printf 'cmdline\nodd')"
 truncate -s 4M "$dir/four"
-like other_size_than_the_file_has_is_refused "$(
-	PATH=/nonexistent "$wormhole" client start vm --id 7 --image "$dir" --window "$dir/four,8M" 2>&1)" \
-	"has 4194304 bytes, not 8388608"
+like other_size_than_the_file_has_is_refused "$(run_start --window "$dir/four,8M")" "has 4194304 bytes, not 8388608"
 like size_of_the_file_is_taken "$(start client --window "$dir/four")" "size=4194304,"
 like wrong_size_is_named "$(start client --window "$dir/a,big")" "'big' is not a size"
 like wrong_machine_is_named "$(start client --window "$dir/a,2M" --machine pc)" "'pc'"
