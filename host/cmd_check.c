@@ -164,19 +164,10 @@ static void probe_tmpfs(struct finding *f)
 
 static void probe_qemu(struct finding *f)
 {
-	const char *path = getenv("PATH");
-	char *copy = wh_must(strdup(path ? path : "/usr/bin:/bin")), *save = NULL, *dir;
-	char file[4096];
+	char *file = wh_run_find("qemu-system-x86_64");
 
-	found(f, false, "not on PATH");
-	for (dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
-		snprintf(file, sizeof(file), "%s/qemu-system-x86_64", dir);
-		if (access(file, X_OK))
-			continue;
-		found(f, true, "%.80s", file);
-		break;
-	}
-	free(copy);
+	found(f, file, "%.80s", file ? file : "not on PATH");
+	free(file);
 }
 
 /* --- What only a real GPU needs --------------------------------------------------------- */

@@ -32,17 +32,43 @@ static int explain_role(int err, const struct wh_vm *vm)
 	return EXIT_FAILED;
 }
 
-int wh_run_exec(const struct wh_vm *vm, char **argv)
+int wh_run_role(const struct wh_vm *vm)
 {
-	struct wh_vm self = *vm;
 	int fd = wh_control_open_checked();
 	int rc;
 
 	if (fd < 0)
 		return EXIT_FAILED;
 	rc = wh_control_set_role(fd, vm->id, vm->role);
-	if (rc)
-		return explain_role(rc, vm);
+	return rc ? explain_role(rc, vm) : EXIT_DONE;
+}
+
+char *wh_run_find(const char *program)
+{
+	const char *path = getenv("PATH");
+	char *copy, *rest, *dir, *file = NULL;
+
+	if (strchr(program, '/'))
+		return access(program, X_OK) ? NULL : wh_must(strdup(program));
+	copy = wh_must(strdup(path ? path : "/bin:/usr/bin"));
+	rest = copy;
+	while (!file && (dir = strsep(&rest, ":"))) {
+		if (asprintf(&file, "%s/%s", *dir ? dir : ".", program) < 0)
+			wh_no_memory();
+		if (access(file, X_OK)) {
+			free(file);
+			file = NULL;
+		}
+	}
+	free(copy);
+	return file;
+}
+
+int wh_run_exec(const struct wh_vm *vm, char **argv)
+{
+	struct wh_vm self = *vm;
+	int rc;
+
 	self.pid = getpid();
 	rc = wh_registry_add(&self);
 	if (rc)
@@ -137,5 +163,9 @@ int cmd_run(int argc, char **argv)
 	struct run_args a = { 0 };
 
 	wh_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
-	return a.vm.role ? wh_run_exec(&a.vm, a.tenant.argv) : wh_run_tenant(&a.tenant);
+	if (!a.vm.role)
+		return wh_run_tenant(&a.tenant);
+	if (wh_run_role(&a.vm))
+		return EXIT_FAILED;
+	return wh_run_exec(&a.vm, a.tenant.argv);
 }

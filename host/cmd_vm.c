@@ -249,24 +249,36 @@ static bool add_root(struct words *w, const struct vm_args *a)
 	return there;
 }
 
-static void add_boot(struct words *w, const struct vm_args *a)
+/* A file of the image, or the one that is given in its place. */
+static int add_file(struct words *w, const struct vm_args *a, const char *given, const char *name)
 {
-	char *append = kernel_arguments(a);
+	if (given)
+		add(w, "%s", given);
+	else
+		add(w, "%s/%s", a->image, name);
+	if (a->dry_run || !access(w->v[w->n - 1], R_OK))
+		return 0;
+	wh_error("'%s': %s: --image names a folder with bzImage, and initramfs or root.img",
+		 w->v[w->n - 1], strerror(errno));
+	return -1;
+}
+
+static int add_boot(struct words *w, const struct vm_args *a)
+{
+	char *append;
 
 	add(w, "-kernel");
-	if (a->kernel)
-		add(w, "%s", a->kernel);
-	else
-		add(w, "%s/bzImage", a->image);
+	if (add_file(w, a, a->kernel, "bzImage"))
+		return -1;
 	if (!add_root(w, a)) {
 		add(w, "-initrd");
-		if (a->initrd)
-			add(w, "%s", a->initrd);
-		else
-			add(w, "%s/initramfs", a->image);
+		if (add_file(w, a, a->initrd, "initramfs"))
+			return -1;
 	}
+	append = kernel_arguments(a);
 	add_pair(w, "-append", append);
 	free(append);
+	return 0;
 }
 
 static int build(struct words *w, const struct vm_args *a)
@@ -285,7 +297,8 @@ static int build(struct words *w, const struct vm_args *a)
 		add(w, "stdio");
 	else
 		add(w, "file:%s", a->console);
-	add_boot(w, a);
+	if (add_boot(w, a))
+		return EXIT_FAILED;
 	for (i = 0; i < a->nwindows; i++)
 		if (add_window(w, a->windows[i], i, a->dry_run))
 			return EXIT_FAILED;
@@ -298,29 +311,54 @@ static int build(struct words *w, const struct vm_args *a)
 	return EXIT_DONE;
 }
 
-static int start(const struct vm_args *a)
+static void print(const struct words *w, const struct vm_args *a)
 {
-	struct words w = { 0 };
-	int rc = build(&w, a);
 	int i;
 
-	if (rc)
-		return rc;
-	/* A command line may be looked at for another machine. */
-	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, a->dry_run) && !a->dry_run)
-		return EXIT_FAILED;
-	if (!a->dry_run)
-		return wh_run_exec(&a->vm, w.v);
 	printf("wormhole run --role %s --id %" PRIu64 " --name ", wh_name_role(a->vm.role),
 	       a->vm.id);
 	print_quoted(a->vm.name);
 	fputs(" --", stdout);
-	for (i = 0; i < w.n; i++) {
+	for (i = 0; i < w->n; i++) {
 		putchar(' ');
-		print_quoted(w.v[i]);
+		print_quoted(w->v[i]);
 	}
 	putchar('\n');
-	return EXIT_DONE;
+}
+
+static int check_qemu(const char *qemu)
+{
+	char *file = wh_run_find(qemu);
+
+	if (!file) {
+		wh_error("there is no program '%s': install qemu-system-x86, or name one by --qemu",
+			 qemu);
+		return -1;
+	}
+	free(file);
+	return 0;
+}
+
+static int start(const struct vm_args *a)
+{
+	struct words w = { 0 };
+	int rc = build(&w, a);
+
+	if (rc)
+		return rc;
+	if (a->dry_run) {
+		/* A command line may be looked at for another machine. */
+		if (a->gpu[0])
+			wh_gpu_prepare(a->gpu, a->rebind, true);
+		print(&w, a);
+		return EXIT_DONE;
+	}
+	/* All that can be refused is, before the host loses the GPU. */
+	if (check_qemu(a->qemu) || wh_run_role(&a->vm))
+		return EXIT_FAILED;
+	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, false))
+		return EXIT_FAILED;
+	return wh_run_exec(&a->vm, w.v);
 }
 
 /* --- Arguments ---------------------------------------------------------------------- */

@@ -98,7 +98,11 @@ int cmd_deny(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 
-/* Gives the next VM of this process a role and becomes argv; returns on error. */
+/* Gives the next VM of this process a role, for as long as it and what it becomes live. */
+int wh_run_role(const struct wh_vm *vm);
+/* Where execvp() finds a program, or NULL; to be freed. */
+char *wh_run_find(const char *program);
+/* Becomes argv, which is to run the VM that has the role; returns on error. */
 int wh_run_exec(const struct wh_vm *vm, char **argv);
 
 #endif

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # `server start --gpu`: what is in the way of a passed-through GPU is named with the
 # next step, and it is bound to vfio-pci. A folder stands for the host's /sys, /proc
-# and /dev; for its kernel, a loop that binds what is written to drivers_probe.
+# and /dev; for its kernel, a loop that binds what is written to drivers_probe, and a
+# library for /dev/kvm-wormhole.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -11,9 +12,7 @@ dir=$(mktemp -d)
 kernel=
 trap '[ -z "$kernel" ] || kill $kernel; rm -rf "$dir"' EXIT
 mkdir "$dir/image" "$dir/bin"
-# The command becomes QEMU by way of /dev/kvm-wormhole, which is not everywhere: that it
-# comes as far as that says that the GPU was ready.
-ready="/dev/kvm-wormhole\|became the VMM"
+touch "$dir/image/bzImage" "$dir/image/initramfs"
 printf '#!/bin/sh\necho became the VMM\n' >"$dir/bin/qemu"
 printf '#!/bin/sh\necho "$@" >>%s/modprobe.log\n[ ! -e %s/has-module ] || mkdir -p $WORMHOLE_TEST_ROOT/sys/bus/pci/drivers/vfio-pci\n' \
 	"$dir" "$dir" >"$dir/bin/modprobe"
@@ -65,12 +64,13 @@ host() {
 }
 
 start() {
-	WORMHOLE_TEST_ROOT=$root PATH=$dir/bin:$PATH "$wormhole" server start vm --id 7 \
+	LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so WORMHOLE_TEST_ROOT=$root \
+		PATH=$dir/bin:$PATH "$wormhole" server start vm --id 7 \
 		--image "$dir/image" --window "$dir/w,2M" --qemu "$dir/bin/qemu" "$@" 2>&1
 }
 driver_of() { basename "$(readlink "$root/sys/bus/pci/devices/$1/driver" || echo none)"; }
 
-plan 33
+plan 47
 
 # --- What there is ------------------------------------------------------------------------
 host
@@ -109,7 +109,24 @@ like gpu_of_a_driver_is_refused "$out" "$GPU is used by the host's driver nouvea
 like so_is_its_sound "$out" "0000:65:00.1, of the same card, is used by the host's driver snd_hda_intel: --rebind"
 is and_they_keep_their_drivers "$(driver_of $GPU) $(driver_of 0000:65:00.1)" "nouveau snd_hda_intel"
 
+# --- What is refused before anything is bound ------------------------------------------------
+# refused NAME PATTERN WORD...: of a GPU that a driver of the host has, and keeps.
+refused() {
+	host nouveau
+	out=$(start --gpu 65:00.0 --rebind "${@:3}")
+	like "$1_is_said" "$out" "$2"
+	is "and_with_$1_nothing_is_bound" "$(driver_of $GPU)$(cat "$dir/kernel.log")" nouveau
+}
+FAKE_CONTROL=none refused kernel_without_the_series "/dev/kvm-wormhole is missing; boot a kernel"
+FAKE_CONTROL=old refused kernel_of_another_abi "this kernel speaks ABI"
+FAKE_CONTROL=taken refused id_of_another_vm "a VM with id 7 is alive"
+refused qemu_that_is_not_there "no program '$dir/bin/other'" --qemu "$dir/bin/other"
+refused image_without_a_kernel "'$dir/bin/bzImage': No such file" --image "$dir/bin"
+refused initramfs_that_is_not_there "'$dir/none': No such file" --initrd "$dir/none"
+refused window_that_cannot_be "3145728 bytes; it must be a power of two" --window "$dir/v,3M"
+
 # --- Binding -------------------------------------------------------------------------------
+host nouveau snd_hda_intel
 out=$(start --gpu 65:00.0 --rebind --dry-run)
 like dry_run_says_what_would_be_bound "$out" "would bind $GPU to vfio-pci, so far of the driver nouveau"
 is and_binds_nothing "$(driver_of $GPU)$(cat "$dir/kernel.log")" nouveau
@@ -123,7 +140,7 @@ host
 out=$(start --gpu 65:00.0)
 is gpu_without_a_driver_is_bound "$(driver_of $GPU)" vfio-pci
 is its_idle_sound_is_left_alone "$(driver_of 0000:65:00.1)" none
-like then_the_vm_starts "$out" "$ready"
+like then_the_vm_starts "$out" "^became the VMM$"
 : >"$dir/kernel.log"
 start --gpu 65:00.0 >/dev/null
 is bound_already_nothing_is_written "$(cat "$dir/kernel.log")" ""

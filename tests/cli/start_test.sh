@@ -8,12 +8,14 @@
 wormhole=$WH_BUILD/host/wormhole
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-echo "console=ttyS0 isolcpus=1-N nohz_full=1-N" >"$dir/cmdline"
+mkdir "$dir/image"
+echo "console=ttyS0 isolcpus=1-N nohz_full=1-N" >"$dir/image/cmdline"
+touch "$dir/image/bzImage" "$dir/image/initramfs"
 
 start() {
 	role=$1
 	shift
-	"$wormhole" "$role" start vm --id 7 --image "$dir" --dry-run "$@" 2>&1
+	"$wormhole" "$role" start vm --id 7 --image "$dir/image" --dry-run "$@" 2>&1
 }
 
 plan 19
@@ -27,7 +29,7 @@ like limits_go_on_the_kernels_command_line "$(start server --window "$dir/a,2M" 
 	" wormhole.limit=0:mem=2G,sm=30 wormhole.limit=1:mem=1G quiet'"
 like limit_of_no_window_is_named "$(start server --window "$dir/a,2M" --limit 1:mem=2G)" "'1:mem=2G'"
 like wrong_limit_is_named "$(start server --window "$dir/a,2M" --limit 0:mem=much)" "'much' is not a size"
-is dry_run_makes_no_file "$(ls "$dir")" cmdline
+is dry_run_makes_no_file "$(ls "$dir")" image
 like gpu_is_passed_through "$(start server --window "$dir/a,2M" --gpu 0000:01:00.0)" \
 	"-device vfio-pci,host=0000:01:00.0"
 like client_has_no_gpu_option "$(start client --window "$dir/a,2M" --gpu x)" "unrecognized option"
@@ -41,9 +43,9 @@ like window_without_whole_pages_of_a_device_is_refused "$(start client --window 
 	"has 1048576 bytes; it must be a power of two from 2M"
 like size_of_what_is_not_there_is_asked_for "$(start client --window "$dir/none")" \
 	"'$dir/none' has 0 bytes; it must be a power of two from 2M: give FILE,SIZE"
-run_start() { PATH=/nonexistent "$wormhole" client start vm --id 7 --image "$dir" "$@" 2>&1; }
+run_start() { PATH=/nonexistent "$wormhole" client start vm --id 7 --image "$dir/image" "$@" 2>&1; }
 run_start --window "$dir/none" >/dev/null
-is refused_windows_leave_no_file "$(ls "$dir")" "$(printf 'cmdline\nodd')"
+is refused_windows_leave_no_file "$(ls "$dir")" "$(printf 'image\nodd')"
 truncate -s 4M "$dir/four"
 like other_size_than_the_file_has_is_refused "$(run_start --window "$dir/four,8M")" "has 4194304 bytes, not 8388608"
 like size_of_the_file_is_taken "$(start client --window "$dir/four")" "size=4194304,"
