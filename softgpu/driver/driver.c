@@ -35,6 +35,13 @@ bool sgpu_env_flag(const char *name)
 	return value && *value && strcmp(value, "0");
 }
 
+static void say(const char *fmt, va_list ap)
+{
+	fputs("softgpu: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 /* Silent unless WORMHOLE_LOG asks; never on a path that has to be fast. */
 void sgpu_log(const char *fmt, ...)
 {
@@ -43,9 +50,17 @@ void sgpu_log(const char *fmt, ...)
 	if (!sgpu_env_flag("WORMHOLE_LOG"))
 		return;
 	va_start(ap, fmt);
-	fputs("softgpu: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+/* Of what was set wrong: nothing but the line says why there is no device. */
+void sgpu_complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
 	va_end(ap);
 }
 
@@ -65,13 +80,16 @@ static CUresult start(void)
 {
 	bool prefault = sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT");
 	unsigned long long total;
+	uint32_t threads;
 	CUresult rc;
 
 	if (!sgpu_memory_size(&total)) {
-		sgpu_log("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M",
-			 getenv("WORMHOLE_SOFTGPU_MEM"));
+		sgpu_complain("WORMHOLE_SOFTGPU_MEM=%s is not a size of at least 1M",
+			      getenv("WORMHOLE_SOFTGPU_MEM"));
 		return CUDA_ERROR_INVALID_VALUE;
 	}
+	if (!sgpu_threads_wanted(&threads))
+		return CUDA_ERROR_INVALID_VALUE;
 	rc = sgpu_mem_init(total, prefault);
 	if (rc)
 		return rc;
@@ -79,7 +97,7 @@ static CUresult start(void)
 	sgpu_fatbin_init();
 	sgpu_obj_prefault();
 	pthread_atfork(NULL, NULL, forked);
-	return sgpu_launch_init();
+	return sgpu_launch_init(threads);
 }
 
 CUresult cuInit(unsigned int flags)

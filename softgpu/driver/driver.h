@@ -234,6 +234,7 @@ void sgpu_call_out(void (*fn)(void *arg), void *arg);
 uint64_t sgpu_new_id(void);
 bool sgpu_env_flag(const char *name);
 void sgpu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void sgpu_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 __attribute__((visibility("hidden"))) int sgpu_unsupported(const char *name);
 
 /* ---- context.c ---- */
@@ -523,7 +524,9 @@ CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a
 
 /* Write what kernels printed to the standard output. */
 void sgpu_print_flush(void);
-CUresult sgpu_launch_init(void);
+/* False, and one line says why: what the environment has is no number of threads. */
+bool sgpu_threads_wanted(uint32_t *threads);
+CUresult sgpu_launch_init(uint32_t threads);
 
 /* ---- occupancy.c ---- */
 

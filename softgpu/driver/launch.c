@@ -28,16 +28,11 @@ static size_t printed_len;
  * As many as CPUs; one where everything is mapped at once, for who does that
  * runs where a system call, as waking a thread, must not happen.
  */
-static uint32_t threads_wanted(void)
+static uint32_t threads_by_default(void)
 {
-	const char *text = getenv("WORMHOLE_SOFTGPU_THREADS");
 	cpu_set_t cpus;
 	int n;
 
-	if (text && *text) {
-		n = atoi(text);
-		return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
-	}
 	if (sgpu_env_flag("WORMHOLE_SOFTGPU_PREFAULT") ||
 	    sched_getaffinity(0, sizeof(cpus), &cpus))
 		return 1;
@@ -45,7 +40,28 @@ static uint32_t threads_wanted(void)
 	return n > MAX_THREADS ? MAX_THREADS : n;
 }
 
-CUresult sgpu_launch_init(void)
+bool sgpu_threads_wanted(uint32_t *threads)
+{
+	const char *text = getenv("WORMHOLE_SOFTGPU_THREADS");
+	unsigned long n;
+	char *end;
+
+	if (!text || !*text) {
+		*threads = threads_by_default();
+		return true;
+	}
+	/* strtoul() would take a sign, and spaces before it. */
+	n = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && n >= 1 && n <= MAX_THREADS) {
+		*threads = n;
+		return true;
+	}
+	sgpu_complain("WORMHOLE_SOFTGPU_THREADS=%s is not a number of threads from 1 to %d",
+		      text, MAX_THREADS);
+	return false;
+}
+
+CUresult sgpu_launch_init(uint32_t threads)
 {
 	/* Touched once here, so that the first launches fault no page. */
 	memset(packed, 0, sizeof(packed));
@@ -53,7 +69,7 @@ CUresult sgpu_launch_init(void)
 	machine = exec_new();
 	if (!machine)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	exec_set_threads(machine, threads_wanted());
+	exec_set_threads(machine, threads);
 	return CUDA_SUCCESS;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Promise: several threads may use the library at once; each has its own stack
- * of contexts. Needs no hardware.
+ * of contexts; how many share a launch is a number in the environment. Needs no hardware.
  */
 #include <cuda.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -104,10 +106,53 @@ static void stacks(void)
 	ok_eq(cuCtxDestroy(theirs), CUDA_SUCCESS, "and_can_be_destroyed");
 }
 
+/* What cuInit() returns where @value is set, and what it said. */
+static int init_with(const char *value, char said[256])
+{
+	int fd[2], status = -1;
+	FILE *f;
+
+	if (pipe(fd))
+		return -1;
+	fflush(stdout);
+	if (!fork()) {
+		dup2(fd[1], STDERR_FILENO);
+		setenv("WORMHOLE_SOFTGPU_THREADS", value, 1);
+		_exit(cuInit(0));
+	}
+	close(fd[1]);
+	f = fdopen(fd[0], "r");
+	said[f ? fread(said, 1, 255, f) : 0] = 0;
+	if (f)
+		fclose(f);
+	wait(&status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void numbers(void)
+{
+	static const char *const wrong[] = { "0", "-1", "+4", " 4", "65", "4x", "many",
+					     "18446744073709551617" };
+	const char *taken = "";
+	char said[256];
+	size_t i;
+
+	ok(!init_with("64", said) && !*said, "up_to_64_threads_share_a_launch");
+	ok(!init_with("", said) && !*said, "without_a_number_there_are_as_many_as_cpus");
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (init_with(wrong[i], said) != CUDA_ERROR_INVALID_VALUE)
+			taken = wrong[i];
+	ok(!*taken, "what_is_no_number_of_threads_is_refused");
+	init_with("4x", said);
+	ok(!strcmp(said, "softgpu: WORMHOLE_SOFTGPU_THREADS=4x is not a number of threads from 1 to 64\n"),
+	   "and_named");
+}
+
 int main(void)
 {
-	tap_plan(6);
+	tap_plan(10);
 	alarm(60);
+	numbers();
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&shared, 0);
 	cuCtxSetCurrent(shared);
