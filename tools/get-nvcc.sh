@@ -11,6 +11,7 @@ build=${WH_BUILD:-$here/../build}
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
 dest=$build/nvcc
+. "$here/follow.sh"
 
 fail() {
 	echo "error: no CUDA 13 compiler: $1" >&2
@@ -54,15 +55,10 @@ from_path() {
 # Run a command with its output in $dest.log, and say that it still runs.
 patiently() {
 	"$@" </dev/null >"$dest.log" 2>&1 &
-	pid=$!
-	n=0
-	while kill -0 $pid 2>/dev/null; do
-		sleep 1
-		n=$((n + 1))
-		[ $((n % 5)) != 0 ] || echo "  NVCC     $n s"
-	done
-	wait $pid
+	follow $! 5 so_far
 }
+
+so_far() { echo "  NVCC     $1 s"; }
 
 from_pypi() {
 	new=$dest.new

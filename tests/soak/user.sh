@@ -12,6 +12,7 @@ WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
 [ "$(id -u)" != 0 ] || setpriv --reuid 65534 --clear-groups test -r "$WH_BUILD/tests" || export WORMHOLE_WORKER_UID=none
 unset MAKEFLAGS MFLAGS MAKELEVEL
+. "$WH_TOP/tools/follow.sh"
 
 seconds=${1:?usage: user.sh SECONDS [SEED]}
 out=$WH_BUILD/soak/user
@@ -83,18 +84,17 @@ keep() { # PART ROUND FILE
 	echo "$(date +%T) FIND in $1, round $2: $place"
 }
 
+so_far() { # PART ROUND LOG SECONDS
+	echo "$(date +%T) round $2, $1: $4 s, $(left) s before it; $(tail -n 1 "$3" | cut -c1-100)"
+}
+
 # In a group of its own, so that it can be ended whole; a word of it each TICK seconds.
 one_part() { # PART ROUND
 	log=$out/said.$1
 	began=$(date +%s)
 	setsid "$here/user.sh" "$seconds" --part "$1" "$2" >"$log" 2>&1 &
 	child=$!
-	while kill -0 "$child" 2>/dev/null; do
-		now=$(($(date +%s) - began))
-		[ $((now % TICK)) != 0 ] || echo "$(date +%T) round $2, $1: $now s, $(left) s before it; $(tail -n 1 "$log" | cut -c1-100)"
-		sleep 1
-	done
-	wait "$child"
+	follow "$child" $TICK so_far "$1" "$2" "$log"
 	rc=$?
 	child=
 	cases=$(cases_of "$1" "$log")

@@ -20,6 +20,7 @@ set -eu -o pipefail
 top=${WH_TOP:-@TOP@}
 build=${WH_BUILD:-@BUILD@}
 export WH_TOP=$top WH_BUILD=$build
+. "$top/tools/follow.sh"
 kernel=$build/kernel/server-gpu
 run='' out='' modules='' libraries=''
 
@@ -49,21 +50,19 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
+so_far() { # WORD WHAT LOG SECONDS
+	say "$1" "$2: $4 s, $(tail -n1 "$3" | tr -s ' \t' ' ' | cut -c1-50)"
+}
+
 # step WORD WHAT COMMAND...: its output goes to a log, of which the end shows when it
 # fails; says every 10 s how far it is.
 step() {
-	local word=$1 what=$2 log=$work/log rc=0 start=$SECONDS next=10
+	local word=$1 what=$2 log=$work/log rc=0
 	shift 2
 	say "$word" "$what"
 	"$@" >"$log" 2>&1 </dev/null &
 	running=$!
-	while kill -0 $running 2>/dev/null; do
-		sleep 0.1
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((SECONDS - start + 10))
-		say "$word" "$what: $((SECONDS - start)) s, $(tail -n1 "$log" | tr -s ' \t' ' ' | cut -c1-50)"
-	done
-	wait $running || rc=$?
+	follow $running 10 so_far "$word" "$what" "$log" || rc=$?
 	running=
 	[ $rc = 0 ] || tail -n 30 "$log" >&2
 	return $rc
