@@ -51,7 +51,7 @@ help:
 #:                  which test fails into docs/security.md (long; goes on where it stopped)
 #: make soak        for an hour (SOAK_SECONDS): the series on checked kernels, under fire and at random;
 #:                  the server under fuzzers, kills and faults (goes on where it stopped)
-#: make abi         compare the ABI with its committed layout and the series' copy
+#: make abi         compare the ABI with its committed layout and the copies in kvm-patches/
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
 #: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
