@@ -47,23 +47,20 @@ variant=${variant#series}
 base=$out/kernel/base${variant:+$variant-$(sed -n 's/^release //p' "$top/kvm-patches/BASE$variant")}
 tarball=$(O=$out "$top/kvm-patches/get-source.sh" "$top/kvm-patches/BASE$variant")
 
+. "$top/tools/follow.sh"
 die() { echo "kernel $name: $*" >&2; exit 1; }
+
+so_far() { # WHAT LOG SECONDS
+	printf '  %-8s %s: %d s, %d steps, %s\n' KERNEL "$name $1" "$3" "$(wc -l <"$2")" \
+		"$(tail -n1 "$2" | tr -s ' ' | cut -c1-50)"
+}
 
 # Run a command with its output in a log, and say every 5 s how far it is.
 progress() {
-	local what=$1 log=$2 pid start=$SECONDS next=5
+	local what=$1 log=$2 start=$SECONDS
 	shift 2
 	"$@" >"$log" 2>&1 </dev/null &
-	pid=$!
-	while kill -0 $pid 2>/dev/null; do
-		sleep 0.2
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((SECONDS - start + 5))
-		printf '  %-8s %s: %d s, %d steps, %s\n' KERNEL "$name $what" \
-			$((SECONDS - start)) "$(wc -l <"$log")" \
-			"$(tail -n1 "$log" | tr -s ' ' | cut -c1-50)"
-	done
-	wait $pid || { tail -n 30 "$log" >&2; die "$what failed, see $log"; }
+	follow $! 5 so_far "$what" "$log" || { tail -n 30 "$log" >&2; die "$what failed, see $log"; }
 	printf '  %-8s %s: done in %d s\n' KERNEL "$name $what" $((SECONDS - start))
 }
 

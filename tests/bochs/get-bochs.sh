@@ -32,21 +32,18 @@ out=$(cd "$out" && pwd)
 
 say() { printf '  %-8s %s\n' BOCHS "$*"; }
 die() { printf 'error: Bochs: %s\n' "$@" >&2; exit 1; }
+. "$here/../../tools/follow.sh"
+
+so_far() { # WHAT LOG SECONDS
+	say "$1: $3 s, $(wc -l <"$2") lines, $(grep -oE '[A-Za-z0-9_-]+\.(cc|c)\b' "$2" | tail -n1)"
+}
 
 # Run a command with its output in a log, and say every 5 s how far it is.
 progress() {
-	local what=$1 log=$2 pid start=$SECONDS next=5
+	local what=$1 log=$2 start=$SECONDS
 	shift 2
 	"$@" >"$log" 2>&1 </dev/null &
-	pid=$!
-	while kill -0 $pid 2>/dev/null; do
-		sleep 0.2
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((SECONDS - start + 5))
-		say "$what: $((SECONDS - start)) s, $(wc -l <"$log") lines," \
-			"$(grep -oE '[A-Za-z0-9_-]+\.(cc|c)\b' "$log" | tail -n1)"
-	done
-	wait $pid || return 1
+	follow $! 5 so_far "$what" "$log" || return 1
 	say "$what: done in $((SECONDS - start)) s"
 }
 
