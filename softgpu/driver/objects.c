@@ -16,9 +16,15 @@
 
 #define NCHUNKS	20
 #define FIRST	32u		/* slots in the first chunk; each next doubles */
+/*
+ * As many as a program with libraries has: a chunk more is a system call, and in
+ * a server VM a handoff.
+ */
+#define FUNCTIONS	512u
 
 struct slab {
 	size_t size;
+	unsigned int first;	/* slots in the first chunk, if not FIRST */
 	char *chunk[NCHUNKS];
 	unsigned int nchunks;
 	struct sgpu_obj *head, *tail;
@@ -29,9 +35,9 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_STREAM] = { .size = sizeof(struct sgpu_stream) },
 	[SGPU_EVENT] = { .size = sizeof(struct sgpu_event) },
 	[SGPU_MODULE] = { .size = sizeof(struct sgpu_module) },
-	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func) },
+	[SGPU_FUNC] = { .size = sizeof(struct sgpu_func), .first = FUNCTIONS },
 	[SGPU_LIBRARY] = { .size = sizeof(struct sgpu_library) },
-	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel) },
+	[SGPU_KERNEL] = { .size = sizeof(struct sgpu_kernel), .first = FUNCTIONS },
 	[SGPU_GRAPH] = { .size = sizeof(struct sgpu_graph) },
 	[SGPU_NODE] = { .size = sizeof(struct sgpu_node) },
 	[SGPU_EXEC] = { .size = sizeof(struct sgpu_exec) },
@@ -45,9 +51,9 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };
 
-static size_t chunk_slots(unsigned int i)
+static size_t chunk_slots(const struct slab *s, unsigned int i)
 {
-	return (size_t)FIRST << i;
+	return (size_t)(s->first ? s->first : FIRST) << i;
 }
 
 static void push_free(struct slab *s, struct sgpu_obj *o)
@@ -63,7 +69,7 @@ static void push_free(struct slab *s, struct sgpu_obj *o)
 
 static bool grow(struct slab *s)
 {
-	size_t n = chunk_slots(s->nchunks);
+	size_t n = chunk_slots(s, s->nchunks);
 	char *p;
 
 	if (s->nchunks == NCHUNKS)
@@ -109,7 +115,7 @@ void *sgpu_obj_get(enum sgpu_type type, const void *handle)
 	for (unsigned int i = 0; i < s->nchunks; i++) {
 		uintptr_t off = (uintptr_t)handle - (uintptr_t)s->chunk[i];
 
-		if (off >= chunk_slots(i) * s->size)
+		if (off >= chunk_slots(s, i) * s->size)
 			continue;
 		if (off % s->size ||
 		    ((const struct sgpu_obj *)handle)->type != type)
@@ -125,7 +131,7 @@ void sgpu_obj_each(enum sgpu_type type, void (*visit)(void *object, void *arg),
 	struct slab *s = &slabs[type];
 
 	for (unsigned int i = 0; i < s->nchunks; i++) {
-		for (size_t k = 0; k < chunk_slots(i); k++) {
+		for (size_t k = 0; k < chunk_slots(s, i); k++) {
 			struct sgpu_obj *o = (void *)(s->chunk[i] + k * s->size);
 
 			if (o->type == type)
