@@ -51,8 +51,8 @@ static struct pair {
 	union {
 		volatile uint16_t no_call;	/* one of the two: one look before a call */
 		struct {
-			volatile uint8_t busy;	/* a call of this process is under way */
-			volatile uint8_t forked;	/* this is a child: the pair is its parent's */
+			volatile uint8_t busy;		/* a call of this process is under way */
+			volatile uint8_t forked;	/* the pair is this process's parent's */
 		};
 	};
 } pair;
