@@ -220,6 +220,11 @@ static void launch_rate(int threads)
 int main(int argc, char **argv)
 {
 	goal = option(argc, argv, "ms", 200) / 1e3;
+	if (option(argc, argv, "rates", 0)) {	// these alone
+		for (int threads : { 1, 2, 4, 8 })
+			launch_rate(threads);
+		return 0;
+	}
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 	CHECK(cudaMalloc(&dev, 1 << 20));

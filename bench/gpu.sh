@@ -5,7 +5,8 @@
 # limits. Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes
 # RESULTS-gpu.md and the plots of them. Needs no compiler where build/ came along.
 #
-#	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all)
+#	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all), and rates, which is no
+#				part of the report: launches of 1, 2, 4 and 8 threads
 #	WH_BENCH_QUICK=1	a tenth of the time, WH_TEST_DEVICE=softgpu: to try it out
 #	WH_COMMIT=...		of what runs, where there is no repository
 set -u
@@ -48,6 +49,8 @@ each_world() { # LIMIT COMMAND...
 		[ "${PIPESTATUS[0]}" = 0 ] || echo "# $w: $(basename "$1") failed: $(tail -n 1 "$out/err")"
 	done
 }
+
+rates() { each_world 120 "$bench/calls" rates=1; }
 
 calls() { each_world 60 "$bench/calls" ms=$(pick 5 200); }
 

@@ -220,7 +220,8 @@ def gen_server(d, api):
     text += f'static const struct wh_library_entry calls[WH_{pro.name.upper()}_CALLS] = {{\n'
     for c in calls_by_number(api):
         run, req = (f'run_{c.name}', f'struct wh_req_{c.name}') if c.forwarded else (f'wh_do_{c.name}', 'struct wh_req')
-        text += f'\t[{c.number}] = {{ {run}, sizeof({req}) }},\n'
+        ends = 'false' if 'post' in c.flags else 'true'
+        text += f'\t[{c.number}] = {{ {run}, sizeof({req}), {ends} }},\n'
     text += '};\n\nstatic const struct wh_library_symbol symbols[] = {\n'
     for name in called(d, api):
         text += f'\t{{ "{name}", offsetof(struct wh_{pro.name}_functions, {name}) }},\n'

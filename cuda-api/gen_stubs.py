@@ -561,7 +561,7 @@ def server_hooks(d, call):
     if 'charge' in call.hooks:
         args = call.hooks['charge']
         kind, key = charge_key(d, call, args[0])
-        device = expr(args[2]) if len(args) > 2 else 's->limits.device'
+        device = expr(args[2]) if len(args) > 2 else 'wh_self.device'
         before += [f'res = wh_charge(s, &charge, {kind}, {device},', f'\t\t{expr(args[1])});'] + stop
         after += [f'res = wh_charged(s, &charge, res, {key}, q->hdr.ctx);']
     if 'pool' in call.hooks:
@@ -685,6 +685,8 @@ def server_handler(d, call):
         called = f"\tif (!{','.join(call.hooks['instead'])})\n\t{called}"
     if 'then' in call.hooks:
         called += f"\tif (res == {pro.success})\n\t\tres = {','.join(call.hooks['then'])};\n"
+    if 'waits' in call.effects:
+        called = f'\tif (!wh_gate_out(s))\n\t\treturn WH_AGAIN;\n{called}\twh_gate_in(s);\n'
     text += called
     text += '\twh_launch_end(s, stream);\n' if launches else ''
     text += lead(done)
@@ -699,14 +701,10 @@ def server_handler(d, call):
 def gen_server(d, api):
     calls = in_order(api)
     text = BANNER + '#include "session/handler.h"\n\n'
-    text += ''.join(server_handler(d, c) for c in calls)
+    text += ''.join(effects.together(c, server_handler(d, c)) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
-        launch = ', true' if 'launch' in c.hooks else ', false'
-        if c.forwarded:
-            text += f'\t[{c.number}] = {{ run_{c.name}, sizeof(struct wh_req_{c.name}){launch} }},\n'
-        else:
-            text += f'\t[{c.number}] = {{ wh_do_{c.name}, sizeof(struct wh_req){launch} }},\n'
+        text += effects.entry(c)
     text += '};\n\nconst struct wh_driver_symbol wh_driver_symbols[] = {\n'
     for name in driver_functions(api):
         text += f'\t{{ "{name}", offsetof(struct wh_driver, {name}) }},\n'

@@ -2,8 +2,9 @@
 /*
  * What passes over the Unix socket of the shm transport. The client connects;
  * a worker of its own answers with one struct wh_shm_welcome and, if status is
- * 0, the part's memfd. After that nothing more is sent: the socket tells each
- * side that the other one lives. Calls use the words in struct wh_slot.
+ * 0, the part's memfd. After that the worker sends nothing more, and the client which
+ * slots it uses; the socket tells each side that the other one lives. Calls use the words
+ * in struct wh_slot.
  */
 #ifndef WORMHOLE_SHM_H
 #define WORMHOLE_SHM_H
@@ -22,6 +23,12 @@ struct wh_shm_welcome {
 	uint64_t part_size;
 	uint64_t far_size;	/* of the file behind the part, see WH_SHM_FAR_VA */
 	char error[200];	/* why not, for the client's user */
+};
+
+/* Before its first call in a slot other than 0: the worker makes a thread for it. */
+struct wh_shm_use {
+	uint32_t magic;
+	uint32_t slot;
 };
 
 /*

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One call from the stubs' side: take the slot, build, send, read, leave. Owns
+ * One call from the stubs' side: take a slot, build, send, read, leave. Owns
  * the process's state and its end; a transport that fails once is dead for good,
  * because nobody knows what the worker has done by then.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "slots.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -54,39 +54,56 @@ static CUresult lost(int status)
 }
 
 /* The slot came with a call that nobody waits for any more. */
-static bool drop_abandoned(struct wh_link *l)
+static bool drop_abandoned(struct wh_link *l, uint32_t slot)
 {
 	int status;
 
 	if (!l->t || wh_client.state >= WH_DEAD)
 		return true;
 	wh_log("a call was left by siglongjmp(): it is dropped");
-	status = l->t->abandon ? l->t->abandon(l) : WH_EFATAL;
+	status = l->t->abandon ? l->t->abandon(l, slot) : WH_EFATAL;
 	if (status)
 		lost(status);
 	return !status;
 }
 
-/* The slot with the link in it, or why not. */
+/*
+ * A slot with the link in it, or why not. Whether it has to be the first one is looked at
+ * again: a call on another one that began before is not counted where that matters.
+ */
 static inline CUresult take_slot(struct wh_thread *t, const void *frame)
 {
-	bool before = t->holder.held[WH_LOCK_SLOT] != NULL;
-	CUresult res = wh_hold(&t->holder, WH_LOCK_SLOT, frame);
+	bool first = wh_slot_first_only(), left;
+	CUresult res;
 
-	if (__builtin_expect(res != CUDA_SUCCESS, 0))
-		return res;
-	if (__builtin_expect(before, 0))
-		drop_abandoned(&wh_client.link);
+	for (;;) {
+		res = wh_slot_take(t, frame, first, &left);
+		if (__builtin_expect(res != CUDA_SUCCESS, 0))
+			return res;
+		if (__builtin_expect(left, 0))
+			drop_abandoned(&wh_client.link, t->slot);
+		first = wh_slot_first_only();
+		if (__builtin_expect(!first || !t->slot, 1))
+			break;
+		wh_slot_give(t);
+	}
 	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
 		return CUDA_SUCCESS;
-	wh_unlock(WH_LOCK_SLOT);
+	wh_slot_give(t);
 	return not_ready(wh_client.state);
+}
+
+static CUresult refuse_size(struct wh_thread *t, CUresult res)
+{
+	wh_slot_give(t);
+	return res;
 }
 
 static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 {
 	struct wh_client *cl = &wh_client;
 	struct wh_thread *t = &wh_thread;
+	struct wh_link *l = &cl->link;
 	struct wh_req *q;
 
 	if (!t->known)
@@ -96,24 +113,24 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 		if (c->result != CUDA_SUCCESS)
 			return NULL;
 	}
+	if (__builtin_expect(wh_slots_used > 1, 0) && wh_post_waits(call))
+		wh_slot_permit(t);
 	c->result = take_slot(t, c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
 	wh_post_begin(call);
 	if (__builtin_expect(cl->mirrors, 0))
 		wh_managed_sent(call);
-	if (__builtin_expect(size > cl->link.room, 0) && size <= cl->link.msg_size &&
-	    cl->link.t->settle && cl->link.t->settle(&cl->link)) {
-		wh_unlock(WH_LOCK_SLOT);
-		c->result = lost(WH_EGONE);
+	if (__builtin_expect(size > l->room, 0) && size <= l->msg_size &&
+	    l->t->settle && l->t->settle(l, t->slot)) {
+		c->result = refuse_size(t, lost(WH_EGONE));
 		return NULL;
 	}
-	if (size > cl->link.msg_size) {
-		wh_unlock(WH_LOCK_SLOT);
-		c->result = CUDA_ERROR_INVALID_VALUE;
+	if (size > l->msg_size) {
+		c->result = refuse_size(t, CUDA_ERROR_INVALID_VALUE);
 		return NULL;
 	}
-	q = (struct wh_req *)cl->link.msg;
+	q = (struct wh_req *)l->slot[t->slot].msg;
 	q->call = call;
 	q->null = 0;
 	q->ctx = t->ctx;
@@ -121,7 +138,7 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	if (__builtin_expect(cl->captures, 0))
 		q->capture_mode = wh_capture_mode_now(t);
 	q->resv = 0;
-	c->rsp = c->msg = cl->link.msg;
+	c->rsp = c->msg = (uint8_t *)q;
 	c->size = size;
 	c->pos = 0;
 	return q;
@@ -156,6 +173,17 @@ static void pause_us(int us)
 		nanosleep(&t, NULL);
 }
 
+/* The slot that the call had: its request and response have their place there. */
+static CUresult take_again(struct wh_thread *t, const void *frame)
+{
+	CUresult res = wh_slot_again(t, frame);
+
+	if (res != CUDA_SUCCESS || (wh_client.link.t && wh_client.state < WH_DEAD))
+		return res;
+	wh_slot_give(t);
+	return not_ready(wh_client.state);
+}
+
 /*
  * Nothing was done: the client has used up its share of the device for now. It
  * waits without the slot, which its other threads and calls can use meanwhile,
@@ -165,21 +193,23 @@ static void pause_us(int us)
 static int try_later(struct wh_call *c, uint32_t handler, int status)
 {
 	struct wh_link *l = &wh_client.link;
+	struct wh_thread *t = &wh_thread;
 	void *request = malloc(c->size);
 
 	if (!request)
 		return WH_ENOMEM;
 	memcpy(request, c->msg, c->size);
 	while (status > 0) {
-		wh_unlock(WH_LOCK_SLOT);
+		wh_slot_give(t);
 		pause_us(status);
-		c->result = take_slot(&wh_thread, c);
+		c->result = take_again(t, c);
 		if (c->result != CUDA_SUCCESS) {
 			status = WH_EBUSY;
 			break;
 		}
+		wh_slots[t->slot].running = ((struct wh_req *)request)->call;
 		memcpy(c->msg, request, c->size);
-		status = l->t->call(l, handler, c->size);
+		status = l->t->call(l, t->slot, handler, c->size);
 	}
 	free(request);
 	return status;
@@ -191,9 +221,11 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 	struct wh_rsp *r = c->rsp;
 	int status = WH_EGONE;
 
-	wh_client.crossings++;
+	wh_slots[wh_thread.slot].crossings++;
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
-		status = l->t->call(l, handler, c->size);
+		status = wh_post_order(c, handler);
+	if (__builtin_expect(!status, 1))
+		status = l->t->call(l, wh_thread.slot, handler, c->size);
 	if (__builtin_expect(status > 0, 0))
 		status = try_later(c, handler, status);
 	if (__builtin_expect(status != 0, 0)) {
@@ -204,7 +236,7 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 	}
 	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
 		r->size &= ~WH_RSP_OUTPUT;
-		wh_client.output = true;
+		wh_slots[wh_thread.slot].output = true;
 	}
 	if (r->size < sizeof(*r) || r->size > l->msg_size)
 		return lost(WH_EFATAL);
@@ -218,8 +250,8 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler)
 
 CUresult wh_run(struct wh_call *c, size_t fixed)
 {
-	const struct wh_rsp *r = c->rsp;
 	CUresult res = run(c, WH_HANDLER_CUDA);
+	const struct wh_rsp *r = c->rsp;
 
 	if (res == CUDA_SUCCESS)
 		res = r->result;
@@ -233,11 +265,14 @@ CUresult wh_run(struct wh_call *c, size_t fixed)
 
 void wh_end(struct wh_call *c)
 {
-	bool output = wh_client.output, fetch = wh_client.fetch;
+	struct wh_slot_state *s = &wh_slots[wh_thread.slot];
+	bool output = s->output, fetch = s->fetch;
 
 	(void)c;
-	wh_client.output = wh_client.fetch = false;
-	wh_unlock(WH_LOCK_SLOT);
+	s->output = s->fetch = false;
+	if (__builtin_expect(wh_client.mirrors && wh_thread.slot, 0))
+		wh_managed_missed();
+	wh_slot_give(&wh_thread);
 	if (__builtin_expect(fetch, 0))
 		wh_managed_after();
 	if (__builtin_expect(output, 0))
@@ -260,8 +295,8 @@ struct interned {
 	char text[];
 };
 
-/* Called with the slot's lock held. Kernel names repeat: a list per hash suffices. */
-static const char *intern(const char *text, size_t n)
+/* Kernel names repeat: a list per hash suffices. */
+static const char *intern_locked(const char *text, size_t n)
 {
 	static struct interned *bucket[256];
 	uint32_t h = 5381;
@@ -280,6 +315,17 @@ static const char *intern(const char *text, size_t n)
 	e->next = bucket[h % 256];
 	bucket[h % 256] = e;
 	return e->text;
+}
+
+static const char *intern(const char *text, size_t n)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const char *kept;
+
+	pthread_mutex_lock(&lock);
+	kept = intern_locked(text, n);
+	pthread_mutex_unlock(&lock);
+	return kept;
 }
 
 const char *wh_take_string(struct wh_call *c, uint64_t size)
@@ -322,8 +368,10 @@ static void give_back_all(struct wh_thread *t)
 {
 	int id;
 
-	if (wh_lock_is_mine(&t->holder, WH_LOCK_SLOT))
-		drop_abandoned(&wh_client.link);
+	if (wh_slot_is_mine(t)) {
+		drop_abandoned(&wh_client.link, t->slot);
+		wh_slot_give(t);
+	}
 	for (id = 0; id < WH_LOCKS; id++)
 		if (wh_lock_is_mine(&t->holder, id))
 			wh_unlock(id);
@@ -337,6 +385,7 @@ static void thread_end(void *p)
 	if (wh_client.state == WH_READY)
 		wh_drop_thread_streams(t);
 	t->known = false;
+	wh_slot_leave(t);
 	__atomic_fetch_sub(&wh_client.threads, 1, __ATOMIC_RELAXED);
 }
 
@@ -347,6 +396,7 @@ static void thread_end(void *p)
 static void child_after_fork(void)
 {
 	wh_locks_after_fork(&wh_thread.holder);
+	wh_slots_after_fork();
 	wh_client.state = WH_FORKED;
 }
 
@@ -378,6 +428,7 @@ void wh_thread_first(void)
 	find_stack(&wh_thread.holder);
 	pthread_setspecific(thread_key, &wh_thread);
 	wh_thread.known = true;
+	wh_slot_prefer(&wh_thread);
 	__atomic_fetch_add(&wh_client.threads, 1, __ATOMIC_RELAXED);
 }
 
@@ -390,7 +441,7 @@ static void print_stats(void)
 
 	if (on && !strcmp(on, "1"))
 		fprintf(stderr, "wormhole: %llu requests went to the worker\n",
-			(unsigned long long)wh_client.crossings);
+			(unsigned long long)wh_slots_crossings());
 }
 
 /*
@@ -408,11 +459,14 @@ __attribute__((destructor(101))) static void end_of_process(void)
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
 	print_stats();
-	/* Also from a handler on top of a call, or after a call that was left behind. */
-	if (!l->t || !wh_lock_at_end(&wh_thread.holder, WH_LOCK_SLOT))
+	/*
+	 * Also from a handler on top of a call, or after a call that was left behind. With
+	 * several slots there is nothing to give back: the process's end says it.
+	 */
+	if (!l->t || !wh_slot_at_end(&wh_thread))
 		return;
 	if (l->t->end)
 		l->t->end(l);
 	l->t = NULL;
-	wh_unlock(WH_LOCK_SLOT);
+	wh_slot_give(&wh_thread);
 }

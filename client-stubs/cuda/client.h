@@ -2,7 +2,7 @@
 /*
  * Inside of the client's libcuda.so.1: the one connection of this process, the
  * state of each of its threads, and the helpers that generated and handwritten
- * stubs share. One request is built in place in the slot's message area, under
+ * stubs share. A request is built in place in the message area of a slot (slots.h), under
  * the slot's lock; without contention that costs no system call.
  */
 #ifndef WORMHOLE_CLIENT_H
@@ -40,12 +40,9 @@ enum wh_state {
 
 /* What every call uses comes first. */
 struct wh_client {
-	int state;			/* enum wh_state, read without the slot's lock */
+	int state;			/* enum wh_state */
 	int captures;			/* under way */
 	size_t mirrors;			/* managed variables that have to be copied */
-	uint64_t crossings;		/* requests sent; written with the slot's lock held */
-	bool output;			/* the worker has some; with the slot's lock */
-	bool fetch;			/* when the running call ends; with the slot's lock */
 	struct wh_link link;
 	size_t registered;		/* ranges of cuMemHostRegister */
 	int global_captures;		/* of those under way those in global mode */
@@ -70,7 +67,10 @@ struct wh_thread {
 	uint64_t ctx;			/* top of the stack below, 0 for none */
 	uint32_t capture_mode;
 	bool known;			/* counted in wh_client.threads */
+	bool permitted;			/* to make a call that waits: slots.h */
 	struct wh_holder holder;
+	uint32_t slot;			/* of the call that it makes, or made last */
+	uint32_t own_slot;		/* that it prefers */
 	struct wh_thread_stream *streams;	/* per-thread default streams */
 	uint32_t depth;
 	uint64_t stack[WH_CTX_DEPTH];
@@ -82,6 +82,7 @@ void wh_thread_first(void);		/* first call of a thread */
 /* For a lock that the caller's own frame holds. */
 #define wh_lock(id)	wh_hold(&wh_thread.holder, id, __builtin_frame_address(0))
 
+/* Not for WH_LOCK_SLOT. */
 static inline void wh_unlock(enum wh_lock id)
 {
 	wh_let_go(&wh_thread.holder, id);
@@ -105,9 +106,13 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
 void wh_post_begin(uint32_t call);	/* of every call that begins */
+bool wh_post_waits(uint32_t call);	/* may it wait for the device without a bound? */
 void wh_post_library_changes(void);	/* of every one to a library that is not posted */
 bool wh_library_answer(struct wh_call *c, size_t fixed);	/* wh_library_run() but for that */
 CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */
+/* Before a request is sent: those posted in other slots that it must not overtake are done. */
+int wh_post_order(const struct wh_call *c, uint32_t handler);
+void wh_managed_missed(void);	/* a call ended that nobody counted */
 
 /* --- Streams --------------------------------------------------------------------- */
 
@@ -211,7 +216,7 @@ CUresult wh_managed_give(void);
 /* With the slot: a call is about to be sent; a launch also says into which stream. */
 void wh_managed_sent(uint32_t call);
 void wh_managed_launched(uint64_t stream);
-/* With the slot: its result. wh_client.fetch says whether the device's work is done. */
+/* With the slot: its result. wh_slots[].fetch says whether the device's work is done. */
 void wh_managed_answered(CUresult res);
 /* With the slot, before a wait is sent: what it waits for; 0: nobody knows. */
 uint64_t wh_managed_ticket(uint32_t kind, uint64_t handle);

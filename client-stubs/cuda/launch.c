@@ -2,8 +2,9 @@
 /*
  * Launches. CUDA takes an array of addresses, one for each parameter; what
  * travels is one block of bytes laid out as the kernel wants it. The layout is
- * asked for at a kernel's first launch and kept. Everything here runs under
- * the slot's lock, which is taken anyway.
+ * asked for at a kernel's first launch and kept. A layout is read without a lock: it is
+ * replaced only when its kernel has ended, whose launch meanwhile would be a mistake of
+ * the program's.
  */
 #include "client.h"
 
@@ -24,31 +25,56 @@ static struct layout **chunk[CHUNKS];
 static struct layout **place(uint64_t function, bool make)
 {
 	uint32_t i = (uint32_t)function;
+	struct layout **c;
 
 	if (i >= CHUNK * CHUNKS)
 		return NULL;
-	if (!chunk[i / CHUNK] && make)
-		chunk[i / CHUNK] = calloc(CHUNK, sizeof(struct layout *));
-	return chunk[i / CHUNK] ? &chunk[i / CHUNK][i % CHUNK] : NULL;
+	c = __atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE);
+	if (!c && make) {
+		c = calloc(CHUNK, sizeof(struct layout *));
+		__atomic_store_n(&chunk[i / CHUNK], c, __ATOMIC_RELEASE);
+	}
+	return c ? &c[i % CHUNK] : NULL;
 }
 
 static const struct layout *known_layout(uint64_t function)
 {
-	struct layout **p = place(function, false);
+	struct layout **p = place(function, false), *l;
 
-	return p && *p && (*p)->function == function ? *p : NULL;
+	l = p ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : NULL;
+	return l && l->function == function ? l : NULL;
 }
 
-/* With the lock held, from the response in c. */
+/* One that another thread has kept meanwhile stays: it may be in use. */
+static CUresult put_layout(struct layout *l)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	CUresult res = CUDA_SUCCESS;
+	struct layout **p, *old = l;
+
+	pthread_mutex_lock(&lock);
+	p = place(l->function, true);
+	if (!p) {
+		res = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (!known_layout(l->function)) {
+		old = *p;
+		__atomic_store_n(p, l, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	free(old);
+	return res;
+}
+
+/* From the response in c. */
 static CUresult keep_layout(struct wh_call *c, uint64_t function)
 {
 	const struct wh_rsp_whParamLayout *r = c->rsp;
-	struct layout **p = place(function, true), *l;
+	struct layout *l;
 	uint32_t i;
 
 	if (r->count > wh_client.link.msg_size / sizeof(*l->param))
 		return CUDA_ERROR_UNKNOWN;
-	l = p ? malloc(sizeof(*l) + r->count * sizeof(*l->param)) : NULL;
+	l = malloc(sizeof(*l) + r->count * sizeof(*l->param));
 	if (!l)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*l = (struct layout) { .function = function, .count = r->count, .total = r->total };
@@ -62,9 +88,7 @@ static CUresult keep_layout(struct wh_call *c, uint64_t function)
 		free(l);
 		return CUDA_ERROR_UNKNOWN;
 	}
-	free(*p);
-	*p = l;
-	return CUDA_SUCCESS;
+	return put_layout(l);
 }
 
 static CUresult ask_layout(uint64_t function)

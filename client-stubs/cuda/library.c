@@ -87,8 +87,13 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 /* Also what decides about the statuses of others: they are asked for again. */
 bool wh_library_run(struct wh_call *c, size_t fixed)
 {
+	bool answered;
+
 	wh_post_library_changes();
-	return wh_library_answer(c, fixed);
+	answered = wh_library_answer(c, fixed);
+	/* And what another thread has asked for meanwhile. */
+	wh_post_library_changes();
+	return answered;
 }
 
 bool wh_library_answer(struct wh_call *c, size_t fixed)

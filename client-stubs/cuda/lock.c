@@ -35,16 +35,9 @@ static bool left_behind(const struct wh_holder *t, const void *held, const void 
 	       f < t->stack_high && f + SIGNAL_FRAME > h;
 }
 
-/*
- * Sleeps are short: who was woken may leave by siglongjmp() before it has taken
- * the lock, and nobody else would be told that it is free.
- */
-#define NAP_NS	50000000
-
-/* False: not until `deadline`, a time as of wh_now_ns(). */
-static bool await(uint32_t *word, uint32_t number, uint64_t deadline)
+bool wh_word_await(uint32_t *word, uint32_t number, uint64_t deadline, uint32_t nap_ns)
 {
-	static const struct timespec nap = { .tv_nsec = NAP_NS };
+	const struct timespec nap = { .tv_nsec = nap_ns };
 	uint32_t seen = 0;
 
 	while (!__atomic_compare_exchange_n(word, &seen, number | WH_LOCK_AWAITED, false,
@@ -63,33 +56,39 @@ static bool await(uint32_t *word, uint32_t number, uint64_t deadline)
 	return true;
 }
 
-CUresult wh_lock_slowly(struct wh_holder *h, enum wh_lock id, const void *frame)
+bool wh_holder_may(struct wh_holder *h, enum wh_lock id, const void *frame)
 {
 	if (!h->number)
 		h->number = syscall(SYS_gettid);
 	/* Of this very attempt, or of an earlier one. */
-	if (h->held[id] && h->held[id] != frame && !left_behind(h, h->held[id], frame)) {
-		wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");
+	if (!h->held[id] || h->held[id] == frame || left_behind(h, h->held[id], frame))
+		return true;
+	wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");
+	return false;
+}
+
+CUresult wh_lock_slowly(struct wh_holder *h, enum wh_lock id, const void *frame)
+{
+	if (!wh_holder_may(h, id, frame))
 		return CUDA_ERROR_NOT_PERMITTED;
-	}
 	h->held[id] = frame;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	await(&wh_lock_word[id], h->number, UINT64_MAX);
+	wh_word_await(&wh_lock_word[id], h->number, UINT64_MAX, WH_LOCK_NAP_NS);
 	return CUDA_SUCCESS;
 }
 
-void wh_lock_wake(enum wh_lock id)
+void wh_lock_wake(uint32_t *word)
 {
-	syscall(SYS_futex, &wh_lock_word[id], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 #define END_TIMEOUT_NS	1000000000
 
-bool wh_lock_at_end(struct wh_holder *h, enum wh_lock id)
+bool wh_lock_at_end(struct wh_holder *h, uint32_t *word)
 {
 	if (!h->number)
 		h->number = syscall(SYS_gettid);
-	return await(&wh_lock_word[id], h->number, wh_now_ns() + END_TIMEOUT_NS);
+	return wh_word_await(word, h->number, wh_now_ns() + END_TIMEOUT_NS, WH_LOCK_NAP_NS);
 }
 
 void wh_locks_after_fork(struct wh_holder *h)

@@ -19,7 +19,7 @@ enum wh_lock {
 	WH_LOCK_LOAD,
 	WH_LOCK_STAGE,
 	WH_LOCK_MANAGED,
-	WH_LOCK_SLOT,
+	WH_LOCK_SLOT,		/* any of the slots, which have words of their own: slots.h */
 	WH_LOCKS,
 };
 
@@ -37,7 +37,16 @@ extern WH_HIDDEN uint32_t wh_lock_word[WH_LOCKS];
 
 /* The rest of the two below, when the lock is not free or was left behind. */
 CUresult wh_lock_slowly(struct wh_holder *h, enum wh_lock id, const void *frame);
-void wh_lock_wake(enum wh_lock id);
+void wh_lock_wake(uint32_t *word);
+/* May the thread take one of this kind now? Gets its number first. */
+bool wh_holder_may(struct wh_holder *h, enum wh_lock id, const void *frame);
+/*
+ * Sleeps are short: who was woken may leave by siglongjmp() before it has taken
+ * the lock, and nobody else would be told that it is free.
+ */
+#define WH_LOCK_NAP_NS	50000000
+/* False: not until `deadline`, a time as of wh_now_ns(), and one nap more. */
+bool wh_word_await(uint32_t *word, uint32_t number, uint64_t deadline, uint32_t nap_ns);
 
 /*
  * Waits for other threads, never for the caller's own: a signal handler on top
@@ -60,26 +69,34 @@ static inline CUresult wh_hold(struct wh_holder *h, enum wh_lock id, const void 
 	return CUDA_SUCCESS;
 }
 
-static inline void wh_let_go(struct wh_holder *h, enum wh_lock id)
+static inline void wh_word_give(struct wh_holder *h, enum wh_lock id, uint32_t *word)
 {
-	uint32_t was = __atomic_exchange_n(&wh_lock_word[id], 0, __ATOMIC_RELEASE);
+	uint32_t was = __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
 
 	if (__builtin_expect(was & WH_LOCK_AWAITED, 0))
-		wh_lock_wake(id);
+		wh_lock_wake(word);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	h->held[id] = NULL;
 }
 
-/* Is it the calling thread that has it? Also when its frame is gone. */
-static inline bool wh_lock_is_mine(const struct wh_holder *h, enum wh_lock id)
+static inline void wh_let_go(struct wh_holder *h, enum wh_lock id)
 {
-	uint32_t word = __atomic_load_n(&wh_lock_word[id], __ATOMIC_RELAXED);
+	wh_word_give(h, id, &wh_lock_word[id]);
+}
 
+/* Is it the calling thread that has it? Also when its frame is gone. */
+static inline bool wh_word_is_mine(const struct wh_holder *h, uint32_t word)
+{
 	return h->number && (word & ~WH_LOCK_AWAITED) == h->number;
 }
 
+static inline bool wh_lock_is_mine(const struct wh_holder *h, enum wh_lock id)
+{
+	return wh_word_is_mine(h, __atomic_load_n(&wh_lock_word[id], __ATOMIC_RELAXED));
+}
+
 /* At the end of the process: for a second at most, whatever the thread holds. */
-bool wh_lock_at_end(struct wh_holder *h, enum wh_lock id);
+bool wh_lock_at_end(struct wh_holder *h, uint32_t *word);
 /* In a child: nobody holds anything. */
 void wh_locks_after_fork(struct wh_holder *h);
 

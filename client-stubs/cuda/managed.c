@@ -12,7 +12,7 @@
  * In one process (loopback) the driver's own memory is used, and nothing copied.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "slots.h"
 #include "gen_effects.h"
 
 #include <stdlib.h>
@@ -100,8 +100,14 @@ void wh_managed_launched(uint64_t id)
 /* Of calls whose success says that work is done; waits do it by wh_managed_fetch(). */
 void wh_managed_answered(CUresult res)
 {
-	wh_client.fetch = res == CUDA_SUCCESS && current < WH_CALLS &&
+	wh_slots[0].fetch = res == CUDA_SUCCESS && current < WH_CALLS &&
 			  wh_effects[current] & WH_EFFECT_SETTLES;
+}
+
+/* It began before there were variables, in another slot than the first. */
+void wh_managed_missed(void)
+{
+	__atomic_store_n(&unknown, true, __ATOMIC_RELEASE);
 }
 
 uint64_t wh_managed_ticket(uint32_t kind, uint64_t handle)

@@ -8,60 +8,276 @@
  * and, for requests that name memory, every free. What is left are errors of the
  * device, which come late natively, too: they surface at a later call. Of another
  * library, what could change an answer is also every call of it that is not posted.
- * Everything here runs under the slot's lock.
+ * Everything here runs with a slot. What is known is the process's; what is proven, each
+ * slot's own.
+ *
+ * Order between slots. A slot's calls run in their order, different slots' at the same
+ * time. So before a call is sent, those that were posted in other slots and that it must
+ * not overtake are waited for, until the driver has taken them (wh_post_order()). Which
+ * these are: a posted call notes its number in its own slot's table, by stream and by event,
+ * before it returns; one into a legacy default stream, or of which neither is known, notes
+ * it for all. A call that names a stream or an event looks up the numbers of these and
+ * of "all" in every other slot; any other call takes the last number. Why that is enough:
+ * a program may rely on an order only between a call that has returned and one that begins
+ * after it knows of that. Then the number was noted before it is looked up, and numbers
+ * of one place only rise, so the call waits for that one or for a later one of its slot,
+ * which runs after it. What CUDA orders of the rest, it orders by streams and events, or it
+ * orders all. Nobody waits for a call that was not sent, and a sent one waits for
+ * nothing but the driver: no two threads wait for each other.
  */
-#include "client.h"
+#include "slots.h"
 #include "gen_effects.h"
 
 #define PROOFS	1024u	/* a power of two */
+#define PLACES	256u	/* of streams and events; two in one place wait more, never less */
 
-static uint64_t proven[PROOFS];
+static uint64_t proven[WH_MAX_SLOTS][PROOFS];
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
 static uint64_t library[WH_LIBS];	/* the same of each library's own calls */
-static uint32_t running;	/* the call that was begun last */
-static unsigned int captures;
+static int captures;
 /*
  * Events are shared with other processes: what a program does after it has
  * recorded one, or waited for one, it may tell them, and they rely on it.
  */
 static bool shares_events;
 
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void raise_by_one(uint64_t *p)
+{
+	__atomic_fetch_add(p, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Of the other libraries: they make and free what only their own calls name. */
+static uint16_t effects_of(uint32_t call)
+{
+	return call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
+}
+
+static uint32_t running(void)
+{
+	return wh_slots[wh_thread.slot].running;
+}
+
 void wh_post_begin(uint32_t call)
 {
-	/* Of the other libraries: they make and free what only their own calls name. */
-	uint16_t e = call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
+	uint16_t e = effects_of(call);
 
-	running = call;
-	memory += !!(e & WH_EFFECT_FREES);
+	wh_slots[wh_thread.slot].running = call;
+	if (e & WH_EFFECT_FREES)
+		raise_by_one(&memory);
 	if (__builtin_expect(e & WH_EFFECT_NEUTRAL, WH_EFFECT_NEUTRAL))
 		return;
-	epoch++;
-	shares_events |= !!(e & WH_EFFECT_SHARES);
+	raise_by_one(&epoch);
+	if (e & WH_EFFECT_SHARES)
+		__atomic_store_n(&shares_events, true, __ATOMIC_RELAXED);
 	if (e & WH_EFFECT_BEGINS_CAPTURE)
-		captures++;
-	else if (e & WH_EFFECT_ENDS_CAPTURE && captures)
-		captures--;
+		__atomic_fetch_add(&captures, 1, __ATOMIC_RELAXED);
+	else if (e & WH_EFFECT_ENDS_CAPTURE && __atomic_load_n(&captures, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(&captures, 1, __ATOMIC_RELAXED);
+}
+
+bool wh_post_waits(uint32_t call)
+{
+	return call < WH_CALLS && wh_effects[call] & WH_EFFECT_WAITS;
+}
+
+/*
+ * What another thread has proven while this call ran may have been before it: the end
+ * of a call changes what is known as its beginning does.
+ */
+static void changed(uint16_t e)
+{
+	if (wh_slots_used == 1)
+		return;
+	if (e & WH_EFFECT_FREES)
+		raise_by_one(&memory);
+	if (!(e & WH_EFFECT_NEUTRAL))
+		raise_by_one(&epoch);
 }
 
 CUresult wh_post_end(CUresult res)
 {
-	struct wh_link *l = &wh_client.link;
+	struct wh_link_slot *l = &wh_client.link.slot[wh_thread.slot];
+	uint32_t call = running();
 
-	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && running < WH_CALLS &&
-	    wh_effects[running] & WH_EFFECT_REPORTS) {
+	if (__builtin_expect(l->deferred, 0) && res == CUDA_SUCCESS && call < WH_CALLS &&
+	    wh_effects[call] & WH_EFFECT_REPORTS) {
 		res = (CUresult)l->deferred;
 		l->deferred = 0;
 	}
 	if (__builtin_expect(res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_READY, 0))
-		epoch++;
+		raise_by_one(&epoch);
+	changed(effects_of(call));
 	return res;
 }
 
 void wh_post_library_changes(void)
 {
-	library[running >> WH_LIBRARY_SHIFT]++;
+	raise_by_one(&library[running() >> WH_LIBRARY_SHIFT]);
 }
+
+/* --- Order ------------------------------------------------------------------------------ */
+
+/* Written by who has the slot, read by all. */
+static struct noted {
+	uint64_t at[PLACES];	/* number of the last call there */
+	uint64_t all;		/* of the last one that all have to wait for */
+} noted[WH_MAX_SLOTS];
+
+/* What a call is ordered by. */
+struct keys {
+	uint64_t key[2];
+	unsigned int n;
+	bool all;
+};
+
+static void add_key(struct keys *k, uint64_t key)
+{
+	k->key[k->n++] = key;
+}
+
+/* A legacy default stream is ordered against all others of its context. */
+static void add_stream(struct keys *k, uint64_t stream)
+{
+	k->all |= stream <= (uintptr_t)CU_STREAM_PER_THREAD;
+	add_key(k, stream);
+}
+
+static void keys_of_wait(struct keys *k, const struct wh_req_whWait *q)
+{
+	switch (q->kind) {
+	case WH_WAIT_STREAM:
+		add_stream(k, q->handle);
+		break;
+	case WH_WAIT_EVENT:
+		add_key(k, q->handle);
+		break;
+	case WH_WAIT_FENCE:	/* the copy was answered */
+		break;
+	default:
+		k->all = true;
+	}
+}
+
+#define STREAM_OF(call, q, k) \
+	case WH_CALL_##call: \
+		add_stream(k, ((const struct wh_req_##call *)(q))->hStream); \
+		break
+#define EVENT_OF(call, q, k) \
+	case WH_CALL_##call: \
+		add_key(k, ((const struct wh_req_##call *)(q))->hEvent); \
+		break
+#define BOTH_OF(call, q, k) \
+	case WH_CALL_##call: \
+		add_key(k, ((const struct wh_req_##call *)(q))->hEvent); \
+		add_stream(k, ((const struct wh_req_##call *)(q))->hStream); \
+		break
+
+/* Of whatever is not here nothing is known: all. */
+static struct keys keys_of(const struct wh_req *q, uint32_t handler)
+{
+	struct keys k = { .all = handler != WH_HANDLER_CUDA };
+
+	if (k.all || wh_client.mirrors) {
+		k.all = true;
+		return k;
+	}
+	switch (q->call) {
+	case WH_CALL_whLaunch:
+		add_stream(&k, ((const struct wh_req_whLaunch *)q)->stream);
+		/* They may name events. */
+		k.all |= ((const struct wh_req_whLaunch *)q)->attrs != 0;
+		break;
+	case WH_CALL_whStageCopy:
+		add_stream(&k, ((const struct wh_req_whStageCopy *)q)->stream);
+		break;
+	case WH_CALL_whWait:
+		keys_of_wait(&k, (const struct wh_req_whWait *)q);
+		break;
+	case WH_CALL_whParamLayout:
+	case WH_CALL_whOutput:
+	case WH_CALL_cuFuncGetAttribute:
+	case WH_CALL_cuKernelGetAttribute:
+		break;
+	STREAM_OF(cuMemcpyHtoDAsync_v2, q, &k);
+	STREAM_OF(cuMemcpyDtoHAsync_v2, q, &k);
+	STREAM_OF(cuMemcpyDtoDAsync_v2, q, &k);
+	STREAM_OF(cuMemsetD8Async, q, &k);
+	STREAM_OF(cuMemsetD16Async, q, &k);
+	STREAM_OF(cuMemsetD32Async, q, &k);
+	STREAM_OF(cuStreamQuery, q, &k);
+	EVENT_OF(cuEventQuery, q, &k);
+	BOTH_OF(cuEventRecord, q, &k);
+	BOTH_OF(cuEventRecordWithFlags, q, &k);
+	BOTH_OF(cuStreamWaitEvent, q, &k);
+	default:
+		k.all = true;
+	}
+	return k;
+}
+
+static unsigned int place_of(uint64_t key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> 56;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int await_slot(struct wh_link *l, uint32_t slot, const struct keys *k)
+{
+	const struct noted *n = &noted[slot];
+	uint64_t number = k->all ? load(&l->slot[slot].posted) : load(&n->all);
+	unsigned int i;
+
+	for (i = 0; i < k->n && !k->all; i++)
+		number = later(number, load(&n->at[place_of(k->key[i])]));
+	return number ? l->t->reached(l, slot, number) : WH_OK;
+}
+
+static int order(const struct keys *k)
+{
+	struct wh_link *l = &wh_client.link;
+	uint32_t i, used = __atomic_load_n(&wh_slots_used, __ATOMIC_SEQ_CST);
+	int status = WH_OK;
+
+	for (i = 0; i < used && !status; i++)
+		if (i != wh_thread.slot)
+			status = await_slot(l, i, k);
+	return status;
+}
+
+int wh_post_order(const struct wh_call *c, uint32_t handler)
+{
+	struct keys k;
+
+	if (__builtin_expect(wh_slots_used == 1, 1) || !wh_client.link.t->reached)
+		return WH_OK;
+	k = keys_of((const struct wh_req *)c->msg, handler);
+	return order(&k);
+}
+
+/* Before the call returns to the program. */
+static void note(const struct keys *k)
+{
+	struct noted *n = &noted[wh_thread.slot];
+	uint64_t number = wh_client.link.slot[wh_thread.slot].posted;
+	unsigned int i;
+
+	if (k->all)
+		__atomic_store_n(&n->all, number, __ATOMIC_RELEASE);
+	for (i = 0; i < k->n; i++)
+		__atomic_store_n(&n->at[place_of(k->key[i])], number, __ATOMIC_RELEASE);
+}
+
+/* --- Proofs ------------------------------------------------------------------------------ */
 
 /* Of whole words. A wrong match would need equal hashes of 64 bits in one epoch. */
 static uint64_t mix(uint64_t h, uint64_t w)
@@ -91,11 +307,18 @@ static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 static bool sent(struct wh_call *c, uint32_t handler, bool known)
 {
 	struct wh_link *l = &wh_client.link;
+	struct wh_link_slot *s = &l->slot[wh_thread.slot];
+	struct keys k;
 
-	if (!known || l->no_post || l->deferred || wh_client.state >= WH_DEAD ||
-	    l->t->post(l, handler, c->size) != WH_OK)
+	if (!known || s->no_post || s->deferred || wh_client.state >= WH_DEAD)
 		return false;
-	wh_client.crossings++;
+	k = keys_of((const struct wh_req *)c->msg, handler);
+	if (__builtin_expect(wh_slots_used > 1, 0) && order(&k) != WH_OK)
+		return false;
+	if (l->t->post(l, wh_thread.slot, handler, c->size) != WH_OK)
+		return false;
+	note(&k);
+	wh_slots[wh_thread.slot].crossings++;
 	return true;
 }
 
@@ -105,10 +328,10 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	CUresult res;
 
 	if (!wh_client.link.t->post || captures ||
-	    (__builtin_expect(shares_events, 0) && wh_effects[running] & WH_EFFECT_EVENT))
+	    (__builtin_expect(shares_events, 0) && wh_effects[running()] & WH_EFFECT_EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, 0, state);
-	place = &proven[proof % PROOFS];
+	place = &proven[wh_thread.slot][proof % PROOFS];
 	if (sent(c, WH_HANDLER_CUDA, *place == proof))
 		return CUDA_SUCCESS;
 	/* With this result goes whatever there was to say about posted ones. */
@@ -120,23 +343,24 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 
 CUresult wh_post(struct wh_call *c, size_t key)
 {
-	return post(c, key, epoch);
+	return post(c, key, load(&epoch));
 }
 
 CUresult wh_post_memory(struct wh_call *c, size_t key)
 {
-	return post(c, key, epoch ^ memory << 32);
+	return post(c, key, load(&epoch) ^ load(&memory) << 32);
 }
 
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 {
-	uint64_t *place, proof, state = mix(epoch, library[running >> WH_LIBRARY_SHIFT]);
+	uint64_t own = load(&library[running() >> WH_LIBRARY_SHIFT]);
+	uint64_t *place, proof, state = mix(load(&epoch), own);
 	struct wh_rsp *r = c->rsp;
 
 	if (!wh_client.link.t->post || captures)
 		return wh_library_answer(c, sizeof(*r));
 	proof = hash(c->msg, key, addresses, state);
-	place = &proven[proof % PROOFS];
+	place = &proven[wh_thread.slot][proof % PROOFS];
 	if (sent(c, WH_HANDLER_LIBRARY, *place == proof)) {
 		*r = (struct wh_rsp) { .size = sizeof(*r) };
 		return true;

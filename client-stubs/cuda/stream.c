@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Waits, and the per-thread default streams. All threads of a client share the
- * worker's one thread, so the driver's own per-thread stream would be one for
- * all; each thread gets a real stream instead, made at first use.
+ * Waits, and the per-thread default streams. The driver's own per-thread stream is
+ * one for each thread of the worker's, and calls of a thread come to any of these;
+ * each thread gets a real stream instead, made at first use.
  */
-#include "client.h"
+#include "slots.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -24,6 +24,9 @@ static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice, uint6
 	struct wh_call c;
 	CUresult res;
 
+	/* The driver waits for a context as long as it takes. */
+	if (kind == WH_WAIT_CONTEXT)
+		wh_slot_permit(&wh_thread);
 	q = wh_begin(&c, WH_CALL_whWait, sizeof(*q));
 	if (!q)
 		return c.result;

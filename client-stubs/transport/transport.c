@@ -71,6 +71,7 @@ static int versions_ok(const struct wh_ctl *ctl)
 int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 {
 	struct wh_ctl ctl;
+	uint32_t i;
 
 	if (part_size < sizeof(ctl))
 		return WH_EFAULT;
@@ -79,14 +80,19 @@ int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 		return WH_EFAULT;
 	if (!versions_ok(&ctl))
 		return WH_EVERSION;
-	if (!ctl.nslots || ctl.msg_size < WH_PAGE_SIZE || ctl.part_size > part_size ||
-	    !area_ok(ctl.slot_offset, WH_PAGE_SIZE, part_size) ||
-	    !area_ok(ctl.msg_offset, ctl.msg_size, part_size) ||
+	if (!ctl.nslots || ctl.nslots > WH_MAX_SLOTS || ctl.msg_size < WH_PAGE_SIZE ||
+	    ctl.msg_size > part_size || ctl.part_size > part_size ||
+	    !area_ok(ctl.slot_offset, ctl.nslots * WH_PAGE_SIZE, part_size) ||
+	    !area_ok(ctl.msg_offset, ctl.nslots * ctl.msg_size, part_size) ||
 	    !area_ok(ctl.data_offset, ctl.data_size, part_size))
 		return WH_EFAULT;
 	l->part = part;
 	l->part_size = part_size;
-	l->msg = l->part + ctl.msg_offset;
+	l->slots = ctl.nslots;
+	for (i = 0; i < l->slots; i++)
+		l->slot[i] = (struct wh_link_slot) {
+			.msg = l->part + ctl.msg_offset + i * ctl.msg_size,
+		};
 	l->room = l->msg_size = ctl.msg_size;
 	l->data = l->part + ctl.data_offset;
 	l->data_size = ctl.data_size;

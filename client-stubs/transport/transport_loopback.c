@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "loopback.h"
@@ -26,14 +27,14 @@ static struct {
 	typeof(wh_session_close) *close;
 	typeof(wh_session_new_thread) *new_thread;
 	typeof(wh_session_far) *far;
-	typeof(wh_dispatch) *dispatch;
+	typeof(wh_session_slot) *slot;
+	typeof(wh_dispatch_slot) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
-	uint64_t threads;	/* that have called */
-	uint64_t last;		/* the one of the last call */
+	bool ready[WH_MAX_SLOTS];	/* with the slot */
 } loop;
 
-/* Not pthread_self(), which a new thread may have from one that ended. */
-static __thread uint64_t self __attribute__((tls_model("initial-exec")));
+/* The session knows this thread. */
+static __thread bool known __attribute__((tls_model("initial-exec")));
 
 /* Only on request: it hides what the other transports are for. */
 static int loopback_probe(void)
@@ -52,10 +53,11 @@ static int load(void)
 	loop.close = dlsym(lib, "wh_session_close");
 	loop.new_thread = dlsym(lib, "wh_session_new_thread");
 	loop.far = dlsym(lib, "wh_session_far");
-	loop.dispatch = dlsym(lib, "wh_dispatch");
+	loop.slot = dlsym(lib, "wh_session_slot");
+	loop.dispatch = dlsym(lib, "wh_dispatch_slot");
 	loop.join_tenant = dlsym(lib, "wh_session_join_tenant");
 	if (loop.open && loop.join_tenant && loop.close && loop.new_thread && loop.far &&
-	    loop.dispatch)
+	    loop.slot && loop.dispatch)
 		return 0;
 	wh_complain("loopback: libwormhole-session.so is of another release");
 	return WH_EVERSION;
@@ -103,7 +105,7 @@ static int loopback_open(struct wh_link *l)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (part == MAP_FAILED)
 		return WH_ENOMEM;
-	loop.session = loop.open(part, PART_SIZE, backend, err, sizeof(err));
+	loop.session = loop.open(part, PART_SIZE, WH_MAX_SLOTS, backend, err, sizeof(err));
 	if (loop.session && !join_tenant(err, sizeof(err))) {
 		rc = wh_link_from_part(l, part, PART_SIZE);
 	} else {
@@ -114,22 +116,33 @@ static int loopback_open(struct wh_link *l)
 		munmap(part, PART_SIZE);
 		return rc;
 	}
+	memset(loop.ready, 0, sizeof(loop.ready));
 	add_far(l);
 	loop.far(loop.session, l->far, l->far_size, true);
 	return 0;
 }
 
-static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+static void begin_thread(void)
+{
+	wh_namespace_enter();
+	loop.new_thread(loop.session);
+	known = true;
+}
+
+static int begin_slot(uint32_t slot)
+{
+	loop.ready[slot] = loop.slot(loop.session, slot);
+	return loop.ready[slot] ? WH_OK : WH_ENOMEM;
+}
+
+static int loopback_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
 {
 	(void)l;
-	if (__builtin_expect(loop.last != self || !self, 0)) {
-		if (!self)
-			self = ++loop.threads;
-		loop.last = self;
-		wh_namespace_enter();
-		loop.new_thread(loop.session);
-	}
-	return loop.dispatch(loop.session, handler, arg);
+	if (__builtin_expect(!known, 0))
+		begin_thread();
+	if (__builtin_expect(!loop.ready[slot], 0) && begin_slot(slot))
+		return WH_ENOMEM;
+	return loop.dispatch(loop.session, slot, handler, arg);
 }
 
 static void loopback_close(struct wh_link *l)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Transport to a worker in another process of this machine: a sealed memfd
- * mapped at the same address on both sides, futex words in the slot page, and
- * a socket whose end says that the worker is gone.
+ * mapped at the same address on both sides, futex words in the slot pages, and
+ * a socket whose end says that the worker is gone. The worker has a thread for each slot
+ * that it was told about.
  */
 #define _GNU_SOURCE
 #include "transport.h"
@@ -28,13 +29,19 @@
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
 
-static struct {
-	int sock;
+/* This side's part of a slot; one thread at a time uses it. */
+struct lane {
 	struct wh_slot *slot;
 	uint32_t calls;
 	uint32_t done;		/* of these, as far as was looked */
 	struct wh_shm_cell *cell;
 	struct wh_shm_spin spin;
+	bool used;		/* the worker knows */
+} __attribute__((aligned(64)));
+
+static struct {
+	int sock;
+	struct lane lane[WH_MAX_SLOTS];
 } shm = { .sock = -1 };
 
 static int socket_path(struct sockaddr_un *a)
@@ -151,6 +158,22 @@ static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
 	return rc;
 }
 
+static void open_lanes(struct wh_link *l)
+{
+	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset;
+	bool cells = l->msg_size > 2 * WH_SHM_CELLS * WH_SHM_CELL;
+	uint32_t i;
+
+	if (cells)
+		l->room = l->msg_size - WH_SHM_CELLS * WH_SHM_CELL;
+	for (i = 0; i < l->slots; i++)
+		shm.lane[i] = (struct lane) {
+			.slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE),
+			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->room) : NULL,
+			.used = i == 0,
+		};
+}
+
 static int shm_open_link(struct wh_link *l)
 {
 	struct wh_shm_welcome w;
@@ -170,13 +193,7 @@ static int shm_open_link(struct wh_link *l)
 		return rc;
 	}
 	shm.sock = sock;
-	shm.calls = shm.done = 0;
-	shm.cell = NULL;
-	if (l->msg_size > 2 * WH_SHM_CELLS * WH_SHM_CELL) {
-		l->room = l->msg_size - WH_SHM_CELLS * WH_SHM_CELL;
-		shm.cell = (struct wh_shm_cell *)(l->msg + l->room);
-	}
-	shm.slot = (struct wh_slot *)(l->part + ((struct wh_ctl *)l->part)->slot_offset);
+	open_lanes(l);
 	return 0;
 }
 
@@ -188,30 +205,72 @@ static int worker_gone(void)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* Is this call done? The worker runs them in order. */
-static bool reached(struct wh_slot *s, uint32_t call)
+/* The worker makes a thread for the slot. */
+static int use_slot(uint32_t number)
 {
-	shm.done = __atomic_load_n(&s->response, __ATOMIC_SEQ_CST);
-	return (int32_t)(shm.done - call) >= 0;
+	const struct wh_shm_use use = { .magic = WH_SHM_MAGIC, .slot = number };
+
+	if (send(shm.sock, &use, sizeof(use), MSG_NOSIGNAL) != sizeof(use))
+		return WH_EGONE;
+	shm.lane[number].used = true;
+	return WH_OK;
 }
 
-static int await(struct wh_slot *s, uint32_t call)
+/* Is this call done? The worker runs them in order. */
+static bool reached(struct lane *n, uint32_t call)
+{
+	n->done = __atomic_load_n(&n->slot->response, __ATOMIC_SEQ_CST);
+	return (int32_t)(n->done - call) >= 0;
+}
+
+static int await(struct lane *n, uint32_t call)
 {
 	static const struct timespec nap = { .tv_nsec = 10000000 };
+	struct wh_slot *s = n->slot;
 
-	while (!reached(s, call))
-		if (!wh_shm_spin(&shm.spin, &s->response, shm.done, false, WH_SHM_CLIENT_NS))
+	while (!reached(n, call))
+		if (!wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
 			goto sleep;
 	return 0;
 sleep:
 	__atomic_store_n(&s->response_waiters, 1, __ATOMIC_SEQ_CST);
-	while (!reached(s, call)) {
-		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, shm.done, &nap, NULL, 0) &&
-		    errno == ETIMEDOUT && worker_gone() && !reached(s, call))
+	while (!reached(n, call)) {
+		if (syscall(SYS_futex, &s->response, FUTEX_WAIT, n->done, &nap, NULL, 0) &&
+		    errno == ETIMEDOUT && worker_gone() && !reached(n, call))
 			return WH_EGONE;
 	}
 	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+#define OTHERS_LOOKS	1000
+#define OTHERS_NAP_NS	20000
+
+/*
+ * The calls of a slot that other threads use: nothing of its own is touched, so who waits
+ * looks, and is not woken. The response may be that of a call which was sent since.
+ */
+static int shm_reached(struct wh_link *l, uint32_t slot, uint64_t number)
+{
+	static const struct timespec nap = { .tv_nsec = OTHERS_NAP_NS };
+	const uint32_t *response = &shm.lane[slot].slot->response;
+	unsigned int n;
+
+	for (n = 1; ; n++) {
+		uint64_t last = __atomic_load_n(&l->slot[slot].posted, __ATOMIC_ACQUIRE);
+		uint32_t done = __atomic_load_n(response, __ATOMIC_ACQUIRE);
+
+		if ((int64_t)(last + (int32_t)(done - (uint32_t)last) - number) >= 0)
+			return WH_OK;
+		__builtin_ia32_pause();
+		if (n % OTHERS_LOOKS)
+			continue;
+		if (n / OTHERS_LOOKS % OTHERS_LOOKS == 0 && worker_gone())
+			return WH_EGONE;
+		sched_yield();
+		if (n > 20 * OTHERS_LOOKS)
+			nanosleep(&nap, NULL);
+	}
 }
 
 static void send_call(struct wh_slot *s, uint32_t call)
@@ -222,7 +281,7 @@ static void send_call(struct wh_slot *s, uint32_t call)
 }
 
 /* What posted calls left behind: all of them are done now. */
-static void look_back(struct wh_link *l, struct wh_slot *s)
+static void look_back(struct wh_link_slot *l, struct wh_slot *s)
 {
 	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
 
@@ -234,65 +293,87 @@ static void look_back(struct wh_link *l, struct wh_slot *s)
 		l->deferred = (int)deferred;
 }
 
-static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+/* Of whose last numbers `call` is the lower half; answered calls count, too. */
+static uint64_t long_number(uint64_t last, uint32_t call)
 {
-	struct wh_slot *s = shm.slot;
-	uint32_t call = ++shm.calls;
+	return last + (uint32_t)(call - (uint32_t)last);
+}
+
+/* Others compare the lower halves: what they know must not get too old. */
+static void keep_up(struct wh_link_slot *o, uint32_t call)
+{
+	if (__builtin_expect(call - (uint32_t)o->posted > 1u << 30, 0))
+		__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
+}
+
+static int shm_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+{
+	struct lane *n = &shm.lane[slot];
+	struct wh_slot *s = n->slot;
+	uint32_t call;
 	int rc;
 
+	if (__builtin_expect(!n->used, 0) && use_slot(slot))
+		return WH_EGONE;
+	call = ++n->calls;
 	s->request_handler = handler;
 	s->request_arg[0] = arg;
 	s->request_arg[1] = call;
 	send_call(s, call);
-	rc = await(s, call);
+	rc = await(n, call);
 	if (rc)
 		return rc;
-	look_back(l, s);
+	keep_up(&l->slot[slot], call);
+	look_back(&l->slot[slot], s);
 	return (int)s->response_status;
 }
 
-static int shm_post(struct wh_link *l, uint32_t handler, size_t size)
+static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t size)
 {
-	struct wh_slot *s = shm.slot;
-	uint32_t call = shm.calls + 1;
-	struct wh_shm_cell *c = &shm.cell[call % WH_SHM_CELLS];
+	struct wh_link_slot *o = &l->slot[slot];
+	struct lane *n = &shm.lane[slot];
+	struct wh_slot *s = n->slot;
+	uint32_t call = n->calls + 1;
+	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
 	int rc;
 
-	if (!shm.cell || size > sizeof(c->request))
+	if (!n->cell || !n->used || size > sizeof(c->request))
 		return WH_ENOSYS;
 	/* Half of the cells at a time, so that not each call waits for the other side's word. */
-	if ((int32_t)(call - shm.done) > WH_SHM_CELLS) {
-		rc = await(s, call - WH_SHM_CELLS / 2);
+	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
+		rc = await(n, call - WH_SHM_CELLS / 2);
 		if (rc)
 			return rc;
 		/* Beside the response's number, which was just read. */
-		l->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
+		o->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
 	}
 	c->size = size;
 	c->handler = handler;
-	memcpy(c->request, l->msg, size);
-	shm.calls = call;
+	memcpy(c->request, o->msg, size);
+	n->calls = call;
 	send_call(s, call);
+	__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
 	return 0;
 }
 
-static int shm_settle(struct wh_link *l)
+static int shm_settle(struct wh_link *l, uint32_t slot)
 {
 	(void)l;
-	return await(shm.slot, shm.calls);
+	return await(&shm.lane[slot], shm.lane[slot].calls);
 }
 
 /* The worker finishes what it has begun; nobody reads the response. */
-static int shm_abandon(struct wh_link *l)
+static int shm_abandon(struct wh_link *l, uint32_t slot)
 {
-	uint32_t sent = __atomic_load_n(&shm.slot->request, __ATOMIC_ACQUIRE);
+	struct lane *n = &shm.lane[slot];
+	uint32_t sent = __atomic_load_n(&n->slot->request, __ATOMIC_ACQUIRE);
 
 	(void)l;
-	if (sent != shm.calls) {	/* left before it was sent */
-		shm.calls = sent;
+	if (sent != n->calls) {	/* left before it was sent */
+		n->calls = sent;
 		return 0;
 	}
-	return await(shm.slot, sent);
+	return await(n, sent);
 }
 
 static void shm_close_link(struct wh_link *l)
@@ -312,6 +393,7 @@ const struct wh_transport wh_transport_shm = {
 	.open = shm_open_link,
 	.call = shm_call,
 	.post = shm_post,
+	.reached = shm_reached,
 	.settle = shm_settle,
 	.abandon = shm_abandon,
 	.close = shm_close_link,

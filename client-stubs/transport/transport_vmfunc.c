@@ -409,11 +409,13 @@ static int vmfunc_open(struct wh_link *l)
  * finds it set is a signal handler on top of the call, or comes after a
  * handler that never returned to it.
  */
-static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+/* The pair has one slot. */
+static int vmfunc_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
 {
 	struct pair *p = l->priv;
 	int64_t status;
 
+	(void)slot;
 	if (__builtin_expect(p->no_call, 0))
 		return p->forked ? WH_EGONE : WH_EBUSY;
 	p->busy = 1;
@@ -436,10 +438,11 @@ static void cancel_call(struct pair *p)
  * The worker stopped in the middle of the call, with whatever the driver had
  * locked: it can serve nobody any more.
  */
-static int vmfunc_abandon(struct wh_link *l)
+static int vmfunc_abandon(struct wh_link *l, uint32_t slot)
 {
 	struct pair *p = l->priv;
 
+	(void)slot;
 	if (p->forked)
 		return WH_EGONE;
 	if (!p->busy)

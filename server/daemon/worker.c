@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Worker of one shm client: makes the part, opens the session, answers calls
- * on the main thread. A second thread watches the client: its socket and, where
- * the kernel has it, its pidfd, because a child of the client may hold the
+ * Worker of one shm client: makes the part, opens the session, answers calls, on one
+ * thread for each slot: the main one for slot 0, others from when the client says that
+ * it uses them. One more thread watches the client: its socket, where it says so, and,
+ * where the kernel has it, its pidfd, because a child of the client may hold the
  * socket open. When the client is gone the process ends; nothing outlives it.
  */
 #define _GNU_SOURCE
@@ -115,28 +116,9 @@ static int client_pidfd(int conn)
 
 static struct {
 	int conn, pidfd;	/* -1: the kernel has none */
+	struct wh_session *session;
+	uint8_t *part;
 } life;
-
-static void *watch(void *arg)
-{
-	struct pollfd p[2] = {
-		{ .fd = life.conn, .events = POLLIN | POLLRDHUP },
-		{ .fd = life.pidfd, .events = POLLIN },
-	};
-
-	(void)arg;
-	/* Nothing is ever sent to us: any event is the end. */
-	while (poll(p, life.pidfd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
-		;
-	_exit(0);
-}
-
-static int start_watch(void)
-{
-	pthread_t t;
-
-	return pthread_create(&t, NULL, watch, NULL);
-}
 
 /* --- Calls ----------------------------------------------------------------------------- */
 
@@ -147,7 +129,8 @@ static int start_watch(void)
  * makes no call: they get their marker, and others the device when all is done.
  * False: nothing came, and there is nothing to look after any more.
  */
-static bool await_idle(struct wh_session *s, const uint32_t *request, uint32_t last)
+static bool await_idle(struct wh_session *s, uint32_t number, const uint32_t *request,
+		       uint32_t last)
 {
 	uint64_t start = wh_shm_now(), before, now = start;
 
@@ -156,7 +139,7 @@ static bool await_idle(struct wh_session *s, const uint32_t *request, uint32_t l
 			return true;
 		now = wh_shm_now();
 	}
-	while (wh_dispatch_idle(s, false)) {
+	while (wh_dispatch_idle(s, number, false)) {
 		if (wh_shm_look(request, last, false, WH_SHM_ROUND))
 			return true;
 		before = wh_shm_now();
@@ -164,7 +147,7 @@ static bool await_idle(struct wh_session *s, const uint32_t *request, uint32_t l
 		now = wh_shm_now();
 		/* A yield that took long: others want this CPU. */
 		if (now - before > WH_SHM_LATE_NS || now - start > WH_SHM_WORKER_NS) {
-			wh_dispatch_idle(s, true);
+			wh_dispatch_idle(s, number, true);
 			break;
 		}
 	}
@@ -179,16 +162,26 @@ static void sleep_until_request(struct wh_slot *slot, uint32_t last)
 	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
 }
 
-/* The number of the last call that was sent, once that is another than `last`. */
-static uint32_t await(struct wh_session *session, struct wh_slot *slot, uint32_t last)
-{
-	static struct wh_shm_spin s;
+/* What a thread knows of the slot that it serves. */
+struct served {
+	struct wh_session *s;
+	struct wh_slot *slot;
+	const struct wh_shm_cell *cell;
+	uint32_t number;
+	bool asked;		/* the client is asked to wait for all answers */
+	struct wh_shm_spin spin;
+};
 
-	if (!wh_shm_look(&slot->request, last, false, 1) &&
-	    !(wh_dispatch_wants_idle(session) && await_idle(session, &slot->request, last)) &&
-	    !wh_shm_spin(&s, &slot->request, last, false, WH_SHM_WORKER_NS))
-		sleep_until_request(slot, last);
-	return __atomic_load_n(&slot->request, __ATOMIC_ACQUIRE);
+/* The number of the last call that was sent, once that is another than `last`. */
+static uint32_t await(struct served *v, uint32_t last)
+{
+	const uint32_t *request = &v->slot->request;
+
+	if (!wh_shm_look(request, last, false, 1) &&
+	    !(wh_dispatch_wants_idle(v->s) && await_idle(v->s, v->number, request, last)) &&
+	    !wh_shm_spin(&v->spin, request, last, false, WH_SHM_WORKER_NS))
+		sleep_until_request(v->slot, last);
+	return __atomic_load_n(request, __ATOMIC_ACQUIRE);
 }
 
 /* All calls up to this one are done. */
@@ -202,23 +195,23 @@ static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 }
 
 /* The client looks at it often: it is written only when it changes. */
-static void ask_for_answers(struct wh_session *s, struct wh_slot *slot)
+static void ask_for_answers(struct served *v)
 {
-	static uint64_t asked;
-	uint64_t wants = wh_dispatch_wants_answers(s) != 0;
+	bool wants = wh_dispatch_wants_answers(v->s);
 
-	if (__builtin_expect(wants != asked, 0))
-		slot->no_post = asked = wants;
+	if (__builtin_expect(wants != v->asked, 0))
+		v->slot->no_post = v->asked = wants;
 }
 
 /* Handler and argument are read once; the number of the call is only echoed. */
-static void answered_call(struct wh_session *s, struct wh_slot *slot, uint32_t call)
+static void answered_call(struct served *v, uint32_t call)
 {
+	struct wh_slot *slot = v->slot;
 	uint32_t handler = __atomic_load_n(&slot->request_handler, __ATOMIC_RELAXED);
 	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
-	int64_t status = wh_dispatch(s, handler, arg);
+	int64_t status = wh_dispatch_slot(v->s, v->number, handler, arg);
 
-	ask_for_answers(s, slot);
+	ask_for_answers(v);
 	answer(slot, call, status);
 }
 
@@ -237,9 +230,9 @@ static void impossible(const char *what, uint32_t value, uint32_t call)
  * wrong is told once, and only to a client that did not know anything wrong yet.
  * False: it is no call.
  */
-static bool posted_call(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *c,
-			uint32_t call)
+static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t call)
 {
+	struct wh_slot *slot = v->slot;
 	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
 	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
 	int64_t status;
@@ -253,14 +246,15 @@ static bool posted_call(struct wh_session *s, struct wh_slot *slot, const struct
 		impossible("handler", handler, call);
 		return false;
 	}
-	while ((status = wh_dispatch_posted(s, handler, c->request, size, &res)) > 0)
+	while ((status = wh_dispatch_posted(v->s, v->number, handler, c->request, size,
+					    &res)) > 0)
 		usleep(status);
 	/* A library's status is no CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
 	if (__builtin_expect(res, 0) && !slot->deferred)
 		slot->deferred = res;
-	ask_for_answers(s, slot);
+	ask_for_answers(v);
 	return true;
 }
 
@@ -282,13 +276,15 @@ static void fetch_ahead(const struct wh_shm_cell *c)
  * together. Of calls that are known to be sent only the last one can be an
  * answered one, since its client waits for it.
  */
-static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct wh_shm_cell *cell)
+static void serve_calls(struct served *v)
 {
+	const struct wh_shm_cell *cell = v->cell;
+	struct wh_slot *slot = v->slot;
 	uint32_t call = 0, sent = 0;
 
 	for (;;) {
 		if (call == sent) {
-			sent = await(s, slot, call);
+			sent = await(v, call);
 			if (__builtin_expect(sent - call - 1 > WH_SHM_CELLS, 0)) {
 				impossible("number", sent, call);
 				return;
@@ -298,22 +294,109 @@ static void serve_calls(struct wh_session *s, struct wh_slot *slot, const struct
 		if (call != sent)
 			fetch_ahead(&cell[(call + 1) % WH_SHM_CELLS]);
 		else if (__atomic_load_n(&slot->request_arg[1], __ATOMIC_RELAXED) == call) {
-			answered_call(s, slot, call);
+			answered_call(v, call);
 			continue;
 		}
-		if (!posted_call(s, slot, &cell[call % WH_SHM_CELLS], call))
+		if (!posted_call(v, &cell[call % WH_SHM_CELLS], call))
 			return;
 		if (call == sent || call % WH_SHM_TOGETHER == 0)
 			answer(slot, call, 0);
 	}
 }
 
-/* The upper part of the message area. */
-static const struct wh_shm_cell *cells(const uint8_t *part)
+/* --- Slots ------------------------------------------------------------------------------ */
+
+/* Where it lies was read before the client could write there. */
+static struct {
+	uint64_t msg_offset, msg_size;
+	uint32_t slots;
+} place;
+
+static void find_place(const uint8_t *part)
 {
 	const struct wh_ctl *ctl = (const struct wh_ctl *)part;
 
-	return (const void *)(part + ctl->msg_offset + ctl->msg_size - WH_SHM_CELLS * WH_SHM_CELL);
+	place.msg_offset = ctl->msg_offset;
+	place.msg_size = ctl->msg_size;
+	place.slots = ctl->nslots;
+}
+
+/* The cells are the upper part of the slot's message area. */
+static void serve_slot(uint32_t number)
+{
+	uint8_t *end = life.part + place.msg_offset + (number + 1) * place.msg_size;
+	struct served v = {
+		.s = life.session, .number = number,
+		.slot = (struct wh_slot *)(life.part + WH_PAGE_SIZE * (1 + number)),
+		.cell = (const void *)(end - WH_SHM_CELLS * WH_SHM_CELL),
+	};
+
+	serve_calls(&v);
+}
+
+static void *slot_thread(void *number)
+{
+	wh_session_new_thread(life.session);
+	serve_slot((uintptr_t)number);
+	_exit(1);
+}
+
+/*
+ * The client uses a slot from now on. One that is none, or is served, is no matter; one that
+ * cannot be served is the end, since calls would wait there for ever.
+ */
+static void start_slot(uint32_t number)
+{
+	static bool started[WH_MAX_SLOTS] = { [0] = true };
+	pthread_t t;
+
+	if (number >= place.slots || started[number])
+		return;
+	started[number] = true;
+	if (wh_session_slot(life.session, number) &&
+	    !pthread_create(&t, NULL, slot_thread, (void *)(uintptr_t)number))
+		return;
+	fprintf(wh_messages(), "error: worker %d: no memory or thread for slot %u; its session ends\n",
+		getpid(), number);
+	_exit(1);
+}
+
+/* What the client sent, or it has ended. */
+static void hear(void)
+{
+	struct wh_shm_use use;
+	ssize_t n = recv(life.conn, &use, sizeof(use), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n != sizeof(use) || use.magic != WH_SHM_MAGIC)
+		_exit(0);
+	start_slot(use.slot);
+}
+
+static void *watch(void *arg)
+{
+	struct pollfd p[2] = {
+		{ .fd = life.conn, .events = POLLIN | POLLRDHUP },
+		{ .fd = life.pidfd, .events = POLLIN },
+	};
+
+	(void)arg;
+	for (;;) {
+		if (poll(p, life.pidfd < 0 ? 1 : 2, -1) < 0)
+			continue;
+		if ((p[0].revents & ~POLLIN) || p[1].revents)
+			_exit(0);
+		if (p[0].revents)
+			hear();
+	}
+}
+
+static int start_watch(void)
+{
+	pthread_t t;
+
+	return pthread_create(&t, NULL, watch, NULL);
 }
 
 static int refuse(int conn, int status, const char *why)
@@ -375,7 +458,6 @@ static void take_what_needs_calls(int conn)
 int wh_shm_serve(const struct wh_shm_worker *o)
 {
 	struct wh_shm_welcome w = { .part_size = o->part_size };
-	const struct wh_shm_cell *cell;
 	struct wh_session *s;
 	void *part, *far;
 	char err[240];
@@ -395,7 +477,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	take_what_needs_calls(o->conn);
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
-	s = wh_session_open(part, o->part_size, o->backend, err, sizeof(err));
+	s = wh_session_open(part, o->part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));
 	if (!s)
 		return refuse(o->conn, WH_ENOENT, err);
 	if (join_tenant(s, &o->tenant, err, sizeof(err)))
@@ -408,12 +490,14 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (!wh_output_capture())
 		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
-	cell = cells(part);	/* before the client can write there */
+	life.session = s;
+	life.part = part;
+	find_place(part);	/* before the client can write there */
 	if (send_welcome(o->conn, &w, file) || start_watch())
 		return 1;
 	close(file);
 	if (o->started >= 0)
 		close(o->started);
-	serve_calls(s, (struct wh_slot *)((char *)part + WH_PAGE_SIZE), cell);
+	serve_slot(0);
 	return 1;
 }

@@ -141,7 +141,7 @@ static void poll_if_due(struct wh_session *s, bool due)
 	uint64_t now = WH_TSC();
 
 	if (!due && now - s->limits.sm->polled <
-		    us(s, s->limits.posted && s->limits.sm->grace ? POLL_PLENTY_US : POLL_US))
+		    us(s, wh_self.posted && s->limits.sm->grace ? POLL_PLENTY_US : POLL_US))
 		return;
 	wh_gpu_poll(s);
 }
@@ -202,10 +202,10 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	m->plenty = o == NOTHING && d->est_ns <= SHORT_NS;
 	if (m->plenty)
 		m->grace = POSTS;
-	m->credit = m->plenty && s->limits.posted ? CREDIT : 0;
+	m->credit = m->plenty && wh_self.posted ? CREDIT : 0;
 	if (o == NOTHING)
 		return true;
-	if (!s->limits.posted || !m->grace || d->outstanding >= d->ahead ||
+	if (!wh_self.posted || !m->grace || d->outstanding >= d->ahead ||
 	    !wh_turn_held(s, device))
 		return false;
 	m->grace--;
@@ -320,7 +320,7 @@ bool wh_sm_wants_answers(const struct wh_session *s)
 /* 0 or an error for the launch to return. */
 static CUresult begin(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
 {
-	int device = s->limits.device;
+	int device = wh_self.device;
 	enum obstacle o = obstacle(s, c, device);
 
 	if (!passes(s, device, o))
@@ -354,7 +354,7 @@ static void leave(struct wh_sm_state *m, bool count)
 static void after_wait(struct wh_session *s, uint64_t now)
 {
 	struct wh_sm_state *m = s->limits.sm;
-	uint64_t usual = us(s, m->device[s->limits.device].est_ns) / 1000;
+	uint64_t usual = us(s, m->device[wh_self.device].est_ns) / 1000;
 	uint64_t more = now - m->begun > usual ? now - m->begun - usual : 0;
 
 	m->woken = false;
@@ -368,14 +368,14 @@ static bool has_credit(struct wh_session *s, CUstream stream)
 
 	if (!m || !m->credit)
 		return false;
-	m->on_credit = s->limits.posted && stream == m->credit_stream;
+	m->on_credit = wh_self.posted && stream == m->credit_stream;
 	m->credit = m->on_credit ? m->credit - 1 : 0;
 	return m->on_credit;
 }
 
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 {
-	int device = s->limits.device;
+	int device = wh_self.device;
 	struct wh_sm_context *c;
 	CUresult res;
 
@@ -411,7 +411,7 @@ void wh_sm_end(struct wh_session *s, CUstream stream)
 		wh_gpu_credit(s);
 		return;
 	}
-	if (!m || m->skip || s->limits.device < 0 || !(s->limits.temporal & 1u << s->limits.device))
+	if (!m || m->skip || wh_self.device < 0 || !(s->limits.temporal & 1u << wh_self.device))
 		return;
 	c = wh_gpu_context(s);
 	if (!c)
@@ -439,7 +439,7 @@ void wh_sm_other_call(struct wh_session *s)
 /* How long what is under way in the current context should still take. */
 static double left(struct wh_session *s, int device)
 {
-	struct wh_sm_context *c = s->limits.device == device ? wh_gpu_context(s) : NULL;
+	struct wh_sm_context *c = wh_self.device == device ? wh_gpu_context(s) : NULL;
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 
 	return c ? (double)d->est_ns * d->outstanding - oldest(s, c) : 0;

@@ -102,6 +102,7 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 			 CUdeviceptr address, CUstream stream);
 /* Read again what the pools and the graphs' memory have taken. */
 void wh_pools_refresh(struct wh_session *s);
+bool wh_pools_changed(const struct wh_session *s);	/* might that give another figure? */
 /* The driver has given back what a pool, or the graphs of a device, did not use. */
 void wh_pool_trimmed(struct wh_session *s);
 void wh_graphs_trimmed(struct wh_session *s);
@@ -129,6 +130,14 @@ static inline CUresult wh_retry(uint64_t us)
 	return (CUresult)(WH_RETRY + us);
 }
 
+/*
+ * Others of that kind, which dispatch alone sees: the request is run again, from its
+ * message; nothing was changed. First alone, since it changes what other calls read
+ * (session/gate.h), or after those that want to end something.
+ */
+#define WH_ALONE	((CUresult)0x7ffffffe)
+#define WH_AGAIN	((CUresult)0x7fffffff)
+
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream);
 void wh_sm_end(struct wh_session *s, CUstream stream);
 /* Before any call that is no launch, of a session with a temporal limit. */
@@ -155,13 +164,22 @@ static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 	if (__builtin_expect(!l->temporal &&
 			     l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED), 1))
 		return CUDA_SUCCESS;
-	return wh_sm_begin(s, stream);
+	return wh_self.alone ? wh_sm_begin(s, stream) : WH_ALONE;
+}
+
+/* A counter of the account that calls of several slots may raise at once. */
+static inline void wh_count(const struct wh_session *s, uint64_t *counter, uint64_t by)
+{
+	if (s->nslots == 1)
+		*counter += by;
+	else
+		__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
 static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
-	if (s->limits.device >= 0)
-		s->limits.account->device[s->limits.device].launches++;
+	if (wh_self.device >= 0)
+		wh_count(s, &s->limits.account->device[wh_self.device].launches, 1);
 	if (__builtin_expect(s->limits.temporal, 0))
 		wh_sm_end(s, stream);
 }
@@ -170,10 +188,9 @@ static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 
 static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t bytes)
 {
-	if (to_device)
-		s->limits.account->bytes_to_device += bytes;
-	else
-		s->limits.account->bytes_from_device += bytes;
+	struct wh_worker_usage *a = s->limits.account;
+
+	wh_count(s, to_device ? &a->bytes_to_device : &a->bytes_from_device, bytes);
 }
 
 /* --- Sizes ---------------------------------------------------------------------------- */

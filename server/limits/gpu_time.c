@@ -120,8 +120,8 @@ static struct wh_sm_context *new_context(struct wh_session *s)
 
 	if (!c)
 		return NULL;
-	c->ctx = s->ctx;
-	c->device = s->limits.device;
+	c->ctx = wh_self.ctx;
+	c->device = wh_self.device;
 	mode = relaxed(s);
 	measure_pair(s, c);
 	restore(s, mode);
@@ -135,7 +135,7 @@ struct wh_sm_context *wh_gpu_context(struct wh_session *s)
 	struct wh_sm_context *c;
 
 	for (c = s->limits.sm->contexts; c; c = c->next)
-		if (c->ctx == s->ctx)
+		if (c->ctx == wh_self.ctx)
 			return c;
 	if (!s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventQuery ||
 	    !s->drv.cuEventElapsedTime || !s->drv.cuEventDestroy_v2)
@@ -267,7 +267,7 @@ static void mark_current(struct wh_session *s, uint32_t most)
 	struct wh_sm_context *c;
 
 	for (c = s->limits.sm->contexts; c; c = c->next)
-		if (c->ctx == s->ctx)
+		if (c->ctx == wh_self.ctx)
 			mark_context(s, c, most);
 }
 
@@ -376,7 +376,7 @@ static bool due(const struct wh_session *s, const struct wh_sm_device *d,
 void wh_gpu_credit(struct wh_session *s)
 {
 	s->limits.sm->credit_place->unmarked++;
-	s->limits.sm->device[s->limits.device].outstanding++;
+	s->limits.sm->device[wh_self.device].outstanding++;
 }
 
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
@@ -391,7 +391,7 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	}
 	st->unmarked++;
 	st->last_launch = now;
-	st->posted = s->limits.posted;
+	st->posted = wh_self.posted;
 	device_of(s, c)->outstanding++;
 	if (!st->posted)
 		grow_batch(m);

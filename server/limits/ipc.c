@@ -284,11 +284,11 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 		*res = s->drv.cuMemGetAddressRange_v2(&base, &size, addr);
 	if (*res != CUDA_SUCCESS)
 		return true;
-	what.device = (int16_t)s->limits.device;
+	what.device = (int16_t)wh_self.device;
 	what.owner = (uint8_t)s->limits.ipc->account;
 	what.generation = s->limits.account->generation;
 	what.key = base;
-	what.ctx = s->ctx;
+	what.ctx = wh_self.ctx;
 	what.bytes = wh_mem_round(size, WH_MEM_BLOCK);
 	memcpy(what.real, &real, sizeof(real));
 	*res = publish(s, &what, (struct handle *)out);
@@ -310,7 +310,7 @@ bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event
 		return true;
 	what.owner = (uint8_t)s->limits.ipc->account;
 	what.generation = s->limits.account->generation;
-	what.ctx = s->ctx;
+	what.ctx = wh_self.ctx;
 	memcpy(what.real, &real, sizeof(real));
 	*res = publish(s, &what, (struct handle *)out);
 	return true;
@@ -400,7 +400,7 @@ static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdevic
 	__atomic_or_fetch(&e->openers, 1ull << s->limits.ipc->account, __ATOMIC_SEQ_CST);
 	res = s->drv.cuIpcOpenMemHandle_v2(addr, real, flags);
 	if (res == CUDA_SUCCESS)
-		note_import(s, *addr, s->ctx, e);
+		note_import(s, *addr, wh_self.ctx, e);
 	else if (!had)
 		__atomic_and_fetch(&e->openers, ~(1ull << s->limits.ipc->account),
 				   __ATOMIC_SEQ_CST);

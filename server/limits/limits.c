@@ -48,7 +48,7 @@ bool wh_limits_init(struct wh_session *s)
 {
 	struct wh_limits *l = &s->limits;
 
-	*l = (struct wh_limits) { .page = &no_limits, .own_account = -1, .device = -1 };
+	*l = (struct wh_limits) { .page = &no_limits, .own_account = -1, .ctx = WH_CTX_UNKNOWN };
 	l->account = calloc(1, sizeof(*l->account));
 	return l->account;
 }

@@ -487,9 +487,9 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 		m->pools_dirty = true;
 		if (type == WH_MEM_ADDRESS && wh_pool_freed(s, key))
 			return;
-		if (m->figure && s->limits.device >= 0 &&
+		if (m->figure && wh_self.device >= 0 &&
 		    (type == WH_H_CUmodule || type == WH_H_CUlibrary))
-			wh_mem_follow(s, s->limits.device);
+			wh_mem_follow(s, wh_self.device);
 		return;
 	}
 	object = object_of(m, e);

@@ -27,7 +27,7 @@ void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c)
 	*c = (struct wh_charge) { .device = -1 };
 	if (!s->limits.mem)
 		return;
-	c->device = s->limits.device;
+	c->device = wh_self.device;
 	if (c->device >= 0 && !wh_mem_driver(s, c->device, &unused))
 		c->before = taken_of_device(s);
 }
@@ -83,7 +83,7 @@ bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int ty
 	if (!bytes)
 		return true;
 	return wh_charge(s, &part, type, c->device, bytes) == CUDA_SUCCESS &&
-	       wh_charged(s, &part, CUDA_SUCCESS, key, type == WH_H_CUmodule ? s->ctx : 0) ==
+	       wh_charged(s, &part, CUDA_SUCCESS, key, type == WH_H_CUmodule ? wh_self.ctx : 0) ==
 	       CUDA_SUCCESS;
 }
 
@@ -207,7 +207,7 @@ static uint64_t threads_of(struct wh_session *s, int device)
 /* What launches had seen to may be needed again. */
 static void forget_launches(struct wh_session *s)
 {
-	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, s->ctx);
+	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, wh_self.ctx);
 
 	memset(s->limits.mem->launched, 0, sizeof(s->limits.mem->launched));
 	if (e)
@@ -222,7 +222,7 @@ static void forget_launches(struct wh_session *s)
 CUresult wh_limit_fits(struct wh_session *s, CUlimit limit, uint64_t value)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	int dev = s->limits.device;
+	int dev = wh_self.device;
 	uint64_t room, quota, per, more;
 	size_t old = 0;
 
@@ -287,18 +287,18 @@ bool wh_exec_fits(struct wh_session *s, CUgraphExec exec)
 /* Something of the context's, to be remembered as long as it lives. */
 static struct wh_mem_entry *note(struct wh_session *s, uint32_t type)
 {
-	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, type, s->ctx);
+	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, type, wh_self.ctx);
 
 	if (!e)
-		e = wh_mem_add(s->limits.mem, type, s->ctx);
+		e = wh_mem_add(s->limits.mem, type, wh_self.ctx);
 	if (e)
-		e->ctx = s->ctx;
+		e->ctx = wh_self.ctx;
 	return e;
 }
 
 bool wh_mem_limited(struct wh_session *s)
 {
-	return s->limits.mem && s->limits.device >= 0 && wh_mem_quota(s, s->limits.device);
+	return s->limits.mem && wh_self.device >= 0 && wh_mem_quota(s, wh_self.device);
 }
 
 /* Compressed code hides it; then it is seen afterwards. */
@@ -323,13 +323,13 @@ CUresult wh_code_charge(struct wh_session *s, struct wh_charge *c)
 	wh_reconcile_begin(s, c);
 	if (!wh_mem_limited(s) || !m->figure)
 		return CUDA_SUCCESS;
-	if (m->code_prints && !wh_mem_find(m, WH_MEM_PRINTS, s->ctx))
+	if (m->code_prints && !wh_mem_find(m, WH_MEM_PRINTS, wh_self.ctx))
 		bytes += FOR_PRINTF;
-	if (m->code_mallocs && !wh_mem_find(m, WH_MEM_MALLOCS, s->ctx))
+	if (m->code_mallocs && !wh_mem_find(m, WH_MEM_MALLOCS, wh_self.ctx))
 		bytes += FOR_MALLOC;
 	if (!bytes)
 		return CUDA_SUCCESS;
-	res = reserve(s, &calls, s->limits.device, bytes);
+	res = reserve(s, &calls, wh_self.device, bytes);
 	c->bytes = calls.bytes;
 	return res;
 }
@@ -366,7 +366,7 @@ bool wh_kernel_known(struct wh_session *s, const void *function)
 {
 	struct wh_mem_launched *l = place_of(s->limits.mem, function);
 
-	return l->function == function && l->ctx == s->ctx;
+	return l->function == function && l->ctx == wh_self.ctx;
 }
 
 static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int device)
@@ -387,7 +387,7 @@ static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int
 
 static uint64_t stack_had(struct wh_session *s)
 {
-	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, s->ctx);
+	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, wh_self.ctx);
 
 	return e ? e->object : 0;
 }
@@ -419,7 +419,7 @@ static uint64_t heap_growth(struct wh_session *s)
 {
 	size_t limit = 0;
 
-	if (!s->limits.mem->mallocs || wh_mem_find(s->limits.mem, WH_MEM_HEAP, s->ctx) ||
+	if (!s->limits.mem->mallocs || wh_mem_find(s->limits.mem, WH_MEM_HEAP, wh_self.ctx) ||
 	    s->drv.cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS)
 		return 0;
 	return wh_mem_round(limit, WH_MEM_BLOCK) + WH_MEM_BLOCK;
@@ -430,7 +430,7 @@ CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *funct
 			  CUstream stream)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	int device = s->limits.device;
+	int device = wh_self.device;
 	uint64_t stack, heap;
 
 	if (device < 0 || !wh_mem_quota(s, device) || !m->figure || !s->drv.cuCtxGetLimit ||
@@ -456,7 +456,7 @@ void wh_kernel_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
 	settle(s, c, res);
 	if (res != CUDA_SUCCESS)
 		return;
-	*place_of(m, c->pool) = (struct wh_mem_launched) { c->pool, s->ctx };
+	*place_of(m, c->pool) = (struct wh_mem_launched) { c->pool, wh_self.ctx };
 	e = c->stack ? note(s, WH_MEM_STACK) : NULL;
 	if (e && c->stack > e->object)
 		e->object = c->stack;

@@ -26,11 +26,11 @@ static int device_of(struct wh_session *s, CUmemoryPool pool)
 
 	if (!s->drv.cuDeviceGetDefaultMemPool || !s->drv.cuDeviceGetCount ||
 	    s->drv.cuDeviceGetCount(&n) != CUDA_SUCCESS)
-		return s->limits.device;
+		return wh_self.device;
 	for (d = 0; d < n && d < WH_TENANT_DEVICES; d++)
 		if (s->drv.cuDeviceGetDefaultMemPool(&p, d) == CUDA_SUCCESS && p == pool)
 			return d;
-	return s->limits.device;
+	return wh_self.device;
 }
 
 static struct wh_mem_entry *entry_of(struct wh_session *s, CUmemoryPool pool)
@@ -68,13 +68,18 @@ static uint64_t graph_bytes(struct wh_session *s, int device, CUgraphMem_attribu
 	return value;
 }
 
+bool wh_pools_changed(const struct wh_session *s)
+{
+	return s->limits.mem && s->limits.mem->pools_dirty;
+}
+
 void wh_pools_refresh(struct wh_session *s)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_entry *e;
 	uint32_t i;
 
-	if (!m || !m->pools_dirty)
+	if (!wh_pools_changed(s))
 		return;
 	m->pools_dirty = false;
 	for (i = 0; i < m->size; i++) {
@@ -175,14 +180,14 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 
 	*c = (struct wh_charge) { .device = -1 };
 	s->pools = true;
-	if (!s->limits.mem || s->limits.device < 0)
+	if (!s->limits.mem || wh_self.device < 0)
 		return CUDA_SUCCESS;
 	if (wh_capturing(s, stream)) {
 		wh_graph_needs(s, captured_graph(s, stream), bytes);
 		return CUDA_SUCCESS;
 	}
 	if (!pool && (!s->drv.cuDeviceGetMemPool ||
-		      s->drv.cuDeviceGetMemPool(&pool, s->limits.device) != CUDA_SUCCESS))
+		      s->drv.cuDeviceGetMemPool(&pool, wh_self.device) != CUDA_SUCCESS))
 		return CUDA_SUCCESS;
 	e = entry_of(s, pool);
 	if (!e || e->device < 0)
@@ -343,7 +348,7 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_note *n = m ? note_of(m, exec) : NULL;
-	int device = s->limits.device;
+	int device = wh_self.device;
 	struct wh_mem_entry *e;
 	uint64_t more;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which context is current on the worker's thread, for whom it runs right now.
+ * Which context is current on the thread that runs a call, for whom it runs right now.
  * The client's threads keep their own current context and send it with each
- * call; the worker switches only when it differs from the last call's. Also
+ * call; the worker's thread switches only when it differs from its last call's. Also
  * registers the data area with the driver, and ends handles with contexts.
  */
 #include "session/output.h"
@@ -35,10 +35,29 @@ static void enter_device(struct wh_session *s)
 {
 	CUdevice dev;
 
-	s->limits.device = -1;
-	if (s->ctx && s->ctx != WH_CTX_UNKNOWN && s->drv.cuCtxGetDevice &&
+	wh_self.device = -1;
+	if (wh_self.ctx && wh_self.ctx != WH_CTX_UNKNOWN && s->drv.cuCtxGetDevice &&
 	    s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
-		s->limits.device = dev;
+		wh_self.device = dev;
+}
+
+/*
+ * The driver's work is looked after in the context of the last call, whichever thread
+ * made it: markers go into its streams. So under a share of time a thread goes on where
+ * the last one was, as if there were one thread only.
+ */
+void wh_context_follow(struct wh_session *s)
+{
+	uint64_t last = s->limits.ctx;
+	CUcontext ctx = NULL;
+
+	if (last == wh_self.ctx || last == WH_CTX_UNKNOWN)
+		return;
+	wh_get(s, WH_H_CUcontext, last, (void **)&ctx);
+	wh_self.ctx = last;
+	if (s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
+		wh_self.ctx = WH_CTX_UNKNOWN;
+	enter_device(s);
 }
 
 /*
@@ -50,29 +69,31 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 	CUstreamCaptureMode mode = (CUstreamCaptureMode)q->capture_mode;
 	CUcontext ctx = NULL;
 
-	if (q->ctx != s->ctx) {
+	if (q->ctx != wh_self.ctx) {
 		/* Markers go into the streams of the context that is left. */
 		if (s->limits.temporal)
 			wh_sm_other_call(s);
 		wh_get(s, WH_H_CUcontext, q->ctx, (void **)&ctx);
-		s->ctx = q->ctx;
+		wh_self.ctx = q->ctx;
 		if (s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS) {
 			s->drv.cuCtxSetCurrent(NULL);
-			s->ctx = WH_CTX_UNKNOWN;
+			wh_self.ctx = WH_CTX_UNKNOWN;
 		}
 		enter_device(s);
-		if (ctx && !s->registered && s->ctx != WH_CTX_UNKNOWN)
+		if (ctx && !s->registered && wh_self.ctx != WH_CTX_UNKNOWN)
 			register_data(s);
 	}
-	if (q->capture_mode != s->capture_mode && s->drv.cuThreadExchangeStreamCaptureMode &&
+	if (q->capture_mode != wh_self.capture_mode && s->drv.cuThreadExchangeStreamCaptureMode &&
 	    s->drv.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS)
-		s->capture_mode = q->capture_mode;
+		wh_self.capture_mode = q->capture_mode;
 }
 
 void wh_session_new_thread(struct wh_session *s)
 {
-	s->ctx = WH_CTX_UNKNOWN;
-	s->capture_mode = UINT32_MAX;
+	wh_self = (struct wh_self) {
+		.ctx = WH_CTX_UNKNOWN, .capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL, .device = -1,
+		.ended = __atomic_load_n(&s->ended, __ATOMIC_RELAXED),
+	};
 }
 
 /* The driver pushed the new context; only the client knows a stack. */
@@ -82,7 +103,7 @@ static void created(struct wh_session *s, CUresult res)
 
 	if (res == CUDA_SUCCESS && s->drv.cuCtxPopCurrent_v2)
 		s->drv.cuCtxPopCurrent_v2(&ctx);
-	s->ctx = WH_CTX_UNKNOWN;
+	wh_self.ctx = WH_CTX_UNKNOWN;
 }
 
 void wh_done_cuCtxCreate(struct wh_session *s, struct wh_req_cuCtxCreate *q, CUresult res)
@@ -108,7 +129,9 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 {
 	int i;
 
-	s->ctx = WH_CTX_UNKNOWN;
+	/* Another thread that had it current must not go on in what comes at its place. */
+	s->limits.ctx = wh_self.ctx = WH_CTX_UNKNOWN;
+	__atomic_store_n(&s->ended, s->ended + 1, __ATOMIC_RELAXED);
 	if (res != CUDA_SUCCESS)
 		return;
 	s->registered = false;

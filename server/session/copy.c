@@ -8,12 +8,17 @@
 /* --- Staged copies ------------------------------------------------------------- */
 
 /* An event belongs to a context: a fence used in another one gets a new event. */
+static bool has_event(const struct wh_fence *fence, uint64_t ctx)
+{
+	return fence->event && fence->ctx == ctx;
+}
+
 static CUresult signal_fence(struct wh_session *s, struct wh_fence *fence, CUstream stream,
 			     uint64_t ctx)
 {
 	CUresult res;
 
-	if (!fence->event || fence->ctx != ctx) {
+	if (!has_event(fence, ctx)) {
 		if (fence->event)
 			s->drv.cuEventDestroy_v2(fence->event);
 		fence->event = NULL;
@@ -23,7 +28,7 @@ static CUresult signal_fence(struct wh_session *s, struct wh_fence *fence, CUstr
 		fence->ctx = ctx;
 	}
 	res = s->drv.cuEventRecord(fence->event, stream);
-	fence->pending = res == CUDA_SUCCESS;
+	__atomic_store_n(&fence->pending, res == CUDA_SUCCESS, __ATOMIC_RELAXED);
 	return res;
 }
 
@@ -75,6 +80,8 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuMemcpyHtoDAsync_v2 || !s->drv.cuMemcpyDtoHAsync_v2 ||
 	    !s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventDestroy_v2)
 		return wh_missing(s, "cuMemcpyHtoDAsync_v2 or events");
+	if (!wh_self.alone && !has_event(&s->fence[q->fence], q->hdr.ctx))
+		return WH_ALONE;
 	if (wh_capturing(s, stream))
 		return CUDA_ERROR_NOT_READY;
 	res = start_copy(s, q, stream);
@@ -96,9 +103,15 @@ static CUresult small_in(struct wh_session *s, const struct wh_req_whSmallIn *q,
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	if (!q->async)
-		return s->drv.cuMemcpyHtoD_v2 ? s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size) :
-						wh_missing(s, "cuMemcpyHtoD_v2");
+	if (!q->async) {
+		if (!s->drv.cuMemcpyHtoD_v2)
+			return wh_missing(s, "cuMemcpyHtoD_v2");
+		if (!wh_gate_out(s))
+			return WH_AGAIN;
+		res = s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size);
+		wh_gate_in(s);
+		return res;
+	}
 	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!s->drv.cuMemcpyHtoDAsync_v2)
@@ -141,7 +154,13 @@ static CUresult query_stream(struct wh_session *s, struct wait *w)
 
 static CUresult block_stream(struct wh_session *s, struct wait *w)
 {
-	return s->drv.cuStreamSynchronize(w->stream);
+	CUresult res;
+
+	if (!wh_gate_out(s))
+		return WH_AGAIN;
+	res = s->drv.cuStreamSynchronize(w->stream);
+	wh_gate_in(s);
+	return res;
 }
 
 static CUresult query_event(struct wh_session *s, struct wait *w)
@@ -151,25 +170,36 @@ static CUresult query_event(struct wh_session *s, struct wait *w)
 
 static CUresult block_event(struct wh_session *s, struct wait *w)
 {
-	return s->drv.cuEventSynchronize(w->event);
+	CUresult res;
+
+	if (!wh_gate_out(s))
+		return WH_AGAIN;
+	res = s->drv.cuEventSynchronize(w->event);
+	wh_gate_in(s);
+	return res;
 }
 
 /*
  * No query exists for a whole context: this wait has no bound, unless markers
- * of the SM limit say that its launches are not done.
+ * of the SM limit say that its launches are not done. Other threads go on.
  */
-static CUresult query_context(struct wh_session *s, struct wait *w)
-{
-	(void)w;
-	if (s->limits.temporal && wh_sm_look(s))
-		return CUDA_ERROR_NOT_READY;
-	return s->drv.cuCtxSynchronize();
-}
-
 static CUresult block_context(struct wh_session *s, struct wait *w)
 {
+	CUresult res;
+
 	(void)w;
-	return s->drv.cuCtxSynchronize();
+	if (!wh_gate_out(s))
+		return WH_AGAIN;
+	res = s->drv.cuCtxSynchronize();
+	wh_gate_in(s);
+	return res;
+}
+
+static CUresult query_context(struct wh_session *s, struct wait *w)
+{
+	if (s->limits.temporal && wh_sm_look(s))
+		return CUDA_ERROR_NOT_READY;
+	return block_context(s, w);
 }
 
 static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, struct wait *w)
@@ -202,11 +232,13 @@ static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, s
 /*
  * Spin in user mode, by the time stamp counter: a clock may be a system call,
  * or a page of the kernel's that a client's CPU cannot read. What is done
- * already costs one query.
+ * already costs one query. Whoever wants to be alone gets in between; what is waited
+ * for may be gone then.
  */
-static CUresult spin(struct wh_session *s, struct wait *w, uint64_t us)
+static CUresult spin(struct wh_session *s, const struct wh_req_whWait *q, struct wait *w)
 {
-	uint64_t end = __builtin_ia32_rdtsc() + us * s->tsc_per_us;
+	uint64_t end = __builtin_ia32_rdtsc() + q->slice_us * s->tsc_per_us;
+	uint32_t ended = s->ended;
 	CUresult res;
 
 	for (;;) {
@@ -216,6 +248,15 @@ static CUresult spin(struct wh_session *s, struct wait *w, uint64_t us)
 		if (s->limits.temporal)
 			wh_sm_look(s);
 		__builtin_ia32_pause();
+		if (__builtin_expect(wh_gate_wanted(s), 0)) {
+			wh_gate_pass(s);
+			/* Its context may be gone or left now: the client asks again. */
+			if (s->ended != ended || s->limits.temporal)
+				return CUDA_ERROR_NOT_READY;
+			res = take_wait(s, q, w);
+			if (res != CUDA_SUCCESS)
+				return res;
+		}
 	}
 }
 
@@ -231,9 +272,10 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	if (res != CUDA_SUCCESS)
 		return res;
 	/* A fence that was never set, or went with its context, is done. */
-	if (q->kind == WH_WAIT_FENCE && !s->fence[q->handle].pending)
+	if (q->kind == WH_WAIT_FENCE &&
+	    !__atomic_load_n(&s->fence[q->handle].pending, __ATOMIC_RELAXED))
 		return CUDA_SUCCESS;
-	res = q->slice_us ? spin(s, &w, q->slice_us) : w.block(s, &w);
+	res = q->slice_us ? spin(s, q, &w) : w.block(s, &w);
 	/*
 	 * A query does not print what kernels left behind, and gives no memory of
 	 * pools back to the device; a wait does both.
@@ -241,10 +283,15 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	if (res == CUDA_SUCCESS && q->slice_us && (s->prints || s->pools) &&
 	    w.block != block_context)
 		res = w.block(s, &w);
+	if (res == WH_AGAIN)
+		return res;
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
-		s->fence[q->handle].pending = false;
+		__atomic_store_n(&s->fence[q->handle].pending, false, __ATOMIC_RELAXED);
 	/* What was freed to a pool has gone back to the device now. */
-	if (s->limits.mem && res == CUDA_SUCCESS)
+	if (s->limits.mem && res == CUDA_SUCCESS && wh_pools_changed(s)) {
+		if (!wh_self.alone)
+			return WH_ALONE;
 		wh_pools_refresh(s);
+	}
 	return res;
 }

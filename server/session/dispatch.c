@@ -2,15 +2,15 @@
 /*
  * The way of one request through the worker: copy it out of the message area
  * once, check what every request has, enter the caller's context, run the
- * handler on the copies, and put the response back. No system call, no lock,
- * no allocation on this path.
+ * handler on the copies, and put the response back. No system call and no
+ * allocation on this path, and with one slot no lock; with several, gate.h.
  */
 #include "session/library.h"
 #include "session/output.h"
 
 static int64_t answer_null(struct wh_session *s)
 {
-	s->limits.account->crossings++;
+	wh_count(s, &s->limits.account->crossings, 1);
 	return WH_OK;
 }
 
@@ -61,13 +61,91 @@ static inline int64_t finish(struct wh_session *s, int32_t res, bool launch, int
 	return WH_OK;
 }
 
-static inline void prepare(struct wh_session *s, struct wh_frame *f)
+/* Under a share of time calls are looked after one by one, and so when its limits change. */
+static inline bool may_share(const struct wh_session *s)
 {
-	const struct wh_req *q = f->req;
+	const struct wh_limits *l = &s->limits;
 
-	wh_reply(f, sizeof(struct wh_rsp));
-	if (q->ctx != s->ctx || q->capture_mode != s->capture_mode)
+	return !__atomic_load_n(&l->temporal, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&l->seen, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED);
+}
+
+/* Is the thread where the call wants it: is there nothing to change before it? */
+static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
+{
+	return q->ctx == wh_self.ctx && q->capture_mode == wh_self.capture_mode &&
+	       wh_self.ended == s->ended;
+}
+
+/* Alone. */
+static void prepare(struct wh_session *s, const struct wh_req *q)
+{
+	if (__builtin_expect(s->limits.temporal, 0))
+		wh_context_follow(s);
+	if (__builtin_expect(wh_self.ended != s->ended, 0)) {
+		wh_self.ctx = WH_CTX_UNKNOWN;
+		wh_self.ended = s->ended;
+	}
+	if (q->ctx != wh_self.ctx || q->capture_mode != wh_self.capture_mode)
 		wh_context_enter(s, q);
+	if (__builtin_expect(s->limits.temporal, 0))
+		s->limits.ctx = wh_self.ctx;
+}
+
+/* Inside, together with others. False: not now. */
+static inline bool go_together(struct wh_session *s, const struct wh_req *q)
+{
+	wh_gate_together(s);
+	if (__builtin_expect(may_share(s) && prepared(s, q), 1))
+		return true;
+	wh_gate_leave(s);
+	return false;
+}
+
+/* The call is inside afterwards, alone where it has to be; wh_gate_leave() ends that. */
+static inline void go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
+{
+	if (!alone && may_share(s)) {
+		if (__builtin_expect(go_together(s, q), 1))
+			return;
+		/* Perhaps only its context has to be entered, which is done alone. */
+		wh_gate_alone(s, false);
+		prepare(s, q);
+		wh_gate_leave(s);
+		if (go_together(s, q))
+			return;
+	}
+	wh_gate_alone(s, ends);
+	prepare(s, q);
+}
+
+/* Has it to be done again? Then `alone` says how, and it is the time. */
+static inline bool again(struct wh_session *s, int32_t res, bool *alone)
+{
+	if (__builtin_expect(res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN, 1))
+		return false;
+	wh_gate_leave(s);
+	if (res == (int32_t)WH_AGAIN)
+		wh_gate_await_ends(s);
+	else
+		*alone = true;
+	return true;
+}
+
+/* Has the client said hello? Once it has, it has. */
+static inline bool greeted(const struct wh_session *s)
+{
+	return __atomic_load_n(&s->hello, __ATOMIC_RELAXED);
+}
+
+/* The call's entry in *entry, or why it is none. */
+static int64_t look_at(const struct wh_req *q, uint64_t size, const struct wh_call_entry **entry)
+{
+	if (q->call >= WH_CALLS || !wh_calls[q->call].run)
+		return WH_ENOSYS;
+	*entry = &wh_calls[q->call];
+	return size < (*entry)->min_size ? WH_EINVAL : WH_OK;
 }
 
 static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
@@ -75,24 +153,28 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 {
 	const struct wh_call_entry *e;
 	const struct wh_req *q = f->req;
-	int64_t rc = copy_in(f, from, size);
+	bool alone = s->nslots == 1;
+	int64_t rc;
+	int32_t res;
 
-	if (rc != WH_OK)
-		return rc;
-	if (q->call >= WH_CALLS)
-		return WH_ENOSYS;
-	e = &wh_calls[q->call];
-	if (!e->run)
-		return WH_ENOSYS;
-	if (size < e->min_size)
-		return WH_EINVAL;
-	if (!s->hello && q->call != WH_CALL_whHello)
-		return WH_EPERM;
-	s->limits.account->calls++;
-	prepare(s, f);
-	if (__builtin_expect(s->limits.temporal, 0))
-		before_other_call(s, e);
-	return finish(s, e->run(s, f), e->launch, result);
+	do {
+		rc = copy_in(f, from, size);
+		if (rc == WH_OK)
+			rc = look_at(q, size, &e);
+		if (rc == WH_OK && !greeted(s) && q->call != WH_CALL_whHello)
+			rc = WH_EPERM;
+		if (rc != WH_OK)
+			return rc;
+		go_in(s, q, alone || !e->together, e->ends);
+		wh_reply(f, sizeof(struct wh_rsp));
+		if (__builtin_expect(s->limits.temporal, 0))
+			before_other_call(s, e);
+		res = e->run(s, f);
+	} while (again(s, res, &alone));
+	wh_count(s, &s->limits.account->calls, 1);
+	rc = finish(s, res, e->launch, result);
+	wh_gate_leave(s);
+	return rc;
 }
 
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
@@ -109,33 +191,40 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_ENOSYS;
 	if (size < e->min_size)
 		return WH_EINVAL;
-	if (!wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT))
+	if (!greeted(s))
 		return WH_EPERM;
-	s->limits.account->calls++;
-	prepare(s, f);
-	rc = finish(s, e->run(s, f), false, result);
-	/* Where nothing is current, NVIDIA's libraries make something current. */
-	if (!q->ctx)
-		s->ctx = WH_CTX_UNKNOWN;
+	go_in(s, q, true, e->ends);
+	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
+		wh_count(s, &s->limits.account->calls, 1);
+		wh_reply(f, sizeof(struct wh_rsp));
+		rc = finish(s, e->run(s, f), false, result);
+		/* Where nothing is current, NVIDIA's libraries make something current. */
+		if (!q->ctx)
+			wh_self.ctx = WH_CTX_UNKNOWN;
+	} else {
+		rc = WH_EPERM;
+	}
+	wh_gate_leave(s);
 	return rc;
 }
 
-int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
-			   int *res)
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler, const void *from,
+			   uint32_t size, int *res)
 {
 	int64_t rc = WH_ENOSYS;
 
-	s->limits.account->crossings++;
-	s->limits.posted = true;
+	wh_self.slot = slot;
+	wh_count(s, &s->limits.account->crossings, 1);
+	wh_self.posted = true;
 	switch (handler) {
 	case WH_HANDLER_CUDA:
-		rc = run_cuda(s, &s->frame[0], from, size, res);
+		rc = run_cuda(s, &s->frame[slot], from, size, res);
 		break;
 	case WH_HANDLER_LIBRARY:
-		rc = run_library(s, &s->frame[0], from, size, res);
+		rc = run_library(s, &s->frame[slot], from, size, res);
 		break;
 	}
-	s->limits.posted = false;
+	wh_self.posted = false;
 	return rc;
 }
 
@@ -149,9 +238,16 @@ int wh_dispatch_wants_idle(const struct wh_session *s)
 	return s->limits.temporal != 0;
 }
 
-int wh_dispatch_idle(struct wh_session *s, int end)
+int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 {
-	return wh_sm_idle(s, end);
+	bool busy;
+
+	wh_self.slot = slot;
+	wh_gate_alone(s, false);
+	wh_context_follow(s);
+	busy = wh_sm_idle(s, end);
+	wh_gate_leave(s);
+	return busy;
 }
 
 static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
@@ -180,7 +276,8 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 		return WH_EINVAL;
 	if (handler == WH_HANDLER_NULL)
 		return answer_null(s);
-	s->limits.account->crossings++;
+	wh_self.slot = slot;
+	wh_count(s, &s->limits.account->crossings, 1);
 	switch (handler) {
 	case WH_HANDLER_CUDA:
 		return answer_cuda(s, &s->frame[slot], arg);
@@ -188,11 +285,6 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 		return answer_library(s, &s->frame[slot], arg);
 	}
 	return WH_ENOSYS;
-}
-
-int64_t wh_dispatch(struct wh_session *s, uint32_t handler, uint64_t arg)
-{
-	return wh_dispatch_slot(s, 0, handler, arg);
 }
 
 static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)

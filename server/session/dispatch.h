@@ -11,15 +11,12 @@
 #include "loopback.h"
 #include "window.h"
 
-/* As wh_dispatch() of loopback.h, which is slot 0. */
-int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg);
-
 /*
  * The same for a request of `size` bytes at `from`, in shared memory, whose
  * response nobody reads: its result is in *res when 0 is returned.
  */
-int64_t wh_dispatch_posted(struct wh_session *s, uint32_t handler, const void *from, uint32_t size,
-			   int *res);
+int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler, const void *from,
+			   uint32_t size, int *res);
 /*
  * A client with a temporal limit waits outside of the slot, so it posts nothing
  * while its launches are long or it has used up its share.
@@ -31,7 +28,7 @@ int wh_dispatch_wants_answers(const struct wh_session *s);
  * not be called, it is told so once (`end`).
  */
 int wh_dispatch_wants_idle(const struct wh_session *s);
-int wh_dispatch_idle(struct wh_session *s, int end);
+int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The archive libsession.a, one area a line; gen_server.c is generated.
-SESSION := session dispatch backend context records hostblock reach
+SESSION := session dispatch gate backend context records hostblock reach
 SESSION += init module launch copy query managed limited
 SESSION += graph graph_exec callback output library warm
 # What only libwormhole-session.so has besides.

@@ -13,6 +13,7 @@
 #include "limits/charge.h"
 #include "limits/ipc.h"
 #include "limits/limits.h"
+#include "session/gate.h"
 #include "session/reach.h"
 #include "session/session.h"
 #include "state/state.h"
@@ -41,6 +42,8 @@ struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
 	bool launch;		/* it calls wh_launch_begin() */
+	bool together;		/* others may run at the same time: gate.h */
+	bool ends;		/* it may end what another call has looked up */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -54,6 +57,7 @@ extern const struct wh_driver_symbol wh_driver_symbols[];
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size);
 /* context.c: make the request's context and capture mode current. */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q);
+void wh_context_follow(struct wh_session *s);
 
 /* --- Reading the request ------------------------------------------------------ */
 
@@ -154,12 +158,12 @@ static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint
 /* May the client name [addr, addr + bytes)? See reach.h. */
 static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t bytes)
 {
-	uint64_t from[2] = { addr - s->reach.last[0].base, addr - s->reach.last[1].base };
+	const struct wh_reach_last *l = &s->reach.last[wh_self.slot];
+	uint64_t from[2] = { addr - l->range[0].base, addr - l->range[1].base };
+	bool first = from[0] < l->range[0].size && bytes <= l->range[0].size - from[0];
 
-	if (__builtin_expect((from[0] < s->reach.last[0].size &&
-			      bytes <= s->reach.last[0].size - from[0]) ||
-			     (from[1] < s->reach.last[1].size &&
-			      bytes <= s->reach.last[1].size - from[1]), 1))
+	if (__builtin_expect(first || (from[1] < l->range[1].size &&
+				       bytes <= l->range[1].size - from[1]), 1))
 		return CUDA_SUCCESS;
 	return wh_reach_slow(s, addr, bytes);
 }

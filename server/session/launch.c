@@ -134,7 +134,8 @@ CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 	if (!s->drv.cuLaunchKernelEx)
 		return wh_missing(s, "cuLaunchKernelEx");
 	if (s->limits.mem && !wh_kernel_known(s, l.function))
-		res = wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function),
+		res = !wh_self.alone ? WH_ALONE :
+		      wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function),
 				       l.config.hStream);
 	if (res == CUDA_SUCCESS)
 		res = wh_launch_begin(s, l.config.hStream);

@@ -12,6 +12,7 @@
 struct wh_library_entry {
 	int32_t (*run)(struct wh_session *s, struct wh_frame *f);	/* the library's status */
 	uint32_t min_size;
+	bool ends;		/* as of wh_call_entry (handler.h) */
 };
 
 struct wh_library_symbol {

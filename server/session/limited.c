@@ -116,7 +116,7 @@ void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGe
 	uint64_t room, quota;
 
 	(void)q;
-	wh_mem_room(s, s->limits.device, &room, &quota);
+	wh_mem_room(s, wh_self.device, &room, &quota);
 	if (room < r->free)
 		r->free = room;
 	if (quota < r->total)
@@ -130,7 +130,7 @@ void wh_answer_cuMemGetInfo(struct wh_session *s, const struct wh_req_cuMemGetIn
 	uint64_t room, quota;
 
 	(void)q;
-	wh_mem_room(s, s->limits.device, &room, &quota);
+	wh_mem_room(s, wh_self.device, &room, &quota);
 	if (room < r->free)
 		r->free = (unsigned int)room;
 	if (quota < r->total)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Owns the answer to which addresses a client may name (reach.h). A handler asks
- * after it has copied the request and before it calls the driver; requests of a
- * session run one after the other, so nothing is freed in between.
+ * after it has copied the request and before it calls the driver. Nothing is freed in
+ * between, since calls that free run alone (gate.h).
  */
 #include "session/callback.h"
 
 static void forget_last(struct wh_session *s)
 {
-	s->reach.last[0].size = s->reach.last[1].size = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->nslots; i++)
+		s->reach.last[i].range[0].size = s->reach.last[i].range[1].size = 0;
 }
 
 /* Where the driver puts something new, the old has ended. */
@@ -75,15 +78,16 @@ static CUresult ask_driver(struct wh_session *s, uint64_t addr, uint64_t *bytes)
 	return res;
 }
 
-static CUresult refused(const struct wh_session *s)
+static CUresult refused(void)
 {
-	return s->ctx && s->ctx != WH_CTX_UNKNOWN ? CUDA_ERROR_INVALID_VALUE :
+	return wh_self.ctx && wh_self.ctx != WH_CTX_UNKNOWN ? CUDA_ERROR_INVALID_VALUE :
 						    CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Ranges side by side are one: mappings of cuMemMap() are copied across. */
 CUresult wh_reach_slow(struct wh_session *s, uint64_t addr, uint64_t bytes)
 {
+	struct wh_reach_last *l = &s->reach.last[wh_self.slot];
 	const struct wh_interval *i;
 	CUresult res = CUDA_SUCCESS;
 	uint64_t there;
@@ -92,16 +96,16 @@ CUresult wh_reach_slow(struct wh_session *s, uint64_t addr, uint64_t bytes)
 		return CUDA_SUCCESS;
 	i = wh_interval_below(&s->reach.set, addr);
 	if (i) {
-		s->reach.turn ^= 1;
-		s->reach.last[s->reach.turn].base = i->base;
-		s->reach.last[s->reach.turn].size = i->size;
+		l->turn ^= 1;
+		l->range[l->turn].base = i->base;
+		l->range[l->turn].size = i->size;
 	}
 	for (;;) {
 		there = wh_interval_from(&s->reach.set, addr);
 		if (!there)
 			res = ask_driver(s, addr, &there);
 		if (res != CUDA_SUCCESS || !there)
-			return res ? res : refused(s);
+			return res ? res : refused();
 		if (there >= bytes)
 			return CUDA_SUCCESS;
 		addr += there;

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NSLOTS		1u
 #define MSG_SIZE	(64u << 10)
 #define RANGES		256u	/* of device memory: as many take no memory in a call */
 
@@ -21,21 +20,23 @@ static struct wh_ctl *ctl_of(struct wh_session *s)
 }
 
 /* The control page comes last in memory order: READY is set by wh_session_ready(). */
-static bool format_part(struct wh_session *s)
+static bool format_part(struct wh_session *s, uint32_t slots)
 {
 	struct wh_ctl *ctl = ctl_of(s);
-	uint64_t msg = WH_PAGE_SIZE * (1 + NSLOTS), data = msg + (uint64_t)NSLOTS * MSG_SIZE;
+	uint64_t msg = WH_PAGE_SIZE * (1 + slots), data = msg + (uint64_t)slots * MSG_SIZE;
 	uint32_t i;
 
-	if (s->part_size < data + (1u << 20) || s->part_size > WH_MAX_PART_SIZE)
+	if (!slots || slots > WH_MAX_SLOTS || s->part_size < data + (1u << 20) ||
+	    s->part_size > WH_MAX_PART_SIZE)
 		return false;
-	memset(s->part, 0, data);
+	/* Of the other slots it is new memory, which nobody touches before they are used. */
+	memset(s->part, 0, msg + MSG_SIZE);
 	*ctl = (struct wh_ctl) {
 		.magic = WH_CTL_MAGIC,
 		.abi_version = WH_ABI_VERSION,
 		.state = WH_CTL_FREE,
 		.part_size = s->part_size,
-		.nslots = NSLOTS,
+		.nslots = slots,
 		.slot_offset = WH_PAGE_SIZE,
 		.msg_offset = msg,
 		.msg_size = MSG_SIZE,
@@ -43,10 +44,10 @@ static bool format_part(struct wh_session *s)
 		.data_size = s->part_size - data,
 		.api_hash = WH_API_HASH,
 	};
-	s->nslots = NSLOTS;
+	s->nslots = slots;
 	s->data = s->part + data;
 	s->data_size = s->part_size - data;
-	for (i = 0; i < NSLOTS; i++) {
+	for (i = 0; i < slots; i++) {
 		s->frame[i].msg = s->part + msg + (uint64_t)i * MSG_SIZE;
 		s->frame[i].max = MSG_SIZE;
 	}
@@ -54,20 +55,23 @@ static bool format_part(struct wh_session *s)
 }
 
 /* Slack behind the request: a driver may read a parameter buffer in whole words. */
-static bool alloc_frames(struct wh_session *s)
+bool wh_session_slot(struct wh_session *s, uint32_t slot)
 {
-	uint32_t i;
+	struct wh_frame *f = &s->frame[slot];
+	void *req, *rsp;
 
-	for (i = 0; i < s->nslots; i++) {
-		struct wh_frame *f = &s->frame[i];
-
-		f->req = aligned_alloc(64, f->max * 2);
-		f->rsp = aligned_alloc(64, f->max);
-		if (!f->req || !f->rsp)
-			return false;
-		memset(f->req, 0, f->max * 2);
-		memset(f->rsp, 0, f->max);
+	if (slot >= s->nslots || f->rsp)
+		return slot < s->nslots;
+	req = aligned_alloc(64, f->max * 2);
+	rsp = aligned_alloc(64, f->max);
+	if (!req || !rsp) {
+		free(req);
+		free(rsp);
+		return false;
 	}
+	f->req = memset(req, 0, f->max * 2);
+	f->rsp = memset(rsp, 0, f->max);
+	wh_gate_use(s, slot);
 	return true;
 }
 
@@ -105,27 +109,28 @@ static void free_session(struct wh_session *s)
 	free(s);
 }
 
-struct wh_session *wh_session_open(void *part, size_t part_size, const char *backend,
-				   char *err, size_t err_size)
+struct wh_session *wh_session_open(void *part, size_t part_size, uint32_t slots,
+				   const char *backend, char *err, size_t err_size)
 {
-	struct wh_session *s = calloc(1, sizeof(*s));
+	struct wh_session *s = aligned_alloc(_Alignof(struct wh_session), sizeof(*s));
 
 	if (!s) {
 		snprintf(err, err_size, "out of memory");
 		return NULL;
 	}
+	memset(s, 0, sizeof(*s));
 	s->part = part;
 	s->part_size = part_size;
-	s->ctx = WH_CTX_UNKNOWN;
+	wh_session_new_thread(s);
 	s->tsc_per_us = measure_tsc();
 	if (!wh_limits_init(s)) {
 		snprintf(err, err_size, "out of memory");
 		free(s);
 		return NULL;
 	}
-	if (!format_part(s)) {
+	if (!format_part(s, slots)) {
 		snprintf(err, err_size, "part of %zu bytes: too small or too big", part_size);
-	} else if (!alloc_frames(s) || !wh_handles_init(&s->handles) ||
+	} else if (!wh_session_slot(s, 0) || !wh_handles_init(&s->handles) ||
 		   !wh_intervals_reserve(&s->reach.set, RANGES)) {
 		snprintf(err, err_size, "out of memory");
 	} else if (wh_backend_load(s, backend, err, err_size)) {

@@ -27,8 +27,7 @@ struct wh_limits {
 	uint32_t seen;				/* page->sequence of the copy below */
 	uint32_t temporal;			/* bit d: device d has a share of time */
 	uint32_t risen;				/* bit d: more is charged than before this call */
-	int device;				/* of the current context, -1 for none */
-	bool posted;				/* the call is one that nobody waits for */
+	uint64_t ctx;				/* of the last call under a share of time */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_mem_state *mem;		/* NULL: no tenant */
 	struct wh_sm_state *sm;			/* NULL: never was limited */

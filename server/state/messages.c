@@ -2,6 +2,8 @@
 /* What a worker says of itself, which is not what the driver prints for the client. */
 #include "state/state.h"
 
+__thread struct wh_self wh_self;
+
 static FILE *messages;
 
 void wh_messages_to(FILE *f)
@@ -19,9 +21,9 @@ CUresult wh_missing(struct wh_session *s, const char *name)
 	static int lines;
 
 	/* A client can ask in a loop: the log is finite. */
-	if (lines < 32)
+	if (__atomic_load_n(&lines, __ATOMIC_RELAXED) < 32)
 		fprintf(wh_messages(), "warn: worker: backend has no %s; the call is refused\n", name);
-	lines++;
+	__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
 	(void)s;
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

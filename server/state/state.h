@@ -29,6 +29,22 @@ struct wh_frame;
 
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
+/*
+ * What is known of the thread that runs a call. A driver keeps the current context and
+ * the capture mode for each thread; a slot's calls come on one thread, or, in a client's
+ * own process, on that of the caller.
+ */
+struct wh_self {
+	uint64_t ctx;		/* what the thread has current; WH_CTX_UNKNOWN */
+	uint32_t capture_mode;
+	uint32_t ended;		/* wh_session.ended when that was so */
+	int device;		/* of that context, -1 for none */
+	uint32_t slot;		/* whose call it runs */
+	bool alone;		/* no other call of the session runs (session/gate.h) */
+	bool posted;		/* the call is one that nobody waits for */
+};
+extern __thread struct wh_self wh_self __attribute__((tls_model("initial-exec")));
+
 /* One slot's private buffers; `f` describes the call that runs on it. */
 struct wh_frame {
 	void *req;
@@ -61,17 +77,33 @@ struct wh_managed_var {
  */
 struct wh_reach {
 	struct wh_intervals set;	/* lasting: memory of graphs */
+	struct wh_reach_last {
+		struct {
+			uint64_t base, size;
+		} range[2];		/* found last: the two sides of a copy */
+		unsigned int turn;
+	} __attribute__((aligned(64))) last[WH_MAX_SLOTS];	/* each slot's own */
+};
+
+/*
+ * Which slots are inside of calls (session/gate.h). A slot's word is alone in its line:
+ * each call writes it.
+ */
+struct wh_gate {
 	struct {
-		uint64_t base, size;
-	} last[2];			/* found last: the two sides of a copy */
-	unsigned int turn;
+		uint32_t inside;	/* WH_GATE_* */
+	} __attribute__((aligned(64))) slot[WH_MAX_SLOTS];
+	uint32_t closed;		/* somebody is alone, or is about to be */
+	uint32_t ending;		/* so many want to end things, once nobody is outside */
+	uint32_t wanted;		/* so many wait until it is open */
+	uint32_t used;			/* no call was ever made in further slots */
 };
 
 struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
-	uint64_t ctx;		/* what the worker thread has current; WH_CTX_UNKNOWN */
-	uint32_t capture_mode;
+	struct wh_gate gate;
+	uint32_t ended;		/* contexts that have: what threads have current may be none */
 	uint64_t tsc_per_us;
 	bool hello;
 	CUcontext primary;	/* about to be released or reset */

@@ -205,7 +205,7 @@ static struct wh_session *open_session(void)
 
 	if (opt.lib_path)
 		setenv("WORMHOLE_LIB_PATH", opt.lib_path, 1);
-	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.backend, err, sizeof(err));
+	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, 1, opt.backend, err, sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
 	if (opt.tenant && wh_session_join_tenant(s, opt.tenant, err, sizeof(err)))
@@ -215,7 +215,7 @@ static struct wh_session *open_session(void)
 	ctl->part = opt.part;
 	((struct wh_slot *)(WH_WINDOW_VA + ctl->slot_offset))->calls = calls_before;
 	/* The shortest handler once: links what it needs, touches the path. */
-	if (wh_dispatch(s, WH_HANDLER_NULL, 0) != WH_OK)
+	if (wh_dispatch_slot(s, 0, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
 	/* Loading is system calls and page faults: not during somebody's call. */
 	if (opt.preload && !wh_session_preload(s, opt.preload, err, sizeof(err)))

@@ -125,7 +125,7 @@ static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size
 	q->call = number;
 	q->ctx = context;
 	reached = 0;
-	return wh_dispatch(s, library ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA, size) ?
+	return wh_dispatch_slot(s, 0, library ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA, size) ?
 	       -1 : rsp(s)->result;
 }
 

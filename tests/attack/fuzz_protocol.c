@@ -35,7 +35,7 @@ static uint64_t pick(uint64_t below)
 
 static bool dispatch(struct wh_session *s, size_t size)
 {
-	return wh_dispatch(s, WH_HANDLER_CUDA, size) == WH_OK;
+	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size) == WH_OK;
 }
 
 /* --- Processes -------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static struct wh_session *open_over(const char *backend)
 	struct wh_session *made;
 	char err[256];
 
-	made = wh_session_open(part, PART_SIZE, backend, err, sizeof(err));
+	made = wh_session_open(part, PART_SIZE, 1, backend, err, sizeof(err));
 	if (!made) {
 		fprintf(stderr, "%s\n", err);
 		_exit(3);

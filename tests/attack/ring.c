@@ -65,9 +65,47 @@ static void full_ring(void)
 	hostile_leave(&h);
 }
 
+static bool say(struct hostile *h, uint32_t magic, uint32_t number)
+{
+	const struct wh_shm_use use = { .magic = magic, .slot = number };
+
+	return send(h->sock, &use, sizeof(use), MSG_NOSIGNAL) == sizeof(use);
+}
+
+/* The worker goes on, in the first slot and in one that it was told about often. */
+static void slots_that_are_none(void)
+{
+	struct wh_req_cuCtxGetFlags *q;
+	struct hostile h;
+	bool good = true;
+	int i;
+
+	if (!hostile_begin(&h))
+		exit(1);
+	for (i = 0; i < 50; i++)
+		good &= say(&h, WH_SHM_MAGIC, WH_MAX_SLOTS + i) && say(&h, WH_SHM_MAGIC, 0) &&
+			say(&h, WH_SHM_MAGIC, 1) && say(&h, WH_SHM_MAGIC, UINT32_MAX);
+	q = hostile_request(&h, WH_CALL_cuCtxGetFlags, sizeof(*q));
+	ok(good && !hostile_call(&h, sizeof(*q)), "slot_that_is_none_is_no_matter");
+	hostile_leave(&h);
+}
+
+static void no_message(void)
+{
+	struct hostile h;
+
+	if (!hostile_begin(&h))
+		exit(1);
+	say(&h, ~WH_SHM_MAGIC, 1);
+	ok(hostile_ends(&h, SOON_MS), "message_that_is_none_ends_the_session");
+	hostile_leave(&h);
+}
+
 int main(void)
 {
-	tap_plan(8);
+	tap_plan(10);
+	slots_that_are_none();
+	no_message();
 	full_ring();
 	number(0, 0xffffffff, "all_ones_end_the_session");
 	number(WH_SHM_CELLS + 2, 0, "one_more_than_the_ring_holds_ends_it");

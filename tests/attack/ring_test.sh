@@ -6,8 +6,8 @@
 
 start_server --part-size 16M
 export ATTACK_SERVER=$server
-"$WH_BUILD/tests/attack/bin/ring" | sed 's/^1\.\.8$/1..13/'
-n=8
+"$WH_BUILD/tests/attack/bin/ring" | sed 's/^1\.\.10$/1..15/'
+n=10
 await no_workers
 point "no_worker_is_left_over" || workers | sed 's/^/# /'
 grep -q "the client's ring says number 0xffffffff at call" "$tmp/server.err"

@@ -109,7 +109,7 @@ ok() {
 # The check itself must be able to fail, and to succeed.
 control() {
 	{
-		echo 'in `server/session/dispatch.c` the `wh_dispatch()` of `wormhole_switch_test`'
+		echo 'in `server/session/dispatch.c` the `wh_dispatch_slot()` of `wormhole_switch_test`'
 		echo '`server/nothing.c` `wh_nothing_such()` `wormhole_nothing_test` `cuda.h` `nothing_here.c`'
 		echo '[there](control.md) [not there](nothing.md#there) [elsewhere](https://example.org/)'
 		echo '| x | `tests/unit/fuzz_test.c`: `random_requests_do_no_harm`, `no_such_point` |'

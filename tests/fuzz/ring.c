@@ -17,8 +17,8 @@
 #include "world.h"
 #undef send
 
-static int64_t count_posted(struct wh_session *s, uint32_t handler, const void *from,
-			    uint32_t size, int *res);
+static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t handler,
+			    const void *from, uint32_t size, int *res);
 static bool wait_for_client(const uint32_t *word, uint32_t last);
 static int give_up_soon(void);
 
@@ -56,12 +56,12 @@ static bool wait_for_client(const uint32_t *word, uint32_t last)
 }
 
 /* More than the ring holds, without a look at what was sent: nobody sent those. */
-static int64_t count_posted(struct wh_session *s, uint32_t handler, const void *from,
-			    uint32_t size, int *res)
+static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t handler,
+			    const void *from, uint32_t size, int *res)
 {
 	if (!retries && ++posted > WH_SHM_CELLS + 1)
 		abort();
-	return wh_dispatch_posted(s, handler, from, size, res);
+	return wh_dispatch_posted(s, number, handler, from, size, res);
 }
 
 /* A posted call may have to wait for ever: its client is free to leave. */
@@ -183,7 +183,7 @@ static void run(struct fuzz_input *in)
 	if (pthread_create(&t, NULL, client, NULL))
 		_exit(0);
 	if (!setjmp(out))
-		serve_calls(session, slot, cell);
+		serve_slot(0);
 	ended = true;
 	sem_post(&clients_turn);
 	pthread_join(t, NULL);
@@ -207,7 +207,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	session = make_world();
 	slot = (struct wh_slot *)(session->part + WH_PAGE_SIZE);
-	cell = (struct wh_shm_cell *)cells(session->part);
+	life.session = session;
+	life.part = session->part;
+	find_place(session->part);
+	cell = (struct wh_shm_cell *)(session->frame[0].msg + place.msg_size) - WH_SHM_CELLS;
 	fill_cells();
 	sem_init(&workers_turn, 0, 0);
 	sem_init(&clients_turn, 0, 0);

@@ -17,7 +17,7 @@ static uint64_t pick_of_input(uint64_t below)
 
 static bool answer_in_place(struct wh_session *s, size_t size)
 {
-	return wh_dispatch(s, WH_HANDLER_CUDA, size) == WH_OK;
+	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size) == WH_OK;
 }
 
 /*
@@ -37,7 +37,7 @@ static struct wh_session *make_world(void)
 	fuzz_input = &none;
 	protocol_pick = pick_of_input;
 	protocol_send = answer_in_place;
-	s = part == MAP_FAILED ? NULL : wh_session_open(part, PART_SIZE, "", err, sizeof(err));
+	s = part == MAP_FAILED ? NULL : wh_session_open(part, PART_SIZE, 1, "", err, sizeof(err));
 	if (s) {
 		wh_session_ready(s);
 		say_hello(s);

@@ -263,7 +263,7 @@ static void fill(struct wh_session *s)
 static int64_t ask(struct wh_session *s, uint32_t call, size_t size)
 {
 	((struct wh_req *)msg(s))->call = call;
-	return wh_dispatch(s, WH_HANDLER_LIBRARY, size);
+	return wh_dispatch_slot(s, 0, WH_HANDLER_LIBRARY, size);
 }
 
 static void make_handles(struct wh_session *s)

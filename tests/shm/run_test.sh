@@ -4,6 +4,8 @@
 # X_loopback.t inside the program's process.
 . "$(dirname "$0")/lib.sh"
 name=$(basename "$0" .t)
+# Over softgpu, a driver that shows which calls run at the same time.
+case $name in slots*) WH_BACKEND=$bin/meeting/meeting.so ;; esac
 
 case $name in
 *_loopback)

@@ -110,7 +110,7 @@ int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 
 	memcpy(&c, part, sizeof(c));
 	l->part_size = part_size;
-	l->msg = (uint8_t *)part + c.msg_offset;
+	l->slot[0].msg = (uint8_t *)part + c.msg_offset;
 	l->data = (uint8_t *)part + c.data_offset;
 	return 0;
 }
@@ -165,7 +165,7 @@ int64_t fake_switch_c(struct regs *r)
 		return WH_ENOENT;
 	/* As a signal handler that comes just before the switch. */
 	if (r->gpr[RCX] && nest)
-		nested_status = l.t->call(&l, 1, 1);
+		nested_status = l.t->call(&l, 0, 1, 1);
 	become(r->gpr[RCX] ? WH_WORLD_SERVER : WH_WORLD_CLIENT);
 	return 0;
 }

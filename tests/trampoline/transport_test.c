@@ -46,8 +46,8 @@ static void test_open(void)
 	ok(!wh_transport_vmfunc.open(&l) && part_here() == 2, "first_part_to_be_had_is_taken");
 	ok_eq((int64_t)host.seen_checksum, (int64_t)h->checksum,
 	      "attach_shows_the_trampolines_checksum");
-	ok(l.part == (uint8_t *)WH_WINDOW_VA && l.part_size == PART && l.msg == l.part + MSG &&
-	   l.data == l.part + DATA, "link_describes_the_part");
+	ok(l.part == (uint8_t *)WH_WINDOW_VA && l.part_size == PART &&
+	   l.slot[0].msg == l.part + MSG && l.data == l.part + DATA, "link_describes_the_part");
 	ok(!memcmp((void *)WH_TRAMPOLINE_VA, gen_trampoline, WH_PAGE_SIZE) &&
 	   ((struct wh_world *)WH_WORLD_VA)->world == WH_WORLD_CLIENT,
 	   "trampoline_and_world_are_mapped");
@@ -57,18 +57,18 @@ static void test_calls(void)
 {
 	int i, good = 0;
 
-	ok(!l.t->call(&l, 1, 4711) && handled[0] == 0x5e55 && handled[1] == 0 &&
+	ok(!l.t->call(&l, 0, 1, 4711) && handled[0] == 0x5e55 && handled[1] == 0 &&
 	   handled[2] == 4711 && handled[3] == 0, "call_reaches_the_handler");
-	ok_eq(l.t->call(&l, 1, 99), WH_EINVAL, "handlers_status_comes_back");
-	ok_eq(l.t->call(&l, 7, 1), WH_ENOSYS, "unknown_handler_is_refused");
+	ok_eq(l.t->call(&l, 0, 1, 99), WH_EINVAL, "handlers_status_comes_back");
+	ok_eq(l.t->call(&l, 0, 7, 1), WH_ENOSYS, "unknown_handler_is_refused");
 	for (i = 100; i < 1100; i++)
-		good += !l.t->call(&l, 1, (uint64_t)i) && handled[2] == (uint64_t)i;
+		good += !l.t->call(&l, 0, 1, (uint64_t)i) && handled[2] == (uint64_t)i;
 	ok_eq(good, 1000, "many_calls_work");
 	nest = 1;
-	good = l.t->call(&l, 1, 5) == 0 && handled[2] == 5;
+	good = l.t->call(&l, 0, 1, 5) == 0 && handled[2] == 5;
 	nest = 0;
 	ok(good && nested_status == WH_EBUSY, "call_on_top_of_a_call_is_refused");
-	ok(!l.t->call(&l, 1, 6), "refused_call_leaves_the_link_usable");
+	ok(!l.t->call(&l, 0, 1, 6), "refused_call_leaves_the_link_usable");
 }
 
 static void child(void)
@@ -76,7 +76,7 @@ static void child(void)
 	struct wh_slot *slot = (struct wh_slot *)(WH_WINDOW_VA + WH_PAGE_SIZE);
 	int bad = 0;
 
-	bad |= l.t->call(&l, 1, 1) != WH_EGONE;
+	bad |= l.t->call(&l, 0, 1, 1) != WH_EGONE;
 	bad |= is_mapped((uint64_t)l.data) << 1;
 	slot->client.rsp = 1;		/* as a gate that goes on would */
 	bad |= (part_here() == 2) << 2;
@@ -100,7 +100,7 @@ static void test_fork(void)
 	ok(!(status & 6), "child_of_a_fork_does_not_have_the_window");
 	ok(!(status & 8), "child_of_a_fork_does_not_detach_its_parent");
 	ok(!(status & 16), "child_of_a_fork_can_open_its_own");
-	ok(!l.t->call(&l, 1, 1), "parent_goes_on_after_a_fork");
+	ok(!l.t->call(&l, 0, 1, 1), "parent_goes_on_after_a_fork");
 }
 
 static void test_close(void)
@@ -205,10 +205,10 @@ static void test_exit(void)
 static void test_abandon(void)
 {
 	fresh_host();
-	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l) && !host.cancels &&
-	   !l.t->call(&l, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
+	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l, 0) && !host.cancels &&
+	   !l.t->call(&l, 0, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
 	pair.busy = 1;
-	ok(l.t->abandon(&l) == WH_EGONE && host.cancels == 1,
+	ok(l.t->abandon(&l, 0) == WH_EGONE && host.cancels == 1,
 	   "abandoned_call_is_cancelled_and_ends_the_link");
 	l.t->close(&l);
 }

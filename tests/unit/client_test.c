@@ -53,6 +53,11 @@ void wh_managed_answered(CUresult res)
 	abort();
 }
 
+void wh_managed_missed(void)
+{
+	abort();
+}
+
 void wh_managed_after(void)
 {
 	abort();
@@ -71,11 +76,12 @@ void wh_drop_thread_streams(struct wh_thread *t)
 	(void)t;
 }
 
-static int fake_call(struct wh_link *l, uint32_t handler, uint64_t arg)
+static int fake_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
 {
 	struct wh_rsp *r = (struct wh_rsp *)area;
 
 	(void)l;
+	(void)slot;
 	(void)handler;
 	(void)arg;
 	calls++;
@@ -85,9 +91,10 @@ static int fake_call(struct wh_link *l, uint32_t handler, uint64_t arg)
 	return status_of_call;
 }
 
-static int fake_abandon(struct wh_link *l)
+static int fake_abandon(struct wh_link *l, uint32_t slot)
 {
 	(void)l;
+	(void)slot;
 	abandons++;
 	return status_of_abandon;
 }
@@ -365,7 +372,8 @@ int main(void)
 	stack_t ss = { .ss_sp = alt, .ss_size = sizeof(alt) };
 
 	report = open("/dev/null", 1);
-	wh_client.link = (struct wh_link) { .t = &fake, .msg = area, .msg_size = sizeof(area) };
+	wh_client.link = (struct wh_link) { .t = &fake, .slots = 1, .msg_size = sizeof(area),
+					    .slot[0].msg = area };
 	wh_client.state = WH_READY;
 	wh_client.pid = getpid();
 	sigaltstack(&ss, NULL);

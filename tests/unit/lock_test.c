@@ -124,7 +124,7 @@ static void test_lost_wake(void)
 
 static void *end(void *arg)
 {
-	*(bool *)arg = wh_lock_at_end(&self, WH_LOCK_SLOT);
+	*(bool *)arg = wh_lock_at_end(&self, &wh_lock_word[WH_LOCK_SLOT]);
 	return NULL;
 }
 
@@ -137,9 +137,9 @@ static void test_end(void)
 	pthread_create(&t, NULL, end, &taken);
 	pthread_join(t, NULL);
 	ok(!taken, "end_of_the_process_gives_up_on_another_threads_lock");
-	ok(wh_lock_at_end(&self, WH_LOCK_SLOT), "end_of_the_process_takes_over_its_own_threads_lock");
+	ok(wh_lock_at_end(&self, &wh_lock_word[WH_LOCK_SLOT]), "end_of_the_process_takes_over_its_own_threads_lock");
 	let_go();
-	ok(wh_lock_at_end(&self, WH_LOCK_SLOT), "end_of_the_process_takes_a_free_lock");
+	ok(wh_lock_at_end(&self, &wh_lock_word[WH_LOCK_SLOT]), "end_of_the_process_takes_a_free_lock");
 	let_go();
 }
 

@@ -59,13 +59,21 @@ int main(void)
 
 	ctl = aligned_alloc(4096, SIZE);
 	memset(ctl, 0, SIZE);
-	tap_plan(12);
+	tap_plan(15);
 	ok_eq(check(), WH_EFAULT, "empty_page_is_refused");
 	ok_eq(wh_link_from_part(&l, ctl, SIZE), 0, "good_page_is_taken");
-	ok(l.msg == (uint8_t *)ctl + 0x2000 && l.msg_size == 0x10000 &&
+	ok(l.slot[0].msg == (uint8_t *)ctl + 0x2000 && l.msg_size == 0x10000 &&
 	   l.data == (uint8_t *)ctl + 0x12000 && l.data_size == SIZE - 0x12000,
 	   "areas_lie_where_the_page_says");
 	ok(skew_names_both(), "other_description_is_refused_naming_both");
+	ctl->nslots = 2;
+	ok(!wh_link_from_part(&l, ctl, SIZE) && l.slots == 2 &&
+	   l.slot[1].msg == l.slot[0].msg + 0x10000, "each_slot_has_its_message_area");
+	ctl->nslots = WH_MAX_SLOTS + 1;
+	ok_eq(check(), WH_EFAULT, "more_slots_than_there_can_be_are_refused");
+	ctl->nslots = WH_MAX_SLOTS;
+	ctl->msg_size = SIZE / WH_MAX_SLOTS;
+	ok_eq(check(), WH_EFAULT, "message_areas_that_end_outside_are_refused");
 	ctl->nslots = 0;
 	ok_eq(check(), WH_EFAULT, "part_without_slots_is_refused");
 	ctl->msg_offset = SIZE;

@@ -25,7 +25,7 @@ static inline struct wh_session *open_session(const char *argv0)
 	strcpy(slash ? slash + 1 : path, "fake_cuda.so");
 	if (!strchr(path, '/'))
 		strcpy(path, "./fake_cuda.so");
-	s = wh_session_open(part, PART_SIZE, path, err, sizeof(err));
+	s = wh_session_open(part, PART_SIZE, 1, path, err, sizeof(err));
 	if (!s) {
 		printf("Bail out! %s\n", err);
 		exit(1);
@@ -56,7 +56,7 @@ static inline void *request(struct wh_session *s, uint32_t call, size_t size)
 
 static inline int64_t send(struct wh_session *s, size_t size)
 {
-	return wh_dispatch(s, WH_HANDLER_CUDA, size);
+	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size);
 }
 
 static inline void say_hello(struct wh_session *s)

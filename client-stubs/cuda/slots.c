@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The part of slots.h that looks for a free slot or waits for one, and which threads
+ * prefer which.
+ */
+#define _GNU_SOURCE
+#include "slots.h"
+
+#include <sched.h>
+#include <time.h>
+
+struct wh_slot_state wh_slots[WH_MAX_SLOTS];
+uint32_t wh_slots_used = 1;
+
+static uint32_t count(void)
+{
+	uint32_t n = wh_client.link.slots;
+
+	return n ? n : 1;
+}
+
+static bool try(struct wh_thread *t, uint32_t slot)
+{
+	uint32_t nobody = 0;
+
+	/* First, so that a call which is left at any point is found again. */
+	t->slot = slot;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&wh_slots[slot].word, &nobody, t->holder.number, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+#define LOOKS	100
+#define NAP_NS	1000000
+
+/* Its own, any other that is free, or the first that becomes free. */
+static void take_any(struct wh_thread *t)
+{
+	uint32_t n = count(), i, looks;
+
+	for (looks = 0; ; looks++) {
+		for (i = 0; i < n; i++)
+			if (try(t, (t->own_slot + i) % n))
+				return;
+		if (looks < LOOKS) {
+			sched_yield();
+			continue;
+		}
+		t->slot = t->own_slot;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		/* As long as one nap: another slot may be free before this one is. */
+		if (wh_word_await(&wh_slots[t->slot].word, t->holder.number, 0, NAP_NS))
+			return;
+	}
+}
+
+static void take_first(struct wh_thread *t)
+{
+	t->slot = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	wh_word_await(&wh_slots[0].word, t->holder.number, UINT64_MAX, WH_LOCK_NAP_NS);
+}
+
+static void note_use(const struct wh_thread *t)
+{
+	uint32_t used = __atomic_load_n(&wh_slots_used, __ATOMIC_RELAXED);
+
+	while (used <= t->slot &&
+	       !__atomic_compare_exchange_n(&wh_slots_used, &used, t->slot + 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+}
+
+CUresult wh_slot_slowly(struct wh_thread *t, const void *frame, bool first, bool *left)
+{
+	struct wh_holder *h = &t->holder;
+
+	if (!wh_holder_may(h, WH_LOCK_SLOT, frame))
+		return CUDA_ERROR_NOT_PERMITTED;
+	h->held[WH_LOCK_SLOT] = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*left = wh_slot_is_mine(t);
+	if (*left)
+		return CUDA_SUCCESS;
+	if (first || count() == 1)
+		take_first(t);
+	else
+		take_any(t);
+	note_use(t);
+	return CUDA_SUCCESS;
+}
+
+CUresult wh_slot_again(struct wh_thread *t, const void *frame)
+{
+	struct wh_holder *h = &t->holder;
+
+	if (!wh_holder_may(h, WH_LOCK_SLOT, frame))
+		return CUDA_ERROR_NOT_PERMITTED;
+	h->held[WH_LOCK_SLOT] = frame;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	wh_word_await(&wh_slots[t->slot].word, h->number, UINT64_MAX, WH_LOCK_NAP_NS);
+	return CUDA_SUCCESS;
+}
+
+bool wh_slot_is_mine(const struct wh_thread *t)
+{
+	return wh_word_is_mine(&t->holder, wh_slots[t->slot].word);
+}
+
+/* --- Calls that wait -------------------------------------------------------------------- */
+
+static uint32_t permits;	/* given */
+
+static bool permit(uint32_t most)
+{
+	uint32_t n = __atomic_load_n(&permits, __ATOMIC_RELAXED);
+
+	while (n < most)
+		if (__atomic_compare_exchange_n(&permits, &n, n + 1, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+/* One more is kept free for a call that began when there was one thread, and was not counted. */
+void wh_slot_permit(struct wh_thread *t)
+{
+	static const struct timespec nap = { .tv_nsec = 100000 };
+	uint32_t n = count();
+
+	if (n < 3 || wh_slots_used == 1 || t->permitted || t->holder.held[WH_LOCK_SLOT])
+		return;
+	while (!permit(n - 2))
+		nanosleep(&nap, NULL);
+	t->permitted = true;
+}
+
+static void end_permit(struct wh_thread *t)
+{
+	t->permitted = false;
+	__atomic_fetch_sub(&permits, 1, __ATOMIC_RELAXED);
+}
+
+void wh_slot_give(struct wh_thread *t)
+{
+	if (__builtin_expect(t->permitted, 0))
+		end_permit(t);
+	wh_word_give(&t->holder, WH_LOCK_SLOT, &wh_slots[t->slot].word);
+}
+
+/* --- Which thread prefers which ------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void wh_slot_prefer(struct wh_thread *t)
+{
+	uint32_t best = 0, i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 1; i < count(); i++)
+		if (wh_slots[i].users < wh_slots[best].users)
+			best = i;
+	wh_slots[best].users++;
+	pthread_mutex_unlock(&lock);
+	t->own_slot = t->slot = best;
+	note_use(t);
+}
+
+void wh_slot_leave(struct wh_thread *t)
+{
+	if (t->permitted)
+		end_permit(t);
+	pthread_mutex_lock(&lock);
+	wh_slots[t->own_slot].users--;
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- Fork and the end ------------------------------------------------------------------ */
+
+void wh_slots_after_fork(void)
+{
+	int i;
+
+	for (i = 0; i < WH_MAX_SLOTS; i++)
+		wh_slots[i].word = 0;
+	permits = 0;
+	pthread_mutex_init(&lock, NULL);
+}
+
+bool wh_slot_at_end(struct wh_thread *t)
+{
+	if (count() > 1)
+		return false;
+	t->slot = 0;
+	return wh_lock_at_end(&t->holder, &wh_slots[0].word);
+}
+
+uint64_t wh_slots_crossings(void)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < WH_MAX_SLOTS; i++)
+		sum += wh_slots[i].crossings;
+	return sum;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The waiting part of gate.h. Calls are short, so this looks and yields before it sleeps;
+ * sleeps are short and have no waker, so that nothing can be lost.
+ */
+#define _GNU_SOURCE
+#include "session/gate.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define LOOKS	200u
+#define YIELDS	50u
+#define NAP_NS	50000
+
+static void wait_a_moment(unsigned int *n)
+{
+	static const struct timespec nap = { .tv_nsec = NAP_NS };
+
+	if (*n < LOOKS)
+		__builtin_ia32_pause();
+	else if (*n < LOOKS + YIELDS)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+	++*n;
+}
+
+static uint32_t *own(struct wh_session *s)
+{
+	return &s->gate.slot[wh_self.slot].inside;
+}
+
+static uint32_t look(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+/* Counted, so that who is alone for long lets others in. */
+static void await_zero(struct wh_gate *g, const uint32_t *word)
+{
+	unsigned int n = 0;
+
+	__atomic_fetch_add(&g->wanted, 1, __ATOMIC_RELAXED);
+	while (look(word))
+		wait_a_moment(&n);
+	__atomic_fetch_sub(&g->wanted, 1, __ATOMIC_RELAXED);
+}
+
+void wh_gate_together_slowly(struct wh_session *s)
+{
+	struct wh_gate *g = &s->gate;
+
+	do {
+		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
+		await_zero(g, &g->closed);
+		__atomic_store_n(own(s), WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+	} while (look(&g->closed));
+}
+
+static void close_gate(struct wh_gate *g)
+{
+	uint32_t open = 0;
+
+	while (!__atomic_compare_exchange_n(&g->closed, &open, 1, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED)) {
+		await_zero(g, &g->closed);
+		open = 0;
+	}
+}
+
+/*
+ * All that were inside have left or are outside. Is somebody outside? A slot that is used
+ * for the first time is counted before it looks at `closed`.
+ */
+static bool await_others(struct wh_session *s)
+{
+	struct wh_gate *g = &s->gate;
+	bool outside = false;
+	unsigned int n;
+	uint32_t i;
+
+	for (i = 0; i < look(&s->gate.used); i++) {
+		if (i == wh_self.slot)
+			continue;
+		for (n = 0; look(&g->slot[i].inside) == WH_GATE_TOGETHER; )
+			wait_a_moment(&n);
+		outside |= look(&g->slot[i].inside) == WH_GATE_OUTSIDE;
+	}
+	return outside;
+}
+
+static void await_those_outside(struct wh_session *s)
+{
+	unsigned int n;
+	uint32_t i;
+
+	for (i = 0; i < look(&s->gate.used); i++)
+		for (n = 0; i != wh_self.slot && look(&s->gate.slot[i].inside) == WH_GATE_OUTSIDE; )
+			wait_a_moment(&n);
+}
+
+/*
+ * Who is outside comes back only while the gate is open, so an ending call opens it again
+ * and waits; meanwhile nobody else steps out (`ending`).
+ */
+void wh_gate_alone_slowly(struct wh_session *s, bool ends)
+{
+	struct wh_gate *g = &s->gate;
+
+	if (ends)
+		__atomic_fetch_add(&g->ending, 1, __ATOMIC_SEQ_CST);
+	for (;;) {
+		close_gate(g);
+		if (!await_others(s) || !ends)
+			break;
+		wh_gate_open(s);
+		await_those_outside(s);
+	}
+	if (ends)
+		__atomic_fetch_sub(&g->ending, 1, __ATOMIC_SEQ_CST);
+}
+
+void wh_gate_open(struct wh_session *s)
+{
+	__atomic_store_n(&s->gate.closed, 0, __ATOMIC_SEQ_CST);
+}
+
+bool wh_gate_step_out(struct wh_session *s)
+{
+	struct wh_gate *g = &s->gate;
+
+	__atomic_store_n(own(s), WH_GATE_OUTSIDE, __ATOMIC_SEQ_CST);
+	if (__builtin_expect(look(&g->ending), 0)) {
+		__atomic_store_n(own(s), wh_self.alone ? WH_GATE_NONE : WH_GATE_TOGETHER,
+				 __ATOMIC_SEQ_CST);
+		return false;
+	}
+	if (wh_self.alone)
+		wh_gate_open(s);
+	return true;
+}
+
+/* From outside to what it was. Somebody alone who ends nothing does not wait for us. */
+void wh_gate_step_in(struct wh_session *s)
+{
+	struct wh_gate *g = &s->gate;
+
+	if (wh_self.alone) {
+		close_gate(g);
+		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
+		await_others(s);
+		return;
+	}
+	for (;;) {
+		__atomic_store_n(own(s), WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+		if (__builtin_expect(!look(&g->closed), 1))
+			return;
+		__atomic_store_n(own(s), WH_GATE_OUTSIDE, __ATOMIC_SEQ_CST);
+		await_zero(g, &g->closed);
+	}
+}
+
+void wh_gate_use(struct wh_session *s, uint32_t slot)
+{
+	uint32_t used = look(&s->gate.used);
+
+	while (used <= slot &&
+	       !__atomic_compare_exchange_n(&s->gate.used, &used, slot + 1, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void wh_gate_pass(struct wh_session *s)
+{
+	bool alone = wh_self.alone;
+
+	wh_gate_leave(s);
+	sched_yield();
+	if (alone)
+		wh_gate_alone(s, false);
+	else
+		wh_gate_together(s);
+}
+
+void wh_gate_await_ends(struct wh_session *s)
+{
+	if (s->nslots > 1)
+		await_zero(&s->gate, &s->gate.ending);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which calls of a session run at the same time, when it has several slots. Launches,
+ * asynchronous copies, events, queries and waits run *together*: they read the session's
+ * tables and change none. All others run *alone*. Which is which says the word `together`
+ * of cuda-api/cuda.api. So no object ends and no memory is freed while a call that has
+ * looked it up runs, whatever a client's threads do to each other.
+ *
+ * A call that may wait for the device (`waits`) is *outside* meanwhile: others go on, alone
+ * ones, too, but none that ends something (wh_call_entry.ends), since what the call has
+ * looked up is in use.
+ *
+ * With one slot there is nobody else: every call is alone, and this does nothing.
+ */
+#ifndef WORMHOLE_GATE_H
+#define WORMHOLE_GATE_H
+
+#include "state/state.h"
+
+enum {
+	WH_GATE_NONE,
+	WH_GATE_TOGETHER,
+	WH_GATE_OUTSIDE,
+};
+
+/* The rest of the below, for sessions with several slots. */
+void wh_gate_together_slowly(struct wh_session *s);
+void wh_gate_alone_slowly(struct wh_session *s, bool ends);
+void wh_gate_open(struct wh_session *s);
+bool wh_gate_step_out(struct wh_session *s);
+void wh_gate_step_in(struct wh_session *s);
+void wh_gate_pass(struct wh_session *s);
+
+/*
+ * The exchange is before the look at `closed`, and who closes looks at the slots after:
+ * one of the two sees the other.
+ */
+static inline void wh_gate_together(struct wh_session *s)
+{
+	struct wh_gate *g = &s->gate;
+
+	wh_self.alone = false;
+	__atomic_exchange_n(&g->slot[wh_self.slot].inside, WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&g->closed, __ATOMIC_SEQ_CST), 0))
+		wh_gate_together_slowly(s);
+}
+
+/* ends: calls that are outside have to come back first. */
+static inline void wh_gate_alone(struct wh_session *s, bool ends)
+{
+	wh_self.alone = true;
+	if (s->nslots > 1)
+		wh_gate_alone_slowly(s, ends);
+}
+
+static inline void wh_gate_leave(struct wh_session *s)
+{
+	uint32_t *inside = &s->gate.slot[wh_self.slot].inside;
+
+	if (!wh_self.alone)
+		__atomic_store_n(inside, WH_GATE_NONE, __ATOMIC_RELEASE);
+	else if (s->nslots > 1)
+		wh_gate_open(s);
+}
+
+/*
+ * Around a driver's function that may wait for the device. False: somebody wants to end
+ * things, and the handler returns WH_AGAIN, before it has changed anything.
+ */
+static inline bool wh_gate_out(struct wh_session *s)
+{
+	return s->nslots == 1 || wh_gate_step_out(s);
+}
+
+static inline void wh_gate_in(struct wh_session *s)
+{
+	if (s->nslots > 1)
+		wh_gate_step_in(s);
+}
+
+/* Somebody waits for this call to leave: it may, by wh_gate_pass(), and looks up all again. */
+static inline bool wh_gate_wanted(const struct wh_session *s)
+{
+	if (s->nslots == 1)
+		return false;
+	return __atomic_load_n(wh_self.alone ? &s->gate.wanted : &s->gate.closed, __ATOMIC_RELAXED);
+}
+
+void wh_gate_use(struct wh_session *s, uint32_t slot);	/* before its first call */
+/* Before a call is done again that returned WH_AGAIN. */
+void wh_gate_await_ends(struct wh_session *s);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What meeting.so does in place of a driver's function, and by which argument it is asked to. */
+#ifndef WORMHOLE_TESTS_MEETING_H
+#define WORMHOLE_TESTS_MEETING_H
+
+#define MEETING_S	20	/* that a call waits for another one at most */
+
+/* Values of cuMemsetD8Async(): */
+#define MEET	0xb1	/* returns when another one is there at the same time */
+#define SLOW	0xb2	/* takes 20 ms */
+#define AFTER	0xb3	/* fails unless as many slow ones are over as bytes are to be set */
+#define HOLD	0xb4	/* the stream, and with it the context, has work until LET_GO */
+#define LET_GO	0xb5
+
+/*
+ * Bytes of cuMemcpyDtoD(): returns after an allocation of MEANWHILE bytes was made, which fails
+ * (CUDA_ERROR_NOT_FOUND) while there is no such copy.
+ */
+#define LONG_COPY	77
+#define MEANWHILE	12345
+
+#endif

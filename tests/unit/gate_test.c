@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The gate of a session with several slots (session/gate.h): a thread for each slot does
+ * what calls do, at random, and looks at who else is where.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+#include "session/gate.h"
+
+#define SLOTS	4
+#define ROUNDS	20000
+
+static struct wh_session *s;
+static atomic_int together, alone, outside;
+static atomic_int broken_alone, broken_end, broken_return;
+/* As a table of the session's: changed alone, read by all others. No lock but the gate. */
+static long table[2];
+
+static void look(void)
+{
+	if (table[0] != table[1])
+		broken_alone++;
+}
+
+static void change(void)
+{
+	look();
+	table[0]++;
+	if (together || alone != 1)
+		broken_alone++;
+	table[1]++;
+}
+
+static void run_together(unsigned int *seed)
+{
+	wh_gate_together(s);
+	together++;
+	if (alone)
+		broken_alone++;
+	look();
+	if (rand_r(seed) % 8 == 0 && wh_gate_wanted(s)) {
+		together--;
+		wh_gate_pass(s);
+		together++;
+	}
+	together--;
+	wh_gate_leave(s);
+}
+
+static void run_alone(bool ends)
+{
+	wh_gate_alone(s, ends);
+	alone++;
+	change();
+	if (ends && outside)
+		broken_end++;
+	alone--;
+	wh_gate_leave(s);
+}
+
+/* As a call that waits for the device, of either kind. */
+static void run_outside(bool is_alone, unsigned int *seed)
+{
+	int i, n = rand_r(seed) % 200;
+
+	if (is_alone)
+		wh_gate_alone(s, false);
+	else
+		wh_gate_together(s);
+	look();
+	if (!wh_gate_out(s)) {
+		wh_gate_leave(s);
+		wh_gate_await_ends(s);
+		return;
+	}
+	/* Counted only while nobody may end things: from when it is outside until it is back. */
+	outside++;
+	for (i = 0; i < n; i++)
+		__builtin_ia32_pause();
+	outside--;
+	wh_gate_in(s);
+	if (is_alone)
+		alone++;
+	else
+		together++;
+	if (is_alone)
+		change();
+	else if (alone)
+		broken_return++;
+	if (is_alone)
+		alone--;
+	else
+		together--;
+	wh_gate_leave(s);
+}
+
+static pthread_barrier_t all_inside;
+
+static void *calls(void *slot)
+{
+	unsigned int seed = (uintptr_t)slot;
+	int i;
+
+	wh_self.slot = (uintptr_t)slot;
+	wh_gate_together(s);
+	pthread_barrier_wait(&all_inside);
+	wh_gate_leave(s);
+	for (i = 0; i < ROUNDS; i++) {
+		switch (rand_r(&seed) % 8) {
+		case 0:
+			run_alone(false);
+			break;
+		case 1:
+			run_alone(true);
+			break;
+		case 2:
+			run_outside(false, &seed);
+			break;
+		case 3:
+			run_outside(true, &seed);
+			break;
+		default:
+			run_together(&seed);
+		}
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t t[SLOTS];
+	uintptr_t i;
+
+	s = aligned_alloc(_Alignof(struct wh_session), sizeof(*s));
+	memset(s, 0, sizeof(*s));
+	s->nslots = SLOTS;
+	wh_gate_use(s, SLOTS - 1);
+	tap_plan(5);
+	pthread_barrier_init(&all_inside, NULL, SLOTS);
+	for (i = 0; i < SLOTS; i++)
+		pthread_create(&t[i], NULL, calls, (void *)i);
+	for (i = 0; i < SLOTS; i++)
+		pthread_join(t[i], NULL);
+	ok(true, "all_were_inside_at_the_same_time");
+	ok_eq(broken_alone, 0, "nothing_changes_while_others_read");
+	ok_eq(broken_end, 0, "nothing_ends_while_a_call_that_looked_it_up_runs");
+	ok_eq(broken_return, 0, "who_was_outside_comes_back_among_those_that_read");
+	ok(!s->gate.closed && !s->gate.ending && !s->gate.wanted, "nobody_is_left_waiting");
+	free(s);
+	return tap_exit();
+}
