@@ -81,7 +81,8 @@ void wh_undo_limit(struct wh_session *s, CUlimit limit);
 
 /*
  * Around a launch of a kernel that is not known: it may need bigger stacks and
- * the heap. Both of sessions with a tenant only; the charge is {-1} before.
+ * the heap. Where nothing is charged for it, every kernel is known. Both of sessions
+ * with a tenant only; the charge is {-1} before.
  */
 bool wh_kernel_known(struct wh_session *s, const void *function);
 CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,

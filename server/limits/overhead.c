@@ -362,11 +362,24 @@ static struct wh_mem_launched *place_of(struct wh_mem_state *m, const void *func
 	return &m->launched[hash >> 32 & (WH_MEM_LAUNCHED - 1)];
 }
 
+/*
+ * Among others only what is read of the limits already: the launch itself looks whether
+ * they have changed (wh_launch_begin()), and is then done again, alone.
+ */
+static bool charges_kernels(struct wh_session *s, int device)
+{
+	if (device < 0 || !s->limits.mem->figure || !s->drv.cuCtxGetLimit ||
+	    !s->drv.cuDeviceGetAttribute)
+		return false;
+	return wh_self.alone ? wh_mem_quota(s, device) : s->limits.limit[device].memory;
+}
+
 bool wh_kernel_known(struct wh_session *s, const void *function)
 {
 	struct wh_mem_launched *l = place_of(s->limits.mem, function);
 
-	return l->function == function && l->ctx == wh_self.ctx;
+	return (l->function == function && l->ctx == wh_self.ctx) ||
+	       !charges_kernels(s, wh_self.device);
 }
 
 static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int device)
@@ -429,12 +442,10 @@ static uint64_t heap_growth(struct wh_session *s)
 CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
 			  CUstream stream)
 {
-	struct wh_mem_state *m = s->limits.mem;
 	int device = wh_self.device;
 	uint64_t stack, heap;
 
-	if (device < 0 || !wh_mem_quota(s, device) || !m->figure || !s->drv.cuCtxGetLimit ||
-	    !s->drv.cuDeviceGetAttribute || wh_capturing(s, stream))
+	if (!charges_kernels(s, device) || wh_capturing(s, stream))
 		return CUDA_SUCCESS;
 	c->stack = local_bytes(s, function, kernel, device) + STACK_STEP - 1;
 	c->stack -= c->stack % STACK_STEP;
