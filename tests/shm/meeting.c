@@ -115,6 +115,14 @@ CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n, CUstrea
 	return real(dst, value, n, stream);
 }
 
+/* Blocks are as values of cuMemsetD8Async(). */
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	typeof(cuLaunchKernelEx) *real = dlsym(RTLD_NEXT, __func__);
+
+	return config->gridDimX == MEET ? meet() : real(config, f, params, extra);
+}
+
 /* As one that waits for the device. */
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {

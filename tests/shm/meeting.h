@@ -5,7 +5,7 @@
 
 #define MEETING_S	20	/* that a call waits for another one at most */
 
-/* Values of cuMemsetD8Async(): */
+/* Values of cuMemsetD8Async(); the first is a number of a launch's blocks, too: */
 #define MEET	0xb1	/* returns when another one is there at the same time */
 #define SLOW	0xb2	/* takes 20 ms */
 #define AFTER	0xb3	/* fails unless as many slow ones are over as bytes are to be set */

@@ -57,6 +57,52 @@ static CUresult meeting(void)
 	return mine ? mine : other;
 }
 
+static CUfunction nothing;
+
+static CUresult load_nothing(void)
+{
+	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				  ".visible .entry nothing() { ret; }\n";
+	CUmodule module;
+	CUresult res = cuModuleLoadData(&module, ptx);
+
+	return res ? res : cuModuleGetFunction(&nothing, module, "nothing");
+}
+
+static CUresult launch(CUstream stream, unsigned int blocks)
+{
+	return cuLaunchKernel(nothing, blocks, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+}
+
+static void *launches(void *stream)
+{
+	CUresult res;
+
+	cuCtxSetCurrent(ctx);
+	res = launch(stream, 1);
+	sem_post(&ready);
+	return (void *)(uintptr_t)(res ? res : launch(stream, MEET));
+}
+
+static CUresult launches_meet(void)
+{
+	CUresult mine = load_nothing(), other;
+	CUstream stream;
+	pthread_t t;
+
+	if (mine)
+		return mine;
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	mine = launch(NULL, 1);
+	in_thread(&t, launches, stream);
+	while (sem_wait(&ready))
+		;
+	mine = mine ? mine : launch(NULL, MEET);
+	other = end_of(t);
+	cuStreamDestroy(stream);
+	return mine ? mine : other;
+}
+
 static void *copies_long(void *arg)
 {
 	(void)arg;
@@ -365,9 +411,10 @@ int main(void)
 {
 	begin();
 	sem_init(&ready, 0, 0);
-	tap_plan(15);
+	tap_plan(16);
 	cuMemAlloc(&mem, 8192);
 	ok_eq(meeting(), 0, "two_threads_are_inside_of_handlers_at_the_same_time");
+	ok_eq(launches_meet(), 0, "so_are_two_launches");
 	during_a_copy();
 	ok(held_up(1, false), "thread_that_waits_for_a_stream_holds_up_nobody");
 	ok(held_up(1, true), "nor_one_that_waits_for_the_context");
