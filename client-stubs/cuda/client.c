@@ -67,6 +67,15 @@ static bool drop_abandoned(struct wh_link *l, uint32_t slot)
 	return !status;
 }
 
+/* With a slot: is there a link to use? Else the slot is given back. */
+static inline CUresult look_at_link(struct wh_thread *t)
+{
+	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
+		return CUDA_SUCCESS;
+	wh_slot_give(t);
+	return not_ready(wh_client.state);
+}
+
 /*
  * A slot with the link in it, or why not. Whether it has to be the first one is looked at
  * again: a call on another one that began before is not counted where that matters.
@@ -87,10 +96,7 @@ static inline CUresult take_slot(struct wh_thread *t, const void *frame)
 			break;
 		wh_slot_give(t);
 	}
-	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
-		return CUDA_SUCCESS;
-	wh_slot_give(t);
-	return not_ready(wh_client.state);
+	return look_at_link(t);
 }
 
 static CUresult refuse_size(struct wh_thread *t, CUresult res)
@@ -178,10 +184,7 @@ static CUresult take_again(struct wh_thread *t, const void *frame)
 {
 	CUresult res = wh_slot_again(t, frame);
 
-	if (res != CUDA_SUCCESS || (wh_client.link.t && wh_client.state < WH_DEAD))
-		return res;
-	wh_slot_give(t);
-	return not_ready(wh_client.state);
+	return res == CUDA_SUCCESS ? look_at_link(t) : res;
 }
 
 /*

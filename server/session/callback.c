@@ -86,7 +86,6 @@ CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
 	const struct wh_req_whHostFunc *q = f->req;
 	CUstream stream;
 	void *callback;
-	CUresult res;
 
 	if (f->req_size < sizeof(*q) || !wh_callback_ok(s, q->callback))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -96,11 +95,8 @@ CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
 	if (q->with_status) {
 		if (!s->drv.cuStreamAddCallback)
 			return wh_missing(s, "cuStreamAddCallback");
-		if (!wh_gate_out(s))
-			return WH_AGAIN;
-		res = s->drv.cuStreamAddCallback(stream, run_with_status, callback, 0);
-		wh_gate_in(s);
-		return res;
+		return WH_OUTSIDE(s, s->drv.cuStreamAddCallback(stream, run_with_status, callback,
+								0));
 	}
 	if (!s->drv.cuLaunchHostFunc)
 		return wh_missing(s, "cuLaunchHostFunc");
@@ -108,11 +104,7 @@ CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
 	if (wh_capturing(s, stream))
 		return CUDA_ERROR_NOT_READY;
 	/* softgpu calls it here, and a full queue waits for the device. */
-	if (!wh_gate_out(s))
-		return WH_AGAIN;
-	res = s->drv.cuLaunchHostFunc(stream, wh_callback_function, callback);
-	wh_gate_in(s);
-	return res;
+	return WH_OUTSIDE(s, s->drv.cuLaunchHostFunc(stream, wh_callback_function, callback));
 }
 
 CUresult wh_do_cuUserObjectCreate(struct wh_session *s, struct wh_frame *f)

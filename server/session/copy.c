@@ -106,11 +106,7 @@ static CUresult small_in(struct wh_session *s, const struct wh_req_whSmallIn *q,
 	if (!q->async) {
 		if (!s->drv.cuMemcpyHtoD_v2)
 			return wh_missing(s, "cuMemcpyHtoD_v2");
-		if (!wh_gate_out(s))
-			return WH_AGAIN;
-		res = s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size);
-		wh_gate_in(s);
-		return res;
+		return WH_OUTSIDE(s, s->drv.cuMemcpyHtoD_v2(q->device, bytes, q->size));
 	}
 	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -154,13 +150,7 @@ static CUresult query_stream(struct wh_session *s, struct wait *w)
 
 static CUresult block_stream(struct wh_session *s, struct wait *w)
 {
-	CUresult res;
-
-	if (!wh_gate_out(s))
-		return WH_AGAIN;
-	res = s->drv.cuStreamSynchronize(w->stream);
-	wh_gate_in(s);
-	return res;
+	return WH_OUTSIDE(s, s->drv.cuStreamSynchronize(w->stream));
 }
 
 static CUresult query_event(struct wh_session *s, struct wait *w)
@@ -170,13 +160,7 @@ static CUresult query_event(struct wh_session *s, struct wait *w)
 
 static CUresult block_event(struct wh_session *s, struct wait *w)
 {
-	CUresult res;
-
-	if (!wh_gate_out(s))
-		return WH_AGAIN;
-	res = s->drv.cuEventSynchronize(w->event);
-	wh_gate_in(s);
-	return res;
+	return WH_OUTSIDE(s, s->drv.cuEventSynchronize(w->event));
 }
 
 /*
@@ -185,14 +169,8 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
  */
 static CUresult block_context(struct wh_session *s, struct wait *w)
 {
-	CUresult res;
-
 	(void)w;
-	if (!wh_gate_out(s))
-		return WH_AGAIN;
-	res = s->drv.cuCtxSynchronize();
-	wh_gate_in(s);
-	return res;
+	return WH_OUTSIDE(s, s->drv.cuCtxSynchronize());
 }
 
 static CUresult query_context(struct wh_session *s, struct wait *w)

@@ -78,6 +78,16 @@ static inline void wh_gate_in(struct wh_session *s)
 		wh_gate_step_in(s);
 }
 
+/* By WH_OUTSIDE(), after the call: arguments are evaluated first. */
+static inline CUresult wh_gate_back(struct wh_session *s, CUresult res)
+{
+	wh_gate_in(s);
+	return res;
+}
+
+/* The result of a driver's function that may wait for the device, or WH_AGAIN. */
+#define WH_OUTSIDE(s, call)	(wh_gate_out(s) ? wh_gate_back(s, call) : WH_AGAIN)
+
 /* Somebody waits for this call to leave: it may, by wh_gate_pass(), and looks up all again. */
 static inline bool wh_gate_wanted(const struct wh_session *s)
 {
