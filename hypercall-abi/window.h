@@ -136,8 +136,8 @@ struct wh_srv_info {
 /*
  * WH_SRV_REGISTER: registers the calling process as the worker of its part.
  * All mappings that calls need exist and are touched before. Starts the mmu
- * notifier. WH_SRV_SLOT (argument: slot): the calling thread, pinned to one
- * isolated CPU, becomes the slot's thread. Closing the file releases.
+ * notifier. WH_SRV_SLOT (argument: slot): calls may come for the slot. Closing
+ * the file releases.
  */
 #define WH_SRV_REGISTER		_IO(WH_IOC_MAGIC, 34)
 #define WH_SRV_SLOT		_IO(WH_IOC_MAGIC, 35)
@@ -146,5 +146,11 @@ struct wh_srv_info {
  * itself: views get it at once, so that no later call has to leave for it.
  */
 #define WH_SRV_DEVICES		_IO(WH_IOC_MAGIC, 36)
+/*
+ * WH_SRV_WAIT (argument: slot): the calling thread of the worker sleeps until a
+ * call, or the end of the pair, came for the slot since it last returned; then
+ * the thread executes TAKE. One that came before is not lost.
+ */
+#define WH_SRV_WAIT		_IO(WH_IOC_MAGIC, 37)
 
 #endif /* WORMHOLE_WINDOW_H */

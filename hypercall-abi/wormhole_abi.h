@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		3
+#define WH_ABI_VERSION		4
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -49,10 +49,14 @@
  *	before it frees page tables that the flush was for: KVM, which walks them
  *	without telling, then takes back what it read. The part must be mapped at
  *	WH_WINDOW_VA, the trampoline at WH_TRAMPOLINE_VA. RBX = pair handle.
- * SLOT_REGISTER: on the slot's own vCPU. RDI = pair handle, RSI = slot.
+ * SLOT_REGISTER: RDI = pair handle, RSI = slot: a thread of the worker serves it
+ *	from here on, on whatever vCPU it runs.
  * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
  *	last, R8 = WH_NOTIFY_*. Begin before the kernel changes the worker's
  *	mappings of the range, end after; every begin has one end.
+ * NEXT: whom a call, or the end of his pair, waits for: RBX = pair handle, RCX =
+ *	slot, each told once. ENOENT: nobody. KVM sends an NMI, to the vCPU where
+ *	the slot's thread executed TAKE last, whenever there is somebody to tell.
  * RELEASE: RDI = pair handle: the worker is gone. Its pages may be reused
  *	as soon as the leaf returns.
  * DEVICE: RDI = pair handle, RSI = first address, RDX = address after the last,
@@ -67,16 +71,18 @@
 #define WH_LEAF_NOTIFY		0x57480013
 #define WH_LEAF_RELEASE		0x57480014
 #define WH_LEAF_DEVICE		0x57480015
+#define WH_LEAF_NEXT		0x57480016
 #define WH_NOTIFY_BEGIN		0
 #define WH_NOTIFY_END		1
 
 /*
- * PARK: server, CPL 3, no arguments, on a slot's vCPU. The vCPU leaves the
- *	CPU until the slot's client hands a call off; a call that came and went
- *	leaves no trace. Returns WH_EGONE once the client has detached: the
- *	worker then ends.
+ * TAKE: server, CPL 3, in a thread of the worker. RDI = slot. A call that waits
+ *	there runs in this thread, to its end; the leaf returns behind that, or at
+ *	once if there is none. The first one makes the worker known to clients.
+ *	EGONE: the client has detached, so the worker ends. A call comes back by
+ *	VMFUNC with EAX = ECX = 0 and ESI = slot.
  */
-#define WH_LEAF_PARK		0x57480020
+#define WH_LEAF_TAKE		0x57480020
 
 /*
  * Client, 64-bit CPL 3 only.
@@ -139,7 +145,7 @@ struct wh_tramp_hdr {
 	__u32 delegate;		/* delegate_to_server() */
 	__u32 pending;		/* where KVM parks a suspended client */
 	__u32 landing;		/* first instruction after VMFUNC into the view */
-	__u32 leave;		/* VMFUNC back; a server vCPU exits here */
+	__u32 leave;		/* VMFUNC back, ESI = slot; in the server it exits */
 	__u32 code_end;
 	__u64 checksum;
 	__u64 resv[3];
@@ -221,7 +227,7 @@ struct wh_host_stat {
 	__u64 filled_pages;
 	__u64 zapped_pages;
 	__u64 fatal;		/* calls ended by KVM with WH_EFATAL */
-	__u64 parked;		/* server: slots parked now */
+	__u64 parked;		/* server: slots whose thread waits for a call now */
 	__u64 deferred_timers;	/* server: timer expiries coalesced */
 	__u64 busy;		/* server: calls handed off now */
 	__u64 view_tables;	/* host pages that are tables of views now */

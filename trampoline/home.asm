@@ -69,6 +69,7 @@ wh_gate_pending:
 ;; a call that is refused gets its own rbp and r12 to r15 back.
 ;; Runs in  the view
 wh_land_no_slot:
+        clear   SLOTNO_D
         mov     RESULT, WH_ENOENT
         jmp     wh_land_entry.scrub
 wh_land_no_handler:

@@ -65,14 +65,15 @@ wh_land_entry:
         mov     rax, [KEPT_SLOT + wh_slot.client.fs]
         mov     rcx, [KEPT_SLOT + wh_slot.client.gs]
         mov     rsp, [KEPT_SLOT + wh_slot.client.rsp]
+        mov     SLOTNO_D, [KEPT_SLOT + wh_slot.slot]    ; for KVM, after a handoff
         wrfsbase rax
         wrgsbase rcx
 
         ;; here: the view, client stack (not mapped), client bases. No memory is
-        ;; touched any more. All but RESULT is scrubbed: rbp and r12 to r15 were
-        ;; before the handler, which has kept them.
+        ;; touched any more. All but RESULT and SLOTNO is scrubbed: rbp and r12 to
+        ;; r15 were before the handler, which has kept them.
 .scrub:
-        clear   ebx, esi, edi, r8d, r9d, r10d, r11d
+        clear   ebx, edi, r8d, r9d, r10d, r11d
         clear   ENTRY, LEAF             ; entry 0: the client's own EPT
 .leave:
         switch

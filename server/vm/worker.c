@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * wormhole-worker: one worker of a server VM. Prepares everything that its
- * client's calls will run on, registers with KVM, and parks its CPU. From then
- * on its code runs only when the client comes: on the client's CPU by VMFUNC,
- * or here after a handoff. Serves one client, then ends.
+ * client's calls will run on, registers with KVM, and sleeps. From then on its
+ * code runs only when the client comes: on the client's CPU by VMFUNC, or here
+ * after a handoff. Serves one client, then ends.
  */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
@@ -158,7 +158,7 @@ static struct wh_world *map_trampoline(int fd)
 
 /*
  * Calls run with the thread area (errno, the allocator's cache, the current
- * CUDA context) of the thread that parks, which uses none of it while parked.
+ * CUDA context) of the thread that waits for them, which uses none of it then.
  */
 static uint64_t own_fs_base(void)
 {
@@ -273,9 +273,9 @@ static void say_ready(void)
 	close(opt.ready);
 }
 
-/* --- Park ------------------------------------------------------------------------------ */
+/* --- Calls ----------------------------------------------------------------------------- */
 
-/* ioctl() without errno: see register_and_park(). */
+/* ioctl() without errno: see register_and_serve(). */
 static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg)
 {
 	int64_t rc = SYS_ioctl;
@@ -285,6 +285,8 @@ static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg
 	return rc;
 }
 
+static const char take[] = "take";
+
 /*
  * From REGISTER on a client may be running on this thread's area and on all of
  * this process's memory. So: no library call, no thread-local variable, only
@@ -292,7 +294,7 @@ static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg
  * Returns the status that ended it; *step says where.
  */
 __attribute__((noinline, no_stack_protector))
-static int64_t register_and_park(int fd, const char **step)
+static int64_t register_and_serve(int fd, const char **step)
 {
 	struct wh_leaf l;
 	int64_t status;
@@ -305,17 +307,22 @@ static int64_t register_and_park(int fd, const char **step)
 	status = raw_ioctl(fd, WH_SRV_SLOT, 0);
 	if (status)
 		return status;
-	*step = "park";
-	do {
+	for (;;) {
+		*step = take;
 		l = (struct wh_leaf){ { 0 }, 0, 0, 0 };
-		status = wh_hypercall(WH_LEAF_PARK, &l);
-	} while (status == WH_OK);
-	return status;
+		status = wh_hypercall(WH_LEAF_TAKE, &l);
+		if (status != WH_OK)
+			return status;
+		*step = "WH_SRV_WAIT";
+		status = raw_ioctl(fd, WH_SRV_WAIT, 0);
+		if (status)
+			return status;
+	}
 }
 
 static const char *reason(const char *step, int64_t status)
 {
-	return strcmp(step, "park") ? strerror((int)-status) : wh_strerror(status);
+	return step == take ? wh_strerror(status) : strerror((int)-status);
 }
 
 /*
@@ -326,10 +333,10 @@ __attribute__((noreturn))
 static void serve(int fd)
 {
 	const char *step;
-	int64_t status = register_and_park(fd, &step);
+	int64_t status = register_and_serve(fd, &step);
 
 	((struct wh_ctl *)WH_WINDOW_VA)->state = WH_CTL_DEAD;
-	if (status == WH_EGONE)
+	if (step == take && status == WH_EGONE)
 		_exit(0);
 	die("%s: %s", step, reason(step, status));
 }

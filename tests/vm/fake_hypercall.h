@@ -2,7 +2,9 @@
 /*
  * Stands in for server/vm/guest-module/hypercall.h when the module is built for
  * tests under plain QEMU: each leaf is one line of the kernel log, in order,
- * and succeeds unless refuse= names it. Pair handles count from 0x70.
+ * and succeeds unless refuse= names it. Pair handles count from 0x70. A number
+ * written to news= is a slot of the last pair, of which the module learns as from
+ * KVM, by an NMI and NEXT; NEXT is not logged.
  */
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
@@ -21,6 +23,24 @@ static unsigned int refuse;
 module_param(refuse, uint, 0600);
 MODULE_PARM_DESC(refuse, "leaf that fails with WH_EBUSY");
 
+static u64 handle = 0x70;
+static int news = -1;
+
+static int set_news(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_int(val, kp);
+
+	if (!err)
+		asm volatile("int $2");
+	return err;
+}
+
+static const struct kernel_param_ops news_ops = {
+	.set = set_news,
+	.get = param_get_int,
+};
+module_param_cb(news, &news_ops, &news, 0600);
+
 struct wh_result {
 	u64 rbx;
 	u64 rcx;
@@ -30,9 +50,12 @@ struct wh_result {
 static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 			   struct wh_result *res)
 {
-	static u64 handle = 0x70;
 	struct wh_result none;
 
+	if (leaf == WH_LEAF_NEXT) {
+		*res = (struct wh_result){ .rbx = handle - 1, .rcx = news };
+		return xchg(&news, -1) < 0 ? WH_ENOENT : WH_OK;
+	}
 	pr_info("leaf %x %llx %llx %llx %llx cpu %d\n", leaf & 0xff, rdi, rsi,
 		rdx, r8, raw_smp_processor_id());
 	if (!res)

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "../tap.h"
@@ -344,20 +345,106 @@ static void test_slot(void)
 	void *part;
 	int fd = open_bound(&part);
 
-	run_on(3);
 	ioctl(fd, WH_SRV_REGISTER, 0);
-	ok(ioctl(fd, WH_SRV_SLOT, 0) && errno == EINVAL, "a_thread_of_many_cpus_is_no_slot");
-	run_on(1 << 1);
 	ok(ioctl(fd, WH_SRV_SLOT, WH_MAX_SLOTS) && errno == EINVAL, "slot_numbers_are_bounded");
 	leaf_mark();
-	ok(!ioctl(fd, WH_SRV_SLOT, 3), "a_pinned_thread_becomes_a_slot");
-	ok(leaf_count(WH_LEAF_SLOT_REGISTER, &l) == 1 && l.arg[1] == 3 && l.cpu == 1,
-	   "slot_register_comes_from_its_cpu");
+	ok(!ioctl(fd, WH_SRV_SLOT, 3), "a_slot_is_registered");
+	ok(leaf_count(WH_LEAF_SLOT_REGISTER, &l) == 1 && l.arg[1] == 3,
+	   "slot_register_names_it");
 	ok_eq(read_number(SYSFS "slots"), 1, "sysfs_counts_the_slot");
 	munmap(part, PART_SIZE);
 	close(fd);
 	ok_eq(read_number(SYSFS "slots"), 0, "and_forgets_it_with_the_worker");
-	run_on(1);
+}
+
+/* --- Calls that come ------------------------------------------------------------ */
+
+#define NEWS	"/sys/module/wormhole_server/parameters/news"
+
+struct waiter {
+	int fd;
+	unsigned long slot;
+	pid_t tid;
+	int result;
+	int done;
+};
+
+static void *wait_for_call(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, syscall(SYS_gettid), __ATOMIC_RELEASE);
+	w->result = ioctl(w->fd, WH_SRV_WAIT, w->slot) ? -errno : 0;
+	__atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* In the kernel, asleep: there is nothing else in which it could be. */
+static int sleeps(const struct waiter *w)
+{
+	pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(path, "r") : NULL;
+	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+static void say_call(const char *slot)
+{
+	int fd = open(NEWS, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, slot, strlen(slot)) < 0)
+		perror(NEWS);
+	close(fd);
+}
+
+static void wait_elsewhere(int fd)
+{
+	if (!ioctl(fd, WH_SRV_WAIT, 2) || errno != EPERM)
+		_exit(1);
+}
+
+static void test_wait(void)
+{
+	struct waiter w = { .slot = 2 };
+	int status, stayed = 1, i;
+	pthread_t thread;
+	void *part;
+	pid_t pid;
+
+	w.fd = open_bound(&part);
+	ok(ioctl(w.fd, WH_SRV_WAIT, 2) && errno == EPERM, "who_is_no_worker_cannot_wait");
+	ioctl(w.fd, WH_SRV_REGISTER, 0);
+	ioctl(w.fd, WH_SRV_SLOT, 2);
+	ok(ioctl(w.fd, WH_SRV_WAIT, WH_MAX_SLOTS) && errno == EINVAL,
+	   "slots_to_wait_for_are_bounded");
+	pid = fork();
+	if (!pid) {
+		wait_elsewhere(w.fd);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ok(!status, "another_process_cannot_wait_for_its_calls");
+	say_call("2");
+	ok(!ioctl(w.fd, WH_SRV_WAIT, 2), "a_call_that_came_before_is_not_lost");
+	pthread_create(&thread, NULL, wait_for_call, &w);
+	for (i = 0; i < 5000 && !sleeps(&w); i++)
+		usleep(1000);
+	say_call("3");
+	for (i = 0; i < 20; i++)
+		stayed &= !__atomic_load_n(&w.done, __ATOMIC_ACQUIRE) && (usleep(1000), 1);
+	ok(stayed, "a_thread_sleeps_while_calls_come_for_others");
+	say_call("2");
+	pthread_join(thread, NULL);
+	ok(!w.result, "an_nmi_wakes_the_thread_that_next_names");
+	munmap(part, PART_SIZE);
+	close(w.fd);
 }
 
 /* --- Mappings of drivers ------------------------------------------------------- */
@@ -419,10 +506,10 @@ static void test_devices(void)
 	refuse(0);
 	leaf_mark();
 	ioctl(fd, WH_SRV_REGISTER, 0);
-	ok(named(0x70 + 3, page, 2), "register_names_what_drivers_have_mapped_and_nobody_watches");
+	ok(named(0x70 + 4, page, 2), "register_names_what_drivers_have_mapped_and_nobody_watches");
 	page[2] = map_driver(driver, WH_TEST_PFN, MAP_SHARED);
 	leaf_mark();
-	ok(!ioctl(fd, WH_SRV_DEVICES, 0) && named(0x70 + 3, page, 3),
+	ok(!ioctl(fd, WH_SRV_DEVICES, 0) && named(0x70 + 4, page, 3),
 	   "later_ones_are_named_when_the_worker_asks");
 	c = spawn(ask_for_names, fd);
 	ok(c.pid > 0, "and_nobody_else_asks");
@@ -554,7 +641,6 @@ static void worker(int fd)
 
 static void try_slot(int fd)
 {
-	run_on(1 << 1);
 	if (!ioctl(fd, WH_SRV_SLOT, 0) || errno != EPERM)
 		_exit(1);
 }
@@ -654,13 +740,14 @@ static void test_exec(void)
 int main(void)
 {
 	leaf_mark();
-	tap_plan(63);
+	tap_plan(68);
 	test_info();
 	test_bind();
 	test_part();
 	test_trampoline();
 	test_register();
 	test_slot();
+	test_wait();
 	test_devices();
 	test_notices();
 	test_register_in_a_storm();

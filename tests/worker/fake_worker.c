@@ -37,12 +37,12 @@ static const char *wh_strerror(__s64 status)
 	return status ? "fake error" : "no error";
 }
 
-static __s64 parked(void);
+static __s64 take_call(void);
 
 static __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
 {
 	(void)l;
-	return leaf == WH_LEAF_PARK ? parked() : WH_ENOSYS;
+	return leaf == WH_LEAF_TAKE ? take_call() : WH_ENOSYS;
 }
 
 static int fake_ioctl(int fd, unsigned long request, void *arg)
@@ -59,7 +59,7 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 }
 
 #define ioctl	fake_ioctl
-/* REGISTER and SLOT: any system call that answers 0. */
+/* REGISTER, SLOT and WAIT: any system call that answers 0. */
 #undef SYS_ioctl
 #define SYS_ioctl SYS_sched_yield
 #include "vm/worker.c"
@@ -102,7 +102,7 @@ static void check_world(const struct wh_world *w)
 	say(w->world == WH_WORLD_SERVER && w->nslots == 1 && w->nhandlers == WH_HANDLERS,
 	    "world_page_says_server");
 	say(w->slots[0].fs_base == fs && !w->slots[0].gs_base,
-	    "calls_have_the_parked_threads_area");
+	    "calls_have_the_waiting_threads_area");
 	say(w->slots[0].mxcsr == 0x1f80 && w->slots[0].fcw == 0x37f && w->slots[0].stack_top,
 	    "calls_have_default_modes_and_a_stack");
 }
@@ -133,7 +133,7 @@ static void check_thread(void)
 	say(socket(AF_UNIX, SOCK_STREAM, 0) < 0, "sandbox_is_entered");
 }
 
-static __s64 parked(void)
+static __s64 take_call(void)
 {
 	static int times;
 	const struct wh_world *w = (void *)WH_WORLD_VA;

@@ -128,6 +128,8 @@ static u64 guest_steps(const struct step *s, u64 n)
 			guest_delegate(s);
 		else if (s->leaf == TIMER)
 			wh_guest_timer(s->arg[0] & 0x3fffff);
+		else if (s->leaf == WH_LEAF_TAKE)
+			wh_guest_park(WH_ANY_PAIR, s->arg[0]);
 		else
 			guest_leaf(s);
 	}
@@ -324,7 +326,7 @@ static struct step right_step(void)
 		{ BOSS, WH_LEAF_SERVER_REGISTER, { WH_ABI_VERSION, wh_known.tramp_gpa } },
 		{ WORKER, WH_LEAF_WORKER_REGISTER, { 0, 0, WH_PART_SIZE, wh_known.seq_gpa } },
 		{ WORKER, WH_LEAF_SLOT_REGISTER, { ANY_HANDLE } },
-		{ WORKER_USER, WH_LEAF_PARK, { 0 } },
+		{ WORKER_USER, WH_LEAF_TAKE, { 0 } },
 		{ CLIENT_USER, WH_LEAF_ATTACH, { WH_ABI_VERSION, wh_known.checksum } },
 		{ CLIENT_USER, CALL, { 1, below(8), below(0x10000), 1 } },
 		{ CLIENT, TIMER, { below(0x400000) } },
@@ -339,7 +341,7 @@ static struct step right_step(void)
 	return steps[below(WH_ARRAY_SIZE(steps))];
 }
 
-/* Who alone may do this: a slot's PARK has no end, and the small ones are no leaves. */
+/* Who alone may do this: TAKE goes on to the end, and the small ones are no leaves. */
 static u32 only_for(u32 leaf)
 {
 	switch (leaf) {
@@ -347,7 +349,7 @@ static u32 only_for(u32 leaf)
 		return CLIENT_USER;
 	case TIMER:
 		return CLIENT;
-	case WH_LEAF_PARK:
+	case WH_LEAF_TAKE:
 		return WORKER_USER;
 	default:
 		return leaf <= ALLOW_STRICT ? HOST : ACTORS;
@@ -364,7 +366,7 @@ static struct step any_step(void)
 		if (!below(4))
 			s.arg[i] = wh_any_argument(&random_state);
 	if (!below(8) && s.who != HOST)
-		s.leaf = wh_any_leaf(&random_state, true);
+		s.leaf = wh_any_leaf(&random_state);
 	if (!below(8) && s.who != HOST)
 		s.who = below(HOST);
 	if (only_for(s.leaf) != s.who && only_for(s.leaf) != ACTORS)

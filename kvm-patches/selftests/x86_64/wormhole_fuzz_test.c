@@ -32,7 +32,7 @@ static u64 guest_leaves(u64 seed, u64 n, u64 cpl)
 	u64 x = seed, granted = 0;
 
 	while (n--) {
-		u64 rax = wh_any_leaf(&x, !cpl), rbx, rcx = 0, rdx = wh_any_argument(&x);
+		u64 rax = wh_any_leaf(&x), rbx, rcx = 0, rdx = wh_any_argument(&x);
 		u64 rdi = wh_any_argument(&x), rsi = wh_any_argument(&x), a3 = wh_any_argument(&x);
 
 		asm volatile("mov %[a3], %%r8; cpuid"

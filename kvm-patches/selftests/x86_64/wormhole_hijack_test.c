@@ -103,20 +103,20 @@ static s64 cpuid_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return rbx | rcx | rdx ? 1 : rax;
 }
 
-/* Park once more in the middle of a call that was handed off. */
-static s64 park_handler(void *session, u64 slot, u64 a0, u64 a1)
+/* Ask for calls in the middle of one that was handed off. */
+static s64 take_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	asm volatile("int3" ::: "memory");
-	return cpuid_handler(session, slot, WH_LEAF_PARK, 0);
+	return cpuid_handler(session, slot, WH_LEAF_TAKE, 0);
 }
 
 enum {
-	H_NULL, H_JUMP, H_LOAD, H_INSN, H_FLAGS, H_AC, H_CPUID, H_PARK,
+	H_NULL, H_JUMP, H_LOAD, H_INSN, H_FLAGS, H_AC, H_CPUID, H_TAKE,
 };
 
 static const wh_handler_fn handlers[] = {
 	null_handler, jump_handler, load_handler, insn_handler, flags_handler,
-	ac_handler, cpuid_handler, park_handler,
+	ac_handler, cpuid_handler, take_handler,
 };
 
 static struct wh_server srv;
@@ -215,12 +215,12 @@ static void test_worker_attacks(void)
 	kills_worker(H_INSN, 512, VMFUNC, 6, 0, "vmfunc_to_entry_512_kills_the_worker");
 }
 
-/* PARK in mid-call: the slot is never completed, the server stays sound. */
-static void test_park_in_call(void)
+/* TAKE in mid-call: the slot is never completed, the server stays sound. */
+static void test_take_in_call(void)
 {
-	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_PARK, 0, 0, 0);
+	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_TAKE, 0, 0, 0);
 	wh_poll(!a.vcpu->running || !worker.vcpu->running, 30);
-	wh_ok(other_is_well() && (!a.vcpu->running || renew()), "park_in_a_call_hurts_only_itself");
+	wh_ok(other_is_well() && (!a.vcpu->running || renew()), "take_in_a_call_hurts_only_itself");
 }
 
 int main(void)
@@ -243,6 +243,6 @@ int main(void)
 	wh_eq(wh_attach(&a), WH_OK, "hostile_client_attaches");
 	wh_eq(wh_attach(&b), WH_OK, "good_client_attaches");
 	test_worker_attacks();
-	test_park_in_call();
+	test_take_in_call();
 	return wh_exit();
 }

@@ -13,7 +13,7 @@ static struct wh_client client;
 
 static const u32 server_leaves[] = {
 	WH_LEAF_SERVER_REGISTER, WH_LEAF_WORKER_REGISTER, WH_LEAF_SLOT_REGISTER,
-	WH_LEAF_NOTIFY, WH_LEAF_RELEASE,
+	WH_LEAF_NOTIFY, WH_LEAF_RELEASE, WH_LEAF_NEXT,
 };
 
 static const u32 client_leaves[] = {
@@ -70,17 +70,17 @@ static void all_refused(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 
 static void test_permissions(void)
 {
-	u32 park = WH_LEAF_PARK;
+	u32 take = WH_LEAF_TAKE;
 
-	all_refused(srv.boss, &srv.kernel, 3, server_leaves, 5, "server_leaves_refuse_cpl3");
-	all_refused(client.vcpu, &client.as, 0, server_leaves, 5,
+	all_refused(srv.boss, &srv.kernel, 3, server_leaves, 6, "server_leaves_refuse_cpl3");
+	all_refused(client.vcpu, &client.as, 0, server_leaves, 6,
 		    "server_leaves_refuse_client_kernel");
-	all_refused(client.vcpu, &client.as, 3, server_leaves, 5,
+	all_refused(client.vcpu, &client.as, 3, server_leaves, 6,
 		    "server_leaves_refuse_client_user");
 	all_refused(client.vcpu, &client.as, 0, client_leaves, 4, "client_leaves_refuse_cpl0");
 	all_refused(srv.boss, &srv.kernel, 3, client_leaves, 4, "client_leaves_refuse_server");
-	all_refused(client.vcpu, &client.as, 3, &park, 1, "park_refuses_client");
-	all_refused(srv.boss, &srv.kernel, 0, &park, 1, "park_refuses_cpl0");
+	all_refused(client.vcpu, &client.as, 3, &take, 1, "take_refuses_client");
+	all_refused(srv.boss, &srv.kernel, 0, &take, 1, "take_refuses_cpl0");
 	client.vcpu->compat = true;
 	all_refused(client.vcpu, &client.as, 3, client_leaves, 4,
 		    "client_leaves_refuse_32_bit_code");
@@ -158,17 +158,23 @@ static void test_slot_register(void)
 {
 	const u32 leaf = WH_LEAF_SLOT_REGISTER;
 
-	wh_eq(wh_leaf(worker.vcpu, &worker.as, 3, WH_LEAF_PARK, 0, 0, 0, 0).rax,
-	      WH_ENOENT, "park_without_slot_is_refused");
+	wh_eq(wh_leaf(worker.vcpu, &worker.as, 3, WH_LEAF_TAKE, 0, 0, 0, 0).rax,
+	      WH_ENOENT, "take_without_slot_is_refused");
+	wh_eq(wh_leaf(srv.boss, &srv.kernel, 3, WH_LEAF_TAKE, 0, 0, 0, 0).rax,
+	      WH_ENOENT, "take_outside_of_a_worker_is_refused");
 	wh_eq(worker0(&worker, leaf, worker.pair + 100, 0, 0), WH_ENOENT,
 	      "slot_of_unknown_pair_is_refused");
 	wh_eq(worker0(&worker, leaf, worker.pair, WH_MAX_SLOTS, 0), WH_EINVAL,
 	      "slot_number_out_of_range_is_refused");
 	wh_eq(wh_worker_slot(&worker), WH_OK, "slot_register_succeeds");
 	wh_eq(wh_worker_slot(&worker), WH_EEXIST, "second_slot_register_is_refused");
-	wh_eq(worker0(&worker, leaf, second.pair, 0, 0), WH_EBUSY,
-	      "vcpu_of_one_slot_cannot_take_another");
-	wh_eq(wh_worker_slot(&second), WH_OK, "slot_of_other_pair_registers");
+	wh_eq(worker0(&worker, leaf, second.pair, 0, 0), WH_OK,
+	      "one_vcpu_registers_slots_of_two_pairs");
+	wh_eq(wh_leaf(worker.vcpu, &worker.as, 3, WH_LEAF_TAKE, WH_MAX_SLOTS, 0, 0, 0).rax,
+	      WH_EINVAL, "take_of_slot_out_of_range_is_refused");
+	wh_eq(wh_leaf(worker.vcpu, &worker.as, 3, WH_LEAF_TAKE, 0, 0, 0, 0).rax, WH_OK,
+	      "take_without_a_call_returns");
+	wh_eq(srv0(WH_LEAF_NEXT, 0, 0, 0, 0), WH_ENOENT, "next_without_news_says_so");
 }
 
 static void test_notify(void)
@@ -205,13 +211,13 @@ static void test_release(void)
 	wh_stat(srv.vm.id, &st);
 	wh_eq(st.pairs, 1, "stat_forgets_released_worker");
 	wh_eq(wh_worker_register(&worker), WH_OK, "released_part_can_be_registered_again");
-	wh_eq(wh_worker_slot(&worker), WH_OK, "vcpu_of_released_slot_can_take_another");
+	wh_eq(wh_worker_slot(&worker), WH_OK, "released_slot_can_be_registered_again");
 }
 
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(56);
+	wh_plan(59);
 	wh_watchdog(30);
 	wh_server_create(&srv, 1);
 	wh_worker_create(&worker, &srv, 0);

@@ -702,6 +702,7 @@ static void test_server_reset(void)
 	wh_ok(ends_with(WH_EGONE), "call_fails_when_the_server_is_reset");
 	wh_ok(!wh_stat(1, &st) && !st.pairs, "reset_server_has_no_pairs");
 	wh_eq(wh_server_register(&srv), WH_OK, "reset_server_registers_again");
+	wh_wake_worker(&worker);
 	attach_again();
 	start(H_READ, TABLE_VA, 0);
 	wh_ok(ends_with(0x600d), "next_call_works_after_a_reset");

@@ -150,6 +150,7 @@ struct wh_vcpu {
 	size_t run_size;
 	struct kvm_sregs sregs;
 	u64 kstack;		/* top, kernel address */
+	u64 nmi_stack;
 	u64 kernel_gs;
 	u64 lstar;		/* not 0: instead of wh_syscall_entry() */
 	pthread_t thread;
@@ -295,7 +296,7 @@ void wh_server_create_as(struct wh_server *s, u64 id, u32 role,
 			 const struct wh_window *w);
 s64 wh_server_register(struct wh_server *s);
 void wh_server_destroy(struct wh_server *s);
-/* Build a worker's address space; then register it; then park its vCPU. */
+/* Build a worker's address space; then register it; then let it wait for calls. */
 void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part);
 s64 wh_worker_register(struct wh_worker *w);
 s64 wh_worker_slot(struct wh_worker *w);
@@ -312,7 +313,10 @@ void wh_worker_again(struct wh_worker *w);
 void wh_worker_renew(struct wh_worker *w);
 void wh_worker_begin(struct wh_worker *w);
 void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n);
+/* A kernel that releases a worker ends its threads; here they end themselves. */
 s64 wh_release(struct wh_worker *w);
+/* Its thread asks for calls, and learns what became of its pair. */
+void wh_wake_worker(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
 /* What the server's kernel does before it frees page tables of the worker. */
 void wh_move_seq(struct wh_worker *w);
@@ -371,8 +375,8 @@ extern struct wh_known wh_known;
 void wh_known_set(const struct wh_worker *w);
 /* Mostly what might be right: handles, indices, pages, addresses; else anything. */
 u64 wh_any_argument(u64 *x);
-/* Any leaf, mostly one that exists. PARK only if @may_park: for a slot it has no end. */
-u32 wh_any_leaf(u64 *x, bool may_park);
+/* Any leaf, mostly one that exists. */
+u32 wh_any_leaf(u64 *x);
 /* A guest's function has returned, and nothing else has happened. */
 bool wh_ends_well(struct wh_vcpu *vcpu);
 /* Whatever happened, all pairs of the server end, this one is made again and works. */
@@ -435,6 +439,9 @@ struct wh_trap {
 	u64 rip, cs, rflags, rsp, ss;
 };
 
+/* Pairs that a test may have, in turn, before their news are mixed up. */
+#define WH_NEWS			4096
+
 /* What the guest's kernel noted; read by the host through G(). */
 struct wh_guest_log {
 	u64 timer_irqs, timer_deadline, timer_rip, timer_rsp, timer_fs, timer_cs;
@@ -452,11 +459,15 @@ struct wh_guest_log {
 	/* Faults there wait for the entry to be present: busy_pages of them, or one. */
 	u64 busy_va, busy_pte, busy_pages;
 	u64 tlb_flushes;	/* WH_TLB_VECTOR served */
+	u8 news[WH_NEWS];	/* what NEXT said: by pair and slot */
+	u8 any_news;
 };
 
 extern struct wh_guest_log wh_log;
 /* Server: handle exceptions of the worker in wh_guest_trap(). */
 extern u64 wh_trap_is_server;
+/* The same, and an NMI means that NEXT may have news. */
+extern u64 wh_asks_for_news;
 /* Where wh_guest_trap() goes on after an exception of the client, or 0. */
 extern u64 wh_trap_fixup;
 
@@ -468,6 +479,8 @@ u64 wh_tramp_checksum(void);
 /* System calls of the server's little kernel. */
 #define WH_SYS_ADD		1	/* returns rdi + rsi */
 #define WH_SYS_BLOCK		2	/* HLT until a timer interrupt, 1 ms */
+#define WH_SYS_WAIT		3	/* HLT until there is news for pair rdi, slot rsi */
+#define WH_ANY_PAIR		~0ULL	/* or for anybody */
 
 void wh_guest_call(void);
 void wh_guest_leaf(void);
@@ -486,8 +499,11 @@ s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 typedef s64 (*wh_delegate_fn)(struct wh_slot *slot, u32 index, u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the client: a call through its trampoline. */
 s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1);
-/* CPL 3 of the server: park until told to end; returns PARK's status. */
-u64 wh_guest_park(void);
+/*
+ * CPL 3 of the server: what a slot's thread does. Takes calls and sleeps in its
+ * kernel between them, until told to end; returns the status of TAKE.
+ */
+u64 wh_guest_park(u64 pair, u64 slot);
 
 static inline u64 wh_rdtsc(void)
 {

@@ -381,6 +381,7 @@ static void make_descriptors(struct wh_vcpu *vcpu, u64 tables)
 		 0x8bULL << 40 | (base >> 24 & 0xff) << 56;
 	gdt[9] = base >> 32;
 	tss->rsp[0] = vcpu->kstack;
+	tss->ist[0] = vcpu->nmi_stack;
 	tss->iomap_base = offsetof(struct wh_tss, iomap);
 	memset(tss->iomap, 0xff, sizeof(tss->iomap));
 	tss->iomap[WH_PORT_DONE / 8] &= ~(1 << WH_PORT_DONE % 8 |
@@ -404,6 +405,8 @@ static void make_idt(struct wh_vcpu *vcpu, u64 gpa)
 		idt[i] = (struct wh_idt_entry) {
 			.offset0 = entry, .offset1 = entry >> 16,
 			.offset2 = entry >> 32, .selector = 0x10,
+			/* An NMI comes anywhere, below a stack's red zone, too. */
+			.ist = i == 2,
 			/* #BP is the only vector that CPL 3 may call. */
 			.type = i == 3 ? 0xee : 0x8e,
 		};
@@ -495,6 +498,8 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm)
 	wh_page_alloc(vm);
 	vcpu->kstack = WH_KVA + wh_page_alloc(vm) + WH_PAGE;
 	*(u64 *)wh_gpa(vm, cpu_area) = vcpu->kstack;
+	wh_page_alloc(vm);
+	vcpu->nmi_stack = WH_KVA + wh_page_alloc(vm) + WH_PAGE;
 	set_cpuid(vcpu);
 	must(ioctl(vcpu->fd, KVM_GET_SREGS, &vcpu->sregs), "KVM_GET_SREGS");
 	make_descriptors(vcpu, tables);

@@ -43,20 +43,20 @@ u64 wh_any_argument(u64 *x)
 	}
 }
 
-u32 wh_any_leaf(u64 *x, bool may_park)
+u32 wh_any_leaf(u64 *x)
 {
 	static const u32 leaves[] = {
 		WH_LEAF_SIGNATURE, WH_LEAF_VERSION, WH_LEAF_SERVER_REGISTER,
 		WH_LEAF_WORKER_REGISTER, WH_LEAF_SLOT_REGISTER, WH_LEAF_NOTIFY,
 		WH_LEAF_RELEASE, WH_LEAF_DEVICE, WH_LEAF_ATTACH, WH_LEAF_DETACH, WH_LEAF_CONTINUE,
-		WH_LEAF_CANCEL, WH_LEAF_PARK,
+		WH_LEAF_CANCEL, WH_LEAF_TAKE, WH_LEAF_NEXT,
 	};
 	u64 r = wh_next(x);
 	u32 leaf = leaves[(r >> 8) % WH_ARRAY_SIZE(leaves)];
 
 	if (!(r & 15))
 		leaf = WH_LEAF_BASE + (r >> 32 & 0xffff);
-	return leaf == WH_LEAF_PARK && !may_park ? WH_LEAF_VERSION : leaf;
+	return leaf;
 }
 
 bool wh_ends_well(struct wh_vcpu *vcpu)

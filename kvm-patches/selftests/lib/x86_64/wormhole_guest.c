@@ -10,6 +10,7 @@
 
 struct wh_guest_log wh_log;
 u64 wh_trap_is_server;
+u64 wh_asks_for_news;
 u64 wh_trap_fixup;
 
 /*
@@ -92,6 +93,7 @@ void wh_tramp_page_asm(void)
 	"	ldmxcsr %c[s_mxcsr](%%r12)\n"
 	"	fldcw %c[s_fcw](%%r12)\n"
 	"	mov %c[s_rsp](%%r12), %%rsp\n"
+	"	mov %c[s_slot](%%r12), %%esi\n"
 	"	xor %%ecx, %%ecx\n"
 	"	xor %%eax, %%eax\n"
 	"tr_leave:\n"
@@ -269,6 +271,51 @@ void wh_guest_timer(u64 tsc)
 	wh_wrmsr(TSC_DEADLINE, wh_log.timer_deadline);
 }
 
+static u8 *news(u64 pair, u64 slot)
+{
+	return pair == WH_ANY_PAIR ? &wh_log.any_news :
+				     &wh_log.news[(pair * WH_MAX_SLOTS + slot) % WH_NEWS];
+}
+
+static u64 next_news(u64 *pair, u64 *slot)
+{
+	u64 rax = WH_LEAF_NEXT, rcx = 0;
+
+	asm volatile("cpuid" : "+a"(rax), "=b"(*pair), "+c"(rcx) :: "rdx", "memory");
+	*slot = rcx;
+	return rax;
+}
+
+extern const u8 wh_wait_begin[], wh_wait_end[];
+
+/* An NMI between the look and HLT has been served when HLT waits for the next. */
+static void wait_for_news(u8 *mine)
+{
+	asm volatile(".globl wh_wait_begin, wh_wait_end\n"
+	"wh_wait_begin:\n"
+	"	cmpb $0, (%0)\n"
+	"	jne wh_wait_end\n"
+	"	sti\n"
+	"	hlt\n"
+	"	cli\n"
+	"	jmp wh_wait_begin\n"
+	"wh_wait_end:\n" :: "r"(mine) : "memory", "cc");
+	*mine = 0;
+}
+
+/* Hence it looks again. */
+static void take_news(struct wh_trap *t)
+{
+	u64 pair, slot;
+
+	while (!next_news(&pair, &slot)) {
+		*news(pair, slot) = 1;
+		wh_log.any_news = 1;
+	}
+	if (t->rip > (u64)wh_wait_begin && t->rip < (u64)wh_wait_end)
+		t->rip = (u64)wh_wait_begin;
+}
+
 /* Serve an exception of the worker; what is done is visible to it. */
 static bool server_trap(struct wh_trap *t)
 {
@@ -370,6 +417,14 @@ void wh_guest_trap(struct wh_trap *t)
 	if (t->vector == 2) {
 		wh_log.nmi_rip = t->rip;
 		wh_log.nmis++;
+		if (wh_asks_for_news)
+			take_news(t);
+		return;
+	}
+	/* A worker's thread between two calls: nothing to note. */
+	if (wh_trap_is_server && t->vector == WH_VECTOR_SYSCALL && t->rax == WH_SYS_WAIT) {
+		wait_for_news(news(t->rdi, t->rsi));
+		t->rax = 0;
 		return;
 	}
 	wh_log.last_rip = t->rip;
@@ -406,12 +461,24 @@ s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
 	return ((wh_delegate_fn)entry)(slot, slot->index, handler, a0, a1);
 }
 
-u64 wh_guest_park(void)
+static u64 take(u64 slot)
 {
-	u32 eax = WH_LEAF_PARK, ebx, ecx = 0, edx;
-	s64 rax;
+	u64 rax = WH_LEAF_TAKE, rcx = 0;
 
-	asm volatile("cpuid" : "=a"(rax), "=b"(ebx), "+c"(ecx), "=d"(edx)
-		     : "0"((u64)eax) : "memory");
+	asm volatile("cpuid" : "+a"(rax), "+c"(rcx) : "D"(slot) : "rbx", "rdx", "memory");
 	return rax;
+}
+
+u64 wh_guest_park(u64 pair, u64 slot)
+{
+	u64 status, rax;
+
+	for (;;) {
+		status = take(slot);
+		if (status)
+			return status;
+		asm volatile("syscall" : "=a"(rax)
+			     : "0"(WH_SYS_WAIT), "D"(pair), "S"(slot)
+			     : "rcx", "r11", "memory");
+	}
 }

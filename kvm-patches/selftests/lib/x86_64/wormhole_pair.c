@@ -187,6 +187,7 @@ void wh_server_create_as(struct wh_server *s, u64 id, u32 role,
 	s->boss = wh_vcpu_create(&s->vm);
 	s->tramp_gpa = load_trampoline(&s->vm);
 	G(&s->vm, wh_trap_is_server) = 1;
+	G(&s->vm, wh_asks_for_news) = 1;
 }
 
 s64 wh_server_register(struct wh_server *s)
@@ -296,7 +297,7 @@ static u64 parked(u64 vm)
 
 static void go_to_park(struct wh_worker *w)
 {
-	wh_start(w->vcpu, &w->as, 3, wh_guest_park, 0, 0, 0, 0);
+	wh_start(w->vcpu, &w->as, 3, wh_guest_park, w->pair, 0, 0, 0);
 }
 
 void wh_worker_park(struct wh_worker *w)
@@ -304,7 +305,7 @@ void wh_worker_park(struct wh_worker *w)
 	u64 id = w->srv->vm.id, before = parked(id);
 
 	go_to_park(w);
-	/* The first park fills the view, which a checked kernel takes its time for. */
+	/* The first TAKE fills the view, which a checked kernel takes its time for. */
 	if (!wh_poll(parked(id) > before || !w->vcpu->running,
 		     2000 * wh_patience())) {
 		errno = ETIMEDOUT;
@@ -355,10 +356,22 @@ void wh_worker_begin(struct wh_worker *w)
 	go_to_park(w);
 }
 
+void wh_wake_worker(struct wh_worker *w)
+{
+	G(&w->srv->vm, wh_log).news[w->pair * WH_MAX_SLOTS % WH_NEWS] = 1;
+	if (w->vcpu->running)
+		wh_msi(&w->srv->vm, w->vcpu->id, WH_MSI_NMI, 0);
+}
+
 s64 wh_release(struct wh_worker *w)
 {
-	return wh_leaf(w->srv->boss, &w->srv->kernel, 0, WH_LEAF_RELEASE,
-		       w->pair, 0, 0, 0).rax;
+	s64 ret;
+
+	ret = wh_leaf(w->srv->boss, &w->srv->kernel, 0, WH_LEAF_RELEASE,
+		      w->pair, 0, 0, 0).rax;
+	if (!ret)
+		wh_wake_worker(w);
+	return ret;
 }
 
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase)
