@@ -21,43 +21,63 @@ static void before_other_call(struct wh_session *s, const struct wh_call_entry *
 		wh_sm_other_call(s);
 }
 
-static void respond(struct wh_frame *f, int32_t res)
+/* What is behind the head, and the head. Responses are padded, so the least has 16 bytes. */
+static WH_INLINE void respond(struct wh_frame *f, int32_t res)
 {
-	struct wh_rsp *r = (struct wh_rsp *)f->rsp;
+	struct wh_rsp *r = (struct wh_rsp *)f->msg;
+	size_t least = WH_WIRE_FIXED(*r), size = f->rsp_size;
 
+	memcpy(r + 1, f->rsp + sizeof(*r), least - sizeof(*r));
+	if (__builtin_expect(size > least, 0))
+		memcpy(f->msg + least, f->rsp + least, size - least);
 	r->result = res;
-	r->size = f->rsp_size | (__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED) ?
-				 WH_RSP_OUTPUT : 0);
-	if (__builtin_expect(f->rsp_size == sizeof(*r), 1))
-		memcpy(f->msg, r, sizeof(*r));
-	else
-		memcpy(f->msg, f->rsp, f->rsp_size);
+	if (__builtin_expect(__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED), 0))
+		size |= WH_RSP_OUTPUT;
+	r->size = size;
 }
 
+/*
+ * Most requests are short. Of a message area, which always has more, this much is copied
+ * without a look at how long they are; what came is req_size bytes all the same.
+ */
+#define SHORT	128u
+
 /* Into the frame, once; what every request has is checked there. */
-static inline int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
+static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
 {
 	const struct wh_req *q = f->req;
 
 	if (size < sizeof(*q) || size > f->max)
 		return WH_EINVAL;
-	memcpy(f->req, from, size);
+	if (__builtin_expect(from == f->msg && size <= SHORT, 1))
+		memcpy(f->req, from, SHORT);
+	else
+		memcpy(f->req, from, size);
+	/* What is shared may change: from here on nothing is read there again. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->req_size = size;
 	f->pos = 0;
 	return q->resv ? WH_EINVAL : WH_OK;
 }
 
-/* A call that has to wait was not begun: its request stays in the message area as it is. */
-static inline int64_t finish(struct wh_session *s, int32_t res, bool launch, int *result)
+/* Not a result, but what dispatch alone sees (limits/charge.h)? */
+static inline bool is_delay(int32_t res)
 {
-	if (__builtin_expect((uint32_t)res >= WH_RETRY && (uint32_t)res <= INT32_MAX, 0))
-		return (uint32_t)res - WH_RETRY;
+	return __builtin_expect(res >= WH_RETRY, 0);
+}
+
+/* A call that has to wait was not begun: its request stays in the message area as it is. */
+static WH_INLINE int64_t finish(struct wh_session *s, int32_t res, const struct wh_call_entry *e,
+				int *result)
+{
+	*result = res;
+	if (is_delay(res))
+		return res - WH_RETRY;
 	/* A launch has looked already. */
-	if (__builtin_expect(s->limits.temporal, 0) && !launch)
+	if (__builtin_expect(s->limits.temporal, 0) && !(e && e->launch))
 		wh_sm_look(s);
 	if (__builtin_expect(s->limits.risen, 0))
 		wh_mem_note_peak(s);
-	*result = res;
 	return WH_OK;
 }
 
@@ -123,7 +143,7 @@ static inline void go_in(struct wh_session *s, const struct wh_req *q, bool alon
 /* Has it to be done again? Then `alone` says how, and it is the time. */
 static inline bool again(struct wh_session *s, int32_t res, bool *alone)
 {
-	if (__builtin_expect(res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN, 1))
+	if (!is_delay(res) || (res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN))
 		return false;
 	wh_gate_leave(s);
 	if (res == (int32_t)WH_AGAIN)
@@ -139,42 +159,79 @@ static inline bool greeted(const struct wh_session *s)
 	return __atomic_load_n(&s->hello, __ATOMIC_RELAXED);
 }
 
-/* The call's entry in *entry, or why it is none. */
-static int64_t look_at(const struct wh_req *q, uint64_t size, const struct wh_call_entry **entry)
+/* The request in the frame and its call's entry in *entry, or why it is none. */
+static WH_INLINE int64_t take_request(struct wh_session *s, struct wh_frame *f, const void *from,
+				      uint64_t size, const struct wh_call_entry **entry)
 {
+	const struct wh_req *q = f->req;
+	int64_t rc = copy_in(f, from, size);
+
+	if (rc != WH_OK)
+		return rc;
 	if (q->call >= WH_CALLS || !wh_calls[q->call].run)
 		return WH_ENOSYS;
 	*entry = &wh_calls[q->call];
-	return size < (*entry)->min_size ? WH_EINVAL : WH_OK;
+	if (size < (*entry)->min_size)
+		return WH_EINVAL;
+	return greeted(s) || q->call == WH_CALL_whHello ? WH_OK : WH_EPERM;
+}
+
+/* Inside. */
+static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
+				     const struct wh_call_entry *e)
+{
+	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
+	if (__builtin_expect(s->limits.temporal, 0))
+		before_other_call(s, e);
+	return e->run(s, f);
+}
+
+/* With several slots. */
+static int64_t run_among(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
+			 int *result)
+{
+	const struct wh_call_entry *e;
+	bool alone = false;
+	int64_t rc;
+	int32_t res;
+
+	do {
+		rc = take_request(s, f, from, size, &e);
+		if (rc != WH_OK)
+			return rc;
+		go_in(s, f->req, alone || !e->together, e->ends);
+		res = run_handler(s, f, e);
+	} while (again(s, res, &alone));
+	wh_count(s, &s->limits.account->calls, 1);
+	rc = finish(s, res, e, result);
+	wh_gate_leave(s);
+	return rc;
+}
+
+/* With one slot: every call is alone, and there is no gate. */
+static WH_INLINE int64_t run_only(struct wh_session *s, struct wh_frame *f, const void *from,
+				  uint64_t size, int *result)
+{
+	const struct wh_call_entry *e;
+	int64_t rc = take_request(s, f, from, size, &e);
+	int32_t res;
+
+	if (rc != WH_OK)
+		return rc;
+	wh_self.alone = true;
+	if (__builtin_expect(s->limits.temporal || !prepared(s, f->req), 0))
+		prepare(s, f->req);
+	res = run_handler(s, f, e);
+	s->limits.account->calls++;
+	return finish(s, res, e, result);
 }
 
 static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
 			int *result)
 {
-	const struct wh_call_entry *e;
-	const struct wh_req *q = f->req;
-	bool alone = s->nslots == 1;
-	int64_t rc;
-	int32_t res;
-
-	do {
-		rc = copy_in(f, from, size);
-		if (rc == WH_OK)
-			rc = look_at(q, size, &e);
-		if (rc == WH_OK && !greeted(s) && q->call != WH_CALL_whHello)
-			rc = WH_EPERM;
-		if (rc != WH_OK)
-			return rc;
-		go_in(s, q, alone || !e->together, e->ends);
-		wh_reply(f, sizeof(struct wh_rsp));
-		if (__builtin_expect(s->limits.temporal, 0))
-			before_other_call(s, e);
-		res = e->run(s, f);
-	} while (again(s, res, &alone));
-	wh_count(s, &s->limits.account->calls, 1);
-	rc = finish(s, res, e->launch, result);
-	wh_gate_leave(s);
-	return rc;
+	if (s->nslots == 1)
+		return run_only(s, f, from, size, result);
+	return run_among(s, f, from, size, result);
 }
 
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
@@ -197,7 +254,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
 		wh_count(s, &s->limits.account->calls, 1);
 		wh_reply(f, sizeof(struct wh_rsp));
-		rc = finish(s, e->run(s, f), false, result);
+		rc = finish(s, e->run(s, f), NULL, result);
 		/* Where nothing is current, NVIDIA's libraries make something current. */
 		if (!q->ctx)
 			wh_self.ctx = WH_CTX_UNKNOWN;
@@ -260,6 +317,21 @@ static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t si
 	return rc;
 }
 
+/* The same where there is one slot. */
+static WH_INLINE int64_t answer_only(struct wh_session *s, uint64_t size)
+{
+	struct wh_frame *f = &s->frame[0];
+	int64_t rc;
+	int res;
+
+	wh_self.slot = 0;
+	s->limits.account->crossings++;
+	rc = run_only(s, f, f->msg, size, &res);
+	if (rc == WH_OK)
+		respond(f, res);
+	return rc;
+}
+
 static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
 	int res;
@@ -295,8 +367,12 @@ static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_
 
 static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
 {
+	struct wh_session *s = session;
+
 	(void)arg1;
-	return wh_dispatch_slot(session, slot, WH_HANDLER_CUDA, arg0);
+	if (__builtin_expect(s->nslots == 1 && !slot, 1))
+		return answer_only(s, arg0);
+	return wh_dispatch_slot(s, slot, WH_HANDLER_CUDA, arg0);
 }
 
 static int64_t handler_library(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)

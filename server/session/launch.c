@@ -67,43 +67,54 @@ static CUresult fix_attributes(struct wh_session *s, CUlaunchAttribute *a, uint3
 
 struct launch {
 	CUfunction function;
-	CUlaunchConfig config;
-	void *params;
+	CUstream stream;
+	CUlaunchAttribute *attrs;
+	void *params;		/* param_bytes of them */
 	size_t param_bytes;
-	void *extra[5];
 };
 
-/* From the request to the driver's arguments; everything is checked here. */
-static CUresult take_launch(struct wh_session *s, struct wh_frame *f,
-			    const struct wh_req_whLaunch *q, struct launch *l)
+static CUresult take_attributes(struct wh_session *s, struct wh_frame *f, uint32_t attrs,
+				CUlaunchAttribute **out)
 {
+	if (attrs > WH_MAX_LAUNCH_ATTRS ||
+	    !wh_take(f, attrs, sizeof(**out), (void **)out))
+		return CUDA_ERROR_INVALID_VALUE;
+	return fix_attributes(s, *out, attrs);
+}
+
+/* From the request to what the driver gets; everything is checked here. */
+static WH_INLINE CUresult take_launch(struct wh_session *s, struct wh_frame *f,
+				      const struct wh_req_whLaunch *q, struct launch *l)
+{
+	size_t pos = WH_WIRE_FIXED(*q), size = f->req_size;
+	CUlaunchAttribute *attrs = NULL;
+	void *function, *stream;
 	CUresult res;
 
-	if (f->req_size < sizeof(*q) || q->attrs > WH_MAX_LAUNCH_ATTRS ||
-	    q->param_bytes > WH_MAX_PARAM_BYTES)
+	if (size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
-	f->pos = WH_WIRE_FIXED(*q);
-	if (!wh_take(f, q->attrs, sizeof(CUlaunchAttribute), (void **)&l->config.attrs) ||
-	    !wh_take(f, q->param_bytes, 1, &l->params))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!wh_get(s, WH_H_CUfunction, q->function, (void **)&l->function) ||
-	    !wh_get(s, WH_H_CUstream, q->stream, (void **)&l->config.hStream))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if (q->attrs) {
-		res = fix_attributes(s, l->config.attrs, q->attrs);
+	if (__builtin_expect(q->attrs, 0)) {
+		f->pos = pos;
+		res = take_attributes(s, f, q->attrs, &attrs);
 		if (res != CUDA_SUCCESS)
 			return res;
+		pos = f->pos;
 	}
+	l->attrs = attrs;
 	l->param_bytes = q->param_bytes;
-	l->extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
-	l->extra[1] = l->params;
-	l->extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
-	l->extra[3] = &l->param_bytes;
-	l->extra[4] = CU_LAUNCH_PARAM_END;
+	l->params = (uint8_t *)f->req + pos;
+	if (l->param_bytes > WH_MAX_PARAM_BYTES || pos > size || l->param_bytes > size - pos)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!wh_get(s, WH_H_CUfunction, q->function, &function) ||
+	    !wh_get(s, WH_H_CUstream, q->stream, &stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	l->function = function;
+	l->stream = stream;
 	return CUDA_SUCCESS;
 }
 
-static void fill_config(CUlaunchConfig *c, const struct wh_req_whLaunch *q)
+static WH_INLINE void fill_config(CUlaunchConfig *c, const struct wh_req_whLaunch *q,
+				  const struct launch *l)
 {
 	c->gridDimX = q->grid[0];
 	c->gridDimY = q->grid[1];
@@ -112,7 +123,38 @@ static void fill_config(CUlaunchConfig *c, const struct wh_req_whLaunch *q)
 	c->blockDimY = q->block[1];
 	c->blockDimZ = q->block[2];
 	c->sharedMemBytes = q->shared;
+	c->hStream = l->stream;
+	c->attrs = l->attrs;
 	c->numAttrs = q->attrs;
+}
+
+static CUresult with_params(struct wh_session *s, const CUlaunchConfig *config,
+			    CUfunction function, void *params, size_t bytes)
+{
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+		CU_LAUNCH_PARAM_END,
+	};
+
+	return s->drv.cuLaunchKernelEx(config, function, NULL, extra);
+}
+
+/* Always by cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than cuLaunchKernel(). */
+static WH_INLINE CUresult launch(struct wh_session *s, const struct wh_req_whLaunch *q,
+				 const struct launch *l)
+{
+	CUresult res = wh_launch_begin(s, l->stream);
+	CUlaunchConfig config;
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	fill_config(&config, q, l);
+	if (l->param_bytes)
+		res = with_params(s, &config, l->function, l->params, l->param_bytes);
+	else
+		res = s->drv.cuLaunchKernelEx(&config, l->function, NULL, NULL);
+	wh_launch_end(s, l->stream);
+	return res;
 }
 
 static bool is_kernel(const struct wh_session *s, uint64_t id)
@@ -120,37 +162,37 @@ static bool is_kernel(const struct wh_session *s, uint64_t id)
 	return wh_handles_get(&s->handles, id, WH_H_CUkernel) != NULL;
 }
 
-/* Always by cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than cuLaunchKernel(). */
-CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
+/* Of a kernel that is not known: what it may take is charged before. */
+static __attribute__((noinline)) CUresult launch_first(struct wh_session *s,
+						       const struct wh_req_whLaunch *q,
+						       struct launch l)
 {
-	const struct wh_req_whLaunch *q = f->req;
 	struct wh_charge charge = { .device = -1 };
-	struct launch l;
 	CUresult res;
 
-	res = take_launch(s, f, q, &l);
-	if (res != CUDA_SUCCESS)
-		return res;
-	if (!s->drv.cuLaunchKernelEx)
-		return wh_missing(s, "cuLaunchKernelEx");
-	if (s->limits.mem && !wh_kernel_known(s, l.function))
-		res = !wh_self.alone ? WH_ALONE :
-		      wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function),
-				       l.config.hStream);
+	if (!wh_self.alone)
+		return WH_ALONE;
+	res = wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function), l.stream);
 	if (res == CUDA_SUCCESS)
-		res = wh_launch_begin(s, l.config.hStream);
-	if (res != CUDA_SUCCESS) {
-		if (charge.device >= 0)
-			wh_kernel_charged(s, &charge, res);
-		return res;
-	}
-	fill_config(&l.config, q);
-	res = s->drv.cuLaunchKernelEx(&l.config, l.function, NULL,
-				      q->param_bytes ? l.extra : NULL);
-	wh_launch_end(s, l.config.hStream);
+		res = launch(s, q, &l);
 	if (charge.device >= 0)
 		wh_kernel_charged(s, &charge, res);
 	return res;
+}
+
+CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_req_whLaunch *q = f->req;
+	struct launch l;
+	CUresult res = take_launch(s, f, q, &l);
+
+	if (res != CUDA_SUCCESS)
+		return res;
+	if (__builtin_expect(!s->drv.cuLaunchKernelEx, 0))
+		return wh_missing(s, "cuLaunchKernelEx");
+	if (s->limits.mem && !wh_kernel_known(s, l.function))
+		return launch_first(s, q, l);
+	return launch(s, q, &l);
 }
 
 static CUresult cluster_query(struct wh_session *s, struct wh_frame *f,
@@ -158,6 +200,7 @@ static CUresult cluster_query(struct wh_session *s, struct wh_frame *f,
 {
 	const struct wh_req_whLaunch *q = f->req;
 	struct wh_rsp_cluster *r = wh_reply(f, sizeof(*r));
+	CUlaunchConfig config;
 	struct launch l;
 	CUresult res;
 
@@ -166,8 +209,8 @@ static CUresult cluster_query(struct wh_session *s, struct wh_frame *f,
 	res = take_launch(s, f, q, &l);
 	if (res != CUDA_SUCCESS)
 		return res;
-	fill_config(&l.config, q);
-	return query(&r->value, l.function, &l.config);
+	fill_config(&config, q, &l);
+	return query(&r->value, l.function, &config);
 }
 
 CUresult wh_do_cuOccupancyMaxActiveClusters(struct wh_session *s, struct wh_frame *f)

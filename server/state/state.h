@@ -22,6 +22,9 @@
 #include "state/limits.h"
 #include "state/messages.h"
 
+/* Of what a short call passes through: its parts in one piece, whatever else uses them. */
+#define WH_INLINE	inline __attribute__((always_inline))
+
 struct wh_session;
 struct wh_frame;
 
@@ -45,7 +48,7 @@ struct wh_self {
 };
 extern __thread struct wh_self wh_self __attribute__((tls_model("initial-exec")));
 
-/* One slot's private buffers; `f` describes the call that runs on it. */
+/* One slot's private buffers; `f` describes the call that runs on it. In a line of its own. */
 struct wh_frame {
 	void *req;
 	size_t req_size;
@@ -54,7 +57,7 @@ struct wh_frame {
 	size_t rsp_size;	/* bytes of the response so far */
 	size_t max;		/* size of a message area, and of both buffers */
 	uint8_t *msg;		/* the slot's message area: shared */
-};
+} __attribute__((aligned(64)));
 
 struct wh_fence {
 	CUevent event;

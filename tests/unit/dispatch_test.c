@@ -362,7 +362,7 @@ static void test_host(struct wh_session *s)
 
 static int launch(struct wh_session *s, uint64_t f, uint32_t bytes, size_t sent, uint32_t attrs)
 {
-	struct wh_req_whLaunch *q = request(s, WH_CALL_whLaunch, WH_WIRE_FIXED(*q) + 64);
+	struct wh_req_whLaunch *q = request(s, WH_CALL_whLaunch, WH_WIRE_FIXED(*q) + 256);
 	uint64_t param = 0x1122334455667788;
 
 	q->function = f;
@@ -389,10 +389,14 @@ static void test_launch(struct wh_session *s)
 	ok(launch(s, f, 8, 8, 0) == 0 && seen.a[0] == 0xf100 && seen.a[1] == 123 &&
 	   seen.a[2] == 456 && seen.a[3] == 77 && seen.a[5] == 8 && seen.a[6] == 0x1122334455667788,
 	   "launch_arrives_whole");
+	ok(launch(s, f, 256, 256, 0) == 0 && seen.a[5] == 256 && seen.a[6] == 0x1122334455667788,
+	   "launch_with_many_parameters_arrives_whole");
 	ok(launch(s, k, 0, 0, 0) == 0 && seen.a[0] == 0xf200 && seen.a[5] == 0,
 	   "kernel_handle_can_be_launched_without_parameters");
 	before = calls;
 	ok_eq(launch(s, f, 64, 8, 0), CUDA_ERROR_INVALID_VALUE, "parameters_not_sent_are_refused");
+	ok_eq(launch(s, f, 8, 0, 0), CUDA_ERROR_INVALID_VALUE,
+	      "parameters_that_only_lie_behind_the_request_are_refused");
 	ok_eq(launch(s, f, UINT32_MAX, 8, 0), CUDA_ERROR_INVALID_VALUE, "parameters_too_large_are_refused");
 	ok_eq(launch(s, f, 0, 8, 33), CUDA_ERROR_INVALID_VALUE, "too_many_attributes_are_refused");
 	ok_eq(launch(s, 0xf100, 8, 8, 0), CUDA_ERROR_INVALID_HANDLE, "forged_function_is_refused");
@@ -444,7 +448,7 @@ int main(int argc, char **argv)
 	s->drv.cuGraphAddDependencies = my_add_deps;
 	s->drv.cuLaunchKernelEx = my_launch;
 	s->drv.cuCtxSetCurrent = my_set_current;
-	tap_plan(64);
+	tap_plan(66);
 	test_envelope(s);
 	test_hello(s);
 	test_outputs(s);
