@@ -5,7 +5,7 @@
  * because nobody knows what the worker has done by then.
  */
 #define _GNU_SOURCE
-#include "slots.h"
+#include "quick.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -105,7 +105,13 @@ static CUresult refuse_size(struct wh_thread *t, CUresult res)
 	return res;
 }
 
-static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
+static inline void *describe(struct wh_call *c, void *msg, size_t size)
+{
+	*c = (struct wh_call) { .rsp = msg, .msg = msg, .size = size };
+	return msg;
+}
+
+static void *begin(struct wh_call *c, uint32_t call, size_t size)
 {
 	struct wh_client *cl = &wh_client;
 	struct wh_thread *t = &wh_thread;
@@ -124,7 +130,7 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 	c->result = take_slot(t, c);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
-	wh_post_begin(call);
+	wh_post_begin(&wh_slots[t->slot], call);
 	if (__builtin_expect(cl->mirrors, 0))
 		wh_managed_sent(call);
 	if (__builtin_expect(size > l->room, 0) && size <= l->msg_size &&
@@ -136,21 +142,20 @@ static inline void *begin(struct wh_call *c, uint32_t call, size_t size)
 		c->result = refuse_size(t, CUDA_ERROR_INVALID_VALUE);
 		return NULL;
 	}
-	q = (struct wh_req *)l->slot[t->slot].msg;
-	q->call = call;
-	q->null = 0;
-	q->ctx = t->ctx;
-	q->capture_mode = t->capture_mode;
-	if (__builtin_expect(cl->captures, 0))
+	q = wh_request(t->slot, call);
+	if (cl->captures)
 		q->capture_mode = wh_capture_mode_now(t);
-	q->resv = 0;
-	c->rsp = c->msg = (uint8_t *)q;
-	c->size = size;
-	c->pos = 0;
-	return q;
+	return describe(c, q, size);
 }
 
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
+{
+	void *q = wh_quick_begin(c, call, size);
+
+	return q ? describe(c, q, size) : wh_begin_slowly(c, call, size);
+}
+
+void *wh_begin_slowly(struct wh_call *c, uint32_t call, size_t size)
 {
 	if (__builtin_expect(wh_client.state != WH_READY, 0) && call >= FIRST_CALLS) {
 		c->result = not_ready(wh_client.state);
@@ -218,10 +223,9 @@ static int try_later(struct wh_call *c, uint32_t handler, int status)
 	return status;
 }
 
-static inline CUresult run(struct wh_call *c, uint32_t handler)
+static inline int send(struct wh_call *c, uint32_t handler)
 {
 	struct wh_link *l = &wh_client.link;
-	struct wh_rsp *r = c->rsp;
 	int status = WH_EGONE;
 
 	wh_slots[wh_thread.slot].crossings++;
@@ -229,6 +233,14 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 		status = wh_post_order(c, handler);
 	if (__builtin_expect(!status, 1))
 		status = l->t->call(l, wh_thread.slot, handler, c->size);
+	return status;
+}
+
+/* Is there a response, after all? */
+static CUresult answered(struct wh_call *c, uint32_t handler, int status)
+{
+	struct wh_rsp *r = c->rsp;
+
 	if (__builtin_expect(status > 0, 0))
 		status = try_later(c, handler, status);
 	if (__builtin_expect(status != 0, 0)) {
@@ -241,19 +253,24 @@ static inline CUresult run(struct wh_call *c, uint32_t handler)
 		r->size &= ~WH_RSP_OUTPUT;
 		wh_slots[wh_thread.slot].output = true;
 	}
-	if (r->size < sizeof(*r) || r->size > l->msg_size)
+	if (r->size < sizeof(*r) || r->size > wh_client.link.msg_size)
 		return lost(WH_EFATAL);
 	return CUDA_SUCCESS;
 }
 
 CUresult wh_run_on(struct wh_call *c, uint32_t handler)
 {
-	return run(c, handler);
+	return answered(c, handler, send(c, handler));
 }
 
 CUresult wh_run(struct wh_call *c, size_t fixed)
 {
-	CUresult res = run(c, WH_HANDLER_CUDA);
+	return wh_run_rest(c, fixed, send(c, WH_HANDLER_CUDA));
+}
+
+CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
+{
+	CUresult res = answered(c, WH_HANDLER_CUDA, status);
 	const struct wh_rsp *r = c->rsp;
 
 	if (res == CUDA_SUCCESS)

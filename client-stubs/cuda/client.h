@@ -92,10 +92,14 @@ static inline void wh_unlock(enum wh_lock id)
 
 /* Take the slot and start a request of `size` bytes; NULL: return c->result. */
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size);
+/* The rest of it, where quick.h does not suffice. */
+void *wh_begin_slowly(struct wh_call *c, uint32_t call, size_t size);
 /* The same before cuInit, too, once there is a connection. */
 void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size);
 /* Send it. The response stays readable until wh_end(). */
 CUresult wh_run(struct wh_call *c, size_t fixed);
+/* What comes after the transport has said `status`. */
+CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status);
 /* The same for any handler; whatever the response says, CUDA_SUCCESS means that one came. */
 CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 /*
@@ -105,8 +109,7 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler);
  */
 CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
-void wh_post_begin(uint32_t call);	/* of every call that begins */
-bool wh_post_waits(uint32_t call);	/* may it wait for the device without a bound? */
+void wh_post_change(uint16_t effects);	/* of a call that begins: quick.h */
 void wh_post_library_changes(void);	/* of every one to a library that is not posted */
 bool wh_library_answer(struct wh_call *c, size_t fixed);	/* wh_library_run() but for that */
 CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */

@@ -6,7 +6,7 @@
  * replaced only when its kernel has ended, whose launch meanwhile would be a mistake of
  * the program's.
  */
-#include "client.h"
+#include "quick.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ struct layout {
 #define CHUNKS		1024u
 static struct layout **chunk[CHUNKS];
 
-static struct layout **place(uint64_t function, bool make)
+static WH_INLINE struct layout **place(uint64_t function)
 {
 	uint32_t i = (uint32_t)function;
 	struct layout **c;
@@ -30,16 +30,22 @@ static struct layout **place(uint64_t function, bool make)
 	if (i >= CHUNK * CHUNKS)
 		return NULL;
 	c = __atomic_load_n(&chunk[i / CHUNK], __ATOMIC_ACQUIRE);
-	if (!c && make) {
-		c = calloc(CHUNK, sizeof(struct layout *));
-		__atomic_store_n(&chunk[i / CHUNK], c, __ATOMIC_RELEASE);
-	}
 	return c ? &c[i % CHUNK] : NULL;
 }
 
-static const struct layout *known_layout(uint64_t function)
+static struct layout **make_place(uint64_t function)
 {
-	struct layout **p = place(function, false), *l;
+	uint32_t i = (uint32_t)function;
+
+	if (i < CHUNK * CHUNKS && !chunk[i / CHUNK])
+		__atomic_store_n(&chunk[i / CHUNK], calloc(CHUNK, sizeof(struct layout *)),
+				 __ATOMIC_RELEASE);
+	return place(function);
+}
+
+static WH_INLINE const struct layout *known_layout(uint64_t function)
+{
+	struct layout **p = place(function), *l;
 
 	l = p ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : NULL;
 	return l && l->function == function ? l : NULL;
@@ -53,7 +59,7 @@ static CUresult put_layout(struct layout *l)
 	struct layout **p, *old = l;
 
 	pthread_mutex_lock(&lock);
-	p = place(l->function, true);
+	p = make_place(l->function);
 	if (!p) {
 		res = CUDA_ERROR_OUT_OF_MEMORY;
 	} else if (!known_layout(l->function)) {
@@ -178,13 +184,13 @@ struct launch {
 	uint32_t call;
 	uint64_t function;
 	uint64_t stream;
-	const CUlaunchConfig *config;
+	CUlaunchConfig config;
 	struct wh_params params;
 };
 
-static void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t param_bytes)
+static WH_INLINE void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t param_bytes)
 {
-	const CUlaunchConfig *k = l->config;
+	const CUlaunchConfig *k = &l->config;
 
 	q->function = l->function;
 	q->stream = l->stream;
@@ -200,33 +206,25 @@ static void fill(struct wh_req_whLaunch *q, const struct launch *l, uint32_t par
 	q->resv = 0;
 }
 
-static CUresult send(const struct launch *l, int *value)
+/* Also the two cluster queries, whose answer is a value. */
+static CUresult send(const struct launch *l, const struct layout *lay, int *value)
 {
 	size_t head = WH_WIRE_FIXED(struct wh_req_whLaunch);
-	const struct layout *lay = NULL;
+	size_t bytes = lay ? lay->total : l->params.size;
 	struct wh_req_whLaunch *q;
-	size_t bytes = l->params.size;
 	struct wh_call c;
 	CUresult res;
 
-	head += wh_wire_bytes(l->config->numAttrs, sizeof(CUlaunchAttribute));
+	head += wh_wire_bytes(l->config.numAttrs, sizeof(CUlaunchAttribute));
 	q = wh_begin(&c, l->call, head + WH_MAX_PARAM_BYTES);
 	if (!q)
 		return c.result;
 	if (__builtin_expect(wh_client.mirrors, 0))
 		wh_managed_launched(l->stream);
-	if (l->params.array) {
-		lay = known_layout(l->function);
-		if (!lay) {
-			wh_end(&c);
-			return CUDA_ERROR_NOT_READY;
-		}
-		bytes = lay->total;
-	}
 	fill(q, l, bytes);
 	c.pos = WH_WIRE_FIXED(*q);
-	if (l->config->numAttrs)
-		wh_put(&c, l->config->attrs, l->config->numAttrs, sizeof(CUlaunchAttribute));
+	if (l->config.numAttrs)
+		wh_put(&c, l->config.attrs, l->config.numAttrs, sizeof(CUlaunchAttribute));
 	if (lay)
 		pack(c.msg + head, lay, l->params.array);
 	else if (bytes)
@@ -243,17 +241,63 @@ static CUresult send(const struct launch *l, int *value)
 	return res;
 }
 
-/* NOT_READY means "layout unknown": a launch itself never answers that. */
-static CUresult launch(struct launch *l, int *value)
+/* Of every kind. */
+static CUresult launch(const struct launch *l, int *value)
 {
-	CUresult res = send(l, value);
+	const struct layout *lay = NULL;
+	CUresult res;
 
-	if (res == CUDA_ERROR_NOT_READY && l->params.array) {
-		res = ask_layout(l->function);
-		if (res == CUDA_SUCCESS)
-			res = send(l, value);
+	if (l->params.array) {
+		lay = known_layout(l->function);
+		if (!lay) {
+			res = ask_layout(l->function);
+			if (res != CUDA_SUCCESS)
+				return res;
+			lay = known_layout(l->function);
+		}
+		if (!lay)
+			return CUDA_ERROR_NOT_READY;
 	}
-	return res;
+	return send(l, lay, value);
+}
+
+/*
+ * Nearly all: parameters in an array or none, no attributes, an answer that is a success.
+ * What came in registers goes from there to the request. False: nothing was done.
+ */
+static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
+{
+	const size_t head = WH_WIRE_FIXED(struct wh_req_whLaunch);
+	const struct layout *lay = NULL;
+	struct wh_req_whLaunch *q;
+	size_t bytes = 0;
+
+	if (l->params.array) {
+		lay = known_layout(l->function);
+		if (__builtin_expect(!lay, 0))
+			return false;
+		bytes = lay->total;
+	}
+	q = wh_quick_begin(__builtin_frame_address(0), WH_CALL_whLaunch,
+			   head + WH_MAX_PARAM_BYTES);
+	if (__builtin_expect(!q, 0))
+		return false;
+	fill(q, l, bytes);
+	if (lay)
+		pack((uint8_t *)q + head, lay, l->params.array);
+	*res = wh_quick_post(q, head + bytes, sizeof(*q));
+	wh_quick_end();
+	return true;
+}
+
+static __attribute__((noinline)) CUresult launch_config(const CUlaunchConfig *config, CUfunction f,
+							void **params, void **extra)
+{
+	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(config->hStream), *config,
+			    { 0 } };
+	CUresult res = wh_params_take(params, extra, &l.params);
+
+	return res ? res : launch(&l, NULL);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -261,28 +305,44 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
 			void **kernelParams, void **extra)
 {
-	const CUlaunchConfig config = {
+	const struct launch l = {
+		WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream),
+		{ gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		  sharedMemBytes, hStream, NULL, 0 },
+		{ .array = kernelParams },
+	};
+	CUresult res;
+
+	if (__builtin_expect(!extra && launch_quickly(&l, &res), 1))
+		return res;
+	return launch_config(&(CUlaunchConfig) {
 		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 		sharedMemBytes, hStream, NULL, 0,
-	};
-	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, wh_stream(hStream), &config, { 0 } };
-	CUresult res = wh_params_take(kernelParams, extra, &l.params);
+	}, f, kernelParams, extra);
+}
 
-	return res ? res : launch(&l, NULL);
+static WH_INLINE bool launch_config_quickly(const CUlaunchConfig *config, CUfunction f,
+					    void **params, CUresult *res)
+{
+	const struct launch l = {
+		WH_CALL_whLaunch, (uint64_t)f, wh_stream(config->hStream), *config,
+		{ .array = params },
+	};
+
+	return launch_quickly(&l, res);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
 			  void **extra)
 {
-	struct launch l = { WH_CALL_whLaunch, (uint64_t)f, 0, config, { 0 } };
 	CUresult res;
 
 	if (!config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
 	    (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	l.stream = wh_stream(config->hStream);
-	res = wh_params_take(kernelParams, extra, &l.params);
-	return res ? res : launch(&l, NULL);
+	if (!extra && !config->numAttrs && launch_config_quickly(config, f, kernelParams, &res))
+		return res;
+	return launch_config(config, f, kernelParams, extra);
 }
 
 CUresult wh_per_thread_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
@@ -316,12 +376,13 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned
 
 static CUresult cluster(uint32_t call, int *value, CUfunction func, const CUlaunchConfig *config)
 {
-	struct launch l = { call, (uint64_t)func, 0, config, { 0 } };
+	struct launch l = { .call = call, .function = (uint64_t)func };
 
 	if (!value || !config || config->numAttrs > WH_MAX_LAUNCH_ATTRS ||
 	    (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	l.stream = wh_stream(config->hStream);
+	l.config = *config;
 	return launch(&l, value);
 }
 

@@ -25,8 +25,7 @@
  * orders all. Nobody waits for a call that was not sent, and a sent one waits for
  * nothing but the driver: no two threads wait for each other.
  */
-#include "slots.h"
-#include "gen_effects.h"
+#include "quick.h"
 
 #define PROOFS	1024u	/* a power of two */
 #define PLACES	256u	/* of streams and events; two in one place wait more, never less */
@@ -52,25 +51,16 @@ static void raise_by_one(uint64_t *p)
 	__atomic_fetch_add(p, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Of the other libraries: they make and free what only their own calls name. */
-static uint16_t effects_of(uint32_t call)
-{
-	return call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
-}
-
 static uint32_t running(void)
 {
 	return wh_slots[wh_thread.slot].running;
 }
 
-void wh_post_begin(uint32_t call)
+void wh_post_change(uint16_t e)
 {
-	uint16_t e = effects_of(call);
-
-	wh_slots[wh_thread.slot].running = call;
 	if (e & WH_EFFECT_FREES)
 		raise_by_one(&memory);
-	if (__builtin_expect(e & WH_EFFECT_NEUTRAL, WH_EFFECT_NEUTRAL))
+	if (e & WH_EFFECT_NEUTRAL)
 		return;
 	raise_by_one(&epoch);
 	if (e & WH_EFFECT_SHARES)
@@ -79,11 +69,6 @@ void wh_post_begin(uint32_t call)
 		__atomic_fetch_add(&captures, 1, __ATOMIC_RELAXED);
 	else if (e & WH_EFFECT_ENDS_CAPTURE && __atomic_load_n(&captures, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(&captures, 1, __ATOMIC_RELAXED);
-}
-
-bool wh_post_waits(uint32_t call)
-{
-	return call < WH_CALLS && wh_effects[call] & WH_EFFECT_WAITS;
 }
 
 /*
@@ -112,7 +97,7 @@ CUresult wh_post_end(CUresult res)
 	}
 	if (__builtin_expect(res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_READY, 0))
 		raise_by_one(&epoch);
-	changed(effects_of(call));
+	changed(wh_effects_of(call));
 	return res;
 }
 

@@ -53,6 +53,25 @@ uint64_t wh_slots_crossings(void);
  */
 void wh_slot_permit(struct wh_thread *t);
 
+/* The one that it prefers, by the same rules. NULL: not at once, and nothing has changed. */
+static inline struct wh_slot_state *wh_slot_try(struct wh_thread *t, const void *frame)
+{
+	struct wh_holder *h = &t->holder;
+	uint32_t nobody = 0, number = h->number;
+	struct wh_slot_state *s = &wh_slots[t->own_slot];
+
+	if (__builtin_expect(h->held[WH_LOCK_SLOT] || !number, 0))
+		return NULL;
+	h->held[WH_LOCK_SLOT] = frame;
+	t->slot = t->own_slot;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_compare_exchange_n(&s->word, &nobody, number, false,
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1))
+		return s;
+	h->held[WH_LOCK_SLOT] = NULL;
+	return NULL;
+}
+
 static inline CUresult wh_slot_take(struct wh_thread *t, const void *frame, bool first, bool *left)
 {
 	struct wh_holder *h = &t->holder;
