@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		3
+#define WH_ABI_VERSION		4
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -79,6 +79,14 @@
 #define WH_LEAF_PARK		0x57480020
 
 /*
+ * SYSCALL: the worker's system call service, 64-bit CPL 3. In a view the call is
+ *	handed off to the slot's vCPU, where it goes on behind this instruction: at
+ *	a SYSCALL, which is then the server's kernel's. On a server's vCPU it does
+ *	nothing. Changes no register, RAX included.
+ */
+#define WH_LEAF_SYSCALL		0x57480021
+
+/*
  * Client, 64-bit CPL 3 only.
  *
  * ATTACH: RDI = WH_ABI_VERSION, RSI = checksum of the caller's trampoline
@@ -131,6 +139,10 @@
  * Opens the trampoline code page, the same bytes in every world. Entry
  * points are offsets in the page. The checksum (FNV-1a, 64 bit, of the page
  * with this field zero) makes version skew visible at attach.
+ *
+ * `service`, a multiple of 16 or 0 for none, is where a SYSCALL in a view leads,
+ * without an exit: at CPL 3, with all registers and flags as a system call finds
+ * them, but for RCX, and for the GS base, which is the return address.
  */
 #define WH_TRAMP_MAGIC		0x4d41525445484857ULL	/* "WHHETRAM" */
 struct wh_tramp_hdr {
@@ -142,7 +154,9 @@ struct wh_tramp_hdr {
 	__u32 leave;		/* VMFUNC back; a server vCPU exits here */
 	__u32 code_end;
 	__u64 checksum;
-	__u64 resv[3];
+	__u32 service;
+	__u32 pad;
+	__u64 resv[2];
 };
 
 /* --- Slot page: the part's second page -------------------------------------- */
@@ -227,6 +241,7 @@ struct wh_host_stat {
 	__u64 view_tables;	/* host pages that are tables of views now */
 	__u64 view_pages;	/* pages that views map, and pin, now */
 	__u64 barriers;		/* IBPBs between pairs and around strict calls */
+	__u64 gates;		/* pairs attached now, system calls without an exit */
 	__u64 handoffs[WH_HANDOFF_REASONS];
 	__u64 exits[WH_STAT_EXIT_REASONS];
 };
