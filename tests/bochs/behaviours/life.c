@@ -8,6 +8,9 @@
  *   spin    say "ready", then one call of 15 s; name the error that ends it
  *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
  *           "called", wait for a line
+ *   syscalls  the same with one call in which the worker's backend makes 2,000
+ *           system calls; how many were answered right, and one more that the
+ *           kernel answers
  *   quit    once, then _exit()
  *   crash   once, then SIGSEGV
  *   leave   a signal handler leaves a call by siglongjmp(), then exit
@@ -121,6 +124,28 @@ static void calls(void)
 		exit(4);
 }
 
+static void syscalls(void)
+{
+	unsigned int version;
+	int right, zero;
+	char line[16];
+
+	CU(cuCtxGetStreamPriorityRange(&right, &zero));
+	say("ready");
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	CU(cuCtxGetStreamPriorityRange(&right, &zero));
+	printf("called, %d are right\n", right);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	CU(cuCtxGetApiVersion(NULL, &version));
+	printf("asked, %u is right\n", version);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+}
+
 static sigjmp_buf out;
 
 static void jump(int sig)
@@ -161,6 +186,8 @@ int main(int argc, char **argv)
 		spin();
 	else if (!strcmp(mode, "calls"))
 		calls();
+	else if (!strcmp(mode, "syscalls"))
+		syscalls();
 	else if (!strcmp(mode, "quit"))
 		_exit(0);
 	else if (!strcmp(mode, "leave"))
