@@ -38,7 +38,7 @@ static const struct {
 	COUNTER(attaches), COUNTER(detaches), COUNTER(rearms), COUNTER(refusals),
 	COUNTER(suspends), COUNTER(fills), COUNTER(filled_pages), COUNTER(zapped_pages),
 	COUNTER(fatal), COUNTER(parked), COUNTER(deferred_timers), COUNTER(busy),
-	COUNTER(view_tables), COUNTER(view_pages), COUNTER(barriers),
+	COUNTER(view_tables), COUNTER(view_pages), COUNTER(barriers), COUNTER(gates),
 #undef COUNTER
 };
 #define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
@@ -118,6 +118,10 @@ static void print_text(const struct wh_host_stat *s)
 	for (i = 0; i < NCOUNTERS; i++)
 		if (counter(s, i))
 			printf("  %-22s %" PRIu64 "\n", counters[i].name, counter(s, i));
+	/* Their system calls are all handed off: an LSTAR or STAR that has no gate. */
+	if (s->role == WH_ROLE_CLIENT && s->gates < s->pairs)
+		printf("  %-22s %" PRIu64 "\n", "pairs without a gate",
+		       (uint64_t)(s->pairs - s->gates));
 	printf("  %-22s %" PRIu64 "\n", "handoffs",
 	       each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, NULL, NULL));
 	each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, print_reason, NULL);

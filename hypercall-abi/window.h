@@ -33,6 +33,21 @@ struct wh_world_slot {
 	__u16 pad;
 };
 
+/*
+ * What the trampoline's service answers in place of the kernel, as long as it does
+ * not change; 0: the kernel says.
+ */
+struct wh_world_self {
+	__u32 pid;
+	__u32 ppid;
+	__u32 tid;		/* of the slot's thread, where there is one slot */
+	__u32 uid;
+	__u32 euid;
+	__u32 gid;
+	__u32 egid;
+	__u32 pad;
+};
+
 struct wh_world {
 	__u64 world;		/* WH_WORLD_* */
 	__u32 nslots;
@@ -41,6 +56,7 @@ struct wh_world {
 	__u64 session;
 	__u64 handlers[WH_MAX_HANDLERS];
 	struct wh_world_slot slots[WH_MAX_SLOTS];
+	struct wh_world_self self;
 };
 
 /* --- Window part: shared by one client process and its worker ------------- */

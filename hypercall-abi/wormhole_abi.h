@@ -85,6 +85,14 @@
 #define WH_LEAF_TAKE		0x57480020
 
 /*
+ * SYSCALL: the worker's system call service, 64-bit CPL 3. In a view the call is
+ *	handed off to the slot's thread, where it goes on behind this instruction:
+ *	at a SYSCALL, which is then the server's kernel's. In the server it does
+ *	nothing. Changes no register, RAX included.
+ */
+#define WH_LEAF_SYSCALL		0x57480021
+
+/*
  * Client, 64-bit CPL 3 only.
  *
  * ATTACH: RDI = WH_ABI_VERSION, RSI = checksum of the caller's trampoline
@@ -137,6 +145,10 @@
  * Opens the trampoline code page, the same bytes in every world. Entry
  * points are offsets in the page. The checksum (FNV-1a, 64 bit, of the page
  * with this field zero) makes version skew visible at attach.
+ *
+ * `service`, a multiple of 16 or 0 for none, is where a SYSCALL in a view leads,
+ * without an exit: at CPL 3, with all registers and flags as a system call finds
+ * them, but for RCX, and for the GS base, which is the return address.
  */
 #define WH_TRAMP_MAGIC		0x4d41525445484857ULL	/* "WHHETRAM" */
 struct wh_tramp_hdr {
@@ -148,7 +160,9 @@ struct wh_tramp_hdr {
 	__u32 leave;		/* VMFUNC back, ESI = slot; in the server it exits */
 	__u32 code_end;
 	__u64 checksum;
-	__u64 resv[3];
+	__u32 service;
+	__u32 pad;
+	__u64 resv[2];
 };
 
 /* --- Slot page: the part's second page -------------------------------------- */
@@ -233,6 +247,7 @@ struct wh_host_stat {
 	__u64 view_tables;	/* host pages that are tables of views now */
 	__u64 view_pages;	/* pages that views map, and pin, now */
 	__u64 barriers;		/* IBPBs between pairs and around strict calls */
+	__u64 gates;		/* pairs attached now, system calls without an exit */
 	__u64 handoffs[WH_HANDOFF_REASONS];
 	__u64 exits[WH_STAT_EXIT_REASONS];
 };

@@ -21,11 +21,13 @@ wh_page:
         dd      wh_land_entry.leave - wh_page
         dd      wh_page_code_end - wh_page
         dq      0                       ; checksum
+        dd      wh_service - wh_page
         times wh_tramp_hdr_size - ($ - wh_page) db 0
 
 %include "gate.asm"
 %include "landing.asm"
 %include "home.asm"
+%include "service.asm"
 
 wh_page_code_end:
         page_end

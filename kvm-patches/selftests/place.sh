@@ -114,7 +114,7 @@ uses it; end pairs by every means at every moment, in one process and in
 two, and look for leaked memory and pins.  Hold threads in the middle of
 entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge barrier fuzz cover tables storm
+tests enter hijack forge gate barrier fuzz cover tables storm
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 

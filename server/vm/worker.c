@@ -180,7 +180,7 @@ static void fill_slot(struct wh_world_slot *s)
 	s->fcw = FCW_DEFAULT;
 }
 
-/* One thread, so one slot; written once, then read-only. */
+/* One thread, so one slot; written once, then read-only: finish_world(). */
 static void fill_world(struct wh_world *w, struct wh_session *session)
 {
 	unsigned int i;
@@ -193,8 +193,6 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 		w->handlers[i] = (uintptr_t)wh_handlers[i];
 	fill_slot(&w->slots[0]);
 	w->world = WH_WORLD_SERVER;
-	if (mprotect(w, WH_PAGE_SIZE, PROT_READ))
-		die("world page: %s", strerror(errno));
 }
 
 static struct wh_session *open_session(void)
@@ -261,6 +259,20 @@ static void enter_sandbox(void)
 		die("PR_SET_PDEATHSIG: %s", strerror(errno));
 	if (opt.parent && getppid() != opt.parent)
 		die("the supervisor is gone");
+}
+
+/*
+ * What the trampoline's service answers from now on: the thread that parks, as the
+ * user that it has become. The parent does not change, see PR_SET_PDEATHSIG.
+ */
+static void finish_world(struct wh_world *w)
+{
+	w->self = (struct wh_world_self){
+		.pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid(), .tid = (uint32_t)gettid(),
+		.uid = getuid(), .euid = geteuid(), .gid = getgid(), .egid = getegid(),
+	};
+	if (mprotect(w, WH_PAGE_SIZE, PROT_READ))
+		die("world page: %s", strerror(errno));
 }
 
 /* From here on an end of any kind is a client's doing, or our own. */
@@ -364,6 +376,7 @@ int main(int argc, char **argv)
 	prefault();
 	pin();
 	enter_sandbox();
+	finish_world(world);
 	wh_session_ready(session);
 	wh_interpose_devices(fd);
 	say_ready();

@@ -48,7 +48,7 @@ same() { theirs "$1" "${2:-}" && diff -u "$tmp/ours.d/said" "$tmp/$1/said"; }
 differs() { theirs "$1" "$2" && ! cmp -s "$tmp/ours.d/said" "$tmp/$1/said"; }
 
 plan 6
-is both_describe_the_world_and_a_slot "$(both structs | tr '\n' ' ')" "wh_slot wh_world wh_world_slot "
+is both_describe_the_world_and_a_slot "$(both structs | tr '\n' ' ')" "wh_slot wh_world wh_world_self wh_world_slot "
 is and_where_it_is "$(both numbers | grep -c -x -e WH_WORLD_VA -e WH_WORLD_CLIENT -e WH_WORLD_SERVER -e WH_MAX_SLOTS -e WH_MAX_HANDLERS)" 5
 common >"$tmp/members.h"
 ok ours_has_a_layout ours

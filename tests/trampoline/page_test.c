@@ -88,11 +88,13 @@ static void test_entries(void)
 	   "entries_are_in_the_header");
 	ok(!memcmp(page + h.delegate, endbr64, 4) && !memcmp(page + h.pending, endbr64, 4),
 	   "entries_start_with_endbr64");
+	ok(h.service == in_map("wh_service") && h.service > 0 && !(h.service % 16),
+	   "service_is_in_the_header_and_at_a_multiple_of_16");
 }
 
 int main(void)
 {
-	tap_plan(13);
+	tap_plan(14);
 	ok_eq(read_page(), WH_PAGE_SIZE, "page_is_4096_bytes");
 	ok(h.magic == WH_TRAMP_MAGIC && h.abi_version == WH_ABI_VERSION,
 	   "header_has_magic_and_version");

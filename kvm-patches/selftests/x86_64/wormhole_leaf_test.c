@@ -70,7 +70,9 @@ static void all_refused(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 
 static void test_permissions(void)
 {
-	u32 take = WH_LEAF_TAKE;
+	u32 take = WH_LEAF_TAKE, syscall = WH_LEAF_SYSCALL;
+	struct kvm_regs regs;
+	struct wh_result r;
 
 	all_refused(srv.boss, &srv.kernel, 3, server_leaves, 6, "server_leaves_refuse_cpl3");
 	all_refused(client.vcpu, &client.as, 0, server_leaves, 6,
@@ -81,6 +83,13 @@ static void test_permissions(void)
 	all_refused(srv.boss, &srv.kernel, 3, client_leaves, 4, "client_leaves_refuse_server");
 	all_refused(client.vcpu, &client.as, 3, &take, 1, "take_refuses_client");
 	all_refused(srv.boss, &srv.kernel, 0, &take, 1, "take_refuses_cpl0");
+	all_refused(client.vcpu, &client.as, 3, &syscall, 1, "syscall_refuses_client");
+	all_refused(srv.boss, &srv.kernel, 0, &syscall, 1, "syscall_refuses_cpl0");
+	r = wh_leaf(srv.boss, &srv.kernel, 3, WH_LEAF_SYSCALL, 1, 2, 3, 4);
+	wh_vcpu_regs(srv.boss, &regs);
+	wh_ok(r.end == WH_END_DONE && r.rax == WH_LEAF_SYSCALL && !r.rbx && !r.rcx &&
+	      r.rdx == 3 && regs.rdi == 1 && regs.rsi == 2 && regs.r8 == 4,
+	      "syscall_changes_nothing_in_the_server");
 	client.vcpu->compat = true;
 	all_refused(client.vcpu, &client.as, 3, client_leaves, 4,
 		    "client_leaves_refuse_32_bit_code");
@@ -217,7 +226,7 @@ static void test_release(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(59);
+	wh_plan(62);
 	wh_watchdog(30);
 	wh_server_create(&srv, 1);
 	wh_worker_create(&worker, &srv, 0);

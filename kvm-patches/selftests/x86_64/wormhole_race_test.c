@@ -734,7 +734,7 @@ static void test_all_points(void)
 {
 	static const char * const names[] = {
 		"enter", "switch", "walk", "install", "zap", "kill", "handoff",
-		"continue", "attach",
+		"continue", "attach",	/* gate: wormhole_gate_test */
 	};
 	int cpu, i, good = 0, ncpus = two_cpus() ? 2 : 1;
 

@@ -8,6 +8,9 @@
  *   spin    say "ready", then one call of 15 s; name the error that ends it
  *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
  *           "called", wait for a line
+ *   syscalls  the same with one call in which the worker's backend makes 2,000
+ *           system calls; how many were answered right, and one more that the
+ *           kernel answers
  *   quit    once, then _exit()
  *   crash   once, then SIGSEGV
  *   leave   a signal handler leaves a call by siglongjmp(), then exit
@@ -121,6 +124,33 @@ static void calls(void)
 		exit(4);
 }
 
+static void syscalls(void)
+{
+	unsigned int version;
+	unsigned long long start;
+	int right, ticks;
+	char line[16];
+
+	CU(cuCtxGetStreamPriorityRange(&right, &ticks));
+	say("ready");
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	CU(cuCtxGetStreamPriorityRange(&right, &ticks));
+	printf("called, %d are right\n", right);
+	printf("getppid() takes %d instructions, sched_yield() %d\n", ticks >> 16, ticks & 0xffff);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	start = __builtin_ia32_rdtsc();
+	CU(cuCtxGetApiVersion(NULL, &version));
+	start = __builtin_ia32_rdtsc() - start;
+	printf("asked, %u is right\n", version);
+	printf("a call with one that is handed on takes %llu instructions\n", start);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+}
+
 static sigjmp_buf out;
 
 static void jump(int sig)
@@ -161,6 +191,8 @@ int main(int argc, char **argv)
 		spin();
 	else if (!strcmp(mode, "calls"))
 		calls();
+	else if (!strcmp(mode, "syscalls"))
+		syscalls();
 	else if (!strcmp(mode, "quit"))
 		_exit(0);
 	else if (!strcmp(mode, "leave"))

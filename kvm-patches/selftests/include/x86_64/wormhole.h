@@ -153,6 +153,8 @@ struct wh_vcpu {
 	u64 nmi_stack;
 	u64 kernel_gs;
 	u64 lstar;		/* not 0: instead of wh_syscall_entry() */
+	u64 star;		/* not 0: instead of that of these selectors */
+	u64 fmask;		/* not 0: the flags that SYSCALL clears */
 	pthread_t thread;
 	sem_t go, done;
 	bool quit;
@@ -238,6 +240,11 @@ struct wh_world_slot {
 	u16 pad;
 };
 
+/* What a trampoline's service knows; not that of the tests. */
+struct wh_world_self {
+	u32 pid, ppid, tid, uid, euid, gid, egid, pad;
+};
+
 struct wh_world {
 	u64 world;
 	u32 nslots;
@@ -245,6 +252,7 @@ struct wh_world {
 	u64 session;
 	u64 handlers[WH_MAX_HANDLERS];	/* wh_handler_fn */
 	struct wh_world_slot slots[WH_MAX_SLOTS];
+	struct wh_world_self self;
 };
 
 struct wh_slot {
@@ -472,6 +480,8 @@ extern u64 wh_asks_for_news;
 extern u64 wh_trap_fixup;
 
 extern const u8 wh_tramp_page[];
+/* The page names its service, so that SYSCALL in a view needs no exit; set first of all. */
+extern bool wh_with_gate;
 /* The page in use: the one above, or the file that WH_TRAMPOLINE names. */
 const struct wh_tramp_hdr *wh_tramp_header(void);
 u64 wh_tramp_checksum(void);
@@ -479,7 +489,9 @@ u64 wh_tramp_checksum(void);
 /* System calls of the server's little kernel. */
 #define WH_SYS_ADD		1	/* returns rdi + rsi */
 #define WH_SYS_BLOCK		2	/* HLT until a timer interrupt, 1 ms */
-#define WH_SYS_WAIT		3	/* HLT until there is news for pair rdi, slot rsi */
+/* Returns rdi + rsi, but is the trampoline's service's: -38 of the kernel. */
+#define WH_SYS_HERE		3
+#define WH_SYS_WAIT		4	/* HLT until there is news for pair rdi, slot rsi */
 #define WH_ANY_PAIR		~0ULL	/* or for anybody */
 
 void wh_guest_call(void);

@@ -460,11 +460,13 @@ static void set_msrs(struct wh_vcpu *vcpu)
 	} msrs = {
 		.head.nmsrs = 4,
 		.entries = {
-			{ .index = 0xc0000081, .data = 0x0023001000000000ULL },
+			{ .index = 0xc0000081,
+			  .data = vcpu->star ?: 0x0023001000000000ULL },
 			{ .index = 0xc0000082,
 			  .data = vcpu->lstar ?: WH_KVA + (u64)wh_syscall_entry },
 			/* Interrupts stay on where LSTAR is a test's own. */
-			{ .index = 0xc0000084, .data = vcpu->lstar ? 0x47500 : 0x47700 },
+			{ .index = 0xc0000084,
+			  .data = vcpu->fmask ?: vcpu->lstar ? 0x47500 : 0x47700 },
 			{ .index = 0xc0000102, .data = vcpu->kernel_gs },
 		},
 	};

@@ -31,7 +31,9 @@ void wh_tramp_page_asm(void)
 	"	.long tr_landing - wh_tramp_page\n"
 	"	.long tr_leave - wh_tramp_page\n"
 	"	.long tr_end - wh_tramp_page\n"
-	"	.quad 0, 0, 0, 0\n"
+	"	.quad 0\n"
+	"	.long tr_service - wh_tramp_page, 0\n"
+	"	.quad 0, 0\n"
 	"tr_world_va:\n"
 	"	.long %c[world_va_lo], %c[world_va_hi]\n"
 	"tr_world_server:\n"
@@ -124,6 +126,27 @@ void wh_tramp_page_asm(void)
 	"	ldmxcsr %c[s_mxcsr](%%rdi)\n"
 	"	fldcw %c[s_fcw](%%rdi)\n"
 	"	jmp tr_out\n"
+
+	/*
+	 * A SYSCALL in the view: return address in the GS base, no stack, and no
+	 * instruction that changes flags.
+	 */
+	".balign 16\n"
+	"tr_service:\n"
+	"	rdgsbase %%r11\n"
+	"	lea -%c[sys_here](%%rax), %%rcx\n"
+	"	jrcxz 1f\n"
+	"	mov %%rax, %%r11\n"
+	"	mov $%c[leaf_syscall], %%eax\n"
+	"	cpuid\n"
+	"	mov %%r11, %%rax\n"
+	"	syscall\n"
+	"	rdgsbase %%r11\n"
+	"	jmp 2f\n"
+	"1:	lea (%%rdi, %%rsi), %%rax\n"
+	"2:	mov $0, %%ecx\n"
+	"	wrgsbase %%rcx\n"
+	"	jmp *%%r11\n"
 	"tr_end:\n"
 	".balign 4096, 0xcc\n"
 	".popsection\n"
@@ -153,7 +176,8 @@ void wh_tramp_page_asm(void)
 	   [ws_fcw] "i" (offsetof(struct wh_world_slot, fcw)),
 	   [slot_mask] "i" (WH_MAX_SLOTS - 1),
 	   [enosys] "i" (WH_ENOSYS), [efatal] "i" (WH_EFATAL),
-	   [leaf_continue] "i" (WH_LEAF_CONTINUE));
+	   [leaf_continue] "i" (WH_LEAF_CONTINUE),
+	   [leaf_syscall] "i" (WH_LEAF_SYSCALL), [sys_here] "i" (WH_SYS_HERE));
 }
 
 /* Entered from the host: RAX = function. What it returns goes out in RAX. */

@@ -110,6 +110,8 @@ u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason)
 
 /* --- Trampoline ----------------------------------------------------------- */
 
+bool wh_with_gate;
+
 static const u8 *tramp_page(void)
 {
 	static u8 page[WH_PAGE_SIZE];
@@ -119,12 +121,14 @@ static const u8 *tramp_page(void)
 	if (page[0])
 		return page;
 	memcpy(page, wh_tramp_page, sizeof(page));
-	if (!file)
-		return page;
-	fd = open(file, O_RDONLY);
-	if (fd < 0 || read(fd, page, sizeof(page)) != sizeof(page))
-		wh_die(file);
-	close(fd);
+	if (file) {
+		fd = open(file, O_RDONLY);
+		if (fd < 0 || read(fd, page, sizeof(page)) != sizeof(page))
+			wh_die(file);
+		close(fd);
+	}
+	if (!wh_with_gate)
+		((struct wh_tramp_hdr *)page)->service = 0;
 	return page;
 }
 

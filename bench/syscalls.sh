@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Instructions of a system call that a call makes in its view, by each way: in place,
+# by the gate at the client's LSTAR; handed on to the server's vCPU; without a gate.
+# wormhole_gate_test in the emulated host, whose TSC counts instructions, the host's
+# among them, on one processor. Baseline: the same call without a system call.
+# usage: bench/syscalls.sh	(needs make images, and make -C kvm-patches/selftests)
+set -eu
+: "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+out=$WH_BUILD/bench/syscalls
+rm -rf "$out"
+mkdir -p "$out/job"
+cp "$WH_BUILD/selftests/wormhole_gate_test" "$out/job/"
+cat >"$out/job/run" <<'RUN'
+. /job.sh
+modprobe kvm_intel 2>/dev/null
+tap gate /job/wormhole_gate_test
+RUN
+"$WH_TOP/tests/bochs/run_job.py" --timeout 300 --out "$out" --cpus 1 \
+	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
+	"$out/job" >"$out/said" || { grep '^not ok' "$out/said" >&2; exit 1; }
+sed -n 's/^# \(with[a-z]* a gate: \)/\1/p' "$out/said"
