@@ -152,7 +152,8 @@ def gen_client(d, api):
     text = banner(pro) + f'#include "{pro.name}_stub.h"\n\n'
     text += (f'struct wh_library wh_{pro.name}_library = {{\n\t.name = "{pro.name}",\n\t.soname = "{pro.soname}",\n'
              f'\t.number = WH_LIB_{pro.name},\n\t.bare = {"true" if pro.bare else "false"},\n'
-             f'\t.hash = WH_{pro.name.upper()}_HASH,\n}};\n\n')
+             f'\t.hash = WH_{pro.name.upper()}_HASH,\n}};\n\n'
+             f'WH_IN_CHILD(wh_{pro.name}_library.state = 0)\n\n')
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb in ('refuse', 'deny'):
             text += refused(d, c)

@@ -17,6 +17,7 @@ struct cublasContext {
 };
 
 static struct wh_handles handles = WH_HANDLES(struct cublasContext);
+WH_IN_CHILD(pthread_mutex_init(&handles.lock, NULL))
 
 static inline bool alive(const struct cublasContext *h)
 {

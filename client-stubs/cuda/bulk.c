@@ -36,8 +36,9 @@ static struct {
 	uint32_t open, inside;
 	uint32_t jobs;		/* futex word: jobs so far */
 	uint32_t sleepers;
-} job;
-static int helpers = -1;
+} job WH_PAIR;
+static int helpers WH_PAIR;
+static bool started WH_PAIR;
 
 static void take_chunks(void)
 {
@@ -93,7 +94,7 @@ static void start_helpers(void)
 	sigset_t all, old;
 	pthread_t t;
 
-	helpers = 0;
+	started = true;
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
@@ -117,9 +118,9 @@ static void close_job(void)
 
 void wh_bulk_copy(void *dst, const void *src, size_t n)
 {
-	if (n >= SHARED_FROM && helpers < 0)
+	if (n >= SHARED_FROM && !started)
 		start_helpers();
-	if (n < SHARED_FROM || helpers <= 0) {
+	if (n < SHARED_FROM || !helpers) {
 		memcpy(dst, src, n);
 		return;
 	}

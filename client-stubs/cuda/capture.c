@@ -16,8 +16,8 @@ struct capture {
 	CUgraph into;			/* the program's graph, or NULL: a new one */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct capture *captures;
+static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct capture *captures WH_PAIR;
 
 static void count(const struct capture *c, int by)
 {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct wh_client wh_client;
+struct wh_client wh_client WH_PAIR;
 __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 
 /* Only these two run before cuInit has returned. */
@@ -318,7 +318,7 @@ struct interned {
 /* Kernel names repeat: a list per hash suffices. */
 static const char *intern_locked(const char *text, size_t n)
 {
-	static struct interned *bucket[256];
+	static struct interned *bucket[256] WH_PAIR;
 	uint32_t h = 5381;
 	struct interned *e;
 	size_t i;
@@ -339,7 +339,7 @@ static const char *intern_locked(const char *text, size_t n)
 
 static const char *intern(const char *text, size_t n)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 	const char *kept;
 
 	pthread_mutex_lock(&lock);
@@ -363,8 +363,8 @@ const char *wh_take_string(struct wh_call *c, uint64_t size)
 
 CUresult wh_refuse(const char *name)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static const char *said[1024];
+	static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+	static const char *said[1024] WH_PAIR;
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
@@ -378,7 +378,7 @@ CUresult wh_refuse(const char *name)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* --- Threads and fork ----------------------------------------------------------------- */
+/* --- Threads --------------------------------------------------------------------------- */
 
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
@@ -409,21 +409,17 @@ static void thread_end(void *p)
 	__atomic_fetch_sub(&wh_client.threads, 1, __ATOMIC_RELAXED);
 }
 
-/*
- * The child has the parent's memory but not its worker. The lock may have been
- * held by a thread that does not exist here.
- */
-static void child_after_fork(void)
+/* Its end has nothing to give back any more. */
+void wh_thread_after_fork(void)
 {
-	wh_locks_after_fork(&wh_thread.holder);
-	wh_slots_after_fork();
-	wh_client.state = WH_FORKED;
+	if (wh_thread.known)
+		pthread_setspecific(thread_key, NULL);
+	memset(&wh_thread, 0, sizeof(wh_thread));
 }
 
 static void thread_setup(void)
 {
 	pthread_key_create(&thread_key, thread_end);
-	pthread_atfork(NULL, NULL, child_after_fork);
 }
 
 /* Where the stack is; without an answer no lock is ever taken over. */

@@ -34,7 +34,7 @@ enum wh_state {
 	WH_CONNECTED,	/* hello done */
 	WH_READY,	/* cuInit done */
 	WH_DEAD,	/* the worker is gone: every call fails from now on */
-	WH_FORKED,	/* a child: CUDA does not survive fork */
+	WH_FORKED,	/* a child that has not called cuInit itself */
 	WH_ENDED,	/* the process is ending and has given its pair back */
 };
 
@@ -59,6 +59,16 @@ extern WH_HIDDEN struct wh_client wh_client;
 CUresult wh_connect(bool init);
 /* CUDA_SUCCESS when calls can be made, else what they return. */
 CUresult wh_usable(void);
+
+/* fork.c: what a child begins with. */
+void wh_fork_matters(void);	/* from now on there is something that a child must not have */
+bool wh_fork_may_connect(void);	/* in a child */
+bool wh_registered_hold(void);	/* register.c: around a fork */
+void wh_registered_release(void);
+void wh_registered_after_fork(void);	/* in the child */
+void wh_managed_after_fork(void);
+void wh_post_after_fork(void);
+void wh_thread_after_fork(void);
 
 /* --- A thread ------------------------------------------------------------------ */
 

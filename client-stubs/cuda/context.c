@@ -13,9 +13,9 @@ struct seen {
 	CUdevice dev;
 };
 
-static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct seen *seen;
-static size_t seen_count, seen_room;
+static pthread_mutex_t seen_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct seen *seen WH_PAIR;
+static size_t seen_count WH_PAIR, seen_room WH_PAIR;
 
 void wh_context_seen(uint64_t ctx, CUdevice dev)
 {

@@ -8,7 +8,7 @@
 
 /* Above this, pieces overlap; below, one call does all. */
 #define ONE_CALL	(1UL << 20)
-static size_t one_call;
+static size_t one_call WH_PAIR;
 
 /* Bytes that fit into the message need no staging buffer, and no lock of it. */
 static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, CUstream stream)

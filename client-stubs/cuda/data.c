@@ -15,8 +15,8 @@ struct area {
 	size_t blocks, room;
 };
 
-static pthread_mutex_t data_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct area near, far;
+static pthread_mutex_t data_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct area near WH_PAIR, far WH_PAIR;
 
 static bool area_init(struct area *a, void *start, size_t size)
 {

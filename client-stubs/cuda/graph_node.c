@@ -586,8 +586,8 @@ struct kept {
 	void *block;
 };
 
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *kept[256];
+static pthread_mutex_t kept_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *kept[256] WH_PAIR;
 
 static bool keep(uint64_t node, void *block)
 {

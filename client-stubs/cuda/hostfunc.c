@@ -21,13 +21,13 @@
 /* The first is the bell. */
 #define CALLBACKS	(WH_CALLBACK_AREA / sizeof(struct wh_callback) - 1)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static struct wh_callback *area[AREAS];
-static unsigned int areas;
-static struct wh_callback_job *job;	/* AREAS * CALLBACKS of them, as many areas in use */
-static unsigned int in_use, top;	/* no job at or above top */
-static bool started;
+static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond WH_PAIR = PTHREAD_COND_INITIALIZER;
+static struct wh_callback *area[AREAS] WH_PAIR;
+static unsigned int areas WH_PAIR;
+static struct wh_callback_job *job WH_PAIR;	/* AREAS * CALLBACKS of them */
+static unsigned int in_use WH_PAIR, top WH_PAIR;	/* no job at or above top */
+static bool started WH_PAIR;
 
 static struct wh_callback *callback_of(unsigned int i)
 {

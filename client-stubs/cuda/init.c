@@ -216,18 +216,26 @@ static CUresult connect_now(void)
 	return res;
 }
 
+static bool may_begin(void)
+{
+	return wh_client.state == WH_FORKED && wh_fork_may_connect();
+}
+
 CUresult wh_connect(bool init)
 {
 	CUresult res;
 
-	if (wh_client.state >= WH_DEAD)
+	if (wh_client.state >= WH_DEAD && !may_begin())
 		return wh_usable();
 	/* A program that shall see no device needs no worker to be told so. */
-	if (init && wh_client.state == WH_CLOSED && wh_visible_none(getenv(VISIBLE)))
+	if (init && !wh_client.link.t && wh_visible_none(getenv(VISIBLE)))
 		return CUDA_ERROR_NO_DEVICE;
+	wh_fork_matters();
 	res = wh_lock(WH_LOCK_CONNECT);
 	if (res != CUDA_SUCCESS)
 		return res;
+	if (wh_client.state == WH_FORKED)
+		wh_client.state = WH_CLOSED;
 	if (wh_client.state == WH_CLOSED)
 		res = connect_now();
 	if (res == CUDA_SUCCESS && init && wh_client.state == WH_CONNECTED)

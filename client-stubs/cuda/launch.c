@@ -20,7 +20,7 @@ struct layout {
 /* By the handle's index; a handle that was reused differs in its other half. */
 #define CHUNK		1024u
 #define CHUNKS		1024u
-static struct layout **chunk[CHUNKS];
+static struct layout **chunk[CHUNKS] WH_PAIR;
 
 static WH_INLINE struct layout **place(uint64_t function)
 {
@@ -54,7 +54,7 @@ static WH_INLINE const struct layout *known_layout(uint64_t function)
 /* One that another thread has kept meanwhile stays: it may be in use. */
 static CUresult put_layout(struct layout *l)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 	CUresult res = CUDA_SUCCESS;
 	struct layout **p, *old = l;
 

@@ -9,6 +9,7 @@
 #define WORMHOLE_LIBRARY_H
 
 #include <cuda.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,20 @@ struct wh_library {
 	int state;		/* 0 = not asked yet, 1 = open, 2 = refused for good */
 	CUresult refused;	/* why */
 };
+
+/*
+ * What a file of a stub library does in a fork's child, which has no pair yet (fork.c):
+ * its locks may have been held by threads that are not there. Once in a file.
+ */
+#define WH_IN_CHILD(does)						\
+	static void wh_in_child(void)					\
+	{								\
+		does;							\
+	}								\
+	__attribute__((constructor)) static void wh_watch_forks(void)	\
+	{								\
+		pthread_atfork(NULL, NULL, wh_in_child);		\
+	}
 
 /*
  * Take the slot and start a request of `size` bytes to a library; the first one

@@ -14,7 +14,7 @@ static struct {
 	char *info, *error;	/* the program's log buffers, given at creation */
 	uint32_t info_size, error_size;
 	void **info_value, **error_value;
-} lnk;
+} lnk WH_PAIR;
 
 static uint32_t number_options(struct wh_jit_option *out, unsigned int n, const CUjit_option *keys,
 			       void **values)

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "log.h"
 
-uint32_t wh_lock_word[WH_LOCKS];
+uint32_t wh_lock_word[WH_LOCKS] WH_PAIR;
 
 /*
  * A handler's frames begin below the interrupted one by more than the kernel's

@@ -30,6 +30,12 @@ struct wh_holder {
 	uintptr_t stack_low, stack_high;	/* the thread's own stack */
 };
 
+/*
+ * State of the pair that this process has, or of its locks: in a fork's child it is
+ * zero again (fork.c). All other variables stay as they are.
+ */
+#define WH_PAIR		__attribute__((section("wh_pair")))
+
 #define WH_HIDDEN	__attribute__((visibility("hidden")))
 
 #define WH_LOCK_AWAITED	0x80000000u	/* above every thread number of Linux */

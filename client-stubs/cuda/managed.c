@@ -30,24 +30,25 @@ struct var {
 };
 
 /* Changed with both locks held, WH_LOCK_MANAGED first. */
-static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct var *var;		/* by address, disjoint */
-static size_t vars, room;
+static pthread_rwlock_t table_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
+static struct var *var WH_PAIR;		/* by address, disjoint */
+static size_t vars WH_PAIR, room WH_PAIR;
 
-static uint8_t *buffer;		/* in the data area */
-static uint64_t last_ctx;	/* some context that was current: not every thread has one */
-static CUresult failed;		/* of a fetch that could not say so */
+static uint8_t *buffer WH_PAIR;		/* in the data area */
+static uint64_t last_ctx WH_PAIR;	/* some that was current: not every thread has one */
+static CUresult failed WH_PAIR;		/* of a fetch that could not say so */
 
 /* --- What the device may have done. With the slot's lock. ---------------------------- */
 
 #define NO_STREAM	UINT64_MAX
 #define MANY_STREAMS	(UINT64_MAX - 1)
 
-static uint64_t sent = 1, seen = 1;	/* calls that could make it write; how many are fetched */
-static uint64_t fetched;	/* the same, not taken over yet; with WH_LOCK_MANAGED */
-static uint64_t stream = NO_STREAM, stream_before;	/* of all calls since */
-static uint32_t current;		/* the call that runs */
-static bool unknown;	/* a new variable: what was sent before nobody counted */
+/* Calls that could make it write; how many are fetched. */
+static uint64_t sent WH_PAIR = 1, seen WH_PAIR = 1;
+static uint64_t fetched WH_PAIR;	/* the same, not taken over yet; with WH_LOCK_MANAGED */
+static uint64_t stream WH_PAIR = NO_STREAM, stream_before WH_PAIR;	/* of all calls since */
+static uint32_t current WH_PAIR;		/* the call that runs */
+static bool unknown WH_PAIR;	/* a new variable: what was sent before nobody counted */
 
 /* Default streams are one for each context. */
 static uint64_t key_of(uint64_t id)
@@ -115,6 +116,12 @@ uint64_t wh_managed_ticket(uint32_t kind, uint64_t handle)
 	catch_up();
 	return kind == WH_WAIT_CONTEXT || (kind == WH_WAIT_STREAM && key_of(handle) == stream) ?
 	       sent : 0;
+}
+
+void wh_managed_after_fork(void)
+{
+	sent = seen = 1;
+	stream = NO_STREAM;
 }
 
 /* --- The table -------------------------------------------------------------------------- */
@@ -192,8 +199,11 @@ static bool map(const struct var *v)
 		return true;
 	got = mmap((void *)from, to - from, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (got == (void *)from)
+	if (got == (void *)from) {
+		/* A child has no such variable before it has loaded the module itself. */
+		madvise(got, to - from, MADV_DONTFORK);
 		return true;
+	}
 	if (got != MAP_FAILED)
 		munmap(got, to - from);
 	return false;
@@ -256,7 +266,7 @@ static struct {
 	uint32_t n;
 	size_t used;
 	struct wh_managed_piece piece[WH_MANAGED_PIECES];
-} batch;
+} batch WH_PAIR;
 
 static struct var *find(uint64_t addr)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t print_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t print_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 
 static void print(FILE *f, const char *buf, uint32_t n)
 {

@@ -34,12 +34,12 @@ static uint64_t proven[WH_MAX_SLOTS][PROOFS];
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
 static uint64_t library[WH_LIBS];	/* the same of each library's own calls */
-static int captures;
+static int captures WH_PAIR;
 /*
  * Events are shared with other processes: what a program does after it has
  * recorded one, or waited for one, it may tell them, and they rely on it.
  */
-static bool shares_events;
+static bool shares_events WH_PAIR;
 
 static uint64_t load(const uint64_t *p)
 {
@@ -69,6 +69,13 @@ void wh_post_change(uint16_t e)
 		__atomic_fetch_add(&captures, 1, __ATOMIC_RELAXED);
 	else if (e & WH_EFFECT_ENDS_CAPTURE && __atomic_load_n(&captures, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(&captures, 1, __ATOMIC_RELAXED);
+}
+
+/* What is proven is so for another worker. */
+void wh_post_after_fork(void)
+{
+	raise_by_one(&epoch);
+	raise_by_one(&memory);
 }
 
 /*
@@ -112,7 +119,7 @@ void wh_post_library_changes(void)
 static struct noted {
 	uint64_t at[PLACES];	/* number of the last call there */
 	uint64_t all;		/* of the last one that all have to wait for */
-} noted[WH_MAX_SLOTS];
+} noted[WH_MAX_SLOTS] WH_PAIR;
 
 /* What a call is ordered by. */
 struct keys {

@@ -13,9 +13,9 @@ struct range {
 	size_t size;
 };
 
-static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct range *range;	/* by address, disjoint */
-static size_t ranges, range_room;
+static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
+static struct range *range WH_PAIR;	/* by address, disjoint */
+static size_t ranges WH_PAIR, range_room WH_PAIR;
 
 /* The first range that starts above p. */
 static size_t above(CUdeviceptr p)

@@ -35,10 +35,11 @@ struct range {
 	bool there;			/* at the same address in the worker */
 };
 
-static pthread_rwlock_t range_lock = PTHREAD_RWLOCK_INITIALIZER;
-static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;	/* one registers at a time */
-static struct range *range;	/* by address; pages never overlap */
-static size_t ranges, room;
+static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
+/* One registers at a time. */
+static pthread_mutex_t change_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct range *range WH_PAIR;	/* by address; pages never overlap */
+static size_t ranges WH_PAIR, room WH_PAIR;
 
 /* --- The list -------------------------------------------------------------------- */
 
@@ -327,6 +328,40 @@ static CUresult register_range(struct range *r, unsigned int flags)
 	if (res == CUDA_SUCCESS)
 		insert(r);	/* there is room */
 	return res;
+}
+
+/* --- Fork ------------------------------------------------------------------------------- */
+
+/* The list is complete while it is held; refused to a signal handler on top of a change. */
+bool wh_registered_hold(void)
+{
+	return pthread_rwlock_rdlock(&range_lock) == 0;
+}
+
+void wh_registered_release(void)
+{
+	pthread_rwlock_unlock(&range_lock);
+}
+
+/* A child's memory is its own: what was shared with the worker becomes a copy. */
+void wh_registered_after_fork(void)
+{
+	const struct range *r;
+	void *p;
+
+	for (r = range; r < range + ranges; r++) {
+		if (r->far == r->low)
+			continue;
+		p = mmap(NULL, r->pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+		if (p == MAP_FAILED) {
+			wh_complain("fork: no memory for a copy of %zu bytes that are registered",
+				    r->pages);
+			abort();
+		}
+		memcpy(p, r->low, r->pages);
+		mremap(p, r->pages, r->pages, MREMAP_MAYMOVE | MREMAP_FIXED, r->low);
+	}
 }
 
 /* --- The functions ------------------------------------------------------------------------ */

@@ -9,8 +9,8 @@
 #include <sched.h>
 #include <time.h>
 
-struct wh_slot_state wh_slots[WH_MAX_SLOTS];
-uint32_t wh_slots_used = 1;
+struct wh_slot_state wh_slots[WH_MAX_SLOTS] WH_PAIR;
+uint32_t wh_slots_used WH_PAIR = 1;
 
 static uint32_t count(void)
 {
@@ -109,7 +109,7 @@ bool wh_slot_is_mine(const struct wh_thread *t)
 
 /* --- Calls that wait -------------------------------------------------------------------- */
 
-static uint32_t permits;	/* given */
+static uint32_t permits WH_PAIR;	/* given */
 
 static bool permit(uint32_t most)
 {
@@ -150,7 +150,7 @@ void wh_slot_give(struct wh_thread *t)
 
 /* --- Which thread prefers which ------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 
 void wh_slot_prefer(struct wh_thread *t)
 {
@@ -184,6 +184,7 @@ void wh_slots_after_fork(void)
 	for (i = 0; i < WH_MAX_SLOTS; i++)
 		wh_slots[i].word = 0;
 	permits = 0;
+	wh_slots_used = 1;
 	pthread_mutex_init(&lock, NULL);
 }
 

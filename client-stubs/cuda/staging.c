@@ -19,10 +19,10 @@
 
 _Static_assert(BUFFERS <= WH_FENCES, "a fence for each buffer");
 
-static uint8_t *buffer[BUFFERS];
-static bool in_flight[BUFFERS];
-static size_t buffer_size;
-static unsigned int next_buffer;
+static uint8_t *buffer[BUFFERS] WH_PAIR;
+static bool in_flight[BUFFERS] WH_PAIR;
+static size_t buffer_size WH_PAIR;
+static unsigned int next_buffer WH_PAIR;
 
 bool wh_staging_init(void)
 {

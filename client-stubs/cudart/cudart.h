@@ -71,7 +71,6 @@ void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* driver.c */
 cudaError_t rt_start(void);
-bool rt_forked(void);
 
 /* device.c */
 cudaError_t rt_bind(void);
@@ -81,6 +80,10 @@ cudaError_t rt_ordinal(CUdevice dev, int *ordinal);
 cudaError_t rt_current_device(CUdevice *dev);
 cudaError_t rt_context(CUcontext *ctx);
 cudaError_t rt_primary(int ordinal, CUcontext *ctx);
+void rt_devices_forked(void);	/* in a child, as the two below */
+
+/* properties.c */
+void rt_properties_forked(void);
 
 /* module.c */
 cudaError_t rt_kernel(const void *func, CUkernel *kernel);
@@ -88,6 +91,8 @@ cudaError_t rt_function(const void *func, CUkernel *kernel);
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size);
 void rt_module_lock(void);
 void rt_module_unlock(void);
+void rt_modules_forked(void);	/* with the lock */
+cudaError_t rt_modules_again(void);
 
 /* The host function or handle that a program knows a kernel by. */
 const void *rt_host_function(CUkernel kernel, CUfunction func);

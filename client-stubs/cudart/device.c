@@ -148,9 +148,10 @@ cudaError_t rt_bind(void)
 	if (!ctx || ctx == rt_self.bound)
 		err = rt_self.chosen || rt_self.bound ? make_current(rt_self.device) :
 							bind_default();
-	if (!err)
-		rt_self.epoch = epoch;
-	return err;
+	if (err)
+		return err;
+	rt_self.epoch = epoch;
+	return rt_modules_again();
 }
 
 /* After CUDA_ERROR_INVALID_CONTEXT: had the thread lost its context, and has it one now? */
@@ -158,7 +159,7 @@ bool rt_rebind(void)
 {
 	CUcontext ctx = NULL;
 
-	if (rt_forked() || drv.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx)
+	if (drv.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx)
 		return false;
 	rt_self.epoch = 0;
 	return rt_bind() == cudaSuccess;
@@ -173,6 +174,16 @@ cudaError_t rt_context(CUcontext *ctx)
 cudaError_t rt_current_device(CUdevice *dev)
 {
 	return rt_error(DRV(cuCtxGetDevice(dev)));
+}
+
+/* What the program said about devices was about the parent's. */
+void rt_devices_forked(void)
+{
+	memset(&devices, 0, sizeof(devices));
+	pthread_mutex_init(&devices.lock, NULL);
+	rt_self.bound = NULL;
+	rt_self.chosen = false;
+	rt_self.device = 0;
 }
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -226,6 +237,7 @@ cudaError_t cudaSetDevice(int device)
 		rt_self.device = device;
 		rt_self.chosen = true;
 		rt_self.epoch = atomic_load(&rt_epoch);
+		err = rt_modules_again();
 	}
 	return rt_ret(err);
 }

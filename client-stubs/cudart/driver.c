@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds libcuda.so.1 and initialises it, once and when first needed, and keeps
- * a fork's child away from it. Owns `drv`, the table of driver functions.
+ * Finds libcuda.so.1 and initialises it, once and when first needed; a fork's child
+ * does it again, and its driver decides whether it may. Owns `drv`, the table of driver functions.
  *
  * The library is opened, not linked: a program without a driver then gets
  * cudaErrorInsufficientDriver, as from any CUDA runtime, and not a loader error.
@@ -18,12 +18,6 @@ enum start_state { START_NONE, START_LOADED, START_READY };
 
 static _Atomic enum start_state state;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool forked;
-
-bool rt_forked(void)
-{
-	return forked;
-}
 
 /* Stands in for a function that an older driver lacks. */
 static CUresult missing_function(void)
@@ -63,13 +57,19 @@ static void after_fork_parent(void)
 	rt_module_unlock();
 }
 
-/* Nothing of an initialised driver survives in the child; make it say so. */
+/*
+ * Nothing of an initialised driver survives in the child, which begins as a new process
+ * does. NVIDIA's driver refuses it at cuInit(); a forwarding one gives it another worker.
+ */
 static void after_fork_child(void)
 {
 	if (atomic_load(&state) == START_READY) {
-		forked = true;
+		atomic_store(&state, START_LOADED);
+		rt_modules_forked();
 		atomic_fetch_add(&rt_epoch, 1);
 	}
+	rt_devices_forked();
+	rt_properties_forked();
 	pthread_mutex_unlock(&start_lock);
 	rt_module_unlock();
 }
@@ -102,8 +102,6 @@ cudaError_t rt_start(void)
 {
 	cudaError_t err;
 
-	if (RT_UNLIKELY(forked))
-		return cudaErrorInitializationError;
 	if (RT_LIKELY(atomic_load_explicit(&state, memory_order_acquire) == START_READY))
 		return cudaSuccess;
 	pthread_mutex_lock(&start_lock);
@@ -127,7 +125,7 @@ cudaError_t cudaDriverGetVersion(int *driverVersion)
 		return rt_ret(cudaErrorInvalidValue);
 	*driverVersion = 0;
 	rt_start();
-	if (atomic_load(&state) == START_NONE || forked)
+	if (atomic_load(&state) == START_NONE)
 		return cudaSuccess;
 	return rt_ret(rt_error(drv.cuDriverGetVersion(driverVersion)));
 }

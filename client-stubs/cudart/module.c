@@ -34,6 +34,7 @@ struct module {
 	struct module *next;
 	const void *image;		/* the wrapper that nvcc emits */
 	_Atomic(CUlibrary) library;	/* NULL: not loaded */
+	bool again;			/* has managed variables that the program uses by now */
 	struct entity *entities;
 };
 
@@ -43,6 +44,8 @@ static struct module *modules;
 
 /* Kernels of libraries that the program loaded itself. */
 static struct entity *loose;
+
+static bool modules_again;	/* rt_modules_again() has something to do */
 
 /* Declared by no header: nvcc puts the prototypes into the program. */
 void **__cudaRegisterFatBinary(void *fatCubin);
@@ -161,7 +164,7 @@ void __cudaUnregisterFatBinary(void **fatCubinHandle)
 		free(e);
 	}
 	rt_module_unlock();
-	if (m->library && !rt_forked())
+	if (m->library)
 		drv.cuLibraryUnload(m->library);
 	free(m);
 }
@@ -212,6 +215,60 @@ static cudaError_t load_locked(struct module *m)
 	}
 	atomic_store_explicit(&m->library, library, memory_order_release);
 	return cudaSuccess;
+}
+
+/* --- Fork ------------------------------------------------------------------ */
+
+/* Registrations stay; what the driver gave out for them was the parent's. */
+static void forget_entity(struct entity *e)
+{
+	CUkernel kernel = atomic_exchange(&e->kernel, NULL);
+
+	rt_map_remove(kernel, e);
+	rt_map_remove(e->placed, e);
+	if (!e->placed)
+		return;
+	/* A fault in place of the parent's value, until the child has its own. */
+	*(void **)(uintptr_t)e->host = e->placed = NULL;
+	e->module->again = true;
+	modules_again = true;
+}
+
+void rt_modules_forked(void)
+{
+	struct module *m;
+	struct entity *e;
+
+	for (m = modules; m; m = m->next) {
+		atomic_store(&m->library, NULL);
+		for (e = m->entities; e; e = e->next)
+			forget_entity(e);
+	}
+	for (e = loose; e; e = e->next)
+		rt_map_remove(e->kernel, e);
+	loose = NULL;
+}
+
+/*
+ * nvcc's code looks once per program whether a module's managed variables are there, and
+ * that was the parent: so they come with the child's first call.
+ */
+cudaError_t rt_modules_again(void)
+{
+	cudaError_t err = cudaSuccess;
+	struct module *m;
+
+	if (RT_LIKELY(!modules_again))
+		return cudaSuccess;
+	rt_module_lock();
+	modules_again = false;
+	for (m = modules; m && !err; m = m->next) {
+		if (m->again)
+			err = load_locked(m);
+		m->again = false;
+	}
+	rt_module_unlock();
+	return err;
 }
 
 static cudaError_t load_module(struct module *m)

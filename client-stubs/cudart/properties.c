@@ -141,6 +141,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cudaDeviceProp cache[MAX_CACHED];
 static bool cached[MAX_CACHED];
 
+/* A device's properties are what they were; a number may be another device's. */
+void rt_properties_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(cached, 0, sizeof(cached));
+}
+
 /* An attribute that the driver does not know stays 0. */
 static cudaError_t read_field(struct cudaDeviceProp *prop, const struct prop_field *f, CUdevice dev)
 {

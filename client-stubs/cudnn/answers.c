@@ -15,6 +15,7 @@ static struct {
 	bool asked;
 	struct wh_rsp_whCudnnInfo r;
 } info = { .lock = PTHREAD_MUTEX_INITIALIZER };
+WH_IN_CHILD(pthread_mutex_init(&info.lock, NULL))
 
 static cudnnStatus_t ask(struct wh_rsp_whCudnnInfo *out)
 {

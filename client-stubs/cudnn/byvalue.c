@@ -26,6 +26,9 @@ struct value {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct value *bucket[BUCKETS], *unused;
 
+/* The values lie in the parent's part. */
+WH_IN_CHILD(pthread_mutex_init(&lock, NULL); memset(bucket, 0, sizeof(bucket)); unused = NULL)
+
 static struct value **bucket_of(uint64_t pack)
 {
 	return &bucket[(uint32_t)pack % BUCKETS];

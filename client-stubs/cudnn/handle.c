@@ -15,6 +15,7 @@ struct cudnnContext {
 };
 
 static struct wh_handles handles = WH_HANDLES(struct cudnnContext);
+WH_IN_CHILD(pthread_mutex_init(&handles.lock, NULL))
 
 static inline bool alive(const struct cudnnContext *h)
 {

@@ -18,6 +18,8 @@ struct curandGenerator_st {
 };
 
 static struct wh_handles generators = WH_HANDLES(struct curandGenerator_st);
+static pthread_mutex_t fetching = PTHREAD_MUTEX_INITIALIZER;	/* one thread at a time */
+WH_IN_CHILD(pthread_mutex_init(&generators.lock, NULL); pthread_mutex_init(&fetching, NULL))
 
 static inline bool alive(const struct curandGenerator_st *g)
 {
@@ -193,7 +195,6 @@ static curandStatus_t ask(curandGenerator_t g, const struct numbers *n, uint64_t
  */
 static curandStatus_t generate(curandGenerator_t g, struct numbers n)
 {
-	static pthread_mutex_t fetching = PTHREAD_MUTEX_INITIALIZER;
 	curandStatus_t res;
 	size_t size;
 

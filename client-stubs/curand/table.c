@@ -81,9 +81,11 @@ static curandStatus_t fill(struct table *t)
 	return res;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
+
 static curandStatus_t table(uint32_t source, void **out)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	curandStatus_t res = CURAND_STATUS_OUT_OF_RANGE;
 	size_t i;
 

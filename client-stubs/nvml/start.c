@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
 static int users;
 static __thread bool starting;
 

@@ -22,6 +22,7 @@ static struct {
 	typeof(wh_foreign_thread_begin) *begin;
 	typeof(wh_foreign_thread_end) *end;
 	pthread_key_t at_end;
+	bool keyed;
 } ns;
 
 static __thread bool entered __attribute__((tls_model("initial-exec")));
@@ -52,6 +53,13 @@ void wh_namespace_enter(void)
 	ns.begin();
 	if (pthread_setspecific(ns.at_end, (void *)1))
 		wh_complain("loopback: out of memory for the end of a thread");
+}
+
+void wh_namespace_forked(void)
+{
+	if (entered)
+		pthread_setspecific(ns.at_end, NULL);
+	entered = false;
 }
 
 /* --- Loading -------------------------------------------------------------------------- */
@@ -96,7 +104,8 @@ static bool prepare(void *lib)
 		wh_complain("loopback: libwormhole-session.so is of another release");
 		return false;
 	}
-	if (pthread_key_create(&ns.at_end, thread_end) || !ns.init()) {
+	ns.keyed = ns.keyed || !pthread_key_create(&ns.at_end, thread_end);
+	if (!ns.keyed || !ns.init()) {
 		wh_complain("loopback: no thread-specific keys are left");
 		return false;
 	}

@@ -84,6 +84,11 @@ struct wh_transport {
 	int (*abandon)(struct wh_link *l, uint32_t slot);
 	void (*close)(struct wh_link *l);
 	/*
+	 * In a fork's child, whose parent goes on: what came along of the link goes, and
+	 * nobody else is told. open() may follow. NULL: nothing to do, or done otherwise.
+	 */
+	void (*forked)(struct wh_link *l);
+	/*
 	 * The process ends: give the pair back, now. What the program has in
 	 * the part stays accessible, with any content. NULL: nothing to do.
 	 */

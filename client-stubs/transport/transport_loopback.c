@@ -155,10 +155,23 @@ static void loopback_close(struct wh_link *l)
 	l->far_size = 0;
 }
 
+/*
+ * A driver does not survive a fork: the child loads another one, into a namespace of its
+ * own. What the parent's left in this process stays, since the program may point to it.
+ */
+static void loopback_forked(struct wh_link *l)
+{
+	(void)l;
+	memset(&loop, 0, sizeof(loop));
+	known = false;
+	wh_namespace_forked();
+}
+
 const struct wh_transport wh_transport_loopback = {
 	.name = "loopback",
 	.probe = loopback_probe,
 	.open = loopback_open,
 	.call = loopback_call,
 	.close = loopback_close,
+	.forked = loopback_forked,
 };

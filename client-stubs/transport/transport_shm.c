@@ -387,6 +387,14 @@ static void shm_close_link(struct wh_link *l)
 	shm.sock = -1;
 }
 
+/* The part was left to the parent. */
+static void shm_forked(struct wh_link *l)
+{
+	(void)l;
+	close(shm.sock);
+	shm.sock = -1;
+}
+
 const struct wh_transport wh_transport_shm = {
 	.name = "shm",
 	.probe = shm_probe,
@@ -397,4 +405,5 @@ const struct wh_transport wh_transport_shm = {
 	.settle = shm_settle,
 	.abandon = shm_abandon,
 	.close = shm_close_link,
+	.forked = shm_forked,
 };

@@ -63,6 +63,26 @@ void wh_managed_after(void)
 	abort();
 }
 
+void wh_managed_after_fork(void)
+{
+}
+
+/* Nor is memory registered. */
+bool wh_registered_hold(void)
+{
+	return false;
+}
+
+void wh_registered_release(void)
+{
+	abort();
+}
+
+void wh_registered_after_fork(void)
+{
+	abort();
+}
+
 /* No other library is called. */
 bool wh_library_answer(struct wh_call *c, size_t fixed)
 {
@@ -279,10 +299,9 @@ static void test_busy(void)
 static int in_child(CUresult (*f)(void))
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = _Fork();	/* as if it were no child */
 
 	if (!pid) {
-		wh_client.state = WH_READY;	/* as if it were no child */
 		_exit(f());
 	}
 	waitpid(pid, &status, 0);
@@ -326,6 +345,11 @@ static void late(void)
 		abort();
 }
 
+static void child_ends(void)
+{
+	exit(0);
+}
+
 static int exit_in_child(void (*ending)(void), char text[2])
 {
 	int p[2], status;
@@ -334,7 +358,7 @@ static int exit_in_child(void (*ending)(void), char text[2])
 	text[0] = text[1] = -1;
 	if (pipe(p))
 		return -1;
-	pid = fork();
+	pid = ending == child_ends ? fork() : _Fork();
 	if (!pid) {
 		report = p[1];
 		alarm(10);
@@ -372,11 +396,6 @@ static void ends_in_a_call(void)
 	call_once();
 }
 
-static void child_ends(void)
-{
-	exit(0);
-}
-
 static void test_end(void)
 {
 	char text[2];
@@ -399,6 +418,7 @@ int main(void)
 					    .room = sizeof(area), .slot[0].msg = area };
 	wh_client.state = WH_READY;
 	wh_client.pid = getpid();
+	wh_fork_matters();
 	sigaltstack(&ss, NULL);
 	tap_plan(19);
 	ok_eq(call_once(), CUDA_SUCCESS, "call_goes_through");

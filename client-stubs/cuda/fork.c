@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a fork's child has of its parent's pair: nothing. Over the transports the part
+ * is not mapped there, the socket is closed here, and all that this library knows of the
+ * pair (WH_PAIR) is zero again, so that the child's first cuInit attaches it to a worker
+ * of its own, as that of a new process would. Nothing is sent: the parent notices nothing.
+ *
+ * Other threads of the parent may have been anywhere, in calls and with locks, and none of
+ * them exists here: hence all at once, and from the child's one thread.
+ */
+#include "slots.h"
+
+extern char __start_wh_pair[] WH_HIDDEN, __stop_wh_pair[] WH_HIDDEN;
+
+static bool matters;		/* the process has begun to connect */
+/* Of the thread that forks: it has the list of registered memory. */
+static __thread bool held __attribute__((tls_model("initial-exec")));
+static bool on_top;		/* of a call, in a signal handler, which goes on in the child */
+
+void wh_fork_matters(void)
+{
+	__atomic_store_n(&matters, true, __ATOMIC_RELAXED);
+}
+
+static void before(void)
+{
+	held = wh_registered_hold();
+}
+
+static void in_parent(void)
+{
+	if (held)
+		wh_registered_release();
+}
+
+static bool in_a_call(const struct wh_holder *h)
+{
+	int id;
+
+	for (id = 0; id < WH_LOCKS; id++)
+		if (h->held[id])
+			return true;
+	return false;
+}
+
+/* What is under way must not find another pair when the handler returns to it. */
+static void stay_without(void)
+{
+	in_parent();
+	on_top = true;
+	wh_locks_after_fork(&wh_thread.holder);
+	wh_slots_after_fork();
+	wh_client.state = WH_FORKED;
+}
+
+static void forget(void)
+{
+	struct wh_link *l = &wh_client.link;
+
+	if (held)
+		wh_registered_after_fork();
+	if (l->t && l->t->forked)
+		l->t->forked(l);
+	wh_thread_after_fork();
+	memset(__start_wh_pair, 0, __stop_wh_pair - __start_wh_pair);
+	wh_slots_after_fork();
+	wh_managed_after_fork();
+	wh_post_after_fork();
+	wh_client.state = WH_FORKED;
+}
+
+static void in_child(void)
+{
+	if (!matters) {
+		in_parent();
+		return;
+	}
+	if (in_a_call(&wh_thread.holder))
+		stay_without();
+	else
+		forget();
+}
+
+bool wh_fork_may_connect(void)
+{
+	return !on_top;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before, in_parent, in_child);
+}
