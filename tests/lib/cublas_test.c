@@ -6,6 +6,8 @@
  */
 #include <cublas_v2.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib_test.h"
 
@@ -302,9 +304,41 @@ static void test_threads(void)
 	ok_eq(bad, 0, "threads_with_handles_of_their_own_do_not_disturb_each_other");
 }
 
+/* The child's part of a fork: the library is opened in a worker of its own. */
+static int works_in_child(void)
+{
+	const float one = 1, zero = 0;
+	float got[4];
+
+	if (cublasCreate_v2(&handle))
+		return 1;
+	a = device(A, sizeof(A));
+	b = device(B, sizeof(B));
+	c = device(NULL, sizeof(got));
+	if (product(&one, &zero) || cuMemcpyDtoH(got, c, sizeof(got)))
+		return 2;
+	return got[0] != 23 || got[3] != 46;
+}
+
+static void test_fork(void)
+{
+	const float one = 1, zero = 0;
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(works_in_child());
+	waitpid(pid, &status, 0);
+	ok_eq(status, 0, "child_of_a_fork_has_handles_of_its_own");
+	ok(!product(&one, &zero) && result_is(23, 34, 31, 46),
+	   "those_of_its_parent_stay_usable");
+}
+
 int main(void)
 {
-	tap_plan(59);
+	tap_plan(61);
 	test_create();
 	a = device(A, sizeof(A));
 	b = device(B, sizeof(B));
@@ -318,6 +352,7 @@ int main(void)
 	test_copies();
 	test_refusals();
 	test_threads();
+	test_fork();
 	ok_eq(cublasDestroy_v2(handle), 0, "last_handle_ends");
 	return tap_exit();
 }
