@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Two client VMs at the same time: LeNet of tests/programs/ in both, in the emulated VMX
+# host, against what it prints natively on softgpu.
+set -eu
+
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+export WH_TOP WH_BUILD
+. "$WH_TOP/tests/world.sh"
+here=$WH_TOP/tests/bochs
+name=neighbours${WH_CPUS:+-$WH_CPUS}
+out=$WH_BUILD/bochs/$name
+program="lenet batch=2 steps=1 width=5"
+binary=$WH_BUILD/tests/programs/bin/shared/lenet
+
+for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/vm/image/server.cpio tests/vm/client.cpio; do
+	[ -e "$WH_BUILD/$f" ] && continue
+	echo "1..0 # SKIP no guest images (build/$f): make images"
+	exit 0
+done
+for f in "$binary" "$WH_BUILD/softgpu/libcublas.so.13"; do
+	[ -e "$f" ] && continue
+	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
+	exit 0
+done
+
+world_init softgpu
+"$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"
+cp "$here/neighbours/run" "$out/job/run"
+echo "$program" >"$out/job/program"
+mkdir "$out/job/expected"
+in_world native shared timeout 60 "$binary" ${program#* } >"$out/job/expected/lenet" 2>"$out/err" </dev/null ||
+	{ echo "Bail out! lenet fails natively: $(tail -n 1 "$out/err")"; exit 1; }
+exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
+	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
