@@ -64,7 +64,10 @@ void wh_die(const char *what) __noreturn;
 #define WH_USER_RO		(WH_PTE_P | WH_PTE_U | WH_PTE_A | WH_PTE_NX)
 #define WH_USER_RX		(WH_PTE_P | WH_PTE_U | WH_PTE_A)
 
+#ifndef WH_RAM_SIZE	/* of many workers */
 #define WH_RAM_SIZE		0x1000000ULL	/* from GPA 0 */
+#define WH_VCPUS		16	/* of a VM, at most */
+#endif
 #define WH_HEAP_GPA		0x800000ULL	/* wh_page_alloc() starts here */
 #define WH_WINDOW_GPA		0x40000000ULL
 #define WH_KVA			0xffff888000000000ULL	/* all RAM, supervisor */
@@ -83,7 +86,7 @@ struct wh_vm {
 	u64 kernel_pdpt;
 	u8 *window;		/* this VM's mapping of it */
 	u64 window_size;
-	struct wh_vcpu *vcpus[16];
+	struct wh_vcpu *vcpus[WH_VCPUS];
 	int nvcpus;
 };
 
