@@ -140,7 +140,8 @@ static void one(int i)
 	wh_stat(1, &after);
 	printf("@data attach %d %llu %llu %llu %llu %llu %llu %ld %ld\n", i + 1,
 	       (unsigned long long)parking, (unsigned long long)attach, (unsigned long long)first,
-	       (unsigned long long)next, (unsigned long long)(after.view_tables - before.view_tables),
+	       (unsigned long long)next,
+	       (unsigned long long)(after.view_tables - before.view_tables),
 	       (unsigned long long)(after.view_pages - before.view_pages), free[0] - free[1],
 	       free[1] - free[2]);
 }
