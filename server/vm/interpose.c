@@ -37,7 +37,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* A new thread on a slot's CPU would never run: that CPU is parked. */
+/* Slots' CPUs are for their calls: a new thread goes to the others. */
 int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
 	pthread_attr_t own;

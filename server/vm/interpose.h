@@ -2,7 +2,7 @@
 /*
  * Functions of the C library that a worker replaces for its backend, because
  * the thread that runs delegated calls is special: its code may be running on
- * a client's CPU, and its own CPU may be parked.
+ * a client's CPU, and its own CPU is for handed off calls.
  */
 #ifndef WORMHOLE_INTERPOSE_H
 #define WORMHOLE_INTERPOSE_H

@@ -17,7 +17,7 @@ static const char help[] =
 "  --backend LIB     the libcuda.so.1 that does the work\n"
 "  --lib-path DIR    folder of the libraries over it (libcublas.so.13, ...)\n"
 "  --preload LIST    libraries to load before a client is there: cublas,curand\n"
-"  --cpu N           isolated CPU to park on\n"
+"  --cpu N           isolated CPU to run on\n"
 "  --device FILE     default /dev/wormhole-server\n"
 "  --window N        default 0\n"
 "  --part N          default 0\n"

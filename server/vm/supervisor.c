@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-supervisor: keeps one parked worker for each part of each window of
- * this server VM, each on an isolated CPU of its own. Owns the processes and
+ * wormhole-supervisor: keeps one worker that waits for each part of each window of
+ * this server VM, on the CPUs that it is given. Owns the processes and
  * nothing else: it touches neither windows nor GPU, and a worker's end of any
  * kind means the same to it: start the next one.
  */
@@ -320,12 +320,12 @@ static void supervise(void)
 
 static const char help[] =
 "usage: wormhole-supervisor --backend LIB [options] [-- WORKER OPTIONS]\n"
-"Keeps a parked worker for each part of each window of this server VM.\n"
+"Keeps a worker that waits for each part of each window of this server VM.\n"
 "  --backend LIB     the libcuda.so.1 that does the work\n"
 "  --windows N       serve the first N windows (default: all)\n"
 "  --parts N         workers for each window, default 1\n"
 "  --part-size SIZE  bytes (default: the window divided by --parts)\n"
-"  --cpus LIST       isolated CPUs, one for each worker, like 1-3,5\n"
+"  --cpus LIST       CPUs that workers run on, in turn, like 1-3,5\n"
 "                    (default: /sys/devices/system/cpu/isolated)\n"
 "  --uid N           workers run as users N, N+1, ... (default: not changed)\n"
 "  --memory BYTES    of this VM's that each worker may take\n"
@@ -498,11 +498,14 @@ static int plan(const struct wh_srv_info *info)
 
 	n = opt.cpus ? wh_cpulist_parse(opt.cpus, cpus, MAX_PAIRS) :
 		       wh_cpulist_isolated(cpus, MAX_PAIRS);
-	if (wanted > MAX_PAIRS || n < wanted) {
-		say("error", "%u workers need an isolated CPU each, there are %u (isolcpus=, --cpus)",
-		    wanted, n);
+	if (!n || n > MAX_PAIRS || wanted > MAX_PAIRS) {
+		say("error", "%u workers, of %u at most, on %u CPUs: which CPUs? (isolcpus=, --cpus)",
+		    wanted, MAX_PAIRS, n);
 		return -1;
 	}
+	/* Workers sleep, so that a CPU may have several. */
+	for (i = n; i < wanted; i++)
+		cpus[i] = cpus[i - n];
 	for (i = 0; i < opt.windows; i++)
 		if (plan_window(i, info->window_size[i], cpus + nworkers))
 			return -1;

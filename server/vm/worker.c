@@ -262,7 +262,7 @@ static void enter_sandbox(void)
 }
 
 /*
- * What the trampoline's service answers from now on: the thread that parks, as the
+ * What the trampoline's service answers from now on: the thread that waits, as the
  * user that it has become. The parent does not change, see PR_SET_PDEATHSIG.
  */
 static void finish_world(struct wh_world *w)

@@ -73,7 +73,7 @@ stop() {
 }
 
 echo "TAP version 13"
-echo "1..28"
+echo "1..29"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
@@ -132,10 +132,21 @@ ok $? successor_of_a_worker_that_was_ready_comes_within_a_second
 stop
 pid=
 
-FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --parts 3 \
+# Workers sleep, so that a CPU may have several.
+rm -f "$tmp/fail"
+start --parts 3 --cpus 4-5
+until_true at_least 6
+for cpu in 4 5; do
+	[ "$(grep -c -- "--cpu $cpu " "$tmp/started")" = 3 ] || echo "not three on CPU $cpu" >>"$tmp/err"
+done
+! grep -q "not three" "$tmp/err"
+ok $? workers_take_the_cpus_in_turn
+stop
+pid=
+FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --parts 256 \
 	--cpus 1-5 2>"$tmp/err"
-[ $? = 1 ] && grep -q "6 workers need an isolated CPU each, there are 5" "$tmp/err"
-ok $? too_few_cpus_are_an_error
+[ $? = 1 ] && grep -q "512 workers, of 511 at most, on 5 CPUs" "$tmp/err"
+ok $? too_many_workers_are_an_error
 
 # Limits: each window is a tenant, whose files its workers are told.
 limits_of() { # window: memory, percent, policy, groups of device 0

@@ -12,12 +12,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
-#include <linux/bitmap.h>
-#include <linux/cpuhotplug.h>
+#include <linux/bitops.h>
 #include <linux/device.h>
 #include <linux/fs.h>
-#include <linux/irq_work.h>
-#include <linux/list.h>
 #include <linux/memremap.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -25,16 +22,14 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 #include <linux/wait.h>
 
-#include <asm/nmi.h>
-
 #include "hypercall.h"
 #include "gen_trampoline.h"
+#include "news.h"
 #include "window.h"
 
 #define IVSHMEM_VENDOR		0x1af4
@@ -59,7 +54,6 @@ static unsigned int nr_windows;
 static bool windows_frozen;
 
 static void *trampoline;
-static int online_state;
 
 /* Of all workers now: for who waits until the server can serve. */
 static atomic_t nr_slots = ATOMIC_INIT(0);
@@ -91,75 +85,8 @@ struct worker {
 	unsigned int invalidating;
 	wait_queue_head_t idle;
 
-	/* Threads that wait for calls; `link` and `handle` under news_lock. */
-	struct list_head link;
-	u64 handle;				/* as `pair` */
-	unsigned long news;			/* bitmap of slots */
-	wait_queue_head_t calls[WH_MAX_SLOTS];
+	struct news news;		/* for its threads */
 };
-
-/* Of workers that have registered, for who looks in an interrupt. */
-static LIST_HEAD(known);
-static DEFINE_SPINLOCK(news_lock);
-
-/* --- Calls that come -------------------------------------------------------- */
-
-static void wake_slot(u64 pair, u64 slot)
-{
-	struct worker *w;
-
-	list_for_each_entry(w, &known, link) {
-		if (w->handle != pair)
-			continue;
-		set_bit(slot, &w->news);
-		wake_up(&w->calls[slot]);
-	}
-}
-
-/* In an interrupt: KVM says whose thread to wake until it has no more to say. */
-static void take_news(struct irq_work *work)
-{
-	struct wh_result res;
-	unsigned long flags;
-
-	spin_lock_irqsave(&news_lock, flags);
-	while (!wh_leaf(WH_LEAF_NEXT, 0, 0, 0, 0, &res))
-		if (res.rcx < WH_MAX_SLOTS)
-			wake_slot(res.rbx, res.rcx);
-	spin_unlock_irqrestore(&news_lock, flags);
-}
-
-static DEFINE_PER_CPU(struct irq_work, news_work);
-
-/*
- * KVM's way to say that a call has come: a module can have no vector of its own.
- * What else sends NMIs cannot be told from it, so that each of them is taken
- * for one: a server VM has no hardware that could complain by NMI.
- */
-static int nmi_came(unsigned int type, struct pt_regs *regs)
-{
-	irq_work_queue(this_cpu_ptr(&news_work));
-	return NMI_HANDLED;
-}
-
-/*
- * A CPU that is offline ignores NMIs, and KVM would send one there for a thread
- * that had slept on it.
- */
-static int keep_cpu_online(unsigned int cpu)
-{
-	return -EBUSY;
-}
-
-static long srv_wait(struct worker *w, unsigned long slot)
-{
-	if (slot >= WH_MAX_SLOTS)
-		return -EINVAL;
-	if (READ_ONCE(w->mm) != current->mm)
-		return -EPERM;
-	return wait_event_interruptible(w->calls[slot],
-					test_and_clear_bit(slot, &w->news));
-}
 
 /* --- Mapping changes ------------------------------------------------------ */
 
@@ -344,13 +271,9 @@ static int register_pair(struct worker *w)
 		w->registered = true;
 	}
 	spin_unlock(&w->lock);
-	if (err)
-		return err;
-	spin_lock_irq(&news_lock);
-	w->handle = w->pair;
-	list_add(&w->link, &known);
-	spin_unlock_irq(&news_lock);
-	return 0;
+	if (!err)
+		news_know(&w->news, w->pair);
+	return err;
 }
 
 static int watch_mm(struct worker *w, struct mm_struct *mm)
@@ -414,6 +337,15 @@ static long srv_slot(struct worker *w, unsigned long slot)
 	}
 	spin_unlock(&w->lock);
 	return err;
+}
+
+static long srv_wait(struct worker *w, unsigned long slot)
+{
+	if (slot >= WH_MAX_SLOTS)
+		return -EINVAL;
+	if (READ_ONCE(w->mm) != current->mm)
+		return -EPERM;
+	return news_wait(&w->news, slot);
 }
 
 static long srv_devices(struct worker *w)
@@ -531,7 +463,6 @@ static int srv_mmap(struct file *file, struct vm_area_struct *vma)
 static int srv_open(struct inode *inode, struct file *file)
 {
 	struct worker *w = kzalloc(sizeof(*w), GFP_KERNEL_ACCOUNT);
-	unsigned int i;
 
 	if (!w)
 		return -ENOMEM;
@@ -543,9 +474,7 @@ static int srv_open(struct inode *inode, struct file *file)
 	mutex_init(&w->ioctl_lock);
 	spin_lock_init(&w->lock);
 	init_waitqueue_head(&w->idle);
-	INIT_LIST_HEAD(&w->link);
-	for (i = 0; i < WH_MAX_SLOTS; i++)
-		init_waitqueue_head(&w->calls[i]);
+	news_init(&w->news);
 	w->notifier.ops = &notifier_ops;
 	w->flushes.ops = &flush_ops;
 	file->private_data = w;
@@ -559,9 +488,7 @@ static int srv_release(struct inode *inode, struct file *file)
 
 	if (w->mm)
 		forget_mm(w, w->mm);
-	spin_lock_irq(&news_lock);
-	list_del(&w->link);
-	spin_unlock_irq(&news_lock);
+	news_forget(&w->news);
 	free_page((unsigned long)w->table_seq);
 	kfree(w);
 	return 0;
@@ -764,31 +691,6 @@ static int register_server(void)
 	return err;
 }
 
-/* Before the first worker, for good. */
-static int listen(void)
-{
-	int cpu, err;
-
-	/* Not all kernels relocate a module's per-CPU section. */
-	for_each_possible_cpu(cpu)
-		*per_cpu_ptr(&news_work, cpu) = IRQ_WORK_INIT_HARD(take_news);
-	err = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "wormhole:server",
-					NULL, keep_cpu_online);
-	if (err < 0)
-		return err;
-	online_state = err;
-	err = register_nmi_handler(NMI_LOCAL, nmi_came, 0, KBUILD_MODNAME);
-	if (err)
-		cpuhp_remove_state_nocalls(online_state);
-	return err;
-}
-
-static void stop_listening(void)
-{
-	unregister_nmi_handler(NMI_LOCAL, KBUILD_MODNAME);
-	cpuhp_remove_state_nocalls(online_state);
-}
-
 static int __init wormhole_server_init(void)
 {
 	int err;
@@ -800,12 +702,12 @@ static int __init wormhole_server_init(void)
 	if (err)
 		return err;
 	windows_frozen = true;
-	err = listen();
+	err = news_start();
 	if (err)
 		goto err_driver;
 	err = register_server();
 	if (err)
-		goto err_listen;
+		goto err_news;
 	err = misc_register(&srv_device);
 	if (err)
 		goto err_trampoline;
@@ -814,8 +716,8 @@ static int __init wormhole_server_init(void)
 
 err_trampoline:
 	free_page((unsigned long)trampoline);
-err_listen:
-	stop_listening();
+err_news:
+	news_stop();
 err_driver:
 	free_windows();
 	pci_unregister_driver(&window_driver);

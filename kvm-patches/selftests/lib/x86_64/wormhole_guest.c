@@ -327,15 +327,22 @@ static void wait_for_news(u8 *mine)
 	*mine = 0;
 }
 
-/* Hence it looks again. */
+/*
+ * Hence it looks again. What is for a thread of another vCPU is noted before that
+ * vCPU's own NMI looks, so that nobody has to wake it once more.
+ */
 static void take_news(struct wh_trap *t)
 {
+	static u64 lock;
 	u64 pair, slot;
 
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		asm volatile("pause");
 	while (!next_news(&pair, &slot)) {
 		*news(pair, slot) = 1;
 		wh_log.any_news = 1;
 	}
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	if (t->rip > (u64)wh_wait_begin && t->rip < (u64)wh_wait_end)
 		t->rip = (u64)wh_wait_begin;
 }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Calls that come for the threads of workers. KVM tells of one by an NMI, since a
+ * module can have no vector of its own; NEXT, in an interrupt, names whose thread
+ * to wake.
+ */
+#ifndef WORMHOLE_NEWS_H
+#define WORMHOLE_NEWS_H
+
+#include <linux/bitops.h>
+#include <linux/cpuhotplug.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include <asm/nmi.h>
+
+#include "hypercall.h"
+#include "window.h"
+
+/* Of one worker; `link` and `pair` under news_lock. */
+struct news {
+	struct list_head link;
+	u64 pair;
+	unsigned long slots;		/* that have some: a bitmap */
+	wait_queue_head_t calls[WH_MAX_SLOTS];
+};
+
+/* Of workers that have registered. */
+static LIST_HEAD(news_known);
+static DEFINE_SPINLOCK(news_lock);
+static DEFINE_PER_CPU(struct irq_work, news_work);
+static int news_state;
+
+static void news_wake(u64 pair, u64 slot)
+{
+	struct news *n;
+
+	list_for_each_entry(n, &news_known, link) {
+		if (n->pair != pair)
+			continue;
+		set_bit(slot, &n->slots);
+		wake_up(&n->calls[slot]);
+	}
+}
+
+/* KVM says whose thread to wake until it has no more to say. */
+static void news_take(struct irq_work *work)
+{
+	struct wh_result res;
+	unsigned long flags;
+
+	spin_lock_irqsave(&news_lock, flags);
+	while (!wh_leaf(WH_LEAF_NEXT, 0, 0, 0, 0, &res))
+		if (res.rcx < WH_MAX_SLOTS)
+			news_wake(res.rbx, res.rcx);
+	spin_unlock_irqrestore(&news_lock, flags);
+}
+
+/*
+ * KVM's NMI cannot be told from others', so that each of them is taken for it: a
+ * server VM has no hardware that could complain by NMI.
+ */
+static int news_nmi(unsigned int type, struct pt_regs *regs)
+{
+	irq_work_queue(this_cpu_ptr(&news_work));
+	return NMI_HANDLED;
+}
+
+/*
+ * A CPU that is offline ignores NMIs, and KVM would send one there for a thread
+ * that had slept on it.
+ */
+static int news_keep_online(unsigned int cpu)
+{
+	return -EBUSY;
+}
+
+static void news_init(struct news *n)
+{
+	unsigned int i;
+
+	INIT_LIST_HEAD(&n->link);
+	for (i = 0; i < WH_MAX_SLOTS; i++)
+		init_waitqueue_head(&n->calls[i]);
+}
+
+/* From here on calls may come for the pair's slots. */
+static void news_know(struct news *n, u64 pair)
+{
+	spin_lock_irq(&news_lock);
+	n->pair = pair;
+	list_add(&n->link, &news_known);
+	spin_unlock_irq(&news_lock);
+}
+
+static void news_forget(struct news *n)
+{
+	spin_lock_irq(&news_lock);
+	list_del(&n->link);
+	spin_unlock_irq(&news_lock);
+}
+
+/* Sleep until a call came for the slot since the last one. */
+static int news_wait(struct news *n, unsigned long slot)
+{
+	return wait_event_interruptible(n->calls[slot],
+					test_and_clear_bit(slot, &n->slots));
+}
+
+/* Before the first worker, for good. */
+static int news_start(void)
+{
+	int cpu, err;
+
+	/* Not all kernels relocate a module's per-CPU section. */
+	for_each_possible_cpu(cpu)
+		*per_cpu_ptr(&news_work, cpu) = IRQ_WORK_INIT_HARD(news_take);
+	err = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "wormhole:server",
+					NULL, news_keep_online);
+	if (err < 0)
+		return err;
+	news_state = err;
+	err = register_nmi_handler(NMI_LOCAL, news_nmi, 0, KBUILD_MODNAME);
+	if (err)
+		cpuhp_remove_state_nocalls(news_state);
+	return err;
+}
+
+static void news_stop(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, KBUILD_MODNAME);
+	cpuhp_remove_state_nocalls(news_state);
+}
+
+#endif /* WORMHOLE_NEWS_H */
