@@ -86,8 +86,8 @@ vm_detached() {
 	done
 }
 
-# vm_frozen NAME ID N SECONDS: until N workers of a server VM are parked and it
-# uses no CPU: a worker that ended counts as parked until its vCPU has seen that.
+# vm_frozen NAME ID N SECONDS: until N workers of a server VM wait for calls and it
+# uses no CPU.
 vm_frozen() {
 	vm_left=$(($4 * 3))
 	vm_then=0
@@ -103,7 +103,7 @@ vm_frozen() {
 }
 
 # vm_at_rest NAME ID N CLIENT-ID: no process of the client VM is attached, and the
-# server VM's N workers, those that follow the last ones too, are parked.
+# server VM's N workers, those that follow the last ones too, wait for calls.
 vm_at_rest() { vm_detached "$4" 30 && vm_frozen "$1" "$2" "$3" 60; }
 
 # Delegated calls counted in the first slot of each part: vm_calls PARTS.

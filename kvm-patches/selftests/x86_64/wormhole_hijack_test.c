@@ -225,10 +225,21 @@ static void test_take_in_call(void)
 	wh_ok(other_is_well() && (!a.vcpu->running || renew()), "take_in_a_call_hurts_only_itself");
 }
 
+/* In the server, another thread of the worker: VMFUNC brings a call back, and there is none. */
+static void test_vmfunc_without_a_call(void)
+{
+	struct wh_result r = wh_call(srv.boss, &worker.as, 3, wh_vmfunc, 0, 0, 0, 0);
+
+	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "vmfunc_without_a_call_is_invalid_in_the_server");
+	r = wh_call(srv.boss, &worker.as, 3, wh_vmfunc, 0, WH_MAX_SLOTS, 0, 0);
+	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "as_is_one_for_a_slot_that_is_none");
+	wh_ok(other_is_well(), "and_the_other_client_is_well");
+}
+
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(29);
+	wh_plan(32);
 	wh_watchdog(90);
 	wh_one_cpu();
 	wh_server_create(&srv, 1);
@@ -246,5 +257,6 @@ int main(void)
 	wh_eq(wh_attach(&b), WH_OK, "good_client_attaches");
 	test_worker_attacks();
 	test_take_in_call();
+	test_vmfunc_without_a_call();
 	return wh_exit();
 }
