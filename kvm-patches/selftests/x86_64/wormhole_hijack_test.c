@@ -230,7 +230,8 @@ static void test_vmfunc_without_a_call(void)
 {
 	struct wh_result r = wh_call(srv.boss, &worker.as, 3, wh_vmfunc, 0, 0, 0, 0);
 
-	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "vmfunc_without_a_call_is_invalid_in_the_server");
+	wh_ok(r.end == WH_END_TRAP && r.vector == 6,
+	      "vmfunc_without_a_call_is_invalid_in_the_server");
 	r = wh_call(srv.boss, &worker.as, 3, wh_vmfunc, 0, WH_MAX_SLOTS, 0, 0);
 	wh_ok(r.end == WH_END_TRAP && r.vector == 6, "as_is_one_for_a_slot_that_is_none");
 	wh_ok(other_is_well(), "and_the_other_client_is_well");
