@@ -1,7 +1,7 @@
 ;; SPDX-License-Identifier: Apache-2.0
 ;; System calls in the view. A SYSCALL there leads, by KVM's page at the client's
 ;; LSTAR, to wh_service, without an exit. What user space knows is answered here;
-;; all else is handed on to the worker's own vCPU, which executes the SYSCALL
+;; all else is handed on to the worker's thread, which executes the SYSCALL
 ;; below, and stays there with its call, as after any handoff.
 ;;
 ;; Nothing here touches the stack (which a system call does not need, and below
@@ -37,7 +37,7 @@
 ;; Out      rax; GS base = 0
 ;; Clobbers rcx, r11, as SYSCALL does
 ;; Stack    none
-;; Runs in  the view, or on the worker's own vCPU if it left the view meanwhile
+;; Runs in  the view, or in the worker's thread if it left the view meanwhile
 wh_service:
         rdgsbase r11
         on_call NR_SCHED_YIELD, .yield
