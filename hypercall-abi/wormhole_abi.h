@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		4
+#define WH_ABI_VERSION		5
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -33,7 +33,10 @@
 #define WH_SIG_EBX		0x6d726f57	/* "Worm" */
 #define WH_SIG_ECX		0x656c6f68	/* "hole" */
 #define WH_SIG_EDX		0x4e464d56	/* "VMFN" */
-/* Any CPL. RBX = WH_ABI_VERSION, RCX = the VM's WH_ROLE_*, RDX = 0. */
+/*
+ * Any CPL. RBX = WH_ABI_VERSION, RCX = the VM's WH_ROLE_*, RDX = most slots that
+ * a pair can have on this host, 1..WH_MAX_SLOTS.
+ */
 #define WH_LEAF_VERSION		0x57480001
 
 /*
@@ -47,8 +50,10 @@
  *	the kernel's, 8-byte aligned, its page never unmapped before RELEASE. The
  *	kernel increments it after each flush of the worker's translations and
  *	before it frees page tables that the flush was for: KVM, which walks them
- *	without telling, then takes back what it read. The part must be mapped at
- *	WH_WINDOW_VA, the trampoline at WH_TRAMPOLINE_VA. RBX = pair handle.
+ *	without telling, then takes back what it read. R9 = number of slots. The
+ *	part, which has a page for each of them, must be mapped at WH_WINDOW_VA, the
+ *	trampoline at WH_TRAMPOLINE_VA; nothing that calls need in the gigabyte of
+ *	WH_SLOT_VA. RBX = pair handle.
  * SLOT_REGISTER: RDI = pair handle, RSI = slot: a thread of the worker serves it
  *	from here on, on whatever vCPU it runs.
  * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
@@ -98,12 +103,12 @@
  * ATTACH: RDI = WH_ABI_VERSION, RSI = checksum of the caller's trampoline
  *	page (wh_tramp_hdr.checksum). The caller has mapped a window part at
  *	WH_WINDOW_VA; KVM finds the pair by the page that it finds there.
- *	RBX = EPTP index, RCX = number of slots.
+ *	RBX = EPTP index of slot 0, the next ones follow; RCX = number of slots.
  *	EBUSY: another process has this part. ENOENT: no worker there (yet).
- * DETACH: RDI = EPTP index.
- * CONTINUE: RDI = EPTP index, RSI = slot. Only the trampoline's `pending`
+ * DETACH: RDI = EPTP index of any slot. Ends the pair.
+ * CONTINUE: RDI = EPTP index of a slot. Only the trampoline's `pending`
  *	uses it: resumes the suspended call; does not return while one runs.
- * CANCEL: RDI = EPTP index, RSI = slot. Drops a suspended call whose stack
+ * CANCEL: RDI = EPTP index of a slot. Drops a suspended call whose stack
  *	is gone (siglongjmp out of a signal handler); the slot is lost.
  */
 #define WH_LEAF_ATTACH		0x57480030
@@ -136,6 +141,7 @@
  */
 #define WH_WINDOW_VA		0x600000000000ULL
 #define WH_TRAMPOLINE_VA	0x5f8000000000ULL
+#define WH_SLOT_VA		0x5f8040000000ULL
 #define WH_PAGE_SIZE		0x1000
 #define WH_MAX_PART_SIZE	0x40000000ULL	/* 1 GiB: one region of a view */
 
@@ -165,10 +171,25 @@ struct wh_tramp_hdr {
 	__u64 resv[2];
 };
 
-/* --- Slot page: the part's second page -------------------------------------- */
+/* --- Slots ------------------------------------------------------------------ */
+
+#define WH_MAX_SLOTS		16	/* of a pair */
 
 /*
- * Where it begins. The client's trampoline writes this before it switches, and
+ * In a view KVM has a page at WH_SLOT_VA, which nobody can write. It names the
+ * slot, by the EPT that is active, so that no register has to be believed. In a
+ * client and in the worker `view` is something else there.
+ */
+#define WH_SLOT_VIEW		0x5457454956535457ULL	/* "WTSVIEWT" */
+struct wh_slot_view {
+	__u64 view;		/* WH_SLOT_VIEW */
+	__u32 slot;
+	__u32 pad;
+};
+
+/*
+ * Where the slot's page of the part begins, the part's second page for slot 0,
+ * the next ones follow. The client's trampoline writes this before it switches, and
  * KVM reads it when it suspends a call (it is the client's own, so a lie hurts
  * only the liar).
  */

@@ -115,10 +115,10 @@ static void test_other_leaves(void)
 	      "continue_without_suspended_call_is_refused");
 	wh_ok(leaf3(&client.as, WH_LEAF_CANCEL, i, 0) < 0,
 	      "cancel_without_suspended_call_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_CONTINUE, i, 1), WH_EINVAL,
+	wh_eq(leaf3(&client.as, WH_LEAF_CONTINUE, i + 1, 0), WH_EGONE,
 	      "continue_of_slot_out_of_range_is_refused");
-	wh_eq(leaf3(&client.as, WH_LEAF_CANCEL, i, ~0ULL), WH_EINVAL,
-	      "cancel_of_slot_out_of_range_is_refused");
+	wh_eq(leaf3(&client.as, WH_LEAF_CANCEL, ~0ULL, 0), WH_EINVAL,
+	      "cancel_of_entry_out_of_range_is_refused");
 	wh_eq(wh_delegate(&client, 0, 0, 0).rax, 0x11, "call_works_after_refused_leaves");
 }
 

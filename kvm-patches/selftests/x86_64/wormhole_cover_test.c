@@ -100,7 +100,7 @@ static void guest_delegate(const struct step *s)
 	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
 	const void *entry = (void *)(WH_TRAMPOLINE_VA + hdr->delegate);
 
-	((wh_delegate_fn)entry)((void *)WH_SLOT_VA, s->arg[3] & 3, s->arg[0] & 3, s->arg[1],
+	((wh_delegate_fn)entry)((void *)WH_SLOT0_VA, s->arg[3] & 3, s->arg[0] & 3, s->arg[1],
 				s->arg[2]);
 }
 
@@ -114,9 +114,9 @@ static void guest_leaf(const struct step *s)
 	u64 rax = s->leaf, rbx, rcx = 0, rdx = guest_arg(s->arg[2]);
 	u64 rdi = guest_arg(s->arg[0]), rsi = guest_arg(s->arg[1]), a3 = guest_arg(s->arg[3]);
 
-	asm volatile("mov %[a3], %%r8; cpuid"
+	asm volatile("mov %[a3], %%r8; lea 1(%%rdi), %%r9; cpuid"
 		     : "+a"(rax), "=b"(rbx), "+c"(rcx), "+d"(rdx)
-		     : "D"(rdi), "S"(rsi), [a3] "r"(a3) : "r8", "memory");
+		     : "D"(rdi), "S"(rsi), [a3] "r"(a3) : "r8", "r9", "memory");
 	if (s->leaf == WH_LEAF_WORKER_REGISTER && !rax)
 		wh_known.handle = rbx;
 }

@@ -35,9 +35,9 @@ static u64 guest_leaves(u64 seed, u64 n, u64 cpl)
 		u64 rax = wh_any_leaf(&x), rbx, rcx = 0, rdx = wh_any_argument(&x);
 		u64 rdi = wh_any_argument(&x), rsi = wh_any_argument(&x), a3 = wh_any_argument(&x);
 
-		asm volatile("mov %[a3], %%r8; cpuid"
+		asm volatile("mov %[a3], %%r8; lea 1(%%rdi), %%r9; cpuid"
 			     : "+a"(rax), "=b"(rbx), "+c"(rcx), "+d"(rdx)
-			     : "D"(rdi), "S"(rsi), [a3] "r"(a3) : "r8", "memory");
+			     : "D"(rdi), "S"(rsi), [a3] "r"(a3) : "r8", "r9", "memory");
 		granted += !rax;
 	}
 	return granted;

@@ -42,11 +42,11 @@ static void test_signature(void)
 		      cpl ? "signature_at_cpl3" : "signature_at_cpl0");
 	}
 	r = wh_leaf(client.vcpu, &client.as, 3, WH_LEAF_VERSION, 0, 0, 0, 0);
-	wh_ok(!r.rax && r.rbx == WH_ABI_VERSION && r.rcx == WH_ROLE_CLIENT && !r.rdx,
-	      "version_and_role_of_client");
+	wh_ok(!r.rax && r.rbx == WH_ABI_VERSION && r.rcx == WH_ROLE_CLIENT && r.rdx,
+	      "version_role_and_slots_of_client");
 	r = wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_VERSION, 0, 0, 0, 0);
-	wh_ok(!r.rax && r.rbx == WH_ABI_VERSION && r.rcx == WH_ROLE_SERVER && !r.rdx,
-	      "version_and_role_of_server");
+	wh_ok(!r.rax && r.rbx == WH_ABI_VERSION && r.rcx == WH_ROLE_SERVER && r.rdx,
+	      "version_role_and_slots_of_server");
 	wh_eq(srv0(WH_LEAF_BASE + 5, 0, 0, 0, 0), WH_ENOSYS, "unknown_leaf_is_enosys");
 	wh_eq(srv0(WH_LEAF_BASE + 0xffff, 0, 0, 0, 0), WH_ENOSYS, "last_leaf_of_range_is_enosys");
 }

@@ -154,6 +154,7 @@ struct wh_vcpu {
 	struct kvm_sregs sregs;
 	u64 kstack;		/* top, kernel address */
 	u64 nmi_stack;
+	u64 user_stack;		/* top at CPL 3: see wh_thread_create() */
 	u64 kernel_gs;
 	u64 lstar;		/* not 0: instead of wh_syscall_entry() */
 	u64 star;		/* not 0: instead of that of these selectors */
@@ -174,6 +175,8 @@ struct wh_vcpu {
 };
 
 struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm);
+/* One for a thread of a process: with a stack of its own there. */
+struct wh_vcpu *wh_thread_create(struct wh_as *as);
 /* Run fn(a0..a3) under @as at @cpl and wait for it to return. */
 struct wh_result wh_call(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 			 const void *fn, u64 a0, u64 a1, u64 a2, u64 a3);
@@ -222,7 +225,7 @@ void wh_ms_pause(void);
 #define WH_PART_SIZE		0x40000ULL
 #define WH_PARTS		4
 #define WH_SLOT_OFFSET		WH_PAGE
-#define WH_SLOT_VA		(WH_WINDOW_VA + WH_SLOT_OFFSET)
+#define WH_SLOT0_VA		(WH_WINDOW_VA + WH_SLOT_OFFSET)	/* the next ones follow */
 /* Where tests may keep shared words: the part's data area. */
 #define WH_DATA_OFFSET		(16 * WH_PAGE)
 #define WH_DATA_VA		(WH_WINDOW_VA + WH_DATA_OFFSET)
@@ -231,7 +234,6 @@ void wh_ms_pause(void);
 #define WH_WORLD_VA		(WH_TRAMPOLINE_VA + WH_PAGE)
 #define WH_WORLD_CLIENT		0x544e45494c435457ULL
 #define WH_WORLD_SERVER		0x5245565245535457ULL
-#define WH_MAX_SLOTS		16
 #define WH_MAX_HANDLERS		64
 
 struct wh_world_slot {
@@ -310,6 +312,10 @@ void wh_server_destroy(struct wh_server *s);
 /* Build a worker's address space; then register it; then let it wait for calls. */
 void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part);
 s64 wh_worker_register(struct wh_worker *w);
+/* Of workers that register from here on: 1 if nobody says. */
+extern u64 wh_nslots;
+/* A thread of the worker's, on a vCPU of its own, for one more slot than 0. */
+struct wh_vcpu *wh_worker_thread(struct wh_worker *w, u32 slot);
 s64 wh_worker_slot(struct wh_worker *w);
 void wh_worker_park(struct wh_worker *w);
 /*
@@ -342,6 +348,12 @@ s64 wh_attach(struct wh_client *c);
 s64 wh_detach(struct wh_client *c);
 /* wh_guest_delegate() in the client. */
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1);
+/* The same in a slot, on a vCPU of the client's. */
+struct wh_result wh_delegate_in(struct wh_client *c, struct wh_vcpu *vcpu, u64 slot,
+				u64 handler, u64 a0, u64 a1);
+void wh_delegate_start(struct wh_client *c, struct wh_vcpu *vcpu, u64 slot, u64 handler,
+		       u64 a0, u64 a1);
+struct wh_slot *wh_client_slot(struct wh_client *c, u32 slot);
 
 /* --- Devices -------------------------------------------------------------- */
 
@@ -514,6 +526,7 @@ s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 typedef s64 (*wh_delegate_fn)(struct wh_slot *slot, u32 index, u64 handler, u64 a0, u64 a1);
 /* CPL 3 of the client: a call through its trampoline. */
 s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1);
+s64 wh_guest_delegate_in(u64 slot, u64 handler, u64 a0, u64 a1);
 /*
  * CPL 3 of the server: what a slot's thread does. Takes calls and sleeps in its
  * kernel between them, until told to end; returns the status of TAKE.

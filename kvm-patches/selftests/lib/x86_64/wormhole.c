@@ -237,10 +237,17 @@ static void map_image(struct wh_as *as)
 		wh_map(as, va, va, va < text_end ? WH_USER_RX : WH_USER_RW);
 }
 
+static void map_stack(struct wh_as *as, u64 top)
+{
+	int i;
+
+	for (i = 1; i <= 4; i++)
+		wh_map(as, top - i * WH_PAGE, wh_page_alloc(as->vm), WH_USER_RW);
+}
+
 void wh_as_create(struct wh_as *as, struct wh_vm *vm)
 {
 	u64 *top;
-	int i;
 
 	as->vm = vm;
 	as->cr3 = wh_page_alloc(vm);
@@ -248,9 +255,7 @@ void wh_as_create(struct wh_as *as, struct wh_vm *vm)
 	top[(WH_KVA >> 39) & 511] = vm->kernel_pdpt | WH_PTE_P | WH_PTE_W |
 				    WH_PTE_A;
 	map_image(as);
-	for (i = 1; i <= 4; i++)
-		wh_map(as, WH_STACK_VA - i * WH_PAGE, wh_page_alloc(vm),
-		       WH_USER_RW);
+	map_stack(as, WH_STACK_VA);
 }
 
 void wh_window_create(struct wh_window *w, u64 size)
@@ -491,6 +496,7 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm)
 	sem_init(&vcpu->done, 0, 0);
 	vcpu->vm = vm;
 	vcpu->id = vm->nvcpus;
+	vcpu->user_stack = WH_STACK_VA;
 	vcpu->fd = must(ioctl(vm->fd, KVM_CREATE_VCPU, vcpu->id), "KVM_CREATE_VCPU");
 	vcpu->run_size = must(ioctl(kvm_fd(), KVM_GET_VCPU_MMAP_SIZE, 0), "mmap size");
 	vcpu->run = mmap(NULL, vcpu->run_size, PROT_READ | PROT_WRITE,
@@ -517,6 +523,15 @@ struct wh_vcpu *wh_vcpu_create(struct wh_vm *vm)
 	set_xcr0(vcpu, 7);
 	vcpu->kernel_gs = WH_KVA + cpu_area;
 	set_msrs(vcpu);
+	return vcpu;
+}
+
+struct wh_vcpu *wh_thread_create(struct wh_as *as)
+{
+	struct wh_vcpu *vcpu = wh_vcpu_create(as->vm);
+
+	vcpu->user_stack = WH_STACK_VA - vcpu->id * 16 * WH_PAGE;
+	map_stack(as, vcpu->user_stack);
 	return vcpu;
 }
 
@@ -624,7 +639,7 @@ static struct kvm_regs start_regs(struct wh_vcpu *vcpu, int cpl)
 {
 	struct kvm_regs regs = {
 		.rflags = cpl ? 0x202 : 0x2,
-		.rsp = cpl ? WH_STACK_VA : vcpu->kstack,
+		.rsp = cpl ? vcpu->user_stack : vcpu->kstack,
 	};
 
 	return regs;
@@ -732,6 +747,7 @@ static void prepare_leaf(struct wh_vcpu *vcpu, struct wh_as *as, int cpl,
 	regs.rsi = a1;
 	regs.rdx = a2;
 	regs.r8 = a3;
+	regs.r9 = leaf == WH_LEAF_WORKER_REGISTER ? wh_nslots : 0;
 	set_context(vcpu, as, cpl);
 	must(ioctl(vcpu->fd, KVM_SET_REGS, &regs), "KVM_SET_REGS");
 }

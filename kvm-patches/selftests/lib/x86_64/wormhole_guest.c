@@ -64,8 +64,7 @@ void wh_tramp_page_asm(void)
 	"	cmp %%r11, %c[w_world](%%r10)\n"
 	"	jne tr_refused\n"
 	/* Here: the worker's memory, the client's stack and bases. */
-	"	mov %c[s_slot](%%rdi), %%eax\n"
-	"	and $%c[slot_mask], %%eax\n"
+	"	mov %c[v_slot](%%r10), %%eax\n"
 	"	mov %%eax, %%esi\n"
 	"	imul $%c[w_slot_size], %%rax, %%rax\n"
 	"	lea %c[w_slots](%%r10, %%rax), %%r11\n"
@@ -117,7 +116,7 @@ void wh_tramp_page_asm(void)
 	"	mov $%c[efatal], %%rax\n"
 	"	jmp tr_out\n"
 
-	/* RDI = EPTP index, RSI = slot, RSP = slot.client.rsp, client's bases. */
+	/* RDI = EPTP index of the slot, RSP = slot.client.rsp, client's bases. */
 	"tr_pending:\n"
 	"	mov $%c[leaf_continue], %%eax\n"
 	"	xor %%ecx, %%ecx\n"
@@ -161,6 +160,7 @@ void wh_tramp_page_asm(void)
 	   [s_slot] "i" (offsetof(struct wh_slot, slot)),
 	   [world_va_lo] "i" ((u32)WH_WORLD_VA),
 	   [world_va_hi] "i" ((u32)(WH_WORLD_VA >> 32)),
+	   [v_slot] "i" (WH_SLOT_VA - WH_WORLD_VA + offsetof(struct wh_slot_view, slot)),
 	   [server_lo] "i" ((u32)WH_WORLD_SERVER),
 	   [server_hi] "i" ((u32)(WH_WORLD_SERVER >> 32)),
 	   [w_world] "i" (offsetof(struct wh_world, world)),
@@ -174,7 +174,6 @@ void wh_tramp_page_asm(void)
 	   [ws_gs] "i" (offsetof(struct wh_world_slot, gs_base)),
 	   [ws_mxcsr] "i" (offsetof(struct wh_world_slot, mxcsr)),
 	   [ws_fcw] "i" (offsetof(struct wh_world_slot, fcw)),
-	   [slot_mask] "i" (WH_MAX_SLOTS - 1),
 	   [enosys] "i" (WH_ENOSYS), [efatal] "i" (WH_EFATAL),
 	   [leaf_continue] "i" (WH_LEAF_CONTINUE),
 	   [leaf_syscall] "i" (WH_LEAF_SYSCALL), [sys_here] "i" (WH_SYS_HERE));
@@ -483,13 +482,18 @@ s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return a0 + a1;
 }
 
-s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
+s64 wh_guest_delegate_in(u64 nr, u64 handler, u64 a0, u64 a1)
 {
 	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
-	struct wh_slot *slot = (void *)WH_SLOT_VA;
+	struct wh_slot *slot = (void *)(WH_SLOT0_VA + nr * WH_PAGE);
 	const void *entry = (void *)(WH_TRAMPOLINE_VA + hdr->delegate);
 
 	return ((wh_delegate_fn)entry)(slot, slot->index, handler, a0, a1);
+}
+
+s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1)
+{
+	return wh_guest_delegate_in(0, handler, a0, a1);
 }
 
 static u64 take(u64 slot)

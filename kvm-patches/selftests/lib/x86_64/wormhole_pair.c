@@ -215,6 +215,24 @@ static void map_part(struct wh_as *as, u32 part)
 		       WH_WINDOW_GPA + part * WH_PART_SIZE + off, WH_USER_RW);
 }
 
+u64 wh_nslots = 1;
+
+static void set_world_slot(struct wh_worker *w, u32 slot, u64 stack_top)
+{
+	struct wh_world *world = wh_gpa(&w->srv->vm, w->world_gpa);
+
+	world->slots[slot] = (struct wh_world_slot) {
+		.stack_top = stack_top, .fs_base = 0x1111000 + slot * WH_PAGE,
+		.gs_base = 0x2222000 + slot * WH_PAGE, .mxcsr = 0x1f80, .fcw = 0x37f,
+	};
+}
+
+/* Where the trampoline of a world looks whether it is in a view: it is not. */
+static void map_no_view(struct wh_as *as)
+{
+	wh_map(as, WH_SLOT_VA, wh_page_alloc(as->vm), WH_USER_RO);
+}
+
 static void init_world(struct wh_worker *w)
 {
 	struct wh_world *world;
@@ -222,12 +240,10 @@ static void init_world(struct wh_worker *w)
 	w->world_gpa = wh_page_alloc(&w->srv->vm);
 	world = wh_gpa(&w->srv->vm, w->world_gpa);
 	world->world = WH_WORLD_SERVER;
-	world->nslots = 1;
+	world->nslots = wh_nslots;
 	world->session = 0x5e5510;
-	world->slots[0] = (struct wh_world_slot) {
-		.stack_top = WH_CALLSTACK_VA, .fs_base = 0x1111000,
-		.gs_base = 0x2222000, .mxcsr = 0x1f80, .fcw = 0x37f,
-	};
+	set_world_slot(w, 0, WH_CALLSTACK_VA);
+	map_no_view(&w->as);
 	wh_map(&w->as, WH_WORLD_VA, w->world_gpa, WH_USER_RW);
 }
 
@@ -264,6 +280,22 @@ void wh_worker_create(struct wh_worker *w, struct wh_server *s, u32 part)
 		wh_map(&w->as, WH_CALLSTACK_VA - i * WH_PAGE, w->callstack_gpa,
 		       WH_USER_RW);
 	}
+}
+
+struct wh_vcpu *wh_worker_thread(struct wh_worker *w, u32 slot)
+{
+	struct wh_vm *vm = &w->srv->vm;
+	struct wh_vcpu *vcpu = wh_thread_create(&w->as);
+	u64 top = WH_CALLSTACK_VA - slot * 16 * WH_PAGE;
+	int i;
+
+	for (i = 1; i <= 4; i++)
+		wh_map(&w->as, top - i * WH_PAGE, wh_page_alloc(vm), WH_USER_RW);
+	set_world_slot(w, slot, top);
+	if (wh_leaf(vcpu, &w->as, 0, WH_LEAF_SLOT_REGISTER, w->pair, slot, 0, 0).rax)
+		wh_die("SLOT_REGISTER");
+	wh_start(vcpu, &w->as, 3, wh_guest_park, w->pair, slot, 0, 0);
+	return vcpu;
 }
 
 void wh_worker_handlers(struct wh_worker *w, const wh_handler_fn *h, int n)
@@ -401,6 +433,7 @@ void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part)
 	map_part(as, part);
 	wh_map(as, WH_TRAMPOLINE_VA, load_trampoline(&c->vm), WH_USER_RX);
 	((struct wh_world *)wh_gpa(&c->vm, world))->world = WH_WORLD_CLIENT;
+	map_no_view(as);
 	wh_map(as, WH_WORLD_VA, world, WH_USER_RW);
 }
 
@@ -427,9 +460,15 @@ void wh_client_destroy(struct wh_client *c)
 	wh_vm_destroy(&c->vm);
 }
 
+struct wh_slot *wh_client_slot(struct wh_client *c, u32 slot)
+{
+	return (struct wh_slot *)(c->part_mem + WH_SLOT_OFFSET + slot * WH_PAGE);
+}
+
 s64 wh_attach(struct wh_client *c)
 {
 	struct wh_result r;
+	u64 i;
 
 	r = wh_leaf(c->vcpu, &c->as, 3, WH_LEAF_ATTACH, WH_ABI_VERSION,
 		    wh_tramp_checksum(), 0, 0);
@@ -438,10 +477,12 @@ s64 wh_attach(struct wh_client *c)
 			r.exit_reason, (unsigned long long)r.vector);
 		return WH_EFATAL;
 	}
-	if (!r.rax) {
-		c->index = r.rbx;
-		c->slot->index = r.rbx;
+	for (i = 0; !r.rax && i < r.rcx; i++) {
+		wh_client_slot(c, i)->index = r.rbx + i;
+		wh_client_slot(c, i)->slot = i;
 	}
+	if (!r.rax)
+		c->index = r.rbx;
 	return r.rax;
 }
 
@@ -453,4 +494,16 @@ s64 wh_detach(struct wh_client *c)
 struct wh_result wh_delegate(struct wh_client *c, u64 handler, u64 a0, u64 a1)
 {
 	return wh_call(c->vcpu, &c->as, 3, wh_guest_delegate, handler, a0, a1, 0);
+}
+
+void wh_delegate_start(struct wh_client *c, struct wh_vcpu *vcpu, u64 slot, u64 handler,
+		       u64 a0, u64 a1)
+{
+	wh_start(vcpu, &c->as, 3, wh_guest_delegate_in, slot, handler, a0, a1);
+}
+
+struct wh_result wh_delegate_in(struct wh_client *c, struct wh_vcpu *vcpu, u64 slot,
+				u64 handler, u64 a0, u64 a1)
+{
+	return wh_call(vcpu, &c->as, 3, wh_guest_delegate_in, slot, handler, a0, a1);
 }
