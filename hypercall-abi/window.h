@@ -20,7 +20,6 @@
 #define WH_WORLD_VA		(WH_TRAMPOLINE_VA + 0x1000)
 #define WH_WORLD_CLIENT		0x544e45494c435457ULL	/* "WTCLIENT" */
 #define WH_WORLD_SERVER		0x5245565245535457ULL	/* "WTSERVER" */
-#define WH_MAX_SLOTS		16
 #define WH_MAX_HANDLERS		64
 
 /* What the landing loads for a slot. Worker memory: the client never sees it. */
@@ -97,8 +96,8 @@ struct wh_slot {
 	__u32 client_mxcsr;
 	__u16 client_fcw;
 	__u16 pad0;
-	__u32 index;		/* EPTP index, for `pending` */
-	__u32 slot;		/* own number, for `pending` */
+	__u32 index;		/* EPTP index */
+	__u32 slot;		/* own number, for the way home of a call that was handed off */
 	__u64 calls;		/* delegated calls begun, counted by the worker side */
 	__u64 pad1[2];
 	/* shm transport: futex words, one cache line each way. */
@@ -150,7 +149,8 @@ struct wh_srv_info {
 #define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
 #define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
 /*
- * WH_SRV_REGISTER: registers the calling process as the worker of its part.
+ * WH_SRV_REGISTER (argument: number of slots): registers the calling process as the
+ * worker of its part.
  * All mappings that calls need exist and are touched before. Starts the mmu
  * notifier. WH_SRV_SLOT (argument: slot): calls may come for the slot. Closing
  * the file releases.

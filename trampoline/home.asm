@@ -55,7 +55,7 @@ wh_gate_refused:
 ;; Where KVM puts a client whose call is suspended: only so that an interrupt,
 ;; a signal or a scheduler finds an ordinary thread. CONTINUE goes on with the
 ;; call, in the view or behind wh_land_entry.leave; it returns only if it failed.
-;; In       rdi = EPTP index, rsi = slot number, rsp = wh_slot.client.rsp,
+;; In       rdi = EPTP index of the slot, rsp = wh_slot.client.rsp,
 ;;          client FS and GS bases; all else unknown
 ;; Runs in  the client's EPT
 wh_gate_pending:
@@ -68,10 +68,6 @@ wh_gate_pending:
 ;; Of the landing, what is not worth a place on its straight path. The caller of
 ;; a call that is refused gets its own rbp and r12 to r15 back.
 ;; Runs in  the view
-wh_land_no_slot:
-        clear   SLOTNO_D
-        mov     RESULT, WH_ENOENT
-        jmp     wh_land_entry.scrub
 wh_land_no_handler:
         mov     RESULT, WH_ENOSYS
         jmp     wh_land_entry.scrub

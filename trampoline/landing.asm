@@ -9,15 +9,14 @@
 ;;          AC and DF too: whoever can execute VMFUNC can come here
 ;; Runs in  the view; or in the client's EPT if KVM refused, STATUS says why
 wh_land_entry:
-        lea     WORLDP, [WORLD]
-        is_world WORLDP, WH_WORLD_SERVER
+        is_view
         jne     wh_gate_refused
 
-        ;; here: the view, client stack (not mapped), client bases. Slot number
-        ;; and handler come from outside: bound both by the worker's own page.
-        mov     SLOTNO_D, [SLOT + wh_slot.slot]
-        cmp     SLOTNO_D, [WORLDP + wh_world.nslots]
-        jae     wh_land_no_slot
+        ;; here: the view, client stack (not mapped), client bases. The slot is
+        ;; KVM's word, and one of those that the worker has registered with all that
+        ;; it takes. The handler comes from outside: the worker's own page bounds it.
+        mov     SLOTNO_D, [VIEW + wh_slot_view.slot]
+        lea     WORLDP, [WORLD]
         mov     eax, [WORLDP + wh_world.nhandlers]
         cmp     HANDLER, rax
         jae     wh_land_no_handler
@@ -26,12 +25,9 @@ wh_land_entry:
         jz      wh_land_no_handler
         imul    WSLOT, SLOTNO, wh_world_slot_size
         lea     WSLOT, [WORLDP + wh_world.slots + WSLOT]
-        mov     rcx, [WSLOT + wh_world_slot.stack_top]
-        test    rcx, rcx
-        jz      wh_land_no_slot
 
         ;; Nothing can fail from here on.
-        mov     rsp, rcx
+        mov     rsp, [WSLOT + wh_world_slot.stack_top]
         mov     rcx, [WSLOT + wh_world_slot.fs_base]
         wrfsbase rcx
         mov     rcx, [WSLOT + wh_world_slot.gs_base]

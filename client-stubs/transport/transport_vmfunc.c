@@ -2,7 +2,7 @@
 /*
  * The transport without exits. Owns what a client process needs for it: the
  * window part and the trampoline at their fixed addresses, and the pair that
- * KVM gives for them. One pair per process, one call at a time.
+ * KVM gives for them. One pair per process, one call at a time in each slot.
  *
  * The part lies at WH_WINDOW_VA exactly as long as this process is attached
  * or tries to be: KVM takes its absence as the end of the pair.
@@ -41,13 +41,11 @@
 #define ATTACH_TIMEOUT_MAX	86400000	/* a day */
 #define ATTACH_TIMEOUT_ENV	"WORMHOLE_ATTACH_TIMEOUT_MS"
 
-static struct pair {
-	uint32_t index;		/* EPTP index */
-	uint32_t nslots;
-	struct wh_slot *slot;	/* the link's one slot */
+/* This side's part of a slot; one thread at a time uses it. */
+struct lane {
+	struct wh_slot *slot;
 	wh_delegate_fn *delegate;
-	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
-	size_t slots_end;	/* control and slot pages end here */
+	uint32_t index;		/* EPTP index */
 	union {
 		volatile uint16_t no_call;	/* one of the two: one look before a call */
 		struct {
@@ -55,6 +53,16 @@ static struct pair {
 			volatile uint8_t forked;	/* the pair is this process's parent's */
 		};
 	};
+} __attribute__((aligned(64)));
+
+static struct pair {
+	uint32_t index;		/* EPTP index of slot 0; the next ones follow */
+	uint32_t nslots;
+	wh_delegate_fn *delegate;
+	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
+	size_t slots_end;	/* control and slot pages end here */
+	bool forked;
+	struct lane lane[WH_MAX_SLOTS];
 } pair;
 
 /* --- Can this machine do it? -------------------------------------------- */
@@ -122,6 +130,7 @@ static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, off_t
 static void unmap_trampoline(void)
 {
 	munmap((void *)WH_TRAMPOLINE_VA, 2 * WH_PAGE_SIZE);
+	munmap((void *)WH_SLOT_VA, WH_PAGE_SIZE);
 }
 
 /* This process's copy of the code page, and the page that says "client". */
@@ -143,8 +152,15 @@ static int map_trampoline(void)
 	if (mprotect(page, WH_PAGE_SIZE, PROT_READ | PROT_EXEC) ||
 	    mprotect(world, WH_PAGE_SIZE, PROT_READ)) {
 		wh_log("vmfunc: cannot make the trampoline executable: %s", strerror(errno));
-		unmap_trampoline();
+		munmap(page, 2 * WH_PAGE_SIZE);
 		return WH_EPERM;
+	}
+	/* Zeroes, where a view says which slot it is. */
+	if (map_at(WH_SLOT_VA, WH_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+	    MAP_FAILED) {
+		wh_log("vmfunc: cannot map a page at 0x%llx: %s", WH_SLOT_VA, strerror(errno));
+		munmap(page, 2 * WH_PAGE_SIZE);
+		return WH_EFAULT;
 	}
 	pair.delegate = wh_trampoline_delegate(page);
 	return WH_OK;
@@ -198,23 +214,36 @@ static int64_t detach(void)
 	return wh_hypercall(WH_LEAF_DETACH, &l);
 }
 
-/*
- * The link's slot, from the control page: copied once, then checked. KVM looks
- * for slot 0 in the page behind the control page, so it must be there.
- */
-static int take_slot(void)
+static void take_slot(uint32_t i)
 {
-	const uint32_t own = 0;
+	struct lane *n = &pair.lane[i];
+
+	*n = (struct lane) {
+		.slot = (struct wh_slot *)(WH_WINDOW_VA + (1 + i) * WH_PAGE_SIZE),
+		.delegate = pair.delegate,
+		.index = pair.index + i,
+	};
+	n->slot->index = n->index;
+	n->slot->slot = i;
+}
+
+/*
+ * The link's slots, from the control page: copied once, then checked. KVM has them
+ * in the pages behind the control page, so they must be there.
+ */
+static int take_slots(void)
+{
 	struct wh_ctl c;
+	uint32_t i;
 
 	memcpy(&c, (void *)WH_WINDOW_VA, sizeof(c));
-	if (c.part_size != pair.part_size || !pair.nslots || c.slot_offset != WH_PAGE_SIZE ||
-	    pair.part_size < 2 * WH_PAGE_SIZE)
+	if (!pair.nslots || pair.nslots > WH_MAX_SLOTS || c.nslots != pair.nslots ||
+	    c.part_size != pair.part_size || c.slot_offset != WH_PAGE_SIZE ||
+	    pair.part_size < (1 + pair.nslots) * WH_PAGE_SIZE)
 		return WH_EFAULT;
-	pair.slots_end = c.slot_offset + WH_PAGE_SIZE;
-	pair.slot = (struct wh_slot *)(WH_WINDOW_VA + c.slot_offset);
-	pair.slot->index = pair.index;
-	pair.slot->slot = own;
+	pair.slots_end = (1 + pair.nslots) * WH_PAGE_SIZE;
+	for (i = 0; i < pair.nslots; i++)
+		take_slot(i);
 	return WH_OK;
 }
 
@@ -230,7 +259,7 @@ static int try_part(struct wh_link *l, int fd, uint64_t offset, size_t size)
 		unmap_part();
 		return status;
 	}
-	status = take_slot();
+	status = take_slots();
 	if (!status)
 		status = wh_link_from_part(l, (void *)WH_WINDOW_VA, size);
 	if (status) {
@@ -346,15 +375,19 @@ static int attach_any(struct wh_link *l)
 /* --- Fork --------------------------------------------------------------------- */
 
 /*
- * A child has the trampoline but not the part. Where the slot was it gets empty
+ * A child has the trampoline but not the part. Where the slots were it gets empty
  * pages: a signal handler may have forked within delegate_to_server(), which
  * goes on in the child until KVM refuses it.
  */
 static void in_child(void)
 {
+	uint32_t i;
+
 	if (!pair.part_size)
 		return;
-	pair.forked = 1;
+	pair.forked = true;
+	for (i = 0; i < pair.nslots; i++)
+		pair.lane[i].forked = 1;
 	map_at(WH_WINDOW_VA, pair.slots_end, PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -396,42 +429,40 @@ static int vmfunc_open(struct wh_link *l)
 		unmap_trampoline();
 		return status;
 	}
-	pair.busy = 0;
 	l->t = &wh_transport_vmfunc;
 	l->part = (uint8_t *)WH_WINDOW_VA;
 	l->priv = &pair;
-	wh_log("vmfunc: attached, EPTP index %u", pair.index);
+	wh_log("vmfunc: attached, EPTP index %u, %u slots", pair.index, pair.nslots);
 	return WH_OK;
 }
 
 /*
- * busy needs no atomics: the stubs let one thread in at a time, so whoever
+ * busy needs no atomics: the stubs let one thread at a time into a slot, so whoever
  * finds it set is a signal handler on top of the call, or comes after a
  * handler that never returned to it.
  */
-/* The pair has one slot. */
 static int vmfunc_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
 {
-	struct pair *p = l->priv;
+	struct lane *n = &pair.lane[slot];
 	int64_t status;
 
-	(void)slot;
-	if (__builtin_expect(p->no_call, 0))
-		return p->forked ? WH_EGONE : WH_EBUSY;
-	p->busy = 1;
-	status = p->delegate(p->slot, p->index, handler, arg, 0);
-	p->busy = 0;
+	(void)l;
+	if (__builtin_expect(n->no_call, 0))
+		return n->forked ? WH_EGONE : WH_EBUSY;
+	n->busy = 1;
+	status = n->delegate(n->slot, n->index, handler, arg, 0);
+	n->busy = 0;
 	return (int)status;
 }
 
 /* A call that a signal handler left for good: nobody will end it but KVM. */
-static void cancel_call(struct pair *p)
+static void cancel_call(struct lane *n)
 {
-	struct wh_leaf l = { { p->index, p->slot->slot }, 0, 0, 0 };
+	struct wh_leaf l = { { n->index }, 0, 0, 0 };
 	int64_t status = wh_hypercall(WH_LEAF_CANCEL, &l);
 
 	wh_log("vmfunc: a call was under way: cancel: %s", wh_strerror(status));
-	p->busy = 0;
+	n->busy = 0;
 }
 
 /*
@@ -440,23 +471,25 @@ static void cancel_call(struct pair *p)
  */
 static int vmfunc_abandon(struct wh_link *l, uint32_t slot)
 {
-	struct pair *p = l->priv;
+	struct lane *n = &pair.lane[slot];
 
-	(void)slot;
-	if (p->forked)
+	(void)l;
+	if (n->forked)
 		return WH_EGONE;
-	if (!p->busy)
+	if (!n->busy)
 		return WH_OK;
-	cancel_call(p);
+	cancel_call(n);
 	return WH_EGONE;
 }
 
 static void leave_pair(struct pair *p)
 {
 	int64_t status;
+	uint32_t i;
 
-	if (p->busy)
-		cancel_call(p);
+	for (i = 0; i < p->nslots; i++)
+		if (p->lane[i].busy)
+			cancel_call(&p->lane[i]);
 	status = detach();
 	if (status != WH_OK && status != WH_EGONE && status != WH_ENOENT) {
 		/* Without its part the pair ends too, at KVM's next look. */

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns sched_yield(), pthread_create() and mmap() as the backend sees them:
- * libraries that the worker loads find these first, because the worker exports
- * them. Other threads get what the C library does.
+ * Owns sched_yield() and mmap() as the backend sees them: libraries that the worker
+ * loads find these first, because the worker exports them. Other threads get what the
+ * C library does.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +19,7 @@
 #include "vm/interpose.h"
 #include "window.h"
 
-typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
 static __thread int slot_thread;
-static cpu_set_t others;	/* CPUs for threads that a slot's thread creates */
-static create_fn *real_create;
 static int server_device = -1;	/* /dev/wormhole-server, from wh_interpose_devices() on */
 
 /* A system call would be a handoff, and nobody waits on a slot's CPU. */
@@ -35,34 +29,6 @@ int sched_yield(void)
 		return (int)syscall(SYS_sched_yield);
 	__builtin_ia32_pause();
 	return 0;
-}
-
-/* Slots' CPUs are for their calls: a new thread goes to the others. */
-int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
-{
-	pthread_attr_t own;
-	int rc;
-
-	if (!real_create)
-		real_create = (create_fn *)dlsym(RTLD_NEXT, "pthread_create");
-	if (!real_create)
-		return EAGAIN;
-	if (!slot_thread)
-		return real_create(t, attr, fn, arg);
-	if (attr) {
-		/* The caller's attribute object, which is not const in fact. */
-		rc = pthread_attr_setaffinity_np((pthread_attr_t *)attr, sizeof(others),
-						 &others);
-		return rc ? rc : real_create(t, attr, fn, arg);
-	}
-	rc = pthread_attr_init(&own);
-	if (rc)
-		return rc;
-	rc = pthread_attr_setaffinity_np(&own, sizeof(others), &others);
-	if (!rc)
-		rc = real_create(t, &own, fn, arg);
-	pthread_attr_destroy(&own);
-	return rc;
 }
 
 static int is_device(int fd)
@@ -103,10 +69,7 @@ void wh_interpose_devices(int fd)
 	server_device = fd;
 }
 
-int wh_interpose_slot_thread(void)
+void wh_interpose_slot_thread(void)
 {
-	if (sched_getaffinity(0, sizeof(others), &others))
-		return -1;
 	slot_thread = 1;
-	return 0;
 }

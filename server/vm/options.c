@@ -27,7 +27,8 @@ static const char help[] =
 "  --parent PID      end with this process\n"
 "  --ready FD        write a byte there when all is prepared\n"
 "  --tenant DIR/NAME  whose limits hold and whose use is counted\n"
-"  --stack SIZE      call stack, default 8M\n"
+"  --slots N         calls at the same time, default 4, as far as the host lets it\n"
+"  --stack SIZE      call stack of each, default 8M\n"
 "  --heap SIZE       memory that malloc has from the start, default 16M\n"
 "  --prefault-max SIZE  touch mappings up to this size, default 16M\n"
 "  --no-seccomp      do not filter system calls\n"
@@ -36,8 +37,8 @@ static const char help[] =
 
 enum {
 	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART,
-	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_STACK, OPT_HEAP,
-	OPT_PREFAULT, OPT_NO_SECCOMP, OPT_VERBOSE, OPT_HELP,
+	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_SLOTS, OPT_STACK,
+	OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP, OPT_VERBOSE, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -54,6 +55,7 @@ static const struct option table[] = {
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "ready", required_argument, NULL, OPT_READY },
 	{ "tenant", required_argument, NULL, OPT_TENANT },
+	{ "slots", required_argument, NULL, OPT_SLOTS },
 	{ "stack", required_argument, NULL, OPT_STACK },
 	{ "heap", required_argument, NULL, OPT_HEAP },
 	{ "prefault-max", required_argument, NULL, OPT_PREFAULT },
@@ -126,6 +128,7 @@ static void set(struct options *o, int c)
 	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
 	case OPT_READY:		o->ready = (int)number(optarg, INT32_MAX); break;
 	case OPT_TENANT:	o->tenant = optarg; break;
+	case OPT_SLOTS:		o->slots = (unsigned int)number(optarg, WH_MAX_SLOTS); break;
 	case OPT_STACK:		o->stack = pages(optarg); break;
 	case OPT_HEAP:		o->heap = size(optarg); break;
 	case OPT_PREFAULT:	o->prefault_max = size(optarg); break;
@@ -146,6 +149,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		.cpu = no_cpu,
 		.ready = -1,
 		.gid = (gid_t)-1,
+		.slots = 4,
 		.stack = 8 << 20,
 		.heap = 16 << 20,
 		.prefault_max = 16 << 20,
@@ -161,6 +165,8 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		usage("--backend is missing", NULL);
 	if (o->cpu == no_cpu)
 		usage("--cpu is missing", NULL);
+	if (!o->slots)
+		usage("a worker needs a slot", "--slots 0");
 	if (o->gid == (gid_t)-1)
 		o->gid = o->uid;
 	/* The rest of a call stack comes by page fault, once, by handoff. */

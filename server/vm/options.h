@@ -21,7 +21,8 @@ struct options {
 	pid_t parent;		/* end when this process is not the parent any more */
 	int ready;		/* descriptor that a byte is written to when all is prepared; -1 */
 	const char *tenant;	/* DIR/NAME of its files; NULL for none */
-	size_t stack;
+	unsigned int slots;	/* calls that can be under way at the same time */
+	size_t stack;		/* of each slot */
 	size_t stack_touched;
 	size_t heap;
 	size_t prefault_max;

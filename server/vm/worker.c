@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,6 +43,7 @@
 #define MXCSR_DEFAULT		0x1f80
 #define FCW_DEFAULT		0x037f
 #define MAX_THREADS		256	/* of a worker, the driver's among them */
+#define THREAD_STACK		(256 << 10)	/* of a slot's thread, which holds its TLS, too */
 
 static struct options opt;
 
@@ -59,6 +63,19 @@ static void die(const char *fmt, ...)
 
 /* --- Before anything is changed ------------------------------------------------ */
 
+/* As many as a pair can have on this host. */
+static void limit_slots(void)
+{
+	struct wh_leaf l = { { 0 }, 0, 0, 0 };
+
+	wh_hypercall(WH_LEAF_VERSION, &l);
+	if (opt.slots <= l.rdx)
+		return;
+	fprintf(wh_messages(), "info: window %u part %u: the host lets a pair have %u of %u slots\n",
+		opt.window, opt.part, (unsigned int)l.rdx, opt.slots);
+	opt.slots = (unsigned int)l.rdx;
+}
+
 static void check_machine(void)
 {
 	uint32_t version, role = wh_detect(&version);
@@ -70,6 +87,7 @@ static void check_machine(void)
 		    WH_LEAF_SIGNATURE);
 	if (role != WH_ROLE_SERVER)
 		die("this is a client VM, workers run in the server VM");
+	limit_slots();
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE_BIT))
 		die("this kernel runs without FSGSBASE, which the trampoline needs");
 }
@@ -148,6 +166,8 @@ static struct wh_world *map_trampoline(int fd)
 	const void *code = map_at(WH_TRAMPOLINE_VA, WH_PAGE_SIZE, PROT_READ | PROT_EXEC,
 				  MAP_SHARED, fd, WH_SRV_MMAP_TRAMPOLINE);
 
+	/* Zeroes, where a view says which slot it is: nothing else comes to lie there. */
+	map_at(WH_SLOT_VA, WH_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memcmp(code, gen_trampoline, WH_PAGE_SIZE))
 		die("the module's trampoline is not this worker's: both must come from one build");
 	return map_at(WH_WORLD_VA, WH_PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -169,29 +189,31 @@ static uint64_t own_fs_base(void)
 	return base;
 }
 
+/* All but the base of its thread's area. */
 static void fill_slot(struct wh_world_slot *s)
 {
 	s->stack_top = wh_memory_stack(opt.stack, opt.stack_touched);
 	if (!s->stack_top)
 		die("call stack of %zu bytes: %s", opt.stack, strerror(errno));
-	s->fs_base = own_fs_base();
 	s->gs_base = 0;
 	s->mxcsr = MXCSR_DEFAULT;
 	s->fcw = FCW_DEFAULT;
 }
 
-/* One thread, so one slot; written once, then read-only: finish_world(). */
+/* Written once, then read-only: finish_world(). */
 static void fill_world(struct wh_world *w, struct wh_session *session)
 {
 	unsigned int i;
 
 	_Static_assert(WH_HANDLERS <= WH_MAX_HANDLERS, "handler table too small");
-	w->nslots = 1;
+	w->nslots = opt.slots;
 	w->nhandlers = WH_HANDLERS;
 	w->session = (uintptr_t)session;
 	for (i = 0; i < WH_HANDLERS; i++)
 		w->handlers[i] = (uintptr_t)wh_handlers[i];
-	fill_slot(&w->slots[0]);
+	for (i = 0; i < opt.slots; i++)
+		fill_slot(&w->slots[i]);
+	w->slots[0].fs_base = own_fs_base();
 	w->world = WH_WORLD_SERVER;
 }
 
@@ -200,14 +222,19 @@ static struct wh_session *open_session(void)
 	char err[256] = "";
 	struct wh_session *s;
 	struct wh_ctl *ctl;
+	uint32_t i;
 
 	if (opt.lib_path)
 		setenv("WORMHOLE_LIB_PATH", opt.lib_path, 1);
-	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, 1, opt.backend, err, sizeof(err));
+	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.slots, opt.backend, err,
+			    sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
 	if (opt.tenant && wh_session_join_tenant(s, opt.tenant, err, sizeof(err)))
 		die("%s", err);
+	for (i = 1; i < opt.slots; i++)
+		if (!wh_session_slot(s, i))
+			die("out of memory for slot %u", i);
 	ctl = (struct wh_ctl *)WH_WINDOW_VA;
 	ctl->window = opt.window;
 	ctl->part = opt.part;
@@ -235,14 +262,16 @@ static void prefault(void)
 			opt.part, (long long)bytes / 1024);
 }
 
+/* With all of its threads: what a client can take of the server by handoffs is one CPU. */
 static void pin(void)
 {
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET(opt.cpu, &one);
-	if (wh_interpose_slot_thread() || sched_setaffinity(0, sizeof(one), &one))
+	if (sched_setaffinity(0, sizeof(one), &one))
 		die("cannot run on CPU %u: %s", opt.cpu, strerror(errno));
+	wh_interpose_slot_thread();
 }
 
 static void enter_sandbox(void)
@@ -262,13 +291,14 @@ static void enter_sandbox(void)
 }
 
 /*
- * What the trampoline's service answers from now on: the thread that waits, as the
- * user that it has become. The parent does not change, see PR_SET_PDEATHSIG.
+ * What the trampoline's service answers from now on: the thread that waits, if there is
+ * one, as the user that it has become. The parent does not change, see PR_SET_PDEATHSIG.
  */
 static void finish_world(struct wh_world *w)
 {
 	w->self = (struct wh_world_self){
-		.pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid(), .tid = (uint32_t)gettid(),
+		.pid = (uint32_t)getpid(), .ppid = (uint32_t)getppid(),
+		.tid = opt.slots > 1 ? 0 : (uint32_t)gettid(),
 		.uid = getuid(), .euid = geteuid(), .gid = getgid(), .egid = getegid(),
 	};
 	if (mprotect(w, WH_PAGE_SIZE, PROT_READ))
@@ -287,49 +317,69 @@ static void say_ready(void)
 
 /* --- Calls ----------------------------------------------------------------------------- */
 
-/* ioctl() without errno: see register_and_serve(). */
-static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg)
-{
-	int64_t rc = SYS_ioctl;
+/*
+ * From REGISTER on a client may be running on the areas of the slots' threads and on all
+ * of this process's memory. So these threads make no library call and use no thread-local
+ * variable, only registers and their own stacks, until the part is over.
+ */
 
-	__asm__ volatile("syscall" : "+a" (rc) : "D" ((long)fd), "S" (request), "d" (arg)
+/* A system call of up to four arguments, without errno. */
+static inline int64_t raw(long number, unsigned long a, unsigned long b, unsigned long c,
+			  unsigned long d)
+{
+	register unsigned long r10 __asm__("r10") = d;
+	int64_t rc = number;
+
+	__asm__ volatile("syscall" : "+a" (rc) : "D" (a), "S" (b), "d" (c), "r" (r10)
 			 : "rcx", "r11", "memory");
 	return rc;
 }
 
-static const char take[] = "take";
+static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	return raw(SYS_ioctl, (unsigned long)fd, request, arg, 0);
+}
 
-/*
- * From REGISTER on a client may be running on this thread's area and on all of
- * this process's memory. So: no library call, no thread-local variable, only
- * registers and this thread's own stack, until the part is over.
- * Returns the status that ended it; *step says where.
- */
+static const char take[] = "take";
+static uint32_t may_serve;	/* all slots are registered */
+
+/* Returns the status that ended it; *step says where. */
 __attribute__((noinline, no_stack_protector))
-static int64_t register_and_serve(int fd, const char **step)
+static int64_t serve_slot(int fd, uint32_t slot, const char **step)
 {
 	struct wh_leaf l;
 	int64_t status;
 
-	*step = "WH_SRV_REGISTER";
-	status = raw_ioctl(fd, WH_SRV_REGISTER, 0);
-	if (status)
-		return status;
-	*step = "WH_SRV_SLOT";
-	status = raw_ioctl(fd, WH_SRV_SLOT, 0);
-	if (status)
-		return status;
 	for (;;) {
 		*step = take;
-		l = (struct wh_leaf){ { 0 }, 0, 0, 0 };
+		l = (struct wh_leaf){ { slot }, 0, 0, 0 };
 		status = wh_hypercall(WH_LEAF_TAKE, &l);
 		if (status != WH_OK)
 			return status;
 		*step = "WH_SRV_WAIT";
-		status = raw_ioctl(fd, WH_SRV_WAIT, 0);
+		status = raw_ioctl(fd, WH_SRV_WAIT, slot);
 		if (status)
 			return status;
 	}
+}
+
+/* The first TAKE makes the worker known to clients, which may use each slot at once. */
+__attribute__((noinline, no_stack_protector))
+static int64_t register_all(int fd, uint32_t slots, const char **step)
+{
+	int64_t status;
+	uint32_t i;
+
+	*step = "WH_SRV_REGISTER";
+	status = raw_ioctl(fd, WH_SRV_REGISTER, slots);
+	*step = status ? *step : "WH_SRV_SLOT";
+	for (i = 0; !status && i < slots; i++)
+		status = raw_ioctl(fd, WH_SRV_SLOT, i);
+	if (status)
+		return status;
+	__atomic_store_n(&may_serve, 1, __ATOMIC_RELEASE);
+	raw(SYS_futex, (unsigned long)&may_serve, FUTEX_WAKE_PRIVATE, WH_MAX_SLOTS, 0);
+	return 0;
 }
 
 static const char *reason(const char *step, int64_t status)
@@ -342,15 +392,97 @@ static const char *reason(const char *step, int64_t status)
  * lock held, so nothing of the backend may run any more.
  */
 __attribute__((noreturn))
-static void serve(int fd)
+static void end(const char *step, int64_t status)
 {
-	const char *step;
-	int64_t status = register_and_serve(fd, &step);
-
 	((struct wh_ctl *)WH_WINDOW_VA)->state = WH_CTL_DEAD;
 	if (step == take && status == WH_EGONE)
 		_exit(0);
 	die("%s: %s", step, reason(step, status));
+}
+
+__attribute__((noreturn))
+static void serve(int fd)
+{
+	const char *step;
+	int64_t status = register_all(fd, opt.slots, &step);
+
+	if (!status)
+		status = serve_slot(fd, 0, &step);
+	end(step, status);
+}
+
+/* --- Threads of the slots besides 0 ------------------------------------------------------ */
+
+static struct {
+	struct wh_session *session;
+	struct wh_world *world;
+	uint64_t stack_top[WH_MAX_SLOTS];
+	sem_t ready;
+	int fd;
+} threads;
+
+__attribute__((no_stack_protector))
+static void *slot_thread(void *number)
+{
+	uint32_t slot = (uint32_t)(uintptr_t)number;
+	const char *step;
+	int64_t status;
+	int fd = threads.fd;
+
+	wh_session_new_thread(threads.session);
+	wh_interpose_slot_thread();
+	threads.world->slots[slot].fs_base = own_fs_base();
+	sem_post(&threads.ready);
+	while (!__atomic_load_n(&may_serve, __ATOMIC_ACQUIRE))
+		raw(SYS_futex, (unsigned long)&may_serve, FUTEX_WAIT_PRIVATE, 0, 0);
+	status = serve_slot(fd, slot, &step);
+	end(step, status);
+}
+
+/* Memory that is touched with all other, long before the threads need it. */
+static void prepare_threads(void)
+{
+	uint32_t i;
+
+	for (i = 1; i < opt.slots; i++) {
+		threads.stack_top[i] = wh_memory_stack(THREAD_STACK, THREAD_STACK);
+		if (!threads.stack_top[i])
+			die("stack of slot %u's thread: %s", i, strerror(errno));
+	}
+}
+
+static void start_thread(uint32_t slot)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+	int err;
+
+	err = pthread_attr_init(&attr);
+	if (!err)
+		err = pthread_attr_setstack(&attr,
+					    (void *)(threads.stack_top[slot] - THREAD_STACK),
+					    THREAD_STACK);
+	if (!err)
+		err = pthread_create(&t, &attr, slot_thread, (void *)(uintptr_t)slot);
+	if (err)
+		die("thread of slot %u: %s", slot, strerror(err));
+	pthread_attr_destroy(&attr);
+}
+
+/* As the user that the process has become, under its filter. */
+static void start_threads(struct wh_session *session, struct wh_world *world, int fd)
+{
+	uint32_t i;
+
+	threads.session = session;
+	threads.world = world;
+	threads.fd = fd;
+	sem_init(&threads.ready, 0, 0);
+	for (i = 1; i < opt.slots; i++)
+		start_thread(i);
+	for (i = 1; i < opt.slots; i++)
+		while (sem_wait(&threads.ready))
+			;
 }
 
 int main(int argc, char **argv)
@@ -373,9 +505,11 @@ int main(int argc, char **argv)
 	fill_world(world, session);
 	if (!wh_output_capture())
 		die("out of memory");
+	prepare_threads();
 	prefault();
 	pin();
 	enter_sandbox();
+	start_threads(session, world, fd);
 	finish_world(world);
 	wh_session_ready(session);
 	wh_interpose_devices(fd);

@@ -21,6 +21,7 @@
 
 struct wh_world *fake_world;
 struct wh_slot *fake_slot;
+struct wh_slot_view *fake_view;
 struct wh_tramp_hdr *fake_page;
 struct regs fake_seen[8], fake_at_handler, fake_seen_continue;
 int fake_switches, fake_continues, fake_suspends;
@@ -59,6 +60,7 @@ uint64_t fake_worker_gs(void)
 static void set_world(uint64_t word)
 {
 	fake_world->world = word;
+	fake_view->view = word == WH_WORLD_SERVER ? WH_SLOT_VIEW : 0;
 }
 
 __attribute__((noreturn)) static void suspend(uint64_t index)
@@ -112,7 +114,6 @@ static void fill_world(void)
 	s->gs_base = fake_worker_gs();
 	s->mxcsr = 0x1f80;
 	s->fcw = 0x037f;
-	fake_world->slots[FAKE_SLOTS] = *s;	/* behind the end */
 }
 
 static int map_pages(void)
@@ -123,7 +124,8 @@ static int map_pages(void)
 
 	p = mmap((void *)WH_TRAMPOLINE_VA, 3 * PAGE, rw, anon | MAP_FIXED_NOREPLACE, -1, 0);
 	fake_slot = mmap(NULL, PAGE, rw, anon, -1, 0);
-	if (p == MAP_FAILED || fake_slot == MAP_FAILED)
+	fake_view = mmap((void *)WH_SLOT_VA, PAGE, rw, anon | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p == MAP_FAILED || fake_slot == MAP_FAILED || fake_view == MAP_FAILED)
 		return -1;
 	memcpy(p, gen_trampoline, PAGE);
 	fake_page = (struct wh_tramp_hdr *)p;
@@ -152,6 +154,7 @@ void fake_reset(struct keep *k)
 
 	memset(fake_slot, 0, sizeof(*fake_slot));
 	fake_slot->slot = FAKE_SLOT;
+	fake_view->slot = FAKE_SLOT;
 	memset(fake_seen, 0, sizeof(fake_seen));
 	memset(&fake_at_handler, 0, sizeof(fake_at_handler));
 	fake_switches = fake_continues = 0;

@@ -41,6 +41,8 @@ struct keep {
 
 extern struct wh_world *fake_world;
 extern struct wh_slot *fake_slot;	/* a page of its own */
+/* Says which slot the view is, where there is a view. */
+extern struct wh_slot_view *fake_view;
 extern struct wh_tramp_hdr *fake_page;
 
 /* Every switch of the last call, as it found the registers. */

@@ -141,6 +141,7 @@ static int64_t handler(void *session, uint64_t slot, uint64_t arg0, uint64_t arg
 
 static void become(uint64_t word)
 {
+	struct wh_slot_view *v = (struct wh_slot_view *)WH_SLOT_VA;
 	struct wh_world *w = (struct wh_world *)WH_WORLD_VA;
 
 	mprotect(w, WH_PAGE_SIZE, PROT_READ | PROT_WRITE);
@@ -157,6 +158,9 @@ static void become(uint64_t word)
 		w->slots[0].fcw = 0x037f;
 	}
 	mprotect(w, WH_PAGE_SIZE, PROT_READ);
+	mprotect(v, WH_PAGE_SIZE, PROT_READ | PROT_WRITE);
+	v->view = word == WH_WORLD_SERVER ? WH_SLOT_VIEW : 0;
+	mprotect(v, WH_PAGE_SIZE, PROT_READ);
 }
 
 int64_t fake_switch_c(struct regs *r)

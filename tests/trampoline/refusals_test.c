@@ -31,11 +31,22 @@ static void bad_handler(uint64_t handler, const char *name)
 	refused(fake_delegate(&k, handler), WH_ENOSYS, name);
 }
 
-static void bad_slot(uint32_t slot, const char *name)
+/* Whatever the client's own memory says. */
+static void other_slot(uint32_t slot, const char *name)
 {
 	fake_reset(&k);
 	fake_slot->slot = slot;
-	refused(fake_delegate(&k, FAKE_HANDLER), WH_ENOENT, name);
+	fake_delegate(&k, FAKE_HANDLER);
+	ok(fake_handler_runs == 1 && fake_at_handler.gpr[RSI] == FAKE_SLOT &&
+	   fake_at_handler.fs == fake_worker_fs(), name);
+}
+
+static void test_no_view(void)
+{
+	fake_reset(&k);
+	fake_refuse = WH_EGONE;
+	fake_view->view = WH_SLOT_VIEW >> 8;
+	refused(fake_delegate(&k, FAKE_HANDLER), WH_EGONE, "a_page_that_names_no_view_is_none");
 }
 
 static void test_refused_switch(void)
@@ -105,7 +116,7 @@ int main(void)
 {
 	const char *lacks = fake_setup();
 
-	tap_plan(15);
+	tap_plan(16);
 	while (lacks && tap_run < tap_planned)
 		skip("trampoline", lacks);
 	if (lacks)
@@ -114,9 +125,10 @@ int main(void)
 	bad_handler(UINT64_MAX, "largest_handler_index_returns_enosys");
 	bad_handler((1ULL << 32) | FAKE_HANDLER, "handler_index_is_compared_in_64_bits");
 	bad_handler(0, "hole_in_the_handler_table_returns_enosys");
-	bad_slot(FAKE_SLOTS, "slot_out_of_range_returns_enoent");
-	bad_slot(UINT32_MAX, "largest_slot_returns_enoent");
-	bad_slot(0, "slot_without_a_stack_returns_enoent");
+	other_slot(0, "slot_is_not_taken_from_the_clients_memory");
+	other_slot(FAKE_SLOTS, "nor_is_one_that_the_worker_does_not_have");
+	other_slot(UINT32_MAX, "nor_is_the_largest_one");
+	test_no_view();
 	test_refused_switch();
 	test_unknown_world();
 	test_pending();

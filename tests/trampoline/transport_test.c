@@ -168,7 +168,7 @@ static int end(int busy)
 	int bad;
 
 	*(volatile char *)l.data = 1;
-	pair.busy = busy;
+	pair.lane[0].busy = busy;
 	l.t->end(&l);
 	bad = host.cancels != busy;
 	bad |= (*(volatile char *)l.data != 0) << 1;
@@ -207,7 +207,7 @@ static void test_abandon(void)
 	fresh_host();
 	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l, 0) && !host.cancels &&
 	   !l.t->call(&l, 0, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
-	pair.busy = 1;
+	pair.lane[0].busy = 1;
 	ok(l.t->abandon(&l, 0) == WH_EGONE && host.cancels == 1,
 	   "abandoned_call_is_cancelled_and_ends_the_link");
 	l.t->close(&l);

@@ -47,7 +47,7 @@ struct wh_result {
 	u64 rdx;
 };
 
-static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
+static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 			   struct wh_result *res)
 {
 	struct wh_result none;
@@ -75,7 +75,13 @@ static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 static inline int wh_leaf(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 			  struct wh_result *res)
 {
-	return wh_cpuid(leaf, rdi, rsi, rdx, r8, res) ? -EBUSY : 0;
+	return wh_cpuid(leaf, rdi, rsi, rdx, r8, 0, res) ? -EBUSY : 0;
+}
+
+static inline int wh_leaf5(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
+			   struct wh_result *res)
+{
+	return wh_cpuid(leaf, rdi, rsi, rdx, r8, r9, res) ? -EBUSY : 0;
 }
 
 /* Between the live notifier and WORKER_REGISTER: time for ranges to be begun. */

@@ -323,17 +323,17 @@ static void test_register(void)
 	int fd = open_device();
 	struct leaf l;
 
-	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == ENXIO, "a_worker_without_a_part_is_refused");
+	ok(ioctl(fd, WH_SRV_REGISTER, 1) && errno == ENXIO, "a_worker_without_a_part_is_refused");
 	bind_part(fd, 1, 3, PART_SIZE);
 	ok(ioctl(fd, WH_SRV_SLOT, 0) && errno == ENXIO, "a_slot_before_its_worker_is_refused");
 	refuse(WH_LEAF_WORKER_REGISTER);
-	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == EBUSY, "what_kvm_refuses_is_refused");
+	ok(ioctl(fd, WH_SRV_REGISTER, 1) && errno == EBUSY, "what_kvm_refuses_is_refused");
 	refuse(0);
 	leaf_mark();
-	ok(!ioctl(fd, WH_SRV_REGISTER, 0), "and_may_be_tried_again");
+	ok(!ioctl(fd, WH_SRV_REGISTER, 1), "and_may_be_tried_again");
 	ok(leaf_count(WH_LEAF_WORKER_REGISTER, &l) == 1 && l.arg[0] == 1 && l.arg[1] == 3 &&
 	   l.arg[2] == PART_SIZE, "register_names_window_part_and_size");
-	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == EEXIST, "a_worker_registers_once");
+	ok(ioctl(fd, WH_SRV_REGISTER, 1) && errno == EEXIST, "a_worker_registers_once");
 	leaf_mark();
 	close(fd);
 	ok_eq(leaf_count(WH_LEAF_RELEASE, &l), 1, "closing_the_file_releases_once");
@@ -345,7 +345,7 @@ static void test_slot(void)
 	void *part;
 	int fd = open_bound(&part);
 
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	ok(ioctl(fd, WH_SRV_SLOT, WH_MAX_SLOTS) && errno == EINVAL, "slot_numbers_are_bounded");
 	leaf_mark();
 	ok(!ioctl(fd, WH_SRV_SLOT, 3), "a_slot_is_registered");
@@ -420,7 +420,7 @@ static void test_wait(void)
 
 	w.fd = open_bound(&part);
 	ok(ioctl(w.fd, WH_SRV_WAIT, 2) && errno == EPERM, "who_is_no_worker_cannot_wait");
-	ioctl(w.fd, WH_SRV_REGISTER, 0);
+	ioctl(w.fd, WH_SRV_REGISTER, 1);
 	ioctl(w.fd, WH_SRV_SLOT, 2);
 	ok(ioctl(w.fd, WH_SRV_WAIT, WH_MAX_SLOTS) && errno == EINVAL,
 	   "slots_to_wait_for_are_bounded");
@@ -501,11 +501,11 @@ static void test_devices(void)
 	map_driver(driver, WH_TEST_WATCHED, MAP_SHARED);
 	refuse(WH_LEAF_DEVICE);
 	leaf_mark();
-	ok(ioctl(fd, WH_SRV_REGISTER, 0) && errno == EBUSY, "a_name_that_kvm_refuses_is_an_error");
+	ok(ioctl(fd, WH_SRV_REGISTER, 1) && errno == EBUSY, "a_name_that_kvm_refuses_is_an_error");
 	ok_eq(leaf_count(WH_LEAF_RELEASE, &l), 1, "which_leaves_no_pair");
 	refuse(0);
 	leaf_mark();
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	ok(named(0x70 + 4, page, 2), "register_names_what_drivers_have_mapped_and_nobody_watches");
 	page[2] = map_driver(driver, WH_TEST_PFN, MAP_SHARED);
 	leaf_mark();
@@ -545,7 +545,7 @@ static void test_notices(void)
 	leaf_mark();
 	madvise(p, 0x1000, MADV_DONTNEED);
 	ok(!leaf_next(&l), "nothing_is_noticed_before_register");
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	leaf_mark();
 	madvise(p + 0x1000, 0x2000, MADV_DONTNEED);
 	ok(noticed(a + 0x1000, a + 0x3000), "madvise_is_noticed_with_its_range");
@@ -604,7 +604,7 @@ static int stormy_worker(void)
 
 	bind_part(fd, 0, 0, PART_SIZE);
 	leaf_mark();
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	for (i = 0; i < 2000 && s.seen < 4; i++) {
 		usleep(500);
 		look(&s);
@@ -636,7 +636,7 @@ static void test_register_in_a_storm(void)
 
 static void worker(int fd)
 {
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 }
 
 static void try_slot(int fd)
@@ -647,7 +647,7 @@ static void try_slot(int fd)
 
 static void worker_that_execs(int fd)
 {
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	leaf_mark();
 	fcntl(fd, F_SETFD, 0);
 	execl("/bin/busybox", "busybox", "true", NULL);
@@ -680,7 +680,7 @@ static void test_children(void)
 	int fd = open_bound(&part), status = -1;
 	pid_t pid;
 
-	ioctl(fd, WH_SRV_REGISTER, 0);
+	ioctl(fd, WH_SRV_REGISTER, 1);
 	c = spawn(nothing, fd);
 	snprintf(maps, sizeof(maps), "/proc/%d/maps", c.pid);
 	ok(has_mapping("/proc/self/maps") && !has_mapping(maps),

@@ -37,12 +37,15 @@ static const char *wh_strerror(__s64 status)
 	return status ? "fake error" : "no error";
 }
 
-static __s64 take_call(void);
+static __s64 take_call(__u64 slot);
 
 static __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
 {
-	(void)l;
-	return leaf == WH_LEAF_TAKE ? take_call() : WH_ENOSYS;
+	if (leaf == WH_LEAF_VERSION) {
+		l->rdx = WH_MAX_SLOTS;
+		return WH_OK;
+	}
+	return leaf == WH_LEAF_TAKE ? take_call(l->arg[0]) : WH_ENOSYS;
 }
 
 static int fake_ioctl(int fd, unsigned long request, void *arg)
@@ -58,6 +61,7 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
+#define SLOTS	4	/* as many as a worker has if nobody says */
 #define ioctl	fake_ioctl
 /* REGISTER, SLOT and WAIT: any system call that answers 0. */
 #undef SYS_ioctl
@@ -96,15 +100,23 @@ static void check_call(const struct wh_world *w)
 
 static void check_world(const struct wh_world *w)
 {
+	uint32_t i, j;
 	uint64_t fs;
+	int good = 1;
 
 	syscall(SYS_arch_prctl, ARCH_GET_FS, &fs);
-	say(w->world == WH_WORLD_SERVER && w->nslots == 1 && w->nhandlers == WH_HANDLERS,
+	say(w->world == WH_WORLD_SERVER && w->nslots == SLOTS && w->nhandlers == WH_HANDLERS,
 	    "world_page_says_server");
 	say(w->slots[0].fs_base == fs && !w->slots[0].gs_base,
 	    "calls_have_the_waiting_threads_area");
-	say(w->slots[0].mxcsr == 0x1f80 && w->slots[0].fcw == 0x37f && w->slots[0].stack_top,
-	    "calls_have_default_modes_and_a_stack");
+	for (i = 0; i < SLOTS; i++) {
+		good &= w->slots[i].mxcsr == 0x1f80 && w->slots[i].fcw == 0x37f &&
+			w->slots[i].stack_top;
+		for (j = 0; j < i; j++)
+			good &= w->slots[i].fs_base != w->slots[j].fs_base &&
+				w->slots[i].stack_top != w->slots[j].stack_top;
+	}
+	say(good, "calls_have_default_modes_and_each_slot_its_own_stack_and_area");
 }
 
 static void check_part(void)
@@ -133,11 +145,15 @@ static void check_thread(void)
 	say(socket(AF_UNIX, SOCK_STREAM, 0) < 0, "sandbox_is_entered");
 }
 
-static __s64 take_call(void)
+static __s64 take_call(__u64 slot)
 {
 	static int times;
+	static uint32_t never;
 	const struct wh_world *w = (void *)WH_WORLD_VA;
 
+	/* Only slot 0's thread looks around. */
+	while (slot)
+		raw(SYS_futex, (unsigned long)&never, FUTEX_WAIT_PRIVATE, 0, 0);
 	if (times++)
 		return WH_EGONE;
 	check_call(w);

@@ -17,12 +17,12 @@ struct wh_result {
 	u64 rdx;
 };
 
-/* Status as KVM returned it. No leaf of the server uses R9. */
-static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
+/* Status as KVM returned it. */
+static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 			   struct wh_result *res)
 {
 	register u64 arg_r8 asm("r8") = r8;
-	register u64 arg_r9 asm("r9") = 0;
+	register u64 arg_r9 asm("r9") = r9;
 	s64 status = leaf;
 	u64 rbx, rcx = 0;
 
@@ -67,10 +67,17 @@ static inline int wh_errno(s64 status)
 	}
 }
 
+static inline int wh_leaf5(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
+			   struct wh_result *res)
+{
+	return wh_errno(wh_cpuid(leaf, rdi, rsi, rdx, r8, r9, res));
+}
+
+/* Of a leaf that does not use R9. */
 static inline int wh_leaf(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 			  struct wh_result *res)
 {
-	return wh_errno(wh_cpuid(leaf, rdi, rsi, rdx, r8, res));
+	return wh_errno(wh_cpuid(leaf, rdi, rsi, rdx, r8, 0, res));
 }
 
 #endif /* WORMHOLE_HYPERCALL_H */

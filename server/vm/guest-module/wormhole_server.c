@@ -252,7 +252,7 @@ static long srv_bind(struct worker *w, const void __user *arg)
  * With no range open, everything that changes from here on is notified, so
  * KVM may fill the view as soon as it knows the pair.
  */
-static int register_pair(struct worker *w)
+static int register_pair(struct worker *w, unsigned long nslots)
 {
 	struct wh_result res;
 	int err;
@@ -264,8 +264,8 @@ static int register_pair(struct worker *w)
 			return -EINTR;
 		spin_lock(&w->lock);
 	}
-	err = wh_leaf(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
-		      w->part.part_size, virt_to_phys(w->table_seq), &res);
+	err = wh_leaf5(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
+		       w->part.part_size, virt_to_phys(w->table_seq), nslots, &res);
 	if (!err) {
 		w->pair = res.rbx;
 		w->registered = true;
@@ -296,7 +296,7 @@ static void forget_mm(struct worker *w, struct mm_struct *mm)
 	mmu_notifier_unregister(&w->flushes, mm);
 }
 
-static long srv_register(struct worker *w)
+static long srv_register(struct worker *w, unsigned long nslots)
 {
 	int err;
 
@@ -304,10 +304,12 @@ static long srv_register(struct worker *w)
 		return -ENXIO;
 	if (w->mm)
 		return -EEXIST;
+	if (!nslots || nslots > WH_MAX_SLOTS)
+		return -EINVAL;
 	err = watch_mm(w, current->mm);
 	if (err)
 		return err;
-	err = register_pair(w);
+	err = register_pair(w, nslots);
 	if (!err)
 		err = name_devices(w, current->mm);
 	if (err)
@@ -373,7 +375,7 @@ static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		err = srv_bind(w, (void __user *)arg);
 		break;
 	case WH_SRV_REGISTER:
-		err = srv_register(w);
+		err = srv_register(w, arg);
 		break;
 	case WH_SRV_SLOT:
 		err = srv_slot(w, arg);
@@ -652,13 +654,13 @@ static int check_host(void)
 	struct wh_result res;
 	u64 role;
 
-	wh_cpuid(WH_LEAF_SIGNATURE, 0, 0, 0, 0, &res);
+	wh_cpuid(WH_LEAF_SIGNATURE, 0, 0, 0, 0, 0, &res);
 	if ((u32)res.rbx != WH_SIG_EBX || (u32)res.rcx != WH_SIG_ECX ||
 	    (u32)res.rdx != WH_SIG_EDX) {
 		pr_err("the host does not offer Wormhole to this VM\n");
 		return -ENODEV;
 	}
-	if (wh_cpuid(WH_LEAF_VERSION, 0, 0, 0, 0, &res) != WH_OK)
+	if (wh_cpuid(WH_LEAF_VERSION, 0, 0, 0, 0, 0, &res) != WH_OK)
 		return -ENODEV;
 	role = res.rcx;
 	if (res.rbx != WH_ABI_VERSION) {
