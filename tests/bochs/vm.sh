@@ -86,6 +86,9 @@ vm_detached() {
 	done
 }
 
+# Of a worker, each with a thread that waits for calls; as --slots of wormhole-worker.
+VM_SLOTS=4
+
 # vm_frozen NAME ID N SECONDS: until N workers of a server VM wait for calls and it
 # uses no CPU.
 vm_frozen() {
@@ -93,7 +96,7 @@ vm_frozen() {
 	vm_then=0
 	vm_now=$(vm_cpu_ns "$1")
 	while [ $((vm_now - vm_then)) -gt 3000000 ] ||
-	      ! vm_stat_is "$2" parked "$3"; do
+	      ! vm_stat_is "$2" parked $(($3 * VM_SLOTS)); do
 		vm_left=$((vm_left - 1))
 		[ $vm_left -gt 0 ] && vm_alive "$1" || return 1
 		usleep 300000
