@@ -35,11 +35,13 @@
 #include "trampoline.h"
 #include "vm/memory.h"
 #include "vm/options.h"
+#include "vm/vdso.h"
 
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #define MXCSR_DEFAULT		0x1f80
 #define FCW_DEFAULT		0x037f
 #define MAX_THREADS		256	/* of a worker, the driver's among them */
+#define SERVICE_STACK		2048	/* more than the trampoline's service and the vDSO need */
 
 static struct options opt;
 
@@ -192,6 +194,9 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 	for (i = 0; i < WH_HANDLERS; i++)
 		w->handlers[i] = (uintptr_t)wh_handlers[i];
 	fill_slot(&w->slots[0]);
+	w->stack.high = w->slots[0].stack_top;
+	w->stack.low = w->stack.high - opt.stack + SERVICE_STACK;
+	wh_vdso_find(&w->vdso);
 	w->world = WH_WORLD_SERVER;
 }
 

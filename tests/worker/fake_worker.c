@@ -105,6 +105,10 @@ static void check_world(const struct wh_world *w)
 	    "calls_have_the_waiting_threads_area");
 	say(w->slots[0].mxcsr == 0x1f80 && w->slots[0].fcw == 0x37f && w->slots[0].stack_top,
 	    "calls_have_default_modes_and_a_stack");
+	say(w->stack.high == w->slots[0].stack_top && w->stack.low < w->stack.high &&
+	    w->vdso.clock_gettime - w->vdso.start < w->vdso.size &&
+	    w->vdso.gettimeofday - w->vdso.start < w->vdso.size &&
+	    w->vdso.time - w->vdso.start < w->vdso.size, "service_knows_the_clocks_and_the_stack");
 }
 
 static void check_part(void)
