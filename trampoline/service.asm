@@ -223,11 +223,11 @@ wh_service:
 ;; FUTEX_WAIT and FUTEX_WAIT_BITSET: a word that differs is -EAGAIN at once, as the
 ;; kernel would say. One that differs a little later is, too: the kernel may be as
 ;; late with its own look, so the caller cannot tell, and whoever changed the word and
-;; wakes nobody was too early for a sleeper. Only a word that stays is handed on,
-;; to sleep. What the kernel refuses before it looks (an odd address, no
-;; bits, a timeout that is no time) is its to refuse. The caller has just read the word; if it is not mapped after
-;; all, this is a fault of its thread, and no -EFAULT. FUTEX_WAKE: who sleeps is
-;; known to the kernel alone.
+;; wakes nobody was too early for a sleeper. Only a word that stays is handed on, to
+;; sleep. What the kernel refuses before it looks (an odd address, no bits, a timeout
+;; that is no time) is its to refuse. The caller has just read the word; if it is not
+;; mapped after all, this is a fault of its thread, and no -EFAULT. FUTEX_WAKE is
+;; handed on: who sleeps is known to the kernel alone.
 .futex:
         put_flags_aside NR_FUTEX
         test    dil, 3

@@ -69,7 +69,7 @@ tests() {
 }
 
 put include wormhole.h
-for f in wormhole wormhole_device wormhole_fuzz wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
+for f in wormhole wormhole_device wormhole_fuzz wormhole_gate wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
 	put lib $f.c
 	list "LIBKVM_$arch" "LIBKVM_$arch += lib/$arch/$f.c"
 done
@@ -114,7 +114,7 @@ uses it; end pairs by every means at every moment, in one process and in
 two, and look for leaked memory and pins.  Hold threads in the middle of
 entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge gate barrier fuzz cover tables storm
+tests enter hijack forge gate lstar barrier fuzz cover tables storm
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 

@@ -184,7 +184,8 @@ static char stack[8 * 4096] __attribute__((aligned(4096)));
 #define HIGH		((uint64_t)stack + 7 * 4096)
 
 static struct wh_world_vdso vdso;
-uint64_t clock_rsp, clock_flags, clock_args[2], clock_runs, nested_service;	/* of the assembly */
+/* The assembly's, below. */
+uint64_t clock_rsp, clock_flags, clock_args[2], clock_runs, nested_service;
 
 /* In place of the vDSO's: notes what it got, and dirties what C may. */
 void fake_clock(void);
@@ -284,7 +285,9 @@ static const struct wh_world_vdso fake = {
 static void test_clock_numbers(void)
 {
 	static const clockid_t here[] = { 0, 1, 4, 5, 6, 7, 11 };
-	static const uint64_t there[] = { 2, 3, 8, 9, 10, 12, 31, 32, 33, 0xffffffff, (uint64_t)-6 };
+	static const uint64_t there[] = {
+		2, 3, 8, 9, 10, 12, 31, 32, 33, 0xffffffff, (uint64_t)-6,
+	};
 	uint64_t rsp = LOW + 8192 + 8;
 	size_t i, good = 0;
 
@@ -416,8 +419,10 @@ static void test_futex(void)
 	t->tv_nsec = 1000000000;
 	ok(waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED) &&
 	   (t->tv_nsec = -1, waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED)) &&
-	   (*t = (struct timespec){ .tv_sec = -1 }, waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED)) &&
-	   waits(w, FUTEX_WAIT, NO_STACK, 0, REFUSED) && waits(w, FUTEX_WAIT, HIGH - 8, 0, REFUSED),
+	   (*t = (struct timespec){ .tv_sec = -1 },
+	    waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED)) &&
+	   waits(w, FUTEX_WAIT, NO_STACK, 0, REFUSED) &&
+	   waits(w, FUTEX_WAIT, HIGH - 8, 0, REFUSED),
 	   "timeout_that_is_none_or_elsewhere_is_the_kernels");
 	its_rsp = NO_STACK;
 	word = 6;
