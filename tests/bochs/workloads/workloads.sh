@@ -6,6 +6,7 @@ set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD
+. "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 here=$WH_TOP/tests/bochs
 name=workloads${WH_CPUS:+-$WH_CPUS}
@@ -26,17 +27,9 @@ programs="
 # A host function runs in the client: each takes a handoff in which the worker waits.
 host_functions="threads threads_ptds graphs printing"
 
-for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
-	server/vm/image/server.cpio tests/vm/client.cpio; do
-	[ -e "$WH_BUILD/$f" ] && continue
-	echo "1..0 # SKIP no guest images (build/$f): make images"
-	exit 0
-done
-for f in "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
-	[ -e "$f" ] && continue
-	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
-	exit 0
-done
+need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/vm/image/server.cpio tests/vm/client.cpio
+need_built "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"
 
 world_init softgpu
 "$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"
