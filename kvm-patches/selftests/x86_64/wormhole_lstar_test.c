@@ -126,16 +126,17 @@ asm(".text\n"
 "enter_once:\n"
 "	push %rbx\n"
 "	push %rbp\n"
+"	lea 1f(%rip), %rax\n"
+"	mov %rax, wh_trap_fixup(%rip)\n"
 "	mov %edi, %ecx\n"
 "	xor %eax, %eax\n"
 "	mov %rsp, %rbp\n"
 "	jmp *%rsi\n"
-"enter_once_end:\n"
-"	mov %rbp, %rsp\n"
+"1:	mov %rbp, %rsp\n"
+"	movq $0, wh_trap_fixup(%rip)\n"
 "	pop %rbp\n"
 "	pop %rbx\n"
 "	ret\n");
-extern const char enter_once_end[];
 
 /* CPL 0: at each byte of the page but the gate's; how many did not end in the view. */
 static u64 guest_sweep(u64 index)
@@ -144,7 +145,6 @@ static u64 guest_sweep(u64 index)
 	u8 *page;
 	int i;
 
-	wh_trap_fixup = (u64)enter_once_end;
 	for (at = 0; at < WH_PAGE; at++) {
 		if (at + KERNEL_VA >= LSTAR && at + KERNEL_VA < LSTAR + GATE_SIZE)
 			continue;
@@ -158,7 +158,6 @@ static u64 guest_sweep(u64 index)
 		for (i = 1; i <= 3; i++)
 			page[-i] = 0xcc;
 	}
-	wh_trap_fixup = 0;
 	return wrong;
 }
 
@@ -429,16 +428,23 @@ static u32 cpuid7(bool edx)
 	return edx ? d : ecx;
 }
 
-/* The same tables below a fifth level, in both halves. */
+/*
+ * The same tables below a fifth level, in both halves. No machine has run this: Bochs
+ * with LA57 fails entries that change it, where processors do not.
+ */
 static void test_five_levels(void)
 {
+	static const struct entry entry = {
+		.name = "each_byte_of_it_too", .rcx = WH_TRAMPOLINE_VA, .r11 = 0x202,
+		.gs = WH_TRAMPOLINE_VA,
+	};
 	const char *name = "gate_of_a_client_with_five_levels";
 	u64 *top, cr3 = a.as.cr3, gpa;
 	struct wh_host_stat before;
 
 	if (!(cpuid7(false) & BIT_ULL(16))) {
 		wh_skip(name, "this processor has no LA57");
-		wh_skip("each_byte_of_it_too", "this processor has no LA57");
+		wh_skip(entry.name, "this processor has no LA57");
 		return;
 	}
 	gpa = wh_page_alloc(&a.vm);
@@ -451,8 +457,7 @@ static void test_five_levels(void)
 	wh_ok(wh_pair_anew(&worker, &a) && wh_gates(2) == 1 &&
 	      wh_delegate(&a, H_MANY, 100, WH_SYS_HERE).rax == 100 * 99 / 2 + 100 &&
 	      !wh_handoffs(2, &before, WH_HANDOFF_SYSCALL), name);
-	hostile(&(struct entry){ .name = "each_byte_of_it_too", .rcx = WH_TRAMPOLINE_VA,
-				 .r11 = 0x202, .gs = WH_TRAMPOLINE_VA });
+	hostile(&entry);
 	a.vcpu->sregs.cr4 &= ~CR4_LA57;
 	a.as.cr3 = cr3;
 	wh_pair_anew(&worker, &a);
