@@ -47,6 +47,24 @@ struct wh_world_self {
 	__u32 pad;
 };
 
+/*
+ * The clocks of the worker's kernel as its processes read them, by the kernel's own
+ * code in user space, with which the service answers; all 0: the kernel says.
+ */
+struct wh_world_vdso {
+	__u64 clock_gettime;
+	__u64 gettimeofday;
+	__u64 time;
+	__u64 start;		/* of that code, and its size */
+	__u64 size;
+};
+
+/* Where the service may use the caller's stack, and need not doubt that it is there. */
+struct wh_world_stack {
+	__u64 low;		/* enough is below it */
+	__u64 high;
+};
+
 struct wh_world {
 	__u64 world;		/* WH_WORLD_* */
 	__u32 nslots;
@@ -56,6 +74,8 @@ struct wh_world {
 	__u64 handlers[WH_MAX_HANDLERS];
 	struct wh_world_slot slots[WH_MAX_SLOTS];
 	struct wh_world_self self;
+	struct wh_world_vdso vdso;
+	struct wh_world_stack stack;	/* of calls */
 };
 
 /* --- Window part: shared by one client process and its worker ------------- */

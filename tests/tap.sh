@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TAP writer for shell tests, read with `.`: plan N first, then one is() or
 # ok() per behaviour; `finish` is the last command.
+# Tests with points of their own (`ok STATUS NAME`) read it for what is skipped.
 
 tap_run=0
 tap_failed=0
@@ -57,6 +58,30 @@ like() {
 skip() {
 	tap_run=$((tap_run + 1))
 	echo "ok $tap_run - $1 # SKIP $2"
+}
+
+# skip_all REASON: instead of a plan; no point of this test runs here.
+skip_all() {
+	printf 'TAP version 13\n1..0 # SKIP %s\n' "$*"
+	exit 0
+}
+
+# need FILE...: of build/. Guest kernels take minutes, so they are built by `make images`
+# (or another need_target) only.
+need_target=images
+need() {
+	for need_file; do
+		[ -e "$WH_BUILD/$need_file" ] ||
+			skip_all "no guest images (build/$need_file): make $need_target"
+	done
+}
+
+# need_built FILE...: what is there only where nvcc and the libraries' headers are.
+need_built() {
+	for need_file; do
+		[ -e "$need_file" ] ||
+			skip_all "$(basename "$need_file") is not built: no nvcc, or no header of its libraries"
+	done
 }
 
 finish() {

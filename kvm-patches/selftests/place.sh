@@ -69,7 +69,7 @@ tests() {
 }
 
 put include wormhole.h
-for f in wormhole wormhole_device wormhole_fuzz wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
+for f in wormhole wormhole_device wormhole_fuzz wormhole_gate wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
 	put lib $f.c
 	list "LIBKVM_$arch" "LIBKVM_$arch += lib/$arch/$f.c"
 done
@@ -94,11 +94,12 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch handoff irq park device large
+tests switch slots handoff irq park device large
 commit <<'M'
 KVM: selftests: Test calls between VMs
 
-Test that 10,000 calls take no VM exit, that system calls, faults and
+Test that 10,000 calls take no VM exit, that calls of four threads meet
+inside of their handlers, that system calls, faults and
 exceptions in a call come back right from the server's vCPU, that timer,
 NMI, SMI and signals interrupt a call in the client's own world, that a
 parked server uses no CPU time, and that calls work on a device without an
@@ -114,7 +115,7 @@ uses it; end pairs by every means at every moment, in one process and in
 two, and look for leaked memory and pins.  Hold threads in the middle of
 entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge gate barrier fuzz cover tables storm
+tests enter hijack forge gate lstar barrier fuzz cover tables storm
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 

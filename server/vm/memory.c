@@ -60,16 +60,28 @@ int wh_memory_heap(size_t heap)
 	return 0;
 }
 
-uint64_t wh_memory_stack(size_t size, size_t touched)
+size_t wh_memory_stride(size_t size)
 {
-	char *p = mmap(NULL, size + 2 * PAGE, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return size + PAGE;
+}
 
-	if (p == MAP_FAILED || mprotect(p + PAGE, size, PROT_READ | PROT_WRITE))
+uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched)
+{
+	char *p = mmap(NULL, n * wh_memory_stride(size) + PAGE, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned int i;
+
+	if (p == MAP_FAILED)
 		return 0;
-	p += PAGE + size;
-	memset(p - touched, 0, touched);
-	return (uint64_t)p;
+	p += PAGE;
+	for (i = 0; i < n; i++) {
+		char *stack = p + i * wh_memory_stride(size);
+
+		if (mprotect(stack, size, PROT_READ | PROT_WRITE))
+			return 0;
+		memset(stack + size - touched, 0, touched);
+	}
+	return (uint64_t)p + size;
 }
 
 struct mapping {

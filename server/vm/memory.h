@@ -18,10 +18,11 @@ int wh_memory_tune(char **argv);
 /* Give malloc() `heap` bytes that it has touched and will not give back. */
 int wh_memory_heap(size_t heap);
 /*
- * A call stack of `size` bytes between guard pages, its upper `touched` bytes
- * present. Returns its top, or 0.
+ * `n` stacks of `size` bytes between guard pages, the upper `touched` bytes of each
+ * present. Returns the top of the first, or 0; the next one's is a stride further.
  */
-uint64_t wh_memory_stack(size_t size, size_t touched);
+uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched);
+size_t wh_memory_stride(size_t size);
 /*
  * Make present, and dirty where it is private and writable, each mapping of
  * at most `max` bytes, and lock what is present. Returns the number of bytes,

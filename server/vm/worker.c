@@ -38,12 +38,14 @@
 #include "trampoline.h"
 #include "vm/memory.h"
 #include "vm/options.h"
+#include "vm/vdso.h"
 
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #define MXCSR_DEFAULT		0x1f80
 #define FCW_DEFAULT		0x037f
 #define MAX_THREADS		256	/* of a worker, the driver's among them */
 #define THREAD_STACK		(256 << 10)	/* of a slot's thread, which holds its TLS, too */
+#define SERVICE_STACK		2048	/* more than the trampoline's service and the vDSO need */
 
 static struct options opt;
 
@@ -153,8 +155,10 @@ static const struct wh_ctl *map_part(int fd)
 	char *part = map_at(WH_WINDOW_VA, opt.part_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 			    fd, 0);
 	static const char fresh[WH_PAGE_SIZE];
+	uint32_t i;
 
-	calls_before = ((struct wh_slot *)(part + WH_PAGE_SIZE))->calls;
+	for (i = 0; i < opt.slots; i++)
+		calls_before += ((struct wh_slot *)(part + (1 + i) * WH_PAGE_SIZE))->calls;
 	/* What the last client left here is no business of the next one. */
 	if (memcmp(part, fresh, WH_PAGE_SIZE))
 		memset(part, 0, opt.part_size);
@@ -189,15 +193,24 @@ static uint64_t own_fs_base(void)
 	return base;
 }
 
-/* All but the base of its thread's area. */
-static void fill_slot(struct wh_world_slot *s)
+/*
+ * All but the bases of the threads' areas. The stacks lie behind each other, so that the
+ * service sees by one look that it is on one of them.
+ */
+static void fill_slots(struct wh_world *w)
 {
-	s->stack_top = wh_memory_stack(opt.stack, opt.stack_touched);
-	if (!s->stack_top)
-		die("call stack of %zu bytes: %s", opt.stack, strerror(errno));
-	s->gs_base = 0;
-	s->mxcsr = MXCSR_DEFAULT;
-	s->fcw = FCW_DEFAULT;
+	uint64_t top = wh_memory_stacks(opt.slots, opt.stack, opt.stack_touched);
+	uint32_t i;
+
+	if (!top)
+		die("%u call stacks of %zu bytes: %s", opt.slots, opt.stack, strerror(errno));
+	w->stack.low = top - opt.stack + SERVICE_STACK;
+	for (i = 0; i < opt.slots; i++, top += wh_memory_stride(opt.stack)) {
+		w->slots[i] = (struct wh_world_slot) {
+			.stack_top = top, .mxcsr = MXCSR_DEFAULT, .fcw = FCW_DEFAULT,
+		};
+		w->stack.high = top;
+	}
 }
 
 /* Written once, then read-only: finish_world(). */
@@ -211,9 +224,9 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 	w->session = (uintptr_t)session;
 	for (i = 0; i < WH_HANDLERS; i++)
 		w->handlers[i] = (uintptr_t)wh_handlers[i];
-	for (i = 0; i < opt.slots; i++)
-		fill_slot(&w->slots[i]);
+	fill_slots(w);
 	w->slots[0].fs_base = own_fs_base();
+	wh_vdso_find(&w->vdso);
 	w->world = WH_WORLD_SERVER;
 }
 
@@ -445,7 +458,7 @@ static void prepare_threads(void)
 	uint32_t i;
 
 	for (i = 1; i < opt.slots; i++) {
-		threads.stack_top[i] = wh_memory_stack(THREAD_STACK, THREAD_STACK);
+		threads.stack_top[i] = wh_memory_stacks(1, THREAD_STACK, THREAD_STACK);
 		if (!threads.stack_top[i])
 			die("stack of slot %u's thread: %s", i, strerror(errno));
 	}

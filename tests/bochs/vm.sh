@@ -109,17 +109,22 @@ vm_frozen() {
 # server VM's N workers, those that follow the last ones too, wait for calls.
 vm_at_rest() { vm_detached "$4" 30 && vm_frozen "$1" "$2" "$3" 60; }
 
-# Delegated calls counted in the first slot of each part: vm_calls PARTS.
-# The part starts with struct wh_ctl; its first slot page follows, and
+# Delegated calls counted in the slots of each part: vm_calls PARTS.
+# The part starts with struct wh_ctl; its slot pages follow, and
 # slot.calls is at byte 40 (hypercall-abi/layout.ref). Only at rest: a worker that
-# starts clears its part, and goes on with the count a moment later.
+# starts clears its part, and goes on with the first slot's count a moment later.
 vm_calls() {
 	vm_size=$(stat -c %s "$WINDOW")
 	vm_sum=0
 	vm_part=0
 	while [ $vm_part -lt "$1" ]; do
-		vm_n=$(od -An -t u8 -j $((vm_part * (vm_size / $1) + 4096 + 40)) -N 8 "$WINDOW")
-		vm_sum=$((vm_sum + vm_n))
+		vm_slot=1
+		while [ $vm_slot -le $VM_SLOTS ]; do
+			vm_at=$((vm_part * (vm_size / $1) + vm_slot * 4096 + 40))
+			vm_n=$(od -An -t u8 -j $vm_at -N 8 "$WINDOW")
+			vm_sum=$((vm_sum + vm_n))
+			vm_slot=$((vm_slot + 1))
+		done
 		vm_part=$((vm_part + 1))
 	done
 	echo $vm_sum

@@ -7,7 +7,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
 for p in mksquashfs unsquashfs busybox cpio; do
-	command -v $p >/dev/null || { echo "1..0 # SKIP no $p"; exit 0; }
+	command -v $p >/dev/null || skip_all "no $p"
 done
 wormhole=$WH_BUILD/host/wormhole
 dir=$(mktemp -d)

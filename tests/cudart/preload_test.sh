@@ -4,6 +4,7 @@
 # message, and that it leaves everything else alone. Runs over softgpu.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/tests/tap.sh"
 bin=$WH_BUILD/tests/cudart/bin
 preload=$WH_BUILD/client-stubs/libwormhole-preload.so
 export LD_LIBRARY_PATH=$WH_BUILD/softgpu
@@ -25,11 +26,8 @@ run() { LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"; rc=$?; }
 lines() { [ "$rc" = 0 ] && [ "$(tr '\n' ' ' <"$tmp/out")" = "$1" ]; }
 refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "$1" "$tmp/err"; }
 
+[ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-if [ ! -x "$bin/plugin_user" ]; then
-	echo "1..0 # SKIP nvcc was not there when the tests were built"
-	exit 0
-fi
 echo "1..14"
 
 run "$bin/no_pie"

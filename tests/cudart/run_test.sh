@@ -4,14 +4,12 @@
 # in its process, the same with a static runtime and the preload library, and
 # over a server and its worker.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
+. "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/cudart/environment.sh"
 name=$(basename "$0" .t)
 program=$WH_BUILD/tests/cudart/bin/${name%_shm}
 
-if [ ! -x "$program" ]; then
-	echo "1..0 # SKIP nvcc was not there when the tests were built"
-	exit 0
-fi
+[ -x "$program" ] || skip_all "nvcc was not there when the tests were built"
 case $name in
 *_static)
 	use_transport direct

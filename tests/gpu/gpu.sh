@@ -8,18 +8,11 @@ export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
 
 # WH_TEST_DEVICE=softgpu runs the GPU tests on softgpu: to test the tests.
-if ! world_init "${WH_TEST_DEVICE:-gpu}"; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP $world_missing"
-	exit 0
-fi
+world_init "${WH_TEST_DEVICE:-gpu}" || skip_all "$world_missing"
 
 world_server
 
 # needs_programs FILE: the tests' programs come from nvcc.
 needs_programs() {
-	[ ! -x "$1" ] || return 0
-	echo "TAP version 13"
-	echo "1..0 # SKIP $(basename "$1") is not built: no nvcc when the tests were built"
-	exit 0
+	[ -x "$1" ] || skip_all "$(basename "$1") is not built: no nvcc when the tests were built"
 }

@@ -9,7 +9,7 @@ test=$WH_BUILD/tests/lib/genuine_test.t
 [ -x "$test" ] || test=$WH_BUILD/tests/lib/genuine.t
 needs_programs "$test"
 [ -e "$WH_BUILD/softgpu/libcuda.so.1" ] ||
-	{ echo "1..0 # SKIP no softgpu in this build, over which the first points run"; exit 0; }
+	skip_all "no softgpu in this build, over which the first points run"
 folder=$(find_library libcublas.so.13) ||
-	{ echo "1..0 # SKIP no libcublas.so.13 on this machine"; exit 0; }
+	skip_all "no libcublas.so.13 on this machine"
 CUDA_LIB=$folder WH_GPU_DRIVER=$driver LD_LIBRARY_PATH=$native_path "$test"

@@ -15,16 +15,9 @@ before=$(cat $types 2>/dev/null)	# any worker was there
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/programs/bin/shared/threads
 needs_programs "$program"
-if [ "$world_kind" != gpu ] || [ "$(id -u)" != 0 ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP needs a GPU, and root to look into the worker"
-	exit 0
-fi
-if [ ! -e $types ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP this kernel has no list of memory types ($types)"
-	exit 0
-fi
+[ "$world_kind" = gpu ] && [ "$(id -u)" = 0 ] ||
+	skip_all "needs a GPU, and root to look into the worker"
+[ -e $types ] || skip_all "this kernel has no list of memory types ($types)"
 
 # "KIB TYPE PIECES PERMISSIONS FILE FLAGS..." of everything special that the server's workers
 # have mapped while process $1 lives, each kind and size once, with how many there are. TYPE

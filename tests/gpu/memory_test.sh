@@ -10,11 +10,7 @@ export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
 ways=$WH_BUILD/tests/limits/ways_test.t
 # Not on softgpu, which has no figure of its own for a process.
-if ! world_init gpu; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP $world_missing"
-	exit 0
-fi
+world_init gpu || skip_all "$world_missing"
 
 try() { # WAY
 	LD_LIBRARY_PATH=$native_path timeout 60 "$ways" --gpu "$driver" "$1" >"$world_dir/way.$1" 2>&1

@@ -6,11 +6,7 @@
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/tests/attack/bin/kernel_reach"
-if [ "$(id -u)" != 0 ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP needs root to look into the worker"
-	exit 0
-fi
+[ "$(id -u)" = 0 ] || skip_all "needs root to look into the worker"
 
 # CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS of the first device.
 hmm() {

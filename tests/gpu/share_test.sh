@@ -9,11 +9,8 @@
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/tests/limits/bin/gpu_share"
 world_stop_server	# bench/share.sh has its own
-if [ "$world_kind" != gpu ]; then
-	echo "TAP version 13"
-	echo "1..0 # SKIP softgpu works on the CPUs that its clients need: tests/limits/ has its shares"
-	exit 0
-fi
+[ "$world_kind" = gpu ] ||
+	skip_all "softgpu works on the CPUs that its clients need: tests/limits/ has its shares"
 
 # shares ARGUMENT...: the lines "percent kernels part"
 shares() { timeout 60 env WH_BACKEND="$driver" "$WH_TOP/bench/share.sh" "$@" 2>&1 | sed 's/^[a-z]* share //'; }

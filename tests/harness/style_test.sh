@@ -7,10 +7,8 @@
 . "$WH_TOP/tests/tap.sh"
 known='^style: more than 100 columns: (softgpu/driver/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
 
-if ! git -C "$WH_TOP" rev-parse >/dev/null 2>&1; then
-	echo "1..0 # SKIP no git repository: which files are sources is not known"
-	exit 0
-fi
+git -C "$WH_TOP" rev-parse >/dev/null 2>&1 ||
+	skip_all "no git repository: which files are sources is not known"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 

@@ -16,9 +16,7 @@ trap 'rm -rf "$tmp"' EXIT
 if ! O=$build "$patches/get-files.sh" "$tmp/base" "$series" scripts/checkpatch.pl \
 	scripts/spelling.txt scripts/const_structs.checkpatch; then
 	! O=$build "$patches/get-source.sh" "$patches/BASE$variant" >/dev/null 2>&1 || exit 1
-	echo "TAP version 13"
-	echo "1..0 # SKIP no source of $(sed -n 's/^package //p' "$patches/BASE$variant")"
-	exit 0
+	skip_all "no source of $(sed -n 's/^package //p' "$patches/BASE$variant")"
 fi
 export KERNEL_SOURCE="$tmp/base"
 

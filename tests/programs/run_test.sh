@@ -9,10 +9,7 @@
 name=$(basename "$0" .t)
 bin=$WH_BUILD/tests/programs/bin
 
-if [ ! -x "$bin/shared/$name" ]; then
-	echo "1..0 # SKIP $name is not built: no nvcc, or no header of its libraries"
-	exit 0
-fi
+need_built "$bin/shared/$name"
 case $name in
 lenet*)		set -- batch=4 steps=3 width=5 ;;
 alexnet*)	set -- batch=2 steps=2 image=67 width=16 ;;
@@ -25,9 +22,7 @@ esac
 
 needs() { # LIBRARY...
 	for l; do
-		[ -e "$softgpu/$l" ] && continue
-		echo "1..0 # SKIP softgpu has no stand-in for $l"
-		exit 0
+		[ -e "$softgpu/$l" ] || skip_all "softgpu has no stand-in for $l"
 	done
 }
 case $name in

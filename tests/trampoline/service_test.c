@@ -3,16 +3,26 @@
  * The service of the page, entered as the gate of a view does: the return address
  * in the GS base, RCX anything, and all else the caller's. What it knows it answers
  * from the world page; the rest this machine's kernel does, where in a view the
- * worker's vCPU would. Needs FSGSBASE.
+ * worker's vCPU would. A filter lets the kernel refuse clocks and futexes, so that
+ * what was handed on is told from what was answered. Needs FSGSBASE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake.h"
+#include "vm/vdso.h"
 #include "../tap.h"
 
 #define NO_STACK	0x10		/* an address that is not mapped */
@@ -25,9 +35,14 @@ struct after {
 	uint64_t rsp, rflags, gs;
 };
 
-static uint64_t own_rsp;
+#define VECTORS		16
+#define RED_ZONE	128
 
+static uint64_t own_rsp;
 /* Without a stack: one that is used is a fault. */
+static uint64_t its_rsp = NO_STACK;
+static uint64_t vectors_in[VECTORS][2], vectors_out[VECTORS][2];
+
 static __attribute__((noinline)) struct after enter(uint64_t nr, const uint64_t arg[6])
 {
 	void *service = (char *)fake_page + fake_page->service;
@@ -44,6 +59,11 @@ static __attribute__((noinline)) struct after enter(uint64_t nr, const uint64_t 
 			 "pushq %1; popfq\n\t"
 			 "mov %%rsp, %2\n\t"
 			 "mov %3, %%rsp\n\t"
+			 ".set v, 0\n\t"
+			 ".irp x, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"
+			 "movups v+%5, %%xmm\\x\n\t"
+			 ".set v, v + 16\n\t"
+			 ".endr\n\t"
 			 "mov (%%rcx), %%rax; mov 8(%%rcx), %%rdi; mov 16(%%rcx), %%rsi\n\t"
 			 "mov 24(%%rcx), %%rdx; mov 32(%%rcx), %%r10; mov 40(%%rcx), %%r8\n\t"
 			 "mov 48(%%rcx), %%r9\n\t"
@@ -53,6 +73,11 @@ static __attribute__((noinline)) struct after enter(uint64_t nr, const uint64_t 
 			 "1:\tlea %4, %%rcx\n\t"
 			 "mov %%rsp, 104(%%rcx)\n\t"
 			 "mov %2, %%rsp\n\t"
+			 ".set v, 0\n\t"
+			 ".irp x, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"
+			 "movups %%xmm\\x, v+%6\n\t"
+			 ".set v, v + 16\n\t"
+			 ".endr\n\t"
 			 "pushfq; popq 112(%%rcx); cld\n\t"
 			 "mov %%rax, (%%rcx); mov %%rbx, 8(%%rcx); mov %%rdx, 16(%%rcx)\n\t"
 			 "mov %%rsi, 24(%%rcx); mov %%rdi, 32(%%rcx); mov %%rbp, 40(%%rcx)\n\t"
@@ -61,9 +86,12 @@ static __attribute__((noinline)) struct after enter(uint64_t nr, const uint64_t 
 			 "mov %%r15, 96(%%rcx); rdgsbase %%rax; mov %%rax, 120(%%rcx)\n\t"
 			 "xor %%eax, %%eax; wrgsbase %%rax\n\t"
 			 "pop %%rbp; pop %%rbx"
-			 : : "r"(in), "i"(FLAGS), "m"(own_rsp), "i"(NO_STACK), "m"(a)
+			 : : "r"(in), "i"(FLAGS), "m"(own_rsp), "m"(its_rsp), "m"(a),
+			     "m"(vectors_in), "m"(vectors_out)
 			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
-			   "r13", "r14", "r15", "memory", "cc");
+			   "r13", "r14", "r15", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3",
+			   "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+			   "xmm12", "xmm13", "xmm14", "xmm15");
 	return a;
 }
 
@@ -74,7 +102,8 @@ static int keeps(const struct after *a, const uint64_t arg[6])
 	return a->rbx == 0xb && a->rbp == 0xbb && a->r12 == 0x12 && a->r13 == 0x13 &&
 	       a->r14 == 0x14 && a->r15 == 0x15 && a->rdi == arg[0] && a->rsi == arg[1] &&
 	       a->rdx == arg[2] && a->r10 == arg[3] && a->r8 == arg[4] && a->r9 == arg[5] &&
-	       a->rsp == NO_STACK && !a->gs && (a->rflags & ALL_FLAGS) == FLAGS;
+	       a->rsp == its_rsp && !a->gs && (a->rflags & ALL_FLAGS) == FLAGS &&
+	       !memcmp(vectors_in, vectors_out, sizeof(vectors_in));
 }
 
 static int64_t answer(long nr)
@@ -144,16 +173,317 @@ static void test_others(void)
 	ok_eq(answer(0x100000000 + SYS_getpid), getpid(), "the_kernel_looks_at_half_a_number");
 }
 
+/* --- Clocks ------------------------------------------------------------------- */
+
+#define REFUSED		(-EXDEV)	/* what the filter says */
+#define CLOCK_ANSWER	0x77
+
+/* A call stack; what the world page says of it leaves a page on either side. */
+static char stack[8 * 4096] __attribute__((aligned(4096)));
+#define LOW		((uint64_t)stack + 4096)
+#define HIGH		((uint64_t)stack + 7 * 4096)
+
+static struct wh_world_vdso vdso;
+/* The assembly's, below. */
+uint64_t clock_rsp, clock_flags, clock_args[2], clock_runs, nested_service;
+
+/* In place of the vDSO's: notes what it got, and dirties what C may. */
+void fake_clock(void);
+/* The same, which cannot say, and asks the kernel as the gate lets it. */
+extern const char fake_vdso[], fake_vdso_end[];
+
+__asm__(".text\n"
+	"fake_clock:\n"
+	"	mov %rsp, clock_rsp(%rip)\n"
+	"	pushfq\n"
+	"	popq clock_flags(%rip)\n"
+	"	mov %rdi, clock_args(%rip)\n"
+	"	mov %rsi, 8+clock_args(%rip)\n"
+	"	incq clock_runs(%rip)\n"
+	"	mov $-1, %rax\n"
+	"	lea -256(%rsp), %rcx\n"
+	"1:	mov %rax, (%rcx)\n"
+	"	add $8, %rcx\n"
+	"	cmp %rsp, %rcx\n"
+	"	jb 1b\n"
+	"	.irp r, rcx,rdx,rsi,rdi,r8,r9,r10,r11\n"
+	"	mov %rax, %\\r\n"
+	"	.endr\n"
+	"	mov $0x77, %eax\n"
+	"	ret\n"
+	"fake_vdso:\n"
+	"	incq clock_runs(%rip)\n"
+	"	lea 1f(%rip), %rax\n"
+	"	wrgsbase %rax\n"
+	"	mov $228, %eax\n"
+	"	jmp *nested_service(%rip)\n"
+	"1:	ret\n"
+	"fake_vdso_end:\n");
+
+/* From now on for this thread alone. */
+static int refuse_clocks_and_futexes(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettimeofday, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_time, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static int64_t ask(uint64_t nr, uint64_t a0, uint64_t a1, int *kept)
+{
+	uint64_t arg[6] = { a0, a1, 0x3333, 0x4444, 0x5555, 0x6666 };
+	struct after a;
+
+	a = enter(nr, arg);
+	*kept = keeps(&a, arg);
+	return (int64_t)a.rax;
+}
+
+/* Is this the answer, and all else as it was? The red zone, too, where there is one. */
+static int says(uint64_t rsp, uint64_t nr, uint64_t a0, uint64_t a1, int64_t want)
+{
+	bool zone = rsp >= LOW && rsp <= HIGH;
+	static char before[RED_ZONE];
+	int64_t got;
+	int kept;
+
+	its_rsp = rsp;
+	if (zone) {
+		memset((char *)rsp - RED_ZONE, 0xa5, RED_ZONE);
+		memcpy(before, (char *)rsp - RED_ZONE, RED_ZONE);
+	}
+	got = ask(nr, a0, a1, &kept);
+	its_rsp = NO_STACK;
+	if (got == want && kept && (!zone || !memcmp(before, (char *)rsp - RED_ZONE, RED_ZONE)))
+		return 1;
+	printf("# %d(0x%llx, 0x%llx) with the stack at 0x%llx: %lld\n", (int)nr,
+	       (unsigned long long)a0, (unsigned long long)a1, (unsigned long long)rsp,
+	       (long long)got);
+	return 0;
+}
+
+static void use(struct wh_world_vdso v)
+{
+	fake_world->vdso = v;
+	fake_world->stack = (struct wh_world_stack){ .low = LOW, .high = HIGH };
+}
+
+static const struct wh_world_vdso fake = {
+	.clock_gettime = (uint64_t)fake_clock, .gettimeofday = (uint64_t)fake_clock,
+	.time = (uint64_t)fake_clock,
+};
+
+static void test_clock_numbers(void)
+{
+	static const clockid_t here[] = { 0, 1, 4, 5, 6, 7, 11 };
+	static const uint64_t there[] = {
+		2, 3, 8, 9, 10, 12, 31, 32, 33, 0xffffffff, (uint64_t)-6,
+	};
+	uint64_t rsp = LOW + 8192 + 8;
+	size_t i, good = 0;
+
+	use(fake);
+	for (i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+		good += says(rsp, SYS_clock_gettime, (uint64_t)here[i], rsp, CLOCK_ANSWER) &&
+			clock_args[0] == (uint64_t)here[i] && clock_args[1] == rsp &&
+			clock_rsp % 16 == 8 && !(clock_flags & RFLAGS_DF);
+	ok_eq((int)good, sizeof(here) / sizeof(here[0]), "clocks_of_the_vdso_are_called_as_c_is");
+	for (good = i = 0; i < sizeof(there) / sizeof(there[0]); i++)
+		good += says(rsp, SYS_clock_gettime, there[i], rsp, REFUSED);
+	ok_eq((int)good, sizeof(there) / sizeof(there[0]), "other_clocks_are_the_kernels");
+	ok(says(rsp, SYS_gettimeofday, rsp, 0, CLOCK_ANSWER) &&
+	   says(rsp, SYS_time, 0, 7, CLOCK_ANSWER) && says(rsp, SYS_time, rsp, 7, CLOCK_ANSWER) &&
+	   says(rsp, SYS_gettimeofday, rsp, rsp, REFUSED) &&
+	   says(rsp, SYS_gettimeofday, 0, 0, REFUSED), "time_and_gettimeofday_without_a_zone_too");
+}
+
+static void test_clock_stack(void)
+{
+	static const struct {
+		uint64_t rsp, to;
+		int64_t want;
+	} at[] = {
+		{ LOW, LOW, CLOCK_ANSWER }, { LOW - 1, LOW + 8, REFUSED },
+		{ LOW + 3, LOW + 8, CLOCK_ANSWER }, { HIGH, HIGH - 16, CLOCK_ANSWER },
+		{ HIGH + 8, HIGH - 16, REFUSED }, { NO_STACK, LOW + 8, REFUSED },
+		{ 0, 0, REFUSED }, { ~0ULL, LOW, REFUSED },
+		{ LOW + 512, LOW + 512 - RED_ZONE, CLOCK_ANSWER },
+		{ LOW + 512, LOW + 511 - RED_ZONE, REFUSED },
+		{ LOW + 512, HIGH - 16, CLOCK_ANSWER }, { LOW + 512, HIGH - 15, REFUSED },
+		{ LOW + 512, 0, REFUSED }, { LOW + 512, NO_STACK, REFUSED },
+		{ LOW + 512, ~0ULL, REFUSED }, { LOW + 512, -16ULL, REFUSED },
+		{ LOW + 512, -(uint64_t)RED_ZONE, REFUSED },
+		{ LOW + 512, (uint64_t)&clock_rsp, REFUSED },
+	};
+	size_t i, good = 0;
+
+	use(fake);
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		good += says(at[i].rsp, SYS_clock_gettime, 1, at[i].to, at[i].want);
+	ok_eq((int)good, sizeof(at) / sizeof(at[0]),
+	      "stack_that_is_not_the_calls_is_not_touched_and_no_address_beside_it");
+}
+
+static void test_clock_nested(void)
+{
+	uint64_t rsp = LOW + 8192, runs = clock_runs;
+	struct wh_world_vdso v = {
+		.clock_gettime = (uint64_t)fake_vdso, .start = (uint64_t)fake_vdso,
+		.size = (uint64_t)(fake_vdso_end - fake_vdso),
+	};
+
+	nested_service = (uint64_t)((char *)fake_page + fake_page->service);
+	use(v);
+	ok(says(rsp, SYS_clock_gettime, 1, rsp, REFUSED) && clock_runs == runs + 1,
+	   "what_the_vdso_asks_for_is_the_kernels");
+	ok(says(rsp, SYS_gettimeofday, rsp, 0, REFUSED) && says(rsp, SYS_time, 0, 0, REFUSED),
+	   "function_that_it_has_not_is_the_kernels");
+}
+
+/* This machine's: between two looks by the same way. */
+static void test_clock_real(void)
+{
+	struct timespec before, after, *t = (void *)(HIGH - 256);
+	uint64_t rsp = LOW + 8192;
+	struct timeval *tv = (void *)t;
+	int good;
+
+	use(vdso);
+	if (!vdso.clock_gettime || clock_gettime(CLOCK_MONOTONIC, &before)) {
+		skip("clocks_of_this_machines_vdso_are_right", "its vDSO reads no clock");
+		return;
+	}
+	good = says(rsp, SYS_clock_gettime, CLOCK_MONOTONIC, (uint64_t)t, 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	good = good && (t->tv_sec > before.tv_sec ||
+			(t->tv_sec == before.tv_sec && t->tv_nsec >= before.tv_nsec)) &&
+	       (t->tv_sec < after.tv_sec ||
+		(t->tv_sec == after.tv_sec && t->tv_nsec <= after.tv_nsec));
+	clock_gettime(CLOCK_REALTIME, &before);
+	good = good && says(rsp, SYS_gettimeofday, (uint64_t)tv, 0, 0) &&
+	       tv->tv_sec - before.tv_sec <= 1 && tv->tv_usec < 1000000;
+	ok(good, "clocks_of_this_machines_vdso_are_right");
+}
+
+/* --- Futexes --------------------------------------------------------------------- */
+
+static uint32_t word = 5;
+
+static int waits(uint64_t uaddr, uint64_t op, uint64_t timeout, uint64_t bits, int64_t want)
+{
+	uint64_t arg[6] = { uaddr, op, 6, timeout, 0x5555, bits };
+	struct after a = enter(SYS_futex, arg);
+
+	if ((int64_t)a.rax == want && keeps(&a, arg))
+		return 1;
+	printf("# futex(0x%llx, %d, timeout 0x%llx, bits 0x%llx): %lld\n",
+	       (unsigned long long)uaddr, (int)op, (unsigned long long)timeout,
+	       (unsigned long long)bits, (long long)a.rax);
+	return 0;
+}
+
+static void test_futex(void)
+{
+	uint64_t w = (uint64_t)&word;
+	struct timespec *t = (void *)(HIGH - 256);
+
+	use(fake);
+	ok(waits(w, FUTEX_WAIT, 0, 0, -EAGAIN) &&
+	   waits(w, FUTEX_WAIT_PRIVATE, 0, 0, -EAGAIN) &&
+	   waits(w, FUTEX_WAIT_BITSET, 0, 1, -EAGAIN) &&
+	   waits(w, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, ~0U, -EAGAIN) &&
+	   waits(w, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, 4, -EAGAIN) &&
+	   waits(w, 0xabcd00000000 | FUTEX_WAIT, 0, 0, -EAGAIN),
+	   "word_that_differs_is_not_waited_for");
+	ok(waits(w + 1, FUTEX_WAIT, 0, 0, REFUSED) && waits(w + 2, FUTEX_WAIT, 0, 0, REFUSED) &&
+	   waits(w, FUTEX_WAIT_BITSET, 0, 0, REFUSED) &&
+	   waits(w, FUTEX_WAIT_BITSET, 0, 1ULL << 32, REFUSED) &&
+	   waits(w, FUTEX_WAIT | FUTEX_CLOCK_REALTIME, 0, 0, REFUSED),
+	   "what_the_kernel_refuses_without_a_look_is_the_kernels");
+	ok(waits(w, FUTEX_WAKE, 0, 0, REFUSED) && waits(w, FUTEX_WAKE_PRIVATE, 0, 0, REFUSED) &&
+	   waits(w, FUTEX_LOCK_PI, 0, 0, REFUSED) && waits(w, FUTEX_CMP_REQUEUE, 0, 0, REFUSED) &&
+	   waits(w, FUTEX_WAIT | 0x200, 0, 0, REFUSED), "so_are_other_operations");
+	its_rsp = LOW + 512;
+	*t = (struct timespec){ .tv_sec = 1 };
+	ok(waits(w, FUTEX_WAIT, (uint64_t)t, 0, -EAGAIN) &&
+	   waits(w, FUTEX_WAIT_BITSET, (uint64_t)t, 1, -EAGAIN), "timeout_changes_nothing");
+	t->tv_nsec = 1000000000;
+	ok(waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED) &&
+	   (t->tv_nsec = -1, waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED)) &&
+	   (*t = (struct timespec){ .tv_sec = -1 },
+	    waits(w, FUTEX_WAIT, (uint64_t)t, 0, REFUSED)) &&
+	   waits(w, FUTEX_WAIT, NO_STACK, 0, REFUSED) &&
+	   waits(w, FUTEX_WAIT, HIGH - 8, 0, REFUSED),
+	   "timeout_that_is_none_or_elsewhere_is_the_kernels");
+	its_rsp = NO_STACK;
+	word = 6;
+	ok(waits(w, FUTEX_WAIT, 0, 0, REFUSED), "word_that_stays_is_the_kernels_to_wait_for");
+}
+
+static volatile int go, done;
+
+/* Changes the word some time after the wait began. */
+static void *change(void *arg)
+{
+	volatile int i;
+
+	while (!done) {
+		while (!go && !done)
+			;
+		go = 0;
+		for (i = 0; i < 200; i++)
+			;
+		__atomic_store_n(&word, 5, __ATOMIC_SEQ_CST);
+	}
+	return arg;
+}
+
+static void test_futex_change(void)
+{
+	uint64_t arg[6] = { (uint64_t)&word, FUTEX_WAIT, 6, 0, 0, 0 };
+	int tries, in_time = 0;
+
+	for (tries = 0; tries < 100000 && !in_time; tries++) {
+		__atomic_store_n(&word, 6, __ATOMIC_SEQ_CST);
+		go = 1;
+		in_time += (int64_t)enter(SYS_futex, arg).rax == -EAGAIN;
+		while (go || __atomic_load_n(&word, __ATOMIC_SEQ_CST) == 6)
+			;
+	}
+	ok(in_time, "word_that_changes_soon_is_not_slept_for");
+}
+
 int main(void)
 {
 	const char *why = fake_setup();
+	pthread_t thread;
 
 	if (why) {
 		printf("TAP version 13\n1..0 # SKIP %s\n", why);
 		return 0;
 	}
-	tap_plan(8);
+	memset(vectors_in, 0x3c, sizeof(vectors_in));
+	tap_plan(22);
 	test_known();
 	test_others();
+	wh_vdso_find(&vdso);
+	if (pthread_create(&thread, NULL, change, NULL) || refuse_clocks_and_futexes())
+		return 1;
+	test_clock_numbers();
+	test_clock_stack();
+	test_clock_nested();
+	test_clock_real();
+	test_futex();
+	test_futex_change();
+	done = 1;
 	return tap_exit();
 }

@@ -2,6 +2,7 @@
 # For tests that boot guests under QEMU's TCG, where there is no VMX. Sourced;
 # $WH_TOP and $WH_BUILD are set. Serial consoles go to $tmp/NAME.log.
 set -u
+. "$WH_TOP/tests/tap.sh"
 tmp=$(mktemp -d)
 vms=
 cleanup() {
@@ -41,17 +42,6 @@ passes() {
 finish() {
 	[ "$points" = "$planned" ] && [ "$failed" = 0 ]
 	exit
-}
-
-# Guest kernels take minutes to build, so they are built by `make images` (or another
-# need_target) only.
-need_target=images
-need() {
-	for f in "$@"; do
-		[ -e "$WH_BUILD/$f" ] && continue
-		echo "1..0 # SKIP no guest images (build/$f): make $need_target"
-		exit 0
-	done
 }
 
 # image OUT BASE: BASE and an overlay, whose list is standard input.

@@ -117,6 +117,11 @@ static void check_world(const struct wh_world *w)
 				w->slots[i].stack_top != w->slots[j].stack_top;
 	}
 	say(good, "calls_have_default_modes_and_each_slot_its_own_stack_and_area");
+	say(w->stack.high == w->slots[SLOTS - 1].stack_top &&
+	    w->stack.low < w->slots[0].stack_top &&
+	    w->vdso.clock_gettime - w->vdso.start < w->vdso.size &&
+	    w->vdso.gettimeofday - w->vdso.start < w->vdso.size &&
+	    w->vdso.time - w->vdso.start < w->vdso.size, "service_knows_the_clocks_and_the_stack");
 }
 
 static void check_part(void)

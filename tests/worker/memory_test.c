@@ -50,7 +50,7 @@ static int dies_of(int sig, volatile char *at)
 
 static void test_stack(void)
 {
-	uint64_t top = wh_memory_stack(SIZE, SIZE / 4);
+	uint64_t top = wh_memory_stacks(1, SIZE, SIZE / 4);
 	char *p = (char *)top;
 
 	ok(top && top % 16 == 0, "call_stack_is_aligned");

@@ -20,10 +20,10 @@ run() {
 }
 
 echo "TAP version 13"
-echo "1..15"
+echo "1..16"
 if [ "$(id -u)" != 0 ]; then
 	i=0
-	while [ $i -lt 15 ]; do i=$((i + 1)); echo "ok $i # SKIP needs root to lock memory"; done
+	while [ $i -lt 16 ]; do i=$((i + 1)); echo "ok $i # SKIP needs root to lock memory"; done
 	exit 0
 fi
 
@@ -34,18 +34,18 @@ while read -r line; do
 	n=$((n + 1))
 	echo "$line" | sed "s/ok /ok $n - /"
 done <"$tmp/out"
-while [ $n -lt 12 ]; do
+while [ $n -lt 13 ]; do
 	n=$((n + 1))
 	echo "not ok $n - worker_got_that_far"
 done
-[ $rc = 0 ] && echo "ok 13 - worker_ends_well_when_its_client_has_gone" ||
-	{ echo "not ok 13 - worker_ends_well_when_its_client_has_gone"; sed 's/^/# /' "$tmp/err"; }
+[ $rc = 0 ] && echo "ok 14 - worker_ends_well_when_its_client_has_gone" ||
+	{ echo "not ok 14 - worker_ends_well_when_its_client_has_gone"; sed 's/^/# /' "$tmp/err"; }
 
 run --backend /nonexistent/libcuda.so.1
 [ $? = 1 ] && grep -q "window 1 part 1: /nonexistent/libcuda.so.1: " "$tmp/err" &&
-	echo "ok 14 - missing_backend_is_named" || { echo "not ok 14 - missing_backend_is_named"; sed 's/^/# /' "$tmp/err"; }
+	echo "ok 15 - missing_backend_is_named" || { echo "not ok 15 - missing_backend_is_named"; sed 's/^/# /' "$tmp/err"; }
 
 printf '\220' | dd of="$tmp/device" bs=1 seek=$((268435456 * 4096 + 4000)) conv=notrunc 2>/dev/null
 run --backend "$WH_BUILD/softgpu/libcuda.so.1"
 [ $? = 1 ] && grep -q "trampoline is not this worker's" "$tmp/err" &&
-	echo "ok 15 - other_trampoline_is_refused" || { echo "not ok 15 - other_trampoline_is_refused"; sed 's/^/# /' "$tmp/err"; }
+	echo "ok 16 - other_trampoline_is_refused" || { echo "not ok 16 - other_trampoline_is_refused"; sed 's/^/# /' "$tmp/err"; }

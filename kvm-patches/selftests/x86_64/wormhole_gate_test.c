@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * System calls without an exit, by the gate at the client's LSTAR: answered in
- * place and handed on, interrupted and stopped on the way, under an LSTAR and a
- * STAR that change, and what a client's kernel gains by jumping to each byte of
- * the gate: nothing.
+ * place and handed on, interrupted and stopped on the way, under other settings of
+ * the client's, and under MSRs that change. Its enemies are in wormhole_lstar_test.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include "wormhole.h"
 
 #define POINTS		"/sys/kernel/debug/kvm-wormhole/points"
 #define EXIT_CPUID	10
-#define NONCANONICAL	0x8000000000000000ULL
 #define CR4_FSGSBASE	BIT_ULL(16)
 #define CR4_SMEP	BIT_ULL(20)
 #define EFER_SCE	1ULL
+#define MSR_EFER	0xc0000080
+#define MSR_STAR	0xc0000081
 #define MSR_LSTAR	0xc0000082
+#define MSR_FMASK	0xc0000084
+#define OTHER_STAR	0x0013001000000000ULL
+#define OWN_EFER	0xd01ULL
 
 #define GATE_SIZE	22
 #define GS_BASE_IS_KEPT	7	/* of regs_handler() */
@@ -28,33 +29,9 @@
 #define LAST_LSTAR	(KERNEL_VA + WH_PAGE - GATE_SIZE)
 #define OTHER_LSTAR	0xffffb00000000040ULL
 
-static u64 syscall2(u64 nr, u64 a, u64 b)
-{
-	u64 ret;
-
-	asm volatile("syscall" : "=a"(ret) : "0"(nr), "D"(a), "S"(b)
-		     : "rcx", "r11", "memory");
-	return ret;
-}
-
-/* @a0 system calls; the sum of what they answer. */
-static s64 many_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	u64 i, sum = 0;
-
-	for (i = 0; i < a0; i++)
-		sum += syscall2(a1, i, 1);
-	return sum;
-}
-
 static u64 sum_of(u64 n)
 {
 	return n * (n - 1) / 2 + n;
-}
-
-static s64 one_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return syscall2(a0, a1, 1);
 }
 
 /*
@@ -140,12 +117,6 @@ static s64 trap_flag_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return ret;
 }
 
-static s64 jump_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	((void (*)(void))a0)();
-	return 0;
-}
-
 /* Say that it is here, wait, make a system call. */
 static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
@@ -154,7 +125,7 @@ static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 	WRITE_ONCE(word[1], 1);
 	while (READ_ONCE(word[0]) != a0)
 		;
-	return syscall2(a1, 4, 1);
+	return wh_syscall(a1, 4, 1);
 }
 
 /* System calls until one is not answered in place, or all are. */
@@ -164,18 +135,18 @@ static s64 until_handler(void *session, u64 slot, u64 a0, u64 a1)
 	u64 i;
 
 	for (i = 0; i < a0; i++) {
-		if (syscall2(WH_SYS_HERE, i, 1) != i + 1)
+		if (wh_syscall(WH_SYS_HERE, i, 1) != i + 1)
 			break;
 		WRITE_ONCE(word[1], i + 1);
 	}
 	return i;
 }
 
-enum { H_MANY, H_ONE, H_REGS, H_TRAP_FLAG, H_JUMP, H_WAIT, H_UNTIL };
+enum { H_MANY, H_ONE, H_REGS, H_TRAP_FLAG, H_WAIT, H_UNTIL };
 
 static const wh_handler_fn handlers[] = {
-	many_handler, one_handler, regs_handler, trap_flag_handler, jump_handler,
-	wait_handler, until_handler,
+	wh_syscalls_handler, wh_syscall_handler, regs_handler, trap_flag_handler, wait_handler,
+	until_handler,
 };
 
 static struct wh_server srv;
@@ -184,12 +155,10 @@ static struct wh_client a, b;
 static struct wh_vcpu *a_second;
 static u64 *words, kernel_page;
 
-static u64 gates(void)
+/* With what the client has set now. */
+static bool again(void)
 {
-	struct wh_host_stat st;
-
-	wh_stat(2, &st);
-	return st.gates;
+	return wh_pair_anew(&worker, &a);
 }
 
 static u64 handoffs(const struct wh_host_stat *old)
@@ -215,16 +184,6 @@ static long met_in_gate(void)
 	return hits;
 }
 
-/* A pair like the last one, with whatever LSTAR and STAR the client has now. */
-static bool again(void)
-{
-	wh_release(&worker);
-	if (a.vcpu->started && !wh_join(a.vcpu, 1))
-		wh_vcpu_stop(a.vcpu);
-	wh_worker_again(&worker);
-	return !wh_attach(&a);
-}
-
 static bool all_is_well(void)
 {
 	s64 mine = wh_delegate(&a, H_ONE, WH_SYS_HERE, 2).rax;
@@ -245,7 +204,7 @@ static void test_in_place(void)
 	struct wh_result r;
 	u64 n = 20000;
 
-	wh_eq(gates(), 1, "stat_counts_a_gate");
+	wh_eq(wh_gates(2), 1, "stat_counts_a_gate");
 	wh_eq(wh_delegate(&a, H_REGS, WH_SYS_HERE, 0).rax, 0,
 	      "system_call_in_place_keeps_what_a_system_call_keeps");
 	wh_stat(2, &before);
@@ -337,15 +296,6 @@ static void test_interrupts(void)
 		wh_ok(met > before_met, name);
 }
 
-/* The client's kernel watches an instruction of the gate. */
-static void set_breakpoint(u64 va)
-{
-	struct kvm_debugregs regs = { .db[0] = va, .dr6 = 0xffff0ff0, .dr7 = va ? 0x402 : 0x400 };
-
-	if (ioctl(a.vcpu->fd, KVM_SET_DEBUGREGS, &regs))
-		wh_die("KVM_SET_DEBUGREGS");
-}
-
 static void test_breakpoints(void)
 {
 	static const struct {
@@ -366,12 +316,42 @@ static void test_breakpoints(void)
 		u64 want = where[i].at < 9 ? GS_BASE_IS_KEPT : 0;
 
 		wh_stat(2, &before);
-		set_breakpoint(LSTAR + where[i].at);
+		wh_watch(a.vcpu, LSTAR + where[i].at, WH_DR7_INSN);
 		r = wh_delegate(&a, H_REGS, WH_SYS_ADD, 0);
-		set_breakpoint(0);
+		wh_watch(a.vcpu, 0, 0);
 		if (!wh_ok(r.rax == want && handoffs(&before) == 1 && wh_view_exits(2, &before) &&
 			   all_is_well(), where[i].name))
 			wh_diag("0x%llx", (unsigned long long)r.rax);
+	}
+}
+
+/* Around the gate, and on it as data, which nobody reads. */
+static void test_breakpoints_beside(void)
+{
+	u64 service = WH_TRAMPOLINE_VA + wh_tramp_header()->service;
+	const struct {
+		const char *name;
+		u64 va, dr7;
+		bool stops;
+	} where[] = {
+		{ "breakpoint_before_the_gate_stops_nothing", LSTAR - 1, WH_DR7_INSN, false },
+		{ "nor_does_one_behind_it", LSTAR + GATE_SIZE, WH_DR7_INSN, false },
+		{ "nor_in_the_middle_of_an_instruction", LSTAR + 11, WH_DR7_INSN, false },
+		{ "nor_on_the_gate_as_data", LSTAR & ~7ULL, WH_DR7_WORD, false },
+		{ "breakpoint_at_the_service_is_no_way_out_of_it", service, WH_DR7_INSN, true },
+	};
+	struct wh_host_stat before;
+	size_t i;
+	u64 rax;
+
+	for (i = 0; i < WH_ARRAY_SIZE(where); i++) {
+		wh_stat(2, &before);
+		wh_watch(a.vcpu, where[i].va, where[i].dr7);
+		rax = wh_delegate(&a, H_ONE, WH_SYS_HERE, 7).rax;
+		wh_watch(a.vcpu, 0, 0);
+		if (!wh_ok(rax == 8 && (where[i].stops || !wh_view_exits(2, &before)) &&
+			   all_is_well(), where[i].name))
+			wh_diag("0x%llx", (unsigned long long)rax);
 	}
 }
 
@@ -430,9 +410,9 @@ static void attach_with(u64 lstar, u64 star, bool gate, const char *name)
 	if (!again())
 		wh_diag("does not attach");
 	here = wh_delegate(&a, H_ONE, WH_SYS_HERE, 9).rax;
-	if (!wh_ok(gates() == gate && here == (gate ? 10 : -38) && handoffs(&before) == !gate &&
+	if (!wh_ok(wh_gates(2) == gate && here == (gate ? 10 : -38) && handoffs(&before) == !gate &&
 		   wh_delegate(&a, H_ONE, WH_SYS_ADD, 9).rax == 10, name))
-		wh_diag("%llu gates, answer %lld, %llu handoffs", (unsigned long long)gates(),
+		wh_diag("%llu gates, answer %lld, %llu handoffs", (unsigned long long)wh_gates(2),
 			(long long)here, (unsigned long long)handoffs(&before));
 }
 
@@ -460,41 +440,65 @@ static void changed(u64 lstar, u64 star, const char *name)
 	u64 here;
 
 	a.vcpu->lstar = LSTAR;
-	had = again() && wh_delegate(&a, H_ONE, WH_SYS_HERE, 1).rax == 2 && gates() == 1;
+	had = again() && wh_delegate(&a, H_ONE, WH_SYS_HERE, 1).rax == 2 && wh_gates(2) == 1;
 	a.vcpu->lstar = lstar;
 	a.vcpu->star = star;
 	wh_stat(2, &before);
 	here = wh_delegate(&a, H_ONE, WH_SYS_HERE, 9).rax;
-	if (!wh_ok(had && here == (u64)-38 && !gates() && handoffs(&before) == 1 &&
+	if (!wh_ok(had && here == (u64)-38 && !wh_gates(2) && handoffs(&before) == 1 &&
 		   wh_delegate(&a, H_MANY, 3, WH_SYS_ADD).rax == sum_of(3), name))
 		wh_diag("had %d, answer %lld, %llu gates, %llu handoffs", had, (long long)here,
-			(unsigned long long)gates(), (unsigned long long)handoffs(&before));
+			(unsigned long long)wh_gates(2), (unsigned long long)handoffs(&before));
 	a.vcpu->lstar = LSTAR;
 	a.vcpu->star = 0;
 }
 
-static void move_lstar(struct wh_vcpu *vcpu)
-{
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry;
-	} msrs = { .head.nmsrs = 1, .entry = { .index = MSR_LSTAR, .data = OTHER_LSTAR } };
+/* What a client's kernel writes while it has interrupted a call. */
+static struct kvm_msr_entry written;
 
-	if (ioctl(vcpu->fd, KVM_SET_MSRS, &msrs) != 1)
-		wh_die("KVM_SET_MSRS");
+static void write_msr(struct wh_vcpu *vcpu)
+{
+	wh_set_msr(vcpu, written.index, written.data);
 	WRITE_ONCE(words[2], 1);
 }
 
-static void test_change_in_a_call(void)
+static const struct change {
+	const char *in_call, *before_call;
+	u32 index;
+	u64 value;
+	int reason;		/* of the handoff; -1: none, answered in place */
+	bool closes;
+} changes[] = {
+	{ "lstar_changed_in_a_call_is_a_handoff", "lstar_written_before_a_call_too",
+	  MSR_LSTAR, OTHER_LSTAR, WH_HANDOFF_SYSCALL, true },
+	{ "star_changed_in_a_call_too", "star_too", MSR_STAR, OTHER_STAR,
+	  WH_HANDOFF_SYSCALL, true },
+	{ "without_sce_it_is_an_invalid_opcode", "without_sce_it_is_an_invalid_opcode_then",
+	  MSR_EFER, OWN_EFER & ~EFER_SCE, WH_HANDOFF_UD, false },
+	{ "other_mask_in_a_call_changes_nothing", "nor_does_another_mask_before_it",
+	  MSR_FMASK, 0x100, -1, false },
+};
+
+/* By one handoff for its reason, or by none. */
+static bool left_as(const struct change *c, const struct wh_host_stat *before)
+{
+	if (c->reason < 0)
+		return !handoffs(before);
+	return wh_handoffs(2, before, c->reason) == 1;
+}
+
+static void test_change_in_a_call(const struct change *c)
 {
 	struct wh_host_stat before;
+	bool had = again() && wh_gates(2) == 1;
+	s64 want = c->reason < 0 ? 5 : -38;
 
-	wh_ok(again() && gates() == 1, "gate_before_a_change_in_a_call");
 	wh_stat(2, &before);
+	written = (struct kvm_msr_entry){ .index = c->index, .data = c->value };
 	words[0] = 0;
 	words[1] = 0;
 	words[2] = 0;
-	a.vcpu->on_eintr = move_lstar;
+	a.vcpu->on_eintr = write_msr;
 	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_WAIT, 5, WH_SYS_HERE, 0);
 	wh_poll(words[1], 300);
 	wh_vcpu_kick(a.vcpu);
@@ -502,8 +506,51 @@ static void test_change_in_a_call(void)
 	words[0] = 5;
 	wh_join(a.vcpu, 2);
 	a.vcpu->on_eintr = NULL;
-	wh_ok(words[2] && a.vcpu->res.rax == (u64)-38 && handoffs(&before) == 1 && !gates(),
-	      "lstar_changed_in_a_call_is_a_handoff");
+	if (!wh_ok(had && words[2] && (s64)a.vcpu->res.rax == want &&
+		   left_as(c, &before) && wh_gates(2) == !c->closes, c->in_call))
+		wh_diag("had %d, written %d, answer %lld, %llu gates", had, (int)words[2],
+			(long long)a.vcpu->res.rax, (unsigned long long)wh_gates(2));
+}
+
+/*
+ * CPL 0: RDI = MSR, RSI = its value; then RDX = argument of a call at CPL 3, which
+ * says how it ended where any function does.
+ */
+static __attribute__((naked)) void write_and_call(void)
+{
+	asm("mov %edi, %ecx\n\t"
+	    "mov %rdx, %r8\n\t"
+	    "mov %esi, %eax\n\t"
+	    "mov %rsi, %rdx\n\t"
+	    "shr $32, %rdx\n\t"
+	    "wrmsr\n\t"
+	    "pushq $0x2b\n\t"
+	    "pushq $0x20000000\n\t"		/* WH_STACK_VA */
+	    "pushq $0x202\n\t"
+	    "pushq $0x33\n\t"
+	    "lea wh_guest_call(%rip), %rax\n\t"
+	    "push %rax\n\t"
+	    "lea wh_guest_delegate(%rip), %rax\n\t"
+	    "mov $1, %edi\n\t"			/* H_ONE */
+	    "mov %r8, %rsi\n\t"
+	    "mov $4, %edx\n\t"
+	    "iretq");
+}
+
+static void test_change_before_a_call(const struct change *c)
+{
+	s64 want = c->reason < 0 ? 5 : -38;
+	struct wh_host_stat before;
+	struct wh_result r;
+	bool had = again() && all_is_well() && wh_gates(2) == 1;
+
+	wh_stat(2, &before);
+	r = wh_call(a.vcpu, &a.as, 0, write_and_call, c->index, c->value, WH_SYS_HERE, 0);
+	if (!wh_ok(had && r.end == WH_END_DONE && (s64)r.rax == want &&
+		   left_as(c, &before) && wh_gates(2) == !c->closes, c->before_call))
+		wh_diag("had %d, end %d vector %llu, answer %lld, %llu gates", had, r.end,
+			(unsigned long long)r.vector, (long long)r.rax,
+			(unsigned long long)wh_gates(2));
 }
 
 /* CPL 3: enter and leave at once. The code goes on in the worker's copy of it. */
@@ -518,16 +565,6 @@ static __attribute__((naked)) void enter_and_leave(void)
 	    "ret");
 }
 
-static void stay_on(struct wh_vcpu *vcpu, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(vcpu->tid, sizeof(set), &set))
-		wh_die("sched_setaffinity");
-}
-
 /* Another vCPU with another STAR comes while this one is in the middle of it. */
 static void test_change_elsewhere(void)
 {
@@ -536,139 +573,34 @@ static void test_change_elsewhere(void)
 
 	/* What KVM flushes for a vCPU's first run, or on another CPU, is behind it. */
 	wh_call(a_second, &a.as, 3, enter_and_leave, 0, 0, 0, 0);
-	stay_on(a.vcpu, 0);
-	stay_on(a_second, sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	wh_ok(again() && gates() == 1, "gate_before_a_change_on_another_vcpu");
+	wh_stay_on(a.vcpu, 0);
+	wh_stay_on(a_second, sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	wh_ok(again() && wh_gates(2) == 1, "gate_before_a_change_on_another_vcpu");
 	wh_call(a_second, &a.as, 3, enter_and_leave, a.index, 0, 0, 0);
 	wh_stat(2, &before);
 	words[1] = 0;
-	a_second->star = 0x0013001000000000ULL;
+	a_second->star = OTHER_STAR;
 	wh_start(a.vcpu, &a.as, 3, wh_guest_delegate, H_UNTIL, n, 0, 0);
 	wh_poll(words[1] > 1000, 300);
 	wh_call(a_second, &a.as, 3, enter_and_leave, a.index, 0, 0, 0);
 	done = words[1];
 	if (!wh_join(a.vcpu, 2))
 		wh_vcpu_stop(a.vcpu);
-	wh_ok(a.vcpu->res.end == WH_END_DONE && words[1] < n && !gates() && handoffs(&before) == 1,
+	wh_ok(a.vcpu->res.end == WH_END_DONE && words[1] < n && !wh_gates(2) &&
+	      handoffs(&before) == 1,
 	      "no_system_call_uses_a_gate_that_another_vcpu_closed");
 	wh_diag("%llu system calls, %llu after the change", (unsigned long long)words[1],
 		(unsigned long long)(words[1] - done));
 	a_second->star = 0;
 }
 
-/* --- Hostile entries --------------------------------------------------------------- */
-
-/*
- * CPL 0: RDI = EPTP index and what is above it in RCX, RSI = address of the code
- * before the gate, RDX = R11, RCX = GS base, CR4.SMEP where RDI's bit 9 is set.
- * With the trap flag on the stack, if that code takes it.
- */
-static __attribute__((naked)) void enter_at(void)
-{
-	asm("wrgsbase %rcx\n\t"
-	    "mov %rdx, %r11\n\t"
-	    "mov %rdi, %rcx\n\t"
-	    "btr $9, %rcx\n\t"
-	    "jnc 1f\n\t"
-	    "mov %cr4, %rax\n\t"
-	    "bts $20, %rax\n\t"
-	    "mov %rax, %cr4\n"
-	    "1:	xor %eax, %eax\n\t"
-	    "pushf\n\t"
-	    "orq $0x100, (%rsp)\n\t"
-	    "jmp *%rsi");
-}
-
-struct entry {
-	const char *name;
-	u64 rcx, r11, gs;
-	bool smep, trap;
-};
-
-/* Exits in the view so far, whatever the reason. */
-static u64 exits(void)
-{
-	struct wh_host_stat st;
-	u64 sum = 0;
-	int i;
-
-	wh_stat(2, &st);
-	for (i = 0; i < WH_STAT_EXIT_REASONS; i++)
-		sum += st.exits[i];
-	return sum;
-}
-
-/* At each byte of the gate, and beside it: whatever happens, others go on. */
-static void hostile(const struct entry *e)
-{
-	u8 *page = wh_gpa(&a.vm, kernel_page);
-	u64 at, bad = 0;
-
-	for (at = 0; at < GATE_SIZE + 3; at++) {
-		u64 to = LSTAR + at, before;
-
-		if (!again())
-			bad++;
-		memset(page, 0xcc, WH_PAGE);
-		memcpy(page + (to - 4) % WH_PAGE, "\x9d\x0f\x01\xd4", 4);	/* popf; vmfunc */
-		wh_delegate(&a, H_ONE, WH_SYS_HERE, 1);
-		before = exits();
-		/* At an alias in the kernel half, for SMEP. */
-		wh_start(a.vcpu, &a.as, 0, (void *)(WH_KVA + (u64)enter_at),
-			 e->rcx | e->smep << 9 | a.index, to - (e->trap ? 4 : 3), e->r11, e->gs);
-		if (!wh_poll(!a.vcpu->running, 20))
-			wh_vcpu_kick(a.vcpu);
-		if (!wh_join(a.vcpu, 1))
-			wh_vcpu_stop(a.vcpu);
-		if ((exits() == before || wh_delegate(&b, H_ONE, WH_SYS_HERE, 3).rax != 4) &&
-		    !bad++)
-			wh_diag("byte %llu: %s", (unsigned long long)at, exits() == before ?
-				"was not in the view" : "the other client's call fails");
-	}
-	if (!again() || !all_is_well())
-		bad++;
-	wh_eq(bad, 0, e->name);
-}
-
-static void test_hostile(void)
-{
-	static const struct entry entries[] = {
-		{ "kernel_at_each_byte_with_zeroes", .r11 = 2 },
-		{ "kernel_at_each_byte_with_smep", .r11 = 2, .smep = true },
-		{ "kernel_at_each_byte_with_kernel_addresses", WH_KVA, 0x3000, WH_KVA,
-		  .smep = true },
-		{ "kernel_at_each_byte_with_addresses_that_are_none", NONCANONICAL, 0x202,
-		  WH_KVA, .smep = true },
-		{ "kernel_at_each_byte_with_all_flags", WH_WINDOW_VA, ~0ULL, 0x400000,
-		  .smep = true },
-		{ "kernel_at_each_byte_single_stepping", WH_KVA, 0x302, 0x400000, .smep = true,
-		  .trap = true },
-		{ "kernel_at_each_byte_with_a_users_addresses", WH_TRAMPOLINE_VA, 0x202,
-		  WH_TRAMPOLINE_VA, .trap = false },
-		{ "kernel_at_each_byte_single_stepping_at_a_users_addresses", WH_TRAMPOLINE_VA,
-		  0x202, WH_TRAMPOLINE_VA, .trap = true },
-	};
-	u64 at, wrong = 0;
-	size_t i;
-
-	/* A vCPU that moves is disarmed, and then CPL 0 cannot enter. */
-	wh_one_cpu();
-	stay_on(a.vcpu, 0);
-	for (i = 0; i < WH_ARRAY_SIZE(entries); i++)
-		hostile(&entries[i]);
-	for (at = 0; at < GATE_SIZE + 3; at++) {
-		if (wh_delegate(&a, H_JUMP, LSTAR + at, 0).rax != (u64)WH_EFATAL)
-			wrong++;
-	}
-	wh_eq(wrong, 0, "user_code_that_jumps_to_each_byte_ends_its_call");
-	wh_ok(all_is_well(), "and_nothing_else");
-}
-
 int main(void)
 {
+	size_t i;
+
 	wh_with_gate = true;
 	wh_require_feature();
-	wh_plan(54);
+	wh_plan(55);
 	wh_watchdog(180);
 	wh_server_create(&srv, 1);
 	wh_eq(wh_server_register(&srv), WH_OK, "server_registers");
@@ -690,15 +622,18 @@ int main(void)
 	test_handed_on();
 	test_interrupts();
 	test_breakpoints();
+	test_breakpoints_beside();
 	test_trap_flag();
 	test_settings();
 	test_attach();
 	changed(OTHER_LSTAR, 0, "changed_lstar_is_a_handoff");
 	changed(LSTAR + 4, 0, "lstar_changed_into_the_gate_is_a_handoff");
 	changed(LSTAR + GATE_SIZE, 0, "lstar_changed_to_behind_the_gate_is_a_handoff");
-	changed(LSTAR, 0x0013001000000000ULL, "changed_star_is_a_handoff");
-	test_change_in_a_call();
+	changed(LSTAR, OTHER_STAR, "changed_star_is_a_handoff");
+	for (i = 0; i < WH_ARRAY_SIZE(changes); i++)
+		test_change_in_a_call(&changes[i]);
+	for (i = 0; i < WH_ARRAY_SIZE(changes); i++)
+		test_change_before_a_call(&changes[i]);
 	test_change_elsewhere();
-	test_hostile();
 	return wh_exit();
 }

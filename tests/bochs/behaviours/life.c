@@ -8,8 +8,8 @@
  *   spin    say "ready", then one call of 15 s; name the error that ends it
  *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
  *           "called", wait for a line
- *   syscalls  the same with one call in which the worker's backend makes 2,000
- *           system calls; how many were answered right, and one more that the
+ *   syscalls  the same with two calls in each of which the worker's backend makes
+ *           2,000 system calls; how many were answered right, and one more that the
  *           kernel answers
  *   quit    once, then _exit()
  *   crash   once, then SIGSEGV
@@ -128,16 +128,24 @@ static void syscalls(void)
 {
 	unsigned int version;
 	unsigned long long start;
+	CUsharedconfig costs;
+	CUfunc_cache rights;
 	int right, ticks;
 	char line[16];
 
 	CU(cuCtxGetStreamPriorityRange(&right, &ticks));
+	CU(cuCtxGetCacheConfig(&rights));
+	CU(cuCtxGetSharedMemConfig(&costs));
 	say("ready");
 	if (!fgets(line, sizeof(line), stdin))
 		exit(4);
 	CU(cuCtxGetStreamPriorityRange(&right, &ticks));
-	printf("called, %d are right\n", right);
+	CU(cuCtxGetCacheConfig(&rights));
+	CU(cuCtxGetSharedMemConfig(&costs));
+	printf("called, %d and %d are right\n", right, (int)rights);
 	printf("getppid() takes %d instructions, sched_yield() %d\n", ticks >> 16, ticks & 0xffff);
+	printf("clock_gettime() takes %u instructions, a futex that differs %u\n",
+	       (unsigned int)costs >> 16, (unsigned int)costs & 0xffff);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		exit(4);

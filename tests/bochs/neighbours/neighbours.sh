@@ -6,6 +6,7 @@ set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD
+. "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 here=$WH_TOP/tests/bochs
 name=neighbours${WH_CPUS:+-$WH_CPUS}
@@ -13,17 +14,9 @@ out=$WH_BUILD/bochs/$name
 program="lenet batch=2 steps=1 width=5"
 binary=$WH_BUILD/tests/programs/bin/shared/lenet
 
-for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
-	server/vm/image/server.cpio tests/vm/client.cpio; do
-	[ -e "$WH_BUILD/$f" ] && continue
-	echo "1..0 # SKIP no guest images (build/$f): make images"
-	exit 0
-done
-for f in "$binary" "$WH_BUILD/softgpu/libcublas.so.13"; do
-	[ -e "$f" ] && continue
-	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
-	exit 0
-done
+need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/vm/image/server.cpio tests/vm/client.cpio
+need_built "$binary" "$WH_BUILD/softgpu/libcublas.so.13"
 
 world_init softgpu
 "$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"

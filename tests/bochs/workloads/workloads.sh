@@ -6,6 +6,7 @@ set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD
+. "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 here=$WH_TOP/tests/bochs
 name=workloads${WH_CPUS:+-$WH_CPUS}
@@ -23,26 +24,20 @@ programs="
 240 lenet batch=2 steps=1 width=5
 120 blas_threads rounds=1 n=16
 "
-# A host function runs in the client: each takes a handoff in which the worker waits.
+# A host function runs in the client: each takes a handoff in which the worker waits. Threads
+# of a VM with one CPU wait for each other where one was interrupted with a lock.
 host_functions="threads threads_ptds graphs printing"
+waiting_threads=blas_threads
 
-for f in kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
-	server/vm/image/server.cpio tests/vm/client.cpio; do
-	[ -e "$WH_BUILD/$f" ] && continue
-	echo "1..0 # SKIP no guest images (build/$f): make images"
-	exit 0
-done
-for f in "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"; do
-	[ -e "$f" ] && continue
-	echo "1..0 # SKIP $f is not built: no nvcc, or no header of its libraries"
-	exit 0
-done
+need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \
+	server/vm/image/server.cpio tests/vm/client.cpio
+need_built "$bin/lenet" "$bin/neuron" "$WH_BUILD/softgpu/libcublas.so.13"
 
 world_init softgpu
 "$here/mkjob.sh" "$name" --server "$here/workloads/server.list" "$here/workloads/client.list"
 cp "$here/workloads/run" "$out/job/run"
-mkdir "$out/job/expected" "$out/job/host_functions"
-for program in $host_functions; do : >"$out/job/host_functions/$program"; done
+mkdir "$out/job/expected" "$out/job/may_be_handed_on"
+for program in $host_functions $waiting_threads; do : >"$out/job/may_be_handed_on/$program"; done
 echo "$programs" | grep . >"$out/job/programs"
 while read -r _ program arguments; do
 	in_world native shared timeout 60 "$bin/$program" $arguments \

@@ -405,6 +405,27 @@ bool wh_ends_well(struct wh_vcpu *vcpu);
 /* Whatever happened, all pairs of the server end, this one is made again and works. */
 bool wh_next_pair_works(struct wh_worker *w, struct wh_client *c);
 
+/* --- System calls in a view ------------------------------------------------ */
+
+u64 wh_syscall(u64 nr, u64 a, u64 b);
+/* Handlers: system call @a0 of @a1 and 1; @a0 of them, @a1 of 0, 1, ... and 1, their sum. */
+s64 wh_syscall_handler(void *session, u64 slot, u64 a0, u64 a1);
+s64 wh_syscalls_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* Goes to @a0. */
+s64 wh_jump_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* How many pairs of the VM have a gate. */
+u64 wh_gates(u64 vm);
+/* A pair like the last one, with whatever LSTAR and STAR the client has now. */
+bool wh_pair_anew(struct wh_worker *w, struct wh_client *c);
+/* As a client's kernel that watches an instruction, or what touches a word; 0: no more. */
+#define WH_DR7_INSN		0x402
+#define WH_DR7_WORD		0xb0402
+void wh_watch(struct wh_vcpu *vcpu, u64 va, u64 dr7);
+u64 wh_get_msr(struct wh_vcpu *vcpu, u32 index);
+void wh_set_msr(struct wh_vcpu *vcpu, u32 index, u64 value);
+/* Its thread has run before. */
+void wh_stay_on(struct wh_vcpu *vcpu, int cpu);
+
 /* --- The host's control device -------------------------------------------- */
 
 int wh_host_fd(void);
