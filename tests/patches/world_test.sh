@@ -48,11 +48,11 @@ same() { theirs "$1" "${2:-}" && diff -u "$tmp/ours.d/said" "$tmp/$1/said"; }
 differs() { theirs "$1" "$2" && ! cmp -s "$tmp/ours.d/said" "$tmp/$1/said"; }
 
 plan 6
-is both_describe_the_world_and_a_slot "$(both structs | tr '\n' ' ')" "wh_slot wh_world wh_world_self wh_world_slot "
-is and_where_it_is "$(both numbers | grep -c -x -e WH_WORLD_VA -e WH_WORLD_CLIENT -e WH_WORLD_SERVER -e WH_MAX_SLOTS -e WH_MAX_HANDLERS)" 5
+is both_describe_the_world_and_a_slot "$(both structs | tr '\n' ' ')" "wh_slot wh_world wh_world_self wh_world_slot wh_world_stack wh_world_vdso "
+is and_where_it_is "$(both numbers | grep -c -x -e WH_WORLD_VA -e WH_WORLD_CLIENT -e WH_WORLD_SERVER -e WH_MAX_HANDLERS)" 4
 common >"$tmp/members.h"
 ok ours_has_a_layout ours
 ok selftests_have_the_same same theirs
 ok member_of_another_size_is_seen differs larger '/^struct wh_world {/,/^}/s/u32 nhandlers/u64 nhandlers/'
-ok number_of_another_value_is_seen differs more 's/^#define WH_MAX_SLOTS.*/#define WH_MAX_SLOTS 17/'
+ok number_of_another_value_is_seen differs more 's/^#define WH_MAX_HANDLERS.*/#define WH_MAX_HANDLERS 17/'
 finish

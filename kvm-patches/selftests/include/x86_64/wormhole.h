@@ -250,6 +250,14 @@ struct wh_world_self {
 	u32 pid, ppid, tid, uid, euid, gid, egid, pad;
 };
 
+struct wh_world_vdso {
+	u64 clock_gettime, gettimeofday, time, start, size;
+};
+
+struct wh_world_stack {
+	u64 low, high;
+};
+
 struct wh_world {
 	u64 world;
 	u32 nslots;
@@ -258,6 +266,8 @@ struct wh_world {
 	u64 handlers[WH_MAX_HANDLERS];	/* wh_handler_fn */
 	struct wh_world_slot slots[WH_MAX_SLOTS];
 	struct wh_world_self self;
+	struct wh_world_vdso vdso;
+	struct wh_world_stack stack;
 };
 
 struct wh_slot {
