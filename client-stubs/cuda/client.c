@@ -475,14 +475,13 @@ __attribute__((destructor(101))) static void end_of_process(void)
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
 	print_stats();
-	/*
-	 * Also from a handler on top of a call, or after a call that was left behind. With
-	 * several slots there is nothing to give back: the process's end says it.
-	 */
-	if (!l->t || !wh_slot_at_end(&wh_thread))
+	/* Where the process's end says it all by itself, nothing is given back. */
+	if (!l->t || !l->t->end)
 		return;
-	if (l->t->end)
-		l->t->end(l);
+	/* Also from a handler on top of a call, or after a call that was left behind. */
+	if (!wh_slots_at_end(&wh_thread))
+		return;
+	l->t->end(l);
 	l->t = NULL;
-	wh_slot_give(&wh_thread);
+	wh_slots_give(&wh_thread);
 }

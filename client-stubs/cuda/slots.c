@@ -188,12 +188,28 @@ void wh_slots_after_fork(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-bool wh_slot_at_end(struct wh_thread *t)
+static void give_first(struct wh_thread *t, uint32_t n)
 {
-	if (count() > 1)
+	while (n--)
+		wh_word_give(&t->holder, WH_LOCK_SLOT, &wh_slots[n].word);
+}
+
+bool wh_slots_at_end(struct wh_thread *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < count(); i++) {
+		if (wh_lock_at_end(&t->holder, &wh_slots[i].word))
+			continue;
+		give_first(t, i);
 		return false;
-	t->slot = 0;
-	return wh_lock_at_end(&t->holder, &wh_slots[0].word);
+	}
+	return true;
+}
+
+void wh_slots_give(struct wh_thread *t)
+{
+	give_first(t, count());
 }
 
 uint64_t wh_slots_crossings(void)

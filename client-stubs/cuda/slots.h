@@ -43,8 +43,9 @@ void wh_slot_leave(struct wh_thread *t);	/* at its end */
 bool wh_slot_is_mine(const struct wh_thread *t);
 void wh_slot_give(struct wh_thread *t);
 void wh_slots_after_fork(void);
-/* At the end of the process: the only slot, for a second at most. False: there are several. */
-bool wh_slot_at_end(struct wh_thread *t);
+/* At the end of the process: all slots, one after the other for a second at most. */
+bool wh_slots_at_end(struct wh_thread *t);
+void wh_slots_give(struct wh_thread *t);
 uint64_t wh_slots_crossings(void);
 
 /*

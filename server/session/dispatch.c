@@ -332,6 +332,40 @@ static WH_INLINE int64_t answer_only(struct wh_session *s, uint64_t size)
 	return rc;
 }
 
+/*
+ * The same where there are several: the straight way of a call that runs together with
+ * others and whose thread is where it wants it. What is not so begins anew, from the
+ * request on, by the way of all calls.
+ */
+static WH_INLINE int64_t answer_together(struct wh_session *s, uint32_t slot, uint64_t size)
+{
+	struct wh_frame *f = &s->frame[slot];
+	const struct wh_call_entry *e;
+	int32_t res;
+	int64_t rc;
+	int result;
+
+	wh_self.slot = slot;
+	wh_count(s, &s->limits.account->crossings, 1);
+	rc = take_request(s, f, f->msg, size, &e);
+	if (rc != WH_OK)
+		return rc;
+	if (__builtin_expect(!e->together || !may_share(s), 0))
+		return answer_cuda(s, f, size);
+	wh_gate_together(s);
+	res = __builtin_expect(prepared(s, f->req), 1) ? run_handler(s, f, e) : (int32_t)WH_AGAIN;
+	if (__builtin_expect(is_delay(res), 0)) {
+		wh_gate_leave(s);
+		return answer_cuda(s, f, size);
+	}
+	wh_count(s, &s->limits.account->calls, 1);
+	rc = finish(s, res, e, &result);
+	__atomic_store_n(&s->gate.slot[slot].inside, WH_GATE_NONE, __ATOMIC_RELEASE);
+	if (rc == WH_OK)
+		respond(f, result);
+	return rc;
+}
+
 static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
 	int res;
@@ -370,9 +404,9 @@ static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_
 	struct wh_session *s = session;
 
 	(void)arg1;
-	if (__builtin_expect(s->nslots == 1 && !slot, 1))
+	if (s->nslots == 1 && !slot)
 		return answer_only(s, arg0);
-	return wh_dispatch_slot(s, slot, WH_HANDLER_CUDA, arg0);
+	return slot < s->nslots ? answer_together(s, slot, arg0) : WH_EINVAL;
 }
 
 static int64_t handler_library(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
