@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		5
+#define WH_ABI_VERSION		6
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -59,9 +59,10 @@
  * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
  *	last, R8 = WH_NOTIFY_*. Begin before the kernel changes the worker's
  *	mappings of the range, end after; every begin has one end.
- * NEXT: whom a call, or the end of his pair, waits for: RBX = pair handle, RCX =
- *	slot, each told once. ENOENT: nobody. KVM sends an NMI, to the vCPU where
- *	the slot's thread executed TAKE last, whenever there is somebody to tell.
+ * NEXT: whom something waits for: RBX = pair handle, RCX = slot, RDX = WH_NEWS_*:
+ *	a call, or the end of the pair, for the slot's thread; a WAKE for its
+ *	companion. Each is told once. ENOENT: nobody. KVM sends an NMI, to the vCPU
+ *	where the slot's thread executed TAKE last, whenever there is somebody to tell.
  * RELEASE: RDI = pair handle: the worker is gone. Its pages may be reused
  *	as soon as the leaf returns.
  * DEVICE: RDI = pair handle, RSI = first address, RDX = address after the last,
@@ -79,6 +80,8 @@
 #define WH_LEAF_NEXT		0x57480016
 #define WH_NOTIFY_BEGIN		0
 #define WH_NOTIFY_END		1
+#define WH_NEWS_CALL		0
+#define WH_NEWS_WAKE		1
 
 /*
  * TAKE: server, CPL 3, in a thread of the worker. RDI = slot. A call that waits
@@ -96,6 +99,20 @@
  *	nothing. Changes no register, RAX included.
  */
 #define WH_LEAF_SYSCALL		0x57480021
+
+/*
+ * A slot's companion is another thread of the worker, which does for a call what
+ * takes a kernel, but not the slot's own thread: the call stays in the view.
+ *
+ * WAKE: the worker's system call service, 64-bit CPL 3. In a view tells the server
+ *	of the slot's companion, if that has executed LISTEN since it was told last;
+ *	the call goes on behind the instruction. In the server it does nothing.
+ *	Changes no register, RAX included.
+ * LISTEN: server, CPL 3, in a thread of the worker. RDI = slot: the companion is
+ *	about to sleep, and the next WAKE is to be told. EGONE: the pair is dead.
+ */
+#define WH_LEAF_WAKE		0x57480022
+#define WH_LEAF_LISTEN		0x57480023
 
 /*
  * Client, 64-bit CPL 3 only.
@@ -264,7 +281,7 @@ struct wh_host_stat {
 	__u64 fatal;		/* calls ended by KVM with WH_EFATAL */
 	__u64 parked;		/* server: slots whose thread waits for a call now */
 	__u64 deferred_timers;	/* server: timer expiries coalesced */
-	__u64 busy;		/* server: calls handed off now */
+	__u64 busy;		/* server: calls handed off now, companions that work */
 	__u64 view_tables;	/* host pages that are tables of views now */
 	__u64 view_pages;	/* pages that views map, and pin, now */
 	__u64 barriers;		/* IBPBs between pairs and around strict calls */

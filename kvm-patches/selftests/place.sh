@@ -94,7 +94,7 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch slots handoff irq park device large
+tests switch slots companion handoff irq park device large
 commit <<'M'
 KVM: selftests: Test calls between VMs
 

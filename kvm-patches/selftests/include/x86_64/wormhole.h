@@ -268,6 +268,7 @@ struct wh_world {
 	struct wh_world_self self;
 	struct wh_world_vdso vdso;
 	struct wh_world_stack stack;
+	u64 rings;
 };
 
 struct wh_slot {
@@ -494,7 +495,7 @@ struct wh_trap {
 };
 
 /* Pairs that a test may have, in turn, before their news are mixed up. */
-#define WH_NEWS			4096
+#define WH_NEWS			8192
 
 /* What the guest's kernel noted; read by the host through G(). */
 struct wh_guest_log {
@@ -513,7 +514,7 @@ struct wh_guest_log {
 	/* Faults there wait for the entry to be present: busy_pages of them, or one. */
 	u64 busy_va, busy_pte, busy_pages;
 	u64 tlb_flushes;	/* WH_TLB_VECTOR served */
-	u8 news[WH_NEWS];	/* what NEXT said: by pair and slot */
+	u8 news[WH_NEWS];	/* what NEXT said: at wh_news_at() */
 	u8 any_news;
 };
 
@@ -539,6 +540,12 @@ u64 wh_tramp_checksum(void);
 #define WH_SYS_HERE		3
 #define WH_SYS_WAIT		4	/* HLT until there is news for pair rdi, slot rsi */
 #define WH_ANY_PAIR		~0ULL	/* or for anybody */
+
+/* Of a pair's slot, WH_NEWS_*; in wh_log.news[]. */
+static inline u64 wh_news_at(u64 pair, u64 slot, u64 what)
+{
+	return ((pair * 2 + what) * WH_MAX_SLOTS + slot) % WH_NEWS;
+}
 
 void wh_guest_call(void);
 void wh_guest_leaf(void);

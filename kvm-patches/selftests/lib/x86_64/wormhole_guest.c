@@ -294,17 +294,17 @@ void wh_guest_timer(u64 tsc)
 	wh_wrmsr(TSC_DEADLINE, wh_log.timer_deadline);
 }
 
-static u8 *news(u64 pair, u64 slot)
+static u8 *news(u64 pair, u64 slot, u64 what)
 {
 	return pair == WH_ANY_PAIR ? &wh_log.any_news :
-				     &wh_log.news[(pair * WH_MAX_SLOTS + slot) % WH_NEWS];
+				     &wh_log.news[wh_news_at(pair, slot, what)];
 }
 
-static u64 next_news(u64 *pair, u64 *slot)
+static u64 next_news(u64 *pair, u64 *slot, u64 *what)
 {
 	u64 rax = WH_LEAF_NEXT, rcx = 0;
 
-	asm volatile("cpuid" : "+a"(rax), "=b"(*pair), "+c"(rcx) :: "rdx", "memory");
+	asm volatile("cpuid" : "+a"(rax), "=b"(*pair), "+c"(rcx), "=d"(*what) :: "memory");
 	*slot = rcx;
 	return rax;
 }
@@ -333,12 +333,12 @@ static void wait_for_news(u8 *mine)
 static void take_news(struct wh_trap *t)
 {
 	static u64 lock;
-	u64 pair, slot;
+	u64 pair, slot, what;
 
 	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
 		asm volatile("pause");
-	while (!next_news(&pair, &slot)) {
-		*news(pair, slot) = 1;
+	while (!next_news(&pair, &slot, &what)) {
+		*news(pair, slot, what) = 1;
 		wh_log.any_news = 1;
 	}
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
@@ -453,7 +453,7 @@ void wh_guest_trap(struct wh_trap *t)
 	}
 	/* A worker's thread between two calls: nothing to note. */
 	if (wh_trap_is_server && t->vector == WH_VECTOR_SYSCALL && t->rax == WH_SYS_WAIT) {
-		wait_for_news(news(t->rdi, t->rsi));
+		wait_for_news(news(t->rdi, t->rsi, WH_NEWS_CALL));
 		t->rax = 0;
 		return;
 	}

@@ -394,7 +394,7 @@ void wh_worker_begin(struct wh_worker *w)
 
 void wh_wake_worker(struct wh_worker *w)
 {
-	G(&w->srv->vm, wh_log).news[w->pair * WH_MAX_SLOTS % WH_NEWS] = 1;
+	G(&w->srv->vm, wh_log).news[wh_news_at(w->pair, 0, WH_NEWS_CALL)] = 1;
 	if (w->vcpu->running)
 		wh_msi(&w->srv->vm, w->vcpu->id, WH_MSI_NMI, 0);
 }
