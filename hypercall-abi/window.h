@@ -65,6 +65,35 @@ struct wh_world_stack {
 	__u64 high;
 };
 
+/*
+ * What calls ask of their slot's companion, a thread of the worker in the server, which
+ * makes system calls for them while they stay in the view. Memory of the worker.
+ *
+ * `call`: the service fills it in, sets WH_RING_ASKED, and looks until it is WH_RING_FREE
+ * again. WH_RING_TAKEN: the companion has begun, so the call must wait; WH_RING_AWAITED: it
+ * does so in the server, by a futex. Before it is taken it may be withdrawn.
+ * `post`: a FUTEX_WAKE of private memory that nobody waits for.
+ */
+#define WH_RING_FREE		0
+#define WH_RING_ASKED		1
+#define WH_RING_TAKEN		2
+#define WH_RING_AWAITED		3
+#define WH_RING_SELF		(-4096)	/* result: the thread is to make the call itself */
+struct wh_ring {
+	__u32 call;		/* WH_RING_* */
+	__u32 post;		/* WH_RING_FREE, WH_RING_ASKED */
+	__u32 sleeps;		/* the companion has to be woken */
+	__u16 flags;		/* the service's */
+	__u16 pad;
+	__u64 nr;
+	__u64 arg[6];
+	__s64 result;
+	__u64 back;		/* the service's */
+	__u64 post_address;
+	__u64 post_count;
+	__u64 resv[3];
+};
+
 struct wh_world {
 	__u64 world;		/* WH_WORLD_* */
 	__u32 nslots;
@@ -76,6 +105,7 @@ struct wh_world {
 	struct wh_world_self self;
 	struct wh_world_vdso vdso;
 	struct wh_world_stack stack;	/* of calls */
+	__u64 rings;		/* struct wh_ring of each slot, or 0 */
 };
 
 /* --- Window part: shared by one client process and its worker ------------- */
@@ -185,8 +215,11 @@ struct wh_srv_info {
 /*
  * WH_SRV_WAIT (argument: slot): the calling thread of the worker sleeps until a
  * call, or the end of the pair, came for the slot since it last returned; then
- * the thread executes TAKE. One that came before is not lost.
+ * the thread executes TAKE. One that came before is not lost. Argument slot +
+ * WH_SRV_COMPANION: until a call made WAKE, after which the thread executes LISTEN
+ * before it sleeps again.
  */
+#define WH_SRV_COMPANION	WH_MAX_SLOTS
 #define WH_SRV_WAIT		_IO(WH_IOC_MAGIC, 37)
 
 #endif /* WORMHOLE_WINDOW_H */

@@ -1,6 +1,7 @@
 ;; SPDX-License-Identifier: Apache-2.0
 ;; System calls in the view. A SYSCALL there leads, by KVM's page at the client's
-;; LSTAR, to wh_service, without an exit. What user space knows is answered here;
+;; LSTAR, to wh_service, without an exit. What user space knows is answered here; what
+;; takes a kernel, but not this thread, its companion makes (companion.asm);
 ;; all else is handed on to the worker's thread, which executes the SYSCALL
 ;; below, and stays there with its call, as after any handoff.
 ;;
@@ -30,7 +31,8 @@
 %define CLOCKS          (1 << 0 | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 11)
 %define LAST_CLOCK      11
 
-%define FUTEX_WAIT_BITSET       9       ; FUTEX_WAIT is 0
+%define FUTEX_WAKE              1       ; FUTEX_WAIT is 0
+%define FUTEX_WAIT_BITSET       9
 %define FUTEX_PRIVATE           128
 %define FUTEX_CLOCK_REALTIME    256
 ;; About as long, with their PAUSEs, as a handoff and the way back take.
@@ -103,7 +105,7 @@ wh_service:
         on_call NR_CLOCK_GETTIME, .to_clock_gettime
         on_call NR_GETTIMEOFDAY, .to_gettimeofday
         on_call NR_TIME, .to_time
-        jmp     .hand_on
+        jmp     wh_companion
 .to_futex:
         jmp     .futex
 .to_clock_gettime:
@@ -227,11 +229,13 @@ wh_service:
 ;; sleep. What the kernel refuses before it looks (an odd address, no bits, a timeout
 ;; that is no time) is its to refuse. The caller has just read the word; if it is not
 ;; mapped after all, this is a fault of its thread, and no -EFAULT. FUTEX_WAKE is
-;; handed on: who sleeps is known to the kernel alone.
+;; the companion's: who sleeps is known to the kernel alone.
 .futex:
         put_flags_aside NR_FUTEX
         test    dil, 3
         jnz     .cannot
+        cmp     esi, FUTEX_WAKE | FUTEX_PRIVATE
+        je      wh_companion.post
         mov     ecx, esi
         and     ecx, ~FUTEX_PRIVATE
         jz      .timeout

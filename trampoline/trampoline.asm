@@ -28,6 +28,7 @@ wh_page:
 %include "landing.asm"
 %include "home.asm"
 %include "service.asm"
+%include "companion.asm"
 
 wh_page_code_end:
         page_end

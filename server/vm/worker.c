@@ -36,8 +36,10 @@
 #include "protect/sandbox.h"
 #include "session/session.h"
 #include "trampoline.h"
+#include "vm/companion.h"
 #include "vm/memory.h"
 #include "vm/options.h"
+#include "vm/raw.h"
 #include "vm/vdso.h"
 
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
@@ -45,6 +47,7 @@
 #define FCW_DEFAULT		0x037f
 #define MAX_THREADS		256	/* of a worker, the driver's among them */
 #define THREAD_STACK		(256 << 10)	/* of a slot's thread, which holds its TLS, too */
+#define COMPANION_STACK	(64 << 10)
 #define SERVICE_STACK		2048	/* more than the trampoline's service and the vDSO need */
 
 static struct options opt;
@@ -227,6 +230,7 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 	fill_slots(w);
 	w->slots[0].fs_base = own_fs_base();
 	wh_vdso_find(&w->vdso);
+	w->rings = (uintptr_t)wh_companion_rings();
 	w->world = WH_WORLD_SERVER;
 }
 
@@ -336,23 +340,6 @@ static void say_ready(void)
  * variable, only registers and their own stacks, until the part is over.
  */
 
-/* A system call of up to four arguments, without errno. */
-static inline int64_t raw(long number, unsigned long a, unsigned long b, unsigned long c,
-			  unsigned long d)
-{
-	register unsigned long r10 __asm__("r10") = d;
-	int64_t rc = number;
-
-	__asm__ volatile("syscall" : "+a" (rc) : "D" (a), "S" (b), "d" (c), "r" (r10)
-			 : "rcx", "r11", "memory");
-	return rc;
-}
-
-static inline int64_t raw_ioctl(int fd, unsigned long request, unsigned long arg)
-{
-	return raw(SYS_ioctl, (unsigned long)fd, request, arg, 0);
-}
-
 static const char take[] = "take";
 static uint32_t may_serve;	/* all slots are registered */
 
@@ -391,7 +378,7 @@ static int64_t register_all(int fd, uint32_t slots, const char **step)
 	if (status)
 		return status;
 	__atomic_store_n(&may_serve, 1, __ATOMIC_RELEASE);
-	raw(SYS_futex, (unsigned long)&may_serve, FUTEX_WAKE_PRIVATE, WH_MAX_SLOTS, 0);
+	raw(SYS_futex, (uint64_t)&may_serve, FUTEX_WAKE_PRIVATE, 2 * WH_MAX_SLOTS, 0);
 	return 0;
 }
 
@@ -424,32 +411,60 @@ static void serve(int fd)
 	end(step, status);
 }
 
-/* --- Threads of the slots besides 0 ------------------------------------------------------ */
+/* --- Threads: of the slots besides 0, and the companions of all -------------------------- */
+
+struct thread {
+	uint32_t slot;
+	size_t stack;
+	void *(*start)(void *thread);
+	uint64_t stack_top;
+};
 
 static struct {
 	struct wh_session *session;
 	struct wh_world *world;
-	uint64_t stack_top[WH_MAX_SLOTS];
+	struct thread of[2 * WH_MAX_SLOTS];
+	unsigned int n;
 	sem_t ready;
 	int fd;
 } threads;
 
-__attribute__((no_stack_protector))
-static void *slot_thread(void *number)
+/* Part of the process as it will serve; then no library call any more. */
+static void wait_for_clients(void)
 {
-	uint32_t slot = (uint32_t)(uintptr_t)number;
+	sem_post(&threads.ready);
+	while (!__atomic_load_n(&may_serve, __ATOMIC_ACQUIRE))
+		raw(SYS_futex, (uint64_t)&may_serve, FUTEX_WAIT_PRIVATE, 0, 0);
+}
+
+__attribute__((no_stack_protector))
+static void *slot_thread(void *thread)
+{
+	uint32_t slot = ((struct thread *)thread)->slot;
 	const char *step;
 	int64_t status;
-	int fd = threads.fd;
 
 	wh_session_new_thread(threads.session);
 	wh_interpose_slot_thread();
 	threads.world->slots[slot].fs_base = own_fs_base();
-	sem_post(&threads.ready);
-	while (!__atomic_load_n(&may_serve, __ATOMIC_ACQUIRE))
-		raw(SYS_futex, (unsigned long)&may_serve, FUTEX_WAIT_PRIVATE, 0, 0);
-	status = serve_slot(fd, slot, &step);
+	wait_for_clients();
+	status = serve_slot(threads.fd, slot, &step);
 	end(step, status);
+}
+
+static void *companion_thread(void *thread)
+{
+	wait_for_clients();
+	wh_companion_run(threads.fd, ((struct thread *)thread)->slot);
+}
+
+static void prepare_thread(uint32_t slot, size_t stack, void *(*start)(void *))
+{
+	struct thread *t = &threads.of[threads.n++];
+
+	*t = (struct thread){ slot, stack, start, wh_memory_stacks(1, stack, stack) };
+	if (!t->stack_top)
+		die("stack of a thread of slot %u: %s", slot, strerror(errno));
 }
 
 /* Memory that is touched with all other, long before the threads need it. */
@@ -457,14 +472,14 @@ static void prepare_threads(void)
 {
 	uint32_t i;
 
-	for (i = 1; i < opt.slots; i++) {
-		threads.stack_top[i] = wh_memory_stacks(1, THREAD_STACK, THREAD_STACK);
-		if (!threads.stack_top[i])
-			die("stack of slot %u's thread: %s", i, strerror(errno));
+	for (i = 0; i < opt.slots; i++) {
+		if (i)
+			prepare_thread(i, THREAD_STACK, slot_thread);
+		prepare_thread(i, COMPANION_STACK, companion_thread);
 	}
 }
 
-static void start_thread(uint32_t slot)
+static void start_thread(struct thread *thread)
 {
 	pthread_attr_t attr;
 	pthread_t t;
@@ -472,28 +487,27 @@ static void start_thread(uint32_t slot)
 
 	err = pthread_attr_init(&attr);
 	if (!err)
-		err = pthread_attr_setstack(&attr,
-					    (void *)(threads.stack_top[slot] - THREAD_STACK),
-					    THREAD_STACK);
+		err = pthread_attr_setstack(&attr, (void *)(thread->stack_top - thread->stack),
+					    thread->stack);
 	if (!err)
-		err = pthread_create(&t, &attr, slot_thread, (void *)(uintptr_t)slot);
+		err = pthread_create(&t, &attr, thread->start, thread);
 	if (err)
-		die("thread of slot %u: %s", slot, strerror(err));
+		die("a thread of slot %u: %s", thread->slot, strerror(err));
 	pthread_attr_destroy(&attr);
 }
 
 /* As the user that the process has become, under its filter. */
 static void start_threads(struct wh_session *session, struct wh_world *world, int fd)
 {
-	uint32_t i;
+	unsigned int i;
 
 	threads.session = session;
 	threads.world = world;
 	threads.fd = fd;
 	sem_init(&threads.ready, 0, 0);
-	for (i = 1; i < opt.slots; i++)
-		start_thread(i);
-	for (i = 1; i < opt.slots; i++)
+	for (i = 0; i < threads.n; i++)
+		start_thread(&threads.of[i]);
+	for (i = 0; i < threads.n; i++)
 		while (sem_wait(&threads.ready))
 			;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that come for the threads of workers. KVM tells of one by an NMI, since a
- * module can have no vector of its own; NEXT, in an interrupt, names whose thread
- * to wake.
+ * Calls that come for the threads of workers, and wishes of calls for their slots'
+ * companions. KVM tells of one by an NMI, since a module can have no vector of its own;
+ * NEXT, in an interrupt, names whose thread to wake.
  */
 #ifndef WORMHOLE_NEWS_H
 #define WORMHOLE_NEWS_H
@@ -20,12 +20,16 @@
 #include "hypercall.h"
 #include "window.h"
 
+/* Who waits: a slot's thread, or its companion. */
+#define NEWS_WAITERS	(2 * WH_MAX_SLOTS)
+static_assert(WH_SRV_COMPANION == WH_MAX_SLOTS && NEWS_WAITERS <= BITS_PER_LONG);
+
 /* Of one worker; `link` and `pair` under news_lock. */
 struct news {
 	struct list_head link;
 	u64 pair;
-	unsigned long slots;		/* that have some: a bitmap */
-	wait_queue_head_t calls[WH_MAX_SLOTS];
+	unsigned long some;		/* who has some: a bitmap */
+	wait_queue_head_t waiters[NEWS_WAITERS];
 };
 
 /* Of workers that have registered. */
@@ -34,15 +38,16 @@ static DEFINE_SPINLOCK(news_lock);
 static DEFINE_PER_CPU(struct irq_work, news_work);
 static int news_state;
 
-static void news_wake(u64 pair, u64 slot)
+static void news_wake(u64 pair, u64 slot, u64 what)
 {
+	u64 who = what == WH_NEWS_WAKE ? WH_SRV_COMPANION + slot : slot;
 	struct news *n;
 
 	list_for_each_entry(n, &news_known, link) {
 		if (n->pair != pair)
 			continue;
-		set_bit(slot, &n->slots);
-		wake_up(&n->calls[slot]);
+		set_bit(who, &n->some);
+		wake_up(&n->waiters[who]);
 	}
 }
 
@@ -55,7 +60,7 @@ static void news_take(struct irq_work *work)
 	spin_lock_irqsave(&news_lock, flags);
 	while (!wh_leaf(WH_LEAF_NEXT, 0, 0, 0, 0, &res))
 		if (res.rcx < WH_MAX_SLOTS)
-			news_wake(res.rbx, res.rcx);
+			news_wake(res.rbx, res.rcx, res.rdx);
 	spin_unlock_irqrestore(&news_lock, flags);
 }
 
@@ -83,8 +88,8 @@ static void news_init(struct news *n)
 	unsigned int i;
 
 	INIT_LIST_HEAD(&n->link);
-	for (i = 0; i < WH_MAX_SLOTS; i++)
-		init_waitqueue_head(&n->calls[i]);
+	for (i = 0; i < NEWS_WAITERS; i++)
+		init_waitqueue_head(&n->waiters[i]);
 }
 
 /* From here on calls may come for the pair's slots. */
@@ -103,11 +108,11 @@ static void news_forget(struct news *n)
 	spin_unlock_irq(&news_lock);
 }
 
-/* Sleep until a call came for the slot since the last one. */
-static int news_wait(struct news *n, unsigned long slot)
+/* Sleep until some came since the last time. */
+static int news_wait(struct news *n, unsigned long who)
 {
-	return wait_event_interruptible(n->calls[slot],
-					test_and_clear_bit(slot, &n->slots));
+	return wait_event_interruptible(n->waiters[who],
+					test_and_clear_bit(who, &n->some));
 }
 
 /* Before the first worker, for good. */

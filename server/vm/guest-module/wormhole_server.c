@@ -21,6 +21,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -341,13 +342,13 @@ static long srv_slot(struct worker *w, unsigned long slot)
 	return err;
 }
 
-static long srv_wait(struct worker *w, unsigned long slot)
+static long srv_wait(struct worker *w, unsigned long who)
 {
-	if (slot >= WH_MAX_SLOTS)
+	if (who >= NEWS_WAITERS)
 		return -EINVAL;
 	if (READ_ONCE(w->mm) != current->mm)
 		return -EPERM;
-	return news_wait(&w->news, slot);
+	return news_wait(&w->news, array_index_nospec(who, NEWS_WAITERS));
 }
 
 static long srv_devices(struct worker *w)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Owns the companions. What may be asked of one is decided here and not by the service:
+ * a system call that depends on its thread, or may wait for what a call does later, is the
+ * slot's own thread's. The worker's filter holds for companions as for all its threads.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "hypercall.h"
+#include "vm/companion.h"
+#include "vm/raw.h"
+
+/* Of a read or write; what a pipe takes at once. */
+#define SMALL		4096
+/* How long a companion looks for more before it sleeps: the next call is near. */
+#define LOOK_NS		100000
+
+static struct wh_ring rings[WH_MAX_SLOTS] __attribute__((aligned(WH_PAGE_SIZE)));
+
+struct wh_ring *wh_companion_rings(void)
+{
+	return rings;
+}
+
+/*
+ * As the call itself where that does not have to wait: what a pipe or a socket has, and
+ * what a file has in memory. Else nothing is done, and the slot's thread waits.
+ */
+static int64_t transfer(long nr, const uint64_t arg[6], uint64_t offset)
+{
+	struct iovec v = { .iov_base = (void *)arg[1], .iov_len = arg[2] };
+	const uint64_t args[6] = { arg[0], (uint64_t)&v, 1, offset, 0, RWF_NOWAIT };
+	int64_t rc;
+
+	if (arg[2] > SMALL)
+		return WH_RING_SELF;
+	rc = raw6(nr, args);
+	return rc == -EAGAIN || rc == -EOPNOTSUPP ? WH_RING_SELF : rc;
+}
+
+/* At an offset; -1 would mean the file's own. */
+static int64_t transfer_at(long nr, const uint64_t arg[6])
+{
+	return (int64_t)arg[3] < 0 ? -EINVAL : transfer(nr, arg, arg[3]);
+}
+
+static int64_t wake(const uint64_t arg[6])
+{
+	int op = (int)arg[1] & ~FUTEX_PRIVATE_FLAG;
+
+	return op == FUTEX_WAKE ? raw6(SYS_futex, arg) : WH_RING_SELF;
+}
+
+static int64_t make_call(long nr, const uint64_t arg[6])
+{
+	switch (nr) {
+	case SYS_ioctl:
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_madvise:
+	case SYS_mremap:
+	case SYS_brk:
+		return raw6(nr, arg);
+	case SYS_read:
+		return transfer(SYS_preadv2, arg, ~0ULL);
+	case SYS_write:
+		return transfer(SYS_pwritev2, arg, ~0ULL);
+	case SYS_pread64:
+		return transfer_at(SYS_preadv2, arg);
+	case SYS_pwrite64:
+		return transfer_at(SYS_pwritev2, arg);
+	case SYS_futex:
+		return wake(arg);
+	default:
+		return WH_RING_SELF;
+	}
+}
+
+static int serve_post(struct wh_ring *ring)
+{
+	if (__atomic_load_n(&ring->post, __ATOMIC_ACQUIRE) != WH_RING_ASKED)
+		return 0;
+	raw(SYS_futex, ring->post_address, FUTEX_WAKE_PRIVATE, ring->post_count, 0);
+	__atomic_store_n(&ring->post, WH_RING_FREE, __ATOMIC_RELEASE);
+	return 1;
+}
+
+static int serve_call(struct wh_ring *ring)
+{
+	uint32_t state = WH_RING_ASKED;
+	uint64_t arg[6];
+
+	/* The call may withdraw it until here. */
+	if (!__atomic_compare_exchange_n(&ring->call, &state, WH_RING_TAKEN, 0, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return 0;
+	memcpy(arg, ring->arg, sizeof(arg));
+	ring->result = make_call((long)ring->nr, arg);
+	state = __atomic_exchange_n(&ring->call, WH_RING_FREE, __ATOMIC_SEQ_CST);
+	if (state == WH_RING_AWAITED)
+		raw(SYS_futex, (uint64_t)&ring->call, FUTEX_WAKE_PRIVATE, 1, 0);
+	return 1;
+}
+
+int wh_companion_serve(struct wh_ring *ring)
+{
+	return serve_post(ring) | serve_call(ring);
+}
+
+static int is_asked(const struct wh_ring *ring)
+{
+	return __atomic_load_n(&ring->call, __ATOMIC_SEQ_CST) == WH_RING_ASKED ||
+	       __atomic_load_n(&ring->post, __ATOMIC_SEQ_CST) == WH_RING_ASKED;
+}
+
+/*
+ * Says that it sleeps, then looks: the service does it the other way round, so one of the
+ * two sees the other. A WAKE between LISTEN and the ioctl is not lost.
+ */
+static void sleep_until_woken(int fd, uint32_t slot)
+{
+	struct wh_leaf l = { { slot }, 0, 0, 0 };
+	struct wh_ring *ring = &rings[slot];
+	int64_t status;
+
+	__atomic_store_n(&ring->sleeps, 1, __ATOMIC_SEQ_CST);
+	status = wh_hypercall(WH_LEAF_LISTEN, &l);
+	if (!status && !is_asked(ring))
+		raw_ioctl(fd, WH_SRV_WAIT, slot + WH_SRV_COMPANION);
+	__atomic_store_n(&ring->sleeps, 0, __ATOMIC_SEQ_CST);
+	/* The pair is over; the slots' threads, which are told so, end the process. */
+	while (status)
+		raw(SYS_pause, 0, 0, 0, 0);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+void wh_companion_run(int fd, uint32_t slot)
+{
+	int64_t until = 0;
+
+	for (;;) {
+		if (wh_companion_serve(&rings[slot]))
+			until = now_ns() + LOOK_NS;
+		else if (now_ns() < until)
+			__builtin_ia32_pause();
+		else
+			sleep_until_woken(fd, slot);
+	}
+}
