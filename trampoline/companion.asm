@@ -20,9 +20,9 @@
 %define NR_MREMAP       25
 %define NR_MADVISE      28
 
-;; How often to look for the answer, with a PAUSE each: about a millisecond. A call
+;; How often to look for the answer, with a PAUSE each: one or two milliseconds. A call
 ;; that takes longer waits in the server, where it takes no CPU.
-%define RING_LOOKS      20000
+%define RING_LOOKS      40000
 
 %define RING_SHIFT      7
 %if wh_ring_size != 1 << RING_SHIFT
