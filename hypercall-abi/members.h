@@ -64,6 +64,7 @@ MEMBER(wh_world, self)
 MEMBER(wh_world, vdso)
 MEMBER(wh_world, stack)
 MEMBER(wh_world, rings)
+MEMBER(wh_world, patience)
 END(wh_world)
 
 STRUCT(wh_ring)

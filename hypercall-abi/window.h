@@ -106,6 +106,7 @@ struct wh_world {
 	struct wh_world_vdso vdso;
 	struct wh_world_stack stack;	/* of calls */
 	__u64 rings;		/* struct wh_ring of each slot, or 0 */
+	__u64 patience;		/* TSC ticks that a call looks for its companion's answer */
 };
 
 /* --- Window part: shared by one client process and its worker ------------- */

@@ -20,9 +20,16 @@
 %define NR_MREMAP       25
 %define NR_MADVISE      28
 
-;; How often to look for the answer, with a PAUSE each: one or two milliseconds. A call
-;; that takes longer waits in the server, where it takes no CPU.
-%define RING_LOOKS      40000
+;; How often to look for the answer, with a PAUSE each, between two looks at the TSC: a
+;; PAUSE takes 3 ticks of it on some processors and 140 on others.
+%define RING_LOOKS      64
+
+;; Out      rax = TSC; clobbers rdx
+%macro now 0
+        rdtsc
+        shl     rdx, 32
+        or      rax, rdx
+%endmacro
 
 %define RING_SHIFT      7
 %if wh_ring_size != 1 << RING_SHIFT
@@ -83,7 +90,12 @@ wh_companion:
         je      .await
         mov     eax, WH_LEAF_WAKE
         wake_leaf
+;; A call that takes longer than patience waits in the server, where it takes no CPU.
 .await:
+        now
+        add     rax, [WORLD + wh_world.patience]
+        mov     rdi, rax
+.look_often:
         mov     ecx, RING_LOOKS
 .look:
         cmp     dword [r11 + wh_ring.call], WH_RING_FREE
@@ -91,6 +103,9 @@ wh_companion:
         pause
         dec     ecx
         jnz     .look
+        now
+        cmp     rax, rdi
+        jb      .look_often
 
         ;; Nobody has begun with it: no companion runs, so the thread itself does.
         mov     eax, WH_RING_ASKED
@@ -116,19 +131,25 @@ wh_companion:
         lea     r11, [rdi - wh_ring.call]
         jmp     .sleep
 
-.answered:
+;; Registers that served meanwhile are taken back.
+%macro take_back 0
         mov     rdi, [r11 + wh_ring.arg]
         mov     rsi, [r11 + wh_ring.arg + 8]
         mov     rdx, [r11 + wh_ring.arg + 16]
         mov     r10, [r11 + wh_ring.arg + 24]
+%endmacro
+
+.answered:
         cmp     qword [r11 + wh_ring.result], WH_RING_SELF
         je      .myself
+        take_back
         mov     ax, [r11 + wh_ring.flags]
         take_flags_back
         mov     rax, [r11 + wh_ring.result]
         mov     r11, [r11 + wh_ring.back]
         jmp     wh_service.return
 .myself:
+        take_back
         mov     ax, [r11 + wh_ring.flags]
         take_flags_back
         mov     rax, [r11 + wh_ring.nr]

@@ -20,12 +20,32 @@
 /* How long a companion looks for more before it sleeps: the next call is near. */
 #define LOOK_NS		100000
 #define LOOKS		64	/* between two looks at the clock */
+/* How long a call looks for an answer: as a long slice of a host that runs the server later. */
+#define PATIENCE_MS	4
 
 static struct wh_ring rings[WH_MAX_SLOTS] __attribute__((aligned(WH_PAGE_SIZE)));
 
 struct wh_ring *wh_companion_rings(void)
 {
 	return rings;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+uint64_t wh_companion_patience(void)
+{
+	int64_t end = now_ns() + 1000000;
+	uint64_t start = __builtin_ia32_rdtsc();
+
+	while (now_ns() < end)
+		;
+	return PATIENCE_MS * (__builtin_ia32_rdtsc() - start);
 }
 
 /*
@@ -138,14 +158,6 @@ static void sleep_until_woken(int fd, uint32_t slot)
 	/* The pair is over; the slots' threads, which are told so, end the process. */
 	while (status)
 		raw(SYS_pause, 0, 0, 0, 0);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 /* Only reads, so that the line stays where it is until the call writes it. */

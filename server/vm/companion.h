@@ -13,6 +13,9 @@
 /* For wh_world.rings: of WH_MAX_SLOTS slots. */
 struct wh_ring *wh_companion_rings(void);
 
+/* For wh_world.patience, TSC ticks; takes a millisecond. */
+uint64_t wh_companion_patience(void);
+
 /* Does what the ring asks for; 0 if that was nothing. Any thread, one at a time for a ring. */
 int wh_companion_serve(struct wh_ring *ring);
 

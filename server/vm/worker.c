@@ -231,6 +231,7 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 	w->slots[0].fs_base = own_fs_base();
 	wh_vdso_find(&w->vdso);
 	w->rings = (uintptr_t)wh_companion_rings();
+	w->patience = wh_companion_patience();
 	w->world = WH_WORLD_SERVER;
 }
 

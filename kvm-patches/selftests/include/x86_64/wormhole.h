@@ -268,7 +268,7 @@ struct wh_world {
 	struct wh_world_self self;
 	struct wh_world_vdso vdso;
 	struct wh_world_stack stack;
-	u64 rings;
+	u64 rings, patience;
 };
 
 struct wh_slot {
