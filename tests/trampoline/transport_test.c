@@ -7,12 +7,12 @@
 #define _GNU_SOURCE
 #include <sys/wait.h>
 
-#include "fake_host.h"
+#include "fake_worker.h"
 #include "../tap.h"
 
 static void test_refusals(void)
 {
-	fresh_host();
+	begin_afresh();
 	host.role = WH_ROLE_NONE;
 	host.version = 0;
 	ok(!wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_ETRANSPORT,
@@ -20,14 +20,14 @@ static void test_refusals(void)
 	host.version = WH_ABI_VERSION + 1;
 	ok(wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_EVERSION,
 	   "host_of_another_version_is_named_as_such");
-	fresh_host();
+	begin_afresh();
 	host.role = WH_ROLE_SERVER;
 	ok(!wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_ETRANSPORT,
 	   "server_vm_is_refused");
-	fresh_host();
+	begin_afresh();
 	host.hwcap2 = 0;
 	ok_eq(wh_transport_vmfunc.open(&l), WH_ETRANSPORT, "kernel_without_fsgsbase_is_refused");
-	fresh_host();
+	begin_afresh();
 	for (int i = 0; i < 8; i++)
 		host.attach[i] = WH_EPERM;
 	ok(wh_transport_vmfunc.open(&l) == WH_EPERM && host.attaches == 1,
@@ -40,14 +40,14 @@ static void test_open(void)
 {
 	const struct wh_tramp_hdr *h = (const void *)gen_trampoline;
 
-	fresh_host();
+	begin_afresh();
 	host.attach[0] = WH_EBUSY;
 	host.attach[1] = WH_ENOENT;
 	ok(!wh_transport_vmfunc.open(&l) && part_here() == 2, "first_part_to_be_had_is_taken");
 	ok_eq((int64_t)host.seen_checksum, (int64_t)h->checksum,
 	      "attach_shows_the_trampolines_checksum");
 	ok(l.part == (uint8_t *)WH_WINDOW_VA && l.part_size == PART &&
-	   l.slot[0].msg == l.part + MSG && l.data == l.part + DATA, "link_describes_the_part");
+	   l.slot[0].msg == l.part + AT_MSG && l.data == l.part + DATA, "link_describes_the_part");
 	ok(!memcmp((void *)WH_TRAMPOLINE_VA, gen_trampoline, WH_PAGE_SIZE) &&
 	   ((struct wh_world *)WH_WORLD_VA)->world == WH_WORLD_CLIENT,
 	   "trampoline_and_world_are_mapped");
@@ -116,14 +116,14 @@ static void test_waiting(void)
 {
 	int i;
 
-	fresh_host();
+	begin_afresh();
 	for (i = 0; i < 5; i++)
 		host.attach[i] = i % 2 ? WH_EGONE : i ? WH_ENOMEM : WH_ENOENT;
 	ok(!wh_transport_vmfunc.open(&l) && host.attaches == 6,
 	   "client_waits_for_a_worker_to_come");
 	l.t->close(&l);
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "30", 1);
-	fresh_host();
+	begin_afresh();
 	for (i = 0; i < 8; i++)
 		host.attach[i] = i ? WH_ENOENT : WH_EBUSY;
 	host.attach[7] = WH_EBUSY;
@@ -138,7 +138,7 @@ static int timeout_is_refused(const char *value)
 
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", value, 1);
 	snprintf(named, sizeof(named), "WORMHOLE_ATTACH_TIMEOUT_MS=%s:", value);
-	fresh_host();
+	begin_afresh();
 	complaint[0] = 0;
 	return wh_transport_vmfunc.open(&l) == WH_EINVAL && !host.attaches &&
 	       strstr(complaint, named);
@@ -156,7 +156,7 @@ static void test_timeout(void)
 	ok_eq(refused, (int)i, "timeout_that_is_no_number_is_refused_by_name");
 	ok(!is_mapped(WH_TRAMPOLINE_VA), "and_nothing_stays_mapped");
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "", 1);
-	fresh_host();
+	begin_afresh();
 	complaint[0] = 0;
 	ok(!wh_transport_vmfunc.open(&l) && !complaint[0], "empty_timeout_is_none");
 	l.t->close(&l);
@@ -184,7 +184,7 @@ static int detaches_at_exit(int busy)
 	pid_t pid = fork();
 
 	if (!pid) {
-		fresh_host();
+		begin_afresh();
 		host.detaches_of_all = n;
 		if (wh_transport_vmfunc.open(&l))
 			_exit(1);
@@ -204,7 +204,7 @@ static void test_exit(void)
 
 static void test_abandon(void)
 {
-	fresh_host();
+	begin_afresh();
 	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l, 0) && !host.cancels &&
 	   !l.t->call(&l, 0, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
 	pair.lane[0].busy = 1;
@@ -225,7 +225,7 @@ int main(void)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
 		return tap_exit();
 	}
-	format_window();
+	format_window(1, 0);
 	map_hooks();
 	test_refusals();
 	test_open();
