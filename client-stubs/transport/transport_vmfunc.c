@@ -60,7 +60,7 @@ static struct pair {
 	uint32_t nslots;
 	wh_delegate_fn *delegate;
 	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
-	size_t slots_end;	/* control and slot pages end here */
+	size_t calls_end;	/* slot pages and message areas end here */
 	bool forked;
 	struct lane lane[WH_MAX_SLOTS];
 } pair;
@@ -234,6 +234,7 @@ static void take_slot(uint32_t i)
 static int take_slots(void)
 {
 	struct wh_ctl c;
+	uint64_t end;
 	uint32_t i;
 
 	memcpy(&c, (void *)WH_WINDOW_VA, sizeof(c));
@@ -241,7 +242,8 @@ static int take_slots(void)
 	    c.part_size != pair.part_size || c.slot_offset != WH_PAGE_SIZE ||
 	    pair.part_size < (1 + pair.nslots) * WH_PAGE_SIZE)
 		return WH_EFAULT;
-	pair.slots_end = (1 + pair.nslots) * WH_PAGE_SIZE;
+	end = c.msg_offset + pair.nslots * c.msg_size;
+	pair.calls_end = end < pair.part_size ? end : pair.part_size;
 	for (i = 0; i < pair.nslots; i++)
 		take_slot(i);
 	return WH_OK;
@@ -375,9 +377,9 @@ static int attach_any(struct wh_link *l)
 /* --- Fork --------------------------------------------------------------------- */
 
 /*
- * A child has the trampoline but not the part. Where the slots were it gets empty
- * pages: a signal handler may have forked within delegate_to_server(), which
- * goes on in the child until KVM refuses it.
+ * A child has the trampoline but not the part. Where the slots and messages were it gets
+ * empty pages: a signal handler may have forked within a call, which goes on in
+ * the child until KVM refuses it, and then looks for its response.
  */
 static void in_child(void)
 {
@@ -388,7 +390,7 @@ static void in_child(void)
 	pair.forked = true;
 	for (i = 0; i < pair.nslots; i++)
 		pair.lane[i].forked = 1;
-	map_at(WH_WINDOW_VA, pair.slots_end, PROT_READ | PROT_WRITE,
+	map_at(WH_WINDOW_VA, pair.calls_end, PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -402,7 +404,7 @@ static void forget_parent(void)
 {
 	if (!pair.forked)
 		return;
-	munmap((void *)WH_WINDOW_VA, pair.slots_end);
+	munmap((void *)WH_WINDOW_VA, pair.calls_end);
 	unmap_trampoline();
 	memset(&pair, 0, sizeof(pair));
 }

@@ -578,11 +578,57 @@ static int forks(void)
 	return !good || !calls_work(10);
 }
 
+static volatile sig_atomic_t is_child;
+
+static void forks_on_top(int sig)
+{
+	pid_t pid = fork();
+
+	(void)sig;
+	if (!pid) {
+		is_child = true;
+		return;
+	}
+	if (exit_code(pid))
+		__atomic_store_n(&count->bad, 1, __ATOMIC_SEQ_CST);
+	tell(&opened[0]);
+}
+
+/* The child goes back into its parent's call, which KVM refuses to continue there. */
+static int fork_on_top(void)
+{
+	CUresult res;
+
+	on(forks_on_top);
+	res = (CUresult)(uintptr_t)stays(NULL);
+	if (is_child)
+		return res != CUDA_ERROR_NOT_INITIALIZED ||
+		       call_once(1) != CUDA_ERROR_NOT_INITIALIZED;
+	return res || count->bad || !calls_work(10);
+}
+
+static void *raises(void *main_thread)
+{
+	await(&arrived[0], 1);
+	pthread_kill(*(pthread_t *)main_thread, SIGUSR1);
+	return NULL;
+}
+
+static int raised_fork_on_top(void)
+{
+	pthread_t self = pthread_self(), t;
+
+	pthread_create(&t, NULL, raises, &self);
+	return fork_on_top();
+}
+
 static void test_fork(void)
 {
 	int code = program(forks, 4);
 
 	ok(!code && count->detaches == 11, "children_forked_among_calls_have_pairs_of_their_own");
+	ok(ended(program(raised_fork_on_top, 4)),
+	   "child_forked_on_top_of_a_call_comes_back_from_it_with_an_error");
 }
 
 /* --- The end ------------------------------------------------------------------------------ */
@@ -689,7 +735,7 @@ int main(void)
 		     0);
 	if (!mkdtemp(sysfs) || count == MAP_FAILED)
 		return 1;
-	tap_plan(20);
+	tap_plan(21);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("slots over vmfunc", "this machine runs without FSGSBASE");
