@@ -49,6 +49,7 @@ static struct {
 	uint64_t seen_checksum;
 	void (*attached)(void);		/* these, where not NULL */
 	void (*cancelled)(uint32_t slot);
+	void (*in_link)(void);		/* behind the attach */
 	void (*in_pause)(void);		/* between two tries to attach */
 	void (*in_madvise)(void);	/* before it */
 } host;

@@ -29,6 +29,8 @@ int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 {
 	struct wh_ctl c;
 
+	if (host.in_link)
+		host.in_link();
 	memcpy(&c, part, sizeof(c));
 	l->part_size = part_size;
 	l->slot[0].msg = (uint8_t *)part + c.msg_offset;

@@ -5,6 +5,7 @@
  * Any x86-64 machine with FSGSBASE.
  */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <sys/wait.h>
 
 #include "fake_worker.h"
@@ -131,6 +132,82 @@ static void test_waiting(void)
 	   "client_gives_up_after_the_timeout");
 }
 
+/* --- An open() that is not finished --------------------------------------------------- */
+
+static int child_of_open;	/* its exit status; -1: there was none */
+
+static void child_opens(void)
+{
+	int bad = is_mapped(WH_WINDOW_VA);
+
+	begin_afresh();
+	bad |= (wh_transport_vmfunc.open(&l) != WH_OK) << 1;
+	_exit(bad);
+}
+
+/* As another thread may. */
+static void forks_once(void)
+{
+	int status;
+	pid_t pid;
+
+	host.in_pause = host.in_madvise = NULL;
+	pid = fork();
+	if (!pid)
+		child_opens();
+	waitpid(pid, &status, 0);
+	child_of_open = WIFEXITED(status) ? WEXITSTATUS(status) : 0xff;
+}
+
+static sigjmp_buf left;
+
+/* As a signal handler may, and in its way the end of the thread. */
+static void leaves(void)
+{
+	siglongjmp(left, 1);
+}
+
+/* The worker comes with the second look at the window. */
+static void let_wait(void)
+{
+	int i;
+
+	begin_afresh();
+	child_of_open = -1;
+	for (i = 0; i < PARTS; i++)
+		host.attach[i] = WH_ENOENT;
+}
+
+static void test_unfinished(void)
+{
+	let_wait();
+	host.in_pause = forks_once;
+	ok(!wh_transport_vmfunc.open(&l) && child_of_open == 0,
+	   "child_of_a_client_that_waits_for_a_worker_can_open_its_own");
+	l.t->close(&l);
+	let_wait();
+	host.in_madvise = forks_once;
+	ok(!wh_transport_vmfunc.open(&l) && child_of_open == 0,
+	   "so_can_one_forked_when_the_window_is_just_mapped_and_it_does_not_have_it");
+	l.t->close(&l);
+	let_wait();
+	host.in_pause = leaves;
+	if (!sigsetjmp(left, 1))
+		wh_transport_vmfunc.open(&l);
+	begin_afresh();
+	ok(!wh_transport_vmfunc.open(&l) && !host.detaches, "open_after_one_that_was_left_works");
+	l.t->close(&l);
+	begin_afresh();
+	host.in_link = leaves;
+	if (!sigsetjmp(left, 1))
+		wh_transport_vmfunc.open(&l);
+	begin_afresh();
+	ok(!wh_transport_vmfunc.open(&l) && host.detaches == 1,
+	   "also_when_that_one_had_attached_and_its_pair_ends");
+	l.t->close(&l);
+	ok(!is_mapped(WH_WINDOW_VA) && !is_mapped(WH_TRAMPOLINE_VA), "and_close_unmaps_all");
+}
+
 /* Is it refused before the host is asked, by a line that names it? */
 static int timeout_is_refused(const char *value)
 {
@@ -219,7 +296,7 @@ int main(void)
 
 	if (!mkdtemp(sysfs))
 		return 1;
-	tap_plan(33);
+	tap_plan(38);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
@@ -233,6 +310,7 @@ int main(void)
 	test_fork();
 	test_close();
 	test_waiting();
+	test_unfinished();
 	test_timeout();
 	test_exit();
 	test_abandon();
