@@ -299,7 +299,8 @@ static void attached(void)
 static void cancelled(uint32_t slot)
 {
 	view[slot].gone = true;
-	__atomic_store_n(&view[slot].calls, 0, __ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&view[slot].calls, 0, __ATOMIC_SEQ_CST))
+		is_wrong("a slot without a call was cancelled");
 }
 
 #endif
