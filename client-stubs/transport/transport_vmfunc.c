@@ -55,12 +55,15 @@ struct lane {
 	};
 } __attribute__((aligned(64)));
 
+/* What is mapped is noted before: a fork, or whoever leaves open(), may come at any time. */
 static struct pair {
 	uint32_t index;		/* EPTP index of slot 0; the next ones follow */
-	uint32_t nslots;
+	uint32_t nslots;	/* 0 = not attached */
 	wh_delegate_fn *delegate;
-	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not attached */
-	size_t slots_end;	/* control and slot pages end here */
+	bool trampoline;	/* mapped */
+	bool open;		/* a link has it */
+	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not mapped */
+	size_t calls_end;	/* slot pages and message areas end here */
 	bool forked;
 	struct lane lane[WH_MAX_SLOTS];
 } pair;
@@ -131,10 +134,11 @@ static void unmap_trampoline(void)
 {
 	munmap((void *)WH_TRAMPOLINE_VA, 2 * WH_PAGE_SIZE);
 	munmap((void *)WH_SLOT_VA, WH_PAGE_SIZE);
+	pair.trampoline = false;
 }
 
 /* This process's copy of the code page, and the page that says "client". */
-static int map_trampoline(void)
+static int map_code(void)
 {
 	struct wh_world *world;
 	char *page;
@@ -155,14 +159,28 @@ static int map_trampoline(void)
 		munmap(page, 2 * WH_PAGE_SIZE);
 		return WH_EPERM;
 	}
-	/* Zeroes, where a view says which slot it is. */
+	pair.delegate = wh_trampoline_delegate(page);
+	return WH_OK;
+}
+
+/* And zeroes, where a view says which slot it is. */
+static int map_trampoline(void)
+{
+	int status;
+
+	pair.trampoline = true;
+	status = map_code();
+	if (status) {
+		pair.trampoline = false;
+		return status;
+	}
 	if (map_at(WH_SLOT_VA, WH_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 	    MAP_FAILED) {
 		wh_log("vmfunc: cannot map a page at 0x%llx: %s", WH_SLOT_VA, strerror(errno));
-		munmap(page, 2 * WH_PAGE_SIZE);
+		munmap((void *)WH_TRAMPOLINE_VA, 2 * WH_PAGE_SIZE);
+		pair.trampoline = false;
 		return WH_EFAULT;
 	}
-	pair.delegate = wh_trampoline_delegate(page);
 	return WH_OK;
 }
 
@@ -170,19 +188,22 @@ static void unmap_part(void)
 {
 	munmap((void *)WH_WINDOW_VA, pair.part_size);
 	pair.part_size = 0;
+	pair.nslots = 0;
+	pair.calls_end = 0;
 }
 
 static int map_part(int fd, uint64_t offset, size_t size)
 {
-	void *part = map_at(WH_WINDOW_VA, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			    (off_t)offset);
+	void *part;
 
+	pair.part_size = size;
+	part = map_at(WH_WINDOW_VA, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 	if (part == MAP_FAILED) {
+		pair.part_size = 0;
 		wh_log("vmfunc: cannot map the window at 0x%llx: %s", WH_WINDOW_VA,
 		       strerror(errno));
 		return WH_EFAULT;
 	}
-	pair.part_size = size;
 	/* A child that has the part would look like the pair's process. */
 	if (madvise(part, size, MADV_DONTFORK)) {
 		wh_log("vmfunc: cannot keep the window out of children: %s", strerror(errno));
@@ -234,6 +255,7 @@ static void take_slot(uint32_t i)
 static int take_slots(void)
 {
 	struct wh_ctl c;
+	uint64_t end;
 	uint32_t i;
 
 	memcpy(&c, (void *)WH_WINDOW_VA, sizeof(c));
@@ -241,7 +263,8 @@ static int take_slots(void)
 	    c.part_size != pair.part_size || c.slot_offset != WH_PAGE_SIZE ||
 	    pair.part_size < (1 + pair.nslots) * WH_PAGE_SIZE)
 		return WH_EFAULT;
-	pair.slots_end = (1 + pair.nslots) * WH_PAGE_SIZE;
+	end = c.msg_offset + pair.nslots * c.msg_size;
+	pair.calls_end = end < pair.part_size ? end : pair.part_size;
 	for (i = 0; i < pair.nslots; i++)
 		take_slot(i);
 	return WH_OK;
@@ -375,20 +398,22 @@ static int attach_any(struct wh_link *l)
 /* --- Fork --------------------------------------------------------------------- */
 
 /*
- * A child has the trampoline but not the part. Where the slots were it gets empty
- * pages: a signal handler may have forked within delegate_to_server(), which
- * goes on in the child until KVM refuses it.
+ * A child has the trampoline but not the part. Where the slots and messages were it gets
+ * empty pages: a signal handler may have forked within a call, which goes on in
+ * the child until KVM refuses it, and then looks for its response.
  */
 static void in_child(void)
 {
 	uint32_t i;
 
-	if (!pair.part_size)
+	if (!pair.trampoline || pair.forked)
 		return;
 	pair.forked = true;
 	for (i = 0; i < pair.nslots; i++)
 		pair.lane[i].forked = 1;
-	map_at(WH_WINDOW_VA, pair.slots_end, PROT_READ | PROT_WRITE,
+	/* It came along if the parent was just about to keep it to itself. */
+	munmap((void *)WH_WINDOW_VA, pair.part_size);
+	map_at(WH_WINDOW_VA, pair.calls_end, PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -402,9 +427,23 @@ static void forget_parent(void)
 {
 	if (!pair.forked)
 		return;
-	munmap((void *)WH_WINDOW_VA, pair.slots_end);
+	munmap((void *)WH_WINDOW_VA, pair.calls_end);
 	unmap_trampoline();
 	memset(&pair, 0, sizeof(pair));
+}
+
+/*
+ * One that waited for a worker was left by siglongjmp(), or its thread has ended. KVM
+ * would not miss the part: the next one will be where it was.
+ */
+static void drop_unfinished(void)
+{
+	if (pair.nslots)
+		detach();
+	if (pair.part_size)
+		unmap_part();
+	if (pair.trampoline)
+		unmap_trampoline();
 }
 
 /* --- The transport --------------------------------------------------------------- */
@@ -415,8 +454,9 @@ static int vmfunc_open(struct wh_link *l)
 	int status;
 
 	forget_parent();
-	if (pair.part_size)
+	if (pair.open)
 		return WH_EBUSY;
+	drop_unfinished();
 	status = check_machine();
 	if (status)
 		return status;
@@ -429,6 +469,7 @@ static int vmfunc_open(struct wh_link *l)
 		unmap_trampoline();
 		return status;
 	}
+	pair.open = true;
 	l->t = &wh_transport_vmfunc;
 	l->part = (uint8_t *)WH_WINDOW_VA;
 	l->priv = &pair;
@@ -509,6 +550,7 @@ static void vmfunc_close(struct wh_link *l)
 	leave_pair(p);
 	unmap_part();
 	unmap_trampoline();
+	p->open = false;
 }
 
 /*

@@ -16,19 +16,17 @@ struc regs
 .fsw:           resw    1
 endstruc
 
+%define regs_room       ((regs_size + 15) & ~15)
 %define RFLAGS_AC       (1 << 18)
 %define RFLAGS_DF       (1 << 10)
 
 extern fake_switch_c, fake_continue_c
 extern fake_at_handler, fake_handler_result, fake_handler_runs
 
-section .bss align=16
-spare:  resq 2
-
 section .text
 
 ;; Record all registers. Keeps all but rflags' order of push: nothing.
-;; %1 ; [in] address of a struct regs, RIP-relative
+;; %1 ; [in] address of a struct regs: RIP-relative or rsp
 ;; %2 ; [in] bytes between rsp and the rsp to record
 %macro record 2
         mov     [%1 + regs.gpr + 0], rax
@@ -50,21 +48,22 @@ section .text
         mov     [%1 + regs.gpr + 120], r15
         stmxcsr [%1 + regs.mxcsr]
         fnstcw  [%1 + regs.fcw]
-        mov     [spare], rax
         rdfsbase rax
         mov     [%1 + regs.fs], rax
         rdgsbase rax
         mov     [%1 + regs.gs], rax
-        mov     rax, [spare]
+        mov     rax, [%1 + regs.gpr + 0]
 %endmacro
 
-;; The hooks: a call from the page, so all registers but rax are kept.
+;; The hooks: a call from the page, so all registers but rax are kept. On the stack,
+;; since threads meet here.
 ;; %1 ; [in] C function: int64_t f(struct regs *), returns the new rax
 %macro hook 1
         pushfq
-        record  rel hook_regs, 16
-        pop     qword [rel hook_regs + regs.rflags]
-        push    qword [rel hook_regs + regs.rflags]
+        lea     rsp, [rsp - regs_room]
+        record  rsp, regs_room + 16
+        mov     rax, [rsp + regs_room]
+        mov     [rsp + regs.rflags], rax
         push    rcx
         push    rdx
         push    rsi
@@ -79,7 +78,7 @@ section .text
         pushfq
         and     qword [rsp], ~(RFLAGS_AC | RFLAGS_DF)
         popfq
-        lea     rdi, [rel hook_regs]
+        lea     rdi, [rbp + 9 * 8]      ; behind what was pushed
         call    %1
         mov     rsp, rbp
         pop     rbp
@@ -91,13 +90,10 @@ section .text
         pop     rsi
         pop     rdx
         pop     rcx
+        lea     rsp, [rsp + regs_room]
         popfq
         ret
 %endmacro
-
-section .bss
-hook_regs: resb regs_size
-section .text
 
 global fake_switch
 fake_switch:

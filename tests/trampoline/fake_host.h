@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as host, client and worker for transport_test.c: leaves answer
- * from `host`, the switch changes the world page, the worker is a function, and
- * "sysfs" is a folder with one window of four parts. Includes the transport's
- * source, so it belongs into one file only.
+ * One process as host and client for tests of the transport: leaves answer from
+ * `host`, and "sysfs" is a folder with one window of four parts. The worker, to which
+ * the switch leads, is fake_worker.h or fake_slots.h. Includes the transport's source, so
+ * it belongs into one file only.
  */
 #ifndef WORMHOLE_TESTS_FAKE_HOST_H
 #define WORMHOLE_TESTS_FAKE_HOST_H
@@ -17,14 +17,16 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "window.h"
 
 #define PART		(1 << 20)
 #define PARTS		4
-#define MSG		(16 << 10)
-#define DATA		(64 << 10)
+#define AT_MSG		(128 << 10)
+#define MSG		(16 << 10)	/* of each slot */
+#define DATA		(512 << 10)
 #define EPTP_INDEX	3
 
 static char sysfs[] = "/tmp/wh-transport-XXXXXX";
@@ -41,9 +43,15 @@ static struct {
 	uint32_t role, version;
 	unsigned long hwcap2;
 	int64_t attach[8];	/* answers in order; the last one stays */
+	uint32_t slots;		/* of each pair */
 	int attaches, detaches, cancels;
 	int *detaches_of_all;	/* counted over processes where not NULL */
 	uint64_t seen_checksum;
+	void (*attached)(void);		/* these, where not NULL */
+	void (*cancelled)(uint32_t slot);
+	void (*in_link)(void);		/* behind the attach */
+	void (*in_pause)(void);		/* between two tries to attach */
+	void (*in_madvise)(void);	/* before it */
 } host;
 
 static uint32_t wh_detect(uint32_t *version)
@@ -67,118 +75,52 @@ static int64_t wh_hypercall(uint32_t leaf, struct wh_leaf *l)
 		host.attaches++;
 		host.seen_checksum = l->arg[1];
 		l->rbx = EPTP_INDEX;
-		l->rcx = 1;
+		l->rcx = host.slots;
+		if (status == WH_OK && host.attached)
+			host.attached();
 		return status;
 	case WH_LEAF_DETACH:
 		host.detaches++;
 		if (host.detaches_of_all)
-			++*host.detaches_of_all;
+			__atomic_add_fetch(host.detaches_of_all, 1, __ATOMIC_SEQ_CST);
 		return l->arg[0] == EPTP_INDEX ? WH_OK : WH_EINVAL;
 	case WH_LEAF_CANCEL:
 		host.cancels++;
+		if (host.cancelled)
+			host.cancelled((uint32_t)l->arg[0] - EPTP_INDEX);
 		return WH_OK;
 	}
 	return WH_ENOSYS;
 }
 
+static int pause_between(const struct timespec *t)
+{
+	if (host.in_pause)
+		host.in_pause();
+	return nanosleep(t, NULL);
+}
+
+static int advise(void *p, size_t size, int what)
+{
+	if (host.in_madvise)
+		host.in_madvise();
+	return madvise(p, size, what);
+}
+
 #define getauxval(what)	((void)(what), host.hwcap2)
+#define nanosleep(t, rest)	pause_between(t)
+#define madvise(p, size, what)	advise(p, size, what)
 #define PCI_DEVICES	sysfs
 #include "fake.h"
 #include "transport_vmfunc.c"
 #undef getauxval
+#undef nanosleep
+#undef madvise
 
-void wh_log(const char *fmt, ...)
-{
-	(void)fmt;
-}
-
-static char complaint[512];	/* the last one */
-
-void wh_complain(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(complaint, sizeof(complaint), fmt, ap);
-	va_end(ap);
-}
-
-/* What client-stubs/transport/transport.c does, without the hash of the API. */
-int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
-{
-	struct wh_ctl c;
-
-	memcpy(&c, part, sizeof(c));
-	l->part_size = part_size;
-	l->slot[0].msg = (uint8_t *)part + c.msg_offset;
-	l->data = (uint8_t *)part + c.data_offset;
-	return 0;
-}
-
-/* --- The worker: the same process after a switch ----------------------------------- */
-
-int64_t fake_handler_result;
-struct regs fake_at_handler;
-uint64_t fake_handler_runs;
-static struct wh_link l;
-static int64_t nested_status;
-static int nest;
-static uint64_t handled[4];
-static char stack[16384] __attribute__((aligned(16)));
-
-void fake_switch(void);
+void fake_switch(void);		/* fake.asm; these call the next two */
+void fake_continue(void);
 int64_t fake_switch_c(struct regs *r);
 int64_t fake_continue_c(struct regs *r);
-
-static int64_t handler(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
-{
-	handled[0] = (uint64_t)session;
-	handled[1] = slot;
-	handled[2] = arg0;
-	handled[3] = arg1;
-	return arg0 == 99 ? WH_EINVAL : WH_OK;
-}
-
-static void become(uint64_t word)
-{
-	struct wh_slot_view *v = (struct wh_slot_view *)WH_SLOT_VA;
-	struct wh_world *w = (struct wh_world *)WH_WORLD_VA;
-
-	mprotect(w, WH_PAGE_SIZE, PROT_READ | PROT_WRITE);
-	memset(w, 0, sizeof(*w));
-	w->world = word;
-	if (word == WH_WORLD_SERVER) {
-		w->nslots = 1;
-		w->nhandlers = 2;
-		w->session = 0x5e55;
-		w->handlers[1] = (uint64_t)handler;
-		w->slots[0].stack_top = (uint64_t)stack + sizeof(stack);
-		w->slots[0].fs_base = ((struct wh_slot *)(WH_WINDOW_VA + WH_PAGE_SIZE))->client.fs;
-		w->slots[0].mxcsr = 0x1f80;
-		w->slots[0].fcw = 0x037f;
-	}
-	mprotect(w, WH_PAGE_SIZE, PROT_READ);
-	mprotect(v, WH_PAGE_SIZE, PROT_READ | PROT_WRITE);
-	v->view = word == WH_WORLD_SERVER ? WH_SLOT_VIEW : 0;
-	mprotect(v, WH_PAGE_SIZE, PROT_READ);
-}
-
-int64_t fake_switch_c(struct regs *r)
-{
-	if ((uint32_t)r->gpr[RCX] && r->gpr[RCX] != EPTP_INDEX)
-		return WH_ENOENT;
-	/* As a signal handler that comes just before the switch. */
-	if (r->gpr[RCX] && nest)
-		nested_status = l.t->call(&l, 0, 1, 1);
-	become(r->gpr[RCX] ? WH_WORLD_SERVER : WH_WORLD_CLIENT);
-	return 0;
-}
-
-int64_t fake_continue_c(struct regs *r)
-{
-	(void)r;
-	return WH_EFATAL;
-}
 
 /* --- Setup --------------------------------------------------------------------------- */
 
@@ -193,11 +135,12 @@ static void put(const char *name, const char *text)
 		exit(1);
 }
 
-static void format_window(void)
+static void format_window(uint32_t slots, uint64_t api_hash)
 {
 	struct wh_ctl c = { .magic = WH_CTL_MAGIC, .abi_version = WH_ABI_VERSION,
-			    .part_size = PART, .nslots = 1, .slot_offset = WH_PAGE_SIZE,
-			    .msg_offset = MSG, .msg_size = MSG, .data_offset = DATA };
+			    .part_size = PART, .nslots = slots, .slot_offset = WH_PAGE_SIZE,
+			    .msg_offset = AT_MSG, .msg_size = MSG, .data_offset = DATA,
+			    .data_size = PART - DATA, .api_hash = api_hash };
 	char path[256];
 	uint32_t i;
 	int fd;
@@ -226,6 +169,7 @@ static void map_hooks(void)
 	if (hooks == MAP_FAILED)
 		exit(1);
 	hooks[0] = fake_switch;
+	hooks[1] = fake_continue;
 }
 
 static void fresh_host(void)
@@ -234,12 +178,7 @@ static void fresh_host(void)
 	host.role = WH_ROLE_CLIENT;
 	host.version = WH_ABI_VERSION;
 	host.hwcap2 = 2;
-	memset(&l, 0, sizeof(l));
-}
-
-static uint32_t part_here(void)
-{
-	return ((struct wh_ctl *)WH_WINDOW_VA)->part;
+	host.slots = 1;
 }
 
 static int is_mapped(uint64_t va)

@@ -5,14 +5,15 @@
  * Any x86-64 machine with FSGSBASE.
  */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <sys/wait.h>
 
-#include "fake_host.h"
+#include "fake_worker.h"
 #include "../tap.h"
 
 static void test_refusals(void)
 {
-	fresh_host();
+	begin_afresh();
 	host.role = WH_ROLE_NONE;
 	host.version = 0;
 	ok(!wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_ETRANSPORT,
@@ -20,14 +21,14 @@ static void test_refusals(void)
 	host.version = WH_ABI_VERSION + 1;
 	ok(wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_EVERSION,
 	   "host_of_another_version_is_named_as_such");
-	fresh_host();
+	begin_afresh();
 	host.role = WH_ROLE_SERVER;
 	ok(!wh_transport_vmfunc.probe() && wh_transport_vmfunc.open(&l) == WH_ETRANSPORT,
 	   "server_vm_is_refused");
-	fresh_host();
+	begin_afresh();
 	host.hwcap2 = 0;
 	ok_eq(wh_transport_vmfunc.open(&l), WH_ETRANSPORT, "kernel_without_fsgsbase_is_refused");
-	fresh_host();
+	begin_afresh();
 	for (int i = 0; i < 8; i++)
 		host.attach[i] = WH_EPERM;
 	ok(wh_transport_vmfunc.open(&l) == WH_EPERM && host.attaches == 1,
@@ -40,14 +41,14 @@ static void test_open(void)
 {
 	const struct wh_tramp_hdr *h = (const void *)gen_trampoline;
 
-	fresh_host();
+	begin_afresh();
 	host.attach[0] = WH_EBUSY;
 	host.attach[1] = WH_ENOENT;
 	ok(!wh_transport_vmfunc.open(&l) && part_here() == 2, "first_part_to_be_had_is_taken");
 	ok_eq((int64_t)host.seen_checksum, (int64_t)h->checksum,
 	      "attach_shows_the_trampolines_checksum");
 	ok(l.part == (uint8_t *)WH_WINDOW_VA && l.part_size == PART &&
-	   l.slot[0].msg == l.part + MSG && l.data == l.part + DATA, "link_describes_the_part");
+	   l.slot[0].msg == l.part + AT_MSG && l.data == l.part + DATA, "link_describes_the_part");
 	ok(!memcmp((void *)WH_TRAMPOLINE_VA, gen_trampoline, WH_PAGE_SIZE) &&
 	   ((struct wh_world *)WH_WORLD_VA)->world == WH_WORLD_CLIENT,
 	   "trampoline_and_world_are_mapped");
@@ -116,19 +117,95 @@ static void test_waiting(void)
 {
 	int i;
 
-	fresh_host();
+	begin_afresh();
 	for (i = 0; i < 5; i++)
 		host.attach[i] = i % 2 ? WH_EGONE : i ? WH_ENOMEM : WH_ENOENT;
 	ok(!wh_transport_vmfunc.open(&l) && host.attaches == 6,
 	   "client_waits_for_a_worker_to_come");
 	l.t->close(&l);
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "30", 1);
-	fresh_host();
+	begin_afresh();
 	for (i = 0; i < 8; i++)
 		host.attach[i] = i ? WH_ENOENT : WH_EBUSY;
 	host.attach[7] = WH_EBUSY;
 	ok(wh_transport_vmfunc.open(&l) == WH_EBUSY && host.attaches > PARTS,
 	   "client_gives_up_after_the_timeout");
+}
+
+/* --- An open() that is not finished --------------------------------------------------- */
+
+static int child_of_open;	/* its exit status; -1: there was none */
+
+static void child_opens(void)
+{
+	int bad = is_mapped(WH_WINDOW_VA);
+
+	begin_afresh();
+	bad |= (wh_transport_vmfunc.open(&l) != WH_OK) << 1;
+	_exit(bad);
+}
+
+/* As another thread may. */
+static void forks_once(void)
+{
+	int status;
+	pid_t pid;
+
+	host.in_pause = host.in_madvise = NULL;
+	pid = fork();
+	if (!pid)
+		child_opens();
+	waitpid(pid, &status, 0);
+	child_of_open = WIFEXITED(status) ? WEXITSTATUS(status) : 0xff;
+}
+
+static sigjmp_buf left;
+
+/* As a signal handler may, and in its way the end of the thread. */
+static void leaves(void)
+{
+	siglongjmp(left, 1);
+}
+
+/* The worker comes with the second look at the window. */
+static void let_wait(void)
+{
+	int i;
+
+	begin_afresh();
+	child_of_open = -1;
+	for (i = 0; i < PARTS; i++)
+		host.attach[i] = WH_ENOENT;
+}
+
+static void test_unfinished(void)
+{
+	let_wait();
+	host.in_pause = forks_once;
+	ok(!wh_transport_vmfunc.open(&l) && child_of_open == 0,
+	   "child_of_a_client_that_waits_for_a_worker_can_open_its_own");
+	l.t->close(&l);
+	let_wait();
+	host.in_madvise = forks_once;
+	ok(!wh_transport_vmfunc.open(&l) && child_of_open == 0,
+	   "so_can_one_forked_when_the_window_is_just_mapped_and_it_does_not_have_it");
+	l.t->close(&l);
+	let_wait();
+	host.in_pause = leaves;
+	if (!sigsetjmp(left, 1))
+		wh_transport_vmfunc.open(&l);
+	begin_afresh();
+	ok(!wh_transport_vmfunc.open(&l) && !host.detaches, "open_after_one_that_was_left_works");
+	l.t->close(&l);
+	begin_afresh();
+	host.in_link = leaves;
+	if (!sigsetjmp(left, 1))
+		wh_transport_vmfunc.open(&l);
+	begin_afresh();
+	ok(!wh_transport_vmfunc.open(&l) && host.detaches == 1,
+	   "also_when_that_one_had_attached_and_its_pair_ends");
+	l.t->close(&l);
+	ok(!is_mapped(WH_WINDOW_VA) && !is_mapped(WH_TRAMPOLINE_VA), "and_close_unmaps_all");
 }
 
 /* Is it refused before the host is asked, by a line that names it? */
@@ -138,7 +215,7 @@ static int timeout_is_refused(const char *value)
 
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", value, 1);
 	snprintf(named, sizeof(named), "WORMHOLE_ATTACH_TIMEOUT_MS=%s:", value);
-	fresh_host();
+	begin_afresh();
 	complaint[0] = 0;
 	return wh_transport_vmfunc.open(&l) == WH_EINVAL && !host.attaches &&
 	       strstr(complaint, named);
@@ -156,7 +233,7 @@ static void test_timeout(void)
 	ok_eq(refused, (int)i, "timeout_that_is_no_number_is_refused_by_name");
 	ok(!is_mapped(WH_TRAMPOLINE_VA), "and_nothing_stays_mapped");
 	setenv("WORMHOLE_ATTACH_TIMEOUT_MS", "", 1);
-	fresh_host();
+	begin_afresh();
 	complaint[0] = 0;
 	ok(!wh_transport_vmfunc.open(&l) && !complaint[0], "empty_timeout_is_none");
 	l.t->close(&l);
@@ -184,7 +261,7 @@ static int detaches_at_exit(int busy)
 	pid_t pid = fork();
 
 	if (!pid) {
-		fresh_host();
+		begin_afresh();
 		host.detaches_of_all = n;
 		if (wh_transport_vmfunc.open(&l))
 			_exit(1);
@@ -204,7 +281,7 @@ static void test_exit(void)
 
 static void test_abandon(void)
 {
-	fresh_host();
+	begin_afresh();
 	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l, 0) && !host.cancels &&
 	   !l.t->call(&l, 0, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
 	pair.lane[0].busy = 1;
@@ -219,13 +296,13 @@ int main(void)
 
 	if (!mkdtemp(sysfs))
 		return 1;
-	tap_plan(33);
+	tap_plan(38);
 	if (!(getauxval(AT_HWCAP2) & 2)) {
 		while (tap_run < tap_planned)
 			skip("vmfunc transport", "this machine runs without FSGSBASE");
 		return tap_exit();
 	}
-	format_window();
+	format_window(1, 0);
 	map_hooks();
 	test_refusals();
 	test_open();
@@ -233,6 +310,7 @@ int main(void)
 	test_fork();
 	test_close();
 	test_waiting();
+	test_unfinished();
 	test_timeout();
 	test_exit();
 	test_abandon();
