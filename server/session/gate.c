@@ -2,6 +2,10 @@
 /*
  * The waiting part of gate.h. Calls are short, so this looks and yields before it sleeps;
  * sleeps are short and have no waker, so that nothing can be lost.
+ *
+ * In a server VM a sleep is a handoff, and a yield is none (server/vm/interpose.c). So there
+ * it yields longer than it takes that a thread which was interrupted in its call has
+ * its next turn on the client's CPU.
  */
 #define _GNU_SOURCE
 #include "session/gate.h"
@@ -9,17 +13,27 @@
 #include <sched.h>
 #include <time.h>
 
+#include "hypercall.h"
+
 #define LOOKS	200u
 #define YIELDS	50u
+#define YIELDS_IN_VM	10000000u
 #define NAP_NS	50000
 
-static void wait_a_moment(unsigned int *n)
+void wh_gate_init(struct wh_gate *g)
+{
+	uint32_t version;
+
+	g->yields = wh_detect(&version) == WH_ROLE_SERVER ? YIELDS_IN_VM : YIELDS;
+}
+
+static void wait_a_moment(const struct wh_gate *g, unsigned int *n)
 {
 	static const struct timespec nap = { .tv_nsec = NAP_NS };
 
 	if (*n < LOOKS)
 		__builtin_ia32_pause();
-	else if (*n < LOOKS + YIELDS)
+	else if (*n < LOOKS + g->yields)
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
@@ -43,7 +57,7 @@ static void await_zero(struct wh_gate *g, const uint32_t *word)
 
 	__atomic_fetch_add(&g->wanted, 1, __ATOMIC_RELAXED);
 	while (look(word))
-		wait_a_moment(&n);
+		wait_a_moment(g, &n);
 	__atomic_fetch_sub(&g->wanted, 1, __ATOMIC_RELAXED);
 }
 
@@ -84,7 +98,7 @@ static bool await_others(struct wh_session *s)
 		if (i == wh_self.slot)
 			continue;
 		for (n = 0; look(&g->slot[i].inside) == WH_GATE_TOGETHER; )
-			wait_a_moment(&n);
+			wait_a_moment(g, &n);
 		outside |= look(&g->slot[i].inside) == WH_GATE_OUTSIDE;
 	}
 	return outside;
@@ -92,12 +106,13 @@ static bool await_others(struct wh_session *s)
 
 static void await_those_outside(struct wh_session *s)
 {
+	struct wh_gate *g = &s->gate;
 	unsigned int n;
 	uint32_t i;
 
-	for (i = 0; i < look(&s->gate.used); i++)
-		for (n = 0; i != wh_self.slot && look(&s->gate.slot[i].inside) == WH_GATE_OUTSIDE; )
-			wait_a_moment(&n);
+	for (i = 0; i < look(&g->used); i++)
+		for (n = 0; i != wh_self.slot && look(&g->slot[i].inside) == WH_GATE_OUTSIDE; )
+			wait_a_moment(g, &n);
 }
 
 /*

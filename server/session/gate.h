@@ -96,6 +96,7 @@ static inline bool wh_gate_wanted(const struct wh_session *s)
 	return __atomic_load_n(wh_self.alone ? &s->gate.wanted : &s->gate.closed, __ATOMIC_RELAXED);
 }
 
+void wh_gate_init(struct wh_gate *g);
 void wh_gate_use(struct wh_session *s, uint32_t slot);	/* before its first call */
 /* Before a call is done again that returned WH_AGAIN. */
 void wh_gate_await_ends(struct wh_session *s);

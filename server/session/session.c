@@ -45,6 +45,7 @@ static bool format_part(struct wh_session *s, uint32_t slots)
 		.api_hash = WH_API_HASH,
 	};
 	s->nslots = slots;
+	wh_gate_init(&s->gate);
 	s->data = s->part + data;
 	s->data_size = s->part_size - data;
 	for (i = 0; i < slots; i++) {

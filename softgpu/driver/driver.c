@@ -7,6 +7,7 @@
  * which another thread may have held at the fork.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -70,6 +71,27 @@ int sgpu_unsupported(const char *name)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/*
+ * Where everything is mapped at once a system call must not happen, so who meets another
+ * thread in the lock looks until it is free. Longer than it takes that a thread which was
+ * interrupted with it has its next turn, but not for ever: it may have been stopped.
+ */
+#define LOOKS_AT_THE_LOCK	10000000u
+static uint32_t looks;
+
+static void take_lock(void)
+{
+	uint32_t n;
+
+	for (n = 0; n < looks; n++) {
+		if (!pthread_mutex_trylock(&lock))
+			return;
+		/* No system call there either: the worker's own (server/vm/interpose.c). */
+		sched_yield();
+	}
+	pthread_mutex_lock(&lock);
+}
+
 static void forked(void)
 {
 	if (atomic_load(&state) != COLD)
@@ -93,6 +115,7 @@ static CUresult start(void)
 	rc = sgpu_mem_init(total, prefault);
 	if (rc)
 		return rc;
+	looks = prefault ? LOOKS_AT_THE_LOCK : 0;
 	sgpu_clock_init();
 	sgpu_fatbin_init();
 	sgpu_obj_prefault();
@@ -124,7 +147,7 @@ CUresult sgpu_enter_global(void)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (in_callback)
 		return CUDA_ERROR_NOT_PERMITTED;
-	pthread_mutex_lock(&lock);
+	take_lock();
 	return CUDA_SUCCESS;
 }
 
@@ -171,7 +194,7 @@ void sgpu_call_out(void (*fn)(void *arg), void *arg)
 	in_callback = true;
 	pthread_mutex_unlock(&lock);
 	fn(arg);
-	pthread_mutex_lock(&lock);
+	take_lock();
 	in_callback = false;
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The five example programs, as plain nvcc builds them: nothing of ours is in
+# The six example programs, as plain nvcc builds them: nothing of ours is in
 # them, and each gives the CPU's results with the static and the shared runtime.
 # Installed as examples.t (softgpu in the process) and examples_shm.t.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/cudart/environment.sh"
-programs="array_add vectorAdd matmul reduce streams"
+programs="array_add vectorAdd matmul reduce streams threads"
 n=0
 
 ok() { # STATUS NAME
@@ -24,7 +24,7 @@ case $(basename "$0" .t) in
 *_shm) use_transport shm ;;
 *) use_transport direct ;;
 esac
-echo "1..23"
+echo "1..27"
 
 for p in $programs; do
 	f=$WH_BUILD/examples

@@ -5,9 +5,12 @@
  * Needs no hardware.
  */
 #include <cuda.h>
+#include <pthread.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,6 +33,7 @@ static struct {
 	CUdeviceptr p, q;
 	CUfunction f;
 	CUkernel k;
+	CUcontext ctx;
 	CUstream s;
 	CUevent a, b;
 	char *host;
@@ -108,12 +112,11 @@ static int queries(void)
 
 static int set_up(void)
 {
-	CUcontext ctx;
 	CUlibrary lib;
 	CUmodule mod;
 
-	return cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) ||
-	       cuCtxSetCurrent(ctx) || cuMemAlloc(&t.p, 65536) ||
+	return cuInit(0) || cuDevicePrimaryCtxRetain(&t.ctx, 0) ||
+	       cuCtxSetCurrent(t.ctx) || cuMemAlloc(&t.p, 65536) ||
 	       cuMemAlloc(&t.q, 65536) || cuStreamCreate(&t.s, 0) ||
 	       cuEventCreate(&t.a, 0) || cuEventCreate(&t.b, 0) ||
 	       cuMemAllocHost((void **)&t.host, 4096) ||
@@ -138,6 +141,60 @@ static int forbid_all_calls(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
+/* As a worker's (server/vm/interpose.c). */
+int sched_yield(void)
+{
+	__builtin_ia32_pause();
+	return 0;
+}
+
+/* --- Another thread that meets this one in the lock --- */
+
+static int others, stop;	/* rounds that it has done */
+
+static void *meet(void *path)
+{
+	int (*fn)(void) = path;
+
+	if (cuCtxSetCurrent(t.ctx) || forbid_all_calls())
+		_exit(5);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		if (fn())
+			_exit(4);
+		__atomic_fetch_add(&others, 1, __ATOMIC_RELAXED);
+	}
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static int start_other(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, meet, copies))
+		return 1;
+	while (!__atomic_load_n(&others, __ATOMIC_RELAXED))
+		__builtin_ia32_pause();
+	return 0;
+}
+
+/* For at least one of the other's rounds. */
+static int copies_beside_others(void)
+{
+	static bool started;
+	int from;
+
+	if (!started && start_other())
+		return 1;
+	started = true;
+	from = __atomic_load_n(&others, __ATOMIC_RELAXED);
+	do {
+		if (copies())
+			return 1;
+	} while (__atomic_load_n(&others, __ATOMIC_RELAXED) == from);
+	return 0;
+}
+
 /* 0 when the path ran in silence; else what its process said. */
 static int run(int (*path)(void), int extra_call)
 {
@@ -159,6 +216,7 @@ static int run(int (*path)(void), int extra_call)
 				syscall(SYS_exit, 6);
 		if (extra_call)
 			getppid();
+		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 		syscall(SYS_exit, 0);
 	}
 	waitpid(pid, &status, 0);
@@ -171,9 +229,9 @@ int main(void)
 {
 	/* As where a worker must make none: waking a thread would be one. */
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
-	tap_plan(8);
+	tap_plan(9);
 	if (run(fills, 1) != 1000 + SIGSYS) {
-		for (int i = 0; i < 8; i++)
+		for (int i = 0; i < 9; i++)
 			skip("no_system_calls", "seccomp filters do not work");
 		return tap_exit();
 	}
@@ -185,5 +243,8 @@ int main(void)
 	ok_eq(run(allocations, 0), 0, "allocations_make_no_system_call");
 	ok_eq(run(objects, 0), 0, "streams_and_events_come_and_go_without_one");
 	ok_eq(run(queries, 0), 0, "queries_make_no_system_call");
+	setenv("WORMHOLE_SOFTGPU_PREFAULT", "1", 1);
+	setenv("WORMHOLE_SOFTGPU_MEM", "64M", 1);
+	ok_eq(run(copies_beside_others, 0), 0, "threads_that_meet_in_the_lock_make_none");
 	return tap_exit();
 }

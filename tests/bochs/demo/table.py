@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 
-PROGRAMS = ["array_add", "vectorAdd", "matmul", "reduce", "streams"]
+PROGRAMS = ["array_add", "vectorAdd", "matmul", "reduce", "streams", "threads"]
 # On the test device, whose engine needs a CPU beside the client's.
 DEVICE_PROGRAMS = ["launches"]
 # Exits that the host's own interrupts and timers cause, whatever a call does.
