@@ -3,8 +3,8 @@
  * Stands in for server/vm/guest-module/hypercall.h when the module is built for
  * tests under plain QEMU: each leaf is one line of the kernel log, in order,
  * and succeeds unless refuse= names it. Pair handles count from 0x70. A number
- * written to news= is a slot of the last pair, of which the module learns as from
- * KVM, by an NMI and NEXT; NEXT is not logged.
+ * written to news= is a slot of the last pair, or WH_MAX_SLOTS more for its companion, of
+ * which the module learns as from KVM, by an NMI and NEXT; NEXT is not logged.
  */
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
@@ -53,8 +53,15 @@ static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 	struct wh_result none;
 
 	if (leaf == WH_LEAF_NEXT) {
-		*res = (struct wh_result){ .rbx = handle - 1, .rcx = news };
-		return xchg(&news, -1) < 0 ? WH_ENOENT : WH_OK;
+		int whom = xchg(&news, -1);
+
+		if (whom < 0)
+			return WH_ENOENT;
+		*res = (struct wh_result){
+			.rbx = handle - 1, .rcx = whom % WH_MAX_SLOTS,
+			.rdx = whom < WH_MAX_SLOTS ? WH_NEWS_CALL : WH_NEWS_WAKE,
+		};
+		return WH_OK;
 	}
 	pr_info("leaf %x %llx %llx %llx %llx cpu %d\n", leaf & 0xff, rdi, rsi,
 		rdx, r8, raw_smp_processor_id());

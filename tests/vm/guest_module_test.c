@@ -422,7 +422,7 @@ static void test_wait(void)
 	ok(ioctl(w.fd, WH_SRV_WAIT, 2) && errno == EPERM, "who_is_no_worker_cannot_wait");
 	ioctl(w.fd, WH_SRV_REGISTER, 1);
 	ioctl(w.fd, WH_SRV_SLOT, 2);
-	ok(ioctl(w.fd, WH_SRV_WAIT, WH_MAX_SLOTS) && errno == EINVAL,
+	ok(ioctl(w.fd, WH_SRV_WAIT, WH_SRV_COMPANION + WH_MAX_SLOTS) && errno == EINVAL,
 	   "slots_to_wait_for_are_bounded");
 	pid = fork();
 	if (!pid) {
@@ -437,12 +437,14 @@ static void test_wait(void)
 	for (i = 0; i < 5000 && !sleeps(&w); i++)
 		usleep(1000);
 	say_call("3");
+	say_call("18");		/* a WAKE in slot 2 */
 	for (i = 0; i < 20; i++)
 		stayed &= !__atomic_load_n(&w.done, __ATOMIC_ACQUIRE) && (usleep(1000), 1);
 	ok(stayed, "a_thread_sleeps_while_calls_come_for_others");
 	say_call("2");
 	pthread_join(thread, NULL);
 	ok(!w.result, "an_nmi_wakes_the_thread_that_next_names");
+	ok(!ioctl(w.fd, WH_SRV_WAIT, WH_SRV_COMPANION + 2), "a_wake_is_for_the_slots_companion");
 	munmap(part, PART_SIZE);
 	close(w.fd);
 }
@@ -740,7 +742,7 @@ static void test_exec(void)
 int main(void)
 {
 	leaf_mark();
-	tap_plan(68);
+	tap_plan(69);
 	test_info();
 	test_bind();
 	test_part();
