@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What an attach takes, by the number of pairs that there are: instructions of the worker's
- * registration and first park, of the client's ATTACH and first call, and the host's memory. Many
+ * registration and first TAKE, of the client's ATTACH and first call, and the host's memory. Many
  * workers and client processes in two small VMs, with the library of the series' selftests. Each
  * worker has MAPPED bytes in its page tables, all of it touched; as the host's memory for them is
  * no cost of a pair, they are the same RAM again and again.
@@ -12,6 +12,7 @@
 #include "wormhole.h"
 
 #define PAIRS		64
+#define SLOTS		4	/* of each, as a worker has; one of them is used */
 #define MAPPED		(256ULL << 20)
 #define MAPPED_VA	0x7e0000000000ULL	/* a top-level entry of its own */
 #define MAPPED_RAM	512			/* pages */
@@ -87,6 +88,7 @@ static void prepare(void)
 	struct wh_window win;
 	int i;
 
+	wh_nslots = SLOTS;
 	wh_window_create(&win, PAIRS * WH_PART_SIZE);
 	wh_server_create_as(&srv, 1, WH_ROLE_SERVER, &win);
 	must(!wh_server_register(&srv), "the server VM does not register");

@@ -10,7 +10,7 @@ set key top left
 set logscale y
 set ylabel "instructions (emulated, not cycles)"
 set yrange [1e3:1e9]
-plot dat using 1:2 with linespoints title "worker: register, first park", \
+plot dat using 1:2 with linespoints title "worker, before: register, first TAKE", \
 	dat using 1:3 with linespoints title "client: ATTACH", \
 	dat using 1:4 with linespoints title "first call", 1e7 dashtype 2 title "goal"
 unset logscale y
