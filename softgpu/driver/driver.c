@@ -79,17 +79,23 @@ int sgpu_unsupported(const char *name)
 #define LOOKS_AT_THE_LOCK	10000000u
 static uint32_t looks;
 
-static void take_lock(void)
+__attribute__((noinline)) static void await_lock(void)
 {
 	uint32_t n;
 
 	for (n = 0; n < looks; n++) {
-		if (!pthread_mutex_trylock(&lock))
-			return;
 		/* No system call there either: the worker's own (server/vm/interpose.c). */
 		sched_yield();
+		if (!pthread_mutex_trylock(&lock))
+			return;
 	}
 	pthread_mutex_lock(&lock);
+}
+
+static void take_lock(void)
+{
+	if (pthread_mutex_trylock(&lock))
+		await_lock();
 }
 
 static void forked(void)
