@@ -116,28 +116,39 @@ static void prepare(struct wh_session *s, const struct wh_req *q)
 /* Inside, together with others. False: not now. */
 static inline bool go_together(struct wh_session *s, const struct wh_req *q)
 {
-	wh_gate_together(s);
+	if (!wh_gate_together(s))
+		return false;
 	if (__builtin_expect(may_share(s) && prepared(s, q), 1))
 		return true;
 	wh_gate_leave(s);
 	return false;
 }
 
-/* The call is inside afterwards, alone where it has to be; wh_gate_leave() ends that. */
-static inline void go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
+static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
+{
+	if (!wh_gate_alone(s, ends))
+		return false;
+	prepare(s, q);
+	return true;
+}
+
+/*
+ * The call is inside afterwards, alone where it has to be; wh_gate_leave() ends that. False:
+ * it is not, and the client has to send it again (gate.h).
+ */
+static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
 	if (!alone && may_share(s)) {
 		if (__builtin_expect(go_together(s, q), 1))
-			return;
+			return true;
 		/* Perhaps only its context has to be entered, which is done alone. */
-		wh_gate_alone(s, false);
-		prepare(s, q);
+		if (!go_alone(s, q, false))
+			return false;
 		wh_gate_leave(s);
 		if (go_together(s, q))
-			return;
+			return true;
 	}
-	wh_gate_alone(s, ends);
-	prepare(s, q);
+	return go_alone(s, q, ends);
 }
 
 /* Has it to be done again? Then `alone` says how, and it is the time. */
@@ -199,7 +210,8 @@ static int64_t run_among(struct wh_session *s, struct wh_frame *f, const void *f
 		rc = take_request(s, f, from, size, &e);
 		if (rc != WH_OK)
 			return rc;
-		go_in(s, f->req, alone || !e->together, e->ends);
+		if (!go_in(s, f->req, alone || !e->together, e->ends))
+			return WH_GATE_TURN_US;
 		res = run_handler(s, f, e);
 	} while (again(s, res, &alone));
 	wh_count(s, &s->limits.account->calls, 1);
@@ -250,7 +262,8 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EINVAL;
 	if (!greeted(s))
 		return WH_EPERM;
-	go_in(s, q, true, e->ends);
+	if (!go_in(s, q, true, e->ends))
+		return WH_GATE_TURN_US;
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
 		wh_count(s, &s->limits.account->calls, 1);
 		wh_reply(f, sizeof(struct wh_rsp));
@@ -300,7 +313,8 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 	bool busy;
 
 	wh_self.slot = slot;
-	wh_gate_alone(s, false);
+	if (!wh_gate_alone(s, false))
+		return true;
 	wh_context_follow(s);
 	busy = wh_sm_idle(s, end);
 	wh_gate_leave(s);
@@ -352,7 +366,8 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint32_t slot, ui
 		return rc;
 	if (__builtin_expect(!e->together || !may_share(s), 0))
 		return answer_cuda(s, f, size);
-	wh_gate_together(s);
+	if (__builtin_expect(!wh_gate_together(s), 0))
+		return WH_GATE_TURN_US;
 	res = __builtin_expect(prepared(s, f->req), 1) ? run_handler(s, f, e) : (int32_t)WH_AGAIN;
 	if (__builtin_expect(is_delay(res), 0)) {
 		wh_gate_leave(s);

@@ -4,8 +4,9 @@
  * sleeps are short and have no waker, so that nothing can be lost.
  *
  * In a server VM a sleep is a handoff, and a yield is none (server/vm/interpose.c). So there
- * it yields longer than it takes that a thread which was interrupted in its call has
- * its next turn on the client's CPU.
+ * who has not begun leaves instead of sleeping, and the client's kernel lets another thread
+ * run. Who cannot leave any more yields longer than it takes that a thread which was
+ * interrupted in its call has its next turn.
  */
 #define _GNU_SOURCE
 #include "session/gate.h"
@@ -24,7 +25,7 @@ void wh_gate_init(struct wh_gate *g)
 {
 	uint32_t version;
 
-	g->yields = wh_detect(&version) == WH_ROLE_SERVER ? YIELDS_IN_VM : YIELDS;
+	g->in_vm = wh_detect(&version) == WH_ROLE_SERVER;
 }
 
 static void wait_a_moment(const struct wh_gate *g, unsigned int *n)
@@ -33,7 +34,7 @@ static void wait_a_moment(const struct wh_gate *g, unsigned int *n)
 
 	if (*n < LOOKS)
 		__builtin_ia32_pause();
-	else if (*n < LOOKS + g->yields)
+	else if (*n < LOOKS + (g->in_vm ? YIELDS_IN_VM : YIELDS))
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
@@ -50,37 +51,54 @@ static uint32_t look(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-/* Counted, so that who is alone for long lets others in. */
-static void await_zero(struct wh_gate *g, const uint32_t *word)
+/*
+ * Counted, so that who is alone for long lets others in. False: it has not become zero, and
+ * who may leave is to.
+ */
+static bool await_zero(struct wh_gate *g, const uint32_t *word, bool may_leave)
 {
 	unsigned int n = 0;
+	bool leave = false;
 
+	may_leave = may_leave && g->in_vm;
 	__atomic_fetch_add(&g->wanted, 1, __ATOMIC_RELAXED);
-	while (look(word))
+	while (look(word) && !leave) {
 		wait_a_moment(g, &n);
+		leave = may_leave && n >= LOOKS + YIELDS;
+	}
 	__atomic_fetch_sub(&g->wanted, 1, __ATOMIC_RELAXED);
+	return !leave;
 }
 
-void wh_gate_together_slowly(struct wh_session *s)
+static bool go_together(struct wh_session *s, bool may_leave)
 {
 	struct wh_gate *g = &s->gate;
 
 	do {
 		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
-		await_zero(g, &g->closed);
+		if (!await_zero(g, &g->closed, may_leave))
+			return false;
 		__atomic_store_n(own(s), WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
 	} while (look(&g->closed));
+	return true;
 }
 
-static void close_gate(struct wh_gate *g)
+bool wh_gate_together_slowly(struct wh_session *s)
+{
+	return go_together(s, true);
+}
+
+static bool close_gate(struct wh_gate *g, bool may_leave)
 {
 	uint32_t open = 0;
 
 	while (!__atomic_compare_exchange_n(&g->closed, &open, 1, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED)) {
-		await_zero(g, &g->closed);
+		if (!await_zero(g, &g->closed, may_leave))
+			return false;
 		open = 0;
 	}
+	return true;
 }
 
 /*
@@ -119,21 +137,25 @@ static void await_those_outside(struct wh_session *s)
  * Who is outside comes back only while the gate is open, so an ending call opens it again
  * and waits; meanwhile nobody else steps out (`ending`).
  */
-void wh_gate_alone_slowly(struct wh_session *s, bool ends)
+static bool be_alone(struct wh_session *s, bool ends, bool may_leave)
 {
 	struct wh_gate *g = &s->gate;
+	bool closed;
 
 	if (ends)
 		__atomic_fetch_add(&g->ending, 1, __ATOMIC_SEQ_CST);
-	for (;;) {
-		close_gate(g);
-		if (!await_others(s) || !ends)
-			break;
+	while ((closed = close_gate(g, may_leave)) && await_others(s) && ends) {
 		wh_gate_open(s);
 		await_those_outside(s);
 	}
 	if (ends)
 		__atomic_fetch_sub(&g->ending, 1, __ATOMIC_SEQ_CST);
+	return closed;
+}
+
+bool wh_gate_alone_slowly(struct wh_session *s, bool ends)
+{
+	return be_alone(s, ends, true);
 }
 
 void wh_gate_open(struct wh_session *s)
@@ -162,7 +184,7 @@ void wh_gate_step_in(struct wh_session *s)
 	struct wh_gate *g = &s->gate;
 
 	if (wh_self.alone) {
-		close_gate(g);
+		close_gate(g, false);
 		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
 		await_others(s);
 		return;
@@ -172,7 +194,7 @@ void wh_gate_step_in(struct wh_session *s)
 		if (__builtin_expect(!look(&g->closed), 1))
 			return;
 		__atomic_store_n(own(s), WH_GATE_OUTSIDE, __ATOMIC_SEQ_CST);
-		await_zero(g, &g->closed);
+		await_zero(g, &g->closed, false);
 	}
 }
 
@@ -188,18 +210,16 @@ void wh_gate_use(struct wh_session *s, uint32_t slot)
 
 void wh_gate_pass(struct wh_session *s)
 {
-	bool alone = wh_self.alone;
-
 	wh_gate_leave(s);
 	sched_yield();
-	if (alone)
-		wh_gate_alone(s, false);
+	if (wh_self.alone)
+		be_alone(s, false, false);
 	else
-		wh_gate_together(s);
+		go_together(s, false);
 }
 
 void wh_gate_await_ends(struct wh_session *s)
 {
 	if (s->nslots > 1)
-		await_zero(&s->gate, &s->gate.ending);
+		await_zero(&s->gate, &s->gate.ending, false);
 }

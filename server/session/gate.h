@@ -24,8 +24,8 @@ enum {
 };
 
 /* The rest of the below, for sessions with several slots. */
-void wh_gate_together_slowly(struct wh_session *s);
-void wh_gate_alone_slowly(struct wh_session *s, bool ends);
+bool wh_gate_together_slowly(struct wh_session *s);
+bool wh_gate_alone_slowly(struct wh_session *s, bool ends);
 void wh_gate_open(struct wh_session *s);
 bool wh_gate_step_out(struct wh_session *s);
 void wh_gate_step_in(struct wh_session *s);
@@ -34,23 +34,30 @@ void wh_gate_pass(struct wh_session *s);
 /*
  * The exchange is before the look at `closed`, and who closes looks at the slots after:
  * one of the two sees the other.
+ *
+ * False, of this and of the next: somebody else has been alone for too long to wait here, and
+ * the client is to send the call again after WH_GATE_TURN_US. In a server VM only, where a
+ * sleep would be a handoff and the other thread may wait for this one's CPU.
  */
-static inline void wh_gate_together(struct wh_session *s)
+static inline bool wh_gate_together(struct wh_session *s)
 {
 	struct wh_gate *g = &s->gate;
 
 	wh_self.alone = false;
 	__atomic_exchange_n(&g->slot[wh_self.slot].inside, WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&g->closed, __ATOMIC_SEQ_CST), 0))
-		wh_gate_together_slowly(s);
+		return wh_gate_together_slowly(s);
+	return true;
 }
 
+/* Short enough for a client to yield its CPU and no more. */
+#define WH_GATE_TURN_US	1
+
 /* ends: calls that are outside have to come back first. */
-static inline void wh_gate_alone(struct wh_session *s, bool ends)
+static inline bool wh_gate_alone(struct wh_session *s, bool ends)
 {
 	wh_self.alone = true;
-	if (s->nslots > 1)
-		wh_gate_alone_slowly(s, ends);
+	return s->nslots == 1 || wh_gate_alone_slowly(s, ends);
 }
 
 static inline void wh_gate_leave(struct wh_session *s)

@@ -100,7 +100,7 @@ struct wh_gate {
 	uint32_t ending;		/* so many want to end things, once nobody is outside */
 	uint32_t wanted;		/* so many wait until it is open */
 	uint32_t used;			/* no call was ever made in further slots */
-	uint32_t yields;		/* of who waits, before it sleeps */
+	bool in_vm;			/* as a server: a sleep is a handoff */
 };
 
 struct wh_session {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeNet (Caffe's shape) learns to read synthetic digits: seven-segment glyphs of
 // changing place, size and noise. Prints the loss of each step to the last bit,
-// what it recognises afterwards, and a hash of all weights.
+// what it recognises afterwards, and a hash of all weights. With threads=N, N networks
+// learn at the same time, each in a thread and a stream of its own, and print one
+// after the other.
 //
-//	lenet [batch=64] [steps=50] [turn=0] [width=1]	width divides the channels
+//	lenet [batch=64] [steps=50] [turn=0] [width=1] [threads=1]	width divides the channels
 #include <algorithm>
+#include <pthread.h>
+#include <thread>
 #include "nn.h"
 
 #define SIDE	28
@@ -45,13 +49,14 @@ static void make_batch(std::vector<float> &images, std::vector<int> &labels, Ran
 	}
 }
 
-int main(int argc, char **argv)
+/* The networks differ in what they begin with and in what they see. */
+static void learn(int argc, char **argv, int number, FILE *out)
 {
 	int batch = option(argc, argv, "batch", 64), width = option(argc, argv, "width", 1);
 	Steps steps(argc, argv, batch, 50, 10);
 	std::vector<float> images((size_t)batch * SIDE * SIDE);
 	std::vector<int> labels(batch);
-	Random weights(1), digits(2);
+	Random weights(1 + 2 * number), digits(2 + 2 * number);
 	Net net({ batch, 1, SIDE, SIDE }, weights);
 
 	net.convolve(20 / width, { 5, 1, 0 });
@@ -64,12 +69,58 @@ int main(int argc, char **argv)
 
 	while (steps.next()) {
 		make_batch(images, labels, digits);
-		printf("step %d loss %a\n", steps.number(),
-		       net.train(images.data(), labels.data(), 0.01f));
+		fprintf(out, "step %d loss %a\n", steps.number(),
+			net.train(images.data(), labels.data(), 0.01f));
 	}
 
 	make_batch(images, labels, digits);
-	printf("recognises %d of %d\n", net.right(images.data(), labels.data()), batch);
-	print_hash("weights", net.hash());
+	fprintf(out, "recognises %d of %d\n", net.right(images.data(), labels.data()), batch);
+	fprintf(out, "weights %016llx\n", (unsigned long long)net.hash());
+}
+
+struct Learner {
+	char *text = NULL;
+	size_t length = 0;
+	std::thread thread;
+};
+
+/* None begins or ends while others have not begun to learn or still do. */
+static void learn_in_thread(int argc, char **argv, int number, Learner *me,
+			    pthread_barrier_t *together)
+{
+	FILE *out = open_memstream(&me->text, &me->length);
+
+	CHECK(cudaStreamCreate(&nn_stream));
+	pthread_barrier_wait(together);
+	learn(argc, argv, number, out);
+	pthread_barrier_wait(together);
+	CHECK(cudaStreamDestroy(nn_stream));
+	fclose(out);
+}
+
+static void learn_together(int argc, char **argv, int n)
+{
+	std::vector<Learner> learners(n);
+	pthread_barrier_t together;
+
+	pthread_barrier_init(&together, NULL, n);
+	for (int i = 0; i < n; i++)
+		learners[i].thread = std::thread(learn_in_thread, argc, argv, i, &learners[i],
+						 &together);
+	for (int i = 0; i < n; i++) {
+		learners[i].thread.join();
+		printf("network %d\n%s", i, learners[i].text);
+		free(learners[i].text);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int threads = option(argc, argv, "threads", 1);
+
+	if (threads > 1)
+		learn_together(argc, argv, threads);
+	else
+		learn(argc, argv, 0, stdout);
 	return 0;
 }

@@ -52,8 +52,10 @@ struct Libraries {
 	Libraries()
 	{
 		CHECK_STATUS(cublasCreate(&blas));
+		CHECK_STATUS(cublasSetStream(blas, nn_stream));
 		CHECK_STATUS(curandCreateGenerator(&random, CURAND_RNG_PSEUDO_XORWOW));
 		CHECK_STATUS(curandSetPseudoRandomGeneratorSeed(random, 1701));
+		CHECK_STATUS(curandSetStream(random, nn_stream));
 	}
 	~Libraries()
 	{

@@ -7,13 +7,15 @@
 
 static const float dnn_one = 1, dnn_zero = 0;
 
-/* One handle for the process, as a program of one thread has. */
+/* One handle for the thread. */
 static inline cudnnHandle_t dnn(void)
 {
-	static cudnnHandle_t handle;
+	static thread_local cudnnHandle_t handle;
 
-	if (!handle)
+	if (!handle) {
 		CHECK_STATUS(cudnnCreate(&handle));
+		CHECK_STATUS(cudnnSetStream(handle, nn_stream));
+	}
 	return handle;
 }
 

@@ -33,9 +33,12 @@ static inline int blocks_for(size_t n)
 	return b > 65535 ? 65535 : (int)b;
 }
 
+/* Where a thread's network computes: the default stream, where it is the only one. */
+static thread_local cudaStream_t nn_stream;
+
 /* launch(kernel, n, args...): one thread for each of n values. */
 #define LAUNCH(kernel, n, ...) do {					\
-	kernel<<<blocks_for(n), THREADS>>>((int)(n), __VA_ARGS__);	\
+	kernel<<<blocks_for(n), THREADS, 0, nn_stream>>>((int)(n), __VA_ARGS__);	\
 	CHECK_LAUNCH();							\
 } while (0)
 
@@ -109,7 +112,7 @@ __global__ void bias_gradient(const float *dy, float *db, int channels, int imag
 
 static inline void launch_bias_gradient(const float *dy, float *db, const Shape &s)
 {
-	bias_gradient<<<s.c, THREADS>>>(dy, db, s.c, s.n, s.h * s.w);
+	bias_gradient<<<s.c, THREADS, 0, nn_stream>>>(dy, db, s.c, s.n, s.h * s.w);
 	CHECK_LAUNCH();
 }
 

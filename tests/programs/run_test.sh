@@ -31,8 +31,10 @@ montecarlo | neuron)	needs libcurand.so.10 ;;
 esac
 world_init softgpu
 world_server
-plan 6
+plan $([ $name = lenet ] && echo 12 || echo 6)
 for kind in shared static; do
 	same_everywhere "${name}_$kind" $kind 60 "$bin/$kind/$name" "$@"
+	[ $name != lenet ] ||
+		same_everywhere "four_networks_$kind" $kind 60 "$bin/$kind/$name" "$@" threads=4
 done
 finish
