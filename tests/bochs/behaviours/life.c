@@ -11,12 +11,16 @@
  *   syscalls  the same with two calls in each of which the worker's backend makes
  *           2,000 system calls; how many were answered right, and one more that the
  *           kernel answers
+ *   meet N  the same with N threads, bound to the CPUs in turns: MEETINGS calls of each, which
+ *           return only when those of all threads are inside of the backend
  *   quit    once, then _exit()
  *   crash   once, then SIGSEGV
  *   leave   a signal handler leaves a call by siglongjmp(), then exit
  * Exit 3: CUDA did not start, or gave a wrong result.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -25,6 +29,8 @@
 
 #define SIZE		65536
 #define CALLS		1000
+#define MEETINGS	50
+#define MOST_THREADS	8
 #define SPIN_MS		15000
 
 static CUresult round_trip(CUdeviceptr p)
@@ -202,6 +208,77 @@ static void syscalls(void)
 	companion();
 }
 
+static struct {
+	CUcontext ctx;
+	CUdeviceptr mem;
+	int threads;
+	pthread_barrier_t step;		/* with main() */
+	int met[MOST_THREADS];
+} meeting;
+
+static void bind_to(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		exit(4);
+}
+
+static int meet_others(CUstream stream)
+{
+	return cuMemsetD16Async(meeting.mem, (unsigned short)meeting.threads, 1, stream) ==
+	       CUDA_SUCCESS;
+}
+
+static void *meet(void *number)
+{
+	int i, t = (int)(intptr_t)number;
+	CUstream stream;
+
+	bind_to(t % (int)sysconf(_SC_NPROCESSORS_ONLN));
+	CU(cuCtxSetCurrent(meeting.ctx));
+	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	meet_others(stream);
+	pthread_barrier_wait(&meeting.step);
+	pthread_barrier_wait(&meeting.step);
+	for (i = 0; i < MEETINGS; i++)
+		meeting.met[t] += meet_others(stream);
+	pthread_barrier_wait(&meeting.step);
+	return NULL;
+}
+
+/* The threads stay until the process ends. */
+static void meetings(int threads)
+{
+	pthread_t thread;
+	char line[16];
+	int t, met = 0;
+
+	if (threads < 1 || threads > MOST_THREADS)
+		exit(4);
+	meeting.threads = threads;
+	CU(cuCtxGetCurrent(&meeting.ctx));
+	CU(cuMemAlloc(&meeting.mem, SIZE));
+	pthread_barrier_init(&meeting.step, NULL, threads + 1);
+	for (t = 0; t < threads; t++)
+		if (pthread_create(&thread, NULL, meet, (void *)(intptr_t)t))
+			exit(4);
+	pthread_barrier_wait(&meeting.step);
+	say("ready");
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+	pthread_barrier_wait(&meeting.step);
+	pthread_barrier_wait(&meeting.step);
+	for (t = 0; t < threads; t++)
+		met += meeting.met[t];
+	printf("called, %d of %d have met\n", met, threads * MEETINGS);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(4);
+}
+
 static sigjmp_buf out;
 
 static void jump(int sig)
@@ -244,6 +321,8 @@ int main(int argc, char **argv)
 		calls();
 	else if (!strcmp(mode, "syscalls"))
 		syscalls();
+	else if (!strcmp(mode, "meet"))
+		meetings(argc > 2 ? atoi(argv[2]) : 2);
 	else if (!strcmp(mode, "quit"))
 		_exit(0);
 	else if (!strcmp(mode, "leave"))

@@ -3,7 +3,8 @@
  * A backend of a worker that makes system calls as some driver may: softgpu, but
  * for a few functions, which make them without a C library that could stand in for them:
  * 1,000 of getppid() and of sched_yield(), as many of clocks and futexes, one that only
- * a kernel can answer, and those that the slot's companion makes.
+ * a kernel can answer, and those that the slot's companion makes. And one function that
+ * returns when others are inside of it, too.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -189,6 +190,26 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit kind)
 		break;
 	default:
 		*value = !raw3(SYS_futex, (long)&waking, FUTEX_WAKE_PRIVATE, 1);
+	}
+	return CUDA_SUCCESS;
+}
+
+#define MEETING_TICKS	1000000000ull	/* 10 s of the emulated machine */
+
+/* Returns when as many calls as `threads` are inside of here at the same time, or in vain. */
+__attribute__((visibility("default")))
+CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short threads, size_t n, CUstream stream)
+{
+	static unsigned int here;
+	unsigned int before = __atomic_fetch_add(&here, 1, __ATOMIC_SEQ_CST);
+	unsigned int all = before - before % threads + threads;
+	unsigned long long start = __builtin_ia32_rdtsc();
+
+	(void)dst, (void)n, (void)stream;
+	while (__atomic_load_n(&here, __ATOMIC_SEQ_CST) < all) {
+		if (__builtin_ia32_rdtsc() - start > MEETING_TICKS)
+			return CUDA_ERROR_LAUNCH_TIMEOUT;
+		__builtin_ia32_pause();
 	}
 	return CUDA_SUCCESS;
 }
