@@ -18,7 +18,7 @@ suite=trixie
 version=3.0+dfsg
 tarball=bochs_$version.orig.tar.xz
 sha256=78f6c73d4a6472d5130a87ab9dc306d02c7c71ed8e25b3a8ef642e2a7acd282b
-patches=("$here"/{tlb,microcode,smp,interrupts}.patch)
+patches=("$here"/{tlb,microcode,smp,interrupts,la57}.patch)
 # What the host needs of a machine, and nothing that it has no use for. Without
 # a debugger Bochs may chain the handlers of instructions.
 options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-all-optimizations --enable-x86-64

@@ -128,10 +128,11 @@ def make_images(out, kernel, initrds, args):
     make_loader(os.path.join(out, "loader"), end)
 
 
-def write_bochsrc(out, cpus):
+def write_bochsrc(out, cpus, features=""):
     with open(os.path.join(HERE, "bochsrc.in")) as f:
         text = f.read()
     for word, value in (("CPUS", cpus), ("MEMORY", MEMORY), ("IPS", IPS),
+                        ("FEATURES", f"sca_mitigations {features}".strip()),
                         ("ROM", hex(ROM_BASE)), ("SETUP", hex(SETUP_BASE)),
                         ("PAGE", hex(PAGE_OF_BIOS)), ("IMAGE", hex(IMAGE_BASE))):
         text = text.replace(f"@{word}@", str(value))

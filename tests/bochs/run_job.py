@@ -189,6 +189,8 @@ def options():
     p.add_argument("--bochs", default=machine.BOCHS, help="another build of Bochs")
     p.add_argument("--cpus", type=int, default=int(os.environ.get("WH_CPUS", 1)))
     p.add_argument("--args", default="", help="more for the kernel's command line")
+    p.add_argument("--features", default=os.environ.get("WH_FEATURES", ""),
+                   help="more of the processor's, by Bochs' names")
     p.add_argument("--timeout", type=int, default=600, help="seconds")
     p.add_argument("--every", type=int, default=10, help="seconds between progress lines")
     p.add_argument("--plain", action="store_true", help="no TAP: pass the job's lines through")
@@ -206,7 +208,7 @@ def main():
         print("TAP version 13", flush=True)
     initrds = opt.initrd + [machine.pack_job(opt.job, out)]
     machine.make_images(out, opt.kernel, initrds, opt.args)
-    machine.write_bochsrc(out, opt.cpus)
+    machine.write_bochsrc(out, opt.cpus, opt.features)
     report = Report(opt.plain, open(os.path.join(out, "data"), "w"))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     m = machine.Machine(out, os.path.abspath(opt.bochs))

@@ -8,6 +8,8 @@ set -eu
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 cpus=${WH_CPUS:-1}
+# The one processor has five levels of page tables, the two have not.
+[ "$cpus" != 1 ] || export WH_FEATURES=${WH_FEATURES-la57}
 kernel=${WH_KERNEL:-host}
 out=${WH_OUT:-$build/bochs/kernel${kernel#host}-$cpus}
 rm -rf "$out/job"

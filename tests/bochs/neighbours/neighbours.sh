@@ -25,5 +25,6 @@ echo "$program" >"$out/job/program"
 mkdir "$out/job/expected"
 in_world native shared timeout 60 "$binary" ${program#* } >"$out/job/expected/lenet" 2>"$out/err" </dev/null ||
 	{ echo "Bail out! lenet fails natively: $(tail -n 1 "$out/err")"; exit 1; }
-exec "$here/run_job.py" --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
+# Host, server VM and clients with five levels of page tables.
+exec "$here/run_job.py" --features la57 --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
