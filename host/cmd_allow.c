@@ -84,7 +84,8 @@ static error_t parse_id(int key, char *arg, struct argp_state *state)
 static const struct argp allow_argp = {
 	allow_options, parse_allow, "CLIENT SERVER",
 	"Let the client VM attach to workers of the server VM. Either may start later. "
-	"Replaces what was allowed to this client before.", NULL, NULL, NULL
+	"Replaces what was allowed to this client of this server before; several servers are "
+	"allowed one by one.", NULL, NULL, NULL
 };
 static const struct argp deny_argp = {
 	NULL, parse_id, "CLIENT",

@@ -94,16 +94,16 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch slots companion handoff irq park device large
+tests switch slots companion servers handoff irq park device large
 commit <<'M'
 KVM: selftests: Test calls between VMs
 
 Test that 10,000 calls take no VM exit, that calls of four threads meet
-inside of their handlers, that system calls, faults and
-exceptions in a call come back right from the server's vCPU, that timer,
-NMI, SMI and signals interrupt a call in the client's own world, that a
-parked server uses no CPU time, and that calls work on a device without an
-exit.
+inside of their handlers, that a process calls two servers, that system
+calls, faults and exceptions in a call come back right from the server's
+vCPU, that timer, NMI, SMI and signals interrupt a call in the client's
+own world, that a parked server uses no CPU time, and that calls work on
+a device without an exit.
 M
 tests notify revoke life process limits race fire
 commit <<'M'

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -77,6 +78,75 @@ static void test_capability(void)
 	vm = new_vm();
 	wh_eq(enable(vm, WH_ROLE_CLIENT, 1, 0), 0, "identity_is_free_after_vm_death");
 	close(vm);
+}
+
+/* What a call cannot keep apart: XSAVES knows of shadow stacks by two bits of its own. */
+static const struct feature {
+	u32 function, index;
+	size_t reg;
+	u32 bits;
+} features[] = {
+	{ 7, 0, offsetof(struct kvm_cpuid_entry2, ecx), 1 << 7 },	/* SHSTK */
+	{ 7, 0, offsetof(struct kvm_cpuid_entry2, edx), 1 << 20 },	/* IBT */
+	{ 7, 1, offsetof(struct kvm_cpuid_entry2, eax), 1 << 17 },	/* FRED */
+	{ 0xd, 1, offsetof(struct kvm_cpuid_entry2, ecx), 3 << 11 },
+};
+
+static struct {
+	struct kvm_cpuid2 head;
+	struct kvm_cpuid_entry2 entries[256];
+} cpuid;
+
+static u32 *feature_reg(const struct feature *f)
+{
+	struct kvm_cpuid_entry2 *e;
+	u32 i;
+
+	for (i = 0; i < cpuid.head.nent; i++) {
+		e = &cpuid.entries[i];
+		if (e->function == f->function && e->index == f->index)
+			return (void *)e + f->reg;
+	}
+	e = &cpuid.entries[cpuid.head.nent++];
+	*e = (struct kvm_cpuid_entry2) {
+		.function = f->function, .index = f->index,
+		.flags = KVM_CPUID_FLAG_SIGNIFCANT_INDEX,
+	};
+	return (void *)e + f->reg;
+}
+
+/* How many of the features a vCPU has whose VMM asks for all of them. */
+static int features_of_vm(u64 role)
+{
+	int vm = new_vm(), vcpu, n = 0;
+	size_t i;
+
+	if (role && enable(vm, role, 1, 0))
+		return -1;
+	vcpu = ioctl(vm, KVM_CREATE_VCPU, 0);
+	cpuid.head.nent = WH_ARRAY_SIZE(cpuid.entries);
+	if (ioctl(kvm, KVM_GET_SUPPORTED_CPUID, &cpuid))
+		return -1;
+	for (i = 0; i < WH_ARRAY_SIZE(features); i++)
+		*feature_reg(&features[i]) |= features[i].bits;
+	if (ioctl(vcpu, KVM_SET_CPUID2, &cpuid))
+		return -1;
+	cpuid.head.nent = WH_ARRAY_SIZE(cpuid.entries);
+	if (ioctl(vcpu, KVM_GET_CPUID2, &cpuid))
+		return -1;
+	for (i = 0; i < WH_ARRAY_SIZE(features); i++)
+		n += !!(*feature_reg(&features[i]) & features[i].bits);
+	close(vcpu);
+	close(vm);
+	return n;
+}
+
+static void test_features(void)
+{
+	wh_eq(features_of_vm(WH_ROLE_NONE), WH_ARRAY_SIZE(features),
+	      "vm_without_a_role_has_the_features_that_its_vmm_says");
+	wh_eq(features_of_vm(WH_ROLE_CLIENT), 0, "client_has_neither_cet_nor_fred");
+	wh_eq(features_of_vm(WH_ROLE_SERVER), 0, "nor_has_a_server");
 }
 
 static int set_role(int fd, u32 role, u64 id, u32 flags)
@@ -194,10 +264,11 @@ static void test_control_device(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(43);
+	wh_plan(46);
 	wh_watchdog(30);
 	kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	test_capability();
+	test_features();
 	test_set_role();
 	test_role_of_other_process();
 	test_control_device();
