@@ -65,6 +65,11 @@ size_t wh_memory_stride(size_t size)
 	return size + PAGE;
 }
 
+/* Stacks of which a part is left for calls that go deep: present is enough of each. */
+static struct {
+	const char *start, *end;
+} deep;
+
 uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched)
 {
 	char *p = mmap(NULL, n * wh_memory_stride(size) + PAGE, PROT_NONE,
@@ -74,6 +79,10 @@ uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched)
 	if (p == MAP_FAILED)
 		return 0;
 	p += PAGE;
+	if (touched < size) {
+		deep.start = p;
+		deep.end = p + n * wh_memory_stride(size);
+	}
 	for (i = 0; i < n; i++) {
 		char *stack = p + i * wh_memory_stride(size);
 
@@ -104,11 +113,15 @@ static int parse(const char *line, struct mapping *m)
 	return 0;
 }
 
-/* Device memory is the driver's: touching a register may do something. */
+/*
+ * Device memory is the driver's: touching a register may do something. Call stacks are
+ * touched already, as far as most calls go: all of them are 8 MiB for each slot.
+ */
 static int is_ours(const struct mapping *m)
 {
 	return strncmp(m->path, "/dev/", 5) && strcmp(m->path, "[vvar]") &&
-	       strcmp(m->path, "[vsyscall]") && m->perms[0] == 'r';
+	       strcmp(m->path, "[vsyscall]") && m->perms[0] == 'r' &&
+	       (m->start < deep.start || m->start >= deep.end);
 }
 
 /*

@@ -19,13 +19,14 @@ int wh_memory_tune(char **argv);
 int wh_memory_heap(size_t heap);
 /*
  * `n` stacks of `size` bytes between guard pages, the upper `touched` bytes of each
- * present. Returns the top of the first, or 0; the next one's is a stride further.
+ * present; the rest comes with its first use. Less than `size` in one call of a process
+ * at most. Returns the top of the first, or 0; the next one's is a stride further.
  */
 uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched);
 size_t wh_memory_stride(size_t size);
 /*
  * Make present, and dirty where it is private and writable, each mapping of
- * at most `max` bytes, and lock what is present. Returns the number of bytes,
+ * at most `max` bytes but the rest of stacks, and lock what is present. Returns the number of bytes,
  * or -1.
  */
 int64_t wh_memory_prefault(size_t max);

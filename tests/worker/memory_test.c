@@ -93,6 +93,7 @@ static void test_prefault(void)
 	char *gap = mmap(NULL, PAGE, PROT_NONE, anon, -1, 0);
 	char *large = mmap(NULL, 8 * SIZE, PROT_READ | PROT_WRITE, anon, -1, 0);
 	char *file = map_file();
+	char *stack = (char *)wh_memory_stacks(2, SIZE, SIZE / 4) - SIZE;
 
 	/* Neighbours become one mapping. */
 	if (small == MAP_FAILED || gap == MAP_FAILED || large == MAP_FAILED || file == MAP_FAILED)
@@ -102,16 +103,18 @@ static void test_prefault(void)
 		skip("prefaulted_memory_takes_no_fault", "may not lock memory");
 		skip("prefaulted_file_takes_no_fault", "may not lock memory");
 		skip("large_mappings_are_left_alone", "may not lock memory");
+		skip("depth_of_a_stack_is_left_alone", "may not lock memory");
 		return;
 	}
 	ok_eq(faults_of_writing(small, SIZE), 0, "prefaulted_memory_takes_no_fault");
 	ok_eq(faults_of_writing(file, SIZE), 0, "prefaulted_file_takes_no_fault");
 	ok(faults_of_writing(large, 8 * SIZE) > 1000, "large_mappings_are_left_alone");
+	ok(faults_of_writing(stack, SIZE / 2) == SIZE / 2 / PAGE, "depth_of_a_stack_is_left_alone");
 }
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(11);
 	test_stack();
 	test_heap();
 	test_prefault();
