@@ -17,6 +17,7 @@
 #include <link.h>
 
 #include "raw.h"
+#include "soname.h"
 
 #define FILE_NAME	"libwormhole-audit.so"
 #define EXPORT		__attribute__((visibility("default")))
@@ -113,32 +114,31 @@ static bool served(const char *name)
 	return false;
 }
 
-/* A name that programs are linked with is a link to the one that says the version. */
-static bool link_is_served(const char *path)
+/*
+ * A file of another name may be the same library: libcublas.so, with which programs
+ * are linked, or libcuda.so.580.65.06. It is looked into if we have one that is
+ * called so without any version.
+ */
+static bool file_is_served(const char *path, const char *name)
 {
-	char target[PATH_MAX];
-	const char *name = base_name(path);
+	char soname[128];
 	size_t n = length(name);
-	long got;
 
-	if (!begins(name, "lib") || !ends_with_so(name, n) || !in_folder(name, n))
-		return false;
-	got = raw_readlink(path, target, sizeof(target) - 1);
-	if (got <= 0)
-		return false;
-	target[got] = 0;
-	return served(base_name(target));
+	while (without_number(name, n))
+		n = without_number(name, n);
+	return begins(name, "lib") && ends_with_so(name, n) && in_folder(name, n) &&
+	       soname_of(path, soname, sizeof(soname)) && served(soname);
 }
 
+/* Called when a search begins, with what was asked for, then for each place where the loader looks. */
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
 	const char *base = base_name(name);
 
 	(void)cookie;
-	/* Once when the search begins, with what was asked for; then for each place where the loader looks. */
 	if (flag == LA_SER_ORIG && served(base))
 		return answer;
-	if (base != name && link_is_served(name))
+	if (base != name && file_is_served(name, base))
 		return answer;
 	return (char *)name;
 }
