@@ -163,6 +163,21 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 /* Objects are added at the end of the loader's list; the last one seen is enough to know. */
 static const struct link_map *seen;
 
+/* What lies beside this library has no static runtime. */
+static bool is_ours(const struct link_map *first, const struct link_map *m)
+{
+	static const struct link_map *me;
+	size_t n;
+
+	for (; !me && first; first = first->l_next)
+		if (first->l_ld == _DYNAMIC)
+			me = first;
+	if (!me)
+		return false;
+	n = strrchr(me->l_name, '/') - me->l_name;
+	return !strncmp(m->l_name, me->l_name, n + 1) && !strchr(m->l_name + n + 1, '/');
+}
+
 static void serve_new_objects(const struct link_map *first)
 {
 	const struct link_map *m;
@@ -171,7 +186,7 @@ static void serve_new_objects(const struct link_map *first)
 		seen = m;
 		if (m == first)
 			serve("/proc/self/exe", m->l_addr);
-		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name))
+		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name) && !is_ours(first, m))
 			serve(m->l_name, m->l_addr);
 	}
 }
