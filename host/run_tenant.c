@@ -26,23 +26,27 @@ extern char **environ;
 
 /* --- The program's environment ---------------------------------------------------- */
 
-/* Ours first, what was there behind it. */
+/* Ours first, what was there behind it. In a program of another `wormhole run' it may be there. */
 static void prepend(const char *name, const char *value, const char *separator)
 {
 	const char *old = getenv(name);
+	size_t n = strlen(value);
 	char *text;
 
 	if (!old || !*old) {
 		wh_setenv(name, value);
 		return;
 	}
+	if (!strncmp(old, value, n) && (!old[n] || old[n] == *separator))
+		return;
 	if (asprintf(&text, "%s%s%s", value, separator, old) < 0)
 		wh_no_memory();
 	wh_setenv(name, text);
 	free(text);
 }
 
-static void prepend_file(const char *name, const char *folder, const char *file, const char *separator)
+static void prepend_file(const char *name, const char *folder, const char *file,
+			 const char *separator)
 {
 	char *path;
 

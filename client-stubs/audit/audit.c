@@ -130,7 +130,7 @@ static bool file_is_served(const char *path, const char *name)
 	       soname_of(path, soname, sizeof(soname)) && served(soname);
 }
 
-/* Called when a search begins, with what was asked for, then for each place where the loader looks. */
+/* Called when a search begins, with what is asked for, then for each place that is looked at. */
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
 	const char *base = base_name(name);
@@ -157,7 +157,7 @@ static void find_folder(const char *list)
 			if (*end == '/')
 				base = end + 1;
 		n = base - list;
-		if (*list != '/' || n >= sizeof(folder) || (size_t)(end - base) != sizeof(FILE_NAME) - 1 ||
+		if (*list != '/' || n >= sizeof(folder) || end - base != sizeof(FILE_NAME) - 1 ||
 		    !same(base, FILE_NAME, end - base))
 			continue;
 		copy(folder, list, n);

@@ -51,7 +51,8 @@ static size_t offset_of(const struct image *f, size_t address)
 
 	for (i = 0; i < f->n; i++) {
 		s = &f->segments[i];
-		if (s->p_type == PT_LOAD && address >= s->p_vaddr && address - s->p_vaddr < s->p_filesz)
+		if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
+		    address - s->p_vaddr < s->p_filesz)
 			return s->p_offset + (address - s->p_vaddr);
 	}
 	return 0;

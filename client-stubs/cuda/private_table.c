@@ -15,7 +15,7 @@
 
 #define FRAMES 64
 
-/* A CUDA runtime has the names of its calls in it, for tools; this one is in every program, too. */
+/* A CUDA runtime has the names of its calls in it, for tools. */
 static const char runtime_mark[] = "__cudaRegisterFatBinary";
 
 /* --- Who asks ----------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ struct asker {
 	const char *readable;		/* where its file can be read */
 	uintptr_t base;
 	bool is_program;
-	char call[128];			/* its function that came to this, or what it called itself */
+	char call[128];			/* its function that came to this, or "it" */
 };
 
 /* The outermost function on the stack that is of the asker's interface. */
@@ -36,7 +36,7 @@ static void find_call(struct asker *a, const struct link_map *asker)
 	struct link_map *map;
 	Dl_info at;
 
-	strcpy(a->call, "cuGetExportTable()");
+	strcpy(a->call, "it");
 	for (i = 0; i < n; i++)
 		if (dladdr1((char *)frames[i] - 1, &at, (void **)&map, RTLD_DL_LINKMAP) &&
 		    map == asker && at.dli_sname)
@@ -110,9 +110,9 @@ static void complain(const struct asker *a)
 
 	*(void **)&reason_of = dlsym(RTLD_DEFAULT, "wormhole_preload_reason");
 	reason = reason_of ? reason_of(a->readable, a->base) :
-		 "`wormhole run' starts programs with a static CUDA runtime";
-	wh_complain("%s: %s needs a private table of NVIDIA's driver, and there is none%s%.*s", a->file,
-		    a->call, reason ? ": " : "",
+		 "`wormhole run' redirects static CUDA runtimes";
+	wh_complain("%s: %s needs a private table of NVIDIA's driver (cuGetExportTable), and there "
+		    "is none%s%.*s", a->file, a->call, reason ? ": " : "",
 		    (int)(!reason ? 0 : a->is_program ? strlen(reason) : strcspn(reason, ";")),
 		    reason ? reason : "");
 }

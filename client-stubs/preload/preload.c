@@ -186,7 +186,8 @@ static void serve_new_objects(const struct link_map *first)
 		seen = m;
 		if (m == first)
 			serve("/proc/self/exe", m->l_addr);
-		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name) && !is_ours(first, m))
+		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name) &&
+			 !is_ours(first, m))
 			serve(m->l_name, m->l_addr);
 	}
 }

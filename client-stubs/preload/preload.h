@@ -45,8 +45,9 @@ enum preload_done {
 	PRELOAD_BROKEN,		/* changed, but not to be executed any more: a security policy */
 };
 
-/* patch.c: whether every function can be a jump to its stub (NULL, or what is wrong of which); make it so. */
+/* patch.c: whether every function can be a jump to its stub: NULL, or what is wrong with which. */
 const char *preload_check(const struct preload_func *funcs, size_t count, size_t *which);
+/* Makes them such, all or none. */
 enum preload_done preload_redirect(const struct preload_func *funcs, size_t count);
 const char *preload_jump(uintptr_t from, size_t room, uintptr_t to);
 

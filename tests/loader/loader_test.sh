@@ -17,7 +17,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 46
+plan 47
 ok server_starts serve
 
 # --- Where a search ends
@@ -89,6 +89,7 @@ is auditor_of_the_users_is_kept "$(LD_AUDIT=$bin/user_audit.so "$wormhole" run -
 	open="$cu13/libcublas.so.13" 2>&1 | sed -n '$!d;p')$(LD_AUDIT=$bin/user_audit.so "$wormhole" run -- true)" \
 	"$ours/libcublas.so.13users auditor
 users auditor"
+is run_in_a_run_adds_nothing_again "$(run "$wormhole" run -- sh -c 'echo $LD_AUDIT')" "$ours/libwormhole-audit.so"
 is status_is_the_programs "$("$wormhole" run -- "$bin/opener" nonsense; echo $?)" 2
 
 # --- What cannot run over ours is named when it is used
@@ -96,7 +97,7 @@ said() { "$wormhole" run -- "$@" 2>&1 >/dev/null; }
 npp=$pkg/libnpplike.so
 is loaded_and_unused_says_nothing "$(opener open="$npp" call=nppUnused)" "$npp 5"
 is used_is_named_with_its_call "$(said "$bin/opener" open="$npp" call=nppStart | sed 's/: it has.*//')" \
-	"wormhole: $npp: nppStart() needs a private table of NVIDIA's driver, and there is none"
+	"wormhole: $npp: nppStart() needs a private table of NVIDIA's driver (cuGetExportTable), and there is none"
 is used_twice_is_named_once "$(said "$bin/opener" open="$npp" call=nppStart call=nppStart | wc -l)" 1
 is it_gets_the_drivers_error "$(opener open="$npp" call=nppStart 2>/dev/null | sed 's/ wormhole:.*//;s/.* //')" 501
 is who_runs_it_gets_no_advice_on_building_it "$(said "$bin/opener" open="$npp" call=nppStart | grep -c strip)" 0
