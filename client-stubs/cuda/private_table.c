@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
+#include <stdio.h>
 
 #include "client.h"
 #include "elf_file.h"
