@@ -20,25 +20,41 @@
 #include "wormhole.h"
 
 #define PRELOAD	"libwormhole-preload.so"
+#define AUDIT	"libwormhole-audit.so"
 
 extern char **environ;
 
 /* --- The program's environment ---------------------------------------------------- */
 
-/* Ours first, what was there behind it. */
+/* Ours first, what was there behind it. In a program of another `wormhole run' it may be there. */
 static void prepend(const char *name, const char *value, const char *separator)
 {
 	const char *old = getenv(name);
+	size_t n = strlen(value);
 	char *text;
 
 	if (!old || !*old) {
 		wh_setenv(name, value);
 		return;
 	}
+	if (!strncmp(old, value, n) && (!old[n] || old[n] == *separator))
+		return;
 	if (asprintf(&text, "%s%s%s", value, separator, old) < 0)
 		wh_no_memory();
 	wh_setenv(name, text);
 	free(text);
+}
+
+static void prepend_file(const char *name, const char *folder, const char *file,
+			 const char *separator)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", folder, file) < 0)
+		wh_no_memory();
+	if (!access(path, R_OK))
+		prepend(name, path, separator);
+	free(path);
 }
 
 /* These mean something to a server only; somebody may think otherwise. */
@@ -60,21 +76,19 @@ static void warn_of_variables(void)
 
 static int set_environment(const char *socket)
 {
-	char *libraries = wh_layout_find("client-stubs"), *preload;
+	char *libraries = wh_layout_find("client-stubs");
 
 	if (!libraries) {
 		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
 		return -1;
 	}
-	if (asprintf(&preload, "%s/" PRELOAD, libraries) < 0)
-		wh_no_memory();
 	prepend("LD_LIBRARY_PATH", libraries, ":");
 	/* For programs with a static CUDA runtime; leaves all others alone. */
-	if (!access(preload, R_OK))
-		prepend("LD_PRELOAD", preload, " ");
+	prepend_file("LD_PRELOAD", libraries, PRELOAD, " ");
+	/* For libraries that are looked for elsewhere before, or by their paths. */
+	prepend_file("LD_AUDIT", libraries, AUDIT, ":");
 	wh_setenv("WORMHOLE_TRANSPORT", "shm");
 	wh_setenv("WORMHOLE_SOCKET", socket);
-	free(preload);
 	free(libraries);
 	return 0;
 }

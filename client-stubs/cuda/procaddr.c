@@ -71,12 +71,3 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuin
 {
 	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
 }
-
-/* NVIDIA's private tables: undocumented, so there are none. */
-CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
-{
-	if (!ppExportTable || !pExportTableId)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ppExportTable = NULL;
-	return CUDA_ERROR_NOT_FOUND;
-}

@@ -1,136 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Finds the functions of a static CUDA runtime by the symbol table (.symtab)
- * of an ELF file. The file is the user's own program, yet every offset in it
- * is checked, because a damaged one must not crash the process.
+ * of an ELF file.
  */
-#include <elf.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "elf_file.h"
 #include "preload.h"
-
-struct image {
-	const char *data;
-	size_t size;
-	const Elf64_Ehdr *ehdr;
-	const Elf64_Shdr *sections;
-	const char *section_names;
-	size_t section_names_size;
-};
-
-struct symbols {
-	const Elf64_Sym *sym;
-	size_t count;
-	const char *names;
-	size_t names_size;
-};
 
 const char *const preload_names[RT_EXPORT_COUNT] = {
 #define NAME(n) #n,
 	RT_EXPORTS(NAME)
 #undef NAME
 };
-
-static bool inside(const struct image *img, uint64_t offset, uint64_t size)
-{
-	return offset <= img->size && size <= img->size - offset;
-}
-
-static bool map_file(struct image *img, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	void *p;
-
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) || st.st_size < (off_t)sizeof(Elf64_Ehdr)) {
-		close(fd);
-		return false;
-	}
-	p = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (p == MAP_FAILED)
-		return false;
-	img->data = p;
-	img->size = st.st_size;
-	return true;
-}
-
-static const Elf64_Shdr *section(const struct image *img, size_t i)
-{
-	return i < img->ehdr->e_shnum ? &img->sections[i] : NULL;
-}
-
-/* The header and the section table lie in the file. */
-static bool read_sections(struct image *img)
-{
-	const Elf64_Ehdr *e = (const Elf64_Ehdr *)img->data;
-	const Elf64_Shdr *names;
-
-	if (memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e->e_machine != EM_X86_64 || e->e_shentsize != sizeof(Elf64_Shdr) ||
-	    e->e_shoff % sizeof(uint64_t) ||
-	    !inside(img, e->e_shoff, (uint64_t)e->e_shnum * sizeof(Elf64_Shdr)))
-		return false;
-	img->ehdr = e;
-	img->sections = (const Elf64_Shdr *)(img->data + e->e_shoff);
-	names = section(img, e->e_shstrndx);
-	if (!names || !inside(img, names->sh_offset, names->sh_size))
-		return false;
-	img->section_names = img->data + names->sh_offset;
-	img->section_names_size = names->sh_size;
-	return true;
-}
-
-static const char *string(const char *table, size_t size, uint64_t offset)
-{
-	if (offset >= size || !memchr(table + offset, 0, size - offset))
-		return "";
-	return table + offset;
-}
-
-static bool has_section(const struct image *img, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < img->ehdr->e_shnum; i++)
-		if (!strcmp(string(img->section_names, img->section_names_size,
-				   img->sections[i].sh_name), name))
-			return true;
-	return false;
-}
-
-static bool read_symbols(const struct image *img, uint32_t type, struct symbols *s)
-{
-	const Elf64_Shdr *tab = NULL, *str;
-	size_t i;
-
-	for (i = 0; i < img->ehdr->e_shnum; i++)
-		if (img->sections[i].sh_type == type)
-			tab = &img->sections[i];
-	if (!tab || tab->sh_offset % sizeof(uint64_t) ||
-	    !inside(img, tab->sh_offset, tab->sh_size))
-		return false;
-	str = section(img, tab->sh_link);
-	if (!str || !inside(img, str->sh_offset, str->sh_size))
-		return false;
-	s->sym = (const Elf64_Sym *)(img->data + tab->sh_offset);
-	s->count = tab->sh_size / sizeof(Elf64_Sym);
-	s->names = img->data + str->sh_offset;
-	s->names_size = str->sh_size;
-	return true;
-}
-
-static const char *symbol_name(const struct symbols *s, size_t i)
-{
-	return string(s->names, s->names_size, s->sym[i].st_name);
-}
 
 static bool is_code(const Elf64_Sym *sym)
 {
@@ -161,7 +44,7 @@ static int compare_funcs(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static size_t collect(const struct symbols *s, struct preload_func *funcs)
+static size_t collect(const struct elf_symbols *s, struct preload_func *funcs)
 {
 	size_t i, n = 0;
 	int export;
@@ -169,7 +52,7 @@ static size_t collect(const struct symbols *s, struct preload_func *funcs)
 	for (i = 0; i < s->count && n < RT_EXPORT_COUNT; i++) {
 		if (!is_code(&s->sym[i]))
 			continue;
-		export = export_index(symbol_name(s, i));
+		export = export_index(elf_symbol_name(s, i));
 		if (export >= 0)
 			funcs[n++] = (struct preload_func) {
 				.addr = s->sym[i].st_value,
@@ -199,7 +82,7 @@ static void limit(struct preload_func *funcs, size_t n, uint64_t at)
 	}
 }
 
-static void measure(const struct image *img, const struct symbols *s,
+static void measure(const struct elf_file *f, const struct elf_symbols *s,
 		    struct preload_func *funcs, size_t n)
 {
 	const Elf64_Shdr *sec;
@@ -209,8 +92,8 @@ static void measure(const struct image *img, const struct symbols *s,
 		if (s->sym[i].st_shndx != SHN_UNDEF && s->sym[i].st_shndx < SHN_LORESERVE &&
 		    ELF64_ST_TYPE(s->sym[i].st_info) != STT_TLS)
 			limit(funcs, n, s->sym[i].st_value);
-	for (i = 0; i < img->ehdr->e_shnum; i++) {
-		sec = &img->sections[i];
+	for (i = 0; i < f->ehdr->e_shnum; i++) {
+		sec = &f->sections[i];
 		if (sec->sh_flags & SHF_EXECINSTR)
 			limit(funcs, n, sec->sh_addr + sec->sh_size);
 	}
@@ -227,21 +110,6 @@ static bool has(const struct preload_func *funcs, size_t n, const char *name)
 	return false;
 }
 
-/* Without a symbol table: a runtime that is not imported must be inside. */
-static enum preload_kind judge_stripped(const struct image *img)
-{
-	struct symbols dyn;
-	size_t i;
-
-	if (!has_section(img, ".nvFatBinSegment"))
-		return PRELOAD_NONE;
-	if (read_symbols(img, SHT_DYNSYM, &dyn))
-		for (i = 0; i < dyn.count; i++)
-			if (!strcmp(symbol_name(&dyn, i), "__cudaRegisterFatBinary"))
-				return PRELOAD_NONE;
-	return PRELOAD_STRIPPED;
-}
-
 /* An object that merely defines a name or two of the runtime is not one. */
 static enum preload_kind judge(const struct preload_func *funcs, size_t n)
 {
@@ -252,16 +120,16 @@ static enum preload_kind judge(const struct preload_func *funcs, size_t n)
 	return has(funcs, n, "__cudaGetKernel") ? PRELOAD_FOUND : PRELOAD_VERSION;
 }
 
-static enum preload_kind find(const struct image *img, uintptr_t base,
+static enum preload_kind find(const struct elf_file *f, uintptr_t base,
 			      struct preload_func **out, size_t *count)
 {
 	struct preload_func *funcs;
 	enum preload_kind kind;
-	struct symbols s;
+	struct elf_symbols s;
 	size_t i, n;
 
-	if (!read_symbols(img, SHT_SYMTAB, &s))
-		return judge_stripped(img);
+	if (!elf_symbols(f, SHT_SYMTAB, &s))
+		return PRELOAD_STRIPPED;
 	funcs = calloc(RT_EXPORT_COUNT, sizeof(*funcs));
 	if (!funcs)
 		return PRELOAD_NO_MEMORY;
@@ -271,7 +139,7 @@ static enum preload_kind find(const struct image *img, uintptr_t base,
 		free(funcs);
 		return kind;
 	}
-	measure(img, &s, funcs, n);
+	measure(f, &s, funcs, n);
 	for (i = 0; i < n; i++)
 		funcs[i].addr += base;
 	*out = funcs;
@@ -282,13 +150,12 @@ static enum preload_kind find(const struct image *img, uintptr_t base,
 enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_func **funcs,
 			       size_t *count)
 {
-	enum preload_kind kind = PRELOAD_NONE;
-	struct image img = { 0 };
+	enum preload_kind kind;
+	struct elf_file f;
 
-	if (!map_file(&img, path))
+	if (!elf_open(&f, path))
 		return PRELOAD_NONE;
-	if (read_sections(&img))
-		kind = find(&img, base, funcs, count);
-	munmap((void *)img.data, img.size);
+	kind = find(&f, base, funcs, count);
+	elf_close(&f);
 	return kind;
 }

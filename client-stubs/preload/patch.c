@@ -55,7 +55,7 @@ const char *preload_jump(uintptr_t from, size_t room, uintptr_t to)
 }
 
 /* Two names at one place that lead to different functions cannot both be right. */
-static const char *check(const struct preload_func *funcs, size_t count, size_t *which)
+const char *preload_check(const struct preload_func *funcs, size_t count, size_t *which)
 {
 	size_t i;
 
@@ -70,22 +70,18 @@ static const char *check(const struct preload_func *funcs, size_t count, size_t 
 }
 
 /* The functions are sorted by address; checks come first, so that it is all or nothing. */
-const char *preload_redirect(const struct preload_func *funcs, size_t count, size_t *which)
+enum preload_done preload_redirect(const struct preload_func *funcs, size_t count)
 {
-	const char *wrong = check(funcs, count, which);
 	uintptr_t from, to;
-	size_t i;
+	size_t i, which;
 
-	if (wrong || !count)
-		return wrong;
-	*which = 0;
+	if (!count || preload_check(funcs, count, &which))
+		return PRELOAD_LEFT;
 	from = funcs[0].addr;
 	to = funcs[count - 1].addr + funcs[count - 1].room;
 	if (protect(from, to, PROT_READ | PROT_WRITE))
-		return "cannot be made writable";
+		return PRELOAD_LEFT;
 	for (i = 0; i < count; i++)
 		write_jump(funcs[i].addr, (uintptr_t)preload_stubs[funcs[i].export]);
-	if (protect(from, to, PROT_READ | PROT_EXEC))
-		return "cannot be made executable again";
-	return NULL;
+	return protect(from, to, PROT_READ | PROT_EXEC) ? PRELOAD_BROKEN : PRELOAD_REDIRECTED;
 }

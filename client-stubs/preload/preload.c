@@ -23,10 +23,10 @@
 
 #define EXIT_CANNOT_SERVE 127
 
-static const char *program_name = "program";
 static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
 
-void preload_say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2)))
+static void say(const char *fmt, ...)
 {
 	char line[4600];
 	va_list ap;
@@ -68,13 +68,13 @@ static void fill_slots(void)
 	int i;
 
 	if (!lib) {
-		preload_say("error: libwormhole-preload: %s", dlerror());
+		say("error: libwormhole-preload: %s", dlerror());
 		_exit(EXIT_CANNOT_SERVE);
 	}
 	for (i = 0; i < RT_EXPORT_COUNT; i++) {
 		func = dlsym(lib, preload_names[i]);
 		if (!func) {
-			preload_say("error: libwormhole-preload: libcudart.so.13 has no %s",
+			say("error: libwormhole-preload: libcudart.so.13 has no %s",
 				    preload_names[i]);
 			_exit(EXIT_CANNOT_SERVE);
 		}
@@ -96,62 +96,100 @@ static bool is_runtime_library(const char *path)
 	return !strncmp(slash ? slash + 1 : path, "libcudart.so", strlen("libcudart.so"));
 }
 
-static const char *redirect(const char *name, struct preload_func *funcs, size_t count)
+/* What cannot be served stays as it is: nobody knows yet whether the program will use it. */
+static void serve(const char *path, uintptr_t base)
 {
-	size_t which = 0;
-	const char *wrong = preload_redirect(funcs, count, &which);
+	struct preload_func *funcs;
+	size_t count;
 
-	if (wrong)
-		preload_say("error: libwormhole-preload: %s: %s() of its static CUDA runtime %s; "
-			    "link it with nvcc -cudart shared", name,
-			    preload_names[funcs[which].export], wrong);
+	if (preload_find(path, base, &funcs, &count) != PRELOAD_FOUND)
+		return;
+	if (preload_redirect(funcs, count) == PRELOAD_BROKEN) {
+		say("error: libwormhole-preload: %s: the code of its static CUDA runtime cannot be "
+		    "made executable again; link it with nvcc -cudart shared", path);
+		_exit(EXIT_CANNOT_SERVE);
+	}
 	free(funcs);
-	return wrong;
 }
 
-/* False, and a message, when the object has a static runtime that cannot be served. */
-static bool serve(const char *path, const char *name, uintptr_t base)
+/* --- Asked by libcuda.so.1 -------------------------------------------------------- */
+
+static const char *why_not_redirected(const char *path, uintptr_t base)
+{
+	static char text[256];
+	struct preload_func *funcs;
+	size_t count, which;
+	const char *wrong;
+
+	if (preload_find(path, base, &funcs, &count) != PRELOAD_FOUND)
+		return NULL;
+	wrong = preload_check(funcs, count, &which);
+	snprintf(text, sizeof(text), "%s() of its static CUDA runtime %s; link it with nvcc -cudart shared",
+		 preload_names[funcs[which].export], wrong ? wrong : "cannot be made writable");
+	free(funcs);
+	return text;
+}
+
+/*
+ * An object called the driver as only a CUDA runtime that was not redirected does:
+ * why it was not, and what helps if it is the user's. NULL: nothing is known.
+ */
+__attribute__((visibility("default")))
+const char *wormhole_preload_reason(const char *path, uintptr_t base)
 {
 	struct preload_func *funcs = NULL;
-	size_t count = 0;
+	size_t count;
 
+	if (is_runtime_library(path))
+		return "it is NVIDIA's CUDA runtime and not Wormhole's libcudart.so.13";
 	switch (preload_find(path, base, &funcs, &count)) {
-	case PRELOAD_NONE:
-		return true;
-	case PRELOAD_FOUND:
-		return !redirect(name, funcs, count);
 	case PRELOAD_STRIPPED:
-		preload_say("error: libwormhole-preload: %s has a static CUDA runtime but no "
-			    "symbol table; link it with nvcc -cudart shared, or do not strip it",
-			    name);
-		return false;
+		return "it has no symbol table by which a CUDA runtime in it could be redirected; "
+		       "link it with nvcc -cudart shared, or do not strip it";
 	case PRELOAD_VERSION:
-		preload_say("error: libwormhole-preload: %s has a static CUDA runtime that is not "
-			    "of version 13; build it with CUDA 13", name);
-		return false;
+		return "it has a static CUDA runtime that is not of version 13; build it with CUDA 13";
+	case PRELOAD_FOUND:
+		free(funcs);
+		return why_not_redirected(path, base);
+	case PRELOAD_NONE:
 	case PRELOAD_NO_MEMORY:
-		preload_say("error: libwormhole-preload: %s: no memory", name);
-		return false;
+		break;
 	}
-	return false;
+	return NULL;
 }
+
+/* --- What the loader loads ---------------------------------------------------------- */
 
 /* Objects are added at the end of the loader's list; the last one seen is enough to know. */
 static const struct link_map *seen;
 
-static bool serve_new_objects(const struct link_map *first)
+/* What lies beside this library has no static runtime. */
+static bool is_ours(const struct link_map *first, const struct link_map *m)
+{
+	static const struct link_map *me;
+	size_t n;
+
+	for (; !me && first; first = first->l_next)
+		if (first->l_ld == _DYNAMIC)
+			me = first;
+	if (!me)
+		return false;
+	n = strrchr(me->l_name, '/') - me->l_name;
+	return !strncmp(m->l_name, me->l_name, n + 1) && !strchr(m->l_name + n + 1, '/');
+}
+
+static void serve_new_objects(const struct link_map *first)
 {
 	const struct link_map *m;
-	bool ok = true;
 
 	for (m = seen ? seen->l_next : first; m; m = m->l_next) {
 		seen = m;
 		if (m == first)
-			ok &= serve("/proc/self/exe", program_name, m->l_addr);
-		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name))
-			ok &= serve(m->l_name, m->l_name, m->l_addr);
+			serve("/proc/self/exe", m->l_addr);
+		else if (strchr(m->l_name, '/') && !is_runtime_library(m->l_name) &&
+			 !is_ours(first, m))
+			serve(m->l_name, m->l_addr);
 	}
-	return ok;
 }
 
 /* An object that dlclose() removes may be the last one seen: look at the list anew then. */
@@ -168,7 +206,7 @@ static bool still_listed(const struct link_map *first)
 /*
  * The loader calls the function at r_brk whenever it has changed its list: for
  * debuggers, and here to see a library after it is mapped and before its
- * constructors run. A library that cannot be served only gets its message.
+ * constructors run.
  */
 static void objects_changed(void)
 {
@@ -195,11 +233,8 @@ static void watch_dlopen(void)
 }
 
 __attribute__((constructor))
-static void preload_start(int argc, char **argv)
+static void preload_start(void)
 {
-	if (argc > 0)
-		program_name = argv[0];
-	if (!serve_new_objects(_r_debug.r_map))
-		_exit(EXIT_CANNOT_SERVE);
+	serve_new_objects(_r_debug.r_map);
 	watch_dlopen();
 }

@@ -27,7 +27,7 @@ struct preload_func {
 enum preload_kind {
 	PRELOAD_NONE,		/* no static runtime in it */
 	PRELOAD_FOUND,
-	PRELOAD_STRIPPED,	/* device code and a static runtime, but no symbol table */
+	PRELOAD_STRIPPED,	/* no symbol table: there may be one */
 	PRELOAD_VERSION,	/* a static runtime of another major version */
 	PRELOAD_NO_MEMORY,
 };
@@ -39,17 +39,22 @@ extern const char *const preload_names[RT_EXPORT_COUNT];
 enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_func **funcs,
 			       size_t *count);
 
-/* patch.c: let every function jump to its stub; NULL or what is wrong. */
-const char *preload_redirect(const struct preload_func *funcs, size_t count, size_t *which);
+enum preload_done {
+	PRELOAD_REDIRECTED,
+	PRELOAD_LEFT,		/* as it was */
+	PRELOAD_BROKEN,		/* changed, but not to be executed any more: a security policy */
+};
+
+/* patch.c: whether every function can be a jump to its stub: NULL, or what is wrong with which. */
+const char *preload_check(const struct preload_func *funcs, size_t count, size_t *which);
+/* Makes them such, all or none. */
+enum preload_done preload_redirect(const struct preload_func *funcs, size_t count);
 const char *preload_jump(uintptr_t from, size_t room, uintptr_t to);
 
 /* stubs.S: one jump per export, through a slot that is filled at the first call. */
 extern const char preload_stubs[RT_EXPORT_COUNT][PRELOAD_STUB_SIZE];
 extern void *preload_slots[RT_EXPORT_COUNT];
 void *preload_resolve(unsigned long export);
-
-/* preload.c */
-void preload_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #pragma GCC visibility pop
 

@@ -1,8 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helper of preload_test.sh: programs that look as if they held a static
 // runtime: of another version (OLD), with functions too short to redirect
-// (SHORT), or only with a function of the same name (WRAPPER).
+// (SHORT), or only with a function of the same name (WRAPPER). With an argument
+// they ask the driver for a private table, as runtimes do.
+#include <dlfcn.h>
 #include <stdio.h>
+
+__attribute__((section(".nv_fatbin"), used))
+static const char device_code[64] = "code";
+
+__attribute__((noinline))
+static void ask(void)
+{
+	static const char id[16];
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	int (*get)(const void **, const char *);
+	const void *table = NULL;
+
+	*(void **)&get = driver ? dlsym(driver, "cuGetExportTable") : NULL;
+	printf("asked %d\n", get ? get(&table, id) : -1);
+}
 
 #define FUNC(name)							\
 	__attribute__((noinline, used)) int name(void)			\
@@ -31,8 +48,11 @@ FUNC(cudaGetDeviceCount)
 FUNC(__cudaGetKernel)
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
+	(void)argv;
+	if (argc > 1)
+		ask();
 	printf("own %d\n", cudaMalloc());
 	return 0;
 }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * LD_AUDIT=.../libwormhole-audit.so: wherever a program's own libraries lie, a
+ * search for a library that lies in the folder of this file ends there: DT_RPATH,
+ * LD_LIBRARY_PATH and absolute paths given to dlopen() make no difference. What
+ * the folder serves, it says itself: its files' names are the list.
+ *
+ * The loader puts this library into a namespace of its own, in each process. It
+ * uses no C library, so that none is loaded a second time, and asks for no
+ * binding to be reported, so that calls cost what they cost without it.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <link.h>
+
+#include "raw.h"
+#include "soname.h"
+
+#define FILE_NAME	"libwormhole-audit.so"
+#define EXPORT		__attribute__((visibility("default")))
+
+/* Ends with a slash; empty: nothing is redirected in this process. */
+static char folder[PATH_MAX];
+/* What a search is answered with: the loader copies it, and holds its lock meanwhile. */
+static char answer[PATH_MAX];
+
+/* --- Strings ----------------------------------------------------------------------- */
+
+static size_t length(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+static bool same(const char *a, const char *b, size_t n)
+{
+	while (n && *a == *b)
+		a++, b++, n--;
+	return !n;
+}
+
+static bool begins(const char *s, const char *with)
+{
+	while (*with && *s == *with)
+		s++, with++;
+	return !*with;
+}
+
+static void copy(char *to, const char *from, size_t n)
+{
+	while (n--)
+		*to++ = *from++;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *base = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			base = path + 1;
+	return base;
+}
+
+/* --- What is served ----------------------------------------------------------------- */
+
+/* The folder's file of that name, in `answer`. */
+static bool in_folder(const char *name, size_t n)
+{
+	size_t at = length(folder);
+
+	if (at + n >= sizeof(answer))
+		return false;
+	copy(answer, folder, at);
+	copy(answer + at, name, n);
+	answer[at + n] = 0;
+	return raw_access(answer, R_OK) == 0;
+}
+
+/* The length of a name without its last part, if that is a number: ".13" of "libcudart.so.13". */
+static size_t without_number(const char *name, size_t n)
+{
+	size_t end = n;
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	return n > 1 && n < end && name[n - 1] == '.' ? n - 1 : 0;
+}
+
+static bool ends_with_so(const char *name, size_t n)
+{
+	return n > 3 && same(name + n - 3, ".so", 3);
+}
+
+/*
+ * libcublas.so.13 and libcublas.so.13.1.0.3, but not libcublas.so.12, although a
+ * libcublas.so lies in the folder: without its version a name says nothing.
+ */
+static bool served(const char *name)
+{
+	size_t n = length(name);
+
+	if (!begins(name, "lib"))
+		return false;
+	for (; without_number(name, n); n = without_number(name, n))
+		if (in_folder(name, n))
+			return true;
+	return false;
+}
+
+/*
+ * A file of another name may be the same library: libcublas.so, with which programs
+ * are linked, or libcuda.so.580.65.06. It is looked into if we have one that is
+ * called so without any version.
+ */
+static bool file_is_served(const char *path, const char *name)
+{
+	char soname[128];
+	size_t n = length(name);
+
+	while (without_number(name, n))
+		n = without_number(name, n);
+	return begins(name, "lib") && ends_with_so(name, n) && in_folder(name, n) &&
+	       soname_of(path, soname, sizeof(soname)) && served(soname);
+}
+
+/* Called when a search begins, with what is asked for, then for each place that is looked at. */
+EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
+{
+	const char *base = base_name(name);
+
+	(void)cookie;
+	if (flag == LA_SER_ORIG && served(base))
+		return answer;
+	if (base != name && file_is_served(name, base))
+		return answer;
+	return (char *)name;
+}
+
+/* --- The start ---------------------------------------------------------------------- */
+
+/* This file's folder, by the entry of LD_AUDIT that names it; it must be absolute. */
+static void find_folder(const char *list)
+{
+	const char *end, *base;
+	size_t n;
+
+	for (; *list; list = *end ? end + 1 : end) {
+		base = list;
+		for (end = list; *end && *end != ':'; end++)
+			if (*end == '/')
+				base = end + 1;
+		n = base - list;
+		if (*list != '/' || n >= sizeof(folder) || end - base != sizeof(FILE_NAME) - 1 ||
+		    !same(base, FILE_NAME, end - base))
+			continue;
+		copy(folder, list, n);
+		folder[n] = 0;
+		return;
+	}
+}
+
+/* Over loopback the worker's code and NVIDIA's own libraries are in the process. */
+static bool is_loopback(char **env)
+{
+	for (; *env; env++)
+		if (begins(*env, "WORMHOLE_TRANSPORT=loopback"))
+			return true;
+	return false;
+}
+
+__attribute__((constructor))
+static void audit_start(int argc, char **argv, char **env)
+{
+	static const char variable[] = "LD_AUDIT=";
+
+	(void)argc;
+	(void)argv;
+	if (!env || is_loopback(env))
+		return;
+	for (; *env; env++)
+		if (begins(*env, variable))
+			find_folder(*env + sizeof(variable) - 1);
+}
+
+/* With 0 the loader unloads this library. Version 1 has all that is needed, of any release. */
+EXPORT unsigned int la_version(unsigned int version)
+{
+	return folder[0] && version ? 1 : 0;
+}

@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Under `wormhole run` searches for what Wormhole serves end at its libraries,
+# however a program's own say where theirs lie; all else stays as it is.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+ours=$(readlink -f "$WH_BUILD/client-stubs")
+bin=$WH_BUILD/tests/loader/bin
+cu13=$WH_BUILD/tests/loader/wheel/nvidia/cu13/lib
+pkg=$WH_BUILD/tests/loader/wheel/package/lib
+
+# What the program prints, and what any genuine library said that was loaded, on one line.
+run() { "$wormhole" run -- "$@" 2>&1 | tr '\n' ' ' | sed 's/ $//'; }
+opener() { run "$bin/opener" "$@"; }
+sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
+served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
+
+plan 47
+ok server_starts serve
+
+# --- Where a search ends
+is library_with_rpath_gets_ours "$(opener open="$pkg/librpath.so" maps=libcu | sorted)" \
+	"$(served rpath)"
+is library_with_runpath_gets_ours "$(opener open="$pkg/librunpath.so" maps=libcu | sorted)" \
+	"$(served runpath)"
+is its_calls_are_served_by_ours "$(opener open="$pkg/librpath.so" call=runtime_is_new)" "$pkg/librpath.so 1"
+is absolute_path_gets_ours "$(opener open="$cu13/libcublas.so.13")" "$ours/libcublas.so.13"
+is name_gets_ours "$(opener open=libcublas.so.13)" "$ours/libcublas.so.13"
+is name_with_the_whole_version_gets_ours "$(opener open="$cu13/libcublas.so.13.1.0.3")" "$ours/libcublas.so.13"
+is link_without_a_version_gets_ours "$(opener open="$cu13/libcublas.so")" "$ours/libcublas.so.13"
+is link_that_rpath_finds_gets_ours "$(opener open="$pkg/libopens.so" call=opens_name maps=libcublas)" \
+	"$pkg/libopens.so 1 $ours/libcublas.so.13"
+is library_opened_by_a_constructor_is_ours "$(opener open="$pkg/libopens.so" maps=libcublas)" \
+	"$pkg/libopens.so $ours/libcublas.so.13"
+is driver_by_its_place_in_the_system_is_ours \
+	"$(opener open=/usr/lib/x86_64-linux-gnu/libcuda.so.1)" "$ours/libcuda.so.1"
+is file_by_another_name_gets_ours_for_what_it_is "$(opener open="$cu13/libcublas.so.580.65.06")" \
+	"$ours/libcublas.so.13"
+is all_ways_lead_to_one_library "$(opener open="$cu13/libcublas.so.13" open=libcublas.so.13 \
+	open="$pkg/librpath.so" maps=libcublas)" \
+	"$ours/libcublas.so.13 $ours/libcublas.so.13 $pkg/librpath.so $ours/libcublas.so.13"
+is what_is_not_loaded_is_not_found_by_noload "$(opener noload="$cu13/libcublas.so.13" maps=libcublas)" nothing
+is what_is_loaded_is_found_by_noload_and_any_path "$(opener open=libcublas.so.13 noload="$cu13/libcublas.so.13")" \
+	"$ours/libcublas.so.13 $ours/libcublas.so.13"
+is iterating_names_ours "$(opener open="$pkg/libopens.so" phdr=libcublas)" "$pkg/libopens.so $ours/libcublas.so.13"
+is namespace_of_its_own_gets_ours "$(opener space="$pkg/librpath.so" call=runtime_is_new)" "$pkg/librpath.so 1"
+like ldd_shows_ours "$(run ldd "$pkg/librpath.so")" "[[:space:]]$ours/libcudart.so.13 .*[[:space:]]$ours/libcublas.so.13"
+
+# --- Which names
+is other_major_version_is_left_alone "$(opener open="$cu13/libcublas.so.12")" \
+	"genuine libcublas.so.12 is loaded $cu13/libcublas.so.12"
+is so_is_a_link_to_it "$(opener open="$cu13/12/libcublas.so")" \
+	"genuine libcublas.so.12 is loaded $cu13/12/libcublas.so"
+is file_that_is_no_library_is_an_error "$(opener open="$cu13/broken/libcublas.so")" error
+is folder_is_an_error "$(opener open="$cu13/broken/libcuda.so")" error
+is library_that_is_not_served_is_left_alone "$(opener open="$cu13/libnvrtc.so.13")" \
+	"genuine libnvrtc.so.13 is loaded $cu13/libnvrtc.so.13"
+is missing_library_is_still_missing "$(opener open=libnothing.so.1)" error
+# Another folder: what lies in it is what is served.
+mkdir "$tmp/served"
+cp "$ours/libwormhole-audit.so" "$tmp/served"
+cp "$cu13/libnvrtc.so.13" "$tmp/served/libnvrtc.so.13"
+is folder_says_what_is_served \
+	"$(LD_AUDIT="$tmp/served/libwormhole-audit.so" "$bin/opener" open="$cu13/libnvrtc.so.13" \
+		open="$cu13/libcublas.so.12" 2>/dev/null | tr '\n' ' ')" \
+	"$tmp/served/libnvrtc.so.13 $cu13/libcublas.so.12 "
+is over_loopback_nothing_is_redirected "$(LD_AUDIT="$ours/libwormhole-audit.so" WORMHOLE_TRANSPORT=loopback \
+	"$bin/opener" open="$cu13/libcublas.so.13" maps=wormhole 2>/dev/null)" "$cu13/libcublas.so.13"
+
+# --- Which programs
+is children_of_shells_get_ours "$(run sh -c "sh -c '$bin/opener open=$cu13/libcublas.so.13; :'; :")" \
+	"$ours/libcublas.so.13"
+is python_gets_ours "$(run /usr/bin/python3 -c "import ctypes
+print(ctypes.CDLL('$pkg/librpath.so').runtime_is_new())
+print(*{l.split()[-1] for l in open('/proc/self/maps') if 'libcublas' in l})")" "1 $ours/libcublas.so.13"
+is program_without_cuda_loads_none_of_it "$(opener maps="$ours" | sorted)" \
+	"$ours/libwormhole-audit.so $ours/libwormhole-preload.so "
+is audit_library_brings_no_second_c_library "$(opener maps=libc.so | wc -w)" 1
+is static_program_is_unharmed "$(run "$bin/opener_static" secure maps=wormhole)" "secure 0"
+if [ "$(id -u)" = 0 ]; then
+	install -o 65534 -m 4755 "$bin/opener" "$tmp/setuid"
+	is program_with_more_rights_is_unharmed "$(run "$tmp/setuid" secure maps=wormhole)" "secure 1"
+else
+	skip program_with_more_rights_is_unharmed "only root can make one"
+fi
+is auditor_of_the_users_is_kept "$(LD_AUDIT=$bin/user_audit.so "$wormhole" run -- "$bin/opener" \
+	open="$cu13/libcublas.so.13" 2>&1 | sed -n '$!d;p')$(LD_AUDIT=$bin/user_audit.so "$wormhole" run -- true)" \
+	"$ours/libcublas.so.13users auditor
+users auditor"
+is run_in_a_run_adds_nothing_again "$(run "$wormhole" run -- sh -c 'echo $LD_AUDIT')" "$ours/libwormhole-audit.so"
+is status_is_the_programs "$("$wormhole" run -- "$bin/opener" nonsense; echo $?)" 2
+
+# --- What cannot run over ours is named when it is used
+said() { "$wormhole" run -- "$@" 2>&1 >/dev/null; }
+npp=$pkg/libnpplike.so
+is loaded_and_unused_says_nothing "$(opener open="$npp" call=nppUnused)" "$npp 5"
+is used_is_named_with_its_call "$(said "$bin/opener" open="$npp" call=nppStart | sed 's/: it has.*//')" \
+	"wormhole: $npp: nppStart() needs a private table of NVIDIA's driver (cuGetExportTable), and there is none"
+is used_twice_is_named_once "$(said "$bin/opener" open="$npp" call=nppStart call=nppStart | wc -l)" 1
+is it_gets_the_drivers_error "$(opener open="$npp" call=nppStart 2>/dev/null | sed 's/ wormhole:.*//;s/.* //')" 501
+is who_runs_it_gets_no_advice_on_building_it "$(said "$bin/opener" open="$npp" call=nppStart | grep -c strip)" 0
+is compiler_that_does_without_is_not_named "$(opener open="$pkg/libcompiler.so" call=nppStart)" \
+	"$pkg/libcompiler.so 501"
+is each_request_is_logged_with_its_caller "$(WORMHOLE_LOG=1 said "$bin/opener" open="$pkg/libcompiler.so" \
+	call=nppStart call=nppStart | grep -c "$pkg/libcompiler.so: nppStart() asks for the private table 6e6f2073")" 2
+is program_that_uses_none_of_it_starts "$(run "$bin/asker")" 0
+like program_itself_gets_the_remedy "$(run "$bin/asker" use)" \
+	"wormhole: $bin/asker: .*nvcc -cudart shared, or do not strip it 500"
+is without_wormhole_run_it_is_named_too "$(LD_LIBRARY_PATH=$ours "$bin/asker" use 2>&1 >/dev/null | grep -c 'wormhole run')" 1
+
+# --- NVIDIA's own, where this machine has them
+genuine=${CUDA_HOME:-/usr/local/cuda}/lib64
+if [ -e "$genuine/libcusparse.so.12" ] && [ ! -e "$ours/libcusparse.so.12" ]; then
+	like genuine_library_is_named_at_use "$(run /usr/bin/python3 -c "import ctypes
+h = ctypes.c_void_p()
+ctypes.CDLL('$genuine/libcusparse.so.12').cusparseCreate(ctypes.byref(h))")" \
+		"wormhole: $genuine/libcusparse.so.12: cusparseCreate() needs"
+else
+	skip genuine_library_is_named_at_use "no libcusparse.so.12 of NVIDIA's here that is not served"
+fi
+if [ -e "$genuine/libnvrtc.so.13" ]; then
+	is genuine_compiler_works_and_is_not_named "$(run /usr/bin/python3 -c "import ctypes
+nvrtc, p = ctypes.CDLL('$genuine/libnvrtc.so.13'), ctypes.c_void_p()
+print(nvrtc.nvrtcCreateProgram(ctypes.byref(p), b'__global__ void f() {}', b'f.cu', 0, None, None),
+      nvrtc.nvrtcCompileProgram(p, 0, None))")" "0 0"
+else
+	skip genuine_compiler_works_and_is_not_named "no libnvrtc.so.13 here"
+fi
+finish
