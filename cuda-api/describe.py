@@ -71,6 +71,7 @@ class Profile:
     types: tuple = (0, 64)                       # first handle type, number of them
     nodes: str = ''
     bare: bool = False                           # needs neither cuInit nor a context
+    version: str = ''                            # the function that says the library's, else a property
     loaded: str = ''                             # the worker's hook after loading it
     open: str = ''                               # the client's own answer to: may calls be made?
     exports: list = field(default_factory=list)  # functions of no header
@@ -217,7 +218,7 @@ def _head_line(profile, lists, words, where):
         profile.answers += rest
     elif word == 'types':
         profile.types = (int(rest[0]), int(rest[1]))
-    elif word in ('loaded', 'open'):
+    elif word in ('loaded', 'open', 'version'):
         setattr(profile, word, rest[0])
     elif word == 'export':
         profile.exports.append(rest[0])

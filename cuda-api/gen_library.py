@@ -214,6 +214,14 @@ def gen_server_h(d, api):
     return banner(pro) + guard(f'GEN_{pro.name.upper()}_SERVER_H', text)
 
 
+def version_of(pro, api):
+    """Initialisers of what says the library's version; most have a property of that name."""
+    if pro.version:
+        return f'\t.version = "{pro.version}",\n'
+    name = f'{pro.prefix}GetProperty'
+    return f'\t.property = "{name}",\n' if name in api.calls else ''
+
+
 def gen_server(d, api):
     pro = d.profile
     text = banner(pro) + f'#include "gen_{pro.name}_server.h"\n\n'
@@ -231,7 +239,7 @@ def gen_server(d, api):
                    f'\t.soname = "{pro.soname}",\n\t.hash = WH_{pro.name.upper()}_HASH,\n'
                    f'\t.table_size = sizeof(struct wh_{pro.name}_functions),\n\t.symbols = symbols,\n'
                    f'\t.calls = calls,\n\t.ncalls = WH_{pro.name.upper()}_CALLS,\n'
-                   + (f'\t.loaded = {pro.loaded},\n' if pro.loaded else '') + '};\n')
+                   + version_of(pro, api) + (f'\t.loaded = {pro.loaded},\n' if pro.loaded else '') + '};\n')
 
 
 # --- Coverage -----------------------------------------------------------------------------
