@@ -19,7 +19,10 @@ APIS = [("coverage.md", "driver", "libcuda.so.1"),
         ("coverage-cublas.md", "cuBLAS", "libcublas.so.13"),
         ("coverage-curand.md", "cuRAND", "libcurand.so.10"),
         ("coverage-cudnn.md", "cuDNN", "libcudnn.so.9"),
-        ("coverage-nvml.md", "NVML", "libnvidia-ml.so.1")]
+        ("coverage-nvml.md", "NVML", "libnvidia-ml.so.1"),
+        ("coverage-nccl.md", "NCCL", "libnccl.so.2"),
+        ("coverage-cupti.md", "CUPTI", "libcupti.so.13"),
+        ("coverage-cufile.md", "cuFile", "libcufile.so.0")]
 # What the tables call it: what it is here.
 KINDS = {"generated": "generated", "driver": "generated", "ptsz": "generated",
          "hand": "by hand", "client": "by hand", "manual": "by hand", "local": "local",

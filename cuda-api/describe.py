@@ -18,7 +18,7 @@ import effects
 import headers
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
@@ -70,7 +70,9 @@ class Profile:
     answers: list = field(default_factory=list)  # statuses besides success that come with outputs
     types: tuple = (0, 64)                       # first handle type, number of them
     nodes: str = ''
+    unversioned: bool = False                    # the genuine exports have no version
     bare: bool = False                           # needs neither cuInit nor a context
+    version: str = ''                            # the function that says the library's, else a property
     loaded: str = ''                             # the worker's hook after loading it
     open: str = ''                               # the client's own answer to: may calls be made?
     exports: list = field(default_factory=list)  # functions of no header
@@ -217,14 +219,14 @@ def _head_line(profile, lists, words, where):
         profile.answers += rest
     elif word == 'types':
         profile.types = (int(rest[0]), int(rest[1]))
-    elif word in ('loaded', 'open'):
+    elif word in ('loaded', 'open', 'version'):
         setattr(profile, word, rest[0])
     elif word == 'export':
         profile.exports.append(rest[0])
     elif word == 'kind':
         profile.kinds[rest[0]] = rest[1]
-    elif word == 'bare':
-        profile.bare = True
+    elif word in ('bare', 'unversioned'):
+        setattr(profile, word, True)
     elif word == 'effect' and profile.driver and len(rest) > 1:
         lists['effect'].append((_split(rest[0]), rest[1:], where))
     elif word == 'alias':
@@ -271,7 +273,7 @@ def _read(path):
 def library_header(profile):
     """The library's own declarations. As C++, which has more of them (those with __half)."""
     extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
-    return headers.parse(profile.source, keep=lambda name: name.startswith(profile.prefix), cplusplus=True,
+    return headers.parse(profile.source, keep=lambda name: name.startswith(tuple(profile.prefix.split('|'))), cplusplus=True,
                          includes=[extra])
 
 

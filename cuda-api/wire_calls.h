@@ -44,11 +44,13 @@ struct wh_req_whLibraryOpen {
 	struct wh_req hdr;
 	uint64_t hash;		/* WH_<LIBRARY>_HASH of the client */
 	uint32_t library;	/* WH_LIB_* */
-	uint32_t resv;
+	uint32_t wish;		/* a version: major 8 bits, minor 12, patch 12; 0: the newest */
 };
 struct wh_rsp_whLibraryOpen {
 	struct wh_rsp hdr;
 	uint64_t hash;		/* the worker's, also when they differ; 0: no such library */
+	uint32_t version;	/* of the library, 0 where it says none */
+	uint32_t resv;
 };
 
 /* --- whDeviceInfo: everything about a device that never changes -------------- */

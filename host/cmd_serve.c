@@ -17,7 +17,8 @@
 #define SOFTGPU	"softgpu"
 
 struct serve_args {
-	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *libraries, *worker_uid;
+	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid;
+	char *libraries;	/* folders with colons between them */
 	bool background;
 	struct wh_limit_list limits;
 };
@@ -29,7 +30,7 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
-	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuRAND and others (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
+	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuDNN and others; again, or with colons, for more: the newest version of each is used (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
 	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 256 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
@@ -38,6 +39,17 @@ static const struct argp_option options[] = {
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a worker that the driver may count beyond the limit (default 1G)", 0 },
 	{ 0 }
 };
+
+static void add_folder(struct serve_args *a, const char *folder)
+{
+	char *before = a->libraries;
+
+	if (!before)
+		a->libraries = wh_must(strdup(folder));
+	else if (asprintf(&a->libraries, "%s:%s", before, folder) < 0)
+		wh_no_memory();
+	free(before);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -52,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_BACKEND: a->backend = arg; return 0;
 	case KEY_SOCKET: a->socket = arg; return 0;
 	case KEY_DAEMON: a->background = true; return 0;
-	case KEY_LIBRARIES: a->libraries = arg; return 0;
+	case KEY_LIBRARIES: add_folder(a, arg); return 0;
 	case KEY_UID:
 		if (strcmp(arg, "none"))
 			wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);

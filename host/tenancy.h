@@ -68,6 +68,11 @@ void wh_protections_print(const struct wh_protections *p);
 cJSON *wh_protections_json(const struct wh_protections *p);
 void wh_protections_prometheus(const struct wh_protections *p);
 
+/* --- libraries.c ----------------------------------------------------------------------- */
+
+cJSON *wh_libraries_json(const char *dir);	/* {"cudnn": ["9.19.0", "9.14.0"]} */
+void wh_libraries_print(const cJSON *libraries);
+
 /* --- tenant_stat.c ------------------------------------------------------------------ */
 
 enum wh_stat_form { WH_STAT_TEXT, WH_STAT_JSON, WH_STAT_PROMETHEUS };
@@ -79,6 +84,7 @@ struct wh_tenant_views {
 	int n;
 	bool server;		/* one is running */
 	struct wh_protections protections;
+	cJSON *libraries;
 };
 
 /* All tenants, or those named. false after a message. */

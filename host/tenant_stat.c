@@ -161,6 +161,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 		return !n;
 	}
 	wh_protections_of_server(dir, &out->protections);
+	out->libraries = wh_libraries_json(dir);
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
 		wh_no_memory();
@@ -169,6 +170,7 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 
 void wh_tenants_free(struct wh_tenant_views *v)
 {
+	cJSON_Delete(v->libraries);
 	free(v->view);
 	*v = (struct wh_tenant_views){ 0 };
 }
@@ -245,7 +247,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	return o;
 }
 
-static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_protections *p)
+static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant_views *all)
 {
 	cJSON *o = cJSON_CreateObject(), *list;
 	unsigned int i;
@@ -254,7 +256,8 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_protec
 	wh_json_u64(o, "host_memory", v->sum.total.host_memory);
 	wh_json_u64(o, "host_memory_limit", v->limits.host_memory);
 	add_tenant_counters(o, &v->sum.total);
-	cJSON_AddItemToObject(o, "protection", wh_protections_json(p));
+	cJSON_AddItemToObject(o, "protection", wh_protections_json(&all->protections));
+	cJSON_AddItemToObject(o, "libraries", cJSON_Duplicate(all->libraries, true));
 	list = cJSON_AddArrayToObject(o, "devices");
 	for (i = 0; i < v->limits.devices; i++)
 		cJSON_AddItemToArray(list, device_json(v, i));
@@ -269,7 +272,7 @@ void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list)
 	int i;
 
 	for (i = 0; i < v->n; i++)
-		cJSON_AddItemToArray(list, tenant_json(&v->view[i], &v->protections));
+		cJSON_AddItemToArray(list, tenant_json(&v->view[i], v));
 }
 
 /* --- Table ------------------------------------------------------------------------ */
@@ -343,6 +346,7 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 		for (d = 0; d < v->view[i].limits.devices; d++)
 			print_device(&v->view[i], d, before);
 	wh_protections_print(&v->protections);
+	wh_libraries_print(v->libraries);
 }
 
 /* --- Prometheus ------------------------------------------------------------------- */

@@ -6,6 +6,10 @@
  */
 #include "client.h"
 
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { LIBRARY_NEW, LIBRARY_OPEN, LIBRARY_REFUSED };
 
 /* NVIDIA's libraries are programs of the runtime: they start the first device. */
@@ -36,11 +40,55 @@ static CUresult refuse(struct wh_library *lib, CUresult res, uint64_t theirs)
 	return res;
 }
 
+/* --- Versions ------------------------------------------------------------------- */
+
+#define VERSION(major, minor, patch)	((major) << 24 | (minor) << 12 | (patch))
+
+/*
+ * $WORMHOLE_CUDNN_VERSION=9.19 of "cudnn", or 0: the version that the program was built for,
+ * where the newest that the server has will not do.
+ */
+static uint32_t wished(const struct wh_library *lib)
+{
+	unsigned int major = 0, minor = 0, patch = 0;
+	const char *value;
+	char name[64];
+	char *c, end;
+	int n;
+
+	snprintf(name, sizeof(name), "WORMHOLE_%s_VERSION", lib->name);
+	for (c = name; *c; c++)
+		*c = toupper((unsigned char)*c);
+	value = getenv(name);
+	if (!value || !*value)
+		return 0;
+	n = sscanf(value, "%u.%u.%u%c", &major, &minor, &patch, &end);
+	if ((n == 2 || n == 3) && major < 256 && minor < 4096 && patch < 4096)
+		return VERSION(major, minor, patch);
+	wh_complain("%s=%s is no version, such as 9.19 or 9.19.0; it does not count", name, value);
+	return 0;
+}
+
+/* Of one major version newer is right, and older is the program's to judge. */
+static void compare(const struct wh_library *lib, uint32_t wish, uint32_t got)
+{
+	if (!wish || !got || wish >> 12 == got >> 12)
+		return;
+	if (got >> 24 != wish >> 24 || got < wish)
+		wh_complain("%s %u.%u was wished; the newest that the server has is %u.%u.%u (its --libraries)",
+			    lib->soname, wish >> 24, wish >> 12 & 0xfff, got >> 24, got >> 12 & 0xfff,
+			    got & 0xfff);
+	else
+		wh_log("%s %u.%u was wished; the server has %u.%u.%u", lib->soname, wish >> 24,
+		       wish >> 12 & 0xfff, got >> 24, got >> 12 & 0xfff, got & 0xfff);
+}
+
 /* Several threads may ask at once: the worker does it once. */
 static CUresult open_library(struct wh_library *lib)
 {
 	const struct wh_rsp_whLibraryOpen *r;
 	struct wh_req_whLibraryOpen *q;
+	uint32_t wish = wished(lib), got = 0;
 	uint64_t theirs = 0;
 	struct wh_call c;
 	CUresult res;
@@ -50,13 +98,17 @@ static CUresult open_library(struct wh_library *lib)
 		return c.result;
 	q->hash = lib->hash;
 	q->library = lib->number;
+	q->wish = wish;
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
-	if (r->hdr.size >= sizeof(*r))
+	if (r->hdr.size >= sizeof(*r)) {
 		theirs = r->hash;
+		got = r->version;
+	}
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
 		return refuse(lib, res, theirs);
+	compare(lib, wish, got);
 	__atomic_store_n(&lib->state, LIBRARY_OPEN, __ATOMIC_RELEASE);
 	return CUDA_SUCCESS;
 }

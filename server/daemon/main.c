@@ -44,8 +44,9 @@ static const char help[] =
 "Serves CUDA clients of this machine; each gets a worker process that loads LIBRARY.\n"
 "`wormhole serve' starts it, too, and finds the library itself.\n"
 "  --backend LIBRARY  the libcuda.so.1 that does the work\n"
-"  --lib-path DIR     folder of the libraries over it, libcublas.so.13 and so on (default:\n"
-"                     $WORMHOLE_LIB_PATH, else as the loader finds them)\n"
+"  --lib-path DIR     folders of the libraries over it, libcublas.so.13 and so on, with colons between\n"
+"                     them; the newest of each is used (default: $WORMHOLE_LIB_PATH, else as the\n"
+"                     loader finds them)\n"
 "  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
 "  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
 "                     $XDG_RUNTIME_DIR/" WH_SHM_SOCKET ", " WH_SHM_RUN ")\n"
@@ -239,8 +240,9 @@ static bool start(char *err, size_t err_size)
 		snprintf(err, err_size, "%s: another server answers there", wh_server.socket);
 		return false;
 	}
-	return wh_probe(&wh_server, err, err_size) && wh_tenants_start(err, err_size) &&
-	       wh_control_start(err, err_size) && watch_signals();
+	return wh_probe(&wh_server, err, err_size) && wh_versions_start(err, err_size) &&
+	       wh_tenants_start(err, err_size) && wh_control_start(err, err_size) &&
+	       watch_signals();
 }
 
 static int serve(bool background)
@@ -287,14 +289,14 @@ static int serve(bool background)
 
 /* --- Command line ----------------------------------------------------------------- */
 
-enum role { SERVER, WORKER, PROBE, FIGURES, PROTECTION };
+enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
-	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_PROBE, OPT_FIGURES,
+	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -323,6 +325,7 @@ static const struct option table[] = {
 	{ "tenant-seat", required_argument, NULL, OPT_TENANT_SEAT },
 	{ "tenant-account", required_argument, NULL, OPT_TENANT_ACCOUNT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
+	{ "versions", no_argument, NULL, OPT_VERSIONS },
 	{ "figures", no_argument, NULL, OPT_FIGURES },
 	{ 0 },
 };
@@ -434,6 +437,7 @@ static void set(int c)
 	case OPT_TENANT_SEAT:	tenant->seat = number("--tenant-seat", optarg, INT_MAX); break;
 	case OPT_TENANT_ACCOUNT:	tenant->account = number("--tenant-account", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
+	case OPT_VERSIONS:	opt.role = VERSIONS; break;
 	case OPT_FIGURES:	opt.role = FIGURES; break;
 	default:		fputs(help, stderr); exit(2);
 	}
@@ -505,6 +509,8 @@ int main(int argc, char **argv)
 		return wh_shm_serve(&opt.worker);
 	case PROBE:
 		return wh_probe_main(wh_server.backend, opt.worker.protect, 3);
+	case VERSIONS:
+		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case PROTECTION:
 		return show_protection();
 	case FIGURES:

@@ -180,6 +180,13 @@ void wh_unlock_dir(void);
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
 int wh_probe_main(const char *backend, enum wh_protect protect, int fd);
 
+/* --- versions.c ----------------------------------------------------------------- */
+
+/* Asks the libraries in $WORMHOLE_LIB_PATH for their versions, says them, and tells workers. */
+bool wh_versions_start(char *err, size_t err_size);
+void wh_versions_print(void *file);	/* "cudnn 9.19.0 PATH" a line, the newest of each first */
+int wh_versions_main(const char *backend, enum wh_protect protect, int fd);
+
 /* --- audit.c, nvml_reader.c ------------------------------------------------------------ */
 
 bool wh_audit_start(void);

@@ -698,29 +698,37 @@ static bool make_folder(char *err, size_t err_size)
 	return true;
 }
 
+/* For readers such as `wormhole stat'. */
+static const struct {
+	const char *name;
+	void (*print)(void *file);
+} notes[] = { { "protection", wh_isolation_print }, { "libraries", wh_versions_print } };
+#define NOTES (sizeof(notes) / sizeof(*notes))
+
 /* What else was in the folder is gone by then. */
 static void remove_files(void)
 {
 	char path[PATH_MAX];
+	size_t i;
 
 	rmdir(folder);
-	if (snprintf(path, sizeof(path), "%s/protection", wh_server.dir) < (int)sizeof(path))
-		unlink(path);
+	for (i = 0; i < NOTES; i++)
+		if (snprintf(path, sizeof(path), "%s/%s", wh_server.dir, notes[i].name) < PATH_MAX)
+			unlink(path);
 }
 
-/* For readers such as `wormhole stat'. */
-static bool write_protection(char *err, size_t err_size)
+static bool write_note(size_t i, char *err, size_t err_size)
 {
 	char path[PATH_MAX];
 	FILE *f;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/protection", wh_server.dir);
+	snprintf(path, sizeof(path), "%s/%s", wh_server.dir, notes[i].name);
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f)
-		wh_isolation_print(f);
+		notes[i].print(f);
 	if (f && !fclose(f))
 		return true;
 	snprintf(err, err_size, "%s: %s", path, strerror(errno));
@@ -734,16 +742,18 @@ bool wh_tenants_start(char *err, size_t err_size)
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
 				       .limits = wh_server.environment };
 	struct wh_tenant *t;
+	size_t i;
 	int rc;
 
 	if (!make_folder(err, err_size))
 		return false;
 	wh_accept_start();
 	remove_stale();
-	if (!write_protection(err, err_size)) {
-		remove_files();
-		return false;
-	}
+	for (i = 0; i < NOTES; i++)
+		if (!write_note(i, err, err_size)) {
+			remove_files();
+			return false;
+		}
 	rc = wh_seats_create(&seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));

@@ -208,14 +208,21 @@ void wh_gate_use(struct wh_session *s, uint32_t slot)
 		;
 }
 
-void wh_gate_pass(struct wh_session *s)
+void wh_gate_rejoin(struct wh_session *s)
 {
-	wh_gate_leave(s);
-	sched_yield();
+	if (s->nslots == 1)
+		return;
 	if (wh_self.alone)
 		be_alone(s, false, false);
 	else
 		go_together(s, false);
+}
+
+void wh_gate_pass(struct wh_session *s)
+{
+	wh_gate_leave(s);
+	sched_yield();
+	wh_gate_rejoin(s);
 }
 
 void wh_gate_await_ends(struct wh_session *s)

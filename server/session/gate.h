@@ -103,6 +103,17 @@ static inline bool wh_gate_wanted(const struct wh_session *s)
 	return __atomic_load_n(wh_self.alone ? &s->gate.wanted : &s->gate.closed, __ATOMIC_RELAXED);
 }
 
+/*
+ * Around what may wait for another call of the same client, or for another client's: the call
+ * is nowhere meanwhile, and nobody waits for it. It holds what it uses by itself, and looks up
+ * all else again.
+ */
+static inline void wh_gate_depart(struct wh_session *s)
+{
+	wh_gate_leave(s);
+}
+void wh_gate_rejoin(struct wh_session *s);
+
 void wh_gate_init(struct wh_gate *g);
 void wh_gate_use(struct wh_session *s, uint32_t slot);	/* before its first call */
 /* Before a call is done again that returned WH_AGAIN. */

@@ -5,6 +5,7 @@
  * to which its soname leads where a client is installed, too.
  */
 #define _GNU_SOURCE
+#include "session/choice.h"
 #include "session/library.h"
 
 #include <ctype.h>
@@ -23,28 +24,44 @@ const struct wh_library_entry *wh_library_find(uint32_t call)
 
 /* --- Where it is ---------------------------------------------------------------- */
 
-/* $WORMHOLE_CUBLAS of "cublas". */
-static const char *named_file(const struct wh_library *lib)
+const char *wh_library_named(const struct wh_library *lib)
 {
+	const char *file;
 	char name[64];
 	char *c;
 
 	snprintf(name, sizeof(name), "WORMHOLE_%s", lib->name);
 	for (c = name; *c; c++)
 		*c = toupper((unsigned char)*c);
-	return getenv(name);
+	file = getenv(name);
+	return file && *file ? file : NULL;
 }
 
-static const char *find(const struct wh_library *lib, char *room, size_t size)
+/* Of the folders, with colons between them, the first that has it. */
+static const char *in_folders(const struct wh_library *lib, char *room, size_t size)
 {
-	const char *file = named_file(lib), *folder = getenv("WORMHOLE_LIB_PATH");
+	const char *list = getenv("WORMHOLE_LIB_PATH");
+	size_t n;
 
-	if (file && *file)
-		return file;
-	if (folder && *folder && snprintf(room, size, "%s/%s", folder, lib->soname) < (int)size &&
-	    access(room, R_OK) == 0)
-		return room;
-	return lib->soname;
+	for (; list && *list; list += n + (list[n] == ':')) {
+		n = strcspn(list, ":");
+		if (n && snprintf(room, size, "%.*s/%s", (int)n, list, lib->soname) < (int)size &&
+		    access(room, R_OK) == 0)
+			return room;
+	}
+	return NULL;
+}
+
+static const char *find(const struct wh_library *lib, uint32_t wish, char *room, size_t size)
+{
+	const char *file = wh_library_named(lib);
+	uint32_t version;
+
+	if (!file)
+		file = wh_library_choose(lib->name, wish, &version, room, size);
+	if (!file)
+		file = in_folders(lib, room, size);
+	return file ? file : lib->soname;
 }
 
 /* Our stubs, and what needs our libcuda.so.1, find this name in their own dependencies. */
@@ -53,10 +70,10 @@ static bool is_stub(void *handle)
 	return dlsym(handle, "wh_library_begin");
 }
 
-static void *open_file(const struct wh_library *lib, char *err, size_t err_size)
+static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, size_t err_size)
 {
 	char room[4096];
-	const char *path = find(lib, room, sizeof(room));
+	const char *path = find(lib, wish, room, sizeof(room));
 	void *handle;
 
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -75,9 +92,32 @@ static void *open_file(const struct wh_library *lib, char *err, size_t err_size)
 	return NULL;
 }
 
+/* --- Its version ---------------------------------------------------------------- */
+
+/* NCCL's: 10000 for the major version, 100 for the minor one. */
+static uint32_t version_of_code(int code)
+{
+	return code < 10000 ? 0 : wh_version(code / 10000, code / 100 % 100, code % 100);
+}
+
+uint32_t wh_library_version(const struct wh_library *lib, void *handle)
+{
+	int (*property)(int, int *) = NULL, (*version)(int *) = NULL, v[3] = { 0 }, i;
+
+	*(void **)&property = lib->property ? dlsym(handle, lib->property) : NULL;
+	*(void **)&version = lib->version ? dlsym(handle, lib->version) : NULL;
+	if (version)
+		return version(v) ? 0 : version_of_code(v[0]);
+	for (i = 0; i < 3; i++)
+		if (!property || property(i, &v[i]) || v[i] < 0)
+			return 0;
+	return wh_version(v[0], v[1], v[2]);
+}
+
 /* --- Loading -------------------------------------------------------------------- */
 
-bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t err_size)
+bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
+		     size_t err_size)
 {
 	const struct wh_library *lib = number < WH_LIBS ? wh_libraries[number] : NULL;
 	const struct wh_library_symbol *sym;
@@ -89,7 +129,7 @@ bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t er
 	}
 	if (s->library[number])
 		return true;
-	handle = open_file(lib, err, err_size);
+	handle = open_file(lib, wish, err, err_size);
 	if (!handle)
 		return false;
 	table = calloc(1, lib->table_size);
@@ -97,6 +137,7 @@ bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t er
 		*(void **)((char *)table + sym->offset) = dlsym(handle, sym->name);
 	if (table && *(void **)((char *)table + lib->symbols->offset)) {
 		s->library[number] = table;	/* the library stays loaded, as the driver does */
+		s->library_version[number] = wish ? wh_library_version(lib, handle) : 0;
 		if (lib->loaded)
 			lib->loaded(s, table);
 		return true;
@@ -123,7 +164,7 @@ bool wh_session_preload(struct wh_session *s, const char *names, char *err, size
 			snprintf(err, err_size, "%.*s: no such library", (int)n, names);
 			return false;
 		}
-		if (!wh_library_load(s, i, err, err_size))
+		if (!wh_library_load(s, i, 0, err, err_size))
 			return false;
 	}
 	return true;
@@ -144,8 +185,10 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 	r->hash = lib->hash;
 	if (q->hash != lib->hash)
 		return CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-	if (wh_library_load(s, q->library, err, sizeof(err)))
+	if (wh_library_load(s, q->library, q->wish, err, sizeof(err))) {
+		r->version = s->library_version[q->library];
 		return CUDA_SUCCESS;
+	}
 	/* The client asks once; one that asks in a loop must not fill the log. */
 	if (!(s->library_failed & 1u << q->library))
 		fprintf(stderr, "warn: worker: %s: %s; its calls are refused\n", lib->soname, err);

@@ -28,6 +28,8 @@ struct wh_library {
 	const struct wh_library_symbol *symbols;	/* the first one must be there */
 	const struct wh_library_entry *calls;
 	uint32_t ncalls;
+	/* Which say its version: of three numbers (libraryPropertyType), or all in one; or NULL. */
+	const char *property, *version;
 	/* What has to happen to the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
 };
@@ -37,12 +39,17 @@ extern const struct wh_library *const wh_libraries[WH_LIBS];
 
 /* The call of a number with its library in the upper half, or NULL. */
 const struct wh_library_entry *wh_library_find(uint32_t call);
+/* $WORMHOLE_CUBLAS of "cublas": the file that an administrator named, or NULL. */
+const char *wh_library_named(const struct wh_library *lib);
 /*
- * Load it, if it is not. By $WORMHOLE_<NAME> (a file), else from the folder
- * $WORMHOLE_LIB_PATH, else as the loader finds the soname; never a client's
- * stub. False with one line in err.
+ * Load it, if it is not. By $WORMHOLE_<NAME> (a file), else the version that was wished of those
+ * that the server has found (choice.h), else from the first folder of $WORMHOLE_LIB_PATH that
+ * has it, else as the loader finds the soname; never a client's stub. False with one line in err.
  */
-bool wh_library_load(struct wh_session *s, uint32_t number, char *err, size_t err_size);
+bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
+		     size_t err_size);
+/* What the library says of itself, by wh_version(); 0: nothing. */
+uint32_t wh_library_version(const struct wh_library *lib, void *handle);
 /* The loaded library lacks a function: say which, and return `status`. */
 int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t status);
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NCCL's two files share: a client's communicator. */
+#ifndef WORMHOLE_NCCL_GROUP_H
+#define WORMHOLE_NCCL_GROUP_H
+
+#include "gen_nccl_server.h"
+
+struct wh_nccl_comm {
+	ncclComm_t real;	/* NCCL writes it, and may do so after the call: it stays where it is */
+	int ranks, rank;	/* -1: not known yet */
+	uint64_t group;		/* the last group that named it */
+	unsigned int users;	/* groups that have it, or are away from the session with it */
+	bool closing;		/* one of them ends it */
+	bool ended;		/* no handle leads to it any more */
+};
+
+/* NULL: none of that number. */
+struct wh_nccl_comm *wh_nccl_find(struct wh_session *s, uint64_t id);
+bool wh_nccl_measure(const struct wh_nccl_functions *l, struct wh_nccl_comm *c);
+
+#endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Libraries that load and refuse: they have the names of their headers and of the genuine
+# ones, where those are here, and answer with their own error, without a server.
+. "$(dirname "$0")/lib.sh"
+PYTHON=${PYTHON:-/usr/bin/python3}
+genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
+
+exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | grep -E "^$2[A-Z]" | sort; }
+names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2" $3; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+
+check() { # name, soname, prefix
+	names "$1" --names | sort >"$tmp/want"
+	exports "$WH_BUILD/client-stubs/$2" "$3" >"$tmp/have"
+	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"
+	point "$2_exports_what_is_described"
+	objdump -p "$WH_BUILD/client-stubs/$2" | grep -q "SONAME *$2\$"
+	point "$2_has_the_genuine_soname"
+	names "$1" --coverage "$tmp/$1.md" && diff -u "$WH_TOP/cuda-api/coverage-$1.md" "$tmp/$1.md" >"$tmp/diff"
+	point "$1_table_is_current" || sed 's/^/# /' "$tmp/diff" | head -20
+	if [ -e "$genuine/$2" ]; then
+		exports "$genuine/$2" "$3" >"$tmp/genuine"
+		[ -s "$tmp/genuine" ] && diff "$tmp/genuine" "$tmp/have" >"$tmp/diff"
+		point "$2_exports_what_the_genuine_one_does" || sed 's/^/# /' "$tmp/diff" | head
+	else
+		skip "$2_exports_what_the_genuine_one_does" "no $genuine/$2"
+	fi
+}
+
+echo "TAP version 13"
+echo "1..14"
+check cupti libcupti.so.13 cupti
+check cufile libcufile.so.0 cuFile
+
+# No server and no transport: nobody is asked.
+unset WORMHOLE_TRANSPORT
+WORMHOLE_LOG=1 "$bin/refused" >"$tmp/out" 2>"$tmp/err"
+point "program_that_is_linked_with_both_runs"
+grep -qx 'version 0 130001' "$tmp/out"
+point "cupti_says_its_version"
+grep -qx 'subscribe 27 CUPTI_ERROR_NOT_SUPPORTED' "$tmp/out" && grep -qx 'enable 27' "$tmp/out" &&
+	grep -qx 'unknown 1' "$tmp/out"
+point "cupti_refuses_by_its_own_error_and_names_it"
+grep -qx 'open 5007 0' "$tmp/out" && grep -qx 'read -5007' "$tmp/out" && grep -qx 'count 0' "$tmp/out"
+point "cufile_refuses_by_its_own_error"
+[ "$(grep -c 'cuptiSubscribe is not supported' "$tmp/err")" = 1 ] && grep -q 'cuFileDriverOpen is not supported' "$tmp/err"
+point "each_function_is_named_once_under_the_log" || sed 's/^/# /' "$tmp/err"
+"$bin/refused" >/dev/null 2>"$tmp/err" && [ ! -s "$tmp/err" ]
+point "and_none_without"
