@@ -18,6 +18,7 @@ APIS = [("coverage.md", "driver", "libcuda.so.1"),
         ("coverage-runtime.md", "runtime", "libcudart.so.13"),
         ("coverage-cublas.md", "cuBLAS", "libcublas.so.13"),
         ("coverage-curand.md", "cuRAND", "libcurand.so.10"),
+        ("coverage-cufft.md", "cuFFT", "libcufft.so.12"),
         ("coverage-cudnn.md", "cuDNN", "libcudnn.so.9"),
         ("coverage-nvml.md", "NVML", "libnvidia-ml.so.1")]
 # What the tables call it: what it is here.
