@@ -30,7 +30,7 @@ static struct plan *plan_of(struct wh_session *s, const struct wh_obj_cufftHandl
 	return wh_handles_get(&s->handles, o->id, WH_H_cufftHandle);
 }
 
-/* --- State that travels ---------------------------------------------------------------- */
+/* --- State that travels ----------------------------------------------------------- */
 
 static cufftResult tell_area(struct wh_session *s, const struct wh_cufft_functions *l,
 			     struct plan *p, const struct wh_obj_cufftHandle *o)
@@ -88,7 +88,7 @@ cufftResult wh_enter_cufftHandle(struct wh_session *s, const struct wh_cufft_fun
 	return CUFFT_SUCCESS;
 }
 
-/* --- Life ---------------------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------- */
 
 static bool complete(const struct wh_cufft_functions *l)
 {
@@ -143,7 +143,7 @@ int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
 	return CUFFT_SUCCESS;
 }
 
-/* --- How far a plan reaches ------------------------------------------------------------------- */
+/* --- How far a plan reaches ----------------------------------------------------------- */
 
 /* One side of a plan. The sizes of its last dimension differ where one side is real. */
 struct layout {
@@ -360,7 +360,7 @@ uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *
 	return p && p->made ? p->reach.side[side] : 1;
 }
 
-/* --- Plans that are made ------------------------------------------------------------------------ */
+/* --- Plans that are made ----------------------------------------------------------- */
 
 static void ask_size(struct wh_session *s, struct plan *p)
 {
@@ -417,7 +417,7 @@ void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
 	l->cufftCreate(&p->real);
 }
 
-/* --- What is only asked --------------------------------------------------------------------------- */
+/* --- What is only asked ----------------------------------------------------------- */
 
 #define ASKED(name, type) \
 cufftResult wh_bound_##name(struct wh_session *s, struct wh_frame *f, const type *n, \

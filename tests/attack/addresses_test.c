@@ -382,8 +382,8 @@ static void test_libraries(struct wh_session *s)
 	x->plan.id = object[WH_LIB_cufft];
 	x->idata = DEVICE + DEVICE_SIZE - 64;
 	x->odata = DEVICE + DEVICE_SIZE - 63;
-	ok(ask(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x)) == CUFFT_INVALID_VALUE && !reached,
-	   "execution_of_cufft_past_the_end_of_its_output");
+	ok(ask(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x)) == CUFFT_INVALID_VALUE &&
+	   !reached, "execution_of_cufft_past_the_end_of_its_output");
 	a = request(s, 0, FIXED(*a) + 8);
 	a->descriptor = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3010, 0);
 	a->name = CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS;

@@ -82,7 +82,8 @@ cufftResult cufftMakePlanMany64(cufftHandle p, int rank, long long *n, long long
 				long long batch, size_t *size)
 {
 	note("many %s in=%s/%lld/%lld out=%s/%lld/%lld %x %lld", sizes(n, rank),
-	     sizes(inembed, rank), istride, idist, sizes(onembed, rank), ostride, odist, type, batch);
+	     sizes(inembed, rank), istride, idist, sizes(onembed, rank), ostride, odist, type,
+	     batch);
 	return make(p, n[0], size);
 }
 

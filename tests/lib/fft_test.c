@@ -37,7 +37,7 @@ static bool is_double(cufftType t) { return t == CUFFT_Z2Z || t == CUFFT_D2Z || 
 static bool from_real(cufftType t) { return t == CUFFT_R2C || t == CUFFT_D2Z; }
 static bool to_real(cufftType t) { return t == CUFFT_C2R || t == CUFFT_Z2D; }
 
-/* --- The transform, as its definition has it ------------------------------------------- */
+/* --- The transform, as its definition has it ---------------------------------------- */
 
 static int total(const struct test *t)
 {
@@ -51,11 +51,14 @@ static int total(const struct test *t)
 static void along(double complex *x, int n, int stride, int direction)
 {
 	double complex y[ROOM];
+	double angle;
 	int k, j;
 
 	for (k = 0; k < n; k++)
-		for (y[k] = 0, j = 0; j < n; j++)
-			y[k] += x[j * stride] * cexp(direction * 2 * M_PI * I * ((long)j * k % n) / n);
+		for (y[k] = 0, j = 0; j < n; j++) {
+			angle = direction * 2 * M_PI * ((long)j * k % n) / n;
+			y[k] += x[j * stride] * (cos(angle) + I * sin(angle));
+		}
 	for (k = 0; k < n; k++)
 		x[k * stride] = y[k];
 }
@@ -72,7 +75,7 @@ static void transform(const struct test *t, double complex *x, int direction)
 	}
 }
 
-/* --- Layouts ------------------------------------------------------------------------------- */
+/* --- Layouts ----------------------------------------------------------- */
 
 /* The place of element `i` of a whole transform, or -1: the half that is there lacks it. */
 static int place(const struct test *t, const struct side *s, int i, int batch, bool half,
@@ -119,7 +122,7 @@ static double complex get(const struct test *t, const void *from, int at, bool r
 	return real ? f[at] : f[2 * at] + I * f[2 * at + 1];
 }
 
-/* --- One transform ---------------------------------------------------------------------------- */
+/* --- One transform ----------------------------------------------------------- */
 
 static cudaDataType number(const struct test *t, bool real)
 {
@@ -300,7 +303,7 @@ static const struct test tests[] = {
 };
 #define TESTS	((int)(sizeof(tests) / sizeof(*tests)))
 
-/* --- Work areas, streams ------------------------------------------------------------------------ */
+/* --- Work areas, streams ----------------------------------------------------------- */
 
 static void test_areas(void)
 {
