@@ -77,6 +77,8 @@ class Profile:
     open: str = ''                               # the client's own answer to: may calls be made?
     exports: list = field(default_factory=list)  # functions of no header
     kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
+    include: str = ''                            # the worker's header of what annotations call
+    moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
 
     @property
     def driver(self):
@@ -219,7 +221,7 @@ def _head_line(profile, lists, words, where):
         profile.answers += rest
     elif word == 'types':
         profile.types = (int(rest[0]), int(rest[1]))
-    elif word in ('loaded', 'open', 'version'):
+    elif word in ('loaded', 'open', 'include', 'version'):
         setattr(profile, word, rest[0])
     elif word == 'export':
         profile.exports.append(rest[0])
@@ -237,6 +239,8 @@ def _head_line(profile, lists, words, where):
         lists[word] = rest[0]
     elif word in ('handle', 'value', 'record', 'checked', 'object', 'private', 'worker'):
         lists[word].append(rest[0])
+        if word == 'object':
+            profile.moves[rest[0]] = rest[1:]
     else:
         return False
     if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):

@@ -194,6 +194,7 @@ def gen_server_h(d, api):
         args = ', '.join(p.declare() for p in f.params) or 'void'
         text += f'\t{f.result.spelling} (*{name})({args});\n'
     text += '};\n\n'
+    text += f'#include "{pro.include}"\n\n' if pro.include else ''
     text += f'void {pro.loaded}(struct wh_session *s, void *table);\n' if pro.loaded else ''
     for name in d.lists['object']:
         text += (f'{pro.status} wh_enter_{name}(struct wh_session *s, const struct wh_{pro.name}_functions *l,\n'

@@ -214,9 +214,11 @@ def objects_in(d, call):
     return out
 
 
-def library_post(call, lib):
+def library_post(d, call, lib):
     """What an address is decides nothing; nor does padding, which was cleared."""
-    words = [f'wh_word(struct wh_req_{call.name}, {a.name})' for a in call.args if a.kind == 'addr' or a.mode]
+    places = [a.name for a in call.args if a.kind == 'addr' or a.mode]
+    places += [f'{a.name}.{x}' for a in call.args if a.kind == 'object' for x in d.profile.moves[a.type.bare]]
+    words = [f'wh_word(struct wh_req_{call.name}, {x})' for x in places]
     words = ' |\n\t\t\t\t'.join(words) or '0'
     return f'\tres = wh_{lib}post(&c, sizeof(*q),\n\t\t\t\t{words});\n'
 
@@ -262,7 +264,7 @@ def client_body(d, call, name):
         text += '\tmemset(&q->hdr + 1, 0, sizeof(*q) - sizeof(q->hdr));\n'
     text += lead(fields)
     if post and not pro.driver:
-        text += library_post(call, lib)
+        text += library_post(d, call, lib)
     elif post:
         memory = any(a.kind in ('addr', 'host') or 'deviceptr' in a.type.bare for a in call.args)
         text += f'\tres = wh_post{"_memory" * memory}(&c, sizeof(*q));\n'
@@ -547,6 +549,8 @@ def server_hooks(d, call):
     before, after = [], []
     expr = lambda text: cexpr(call, text, 'q->{}', 'q->{}')
     stop = ['if (res != CUDA_SUCCESS)', '\treturn res;']
+    # A library's own status stands in the driver's place.
+    memory = 'CUDA_ERROR_OUT_OF_MEMORY' if d.profile.driver else d.profile.errors['memory']
     if 'each' in call.hooks:
         addresses, sizes, count = call.hooks['each']
         before += [f'res = wh_reach_each(s, {addresses}, {sizes}, {expr(count)});'] + stop
@@ -572,9 +576,8 @@ def server_hooks(d, call):
         after += [f'res = wh_pool_charged(s, &charge, res, r->{dptr}, {stream});']
     if 'reconcile' in call.hooks:
         before += ['wh_reconcile_begin(s, &charge);']
-        after += ['if (res == CUDA_SUCCESS && !wh_reconciled(s, &charge)) {',
-                  f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);',
-                  '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
+        after += [f'if (res == {d.profile.success} && !wh_reconciled(s, &charge)) {{',
+                  f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);', f'\tres = {memory};', '}']
     if 'context' in call.hooks:
         device, undo = call.hooks['context']
         before += [f'res = wh_context_charge(s, &charge, {device});'] + stop

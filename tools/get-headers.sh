@@ -59,3 +59,7 @@ if [ ! -e "$build/nvcc/include/curand.h" ] && [ ! -e "$dest/curand.h" ]; then
 	fetch nvidia-curand
 	[ -e "$dest/curand.h" ] || fail "nvidia-curand brought no curand.h"
 fi
+if [ ! -e "$build/nvcc/include/cufftXt.h" ] && [ ! -e "$dest/cufftXt.h" ]; then
+	fetch nvidia-cufft
+	[ -e "$dest/cufftXt.h" ] || fail "nvidia-cufft brought no cufftXt.h"
+fi

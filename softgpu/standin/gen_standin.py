@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a refusal for each public function that a stand-in library lacks.
 
-Usage: gen_standin.py PREFIX STATUS OUT.c HEADER OBJECT...
+Usage: gen_standin.py PREFIX STATUS OUT.c HEADER... OBJECT...
 
 PREFIX is that of the library's functions, STATUS what a refusal answers. The
-names are those that HEADER declares; an object that defines one has it.
+names are those that a HEADER declares; an object that defines one has it.
 """
 import os
 import re
@@ -28,7 +28,7 @@ def declared(prefix, header):
     """The names that are declared as functions, comments and inline bodies aside."""
     text = open(header).read()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
-    found = re.findall(r"(?:CUBLASWINAPI|CURANDAPI)\s+\**\s*(%s\w+)\s*\(" % prefix, text)
+    found = re.findall(r"(?:CUBLASWINAPI|CURANDAPI|CUFFTAPI)\s+\**\s*(%s\w+)\s*\(" % prefix, text)
     return sorted(set(found))
 
 
@@ -39,14 +39,15 @@ def defined(objects):
 
 
 def main():
-    prefix, status, out, header = sys.argv[1:5]
-    names = declared(prefix, header)
+    prefix, status, out = sys.argv[1:4]
+    headers = [f for f in sys.argv[4:] if f.endswith(".h")]
+    names = sorted(set().union(*(declared(prefix, h) for h in headers)))
     if not names:
-        sys.exit("gen_standin.py: %s declares no %s function" % (header, prefix))
-    have = defined(sys.argv[5:])
+        sys.exit("gen_standin.py: %s declares no %s function" % (" ".join(headers), prefix))
+    have = defined([f for f in sys.argv[4:] if not f.endswith(".h")])
     lines = "\n".join("REFUSE(%s)" % n for n in names if n not in have)
     with open(out + ".new", "w") as f:
-        f.write(BODY.format(header=os.path.basename(header), status=status, lines=lines))
+        f.write(BODY.format(header=" ".join(map(os.path.basename, headers)), status=status, lines=lines))
     os.replace(out + ".new", out)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a stand-in for a CUDA library is built (blas/blas.mk, rand/rand.mk), where nvcc and the
+# How a stand-in for a CUDA library is built (blas/blas.mk, fft/fft.mk, rand/rand.mk), where nvcc and the
 # library's header are there; and what all have. Their kernels are CUDA C, made PTX for any
 # GPU from compute capability 7.5 on.
 HAVE_NVCC   := $(shell command -v $(NVCC) 2>/dev/null)

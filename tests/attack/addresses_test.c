@@ -10,6 +10,7 @@
 
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
+#include "gen_cufft_server.h"
 #include "gen_curand_server.h"
 
 #include "requests.h"
@@ -112,6 +113,7 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cublas] = b;
 	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
 	s->library[WH_LIB_cudnn] = n;
+	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
 }
 
 /* --- Requests ------------------------------------------------------------------------ */
@@ -134,6 +136,8 @@ static void make_objects(struct wh_session *s)
 	struct wh_rsp_curandCreateGenerator *r = msg(s);
 	struct wh_rsp_cublasCreate_v2 *b = msg(s);
 	struct wh_rsp_cudnnCreate *n = msg(s);
+	struct wh_rsp_cufftCreate *f = msg(s);
+	struct wh_req_cufftMakePlan1d *plan;
 
 	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
 	request(s, 0, 64);
@@ -145,6 +149,15 @@ static void make_objects(struct wh_session *s)
 	request(s, 0, 64);
 	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
 	object[WH_LIB_cudnn] = n->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cufft, WH_CALL_cufftCreate, 64);
+	object[WH_LIB_cufft] = f->plan;
+	plan = request(s, 0, sizeof(*plan));
+	plan->plan.id = object[WH_LIB_cufft];
+	plan->nx = 8;
+	plan->type = CUFFT_C2C;
+	plan->batch = 1;
+	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
 }
 
 static void put(uint8_t *at, uint64_t value, uint32_t bytes)
@@ -342,6 +355,7 @@ static void test_libraries(struct wh_session *s)
 	struct wh_req_whCurandGenerate *r;
 	struct wh_req_cudnnFusedParam *f;
 	struct wh_req_cudnnAttribute *a;
+	struct wh_req_cufftExecC2C *x;
 
 	b = request(s, 0, sizeof(*b));
 	b->handle.id = object[WH_LIB_cublas];
@@ -358,6 +372,18 @@ static void test_libraries(struct wh_session *s)
 	f->label = CUDNN_PTR_XDATA;
 	twice(s, WH_LIB_cudnn, WH_CALL_cudnnSetFusedOpsVariantParamPackAttribute, sizeof(*f),
 	      &f->value, "parameter_of_fused_operations");
+	x = request(s, 0, sizeof(*x));
+	x->plan.id = object[WH_LIB_cufft];
+	x->plan.own_area = 1;
+	x->idata = x->odata = DEVICE;
+	twice(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x), &x->plan.work_area,
+	      "work_area_of_cufft");
+	x = request(s, 0, sizeof(*x));
+	x->plan.id = object[WH_LIB_cufft];
+	x->idata = DEVICE + DEVICE_SIZE - 64;
+	x->odata = DEVICE + DEVICE_SIZE - 63;
+	ok(ask(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x)) == CUFFT_INVALID_VALUE &&
+	   !reached, "execution_of_cufft_past_the_end_of_its_output");
 	a = request(s, 0, FIXED(*a) + 8);
 	a->descriptor = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3010, 0);
 	a->name = CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS;
@@ -470,7 +496,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(46);
+	tap_plan(50);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -481,6 +507,8 @@ int main(int argc, char **argv)
 		  "and_none_of_cublas_with_the_workers_own");
 	each_call(s, WH_LIB_cudnn, "calls_of_cudnn_pass_with_device_memory",
 		  "and_none_of_cudnn_with_the_workers_own");
+	each_call(s, WH_LIB_cufft, "calls_of_cufft_pass_with_device_memory",
+		  "and_none_of_cufft_with_the_workers_own");
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);

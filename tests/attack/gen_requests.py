@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import describe  # noqa: E402
 
-LIBRARIES = ('cublas', 'cudnn')
+LIBRARIES = ('cublas', 'cudnn', 'cufft')
 # Numbers by type where 1 would not do.
 WORDS = {'CUmemorytype': 'CU_MEMORYTYPE_UNIFIED', 'CUstreamBatchMemOpType': 'CU_STREAM_MEM_OP_WRITE_VALUE_32',
          'CUresourcetype': 'CU_RESOURCE_TYPE_LINEAR'}

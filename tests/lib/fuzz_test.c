@@ -9,6 +9,7 @@
 
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
+#include "gen_cufft_server.h"
 #include "gen_curand_server.h"
 #include "libraries/nvml_view.h"
 
@@ -196,6 +197,40 @@ static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d,
 	return any();
 }
 
+/* Plans are numbers; sizes are touched from end to end. */
+static cufftResult create_plan(cufftHandle *p)
+{
+	calls++;
+	*p = next() % 1024;
+	return CUFFT_SUCCESS;
+}
+
+static cufftResult many(cufftHandle p, int rank, long long *n, long long *inembed,
+			long long istride, long long idist, long long *onembed, long long ostride,
+			long long odist, cufftType type, long long batch, size_t *size)
+{
+	(void)p; (void)istride; (void)idist; (void)ostride; (void)odist; (void)type; (void)batch;
+	(void)size;
+	touch(n, rank * 8UL);
+	if (inembed)
+		touch(inembed, rank * 8UL);
+	if (onembed)
+		touch(onembed, rank * 8UL);
+	return any();
+}
+
+static cufftResult estimate(int rank, int *n, int *inembed, int istride, int idist, int *onembed,
+			    int ostride, int odist, cufftType type, int batch, size_t *size)
+{
+	(void)istride; (void)idist; (void)ostride; (void)odist; (void)type; (void)batch; (void)size;
+	touch(n, rank * 4UL);
+	if (inembed)
+		touch(inembed, rank * 4UL);
+	if (onembed)
+		touch(onembed, rank * 4UL);
+	return any();
+}
+
 /* A struct that says its size is written to its end. */
 static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
 {
@@ -227,6 +262,7 @@ static void fill(struct wh_session *s)
 	struct wh_curand_functions *r = table_of(wh_libraries[WH_LIB_curand]);
 	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
+	struct wh_cufft_functions *f = table_of(wh_libraries[WH_LIB_cufft]);
 
 	s->drv.cuPointerGetAttributes = fuzz_attributes;
 	b->cublasCreate_v2 = create_handle;
@@ -248,6 +284,9 @@ static void fill(struct wh_session *s)
 	n->cudnnGetSeqDataDescriptor = sequence_dims;
 	n->cudnnBackendSetAttribute = set_attribute;
 	n->cudnnBackendGetAttribute = get_attribute;
+	f->cufftCreate = create_plan;
+	f->cufftMakePlanMany64 = many;
+	f->cufftEstimateMany = estimate;
 	m->nvmlDeviceGetTemperatureV = versioned;
 	wh_loaded_nvml(s, m);
 	wh_nvml_view.devices = 1;
@@ -256,6 +295,7 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_nvml] = m;
 	s->library[WH_LIB_cublas] = b;
 	s->library[WH_LIB_curand] = r;
+	s->library[WH_LIB_cufft] = f;
 }
 
 /* --- Requests ------------------------------------------------------------------------------ */
@@ -271,6 +311,7 @@ static void make_handles(struct wh_session *s)
 	struct wh_rsp_cublasCreate_v2 *b = msg(s);
 	struct wh_rsp_curandCreateGenerator *r = msg(s);
 	struct wh_rsp_cudnnCreate *c = msg(s);
+	struct wh_rsp_cufftCreate *f = msg(s);
 	unsigned int type;
 
 	request(s, 0, 64);
@@ -286,6 +327,9 @@ static void make_handles(struct wh_session *s)
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
 		keep_handle(c->handle);
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_cufftCreate, sizeof(struct wh_req_cufftCreate)) && !f->hdr.result)
+		keep_handle(f->plan);
 	/* What the library never looks into may be anything. */
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x7770, 0));

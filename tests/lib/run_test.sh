@@ -7,6 +7,12 @@ name=$(basename "$0" .t)
 
 [ "$name" != threads_loopback ] || WORMHOLE_CUBLAS=$bin/fake_threads.so
 case $name in
+fft | fft_loopback)
+	WORMHOLE_CUFFT=$WH_BUILD/softgpu/libcufft.so.12
+	[ -e "$WORMHOLE_CUFFT" ] || skip_all "no nvcc or cufftXt.h at build time: no stand-in for cuFFT"
+	;;
+esac
+case $name in
 *_loopback) use_loopback ;;
 *) start_server ;;
 esac

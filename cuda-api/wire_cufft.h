@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both ends of cuFFT share beside the generated messages: how a plan
+ * travels, and the messages of calls that are handwritten at both ends.
+ */
+#ifndef WORMHOLE_WIRE_CUFFT_H
+#define WORMHOLE_WIRE_CUFFT_H
+
+#include <cufft.h>
+#include <cufftXt.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+/*
+ * A plan with what the client keeps of its state. It travels with every call; the
+ * worker tells the library what differs from the last one.
+ */
+struct wh_obj_cufftHandle {
+	uint64_t id;		/* of the worker's handle table */
+	uint64_t stream;
+	uint64_t work_area;	/* device address */
+	uint32_t own_area;	/* 1: the program's, as above; 0: the library's */
+	uint32_t allocate;	/* shall the library allocate one when the plan is made? */
+};
+
+/* Elements of arrays of sizes: of another rank there are none, and the worker refuses it. */
+static inline size_t wh_cufft_rank(int rank)
+{
+	return rank >= 1 && rank <= MAX_SHIM_RANK ? (size_t)rank : 0;
+}
+
+/* --- cufftCreate, cufftDestroy ------------------------------------------------------ */
+
+struct wh_req_cufftCreate {
+	struct wh_req hdr;
+};
+struct wh_rsp_cufftCreate {
+	struct wh_rsp hdr;
+	uint64_t plan;
+};
+
+struct wh_req_cufftDestroy {
+	struct wh_req hdr;
+	uint64_t plan;
+};
+
+#endif

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuFFT plans in the worker. Owns what the library was last told about each
+ * (stream, work area, whether to allocate one), and how far an execution reaches
+ * from the addresses that it is given, which follows from how the plan was made.
+ */
+#include "gen_cufft_server.h"
+
+#include <stdlib.h>
+
+/* Bytes from the first element to the end of the last, of each side. */
+struct extents {
+	uint64_t side[2];
+};
+
+struct plan {
+	cufftHandle real;
+	bool made;
+	struct extents reach;		/* once it is made */
+	struct extents next;		/* of the call that is about to make it */
+	uint64_t work;			/* bytes of its work area */
+	uint64_t stream;		/* as the library was told */
+	uint64_t area;
+	bool own_area;
+	bool allocate;
+};
+
+static struct plan *plan_of(struct wh_session *s, const struct wh_obj_cufftHandle *o)
+{
+	return wh_handles_get(&s->handles, o->id, WH_H_cufftHandle);
+}
+
+/* --- State that travels ----------------------------------------------------------- */
+
+static cufftResult tell_area(struct wh_session *s, const struct wh_cufft_functions *l,
+			     struct plan *p, const struct wh_obj_cufftHandle *o)
+{
+	cufftResult res;
+
+	if (o->work_area && wh_reach(s, o->work_area, p->work ? p->work : 1) != CUDA_SUCCESS)
+		return CUFFT_INVALID_VALUE;
+	res = l->cufftSetWorkArea(p->real, (void *)o->work_area);
+	if (res != CUFFT_SUCCESS)
+		return res;
+	p->own_area = true;
+	p->area = o->work_area;
+	return CUFFT_SUCCESS;
+}
+
+/* A plan that is not made yet has no use for either. */
+static cufftResult tell_made(struct wh_session *s, const struct wh_cufft_functions *l,
+			     struct plan *p, const struct wh_obj_cufftHandle *o, CUstream stream)
+{
+	cufftResult res;
+
+	if (o->stream != p->stream) {
+		res = l->cufftSetStream(p->real, stream);
+		if (res != CUFFT_SUCCESS)
+			return res;
+		p->stream = o->stream;
+	}
+	if (o->own_area && (!p->own_area || o->work_area != p->area))
+		return tell_area(s, l, p, o);
+	return CUFFT_SUCCESS;
+}
+
+cufftResult wh_enter_cufftHandle(struct wh_session *s, const struct wh_cufft_functions *l,
+				 const struct wh_obj_cufftHandle *o, cufftHandle *real,
+				 CUstream *stream)
+{
+	struct plan *p = plan_of(s, o);
+	cufftResult res;
+
+	if (!p)
+		return CUFFT_INVALID_PLAN;
+	/* Each time: a stream that was destroyed must not reach the library. */
+	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
+		return CUFFT_INVALID_VALUE;
+	*real = p->real;
+	if (p->made)
+		return tell_made(s, l, p, o, *stream);
+	if (!!o->allocate != p->allocate) {
+		res = l->cufftSetAutoAllocation(p->real, !!o->allocate);
+		if (res != CUFFT_SUCCESS)
+			return res;
+		p->allocate = o->allocate;
+	}
+	return CUFFT_SUCCESS;
+}
+
+/* --- Life ----------------------------------------------------------- */
+
+static bool complete(const struct wh_cufft_functions *l)
+{
+	return l->cufftCreate && l->cufftDestroy && l->cufftSetStream &&
+	       l->cufftSetAutoAllocation && l->cufftSetWorkArea && l->cufftGetSize;
+}
+
+int32_t wh_do_cufftCreate(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
+	const struct wh_req *q = f->req;
+	struct wh_rsp_cufftCreate *r = wh_reply(f, sizeof(*r));
+	struct plan *p;
+	cufftResult res;
+
+	if (!complete(l))
+		return wh_library_missing(s, "cufftCreate or what belongs to it",
+					  CUFFT_NOT_SUPPORTED);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return CUFFT_ALLOC_FAILED;
+	p->allocate = true;
+	res = l->cufftCreate(&p->real);
+	if (res == CUFFT_SUCCESS) {
+		r->plan = wh_new(s, WH_H_cufftHandle, p, q->ctx);
+		if (r->plan)
+			return CUFFT_SUCCESS;
+		l->cufftDestroy(p->real);
+		res = CUFFT_ALLOC_FAILED;
+	}
+	free(p);
+	return res;
+}
+
+int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
+	const struct wh_req_cufftDestroy *q = f->req;
+	cufftResult res;
+	struct plan *p;
+
+	if (f->req_size < sizeof(*q))
+		return CUFFT_INVALID_VALUE;
+	p = wh_handles_get(&s->handles, q->plan, WH_H_cufftHandle);
+	if (!p)
+		return CUFFT_INVALID_PLAN;
+	res = l->cufftDestroy(p->real);
+	if (res != CUFFT_SUCCESS)
+		return res;
+	wh_drop(s, q->plan);
+	free(p);
+	return CUFFT_SUCCESS;
+}
+
+/* --- How far a plan reaches ----------------------------------------------------------- */
+
+/* One side of a plan. The sizes of its last dimension differ where one side is real. */
+struct layout {
+	uint64_t last;		/* elements of the last dimension */
+	uint64_t size;		/* of an element; 0: of a type that nobody knows */
+	const int64_t *embed;	/* NULL: the basic layout */
+	int64_t stride, dist;
+};
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	uint64_t n;
+
+	return __builtin_add_overflow(a, b, &n) ? UINT64_MAX : n;
+}
+
+/* Steps backwards are nothing that anybody could check: they reach everything. */
+static uint64_t far(int64_t step)
+{
+	return step < 0 ? UINT64_MAX : (uint64_t)step;
+}
+
+/*
+ * Of `rank` dimensions, `batch` times. What cannot be counted reaches everything. No
+ * elements are none to reach: the library's to judge.
+ */
+static uint64_t reach_of(int rank, const int64_t *n, const struct layout *a, int64_t batch)
+{
+	uint64_t last = 0, all = 1, dim;
+	int i;
+
+	if (!a->size)
+		return UINT64_MAX;
+	for (i = 0; i < rank; i++) {
+		dim = i == rank - 1 ? a->last : far(n[i]);
+		if (!dim || batch <= 0)
+			return 0;
+		if (i)
+			last = wh_times(last, a->embed ? far(a->embed[i]) : dim);
+		last = plus(last, dim - 1);
+		all = wh_times(all, dim);
+	}
+	if (!a->embed)
+		return wh_times(wh_times(all, batch), a->size);
+	last = plus(wh_times(last, far(a->stride)), wh_times(batch - 1, far(a->dist)));
+	return wh_times(plus(last, 1), a->size);
+}
+
+/* Bytes of an element, and whether it is real; 0 bytes for what cuFFT does not know. */
+static uint64_t type_size(cudaDataType type, bool *real)
+{
+	*real = type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F ||
+		type == CUDA_R_64F;
+	switch (type) {
+	case CUDA_R_16F:
+	case CUDA_R_16BF:
+		return 2;
+	case CUDA_R_32F:
+	case CUDA_C_16F:
+	case CUDA_C_16BF:
+		return 4;
+	case CUDA_R_64F:
+	case CUDA_C_32F:
+		return 8;
+	case CUDA_C_64F:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+static void types_of(cufftType type, cudaDataType *in, cudaDataType *out)
+{
+	*in = type == CUFFT_R2C ? CUDA_R_32F : type == CUFFT_D2Z ? CUDA_R_64F :
+	      type == CUFFT_C2C || type == CUFFT_C2R ? CUDA_C_32F : CUDA_C_64F;
+	*out = type == CUFFT_C2R ? CUDA_R_32F : type == CUFFT_Z2D ? CUDA_R_64F :
+	       type == CUFFT_C2C || type == CUFFT_R2C ? CUDA_C_32F : CUDA_C_64F;
+}
+
+struct shape {
+	int rank;
+	int64_t n[MAX_SHIM_RANK], batch;
+	struct layout in, out;
+	int64_t inembed[MAX_SHIM_RANK], onembed[MAX_SHIM_RANK];
+	cudaDataType intype, outtype;
+};
+
+static void note_shape(struct wh_session *s, const struct wh_obj_cufftHandle *o, struct shape *h)
+{
+	struct plan *p = plan_of(s, o);
+	uint64_t whole = far(h->n[h->rank - 1]), half = whole / 2 + 1;
+	bool in, out;
+
+	if (!p)
+		return;
+	h->in.size = type_size(h->intype, &in);
+	h->out.size = type_size(h->outtype, &out);
+	/* A complex side against a real one has its first half. */
+	h->in.last = !in && out && whole ? half : whole;
+	h->out.last = in && !out && whole ? half : whole;
+	p->next.side[WH_CUFFT_IN] = reach_of(h->rank, h->n, &h->in, h->batch);
+	p->next.side[WH_CUFFT_OUT] = reach_of(h->rank, h->n, &h->out, h->batch);
+}
+
+static cufftResult note_basic(struct wh_session *s, const struct wh_obj_cufftHandle *o, int rank,
+			      const int n[], cufftType type, int batch)
+{
+	struct shape h = { .rank = rank, .batch = batch };
+	int i;
+
+	for (i = 0; i < rank; i++)
+		h.n[i] = n[i];
+	types_of(type, &h.intype, &h.outtype);
+	note_shape(s, o, &h);
+	return CUFFT_SUCCESS;
+}
+
+cufftResult wh_check_cufftMakePlan1d(struct wh_session *s, const struct wh_req_cufftMakePlan1d *q)
+{
+	return note_basic(s, &q->plan, 1, &q->nx, q->type, q->batch);
+}
+
+cufftResult wh_check_cufftMakePlan2d(struct wh_session *s, const struct wh_req_cufftMakePlan2d *q)
+{
+	return note_basic(s, &q->plan, 2, (const int[]){ q->nx, q->ny }, q->type, 1);
+}
+
+cufftResult wh_check_cufftMakePlan3d(struct wh_session *s, const struct wh_req_cufftMakePlan3d *q)
+{
+	return note_basic(s, &q->plan, 3, (const int[]){ q->nx, q->ny, q->nz }, q->type, 1);
+}
+
+/* Arrays of sizes as a call has them; the library reads `rank` of each that is there. */
+struct arrays {
+	const void *n, *inembed, *onembed;
+	bool wide;		/* 64 bits each, not 32 */
+};
+
+static int64_t at(const struct arrays *a, const void *array, int i)
+{
+	return a->wide ? ((const long long *)array)[i] : ((const int *)array)[i];
+}
+
+static cufftResult arrays_good(int rank, const void *n)
+{
+	return wh_cufft_rank(rank) && n ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
+
+/* With the rest of the shape filled in. Where one layout is the basic one, both are. */
+static cufftResult note_many(struct wh_session *s, const struct wh_obj_cufftHandle *o,
+			     const struct arrays *a, struct shape *h)
+{
+	bool advanced = a->inembed && a->onembed;
+	int i;
+
+	if (arrays_good(h->rank, a->n) != CUFFT_SUCCESS)
+		return CUFFT_INVALID_VALUE;
+	for (i = 0; i < h->rank; i++) {
+		h->n[i] = at(a, a->n, i);
+		h->inembed[i] = advanced ? at(a, a->inembed, i) : 0;
+		h->onembed[i] = advanced ? at(a, a->onembed, i) : 0;
+	}
+	h->in.embed = advanced ? h->inembed : NULL;
+	h->out.embed = advanced ? h->onembed : NULL;
+	note_shape(s, o, h);
+	return CUFFT_SUCCESS;
+}
+
+#define SHAPE_OF(q) {					\
+	.rank = (q)->rank, .batch = (q)->batch,		\
+	.in = { .stride = (q)->istride, .dist = (q)->idist },	\
+	.out = { .stride = (q)->ostride, .dist = (q)->odist },	\
+}
+
+cufftResult wh_bound_cufftMakePlanMany(struct wh_session *s, struct wh_frame *f, const int *n,
+				       const int *inembed, const int *onembed)
+{
+	const struct wh_req_cufftMakePlanMany *q = f->req;
+	struct shape h = SHAPE_OF(q);
+
+	types_of(q->type, &h.intype, &h.outtype);
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, false }, &h);
+}
+
+cufftResult wh_bound_cufftMakePlanMany64(struct wh_session *s, struct wh_frame *f,
+					 const long long *n, const long long *inembed,
+					 const long long *onembed)
+{
+	const struct wh_req_cufftMakePlanMany64 *q = f->req;
+	struct shape h = SHAPE_OF(q);
+
+	types_of(q->type, &h.intype, &h.outtype);
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true }, &h);
+}
+
+cufftResult wh_bound_cufftXtMakePlanMany(struct wh_session *s, struct wh_frame *f,
+					 const long long *n, const long long *inembed,
+					 const long long *onembed)
+{
+	const struct wh_req_cufftXtMakePlanMany *q = f->req;
+	struct shape h = SHAPE_OF(q);
+
+	h.intype = q->inputtype;
+	h.outtype = q->outputtype;
+	return note_many(s, &q->plan, &(struct arrays){ n, inembed, onembed, true }, &h);
+}
+
+uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *o,
+			 enum wh_cufft_side side)
+{
+	const struct plan *p = plan_of(s, o);
+
+	/* Not made: the library says so, and one byte is looked at before. */
+	return p && p->made ? p->reach.side[side] : 1;
+}
+
+/* --- Plans that are made ----------------------------------------------------------- */
+
+static void ask_size(struct wh_session *s, struct plan *p)
+{
+	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
+	size_t size = 0;
+
+	/* Of a size that nobody knows no area is large enough. */
+	p->work = l->cufftGetSize(p->real, &size) == CUFFT_SUCCESS ? size : UINT64_MAX;
+	p->own_area = false;
+}
+
+static void made(struct wh_session *s, const struct wh_obj_cufftHandle *o, cufftResult res)
+{
+	struct plan *p = plan_of(s, o);
+
+	if (!p || res != CUFFT_SUCCESS)
+		return;
+	p->made = true;
+	p->reach = p->next;
+	ask_size(s, p);
+}
+
+#define MADE(name) \
+void wh_done_##name(struct wh_session *s, struct wh_req_##name *q, cufftResult res) \
+{ \
+	made(s, &q->plan, res); \
+}
+
+MADE(cufftMakePlan1d)
+MADE(cufftMakePlan2d)
+MADE(cufftMakePlan3d)
+MADE(cufftMakePlanMany)
+MADE(cufftMakePlanMany64)
+MADE(cufftXtMakePlanMany)
+
+void wh_done_cufftXtSetWorkAreaPolicy(struct wh_session *s,
+				      struct wh_req_cufftXtSetWorkAreaPolicy *q, cufftResult res)
+{
+	struct plan *p = plan_of(s, &q->plan);
+
+	if (p && p->made && res == CUFFT_SUCCESS)
+		ask_size(s, p);
+}
+
+void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
+		     const struct wh_obj_cufftHandle *o)
+{
+	struct plan *p = plan_of(s, o);
+
+	if (!p)
+		return;
+	l->cufftDestroy(p->real);
+	*p = (struct plan) { .real = CUFFT_PLAN_NULL, .allocate = true };
+	l->cufftCreate(&p->real);
+}
+
+/* --- What is only asked ----------------------------------------------------------- */
+
+#define ASKED(name, type) \
+cufftResult wh_bound_##name(struct wh_session *s, struct wh_frame *f, const type *n, \
+			    const type *inembed, const type *onembed) \
+{ \
+	const struct wh_req_##name *q = f->req; \
+\
+	(void)s, (void)inembed, (void)onembed; \
+	return arrays_good(q->rank, n); \
+}
+
+ASKED(cufftGetSizeMany, int)
+ASKED(cufftGetSizeMany64, long long)
+ASKED(cufftXtGetSizeMany, long long)
+ASKED(cufftEstimateMany, int)
+
+/* The only struct that there is to be filled in. */
+cufftResult wh_check_cufftXtQueryPlan(struct wh_session *s,
+				      const struct wh_req_cufftXtQueryPlan *q)
+{
+	(void)s;
+	return q->queryType == CUFFT_QUERY_1D_FACTORS ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
+}
