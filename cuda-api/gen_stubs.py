@@ -407,7 +407,7 @@ def server_take(d, call, a):
         return [f'if (!wh_known(s, WH_H_{a.type.bare}, q->{n}))', f"\treturn {d.profile.errors['handle']};"]
     if a.kind == 'host':
         count = cexpr(call, a.count, 'q->{}', 'q->{}')
-        return [f'if (!wh_host_range(s, q->{n}, {count}))', bad]
+        return [f'if (!wh_host_bytes(s, &q->{n}, {count}))', bad]
     if a.kind == 'str':
         return [f'if (!wh_take_string(f, q->{n}_size, &{local(a)}))', bad]
     if a.kind not in ('in', 'inout'):
