@@ -575,6 +575,9 @@ def server_hooks(d, call):
         after += ['if (res == CUDA_SUCCESS && !wh_reconciled(s, &charge)) {',
                   f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);',
                   '\tres = CUDA_ERROR_OUT_OF_MEMORY;', '}']
+    if 'exec' in call.hooks:
+        graph = next(local(a) for a in call.args if a.name == call.hooks['exec'][0])
+        after += [f'if (res == CUDA_SUCCESS && !wh_exec_fits(s, {graph}))', '\tres = CUDA_ERROR_OUT_OF_MEMORY;']
     if 'context' in call.hooks:
         device, undo = call.hooks['context']
         before += [f'res = wh_context_charge(s, &charge, {device});'] + stop
