@@ -409,7 +409,7 @@ def server_take(d, call, a):
         return [f'if (!wh_known(s, WH_H_{a.type.bare}, q->{n}))', f"\treturn {d.profile.errors['handle']};"]
     if a.kind == 'host':
         count = cexpr(call, a.count, 'q->{}', 'q->{}')
-        return [f'if (!wh_host_range(s, q->{n}, {count}))', bad]
+        return [f'if (!wh_host_bytes(s, &q->{n}, {count}))', bad]
     if a.kind == 'str':
         return [f'if (!wh_take_string(f, q->{n}_size, &{local(a)}))', bad]
     if a.kind not in ('in', 'inout'):
@@ -578,6 +578,9 @@ def server_hooks(d, call):
         before += ['wh_reconcile_begin(s, &charge);']
         after += [f'if (res == {d.profile.success} && !wh_reconciled(s, &charge)) {{',
                   f"\t{call.hooks['reconcile'][0]};", '\twh_reconciled(s, &charge);', f'\tres = {memory};', '}']
+    if 'exec' in call.hooks:
+        graph = next(local(a) for a in call.args if a.name == call.hooks['exec'][0])
+        after += [f'if (res == {d.profile.success} && !wh_exec_fits(s, {graph}))', f'\tres = {memory};']
     if 'context' in call.hooks:
         device, undo = call.hooks['context']
         before += [f'res = wh_context_charge(s, &charge, {device});'] + stop

@@ -19,3 +19,6 @@ VM_SUPERVISOR := $(VM_SUPERVISOR:%=vm/%)
 WORKER := $(TENANT) $(STATE) $(LIMITS) $(SESSION)
 # The archives of a worker, for the linker.
 WORKER_LIBS := $(addprefix $(O)/server/,libsession.a liblibraries.a liblimits.a libstate.a libtenant.a)
+# What it unpacks code with: linked in where an archive is there, so that what is built runs elsewhere.
+archive = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l$(1))
+UNPACK_LIBS := $(call archive,zstd) $(call archive,lz4)

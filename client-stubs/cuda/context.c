@@ -169,6 +169,22 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return wh_raw_cuCtxGetDevice(device);
 }
 
+/*
+ * Natively these do something only under a profiler, and there is none. Programs call them
+ * without one around what they would have profiled.
+ */
+CUresult cuProfilerStart(void)
+{
+	CUresult res = wh_usable();
+
+	return res == CUDA_SUCCESS && !wh_thread.ctx ? CUDA_ERROR_INVALID_CONTEXT : res;
+}
+
+CUresult cuProfilerStop(void)
+{
+	return cuProfilerStart();
+}
+
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
 	CUresult res = wh_usable();

@@ -161,10 +161,10 @@ CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteC
 
 /* --- Unified addresses ---------------------------------------------------------------- */
 
-/* Is p something that the worker's driver can use as it is? Also if nothing can work. */
+/* Can the worker's driver use p as it is? Also where nothing is copied, or nothing can work. */
 static bool nameable(CUdeviceptr p, size_t n)
 {
-	if (!ready() || !p)
+	if (!ready() || !p || !n)
 		return true;
 	return wh_in_data((const void *)p, n) || wh_range_has(p);
 }

@@ -34,6 +34,11 @@ static uint64_t proven[WH_MAX_SLOTS][PROOFS];
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
 static uint64_t library[WH_LIBS];	/* the same of each library's own calls */
+/*
+ * While something is captured, what was proven before is not: a capture's beginning and its end
+ * change what is known. A call that names an event may join another stream to the capture, or be
+ * refused for one that it did not join: it is waited for.
+ */
 static int captures WH_PAIR;
 /*
  * Events are shared with other processes: what a program does after it has
@@ -319,8 +324,8 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	uint64_t *place, proof;
 	CUresult res;
 
-	if (!wh_client.link.t->post || captures ||
-	    (__builtin_expect(shares_events, 0) && wh_effects[running()] & WH_EFFECT_EVENT))
+	if (!wh_client.link.t->post || (__builtin_expect(captures || shares_events, 0) &&
+					wh_effects[running()] & WH_EFFECT_EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, 0, state);
 	place = &proven[wh_thread.slot][proof % PROOFS];
@@ -349,7 +354,7 @@ bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 	uint64_t *place, proof, state = mix(load(&epoch), own);
 	struct wh_rsp *r = c->rsp;
 
-	if (!wh_client.link.t->post || captures)
+	if (!wh_client.link.t->post)
 		return wh_library_answer(c, sizeof(*r));
 	proof = hash(c->msg, key, addresses, state);
 	place = &proven[wh_thread.slot][proof % PROOFS];

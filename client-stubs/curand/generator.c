@@ -164,6 +164,14 @@ struct numbers {
 	uint32_t method;
 };
 
+/*
+ * Words of a request that do not decide about its status: seed and offset, which can be
+ * anything where they travel, and where the numbers go to.
+ */
+#define STATE(field)	wh_word(struct wh_req_whCurandGenerate, generator.field)
+#define FREE_WORDS	(STATE(seed) | STATE(offset) | STATE(seed_serial) | STATE(offset_serial) | \
+			 wh_word(struct wh_req_whCurandGenerate, out))
+
 static curandStatus_t ask(curandGenerator_t g, const struct numbers *n, uint64_t out)
 {
 	struct wh_obj_curandGenerator_t o;
@@ -183,7 +191,9 @@ static curandStatus_t ask(curandGenerator_t g, const struct numbers *n, uint64_t
 	q->b = n->b;
 	q->kind = n->kind;
 	q->method = n->method;
-	res = wh_curand_run(&c, sizeof(struct wh_rsp));
+	/* A host generator has written when it returns; a device's is the stream's. */
+	res = g->host ? wh_curand_run(&c, sizeof(struct wh_rsp)) :
+			wh_curand_post(&c, sizeof(*q), FREE_WORDS);
 	wh_end(&c);
 	return res;
 }

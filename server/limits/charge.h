@@ -71,9 +71,10 @@ CUresult wh_code_charge(struct wh_session *s, struct wh_charge *c);
 void wh_code_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
 /* Has the current device a limit? */
 bool wh_mem_limited(struct wh_session *s);
-/* A graph made ready to run that is one too many: its kernels' stacks stay without it. */
-void wh_undo_exec(struct wh_session *s, CUgraphExec exec);
-/* False: it was, and is undone. */
+/*
+ * After a graph was made ready to run: with its kernels' stacks, which stay without it, it may be
+ * one too many. False: it was, and is undone.
+ */
 bool wh_exec_fits(struct wh_session *s, CUgraphExec exec);
 /* Around a context's limit: is there memory for it? And back to what it was. */
 CUresult wh_limit_fits(struct wh_session *s, CUlimit limit, uint64_t value);

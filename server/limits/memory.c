@@ -196,7 +196,7 @@ void wh_mem_prepare(struct wh_session *s)
 {
 	uint64_t unused;
 
-	if (s->limits.mem)
+	if (s->limits.mem && !s->limits.mem->figure_asked)
 		wh_mem_driver(s, 0, &unused);
 }
 
@@ -223,6 +223,11 @@ bool wh_mem_follow(struct wh_session *s, int device)
 	return true;
 }
 
+bool wh_mem_figure_is_old(const struct wh_session *s)
+{
+	return __builtin_ia32_rdtsc() - s->limits.mem->figure_tsc >= FIGURE_AGE_US * s->tsc_per_us;
+}
+
 /*
  * Before `bytes` more are taken: an old figure is read again, and near the quota
  * any, so that what libraries took unseen is charged before it matters.
@@ -230,16 +235,15 @@ bool wh_mem_follow(struct wh_session *s, int device)
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	uint64_t quota = wh_mem_quota(s, device), now, held;
+	uint64_t quota = wh_mem_quota(s, device), held;
 
 	if (!quota || !bytes)
 		return;
-	now = __builtin_ia32_rdtsc();
 	held = s->limits.account->device[device].memory;
-	if (now - m->figure_tsc < FIGURE_AGE_US * s->tsc_per_us && held < quota &&
-	    bytes < quota - held && quota - held - bytes > MARGIN)
+	if (!wh_mem_figure_is_old(s) && held < quota && bytes < quota - held &&
+	    quota - held - bytes > MARGIN)
 		return;
-	m->figure_tsc = now;
+	m->figure_tsc = __builtin_ia32_rdtsc();
 	wh_mem_follow(s, device);
 }
 

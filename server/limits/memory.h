@@ -98,6 +98,8 @@ uint64_t wh_mem_quota(struct wh_session *s, int device);
 bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes);
 /* Read it, and charge what it has beyond what is tracked. */
 bool wh_mem_follow(struct wh_session *s, int device);
+/* Was it read so long ago that it says little? */
+bool wh_mem_figure_is_old(const struct wh_session *s);
 /* Read the driver's figure if it matters for taking `bytes` more. */
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes);
 /* Bring everything up to date that may have become less; trim what pools keep idle. */

@@ -249,7 +249,7 @@ void wh_undo_limit(struct wh_session *s, CUlimit limit)
 		s->drv.cuCtxSetLimit(limit, s->limits.mem->old_limit);
 }
 
-void wh_undo_exec(struct wh_session *s, CUgraphExec exec)
+static void undo_exec(struct wh_session *s, CUgraphExec exec)
 {
 	size_t size;
 
@@ -263,13 +263,35 @@ void wh_undo_exec(struct wh_session *s, CUgraphExec exec)
 	}
 }
 
+/*
+ * A reading may take longer than the driver for the graph: without a quota, where it only
+ * keeps books, an old one has to do.
+ */
+static bool follow_exec(struct wh_session *s)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	bool old, fits = true;
+	int d;
+
+	if (!m)
+		return true;
+	wh_mem_prepare(s);
+	old = wh_mem_figure_is_old(s);
+	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
+		if (old || wh_mem_quota(s, d))
+			fits = !too_much(s, d, s->limits.account->device[d].memory) && fits;
+	if (old)
+		m->figure_tsc = __builtin_ia32_rdtsc();
+	return fits;
+}
+
 bool wh_exec_fits(struct wh_session *s, CUgraphExec exec)
 {
 	struct wh_charge unused;
-	bool fits = wh_reconciled(s, &unused);
+	bool fits = follow_exec(s);
 
 	if (!fits) {
-		wh_undo_exec(s, exec);
+		undo_exec(s, exec);
 		wh_reconciled(s, &unused);
 	}
 	return fits;

@@ -155,6 +155,18 @@ static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint
 	return wh_part_range(s, addr, size) || (s->hosts && wh_host_alias(s, addr, size));
 }
 
+/*
+ * The same of a request's field. Of no bytes any address is right, and the driver gets none
+ * of the client's choice: programs copy nothing from wherever they like.
+ */
+static inline bool wh_host_bytes(const struct wh_session *s, uint64_t *addr, uint64_t size)
+{
+	if (__builtin_expect(size, 1))
+		return wh_host_range(s, *addr, size);
+	*addr = (uintptr_t)s->data;
+	return true;
+}
+
 /* May the client name [addr, addr + bytes)? See reach.h. */
 static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t bytes)
 {

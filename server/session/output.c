@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "session/output.h"
 #include "session/handler.h"
+#include "session/image.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -82,47 +83,26 @@ bool wh_output_capture(void)
 
 /* --- Which images may print ----------------------------------------------------------- */
 
-#define FATBIN_MAGIC	0xba55ed50u
-#define COMPRESSED	0xa000u		/* entry flags: LZ4 0x2000, zstd 0x8000 */
-
-struct fatbin {
-	uint32_t magic;
-	uint16_t version, header_size;
-	uint64_t size;
-};
-
-struct fatbin_entry {
-	uint16_t kind, attributes;
-	uint32_t header_size;
-	uint64_t size;
-	uint64_t unused[3];
-	uint64_t flags;
-};
-_Static_assert(offsetof(struct fatbin_entry, flags) == 0x28, "as NVIDIA lays it out");
-
-/* What is compressed cannot be looked into: it may. */
-static bool has_compressed(const uint8_t *p, size_t n)
+/* Of the devices that are there, a bit each; 0 if one cannot be told. */
+static uint64_t majors(struct wh_session *s)
 {
-	const struct fatbin *h = (const struct fatbin *)p;
-	struct fatbin_entry e;
-	size_t at;
+	const CUdevice_attribute attribute = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+	uint64_t all = 0;
+	int i, major, n = 0;
 
-	if (n < sizeof(*h) || h->magic != FATBIN_MAGIC)
-		return false;
-	for (at = h->header_size; at <= n && n - at >= sizeof(e); at += e.header_size + e.size) {
-		memcpy(&e, p + at, sizeof(e));
-		if (e.flags & COMPRESSED)
-			return true;
-		if (!e.header_size || e.header_size > n - at || e.size > n - at - e.header_size)
-			return false;
+	if (!s->drv.cuDeviceGetCount || !s->drv.cuDeviceGetAttribute || s->drv.cuDeviceGetCount(&n))
+		return 0;
+	for (i = 0; i < n; i++) {
+		if (s->drv.cuDeviceGetAttribute(&major, attribute, i) || major < 1 || major > 63)
+			return 0;
+		all |= 1ULL << major;
 	}
-	return false;
+	return all;
 }
 
 void wh_output_look_at(struct wh_session *s, const void *image, size_t size)
 {
-	s->prints = s->prints || has_compressed(image, size) ||
-		    memmem(image, size, "vprintf", strlen("vprintf"));
+	s->prints = s->prints || wh_image_may_have(image, size, "vprintf", majors(s));
 }
 
 /* --- To the client ----------------------------------------------------------------------- */

@@ -19,9 +19,12 @@ struct side {
 
 static CUresult check_host(struct wh_session *s, struct side *e)
 {
-	if (wh_host_range(s, (uintptr_t)*e->host, e->span))
-		return CUDA_SUCCESS;
-	return CUDA_ERROR_INVALID_VALUE;
+	uint64_t addr = (uintptr_t)*e->host;
+
+	if (!wh_host_bytes(s, &addr, e->span))
+		return CUDA_ERROR_INVALID_VALUE;
+	*e->host = (const void *)addr;
+	return CUDA_SUCCESS;
 }
 
 static CUresult fix_side(struct wh_session *s, struct side *e)

@@ -6,6 +6,7 @@
  */
 #include "limits/ipc.h"
 #include "session/handler.h"
+#include "session/image.h"
 #include "tenant/clock.h"
 
 #include <stdio.h>
@@ -124,6 +125,7 @@ struct wh_session *wh_session_open(void *part, size_t part_size, uint32_t slots,
 	s->part_size = part_size;
 	wh_session_new_thread(s);
 	s->tsc_per_us = measure_tsc();
+	wh_image_ready();
 	if (!wh_limits_init(s)) {
 		snprintf(err, err_size, "out of memory");
 		free(s);

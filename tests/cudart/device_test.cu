@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include "common.h"
 
+#include <cuda_profiler_api.h>
+
 __device__ int value = 4;
 
 __global__ void twice(int *x)
@@ -116,12 +118,14 @@ int main()
 {
 	int count = 0, *dev;
 
-	tap_plan(27);
+	tap_plan(28);
 	ok_err(cudaGetDeviceCount(&count), cudaSuccess, "devices_are_counted");
 	test_selection(count);
 	test_properties();
 	NEED(cudaMalloc(&dev, 64));
 	test_limits_and_reset(dev);
 	test_driver();
+	ok(cudaProfilerStart() == cudaSuccess && cudaProfilerStop() == cudaSuccess,
+	   "a_profiler_that_is_not_there_starts_and_stops");
 	return tap_exit();
 }

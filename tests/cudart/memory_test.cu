@@ -73,6 +73,20 @@ static void test_copies(void)
 	       "a_copy_of_nothing_succeeds");
 	ok_err(cudaMemcpyPeer(e, 0, d, 0, 64), cudaSuccess,
 	       "a_peer_copy_within_one_device_works");
+	cudaMemcpy3DParms box = {};
+	box.srcPtr = make_cudaPitchedPtr(host_a, 16, 16, 4);
+	box.dstPtr = make_cudaPitchedPtr(d, 16, 16, 4);
+	box.extent = make_cudaExtent(16, 4, 0);
+	box.kind = cudaMemcpyDefault;
+	ok(!cudaMemcpyAsync(d, host_a, 0, cudaMemcpyHostToDevice, 0) &&
+	   !cudaMemcpyAsync(host_a, d, 0, cudaMemcpyDefault, 0) &&
+	   !cudaMemcpyAsync(NULL, NULL, 0, cudaMemcpyDefault, 0) &&
+	   !cudaMemcpy2D(d, 16, host_a, 16, 0, 4, cudaMemcpyHostToDevice) &&
+	   !cudaMemcpy2DAsync(host_a, 16, d, 16, 16, 0, cudaMemcpyDeviceToHost, 0) &&
+	   !cudaMemcpy3D(&box) && !cudaMemcpy3DAsync(&box, 0) &&
+	   !cudaMemcpyToSymbolAsync(counters, host_a, 0, 0, cudaMemcpyHostToDevice, 0) &&
+	   !cudaMemset(d, 1, 0) && !cudaMemsetAsync(d, 1, 0, 0) && !cudaMemset2D(d, 16, 1, 0, 4) &&
+	   !cudaMemset3D(box.dstPtr, 1, box.extent), "nothing_is_copied_and_filled_in_every_form");
 	NEED(cudaMemset(d, 0x5a, 1000));
 	NEED(cudaMemcpy(host_b, d, 1001, cudaMemcpyDeviceToHost));
 	ok(all_equal(host_b, 1000, 0x5a) && host_b[1000] != 0x5a, "a_fill_stops_at_its_end");
@@ -195,7 +209,7 @@ static void test_async_alloc(void)
 
 int main()
 {
-	tap_plan(33);
+	tap_plan(34);
 	test_alloc();
 	test_copies();
 	test_2d_3d();

@@ -119,17 +119,6 @@ static void sgemm(int m, int n, int k, float alpha, const float *A, int lda, con
 		}
 }
 
-/* A client that waits for this very call cannot write there. */
-static void hold(volatile float *C)
-{
-	clock_t end = clock() + CLOCKS_PER_SEC / 4;
-
-	while (*C == 0 && clock() < end)
-		;
-	if (*C == 0)
-		*C = -1;
-}
-
 cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
 			      cublasOperation_t transb, int m, int n, int k, const float *alpha,
 			      const float *A, int lda, const float *B, int ldb, const float *beta,
@@ -141,7 +130,7 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
 	if (*alpha == FAIL)
 		return CUBLAS_STATUS_EXECUTION_FAILED;
 	if (*alpha == HOLD)
-		hold(C);
+		await_client(C, -1);
 	else
 		sgemm(m, n, k, *alpha, A, lda, B, ldb, *beta, C, ldc);
 	return CUBLAS_STATUS_SUCCESS;

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 __attribute__((format(printf, 1, 2), unused))
 static void note(const char *fmt, ...)
@@ -43,5 +44,19 @@ static int has_context(void)
 	return get && get("cuCtxGetCurrent", (void **)&current, 13000, 0, NULL) == CUDA_SUCCESS &&
 	       current(&ctx) == CUDA_SUCCESS && ctx;
 }
+
+/*
+ * Wait until the word is not 0, for 0.25 s of CPU time; then it becomes `late`. A client that
+ * waits for the very call cannot write there.
+ */
+#define await_client(word, late) do {					\
+	volatile __typeof__(*(word)) *w = (word);			\
+	clock_t end = clock() + CLOCKS_PER_SEC / 4;			\
+									\
+	while (*w == 0 && clock() < end)				\
+		;							\
+	if (*w == 0)							\
+		*w = (late);						\
+} while (0)
 
 #endif

@@ -7,8 +7,10 @@
  * result, which it can only do if it need not wait for it.
  */
 #include <cublas_v2.h>
+#include <curand.h>
 
 #include "fake_cublas.h"
+#include "fake_curand.h"
 #include "lib_test.h"
 
 static cublasHandle_t handle;
@@ -88,11 +90,62 @@ static void test_failure(void)
 	ok_eq(cuStreamSynchronize(NULL), CUDA_SUCCESS, "failure_is_told_once");
 }
 
+/* --- Numbers ------------------------------------------------------------------------------ */
+
+static int numbers_waited_for(curandGenerator_t g)
+{
+	volatile unsigned int *to = (volatile unsigned int *)here;
+	int waited;
+
+	*to = 0;
+	if (curandGenerate(g, (unsigned int *)here, HOLD_NUMBERS))
+		return -1;
+	waited = *to != 0;
+	*to = 1;
+	cuCtxSynchronize();
+	return waited;
+}
+
+static void test_numbers(void)
+{
+	unsigned int got[3];
+	curandGenerator_t g, host;
+	int i, bad = 0;
+
+	curandCreateGenerator(&g, CURAND_RNG_PSEUDO_DEFAULT);
+	curandSetPseudoRandomGeneratorSeed(g, 1);
+	ok_eq(numbers_waited_for(g), 1, "first_numbers_of_a_generator_are_waited_for");
+	curandSetPseudoRandomGeneratorSeed(g, 2);
+	ok_eq(numbers_waited_for(g), 0, "those_of_another_seed_are_not");
+	curandSetGeneratorOffset(g, 5);
+	numbers_waited_for(g);
+	curandSetGeneratorOffset(g, 6);
+	ok_eq(numbers_waited_for(g), 0, "nor_those_of_another_offset");
+	for (i = 1; i < 50; i++) {
+		curandSetPseudoRandomGeneratorSeed(g, i);
+		curandSetGeneratorOffset(g, 0);
+		bad += curandGenerate(g, (unsigned int *)c, 3) != 0;
+		if (i % 7)
+			continue;
+		cuMemcpyDtoH(got, c, sizeof(got));
+		bad += got[0] != 1000u * i || got[2] != 1000u * i + 2;
+	}
+	ok(!bad, "each_has_its_own_seed_and_offset");
+	curandCreateGeneratorHost(&host, CURAND_RNG_PSEUDO_DEFAULT);
+	numbers_waited_for(host);
+	ok_eq(numbers_waited_for(host), 1, "numbers_for_the_host_are_waited_for_each_time");
+	ok(curandGenerate(NULL, (unsigned int *)c, 3) == CURAND_STATUS_NOT_INITIALIZED &&
+	   curandGenerate(g, (unsigned int *)&got, 3) == CURAND_STATUS_OUT_OF_RANGE,
+	   "what_is_no_place_for_numbers_is_refused");
+	curandDestroyGenerator(host);
+	curandDestroyGenerator(g);
+}
+
 int main(void)
 {
 	const float one = 1;
 
-	tap_plan(14);
+	tap_plan(20);
 	if (cublasCreate_v2(&handle) || cuMemHostAlloc((void **)&here, 4096, 0)) {
 		printf("Bail out! cannot prepare\n");
 		return 1;
@@ -104,5 +157,6 @@ int main(void)
 	test_order();
 	test_refusals();
 	test_failure();
+	test_numbers();
 	return tap_exit();
 }

@@ -27,7 +27,7 @@ $(UNIT)/fuzz_test.o: fuzz_test.c
 	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 
 $(OUT)/fuzz_test.t: $(UNIT)/fuzz_test.o $(UNIT_OBJ)
-	$(call say,LD,$@)$(CC) $(SAN) -o $@ $^ -lpthread -ldl
+	$(call say,LD,$@)$(CC) $(SAN) -o $@ $^ $(UNPACK_LIBS) -lpthread -ldl
 
 $(OUT)/fake_cuda.so: ../unit/fake_cuda.c | $(UNIT)
 	$(call say,CC,$@)$(CC) $(WH_CFLAGS) -fPIC -shared -isystem $(CUDA_INC) -o $@ $<

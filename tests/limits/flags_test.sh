@@ -19,7 +19,7 @@ LAUNCHES = re.compile(r'^cu(Launch(?!HostFunc)|GraphLaunch)|^whLaunch')
 FREES = re.compile(r'^cu(MemFree|ArrayDestroy|MipmappedArrayDestroy|MemRelease|MemPoolDestroy|ModuleUnload|LibraryUnload)')
 # No device memory: asked about, or host memory.
 NONE = {'cuMemGetAllocationGranularity', 'cuMemGetAllocationPropertiesFromHandle', 'cuMemRetainAllocationHandle'}
-CHARGE = {'charge', 'pool', 'reconcile', 'context'}
+CHARGE = {'charge', 'pool', 'reconcile', 'exec', 'context'}
 d = describe.Describer(os.path.join(sys.argv[1], 'cuda.api'))
 calls = [c for c in d.api().calls.values() if c.forwarded and not c.suffix and c.name not in NONE]
 calls += [c for c in d.api().calls.values() if c.name == 'whLaunch']

@@ -13,16 +13,16 @@ struct process {
 	unsigned int instance, compute_instance;
 };
 
-static const struct mock_gpu *gpu;
+static struct mock_gpu *gpu;
 
 int nvmlInit_v2(void)
 {
 	const char *path = getenv("MOCK_GPU");
-	int fd = path ? open(path, O_RDONLY) : -1;
+	int fd = path ? open(path, O_RDWR) : -1;
 
 	if (fd < 0 || getenv("MOCK_NO_NVML"))
 		return 1;
-	gpu = mmap(NULL, sizeof(*gpu), PROT_READ, MAP_SHARED, fd, 0);
+	gpu = mmap(NULL, sizeof(*gpu), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return 0;
 }
@@ -46,6 +46,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned int *n, struc
 	unsigned int i, used = 0;
 
 	(void)device;
+	gpu->readings++;
 	for (i = 0; i < MOCK_PROCESSES && used < *n; i++)
 		if (gpu->process[i].pid)
 			list[used++] = (struct process) { gpu->process[i].pid,

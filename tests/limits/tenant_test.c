@@ -202,6 +202,43 @@ static void test_change(void)
 	   shared->error[7] == CUDA_ERROR_OUT_OF_MEMORY, "after_freeing_a_lower_limit_holds_exactly");
 }
 
+/* --- Graphs made ready to run ------------------------------------------------------------- */
+
+/* value[0]: readings of the driver's figure for ten of them, after the first. */
+static void instantiate(int i)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+	CUstream stream;
+	uint64_t before;
+	int k;
+
+	(void)i;
+	start();
+	shared->error[0] = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ||
+			   cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED) ||
+			   cuStreamEndCapture(stream, &graph) ||
+			   cuGraphInstantiateWithFlags(&exec, graph, 0);
+	before = gpu->readings;
+	for (k = 0; k < 10; k++)
+		shared->error[0] |= cuGraphInstantiateWithFlags(&exec, graph, 0);
+	shared->value[0] = gpu->readings - before;
+}
+
+static void test_instantiate(void)
+{
+	memset(shared, 0, sizeof(*shared));
+	fresh();
+	set_memory(MOCK_CONTEXT + 100 * MIB);
+	in_child(instantiate, 0);
+	ok_eq(shared->error[0] ? -1 : (int)shared->value[0], 10,
+	      "with_a_quota_a_graph_made_ready_to_run_costs_one_reading");
+	fresh();
+	set_memory(0);
+	in_child(instantiate, 0);
+	ok(!shared->error[0] && shared->value[0] <= 2, "without_one_it_costs_none");
+}
+
 /* --- What clients see -------------------------------------------------------------------- */
 
 static void look(int i)
@@ -399,10 +436,11 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(25);
+	tap_plan(27);
 	test_race();
 	test_death();
 	test_change();
+	test_instantiate();
 	test_view();
 	test_wrap();
 	test_on_the_host();

@@ -85,8 +85,11 @@ static CUresult refused;
 
 static void call_refused(void)
 {
-	refused = cuProfilerStart();
-	refused = cuProfilerStart();
+	size_t size = sizeof(int);
+	int value;
+
+	refused = cuCoredumpGetAttributeGlobal(CU_COREDUMP_LIGHTWEIGHT, &value, &size);
+	refused = cuCoredumpGetAttributeGlobal(CU_COREDUMP_LIGHTWEIGHT, &value, &size);
 }
 
 static void test_refused(void)
@@ -97,12 +100,24 @@ static void test_refused(void)
 	captured(call_refused, text, sizeof(text));
 	ok_eq(refused, CUDA_ERROR_NOT_SUPPORTED, "refused_function_says_not_supported");
 	if (getenv("WORMHOLE_LOG")) {
-		char *first = strstr(text, "cuProfilerStart");
+		char *first = strstr(text, "cuCoredumpGetAttributeGlobal");
 
-		ok(first && !strstr(first + 1, "cuProfilerStart"), "refused_function_is_named_once");
+		ok(first && !strstr(first + 1, "cuCoredumpGetAttributeGlobal"), "refused_function_is_named_once");
 	} else {
 		ok(!text[0], "refused_function_is_silent_without_the_log");
 	}
+}
+
+static void test_profiler(void)
+{
+	CUcontext was;
+
+	ok(cuProfilerStart() == 0 && cuProfilerStop() == 0 && cuProfilerStop() == 0,
+	   "profiler_starts_and_stops_without_one");
+	cuCtxPopCurrent(&was);
+	ok(cuProfilerStart() == CUDA_ERROR_INVALID_CONTEXT &&
+	   cuProfilerStop() == CUDA_ERROR_INVALID_CONTEXT, "profiler_needs_a_context");
+	cuCtxPushCurrent(was);
 }
 
 static void test_proc_address(void)
@@ -157,11 +172,12 @@ static void test_fork(void)
 
 int main(void)
 {
-	tap_plan(35);
+	tap_plan(37);
 	test_before_init();
 	test_device();
 	test_context();
 	test_refused();
+	test_profiler();
 	test_proc_address();
 	test_errors();
 	test_fork();

@@ -169,6 +169,71 @@ static void test_batch(void)
 	cuStreamDestroy(s);
 }
 
+/* Of nothing, from and to wherever: frameworks copy empty arrays like any others. */
+static void test_nothing_one(CUdeviceptr p, uint8_t *h, CUstream s, const char *name)
+{
+	CUdeviceptr u = (CUdeviceptr)h;
+
+	ok(cuMemcpyHtoD(p, h, 0) == 0 && cuMemcpyDtoH(h, p, 0) == 0 && cuMemcpy(p, u, 0) == 0 &&
+	   cuMemcpy(u, p, 0) == 0 && cuMemcpy(u, u, 0) == 0 && cuMemcpyDtoD(p, p, 0) == 0 &&
+	   cuMemcpyHtoDAsync(p, h, 0, s) == 0 && cuMemcpyDtoHAsync(h, p, 0, s) == 0 &&
+	   cuMemcpyAsync(p, u, 0, s) == 0 && cuMemcpyAsync(u, p, 0, s) == 0 &&
+	   cuMemcpyAsync(u, u, 0, s) == 0 && cuMemcpyDtoDAsync(p, p, 0, s) == 0 &&
+	   cuMemsetD8(p, 1, 0) == 0 && cuMemsetD16(p, 1, 0) == 0 && cuMemsetD32(p, 1, 0) == 0 &&
+	   cuMemsetD8Async(p, 1, 0, s) == 0 && cuMemsetD16Async(p, 1, 0, s) == 0 &&
+	   cuMemsetD32Async(p, 1, 0, s) == 0, name);
+}
+
+static int flat_boxes(const CUDA_MEMCPY2D *c, CUstream s)
+{
+	return cuMemcpy2D(c) == 0 && cuMemcpy2DUnaligned(c) == 0 && cuMemcpy2DAsync(c, s) == 0;
+}
+
+static void test_nothing_in_boxes(CUdeviceptr p, uint8_t *h, CUstream s)
+{
+	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = h, .srcPitch = 16,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = p,
+			    .dstPitch = 16, .Height = 4 };
+	CUDA_MEMCPY3D d = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = p,
+			    .srcPitch = 16, .srcHeight = 4, .dstMemoryType = CU_MEMORYTYPE_HOST,
+			    .dstHost = h, .dstPitch = 16, .dstHeight = 4, .WidthInBytes = 16,
+			    .Height = 4 };
+	int good = flat_boxes(&c, s);
+
+	c.srcPitch = c.dstPitch = 0;
+	good = good && flat_boxes(&c, s);
+	c.WidthInBytes = c.srcPitch = c.dstPitch = 16;
+	c.Height = 0;
+	ok(good && flat_boxes(&c, s), "box_without_rows_or_columns_is_copied");
+	good = cuMemcpy3D(&d) == 0 && cuMemcpy3DAsync(&d, s) == 0;
+	d.srcPitch = d.srcHeight = d.dstPitch = d.dstHeight = d.WidthInBytes = 0;
+	ok(good && cuMemcpy3D(&d) == 0 && cuMemcpy3DAsync(&d, s) == 0, "box_without_slices_is_copied");
+	ok(cuMemsetD2D8(p, 16, 1, 0, 4) == 0 && cuMemsetD2D16(p, 16, 1, 4, 0) == 0 &&
+	   cuMemsetD2D32(p, 16, 1, 0, 0) == 0 && cuMemsetD2D8Async(p, 16, 1, 4, 0, s) == 0 &&
+	   cuMemsetD2D16Async(p, 16, 1, 0, 4, s) == 0 && cuMemsetD2D32Async(p, 16, 1, 0, 0, s) == 0,
+	   "box_without_rows_or_columns_is_filled");
+}
+
+static void test_nothing(void)
+{
+	uint8_t there[16] = { 7 }, *pinned;
+	CUdeviceptr p;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuMemAlloc(&p, 64);
+	cuMemAllocHost((void **)&pinned, 16);
+	test_nothing_one(p, there, s, "no_bytes_of_pageable_memory_are_copied");
+	test_nothing_one(p, pinned, s, "no_bytes_of_pinned_memory_are_copied");
+	test_nothing_one(p, NULL, s, "no_bytes_of_nowhere_are_copied");
+	test_nothing_one(0, there, s, "no_bytes_are_copied_to_an_empty_buffer");
+	test_nothing_in_boxes(p, there, s);
+	ok(cuStreamSynchronize(s) == 0 && there[0] == 7, "nothing_changes");
+	cuMemFreeHost(pinned);
+	cuMemFree(p);
+	cuStreamDestroy(s);
+}
+
 static void test_bad(void)
 {
 	CUdeviceptr p;
@@ -183,7 +248,7 @@ static void test_bad(void)
 
 int main(void)
 {
-	tap_plan(37);
+	tap_plan(45);
 	begin();
 	test_round_trips();
 	test_pinned();
@@ -191,6 +256,7 @@ int main(void)
 	test_managed();
 	test_boxes();
 	test_batch();
+	test_nothing();
 	test_bad();
 	return tap_exit();
 }

@@ -176,6 +176,62 @@ static void on(int sig, void (*handler)(int), int flags)
 	sigaction(sig, &a, NULL);
 }
 
+/* --- What need not be waited for ------------------------------------------------------ */
+
+static int posts;
+
+static int fake_post(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+{
+	(void)l;
+	(void)slot;
+	(void)handler;
+	(void)arg;
+	posts++;
+	return WH_OK;
+}
+
+static void call_of(uint32_t call)
+{
+	struct wh_call c;
+
+	if (wh_begin(&c, call, sizeof(struct wh_req)))
+		wh_run(&c, sizeof(struct wh_rsp));
+	wh_end(&c);
+}
+
+/* How many of three alike are waited for? */
+static int waited_of_three(uint32_t call)
+{
+	int i, before = calls;
+	struct wh_call c;
+
+	for (i = 0; i < 3; i++) {
+		if (wh_begin(&c, call, sizeof(struct wh_req)))
+			wh_post(&c, sizeof(struct wh_req));
+		wh_end(&c);
+	}
+	return calls - before;
+}
+
+static void test_captures(void)
+{
+	static const struct wh_transport posting = {
+		.name = "posting", .call = fake_call, .abandon = fake_abandon, .end = fake_end,
+		.post = fake_post,
+	};
+
+	wh_client.link.t = &posting;
+	waited_of_three(WH_CALL_whLaunch);
+	ok_eq(waited_of_three(WH_CALL_whLaunch), 0, "launch_like_an_earlier_one_is_posted");
+	call_of(WH_CALL_cuStreamBeginCapture_v2);
+	ok_eq(waited_of_three(WH_CALL_whLaunch), 1, "in_a_capture_the_first_of_a_kind_is_waited_for");
+	ok_eq(waited_of_three(WH_CALL_cuEventRecord), 3, "and_each_that_names_an_event");
+	call_of(WH_CALL_cuStreamEndCapture);
+	ok_eq(waited_of_three(WH_CALL_whLaunch), 1, "what_was_proven_in_a_capture_ends_with_it");
+	ok_eq(waited_of_three(WH_CALL_cuEventRecord), 1, "then_events_are_posted_again");
+	wh_client.link.t = &fake;
+}
+
 /* --- On top of a call -------------------------------------------------------------- */
 
 static CUresult from_handler;
@@ -420,8 +476,9 @@ int main(void)
 	wh_client.pid = getpid();
 	wh_fork_matters();
 	sigaltstack(&ss, NULL);
-	tap_plan(19);
+	tap_plan(24);
 	ok_eq(call_once(), CUDA_SUCCESS, "call_goes_through");
+	test_captures();
 	test_idle_handler();
 	test_handler(0, "handler_on_top_of_a_call_is_refused_at_once");
 	test_handler(SA_ONSTACK, "handler_on_a_stack_of_its_own_is_refused_at_once");

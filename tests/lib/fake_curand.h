@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What means something to the fake library. */
+#ifndef WORMHOLE_TESTS_FAKE_CURAND_H
+#define WORMHOLE_TESTS_FAKE_CURAND_H
+
+#define HOLD_NUMBERS	777	/* so many: wait until the first is not 0; after 0.25 s of CPU time it is -1 */
+
+#endif
