@@ -3,12 +3,14 @@
 #include "session/library.h"
 
 extern const struct wh_library wh_library_cublas;
+extern const struct wh_library wh_library_cublaslt;
 extern const struct wh_library wh_library_cudnn;
 extern const struct wh_library wh_library_curand;
 extern const struct wh_library wh_library_nvml;
 
 const struct wh_library *const wh_libraries[WH_LIBS] = {
 	[WH_LIB_cublas] = &wh_library_cublas,
+	[WH_LIB_cublaslt] = &wh_library_cublaslt,
 	[WH_LIB_cudnn] = &wh_library_cudnn,
 	[WH_LIB_curand] = &wh_library_curand,
 	[WH_LIB_nvml] = &wh_library_nvml,
