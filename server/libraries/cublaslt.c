@@ -186,7 +186,7 @@ int32_t wh_do_cublasLtMatrixTransform(struct wh_session *s, struct wh_frame *f)
 	res = wh_enter_cublasLtHandle_t(s, l, &q->handle, &handle, NULL);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
-	/* Which modes it takes beside these two is for newer releases to say. */
+	/* It has no other modes than these two. */
 	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) ||
 	    (unsigned int)q->desc.pointer_mode > CUBLASLT_POINTER_MODE_DEVICE ||
 	    !wh_lt_reach_transform(s, q))

@@ -62,20 +62,24 @@ static uint64_t bytes_of(uint64_t elements, unsigned int bits)
 	return elements > UINT64_MAX / 128 ? UINT64_MAX : elements * bits / 8;
 }
 
-/* Of one matrix and those of a batch behind it; 1 where that is not known here. */
-static uint64_t matrix_bytes(const struct wh_lt_layout *m)
+/* From the first to the last element of a batch; 0 where that is not known here. */
+static uint64_t elements_of(const struct wh_lt_layout *m)
 {
 	const bool by_rows = m->order == CUBLASLT_ORDER_ROW;
-	const unsigned int bits = bits_of(m->type);
 	uint64_t n;
 
+	if ((!by_rows && m->order != CUBLASLT_ORDER_COL) || m->ld < 0 || m->batch < 1 ||
+	    m->batch_stride < 0 || m->plane)
+		return 0;
+	n = by_rows ? wh_rows(m->ld, m->cols, m->rows) : wh_rows(m->ld, m->rows, m->cols);
+	return wh_rows(m->batch_stride, n, m->batch);
+}
+
+static uint64_t matrix_bytes(const struct wh_lt_layout *m)
+{
 	if (m->batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY)
 		return wh_times(m->batch > 0 ? m->batch : 1, sizeof(void *));
-	if ((!by_rows && m->order != CUBLASLT_ORDER_COL) || !bits || m->ld < 0 || m->batch < 1 ||
-	    m->batch_stride < 0 || m->plane)
-		return 1;
-	n = by_rows ? wh_rows(m->ld, m->cols, m->rows) : wh_rows(m->ld, m->rows, m->cols);
-	return bytes_of(wh_rows(m->batch_stride, n, m->batch), bits);
+	return bytes_of(elements_of(m), bits_of(m->type));
 }
 
 /* The values that scale a matrix: one, one for each row or column, or one for each block. */
@@ -115,26 +119,32 @@ static bool may_scales(struct wh_session *s, const struct wh_req_cublasLtMatmul 
 	       may(s, d->aux_amax, sizeof(float));
 }
 
+/* Where no type is given, the library takes D's, or one of 16 bits. */
+static unsigned int epilogue_bits(int32_t given, uint32_t d)
+{
+	unsigned int bits = bits_of(given < 0 ? d : (uint32_t)given);
+
+	return given < 0 && bits > 16 ? 16 : bits;
+}
+
 /* A bias for each row of D, or a gradient of it; another matrix, or a mask of bits, beside D. */
 static bool may_epilogue(struct wh_session *s, const struct wh_req_cublasLtMatmul *q)
 {
 	const struct wh_lt_layout *d = &q->layout[3];
 	const uint64_t vector = q->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB ? d->cols : d->rows;
-	const unsigned int type = q->desc.bias_type < 0 ? d->type : (uint32_t)q->desc.bias_type;
-	const bool mask = q->desc.epilogue & (CUBLASLT_EPILOGUE_RELU | 8);
-	struct wh_lt_layout aux = {
-		.type = q->desc.aux_type < 0 ? d->type : (uint32_t)q->desc.aux_type,
+	const bool mask = q->desc.epilogue & (CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_DRELU) &
+			  ~128u;
+	const struct wh_lt_layout aux = {
 		.rows = d->rows,
 		.cols = d->cols,
 		.ld = q->desc.aux_ld,
 		.batch = d->batch,
 		.batch_stride = q->desc.aux_stride,
 	};
-	uint64_t aux_bytes = matrix_bytes(&aux);
 
-	if (mask && aux_bytes != 1)
-		aux_bytes = aux_bytes * 8 / (bits_of(aux.type) ? bits_of(aux.type) : 8) / 8;
-	return may(s, q->desc.bias, bytes_of(vector, bits_of(type))) && may(s, q->desc.aux, aux_bytes);
+	return may(s, q->desc.bias, bytes_of(vector, epilogue_bits(q->desc.bias_type, d->type))) &&
+	       may(s, q->desc.aux,
+		   bytes_of(elements_of(&aux), mask ? 1 : epilogue_bits(q->desc.aux_type, d->type)));
 }
 
 /* An address of the device, or a copy in the message. */
@@ -150,6 +160,9 @@ bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul
 	const uint64_t each = wh_lt_scale_size(q->desc.scale);
 	const uint64_t vector = wh_times(q->layout[3].rows, each);
 
+	/* Of a mode that is not known here, nor is which of the two are addresses. */
+	if ((unsigned int)mode > CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST)
+		return false;
 	return may_scalar(s, &q->alpha, wh_lt_alpha_is_host(mode),
 			  mode == CUBLASLT_POINTER_MODE_DEVICE ? each : vector) &&
 	       may_scalar(s, &q->beta, wh_lt_beta_is_host(mode),
