@@ -236,17 +236,6 @@ struct wh_req_cublasLtDestroy {
 	uint64_t handle;
 };
 
-struct wh_req_cublasLtDisableCpuInstructionsSetMask {
-	struct wh_req hdr;
-	uint32_t mask;
-	uint32_t resv;
-};
-struct wh_rsp_cublasLtDisableCpuInstructionsSetMask {
-	struct wh_rsp hdr;
-	uint32_t mask;		/* as it was */
-	uint32_t resv;
-};
-
 /* Null bits of the operations. */
 #define WH_LT_NO_ALPHA	1u
 #define WH_LT_NO_BETA	2u

@@ -44,24 +44,3 @@ const char *cublasLtGetStatusString(cublasStatus_t status)
 {
 	return wh_blas_status_text(status);
 }
-
-/* The mask of what the library may not use, as it was before. */
-unsigned int cublasLtDisableCpuInstructionsSetMask(unsigned int mask)
-{
-	struct wh_req_cublasLtDisableCpuInstructionsSetMask *q;
-	const struct wh_rsp_cublasLtDisableCpuInstructionsSetMask *r;
-	unsigned int before = 0;
-	struct wh_call c;
-
-	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtDisableCpuInstructionsSetMask, sizeof(*q));
-	if (!q)
-		return 0;
-	q->mask = mask;
-	q->resv = 0;
-	if (wh_cublaslt_run(&c, sizeof(*r)) == CUBLAS_STATUS_SUCCESS) {
-		r = c.rsp;
-		before = r->mask;
-	}
-	wh_end(&c);
-	return before;
-}

@@ -64,21 +64,6 @@ int32_t wh_do_cublasLtDestroy(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-int32_t wh_do_cublasLtDisableCpuInstructionsSetMask(struct wh_session *s, struct wh_frame *f)
-{
-	const struct wh_cublaslt_functions *l = wh_library_functions(s, WH_LIB_cublaslt);
-	const struct wh_req_cublasLtDisableCpuInstructionsSetMask *q = f->req;
-	struct wh_rsp_cublasLtDisableCpuInstructionsSetMask *r = wh_reply(f, sizeof(*r));
-
-	if (f->req_size < sizeof(*q))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!l->cublasLtDisableCpuInstructionsSetMask)
-		return wh_library_missing(s, "cublasLtDisableCpuInstructionsSetMask",
-					  CUBLAS_STATUS_NOT_SUPPORTED);
-	r->mask = l->cublasLtDisableCpuInstructionsSetMask(q->mask);
-	return CUBLAS_STATUS_SUCCESS;
-}
-
 /* --- Operations ----------------------------------------------------------------------- */
 
 static void *scalar(const union wh_lt_scalar *v, bool host, bool null)

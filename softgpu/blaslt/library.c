@@ -12,7 +12,6 @@ struct cublasLtContext {
 };
 
 static size_t capacity = 8192;
-static unsigned int disabled;
 
 EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *out)
 {
@@ -64,14 +63,6 @@ EXPORT cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t to)
 {
 	capacity = to;
 	return CUBLAS_STATUS_SUCCESS;
-}
-
-EXPORT unsigned int cublasLtDisableCpuInstructionsSetMask(unsigned int mask)
-{
-	unsigned int before = disabled;
-
-	disabled = mask;
-	return before;
 }
 
 EXPORT const char *cublasLtGetStatusName(cublasStatus_t status)

@@ -17,8 +17,9 @@ check() { # name, functions in the header
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..15"
 check cublas 539
+check cublaslt 50
 check curand 29
 check cudnn 220
 check nvml 398

@@ -43,7 +43,8 @@ check() { # name, soname
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..16"
 check cublas libcublas.so.13
+check cublaslt libcublasLt.so.13
 check curand libcurand.so.10
 check cudnn libcudnn.so.9
