@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 APIS = [("coverage.md", "driver", "libcuda.so.1"),
         ("coverage-runtime.md", "runtime", "libcudart.so.13"),
         ("coverage-cublas.md", "cuBLAS", "libcublas.so.13"),
+        ("coverage-cublaslt.md", "cublasLt", "libcublasLt.so.13"),
         ("coverage-curand.md", "cuRAND", "libcurand.so.10"),
         ("coverage-cufft.md", "cuFFT", "libcufft.so.12"),
         ("coverage-cudnn.md", "cuDNN", "libcudnn.so.9"),

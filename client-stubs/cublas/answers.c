@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What cuBLAS says about itself: versions (the worker's, asked for once) and statuses. */
 #include "cublas_stub.h"
+#include "../blas.h"
 
 #include <stdio.h>
 
@@ -52,34 +53,12 @@ void cublasXerbla(const char *srName, int info)
 
 /* --- Statuses ---------------------------------------------------------------------- */
 
-static const struct {
-	const char *name, *text;
-} statuses[] = {
-#define S(status, text) [status] = { #status, text }
-	S(CUBLAS_STATUS_SUCCESS, "success"),
-	S(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),
-	S(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed"),
-	S(CUBLAS_STATUS_INVALID_VALUE, "an unsupported value or parameter was passed to the function"),
-	S(CUBLAS_STATUS_ARCH_MISMATCH, "the function requires an architectural feature absent from the device"),
-	S(CUBLAS_STATUS_MAPPING_ERROR, "an access to GPU memory space failed"),
-	S(CUBLAS_STATUS_EXECUTION_FAILED, "the function failed to launch on the GPU"),
-	S(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed"),
-	S(CUBLAS_STATUS_NOT_SUPPORTED, "the requested functionality is not supported"),
-	S(CUBLAS_STATUS_LICENSE_ERROR, "the license check failed"),
-#undef S
-};
-
-static bool known_status(unsigned int status)
-{
-	return status < sizeof(statuses) / sizeof(*statuses) && statuses[status].name;
-}
-
 const char *cublasGetStatusName(cublasStatus_t status)
 {
-	return known_status(status) ? statuses[status].name : "unrecognized status";
+	return wh_blas_status_name(status);
 }
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-	return known_status(status) ? statuses[status].text : "unrecognized status";
+	return wh_blas_status_text(status);
 }

@@ -5,13 +5,12 @@
  * travels with the next one.
  */
 #include "cublas_stub.h"
-#include "../handle.h"
+#include "../blas.h"
 
-#define ALIVE		0x77686c62616c6961ULL
 #define ALIGNMENT	256	/* of a workspace, as cuBLAS demands */
 
 struct cublasContext {
-	struct wh_handle h;	/* alive: ALIVE */
+	struct wh_blas_handle b;
 	cudaStream_t stream;	/* the program's name for it */
 	struct wh_obj_cublasHandle_t o;
 };
@@ -21,7 +20,7 @@ WH_IN_CHILD(pthread_mutex_init(&handles.lock, NULL))
 
 static inline bool alive(const struct cublasContext *h)
 {
-	return h && h->h.alive == ALIVE;
+	return h && h->b.h.alive == WH_CUBLAS_ALIVE;
 }
 
 bool wh_pack_cublasHandle_t(cublasHandle_t h, struct wh_obj_cublasHandle_t *out)
@@ -65,10 +64,11 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 		return CUBLAS_STATUS_ALLOC_FAILED;
 	res = create(&h->o);
 	if (res != CUBLAS_STATUS_SUCCESS) {
-		wh_handle_put(&handles, &h->h);
+		wh_handle_put(&handles, &h->b.h);
 		return res;
 	}
-	h->h.alive = ALIVE;
+	h->b.id = h->o.id;
+	h->b.h.alive = WH_CUBLAS_ALIVE;
 	*handle = h;
 	return CUBLAS_STATUS_SUCCESS;
 }
@@ -88,7 +88,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 	res = wh_cublas_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		wh_handle_put(&handles, &handle->h);
+		wh_handle_put(&handles, &handle->b.h);
 	return res;
 }
 

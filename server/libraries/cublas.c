@@ -4,6 +4,7 @@
  * (stream, modes, workspace), and tells it the rest before a call runs.
  */
 #include "gen_cublas_server.h"
+#include "cublas.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,13 @@ struct handle {
 	cublasHandle_t real;
 	struct wh_obj_cublasHandle_t told;
 };
+
+cublasHandle_t wh_cublas_real(const struct wh_session *s, uint64_t id)
+{
+	const struct handle *h = wh_handles_get(&s->handles, id, WH_H_cublasHandle_t);
+
+	return h ? h->real : NULL;
+}
 
 static bool same_stream(const struct wh_obj_cublasHandle_t *a,
 			const struct wh_obj_cublasHandle_t *b)

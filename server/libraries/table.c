@@ -3,6 +3,7 @@
 #include "session/library.h"
 
 extern const struct wh_library wh_library_cublas;
+extern const struct wh_library wh_library_cublaslt;
 extern const struct wh_library wh_library_cudnn;
 extern const struct wh_library wh_library_cufft;
 extern const struct wh_library wh_library_curand;
@@ -11,6 +12,7 @@ extern const struct wh_library wh_library_nvml;
 
 const struct wh_library *const wh_libraries[WH_LIBS] = {
 	[WH_LIB_cublas] = &wh_library_cublas,
+	[WH_LIB_cublaslt] = &wh_library_cublaslt,
 	[WH_LIB_cudnn] = &wh_library_cudnn,
 	[WH_LIB_cufft] = &wh_library_cufft,
 	[WH_LIB_curand] = &wh_library_curand,

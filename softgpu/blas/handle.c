@@ -4,6 +4,7 @@
  * launches. A host-mode result is fetched at once; a device-mode one is not.
  */
 #include "blas.h"
+#include "../standin/cublas_status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -158,35 +159,14 @@ MODE(SmCountTarget, int, sm_target, v >= 0)
 
 /* --- Names of statuses ----------------------------------------------------------- */
 
-#define STATUSES(X) \
-	X(SUCCESS, "success") X(NOT_INITIALIZED, "the library was not initialized") \
-	X(ALLOC_FAILED, "the resource allocation failed") \
-	X(INVALID_VALUE, "an invalid value was used as an argument") \
-	X(ARCH_MISMATCH, "an absent device architectural feature is required") \
-	X(MAPPING_ERROR, "an access to GPU memory space failed") \
-	X(EXECUTION_FAILED, "the function failed to launch on the GPU") \
-	X(INTERNAL_ERROR, "an internal operation failed") \
-	X(NOT_SUPPORTED, "the functionality is not supported") \
-	X(LICENSE_ERROR, "an error was detected when checking the current licensing")
-
 EXPORT const char *cublasGetStatusName(cublasStatus_t status)
 {
-	switch (status) {
-#define NAME(s, text) case CUBLAS_STATUS_##s: return "CUBLAS_STATUS_" #s;
-	STATUSES(NAME)
-	default:
-		return "unknown cublasStatus_t";
-	}
+	return standin_cublas_name(status);
 }
 
 EXPORT const char *cublasGetStatusString(cublasStatus_t status)
 {
-	switch (status) {
-#define TEXT(s, text) case CUBLAS_STATUS_##s: return text;
-	STATUSES(TEXT)
-	default:
-		return "unknown cublasStatus_t";
-	}
+	return standin_cublas_text(status);
 }
 
 EXPORT void cublasXerbla(const char *name, int info)

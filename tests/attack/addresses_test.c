@@ -9,6 +9,7 @@
 #include "session_fixture.h"
 
 #include "gen_cublas_server.h"
+#include "gen_cublaslt_server.h"
 #include "gen_cudnn_server.h"
 #include "gen_cufft_server.h"
 #include "gen_curand_server.h"
@@ -111,6 +112,7 @@ static void fill(struct wh_session *s)
 	n->cudnnGetTensorNdDescriptor = dims;
 	n->cudnnGetSeqDataDescriptor = steps;
 	s->library[WH_LIB_cublas] = b;
+	s->library[WH_LIB_cublaslt] = table(wh_libraries[WH_LIB_cublaslt]);
 	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
 	s->library[WH_LIB_cudnn] = n;
 	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
@@ -158,6 +160,7 @@ static void make_objects(struct wh_session *s)
 	plan->type = CUFFT_C2C;
 	plan->batch = 1;
 	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
+	object[WH_LIB_cublaslt] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
 }
 
 static void put(uint8_t *at, uint64_t value, uint32_t bytes)
@@ -393,6 +396,108 @@ static void test_libraries(struct wh_session *s)
 	      (uint64_t *)((uint8_t *)a + FIXED(*a)), "pointer_of_a_variant_pack");
 }
 
+/* --- cublasLt: descriptors with addresses inside, as they come ------------------------------- */
+
+static struct wh_req_cublasLtMatmul *product(struct wh_session *s)
+{
+	struct wh_req_cublasLtMatmul *q = request(s, 0, sizeof(*q));
+	unsigned int i;
+
+	q->handle.id = object[WH_LIB_cublaslt];
+	q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
+	q->desc.scale = CUDA_R_32F;
+	q->desc.bias_type = q->desc.aux_type = -1;
+	for (i = 0; i < 4; i++)
+		q->layout[i] = (struct wh_lt_layout){ .type = CUDA_R_32F, .rows = 8, .cols = 8,
+						      .ld = 8, .batch = 1 };
+	return q;
+}
+
+static void test_products(struct wh_session *s)
+{
+#define IN(field) offsetof(struct wh_req_cublasLtMatmul, field)
+	static const size_t at[] = {
+		IN(a), IN(b), IN(c), IN(d), IN(workspace), IN(alpha), IN(beta), IN(desc.bias),
+		IN(desc.aux), IN(desc.a_scale), IN(desc.b_scale), IN(desc.c_scale), IN(desc.d_scale),
+		IN(desc.amax_d), IN(desc.aux_scale), IN(desc.aux_amax), IN(desc.d_out_scale),
+		IN(emulation.bit_count),
+	};
+	struct wh_req_cublasLtMatmul *q;
+	unsigned int i, arrived = 0, refused = 0, n = sizeof(at) / sizeof(*at);
+	uint8_t *bytes;
+
+	for (i = 0; i < n; i++) {
+		bytes = (uint8_t *)product(s);
+		put(bytes + at[i], DEVICE, 8);
+		arrived += !ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && reached;
+		bytes = (uint8_t *)product(s);
+		put(bytes + at[i], (uintptr_t)own, 8);
+		refused += ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached;
+	}
+	ok_eq(arrived, n, "each_address_of_a_product_may_be_device_memory");
+	ok_eq(refused, n, "and_none_the_workers_own");
+	q = product(s);
+	q->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
+	ok(!ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && reached,
+	   "matrix_may_end_with_its_memory");
+	q = product(s);
+	q->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
+	q->layout[0].ld = 9;
+	ok(ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached,
+	   "and_not_behind_it");
+	q = product(s);
+	q->desc.pointer_mode = CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST + 1;
+	ok(ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached,
+	   "pointer_mode_that_nobody_knows_is_refused");
+}
+
+static uint64_t told_bias;
+
+static cublasStatus_t see_bias(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t attr,
+			       const void *value, size_t size)
+{
+	(void)d;
+	if (attr == CUBLASLT_MATMUL_DESC_BIAS_POINTER)
+		memcpy(&told_bias, value, size);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static void test_transforms(struct wh_session *s)
+{
+	struct wh_cublaslt_functions *l = s->library[WH_LIB_cublaslt];
+	struct wh_req_cublasLtMatrixTransform *q;
+	struct wh_req_cublasLtQuestion *w;
+	unsigned int i, arrived = 0, refused = 0;
+	uint64_t address;
+
+	for (i = 0; i < 10; i++) {
+		address = i % 2 ? DEVICE : (uintptr_t)own;
+		q = request(s, 0, sizeof(*q));
+		q->handle.id = object[WH_LIB_cublaslt];
+		q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
+		q->desc.scale = CUDA_R_32F;
+		q->layout[0].head.magic = q->layout[2].head.magic = 1;
+		put((uint8_t *)(i / 2 == 0 ? &q->a : i / 2 == 1 ? &q->b : i / 2 == 2 ? &q->c :
+				i / 2 == 3 ? &q->alpha.device : &q->beta.device), address, 8);
+		if (ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatrixTransform, sizeof(*q)))
+			refused += !(i % 2) && !reached;
+		else
+			arrived += i % 2 && reached;
+	}
+	ok(arrived == 5 && refused == 5, "so_are_those_of_a_transformation");
+
+	l->cublasLtMatmulDescSetAttribute = see_bias;
+	w = request(s, 0, sizeof(*w));
+	w->handle.id = object[WH_LIB_cublaslt];
+	w->wanted = 1;
+	w->desc.bias = (uintptr_t)own;
+	for (i = 0; i < wh_lt_attributes[WH_LT_MATMUL].entries; i++)
+		if (wh_lt_matmul_entries[i].attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER)
+			w->desc.head.set = 1u << (i - wh_lt_attributes[WH_LT_MATMUL].given);
+	ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmulAlgoGetHeuristic, sizeof(*w));
+	ok(reached && told_bias && told_bias <= 256, "address_in_a_question_leads_nowhere");
+}
+
 /* Options of the compiler are numbers, or addresses that the driver follows. */
 static int32_t load_with(struct wh_session *s, uint32_t option)
 {
@@ -497,6 +602,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	tap_plan(50);
+	tap_plan(53);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -512,6 +618,8 @@ int main(int argc, char **argv)
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);
+	test_products(s);
+	test_transforms(s);
 	test_options(s);
 	test_attributes(s);
 	test_ranges(s);

@@ -19,6 +19,7 @@ check() { # name, functions in the header
 echo "TAP version 13"
 echo "1..15"
 check cublas 539
+check cublaslt 50
 check curand 29
 check cufft 56
 check cudnn 220

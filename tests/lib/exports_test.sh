@@ -45,6 +45,7 @@ check() { # name, soname
 echo "TAP version 13"
 echo "1..16"
 check cublas libcublas.so.13
+check cublaslt libcublasLt.so.13
 check curand libcurand.so.10
 check cufft libcufft.so.12
 check cudnn libcudnn.so.9

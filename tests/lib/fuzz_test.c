@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include "gen_cublas_server.h"
+#include "gen_cublaslt_server.h"
 #include "gen_cudnn_server.h"
 #include "gen_cufft_server.h"
 #include "gen_curand_server.h"
@@ -98,6 +99,82 @@ static cublasStatus_t grouped(cublasHandle_t h, const cublasOperation_t ta[],
 		touch(lda, groups * 4UL); touch(ldb, groups * 4UL); touch(beta, groups * 4UL);
 		touch(ldc, groups * 4UL); touch(size, groups * 4UL);
 	}
+	return any();
+}
+
+/* Descriptors are written whole, and what is set is read whole. */
+static cublasStatus_t init_layout(cublasLtMatrixLayout_t l, size_t size, cudaDataType type,
+				  uint64_t rows, uint64_t cols, int64_t ld)
+{
+	(void)type; (void)rows; (void)cols; (void)ld;
+	memset(l, 0, size);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t init_matmul(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t compute,
+				  cudaDataType_t scale)
+{
+	(void)compute; (void)scale;
+	memset(d, 0, size);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_matmul(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t attr,
+				 const void *value, size_t size)
+{
+	(void)d; (void)attr;
+	touch(value, size);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t set_layout(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t attr,
+				 const void *value, size_t size)
+{
+	(void)l; (void)attr;
+	touch(value, size);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+/* What is asked for is written, and more is said to have come. */
+static cublasStatus_t heuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
+				cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+				cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out,
+				cublasLtMatmulPreference_t p, int wanted,
+				cublasLtMatmulHeuristicResult_t *results, int *n)
+{
+	(void)h; (void)d; (void)a; (void)b; (void)c; (void)out; (void)p;
+	memset(results, 0, wanted * sizeof(*results));
+	*n = next() % 4 ? wanted : (int)next();
+	return any();
+}
+
+static cublasStatus_t check(cublasLtHandle_t h, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+			    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+			    cublasLtMatrixLayout_t out, const cublasLtMatmulAlgo_t *algo,
+			    cublasLtMatmulHeuristicResult_t *result)
+{
+	(void)h; (void)d; (void)a; (void)b; (void)c; (void)out;
+	touch(algo, sizeof(*algo));
+	memset(result, 0, sizeof(*result));
+	return any();
+}
+
+static cublasStatus_t matmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha,
+			     const void *A, cublasLtMatrixLayout_t a, const void *B,
+			     cublasLtMatrixLayout_t b, const void *beta, const void *C,
+			     cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t out,
+			     const cublasLtMatmulAlgo_t *algo, void *workspace, size_t size,
+			     cudaStream_t stream)
+{
+	(void)h; (void)alpha; (void)A; (void)B; (void)beta; (void)C; (void)D; (void)workspace;
+	(void)size; (void)stream;
+	touch(d, sizeof(*d));
+	touch(a, sizeof(*a));
+	touch(b, sizeof(*b));
+	touch(c, sizeof(*c));
+	touch(out, sizeof(*out));
+	if (algo)
+		touch(algo, sizeof(*algo));
 	return any();
 }
 
@@ -259,6 +336,7 @@ static void *table_of(const struct wh_library *lib)
 static void fill(struct wh_session *s)
 {
 	struct wh_cublas_functions *b = table_of(wh_libraries[WH_LIB_cublas]);
+	struct wh_cublaslt_functions *t = table_of(wh_libraries[WH_LIB_cublaslt]);
 	struct wh_curand_functions *r = table_of(wh_libraries[WH_LIB_curand]);
 	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
@@ -272,6 +350,13 @@ static void fill(struct wh_session *s)
 	b->cublasGemmEx = gemm_ex;
 	b->cublasRotmEx = rotm_ex;
 	b->cublasSgemmGroupedBatched = grouped;
+	t->cublasLtMatmulDescInit_internal = init_matmul;
+	t->cublasLtMatmulDescSetAttribute = set_matmul;
+	t->cublasLtMatrixLayoutInit_internal = init_layout;
+	t->cublasLtMatrixLayoutSetAttribute = set_layout;
+	t->cublasLtMatmulAlgoGetHeuristic = heuristic;
+	t->cublasLtMatmulAlgoCheck = check;
+	t->cublasLtMatmul = matmul;
 	r->curandCreateGenerator = create_generator;
 	r->curandCreateGeneratorHost = create_host_generator;
 	r->curandGenerate = generate;
@@ -294,6 +379,7 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cudnn] = n;
 	s->library[WH_LIB_nvml] = m;
 	s->library[WH_LIB_cublas] = b;
+	s->library[WH_LIB_cublaslt] = t;
 	s->library[WH_LIB_curand] = r;
 	s->library[WH_LIB_cufft] = f;
 }
@@ -334,7 +420,35 @@ static void make_handles(struct wh_session *s)
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x7770, 0));
 	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
+	keep_handle(wh_put(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
 	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
+}
+
+/* Half of cublasLt's descriptors have what can be; the other half has any bits and sizes. */
+static void lt_descriptors(struct wh_session *s, uint32_t call)
+{
+	struct wh_req_cublasLtQuestion *w = msg(s);
+	struct wh_req_cublasLtMatmul *m = msg(s);
+	unsigned int i;
+
+	if (next() % 2)
+		return;
+	if (call == WH_CALL_cublasLtMatmul) {
+		for (i = 0; i < 4; i++)
+			m->layout[i] = (struct wh_lt_layout){ .rows = next() % 4, .batch = 1 };
+		memset(&m->a, 0, 5 * sizeof(m->a));
+		memset(&m->desc.bias, 0, sizeof(m->desc) - offsetof(struct wh_lt_matmul, bias));
+		m->desc.head.set &= 0x7fffffff;
+		memset(&m->emulation, 0, sizeof(m->emulation));
+		m->stream = 0;
+	} else if (call == WH_CALL_cublasLtMatmulAlgoGetHeuristic ||
+		   call == WH_CALL_cublasLtMatmulAlgoCheck) {
+		w->wanted = next() % (WH_LT_MOST_RESULTS + 2);
+		w->algos = next() % 3;
+		w->preference.head.set &= 0xff;
+		for (i = 0; i < 4; i++)
+			w->layout[i].head.set &= 0x1f;
+	}
 }
 
 static void one(struct wh_session *s, uint32_t library, uint32_t call)
@@ -349,6 +463,7 @@ static void one(struct wh_session *s, uint32_t library, uint32_t call)
 		w[sizeof(*q) / 8 + 1] = 0;
 		((struct wh_obj_cublasHandle_t *)(q + 1))->pointer_mode = next() % 2;
 	}
+	lt_descriptors(s, library << WH_LIBRARY_SHIFT | call);
 	q->null = next() % 4 ? 0 : next();
 	q->ctx = 0;
 	q->capture_mode = 0;

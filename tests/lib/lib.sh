@@ -8,6 +8,8 @@ export FAKE_LOG
 chmod 666 "$FAKE_LOG"
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
+# Of cublasLt there is softgpu's.
+export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 export WORMHOLE_CUFFT="$bin/fake_cufft.so"
 : >"$FAKE_LOG"

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both ends of cublasLt share beside the generated messages. A descriptor is one of
+ * the structs below, in the memory that the program sees as opaque: it may be copied as
+ * bytes, and is sent as it is. The worker gives the library what the program has set.
+ */
+#ifndef WORMHOLE_WIRE_CUBLASLT_H
+#define WORMHOLE_WIRE_CUBLASLT_H
+
+#include <cublasLt.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+/*
+ * A handle: of cublasLt's own, or of cuBLAS, which may stand for one. Its number says
+ * which, by its type in the worker's handle table.
+ */
+struct wh_obj_cublasLtHandle_t {
+	uint64_t id;
+};
+
+/* --- Descriptors ---------------------------------------------------------------- */
+
+enum wh_lt_kind {
+	WH_LT_MATMUL,
+	WH_LT_LAYOUT,
+	WH_LT_PREFERENCE,
+	WH_LT_TRANSFORM,
+	WH_LT_EMULATION,
+	WH_LT_KINDS
+};
+
+/* Begins each. */
+struct wh_lt_head {
+	uint32_t magic;		/* WH_LT_MAGIC of its kind: it was made and not destroyed */
+	uint32_t set;		/* bit i: entry i behind those that its making gives was set */
+};
+#define WH_LT_MAGIC(kind)	(0x776c7400u + (kind))
+
+struct wh_lt_matmul {
+	struct wh_lt_head head;
+	/* Pointers first: which of them are NULL decides about a status, where they lead does not. */
+	uint64_t bias, aux;
+	uint64_t a_scale, b_scale, c_scale, d_scale, amax_d, aux_scale, aux_amax, d_out_scale;
+	uint64_t emulation;	/* in the program; sent as whether there is one */
+	int64_t bias_stride, aux_ld, aux_stride, alpha_stride;
+	int32_t compute, scale, pointer_mode, trans_a, trans_b, trans_c, fill;
+	uint32_t epilogue;
+	int32_t sm_target, aux_type, bias_type;
+	int32_t a_mode, b_mode, c_mode, d_mode, aux_mode, d_out_mode;
+	int8_t fast_accumulation;
+	uint8_t resv[3];
+};
+
+struct wh_lt_layout {
+	struct wh_lt_head head;
+	uint32_t type;
+	int32_t order;
+	uint64_t rows, cols;
+	int64_t ld;
+	int32_t batch;
+	uint32_t batch_mode;
+	int64_t batch_stride;
+	int64_t plane;
+};
+
+struct wh_lt_preference {
+	struct wh_lt_head head;
+	uint32_t search, reduction;
+	uint64_t workspace;
+	uint32_t align_a, align_b, align_c, align_d;
+	float waves;
+	uint32_t resv;
+	uint64_t implementations;
+};
+
+struct wh_lt_transform {
+	struct wh_lt_head head;
+	int32_t scale, pointer_mode, trans_a, trans_b;
+};
+
+struct wh_lt_emulation {
+	struct wh_lt_head head;
+	int32_t strategy, special, mantissa, max_bits, bit_offset;
+	uint32_t resv;
+	uint64_t bit_count;	/* device address */
+};
+
+_Static_assert(sizeof(struct wh_lt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "room");
+_Static_assert(sizeof(struct wh_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "room");
+_Static_assert(sizeof(struct wh_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "room");
+_Static_assert(sizeof(struct wh_lt_transform) <= sizeof(cublasLtMatrixTransformDescOpaque_t), "room");
+_Static_assert(sizeof(struct wh_lt_emulation) <= sizeof(cublasLtEmulationDescOpaque_t), "room");
+
+/* Where an attribute is. */
+struct wh_lt_attribute {
+	uint16_t attribute;
+	uint8_t offset, size;
+};
+struct wh_lt_attributes {
+	const struct wh_lt_attribute *entry;
+	unsigned int entries;
+	unsigned int given;	/* so many of them are parameters of its making */
+	unsigned int size;	/* of the struct */
+};
+
+#define WH_LT_AT(type, name, field)						\
+	{ name, offsetof(struct wh_lt_##type, field), sizeof(((struct wh_lt_##type *)0)->field) }
+
+/* CUBLASLT_MATMUL_DESC_... and so on; what stands first is given. */
+static const struct wh_lt_attribute wh_lt_matmul_entries[] = {
+#define M(name, field) WH_LT_AT(matmul, CUBLASLT_MATMUL_DESC_##name, field)
+	M(COMPUTE_TYPE, compute), M(SCALE_TYPE, scale), M(POINTER_MODE, pointer_mode),
+	M(TRANSA, trans_a), M(TRANSB, trans_b), M(TRANSC, trans_c), M(FILL_MODE, fill),
+	M(EPILOGUE, epilogue), M(BIAS_POINTER, bias), M(BIAS_BATCH_STRIDE, bias_stride),
+	M(EPILOGUE_AUX_POINTER, aux), M(EPILOGUE_AUX_LD, aux_ld),
+	M(EPILOGUE_AUX_BATCH_STRIDE, aux_stride), M(ALPHA_VECTOR_BATCH_STRIDE, alpha_stride),
+	M(SM_COUNT_TARGET, sm_target), M(A_SCALE_POINTER, a_scale), M(B_SCALE_POINTER, b_scale),
+	M(C_SCALE_POINTER, c_scale), M(D_SCALE_POINTER, d_scale), M(AMAX_D_POINTER, amax_d),
+	M(EPILOGUE_AUX_DATA_TYPE, aux_type), M(EPILOGUE_AUX_SCALE_POINTER, aux_scale),
+	M(EPILOGUE_AUX_AMAX_POINTER, aux_amax), M(FAST_ACCUM, fast_accumulation),
+	M(BIAS_DATA_TYPE, bias_type), M(A_SCALE_MODE, a_mode), M(B_SCALE_MODE, b_mode),
+	M(C_SCALE_MODE, c_mode), M(D_SCALE_MODE, d_mode), M(EPILOGUE_AUX_SCALE_MODE, aux_mode),
+	M(D_OUT_SCALE_POINTER, d_out_scale), M(D_OUT_SCALE_MODE, d_out_mode),
+	M(EMULATION_DESCRIPTOR, emulation),
+#undef M
+};
+
+static const struct wh_lt_attribute wh_lt_layout_entries[] = {
+#define L(name, field) WH_LT_AT(layout, CUBLASLT_MATRIX_LAYOUT_##name, field)
+	L(TYPE, type), L(ROWS, rows), L(COLS, cols), L(LD, ld), L(ORDER, order),
+	L(BATCH_COUNT, batch), L(STRIDED_BATCH_OFFSET, batch_stride), L(PLANE_OFFSET, plane),
+	L(BATCH_MODE, batch_mode),
+#undef L
+};
+
+static const struct wh_lt_attribute wh_lt_preference_entries[] = {
+#define P(name, field) WH_LT_AT(preference, CUBLASLT_MATMUL_PREF_##name, field)
+	P(SEARCH_MODE, search), P(MAX_WORKSPACE_BYTES, workspace),
+	P(REDUCTION_SCHEME_MASK, reduction), P(MIN_ALIGNMENT_A_BYTES, align_a),
+	P(MIN_ALIGNMENT_B_BYTES, align_b), P(MIN_ALIGNMENT_C_BYTES, align_c),
+	P(MIN_ALIGNMENT_D_BYTES, align_d), P(MAX_WAVES_COUNT, waves),
+	P(IMPL_MASK, implementations),
+#undef P
+};
+
+static const struct wh_lt_attribute wh_lt_transform_entries[] = {
+#define T(name, field) WH_LT_AT(transform, CUBLASLT_MATRIX_TRANSFORM_DESC_##name, field)
+	T(SCALE_TYPE, scale), T(POINTER_MODE, pointer_mode), T(TRANSA, trans_a),
+	T(TRANSB, trans_b),
+#undef T
+};
+
+static const struct wh_lt_attribute wh_lt_emulation_entries[] = {
+#define E(name, field) WH_LT_AT(emulation, CUBLASLT_EMULATION_DESC_##name, field)
+	E(STRATEGY, strategy), E(SPECIAL_VALUES_SUPPORT, special),
+	E(FIXEDPOINT_MANTISSA_CONTROL, mantissa), E(FIXEDPOINT_MAX_MANTISSA_BIT_COUNT, max_bits),
+	E(FIXEDPOINT_MANTISSA_BIT_OFFSET, bit_offset),
+	E(FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER, bit_count),
+#undef E
+};
+
+static const struct wh_lt_attributes wh_lt_attributes[WH_LT_KINDS] = {
+#define K(type, kind, given)							\
+	[kind] = { wh_lt_##type##_entries,					\
+		   sizeof(wh_lt_##type##_entries) / sizeof(struct wh_lt_attribute), given, \
+		   sizeof(struct wh_lt_##type) }
+	K(matmul, WH_LT_MATMUL, 2), K(layout, WH_LT_LAYOUT, 4),
+	K(preference, WH_LT_PREFERENCE, 0), K(transform, WH_LT_TRANSFORM, 1),
+	K(emulation, WH_LT_EMULATION, 0),
+#undef K
+};
+
+/* --- Scalars ---------------------------------------------------------------------- */
+
+#define WH_LT_SCALAR	16	/* the largest type of alpha and beta */
+
+/* Host memory, or an address of the device's, as the pointer mode says. */
+union wh_lt_scalar {
+	uint8_t host[WH_LT_SCALAR];
+	uint64_t device;
+};
+
+/* Bytes of a number of the scale type; 0 for what the library will not take as one. */
+static inline size_t wh_lt_scale_size(int32_t type)
+{
+	switch (type) {
+	case CUDA_R_16F:
+	case CUDA_R_16BF:
+		return 2;
+	case CUDA_R_32F:
+	case CUDA_R_32I:
+	case CUDA_C_16F:
+	case CUDA_C_16BF:
+		return 4;
+	case CUDA_R_64F:
+	case CUDA_C_32F:
+	case CUDA_C_32I:
+		return 8;
+	case CUDA_C_64F:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+static inline bool wh_lt_alpha_is_host(int32_t mode)
+{
+	return mode == CUBLASLT_POINTER_MODE_HOST;
+}
+
+static inline bool wh_lt_beta_is_host(int32_t mode)
+{
+	return mode == CUBLASLT_POINTER_MODE_HOST ||
+	       mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST;
+}
+
+/* The mode says that beta is 0, whatever is given. */
+static inline bool wh_lt_beta_is_unused(int32_t mode)
+{
+	return mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO;
+}
+
+/* --- Messages --------------------------------------------------------------------- */
+
+struct wh_req_cublasLtCreate {
+	struct wh_req hdr;
+};
+struct wh_rsp_cublasLtCreate {
+	struct wh_rsp hdr;
+	uint64_t handle;
+};
+struct wh_req_cublasLtDestroy {
+	struct wh_req hdr;
+	uint64_t handle;
+};
+
+/* Null bits of the operations. */
+#define WH_LT_NO_ALPHA	1u
+#define WH_LT_NO_BETA	2u
+#define WH_LT_NO_ALGO	4u
+
+struct wh_req_cublasLtMatmul {
+	struct wh_req hdr;
+	struct wh_obj_cublasLtHandle_t handle;
+	uint64_t a, b, c, d, workspace;
+	union wh_lt_scalar alpha, beta;
+	struct wh_lt_matmul desc;
+	uint64_t stream;
+	uint64_t workspace_size;
+	uint64_t alignments;	/* of all addresses: part of what decides about the status */
+	struct wh_lt_layout layout[4];	/* of a, b, c, d */
+	cublasLtMatmulAlgo_t algo;
+	struct wh_lt_emulation emulation;
+};
+
+struct wh_req_cublasLtMatrixTransform {
+	struct wh_req hdr;
+	struct wh_obj_cublasLtHandle_t handle;
+	uint64_t a, b, c;
+	union wh_lt_scalar alpha, beta;
+	struct wh_lt_transform desc;
+	uint64_t stream;
+	uint64_t alignments;
+	struct wh_lt_layout layout[3];	/* of a, b, c; magic 0: none */
+};
+
+/*
+ * Of a heuristic, and of a check. No address in it leads anywhere: of each there is only
+ * whether it is NULL, and its alignment. Behind it: `algos` algorithms.
+ */
+struct wh_req_cublasLtQuestion {
+	struct wh_req hdr;
+	struct wh_obj_cublasLtHandle_t handle;
+	struct wh_lt_matmul desc;
+	struct wh_lt_layout layout[4];
+	struct wh_lt_emulation emulation;
+	struct wh_lt_preference preference;
+	int32_t wanted;
+	int32_t algos;
+};
+/* Behind it: `results` of cublasLtMatmulHeuristicResult_t. */
+struct wh_rsp_cublasLtQuestion {
+	struct wh_rsp hdr;
+	int32_t results;
+	int32_t resv;
+};
+
+#define WH_LT_MOST_RESULTS	512	/* of one question: what a message holds */
+
+/* An address that leads nowhere, of the same alignment; NULL stays NULL. */
+static inline uint64_t wh_lt_nowhere(uint64_t address)
+{
+	uint64_t bit = address & -address;
+
+	return !address || bit < 256 ? bit : 256;
+}
+
+/* Has the whole of a descriptor's addresses done so. */
+static inline void wh_lt_leads_nowhere(struct wh_lt_matmul *d, struct wh_lt_emulation *e)
+{
+	uint64_t *p;
+
+	for (p = &d->bias; p <= &d->d_out_scale; p++)
+		*p = wh_lt_nowhere(*p);
+	e->bit_count = wh_lt_nowhere(e->bit_count);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the worker's half of cublasLt. */
+#ifndef WORMHOLE_SERVER_CUBLASLT_H
+#define WORMHOLE_SERVER_CUBLASLT_H
+
+#include "gen_cublaslt_server.h"
+
+/* Genuine descriptors of what a message brought; they live as long as this. */
+struct wh_lt_product {
+	cublasLtMatmulDescOpaque_t desc;
+	cublasLtMatrixLayoutOpaque_t layout[4];
+	cublasLtEmulationDescOpaque_t emulation;
+};
+
+/* cublaslt_build.c */
+cublasStatus_t wh_lt_build_product(struct wh_session *s, const struct wh_cublaslt_functions *l,
+				   const struct wh_lt_matmul *d, const struct wh_lt_layout layout[4],
+				   const struct wh_lt_emulation *e, struct wh_lt_product *out);
+cublasStatus_t wh_lt_build_layout(struct wh_session *s, const struct wh_cublaslt_functions *l,
+				  const struct wh_lt_layout *from,
+				  cublasLtMatrixLayoutOpaque_t *to);
+cublasStatus_t wh_lt_build_preference(struct wh_session *s, const struct wh_cublaslt_functions *l,
+				      const struct wh_lt_preference *from,
+				      cublasLtMatmulPreferenceOpaque_t *to);
+cublasStatus_t wh_lt_build_transform(struct wh_session *s, const struct wh_cublaslt_functions *l,
+				     const struct wh_lt_transform *from,
+				     cublasLtMatrixTransformDescOpaque_t *to);
+
+/* cublaslt_reach.c: may the client name all addresses of it? */
+bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q);
+bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q);
+
+#endif

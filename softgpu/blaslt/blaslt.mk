@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# What libcublasLt.so.13 is made of, beside what all stand-ins have.
+BLASLT_H   := $(wildcard $(CUDA_INC)/cublasLt.h)
+BLASLT_OBJ := $(addprefix $(OUT)/blaslt/,descriptor.o library.o matmul.o) $(STANDIN_OBJ)
+
+$(OUT)/blaslt/blaslt.ptx: blaslt/args.h
+
+ifneq ($(and $(HAVE_NVCC),$(BLASLT_H)),)
+$(eval $(call standin_lib,libcublasLt.so.13,cublasLt,$(BLASLT_OBJ),$(OUT)/blaslt/blaslt_image.o,$(BLASLT_H),15))
+else
+$(info  softgpu: no nvcc or cublasLt.h: libcublasLt.so.13 is not built)
+endif

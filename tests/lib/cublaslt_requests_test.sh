@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A product by cublasLt is one request to the worker, whatever describes it: descriptor,
+# layouts and preference are made, set and destroyed, and an algorithm is asked for, anew
+# for each. Over softgpu's library.
+. "$(dirname "$0")/lib.sh"
+[ -e "$WORMHOLE_CUBLASLT" ] || {
+	echo "1..0 # SKIP no nvcc when softgpu's libcublasLt.so.13 was to be built"
+	exit 0
+}
+
+# Requests of a program that makes so many products.
+requests() {
+	WORMHOLE_STATS=1 timeout 60 "$bin/cublaslt" requests "$1" 2>&1 >"$tmp/out" |
+		sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p'
+}
+
+echo "TAP version 13"
+echo "1..2"
+start_server
+one=$(requests 1) && [ "$one" -gt 0 ]
+point "products_are_made"
+two=$(requests 2) && many=$(requests 102)
+[ $((many - two)) = 100 ]
+point "each_more_with_its_descriptors_and_its_heuristic_is_one_request" ||
+	echo "# one: $one, two: $two, a hundred and two: $many"
