@@ -19,6 +19,8 @@ APIS = [("coverage.md", "driver", "libcuda.so.1"),
         ("coverage-cublas.md", "cuBLAS", "libcublas.so.13"),
         ("coverage-curand.md", "cuRAND", "libcurand.so.10"),
         ("coverage-cudnn.md", "cuDNN", "libcudnn.so.9"),
+        ("coverage-cusparse.md", "cuSPARSE", "libcusparse.so.12"),
+        ("coverage-cusolver.md", "cuSOLVER", "libcusolver.so.12"),
         ("coverage-nvml.md", "NVML", "libnvidia-ml.so.1")]
 # What the tables call it: what it is here.
 KINDS = {"generated": "generated", "driver": "generated", "ptsz": "generated",

@@ -37,7 +37,9 @@ struct wh_rsp {
 #define WH_LIB_curand		2
 #define WH_LIB_cudnn		3
 #define WH_LIB_nvml		4
-#define WH_LIBS			5
+#define WH_LIB_cusparse		7
+#define WH_LIB_cusolver		8
+#define WH_LIBS			16
 
 /* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */
 static inline size_t wh_wire_bytes(size_t count, size_t size)

@@ -147,6 +147,7 @@ struct wh_session {
 	struct wh_limits limits;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
+	void *library_work;		/* host memory of the one call that has some, library.h */
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 

@@ -17,8 +17,10 @@ check() { # name, functions in the header
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..18"
 check cublas 539
 check curand 29
 check cudnn 220
 check nvml 398
+check cusparse 460
+check cusolver 467

@@ -43,7 +43,9 @@ check() { # name, soname
 }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..20"
 check cublas libcublas.so.13
 check curand libcurand.so.10
 check cudnn libcudnn.so.9
+check cusparse libcusparse.so.12
+check cusolver libcusolver.so.12

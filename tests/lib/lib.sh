@@ -9,6 +9,7 @@ chmod 666 "$FAKE_LOG"
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
+export WORMHOLE_CUSPARSE="$bin/fake_cusparse.so" WORMHOLE_CUSOLVER="$bin/fake_cusolver.so"
 : >"$FAKE_LOG"
 
 use_loopback() {
