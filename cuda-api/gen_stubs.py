@@ -485,7 +485,7 @@ def server_arg(d, call, a):
     if a.kind == 'inout':
         return null + f'&r->{n}'
     if a.kind == 'addrout':
-        return null + f'({a.type.bare})&r->{n}'
+        return null + f'({a.type.spelling})&r->{n}'
     return null + (f'&{n}' if d.handle_name(a.object) else f'&r->{n}')
 
 

@@ -12,6 +12,7 @@
 #include <cusolverDn.h>
 #include <cusolverRf.h>
 #include <cusolverSp.h>
+#include <cusolverSp_LOWLEVEL_PREVIEW.h>
 
 /* Any of the three kinds of handles. */
 struct wh_cusolver_handle {

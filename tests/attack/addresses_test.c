@@ -11,6 +11,8 @@
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
 #include "gen_curand_server.h"
+#include "gen_cusolver_server.h"
+#include "gen_cusparse_server.h"
 
 #include "requests.h"
 
@@ -112,11 +114,14 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cublas] = b;
 	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
 	s->library[WH_LIB_cudnn] = n;
+	s->library[WH_LIB_cusparse] = table(wh_libraries[WH_LIB_cusparse]);
+	s->library[WH_LIB_cusolver] = table(wh_libraries[WH_LIB_cusolver]);
 }
 
 /* --- Requests ------------------------------------------------------------------------ */
 
-static uint64_t context, object[WH_LIBS];
+/* Objects by their type in the worker's table. */
+static uint64_t context, object[256];
 
 static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size_t size)
 {
@@ -134,17 +139,31 @@ static void make_objects(struct wh_session *s)
 	struct wh_rsp_curandCreateGenerator *r = msg(s);
 	struct wh_rsp_cublasCreate_v2 *b = msg(s);
 	struct wh_rsp_cudnnCreate *n = msg(s);
+	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_rsp_cusolverCreate *v = msg(s);
 
 	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
 	request(s, 0, 64);
 	ask(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, 64);
-	object[WH_LIB_cublas] = b->handle.id;
+	object[WH_H_cublasHandle_t] = b->handle.id;
 	request(s, 0, 64);
 	ask(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, 64);
-	object[WH_LIB_curand] = r->generator;
+	object[WH_H_curandGenerator_t] = r->generator;
 	request(s, 0, 64);
 	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
-	object[WH_LIB_cudnn] = n->handle;
+	object[WH_H_cudnnHandle_t] = n->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, 64);
+	object[WH_H_cusparseHandle_t] = p->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, 64);
+	object[WH_H_cusolverDnHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, 64);
+	object[WH_H_cusolverSpHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, 64);
+	object[WH_H_cusolverRfHandle_t] = v->handle;
 }
 
 static void put(uint8_t *at, uint64_t value, uint32_t bytes)
@@ -178,10 +197,13 @@ static void build(struct wh_session *s, const struct call *c, int wrong)
 			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
 			break;
 		case OBJECT:
-			put(q + f->at, object[c->library], 8);
+			put(q + f->at, object[f->value], 8);
 			if (c->library == WH_LIB_cublas)
 				((struct wh_obj_cublasHandle_t *)(q + f->at))->pointer_mode =
 					CUBLAS_POINTER_MODE_DEVICE;
+			if (c->library == WH_LIB_cusparse)
+				((struct wh_obj_cusparseHandle_t *)(q + f->at))->pointer_mode =
+					CUSPARSE_POINTER_MODE_DEVICE;
 			break;
 		}
 }
@@ -344,13 +366,13 @@ static void test_libraries(struct wh_session *s)
 	struct wh_req_cudnnAttribute *a;
 
 	b = request(s, 0, sizeof(*b));
-	b->handle.id = object[WH_LIB_cublas];
+	b->handle.id = object[WH_H_cublasHandle_t];
 	b->handle.own_workspace = 1;
 	b->handle.workspace_size = DEVICE_SIZE;
 	twice(s, WH_LIB_cublas, WH_CALL_cublasSasum_v2, sizeof(*b), &b->handle.workspace,
 	      "workspace_of_cublas");
 	r = request(s, 0, sizeof(*r));
-	r->generator.id = object[WH_LIB_curand];
+	r->generator.id = object[WH_H_curandGenerator_t];
 	r->count = 16;
 	twice(s, WH_LIB_curand, WH_CALL_whCurandGenerate, sizeof(*r), &r->out, "random_numbers");
 	f = request(s, 0, sizeof(*f));
@@ -470,7 +492,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(46);
+	tap_plan(50);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -481,6 +503,10 @@ int main(int argc, char **argv)
 		  "and_none_of_cublas_with_the_workers_own");
 	each_call(s, WH_LIB_cudnn, "calls_of_cudnn_pass_with_device_memory",
 		  "and_none_of_cudnn_with_the_workers_own");
+	each_call(s, WH_LIB_cusparse, "calls_of_cusparse_pass_with_device_memory",
+		  "and_none_of_cusparse_with_the_workers_own");
+	each_call(s, WH_LIB_cusolver, "calls_of_cusolver_pass_with_device_memory",
+		  "and_none_of_cusolver_with_the_workers_own");
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);

@@ -23,4 +23,4 @@ check curand 29
 check cudnn 220
 check nvml 398
 check cusparse 460
-check cusolver 467
+check cusolver 577
