@@ -26,23 +26,23 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
          'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3), 'effect': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
-         'device', 'key', 'kernels'}
+         'device', 'key', 'kernels', 'hostwork'}
 # Numbers that are addresses of the worker's process, and what a description may say of one.
 ADDRESSES = ('CUdeviceptr', 'CUdeviceptr_v1')
 REACHES = ('device', 'key', 'kernels')
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
 # Out handles of these functions are new objects; of all others, known ones.
-FRESH = re.compile(r'Create|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
+FRESH = re.compile(r'[Cc]reate|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
 # And of these, one more name of an object that may be known.
 AGAIN = re.compile(r'ImportFrom')
-DROPS = re.compile(r'Destroy|Unload$|^cuMemRelease$')
+DROPS = re.compile(r'[Dd]estroy|Unload$|^cuMemRelease$')
 
 
 # Variables of the generated functions; a library's parameter of that name gets another.
 LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
 # The null bits of a request.
 MAX_PARAMETERS = 32
-NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given')
+NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given', 'hostwork')
 
 
 def holds_address(ctype):
@@ -94,7 +94,7 @@ class Arg:
     """One parameter: its declaration and how it travels."""
     name: str
     type: headers.Type
-    kind: str            # scalar handle value object addr addrout host str cstr in out inout
+    kind: str            # scalar handle value object whole addr addrout host hostwork str cstr in out inout
     count: str = ''      # C expression over parameters, or '*name'
     raw: bool = False
     index: int = 0
@@ -237,7 +237,7 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'checked', 'object', 'private', 'worker'):
+    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'private', 'worker'):
         lists[word].append(rest[0])
         if word == 'object':
             profile.moves[rest[0]] = rest[1:]
@@ -249,8 +249,8 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'private': [], 'worker': [],
-             'alias': {}, 'param': {}, 'effect': [],
+    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'private': [],
+             'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:
@@ -305,7 +305,7 @@ class Describer:
         bare = ctype.bare
         if bare in self.lists['alias']:
             return self.lists['alias'][bare]
-        if bare in self.lists['object'] or bare in self.lists['value']:
+        if bare in self.lists['object'] or bare in self.lists['value'] or bare in self.lists['whole']:
             return None
         if ctype.kind == 'handle' or bare in self.lists['handle']:
             if bare not in self.handles:
@@ -380,6 +380,8 @@ class Describer:
         t = p.type
         if self.is_object(t):
             return 'object'
+        if t.bare in self.lists['whole']:
+            return 'whole'
         if self.handle_name(t):
             return 'handle'
         if self.is_value(t):
@@ -390,9 +392,12 @@ class Describer:
             return 'scalar'
         if t.kind not in ('pointer', 'array'):
             raise Problem(f'{p.name} is a {t.kind}')
+        to = t.pointee
+        # What no device has: a handle, and a choice of the API's.
+        if not to.const and (self.handle_name(to) or to.kind == 'enum'):
+            return 'out'
         if self.lists['pointers']:
             return self.lists['pointers']
-        to = t.pointee
         if to.kind == 'void' and self.lists['voids']:
             return self.lists['voids']
         if self._says_its_size(to):

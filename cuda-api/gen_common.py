@@ -102,7 +102,7 @@ def req_fields(d, call):
         elif a.mode:
             t, n = operand_type(a)
             out.append((f'union {{ {t} host{n}; uint64_t device; }}', a.name))
-        elif a.kind == 'object':
+        elif a.kind in ('object', 'whole'):
             out.append((f'struct wh_obj_{a.type.bare}', a.name))
         elif a.kind == 'scalar':
             out.append((a.type.bare, a.name))
@@ -144,7 +144,7 @@ def size_checks(d, calls):
     for c in calls:
         for a in c.args:
             t = a.object if a.kind in ('in', 'out', 'inout') else a.type
-            if a.kind == 'object':
+            if a.kind in ('object', 'whole'):
                 continue
             if t.kind in ('record', 'union', 'enum', 'int') and t.size and not d.handle_name(t):
                 types[t.bare] = t.size

@@ -124,7 +124,7 @@ def gen_client_h(d, api):
     errors = {'closed': pro.errors['setup']} | pro.errors
     declare = f'bool {pro.open}(void);\n\n' if pro.open else ''
     text += LOST.format(status=pro.status, name=pro.name, check=check, declare=declare, **errors)
-    for name in d.lists['object']:
+    for name in d.lists['object'] + d.lists['whole']:
         text += f'bool wh_pack_{name}({name} object, struct wh_obj_{name} *out);\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb == 'client':
@@ -199,6 +199,8 @@ def gen_server_h(d, api):
     for name in d.lists['object']:
         text += (f'{pro.status} wh_enter_{name}(struct wh_session *s, const struct wh_{pro.name}_functions *l,\n'
                  f'\t\tconst struct wh_obj_{name} *o, {name} *real, CUstream *stream);\n')
+    for name in d.lists['whole']:
+        text += (f'bool wh_enter_{name}(struct wh_session *s, const struct wh_obj_{name} *o, {name} *real);\n')
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb == 'manual':
             text += f'int32_t wh_do_{c.name}(struct wh_session *s, struct wh_frame *f);\n'

@@ -34,9 +34,14 @@ def signature(d, api):
         sig += f'{c.number} {c.name}\n'
     for c in in_order(api):
         sig += f'{c.name} {req_fields(d, c)} {rsp_fields(d, c)} {[(a.kind, a.count) for a in c.args]}\n'
-    wire = os.path.join(HERE, 'wire_calls.h' if d.profile.driver else f'wire_{d.profile.name}.h')
-    with open(wire, encoding='utf-8') as f:
-        return sig + f.read()
+    return sig + wire_text('wire_calls.h' if d.profile.driver else f'wire_{d.profile.name}.h')
+
+
+def wire_text(name):
+    """A handwritten header of messages, with those that it is made of."""
+    with open(os.path.join(HERE, name), encoding='utf-8') as f:
+        text = f.read()
+    return text + ''.join(wire_text(x) for x in re.findall(r'^#include "(wire_\w+\.h)"', text, re.M))
 
 
 def gen_api(d, api, top):
@@ -115,7 +120,7 @@ def client_pack(d, call, a):
     n, bit = a.name, f'1u << {a.index}'
     if a.mode:
         return operand_pack(a, bit)
-    if a.kind == 'object':
+    if a.kind in ('object', 'whole'):
         return [f'q->{n} = {n}_obj;']
     if a.kind == 'scalar':
         if a.type.bare == 'CUdevice':
@@ -202,7 +207,7 @@ def objects_in(d, call):
     """Statements that read the client's side of objects, before the slot is taken."""
     out = []
     for a in call.args:
-        if a.kind == 'object':
+        if a.kind in ('object', 'whole'):
             out += [f'if (!wh_pack_{a.type.bare}({a.name}, &{a.name}_obj))', f"\treturn {d.profile.errors['handle']};"]
         if a.kind == 'null':
             out += [f'if ({a.name})', f"\treturn {d.profile.errors['value']};"]
@@ -240,7 +245,7 @@ def client_body(d, call, name):
     fields = [x for a in call.args for x in client_pack(d, call, a)]
     text += f'\tstruct wh_req_{call.name} *q;\n' if fields else ''
     text += f'\tstruct wh_call c;\n\t{pro.status} res;\n'
-    text += ''.join(f'\tstruct wh_obj_{a.type.bare} {a.name}_obj;\n' for a in call.args if a.kind == 'object')
+    text += ''.join(f'\tstruct wh_obj_{a.type.bare} {a.name}_obj;\n' for a in call.args if a.kind in ('object', 'whole'))
     text += '\tbool device_mode;\n' if any(a.mode for a in call.args) else ''
     text += ''.join(f'\tconst size_t {n}_size = {e};\n' for n, e in operand_sizes(call))
     for a in ins + [x for x in outs if x not in ins]:
@@ -366,8 +371,10 @@ def local(a):
 def server_locals(d, call):
     out = []
     for a in call.args:
-        if a.kind in ('handle', 'object'):
+        if a.kind in ('handle', 'object', 'whole'):
             out.append((a.type.bare, local(a)))
+        elif a.kind == 'hostwork':
+            out += [('void *', local(a) + ' = NULL'), ('size_t', local(a) + '_needs = 0')]
         elif a.kind == 'out' and not a.array and d.handle_name(a.object):
             out.append((a.object.bare, local(a) + ' = 0'))
         elif a.kind == 'str':
@@ -402,6 +409,9 @@ def server_take(d, call, a):
     if a.kind == 'object':
         return [f'res = wh_enter_{a.type.bare}(s, l, &q->{n}, &{local(a)}, &stream);',
                 f'if (res != {d.profile.success})', '\treturn res;']
+    if a.kind == 'whole':
+        return [f'if (!wh_enter_{a.type.bare}(s, &q->{n}, &{local(a)}))',
+                f"\treturn {d.profile.errors['value']};"]
     if a.kind == 'handle':
         return [f'if (!wh_get(s, WH_H_{d.handle_name(a.type)}, q->{n}, (void **)&{local(a)}))',
                 f'\treturn {bad_handle(d, a.type)};']
@@ -461,7 +471,7 @@ def server_arg(d, call, a):
         return f'q->{n}'
     if a.kind == 'value':
         return f'q->{n}' if a.type.kind == 'int' else f'({a.type.bare})q->{n}'
-    if a.kind in ('handle', 'object', 'str'):
+    if a.kind in ('handle', 'object', 'whole', 'str'):
         return local(a)
     if a.kind in ('addr', 'host'):
         return f'(void *)q->{n}'
@@ -477,8 +487,32 @@ def server_arg(d, call, a):
     if a.kind == 'inout':
         return null + f'&r->{n}'
     if a.kind == 'addrout':
-        return null + f'({a.type.bare})&r->{n}'
+        return null + f'({a.type.spelling})&r->{n}'
     return null + (f'&{n}' if d.handle_name(a.object) else f'&r->{n}')
+
+
+def host_work(d, call, a):
+    """A workspace in host memory, of the size that the library itself asks for: it writes to it with the
+    worker's rights, so the client's word is not enough."""
+    size, ask, errors = a.count, call.name + '_bufferSize', d.profile.errors
+    if ask not in d.header.functions:
+        raise SystemExit(f'gen_stubs.py: {call.name}: hostwork, but there is no {ask}')
+    ours, args = {x.name: x for x in call.args}, []
+    for p in d.header.functions[ask].params:
+        x = ours.get(p.name)
+        if p.type.kind == 'pointer' and (x is None or x.kind == 'scalar'):
+            args.append(f'&{local(a)}_needs' if p.name == size else f'&({p.type.pointee.bare}) {{ 0 }}')
+        elif x is None:
+            raise SystemExit(f'gen_stubs.py: {call.name}: {ask} has {p.name} besides')
+        else:
+            args.append(server_arg(d, call, x))
+    args = ',\n\t\t'.join(args)
+    return [f'if (!l->{ask})', f"\treturn wh_library_missing(s, \"{ask}\", {errors['missing']});",
+            f'res = l->{ask}({args});', f'if (res != {d.profile.success})', '\treturn res;',
+            f'if (q->{size} < {local(a)}_needs || (q->hdr.null & 1u << {a.index} && {local(a)}_needs))',
+            f"\treturn {errors['value']};",
+            f'if (!wh_library_host_work(s, {local(a)}_needs, &{local(a)}))', f"\treturn {errors['memory']};",
+            f'q->{size} = {local(a)}_needs;']
 
 
 def owner_of(d, call):
@@ -658,6 +692,10 @@ def server_handler(d, call):
     launches = objects and 'idle' not in call.flags
     if launches:
         before += library_launch()
+    works = [a for a in call.args if a.kind == 'hostwork']
+    if works:
+        inouts += host_work(d, call, works[0])
+        done.insert(0, f'wh_library_host_work_end(s);')
     body = takes + check + rooms + inouts + before
     uses_q = any('q->' in x or '(s, q' in x for x in body + args + reply + done)
     uses_r = any('r->' in x or ', r);' in x for x in body + args + reply + done)

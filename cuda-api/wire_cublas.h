@@ -7,12 +7,8 @@
 #ifndef WORMHOLE_WIRE_CUBLAS_H
 #define WORMHOLE_WIRE_CUBLAS_H
 
-#ifndef __cplusplus
-/* cublas_v2.h has the functions with these types for C++ only; only their addresses travel. */
-typedef struct {
-	unsigned short x;
-} __half, __nv_bfloat16;
-#endif
+#include "wire_scalar.h"
+
 #include <cublas_v2.h>
 #include <stdbool.h>
 
@@ -36,46 +32,6 @@ struct wh_obj_cublasHandle_t {
 static inline bool wh_device_mode_cublasHandle_t(const struct wh_obj_cublasHandle_t *o)
 {
 	return o->pointer_mode != CUBLAS_POINTER_MODE_HOST;
-}
-
-/* Bytes of one number; 0 for what is no scalar of any cuBLAS function, which then refuses it. */
-static inline size_t wh_type_size(cudaDataType type)
-{
-	switch (type) {
-	case CUDA_R_8I:
-	case CUDA_R_8U:
-	case CUDA_R_8F_E4M3:
-	case CUDA_R_8F_E5M2:
-		return 1;
-	case CUDA_R_16F:
-	case CUDA_R_16BF:
-	case CUDA_R_16I:
-	case CUDA_R_16U:
-	case CUDA_C_8I:
-	case CUDA_C_8U:
-		return 2;
-	case CUDA_R_32F:
-	case CUDA_R_32I:
-	case CUDA_R_32U:
-	case CUDA_C_16F:
-	case CUDA_C_16BF:
-	case CUDA_C_16I:
-	case CUDA_C_16U:
-		return 4;
-	case CUDA_R_64F:
-	case CUDA_R_64I:
-	case CUDA_R_64U:
-	case CUDA_C_32F:
-	case CUDA_C_32I:
-	case CUDA_C_32U:
-		return 8;
-	case CUDA_C_64F:
-	case CUDA_C_64I:
-	case CUDA_C_64U:
-		return 16;
-	default:
-		return 0;
-	}
 }
 
 /* Bytes of alpha and beta of the GemmEx functions: of the compute type, complex if C is. */

@@ -196,6 +196,21 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 	return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
 }
 
+bool wh_library_host_work(struct wh_session *s, size_t size, void **out)
+{
+	wh_library_host_work_end(s);
+	if (size)
+		s->library_work = malloc(size);
+	*out = s->library_work;
+	return !size || *out;
+}
+
+void wh_library_host_work_end(struct wh_session *s)
+{
+	free(s->library_work);
+	s->library_work = NULL;
+}
+
 int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t status)
 {
 	wh_missing(s, name);

@@ -53,6 +53,13 @@ uint32_t wh_library_version(const struct wh_library *lib, void *handle);
 /* The loaded library lacks a function: say which, and return `status`. */
 int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t status);
 
+/*
+ * Host memory that a library's call works in; false if there is none to be had. Calls
+ * of libraries run one by one, so one is enough; what a call left is gone with the next.
+ */
+bool wh_library_host_work(struct wh_session *s, size_t size, void **out);
+void wh_library_host_work_end(struct wh_session *s);
+
 /* The table of a library's functions; not NULL inside of its handlers. */
 static inline const void *wh_library_functions(const struct wh_session *s, uint32_t number)
 {

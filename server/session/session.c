@@ -101,6 +101,7 @@ static void free_session(struct wh_session *s)
 		free(s->library[i]);
 		free(s->library_state[i]);
 	}
+	free(s->library_work);
 	wh_handles_free(&s->handles);
 	wh_managed_free(s);
 	wh_intervals_free(&s->reach.set);

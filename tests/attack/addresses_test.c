@@ -13,6 +13,8 @@
 #include "gen_cudnn_server.h"
 #include "gen_cufft_server.h"
 #include "gen_curand_server.h"
+#include "gen_cusolver_server.h"
+#include "gen_cusparse_server.h"
 
 #include "requests.h"
 
@@ -116,11 +118,14 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
 	s->library[WH_LIB_cudnn] = n;
 	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
+	s->library[WH_LIB_cusparse] = table(wh_libraries[WH_LIB_cusparse]);
+	s->library[WH_LIB_cusolver] = table(wh_libraries[WH_LIB_cusolver]);
 }
 
 /* --- Requests ------------------------------------------------------------------------ */
 
-static uint64_t context, object[WH_LIBS];
+/* Objects by their type in the worker's table. */
+static uint64_t context, object[256];
 
 static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size_t size)
 {
@@ -140,27 +145,41 @@ static void make_objects(struct wh_session *s)
 	struct wh_rsp_cudnnCreate *n = msg(s);
 	struct wh_rsp_cufftCreate *f = msg(s);
 	struct wh_req_cufftMakePlan1d *plan;
+	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_rsp_cusolverCreate *v = msg(s);
 
 	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
 	request(s, 0, 64);
 	ask(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, 64);
-	object[WH_LIB_cublas] = b->handle.id;
+	object[WH_H_cublasHandle_t] = b->handle.id;
 	request(s, 0, 64);
 	ask(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, 64);
-	object[WH_LIB_curand] = r->generator;
+	object[WH_H_curandGenerator_t] = r->generator;
 	request(s, 0, 64);
 	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
-	object[WH_LIB_cudnn] = n->handle;
+	object[WH_H_cudnnHandle_t] = n->handle;
 	request(s, 0, 64);
 	ask(s, WH_LIB_cufft, WH_CALL_cufftCreate, 64);
-	object[WH_LIB_cufft] = f->plan;
+	object[WH_H_cufftHandle] = f->plan;
 	plan = request(s, 0, sizeof(*plan));
-	plan->plan.id = object[WH_LIB_cufft];
+	plan->plan.id = object[WH_H_cufftHandle];
 	plan->nx = 8;
 	plan->type = CUFFT_C2C;
 	plan->batch = 1;
 	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
-	object[WH_LIB_cublaslt] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
+	object[WH_H_cublasLtHandle_t] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, 64);
+	object[WH_H_cusparseHandle_t] = p->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, 64);
+	object[WH_H_cusolverDnHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, 64);
+	object[WH_H_cusolverSpHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, 64);
+	object[WH_H_cusolverRfHandle_t] = v->handle;
 }
 
 static void put(uint8_t *at, uint64_t value, uint32_t bytes)
@@ -194,10 +213,13 @@ static void build(struct wh_session *s, const struct call *c, int wrong)
 			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
 			break;
 		case OBJECT:
-			put(q + f->at, object[c->library], 8);
+			put(q + f->at, object[f->value], 8);
 			if (c->library == WH_LIB_cublas)
 				((struct wh_obj_cublasHandle_t *)(q + f->at))->pointer_mode =
 					CUBLAS_POINTER_MODE_DEVICE;
+			if (c->library == WH_LIB_cusparse)
+				((struct wh_obj_cusparseHandle_t *)(q + f->at))->pointer_mode =
+					CUSPARSE_POINTER_MODE_DEVICE;
 			break;
 		}
 }
@@ -361,13 +383,13 @@ static void test_libraries(struct wh_session *s)
 	struct wh_req_cufftExecC2C *x;
 
 	b = request(s, 0, sizeof(*b));
-	b->handle.id = object[WH_LIB_cublas];
+	b->handle.id = object[WH_H_cublasHandle_t];
 	b->handle.own_workspace = 1;
 	b->handle.workspace_size = DEVICE_SIZE;
 	twice(s, WH_LIB_cublas, WH_CALL_cublasSasum_v2, sizeof(*b), &b->handle.workspace,
 	      "workspace_of_cublas");
 	r = request(s, 0, sizeof(*r));
-	r->generator.id = object[WH_LIB_curand];
+	r->generator.id = object[WH_H_curandGenerator_t];
 	r->count = 16;
 	twice(s, WH_LIB_curand, WH_CALL_whCurandGenerate, sizeof(*r), &r->out, "random_numbers");
 	f = request(s, 0, sizeof(*f));
@@ -376,13 +398,13 @@ static void test_libraries(struct wh_session *s)
 	twice(s, WH_LIB_cudnn, WH_CALL_cudnnSetFusedOpsVariantParamPackAttribute, sizeof(*f),
 	      &f->value, "parameter_of_fused_operations");
 	x = request(s, 0, sizeof(*x));
-	x->plan.id = object[WH_LIB_cufft];
+	x->plan.id = object[WH_H_cufftHandle];
 	x->plan.own_area = 1;
 	x->idata = x->odata = DEVICE;
 	twice(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x), &x->plan.work_area,
 	      "work_area_of_cufft");
 	x = request(s, 0, sizeof(*x));
-	x->plan.id = object[WH_LIB_cufft];
+	x->plan.id = object[WH_H_cufftHandle];
 	x->idata = DEVICE + DEVICE_SIZE - 64;
 	x->odata = DEVICE + DEVICE_SIZE - 63;
 	ok(ask(s, WH_LIB_cufft, WH_CALL_cufftExecC2C, sizeof(*x)) == CUFFT_INVALID_VALUE &&
@@ -403,7 +425,7 @@ static struct wh_req_cublasLtMatmul *product(struct wh_session *s)
 	struct wh_req_cublasLtMatmul *q = request(s, 0, sizeof(*q));
 	unsigned int i;
 
-	q->handle.id = object[WH_LIB_cublaslt];
+	q->handle.id = object[WH_H_cublasLtHandle_t];
 	q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
 	q->desc.scale = CUDA_R_32F;
 	q->desc.bias_type = q->desc.aux_type = -1;
@@ -473,7 +495,7 @@ static void test_transforms(struct wh_session *s)
 	for (i = 0; i < 10; i++) {
 		address = i % 2 ? DEVICE : (uintptr_t)own;
 		q = request(s, 0, sizeof(*q));
-		q->handle.id = object[WH_LIB_cublaslt];
+		q->handle.id = object[WH_H_cublasLtHandle_t];
 		q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
 		q->desc.scale = CUDA_R_32F;
 		q->layout[0].head.magic = q->layout[2].head.magic = 1;
@@ -488,7 +510,7 @@ static void test_transforms(struct wh_session *s)
 
 	l->cublasLtMatmulDescSetAttribute = see_bias;
 	w = request(s, 0, sizeof(*w));
-	w->handle.id = object[WH_LIB_cublaslt];
+	w->handle.id = object[WH_H_cublasLtHandle_t];
 	w->wanted = 1;
 	w->desc.bias = (uintptr_t)own;
 	for (i = 0; i < wh_lt_attributes[WH_LT_MATMUL].entries; i++)
@@ -615,6 +637,10 @@ int main(int argc, char **argv)
 		  "and_none_of_cudnn_with_the_workers_own");
 	each_call(s, WH_LIB_cufft, "calls_of_cufft_pass_with_device_memory",
 		  "and_none_of_cufft_with_the_workers_own");
+	each_call(s, WH_LIB_cusparse, "calls_of_cusparse_pass_with_device_memory",
+		  "and_none_of_cusparse_with_the_workers_own");
+	each_call(s, WH_LIB_cusolver, "calls_of_cusolver_pass_with_device_memory",
+		  "and_none_of_cusolver_with_the_workers_own");
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);

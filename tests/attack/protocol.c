@@ -8,6 +8,8 @@
 
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
+#include "gen_cusolver_server.h"
+#include "gen_cusparse_server.h"
 #include "requests.h"
 
 #define DEVICE_BYTES	65536u

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What stands in a field: `value` of HANDLE is the type in the worker's table. */
+/* What stands in a field: `value` of HANDLE and OBJECT is the type in the worker's table. */
 enum what { ADDRESS, WORD, HANDLE, HOST, OBJECT, TEXT };
 
 struct field {

@@ -18,9 +18,12 @@ check() { # name, functions in the header
 
 echo "TAP version 13"
 echo "1..15"
+echo "1..18"
 check cublas 539
 check cublaslt 50
 check curand 29
 check cufft 56
 check cudnn 220
 check nvml 398
+check cusparse 460
+check cusolver 577

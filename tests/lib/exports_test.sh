@@ -44,8 +44,11 @@ check() { # name, soname
 
 echo "TAP version 13"
 echo "1..16"
+echo "1..20"
 check cublas libcublas.so.13
 check cublaslt libcublasLt.so.13
 check curand libcurand.so.10
 check cufft libcufft.so.12
 check cudnn libcudnn.so.9
+check cusparse libcusparse.so.12
+check cusolver libcusolver.so.12

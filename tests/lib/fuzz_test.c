@@ -12,6 +12,8 @@
 #include "gen_cudnn_server.h"
 #include "gen_cufft_server.h"
 #include "gen_curand_server.h"
+#include "gen_cusolver_server.h"
+#include "gen_cusparse_server.h"
 #include "libraries/nvml_view.h"
 
 #define ROUNDS_PER_CALL	1000
@@ -317,6 +319,112 @@ static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
 	return any();
 }
 
+/* --- cuSPARSE and cuSOLVER ------------------------------------------------------------- */
+
+struct cusparseContext {
+	cusparsePointerMode_t mode;
+};
+
+static cusparseStatus_t create_cusparse(cusparseHandle_t *h)
+{
+	calls++;
+	*h = calloc(1, sizeof(**h));
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+static cusparseStatus_t destroy_cusparse(cusparseHandle_t h)
+{
+	calls++;
+	free(h);
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+static cusparseStatus_t set_cusparse_mode(cusparseHandle_t h, cusparsePointerMode_t m)
+{
+	h->mode = m;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
+static cusparseStatus_t create_descriptor(cusparseMatDescr_t *d)
+{
+	*d = (cusparseMatDescr_t)0x6660;
+	return next() % 8 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
+}
+
+static cusparseStatus_t spmv(cusparseHandle_t h, cusparseOperation_t op, const void *alpha,
+			     cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
+			     const void *beta, cusparseDnVecDescr_t y, cudaDataType type,
+			     cusparseSpMVAlg_t alg, void *buffer)
+{
+	(void)op; (void)a; (void)x; (void)y; (void)alg; (void)buffer;
+	if (h->mode == CUSPARSE_POINTER_MODE_HOST) {
+		touch(alpha, wh_type_size(type));
+		touch(beta, wh_type_size(type));
+	}
+	return any();
+}
+
+/* Attributes are touched from end to end, too. */
+static cusparseStatus_t set_spmat(cusparseSpMatDescr_t m, cusparseSpMatAttribute_t a, void *data,
+				  size_t size)
+{
+	(void)m; (void)a;
+	touch(data, size);
+	return any();
+}
+
+static cusparseStatus_t get_spmat(cusparseConstSpMatDescr_t m, cusparseSpMatAttribute_t a,
+				  void *data, size_t size)
+{
+	(void)m; (void)a;
+	if (data)
+		memset(data, 1, size);
+	return any();
+}
+
+/* What a workspace in host memory has to have, and is written to. */
+static size_t host_work;
+
+static cusolverStatus_t xgetrf_size(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m,
+				    int64_t n, cudaDataType t, const void *a, int64_t lda,
+				    cudaDataType c, size_t *device, size_t *host)
+{
+	(void)h; (void)p; (void)m; (void)n; (void)t; (void)a; (void)lda; (void)c;
+	host_work = next() % 8 ? next() % 300 : next();
+	if (device)
+		*device = 0;
+	if (host)
+		*host = host_work;
+	return any();
+}
+
+static cusolverStatus_t xgetrf(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m, int64_t n,
+			       cudaDataType t, void *a, int64_t lda, int64_t *pivots,
+			       cudaDataType c, void *device, size_t device_size, void *host,
+			       size_t host_size, int *info)
+{
+	(void)h; (void)p; (void)m; (void)n; (void)t; (void)a; (void)lda; (void)pivots; (void)c;
+	(void)device; (void)device_size; (void)info;
+	if (host_size != host_work)
+		abort();
+	if (host_work)
+		memset(host, 1, host_work);
+	return any();
+}
+
+static cusolverStatus_t gesvda(cusolverDnHandle_t h, cusolverEigMode_t job, int rank, int m, int n,
+			       const float *a, int lda, long long sa, float *S, long long ss,
+			       float *u, int ldu, long long su, float *v, int ldv, long long sv,
+			       float *work, int lwork, int *info, double *norms, int batch)
+{
+	(void)h; (void)job; (void)rank; (void)m; (void)n; (void)a; (void)lda; (void)sa; (void)S;
+	(void)ss; (void)u; (void)ldu; (void)su; (void)v; (void)ldv; (void)sv; (void)work;
+	(void)lwork; (void)info;
+	if (norms)
+		memset(norms, 1, batch * sizeof(*norms));
+	return any();
+}
+
 /* Tables of the other functions would be missing. */
 static void *never(void)
 {
@@ -342,6 +450,21 @@ static void fill(struct wh_session *s)
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
 	struct wh_cufft_functions *f = table_of(wh_libraries[WH_LIB_cufft]);
 
+	struct wh_cusparse_functions *p = table_of(wh_libraries[WH_LIB_cusparse]);
+	struct wh_cusolver_functions *v = table_of(wh_libraries[WH_LIB_cusolver]);
+
+	p->cusparseCreate = create_cusparse;
+	p->cusparseDestroy = destroy_cusparse;
+	p->cusparseSetPointerMode = set_cusparse_mode;
+	p->cusparseCreateMatDescr = create_descriptor;
+	p->cusparseSpMV = spmv;
+	p->cusparseSpMatSetAttribute = set_spmat;
+	p->cusparseSpMatGetAttribute = get_spmat;
+	v->cusolverDnXgetrf_bufferSize = xgetrf_size;
+	v->cusolverDnXgetrf = xgetrf;
+	v->cusolverDnSgesvdaStridedBatched = gesvda;
+	s->library[WH_LIB_cusparse] = p;
+	s->library[WH_LIB_cusolver] = v;
 	s->drv.cuPointerGetAttributes = fuzz_attributes;
 	b->cublasCreate_v2 = create_handle;
 	b->cublasDestroy_v2 = destroy_handle;
@@ -398,6 +521,8 @@ static void make_handles(struct wh_session *s)
 	struct wh_rsp_curandCreateGenerator *r = msg(s);
 	struct wh_rsp_cudnnCreate *c = msg(s);
 	struct wh_rsp_cufftCreate *f = msg(s);
+	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_rsp_cusolverCreate *v = msg(s);
 	unsigned int type;
 
 	request(s, 0, 64);
@@ -422,6 +547,23 @@ static void make_handles(struct wh_session *s)
 	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
 	keep_handle(wh_put(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
 	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
+	request(s, 0, 64);
+	if (!ask(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
+		keep_handle(p->handle);
+	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
+	keep_handle(wh_put(s, type, (void *)0x6670, 0));
+	/* Dense, sparse, to refactor: and information about each. */
+	type = WH_H_cusolverDnHandle_t + next() % (WH_H_cusolver_END - WH_H_cusolverDnHandle_t);
+	if (type > WH_H_cusolverRfHandle_t) {
+		keep_handle(wh_put(s, type, (void *)0x6680, 0));
+		return;
+	}
+	request(s, 0, 64);
+	if (!ask(s, type == WH_H_cusolverDnHandle_t ? WH_CALL_cusolverDnCreate :
+		    type == WH_H_cusolverSpHandle_t ? WH_CALL_cusolverSpCreate :
+						      WH_CALL_cusolverRfCreate,
+		 sizeof(struct wh_req_cusolverCreate)) && !v->hdr.result)
+		keep_handle(v->handle);
 }
 
 /* Half of cublasLt's descriptors have what can be; the other half has any bits and sizes. */
@@ -462,6 +604,8 @@ static void one(struct wh_session *s, uint32_t library, uint32_t call)
 		w[sizeof(*q) / 8] = any_handle();
 		w[sizeof(*q) / 8 + 1] = 0;
 		((struct wh_obj_cublasHandle_t *)(q + 1))->pointer_mode = next() % 2;
+		if (library == WH_LIB_cusparse)
+			((struct wh_obj_cusparseHandle_t *)(q + 1))->pointer_mode = next() % 2;
 	}
 	lt_descriptors(s, library << WH_LIBRARY_SHIFT | call);
 	q->null = next() % 4 ? 0 : next();

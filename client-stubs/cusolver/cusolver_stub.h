@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the client's libcusolver.so.12. */
+#ifndef WORMHOLE_CUSOLVER_STUB_H
+#define WORMHOLE_CUSOLVER_STUB_H
+
+#include "gen_cusolver_client.h"
+
+#endif

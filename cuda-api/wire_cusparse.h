@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both ends of cuSPARSE share beside the generated messages: how a handle and
+ * a matrix descriptor travel, and the messages of calls that are handwritten at
+ * both ends. cuSOLVER has the same matrix descriptors.
+ */
+#ifndef WORMHOLE_WIRE_CUSPARSE_H
+#define WORMHOLE_WIRE_CUSPARSE_H
+
+#include "wire_scalar.h"
+
+#include <cusparse.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+/* A handle with what the client keeps of its state. */
+struct wh_obj_cusparseHandle_t {
+	uint64_t id;		/* of the worker's handle table */
+	uint64_t stream;
+	uint32_t pointer_mode;
+	uint32_t resv;
+};
+
+static inline bool wh_device_mode_cusparseHandle_t(const struct wh_obj_cusparseHandle_t *o)
+{
+	return o->pointer_mode != CUSPARSE_POINTER_MODE_HOST;
+}
+
+/* A matrix descriptor is nothing but these: the worker has a genuine one for each value. */
+struct wh_obj_cusparseMatDescr_t {
+	uint32_t there;		/* 0: NULL */
+	uint32_t type;		/* cusparseMatrixType_t, and so on */
+	uint32_t fill;
+	uint32_t diag;
+	uint32_t base;
+	uint32_t resv;
+};
+
+/* How many values each has. */
+#define WH_CUSPARSE_TYPES	(CUSPARSE_MATRIX_TYPE_TRIANGULAR + 1)
+#define WH_CUSPARSE_FILLS	(CUSPARSE_FILL_MODE_UPPER + 1)
+#define WH_CUSPARSE_DIAGS	(CUSPARSE_DIAG_TYPE_UNIT + 1)
+#define WH_CUSPARSE_BASES	(CUSPARSE_INDEX_BASE_ONE + 1)
+
+/* Of vectors of a type, the bytes of a scaling factor: halves are computed with as floats. */
+static inline size_t wh_cusparse_factor(cudaDataType type)
+{
+	size_t n = wh_type_size(type);
+
+	switch (type) {
+	case CUDA_R_16F:
+	case CUDA_R_16BF:
+	case CUDA_C_16F:
+	case CUDA_C_16BF:
+		return 2 * n;
+	default:
+		return n;
+	}
+}
+
+/* --- cusparseCreate, cusparseDestroy ---------------------------------------------- */
+
+struct wh_req_cusparseCreate {
+	struct wh_req hdr;
+};
+struct wh_rsp_cusparseCreate {
+	struct wh_rsp hdr;
+	uint64_t handle;
+};
+
+struct wh_req_cusparseDestroy {
+	struct wh_req hdr;
+	uint64_t handle;
+};
+
+#endif
