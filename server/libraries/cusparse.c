@@ -137,7 +137,7 @@ static const struct wh_cusparse_functions *functions(struct wh_session *s)
 {
 	char err[512];
 
-	if (!wh_library_load(s, WH_LIB_cusparse, err, sizeof(err))) {
+	if (!wh_library_load(s, WH_LIB_cusparse, 0, err, sizeof(err))) {
 		if (!(s->library_failed & 1u << WH_LIB_cusparse))
 			fprintf(stderr, "warn: worker: cusparse: %s; calls with its descriptors are refused\n",
 				err);
