@@ -74,8 +74,7 @@ includes_up() { # HOUSE FLOOR...
 		}'
 }
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries daemon=vm
-	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft)"
-	includes_up softgpu ptx exec driver=standin nvml=rand=blas=blaslt)"
+	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt)"
 # What both ends read is in hypercall-abi/ and cuda-api/, and no compiler is told of the other end.
 report "sees the other end of a window" "$(
 	git grep -nE 'I\$\(TOP\)/server|include "[./]*(server|tenant|protect|limits|session|libraries|daemon|vm)/' -- client-stubs
