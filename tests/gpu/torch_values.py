@@ -6,15 +6,14 @@ forwarded are equal values. A test that fails says so in its line.
 
 usage: torch_values.py [WORD...]	only tests with a word in their names
 """
-import contextlib
-import hashlib
 import os
-import sys
 import tempfile
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+from values import bits_of, main, rough_of, test
 
 try:
     import triton
@@ -28,30 +27,24 @@ except ImportError:
     pass                # its test says that it fails
 
 DEV = "cuda"
-TESTS = []
-
-
-def test(f):
-    TESTS.append(f)
-    return f
 
 
 def rnd(*shape, dtype=torch.float32):
     return torch.randn(*shape, dtype=torch.float64).to(dtype).to(DEV)
 
 
+def numpy_of(t):
+    t = t.detach().cpu()
+    t = torch.view_as_real(t) if t.is_complex() else t
+    return t.contiguous().flatten().view(torch.uint8).numpy()
+
+
 def bits(*tensors):
-    h = hashlib.sha256()
-    for t in tensors:
-        t = t.detach().cpu().contiguous()
-        t = torch.view_as_real(t) if t.is_complex() else t
-        h.update(str((t.dtype, tuple(t.shape))).encode())
-        h.update(t.flatten().view(torch.uint8).numpy().tobytes())
-    return h.hexdigest()[:16]
+    return bits_of(numpy_of(t) for t in tensors)
 
 
 def rough(*tensors):
-    return " ".join(f"{t.detach().double().sum().item():.4g}" for t in tensors)
+    return rough_of(t.detach().double().cpu().numpy() for t in tensors)
 
 
 def positive(n, dtype=torch.float32):
@@ -529,20 +522,6 @@ def triton_kernel():
     return bits(out)
 
 
-def main():
-    words = sys.argv[1:]
-    torch.backends.cudnn.benchmark = False
-    for f in TESTS:
-        if words and not any(w in f.__name__ for w in words):
-            continue
-        torch.manual_seed(1234)
-        try:
-            with contextlib.redirect_stdout(sys.stderr):
-                said = f()
-        except Exception as e:      # each says what it met, and the next one goes on
-            said = "FAILS " + type(e).__name__ + ": " + (str(e).splitlines() or [""])[0][:150]
-        print(f.__name__, said, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    torch.backends.cudnn.benchmark = False
+    main(lambda: torch.manual_seed(1234))

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits and with a quota
+# and a share: each line of NAME_values.py has the values that it has natively. WH_PYTHON
+# names the python3 that has them; WH_FRAMEWORKS those that are wanted, WH_WORDS the tests.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+world_stop_server
+python=${WH_PYTHON:-python3}
+wormhole=$WH_BUILD/host/wormhole
+export WORMHOLE_DIR="$world_dir/server"
+[ "$world_kind" = gpu ] || skip_all "the frameworks are too large for softgpu"
+frameworks=
+for f in ${WH_FRAMEWORKS:-torch cupy jax}; do
+	! "$python" -c "import $f" 2>/dev/null || frameworks="$frameworks $f"
+done
+[ -n "$frameworks" ] || skip_all "$python has none of torch, cupy and jax"
+
+wanted() { # NAME
+	[ -n "${WH_WORDS:-}" ] || return 0
+	for w in $WH_WORDS; do case $1 in *"$w"*) return 0 ;; esac; done
+	return 1
+}
+
+names() { # FRAMEWORK
+	for n in $(sed -n '/^@test/{n;s/def \([a-z0-9_]*\).*/\1/p}' "$WH_TOP/tests/gpu/$1_values.py"); do
+		! wanted "$n" || echo "$n"
+	done
+}
+
+# values FRAMEWORK WORLD COMMAND...
+values() {
+	said=$world_dir/$1_$2
+	program=$WH_TOP/tests/gpu/$1_values.py
+	shift 2
+	timeout 400 "$@" "$python" -B "$program" ${WH_WORDS:-} >"$said" 2>"$said.err" ||
+		diag "$(basename "$said"): status $?: $(tail -n 3 "$said.err")"
+}
+
+same() { # FRAMEWORK WORLD TEST
+	native=$(grep "^$3 " "$world_dir/$1_native" || echo "nothing natively")
+	case $native in
+	*" FAILS "*) skip "$1_$2_$3" "natively it ${native#* }" ;;
+	*) is "$1_$2_$3" "$(grep "^$3 " "$world_dir/$1_$2")" "$native" ;;
+	esac
+}
+
+trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+plan $((2 * $(for f in $frameworks; do names "$f"; done | wc -l) + 1))
+# Wheels have their libraries in folders of their own.
+folders=$("$python" -c 'import glob, sys
+print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
+ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
+	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+for f in $frameworks; do
+	values "$f" native env
+	values "$f" free "$wormhole" run --
+	values "$f" limited "$wormhole" run --mem 20G --sm 50 --
+	for world in free limited; do
+		for n in $(names "$f"); do
+			same "$f" "$world" "$n"
+		done
+	done
+done
+finish

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the *_values.py share: tests in the order of their definition, a line each with
+its name and what it says of its values, or of what it met instead."""
+import contextlib
+import hashlib
+import sys
+
+import numpy as np
+
+TESTS = []
+
+
+def test(f):
+    TESTS.append(f)
+    return f
+
+
+def bits_of(arrays):
+    """A sum of the arrays' types, shapes and bits."""
+    h = hashlib.sha256()
+    for a in arrays:
+        a = np.ascontiguousarray(a)
+        h.update(str((a.dtype, a.shape)).encode() + a.tobytes())
+    return h.hexdigest()[:16]
+
+
+def rough_of(arrays):
+    """To four digits: of what is added in any order."""
+    return " ".join(f"{np.abs(np.asarray(a, dtype=np.float64)).sum():.4g}" for a in arrays)
+
+
+def main(before=lambda: None):
+    words = sys.argv[1:]
+    for f in TESTS:
+        if words and not any(w in f.__name__ for w in words):
+            continue
+        before()
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                said = f()
+        except Exception as e:      # each says what it met, and the next one goes on
+            said = "FAILS " + type(e).__name__ + ": " + (str(e).splitlines() or [""])[0][:150]
+        print(f.__name__, said, flush=True)
