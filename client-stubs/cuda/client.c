@@ -454,10 +454,11 @@ void wh_thread_first(void)
 static void print_stats(void)
 {
 	const char *on = getenv("WORMHOLE_STATS");
+	uint64_t posted, sent = wh_slots_crossings(&posted);
 
 	if (on && !strcmp(on, "1"))
-		fprintf(stderr, "wormhole: %llu requests went to the worker\n",
-			(unsigned long long)wh_slots_crossings());
+		fprintf(stderr, "wormhole: %llu requests went to the worker, %llu of them were waited for\n",
+			(unsigned long long)sent, (unsigned long long)(sent - posted));
 }
 
 /*

@@ -316,6 +316,7 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 		return false;
 	note(&k);
 	wh_slots[wh_thread.slot].crossings++;
+	wh_slots[wh_thread.slot].posted++;
 	return true;
 }
 

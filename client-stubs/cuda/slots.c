@@ -212,12 +212,15 @@ void wh_slots_give(struct wh_thread *t)
 	give_first(t, count());
 }
 
-uint64_t wh_slots_crossings(void)
+uint64_t wh_slots_crossings(uint64_t *posted)
 {
 	uint64_t sum = 0;
 	int i;
 
-	for (i = 0; i < WH_MAX_SLOTS; i++)
+	*posted = 0;
+	for (i = 0; i < WH_MAX_SLOTS; i++) {
 		sum += wh_slots[i].crossings;
+		*posted += wh_slots[i].posted;
+	}
 	return sum;
 }

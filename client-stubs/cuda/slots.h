@@ -21,6 +21,7 @@ struct wh_slot_state {
 	bool output;		/* the worker has some; with the slot */
 	bool fetch;		/* when the running call ends; with the slot */
 	uint64_t crossings;	/* requests sent; written with the slot */
+	uint64_t posted;	/* of them not waited for */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_slot_state wh_slots[WH_MAX_SLOTS];
 extern WH_HIDDEN uint32_t wh_slots_used;	/* no call was ever made in others */
@@ -46,7 +47,7 @@ void wh_slots_after_fork(void);
 /* At the end of the process: all slots, one after the other for a second at most. */
 bool wh_slots_at_end(struct wh_thread *t);
 void wh_slots_give(struct wh_thread *t);
-uint64_t wh_slots_crossings(void);
+uint64_t wh_slots_crossings(uint64_t *posted);
 
 /*
  * Calls that wait without a bound may fill all slots but two, or what they wait for could
