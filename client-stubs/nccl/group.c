@@ -109,6 +109,7 @@ static ncclResult_t receive(struct wh_call *c, ncclResult_t res, float *time)
 	id = calloc(n + 1, sizeof(*id));
 	if (!id)
 		return ncclSystemError;
+	c->pos = WH_WIRE_FIXED(*r);
 	wh_take(c, id, n, sizeof(*id));
 	if (time)
 		*time = r->time;

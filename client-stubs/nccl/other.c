@@ -45,6 +45,7 @@ const char *ncclGetLastError(ncclComm_t comm)
 	q->comm = wh_nccl_alive(comm) ? comm->id : 0;
 	if (wh_nccl_run(&c, sizeof(*r)) == ncclSuccess) {
 		r = c.rsp;
+		c.pos = WH_WIRE_FIXED(*r);
 		text = wh_take_string(&c, r->size);
 	}
 	wh_end(&c);
