@@ -374,11 +374,12 @@ static uint32_t strew(struct wh_session *s)
 
 int main(int argc, char **argv)
 {
-	struct wh_session *s = open_session(argv[0]);
+	static struct wh_session *s;	/* it is not closed */
 	uint64_t comm;
 	uint32_t good;
 
 	(void)argc;
+	s = open_session(argv[0]);
 	tap_plan(16);
 	fuzz_start();
 	say_hello(s);
