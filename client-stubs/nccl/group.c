@@ -103,6 +103,8 @@ static ncclResult_t receive(struct wh_call *c, ncclResult_t res, float *time)
 	size_t n;
 
 	/* A group that failed has made none, and ended none. */
+	if (res == ncclSystemError && r->hdr.size >= sizeof(*r))
+		wh_nccl_explain(c, sizeof(*r), r->hint);
 	if (res != ncclSuccess && res != ncclInProgress)
 		return res;
 	n = r->made <= group.nmade ? r->made : group.nmade;
