@@ -156,7 +156,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(26 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(27 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -214,6 +214,8 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
+	if (a->limits.nccl)
+		w.v[w.n++] = "--nccl";
 	if (a->background)
 		w.v[w.n++] = "--daemon";
 	w.v[w.n] = NULL;

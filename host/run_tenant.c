@@ -151,7 +151,7 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 
 static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid)
 {
-	bool limited = r->limits.n || r->limits.has_host;
+	bool limited = r->limits.n || r->limits.has_host || r->limits.nccl;
 	char *socket = usable_socket(dir, r->tenant);
 
 	/* One of this name may be there and about to end: the server knows. */

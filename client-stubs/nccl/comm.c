@@ -89,9 +89,10 @@ static ncclResult_t init(ncclComm_t *comm, int ranks, int rank, const ncclUnique
 	ncclResult_t res;
 	int device;
 
+	if (comm)
+		*comm = NULL;
 	if (!comm || !ids || nids < 1 || nids > WH_NCCL_MAX_IDS || ranks < 1 || rank < 0 || rank >= ranks)
 		return wh_nccl_spoil(ncclInvalidArgument);
-	*comm = NULL;
 	res = here(&made.ctx, &device);
 	if (res != ncclSuccess)
 		return wh_nccl_spoil(res);

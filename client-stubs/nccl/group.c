@@ -103,12 +103,15 @@ static ncclResult_t receive(struct wh_call *c, ncclResult_t res, float *time)
 	size_t n;
 
 	/* A group that failed has made none, and ended none. */
+	if (res == ncclSystemError && r->hdr.size >= sizeof(*r))
+		wh_nccl_explain(c, sizeof(*r), r->hint);
 	if (res != ncclSuccess && res != ncclInProgress)
 		return res;
 	n = r->made <= group.nmade ? r->made : group.nmade;
 	id = calloc(n + 1, sizeof(*id));
 	if (!id)
 		return ncclSystemError;
+	c->pos = WH_WIRE_FIXED(*r);
 	wh_take(c, id, n, sizeof(*id));
 	if (time)
 		*time = r->time;

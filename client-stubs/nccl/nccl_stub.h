@@ -10,6 +10,9 @@
 #define WH_NCCL_ALIAS(name) \
 	extern __typeof__(name) p##name __attribute__((alias(#name)))
 
+/* other.c: what the worker says why ranks cannot meet, once. */
+void wh_nccl_explain(struct wh_call *c, size_t fixed, uint64_t size);
+
 /* --- comm.c -------------------------------------------------------------------------- */
 
 struct ncclComm {

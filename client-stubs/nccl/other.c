@@ -10,9 +10,35 @@ ncclResult_t ncclGetVersion(int *version)
 }
 WH_NCCL_ALIAS(ncclGetVersion);
 
+void wh_nccl_explain(struct wh_call *c, size_t fixed, uint64_t size)
+{
+	static bool said;
+	const char *text;
+
+	c->pos = wh_wire_bytes(1, fixed);
+	text = wh_take_string(c, size);
+	if (text && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		wh_complain("%s", text);
+}
+
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
-	return id ? wh_raw_ncclGetUniqueId(id) : ncclInvalidArgument;
+	const struct wh_rsp_ncclGetUniqueId *r;
+	struct wh_call c;
+	ncclResult_t res;
+
+	if (!id)
+		return ncclInvalidArgument;
+	if (!wh_nccl_begin(&c, WH_CALL_ncclGetUniqueId, sizeof(struct wh_req)))
+		return wh_nccl_lost(c.result);
+	res = wh_nccl_run(&c, sizeof(*r));
+	r = c.rsp;
+	if (res == ncclSuccess)
+		*id = r->id;
+	else if (res == ncclSystemError && r->hdr.size >= sizeof(*r))
+		wh_nccl_explain(&c, sizeof(*r), r->hint);
+	wh_end(&c);
+	return res;
 }
 WH_NCCL_ALIAS(ncclGetUniqueId);
 
@@ -45,6 +71,7 @@ const char *ncclGetLastError(ncclComm_t comm)
 	q->comm = wh_nccl_alive(comm) ? comm->id : 0;
 	if (wh_nccl_run(&c, sizeof(*r)) == ncclSuccess) {
 		r = c.rsp;
+		c.pos = WH_WIRE_FIXED(*r);
 		text = wh_take_string(&c, r->size);
 	}
 	wh_end(&c);

@@ -95,7 +95,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	6
+#define MAX_KEYS	7
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -232,7 +232,7 @@ static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, s
 	return true;
 }
 
-/* Host memory is of no device. */
+/* Host memory is of no device, nor is how workers meet. */
 static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
 	bool has;
@@ -242,6 +242,7 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 		return false;
 	list->has_host = has;
 	list->host = has ? (uint64_t)v : 0;
+	list->nccl = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "nccl"));
 	return true;
 }
 
@@ -397,9 +398,10 @@ static const struct {
 } requests[] = {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
-			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER } } },
+			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER },
+			      { "nccl", FLAG } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
-			{ "host_memory", NUMBER } } },
+			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "list", list, { { "op", TEXT } } },
 	{ "stop", stop, { { "op", TEXT } } },

@@ -211,7 +211,16 @@ void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
 		wh_say("warn", "%s", err);
 }
 
-const char *wh_isolation_protect(void)
+bool wh_isolation_meets(const struct wh_isolation *i, char *err, size_t err_size)
+{
+	if (i->net_ns >= 0 && i->user_ns < 0 && i->uid != WH_NO_UID)
+		return true;
+	snprintf(err, err_size, "--nccl: workers meet by sockets only in a network namespace and as a user of "
+		 "their tenant's own, which a server of root's gives them (`wormhole check')");
+	return false;
+}
+
+const char *wh_isolation_protect(bool tcp)
 {
 	static char text[16];
 	enum wh_protect p = 0;
@@ -222,6 +231,8 @@ const char *wh_isolation_protect(void)
 		p |= WH_WORKER_LANDLOCK;
 	if (wh_protection[WH_PROTECT_USER].on)
 		p |= WH_WORKER_OWN_USER;
+	if (tcp)
+		p |= WH_WORKER_TCP;
 	snprintf(text, sizeof(text), "%u", p);
 	return text;
 }

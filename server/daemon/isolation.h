@@ -62,8 +62,13 @@ void wh_isolation_enter(const struct wh_isolation *i);
 void wh_isolation_idle(const struct wh_isolation *i);
 /* Bytes of host memory that all processes of the tenant may have; 0: no limit. */
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes);
+/*
+ * May the tenant's workers have sockets to meet by? Only where these lead to each other alone,
+ * and to a kernel in which they have no rights. False: err says what is missing.
+ */
+bool wh_isolation_meets(const struct wh_isolation *i, char *err, size_t err_size);
 /* What a worker has to enter by itself, as a number for --protect. */
-const char *wh_isolation_protect(void);
+const char *wh_isolation_protect(bool tcp);
 /* Lines "NAME on|off DETAIL", to a FILE. */
 void wh_isolation_print(void *file);
 

@@ -56,6 +56,7 @@ static const char help[] =
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
 "  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
 "                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
+"  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
 "                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
@@ -292,7 +293,7 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
-	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NVML,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -307,6 +308,7 @@ static const struct option table[] = {
 	{ "part-size", required_argument, NULL, OPT_PART },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "host-mem", required_argument, NULL, OPT_HOST },
+	{ "nccl", no_argument, NULL, OPT_NCCL },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
@@ -417,6 +419,7 @@ static void set(int c)
 		wh_server.limits.has_host = 1;
 		wh_server.limits.host = size("--host-mem", optarg, 0);
 		break;
+	case OPT_NCCL:		wh_server.limits.nccl = 1; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;

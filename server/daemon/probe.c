@@ -170,7 +170,7 @@ static void warn_of_hmm(const struct wh_server *s, uint32_t pageable)
 bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 {
 	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, "--protect",
-			 (char *)wh_isolation_protect(), NULL };
+			 (char *)wh_isolation_protect(false), NULL };
 	static struct report r;
 	struct wh_isolation as;
 	int pair[2];

@@ -197,8 +197,10 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	struct wh_device_limit plan[WH_TENANT_DEVICES];
 	unsigned int d;
 
-	if (!plan_limits(t, list, plan, err, err_size))
+	if (!plan_limits(t, list, plan, err, err_size) ||
+	    (list->nccl && !wh_isolation_meets(&t->isolation, err, err_size)))
 		return false;
+	t->nccl |= list->nccl;
 	if (list->has_host)
 		t->host_memory = list->host;
 	wh_tenant_host_limit(t->file.limits, t->host_memory);
@@ -291,7 +293,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int sta
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
 	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
-	      "--protect", wh_isolation_protect(), "--started", pass(conn, started),
+	      "--protect", wh_isolation_protect(t->nccl), "--started", pass(conn, started),
 	      "--tenant-limits", pass(conn, t->file.limits_fd),
 	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
 	      "--tenant-seat", pass(conn, seats.seat[t->seat].fd),

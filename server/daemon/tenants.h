@@ -20,6 +20,7 @@ struct wh_tenant {
 	uid_t uid;
 	int listener;
 	bool ephemeral, dying;
+	bool nccl;		/* its workers may meet by sockets */
 	bool gone;		/* deleted, its files with it: it waits for the last hold to end */
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */

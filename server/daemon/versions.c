@@ -183,7 +183,7 @@ void wh_versions_print(void *file)
 bool wh_versions_start(char *err, size_t err_size)
 {
 	char *argv[] = { "wormhole-versions", "--versions", "--backend", (char *)wh_server.backend,
-			 "--protect", (char *)wh_isolation_protect(), NULL };
+			 "--protect", (char *)wh_isolation_protect(false), NULL };
 	const char *folders = getenv("WORMHOLE_LIB_PATH");
 	struct wh_isolation as;
 	int pair[2];

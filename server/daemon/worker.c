@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/ranks.h"
 #include "limits/ipc_files.h"
 #include "session/output.h"
 #include "state/messages.h"
@@ -439,6 +440,7 @@ int wh_shm_protect(enum wh_protect protect, const char *backend, int seats, bool
 {
 	struct wh_sandbox s = {
 		.seccomp = loaded && protect & WH_WORKER_FILTER, .local = true,
+		.tcp = protect & WH_WORKER_TCP,
 		.landlock = !loaded && protect & WH_WORKER_LANDLOCK ? wh_landlock_enter : NULL,
 		.backend = backend, .seats = seats,
 		.processes = protect & WH_WORKER_OWN_USER ? MAX_THREADS : 0,
@@ -475,6 +477,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (!part || (w.far_size && !far))
 		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
 	take_what_needs_calls(o->conn);
+	wh_ranks_prepare(o->protect & WH_WORKER_TCP);
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
 		return refuse(o->conn, WH_EINVAL, err);
 	s = wh_session_open(part, o->part_size, WH_MAX_SLOTS, o->backend, err, sizeof(err));

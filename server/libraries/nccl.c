@@ -13,6 +13,28 @@
 
 #include "libraries/nccl_group.h"
 
+/* --- Where ranks meet ---------------------------------------------------------------- */
+
+const char *wh_nccl_hint;
+
+uint64_t wh_nccl_put_hint(struct wh_frame *f, ncclResult_t res)
+{
+	return res == ncclSystemError && wh_nccl_hint ? wh_put_string(f, wh_nccl_hint) : 0;
+}
+
+int32_t wh_do_ncclGetUniqueId(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_nccl_functions *l = wh_library_functions(s, WH_LIB_nccl);
+	struct wh_rsp_ncclGetUniqueId *r = wh_reply(f, sizeof(*r));
+	ncclResult_t res;
+
+	if (!l->ncclGetUniqueId)
+		return wh_library_missing(s, "ncclGetUniqueId", ncclInvalidUsage);
+	res = l->ncclGetUniqueId(&r->id);
+	r->hint = wh_nccl_put_hint(f, res);
+	return res;
+}
+
 /* --- Communicators ------------------------------------------------------------------ */
 
 struct wh_nccl_comm *wh_nccl_find(struct wh_session *s, uint64_t id)

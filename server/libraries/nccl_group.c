@@ -486,6 +486,11 @@ int32_t wh_do_whNcclGroup(struct wh_session *s, struct wh_frame *f)
 		missing = lacks(&g);
 		res = missing ? wh_library_missing(s, missing, ncclInvalidUsage) : perform(&g, f, r);
 	}
+	/* In place of handles, which are of a group that did not fail. */
+	if (res == ncclSystemError && !r->made) {
+		f->rsp_size = WH_WIRE_FIXED(*r);
+		r->hint = wh_nccl_put_hint(f, (ncclResult_t)res);
+	}
 	release(&g);
 	drop_fresh(&g);
 	free(g.step);

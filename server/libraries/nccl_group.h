@@ -14,6 +14,11 @@ struct wh_nccl_comm {
 	bool ended;		/* no handle leads to it any more */
 };
 
+/* What an administrator can do when ranks do not meet; NULL: nothing. */
+extern const char *wh_nccl_hint;
+/* Behind the fixed part of a response: its bytes there, 0 where there is nothing to say. */
+uint64_t wh_nccl_put_hint(struct wh_frame *f, ncclResult_t res);
+
 /* NULL: none of that number. */
 struct wh_nccl_comm *wh_nccl_find(struct wh_session *s, uint64_t id);
 bool wh_nccl_measure(const struct wh_nccl_functions *l, struct wh_nccl_comm *c);

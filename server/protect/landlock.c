@@ -142,7 +142,7 @@ static int allow_code_cache(int rules, uint64_t write)
 	return path ? allow(rules, path, LOOK | write) : 0;
 }
 
-int wh_landlock_enter(const char *backend, int seats)
+int wh_landlock_enter(const char *backend, int seats, bool tcp)
 {
 	int version = wh_landlock_version(), rules, rc;
 	struct ruleset r = { .fs = ALL_OF_1 };
@@ -150,7 +150,7 @@ int wh_landlock_enter(const char *backend, int seats)
 
 	r.fs |= version >= 2 ? REFER : 0;
 	r.fs |= version >= 3 ? TRUNCATE : 0;
-	r.net = version >= 4 ? ALL_NET : 0;
+	r.net = version >= 4 && !tcp ? ALL_NET : 0;
 	r.scoped = version >= 6 ? SCOPE_SIGNAL : 0;
 	write |= r.fs & TRUNCATE;
 	rules = (int)syscall(SYS_CREATE, &r, version >= 6 ? sizeof(r) : version >= 4 ? 16ul : 8ul,

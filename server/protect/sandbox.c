@@ -14,6 +14,8 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,7 +54,7 @@ static const unsigned short refused[] = {
 
 /* A worker over shm shares its kernel with everybody: nothing reaches another process. */
 static const unsigned short refused_to_local[] = {
-	SYS_connect, SYS_tkill,
+	SYS_tkill,
 	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_pidfd_open,
 	SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_setpgid, SYS_setsid,
 	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
@@ -131,14 +133,54 @@ static void add_threads_only(struct filter *p)
 	add(p, DATA(nr));
 }
 
-static void add_local(struct filter *p)
+/* NVIDIA's driver listens on one of this kind, and does not start without; nobody can connect. */
+static void add_no_network(struct filter *p)
+{
+	static const unsigned short connecting[] = { SYS_connect };
+
+	refuse(p, connecting, COUNT(connecting), EPERM);
+	only_with(p, SYS_socket, 0, AF_UNIX, AF_UNIX);
+	only_with(p, SYS_socket, 1, SOCK_SEQPACKET, SOCK_SEQPACKET | SOCK_CLOEXEC);
+}
+
+/*
+ * The driver's kind, and TCP. What is connected to has an address of IPv4's size: of a socket
+ * in the file system it could be one of 14 characters, from the root on, of the driver's kind.
+ */
+static void add_tcp(struct filter *p)
+{
+	static const unsigned short moving[] = { SYS_chdir, SYS_fchdir };
+
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 14));
+	add(p, DATA(args[0]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 4, 0));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 8));
+	add(p, DATA(args[1]));
+	add(p, STMT(BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)SOCK_CLOEXEC));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 6, 5));
+	add(p, DATA(args[1]));
+	add(p, STMT(BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK)));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 2));
+	add(p, DATA(args[2]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0));
+	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
+	add(p, RET(SECCOMP_RET_ALLOW));
+	add(p, DATA(nr));
+	only_with(p, SYS_connect, 2, sizeof(struct sockaddr_in), sizeof(struct sockaddr_in));
+	only_with(p, SYS_setsockopt, 1, SOL_SOCKET, IPPROTO_TCP);
+	not_with(p, SYS_setsockopt, 2, TCP_ULP, TCP_ULP);
+	refuse(p, moving, COUNT(moving), EPERM);
+}
+
+static void add_local(struct filter *p, bool tcp)
 {
 	uint32_t self = (uint32_t)getpid();
 
 	refuse(p, refused_to_local, COUNT(refused_to_local), EPERM);
-	/* NVIDIA's driver listens on one, and does not start without; nobody can connect. */
-	only_with(p, SYS_socket, 0, AF_UNIX, AF_UNIX);
-	only_with(p, SYS_socket, 1, SOCK_SEQPACKET, SOCK_SEQPACKET | SOCK_CLOEXEC);
+	if (tcp)
+		add_tcp(p);
+	else
+		add_no_network(p);
 	only_with(p, SYS_kill, 0, self, self);
 	only_with(p, SYS_tgkill, 0, self, self);
 	only_with(p, SYS_prlimit64, 0, self, 0);
@@ -146,7 +188,7 @@ static void add_local(struct filter *p)
 	not_with(p, SYS_fcntl, 1, F_SETOWN, F_SETOWN_EX);
 }
 
-static int filter_calls(bool local)
+static int filter_calls(bool local, bool tcp)
 {
 	struct filter p = { .n = 0 };
 	struct sock_fprog prog = { .filter = p.f };
@@ -161,7 +203,7 @@ static int filter_calls(bool local)
 	refuse(&p, refused, COUNT(refused), EPERM);
 	add_threads_only(&p);
 	if (local)
-		add_local(&p);
+		add_local(&p, tcp);
 	else
 		refuse(&p, refused_in_vm, COUNT(refused_in_vm), EPERM);
 	add(&p, RET(SECCOMP_RET_ALLOW));
@@ -213,10 +255,10 @@ int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size)
 		goto fail;
 	if (what = "dumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		goto fail;
-	if (what = "Landlock", s->landlock && s->landlock(s->backend, s->seats))
+	if (what = "Landlock", s->landlock && s->landlock(s->backend, s->seats, s->tcp))
 		goto fail;
 	if (what = "system call filter (CONFIG_SECCOMP_FILTER)",
-	    s->seccomp && filter_calls(s->local))
+	    s->seccomp && filter_calls(s->local, s->tcp))
 		goto fail;
 	return 0;
 fail:

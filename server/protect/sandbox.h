@@ -16,9 +16,11 @@ struct wh_sandbox {
 	gid_t gid;
 	int seccomp;		/* filter system calls */
 	bool local;		/* of a worker beside its clients: to no other process either */
+	/* But for TCP, where the network is a namespace in which there is nobody but its own. */
+	bool tcp;
 	unsigned int processes;	/* of the user, threads counted; 0: as it is */
 	/* NULL: files stay open as they are. With the backend, whose folder can be read. */
-	int (*landlock)(const char *backend, int seats);
+	int (*landlock)(const char *backend, int seats, bool tcp);
 	const char *backend;
 	int seats;		/* folder whose files may be read (seats.h), or -1 */
 };
@@ -26,7 +28,7 @@ struct wh_sandbox {
 /* The version of Landlock that this kernel has; 0: none. */
 int wh_landlock_version(void);
 /* For this thread and those that it makes. 0, or -1 with errno. Needs no_new_privs. */
-int wh_landlock_enter(const char *backend, int seats);
+int wh_landlock_enter(const char *backend, int seats, bool tcp);
 
 /* 0, or -1 with one line in err. Only the calling thread may exist or matter. */
 int wh_sandbox_enter(const struct wh_sandbox *s, char *err, size_t err_size);

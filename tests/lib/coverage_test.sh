@@ -17,8 +17,7 @@ check() { # name, functions in the header
 }
 
 echo "TAP version 13"
-echo "1..15"
-echo "1..18"
+echo "1..27"
 check cublas 539
 check cublaslt 50
 check curand 29
@@ -27,3 +26,4 @@ check cudnn 220
 check nvml 398
 check cusparse 460
 check cusolver 577
+check nccl 82

@@ -13,6 +13,7 @@ export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 export WORMHOLE_CUFFT="$bin/fake_cufft.so"
 export WORMHOLE_CUSPARSE="$bin/fake_cusparse.so" WORMHOLE_CUSOLVER="$bin/fake_cusolver.so"
+export WORMHOLE_NCCL="$bin/fake_nccl.so"
 : >"$FAKE_LOG"
 
 use_loopback() {

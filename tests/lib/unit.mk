@@ -9,13 +9,15 @@ ROOM_SRC  := $(WORKER) $(LIBRARIES_HAND)
 UNIT      := $(OUT)/unit
 UNIT_OBJ  := $(ROOM_SRC:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
 
-all: $(OUT)/fuzz_test.t $(OUT)/fake_cuda.so
+UNIT_TESTS := fuzz_test nccl_unit_test
+
+all: $(UNIT_TESTS:%=$(OUT)/%.t) $(OUT)/fake_cuda.so
 
 UNIT_FOLDERS := $(ROOMS:%=$(UNIT)/%)
 $(UNIT) $(UNIT_FOLDERS):
 	$(Q)mkdir -p $@
 
-$(UNIT_OBJ) $(UNIT)/fuzz_test.o: Makefile unit.mk | $(UNIT_FOLDERS)
+$(UNIT_OBJ) $(UNIT_TESTS:%=$(UNIT)/%.o): Makefile unit.mk | $(UNIT_FOLDERS)
 
 $(ROOM_SRC:%=$(UNIT)/%.o): $(UNIT)/%.o: $(TOP)/server/%.c
 	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
@@ -23,10 +25,10 @@ $(ROOM_SRC:%=$(UNIT)/%.o): $(UNIT)/%.o: $(TOP)/server/%.c
 $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o): $(UNIT)/%.o: $(GEN)/%.c
 	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 
-$(UNIT)/fuzz_test.o: fuzz_test.c
+$(UNIT_TESTS:%=$(UNIT)/%.o): $(UNIT)/%.o: %.c
 	$(call say,CC,$@)$(CC) $(UNIT_CFLAGS) -c -o $@ $<
 
-$(OUT)/fuzz_test.t: $(UNIT)/fuzz_test.o $(UNIT_OBJ)
+$(UNIT_TESTS:%=$(OUT)/%.t): $(OUT)/%.t: $(UNIT)/%.o $(UNIT_OBJ)
 	$(call say,LD,$@)$(CC) $(SAN) -o $@ $^ $(UNPACK_LIBS) -lpthread -ldl
 
 $(OUT)/fake_cuda.so: ../unit/fake_cuda.c | $(UNIT)

@@ -54,7 +54,7 @@ static inline CUresult fuzz_attributes(unsigned int n, CUpointer_attribute *whic
 static uint64_t handle[256];
 static unsigned int handles;
 
-static void keep_handle(uint64_t id)
+__attribute__((unused)) static void keep_handle(uint64_t id)
 {
 	handle[handles++ % 256] = id;
 }
@@ -88,7 +88,7 @@ static uint64_t fuzz_word(const struct wh_session *s)
 }
 
 /* Fills a message with words, the head included; returns the request's size. */
-static size_t fuzz_fill(struct wh_session *s, size_t min_size)
+__attribute__((unused)) static size_t fuzz_fill(struct wh_session *s, size_t min_size)
 {
 	size_t size = min_size + next() % 3 * (next() % 600), i;
 	uint64_t *w = msg(s);

@@ -6,16 +6,20 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +107,69 @@ static int is_nobody(void)
 	       getgid() == 65532 && !getgroups(0, NULL) && setuid(0);
 }
 
+/* --- Workers whose ranks meet ------------------------------------------------------ */
+
+static int refused(long rc)
+{
+	return rc < 0 && errno == EPERM;
+}
+
+static int makes_tcp_sockets(void)
+{
+	return socket(AF_INET, SOCK_STREAM, 0) >= 0 &&
+	       socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) >= 0 &&
+	       socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0) >= 0;
+}
+
+static int makes_no_others(void)
+{
+	int pair[2];
+
+	return refused(socket(AF_INET, SOCK_DGRAM, 0)) && refused(socket(AF_INET, SOCK_RAW, 6)) &&
+	       refused(socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP)) &&
+	       refused(socket(AF_INET6, SOCK_STREAM, 0)) && refused(socket(AF_NETLINK, SOCK_RAW, 0)) &&
+	       refused(socket(AF_PACKET, SOCK_RAW, 0)) && refused(socket(AF_UNIX, SOCK_STREAM, 0)) &&
+	       refused(socket(AF_UNIX, SOCK_DGRAM, 0)) && refused(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+}
+
+static int connects_to_its_like(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int from = socket(AF_INET, SOCK_STREAM, 0), to = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(a);
+
+	return !bind(to, (struct sockaddr *)&a, sizeof(a)) && !listen(to, 1) &&
+	       !getsockname(to, (struct sockaddr *)&a, &size) &&
+	       !connect(from, (struct sockaddr *)&a, sizeof(a));
+}
+
+/* Wherever it is: names of the file system are longer than an address. */
+static int connects_to_no_file(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = "/run/dbus/system_bus_socket" };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	return refused(connect(fd, (struct sockaddr *)&a, sizeof(a))) &&
+	       refused(connect(fd, (struct sockaddr *)&a, offsetof(struct sockaddr_un, sun_path) + 28)) &&
+	       refused(chdir("/run")) && refused(fchdir(0));
+}
+
+static int gives_tcp_no_other_code(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	return !setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) &&
+	       refused(setsockopt(fd, IPPROTO_TCP, 31, "tls", 3)) &&	/* TCP_ULP */
+	       refused(setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof(one)));
+}
+
+static int cannot_connect(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+
+	return refused(connect(-1, (struct sockaddr *)&a, sizeof(a)));
+}
+
 /* A thread that exists before the sandbox, as a driver's would. */
 static int go[2];
 
@@ -146,7 +213,10 @@ int main(void)
 	const struct wh_sandbox filter = { .seccomp = 1 }, open = { .seccomp = 0 };
 	const struct wh_sandbox user = { .uid = 65533, .gid = 65532 };
 
-	tap_plan(10);
+	const struct wh_sandbox local = { .seccomp = 1, .local = true };
+	const struct wh_sandbox ranks = { .seccomp = 1, .local = true, .tcp = true };
+
+	tap_plan(18);
 	ok_eq(answer(&filter, cannot_exec), YES, "worker_cannot_execute_programs");
 	ok_eq(answer(&filter, cannot_open_sockets), YES, "worker_cannot_open_sockets");
 	ok_eq(answer(&filter, stays_on_its_cpu), YES, "worker_in_a_vm_stays_on_its_cpu");
@@ -156,6 +226,14 @@ int main(void)
 	ok_eq(answer(&open, cannot_open_sockets), NO, "no_filter_where_none_is_wanted");
 	ok_eq(answer(&open, has_no_core), YES, "worker_leaves_no_core_and_gains_nothing");
 	ok_eq(with_old_thread(&filter), YES, "threads_that_exist_are_filtered_too");
+	ok_eq(answer(&local, cannot_open_sockets), YES, "worker_beside_its_clients_opens_no_socket");
+	ok_eq(answer(&local, cannot_connect), YES, "and_connects_to_nobody");
+	ok_eq(answer(&ranks, makes_tcp_sockets), YES, "worker_whose_ranks_meet_makes_tcp_sockets");
+	ok_eq(answer(&ranks, makes_no_others), YES, "and_none_of_another_kind");
+	ok_eq(answer(&ranks, connects_to_its_like), YES, "it_connects_to_its_like");
+	ok_eq(answer(&ranks, connects_to_no_file), YES, "and_to_no_socket_of_the_file_system");
+	ok_eq(answer(&ranks, gives_tcp_no_other_code), YES, "it_gets_tcp_and_nothing_on_top");
+	ok_eq(answer(&ranks, cannot_exec), YES, "all_else_is_as_for_others");
 	if (geteuid())
 		skip("worker_changes_its_user_for_good", "needs root");
 	else

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * NCCL in a worker: its environment, and the one network interface that it is told of.
+ * It would ask the kernel by a kind of socket that a worker has not, and need not have:
+ * in a tenant's network there is nothing but loopback (namespaces.c).
+ */
+#define _GNU_SOURCE
+#include "daemon/ranks.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libraries/nccl_group.h"
+
+/*
+ * Ranks meet on loopback and share memory by CUDA IPC and /dev/shm. What needs descriptors to
+ * be passed, devices of a network, or code from elsewhere is out of a worker's reach. What the
+ * administrator has set stays; a client's variables do not come here.
+ */
+static const char *const variables[][2] = {
+	{ "NCCL_SOCKET_IFNAME", "lo" }, { "NCCL_SOCKET_FAMILY", "AF_INET" }, { "NCCL_IB_DISABLE", "1" },
+	{ "NCCL_CUMEM_ENABLE", "0" }, { "NCCL_CUMEM_HOST_ENABLE", "0" }, { "NCCL_NVLS_ENABLE", "0" },
+	{ "NCCL_RAS_ENABLE", "0" }, { "NCCL_NET_PLUGIN", "none" }, { "NCCL_TUNER_PLUGIN", "none" },
+	{ "NCCL_PROFILER_PLUGIN", "none" }, { "NCCL_ENV_PLUGIN", "none" },
+};
+
+void wh_ranks_prepare(bool tcp)
+{
+	size_t i;
+
+	if (!tcp)
+		wh_nccl_hint = "NCCL's ranks meet by sockets, which this tenant's workers may not make: "
+			       "an administrator allows it by --nccl of `wormhole run', `tenant create' "
+			       "or `serve'";
+	for (i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		setenv(variables[i][0], variables[i][1], 0);
+	/* A socket's name in the file system is not to be a short one. */
+	if (tcp && chdir("/"))
+		_exit(1);
+}
+
+/* --- The only interface --------------------------------------------------------------- */
+
+static struct sockaddr_in address = {
+	.sin_family = AF_INET, .sin_addr.s_addr = __builtin_bswap32(INADDR_LOOPBACK),
+};
+static struct sockaddr_in mask = {
+	.sin_family = AF_INET, .sin_addr.s_addr = __builtin_bswap32(IN_CLASSA_NET),
+};
+static struct ifaddrs loopback = {
+	.ifa_name = (char *)"lo", .ifa_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING,
+	.ifa_addr = (struct sockaddr *)&address, .ifa_netmask = (struct sockaddr *)&mask,
+};
+
+int getifaddrs(struct ifaddrs **list)
+{
+	*list = &loopback;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
