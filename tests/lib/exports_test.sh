@@ -18,7 +18,8 @@ sys.path.insert(0, sys.argv[1] + "/cuda-api")
 import describe
 d = describe.Describer(f"{sys.argv[1]}/cuda-api/{sys.argv[2]}.api")
 api = d.api()
-print("\n".join(f"{n} {d.profile.soname}" for n, c in api.calls.items() if c.func and c.verb != "absent"))
+names = [n for n, c in api.calls.items() if c.func and c.verb != "absent"] + d.profile.exports
+print("\n".join(f"{n} {d.profile.soname}" for n in names))
 ' "$WH_TOP" "$1" | sort
 }
 
