@@ -44,8 +44,7 @@ check() { # name, soname
 }
 
 echo "TAP version 13"
-echo "1..16"
-echo "1..20"
+echo "1..28"
 check cublas libcublas.so.13
 check cublaslt libcublasLt.so.13
 check curand libcurand.so.10

@@ -6,6 +6,7 @@
 name=$(basename "$0" .t)
 
 case $name in
+cublaslt_posted) WORMHOLE_CUBLASLT=$bin/fake_cublaslt.so ;;
 cublaslt* | cublasxt*)
 	WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13
 	[ -e "$WORMHOLE_CUBLASLT" ] || {
