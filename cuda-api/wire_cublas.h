@@ -10,6 +10,7 @@
 #include "wire_scalar.h"
 
 #include <cublas_v2.h>
+#include <cublasXt.h>
 #include <stdbool.h>
 
 #include "wire.h"

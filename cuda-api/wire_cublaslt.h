@@ -2,13 +2,14 @@
 /*
  * What both ends of cublasLt share beside the generated messages. A descriptor is one of
  * the structs below, in the memory that the program sees as opaque: it may be copied as
- * bytes, and is sent as it is. The worker gives the library what the program has set.
+ * bytes. The worker gives the library what the program has set.
  */
 #ifndef WORMHOLE_WIRE_CUBLASLT_H
 #define WORMHOLE_WIRE_CUBLASLT_H
 
 #include <cublasLt.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "wire.h"
 
@@ -172,6 +173,101 @@ static const struct wh_lt_attributes wh_lt_attributes[WH_LT_KINDS] = {
 #undef K
 };
 
+/* As documented, before anything is set. */
+static inline struct wh_lt_matmul wh_lt_new_matmul(void)
+{
+	return (struct wh_lt_matmul) {
+		.head.magic = WH_LT_MAGIC(WH_LT_MATMUL),
+		.fill = CUBLAS_FILL_MODE_FULL,
+		.epilogue = CUBLASLT_EPILOGUE_DEFAULT,
+		.aux_type = -1,
+		.bias_type = -1,
+	};
+}
+
+static inline struct wh_lt_layout wh_lt_new_layout(void)
+{
+	return (struct wh_lt_layout) { .head.magic = WH_LT_MAGIC(WH_LT_LAYOUT), .batch = 1 };
+}
+
+static inline struct wh_lt_emulation wh_lt_new_emulation(void)
+{
+	return (struct wh_lt_emulation) {
+		.head.magic = WH_LT_MAGIC(WH_LT_EMULATION),
+		.special = 0xffff,
+	};
+}
+
+/*
+ * Packed: what was given and what was set, so that the request of an operation is small
+ * enough to be posted. Which they are, in 8 bytes; the values of 8 bytes in the order of the
+ * entries; the others, 4 bytes each; nothing to the next 8.
+ */
+static inline bool wh_lt_is_sent(const struct wh_lt_attributes *all, uint32_t set, unsigned int i)
+{
+	return i < all->given || (set >> (i - all->given) & 1);
+}
+
+static inline size_t wh_lt_packed(enum wh_lt_kind kind, uint32_t set)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
+	size_t bytes = 8;
+	unsigned int i;
+
+	for (i = 0; i < all->entries; i++)
+		if (wh_lt_is_sent(all, set, i))
+			bytes += all->entry[i].size == 8 ? 8 : 4;
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/* Does it for each value, a_ its entry, and moves `at` on. */
+#define WH_LT_EACH(all, set, at, does) do {						\
+	const struct wh_lt_attribute *a_;							\
+	unsigned int i_, wide_;									\
+												\
+	for (wide_ = 2; wide_; wide_--)								\
+		for (i_ = 0; i_ < (all)->entries; i_++) {					\
+			a_ = &(all)->entry[i_];							\
+			if (!wh_lt_is_sent(all, set, i_) || (a_->size == 8) != (wide_ == 2))	\
+				continue;							\
+			does;									\
+			(at) += wide_ * 4;							\
+		}										\
+} while (0)
+
+/* Returns the end; `out` has wh_lt_packed() bytes of room. */
+static inline uint8_t *wh_lt_pack(enum wh_lt_kind kind, const void *value, uint8_t *out)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
+	const uint32_t set = ((const struct wh_lt_head *)value)->set;
+	const size_t bytes = wh_lt_packed(kind, set);
+	uint8_t *to = out + 8;
+
+	memset(out, 0, bytes);
+	memcpy(out, &set, sizeof(set));
+	WH_LT_EACH(all, set, to, memcpy(to, (const uint8_t *)value + a_->offset, a_->size));
+	return out + bytes;
+}
+
+/* Into what has the defaults. NULL: it is not all there, or not of this kind. */
+static inline const uint8_t *wh_lt_unpack(enum wh_lt_kind kind, void *value, const uint8_t *in,
+					  const uint8_t *end)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
+	const uint8_t *from = in + 8;
+	uint32_t set;
+
+	if (!in || end - in < 8)
+		return NULL;
+	memcpy(&set, in, sizeof(set));
+	if ((uint64_t)set >> (all->entries - all->given) ||
+	    (size_t)(end - in) < wh_lt_packed(kind, set))
+		return NULL;
+	((struct wh_lt_head *)value)->set = set;
+	WH_LT_EACH(all, set, from, memcpy((uint8_t *)value + a_->offset, from, a_->size));
+	return in + wh_lt_packed(kind, set);
+}
+
 /* --- Scalars ---------------------------------------------------------------------- */
 
 #define WH_LT_SCALAR	16	/* the largest type of alpha and beta */
@@ -240,30 +336,30 @@ struct wh_req_cublasLtDestroy {
 #define WH_LT_NO_ALPHA	1u
 #define WH_LT_NO_BETA	2u
 #define WH_LT_NO_ALGO	4u
+#define WH_LT_D_IS_AS_C	8u	/* its layout: it does not follow */
+#define WH_LT_NO_LAYOUT	16u	/* of matrix 0; the next of 1, ... */
 
+/* Packed behind it: the descriptor; layouts of a, b, c, d; the emulation, if there is one. */
 struct wh_req_cublasLtMatmul {
 	struct wh_req hdr;
 	struct wh_obj_cublasLtHandle_t handle;
 	uint64_t a, b, c, d, workspace;
 	union wh_lt_scalar alpha, beta;
-	struct wh_lt_matmul desc;
 	uint64_t stream;
 	uint64_t workspace_size;
 	uint64_t alignments;	/* of all addresses: part of what decides about the status */
-	struct wh_lt_layout layout[4];	/* of a, b, c, d */
 	cublasLtMatmulAlgo_t algo;
-	struct wh_lt_emulation emulation;
 };
+
+/* Packed behind it: the descriptor; those layouts of a, b, c that there are. */
 
 struct wh_req_cublasLtMatrixTransform {
 	struct wh_req hdr;
 	struct wh_obj_cublasLtHandle_t handle;
 	uint64_t a, b, c;
 	union wh_lt_scalar alpha, beta;
-	struct wh_lt_transform desc;
 	uint64_t stream;
 	uint64_t alignments;
-	struct wh_lt_layout layout[3];	/* of a, b, c; magic 0: none */
 };
 
 /*

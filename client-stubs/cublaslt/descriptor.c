@@ -96,6 +96,26 @@ static cublasStatus_t create(void **descriptor, size_t whole, const void *value,
 	return init(made, whole, whole, value, bytes);
 }
 
+static struct wh_lt_matmul new_matmul(cublasComputeType_t compute, cudaDataType_t scale)
+{
+	struct wh_lt_matmul d = wh_lt_new_matmul();
+
+	d.compute = compute;
+	d.scale = scale;
+	return d;
+}
+
+static struct wh_lt_layout new_layout(cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+{
+	struct wh_lt_layout l = wh_lt_new_layout();
+
+	l.type = type;
+	l.rows = rows;
+	l.cols = cols;
+	l.ld = ld;
+	return l;
+}
+
 /*
  * The functions of one kind. Init and Create have the same parameters (`PARAMS`), from
  * which `value` makes what is kept.
@@ -130,27 +150,11 @@ cublasStatus_t cublasLt##Name##GetAttribute(Opaque *desc, Attribute attr, void *
 }
 
 DESCRIPTOR(MatmulDesc, cublasLtMatmulDescOpaque_t, cublasLtMatmulDescAttributes_t, WH_LT_MATMUL,
-	   PARAMS(cublasComputeType_t compute, cudaDataType_t scale), (struct wh_lt_matmul) {
-	.head.magic = WH_LT_MAGIC(WH_LT_MATMUL),
-	.compute = compute,
-	.scale = scale,
-	.fill = CUBLAS_FILL_MODE_FULL,
-	.epilogue = CUBLASLT_EPILOGUE_DEFAULT,
-	.aux_type = -1,
-	.bias_type = -1,
-})
+	   PARAMS(cublasComputeType_t compute, cudaDataType_t scale), new_matmul(compute, scale))
 
 DESCRIPTOR(MatrixLayout, cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutAttribute_t,
-	   WH_LT_LAYOUT,
-	   PARAMS(cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld),
-	   (struct wh_lt_layout) {
-	.head.magic = WH_LT_MAGIC(WH_LT_LAYOUT),
-	.type = type,
-	.rows = rows,
-	.cols = cols,
-	.ld = ld,
-	.batch = 1,
-})
+	   WH_LT_LAYOUT, PARAMS(cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld),
+	   new_layout(type, rows, cols, ld))
 
 DESCRIPTOR(MatmulPreference, cublasLtMatmulPreferenceOpaque_t,
 	   cublasLtMatmulPreferenceAttributes_t, WH_LT_PREFERENCE, PARAMS(),
@@ -172,10 +176,7 @@ DESCRIPTOR(MatrixTransformDesc, cublasLtMatrixTransformDescOpaque_t,
 })
 
 DESCRIPTOR(EmulationDesc, cublasLtEmulationDescOpaque_t, cublasLtEmulationDescAttributes_t,
-	   WH_LT_EMULATION, PARAMS(), (struct wh_lt_emulation) {
-	.head.magic = WH_LT_MAGIC(WH_LT_EMULATION),
-	.special = 0xffff,
-})
+	   WH_LT_EMULATION, PARAMS(), wh_lt_new_emulation())
 
 /* --- For operations ---------------------------------------------------------------- */
 

@@ -46,14 +46,68 @@ static uint32_t put_scalars(union wh_lt_scalar *alpha, union wh_lt_scalar *beta,
 	return null;
 }
 
+/* --- Products --------------------------------------------------------------------------- */
+
+struct described {
+	struct wh_lt_matmul desc;
+	struct wh_lt_layout layout[4];
+	struct wh_lt_emulation emulation;
+	bool d_is_as_c;
+};
+
+static bool take(struct described *d, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+		 cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out)
+{
+	if (!wh_lt_take_matmul(desc, &d->desc, &d->emulation) ||
+	    !wh_lt_take_layout(a, &d->layout[0]) || !wh_lt_take_layout(b, &d->layout[1]) ||
+	    !wh_lt_take_layout(c, &d->layout[2]) || !wh_lt_take_layout(out, &d->layout[3]))
+		return false;
+	d->d_is_as_c = !memcmp(&d->layout[2], &d->layout[3], sizeof(d->layout[3]));
+	return true;
+}
+
+static size_t packed_bytes(const struct described *d)
+{
+	size_t bytes = wh_lt_packed(WH_LT_MATMUL, d->desc.head.set);
+	int i;
+
+	for (i = 0; i < 4 - d->d_is_as_c; i++)
+		bytes += wh_lt_packed(WH_LT_LAYOUT, d->layout[i].head.set);
+	if (d->desc.emulation)
+		bytes += wh_lt_packed(WH_LT_EMULATION, d->emulation.head.set);
+	return bytes;
+}
+
+static void pack(const struct described *d, uint8_t *out)
+{
+	int i;
+
+	out = wh_lt_pack(WH_LT_MATMUL, &d->desc, out);
+	for (i = 0; i < 4 - d->d_is_as_c; i++)
+		out = wh_lt_pack(WH_LT_LAYOUT, &d->layout[i], out);
+	if (d->desc.emulation)
+		wh_lt_pack(WH_LT_EMULATION, &d->emulation, out);
+}
+
+#define FIXED(call)	sizeof(struct wh_req_##call)
 #define ADDRESS(field)	wh_word(struct wh_req_cublasLtMatmul, field)
-#define MATMUL_ADDRESSES (ADDRESS(a) | ADDRESS(b) | ADDRESS(c) | ADDRESS(d) |			\
-	ADDRESS(workspace) | ADDRESS(alpha) | ADDRESS(beta) | ADDRESS(desc.bias) |		\
-	ADDRESS(desc.aux) | ADDRESS(desc.a_scale) | ADDRESS(desc.b_scale) |			\
-	ADDRESS(desc.c_scale) | ADDRESS(desc.d_scale) | ADDRESS(desc.amax_d) |			\
-	ADDRESS(desc.aux_scale) | ADDRESS(desc.aux_amax) | ADDRESS(desc.d_out_scale))
-_Static_assert(offsetof(struct wh_req_cublasLtMatmul, desc.d_out_scale) < 64 * 8, "64 bits");
-_Static_assert(sizeof(struct wh_req_cublasLtMatmul) % 8 == 0, "whole words");
+#define ADDRESSES (ADDRESS(a) | ADDRESS(b) | ADDRESS(c) | ADDRESS(d) | ADDRESS(workspace) |	\
+		   ADDRESS(alpha) | ADDRESS(beta))
+_Static_assert(FIXED(cublasLtMatmul) % WH_WIRE_ALIGN == 0, "no padding before descriptors");
+
+/* Of the words of the request: those of the descriptor that are addresses. */
+static uint64_t address_words(const struct wh_lt_matmul *d)
+{
+	const struct wh_lt_attributes *all = &wh_lt_attributes[WH_LT_MATMUL];
+	size_t at = FIXED(cublasLtMatmul) + 8;
+	uint64_t words = 0;
+
+	WH_LT_EACH(all, d->head.set, at,
+		   if (a_->offset >= offsetof(struct wh_lt_matmul, bias) &&
+		       a_->offset <= offsetof(struct wh_lt_matmul, d_out_scale))
+			words |= 1ULL << at / 8);
+	return words;
+}
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
 			      const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc,
@@ -65,19 +119,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	const uint64_t on = stream ? wh_library_stream(stream) : 0;
 	struct wh_obj_cublasLtHandle_t object;
 	struct wh_req_cublasLtMatmul *q;
+	struct described d;
 	cublasStatus_t res;
 	struct wh_call c;
+	size_t bytes;
 
 	if (!wh_pack_cublasLtHandle_t(handle, &object))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtMatmul, sizeof(*q));
+	if (!take(&d, desc, Adesc, Bdesc, Cdesc, Ddesc))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	bytes = sizeof(*q) + packed_bytes(&d);
+	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtMatmul, bytes);
 	if (!q)
 		return wh_cublaslt_lost(c.result);
-	res = CUBLAS_STATUS_INVALID_VALUE;
-	if (!wh_lt_take_matmul(desc, &q->desc, &q->emulation) ||
-	    !wh_lt_take_layout(Adesc, &q->layout[0]) || !wh_lt_take_layout(Bdesc, &q->layout[1]) ||
-	    !wh_lt_take_layout(Cdesc, &q->layout[2]) || !wh_lt_take_layout(Ddesc, &q->layout[3]))
-		goto out;
 	q->handle = object;
 	q->a = (uintptr_t)A;
 	q->b = (uintptr_t)B;
@@ -85,31 +139,24 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 	q->d = (uintptr_t)D;
 	q->workspace = (uintptr_t)workspace;
 	q->workspace_size = workspaceSizeInBytes;
-	q->hdr.null |= put_scalars(&q->alpha, &q->beta, alpha, beta, q->desc.pointer_mode,
-				   q->desc.scale);
+	q->hdr.null |= put_scalars(&q->alpha, &q->beta, alpha, beta, d.desc.pointer_mode,
+				   d.desc.scale);
 	q->stream = on;
-	q->alignments = alignments(alignments(0, &q->a, 5), &q->desc.bias, 10);
+	q->alignments = alignments(alignments(0, &q->a, 5), &d.desc.bias, 10);
+	memset(&q->algo, 0, sizeof(q->algo));
 	if (algo)
 		q->algo = *algo;
-	else
-		memset(&q->algo, 0, sizeof(q->algo));
-	q->hdr.null |= algo ? 0 : WH_LT_NO_ALGO;
-	res = wh_cublaslt_post(&c, sizeof(*q), MATMUL_ADDRESSES);
-out:
+	q->hdr.null |= (algo ? 0 : WH_LT_NO_ALGO) | (d.d_is_as_c ? WH_LT_D_IS_AS_C : 0);
+	pack(&d, (uint8_t *)(q + 1));
+	res = wh_cublaslt_post(&c, bytes, ADDRESSES | address_words(&d.desc));
 	wh_end(&c);
 	return res;
 }
 
-/* A matrix that is not there has no layout either. */
-static bool put_matrix(const void *matrix, const cublasLtMatrixLayoutOpaque_t *layout,
-		       struct wh_lt_layout *to)
-{
-	memset(to, 0, sizeof(*to));
-	return layout ? wh_lt_take_layout(layout, to) : !matrix;
-}
+/* --- Transformations ---------------------------------------------------------------------- */
 
 #define OF(field)	wh_word(struct wh_req_cublasLtMatrixTransform, field)
-_Static_assert(sizeof(struct wh_req_cublasLtMatrixTransform) % 8 == 0, "whole words");
+_Static_assert(FIXED(cublasLtMatrixTransform) % 8 == 0, "whole words");
 
 cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle,
 				       cublasLtMatrixTransformDesc_t desc, const void *alpha,
@@ -119,31 +166,47 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle,
 				       cublasLtMatrixLayout_t Cdesc, cudaStream_t stream)
 {
 	const uint64_t on = stream ? wh_library_stream(stream) : 0;
+	const cublasLtMatrixLayoutOpaque_t *from[3] = { Adesc, Bdesc, Cdesc };
+	const void *matrix[3] = { A, B, C };
 	struct wh_req_cublasLtMatrixTransform *q;
 	struct wh_obj_cublasLtHandle_t object;
+	struct wh_lt_layout layout[3];
+	struct wh_lt_transform d;
 	cublasStatus_t res;
 	struct wh_call c;
+	size_t bytes;
+	uint8_t *out;
+	int i;
 
 	if (!wh_pack_cublasLtHandle_t(handle, &object))
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtMatrixTransform, sizeof(*q));
+	if (!wh_lt_good(WH_LT_TRANSFORM, desc))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	memcpy(&d, desc, sizeof(d));
+	bytes = sizeof(*q) + wh_lt_packed(WH_LT_TRANSFORM, d.head.set);
+	for (i = 0; i < 3; i++) {
+		/* A matrix that is not there needs no layout. */
+		if (from[i] ? !wh_lt_take_layout(from[i], &layout[i]) : matrix[i] != NULL)
+			return CUBLAS_STATUS_INVALID_VALUE;
+		bytes += from[i] ? wh_lt_packed(WH_LT_LAYOUT, layout[i].head.set) : 0;
+	}
+	q = wh_cublaslt_begin(&c, WH_CALL_cublasLtMatrixTransform, bytes);
 	if (!q)
 		return wh_cublaslt_lost(c.result);
-	res = CUBLAS_STATUS_INVALID_VALUE;
-	if (!wh_lt_good(WH_LT_TRANSFORM, desc) || !put_matrix(A, Adesc, &q->layout[0]) ||
-	    !put_matrix(B, Bdesc, &q->layout[1]) || !wh_lt_take_layout(Cdesc, &q->layout[2]))
-		goto out;
-	memcpy(&q->desc, desc, sizeof(q->desc));
 	q->handle = object;
 	q->a = (uintptr_t)A;
 	q->b = (uintptr_t)B;
 	q->c = (uintptr_t)C;
-	q->hdr.null |= put_scalars(&q->alpha, &q->beta, alpha, beta, q->desc.pointer_mode,
-				   q->desc.scale);
+	q->hdr.null |= put_scalars(&q->alpha, &q->beta, alpha, beta, d.pointer_mode, d.scale);
 	q->stream = on;
 	q->alignments = alignments(0, &q->a, 3);
-	res = wh_cublaslt_post(&c, sizeof(*q), OF(a) | OF(b) | OF(c) | OF(alpha) | OF(beta));
-out:
+	out = wh_lt_pack(WH_LT_TRANSFORM, &d, (uint8_t *)(q + 1));
+	for (i = 0; i < 3; i++)
+		if (from[i])
+			out = wh_lt_pack(WH_LT_LAYOUT, &layout[i], out);
+		else
+			q->hdr.null |= WH_LT_NO_LAYOUT << i;
+	res = wh_cublaslt_post(&c, bytes, OF(a) | OF(b) | OF(c) | OF(alpha) | OF(beta));
 	wh_end(&c);
 	return res;
 }

@@ -73,16 +73,41 @@ static void *scalar(const union wh_lt_scalar *v, bool host, bool null)
 	return host ? (void *)v->host : (void *)v->device;
 }
 
-static int32_t multiply(struct wh_session *s, const struct wh_cublaslt_functions *l,
-			const struct wh_req_cublasLtMatmul *q, cublasLtHandle_t handle,
-			CUstream stream)
+/* Where a request's packed descriptors begin, and its end. */
+#define PACKED(q)	((const uint8_t *)((q) + 1))
+#define END(f)		((const uint8_t *)(f)->req + (f)->req_size)
+
+static bool unpack(const struct wh_req_cublasLtMatmul *q, const uint8_t *end,
+		   struct wh_lt_described *d)
 {
-	const int32_t mode = q->desc.pointer_mode;
+	const unsigned int layouts = q->hdr.null & WH_LT_D_IS_AS_C ? 3 : 4;
+	const uint8_t *at;
+	unsigned int i;
+
+	d->desc = wh_lt_new_matmul();
+	d->emulation = wh_lt_new_emulation();
+	at = wh_lt_unpack(WH_LT_MATMUL, &d->desc, PACKED(q), end);
+	for (i = 0; i < layouts; i++) {
+		d->layout[i] = wh_lt_new_layout();
+		at = wh_lt_unpack(WH_LT_LAYOUT, &d->layout[i], at, end);
+	}
+	if (layouts == 3)
+		d->layout[3] = d->layout[2];
+	if (d->desc.emulation)
+		at = wh_lt_unpack(WH_LT_EMULATION, &d->emulation, at, end);
+	return at;
+}
+
+static int32_t multiply(struct wh_session *s, const struct wh_cublaslt_functions *l,
+			const struct wh_req_cublasLtMatmul *q, const struct wh_lt_described *d,
+			cublasLtHandle_t handle, CUstream stream)
+{
+	const int32_t mode = d->desc.pointer_mode;
 	struct wh_lt_product p;
 	CUresult limit;
 	cublasStatus_t res;
 
-	res = wh_lt_build_product(s, l, &q->desc, q->layout, &q->emulation, &p);
+	res = wh_lt_build_product(s, l, &d->desc, d->layout, &d->emulation, &p);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
 	limit = wh_launch_begin(s, stream);
@@ -105,6 +130,7 @@ int32_t wh_do_cublasLtMatmul(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cublaslt_functions *l = wh_library_functions(s, WH_LIB_cublaslt);
 	const struct wh_req_cublasLtMatmul *q = f->req;
+	struct wh_lt_described d;
 	cublasLtHandle_t handle;
 	cublasStatus_t res;
 	CUstream stream;
@@ -117,16 +143,34 @@ int32_t wh_do_cublasLtMatmul(struct wh_session *s, struct wh_frame *f)
 	res = wh_enter_cublasLtHandle_t(s, l, &q->handle, &handle, NULL);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
-	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) || !wh_lt_reach_matmul(s, q))
+	if (!unpack(q, END(f), &d) || !wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) ||
+	    !wh_lt_reach_matmul(s, q, &d))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	return multiply(s, l, q, handle, stream);
+	return multiply(s, l, q, &d, handle, stream);
+}
+
+static bool unpack_turned(const struct wh_req_cublasLtMatrixTransform *q, const uint8_t *end,
+			  struct wh_lt_turned *d)
+{
+	const uint8_t *at;
+	unsigned int i;
+
+	memset(&d->desc, 0, sizeof(d->desc));
+	at = wh_lt_unpack(WH_LT_TRANSFORM, &d->desc, PACKED(q), end);
+	for (i = 0; i < 3; i++) {
+		d->has[i] = !(q->hdr.null & WH_LT_NO_LAYOUT << i);
+		d->layout[i] = wh_lt_new_layout();
+		if (d->has[i])
+			at = wh_lt_unpack(WH_LT_LAYOUT, &d->layout[i], at, end);
+	}
+	return at;
 }
 
 static int32_t transform(struct wh_session *s, const struct wh_cublaslt_functions *l,
-			 const struct wh_req_cublasLtMatrixTransform *q, cublasLtHandle_t handle,
-			 CUstream stream)
+			 const struct wh_req_cublasLtMatrixTransform *q,
+			 const struct wh_lt_turned *d, cublasLtHandle_t handle, CUstream stream)
 {
-	const bool host = wh_lt_alpha_is_host(q->desc.pointer_mode);
+	const bool host = wh_lt_alpha_is_host(d->desc.pointer_mode);
 	cublasLtMatrixTransformDescOpaque_t desc;
 	cublasLtMatrixLayoutOpaque_t layout[3];
 	cublasLtMatrixLayout_t at[3] = { NULL };
@@ -134,11 +178,11 @@ static int32_t transform(struct wh_session *s, const struct wh_cublaslt_function
 	cublasStatus_t res;
 	unsigned int i;
 
-	res = wh_lt_build_transform(s, l, &q->desc, &desc);
+	res = wh_lt_build_transform(s, l, &d->desc, &desc);
 	for (i = 0; i < 3 && res == CUBLAS_STATUS_SUCCESS; i++)
-		if (q->layout[i].head.magic) {
+		if (d->has[i]) {
 			at[i] = &layout[i];
-			res = wh_lt_build_layout(s, l, &q->layout[i], at[i]);
+			res = wh_lt_build_layout(s, l, &d->layout[i], at[i]);
 		}
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
@@ -158,6 +202,7 @@ int32_t wh_do_cublasLtMatrixTransform(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_cublaslt_functions *l = wh_library_functions(s, WH_LIB_cublaslt);
 	const struct wh_req_cublasLtMatrixTransform *q = f->req;
+	struct wh_lt_turned d;
 	cublasLtHandle_t handle;
 	cublasStatus_t res;
 	CUstream stream;
@@ -171,12 +216,11 @@ int32_t wh_do_cublasLtMatrixTransform(struct wh_session *s, struct wh_frame *f)
 	res = wh_enter_cublasLtHandle_t(s, l, &q->handle, &handle, NULL);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
-	/* It has no other modes than these two. */
-	if (!wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) ||
-	    (unsigned int)q->desc.pointer_mode > CUBLASLT_POINTER_MODE_DEVICE ||
-	    !wh_lt_reach_transform(s, q))
+	if (!unpack_turned(q, END(f), &d) ||
+	    !wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) ||
+	    !wh_lt_reach_transform(s, q, &d))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	return transform(s, l, q, handle, stream);
+	return transform(s, l, q, &d, handle, stream);
 }
 
 /* --- Questions about algorithms --------------------------------------------------------- */

@@ -5,6 +5,18 @@
 
 #include "gen_cublaslt_server.h"
 
+/* What came packed behind an operation. */
+struct wh_lt_described {
+	struct wh_lt_matmul desc;
+	struct wh_lt_layout layout[4];
+	struct wh_lt_emulation emulation;
+};
+struct wh_lt_turned {
+	struct wh_lt_transform desc;
+	struct wh_lt_layout layout[3];
+	bool has[3];
+};
+
 /* Genuine descriptors of what a message brought; they live as long as this. */
 struct wh_lt_product {
 	cublasLtMatmulDescOpaque_t desc;
@@ -27,7 +39,9 @@ cublasStatus_t wh_lt_build_transform(struct wh_session *s, const struct wh_cubla
 				     cublasLtMatrixTransformDescOpaque_t *to);
 
 /* cublaslt_reach.c: may the client name all addresses of it? */
-bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q);
-bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q);
+bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q,
+			const struct wh_lt_described *d);
+bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q,
+			   const struct wh_lt_turned *d);
 
 #endif

@@ -105,7 +105,7 @@ static uint64_t scale_bytes(const struct wh_lt_layout *m, int32_t mode, uint64_t
 	}
 }
 
-static bool may_scales(struct wh_session *s, const struct wh_req_cublasLtMatmul *q)
+static bool may_scales(struct wh_session *s, const struct wh_lt_described *q)
 {
 	const struct wh_lt_layout *m = q->layout;
 	const struct wh_lt_matmul *d = &q->desc;
@@ -128,7 +128,7 @@ static unsigned int epilogue_bits(int32_t given, uint32_t d)
 }
 
 /* A bias for each row of D, or a gradient of it; another matrix, or a mask of bits, beside D. */
-static bool may_epilogue(struct wh_session *s, const struct wh_req_cublasLtMatmul *q)
+static bool may_epilogue(struct wh_session *s, const struct wh_lt_described *q)
 {
 	const struct wh_lt_layout *d = &q->layout[3];
 	const uint64_t vector = q->desc.epilogue == CUBLASLT_EPILOGUE_BGRADB ? d->cols : d->rows;
@@ -154,11 +154,12 @@ static bool may_scalar(struct wh_session *s, const union wh_lt_scalar *v, bool h
 	return host || may(s, v->device, bytes);
 }
 
-bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q)
+bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q,
+			const struct wh_lt_described *d)
 {
-	const int32_t mode = q->desc.pointer_mode;
-	const uint64_t each = wh_lt_scale_size(q->desc.scale);
-	const uint64_t vector = wh_times(q->layout[3].rows, each);
+	const int32_t mode = d->desc.pointer_mode;
+	const uint64_t each = wh_lt_scale_size(d->desc.scale);
+	const uint64_t vector = wh_times(d->layout[3].rows, each);
 
 	/* Of a mode that is not known here, nor is which of the two are addresses. */
 	if ((unsigned int)mode > CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST)
@@ -167,22 +168,26 @@ bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul
 			  mode == CUBLASLT_POINTER_MODE_DEVICE ? each : vector) &&
 	       may_scalar(s, &q->beta, wh_lt_beta_is_host(mode),
 			  mode == CUBLASLT_POINTER_MODE_DEVICE ? each : vector) &&
-	       may(s, q->a, matrix_bytes(&q->layout[0])) &&
-	       may(s, q->b, matrix_bytes(&q->layout[1])) &&
-	       may(s, q->c, matrix_bytes(&q->layout[2])) &&
-	       may(s, q->d, matrix_bytes(&q->layout[3])) &&
-	       may(s, q->workspace, q->workspace_size) && may_scales(s, q) &&
-	       may_epilogue(s, q) && may(s, q->emulation.bit_count, sizeof(int32_t));
+	       may(s, q->a, matrix_bytes(&d->layout[0])) &&
+	       may(s, q->b, matrix_bytes(&d->layout[1])) &&
+	       may(s, q->c, matrix_bytes(&d->layout[2])) &&
+	       may(s, q->d, matrix_bytes(&d->layout[3])) &&
+	       may(s, q->workspace, q->workspace_size) && may_scales(s, d) &&
+	       may_epilogue(s, d) && may(s, d->emulation.bit_count, sizeof(int32_t));
 }
 
-bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q)
+bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q,
+			   const struct wh_lt_turned *d)
 {
-	const int32_t mode = q->desc.pointer_mode;
-	const uint64_t each = wh_lt_scale_size(q->desc.scale);
+	const uint64_t each = wh_lt_scale_size(d->desc.scale);
+	const int32_t mode = d->desc.pointer_mode;
 
+	/* It has no other modes than these two. */
+	if ((unsigned int)mode > CUBLASLT_POINTER_MODE_DEVICE)
+		return false;
 	return may_scalar(s, &q->alpha, wh_lt_alpha_is_host(mode), each) &&
 	       may_scalar(s, &q->beta, wh_lt_beta_is_host(mode), each) &&
-	       may(s, q->a, matrix_bytes(&q->layout[0])) &&
-	       may(s, q->b, matrix_bytes(&q->layout[1])) &&
-	       may(s, q->c, matrix_bytes(&q->layout[2]));
+	       may(s, q->a, d->has[0] ? matrix_bytes(&d->layout[0]) : 1) &&
+	       may(s, q->b, d->has[1] ? matrix_bytes(&d->layout[1]) : 1) &&
+	       may(s, q->c, d->has[2] ? matrix_bytes(&d->layout[2]) : 1);
 }

@@ -420,57 +420,81 @@ static void test_libraries(struct wh_session *s)
 
 /* --- cublasLt: descriptors with addresses inside, as they come ------------------------------- */
 
-static struct wh_req_cublasLtMatmul *product(struct wh_session *s)
+static struct wh_lt_matmul product_desc;
+static struct wh_lt_layout product_layout[4];
+static struct wh_lt_emulation product_emulation;
+static struct wh_req_cublasLtMatmul *product;
+
+/* Of 8 x 8 floats, all that can be set set. */
+static void new_product(struct wh_session *s)
 {
-	struct wh_req_cublasLtMatmul *q = request(s, 0, sizeof(*q));
 	unsigned int i;
 
-	q->handle.id = object[WH_H_cublasLtHandle_t];
-	q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
-	q->desc.scale = CUDA_R_32F;
-	q->desc.bias_type = q->desc.aux_type = -1;
+	product = request(s, 0, sizeof(*product) + 1024);
+	product->handle.id = object[WH_H_cublasLtHandle_t];
+	product_desc = wh_lt_new_matmul();
+	product_desc.head.set = 0x7fffffff;
+	product_desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
+	product_desc.scale = CUDA_R_32F;
+	product_desc.emulation = 1;
+	product_emulation = wh_lt_new_emulation();
+	product_emulation.head.set = 0x3f;
+	for (i = 0; i < 4; i++) {
+		product_layout[i] = wh_lt_new_layout();
+		product_layout[i].type = CUDA_R_32F;
+		product_layout[i].rows = product_layout[i].cols = product_layout[i].ld = 8;
+	}
+}
+
+static bool multiplied(struct wh_session *s)
+{
+	uint8_t *out = wh_lt_pack(WH_LT_MATMUL, &product_desc, (uint8_t *)(product + 1));
+	unsigned int i;
+
 	for (i = 0; i < 4; i++)
-		q->layout[i] = (struct wh_lt_layout){ .type = CUDA_R_32F, .rows = 8, .cols = 8,
-						      .ld = 8, .batch = 1 };
-	return q;
+		out = wh_lt_pack(WH_LT_LAYOUT, &product_layout[i], out);
+	out = wh_lt_pack(WH_LT_EMULATION, &product_emulation, out);
+	return !ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, out - (uint8_t *)product) && reached;
+}
+
+/* Each address of a product in turn. */
+static uint64_t *address(unsigned int i)
+{
+	uint64_t *const at[] = {
+		&product->a, &product->b, &product->c, &product->d, &product->workspace,
+		&product->alpha.device, &product->beta.device, &product_desc.bias,
+		&product_desc.aux, &product_desc.a_scale, &product_desc.b_scale,
+		&product_desc.c_scale, &product_desc.d_scale, &product_desc.amax_d,
+		&product_desc.aux_scale, &product_desc.aux_amax, &product_desc.d_out_scale,
+		&product_emulation.bit_count,
+	};
+
+	return i < sizeof(at) / sizeof(*at) ? at[i] : NULL;
 }
 
 static void test_products(struct wh_session *s)
 {
-#define IN(field) offsetof(struct wh_req_cublasLtMatmul, field)
-	static const size_t at[] = {
-		IN(a), IN(b), IN(c), IN(d), IN(workspace), IN(alpha), IN(beta), IN(desc.bias),
-		IN(desc.aux), IN(desc.a_scale), IN(desc.b_scale), IN(desc.c_scale), IN(desc.d_scale),
-		IN(desc.amax_d), IN(desc.aux_scale), IN(desc.aux_amax), IN(desc.d_out_scale),
-		IN(emulation.bit_count),
-	};
-	struct wh_req_cublasLtMatmul *q;
-	unsigned int i, arrived = 0, refused = 0, n = sizeof(at) / sizeof(*at);
-	uint8_t *bytes;
+	unsigned int i, arrived = 0, refused = 0;
 
-	for (i = 0; i < n; i++) {
-		bytes = (uint8_t *)product(s);
-		put(bytes + at[i], DEVICE, 8);
-		arrived += !ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && reached;
-		bytes = (uint8_t *)product(s);
-		put(bytes + at[i], (uintptr_t)own, 8);
-		refused += ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached;
+	for (i = 0, new_product(s); address(i); i++, new_product(s)) {
+		*address(i) = DEVICE;
+		arrived += multiplied(s);
+		new_product(s);
+		*address(i) = (uintptr_t)own;
+		refused += !multiplied(s) && !reached;
 	}
-	ok_eq(arrived, n, "each_address_of_a_product_may_be_device_memory");
-	ok_eq(refused, n, "and_none_the_workers_own");
-	q = product(s);
-	q->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
-	ok(!ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && reached,
-	   "matrix_may_end_with_its_memory");
-	q = product(s);
-	q->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
-	q->layout[0].ld = 9;
-	ok(ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached,
-	   "and_not_behind_it");
-	q = product(s);
-	q->desc.pointer_mode = CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST + 1;
-	ok(ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, sizeof(*q)) && !reached,
-	   "pointer_mode_that_nobody_knows_is_refused");
+	ok_eq(arrived, i, "each_address_of_a_product_may_be_device_memory");
+	ok_eq(refused, i, "and_none_the_workers_own");
+	new_product(s);
+	product->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
+	ok(multiplied(s), "matrix_may_end_with_its_memory");
+	new_product(s);
+	product->a = DEVICE + DEVICE_SIZE - 8 * 8 * sizeof(float);
+	product_layout[0].ld = 9;
+	ok(!multiplied(s) && !reached, "and_not_behind_it");
+	new_product(s);
+	product_desc.pointer_mode = CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST + 1;
+	ok(!multiplied(s) && !reached, "pointer_mode_that_nobody_knows_is_refused");
 }
 
 static uint64_t told_bias;
@@ -487,6 +511,8 @@ static cublasStatus_t see_bias(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttribu
 static void test_transforms(struct wh_session *s)
 {
 	struct wh_cublaslt_functions *l = s->library[WH_LIB_cublaslt];
+	const struct wh_lt_transform desc = { .head.set = 7, .scale = CUDA_R_32F,
+					      .pointer_mode = CUBLASLT_POINTER_MODE_DEVICE };
 	struct wh_req_cublasLtMatrixTransform *q;
 	struct wh_req_cublasLtQuestion *w;
 	unsigned int i, arrived = 0, refused = 0;
@@ -494,14 +520,13 @@ static void test_transforms(struct wh_session *s)
 
 	for (i = 0; i < 10; i++) {
 		address = i % 2 ? DEVICE : (uintptr_t)own;
-		q = request(s, 0, sizeof(*q));
+		q = request(s, 0, sizeof(*q) + 64);
 		q->handle.id = object[WH_H_cublasLtHandle_t];
-		q->desc.pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
-		q->desc.scale = CUDA_R_32F;
-		q->layout[0].head.magic = q->layout[2].head.magic = 1;
+		q->hdr.null = 7 * WH_LT_NO_LAYOUT;
+		wh_lt_pack(WH_LT_TRANSFORM, &desc, (uint8_t *)(q + 1));
 		put((uint8_t *)(i / 2 == 0 ? &q->a : i / 2 == 1 ? &q->b : i / 2 == 2 ? &q->c :
 				i / 2 == 3 ? &q->alpha.device : &q->beta.device), address, 8);
-		if (ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatrixTransform, sizeof(*q)))
+		if (ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatrixTransform, sizeof(*q) + 64))
 			refused += !(i % 2) && !reached;
 		else
 			arrived += i % 2 && reached;
@@ -623,8 +648,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(50);
-	tap_plan(53);
+	tap_plan(61);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);

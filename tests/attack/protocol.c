@@ -8,6 +8,7 @@
 
 #include "gen_cublas_server.h"
 #include "gen_cudnn_server.h"
+#include "gen_cufft_server.h"
 #include "gen_cusolver_server.h"
 #include "gen_cusparse_server.h"
 #include "requests.h"

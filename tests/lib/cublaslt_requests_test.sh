@@ -5,7 +5,7 @@
 # for each. Over softgpu's library.
 . "$(dirname "$0")/lib.sh"
 [ -e "$WORMHOLE_CUBLASLT" ] || {
-	echo "1..0 # SKIP no nvcc when softgpu's libcublasLt.so.13 was to be built"
+	echo "1..0 # SKIP no nvcc when softgpu's libraries were to be built"
 	exit 0
 }
 

@@ -576,12 +576,16 @@ static void lt_descriptors(struct wh_session *s, uint32_t call)
 	if (next() % 2)
 		return;
 	if (call == WH_CALL_cublasLtMatmul) {
+		struct wh_lt_matmul d = wh_lt_new_matmul();
+		struct wh_lt_layout l = wh_lt_new_layout();
+		uint8_t *out;
+
+		d.head.set = next() & 0x3fffffff;
+		l.head.set = next() & 0x1f;
+		out = wh_lt_pack(WH_LT_MATMUL, &d, (uint8_t *)(m + 1));
 		for (i = 0; i < 4; i++)
-			m->layout[i] = (struct wh_lt_layout){ .rows = next() % 4, .batch = 1 };
+			out = wh_lt_pack(WH_LT_LAYOUT, &l, out);
 		memset(&m->a, 0, 5 * sizeof(m->a));
-		memset(&m->desc.bias, 0, sizeof(m->desc) - offsetof(struct wh_lt_matmul, bias));
-		m->desc.head.set &= 0x7fffffff;
-		memset(&m->emulation, 0, sizeof(m->emulation));
 		m->stream = 0;
 	} else if (call == WH_CALL_cublasLtMatmulAlgoGetHeuristic ||
 		   call == WH_CALL_cublasLtMatmulAlgoCheck) {

@@ -6,10 +6,11 @@
 name=$(basename "$0" .t)
 
 case $name in
-cublaslt*)
+cublaslt_posted) WORMHOLE_CUBLASLT=$bin/fake_cublaslt.so ;;
+cublaslt* | cublasxt*)
 	WORMHOLE_CUBLAS=$WH_BUILD/softgpu/libcublas.so.13
 	[ -e "$WORMHOLE_CUBLASLT" ] || {
-		echo "1..0 # SKIP no nvcc when softgpu's libcublasLt.so.13 was to be built"
+		echo "1..0 # SKIP no nvcc when softgpu's libraries were to be built"
 		exit 0
 	}
 	;;
