@@ -3,8 +3,11 @@
 written: product files, call numbers (ids*.lock), and the structs of messages."""
 
 import os
+import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Kinds of which a struct of the client's state travels.
+STATES = ('object', 'whole')
 
 
 def write(path, text):
@@ -21,6 +24,13 @@ def write(path, text):
     with open(new, 'w', encoding='utf-8') as f:
         f.write(text)
     os.replace(new, path)
+
+
+def wire_text(name):
+    """A handwritten header of messages, with those that it is made of."""
+    with open(os.path.join(HERE, name), encoding='utf-8') as f:
+        text = f.read()
+    return text + ''.join(wire_text(x) for x in re.findall(r'^#include "(wire_\w+\.h)"', text, re.M))
 
 
 def fnv64(text):
@@ -102,7 +112,7 @@ def req_fields(d, call):
         elif a.mode:
             t, n = operand_type(a)
             out.append((f'union {{ {t} host{n}; uint64_t device; }}', a.name))
-        elif a.kind in ('object', 'whole'):
+        elif a.kind in STATES:
             out.append((f'struct wh_obj_{a.type.bare}', a.name))
         elif a.kind == 'scalar':
             out.append((a.type.bare, a.name))
@@ -144,7 +154,7 @@ def size_checks(d, calls):
     for c in calls:
         for a in c.args:
             t = a.object if a.kind in ('in', 'out', 'inout') else a.type
-            if a.kind in ('object', 'whole'):
+            if a.kind in STATES:
                 continue
             if t.kind in ('record', 'union', 'enum', 'int') and t.size and not d.handle_name(t):
                 types[t.bare] = t.size

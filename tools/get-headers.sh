@@ -63,3 +63,17 @@ if [ ! -e "$build/nvcc/include/cufftXt.h" ] && [ ! -e "$dest/cufftXt.h" ]; then
 	fetch nvidia-cufft
 	[ -e "$dest/cufftXt.h" ] || fail "nvidia-cufft brought no cufftXt.h"
 fi
+
+# As of cuBLAS, the version counts: MAJOR.MINOR of PREFIX in a header.
+version_is() { # HEADER PREFIX MAJOR MINOR
+	grep -q "define $2_VER_MAJOR $3\$" "$1" && grep -q "define $2_VER_MINOR $4\$" "$1"
+} 2>/dev/null
+needs_version() { # PACKAGE HEADER PREFIX MAJOR MINOR
+	for folder in "$build/nvcc/include" "$dest"; do
+		! version_is "$folder/$2" "$3" "$4" "$5" || return 0
+	done
+	fetch "$1"
+	version_is "$dest/$2" "$3" "$4" "$5" || fail "$1 brought no $2 of $4.$5"
+}
+needs_version nvidia-cusparse cusparse.h CUSPARSE 12 6
+needs_version nvidia-cusolver cusolver_common.h CUSOLVER 12 0

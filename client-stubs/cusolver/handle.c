@@ -8,7 +8,9 @@
 
 /* Each kind has a word of its own. */
 enum kind { DENSE, SPARSE, REFACTOR };
-static const uint64_t alive_word[] = { 0x776864656e7365ULL, 0x77687370617273ULL, 0x77687265666163ULL };
+static const uint64_t alive_word[] = {
+	0x776864656e7365ULL, 0x77687370617273ULL, 0x77687265666163ULL,
+};
 
 struct handle {
 	struct wh_handle h;	/* alive: alive_word[] of its kind */
@@ -142,7 +144,8 @@ cusolverStatus_t cusolver##sort##SetStream(cusolver##sort##Handle_t handle, cuda
 	h->stream = streamId; \
 	return CUSOLVER_STATUS_SUCCESS; \
 } \
-cusolverStatus_t cusolver##sort##GetStream(cusolver##sort##Handle_t handle, cudaStream_t *streamId) \
+cusolverStatus_t cusolver##sort##GetStream(cusolver##sort##Handle_t handle, \
+					   cudaStream_t *streamId) \
 { \
 	struct handle *h = known(handle, kind); \
 \

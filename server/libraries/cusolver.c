@@ -84,8 +84,10 @@ cusolverStatus_t wh_enter_cusolverRfHandle_t(struct wh_session *s,
 
 /* --- Life: the same for all three -------------------------------------------------- */
 
+typedef cusolverStatus_t create_t(void **), destroy_t(void *);
+
 static int32_t create(struct wh_session *s, struct wh_frame *f, unsigned int type,
-		      cusolverStatus_t (*make)(void **), cusolverStatus_t (*end)(void *))
+		      create_t *make, destroy_t *end)
 {
 	struct wh_rsp_cusolverCreate *r = wh_reply(f, sizeof(*r));
 	const struct wh_req *q = f->req;
@@ -116,7 +118,7 @@ static int32_t create(struct wh_session *s, struct wh_frame *f, unsigned int typ
 }
 
 static int32_t destroy(struct wh_session *s, struct wh_frame *f, unsigned int type,
-		       cusolverStatus_t (*end)(void *))
+		       destroy_t *end)
 {
 	const struct wh_req_cusolverDestroy *q = f->req;
 	cusolverStatus_t res;
@@ -141,15 +143,15 @@ int32_t wh_do_cusolver##sort##Create(struct wh_session *s, struct wh_frame *f) \
 	const struct wh_cusolver_functions *l = wh_library_functions(s, WH_LIB_cusolver); \
 \
 	return create(s, f, WH_H_cusolver##sort##Handle_t, \
-		      (complete) ? (cusolverStatus_t (*)(void **))l->cusolver##sort##Create : NULL, \
-		      (cusolverStatus_t (*)(void *))l->cusolver##sort##Destroy); \
+		      (complete) ? (create_t *)l->cusolver##sort##Create : NULL, \
+		      (destroy_t *)l->cusolver##sort##Destroy); \
 } \
 int32_t wh_do_cusolver##sort##Destroy(struct wh_session *s, struct wh_frame *f) \
 { \
 	const struct wh_cusolver_functions *l = wh_library_functions(s, WH_LIB_cusolver); \
 \
 	return destroy(s, f, WH_H_cusolver##sort##Handle_t, \
-		       (cusolverStatus_t (*)(void *))l->cusolver##sort##Destroy); \
+		       (destroy_t *)l->cusolver##sort##Destroy); \
 }
 
 LIFE(Dn, l->cusolverDnSetStream)

@@ -55,8 +55,8 @@ static void test_handles(void)
 	ok_eq(cusolverDnDestroy(gone), 0, "destroy_succeeds");
 	told("create dense=2 stream=0|destroy dense=2 stream=0", "and_reaches_the_library");
 	ok_eq(cusolverDnDestroy(gone), CUSOLVER_STATUS_NOT_INITIALIZED, "destroyed_handle_is_refused");
-	ok_eq(cusolverDnSetStream((cusolverDnHandle_t)&zeros, NULL), CUSOLVER_STATUS_NOT_INITIALIZED,
-	      "memory_that_is_no_handle_is_refused");
+	ok_eq(cusolverDnSetStream((cusolverDnHandle_t)&zeros, NULL),
+	      CUSOLVER_STATUS_NOT_INITIALIZED, "memory_that_is_no_handle_is_refused");
 	ok_eq(cusolverSpCreate(&sparse), 0, "sparse_handle_is_made");
 	told("create sparse=3 stream=0", "in_the_library");
 	ok_eq(cusolverDnSgetrf((cusolverDnHandle_t)sparse, 1, 1, NULL, 1, NULL, NULL, NULL),
@@ -78,8 +78,8 @@ static void test_handles(void)
 	cusolverDnSgetrf_bufferSize(dense, 30, 40, X, 30, &size);
 	ok_eq(size, 1200, "size_comes_back_in_host_memory");
 	news();
-	ok_eq(cusolverDnSgetrf(dense, 2, 3, (float *)&size, 2, Y, Z, Z), CUSOLVER_STATUS_INVALID_VALUE,
-	      "matrix_in_the_programs_memory_is_refused");
+	ok_eq(cusolverDnSgetrf(dense, 2, 3, (float *)&size, 2, Y, Z, Z),
+	      CUSOLVER_STATUS_INVALID_VALUE, "matrix_in_the_programs_memory_is_refused");
 	told("", "before_the_library_sees_it_too");
 }
 
@@ -87,8 +87,8 @@ static void test_handles(void)
 
 static int xgetrf(int64_t n, void *host, size_t size)
 {
-	return cusolverDnXgetrf(dense, NULL, n, n, CUDA_R_64F, X, n, Z, CUDA_R_64F, Y, 4096, host, size,
-				Z);
+	return cusolverDnXgetrf(dense, NULL, n, n, CUDA_R_64F, X, n, Z, CUDA_R_64F, Y, 4096, host,
+				size, Z);
 }
 
 static void test_host_work(void)
@@ -96,8 +96,8 @@ static void test_host_work(void)
 	size_t on_device = 0, on_host = 0, i;
 	uint8_t *work;
 
-	cusolverDnXgetrf_bufferSize(dense, NULL, 100, 100, CUDA_R_64F, X, 100, CUDA_R_64F, &on_device,
-				    &on_host);
+	cusolverDnXgetrf_bufferSize(dense, NULL, 100, 100, CUDA_R_64F, X, 100, CUDA_R_64F,
+				    &on_device, &on_host);
 	ok(on_device == (1UL << 33) + 7 && on_host == 100000, "both_sizes_come_back");
 	work = calloc(1, on_host);
 	news();
@@ -134,20 +134,20 @@ static void test_numbers(void)
 	int64_t count = 0;
 	gesvdjInfo_t info;
 
-	cusolverDnXsyevdx(dense, NULL, 0, CUSOLVER_EIG_RANGE_V, 0, 4, CUDA_R_64F, X, 4, &from, &to, 0, 0,
-			  &count, CUDA_R_64F, Y, CUDA_R_64F, Z, 4096, NULL, 0, Z);
+	cusolverDnXsyevdx(dense, NULL, 0, CUSOLVER_EIG_RANGE_V, 0, 4, CUDA_R_64F, X, 4, &from, &to,
+			  0, 0, &count, CUDA_R_64F, Y, CUDA_R_64F, Z, 4096, NULL, 0, Z);
 	told("xsyevdx dense=1 stream=0|double from 0.5 to 9.5", "bounds_are_of_the_eigenvalues_type");
 	ok_eq(count, 1L << 40, "count_comes_back");
-	cusolverDnXsyevdx(dense, NULL, 0, CUSOLVER_EIG_RANGE_V, 0, 4, CUDA_R_32F, X, 4, &ffrom, NULL, 0, 0,
-			  &count, CUDA_R_32F, Y, CUDA_R_32F, Z, 4096, NULL, 0, Z);
+	cusolverDnXsyevdx(dense, NULL, 0, CUSOLVER_EIG_RANGE_V, 0, 4, CUDA_R_32F, X, 4, &ffrom,
+			  NULL, 0, 0, &count, CUDA_R_32F, Y, CUDA_R_32F, Z, 4096, NULL, 0, Z);
 	told("xsyevdx dense=1 stream=0|float from 0.25 to -1", "and_may_be_NULL");
 	(void)fto;
-	cusolverDnSgesvdaStridedBatched(dense, 0, 1, 2, 2, X, 2, 4, X, 2, Y, 2, 4, Z, 2, 1L << 35, Y, 9, Z,
-					norms, 3);
+	cusolverDnSgesvdaStridedBatched(dense, 0, 1, 2, 2, X, 2, 4, X, 2, Y, 2, 4, Z, 2, 1L << 35,
+					Y, 9, Z, norms, 3);
 	told("gesvda dense=1 stream=0|stride_v=34359738368 batch=3 norms=some", "batch_is_told");
 	ok(norms[0] == 0.5 && norms[2] == 2.5 && norms[3] == 7, "each_member_has_its_norm");
-	cusolverDnSgesvdaStridedBatched(dense, 0, 1, 2, 2, X, 2, 4, X, 2, Y, 2, 4, Z, 2, 5, Y, 9, Z, NULL,
-					3);
+	cusolverDnSgesvdaStridedBatched(dense, 0, 1, 2, 2, X, 2, 4, X, 2, Y, 2, 4, Z, 2, 5, Y, 9, Z,
+					NULL, 3);
 	told("gesvda dense=1 stream=0|stride_v=5 batch=3 norms=NULL", "nobody_has_to_ask_for_them");
 	cusolverDnSpotrfBatched(dense, 0, 2, X, 2, Z, 5);
 	told("potrf batched dense=1 stream=0|array=0x300000012340 batch=5",
@@ -202,8 +202,8 @@ static void test_sparse(void)
 	      "released_descriptor_is_refused");
 	ok_eq(lsvqr((cusparseMatDescr_t)handle, &singularity), CUSOLVER_STATUS_NOT_INITIALIZED,
 	      "and_so_is_a_handle_of_cusparse");
-	ok_eq(cusparseXcsrgeam2Nnz((cusparseHandle_t)sparse, 1, 1, descr, 1, X, Y, descr, 1, X, Y, descr,
-				   Z, &singularity, X), CUSPARSE_STATUS_INVALID_VALUE,
+	ok_eq(cusparseXcsrgeam2Nnz((cusparseHandle_t)sparse, 1, 1, descr, 1, X, Y, descr, 1, X, Y,
+				   descr, Z, &singularity, X), CUSPARSE_STATUS_INVALID_VALUE,
 	      "cusparse_refuses_a_handle_of_cusolver");
 	ok_eq(cusolverSpDcsrlsvqrHost(sparse, 1, 1, descr, NULL, NULL, NULL, NULL, 0, 0, NULL,
 				      &singularity), CUSOLVER_STATUS_NOT_SUPPORTED,

@@ -135,9 +135,11 @@ static void test_scalars(void)
 	     "complex_ones_by_the_functions_letter");
 	cusparseHpruneDense2csr(handle, 1, 1, X, 1, at_the_end(&h, 2), NULL, Y, Z, Z, NULL);
 	told("prune handle=1 stream=0 mode=host|threshold=3c55", "halves_are_two_bytes");
-	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, &result, CUDA_C_64F, NULL);
+	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, &result, CUDA_C_64F,
+		     NULL);
 	ok(result.x == 6.5 && result.y == 7.5, "result_comes_back");
-	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, &narrow, CUDA_R_32F, NULL);
+	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, &narrow, CUDA_R_32F,
+		     NULL);
 	ok(narrow.value == 3.5 && narrow.behind == 77, "and_is_as_long_as_its_type");
 	news();
 	cusparseAxpby(handle, at_the_end(&alpha, 4), NULL, at_the_end(&beta, 4), vec);
@@ -155,8 +157,8 @@ static void test_scalars(void)
 	spmv((void *)dalpha, (void *)dbeta, CUDA_R_32F);
 	told("set_mode device|" SPMV("stream=0 mode=device", "3", "0.25", "0"),
 	     "in_device_mode_addresses_travel");
-	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, (void *)dresult, CUDA_R_32F,
-		     NULL);
+	cusparseSpVV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, NULL, vec, (void *)dresult,
+		     CUDA_R_32F, NULL);
 	cuMemcpyDtoH(&back, dresult, 4);
 	ok(back == 3.5, "result_is_in_device_memory_then");
 	cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, (void *)dalpha, mat, vec,
@@ -198,8 +200,8 @@ static void test_descriptors(void)
 	cusparseCreateConstCsr(&constant, 4, 4, 5, X, Y, Z, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
 			       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
 	news();
-	cusparseSpMV(handle, CUSPARSE_OPERATION_TRANSPOSE, &one, constant, vec, &one, vec, CUDA_R_32F,
-		     CUSPARSE_SPMV_CSR_ALG2, Z);
+	cusparseSpMV(handle, CUSPARSE_OPERATION_TRANSPOSE, &one, constant, vec, &one, vec,
+		     CUDA_R_32F, CUSPARSE_SPMV_CSR_ALG2, Z);
 	told(SPMV("stream=0 mode=host", "1", "1", "0"), "constant_descriptor_is_one_too");
 	cusparseSpGEMM_createDescr(&gemm);
 	news();
@@ -222,8 +224,8 @@ static void test_descriptors(void)
 	news();
 	ok_eq(cusparseSpMV(handle, 0, &one, constant, vec, &one, vec, CUDA_R_32F, 0, Z),
 	      CUSPARSE_STATUS_INVALID_VALUE, "released_descriptor_is_refused");
-	ok_eq(cusparseSpMV(handle, 0, &one, (cusparseSpMatDescr_t)vec, vec, &one, vec, CUDA_R_32F, 0,
-			   Z), CUSPARSE_STATUS_INVALID_VALUE, "descriptor_of_another_kind_is_refused");
+	ok_eq(cusparseSpMV(handle, 0, &one, (cusparseSpMatDescr_t)vec, vec, &one, vec, CUDA_R_32F,
+			   0, Z), CUSPARSE_STATUS_INVALID_VALUE, "descriptor_of_another_kind_is_refused");
 	told("", "neither_reaches_the_library");
 	ok_eq(cusparseSpMV(handle, 0, &one, NULL, vec, &one, vec, CUDA_R_32F, 0, Z),
 	      CUSPARSE_STATUS_INVALID_VALUE, "NULL_is_the_librarys_to_judge");

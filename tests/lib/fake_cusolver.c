@@ -154,9 +154,10 @@ cusolverStatus_t cusolverDnXgetrf_bufferSize(cusolverDnHandle_t handle, cusolver
 }
 
 cusolverStatus_t cusolverDnXgetrf(cusolverDnHandle_t handle, cusolverDnParams_t params, int64_t m,
-				  int64_t n, cudaDataType type, void *a, int64_t lda, int64_t *pivots,
-				  cudaDataType compute, void *device, size_t device_size, void *host,
-				  size_t host_size, int *info)
+				  int64_t n, cudaDataType type, void *a, int64_t lda,
+				  int64_t *pivots,
+				  cudaDataType compute, void *device, size_t device_size,
+				  void *host, size_t host_size, int *info)
 {
 	(void)pivots, (void)compute, (void)device, (void)info;
 	on(&handle->c, "xgetrf");
@@ -187,7 +188,8 @@ cusolverStatus_t cusolverDnXsyevdx(cusolverDnHandle_t handle, cusolverDnParams_t
 				   cusolverEigMode_t job, cusolverEigRange_t range,
 				   cublasFillMode_t uplo, int64_t n, cudaDataType type, void *a,
 				   int64_t lda, void *vl, void *vu, int64_t il, int64_t iu,
-				   int64_t *count, cudaDataType wtype, void *w, cudaDataType compute,
+				   int64_t *count, cudaDataType wtype, void *w,
+				   cudaDataType compute,
 				   void *device, size_t device_size, void *host, size_t host_size,
 				   int *info)
 {
@@ -207,8 +209,8 @@ cusolverStatus_t cusolverDnSgesvdaStridedBatched(cusolverDnHandle_t handle, cuso
 						 int rank, int m, int n, const float *a, int lda,
 						 long long stride_a, float *s, long long stride_s,
 						 float *u, int ldu, long long stride_u, float *v,
-						 int ldv, long long stride_v, float *work, int lwork,
-						 int *info, double *norms, int batch)
+						 int ldv, long long stride_v, float *work,
+						 int lwork, int *info, double *norms, int batch)
 {
 	int i;
 

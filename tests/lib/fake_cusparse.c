@@ -4,6 +4,7 @@
  * Addresses are written as they came, scalars as what they point to: over softgpu a
  * device address is an address of the worker's process.
  */
+#include <stdbool.h>
 #include <string.h>
 
 /* The header has its functions for C++ only. */
@@ -245,7 +246,9 @@ cusparseStatus_t cusparseConstDnVecGet(cusparseConstDnVecDescr_t vec, int64_t *s
 /* A scalar of a type, wherever it is. */
 static double scalar(const void *p, cudaDataType type)
 {
-	return !p ? -1 : type == CUDA_R_64F || type == CUDA_C_64F ? *(const double *)p : *(const float *)p;
+	bool wide = type == CUDA_R_64F || type == CUDA_C_64F;
+
+	return !p ? -1 : wide ? *(const double *)p : *(const float *)p;
 }
 
 cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
@@ -333,8 +336,8 @@ cusparseStatus_t cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusparse
 cusparseStatus_t cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m, int n,
 				      const cusparseMatDescr_t a, int nnzA, const int *rowsA,
 				      const int *colsA, const cusparseMatDescr_t b, int nnzB,
-				      const int *rowsB, const int *colsB, const cusparseMatDescr_t c,
-				      int *rowsC, int *nnz, void *work)
+				      const int *rowsB, const int *colsB,
+				      const cusparseMatDescr_t c, int *rowsC, int *nnz, void *work)
 {
 	on(handle, "geam nnz");
 	note("%dx%d nnz=%d,%d %p %p %p %p %p %p", m, n, nnzA, nnzB, rowsA, colsA, rowsB, colsB, rowsC,

@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..12"
+echo "1..14"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -56,3 +56,14 @@ copy j && sed -i '/^cuMemAlloc_v2 /s/ +effect\[[^]]*\]//' "$tmp/j/cuda.api" && !
 	copy k && sed -i '/^effect /s/ cuCtxGetId\>//' "$tmp/k/cuda.api" && ! gen k &&
 	grep -q 'cuCtxGetId states no effect. Add +effect' "$tmp/err"
 point "call_without_a_stated_effect_stops_the_build"
+# Of a library: memory that the library's CPU writes to has the size that the library says.
+library() { "$PYTHON" -B "$tmp/$1/gen_library.py" "$tmp/$1/cusolver.api" "$tmp/out-$1" 2>"$tmp/err"; }
+copy l && cp "$WH_TOP"/cuda-api/cusolver.api "$WH_TOP"/cuda-api/ids-cusolver.lock "$WH_TOP"/cuda-api/wire_*.h "$tmp/l/" &&
+	library l && cp -r "$tmp/l" "$tmp/m" && cp -r "$tmp/l" "$tmp/o" &&
+	echo 'cusolverDnXgetrs B=hostwork[ldb]' >>"$tmp/m/cusolver.api" && ! library m &&
+	grep -q 'cusolverDnXgetrs: there is no cusolverDnXgetrs_bufferSize' "$tmp/err"
+point "host_workspace_of_an_unknown_size_stops_the_build"
+# cuSOLVER's calls carry descriptors of cuSPARSE: what these are is part of what both ends agree on.
+echo '/* changed */' >>"$tmp/o/wire_cusparse.h" && library o &&
+	! cmp -s "$tmp/out-l/gen_cusolver_wire.h" "$tmp/out-o/gen_cusolver_wire.h"
+point "changed_messages_of_one_library_change_the_hash_of_another"
