@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tenancy.h"
+#include "trace.h"
 #include "wormhole.h"
 
 static int explain_role(int err, const struct wh_vm *vm)
@@ -80,11 +81,13 @@ int wh_run_exec(const struct wh_vm *vm, char **argv)
 	return EXIT_FAILED;
 }
 
-enum { KEY_TENANT = 0x300, KEY_USER };
+enum { KEY_TENANT = 0x300, KEY_USER, KEY_TRACE, KEY_TRACE_SIZE };
 
 static const struct argp_option options[] = {
 	{ "tenant", KEY_TENANT, "NAME", 0, "the tenant: an existing one to join, or a new one's name", 1 },
 	{ "user", KEY_USER, "USER", 0, "(root) run the program as this user", 1 },
+	{ "trace", KEY_TRACE, "FILE", 0, "write what the tenant does meanwhile there, as a Chrome trace", 1 },
+	{ "trace-size", KEY_TRACE_SIZE, "SIZE", 0, "how large that may become (default: 256M)", 1 },
 	{ NULL, 0, NULL, 0, "A VM with a role:", 3 },
 	{ "role", 'r', "ROLE", 0, "server or client", 3 },
 	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 3 },
@@ -104,7 +107,7 @@ static void check_args(const struct run_args *a, struct argp_state *state)
 	if (vm && (!a->vm.role || !a->vm.id))
 		argp_error(state, "--role and --id are needed for a VM");
 	if (vm && (a->tenant.limits.n || a->tenant.limits.has_host || a->tenant.limits.nccl || a->tenant.tenant ||
-		   a->tenant.user || a->tenant.dir))
+		   a->tenant.user || a->tenant.dir || a->tenant.trace))
 		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
 }
 
@@ -122,6 +125,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_USER:
 		a->tenant.user = arg;
+		return 0;
+	case KEY_TRACE:
+		a->tenant.trace = arg;
+		return 0;
+	case KEY_TRACE_SIZE:
+		if (wh_parse_size(arg, &a->tenant.trace_size))
+			argp_error(state, "--trace-size: '%s' is not a size such as 100M", arg);
 		return 0;
 	case 'r':
 		if (wh_role_by_name(arg, &a->vm.role))
@@ -160,7 +170,7 @@ static const struct argp argp = {
 
 int cmd_run(int argc, char **argv)
 {
-	struct run_args a = { 0 };
+	struct run_args a = { .tenant.trace_size = WH_TRACE_MOST };
 
 	wh_parse(&argp, argc, argv, ARGP_IN_ORDER, &a);
 	if (!a.vm.role)

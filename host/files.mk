@@ -2,3 +2,4 @@
 # The program wormhole, beside libtenant.a of server/.
 HOST := main kvm names registry cmd_check cmd_run cmd_vm gpu cmd_image cmd_allow cmd_stat layout json
 HOST += tenant_client cmd_serve run_tenant cmd_tenant tenant_stat protection libraries
+HOST += cmd_trace trace_ring trace_json trace_names

@@ -27,6 +27,7 @@ static const struct command commands[] = {
 	{ "serve", cmd_serve, "serve CUDA programs of this machine" },
 	{ "stop", cmd_stop, "end that server" },
 	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
+	{ "trace", cmd_trace, "write what a tenant's programs do, as a Chrome trace" },
 	{ "limit", cmd_limit, "change a tenant's limits" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "image", cmd_image, "make the image of a server VM with a GPU" },

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tenancy.h"
+#include "trace.h"
 #include "wormhole.h"
 
 #define PRELOAD	"libwormhole-preload.so"
@@ -127,7 +128,7 @@ static const struct passwd *user_of(const struct wh_run_tenant *r)
 }
 
 /* The connection stays open across exec: it keeps the tenant. */
-static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid)
+static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
 {
 	cJSON *request = wh_request("create", r->tenant), *answer;
 	int fd = wh_server_connect(dir);
@@ -143,13 +144,15 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 	answer = wh_server_ask(fd, request);
 	if (answer) {
 		socket = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket"))));
+		*name = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "tenant"))));
 		fcntl(fd, F_SETFD, 0);
 	}
 	cJSON_Delete(answer);
 	return socket;
 }
 
-static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid)
+/* *name: of the tenant, allocated. */
+static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
 {
 	bool limited = r->limits.n || r->limits.has_host || r->limits.nccl;
 	char *socket = usable_socket(dir, r->tenant);
@@ -157,11 +160,12 @@ static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t u
 	/* One of this name may be there and about to end: the server knows. */
 	if (limited || (r->tenant && !socket)) {
 		free(socket);
-		return create_tenant(r, dir, uid);
+		return create_tenant(r, dir, uid, name);
 	}
 	if (!socket)
 		wh_error("no server's socket at %s that you may use; start one by `wormhole serve', or name its --dir",
 			 dir);
+	*name = wh_must(strdup(r->tenant ? r->tenant : "default"));
 	return socket;
 }
 
@@ -180,18 +184,43 @@ static int become_user(const struct passwd *pw)
 	return 0;
 }
 
-int wh_run_tenant(const struct wh_run_tenant *r)
+/* In the child, where there is one. */
+static int become_program(const struct wh_run_tenant *r, const struct passwd *pw, const char *socket)
 {
-	const struct passwd *pw = r->user ? user_of(r) : NULL;
-	char *dir = wh_server_dir(r->dir), *socket;
-
-	if (r->user && !pw)
-		return EXIT_FAILED;
-	warn_of_variables();
-	socket = find_socket(r, dir, pw ? pw->pw_uid : geteuid());
-	if (!socket || set_environment(socket) || (pw && become_user(pw)))
+	if (set_environment(socket) || (pw && become_user(pw)))
 		return EXIT_FAILED;
 	execvp(r->argv[0], r->argv);
 	wh_error("cannot run '%s': %s", r->argv[0], strerror(errno));
 	return EXIT_FAILED;
+}
+
+/* The program is a child then: somebody has to read. */
+static int run_traced(const struct wh_run_tenant *r, const char *dir, const char *name,
+		      const struct passwd *pw, const char *socket)
+{
+	struct wh_tracing *t = wh_trace_start(dir, name, r->trace, r->trace_size);
+	pid_t child;
+
+	if (!t)
+		return EXIT_FAILED;
+	child = fork();
+	if (!child)
+		_exit(become_program(r, pw, socket));
+	if (child < 0)
+		wh_no_memory();
+	return wh_trace_while(t, child);
+}
+
+int wh_run_tenant(const struct wh_run_tenant *r)
+{
+	const struct passwd *pw = r->user ? user_of(r) : NULL;
+	char *dir = wh_server_dir(r->dir), *socket, *name;
+
+	if (r->user && !pw)
+		return EXIT_FAILED;
+	warn_of_variables();
+	socket = find_socket(r, dir, pw ? pw->pw_uid : geteuid(), &name);
+	if (!socket)
+		return EXIT_FAILED;
+	return r->trace ? run_traced(r, dir, name, pw, socket) : become_program(r, pw, socket);
 }

@@ -24,6 +24,8 @@ bool wh_is_client_stub(const char *path);
 int wh_server_connect(const char *dir);
 /* The answer to the request, which is freed; NULL after a message. */
 cJSON *wh_server_ask(int fd, cJSON *request);
+/* The same for the file that comes with the answer; -1 after a message. */
+int wh_server_ask_file(int fd, cJSON *request);
 cJSON *wh_request(const char *op, const char *tenant);
 void wh_request_limits(cJSON *request, const struct wh_limit_list *list);
 /* Connect, ask, close: the command's exit status. */
@@ -41,6 +43,8 @@ void wh_json_u64(void *object, const char *name, uint64_t value);
 
 struct wh_run_tenant {
 	const char *dir, *tenant, *user;
+	const char *trace;	/* a file; NULL: none */
+	uint64_t trace_size;
 	struct wh_limit_list limits;
 	char **argv;
 };

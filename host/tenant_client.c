@@ -56,6 +56,26 @@ int wh_server_connect(const char *dir)
 	return -1;
 }
 
+static int file = -1;	/* that came with the last answer */
+
+static ssize_t receive(int fd, char *text)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	struct iovec iov = { text, WH_CONTROL_PACKET };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &ctl,
+			    .msg_controllen = sizeof(ctl) };
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(file)))
+		memcpy(&file, CMSG_DATA(c), sizeof(file));
+	return n;
+}
+
 /* NULL: no answer at all, and errno says why. */
 static cJSON *exchange(int fd, const cJSON *request)
 {
@@ -64,10 +84,10 @@ static cJSON *exchange(int fd, const cJSON *request)
 	ssize_t n = -1;
 
 	if (out && send(fd, out, strlen(out), MSG_NOSIGNAL) > 0)
-		n = recv(fd, text, WH_CONTROL_PACKET, 0);
+		n = receive(fd, text);
 	/* A server that turns us away says why and hangs up before it has read anything. */
 	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-		n = recv(fd, text, WH_CONTROL_PACKET, 0);
+		n = receive(fd, text);
 	free(out);
 	if (n <= 0) {
 		errno = n ? errno : ECONNRESET;
@@ -111,6 +131,18 @@ cJSON *wh_server_ask(int fd, cJSON *request)
 	wh_error("%s", why ? why : "the server refused without a reason");
 	cJSON_Delete(answer);
 	return NULL;
+}
+
+int wh_server_ask_file(int fd, cJSON *request)
+{
+	cJSON *answer;
+
+	file = -1;
+	answer = wh_server_ask(fd, request);
+	if (answer && file < 0)
+		wh_error("the server is of another release: its answer lacks a file");
+	cJSON_Delete(answer);
+	return file;
 }
 
 cJSON *wh_request(const char *op, const char *tenant)

@@ -30,6 +30,7 @@
 struct connection {
 	int fd;
 	pid_t peer;
+	int file;		/* goes with the answer; -1: none */
 	bool stop;		/* end the server once the answer is sent */
 	struct wh_tenant *kept;	/* NULL: none */
 };
@@ -67,12 +68,32 @@ static void *counted_malloc(size_t size)
 	return p;
 }
 
+static bool say(const struct connection *c, const char *text)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl = { 0 };
+	struct iovec iov = { (void *)text, strlen(text) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (c->file >= 0 && !no_memory) {
+		m.msg_control = &ctl;
+		m.msg_controllen = sizeof(ctl);
+		ctl.hdr.cmsg_level = SOL_SOCKET;
+		ctl.hdr.cmsg_type = SCM_RIGHTS;
+		ctl.hdr.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&ctl.hdr), &c->file, sizeof(c->file));
+	}
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
 static bool answer(const struct connection *c, cJSON *o)
 {
 	static const char poor[] = "{\"ok\":false,\"error\":\"the server is out of memory\"}";
 	char *text = cJSON_PrintUnformatted(o);
 	const char *said = no_memory ? poor : text;
-	bool sent = send(c->fd, said, strlen(said), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+	bool sent = say(c, said);
 
 	free(text);
 	cJSON_Delete(o);
@@ -384,6 +405,18 @@ static cJSON *info(struct connection *c, const cJSON *o)
 	return out;
 }
 
+/* The tenant's trace itself: who may ask may see all of it, and only turns it on. */
+static cJSON *trace(struct connection *c, const cJSON *o)
+{
+	char err[WH_CONTROL_ERROR];
+	struct wh_tenant *t = named(o, err, sizeof(err));
+
+	if (!t)
+		return failure(err);
+	c->file = wh_tenant_trace(t);
+	return success();
+}
+
 static cJSON *stop(struct connection *c, const cJSON *o)
 {
 	(void)o;
@@ -404,6 +437,7 @@ static const struct {
 			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "list", list, { { "op", TEXT } } },
+	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "stop", stop, { { "op", TEXT } } },
 };
 
@@ -421,7 +455,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, trace, stop",
 		 op ? op : "");
 	return failure(err);
 }
@@ -466,6 +500,7 @@ static void on_packet(int fd, void *arg)
 	}
 	text[n < WH_CONTROL_PACKET ? n : WH_CONTROL_PACKET] = 0;
 	no_memory = false;
+	c->file = -1;
 	if (!answer(c, run(c, text, (size_t)n))) {
 		drop(c);
 		return;
@@ -487,7 +522,7 @@ static bool may_control(int fd, pid_t *peer)
 
 static void turn_away(int conn, void *arg)
 {
-	struct connection c = { .fd = conn };
+	struct connection c = { .fd = conn, .file = -1 };
 
 	(void)arg;
 	answer(&c, failure(WH_NO_DESCRIPTOR));
@@ -510,7 +545,7 @@ static bool take(struct connection *c)
 
 static void on_connection(int fd, void *arg)
 {
-	struct connection c = { .fd = wh_accept(fd, turn_away, NULL) };
+	struct connection c = { .fd = wh_accept(fd, turn_away, NULL), .file = -1 };
 
 	(void)arg;
 	if (c.fd < 0)

@@ -297,7 +297,7 @@ enum {
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
-	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
+	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
 
 static const struct option table[] = {
@@ -325,6 +325,7 @@ static const struct option table[] = {
 	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
 	{ "tenant-seats", required_argument, NULL, OPT_TENANT_SEATS },
 	{ "tenant-seat", required_argument, NULL, OPT_TENANT_SEAT },
+	{ "tenant-trace", required_argument, NULL, OPT_TENANT_TRACE },
 	{ "tenant-account", required_argument, NULL, OPT_TENANT_ACCOUNT },
 	{ "probe", no_argument, NULL, OPT_PROBE },
 	{ "versions", no_argument, NULL, OPT_VERSIONS },
@@ -438,6 +439,7 @@ static void set(int c)
 	case OPT_TENANT_USAGE:	tenant->usage = number("--tenant-usage", optarg, INT_MAX); break;
 	case OPT_TENANT_SEATS:	tenant->seats = number("--tenant-seats", optarg, INT_MAX); break;
 	case OPT_TENANT_SEAT:	tenant->seat = number("--tenant-seat", optarg, INT_MAX); break;
+	case OPT_TENANT_TRACE:	tenant->trace = number("--tenant-trace", optarg, INT_MAX); break;
 	case OPT_TENANT_ACCOUNT:	tenant->account = number("--tenant-account", optarg, INT_MAX); break;
 	case OPT_PROBE:		opt.role = PROBE; break;
 	case OPT_VERSIONS:	opt.role = VERSIONS; break;

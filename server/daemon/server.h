@@ -147,6 +147,8 @@ const char *wh_tenant_name(const struct wh_tenant *t);
 const char *wh_tenant_socket(const struct wh_tenant *t);
 bool wh_tenant_is_ephemeral(const struct wh_tenant *t);
 uid_t wh_tenant_uid(const struct wh_tenant *t);
+/* What its workers write to while somebody traces it. */
+int wh_tenant_trace(const struct wh_tenant *t);
 /* The end of what keeps an ephemeral tenant: see control.c. */
 void wh_tenant_hold(struct wh_tenant *t);
 void wh_tenant_release(struct wh_tenant *t);

@@ -24,6 +24,7 @@
 
 #include "shm.h"
 #include "tenant/seats.h"
+#include "tenant/trace.h"
 #include "daemon/worker.h"
 #include "tenant/sm_groups.h"
 #include "daemon/tenants.h"
@@ -83,6 +84,11 @@ const char *wh_tenant_socket(const struct wh_tenant *t)
 bool wh_tenant_is_ephemeral(const struct wh_tenant *t)
 {
 	return t->ephemeral;
+}
+
+int wh_tenant_trace(const struct wh_tenant *t)
+{
+	return t->trace;
 }
 
 uid_t wh_tenant_uid(const struct wh_tenant *t)
@@ -297,7 +303,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int sta
 	      "--tenant-limits", pass(conn, t->file.limits_fd),
 	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
 	      "--tenant-seat", pass(conn, seats.seat[t->seat].fd),
-	      "--tenant-account", number, (char *)NULL);
+	      "--tenant-trace", pass(conn, t->trace), "--tenant-account", number, (char *)NULL);
 	give_up_at(conn, wh_server.self);
 }
 
@@ -437,6 +443,8 @@ static void destroy(struct wh_tenant *t)
 	int i = index_of(t);
 
 	stop_listening(t);
+	if (t->trace >= 0)
+		close(t->trace);
 	wh_seats_give(&seats, t->seat);
 	wh_log_pipe_close(&t->log);
 	wh_isolation_close(&t->isolation);
@@ -520,6 +528,11 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		return false;
 	}
 	t->file.limits->seat = (uint32_t)t->seat;
+	t->trace = wh_trace_create();
+	if (t->trace < 0) {
+		snprintf(err, err_size, "tenant %s: memory for its trace: %s", t->name, strerror(errno));
+		return false;
+	}
 	if (!wh_log_pipe_open(&t->log, t->name)) {
 		snprintf(err, err_size, "tenant %s: a pipe for its workers: %s", t->name, strerror(errno));
 		return false;
@@ -547,7 +560,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
-	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->log.in = -1;
+	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->trace = t->log.in = -1;
 	t->ephemeral = r->ephemeral;
 	t->host_memory = wh_server.host_memory;
 	t->uid = r->uid;

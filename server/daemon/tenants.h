@@ -29,6 +29,7 @@ struct wh_tenant {
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
+	int trace;		/* tenant/trace.h; -1: none */
 	int seat;		/* seats.h; -1: none */
 	struct wh_log_pipe log;
 	struct wh_isolation isolation;

@@ -422,6 +422,7 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 	close(t->usage);
 	close(t->seats);
 	close(t->seat);
+	close(t->trace);
 	return 0;
 }
 

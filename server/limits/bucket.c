@@ -478,6 +478,18 @@ bool wh_sm_look(struct wh_session *s)
 	return busy;
 }
 
+CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream)
+{
+	const struct wh_limits *l = &s->limits;
+	CUresult res = CUDA_SUCCESS;
+
+	if (l->temporal || l->seen != __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED))
+		res = wh_self.alone ? wh_sm_begin(s, stream) : WH_ALONE;
+	if (res == CUDA_SUCCESS)
+		wh_trace_device_begin(s, stream);
+	return res;
+}
+
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx)
 {
 	if (s->limits.sm)

@@ -8,6 +8,7 @@
 #ifndef WORMHOLE_CHARGE_H
 #define WORMHOLE_CHARGE_H
 
+#include "limits/trace.h"
 #include "state/state.h"
 
 /* One call's reservation, on the handler's stack. */
@@ -155,6 +156,9 @@ bool wh_sm_look(struct wh_session *s);
 bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 
+/* Where there is something to do. */
+CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream);
+
 /*
  * Around whatever puts kernels into a stream. The result is not an error of
  * CUDA's when it is above WH_RETRY: return it as it is, and call nothing.
@@ -163,10 +167,10 @@ static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 {
 	const struct wh_limits *l = &s->limits;
 
-	if (__builtin_expect(!l->temporal &&
+	if (__builtin_expect(!l->temporal && !wh_self.traced &&
 			     l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED), 1))
 		return CUDA_SUCCESS;
-	return wh_self.alone ? wh_sm_begin(s, stream) : WH_ALONE;
+	return wh_launch_begin_slowly(s, stream);
 }
 
 /* A counter of the account that calls of several slots may raise at once. */
@@ -182,6 +186,8 @@ static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
 	if (wh_self.device >= 0)
 		wh_count(s, &s->limits.account->device[wh_self.device].launches, 1);
+	if (__builtin_expect(wh_self.pair != NULL, 0))
+		wh_trace_device_end(s, stream);
 	if (__builtin_expect(s->limits.temporal, 0))
 		wh_sm_end(s, stream);
 }

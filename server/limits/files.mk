@@ -5,3 +5,4 @@ LIMITS += memory blocks overhead pool sizes figure
 LIMITS += bucket turns gpu_time
 LIMITS += sms
 LIMITS += ipc ipc_files
+LIMITS += trace trace_device

@@ -17,11 +17,12 @@ struct wh_tenant_files {
 	int usage;		/* NAME.usage, read-write */
 	int seats;		/* the folder of the board and the seats (seats.h); -1: no turns */
 	int seat;		/* the tenant's own, read-write */
+	int trace;		/* trace.h, read-write; -1: it cannot be traced */
 	int account;		/* of wh_tenant_account_take(); -1: the session takes one, and
 				   clears those of dead processes */
 };
 
-#define WH_NO_TENANT	((struct wh_tenant_files){ -1, -1, -1, -1, -1 })
+#define WH_NO_TENANT	((struct wh_tenant_files){ -1, -1, -1, -1, -1, -1 })
 
 /*
  * The session works for this tenant from now on; call it before the first

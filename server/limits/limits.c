@@ -9,6 +9,7 @@
 
 #include "limits/ipc.h"
 #include "limits/join.h"
+#include "limits/trace.h"
 #include "limits/turns.h"
 #include "tenant/seats.h"
 
@@ -25,6 +26,8 @@
 
 /* Of sessions without a tenant: says "no limit" for ever. */
 static const struct wh_tenant_limits no_limits;
+/* And without what traces are written to. */
+static const uint32_t nobody_traces;
 
 static void close_turns(struct wh_turns *v)
 {
@@ -50,6 +53,7 @@ bool wh_limits_init(struct wh_session *s)
 
 	*l = (struct wh_limits) { .page = &no_limits, .own_account = -1, .ctx = WH_CTX_UNKNOWN };
 	l->account = calloc(1, sizeof(*l->account));
+	s->trace.on = &nobody_traces;
 	return l->account;
 }
 
@@ -61,6 +65,7 @@ void wh_limits_free(struct wh_session *s)
 	wh_sm_close(s);
 	wh_sms_close(s);
 	wh_ipc_close(s);
+	wh_trace_close(s);
 	if (!l->usage) {
 		free(l->account);
 		return;
@@ -285,6 +290,10 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 		return -1;
 	s->limits = l;
 	wh_limits_reread(s);
+	if (!wh_trace_open(s, f->trace, (unsigned int)(l.turn_id - 1), l.account->client_pid)) {
+		snprintf(err, err_size, "tenant: the memory of its trace cannot be mapped");
+		return -1;
+	}
 	if (wh_mem_open(s) && wh_ipc_open(s))
 		return 0;
 	snprintf(err, err_size, "out of memory, or another worker of the tenant keeps its locks");

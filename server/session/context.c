@@ -138,6 +138,7 @@ static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 	wh_ipc_context_gone(s, id);
 	wh_mem_context_gone(s, id);
 	wh_sm_context_gone(s, id);
+	wh_trace_context_gone(s, id);
 	wh_managed_context_gone(s, id);
 	for (i = 0; i < WH_FENCES; i++)
 		if (s->fence[i].ctx == id)

@@ -7,6 +7,7 @@
  */
 #include "session/library.h"
 #include "session/output.h"
+#include "session/traced.h"
 
 static int64_t answer_null(struct wh_session *s)
 {
@@ -194,7 +195,7 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
 	if (__builtin_expect(s->limits.temporal, 0))
 		before_other_call(s, e);
-	return e->run(s, f);
+	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
 
 /* With several slots. */
@@ -267,7 +268,8 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
 		wh_count(s, &s->limits.account->calls, 1);
 		wh_reply(f, sizeof(struct wh_rsp));
-		rc = finish(s, e->run(s, f), NULL, result);
+		rc = finish(s, wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f), NULL,
+			    result);
 		/* Where nothing is current, NVIDIA's libraries make something current. */
 		if (!q->ctx)
 			wh_self.ctx = WH_CTX_UNKNOWN;

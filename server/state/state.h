@@ -45,6 +45,9 @@ struct wh_self {
 	uint32_t slot;		/* whose call it runs */
 	bool alone;		/* no other call of the session runs (session/gate.h) */
 	bool posted;		/* the call is one that nobody waits for */
+	/* While somebody traces: what is written down of the call, and the pair of events around it. */
+	struct wh_trace_record *traced;
+	struct wh_trace_pair *pair;
 };
 extern __thread struct wh_self wh_self __attribute__((tls_model("initial-exec")));
 
@@ -103,6 +106,17 @@ struct wh_gate {
 	bool in_vm;			/* as a server: a sleep is a handoff */
 };
 
+/* limits/trace.h; all of it is shared by the threads of the worker. */
+struct wh_trace {
+	const uint32_t *on;	/* never NULL */
+	struct wh_trace_head *head;
+	struct wh_trace_record *ring;
+	uint64_t *next;
+	struct wh_trace_names *names;
+	struct wh_trace_device *device;
+	uint32_t client;
+};
+
 struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
@@ -145,6 +159,7 @@ struct wh_session {
 	} managed;
 	struct wh_reach reach;
 	struct wh_limits limits;
+	struct wh_trace trace;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
 	uint32_t library_version[WH_LIBS];	/* by choice.h, where a client wished for one */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */

@@ -105,7 +105,7 @@ static struct tenant make_tenant(uint64_t id)
 static struct wh_session *join(const char *argv0, const struct tenant *t)
 {
 	struct wh_tenant_files f = { .limits = t ? t->limits : -1, .usage = t ? t->usage_fd : -1,
-				     .seats = -1, .seat = -1, .account = -1 };
+				     .seats = -1, .seat = -1, .trace = -1, .account = -1 };
 	struct wh_session *s = open_session(argv0);
 	char err[200];
 
