@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# PyTorch on two GPUs under plain `wormhole run`: peers, NCCL in one process and in two by
+# torchrun; each line of two_gpus_values.py has the values that it has natively.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+world_stop_server
+python=${WH_PYTHON:-python3}
+wormhole=$WH_BUILD/host/wormhole
+export WORMHOLE_DIR="$world_dir/server"
+"$python" -c "import sys, torch; sys.exit(torch.cuda.device_count() < 2)" 2>/dev/null ||
+	skip_all "no torch in $python, or no two GPUs"
+program=$WH_TOP/tests/gpu/two_gpus_values.py
+
+# values WORLD COMMAND...: of one process, then of two, whose lines come in any order.
+values() {
+	said=$world_dir/$1
+	shift
+	timeout 200 "$@" "$python" -B "$program" >"$said" 2>"$said.err" ||
+		diag "$(basename "$said"): status $?: $(tail -n 3 "$said.err")"
+	timeout 200 "$@" "$python" -B -m torch.distributed.run --nproc-per-node 2 --master-port 29511 "$program" \
+		>"$said.two" 2>>"$said.err" ||
+		diag "$(basename "$said"), two processes: status $?: $(grep -m 3 -i error "$said.err")"
+	sort "$said.two" >>"$said"
+}
+
+trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+names=$(sed -n '/^@of_/{n;s/def \([a-z0-9_]*\).*/\1/p}' "$program")
+plan $(($(echo "$names" | wc -l) + 1))
+folders=$("$python" -c 'import glob, sys
+print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
+ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
+	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+values native env
+values forwarded "$wormhole" run --nccl --
+for n in $names; do
+	is "$n" "$(grep "^$n " "$world_dir/forwarded")" "$(grep "^$n " "$world_dir/native" || echo "nothing natively")"
+done
+finish
