@@ -161,6 +161,20 @@ def size_checks(d, calls):
     return ''.join(f'_Static_assert(sizeof({t}) == {s}, "{t}");\n' for t, s in sorted(types.items()))
 
 
+# --- Handles in structs ----------------------------------------------------------------------------
+
+def bad_handle(d, ctype):
+    return 'CUDA_ERROR_INVALID_CONTEXT' if ctype.bare == 'CUcontext' else d.profile.errors['handle']
+
+
+def fields_in(d, rec, expr):
+    out = []
+    for path, t in d.record_handles(rec):
+        out += [f'if (!wh_get(s, WH_H_{t.bare}, (uint64_t){expr}.{path}, (void **)&{expr}.{path}))',
+                f'\treturn {bad_handle(d, t)};']
+    return out
+
+
 # --- Addresses: what the worker checks before it calls (server/session/reach.h) -----------------
 
 def reach_check(d, address, size, given=''):

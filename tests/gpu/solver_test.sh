@@ -1,51 +1,58 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # torch.linalg, torch.sparse, cupy.linalg and cupyx.scipy.sparse solve what they are given,
-# and have natively and forwarded the same values (solver_values.py), where python3 has
-# them. WH_PYTHON names another python.
+# and have the same values natively and under plain `wormhole run` (solver_values.py), where
+# python3 has them. WH_PYTHON names another python.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
+world_stop_server
 python=${WH_PYTHON:-python3}
 program=$WH_TOP/tests/gpu/solver_values.py
-has_library libcusolver.so.12 || skip_all "no libcusolver.so.12 on this machine"
-has_library libcusparse.so.12 || skip_all "no libcusparse.so.12 on this machine"
+wormhole=$WH_BUILD/host/wormhole
+export WORMHOLE_DIR="$world_dir/server"
+[ "$world_kind" = gpu ] || skip_all "softgpu has neither cuSOLVER nor cuSPARSE"
+modules=
+for m in torch cupy; do
+	! "$python" -c "import $m" 2>/dev/null || modules="$modules $m"
+done
+[ -n "$modules" ] || skip_all "$python has neither torch nor cupy"
 
-# Wheels find their own libraries before LD_LIBRARY_PATH's: ours are there first.
-ours=$(printf '%s:' "$stubs"/lib*.so.[0-9]*)
-values() { # MODULE WORLD: its values into a file, its residuals to standard output
-	set -- "$1" "$2" "$([ "$2" = native ] || echo "$ours")"
-	in_world "$2" shared env ${3:+LD_PRELOAD="$3"} timeout 300 "$python" "$program" "$1" \
-		"$world_dir/$1.$2.npz" >"$world_dir/out" 2>"$world_dir/err" && return 0
-	grep '^not right' "$world_dir/out" | sed 's/^/# /'
-	tail -n 8 "$world_dir/err" | sed 's/^/# /'
+# values MODULE WORLD COMMAND...: arrays into a file, what is not right as a comment
+values() {
+	module=$1 said=$world_dir/$1_$2
+	shift 2
+	timeout 300 "$@" "$python" -B "$program" "$module" "$said.npz" >"$said" 2>"$said.err" &&
+		return 0
+	grep '^not right' "$said" | sed 's/^/# /' | head -n 20
+	tail -n 5 "$said.err" | sed 's/^/# /'
 	return 1
 }
 
 same() { # MODULE
-	"$python" "$program" compare "$world_dir/$1.native.npz" "$world_dir/$1.shm.npz" >"$world_dir/out" \
-		2>&1 && return 0
-	tail -n 20 "$world_dir/out" | sed 's/^/# /'
+	"$python" -B "$program" compare "$world_dir/$1_native.npz" "$world_dir/$1_run.npz" \
+		>"$world_dir/compared" 2>&1 && return 0
+	tail -n 20 "$world_dir/compared" | sed 's/^/# /'
 	return 1
 }
 
-# Calls that an interface of ours refused: none of what runs here is one.
+# Nothing that runs here calls a function that is not forwarded.
 none_refused() { # MODULE
-	! WORMHOLE_LOG=1 values "$1" shm || ! grep -E 'cus(parse|olver)[A-Z].*not supported' "$world_dir/err" |
-		sed 's/^/# /' | grep .
+	[ -e "$world_dir/$1_run.err" ] &&
+		! grep -E 'cus(olver|parse)[A-Z].* is not supported' "$world_dir/$1_run.err" | sed 's/^/# /' |
+			grep .
 }
 
-plan 8
-for module in torch cupy; do
-	if ! "$python" -c "import $module" 2>/dev/null; then
-		skip "${module}_solves_natively" "no $module in $python"
-		skip "${module}_solves_over_shm" "no $module in $python"
-		skip "${module}_has_the_same_values_over_shm" "no $module in $python"
-		skip "${module}_asks_for_nothing_that_is_refused" "no $module in $python"
-		continue
-	fi
-	ok "${module}_solves_natively" values $module native
-	ok "${module}_solves_over_shm" values $module shm
-	ok "${module}_has_the_same_values_over_shm" same $module
-	ok "${module}_asks_for_nothing_that_is_refused" none_refused $module
+trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+plan $((4 * $(echo $modules | wc -w) + 1))
+# Wheels have their libraries in folders of their own.
+folders=$("$python" -c 'import glob, sys
+print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
+ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
+	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+for m in $modules; do
+	ok "${m}_solves_natively" values "$m" native env
+	ok "${m}_solves_when_forwarded" values "$m" run env WORMHOLE_LOG=1 "$wormhole" run --
+	ok "and_${m}_has_the_same_values" same "$m"
+	ok "${m}_asks_for_nothing_that_is_refused" none_refused "$m"
 done
 finish

@@ -291,8 +291,8 @@ def with_cupy():
         other, more = matrix(50, 30, dtype), matrix(60, 50, dtype)
         s = form(sparse.csr_matrix(a))
         sums = (sparse.csr_matrix(a) + sparse.csr_matrix(more) * 2).toarray()
-        worst = max(off(s @ b, a @ b), off(s @ b[:, 0], a @ b[:, 0]), off((s @ form(sparse.csr_matrix(other))).toarray(),
-                                                                        a @ other),
+        product = (s @ form(sparse.csr_matrix(other))).toarray()
+        worst = max(off(s @ b, a @ b), off(s @ b[:, 0], a @ b[:, 0]), off(product, a @ other),
                     off(sums, a + 2 * more), off(s.T.toarray(), a.T), off(s.tocsc().toarray(), a),
                     off(s.tocoo().toarray(), a))
         keep(name, worst, *host(s @ b, sums))

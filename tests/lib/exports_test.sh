@@ -21,8 +21,6 @@ api = d.api()
 names = [n for n, c in api.calls.items() if c.func and c.verb != "absent"] + d.profile.exports
 print("\n".join(f"{n} {sys.argv[3]}" for n in names))
 ' "$WH_TOP" "$1" "$2" | sort
-print("\n".join(f"{n} {d.profile.soname}" for n in names))
-' "$WH_TOP" "$1" | sort
 }
 
 check() { # name, soname, version of its exports where that is no such
