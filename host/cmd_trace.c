@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole trace`, and what `wormhole run --trace` does beside its program: asks the server for the
- * tenant's trace, reads it while a child runs, and ends as the child does.
+ * `wormhole trace`, and what `wormhole run --trace` does beside its program: asks the server
+ * for the tenant's trace, reads it while a child runs, and ends as the child does.
  */
 #include <argp.h>
 #include <errno.h>

@@ -185,7 +185,8 @@ static int become_user(const struct passwd *pw)
 }
 
 /* In the child, where there is one. */
-static int become_program(const struct wh_run_tenant *r, const struct passwd *pw, const char *socket)
+static int become_program(const struct wh_run_tenant *r, const struct passwd *pw,
+			  const char *socket)
 {
 	if (set_environment(socket) || (pw && become_user(pw)))
 		return EXIT_FAILED;

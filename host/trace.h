@@ -21,14 +21,14 @@ struct wh_trace_file;
 /* NULL after a message. `most`: bytes; then it says that it is not all. */
 struct wh_trace_file *wh_trace_file_open(const char *path, uint64_t most);
 void wh_trace_file_put(struct wh_trace_file *f, const struct wh_trace_record *r);
-/* Records that nobody could read in time. The file is whole JSON afterwards; false after a message. */
+/* lost: records that nobody could read in time. Whole JSON afterwards; false after a message. */
 bool wh_trace_file_close(struct wh_trace_file *f, uint64_t lost);
 
 /* --- trace_ring.c ------------------------------------------------------------------------ */
 
 struct wh_trace_reader;
 
-/* Workers write from now on. fd: of wh_trace_create(), which is not needed any more; NULL: errno. */
+/* Workers write from now on. fd: of wh_trace_create(), not needed afterwards. NULL: errno. */
 struct wh_trace_reader *wh_trace_reader_open(int fd);
 /* What is new, into the file; often, since rings turn round. True: there was something. */
 bool wh_trace_reader_read(struct wh_trace_reader *r, struct wh_trace_file *f);

@@ -2,8 +2,8 @@
 /*
  * Writes records as a Chrome trace: an array of JSON objects, which Perfetto and chrome://tracing
  * open. A client is a process; the slots of its calls and the streams of its work are threads
- * of it. Whatever a record says, what comes out is JSON, no longer than was said, and takes a bounded
- * amount of memory: names and tracks beyond that stay numbers.
+ * of it. Whatever a record says, what comes out is JSON, no longer than was said, and takes a
+ * bounded amount of memory: names and tracks beyond that stay numbers.
  */
 #include <errno.h>
 #include <inttypes.h>

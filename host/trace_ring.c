@@ -67,7 +67,8 @@ static enum found copy_record(const struct wh_trace_record *from, uint64_t numbe
 static bool read_ring(struct wh_trace_reader *r, unsigned int i, struct wh_trace_file *f, bool last)
 {
 	const struct wh_trace_record *ring = wh_trace_ring(r->head, i);
-	uint64_t next = __atomic_load_n(&r->head->ring[i].next, __ATOMIC_ACQUIRE), at = r->ring[i].at;
+	uint64_t next = __atomic_load_n(&r->head->ring[i].next, __ATOMIC_ACQUIRE);
+	uint64_t at = r->ring[i].at;
 	struct wh_trace_record one;
 	bool some = false;
 

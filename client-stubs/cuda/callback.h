@@ -47,6 +47,7 @@ struct wh_graph_copy {
 	CUDA_MEMCPY3D staged;	/* with the mirror in the place of pageable memory */
 	bool in;		/* to the mirror, before the device's part */
 	void *mirror;
+	struct wh_graph_copy *next;	/* of those whose mirror nobody needs any more */
 };
 void wh_graph_copy_part(const struct wh_graph_copy *c);
 void wh_graph_copy_free(struct wh_graph_copy *c);

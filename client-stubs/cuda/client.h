@@ -164,6 +164,13 @@ void wh_locations_shown(void *first, size_t count, size_t stride, size_t offset)
 /* data.c: the data area and the far area. Blocks are page aligned; NULL when full. */
 bool wh_data_init(void);
 void *wh_data_alloc(size_t size, unsigned int flags, bool managed);
+/*
+ * memory.c: pinned memory of our own. Freeing it is a call where it is outside of the data area.
+ */
+void *wh_pinned_alloc(size_t size);
+void wh_pinned_free(void *p);
+/* graph_copy.c: gives back what ended copies of graphs had pinned. False: nothing. */
+bool wh_graph_copies_reclaim(void);
 void *wh_far_alloc(size_t size, unsigned int flags, bool managed);	/* not pinned yet */
 bool wh_data_free(void *p);
 /* The block or registered range that holds p. */

@@ -99,13 +99,45 @@ void wh_graph_copy_part(const struct wh_graph_copy *c)
 				from.base + z * from.slice + y * from.pitch, p->WidthInBytes);
 }
 
+/*
+ * A copy ends on the thread that runs callbacks, which must not wait for a call: mirrors
+ * outside of the data area stay pinned until somebody needs the memory.
+ */
+static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+static struct wh_graph_copy *ended WH_PAIR;
+
 void wh_graph_copy_free(struct wh_graph_copy *c)
 {
 	if (!c)
 		return;
+	if (c->mirror && wh_in_far(c->mirror, 1)) {
+		pthread_mutex_lock(&lock);
+		c->next = ended;
+		ended = c;
+		pthread_mutex_unlock(&lock);
+		return;
+	}
 	if (c->mirror)
 		wh_data_free(c->mirror);
 	free(c);
+}
+
+bool wh_graph_copies_reclaim(void)
+{
+	struct wh_graph_copy *c, *next;
+
+	pthread_mutex_lock(&lock);
+	c = ended;
+	ended = NULL;
+	pthread_mutex_unlock(&lock);
+	if (!c)
+		return false;
+	for (; c; c = next) {
+		next = c->next;
+		wh_pinned_free(c->mirror);
+		free(c);
+	}
+	return true;
 }
 
 static void use_mirror(struct wh_graph_copy *c)
@@ -145,7 +177,7 @@ CUresult wh_graph_copy_new(const CUDA_MEMCPY3D *p, enum wh_copy_sides sides,
 	c->in = sides == WH_SIDES_IN;
 	if (sides != WH_SIDES_HOST) {
 		do
-			c->mirror = wh_data_alloc(size, 0, false);
+			c->mirror = wh_pinned_alloc(size);
 		while (!c->mirror && wh_callback_await_end());
 		if (!c->mirror) {
 			free(c);

@@ -40,6 +40,22 @@ static CUresult far_alloc(void **pp, size_t size, unsigned int flags, bool manag
 	return res;
 }
 
+/* What copies of graphs had is given back only when it is missed. */
+static CUresult alloc(void **pp, size_t size, unsigned int flags, bool managed)
+{
+	CUresult res;
+
+	*pp = NULL;
+	if (size <= wh_client.link.data_size / NEAR_SHARE)
+		*pp = wh_data_alloc(size, flags, managed);
+	if (*pp)
+		return CUDA_SUCCESS;
+	do
+		res = far_alloc(pp, size, flags, managed);
+	while (res == CUDA_ERROR_OUT_OF_MEMORY && wh_graph_copies_reclaim());
+	return res;
+}
+
 static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool managed)
 {
 	CUresult res = usable();
@@ -49,13 +65,42 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 		return res;
 	if (!pp || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = NULL;
-	if (size <= wh_client.link.data_size / NEAR_SHARE)
-		p = wh_data_alloc(size, flags, managed);
-	if (!p)
-		return far_alloc(pp, size, flags, managed);
-	*pp = p;
-	return CUDA_SUCCESS;
+	res = alloc(&p, size, flags, managed);
+	if (res == CUDA_SUCCESS)
+		*pp = p;
+	return res;
+}
+
+/* A stream that captures is no obstacle: this is not the program's call. */
+static uint32_t relax(void)
+{
+	uint32_t mode = wh_thread.capture_mode;
+
+	wh_thread.capture_mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	return mode;
+}
+
+void *wh_pinned_alloc(size_t size)
+{
+	uint32_t mode = relax();
+	void *p;
+	CUresult res = alloc(&p, size, 0, false);
+
+	wh_thread.capture_mode = mode;
+	return res == CUDA_SUCCESS ? p : NULL;
+}
+
+void wh_pinned_free(void *p)
+{
+	uint32_t mode = relax();
+	struct wh_block b;
+
+	if (wh_in_far(p, 1) && wh_data_block(p, &b)) {
+		wh_host_block(WH_HOST_UNPIN, p, b.size, NULL, 0);
+		wh_far_empty(p, b.size);
+	}
+	wh_data_free(p);
+	wh_thread.capture_mode = mode;
 }
 
 CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)

@@ -196,7 +196,8 @@ void wh_trace_device_forget(struct wh_session *s)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void write_down(struct wh_session *s, struct wh_trace_device *d, const struct wh_trace_pair *p)
+static void write_down(struct wh_session *s, struct wh_trace_device *d,
+		       const struct wh_trace_pair *p)
 {
 	const struct base *b = base_of(d, p->ctx);
 	struct wh_trace_record r = p->call;

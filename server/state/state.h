@@ -45,7 +45,7 @@ struct wh_self {
 	uint32_t slot;		/* whose call it runs */
 	bool alone;		/* no other call of the session runs (session/gate.h) */
 	bool posted;		/* the call is one that nobody waits for */
-	/* While somebody traces: what is written down of the call, and the pair of events around it. */
+	/* While somebody traces: what is written down of the call, and the events around it. */
 	struct wh_trace_record *traced;
 	struct wh_trace_pair *pair;
 };

@@ -36,8 +36,8 @@ page_commands() {
 	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
 }
 
-plan 17
-for c in serve stop run limit "tenant create" "tenant delete" "tenant list" "image gpu" "server start" \
+plan 18
+for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" "image gpu" "server start" \
 	"client start" allow deny kill stat check; do
 	help=$(of_help "$c")
 	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)

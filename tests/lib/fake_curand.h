@@ -3,6 +3,6 @@
 #ifndef WORMHOLE_TESTS_FAKE_CURAND_H
 #define WORMHOLE_TESTS_FAKE_CURAND_H
 
-#define HOLD_NUMBERS	777	/* so many: wait until the first is not 0; after 0.25 s of CPU time it is -1 */
+#define HOLD_NUMBERS	777	/* so many: wait until the first is not 0, 0.25 s at most */
 
 #endif

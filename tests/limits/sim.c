@@ -257,3 +257,17 @@ void sim_driver(struct wh_driver *d)
 	d->cuStreamDestroy_v2 = stream_destroy;
 	d->cuStreamIsCapturing = stream_is_capturing;
 }
+
+/* --- Nobody traces ---------------------------------------------------------------------- */
+
+void wh_trace_device_begin(struct wh_session *s, CUstream stream)
+{
+	(void)s;
+	(void)stream;
+}
+
+void wh_trace_device_end(struct wh_session *s, CUstream stream)
+{
+	(void)s;
+	(void)stream;
+}

@@ -13,6 +13,9 @@ case $name in
 	export WORMHOLE_BACKEND="$WH_BACKEND"
 	export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
 	;;
+mirrors)
+	start_server --part-size 16M
+	;;
 *)
 	start_server
 	;;
