@@ -17,13 +17,12 @@ check() { # name, functions in the header
 }
 
 echo "TAP version 13"
-echo "1..27"
-check cublas 539
-echo "1..24"
+echo "1..30"
 check cublas 590
 check cublaslt 50
 check curand 29
 check cufft 56
+check cusparselt 31
 check cudnn 220
 check nvml 398
 check cusparse 460
