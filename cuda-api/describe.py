@@ -26,7 +26,7 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
          'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3), 'effect': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
-         'device', 'key', 'kernels', 'hostwork'}
+         'device', 'key', 'kernels', 'hostwork', 'fresh'}
 # Numbers that are addresses of the worker's process, and what a description may say of one.
 ADDRESSES = ('CUdeviceptr', 'CUdeviceptr_v1')
 REACHES = ('device', 'key', 'kernels')
@@ -79,6 +79,7 @@ class Profile:
     kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
     include: str = ''                            # the worker's header of what annotations call
     moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
+    follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
 
     @property
     def driver(self):
@@ -94,7 +95,8 @@ class Arg:
     """One parameter: its declaration and how it travels."""
     name: str
     type: headers.Type
-    kind: str            # scalar handle value object whole addr addrout host hostwork str cstr in out inout
+    kind: str            # scalar handle value object whole opaque fresh addr addrout host hostwork str cstr
+                         # in out inout
     count: str = ''      # C expression over parameters, or '*name'
     raw: bool = False
     index: int = 0
@@ -237,10 +239,12 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'private', 'worker'):
+    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'private', 'worker'):
         lists[word].append(rest[0])
         if word == 'object':
             profile.moves[rest[0]] = rest[1:]
+        if word == 'opaque' and rest[1:] == ['follows']:
+            profile.follows.append(rest[0])
     else:
         return False
     if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):
@@ -249,7 +253,8 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'private': [],
+    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
+             'private': [],
              'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
@@ -393,6 +398,8 @@ class Describer:
         if t.kind not in ('pointer', 'array'):
             raise Problem(f'{p.name} is a {t.kind}')
         to = t.pointee
+        if to.bare in self.lists['opaque']:
+            return 'opaque'
         # What no device has: a handle, and a choice of the API's.
         if not to.const and (self.handle_name(to) or to.kind == 'enum'):
             return 'out'

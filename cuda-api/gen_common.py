@@ -87,6 +87,21 @@ def in_order(api):
     return sorted((c for c in api.calls.values() if c.forwarded and not c.suffix), key=lambda c: c.number)
 
 
+# --- Text --------------------------------------------------------------------------
+
+def proto(func, name=None):
+    """The prototype, one parameter a line where one line is too long."""
+    text = func.prototype(name)
+    if len(text) <= 96:
+        return text
+    args = ',\n\t\t'.join(p.declare() for p in func.params)
+    return f'{func.result.spelling} {name or func.name}({args})'
+
+
+def lead(lines):
+    return ''.join('\t' + line + '\n' for line in lines)
+
+
 # --- Message structs --------------------------------------------------------------
 
 def wire_type(d, ctype):
@@ -116,7 +131,7 @@ def req_fields(d, call):
             out.append((f'struct wh_obj_{a.type.bare}', a.name))
         elif a.kind == 'scalar':
             out.append((a.type.bare, a.name))
-        elif a.kind in ('handle', 'value', 'addr', 'host'):  # addrout: only in the response
+        elif a.kind in ('handle', 'value', 'opaque', 'addr', 'host'):  # addrout: only in the response
             out.append(('uint64_t', a.name))
         elif a.kind == 'str':
             out.append(('uint64_t', a.name + '_size'))
@@ -139,7 +154,7 @@ def rsp_fields(d, call):
             out.append((wire_type(d, a.object), a.name))
         elif a.kind == 'cstr':
             out.append(('uint64_t', a.name + '_size'))
-        elif a.kind == 'addrout':
+        elif a.kind in ('addrout', 'fresh'):
             out.append(('uint64_t', a.name))
     return out
 
@@ -196,3 +211,19 @@ def checked_in(d, a, first, count):
     """Of structs with addresses inside, by the worker's own code."""
     return [f'res = wh_reach_{a.object.bare}(s, {first}, {count});', f'if (res != {d.profile.success})',
             '\treturn res;']
+
+
+# --- Of libraries ---------------------------------------------------------------------------------
+
+def library_post(d, call, lib):
+    """What an address is decides nothing; nor does padding, which was cleared."""
+    places = [a.name for a in call.args if a.kind == 'addr' or a.mode]
+    places += [f'{a.name}.{x}' for a in call.args if a.kind == 'object' for x in d.profile.moves[a.type.bare]]
+    words = [f'wh_word(struct wh_req_{call.name}, {x})' for x in places]
+    words = ' |\n\t\t\t\t'.join(words) or '0'
+    return f'\tres = wh_{lib}post(&c, sizeof(*q),\n\t\t\t\t{words});\n'
+
+
+def library_launch():
+    """Before a library's call that launches. What is not success is a wait (charge.h): dispatch knows it."""
+    return ['limit = wh_launch_begin(s, stream);', 'if (limit != CUDA_SUCCESS)', '\treturn limit;']

@@ -33,7 +33,8 @@ def calls_by_number(api):
 
 def types_of(d, api):
     """Names in the worker's handle table: objects first, for their numbers to stay."""
-    names = d.lists['object'] + sorted(set(api.handles) - set(d.lists['object'])) + api.values
+    names = d.lists['object'] + sorted(set(api.handles) - set(d.lists['object'])) + api.values + \
+        d.lists['opaque']
     if len(names) > d.profile.types[1]:
         raise SystemExit(f'gen_library.py: {d.path}: more handle types than its "types" line gives')
     return names

@@ -42,6 +42,7 @@ struct wh_rsp {
 #define WH_LIB_cublaslt		5
 #define WH_LIB_cusparse		7
 #define WH_LIB_cusolver		8
+#define WH_LIB_cusparselt	9
 #define WH_LIBS			16
 
 /* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */

@@ -56,7 +56,7 @@ find_native_path() {
 	native_path=
 	for l in libcuda.so.1 libcudart.so.13 libcublas.so.13 libcublasLt.so.13 \
 		 libcurand.so.10 libcufft.so.12 libcudnn.so.9 libnvidia-ml.so.1 libnvrtc.so.13 \
-		 libnvJitLink.so.13 libcusparse.so.12 libcusolver.so.12; do
+		 libnvJitLink.so.13 libcusparse.so.12 libcusolver.so.12 libcusparseLt.so.0; do
 		f=$(find_library $l) || continue
 		case :$native_path: in *:"$f":*) ;; *) native_path=${native_path:+$native_path:}$f ;; esac
 	done
@@ -139,7 +139,7 @@ world_end() {
 genuine_libraries() {
 	for l in CUBLAS=libcublas.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9 \
 		 CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12 \
-		 CUSOLVER=libcusolver.so.12; do
+		 CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0; do
 		for f in $(echo "$server_path" | tr : ' '); do
 			[ -e "$f/${l#*=}" ] || continue
 			eval "export WORMHOLE_${l%%=*}=\$f/\${l#*=}"

@@ -77,3 +77,6 @@ needs_version() { # PACKAGE HEADER PREFIX MAJOR MINOR
 }
 needs_version nvidia-cusparse cusparse.h CUSPARSE 12 6
 needs_version nvidia-cusolver cusolver_common.h CUSOLVER 12 0
+# No toolkit has it.
+[ -e "$dest/cusparseLt.h" ] || fetch nvidia-cusparselt-cu13
+[ -e "$dest/cusparseLt.h" ] || fail "nvidia-cusparselt-cu13 brought no cusparseLt.h"

@@ -112,7 +112,7 @@ static int allow_named(int rules)
 	static const char *const names[] = {
 		"WORMHOLE_CUBLAS", "WORMHOLE_CURAND", "WORMHOLE_CUDNN", "WORMHOLE_NVML",
 		"WORMHOLE_NCCL",
-		"WORMHOLE_CUFFT",
+		"WORMHOLE_CUFFT", "WORMHOLE_CUSPARSELT",
 	};
 	const char *file;
 	size_t i;

@@ -7,6 +7,7 @@
 #ifndef WORMHOLE_SERVER_LIBRARY_H
 #define WORMHOLE_SERVER_LIBRARY_H
 
+#include "session/box.h"
 #include "session/handler.h"
 
 struct wh_library_entry {

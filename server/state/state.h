@@ -164,6 +164,7 @@ struct wh_session {
 	uint32_t library_version[WH_LIBS];	/* by choice.h, where a client wished for one */
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
 	void *library_work;		/* host memory of the one call that has some, library.h */
+	struct wh_box *boxes;	/* session/box.c */
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 

@@ -15,6 +15,7 @@
 #include "gen_curand_server.h"
 #include "gen_cusolver_server.h"
 #include "gen_cusparse_server.h"
+#include "gen_cusparselt_server.h"
 
 #include "requests.h"
 
@@ -100,6 +101,7 @@ static void fill(struct wh_session *s)
 {
 	struct wh_cublas_functions *b = table(wh_libraries[WH_LIB_cublas]);
 	struct wh_cudnn_functions *n = table(wh_libraries[WH_LIB_cudnn]);
+	struct wh_cusparselt_functions *t = table(wh_libraries[WH_LIB_cusparselt]);
 	const struct wh_driver_symbol *d;
 
 	for (d = wh_driver_symbols; d->name; d++)
@@ -120,6 +122,8 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
 	s->library[WH_LIB_cusparse] = table(wh_libraries[WH_LIB_cusparse]);
 	s->library[WH_LIB_cusolver] = table(wh_libraries[WH_LIB_cusolver]);
+	t->cusparseLtMatmulGetWorkspace = (void *)quiet;
+	s->library[WH_LIB_cusparselt] = t;
 }
 
 /* --- Requests ------------------------------------------------------------------------ */
@@ -182,6 +186,12 @@ static void make_objects(struct wh_session *s)
 	object[WH_H_cusolverRfHandle_t] = v->handle;
 }
 
+/* One of a library's structs, as large as any. */
+static uint64_t box(struct wh_session *s, unsigned int type)
+{
+	return wh_box_put(s, type, wh_box_new(512), false);
+}
+
 static void put(uint8_t *at, uint64_t value, uint32_t bytes)
 {
 	memcpy(at, &value, bytes);
@@ -211,6 +221,9 @@ static void build(struct wh_session *s, const struct call *c, int wrong)
 			break;
 		case TEXT:
 			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
+			break;
+		case BOX:
+			put(q + f->at, box(s, f->value), 8);
 			break;
 		case OBJECT:
 			put(q + f->at, object[f->value], 8);
@@ -545,6 +558,35 @@ static void test_transforms(struct wh_session *s)
 	ok(reached && told_bias && told_bias <= 256, "address_in_a_question_leads_nowhere");
 }
 
+/* A product of sparse matrices has seven addresses; an attribute may be one. */
+static void test_sparse_products(struct wh_session *s)
+{
+	static const char *const name[] = { "a", "b", "c", "d", "workspace", "alpha", "beta" };
+	struct wh_req_cusparseLtMatmulDescSetAttribute *t;
+	struct wh_req_cusparseLtMatmul *m;
+	char text[64];
+	int i;
+
+	for (i = 0; i < 7; i++) {
+		m = request(s, 0, sizeof(*m));
+		m->handle = box(s, WH_H_cusparseLtHandle_t);
+		m->plan = box(s, WH_H_cusparseLtMatmulPlan_t);
+		m->streams = 1;
+		snprintf(text, sizeof(text), "%s_of_a_sparse_product", name[i]);
+		twice(s, WH_LIB_cusparselt, i % 2 ? WH_CALL_cusparseLtMatmul :
+						    WH_CALL_cusparseLtMatmulSearch, sizeof(*m),
+		      (uint64_t *[]){ &m->a, &m->b, &m->c, &m->d, &m->workspace, &m->alpha.device,
+				      &m->beta.device }[i], text);
+	}
+	t = request(s, 0, FIXED(*t) + 8);
+	t->handle = box(s, WH_H_cusparseLtHandle_t);
+	t->matmulDescr = box(s, WH_H_cusparseLtMatmulDescriptor_t);
+	t->matmulAttribute = CUSPARSELT_MATMUL_BIAS_POINTER;
+	t->dataSize = 8;
+	twice(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmulDescSetAttribute, FIXED(*t) + 8,
+	      (uint64_t *)((uint8_t *)t + FIXED(*t)), "bias_of_a_sparse_product");
+}
+
 /* Options of the compiler are numbers, or addresses that the driver follows. */
 static int32_t load_with(struct wh_session *s, uint32_t option)
 {
@@ -648,7 +690,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(61);
+	tap_plan(71);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -665,11 +707,14 @@ int main(int argc, char **argv)
 		  "and_none_of_cusparse_with_the_workers_own");
 	each_call(s, WH_LIB_cusolver, "calls_of_cusolver_pass_with_device_memory",
 		  "and_none_of_cusolver_with_the_workers_own");
+	each_call(s, WH_LIB_cusparselt, "calls_of_cusparselt_pass_with_device_memory",
+		  "and_none_of_cusparselt_with_the_workers_own");
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);
 	test_products(s);
 	test_transforms(s);
+	test_sparse_products(s);
 	test_options(s);
 	test_attributes(s);
 	test_ranges(s);

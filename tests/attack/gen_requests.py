@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import describe  # noqa: E402
 
-LIBRARIES = ('cublas', 'cudnn', 'cufft', 'cusparse', 'cusolver')
+LIBRARIES = ('cublas', 'cudnn', 'cufft', 'cusparse', 'cusolver', 'cusparselt')
 # Numbers by type where 1 would not do.
 WORDS = {'CUmemorytype': 'CU_MEMORYTYPE_UNIFIED', 'CUstreamBatchMemOpType': 'CU_STREAM_MEM_OP_WRITE_VALUE_32',
          'CUresourcetype': 'CU_RESOURCE_TYPE_LINEAR'}
@@ -39,6 +39,8 @@ class Request:
             self.add(at, 8, 'ADDRESS')
         elif a.kind == 'object':
             self.add(at, 8, 'OBJECT', f'WH_H_{a.type.bare}')
+        elif a.kind == 'opaque':
+            self.add(at, 8, 'BOX', f'WH_H_{a.object.bare}')
         elif a.reach:
             self.add(at, a.type.size if a.type.kind == 'int' else 8, 'ADDRESS' if a.reach == 'device' else 'WORD', '1')
         elif a.kind == 'handle':

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What stands in a field: `value` of HANDLE and OBJECT is the type in the worker's table. */
-enum what { ADDRESS, WORD, HANDLE, HOST, OBJECT, TEXT };
+/* What stands in a field: `value` of HANDLE, OBJECT and BOX is the type in the worker's table. */
+enum what { ADDRESS, WORD, HANDLE, HOST, OBJECT, BOX, TEXT };
 
 struct field {
 	uint32_t at, bytes;

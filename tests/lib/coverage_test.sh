@@ -22,6 +22,7 @@ check cublas 590
 check cublaslt 50
 check curand 29
 check cufft 56
+check cusparselt 31
 check cudnn 220
 check nvml 398
 check cusparse 460

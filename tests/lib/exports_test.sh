@@ -50,6 +50,7 @@ check cublas libcublas.so.13
 check cublaslt libcublasLt.so.13
 check curand libcurand.so.10
 check cufft libcufft.so.12
+check cusparselt libcusparseLt.so.0
 check cudnn libcudnn.so.9
 check cusparse libcusparse.so.12
 check cusolver libcusolver.so.12

@@ -310,6 +310,8 @@ static cufftResult estimate(int rank, int *n, int *inembed, int istride, int idi
 	return any();
 }
 
+#include "fuzz_cusparselt.h"
+
 /* A struct that says its size is written to its end. */
 static nvmlReturn_t versioned(nvmlDevice_t d, nvmlTemperature_t *t)
 {
@@ -505,6 +507,7 @@ static void fill(struct wh_session *s)
 	s->library[WH_LIB_cublaslt] = t;
 	s->library[WH_LIB_curand] = r;
 	s->library[WH_LIB_cufft] = f;
+	s->library[WH_LIB_cusparselt] = cusparselt(table_of(wh_libraries[WH_LIB_cusparselt]));
 }
 
 /* --- Requests ------------------------------------------------------------------------------ */
@@ -541,6 +544,9 @@ static void make_handles(struct wh_session *s)
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cufftCreate, sizeof(struct wh_req_cufftCreate)) && !f->hdr.result)
 		keep_handle(f->plan);
+	type = WH_H_cusparseLtHandle_t + next() % (WH_H_cusparselt_END - WH_H_cusparseLtHandle_t);
+	keep_handle(wh_box_put(s, type, wh_box_new(sizeof(cusparseLtMatmulPlan_t)),
+			       next() % 2));
 	/* What the library never looks into may be anything. */
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x7770, 0));
@@ -776,7 +782,7 @@ int main(int argc, char **argv)
 	uint32_t sent;
 
 	(void)argc;
-	tap_plan(25);
+	tap_plan(28);
 	fuzz_start();
 	say_hello(s);
 	test_envelope(s);
@@ -784,6 +790,7 @@ int main(int argc, char **argv)
 	make_handles(s);
 	test_handles(s);
 	test_host_numbers(s);
+	test_boxes(s);
 	test_preload(argv[0]);
 	calls = 0;
 	sent = strew(s);

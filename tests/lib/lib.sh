@@ -11,7 +11,7 @@ export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.s
 # Of cublasLt there is softgpu's.
 export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
-export WORMHOLE_CUFFT="$bin/fake_cufft.so"
+export WORMHOLE_CUFFT="$bin/fake_cufft.so" WORMHOLE_CUSPARSELT="$bin/fake_cusparselt.so"
 export WORMHOLE_CUSPARSE="$bin/fake_cusparse.so" WORMHOLE_CUSOLVER="$bin/fake_cusolver.so"
 export WORMHOLE_NCCL="$bin/fake_nccl.so"
 : >"$FAKE_LOG"

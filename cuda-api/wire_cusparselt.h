@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both ends of cuSPARSELt share beside the generated messages: those of the
+ * products, which are handwritten at both ends.
+ */
+#ifndef WORMHOLE_WIRE_CUSPARSELT_H
+#define WORMHOLE_WIRE_CUSPARSELT_H
+
+#include <stdalign.h>	/* the header is of C++ in this */
+
+#include <cusparseLt.h>
+#include <stdbool.h>
+
+#include "wire.h"
+
+/* alpha or beta: a number of the program's, or where the device has one for each row. */
+struct wh_cusparselt_scalar {
+	uint64_t device;	/* 0: it is a number */
+	float host;
+	uint32_t none;		/* 1: NULL */
+};
+
+#define WH_CUSPARSELT_STREAMS	8
+
+struct wh_req_cusparseLtMatmul {
+	struct wh_req hdr;
+	uint64_t handle;
+	uint64_t plan;
+	struct wh_cusparselt_scalar alpha, beta;
+	uint64_t a, b, c, d;
+	uint64_t workspace;
+	uint64_t stream[WH_CUSPARSELT_STREAMS];
+	uint32_t streams;
+	uint32_t resv;
+};
+
+/* The same question. */
+#define wh_req_cusparseLtMatmulSearch wh_req_cusparseLtMatmul
+
+#endif
