@@ -55,9 +55,14 @@ static void began(CUstream stream, CUstreamCaptureMode mode, CUgraph into)
 {
 	struct capture *c = malloc(sizeof(*c));
 
-	/* Without a note the driver judges all threads as one: stricter, never laxer. */
-	if (!c)
+	/*
+	 * Without a note the driver judges all threads as one: stricter, never laxer. And
+	 * from then on it is asked whether a stream is captured.
+	 */
+	if (!c) {
+		__atomic_fetch_add(&wh_client.captures, 1, __ATOMIC_RELAXED);
 		return;
+	}
 	*c = (struct capture) { NULL, wh_stream(stream), mode, &wh_thread, into };
 	pthread_mutex_lock(&lock);
 	c->next = captures;
@@ -160,3 +165,51 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 	return res;
 }
 
+/*
+ * Streams of which the driver said that they are not captured, and what was known then:
+ * the same answer holds while this process captures nothing, and while no call has come
+ * that could end a stream or show an error. Libraries ask before each of their calls.
+ */
+#define ASKED	64u	/* a power of two */
+
+static struct {
+	uint64_t stream, epoch;		/* 0: none */
+} asked[ASKED] WH_PAIR;
+
+static unsigned int place_of(uint64_t stream)
+{
+	return (unsigned int)(stream * 0x9e3779b97f4a7c15ULL >> 58) % ASKED;
+}
+
+static bool not_captured(uint64_t stream)
+{
+	unsigned int i = place_of(stream);
+	bool known;
+
+	if (__atomic_load_n(&wh_client.captures, __ATOMIC_SEQ_CST) || wh_usable() != CUDA_SUCCESS)
+		return false;
+	pthread_mutex_lock(&lock);
+	known = asked[i].epoch == wh_post_epoch() && asked[i].stream == stream;
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	uint64_t epoch = wh_post_epoch(), stream = (uint64_t)(uintptr_t)hStream;
+	unsigned int i = place_of(stream);
+	CUresult res;
+
+	if (captureStatus && not_captured(stream)) {
+		*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+		return CUDA_SUCCESS;
+	}
+	res = wh_raw_cuStreamIsCapturing(hStream, captureStatus);
+	if (res == CUDA_SUCCESS && *captureStatus == CU_STREAM_CAPTURE_STATUS_NONE) {
+		pthread_mutex_lock(&lock);
+		asked[i].stream = stream;
+		asked[i].epoch = epoch;
+		pthread_mutex_unlock(&lock);
+	}
+	return res;
+}

@@ -120,6 +120,8 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler);
 CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
 void wh_post_change(uint16_t effects);	/* of a call that begins: quick.h */
+/* Of what is known; never 0. What was true at one epoch is true while it lasts. */
+uint64_t wh_post_epoch(void);
 void wh_post_library_changes(void);	/* of every one to a library that is not posted */
 bool wh_library_answer(struct wh_call *c, size_t fixed);	/* wh_library_run() but for that */
 CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */

@@ -257,9 +257,83 @@ void wh_after_cuCtxDestroy_v2(CUcontext ctx)
 	destroyed(ctx);
 }
 
+/* --- Primary contexts --------------------------------------------------------------- */
+
+/*
+ * What the worker said of a device's, and when: the programs' frameworks ask before nearly
+ * everything that they do, and only calls of this process change it.
+ */
+#define PRIMARIES	16
+
+static struct primary {
+	uint64_t when;		/* 0: nobody asked */
+	unsigned int flags;
+	int active;
+} primaries[PRIMARIES] WH_PAIR;
+static uint64_t primary_changes WH_PAIR = 1;
+static pthread_mutex_t primary_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
+
+/* Behind the call: an answer that was asked for before it is not kept. */
+static void primary_changed(void)
+{
+	__atomic_fetch_add(&primary_changes, 1, __ATOMIC_SEQ_CST);
+}
+
 void wh_after_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
+	primary_changed();
 	wh_context_seen((uint64_t)*pctx, dev);
+}
+
+#define CHANGES(call, ...)	void wh_after_##call(__VA_ARGS__) { (void)dev; primary_changed(); }
+CHANGES(cuDevicePrimaryCtxRelease, CUdevice dev)
+CHANGES(cuDevicePrimaryCtxRelease_v2, CUdevice dev)
+CHANGES(cuDevicePrimaryCtxReset, CUdevice dev)
+CHANGES(cuDevicePrimaryCtxReset_v2, CUdevice dev)
+#undef CHANGES
+
+void wh_after_cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+	(void)dev, (void)flags;
+	primary_changed();
+}
+
+void wh_after_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	wh_after_cuDevicePrimaryCtxSetFlags(dev, flags);
+}
+
+static bool primary_known(CUdevice dev, struct primary *out)
+{
+	bool known = false;
+
+	if (dev < 0 || dev >= PRIMARIES || wh_usable() != CUDA_SUCCESS)
+		return false;
+	pthread_mutex_lock(&primary_lock);
+	*out = primaries[dev];
+	known = out->when == __atomic_load_n(&primary_changes, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&primary_lock);
+	return known;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+	uint64_t when = __atomic_load_n(&primary_changes, __ATOMIC_SEQ_CST);
+	struct primary p;
+	CUresult res;
+
+	if (flags && active && primary_known(dev, &p)) {
+		*flags = p.flags;
+		*active = p.active;
+		return CUDA_SUCCESS;
+	}
+	res = wh_raw_cuDevicePrimaryCtxGetState(dev, flags, active);
+	if (res == CUDA_SUCCESS && flags && active && dev >= 0 && dev < PRIMARIES) {
+		pthread_mutex_lock(&primary_lock);
+		primaries[dev] = (struct primary) { when, *flags, *active };
+		pthread_mutex_unlock(&primary_lock);
+	}
+	return res;
 }
 
 void wh_after_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)

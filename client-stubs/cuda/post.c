@@ -61,6 +61,11 @@ static uint32_t running(void)
 	return wh_slots[wh_thread.slot].running;
 }
 
+uint64_t wh_post_epoch(void)
+{
+	return load(&epoch);
+}
+
 void wh_post_change(uint16_t e)
 {
 	if (e & WH_EFFECT_FREES)

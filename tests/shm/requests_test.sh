@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is asked before each call of a library makes no request: asked_test.c asks twice and a
+# thousand times more.
+. "$(dirname "$0")/lib.sh"
+
+requests() {
+	WORMHOLE_STATS=1 timeout 60 "$bin/asked" "$1" 2>&1 >/dev/null |
+		sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p'
+}
+
+echo "TAP version 13"
+echo "1..1"
+start_server
+few=$(requests 2) many=$(requests 1002)
+[ "$few" -gt 0 ] && [ "$few" = "$many" ]
+point "a_thousand_questions_more_are_no_request_more" || echo "# 2: $few, 1002: $many"
