@@ -340,7 +340,9 @@ int32_t wh_do_whCurandFetch(struct wh_session *s, struct wh_frame *f)
 	}
 	if (q->offset > size || q->size > size - q->offset)
 		return CURAND_STATUS_OUT_OF_RANGE;
-	memcpy((void *)q->to, (const uint8_t *)from + q->offset, q->size);
+	/* Of nothing generated there is no place. */
+	if (q->size)
+		memcpy((void *)q->to, (const uint8_t *)from + q->offset, q->size);
 	/* The last piece: many numbers are much memory. */
 	if (q->source == WH_CURAND_NUMBERS && q->offset + q->size == size) {
 		free(st->numbers);
