@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Times of graphs and waits for tests/gpu/times_test.sh: a line for each, its name and the median in
- * microseconds. And `nothing`: how many copies of no bytes failed.
+ * Times of graphs and waits for tests/gpu/times_test.sh: a line for each, its name and the median
+ * in microseconds. And `nothing`: how many copies of no bytes failed.
  */
 #include <time.h>
 
