@@ -78,6 +78,7 @@ static void test_managed(void)
 {
 	CUdeviceptr m;
 	uint8_t *h, b[256];
+	int can[2];
 
 	ok(cuMemAllocManaged(&m, 4096, CU_MEM_ATTACH_GLOBAL) == 0, "managed_memory_is_allocated");
 	h = (uint8_t *)m;
@@ -87,6 +88,10 @@ static void test_managed(void)
 	h[7] = 1;
 	ok(cuMemcpyDtoH(b, m, 256) == 0 && b[7] == 1 && b[8] == 0x5a, "device_sees_what_the_host_wrote");
 	ok(cuMemFree(m) == 0, "managed_memory_is_freed");
+	/* Whoever wants both to change it at the same time is told, softgpu and an H200 could. */
+	ok(cuDeviceGetAttribute(&can[0], CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0) == 0 &&
+	   cuDeviceGetAttribute(&can[1], CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0) == 0 &&
+	   !can[0] && !can[1], "host_and_device_at_the_same_time_are_no_attribute");
 }
 
 static void test_boxes(void)
@@ -248,7 +253,7 @@ static void test_bad(void)
 
 int main(void)
 {
-	tap_plan(45);
+	tap_plan(46);
 	begin();
 	test_round_trips();
 	test_pinned();
