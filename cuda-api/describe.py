@@ -282,7 +282,8 @@ def _read(path):
 def library_header(profile):
     """The library's own declarations. As C++, which has more of them (those with __half)."""
     extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
-    return headers.parse(profile.source, keep=lambda name: name.startswith(tuple(profile.prefix.split('|'))), cplusplus=True,
+    prefixes = tuple(profile.prefix.split('|'))
+    return headers.parse(profile.source, keep=lambda name: name.startswith(prefixes), cplusplus=True,
                          includes=[extra])
 
 

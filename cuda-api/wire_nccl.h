@@ -83,12 +83,12 @@ struct wh_rsp_whNcclGroup {
 	struct wh_rsp hdr;
 	float time;		/* estimated */
 	uint32_t made;
-	uint64_t hint;		/* where it failed: bytes of a string, which follows in place of handles */
+	uint64_t hint;		/* of a failure: bytes of a string in place of handles */
 };
 
 struct wh_rsp_ncclGetUniqueId {
 	struct wh_rsp hdr;
-	uint64_t hint;		/* bytes of a string that follows, where it failed for the worker's sake */
+	uint64_t hint;		/* of a failure: bytes of a string, which follows */
 	ncclUniqueId id;
 };
 

@@ -106,7 +106,8 @@ static void check_args(const struct run_args *a, struct argp_state *state)
 
 	if (vm && (!a->vm.role || !a->vm.id))
 		argp_error(state, "--role and --id are needed for a VM");
-	if (vm && (a->tenant.limits.n || a->tenant.limits.has_host || a->tenant.limits.nccl || a->tenant.tenant ||
+	if (vm && (a->tenant.limits.n || a->tenant.limits.has_host || a->tenant.limits.nccl ||
+		   a->tenant.tenant ||
 		   a->tenant.user || a->tenant.dir || a->tenant.trace))
 		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
 }

@@ -34,8 +34,9 @@ fetch() {
 		for wheel in os.listdir(wheels):
 		    with zipfile.ZipFile(os.path.join(wheels, wheel)) as z:
 		        for name in z.namelist():
-		            if '/include/' in name and name.endswith('.h'):
-		                with open(os.path.join(dest, os.path.basename(name)), 'wb') as f:
+		            folder, _, header = name.rpartition('/')
+		            if folder.endswith('/include') and header.endswith('.h'):
+		                with open(os.path.join(dest, header), 'wb') as f:
 		                    f.write(z.read(name))
 	END
 	rm -rf "$tmp"
@@ -80,3 +81,8 @@ needs_version nvidia-cusolver cusolver_common.h CUSOLVER 12 0
 # No toolkit has it.
 [ -e "$dest/cusparseLt.h" ] || fetch nvidia-cusparselt-cu13
 [ -e "$dest/cusparseLt.h" ] || fail "nvidia-cusparselt-cu13 brought no cusparseLt.h"
+nccl_is() { grep -q 'define NCCL_MAJOR 2$' "$1" && grep -q 'define NCCL_MINOR 28$' "$1"; } 2>/dev/null
+if ! nccl_is "$build/nvcc/include/nccl.h" && ! nccl_is "$dest/nccl.h"; then
+	fetch nvidia-nccl-cu13
+	nccl_is "$dest/nccl.h" || fail "nvidia-nccl-cu13 brought no nccl.h of 2.28"
+fi

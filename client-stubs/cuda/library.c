@@ -76,8 +76,8 @@ static void compare(const struct wh_library *lib, uint32_t wish, uint32_t got)
 		return;
 	if (got >> 24 != wish >> 24 || got < wish)
 		wh_complain("%s %u.%u was wished; the newest that the server has is %u.%u.%u (its --libraries)",
-			    lib->soname, wish >> 24, wish >> 12 & 0xfff, got >> 24, got >> 12 & 0xfff,
-			    got & 0xfff);
+			    lib->soname, wish >> 24, wish >> 12 & 0xfff, got >> 24,
+			    got >> 12 & 0xfff, got & 0xfff);
 	else
 		wh_log("%s %u.%u was wished; the server has %u.%u.%u", lib->soname, wish >> 24,
 		       wish >> 12 & 0xfff, got >> 24, got >> 12 & 0xfff, got & 0xfff);

@@ -4,7 +4,8 @@
 
 /* The stream's name may take a call, so it is asked for before anything else. */
 #define OP(k, ...) \
-	wh_nccl_add(&(struct wh_nccl_op) { .kind = WH_NCCL_##k, .stream = wh_library_stream(stream), \
+	wh_nccl_add(&(struct wh_nccl_op) { \
+		    .kind = WH_NCCL_##k, .stream = wh_library_stream(stream), \
 		    .comm = (uintptr_t)comm, .type = datatype, __VA_ARGS__ })
 #define SEND	.send = (uintptr_t)sendbuff
 #define RECV	.recv = (uintptr_t)recvbuff

@@ -91,7 +91,8 @@ static ncclResult_t init(ncclComm_t *comm, int ranks, int rank, const ncclUnique
 
 	if (comm)
 		*comm = NULL;
-	if (!comm || !ids || nids < 1 || nids > WH_NCCL_MAX_IDS || ranks < 1 || rank < 0 || rank >= ranks)
+	if (!comm || !ids || nids < 1 || nids > WH_NCCL_MAX_IDS || ranks < 1 || rank < 0 ||
+	    rank >= ranks)
 		return wh_nccl_spoil(ncclInvalidArgument);
 	res = here(&made.ctx, &device);
 	if (res != ncclSuccess)

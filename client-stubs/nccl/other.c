@@ -169,7 +169,7 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 }
 WH_NCCL_ALIAS(ncclCommDeregister);
 
-/* --- Operators of the program's ----------------------------------------------------------------- */
+/* --- Operators of the program's ------------------------------------------------------------ */
 
 static size_t size_of(ncclDataType_t type)
 {

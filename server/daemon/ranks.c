@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "libraries/nccl_group.h"
+#include "libraries/nccl_hint.h"
 
 /*
  * Ranks meet on loopback and share memory by CUDA IPC and /dev/shm. What needs descriptors to

@@ -14,7 +14,7 @@ enum wh_protect {
 	WH_WORKER_FILTER = 1,		/* of system calls */
 	WH_WORKER_LANDLOCK = 2,		/* of files */
 	WH_WORKER_OWN_USER = 4,		/* whose processes can be counted */
-	WH_WORKER_TCP = 8,		/* the filter leaves TCP: the network is the tenant's alone */
+	WH_WORKER_TCP = 8,		/* allowed: the network is the tenant's alone */
 	WH_PROTECT_ALL = 15,
 };
 

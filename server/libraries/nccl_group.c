@@ -123,7 +123,8 @@ static void unpack_config(struct step *t)
 /* What it will be made of is in the request, which stays while the call runs. */
 static bool take_made(struct group *g, struct wh_frame *f, struct step *t)
 {
-	uint32_t kind = t->op->kind, most = kind == WH_NCCL_SHRINK ? WH_NCCL_MAX_RANKS : WH_NCCL_MAX_IDS;
+	uint32_t kind = t->op->kind;
+	uint32_t most = kind == WH_NCCL_SHRINK ? WH_NCCL_MAX_RANKS : WH_NCCL_MAX_IDS;
 	struct wh_nccl_made *m;
 	void *list;
 
@@ -138,8 +139,8 @@ static bool take_made(struct group *g, struct wh_frame *f, struct step *t)
 	unpack_config(t);
 	if (kind == WH_NCCL_SPLIT || kind == WH_NCCL_SHRINK)
 		return kind == WH_NCCL_SHRINK || !m->n;
-	return (kind == WH_NCCL_INIT ? m->n == 1 : m->n > 0) && m->a > 0 && m->b >= 0 && m->b < m->a &&
-	       m->ctx && wh_get(g->s, WH_H_CUcontext, m->ctx, (void **)&t->ctx);
+	return (kind == WH_NCCL_INIT ? m->n == 1 : m->n > 0) && m->a > 0 && m->b >= 0 &&
+	       m->b < m->a && m->ctx && wh_get(g->s, WH_H_CUcontext, m->ctx, (void **)&t->ctx);
 }
 
 /* It is no more behind this operation. */
@@ -185,7 +186,7 @@ static bool take_step(struct group *g, struct wh_frame *f, struct step *t)
 
 static ncclResult_t decode(struct group *g, struct wh_frame *f)
 {
-	static uint64_t groups;		/* who decodes is alone in the session, of which there is one */
+	static uint64_t groups;		/* who decodes is alone in the process */
 	struct wh_nccl_op *op;
 	uint32_t i;
 
@@ -281,7 +282,8 @@ static ncclResult_t make(struct wh_session *s, const struct wh_nccl_functions *l
 	switch (t->op->kind) {
 	case WH_NCCL_INIT:
 		memcpy(&id, t->list, sizeof(id));
-		return l->ncclCommInitRankConfig(&t->fresh->real, m->a, id, m->b, given ? given : &none);
+		return l->ncclCommInitRankConfig(&t->fresh->real, m->a, id, m->b,
+						 given ? given : &none);
 	case WH_NCCL_INIT_SCALABLE:
 		return l->ncclCommInitRankScalable(&t->fresh->real, m->a, m->b, (int)m->n,
 						   (ncclUniqueId *)t->list, given ? given : &none);
@@ -484,7 +486,8 @@ int32_t wh_do_whNcclGroup(struct wh_session *s, struct wh_frame *f)
 	res = decode(&g, f);
 	if (res == ncclSuccess) {
 		missing = lacks(&g);
-		res = missing ? wh_library_missing(s, missing, ncclInvalidUsage) : perform(&g, f, r);
+		res = missing ? wh_library_missing(s, missing, ncclInvalidUsage) :
+				perform(&g, f, r);
 	}
 	/* In place of handles, which are of a group that did not fail. */
 	if (res == ncclSystemError && !r->made) {

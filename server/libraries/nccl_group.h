@@ -4,9 +4,10 @@
 #define WORMHOLE_NCCL_GROUP_H
 
 #include "gen_nccl_server.h"
+#include "libraries/nccl_hint.h"
 
 struct wh_nccl_comm {
-	ncclComm_t real;	/* NCCL writes it, and may do so after the call: it stays where it is */
+	ncclComm_t real;	/* NCCL may write it after the call: it stays where it is */
 	int ranks, rank;	/* -1: not known yet */
 	uint64_t group;		/* the last group that named it */
 	unsigned int users;	/* groups that have it, or are away from the session with it */
@@ -14,9 +15,7 @@ struct wh_nccl_comm {
 	bool ended;		/* no handle leads to it any more */
 };
 
-/* What an administrator can do when ranks do not meet; NULL: nothing. */
-extern const char *wh_nccl_hint;
-/* Behind the fixed part of a response: its bytes there, 0 where there is nothing to say. */
+/* The hint, behind the fixed part of a response: its bytes there, or 0. */
 uint64_t wh_nccl_put_hint(struct wh_frame *f, ncclResult_t res);
 
 /* NULL: none of that number. */

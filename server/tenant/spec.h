@@ -30,7 +30,7 @@ struct wh_limit_list {
 	int n;
 	int has_host;		/* host memory, of no device */
 	uint64_t host;		/* bytes, 0: no limit */
-	int nccl;		/* no limit, but as much the administrator's: workers meet by sockets */
+	int nccl;		/* no limit, but as much the administrator's */
 };
 
 /* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */

@@ -32,6 +32,7 @@
 #include "vm/interpose.h"
 #include "session/output.h"
 #include "state/messages.h"
+#include "libraries/nccl_hint.h"
 #include "limits/join.h"
 #include "protect/sandbox.h"
 #include "session/session.h"
@@ -242,6 +243,7 @@ static struct wh_session *open_session(void)
 	struct wh_ctl *ctl;
 	uint32_t i;
 
+	wh_nccl_hint = "NCCL's ranks meet by sockets, which workers of a server VM may not make";
 	if (opt.lib_path)
 		setenv("WORMHOLE_LIB_PATH", opt.lib_path, 1);
 	s = wh_session_open((void *)WH_WINDOW_VA, opt.part_size, opt.slots, opt.backend, err,

@@ -83,7 +83,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
 	return depth || ranks == 1 ? ncclSuccess : await(ranks);
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfig_t *config)
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
+			   ncclConfig_t *config)
 {
 	note("split %d color=%d key=%d config=%d", comm->number, color, key, config != NULL);
 	*out = color == NCCL_SPLIT_NOCOLOR ? NULL : make(7, 3);
@@ -187,8 +188,8 @@ ncclResult_t ncclAllGather(const void *send, void *recv, size_t count, ncclDataT
 	return ncclSuccess;
 }
 
-ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root,
-			   ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type,
+			   int root, ncclComm_t comm, cudaStream_t stream)
 {
 	(void)stream;
 	note("broadcast %d from=%d same=%d count=%zu type=%d", comm->number, root, send == recv, count,
@@ -196,8 +197,8 @@ ncclResult_t ncclBroadcast(const void *send, void *recv, size_t count, ncclDataT
 	return ncclSuccess;
 }
 
-ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-		      cudaStream_t stream)
+ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t type, int peer,
+		      ncclComm_t comm, cudaStream_t stream)
 {
 	(void)send, (void)stream;
 	note("send %d to=%d count=%zu type=%d", comm->number, peer, count, type);

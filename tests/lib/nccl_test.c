@@ -114,7 +114,7 @@ static void test_split(void)
 	news();
 }
 
-/* --- Operations --------------------------------------------------------------------------------- */
+/* --- Operations ------------------------------------------------------------------------- */
 
 static void test_operations(void)
 {
@@ -128,8 +128,8 @@ static void test_operations(void)
 	told("reduce 2 to=0 count=16 type=6 op=2 recv=0", "and_gives_nothing");
 	ncclBcast(b, 8, ncclInt8, 1, comm[1], NULL);
 	told("broadcast 2 from=1 same=1 count=8 type=0", "old_broadcast_is_one_in_place");
-	ok_eq(ncclAllReduce(a, a, 16, ncclFloat32, (ncclRedOp_t)4711, comm[0], NULL), ncclInvalidArgument,
-	      "error_is_the_librarys");
+	ok_eq(ncclAllReduce(a, a, 16, ncclFloat32, (ncclRedOp_t)4711, comm[0], NULL),
+	      ncclInvalidArgument, "error_is_the_librarys");
 	news();
 }
 
@@ -141,16 +141,16 @@ static void test_bounds(void)
 	      "what_is_read_must_be_the_devices");
 	ok_eq(ncclAllReduce(a, mine, 1, ncclInt8, ncclSum, comm[0], NULL), ncclInvalidArgument,
 	      "what_is_written_must_be_the_devices");
-	ok_eq(ncclAllReduce(a, b, 1 << 20, ncclFloat64, ncclSum, comm[0], NULL), ncclInvalidArgument,
-	      "to_its_last_byte");
+	ok_eq(ncclAllReduce(a, b, 1 << 20, ncclFloat64, ncclSum, comm[0], NULL),
+	      ncclInvalidArgument, "to_its_last_byte");
 	ok_eq(ncclAllGather(a, b, 40, ncclInt8, comm[0], NULL), ncclInvalidArgument,
 	      "room_is_needed_for_all_ranks");
 	ok_eq(ncclAllGather(a, b, 32, ncclInt8, comm[0], NULL), 0, "and_is_enough_for_all_ranks");
 	told("all_gather 1 count=32 type=0", "only_that_reaches_the_library");
-	ok_eq(ncclAllReduce(a, a, ~0UL / 2, ncclFloat64, ncclSum, comm[0], NULL), ncclInvalidArgument,
-	      "count_beyond_all_memory_is_refused");
-	ok_eq(ncclAllReduce(a, a, 1, (ncclDataType_t)99, ncclSum, comm[0], NULL), ncclInvalidArgument,
-	      "type_that_is_none_is_refused");
+	ok_eq(ncclAllReduce(a, a, ~0UL / 2, ncclFloat64, ncclSum, comm[0], NULL),
+	      ncclInvalidArgument, "count_beyond_all_memory_is_refused");
+	ok_eq(ncclAllReduce(a, a, 1, (ncclDataType_t)99, ncclSum, comm[0], NULL),
+	      ncclInvalidArgument, "type_that_is_none_is_refused");
 	told("", "nobody_hears_of_them");
 }
 
@@ -200,8 +200,8 @@ static void test_buffers(void)
 	      "handle_that_is_none_is_refused");
 	ok_eq(ncclCommDeregister(comm[0], handle), 0, "handle_is_given_back");
 	told("register 1 size=64|deregister 1 known=1", "both_reach_the_library");
-	ok(!ncclRedOpCreatePreMulSum(&op, &half, ncclFloat32, ncclScalarHostImmediate, comm[0]) && op == 42,
-	   "operator_is_made");
+	ok(!ncclRedOpCreatePreMulSum(&op, &half, ncclFloat32, ncclScalarHostImmediate, comm[0]) &&
+	   op == 42, "operator_is_made");
 	told("factor 1 0.5 type=7", "its_factor_travels");
 	ncclRedOpDestroy(op, comm[0]);
 	told("forget 1 op=42", "and_is_forgotten");

@@ -54,7 +54,8 @@ static ncclResult_t init_scalable(ncclComm_t *comm, int n, int rank, int nids, n
 	return init(comm, n, ids[0], rank, config);
 }
 
-static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *out, ncclConfig_t *config)
+static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *out,
+			  ncclConfig_t *config)
 {
 	static ncclConfig_t none;
 
@@ -63,8 +64,8 @@ static ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t *out, 
 	return next() % 4 ? init(out, 1, (ncclUniqueId) { { 0 } }, 0, config ? config : &none) : 0;
 }
 
-static ncclResult_t shrink(ncclComm_t comm, int *ranks, int n, ncclComm_t *out, ncclConfig_t *config,
-			   int flags)
+static ncclResult_t shrink(ncclComm_t comm, int *ranks, int n, ncclComm_t *out,
+			   ncclConfig_t *config, int flags)
 {
 	(void)flags;
 	touch(ranks, n * sizeof(*ranks));
@@ -188,7 +189,8 @@ static void fill(struct wh_session *s)
 		.ncclCommInitRankConfig = init, .ncclCommInitRankScalable = init_scalable,
 		.ncclCommSplit = split, .ncclCommShrink = shrink, .ncclCommFinalize = finalize,
 		.ncclCommDestroy = end, .ncclCommAbort = end, .ncclCommRevoke = revoke,
-		.ncclAllReduce = all_reduce, .ncclAllGather = gather, .ncclReduceScatter = all_reduce,
+		.ncclAllReduce = all_reduce, .ncclAllGather = gather,
+		.ncclReduceScatter = all_reduce,
 		.ncclReduce = reduce, .ncclBroadcast = rooted, .ncclAlltoAll = gather,
 		.ncclGather = rooted, .ncclScatter = rooted, .ncclSend = send_to,
 		.ncclRecv = recv_from, .ncclCommCount = number, .ncclCommUserRank = number,
@@ -255,7 +257,7 @@ static uint64_t made_one(struct wh_session *s)
 	return 0;
 }
 
-/* --- One wrong thing at a time ------------------------------------------------------------------ */
+/* --- One wrong thing at a time ----------------------------------------------------------- */
 
 static int32_t launch(struct wh_session *s, uint64_t comm, uint32_t kind, uint64_t send,
 		      uint64_t recv, uint64_t count)
@@ -326,7 +328,7 @@ static void test_limits(struct wh_session *s)
 	ok(ask(s, &w) == ncclInvalidArgument && !reached, "more_operations_than_came_are_refused");
 }
 
-/* --- At random ------------------------------------------------------------------------------------ */
+/* --- At random --------------------------------------------------------------------------- */
 
 static uint64_t any_comm(void)
 {
@@ -342,8 +344,7 @@ static void random_op(struct writer *w, struct wh_nccl_op *op)
 		.comm = any_comm(), .count = next() % 600, .send = DEVICE, .recv = DEVICE,
 	};
 	if (wh_nccl_makes(kind))
-		put_made(w, kind, 1 + next() % 4, next() % 4, kind == WH_NCCL_SPLIT ? 0 : 1)->has_config =
-			0;
+		put_made(w, kind, 1 + next() % 4, next() % 4, kind == WH_NCCL_SPLIT ? 0 : 1);
 }
 
 static uint32_t strew(struct wh_session *s)

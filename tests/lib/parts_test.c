@@ -35,8 +35,9 @@ static void test_calls(void)
 	ok_eq(cudnnCreateTensorDescriptor(&tensor), 0, "function_of_the_operations_part_answers");
 	cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1, 2, 3, 4);
 	told("set tensor format=0 type=0 1 2 3 4", "its_arguments_arrive");
-	ok_eq(cudnnCreateFusedOpsConstParamPack(&pack, CUDNN_FUSED_SCALE_BIAS_ACTIVATION_CONV_BNSTATS), 0,
-	      "function_of_the_convolutions_part_answers");
+	ok_eq(cudnnCreateFusedOpsConstParamPack(&pack,
+						CUDNN_FUSED_SCALE_BIAS_ACTIVATION_CONV_BNSTATS),
+	      0, "function_of_the_convolutions_part_answers");
 	ok_eq(cudnnCreateRNNDataDescriptor(&data), 0, "function_of_the_advanced_part_answers");
 	same_function("cudnnSetTensor4dDescriptor", "part_has_a_function_of_its_own_name");
 }

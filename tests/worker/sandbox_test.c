@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -127,9 +126,12 @@ static int makes_no_others(void)
 
 	return refused(socket(AF_INET, SOCK_DGRAM, 0)) && refused(socket(AF_INET, SOCK_RAW, 6)) &&
 	       refused(socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP)) &&
-	       refused(socket(AF_INET6, SOCK_STREAM, 0)) && refused(socket(AF_NETLINK, SOCK_RAW, 0)) &&
-	       refused(socket(AF_PACKET, SOCK_RAW, 0)) && refused(socket(AF_UNIX, SOCK_STREAM, 0)) &&
-	       refused(socket(AF_UNIX, SOCK_DGRAM, 0)) && refused(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	       refused(socket(AF_INET6, SOCK_STREAM, 0)) &&
+	       refused(socket(AF_NETLINK, SOCK_RAW, 0)) &&
+	       refused(socket(AF_PACKET, SOCK_RAW, 0)) &&
+	       refused(socket(AF_UNIX, SOCK_STREAM, 0)) &&
+	       refused(socket(AF_UNIX, SOCK_DGRAM, 0)) &&
+	       refused(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 }
 
 static int connects_to_its_like(void)
@@ -150,7 +152,7 @@ static int connects_to_no_file(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	return refused(connect(fd, (struct sockaddr *)&a, sizeof(a))) &&
-	       refused(connect(fd, (struct sockaddr *)&a, offsetof(struct sockaddr_un, sun_path) + 28)) &&
+	       refused(connect(fd, (struct sockaddr *)&a, sizeof(struct sockaddr_in6))) &&
 	       refused(chdir("/run")) && refused(fchdir(0));
 }
 

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# NCCL's ranks, on one GPU or two: alone, in one thread, in threads and in processes, with the
+# values that they have natively. two_gpus_test.sh is the same by PyTorch.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
+. "$WH_TOP/tests/gpu/gpu.sh"
+world_stop_server
+prog=$WH_BUILD/tests/lib/bin/nccl_gpu
+wormhole=$WH_BUILD/host/wormhole
+export WORMHOLE_DIR="$world_dir/server"
+needs_programs "$prog"
+folder=$(find_library libnccl.so.2) || skip_all "no libnccl.so.2 on this machine"
+[ "$world_kind" = gpu ] || skip_all "NCCL has no kernels for softgpu"
+
+trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+values() { # WORLD COMMAND...
+	said=$world_dir/$1
+	shift
+	{ timeout 120 "$@" "$prog" && timeout 120 "$@" "$prog" processes; } >"$said" 2>"$said.err" ||
+		diag "$(basename "$said"): status $?: $(tail -n 3 "$said.err")"
+}
+
+plan 8
+ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" --libraries "$folder" --daemon
+# Multicast is not everywhere, and is off in workers.
+values native env LD_LIBRARY_PATH="$folder:$native_path" NCCL_NVLS_ENABLE=0
+values forwarded "$wormhole" run --nccl --
+for way in one_rank "one_thread all_reduce" "one_thread all_gather" "one_thread ring" "one_thread split" threads \
+	processes; do
+	want=$(grep "^$way " "$world_dir/native" | sort)
+	is "$(echo "$way" | tr ' ' _)" "$(grep "^$way " "$world_dir/forwarded" | sort)" "${want:-"nothing natively"}"
+done
+finish
