@@ -44,14 +44,21 @@ check() { # name, soname, version of its exports where that is no such
 	fi
 }
 
+# NAME SONAME [VERSION], a line each.
+libraries='cublas libcublas.so.13
+cublaslt libcublasLt.so.13
+curand libcurand.so.10
+cufft libcufft.so.12
+cusparselt libcusparseLt.so.0
+cudnn libcudnn.so.9
+cusparse libcusparse.so.12
+cusolver libcusolver.so.12
+nccl libnccl.so.2 Base'
+
 echo "TAP version 13"
-echo "1..32"
-check cublas libcublas.so.13
-check cublaslt libcublasLt.so.13
-check curand libcurand.so.10
-check cufft libcufft.so.12
-check cusparselt libcusparseLt.so.0
-check cudnn libcudnn.so.9
-check cusparse libcusparse.so.12
-check cusolver libcusolver.so.12
-check nccl libnccl.so.2 Base
+echo "1..$(($(echo "$libraries" | wc -l) * 4))"
+while read -r name soname version_of; do
+	check "$name" "$soname" ${version_of:+"$version_of"}
+done <<-END
+	$libraries
+END
