@@ -383,7 +383,7 @@ struct wh_rsp_cublasLtQuestion {
 	int32_t resv;
 };
 
-#define WH_LT_MOST_RESULTS	512	/* of one question: what a message holds */
+#define WH_LT_MOST_RESULTS	256	/* of one question: what a message holds */
 
 /* An address that leads nowhere, of the same alignment; NULL stays NULL. */
 static inline uint64_t wh_lt_nowhere(uint64_t address)

@@ -137,7 +137,7 @@ world_end() {
 # Where the worker's side finds the genuine libraries: in the program's process the
 # loader would find ours.
 genuine_libraries() {
-	for l in CUBLAS=libcublas.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9 \
+	for l in CUBLAS=libcublas.so.13 CUBLASLT=libcublasLt.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9 \
 		 CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12 \
 		 CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0; do
 		for f in $(echo "$server_path" | tr : ' '); do

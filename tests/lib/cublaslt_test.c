@@ -252,6 +252,7 @@ static void test_algorithms(void)
 {
 	const struct product p = { F32, .m = 8, .n = 8, .k = 8, .alpha = 1, .batch = 1 };
 	const uint32_t search = CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID, tile = CUBLASLT_MATMUL_TILE_16x16;
+	static cublasLtMatmulHeuristicResult_t many[10000];
 	cublasLtMatmulHeuristicResult_t result;
 	uint32_t tiles[100] = { 0 }, got = 0;
 	cublasLtMatmulAlgo_t algo;
@@ -277,6 +278,9 @@ static void test_algorithms(void)
 	   size == 8 && !cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_TILE_IDS, tiles,
 							    sizeof(tiles), &size) &&
 	   size == 8 && tiles[1] == CUBLASLT_MATMUL_TILE_16x16, "list_of_capabilities_comes_whole");
+	n = 0;
+	ok(!cublasLtMatmulAlgoGetHeuristic(handle, m.desc, m.a, m.b, m.c, m.c, m.pref, 10000, many, &n) &&
+	   n == 1 && !memcmp(&many[0].algo, &m.found.algo, sizeof(algo)), "more_may_be_asked_for_than_there_are");
 	cublasLtMatmulPreferenceSetAttribute(m.pref, CUBLASLT_MATMUL_PREF_SEARCH_MODE, &search,
 					     sizeof(search));
 	ok(!heuristic(handle, &m), "search_among_given_algorithms_brings_them");
@@ -406,7 +410,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3)
 		return requests(atoi(argv[2]));
-	tap_plan(48);
+	tap_plan(49);
 	test_library();
 	test_defaults();
 	test_attributes();
