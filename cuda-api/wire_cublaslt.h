@@ -41,7 +41,7 @@ struct wh_lt_head {
 
 struct wh_lt_matmul {
 	struct wh_lt_head head;
-	/* Pointers first: which of them are NULL decides about a status, where they lead does not. */
+	/* Addresses: which of them are NULL decides about a status, where they lead does not. */
 	uint64_t bias, aux;
 	uint64_t a_scale, b_scale, c_scale, d_scale, amax_d, aux_scale, aux_amax, d_out_scale;
 	uint64_t emulation;	/* in the program; sent as whether there is one */

@@ -66,7 +66,8 @@ RANK_2K(cublasXtCherkx, cublasCherkx_64, cuComplex, float)
 RANK_2K(cublasXtZherkx, cublasZherkx_64, cuDoubleComplex, double)
 
 /* The square one stands left or right of the other. */
-#define SQUARE(p, ld)	WH_XT_IN(p, side == CUBLAS_SIDE_LEFT ? m : n, side == CUBLAS_SIDE_LEFT ? m : n, ld)
+#define EDGE		(side == CUBLAS_SIDE_LEFT ? m : n)
+#define SQUARE(p, ld)	WH_XT_IN(p, EDGE, EDGE, ld)
 
 #define SYMMETRIC(xt, name, T)									\
 cublasStatus_t xt(cublasXtHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,	\

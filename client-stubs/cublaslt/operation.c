@@ -41,7 +41,8 @@ static uint32_t put_scalars(union wh_lt_scalar *alpha, union wh_lt_scalar *beta,
 
 	if (!put_scalar(alpha, a, wh_lt_alpha_is_host(mode), size))
 		null |= WH_LT_NO_ALPHA;
-	if (!put_scalar(beta, wh_lt_beta_is_unused(mode) ? NULL : b, wh_lt_beta_is_host(mode), size))
+	if (!put_scalar(beta, wh_lt_beta_is_unused(mode) ? NULL : b, wh_lt_beta_is_host(mode),
+			size))
 		null |= WH_LT_NO_BETA;
 	return null;
 }

@@ -26,7 +26,8 @@ struct wh_lt_product {
 
 /* cublaslt_build.c */
 cublasStatus_t wh_lt_build_product(struct wh_session *s, const struct wh_cublaslt_functions *l,
-				   const struct wh_lt_matmul *d, const struct wh_lt_layout layout[4],
+				   const struct wh_lt_matmul *d,
+				   const struct wh_lt_layout layout[4],
 				   const struct wh_lt_emulation *e, struct wh_lt_product *out);
 cublasStatus_t wh_lt_build_layout(struct wh_session *s, const struct wh_cublaslt_functions *l,
 				  const struct wh_lt_layout *from,

@@ -106,7 +106,8 @@ static cublasStatus_t build_emulation(struct wh_session *s, const struct wh_cubl
 }
 
 cublasStatus_t wh_lt_build_product(struct wh_session *s, const struct wh_cublaslt_functions *l,
-				   const struct wh_lt_matmul *d, const struct wh_lt_layout layout[4],
+				   const struct wh_lt_matmul *d,
+				   const struct wh_lt_layout layout[4],
 				   const struct wh_lt_emulation *e, struct wh_lt_product *out)
 {
 	struct wh_lt_matmul own = *d;

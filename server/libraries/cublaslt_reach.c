@@ -144,7 +144,8 @@ static bool may_epilogue(struct wh_session *s, const struct wh_lt_described *q)
 
 	return may(s, q->desc.bias, bytes_of(vector, epilogue_bits(q->desc.bias_type, d->type))) &&
 	       may(s, q->desc.aux,
-		   bytes_of(elements_of(&aux), mask ? 1 : epilogue_bits(q->desc.aux_type, d->type)));
+		   bytes_of(elements_of(&aux),
+			    mask ? 1 : epilogue_bits(q->desc.aux_type, d->type)));
 }
 
 /* An address of the device, or a copy in the message. */

@@ -36,12 +36,14 @@ static const struct attribute preference[] = {
 	P(SEARCH_MODE, search), P(MAX_WORKSPACE_BYTES, workspace),
 	P(REDUCTION_SCHEME_MASK, reduction), P(MIN_ALIGNMENT_A_BYTES, align[0]),
 	P(MIN_ALIGNMENT_B_BYTES, align[1]), P(MIN_ALIGNMENT_C_BYTES, align[2]),
-	P(MIN_ALIGNMENT_D_BYTES, align[3]), P(MAX_WAVES_COUNT, waves), P(IMPL_MASK, implementations),
+	P(MIN_ALIGNMENT_D_BYTES, align[3]), P(MAX_WAVES_COUNT, waves),
+	P(IMPL_MASK, implementations),
 };
 
 static const struct attribute transform[] = {
 #define T(name, field) AT(lt_transform, CUBLASLT_MATRIX_TRANSFORM_DESC_##name, field)
-	T(SCALE_TYPE, scale), T(POINTER_MODE, pointer_mode), T(TRANSA, trans[0]), T(TRANSB, trans[1]),
+	T(SCALE_TYPE, scale), T(POINTER_MODE, pointer_mode), T(TRANSA, trans[0]),
+	T(TRANSB, trans[1]),
 };
 
 static const struct attribute *find(const struct attribute *all, size_t n, int name)
@@ -116,7 +118,8 @@ EXPORT cublasStatus_t cublasLt##Name##GetAttribute(Opaque *desc, Attribute attr,
 						   size_t size, size_t *written) \
 { return get(find(table, COUNT(table), attr), desc, buf, size, written); }
 
-MAKE(MatmulDesc, cublasLtMatmulDescOpaque_t, PARAMS(cublasComputeType_t compute, cudaDataType_t scale),
+MAKE(MatmulDesc, cublasLtMatmulDescOpaque_t,
+     PARAMS(cublasComputeType_t compute, cudaDataType_t scale),
      (struct lt_desc) { .compute = compute, .scale = scale, .fill = CUBLAS_FILL_MODE_FULL,
 			.epilogue = CUBLASLT_EPILOGUE_DEFAULT, .bias_type = -1 })
 MAKE(MatrixLayout, cublasLtMatrixLayoutOpaque_t,

@@ -467,7 +467,8 @@ static bool multiplied(struct wh_session *s)
 	for (i = 0; i < 4; i++)
 		out = wh_lt_pack(WH_LT_LAYOUT, &product_layout[i], out);
 	out = wh_lt_pack(WH_LT_EMULATION, &product_emulation, out);
-	return !ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, out - (uint8_t *)product) && reached;
+	return !ask(s, WH_LIB_cublaslt, WH_CALL_cublasLtMatmul, out - (uint8_t *)product) &&
+	       reached;
 }
 
 /* Each address of a product in turn. */

@@ -21,11 +21,11 @@ libraries='cublas 590
 cublaslt 50
 curand 29
 cufft 56
+cusparselt 31
 cudnn 220
 nvml 398
 cusparse 460
 cusolver 577
-cusparselt 31
 nccl 82'
 
 echo "TAP version 13"

@@ -118,7 +118,10 @@ struct product {
 
 static size_t size_of(cudaDataType t)
 {
-	return t == CUDA_R_64F ? 8 : t == CUDA_R_32F ? 4 : t == CUDA_R_8F_E4M3 || t == CUDA_R_8I ? 1 : 2;
+	return t == CUDA_R_64F			       ? 8
+	       : t == CUDA_R_32F		       ? 4
+	       : t == CUDA_R_8F_E4M3 || t == CUDA_R_8I ? 1
+						       : 2;
 }
 
 /* Small whole numbers, and other bits in what has 8. */
@@ -135,8 +138,13 @@ static void fill(CUdeviceptr p, cudaDataType t)
 
 		memcpy(&u, &f, 4);
 		u >>= 16;
-		memcpy(bytes + i * size_of(t), t == CUDA_R_64F ? (void *)&d : t == CUDA_R_32F ? (void *)&f :
-		       t == CUDA_R_16F ? (void *)&h : t == CUDA_R_16BF ? (void *)&u : (void *)&v, size_of(t));
+		memcpy(bytes + i * size_of(t),
+		       t == CUDA_R_64F	  ? (void *)&d
+		       : t == CUDA_R_32F  ? (void *)&f
+		       : t == CUDA_R_16F  ? (void *)&h
+		       : t == CUDA_R_16BF ? (void *)&u
+					  : (void *)&v,
+		       size_of(t));
 		if (t == CUDA_R_8F_E4M3)
 			bytes[i] = 0x30 + i * 7919 % 16;
 	}
@@ -152,7 +160,8 @@ static cublasLtMatrixLayout_t layout(cudaDataType t, int rows, int batch)
 	cublasLtMatrixLayoutCreate(&l, t, rows, batch ? SIDE / 2 : SIDE, SIDE);
 	if (!batch)
 		return l;
-	cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch));
+	cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+					 sizeof(batch));
 	cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart,
 					 sizeof(apart));
 	return l;
@@ -200,17 +209,18 @@ static void capabilities(const cublasLtMatmulAlgo_t *algo)
 	for (i = 0; i <= CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT; i++) {
 		size = 0;
 		memset(value, 0, sizeof(value));
-		if (!cublasLtMatmulAlgoCapGetAttribute(algo, (cublasLtMatmulAlgoCapAttributes_t)i, NULL, 0,
-						       &size) && size && size <= sizeof(value) &&
-		    !cublasLtMatmulAlgoCapGetAttribute(algo, (cublasLtMatmulAlgoCapAttributes_t)i, value,
-						       size, &size))
+		if (!cublasLtMatmulAlgoCapGetAttribute(algo, (cublasLtMatmulAlgoCapAttributes_t)i,
+						       NULL, 0, &size) &&
+		    size && size <= sizeof(value) &&
+		    !cublasLtMatmulAlgoCapGetAttribute(algo, (cublasLtMatmulAlgoCapAttributes_t)i,
+						       value, size, &size))
 			printf(" %d:%zu:%llx", i, size, (unsigned long long)sum(value, size));
 	}
 	for (i = 0; i <= CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID; i++) {
 		value[0] = config = 0;
 		size = i < CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ? 4 : 2;
-		if (!cublasLtMatmulAlgoConfigGetAttribute(algo, (cublasLtMatmulAlgoConfigAttributes_t)i, value,
-							  size, &config))
+		if (!cublasLtMatmulAlgoConfigGetAttribute(
+			    algo, (cublasLtMatmulAlgoConfigAttributes_t)i, value, size, &config))
 			printf(" %d=%u/%zu", i, value[0], config);
 	}
 	printf("\n");
@@ -246,8 +256,9 @@ static void product(const struct product *p)
 	printf("%s: heuristic %d, %d of them", p->name, st, n);
 	if (!st && n) {
 		ck = cublasLtMatmulAlgoCheck(handle, d, in, in, out, out, &found[0].algo, &checked);
-		st = cublasLtMatmul(handle, d, alpha, (void *)a, in, (void *)b, in, beta, (void *)c, out,
-				    (void *)c, out, &found[0].algo, (void *)workspace, ROOM, NULL);
+		st = cublasLtMatmul(handle, d, alpha, (void *)a, in, (void *)b, in, beta, (void *)c,
+				    out, (void *)c, out, &found[0].algo, (void *)workspace, ROOM,
+				    NULL);
 		printf(" %llx, check %d %zu, product %d", (unsigned long long)sum(&found[0].algo,
 		       sizeof(found[0].algo)), ck, ck ? 0 : checked.workspaceSize, st);
 		cuCtxSynchronize();
@@ -311,15 +322,16 @@ static void transform(void)
 	cublasLtMatrixLayoutCreate(&from, CUDA_R_8I, SIDE, SIDE, SIDE);
 	cublasLtMatrixLayoutCreate(&to, CUDA_R_8I, SIDE, SIDE, 32 * SIDE);
 	cublasLtMatrixLayoutSetAttribute(to, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof(order));
-	st[0] = cublasLtMatrixTransform(handle, d, &one, (void *)a, from, &none, NULL, NULL, (void *)c, to,
-					NULL);
+	st[0] = cublasLtMatrixTransform(handle, d, &one, (void *)a, from, &none, NULL, NULL,
+					(void *)c, to, NULL);
 	cublasLtMatrixTransformDescSetAttribute(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, &turned,
 						sizeof(turned));
-	st[1] = cublasLtMatrixTransform(handle, d, &one, (void *)a, from, &none, NULL, NULL, (void *)b, from,
-					NULL);
+	st[1] = cublasLtMatrixTransform(handle, d, &one, (void *)a, from, &none, NULL, NULL,
+					(void *)b, from, NULL);
 	cuCtxSynchronize();
 	printf("transformations: %d %d %llx %llx\n", st[0], st[1],
-	       (unsigned long long)device_sum(c, SIDE * SIDE), (unsigned long long)device_sum(b, SIDE * SIDE));
+	       (unsigned long long)device_sum(c, SIDE * SIDE),
+	       (unsigned long long)device_sum(b, SIDE * SIDE));
 }
 
 int main(void)

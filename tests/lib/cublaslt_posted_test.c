@@ -62,7 +62,8 @@ int main(void)
 	ok_eq(waited_for(a + 4), 1, "one_whose_memory_is_aligned_otherwise_is_waited_for");
 	bias(0);
 	ok_eq(waited_for(a), 1, "and_one_without_a_bias");
-	cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &two, sizeof(two));
+	cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &two,
+					 sizeof(two));
 	ok_eq(waited_for(a), 1, "and_one_of_another_layout");
 	ok_eq(waited_for(a), 0, "the_next_of_its_kind_is_not");
 	ok_eq(multiply(0), CUBLAS_STATUS_INVALID_VALUE, "missing_matrix_is_refused_at_once");

@@ -70,7 +70,8 @@ static cublasStatus_t run(cublasLtHandle_t h, const struct product *p, struct ma
 
 	put_scalars(p, &alpha, &beta);
 	return cublasLtMatmul(h, m->desc, alpha, (void *)o.da, m->a, (void *)o.db, m->b, beta,
-			      (void *)o.dc, m->c, (void *)o.dc, m->c, &m->found.algo, NULL, 0, NULL);
+			      (void *)o.dc, m->c, (void *)o.dc, m->c, &m->found.algo, NULL, 0,
+			      NULL);
 }
 
 static void prepare(const struct product *p)
@@ -137,10 +138,18 @@ static void product(struct product p, const char *name)
 static void test_products(void)
 {
 	product((struct product){ F32, .m = 7, .n = 5, .k = 9, .alpha = 1 }, "product_of_floats");
-	product((struct product){ F32, .m = 7, .n = 5, .k = 9, .alpha = 2, .beta = -1, .ta = CUBLAS_OP_T,
-				  .tb = CUBLAS_OP_T }, "transposed_with_both_scalars");
-	product((struct product){ .type = CUDA_R_64F, .out = CUDA_R_64F, .compute = CUBLAS_COMPUTE_64F,
-				  .scale = CUDA_R_64F, .m = 6, .n = 6, .k = 3, .alpha = 0.5, .beta = 2 },
+	product((struct product){ F32, .m = 7, .n = 5, .k = 9, .alpha = 2, .beta = -1,
+				  .ta = CUBLAS_OP_T, .tb = CUBLAS_OP_T },
+		"transposed_with_both_scalars");
+	product((struct product){ .type = CUDA_R_64F,
+				  .out = CUDA_R_64F,
+				  .compute = CUBLAS_COMPUTE_64F,
+				  .scale = CUDA_R_64F,
+				  .m = 6,
+				  .n = 6,
+				  .k = 3,
+				  .alpha = 0.5,
+				  .beta = 2 },
 		"product_of_doubles");
 	product((struct product){ FLOATS(16F, 16F), .m = 8, .n = 4, .k = 8,
 				  .alpha = 1 }, "product_of_halves_is_computed_in_floats");
@@ -150,7 +159,8 @@ static void test_products(void)
 		"bfloats_may_give_floats");
 	product((struct product){ F32, .m = 4, .n = 3, .k = 5, .alpha = 1, .beta = 1, .batch = 3 },
 		"each_product_of_a_batch");
-	product((struct product){ F32, .m = 4, .n = 6, .k = 5, .alpha = 1, .order = CUBLASLT_ORDER_ROW },
+	product((struct product){ F32, .m = 4, .n = 6, .k = 5, .alpha = 1,
+				  .order = CUBLASLT_ORDER_ROW },
 		"result_in_row_order");
 }
 
@@ -194,11 +204,13 @@ static void test_defaults(void)
 	memcpy(&copy, &d, sizeof(copy));
 	memset(&d, 0xff, sizeof(d));
 	ok(IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, int32_t, CUBLAS_COMPUTE_32F) &&
-	   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_FILL_MODE, int32_t, CUBLAS_FILL_MODE_FULL) &&
-	   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t, CUBLASLT_EPILOGUE_DEFAULT) &&
-	   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t, -1) &&
-	   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t, 0) &&
-	   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, uint64_t, 0),
+		   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_FILL_MODE, int32_t,
+		      CUBLAS_FILL_MODE_FULL) &&
+		   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t,
+		      CUBLASLT_EPILOGUE_DEFAULT) &&
+		   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t, -1) &&
+		   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t, 0) &&
+		   IS(&copy, MatmulDesc, CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, uint64_t, 0),
 	   "descriptor_copied_as_bytes_has_the_documented_defaults");
 	cublasLtMatrixLayoutInit(&l, CUDA_R_16F, 3, 4, 5);
 	ok(IS(&l, MatrixLayout, CUBLASLT_MATRIX_LAYOUT_ROWS, uint64_t, 3) &&
@@ -228,10 +240,10 @@ static void test_attributes(void)
 	cublasLtMatrixLayoutSetAttribute(&l, (cublasLtMatrixLayoutAttribute_t)(attr), buf, bytes)
 #define GETS(attr, buf, bytes, w) \
 	cublasLtMatrixLayoutGetAttribute(&l, (cublasLtMatrixLayoutAttribute_t)(attr), buf, bytes, w)
-	ok_eq(SETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &wide, sizeof(wide)), CUBLAS_STATUS_INVALID_VALUE,
-	      "value_of_another_size_is_refused");
-	ok_eq(SETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, NULL, sizeof(n)), CUBLAS_STATUS_INVALID_VALUE,
-	      "no_value_is_refused");
+	ok_eq(SETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &wide, sizeof(wide)),
+	      CUBLAS_STATUS_INVALID_VALUE, "value_of_another_size_is_refused");
+	ok_eq(SETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, NULL, sizeof(n)),
+	      CUBLAS_STATUS_INVALID_VALUE, "no_value_is_refused");
 	ok_eq(SETS(77, &n, sizeof(n)), CUBLAS_STATUS_INVALID_VALUE, "unknown_attribute_is_refused");
 	ok(!SETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n, sizeof(n)) &&
 	   !GETS(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &got, sizeof(got), NULL) && got == n,
@@ -251,7 +263,8 @@ static void test_attributes(void)
 static void test_algorithms(void)
 {
 	const struct product p = { F32, .m = 8, .n = 8, .k = 8, .alpha = 1, .batch = 1 };
-	const uint32_t search = CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID, tile = CUBLASLT_MATMUL_TILE_16x16;
+	const uint32_t search = CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID,
+		       tile = CUBLASLT_MATMUL_TILE_16x16;
 	static cublasLtMatmulHeuristicResult_t many[10000];
 	cublasLtMatmulHeuristicResult_t result;
 	uint32_t tiles[100] = { 0 }, got = 0;
@@ -263,24 +276,32 @@ static void test_algorithms(void)
 	describe(&p, &m, 0);
 	ok(!heuristic(handle, &m) && !m.found.state && m.found.wavesCount == 1,
 	   "heuristic_gives_an_algorithm");
-	ok(!cublasLtMatmulAlgoGetIds(handle, p.compute, p.scale, p.type, p.type, p.out, p.out, 4, ids, &n) &&
-	   n == 1 && !cublasLtMatmulAlgoInit(handle, p.compute, p.scale, p.type, p.type, p.out, p.out,
-					      ids[0], &algo) &&
-	   !memcmp(&algo, &m.found.algo, sizeof(algo)), "algorithm_is_made_of_an_id");
+	ok(!cublasLtMatmulAlgoGetIds(handle, p.compute, p.scale, p.type, p.type, p.out, p.out, 4,
+				     ids, &n) &&
+		   n == 1 &&
+		   !cublasLtMatmulAlgoInit(handle, p.compute, p.scale, p.type, p.type, p.out, p.out,
+					   ids[0], &algo) &&
+		   !memcmp(&algo, &m.found.algo, sizeof(algo)),
+	   "algorithm_is_made_of_an_id");
 	memset(&result, 0x5a, sizeof(result));
-	ok(!cublasLtMatmulAlgoCheck(handle, m.desc, m.a, m.b, m.c, m.c, &algo, &result) && !result.state &&
-	   ((uint8_t *)&result.algo)[0] == 0x5a, "check_leaves_the_algorithm_of_its_result_alone");
-	ok(!cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof(tile)) &&
-	   !cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &got, sizeof(got),
-						 &size) && got == tile && size == sizeof(got),
+	ok(!cublasLtMatmulAlgoCheck(handle, m.desc, m.a, m.b, m.c, m.c, &algo, &result) &&
+		   !result.state && ((uint8_t *)&result.algo)[0] == 0x5a,
+	   "check_leaves_the_algorithm_of_its_result_alone");
+	ok(!cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile,
+						 sizeof(tile)) &&
+		   !cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &got,
+							 sizeof(got), &size) &&
+		   got == tile && size == sizeof(got),
 	   "setting_of_an_algorithm_is_kept_in_it");
 	ok(!cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_TILE_IDS, NULL, 0, &size) &&
 	   size == 8 && !cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_TILE_IDS, tiles,
 							    sizeof(tiles), &size) &&
 	   size == 8 && tiles[1] == CUBLASLT_MATMUL_TILE_16x16, "list_of_capabilities_comes_whole");
 	n = 0;
-	ok(!cublasLtMatmulAlgoGetHeuristic(handle, m.desc, m.a, m.b, m.c, m.c, m.pref, 10000, many, &n) &&
-	   n == 1 && !memcmp(&many[0].algo, &m.found.algo, sizeof(algo)), "more_may_be_asked_for_than_there_are");
+	ok(!cublasLtMatmulAlgoGetHeuristic(handle, m.desc, m.a, m.b, m.c, m.c, m.pref, 10000, many,
+					   &n) &&
+		   n == 1 && !memcmp(&many[0].algo, &m.found.algo, sizeof(algo)),
+	   "more_may_be_asked_for_than_there_are");
 	cublasLtMatmulPreferenceSetAttribute(m.pref, CUBLASLT_MATMUL_PREF_SEARCH_MODE, &search,
 					     sizeof(search));
 	ok(!heuristic(handle, &m), "search_among_given_algorithms_brings_them");
@@ -301,7 +322,8 @@ static void test_handles(void)
 	prepare(&p);
 	describe(&p, &m, 0);
 	cublasCreate_v2(&blas);
-	ok(!heuristic((cublasLtHandle_t)blas, &m) && !run((cublasLtHandle_t)blas, &p, &m) && compare(&p),
+	ok(!heuristic((cublasLtHandle_t)blas, &m) && !run((cublasLtHandle_t)blas, &p, &m) &&
+		   compare(&p),
 	   "handle_of_cublas_does_as_well");
 	cublasDestroy_v2(blas);
 	ok_eq(run((cublasLtHandle_t)blas, &p, &m), CUBLAS_STATUS_NOT_INITIALIZED,
@@ -358,10 +380,12 @@ static void test_transform(void)
 						sizeof(turned));
 	cublasLtMatrixLayoutCreate(&a, CUDA_R_32F, 2, 3, 2);
 	cublasLtMatrixLayoutCreate(&c, CUDA_R_32F, 3, 2, 3);
-	st = cublasLtMatrixTransform(handle, d, &two, (void *)da, a, &none, NULL, NULL, (void *)dc, c, NULL);
+	st = cublasLtMatrixTransform(handle, d, &two, (void *)da, a, &none, NULL, NULL, (void *)dc,
+				     c, NULL);
 	cuMemcpyDtoH(out, dc, sizeof(out));
 	ok(!st && out[0] == 2 && out[1] == 6 && out[3] == 4 && out[5] == 12, "matrix_is_scaled_and_turned");
-	st = cublasLtMatrixTransform(handle, d, &two, in, a, &none, NULL, NULL, (void *)dc, c, NULL);
+	st = cublasLtMatrixTransform(handle, d, &two, in, a, &none, NULL, NULL, (void *)dc, c,
+				     NULL);
 	ok_eq(st, CUBLAS_STATUS_INVALID_VALUE, "and_not_out_of_pageable_memory");
 	cublasLtMatrixTransformDescDestroy(d);
 	cublasLtMatrixLayoutDestroy(a);
@@ -379,8 +403,9 @@ static void test_library(void)
 	   major == CUBLAS_VER_MAJOR, "version_is_the_workers");
 	ok(!strcmp(cublasLtGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED"),
 	   "statuses_have_names");
-	ok(!cublasLtHeuristicsCacheSetCapacity(77) && !cublasLtHeuristicsCacheGetCapacity(&capacity) &&
-	   capacity == 77, "capacity_of_the_librarys_cache_is_set");
+	ok(!cublasLtHeuristicsCacheSetCapacity(77) &&
+		   !cublasLtHeuristicsCacheGetCapacity(&capacity) && capacity == 77,
+	   "capacity_of_the_librarys_cache_is_set");
 }
 
 /* --- Requests ------------------------------------------------------------------------------ */

@@ -39,7 +39,8 @@ static int right(cublasOperation_t ta, cublasOperation_t tb, int k, double alpha
 			double v = 0;
 
 			for (l = 0; l < k; l++)
-				v += a[ta ? l + i * LD : i + l * LD] * b[tb ? j + l * LD : l + j * LD];
+				v += a[ta ? l + i * LD : i + l * LD] *
+				     b[tb ? j + l * LD : l + j * LD];
 			v = alpha * v + beta * was[i + j * LD];
 			if (got[i + j * LD] != v && !bad++)
 				diag("(%d, %d): expected %g, got %g", i, j, v, got[i + j * LD]);
@@ -72,15 +73,18 @@ static void product(cublasOperation_t ta, cublasOperation_t tb, int k, double al
 
 static void test_products(void)
 {
-	float one = 1, none = 0, x[4] = { 1, 2, 3, 4 }, y[4] = { 1, 0, 0, 1 }, z[4] = { NAN, NAN, NAN, NAN };
+	float one = 1, none = 0, x[4] = { 1, 2, 3, 4 }, y[4] = { 1, 0, 0, 1 },
+	      z[4] = { NAN, NAN, NAN, NAN };
 
 	product(CUBLAS_OP_N, CUBLAS_OP_N, K, 1, 0, 100, "product_in_one_block");
 	product(CUBLAS_OP_N, CUBLAS_OP_N, K, 2, 3, 3, "product_in_blocks_with_a_rest");
 	product(CUBLAS_OP_T, CUBLAS_OP_T, K, 1, -1, 4, "turned_matrices_in_blocks");
 	product(CUBLAS_OP_N, CUBLAS_OP_T, K, 1, 1, 1, "blocks_of_one_element");
 	product(CUBLAS_OP_N, CUBLAS_OP_N, 0, 1, 2, 3, "with_nothing_to_add_c_is_scaled");
-	ok(!cublasXtSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, x, 2, y, 2, &none, z, 2) &&
-	   !memcmp(x, z, sizeof(x)), "old_values_of_c_do_not_matter_where_beta_is_0");
+	ok(!cublasXtSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, x, 2, y, 2, &none, z,
+			  2) &&
+		   !memcmp(x, z, sizeof(x)),
+	   "old_values_of_c_do_not_matter_where_beta_is_0");
 }
 
 static void test_device(void)
@@ -118,13 +122,16 @@ static void test_refusals(void)
 	cublasXtDestroy(other);
 	ok_eq(cublasXtDestroy(other), CUBLAS_STATUS_NOT_INITIALIZED, "handle_is_not_destroyed_twice");
 	ok(!cublasXtMaxBoards(&boards) && boards == 1, "each_device_is_a_board");
-	ok_eq(cublasXtDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, a, M - 1, b, LD, &one, c, LD),
+	ok_eq(cublasXtDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &one, a, M - 1, b, LD, &one,
+			    c, LD),
 	      CUBLAS_STATUS_INVALID_VALUE, "columns_that_overlap_are_refused");
-	ok_eq(cublasXtDspmm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, 1, 1, &one, a, b, 1, &one,
-			    c, 1), CUBLAS_STATUS_NOT_SUPPORTED, "packed_matrices_are_refused");
+	ok_eq(cublasXtDspmm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, 1, 1, &one, a, b, 1,
+			    &one, c, 1),
+	      CUBLAS_STATUS_NOT_SUPPORTED, "packed_matrices_are_refused");
 	/* The stand-in has no syrk: what was brought for it is freed. */
 	cuMemGetInfo(&before, &all);
-	st = cublasXtDsyrk(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, N, K, &one, a, LD, &one, c, LD);
+	st = cublasXtDsyrk(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, N, K, &one, a, LD, &one, c,
+			   LD);
 	cuMemGetInfo(&after, &all);
 	ok(st == CUBLAS_STATUS_NOT_SUPPORTED && before == after, "what_cublas_refuses_leaves_nothing_behind");
 }
