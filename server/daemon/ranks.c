@@ -12,6 +12,9 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libraries/nccl_hint.h"
@@ -28,10 +31,13 @@ static const char *const variables[][2] = {
 	{ "NCCL_PROFILER_PLUGIN", "none" }, { "NCCL_ENV_PLUGIN", "none" },
 };
 
+static bool prepared;	/* this process is a worker */
+
 void wh_ranks_prepare(bool tcp)
 {
 	size_t i;
 
+	prepared = true;
 	if (!tcp)
 		wh_nccl_hint = "NCCL's ranks meet by sockets, which this tenant's workers may not make: "
 			       "an administrator allows it by --nccl of `wormhole run', `tenant create' "
@@ -65,4 +71,28 @@ int getifaddrs(struct ifaddrs **list)
 void freeifaddrs(struct ifaddrs *list)
 {
 	(void)list;
+}
+
+/* --- The socket by which descriptors would be passed ------------------------------------ */
+
+/*
+ * NCCL makes one for each communicator, whether it passes descriptors or not, and looks
+ * whether something has come. A worker has no sockets of that kind, which reach whatever
+ * listens under a name in the file system; and nothing is passed (NCCL_CUMEM_ENABLE). So it
+ * gets a descriptor to which nothing ever comes, and sending by it fails.
+ */
+int socket(int domain, int type, int protocol)
+{
+	if (prepared && domain == AF_UNIX && (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM)
+		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+int bind(int fd, __CONST_SOCKADDR_ARG address_of, socklen_t size)
+{
+	const struct sockaddr *a = address_of.__sockaddr__;
+
+	if (prepared && size >= sizeof(a->sa_family) && a->sa_family == AF_UNIX)
+		return 0;
+	return (int)syscall(SYS_bind, fd, a, size);
 }

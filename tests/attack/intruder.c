@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -93,6 +94,18 @@ static long open_one(const char *dir, const char *name, int flags)
 	if (fd >= 0)
 		close(fd);
 	return fd;
+}
+
+/* What a library of the worker's gets that wants one of these: it has a name, and nothing comes. */
+static int stand_in(void)
+{
+	const struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0wormhole-intruder" };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&name, sizeof(name)) || poll(&p, 1, 0))
+		return -1;
+	return sendto(fd, "x", 1, 0, (const struct sockaddr *)&name, sizeof(name)) == 1 ? -1 : 0;
 }
 
 static long connect_to(const char *dir)
@@ -298,6 +311,8 @@ static void intrude(void)
 	say("thread", threads());
 	say("socket_inet", socket(AF_INET, SOCK_STREAM, 0));
 	say("socket_stream", socket(AF_UNIX, SOCK_STREAM, 0));
+	say("datagrams", (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM, 0));
+	say("stand_in", stand_in());
 	say("connect", connect_to(dir));
 	say("ptrace", ptrace(PTRACE_ATTACH, parent, 0, 0));
 	say("kill", kill(parent, 0));

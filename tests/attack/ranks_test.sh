@@ -8,6 +8,7 @@
 
 bin=$WH_BUILD/tests/attack/bin
 points="tenant_without_it_is_as_before ranks_have_tcp_sockets but_no_others
+	what_nccl_makes_of_these_stands_for_one_by_which_nothing_comes_or_goes
 	and_connect_to_no_socket_of_the_servers their_network_is_loopback_alone tenant_that_is_asked_for_it_later_has_it
 	created_tenant_has_it"
 
@@ -21,7 +22,7 @@ got() {
 }
 log=$WORMHOLE_DIR/server.log
 
-plan 8
+plan 9
 if [ "$(id -u)" = 0 ]; then
 	# Whose workers are root cannot tell its tenants apart.
 	"$wormhole" serve --backend softgpu --worker-uid none --daemon >/dev/null 2>&1
@@ -44,7 +45,8 @@ INTRUDER=$WORMHOLE_DIR "$wormhole" serve --backend "$bin/intruder.so" --librarie
 is tenant_without_it_is_as_before "$(got "$log" socket_inet socket_stream connect)" "EPERM EPERM EPERM "
 "$wormhole" run --mem 1G --nccl -- "$client" alloc=4096 >/dev/null
 is ranks_have_tcp_sockets "$(got "$log" socket_inet)" "done "
-is but_no_others "$(got "$log" socket_stream)" "EPERM "
+is but_no_others "$(got "$log" socket_stream datagrams)" "EPERM EPERM "
+is what_nccl_makes_of_these_stands_for_one_by_which_nothing_comes_or_goes "$(got "$log" stand_in)" "done "
 is and_connect_to_no_socket_of_the_servers "$(got "$log" connect)" "EPERM "
 is their_network_is_loopback_alone "$(got "$log" devices)" "lo "
 "$wormhole" tenant create later >/dev/null

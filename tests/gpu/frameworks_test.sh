@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits and with a quota
-# and a share: each line of NAME_values.py has the values that it has natively. WH_PYTHON
+# and a share: each line of NAME_values.py has the values that it has natively. --nccl is for
+# the one that makes ranks of NCCL. WH_PYTHON
 # names the python3 that has them; WH_FRAMEWORKS those that are wanted, WH_WORDS the tests.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
@@ -54,8 +55,8 @@ ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend 
 	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
 for f in $frameworks; do
 	values "$f" native env
-	values "$f" free "$wormhole" run --
-	values "$f" limited "$wormhole" run --mem 20G --sm 50 --
+	values "$f" free "$wormhole" run --nccl --
+	values "$f" limited "$wormhole" run --mem 20G --sm 50 --nccl --
 	for world in free limited; do
 		for n in $(names "$f"); do
 			same "$f" "$world" "$n"
