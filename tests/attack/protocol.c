@@ -11,6 +11,7 @@
 #include "gen_cufft_server.h"
 #include "gen_cusolver_server.h"
 #include "gen_cusparse_server.h"
+#include "gen_cusparselt_server.h"
 #include "requests.h"
 
 #define DEVICE_BYTES	65536u
