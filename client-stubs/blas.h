@@ -40,7 +40,8 @@ static inline const struct wh_blas_status *wh_blas_status(unsigned int status)
 #undef S
 	};
 
-	return status < sizeof(known) / sizeof(*known) && known[status].name ? &known[status] : NULL;
+	return status < sizeof(known) / sizeof(*known) && known[status].name ? &known[status] :
+									NULL;
 }
 
 static inline const char *wh_blas_status_name(unsigned int status)

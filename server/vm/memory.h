@@ -26,8 +26,8 @@ uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched);
 size_t wh_memory_stride(size_t size);
 /*
  * Make present, and dirty where it is private and writable, each mapping of
- * at most `max` bytes but the rest of stacks, and lock what is present. Returns the number of bytes,
- * or -1.
+ * at most `max` bytes but the rest of stacks, and lock what is present. Returns the
+ * number of bytes, or -1.
  */
 int64_t wh_memory_prefault(size_t max);
 

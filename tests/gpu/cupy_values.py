@@ -84,7 +84,8 @@ def sparse_solvers():
 def random_numbers():
     rng = cp.random.RandomState(5)
     g = cp.random.default_rng(7)
-    return bits(rng.rand(1000), rng.standard_normal(1000), g.integers(0, 100, 500), g.standard_normal(100), cp.random.RandomState(3).permutation(50))
+    return bits(rng.rand(1000), rng.standard_normal(1000), g.integers(0, 100, 500), g.standard_normal(100),
+                cp.random.RandomState(3).permutation(50))
 
 
 @test

@@ -321,7 +321,8 @@ def semi_structured():
 @test
 def sorting():
     x = rnd(10000)
-    return bits(x.sort().values, x.argsort(stable=True), x.topk(50).values, torch.unique(torch.randint(0, 99, (5000,), device=DEV)),
+    return bits(x.sort().values, x.argsort(stable=True), x.topk(50).values,
+                torch.unique(torch.randint(0, 99, (5000,), device=DEV)),
                 x.cumsum(0), x.median())
 
 

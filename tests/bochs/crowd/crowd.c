@@ -24,7 +24,10 @@
 #define AHEAD_MS	6000	/* so much later than when they begin to sleep */
 
 /* What the backend makes of limits. */
-enum { SERVER_TIME = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, LATE = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT };
+enum {
+	SERVER_TIME = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+	LATE = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+};
 
 struct crowd {
 	pthread_barrier_t step;		/* all threads, and the first process */
@@ -189,7 +192,8 @@ static void create(void)
 {
 	pthread_barrierattr_t attr;
 
-	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
 	if (crowd == MAP_FAILED)
 		exit(4);
 	pthread_barrierattr_init(&attr);
