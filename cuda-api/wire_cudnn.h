@@ -145,6 +145,33 @@ struct wh_rsp_cudnnAttribute {
 	uint64_t elements;	/* that follow */
 };
 
+/* As much of a value in the program's memory as one element can have. */
+#define WH_CUDNN_VALUE		16
+struct wh_cudnn_value {
+	uint64_t pointer;	/* which of the pack's pointers is to it */
+	uint64_t resv;
+	uint8_t bytes[WH_CUDNN_VALUE];
+};
+
+/* More pointers than this travel as attributes. */
+#define WH_CUDNN_POINTERS	256
+#define WH_CUDNN_WORKSPACE	(1u << 8)	/* in `null`: the pack has one */
+
+/*
+ * With a variant pack of the worker's, or with what one is made of. Then behind: the unique
+ * ids, as many pointers, and the values in the program's memory, whose pointers are 0.
+ */
+struct wh_req_cudnnBackendExecute {
+	struct wh_req hdr;
+	struct wh_obj_cudnnHandle_t handle;
+	uint64_t plan;
+	uint64_t pack;		/* 0: it is behind */
+	uint64_t workspace;
+	uint64_t about;		/* of ids and pointers, what may decide about the status; the client's */
+	uint32_t pointers;
+	uint32_t values;
+};
+
 /* --- Parameters of fused operations ------------------------------------------- */
 
 enum wh_cudnn_param {

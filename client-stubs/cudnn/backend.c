@@ -81,43 +81,55 @@ static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
 
 #define FEW	64
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
-				       cudnnBackendAttributeName_t attributeName,
-				       cudnnBackendAttributeType_t attributeType,
-				       int64_t elementCount, const void *arrayOfElements)
+cudnnStatus_t wh_cudnn_set(uint64_t descriptor, cudnnBackendAttributeName_t name,
+			   cudnnBackendAttributeType_t type, int64_t count, const void *elements)
 {
 	struct wh_req_cudnnAttribute head = {
-		.descriptor = (uintptr_t)descriptor,
-		.name = attributeName,
-		.type = attributeType,
-		.count = elementCount,
+		.descriptor = descriptor,
+		.name = name,
+		.type = type,
+		.count = count,
 	};
-	size_t size = wh_cudnn_attribute_size(attributeType), bytes;
+	size_t size = wh_cudnn_attribute_size(type), bytes;
 	uint64_t few[FEW], *many = few;
 	cudnnStatus_t res;
 
-	if (!size || elementCount < 0)
+	if (!size || count < 0)
 		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-	if (__builtin_mul_overflow((size_t)elementCount, size, &bytes))
+	if (__builtin_mul_overflow((size_t)count, size, &bytes))
 		return CUDNN_STATUS_BAD_PARAM;
-	if (!arrayOfElements ||
-	    (attributeType != CUDNN_TYPE_HANDLE && attributeType != CUDNN_TYPE_VOID_PTR))
-		return arrayOfElements && bytes > WH_CUDNN_INLINE ?
-		       set_long(&head, arrayOfElements, bytes) :
-		       send_set(&head, arrayOfElements, arrayOfElements ? bytes : 0);
+	if (!elements || (type != CUDNN_TYPE_HANDLE && type != CUDNN_TYPE_VOID_PTR))
+		return elements && bytes > WH_CUDNN_INLINE ?
+		       set_long(&head, elements, bytes) :
+		       send_set(&head, elements, elements ? bytes : 0);
 	if (bytes > WH_CUDNN_INLINE)
 		return CUDNN_STATUS_BAD_PARAM;
-	if (elementCount > FEW)
+	if (count > FEW)
 		many = malloc(bytes);
 	if (!many)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	res = translate(head.descriptor, attributeType, attributeName, arrayOfElements,
-			elementCount, many);
+	res = translate(descriptor, type, name, elements, count, many);
 	if (res == CUDNN_STATUS_SUCCESS)
 		res = send_set(&head, many, bytes);
 	if (many != few)
 		free(many);
 	return res;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+				       cudnnBackendAttributeName_t attributeName,
+				       cudnnBackendAttributeType_t attributeType,
+				       int64_t elementCount, const void *arrayOfElements)
+{
+	cudnnStatus_t res;
+	uint64_t real;
+
+	if (wh_cudnn_pack_set(descriptor, attributeName, attributeType, elementCount,
+			      arrayOfElements))
+		return CUDNN_STATUS_SUCCESS;
+	res = wh_cudnn_real(descriptor, &real);
+	return res ? res : wh_cudnn_set(real, attributeName, attributeType, elementCount,
+					arrayOfElements);
 }
 
 /* --- Getting ------------------------------------------------------------------ */
@@ -180,8 +192,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 				       int64_t requestedElementCount, int64_t *elementCount,
 				       void *arrayOfElements)
 {
-	const struct wh_req_cudnnAttribute head = {
-		.descriptor = (uintptr_t)descriptor,
+	struct wh_req_cudnnAttribute head = {
 		.name = attributeName,
 		.type = attributeType,
 		.count = requestedElementCount,
@@ -195,6 +206,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
 	if (__builtin_mul_overflow((size_t)requestedElementCount, size, &bytes))
 		return CUDNN_STATUS_BAD_PARAM;
+	res = wh_cudnn_real(descriptor, &head.descriptor);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
 	if (!arrayOfElements || bytes <= WH_CUDNN_INLINE ||
 	    attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		return send_get(&head, NULL, size, elementCount, arrayOfElements);
@@ -207,34 +221,40 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 	return res;
 }
 
-/* --- Using -------------------------------------------------------------------- */
+/* --- In graphs -------------------------------------------------------------------- */
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
-				  cudnnBackendDescriptor_t variantPack)
+/* With a variant pack of the worker's, whose values are as the program's are now. */
+static cudnnStatus_t ready(cudnnBackendDescriptor_t *pack)
 {
-	wh_cudnn_refresh((uintptr_t)variantPack);
-	return wh_raw_cudnnBackendExecute(handle, executionPlan, variantPack);
+	cudnnStatus_t res;
+	uint64_t real;
+
+	res = wh_cudnn_real(*pack, &real);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	wh_cudnn_refresh(real);
+	*pack = (cudnnBackendDescriptor_t)real;
+	return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t handle,
 					    cudnnBackendDescriptor_t executionPlan,
 					    cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
 {
-	wh_cudnn_refresh((uintptr_t)variantPack);
-	return wh_raw_cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack, graph);
+	cudnnStatus_t res = ready(&variantPack);
+
+	return res ? res : wh_raw_cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack,
+								graph);
 }
 
 cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
 					  cudnnBackendDescriptor_t executionPlan,
 					  cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
 {
-	wh_cudnn_refresh((uintptr_t)variantPack);
-	return wh_raw_cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack, graph);
-}
+	cudnnStatus_t res = ready(&variantPack);
 
-void wh_after_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
-{
-	wh_cudnn_forget_values((uintptr_t)descriptor);
+	return res ? res : wh_raw_cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack,
+							      graph);
 }
 
 /* --- Fused operations --------------------------------------------------------- */

@@ -2,16 +2,16 @@
 /*
  * A variant pack points to device memory, and for tensors that are "by value" to
  * one element in host memory, which cuDNN reads when the pack is executed. That
- * memory is this process's: it is copied into the data area, where the worker's
- * library finds it, at setting and again before each use. Owns the copies, one
- * list for each of a few buckets of packs.
+ * memory is this process's. Of a pack that the client keeps (pack.c) it travels with
+ * the execution; of one that the worker has it is copied into the data area, where the
+ * worker's library finds it, at setting and again before each use. Owns these copies,
+ * one list for each of a few buckets of packs.
  */
 #include "cudnn_stub.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#define VALUE		16	/* the largest element */
 #define SLAB_VALUES	1024
 #define BUCKETS		256
 #define PAGE		4096
@@ -39,13 +39,13 @@ static struct value **bucket_of(uint64_t pack)
  * beyond the page, where nothing may be mapped; an aligned element never goes
  * beyond. Byte by byte: checkers of the program's memory need not see it.
  */
-static void copy(struct value *v)
+void wh_cudnn_copy_value(uint8_t *to, const void *p)
 {
-	const volatile uint8_t *from = v->from;
-	size_t n = PAGE - (uintptr_t)v->from % PAGE, i;
+	const volatile uint8_t *from = p;
+	size_t n = PAGE - (uintptr_t)p % PAGE, i;
 
-	for (i = 0; i < VALUE && i < n; i++)
-		v->to[i] = from[i];
+	for (i = 0; i < WH_CUDNN_VALUE && i < n; i++)
+		to[i] = from[i];
 }
 
 /* A slab of the data area, never given back; pinned memory is all of it that programs can have. */
@@ -55,12 +55,12 @@ static bool more(void)
 	void *slab;
 	int i;
 
-	if (!v || cuMemAllocHost_v2(&slab, SLAB_VALUES * VALUE) != CUDA_SUCCESS) {
+	if (!v || cuMemAllocHost_v2(&slab, SLAB_VALUES * WH_CUDNN_VALUE) != CUDA_SUCCESS) {
 		free(v);
 		return false;
 	}
 	for (i = 0; i < SLAB_VALUES; i++, v++) {
-		v->to = (uint8_t *)slab + i * VALUE;
+		v->to = (uint8_t *)slab + i * WH_CUDNN_VALUE;
 		v->next = unused;
 		unused = v;
 	}
@@ -82,7 +82,7 @@ bool wh_cudnn_by_value(uint64_t pack, const void *p, uint64_t *out)
 		v->from = p;
 		v->next = *bucket_of(pack);
 		*bucket_of(pack) = v;
-		copy(v);
+		wh_cudnn_copy_value(v->to, v->from);
 		*out = (uintptr_t)v->to;
 		pthread_mutex_unlock(&lock);
 		return true;
@@ -100,7 +100,7 @@ void wh_cudnn_refresh(uint64_t pack)
 	pthread_mutex_lock(&lock);
 	for (v = *bucket_of(pack); v; v = v->next)
 		if (v->pack == pack)
-			copy(v);
+			wh_cudnn_copy_value(v->to, v->from);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -48,6 +48,25 @@ bool wh_cudnn_by_value(uint64_t pack, const void *p, uint64_t *out);
 /* Before the pack is used: read the program's values again. */
 void wh_cudnn_refresh(uint64_t pack);
 void wh_cudnn_forget_values(uint64_t pack);
+/* WH_CUDNN_VALUE bytes, or fewer before the end of a page. */
+void wh_cudnn_copy_value(uint8_t *to, const void *p);
+
+/* --- pack.c: variant packs that no one but the client knows ------------------- */
+
+/*
+ * The number of a descriptor in the worker. A variant pack of the client's is the
+ * worker's from here on.
+ */
+cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
+/* Is it a variant pack of the client's, which has noted this attribute? */
+bool wh_cudnn_pack_set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+		       cudnnBackendAttributeType_t type, int64_t count, const void *elements);
+
+/* --- backend.c ---------------------------------------------------------------- */
+
+/* Of the worker's descriptor with this number. */
+cudnnStatus_t wh_cudnn_set(uint64_t descriptor, cudnnBackendAttributeName_t name,
+			   cudnnBackendAttributeType_t type, int64_t count, const void *elements);
 
 #include "gen_cudnn_client.h"
 

@@ -213,3 +213,126 @@ int32_t wh_do_cudnnBackendGetAttribute(struct wh_session *s, struct wh_frame *f)
 		free(room);
 	return res;
 }
+
+/* --- Executing ---------------------------------------------------------------- */
+
+/* What a variant pack is made of, as it came. */
+struct parts {
+	int64_t *id;
+	uint64_t *pointer;
+	uint64_t workspace;
+	uint32_t n;
+	bool has_workspace;
+};
+
+/* Pointers to values are to the request's own, which the client cannot reach. */
+static bool place_values(struct parts *p, struct wh_cudnn_value *value, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (value[i].pointer >= p->n)
+			return false;
+		p->pointer[value[i].pointer] = (uintptr_t)value[i].bytes;
+	}
+	return true;
+}
+
+static bool take_parts(struct wh_session *s, struct wh_frame *f,
+		       const struct wh_req_cudnnBackendExecute *q, struct parts *p)
+{
+	const uint32_t values = q->values;
+	void *id, *pointer, *value;
+
+	*p = (struct parts) { .n = q->pointers, .workspace = q->workspace,
+			      .has_workspace = q->hdr.null & WH_CUDNN_WORKSPACE };
+	f->pos = WH_WIRE_FIXED(*q);
+	if (p->n > WH_CUDNN_POINTERS || values > p->n ||
+	    !wh_take(f, p->n, sizeof(*p->id), &id) ||
+	    !wh_take(f, p->n, sizeof(*p->pointer), &pointer) ||
+	    !wh_take(f, values, sizeof(struct wh_cudnn_value), &value))
+		return false;
+	p->id = id;
+	p->pointer = pointer;
+	return elements_in(s, CUDNN_TYPE_VOID_PTR, p->pointer, p->n) &&
+	       elements_in(s, CUDNN_TYPE_VOID_PTR, &p->workspace, 1) &&
+	       place_values(p, value, values);
+}
+
+static cudnnStatus_t set_parts(const struct wh_cudnn_functions *l, void *pack,
+			       const struct parts *p)
+{
+	cudnnStatus_t res = CUDNN_STATUS_SUCCESS;
+
+	if (p->n)
+		res = l->cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+						  CUDNN_TYPE_INT64, p->n, p->id);
+	if (p->n && res == CUDNN_STATUS_SUCCESS)
+		res = l->cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+						  CUDNN_TYPE_VOID_PTR, p->n, p->pointer);
+	if (p->has_workspace && res == CUDNN_STATUS_SUCCESS)
+		res = l->cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+						  CUDNN_TYPE_VOID_PTR, 1, &p->workspace);
+	return res == CUDNN_STATUS_SUCCESS ? l->cudnnBackendFinalize(pack) : res;
+}
+
+static int32_t execute(struct wh_session *s, const struct wh_cudnn_functions *l,
+		       cudnnHandle_t handle, CUstream stream, void *plan, void *pack)
+{
+	CUresult limit = wh_launch_begin(s, stream);
+	cudnnStatus_t res;
+
+	if (limit != CUDA_SUCCESS)
+		return limit;
+	res = l->cudnnBackendExecute(handle, plan, pack);
+	wh_launch_end(s, stream);
+	return res;
+}
+
+/* With a pack of its own, which is the library's only during the call. */
+static int32_t execute_parts(struct wh_session *s, const struct wh_cudnn_functions *l,
+			     cudnnHandle_t handle, CUstream stream, void *plan,
+			     const struct parts *p)
+{
+	cudnnBackendDescriptor_t pack = NULL;
+	int32_t res;
+
+	res = l->cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	res = set_parts(l, pack, p);
+	if (res == CUDNN_STATUS_SUCCESS)
+		res = execute(s, l, handle, stream, plan, pack);
+	l->cudnnBackendDestroyDescriptor(pack);
+	return res;
+}
+
+int32_t wh_do_cudnnBackendExecute(struct wh_session *s, struct wh_frame *f)
+{
+	const struct wh_cudnn_functions *l = wh_library_functions(s, WH_LIB_cudnn);
+	const struct wh_req_cudnnBackendExecute *q = f->req;
+	CUstream stream = NULL;
+	cudnnHandle_t handle;
+	void *plan, *pack;
+	struct parts p;
+	cudnnStatus_t res;
+
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (f->req_size < sizeof(*q))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (!l->cudnnBackendExecute || !l->cudnnBackendCreateDescriptor ||
+	    !l->cudnnBackendDestroyDescriptor || !l->cudnnBackendSetAttribute ||
+	    !l->cudnnBackendFinalize)
+		return wh_library_missing(s, "cudnnBackendExecute or what belongs to it",
+					  CUDNN_STATUS_NOT_SUPPORTED);
+	res = wh_enter_cudnnHandle_t(s, l, &q->handle, &handle, &stream);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	if (!wh_get(s, DESCRIPTOR, q->plan, &plan) || !wh_get(s, DESCRIPTOR, q->pack, &pack))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (pack)
+		return execute(s, l, handle, stream, plan, pack);
+	if (!take_parts(s, f, q, &p))
+		return CUDNN_STATUS_BAD_PARAM;
+	return execute_parts(s, l, handle, stream, plan, &p);
+}

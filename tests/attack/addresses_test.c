@@ -387,8 +387,20 @@ static void test_nodes(struct wh_session *s)
 	}
 }
 
+/* One tensor, and no address yet. */
+static struct wh_req_cudnnBackendExecute *executed(struct wh_session *s)
+{
+	struct wh_req_cudnnBackendExecute *e = request(s, 0, FIXED(*e) + 32);
+
+	e->handle.id = object[WH_H_cudnnHandle_t];
+	e->plan = wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x3020, 0);
+	e->pointers = 1;
+	return e;
+}
+
 static void test_libraries(struct wh_session *s)
 {
+	struct wh_req_cudnnBackendExecute *e;
 	struct wh_req_cublasSasum_v2 *b;
 	struct wh_req_whCurandGenerate *r;
 	struct wh_req_cudnnFusedParam *f;
@@ -429,6 +441,13 @@ static void test_libraries(struct wh_session *s)
 	a->count = 1;
 	twice(s, WH_LIB_cudnn, WH_CALL_cudnnBackendSetAttribute, FIXED(*a) + 8,
 	      (uint64_t *)((uint8_t *)a + FIXED(*a)), "pointer_of_a_variant_pack");
+	e = executed(s);
+	twice(s, WH_LIB_cudnn, WH_CALL_cudnnBackendExecute, FIXED(*e) + 32,
+	      (uint64_t *)((uint8_t *)e + FIXED(*e) + 16), "pointer_of_a_pack_that_is_executed");
+	e = executed(s);
+	e->hdr.null = WH_CUDNN_WORKSPACE;
+	twice(s, WH_LIB_cudnn, WH_CALL_cudnnBackendExecute, FIXED(*e) + 32, &e->workspace,
+	      "workspace_of_a_pack_that_is_executed");
 }
 
 /* --- cublasLt: descriptors with addresses inside, as they come ------------------------------- */
@@ -691,7 +710,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(71);
+	tap_plan(73);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);

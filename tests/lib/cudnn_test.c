@@ -8,6 +8,7 @@
 #include <cudnn.h>
 #include <sys/mman.h>
 
+#include "fake_cublas.h"
 #include "lib_test.h"
 
 static cudnnHandle_t handle;
@@ -323,6 +324,167 @@ static void test_variant_pack(void)
 	told("destroy descriptor 7", "in_the_worker_too");
 }
 
+/* A finalized pack of two tensors and a workspace. */
+static cudnnBackendDescriptor_t packed(void *first, void *second, void *workspace)
+{
+	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	const int64_t ids[2] = { 5, -6 };
+	void *p[2] = { first, second };
+
+	if (SET(pack, VARIANT_PACK_UNIQUE_IDS, INT64, 2, ids) ||
+	    SET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 2, p) ||
+	    SET(pack, VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &workspace) ||
+	    cudnnBackendFinalize(pack))
+		return NULL;
+	return pack;
+}
+
+static int execute_once(cudnnBackendDescriptor_t plan, void *first, void *second, void *workspace)
+{
+	cudnnBackendDescriptor_t pack = packed(first, second, workspace);
+	int bad = !pack;
+
+	bad += !!cudnnBackendExecute(handle, plan, pack);
+	return bad + !!cudnnBackendDestroyDescriptor(pack);
+}
+
+static void test_kept_pack(void)
+{
+	cudnnBackendDescriptor_t plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR), pack, got;
+	const int64_t ids[3] = { 1, 2, 3 };
+	void *back[2] = { NULL, NULL };
+	float value = 3.5;
+	int64_t count = 0;
+
+	news();
+	pack = packed(&value, X, Y);
+	told("", "pack_makes_no_call_until_it_is_executed");
+	ok_eq(cudnnBackendExecute(handle, plan, pack), 0, "kept_pack_is_executed");
+	told("set attribute 1000 type=3 count=2|set attribute 1001 type=6 count=2|"
+	     "set attribute 1003 type=6 count=1|execute handle=1 plan=8 pack=9 value=3.5|"
+	     "ids 5 -6 pointer 0x300000012340 workspace 0x300000056780|destroy descriptor 9",
+	     "the_worker_makes_one_of_all_that_was_set");
+	value = 4.5;
+	cudnnBackendExecute(handle, plan, pack);
+	value = 5.5;
+	ok(strstr(news(), "value=4.5") != NULL, "value_is_as_it_was_when_the_call_was_made");
+	ok(!GET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 2, &count, back) && count == 2 &&
+	   back[1] == X, "pack_that_is_read_is_the_workers");
+	news();
+	ok_eq(cudnnBackendExecute(handle, plan, pack), 0, "and_is_executed");
+	told("execute handle=1 plan=8 pack=11 value=5.5|"
+	     "ids 5 -6 pointer 0x300000012340 workspace 0x300000056780", "as_the_worker_has_it");
+	cudnnBackendDestroyDescriptor(pack);
+	told("destroy descriptor 11", "and_destroyed_there");
+	pack = packed(&value, X, Y);
+	news();
+	ok_eq(cudnnBackendDestroyDescriptor(pack), 0, "pack_that_was_not_used_is_destroyed");
+	told("", "without_a_call");
+	ok(cudnnBackendExecute(handle, plan, pack) && cudnnBackendDestroyDescriptor(pack) &&
+	   SET(pack, VARIANT_PACK_UNIQUE_IDS, INT64, 1, ids) && cudnnBackendFinalize(pack),
+	   "destroyed_pack_is_refused");
+	got = packed(&value, X, Y);
+	ok(got != pack && cudnnBackendFinalize(pack), "also_when_its_memory_serves_again");
+	ok(cudnnBackendExecute(handle, got, got) && cudnnBackendExecute(handle, tensor, got),
+	   "pack_and_what_is_no_descriptor_are_no_plan");
+	cudnnBackendDestroyDescriptor(got);
+	got = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	ok_eq(cudnnBackendSetAttribute(got, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+				       (cudnnBackendAttributeType_t)77, 1, ids),
+	      CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "bad_type_is_refused_at_once");
+	news();
+	SET(got, VARIANT_PACK_UNIQUE_IDS, INT64, 3, ids);
+	SET(got, TENSOR_DIMENSIONS, INT64, 3, ids);
+	told("set attribute 1000 type=3 count=3|set attribute 902 type=3 count=3",
+	     "other_attribute_is_the_librarys_to_judge");
+	cudnnBackendDestroyDescriptor(got);
+}
+
+/* The fake holds an execution until this program writes to its workspace. */
+static int waited_for(cudnnBackendDescriptor_t plan, void *second, float *here)
+{
+	float hold = HOLD;
+	int waited;
+
+	*(volatile float *)here = 0;
+	if (execute_once(plan, &hold, second, here))
+		return -1;
+	waited = *(volatile float *)here != 0;
+	*(volatile float *)here = 1;
+	hold = 0;
+	cuCtxSynchronize();
+	return waited;
+}
+
+static void test_posted_pack(void)
+{
+	cudnnBackendDescriptor_t plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	const char *transport = getenv("WORMHOLE_TRANSPORT");
+	const int shm = !transport || strcmp(transport, "loopback");
+	float *here, fail = FAIL, value;
+	const char *p, *at;
+	char *x = X, want[16];
+	int i, bad = 0;
+
+	cuMemHostAlloc((void **)&here, 4096, 0);
+	ok_eq(waited_for(plan, x, here), 1, "first_execution_is_waited_for");
+	ok_eq(waited_for(plan, x, here), !shm, "over_shm_the_next_one_of_a_plan_is_not");
+	ok_eq(waited_for(plan, x + 4096 * 5, here), !shm, "nor_is_one_of_other_memory");
+	ok_eq(waited_for(plan, x + 4, here), 1, "one_of_other_alignment_is_waited_for");
+	ok_eq(waited_for(plan, here + 512, here), 1, "one_with_pinned_memory_is_waited_for");
+	ok_eq(waited_for(plan, here + 512, here), 1, "each_time");
+	ok_eq(waited_for(plan, x, here), !shm, "and_changes_nothing_for_others");
+	news();
+	for (i = 0; i < 30; i++) {
+		value = i;
+		bad += execute_once(plan, &value, X, Y);
+	}
+	for (p = news(), i = 0; i < 30; i++, p = at ? at + 1 : p) {
+		snprintf(want, sizeof(want), "value=%d|", i);
+		at = strstr(p, want);
+		bad += !at;
+	}
+	ok_eq(bad, 0, "packs_are_executed_in_order_each_with_its_value");
+	ok_eq(execute_once(plan, &fail, NULL, Y), 1, "failure_of_a_new_kind_comes_at_once");
+	cudnnBackendDestroyDescriptor(plan);
+	ok_eq(execute_once(plan, &fail, X, Y), 1, "destroyed_plan_is_refused_at_once");
+}
+
+static void test_many_pointers(void)
+{
+	cudnnBackendDescriptor_t plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	static cudnnBackendDescriptor_t many[4106];
+	float value = 7.5;
+	int64_t ids[1000];
+	void *p[1000];
+	int i, bad = 0;
+
+	for (i = 0; i < 1000; i++) {
+		ids[i] = i;
+		p[i] = i ? X : (void *)&value;
+	}
+	SET(pack, VARIANT_PACK_UNIQUE_IDS, INT64, 1000, ids);
+	SET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 1000, p);
+	news();
+	ok(!cudnnBackendFinalize(pack) && !cudnnBackendExecute(handle, plan, pack) &&
+	   strstr(news(), "value=7.5"), "pack_of_a_thousand_pointers_is_executed");
+	cudnnBackendDestroyDescriptor(pack);
+	for (i = 0; i < 256; i++)
+		p[i] = &value;
+	pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	SET(pack, VARIANT_PACK_UNIQUE_IDS, INT64, 256, ids);
+	SET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 256, p);
+	ok(!cudnnBackendFinalize(pack) && !cudnnBackendExecute(handle, plan, pack) &&
+	   strstr(news(), "value=7.5"), "pack_of_as_many_values_as_travel_is_executed");
+	for (i = 0; i < 4106; i++)
+		bad += !(many[i] = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
+	for (i = 0; i < 4106; i++)
+		bad += !!cudnnBackendDestroyDescriptor(many[i]);
+	news();
+	ok(!bad, "more_packs_than_are_kept_are_made");
+}
+
 /* --- Fused operations --------------------------------------------------------- */
 
 static void test_fused(void)
@@ -366,6 +528,9 @@ int main(void)
 	test_bad_descriptors();
 	test_attributes();
 	test_variant_pack();
+	test_kept_pack();
+	test_posted_pack();
+	test_many_pointers();
 	test_fused();
 	return tap_exit();
 }

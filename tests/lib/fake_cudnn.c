@@ -7,6 +7,7 @@
 #include <cudnn.h>
 #include <string.h>
 
+#include "fake_cublas.h"
 #include "fake_library.h"
 
 #define OK	CUDNN_STATUS_SUCCESS
@@ -468,17 +469,35 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
 	return OK;
 }
 
-/* The first pointer of a variant pack is to a float "by value". */
+static const void *attribute(const struct descriptor *d, int name)
+{
+	int i;
+
+	for (i = 0; i < ATTRIBUTES; i++)
+		if (d->attribute[i].set && d->attribute[i].name == name)
+			return d->attribute[i].bytes;
+	return NULL;
+}
+
+/* The first pointer of a variant pack is to a float "by value"; with HOLD the workspace is waited for. */
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
 				  cudnnBackendDescriptor_t pack)
 {
+	float *const *pointer = attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+	float *const *workspace = attribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+	const int64_t *id = attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
 	const struct descriptor *d = pack;
-	const float *value;
 
-	memcpy(&value, d->attribute[0].bytes, sizeof(value));
+	if (**pointer == HOLD && workspace) {
+		await_client(*workspace, -1);
+		return OK;
+	}
 	note("execute handle=%d plan=%d pack=%d value=%g", handle->number,
-	     ((struct descriptor *)plan)->number, d->number, *value);
-	return OK;
+	     ((struct descriptor *)plan)->number, d->number, **pointer);
+	if (d->finalized && id)
+		note("ids %ld %ld pointer %p workspace %p", (long)id[0], (long)id[1],
+		     (void *)pointer[1], workspace ? (void *)*workspace : NULL);
+	return **pointer == FAIL ? CUDNN_STATUS_EXECUTION_FAILED : OK;
 }
 
 /* --- Fused operations --------------------------------------------------------- */

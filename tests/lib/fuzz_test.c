@@ -276,6 +276,33 @@ static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t const d,
 	return any();
 }
 
+static cudnnStatus_t create_pack(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *d)
+{
+	(void)type;
+	calls++;
+	if (d)
+		*d = (void *)0x7770;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* Half of the executions bring a pack that is as long as it says. */
+static void packs(struct wh_session *s, uint32_t call)
+{
+	struct wh_req_cudnnBackendExecute *q = msg(s);
+	uint64_t *w = (uint64_t *)((uint8_t *)q + WH_WIRE_FIXED(*q));
+	uint32_t i;
+
+	if (call != WH_CALL_cudnnBackendExecute || next() % 2)
+		return;
+	q->pack = q->plan = q->workspace = 0;
+	q->pointers = next() % 2 ? next() % 16 : next() % (WH_CUDNN_POINTERS + 2);
+	q->values = next() % 2 ? 0 : next() % (q->pointers + 2);
+	for (i = 0; i < (q->pointers + 1) / 2 * 4; i++)
+		w[i] = 0;
+	for (i = 0; i < q->values; i++)
+		w[(q->pointers + 1) / 2 * 4 + i * 4] = next() % (q->pointers + 1);
+}
+
 /* Plans are numbers; sizes are touched from end to end. */
 static cufftResult create_plan(cufftHandle *p)
 {
@@ -492,6 +519,7 @@ static void fill(struct wh_session *s)
 	n->cudnnCreate = create_cudnn;
 	n->cudnnGetTensorNdDescriptor = tensor_dims;
 	n->cudnnGetSeqDataDescriptor = sequence_dims;
+	n->cudnnBackendCreateDescriptor = create_pack;
 	n->cudnnBackendSetAttribute = set_attribute;
 	n->cudnnBackendGetAttribute = get_attribute;
 	f->cufftCreate = create_plan;
@@ -618,6 +646,7 @@ static void one(struct wh_session *s, uint32_t library, uint32_t call)
 			((struct wh_obj_cusparseHandle_t *)(q + 1))->pointer_mode = next() % 2;
 	}
 	lt_descriptors(s, library << WH_LIBRARY_SHIFT | call);
+	packs(s, library << WH_LIBRARY_SHIFT | call);
 	q->null = next() % 4 ? 0 : next();
 	q->ctx = 0;
 	q->capture_mode = 0;
