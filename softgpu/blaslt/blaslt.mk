@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # What libcublasLt.so.13 is made of, beside what all stand-ins have.
-BLASLT_H   := $(wildcard $(CUDA_INC)/cublasLt.h)
+# One that brought the headers alone will do: tools/get-headers.sh.
+BLASLT_H   := $(firstword $(wildcard $(CUDA_INC)/cublasLt.h $(LIB_INC)/cublasLt.h))
 BLASLT_OBJ := $(addprefix $(OUT)/blaslt/,descriptor.o library.o matmul.o) $(STANDIN_OBJ)
 
 $(OUT)/blaslt/blaslt.ptx: blaslt/args.h
+$(OUT)/blaslt/%.o $(OUT)/gen_softgpu_cublasLt.o: CFLAGS_ALL += -isystem $(LIB_INC)
 
 ifneq ($(and $(HAVE_NVCC),$(BLASLT_H)),)
 $(eval $(call standin_lib,libcublasLt.so.13,cublasLt,$(BLASLT_OBJ),$(OUT)/blaslt/blaslt_image.o,$(BLASLT_H),15))
