@@ -518,8 +518,25 @@ static void test_fused(void)
 	      CUDNN_STATUS_BAD_PARAM, "label_that_is_none_is_refused");
 }
 
-int main(void)
+/* For cudnn_requests_test.sh: so many executions of one plan, each with a pack of its own. */
+static int requests(int n)
 {
+	cudnnBackendDescriptor_t plan;
+	float value = 1;
+	int bad;
+
+	bad = cudnnCreate(&handle);
+	bad += !!cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
+	plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	for (; n; n--)
+		bad += execute_once(plan, &value, n % 2 ? X : Y, NULL);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3)
+		return requests(atoi(argv[2]));
 	test_library();
 	test_handles();
 	test_scales();
