@@ -167,7 +167,7 @@ struct wh_req_cudnnBackendExecute {
 	uint64_t plan;
 	uint64_t pack;		/* 0: it is behind */
 	uint64_t workspace;
-	uint64_t about;		/* of ids and pointers, what may decide about the status; the client's */
+	uint64_t about;		/* the client's: what of ids and pointers may decide the status */
 	uint32_t pointers;
 	uint32_t values;
 };
