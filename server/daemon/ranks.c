@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "daemon/ranks.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -77,22 +78,29 @@ void freeifaddrs(struct ifaddrs *list)
 
 /*
  * NCCL makes one for each communicator, whether it passes descriptors or not, and looks
- * whether something has come. A worker has no sockets of that kind, which reach whatever
- * listens under a name in the file system; and nothing is passed (NCCL_CUMEM_ENABLE). So it
- * gets a descriptor to which nothing ever comes, and sending by it fails.
+ * whether something has come. In its sandbox a worker makes no sockets of that kind, which
+ * reach whatever listens under a name in the file system; and nothing is passed
+ * (NCCL_CUMEM_ENABLE). So it gets a descriptor to which nothing ever comes, and sending by
+ * it fails. The worker's own sockets (limits/ipc_files.c) are made before.
  */
 int socket(int domain, int type, int protocol)
 {
-	if (prepared && domain == AF_UNIX && (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM)
-		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return (int)syscall(SYS_socket, domain, type, protocol);
+	int fd = (int)syscall(SYS_socket, domain, type, protocol);
+
+	if (fd < 0 && errno == EPERM && prepared && domain == AF_UNIX &&
+	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM)
+		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return fd;
 }
 
+/* It has a name, too. */
 int bind(int fd, __CONST_SOCKADDR_ARG address_of, socklen_t size)
 {
 	const struct sockaddr *a = address_of.__sockaddr__;
+	int rc = (int)syscall(SYS_bind, fd, a, size);
 
-	if (prepared && size >= sizeof(a->sa_family) && a->sa_family == AF_UNIX)
-		return 0;
-	return (int)syscall(SYS_bind, fd, a, size);
+	if (rc && errno == ENOTSOCK && prepared && size >= sizeof(a->sa_family) &&
+	    a->sa_family == AF_UNIX)
+		rc = 0;
+	return rc;
 }

@@ -12,6 +12,9 @@
 
 #define MOST	16	/* packets of an input */
 
+/* Of the libraries, none of which is here. */
+const char *wh_nccl_hint;
+
 static char dir[64];
 
 static void must(bool good, const char *what)
