@@ -126,9 +126,10 @@ void rt_map_remove(const void *key, const void *value);
 /* launch.c */
 cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out);
 
+/* That work is still going on is an answer and no error: CUDA does not keep it. */
 static inline cudaError_t rt_ret(cudaError_t err)
 {
-	if (RT_UNLIKELY(err))
+	if (RT_UNLIKELY(err) && err != cudaErrorNotReady)
 		rt_self.last = err;
 	return err;
 }

@@ -49,6 +49,18 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
+/* Its work never ends. */
+CUresult cuEventQuery(CUevent event)
+{
+	return event ? CUDA_ERROR_NOT_READY : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	(void)stream;
+	return CUDA_ERROR_NOT_READY;
+}
+
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *options,
 			   void **values, unsigned int count, CUlibraryOption *lib_options,
 			   void **lib_values, unsigned int lib_count)

@@ -148,12 +148,29 @@ static void test_stack(void)
 	ok_eq(depth, 0, "configurations_come_back_in_reverse_order");
 }
 
+/* CUB takes what cudaGetLastError() returns for the failure of its own call. */
+static void test_not_ready(void)
+{
+	cudaEvent_t e = (cudaEvent_t)0x88;
+
+	cudaGetLastError();
+	ok(cudaEventQuery(e) == cudaErrorNotReady && cudaGetLastError() == cudaSuccess,
+	   "an_event_that_is_not_ready_is_no_last_error");
+	ok(cudaStreamQuery(NULL) == cudaErrorNotReady && cudaGetLastError() == cudaSuccess,
+	   "a_stream_that_is_not_ready_is_no_last_error");
+	cudaEventQuery(NULL);
+	ok(cudaEventQuery(e) == cudaErrorNotReady &&
+	   cudaGetLastError() == cudaErrorInvalidResourceHandle,
+	   "what_is_not_ready_leaves_the_error_before_it");
+}
+
 int main(void)
 {
-	tap_plan(14);
+	tap_plan(17);
 	register_kernel();
 	test_cost();
 	test_passing_on();
 	test_stack();
+	test_not_ready();
 	return tap_exit();
 }

@@ -2,6 +2,7 @@
 // Streams, events and host functions. Built twice: with the legacy default
 // stream and with one per thread. Needs nvcc and any CUDA device.
 #include <atomic>
+#include <chrono>
 #include "common.h"
 
 __global__ void add(int *x, int v)
@@ -34,6 +35,17 @@ static void callback(cudaStream_t, cudaError_t status, void *data)
 	callback_status = status;
 	seen_data = data;
 	seen_at = ++order;
+}
+
+static std::atomic<bool> go_on;
+
+/* Not for ever: a device that does its work inside of the calls would never come to the end. */
+static void hold(void *)
+{
+	auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+
+	while (!go_on && std::chrono::steady_clock::now() < end)
+		;
 }
 
 static int read_int(const int *dev)
@@ -138,15 +150,44 @@ static void test_host_functions(int *dev)
 	NEED(cudaFreeHost(pinned));
 }
 
+/* Libraries take what cudaGetLastError() returns for the failure of their own call. */
+static void test_not_ready()
+{
+	cudaEvent_t e;
+	cudaStream_t s;
+
+	go_on = false;
+	NEED(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+	NEED(cudaEventCreate(&e));
+	NEED(cudaLaunchHostFunc(s, hold, NULL));
+	NEED(cudaEventRecord(e, s));
+	if (cudaEventQuery(e) == cudaSuccess) {
+		skip("what_is_not_ready_is_no_last_error", "the work was done before the question");
+		skip("what_is_not_ready_leaves_the_error_before_it", "as before");
+	} else {
+		ok(cudaGetLastError() == cudaSuccess && cudaStreamQuery(s) == cudaErrorNotReady &&
+		   cudaGetLastError() == cudaSuccess, "what_is_not_ready_is_no_last_error");
+		cudaEventQuery(0);
+		ok(cudaEventQuery(e) == cudaErrorNotReady &&
+		   cudaGetLastError() == cudaErrorInvalidResourceHandle,
+		   "what_is_not_ready_leaves_the_error_before_it");
+	}
+	go_on = true;
+	NEED(cudaStreamSynchronize(s));
+	NEED(cudaEventDestroy(e));
+	NEED(cudaStreamDestroy(s));
+}
+
 int main()
 {
 	int *dev;
 
-	tap_plan(18);
+	tap_plan(20);
 	NEED(cudaMalloc(&dev, 64));
 	test_streams(dev);
 	test_events(dev);
 	test_host_functions(dev);
+	test_not_ready();
 	NEED(cudaFree(dev));
 	return tap_exit();
 }
