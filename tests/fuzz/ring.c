@@ -33,6 +33,9 @@ static int give_up_soon(void);
 #define MOST		64	/* turns of the client */
 #define RETRIES		20
 
+/* Of the libraries, none of which is here. */
+const char *wh_nccl_hint;
+
 static struct wh_session *session;
 static struct wh_slot *slot;
 static struct wh_shm_cell *cell;
