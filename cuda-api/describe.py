@@ -76,6 +76,7 @@ class Profile:
     loaded: str = ''                             # the worker's hook after loading it
     open: str = ''                               # the client's own answer to: may calls be made?
     exports: list = field(default_factory=list)  # functions of no header
+    besides: list = field(default_factory=list)  # files of its folder that it opens itself
     kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
     include: str = ''                            # the worker's header of what annotations call
     moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
@@ -225,8 +226,8 @@ def _head_line(profile, lists, words, where):
         profile.types = (int(rest[0]), int(rest[1]))
     elif word in ('loaded', 'open', 'include', 'version'):
         setattr(profile, word, rest[0])
-    elif word == 'export':
-        profile.exports.append(rest[0])
+    elif word in ('export', 'beside'):
+        getattr(profile, word + 's').extend(rest)
     elif word == 'kind':
         profile.kinds[rest[0]] = rest[1]
     elif word in ('bare', 'unversioned'):

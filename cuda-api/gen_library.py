@@ -244,7 +244,8 @@ def gen_server(d, api):
                    f'\t.soname = "{pro.soname}",\n\t.hash = WH_{pro.name.upper()}_HASH,\n'
                    f'\t.table_size = sizeof(struct wh_{pro.name}_functions),\n\t.symbols = symbols,\n'
                    f'\t.calls = calls,\n\t.ncalls = WH_{pro.name.upper()}_CALLS,\n'
-                   + version_of(pro, api) + (f'\t.loaded = {pro.loaded},\n' if pro.loaded else '') + '};\n')
+                   + version_of(pro, api) + (f'\t.loaded = {pro.loaded},\n' if pro.loaded else '')
+                   + (f'\t.beside = "{" ".join(pro.besides)}",\n' if pro.besides else '') + '};\n')
 
 
 # --- Coverage -----------------------------------------------------------------------------

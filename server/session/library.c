@@ -70,12 +70,34 @@ static bool is_stub(void *handle)
 	return dlsym(handle, "wh_library_begin");
 }
 
+/*
+ * A library looks for others by their names, and where a program's own search (LD_LIBRARY_PATH)
+ * comes to a client's first, as over loopback, it would find that. So those of its folder are
+ * opened before it: a name that is there already is not searched for.
+ */
+static void open_beside(const struct wh_library *lib, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *search = getenv("LD_LIBRARY_PATH"), *name;
+	char file[4096];
+	size_t n;
+
+	if (!slash || !search || !*search || !lib->beside)
+		return;
+	for (name = lib->beside; *name; name += n + (name[n] == ' ')) {
+		n = strcspn(name, " ");
+		if (snprintf(file, sizeof(file), "%.*s/%.*s", (int)(slash - path), path, (int)n,
+			     name) < (int)sizeof(file) && !access(file, R_OK))
+			dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+	}
+}
+
 static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, size_t err_size)
 {
 	char room[4096];
 	const char *path = find(lib, wish, room, sizeof(room));
 	void *handle;
 
+	open_beside(lib, path);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		snprintf(err, err_size, "%s", dlerror());

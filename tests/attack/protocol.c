@@ -129,6 +129,7 @@ static void fill(const struct call *c)
 		case TEXT:
 			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
 			break;
+		case BOX:
 		case OBJECT:
 			break;
 		}

@@ -14,6 +14,6 @@ export TMPDIR="$tmp"
 mkdir "$tmp/old" "$tmp/new"
 [ ! -f "$here/corpus/$target.b64" ] || "$here/pack.py" -x "$here/corpus/$target.b64" "$tmp/old"
 "$WH_BUILD/tests/fuzz/$target" -merge=1 -use_counters=0 -max_len="${WH_FUZZ_LONGEST:-1500}" -print_pcs=0 -close_fd_mask=3 \
-	"$tmp/new" "$here/corpus/$target" "$tmp/old" "$2" >"$tmp/log" 2>&1 || { tail "$tmp/log"; exit 1; }
+	"$tmp/new" $([ ! -d "$here/corpus/$target" ] || echo "$here/corpus/$target") "$tmp/old" "$2" >"$tmp/log" 2>&1 || { tail "$tmp/log"; exit 1; }
 "$here/pack.py" "$tmp/new" "$here/corpus/$target.b64"
 wc -lc "$here/corpus/$target.b64"
