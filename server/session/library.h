@@ -31,7 +31,7 @@ struct wh_library {
 	uint32_t ncalls;
 	/* Which say its version: of three numbers (libraryPropertyType), or all in one; or NULL. */
 	const char *property, *version;
-	/* Names of files of its folder that it looks for itself, the first needed first; or NULL. */
+	/* Files of its folder that it looks for by name, the first needed first; or NULL. */
 	const char *beside;
 	/* What has to happen to the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
