@@ -490,6 +490,17 @@ CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream)
 	return res;
 }
 
+void wh_launch_end_slowly(struct wh_session *s, CUstream stream)
+{
+	if (wh_self.pair)
+		wh_trace_device_end(s, stream);
+	if (s->limits.temporal)
+		wh_sm_end(s, stream);
+	/* Nobody is traced any more: launches are quick again. */
+	if (!wh_self.traced)
+		__atomic_store_n(&s->limits.watched, s->limits.temporal, __ATOMIC_RELAXED);
+}
+
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx)
 {
 	if (s->limits.sm)

@@ -158,6 +158,7 @@ void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 
 /* Where there is something to do. */
 CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream);
+void wh_launch_end_slowly(struct wh_session *s, CUstream stream);
 
 /*
  * Around whatever puts kernels into a stream. The result is not an error of
@@ -167,7 +168,7 @@ static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 {
 	const struct wh_limits *l = &s->limits;
 
-	if (__builtin_expect(!l->temporal && !wh_self.traced &&
+	if (__builtin_expect(!__atomic_load_n(&l->watched, __ATOMIC_RELAXED) &&
 			     l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED), 1))
 		return CUDA_SUCCESS;
 	return wh_launch_begin_slowly(s, stream);
@@ -186,10 +187,8 @@ static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
 	if (wh_self.device >= 0)
 		wh_count(s, &s->limits.account->device[wh_self.device].launches, 1);
-	if (__builtin_expect(wh_self.pair != NULL, 0))
-		wh_trace_device_end(s, stream);
-	if (__builtin_expect(s->limits.temporal, 0))
-		wh_sm_end(s, stream);
+	if (__builtin_expect(__atomic_load_n(&s->limits.watched, __ATOMIC_RELAXED), 0))
+		wh_launch_end_slowly(s, stream);
 }
 
 /* --- Counters ------------------------------------------------------------------------ */

@@ -116,6 +116,9 @@ void wh_limits_reread(struct wh_session *s)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (wh_has_share(&l->limit[d], WH_SM_TEMPORAL))
 			l->temporal |= 1u << d;
+	/* A trace that begins just now is seen at its next call. */
+	__atomic_store_n(&l->watched, l->temporal | (l->watched & WH_WATCHED_TRACE),
+			 __ATOMIC_RELAXED);
 }
 
 /* --- The files ------------------------------------------------------------------- */

@@ -182,6 +182,7 @@ int32_t wh_run_traced(struct wh_session *s, struct wh_frame *f, const struct wh_
 		describe(s, q, f->req_size, &r);
 	async = is_async(q, &r) && wh_get(s, WH_H_CUstream, r.stream, (void **)&stream);
 	wh_self.traced = &r;
+	__atomic_fetch_or(&s->limits.watched, WH_WATCHED_TRACE, __ATOMIC_RELAXED);
 	if (async)
 		wh_trace_device_begin(s, stream);
 	r.begin_ns = wh_now_ns();

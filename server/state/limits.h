@@ -16,6 +16,9 @@ struct wh_sm_state;		/* limits/bucket.c: time */
 struct wh_sms_state;		/* limits/sms.c: SMs */
 struct wh_ipc;			/* ipc.c */
 
+#define WH_WATCHED_TRACE	(1u << 31)
+_Static_assert(WH_TENANT_DEVICES < 31, "a bit for each device, and one for traces");
+
 struct wh_limits {
 	/* Never NULL: without a tenant, an empty page and an account of our own. */
 	const struct wh_tenant_limits *page;
@@ -26,6 +29,11 @@ struct wh_limits {
 	int own_account;			/* taken by ourselves; -1: by the server */
 	uint32_t seen;				/* page->sequence of the copy below */
 	uint32_t temporal;			/* bit d: device d has a share of time */
+	/*
+	 * The same, and WH_WATCHED_TRACE while calls are traced: launches take the slow way.
+	 * One word, since each launch looks at it twice.
+	 */
+	uint32_t watched;
 	uint32_t risen;				/* bit d: more is charged than before this call */
 	uint64_t ctx;				/* of the last call under a share of time */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];

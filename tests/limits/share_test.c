@@ -73,7 +73,7 @@ void wh_limits_reread(struct wh_session *s)
 	memcpy(l->limit, l->page->device, sizeof(l->limit));
 	l->seen = l->page->sequence;
 	p = l->limit[0].sm_percent;
-	l->temporal = p && p < 100;
+	l->watched = l->temporal = p && p < 100;
 }
 
 /* The files, too. */
