@@ -79,6 +79,8 @@ MEMBER(wh_ring, result)
 MEMBER(wh_ring, back)
 MEMBER(wh_ring, post_address)
 MEMBER(wh_ring, post_count)
+MEMBER(wh_ring, woken)
+MEMBER(wh_ring, wake_ticks)
 MEMBER(wh_ring, resv)
 END(wh_ring)
 

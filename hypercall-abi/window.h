@@ -91,7 +91,9 @@ struct wh_ring {
 	__u64 back;		/* the service's */
 	__u64 post_address;
 	__u64 post_count;
-	__u64 resv[3];
+	__u64 woken;		/* the service's: TSC at which a call woke the companion, or 0 */
+	__u64 wake_ticks;	/* of the TSC, until the last call that did had its answer */
+	__u64 resv[1];
 };
 
 struct wh_world {

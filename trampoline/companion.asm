@@ -88,6 +88,8 @@ wh_companion:
         xchg    [r11 + wh_ring.call], ecx
         cmp     dword [r11 + wh_ring.sleeps], 0
         je      .await
+        now
+        mov     [r11 + wh_ring.woken], rax
         mov     eax, WH_LEAF_WAKE
         wake_leaf
 ;; A call that takes longer than patience waits in the server, where it takes no CPU.
@@ -110,6 +112,7 @@ wh_companion:
         ;; Nobody has begun with it: no companion runs, so the thread itself does.
         mov     eax, WH_RING_ASKED
         xor     ecx, ecx
+        mov     [r11 + wh_ring.woken], rcx
         lock cmpxchg [r11 + wh_ring.call], ecx
         je      .myself
 
@@ -139,7 +142,15 @@ wh_companion:
         mov     r10, [r11 + wh_ring.arg + 24]
 %endmacro
 
+;; How long a wake-up took tells the companion how long to look before it sleeps again.
 .answered:
+        mov     rcx, [r11 + wh_ring.woken]
+        jrcxz   .was_awake
+        now
+        sub     rax, rcx
+        mov     [r11 + wh_ring.wake_ticks], rax
+        mov     qword [r11 + wh_ring.woken], 0
+.was_awake:
         cmp     qword [r11 + wh_ring.result], WH_RING_SELF
         je      .myself
         take_back

@@ -17,12 +17,19 @@
 
 /* Of a read or write; what a pipe takes at once. */
 #define SMALL		4096
-/* How long a companion looks for more before it sleeps: the next call is near. */
-#define LOOK_NS		100000
+/*
+ * How long a companion looks for more before it sleeps: the next call is near. Twice as long
+ * as it takes to wake it, so that what interrupts a client for about that long does not cost
+ * a wake-up as well; a slow machine's wake-ups are slow. Both ends hold whatever a client
+ * writes as its measure.
+ */
+#define LOOK_LEAST_NS	100000
+#define LOOK_MOST_NS	2000000
 #define LOOKS		64	/* between two looks at the clock */
 /* How long a call looks for an answer: as a long slice of a host that runs the server later. */
 #define PATIENCE_MS	4
 
+static uint64_t ticks_per_ms;
 static struct wh_ring rings[WH_MAX_SLOTS] __attribute__((aligned(WH_PAGE_SIZE)));
 
 struct wh_ring *wh_companion_rings(void)
@@ -45,7 +52,18 @@ uint64_t wh_companion_patience(void)
 
 	while (now_ns() < end)
 		;
-	return PATIENCE_MS * (__builtin_ia32_rdtsc() - start);
+	ticks_per_ms = __builtin_ia32_rdtsc() - start;
+	return PATIENCE_MS * ticks_per_ms;
+}
+
+int64_t wh_companion_look_ns(uint64_t wake_ticks)
+{
+	uint64_t most = ticks_per_ms * LOOK_MOST_NS / 1000000 / 2, ns;
+
+	if (wake_ticks >= most)
+		return LOOK_MOST_NS;
+	ns = 2 * wake_ticks * 1000000 / ticks_per_ms;
+	return ns < LOOK_LEAST_NS ? LOOK_LEAST_NS : (int64_t)ns;
 }
 
 /*
@@ -181,7 +199,7 @@ void wh_companion_run(int fd, uint32_t slot)
 			until = 0;
 		}
 		if (!until)
-			until = now_ns() + LOOK_NS;
+			until = now_ns() + wh_companion_look_ns(ring->wake_ticks);
 		else if (now_ns() >= until)
 			sleep_until_woken(fd, slot);
 	}

@@ -13,8 +13,14 @@
 /* For wh_world.rings: of WH_MAX_SLOTS slots. */
 struct wh_ring *wh_companion_rings(void);
 
-/* For wh_world.patience, TSC ticks; takes a millisecond. */
+/* For wh_world.patience, TSC ticks; takes a millisecond. Before the first companion runs. */
 uint64_t wh_companion_patience(void);
+
+/*
+ * How long a companion looks for more before it sleeps, ns, where a wake-up takes so many
+ * ticks of the TSC. Behind wh_companion_patience().
+ */
+int64_t wh_companion_look_ns(uint64_t wake_ticks);
 
 /* Does what the ring asks for; 0 if that was nothing. Any thread, one at a time for a ring. */
 int wh_companion_serve(struct wh_ring *ring);

@@ -3,8 +3,10 @@
  * CPU time that the vCPU threads of a QEMU have used, in nanoseconds, from
  * their schedstat files. `vmcpu PID` prints it; `vmcpu PID FILE OFFSET SECONDS
  * TEXT...` first waits until FILE holds one of the texts behind the offset: a
- * shell would look too late and count what came after. QEMU must run with
- * debug-threads=on.
+ * shell would look too late and count what came after. With WH_SAY=INPUT it starts
+ * what it waits for by a line "go" to INPUT, and looks seldom: so that nothing but the
+ * VMs takes the host's CPUs meanwhile, as a shell between the two would. QEMU must run
+ * with debug-threads=on.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 
 #define MAX_VCPUS	64
 #define POLL_NS		2000000
+#define SELDOM_NS	20000000
 
 static int vcpus[MAX_VCPUS];
 static int nvcpus;
@@ -88,18 +91,30 @@ static int holds_any(const char *buf, char **texts)
 	return 0;
 }
 
+/* 0 if there is nothing to say. */
+static int say_go(const char *path)
+{
+	int fd = path ? open(path, O_WRONLY) : -1;
+
+	if (path && (fd < 0 || write(fd, "go\n", 3) != 3))
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+	return !!path;
+}
+
 static int wait_for(const char *path, off_t offset, long seconds, char **texts)
 {
-	const struct timespec nap = { 0, POLL_NS };
+	const struct timespec nap = { 0, say_go(getenv("WH_SAY")) ? SELDOM_NS : POLL_NS };
 	time_t end = time(NULL) + seconds;
 	int fd = open(path, O_RDONLY);
 	static char buf[1 << 16];
 
 	while (fd >= 0 && time(NULL) <= end) {
+		nanosleep(&nap, NULL);
 		read_file(fd, buf, sizeof(buf), offset);
 		if (holds_any(buf, texts))
 			return 1;
-		nanosleep(&nap, NULL);
 	}
 	return 0;
 }

@@ -165,7 +165,24 @@ static void test_wakes(void)
 	ring->sleeps = 1;
 	ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 0, 0, 0);
 	ok(*wakes() == 1 && kept && served_is(before + 2), "companion_that_sleeps_is_woken");
+	ok(ring->wake_ticks && !ring->woken, "how_long_that_took_is_kept");
 	ring->sleeps = 0;
+	ring->wake_ticks = 0;
+	ask(SYS_ioctl, (uint64_t)ends[0], FIONREAD, (uint64_t)&n, 0, 0, 0);
+	ok(!ring->wake_ticks && kept && served_is(before + 3), "an_answer_without_one_is_none");
+}
+
+static void test_looks(void)
+{
+	uint64_t us = wh_companion_patience() / 4000;
+
+	ok(wh_companion_look_ns(0) == 100000 && wh_companion_look_ns(20 * us) == 100000,
+	   "companion_looks_for_100_us_before_it_sleeps");
+	ok(wh_companion_look_ns(200 * us) / 50000 == 8 ||
+	   wh_companion_look_ns(200 * us) / 50000 == 7,
+	   "or_twice_as_long_as_a_wake_up_takes");
+	ok(wh_companion_look_ns(1000000 * us) == 2000000 && wh_companion_look_ns(~0ULL) == 2000000,
+	   "but_2_ms_at_most");
 }
 
 /* --- Nobody there, or too late -------------------------------------------------------------- */
@@ -291,10 +308,11 @@ int main(void)
 	if (pipe2(ends, O_NONBLOCK) || write(ends[1], "abc", 3) != 3 ||
 	    pthread_create(&thread, NULL, companion, NULL))
 		return 1;
-	tap_plan(19);
+	tap_plan(24);
 	test_calls();
 	test_transfers();
 	test_wakes();
+	test_looks();
 	test_nobody();
 	test_late();
 	test_races();
