@@ -56,7 +56,8 @@ host() {
 			d=$root/sys/bus/pci/devices/$address
 			echo "probe $address" >>"$dir/kernel.log"
 			rm -f "$d/driver"
-			[ -e "$dir/stubborn" ] || ln -s "../../drivers/$(cat "$d/driver_override")" "$d/driver"
+			read -r driver <"$d/driver_override"
+			[ -e "$dir/stubborn" ] || ln -s "../../drivers/$driver" "$d/driver"
 		done
 	) &
 	kernel=$!

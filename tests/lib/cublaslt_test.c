@@ -372,6 +372,8 @@ static void test_transform(void)
 	cublasLtMatrixTransformDesc_t d;
 	cublasLtMatrixLayout_t a, c;
 	float in[6] = { 1, 2, 3, 4, 5, 6 }, out[6] = { 0 };
+	/* Less aligned than the matrix before, whose like is posted. */
+	float pageable[8] __attribute__((aligned(256))) = { 0 };
 	CUdeviceptr da = device(in, sizeof(in)), dc = device(out, sizeof(out));
 	cublasStatus_t st;
 
@@ -384,8 +386,8 @@ static void test_transform(void)
 				     c, NULL);
 	cuMemcpyDtoH(out, dc, sizeof(out));
 	ok(!st && out[0] == 2 && out[1] == 6 && out[3] == 4 && out[5] == 12, "matrix_is_scaled_and_turned");
-	st = cublasLtMatrixTransform(handle, d, &two, in, a, &none, NULL, NULL, (void *)dc, c,
-				     NULL);
+	st = cublasLtMatrixTransform(handle, d, &two, pageable + 1, a, &none, NULL, NULL,
+				     (void *)dc, c, NULL);
 	ok_eq(st, CUBLAS_STATUS_INVALID_VALUE, "and_not_out_of_pageable_memory");
 	cublasLtMatrixTransformDescDestroy(d);
 	cublasLtMatrixLayoutDestroy(a);

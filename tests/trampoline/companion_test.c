@@ -32,17 +32,15 @@ static int ends[2];		/* of a pipe */
 /* --- The companion's thread --------------------------------------------------------- */
 
 enum { REST, SERVE, LATE, SOMETIMES, QUIT };
-static int mode = REST;
+static int mode = REST, seen = REST;
 static unsigned int served;
 
+/* Until the companion does so: it may be in the middle of what it did before. */
 static void set_mode(int m)
 {
 	__atomic_store_n(&mode, m, __ATOMIC_SEQ_CST);
-}
-
-static int is(int m)
-{
-	return __atomic_load_n(&mode, __ATOMIC_SEQ_CST) == m;
+	while (__atomic_load_n(&seen, __ATOMIC_SEQ_CST) != m)
+		__builtin_ia32_pause();
 }
 
 /* Takes a request, and answers it when the call has gone to sleep for it. */
@@ -77,14 +75,18 @@ static void serve_sometimes(void)
 
 static void *companion(void *none)
 {
-	while (!is(QUIT)) {
-		if (is(SERVE))
+	int m;
+
+	do {
+		m = __atomic_load_n(&mode, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&seen, m, __ATOMIC_SEQ_CST);
+		if (m == SERVE)
 			served += (unsigned int)wh_companion_serve(ring);
-		else if (is(LATE))
+		else if (m == LATE)
 			serve_late();
-		else if (is(SOMETIMES))
+		else if (m == SOMETIMES)
 			serve_sometimes();
-	}
+	} while (m != QUIT);
 	return none;
 }
 
