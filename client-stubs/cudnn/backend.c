@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attributes of backend descriptors, and parameters of fused operations: what an
- * element is depends on a type or label beside it. Long ones (texts of plans)
- * go through the data area.
+ * Attributes of backend descriptors on their way to the worker, and parameters of fused
+ * operations: what an element is depends on a type or label beside it. Long ones (texts
+ * of plans) go through the data area.
  */
-#include "cudnn_stub.h"
+#include "content.h"
 
 #include <stdlib.h>
 
@@ -81,27 +81,41 @@ static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
 
 #define FEW	64
 
-cudnnStatus_t wh_cudnn_set(uint64_t descriptor, cudnnBackendAttributeName_t name,
-			   cudnnBackendAttributeType_t type, int64_t count, const void *elements)
+/* Bytes of what there is to set, or what is wrong with it. */
+static cudnnStatus_t length(int32_t type, int64_t count, size_t *bytes)
 {
-	struct wh_req_cudnnAttribute head = {
-		.descriptor = descriptor,
-		.name = name,
-		.type = type,
-		.count = count,
-	};
-	size_t size = wh_cudnn_attribute_size(type), bytes;
-	uint64_t few[FEW], *many = few;
-	cudnnStatus_t res;
+	const size_t size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)type);
 
 	if (!size || count < 0)
 		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-	if (__builtin_mul_overflow((size_t)count, size, &bytes))
-		return CUDNN_STATUS_BAD_PARAM;
-	if (!elements || (type != CUDNN_TYPE_HANDLE && type != CUDNN_TYPE_VOID_PTR))
-		return elements && bytes > WH_CUDNN_INLINE ?
-		       set_long(&head, elements, bytes) :
-		       send_set(&head, elements, elements ? bytes : 0);
+	return __builtin_mul_overflow((size_t)count, size, bytes) ? CUDNN_STATUS_BAD_PARAM :
+								   CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t wh_cudnn_send_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
+				const void *elements)
+{
+	struct wh_req_cudnnAttribute head = {
+		.descriptor = descriptor, .name = name, .type = type, .count = count,
+	};
+	size_t bytes = 0;
+	cudnnStatus_t res = length(type, count, &bytes);
+
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	return elements && bytes > WH_CUDNN_INLINE ? set_long(&head, elements, bytes) :
+	       send_set(&head, elements, elements ? bytes : 0);
+}
+
+cudnnStatus_t wh_cudnn_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
+			   const void *elements)
+{
+	uint64_t few[FEW], *many = few;
+	size_t bytes = 0;
+	cudnnStatus_t res = length(type, count, &bytes);
+
+	if (res || !elements || (type != CUDNN_TYPE_HANDLE && type != CUDNN_TYPE_VOID_PTR))
+		return res ? res : wh_cudnn_send_set(descriptor, name, type, count, elements);
 	if (bytes > WH_CUDNN_INLINE)
 		return CUDNN_STATUS_BAD_PARAM;
 	if (count > FEW)
@@ -110,112 +124,81 @@ cudnnStatus_t wh_cudnn_set(uint64_t descriptor, cudnnBackendAttributeName_t name
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	res = translate(descriptor, type, name, elements, count, many);
 	if (res == CUDNN_STATUS_SUCCESS)
-		res = send_set(&head, many, bytes);
+		res = wh_cudnn_send_set(descriptor, name, type, count, many);
 	if (many != few)
 		free(many);
 	return res;
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
-				       cudnnBackendAttributeName_t attributeName,
-				       cudnnBackendAttributeType_t attributeType,
-				       int64_t elementCount, const void *arrayOfElements)
-{
-	cudnnStatus_t res;
-	uint64_t real;
-
-	if (wh_cudnn_pack_set(descriptor, attributeName, attributeType, elementCount,
-			      arrayOfElements))
-		return CUDNN_STATUS_SUCCESS;
-	res = wh_cudnn_real(descriptor, &real);
-	return res ? res : wh_cudnn_set(real, attributeName, attributeType, elementCount,
-					arrayOfElements);
-}
-
 /* --- Getting ------------------------------------------------------------------ */
 
-/* Only what came; the rest of the program's array stays as it is. */
-static void receive(struct wh_call *c, const struct wh_req_cudnnAttribute *head,
-		    const uint8_t *area, void *out, size_t size)
+/* Only what came; the rest of the program's array stays as it is. How many that is. */
+static uint64_t receive(struct wh_call *c, const struct wh_question *q, const uint8_t *area,
+			void *out, size_t size)
 {
 	const struct wh_rsp_cudnnAttribute *r = c->rsp;
-	size_t n = r->elements <= (uint64_t)head->count ? r->elements : 0, i;
+	size_t n = r->elements <= (uint64_t)q->n ? r->elements : 0, i;
 	void **handles = out;
 
 	if (area) {
 		memcpy(out, area, n * size);
-		return;
+		return n;
 	}
 	c->pos = WH_WIRE_FIXED(*r);
 	wh_take(c, out, n, size);
-	for (i = 0; head->type == CUDNN_TYPE_HANDLE && i < n; i++)
+	for (i = 0; q->type == CUDNN_TYPE_HANDLE && i < n; i++)
 		handles[i] = wh_cudnn_handle((uintptr_t)handles[i]);
+	return n;
 }
 
-static cudnnStatus_t send_get(const struct wh_req_cudnnAttribute *head, uint8_t *area, size_t size,
-			      int64_t *count, void *out)
+static cudnnStatus_t send_get(uint64_t descriptor, const struct wh_question *about, uint8_t *area,
+			      int64_t *count, uint64_t *came, void *out)
 {
-	const bool fill = out && head->type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
-	const size_t fixed = WH_WIRE_FIXED(*head);
-	const struct wh_rsp_cudnnAttribute *r;
+	const size_t size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)about->type);
+	const bool fill = out && about->type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
 	struct wh_req_cudnnAttribute *q;
+	const size_t fixed = WH_WIRE_FIXED(*q);
 	cudnnStatus_t res;
 	struct wh_call c;
 
 	q = wh_cudnn_begin(&c, WH_CALL_cudnnBackendGetAttribute,
-			   fixed + (fill ? wh_wire_bytes(head->count, size) : 0));
+			   fixed + (fill ? wh_wire_bytes(about->n, size) : 0));
 	if (!q)
 		return wh_cudnn_lost(c.result);
-	memcpy((uint8_t *)q + sizeof(q->hdr), (uint8_t *)head + sizeof(q->hdr),
-	       sizeof(*q) - sizeof(q->hdr));
+	q->descriptor = descriptor;
+	q->name = about->name;
+	q->type = about->type;
+	q->count = about->n;
 	q->area = (uintptr_t)area;
 	if (!out)
 		q->hdr.null |= 1;
 	c.pos = fixed;
 	if (fill)
-		wh_put(&c, out, head->count, size);
-	res = wh_cudnn_run(&c, sizeof(*r));
+		wh_put(&c, out, about->n, size);
+	res = wh_cudnn_run(&c, sizeof(struct wh_rsp_cudnnAttribute));
 	if (res == CUDNN_STATUS_SUCCESS) {
-		r = c.rsp;
-		if (count)
-			*count = r->count;
-		if (out)
-			receive(&c, head, area, out, size);
+		*count = ((struct wh_rsp_cudnnAttribute *)c.rsp)->count;
+		*came = out ? receive(&c, about, area, out, size) : 0;
 	}
 	wh_end(&c);
 	return res;
 }
 
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
-				       cudnnBackendAttributeName_t attributeName,
-				       cudnnBackendAttributeType_t attributeType,
-				       int64_t requestedElementCount, int64_t *elementCount,
-				       void *arrayOfElements)
+cudnnStatus_t wh_cudnn_send_get(uint64_t descriptor, const struct wh_question *q, int64_t *count,
+				uint64_t *came, void *out)
 {
-	struct wh_req_cudnnAttribute head = {
-		.name = attributeName,
-		.type = attributeType,
-		.count = requestedElementCount,
-	};
-	size_t size = wh_cudnn_attribute_size(attributeType), bytes, room;
+	const size_t bytes = q->n * wh_cudnn_attribute_size((cudnnBackendAttributeType_t)q->type);
 	cudnnStatus_t res;
 	CUresult cu;
 	uint8_t *buf;
+	size_t room;
 
-	if (!size || requestedElementCount < 0)
-		return size ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-	if (__builtin_mul_overflow((size_t)requestedElementCount, size, &bytes))
-		return CUDNN_STATUS_BAD_PARAM;
-	res = wh_cudnn_real(descriptor, &head.descriptor);
-	if (res != CUDNN_STATUS_SUCCESS)
-		return res;
-	if (!arrayOfElements || bytes <= WH_CUDNN_INLINE ||
-	    attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR)
-		return send_get(&head, NULL, size, elementCount, arrayOfElements);
+	if (!out || bytes <= WH_CUDNN_INLINE || q->type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+		return send_get(descriptor, q, NULL, count, came, out);
 	cu = wh_staging_get(&buf, &room);
 	if (cu != CUDA_SUCCESS)
 		return wh_cudnn_lost(cu);
-	res = bytes <= room ? send_get(&head, buf, size, elementCount, arrayOfElements) :
+	res = bytes <= room ? send_get(descriptor, q, buf, count, came, out) :
 			      CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
 	wh_staging_put();
 	return res;
@@ -223,16 +206,19 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 
 /* --- In graphs -------------------------------------------------------------------- */
 
-/* With a variant pack of the worker's, whose values are as the program's are now. */
-static cudnnStatus_t ready(cudnnBackendDescriptor_t *pack)
+/* A plan, and a variant pack whose values are as the program's are now: the worker's. */
+static cudnnStatus_t ready(cudnnBackendDescriptor_t *plan, cudnnBackendDescriptor_t *pack)
 {
+	uint64_t real, real_plan;
 	cudnnStatus_t res;
-	uint64_t real;
 
-	res = wh_cudnn_real(*pack, &real);
+	res = wh_cudnn_real(*plan, &real_plan);
+	if (res == CUDNN_STATUS_SUCCESS)
+		res = wh_cudnn_real(*pack, &real);
 	if (res != CUDNN_STATUS_SUCCESS)
 		return res;
 	wh_cudnn_refresh(real);
+	*plan = (cudnnBackendDescriptor_t)real_plan;
 	*pack = (cudnnBackendDescriptor_t)real;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -241,7 +227,7 @@ cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t handle,
 					    cudnnBackendDescriptor_t executionPlan,
 					    cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
 {
-	cudnnStatus_t res = ready(&variantPack);
+	cudnnStatus_t res = ready(&executionPlan, &variantPack);
 
 	return res ? res : wh_raw_cudnnBackendPopulateCudaGraph(handle, executionPlan, variantPack,
 								graph);
@@ -251,7 +237,7 @@ cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
 					  cudnnBackendDescriptor_t executionPlan,
 					  cudnnBackendDescriptor_t variantPack, cudaGraph_t graph)
 {
-	cudnnStatus_t res = ready(&variantPack);
+	cudnnStatus_t res = ready(&executionPlan, &variantPack);
 
 	return res ? res : wh_raw_cudnnBackendUpdateCudaGraph(handle, executionPlan, variantPack,
 							      graph);

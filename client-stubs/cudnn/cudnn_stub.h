@@ -53,20 +53,39 @@ void wh_cudnn_copy_value(uint8_t *to, const void *p);
 
 /* --- pack.c: variant packs that no one but the client knows ------------------- */
 
-/*
- * The number of a descriptor in the worker. A variant pack of the client's is the
- * worker's from here on.
- */
-cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
+cudnnStatus_t wh_cudnn_pack_create(cudnnBackendDescriptor_t *descriptor);
 /* Is it a variant pack of the client's, which has noted this attribute? */
 bool wh_cudnn_pack_set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
 		       cudnnBackendAttributeType_t type, int64_t count, const void *elements);
+/* Of packs, and of what is the worker's alone. */
+cudnnStatus_t wh_cudnn_pack_finalize(cudnnBackendDescriptor_t descriptor);
+cudnnStatus_t wh_cudnn_pack_destroy(cudnnBackendDescriptor_t descriptor);
+cudnnStatus_t wh_cudnn_pack_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
 
-/* --- backend.c ---------------------------------------------------------------- */
+/* --- descriptor.c, content.c: all other backend descriptors ------------------- */
 
-/* Of the worker's descriptor with this number. */
-cudnnStatus_t wh_cudnn_set(uint64_t descriptor, cudnnBackendAttributeName_t name,
-			   cudnnBackendAttributeType_t type, int64_t count, const void *elements);
+/*
+ * The number of a descriptor in the worker. What was the client's alone, a variant pack
+ * too, is the worker's from here on.
+ */
+cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
+/* End one of the worker's that the program cannot name. */
+void wh_cudnn_end_real(uint64_t real);
+/* End those that are kept although the program has destroyed them. */
+void wh_cudnn_end_idle(void);
+
+/* --- backend.c: to the worker's descriptor with this number ------------------- */
+
+/* Handles and addresses are the program's, descriptors the worker's. */
+cudnnStatus_t wh_cudnn_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
+			   const void *elements);
+/* All of them are the worker's. */
+cudnnStatus_t wh_cudnn_send_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
+				const void *elements);
+struct wh_question;
+/* `came` of the elements came; descriptors to fill are in `out`, by the worker's numbers. */
+cudnnStatus_t wh_cudnn_send_get(uint64_t descriptor, const struct wh_question *q, int64_t *count,
+				uint64_t *came, void *out);
 
 #include "gen_cudnn_client.h"
 

@@ -8,7 +8,7 @@
  * on. Owns the packs: each is memory that is never given back, so that one that was
  * destroyed is seen as such.
  */
-#include "cudnn_stub.h"
+#include "content.h"
 
 #include <stdlib.h>
 
@@ -227,7 +227,7 @@ static cudnnStatus_t make_real(struct pack *p)
 	return res;
 }
 
-cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
+cudnnStatus_t wh_cudnn_pack_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 {
 	struct pack *p = find(descriptor);
 	cudnnStatus_t res = CUDNN_STATUS_SUCCESS;
@@ -247,25 +247,18 @@ cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 
 /* --- Its life ----------------------------------------------------------------- */
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descriptorType,
-					   cudnnBackendDescriptor_t *descriptor)
+cudnnStatus_t wh_cudnn_pack_create(cudnnBackendDescriptor_t *descriptor)
 {
-	CUresult cu;
-	uint64_t id;
+	const uint64_t id = new_pack();
 
-	if (descriptorType != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !descriptor)
-		return wh_raw_cudnnBackendCreateDescriptor(descriptorType, descriptor);
-	cu = wh_library_prepare(&wh_cudnn_library);
-	if (cu != CUDA_SUCCESS)
-		return wh_cudnn_lost(cu);
-	id = new_pack();
 	if (!id)
-		return wh_raw_cudnnBackendCreateDescriptor(descriptorType, descriptor);
+		return wh_raw_cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR,
+							   descriptor);
 	*descriptor = (cudnnBackendDescriptor_t)id;
 	return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
+cudnnStatus_t wh_cudnn_pack_finalize(cudnnBackendDescriptor_t descriptor)
 {
 	struct pack *p = find(descriptor);
 	cudnnStatus_t res;
@@ -275,20 +268,11 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 		p->finalized = true;
 		return CUDNN_STATUS_SUCCESS;
 	}
-	res = wh_cudnn_real(descriptor, &real);
+	res = wh_cudnn_pack_real(descriptor, &real);
 	return res ? res : wh_raw_cudnnBackendFinalize((cudnnBackendDescriptor_t)real);
 }
 
-cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
-{
-	cudnnStatus_t res;
-	uint64_t real;
-
-	res = wh_cudnn_real(descriptor, &real);
-	return res ? res : wh_raw_cudnnBackendInitialize((cudnnBackendDescriptor_t)real);
-}
-
-cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
+cudnnStatus_t wh_cudnn_pack_destroy(cudnnBackendDescriptor_t descriptor)
 {
 	struct pack *p = find(descriptor);
 	cudnnStatus_t res = CUDNN_STATUS_SUCCESS;
@@ -304,12 +288,6 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 
 /* --- Execution ---------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, uint64_t w)
-{
-	h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
-	return h ^ h >> 29;
-}
-
 /* A status may depend on how addresses are aligned: 0 for NULL, else 1 to 9. */
 static uint64_t alignment(uint64_t address)
 {
@@ -324,14 +302,14 @@ static uint64_t alignment(uint64_t address)
 static uint64_t about(const struct pack *p)
 {
 	static uint64_t unlike;
-	uint64_t h = mix(p->has_workspace, alignment(p->workspace));
+	uint64_t h = wh_cudnn_mix(p->has_workspace, alignment(p->workspace));
 	uint32_t i;
 
 	if (p->in_data)
-		return mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
+		return wh_cudnn_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
 	for (i = 0; i < p->pointers; i++) {
-		h = mix(h, p->id_of[i]);
-		h = mix(h, p->place[i] == PLACE_VALUE ? 15 : alignment((uintptr_t)p->pointer[i]));
+		h = wh_cudnn_mix(h, p->id_of[i]);
+		h = wh_cudnn_mix(h, p->place[i] == PLACE_VALUE ? 15 : alignment((uintptr_t)p->pointer[i]));
 	}
 	return h;
 }
@@ -415,16 +393,17 @@ static cudnnStatus_t execute_real(const struct wh_obj_cudnnHandle_t *handle, uin
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
 				  cudnnBackendDescriptor_t variantPack)
 {
-	const uint64_t plan = (uintptr_t)executionPlan;
 	struct pack *p = find(variantPack);
 	struct wh_obj_cudnnHandle_t o;
+	uint64_t real, plan;
 	cudnnStatus_t res;
-	uint64_t real;
 
-	if (!variantPack || !wh_pack_cudnnHandle_t(handle, &o))
+	if (!variantPack || find(executionPlan) || !wh_pack_cudnnHandle_t(handle, &o))
 		return CUDNN_STATUS_BAD_PARAM;
-	if (known(p) && p->finalized)
+	res = wh_cudnn_real(executionPlan, &plan);
+	if (res == CUDNN_STATUS_SUCCESS && known(p) && p->finalized)
 		return execute(&o, plan, p);
-	res = wh_cudnn_real(variantPack, &real);
+	if (res == CUDNN_STATUS_SUCCESS)
+		res = wh_cudnn_real(variantPack, &real);
 	return res ? res : execute_real(&o, plan, real);
 }
