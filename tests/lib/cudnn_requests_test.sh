@@ -1,21 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # An execution by cuDNN is one request to the worker, though its variant pack is made, set,
-# finalized and destroyed for it. Over the fake library.
+# finalized and destroyed for it; and so it is where all of its graph is, once the same one
+# was made. None of these is waited for. Over the fake library.
 . "$(dirname "$0")/lib.sh"
 
-# Requests of a program that executes a plan so many times.
-requests() {
-	WORMHOLE_STATS=1 timeout 60 "$bin/cudnn" requests "$1" 2>&1 >"$tmp/out" |
-		sed -n 's/^wormhole: \([0-9]*\) requests.*/\1/p'
+# Requests of a program that executes a plan so many times, and how many are waited for.
+requests() { # program count
+	WORMHOLE_STATS=1 timeout 60 "$bin/$1" requests "$2" 2>&1 >"$tmp/out" |
+		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
+}
+
+# A hundred more: requests, and waits.
+hundred() { # program
+	few=$(requests "$1" 2) && many=$(requests "$1" 102) && [ "${few% *}" -gt 0 ] || return 1
+	echo "$((${many% *} - ${few% *})) $((${many#* } - ${few#* }))"
 }
 
 echo "TAP version 13"
-echo "1..2"
+echo "1..3"
 start_server
-one=$(requests 1) && [ "$one" -gt 0 ]
+one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"
-two=$(requests 2) && many=$(requests 102)
-[ $((many - two)) = 100 ]
-point "each_more_with_its_variant_pack_is_one_request" ||
-	echo "# one: $one, two: $two, a hundred and two: $many"
+more=$(hundred cudnn) && [ "$more" = "100 0" ]
+point "each_more_with_its_variant_pack_is_one_request_and_no_wait" || echo "# $more"
+more=$(hundred cudnn_graph) && [ "$more" = "100 0" ]
+point "so_is_each_more_with_its_whole_graph" || echo "# $more"
