@@ -27,7 +27,7 @@ static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, 
 	q->async = async;
 	c.pos = sizeof(*q);
 	wh_put(&c, src, n, 1);
-	res = wh_run(&c, sizeof(struct wh_rsp));
+	res = async ? wh_post_copy(&c, sizeof(*q)) : wh_run(&c, sizeof(struct wh_rsp));
 	wh_end(&c);
 	return res;
 }

@@ -27,10 +27,11 @@
  */
 #include "quick.h"
 
-#define PROOFS	1024u	/* a power of two */
+#define PROOFS	512u	/* sets of them, a power of two */
+#define WAYS	4u
 #define PLACES	256u	/* of streams and events; two in one place wait more, never less */
 
-static uint64_t proven[WH_MAX_SLOTS][PROOFS];
+static uint64_t proven[WH_MAX_SLOTS][PROOFS][WAYS];	/* the last one first */
 static uint64_t epoch = 1;	/* of what is known; part of each proof */
 static uint64_t memory = 1;	/* the same of what also depends on addresses */
 static uint64_t library[WH_LIBS];	/* the same of each library's own calls */
@@ -121,6 +122,7 @@ CUresult wh_post_end(CUresult res)
 void wh_post_library_changes(void)
 {
 	raise_by_one(&library[running() >> WH_LIBRARY_SHIFT]);
+	raise_by_one(&memory);
 }
 
 /* --- Order ------------------------------------------------------------------------------ */
@@ -159,8 +161,7 @@ static void keys_of_wait(struct keys *k, const struct wh_req_whWait *q)
 	case WH_WAIT_EVENT:
 		add_key(k, q->handle);
 		break;
-	case WH_WAIT_FENCE:	/* the copy was answered */
-		break;
+	/* A fence is any thread's, and its copy may have been posted in any slot. */
 	default:
 		k->all = true;
 	}
@@ -197,6 +198,9 @@ static struct keys keys_of(const struct wh_req *q, uint32_t handler)
 		break;
 	case WH_CALL_whStageCopy:
 		add_stream(&k, ((const struct wh_req_whStageCopy *)q)->stream);
+		break;
+	case WH_CALL_whSmallIn:
+		add_stream(&k, ((const struct wh_req_whSmallIn *)q)->stream);
 		break;
 	case WH_CALL_whWait:
 		keys_of_wait(&k, (const struct wh_req_whWait *)q);
@@ -306,6 +310,28 @@ static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 	return h;
 }
 
+/* In this slot, whose only thread we are. */
+static bool is_proven(uint64_t proof)
+{
+	const uint64_t *p = proven[wh_thread.slot][proof % PROOFS];
+	unsigned int i;
+
+	for (i = 0; i < WAYS; i++)
+		if (p[i] == proof)
+			return true;
+	return false;
+}
+
+static void prove(uint64_t proof)
+{
+	uint64_t *p = proven[wh_thread.slot][proof % PROOFS];
+
+	if (is_proven(proof))
+		return;
+	memmove(p + 1, p, (WAYS - 1) * sizeof(*p));
+	p[0] = proof;
+}
+
 static bool sent(struct wh_call *c, uint32_t handler, bool known)
 {
 	struct wh_link *l = &wh_client.link;
@@ -327,20 +353,19 @@ static bool sent(struct wh_call *c, uint32_t handler, bool known)
 
 static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 {
-	uint64_t *place, proof;
+	uint64_t proof;
 	CUresult res;
 
 	if (!wh_client.link.t->post || (__builtin_expect(captures || shares_events, 0) &&
 					wh_effects[running()] & WH_EFFECT_EVENT))
 		return wh_run(c, sizeof(struct wh_rsp));
 	proof = hash(c->msg, key, 0, state);
-	place = &proven[wh_thread.slot][proof % PROOFS];
-	if (sent(c, WH_HANDLER_CUDA, *place == proof))
+	if (sent(c, WH_HANDLER_CUDA, is_proven(proof)))
 		return CUDA_SUCCESS;
 	/* With this result goes whatever there was to say about posted ones. */
 	res = wh_run(c, sizeof(struct wh_rsp));
 	if (res == CUDA_SUCCESS)
-		*place = proof;
+		prove(proof);
 	return res;
 }
 
@@ -354,23 +379,30 @@ CUresult wh_post_memory(struct wh_call *c, size_t key)
 	return post(c, key, load(&epoch) ^ load(&memory) << 32);
 }
 
+/* One into a stream that captures is answered at once, and becomes a node (capture.c). */
+CUresult wh_post_copy(struct wh_call *c, size_t key)
+{
+	if (__builtin_expect(captures || wh_client.mirrors, 0))
+		return wh_run(c, sizeof(struct wh_rsp));
+	return wh_post_memory(c, key);
+}
+
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses)
 {
 	uint64_t own = load(&library[running() >> WH_LIBRARY_SHIFT]);
-	uint64_t *place, proof, state = mix(load(&epoch), own);
+	uint64_t proof, state = mix(load(&epoch), own);
 	struct wh_rsp *r = c->rsp;
 
 	if (!wh_client.link.t->post)
 		return wh_library_answer(c, sizeof(*r));
 	proof = hash(c->msg, key, addresses, state);
-	place = &proven[wh_thread.slot][proof % PROOFS];
-	if (sent(c, WH_HANDLER_LIBRARY, *place == proof)) {
+	if (sent(c, WH_HANDLER_LIBRARY, is_proven(proof))) {
 		*r = (struct wh_rsp) { .size = sizeof(*r) };
 		return true;
 	}
 	if (!wh_library_answer(c, sizeof(*r)))
 		return false;
 	if (r->result == 0)
-		*place = proof;
+		prove(proof);
 	return true;
 }

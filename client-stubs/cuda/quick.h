@@ -13,10 +13,13 @@
 
 #define WH_INLINE	inline __attribute__((always_inline))
 
-/* Of the other libraries: they make and free what only their own calls name. */
+/*
+ * Of the other libraries: what their calls make and free, only their own calls name; those
+ * that may be posted free nothing, and all others say so themselves (wh_library_run()).
+ */
 static inline uint16_t wh_effects_of(uint32_t call)
 {
-	return call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
+	return call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL;
 }
 
 /* May it wait for the device without a bound? */

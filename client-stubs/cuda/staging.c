@@ -67,7 +67,7 @@ static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, si
 	q->kind = c->kind;
 	q->fence = b;
 	in_flight[b] = true;	/* already: a handler may leave the call for good */
-	res = wh_run(&call, sizeof(struct wh_rsp));
+	res = wh_post_copy(&call, sizeof(*q));
 	wh_end(&call);
 	in_flight[b] = res == CUDA_SUCCESS;
 	return res;

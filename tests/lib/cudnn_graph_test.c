@@ -397,17 +397,34 @@ static void test_fork(void)
 	told("", "the_parent_keeps_its_own");
 }
 
-/* For cudnn_requests_test.sh: so many times the same graph, and an execution each. */
-static int requests(int n)
+/* A fill and a copy each way between executions, all in order. */
+static int fill_and_copy(CUdeviceptr p, uint32_t value, CUstream stream)
 {
+	uint32_t in[2] = { value, value + 1 }, out[4] = { 0 };
+
+	if (cuMemsetD8Async(p, 0x11, 16, stream) || cuMemcpyHtoDAsync(p + 4, in, 8, stream))
+		return 1;
+	in[0] = in[1] = 0;
+	if (cuMemcpyDtoHAsync(out, p, 16, stream) || cuStreamSynchronize(stream))
+		return 1;
+	return out[0] != 0x11111111 || out[1] != value || out[2] != value + 1 ||
+	       out[3] != 0x11111111;
+}
+
+/* For cudnn_requests_test.sh: so many times the same graph and an execution, or copies, too. */
+static int requests(int n, int copies)
+{
+	CUdeviceptr p = 0;
 	struct graph g;
 	int bad;
 
 	bad = cudnnCreate(&handle);
 	bad += !!cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
+	bad += copies && cuMemAlloc(&p, 64);
 	for (; n; n--) {
 		g = graph(64);
 		bad += g.bad || execute(g.d[PLAN], 1, NULL);
+		bad += copies && fill_and_copy(p, n, NULL);
 		destroy(g.d, 8);
 	}
 	return bad;
@@ -416,7 +433,7 @@ static int requests(int n)
 int main(int argc, char **argv)
 {
 	if (argc == 3)
-		return requests(atoi(argv[2]));
+		return requests(atoi(argv[2]), !strcmp(argv[1], "copies"));
 	cudnnCreate(&handle);
 	cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
 	test_same();

@@ -6,19 +6,19 @@
 . "$(dirname "$0")/lib.sh"
 
 # Requests of a program that executes a plan so many times, and how many are waited for.
-requests() { # program count
-	WORMHOLE_STATS=1 timeout 60 "$bin/$1" requests "$2" 2>&1 >"$tmp/out" |
+requests() { # program count what
+	WORMHOLE_STATS=1 timeout 60 "$bin/$1" "${3:-requests}" "$2" 2>&1 >"$tmp/out" |
 		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
 }
 
 # A hundred more: requests, and waits.
-hundred() { # program
-	few=$(requests "$1" 2) && many=$(requests "$1" 102) && [ "${few% *}" -gt 0 ] || return 1
+hundred() { # program what
+	few=$(requests "$1" 6 "${2:-}") && many=$(requests "$1" 106 "${2:-}") && [ "${few% *}" -gt 0 ] || return 1
 	echo "$((${many% *} - ${few% *})) $((${many#* } - ${few#* }))"
 }
 
 echo "TAP version 13"
-echo "1..3"
+echo "1..4"
 start_server
 one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"
@@ -26,3 +26,6 @@ more=$(hundred cudnn) && [ "$more" = "100 0" ]
 point "each_more_with_its_variant_pack_is_one_request_and_no_wait" || echo "# $more"
 more=$(hundred cudnn_graph) && [ "$more" = "100 0" ]
 point "so_is_each_more_with_its_whole_graph" || echo "# $more"
+# An execution, a fill, a copy each way, the wait for what comes back, and the stream's.
+more=$(hundred cudnn_graph copies) && [ "$more" = "600 200" ]
+point "fills_and_copies_between_them_are_not_waited_for_but_for_what_comes_back" || echo "# $more"
