@@ -35,7 +35,8 @@ struct wh_shm_use {
  * Calls that nobody waits for (client-stubs/cuda/post.c). Calls are numbered; the
  * worker runs them in that order. Call n is a posted one unless request_arg[1]
  * of the slot is n. Its request then lies in cell n % WH_SHM_CELLS at the end of the message
- * area, which the client may overwrite once call n is done, as the number in
+ * area, or where it is too long for a cell, in one of the WH_SHM_LONGS places before the first.
+ * The client may overwrite either once call n is done, as the number in
  * `response` says; of posted calls that stand in a row not each one is said there.
  * No response to one is written: the first result that is no success stays in
  * `deferred` of the slot until the client takes it, and only an answered call lets
@@ -43,15 +44,25 @@ struct wh_shm_use {
  */
 #define WH_SHM_CELLS	32
 #define WH_SHM_CELL	512
+#define WH_SHM_LONGS	3
+#define WH_SHM_LONG	4672	/* a launch with 4 KiB of parameters, and whole lines of a cache */
+#define WH_SHM_RING	(WH_SHM_CELLS * WH_SHM_CELL + WH_SHM_LONGS * WH_SHM_LONG)
 #define WH_SHM_TOGETHER	8	/* each such call is said to be done, and the last one */
 #define WH_SHM_UNKNOWN	999	/* deferred: the request was no request (CUDA_ERROR_UNKNOWN) */
 
 struct wh_shm_cell {
 	uint32_t size;		/* of the request */
 	uint32_t handler;
-	uint64_t resv;
+	uint32_t place;		/* of a longer one */
+	uint32_t resv;
 	uint8_t request[WH_SHM_CELL - 16];
 };
+
+/* Both are the same message area's, whose cells begin there. */
+static inline uint8_t *wh_shm_long(const struct wh_shm_cell *first, uint32_t place)
+{
+	return (uint8_t *)first - (WH_SHM_LONGS - place) * WH_SHM_LONG;
+}
 
 /* How long each side looks before it sleeps, see shm_wait.h. */
 #define WH_SHM_CLIENT_NS	10000000	/* a call */

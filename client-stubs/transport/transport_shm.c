@@ -35,6 +35,8 @@ struct lane {
 	uint32_t calls;
 	uint32_t done;		/* of these, as far as was looked */
 	struct wh_shm_cell *cell;
+	uint32_t longs;		/* calls that were too long for a cell */
+	uint32_t long_call[WH_SHM_LONGS];	/* the last one in each place */
 	struct wh_shm_spin spin;
 	bool used;		/* the worker knows */
 } __attribute__((aligned(64)));
@@ -161,15 +163,16 @@ static int map_file(struct wh_link *l, int file, const struct wh_shm_welcome *w)
 static void open_lanes(struct wh_link *l)
 {
 	uint8_t *first = l->part + ((struct wh_ctl *)l->part)->slot_offset;
-	bool cells = l->msg_size > 2 * WH_SHM_CELLS * WH_SHM_CELL;
+	bool cells = l->msg_size >= 2 * WH_SHM_RING;
 	uint32_t i;
 
 	if (cells)
-		l->room = l->msg_size - WH_SHM_CELLS * WH_SHM_CELL;
+		l->room = l->msg_size - WH_SHM_RING;
 	for (i = 0; i < l->slots; i++)
 		shm.lane[i] = (struct lane) {
 			.slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE),
-			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->room) : NULL,
+			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
+					WH_SHM_CELLS : NULL,
 			.used = i == 0,
 		};
 }
@@ -328,6 +331,28 @@ static int shm_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t
 	return (int)s->response_status;
 }
 
+/*
+ * Where the request goes. Before a place for a long one serves again the call that it held
+ * has to be done.
+ */
+static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size_t size,
+		      uint8_t **to)
+{
+	uint32_t *held;
+	int rc = 0;
+
+	*to = c->request;
+	if (__builtin_expect(size <= sizeof(c->request), 1))
+		return 0;
+	c->place = n->longs++ % WH_SHM_LONGS;
+	held = &n->long_call[c->place];
+	if (call - *held <= WH_SHM_CELLS)
+		rc = await(n, *held);
+	*held = call;
+	*to = wh_shm_long(n->cell, c->place);
+	return rc;
+}
+
 static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t size)
 {
 	struct wh_link_slot *o = &l->slot[slot];
@@ -335,9 +360,10 @@ static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t s
 	struct wh_slot *s = n->slot;
 	uint32_t call = n->calls + 1;
 	struct wh_shm_cell *c = &n->cell[call % WH_SHM_CELLS];
+	uint8_t *to;
 	int rc;
 
-	if (!n->cell || !n->used || size > sizeof(c->request))
+	if (!n->cell || !n->used || size > WH_SHM_LONG)
 		return WH_ENOSYS;
 	/* Half of the cells at a time, so that not each call waits for the other side's word. */
 	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
@@ -347,9 +373,12 @@ static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t s
 		/* Beside the response's number, which was just read. */
 		o->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
 	}
+	rc = request_of(n, c, call, size, &to);
+	if (rc)
+		return rc;
 	c->size = size;
 	c->handler = handler;
-	memcpy(c->request, o->msg, size);
+	memcpy(to, o->msg, size);
 	n->calls = call;
 	send_call(s, call);
 	__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);

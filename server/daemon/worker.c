@@ -236,10 +236,20 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	struct wh_slot *slot = v->slot;
 	uint32_t handler = __atomic_load_n(&c->handler, __ATOMIC_RELAXED);
 	uint32_t size = __atomic_load_n(&c->size, __ATOMIC_RELAXED);
+	const uint8_t *request = c->request;
 	int64_t status;
 	int res = 0;
 
-	if (__builtin_expect(size < sizeof(struct wh_req) || size > sizeof(c->request), 0)) {
+	if (__builtin_expect(size > sizeof(c->request), 0)) {
+		uint32_t place = __atomic_load_n(&c->place, __ATOMIC_RELAXED);
+
+		if (place >= WH_SHM_LONGS) {
+			impossible("place", place, call);
+			return false;
+		}
+		request = wh_shm_long(v->cell, place);
+	}
+	if (__builtin_expect(size < sizeof(struct wh_req) || size > WH_SHM_LONG, 0)) {
 		impossible("request size", size, call);
 		return false;
 	}
@@ -247,7 +257,7 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 		impossible("handler", handler, call);
 		return false;
 	}
-	while ((status = wh_dispatch_posted(v->s, v->number, handler, c->request, size,
+	while ((status = wh_dispatch_posted(v->s, v->number, handler, request, size,
 					    &res)) > 0)
 		usleep(status);
 	/* A library's status is no CUresult. */

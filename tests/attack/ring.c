@@ -33,7 +33,7 @@ static void number(uint32_t more, uint32_t sent, const char *name)
 	hostile_leave(&h);
 }
 
-static void cell(uint32_t size, uint32_t handler, const char *name)
+static void cell_at(uint32_t size, uint32_t handler, uint32_t place, const char *name)
 {
 	struct hostile h;
 
@@ -43,9 +43,15 @@ static void cell(uint32_t size, uint32_t handler, const char *name)
 	post(&h, h.calls + 1);
 	h.cell[(h.calls + 1) % WH_SHM_CELLS].size = size;
 	h.cell[(h.calls + 1) % WH_SHM_CELLS].handler = handler;
+	h.cell[(h.calls + 1) % WH_SHM_CELLS].place = place;
 	hostile_send(&h, h.calls + 1);
 	ok(hostile_ends(&h, SOON_MS), name);
 	hostile_leave(&h);
+}
+
+static void cell(uint32_t size, uint32_t handler, const char *name)
+{
+	cell_at(size, handler, 0, name);
 }
 
 /* As many as there is room for, and one that is waited for. */
@@ -103,14 +109,16 @@ static void no_message(void)
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(12);
 	slots_that_are_none();
 	no_message();
 	full_ring();
 	number(0, 0xffffffff, "all_ones_end_the_session");
 	number(WH_SHM_CELLS + 2, 0, "one_more_than_the_ring_holds_ends_it");
 	number(-1U, 0, "number_that_goes_back_ends_it");
-	cell(WH_SHM_CELL, WH_HANDLER_CUDA, "request_longer_than_its_cell_ends_it");
+	cell(WH_SHM_LONG + 1, WH_HANDLER_CUDA, "request_longer_than_its_place_ends_it");
+	cell_at(WH_SHM_CELL, WH_HANDLER_CUDA, WH_SHM_LONGS, "place_that_there_is_not_ends_it");
+	cell_at(WH_SHM_CELL, WH_HANDLER_CUDA, -1U, "nor_is_there_one_before_the_first");
 	cell(8, WH_HANDLER_CUDA, "request_shorter_than_its_head_ends_it");
 	cell(64, WH_HANDLER_NULL, "handler_that_is_not_posted_ends_it");
 	cell(64, 0x12345, "handler_that_is_none_ends_it");

@@ -6,14 +6,16 @@
 
 start_server --part-size 16M
 export ATTACK_SERVER=$server
-"$WH_BUILD/tests/attack/bin/ring" | sed 's/^1\.\.10$/1..15/'
-n=10
+"$WH_BUILD/tests/attack/bin/ring" | sed 's/^1\.\.12$/1..18/'
+n=12
 await no_workers
 point "no_worker_is_left_over" || workers | sed 's/^/# /'
 grep -q "the client's ring says number 0xffffffff at call" "$tmp/server.err"
 point "log_names_the_number" || sed 's/^/# /' "$tmp/server.err"
-grep -q "the client's ring says request size 0x200 at call" "$tmp/server.err"
+grep -q "the client's ring says request size 0x1241 at call" "$tmp/server.err"
 point "log_names_the_size"
+grep -q "the client's ring says place 0xffffffff at call" "$tmp/server.err"
+point "log_names_the_place"
 grep -q "the client's ring says handler 0x12345 at call" "$tmp/server.err"
 point "log_names_the_handler"
 "$WH_BUILD/tests/attack/bin/ring" | grep -q '^ok 1 '

@@ -114,11 +114,15 @@ static bool post_in_ring(struct wh_session *s, size_t size)
 {
 	struct wh_shm_cell *c = &cell[(calls + 1) % WH_SHM_CELLS];
 
-	if (size > sizeof(c->request))
+	if (size > WH_SHM_LONG)
 		return false;
 	calls++;
-	memcpy(c->request, s->frame[0].msg, size);
-	c->size = pick(32) ? size : pick(1024);
+	c->place = pick(32) ? calls % WH_SHM_LONGS : pick(0);
+	if (size > sizeof(c->request) && c->place < WH_SHM_LONGS)
+		memcpy(wh_shm_long(cell, c->place), s->frame[0].msg, size);
+	else if (size <= sizeof(c->request))
+		memcpy(c->request, s->frame[0].msg, size);
+	c->size = pick(32) ? size : pick(8192);
 	c->handler = pick(32) ? WH_HANDLER_CUDA : pick(8);
 	slot->request_arg[1] = 0;
 	if (pick(2))

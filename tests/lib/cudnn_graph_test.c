@@ -397,6 +397,27 @@ static void test_fork(void)
 	told("", "the_parent_keeps_its_own");
 }
 
+/* As many tensors and values as the backward pass of an attention has. */
+static int execute_wide(cudnnBackendDescriptor_t plan)
+{
+	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	float value[6] = { 1, 2, 3, 4, 5, 6 };
+	int64_t ids[24];
+	void *p[24];
+	int bad, i;
+
+	for (i = 0; i < 24; i++) {
+		ids[i] = i;
+		p[i] = i < 6 ? (void *)&value[i] : X;
+	}
+	SET(pack, VARIANT_PACK_UNIQUE_IDS, INT64, 24, ids);
+	SET(pack, VARIANT_PACK_DATA_POINTERS, VOID_PTR, 24, p);
+	cudnnBackendFinalize(pack);
+	bad = cudnnBackendExecute(handle, plan, pack);
+	cudnnBackendDestroyDescriptor(pack);
+	return bad;
+}
+
 /* A fill and a copy each way between executions, all in order. */
 static int fill_and_copy(CUdeviceptr p, uint32_t value, CUstream stream)
 {
@@ -411,8 +432,8 @@ static int fill_and_copy(CUdeviceptr p, uint32_t value, CUstream stream)
 	       out[3] != 0x11111111;
 }
 
-/* For cudnn_requests_test.sh: so many times the same graph and an execution, or copies, too. */
-static int requests(int n, int copies)
+/* For cudnn_requests_test.sh: so many times the same graph and an execution, and what is said. */
+static int requests(const char *what, int n)
 {
 	CUdeviceptr p = 0;
 	struct graph g;
@@ -420,11 +441,12 @@ static int requests(int n, int copies)
 
 	bad = cudnnCreate(&handle);
 	bad += !!cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
-	bad += copies && cuMemAlloc(&p, 64);
+	bad += !!cuMemAlloc(&p, 64);
 	for (; n; n--) {
 		g = graph(64);
-		bad += g.bad || execute(g.d[PLAN], 1, NULL);
-		bad += copies && fill_and_copy(p, n, NULL);
+		bad += g.bad || (!strcmp(what, "wide") ? execute_wide(g.d[PLAN]) :
+				 execute(g.d[PLAN], 1, NULL));
+		bad += !strcmp(what, "copies") && fill_and_copy(p, n, NULL);
 		destroy(g.d, 8);
 	}
 	return bad;
@@ -433,7 +455,7 @@ static int requests(int n, int copies)
 int main(int argc, char **argv)
 {
 	if (argc == 3)
-		return requests(atoi(argv[2]), !strcmp(argv[1], "copies"));
+		return requests(argv[1], atoi(argv[2]));
 	cudnnCreate(&handle);
 	cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
 	test_same();

@@ -18,7 +18,7 @@ hundred() { # program what
 }
 
 echo "TAP version 13"
-echo "1..4"
+echo "1..5"
 start_server
 one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"
@@ -26,6 +26,8 @@ more=$(hundred cudnn) && [ "$more" = "100 0" ]
 point "each_more_with_its_variant_pack_is_one_request_and_no_wait" || echo "# $more"
 more=$(hundred cudnn_graph) && [ "$more" = "100 0" ]
 point "so_is_each_more_with_its_whole_graph" || echo "# $more"
+more=$(hundred cudnn_graph wide) && [ "$more" = "100 0" ]
+point "nor_is_one_of_many_tensors_waited_for" || echo "# $more"
 # An execution, a fill, a copy each way, the wait for what comes back, and the stream's.
 more=$(hundred cudnn_graph copies) && [ "$more" = "600 200" ]
 point "fills_and_copies_between_them_are_not_waited_for_but_for_what_comes_back" || echo "# $more"

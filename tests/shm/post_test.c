@@ -119,7 +119,17 @@ static void test_wide(void)
 			bad++;
 		bad += value() != last;
 	}
-	ok(!bad, "launches_too_long_to_post_keep_the_order");
+	ok(!bad, "long_launches_keep_the_order");
+	for (i = 1; i < 100; i++) {
+		last = i * 7;
+		memcpy(block + 2996, &last, 4);
+		bad += cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL) != 0;
+		if (i % 3)
+			step(1, i, 1);
+		if (i % 3 == 1)
+			bad += cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL) != 0;
+	}
+	ok(!bad && value() == last, "more_of_them_than_have_a_place_have_each_its_parameters");
 }
 
 /* A name this long is written where the requests of posted launches lie. */
@@ -202,7 +212,7 @@ int main(void)
 {
 	const char *transport = getenv("WORMHOLE_TRANSPORT");
 
-	tap_plan(12);
+	tap_plan(13);
 	begin();
 	if (cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&step_fn, module, "step") ||
 	    cuModuleGetFunction(&wide_fn, module, "wide") ||

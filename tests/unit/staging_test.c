@@ -43,12 +43,12 @@ void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 	return message;
 }
 
-CUresult wh_run(struct wh_call *c, size_t fixed)
+CUresult wh_post_copy(struct wh_call *c, size_t key)
 {
 	const struct wh_req_whStageCopy *q = (const void *)message;
 
 	(void)c;
-	(void)fixed;
+	(void)key;
 	if (copies++ == fail_at)
 		return CUDA_ERROR_ILLEGAL_ADDRESS;
 	overtaken += later[q->fence].pending;
