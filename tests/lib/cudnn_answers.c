@@ -170,6 +170,39 @@ static void backend(void)
 	SAY(cudnnBackendDestroyDescriptor(op));
 }
 
+/* Descriptors made alike, each time one that is finalized, and what it takes then. */
+static void backend_again(void)
+{
+	int64_t uid = 6, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 }, n = -1;
+	cudnnBackendDescriptor_t tensor;
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		SAY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &tensor));
+		SAY(cudnnBackendFinalize(tensor));
+		GET(tensor, TENSOR_DIMENSIONS, INT64, 4, &n, dims);
+		SAY(cudnnBackendDestroyDescriptor(tensor));
+		SAY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &tensor));
+		SET(tensor, TENSOR_UNIQUE_ID, INT64, 1, &uid);
+		SET(tensor, TENSOR_BYTE_ALIGNMENT, INT64, 1, &align);
+		SET(tensor, TENSOR_DATA_TYPE, DATA_TYPE, 1, &type);
+		SET(tensor, TENSOR_DIMENSIONS, INT64, 4, dims);
+		SET(tensor, TENSOR_STRIDES, INT64, 4, strides);
+		SET(tensor, OPERATION_RESHAPE_XDESC, INT64, 1, &uid);
+		SAY(cudnnBackendFinalize(tensor));
+		SET(tensor, TENSOR_UNIQUE_ID, INT64, 1, &uid);
+		SAY(cudnnBackendFinalize(tensor));
+		GET(tensor, TENSOR_DIMENSIONS, INT64, 4, &n, dims);
+		GET(tensor, TENSOR_DIMENSIONS, DOUBLE, 4, &n, dims);
+		SAY(cudnnBackendInitialize(tensor));
+		SET(tensor, TENSOR_UNIQUE_ID, INT64, 1, &uid);
+		SAY(cudnnBackendFinalize(tensor));
+		SAY(cudnnBackendDestroyDescriptor(tensor));
+	}
+	SAY(cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)4711, &tensor));
+}
+
 int main(void)
 {
 	int i;
@@ -185,5 +218,6 @@ int main(void)
 	layers();
 	sequences();
 	backend();
+	backend_again();
 	return 0;
 }

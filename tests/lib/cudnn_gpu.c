@@ -276,6 +276,20 @@ static int64_t propose(cudnnBackendDescriptor_t g, cudnnBackendHeurMode_t how,
 	return n;
 }
 
+/* Which engine a proposal is of: the library fills a descriptor that it is given. */
+static int64_t engine_of(cudnnBackendDescriptor_t config)
+{
+	cudnnBackendDescriptor_t engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+	int64_t n = 0, index = -1;
+
+	DNN(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+				     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine));
+	DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n,
+				     &index));
+	DNN(cudnnBackendDestroyDescriptor(engine));
+	return index;
+}
+
 /* The first proposal that this device can run. */
 static cudnnBackendDescriptor_t plan_for(cudnnBackendDescriptor_t g)
 {
@@ -293,8 +307,11 @@ static cudnnBackendDescriptor_t plan_for(cudnnBackendDescriptor_t g)
 			plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
 			SET(plan, EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config[i]);
 			SET(plan, EXECUTION_PLAN_HANDLE, HANDLE, 1, &dnn);
-			if (!cudnnBackendFinalize(plan))
+			if (!cudnnBackendFinalize(plan)) {
+				printf("%-20s %ld\n", "engine", (long)engine_of(config[i]));
 				return plan;
+			}
+			DNN(cudnnBackendDestroyDescriptor(plan));
 		}
 	}
 	printf("no plan for the graph\n");
@@ -340,6 +357,11 @@ static void graph(void)
 	value = 5;
 	DNN(cudnnBackendExecute(dnn, plan, pack));
 	sum("graph, value 5", out, 1024);
+	DNN(cudnnBackendDestroyDescriptor(pack));
+	DNN(cudnnBackendDestroyDescriptor(plan));
+	DNN(cudnnBackendDestroyDescriptor(g));
+	DNN(cudnnBackendDestroyDescriptor(op));
+	DNN(cudnnBackendDestroyDescriptor(a));
 }
 
 int main(void)
@@ -360,6 +382,12 @@ int main(void)
 	convolution();
 	layers();
 	lstm();
+	/* The same again and again, and with another handle. */
+	graph();
+	graph();
+	DNN(cudnnDestroy(dnn));
+	DNN(cudnnCreate(&dnn));
+	graph();
 	graph();
 	DNN(cudnnDestroy(dnn));
 	return 0;
