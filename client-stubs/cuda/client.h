@@ -119,7 +119,8 @@ CUresult wh_run_on(struct wh_call *c, uint32_t handler);
  */
 CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
-CUresult wh_post_copy(struct wh_call *c, size_t key);	/* an asynchronous copy of the program's own memory */
+/* An asynchronous copy of the program's own memory. */
+CUresult wh_post_copy(struct wh_call *c, size_t key);
 void wh_post_change(uint16_t effects);	/* of a call that begins: quick.h */
 /* Of what is known; never 0. What was true at one epoch is true while it lasts. */
 uint64_t wh_post_epoch(void);

@@ -65,7 +65,7 @@ void wh_steps_learn(uint64_t hash)
 	__atomic_store_n(&s[0], hash, __ATOMIC_RELAXED);
 }
 
-/* Contents are the parent's worker's. Their memory is not looked at: another thread had the lock. */
+/* They are the parent's worker's. Their memory is not looked at: another thread had the lock. */
 static void forget_all(void)
 {
 	pthread_mutex_init(&lock, NULL);

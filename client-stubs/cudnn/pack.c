@@ -309,7 +309,8 @@ static uint64_t about(const struct pack *p)
 		return wh_cudnn_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
 	for (i = 0; i < p->pointers; i++) {
 		h = wh_cudnn_mix(h, p->id_of[i]);
-		h = wh_cudnn_mix(h, p->place[i] == PLACE_VALUE ? 15 : alignment((uintptr_t)p->pointer[i]));
+		h = wh_cudnn_mix(h, p->place[i] == PLACE_VALUE ? 15 :
+				    alignment((uintptr_t)p->pointer[i]));
 	}
 	return h;
 }

@@ -173,7 +173,8 @@ static void backend(void)
 /* Descriptors made alike, each time one that is finalized, and what it takes then. */
 static void backend_again(void)
 {
-	int64_t uid = 6, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 }, n = -1;
+	int64_t uid = 6, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 };
+	int64_t n = -1;
 	cudnnBackendDescriptor_t tensor;
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	int i;

@@ -284,8 +284,8 @@ static int64_t engine_of(cudnnBackendDescriptor_t config)
 
 	DNN(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
 				     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine));
-	DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n,
-				     &index));
+	DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
+				     CUDNN_TYPE_INT64, 1, &n, &index));
 	DNN(cudnnBackendDestroyDescriptor(engine));
 	return index;
 }

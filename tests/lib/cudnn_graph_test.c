@@ -60,7 +60,8 @@ static cudnnBackendDescriptor_t tensor(int64_t id, int64_t width)
 
 /* A graph of one operation. */
 struct graph {
-	cudnnBackendDescriptor_t d[8];	/* two tensors, operation, graph, heuristic, results, plan */
+	/* Two tensors, operation, graph, heuristic, its results, plan. */
+	cudnnBackendDescriptor_t d[8];
 	int64_t workspace;
 	int bad;
 };
