@@ -104,6 +104,8 @@ static void test_order(void)
 	ok_eq(value(), 7 * 3 + 9, "fills_and_launches_keep_their_order");
 }
 
+#define WIDE	20
+
 static void test_wide(void)
 {
 	static uint8_t block[3000];
@@ -120,16 +122,35 @@ static void test_wide(void)
 		bad += value() != last;
 	}
 	ok(!bad, "long_launches_keep_the_order");
-	for (i = 1; i < 100; i++) {
-		last = i * 7;
-		memcpy(block + 2996, &last, 4);
+}
+
+/* Each writes to a word of its own, while the worker is busy with a kernel. */
+static void test_many_wide(void)
+{
+	uint32_t got[WIDE] = { 0 }, i, want, bad = 0;
+	static uint8_t block[3000];
+	CUdeviceptr to, first;
+	void *args[] = { &to, block };
+
+	cuMemAlloc(&first, sizeof(got));
+	to = first;
+	cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL);
+	step(1, 1, 200000);
+	step(1, 1, 200000);
+	for (i = 0; i < WIDE; i++) {
+		want = i * 7 + 1;
+		memcpy(block + 2996, &want, 4);
+		to = first + i * 4;
 		bad += cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL) != 0;
 		if (i % 3)
 			step(1, i, 1);
-		if (i % 3 == 1)
-			cuLaunchKernel(wide_fn, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL);
 	}
-	ok(!bad && value() == last, "more_of_them_than_have_a_place_have_each_its_parameters");
+	cuStreamSynchronize(stream);
+	cuMemcpyDtoH(got, first, sizeof(got));
+	for (i = 0; i < WIDE; i++)
+		bad += got[i] != i * 7 + 1;
+	ok(!bad, "more_of_them_than_have_a_place_have_each_its_parameters");
+	cuMemFree(first);
 }
 
 /* A name this long is written where the requests of posted launches lie. */
@@ -224,6 +245,7 @@ int main(void)
 	test_time(transport && !strcmp(transport, "shm"));
 	test_order();
 	test_wide();
+	test_many_wide();
 	test_long_call();
 	test_refusals();
 	test_unload();
