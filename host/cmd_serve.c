@@ -214,8 +214,8 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
-	if (a->limits.nccl)
-		w.v[w.n++] = "--nccl";
+	if (a->limits.nccl != WH_NCCL_UNSAID)
+		w.v[w.n++] = a->limits.nccl == WH_NCCL_YES ? "--nccl" : "--no-nccl";
 	if (a->background)
 		w.v[w.n++] = "--daemon";
 	w.v[w.n] = NULL;

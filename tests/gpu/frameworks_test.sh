@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits and with a quota
-# and a share: each line of NAME_values.py has the values that it has natively. --nccl is for
-# the one that makes ranks of NCCL. WH_PYTHON
-# names the python3 that has them; WH_FRAMEWORKS those that are wanted, WH_WORDS the tests.
+# and a share: each line of NAME_values.py has the values that it has natively, the one that
+# makes ranks of NCCL, too. WH_PYTHON names the python3 that has them; WH_FRAMEWORKS those that
+# are wanted, WH_WORDS the tests.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 world_stop_server
@@ -55,8 +55,8 @@ ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend 
 	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
 for f in $frameworks; do
 	values "$f" native env
-	values "$f" free "$wormhole" run --nccl --
-	values "$f" limited "$wormhole" run --mem 20G --sm 50 --nccl --
+	values "$f" free "$wormhole" run --
+	values "$f" limited "$wormhole" run --mem 20G --sm 50 --
 	for world in free limited; do
 		for n in $(names "$f"); do
 			same "$f" "$world" "$n"

@@ -24,7 +24,7 @@ plan 8
 ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" --libraries "$folder" --daemon
 # Multicast is not everywhere, and is off in workers.
 values native env LD_LIBRARY_PATH="$folder:$native_path" NCCL_NVLS_ENABLE=0
-values forwarded "$wormhole" run --nccl --
+values forwarded "$wormhole" run --
 for way in one_rank "one_thread all_reduce" "one_thread all_gather" "one_thread ring" "one_thread split" threads \
 	processes; do
 	want=$(grep "^$way " "$world_dir/native" | sort)

@@ -32,7 +32,7 @@ print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"
 ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
 	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
 values native env
-values forwarded "$wormhole" run --nccl --
+values forwarded "$wormhole" run --
 for n in $names; do
 	is "$n" "$(grep "^$n " "$world_dir/forwarded")" "$(grep "^$n " "$world_dir/native" || echo "nothing natively")"
 done

@@ -25,7 +25,7 @@ wheel() {
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
 echo "TAP version 13"
-echo "1..24"
+echo "1..26"
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
@@ -103,3 +103,15 @@ mkdir "$tmp/serve"
 	[ "$(got WORMHOLE_SOCKET="$tmp/serve/server.sock")" = 91902 ]
 point "serve_takes_several_folders"
 "$wormhole" stop --dir "$tmp/serve"
+
+# Workers may have another working folder than the server was started in.
+cd "$WH_BUILD" || exit 1
+start_server --backend softgpu/libcuda.so.1 --lib-path "${old#"$WH_BUILD"/}:${new#"$WH_BUILD"/}"
+[ "$(got A=)" = 91902 ]
+point "folders_may_be_named_from_where_the_server_starts"
+stop_server
+WORMHOLE_CUDNN=${old#"$WH_BUILD"/}/libcudnn.so.9 && export WORMHOLE_CUDNN
+start_server --backend softgpu/libcuda.so.1
+[ "$(got A=)" = 91402 ]
+point "and_so_may_a_file"
+stop_server
