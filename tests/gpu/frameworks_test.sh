@@ -6,10 +6,7 @@
 # are wanted, WH_WORDS the tests.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
-python=${WH_PYTHON:-python3}
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
+use_run
 [ "$world_kind" = gpu ] || skip_all "the frameworks are too large for softgpu"
 frameworks=
 for f in ${WH_FRAMEWORKS:-torch cupy jax}; do
@@ -46,13 +43,8 @@ same() { # FRAMEWORK WORLD TEST
 	esac
 }
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 plan $((2 * $(for f in $frameworks; do names "$f"; done | wc -l) + 1))
-# Wheels have their libraries in folders of their own.
-folders=$("$python" -c 'import glob, sys
-print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
-	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
 for f in $frameworks; do
 	values "$f" native env
 	values "$f" free "$wormhole" run --
