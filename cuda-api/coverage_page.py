@@ -31,7 +31,7 @@ APIS = [("coverage.md", "driver", "libcuda.so.1"),
 # What the tables call it: what it is here.
 KINDS = {"generated": "generated", "driver": "generated", "ptsz": "generated",
          "hand": "by hand", "client": "by hand", "manual": "by hand", "local": "local",
-         "refuse": "refused", "refused": "refused", "deny": "refused", "absent": "absent"}
+         "refuse": "refused", "refused": "refused", "newer": "refused", "deny": "refused", "absent": "absent"}
 COLUMNS = ["generated", "by hand", "local", "refused", "absent"]
 
 

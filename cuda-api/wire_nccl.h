@@ -43,6 +43,26 @@ struct wh_nccl_op {
 	uint64_t send, recv, count;
 };
 
+/* Of an ncclDataType_t; 1 where it is none, which is refused elsewhere. */
+static inline size_t wh_nccl_type_size(int32_t type)
+{
+	switch (type) {
+	case ncclInt64:
+	case ncclUint64:
+	case ncclFloat64:
+		return 8;
+	case ncclInt32:
+	case ncclUint32:
+	case ncclFloat32:
+		return 4;
+	case ncclFloat16:
+	case ncclBfloat16:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
 /* Strings are cut: NCCL looks for the one and writes the other into its log. */
 #define WH_NCCL_NAME	64
 

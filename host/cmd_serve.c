@@ -30,7 +30,7 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
-	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuDNN and others; again, or with colons, for more: the newest version of each is used (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
+	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuDNN and others; again, or with colons, for more: of each a program gets the version that it came with, else the newest (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
 	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 256 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
@@ -214,8 +214,8 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));
-	if (a->limits.nccl)
-		w.v[w.n++] = "--nccl";
+	if (a->limits.nccl != WH_NCCL_UNSAID)
+		w.v[w.n++] = a->limits.nccl == WH_NCCL_YES ? "--nccl" : "--no-nccl";
 	if (a->background)
 		w.v[w.n++] = "--daemon";
 	w.v[w.n] = NULL;

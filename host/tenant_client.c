@@ -178,8 +178,8 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 
 	if (list->has_host)
 		cJSON_AddNumberToObject(request, "host_memory", (double)list->host);
-	if (list->nccl)
-		cJSON_AddTrueToObject(request, "nccl");
+	if (list->nccl != WH_NCCL_UNSAID)
+		cJSON_AddBoolToObject(request, "nccl", list->nccl == WH_NCCL_YES);
 	for (i = 0; i < list->n; i++) {
 		s = &list->spec[i];
 		e = cJSON_CreateObject();
@@ -197,14 +197,15 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 
 /* --- Arguments -------------------------------------------------------------------- */
 
-enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_NCCL, KEY_DIR };
+enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_NCCL, KEY_NO_NCCL, KEY_DIR };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },
 	{ "host-mem", KEY_HOST, "SIZE", 0, "host memory that workers keep in place for programs, shared and pinned (default: half of the machine's); none: no limit", 0 },
 	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's computing power, 1 to 100; none: no limit", 0 },
 	{ "sm-policy", KEY_POLICY, "POLICY", 0, "temporal: a share of the time (default); spatial: a share of the SMs; both", 0 },
-	{ "nccl", KEY_NCCL, NULL, 0, "several of its programs, or devices, may be ranks of NCCL: their workers may make sockets, in a network that is the tenant's alone", 0 },
+	{ "nccl", KEY_NCCL, NULL, 0, "several of its programs, or devices, may be ranks of NCCL: their workers may make sockets, in a network that is the tenant's alone. By default so for the programs of `wormhole run', where the machine can", 0 },
+	{ "no-nccl", KEY_NO_NCCL, NULL, 0, "they may not: workers make no sockets", 0 },
 	{ "device", KEY_DEVICE, "N:mem=..,sm=..,policy=..", 0, "of one device, in place of what is said for all; may be given again", 0 },
 	{ 0 }
 };
@@ -215,10 +216,10 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 	struct wh_limit_spec *all;
 	char err[300];
 
-	if (key < KEY_MEM || key > KEY_NCCL)
+	if (key < KEY_MEM || key > KEY_NO_NCCL)
 		return ARGP_ERR_UNKNOWN;
-	if (key == KEY_NCCL) {
-		l->nccl = 1;
+	if (key == KEY_NCCL || key == KEY_NO_NCCL) {
+		l->nccl = key == KEY_NCCL ? WH_NCCL_YES : WH_NCCL_NO;
 		return 0;
 	}
 	if (key == KEY_HOST) {

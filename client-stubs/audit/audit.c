@@ -9,7 +9,6 @@
  * uses no C library, so that none is loaded a second time, and asks for no
  * binding to be reported, so that calls cost what they cost without it.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +16,9 @@
 #include <link.h>
 
 #include "raw.h"
+#include "searches.h"
 #include "soname.h"
+#include "text.h"
 
 #define FILE_NAME	"libwormhole-audit.so"
 #define EXPORT		__attribute__((visibility("default")))
@@ -26,47 +27,6 @@
 static char folder[PATH_MAX];
 /* What a search is answered with: the loader copies it, and holds its lock meanwhile. */
 static char answer[PATH_MAX];
-
-/* --- Strings ----------------------------------------------------------------------- */
-
-static size_t length(const char *s)
-{
-	size_t n = 0;
-
-	while (s[n])
-		n++;
-	return n;
-}
-
-static bool same(const char *a, const char *b, size_t n)
-{
-	while (n && *a == *b)
-		a++, b++, n--;
-	return !n;
-}
-
-static bool begins(const char *s, const char *with)
-{
-	while (*with && *s == *with)
-		s++, with++;
-	return !*with;
-}
-
-static void copy(char *to, const char *from, size_t n)
-{
-	while (n--)
-		*to++ = *from++;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *base = path;
-
-	for (; *path; path++)
-		if (*path == '/')
-			base = path + 1;
-	return base;
-}
 
 /* --- What is served ----------------------------------------------------------------- */
 
@@ -130,17 +90,37 @@ static bool file_is_served(const char *path, const char *name)
 	       soname_of(path, soname, sizeof(soname)) && served(soname);
 }
 
+/* The file of who searches: what stands for it is its link map, from la_objopen() on. */
+static const char *searcher(const uintptr_t *cookie)
+{
+	const struct link_map *map = cookie ? (const struct link_map *)*cookie : NULL;
+
+	return map && map->l_name ? map->l_name : "";
+}
+
 /* Called when a search begins, with what is asked for, then for each place that is looked at. */
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
 	const char *base = base_name(name);
 
+	if (!(flag == LA_SER_ORIG && served(base)) &&
+	    !(base != name && file_is_served(name, base)))
+		return (char *)name;
+	searches_note(base_name(answer), name, searcher(cookie));
+	return answer;
+}
+
+/* Called for each file that is mapped, before it runs. 0: its calls need not be reported. */
+EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
+{
+	static const char driver[] = "libcuda.so.1";
+	size_t n = length(folder);
+
+	(void)space;
 	(void)cookie;
-	if (flag == LA_SER_ORIG && served(base))
-		return answer;
-	if (base != name && file_is_served(name, base))
-		return answer;
-	return (char *)name;
+	if (begins(map->l_name, folder) && same(map->l_name + n, driver, sizeof(driver)))
+		searches_show(map);
+	return 0;
 }
 
 /* --- The start ---------------------------------------------------------------------- */

@@ -2,25 +2,11 @@
 /* What cuBLAS says about itself: versions (the worker's, asked for once) and statuses. */
 #include "cublas_stub.h"
 #include "../blas.h"
+#include "../property.h"
 
 #include <stdio.h>
 
-cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
-{
-	static int known[PATCH_LEVEL + 1], answer[PATCH_LEVEL + 1];
-	cublasStatus_t res;
-
-	if (!value || (unsigned int)type > PATCH_LEVEL)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!__atomic_load_n(&known[type], __ATOMIC_ACQUIRE)) {
-		res = wh_raw_cublasGetProperty(type, &answer[type]);
-		if (res != CUBLAS_STATUS_SUCCESS)
-			return res;
-		__atomic_store_n(&known[type], 1, __ATOMIC_RELEASE);
-	}
-	*value = answer[type];
-	return CUBLAS_STATUS_SUCCESS;
-}
+WH_GET_PROPERTY(cublasStatus_t, cublasGetProperty, CUBLAS_STATUS_INVALID_VALUE)
 
 /* Needs no handle. */
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)

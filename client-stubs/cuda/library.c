@@ -5,6 +5,7 @@
  * that has loaded the genuine library and was built from the same description.
  */
 #include "client.h"
+#include "own.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -42,13 +43,17 @@ static CUresult refuse(struct wh_library *lib, CUresult res, uint64_t theirs)
 
 /* --- Versions ------------------------------------------------------------------- */
 
-#define VERSION(major, minor, patch)	((major) << 24 | (minor) << 12 | (patch))
+/* A version that is asked for, and who says so. */
+struct wish {
+	uint32_t version;	/* 0: none */
+	char file[512];		/* the program's own library; "": its user */
+};
 
 /*
- * $WORMHOLE_CUDNN_VERSION=9.19 of "cudnn", or 0: the version that the program was built for,
- * where the newest that the server has will not do.
+ * $WORMHOLE_CUDNN_VERSION=9.19 of "cudnn": the version that the program was built for, where
+ * neither its own library's nor the newest that the server has will do.
  */
-static uint32_t wished(const struct wh_library *lib)
+static bool named(const struct wh_library *lib, struct wish *w)
 {
 	unsigned int major = 0, minor = 0, patch = 0;
 	const char *value;
@@ -61,26 +66,44 @@ static uint32_t wished(const struct wh_library *lib)
 		*c = toupper((unsigned char)*c);
 	value = getenv(name);
 	if (!value || !*value)
-		return 0;
+		return false;
 	n = sscanf(value, "%u.%u.%u%c", &major, &minor, &patch, &end);
 	if ((n == 2 || n == 3) && major < 256 && minor < 4096 && patch < 4096)
-		return VERSION(major, minor, patch);
-	wh_complain("%s=%s is no version, such as 9.19 or 9.19.0; it does not count", name, value);
-	return 0;
+		w->version = WH_LIB_VERSION(major, minor, patch);
+	else
+		wh_complain("%s=%s is no version, such as 9.19 or 9.19.0; it does not count", name, value);
+	return w->version;
 }
 
-/* Of one major version newer is right, and older is the program's to judge. */
-static void compare(const struct wh_library *lib, uint32_t wish, uint32_t got)
+static void find_wish(const struct wh_library *lib, struct wish *w)
 {
-	if (!wish || !got || wish >> 12 == got >> 12)
+	w->version = 0;
+	w->file[0] = 0;
+	if (!named(lib, w))
+		w->version = wh_own_version(lib->soname, w->file, sizeof(w->file));
+}
+
+#define SPELL(v)	(v) >> 24, (v) >> 12 & 0xfff, (v) & 0xfff
+
+/* Of one major version newer is right, and older is the program's to judge. */
+static void compare(const struct wh_library *lib, const struct wish *w, uint32_t got)
+{
+	bool newer = got >> 24 == w->version >> 24 && got > w->version;
+	char wished[700];
+
+	if (!w->version || !got || w->version >> 12 == got >> 12)
 		return;
-	if (got >> 24 != wish >> 24 || got < wish)
-		wh_complain("%s %u.%u was wished; the newest that the server has is %u.%u.%u (its --libraries)",
-			    lib->soname, wish >> 24, wish >> 12 & 0xfff, got >> 24,
-			    got >> 12 & 0xfff, got & 0xfff);
+	if (w->file[0])
+		snprintf(wished, sizeof(wished), "the program has %u.%u.%u (%s)", SPELL(w->version),
+			 w->file);
 	else
-		wh_log("%s %u.%u was wished; the server has %u.%u.%u", lib->soname, wish >> 24,
-		       wish >> 12 & 0xfff, got >> 24, got >> 12 & 0xfff, got & 0xfff);
+		snprintf(wished, sizeof(wished), "%u.%u was wished", w->version >> 24,
+			 w->version >> 12 & 0xfff);
+	if (newer)
+		wh_log("%s: %s; the server has %u.%u.%u", lib->soname, wished, SPELL(got));
+	else
+		wh_complain("%s: %s; the newest that the server has is %u.%u.%u (its --libraries)",
+			    lib->soname, wished, SPELL(got));
 }
 
 /* Several threads may ask at once: the worker does it once. */
@@ -88,17 +111,20 @@ static CUresult open_library(struct wh_library *lib)
 {
 	const struct wh_rsp_whLibraryOpen *r;
 	struct wh_req_whLibraryOpen *q;
-	uint32_t wish = wished(lib), got = 0;
 	uint64_t theirs = 0;
+	uint32_t got = 0;
 	struct wh_call c;
+	struct wish w;
 	CUresult res;
 
+	/* Takes no slot: who loads a library has the lock of the loader, and may want one. */
+	find_wish(lib, &w);
 	q = wh_begin_connected(&c, WH_CALL_whLibraryOpen, sizeof(*q));
 	if (!q)
 		return c.result;
 	q->hash = lib->hash;
 	q->library = lib->number;
-	q->wish = wish;
+	q->wish = w.version;
 	res = wh_run(&c, sizeof(*r));
 	r = c.rsp;
 	if (r->hdr.size >= sizeof(*r)) {
@@ -108,8 +134,9 @@ static CUresult open_library(struct wh_library *lib)
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
 		return refuse(lib, res, theirs);
-	compare(lib, wish, got);
-	__atomic_store_n(&lib->state, LIBRARY_OPEN, __ATOMIC_RELEASE);
+	/* Said once, by whichever thread's answer came first. */
+	if (__atomic_exchange_n(&lib->state, LIBRARY_OPEN, __ATOMIC_ACQ_REL) == LIBRARY_NEW)
+		compare(lib, &w, got);
 	return CUDA_SUCCESS;
 }
 

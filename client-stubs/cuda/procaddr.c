@@ -6,6 +6,8 @@
  */
 #include "client.h"
 
+#include <limits.h>
+
 struct wh_entry_point {
 	const char *name;
 	int version;
@@ -45,6 +47,22 @@ static void *best(const char *name, int version, int per_thread, bool *known)
 	return found;
 }
 
+/*
+ * A program of a later CUDA than the driver is told so as natively (tests/softgpu/answers.ref), and
+ * asks for less. Before there is a connection the driver is only asked where that matters.
+ */
+static bool is_too_new(const char *symbol, int version)
+{
+	int driver = 0;
+
+	if (version <= CUDA_VERSION || cuDriverGetVersion(&driver) != CUDA_SUCCESS ||
+	    version <= driver)
+		return false;
+	wh_log("cuGetProcAddress: %s of CUDA %d.%d was asked for; the server's driver is of CUDA %d.%d",
+	       symbol, version / 1000, version % 1000 / 10, driver / 1000, driver % 1000 / 10);
+	return true;
+}
+
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
 			     CUdriverProcAddressQueryResult *symbolStatus)
 {
@@ -53,8 +71,10 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 	void *found = NULL;
 	bool known;
 
-	if (!symbol || !pfn || (flags & ~all) || flags == all)
+	if (!symbol || !pfn || (flags & ~all) || is_too_new(symbol, cudaVersion))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (cudaVersion < 0)	/* the newest that there is */
+		cudaVersion = INT_MAX;
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		found = best(symbol, cudaVersion, 1, &known);
 	if (!found)
@@ -64,10 +84,12 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 		*symbolStatus = found ? CU_GET_PROC_ADDRESS_SUCCESS :
 				known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT :
 					CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-	return found || symbolStatus ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-	return cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+	CUresult res = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+
+	return res != CUDA_SUCCESS || *pfn ? res : CUDA_ERROR_NOT_FOUND;
 }

@@ -66,6 +66,9 @@ cudaError_t rt_error_slow(CUresult result);
 const char *rt_error_name(cudaError_t err);
 const char *rt_error_text(cudaError_t err);
 cudaError_t rt_refuse(const char *name, atomic_flag *said);
+cudaError_t rt_newer(const char *name, const char *version, atomic_flag *said);
+#define RT_MAJOR	(CUDART_VERSION / 1000)
+#define RT_MINOR	(CUDART_VERSION % 1000 / 10)
 void rt_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rt_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -80,6 +80,25 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+/*
+ * Any driver of this major version, whatever the minor one: what it lacks, the calls that need
+ * it say. Where the version cannot be had nothing follows.
+ */
+static bool is_sufficient(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	int version = 0;
+
+	if (drv.cuDriverGetVersion(&version) != CUDA_SUCCESS || version / 1000 >= RT_MAJOR)
+		return true;
+	if (!atomic_flag_test_and_set(&said))
+		rt_complain("error: libcudart: the driver is of CUDA %d.%d, the program's runtime of "
+			    "CUDA %d.%d: it takes a driver of CUDA %d.0 or newer, or a program for CUDA %d",
+			    version / 1000, version % 1000 / 10, RT_MAJOR, RT_MINOR, RT_MAJOR,
+			    version / 1000);
+	return false;
+}
+
 static cudaError_t start_slow(void)
 {
 	cudaError_t err = cudaSuccess;
@@ -91,6 +110,8 @@ static cudaError_t start_slow(void)
 	}
 	if (atomic_load(&state) == START_LOADED) {
 		err = rt_error(drv.cuInit(0));
+		if (!err && !is_sufficient())
+			err = cudaErrorInsufficientDriver;
 		if (!err)
 			atomic_store(&state, START_READY);
 	}

@@ -56,6 +56,16 @@ cudaError_t rt_refuse(const char *name, atomic_flag *said)
 	return rt_ret(cudaErrorNotSupported);
 }
 
+/* As a newer runtime answers over a driver of this version. */
+cudaError_t rt_newer(const char *name, const char *version, atomic_flag *said)
+{
+	if (!atomic_flag_test_and_set(said))
+		rt_log("warn: libcudart: %s came with CUDA %s, and this runtime is of CUDA %d.%d: "
+		       "the program has to do without it, or be built for CUDA %d.%d", name, version,
+		       RT_MAJOR, RT_MINOR, RT_MAJOR, RT_MINOR);
+	return rt_ret(cudaErrorCallRequiresNewerDriver);
+}
+
 cudaError_t cudaGetLastError(void)
 {
 	cudaError_t err = rt_self.last;

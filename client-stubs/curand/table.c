@@ -4,6 +4,7 @@
  * worker once and kept; and versions, asked for once.
  */
 #include "curand_stub.h"
+#include "../property.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -132,22 +133,7 @@ curandStatus_t curandGetScrambleConstants64(unsigned long long **constants)
 
 /* --- Versions ---------------------------------------------------------------------------- */
 
-curandStatus_t curandGetProperty(libraryPropertyType type, int *value)
-{
-	static int known[PATCH_LEVEL + 1], answer[PATCH_LEVEL + 1];
-	curandStatus_t res;
-
-	if (!value || (unsigned int)type > PATCH_LEVEL)
-		return CURAND_STATUS_OUT_OF_RANGE;
-	if (!__atomic_load_n(&known[type], __ATOMIC_ACQUIRE)) {
-		res = wh_raw_curandGetProperty(type, &answer[type]);
-		if (res != CURAND_STATUS_SUCCESS)
-			return res;
-		__atomic_store_n(&known[type], 1, __ATOMIC_RELEASE);
-	}
-	*value = answer[type];
-	return CURAND_STATUS_SUCCESS;
-}
+WH_GET_PROPERTY(curandStatus_t, curandGetProperty, CURAND_STATUS_OUT_OF_RANGE)
 
 curandStatus_t curandGetVersion(int *version)
 {

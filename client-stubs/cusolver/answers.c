@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What cuSOLVER says about itself: the worker's versions, asked for once. */
 #include "cusolver_stub.h"
+#include "../property.h"
 
-cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int *value)
-{
-	static int known[PATCH_LEVEL + 1], answer[PATCH_LEVEL + 1];
-	cusolverStatus_t res;
-
-	if (!value || (unsigned int)type > PATCH_LEVEL)
-		return CUSOLVER_STATUS_INVALID_VALUE;
-	if (!__atomic_load_n(&known[type], __ATOMIC_ACQUIRE)) {
-		res = wh_raw_cusolverGetProperty(type, &answer[type]);
-		if (res != CUSOLVER_STATUS_SUCCESS)
-			return res;
-		__atomic_store_n(&known[type], 1, __ATOMIC_RELEASE);
-	}
-	*value = answer[type];
-	return CUSOLVER_STATUS_SUCCESS;
-}
+WH_GET_PROPERTY(cusolverStatus_t, cusolverGetProperty, CUSOLVER_STATUS_INVALID_VALUE)
 
 cusolverStatus_t cusolverGetVersion(int *version)
 {

@@ -171,25 +171,6 @@ WH_NCCL_ALIAS(ncclCommDeregister);
 
 /* --- Operators of the program's ------------------------------------------------------------ */
 
-static size_t size_of(ncclDataType_t type)
-{
-	switch (type) {
-	case ncclInt64:
-	case ncclUint64:
-	case ncclFloat64:
-		return 8;
-	case ncclInt32:
-	case ncclUint32:
-	case ncclFloat32:
-		return 4;
-	case ncclFloat16:
-	case ncclBfloat16:
-		return 2;
-	default:
-		return 1;
-	}
-}
-
 static ncclResult_t red_op(const struct wh_req_whNcclRedOp *what, ncclComm_t comm, ncclRedOp_t *op)
 {
 	const struct wh_rsp_whNcclRedOp *r;
@@ -220,7 +201,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
 	if (!op || !scalar)
 		return ncclInvalidArgument;
 	if (residence == ncclScalarHostImmediate)
-		memcpy(&q.factor, scalar, size_of(datatype));
+		memcpy(&q.factor, scalar, wh_nccl_type_size(datatype));
 	else
 		q.addr = (uintptr_t)scalar;
 	return red_op(&q, comm, op);

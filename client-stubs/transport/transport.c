@@ -62,7 +62,7 @@ static int versions_ok(const struct wh_ctl *ctl)
 	if (ctl->abi_version == WH_ABI_VERSION && ctl->api_hash == WH_API_HASH)
 		return 1;
 	wh_complain("client library has ABI %u, calls %016llx; worker has ABI %u, calls %016llx: "
-		    "install the same release on both sides", WH_ABI_VERSION,
+		    "install the same release, built with the same CUDA, on both sides", WH_ABI_VERSION,
 		    (unsigned long long)WH_API_HASH, ctl->abi_version,
 		    (unsigned long long)ctl->api_hash);
 	return 0;

@@ -256,6 +256,7 @@ static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, s
 /* Host memory is of no device, nor is how workers meet. */
 static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
+	const cJSON *nccl;
 	bool has;
 	double v;
 
@@ -263,7 +264,8 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 		return false;
 	list->has_host = has;
 	list->host = has ? (uint64_t)v : 0;
-	list->nccl = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "nccl"));
+	nccl = cJSON_GetObjectItemCaseSensitive(o, "nccl");
+	list->nccl = cJSON_IsTrue(nccl) ? WH_NCCL_YES : nccl ? WH_NCCL_NO : WH_NCCL_UNSAID;
 	return true;
 }
 

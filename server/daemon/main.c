@@ -45,7 +45,8 @@ static const char help[] =
 "`wormhole serve' starts it, too, and finds the library itself.\n"
 "  --backend LIBRARY  the libcuda.so.1 that does the work\n"
 "  --lib-path DIR     folders of the libraries over it, libcublas.so.13 and so on, with colons between\n"
-"                     them; the newest of each is used (default: $WORMHOLE_LIB_PATH, else as the\n"
+"                     them; of each the one that a program asks for serves, else the newest\n"
+"                     (default: $WORMHOLE_LIB_PATH, else as the\n"
 "                     loader finds them)\n"
 "  --dir DIR          folder of sockets and tenants (default: the socket's)\n"
 "  --socket PATH      socket of the tenant \"default\" (default: $WORMHOLE_SOCKET,\n"
@@ -57,6 +58,7 @@ static const char help[] =
 "  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
 "                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
 "  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
+"                     (by default, where there is one); --no-nccl: they may not\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
 "                     libnvidia-ml.so.1 beside the backend, or the loader's);\n"
 "                     none: they are not\n"
@@ -294,7 +296,7 @@ enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NCCL,
-	OPT_NVML,
+	OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -310,6 +312,7 @@ static const struct option table[] = {
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "host-mem", required_argument, NULL, OPT_HOST },
 	{ "nccl", no_argument, NULL, OPT_NCCL },
+	{ "no-nccl", no_argument, NULL, OPT_NO_NCCL },
 	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ "period", required_argument, NULL, OPT_PERIOD },
@@ -421,7 +424,8 @@ static void set(int c)
 		wh_server.limits.has_host = 1;
 		wh_server.limits.host = size("--host-mem", optarg, 0);
 		break;
-	case OPT_NCCL:		wh_server.limits.nccl = 1; break;
+	case OPT_NCCL:		wh_server.limits.nccl = WH_NCCL_YES; break;
+	case OPT_NO_NCCL:	wh_server.limits.nccl = WH_NCCL_NO; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
 	case OPT_SLACK:		wh_server.slack = size("--slack", optarg, 0); break;
 	case OPT_PERIOD:	wh_server.period_ms = number("--period", optarg, 60000); break;
@@ -496,6 +500,7 @@ static void parse(int argc, char **argv)
 	wh_server.part_size = (wh_server.part_size + 4095) & ~4095UL;
 	if (opt.role != SERVER)
 		return;
+	wh_places_from_root();
 	if (wh_limit_from_environment(&wh_server.environment, err, sizeof(err)))
 		wrong("%s", err);
 	if (!wh_server.socket[0])

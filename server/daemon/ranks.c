@@ -41,8 +41,8 @@ void wh_ranks_prepare(bool tcp)
 	prepared = true;
 	if (!tcp)
 		wh_nccl_hint = "NCCL's ranks meet by sockets, which this tenant's workers may not make: "
-			       "an administrator allows it by --nccl of `wormhole run', `tenant create' "
-			       "or `serve'";
+			       "an administrator of a server of root's allows it by --nccl of `wormhole "
+			       "run', `tenant create', `limit' or `serve'";
 	for (i = 0; i < sizeof(variables) / sizeof(*variables); i++)
 		setenv(variables[i][0], variables[i][1], 0);
 	/* A socket's name in the file system is not to be a short one. */

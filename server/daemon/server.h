@@ -189,6 +189,16 @@ bool wh_versions_start(char *err, size_t err_size);
 void wh_versions_print(void *file);	/* "cudnn 9.19.0 PATH" a line, the newest of each first */
 int wh_versions_main(const char *backend, enum wh_protect protect, int fd);
 
+/* --- places.c ------------------------------------------------------------------- */
+
+/* Of the driver's library and the others', in options and variables. */
+void wh_places_from_root(void);
+
+/* --- notes.c -------------------------------------------------------------------- */
+
+bool wh_notes_write(char *err, size_t err_size);
+void wh_notes_remove(void);
+
 /* --- audit.c, nvml_reader.c ------------------------------------------------------------ */
 
 bool wh_audit_start(void);

@@ -204,9 +204,10 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	unsigned int d;
 
 	if (!plan_limits(t, list, plan, err, err_size) ||
-	    (list->nccl && !wh_isolation_meets(&t->isolation, err, err_size)))
+	    (list->nccl == WH_NCCL_YES && !wh_isolation_meets(&t->isolation, err, err_size)))
 		return false;
-	t->nccl |= list->nccl;
+	if (list->nccl != WH_NCCL_UNSAID)
+		t->nccl = list->nccl == WH_NCCL_YES;
 	if (list->has_host)
 		t->host_memory = list->host;
 	wh_tenant_host_limit(t->file.limits, t->host_memory);
@@ -509,6 +510,16 @@ static bool choose_socket(struct wh_tenant *t, char *err, size_t err_size)
 }
 
 /* Files, limits, socket: in this order, so that no client meets a tenant without limits. */
+/*
+ * Is it for programs that the server's user starts, by `wormhole run'? They are processes of this
+ * machine, with its sockets: TCP in a network of their workers' own is nothing new to them. A
+ * tenant that stays, or another user's, has what is said.
+ */
+static bool runs_programs(const struct wh_tenant *t)
+{
+	return t->uid == geteuid() && (t->ephemeral || !strcmp(t->name, WH_DEFAULT));
+}
+
 static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		   char *err, size_t err_size)
 {
@@ -537,8 +548,10 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		snprintf(err, err_size, "tenant %s: a pipe for its workers: %s", t->name, strerror(errno));
 		return false;
 	}
-	if (!wh_isolation_open(&t->isolation, t->name, err, err_size) ||
-	    !wh_tenant_limit(t, &r->limits, err, err_size))
+	if (!wh_isolation_open(&t->isolation, t->name, err, err_size))
+		return false;
+	t->nccl = runs_programs(t) && wh_isolation_meets(&t->isolation, err, err_size);
+	if (!wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
 	t->listener = wh_listen(t->socket, 0600, r->uid);
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
@@ -713,43 +726,11 @@ static bool make_folder(char *err, size_t err_size)
 	return true;
 }
 
-/* For readers such as `wormhole stat'. */
-static const struct {
-	const char *name;
-	void (*print)(void *file);
-} notes[] = { { "protection", wh_isolation_print }, { "libraries", wh_versions_print } };
-#define NOTES (sizeof(notes) / sizeof(*notes))
-
 /* What else was in the folder is gone by then. */
 static void remove_files(void)
 {
-	char path[PATH_MAX];
-	size_t i;
-
 	rmdir(folder);
-	for (i = 0; i < NOTES; i++)
-		if (snprintf(path, sizeof(path), "%s/%s", wh_server.dir, notes[i].name) < PATH_MAX)
-			unlink(path);
-}
-
-static bool write_note(size_t i, char *err, size_t err_size)
-{
-	char path[PATH_MAX];
-	FILE *f;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", wh_server.dir, notes[i].name);
-	unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
-	if (f)
-		notes[i].print(f);
-	if (f && !fclose(f))
-		return true;
-	snprintf(err, err_size, "%s: %s", path, strerror(errno));
-	if (fd >= 0 && !f)
-		close(fd);
-	return false;
+	wh_notes_remove();
 }
 
 bool wh_tenants_start(char *err, size_t err_size)
@@ -757,18 +738,16 @@ bool wh_tenants_start(char *err, size_t err_size)
 	struct wh_tenant_request r = { .name = WH_DEFAULT, .uid = geteuid(),
 				       .limits = wh_server.environment };
 	struct wh_tenant *t;
-	size_t i;
 	int rc;
 
 	if (!make_folder(err, err_size))
 		return false;
 	wh_accept_start();
 	remove_stale();
-	for (i = 0; i < NOTES; i++)
-		if (!write_note(i, err, err_size)) {
-			remove_files();
-			return false;
-		}
+	if (!wh_notes_write(err, err_size)) {
+		remove_files();
+		return false;
+	}
 	rc = wh_seats_create(&seats, folder);
 	if (rc) {
 		snprintf(err, err_size, "%s/" WH_TURNS_FOLDER ": %s", folder, strerror(-rc));

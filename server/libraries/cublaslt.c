@@ -77,6 +77,19 @@ static void *scalar(const union wh_lt_scalar *v, bool host, bool null)
 #define PACKED(q)	((const uint8_t *)((q) + 1))
 #define END(f)		((const uint8_t *)(f)->req + (f)->req_size)
 
+/* What an operation begins with: its request is whole, its function and its handle are there. */
+static cublasStatus_t begin(struct wh_session *s, struct wh_frame *f, size_t size, const void *has,
+			    const char *name, const struct wh_obj_cublasLtHandle_t *o,
+			    cublasLtHandle_t *handle)
+{
+	wh_reply(f, sizeof(struct wh_rsp));
+	if (f->req_size < size)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!has)
+		return wh_library_missing(s, name, CUBLAS_STATUS_NOT_SUPPORTED);
+	return wh_enter_cublasLtHandle_t(s, NULL, o, handle, NULL);
+}
+
 static bool unpack(const struct wh_req_cublasLtMatmul *q, const uint8_t *end,
 		   struct wh_lt_described *d)
 {
@@ -135,12 +148,7 @@ int32_t wh_do_cublasLtMatmul(struct wh_session *s, struct wh_frame *f)
 	cublasStatus_t res;
 	CUstream stream;
 
-	wh_reply(f, sizeof(struct wh_rsp));
-	if (f->req_size < sizeof(*q))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!l->cublasLtMatmul)
-		return wh_library_missing(s, "cublasLtMatmul", CUBLAS_STATUS_NOT_SUPPORTED);
-	res = wh_enter_cublasLtHandle_t(s, l, &q->handle, &handle, NULL);
+	res = begin(s, f, sizeof(*q), l->cublasLtMatmul, "cublasLtMatmul", &q->handle, &handle);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
 	if (!unpack(q, END(f), &d) || !wh_get(s, WH_H_CUstream, q->stream, (void **)&stream) ||
@@ -207,13 +215,8 @@ int32_t wh_do_cublasLtMatrixTransform(struct wh_session *s, struct wh_frame *f)
 	cublasStatus_t res;
 	CUstream stream;
 
-	wh_reply(f, sizeof(struct wh_rsp));
-	if (f->req_size < sizeof(*q))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!l->cublasLtMatrixTransform)
-		return wh_library_missing(s, "cublasLtMatrixTransform",
-					  CUBLAS_STATUS_NOT_SUPPORTED);
-	res = wh_enter_cublasLtHandle_t(s, l, &q->handle, &handle, NULL);
+	res = begin(s, f, sizeof(*q), l->cublasLtMatrixTransform, "cublasLtMatrixTransform",
+		    &q->handle, &handle);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
 	if (!unpack_turned(q, END(f), &d) ||

@@ -35,25 +35,6 @@ struct group {
 
 /* --- Decoding ---------------------------------------------------------------------------- */
 
-static uint64_t size_of(int32_t type)
-{
-	switch (type) {
-	case ncclInt64:
-	case ncclUint64:
-	case ncclFloat64:
-		return 8;
-	case ncclInt32:
-	case ncclUint32:
-	case ncclFloat32:
-		return 4;
-	case ncclFloat16:
-	case ncclBfloat16:
-		return 2;
-	default:
-		return 1;
-	}
-}
-
 /* How many times `count` a rank reads of `send` and writes of `recv`. */
 static void extent(const struct wh_nccl_op *o, const struct wh_nccl_comm *c, uint64_t *send,
 		   uint64_t *recv)
@@ -101,7 +82,7 @@ static bool check_launch(struct group *g, struct step *t)
 	if (o->type < 0 || o->type >= ncclNumTypes || !wh_nccl_measure(g->l, t->comm) ||
 	    !wh_get(g->s, WH_H_CUstream, o->stream, (void **)&t->stream))
 		return false;
-	bytes = wh_times(o->count, size_of(o->type));
+	bytes = wh_times(o->count, wh_nccl_type_size(o->type));
 	extent(o, t->comm, &send, &recv);
 	if (bytes == UINT64_MAX || wh_reach(g->s, o->send, wh_times(bytes, send)) ||
 	    wh_reach(g->s, o->recv, wh_times(bytes, recv)))

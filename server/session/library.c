@@ -24,15 +24,21 @@ const struct wh_library_entry *wh_library_find(uint32_t call)
 
 /* --- Where it is ---------------------------------------------------------------- */
 
-const char *wh_library_named(const struct wh_library *lib)
+void wh_library_variable(const struct wh_library *lib, char name[WH_LIBRARY_VARIABLE])
 {
-	const char *file;
-	char name[64];
 	char *c;
 
-	snprintf(name, sizeof(name), "WORMHOLE_%s", lib->name);
+	snprintf(name, WH_LIBRARY_VARIABLE, "WORMHOLE_%s", lib->name);
 	for (c = name; *c; c++)
 		*c = toupper((unsigned char)*c);
+}
+
+const char *wh_library_named(const struct wh_library *lib)
+{
+	char name[WH_LIBRARY_VARIABLE];
+	const char *file;
+
+	wh_library_variable(lib, name);
 	file = getenv(name);
 	return file && *file ? file : NULL;
 }

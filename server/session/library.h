@@ -42,7 +42,9 @@ extern const struct wh_library *const wh_libraries[WH_LIBS];
 
 /* The call of a number with its library in the upper half, or NULL. */
 const struct wh_library_entry *wh_library_find(uint32_t call);
-/* $WORMHOLE_CUBLAS of "cublas": the file that an administrator named, or NULL. */
+/* $WORMHOLE_CUBLAS of "cublas": its name, and the file that an administrator named, or NULL. */
+#define WH_LIBRARY_VARIABLE	64
+void wh_library_variable(const struct wh_library *lib, char name[WH_LIBRARY_VARIABLE]);
 const char *wh_library_named(const struct wh_library *lib);
 /*
  * Load it, if it is not. By $WORMHOLE_<NAME> (a file), else the version that was wished of those

@@ -24,13 +24,16 @@ struct wh_limit_spec {
 	uint32_t sm_policy;	/* WH_SM_* */
 };
 
+/* Whether workers of a tenant may meet by sockets. */
+enum { WH_NCCL_NO = -1, WH_NCCL_UNSAID, WH_NCCL_YES };
+
 /* A list that a later word for the same device amends. */
 struct wh_limit_list {
 	struct wh_limit_spec spec[WH_LIMIT_SPECS];
 	int n;
 	int has_host;		/* host memory, of no device */
 	uint64_t host;		/* bytes, 0: no limit */
-	int nccl;		/* no limit, but as much the administrator's */
+	int nccl;		/* WH_NCCL_*: no limit, but as much the administrator's */
 };
 
 /* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */

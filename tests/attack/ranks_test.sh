@@ -1,16 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What --nccl opens of a worker's sandbox, for which tenant, and on which machine at all.
+# What --nccl opens of a worker's sandbox, for which tenant, and on which machine at all; and
+# which tenants have it when nobody says so.
 # intruder.so is a driver that tries. Needs root for all but the user's part.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 bin=$WH_BUILD/tests/attack/bin
-points="tenant_without_it_is_as_before ranks_have_tcp_sockets but_no_others
+points="program_of_plain_run_has_tcp_sockets one_with_limits_too without_them_it_has_none
+	another_users_program_has_none unless_it_is_said ranks_have_tcp_sockets but_no_others
 	what_nccl_makes_of_these_stands_for_one_by_which_nothing_comes_or_goes
-	and_connect_to_no_socket_of_the_servers their_network_is_loopback_alone tenant_that_is_asked_for_it_later_has_it
-	created_tenant_has_it"
+	and_connect_to_no_socket_of_the_servers their_network_is_loopback_alone created_tenant_has_none
+	tenant_that_is_asked_for_it_later_has_it and_then_for_none_again created_tenant_has_it
+	server_without_it_has_none_for_plain_run"
 
 # got LOG WHAT...: the intruder's answers in the last lines that it wrote.
 got() {
@@ -22,7 +25,17 @@ got() {
 }
 log=$WORMHOLE_DIR/server.log
 
-plan 9
+serve() {
+	INTRUDER=$WORMHOLE_DIR "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
+		--nvml none --daemon --part-size 16M --host-mem 256M "$@" >/dev/null 2>&1
+}
+# sockets OPTION...: what a worker of a program gets that asks for TCP.
+sockets() {
+	"$wormhole" run "$@" -- "$client" alloc=4096 >/dev/null
+	got "$log" socket_inet
+}
+
+plan 16
 if [ "$(id -u)" = 0 ]; then
 	# Whose workers are root cannot tell its tenants apart.
 	"$wormhole" serve --backend softgpu --worker-uid none --daemon >/dev/null 2>&1
@@ -39,22 +52,27 @@ if [ "$(id -u)" != 0 ] || ! "$WH_BUILD/server/wormhole-server" --protection 2>/d
 	finish
 fi
 
-INTRUDER=$WORMHOLE_DIR "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
-	--daemon --part-size 16M --host-mem 256M >/dev/null 2>&1
-"$wormhole" run --mem 1G -- "$client" alloc=4096 >/dev/null
-is tenant_without_it_is_as_before "$(got "$log" socket_inet socket_stream connect)" "EPERM EPERM EPERM "
-"$wormhole" run --mem 1G --nccl -- "$client" alloc=4096 >/dev/null
-is ranks_have_tcp_sockets "$(got "$log" socket_inet)" "done "
+serve
+is program_of_plain_run_has_tcp_sockets "$(sockets)" "done "
+is one_with_limits_too "$(sockets --mem 1G)" "done "
+is without_them_it_has_none "$(sockets --mem 1G --no-nccl)$(got "$log" socket_stream connect)" "EPERM EPERM EPERM "
+is another_users_program_has_none "$(sockets --user nobody --mem 1G)" "EPERM "
+is unless_it_is_said "$(sockets --user nobody --nccl)" "done "
+is ranks_have_tcp_sockets "$(sockets --mem 1G --nccl)" "done "
 is but_no_others "$(got "$log" socket_stream datagrams)" "EPERM EPERM "
 is what_nccl_makes_of_these_stands_for_one_by_which_nothing_comes_or_goes "$(got "$log" stand_in)" "done "
 is and_connect_to_no_socket_of_the_servers "$(got "$log" connect)" "EPERM "
 is their_network_is_loopback_alone "$(got "$log" devices)" "lo "
 "$wormhole" tenant create later >/dev/null
+is created_tenant_has_none "$(sockets --tenant later)" "EPERM "
 "$wormhole" limit later --nccl
-"$wormhole" run --tenant later -- "$client" alloc=4096 >/dev/null
-is tenant_that_is_asked_for_it_later_has_it "$(got "$log" socket_inet)" "done "
+is tenant_that_is_asked_for_it_later_has_it "$(sockets --tenant later)" "done "
+"$wormhole" limit later --no-nccl
+is and_then_for_none_again "$(sockets --tenant later)" "EPERM "
 "$wormhole" tenant create ranks --nccl >/dev/null
-"$wormhole" run --tenant ranks -- "$client" alloc=4096 >/dev/null
-is created_tenant_has_it "$(got "$log" socket_inet)" "done "
+is created_tenant_has_it "$(sockets --tenant ranks)" "done "
+"$wormhole" stop
+serve --no-nccl
+is server_without_it_has_none_for_plain_run "$(sockets)" "EPERM "
 "$wormhole" stop
 finish

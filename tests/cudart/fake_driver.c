@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libcuda.so.1 for hotpath.c: as much driver as one launch needs, no system
-// call and no allocation in it, and counters that the test reads.
+// call and no allocation in it, and counters that the test reads. It is of the
+// CUDA version that FAKE_VERSION says.
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cuda.h>
 
@@ -15,6 +17,14 @@ static _Thread_local CUcontext current;
 CUresult cuInit(unsigned int flags)
 {
 	return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	const char *value = getenv("FAKE_VERSION");
+
+	*version = value ? atoi(value) : 13000;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetCount(int *count)

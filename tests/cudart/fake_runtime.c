@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helper of preload_test.sh: programs that look as if they held a static
-// runtime: of another version (OLD), with functions too short to redirect
-// (SHORT), or only with a function of the same name (WRAPPER). With an argument
-// they ask the driver for a private table, as runtimes do.
+// runtime: of another version (OLD), of a later minor one (LATER), with functions
+// too short to redirect (SHORT), or only with a function of the same name
+// (WRAPPER). With an argument they ask the driver for a private table, as
+// runtimes do.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -44,8 +45,11 @@ FUNC(__cudaRegisterFatBinary)
 FUNC(cudaGetDeviceCount)
 #endif
 #endif
-#ifdef SHORT
+#if defined(SHORT) || defined(LATER)
 FUNC(__cudaGetKernel)
+#endif
+#ifdef LATER
+FUNC(cudaGreenCtxCreate)
 #endif
 
 int main(int argc, char **argv)
@@ -53,6 +57,10 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		ask();
+#ifdef LATER
+	printf("later %d\n", cudaGreenCtxCreate());
+#else
 	printf("own %d\n", cudaMalloc());
+#endif
 	return 0;
 }

@@ -32,7 +32,7 @@ refused() { [ "$rc" = 127 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" =
 
 [ -x "$bin/plugin_user" ] || skip_all "nvcc was not there when the tests were built"
 echo "TAP version 13"
-echo "1..16"
+echo "1..17"
 
 run "$bin/no_pie"
 lines "constructor 112 main 13 "; ok $? a_program_at_a_fixed_address_is_served
@@ -45,6 +45,8 @@ lines "constructor 112 main 13 "; ok $? a_library_is_served_before_its_construct
 run "$bin/plugin_opener" "$bin/libplugin.so"
 lines "constructor 112 main 12 constructor 112 main 13 "; ok $? an_opened_library_is_served_each_time
 
+run "$bin/later_runtime"
+lines "later 36 "; ok $? a_function_of_a_later_minor_version_is_served_too
 run "$bin/old_runtime"
 left "own 1 "; ok $? a_runtime_of_another_version_that_is_not_used_is_left_alone
 run "$bin/short_runtime"

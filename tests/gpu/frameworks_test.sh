@@ -1,15 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits and with a quota
-# and a share: each line of NAME_values.py has the values that it has natively. --nccl is for
-# the one that makes ranks of NCCL. WH_PYTHON
-# names the python3 that has them; WH_FRAMEWORKS those that are wanted, WH_WORDS the tests.
+# and a share: each line of NAME_values.py has the values that it has natively, the one that
+# makes ranks of NCCL, too. WH_PYTHON names the python3 that has them; WH_FRAMEWORKS those that
+# are wanted, WH_WORDS the tests.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
-python=${WH_PYTHON:-python3}
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
+use_run
 [ "$world_kind" = gpu ] || skip_all "the frameworks are too large for softgpu"
 frameworks=
 for f in ${WH_FRAMEWORKS:-torch cupy jax}; do
@@ -46,17 +43,12 @@ same() { # FRAMEWORK WORLD TEST
 	esac
 }
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 plan $((2 * $(for f in $frameworks; do names "$f"; done | wc -l) + 1))
-# Wheels have their libraries in folders of their own.
-folders=$("$python" -c 'import glob, sys
-print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
-	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
 for f in $frameworks; do
 	values "$f" native env
-	values "$f" free "$wormhole" run --nccl --
-	values "$f" limited "$wormhole" run --mem 20G --sm 50 --nccl --
+	values "$f" free "$wormhole" run --
+	values "$f" limited "$wormhole" run --mem 20G --sm 50 --
 	for world in free limited; do
 		for n in $(names "$f"); do
 			same "$f" "$world" "$n"

@@ -16,3 +16,28 @@ world_server
 needs_programs() {
 	[ -x "$1" ] || skip_all "$(basename "$1") is not built: no nvcc when the tests were built"
 }
+
+# --- Programs by `wormhole run` ------------------------------------------------------
+
+# use_run: in place of the worlds' server there is one of its own, which serve starts and who
+# ends the test stops. $wormhole is the command, $python the one that WH_PYTHON names.
+use_run() {
+	world_stop_server
+	python=${WH_PYTHON:-python3}
+	wormhole=$WH_BUILD/host/wormhole
+	export WORMHOLE_DIR="$world_dir/server"
+	trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
+}
+
+# serve OPTION...: the first point of the test.
+serve() {
+	backend=$driver
+	[ "$world_kind" != softgpu ] || backend=softgpu
+	ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$backend" "$@" --daemon
+}
+
+# Wheels have their libraries in folders of their own: those of $python, with colons between.
+wheels() {
+	"$python" -c 'import glob, sys
+print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))'
+}

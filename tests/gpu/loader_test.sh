@@ -6,10 +6,7 @@
 # is skipped. The server's libraries are found as for the other tests (WH_GPU_LIBS).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
-python=${WH_PYTHON:-python3}
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
+use_run
 LIBRARIES=$WH_BUILD/client-stubs
 export LIBRARIES
 
@@ -77,11 +74,8 @@ check() {
 	[ $tap_failed = 0 ] || diag "$(tail -n 20 "$world_dir/$1.err")"
 }
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 plan 12
-backend=$driver
-[ "$world_kind" != softgpu ] || backend=softgpu
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$backend" --daemon
+serve
 for p in torch cupy jax; do check $p; done
 
 # A program that uses none has none of them.

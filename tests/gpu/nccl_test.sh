@@ -4,15 +4,12 @@
 # values that they have natively. two_gpus_test.sh is the same by PyTorch.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
+use_run
 prog=$WH_BUILD/tests/lib/bin/nccl_gpu
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
 needs_programs "$prog"
 folder=$(find_library libnccl.so.2) || skip_all "no libnccl.so.2 on this machine"
 [ "$world_kind" = gpu ] || skip_all "NCCL has no kernels for softgpu"
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 values() { # WORLD COMMAND...
 	said=$world_dir/$1
 	shift
@@ -21,10 +18,10 @@ values() { # WORLD COMMAND...
 }
 
 plan 8
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" --libraries "$folder" --daemon
+serve --libraries "$folder"
 # Multicast is not everywhere, and is off in workers.
 values native env LD_LIBRARY_PATH="$folder:$native_path" NCCL_NVLS_ENABLE=0
-values forwarded "$wormhole" run --nccl --
+values forwarded "$wormhole" run --
 for way in one_rank "one_thread all_reduce" "one_thread all_gather" "one_thread ring" "one_thread split" threads \
 	processes; do
 	want=$(grep "^$way " "$world_dir/native" | sort)

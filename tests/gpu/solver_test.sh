@@ -5,11 +5,8 @@
 # python3 has them. WH_PYTHON names another python.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
-python=${WH_PYTHON:-python3}
+use_run
 program=$WH_TOP/tests/gpu/solver_values.py
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
 [ "$world_kind" = gpu ] || skip_all "softgpu has neither cuSOLVER nor cuSPARSE"
 modules=
 for m in torch cupy; do
@@ -42,13 +39,8 @@ none_refused() { # MODULE
 			grep .
 }
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 plan $((4 * $(echo $modules | wc -w) + 1))
-# Wheels have their libraries in folders of their own.
-folders=$("$python" -c 'import glob, sys
-print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
-	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
 for m in $modules; do
 	ok "${m}_solves_natively" values "$m" native env
 	ok "${m}_solves_when_forwarded" values "$m" run env WORMHOLE_LOG=1 "$wormhole" run --

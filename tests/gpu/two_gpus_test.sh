@@ -4,10 +4,7 @@
 # torchrun; each line of two_gpus_values.py has the values that it has natively.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
-world_stop_server
-python=${WH_PYTHON:-python3}
-wormhole=$WH_BUILD/host/wormhole
-export WORMHOLE_DIR="$world_dir/server"
+use_run
 "$python" -c "import sys, torch; sys.exit(torch.cuda.device_count() < 2)" 2>/dev/null ||
 	skip_all "no torch in $python, or no two GPUs"
 program=$WH_TOP/tests/gpu/two_gpus_values.py
@@ -24,15 +21,11 @@ values() {
 	sort "$said.two" >>"$said"
 }
 
-trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 names=$(sed -n '/^@of_/{n;s/def \([a-z0-9_]*\).*/\1/p}' "$program")
 plan $(($(echo "$names" | wc -l) + 1))
-folders=$("$python" -c 'import glob, sys
-print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))')
-ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$driver" \
-	--libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$folders" --daemon
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
 values native env
-values forwarded "$wormhole" run --nccl --
+values forwarded "$wormhole" run --
 for n in $names; do
 	is "$n" "$(grep "^$n " "$world_dir/forwarded")" "$(grep "^$n " "$world_dir/native" || echo "nothing natively")"
 done

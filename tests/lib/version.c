@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints what cudnnGetVersion says. */
+/* Prints what cudnnGetVersion says; a file that it is given is opened before. */
 #include <cudnn.h>
+#include <dlfcn.h>
 #include <stdio.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !dlopen(argv[1], RTLD_NOW))
+		printf("%s\n", dlerror());
 	printf("%zu\n", cudnnGetVersion());
 	return 0;
 }

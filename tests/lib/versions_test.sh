@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A server with several folders of libraries: it says what is in them, a client gets the
-# newest of a library or the one that it wishes for, and is told where that is not there.
+# A server with several folders of libraries: it says what is in them; a client gets the version
+# that its program has, the one that its user wishes for or the newest, and is told where that is not there.
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUDNN
 old=$bin/versions/14 new=$bin/versions/19
@@ -10,10 +10,22 @@ wormhole=$WH_BUILD/host/wormhole
 got() { # the version that a client with these variables sees
 	env "$@" timeout 30 "$bin/version" 2>"$tmp/err"
 }
+# The same with a library of the program's own, which the loader leads to ours: files that nobody could load.
+own() {
+	LD_AUDIT=$WH_BUILD/client-stubs/libwormhole-audit.so timeout 30 "$@" 2>"$tmp/err"
+}
+# library FOLDER VERSION: as toolkits have it, behind a link.
+library() { mkdir -p "$1" && : >"$1/libcudnn.so.$2" && ln -sf "libcudnn.so.$2" "$1/libcudnn.so.9"; }
+# wheel FOLDER NAME-VERSION [FILE]: a Python package that has the file.
+wheel() {
+	mkdir -p "$1/nvidia/cudnn/lib" "$1/$2.dist-info"
+	: >"$1/nvidia/cudnn/lib/libcudnn.so.9"
+	echo "${3:-nvidia/cudnn/lib/libcudnn.so.9},sha256=x,1" >"$1/$2.dist-info/RECORD"
+}
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
 echo "TAP version 13"
-echo "1..13"
+echo "1..26"
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
@@ -33,10 +45,41 @@ point "by_its_patch_too"
 [ "$(got WORMHOLE_CUDNN_VERSION=9.16)" = 91902 ] && [ ! -s "$tmp/err" ]
 point "version_that_is_not_there_is_a_newer_one"
 [ "$(got WORMHOLE_CUDNN_VERSION=9.20)" = 91902 ] &&
-	says 'libcudnn.so.9 9.20 was wished; the newest that the server has is 9.19.2' "$tmp/err"
+	says 'libcudnn.so.9: 9.20 was wished; the newest that the server has is 9.19.2' "$tmp/err"
 point "client_that_asks_for_more_is_told_both"
 [ "$(got WORMHOLE_CUDNN_VERSION=new)" = 91902 ] && says 'WORMHOLE_CUDNN_VERSION=new is no version' "$tmp/err"
 point "what_is_no_version_is_said"
+
+# --- What the program came with
+library "$tmp/older" 9.14.2 && library "$tmp/between" 9.16.0 && library "$tmp/newer" 9.20.1
+[ "$(own "$bin/version" "$tmp/older/libcudnn.so.9")" = 91402 ] && [ ! -s "$tmp/err" ]
+point "program_that_opens_a_library_of_its_own_gets_that_version"
+mkdir "$tmp/program" && cp "$bin/version" "$tmp/program" && library "$tmp/program/own" 9.14.2
+[ "$(own "$tmp/program/version")" = 91402 ] && [ ! -s "$tmp/err" ]
+point "program_that_finds_one_by_rpath_too"
+[ "$(LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$tmp/older own "$bin/version")" = 91402 ]
+point "and_one_behind_ours_in_the_search"
+wheel "$tmp/site" nvidia_cudnn_cu13-9.14.2.56
+wheel "$tmp/site" nvidia_other-9.20.0.1 nvidia/cudnn/lib/libcudnn_ops.so.9
+[ "$(own "$bin/version" "$tmp/site/nvidia/cudnn/lib/libcudnn.so.9")" = 91402 ] && [ ! -s "$tmp/err" ]
+point "version_of_a_wheel_is_its_packages"
+mkdir "$tmp/none" && : >"$tmp/none/libcudnn.so.9"
+[ "$(own "$bin/version" "$tmp/none/libcudnn.so.9")" = 91902 ] && [ ! -s "$tmp/err" ]
+point "where_nothing_says_it_the_newest_serves"
+[ "$(own "$bin/version" "$tmp/between/libcudnn.so.9")" = 91902 ] && [ ! -s "$tmp/err" ]
+point "version_that_the_server_has_not_is_a_newer_one"
+[ "$(own "$bin/version" "$tmp/newer/libcudnn.so.9")" = 91902 ] && says \
+	"libcudnn.so.9: the program has 9.20.1 ($tmp/newer/libcudnn.so.9.20.1); the newest that the server has is 9.19.2" \
+	"$tmp/err"
+point "program_with_a_newer_one_is_told_both_and_the_file"
+[ "$(wc -l <"$tmp/err")" = 1 ]
+point "once"
+[ "$(WORMHOLE_CUDNN_VERSION=9.19 own "$bin/version" "$tmp/older/libcudnn.so.9")" = 91902 ] && [ ! -s "$tmp/err" ]
+point "what_the_user_wishes_counts_before_it"
+[ "$(own "$bin/version")" = 91902 ] && [ ! -s "$tmp/err" ]
+point "program_without_one_gets_the_newest"
+[ "$(timeout 30 "$bin/version" 2>"$tmp/err")" = 91902 ] && [ ! -s "$tmp/err" ]
+point "so_does_one_without_the_loaders_auditor"
 stop_server
 
 # What crashes when it is asked stays out of it, and the next one is served.
@@ -60,3 +103,15 @@ mkdir "$tmp/serve"
 	[ "$(got WORMHOLE_SOCKET="$tmp/serve/server.sock")" = 91902 ]
 point "serve_takes_several_folders"
 "$wormhole" stop --dir "$tmp/serve"
+
+# Workers may have another working folder than the server was started in.
+cd "$WH_BUILD" || exit 1
+start_server --backend softgpu/libcuda.so.1 --lib-path "${old#"$WH_BUILD"/}:${new#"$WH_BUILD"/}"
+[ "$(got A=)" = 91902 ]
+point "folders_may_be_named_from_where_the_server_starts"
+stop_server
+WORMHOLE_CUDNN=${old#"$WH_BUILD"/}/libcudnn.so.9 && export WORMHOLE_CUDNN
+start_server --backend softgpu/libcuda.so.1
+[ "$(got A=)" = 91402 ]
+point "and_so_may_a_file"
+stop_server

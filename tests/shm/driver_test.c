@@ -126,6 +126,7 @@ static void test_proc_address(void)
 	void *old = NULL, *new = NULL, *pt = NULL;
 	const void *table;
 	CUuuid id = { { 1 } };
+	int v = 0;
 
 	cuGetProcAddress("cuMemAlloc", &old, 2000, 0, &st);
 	cuGetProcAddress("cuMemAlloc", &new, 13000, 0, &st);
@@ -136,6 +137,12 @@ static void test_proc_address(void)
 	   st == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND, "unknown_name_is_not_found");
 	ok(cuGetProcAddress("cuGreenCtxCreate", &old, 12000, 0, &st) == 0 && !old &&
 	   st == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, "newer_name_asks_for_a_newer_version");
+	cuDriverGetVersion(&v);
+	ok_eq(cuGetProcAddress("cuMemAlloc", &old, v + 10, 0, &st), CUDA_ERROR_INVALID_VALUE,
+	      "version_that_the_driver_has_not_is_refused");
+	ok(cuGetProcAddress("cuMemAlloc", &old, -1, 0, &st) == 0 && old == new &&
+	   cuGetProcAddress("cuMemAlloc", &old, v, 3, &st) == 0 && old == new,
+	   "no_version_is_the_newest_and_both_flags_are_one");
 	ok_eq(cuGetExportTable(&table, &id), CUDA_ERROR_NOT_FOUND, "private_tables_are_not_emulated");
 }
 
@@ -172,7 +179,7 @@ static void test_fork(void)
 
 int main(void)
 {
-	tap_plan(37);
+	tap_plan(39);
 	test_before_init();
 	test_device();
 	test_context();

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORMHOLE_AUDIT_LIBRARY_SEARCHES_H
+#define WORMHOLE_AUDIT_LIBRARY_SEARCHES_H
+
+#include <link.h>
+
+#include "../audit_searches.h"
+
+/* A search for `asked` by the file `by` has ended at our library of that name. */
+void searches_note(const char *name, const char *asked, const char *by);
+/* To our libcuda.so.1, which is mapped and not yet started. */
+void searches_show(const struct link_map *map);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NAMEGetProperty(): major, minor and patch number of the worker's library, each asked for once.
+ * The libraries' functions differ in their status alone, of which 0 is success.
+ */
+#ifndef WORMHOLE_PROPERTY_H
+#define WORMHOLE_PROPERTY_H
+
+#include <library_types.h>
+
+#define WH_GET_PROPERTY(status, name, invalid)						\
+status name(libraryPropertyType type, int *value)					\
+{											\
+	static int known[PATCH_LEVEL + 1], answer[PATCH_LEVEL + 1];			\
+	status res;									\
+											\
+	if (!value || (unsigned int)type > PATCH_LEVEL)					\
+		return invalid;								\
+	if (!__atomic_load_n(&known[type], __ATOMIC_ACQUIRE)) {				\
+		res = wh_raw_##name(type, &answer[type]);				\
+		if (res)								\
+			return res;							\
+		__atomic_store_n(&known[type], 1, __ATOMIC_RELEASE);			\
+	}										\
+	*value = answer[type];								\
+	return (status)0;								\
+}
+
+#endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Other versions of CUDA than the runtime's own: programs of a later CUDA 13, and drivers of
+# another version, over a driver that says which it is. No device is needed.
+: "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+bin=$WH_BUILD/tests/cudart/bin
+lib=$WH_BUILD/client-stubs/libcudart.so.13
+export LD_LIBRARY_PATH=$WH_BUILD/tests/cudart/fake
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+
+ok() { # STATUS NAME
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' "$tmp/out" "$tmp/err"; fi
+}
+run() { env "$@" >"$tmp/out" 2>"$tmp/err"; }
+says() { [ "$(cat "$tmp/out")" = "$1" ]; }
+newer=$(awk '$2 == "newer" && $1 != "#" { print $1 }' "$WH_TOP/cuda-api/runtime_calls.txt")
+
+echo "TAP version 13"
+echo "1..8"
+
+# What it needs of the library is found when it is loaded, and what it calls says why it does not work.
+run "$bin/minor" "$lib" $newer && [ "$(grep -c '^36 36$' "$tmp/out")" = "$(echo "$newer" | wc -l)" ]
+ok $? functions_of_later_versions_are_there_and_require_a_newer_driver
+[ ! -s "$tmp/err" ]
+ok $? without_wormhole_log_nothing_is_said
+run WORMHOLE_LOG=1 "$bin/minor" "$lib" cudaGreenCtxCreate cudaGreenCtxCreate
+[ "$(grep -c 'cudaGreenCtxCreate came with CUDA 13\.1, and this runtime is of CUDA 13\.[0-9]*:' "$tmp/err")" = 1 ]
+ok $? both_versions_are_named_once
+
+run "$bin/minor" "$lib" && says "count 0 version 0 13000"
+ok $? a_driver_of_its_own_version_serves
+run FAKE_VERSION=13050 "$bin/minor" "$lib" && says "count 0 version 0 13050" && [ ! -s "$tmp/err" ]
+ok $? a_driver_of_a_later_minor_version_serves
+run FAKE_VERSION=14000 "$bin/minor" "$lib" && says "count 0 version 0 14000"
+ok $? a_driver_of_a_later_major_version_serves
+run FAKE_VERSION=12080 "$bin/minor" "$lib" && says "count 35 version 0 12080"
+ok $? a_driver_of_an_earlier_major_version_is_insufficient
+[ "$(grep -c 'the driver is of CUDA 12\.8, the program.s runtime of CUDA 13\.' "$tmp/err")" = 1 ]
+ok $? and_both_are_named
