@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define WH_SHM_MAGIC	0x5748534dU	/* "WHSM" */
+#define WH_SHM_VERSION	1	/* of what this header says, beside WH_ABI_VERSION */
 #define WH_SHM_SOCKET	"wormhole/server.sock"
 #define WH_SHM_RUN	"/run/" WH_SHM_SOCKET
 
@@ -19,7 +20,7 @@ struct wh_shm_welcome {
 	uint32_t magic;
 	uint32_t abi_version;
 	int32_t status;		/* 0 or WH_* */
-	uint32_t resv;
+	uint32_t shm_version;
 	uint64_t part_size;
 	uint64_t far_size;	/* of the file behind the part, see WH_SHM_FAR_VA */
 	char error[200];	/* why not, for the client's user */

@@ -111,9 +111,10 @@ static int receive(int sock, struct wh_shm_welcome *w, int *file)
 		memcpy(file, CMSG_DATA(c), sizeof(*file));
 	if (n != sizeof(*w) || w->magic != WH_SHM_MAGIC)
 		return WH_EGONE;
-	if (w->abi_version != WH_ABI_VERSION) {
-		wh_complain("client library has ABI %u, worker has ABI %u: install the same release "
-			    "on both sides", WH_ABI_VERSION, w->abi_version);
+	if (w->abi_version != WH_ABI_VERSION || w->shm_version != WH_SHM_VERSION) {
+		wh_complain("client library has ABI %u.%u, worker has ABI %u.%u: install the same "
+			    "release on both sides", WH_ABI_VERSION, WH_SHM_VERSION,
+			    w->abi_version, w->shm_version);
 		return WH_EVERSION;
 	}
 	return w->status;

@@ -226,8 +226,12 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 /* The client reads one welcome: it says why there is no worker. */
 static void tell(int conn, int status, const char *why)
 {
-	struct wh_shm_welcome w = { .magic = WH_SHM_MAGIC, .abi_version = WH_ABI_VERSION,
-				    .status = status };
+	struct wh_shm_welcome w = {
+		.magic = WH_SHM_MAGIC,
+		.abi_version = WH_ABI_VERSION,
+		.shm_version = WH_SHM_VERSION,
+		.status = status,
+	};
 
 	snprintf(w.error, sizeof(w.error), "%s", why);
 	send(conn, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);

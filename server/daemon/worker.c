@@ -52,6 +52,7 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 
 	w->magic = WH_SHM_MAGIC;
 	w->abi_version = WH_ABI_VERSION;
+	w->shm_version = WH_SHM_VERSION;
 	if (file >= 0) {
 		m.msg_control = &ctl;
 		m.msg_controllen = sizeof(ctl);

@@ -8,7 +8,7 @@ one_worker() { [ "$(workers | wc -l)" = 1 ]; }
 segments() { ls -l /proc/"$server"/fd | grep -c wormhole-part; }
 
 echo "TAP version 13"
-echo "1..15"
+echo "1..16"
 
 start_server --part-size 16M
 loop "$tmp/a"
@@ -74,3 +74,22 @@ point "no_server_is_no_device_and_says_why" || sed 's/^/# /' "$tmp/o"
 WORMHOLE_TRANSPORT=auto "$bin/client" once >"$tmp/o" 2>"$tmp/e"
 [ $? = 3 ] && [ ! -s "$tmp/e" ]
 point "auto_without_a_server_is_silent" || sed 's/^/# /' "$tmp/e"
+# A server of another release, as far as its first message.
+python3 -B - "$WORMHOLE_SOCKET" >"$tmp/ready" <<'EOF' &
+import os
+import socket
+import struct
+import sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+s.listen()
+print("ready", flush=True)
+c = s.accept()[0]
+c.send(struct.pack("<IIiIQQ200s", 0x5748534D, 77, 0, 5, 0, 0, b""))
+EOF
+await grep -q ready "$tmp/ready"
+"$bin/client" once >"$tmp/o" 2>&1
+[ $? = 3 ] && grep -q 'client library has ABI .*, worker has ABI 77.5: install the same release' "$tmp/o"
+point "server_of_another_release_is_named_with_both_versions" || sed 's/^/# /' "$tmp/o"
+rm -f "$WORMHOLE_SOCKET"
