@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole stat`: the counters that KVM keeps for a VM with a role, and those
- * of tenants (tenant_stat.c), for people, as JSON or for Prometheus. The names
- * of a VM's fields are those of struct wh_host_stat; exits and handoffs go by
- * the name of their reason, and only those that happened.
+ * `wormhole stat`: the counters that KVM keeps for a VM with a role, and those of
+ * tenants (tenant_stat.c), for people or as JSON; of exits and handoffs only the
+ * reasons that happened.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -15,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tenancy.h"
-#include "wormhole.h"
+#include "views.h"
 
 #define MAX_VMS	512
 
@@ -26,80 +24,9 @@ struct stat_args {
 	char *names[MAX_VMS];	/* of tenants */
 	int nnames;
 	const char *dir;
-	enum wh_stat_form form;
+	bool json;
 	unsigned int watch;	/* seconds between two looks; 0: one look */
 };
-
-static const struct {
-	const char *name;
-	size_t offset;
-} counters[] = {
-#define COUNTER(field) { #field, offsetof(struct wh_host_stat, field) }
-	COUNTER(attaches), COUNTER(detaches), COUNTER(rearms), COUNTER(refusals),
-	COUNTER(suspends), COUNTER(fills), COUNTER(filled_pages), COUNTER(zapped_pages),
-	COUNTER(fatal), COUNTER(parked), COUNTER(deferred_timers), COUNTER(busy),
-	COUNTER(view_tables), COUNTER(view_pages), COUNTER(barriers), COUNTER(gates),
-#undef COUNTER
-};
-#define NCOUNTERS (sizeof(counters) / sizeof(counters[0]))
-
-static uint64_t counter(const struct wh_host_stat *s, unsigned int i)
-{
-	return *(const __u64 *)((const char *)s + counters[i].offset);
-}
-
-static const char *name_or_number(const char *name, unsigned int i, char buf[16])
-{
-	if (name)
-		return name;
-	snprintf(buf, 16, "reason_%u", i);
-	return buf;
-}
-
-typedef void (*each_fn)(void *to, const char *name, uint64_t value);
-
-/* Call fn for each reason that was counted; returns their sum. */
-static uint64_t each_reason(const __u64 *values, unsigned int n,
-			    const char *(*name)(unsigned int), each_fn fn, void *to)
-{
-	uint64_t sum = 0;
-	unsigned int i;
-	char buf[16];
-
-	for (i = 0; i < n; i++) {
-		if (values[i] && fn)
-			fn(to, name_or_number(name(i), i, buf), values[i]);
-		sum += values[i];
-	}
-	return sum;
-}
-
-/* --- JSON ------------------------------------------------------------------------- */
-
-static cJSON *as_json(const struct wh_host_stat *s)
-{
-	cJSON *o = cJSON_CreateObject();
-	unsigned int i;
-
-	wh_json_u64(o, "id", s->vm_id);
-	cJSON_AddStringToObject(o, "role", wh_name_role(s->role));
-	wh_json_u64(o, "pairs", s->pairs);
-	for (i = 0; i < NCOUNTERS; i++)
-		wh_json_u64(o, counters[i].name, counter(s, i));
-	each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, wh_json_u64,
-		    cJSON_AddObjectToObject(o, "handoffs"));
-	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, wh_json_u64,
-		    cJSON_AddObjectToObject(o, "exits"));
-	return o;
-}
-
-static void print_json(cJSON *list)
-{
-	char *text = cJSON_Print(list);
-
-	puts(text ? text : "[]");
-	free(text);
-}
 
 /* --- Text ------------------------------------------------------------------------- */
 
@@ -115,28 +42,23 @@ static void print_text(const struct wh_host_stat *s)
 
 	printf("%s %" PRIu64 "\n", wh_name_role(s->role), (uint64_t)s->vm_id);
 	printf("  %-22s %u\n", "pairs", s->pairs);
-	for (i = 0; i < NCOUNTERS; i++)
-		if (counter(s, i))
-			printf("  %-22s %" PRIu64 "\n", counters[i].name, counter(s, i));
+	for (i = 0; i < WH_VM_COUNTERS; i++)
+		if (wh_vm_counter(s, i))
+			printf("  %-22s %" PRIu64 "\n", wh_vm_counters[i].name, wh_vm_counter(s, i));
 	/* Their system calls are all handed off: an LSTAR or STAR that has no gate. */
 	if (s->role == WH_ROLE_CLIENT && s->gates < s->pairs)
 		printf("  %-22s %" PRIu64 "\n", "pairs without a gate",
 		       (uint64_t)(s->pairs - s->gates));
-	printf("  %-22s %" PRIu64 "\n", "handoffs",
-	       each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, NULL, NULL));
-	each_reason(s->handoffs, WH_HANDOFF_REASONS, wh_name_handoff, print_reason, NULL);
-	printf("  %-22s %" PRIu64 "\n", "exits in a view",
-	       each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, NULL, NULL));
-	each_reason(s->exits, WH_STAT_EXIT_REASONS, wh_name_exit, print_reason, NULL);
+	printf("  %-22s %" PRIu64 "\n", "handoffs", wh_vm_handoffs(s, NULL, NULL));
+	wh_vm_handoffs(s, print_reason, NULL);
+	printf("  %-22s %" PRIu64 "\n", "exits in a view", wh_vm_exits(s, NULL, NULL));
+	wh_vm_exits(s, print_reason, NULL);
 }
 
 /* --- Command ---------------------------------------------------------------------- */
 
-enum { KEY_PROMETHEUS = 0x300 };
-
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print a JSON array", 0 },
-	{ "prometheus", KEY_PROMETHEUS, NULL, 0, "print tenants in the text form that Prometheus reads", 0 },
 	{ "watch", 'w', "SECONDS", 0, "look again and again, and show each tenant's share of GPU time meanwhile", 0 },
 	{ 0 }
 };
@@ -161,10 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->dir;
 		return 0;
 	case 'j':
-		a->form = WH_STAT_JSON;
-		return 0;
-	case KEY_PROMETHEUS:
-		a->form = WH_STAT_PROMETHEUS;
+		a->json = true;
 		return 0;
 	case 'w':
 		a->watch = wh_arg_u64(state, "--watch", arg, 1, 86400);
@@ -204,6 +123,7 @@ static int show_vms(int fd, const struct stat_args *a, cJSON *list)
 {
 	int i, rc, status = EXIT_DONE;
 	struct wh_host_stat s;
+	cJSON *o;
 
 	for (i = 0; i < a->n; i++) {
 		rc = wh_control_stat(fd, a->ids[i], &s);
@@ -212,7 +132,9 @@ static int show_vms(int fd, const struct stat_args *a, cJSON *list)
 				 rc == -ENOENT ? "no such VM is alive" : strerror(-rc));
 			status = EXIT_FAILED;
 		} else if (list) {
-			cJSON_AddItemToArray(list, as_json(&s));
+			o = cJSON_CreateObject();
+			wh_vm_json(&s, o);
+			cJSON_AddItemToArray(list, o);
 		} else {
 			print_text(&s);
 		}
@@ -227,8 +149,7 @@ static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 	bool all = !a->n && !a->nnames;
 	int fd, rc;
 
-	if (a->form == WH_STAT_PROMETHEUS || (!all && !a->n) ||
-	    (all && tenants_too && access(WH_CONTROL_DEVICE, F_OK)))
+	if ((!all && !a->n) || (all && tenants_too && access(WH_CONTROL_DEVICE, F_OK)))
 		return EXIT_DONE;
 	fd = wh_control_open_checked();
 	if (fd < 0)
@@ -241,13 +162,11 @@ static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 	return rc;
 }
 
-static void show_tenants(const struct stat_args *a, const struct wh_tenant_views *v,
-			 const struct wh_tenant_views *before, cJSON *list)
+static void show_tenants(const struct wh_tenant_views *v, const struct wh_tenant_views *before,
+			 cJSON *list)
 {
 	if (list)
 		wh_tenants_json(v, list);
-	else if (a->form == WH_STAT_PROMETHEUS)
-		wh_tenants_prometheus(v);
 	else if (v->n)
 		wh_tenants_table(v, before);
 }
@@ -255,20 +174,20 @@ static void show_tenants(const struct stat_args *a, const struct wh_tenant_views
 /* One look at everything; *before becomes what was seen now. */
 static int look(const struct stat_args *a, struct wh_tenant_views *before)
 {
-	cJSON *list = a->form == WH_STAT_JSON ? cJSON_CreateArray() : NULL;
+	cJSON *list = a->json ? cJSON_CreateArray() : NULL;
 	struct wh_tenant_views now = { 0 };
 	bool wanted = a->nnames || !a->n;
 	int rc = EXIT_DONE;
 
 	if (wanted && !wh_tenants_look(a->dir, a->names, a->nnames, &now))
 		rc = EXIT_FAILED;
-	if (a->watch && !list && a->form == WH_STAT_TEXT && isatty(STDOUT_FILENO))
+	if (a->watch && !list && isatty(STDOUT_FILENO))
 		fputs("\033[H\033[J", stdout);
 	if (vms(a, list, now.server))
 		rc = EXIT_FAILED;
-	show_tenants(a, &now, before->view ? before : NULL, list);
+	show_tenants(&now, before->view ? before : NULL, list);
 	if (list)
-		print_json(list);
+		wh_json_print(list);
 	cJSON_Delete(list);
 	fflush(stdout);
 	wh_tenants_free(before);

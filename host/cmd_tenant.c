@@ -189,7 +189,6 @@ static int list(int argc, char **argv)
 	struct tenant_args a = { 0 };
 	const cJSON *all;
 	cJSON *answer;
-	char *text;
 	int fd;
 
 	wh_parse(&list_argp, argc, argv, 0, &a);
@@ -199,9 +198,7 @@ static int list(int argc, char **argv)
 		return EXIT_FAILED;
 	all = cJSON_GetObjectItem(answer, "tenants");
 	if (a.json) {
-		text = cJSON_Print(all);
-		puts(text ? text : "[]");
-		free(text);
+		wh_json_print(all);
 	} else {
 		print_list(all);
 	}

@@ -2,6 +2,7 @@
 /* JSON as the commands print it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tenancy.h"
 #include "wormhole.h"
@@ -13,4 +14,12 @@ void wh_json_u64(void *object, const char *name, uint64_t value)
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
 	wh_must(cJSON_AddRawToObject(object, name, text));
+}
+
+void wh_json_print(const cJSON *o)
+{
+	char *text = wh_must(cJSON_Print(o));
+
+	puts(text);
+	free(text);
 }

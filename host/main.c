@@ -37,6 +37,8 @@ static const struct command commands[] = {
 	{ "deny", cmd_deny, "take that back and detach the client VM" },
 	{ "kill", cmd_kill, "detach every pair of a VM, as if it had died" },
 	{ "stat", cmd_stat, "show the counters of tenants and VMs" },
+	{ "top", cmd_top, "show what tenants and VMs do now, again and again" },
+	{ "metrics", cmd_metrics, "print the figures of tenants and VMs for Prometheus" },
 	{ "version", cmd_version, "print the version" },
 	{ NULL, NULL, NULL }
 };

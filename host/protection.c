@@ -131,14 +131,7 @@ cJSON *wh_protections_json(const struct wh_protections *p)
 	return o;
 }
 
-void wh_protections_prometheus(const struct wh_protections *p)
+const char *wh_protection_name(unsigned int i)
 {
-	size_t i;
-
-	if (!p->known)
-		return;
-	printf("# HELP wormhole_protection whether workers have this protection\n"
-	       "# TYPE wormhole_protection gauge\n");
-	for (i = 0; i < KINDS; i++)
-		printf("wormhole_protection{kind=\"%s\"} %d\n", kinds[i].name, p->one[i].on);
+	return i < KINDS ? kinds[i].name : NULL;
 }

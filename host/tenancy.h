@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "tenant/spec.h"
 
@@ -28,6 +29,8 @@ cJSON *wh_server_ask(int fd, cJSON *request);
 int wh_server_ask_file(int fd, cJSON *request);
 cJSON *wh_request(const char *op, const char *tenant);
 void wh_request_limits(cJSON *request, const struct wh_limit_list *list);
+/* The answer to a request without arguments, within ms, or NULL without a word. */
+cJSON *wh_server_glance(const char *dir, const char *op, int ms);
 /* Connect, ask, close: the command's exit status. */
 int wh_server_do(const char *dir, cJSON *request);
 
@@ -38,6 +41,7 @@ extern const struct argp wh_limit_argp, wh_dir_argp;
 
 /* An integer as it is, however large; object is a cJSON object. */
 void wh_json_u64(void *object, const char *name, uint64_t value);
+void wh_json_print(const cJSON *o);
 
 /* --- run_tenant.c ------------------------------------------------------------------ */
 
@@ -70,33 +74,12 @@ void wh_protections_of_machine(struct wh_protections *out);
 void wh_protections_check(void);
 void wh_protections_print(const struct wh_protections *p);
 cJSON *wh_protections_json(const struct wh_protections *p);
-void wh_protections_prometheus(const struct wh_protections *p);
+/* The name of one[i], or NULL behind the last. */
+const char *wh_protection_name(unsigned int i);
 
 /* --- libraries.c ----------------------------------------------------------------------- */
 
 cJSON *wh_libraries_json(const char *dir);	/* {"cudnn": ["9.19.0", "9.14.0"]} */
 void wh_libraries_print(const cJSON *libraries);
-
-/* --- tenant_stat.c ------------------------------------------------------------------ */
-
-enum wh_stat_form { WH_STAT_TEXT, WH_STAT_JSON, WH_STAT_PROMETHEUS };
-
-/* Tenants as they were at one look; allocated. */
-struct wh_tenant_view;
-struct wh_tenant_views {
-	struct wh_tenant_view *view;
-	int n;
-	bool server;		/* one is running */
-	struct wh_protections protections;
-	cJSON *libraries;
-};
-
-/* All tenants, or those named. false after a message. */
-bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
-void wh_tenants_free(struct wh_tenant_views *v);
-void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list);
-/* before: an earlier look, for shares of the time between; NULL: none. */
-void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before);
-void wh_tenants_prometheus(const struct wh_tenant_views *v);
 
 #endif

@@ -34,26 +34,40 @@ static void explain_connect(const char *dir, int err)
 			 dir, strerror(err));
 }
 
-int wh_server_connect(const char *dir)
+/* -1: errno. connect: how long for that, too, where its clients stand in line. */
+static int open_socket(const char *dir, int answer_ms, int connect_ms)
 {
-	struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	struct timeval wait = { connect_ms / 1000, connect_ms % 1000 * 1000 };
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd, n;
+	int fd, n, err;
 
 	n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
 	if (n >= (int)sizeof(a.sun_path)) {
-		explain_connect(dir, ENAMETOOLONG);
+		errno = ENAMETOOLONG;
 		return -1;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a))) {
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-		return fd;
-	}
-	explain_connect(dir, errno);
-	if (fd >= 0)
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a))) {
+		err = errno;
 		close(fd);
-	return -1;
+		errno = err;
+		return -1;
+	}
+	wait = (struct timeval){ answer_ms / 1000, answer_ms % 1000 * 1000 };
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	return fd;
+}
+
+int wh_server_connect(const char *dir)
+{
+	int fd = open_socket(dir, TIMEOUT_S * 1000, 0);
+
+	if (fd < 0)
+		explain_connect(dir, errno);
+	return fd;
 }
 
 static int file = -1;	/* that came with the last answer */
@@ -153,6 +167,23 @@ cJSON *wh_request(const char *op, const char *tenant)
 	if (tenant)
 		cJSON_AddStringToObject(o, "tenant", tenant);
 	return o;
+}
+
+cJSON *wh_server_glance(const char *dir, const char *op, int ms)
+{
+	int fd = open_socket(dir, ms, ms);
+	cJSON *request, *answer;
+
+	if (fd < 0)
+		return NULL;
+	request = wh_request(op, NULL);
+	answer = exchange(fd, request);
+	cJSON_Delete(request);
+	close(fd);
+	if (answer && cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))
+		return answer;
+	cJSON_Delete(answer);
+	return NULL;
 }
 
 int wh_server_do(const char *dir, cJSON *request)

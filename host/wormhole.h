@@ -98,6 +98,8 @@ int cmd_allow(int argc, char **argv);
 int cmd_deny(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 
 /* Gives the next VM of this process a role, for as long as it and what it becomes live. */
 int wh_run_role(const struct wh_vm *vm);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # install-deps.sh [--list] [all|shm|none]: installs what a Debian 12 machine lacks
 # to build and test Wormhole: the packages of tools/debian-packages (`shm`: those
-# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh).
+# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh), and
+# for all of it promtool (get-promtool.sh).
 # Does nothing, quickly, when all is there. `--list` only names the packages that
 # lack; `none` leaves packages alone.
 set -eu
@@ -74,3 +75,4 @@ if [ -n "$lack" ]; then
 fi
 "$here/get-nvcc.sh"
 "$here/get-headers.sh"
+[ "$group" != all ] || "$here/get-promtool.sh"

@@ -229,6 +229,11 @@ bool wh_audit_reap(pid_t pid, int status)
 	return true;
 }
 
+pid_t wh_audit_pid(void)
+{
+	return reader.pid;
+}
+
 void wh_audit_stop(void)
 {
 	close_reader();

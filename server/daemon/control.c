@@ -407,6 +407,26 @@ static cJSON *info(struct connection *c, const cJSON *o)
 	return out;
 }
 
+/* What no file says: CPU time, of which workers know nothing. */
+static cJSON *usage(struct connection *c, const cJSON *o)
+{
+	struct wh_tenant *t = NULL;
+	cJSON *out = success(), *all, *e;
+
+	(void)c;
+	(void)o;
+	cJSON_AddNumberToObject(out, "pid", getpid());
+	cJSON_AddNumberToObject(out, "cpu_ns", (double)wh_usage_own());
+	all = cJSON_AddArrayToObject(out, "tenants");
+	while ((t = wh_tenant_next(t))) {
+		e = cJSON_CreateObject();
+		cJSON_AddStringToObject(e, "tenant", wh_tenant_name(t));
+		cJSON_AddNumberToObject(e, "cpu_ns", (double)wh_usage_of(t));
+		cJSON_AddItemToArray(all, e);
+	}
+	return out;
+}
+
 /* The tenant's trace itself: who may ask may see all of it, and only turns it on. */
 static cJSON *trace(struct connection *c, const cJSON *o)
 {
@@ -439,6 +459,7 @@ static const struct {
 			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "list", list, { { "op", TEXT } } },
+	{ "usage", usage, { { "op", TEXT } } },
 	{ "trace", trace, { { "op", TEXT }, { "tenant", TEXT } } },
 	{ "stop", stop, { { "op", TEXT } } },
 };
@@ -457,7 +478,7 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 			return requests[i].run(c, o);
 		return failure(err);
 	}
-	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, trace, stop",
+	snprintf(err, sizeof(err), "op: no request '%.40s'; there are info, create, set, delete, list, usage, trace, stop",
 		 op ? op : "");
 	return failure(err);
 }

@@ -131,12 +131,15 @@ pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as)
 
 static void reap(void)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!wh_audit_reap(pid, status))
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
+		if (!wh_audit_reap(pid, status)) {
+			wh_usage_ended(pid, &usage);
 			wh_tenants_reap(pid, status);
+		}
 }
 
 static void on_signal(int fd, void *arg)

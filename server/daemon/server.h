@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -204,6 +205,15 @@ void wh_notes_remove(void);
 bool wh_audit_start(void);
 bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
 void wh_audit_stop(void);
+pid_t wh_audit_pid(void);	/* of the process that reads them; 0: none */
+
+/* --- usage.c -------------------------------------------------------------------------- */
+
+/* A child has ended: before wh_tenants_reap(). */
+void wh_usage_ended(pid_t pid, const struct rusage *u);
+/* CPU time in ns: of all workers that the tenant has and had; of the server itself. */
+uint64_t wh_usage_of(const struct wh_tenant *t);
+uint64_t wh_usage_own(void);
 int wh_figures_main(const char *library, unsigned int period_ms, int fd);
 
 #endif

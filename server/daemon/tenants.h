@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant as its owner sees it. Fields are written by tenants.c, and by audit.c where said. */
+/* A tenant as its owner sees it. tenants.c writes the fields, where said audit.c and usage.c. */
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
@@ -27,6 +27,7 @@ struct wh_tenant {
 	unsigned int starting;	/* of these: not serving yet */
 	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (audit.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
+	uint64_t cpu_ns;	/* of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	int trace;		/* tenant/trace.h; -1: none */

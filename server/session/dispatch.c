@@ -11,7 +11,7 @@
 
 static int64_t answer_null(struct wh_session *s)
 {
-	wh_count(s, &s->limits.account->crossings, 1);
+	wh_count(s, &s->limits.account->waited, 1);
 	return WH_OK;
 }
 
@@ -215,8 +215,9 @@ static int64_t run_among(struct wh_session *s, struct wh_frame *f, const void *f
 			return WH_GATE_TURN_US;
 		res = run_handler(s, f, e);
 	} while (again(s, res, &alone));
-	wh_count(s, &s->limits.account->calls, 1);
 	rc = finish(s, res, e, result);
+	if (rc == WH_OK)
+		wh_count(s, &s->limits.account->calls, 1);
 	wh_gate_leave(s);
 	return rc;
 }
@@ -235,8 +236,9 @@ static WH_INLINE int64_t run_only(struct wh_session *s, struct wh_frame *f, cons
 	if (__builtin_expect(s->limits.temporal || !prepared(s, f->req), 0))
 		prepare(s, f->req);
 	res = run_handler(s, f, e);
-	s->limits.account->calls++;
-	return finish(s, res, e, result);
+	rc = finish(s, res, e, result);
+	s->limits.account->calls += rc == WH_OK;
+	return rc;
 }
 
 static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
@@ -266,10 +268,11 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (!go_in(s, q, true, e->ends))
 		return WH_GATE_TURN_US;
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
-		wh_count(s, &s->limits.account->calls, 1);
 		wh_reply(f, sizeof(struct wh_rsp));
 		rc = finish(s, wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f), NULL,
 			    result);
+		if (rc == WH_OK)
+			wh_count(s, &s->limits.account->calls, 1);
 		/* Where nothing is current, NVIDIA's libraries make something current. */
 		if (!q->ctx)
 			wh_self.ctx = WH_CTX_UNKNOWN;
@@ -286,7 +289,7 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler
 	int64_t rc = WH_ENOSYS;
 
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->crossings, 1);
+	wh_count(s, &s->limits.account->posted, 1);
 	wh_self.posted = true;
 	switch (handler) {
 	case WH_HANDLER_CUDA:
@@ -341,7 +344,7 @@ static WH_INLINE int64_t answer_only(struct wh_session *s, uint64_t size)
 	int res;
 
 	wh_self.slot = 0;
-	s->limits.account->crossings++;
+	s->limits.account->waited++;
 	rc = run_only(s, f, f->msg, size, &res);
 	if (rc == WH_OK)
 		respond(f, res);
@@ -362,7 +365,7 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint32_t slot, ui
 	int result;
 
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->crossings, 1);
+	wh_count(s, &s->limits.account->waited, 1);
 	rc = take_request(s, f, f->msg, size, &e);
 	if (rc != WH_OK)
 		return rc;
@@ -375,11 +378,12 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint32_t slot, ui
 		wh_gate_leave(s);
 		return answer_cuda(s, f, size);
 	}
-	wh_count(s, &s->limits.account->calls, 1);
 	rc = finish(s, res, e, &result);
 	__atomic_store_n(&s->gate.slot[slot].inside, WH_GATE_NONE, __ATOMIC_RELEASE);
-	if (rc == WH_OK)
+	if (rc == WH_OK) {
+		wh_count(s, &s->limits.account->calls, 1);
 		respond(f, result);
+	}
 	return rc;
 }
 
@@ -400,7 +404,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	if (handler == WH_HANDLER_NULL)
 		return answer_null(s);
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->crossings, 1);
+	wh_count(s, &s->limits.account->waited, 1);
 	switch (handler) {
 	case WH_HANDLER_CUDA:
 		return answer_cuda(s, &s->frame[slot], arg);

@@ -8,7 +8,7 @@
 
 static inline uint64_t wh_clock_ns(clockid_t clock)
 {
-	struct timespec t;
+	struct timespec t = { 0 };	/* what a process's clock leaves that is gone */
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;

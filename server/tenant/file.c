@@ -200,7 +200,8 @@ static void add_counters(struct wh_worker_usage *to, const struct wh_worker_usag
 	int i;
 
 	to->calls += from->calls;
-	to->crossings += from->crossings;
+	to->waited += from->waited;
+	to->posted += from->posted;
 	to->bytes_to_device += from->bytes_to_device;
 	to->bytes_from_device += from->bytes_from_device;
 	to->host_refused += from->host_refused;

@@ -175,7 +175,8 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 	int d;
 
 	sum->calls += w->calls;
-	sum->crossings += w->crossings;
+	sum->waited += w->waited;
+	sum->posted += w->posted;
 	sum->bytes_to_device += w->bytes_to_device;
 	sum->bytes_from_device += w->bytes_from_device;
 	sum->host_refused += w->host_refused;

@@ -28,7 +28,7 @@
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
 #define WH_TENANT_USAGE_MAGIC	0x4547415355544857ULL	/* "WHTUSAGE" */
 /* Bumped on every change that an old reader would misread. */
-#define WH_TENANT_VERSION	3
+#define WH_TENANT_VERSION	4
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
@@ -97,13 +97,14 @@ struct wh_worker_usage {
 	uint32_t client_pid;	/* 0 where the client is in another VM */
 	uint64_t generation;	/* counts the workers that had this account */
 	uint64_t started_ns;	/* CLOCK_REALTIME */
-	uint64_t calls;		/* API calls that reached the worker */
-	uint64_t crossings;	/* requests of any kind */
+	uint64_t calls;		/* API calls that the worker has made */
+	uint64_t waited;	/* requests that a client waits for */
 	uint64_t bytes_to_device;
 	uint64_t bytes_from_device;
 	uint64_t host_memory;	/* bytes charged now: the part, and what is pinned besides */
 	uint64_t host_refused;	/* requests for more that were refused for the limit */
-	uint64_t resv[7];
+	uint64_t posted;	/* requests that nobody waits for */
+	uint64_t resv[6];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 

@@ -2,13 +2,17 @@
 /*
  * Preloaded: a /dev/kvm-wormhole for hosts without one, for the wormhole command up to
  * where it becomes the VMM. FAKE_CONTROL: `none' (it is not there), `old' (of another
- * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole.
+ * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole: those
+ * that are there are the files of FAKE_RUN. Each has counters that go up at each look.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,6 +52,53 @@ int open(const char *path, int flags, ...)
 	return control;
 }
 
+#define RUN	"/run/wormhole"
+
+static const char *elsewhere(const char *path, char buf[512])
+{
+	const char *run = getenv("FAKE_RUN");
+
+	if (!run || strncmp(path, RUN, sizeof(RUN) - 1))
+		return path;
+	snprintf(buf, 512, "%s%s", run, path + sizeof(RUN) - 1);
+	return buf;
+}
+
+DIR *opendir(const char *path)
+{
+	DIR *(*real)(const char *) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
+	char buf[512];
+
+	return real(elsewhere(path, buf));
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	FILE *(*real)(const char *, const char *) =
+		(FILE *(*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen");
+	char buf[512];
+
+	return real(elsewhere(path, buf), mode);
+}
+
+static int show(struct wh_host_stat *s)
+{
+	static unsigned int looks;
+
+	looks++;
+	s->role = s->vm_id == 1 ? WH_ROLE_SERVER : WH_ROLE_CLIENT;
+	s->pairs = 4;
+	s->attaches = 5;
+	s->fills = 6;
+	s->view_pages = 7;
+	s->handoffs[WH_HANDOFF_SYSCALL] = 1000 * looks;
+	s->handoffs[WH_HANDOFF_FAULT] = 3;
+	s->exits[1] = 50 * looks;
+	s->exits[48] = 2;
+	s->exits[70] = 1;	/* has no name */
+	return 0;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -63,6 +114,8 @@ int ioctl(int fd, unsigned long request, ...)
 		return WH_ABI_VERSION - is("old");
 	case WH_HOST_SET_ROLE:
 		return is("taken") ? fail(EEXIST) : 0;
+	case WH_HOST_STAT:
+		return show(arg);
 	}
 	return fail(ENOTTY);
 }

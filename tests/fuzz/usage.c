@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Readers of what a tenant's workers write: an input is stores into a good `.usage`,
- * then `wormhole stat` reads it in all three forms, and the server does with it what it
+ * then `wormhole stat`, `top` and `metrics` read it, and the server does with it what it
  * does when workers end. The limits are the server's, which no worker can write.
  */
 #define _GNU_SOURCE
@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "tenancy.h"
-#include "tenant/file.h"
 #include "tenant/control.h"
+#include "top.h"
 
 #define MOST	64	/* stores of an input */
 
@@ -106,15 +105,31 @@ static void check_json(const struct wh_tenant_views *v)
 	free(text);
 }
 
+/* No line of `top' is longer than the terminal is wide, whatever the figures are. */
+static void top_reads(const struct wh_look *now, const struct wh_look *before)
+{
+	struct top_view v = { .columns = 200 };
+	char *text = top_screen(now, before, &v), *line, *end;
+
+	for (line = text; (end = strchr(line, '\n')); line = end + 1)
+		must(end - line <= v.columns, "a line of top is too long");
+	free(text);
+	cJSON_Delete(top_json(now, before));
+}
+
 static void stat_reads(void)
 {
 	struct wh_tenant_views first = { 0 }, second = { 0 };
+	struct wh_look now = { 0 }, before = { 0 };
 
 	must(wh_tenants_look(dir, NULL, 0, &first) && first.n == 1, "stat does not read it");
 	must(wh_tenants_look(dir, NULL, 0, &second), "stat does not read it again");
 	check_json(&first);
 	wh_tenants_table(&second, &first);
-	wh_tenants_prometheus(&first);
+	before.tenants = first;
+	now.tenants = second;
+	top_reads(&now, &before);
+	wh_metrics_write(&now, stdout);
 	wh_tenants_free(&first);
 	wh_tenants_free(&second);
 }

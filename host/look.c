@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One look at everything: tenants from their files, VMs from KVM, and what only the server
+ * knows: CPU time and devices. A server that does not answer in time is not waited for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tenant/clock.h"
+#include "views.h"
+
+#define GLANCE_MS	500
+
+static uint64_t number(const cJSON *o, const char *name)
+{
+	double v = cJSON_GetNumberValue(cJSON_GetObjectItem(o, name));
+
+	return v >= 0 && v < 1e19 ? (uint64_t)v : 0;
+}
+
+static void take_devices(const cJSON *info, struct wh_look *out)
+{
+	const cJSON *e;
+	const char *name;
+
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(info, "devices")) {
+		if (out->devices == WH_TENANT_DEVICES)
+			return;
+		name = cJSON_GetStringValue(cJSON_GetObjectItem(e, "name"));
+		snprintf(out->device[out->devices].name, sizeof(out->device[0].name), "%s",
+			 name ? name : "?");
+		out->device[out->devices].memory = number(e, "memory");
+		out->device[out->devices++].sms = (uint32_t)number(e, "sms");
+	}
+}
+
+static void take_tenant(const cJSON *e, struct wh_tenant_views *all)
+{
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
+	int i;
+
+	for (i = 0; name && i < all->n; i++)
+		if (!strcmp(all->view[i].limits.name, name)) {
+			all->view[i].cpu_ns = number(e, "cpu_ns");
+			all->view[i].cpu_known = true;
+		}
+}
+
+static void ask_server(const char *dir, struct wh_look *out)
+{
+	cJSON *usage = wh_server_glance(dir, "usage", GLANCE_MS), *info, *e;
+
+	if (!usage)
+		return;
+	out->answered = true;
+	out->pid = (pid_t)number(usage, "pid");
+	out->cpu_ns = number(usage, "cpu_ns");
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(usage, "tenants"))
+		take_tenant(e, &out->tenants);
+	cJSON_Delete(usage);
+	info = wh_server_glance(dir, "info", GLANCE_MS);
+	take_devices(info, out);
+	cJSON_Delete(info);
+}
+
+bool wh_look(const char *dir, struct wh_look *out)
+{
+	*out = (struct wh_look){ .at_ns = wh_now_ns() };
+	if (!wh_tenants_look(dir, NULL, 0, &out->tenants))
+		return false;
+	if (out->tenants.server)
+		ask_server(dir, out);
+	wh_vms_look(&out->vms);
+	return true;
+}
+
+void wh_look_free(struct wh_look *l)
+{
+	wh_tenants_free(&l->tenants);
+	wh_vms_free(&l->vms);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tenants as they are now, read from the files of tenant.h, which needs no word with
+ * the server and disturbs nobody.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tenant/clock.h"
+#include "tenant/control.h"
+#include "views.h"
+#include "wormhole.h"
+
+#define MAX_VIEWS	256
+
+/* One account as its worker had it between two of its words; false: free, or just changing. */
+static bool copy_worker(struct wh_worker_usage *to, const struct wh_worker_usage *from)
+{
+	uint64_t before = __atomic_load_n(&from->generation, __ATOMIC_ACQUIRE);
+
+	memcpy(to, from, sizeof(*to));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return to->pid && to->pid != UINT32_MAX && to->generation == before &&
+	       __atomic_load_n(&from->generation, __ATOMIC_RELAXED) == before;
+}
+
+static int look(const char *folder, const char *name, struct wh_tenant_view *v)
+{
+	struct wh_tenant_file f;
+	int rc = wh_tenant_file_open(&f, folder, name), i;
+
+	if (rc)
+		return rc;
+	v->at_ns = wh_now_ns();
+	rc = wh_tenant_limits_read(f.limits, &v->limits);
+	if (!rc) {
+		wh_tenant_usage_read(f.usage, &v->sum);
+		for (i = 0; i < WH_TENANT_WORKERS; i++)
+			if (copy_worker(&v->worker[v->workers], &f.usage->worker[i]))
+				v->workers++;
+		v->limits.name[WH_TENANT_NAME - 1] = 0;
+		if (v->limits.devices > WH_TENANT_DEVICES)
+			v->limits.devices = WH_TENANT_DEVICES;
+	}
+	wh_tenant_file_close(&f);
+	return rc;
+}
+
+/*
+ * Files alone may be left from a server that was killed. Who may not connect
+ * cannot read the files either, and is told so then.
+ */
+static bool server_lives(const char *dir)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool lives;
+
+	if (snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir) >=
+	    (int)sizeof(a.sun_path) || fd < 0)
+		return false;
+	lives = !connect(fd, (struct sockaddr *)&a, sizeof(a)) || errno == EAGAIN ||
+		errno == EACCES;
+	close(fd);
+	return lives;
+}
+
+static int is_limits_file(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > 7 && !strcmp(e->d_name + n - 7, ".limits");
+}
+
+static void explain(const char *folder, const char *name, int rc)
+{
+	if (rc == -ENOENT)
+		wh_error("there is no tenant '%s'; `wormhole stat' shows those there are", name);
+	else if (rc == -EACCES)
+		wh_error("tenant %s: only root and the server's user may look at it", name);
+	else if (rc == -EINVAL)
+		wh_error("%s/%s.limits is of another release of Wormhole", folder, name);
+	else
+		wh_error("tenant %s: %s", name, strerror(-rc));
+}
+
+static bool look_at_named(const char *folder, char *const *names, int n,
+			  struct wh_tenant_views *out)
+{
+	int i, rc;
+
+	for (i = 0; i < n; i++) {
+		rc = look(folder, names[i], &out->view[out->n]);
+		if (rc) {
+			explain(folder, names[i], rc);
+			return false;
+		}
+		out->n++;
+	}
+	return true;
+}
+
+/* A tenant that ends while we look is not there. */
+static bool look_at_all(const char *folder, struct wh_tenant_views *out)
+{
+	struct dirent **list;
+	int i, n = scandir(folder, &list, is_limits_file, alphasort), rc;
+
+	if (n < 0) {
+		if (errno == ENOENT)
+			return true;
+		wh_error("%s: %s; only root and the server's user may look at tenants", folder,
+			 strerror(errno));
+		return false;
+	}
+	for (i = 0; i < n; i++) {
+		list[i]->d_name[strlen(list[i]->d_name) - 7] = 0;
+		rc = -ENOENT;
+		if (out->n < MAX_VIEWS)
+			rc = look(folder, list[i]->d_name, &out->view[out->n]);
+		if (!rc)
+			out->n++;
+		else if (rc != -ENOENT)
+			explain(folder, list[i]->d_name, rc);
+		free(list[i]);
+	}
+	free(list);
+	return true;
+}
+
+bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out)
+{
+	char folder[PATH_MAX];
+
+	*out = (struct wh_tenant_views){ .server = server_lives(dir) };
+	snprintf(folder, sizeof(folder), "%s/tenants", dir);
+	if (!out->server) {
+		if (n)
+			wh_error("no server runs at %s; start one by `wormhole serve', or name its --dir", dir);
+		return !n;
+	}
+	wh_protections_of_server(dir, &out->protections);
+	out->libraries = wh_libraries_json(dir);
+	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
+	if (!out->view)
+		wh_no_memory();
+	return n ? look_at_named(folder, names, n, out) : look_at_all(folder, out);
+}
+
+void wh_tenants_free(struct wh_tenant_views *v)
+{
+	cJSON_Delete(v->libraries);
+	free(v->view);
+	*v = (struct wh_tenant_views){ 0 };
+}
+
+const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
+					      const struct wh_tenant_view *v)
+{
+	int i;
+
+	for (i = 0; before && i < before->n; i++)
+		if (before->view[i].limits.tenant_id == v->limits.tenant_id &&
+		    v->at_ns > before->view[i].at_ns)
+			return &before->view[i];
+	return NULL;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The terminal of `wormhole top`: keys one by one, the alternate screen, its size. By the
+ * sequences that every terminal of the last decades knows, so that no library is needed.
+ * However the command ends, the terminal is left as it was.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "top.h"
+
+static struct termios before;
+static volatile sig_atomic_t entered, wanted_end;
+
+void term_leave(void)
+{
+	static const char out[] = "\033[?25h\033[?1049l";
+
+	if (!entered)
+		return;
+	entered = 0;
+	if (write(STDOUT_FILENO, out, sizeof(out) - 1) < 0)
+		wanted_end = 1;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+}
+
+static void on_end(int sig)
+{
+	(void)sig;
+	wanted_end = 1;
+}
+
+/* Only for poll() to return. */
+static void on_resize(int sig)
+{
+	(void)sig;
+}
+
+static void take_signals(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction a = { .sa_handler = on_end };
+	size_t i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		sigaction(ends[i], &a, NULL);
+	a.sa_handler = on_resize;
+	sigaction(SIGWINCH, &a, NULL);
+}
+
+bool term_enter(void)
+{
+	struct termios t;
+
+	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
+		return false;
+	take_signals();
+	t = before;
+	t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	t.c_cc[VMIN] = 0;
+	t.c_cc[VTIME] = 0;
+	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &t))
+		return false;
+	entered = 1;
+	atexit(term_leave);
+	fputs("\033[?1049h\033[?25l\033[H\033[J", stdout);
+	fflush(stdout);
+	return true;
+}
+
+static int from_environment(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	return text && !wh_parse_u64(text, 20, 1000, &v) ? (int)v : otherwise;
+}
+
+/* What there is no terminal for is as wide as one says by $COLUMNS. */
+void term_size(int *columns, int *lines)
+{
+	struct winsize w = { 0 };
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col) {
+		*columns = from_environment("COLUMNS", 80);
+		*lines = 0;
+		return;
+	}
+	*columns = w.ws_col < 20 ? 20 : w.ws_col > 500 ? 500 : w.ws_col;
+	*lines = w.ws_row;
+}
+
+/* Line by line over what is there, so that nothing flickers. */
+void term_show(const char *text)
+{
+	const char *end;
+
+	fputs("\033[H", stdout);
+	for (; *text; text = *end ? end + 1 : end) {
+		end = strchrnul(text, '\n');
+		fwrite(text, 1, (size_t)(end - text), stdout);
+		fputs("\033[K", stdout);
+		if (*end && end[1])
+			fputs("\r\n", stdout);
+	}
+	fputs("\033[J", stdout);
+	fflush(stdout);
+}
+
+static int letter(const char *p, ssize_t n)
+{
+	static const int arrows[] = { TERM_UP, TERM_DOWN, TERM_RIGHT, TERM_LEFT };
+
+	if (n >= 3 && p[0] == '\033' && (p[1] == '[' || p[1] == 'O') && p[2] >= 'A' && p[2] <= 'D')
+		return arrows[p[2] - 'A'];
+	return (unsigned char)p[0] > ' ' && p[0] != '\033' ? (unsigned char)p[0] : ' ';
+}
+
+int term_key(int ms)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	char text[16];
+	ssize_t n;
+
+	if (wanted_end)
+		return -1;
+	if (poll(&p, 1, ms) <= 0)
+		return wanted_end ? -1 : 0;
+	n = read(STDIN_FILENO, text, sizeof(text));
+	if (n <= 0)
+		return n < 0 && errno == EINTR && !wanted_end ? 0 : -1;
+	return letter(text, n);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The figures of `wormhole top`: what two looks say of a tenant, for all of its devices
+ * together or for each. Workers write what is read here: it may be anything, and what
+ * went backwards is no rate.
+ */
+#include <stdlib.h>
+
+#include "top.h"
+
+double top_rate(uint64_t now, uint64_t before, uint64_t ns)
+{
+	return ns && now >= before ? (double)(now - before) * 1e9 / (double)ns : TOP_UNKNOWN;
+}
+
+static double percent(uint64_t now, uint64_t before, uint64_t ns)
+{
+	double r = top_rate(now, before, ns);
+
+	return r < 0 ? r : r / 1e7;
+}
+
+/* Several devices are one that is as much as all of them. */
+static void add_device(struct top_row *r, const struct wh_tenant_view *v, unsigned int d)
+{
+	const struct wh_device_usage *u = &v->sum.total.device[d];
+	const struct wh_device_limit *l = &v->limits.device[d];
+	unsigned int i;
+
+	r->memory += u->memory;
+	r->quota += l->memory;
+	r->peak += u->memory_peak;
+	r->driver += u->memory_driver;
+	r->refused += u->refused;
+	r->gpu_ns += wh_gpu_ns(u);
+	r->throttled_ns += u->throttled_ns;
+	r->all_launches += u->launches;
+	r->asked += l->sm_percent ? l->sm_percent : 100;
+	if (l->sm_percent)
+		r->policy = r->policy ? r->policy : wh_limit_policy_name(l->sm_policy);
+	for (i = 0; i < v->workers; i++)
+		if (v->worker[i].device[d].sms_granted > r->sms)
+			r->sms = v->worker[i].device[d].sms_granted;
+}
+
+/* Without a limit on each there is none for all. */
+static void settle(struct top_row *r, unsigned int first, unsigned int end)
+{
+	unsigned int d;
+
+	for (d = first; d < end; d++)
+		if (!r->v->limits.device[d].memory)
+			r->quota = 0;
+	r->asked = r->policy ? r->asked / (end - first) : TOP_UNKNOWN;
+}
+
+static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
+{
+	unsigned int first = device < 0 ? 0 : (unsigned int)device, d;
+	unsigned int end = device < 0 ? v->limits.devices : first + 1;
+
+	*r = (struct top_row){ .v = v, .device = device, .workers = v->sum.workers };
+	for (d = first; d < end; d++)
+		add_device(r, v, d);
+	if (end > first)
+		settle(r, first, end);
+	else
+		r->asked = TOP_UNKNOWN;
+}
+
+/* Nobody measures it without a share, where the driver does not say. */
+static double got(const struct top_row *r, const struct top_row *b, uint64_t ns)
+{
+	double v = percent(r->gpu_ns, b->gpu_ns, ns);
+
+	if (!r->gpu_ns && !r->policy)
+		return TOP_UNKNOWN;
+	return v > 0 && r->device < 0 && r->v->limits.devices ? v / r->v->limits.devices : v;
+}
+
+static void add_rates(struct top_row *r, const struct wh_tenant_view *before)
+{
+	const struct wh_worker_usage *u = &r->v->sum.total, *w = &before->sum.total;
+	uint64_t ns = r->v->at_ns - before->at_ns;
+	struct top_row b;
+
+	sum(&b, before, r->device);
+	r->calls = top_rate(u->calls, w->calls, ns);
+	r->requests = top_rate(u->waited + u->posted, w->waited + w->posted, ns);
+	r->waited = top_rate(u->waited, w->waited, ns);
+	r->to_device = top_rate(u->bytes_to_device, w->bytes_to_device, ns);
+	r->from_device = top_rate(u->bytes_from_device, w->bytes_from_device, ns);
+	r->launches = top_rate(r->all_launches, b.all_launches, ns);
+	r->got = got(r, &b, ns);
+	r->throttled = percent(r->throttled_ns, b.throttled_ns, ns);
+	if (r->v->cpu_known && before->cpu_known)
+		r->cpu = percent(r->v->cpu_ns, before->cpu_ns, ns);
+}
+
+static void fill(struct top_row *r, const struct wh_tenant_view *v,
+		 const struct wh_tenant_views *before, int device)
+{
+	const struct wh_tenant_view *b = wh_tenant_before(before, v);
+
+	sum(r, v, device);
+	r->calls = r->requests = r->waited = r->launches = TOP_UNKNOWN;
+	r->to_device = r->from_device = TOP_UNKNOWN;
+	r->got = r->throttled = r->cpu = TOP_UNKNOWN;
+	if (b)
+		add_rates(r, b);
+}
+
+void top_rows(const struct wh_look *now, const struct wh_look *before, bool devices,
+	      struct top_rows *out)
+{
+	const struct wh_tenant_views *all = &now->tenants;
+	const struct wh_tenant_views *b = before ? &before->tenants : NULL;
+	unsigned int d;
+	int i, n = 0;
+
+	for (i = 0; i < all->n; i++)
+		n += devices ? (int)all->view[i].limits.devices : 1;
+	out->row = wh_must(calloc(n ? n : 1, sizeof(*out->row)));
+	for (i = 0, n = 0; i < all->n; i++) {
+		if (!devices)
+			fill(&out->row[n++], &all->view[i], b, -1);
+		for (d = 0; devices && d < all->view[i].limits.devices; d++)
+			fill(&out->row[n++], &all->view[i], b, (int)d);
+	}
+	out->n = n;
+}
+
+double top_server_cpu(const struct wh_look *now, const struct wh_look *before)
+{
+	if (!before || !now->answered || !before->answered || now->pid != before->pid)
+		return TOP_UNKNOWN;
+	return percent(now->cpu_ns, before->cpu_ns, now->at_ns - before->at_ns);
+}
+
+double top_vm_cpu(const struct wh_vm_view *v, const struct wh_vm_view *before)
+{
+	return before ? percent(v->cpu_ns, before->cpu_ns, v->at_ns - before->at_ns) : TOP_UNKNOWN;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands that show figures look at: tenants of the server on this machine
+ * (tenant_look.c), VMs with a role (vm_look.c), and both at once (look.c).
+ */
+#ifndef WORMHOLE_HOST_VIEWS_H
+#define WORMHOLE_HOST_VIEWS_H
+
+#include "tenancy.h"
+#include "tenant/file.h"
+#include "wormhole.h"
+
+/* --- tenant_look.c ----------------------------------------------------------------- */
+
+struct wh_tenant_view {
+	struct wh_tenant_limits limits;
+	struct wh_tenant_sum sum;
+	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living ones, packed */
+	unsigned int workers;
+	uint64_t at_ns;
+	uint64_t cpu_ns;	/* of its workers (look.c) */
+	bool cpu_known;
+};
+
+/* Tenants as they were at one look; allocated. */
+struct wh_tenant_views {
+	struct wh_tenant_view *view;
+	int n;
+	bool server;		/* one is running */
+	struct wh_protections protections;
+	cJSON *libraries;
+};
+
+/* All tenants, or those named. false after a message. */
+bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
+void wh_tenants_free(struct wh_tenant_views *v);
+/* The same tenant at an earlier look; NULL: it was not there, or before is NULL. */
+const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
+					      const struct wh_tenant_view *v);
+
+/* --- tenant_stat.c ------------------------------------------------------------------ */
+
+void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list);
+/* before: an earlier look, for shares of the time between; NULL: none. */
+void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before);
+/* "64.0M", five characters at most where it is less than 1000 T. */
+const char *wh_bytes_text(uint64_t bytes, char out[16]);
+
+/* --- vm_look.c ----------------------------------------------------------------------- */
+
+struct wh_vm_view {
+	struct wh_vm vm;
+	struct wh_host_stat stat;
+	uint64_t cpu_ns;	/* of its VMM */
+	uint64_t at_ns;
+};
+
+struct wh_vm_views {
+	struct wh_vm_view *view;
+	int n;
+	int rc;			/* why VMs are not seen: -errno; -ENOENT: there are none */
+};
+
+/* Fields of struct wh_host_stat. */
+struct wh_vm_counter {
+	const char *name, *help;
+	size_t offset;
+	bool gauge;		/* goes up and down */
+};
+
+#define WH_VM_COUNTERS	16
+extern const struct wh_vm_counter wh_vm_counters[WH_VM_COUNTERS];
+
+uint64_t wh_vm_counter(const struct wh_host_stat *s, unsigned int i);
+/* VMs that the command started and that live. */
+void wh_vms_look(struct wh_vm_views *out);
+void wh_vms_free(struct wh_vm_views *v);
+const struct wh_vm_view *wh_vm_before(const struct wh_vm_views *before, const struct wh_vm_view *v);
+void wh_vm_json(const struct wh_host_stat *s, cJSON *o);
+
+typedef void (*wh_reason_fn)(void *to, const char *name, uint64_t value);
+/* Call fn (or nobody) for each reason that was counted; the sum of all. */
+uint64_t wh_vm_handoffs(const struct wh_host_stat *s, wh_reason_fn fn, void *to);
+uint64_t wh_vm_exits(const struct wh_host_stat *s, wh_reason_fn fn, void *to);
+
+/* --- look.c ---------------------------------------------------------------------------- */
+
+/* Everything, at one moment. */
+struct wh_look {
+	struct wh_tenant_views tenants;
+	struct wh_vm_views vms;
+	bool answered;		/* the server said what follows */
+	pid_t pid;
+	uint64_t cpu_ns;
+	unsigned int devices;
+	struct {
+		char name[64];
+		uint64_t memory;
+		uint32_t sms;
+	} device[WH_TENANT_DEVICES];
+	uint64_t at_ns;
+};
+
+bool wh_look(const char *dir, struct wh_look *out);
+void wh_look_free(struct wh_look *l);
+
+/* --- metrics.c --------------------------------------------------------------------------- */
+
+/* In the text form that Prometheus reads. */
+void wh_metrics_write(const struct wh_look *l, FILE *f);
+
+#endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# VMs with a role in `top`, `metrics` and `stat`, over a stand-in for the kernel's control
+# device (fake_control.c).
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export WORMHOLE_DIR="$tmp/nothing" FAKE_RUN="$tmp/run"
+wormhole() { LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so "$WH_BUILD/host/wormhole" "$@"; }
+metric() { sed -n "s/^$1 //p" "$tmp/metrics"; }
+
+# add ID ROLE NAME: this shell stands in for the VMM.
+started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
+add() { printf '%s %s %s %s\n' "$2" $$ "$started" "$3" >"$tmp/run/$1"; }
+mkdir "$tmp/run"
+add 1 1 gpu0
+add 2 2 'a "quoted\" name'
+printf '2 %s %s na\377me\n' $$ "$started" >"$tmp/run/3"
+
+plan 14
+COLUMNS=80 wormhole top --once --delay 0.1 >"$tmp/80"
+COLUMNS=200 wormhole top --once --delay 0.1 >"$tmp/200"
+like top_has_a_line_for_each_vm "$(cat "$tmp/80")" '^gpu0 *1 server *4 '
+like its_handoffs_are_there_by_reason "$(cat "$tmp/200")" '^gpu0 .* syscall [0-9.]*k\{0,1\}, fault 0 '
+like and_its_exits "$(cat "$tmp/200")" '^gpu0 .* external_interrupt [0-9]*, ept_violation 0, reason_70 0'
+is eighty_columns_are_enough "$(LC_ALL=C awk 'length > 80' "$tmp/80")" ""
+like what_has_no_room_is_a_plus "$(cat "$tmp/80")" '^gpu0 .* +$'
+is json_has_their_rates "$(wormhole top --once --json --delay 0.1 | LC_ALL=C sed 's/\xff/?/' | /usr/bin/python3 -c '
+import json, sys
+v = json.load(sys.stdin)["vms"][0]
+print(v["id"], v["role"], v["pairs"], v["handoffs"]["fault"], v["handoffs_per_s"] > 0, v["cpu_percent"] >= 0)')" \
+	"1 server 4 3 True True"
+is without_the_device_nobody_is_shown "$(FAKE_CONTROL=none wormhole top --once 2>/dev/null; echo $?)" 1
+
+wormhole metrics >"$tmp/metrics"
+if [ -x "$WH_BUILD/promtool" ]; then
+	is promtool_finds_nothing "$("$WH_BUILD/promtool" check metrics <"$tmp/metrics" 2>&1; echo $?)" 0
+else
+	skip promtool_finds_nothing "no build/promtool: tools/get-promtool.sh"
+fi
+is handoffs_have_their_reason "$(metric 'wormhole_vm_handoffs_total{vm="1",name="gpu0",role="server",reason="fault"}')" 3
+is so_have_exits "$(metric 'wormhole_vm_exits_total{vm="1",name="gpu0",role="server",reason="ept_violation"}')" 2
+is counters_of_kvm_are_there "$(metric 'wormhole_vm_fills_total{vm="1",name="gpu0",role="server"}')" 6
+like names_are_escaped "$(cat "$tmp/metrics")" '^wormhole_vm_pairs{vm="2",name="a \\"quoted\\\\\\" name",role="client"} 4$'
+is what_is_no_utf8_is_replaced "$(iconv -f UTF-8 -t UTF-8 "$tmp/metrics" >/dev/null 2>&1; echo $?) $(
+	grep -c "name=\"na$(printf '\357\277\275')me\"" "$tmp/metrics" | sed 's/^0$/none/; s/^[0-9]*$/some/')" "0 some"
+is a_vm_that_died_is_not_shown "$(echo '2 1 1 dead' >"$tmp/run/4"; wormhole metrics | grep -c dead)" 0
+finish

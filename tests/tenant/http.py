@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `wormhole metrics --listen` answers: http.py ADDRESS WAY..., a line for each way.
+
+ADDRESS is a path, or PORT of 127.0.0.1. A way is a method of /metrics, METHOD:PATH, or
+`garbage', `long' (a head without an end), `silent' (says nothing; the next way is asked
+meanwhile), `crowd' (40 that say nothing).
+"""
+import socket
+import sys
+import time
+
+held = []
+
+
+def connect(address):
+    if address.startswith('/'):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(address)
+    else:
+        s = socket.create_connection(('127.0.0.1', int(address)))
+    s.settimeout(20)
+    return s
+
+
+def answer(s):
+    text = b''
+    try:
+        while more := s.recv(65536):
+            text += more
+    except ConnectionResetError:
+        pass
+    s.close()
+    return text.decode()
+
+
+def ask(address, way):
+    s = connect(address)
+    if way == 'garbage':
+        s.sendall(b'\x00\xff what\r\n\r\n')
+    elif way == 'long':
+        s.sendall(b'GET /metrics HTTP/1.1\r\nX: ' + b'x' * 8000)
+    else:
+        method, _, path = way.partition(':')
+        s.sendall(f'{method} {path or "/metrics"} HTTP/1.1\r\nHost: here\r\n'.encode())
+        s.sendall(b'Accept: text/plain\r\n\r\n')
+    return answer(s)
+
+
+def main():
+    address = sys.argv[1]
+    for way in sys.argv[2:]:
+        if way in ('silent', 'crowd'):
+            held.extend(connect(address) for _ in range(40 if way == 'crowd' else 1))
+            continue
+        begin = time.monotonic()
+        head, _, body = ask(address, way).partition('\r\n\r\n')
+        fields = dict(line.split(': ', 1) for line in head.split('\r\n')[1:])
+        right = len(body.encode()) == int(fields['Content-Length']) or way == 'HEAD'
+        print(way, head.split('\r\n')[0].removeprefix('HTTP/1.1 '),
+              'metrics' if 'wormhole_up 1\n' in body else 'no metrics',
+              'whole' if right else 'cut', 'late' if time.monotonic() - begin > 15 else 'in time')
+
+
+main()

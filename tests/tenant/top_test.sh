@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `top` shows of tenants: figures, rates, order, as wide as one likes, on a terminal
+# and for scripts. VMs are in tests/cli/vms_test.sh.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+top() { "$wormhole" top --once --delay 0.1 "$@" </dev/null; }
+# seen EXPRESSION: of a look as JSON o, with the tenants by name in t.
+seen() {
+	"$wormhole" top --once --json --delay "${delay:-0.1}" | /usr/bin/python3 -c \
+		"import json,sys; o=json.load(sys.stdin); t={e['tenant']: e for e in o['tenants']}; print(($1))"
+}
+widest() { awk '{ if (length > most) most = length } END { print most + 0 }'; }
+names() { sed -n '/^TENANT/,$p' | sed 1d | cut -d' ' -f1 | tr '\n' ' '; }
+on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
+cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
+	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
+
+plan 30
+is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
+like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
+serve
+"$wormhole" tenant create gamma
+start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 launch=7
+start b --tenant a-name-of-a-tenant-that-is-longer-than-a-column-can-be -- alloc=4194304
+start c --tenant gamma -- launch=3
+
+is json_has_each_tenant "$(seen "sorted(t)")" \
+	"['a-name-of-a-tenant-that-is-longer-than-a-column-can-be', 'alpha', 'default', 'gamma']"
+is launches_are_counted "$(seen "t['alpha']['launches'], t['gamma']['launches']")" "(7, 3)"
+is memory_and_quota_are_there "$(seen "t['alpha']['memory'] >= 1048576, t['alpha']['memory_limit'], t['gamma']['memory_limit']")" \
+	"(True, 67108864, None)"
+is the_share_that_was_asked_for_is_there "$(seen "t['alpha']['sm_asked_percent'], t['alpha']['sm_policy'], t['gamma']['sm_asked_percent']")" \
+	"(50, 'temporal', None)"
+is and_what_it_got "$(seen "0 <= t['alpha']['sm_got_percent'] <= 100")" True
+is requests_are_those_waited_for_and_others "$(seen "0 < t['gamma']['waited'] < t['gamma']['requests']")" True
+is the_server_is_named_with_its_cpu "$(seen "o['server']['pid'], o['server']['cpu_ns'] > 0, 0 <= o['server']['cpu_percent'] < 100")" \
+	"($(server), True, True)"
+is workers_cpu_is_counted "$(seen "t['alpha']['cpu_ns'] > 0 and t['alpha']['cpu_percent'] >= 0")" True
+is who_does_nothing_has_rates_of_zero "$(seen "t['gamma']['calls_per_s'], t['gamma']['launches_per_s']")" "(0, 0)"
+"$wormhole" run --tenant gamma -- "$WH_BUILD/tests/tenant/bin/load" 1000000 1 >"$tmp/load" 2>&1 &
+load=$!
+await grep -q right "$tmp/load"
+is who_does_something_has_rates "$(delay=1 seen "t['gamma']['calls_per_s'] > 0 and t['gamma']['launches_per_s'] > 0 and t['gamma']['bytes_to_device_per_s'] > 0")" True
+used=$(cpu gamma)
+kill $load
+wait $load 2>/dev/null
+ok workers_end_with_it await has_workers 3
+is cpu_time_of_workers_that_have_ended_stays "$([ "$(cpu gamma)" -ge "$used" ] && echo yes)" yes
+
+is eighty_columns_are_enough "$(COLUMNS=80 top | widest)" 80
+is with_what_one_looks_for "$(COLUMNS=80 top | grep ^TENANT | tr -s ' ')" \
+	"TENANT CALL/S REQ/S WAIT/S LNCH/S MEM QUOTA ASKED GOT THROT CPU"
+like a_long_name_is_cut_and_says_so "$(COLUMNS=80 top)" '^a-name-of-a-tena+ '
+is two_hundred_are_kept "$([ "$(COLUMNS=200 top | widest)" -le 200 ] && echo yes)" yes
+like and_used "$(COLUMNS=200 top)" '^TENANT .* PEAK REFUSED .* POLICY .* HOST-MEM .* THROTTLED'
+is one_sorts_by_a_column "$(top --sort mem | names | cut -c1-24)" "a-name-of-a-tena+ alpha "
+is or_the_other_way_round "$(top --sort -tenant | names | cut -c1-13)" \
+	"gamma default"
+is unknown_column_is_wrong_usage "$(top --sort weight >/dev/null 2>&1; echo $?)" 2
+is scripts_get_no_colours "$(TERM=xterm top | grep -c "$(printf '\033')")" 0
+is each_device_has_a_line "$(top --devices | awk '/^TENANT/ { print $2 } /^alpha/ { print $2 }' | tr '\n' ' ')" "DEV 0 "
+
+# The server stopped in its tracks: what the files have is shown.
+kill -STOP "$(server)"
+like a_server_that_hangs_is_not_waited_for "$(timeout 10 "$wormhole" top --once --delay 0.1)" 'the server does not answer'
+kill -CONT "$(server)"
+
+seen=$(on_terminal 80 24 'wait=alpha.*q quit' keys=m 'wait=\[1;7;4mMEM' keys=R 'wait=alpha.*q quit' \
+	'keys=\x1b[C' 'wait=\[1;7;4mQUOTA' size=200x30 'wait=HOST-MEM' keys=d 'wait=DEV' keys=q -- "$wormhole" top --delay 0.2)
+like keys_choose_the_column_and_its_width_is_the_terminals "$seen" '^status 0'
+like the_terminal_is_left_as_it_was "$seen" '^terminal restored'
+like also_by_a_signal "$(on_terminal 80 24 'wait=alpha' signal=15 -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
+like what_nobody_reads_ends "$(timeout 10 "$wormhole" top --delay 0.1 2>&1 | head -n 1)" '^wormhole '
+is many_looks_are_an_object_a_line "$(timeout 10 "$wormhole" top --json --delay 0.1 | head -n 2 | /usr/bin/python3 -c \
+	"import json,sys; print(len([json.loads(l) for l in sys.stdin]))")" 2
+finish
