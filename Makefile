@@ -150,6 +150,9 @@ install:
 	$(Q)cp -P $(O)/client-stubs/*.so* $(LIBDIR)/client-stubs/
 	$(Q)cp -P $(O)/softgpu/*.so* $(LIBDIR)/softgpu/
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 host/wormhole.1
+	$(Q)$(O)/host/wormhole completion bash >$(O)/host/completion.bash
+	$(Q)install -D -m 644 $(O)/host/completion.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/wormhole
 
 # Everything once more with -Werror, in a folder of its own; kernels are shared.
 style: deps

@@ -254,7 +254,25 @@ struct verdict {
 	int missing, missing_gpu;
 };
 
-static void look(struct verdict verdict[USES])
+static void add_json(cJSON *list, const struct requirement *r, const struct finding *f)
+{
+	cJSON *o = cJSON_CreateObject(), *needed;
+	int u;
+
+	cJSON_AddStringToObject(o, "name", r->name);
+	cJSON_AddBoolToObject(o, "ok", f->good);
+	cJSON_AddStringToObject(o, "seen", f->seen);
+	if (!f->good)
+		cJSON_AddStringToObject(o, "next_step", r->fix);
+	needed = cJSON_AddArrayToObject(o, "needed_for");
+	for (u = 0; u < USES; u++)
+		if (r->needed >> u & 1)
+			cJSON_AddItemToArray(needed, cJSON_CreateString(uses[u].word));
+	cJSON_AddItemToArray(list, o);
+}
+
+/* list: NULL for a line each. */
+static void look(struct verdict verdict[USES], cJSON *list)
 {
 	struct finding f;
 	size_t i;
@@ -264,8 +282,11 @@ static void look(struct verdict verdict[USES])
 		const struct requirement *r = &requirements[i];
 
 		r->probe(&f);
-		printf("%-30s %-8s %s%s%s\n", r->name, f.good ? "ok" : "MISSING", f.seen,
-		       f.good ? "" : "; ", f.good ? "" : r->fix);
+		if (list)
+			add_json(list, r, &f);
+		else
+			printf("%-30s %-8s %s%s%s\n", r->name, f.good ? "ok" : "MISSING", f.seen,
+			       f.good ? "" : "; ", f.good ? "" : r->fix);
 		for (u = 0; u < USES && !f.good; u++) {
 			verdict[u].missing += r->needed >> u & 1;
 			verdict[u].missing_gpu += r->gpu >> u & 1;
@@ -282,25 +303,51 @@ static void judge(enum use u, const struct verdict *v)
 		printf("ready%s\n", v->missing_gpu ? ", on softgpu: for a GPU something is missing" : "");
 }
 
-/* The use that was asked for; USES: any. */
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void judge_json(cJSON *o, const struct verdict verdict[USES])
 {
-	enum use *use = state->input;
+	cJSON *all = cJSON_AddObjectToObject(o, "verdicts"), *e;
 	int u;
 
+	for (u = 0; u < USES; u++) {
+		e = cJSON_AddObjectToObject(all, uses[u].word);
+		cJSON_AddBoolToObject(e, "ready", !verdict[u].missing);
+		wh_json_u64(e, "missing", (uint64_t)verdict[u].missing);
+		cJSON_AddBoolToObject(e, "gpu", !verdict[u].missing && !verdict[u].missing_gpu);
+	}
+}
+
+struct check_args {
+	enum use use;		/* that was asked for; USES: any */
+	bool json;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct check_args *a = state->input;
+	int u;
+
+	if (key == 'j') {
+		a->json = true;
+		return 0;
+	}
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	for (u = 0; u < USES; u++)
 		if (!strcmp(arg, uses[u].word)) {
-			*use = u;
+			a->use = u;
 			return 0;
 		}
 	argp_error(state, "'%s' is none of programs and vms", arg);
 	return EINVAL;
 }
 
+static const struct argp_option options[] = {
+	{ "json", 'j', NULL, 0, "print a JSON object", 0 },
+	{ 0 }
+};
+
 static const struct argp argp = {
-	NULL, parse, "[programs|vms]",
+	options, parse, "[programs|vms]",
 	"Say what this host has and lacks, whether programs of this machine can be served and whether VMs "
 	"with a role can run, and what would protect the workers of `wormhole serve' here. The exit status is "
 	"0 if the use that is named is ready; without a name, if one is.", NULL, NULL, NULL
@@ -309,16 +356,27 @@ static const struct argp argp = {
 int cmd_check(int argc, char **argv)
 {
 	struct verdict verdict[USES] = { 0 };
-	enum use use = USES;
+	struct check_args a = { .use = USES };
+	struct wh_protections p;
 	bool ready = false;
+	cJSON *o;
 	int u;
 
-	wh_parse(&argp, argc, argv, 0, &use);
-	look(verdict);
-	wh_protections_check();
-	for (u = 0; u < USES; u++) {
-		judge(u, &verdict[u]);
-		ready = ready || (!verdict[u].missing && (use == USES || (int)use == u));
+	wh_parse(&argp, argc, argv, 0, &a);
+	o = a.json ? cJSON_CreateObject() : NULL;
+	look(verdict, o ? cJSON_AddArrayToObject(o, "requirements") : NULL);
+	for (u = 0; u < USES; u++)
+		ready = ready || (!verdict[u].missing && (a.use == USES || (int)a.use == u));
+	if (o) {
+		wh_protections_of_machine(&p);
+		cJSON_AddItemToObject(o, "protection", wh_protections_json(&p));
+		judge_json(o, verdict);
+		wh_json_print(o);
+		cJSON_Delete(o);
+	} else {
+		wh_protections_check();
+		for (u = 0; u < USES; u++)
+			judge(u, &verdict[u]);
 	}
 	return ready ? EXIT_DONE : EXIT_FAILED;
 }

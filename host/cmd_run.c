@@ -84,7 +84,7 @@ int wh_run_exec(const struct wh_vm *vm, char **argv)
 enum { KEY_TENANT = 0x300, KEY_USER, KEY_TRACE, KEY_TRACE_SIZE };
 
 static const struct argp_option options[] = {
-	{ "tenant", KEY_TENANT, "NAME", 0, "the tenant: an existing one to join, or a new one's name", 1 },
+	{ "tenant", KEY_TENANT, "TENANT", 0, "the tenant: an existing one to join, or a new one's name", 1 },
 	{ "user", KEY_USER, "USER", 0, "(root) run the program as this user", 1 },
 	{ "trace", KEY_TRACE, "FILE", 0, "write what the tenant does meanwhile there, as a Chrome trace", 1 },
 	{ "trace-size", KEY_TRACE_SIZE, "SIZE", 0, "how large that may become (default: 256M)", 1 },

@@ -92,7 +92,7 @@ static int create(int argc, char **argv)
 }
 
 static const struct argp limit_argp = {
-	NULL, parse, "NAME",
+	NULL, parse, "TENANT",
 	"Change limits of a tenant while its programs run; what is not said stays as it is.",
 	dir_and_limits, NULL, NULL
 };
@@ -116,7 +116,7 @@ static const struct argp_option delete_options[] = {
 };
 
 static const struct argp delete_argp = {
-	delete_options, parse, "NAME",
+	delete_options, parse, "TENANT",
 	"Remove a tenant and its counters.", dir_only, NULL, NULL
 };
 

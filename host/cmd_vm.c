@@ -339,9 +339,26 @@ static int check_qemu(const char *qemu)
 	return 0;
 }
 
+/* As somebody in another folder finds it. */
+static char *console_file(const char *console)
+{
+	char *path = NULL, *here;
+
+	if (!strcmp(console, "stdio"))
+		return NULL;
+	if (*console == '/')
+		return wh_must(strdup(console));
+	here = wh_must(getcwd(NULL, 0));
+	if (asprintf(&path, "%s/%s", here, console) < 0)
+		wh_no_memory();
+	free(here);
+	return path;
+}
+
 static int start(const struct vm_args *a)
 {
 	struct words w = { 0 };
+	struct wh_vm vm = a->vm;
 	int rc = build(&w, a);
 
 	if (rc)
@@ -358,7 +375,8 @@ static int start(const struct vm_args *a)
 		return EXIT_FAILED;
 	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, false))
 		return EXIT_FAILED;
-	return wh_run_exec(&a->vm, w.v);
+	vm.console = console_file(a->console);
+	return wh_run_exec(&vm, w.v);
 }
 
 /* --- Arguments ---------------------------------------------------------------------- */

@@ -12,15 +12,19 @@
 
 #include <cjson/cJSON.h>
 
+#include "completion.h"
 #include "wormhole.h"
 
 static int cmd_version(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	static const struct argp argp = { .doc = "Print the version, and that of the ABI." };
+
+	wh_parse(&argp, argc, argv, 0, NULL);
 	printf("wormhole %s, ABI %d\n", WH_VERSION, WH_ABI_VERSION);
 	return EXIT_DONE;
 }
+
+static int cmd_completion(int argc, char **argv);
 
 static const struct command commands[] = {
 	{ "check", cmd_check, "say what this host has and lacks" },
@@ -39,9 +43,36 @@ static const struct command commands[] = {
 	{ "stat", cmd_stat, "show the counters of tenants and VMs" },
 	{ "top", cmd_top, "show what tenants and VMs do now, again and again" },
 	{ "metrics", cmd_metrics, "print the figures of tenants and VMs for Prometheus" },
+	{ "logs", cmd_logs, "show what the server, a tenant's workers or a VM have written" },
+	{ "completion", cmd_completion, "print what bash needs to complete this command's words" },
 	{ "version", cmd_version, "print the version" },
 	{ NULL, NULL, NULL }
 };
+
+/* The only shell so far is the only word. */
+static error_t parse_completion(int key, char *arg, struct argp_state *state)
+{
+	if (key == ARGP_KEY_NO_ARGS)
+		argp_error(state, "name the shell: bash");
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (strcmp(arg, "bash"))
+		argp_error(state, "'%s': there is bash alone", arg);
+	return 0;
+}
+
+static int cmd_completion(int argc, char **argv)
+{
+	static const struct argp argp = {
+		NULL, parse_completion, "[bash]",
+		"Print what bash needs to complete this command's words, from the commands' own tables.",
+		NULL, NULL, NULL
+	};
+
+	wh_parse(&argp, argc, argv, 0, NULL);
+	wh_completion_print(commands);
+	return EXIT_DONE;
+}
 
 static void vmessage(const char *level, const char *fmt, va_list ap)
 {
@@ -134,6 +165,10 @@ int wh_command_dispatch(const struct command *table, const char *path, int argc,
 	const struct command *c;
 	char name[64];
 
+	if (wh_listing()) {
+		wh_list_commands(table, path);
+		return EXIT_DONE;
+	}
 	if (argc < 2) {
 		usage(stderr, table, path);
 		return EXIT_USAGE;
@@ -177,6 +212,8 @@ void wh_setenv(const char *name, const char *value)
 
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input)
 {
+	if (wh_listing())
+		wh_list_argp(argp);
 	if (argp_parse(argp, argc, argv, flags, NULL, input))
 		wh_no_memory();
 }
@@ -186,11 +223,20 @@ static void *must_malloc(size_t size)
 	return wh_must(malloc(size));
 }
 
+/* What was not written was not done. */
+static int end(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	wh_error("standard output cannot be written: %s", strerror(errno));
+	return status ? status : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	cJSON_Hooks hooks = { must_malloc, free };
 
 	cJSON_InitHooks(&hooks);
 	argp_err_exit_status = EXIT_USAGE;
-	return wh_command_dispatch(commands, "wormhole", argc, argv);
+	return end(wh_command_dispatch(commands, "wormhole", argc, argv));
 }

@@ -85,8 +85,8 @@ static void of_tenant(struct out *o, const struct wh_tenant_view *v, uint64_t va
 	number(o, value);
 }
 
-static void of_kind(struct out *o, const struct wh_tenant_view *v, const char *key, const char *kind,
-		    uint64_t value)
+static void of_kind(struct out *o, const struct wh_tenant_view *v, const char *key,
+		    const char *kind, uint64_t value)
 {
 	tenant(o, v);
 	label(o, ",", key, kind);
@@ -294,7 +294,8 @@ static void write_vms(struct out *o, const struct wh_vm_views *all)
 		snprintf(name, sizeof(name), "vm_%s%s", c->name, c->gauge ? "" : "_total");
 		head(o, name, c->gauge ? "gauge" : "counter", c->help);
 		for (i = 0; i < all->n; i++)
-			of_vm(o, &all->view[i], wh_vm_counter(&all->view[i].stat, c - wh_vm_counters));
+			of_vm(o, &all->view[i],
+			      wh_vm_counter(&all->view[i].stat, c - wh_vm_counters));
 	}
 }
 

@@ -292,7 +292,9 @@ static void wait_for(struct pollfd *p, const int *listener, int n, int64_t due)
 	for (i = 0; i < n; i++)
 		p[i] = (struct pollfd){ is_room() ? listener[i] : -1, POLLIN, 0 };
 	for (i = 0; i < CONNECTIONS; i++) {
-		p[n + i] = (struct pollfd){ all[i].fd, all[i].answer && !all[i].told ? POLLOUT : POLLIN, 0 };
+		p[n + i] = (struct pollfd){ all[i].fd, POLLIN, 0 };
+		if (all[i].answer && !all[i].told)
+			p[n + i].events = POLLOUT;
 		if (all[i].fd >= 0 && all[i].until_ms < next)
 			next = all[i].until_ms;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Which VMs this command started: one file each in /run/wormhole, named by id,
- * with role, pid, the process's start time and the VM's name. A hint for `stat`
- * only: the truth is in the kernel. Files of dead processes are removed by
+ * with role, pid, the process's start time and the VM's name, then the file of its
+ * console. A hint only: the truth is in the kernel. Files of dead processes are removed by
  * whoever reads them; the start time tells a pid that was used again.
  */
 #include <dirent.h>
@@ -54,8 +54,8 @@ int wh_registry_add(const struct wh_vm *vm)
 	f = fopen(path, "we");
 	if (!f)
 		return -errno;
-	rc = fprintf(f, "%u %d %llu %s\n", vm->role, vm->pid, start_time(vm->pid),
-		     vm->name);
+	rc = fprintf(f, "%u %d %llu %s\n%s\n", vm->role, vm->pid, start_time(vm->pid),
+		     vm->name, vm->console ? vm->console : "");
 	return fclose(f) || rc < 0 ? -EIO : 0;
 }
 
@@ -110,4 +110,24 @@ int wh_registry_list(struct wh_vm *vms, int max)
 	closedir(d);
 	qsort(vms, n, sizeof(*vms), by_id);
 	return n;
+}
+
+int wh_registry_console(uint64_t id, char *path, size_t size)
+{
+	char file[64], line[256];
+	struct wh_vm vm;
+	FILE *f;
+
+	path[0] = 0;
+	if (!read_living(id, &vm))
+		return -ENOENT;
+	path_of(id, file);
+	f = fopen(file, "re");
+	if (!f)
+		return -errno;
+	if (!fgets(line, sizeof(line), f) || !fgets(path, (int)size, f))
+		path[0] = 0;
+	fclose(f);
+	path[strcspn(path, "\n")] = 0;
+	return path[0] ? 0 : -ENODATA;
 }

@@ -138,8 +138,8 @@ static void print_heads(struct screen *s, const struct layout *l)
 /* What somebody should look at. */
 static enum colour colour_of(const struct top_row *r, const char *column)
 {
-	if (!strcmp(column, "MEM") && r->quota)
-		return r->memory > r->quota / 10 * 9 ? BAD : r->memory > r->quota / 4 * 3 ? WARN : PLAIN;
+	if (!strcmp(column, "MEM") && r->quota && r->memory > r->quota / 4 * 3)
+		return r->memory > r->quota / 10 * 9 ? BAD : WARN;
 	if (!strcmp(column, "REFUSED") && r->refused)
 		return WARN;
 	if (!strcmp(column, "THROT") && r->throttled >= 50)
@@ -263,7 +263,8 @@ static void reasons_text(const struct reasons *r, int width, char *out)
 		strcpy(out, "-");
 }
 
-static void print_vm(struct screen *s, const struct wh_vm_view *v, const struct wh_vm_view *b, int name)
+static void print_vm(struct screen *s, const struct wh_vm_view *v, const struct wh_vm_view *b,
+		     int name)
 {
 	struct reasons handoffs, exits;
 	char h[LINE / 4], e[LINE / 4], rate_h[16], rate_e[16], cpu[16];

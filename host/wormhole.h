@@ -75,12 +75,15 @@ struct wh_vm {
 	uint32_t role;
 	pid_t pid;
 	char name[64];
+	const char *console;	/* of one that is added: a file; NULL: none */
 };
 
 int wh_registry_add(const struct wh_vm *vm);
 void wh_registry_remove(uint64_t id);
 /* Living VMs in order of id; returns their number, or -errno. */
 int wh_registry_list(struct wh_vm *vms, int max);
+/* The file of a living VM's console: 0, -ENOENT (no such VM) or -ENODATA (none). */
+int wh_registry_console(uint64_t id, char *path, size_t size);
 
 /* --- commands ----------------------------------------------------------------- */
 
@@ -100,6 +103,7 @@ int cmd_kill(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
+int cmd_logs(int argc, char **argv);
 
 /* Gives the next VM of this process a role, for as long as it and what it becomes live. */
 int wh_run_role(const struct wh_vm *vm);

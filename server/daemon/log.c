@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BURST		10
@@ -35,6 +36,22 @@ struct kind {
 
 static struct kind kinds[KINDS];
 
+static bool times;
+
+void wh_log_times(void)
+{
+	times = true;
+}
+
+static const char *time_text(void)
+{
+	static char text[32];
+	time_t now = time(NULL);
+
+	strftime(text, sizeof(text), "%FT%T%z ", localtime(&now));
+	return text;
+}
+
 void wh_say(const char *level, const char *fmt, ...)
 {
 	char text[700];
@@ -43,7 +60,7 @@ void wh_say(const char *level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "%s: %s\n", level, text);
+	fprintf(stderr, "%s%s: %s\n", times ? time_text() : "", level, text);
 }
 
 /* --- Limits ------------------------------------------------------------------------- */
@@ -51,7 +68,8 @@ void wh_say(const char *level, const char *fmt, ...)
 static void say_left_out(struct kind *k)
 {
 	if (k->left_out)
-		wh_say("warn", "left out: %u lines; the last: %s", k->left_out, k->last);
+		wh_say("warn", "tenant %s: left out: %u lines; the last: %s", k->subject, k->left_out,
+		       k->last);
 	k->left_out = 0;
 }
 

@@ -206,6 +206,7 @@ static void close_terminal(int ready, int null)
 	dup2(null, 0);
 	dup2(null, 1);
 	dup2(log < 0 ? null : log, 2);
+	wh_log_times();
 	if (write(ready, "", 1) != 1)
 		wh_say("warn", "nobody waits for the start any more");
 	close(ready);

@@ -76,6 +76,7 @@ __attribute__((format(printf, 2, 3))) void wh_say(const char *level, const char 
  */
 __attribute__((format(printf, 3, 4)))
 void wh_say_of(const char *subject, const char *level, const char *fmt, ...);
+void wh_log_times(void);	/* from now on each line begins with the time */
 void wh_log_stop(void);		/* says what was left out and is not said yet */
 
 /* Where the workers of a tenant write what they have to say. */

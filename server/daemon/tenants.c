@@ -240,7 +240,7 @@ static void tell(int conn, int status, const char *why)
 static void refuse(const struct wh_tenant *t, int conn, int status, const char *why)
 {
 	tell(conn, status, why);
-	wh_say_of(t->name, "warn", "no worker for a client: %s", why);
+	wh_say_of(t->name, "warn", "tenant %s: no worker for a client: %s", t->name, why);
 }
 
 static struct ucred peer_of(int conn)
@@ -669,8 +669,8 @@ void wh_tenants_reap(pid_t pid, int status)
 	if (!t)
 		return;
 	if (WIFSIGNALED(status))
-		wh_say_of(t->name, "warn", "worker %d of tenant %s: killed by signal %d; its client is cut off", pid,
-		       t->name, WTERMSIG(status));
+		wh_say_of(t->name, "warn", "tenant %s: worker %d killed by signal %d; its client is cut off",
+			  t->name, pid, WTERMSIG(status));
 	end_start(t, account);
 	t->worker[account].pid = 0;
 	t->workers--;

@@ -28,8 +28,8 @@ like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* user [0-9]* 
 is it_is_served_its_number_of_times "$(awk '/served$/ { print ($1 >= 256 && $1 < 1500) }' "$tmp/said")" 1
 ok log_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
 turned_away=$(awk '!/ served$/ { n += $1 } END { print n }' "$tmp/said")
-left_out() { sed -n 's/^warn: left out: \([0-9]*\) lines; the last: no worker.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }'; }
-refused_lines() { grep -c '^warn: no worker for a client' "$log"; }
+left_out() { sed -n 's/.* warn: tenant [^:]*: left out: \([0-9]*\) lines; the last: tenant [^:]*: no worker.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }'; }
+refused_lines() { grep -c '^[^ ]* warn: tenant [^:]*: no worker for a client' "$log"; }
 all_are_counted() { [ $(($(left_out) + $(refused_lines))) = "$turned_away" ]; }
 ok what_is_left_out_is_counted await all_are_counted
 before=$(logged)
@@ -53,8 +53,8 @@ before=$(logged)
 is a_worker_has_no_log_open "$(readlink "/proc/$w/fd/2" | cut -d: -f1) $(find "/proc/$w/fd" -lname '*server.log' | wc -l)" "pipe 0"
 "$WH_BUILD/tests/attack/bin/loud" "/proc/$w/fd/2"
 ok log_of_a_loud_worker_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
-is its_lines_are_named_and_harmless "$(grep -c '^worker of loud: ?\[2Jerror: the server ends$' "$log") $(grep -c '^error: the server' "$log")" "1 0"
-ok what_is_left_out_of_them_is_counted await grep -q '^warn: left out: 1[0-9]* lines; the last: warn: worker: says the same' "$log"
+is its_lines_are_named_and_harmless "$(grep -c '^[^ ]* worker of loud: ?\[2Jerror: the server ends$' "$log") $(grep -c '^[^ ]* error: the server' "$log")" "1 0"
+ok what_is_left_out_of_them_is_counted await grep -q '^[^ ]* warn: tenant loud: left out: 1[0-9]* lines; the last: warn: worker: says the same' "$log"
 finish_client a
 is server_lives_on "$("$wormhole" run --mem 64M -- "$client" alloc=4096)" ok
 finish

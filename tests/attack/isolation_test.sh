@@ -39,7 +39,7 @@ got() {
 	log=$tmp/$1.log
 	shift
 	for what in "$@"; do
-		sed -n 's/^worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | head -n 1
+		sed -n 's/^[^ ]* worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | head -n 1
 	done | tr '\n' ' '
 }
 says() { sed -n 's/^info: workers have//p' "$tmp/$1.said"; }

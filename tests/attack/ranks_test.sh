@@ -20,7 +20,7 @@ got() {
 	log=$1
 	shift
 	for what in "$@"; do
-		sed -n 's/^worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | tail -n 1
+		sed -n 's/^[^ ]* worker of [^:]*: intruder: //p' "$log" | sed 's/; /\n/g' | sed -n "s/^$what //p" | tail -n 1
 	done | tr '\n' ' '
 }
 log=$WORMHOLE_DIR/server.log

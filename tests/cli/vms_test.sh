@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# VMs with a role in `top`, `metrics` and `stat`, over a stand-in for the kernel's control
+# VMs with a role in `top`, `metrics` and `logs`, over a stand-in for the kernel's control
 # device (fake_control.c).
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
@@ -19,7 +19,7 @@ add 1 1 gpu0
 add 2 2 'a "quoted\" name'
 printf '2 %s %s na\377me\n' $$ "$started" >"$tmp/run/3"
 
-plan 14
+plan 17
 COLUMNS=80 wormhole top --once --delay 0.1 >"$tmp/80"
 COLUMNS=200 wormhole top --once --delay 0.1 >"$tmp/200"
 like top_has_a_line_for_each_vm "$(cat "$tmp/80")" '^gpu0 *1 server *4 '
@@ -47,4 +47,10 @@ like names_are_escaped "$(cat "$tmp/metrics")" '^wormhole_vm_pairs{vm="2",name="
 is what_is_no_utf8_is_replaced "$(iconv -f UTF-8 -t UTF-8 "$tmp/metrics" >/dev/null 2>&1; echo $?) $(
 	grep -c "name=\"na$(printf '\357\277\275')me\"" "$tmp/metrics" | sed 's/^0$/none/; s/^[0-9]*$/some/')" "0 some"
 is a_vm_that_died_is_not_shown "$(echo '2 1 1 dead' >"$tmp/run/4"; wormhole metrics | grep -c dead)" 0
+
+printf 'info: supervisor: ready\r\n\033[2Jworker 12 on CPU 1\r\n' >"$tmp/console"
+echo "$tmp/console" >>"$tmp/run/1"
+is logs_has_a_vms_console "$(wormhole logs 1)" "$(printf 'info: supervisor: ready\n?[2Jworker 12 on CPU 1')"
+like without_a_file_it_says_where_it_is "$(wormhole logs 2 2>&1)" 'server start --console FILE'
+is a_vm_that_is_not_there_is_a_failure "$(wormhole logs 9 2>/dev/null; echo $?)" 1
 finish

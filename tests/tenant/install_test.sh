@@ -7,11 +7,12 @@
 
 mapped() { grep -h "$1" "/proc/$2/maps" | awk '{ print $NF }' | sort -u; }
 
-plan 6
+plan 7
 ok install_succeeds make -C "$WH_TOP" O="$WH_BUILD" install DESTDIR="$tmp/root" PREFIX=/opt/wormhole
 prefix=$tmp/root/opt/wormhole
 wormhole=$prefix/bin/wormhole
 ok installed_server_starts serve
+is completion_is_installed "$("$wormhole" completion bash)" "$(cat "$prefix/share/bash-completion/completions/wormhole")"
 start a --mem 64M --tenant a -- alloc=1048576
 like program_works "$(cat "$tmp/a.out")" ready
 is client_library_is_the_installed_one "$(mapped libcuda "$(pid a)")" "$prefix/lib/wormhole/client-stubs/libcuda.so.1"

@@ -267,7 +267,7 @@ class Kills:
         finish(here)
         failed = [p for p in here if not p.right()]
         # In the log, once the server has looked after it.
-        said = until(lambda: re.search(rf'worker {pid} of tenant (\w+): killed', self.first.log()[before:]), LEAVES)
+        said = until(lambda: re.search(rf'tenant (\w+): worker {pid} killed', self.first.log()[before:]), LEAVES)
         tenant = said.group(1) if said else None
         if len(failed) > 1 or any(p.tenant != tenant for p in failed):
             raise Find(f'worker {pid} of tenant {tenant} was killed, but failed: ' + '; '.join(map(str, failed)))

@@ -23,7 +23,7 @@ kill -KILL "$(field beta "t['workers'][0]['pid']")"
 ok slot_of_a_killed_worker_is_cleared await field_is beta "len(t['workers'])" 0
 is memory_of_a_killed_worker_is_given_back "$(field beta "d['memory']")" 0
 is what_it_counted_is_kept "$(field beta "t['bytes_to_device']")" "$calls"
-like killed_worker_is_logged "$(cat "$WORMHOLE_DIR/server.log")" "worker [0-9]* of tenant beta: killed by signal 9"
+like killed_worker_is_logged "$(cat "$WORMHOLE_DIR/server.log")" "tenant beta: worker [0-9]* killed by signal 9"
 is tenant_serves_on "$("$wormhole" run --tenant beta -- "$client" alloc=4096)" ok
 finish_client b
 await eval '! files | grep -q beta'

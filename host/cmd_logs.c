@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `wormhole logs`: what the server of this machine has written (its own messages and its
+ * workers'), all of it or what is about one tenant, or the console of a VM, where the
+ * supervisor and the workers of a server VM write. Guests and workers write what they
+ * like: nothing of it is more than text for the terminal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tenancy.h"
+#include "wormhole.h"
+
+#define LINE	2048	/* a longer one goes on in the next */
+
+struct logs_args {
+	const char *dir, *of;	/* NULL: all */
+	uint64_t vm;		/* 0: none */
+	uint64_t last;		/* lines; UINT64_MAX: all */
+	bool follow;
+};
+
+/* --- Arguments ---------------------------------------------------------------------------- */
+
+static const struct argp_option options[] = {
+	{ "follow", 'f', NULL, 0, "go on with what comes", 0 },
+	{ "lines", 'n', "N", 0, "only the last N lines", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct logs_args *a = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->dir;
+		return 0;
+	case 'f': a->follow = true; return 0;
+	case 'n':
+		a->last = wh_arg_u64(state, "--lines", arg, 0, UINT64_MAX - 1);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		if (*arg >= '0' && *arg <= '9')
+			a->vm = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
+		else
+			a->of = arg;
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp argp = {
+	options, parse, "[TENANT|ID]",
+	"Show what a server in the background has written, or of it what is about a tenant; of a VM "
+	"(a number) what came on its console.", children, NULL, NULL
+};
+
+/* --- Lines ---------------------------------------------------------------------------------- */
+
+static const char *skip(const char *p, const char *word)
+{
+	size_t n = strlen(word);
+
+	return p && !strncmp(p, word, n) ? p + n : NULL;
+}
+
+/* 2026-01-31T12:00:00+0100, as the server writes it; else nothing is skipped. */
+static const char *skip_time(const char *line)
+{
+	const char *space = strchr(line, ' ');
+
+	return space && space - line == 24 && line[10] == 'T' ? space + 1 : line;
+}
+
+/*
+ * "worker of NAME: ..." and "LEVEL: tenant NAME: ...". A worker's own words come behind its
+ * tenant's name, so that none can be in another's log.
+ */
+static bool is_about(const char *line, const char *tenant)
+{
+	const char *p = skip_time(line), *colon = strchr(p, ':'), *name;
+
+	name = skip(p, "worker of ");
+	if (!name && colon)
+		name = skip(colon, ": tenant ");
+	name = skip(name, tenant);
+	return name && *name == ':';
+}
+
+struct reader {
+	const struct logs_args *a;
+	FILE *f;
+	bool wanted;		/* of the line that is read: its beginning has said it */
+	bool inside;
+	uint64_t seen;		/* lines that were wanted */
+	uint64_t from;		/* the first that is shown */
+};
+
+static void print_text(char *text)
+{
+	for (; *text; text++)
+		if (*text != '\r')
+			putchar((unsigned char)*text < ' ' && *text != '\t' && *text != '\n' ? '?' :
+				*text == 127 ? '?' : *text);
+}
+
+/* What is there now; show: or only counted. A line without an end is shown as far as it has come. */
+static void read_lines(struct reader *r, bool show)
+{
+	char text[LINE];
+
+	while (fgets(text, sizeof(text), r->f)) {
+		if (!r->inside) {
+			r->wanted = !r->a->of || is_about(text, r->a->of);
+			r->seen += r->wanted;
+		}
+		r->inside = !strchr(text, '\n');
+		if (show && r->wanted && r->seen > r->from)
+			print_text(text);
+	}
+	clearerr(r->f);
+	fflush(stdout);
+}
+
+/* --- Following ---------------------------------------------------------------------------------- */
+
+/* A file that was made shorter begins again. */
+static void mind_truncation(FILE *f)
+{
+	struct stat st;
+
+	if (!fstat(fileno(f), &st) && st.st_size < ftello(f))
+		rewind(f);
+}
+
+/* Ends when nobody reads it any more, or by a signal. */
+static int follow(struct reader *r, const char *path)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct pollfd p[2] = { { fd, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
+	char events[4096];
+
+	if (fd < 0 || inotify_add_watch(fd, path, IN_MODIFY | IN_ATTRIB) < 0) {
+		wh_error("%s: cannot be watched: %s", path, strerror(errno));
+		return EXIT_FAILED;
+	}
+	do {
+		mind_truncation(r->f);
+		read_lines(r, true);
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+	} while (!p[1].revents && (read(fd, events, sizeof(events)) > 0 || errno == EAGAIN));
+	close(fd);
+	return EXIT_DONE;
+}
+
+/* --- Which file ------------------------------------------------------------------------------------ */
+
+static char *log_of_vm(uint64_t id)
+{
+	char path[PATH_MAX];
+	int rc = wh_registry_console(id, path, sizeof(path));
+
+	if (!rc)
+		return wh_must(strdup(path));
+	if (rc == -ENOENT)
+		wh_error("no VM %" PRIu64 " is alive that this command started", id);
+	else
+		wh_error("VM %" PRIu64 ": its console is where it was started; give it a file by `wormhole server start --console FILE'",
+			 id);
+	return NULL;
+}
+
+static char *log_of_server(const char *dir)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/server.log", dir) < 0)
+		wh_no_memory();
+	if (!access(path, R_OK))
+		return path;
+	if (errno == ENOENT)
+		wh_error("%s: no server has run there in the background; one in the foreground writes where it was started",
+			 path);
+	else
+		wh_error("%s: %s; only root and the server's user may read it", path, strerror(errno));
+	free(path);
+	return NULL;
+}
+
+static bool is_tenant(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/tenants/%s.limits", dir, name);
+	return !access(path, F_OK);
+}
+
+static int show(const struct logs_args *a, const char *path)
+{
+	struct reader r = { .a = a, .f = fopen(path, "re") };
+	int rc = EXIT_DONE;
+
+	if (!r.f) {
+		wh_error("%s: %s", path, strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (a->last != UINT64_MAX) {
+		read_lines(&r, false);
+		r.from = r.seen > a->last ? r.seen - a->last : 0;
+		r.seen = 0;
+		r.inside = false;
+		rewind(r.f);
+	}
+	read_lines(&r, true);
+	if (a->of && !r.seen && !is_tenant(a->dir, a->of)) {
+		wh_error("there is no tenant '%s', and nothing about it was written", a->of);
+		rc = EXIT_FAILED;
+	} else if (a->follow) {
+		rc = follow(&r, path);
+	}
+	fclose(r.f);
+	return rc;
+}
+
+int cmd_logs(int argc, char **argv)
+{
+	struct logs_args a = { .last = UINT64_MAX };
+	char *path;
+	int rc;
+
+	wh_parse(&argp, argc, argv, 0, &a);
+	a.dir = wh_server_dir(a.dir);
+	path = a.vm ? log_of_vm(a.vm) : log_of_server(a.dir);
+	rc = path ? show(&a, path) : EXIT_FAILED;
+	free(path);
+	return rc;
+}
