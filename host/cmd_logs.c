@@ -117,7 +117,7 @@ static void print_text(char *text)
 				*text == 127 ? '?' : *text);
 }
 
-/* What is there now; show: or only counted. A line without an end is shown as far as it has come. */
+/* What is there now; show: or only counted. A line without an end as far as it has come. */
 static void read_lines(struct reader *r, bool show)
 {
 	char text[LINE];
@@ -135,7 +135,7 @@ static void read_lines(struct reader *r, bool show)
 	fflush(stdout);
 }
 
-/* --- Following ---------------------------------------------------------------------------------- */
+/* --- Following ----------------------------------------------------------------------------- */
 
 /* A file that was made shorter begins again. */
 static void mind_truncation(FILE *f)
@@ -167,7 +167,7 @@ static int follow(struct reader *r, const char *path)
 	return EXIT_DONE;
 }
 
-/* --- Which file ------------------------------------------------------------------------------------ */
+/* --- Which file ---------------------------------------------------------------------------- */
 
 static char *log_of_vm(uint64_t id)
 {

@@ -16,7 +16,7 @@
 #define FIRST_MS	500	/* on a terminal one does not wait for the first figures */
 
 static const char foot[] =
-	"sort n c r w l m s t u k, arrows; R reverse; d devices; space now; q quit";
+	"sort n c r w l m s t u k, arrows; R reverse; d devices; q quit";
 
 struct top_args {
 	const char *dir;
@@ -223,6 +223,13 @@ static enum answer hear_keys(struct top_view *v, uint64_t until_ns)
 	return a;
 }
 
+/* What went wrong is said where one sees it. */
+static int fail_live(const struct top_args *a)
+{
+	term_leave();
+	return look_again(a->dir) ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int live(struct top_args *a)
 {
 	uint64_t wait = a->delay_ms < FIRST_MS ? a->delay_ms : FIRST_MS;
@@ -232,7 +239,7 @@ static int live(struct top_args *a)
 	a->view.delay = (double)a->delay_ms / 1000;
 	while (answer == LOOK) {
 		if (!look_again(a->dir))
-			return EXIT_FAILED;
+			return fail_live(a);
 		show(&a->view);
 		answer = hear_keys(&a->view, wh_now_ns() + wait * 1000000);
 		wait = a->delay_ms;

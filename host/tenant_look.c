@@ -164,11 +164,15 @@ void wh_tenants_free(struct wh_tenant_views *v)
 const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
 					      const struct wh_tenant_view *v)
 {
+	const struct wh_tenant_view *b;
 	int i;
 
-	for (i = 0; before && i < before->n; i++)
-		if (before->view[i].limits.tenant_id == v->limits.tenant_id &&
-		    v->at_ns > before->view[i].at_ns)
-			return &before->view[i];
+	for (i = 0; before && i < before->n; i++) {
+		b = &before->view[i];
+		/* A server that was started again counts from the beginning. */
+		if (b->limits.tenant_id == v->limits.tenant_id &&
+		    !strcmp(b->limits.name, v->limits.name) && v->at_ns > b->at_ns)
+			return b;
+	}
 	return NULL;
 }

@@ -46,7 +46,8 @@ static void on_resize(int sig)
 static void take_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction a = { .sa_handler = on_end };
+	/* poll() returns all the same; what is written is written whole. */
+	struct sigaction a = { .sa_handler = on_end, .sa_flags = SA_RESTART };
 	size_t i;
 
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)

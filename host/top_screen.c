@@ -31,6 +31,7 @@ struct screen {
 	char line[LINE];	/* with its colours */
 	int bytes, columns;	/* of the line; columns that it has taken */
 	int lines;
+	int first, end, rows;	/* tenants' rows that are shown, of how many */
 };
 
 /* What goes beyond the line's end is cut off. */
@@ -386,6 +387,9 @@ static void print_tenants(struct screen *s, const struct top_rows *r, struct top
 	end = v->lines && v->first + room < r->n ? v->first + room : r->n;
 	for (i = v->first; i < end; i++)
 		print_row(s, &l, &r->row[i]);
+	s->first = v->first;
+	s->end = end;
+	s->rows = r->n;
 }
 
 char *top_screen(const struct wh_look *now, const struct wh_look *before, struct top_view *v)
@@ -410,6 +414,8 @@ char *top_screen(const struct wh_look *now, const struct wh_look *before, struct
 	if (v->foot) {
 		while (s.lines < v->lines - 1)
 			end_line(&s);
+		if (s.end - s.first < s.rows)
+			put(&s, WARN, "%d-%d of %d  ", s.first + 1, s.end, s.rows);
 		put(&s, DIM, "%s", v->foot);
 		end_line(&s);
 	}

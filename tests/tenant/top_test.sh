@@ -18,7 +18,7 @@ on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
 cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
 	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
 
-plan 30
+plan 31
 is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
 like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
@@ -69,8 +69,10 @@ like a_server_that_hangs_is_not_waited_for "$(timeout 10 "$wormhole" top --once 
 kill -CONT "$(server)"
 
 seen=$(on_terminal 80 24 'wait=alpha.*q quit' keys=m 'wait=\[1;7;4mMEM' keys=R 'wait=alpha.*q quit' \
-	'keys=\x1b[C' 'wait=\[1;7;4mQUOTA' size=200x30 'wait=HOST-MEM' keys=d 'wait=DEV' keys=q -- "$wormhole" top --delay 0.2)
+	'keys=\x1b[C' 'wait=\[1;7;4mQUOTA' size=200x30 'wait=HOST-MEM' size=80x6 'wait=1-2 of 4' 'keys=\x1b[B' 'wait=2-3 of 4' \
+	keys=d 'wait=DEV' keys=q -- "$wormhole" top --delay 0.2)
 like keys_choose_the_column_and_its_width_is_the_terminals "$seen" '^status 0'
+like what_has_no_room_is_scrolled_to "$seen" '2-3 of 4'
 like the_terminal_is_left_as_it_was "$seen" '^terminal restored'
 like also_by_a_signal "$(on_terminal 80 24 'wait=alpha' signal=15 -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
 like what_nobody_reads_ends "$(timeout 10 "$wormhole" top --delay 0.1 2>&1 | head -n 1)" '^wormhole '
