@@ -23,7 +23,7 @@
 
 #define CONNECTIONS	16
 #define REQUEST		4096	/* bytes of a request's head */
-#define PATIENCE_MS	5000
+#define PATIENCE_MS	2000
 
 struct connection {
 	int fd;			/* -1: free */

@@ -17,7 +17,7 @@
 #include "top.h"
 
 static struct termios before;
-static volatile sig_atomic_t entered, wanted_end;
+static volatile sig_atomic_t entered, wanted_end, wanted_stop;
 
 void term_leave(void)
 {
@@ -37,6 +37,12 @@ static void on_end(int sig)
 	wanted_end = 1;
 }
 
+static void on_stop(int sig)
+{
+	(void)sig;
+	wanted_stop = 1;
+}
+
 /* Only for poll() to return. */
 static void on_resize(int sig)
 {
@@ -54,10 +60,13 @@ static void take_signals(void)
 		sigaction(ends[i], &a, NULL);
 	a.sa_handler = on_resize;
 	sigaction(SIGWINCH, &a, NULL);
+	a.sa_handler = on_stop;
+	sigaction(SIGTSTP, &a, NULL);
 }
 
 bool term_enter(void)
 {
+	static bool registered;
 	struct termios t;
 
 	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before))
@@ -69,8 +78,10 @@ bool term_enter(void)
 	t.c_cc[VTIME] = 0;
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &t))
 		return false;
+	if (!registered)
+		atexit(term_leave);
+	registered = true;
 	entered = 1;
-	atexit(term_leave);
 	fputs("\033[?1049h\033[?25l\033[H\033[J", stdout);
 	fflush(stdout);
 	return true;
@@ -115,27 +126,63 @@ void term_show(const char *text)
 	fflush(stdout);
 }
 
-static int letter(const char *p, ssize_t n)
+/* What was typed and not looked at yet: keys may come faster than one by one. */
+static struct {
+	char text[64];
+	size_t n;
+} typed;
+
+static int take(size_t bytes, int key)
+{
+	typed.n -= bytes;
+	memmove(typed.text, typed.text + bytes, typed.n);
+	return key;
+}
+
+/* 0: none. */
+static int next_key(void)
 {
 	static const int arrows[] = { TERM_UP, TERM_DOWN, TERM_RIGHT, TERM_LEFT };
+	const char *p = typed.text;
 
-	if (n >= 3 && p[0] == '\033' && (p[1] == '[' || p[1] == 'O') && p[2] >= 'A' && p[2] <= 'D')
-		return arrows[p[2] - 'A'];
-	return (unsigned char)p[0] > ' ' && p[0] != '\033' ? (unsigned char)p[0] : ' ';
+	if (!typed.n)
+		return 0;
+	if (typed.n >= 3 && p[0] == '\033' && (p[1] == '[' || p[1] == 'O') && p[2] >= 'A' &&
+	    p[2] <= 'D')
+		return take(3, arrows[p[2] - 'A']);
+	return take(1, (unsigned char)p[0] > ' ' && p[0] != '\033' ? (unsigned char)p[0] : ' ');
+}
+
+/* ^Z: the shell gets its terminal as it was, and we ours when it lets us go on. */
+static void suspend(void)
+{
+	wanted_stop = 0;
+	term_leave();
+	raise(SIGSTOP);
+	if (!term_enter())
+		wanted_end = 1;
 }
 
 int term_key(int ms)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-	char text[16];
+	int key = wanted_end ? -1 : next_key();
 	ssize_t n;
 
+	if (key)
+		return key;
+	n = poll(&p, 1, ms);
+	if (wanted_stop) {
+		suspend();
+		return wanted_end ? -1 : 0;
+	}
+	if (n > 0)
+		n = read(STDIN_FILENO, typed.text, sizeof(typed.text));
 	if (wanted_end)
 		return -1;
-	if (poll(&p, 1, ms) <= 0)
-		return wanted_end ? -1 : 0;
-	n = read(STDIN_FILENO, text, sizeof(text));
-	if (n <= 0)
-		return n < 0 && errno == EINTR && !wanted_end ? 0 : -1;
-	return letter(text, n);
+	/* The terminal has gone: it can be read, and there is nothing. */
+	if (n == 0 && p.revents)
+		return -1;
+	typed.n = n > 0 ? (size_t)n : 0;
+	return next_key();
 }

@@ -3,7 +3,7 @@
 """A command on a terminal: terminal.py COLUMNS LINES STEP... -- COMMAND...
 
 Each step is a text: wait=REGEX until the screen has a match, keys=TEXT are typed,
-size=COLUMNSxLINES, signal=NUMBER. Prints what the command wrote, then a line "status N" and
+size=COLUMNSxLINES, signal=NUMBER (SIGCONT: once it has stopped). Prints what the command wrote, then a line "status N" and
 one that says whether the terminal is as it was. 20 s at most for a step.
 """
 import fcntl
@@ -49,8 +49,16 @@ class Terminal:
                 return
             if time.monotonic() > end:
                 self.child.kill()
-                sys.exit(f'no {pattern!r} in {self.text[self.seen:]!r}')
+                sys.exit(f'no {pattern!r} in {self.text[self.seen:][-300:]!r}')
             self.read(0.1)
+
+    def await_stop(self):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with open(f'/proc/{self.child.pid}/stat') as f:
+                if f.read().rsplit(')', 1)[1].split()[0] == 'T':
+                    return
+            time.sleep(0.02)
 
     def step(self, word):
         kind, _, what = word.partition('=')
@@ -65,6 +73,8 @@ class Terminal:
             self.resize(int(columns), int(lines))
             os.kill(self.child.pid, signal.SIGWINCH)
         else:
+            if int(what) == signal.SIGCONT:
+                self.await_stop()
             os.kill(self.child.pid, int(what))
 
     def end(self):

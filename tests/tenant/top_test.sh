@@ -18,7 +18,7 @@ on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
 cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
 	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
 
-plan 31
+plan 32
 is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
 like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
@@ -75,6 +75,8 @@ like keys_choose_the_column_and_its_width_is_the_terminals "$seen" '^status 0'
 like what_has_no_room_is_scrolled_to "$seen" '2-3 of 4'
 like the_terminal_is_left_as_it_was "$seen" '^terminal restored'
 like also_by_a_signal "$(on_terminal 80 24 'wait=alpha' signal=15 -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
+like stopped_it_leaves_the_terminal_and_comes_back "$(on_terminal 80 24 'wait=alpha' signal=20 'wait=\[\?1049l' signal=18 \
+	'wait=\[\?1049h.*alpha' keys=q -- "$wormhole" top | tr '\n' ' ')" 'status 0 terminal restored'
 like what_nobody_reads_ends "$(timeout 10 "$wormhole" top --delay 0.1 2>&1 | head -n 1)" '^wormhole '
 is many_looks_are_an_object_a_line "$(timeout 10 "$wormhole" top --json --delay 0.1 | head -n 2 | /usr/bin/python3 -c \
 	"import json,sys; print(len([json.loads(l) for l in sys.stdin]))")" 2
