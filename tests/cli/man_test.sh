@@ -27,7 +27,9 @@ of_page() {
 		/^\.S[HS]/ { on = 0 }
 		{ last = 0 }
 		on && /^\.B/ && /\\-\\-/ {
-			gsub(/\\/, ""); sub(/.*--/, ""); sub(/[=\[ ].*/, ""); if ($0 != "") print
+			gsub(/\\/, "")
+			n = split($0, option, "--")
+			for (i = 2; i <= n; i++) { sub(/[=\[ "].*/, "", option[i]); if (option[i] != "") print option[i] }
 		}' "$page" | sort
 }
 
