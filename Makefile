@@ -13,7 +13,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-vm gpu-kernel soak invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
+	test-next test-vm gpu-kernel soak invept-table kvm-modules bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -55,6 +55,7 @@ help:
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
 #: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
+#: make kvm-modules  KVM's modules with the series for Debian's own kernel (KDIR: its headers)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
@@ -77,6 +78,9 @@ endif
 
 gpu-kernel: build-host
 	$(Q)$(MAKE) $(SUB) -C server/vm/image gpu
+
+kvm-modules: deps
+	$(Q)$(MAKE) $(SUB) -C kvm-patches/module
 
 demo: images
 	$(Q)tests/bochs/demo.sh
