@@ -13,7 +13,8 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-vm gpu-kernel soak invept-table kvm-modules bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
+	test-next test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
+	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -56,6 +57,7 @@ help:
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
 #: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
 #: make kvm-modules  KVM's modules with the series for Debian's own kernel (KDIR: its headers)
+#: make deb         Debian packages, in build/deb/ (docs/install.md)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
@@ -141,6 +143,9 @@ abi: build-hypercall-abi
 	$(Q)$(MAKE) $(SUB) -C hypercall-abi check
 	$(Q)$(MAKE) $(SUB) -C tests/patches
 	$(Q)tests/run.sh patches
+
+deb: shm
+	$(Q)$(MAKE) $(SUB) -C packaging deb
 
 # What `wormhole serve` and `run` need; it is built before, by its owner.
 PREFIX ?= /usr/local

@@ -76,3 +76,10 @@ sed -i -e 's|\$(srctree)/virt/kvm|$(KVM_TREE)/virt/kvm|' \
 # A tracepoint's own file is included by a path from one of the compiler's folders.
 sed -i 's|^#define TRACE_INCLUDE_PATH .*arch/x86/kvm$|#define TRACE_INCLUDE_PATH ../kvm|' \
 	"$tree/arch/x86/kvm/trace.h"
+
+# A version, which the kernel's own modules have none of: by that DKMS sees that these are
+# others and installs them, and modinfo says whose they are.
+abi=$(sed -n 's/^#define WH_ABI_VERSION[[:space:]]*//p' "$tree/arch/x86/include/uapi/asm/wormhole_abi.h")
+for f in x86.c vmx/vmx.c svm/svm.c; do
+	printf '\nMODULE_VERSION("wormhole-%s");\n' "${abi%%U}" >>"$tree/arch/x86/kvm/$f"
+done
