@@ -20,17 +20,7 @@ headers=$(ls -d /usr/src/linux-headers-6.12.*-amd64 2>/dev/null | grep -v -e -cl
 [ -n "$headers" ] || skip_all "no headers of a kernel 6.12 (Debian package linux-headers-6.12-amd64)"
 release=$(cat "$headers/include/config/kernel.release")
 
-tmp=$(mktemp -d)
-# Below it this machine's files are mounted: nothing is removed there, one mount goes.
-trap 'umount -R "$tmp" && rmdir "$tmp"' EXIT
-mount -t tmpfs -o mode=755 overlay "$tmp" || { trap - EXIT; skip_all "no tmpfs may be mounted here"; }
-mkdir "$tmp/up" "$tmp/work" "$tmp/root"
-root=$tmp/root
-mount -t overlay overlay -o "lowerdir=/,upperdir=$tmp/up,workdir=$tmp/work" "$root" ||
-	skip_all "no overlay may be mounted here"
-mount -t tmpfs tmp "$root/tmp"
-mount --bind /dev "$root/dev"
-mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
+. "$top/tests/deb/overlay.sh"
 
 # The one kernel that there is, with KVM's modules of its own: files by that name.
 modules=$root/lib/modules/$release
@@ -43,7 +33,6 @@ for m in kvm kvm-intel kvm-amd; do
 	echo "kernel/arch/x86/kvm/$m.ko" >>"$modules/modules.order"
 done
 touch "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
-inside() { chroot "$root" env -i PATH="$PATH" DEBIAN_FRONTEND=noninteractive "$@"; }
 inside depmod "$release"
 found() { inside modinfo -k "$release" -F filename "$1"; }
 before=$(found kvm_intel)
