@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # For login shells: programs with a static CUDA runtime, and libraries that are looked
 # for by a path of their own, as in Python packages. A unit has the same by
 # EnvironmentFile=/usr/lib/wormhole/client/client.env
