@@ -12,7 +12,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
+.PHONY: all shm help deps install images demo demo-debian test test-fast test-gpu gpu-parts test-kernel \
 	test-next test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
@@ -40,6 +40,8 @@ help:
 #: make shm         of it, what programs of this machine need: no tests, no tools of VMs
 #: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, and
 #:                  run CUDA programs in the client (README.md says how long)
+#: make demo-debian  the same with Debian's own kernel in all three, of which KVM's modules in
+#:                  the host alone are ours: no kernel is built
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -86,6 +88,11 @@ kvm-modules: deps
 
 demo: images
 	$(Q)tests/bochs/demo.sh
+
+# No kernel is built for it.
+demo-debian: build-client-stubs build-server build-softgpu build-host build-examples
+	$(Q)$(MAKE) $(SUB) -C tests/bochs debian-images
+	$(Q)WH_KERNELS=debian tests/bochs/demo.sh
 
 test-fast: all
 	$(Q)tests/run.sh fast
