@@ -112,7 +112,7 @@ static void probe_vmfunc(struct finding *f)
 		found(f, vmfunc & VMFUNC_EPTP_SWITCHING, "IA32_VMX_VMFUNC %#llx",
 		      (unsigned long long)vmfunc);
 	else if (wh_kvm_extension(KVM_CAP_X86_WORMHOLE) > 0)
-		/* The series offers nothing on a processor without it; the msr module may be away. */
+		/* The series offers nothing without it, and the msr module may not be loaded. */
 		found(f, true, "KVM uses it");
 	else
 		found(f, vmx_flag("eptp_switching"), "vmx flags of /proc/cpuinfo");
