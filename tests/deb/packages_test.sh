@@ -44,7 +44,8 @@ mkdir "$root/debs"
 cp "$build"/deb/*.deb "$root/debs"
 
 inside() {
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root \
+	# shellcheck disable=SC2154
+	chroot "$root" env -i ${http_proxy:+"http_proxy=$http_proxy"} PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root \
 		DEBIAN_FRONTEND=noninteractive sh -c "cd /debs; $1" 2>&1
 }
 # What is there, but for what apt and dpkg note about their own work.
