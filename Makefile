@@ -12,8 +12,9 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-vm gpu-kernel soak invept-table bench bench-gpu abi style clean distclean $(FOLDERS:%=build-%)
+.PHONY: all shm help deps install images demo demo-debian test test-fast test-gpu gpu-parts test-kernel \
+	test-next test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
+	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
 
@@ -39,6 +40,8 @@ help:
 #: make shm         of it, what programs of this machine need: no tests, no tools of VMs
 #: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, and
 #:                  run CUDA programs in the client (README.md says how long)
+#: make demo-debian  the same with Debian's own kernel in all three, of which KVM's modules in
+#:                  the host alone are ours: no kernel is built
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -55,6 +58,8 @@ help:
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
 #: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
+#: make kvm-modules  KVM's modules with the series for Debian's own kernel (KDIR: its headers)
+#: make deb         Debian packages, in build/deb/ (docs/install.md)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
 #:                  build with what is there
 #: make install     what runs programs on this machine, into PREFIX (/usr/local) below DESTDIR
@@ -78,8 +83,16 @@ endif
 gpu-kernel: build-host
 	$(Q)$(MAKE) $(SUB) -C server/vm/image gpu
 
+kvm-modules: deps
+	$(Q)$(MAKE) $(SUB) -C kvm-patches/module
+
 demo: images
 	$(Q)tests/bochs/demo.sh
+
+# No kernel is built for it.
+demo-debian: build-client-stubs build-server build-softgpu build-host build-examples
+	$(Q)$(MAKE) $(SUB) -C tests/bochs debian-images
+	$(Q)WH_KERNELS=debian tests/bochs/demo.sh
 
 test-fast: all
 	$(Q)tests/run.sh fast
@@ -137,6 +150,9 @@ abi: build-hypercall-abi
 	$(Q)$(MAKE) $(SUB) -C hypercall-abi check
 	$(Q)$(MAKE) $(SUB) -C tests/patches
 	$(Q)tests/run.sh patches
+
+deb: shm
+	$(Q)$(MAKE) $(SUB) -C packaging deb
 
 # What `wormhole serve` and `run` need; it is built before, by its owner.
 PREFIX ?= /usr/local

@@ -111,6 +111,9 @@ static void probe_vmfunc(struct finding *f)
 	    !read_msr(MSR_VMX_VMFUNC, &vmfunc))
 		found(f, vmfunc & VMFUNC_EPTP_SWITCHING, "IA32_VMX_VMFUNC %#llx",
 		      (unsigned long long)vmfunc);
+	else if (wh_kvm_extension(KVM_CAP_X86_WORMHOLE) > 0)
+		/* The series offers nothing without it, and the msr module may not be loaded. */
+		found(f, true, "KVM uses it");
 	else
 		found(f, vmx_flag("eptp_switching"), "vmx flags of /proc/cpuinfo");
 }
@@ -240,8 +243,8 @@ static const struct requirement {
 	  "use Haswell or newer; load the msr module to read what this one has", 1u << VMS, 0 },
 	{ "KVM", probe_kvm, "load kvm_intel; run as root or in group kvm", 1u << VMS, 0 },
 	{ "KVM with the Wormhole series", probe_series,
-	  "boot a kernel built from kvm-patches/ and load its kvm_intel", 1u << VMS, 0 },
-	{ WH_CONTROL_DEVICE, probe_control, "load kvm_intel from that kernel; run as root", 1u << VMS, 0 },
+	  "install wormhole-kvm-dkms, or boot a kernel built from kvm-patches/", 1u << VMS, 0 },
+	{ WH_CONTROL_DEVICE, probe_control, "load that kvm_intel (wormhole-kvm status); run as root", 1u << VMS, 0 },
 	{ "tmpfs for windows", probe_tmpfs, "mount a tmpfs on /dev/shm with room for the windows", BOTH, 0 },
 	{ "QEMU", probe_qemu, "install qemu-system-x86", 1u << VMS, 0 },
 	{ "IOMMU", probe_iommu, "enable VT-d in the firmware and boot with intel_iommu=on", 0, 1u << VMS },

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs groups of tests by prove(1), each test under a timeout, and ends with one
 # summary line, which also goes to build/tests/summary. A group is a folder of
-# build/tests/, or fast (all without Bochs) or all (but next). `--one FILE` runs
+# build/tests/, or fast (all but the slow ones) or all (but next). `--one FILE` runs
 # one test.
 set -u
 
@@ -16,9 +16,9 @@ export WH_TOP WH_BUILD
 # A test that calls make is no part of the make that called us.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-# Groups that boot Bochs; every other folder of build/tests/ is fast. `next` (make
-# test-next) is no part of `all`.
-SLOW="kernel bochs next"
+# Groups that boot Bochs, or install packages; every other folder of build/tests/ is
+# fast. `next` (make test-next) is no part of `all`.
+SLOW="kernel bochs next deb"
 FAST_TIMEOUT=${WH_FAST_TIMEOUT:-120}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
 

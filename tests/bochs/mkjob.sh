@@ -6,7 +6,8 @@
 #   mkjob.sh NAME [--server LIST] [CLIENT-LIST...]
 #
 # The lists say what an initramfs gets besides the image's own files; see
-# tests/vm/mkinitramfs.sh.
+# tests/vm/mkinitramfs.sh. WH_KERNELS=debian: both guests have Debian's cloud kernel, and the
+# job brings KVM's modules for a host that has it, too (debian/Makefile).
 set -eu
 
 name=$1
@@ -34,10 +35,23 @@ initramfs() {
 	rm "$overlay" "$overlay.d"
 }
 
-ln -s "$(realpath "$WH_BUILD/kernel/server/bzImage")" "$job/server/bzImage"
-initramfs server "$WH_BUILD/server/vm/image/server.cpio" ${server:+"$server"}
-ln -s "$WH_TOP/server/vm/image/cmdline" "$job/server/cmdline"
+if [ "${WH_KERNELS:-}" = debian ]; then
+	debian=$WH_BUILD/bochs/debian
+	server_kernel=$debian/vmlinuz
+	client_kernel=$debian/vmlinuz
+	server_image=$debian/server.cpio
+	server_cmdline=$debian/cmdline
+	ln -s "$debian/modules" "$job/modules"
+else
+	server_kernel=$WH_BUILD/kernel/server/bzImage
+	client_kernel=$WH_BUILD/kernel/client/bzImage
+	server_image=$WH_BUILD/server/vm/image/server.cpio
+	server_cmdline=$WH_TOP/server/vm/image/cmdline
+fi
+ln -s "$(realpath "$server_kernel")" "$job/server/bzImage"
+initramfs server "$server_image" ${server:+"$server"}
+ln -s "$server_cmdline" "$job/server/cmdline"
 
-ln -s "$(realpath "$WH_BUILD/kernel/client/bzImage")" "$job/client/bzImage"
+ln -s "$(realpath "$client_kernel")" "$job/client/bzImage"
 initramfs client "$WH_BUILD/tests/vm/client.cpio" "$@"
 ln -s "$WH_TOP/tests/vm/client-image/cmdline" "$job/client/cmdline"

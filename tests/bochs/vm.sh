@@ -11,6 +11,14 @@ MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
 CLOCK="tsc_early_khz=100000"
 
+# KVM's modules, where the job brings them for a kernel that has none of its own built in.
+load_kvm() {
+	[ -d /job/modules ] || return 0
+	for vm_m in irqbypass kvm kvm-intel; do
+		insmod "/job/modules/$vm_m.ko" || return 1
+	done
+}
+
 # vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS [QEMU-ARGUMENTS]]
 vm_start() {
 	rm -f "/tmp/$2.in"

@@ -14,7 +14,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 n=0
 
-SOURCES="bench client-stubs cuda-api examples host hypercall-abi server softgpu tests tools trampoline"
+SOURCES="bench client-stubs cuda-api examples host hypercall-abi packaging server softgpu tests tools trampoline"
 
 # What may be named: patched kernel files, functions, selftests.
 grep -h '^+++ b/' kvm-patches/*.patch | sed 's,^+++ b/,,' | sort -u >"$tmp/kernel"
