@@ -109,12 +109,25 @@ struct reader {
 	uint64_t from;		/* the first that is shown */
 };
 
-static void print_text(char *text)
+/* How many bytes of it are a character that a terminal obeys; U+0080 to U+009F are two. */
+static int control_bytes(const char *text)
 {
-	for (; *text; text++)
+	const unsigned char *p = (const unsigned char *)text;
+
+	if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+		return 2;
+	return (*p < ' ' && *p != '\t' && *p != '\n') || *p == 127;
+}
+
+static void print_text(const char *text)
+{
+	int n;
+
+	for (; *text; text += n ? n : 1) {
+		n = control_bytes(text);
 		if (*text != '\r')
-			putchar((unsigned char)*text < ' ' && *text != '\t' && *text != '\n' ? '?' :
-				*text == 127 ? '?' : *text);
+			putchar(n ? '?' : *text);
+	}
 }
 
 /* What is there now; show: or only counted. A line without an end as far as it has come. */

@@ -48,9 +48,9 @@ is what_is_no_utf8_is_replaced "$(iconv -f UTF-8 -t UTF-8 "$tmp/metrics" >/dev/n
 	grep -c "name=\"na$(printf '\357\277\275')me\"" "$tmp/metrics" | sed 's/^0$/none/; s/^[0-9]*$/some/')" "0 some"
 is a_vm_that_died_is_not_shown "$(echo '2 1 1 dead' >"$tmp/run/4"; wormhole metrics | grep -c dead)" 0
 
-printf 'info: supervisor: ready\r\n\033[2Jworker 12 on CPU 1\r\n' >"$tmp/console"
+printf 'info: supervisor: ready\r\n\033[2Jworker 12 on CPU 1\302\2332J\r\n' >"$tmp/console"
 echo "$tmp/console" >>"$tmp/run/1"
-is logs_has_a_vms_console "$(wormhole logs 1)" "$(printf 'info: supervisor: ready\n?[2Jworker 12 on CPU 1')"
+is logs_has_a_vms_console "$(wormhole logs 1)" "$(printf 'info: supervisor: ready\n?[2Jworker 12 on CPU 1?2J')"
 like without_a_file_it_says_where_it_is "$(wormhole logs 2 2>&1)" 'server start --console FILE'
 is a_vm_that_is_not_there_is_a_failure "$(wormhole logs 9 2>/dev/null; echo $?)" 1
 finish
