@@ -301,6 +301,14 @@ static void write_vms(struct out *o, const struct wh_vm_views *all)
 
 /* --- The server ------------------------------------------------------------------------------ */
 
+static void device_figure(struct out *o, const struct wh_look *l, unsigned int i, uint64_t v)
+{
+	fprintf(o->f, "wormhole_%s{device=\"%u\"", o->name, i);
+	label(o, ",", "name", l->device[i].name);
+	fputc('}', o->f);
+	number(o, v);
+}
+
 static void write_server(struct out *o, const struct wh_look *l)
 {
 	const struct wh_protections *p = &l->tenants.protections;
@@ -316,19 +324,11 @@ static void write_server(struct out *o, const struct wh_look *l)
 		seconds(o, l->cpu_ns);
 	}
 	head(o, "device_memory_bytes", "gauge", "Memory of a device.");
-	for (i = 0; i < l->devices; i++) {
-		fprintf(o->f, "wormhole_%s{device=\"%u\"", o->name, i);
-		label(o, ",", "name", l->device[i].name);
-		fputc('}', o->f);
-		number(o, l->device[i].memory);
-	}
+	for (i = 0; i < l->devices; i++)
+		device_figure(o, l, i, l->device[i].memory);
 	head(o, "device_sms", "gauge", "SMs of a device.");
-	for (i = 0; i < l->devices; i++) {
-		fprintf(o->f, "wormhole_%s{device=\"%u\"", o->name, i);
-		label(o, ",", "name", l->device[i].name);
-		fputc('}', o->f);
-		number(o, l->device[i].sms);
-	}
+	for (i = 0; i < l->devices; i++)
+		device_figure(o, l, i, l->device[i].sms);
 	head(o, "protection", "gauge", "Whether workers have this protection.");
 	for (i = 0; p->known && wh_protection_name(i); i++)
 		fprintf(o->f, "wormhole_protection{kind=\"%s\"} %d\n", wh_protection_name(i), p->one[i].on);

@@ -5,27 +5,23 @@
  * and at the end a descriptor of the worker's that was made alike serves (content.c), so
  * that nothing crosses. The first step that is new makes a genuine one in the worker by
  * all that was noted, and from there on each step is the library's to judge, so that an
- * error comes where it comes natively. Owns the program's descriptors: each is memory that
- * is never given back, so that one that was destroyed is seen as such. Variant packs are
+ * error comes where it comes natively. Owns the program's descriptors. Variant packs are
  * pack.c's.
  */
 #include "content.h"
+#include "names.h"
 
 #include <stdlib.h>
 
 #define MOST	65536	/* alive at a time; what is more is the worker's alone */
 /* No type of the worker's objects is as high, and it is no pack's. */
 #define TAG	0xfe00000000000000ULL
-#define TAGS	0xff00000000000000ULL
 /* Of all that was set of one descriptor. */
 #define RECORDS	(64u << 10)
 #define FEW	64
 
 struct descriptor {
-	uint64_t id;		/* the program's name for it; 0: unused */
-	struct descriptor *next;	/* unused */
-	uint32_t index;
-	uint32_t generation;
+	struct wh_name name;
 	int32_t type;
 	bool odd;		/* more was done to it than was noted: no other one is like it */
 	uint64_t hash;		/* of its type and records */
@@ -34,47 +30,19 @@ struct descriptor {
 	struct wh_content *content;	/* it is finalized */
 };
 
-static struct descriptor *all[MOST], *unused;
-static uint32_t made;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of the three above */
-
-/* As all that the parent's worker has, its descriptors are not the child's. */
-static void forget_all(void)
-{
-	uint32_t i;
-
-	pthread_mutex_init(&lock, NULL);
-	unused = NULL;
-	for (i = 0; i < MOST; i++) {
-		if (!all[i])
-			continue;
-		all[i]->id = 0;
-		all[i]->next = unused;
-		unused = all[i];
-	}
-}
-WH_IN_CHILD(forget_all())
+static struct wh_name *all[MOST];
+static struct wh_names descriptors = {
+	.all = all,
+	.most = MOST,
+	.size = sizeof(struct descriptor),
+	.tag = TAG,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+WH_IN_CHILD(wh_names_forget(&descriptors))
 
 static struct descriptor *find(const void *descriptor)
 {
-	uint64_t id = (uintptr_t)descriptor;
-	struct descriptor *d;
-
-	if ((id & TAGS) != TAG || (uint32_t)id >= MOST)
-		return NULL;
-	d = __atomic_load_n(&all[(uint32_t)id], __ATOMIC_ACQUIRE);
-	return d && __atomic_load_n(&d->id, __ATOMIC_ACQUIRE) == id ? d : NULL;
-}
-
-static struct descriptor *more(void)
-{
-	struct descriptor *d = made < MOST ? calloc(1, sizeof(*d)) : NULL;
-
-	if (d) {
-		d->index = made++;
-		__atomic_store_n(&all[d->index], d, __ATOMIC_RELEASE);
-	}
-	return d;
+	return (struct descriptor *)wh_name_find(&descriptors, descriptor);
 }
 
 static uint64_t hash_of_type(int32_t type)
@@ -96,20 +64,12 @@ static void start(struct descriptor *d, int32_t type)
 /* NULL: there are too many. */
 static struct descriptor *take(int32_t type)
 {
-	struct descriptor *d;
+	struct descriptor *d = (struct descriptor *)wh_name_take(&descriptors);
 
-	pthread_mutex_lock(&lock);
-	d = unused;
-	if (d)
-		unused = d->next;
-	else
-		d = more();
 	if (d) {
 		start(d, type);
-		__atomic_store_n(&d->id, TAG | (uint64_t)(++d->generation & 0xffffff) << 32 |
-				 d->index, __ATOMIC_RELEASE);
+		wh_name_show(&descriptors, &d->name);
 	}
-	pthread_mutex_unlock(&lock);
 	return d;
 }
 
@@ -126,12 +86,9 @@ static void clear(struct descriptor *d)
 
 static void drop(struct descriptor *d)
 {
-	__atomic_store_n(&d->id, 0, __ATOMIC_RELEASE);
+	wh_name_hide(&d->name);
 	clear(d);
-	pthread_mutex_lock(&lock);
-	d->next = unused;
-	unused = d;
-	pthread_mutex_unlock(&lock);
+	wh_name_give(&descriptors, &d->name);
 }
 
 /* --- In the worker ----------------------------------------------------------------- */
@@ -453,7 +410,7 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descript
 	/* Is there such a type? */
 	res = wh_steps_known(d->hash) ? CUDNN_STATUS_SUCCESS : make_real(d);
 	if (res == CUDNN_STATUS_SUCCESS)
-		*descriptor = (cudnnBackendDescriptor_t)d->id;
+		*descriptor = (cudnnBackendDescriptor_t)d->name.id;
 	else
 		drop(d);
 	return res;

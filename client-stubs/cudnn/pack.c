@@ -5,10 +5,10 @@
  * and what it holds travels with each execution. Kept is what the library is sure to
  * accept; whatever else is done to a pack (a bad attribute, one that is read, a graph that
  * is made of it) makes a genuine one in the worker first, which has the last word from then
- * on. Owns the packs: each is memory that is never given back, so that one that was
- * destroyed is seen as such.
+ * on. Owns the packs.
  */
 #include "content.h"
+#include "names.h"
 
 #include <stdlib.h>
 
@@ -19,11 +19,8 @@
 enum place { PLACE_DEVICE, PLACE_DATA, PLACE_VALUE };
 
 struct pack {
-	uint64_t id;		/* the program's name for it; 0: unused */
+	struct wh_name name;
 	uint64_t real;		/* in the worker; 0: there is none */
-	struct pack *next;	/* unused */
-	uint32_t index;
-	uint32_t generation;
 	bool finalized;
 	bool has_workspace;
 	bool in_data;		/* a pointer is to the data area */
@@ -35,80 +32,45 @@ struct pack {
 	uint8_t place[WH_CUDNN_POINTERS];
 };
 
-static struct pack *packs[PACKS], *unused;
-static uint32_t made;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of the three above */
+static struct wh_name *all[PACKS];
+static struct wh_names packs = {
+	.all = all,
+	.most = PACKS,
+	.size = sizeof(struct pack),
+	.tag = TAG,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;	/* one genuine one for a pack */
 
-/* As all that the parent's worker has, its packs are not the child's. */
 static void forget_all(void)
 {
-	uint32_t i;
-
-	pthread_mutex_init(&lock, NULL);
 	pthread_mutex_init(&making, NULL);
-	unused = NULL;
-	for (i = 0; i < PACKS; i++) {
-		if (!packs[i])
-			continue;
-		packs[i]->id = 0;
-		packs[i]->next = unused;
-		unused = packs[i];
-	}
+	wh_names_forget(&packs);
 }
 WH_IN_CHILD(forget_all())
 
 static struct pack *find(cudnnBackendDescriptor_t descriptor)
 {
-	uint64_t id = (uintptr_t)descriptor;
-	struct pack *p;
-
-	if ((id & TAG) != TAG || (uint32_t)id >= PACKS)
-		return NULL;
-	p = __atomic_load_n(&packs[(uint32_t)id], __ATOMIC_ACQUIRE);
-	return p && __atomic_load_n(&p->id, __ATOMIC_ACQUIRE) == id ? p : NULL;
-}
-
-static struct pack *more(void)
-{
-	struct pack *p = made < PACKS ? calloc(1, sizeof(*p)) : NULL;
-
-	if (p) {
-		p->index = made++;
-		__atomic_store_n(&packs[p->index], p, __ATOMIC_RELEASE);
-	}
-	return p;
+	return (struct pack *)wh_name_find(&packs, descriptor);
 }
 
 /* 0: there are too many. */
 static uint64_t new_pack(void)
 {
-	struct pack *p;
-	uint64_t id = 0;
+	struct pack *p = (struct pack *)wh_name_take(&packs);
 
-	pthread_mutex_lock(&lock);
-	p = unused;
-	if (p)
-		unused = p->next;
-	else
-		p = more();
-	if (p) {
-		p->real = p->ids = p->pointers = p->workspace = 0;
-		p->finalized = p->has_workspace = p->in_data = false;
-		id = TAG | (uint64_t)(++p->generation & 0xffffff) << 32 | p->index;
-		__atomic_store_n(&p->id, id, __ATOMIC_RELEASE);
-	}
-	pthread_mutex_unlock(&lock);
-	return id;
+	if (!p)
+		return 0;
+	p->real = p->ids = p->pointers = p->workspace = 0;
+	p->finalized = p->has_workspace = p->in_data = false;
+	wh_name_show(&packs, &p->name);
+	return p->name.id;
 }
 
 static void drop(struct pack *p)
 {
-	pthread_mutex_lock(&lock);
-	p->next = unused;
-	unused = p;
-	__atomic_store_n(&p->id, 0, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
+	wh_name_hide(&p->name);
+	wh_name_give(&packs, &p->name);
 }
 
 /* --- Attributes --------------------------------------------------------------- */
