@@ -81,7 +81,7 @@ static bool is_stub(void *handle)
  * comes to a client's first, as over loopback, it would find that. So those of its folder are
  * opened before it: a name that is there already is not searched for.
  */
-static void open_beside(const struct wh_library *lib, const char *path)
+void wh_library_open_beside(const struct wh_library *lib, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *search = getenv("LD_LIBRARY_PATH"), *name;
 	char file[4096];
@@ -103,7 +103,7 @@ static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, s
 	const char *path = find(lib, wish, room, sizeof(room));
 	void *handle;
 
-	open_beside(lib, path);
+	wh_library_open_beside(lib, path);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		snprintf(err, err_size, "%s", dlerror());

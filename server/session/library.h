@@ -53,6 +53,8 @@ const char *wh_library_named(const struct wh_library *lib);
  */
 bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
 		     size_t err_size);
+/* Before the library of this path is opened: the files of its folder that it looks for by name. */
+void wh_library_open_beside(const struct wh_library *lib, const char *path);
 /* What the library says of itself, by wh_version(); 0: nothing. */
 uint32_t wh_library_version(const struct wh_library *lib, void *handle);
 /* The loaded library lacks a function: say which, and return `status`. */
