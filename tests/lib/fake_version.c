@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cuDNN 9 of a minor version (MINOR) that does nothing but say so. */
+/*
+ * A cuDNN 9 that does nothing but say its version. As of NVIDIA's, its number is that of a
+ * part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name.
+ */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef MINOR
+int fake_minor(void);
+
+int fake_minor(void)
+{
+	return MINOR;
+}
+#else
 
 size_t cudnnGetVersion(void);
 size_t cudnnGetMaxDeviceVersion(void);
 size_t cudnnGetCudartVersion(void);
 int cudnnGetProperty(int type, int *value);
 
+static int minor(void)
+{
+	void *part = dlopen("libcudnn_graph.so.9", RTLD_LAZY | RTLD_LOCAL);
+	int (*f)(void) = NULL;
+
+	if (part)
+		*(void **)&f = dlsym(part, "fake_minor");
+	return f ? f() : 0;
+}
+
 size_t cudnnGetVersion(void)
 {
-	return 90000 + MINOR * 100 + 2;
+	return 90000 + minor() * 100 + 2;
 }
 
 size_t cudnnGetMaxDeviceVersion(void)
@@ -25,10 +48,11 @@ size_t cudnnGetCudartVersion(void)
 
 int cudnnGetProperty(int type, int *value)
 {
-	static const int numbers[] = { 9, MINOR, 2 };
+	int numbers[] = { 9, minor(), 2 };
 
 	if (getenv("FAKE_CRASH"))
 		abort();
 	*value = numbers[type];
 	return 0;
 }
+#endif

@@ -25,7 +25,7 @@ wheel() {
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
 echo "TAP version 13"
-echo "1..26"
+echo "1..28"
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
@@ -49,6 +49,17 @@ point "version_that_is_not_there_is_a_newer_one"
 point "client_that_asks_for_more_is_told_both"
 [ "$(got WORMHOLE_CUDNN_VERSION=new)" = 91902 ] && says 'WORMHOLE_CUDNN_VERSION=new is no version' "$tmp/err"
 point "what_is_no_version_is_said"
+
+# --- Where the server's own search leads to the parts of another one
+# (the program's is as it was)
+stop_server
+client_search=$LD_LIBRARY_PATH
+LD_LIBRARY_PATH=$old:$client_search start_server --lib-path "$old:$new"
+LD_LIBRARY_PATH=$client_search
+says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
+point "library_is_asked_with_the_parts_of_its_own_folder"
+[ "$(got A=)" = 91902 ]
+point "and_loaded_with_them"
 
 # --- What the program came with
 library "$tmp/older" 9.14.2 && library "$tmp/between" 9.16.0 && library "$tmp/newer" 9.20.1
