@@ -19,8 +19,9 @@ import sys
 GRAPHICS = ('EGLStream_CUDA_CrossGPU EGLStream_CUDA_Interop Mandelbrot SobelFilter bicubicTexture bilateralFilter '
             'boxFilter fluidsGL imageDenoising marchingCubes nbody oceanFFT particles postProcessGL randomFog '
             'recursiveGaussian simpleCUDA2GL simpleGL smokeParticles volumeFiltering volumeRender').split()
+# Sources, papers, and what was left of earlier runs.
 NO_DATA = re.compile(r'(^|/)(\.|CMake|cmake_|Makefile)|'
-                     r'\.(cpp|c|h|hpp|hxx|cuh|inl|txt|md|cmake|docx?|pdf|xls|vsd|gif|png|svg|json|ninja|o|JPG)$')
+                     r'\.(cpp|c|h|hpp|hxx|cuh|inl|txt|md|cmake|docx?|pdf|xls|vsd|gif|png|svg|json|ninja|o|JPG|flo)$')
 KINDS = {'': 'shared', '-static': 'static'}
 
 
@@ -103,7 +104,8 @@ def main():
         if of_kind['shared'] % 3 == 0 and 'libcudart.so' in output('readelf', '-d', f'{to}/{name}'):
             link_static(build, program, f'{to}/{name}-static')
             of_kind['static'] += 1
-        subprocess.run(['strip', *(p for s in KINDS if os.path.exists(p := f'{to}/{name}{s}'))], check=True)
+        # A static runtime is redirected by the symbol table.
+        subprocess.run(['strip', '--strip-debug', *(p for s in KINDS if os.path.exists(p := f'{to}/{name}{s}'))], check=True)
     print(', '.join(f'{n} {k}' for k, n in of_kind.items()))
 
 
