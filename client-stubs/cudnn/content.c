@@ -3,7 +3,7 @@
  * Finalized backend descriptors do not change any more, so one of the worker's serves all
  * that are made alike: of the same type and by the same attributes in the same order, in
  * the same context. Owns these contents, what was asked about each, and the knowledge of
- * what the library takes: it has taken the same steps before. A content that nobody refers
+ * what the library takes: it has taken the same steps before, or refused to finalize them. A content that nobody refers
  * to stays for a while. What it was made of stays as long as it does, so nothing in the
  * worker refers to what is gone. A content that was made in a way that cannot be compared
  * is not listed: it serves its one descriptor, and ends with it.
@@ -65,12 +65,52 @@ void wh_steps_learn(uint64_t hash)
 	__atomic_store_n(&s[0], hash, __ATOMIC_RELAXED);
 }
 
+/* --- What it refuses --------------------------------------------------------------- */
+
+#define FAILURES	2048u
+
+/* By content and context, two of one place displace each other; 0: none. */
+static struct failure {
+	uint64_t key;
+	cudnnStatus_t res;
+} failures[FAILURES];
+
+static uint64_t failure_key(const struct wh_content *like)
+{
+	return wh_cudnn_mix(wh_cudnn_mix(like->hash, like->ctx), like->records.size) | 1;
+}
+
+cudnnStatus_t wh_failure_recall(const struct wh_content *like)
+{
+	const uint64_t key = failure_key(like);
+	const struct failure *f = &failures[key / 2 % FAILURES];
+	cudnnStatus_t res;
+
+	pthread_mutex_lock(&lock);
+	res = f->key == key ? f->res : CUDNN_STATUS_SUCCESS;
+	pthread_mutex_unlock(&lock);
+	return res;
+}
+
+void wh_failure_keep(const struct wh_content *like, cudnnStatus_t res)
+{
+	const uint64_t key = failure_key(like);
+	const int kind = res / 1000 * 1000;
+
+	if (kind != CUDNN_STATUS_BAD_PARAM && kind != CUDNN_STATUS_NOT_SUPPORTED)
+		return;
+	pthread_mutex_lock(&lock);
+	failures[key / 2 % FAILURES] = (struct failure) { .key = key, .res = res };
+	pthread_mutex_unlock(&lock);
+}
+
 /* They are the parent's worker's. Their memory is not looked at: another thread had the lock. */
 static void forget_all(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(bucket, 0, sizeof(bucket));
 	memset(steps, 0, sizeof(steps));
+	memset(failures, 0, sizeof(failures));
 	oldest = newest = NULL;
 	idle = 0;
 }

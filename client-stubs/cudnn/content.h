@@ -83,6 +83,13 @@ struct wh_content *wh_content_find(const struct wh_content *like);
  */
 struct wh_content *wh_content_new(const struct wh_content *like);
 
+/*
+ * What finalizing one that is made alike failed with, CUDNN_STATUS_SUCCESS where nobody knows.
+ * Kept is only what lies in the content: a library that lacks memory may have it next time.
+ */
+cudnnStatus_t wh_failure_recall(const struct wh_content *like);
+void wh_failure_keep(const struct wh_content *like, cudnnStatus_t res);
+
 /* The number of elements that there are; < 0: not known. What was asked for comes to `out`. */
 int64_t wh_memo_recall(const struct wh_content *c, const struct wh_question *q, uint64_t *came,
 		       void *out);

@@ -24,6 +24,7 @@ struct descriptor {
 	struct wh_name name;
 	int32_t type;
 	bool odd;		/* more was done to it than was noted: no other one is like it */
+	bool refused;		/* to be finalized, by what was known; a genuine one was not asked */
 	uint64_t hash;		/* of its type and records */
 	uint64_t real;		/* not finalized, in the worker; 0: there is none */
 	struct wh_records records;
@@ -55,6 +56,7 @@ static void start(struct descriptor *d, int32_t type)
 	d->type = type;
 	/* Its plans add to it. */
 	d->odd = type == CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR;
+	d->refused = false;
 	d->hash = hash_of_type(type);
 	d->real = 0;
 	d->records = (struct wh_records) { 0 };
@@ -130,6 +132,8 @@ static cudnnStatus_t make_real(struct descriptor *d)
 	wh_steps_learn(hash_of_type(d->type));
 	for (r = wh_next_record(&d->records, NULL); r && !res; r = wh_next_record(&d->records, r))
 		res = send_record((uintptr_t)real, r);
+	if (res == CUDNN_STATUS_SUCCESS && d->refused)
+		wh_raw_cudnnBackendFinalize(real);
 	if (res == CUDNN_STATUS_SUCCESS)
 		d->real = (uintptr_t)real;
 	else
@@ -350,6 +354,24 @@ static void become(struct descriptor *d, struct wh_content *c)
 	d->content = c;
 }
 
+/* As the library did, or does: a search among engines tries the same ones each time. */
+static cudnnStatus_t finalize_real(struct descriptor *d, const struct wh_content *want)
+{
+	cudnnStatus_t res = want->listed ? wh_failure_recall(want) : CUDNN_STATUS_SUCCESS;
+
+	if (res != CUDNN_STATUS_SUCCESS) {
+		d->refused = !d->real;
+		return res;
+	}
+	res = make_real(d);
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	res = wh_raw_cudnnBackendFinalize((cudnnBackendDescriptor_t)d->real);
+	if (res != CUDNN_STATUS_SUCCESS && want->listed)
+		wh_failure_keep(want, res);
+	return res;
+}
+
 static cudnnStatus_t finalize(struct descriptor *d)
 {
 	struct wh_content want, *c;
@@ -364,9 +386,7 @@ static cudnnStatus_t finalize(struct descriptor *d)
 		become(d, c);
 		return CUDNN_STATUS_SUCCESS;
 	}
-	res = make_real(d);
-	if (res == CUDNN_STATUS_SUCCESS)
-		res = wh_raw_cudnnBackendFinalize((cudnnBackendDescriptor_t)d->real);
+	res = finalize_real(d, &want);
 	if (res != CUDNN_STATUS_SUCCESS) {
 		d->odd = true;
 		return res;

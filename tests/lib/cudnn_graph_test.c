@@ -204,6 +204,37 @@ static void test_other(void)
 
 /* --- Errors ---------------------------------------------------------------------- */
 
+/* A descriptor with this attribute last, and what finalizing it says. */
+static cudnnStatus_t unfit(cudnnBackendDescriptor_t *t, int64_t vectors)
+{
+	*t = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+	SET(*t, TENSOR_VECTOR_COUNT, INT64, 1, &vectors);
+	return cudnnBackendFinalize(*t);
+}
+
+static void test_failures(void)
+{
+	const int before = told_ever("cannot finalize");
+	cudnnBackendDescriptor_t t;
+	int64_t good = 1;
+	int i, bad = 0;
+
+	for (i = 0; i < 3; i++) {
+		bad += unfit(&t, REFUSED) != CUDNN_STATUS_NOT_SUPPORTED;
+		cudnnBackendDestroyDescriptor(t);
+	}
+	ok(!bad && told_ever("cannot finalize") == before,
+	   "what_cannot_be_finalized_is_not_tried_again");
+	unfit(&t, REFUSED);
+	ok(!SET(t, TENSOR_VECTOR_COUNT, INT64, 1, &good) && !cudnnBackendFinalize(t),
+	   "it_can_still_be_set_right");
+	ok(told_ever("cannot finalize") == before + 1, "after_the_steps_that_lead_to_it");
+	for (i = 0; i < 2; i++)
+		bad += unfit(&t, REFUSED + 1) != CUDNN_STATUS_INTERNAL_ERROR;
+	ok(!bad && told_ever("cannot finalize") == before + 3,
+	   "what_may_succeed_the_next_time_is_tried_again");
+}
+
 static void test_errors(void)
 {
 	int64_t refused = REFUSED, good = 16;
@@ -226,6 +257,7 @@ static void test_errors(void)
 		cudnnBackendDestroyDescriptor(t);
 	}
 	ok_eq(bad, 0, "so_is_what_cannot_be_finalized");
+	test_failures();
 	ok_eq(cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)4711, &t),
 	      CUDNN_STATUS_NOT_SUPPORTED, "and_a_type_that_there_is_not");
 	ok_eq(cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)4711, &t),

@@ -418,8 +418,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 	struct descriptor *d = desc;
 	const int64_t *length = attribute(d, CUDNN_ATTR_TENSOR_VECTOR_COUNT);
 
-	if (length && *length == REFUSED)
-		return CUDNN_STATUS_NOT_SUPPORTED;
+	if (length && (*length == REFUSED || *length == REFUSED + 1)) {
+		note("cannot finalize");
+		return *length == REFUSED ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_INTERNAL_ERROR;
+	}
 	d->finalized = 1;
 	if (d->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
 		note("finalize %d", d->number);
