@@ -184,7 +184,12 @@ CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 		d->res.mipmap.hMipmappedArray = real;
 		return CUDA_SUCCESS;
 	case CU_RESOURCE_TYPE_LINEAR:
-		return wh_reach(s, d->res.linear.devPtr, d->res.linear.sizeInBytes);
+		/*
+		 * Kernels alone read it, which reach all of that memory by pointers, too; the driver
+		 * does not look at the end either, and programs that pad (the sample
+		 * convolutionFFT2D) name more than they have.
+		 */
+		return wh_reach(s, d->res.linear.devPtr, 1);
 	case CU_RESOURCE_TYPE_PITCH2D:
 		return wh_reach(s, d->res.pitch2D.devPtr,
 				wh_texture_rows(d->res.pitch2D.width, d->res.pitch2D.height,

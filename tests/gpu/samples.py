@@ -26,7 +26,7 @@ import subprocess
 import sys
 
 LIMIT = 60  # seconds that a program may take
-NATIVE_RUNS = 3  # at most
+NATIVE_RUNS = 8  # at most
 TIMES = re.compile(r'(?i)time|elapsed|duration|latency|second|\bm?sec\b|\b[mun]s\b|\dm?s\b|throughput|'
                    r'bandwidth|speed|flop|[a-z]/s\b|per sec|\bfps\b|clocks|cycles|\brate\b')
 NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?', re.I)
