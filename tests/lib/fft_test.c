@@ -196,7 +196,10 @@ static double random_number(void)
 	return (double)(x >> 11) / (1ULL << 52) - 1;
 }
 
-/* The largest error against the definition, relative to the largest number; gaps count. */
+/*
+ * The largest error against the definition, relative to the largest number; gaps count.
+ * Where it is not executed: what it failed with, below zero.
+ */
 static double error_of(const struct test *t, cufftHandle p)
 {
 	static double host[2 * ROOM], want[2 * ROOM];
@@ -206,6 +209,7 @@ static double error_of(const struct test *t, cufftHandle p)
 	int all = total(t), i, b, at;
 	double most = 1, worst = 0;
 	CUdeviceptr in, out;
+	cufftResult res;
 
 	for (i = 0; i < 2 * ROOM; i++)
 		put(t, host, i, true, GAP), put(t, want, i, true, GAP);
@@ -232,8 +236,9 @@ static double error_of(const struct test *t, cufftHandle p)
 	for (i = 0; i < 2 * ROOM; i++)
 		put(t, host, i, true, GAP);
 	out = t->in_place ? in : device(host, sizeof(host));
-	if (execute(t, p, (void *)in, (void *)out))
-		return -1;
+	res = execute(t, p, (void *)in, (void *)out);
+	if (res)
+		return -res;
 	cuMemcpyDtoH(host, out, sizeof(host));
 	/* In place, between the lines, is what was there. */
 	for (i = 0; i < 2 * ROOM; i++) {
