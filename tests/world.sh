@@ -136,10 +136,14 @@ world_end() {
 
 # Where the worker's side finds the genuine libraries: in the program's process the
 # loader would find ours.
+genuine="CUBLAS=libcublas.so.13 CUBLASLT=libcublasLt.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9
+	CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12
+	CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0"
+forget_genuine_libraries() {
+	for l in $genuine; do unset "WORMHOLE_${l%%=*}"; done
+}
 genuine_libraries() {
-	for l in CUBLAS=libcublas.so.13 CUBLASLT=libcublasLt.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9 \
-		 CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12 \
-		 CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0; do
+	for l in $genuine; do
 		for f in $(echo "$server_path" | tr : ' '); do
 			[ -e "$f/${l#*=}" ] || continue
 			eval "export WORMHOLE_${l%%=*}=\$f/\${l#*=}"

@@ -20,7 +20,8 @@ def with_torch():
     dev = "cuda"
 
     def show(name, x):
-        line("torch " + name, torch.view_as_real(x).cpu().numpy() if x.is_complex() else x.cpu().numpy())
+        x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+        line("torch " + name, x.cpu().numpy())
 
     def noise(*shape, dtype=torch.float32):
         return torch.randn(*shape, dtype=dtype).to(dev)

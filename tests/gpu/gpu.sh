@@ -21,8 +21,10 @@ needs_programs() {
 
 # use_run: in place of the worlds' server there is one of its own, which serve starts and who
 # ends the test stops. $wormhole is the command, $python the one that WH_PYTHON names.
+# It finds libraries as an administrator's does: what the worlds name would count before all.
 use_run() {
 	world_stop_server
+	forget_genuine_libraries
 	python=${WH_PYTHON:-python3}
 	wormhole=$WH_BUILD/host/wormhole
 	export WORMHOLE_DIR="$world_dir/server"

@@ -362,10 +362,13 @@ static void test_streams(void)
 
 int main(void)
 {
+	CUcontext ctx;
 	int i;
 
 	tap_plan(TESTS + 4);
-	cuInit(0);
+	/* cuFFT's own would not serve the plan that it was made for. */
+	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx))
+		return 1;
 	for (i = 0; i < TESTS; i++)
 		test_transform(&tests[i]);
 	test_areas();
