@@ -1,31 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # `make demo`: boots the VMX host in Bochs with a server VM and a client VM in
-# it, runs the example programs in the client VM, and prints what each cost.
-# All that it boots was built before (make images). `--tap`: as a test. WH_KERNELS=debian: all
-# three have Debian's own kernel (`make demo-debian`).
+# it, runs the example programs in the client VM, and prints what each cost. All three have
+# Debian's own kernel. All that it boots was built before (make demo-images). `--tap`: as a
+# test, on the minimal kernels (make images).
 set -eu
 
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 export WH_TOP WH_BUILD
 here=$WH_TOP/tests/bochs
-out=$WH_BUILD/bochs/demo
-every=5
-tap=
 if [ "${1:-}" = --tap ]; then
 	tap=--tap
 	every=20
 	out=$WH_BUILD/bochs/programs${WH_CPUS:+-$WH_CPUS}
 	: "${WH_CPUS:=1}"
-fi
-kernel=$WH_BUILD/kernel/host/bzImage
-if [ "${WH_KERNELS:-}" = debian ]; then
-	out=$WH_BUILD/bochs/demo-debian
+	kernel=$WH_BUILD/kernel/host/bzImage
+	driver=$here/device/server.list
+	image=
+else
+	tap=
+	every=5
+	out=$WH_BUILD/bochs/demo
+	export WH_KERNELS=debian
 	kernel=$WH_BUILD/bochs/debian/vmlinuz
-	# The test device's driver is made for the server's own kernel.
-	WH_CPUS=1
-	echo "# host, server VM and client VM boot Debian's own kernel: nothing of it was changed but KVM's modules in the host" >&2
+	driver=$here/device/debian.list
+	image=$WH_BUILD/bochs/debian/demo.cpio
 fi
 # The test device's engine has a CPU of its own; without one it is left out.
 : "${WH_CPUS:=2}"
@@ -33,14 +33,14 @@ export WH_CPUS
 diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }
 
 device=
-if [ "$WH_CPUS" -gt 1 ]; then
-	device=$here/device
-fi
-"$here/mkjob.sh" "$(basename "$out")" ${device:+--server "$device/server.list"} \
+[ "$WH_CPUS" = 1 ] || device=$here/device
+"$here/mkjob.sh" "$(basename "$out")" ${image:+--image "$image"} ${device:+--server "$driver"} \
 	"$here/demo/client.list" ${device:+"$device/client.list"}
 cp "$here/demo/run" "$out/job/run"
 [ -z "$device" ] || cp "$WH_BUILD/bochs/device/engine" "$out/job/"
 echo "# booting a VMX host with a server VM and a client VM" >&2
+[ -n "$tap" ] ||
+	echo "# all three boot Debian's own kernel $(cat "$WH_BUILD/bochs/debian/release"): nothing was changed but KVM's two modules in the host" >&2
 rm -f "$out/data" "$out/status"
 {
 	rc=0
