@@ -12,7 +12,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-.PHONY: all shm help deps install images demo demo-debian test test-fast test-gpu gpu-parts test-kernel \
+.PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
 	test-next test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
@@ -38,10 +38,8 @@ help:
 
 #: make             build all that runs in user space
 #: make shm         of it, what programs of this machine need: no tests, no tools of VMs
-#: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, and
-#:                  run CUDA programs in the client (README.md says how long)
-#: make demo-debian  the same with Debian's own kernel in all three, of which KVM's modules in
-#:                  the host alone are ours: no kernel is built
+#: make demo        boot a VMX host in Bochs, a server VM and a client VM in it, all on Debian's
+#:                  own kernel, and run CUDA programs in the client (README.md says how long)
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
@@ -66,8 +64,9 @@ help:
 #: make clean       remove what was built; kernels, Bochs and the compiler stay
 #: make distclean   remove build/
 
-# Who only runs programs on this machine, and their tests, needs less.
-DEPS ?= $(if $(filter-out shm install gpu-parts test-gpu bench-gpu,$(or $(MAKECMDGOALS),all)),all,shm)
+# Who only runs programs on this machine, and their tests, needs less; so does the demo.
+GOALS := $(or $(MAKECMDGOALS),all)
+DEPS  ?= $(if $(filter-out shm install gpu-parts test-gpu bench-gpu,$(GOALS)),$(if $(filter-out demo,$(GOALS)),all,demo),shm)
 deps:
 	$(Q)tools/install-deps.sh $(DEPS)
 
@@ -86,13 +85,31 @@ gpu-kernel: build-host
 kvm-modules: deps
 	$(Q)$(MAKE) $(SUB) -C kvm-patches/module
 
-demo: images
+# Of user space, what its programs run: the APIs of driver and runtime without the libraries
+# over them, so that nobody fetches 1.7 GB for their headers. What takes longest comes first.
+DEMO := bochs modules cuda-api softgpu device stubs server host
+demo: $(DEMO:%=demo-%) build-examples
+	$(Q)$(MAKE) $(SUB) -C tests/bochs demo-images
 	$(Q)tests/bochs/demo.sh
 
-# No kernel is built for it.
-demo-debian: build-client-stubs build-server build-softgpu build-host build-examples
-	$(Q)$(MAKE) $(SUB) -C tests/bochs debian-images
-	$(Q)WH_KERNELS=debian tests/bochs/demo.sh
+.PHONY: $(DEMO:%=demo-%)
+$(DEMO:%=demo-%): | deps
+demo-bochs:
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C tests/bochs bochs
+demo-modules:
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C tests/bochs/debian host
+demo-cuda-api:
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C cuda-api driver
+demo-softgpu: demo-cuda-api
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C softgpu $(O)/softgpu/libcuda.so.1
+demo-device: demo-softgpu
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C tests/bochs/device
+demo-stubs: demo-cuda-api build-trampoline
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C client-stubs cuda cudart preload
+demo-server: demo-cuda-api build-trampoline
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C server driver
+demo-host: demo-server
+	$(Q)$(MAKE) $(SUB) CUDA_API=driver -C host
 
 test-fast: all
 	$(Q)tests/run.sh fast

@@ -19,6 +19,10 @@ LIB_INC ?= $(O)/headers
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 
+# What is generated from cuda-api/ where an API's code is built: all of it, or `driver`, without
+# the libraries over the driver and their headers.
+CUDA_API ?= all
+
 # Quiet by default; V=1 shows the commands.
 V ?= 0
 ifeq ($(V),0)

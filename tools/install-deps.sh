@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [--list] [all|shm|none]: installs what a Debian 12 machine lacks
-# to build and test Wormhole: the packages of tools/debian-packages (`shm`: those
-# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh), and
-# for all of it promtool (get-promtool.sh).
+# install-deps.sh [--list] [all|shm|demo|none]: installs what a Debian 12 machine lacks
+# to build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those
+# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh; the demo
+# needs none), and for all of it promtool (get-promtool.sh).
 # Does nothing, quickly, when all is there. `--list` only names the packages that
 # lack; `none` leaves packages alone.
 set -eu
@@ -15,8 +15,9 @@ list=
 group=${1:-all}
 case $group in
 all) rest= ;;
-shm | none) rest='/^# --- /,$d;' ;;
-*) echo "error: '$group' is none of all, shm, none" >&2; exit 2 ;;
+demo) rest='/^# --- demo:/,$d;' ;;
+shm | none) rest='/^# --- shm:/,$d;' ;;
+*) echo "error: '$group' is none of all, shm, demo, none" >&2; exit 2 ;;
 esac
 
 wanted() {
@@ -74,5 +75,5 @@ if [ -n "$lack" ]; then
 	fi
 fi
 "$here/get-nvcc.sh"
-"$here/get-headers.sh"
+[ "$group" = demo ] || "$here/get-headers.sh"
 [ "$group" != all ] || "$here/get-promtool.sh"

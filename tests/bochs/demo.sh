@@ -1,42 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # `make demo`: boots the VMX host in Bochs with a server VM and a client VM in
-# it, runs the example programs in the client VM, and prints what each cost.
-# All that it boots was built before (make images). `--tap`: as a test. WH_KERNELS=debian: all
-# three have Debian's own kernel (`make demo-debian`).
+# it, runs the example programs in the client VM, and prints what each cost. All three boot
+# Debian's own kernel; what they boot was built before (make demo-images here). `--tap`: as a
+# test, on the minimal kernels, or with WH_KERNELS=debian on Debian's, too.
 set -eu
 
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
-export WH_TOP WH_BUILD
 here=$WH_TOP/tests/bochs
-out=$WH_BUILD/bochs/demo
-every=5
-tap=
+debian=$WH_BUILD/bochs/debian
+image=
 if [ "${1:-}" = --tap ]; then
 	tap=--tap
 	every=20
+	: "${WH_KERNELS:=minimal}"
 	out=$WH_BUILD/bochs/programs${WH_CPUS:+-$WH_CPUS}
 	: "${WH_CPUS:=1}"
+else
+	tap=
+	every=5
+	WH_KERNELS=debian
+	out=$WH_BUILD/bochs/demo
+	image=$debian/demo.cpio
 fi
-kernel=$WH_BUILD/kernel/host/bzImage
-if [ "${WH_KERNELS:-}" = debian ]; then
-	out=$WH_BUILD/bochs/demo-debian
-	kernel=$WH_BUILD/bochs/debian/vmlinuz
-	# The test device's driver is made for the server's own kernel.
-	WH_CPUS=1
-	echo "# host, server VM and client VM boot Debian's own kernel: nothing of it was changed but KVM's modules in the host" >&2
+if [ "$WH_KERNELS" = debian ]; then
+	[ -z "$tap" ] || out=$WH_BUILD/bochs/programs-debian
+	kernel=$debian/vmlinuz
+	driver=$here/device/debian.list
+else
+	kernel=$WH_BUILD/kernel/host/bzImage
+	driver=$here/device/server.list
 fi
 # The test device's engine has a CPU of its own; without one it is left out.
 : "${WH_CPUS:=2}"
-export WH_CPUS
+export WH_TOP WH_BUILD WH_KERNELS WH_CPUS
 diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }
 
 device=
-if [ "$WH_CPUS" -gt 1 ]; then
-	device=$here/device
-fi
-"$here/mkjob.sh" "$(basename "$out")" ${device:+--server "$device/server.list"} \
+[ "$WH_CPUS" = 1 ] || device=$here/device
+"$here/mkjob.sh" "$(basename "$out")" ${image:+--image "$image"} ${device:+--server "$driver"} \
 	"$here/demo/client.list" ${device:+"$device/client.list"}
 cp "$here/demo/run" "$out/job/run"
 [ -z "$device" ] || cp "$WH_BUILD/bochs/device/engine" "$out/job/"
@@ -51,7 +54,7 @@ rm -f "$out/data" "$out/status"
 } | diagnostics
 [ -n "$tap" ] || echo
 rc=0
-"$here/demo/table.py" $tap --cpus "$WH_CPUS" "$out/data" "$(cat "$out/status")" || rc=1
+"$here/demo/table.py" $tap $([ "$WH_KERNELS" != debian ] || echo --debian) --cpus "$WH_CPUS" "$out/data" "$(cat "$out/status")" || rc=1
 [ $rc = 0 ] || [ -n "$tap" ] ||
 	echo "the demo failed: $out/console is the host's console" >&2
 exit $rc

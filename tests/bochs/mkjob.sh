@@ -3,16 +3,21 @@
 # Lays out a job with both guests: build/bochs/NAME/job/{server,client}/ with
 # kernel, initramfs and command line.
 #
-#   mkjob.sh NAME [--server LIST] [CLIENT-LIST...]
+#   mkjob.sh NAME [--image CPIO] [--server LIST] [CLIENT-LIST...]
 #
-# The lists say what an initramfs gets besides the image's own files; see
+# CPIO is the server's image, if not the one with all of a worker's libraries. The lists say
+# what an initramfs gets besides the image's own files; see
 # tests/vm/mkinitramfs.sh. WH_KERNELS=debian: both guests have Debian's cloud kernel, and the
 # job brings KVM's modules for a host that has it, too (debian/Makefile).
 set -eu
 
 name=$1
 shift
-server=
+server= image=
+if [ "${1:-}" = --image ]; then
+	image=$2
+	shift 2
+fi
 if [ "${1:-}" = --server ]; then
 	server=$2
 	shift 2
@@ -49,7 +54,7 @@ else
 	server_cmdline=$WH_TOP/server/vm/image/cmdline
 fi
 ln -s "$(realpath "$server_kernel")" "$job/server/bzImage"
-initramfs server "$server_image" ${server:+"$server"}
+initramfs server "${image:-$server_image}" ${server:+"$server"}
 ln -s "$server_cmdline" "$job/server/cmdline"
 
 ln -s "$(realpath "$client_kernel")" "$job/client/bzImage"
