@@ -3,10 +3,10 @@
  * Finalized backend descriptors do not change any more, so one of the worker's serves all
  * that are made alike: of the same type and by the same attributes in the same order, in
  * the same context. Owns these contents, what was asked about each, and the knowledge of
- * what the library takes: it has taken the same steps before, or refused to finalize them. A content that nobody refers
- * to stays for a while. What it was made of stays as long as it does, so nothing in the
- * worker refers to what is gone. A content that was made in a way that cannot be compared
- * is not listed: it serves its one descriptor, and ends with it.
+ * what the library takes: it has taken the same steps before, or refused to finalize them. A
+ * content that nobody refers to stays for a while. What it was made of stays as long as it
+ * does, so nothing in the worker refers to what is gone. A content that was made in a way that
+ * cannot be compared is not listed: it serves its one descriptor, and ends with it.
  */
 #include "content.h"
 

@@ -24,7 +24,7 @@ struct descriptor {
 	struct wh_name name;
 	int32_t type;
 	bool odd;		/* more was done to it than was noted: no other one is like it */
-	bool refused;		/* to be finalized, by what was known; a genuine one was not asked */
+	bool refused;		/* to be finalized, by what was known: nobody was asked */
 	uint64_t hash;		/* of its type and records */
 	uint64_t real;		/* not finalized, in the worker; 0: there is none */
 	struct wh_records records;

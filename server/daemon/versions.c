@@ -45,7 +45,7 @@ static void ask(uint32_t number, const char *path, const char *backend, enum wh_
 	void *handle;
 
 	snprintf(a.path, sizeof(a.path), "%s", path);
-	/* As a worker does: cuDNN's version is that of its parts, and the search may lead to others. */
+	/* As a worker does: cuDNN has its version of parts, and the search may lead to others. */
 	wh_library_open_beside(wh_libraries[number], path);
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (handle && !wh_shm_protect(protect, backend, -1, true, err, sizeof(err)))

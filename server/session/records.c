@@ -185,8 +185,8 @@ CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 		return CUDA_SUCCESS;
 	case CU_RESOURCE_TYPE_LINEAR:
 		/*
-		 * Kernels alone read it, which reach all of that memory by pointers, too; the driver
-		 * does not look at the end either, and programs that pad (the sample
+		 * Kernels alone read it, which reach all of that memory by pointers, too. The
+		 * driver does not look at the end either, and programs that pad (the sample
 		 * convolutionFFT2D) name more than they have.
 		 */
 		return wh_reach(s, d->res.linear.devPtr, 1);

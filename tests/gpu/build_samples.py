@@ -50,7 +50,8 @@ def configure(source, tree, build, options):
 
 def build_all(build):
     """The programs' paths under build, those that could be built."""
-    made = re.findall(r'^(Samples/[^:]*): \S*_EXECUTABLE_LINKER', output('ninja', '-t', 'targets', 'all', cwd=build), re.M)
+    targets = output('ninja', '-t', 'targets', 'all', cwd=build)
+    made = re.findall(r'^(Samples/[^:]*): \S*_EXECUTABLE_LINKER', targets, re.M)
     wanted = [m for m in made if os.path.basename(m) not in GRAPHICS]
     subprocess.run(['ninja', '-k', '0', f'-j{os.environ.get("JOBS", os.cpu_count())}', *wanted], cwd=build)
     return [m for m in wanted if os.path.exists(os.path.join(build, m))]
@@ -105,7 +106,8 @@ def main():
             link_static(build, program, f'{to}/{name}-static')
             of_kind['static'] += 1
         # A static runtime is redirected by the symbol table.
-        subprocess.run(['strip', '--strip-debug', *(p for s in KINDS if os.path.exists(p := f'{to}/{name}{s}'))], check=True)
+        built = [f'{to}/{name}{s}' for s in KINDS]
+        subprocess.run(['strip', '--strip-debug', *filter(os.path.exists, built)], check=True)
     print(', '.join(f'{n} {k}' for k, n in of_kind.items()))
 
 

@@ -420,7 +420,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 
 	if (length && (*length == REFUSED || *length == REFUSED + 1)) {
 		note("cannot finalize");
-		return *length == REFUSED ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_INTERNAL_ERROR;
+		return *length == REFUSED ? CUDNN_STATUS_NOT_SUPPORTED :
+					    CUDNN_STATUS_INTERNAL_ERROR;
 	}
 	d->finalized = 1;
 	if (d->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
