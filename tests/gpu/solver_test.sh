@@ -14,15 +14,19 @@ for m in torch cupy; do
 done
 [ -n "$modules" ] || skip_all "$python has neither torch nor cupy"
 
-# values MODULE WORLD COMMAND...: arrays into a file, what is not right as a comment
+# values MODULE WORLD COMMAND...: arrays into a file; what is not right is said by its name
 values() {
 	module=$1 said=$world_dir/$1_$2
 	shift 2
-	timeout 300 "$@" "$python" -B "$program" "$module" "$said.npz" >"$said" 2>"$said.err" &&
-		return 0
-	grep '^not right' "$said" | sed 's/^/# /' | head -n 20
-	tail -n 5 "$said.err" | sed 's/^/# /'
-	return 1
+	timeout 300 "$@" "$python" -B "$program" "$module" "$said.npz" >"$said" 2>"$said.err"
+	grep '^right' "$said" | cut -d' ' -f2- | sed 's/ [^ ]*$//' | sort >"$said.right"
+}
+
+# Versions differ in what they solve at all: what is right natively is right here.
+solves() { # MODULE
+	[ -s "$world_dir/$1_native.right" ] || { tail -n 5 "$world_dir/$1_native.err"; return 1; }
+	comm -23 "$world_dir/$1_native.right" "$world_dir/$1_run.right" >"$world_dir/lost"
+	[ ! -s "$world_dir/lost" ] || { head -n 20 "$world_dir/lost"; tail -n 5 "$world_dir/$1_run.err"; return 1; }
 }
 
 same() { # MODULE
@@ -39,11 +43,13 @@ none_refused() { # MODULE
 			grep .
 }
 
-plan $((4 * $(echo $modules | wc -w) + 1))
+plan $((3 * $(echo $modules | wc -w) + 1))
 serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
 for m in $modules; do
-	ok "${m}_solves_natively" values "$m" native env
-	ok "${m}_solves_when_forwarded" values "$m" run env WORMHOLE_LOG=1 "$wormhole" run --
+	values "$m" native env
+	values "$m" run env WORMHOLE_LOG=1 "$wormhole" run --
+	diag "$m: natively not right: $(grep '^not right' "$world_dir/${m}_native" | cut -d' ' -f3-4 | tr '\n' ',')"
+	ok "${m}_solves_what_it_solves_natively" solves "$m"
 	ok "and_${m}_has_the_same_values" same "$m"
 	ok "${m}_asks_for_nothing_that_is_refused" none_refused "$m"
 done
