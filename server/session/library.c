@@ -76,23 +76,43 @@ static bool is_stub(void *handle)
 	return dlsym(handle, "wh_library_begin");
 }
 
+/* Of its folder, or a library that is served, too, wherever that is. */
+static const char *file_beside(const char *folder, size_t length, const char *name, size_t n,
+			       char *room, size_t size)
+{
+	const char *file;
+	uint32_t i;
+
+	if (snprintf(room, size, "%.*s/%.*s", (int)length, folder, (int)n, name) < (int)size &&
+	    !access(room, R_OK))
+		return room;
+	for (i = 0; i < WH_LIBS; i++) {
+		if (!wh_libraries[i] || strncmp(wh_libraries[i]->soname, name, n) ||
+		    wh_libraries[i]->soname[n])
+			continue;
+		file = find(wh_libraries[i], 0, room, size);
+		return strchr(file, '/') ? file : NULL;
+	}
+	return NULL;
+}
+
 /*
  * A library looks for others by their names, and where a program's own search (LD_LIBRARY_PATH)
- * comes to a client's first, as over loopback, it would find that. So those of its folder are
- * opened before it: a name that is there already is not searched for.
+ * comes to a client's first, as over loopback, it would find that. So they are opened before
+ * it: a name that is there already is not searched for.
  */
 void wh_library_open_beside(const struct wh_library *lib, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *search = getenv("LD_LIBRARY_PATH"), *name;
-	char file[4096];
+	const char *slash = strrchr(path, '/'), *search = getenv("LD_LIBRARY_PATH"), *name, *file;
+	char room[4096];
 	size_t n;
 
 	if (!slash || !search || !*search || !lib->beside)
 		return;
 	for (name = lib->beside; *name; name += n + (name[n] == ' ')) {
 		n = strcspn(name, " ");
-		if (snprintf(file, sizeof(file), "%.*s/%.*s", (int)(slash - path), path, (int)n,
-			     name) < (int)sizeof(file) && !access(file, R_OK))
+		file = file_beside(path, slash - path, name, n, room, sizeof(room));
+		if (file)
 			dlopen(file, RTLD_LAZY | RTLD_LOCAL);
 	}
 }

@@ -31,7 +31,7 @@ struct wh_library {
 	uint32_t ncalls;
 	/* Which say its version: of three numbers (libraryPropertyType), or all in one; or NULL. */
 	const char *property, *version;
-	/* Files of its folder that it looks for by name, the first needed first; or NULL. */
+	/* Files that it looks for by name, the first needed first; or NULL. */
 	const char *beside;
 	/* What has to happen to the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
@@ -53,7 +53,7 @@ const char *wh_library_named(const struct wh_library *lib);
  */
 bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
 		     size_t err_size);
-/* Before the library of this path is opened: the files of its folder that it looks for by name. */
+/* Before the library of this path is opened: the files that it looks for by name. */
 void wh_library_open_beside(const struct wh_library *lib, const char *path);
 /* What the library says of itself, by wh_version(); 0: nothing. */
 uint32_t wh_library_version(const struct wh_library *lib, void *handle);

@@ -6,31 +6,28 @@
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 prog=$WH_BUILD/tests/lib/bin/fft
-python=${WH_PYTHON:-python3}
 needs_programs "$prog"
 has_library libcufft.so.12 || skip_all "no libcufft.so.12 on this machine"
 
-# Wheels find their own libraries before LD_LIBRARY_PATH's: ours are there first.
-ours=$(printf '%s:' "$stubs"/lib*.so.[0-9]*)
-values() { # MODULE WORLD
-	set -- "$1" "$2" "$([ "$2" = native ] || echo "$ours")"
-	in_world "$2" shared env ${3:+LD_PRELOAD="$3"} timeout 300 "$python" \
-		"$WH_TOP/tests/gpu/fft_values.py" "$1"
-}
-
-plan 5
+plan 6
 same_everywhere transforms shared 120 "$prog"
+use_run
+serve --libraries "${WH_GPU_LIBS:+$WH_GPU_LIBS:}$(wheels)"
+values() { # MODULE WORLD COMMAND...
+	module=$1 said=$world_dir/$2
+	shift 2
+	timeout 300 "$@" "$python" -B "$WH_TOP/tests/gpu/fft_values.py" "$module" >"$said" 2>"$said.err" ||
+		diag "$(tail -n 5 "$said.err")"
+}
 for module in torch cupy; do
 	if [ "$world_kind" != gpu ] || ! "$python" -c "import $module" 2>/dev/null; then
 		skip "${module}_has_the_same_values_over_shm" "no GPU, or no $module in $python"
 		continue
 	fi
-	values $module native >"$world_dir/native" 2>"$world_dir/native.err" ||
-		diag "$(tail -n 5 "$world_dir/native.err")"
-	values $module shm >"$world_dir/shm" 2>"$world_dir/shm.err" ||
-		diag "$(tail -n 5 "$world_dir/shm.err")"
-	diff "$world_dir/native" "$world_dir/shm" | sed 's/^/# /' | head -n 20
+	values $module native env
+	values $module run "$wormhole" run --
+	diff "$world_dir/native" "$world_dir/run" | sed 's/^/# /' | head -n 20
 	ok "${module}_has_the_same_values_over_shm" eval \
-		'[ -s "$world_dir/native" ] && cmp "$world_dir/native" "$world_dir/shm"'
+		'[ -s "$world_dir/native" ] && cmp "$world_dir/native" "$world_dir/run"'
 done
 finish

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A cuDNN 9 that does nothing but say its version. As of NVIDIA's, its number is that of a
- * part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name.
+ * part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name. The
+ * patch is 3 where a cublasLt is in the process, else 2.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -31,9 +32,14 @@ static int minor(void)
 	return f ? f() : 0;
 }
 
+static int patch(void)
+{
+	return dlopen("libcublasLt.so.13", RTLD_LAZY | RTLD_NOLOAD) ? 3 : 2;
+}
+
 size_t cudnnGetVersion(void)
 {
-	return 90000 + minor() * 100 + 2;
+	return 90000 + minor() * 100 + patch();
 }
 
 size_t cudnnGetMaxDeviceVersion(void)
@@ -48,7 +54,7 @@ size_t cudnnGetCudartVersion(void)
 
 int cudnnGetProperty(int type, int *value)
 {
-	int numbers[] = { 9, minor(), 2 };
+	int numbers[] = { 9, minor(), patch() };
 
 	if (getenv("FAKE_CRASH"))
 		abort();

@@ -3,7 +3,7 @@
 # A server with several folders of libraries: it says what is in them; a client gets the version
 # that its program has, the one that its user wishes for or the newest, and is told where that is not there.
 . "$(dirname "$0")/lib.sh"
-unset WORMHOLE_CUDNN
+unset WORMHOLE_CUDNN WORMHOLE_CUBLASLT
 old=$bin/versions/14 new=$bin/versions/19
 wormhole=$WH_BUILD/host/wormhole
 
@@ -25,7 +25,7 @@ wheel() {
 says() { grep -q "$1" "$2" || { sed 's/^/# /' "$2"; false; }; }
 
 echo "TAP version 13"
-echo "1..28"
+echo "1..29"
 
 start_server --lib-path "$old:$tmp/nothing:$new"
 says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
@@ -60,6 +60,12 @@ says "info: cudnn 9.19.2 is $new/libcudnn.so.9\$" "$tmp/server.err"
 point "library_is_asked_with_the_parts_of_its_own_folder"
 [ "$(got A=)" = 91902 ]
 point "and_loaded_with_them"
+stop_server
+start_server --lib-path "$new:$bin/versions/0"
+[ "$(got A=)" = 91903 ]
+point "with_a_library_of_another_folder_that_it_looks_for"
+stop_server
+start_server --lib-path "$old:$new"
 
 # --- What the program came with
 library "$tmp/older" 9.14.2 && library "$tmp/between" 9.16.0 && library "$tmp/newer" 9.20.1
@@ -107,7 +113,7 @@ start_server --lib-path "$new"
 point "file_that_the_administrator_names_counts_before_all"
 stop_server
 
-unset WORMHOLE_CUDNN
+unset WORMHOLE_CUDNN WORMHOLE_CUBLASLT
 mkdir "$tmp/serve"
 "$wormhole" serve --backend "$WH_BACKEND" --dir "$tmp/serve" --nvml none --libraries "$old" --libraries "$new" \
 	--daemon >/dev/null 2>"$tmp/err" &&
