@@ -5,4 +5,5 @@ HOST += tenant_client cmd_serve run_tenant cmd_tenant tenant_stat tenant_look vm
 HOST += cmd_top top_rows top_columns top_screen top_json terminal
 HOST += cmd_metrics metrics metrics_http
 HOST += completion cmd_logs
+HOST += cmd_cdi
 HOST += cmd_trace trace_ring trace_json trace_names

@@ -34,6 +34,7 @@ static const struct command commands[] = {
 	{ "trace", cmd_trace, "write what a tenant's programs do, as a Chrome trace" },
 	{ "limit", cmd_limit, "change a tenant's limits" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
+	{ "cdi", cmd_cdi, "let containers be a tenant's clients" },
 	{ "image", cmd_image, "make the image of a server VM with a GPU" },
 	{ "server", cmd_server, "start a server VM" },
 	{ "client", cmd_client, "start a client VM" },

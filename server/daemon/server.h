@@ -217,4 +217,8 @@ uint64_t wh_usage_of(const struct wh_tenant *t);
 uint64_t wh_usage_own(void);
 int wh_figures_main(const char *library, unsigned int period_ms, int fd);
 
+/* --- cdi.c: what `wormhole cdi` has written for a tenant goes with it ------------- */
+
+void wh_cdi_remove(const char *folder, const char *tenant);
+
 #endif

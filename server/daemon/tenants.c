@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "shm.h"
+#include "tenant/control.h"
 #include "tenant/seats.h"
 #include "tenant/trace.h"
 #include "daemon/worker.h"
@@ -454,6 +455,7 @@ static void destroy(struct wh_tenant *t)
 	wh_log_pipe_close(&t->log);
 	wh_isolation_close(&t->isolation);
 	wh_tenant_file_remove(&t->file, folder, t->name);
+	wh_cdi_remove(folder, t->name);
 	if (i >= 0)
 		tenants[i] = NULL;
 	/* A connection or a process of who made it still names it. */
@@ -689,6 +691,7 @@ void wh_tenants_reap(pid_t pid, int status)
 static void remove_stale(void)
 {
 	static const char *const kinds[] = { ".sock", ".limits", ".usage" };
+	char name[WH_TENANT_NAME];
 	DIR *d = opendir(folder);
 	struct dirent *e;
 	const char *dot;
@@ -699,6 +702,10 @@ static void remove_stale(void)
 		for (i = 0; dot && i < sizeof(kinds) / sizeof(*kinds); i++)
 			if (!strcmp(dot, kinds[i]))
 				unlinkat(dirfd(d), e->d_name, 0);
+		if (dot && !strcmp(dot, WH_CDI_NOTE)) {
+			snprintf(name, sizeof(name), "%.*s", (int)(dot - e->d_name), e->d_name);
+			wh_cdi_remove(folder, name);
+		}
 	}
 	if (d)
 		closedir(d);

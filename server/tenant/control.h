@@ -11,4 +11,7 @@
 #define WH_CONTROL_PACKET	65536		/* bytes at most, both ways */
 #define WH_CONTROL_ERROR	400
 
+/* Beside a tenant's files: where its specification for containers lies (`wormhole cdi`). */
+#define WH_CDI_NOTE	".cdi"
+
 #endif

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Containers of podman and crun, of root and of a user, are clients of the tenant that they name as
+# a device, by the specifications of `wormhole cdi`, and see nothing of other tenants or of the
+# server. The image is made here: busybox, this machine's C library and two programs.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+[ "$(id -u)" = 0 ] || skip_all "not root: no folders of podman's own"
+for p in podman crun newuidmap busybox setpriv; do
+	command -v $p >/dev/null || skip_all "no $p here"
+done
+program=$WH_BUILD/examples/shared/vectorAdd
+fixed=$WH_BUILD/examples/static/vectorAdd
+need_built "$program" "$fixed"
+# In namespaces of its own: what is mounted and started goes with the test.
+[ "${1:-}" = inside ] || exec unshare -m -p -f --mount-proc --kill-child "$0" inside
+. "$WH_TOP/tests/tenant/lib.sh"
+need_built "$client"
+
+# crun takes cgroups of version 2 alone; user and specifications are this test's.
+umount -R /sys/fs/cgroup 2>/dev/null
+mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || skip_all "no cgroups of version 2"
+mkdir -p /run/cdi /etc/cdi
+mount -t tmpfs -o mode=755 cdi /run/cdi && mount -t tmpfs cdi /etc/cdi ||
+	skip_all "nothing may be mounted here"
+uid=64123
+for f in passwd group subuid subgid; do
+	cp /etc/$f "$tmp/$f" 2>/dev/null || : >"$tmp/$f"
+	[ -e /etc/$f ] || : >/etc/$f
+done
+echo "whcdi:x:$uid:$uid::$tmp/home:/bin/sh" >>"$tmp/passwd"
+echo "whcdi:x:$uid:" >>"$tmp/group"
+echo "whcdi:700000:65536" | tee -a "$tmp/subuid" >>"$tmp/subgid"
+for f in passwd group subuid subgid; do mount --bind "$tmp/$f" /etc/$f; done
+mkdir "$tmp/home" "$tmp/run"
+chown $uid:$uid "$tmp/home" "$tmp/run"
+chmod 700 "$tmp/run"
+
+mkdir -p "$tmp/image/bin" "$tmp/image/lib64" "$tmp/image/lib/x86_64-linux-gnu" "$tmp/image/tmp"
+cp "$(command -v busybox)" "$tmp/image/bin/"
+for f in sh ls cat env find; do ln -s busybox "$tmp/image/bin/$f"; done
+cp /lib64/ld-linux-x86-64.so.2 "$tmp/image/lib64/"
+for f in c m dl rt pthread stdc++ gcc_s; do cp /lib/x86_64-linux-gnu/lib$f.so.* "$tmp/image/lib/x86_64-linux-gnu/"; done
+cp "$program" "$tmp/image/bin/program"
+cp "$fixed" "$tmp/image/bin/static"
+cp "$client" "$tmp/image/bin/client"
+
+roots() { podman --storage-driver vfs --root "$tmp/storage" --runroot "$tmp/runroot" "$@"; }
+users() {
+	(cd "$tmp/home" && setpriv --reuid $uid --regid $uid --init-groups env -i "PATH=$PATH" "HOME=$tmp/home" \
+		"XDG_RUNTIME_DIR=$tmp/run" podman --storage-driver vfs "$@")
+}
+# box ENGINE OPTIONS... -- COMMAND...: a container.
+box() {
+	engine=$1
+	shift
+	options=
+	while [ "$1" != -- ]; do options="$options $1"; shift; done
+	shift
+	# shellcheck disable=SC2086
+	$engine run --rm --runtime crun --cgroups=disabled --network=none --ulimit nofile=1024:1024 \
+		--ulimit nproc=1000:1000 --security-opt seccomp=unconfined $options wormhole-test "$@" 2>&1
+}
+tar -C "$tmp/image" -c . >"$tmp/image.tar"
+roots import "$tmp/image.tar" wormhole-test >"$tmp/import" 2>&1 || skip_all "podman: $(tail -n 1 "$tmp/import")"
+chmod 644 "$tmp/image.tar"
+users import "$tmp/image.tar" wormhole-test >"$tmp/import" 2>&1 || skip_all "podman of a user: $(tail -n 1 "$tmp/import")"
+out=$(box roots -- /bin/ls /bin) || skip_all "podman runs nothing here: $out"
+
+serve || bail "no server: $(cat "$tmp/serve")"
+"$wormhole" tenant create alpha --mem 64M --sm 30
+"$wormhole" tenant create beta --mem 32M
+"$wormhole" tenant create mine --mem 48M --user whcdi
+
+plan 24
+# --- The specification ----------------------------------------------------------------------
+is each_tenant_that_stays_has_one "$("$wormhole" cdi | sort | tr '\n' ' ')" \
+	"wormhole/tenant=alpha wormhole/tenant=beta wormhole/tenant=default wormhole/tenant=mine "
+is it_lies_where_engines_look "$(cd /run/cdi && ls)" "$(printf 'wormhole-%s.json\n' alpha beta default mine)"
+is it_is_as_the_interface_describes "$(/usr/bin/python3 "$WH_TOP/tests/cdi/schema.py" /run/cdi/*.json 2>&1)" ""
+is printed_it_is_the_same "$("$wormhole" cdi --print alpha)" "$(cat /run/cdi/wormhole-alpha.json)"
+like unknown_tenant_is_named "$("$wormhole" cdi gamma 2>&1)" "no tenant 'gamma'"
+is nothing_is_written_for_it "$(ls /run/cdi/*gamma* 2>/dev/null)" ""
+
+# --- root's containers -------------------------------------------------------------------------
+alpha="--device wormhole/tenant=alpha"
+like program_runs_in_an_unmodified_image "$(box roots $alpha -- /bin/program)" "vectorAdd: PASS"
+like so_does_one_with_a_static_runtime "$(box roots $alpha -- /bin/static)" "vectorAdd: PASS"
+like without_the_device_it_finds_no_cuda "$(box roots -- /bin/program)" "libcudart.so.13: cannot open"
+is it_has_its_tenants_memory "$(box roots $alpha -- /bin/client total)" "total $((64 << 20))"
+is another_device_is_another_tenant "$(box roots --device wormhole/tenant=beta -- /bin/client total)" "total $((32 << 20))"
+is more_is_refused "$(box roots $alpha -- /bin/client alloc=65M)" "alloc 2"
+is it_sees_its_socket_alone "$(box roots $alpha -- /bin/find / -type s)" "/run/wormhole/tenant.sock"
+is it_sees_no_file_of_the_server "$(box roots $alpha -- /bin/find / -xdev -name '*.limits' -o -name '*.usage' -o -name server.lock -o -name control.sock)" ""
+like libraries_cannot_be_changed "$(box roots $alpha -- /bin/sh -c 'echo >/usr/lib/wormhole/client-stubs/libcuda.so.1')" "Read-only file system"
+like two_tenants_at_once_are_refused "$(box roots $alpha --device wormhole/tenant=beta -- /bin/program; echo "rc $?")" "rc 12[56]"
+like another_user_in_it_may_not_connect "$(box roots $alpha --user 5 -- /bin/program)" "FAIL|rror"
+
+# --- A user's containers ---------------------------------------------------------------------------
+like users_container_runs_it_too "$(box users --device wormhole/tenant=mine -- /bin/program)" "vectorAdd: PASS"
+is with_its_limit "$(box users --device wormhole/tenant=mine -- /bin/client total)" "total $((48 << 20))"
+unlike another_users_tenant_is_refused_to_it "$(box users $alpha -- /bin/program)" "PASS"
+# shellcheck disable=SC2046
+is options_do_the_same_without_a_specification "$(box users $("$wormhole" cdi --options mine) -- /bin/client total)" "total $((48 << 20))"
+
+# --- Its end ----------------------------------------------------------------------------------------
+"$wormhole" tenant delete beta
+is specification_goes_with_its_tenant "$(cd /run/cdi && ls)" "$(printf 'wormhole-%s.json\n' alpha default mine)"
+kill -9 "$(server)"
+await gone "$(server)"
+serve
+is those_of_a_killed_server_go_with_the_next "$(ls /run/cdi "$WORMHOLE_DIR/tenants" | grep -e json -e cdi)" ""
+"$wormhole" cdi >/dev/null
+"$wormhole" stop
+is those_of_a_stopped_one_with_it "$(ls /run/cdi)" ""
+finish
