@@ -38,8 +38,8 @@ page_commands() {
 	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
 }
 
-plan 21
-for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" "image gpu" "server start" \
+plan 22
+for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" cdi "image gpu" "server start" \
 	"client start" allow deny kill stat check top metrics logs; do
 	help=$(of_help "$c")
 	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)
