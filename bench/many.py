@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Many tenants on many hosts' worth of servers, all of them real processes over softgpu on this
+machine. Tenants are placed by what each server's device has left, then churned for so many
+minutes of virtual time: an event follows the one before it at once. Programs, workers and servers
+are killed. At the end everything is counted, and each count has to be zero.
+
+Says in JSON what was done, what is left, and what tenants cost beside their number; with --data
+the latter as columns for gnuplot (many.gp).
+"""
+import argparse
+import heapq
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("WH_BUILD", TOP + "/build")
+WORMHOLE = BUILD + "/host/wormhole"
+CLIENT = BUILD + "/tests/tenant/bin/client"
+UIDS = 1900000000           # of workers: 256 numbers for each host
+UIDS_OF_A_HOST = 256
+MIB = 1 << 20
+LIVE = 12                   # programs at a time
+LIFE, CHANGE = 20, 10       # minutes: a tenant's life, the time between changes of its limits
+
+
+def await_true(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def field(path, *names):
+    """The sum of lines `NAME: N` of a file of /proc."""
+    with open(path, encoding="utf-8") as f:
+        return sum(int(line.split()[1]) for line in f if line.split(":")[0] in names)
+
+
+class Host:
+    """One server, and what the placement believes of it."""
+
+    def __init__(self, folder, number):
+        self.dir = f"{folder}/{number}"
+        self.uids = UIDS + number * UIDS_OF_A_HOST
+        self.tenants = {}
+        self.start()
+        self.memory = self.ask(op="info")["devices"][0]["memory"]
+
+    def start(self):
+        environment = dict(os.environ, WORMHOLE_WORKER_UID=str(self.uids))
+        if os.geteuid() or os.environ.get("WORMHOLE_WORKER_UID") == "none":
+            environment.pop("WORMHOLE_WORKER_UID", None)
+        subprocess.run([WORMHOLE, "serve", "--backend", "softgpu", "--daemon", "--dir", self.dir,
+                        "--part-size", "16M"], check=True, env=environment,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(self.dir + "/server.lock", encoding="utf-8") as f:
+            self.pid = int(f.read())
+        self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.connect(self.dir + "/control.sock")
+
+    def ask(self, **request):
+        self.control.send(json.dumps(request).encode())
+        return json.loads(self.control.recv(65536))
+
+    def do(self, **request):
+        answer = self.ask(**request)
+        assert answer["ok"], answer
+
+    def left(self):
+        """Memory and share that nobody was given."""
+        return (self.memory - sum(t["memory"] for t in self.tenants.values()),
+                100 - sum(t["sm"] for t in self.tenants.values()))
+
+    def create(self, name, limit):
+        self.do(op="create", tenant=name, limits=[limit])
+        self.tenants[name] = limit
+
+    def names(self):
+        return {t["tenant"] for t in self.ask(op="list")["tenants"]} - {"default"}
+
+    def children(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="utf-8") as f:
+            return [int(p) for p in f.read().split()]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def bytes(self):
+        return 1024 * field(f"/proc/{self.pid}/smaps_rollup", "Pss")
+
+    def wakeups(self):
+        return field(f"/proc/{self.pid}/status", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
+
+    def kill(self):
+        self.control.close()
+        os.kill(self.pid, signal.SIGKILL)
+        assert await_true(lambda: not os.path.exists(f"/proc/{self.pid}"))
+
+    def stop(self):
+        self.control.close()
+        subprocess.run([WORMHOLE, "stop", "--dir", self.dir], check=True)
+
+
+class Program:
+    """A client that has memory of its tenant's and waits."""
+
+    def __init__(self, host, tenant):
+        self.host, self.tenant = host, tenant
+        self.process = subprocess.Popen(
+            [WORMHOLE, "run", "--dir", host.dir, "--tenant", tenant, "--", CLIENT, f"alloc={MIB}",
+             "ready", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        self.said = [self.process.stdout.readline().strip(), self.process.stdout.readline().strip()]
+
+    def end(self, kill=False):
+        if kill:
+            self.process.kill()
+        self.process.communicate()
+
+
+class Cloud:
+    def __init__(self, a, folder):
+        self.random = random.Random(a.seed)
+        self.hosts = [Host(folder, i) for i in range(a.hosts)]
+        self.end = a.minutes
+        self.events, self.order = [], 0
+        self.where = {}
+        self.programs = []
+        self.count = dict.fromkeys(("placed", "full", "deleted", "changed", "programs", "refused",
+                                    "killed_programs", "killed_workers", "killed_servers"), 0)
+
+    def at(self, when, fn, *args):
+        self.order += 1
+        heapq.heappush(self.events, (when, self.order, fn, args))
+
+    def after(self, now, mean, fn, *args):
+        self.at(now + self.random.expovariate(1 / mean), fn, *args)
+
+    # --- What happens ---------------------------------------------------------------------
+    def place(self, name):
+        """On the host that is fullest and still has room: the fewest pieces are left."""
+        limit = {"memory": self.random.choice((1, 2, 4)) * MIB, "sm": self.random.randint(1, 6)}
+        fit = [h for h in self.hosts if h.left()[0] >= limit["memory"] and h.left()[1] >= limit["sm"]]
+        if not fit:
+            self.count["full"] += 1
+            return False
+        host = min(fit, key=lambda h: h.left()[1])
+        host.create(name, limit)
+        self.where[name] = host
+        self.count["placed"] += 1
+        return True
+
+    def arrive(self, now, name):
+        if not self.place(name):
+            self.after(now, 1, self.arrive, name)
+            return
+        self.after(now, LIFE, self.leave, name)
+        self.after(now, CHANGE, self.change, name)
+
+    def leave(self, now, name):
+        for p in [p for p in self.programs if p.tenant == name]:
+            self.finish(now, p)
+        host = self.where.pop(name)
+        host.do(op="delete", tenant=name, force=True)
+        del host.tenants[name]
+        self.count["deleted"] += 1
+        self.arrive(now, f"t{self.order}")
+
+    def change(self, now, name):
+        host = self.where.get(name)
+        if not host:
+            return
+        old = host.tenants[name]
+        new = {"memory": old["memory"], "sm": max(1, min(old["sm"] + host.left()[1], self.random.randint(1, 6)))}
+        host.do(op="set", tenant=name, limits=[new])
+        host.tenants[name] = new
+        self.count["changed"] += 1
+        self.after(now, CHANGE, self.change, name)
+
+    def run(self, now, mean):
+        self.after(now, mean, self.run, mean)
+        if len(self.programs) >= LIVE:
+            return
+        name = self.random.choice(sorted(self.where))
+        p = Program(self.where[name], name)
+        assert p.said == ["ok", "ready"], (name, p.said)
+        self.programs.append(p)
+        self.count["programs"] += 1
+        self.after(now, 1, self.finish, p)
+
+    def finish(self, now, p):
+        if p not in self.programs:
+            return
+        self.programs.remove(p)
+        way = self.random.choice(("ends", "ends", "program", "worker"))
+        workers = p.host.children()
+        if way == "worker" and workers:
+            os.kill(self.random.choice(workers), signal.SIGKILL)
+            self.count["killed_workers"] += 1
+        self.count["killed_programs"] += way == "program"
+        p.end(way == "program")
+
+    def crash(self, now, mean):
+        """A host's server dies; what it had is placed again, where there is room."""
+        self.after(now, mean, self.crash, mean)
+        host = self.random.choice(self.hosts)
+        host.kill()
+        for p in [p for p in self.programs if p.host is host]:
+            self.programs.remove(p)
+            p.end()
+        lost, host.tenants = host.tenants, {}
+        host.start()
+        self.count["killed_servers"] += 1
+        for name in lost:
+            del self.where[name]
+            self.at(now, self.again, name)
+
+    def again(self, now, name):
+        if not self.place(name):
+            self.after(now, 1, self.again, name)
+
+    def leave_if_there(self, now, name):
+        (self.leave if name in self.where else self.again_later)(now, name)
+
+    # --- What is so -------------------------------------------------------------------------
+    def wrong(self):
+        """Hosts whose server says other than the placement, or that were given away twice."""
+        return sum(h.names() != set(h.tenants) or min(h.left()) < 0 for h in self.hosts)
+
+    def cost(self, seconds):
+        before = sum(h.wakeups() for h in self.hosts)
+        time.sleep(seconds)
+        return {"tenants": sum(len(h.tenants) for h in self.hosts),
+                "bytes": sum(h.bytes() for h in self.hosts),
+                "descriptors": sum(h.descriptors() for h in self.hosts),
+                "wakeups": (sum(h.wakeups() for h in self.hosts) - before) / seconds}
+
+    def churn(self):
+        wrong, checked = 0, 0
+        while self.events and self.events[0][0] < self.end:
+            now, _, fn, args = heapq.heappop(self.events)
+            fn(now, *args)
+            if int(now * 2) > checked:
+                checked = int(now * 2)
+                wrong += self.wrong()
+        return wrong
+
+    def clear(self):
+        while self.programs:
+            self.finish(self.end, self.programs[0])
+        for name, host in list(self.where.items()):
+            host.do(op="delete", tenant=name, force=True)
+            del host.tenants[name], self.where[name]
+
+
+def leave_again(cloud, now, name):
+    """A tenant that is being placed again when its time is over goes later."""
+    if name in cloud.where:
+        Cloud.leave(cloud, now, name)
+    else:
+        cloud.after(now, 1, lambda t, n: leave_again(cloud, t, n), name)
+
+
+def left_of(host, base):
+    """What a server has that it had not at its start."""
+    await_true(lambda: not host.children() and host.names() == set())
+    keep = {"default.limits", "default.usage", "turns"}
+    await_true(lambda: set(os.listdir(host.dir + "/tenants")) <= keep)
+    return {"tenants": len(host.names()), "workers": len(host.children()),
+            "files": len(set(os.listdir(host.dir + "/tenants")) - keep),
+            "seats": len(os.listdir(host.dir + "/tenants/turns/seats")) - base["seats"],
+            "descriptors": host.descriptors() - base["descriptors"]}
+
+
+def one_server(folder, seconds, most):
+    """What tenants of one server cost beside their number, and how long orders take."""
+    host, rows = Host(folder, 1000), []
+    rows.append(cost_of(host, 0, seconds, 0, 0))
+    n = 1
+    while n <= most:
+        t0, made = time.monotonic(), len(host.tenants)
+        while len(host.tenants) < n:
+            host.create(f"n{len(host.tenants)}", {"memory": MIB, "sm": 1})
+        create = (time.monotonic() - t0) / (n - made)
+        t0 = time.monotonic()
+        for i in range(50):
+            host.do(op="set", tenant=f"n{n - 1}", limits=[{"sm": 1 + i % 2}])
+        rows.append(cost_of(host, n, seconds, create, (time.monotonic() - t0) / 50))
+        n = n * 2 if n * 2 <= most or n == most else most
+    host.stop()
+    return rows
+
+
+def cost_of(host, n, seconds, create, change):
+    before = host.wakeups()
+    time.sleep(seconds)
+    return {"tenants": n, "bytes": host.bytes(), "descriptors": host.descriptors(),
+            "wakeups": (host.wakeups() - before) / seconds, "create_us": create * 1e6, "set_us": change * 1e6}
+
+
+def simulate(a, folder):
+    cloud = Cloud(a, folder)
+    cloud.leave = lambda now, name: leave_again(cloud, now, name)
+    base = {"descriptors": cloud.hosts[0].descriptors(),
+            "seats": len(os.listdir(cloud.hosts[0].dir + "/tenants/turns/seats"))}
+    rows, marks = [cloud.cost(a.seconds)], [a.tenants // d for d in (16, 8, 4, 2, 1)]
+    for i in range(a.tenants):
+        cloud.arrive(0, f"t0-{i}")
+        if i + 1 in marks:
+            rows.append(cloud.cost(a.seconds))
+    cloud.after(0, a.minutes / a.programs, cloud.run, a.minutes / a.programs)
+    cloud.after(0, a.minutes / a.crashes, cloud.crash, a.minutes / a.crashes)
+    t0 = time.monotonic()
+    wrong = cloud.churn()
+    took = time.monotonic() - t0
+    most = max(len(h.tenants) for h in cloud.hosts)
+    cloud.clear()
+    left = [left_of(h, base) for h in cloud.hosts]
+    for h in cloud.hosts:
+        h.stop()
+    sums = {k: sum(h[k] for h in left) for k in left[0]}
+    sums["processes"] = sum(os.path.exists(f"/proc/{h.pid}") for h in cloud.hosts)
+    sums["sockets"] = sum(f.endswith(".sock") for h in cloud.hosts for f in os.listdir(h.dir))
+    return {"hosts": a.hosts, "minutes": a.minutes, "seconds": round(took, 1), "most_on_a_host": most,
+            "done": cloud.count, "wrong": wrong, "left": sums, "cloud": rows}
+
+
+def write_data(path, result):
+    with open(path, "w", encoding="utf-8") as f:
+        for rows in (result["cloud"], result["server"]):
+            names = list(rows[0])
+            print("#", *names, file=f)
+            for r in rows:
+                print(*(r[n] for n in names), file=f)
+            print("\n", file=f)
+
+
+def main():
+    p = argparse.ArgumentParser(description="Many tenants on many servers, churned; then what is left.")
+    p.add_argument("--hosts", type=int, default=64)
+    p.add_argument("--tenants", type=int, default=1000)
+    p.add_argument("--minutes", type=float, default=60, help="of virtual time")
+    p.add_argument("--programs", type=int, default=600, help="that run meanwhile")
+    p.add_argument("--crashes", type=int, default=30, help="of servers meanwhile")
+    p.add_argument("--most", type=int, default=255, help="tenants of one server")
+    p.add_argument("--seconds", type=float, default=3, help="at rest, for each count of wake-ups")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--data", help="a file for gnuplot")
+    a = p.parse_args()
+    folder = tempfile.mkdtemp(prefix="many.")
+    os.chmod(folder, 0o755)
+    try:
+        result = simulate(a, folder)
+        result["server"] = one_server(folder, a.seconds, a.most)
+    finally:
+        for name in os.listdir(folder):
+            if os.path.exists(f"{folder}/{name}/control.sock"):
+                subprocess.run([WORMHOLE, "stop", "--dir", f"{folder}/{name}"], check=False)
+        shutil.rmtree(folder)
+    if a.data:
+        write_data(a.data, result)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
