@@ -105,7 +105,15 @@ class Host:
     def kill(self):
         self.control.close()
         os.kill(self.pid, signal.SIGKILL)
-        assert await_true(lambda: not os.path.exists(f"/proc/{self.pid}"))
+        assert await_true(self.is_gone)
+
+    def is_gone(self):
+        """Or has ended, and nobody has asked for its status yet."""
+        try:
+            with open(f"/proc/{self.pid}/stat", encoding="utf-8") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
+        except OSError:
+            return True
 
     def stop(self):
         self.control.close()
@@ -129,6 +137,15 @@ class Program:
         self.process.communicate()
 
 
+def settle(hosts):
+    """Until what the last order brought about is done: no server has woken up for a quarter of a second."""
+    for _ in range(40):
+        before = [h.wakeups() for h in hosts]
+        time.sleep(0.25)
+        if before == [h.wakeups() for h in hosts]:
+            return
+
+
 class Cloud:
     def __init__(self, a, folder):
         self.random = random.Random(a.seed)
@@ -137,7 +154,7 @@ class Cloud:
         self.events, self.order = [], 0
         self.where = {}
         self.programs = []
-        self.count = dict.fromkeys(("placed", "full", "deleted", "changed", "programs", "refused",
+        self.count = dict.fromkeys(("placed", "full", "deleted", "changed", "programs",
                                     "killed_programs", "killed_workers", "killed_servers"), 0)
 
     def at(self, when, fn, *args):
@@ -150,7 +167,7 @@ class Cloud:
     # --- What happens ---------------------------------------------------------------------
     def place(self, name):
         """On the host that is fullest and still has room: the fewest pieces are left."""
-        limit = {"memory": self.random.choice((1, 2, 4)) * MIB, "sm": self.random.randint(1, 6)}
+        limit = {"memory": self.random.choice((4, 8, 12)) * MIB, "sm": self.random.randint(1, 6)}
         fit = [h for h in self.hosts if h.left()[0] >= limit["memory"] and h.left()[1] >= limit["sm"]]
         if not fit:
             self.count["full"] += 1
@@ -169,6 +186,9 @@ class Cloud:
         self.after(now, CHANGE, self.change, name)
 
     def leave(self, now, name):
+        if name not in self.where:      # being placed again
+            self.after(now, 1, self.leave, name)
+            return
         for p in [p for p in self.programs if p.tenant == name]:
             self.finish(now, p)
         host = self.where.pop(name)
@@ -230,15 +250,13 @@ class Cloud:
         if not self.place(name):
             self.after(now, 1, self.again, name)
 
-    def leave_if_there(self, now, name):
-        (self.leave if name in self.where else self.again_later)(now, name)
-
     # --- What is so -------------------------------------------------------------------------
     def wrong(self):
         """Hosts whose server says other than the placement, or that were given away twice."""
         return sum(h.names() != set(h.tenants) or min(h.left()) < 0 for h in self.hosts)
 
     def cost(self, seconds):
+        settle(self.hosts)
         before = sum(h.wakeups() for h in self.hosts)
         time.sleep(seconds)
         return {"tenants": sum(len(h.tenants) for h in self.hosts),
@@ -262,14 +280,6 @@ class Cloud:
         for name, host in list(self.where.items()):
             host.do(op="delete", tenant=name, force=True)
             del host.tenants[name], self.where[name]
-
-
-def leave_again(cloud, now, name):
-    """A tenant that is being placed again when its time is over goes later."""
-    if name in cloud.where:
-        Cloud.leave(cloud, now, name)
-    else:
-        cloud.after(now, 1, lambda t, n: leave_again(cloud, t, n), name)
 
 
 def left_of(host, base):
@@ -303,6 +313,7 @@ def one_server(folder, seconds, most):
 
 
 def cost_of(host, n, seconds, create, change):
+    settle([host])
     before = host.wakeups()
     time.sleep(seconds)
     return {"tenants": n, "bytes": host.bytes(), "descriptors": host.descriptors(),
@@ -311,7 +322,6 @@ def cost_of(host, n, seconds, create, change):
 
 def simulate(a, folder):
     cloud = Cloud(a, folder)
-    cloud.leave = lambda now, name: leave_again(cloud, now, name)
     base = {"descriptors": cloud.hosts[0].descriptors(),
             "seats": len(os.listdir(cloud.hosts[0].dir + "/tenants/turns/seats"))}
     rows, marks = [cloud.cost(a.seconds)], [a.tenants // d for d in (16, 8, 4, 2, 1)]
@@ -330,7 +340,7 @@ def simulate(a, folder):
     for h in cloud.hosts:
         h.stop()
     sums = {k: sum(h[k] for h in left) for k in left[0]}
-    sums["processes"] = sum(os.path.exists(f"/proc/{h.pid}") for h in cloud.hosts)
+    sums["processes"] = sum(not await_true(h.is_gone) for h in cloud.hosts)
     sums["sockets"] = sum(f.endswith(".sock") for h in cloud.hosts for f in os.listdir(h.dir))
     return {"hosts": a.hosts, "minutes": a.minutes, "seconds": round(took, 1), "most_on_a_host": most,
             "done": cloud.count, "wrong": wrong, "left": sums, "cloud": rows}

@@ -42,19 +42,19 @@ static struct wh_seats seats = { .dir = -1 };	/* of all tenants */
 
 /* --- The list --------------------------------------------------------------------- */
 
-static int index_of(const struct wh_tenant *t)
+static int free_slot(void)
 {
 	int i;
 
 	for (i = 0; i < WH_MAX_TENANTS; i++)
-		if (tenants[i] == t)
+		if (!tenants[i])
 			return i;
 	return -1;
 }
 
 struct wh_tenant *wh_tenant_next(const struct wh_tenant *after)
 {
-	int i = after ? index_of(after) + 1 : 0;
+	int i = after ? after->slot + 1 : 0;
 
 	for (; i < WH_MAX_TENANTS; i++)
 		if (tenants[i])
@@ -446,8 +446,6 @@ static void stop_listening(struct wh_tenant *t)
 
 static void destroy(struct wh_tenant *t)
 {
-	int i = index_of(t);
-
 	stop_listening(t);
 	if (t->trace >= 0)
 		close(t->trace);
@@ -456,8 +454,8 @@ static void destroy(struct wh_tenant *t)
 	wh_isolation_close(&t->isolation);
 	wh_tenant_file_remove(&t->file, folder, t->name);
 	wh_cdi_remove(folder, t->name);
-	if (i >= 0)
-		tenants[i] = NULL;
+	if (t->slot >= 0)
+		tenants[t->slot] = NULL;
 	/* A connection or a process of who made it still names it. */
 	t->gone = true;
 	if (!t->holds)
@@ -568,7 +566,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 
 struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err, size_t err_size)
 {
-	int i = index_of(NULL);
+	int i = free_slot();
 	struct wh_tenant *t = i < 0 ? NULL : calloc(1, sizeof(*t));
 
 	if (!t && i >= 0) {
@@ -579,7 +577,8 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		snprintf(err, err_size, "no room for another tenant: there may be %d", WH_MAX_TENANTS);
 		return NULL;
 	}
-	t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->trace = t->log.in = -1;
+	t->slot = t->listener = t->file.limits_fd = t->file.usage_fd = t->seat = t->trace =
+		t->log.in = -1;
 	t->ephemeral = r->ephemeral;
 	t->host_memory = wh_server.host_memory;
 	t->uid = r->uid;
@@ -590,6 +589,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 			free(t);
 		return NULL;
 	}
+	t->slot = i;
 	tenants[i] = t;
 	return t;
 }

@@ -17,6 +17,7 @@ struct wh_tenant {
 	char name[WH_TENANT_NAME];
 	char socket[WH_SOCKET_PATH];
 	uint64_t id;
+	int slot;		/* in the list; -1: not yet, or no more */
 	uid_t uid;
 	int listener;
 	bool ephemeral, dying;
