@@ -68,7 +68,7 @@ chmod 644 "$tmp/image.tar"
 users import "$tmp/image.tar" wormhole-test >"$tmp/import" 2>&1 || skip_all "podman of a user: $(tail -n 1 "$tmp/import")"
 out=$(box roots -- /bin/ls /bin) || skip_all "podman runs nothing here: $out"
 
-serve || bail "no server: $(cat "$tmp/serve")"
+serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" tenant create alpha --mem 64M --sm 30
 "$wormhole" tenant create beta --mem 32M
 "$wormhole" tenant create mine --mem 48M --user whcdi
