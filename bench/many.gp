@@ -11,8 +11,10 @@ set ylabel "MiB of the server's (PSS)"
 plot dat index 1 using 1:($2 / 1048576) with linespoints notitle
 set ylabel "descriptors"
 plot dat index 1 using 1:3 with linespoints notitle
-set ylabel "us of an order"
-plot dat index 1 using 1:6 with linespoints title "limit"
+set ylabel "wake-ups a second at rest"
+set yrange [-1:10]
+plot dat index 1 using 1:4 with linespoints notitle
+set yrange [0:*]
 set xlabel "tenants of all servers"
 set ylabel "MiB of all servers"
 plot dat index 0 using 1:($2 / 1048576) with linespoints notitle
@@ -20,5 +22,4 @@ set ylabel "descriptors of all servers"
 plot dat index 0 using 1:3 with linespoints notitle
 set ylabel "wake-ups a second at rest"
 set yrange [-1:10]
-plot dat index 0 using 1:4 with linespoints title "all servers", \
-	dat index 1 using 1:4 with points title "one server"
+plot dat index 0 using 1:4 with linespoints notitle
