@@ -11,7 +11,6 @@ import sys
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 OUT = os.path.join(BUILD, "bench")
-FIGURES = os.path.join(TOP, "docs/figures")
 QUICK = bool(os.environ.get("WH_BENCH_QUICK"))  # to try it out: a tenth of the time, worse figures
 
 
@@ -37,9 +36,17 @@ def output(*argv):
 
 
 def commit():
-    return (os.environ.get("WH_COMMIT")
-            or output("git", "-C", TOP, "describe", "--always", "--dirty", "--abbrev=12", "--match=")
-            or "unknown")
+    """Changes of what is written here do not count."""
+    if os.environ.get("WH_COMMIT"):
+        return os.environ["WH_COMMIT"]
+    head = output("git", "-C", TOP, "rev-parse", "--short=12", "HEAD")
+    changed = output("git", "-C", TOP, "status", "--porcelain", "--", ".", ":!docs/results.md", ":!docs/figures")
+    return head + ("-dirty" if changed else "") if head else "unknown"
+
+
+def results():
+    """The folder that takes results.md and figures/: docs/, or OUT for what no commit has."""
+    return OUT if commit().endswith(("-dirty", "unknown")) else os.path.join(TOP, "docs")
 
 
 def version(*argv):
@@ -136,7 +143,8 @@ def plot(name, script, title):
     """docs/figures/NAME.svg by bench/plots/SCRIPT.gp from OUT/NAME.dat; the line that shows it."""
     if not shutil.which("gnuplot"):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
-    os.makedirs(FIGURES, exist_ok=True)
-    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{FIGURES}/{name}.svg'",
+    figures = os.path.join(results(), "figures")
+    os.makedirs(figures, exist_ok=True)
+    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'",
                     os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
     return f"![{title}](figures/{name}.svg)"

@@ -3,7 +3,7 @@
 """`make bench`: runs the parts that are asked for (PARTS, or arguments; all), and
 puts what each found into docs/results.md, in the place of what it had found
 before. Each section says with which command, at which commit and on what it was
-made. Exit status 1 if a part could not be run; no figure is judged.
+made; what is of a tree with changes goes into build/bench/ instead. Exit status 1 if a part could not be run; no figure is judged.
 """
 import importlib
 import os
@@ -13,28 +13,27 @@ import time
 
 import report
 
-PARTS = ["calls"]
-RESULTS = os.path.join(report.TOP, "docs/results.md")
+PARTS = ["calls", "scaling", "model", "softgpu"]
 HEAD = os.path.join(report.TOP, "bench/results.in")
 SECTION = re.compile(r"<!-- part: (\w+) -->\n(.*?)<!-- end: \1 -->\n", re.S)
 
 
-def old_sections():
-    if not os.path.exists(RESULTS):
+def old_sections(path):
+    if not os.path.exists(path):
         return {}
-    with open(RESULTS) as f:
+    with open(path) as f:
         return dict(SECTION.findall(f.read()))
 
 
-def write(sections):
+def write(path, sections):
     with open(HEAD) as f:
         text = f.read()
     for part in PARTS:
         if part in sections:
             text += f"\n<!-- part: {part} -->\n{sections[part]}<!-- end: {part} -->\n"
-    with open(RESULTS + ".new", "w") as f:
+    with open(path + ".new", "w") as f:
         f.write(text)
-    os.rename(RESULTS + ".new", RESULTS)
+    os.rename(path + ".new", path)
 
 
 def measure(part):
@@ -48,18 +47,20 @@ def main():
     if unknown:
         sys.exit(f"error: no part {', '.join(unknown)}: there are {' '.join(PARTS)}")
     failed = []
+    path = os.path.join(report.results(), "results.md")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     for i, part in enumerate(asked):
         start = time.monotonic()
         report.say(f"part {part}, {i + 1} of {len(asked)}")
         try:
-            sections = {**old_sections(), part: measure(part)}
+            sections = {**old_sections(path), part: measure(part)}
         except report.Missing as e:
             report.say(f"part {part} was not run: {e}")
             failed.append(part)
             continue
-        write(sections)
+        write(path, sections)
         report.say(f"part {part}: {time.monotonic() - start:.0f} s")
-    report.say(f"written: {RESULTS}")
+    report.say(f"written: {path}")
     sys.exit(f"bench: not run: {', '.join(failed)}" if failed else 0)
 
 

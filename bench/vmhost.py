@@ -62,18 +62,18 @@ def lay_out(name, run, client, variables):
     return out
 
 
-def run(name, job, client="client.list", cpus=1, timeout=900, bochs=BOCHS, **variables):
-    """Boots it; the job's Data. The folder's `record` has the marked calls."""
+def run(name, job, client="client.list", cpus=1, timeout=900, emulated=False, **variables):
+    """Boots it, emulated even where there is VMX; the job's Data. The folder's `record` has the marked calls."""
     if missing_images():
         raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
     out = lay_out(name, job, os.path.join(TOP, "bench/job", client), variables)
-    if report.has_vmx():
+    if report.has_vmx() and not emulated:
         return run_here(out)
-    if not os.access(bochs, os.X_OK):
-        raise Missing(f"no emulator at {bochs}: run `make bench`, which builds it")
+    if not os.access(BOCHS, os.X_OK):
+        raise Missing(f"no emulator at {BOCHS}: run `make bench`, which builds it")
     report.say(f"booting the emulated VMX host: {name}")
     done = subprocess.run(
-        [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", bochs,
+        [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", BOCHS,
          "--cpus", str(cpus), "--timeout", str(timeout), "--out", out,
          "--kernel", os.path.join(BUILD, "kernel/host/bzImage"),
          "--initrd", os.path.join(BUILD, "bochs/host.cpio"), os.path.join(out, "job")],

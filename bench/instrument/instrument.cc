@@ -26,7 +26,7 @@ struct record {
 	Bit64u b;
 };
 
-// Classes of instructions that cost more than others; bench/calls/record.py has their names.
+// Classes of instructions that cost more than others; bench/record.py has their names.
 enum {
 	IS_PLAIN, IS_VMFUNC, IS_FSGSBASE, IS_CPUID, IS_SYSCALL, IS_SYSRET, IS_MSR, IS_SWAPGS, IS_XSTATE,
 	IS_VMENTRY, IS_ATOMIC, IS_FENCE,

@@ -2,7 +2,7 @@
 /*
  * The emulator's instrumentation interface (instrument/instrumentation.txt of Bochs): what runs
  * between two marks is written down, instruction by instruction, with each access to memory, each
- * exit and each change of address space. The format is in instrument.cc; bench/calls/record.py
+ * exit and each change of address space. The format is in instrument.cc; bench/record.py
  * reads it. Nothing else is observed, so that the machine stays fast up to the first mark.
  */
 #ifndef WORMHOLE_INSTRUMENT_H
