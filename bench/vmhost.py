@@ -53,7 +53,7 @@ def missing_images():
 def lay_out(name, run, client, variables):
     out = os.path.join(BUILD, "bochs", name)
     subprocess.run([os.path.join(TOP, "tests/bochs/mkjob.sh"), name, "--server",
-                    os.path.join(TOP, "tests/bochs/behaviours/server.list"), client], check=True,
+                    os.path.join(TOP, "bench/job/server.list"), client], check=True,
                    env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
     with open(os.path.join(TOP, "bench/job", run)) as f:
         text = f.read()
@@ -62,10 +62,14 @@ def lay_out(name, run, client, variables):
     return out
 
 
+SYSCALLS = "/usr/lib/wormhole/libsyscalls.so"   # tests/bochs/behaviours/syscalls.c: softgpu, and a few calls
+
+
 def run(name, job, client="client.list", cpus=1, timeout=900, emulated=False, **variables):
     """Boots it, emulated even where there is VMX; the job's Data. The folder's `record` has the marked calls."""
     if missing_images():
         raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
+    variables.setdefault("BACKEND", SYSCALLS)
     out = lay_out(name, job, os.path.join(TOP, "bench/job", client), variables)
     if report.has_vmx() and not emulated:
         return run_here(out)
