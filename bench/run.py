@@ -3,7 +3,8 @@
 """`make bench`: runs the parts that are asked for (PARTS, or arguments; all), and
 puts what each found into docs/results.md, in the place of what it had found
 before. Each section says with which command, at which commit and on what it was
-made; what is of a tree with changes goes into build/bench/ instead. Exit status 1 if a part could not be run; no figure is judged.
+made; what is of a tree with changes goes into build/bench/ instead. Exit status
+1 if a part could not be run; no figure is judged.
 """
 import importlib
 import os

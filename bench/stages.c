@@ -5,7 +5,8 @@
  * writes down one by one (instrument/, record.py). Where the processor is a real one, the same
  * counts are cycles of its TSC, and the marks do nothing.
  *
- * usage: stages baseline | null PREFIX | cuda PREFIX | syscalls PREFIX none|gate|handoff|companion...
+ * usage: stages baseline | null PREFIX | cuda PREFIX |
+ *	syscalls PREFIX none|gate|handoff|companion...
  */
 #define _GNU_SOURCE
 #include <string.h>
