@@ -11,4 +11,4 @@ set key outside top center horizontal autotitle columnhead
 set ylabel "cycles (a model)"
 set xtics rotate by 30 right scale 0
 plot for [i=2:6] dat using i:xtic(1), \
-	dat skip 1 using 0:(($7+$8)/2):7:8 with yerrorbars linecolor "black" pointtype 0 notitle
+	dat using 0:(($7+$8)/2):7:8 with yerrorbars linecolor "black" pointtype 0 notitle
