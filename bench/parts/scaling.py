@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of many clients and threads, and what a client takes by the number of them."""
+"""Calls of many clients and threads over shm on this machine, and what a client takes."""
 import collections
 import os
 import subprocess
-import sys
 
-from report import (BUILD, OUT, TOP, Environment, Missing, has_vmx, median, number, pick, plot, say, spread,
-                    table, version, wrap, write_data)
+from report import (BUILD, TOP, Environment, Missing, median, number, pick, plot, say, spread, table, version,
+                    wrap, write_data)
 
-TITLE = "Scaling: clients, threads, CPUs"
+TITLE = "Scaling over shm: clients, threads, CPUs"
 PROCESSES = [1, 2, 4, 8, 16, 32, 64]
 THREADS = [1, 2, 4, 8, 16]
-PAIRS = [1, 2, 4, 8, 16, 32, 64]
 Figures = collections.namedtuple("Figures", "rate start_ms client_kib server_kib")
 
 
@@ -94,7 +92,6 @@ def rate_figure(s):
 
 def shm_text(s):
     return "\n\n".join([
-        "### Clients and threads on this machine",
         wrap("Measured: copies of 4 KB to the device, each waited for, by client processes of `bench/scale.c` with "
              "threads each, natively (the driver, softgpu, in each process) and over `shm`, in turns "
              "(`bench/scale.sh`); medians. Clients, server and workers share the CPUs that are named. *Of native* is "
@@ -108,40 +105,7 @@ def shm_text(s):
         client_table(s)])
 
 
-# --- Pairs over vmfunc ----------------------------------------------------------------
-
-def pairs():
-    """Lines of attach.c: pair, register and TAKE, ATTACH, first call, next, tables, pages, KiB, KiB."""
-    say("64 pairs in the emulated VMX host")
-    done = subprocess.run([os.path.join(TOP, "bench/attach.sh")], stdout=sys.stderr, check=False,
-                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-    if done.returncode:
-        raise Missing("bench/attach.sh failed: see above")
-    with open(os.path.join(OUT, "attach.dat")) as f:
-        return [[int(w) for w in line.split()] for line in f]
-
-
-def pairs_text(lines):
-    rows = [[r[0], number(r[1]), number(r[2]), number(r[3]), number(r[4]), number(r[5] * 4), number(r[7] + r[8])]
-            for r in lines if r[0] in PAIRS]
-    kib = sum(r[7] + r[8] for r in lines) / len(lines)
-    return "\n\n".join([
-        "### Pairs over vmfunc, in the emulated VMX host",
-        wrap("Measured: instructions of all parties, and memory, of the n-th pair (`bench/attach.c`: two small VMs "
-             "with the selftests' library; each worker has four slots and has touched 256 MiB in 4 KiB pages). "
-             "*Before* is what worker and KVM do before the client comes: register and the first TAKE. Then ATTACH "
-             "by the client's TSC, the first call, which arms the pair, and the call after it. Memory is what the "
-             "host has less of afterwards. Baseline: the next call is what one takes without any of this."),
-        table(["pair", "before", "ATTACH", "first call", "next call", "tables of the view, KiB", "host memory, KiB"],
-              rows),
-        plot("attach", "attach", "Instructions and memory of a pair by the number of pairs"),
-        f"Host memory of {len(lines)} pairs: {number(kib)} KiB each; most of one pair's ATTACH and first call: "
-        f"{number(max(r[2] + r[3] for r in lines))} instructions."])
-
-
 def section():
     env = Environment()
     text = shm_text(Scale(pick(1, 5)))
-    text += "\n\n" + ("### Pairs over vmfunc\n\nNot run: on this host `bench/attach.c` would be run by hand."
-                      if has_vmx() else pairs_text(pairs()))
-    return "\n\n".join([env.text(f"Bochs 3.0 with our patches, gnuplot {version('gnuplot', '--version')}"), text])
+    return "\n\n".join([env.text(f"gnuplot {version('gnuplot', '--version')}"), text])
