@@ -162,6 +162,8 @@ soak: all images
 	$(Q)O=$(O) tests/soak/soak.sh $(SOAK_SECONDS)
 
 bench: build-bench images
+	$(Q)$(MAKE) $(SUB) -C tests/bochs/behaviours
+	$(Q)$(MAKE) $(SUB) -C tests/programs
 	$(Q)$(MAKE) $(SUB) -C bench run PARTS="$(PARTS)"
 
 abi: build-hypercall-abi

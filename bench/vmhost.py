@@ -52,9 +52,11 @@ def missing_images():
 
 def lay_out(name, run, client, variables):
     out = os.path.join(BUILD, "bochs", name)
-    subprocess.run([os.path.join(TOP, "tests/bochs/mkjob.sh"), name, "--server",
-                    os.path.join(TOP, "bench/job/server.list"), client], check=True,
-                   env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
+    done = subprocess.run([os.path.join(TOP, "tests/bochs/mkjob.sh"), name, "--server",
+                           os.path.join(TOP, "bench/job/server.list"), client], check=False,
+                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
+    if done.returncode:
+        raise Missing("the guests' images lack something: see above")
     with open(os.path.join(TOP, "bench/job", run)) as f:
         text = f.read()
     with open(os.path.join(out, "job/run"), "w") as f:
