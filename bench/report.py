@@ -65,6 +65,14 @@ def load():
         return float(f.read().split()[0])
 
 
+def busy(before, after, cpus):
+    """A warning, where other work had the CPUs."""
+    if max(before, after) <= 2 * cpus:
+        return ""
+    return ("\n\n**Other work had this machine's CPUs meanwhile**: times here say little and are to be measured again "
+            "on a quiet one; counts of\nthe emulated host do not depend on it.")
+
+
 class Environment:
     """Of one part: taken at its start, told at its end."""
 
@@ -77,7 +85,7 @@ class Environment:
                  f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
                  f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
                  f"load average {self.before:.1f} before, {load():.1f} after"]
-        return "Environment: " + "; ".join(words) + "."
+        return "Environment: " + "; ".join(words) + "." + busy(self.before, load(), os.cpu_count())
 
 
 def has_vmx():

@@ -71,8 +71,8 @@ def emulated_text():
         table(["way", "a call", "more", "overhead share", "crossings a call", "exits", "handoffs",
                "client's vCPU, M", "server's vCPUs, M"], rows),
         wrap("Wormhole's paper has an overhead share of 20 % for its prototype in cycles, and 88 % for GVirtuS by "
-             "shared memory and TCP. In `client's vCPU` are the calls' handlers: they run in the client's time, and "
-             "the server's vCPUs sleep.")])
+             "shared memory and TCP. The handlers run in the client's time; what the server's vCPUs take is the end of "
+             "a program's worker and the start of the next, as far as they fall before the sample.")])
 
 
 # --- On this machine -------------------------------------------------------------------
