@@ -15,6 +15,10 @@ HEADS = ["instructions", "VMFUNC", "exits", "FS/GS", "code lines", "data lines",
          "L1 lacks", "TLB lacks", "walks"]
 
 
+# In the figure.
+SHORT = [("forced", "exits forced"), ("no ", "no Wormhole"), ("ibpb", "ibpb")]
+
+
 def counted(path):
     """Medians of each marked kind's COUNTS, without the first call and without disturbed ones."""
     found, machine = {}, {}
@@ -70,7 +74,7 @@ def cycle_table(found, measured):
 def figure(found):
     data = [["call", "instructions", "VMFUNC", "exits", "FS/GS", "caches, TLBs", "least", "most"]]
     for _, words, way, n in found:
-        short = "exits forced" if "forced" in way else "no Wormhole" if "no " in way else "vmfunc"
+        short = next((short for word, short in SHORT if word in way), "vmfunc")
         mid = {k: n[k] * (c.low + c.high) / 2 for k, c in model.COSTS.items()}
         low, high = model.cycles(n)
         data.append([f"{words}, {short}", mid["instruction"], mid["vmfunc"], mid["exit"], mid["fsgsbase"],
@@ -81,7 +85,7 @@ def figure(found):
 
 def section():
     env = Environment()
-    kinds = "null vmfunc direct strict"
+    kinds = "null vmfunc direct ibpb strict"
     data = vmhost.run("bench-model", "run", emulated=True, KINDS=kinds)
     found = list(rows(data))
     measured = calls.Emulated(vmhost.run("bench-measured", "run", KINDS="baseline " + kinds)) if has_vmx() else None
