@@ -76,8 +76,9 @@ def busy(before, after, cpus):
 class Environment:
     """Of one part: taken at its start, told at its end."""
 
-    def __init__(self):
+    def __init__(self, timed=True):
         self.before = load()
+        self.timed = timed      # by a clock that depends on what else runs
 
     def text(self, *more):
         """`more`: what this part says of its own."""
@@ -85,7 +86,8 @@ class Environment:
                  f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
                  f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
                  f"load average {self.before:.1f} before, {load():.1f} after"]
-        return "Environment: " + "; ".join(words) + "." + busy(self.before, load(), os.cpu_count())
+        return "Environment: " + "; ".join(words) + "." + (
+            busy(self.before, load(), os.cpu_count()) if self.timed else "")
 
 
 def has_vmx():

@@ -84,7 +84,7 @@ def figure(found):
 
 
 def section():
-    env = Environment()
+    env = Environment(timed=False)
     kinds = "null vmfunc direct ibpb strict"
     data = vmhost.run("bench-model", "run", emulated=True, KINDS=kinds)
     found = list(rows(data))

@@ -39,6 +39,6 @@ def pairs_text(lines):
 
 
 def section():
-    env = Environment()
+    env = Environment(timed=False)
     text = pairs_text(pairs())
     return "\n\n".join([env.text(f"Bochs 3.0 with our patches, gnuplot {version('gnuplot', '--version')}"), text])
