@@ -47,7 +47,8 @@ help:
 #: make test-vm     guests: under QEMU alone, and in Bochs
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
 #: make bench-gpu   figures on a GPU, native beside each transport
-#: make bench       instructions per stage of a delegated call, counted in Bochs
+#: make bench       all figures that this machine can measure, into docs/results.md:
+#:                  PARTS="calls scaling" (bench/README.md has the parts)
 #: make invept-table  remove each TLB invalidation of the series in turn and write
 #:                  which test fails into docs/security.md (long; goes on where it stopped)
 #: make soak        for an hour (SOAK_SECONDS): the series on checked kernels, under fire and at random;
@@ -161,7 +162,9 @@ soak: all images
 	$(Q)O=$(O) tests/soak/soak.sh $(SOAK_SECONDS)
 
 bench: build-bench images
-	$(Q)$(MAKE) $(SUB) -C bench run
+	$(Q)$(MAKE) $(SUB) -C tests/bochs/behaviours
+	$(Q)$(MAKE) $(SUB) -C tests/programs
+	$(Q)$(MAKE) $(SUB) -C bench run PARTS="$(PARTS)"
 
 abi: build-hypercall-abi
 	$(Q)$(MAKE) $(SUB) -C hypercall-abi check

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Nanoseconds of calls on this machine, over a transport that needs no
- * hypervisor. Each sample is the mean of a batch that is long enough for the
- * clock.
+ * hypervisor.
  *
  * usage: native baseline | null shm|loopback | cuda NAME
  */
@@ -10,16 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "batch.h"
 #include "session/dispatch.h"
 #include "launch.h"
 #include "transport.h"
 
-#define GOAL_NS		400000000	/* for each benchmark */
-#define BATCH_NS	50000
+#define SHAPES		3001		/* more than the client library remembers */
 #define COPY_BYTES	4096
 
-static struct bench bench;
 static struct wh_link link_;
 static CUdeviceptr device;
 static char host[COPY_BYTES], other[COPY_BYTES];
@@ -47,6 +44,16 @@ static void null_call(void)
 	}
 }
 
+/* Never the same launch as lately: nothing is known of it, so that it is waited for. */
+static void launch_waiting(void)
+{
+	static unsigned int shape;
+
+	shape = (shape + 1) % SHAPES;
+	cuda_must("cuLaunchKernel",
+		  cuda.launch(cuda.empty, 1, 1, 1, 1, 1, 1, shape, NULL, NULL, NULL));
+}
+
 static void to_device(void)
 {
 	cuda_must("cuMemcpyHtoD", cuda.to_device(device, host, sizeof(host)));
@@ -58,41 +65,6 @@ static void to_host(void)
 }
 
 /* --- How ------------------------------------------------------------------------- */
-
-static uint64_t run(void (*call)(void), unsigned int n)
-{
-	uint64_t t = bench_ns();
-
-	while (n--)
-		call();
-	return bench_ns() - t;
-}
-
-/* Calls that fill a batch; finding out warms everything up. */
-static unsigned int batch_of(void (*call)(void))
-{
-	unsigned int n = 1;
-
-	while (run(call, n) < BATCH_NS && n < 1u << 24)
-		n *= 2;
-	return n;
-}
-
-static void measure(const char *prefix, const char *what, void (*call)(void))
-{
-	unsigned int batch = batch_of(call);
-	char name[64];
-	uint64_t t;
-
-	snprintf(name, sizeof(name), "%s_%s", prefix, what);
-	bench_start(&bench, name, "ns");
-	do {
-		t = run(call, batch);
-		bench_add(&bench, (double)t / batch);
-		bench.sum += t - (uint64_t)bench.sample[bench.n - 1];
-	} while (!bench_over(&bench, GOAL_NS));
-	bench_report(&bench);
-}
 
 static int null(const char *name)
 {
@@ -117,6 +89,7 @@ static int all_cuda(const char *name)
 	cuda_start();
 	cuda_must("cuMemAlloc", cuda.alloc(&device, COPY_BYTES));
 	memset(host, 42, sizeof(host));
+	measure(name, "launch_waiting", launch_waiting);
 	measure(name, "launch", cuda_launch_empty);
 	measure(name, "copy_4k_to_device", to_device);
 	measure(name, "copy_4k_to_host", to_host);

@@ -1,57 +1,37 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `make -C bench native`: nanoseconds of a null call, a launch and a copy of
-# 4 KB on this machine, over shm (two processes) and loopback (one process),
-# next to softgpu without Wormhole. Writes build/bench/native.md.
-set -eu
+# Nanoseconds of a null call, a launch and copies of 4 KB on this machine, each way to make them
+# in short turns, one after the other, and in the other order each second time: what else the
+# machine does meets all of them. Prints each program's lines (bench.h).
+# usage: bench/native.sh [TURNS]
+set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
-native=$WH_BUILD/bench/native
-export WORMHOLE_BACKEND="$WH_BUILD/softgpu/libcuda.so.1"
-export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
-work=$(mktemp -d)
-server=
-# Client and server on a CPU each, where there are two: on one CPU each would
-# spin while the other waits for it.
-client_cpu= server_cpu=
-[ "$(nproc)" -lt 2 ] || { client_cpu="taskset -c 0" server_cpu="taskset -c 1"; }
-trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+export WH_TOP WH_BUILD WH_BENCH_MS=${WH_BENCH_MS:-40}
+# Client and server on a CPU each, where there are two: on one CPU each would spin while the
+# other waits for it.
+client=
+[ "$(nproc)" -lt 2 ] || { client="taskset -c 0"; export WH_SERVER_CPU=1; }
+. "$WH_TOP/tests/world.sh"
+bench=$WH_BUILD/bench
 
-start_server() {
-	export WORMHOLE_SOCKET="$work/socket"
-	mkfifo "$work/log"
-	exec 9<>"$work/log"
-	$server_cpu "$WH_BUILD/server/wormhole-server" --backend "$WORMHOLE_BACKEND" \
-		--socket "$WORMHOLE_SOCKET" >"$work/log" 2>&1 9<&- &
-	server=$!
-	timeout 20 grep -q -m 1 listening <&9 ||
-		{ echo "wormhole-server did not start" >&2; exit 1; }
+one() { # WAY
+	case $1 in
+	machine)	$client "$bench/native" baseline ;;
+	native)		in_world native shared $client "$bench/native" cuda native ;;
+	loopback | shm)
+		in_world "$1" shared $client "$bench/native" null "$1" &&
+		in_world "$1" shared $client "$bench/native" cuda "$1" ;;
+	inline | notify | tcp)
+		LD_LIBRARY_PATH=$softgpu $client "$bench/tcp" "$1" ;;
+	esac
 }
 
-# What a program sees, through the stub library.
-stubs() { WORMHOLE_TRANSPORT=$1 LD_LIBRARY_PATH=$WH_BUILD/client-stubs $client_cpu "$native" cuda "$1"; }
-
-all() {
-	$client_cpu "$native" baseline
-	LD_LIBRARY_PATH=$WH_BUILD/softgpu $client_cpu "$native" cuda softgpu
-	$client_cpu "$native" null loopback
-	stubs loopback
-	$client_cpu "$native" null shm
-	stubs shm
-}
-
-start_server
-all >"$work/figures"
-{
-	echo "## Nanoseconds on one machine, without VMs"
-	echo
-	echo "date $(date +%F), commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), $(nproc) CPUs, kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
-	echo
-	echo "Every sample is the mean of a batch of at least 50 µs; softgpu_* has no Wormhole in it. Client on CPU 0, server on CPU 1."
-	echo
-	echo "| what | samples | min ns | median ns | max ns |"
-	echo "|---|---:|---:|---:|---:|"
-	awk '{ printf "| %s | %s | %.0f | %.0f | %.0f |\n", $2, $4, $5, $6, $7 }' "$work/figures"
-} >"$WH_BUILD/bench/native.md"
-cat "$WH_BUILD/bench/native.md"
+world_init softgpu || exit 1
+world_server
+order="machine native loopback shm inline notify tcp"
+for turn in $(seq "${1:-7}"); do
+	for w in $order; do one "$w" || exit 1; done
+	order=$(echo "$order" | tr ' ' '\n' | tac | tr '\n' ' ')
+	echo "native: turn $turn" >&2
+done

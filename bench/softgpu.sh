@@ -3,8 +3,7 @@
 # `make -C bench softgpu [BEFORE=FOLDER]`: how fast softgpu runs kernels on one
 # core, by user CPU time; with BEFORE also the libcuda.so.1 of that folder, an older
 # build, in turns with this one's. The best of ROUNDS runs of build/bench/softgpu,
-# because other work on the machine only ever makes it slower. Writes
-# build/bench/softgpu.md.
+# because other work on the machine only ever makes it slower. Prints a table.
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
@@ -24,10 +23,6 @@ rounds() {
 }
 
 {
-	echo "## softgpu's interpreter"
-	echo
-	echo "date $(date +%F), commit $(git -C "$WH_TOP" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown), $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n1), kernel $(uname -r), load $(cut -d' ' -f1 /proc/loadavg)"
-	echo
 	echo "\`make -C bench softgpu${before:+ BEFORE=FOLDER}\`: one thread, per second of user CPU time (getrusage), the best of $((15 * ${ROUNDS:-8})) launches."
 	echo
 	echo "| kernel |${before:+ before |} now | unit |"
@@ -41,5 +36,4 @@ rounds() {
 				printf "| %s |%s %s | %s |\n", k, two ? " " best["before", k] " |" : "", best["now", k], unit[k]
 			}
 		}'
-} >"$bench/softgpu.md"
-cat "$bench/softgpu.md"
+}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Runs in the client VM of an emulated machine, whose TSC counts executed
- * instructions: how many a call takes as a whole, next to baselines, and marked
- * calls whose instructions the machine writes down one by one (stages.py).
- * Marks are XCHG BX, BX, which stops Bochs' debugger and does nothing else.
+ * Runs in the client VM of an emulated machine, whose TSC counts executed instructions: how many
+ * a call takes as a whole, next to baselines, and marked calls whose instructions the machine
+ * writes down one by one (instrument/, record.py). Where the processor is a real one, the same
+ * counts are cycles of its TSC, and the marks do nothing.
  *
- * usage: stages baseline | null_call | launch | launch_direct
+ * usage: stages baseline | null PREFIX | cuda PREFIX |
+ *	syscalls PREFIX none|gate|handoff|companion...
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -18,17 +19,29 @@
 #include "launch.h"
 #include "transport.h"
 
-#define GOAL	20000000	/* instructions: 0.2 s of a core for each benchmark */
-#ifndef MARKED
-#define MARKED	50		/* the Makefile tells both this and stages.py */
-#endif
+#define GOAL	10000000	/* instructions: 0.1 s of a core for each benchmark */
+#define MARKED	24		/* of which record.py leaves out the first */
+#define BYTES	4096
+
+/* As tests/bochs/behaviours/syscalls.c has them. */
+enum wh_kind { KIND_COMPANION = 0, KIND_NONE = 5, KIND_GATE = 6, KIND_HANDOFF = 7 };
+#define KIND_VALUE(kind)	((kind) == KIND_COMPANION ? 7 : 1)
 
 static struct bench bench;
 static struct wh_link link_;
+static CUdeviceptr device;
+static char host[BYTES];
+static typeof(cuCtxGetLimit) *get_limit;
 
-static inline void mark(void)
+/* XCHG of a register with itself; instrument/instrument.cc looks for these two at CPL 3. */
+static inline void begin(unsigned long what)
 {
-	__asm__ volatile("xchg %%bx, %%bx" ::: "memory");
+	__asm__ volatile("xchg %%bx, %%bx" :: "a" (what) : "memory");
+}
+
+static inline void end(void)
+{
+	__asm__ volatile("xchg %%cx, %%cx" ::: "memory");
 }
 
 /* --- What is measured ------------------------------------------------------------ */
@@ -65,6 +78,33 @@ static void null_call(void)
 	}
 }
 
+static void to_device(void)
+{
+	cuda_must("cuMemcpyHtoD", cuda.to_device(device, host, sizeof(host)));
+}
+
+static void to_host(void)
+{
+	cuda_must("cuMemcpyDtoH", cuda.to_host(host, device, sizeof(host)));
+}
+
+/* A call in which the backend makes one system call, or none. */
+static void limit(enum wh_kind kind)
+{
+	size_t value;
+
+	cuda_must("cuCtxGetLimit", get_limit(&value, (CUlimit)kind));
+	if (value == KIND_VALUE(kind))
+		return;
+	fprintf(stderr, "a system call of kind %d says %zu\n", kind, value);
+	exit(1);
+}
+
+static void call_without(void) { limit(KIND_NONE); }
+static void call_by_the_gate(void) { limit(KIND_GATE); }
+static void call_by_the_companion(void) { limit(KIND_COMPANION); }
+static void call_by_handoff(void) { limit(KIND_HANDOFF); }
+
 /* --- How ------------------------------------------------------------------------- */
 
 /* One sample is one call, with the two RDTSC around it. */
@@ -84,31 +124,45 @@ static void count(const char *name, void (*call)(void))
 	bench_report(&bench);
 }
 
-/* What stages.py has to know about the marked calls, then these. */
-static void marked(const char *name, void (*call)(void), const void *entry)
+/* What record.py has to know about the marked calls, then these. */
+static void marked(const char *name, void (*call)(void))
 {
+	static unsigned long n;
+	unsigned long what = (unsigned long)getpid() << 8 | ++n;
 	unsigned int i;
 
-	printf("marked %s %u %p\n", name, MARKED, entry);
+	printf("marked %s %lu\n", name, what);
 	fflush(stdout);
 	for (i = 0; i < MARKED; i++) {
-		mark();
+		begin(what);
 		call();
-		mark();
+		end();
 	}
 }
 
-/* Delegated calls of slot 0, counted in the view. They go on from earlier clients. */
-static uint64_t calls(void)
+static void both(const char *prefix, const char *what, void (*call)(void))
 {
-	const volatile struct wh_slot *slot = (const void *)(WH_WINDOW_VA + WH_PAGE_SIZE);
+	static char names[16][64];
+	static unsigned int n;
+	char *name = names[n++];
 
-	return slot->calls;
+	snprintf(name, sizeof(names[0]), "%s_%s", prefix, what);
+	count(name, call);
+	marked(name, call);
 }
 
-static void print_calls(const char *name, uint64_t before)
+/* Where this program's code lies, for whoever reads addresses. */
+static void print_maps(const char *prefix)
 {
-	printf("calls %s %llu\n", name, (unsigned long long)(calls() - before));
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512], path[256];
+	unsigned long from, to;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx r-xp %*s %*s %*s %255s", &from, &to, path) == 3)
+			printf("code %s %lx %lx %s\n", prefix, from, to, path);
+	if (f)
+		fclose(f);
 }
 
 static int baseline(void)
@@ -119,57 +173,65 @@ static int baseline(void)
 	return 0;
 }
 
-static int null(void)
+static int null(const char *prefix)
 {
 	int status = wh_transport_vmfunc.open(&link_);
-	uint64_t before;
 
 	if (status) {
 		fprintf(stderr, "vmfunc: %s\n", wh_strerror(status));
 		return 1;
 	}
-	before = calls();
-	count("null_call", null_call);
-	marked("null_call", null_call, (const void *)link_.t->call);
-	print_calls("null_call", before);
+	print_maps(prefix);
+	both(prefix, "null_call", null_call);
 	link_.t->close(&link_);
 	return 0;
 }
 
-static int launch(void)
+/* Through whichever libcuda.so.1 there is: the stubs, or softgpu in this process. */
+static int all_cuda(const char *prefix)
 {
-	uint64_t before;
-
 	cuda_start();
-	before = calls();
-	count("launch", cuda_launch_empty);
-	marked("launch", cuda_launch_empty, (const void *)cuda.launch);
-	print_calls("launch", before);
+	cuda_must("cuMemAlloc", cuda.alloc(&device, BYTES));
+	print_maps(prefix);
+	both(prefix, "launch", cuda_launch_empty);
+	both(prefix, "copy_to_device", to_device);
+	both(prefix, "copy_to_host", to_host);
 	return 0;
 }
 
-/* softgpu in this process: the same launch without Wormhole. */
-static int launch_direct(void)
+/* The worker's backend is tests/bochs/behaviours/syscalls.c. */
+static int system_calls(const char *prefix, char **names)
 {
+	static const struct {
+		const char *name;
+		void (*call)(void);
+	} ways[] = {
+		{ "none", call_without }, { "gate", call_by_the_gate },
+		{ "handoff", call_by_handoff }, { "companion", call_by_the_companion },
+	};
+	unsigned int i;
+
 	cuda_start();
-	count("launch_direct", cuda_launch_empty);
+	get_limit = cuda_symbol(dlopen("libcuda.so.1", RTLD_NOW), "cuCtxGetLimit");
+	print_maps(prefix);
+	for (; *names; names++)
+		for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+			if (!strcmp(*names, ways[i].name))
+				both(prefix, ways[i].name, ways[i].call);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(void);
-	} kinds[] = {
-		{ "baseline", baseline }, { "null_call", null }, { "launch", launch },
-		{ "launch_direct", launch_direct },
-	};
-	unsigned int i;
-
-	for (i = 0; argc == 2 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(argv[1], kinds[i].name))
-			return kinds[i].run();
-	fprintf(stderr, "usage: stages baseline | null_call | launch | launch_direct\n");
+	if (argc == 2 && !strcmp(argv[1], "baseline"))
+		return baseline();
+	if (argc == 3 && !strcmp(argv[1], "null"))
+		return null(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "cuda"))
+		return all_cuda(argv[2]);
+	if (argc > 3 && !strcmp(argv[1], "syscalls"))
+		return system_calls(argv[2], argv + 3);
+	fprintf(stderr, "usage: stages baseline | null PREFIX | cuda PREFIX | "
+		"syscalls PREFIX none|gate|handoff|companion...\n");
 	return 2;
 }

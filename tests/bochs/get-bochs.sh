@@ -5,6 +5,8 @@
 # package with the patches beside this file, cached by content:
 #
 #   get-bochs.sh        $O/bochs-3.0/bochs, config.log, build.log, hash
+#   get-bochs.sh DIR    $O/bochs-NAME, with an instrumentation library of ours of that name
+#                       (`make bench`; slower, and no test boots it)
 #
 # The source comes by tools/debian-download.sh; BOCHS_TARBALL=FILE: a copy at hand
 # instead.
@@ -12,7 +14,10 @@
 set -eu -o pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-out=${O:-$here/../../build}/bochs-3.0
+build=${O:-$here/../../build}
+instrument=${1:+$(cd "$1" && pwd)}
+out=$build/bochs-${instrument:+$(basename "$instrument")}
+[ -n "$instrument" ] || out=$build/bochs-3.0
 jobs=${JOBS:-$(nproc)}
 suite=trixie
 version=3.0+dfsg
@@ -21,10 +26,17 @@ sha256=78f6c73d4a6472d5130a87ab9dc306d02c7c71ed8e25b3a8ef642e2a7acd282b
 patches=("$here"/{tlb,microcode,smp,interrupts,la57}.patch)
 # What the host needs of a machine, and nothing that it has no use for. Without
 # a debugger Bochs may chain the handlers of instructions.
-options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-all-optimizations --enable-x86-64
+options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-x86-64
 	--enable-vmx=2 --enable-avx --enable-evex --enable-cet --enable-protection-keys --enable-fpu
 	--enable-a20-pin --enable-pci --disable-debugger --disable-debugger-gui --disable-docbook
 	--disable-cdrom --disable-xpm --disable-stats)
+# A repeated instruction that is made in one go shows none of its accesses.
+if [ -n "$instrument" ]; then
+	options+=(--enable-instrumentation="instrument/$(basename "$instrument")" --enable-fast-function-calls
+		--enable-handlers-chaining --enable-trace-linking)
+else
+	options+=(--enable-all-optimizations)
+fi
 cflags=-O2
 unset MAKEFLAGS MFLAGS MAKELEVEL O
 mkdir -p "$out"
@@ -59,6 +71,10 @@ download() {
 }
 
 get_source() {
+	# The other build may have fetched it.
+	if [ -z "${BOCHS_TARBALL:-}" ] && [ -n "$instrument" ] && right "$build/bochs-3.0/$tarball"; then
+		BOCHS_TARBALL=$build/bochs-3.0/$tarball
+	fi
 	if [ -n "${BOCHS_TARBALL:-}" ]; then
 		right "$BOCHS_TARBALL" || die "BOCHS_TARBALL=$BOCHS_TARBALL is not $tarball (SHA-256 $sha256)"
 		cp "$BOCHS_TARBALL" "$out/$tarball"
@@ -77,7 +93,8 @@ unpack() {
 	rm -rf "$out/src"
 	mkdir -p "$out/src"
 	tar -xJf "$out/$tarball" -C "$out/src" --strip-components=1
-	cat "${patches[@]}" | patch -d "$out/src" -p1 -F0 --no-backup-if-mismatch
+	cat "${patches[@]}" | patch -d "$out/src" -p1 -F0 --no-backup-if-mismatch || return 1
+	[ -z "$instrument" ] || cp -r "$instrument" "$out/src/instrument/"
 }
 
 configure() { cd "$out/src" && CFLAGS=$cflags CXXFLAGS=$cflags ./configure "${options[@]}"; }
@@ -91,7 +108,7 @@ exec 8>"$out/.lock"
 until flock -w 8 8; do
 	say "another make builds it, waiting"
 done
-hash=$({ cat "${patches[@]}"; ${CXX:-g++} --version | head -n1; sed -n '/^set -eu/,$p' "$0"; } |
+hash=$({ cat "${patches[@]}" ${instrument:+"$instrument"/*}; ${CXX:-g++} --version | head -n1; sed -n '/^set -eu/,$p' "$0"; } |
 	sha256sum | cut -d' ' -f1)
 if [ "$(cat "$out/hash" 2>/dev/null)" = "$hash" ]; then
 	say "3.0 is current"

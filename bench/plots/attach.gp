@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # attach.dat to attach.svg: what the n-th pair took.
-set terminal svg size 900,420 background "white"
+set terminal svg size 900,460 background "white"
 set output out
 set multiplot layout 1,2
 set grid
 set xlabel "pairs"
 set xrange [0:65]
-set key top left
+set key below
 set logscale y
 set ylabel "instructions (emulated, not cycles)"
 set yrange [1e3:1e9]

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The Neuron mix (tests/programs/neuron.cu) on this machine, each world in turns, and in the other
+# order each second time. Prints
+#
+#	neuron WORLD CALLS NS-PER-CALL REQUESTS CLIENT-MS SERVER-MS ELAPSED-MS
+#
+# CPU times are of the program and of the server with its workers, from start to end.
+# usage: bench/neuron.sh [TURNS [CALLS]]
+set -u
+: "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
+: "${WH_BUILD:=$WH_TOP/build}"
+export WH_TOP WH_BUILD
+client=
+[ "$(nproc)" -lt 2 ] || { client="taskset -c 0"; export WH_SERVER_CPU=1; }
+. "$WH_TOP/tests/world.sh"
+program=$WH_BUILD/tests/programs/bin/shared/neuron
+calls=${2:-100000}
+
+# The server's and what is below it, those that have ended too: hundredths of a second.
+server_ticks() { # [PID]
+	sum=0
+	for pid in "$server_pid" $(pgrep -P "$server_pid"); do
+		read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user sys cuser csys _ <"/proc/$pid/stat" 2>/dev/null || continue
+		sum=$((sum + user + sys + cuser + csys))
+	done
+	echo $sum
+}
+
+one() { # WORLD
+	before=$(server_ticks)
+	TIMEFORMAT="time %R %U %S"
+	{ time WORMHOLE_STATS=1 in_world "$1" shared $client timeout 100 "$program" "calls=$calls" >"$world_dir/said" 2>&1; } \
+		2>"$world_dir/time" || { cat "$world_dir/said" >&2; exit 1; }
+	cat "$world_dir/said" "$world_dir/time" | awk -v world="$1" -v calls="$calls" \
+		-v server=$(($(server_ticks) - before)) '
+		/^rate/				{ ns = 1e9 / $2 }
+		/^wormhole: [0-9]+ requests/	{ requests = $2 }
+		/^time/	{ printf "neuron %s %d %.1f %d %.0f %d %.0f\n", world, calls, ns, requests, ($3 + $4) * 1000, server * 10, $2 * 1000 }'
+}
+
+world_init softgpu || exit 1
+world_server
+order="native loopback shm"
+for turn in $(seq "${1:-3}"); do
+	for w in $order; do one "$w"; done
+	order=$(echo "$order" | tr ' ' '\n' | tac | tr '\n' ' ')
+	echo "neuron: turn $turn" >&2
+done

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pair over vmfunc takes where there are 0 to 63 already, in the emulated host."""
+import os
+import subprocess
+import sys
+
+from report import BUILD, OUT, TOP, Environment, Missing, number, plot, say, table, version, wrap
+
+TITLE = "Scaling over vmfunc: pairs"
+PAIRS = [1, 2, 4, 8, 16, 32, 64]
+
+
+def pairs():
+    """Lines of attach.c: pair, register and TAKE, ATTACH, first call, next, tables, pages, KiB, KiB."""
+    say("64 pairs in the emulated VMX host")
+    done = subprocess.run([os.path.join(TOP, "bench/attach.sh")], stdout=sys.stderr, check=False,
+                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
+    if done.returncode:
+        raise Missing("bench/attach.sh failed: see above")
+    with open(os.path.join(OUT, "attach.dat")) as f:
+        return [[int(w) for w in line.split()] for line in f]
+
+
+def pairs_text(lines):
+    rows = [[r[0], number(r[1]), number(r[2]), number(r[3]), number(r[4]), number(r[5] * 4), number(r[7] + r[8])]
+            for r in lines if r[0] in PAIRS]
+    kib = sum(r[7] + r[8] for r in lines) / len(lines)
+    return "\n\n".join([
+        wrap("Measured: instructions of all parties, and memory, of the n-th pair (`bench/attach.c`: two small VMs "
+             "with the selftests' library; each worker has four slots and has touched 256 MiB in 4 KiB pages). "
+             "*Before* is what worker and KVM do before the client comes: register and the first TAKE. Then ATTACH "
+             "by the client's TSC, the first call, which arms the pair, and the call after it. Memory is what the "
+             "host has less of afterwards. Baseline: the next call is what one takes without any of this."),
+        table(["pair", "before", "ATTACH", "first call", "next call", "tables of the view, KiB", "host memory, KiB"],
+              rows),
+        plot("attach", "attach", "Instructions and memory of a pair by the number of pairs"),
+        f"Host memory of {len(lines)} pairs: {number(kib)} KiB each; most of one pair's ATTACH and first call: "
+        f"{number(max(r[2] + r[3] for r in lines))} instructions."])
+
+
+def section():
+    env = Environment(timed=False)
+    text = pairs_text(pairs())
+    return "\n\n".join([env.text(f"Bochs 3.0 with our patches, gnuplot {version('gnuplot', '--version')}"), text])

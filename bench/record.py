@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what the instrumented emulator wrote down (instrument/instrument.cc).
+
+A marked call is what ran between two marks. Each of its instructions belongs to
+a *place*: who runs (client, worker in the view, server VM, host) and whose code
+it is, as the programs' maps say. The C library's belongs to whoever called it.
+"""
+import collections
+import struct
+
+RECORD = struct.Struct("<BBBBIQQ")
+CLASSES = ("plain vmfunc fsgsbase cpuid syscall sysret msr swapgs xstate vmentry atomic "
+           "fence").split()
+TRAMPOLINE = 0x5f8000000000     # WH_TRAMPOLINE_VA
+TRAMPOLINE_END = TRAMPOLINE + 0x10000
+KERNEL = 1 << 63
+# Basic exit reasons (SDM 3, appendix C) that come up here.
+EXITS = {0: "exception_nmi", 1: "external_interrupt", 7: "interrupt_window", 8: "nmi_window",
+         10: "cpuid", 12: "hlt", 18: "vmcall", 28: "cr_access", 30: "io", 31: "rdmsr", 32: "wrmsr",
+         48: "ept_violation", 49: "ept_misconfig", 52: "preemption_timer", 59: "vmfunc"}
+HOST_EXITS = {"external_interrupt", "preemption_timer", "exception_nmi", "interrupt_window", "nmi_window"}
+
+Space = collections.namedtuple("Space", "root cr3")
+
+
+def read(path):
+    """The records, as tuples (type, flags, cpu, length, a, b)."""
+    with open(path, "rb") as f:
+        while True:
+            data = f.read(RECORD.size * 65536)
+            data = data[:len(data) - len(data) % RECORD.size]
+            if not data:
+                return
+            for kind, flags, cpu, length, _, a, b in RECORD.iter_unpack(data):
+                yield chr(kind), flags, cpu, length, a, b
+
+
+def calls(path):
+    """Each marked call as (what, records), without the marks."""
+    what, records = None, []
+    for r in read(path):
+        if r[0] == "B":
+            what, records = r[4], []
+        elif r[0] == "E":
+            if what is not None:
+                yield what, records
+            what = None
+        elif what is not None:
+            records.append(r)
+
+
+class Maps:
+    """Whose code an address is, of one process."""
+
+    def __init__(self, ranges):
+        self.ranges = sorted(ranges)            # (from, to, name)
+        self.cache = {}
+
+    def name(self, address):
+        page = address >> 12
+        if page not in self.cache:
+            self.cache[page] = next((n for a, b, n in self.ranges if a <= address < b), "?")
+        return self.cache[page]
+
+
+def short_name(path):
+    return path.rsplit("/", 1)[-1]
+
+
+# What serves whoever calls it.
+SHARED = ("libc.so", "ld-linux", "[vdso]", "libm.so", "libpthread", "libdl", "libgcc")
+
+
+def is_shared(name):
+    return name.startswith(SHARED)
+
+
+class Places:
+    """Goes along with the records of one call, and says for each instruction where it is."""
+
+    def __init__(self, client, worker):
+        self.maps = {"client": client, "view": worker}
+        self.own = None         # the client's space: that of the call's first instruction
+        self.space = {}         # of each CPU
+        self.owner = {}         # who called the C library, of each world
+
+    def follow(self, record):
+        """A record S."""
+        _, _, cpu, _, root, cr3 = record
+        self.space[cpu] = Space(root, cr3)
+        if self.own is None:
+            self.own = self.space[cpu]
+
+    def world(self, cpu):
+        s = self.space[cpu]
+        if s.root == 0:
+            return "host"
+        if s.root == self.own.root:
+            return "client"
+        return "view" if s.cr3 == self.own.cr3 else "server"
+
+    def place(self, record):
+        """(world, whose code) of a record I."""
+        _, cpl, cpu, _, rip, _ = record
+        world = self.world(cpu)
+        if world == "host":
+            return world, "kernel" if cpl == 0 else "QEMU"
+        if TRAMPOLINE <= rip < TRAMPOLINE_END:
+            return world, "trampoline"
+        if rip & KERNEL:
+            return world, "gate" if world == "view" else "kernel"
+        if world == "client" and self.space[cpu].cr3 != self.own.cr3:
+            return world, "others"
+        maps = self.maps["client" if world == "client" else "view"]
+        name = maps.name(rip)
+        if is_shared(name):
+            return world, self.owner.get(world, name)
+        self.owner[world] = name
+        return world, name
+
+
+class Call:
+    """What one marked call took."""
+
+    def __init__(self, records, client, worker):
+        self.by_place = collections.Counter()
+        self.by_class = collections.Counter()   # (world, code, class), all but plain
+        self.exits = collections.Counter()
+        self.tlb = collections.Counter()
+        places = Places(client, worker)
+        for r in records:
+            if r[0] == "I":
+                place = places.place(r)
+                self.by_place[place] += 1
+                if r[3]:
+                    self.by_class[place + (CLASSES[r[3]],)] += 1
+            elif r[0] == "S":
+                places.follow(r)
+            elif r[0] == "X":
+                self.exits[EXITS.get(r[4], str(r[4]))] += 1
+            elif r[0] == "T":
+                self.tlb[r[4]] += 1
+
+    def total(self):
+        return sum(self.by_place.values())
+
+    def count(self, kind):
+        return sum(n for (_, _, k), n in self.by_class.items() if k == kind)
+
+    def disturbed(self):
+        """Did the host take the CPU for something of its own?"""
+        return any(e in HOST_EXITS for e in self.exits)
+
+
+PARTS = ("copy", "switch", "FS/GS", "handler")
+
+
+def breakdown(call, driver):
+    """Instructions of a call by what they are for: PARTS. `driver(world, name)`: is it the handler?
+
+    copy: the client's stub, and the worker's code around the driver: marshalling, checks, tables.
+    switch: the trampoline and every kernel. FS/GS: the trampoline's instructions for the bases.
+    """
+    parts = dict.fromkeys(PARTS, 0)
+    for (world, name), n in call.by_place.items():
+        if name in ("trampoline", "gate", "kernel", "QEMU", "others"):
+            parts["switch"] += n
+        elif driver(world, name):
+            parts["handler"] += n
+        else:
+            parts["copy"] += n
+    for (_, name, kind), n in call.by_class.items():
+        if kind == "fsgsbase" and name in ("trampoline", "gate"):
+            parts["FS/GS"] += n
+            parts["switch"] -= n
+    return parts

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of `make bench` share: where things are, tables, figures, and
+the environment that stands beside each of them. Judges nothing."""
+import datetime
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
+OUT = os.path.join(BUILD, "bench")
+QUICK = bool(os.environ.get("WH_BENCH_QUICK"))  # to try it out: a tenth of the time, worse figures
+
+
+class Missing(Exception):
+    """What a part needs is not there: said in its place."""
+
+
+def say(text):
+    print(f"# bench: {text}", file=sys.stderr, flush=True)
+
+
+def pick(quick, full):
+    return quick if QUICK else full
+
+
+# --- The environment ---------------------------------------------------------------
+
+def output(*argv):
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
+def commit():
+    """Changes of what is written here do not count."""
+    if os.environ.get("WH_COMMIT"):
+        return os.environ["WH_COMMIT"]
+    head = output("git", "-C", TOP, "rev-parse", "--short=12", "HEAD")
+    changed = output("git", "-C", TOP, "status", "--porcelain", "--", ".", ":!docs/results.md", ":!docs/figures")
+    return head + ("-dirty" if changed else "") if head else "unknown"
+
+
+def results():
+    """The folder that takes results.md and figures/: docs/, or OUT for what no commit has."""
+    return OUT if commit().endswith(("-dirty", "unknown")) else os.path.join(TOP, "docs")
+
+
+def version(*argv):
+    m = re.search(r"\d+(\.\d+)+", output(*argv))
+    return m[0] if m else "unknown"
+
+
+def first(path, pattern):
+    with open(path) as f:
+        m = re.search(pattern, f.read(), re.M)
+    return m[1].strip() if m else "unknown"
+
+
+def load():
+    with open("/proc/loadavg") as f:
+        return float(f.read().split()[0])
+
+
+def busy(before, after, cpus):
+    """A warning, where other work had the CPUs."""
+    if max(before, after) <= 2 * cpus:
+        return ""
+    return ("\n\n**Other work had this machine's CPUs meanwhile**: times here say little and are to be measured again "
+            "on a quiet one; counts of\nthe emulated host do not depend on it.")
+
+
+class Environment:
+    """Of one part: taken at its start, told at its end."""
+
+    def __init__(self, timed=True):
+        self.before = load()
+        self.timed = timed      # by a clock that depends on what else runs
+
+    def text(self, *more):
+        """`more`: what this part says of its own."""
+        words = [f"{datetime.date.today().isoformat()}", f"commit {commit()}", *more,
+                 f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
+                 f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
+                 f"load average {self.before:.1f} before, {load():.1f} after"]
+        return "Environment: " + "; ".join(words) + "." + (
+            busy(self.before, load(), os.cpu_count()) if self.timed else "")
+
+
+def has_vmx():
+    """Whether this host can take the emulator's place: VMX, and a KVM with the series."""
+    with open("/proc/cpuinfo") as f:
+        return " vmx " in f.read() and os.path.exists("/dev/kvm-wormhole")
+
+
+# --- Text --------------------------------------------------------------------------
+
+def number(x, digits=0):
+    return f"{x:,.{digits}f}"
+
+
+def median(values):
+    values = sorted(values)
+    return values[len(values) // 2]
+
+
+def spread(values):
+    values = sorted(values)
+    return values[0], values[len(values) // 2], values[-1]
+
+
+def table(head, rows):
+    """Markdown that also reads well as it is."""
+    rows = [head] + [[str(c) for c in r] for r in rows]
+    width = [max(len(r[i]) for r in rows) for i in range(len(head))]
+
+    def line(r):
+        return "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                                 for i, (c, w) in enumerate(zip(r, width))) + " |"
+
+    rule = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(width)) + "|"
+    return "\n".join([line(rows[0]), rule] + [line(r) for r in rows[1:]])
+
+
+def wrap(text):
+    """A paragraph in lines of at most 118 columns."""
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > 118:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return "\n".join(lines + [line])
+
+
+# --- Figures -----------------------------------------------------------------------
+
+def write_data(name, rows):
+    """OUT/NAME.dat: columns for gnuplot, text in quotes."""
+    os.makedirs(OUT, exist_ok=True)
+    path = os.path.join(OUT, name + ".dat")
+    with open(path, "w") as f:
+        for row in rows:
+            f.write("\t".join(f'"{c}"' if isinstance(c, str) else str(c) for c in row) + "\n")
+    return path
+
+
+def plot(name, script, title):
+    """docs/figures/NAME.svg by bench/plots/SCRIPT.gp from OUT/NAME.dat; the line that shows it."""
+    if not shutil.which("gnuplot"):
+        return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
+    figures = os.path.join(results(), "figures")
+    os.makedirs(figures, exist_ok=True)
+    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'",
+                    os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
+    return f"![{title}](figures/{name}.svg)"

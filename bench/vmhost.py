@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job of ours (bench/job/) in a VMX host: the emulated one, whose instructions
+are written down, or this machine, where it has VMX and a KVM with the series.
+
+What the job says after @data comes back. The second way has not been run: no
+machine with VMX was there.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import report
+from report import BUILD, TOP, Missing
+
+BOCHS = os.path.join(BUILD, "bochs-instrument/bochs")
+IMAGES = ["bochs/host.cpio", "kernel/host/bzImage", "kernel/server/bzImage",
+          "kernel/client/bzImage", "server/vm/image/server.cpio", "tests/vm/client.cpio"]
+
+
+class Data:
+    """Lines of @data by their first word, as lists of the other words."""
+
+    def __init__(self, path):
+        self.path = os.path.dirname(path)
+        self.lines = {}
+        with open(path) as f:
+            for line in f:
+                word, _, rest = line.rstrip("\n").partition(" ")
+                self.lines.setdefault(word, []).append(rest.split())
+
+    def get(self, word):
+        return self.lines.get(word, [])
+
+    def versions(self):
+        found = {w[0]: " ".join(w[1:]) for w in self.get("versions")}
+        return f"host kernel {found.get('kernel', '?')}, QEMU in it {found.get('qemu', '?')}"
+
+    def counters(self, name, group):
+        """What a program added to a group of KVM's counters of the client VM, by reason."""
+        old, new = (json.loads(" ".join(next(w[2:] for w in self.get(when) if w[0] == name)))[0]
+                    for when in ("before", "after"))
+        return {k: int(v - old[group].get(k, 0)) for k, v in new[group].items()
+                if v != old[group].get(k, 0)}
+
+
+def missing_images():
+    return [n for n in IMAGES if not os.path.exists(os.path.join(BUILD, n))]
+
+
+def lay_out(name, run, client, variables):
+    out = os.path.join(BUILD, "bochs", name)
+    done = subprocess.run([os.path.join(TOP, "tests/bochs/mkjob.sh"), name, "--server",
+                           os.path.join(TOP, "bench/job/server.list"), client], check=False,
+                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
+    if done.returncode:
+        raise Missing("the guests' images lack something: see above")
+    with open(os.path.join(TOP, "bench/job", run)) as f:
+        text = f.read()
+    with open(os.path.join(out, "job/run"), "w") as f:
+        f.write("".join(f"{k}='{v}'\n" for k, v in variables.items()) + text)
+    return out
+
+
+SYSCALLS = "/usr/lib/wormhole/libsyscalls.so"   # tests/bochs/behaviours/syscalls.c: softgpu, and a few calls
+
+
+def run(name, job, client="client.list", cpus=1, timeout=900, emulated=False, **variables):
+    """Boots it, emulated even where there is VMX; the job's Data. The folder's `record` has the marked calls."""
+    if missing_images():
+        raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
+    variables.setdefault("BACKEND", SYSCALLS)
+    out = lay_out(name, job, os.path.join(TOP, "bench/job", client), variables)
+    if report.has_vmx() and not emulated:
+        return run_here(out)
+    if not os.access(BOCHS, os.X_OK):
+        raise Missing(f"no emulator at {BOCHS}: run `make bench`, which builds it")
+    report.say(f"booting the emulated VMX host: {name}")
+    done = subprocess.run(
+        [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", BOCHS,
+         "--cpus", str(cpus), "--timeout", str(timeout), "--out", out,
+         "--kernel", os.path.join(BUILD, "kernel/host/bzImage"),
+         "--initrd", os.path.join(BUILD, "bochs/host.cpio"), os.path.join(out, "job")],
+        stdout=sys.stderr, check=False, env=dict(os.environ, WH_BUILD=BUILD))
+    if done.returncode:
+        raise Missing(f"the job {name} failed: {out}/console is the host's console")
+    return Data(os.path.join(out, "data"))
+
+
+# --- This machine in the emulator's place ------------------------------------------
+
+def adapt(text, out):
+    """A script of a job for a host that was not made for it: its files are in `out`, and its
+    clocks are what they are."""
+    for name in ("job.sh", "vm.sh"):
+        text = text.replace(f". /{name}", f". {out}/{name}")
+    text = text.replace("/job/", f"{out}/job/").replace("/tmp/", f"{out}/tmp/")
+    return re.sub(r"^CLOCK=.*$", "CLOCK=", text, flags=re.M)
+
+
+def run_here(out):
+    """As root. Not run so far: it takes VMX and the series in this host's KVM."""
+    os.makedirs(os.path.join(out, "tmp"), exist_ok=True)
+    for source, name in ((os.path.join(TOP, "tests/bochs/job.sh"), "job.sh"),
+                         (os.path.join(TOP, "tests/bochs/vm.sh"), "vm.sh"),
+                         (os.path.join(out, "job/run"), "run")):
+        with open(source) as f:
+            text = adapt(f.read(), out)
+        with open(os.path.join(out, name), "w") as f:
+            f.write("usleep() { sleep \"$(echo \"$1\" | sed 's/......$/.&/')\"; }\n"
+                    if name == "run" and not shutil.which("usleep") else "")
+            f.write(text)
+    report.say(f"running {out}/run in this host")
+    env = dict(os.environ, PATH=f"{BUILD}/host:{BUILD}/bochs:{os.environ['PATH']}")
+    done = subprocess.run(["sh", os.path.join(out, "run")], stdout=subprocess.PIPE, text=True,
+                          check=False, env=env)
+    with open(os.path.join(out, "data"), "w") as f:
+        for line in done.stdout.splitlines():
+            if line.startswith("@data "):
+                print(line[6:], file=f)
+            else:
+                print(line, file=sys.stderr)
+    if done.returncode:
+        raise Missing(f"the job in {out} failed in this host with status {done.returncode}")
+    return Data(os.path.join(out, "data"))

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The programs of `make bench` that need no VM run, and say what they measured.
+: "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
+export WH_TOP WH_BUILD WH_BENCH_MS=2
+. "$WH_TOP/tests/tap.sh"
+. "$WH_TOP/tests/world.sh"
+bench=$WH_BUILD/bench
+
+need_built "$bench/tcp" "$bench/scale" "$softgpu/libcuda.so.1"
+
+# Four figures above zero, of this way's names.
+says_four() { # WAY
+	LD_LIBRARY_PATH=$softgpu timeout 20 "$bench/tcp" "$1" >"$world_dir/said" 2>"$world_dir/err" || return 1
+	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
+}
+
+plan 8
+world_init softgpu
+world_server --part-size 16M
+for way in inline notify tcp; do
+	ok "${way}_measures_a_null_call_a_launch_and_copies" says_four $way
+done
+LD_LIBRARY_PATH=$softgpu "$bench/tcp" pigeon 2>"$world_dir/err"
+is a_way_that_is_not_there_is_refused $? 2
+
+# Calls a second and a client's memory above zero.
+scales() { # WORLD [VARIABLE]
+	in_world "$1" shared env ${2:+"$2"} timeout 20 "$bench/scale" 3 2 >"$world_dir/said" 2>"$world_dir/err" || return 1
+	grep -q '^scale 3 2 [1-9][0-9]* [0-9.]* [1-9][0-9]* [0-9]*$' "$world_dir/said"
+}
+ok clients_and_threads_make_calls_natively scales native
+ok clients_and_threads_make_calls_over_shm scales shm "WH_SERVER_PID=$server_pid"
+ok workers_memory_is_counted grep -q ' [1-9][0-9]*$' "$world_dir/said"
+in_world shm shared env WORMHOLE_SOCKET="$world_dir/nobody" timeout 20 "$bench/scale" 2 1 >"$world_dir/said" 2>"$world_dir/err"
+is a_client_that_fails_fails_all_of_it $? 1
+finish
