@@ -94,6 +94,7 @@ int cmd_run(int argc, char **argv);
 int cmd_limit(int argc, char **argv);
 int cmd_tenant(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_slurm(int argc, char **argv);
 int cmd_image(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_client(int argc, char **argv);
