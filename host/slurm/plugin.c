@@ -57,6 +57,43 @@ static int refuse(uint32_t job, const char *err)
 	return -1;
 }
 
+/* --- srun --gpu-mem=4G --gpu-sm=30 ----------------------------------------------------------- */
+
+/* What they ask Slurm for is written by cli_filter.lua; here they are known, and checked. */
+static int take_option(int which, const char *text, int remote)
+{
+	char *end;
+	unsigned long long v = strtoull(text ? text : "", &end, 10);
+
+	if (remote)
+		return 0;
+	if (which == 0 && v && (!*end || (strchr("MGTmgt", *end) && !end[1])))
+		return 0;
+	if (which == 1 && v && v <= 100 && !*end)
+		return 0;
+	slurm_error(which ? "--gpu-sm: '%s' is not a percentage from 1 to 100" :
+		    "--gpu-mem: '%s' is not a size such as 4G or 512M", text ? text : "");
+	return -1;
+}
+
+static struct spank_option options[] = {
+	{ "gpu-mem", "SIZE", "device memory of one GPU on each node, such as 4G", 1, 0, take_option },
+	{ "gpu-sm", "PERCENT", "share of that GPU's computing power", 1, 1, take_option },
+	SPANK_OPTIONS_TABLE_END
+};
+
+int slurm_spank_init(spank_t sp, int argc, char **argv)
+{
+	int i;
+
+	(void)argc;
+	(void)argv;
+	for (i = 0; options[i].name; i++)
+		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
+			return -1;
+	return 0;
+}
+
 /* --- The job ----------------------------------------------------------------------------- */
 
 static int begin(uint32_t job, struct ws_grant *g)

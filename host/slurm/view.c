@@ -39,8 +39,6 @@ static bool show(const char *dir, int socket, char err[WS_ERROR])
 
 static bool cover(const char *dir, int socket, char err[WS_ERROR])
 {
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
-		return fail(err, "a mount namespace");
 	if (mount("wormhole", dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k"))
 		return fail(err, dir);
 	if (socket >= 0 && !show(dir, socket, err))
@@ -60,9 +58,12 @@ bool ws_view(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
 	/* A node without a server has nothing to hide. */
 	if (!g->memory && access(dir, F_OK))
 		return true;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return fail(err, "a mount namespace");
 	if (g->memory) {
 		ws_tenant_name(g->job, name);
 		snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
+		/* Of the new namespace: another one's files cannot be mounted in it. */
 		socket = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		if (socket < 0)
 			return fail(err, path);

@@ -80,6 +80,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 PlugStackConfig=$tmp/plugstack.conf
 GresTypes=gpumem,gpusm
+CliFilterPlugins=lua
 JobCompType=jobcomp/none
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$2 CPUs=64 Gres=$gres
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=64 Gres=$gres
@@ -91,6 +92,7 @@ END
 Name=gpumem Count=$memory Flags=CountOnly
 Name=gpusm Count=100 Flags=CountOnly
 END
+	cp "$WH_TOP/host/slurm/cli_filter.lua" "$tmp"
 	echo "required $plugin dir=$tmp/d.%n libs=$WH_BUILD/client-stubs" >"$tmp/plugstack.conf"
 }
 
@@ -126,17 +128,46 @@ tenants() {
 # as the user of jobs
 as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
 
+# Also of a process that nobody has waited for.
+ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
 stop_pid() {
 	[ -s "$1" ] || return 0
 	stop_p=$(cat "$1")
-	kill "$stop_p" 2>/dev/null && await sh -c "! kill -0 $stop_p" || kill -9 "$stop_p" 2>/dev/null
+	kill "$stop_p" 2>/dev/null
+	await ended "$stop_p" || kill -9 "$stop_p"
 }
+no_jobs() { [ -z "$(squeue -h)" ]; }
+no_tenants() { [ -z "$(tenants)" ]; }
+runs() { [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; }
+waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
+node_of() { squeue -h -j "$1" -o %N; }
+# submit OPTIONS...: a job that lasts until it is cancelled; its number.
+submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
+# limits NODE JOB: what the server holds the job's tenant to, in MiB and percent
+limits() {
+	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
+		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['memory_limit']>>20, d['sm_percent'])"
+}
+
 clean_up() {
-	scancel --state=RUNNING >/dev/null 2>&1; scancel --state=PENDING >/dev/null 2>&1
-	await test -z "$(squeue -h 2>/dev/null)"
+	if [ -s "$tmp/slurmctld.pid" ]; then
+		scancel -u "$user" >/dev/null 2>&1
+		await no_jobs
+	fi
 	for n in $nodes; do stop_pid "$tmp/slurmd.$n.pid"; done
 	stop_pid "$tmp/slurmctld.pid"
 	stop_pid "$tmp/munge/pid"
 	for n in $nodes; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
 }
+trap clean_up EXIT
+# Stopped from outside: the daemons must not stay.
+trap 'exit 1' TERM INT
+
+missing=$(lacks)
+if [ -n "$missing" ]; then
+	trap - EXIT
+	rm -rf "$tmp"
+	echo "1..0 # SKIP $missing"
+	exit 0
+fi
