@@ -16,6 +16,8 @@
 
 #include "slurm.h"
 
+#define COVER	(MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
 static bool fail(char err[WS_ERROR], const char *what)
 {
 	snprintf(err, WS_ERROR, "%.300s: %s", what, strerror(errno));
@@ -39,12 +41,11 @@ static bool show(const char *dir, int socket, char err[WS_ERROR])
 
 static bool cover(const char *dir, int socket, char err[WS_ERROR])
 {
-	if (mount("wormhole", dir, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755,size=64k"))
+	if (mount("wormhole", dir, "tmpfs", COVER, "mode=755,size=64k"))
 		return fail(err, dir);
 	if (socket >= 0 && !show(dir, socket, err))
 		return false;
-	if (mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  NULL))
+	if (mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | COVER, NULL))
 		return fail(err, dir);
 	return true;
 }
