@@ -216,6 +216,7 @@ static bool create(const char *dir, const struct ws_grant *g, const char *name, 
 		return false;
 	o = request("create", name);
 	cJSON_AddNumberToObject(o, "uid", g->uid);
+	cJSON_AddTrueToObject(o, "bounded");
 	limits_of(o, g, device, devices);
 	answer = ask(dir, o, err);
 	cJSON_Delete(answer);

@@ -5,7 +5,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 15
+plan 17
 
 start_cluster
 is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
@@ -22,6 +22,10 @@ await runs "$a"; await runs "$b"
 await limits n1 "$b"
 is first_of_two_jobs_has_its_limits "$(limits n1 "$a")" "128 30"
 is second_of_two_jobs_has_its_limits "$(limits n1 "$b")" "256 60"
+ok limits_of_a_job_are_lowered_while_it_runs "$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 200M --sm 50
+"$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 300M >/dev/null 2>&1
+"$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --sm none >/dev/null 2>&1
+is and_never_raised_beyond_what_it_was_given "$(limits n1 "$b")" "200 50"
 
 # shellcheck disable=SC2016
 out=$(as_user env WORMHOLE_SOCKET="$tmp/d.n1/tenants/slurm-$b.sock" WORMHOLE_DIR="$tmp/d.n1" \
