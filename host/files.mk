@@ -7,3 +7,7 @@ HOST += cmd_metrics metrics metrics_http
 HOST += completion cmd_logs
 HOST += cmd_cdi
 HOST += cmd_trace trace_ring trace_json trace_names
+HOST += cmd_slurm
+
+# Slurm's plugin: where its headers are.
+SPANK := plugin grant tenant view

@@ -33,6 +33,7 @@ static const struct command commands[] = {
 	{ "run", cmd_run, "run a CUDA program with limits, or a VMM whose VM gets a role" },
 	{ "trace", cmd_trace, "write what a tenant's programs do, as a Chrome trace" },
 	{ "limit", cmd_limit, "change a tenant's limits" },
+	{ "slurm", cmd_slurm, "what Slurm has to know of this node" },
 	{ "tenant", cmd_tenant, "make, remove and list tenants" },
 	{ "cdi", cmd_cdi, "let containers be a tenant's clients" },
 	{ "image", cmd_image, "make the image of a server VM with a GPU" },

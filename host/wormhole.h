@@ -95,6 +95,7 @@ int cmd_limit(int argc, char **argv);
 int cmd_tenant(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_cdi(int argc, char **argv);
+int cmd_slurm(int argc, char **argv);
 int cmd_image(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_client(int argc, char **argv);

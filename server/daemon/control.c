@@ -116,7 +116,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	7
+#define MAX_KEYS	8
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -314,6 +314,7 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	double uid = 0;
 	bool has;
 
+	r.bounded = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "bounded"));
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
 	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
 	    !take_limits(o, &r.limits, err, sizeof(err)) ||
@@ -454,7 +455,7 @@ static const struct {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
 			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER },
-			      { "nccl", FLAG } } },
+			      { "nccl", FLAG }, { "bounded", FLAG } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
 			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },

@@ -128,6 +128,7 @@ struct wh_tenant;
 struct wh_tenant_request {
 	const char *name;	/* NULL or "": the server chooses */
 	bool ephemeral;
+	bool bounded;		/* its limits are the most that it will have */
 	uid_t uid;		/* who may connect, beside root */
 	struct wh_limit_list limits;
 };

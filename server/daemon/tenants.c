@@ -151,6 +151,19 @@ static bool assign_groups(const struct wh_tenant *t, unsigned int device,
 	return false;
 }
 
+static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_device_limit *l,
+		   char *err, size_t err_size)
+{
+	const struct wh_device_limit *m = &t->most[d];
+
+	if (!t->bounded || (l->memory - 1 <= m->memory - 1 &&
+			    l->sm_percent - 1 <= m->sm_percent - 1))	/* 0 is more than all */
+		return false;
+	snprintf(err, err_size, "device %u: tenant %s was given %llu bytes and %u %% of the SMs (0: all)",
+		 d, t->name, (unsigned long long)m->memory, m->sm_percent);
+	return true;
+}
+
 /* All devices' new limits, or none. */
 static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *list,
 			struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
@@ -172,7 +185,8 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 		for (i = 0; i < list->n; i++)
 			if (list->spec[i].device == (int)d)
 				amend(&out[d], &list->spec[i]);
-		if (!assign_groups(t, d, &out[d], err, err_size))
+		if (beyond(t, d, &out[d], err, err_size) ||
+		    !assign_groups(t, d, &out[d], err, err_size))
 			return false;
 	}
 	return true;
@@ -557,6 +571,8 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 	t->nccl = runs_programs(t) && wh_isolation_meets(&t->isolation, err, err_size);
 	if (!wh_tenant_limit(t, &r->limits, err, err_size))
 		return false;
+	t->bounded = r->bounded;
+	memcpy(t->most, t->limit, sizeof(t->most));
 	t->listener = wh_listen(t->socket, 0600, r->uid);
 	if (t->listener >= 0 && wh_loop_add(t->listener, on_client, t))
 		return true;

@@ -30,6 +30,8 @@ struct wh_tenant {
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t cpu_ns;	/* of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	bool bounded;		/* no limit goes beyond what it began with */
+	struct wh_device_limit most[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	int trace;		/* tenant/trace.h; -1: none */
 	int seat;		/* seats.h; -1: none */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Slurm's plugin (SPANK). A job with `--gres=gpumem:MIB,gpusm:PERCENT` gets a tenant of
+ * the node's server before its first task, by which its processes get to a device, and
+ * which goes with the job. What the job was given is the controller's word, and which
+ * socket its processes have is decided by what they see (view.c): neither their
+ * environment nor their options play a part.
+ */
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slurm.h"
+
+SPANK_PLUGIN(wormhole, 1)
+
+static struct ws_config config;
+static struct ws_grant grant;	/* of the step that this process runs */
+
+/* --- Arguments of plugstack.conf ------------------------------------------------------- */
+
+/* %n is the node's name, for machines that play several. */
+static void expand(char out[PATH_MAX], const char *text)
+{
+	const char *mark = strstr(text, "%n"), *node = getenv("SLURMD_NODENAME");
+
+	if (mark && node)
+		snprintf(out, PATH_MAX, "%.*s%s%s", (int)(mark - text), text, node, mark + 2);
+	else
+		snprintf(out, PATH_MAX, "%s", text);
+}
+
+static int configure(int argc, char **argv)
+{
+	int i;
+
+	strcpy(config.dir, "/run/wormhole");
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "dir=", 4)) {
+			expand(config.dir, argv[i] + 4);
+		} else if (!strncmp(argv[i], "libs=", 5)) {
+			expand(config.libs, argv[i] + 5);
+		} else {
+			slurm_error("wormhole: plugstack.conf: '%s' is neither dir=DIR nor libs=DIR", argv[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int refuse(uint32_t job, const char *err)
+{
+	slurm_error("wormhole: job %u: %s", job, err);
+	return -1;
+}
+
+/* --- srun --gpu-mem=4G --gpu-sm=30 ----------------------------------------------------------- */
+
+/* What they ask Slurm for is written by cli_filter.lua; here they are known, and checked. */
+static int take_option(int which, const char *text, int remote)
+{
+	char *end;
+	unsigned long long v = strtoull(text ? text : "", &end, 10);
+
+	if (remote)
+		return 0;
+	if (which == 0 && v && (!*end || (strchr("MGTmgt", *end) && !end[1])))
+		return 0;
+	if (which == 1 && v && v <= 100 && !*end)
+		return 0;
+	slurm_error(which ? "--gpu-sm: '%s' is not a percentage from 1 to 100" :
+		    "--gpu-mem: '%s' is not a size such as 4G or 512M", text ? text : "");
+	return -1;
+}
+
+static struct spank_option options[] = {
+	{ "gpu-mem", "SIZE", "device memory of one GPU on each node, such as 4G", 1, 0, take_option },
+	{ "gpu-sm", "PERCENT", "share of that GPU's computing power", 1, 1, take_option },
+	SPANK_OPTIONS_TABLE_END
+};
+
+int slurm_spank_init(spank_t sp, int argc, char **argv)
+{
+	int i;
+
+	(void)argc;
+	(void)argv;
+	for (i = 0; options[i].name; i++)
+		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
+			return -1;
+	return 0;
+}
+
+/* --- The job ----------------------------------------------------------------------------- */
+
+static int begin(uint32_t job, struct ws_grant *g)
+{
+	char err[WS_ERROR];
+
+	if (!ws_grant(job, g))
+		return -1;
+	if (g->memory && !ws_tenant_ensure(config.dir, g, err))
+		return refuse(job, err);
+	return 0;
+}
+
+int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
+{
+	char err[WS_ERROR];
+	uint32_t job;
+
+	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
+		return -1;
+	return ws_tenant_delete(config.dir, job, err) ? 0 : refuse(job, err);
+}
+
+/* --- A step: before its first task, as root ---------------------------------------------- */
+
+static void prepend(spank_t sp, const char *name, const char *value, char separator)
+{
+	char old[16384], text[20480];
+
+	if (spank_getenv(sp, name, old, sizeof(old)) == ESPANK_SUCCESS && *old)
+		snprintf(text, sizeof(text), "%s%c%s", value, separator, old);
+	else
+		snprintf(text, sizeof(text), "%s", value);
+	spank_setenv(sp, name, text, 1);
+}
+
+static void lead(spank_t sp)
+{
+	char path[PATH_MAX + 32];
+
+	if (*config.libs) {
+		prepend(sp, "LD_LIBRARY_PATH", config.libs, ':');
+		snprintf(path, sizeof(path), "%s/libwormhole-preload.so", config.libs);
+		prepend(sp, "LD_PRELOAD", path, ' ');
+		snprintf(path, sizeof(path), "%s/libwormhole-audit.so", config.libs);
+		prepend(sp, "LD_AUDIT", path, ':');
+	}
+	snprintf(path, sizeof(path), "%s/server.sock", config.dir);
+	spank_setenv(sp, "WORMHOLE_TRANSPORT", "shm", 1);
+	spank_setenv(sp, "WORMHOLE_SOCKET", path, 1);
+}
+
+int slurm_spank_init_post_opt(spank_t sp, int argc, char **argv)
+{
+	uint32_t job;
+
+	if (!spank_remote(sp))
+		return 0;
+	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+	    begin(job, &grant))
+		return -1;
+	return 0;
+}
+
+int slurm_spank_user_init(spank_t sp, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	if (grant.memory)
+		lead(sp);
+	return 0;
+}
+
+int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
+{
+	char err[WS_ERROR];
+
+	(void)sp;
+	(void)argc;
+	(void)argv;
+	return ws_view(config.dir, &grant, err) ? 0 : refuse(grant.job, err);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The tenant of a job: made on the device that has the job's memory and share left
+ * beside the other jobs', and removed with its workers. Slurm counts for the whole
+ * node; which device it is is decided here, under a lock of the node's jobs.
+ */
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "slurm.h"
+#include "tenant/control.h"
+#include "tenant/tenant.h"
+
+#define PREFIX		"slurm-"
+#define TIMEOUT_S	30
+#define GONE_MS		20000	/* a driver takes its time to end a process */
+
+struct room {
+	uint64_t memory;
+	unsigned int sm;
+};
+
+void ws_tenant_name(uint32_t job, char out[WS_NAME])
+{
+	snprintf(out, WS_NAME, PREFIX "%u", job);
+}
+
+/* --- The control socket -------------------------------------------------------------- */
+
+static int open_control(const char *dir, char err[WS_ERROR])
+{
+	const struct timeval wait = { TIMEOUT_S, 0 };
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/" WH_CONTROL_SOCKET, dir);
+
+	if (fd >= 0 && n < (int)sizeof(a.sun_path) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) &&
+	    !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	snprintf(err, WS_ERROR, "no server answers at %.200s: %s", dir,
+		 n < (int)sizeof(a.sun_path) ? strerror(errno) : "its name is too long for a socket");
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* The answer, for the caller to delete; the request is deleted. NULL with err. */
+static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
+{
+	char *text = cJSON_PrintUnformatted(request), *in = malloc(WH_CONTROL_PACKET + 1);
+	int fd = text && in ? open_control(dir, err) : -1;
+	cJSON *answer = NULL;
+	const char *why;
+	ssize_t n = -1;
+
+	cJSON_Delete(request);
+	if (fd >= 0) {
+		snprintf(err, WS_ERROR, "the server did not answer");
+		if (send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
+			n = recv(fd, in, WH_CONTROL_PACKET, 0);
+		close(fd);
+	}
+	if (n > 0) {
+		in[n] = 0;
+		answer = cJSON_Parse(in);
+	}
+	free(text);
+	free(in);
+	if (!answer || cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")))
+		return answer;
+	why = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error"));
+	snprintf(err, WS_ERROR, "%s", why ? why : "the server refused without a reason");
+	cJSON_Delete(answer);
+	return NULL;
+}
+
+static cJSON *request(const char *op, const char *tenant)
+{
+	cJSON *o = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(o, "op", op);
+	if (tenant)
+		cJSON_AddStringToObject(o, "tenant", tenant);
+	return o;
+}
+
+/* --- Which device ---------------------------------------------------------------------- */
+
+/* What another job's tenant has of each device is no longer there. */
+static void subtract(const char *dir, const char *file, struct room *room, int devices)
+{
+	char path[2 * PATH_MAX];
+	struct wh_tenant_limits l;
+	int fd, i;
+
+	snprintf(path, sizeof(path), "%s/tenants/%s", dir, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read(fd, &l, sizeof(l)) == (ssize_t)sizeof(l) && l.magic == WH_TENANT_LIMITS_MAGIC)
+		for (i = 0; i < devices; i++) {
+			/* A byte stands for a device that the job has not: see limits_of(). */
+			if (l.device[i].memory <= 1)
+				continue;
+			room[i].memory -= l.device[i].memory < room[i].memory ?
+					  l.device[i].memory : room[i].memory;
+			room[i].sm -= l.device[i].sm_percent < room[i].sm ?
+				      l.device[i].sm_percent : room[i].sm;
+		}
+	close(fd);
+}
+
+static void subtract_jobs(const char *dir, struct room *room, int devices)
+{
+	char path[PATH_MAX + 16];
+	struct dirent *e;
+	const char *end;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/tenants", dir);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		end = strrchr(e->d_name, '.');
+		if (!strncmp(e->d_name, PREFIX, strlen(PREFIX)) && end && !strcmp(end, ".limits"))
+			subtract(dir, e->d_name, room, devices);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* The fullest device that has the room: what is left whole stays whole. -1 with err. */
+static int choose(const char *dir, const struct ws_grant *g, int *devices, char err[WS_ERROR])
+{
+	struct room room[WH_TENANT_DEVICES];
+	cJSON *answer = ask(dir, request("info", NULL), err), *e;
+	int i, best = -1, n = 0;
+
+	if (!answer)
+		return -1;
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "devices")) {
+		if (n == WH_TENANT_DEVICES)
+			break;
+		room[n].memory = (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(e, "memory"));
+		room[n++].sm = 100;
+	}
+	cJSON_Delete(answer);
+	subtract_jobs(dir, room, n);
+	for (i = 0; i < n; i++)
+		if (room[i].memory >= g->memory && room[i].sm >= g->sm &&
+		    (best < 0 || room[i].memory < room[best].memory))
+			best = i;
+	*devices = n;
+	if (best < 0)
+		snprintf(err, WS_ERROR, "none of %d devices has %llu MiB and %u %% of its SMs left beside the "
+			 "other jobs", n, (unsigned long long)(g->memory >> 20), g->sm);
+	return best;
+}
+
+/* --- Life ------------------------------------------------------------------------------- */
+
+/* All of one device's; of the others nothing that anything fits in. */
+static void limits_of(cJSON *o, const struct ws_grant *g, int device, int devices)
+{
+	cJSON *all = cJSON_AddArrayToObject(o, "limits"), *e;
+	int i;
+
+	for (i = 0; i < devices; i++) {
+		e = cJSON_CreateObject();
+		cJSON_AddNumberToObject(e, "device", i);
+		cJSON_AddNumberToObject(e, "memory", i == device ? (double)g->memory : 1);
+		cJSON_AddNumberToObject(e, "sm", i == device && g->sm ? g->sm : 1);
+		cJSON_AddItemToArray(all, e);
+	}
+}
+
+static int lock_jobs(const char *dir)
+{
+	char path[PATH_MAX + 16];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/slurm.lock", dir);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && flock(fd, LOCK_EX)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool is_there(const char *dir, const char *name)
+{
+	char path[PATH_MAX + WS_NAME + 16];
+
+	snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
+	return !access(path, F_OK);
+}
+
+static bool create(const char *dir, const struct ws_grant *g, const char *name, char err[WS_ERROR])
+{
+	int devices, device = choose(dir, g, &devices, err);
+	cJSON *o, *answer;
+
+	if (device < 0)
+		return false;
+	o = request("create", name);
+	cJSON_AddNumberToObject(o, "uid", g->uid);
+	cJSON_AddTrueToObject(o, "bounded");
+	limits_of(o, g, device, devices);
+	answer = ask(dir, o, err);
+	cJSON_Delete(answer);
+	return answer;
+}
+
+/* A server that was killed leaves files, which are no tenant: the server is asked. */
+static bool server_has(const char *dir, const char *name)
+{
+	char err[WS_ERROR];
+	cJSON *answer = ask(dir, request("list", NULL), err), *e;
+	bool found = false;
+
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
+		const char *it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
+
+		found = found || (it && !strcmp(it, name));
+	}
+	cJSON_Delete(answer);
+	return found;
+}
+
+bool ws_tenant_ensure(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
+{
+	char name[WS_NAME];
+	int lock = lock_jobs(dir);
+	bool done;
+
+	if (lock < 0) {
+		snprintf(err, WS_ERROR, "%.200s/slurm.lock: %s; is the server there?", dir, strerror(errno));
+		return false;
+	}
+	ws_tenant_name(g->job, name);
+	done = server_has(dir, name) || create(dir, g, name, err);
+	close(lock);
+	return done;
+}
+
+bool ws_tenant_delete(const char *dir, uint32_t job, char err[WS_ERROR])
+{
+	const struct timespec pause = { 0, 10000000 };
+	char name[WS_NAME];
+	cJSON *o, *answer;
+	int i;
+
+	ws_tenant_name(job, name);
+	/* Where no server lives its tenants do not either. */
+	if (!server_has(dir, name))
+		return true;
+	o = request("delete", name);
+	cJSON_AddTrueToObject(o, "force");
+	answer = ask(dir, o, err);
+	cJSON_Delete(answer);
+	if (!answer)
+		return !server_has(dir, name);
+	for (i = 0; i < GONE_MS / 10 && is_there(dir, name); i++)
+		nanosleep(&pause, NULL);
+	return true;
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a job of Slurm gets: a tenant of a node that has the room, its socket alone, and nothing of it stays.
+WH_TOP=@TOP@
+WH_BUILD=@BUILD@
+. "$WH_TOP/tests/slurm/lib.sh"
+
+plan 17
+
+start_cluster
+is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
+
+# shellcheck disable=SC2016
+out=$(as_user srun --gpu-mem=256M --gpu-sm=30 -w n1 sh -c 'id -u; ls -R "$1"; exec "$2" info' - "$tmp/d.n1" "$client")
+like job_runs_as_its_user "$out" "^$user\$"
+like device_has_as_much_as_was_asked_for "$out" "^total $((256 << 20)) "
+is job_sees_its_socket_and_nothing_else "$(echo "$out" | sed 1d | head -2 | tr '\n' ' ')" "$tmp/d.n1: server.sock "
+
+a=$(submit -w n1 --gpu-mem=128M --gpu-sm=30)
+b=$(submit -w n1 --gpu-mem=256M --gpu-sm=60)
+await runs "$a"; await runs "$b"
+await limits n1 "$b"
+is first_of_two_jobs_has_its_limits "$(limits n1 "$a")" "128 30"
+is second_of_two_jobs_has_its_limits "$(limits n1 "$b")" "256 60"
+ok limits_of_a_job_are_lowered_while_it_runs "$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 200M --sm 50
+"$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 300M >/dev/null 2>&1
+"$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --sm none >/dev/null 2>&1
+is and_never_raised_beyond_what_it_was_given "$(limits n1 "$b")" "200 50"
+
+# shellcheck disable=SC2016
+out=$(as_user env WORMHOLE_SOCKET="$tmp/d.n1/tenants/slurm-$b.sock" WORMHOLE_DIR="$tmp/d.n1" \
+	srun -w n1 --gpu-mem=64M --gpu-sm=10 sh -c 'WORMHOLE_SOCKET="$3"; export WORMHOLE_SOCKET
+	ls "$3" 2>&1; unset WORMHOLE_SOCKET; WORMHOLE_SOCKET=$1/server.sock exec "$2" info' \
+	- "$tmp/d.n1" "$client" "$tmp/d.n1/tenants/slurm-$b.sock" 2>&1)
+like environment_leads_to_no_other_tenant "$out" "slurm-$b.sock.*No such file"
+like its_own_tenant_is_what_is_left "$out" "^total $((64 << 20)) "
+
+c=$(submit -w n1 --gpu-mem=64M --gpu-sm=30)
+ok job_waits_where_no_share_is_left await waits_for "$c" Resources
+scancel "$a"
+ok job_starts_when_a_share_is_free await runs "$c"
+ok too_much_for_any_node_is_refused sh -c '! "$@"' - as_user srun --gpu-mem=600M true
+
+# shellcheck disable=SC2016
+out=$(as_user srun -w n1 sh -c 'ls "$1" | wc -l' - "$tmp/d.n1")
+is job_without_a_share_has_no_socket "$out" 0
+
+d=$(submit -p urgent -w n1 --gpu-mem=400M --gpu-sm=90)
+ok urgent_job_takes_the_place_of_others await runs "$d"
+await limits n1 "$d"
+is and_their_tenants_are_gone "$(tenants)" "slurm-$d"
+
+scancel -u "$user"
+await no_jobs
+ok nothing_stays_of_ended_jobs await no_tenants
+finish

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the tests of Slurm, with WH_TOP and WH_BUILD set: a cluster of three nodes on this machine, a
+# server over softgpu for each, with munged, slurmctld and slurmd of their own. Nothing of the machine's is used.
+. "$WH_TOP/tests/tap.sh"
+wormhole=$WH_BUILD/host/wormhole
+client=$WH_BUILD/tests/tenant/bin/client
+plugin=$WH_BUILD/host/slurm/wormhole-spank.so
+tmp=$(mktemp -d /tmp/whslurm.XXXXXX)
+chmod 755 "$tmp"
+export SLURM_CONF="$tmp/slurm.conf"
+unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT WORMHOLE_DIR CUDA_VISIBLE_DEVICES
+nodes="n1 n2 n3"
+user=65534
+
+# Why no cluster can be had here; nothing: one can.
+lacks() {
+	[ "$(id -u)" = 0 ] || { echo "only root starts node daemons that run jobs as other users"; return; }
+	for lacks_p in slurmctld slurmd srun munged; do
+		PATH=$PATH:/usr/sbin command -v $lacks_p >/dev/null ||
+			{ echo "$lacks_p is not installed"; return; }
+	done
+	[ -e "$plugin" ] || { echo "the plugin is not built: slurm/spank.h is not installed"; return; }
+	setpriv --reuid $user --clear-groups test -r "$WH_BUILD/tests" ||
+		{ echo "users cannot read what is built here"; return; }
+	unshare -m true 2>/dev/null || echo "mount namespaces are refused here"
+}
+PATH=$PATH:/usr/sbin
+
+# await COMMAND...: runs it until it succeeds, 30 s at most.
+await() {
+	await_end=$(($(date +%s) + 30))
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s)" -lt $await_end ] || return 1
+		sleep 0.1
+	done
+}
+
+free_ports() {
+	/usr/bin/python3 - <<'END'
+import socket
+s = [socket.socket() for _ in range(4)]
+for x in s: x.bind(("127.0.0.1", 0))
+print(*(x.getsockname()[1] for x in s))
+END
+}
+
+write_conf() {
+	host=$(hostname -s)
+	# shellcheck disable=SC2046
+	set -- $(free_ports)
+	cat >"$tmp/slurm.conf" <<END
+ClusterName=wormhole
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$1
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$tmp/munge.sock
+CredType=cred/munge
+StateSaveLocation=$tmp/state
+SlurmdSpoolDir=$tmp/spool.%n
+SlurmctldPidFile=$tmp/slurmctld.pid
+SlurmdPidFile=$tmp/slurmd.%n.pid
+SlurmctldLogFile=$tmp/slurmctld.log
+SlurmdLogFile=$tmp/slurmd.%n.log
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+KillWait=2
+SlurmdTimeout=300
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_min_interval=100000,defer_batch=no
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+PriorityType=priority/basic
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PlugStackConfig=$tmp/plugstack.conf
+GresTypes=gpumem,gpusm
+CliFilterPlugins=lua
+JobCompType=jobcomp/none
+NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$2 CPUs=64 Gres=$gres
+NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=64 Gres=$gres
+NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=64 Gres=$gres
+PartitionName=all Nodes=n[1-3] Default=YES PriorityTier=1 OverSubscribe=NO MaxTime=60
+PartitionName=urgent Nodes=n[1-3] PriorityTier=10 MaxTime=60
+END
+	cat >"$tmp/gres.conf" <<END
+Name=gpumem Count=$memory Flags=CountOnly
+Name=gpusm Count=100 Flags=CountOnly
+END
+	cp "$WH_TOP/host/slurm/cli_filter.lua" "$tmp"
+	echo "required $plugin dir=$tmp/d.%n libs=$WH_BUILD/client-stubs" >"$tmp/plugstack.conf"
+}
+
+serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
+start_munged() {
+	dd if=/dev/urandom of="$tmp/munge.key" bs=128 count=1 2>/dev/null
+	chmod 400 "$tmp/munge.key"
+	mkdir -p "$tmp/munge"
+	munged --force --key-file="$tmp/munge.key" --socket="$tmp/munge.sock" --num-threads=2 \
+		--pid-file="$tmp/munge/pid" --log-file="$tmp/munge/log" --seed-file="$tmp/munge/seed" \
+		>/dev/null 2>&1
+}
+start_ctld() { slurmctld >>"$tmp/start.log" 2>&1; }
+start_slurmd() { slurmd -N "$1" >>"$tmp/start.log" 2>&1; }
+idle() { [ "$(sinfo -h -N -o %t | sort -u)" = idle ]; }
+
+start_cluster() {
+	for n in $nodes; do serve "$n"; done
+	memory=$("$wormhole" slurm conf --dir "$tmp/d.n1" | sed -n 's/.*gpumem:\([0-9]*\).*/\1/p' | head -1)
+	gres=gpumem:$memory,gpusm:100
+	write_conf
+	mkdir -p "$tmp/state"
+	start_munged
+	start_ctld
+	for n in $nodes; do start_slurmd "$n"; done
+	await idle
+}
+
+# Of all servers: the tenants that are there.
+tenants() {
+	for n in $nodes; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
+}
+# as the user of jobs
+as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
+
+# Also of a process that nobody has waited for.
+ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
+stop_pid() {
+	[ -s "$1" ] || return 0
+	stop_p=$(cat "$1")
+	kill "$stop_p" 2>/dev/null
+	await ended "$stop_p" || kill -9 "$stop_p"
+}
+no_jobs() { [ -z "$(squeue -h)" ]; }
+no_tenants() { [ -z "$(tenants)" ]; }
+runs() { [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; }
+waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
+node_of() { squeue -h -j "$1" -o %N; }
+# submit OPTIONS...: a job that lasts until it is cancelled; its number.
+submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
+# limits NODE JOB: what the server holds the job's tenant to, in MiB and percent
+limits() {
+	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
+		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['memory_limit']>>20, d['sm_percent'])"
+}
+
+clean_up() {
+	if [ -s "$tmp/slurmctld.pid" ]; then
+		scancel -u "$user" >/dev/null 2>&1
+		await no_jobs
+	fi
+	for n in $nodes; do stop_pid "$tmp/slurmd.$n.pid"; done
+	stop_pid "$tmp/slurmctld.pid"
+	stop_pid "$tmp/munge/pid"
+	for n in $nodes; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
+	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
+}
+trap clean_up EXIT
+# Stopped from outside: the daemons must not stay.
+trap 'exit 1' TERM INT
+
+missing=$(lacks)
+if [ -n "$missing" ]; then
+	trap - EXIT
+	rm -rf "$tmp"
+	echo "1..0 # SKIP $missing"
+	exit 0
+fi
