@@ -4,5 +4,5 @@ HOST := main kvm names registry cmd_check cmd_run cmd_vm gpu cmd_image cmd_allow
 HOST += tenant_client cmd_serve run_tenant cmd_tenant tenant_stat tenant_look vm_look look protection libraries
 HOST += cmd_top top_rows top_columns top_screen top_json terminal
 HOST += cmd_metrics metrics metrics_http
-HOST += completion cmd_logs
+HOST += completion cmd_logs cmd_xml
 HOST += cmd_trace trace_ring trace_json trace_names
