@@ -221,8 +221,8 @@ static void print_devices(const struct xml_args *x)
 }
 
 /*
- * The control device is root's, so this QEMU is, without capabilities, as libvirt takes
- * them. What a server's workers pin counts against what it may lock.
+ * The control device is root's, so this QEMU is; the emulator takes its capabilities.
+ * What a server's workers pin counts against what it may lock.
  */
 static void print_domain(const struct xml_args *x)
 {
