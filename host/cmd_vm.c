@@ -17,27 +17,9 @@
 
 #include "gpu.h"
 #include "tenant/spec.h"
+#include "vm.h"
 #include "window.h"
 #include "wormhole.h"
-
-#define MAX_WINDOWS	16
-/* ivshmem devices sit at these PCI slots: their order is the windows' order. */
-#define FIRST_SLOT	8
-
-struct vm_args {
-	struct wh_vm vm;
-	const char *image, *kernel, *initrd, *append, *console, *machine, *qemu;
-	char gpu[WH_GPU_ADDRESS];
-	char *windows[MAX_WINDOWS];
-	int nwindows;
-	char *limits[MAX_WINDOWS];
-	int nlimits;
-	uint64_t memory_mb;
-	unsigned int cpus;
-	bool rebind, dry_run;
-	char **extra;
-	int nextra;
-};
 
 /* --- A growing argument vector ------------------------------------------------ */
 
@@ -189,7 +171,7 @@ static char *read_line(const char *path)
 }
 
 /* The image's own line with 1-N made 1-(last CPU), then the user's words. */
-static char *kernel_arguments(const struct vm_args *a)
+char *wh_vm_kernel_arguments(const struct vm_args *a)
 {
 	char *path = NULL, *line = NULL, *out = NULL, *p, *hit;
 	size_t len;
@@ -275,7 +257,7 @@ static int add_boot(struct words *w, const struct vm_args *a)
 		if (add_file(w, a, a->initrd, "initramfs"))
 			return -1;
 	}
-	append = kernel_arguments(a);
+	append = wh_vm_kernel_arguments(a);
 	add_pair(w, "-append", append);
 	free(append);
 	return 0;
@@ -381,32 +363,19 @@ static int start(const struct vm_args *a)
 
 /* --- Arguments ---------------------------------------------------------------------- */
 
-enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY_GPU,
-       KEY_QEMU, KEY_DRY_RUN, KEY_IMAGE, KEY_LIMIT, KEY_REBIND };
-
-#define COMMON_OPTIONS \
-	{ "id", 'i', "ID", 0, "the VM's number, not zero, unique among living VMs", 0 }, \
-	{ "image", KEY_IMAGE, "DIR", 0, "folder with bzImage, initramfs or root.img, and cmdline", 0 }, \
-	{ "kernel", KEY_KERNEL, "FILE", 0, "kernel, in place of the image's", 0 }, \
-	{ "initrd", KEY_INITRD, "FILE", 0, "initramfs, in place of the image's", 0 }, \
-	{ "append", KEY_APPEND, "WORDS", 0, "more words for the kernel's command line", 0 }, \
-	{ "memory", 'm', "MIB", 0, "guest memory (default 512; of a server with --gpu 8192)", 0 }, \
-	{ "cpus", 'c', "N", 0, "virtual CPUs; a server's first is for itself, each other one for a worker (default: server 2, client 1)", 0 }, \
-	{ "window", 'w', "FILE[,SIZE]", 0, "shared file, made if it is missing; again for more windows, in order", 0 }, \
+#define START_OPTIONS \
 	{ "console", KEY_CONSOLE, "FILE", 0, "where the serial console goes (default stdio)", 0 }, \
 	{ "machine", KEY_MACHINE, "TYPE", 0, "q35 or microvm (default q35)", 0 }, \
 	{ "qemu", KEY_QEMU, "FILE", 0, "QEMU to run (default qemu-system-x86_64)", 0 }, \
 	{ "dry-run", KEY_DRY_RUN, NULL, 0, "print the command in place of running it", 0 }
 
 static const struct argp_option server_options[] = {
-	COMMON_OPTIONS,
-	{ "gpu", KEY_GPU, "PCI-ADDRESS", 0, "NVIDIA GPU to pass through, such as 65:00.0: it is bound to vfio-pci", 0 },
+	VM_OPTIONS, START_OPTIONS, VM_GPU_OPTION, VM_LIMIT_OPTION,
 	{ "rebind", KEY_REBIND, NULL, 0, "take the GPU's card from the host's drivers, if one has it", 0 },
-	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; may be given again", 0 },
 	{ 0 }
 };
 
-static const struct argp_option client_options[] = { COMMON_OPTIONS, { 0 } };
+static const struct argp_option client_options[] = { VM_OPTIONS, START_OPTIONS, { 0 } };
 
 static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *state)
 {
@@ -457,7 +426,7 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 	if (!a->nwindows)
 		argp_error(state, "at least one --window is needed");
 	check_limits(a, state);
-	if (!a->image && (!a->kernel || !a->initrd))
+	if (!a->disk && !a->image && (!a->kernel || !a->initrd))
 		argp_error(state, "--image, or --kernel and --initrd, are needed");
 	if (a->rebind && !a->gpu[0])
 		argp_error(state, "--rebind: of which GPU? give --gpu");
@@ -469,10 +438,8 @@ static void check_args(struct vm_args *a, struct argp_state *state)
 		argp_error(state, "--cpus: a server needs at least 2, one of them for a worker");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_args *a)
 {
-	struct vm_args *a = state->input;
-
 	switch (key) {
 	case 'i': a->vm.id = wh_arg_u64(state, "--id", arg, 1, UINT64_MAX); break;
 	case 'm': a->memory_mb = wh_arg_u64(state, "--memory", arg, 32, 1 << 24); break;
@@ -507,6 +474,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	return wh_vm_option(key, arg, state, state->input);
 }
 
 static const struct argp server_argp = {

@@ -39,6 +39,7 @@ static const struct command commands[] = {
 	{ "image", cmd_image, "make the image of a server VM with a GPU" },
 	{ "server", cmd_server, "start a server VM" },
 	{ "client", cmd_client, "start a client VM" },
+	{ "xml", cmd_xml, "print a server or client VM as a domain of libvirt" },
 	{ "allow", cmd_allow, "let a client VM attach to a server VM" },
 	{ "deny", cmd_deny, "take that back and detach the client VM" },
 	{ "kill", cmd_kill, "detach every pair of a VM, as if it had died" },

@@ -99,6 +99,7 @@ int cmd_slurm(int argc, char **argv);
 int cmd_image(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_client(int argc, char **argv);
+int cmd_xml(int argc, char **argv);
 int cmd_allow(int argc, char **argv);
 int cmd_deny(int argc, char **argv);
 int cmd_kill(int argc, char **argv);

@@ -3,7 +3,8 @@
  * Preloaded: a /dev/kvm-wormhole for hosts without one, for the wormhole command up to
  * where it becomes the VMM. FAKE_CONTROL: `none' (it is not there), `old' (of another
  * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole: those
- * that are there are the files of FAKE_RUN. Each has counters that go up at each look.
+ * that are there are the files of FAKE_RUN. Each has counters that go up at each look. What
+ * changes the host is a line in FAKE_LOG.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +101,35 @@ static int show(struct wh_host_stat *s)
 	return 0;
 }
 
+static int note(const char *what, uint64_t id, const void *arg)
+{
+	const struct wh_host_allow *a = arg;
+	const char *log = getenv("FAKE_LOG");
+	char line[100];
+	int to, n;
+
+	if (!log)
+		return fail(ENOTTY);
+	n = snprintf(line, sizeof(line), "%s %llu", what, (unsigned long long)id);
+	if (a)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " %llu window %u pairs %u",
+			      (unsigned long long)a->server_id, a->window, a->max_pairs);
+	line[n++] = '\n';
+	to = open(log, O_WRONLY | O_APPEND);
+	if (to < 0 || write(to, line, (size_t)n) != n)
+		return fail(EIO);
+	return close(to);
+}
+
+static int set_role(const struct wh_host_role *r)
+{
+	if (is("taken"))
+		return fail(EEXIST);
+	if (!getenv("FAKE_LOG"))
+		return 0;
+	return note(r->role == WH_ROLE_SERVER ? "server" : "client", r->vm_id, NULL);
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -113,7 +144,11 @@ int ioctl(int fd, unsigned long request, ...)
 	case WH_HOST_VERSION:
 		return WH_ABI_VERSION - is("old");
 	case WH_HOST_SET_ROLE:
-		return is("taken") ? fail(EEXIST) : 0;
+		return set_role(arg);
+	case WH_HOST_ALLOW:
+		return note("allow", ((struct wh_host_allow *)arg)->client_id, arg);
+	case WH_HOST_DENY:
+		return note("deny", ((struct wh_host_vm *)arg)->vm_id, NULL);
 	case WH_HOST_STAT:
 		return show(arg);
 	}

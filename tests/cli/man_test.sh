@@ -38,11 +38,12 @@ page_commands() {
 	sed -n 's/^\.SS wormhole \([a-z]*\).*/\1/p' "$page" | awk '!seen[$0]++'
 }
 
-plan 22
+plan 23
 for c in serve stop run trace limit "tenant create" "tenant delete" "tenant list" cdi "image gpu" "server start" \
-	"client start" allow deny kill stat check top metrics logs; do
+	"client start" "xml client" allow deny kill stat check top metrics logs; do
 	help=$(of_help "$c")
 	[ "$c" = "client start" ] && help=$(printf '%s\n' "$help" gpu limit rebind | sort)
+	[ "$c" = "xml client" ] && help=$(printf '%s\n' "$help" gpu limit | sort)
 	is "options_of_$(echo "$c" | tr ' ' _)_are_documented" "$(of_page "$c")" "$help"
 done
 is every_command_has_a_section "$(page_commands | sort)" "$(commands | sort)"

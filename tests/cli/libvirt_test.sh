@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `wormhole xml` prints, before a libvirtd of this test's own with our emulator, hook
+# and service; QEMU runs it under TCG, without a guest. Stand-ins: the kernel's control
+# device (fake_control.c), and a server VM that takes limits or does not.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+PATH=$PATH:/usr/sbin:/sbin
+for c in libvirtd virsh virt-xml-validate qemu-system-x86_64 unshare; do
+	command -v $c >/dev/null || skip_all "no $c: libvirt-daemon-system, libvirt-clients, qemu-system-x86"
+done
+[ "$(id -u)" = 0 ] || skip_all "qemu:///system is root's"
+if [ "$1" != inside ]; then
+	unshare -m true 2>/dev/null || skip_all "no mount namespaces here"
+	exec unshare -m --propagation private sh "$0" inside
+fi
+
+# --- A host of its own: nothing of this machine's libvirt is seen or changed ---------------
+export TMPDIR=/tmp
+tmp=$(mktemp -d)
+tag=wormhole-test-$$
+chmod 755 "$tmp"
+stop() {
+	for p in server client twin plain; do $virsh destroy $p >/dev/null 2>&1; done
+	for p in "$tmp"/*.pid /run/libvirtd.pid; do [ ! -s "$p" ] || kill "$(cat "$p")" 2>/dev/null; done
+	wait
+	rm -rf "$tmp" /dev/shm/$tag.*
+}
+virsh="virsh -q -c qemu:///system"
+trap stop EXIT
+mkdir "$tmp/etc" "$tmp/server"
+cp -r /etc/libvirt/. "$tmp/etc"
+rm -rf "$tmp/etc/qemu" "$tmp/etc/hooks"
+mkdir -p "$tmp/etc/hooks/qemu.d" "$tmp/etc/qemu"
+for d in /run /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
+	mount -t tmpfs none $d || skip_all "no file systems can be mounted here"
+done
+mkdir -p /run/lock
+mount --bind "$tmp/etc" /etc/libvirt
+# No virtlogd, and neither cgroups nor devices are this test's to make.
+printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' 'namespaces = [ ]' >>/etc/libvirt/qemu.conf
+
+log=$tmp/log
+: >"$log"
+cp "$WH_TOP/packaging/libvirt/emulator" "$tmp/emulator.real"
+sed "s|exec /usr/lib/wormhole/libvirt|WORMHOLE=$tmp/wormhole exec $WH_TOP/packaging/libvirt|" \
+	"$WH_TOP/packaging/libvirt/hook" >"$tmp/hook"
+cat >"$tmp/emulator" <<EOF
+#!/bin/sh
+WORMHOLE=$tmp/wormhole exec sh $tmp/emulator.real "\$@"
+EOF
+cat >"$tmp/wormhole" <<EOF
+#!/bin/sh
+if [ "\$1" = limit ]; then
+	[ ! -e $tmp/deaf ] || { echo "the supervisor does not answer" >&2; exit 1; }
+	case "\$*" in *lots*) echo "'lots' is not a size" >&2; exit 1;; esac
+	echo "\$*" >>$log
+	exit
+fi
+LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so FAKE_LOG=$log exec $WH_BUILD/host/wormhole "\$@"
+EOF
+chmod 755 "$tmp/hook" "$tmp/emulator" "$tmp/wormhole"
+
+# waits PATTERN FILE N: until so many lines match, for at most 15 s.
+waits() {
+	waits_left=150
+	until [ "$(grep -c -e "$1" "$2")" -ge "$3" ]; do
+		waits_left=$((waits_left - 1))
+		[ $waits_left -gt 0 ] || { cat "$2"; return 1; }
+		sleep 0.1
+	done
+}
+logged() { tr '\n' ';' <"$log"; : >"$log"; }
+fails() { ! "$@"; }
+tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live "$@"; }
+# What needs VMX, and a right that containers lack, made as TCG has it.
+tcg() { sed -e "s/type='kvm'/type='qemu'/" -e '/host-passthrough/d' -e '/<memoryBacking>/,/<.memoryBacking>/d'; }
+
+xml() {
+	xml_role=$1 xml_name=$2
+	shift 2
+	"$WH_BUILD/host/wormhole" xml "$xml_role" "$xml_name" --emulator "$tmp/emulator" \
+		--memory 32 --window "/dev/shm/$tag.0,2M" "$@"
+}
+truncate -s 1M "$tmp/server.img" "$tmp/client.img"
+server() { xml server server --id 1 --disk "$tmp/server.img" --window "/dev/shm/$tag.1,4M" "$@"; }
+client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pairs 4 --mem 2G --sm 30 "$@"; }
+validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
+defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
+
+plan 28
+ok server_validates validates server
+ok client_validates validates client
+mkdir "$tmp/image"
+touch "$tmp/image/root.img"
+ok server_with_an_image_and_a_gpu_validates validates xml server gpu0 --id 3 --image "$tmp/image" --gpu 65:00.0 \
+	--append 'a<b & "c"' --limit 0:mem=2G
+like words_of_the_kernel_are_escaped "$(cat "$tmp/look.xml")" "<cmdline>.*wormhole.limit=0:mem=2G a&lt;b &amp; \"c\"</cmdline>"
+like the_gpu_is_vfios "$(cat "$tmp/look.xml")" "<address domain='0x0000' bus='0x65' slot='0x00' function='0x0'/>"
+is window_elsewhere_is_wrong_usage "$("$WH_BUILD/host/wormhole" xml client c --id 2 --disk d --window /tmp/w,2M 2>/dev/null; echo $?)" 2
+
+libvirtd --daemon -p /run/libvirtd.pid 2>"$tmp/libvirtd.err"
+for d in server client; do ok libvirt_defines_the_$d defined $d; done
+
+is without_the_hook_a_domain_with_a_role_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?)" 1
+like and_its_emulator_says_why "$(cat "$tmp/out")" 'has no role: is the hook'
+cp "$tmp/hook" /etc/libvirt/hooks/qemu.d/wormhole
+kill "$(cat /run/libvirtd.pid)"
+while [ -e /run/libvirtd.pid ]; do sleep 0.1; done
+libvirtd --daemon -p /run/libvirtd.pid 2>>"$tmp/libvirtd.err"
+
+cat >"$tmp/plain.xml" <<EOF
+<domain type='qemu'><name>plain</name><memory unit='MiB'>32</memory><os><type arch='x86_64'>hvm</type></os></domain>
+EOF
+$virsh create "$tmp/plain.xml" >"$tmp/out" 2>&1
+is domain_without_a_role_is_let_alone "$?:$(cat "$tmp/out"):$(find /run/wormhole -name '*.json'):$(logged)" "0:::"
+$virsh destroy plain
+
+ok server_starts $virsh start server
+is it_has_its_role_before_it_is_qemu "$(logged)" "server 1;"
+is and_root_without_capabilities "$(sed -n 's/^Uid:\t\([0-9]*\).*/\1/p; s/^CapEff:\t//p' \
+	"/proc/$(cat /run/libvirt/qemu/server.pid)/status" | tr '\n' ' ')" "0 0000000000000000 "
+is windows_are_devices_in_their_order "$($virsh qemu-monitor-command --hmp server 'info pci' | tr -d '\r' |
+	grep -A1 'device *[89],' | grep -c '1af4:1110') $(stat -c %s /dev/shm/$tag.1)" "2 4194304"
+
+touch "$tmp/deaf"
+is client_whose_limits_cannot_be_set_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?) $(logged)" "1 "
+like and_the_reason_is_the_servers "$(cat "$tmp/out")" 'does not answer'
+rm "$tmp/deaf"
+ok client_starts $virsh start client
+is its_limits_come_before_it_is_allowed "$(logged)" \
+	"limit 1/window0 --mem=2G --sm=30;allow 2 1 window 0 pairs 4;client 2;"
+
+xml client twin --id 2 --disk "$tmp/client.img" | tcg >"$tmp/twin.xml"
+like domain_with_the_same_id_is_named "$($virsh create "$tmp/twin.xml" 2>&1)" 'id 2 is that of domain client'
+
+WORMHOLE=$tmp/wormhole "$WH_TOP/packaging/libvirt/wormhole-libvirt" watch >"$tmp/watch" 2>&1 &
+echo $! >"$tmp/watch.pid"
+: >"$log"
+tenant --key wormhole --set '<tenant mem="3G" sm="50"/>'
+ok metadata_of_a_running_domain_change_its_limits waits '^limit 1/window0 --mem=3G --sm=50$' "$log" 1
+tenant --key wormhole --set '<tenant mem="lots"/>'
+ok what_is_no_limit_is_named_with_its_domain waits "^client: 'lots' is not a size" "$tmp/watch" 1
+tenant --key wormhole --set '<tenant mem="4G" sm="20"/>'
+ok and_the_next_change_counts waits '^limit 1/window0 --mem=4G --sm=20$' "$log" 1
+: >"$log"
+
+$virsh destroy server
+is with_its_server_a_client_loses_the_permission "$(logged)" "deny 2;"
+touch "$tmp/deaf"
+$virsh start server
+is and_does_not_have_it_back_without_limits "$(logged)" "server 1;"
+rm "$tmp/deaf"
+waits '^allow' "$log" 1
+is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20;allow 2 1 window 0 pairs 4;"
+
+$virsh destroy client
+is client_that_ends_is_denied "$(logged)" "deny 2;"
+$virsh destroy server
+is nothing_is_left "$(ls /run/wormhole/libvirt)" lock
+finish
