@@ -36,8 +36,10 @@ struct cdi_args {
 
 /* What a program's environment gets; the image's other variables stay. */
 static const char *const variables[] = {
-	"LD_AUDIT=" INSIDE "/libwormhole-audit.so", "LD_PRELOAD=" INSIDE "/libwormhole-preload.so",
-	"WORMHOLE_TRANSPORT=shm", "WORMHOLE_SOCKET=" SOCKET_INSIDE,
+	("LD_AUDIT=" INSIDE "/libwormhole-audit.so"),
+	("LD_PRELOAD=" INSIDE "/libwormhole-preload.so"),
+	"WORMHOLE_TRANSPORT=shm",
+	("WORMHOLE_SOCKET=" SOCKET_INSIDE),
 };
 #define VARIABLES (sizeof(variables) / sizeof(*variables))
 
