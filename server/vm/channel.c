@@ -3,7 +3,7 @@
  * Reads what the host's command asks and writes the answer, without ever waiting. The
  * port is looked at by edges: while nobody is at its other end it is hung up, which
  * poll() would say for ever. Who asked and left without his answer is forgotten, and what
- * does not begin as a request does is dropped, whole: the next one is heard again.
+ * does not begin as a request does is skipped: the next one is heard again.
  */
 #define _GNU_SOURCE
 #include "vm/channel.h"
@@ -175,19 +175,30 @@ static enum wh_channel_done serve(const struct request *r)
 	return WH_CHANNEL_NOTHING;
 }
 
+/* What does not begin as a request does goes, up to what may be the begin of one. */
+static void skip_noise(void)
+{
+	const uint64_t magic = WH_CHANNEL_MAGIC;
+	const char *begin = memmem(port.in, port.got, &magic, sizeof(magic));
+
+	if (!begin && port.got >= sizeof(magic))
+		begin = port.in + port.got - (sizeof(magic) - 1);
+	if (!begin)
+		return;
+	port.got -= (size_t)(begin - port.in);
+	memmove(port.in, begin, port.got);
+}
+
 /* Is there a whole request? A head of another release is one: no more is known of it. */
 static bool take(struct request *r)
 {
 	size_t need = sizeof(r->head);
 
 	*r = (struct request){ .head.magic = 0 };
+	skip_noise();
 	if (port.got < sizeof(r->head))
 		return false;
 	memcpy(&r->head, port.in, sizeof(r->head));
-	if (r->head.magic != WH_CHANNEL_MAGIC) {
-		port.got = 0;
-		return false;
-	}
 	if (r->head.version == WH_CHANNEL_VERSION && r->head.size == size_of(&r->head))
 		need += r->head.size;
 	if (port.got < need)
@@ -213,8 +224,6 @@ enum wh_channel_done wh_channel_serve(void)
 		port.got += (size_t)n;
 		if (take(&r))
 			done = serve(&r);
-		else if (port.got == sizeof(port.in))
-			port.got = 0;
 	}
 	if (e.events & EPOLLHUP) {
 		port.got = 0;
