@@ -26,7 +26,10 @@ while True:
             except OSError:
                 break
         if conn in ready:
-            data = conn.recv(65536)
+            try:
+                data = conn.recv(65536)
+            except ConnectionResetError:    # who left before he had read his answer
+                break
             if not data:
                 break
             os.write(master, data)
