@@ -63,7 +63,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* A number is a VM's id, and one with a slash a window of it; names of tenants begin with a letter. */
+/* A number is a VM's id, one with a slash a window of it; names of tenants begin with a letter. */
 static void add_subject(struct stat_args *a, char *arg, struct argp_state *state)
 {
 	if (a->n == MAX_VMS || a->nnames == MAX_VMS)
@@ -101,7 +101,8 @@ static const struct argp argp = {
 	options, parse, "[TENANT|ID...]",
 	"Show the counters of tenants and of VMs with a role; without a name or ID, of all tenants "
 	"of the server on this machine, of those VMs that `wormhole run' or `start' started "
-	"and that live, and of the windows of server VMs among them, which are tenants named as 1/window0.", children, NULL, NULL
+	"and that live, and of the windows of server VMs among them, which are tenants named as "
+	"1/window0.", children, NULL, NULL
 };
 
 static int add_living(struct stat_args *a)

@@ -130,7 +130,8 @@ static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32
 		struct answer *a)
 {
 	struct wh_channel_head h = {
-		.magic = WH_CHANNEL_MAGIC, .version = WH_CHANNEL_VERSION, .what = kind, .size = size,
+		.magic = WH_CHANNEL_MAGIC, .version = WH_CHANNEL_VERSION, .what = kind,
+		.size = size,
 	};
 	int64_t deadline = wh_now_ms() + ms;
 	int fd;

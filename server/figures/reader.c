@@ -150,7 +150,8 @@ static void read_time(struct source *s)
 			newest = sample[i].time_us;
 		f = s->seen_us ? figure_of(&s->out, sample[i].pid) : NULL;
 		if (f)	/* the last sample of a process stands for the time between readings */
-			f->busy_ns = sample[i].sm_percent * (span < MAX_SPAN_NS ? span : MAX_SPAN_NS) / 100;
+			f->busy_ns = sample[i].sm_percent *
+				     (span < MAX_SPAN_NS ? span : MAX_SPAN_NS) / 100;
 	}
 	s->seen_us = newest;
 	s->read_ns = now;

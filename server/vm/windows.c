@@ -267,7 +267,9 @@ static char *look(const struct window *t, char *at)
 	struct wh_channel_window *w = (void *)at;
 	struct wh_worker_usage *workers = (void *)(w + 1);
 
-	*w = (struct wh_channel_window){ .limits = *t->file.limits, .cpu_ns = t->cpu_ns + cpu_ns(t) };
+	*w = (struct wh_channel_window){
+		.limits = *t->file.limits, .cpu_ns = t->cpu_ns + cpu_ns(t),
+	};
 	wh_tenant_usage_read(t->file.usage, &w->sum);
 	w->workers = wh_tenant_workers_read(t->file.usage, workers);
 	return (char *)(workers + w->workers);
