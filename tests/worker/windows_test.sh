@@ -36,7 +36,7 @@ mkfifo "$tmp/wait.$$"
 echo "$$ $*" >>"$tmp/started"
 while :; do
 	read -r word <"$tmp/wait.$$" || continue
-	case $word in burn) i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done ;; *) exit "$word" ;; esac
+	case $word in burn) i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done ;; rest) : >"$tmp/rested.$$" ;; *) exit "$word" ;; esac
 done
 END
 chmod +x "$tmp/worker"
@@ -154,6 +154,11 @@ ok lowered_limit_is_held_against_what_is_there await has_worker 1 "$w"
 # While no worker runs nobody is asked: the reader would die of it.
 figures "$(worker 0) $M 0"
 await field_is 0 "d['memory_driver']" $M
+for window in 0 1; do
+	w=$(worker $window)
+	await test -p "$tmp/wait.$w" && echo rest >"$tmp/wait.$w"
+	await test -e "$tmp/rested.$w"
+done
 sleep 3
 : >"$FAKE_NVML_CRASH"
 sleep 1.5
