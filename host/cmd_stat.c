@@ -63,12 +63,12 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* A number is a VM's id; names of tenants begin with a letter. */
+/* A number is a VM's id, one with a slash a window of it; names of tenants begin with a letter. */
 static void add_subject(struct stat_args *a, char *arg, struct argp_state *state)
 {
 	if (a->n == MAX_VMS || a->nnames == MAX_VMS)
 		argp_error(state, "at most %d ids", MAX_VMS);
-	if (*arg >= '0' && *arg <= '9')
+	if (*arg >= '0' && *arg <= '9' && !strchr(arg, '/'))
 		a->ids[a->n++] = wh_arg_u64(state, "ID", arg, 1, UINT64_MAX);
 	else
 		a->names[a->nnames++] = arg;
@@ -100,8 +100,9 @@ static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 
 static const struct argp argp = {
 	options, parse, "[TENANT|ID...]",
 	"Show the counters of tenants and of VMs with a role; without a name or ID, of all tenants "
-	"of the server on this machine and of those VMs that `wormhole run' or `start' started "
-	"and that live.", children, NULL, NULL
+	"of the server on this machine, of those VMs that `wormhole run' or `start' started "
+	"and that live, and of the windows of server VMs among them, which are tenants named as "
+	"1/window0.", children, NULL, NULL
 };
 
 static int add_living(struct stat_args *a)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tenancy.h"
+#include "views.h"
 #include "wormhole.h"
 
 #define GONE_TIMEOUT_MS	20000	/* a driver takes its time to end a process */
@@ -92,8 +93,10 @@ static int create(int argc, char **argv)
 }
 
 static const struct argp limit_argp = {
-	NULL, parse, "TENANT",
-	"Change limits of a tenant while its programs run; what is not said stays as it is.",
+	NULL, parse, "TENANT|ID/WINDOW",
+	"Change limits of a tenant while its programs run; what is not said stays as it is. "
+	"Tenants of a server VM are its windows, such as 1/window0; its number alone is enough "
+	"where it has one.",
 	dir_and_limits, NULL, NULL
 };
 
@@ -103,6 +106,8 @@ int cmd_limit(int argc, char **argv)
 	cJSON *request;
 
 	wh_parse(&limit_argp, argc, argv, 0, &a);
+	if (*a.name >= '0' && *a.name <= '9')
+		return wh_vm_limit(a.name, &a.limits);
 	request = wh_request("set", a.name);
 	wh_request_limits(request, &a.limits);
 	return wh_server_do(wh_server_dir(a.dir), request);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "gpu.h"
+#include "tenant/channel.h"
 #include "tenant/spec.h"
 #include "vm.h"
 #include "window.h"
@@ -263,6 +264,20 @@ static int add_boot(struct words *w, const struct vm_args *a)
 	return 0;
 }
 
+/* What the host has to say to the supervisor, by a socket that is root's as its folder is. */
+static void add_channel(struct words *w, const struct vm_args *a)
+{
+	char path[64];
+
+	wh_registry_channel(a->vm.id, path, sizeof(path));
+	add(w, "-device");
+	add(w, "virtio-serial-pci,id=wormhole-ports,max_ports=2,bus=pcie.0,addr=0x5");
+	add(w, "-chardev");
+	add(w, "socket,id=wormhole-control,path=%s,server=on,wait=off", path);
+	add_pair(w, "-device", "virtserialport,bus=wormhole-ports.0,chardev=wormhole-control,name="
+		 WH_CHANNEL_PORT);
+}
+
 static int build(struct words *w, const struct vm_args *a)
 {
 	int i;
@@ -284,6 +299,8 @@ static int build(struct words *w, const struct vm_args *a)
 	for (i = 0; i < a->nwindows; i++)
 		if (add_window(w, a->windows[i], i, a->dry_run))
 			return EXIT_FAILED;
+	if (a->vm.role == WH_ROLE_SERVER)
+		add_channel(w, a);
 	if (a->gpu[0]) {
 		add(w, "-device");
 		add(w, "vfio-pci,host=%s", a->gpu);

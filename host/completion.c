@@ -96,7 +96,8 @@ static void print_arguments(const char *doc)
 {
 	static const struct {
 		const char *word, *kind;
-	} meant[] = { { "COMMAND", "@command" }, { "PROGRAM", "@command" }, { "TENANT", "@tenant" } };
+	} meant[] = { { "COMMAND", "@command" }, { "PROGRAM", "@command" }, { "TENANT|ID", "@subject" },
+		      { "TENANT", "@tenant" } };
 	char words[80];
 	size_t i, n;
 
@@ -110,9 +111,12 @@ static void print_arguments(const char *doc)
 		return;
 	}
 	for (i = 0; doc && i < sizeof(meant) / sizeof(*meant); i++)
-		if (strstr(doc, meant[i].word))
+		if (strstr(doc, meant[i].word)) {
 			entry("argument", listing.path, strcmp(meant[i].kind, "@command") ? "" : " --",
 			      meant[i].kind);
+			if (!strcmp(meant[i].kind, "@subject"))
+				return;
+		}
 }
 
 void wh_list_argp(const struct argp *argp)
@@ -172,6 +176,9 @@ static const char end[] =
 "	@command) mapfile -t COMPREPLY < <(compgen -c -- \"$2\") ;;\n"
 "	@tenant) mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" tenant list 2>/dev/null |\n"
 "		sed -n '2,$s/ .*//p')\" -- \"$2\") ;;\n"
+"	@subject) mapfile -t COMPREPLY < <(compgen -W \"$(\"${COMP_WORDS[0]}\" tenant list 2>/dev/null |\n"
+"		sed -n '2,$s/ .*//p'; ls /run/wormhole 2>/dev/null |\n"
+"		sed -n 's/[.]control$//p')\" -- \"$2\") ;;\n"
 "	*) mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$2\") ;;\n"
 "	esac\n"
 "}\n"

@@ -23,6 +23,22 @@ static void path_of(uint64_t id, char path[64])
 	snprintf(path, 64, REGISTRY "/%" PRIu64, id);
 }
 
+void wh_registry_channel(uint64_t id, char *path, size_t size)
+{
+	snprintf(path, size, REGISTRY "/%" PRIu64 ".control", id);
+}
+
+/* Its file, and what its VMM has left. */
+static void forget(uint64_t id)
+{
+	char path[64];
+
+	path_of(id, path);
+	unlink(path);
+	wh_registry_channel(id, path, sizeof(path));
+	unlink(path);
+}
+
 /* Clock ticks after boot at which a process started; 0 when there is none. */
 static unsigned long long start_time(pid_t pid)
 {
@@ -61,10 +77,7 @@ int wh_registry_add(const struct wh_vm *vm)
 
 void wh_registry_remove(uint64_t id)
 {
-	char path[64];
-
-	path_of(id, path);
-	unlink(path);
+	forget(id);
 }
 
 /* Fill in *vm from its file; false, and no file any more, when it is dead. */
@@ -84,7 +97,7 @@ static bool read_living(uint64_t id, struct wh_vm *vm)
 	fclose(f);
 	if (fields >= 3 && started && start_time(vm->pid) == started)
 		return true;
-	unlink(path);
+	forget(id);
 	return false;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Tenants as they are now, read from the files of tenant.h, which needs no word with
- * the server and disturbs nobody.
+ * the server and disturbs nobody; those of server VMs are asked for (vm_tenants.c).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,21 +20,10 @@
 
 #define MAX_VIEWS	256
 
-/* One account as its worker had it between two of its words; false: free, or just changing. */
-static bool copy_worker(struct wh_worker_usage *to, const struct wh_worker_usage *from)
-{
-	uint64_t before = __atomic_load_n(&from->generation, __ATOMIC_ACQUIRE);
-
-	memcpy(to, from, sizeof(*to));
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return to->pid && to->pid != UINT32_MAX && to->generation == before &&
-	       __atomic_load_n(&from->generation, __ATOMIC_RELAXED) == before;
-}
-
 static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 {
 	struct wh_tenant_file f;
-	int rc = wh_tenant_file_open(&f, folder, name), i;
+	int rc = wh_tenant_file_open(&f, folder, name);
 
 	if (rc)
 		return rc;
@@ -42,9 +31,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 	rc = wh_tenant_limits_read(f.limits, &v->limits);
 	if (!rc) {
 		wh_tenant_usage_read(f.usage, &v->sum);
-		for (i = 0; i < WH_TENANT_WORKERS; i++)
-			if (copy_worker(&v->worker[v->workers], &f.usage->worker[i]))
-				v->workers++;
+		v->workers = wh_tenant_workers_read(f.usage, v->worker);
 		v->limits.name[WH_TENANT_NAME - 1] = 0;
 		if (v->limits.devices > WH_TENANT_DEVICES)
 			v->limits.devices = WH_TENANT_DEVICES;
@@ -91,12 +78,28 @@ static void explain(const char *folder, const char *name, int rc)
 		wh_error("tenant %s: %s", name, strerror(-rc));
 }
 
-static bool look_at_named(const char *folder, char *const *names, int n,
+static bool is_window(const char *name)
+{
+	return *name >= '0' && *name <= '9';
+}
+
+static bool look_at_named(const char *dir, const char *folder, char *const *names, int n,
 			  struct wh_tenant_views *out)
 {
 	int i, rc;
 
 	for (i = 0; i < n; i++) {
+		if (is_window(names[i])) {
+			rc = wh_vm_tenants_named(names[i], &out->view[out->n], 1);
+			if (rc < 0)
+				return false;
+			out->n += rc;
+			continue;
+		}
+		if (!out->server) {
+			wh_error("no server runs at %s; start one by `wormhole serve', or name its --dir", dir);
+			return false;
+		}
 		rc = look(folder, names[i], &out->view[out->n]);
 		if (rc) {
 			explain(folder, names[i], rc);
@@ -141,17 +144,19 @@ bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenan
 
 	*out = (struct wh_tenant_views){ .server = server_lives(dir) };
 	snprintf(folder, sizeof(folder), "%s/tenants", dir);
-	if (!out->server) {
-		if (n)
-			wh_error("no server runs at %s; start one by `wormhole serve', or name its --dir", dir);
-		return !n;
+	if (out->server) {
+		wh_protections_of_server(dir, &out->protections);
+		out->libraries = wh_libraries_json(dir);
 	}
-	wh_protections_of_server(dir, &out->protections);
-	out->libraries = wh_libraries_json(dir);
 	out->view = calloc(n > MAX_VIEWS ? n : MAX_VIEWS, sizeof(*out->view));
 	if (!out->view)
 		wh_no_memory();
-	return n ? look_at_named(folder, names, n, out) : look_at_all(folder, out);
+	if (n)
+		return look_at_named(dir, folder, names, n, out);
+	if (out->server && !look_at_all(folder, out))
+		return false;
+	out->n += wh_vm_tenants_all(out->view + out->n, MAX_VIEWS - out->n);
+	return true;
 }
 
 void wh_tenants_free(struct wh_tenant_views *v)

@@ -87,8 +87,13 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant
 	wh_json_u64(o, "host_memory", v->sum.total.host_memory);
 	wh_json_u64(o, "host_memory_limit", v->limits.host_memory);
 	add_tenant_counters(o, &v->sum.total);
-	cJSON_AddItemToObject(o, "protection", wh_protections_json(&all->protections));
-	cJSON_AddItemToObject(o, "libraries", cJSON_Duplicate(all->libraries, true));
+	if (v->vm) {
+		wh_json_u64(o, "vm", v->vm);
+		wh_json_u64(o, "window", v->window);
+	} else {
+		cJSON_AddItemToObject(o, "protection", wh_protections_json(&all->protections));
+		cJSON_AddItemToObject(o, "libraries", cJSON_Duplicate(all->libraries, true));
+	}
 	list = cJSON_AddArrayToObject(o, "devices");
 	for (i = 0; i < v->limits.devices; i++)
 		cJSON_AddItemToArray(list, device_json(v, i));
@@ -174,6 +179,8 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 	for (i = 0; i < v->n; i++)
 		for (d = 0; d < v->view[i].limits.devices; d++)
 			print_device(&v->view[i], d, before);
+	if (!v->server)
+		return;
 	wh_protections_print(&v->protections);
 	wh_libraries_print(v->libraries);
 }

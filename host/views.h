@@ -20,6 +20,8 @@ struct wh_tenant_view {
 	uint64_t at_ns;
 	uint64_t cpu_ns;	/* of its workers (look.c) */
 	bool cpu_known;
+	uint64_t vm;		/* not 0: it is a window of this server VM, */
+	unsigned int window;	/* this one */
 };
 
 /* Tenants as they were at one look; allocated. */
@@ -31,12 +33,25 @@ struct wh_tenant_views {
 	cJSON *libraries;
 };
 
-/* All tenants, or those named. false after a message. */
+/*
+ * All tenants, those of server VMs too, or those named, a window as 1/window0. false
+ * after a message.
+ */
 bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
 void wh_tenants_free(struct wh_tenant_views *v);
 /* The same tenant at an earlier look; NULL: it was not there, or before is NULL. */
 const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
 					      const struct wh_tenant_view *v);
+
+/* --- vm_tenants.c --------------------------------------------------------------------- */
+
+/* "1/window0" or "1/0"; "1": *window is -1. false: it is neither. */
+bool wh_vm_window(const char *name, uint64_t *id, int *window);
+/* How many windows were seen; -1 after a message. */
+int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room);
+int wh_vm_tenants_all(struct wh_tenant_view *out, int room);
+/* The command's exit status. */
+int wh_vm_limit(const char *name, const struct wh_limit_list *list);
 
 /* --- tenant_stat.c ------------------------------------------------------------------ */
 

@@ -84,6 +84,8 @@ void wh_registry_remove(uint64_t id);
 int wh_registry_list(struct wh_vm *vms, int max);
 /* The file of a living VM's console: 0, -ENOENT (no such VM) or -ENODATA (none). */
 int wh_registry_console(uint64_t id, char *path, size_t size);
+/* Where QEMU listens for what is meant for a server VM's supervisor. */
+void wh_registry_channel(uint64_t id, char *path, size_t size);
 
 /* --- commands ----------------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ void wh_session_far(struct wh_session *s, void *far, size_t size, bool one_proce
  * The session works for a tenant, by its files DIR/NAME.limits, DIR/NAME.usage
  * and DIR/turns (which may be missing); call it before the first request. 0, or
  * -1 with a line in err. For loopback, where the client owns all of this and no
- * limit holds against anybody, and for the server VM.
+ * limit holds against anybody.
  */
 int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
 			   size_t err_size);

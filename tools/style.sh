@@ -73,7 +73,7 @@ includes_up() { # HOUSE FLOOR...
 			}
 		}'
 }
-report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries daemon=vm
+report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
 	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt)"
 # What both ends read is in hypercall-abi/ and cuda-api/, and no compiler is told of the other end.
 report "sees the other end of a window" "$(

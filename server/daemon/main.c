@@ -28,6 +28,7 @@
 #include "daemon/server.h"
 #include "shm.h"
 #include "daemon/worker.h"
+#include "figures/figures.h"
 
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
@@ -529,7 +530,8 @@ int main(int argc, char **argv)
 	case PROTECTION:
 		return show_protection();
 	case FIGURES:
-		return wh_figures_main(wh_server.nvml, wh_server.period_ms, 3);
+		return wh_figures_main(wh_server.nvml, wh_server.backend, wh_server.period_ms, 3,
+				       wh_say);
 	default:
 		return serve(opt.background);
 	}

@@ -17,20 +17,12 @@
 
 #include "daemon/worker.h"
 #include "tenant/file.h"
+#include "tenant/plan.h"
 #include "tenant/spec.h"
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
 #define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
-#define WH_UUID		48		/* "GPU-" and 36 characters */
-
-struct wh_device {
-	char name[96];
-	char uuid[WH_UUID];
-	uint64_t memory;
-	uint32_t sms;
-	uint32_t groups;	/* 0: this driver cannot split the device */
-};
 
 struct wh_server {
 	const char *self;	/* path of this program */
@@ -202,7 +194,7 @@ void wh_places_from_root(void);
 bool wh_notes_write(char *err, size_t err_size);
 void wh_notes_remove(void);
 
-/* --- audit.c, nvml_reader.c ------------------------------------------------------------ */
+/* --- audit.c --------------------------------------------------------------------------- */
 
 bool wh_audit_start(void);
 bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
@@ -216,7 +208,6 @@ void wh_usage_ended(pid_t pid, const struct rusage *u);
 /* CPU time in ns: of all workers that the tenant has and had; of the server itself. */
 uint64_t wh_usage_of(const struct wh_tenant *t);
 uint64_t wh_usage_own(void);
-int wh_figures_main(const char *library, unsigned int period_ms, int fd);
 
 /* --- cdi.c: what `wormhole cdi` has written for a tenant goes with it ------------- */
 

@@ -24,10 +24,10 @@
 
 #include "shm.h"
 #include "tenant/control.h"
+#include "tenant/plan.h"
 #include "tenant/seats.h"
 #include "tenant/trace.h"
 #include "daemon/worker.h"
-#include "tenant/sm_groups.h"
 #include "daemon/tenants.h"
 #include "wormhole_abi.h"
 
@@ -110,47 +110,6 @@ static uint64_t groups_of_others(const struct wh_tenant *self, unsigned int devi
 	return used;
 }
 
-static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
-{
-	if (s->has_memory)
-		l->memory = s->memory;
-	if (s->has_sm)
-		l->sm_percent = s->sm_percent == 100 ? 0 : s->sm_percent;
-	if (s->has_policy)
-		l->sm_policy = s->sm_policy;
-	if (l->sm_percent && !l->sm_policy)
-		l->sm_policy = WH_SM_TEMPORAL;
-}
-
-/* Groups of SMs for a spatial limit: its own ones where their number is right. */
-static bool assign_groups(const struct wh_tenant *t, unsigned int device,
-			  struct wh_device_limit *l, char *err, size_t err_size)
-{
-	const struct wh_device *d = &wh_server.device[device];
-	uint64_t used = groups_of_others(t, device);
-	unsigned int want;
-
-	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
-		l->sm_groups = 0;
-		return true;
-	}
-	if (!d->groups) {
-		snprintf(err, err_size, "device %u: this driver cannot divide its SMs; use policy temporal",
-			 device);
-		return false;
-	}
-	want = wh_sm_groups_for(d->sms, l->sm_percent);
-	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
-		return true;
-	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
-	if (l->sm_groups)
-		return true;
-	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
-		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
-		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
-	return false;
-}
-
 static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_device_limit *l,
 		   char *err, size_t err_size)
 {
@@ -168,27 +127,18 @@ static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_de
 static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *list,
 			struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
 {
+	struct wh_limit_plan p = {
+		.device = wh_server.device, .devices = wh_server.devices, .now = t->limit,
+	};
 	unsigned int d;
-	int i;
 
-	memcpy(out, t->limit, sizeof(t->limit));
-	for (i = 0; i < list->n; i++)
-		if (list->spec[i].device >= (int)wh_server.devices) {
-			snprintf(err, err_size, "device %d: this server has devices 0 to %u",
-				 list->spec[i].device, wh_server.devices - 1);
+	for (d = 0; d < wh_server.devices; d++)
+		p.used[d] = groups_of_others(t, d);
+	if (!wh_limits_plan(&p, list, out, err, err_size))
+		return false;
+	for (d = 0; d < wh_server.devices; d++)
+		if (beyond(t, d, &out[d], err, err_size))
 			return false;
-		}
-	for (d = 0; d < wh_server.devices; d++) {
-		for (i = 0; i < list->n; i++)
-			if (list->spec[i].device == WH_ALL_DEVICES)
-				amend(&out[d], &list->spec[i]);
-		for (i = 0; i < list->n; i++)
-			if (list->spec[i].device == (int)d)
-				amend(&out[d], &list->spec[i]);
-		if (beyond(t, d, &out[d], err, err_size) ||
-		    !assign_groups(t, d, &out[d], err, err_size))
-			return false;
-	}
 	return true;
 }
 
@@ -216,7 +166,6 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 		     char *err, size_t err_size)
 {
 	struct wh_device_limit plan[WH_TENANT_DEVICES];
-	unsigned int d;
 
 	if (!plan_limits(t, list, plan, err, err_size) ||
 	    (list->nccl == WH_NCCL_YES && !wh_isolation_meets(&t->isolation, err, err_size)))
@@ -228,11 +177,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	wh_tenant_host_limit(t->file.limits, t->host_memory);
 	bound_memory(t);
 	memcpy(t->limit, plan, sizeof(plan));
-	for (d = 0; d < wh_server.devices; d++) {
-		wh_tenant_limits_set(t->file.limits, d, &plan[d]);
-		wh_seats_share(&seats, t->seat, d,
-			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0);
-	}
+	wh_limits_put(t->file.limits, &seats, t->seat, plan, wh_server.devices);
 	return true;
 }
 

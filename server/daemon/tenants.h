@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant as its owner sees it. tenants.c writes the fields, where said audit.c and usage.c. */
+/* A tenant as its owner sees it. tenants.c writes the fields, where said others. */
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
 #include "daemon/isolation.h"
 #include "daemon/server.h"
+#include "figures/figures.h"
 
-/* Readings of the driver's figures (audit.c). */
 struct tenant_worker {
 	pid_t pid;		/* 0: the account is free */
 	int started;		/* ends when it serves its client; 0: it does */
-	uint64_t driver[WH_TENANT_DEVICES];	/* bytes */
 };
 
 struct wh_tenant {
@@ -26,7 +25,7 @@ struct wh_tenant {
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int starting;	/* of these: not serving yet */
-	unsigned int over[WH_TENANT_DEVICES];	/* readings in a row (audit.c) */
+	struct wh_held held;	/* by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t cpu_ns;	/* of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];

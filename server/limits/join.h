@@ -32,5 +32,8 @@ struct wh_tenant_files {
  */
 int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 			  char *err, size_t err_size);
+/* The same by name, with the account that its owner has opened. */
+int wh_session_join_as(struct wh_session *s, const char *dir_and_name, int account, char *err,
+		       size_t err_size);
 
 #endif

@@ -336,12 +336,13 @@ static int open_seat(int seats, int limits)
 	return openat(seats, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 }
 
-int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
-			   size_t err_size)
+int wh_session_join_as(struct wh_session *s, const char *dir_and_name, int account, char *err,
+		       size_t err_size)
 {
 	struct wh_tenant_files f = WH_NO_TENANT;
 	int rc;
 
+	f.account = account;
 	f.limits = open_file(dir_and_name, ".limits", O_RDONLY);
 	f.usage = open_file(dir_and_name, ".usage", O_RDWR);
 	f.seats = open_seats(dir_and_name);
@@ -352,4 +353,10 @@ int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char 
 	close(f.seats);
 	close(f.seat);
 	return rc;
+}
+
+int wh_session_join_tenant(struct wh_session *s, const char *dir_and_name, char *err,
+			   size_t err_size)
+{
+	return wh_session_join_as(s, dir_and_name, -1, err, err_size);
 }

@@ -320,3 +320,25 @@ bool wh_tenant_usage_read(const struct wh_tenant_usage *u, struct wh_tenant_sum 
 	}
 	return false;
 }
+
+/* One account as its worker had it between two of its words; false: free, or just changing. */
+static bool copy_worker(struct wh_worker_usage *to, const struct wh_worker_usage *from)
+{
+	uint64_t before = __atomic_load_n(&from->generation, __ATOMIC_ACQUIRE);
+
+	memcpy(to, from, sizeof(*to));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return to->pid && to->pid != UINT32_MAX && to->generation == before &&
+	       __atomic_load_n(&from->generation, __ATOMIC_RELAXED) == before;
+}
+
+unsigned int wh_tenant_workers_read(const struct wh_tenant_usage *u,
+				    struct wh_worker_usage out[WH_TENANT_WORKERS])
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		n += copy_worker(&out[n], &u->worker[i]);
+	return n;
+}

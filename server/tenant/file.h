@@ -34,6 +34,7 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 void wh_tenant_account_open(struct wh_tenant_usage *u, int account);
 /* From now on it counts. */
 void wh_tenant_account_own(struct wh_tenant_usage *u, int account, pid_t pid, pid_t client);
+
 /* --- Readers -------------------------------------------------------------------- */
 
 /* Map a tenant's files read-only; -EINVAL for files that are no tenant's. */
@@ -53,5 +54,8 @@ struct wh_tenant_sum {
  * owner died while it added one up; never is one counted twice.
  */
 bool wh_tenant_usage_read(const struct wh_tenant_usage *u, struct wh_tenant_sum *out);
+/* The accounts of living workers, packed; their number. */
+unsigned int wh_tenant_workers_read(const struct wh_tenant_usage *u,
+				    struct wh_worker_usage out[WH_TENANT_WORKERS]);
 
 #endif

@@ -27,18 +27,24 @@ static const char help[] =
 "  --parent PID      end with this process\n"
 "  --ready FD        write a byte there when all is prepared\n"
 "  --tenant DIR/NAME  whose limits hold and whose use is counted\n"
+"  --account N       in this of its accounts\n"
 "  --slots N         calls at the same time, default 4, as far as the host lets it\n"
 "  --stack SIZE      call stack of each, default 8M\n"
 "  --heap SIZE       memory that malloc has from the start, default 16M\n"
 "  --prefault-max SIZE  touch mappings up to this size, default 16M\n"
 "  --no-seccomp      do not filter system calls\n"
 "  --verbose         say what was prepared\n"
+"It serves nobody with\n"
+"  --devices FD      but writes there which devices the backend has\n"
+"  --figures FD      but sends what the driver counts for processes, at each byte\n"
+"  --nvml FILE       the library that says so (default: beside the backend)\n"
 "SIZE is in bytes, or with K, M or G behind it.\n";
 
 enum {
 	OPT_BACKEND = 256, OPT_LIB_PATH, OPT_PRELOAD, OPT_CPU, OPT_DEVICE, OPT_WINDOW, OPT_PART,
-	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_SLOTS, OPT_STACK,
-	OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP, OPT_VERBOSE, OPT_HELP,
+	OPT_PART_SIZE, OPT_UID, OPT_GID, OPT_PARENT, OPT_READY, OPT_TENANT, OPT_ACCOUNT, OPT_SLOTS,
+	OPT_STACK, OPT_DEVICES, OPT_FIGURES, OPT_NVML, OPT_HEAP, OPT_PREFAULT, OPT_NO_SECCOMP,
+	OPT_VERBOSE, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -55,6 +61,10 @@ static const struct option table[] = {
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "ready", required_argument, NULL, OPT_READY },
 	{ "tenant", required_argument, NULL, OPT_TENANT },
+	{ "account", required_argument, NULL, OPT_ACCOUNT },
+	{ "devices", required_argument, NULL, OPT_DEVICES },
+	{ "figures", required_argument, NULL, OPT_FIGURES },
+	{ "nvml", required_argument, NULL, OPT_NVML },
 	{ "slots", required_argument, NULL, OPT_SLOTS },
 	{ "stack", required_argument, NULL, OPT_STACK },
 	{ "heap", required_argument, NULL, OPT_HEAP },
@@ -128,6 +138,10 @@ static void set(struct options *o, int c)
 	case OPT_PARENT:	o->parent = (pid_t)number(optarg, INT32_MAX); break;
 	case OPT_READY:		o->ready = (int)number(optarg, INT32_MAX); break;
 	case OPT_TENANT:	o->tenant = optarg; break;
+	case OPT_ACCOUNT:	o->account = (int)number(optarg, INT32_MAX); break;
+	case OPT_DEVICES:	o->devices = (int)number(optarg, INT32_MAX); break;
+	case OPT_FIGURES:	o->figures = (int)number(optarg, INT32_MAX); break;
+	case OPT_NVML:		o->nvml = optarg; break;
 	case OPT_SLOTS:		o->slots = (unsigned int)number(optarg, WH_MAX_SLOTS); break;
 	case OPT_STACK:		o->stack = pages(optarg); break;
 	case OPT_HEAP:		o->heap = size(optarg); break;
@@ -148,6 +162,9 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		.device = "/dev/wormhole-server",
 		.cpu = no_cpu,
 		.ready = -1,
+		.account = -1,
+		.devices = -1,
+		.figures = -1,
 		.gid = (gid_t)-1,
 		.slots = 4,
 		.stack = 8 << 20,
@@ -163,7 +180,7 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		usage("unexpected argument", argv[optind]);
 	if (!o->backend)
 		usage("--backend is missing", NULL);
-	if (o->cpu == no_cpu)
+	if (o->cpu == no_cpu && o->devices < 0 && o->figures < 0)
 		usage("--cpu is missing", NULL);
 	if (!o->slots)
 		usage("a worker needs a slot", "--slots 0");

@@ -21,6 +21,11 @@ struct options {
 	pid_t parent;		/* end when this process is not the parent any more */
 	int ready;		/* descriptor that a byte is written to when all is prepared; -1 */
 	const char *tenant;	/* DIR/NAME of its files; NULL for none */
+	int account;		/* of the tenant; -1: none */
+	/* Descriptors; -1: it serves. What it tells there instead: */
+	int devices;		/* which devices the backend has */
+	int figures;		/* what the driver counts, whenever it is asked */
+	const char *nvml;	/* by this library; NULL: beside the backend */
 	unsigned int slots;	/* calls that can be under way at the same time */
 	size_t stack;		/* of each slot */
 	size_t stack_touched;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * wormhole-supervisor: keeps one worker that waits for each part of each window of
- * this server VM, on the CPUs that it is given. Owns the processes and
- * nothing else: it touches neither windows nor GPU, and a worker's end of any
- * kind means the same to it: start the next one.
+ * this server VM, on the CPUs that it is given. This file owns the processes: a worker's
+ * end of any kind means the same to it, to start the next one. Windows are tenants
+ * (windows.c), whose limits the host changes (channel.c), and the driver says whether they
+ * keep to them (audit.c). It touches neither windows nor GPU itself.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,11 +21,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tenant/clock.h"
+#include "vm/audit.h"
+#include "vm/channel.h"
 #include "vm/cpulist.h"
 #include "vm/groups.h"
 #include "vm/windows.h"
@@ -31,6 +35,7 @@
 
 #define MAX_PAIRS	511
 #define MAX_ARGS	48
+#define DEFAULT_SLACK	(1ULL << 30)
 /*
  * Who ends sooner makes its successor wait, and that one's successor longer. A
  * worker that was ready is ended by its client: the next client, who looks for a
@@ -57,17 +62,21 @@ static struct {
 	uint64_t part_size, memory;
 	unsigned int uid;
 	const char *tenants;	/* folder of their files */
-	uint32_t sms;
+	const char *channel;	/* the host's port; NULL: by its name */
+	const char *nvml;
+	uint64_t slack;
 	char **more;		/* options passed on to the workers */
 	int nmore;
 } opt = {
 	.device = "/dev/wormhole-server",
 	.tenants = "/run/wormhole-tenants",
 	.parts = 1,
+	.slack = DEFAULT_SLACK,
 };
 
 static struct worker workers[MAX_PAIRS];
 static unsigned int nworkers;
+static struct wh_devices_report devices;
 
 __attribute__((format(printf, 2, 3)))
 static void say(const char *level, const char *fmt, ...)
@@ -96,7 +105,7 @@ static void say_of(const struct worker *w, const char *level, const char *fmt, .
 /* --- One worker ------------------------------------------------------------ */
 
 struct args {
-	char text[9][32];
+	char text[10][32];
 	char *argv[MAX_ARGS];
 	int n, used;
 };
@@ -132,8 +141,10 @@ static void fill_args(struct args *a, const struct worker *w, pid_t parent, int 
 	/* A user of its own for each: one worker cannot signal another. */
 	if (opt.uid)
 		push_number(a, "--uid", opt.uid + (unsigned int)(w - workers));
-	if (wh_window_tenant(w->window))
+	if (wh_window_tenant(w->window)) {
 		push(a, "--tenant", wh_window_tenant(w->window));
+		push_number(a, "--account", w->part);
+	}
 	for (i = 0; i < opt.nmore; i++)
 		push(a, opt.more[i], NULL);
 }
@@ -149,6 +160,7 @@ static void run_worker(const struct worker *w, pid_t parent, int ready)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent || fcntl(ready, F_SETFD, 0))
 		_exit(1);
+	wh_window_worker_is(w->window, w->part, getpid());
 	if (wh_worker_group_enter((unsigned int)(w - workers))) {
 		say_of(w, "error", "its cgroup: %s", strerror(errno));
 		_exit(127);
@@ -175,6 +187,7 @@ static void start(struct worker *w)
 		start_later(w, err);
 		return;
 	}
+	wh_window_worker_starts(w->window, w->part);
 	pid = pipe2(ready, O_CLOEXEC | O_NONBLOCK) ? -1 : fork();
 	if (!pid)
 		run_worker(w, parent, ready[1]);
@@ -188,6 +201,7 @@ static void start(struct worker *w)
 		start_later(w, err);
 		return;
 	}
+	wh_window_worker_is(w->window, w->part, pid);
 	w->ready = ready[0];
 	w->pid = pid;
 	w->started = wh_now_ms();
@@ -217,14 +231,15 @@ static void plan_restart(struct worker *w, int served)
 	w->start_at = now + w->backoff;
 }
 
-static void ended(struct worker *w, int status)
+static void ended(struct worker *w, int status, const struct rusage *used)
 {
 	pid_t pid = w->pid;
 	int served = WIFEXITED(status) && !WEXITSTATUS(status);
 
 	w->pid = 0;
 	wh_worker_group_close((unsigned int)(w - workers));
-	wh_window_worker_ended(w->window, pid);
+	if (wh_window_worker_ended(w->window, w->part, used))
+		say_of(w, "warn", "its tenant's locks: %s", strerror(errno));
 	plan_restart(w, served);
 	if (served)
 		say_of(w, "info", "worker %d ended with its client", pid);
@@ -250,14 +265,15 @@ static struct worker *find(pid_t pid)
 
 static void reap(void)
 {
+	struct rusage used;
 	struct worker *w;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		w = find(pid);
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		w = wh_audit_reap(pid, status) ? NULL : find(pid);
 		if (w)
-			ended(w, status);
+			ended(w, status, &used);
 	}
 }
 
@@ -291,27 +307,65 @@ static void kill_all(void)
 		;
 }
 
-static void supervise(void)
+static int watch_signals(void)
 {
-	struct timespec ts;
-	int64_t next;
 	sigset_t set;
-	int sig;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* The signal that ends it all, or 0. */
+static int take_signal(int signals)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signals, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo != SIGCHLD)
+		return (int)info.ssi_signo;
+	reap();
+	return 0;
+}
+
+static void serve_host(void)
+{
+	/* A lower limit is held against what is there already, and who looks sees it fresh. */
+	if (wh_channel_serve() != WH_CHANNEL_NOTHING)
+		wh_audit_wanted();
+}
+
+static int sooner(int64_t a, int64_t b)
+{
+	return (int)(a < 0 || (b >= 0 && b < a) ? b : a);
+}
+
+static void supervise(int channel)
+{
+	struct pollfd fds[] = {
+		{ .fd = watch_signals(), .events = POLLIN },
+		{ .fd = channel, .events = POLLIN },
+		{ .events = POLLIN },
+	};
+	int sig = 0;
+
 	do {
-		next = start_due();
-		ts.tv_sec = next / 1000;
-		ts.tv_nsec = next % 1000 * 1000000;
-		sig = sigtimedwait(&set, NULL, next < 0 ? NULL : &ts);
-		if (sig == SIGCHLD)
-			reap();
-	} while (sig != SIGTERM && sig != SIGINT);
+		fds[2].fd = wh_audit_fd();
+		if (poll(fds, 3, sooner(start_due(), wh_audit_due())) < 1)
+			continue;
+		if (fds[1].revents)
+			serve_host();
+		if (fds[2].revents)
+			wh_audit_read();
+		if (fds[0].revents)
+			sig = take_signal(fds[0].fd);
+	} while (!sig);
 	say("info", "supervisor: signal %d: ending all workers", sig);
+	wh_audit_stop();
 	kill_all();
 	wh_worker_groups_stop();
 }
@@ -331,15 +385,21 @@ static const char help[] =
 "  --memory BYTES    of this VM's that each worker may take\n"
 "                    (default: an equal part of seven eighths of them)\n"
 "  --limit WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY\n"
-"                    of the client of a window; again for more\n"
-"  --sms N           of each device: spatial limits need it\n"
+"                    of the client of a window, until the host changes it; again for more\n"
+"  --nvml LIBRARY    where the driver's own figures are read (default: the libnvidia-ml.so.1\n"
+"                    beside the backend, or the loader's); none: they are not\n"
+"  --slack BYTES     of a worker that the driver counts beyond the limit before it is\n"
+"                    stopped (default 1 GiB)\n"
+"  --channel FILE    by which the host changes limits (default: the port of virtio named\n"
+"                    " WH_CHANNEL_PORT ", if there is one)\n"
 "  --tenants DIR     limits and counters (default /run/wormhole-tenants)\n"
 "  --device FILE     default /dev/wormhole-server\n"
 "  --worker FILE     default: wormhole-worker beside this program\n";
 
 enum {
 	OPT_BACKEND = 256, OPT_WINDOWS, OPT_PARTS, OPT_PART_SIZE, OPT_CPUS, OPT_UID,
-	OPT_MEMORY, OPT_LIMIT, OPT_SMS, OPT_TENANTS, OPT_DEVICE, OPT_WORKER, OPT_HELP,
+	OPT_MEMORY, OPT_LIMIT, OPT_NVML, OPT_SLACK, OPT_CHANNEL, OPT_TENANTS, OPT_DEVICE,
+	OPT_WORKER, OPT_HELP,
 };
 
 static const struct option table[] = {
@@ -351,7 +411,9 @@ static const struct option table[] = {
 	{ "uid", required_argument, NULL, OPT_UID },
 	{ "memory", required_argument, NULL, OPT_MEMORY },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
-	{ "sms", required_argument, NULL, OPT_SMS },
+	{ "nvml", required_argument, NULL, OPT_NVML },
+	{ "slack", required_argument, NULL, OPT_SLACK },
+	{ "channel", required_argument, NULL, OPT_CHANNEL },
 	{ "tenants", required_argument, NULL, OPT_TENANTS },
 	{ "device", required_argument, NULL, OPT_DEVICE },
 	{ "worker", required_argument, NULL, OPT_WORKER },
@@ -400,7 +462,9 @@ static void set(int c)
 		break;
 	case OPT_MEMORY:	opt.memory = number(optarg, WH_PAGE_SIZE, INT64_MAX); break;
 	case OPT_LIMIT:		add_limit(optarg); break;
-	case OPT_SMS:		opt.sms = (uint32_t)number(optarg, 1, 4096); break;
+	case OPT_NVML:		opt.nvml = optarg; break;
+	case OPT_SLACK:		opt.slack = number(optarg, 0, INT64_MAX); break;
+	case OPT_CHANNEL:	opt.channel = optarg; break;
 	case OPT_TENANTS:	opt.tenants = optarg; break;
 	case OPT_DEVICE:	opt.device = optarg; break;
 	case OPT_WORKER:	opt.worker = optarg; break;
@@ -526,27 +590,74 @@ static int check_machine(void)
 	return -1;
 }
 
+/* More workers than a tenant may have: the windows have no limits, and get none. */
+static bool start_tenants(void)
+{
+	char err[400];
+
+	if (opt.parts > WH_WINDOW_WORKERS && !wh_window_limits_said()) {
+		say("warn", "--parts %u: windows of more than %u workers have no limits and are not counted",
+		    opt.parts, WH_WINDOW_WORKERS);
+		return true;
+	}
+	if (opt.parts > WH_WINDOW_WORKERS) {
+		say("error", "--parts %u: a window with limits has %u workers at most", opt.parts,
+		    WH_WINDOW_WORKERS);
+		return false;
+	}
+	if (!wh_window_tenants_start(opt.tenants, opt.windows, devices.device, devices.devices, err,
+				     sizeof(err)))
+		return true;
+	say("error", "%s", err);
+	return false;
+}
+
+static void start_audit(void)
+{
+	const struct wh_audit_options o = {
+		.worker = opt.worker, .backend = opt.backend, .nvml = opt.nvml, .slack = opt.slack,
+		.device = devices.device, .devices = devices.devices, .say = say,
+	};
+
+	if (wh_window_tenant(0))
+		wh_audit_start(&o);
+}
+
+static int open_channel(void)
+{
+	int fd = wh_channel_open(opt.channel);
+
+	if (fd < 0 && (opt.channel || errno != ENOENT))
+		say("error", "%s: %s", opt.channel ? opt.channel : WH_CHANNEL_PORT, strerror(errno));
+	else if (fd < 0)
+		say("info", "no port %s: the host cannot change limits", WH_CHANNEL_PORT);
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_srv_info info = { 0 };
 	char err[400];
+	int channel;
 
 	parse(argc, argv);
 	if (!opt.worker)
 		opt.worker = beside_this_program("wormhole-worker");
 	if (check_machine() || read_windows(&info) || plan(&info))
 		return 1;
-	if (wh_window_tenants_start(opt.tenants, opt.windows, opt.sms, err, sizeof(err))) {
-		say("error", "%s", err);
+	if (!wh_audit_devices(opt.worker, opt.backend, &devices)) {
+		say("error", "%s", devices.error);
 		return 1;
 	}
-	if (wh_window_tenant(0) && opt.parts > WH_WINDOW_WORKERS) {
-		say("error", "--parts %u: a window with limits has %u workers at most", opt.parts,
-		    WH_WINDOW_WORKERS);
+	wh_devices_warn(&devices, say);
+	if (!start_tenants())
 		return 1;
-	}
+	channel = open_channel();
+	if (channel < 0 && opt.channel)
+		return 1;
 	say(wh_worker_groups_start(nworkers, opt.memory, err, sizeof(err)) ? "info" : "warn",
 	    "%s", err);
-	supervise();
+	start_audit();
+	supervise(channel);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes the tenants of the windows, with limits that hold for the life of the
- * server VM. Every device has the same: a window's client sees them all.
+ * Makes the tenants of the windows and changes their limits. Said at the start, a limit
+ * is of every device, since a window's client sees them all; later the host may name one.
  */
 #define _GNU_SOURCE
 #include "vm/windows.h"
@@ -9,23 +9,33 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tenant/clock.h"
 #include "tenant/file.h"
 #include "tenant/seats.h"
-#include "tenant/sm_groups.h"
 #include "tenant/spec.h"
 
-static struct wh_limit_list limits;	/* the device's number is the window's */
-static struct {
+static struct wh_limit_list said;	/* at the start; the device's number is the window's */
+static struct window {
 	struct wh_tenant_file file;
+	char name[16];
 	char path[PATH_MAX];
 	int seat;
+	struct wh_device_limit limit[WH_TENANT_DEVICES];
+	pid_t pid[WH_WINDOW_WORKERS];	/* of each part; 0: none. Accounts have the same numbers */
+	struct wh_held held;
+	uint64_t cpu_ns;		/* of workers that have ended */
 } tenant[WH_WINDOWS];
 static struct wh_seats seats = { .dir = -1 };
 static unsigned int ntenants;
+static const struct wh_device *device;
+static unsigned int devices;
+
+/* --- Limits ----------------------------------------------------------------------- */
 
 int wh_window_limit(const char *text, char *err, size_t err_size)
 {
@@ -33,71 +43,108 @@ int wh_window_limit(const char *text, char *err, size_t err_size)
 		snprintf(err, err_size, "'%s' is not WINDOW:mem=SIZE,sm=PERCENT,policy=POLICY", text);
 		return -1;
 	}
-	return wh_limit_parse(&limits, text, err, err_size);
+	return wh_limit_parse(&said, text, err, err_size);
 }
 
-static int choose_groups(struct wh_device_limit *l, unsigned int window, uint32_t sms,
-			 uint64_t *used, char *err, size_t err_size)
+bool wh_window_limits_said(void)
 {
-	unsigned int want = wh_sm_groups_for(sms, l->sm_percent);
+	return said.n;
+}
 
-	if (!sms) {
-		snprintf(err, err_size, "window %u: a spatial limit needs the number of SMs (--sms)", window);
-		return -1;
+static bool change(struct window *t, const struct wh_limit_list *list, char *err, size_t err_size)
+{
+	struct wh_limit_plan p = { .device = device, .devices = devices, .now = t->limit };
+	struct wh_device_limit plan[WH_TENANT_DEVICES];
+	unsigned int i, d;
+
+	for (i = 0; i < WH_WINDOWS; i++)
+		for (d = 0; d < devices && &tenant[i] != t; d++)
+			p.used[d] |= tenant[i].limit[d].sm_groups;
+	if (!wh_limits_plan(&p, list, plan, err, err_size))
+		return false;
+	memcpy(t->limit, plan, sizeof(plan));
+	wh_limits_put(t->file.limits, &seats, t->seat, plan, devices);
+	return true;
+}
+
+static bool take_spec(struct wh_limit_list *list, const struct wh_channel_limit *l, uint32_t i)
+{
+	const bool has_sm = l->spec[i].has & WH_CHANNEL_SM;
+	const bool has_policy = l->spec[i].has & WH_CHANNEL_POLICY;
+	struct wh_limit_spec *s;
+
+	if (l->spec[i].device < WH_ALL_DEVICES || l->spec[i].device >= WH_TENANT_DEVICES ||
+	    (has_sm && (!l->spec[i].sm_percent || l->spec[i].sm_percent > 100)) ||
+	    (has_policy && (!l->spec[i].sm_policy ||
+			    l->spec[i].sm_policy & ~(WH_SM_TEMPORAL | WH_SM_SPATIAL))))
+		return false;
+	s = wh_limit_of(list, l->spec[i].device);
+	s->has_memory = l->spec[i].has & WH_CHANNEL_MEMORY;
+	s->has_sm = has_sm;
+	s->has_policy = has_policy;
+	s->memory = l->spec[i].memory;
+	s->sm_percent = l->spec[i].sm_percent;
+	s->sm_policy = l->spec[i].sm_policy;
+	return true;
+}
+
+bool wh_window_change(const struct wh_channel_limit *l, char *err, size_t err_size)
+{
+	struct wh_limit_list list = { .n = 0 };
+	uint32_t i;
+
+	if (l->window >= ntenants) {
+		if (ntenants)
+			snprintf(err, err_size, "there is no window %u, but 0 to %u", l->window, ntenants - 1);
+		else
+			snprintf(err, err_size, "windows of more than %d workers are no tenants",
+				 WH_WINDOW_WORKERS);
+		return false;
 	}
-	l->sm_groups = wh_sm_groups_choose(wh_sm_groups(sms), *used, want);
-	*used |= l->sm_groups;
-	if (l->sm_groups)
-		return 0;
-	snprintf(err, err_size, "window %u: %u %% of %u SMs are %u of %u groups of %u, and fewer are left",
-		 window, l->sm_percent, sms, want, wh_sm_groups(sms), WH_GROUP_SMS);
-	return -1;
+	for (i = 0; i < l->n && i < WH_LIMIT_SPECS; i++)
+		if (!take_spec(&list, l, i)) {
+			snprintf(err, err_size, "the request makes no sense: it is of another release");
+			return false;
+		}
+	return change(&tenant[l->window], &list, err, err_size);
 }
 
-static int limit_of(unsigned int window, uint32_t sms, uint64_t *used, struct wh_device_limit *l,
-		    char *err, size_t err_size)
+/* --- Start ------------------------------------------------------------------------ */
+
+static bool limit_at_start(unsigned int window, char *err, size_t err_size)
 {
-	const struct wh_limit_spec *s = wh_limit_of(&limits, (int)window);
+	struct wh_limit_list list = { .n = 0 };
+	char why[300];
 
-	*l = (struct wh_device_limit){ .memory = s->memory };
-	if (!s->has_sm || s->sm_percent == 100)
-		return 0;
-	l->sm_percent = s->sm_percent;
-	l->sm_policy = s->has_policy ? s->sm_policy : WH_SM_TEMPORAL;
-	if (!(l->sm_policy & WH_SM_SPATIAL))
-		return 0;
-	return choose_groups(l, window, sms, used, err, err_size);
+	*wh_limit_of(&list, WH_ALL_DEVICES) = *wh_limit_of(&said, (int)window);
+	list.spec[0].device = WH_ALL_DEVICES;
+	if (change(&tenant[window], &list, why, sizeof(why)))
+		return true;
+	snprintf(err, err_size, "window %u: %s", window, why);
+	return false;
 }
 
-static int make(const char *dir, unsigned int window, const struct wh_device_limit *l,
-		char *err, size_t err_size)
+static int make(const char *dir, unsigned int window, char *err, size_t err_size)
 {
 	struct wh_tenant_file none = { .limits_fd = -1, .usage_fd = -1 };
-	char name[16];
-	unsigned int d;
+	struct window *t = &tenant[window];
 	int rc;
 
-	snprintf(name, sizeof(name), "window%u", window);
-	snprintf(tenant[window].path, sizeof(tenant[window].path), "%s/%s", dir, name);
+	snprintf(t->name, sizeof(t->name), "window%u", window);
+	snprintf(t->path, sizeof(t->path), "%s/%s", dir, t->name);
 	/* Of a supervisor that was killed; its workers have ended with it. */
-	wh_tenant_file_remove(&none, dir, name);
-	rc = wh_tenant_file_create(&tenant[window].file, dir, name, window + 1, WH_TENANT_DEVICES);
+	wh_tenant_file_remove(&none, dir, t->name);
+	rc = wh_tenant_file_create(&t->file, dir, t->name, window + 1, devices);
 	if (rc) {
-		snprintf(err, err_size, "%.200s: %s", tenant[window].path, strerror(-rc));
+		snprintf(err, err_size, "%.200s: %s", t->path, strerror(-rc));
 		return -1;
 	}
-	tenant[window].seat = wh_seats_take(&seats, window + 1);
-	if (tenant[window].seat < 0) {
-		snprintf(err, err_size, "%.200s: its seat: %s", tenant[window].path,
-			 strerror(-tenant[window].seat));
+	t->seat = wh_seats_take(&seats, window + 1);
+	if (t->seat < 0) {
+		snprintf(err, err_size, "%.200s: its seat: %s", t->path, strerror(-t->seat));
 		return -1;
 	}
-	tenant[window].file.limits->seat = (uint32_t)tenant[window].seat;
-	for (d = 0; d < WH_TENANT_DEVICES; d++) {
-		wh_tenant_limits_set(tenant[window].file.limits, d, l);
-		wh_seats_share(&seats, tenant[window].seat, d,
-			       wh_has_share(l, WH_SM_TEMPORAL) ? l->sm_percent : 0);
-	}
+	t->file.limits->seat = (uint32_t)t->seat;
 	return 0;
 }
 
@@ -115,26 +162,23 @@ static int make_folder(const char *dir, char *err, size_t err_size)
 	return rc ? -1 : 0;
 }
 
-int wh_window_tenants_start(const char *dir, unsigned int windows, uint32_t sms,
-			    char *err, size_t err_size)
+int wh_window_tenants_start(const char *dir, unsigned int windows, const struct wh_device *d,
+			    unsigned int n, char *err, size_t err_size)
 {
-	struct wh_device_limit l;
-	uint64_t used = 0;
 	unsigned int i;
-	int n;
 
-	if (!limits.n)
-		return 0;
-	for (n = 0; n < limits.n; n++)
-		if (limits.spec[n].device < 0 || (unsigned int)limits.spec[n].device >= windows) {
+	device = d;
+	devices = n;
+	for (i = 0; i < (unsigned int)said.n; i++)
+		if (said.spec[i].device < 0 || (unsigned int)said.spec[i].device >= windows) {
 			snprintf(err, err_size, "--limit: there is no window %d, only %u",
-				 limits.spec[n].device, windows);
+				 said.spec[i].device, windows);
 			return -1;
 		}
 	if (make_folder(dir, err, err_size))
 		return -1;
 	for (i = 0; i < windows; i++)
-		if (limit_of(i, sms, &used, &l, err, err_size) || make(dir, i, &l, err, err_size))
+		if (make(dir, i, err, err_size) || !limit_at_start(i, err, err_size))
 			return -1;
 	ntenants = windows;
 	return 0;
@@ -145,18 +189,117 @@ const char *wh_window_tenant(unsigned int window)
 	return window < ntenants ? tenant[window].path : NULL;
 }
 
-/* Workers take their accounts themselves: which one it was says its pid. */
-void wh_window_worker_ended(unsigned int window, pid_t pid)
+/* --- Workers ---------------------------------------------------------------------- */
+
+/* By our own table; what the window's workers have written ends with the last of them. */
+static int clean_up(const struct window *t, unsigned int window)
 {
-	struct wh_tenant_usage *u;
+	uint64_t living = 0;
 	unsigned int i;
 
+	for (i = 0; i < WH_WINDOW_WORKERS; i++)
+		if (t->pid[i])
+			living |= 1ull << i;
+	if (!living)
+		return wh_tenant_usage_restart(t->file.usage, window + 1);
+	wh_tenant_accounts_only(t->file.usage, living);
+	return 0;
+}
+
+void wh_window_worker_starts(unsigned int window, unsigned int part)
+{
+	if (window < ntenants)
+		wh_tenant_account_open(tenant[window].file.usage, (int)part);
+}
+
+void wh_window_worker_is(unsigned int window, unsigned int part, pid_t pid)
+{
 	if (window >= ntenants)
 		return;
-	u = tenant[window].file.usage;
-	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (__atomic_load_n(&u->worker[i].pid, __ATOMIC_ACQUIRE) == (uint32_t)pid) {
-			wh_tenant_account_clear(u, i);
-			wh_seats_worker_ended(&seats, tenant[window].seat, i);
-		}
+	wh_tenant_account_own(tenant[window].file.usage, (int)part, pid, 0);
+	tenant[window].pid[part] = pid;
+}
+
+static uint64_t ns_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
+int wh_window_worker_ended(unsigned int window, unsigned int part, const struct rusage *used)
+{
+	struct window *t = &tenant[window];
+
+	if (window >= ntenants)
+		return 0;
+	t->pid[part] = 0;
+	t->cpu_ns += ns_of(&used->ru_utime) + ns_of(&used->ru_stime);
+	wh_tenant_account_clear(t->file.usage, part);
+	wh_seats_worker_ended(&seats, t->seat, part);
+	return clean_up(t, window);
+}
+
+/* --- Looks ------------------------------------------------------------------------ */
+
+static uint64_t cpu_ns(const struct window *t)
+{
+	uint64_t sum = 0;
+	clockid_t clock;
+	unsigned int i;
+
+	for (i = 0; i < WH_WINDOW_WORKERS; i++)
+		if (t->pid[i] && !clock_getcpuclockid(t->pid[i], &clock))
+			sum += wh_clock_ns(clock);
+	return sum;
+}
+
+uint64_t wh_windows_cpu_ns(void)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < ntenants; i++)
+		sum += cpu_ns(&tenant[i]);
+	return sum;
+}
+
+static char *look(const struct window *t, char *at)
+{
+	struct wh_channel_window *w = (void *)at;
+	struct wh_worker_usage *workers = (void *)(w + 1);
+
+	*w = (struct wh_channel_window){
+		.limits = *t->file.limits, .cpu_ns = t->cpu_ns + cpu_ns(t),
+	};
+	wh_tenant_usage_read(t->file.usage, &w->sum);
+	w->workers = wh_tenant_workers_read(t->file.usage, workers);
+	return (char *)(workers + w->workers);
+}
+
+void *wh_windows_look(uint32_t *size)
+{
+	struct wh_channel_look *all = malloc(WH_CHANNEL_MOST);
+	char *at = (void *)(all + 1);
+	unsigned int i;
+
+	if (!all)
+		return NULL;
+	*all = (struct wh_channel_look){ .windows = ntenants };
+	for (i = 0; i < ntenants; i++)
+		at = look(&tenant[i], at);
+	*size = (uint32_t)(at - (char *)all);
+	return all;
+}
+
+bool wh_windows_next(unsigned int *at, struct wh_audited *out)
+{
+	struct window *t = &tenant[*at];
+
+	if (*at >= ntenants)
+		return false;
+	++*at;
+	*out = (struct wh_audited){
+		.name = t->name, .limit = t->limit, .usage = t->file.usage, .held = &t->held,
+	};
+	memcpy(out->pid, t->pid, sizeof(t->pid));
+	return true;
 }

@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "figures/figures.h"
 #include "session/dispatch.h"
 #include "gen_trampoline.h"
 #include "hypercall.h"
@@ -250,7 +251,7 @@ static struct wh_session *open_session(void)
 			    sizeof(err));
 	if (!s)
 		die("%s: %s", opt.backend, err);
-	if (opt.tenant && wh_session_join_tenant(s, opt.tenant, err, sizeof(err)))
+	if (opt.tenant && wh_session_join_as(s, opt.tenant, opt.account, err, sizeof(err)))
 		die("%s", err);
 	for (i = 1; i < opt.slots; i++)
 		if (!wh_session_slot(s, i))
@@ -515,6 +516,29 @@ static void start_threads(struct wh_session *session, struct wh_world *world, in
 			;
 }
 
+/* --- What serves nobody: vendor libraries, asked in a process of their own ----------------- */
+
+__attribute__((format(printf, 2, 3)))
+static void tell(const char *level, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "%s: %s\n", level, text);
+}
+
+static int tell_devices(void)
+{
+	static struct wh_devices_report r;
+
+	if (wh_devices_load(opt.backend, &r))
+		wh_devices_ask(opt.backend, &r);
+	return write(opt.devices, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *session;
@@ -522,6 +546,10 @@ int main(int argc, char **argv)
 	int fd;
 
 	wh_options_parse(&opt, argc, argv);
+	if (opt.devices >= 0)
+		return tell_devices();
+	if (opt.figures >= 0)
+		return wh_figures_main(opt.nvml, opt.backend, 0, opt.figures, tell);
 	if (wh_memory_tune(argv))
 		die("cannot execute /proc/self/exe again: %s", strerror(errno));
 	check_machine();

@@ -17,8 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "wormhole_abi.h"
@@ -81,6 +83,25 @@ FILE *fopen(const char *path, const char *mode)
 	char buf[512];
 
 	return real(elsewhere(path, buf), mode);
+}
+
+int access(const char *path, int mode)
+{
+	char buf[512];
+
+	return (int)syscall(SYS_faccessat, AT_FDCWD, elsewhere(path, buf), mode);
+}
+
+int connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	char buf[512];
+
+	if (to->sa_family != AF_UNIX)
+		return (int)syscall(SYS_connect, fd, to, size);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%.107s",
+		 elsewhere(((const struct sockaddr_un *)to)->sun_path, buf));
+	return (int)syscall(SYS_connect, fd, &a, sizeof(a));
 }
 
 static int show(struct wh_host_stat *s)

@@ -18,12 +18,15 @@ start() {
 	"$wormhole" "$role" start vm --id 7 --image "$dir/image" --dry-run "$@" 2>&1
 }
 
-plan 19
+plan 21
 line=$(start server --cpus 5 --window "$dir/a,2M" --window "$dir/b,4M" --append quiet)
 like goes_through_run "$line" "^wormhole run --role server --id 7 --name vm -- qemu-system-x86_64 "
 like worker_cpus_are_isolated "$line" "isolcpus=1-4 nohz_full=1-4 quiet'"
 like first_window_has_the_first_slot "$line" "mem-path=$dir/a,size=2097152,share=on -device ivshmem-plain,memdev=window0,bus=pcie.0,addr=0x8 "
 like second_window_has_the_next "$line" "mem-path=$dir/b,size=4194304,share=on -device ivshmem-plain,memdev=window1,bus=pcie.0,addr=0x9"
+like server_has_a_port_for_the_host "$line" \
+	"path=/run/wormhole/7.control,server=on,wait=off -device virtserialport,.*name=org.wormhole.control"
+is client_has_none "$(start client --window "$dir/a,2M" | grep -c -e virtserialport -e control)" 0
 like limits_go_on_the_kernels_command_line "$(start server --window "$dir/a,2M" --window "$dir/b,2M" \
 	--limit 0:mem=2G,sm=30 --limit 1:mem=1G --append quiet)" \
 	" wormhole.limit=0:mem=2G,sm=30 wormhole.limit=1:mem=1G quiet'"

@@ -10,7 +10,7 @@ tmp=$(mktemp -d)
 pid=
 n=0
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
-export tmp
+export tmp here
 
 ok() {
 	n=$((n + 1))
@@ -25,6 +25,7 @@ ok() {
 # The worker: says who it is, then does what $tmp/do says.
 cat >"$tmp/worker" <<'END'
 #!/bin/sh
+case "$*" in *--devices*) exec "$here/devices.py" "${*##* }" ;; esac
 echo "$$ $*" >>"$tmp/started"
 mkfifo "$tmp/wait.$$"
 [ ! -s "$tmp/fail" ] || eval "printf . >&$(echo "$*" | sed 's/.*--ready \([0-9]*\).*/\1/')"
@@ -62,8 +63,8 @@ ready() { [ -p "$tmp/wait.$1" ]; }
 
 start() {
 	rm -f "$tmp/started"
-	FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" \
-		--backend /lib/b.so "$@" 2>"$tmp/err" &
+	FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --nvml none \
+		--tenants "$tmp/t" --backend /lib/b.so "$@" 2>"$tmp/err" &
 	pid=$!
 }
 
@@ -73,7 +74,7 @@ stop() {
 }
 
 echo "TAP version 13"
-echo "1..29"
+echo "1..32"
 : >"$tmp/err"
 
 start --parts 2 --cpus 3-6 --uid 5000 -- --stack 1M
@@ -81,7 +82,7 @@ until_true at_least 4
 ok $? one_worker_starts_for_each_part
 args=$(sed -n 's/^[0-9]* //p' "$tmp/started" | grep -e '--window 1 --part 1 ' | sed 's/ --ready [0-9]*//')
 case $args in
-"--device /dev/null --backend /lib/b.so --window 1 --part 1 --cpu 6 --parent $pid --part-size 4194304 --uid 5003 --stack 1M")
+"--device /dev/null --backend /lib/b.so --window 1 --part 1 --cpu 6 --parent $pid --part-size 4194304 --uid 5003 --tenant $tmp/t/window1 --account 1 --stack 1M")
 	ok 0 workers_get_their_own_part_cpu_and_user ;;
 *)	echo "# $args"; ok 1 workers_get_their_own_part_cpu_and_user ;;
 esac
@@ -154,9 +155,9 @@ limits_of() { # window: memory, percent, policy, groups of device 0
 print(*struct.unpack_from("<QIIQ", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window$1.limits"
 }
 rm -f "$tmp/fail"
-start --cpus 3-4 --tenants "$tmp/t" --limit 0:mem=64M,sm=30 --limit 1:sm=50,policy=spatial --sms 132
+start --cpus 3-4 --limit 0:mem=64M,sm=30 --limit 1:sm=50,policy=spatial
 until_true at_least 2
-grep -e '--window 1 ' "$tmp/started" | grep -q -e "--tenant $tmp/t/window1\$"
+grep -e '--window 1 ' "$tmp/started" | grep -q -e "--tenant $tmp/t/window1 --account 0\$"
 ok $? workers_are_told_their_tenant
 [ "$(limits_of 0)" = "67108864 30 1 0" ]
 ok $? limits_of_a_window_are_its_tenants
@@ -164,23 +165,28 @@ ok $? limits_of_a_window_are_its_tenants
 ok $? spatial_limit_has_groups_of_the_devices
 [ -s "$tmp/t/turns/seats/board" ]
 ok $? board_of_the_turns_is_there
-# A worker has an account as it takes it itself; the supervisor clears it.
-slot() { # [PID]: the owner of window 0's first account
+# A worker has the account of its part, whatever it writes there.
+account() { # [WORD]: the owner of window 0's first account, and what it has counted
 	/usr/bin/python3 -c 'import struct, sys
 f = open(sys.argv[1], "r+b")
 f.seek(3864)
 if len(sys.argv) > 2:
-    f.write(struct.pack("<I", int(sys.argv[2])))
+    f.write(struct.pack("<I", 1))
+    f.seek(3864 + 24)
+    f.write(struct.pack("<Q", int(sys.argv[2])))
 else:
-    print(struct.unpack("<I", f.read(4))[0])' "$tmp/t/window0.usage" "$@"
+    print(struct.unpack("<I20xQ", f.read(32)))' "$tmp/t/window0.usage" "$@"
 }
 w=$(sed -n '/--window 0 /s/ .*//p' "$tmp/started")
-slot "$w"
+[ "$(account)" = "($w, 0)" ]
+ok $? worker_has_the_account_of_its_part
+account 77
 until_true ready "$w"
 kill -9 "$w"
 until_true at_least 3
-[ "$(slot)" = 0 ]
-ok $? slot_of_a_dead_worker_is_cleared
+w=$(tail -n 1 "$tmp/started" | cut -d' ' -f1)
+until_true eval '[ "$(account)" = "($w, 0)" ]'
+ok $? next_one_begins_with_an_empty_one
 stop
 pid=
 
@@ -193,8 +199,11 @@ refused() { # NAME WORDS OPTIONS...
 	ok $? "$name"
 }
 refused limit_of_no_window_is_refused "no window 5" --limit 5:mem=1G
-refused spatial_limit_without_the_number_of_sms_is_refused "needs the number of SMs" \
-	--limit 0:sm=30,policy=spatial
+refused spatial_limits_beyond_the_device_are_refused "window 1: device 0: 60 % of its SMs are 10 of 16 groups" \
+	--limit 0:sm=60,policy=spatial --limit 1:sm=60,policy=spatial
+refused more_workers_than_a_tenant_has_have_no_limits "has 64 workers at most" \
+	--limit 0:mem=1G --windows 1 --parts 65
+FAKE_ERROR="no device" refused driver_that_does_not_start_serves_nobody "no device"
 
 # --- A cgroup for each worker, where this machine has one ---------------------------
 
@@ -208,8 +217,8 @@ points="worker_has_a_cgroup_of_its_own it_has_its_part_of_the_memory
 	more_than_that_is_not_to_be_had what_it_forked_ends_with_it its_successor_has_a_cgroup_again
 	its_neighbour_lives_on cgroups_go_with_the_supervisor"
 if [ "$(id -u)" = 0 ]; then
-	FAKE_WINDOWS=1 unshare -m sh -c 'umount -R /sys/fs/cgroup; exec "$@"' sh "$sup" \
-		--device /dev/null --worker "$tmp/worker" --backend b --cpus 3 2>"$tmp/err" &
+	FAKE_WINDOWS=1 unshare -m sh -c 'umount -R /sys/fs/cgroup; exec "$@"' sh "$sup" --nvml none \
+		--tenants "$tmp/t" --device /dev/null --worker "$tmp/worker" --backend b --cpus 3 2>"$tmp/err" &
 	pid=$!
 	until_true grep -q "^warn: .*only the VM's memory bounds what a worker takes of it" "$tmp/err"
 	ok $? without_cgroups_it_says_so

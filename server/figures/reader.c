@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the driver's own figures through NVML and sends them to the server, a
- * packet for each device and period. A process of its own: a vendor library
- * that crashes or hangs costs the server nothing but these figures.
+ * Reads the driver's own figures through NVML and sends them to the owner of the
+ * tenants, a packet for each device and period. A process of its own: a vendor library
+ * that crashes or hangs costs the owner nothing but these figures.
  */
 #define _GNU_SOURCE
-#include "daemon/nvml_reader.h"
+#include "figures/figures.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -17,24 +17,26 @@
 #include <unistd.h>
 
 #include "libraries/nvml_abi.h"
-#include "daemon/server.h"
-#include "tenant/tenant.h"
+#include "tenant/clock.h"
 
 #define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
+#define MAX_SPAN_NS	1000000000ull	/* what a sample can stand for, at most */
 
 struct source {
 	nvml_device handle;
 	struct wh_figures out;
 	uint64_t seen_us;	/* the newest utilisation sample used so far */
+	uint64_t read_ns;	/* when that was */
 };
 
 static struct nvml nvml;
+static wh_say_fn say;
 
 /* The driver's own lies beside it; what the loader would find may be a stub of ours. */
-static void *open_library(const char *path)
+static void *open_library(const char *path, const char *driver)
 {
-	char *backend = path ? NULL : realpath(wh_server.backend, NULL), *slash;
+	char *backend = path ? NULL : realpath(driver, NULL), *slash;
 	char beside[PATH_MAX];
 
 	slash = backend ? strrchr(backend, '/') : NULL;
@@ -47,17 +49,17 @@ static void *open_library(const char *path)
 	return dlopen(path ? path : NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
-static bool load(const char *path)
+static bool load(const char *path, const char *driver)
 {
-	void *lib = open_library(path);
+	void *lib = open_library(path, driver);
 
 	if (!lib) {
-		wh_say("warn", "%s: memory behind the handlers is not noticed", dlerror());
+		say("warn", "%s: memory behind the handlers is not noticed", dlerror());
 		return false;
 	}
 	/* A client's stub needs our libcuda.so.1, and would ask this very server. */
 	if (dlsym(lib, "wh_library_begin")) {
-		wh_say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
+		say("warn", "%s is a client's library of Wormhole: memory behind the handlers is not noticed",
 		       path);
 		return false;
 	}
@@ -71,7 +73,7 @@ static bool load(const char *path)
 	*(void **)&nvml.utilization = dlsym(lib, "nvmlDeviceGetProcessUtilization");
 	if (nvml.init && nvml.count && nvml.handle && nvml.uuid && nvml.processes)
 		return true;
-	wh_say("warn", "%s lacks a function: memory behind the handlers is not noticed",
+	say("warn", "%s lacks a function: memory behind the handlers is not noticed",
 	       path ? path : NVML_LIBRARY);
 	return false;
 }
@@ -88,7 +90,7 @@ static unsigned int open_devices(struct source *s)
 	int rc = nvml.init();
 
 	if (rc != NVML_OK || nvml.count(&n) != NVML_OK) {
-		wh_say("warn", "NVML does not start (error %d): memory behind the handlers is not noticed",
+		say("warn", "NVML does not start (error %d): memory behind the handlers is not noticed",
 		       rc);
 		return 0;
 	}
@@ -97,7 +99,7 @@ static unsigned int open_devices(struct source *s)
 	return found;
 }
 
-static struct wh_figure *figure_of(struct wh_figures *f, uint32_t pid)
+static struct wh_figure_of *figure_of(struct wh_figures *f, uint32_t pid)
 {
 	uint32_t i;
 
@@ -106,7 +108,7 @@ static struct wh_figure *figure_of(struct wh_figures *f, uint32_t pid)
 			return &f->figure[i];
 	if (f->count == WH_FIGURES_MAX)
 		return NULL;
-	f->figure[f->count] = (struct wh_figure){ .pid = pid, .bytes = NVML_UNKNOWN_BYTES };
+	f->figure[f->count] = (struct wh_figure_of){ .pid = pid, .bytes = NVML_UNKNOWN_BYTES };
 	return &f->figure[f->count++];
 }
 
@@ -114,7 +116,7 @@ static bool read_memory(struct source *s)
 {
 	static struct nvml_process p[WH_FIGURES_MAX];
 	uint32_t i, n = WH_FIGURES_MAX;
-	struct wh_figure *f;
+	struct wh_figure_of *f;
 
 	if (nvml.processes(s->handle, &n, p) != NVML_OK)
 		return false;
@@ -132,12 +134,12 @@ static bool read_memory(struct source *s)
 }
 
 /* A sample is the share of the time since the one before it. */
-static void read_time(struct source *s, unsigned int period_ms)
+static void read_time(struct source *s)
 {
 	static struct nvml_sample sample[MAX_SAMPLES];
-	uint64_t newest = s->seen_us;
+	uint64_t newest = s->seen_us, now = wh_now_ns(), span = now - s->read_ns;
 	uint32_t i, n = MAX_SAMPLES;
-	struct wh_figure *f;
+	struct wh_figure_of *f;
 
 	if (!nvml.utilization || nvml.utilization(s->handle, sample, &n, s->seen_us) != NVML_OK)
 		return;
@@ -147,10 +149,12 @@ static void read_time(struct source *s, unsigned int period_ms)
 		if (sample[i].time_us > newest)
 			newest = sample[i].time_us;
 		f = s->seen_us ? figure_of(&s->out, sample[i].pid) : NULL;
-		if (f)	/* the last sample of a process stands for the period */
-			f->busy_ns = sample[i].sm_percent * (uint64_t)period_ms * 10000;
+		if (f)	/* the last sample of a process stands for the time between readings */
+			f->busy_ns = sample[i].sm_percent *
+				     (span < MAX_SPAN_NS ? span : MAX_SPAN_NS) / 100;
 	}
 	s->seen_us = newest;
+	s->read_ns = now;
 }
 
 static size_t packet_size(const struct wh_figures *f)
@@ -158,24 +162,34 @@ static size_t packet_size(const struct wh_figures *f)
 	return offsetof(struct wh_figures, figure) + f->count * sizeof(f->figure[0]);
 }
 
-int wh_figures_main(const char *library, unsigned int period_ms, int fd)
+/* The owner says when, where there is no period. */
+static bool wait_for_word(int fd)
+{
+	char word;
+
+	return recv(fd, &word, 1, 0) == 1;
+}
+
+int wh_figures_main(const char *library, const char *backend, unsigned int period_ms, int fd,
+		    wh_say_fn to)
 {
 	static struct source sources[WH_TENANT_DEVICES];
 	struct timespec pause = { period_ms / 1000, period_ms % 1000 * 1000000L };
 	struct source *s;
 	unsigned int n;
 
-	n = load(library) ? open_devices(sources) : 0;
-	while (n) {
+	say = to;
+	n = load(library, backend) ? open_devices(sources) : 0;
+	while (n && (period_ms || wait_for_word(fd))) {
 		for (s = sources; s < sources + n; s++) {
 			s->out.count = 0;
 			if (!read_memory(s))
 				continue;
-			read_time(s, period_ms);
+			read_time(s);
 			if (send(fd, &s->out, packet_size(&s->out), MSG_NOSIGNAL) < 0)
 				return 1;
 		}
 		nanosleep(&pause, NULL);
 	}
-	return 0;	/* said why: the server does not try again */
+	return 0;	/* said why: nobody tries again */
 }

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Windows of server VMs as tenants: asked of the supervisor in the VM, by the socket that
+ * QEMU has for its port (tenant/channel.h). What comes back is a VM's word: figures to
+ * show, bounded here, under names that are given here.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tenant/channel.h"
+#include "tenant/clock.h"
+#include "views.h"
+
+#define PATIENCE_MS	5000	/* of a command about one VM */
+#define GLANCE_MS	1000	/* of one that looks at everything */
+#define MAX_VMS		512
+#define MOST_GARBAGE	(2 * WH_CHANNEL_MOST)	/* of an answer that nobody waited for */
+
+struct answer {
+	char *bytes;		/* what follows the head; NULL: none came */
+	uint32_t size;
+	char why[WH_CHANNEL_TEXT + 1];	/* not empty: no answer, or one that refuses */
+};
+
+/* --- One request -------------------------------------------------------------------- */
+
+static int open_channel(uint64_t id, int64_t deadline, char *why, size_t size)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int64_t left = deadline - wh_now_ms();
+	struct timeval wait = { left / 1000, left % 1000 * 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	wh_registry_channel(id, a.sun_path, sizeof(a.sun_path));
+	/* Another command may be at it: QEMU serves one at a time. */
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	snprintf(why, size, "%s: %s%s", a.sun_path, strerror(errno), errno == ENOENT ?
+		 "; a server VM has it that `wormhole server start' started" : "");
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* false: not all of it came in time. */
+static bool read_whole(int fd, char *to, size_t size, int64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int64_t left;
+	ssize_t n;
+
+	while (size) {
+		left = deadline - wh_now_ms();
+		if (left <= 0 || poll(&p, 1, (int)left) != 1)
+			return false;
+		n = read(fd, to, size);
+		if (n <= 0)
+			return false;
+		to += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* The head of the answer, behind what is left of one that somebody else did not wait for. */
+static bool find_head(int fd, const struct wh_channel_head *asked, struct wh_channel_head *h,
+		      int64_t deadline)
+{
+	size_t garbage = 0;
+
+	if (!read_whole(fd, (char *)h, sizeof(*h), deadline))
+		return false;
+	while (h->magic != WH_CHANNEL_MAGIC || h->nonce != asked->nonce) {
+		if (++garbage > MOST_GARBAGE)
+			return false;
+		memmove(h, (char *)h + 1, sizeof(*h) - 1);
+		if (!read_whole(fd, (char *)h + sizeof(*h) - 1, 1, deadline))
+			return false;
+	}
+	return h->what == (asked->what | WH_CHANNEL_ANSWER) && h->size <= WH_CHANNEL_MOST;
+}
+
+/* A terminal shows it. */
+static void take_refusal(struct answer *a)
+{
+	size_t n = a->size < WH_CHANNEL_TEXT ? a->size : WH_CHANNEL_TEXT, i;
+
+	for (i = 0; i < n; i++)
+		a->why[i] = a->bytes[i] < ' ' || a->bytes[i] > '~' ? '?' : a->bytes[i];
+	if (!n)
+		strcpy(a->why, "the server VM refused without a reason");
+}
+
+static void exchange(int fd, const struct wh_channel_head *asked, const void *what,
+		     int64_t deadline, struct answer *a)
+{
+	char out[sizeof(*asked) + sizeof(struct wh_channel_limit)];
+	struct wh_channel_head h;
+
+	memcpy(out, asked, sizeof(*asked));
+	memcpy(out + sizeof(*asked), what, asked->size);
+	if (send(fd, out, sizeof(*asked) + asked->size, MSG_NOSIGNAL) < 0 ||
+	    !find_head(fd, asked, &h, deadline)) {
+		strcpy(a->why, "the supervisor in the server VM does not answer");
+		return;
+	}
+	a->bytes = wh_must(malloc(h.size + 1));
+	a->size = h.size;
+	if (!read_whole(fd, a->bytes, h.size, deadline))
+		strcpy(a->why, "the answer of the server VM breaks off");
+	else if (h.refused)
+		take_refusal(a);
+	else if (h.version != WH_CHANNEL_VERSION)
+		strcpy(a->why, "the server VM is of another release of Wormhole");
+}
+
+/* a->why is empty when there is an answer. */
+static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32_t size, int ms,
+		struct answer *a)
+{
+	struct wh_channel_head h = {
+		.magic = WH_CHANNEL_MAGIC, .version = WH_CHANNEL_VERSION, .what = kind,
+		.size = size,
+	};
+	int64_t deadline = wh_now_ms() + ms;
+	int fd;
+
+	*a = (struct answer){ .bytes = NULL };
+	if (getrandom(&h.nonce, sizeof(h.nonce), 0) != sizeof(h.nonce))
+		h.nonce = wh_now_ns();
+	fd = open_channel(id, deadline, a->why, sizeof(a->why));
+	if (fd < 0)
+		return;
+	exchange(fd, &h, what, deadline, a);
+	close(fd);
+}
+
+/* --- Looks -------------------------------------------------------------------------- */
+
+/* The part of an answer at *at, if it is all there. */
+static const void *part(const struct answer *a, size_t *at, size_t size)
+{
+	const void *p = a->bytes + *at;
+
+	if (a->size - *at < size)
+		return NULL;
+	*at += size;
+	return p;
+}
+
+static bool take_window(const struct answer *a, size_t *at, const struct wh_vm *vm,
+			unsigned int window, struct wh_tenant_view *v)
+{
+	const void *p = part(a, at, sizeof(struct wh_channel_window));
+	struct wh_channel_window w;
+	size_t size;
+
+	if (!p)
+		return false;
+	memcpy(&w, p, sizeof(w));
+	if (w.workers > WH_TENANT_WORKERS || w.limits.devices > WH_TENANT_DEVICES)
+		return false;
+	size = w.workers * sizeof(struct wh_worker_usage);
+	p = part(a, at, size);
+	if (!p)
+		return false;
+	*v = (struct wh_tenant_view){
+		.limits = w.limits, .sum = w.sum, .workers = w.workers, .at_ns = wh_now_ns(),
+		.cpu_ns = w.cpu_ns, .cpu_known = true, .vm = vm->id, .window = window,
+	};
+	memcpy(v->worker, p, size);
+	snprintf(v->limits.name, sizeof(v->limits.name), "%" PRIu64 "/window%u", vm->id, window);
+	/* A VM of the same number that came later is another one. */
+	v->limits.tenant_id = (uint64_t)vm->pid << 32 | window;
+	return true;
+}
+
+static uint32_t windows_of(const struct answer *a, size_t *at)
+{
+	const struct wh_channel_look *l = part(a, at, sizeof(*l));
+
+	return l && l->windows <= WH_CHANNEL_WINDOWS ? l->windows : 0;
+}
+
+/* All windows of a VM, or the one that is wanted (-1: all). Their number, or -1. */
+static int look(const struct wh_vm *vm, int wanted, int ms, struct wh_tenant_view *out, int room,
+		char *why, size_t why_size)
+{
+	uint32_t windows, i;
+	struct answer a;
+	size_t at = 0;
+	int n = 0;
+
+	ask(vm->id, WH_CHANNEL_LOOK, NULL, 0, ms, &a);
+	snprintf(why, why_size, "%s", a.why);
+	windows = a.why[0] ? 0 : windows_of(&a, &at);
+	for (i = 0; i < windows && n < room && !why[0]; i++) {
+		if (!take_window(&a, &at, vm, i, &out[n]))
+			snprintf(why, why_size, "the answer of the server VM makes no sense");
+		else if (wanted < 0 || wanted == (int)i)
+			n++;
+	}
+	free(a.bytes);
+	if (!why[0] && wanted >= 0 && !n)
+		snprintf(why, why_size, "there is no window %d, but %u of them", wanted, windows);
+	return why[0] ? -1 : n;
+}
+
+static bool find_vm(uint64_t id, struct wh_vm *vm)
+{
+	static struct wh_vm vms[MAX_VMS];
+	int n = wh_registry_list(vms, MAX_VMS), i;
+
+	for (i = 0; i < n; i++)
+		if (vms[i].id == id) {
+			*vm = vms[i];
+			return true;
+		}
+	return false;
+}
+
+bool wh_vm_window(const char *name, uint64_t *id, int *window)
+{
+	const char *slash = strchr(name, '/'), *number;
+	char digits[24];
+	uint64_t w;
+
+	if (*name < '0' || *name > '9')
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s", slash ? (int)(slash - name) : 23, name);
+	*window = -1;
+	if (wh_parse_u64(digits, 1, UINT64_MAX, id))
+		return false;
+	if (!slash)
+		return true;
+	number = strncmp(slash + 1, "window", 6) ? slash + 1 : slash + 7;
+	if (wh_parse_u64(number, 0, WH_CHANNEL_WINDOWS - 1, &w))
+		return false;
+	*window = (int)w;
+	return true;
+}
+
+int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room)
+{
+	char why[WH_CHANNEL_TEXT + 1];
+	struct wh_vm vm;
+	uint64_t id;
+	int window, n;
+
+	if (!wh_vm_window(name, &id, &window)) {
+		wh_error("'%s' is no window such as 1/window0", name);
+		return -1;
+	}
+	if (!find_vm(id, &vm)) {
+		wh_error("VM %" PRIu64 ": `wormhole' has not started it, or it has ended", id);
+		return -1;
+	}
+	n = look(&vm, window, PATIENCE_MS, out, room, why, sizeof(why));
+	if (n < 0)
+		wh_error("%s: %s", name, why);
+	return n;
+}
+
+/* A VM without a channel has no windows to show; one that does not answer is named. */
+int wh_vm_tenants_all(struct wh_tenant_view *out, int room)
+{
+	static struct wh_vm vms[MAX_VMS];
+	int n = wh_registry_list(vms, MAX_VMS), i, got, all = 0;
+	char why[WH_CHANNEL_TEXT + 1], path[108];
+
+	for (i = 0; i < n; i++) {
+		wh_registry_channel(vms[i].id, path, sizeof(path));
+		if (vms[i].role != WH_ROLE_SERVER || access(path, F_OK))
+			continue;
+		got = look(&vms[i], -1, GLANCE_MS, out + all, room - all, why, sizeof(why));
+		if (got < 0)
+			wh_warn("VM %" PRIu64 ": %s", vms[i].id, why);
+		all += got < 0 ? 0 : got;
+	}
+	return all;
+}
+
+/* --- Limits ------------------------------------------------------------------------- */
+
+/* The only window of a VM that was named alone; -1 after a message. */
+static int only_window(const char *name, uint64_t id)
+{
+	struct answer a;
+	uint32_t windows;
+	size_t at = 0;
+
+	ask(id, WH_CHANNEL_LOOK, NULL, 0, PATIENCE_MS, &a);
+	windows = a.why[0] ? 0 : windows_of(&a, &at);
+	free(a.bytes);
+	if (windows == 1)
+		return 0;
+	if (a.why[0])
+		wh_error("VM %s: %s", name, a.why);
+	else if (!windows)
+		wh_error("VM %s has no windows that are tenants", name);
+	else
+		wh_error("VM %s has %u windows: name one, such as %s/window0", name, windows, name);
+	return -1;
+}
+
+static void fill(struct wh_channel_limit *l, const struct wh_limit_list *list)
+{
+	const struct wh_limit_spec *s;
+	int i;
+
+	for (i = 0; i < list->n; i++) {
+		s = &list->spec[i];
+		l->spec[i].device = s->device;
+		l->spec[i].has = (s->has_memory ? WH_CHANNEL_MEMORY : 0) |
+				 (s->has_sm ? WH_CHANNEL_SM : 0) |
+				 (s->has_policy ? WH_CHANNEL_POLICY : 0);
+		l->spec[i].memory = s->memory;
+		l->spec[i].sm_percent = s->sm_percent;
+		l->spec[i].sm_policy = s->sm_policy;
+	}
+	l->n = (uint32_t)list->n;
+}
+
+int wh_vm_limit(const char *name, const struct wh_limit_list *list)
+{
+	struct wh_channel_limit l = { .n = 0 };
+	struct answer a;
+	uint64_t id;
+	int window;
+
+	if (!wh_vm_window(name, &id, &window)) {
+		wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
+		return EXIT_FAILED;
+	}
+	if (list->has_host || list->nccl) {
+		wh_error("a window has neither --host-mem nor --nccl: its memory is its parts', and workers of a server VM make no sockets");
+		return EXIT_FAILED;
+	}
+	if (window < 0)
+		window = only_window(name, id);
+	if (window < 0)
+		return EXIT_FAILED;
+	fill(&l, list);
+	l.window = (uint32_t)window;
+	ask(id, WH_CHANNEL_LIMIT, &l, sizeof(l), PATIENCE_MS, &a);
+	free(a.bytes);
+	if (!a.why[0])
+		return EXIT_DONE;
+	wh_error("%s: %s", name, a.why);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Asks a backend for its devices, in a process that ends with that. */
+#include "figures/figures.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tenant/sm_groups.h"
+
+static struct {
+	CUresult (*init)(unsigned int);
+	CUresult (*count)(int *);
+	CUresult (*get)(CUdevice *, int);
+	CUresult (*name)(char *, int, CUdevice);
+	CUresult (*uuid)(CUuuid *, CUdevice);
+	CUresult (*memory)(size_t *, CUdevice);
+	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+	void *split;		/* only whether it is there */
+} drv;
+
+bool wh_devices_load(const char *backend, struct wh_devices_report *r)
+{
+	void *lib = dlopen(backend, RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib) {
+		snprintf(r->error, sizeof(r->error), "%s", dlerror());
+		return false;
+	}
+	*(void **)&drv.init = dlsym(lib, "cuInit");
+	*(void **)&drv.count = dlsym(lib, "cuDeviceGetCount");
+	*(void **)&drv.get = dlsym(lib, "cuDeviceGet");
+	*(void **)&drv.name = dlsym(lib, "cuDeviceGetName");
+	*(void **)&drv.uuid = dlsym(lib, "cuDeviceGetUuid_v2");
+	*(void **)&drv.memory = dlsym(lib, "cuDeviceTotalMem_v2");
+	*(void **)&drv.attribute = dlsym(lib, "cuDeviceGetAttribute");
+	drv.split = dlsym(lib, "cuDevSmResourceSplitByCount");
+	if (drv.init && drv.count)
+		return true;
+	snprintf(r->error, sizeof(r->error), "%s has no cuInit: not a CUDA driver library", backend);
+	return false;
+}
+
+static uint32_t attribute(CUdevice dev, CUdevice_attribute which)
+{
+	int v = 0;
+
+	if (!drv.attribute || drv.attribute(&v, which, dev) != CUDA_SUCCESS || v < 0)
+		return 0;
+	return (uint32_t)v;
+}
+
+static void uuid_text(char out[WH_UUID], const CUuuid *u)
+{
+	const unsigned char *b = (const unsigned char *)u->bytes;
+
+	int i, n = snprintf(out, WH_UUID, "GPU-");
+
+	for (i = 0; i < 16; i++)
+		n += snprintf(out + n, WH_UUID - n, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			      b[i]);
+}
+
+static void look(struct wh_device *d, CUdevice dev)
+{
+	size_t memory = 0;
+	CUuuid uuid;
+
+	if (drv.name)
+		drv.name(d->name, sizeof(d->name), dev);
+	if (drv.uuid && drv.uuid(&uuid, dev) == CUDA_SUCCESS)
+		uuid_text(d->uuid, &uuid);
+	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
+		d->memory = memory;
+	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+	d->groups = drv.split ? wh_sm_groups(d->sms) : 0;
+}
+
+bool wh_devices_ask(const char *backend, struct wh_devices_report *r)
+{
+	CUdevice dev = 0;
+	int i, n = 0;
+	CUresult res;
+
+	res = drv.init(0);
+	if (res == CUDA_SUCCESS)
+		res = drv.count(&n);
+	if (res != CUDA_SUCCESS || n < 1) {
+		snprintf(r->error, sizeof(r->error), "%s: the driver does not start: CUDA error %d%s",
+			 backend, res ? (int)res : CUDA_ERROR_NO_DEVICE,
+			 res == CUDA_ERROR_NO_DEVICE || !res ? " (no device)" : "");
+		return false;
+	}
+	for (i = 0; i < n && i < WH_TENANT_DEVICES; i++, dev = i)
+		if (!drv.get || drv.get(&dev, i) == CUDA_SUCCESS) {
+			if (attribute(dev, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
+				r->pageable |= 1u << r->devices;
+			look(&r->device[r->devices++], dev);
+		}
+	return true;
+}

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# The archive libfigures.a.
+FIGURES := reader judge devices report

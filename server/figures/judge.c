@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Compares what the driver says with what the handlers counted. A worker that
+ * was taken over can allocate behind the handlers; it cannot hide that from
+ * the driver. A tenant whose processes hold more than its limit and the slack
+ * at READINGS readings in a row loses the worker that has most beyond its own
+ * count, and so on until the rest fits.
+ *
+ * The slack, for each worker, stands for what the driver counts for a process
+ * and no call asked for: its context, its kernels' code, local memory.
+ */
+#include "figures/figures.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "libraries/nvml_abi.h"
+
+#define READINGS	3	/* above the limit in a row */
+#define BLIND_READINGS	20	/* of workers with memory but without any figure: say so */
+
+int wh_figures_receive(int fd, struct wh_figures *f)
+{
+	ssize_t n = recv(fd, f, sizeof(*f), MSG_DONTWAIT);
+
+	if (n <= 0)
+		return -1;
+	f->uuid[sizeof(f->uuid) - 1] = 0;
+	return n >= (ssize_t)offsetof(struct wh_figures, figure) && f->count <= WH_FIGURES_MAX &&
+	       (size_t)n == offsetof(struct wh_figures, figure) + f->count * sizeof(f->figure[0]);
+}
+
+/* --- Figures ---------------------------------------------------------------------- */
+
+static int device_of(const struct wh_audit *a, const char *uuid)
+{
+	unsigned int i;
+
+	for (i = 0; i < a->devices; i++)
+		if (!strcmp(a->device[i].uuid, uuid))
+			return (int)i;
+	return -1;
+}
+
+static const struct wh_figure_of *figure_of(const struct wh_figures *f, pid_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->count; i++)
+		if (f->figure[i].pid == (uint32_t)pid)
+			return &f->figure[i];
+	return NULL;
+}
+
+/* The worker's account shows it; what decides is the owner's own copy. */
+static bool note(const struct wh_audited *t, int account, int device, const struct wh_figures *all)
+{
+	const struct wh_figure_of *f = figure_of(all, t->pid[account]);
+	struct wh_device_usage *u = &t->usage->worker[account].device[device];
+	uint64_t bytes = f && f->bytes != NVML_UNKNOWN_BYTES ? f->bytes : 0;
+
+	t->held->driver[account][device] = bytes;
+	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
+	/* Under a share of time the worker measures it. */
+	if (f && !wh_has_share(&t->limit[device], WH_SM_TEMPORAL))
+		__atomic_fetch_add(&u->gpu_ns_driver, f->busy_ns, __ATOMIC_RELAXED);
+	return f != NULL;
+}
+
+/* --- Judgement -------------------------------------------------------------------- */
+
+/* The one that holds most beyond what its handlers counted; -1: no figure at all. */
+static int worst(const struct wh_audited *t, int device, uint64_t quota)
+{
+	uint64_t beyond, most = 0, counted, held;
+	int i, out = -1;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		held = t->pid[i] ? t->held->driver[i][device] : 0;
+		if (!held)
+			continue;
+		counted = t->usage->worker[i].device[device].memory;
+		/* It is the worker's word: handlers let nobody have more than the limit. */
+		if (counted > quota)
+			counted = quota;
+		beyond = held > counted ? held - counted : 0;
+		if (out < 0 || beyond > most) {
+			out = i;
+			most = beyond;
+		}
+	}
+	return out;
+}
+
+static void stop_worst(const struct wh_audit *a, const struct wh_audited *t, int device,
+		       uint64_t held, uint64_t quota)
+{
+	int account = worst(t, device, quota);
+
+	if (account < 0)
+		return;
+	a->say("warn", "tenant %s: worker %d stopped: on device %d the driver counts %" PRIu64
+	       " bytes for the tenant, its limit is %" PRIu64, t->name, t->pid[account], device,
+	       held, quota);
+	kill(t->pid[account], SIGKILL);
+	t->held->driver[account][device] = 0;
+}
+
+/* true: more than it may. */
+static bool judge(const struct wh_audit *a, const struct wh_audited *t, int device)
+{
+	uint64_t quota = t->limit[device].memory, held = 0, slack = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->pid[i] && t->held->driver[i][device]) {
+			held += t->held->driver[i][device];
+			slack += a->slack;
+		}
+	if (!quota || held <= quota || held - quota <= slack) {
+		t->held->over[device] = 0;
+		return false;
+	}
+	if (++t->held->over[device] < READINGS)
+		return true;
+	t->held->over[device] = 0;
+	stop_worst(a, t, device, held, quota);
+	return true;
+}
+
+/* Workers hold memory, but the driver names none of them. */
+static void mind_blindness(struct wh_audit *a, bool hold, bool seen)
+{
+	a->blind = hold && !seen ? a->blind + 1 : 0;
+	if (a->blind < BLIND_READINGS || a->said_blind)
+		return;
+	a->said_blind = true;
+	a->say("warn", "the driver names no worker's process, as in a container with its own process "
+	       "numbers: memory behind the handlers is not noticed; run the server in the host's");
+}
+
+bool wh_audit_use(struct wh_audit *a, const struct wh_figures *f)
+{
+	bool hold = false, seen = false, over = false;
+	int device = device_of(a, f->uuid), i;
+	struct wh_audited t = { 0 };
+	unsigned int at = 0;
+
+	if (device < 0) {
+		if (!a->said_unknown)
+			a->say("info", "NVML has a device that the backend has not: %s", f->uuid);
+		a->said_unknown = true;
+		return false;
+	}
+	while (a->next(&at, &t)) {
+		for (i = 0; i < WH_TENANT_WORKERS; i++)
+			if (t.pid[i]) {
+				seen |= note(&t, i, device, f);
+				hold |= t.usage->worker[i].device[device].memory != 0;
+			}
+		over |= judge(a, &t, device);
+	}
+	mind_blindness(a, hold, seen);
+	return over;
+}

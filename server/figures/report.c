@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The owner's end of devices.c: what the process that asked the backend has sent. */
+#include "figures/figures.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS	60000	/* a real driver initialises every GPU */
+
+static bool read_report(int fd, struct wh_devices_report *r)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, TIMEOUT_MS) == 1 && read(fd, r, sizeof(*r)) == sizeof(*r);
+}
+
+bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r)
+{
+	unsigned int i;
+
+	if (!read_report(fd, r)) {
+		snprintf(r->error, sizeof(r->error), "%.150s: the driver ended the process that asked for "
+			 "its devices, or did not answer", backend);
+		return false;
+	}
+	r->error[sizeof(r->error) - 1] = 0;
+	if (r->devices > WH_TENANT_DEVICES)
+		r->devices = WH_TENANT_DEVICES;
+	for (i = 0; i < r->devices; i++) {
+		r->device[i].name[sizeof(r->device[i].name) - 1] = 0;
+		r->device[i].uuid[WH_UUID - 1] = 0;
+	}
+	return !r->error[0];
+}
+
+/* No check of ours stands between a kernel and memory that its device can reach. */
+void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->devices; i++)
+		if (r->pageable & 1u << i)
+			say("warn", "device %u: kernels reach all memory of their worker, its limits "
+			    "and counters, too, because the driver's HMM is on: load nvidia-uvm with "
+			    "uvm_disable_hmm=1, then start again", i);
+}

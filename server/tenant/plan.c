@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See plan.h. */
+#include "tenant/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tenant/sm_groups.h"
+
+static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
+{
+	if (s->has_memory)
+		l->memory = s->memory;
+	if (s->has_sm)
+		l->sm_percent = s->sm_percent == 100 ? 0 : s->sm_percent;
+	if (s->has_policy)
+		l->sm_policy = s->sm_policy;
+	if (l->sm_percent && !l->sm_policy)
+		l->sm_policy = WH_SM_TEMPORAL;
+}
+
+/* Groups of SMs for a spatial limit: its own ones where their number is right. */
+static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
+			  struct wh_device_limit *l, char *err, size_t err_size)
+{
+	const struct wh_device *d = &p->device[device];
+	uint64_t used = p->used[device];
+	unsigned int want;
+
+	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
+		l->sm_groups = 0;
+		return true;
+	}
+	if (!d->groups) {
+		snprintf(err, err_size, "device %u: this driver cannot divide its SMs; use policy temporal",
+			 device);
+		return false;
+	}
+	want = wh_sm_groups_for(d->sms, l->sm_percent);
+	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
+		return true;
+	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
+	if (l->sm_groups)
+		return true;
+	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
+		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
+		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
+	return false;
+}
+
+bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
+		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
+{
+	unsigned int d;
+	int i;
+
+	memcpy(out, p->now, WH_TENANT_DEVICES * sizeof(*out));
+	for (i = 0; i < list->n; i++)
+		if (list->spec[i].device >= (int)p->devices) {
+			snprintf(err, err_size, "device %d: this server has devices 0 to %u",
+				 list->spec[i].device, p->devices - 1);
+			return false;
+		}
+	for (d = 0; d < p->devices; d++) {
+		for (i = 0; i < list->n; i++)
+			if (list->spec[i].device == WH_ALL_DEVICES)
+				amend(&out[d], &list->spec[i]);
+		for (i = 0; i < list->n; i++)
+			if (list->spec[i].device == (int)d)
+				amend(&out[d], &list->spec[i]);
+		if (!assign_groups(p, d, &out[d], err, err_size))
+			return false;
+	}
+	return true;
+}
+
+void wh_limits_put(struct wh_tenant_limits *file, struct wh_seats *seats, int seat,
+		   const struct wh_device_limit *plan, unsigned int devices)
+{
+	unsigned int d;
+
+	for (d = 0; d < devices; d++) {
+		wh_tenant_limits_set(file, d, &plan[d]);
+		wh_seats_share(seats, seat, d,
+			       wh_has_share(&plan[d], WH_SM_TEMPORAL) ? plan[d].sm_percent : 0);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A change of a tenant's limits: what it would be, whether the devices have it, and
+ * how workers come to know. For whoever owns the tenants: the server, and the
+ * supervisor of a server VM.
+ */
+#ifndef WORMHOLE_TENANT_PLAN_H
+#define WORMHOLE_TENANT_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tenant/seats.h"
+#include "tenant/spec.h"
+#include "tenant/tenant.h"
+
+#define WH_UUID		48	/* "GPU-" and 36 characters */
+
+/* What limits are of. */
+struct wh_device {
+	char name[96];
+	char uuid[WH_UUID];
+	uint64_t memory;
+	uint32_t sms;
+	uint32_t groups;	/* 0: this driver cannot split the device */
+};
+
+struct wh_limit_plan {
+	const struct wh_device *device;
+	unsigned int devices;
+	const struct wh_device_limit *now;	/* of each device */
+	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have */
+};
+
+/* All devices' new limits, or false with one line in err. */
+bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
+		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size);
+/* The tenant's workers see them at their next call, others' workers by the board. */
+void wh_limits_put(struct wh_tenant_limits *file, struct wh_seats *seats, int seat,
+		   const struct wh_device_limit *plan, unsigned int devices);
+
+#endif

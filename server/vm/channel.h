@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's word to this server VM: a port that QEMU has a socket for, whose clients are
+ * root of the host. tenant/channel.h says what goes through it.
+ */
+#ifndef WORMHOLE_VM_CHANNEL_H
+#define WORMHOLE_VM_CHANNEL_H
+
+/*
+ * file: the port; NULL: the one of this VM that has the name. A descriptor that can be
+ * read when there is something to do; -1: there is no such port, or errno.
+ */
+int wh_channel_open(const char *file);
+/* Do it. 1: the host has looked; 2: it has changed a limit; 0: neither. */
+enum wh_channel_done { WH_CHANNEL_NOTHING, WH_CHANNEL_LOOKED, WH_CHANNEL_CHANGED };
+enum wh_channel_done wh_channel_serve(void);
+
+#endif

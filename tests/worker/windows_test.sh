@@ -1,0 +1,207 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The host's command and the supervisor of a server VM: windows are tenants whose limits
+# change and whose figures are seen from the host, and the driver's own figures decide.
+# Both programs are real; role, device, port and NVML are stand-ins. Any machine.
+here=$(cd "$(dirname "$0")" && pwd)
+build=$here/../..
+: "${WH_TOP:=$build/..}"
+. "$WH_TOP/tests/tap.sh"
+tmp=$(mktemp -d)
+pids=
+trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
+export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_NVML="$tmp/figures" \
+	FAKE_NVML_CRASH="$tmp/crash" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
+M=1048576
+wormhole() { LD_PRELOAD=$build/tests/cli/fake_control.so "$build/host/wormhole" "$@"; }
+
+# Until COMMAND succeeds, at most 10 s.
+await() {
+	await_left=500
+	until "$@" >/dev/null 2>&1; do
+		await_left=$((await_left - 1))
+		[ $await_left -gt 0 ] || return 1
+		sleep 0.02
+	done
+}
+says() { grep -q -e "$1" "$tmp/err"; }
+
+cat >"$tmp/worker" <<'END'
+#!/bin/sh
+case "$*" in
+*--devices*) exec "$here/devices.py" "${*##* }" ;;
+*--figures*) exec "$build/server/wormhole-worker" "$@" ;;
+esac
+mkfifo "$tmp/wait.$$"
+echo "$$ $*" >>"$tmp/started"
+while :; do
+	read -r word <"$tmp/wait.$$" || continue
+	case $word in burn) i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done ;; rest) : >"$tmp/rested.$$" ;; *) exit "$word" ;; esac
+done
+END
+chmod +x "$tmp/worker"
+worker() { sed -n "/--window $1 /s/ .*//p" "$tmp/started" | tail -n 1; }
+has_worker() { [ -n "$(worker "$1")" ] && [ "$(worker "$1")" != "${2:-}" ]; }
+
+# The VM of this number: its port, QEMU's socket, and in QEMU's place this shell.
+mkdir "$tmp/run"
+started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
+echo "1 $$ $started gpu0" >"$tmp/run/1"
+"$here/port.py" "$tmp/run/1.control" "$tmp/port" &
+pids="$pids $!"
+await test -e "$tmp/port"
+start() { # WINDOWS OPTION...
+	windows=$1
+	shift
+	FAKE_WINDOWS=$windows "$here/fake_supervisor" --device /dev/null --worker "$tmp/worker" --backend b \
+		--cpus 3 --tenants "$tmp/t" --channel "$tmp/port" "$@" 2>"$tmp/err" &
+	sup=$!
+	pids="$pids $sup"
+}
+
+# field WINDOW EXPRESSION: of `stat --json`, as Python of the tenant's object t and its device d.
+field() {
+	wormhole stat --json "1/window$1" | /usr/bin/python3 -c \
+		"import json,sys; t=json.load(sys.stdin)[0]; d=t['devices'][0]; print(($2))"
+}
+field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
+limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
+# What others know of the first windows' shares of the first device: the board's seats.
+shares() {
+	/usr/bin/python3 -c 'import struct, sys
+b = open(sys.argv[1], "rb").read()
+print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
+}
+
+plan 39
+: >"$FAKE_NVML"
+start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
+await has_worker 1
+is each_window_is_a_tenant "$(wormhole stat --json | /usr/bin/python3 -c 'import json, sys
+print([(t["tenant"], t["vm"], t["window"], len(t["devices"])) for t in json.load(sys.stdin) if "tenant" in t])')" \
+	"[('1/window0', 1, 0, 1), ('1/window1', 1, 1, 1)]"
+is limits_of_the_start_are_shown "$(limits 0) $(limits 1)" "(0, 100, 'none', 0) (0, 40, 'temporal', 0)"
+is its_workers_are_there "$(field 0 "len(t['workers']), t['workers'][0]['pid']")" "(1, $(worker 0))"
+ok limit_reaches_a_window wormhole limit 1/window0 --mem 64M --sm 30
+is and_is_shown "$(limits 0)" "($((64 * M)), 30, 'temporal', 0)"
+is its_workers_have_it "$(/usr/bin/python3 -c 'import struct, sys
+print(*struct.unpack_from("<QII", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window0.limits")" "$((64 * M)) 30 1"
+is and_others_turns_know_of_it "$(shares)" "30 40"
+wormhole limit 1/0 --mem 80M
+is what_is_not_said_stays "$(limits 0)" "($((80 * M)), 30, 'temporal', 0)"
+wormhole limit 1/window0 --sm none
+is a_share_is_taken_back "$(limits 0) $(shares)" "($((80 * M)), 100, 'none', 0) 0 40"
+wormhole limit 1/window0 --sm 50 --sm-policy spatial
+is a_spatial_one_has_groups_of_the_device "$(limits 0)" "($((80 * M)), 50, 'spatial', 8)"
+like more_than_is_left_is_refused "$(wormhole limit 1/window1 --sm 60 --sm-policy spatial 2>&1)" \
+	"1/window1: device 0: 60 % of its SMs are 10 of 16 groups of 8 SMs, but other tenants have 8"
+is and_changes_nothing "$(limits 1)" "(0, 40, 'temporal', 0)"
+like a_device_that_is_not_there_is_named "$(wormhole limit 1/window0 --device 3:mem=1G 2>&1)" "devices 0 to 0"
+like so_is_a_window "$(wormhole limit 1/window2 --mem 1G 2>&1)" "there is no window 2, but 0 to 1"
+like a_vm_of_several_windows_is_not_enough "$(wormhole limit 1 --mem 1G 2>&1)" "has 2 windows: name one, such as 1/window0"
+like a_vm_that_is_not_there_is_a_failure "$(wormhole limit 9/window0 --mem 1G 2>&1; echo $?)" "^1$"
+like what_no_window_has_is_refused "$(wormhole limit 1/window0 --host-mem 1G 2>&1)" "neither --host-mem nor --nccl"
+like stat_names_a_window_that_is_not_there "$(wormhole stat 1/window7 2>&1)" "no window 7, but 2 of them"
+like metrics_has_them "$(wormhole metrics)" '^wormhole_memory_limit_bytes{tenant="1/window0",device="0"} '$((80 * M))
+like top_has_them "$(COLUMNS=120 wormhole top --once --delay 0.1)" '^1/window1 .* 40%'
+
+# Whoever comes and goes, or says what makes no sense: the next one is served.
+talk() { # PYTHON: with c, which is connected, and request(what, version)
+	/usr/bin/python3 -c 'import os, socket, struct, sys
+c = socket.socket(socket.AF_UNIX)
+c.settimeout(10)
+c.connect(sys.argv[1])
+def request(what, version=1 << 16 | 4, size=0, magic=0x4e4e414843544857):
+    return struct.pack("<QQIIII", magic, 7, version, what, 0, size)
+def refusal():
+    h = c.recv(32, socket.MSG_WAITALL)
+    return c.recv(struct.unpack("<QQIIII", h)[5], socket.MSG_WAITALL).decode()
+exec(sys.argv[2])' "$tmp/run/1.control" "$1"
+}
+talk 'c.send(request(1))'
+is who_does_not_wait_for_his_answer_is_forgotten "$(limits 1)" "(0, 40, 'temporal', 0)"
+talk 'c.send(os.urandom(100000))'
+is noise_is_no_request "$(limits 1)" "(0, 40, 'temporal', 0)"
+is another_release_is_told_so "$(talk 'c.send(request(1, 5)); print(refusal())')" \
+	"the server VM is of another release of Wormhole"
+is an_unknown_request_too "$(talk 'c.send(request(3)); print(refusal())')" "the server VM knows no such request"
+is so_is_a_limit_of_another_size "$(talk 'c.send(request(2, size=1 << 31)); print(refusal())')" \
+	"the server VM is of another release of Wormhole"
+is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 24) +
+	struct.pack("<IIiIQII", 0, 1, 0, 2, 0, 1000, 9) + bytes(16 * 24)); print(refusal())')" \
+	"the request makes no sense: it is of another release"
+
+# The driver's figures. Workers take memory by their kernel: by CPU time of this VM.
+figures() {
+	printf '%s\n' "$@" >"$tmp/new"
+	mv "$tmp/new" "$FAKE_NVML"
+}
+run() { await test -p "$tmp/wait.$(worker "$1")" && echo burn >"$tmp/wait.$(worker "$1")"; }
+w=$(worker 0)
+figures "$w $((96 * M)) 0" "$(worker 1) $((900 * M)) 0"
+run 0
+ok figure_of_the_driver_is_shown await field_is 0 "d['memory_driver']" $((96 * M))
+is limit_and_slack_may_be_used "$(worker 0)" "$w"
+run 0
+figures "$w $((96 * M + 1)) 0" "$(worker 1) $((900 * M)) 0"
+ok worker_beyond_its_limit_is_stopped await has_worker 0 "$w"
+like and_the_log_says_why "$(cat "$tmp/err")" \
+	"tenant window0: worker $w stopped: on device 0 the driver counts $((96 * M + 1)) bytes for the tenant, its limit is $((80 * M))"
+w=$(worker 1)
+wormhole limit 1/window1 --mem 512M
+ok lowered_limit_is_held_against_what_is_there await has_worker 1 "$w"
+
+# While no worker runs nobody is asked: the reader would die of it.
+figures "$(worker 0) $M 0"
+await field_is 0 "d['memory_driver']" $M
+for window in 0 1; do
+	w=$(worker $window)
+	await test -p "$tmp/wait.$w" && echo rest >"$tmp/wait.$w"
+	await test -e "$tmp/rested.$w"
+done
+sleep 3
+: >"$FAKE_NVML_CRASH"
+sleep 1.5
+ok nobody_is_asked_while_no_worker_runs test -e "$FAKE_NVML_CRASH"
+run 0
+ok and_somebody_once_one_does await says "reads NVML ended"
+figures "$(worker 0) $((33 * M)) 0"
+run 0
+ok another_reader_goes_on await field_is 0 "d['memory_driver']" $((33 * M))
+kill -TERM $sup
+wait $sup
+
+# One window: the VM's number names it. And a VM that was taken over.
+start 1 --nvml none --limit 0:mem=1G
+await eval '[ "$(limits 0)" = "('$((1024 * M))', 100, '"'none'"', 0)" ]'
+wormhole limit 1 --sm 25
+is only_window_of_a_vm_needs_no_name "$(limits 0)" "($((1024 * M)), 25, 'temporal', 0)"
+kill -TERM $sup
+wait $sup
+wrong=
+echo "1 $$ $started gpu1" >"$tmp/run/2"
+for kind in noise large short breaks_off windows workers; do
+	"$here/hostile_vm.py" "$tmp/run/2.control" $kind &
+	hostile=$!
+	pids="$pids $hostile"
+	await test -S "$tmp/run/2.control"
+	timeout 20 sh -c 'LD_PRELOAD=$1 $2 stat 2/window0' sh "$build/tests/cli/fake_control.so" "$build/host/wormhole" \
+		>"$tmp/out" 2>&1
+	[ $? = 1 ] && grep -q 'error: 2/window0: ' "$tmp/out" || wrong="$wrong $kind"
+	kill $hostile
+	rm "$tmp/run/2.control"
+done
+is what_makes_no_sense_is_a_failure_of_that_vm "$wrong" ""
+tell() {
+	"$here/hostile_vm.py" "$tmp/run/2.control" "$1" &
+	pids="$pids $!"
+	await test -S "$tmp/run/2.control"
+	wormhole limit 2/window0 --mem 1G 2>&1
+	kill $!
+	rm "$tmp/run/2.control"
+}
+is a_refusal_shows_no_control_characters "$(tell words | tr -d '?' | cut -c1-34)" "wormhole: error: 2/window0: [2Jno"
+is an_answer_behind_another_ones_rest_is_found "$(tell late)" "wormhole: error: 2/window0: late"
+wormhole stat --json 2>"$tmp/said" >"$tmp/out"
+like a_vm_that_does_not_answer_is_named "$(cat "$tmp/said")" 'warn: VM 1: the supervisor in the server VM does not answer'
+finish
