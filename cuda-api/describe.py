@@ -18,12 +18,13 @@ import effects
 import headers
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
-         'then': (1, 9), 'reaches': (2, 3), 'frees': (1, 1), 'each': (3, 3), 'effect': (1, 9)}
+         'then': (1, 9), 'checked': (1, 1), 'given': (0, 9), 'reaches': (2, 3), 'frees': (1, 1),
+         'each': (3, 3), 'effect': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels', 'hostwork', 'fresh'}
@@ -198,7 +199,10 @@ def _parse_line(text, where, profile):
             entry['flags'].add(word[1:])
         elif _is_hook(word):
             m = HOOK.match(word)
-            entry['hooks'][m.group(1)] = _split(m.group(2) or '')
+            arguments = _split(m.group(2) or '')
+            # Of checks there may be several.
+            before = entry['hooks'].get('checked', []) if m.group(1) == 'checked' else []
+            entry['hooks'][m.group(1)] = before + arguments
         elif '=' in word and kind_of(word.split('=', 1)[1], profile):
             param, kind = word.split('=', 1)
             entry['kinds'][param] = kind

@@ -227,3 +227,17 @@ def library_post(d, call, lib):
 def library_launch():
     """Before a library's call that launches. What is not success is a wait (charge.h): dispatch knows it."""
     return ['limit = wh_launch_begin(s, stream);', 'if (limit != CUDA_SUCCESS)', '\treturn limit;']
+
+
+def request_checks(d, call, local):
+    """What +given and +checked say: which pointers may be NULL, and functions that look at what came."""
+    out = []
+    if 'given' in call.hooks:
+        free = sum(1 << a.index for a in call.args if a.name in call.hooks['given'])
+        out += [f'if (q->hdr.null & ~{free:#x}u)', f"\treturn {d.profile.errors['value']};"]
+    own = {a.name: local(a) if a.array or a.kind in ('handle', 'object') else f'q->{a.name}' for a in call.args}
+    own['NAME'] = f'"{call.name}"'
+    for check in call.hooks.get('checked', []):
+        text = re.sub(r'(?<!->)\b[A-Za-z_]\w*', lambda m: own.get(m.group(0), m.group(0)), check)
+        out += [f'res = {text.replace(",", ", ")};', f'if (res != {d.profile.success})', '\treturn res;']
+    return out

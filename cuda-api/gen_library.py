@@ -93,6 +93,12 @@ extern struct wh_library wh_{name}_library;
 {check}	return wh_library_begin(c, &wh_{name}_library, call, size);
 }}
 
+static inline void *wh_{name}_begin_long(struct wh_call *c, uint32_t call, size_t size,
+		size_t answer)
+{{
+{check}	return wh_library_begin_long(c, &wh_{name}_library, call, size, answer);
+}}
+
 static inline {status} wh_{name}_run(struct wh_call *c, size_t fixed)
 {{
 	const struct wh_rsp *r = c->rsp;

@@ -45,14 +45,21 @@ struct wh_rsp {
 #define WH_LIB_cusparselt	9
 #define WH_LIBS			16
 
-/* Bytes of `count` objects of `size` in a message; SIZE_MAX/2 when it cannot be. */
+/* Bytes of `count` objects of `size` in a message; WH_WIRE_NEVER when it cannot be. */
+#define WH_WIRE_NEVER	(SIZE_MAX / 4)
 static inline size_t wh_wire_bytes(size_t count, size_t size)
 {
 	size_t n;
 
-	if (__builtin_mul_overflow(count, size, &n) || n > SIZE_MAX / 4)
-		return SIZE_MAX / 4;
+	if (__builtin_mul_overflow(count, size, &n) || n > WH_WIRE_NEVER)
+		return WH_WIRE_NEVER;
 	return (n + WH_WIRE_ALIGN - 1) & ~(size_t)(WH_WIRE_ALIGN - 1);
+}
+
+/* Behind `sum` bytes: no sum of many becomes a small one. */
+static inline size_t wh_wire_more(size_t sum, size_t bytes)
+{
+	return bytes >= WH_WIRE_NEVER - sum ? WH_WIRE_NEVER : sum + bytes;
 }
 
 /* Position of the first array after a fixed part. */

@@ -448,4 +448,19 @@ struct wh_rsp_capture_info {
 	uint32_t edges;		/* edge data follows */
 };
 
+/* --- Long requests to libraries -------------------------------------------------------- */
+
+/*
+ * In the place of a request to a library that is longer than a message area, or whose
+ * response is: both lie in `room` bytes of the data area or the far area. It has the head of
+ * that request. The answer is a CUresult: did the call reach the worker's library at all?
+ */
+struct wh_req_long {
+	struct wh_req hdr;
+	uint64_t at;
+	uint64_t size;		/* of the request */
+	uint64_t room;
+};
+#define WH_LONG_MOST	(1UL << 30)	/* bytes of room: the worker makes two copies */
+
 #endif

@@ -173,7 +173,8 @@ struct wh_slot {
 #define WH_HANDLER_NULL		0	/* does nothing: for benches */
 #define WH_HANDLER_CUDA		1	/* arg0 = size of the request in the message area */
 #define WH_HANDLER_LIBRARY	2	/* the same, to a library: WH_LIBRARY_SHIFT of wire.h */
-#define WH_HANDLERS		3
+#define WH_HANDLER_LONG		3	/* the same; what lies there says where the request does */
+#define WH_HANDLERS		4
 
 /* --- Server guest device: /dev/wormhole-server (the guest module) ----------- */
 

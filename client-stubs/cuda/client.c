@@ -288,11 +288,12 @@ void wh_end(struct wh_call *c)
 	struct wh_slot_state *s = &wh_slots[wh_thread.slot];
 	bool output = s->output, fetch = s->fetch;
 
-	(void)c;
 	s->output = s->fetch = false;
 	if (__builtin_expect(wh_client.mirrors && wh_thread.slot, 0))
 		wh_managed_missed();
 	wh_slot_give(&wh_thread);
+	if (__builtin_expect(c && c->head, 0))
+		wh_long_end(c);
 	if (__builtin_expect(fetch, 0))
 		wh_managed_after();
 	if (__builtin_expect(output, 0))

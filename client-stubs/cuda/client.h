@@ -126,6 +126,9 @@ void wh_post_change(uint16_t effects);	/* of a call that begins: quick.h */
 uint64_t wh_post_epoch(void);
 void wh_post_library_changes(void);	/* of every one to a library that is not posted */
 bool wh_library_answer(struct wh_call *c, size_t fixed);	/* wh_library_run() but for that */
+/* long.c: the same of a request in the data area, and its end. */
+bool wh_long_answer(struct wh_call *c, size_t fixed);
+void wh_long_end(struct wh_call *c);
 CUresult wh_post_end(CUresult res);	/* of every answer: what is returned for it */
 /* Before a request is sent: those posted in other slots that it must not overtake are done. */
 int wh_post_order(const struct wh_call *c, uint32_t handler);

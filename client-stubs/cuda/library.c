@@ -179,6 +179,8 @@ bool wh_library_answer(struct wh_call *c, size_t fixed)
 {
 	struct wh_rsp *r = c->rsp;
 
+	if (c->head)
+		return wh_long_answer(c, fixed);
 	c->result = wh_run_on(c, WH_HANDLER_LIBRARY);
 	if (c->result != CUDA_SUCCESS)
 		return false;

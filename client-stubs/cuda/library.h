@@ -2,7 +2,7 @@
 /*
  * What a stub library of ours (libcublas.so.13, ...) uses of our libcuda.so.1:
  * the process's one connection. The functions below are exported under the
- * version WORMHOLE_PRIVATE_2 (cuda-api/cuda.api lists them), so a stub library
+ * version WORMHOLE_PRIVATE_3 (cuda-api/cuda.api lists them), so a stub library
  * does not load with any other libcuda.so.1. A change here is a new version.
  */
 #ifndef WORMHOLE_LIBRARY_H
@@ -26,6 +26,9 @@ struct wh_call {
 	size_t size;		/* of the request */
 	size_t pos;		/* next array */
 	CUresult result;	/* when no request was started or no response came */
+	/* Of a long one: what stands in the message area, and the bytes that msg has. */
+	void *head;
+	size_t room;
 };
 
 /* One library; its own object, static in it. */
@@ -60,6 +63,12 @@ struct wh_library {
  * library. NULL: c->result says why. Leave by wh_end().
  */
 void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size);
+/*
+ * The same where the response has `answer` bytes and either may be longer than a message
+ * area: then they lie in the data area for the time of the call (long.c).
+ */
+void *wh_library_begin_long(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size,
+			    size_t answer);
 /* What comes before a first call, alone: to fail early, or to copy. */
 CUresult wh_library_prepare(struct wh_library *lib);
 /* Send it. False: no response came, and c->result says why. */

@@ -3,11 +3,14 @@
  * The way of one request through the worker: copy it out of the message area
  * once, check what every request has, enter the caller's context, run the
  * handler on the copies, and put the response back. No system call and no
- * allocation on this path, and with one slot no lock; with several, gate.h.
+ * allocation on this path, and with one slot no lock; with several, gate.h. A long request to
+ * a library, which no message area holds, is copied from the data area instead.
  */
 #include "session/library.h"
 #include "session/output.h"
 #include "session/traced.h"
+
+#include <stdlib.h>
 
 static int64_t answer_null(struct wh_session *s)
 {
@@ -397,6 +400,58 @@ static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t
 	return rc;
 }
 
+/* Copies of its own for a request that no message area holds, and for its response. */
+static bool long_frame(struct wh_frame *f, const struct wh_req_long *q)
+{
+	*f = (struct wh_frame) {
+		.req = malloc(q->room), .rsp = malloc(q->room), .max = q->room,
+		.msg = (uint8_t *)q->at,
+	};
+	return f->req && f->rsp;
+}
+
+static CUresult run_long(struct wh_session *s, const struct wh_req_long *q, int64_t *rc)
+{
+	CUresult res = CUDA_ERROR_OUT_OF_MEMORY;
+	struct wh_frame f;
+	int status;
+
+	if (long_frame(&f, q)) {
+		*rc = run_library(s, &f, f.msg, q->size, &status);
+		if (*rc == WH_OK)
+			respond(&f, status);
+		res = CUDA_SUCCESS;
+	}
+	free(f.req);
+	free(f.rsp);
+	return res;
+}
+
+/*
+ * The request is in the data area, and is copied from there once. What the short one says of
+ * it was copied, too.
+ */
+static int64_t answer_long(struct wh_session *s, struct wh_frame *f, uint64_t size)
+{
+	const struct wh_req_long *q = f->req;
+	int64_t rc = copy_in(f, f->msg, size);
+	CUresult res;
+
+	if (rc != WH_OK)
+		return rc;
+	if (size < sizeof(*q) || q->room < SHORT || q->room > WH_LONG_MOST || q->size > q->room ||
+	    !wh_part_range(s, q->at, q->room))
+		return WH_EINVAL;
+	if (!greeted(s))
+		return WH_EPERM;
+	res = run_long(s, q, &rc);
+	if (rc != WH_OK)
+		return rc;
+	wh_reply(f, sizeof(struct wh_rsp));
+	respond(f, res);
+	return WH_OK;
+}
+
 int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, uint64_t arg)
 {
 	if (slot >= s->nslots)
@@ -410,6 +465,8 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 		return answer_cuda(s, &s->frame[slot], arg);
 	case WH_HANDLER_LIBRARY:
 		return answer_library(s, &s->frame[slot], arg);
+	case WH_HANDLER_LONG:
+		return answer_long(s, &s->frame[slot], arg);
 	}
 	return WH_ENOSYS;
 }
@@ -436,8 +493,15 @@ static int64_t handler_library(void *session, uint64_t slot, uint64_t arg0, uint
 	return wh_dispatch_slot(session, slot, WH_HANDLER_LIBRARY, arg0);
 }
 
+static int64_t handler_long(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+{
+	(void)arg1;
+	return wh_dispatch_slot(session, slot, WH_HANDLER_LONG, arg0);
+}
+
 wh_handler_fn *const wh_handlers[WH_HANDLERS] = {
 	[WH_HANDLER_NULL] = handler_null,
 	[WH_HANDLER_CUDA] = handler_cuda,
 	[WH_HANDLER_LIBRARY] = handler_library,
+	[WH_HANDLER_LONG] = handler_long,
 };

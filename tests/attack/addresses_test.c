@@ -24,6 +24,7 @@
 #define DEVICE_SIZE	0x1000ULL
 
 static int reached;
+static uint8_t own_room[4096];
 static char own[64] = "the worker's own";	/* it is below 4 GiB: not position independent */
 
 /* --- A driver and libraries that do what they are told ------------------------------ */
@@ -450,6 +451,38 @@ static void test_libraries(struct wh_session *s)
 	      "workspace_of_a_pack_that_is_executed");
 }
 
+/* A library's request that lies elsewhere: at `at`, as the one in the message area says. */
+static int32_t ask_long(struct wh_session *s, const struct call *c, uint64_t at)
+{
+	struct wh_req_long *q;
+
+	build(s, c, -1);
+	q = msg(s);
+	q->hdr.call = c->number;
+	q->hdr.ctx = context;
+	memcpy(s->data, q, c->size);
+	memcpy(own_room, q, c->size);
+	*q = (struct wh_req_long) {
+		.hdr = q->hdr, .at = at, .size = c->size, .room = sizeof(own_room),
+	};
+	reached = 0;
+	return wh_dispatch_slot(s, 0, WH_HANDLER_LONG, sizeof(*q)) ? -1 : rsp(s)->result;
+}
+
+static void test_long(struct wh_session *s)
+{
+	const struct call *c = calls;
+	int32_t res, bad;
+	bool arrived;
+
+	while (c->library != WH_LIB_cusolver || !addresses_in(c))
+		c++;
+	res = ask_long(s, c, (uintptr_t)s->data);
+	arrived = reached;
+	bad = ask_long(s, c, (uintptr_t)own_room);
+	ok(arrived && !res && bad && !reached, "long_request_of_a_library");
+}
+
 /* --- cublasLt: descriptors with addresses inside, as they come ------------------------------- */
 
 static struct wh_lt_matmul product_desc;
@@ -710,7 +743,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(73);
+	tap_plan(74);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -732,6 +765,7 @@ int main(int argc, char **argv)
 	test_copies(s);
 	test_nodes(s);
 	test_libraries(s);
+	test_long(s);
 	test_products(s);
 	test_transforms(s);
 	test_sparse_products(s);

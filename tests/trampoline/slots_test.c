@@ -45,6 +45,7 @@ CUresult wh_managed_before(uint32_t call) { (void)call; abort(); }
 void wh_managed_sent(uint32_t call) { (void)call; abort(); }
 void wh_managed_answered(CUresult res) { (void)res; abort(); }
 void wh_managed_missed(void) { abort(); }
+void wh_long_end(struct wh_call *c) { (void)c; abort(); }
 void wh_managed_after(void) { abort(); }
 void wh_managed_after_fork(void) { }
 bool wh_registered_hold(void) { return false; }

@@ -67,6 +67,13 @@ void wh_managed_after_fork(void)
 {
 }
 
+/* Nor are requests longer than an area. */
+void wh_long_end(struct wh_call *c)
+{
+	(void)c;
+	abort();
+}
+
 /* Nor is memory registered. */
 bool wh_registered_hold(void)
 {

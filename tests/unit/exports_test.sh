@@ -29,7 +29,7 @@ point 2 "soname_is_libcuda_so_1" $?
 objdump -p "$lib" | awk '$1 == "NEEDED" && $2 !~ /^(libc|libpthread|libdl)\.so/ { bad = 1 } END { exit bad }'
 point 3 "only_the_c_library_is_needed" $?
 nm -D --defined-only "$lib" | awk '$2 != "A" && $3 ~ /@/ { print $3 }' | sort >"$tmp/have"
-sed -n 's/^private \(.*\)/\1@@WORMHOLE_PRIVATE_2/p' "$WH_TOP/cuda-api/cuda.api" | sort >"$tmp/want"
+sed -n 's/^private \(.*\)/\1@@WORMHOLE_PRIVATE_3/p' "$WH_TOP/cuda-api/cuda.api" | sort >"$tmp/want"
 diff "$tmp/want" "$tmp/have" >"$tmp/diff"
 rc=$?
 [ -s "$tmp/want" ] || rc=1
