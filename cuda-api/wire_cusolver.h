@@ -44,4 +44,23 @@ struct wh_req_cusolverDestroy {
 	uint64_t handle;
 };
 
+/* --- Matrices in host memory ------------------------------------------------------- */
+
+/* Row pointers of n rows; of a negative number none. */
+#define WH_ROWS(n)		((size_t)(n) + 1)
+#define WH_METIS_OPTIONS	40
+
+struct wh_req_whSolverFactors {
+	struct wh_req hdr;
+	struct wh_obj_cusolverSpHandle_t handle;
+	uint64_t info;
+};
+struct wh_rsp_whSolverFactors {
+	struct wh_rsp hdr;
+	uint32_t n;
+	uint32_t nnz_l;
+	uint32_t nnz_u;
+	uint32_t resv;
+};
+
 #endif

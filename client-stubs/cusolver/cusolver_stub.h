@@ -5,4 +5,7 @@
 
 #include "gen_cusolver_client.h"
 
+/* What the calling thread has just asked for: how large the factors are that it takes out. */
+extern __thread struct wh_rsp_whSolverFactors wh_solver_lu;
+
 #endif

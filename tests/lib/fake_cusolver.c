@@ -277,6 +277,8 @@ cusolverStatus_t cusolverDnSSgesv(cusolverDnHandle_t handle, cusolver_int_t n, c
 	return OK;
 }
 
+#include "fake_cusolver_host.h"
+
 /* --- Sparse matrices -------------------------------------------------------------------- */
 
 cusolverStatus_t cusolverSpDcsrlsvqr(cusolverSpHandle_t handle, int m, int nnz,

@@ -9,7 +9,7 @@ ROOM_SRC  := $(WORKER) $(LIBRARIES_HAND)
 UNIT      := $(OUT)/unit
 UNIT_OBJ  := $(ROOM_SRC:%=$(UNIT)/%.o) $(UNIT)/gen_server.o $(LIBRARIES:%=$(UNIT)/gen_%_server.o)
 
-UNIT_TESTS := fuzz_test nccl_unit_test
+UNIT_TESTS := fuzz_test nccl_unit_test cusolver_unit_test
 
 all: $(UNIT_TESTS:%=$(OUT)/%.t) $(OUT)/fake_cuda.so
 
