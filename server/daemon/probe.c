@@ -8,6 +8,7 @@
 #include "daemon/isolation.h"
 #include "daemon/server.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,19 +45,21 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 	if (!wh_isolation_open(&as, "probe", err, err_size))
 		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		snprintf(err, err_size, "cannot ask the backend for its devices");
+		snprintf(err, err_size, "cannot ask the backend for its devices: %s", strerror(errno));
 		wh_isolation_close(&as);
 		return false;
 	}
 	pid = wh_start_as(argv, pair[1], &as);
+	if (pid < 0)
+		snprintf(err, err_size, "cannot ask the backend for its devices: %s", strerror(errno));
 	close(pair[1]);
-	good = wh_devices_receive(pid > 0 ? pair[0] : -1, s->backend, &r);
+	good = pid > 0 && wh_devices_receive(pair[0], s->backend, &r);
 	close(pair[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-	}
 	wh_isolation_close(&as);
+	if (pid < 0)
+		return false;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	if (!good) {
 		snprintf(err, err_size, "%s%s", r.error, wh_protection[WH_PROTECT_USER].on ?
 			 "; workers are no root: what they load has to be readable for others, the device's "

@@ -202,6 +202,8 @@ bool wh_versions_start(char *err, size_t err_size)
 		return false;
 	}
 	pid = wh_start_as(argv, pair[1], &as);
+	if (pid < 0)
+		snprintf(err, err_size, "cannot ask libraries for their versions: %s", strerror(errno));
 	close(pair[1]);
 	if (pid > 0) {
 		receive(pair[0]);
@@ -210,6 +212,8 @@ bool wh_versions_start(char *err, size_t err_size)
 	}
 	close(pair[0]);
 	wh_isolation_close(&as);
+	if (pid < 0)
+		return false;
 	say();
 	if (tell_workers())
 		return true;
