@@ -79,22 +79,43 @@ int sgpu_unsupported(const char *name)
 #define LOOKS_AT_THE_LOCK	10000000u
 static uint32_t looks;
 
+/*
+ * A thread that copies all the time holds the lock nearly always, so where both share a CPU the
+ * one that looks finds it taken in each of its turns. Who has looked in vain for so long is let
+ * in before whoever comes then.
+ */
+#define LOOKS_IN_VAIN		10000u
+static atomic_uint in_vain;	/* threads */
+
+static bool has_taken(bool first)
+{
+	return (first || !atomic_load_explicit(&in_vain, memory_order_relaxed)) &&
+	       !pthread_mutex_trylock(&lock);
+}
+
 __attribute__((noinline)) static void await_lock(void)
 {
+	bool first = false, taken = false;
 	uint32_t n;
 
-	for (n = 0; n < looks; n++) {
+	for (n = 0; n < looks && !taken; n++) {
 		/* No system call there either: the worker's own (server/vm/interpose.c). */
 		sched_yield();
-		if (!pthread_mutex_trylock(&lock))
-			return;
+		if (n == LOOKS_IN_VAIN) {
+			atomic_fetch_add(&in_vain, 1);
+			first = true;
+		}
+		taken = has_taken(first);
 	}
-	pthread_mutex_lock(&lock);
+	if (!taken)
+		pthread_mutex_lock(&lock);
+	if (first)
+		atomic_fetch_sub(&in_vain, 1);
 }
 
 static void take_lock(void)
 {
-	if (pthread_mutex_trylock(&lock))
+	if (!has_taken(false))
 		await_lock();
 }
 
