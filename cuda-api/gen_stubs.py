@@ -614,15 +614,31 @@ def result_type(d):
     return 'CUresult' if d.profile.driver else 'int32_t'
 
 
+def server_devices(d, call):
+    """Statements that refuse devices which are not the tenant's: what the client renumbers."""
+    out = []
+    for a in call.args if d.profile.driver else ():
+        refuse = '\treturn CUDA_ERROR_INVALID_DEVICE;'
+        if a.kind == 'scalar' and a.type.bare == 'CUdevice':
+            out += [f'if (wh_device_hidden(s, q->{a.name}))', refuse]
+            continue
+        ctype = a.type if a.kind == 'scalar' else a.object if a.kind in ('in', 'inout') else None
+        first, count = (local(a), server_count(call, a)) if a.array else (f'&q->{a.name}', '1')
+        for offset in d.location_offsets(ctype) if ctype else ():
+            given = '' if a.kind == 'scalar' else f'!(q->hdr.null & 1u << {a.index}) && '
+            out += [f'if ({given}wh_locations_hidden(s, {first},', f'\t\t{count}, sizeof({ctype.bare}), {offset}))', refuse]
+    return out
+
+
 def server_handler(d, call):
     takes = [x for a in call.args for x in server_take(d, call, a)]
     rooms = [x for a in call.args for x in server_room(d, call, a)]
     args = [server_arg(d, call, a) for a in call.args]
     reply = [x for a in call.args for x in server_reply(d, call, a)]
     pro = d.profile
-    check, done = [], []
+    check, done = server_devices(d, call), []
     if 'check' in call.flags:
-        check = [f'res = wh_check_{call.name}(s, q);', f'if (res != {pro.success})', '\treturn res;']
+        check += [f'res = wh_check_{call.name}(s, q);', f'if (res != {pro.success})', '\treturn res;']
     if 'bound' in call.flags:
         arrays = ''.join(f', {local(a)}' for a in call.args if a.kind == 'in' and a.array)
         check += [f'res = wh_bound_{call.name}(s, f{arrays});', f'if (res != {pro.success})', '\treturn res;']

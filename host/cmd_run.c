@@ -107,7 +107,7 @@ static void check_args(const struct run_args *a, struct argp_state *state)
 	if (vm && (!a->vm.role || !a->vm.id))
 		argp_error(state, "--role and --id are needed for a VM");
 	if (vm && (a->tenant.limits.n || a->tenant.limits.has_host || a->tenant.limits.nccl ||
-		   a->tenant.tenant ||
+		   a->tenant.tenant || a->tenant.devices ||
 		   a->tenant.user || a->tenant.dir || a->tenant.trace))
 		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
 }
@@ -120,6 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->tenant.limits;
 		state->child_inputs[1] = &a->tenant.dir;
+		state->child_inputs[2] = &a->tenant.devices;
 		return 0;
 	case KEY_TENANT:
 		a->tenant.tenant = arg;
@@ -159,7 +160,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {
-	{ &wh_limit_argp, 0, "Limits of a new tenant:", 2 }, { &wh_dir_argp, 0, NULL, 1 }, { 0 }
+	{ &wh_limit_argp, 0, "Limits of a new tenant:", 2 }, { &wh_dir_argp, 0, NULL, 1 },
+	{ &wh_devices_argp, 0, NULL, 2 }, { 0 }
 };
 
 static const struct argp argp = {

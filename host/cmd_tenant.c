@@ -15,10 +15,10 @@
 #define GONE_TIMEOUT_MS	20000	/* a driver takes its time to end a process */
 
 struct tenant_args {
-	const char *dir, *name, *user;
+	const char *dir, *name, *user, *devices;
 	struct wh_limit_list limits;
 	bool force, json;
-	bool takes_name, takes_limits, wants_limits;	/* which command it is */
+	bool takes_name, takes_limits, wants_limits, takes_devices;	/* which command it is */
 };
 
 enum { KEY_USER = 0x300, KEY_FORCE };
@@ -33,6 +33,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->dir;
 		if (a->takes_limits)
 			state->child_inputs[1] = &a->limits;
+		if (a->takes_devices)
+			state->child_inputs[2] = &a->devices;
 		return 0;
 	case KEY_USER: a->user = arg; return 0;
 	case KEY_FORCE: a->force = true; return 0;
@@ -59,6 +61,11 @@ static const struct argp_child dir_and_limits[] = {
 	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 }, { 0 }
 };
 
+static const struct argp_child all_children[] = {
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 },
+	{ &wh_devices_argp, 0, NULL, 1 }, { 0 }
+};
+
 /* --- create, limit ---------------------------------------------------------------- */
 
 static const struct argp_option create_options[] = {
@@ -69,18 +76,19 @@ static const struct argp_option create_options[] = {
 static const struct argp create_argp = {
 	create_options, parse, "NAME",
 	"Make a tenant that stays until it is deleted; programs join it by name.",
-	dir_and_limits, NULL, NULL
+	all_children, NULL, NULL
 };
 
 static int create(int argc, char **argv)
 {
-	struct tenant_args a = { .takes_name = true, .takes_limits = true };
+	struct tenant_args a = { .takes_name = true, .takes_limits = true, .takes_devices = true };
 	const struct passwd *pw;
 	cJSON *request;
 
 	wh_parse(&create_argp, argc, argv, 0, &a);
 	request = wh_request("create", a.name);
 	wh_request_limits(request, &a.limits);
+	wh_request_devices(request, a.devices);
 	if (a.user) {
 		pw = getpwnam(a.user);
 		if (!pw) {

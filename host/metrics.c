@@ -221,7 +221,7 @@ static void write_devices(struct out *o, const struct wh_tenant_views *all)
 	for (end = m + sizeof(device_metrics) / sizeof(*m); m < end; m++) {
 		head(o, m->name, m->type, m->help);
 		for (i = 0; i < all->n; i++)
-			for (d = 0; d < all->view[i].limits.devices; d++)
+			wh_each_device(&all->view[i], d)
 				of_device(o, m, &all->view[i], d);
 	}
 }

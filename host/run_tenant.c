@@ -137,6 +137,7 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 	cJSON_AddTrueToObject(request, "ephemeral");
 	cJSON_AddNumberToObject(request, "uid", uid);
 	wh_request_limits(request, &r->limits);
+	wh_request_devices(request, r->devices);
 	if (fd < 0) {
 		cJSON_Delete(request);
 		return NULL;
@@ -154,7 +155,7 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 /* *name: of the tenant, allocated. */
 static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
 {
-	bool limited = r->limits.n || r->limits.has_host || r->limits.nccl;
+	bool limited = r->limits.n || r->limits.has_host || r->limits.nccl || r->devices;
 	char *socket = usable_socket(dir, r->tenant);
 
 	/* One of this name may be there and about to end: the server knows. */

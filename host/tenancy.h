@@ -29,13 +29,15 @@ cJSON *wh_server_ask(int fd, cJSON *request);
 int wh_server_ask_file(int fd, cJSON *request);
 cJSON *wh_request(const char *op, const char *tenant);
 void wh_request_limits(cJSON *request, const struct wh_limit_list *list);
+/* Of --devices; NULL: nothing is said. */
+void wh_request_devices(cJSON *request, const char *list);
 /* The answer to a request without arguments, within ms, or NULL without a word. */
 cJSON *wh_server_glance(const char *dir, const char *op, int ms);
 /* Connect, ask, close: the command's exit status. */
 int wh_server_do(const char *dir, cJSON *request);
 
-/* Children of a command's argp: their inputs are a list of limits and a const char *. */
-extern const struct argp wh_limit_argp, wh_dir_argp;
+/* Children of a command's argp: their inputs are a list of limits and a const char * each. */
+extern const struct argp wh_limit_argp, wh_dir_argp, wh_devices_argp;
 
 /* --- json.c ------------------------------------------------------------------------ */
 
@@ -47,6 +49,7 @@ void wh_json_print(const cJSON *o);
 
 struct wh_run_tenant {
 	const char *dir, *tenant, *user;
+	const char *devices;	/* as said; NULL: all */
 	const char *trace;	/* a file; NULL: none */
 	uint64_t trace_size;
 	struct wh_limit_list limits;

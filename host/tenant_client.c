@@ -226,9 +226,24 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 	}
 }
 
+void wh_request_devices(cJSON *request, const char *list)
+{
+	char *copy = list ? wh_must(strdup(list)) : NULL, *save = NULL, *word;
+	cJSON *all;
+
+	if (!list)
+		return;
+	all = cJSON_AddArrayToObject(request, "devices");
+	for (word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save))
+		cJSON_AddItemToArray(all, word[strspn(word, "0123456789")] ? cJSON_CreateString(word) :
+				     cJSON_CreateNumber(strtod(word, NULL)));
+	free(copy);
+}
+
 /* --- Arguments -------------------------------------------------------------------- */
 
-enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_NCCL, KEY_NO_NCCL, KEY_DIR };
+enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_NCCL, KEY_NO_NCCL, KEY_DIR,
+       KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },
@@ -284,6 +299,25 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp wh_limit_argp = { limit_options, parse_limit, NULL, NULL, NULL, NULL, NULL };
+
+static const struct argp_option devices_options[] = {
+	{ "devices", KEY_DEVICES, "LIST", 0, "the devices that it has, by numbers or UUIDs, such as 0,2; its programs see no others (default: all)", 0 },
+	{ 0 }
+};
+
+static error_t parse_devices(int key, char *arg, struct argp_state *state)
+{
+	const char **list = state->input;
+
+	if (key != KEY_DEVICES)
+		return ARGP_ERR_UNKNOWN;
+	if (!arg[strspn(arg, ",")])
+		argp_error(state, "--devices: '%s' names no device", arg);
+	*list = arg;
+	return 0;
+}
+
+const struct argp wh_devices_argp = { devices_options, parse_devices, NULL, NULL, NULL, NULL, NULL };
 
 static const struct argp_option dir_options[] = {
 	{ "dir", KEY_DIR, "DIR", 0, "the server's folder (default: $WORMHOLE_DIR, $XDG_RUNTIME_DIR/wormhole, /run/wormhole)", 0 },

@@ -68,7 +68,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 	wh_json_u64(o, "host_memory", w->host_memory);
 	add_tenant_counters(o, w);
 	devices = cJSON_AddArrayToObject(o, "devices");
-	for (d = 0; d < v->limits.devices; d++) {
+	wh_each_device(v, d) {
 		e = cJSON_CreateObject();
 		wh_json_u64(e, "device", d);
 		wh_json_u64(e, "sms_granted", w->device[d].sms_granted);
@@ -81,7 +81,7 @@ static cJSON *worker_json(const struct wh_tenant_view *v, const struct wh_worker
 static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant_views *all)
 {
 	cJSON *o = cJSON_CreateObject(), *list;
-	unsigned int i;
+	unsigned int d, i;
 
 	cJSON_AddStringToObject(o, "tenant", v->limits.name);
 	wh_json_u64(o, "host_memory", v->sum.total.host_memory);
@@ -95,8 +95,8 @@ static cJSON *tenant_json(const struct wh_tenant_view *v, const struct wh_tenant
 		cJSON_AddItemToObject(o, "libraries", cJSON_Duplicate(all->libraries, true));
 	}
 	list = cJSON_AddArrayToObject(o, "devices");
-	for (i = 0; i < v->limits.devices; i++)
-		cJSON_AddItemToArray(list, device_json(v, i));
+	wh_each_device(v, d)
+		cJSON_AddItemToArray(list, device_json(v, d));
 	list = cJSON_AddArrayToObject(o, "workers");
 	for (i = 0; i < v->workers; i++)
 		cJSON_AddItemToArray(list, worker_json(v, &v->worker[i]));
@@ -177,7 +177,7 @@ void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_vi
 	       "WORKERS", "MEMORY", "LIMIT", "PEAK", "REFUSED", "SM", "GPU-TIME", "SHARE", "THROTTLED",
 	       "LAUNCHES", "CALLS", "CROSSINGS", "WAITED", "TO-DEV", "FROM-DEV", "HOST-MEM", "HOST-LIM");
 	for (i = 0; i < v->n; i++)
-		for (d = 0; d < v->view[i].limits.devices; d++)
+		wh_each_device(&v->view[i], d)
 			print_device(&v->view[i], d, before);
 	if (!v->server)
 		return;

@@ -13,6 +13,7 @@
 struct top_row {
 	const struct wh_tenant_view *v;
 	int device;		/* -1: all of them */
+	unsigned int devices;	/* of which it is */
 	unsigned int workers;
 	/* A second. */
 	double calls, requests, waited, launches, to_device, from_device;

@@ -27,6 +27,7 @@ static void add_device(struct top_row *r, const struct wh_tenant_view *v, unsign
 	const struct wh_device_limit *l = &v->limits.device[d];
 	unsigned int i;
 
+	r->devices++;
 	r->memory += u->memory;
 	r->quota += l->memory;
 	r->peak += u->memory_peak;
@@ -48,10 +49,10 @@ static void settle(struct top_row *r, unsigned int first, unsigned int end)
 {
 	unsigned int d;
 
-	for (d = first; d < end; d++)
+	for (d = wh_view_device(r->v, first); d < end; d = wh_view_device(r->v, d + 1))
 		if (!r->v->limits.device[d].memory)
 			r->quota = 0;
-	r->asked = r->policy ? r->asked / (end - first) : TOP_UNKNOWN;
+	r->asked = r->policy ? r->asked / r->devices : TOP_UNKNOWN;
 }
 
 static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
@@ -60,9 +61,9 @@ static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
 	unsigned int end = device < 0 ? v->limits.devices : first + 1;
 
 	*r = (struct top_row){ .v = v, .device = device, .workers = v->sum.workers };
-	for (d = first; d < end; d++)
+	for (d = wh_view_device(v, first); d < end; d = wh_view_device(v, d + 1))
 		add_device(r, v, d);
-	if (end > first)
+	if (r->devices)
 		settle(r, first, end);
 	else
 		r->asked = TOP_UNKNOWN;
@@ -75,7 +76,7 @@ static double got(const struct top_row *r, const struct top_row *b, uint64_t ns)
 
 	if (!r->gpu_ns && !r->policy)
 		return TOP_UNKNOWN;
-	return v > 0 && r->device < 0 && r->v->limits.devices ? v / r->v->limits.devices : v;
+	return v > 0 && r->device < 0 && r->devices ? v / r->devices : v;
 }
 
 static void add_rates(struct top_row *r, const struct wh_tenant_view *before)
@@ -122,9 +123,11 @@ void top_rows(const struct wh_look *now, const struct wh_look *before, bool devi
 		n += devices ? (int)all->view[i].limits.devices : 1;
 	out->row = wh_must(calloc(n ? n : 1, sizeof(*out->row)));
 	for (i = 0, n = 0; i < all->n; i++) {
-		if (!devices)
+		if (!devices) {
 			fill(&out->row[n++], &all->view[i], b, -1);
-		for (d = 0; devices && d < all->view[i].limits.devices; d++)
+			continue;
+		}
+		wh_each_device(&all->view[i], d)
 			fill(&out->row[n++], &all->view[i], b, (int)d);
 	}
 	out->n = n;

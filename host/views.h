@@ -24,6 +24,17 @@ struct wh_tenant_view {
 	unsigned int window;	/* this one */
 };
 
+/* The first device from d on that the tenant has; limits.devices: there is none. */
+static inline unsigned int wh_view_device(const struct wh_tenant_view *v, unsigned int d)
+{
+	while (d < v->limits.devices && wh_is_hidden(v->limits.hidden, (int)d))
+		d++;
+	return d;
+}
+
+#define wh_each_device(v, d) \
+	for (d = wh_view_device(v, 0); d < (v)->limits.devices; d = wh_view_device(v, d + 1))
+
 /* Tenants as they were at one look; allocated. */
 struct wh_tenant_views {
 	struct wh_tenant_view *view;

@@ -151,21 +151,38 @@ static CUresult device_info(int dev, struct wh_device_info *info)
 	return res;
 }
 
-/* All n devices of the worker; those that the program may see stay, in its order. */
-static CUresult take_devices(struct wh_device_info *all, struct wh_device_info *shown, int *real,
-			     int n)
+/* Of n devices that the worker has the tenant's, packed, and each one's number there. */
+static CUresult ask_devices(struct wh_device_info *all, int *number, int *n)
 {
-	CUresult res = CUDA_SUCCESS;
+	int i, own = 0;
+	CUresult res;
+
+	for (i = 0; i < *n; i++) {
+		res = device_info(i, &all[own]);
+		if (res == CUDA_SUCCESS)
+			number[own++] = i;
+		else if (res != CUDA_ERROR_INVALID_DEVICE)	/* another tenant's */
+			return res;
+	}
+	*n = own;
+	return CUDA_SUCCESS;
+}
+
+/* Those that the program may see stay, in its order. */
+static CUresult take_devices(struct wh_device_info *all, struct wh_device_info *shown, int *number,
+			     int *real, int n)
+{
+	CUresult res = ask_devices(all, number, &n);
 	int i, count;
 
-	for (i = 0; i < n && res == CUDA_SUCCESS; i++)
-		res = device_info(i, &all[i]);
 	if (res == CUDA_SUCCESS)
 		res = wh_visible_select(getenv(VISIBLE), getenv(ORDER), all, n, real, &count);
 	if (res != CUDA_SUCCESS)
 		return res;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		shown[i] = all[real[i]];
+		real[i] = number[real[i]];
+	}
 	wh_client.devices = count;
 	wh_client.device = shown;
 	wh_client.real = real;
@@ -176,16 +193,18 @@ static CUresult snapshot(int n)
 {
 	struct wh_device_info *all, *shown;
 	CUresult res = CUDA_ERROR_OUT_OF_MEMORY;
-	int *real;
+	int *number, *real;
 
 	if (n < 0 || n > 1024)
 		return CUDA_ERROR_UNKNOWN;
 	all = calloc(n + 1, sizeof(*all));
 	shown = calloc(n + 1, sizeof(*shown));
+	number = calloc(n + 1, sizeof(*number));
 	real = calloc(n + 1, sizeof(*real));
-	if (all && shown && real)
-		res = take_devices(all, shown, real, n);
+	if (all && shown && number && real)
+		res = take_devices(all, shown, number, real, n);
 	free(all);
+	free(number);
 	if (res != CUDA_SUCCESS) {
 		free(shown);
 		free(real);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -116,7 +117,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	8
+#define MAX_KEYS	9
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -269,6 +270,48 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 	return true;
 }
 
+/* A number, or a UUID as the driver writes it. -1 and one line in err. */
+static int device_of(const cJSON *item, char *err, size_t err_size)
+{
+	const char *uuid = cJSON_GetStringValue(item);
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		if (uuid ? !strcasecmp(uuid, wh_server.device[d].uuid) :
+			   cJSON_IsNumber(item) && item->valuedouble == d)
+			return (int)d;
+	if (uuid)
+		snprintf(err, err_size, "devices: '%.60s' is no UUID of this server's; `wormhole stat' has numbers, "
+			 "the driver's `nvidia-smi -L' UUIDs", uuid);
+	else
+		snprintf(err, err_size, "devices: each is to be a UUID or a number; this server has 0 to %u",
+			 wh_server.devices - 1);
+	return -1;
+}
+
+/* A bit each; *out 0: nothing is said. */
+static bool take_devices(const cJSON *o, uint32_t *out, char *err, size_t err_size)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "devices"), *item;
+	int d;
+
+	*out = 0;
+	cJSON_ArrayForEach(item, list) {
+		d = device_of(item, err, err_size);
+		if (d < 0)
+			return false;
+		if (*out & 1u << d) {
+			snprintf(err, err_size, "devices: device %d is said twice", d);
+			return false;
+		}
+		*out |= 1u << d;
+	}
+	if (!list || *out)
+		return true;
+	snprintf(err, err_size, "devices: an empty list; leave it out for all devices");
+	return false;
+}
+
 static struct wh_tenant *named(const cJSON *o, char *err, size_t err_size)
 {
 	const char *name = string_of(o, "tenant");
@@ -318,6 +361,7 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	r.ephemeral = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "ephemeral"));
 	if (!number_of(o, "uid", 0, 4294967294.0, &uid, &has, err, sizeof(err)) ||
 	    !take_limits(o, &r.limits, err, sizeof(err)) ||
+	    !take_devices(o, &r.devices, err, sizeof(err)) ||
 	    !take_host(o, &r.limits, err, sizeof(err)))
 		return failure(err);
 	if (has)
@@ -455,7 +499,8 @@ static const struct {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
 			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER },
-			      { "nccl", FLAG }, { "bounded", FLAG } } },
+			      { "nccl", FLAG }, { "bounded", FLAG },
+			      { "devices", LIST } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
 			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },

@@ -122,6 +122,7 @@ struct wh_tenant_request {
 	bool ephemeral;
 	bool bounded;		/* its limits are the most that it will have */
 	uid_t uid;		/* who may connect, beside root */
+	uint32_t devices;	/* bit i: it has device i; 0: it has all */
 	struct wh_limit_list limits;
 };
 

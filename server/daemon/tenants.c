@@ -129,6 +129,7 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 {
 	struct wh_limit_plan p = {
 		.device = wh_server.device, .devices = wh_server.devices, .now = t->limit,
+		.hidden = t->file.limits->hidden,
 	};
 	unsigned int d;
 
@@ -502,6 +503,7 @@ static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		return false;
 	}
 	t->file.limits->seat = (uint32_t)t->seat;
+	t->file.limits->hidden = r->devices ? ~r->devices : 0;
 	t->trace = wh_trace_create();
 	if (t->trace < 0) {
 		snprintf(err, err_size, "tenant %s: memory for its trace: %s", t->name, strerror(errno));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which devices NVML shows: those that the worker's CUDA driver has, in NVML's
+ * Which devices NVML shows: those of the tenant that the worker's CUDA driver has, in NVML's
  * order, matched by UUID. A handle of any other device never leaves here.
  */
 #include "libraries/nvml_view.h"
@@ -72,7 +72,7 @@ static void find_devices(void)
 		    REAL.nvmlDeviceGetUUID(d->handle, d->uuid, sizeof(d->uuid)) != NVML_SUCCESS)
 			continue;
 		number = cuda_number(d->uuid);
-		if (number < 0)
+		if (number < 0 || wh_device_hidden(v->session, number))
 			continue;
 		d->cuda = number;
 		v->devices++;

@@ -133,6 +133,9 @@ void wh_mem_note_peak(struct wh_session *s)
 
 uint64_t wh_mem_quota(struct wh_session *s, int device)
 {
+	/* In what nobody asks for by number (server/session/device.c) nothing fits. */
+	if (wh_is_hidden(s->limits.page->hidden, device))
+		return 1;
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
 		wh_limits_reread(s);
 	return s->limits.limit[device].memory;

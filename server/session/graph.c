@@ -95,12 +95,16 @@ static CUresult take_host(struct wh_session *s, struct node *n)
 	return CUDA_SUCCESS;
 }
 
-static CUresult take_alloc(struct node *n)
+static CUresult take_alloc(struct wh_session *s, struct node *n)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS_v2 *a = &n->p->alloc;
 
 	if (a->accessDescCount != n->q->bytes / sizeof(CUmemAccessDesc))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (wh_locations_hidden(s, &a->poolProps.location, 1, 0, 0) ||
+	    wh_locations_hidden(s, n->bytes, a->accessDescCount, sizeof(CUmemAccessDesc),
+				offsetof(CUmemAccessDesc, location)))
+		return CUDA_ERROR_INVALID_DEVICE;
 	a->accessDescs = n->bytes;
 	a->poolProps.win32SecurityAttributes = NULL;
 	/* A handle of the worker's would mean nothing to the client. */
@@ -159,7 +163,7 @@ static CUresult take_params(struct wh_session *s, struct node *n)
 	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
 		return HANDLE(CUevent, p->eventRecord.event, CUDA_ERROR_INVALID_HANDLE);
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		return take_alloc(n);
+		return take_alloc(s, n);
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		return take_memop(s, n);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:

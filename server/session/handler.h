@@ -180,6 +180,14 @@ static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t by
 	return wh_reach_slow(s, addr, bytes);
 }
 
+/* --- device.c ------------------------------------------------------------------------ */
+
+/* Is the device, by the driver's number, another tenant's? */
+bool wh_device_hidden(const struct wh_session *s, int device);
+/* Is one of those in `count` objects, `stride` bytes each, with a CUmemLocation at `offset`? */
+bool wh_locations_hidden(const struct wh_session *s, const void *first, size_t count,
+			 size_t stride, size_t offset);
+
 /* --- records.c ----------------------------------------------------------------------- */
 
 /* A copy between unified addresses: counted where one side is host memory. */

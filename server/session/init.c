@@ -99,6 +99,8 @@ CUresult wh_do_whDeviceInfo(struct wh_session *s, struct wh_frame *f)
 
 	if (f->req_size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (wh_device_hidden(s, q->device))
+		return CUDA_ERROR_INVALID_DEVICE;
 	if (!s->drv.cuDeviceGetName || !s->drv.cuDeviceTotalMem_v2)
 		return wh_missing(s, "cuDeviceGetName or cuDeviceTotalMem_v2");
 	res = s->drv.cuDeviceGetName(r->info.name, sizeof(r->info.name), q->device);

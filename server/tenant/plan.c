@@ -48,6 +48,18 @@ static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 	return false;
 }
 
+static bool has_device(const struct wh_limit_plan *p, int device, char *err, size_t err_size)
+{
+	if (device < (int)p->devices && !wh_is_hidden(p->hidden, device))
+		return true;
+	if (device < (int)p->devices)
+		snprintf(err, err_size, "device %d: the tenant was made without it", device);
+	else
+		snprintf(err, err_size, "device %d: this server has devices 0 to %u", device,
+			 p->devices - 1);
+	return false;
+}
+
 bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
 		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
 {
@@ -56,12 +68,11 @@ bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *l
 
 	memcpy(out, p->now, WH_TENANT_DEVICES * sizeof(*out));
 	for (i = 0; i < list->n; i++)
-		if (list->spec[i].device >= (int)p->devices) {
-			snprintf(err, err_size, "device %d: this server has devices 0 to %u",
-				 list->spec[i].device, p->devices - 1);
+		if (!has_device(p, list->spec[i].device, err, err_size))
 			return false;
-		}
 	for (d = 0; d < p->devices; d++) {
+		if (wh_is_hidden(p->hidden, (int)d))
+			continue;
 		for (i = 0; i < list->n; i++)
 			if (list->spec[i].device == WH_ALL_DEVICES)
 				amend(&out[d], &list->spec[i]);

@@ -30,6 +30,7 @@ struct wh_limit_plan {
 	const struct wh_device *device;
 	unsigned int devices;
 	const struct wh_device_limit *now;	/* of each device */
+	uint32_t hidden;			/* wh_tenant_limits.hidden */
 	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have */
 };
 

@@ -62,11 +62,17 @@ struct wh_tenant_limits {
 	char name[WH_TENANT_NAME];
 	uint64_t tenant_id;	/* unique in a server's life */
 	uint32_t seat;		/* on the board, below */
-	uint32_t resv0;
+	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
 	uint64_t resv[2];
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
+
+/* Is the device another's? Who has not all devices has none beyond those that are counted. */
+static inline bool wh_is_hidden(uint32_t hidden, int device)
+{
+	return device >= 0 && hidden && (device >= 32 || hidden >> device & 1);
+}
 
 /* --- Usage: one account for each worker --------------------------------------- */
 

@@ -4,7 +4,8 @@
  * the worker's own is refused before a driver or a library hears of it. The
  * driver here does whatever it is told, and knows one range of device memory;
  * each request is sent with that first, and must reach it, so that what is
- * refused is the address. Then the requests that are made by hand.
+ * refused is the address. The same for every number of a device, with one of another
+ * tenant's. Then the requests that are made by hand.
  */
 #include "session_fixture.h"
 
@@ -22,6 +23,8 @@
 /* 32 bits: CUDA 3.1's addresses have no more. */
 #define DEVICE		0x40000000ULL
 #define DEVICE_SIZE	0x1000ULL
+/* Of the devices the tenant has number 1. */
+#define ANOTHERS	2
 
 static int reached;
 static uint8_t own_room[4096];
@@ -198,17 +201,25 @@ static void put(uint8_t *at, uint64_t value, uint32_t bytes)
 	memcpy(at, &value, bytes);
 }
 
-/* The request with its addresses in device memory, but for number `wrong`. */
-static void build(struct wh_session *s, const struct call *c, int wrong)
+/*
+ * The request with its addresses in device memory and its devices the tenant's, but for
+ * number `wrong` of `what`.
+ */
+static void build(struct wh_session *s, const struct call *c, enum what what, int wrong)
 {
 	uint8_t *q = request(s, 0, c->size + 64);
 	const struct field *f;
+	bool now;
 	int n = 0;
 
-	for (f = c->field; f < c->field + c->fields; f++)
+	for (f = c->field; f < c->field + c->fields; f++) {
+		now = f->what == what && n++ == wrong;
 		switch (f->what) {
 		case ADDRESS:
-			put(q + f->at, n++ == wrong ? (uintptr_t)own : DEVICE, f->bytes);
+			put(q + f->at, now ? (uintptr_t)own : DEVICE, f->bytes);
+			break;
+		case ORDINAL:
+			put(q + f->at, now ? ANOTHERS : f->value, f->bytes);
 			break;
 		case WORD:
 			put(q + f->at, f->value, f->bytes);
@@ -236,45 +247,49 @@ static void build(struct wh_session *s, const struct call *c, int wrong)
 					CUSPARSE_POINTER_MODE_DEVICE;
 			break;
 		}
+	}
 }
 
-static int addresses_in(const struct call *c)
+static int count(const struct call *c, enum what what)
 {
 	size_t i;
 	int n = 0;
 
 	for (i = 0; i < c->fields; i++)
-		n += c->field[i].what == ADDRESS;
+		n += c->field[i].what == what;
 	return n;
 }
 
-static void each_call(struct wh_session *s, uint32_t library, const char *wanted,
+/* what: ADDRESS or ORDINAL. */
+static void each_call(struct wh_session *s, uint32_t library, enum what what, const char *wanted,
 		      const char *refused)
 {
+	const char *good = what == ADDRESS ? "device memory" : "the tenant's device";
+	const char *bad = what == ADDRESS ? "the worker's memory" : "another's device";
 	const struct call *c;
 	int i, sent = 0, passed = 0, right = 0, n = 0;
 	int32_t res;
 
 	for (c = calls; c < calls + sizeof(calls) / sizeof(*c); c++) {
-		if (c->library != library || !addresses_in(c))
+		if (c->library != library || !count(c, what))
 			continue;
 		n++;
-		build(s, c, -1);
+		build(s, c, what, -1);
 		res = ask(s, library, c->number, c->size);
 		right += reached && !res;
 		if (!reached || res)
-			diag("%s with device memory: %s, result %d", c->name,
+			diag("%s with %s: %s, result %d", c->name, good,
 			     reached ? "arrived" : "did not arrive", res);
-		for (i = 0; i < addresses_in(c); i++, sent++) {
-			build(s, c, i);
+		for (i = 0; i < count(c, what); i++, sent++) {
+			build(s, c, what, i);
 			res = ask(s, library, c->number, c->size);
 			passed += reached || !res;
 			if (reached || !res)
-				diag("%s with the worker's memory as address %d: %s, result %d",
-				     c->name, i, reached ? "arrived" : "did not arrive", res);
+				diag("%s with %s as number %d: %s, result %d", c->name, bad, i,
+				     reached ? "arrived" : "did not arrive", res);
 		}
 	}
-	diag("%d addresses in %d calls", sent, n);
+	diag("%d %s in %d calls", sent, what == ADDRESS ? "addresses" : "devices", n);
 	ok(n && right == n, wanted);
 	ok(!passed, refused);
 }
@@ -456,7 +471,7 @@ static int32_t ask_long(struct wh_session *s, const struct call *c, uint64_t at)
 {
 	struct wh_req_long *q;
 
-	build(s, c, -1);
+	build(s, c, ADDRESS, -1);
 	q = msg(s);
 	q->hdr.call = c->number;
 	q->hdr.ctx = context;
@@ -475,7 +490,7 @@ static void test_long(struct wh_session *s)
 	int32_t res, bad;
 	bool arrived;
 
-	while (c->library != WH_LIB_cusolver || !addresses_in(c))
+	while (c->library != WH_LIB_cusolver || !count(c, ADDRESS))
 		c++;
 	res = ask_long(s, c, (uintptr_t)s->data);
 	arrived = reached;
@@ -737,30 +752,66 @@ static void test_ranges(struct wh_session *s)
 	      "without_a_context_that_is_the_error");
 }
 
+/* --- Devices of others ------------------------------------------------------------------- */
+
+/* An allocation in a graph, on `own`, which `other` reaches. */
+static int32_t allocate(struct wh_session *s, int own, int other)
+{
+	struct wh_req_whGraphNode *q = node(s, WH_NODE_ADD, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	CUmemAccessDesc *desc = (void *)((uint8_t *)q + FIXED(*q));
+	CUDA_MEM_ALLOC_NODE_PARAMS_v2 *a = &q->params.alloc;
+
+	a->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	a->poolProps.location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, own };
+	a->bytesize = 64;
+	a->accessDescCount = 1;
+	desc->location = (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, other };
+	desc->flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	q->bytes = sizeof(*desc);
+	return ask(s, 0, WH_CALL_whGraphNode, FIXED(*q) + sizeof(*desc));
+}
+
+static void test_devices(struct wh_session *s)
+{
+	static struct wh_tenant_limits page = { .hidden = ~(1u << 1) };
+	const struct wh_tenant_limits *none = s->limits.page;
+	struct wh_req_whDeviceInfo *q;
+
+	s->limits.page = &page;
+	each_call(s, 0, ORDINAL, "calls_pass_with_the_tenants_device", "and_none_with_anothers");
+	ok(!allocate(s, 1, 1) && reached && allocate(s, ANOTHERS, 1) && !reached &&
+	   allocate(s, 1, ANOTHERS) && !reached, "nor_an_allocation_in_a_graph");
+	q = request(s, 0, sizeof(*q));
+	q->device = ANOTHERS;
+	ok_eq(ask(s, 0, WH_CALL_whDeviceInfo, sizeof(*q)), CUDA_ERROR_INVALID_DEVICE,
+	      "nor_is_anything_said_about_it");
+	s->limits.page = none;
+}
+
 int main(int argc, char **argv)
 {
 	struct wh_session *s = open_session(argv[0]);
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(74);
+	tap_plan(78);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
 	make_objects(s);
-	each_call(s, 0, "calls_of_the_driver_pass_with_device_memory",
+	each_call(s, 0, ADDRESS, "calls_of_the_driver_pass_with_device_memory",
 		  "and_none_with_the_workers_own");
-	each_call(s, WH_LIB_cublas, "calls_of_cublas_pass_with_device_memory",
+	each_call(s, WH_LIB_cublas, ADDRESS, "calls_of_cublas_pass_with_device_memory",
 		  "and_none_of_cublas_with_the_workers_own");
-	each_call(s, WH_LIB_cudnn, "calls_of_cudnn_pass_with_device_memory",
+	each_call(s, WH_LIB_cudnn, ADDRESS, "calls_of_cudnn_pass_with_device_memory",
 		  "and_none_of_cudnn_with_the_workers_own");
-	each_call(s, WH_LIB_cufft, "calls_of_cufft_pass_with_device_memory",
+	each_call(s, WH_LIB_cufft, ADDRESS, "calls_of_cufft_pass_with_device_memory",
 		  "and_none_of_cufft_with_the_workers_own");
-	each_call(s, WH_LIB_cusparse, "calls_of_cusparse_pass_with_device_memory",
+	each_call(s, WH_LIB_cusparse, ADDRESS, "calls_of_cusparse_pass_with_device_memory",
 		  "and_none_of_cusparse_with_the_workers_own");
-	each_call(s, WH_LIB_cusolver, "calls_of_cusolver_pass_with_device_memory",
+	each_call(s, WH_LIB_cusolver, ADDRESS, "calls_of_cusolver_pass_with_device_memory",
 		  "and_none_of_cusolver_with_the_workers_own");
-	each_call(s, WH_LIB_cusparselt, "calls_of_cusparselt_pass_with_device_memory",
+	each_call(s, WH_LIB_cusparselt, ADDRESS, "calls_of_cusparselt_pass_with_device_memory",
 		  "and_none_of_cusparselt_with_the_workers_own");
 	test_copies(s);
 	test_nodes(s);
@@ -772,6 +823,7 @@ int main(int argc, char **argv)
 	test_options(s);
 	test_attributes(s);
 	test_ranges(s);
+	test_devices(s);
 	ok(!memcmp(before, own, sizeof(own)), "the_workers_memory_is_as_it_was");
 	wh_session_close(s);
 	return tap_exit();

@@ -6,7 +6,7 @@ Usage: gen_requests.py CUDA-API-FOLDER OUTPUT.h
 
 For each call, one request that is right as far as a description can say: all
 numbers 1, one element in each array, living handles. addresses_test.c puts the
-worker's own memory into each ADDRESS; fuzz_protocol.c makes any one field wrong.
+worker's own memory into each ADDRESS and another tenant's device into each ORDINAL; fuzz_protocol.c makes any one field wrong.
 """
 
 import os
@@ -73,6 +73,8 @@ class Request:
             self.add(at, ctype.size, 'ADDRESS')
         elif self.d.handle_name(ctype):
             self.handle(at, ctype)
+        elif ctype.bare == 'CUdevice':
+            self.add(at, ctype.size, 'ORDINAL', '1')
         elif ctype.bare in WORDS:
             self.add(at, ctype.size, 'WORD', WORDS[ctype.bare])
         elif ctype.kind in ('int', 'enum') and ctype.size <= 8:
@@ -86,7 +88,9 @@ class Request:
             if ctype.kind == 'union' and f.type.kind in ('record', 'union') and not describe.holds_address(f.type):
                 continue
             here = f'{at} + {f.offset}'
-            if f.type.kind in ('record', 'union'):
+            if ctype.bare == 'CUmemLocation' and f.name == 'id':
+                self.add(here, f.type.size, 'ORDINAL', '1')
+            elif f.type.kind in ('record', 'union'):
                 self.record(here, f.type)
                 if ctype.kind == 'union':
                     return

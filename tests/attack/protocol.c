@@ -117,6 +117,7 @@ static void fill(const struct call *c)
 		case ADDRESS:
 			put(q + f->at, device + (pick(DEVICE_BYTES - 256) & ~15ULL), f->bytes);
 			break;
+		case ORDINAL:
 		case WORD:
 			put(q + f->at, f->value, f->bytes);
 			break;

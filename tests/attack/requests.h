@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* What stands in a field: `value` of HANDLE, OBJECT and BOX is the type in the worker's table. */
-enum what { ADDRESS, WORD, HANDLE, HOST, OBJECT, BOX, TEXT };
+enum what { ADDRESS, ORDINAL, WORD, HANDLE, HOST, OBJECT, BOX, TEXT };
 
 struct field {
 	uint32_t at, bytes;
