@@ -18,6 +18,7 @@ import re
 import sys
 
 import describe
+import devices
 import effects
 import headers
 import hostwork
@@ -88,12 +89,6 @@ def server_count(call, a):
     return f'q->{a.name}_count' if a.count.startswith('?') else cexpr(call, a.count, 'q->{}', 'q->{}')
 
 
-def locations(d, ctype, way, first, count):
-    """Statements that renumber the devices inside of `count` objects of a type."""
-    return [line for offset in d.location_offsets(ctype)
-            for line in (f'wh_locations_{way}({first},', f'\t\t{count}, sizeof({ctype.bare}), {offset});')]
-
-
 def block(head, lines):
     return [head + (' {' if len(lines) > 1 else '')] + ['\t' + x for x in lines] + (['}'] if len(lines) > 1 else [])
 
@@ -121,7 +116,7 @@ def client_pack(d, call, a):
     if a.kind == 'scalar':
         if a.type.bare == 'CUdevice':
             return [f'q->{n} = wh_device_real({n});']
-        return [f'q->{n} = {n};'] + locations(d, a.type, 'real', f'&q->{n}', 1)
+        return [f'q->{n} = {n};'] + devices.locations(d, a.type, 'real', f'&q->{n}', 1)
     if a.kind in ('handle', 'value'):
         if d.is_stream(a.type):
             return [f'q->{n} = {n}_id;']
@@ -139,7 +134,7 @@ def client_pack(d, call, a):
         return [f'q->{n} = {n}_value;'] + null
     if a.kind in ('in', 'inout') and not a.array:
         cast = '(uint64_t)' if d.handle_name(a.object) or d.is_value(a.object) else ''
-        fix = locations(d, a.object, 'real', f'&q->{n}', 1)
+        fix = devices.locations(d, a.object, 'real', f'&q->{n}', 1)
         if not fix:
             return null + ['else', f'\tq->{n} = {cast}*{n};']
         return [null[0] + ' {', null[1]] + block('} else', [f'q->{n} = {cast}*{n};'] + fix)
@@ -147,7 +142,8 @@ def client_pack(d, call, a):
         put = f'wh_put(&c, {n}, {n}_count, {object_size(a)})'
         if a.count.startswith('?'):
             null = [f'q->{n}_count = {n}_count;'] + null
-        return null + ['else'] + ['\t' + x for x in locations(d, a.object, 'real', put, n + '_count') or [put + ';']]
+        fix = devices.locations(d, a.object, 'real', put, n + '_count') or [put + ';']
+        return null + ['else'] + ['\t' + x for x in fix]
     if a.kind == 'out' and a.array and a.count.startswith('?'):
         return [f'q->{n}_count = {n}_count;'] + null
     return null
@@ -166,12 +162,12 @@ def client_unpack(d, call, a):
             cast = f'({a.object.bare})'
         if a.object.bare == 'CUdevice':
             return [f'if ({n})', f'\tres = wh_device_shown({n}, r->{n});']
-        return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + locations(d, a.object, 'shown', n, 1))
+        return block(f'if ({n})', [f'*{n} = {cast}r->{n};'] + devices.locations(d, a.object, 'shown', n, 1))
     if a.kind in ('out', 'inout'):
         # With an answer that is no success (too short an array) numbers come, and no arrays.
         done = f' && res == {d.profile.success}' if d.profile.answers else ''
         return block(f'if ({n}{done})', [f'wh_take(&c, {n}, {n}_count, {object_size(a)});'] +
-                     locations(d, a.object, 'shown', n, n + '_count'))
+                     devices.locations(d, a.object, 'shown', n, n + '_count'))
     if a.kind == 'cstr':
         return [f'if ({n})', f'\t*{n} = wh_take_string(&c, r->{n}_size);']
     if a.kind == 'addrout':
@@ -614,29 +610,13 @@ def result_type(d):
     return 'CUresult' if d.profile.driver else 'int32_t'
 
 
-def server_devices(d, call):
-    """Statements that refuse devices which are not the tenant's: what the client renumbers."""
-    out = []
-    for a in call.args if d.profile.driver else ():
-        refuse = '\treturn CUDA_ERROR_INVALID_DEVICE;'
-        if a.kind == 'scalar' and a.type.bare == 'CUdevice':
-            out += [f'if (wh_device_hidden(s, q->{a.name}))', refuse]
-            continue
-        ctype = a.type if a.kind == 'scalar' else a.object if a.kind in ('in', 'inout') else None
-        first, count = (local(a), server_count(call, a)) if a.array else (f'&q->{a.name}', '1')
-        for offset in d.location_offsets(ctype) if ctype else ():
-            given = '' if a.kind == 'scalar' else f'!(q->hdr.null & 1u << {a.index}) && '
-            out += [f'if ({given}wh_locations_hidden(s, {first},', f'\t\t{count}, sizeof({ctype.bare}), {offset}))', refuse]
-    return out
-
-
 def server_handler(d, call):
     takes = [x for a in call.args for x in server_take(d, call, a)]
     rooms = [x for a in call.args for x in server_room(d, call, a)]
     args = [server_arg(d, call, a) for a in call.args]
     reply = [x for a in call.args for x in server_reply(d, call, a)]
     pro = d.profile
-    check, done = server_devices(d, call), []
+    check, done = devices.checks(d, call, local, server_count), []
     if 'check' in call.flags:
         check += [f'res = wh_check_{call.name}(s, q);', f'if (res != {pro.success})', '\treturn res;']
     if 'bound' in call.flags:

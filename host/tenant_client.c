@@ -317,7 +317,9 @@ static error_t parse_devices(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp wh_devices_argp = { devices_options, parse_devices, NULL, NULL, NULL, NULL, NULL };
+const struct argp wh_devices_argp = {
+	devices_options, parse_devices, NULL, NULL, NULL, NULL, NULL
+};
 
 static const struct argp_option dir_options[] = {
 	{ "dir", KEY_DIR, "DIR", 0, "the server's folder (default: $WORMHOLE_DIR, $XDG_RUNTIME_DIR/wormhole, /run/wormhole)", 0 },

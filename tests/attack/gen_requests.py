@@ -6,7 +6,8 @@ Usage: gen_requests.py CUDA-API-FOLDER OUTPUT.h
 
 For each call, one request that is right as far as a description can say: all
 numbers 1, one element in each array, living handles. addresses_test.c puts the
-worker's own memory into each ADDRESS and another tenant's device into each ORDINAL; fuzz_protocol.c makes any one field wrong.
+worker's own memory into each ADDRESS, devices_test.c another tenant's device into
+each ORDINAL; fuzz_protocol.c makes any one field wrong.
 """
 
 import os

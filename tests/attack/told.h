@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A driver and libraries that do whatever they are told, and each call's request as the
+ * descriptions have it, right but for one field: what is refused then is that field.
+ */
+#ifndef WORMHOLE_TESTS_ATTACK_TOLD_H
+#define WORMHOLE_TESTS_ATTACK_TOLD_H
+
+#include "session_fixture.h"
+
+#include "gen_cublas_server.h"
+#include "gen_cublaslt_server.h"
+#include "gen_cudnn_server.h"
+#include "gen_cufft_server.h"
+#include "gen_curand_server.h"
+#include "gen_cusolver_server.h"
+#include "gen_cusparse_server.h"
+#include "gen_cusparselt_server.h"
+
+#include "requests.h"
+
+/* 32 bits: CUDA 3.1's addresses have no more. */
+#define DEVICE		0x40000000ULL
+#define DEVICE_SIZE	0x1000ULL
+/* Of the devices the tenant has number 1. */
+#define ANOTHERS	2
+
+static int reached;
+static char own[64] = "the worker's own";	/* it is below 4 GiB: not position independent */
+
+/* --- A driver and libraries that do what they are told ------------------------------ */
+
+static int any(void)
+{
+	reached++;
+	return 0;
+}
+
+static int quiet(void)
+{
+	return 0;
+}
+
+static CUresult attributes(unsigned int n, CUpointer_attribute *which, void **to, CUdeviceptr p)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (p - DEVICE >= DEVICE_SIZE)
+			*(uint32_t *)to[i] = 0;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+			*(uint32_t *)to[i] = CU_MEMORYTYPE_DEVICE;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+			*(uint64_t *)to[i] = DEVICE;
+		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+			*(uint64_t *)to[i] = DEVICE_SIZE;
+	return CUDA_SUCCESS;
+}
+
+static cublasStatus_t host_mode(cublasHandle_t h, cublasPointerMode_t *mode)
+{
+	(void)h;
+	*mode = CUBLAS_POINTER_MODE_HOST;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type, int *n,
+			  int dim[], int stride[])
+{
+	(void)d;
+	(void)want;
+	(void)stride;
+	*type = CUDNN_DATA_FLOAT;
+	*n = 2;
+	dim[0] = dim[1] = 1;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t steps(const cudnnSeqDataDescriptor_t d, cudnnDataType_t *type, int *n,
+			   int want, int dim[], cudnnSeqDataAxis_t axes[], size_t *lengths,
+			   size_t room, int length[], void *fill)
+{
+	int i;
+
+	(void)d; (void)type; (void)n; (void)axes; (void)lengths; (void)room; (void)length;
+	(void)fill;
+	for (i = 0; i < want; i++)
+		dim[i] = 1;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static void *table(const struct wh_library *lib)
+{
+	const struct wh_library_symbol *sym;
+	void *t = calloc(1, lib->table_size);
+
+	for (sym = lib->symbols; sym->name; sym++)
+		*(void **)((char *)t + sym->offset) = any;
+	return t;
+}
+
+static void fill(struct wh_session *s)
+{
+	struct wh_cublas_functions *b = table(wh_libraries[WH_LIB_cublas]);
+	struct wh_cudnn_functions *n = table(wh_libraries[WH_LIB_cudnn]);
+	struct wh_cusparselt_functions *t = table(wh_libraries[WH_LIB_cusparselt]);
+	const struct wh_driver_symbol *d;
+
+	for (d = wh_driver_symbols; d->name; d++)
+		*(void **)((char *)&s->drv + d->offset) = any;
+	s->drv.cuPointerGetAttributes = attributes;
+	s->drv.cuCtxSetCurrent = (void *)quiet;
+	s->drv.cuCtxGetDevice = (void *)quiet;
+	s->drv.cuMemHostRegister_v2 = (void *)quiet;
+	s->drv.cuStreamIsCapturing = NULL;
+	s->drv.cuStreamGetCaptureInfo_v2 = (void *)quiet;
+	b->cublasGetPointerMode_v2 = host_mode;
+	n->cudnnGetTensorNdDescriptor = dims;
+	n->cudnnGetSeqDataDescriptor = steps;
+	s->library[WH_LIB_cublas] = b;
+	s->library[WH_LIB_cublaslt] = table(wh_libraries[WH_LIB_cublaslt]);
+	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
+	s->library[WH_LIB_cudnn] = n;
+	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
+	s->library[WH_LIB_cusparse] = table(wh_libraries[WH_LIB_cusparse]);
+	s->library[WH_LIB_cusolver] = table(wh_libraries[WH_LIB_cusolver]);
+	t->cusparseLtMatmulGetWorkspace = (void *)quiet;
+	s->library[WH_LIB_cusparselt] = t;
+}
+
+/* --- Requests ------------------------------------------------------------------------ */
+
+/* Objects by their type in the worker's table. */
+static uint64_t context, object[256];
+
+static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size_t size)
+{
+	struct wh_req *q = msg(s);
+
+	q->call = number;
+	q->ctx = context;
+	reached = 0;
+	return wh_dispatch_slot(s, 0, library ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA, size) ?
+	       -1 : rsp(s)->result;
+}
+
+static void make_objects(struct wh_session *s)
+{
+	struct wh_rsp_curandCreateGenerator *r = msg(s);
+	struct wh_rsp_cublasCreate_v2 *b = msg(s);
+	struct wh_rsp_cudnnCreate *n = msg(s);
+	struct wh_rsp_cufftCreate *f = msg(s);
+	struct wh_req_cufftMakePlan1d *plan;
+	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_rsp_cusolverCreate *v = msg(s);
+
+	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
+	request(s, 0, 64);
+	ask(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, 64);
+	object[WH_H_cublasHandle_t] = b->handle.id;
+	request(s, 0, 64);
+	ask(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, 64);
+	object[WH_H_curandGenerator_t] = r->generator;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
+	object[WH_H_cudnnHandle_t] = n->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cufft, WH_CALL_cufftCreate, 64);
+	object[WH_H_cufftHandle] = f->plan;
+	plan = request(s, 0, sizeof(*plan));
+	plan->plan.id = object[WH_H_cufftHandle];
+	plan->nx = 8;
+	plan->type = CUFFT_C2C;
+	plan->batch = 1;
+	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
+	object[WH_H_cublasLtHandle_t] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, 64);
+	object[WH_H_cusparseHandle_t] = p->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, 64);
+	object[WH_H_cusolverDnHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, 64);
+	object[WH_H_cusolverSpHandle_t] = v->handle;
+	request(s, 0, 64);
+	ask(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, 64);
+	object[WH_H_cusolverRfHandle_t] = v->handle;
+}
+
+/* One of a library's structs, as large as any. */
+static uint64_t box(struct wh_session *s, unsigned int type)
+{
+	return wh_box_put(s, type, wh_box_new(512), false);
+}
+
+static void put(uint8_t *at, uint64_t value, uint32_t bytes)
+{
+	memcpy(at, &value, bytes);
+}
+
+/*
+ * The request with its addresses in device memory and its devices the tenant's, but for
+ * number `wrong` of `what`.
+ */
+static void build(struct wh_session *s, const struct call *c, enum what what, int wrong)
+{
+	uint8_t *q = request(s, 0, c->size + 64);
+	const struct field *f;
+	bool now;
+	int n = 0;
+
+	for (f = c->field; f < c->field + c->fields; f++) {
+		now = f->what == what && n++ == wrong;
+		switch (f->what) {
+		case ADDRESS:
+			put(q + f->at, now ? (uintptr_t)own : DEVICE, f->bytes);
+			break;
+		case ORDINAL:
+			put(q + f->at, now ? ANOTHERS : f->value, f->bytes);
+			break;
+		case WORD:
+			put(q + f->at, f->value, f->bytes);
+			break;
+		case HANDLE:
+			put(q + f->at, f->value == WH_H_CUcontext ? context :
+			    wh_put(s, f->value, (void *)(0x1000 + f->value * 16), 0), 8);
+			break;
+		case HOST:
+			put(q + f->at, (uintptr_t)s->data, f->bytes);
+			break;
+		case TEXT:
+			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
+			break;
+		case BOX:
+			put(q + f->at, box(s, f->value), 8);
+			break;
+		case OBJECT:
+			put(q + f->at, object[f->value], 8);
+			if (c->library == WH_LIB_cublas)
+				((struct wh_obj_cublasHandle_t *)(q + f->at))->pointer_mode =
+					CUBLAS_POINTER_MODE_DEVICE;
+			if (c->library == WH_LIB_cusparse)
+				((struct wh_obj_cusparseHandle_t *)(q + f->at))->pointer_mode =
+					CUSPARSE_POINTER_MODE_DEVICE;
+			break;
+		}
+	}
+}
+
+static int count(const struct call *c, enum what what)
+{
+	size_t i;
+	int n = 0;
+
+	for (i = 0; i < c->fields; i++)
+		n += c->field[i].what == what;
+	return n;
+}
+
+/* what: ADDRESS or ORDINAL. */
+static void each_call(struct wh_session *s, uint32_t library, enum what what, const char *wanted,
+		      const char *refused)
+{
+	const char *good = what == ADDRESS ? "device memory" : "the tenant's device";
+	const char *bad = what == ADDRESS ? "the worker's memory" : "another's device";
+	const struct call *c;
+	int i, sent = 0, passed = 0, right = 0, n = 0;
+	int32_t res;
+
+	for (c = calls; c < calls + sizeof(calls) / sizeof(*c); c++) {
+		if (c->library != library || !count(c, what))
+			continue;
+		n++;
+		build(s, c, what, -1);
+		res = ask(s, library, c->number, c->size);
+		right += reached && !res;
+		if (!reached || res)
+			diag("%s with %s: %s, result %d", c->name, good,
+			     reached ? "arrived" : "did not arrive", res);
+		for (i = 0; i < count(c, what); i++, sent++) {
+			build(s, c, what, i);
+			res = ask(s, library, c->number, c->size);
+			passed += reached || !res;
+			if (reached || !res)
+				diag("%s with %s as number %d: %s, result %d", c->name, bad, i,
+				     reached ? "arrived" : "did not arrive", res);
+		}
+	}
+	diag("%d %s in %d calls", sent, what == ADDRESS ? "addresses" : "devices", n);
+	ok(n && right == n, wanted);
+	ok(!passed, refused);
+}
+
+static struct wh_req_whGraphNode *node(struct wh_session *s, uint32_t op, CUgraphNodeType type)
+{
+	struct wh_req_whGraphNode *q = request(s, 0, sizeof(*q) + 64);
+
+	q->op = op;
+	q->graph = op == WH_NODE_EXEC ? wh_put(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
+					wh_put(s, WH_H_CUgraph, (void *)0x2010, 0);
+	q->node = wh_put(s, WH_H_CUgraphNode, (void *)0x2020, 0);
+	q->params.type = type;
+	return q;
+}
+
+#endif
