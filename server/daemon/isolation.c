@@ -245,9 +245,13 @@ static bool in_group;
 pid_t wh_isolation_fork(const struct wh_isolation *i)
 {
 	struct clone_args a = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
-	int fd = i->group[0] ? wh_cgroup_folder(i->group) : -1;
+	char why[PATH_MAX + 100];
 	pid_t pid = -1;
+	int fd;
 
+	if (i->group[0] && !wh_cgroup_renew(i->group, why, sizeof(why)))
+		wh_say("warn", "%s", why);
+	fd = i->group[0] ? wh_cgroup_folder(i->group) : -1;
 	if (fd >= 0) {
 		a.cgroup = (uint64_t)fd;
 		pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));

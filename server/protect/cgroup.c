@@ -337,7 +337,26 @@ static bool dir_of(int kind, const char *name, char out[PATH_MAX])
 	       snprintf(out, PATH_MAX, "%s/t-%s", tree[kind].dir, name) < PATH_MAX;
 }
 
-bool wh_cgroup_open(const char *name, char *err, size_t err_size)
+/*
+ * Of version 1 systemd removes empty cgroups of a service, when its units are read anew: those
+ * above may have gone, too, up to the hierarchy's mount.
+ */
+static int make_again(char *dir)
+{
+	char *slash = strrchr(dir, '/');
+	int rc;
+
+	if (!mkdir(dir, 0755) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || !slash || slash == dir)
+		return -1;
+	*slash = 0;
+	rc = make_again(dir);
+	*slash = '/';
+	return rc || (mkdir(dir, 0755) && errno != EEXIST) ? -1 : 0;
+}
+
+bool wh_cgroup_renew(const char *name, char *err, size_t err_size)
 {
 	char dir[PATH_MAX];
 	int k;
@@ -345,14 +364,20 @@ bool wh_cgroup_open(const char *name, char *err, size_t err_size)
 	for (k = 0; k < KINDS; k++) {
 		if (!dir_of(k, name, dir))
 			continue;
-		if ((mkdir(dir, 0755) && errno != EEXIST) ||
-		    (k == PIDS && put(dir, "pids.max", MAX_THREADS))) {
+		if (make_again(dir) || (k == PIDS && put(dir, "pids.max", MAX_THREADS))) {
 			snprintf(err, err_size, "%s: %s", dir, strerror(errno));
-			wh_cgroup_close(name);
 			return false;
 		}
 	}
 	return true;
+}
+
+bool wh_cgroup_open(const char *name, char *err, size_t err_size)
+{
+	if (wh_cgroup_renew(name, err, err_size))
+		return true;
+	wh_cgroup_close(name);
+	return false;
 }
 
 int wh_cgroup_folder(const char *name)

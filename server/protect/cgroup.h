@@ -21,6 +21,8 @@ void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *process
 void wh_cgroup_stop(void);
 /* false: err says why, and there is none of that name. */
 bool wh_cgroup_open(const char *name, char *err, size_t err_size);
+/* What has no process in it may have been removed: made again, all but its limit of memory. */
+bool wh_cgroup_renew(const char *name, char *err, size_t err_size);
 /* Its one folder for everything, as a descriptor; -1: it has several, or none. */
 int wh_cgroup_folder(const char *name);
 /* In a child: 0, or -1 with errno. */

@@ -19,7 +19,7 @@ memory_limit() {
 weight() { cat "$(group cpu "$1")/cpu.weight" 2>/dev/null || cat "$(group cpu "$1")/cpu.shares"; }
 G=1073741824
 
-plan 10
+plan 12
 serve
 "$wormhole" tenant create a --host-mem 64M
 "$wormhole" tenant create b
@@ -37,6 +37,16 @@ finish_client two
 await eval '[ "$(memory_limit a)" = "$before" ]'
 is and_takes_it_along "$(memory_limit a)" "$before"
 finish_client one
+# As systemd does with empty ones of a service, when it reads its units anew.
+limit=$(memory_limit b)
+for k in memory processes cpu; do
+	rmdir "$(group $k b)" 2>/dev/null
+done
+start late --tenant b -- alloc=4096
+ok group_that_was_removed_is_made_again grep -q -x "$(workers)" "$(group memory b)/cgroup.procs"
+await eval '[ "$(memory_limit b)" = "$limit" ]'
+is and_its_memory_is_bounded_as_before "$(memory_limit b)" "$limit"
+finish_client late
 base=$(sed -n 's/^memory on //p' "$WORMHOLE_DIR/protection")
 "$wormhole" stop
 is nothing_of_them_stays_behind "$(find "$base" 2>/dev/null | wc -l)" 0
