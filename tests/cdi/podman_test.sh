@@ -60,7 +60,7 @@ box() {
 	shift
 	# shellcheck disable=SC2086
 	$engine run --rm --runtime crun --cgroups=disabled --network=none --ulimit nofile=1024:1024 \
-		--ulimit nproc=1000:1000 --security-opt seccomp=unconfined $options wormhole-test "$@" 2>&1
+		--ulimit nproc=1000:1000 --security-opt seccomp=unconfined $options "${image:-wormhole-test}" "$@" 2>&1
 }
 tar -C "$tmp/image" -c . >"$tmp/image.tar"
 roots import "$tmp/image.tar" wormhole-test >"$tmp/import" 2>&1 || skip_all "podman: $(tail -n 1 "$tmp/import")"
@@ -73,7 +73,7 @@ serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" tenant create beta --mem 32M
 "$wormhole" tenant create mine --mem 48M --user whcdi
 
-plan 24
+plan 26
 # --- The specification ----------------------------------------------------------------------
 is each_tenant_that_stays_has_one "$("$wormhole" cdi | sort | tr '\n' ' ')" \
 	"wormhole/tenant=alpha wormhole/tenant=beta wormhole/tenant=default wormhole/tenant=mine "
@@ -96,6 +96,19 @@ is it_sees_no_file_of_the_server "$(box roots $alpha -- /bin/find / -xdev -name 
 like libraries_cannot_be_changed "$(box roots $alpha -- /bin/sh -c 'echo >/usr/lib/wormhole/client-stubs/libcuda.so.1')" "Read-only file system"
 is of_two_tenants_it_gets_one "$(box roots $alpha --device wormhole/tenant=beta -- /bin/find / -type s)" "/run/wormhole/tenant.sock"
 like another_user_in_it_may_not_connect "$(box roots $alpha --user 5 -- /bin/program)" "no CUDA-capable device"
+
+# --- An image whose C library is older than ours: Debian 11's, of 2020 (6 MB from the archive) -----
+suite="deb http://deb.debian.org/debian bullseye main"
+mmdebstrap --quiet --variant=extract --include=libc6,libc-bin bullseye "$tmp/old" "$suite" >"$tmp/log" 2>&1 &&
+	tar -C "$tmp/old" -c . >"$tmp/old.tar" && roots import "$tmp/old.tar" wormhole-old >>"$tmp/log" 2>&1
+if [ $? = 0 ]; then
+	like image_that_is_too_old_is_told_what_it_lacks "$(image=wormhole-old box roots $alpha -- /usr/bin/getent passwd)" \
+		"^wormhole: error: the C library here, .*, is too old for .*: it has no GLIBC_2.34\."
+	is and_nothing_of_the_loaders "$(image=wormhole-old box roots $alpha -- /usr/bin/getent passwd | wc -l)" 1
+else
+	skip image_that_is_too_old_is_told_what_it_lacks "no Debian 11 is to be had: $(tail -n 1 "$tmp/log")"
+	skip and_nothing_of_the_loaders "no Debian 11 is to be had"
+fi
 
 # --- A user's containers ---------------------------------------------------------------------------
 like users_container_runs_it_too "$(box users --device wormhole/tenant=mine -- /bin/program)" "vectorAdd: PASS"
