@@ -93,9 +93,9 @@ static cJSON *read_request(const char *path, const char *name)
 	return request;
 }
 
-static bool make_folder(const char *path)
+static bool make_folder(const char *path, mode_t mode)
 {
-	if (!mkdir(path, 0755) || errno == EEXIST)
+	if (!mkdir(path, mode) || errno == EEXIST)
 		return true;
 	wh_error("%s: %s", path, strerror(errno));
 	return false;
@@ -132,7 +132,8 @@ static bool write_all(const struct wh_cdi_share *s, const char *path, const char
 	bool done;
 
 	spec = wh_must(cJSON_Print(o));
-	done = !wh_cdi_is_others(path, folder) && make_folder(shares) && make_folder(folder) &&
+	done = !wh_cdi_is_others(path, folder) && make_folder(shares, 0711) &&
+	       make_folder(folder, 0755) &&
 	       wh_cdi_write(request, wanted, 0600) && wh_cdi_write(path, spec, 0644);
 	if (done)
 		printf(KIND "=%s\n", s->name);

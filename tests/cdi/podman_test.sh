@@ -73,7 +73,7 @@ serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" tenant create beta --mem 32M
 "$wormhole" tenant create mine --mem 48M --user whcdi
 
-plan 40
+plan 41
 # --- The specification ----------------------------------------------------------------------
 is each_tenant_that_stays_has_one "$("$wormhole" cdi | sort | tr '\n' ' ')" \
 	"wormhole/tenant=alpha wormhole/tenant=beta wormhole/tenant=default wormhole/tenant=mine "
@@ -145,10 +145,18 @@ is options_do_the_same_without_a_specification "$(box users $("$wormhole" cdi --
 # --- Its end ----------------------------------------------------------------------------------------
 "$wormhole" tenant delete beta
 is specification_goes_with_its_tenant "$(cd /run/cdi && ls | grep -v share)" "$(printf 'wormhole-%s.json\n' alpha default mine)"
+mkdir "$tmp/sync"
+box roots $gamma --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
+until [ -e /sync/go ]; do busybox sleep 0.1; done; /bin/client info' >"$tmp/long" &
+long=$!
+await test -e "$tmp/sync/up"
 kill -9 "$(server)"
 await gone "$(server)"
 serve
 is share_outlives_a_server "$(box roots $gamma -- /bin/client info | cut -d" " -f2)" "$((40 << 20))"
+touch "$tmp/sync/go"
+wait $long
+is one_that_ran_meanwhile_is_the_new_tenants_client "$(cut -d" " -f2 "$tmp/long")" "$((40 << 20))"
 "$wormhole" cdi --remove gamma
 is those_of_a_killed_server_go_with_the_next "$(find /run/cdi "$WORMHOLE_DIR/tenants" -name '*.json' -o -name '*.cdi')" ""
 "$wormhole" cdi >/dev/null
