@@ -212,7 +212,7 @@ static bool create(const char *dir, const char *wanted, const char *name, const 
 	return answer || !access(socket, F_OK);
 }
 
-/* The engine writes the container's state to its hook, and takes one that does not read for failed. */
+/* The engine writes the container's state to its hook: who does not read it counts as failed. */
 static void read_state(void)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };

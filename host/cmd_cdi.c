@@ -32,7 +32,7 @@ struct cdi_args {
 	const char *dir, *cdi_dir;
 	char **names;
 	int n;
-	int what;		/* KEY_PRINT to KEY_REMOVE; 0: a specification of a tenant that is there */
+	int what;		/* KEY_PRINT to KEY_REMOVE; 0: tenants that are there */
 	struct wh_cdi_share share;
 };
 

@@ -68,7 +68,8 @@ const char *versions_lacking(const struct link_map *ours, const struct link_map 
 		for (i = 0; i < need->vn_cnt && equal(names + need->vn_file, VERSIONS_LIBC); i++) {
 			v = (const Elf64_Vernaux *)aux;
 			name = names + v->vna_name;
-			if (!(v->vna_flags & VER_FLG_WEAK) && newer(name, lacking) && !defines(libc, name))
+			if (!(v->vna_flags & VER_FLG_WEAK) && newer(name, lacking) &&
+			    !defines(libc, name))
 				lacking = name;
 			aux += v->vna_next;
 		}
