@@ -249,12 +249,13 @@ bool wh_share_make(const char *name, const char *dir)
 
 bool wh_share_remove(const char *name, const char *cdi_dir, const char *dir)
 {
-	char *folder, *as, *wanted, *path;
+	char *shares, *folder, *as, *wanted, *path;
 	bool done;
 
 	if (!name_is_good(name))
 		return false;
-	folder = text("%s/shares/%s", dir, name);
+	shares = text("%s/shares", dir);
+	folder = text("%s/%s", shares, name);
 	as = text("%s/" SOCKET_NAME, folder);
 	wanted = text("%s.json", folder);
 	path = text("%s" PREFIX "%s.json", cdi_dir, name);
@@ -264,9 +265,11 @@ bool wh_share_remove(const char *name, const char *cdi_dir, const char *dir)
 	unlink(as);
 	unlink(wanted);
 	rmdir(folder);
+	rmdir(shares);		/* where it was the last one */
 	free(path);
 	free(wanted);
 	free(as);
 	free(folder);
+	free(shares);
 	return done;
 }

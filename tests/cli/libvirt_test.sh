@@ -100,7 +100,7 @@ print(d["memory_limit"] >> 20, d["sm_percent"], d["sm_policy"])'
 }
 logged() { tr '\n' ';' <"$log"; : >"$log"; }
 fails() { ! "$@"; }
-tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live "$@"; }
+tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live --config "$@"; }
 # What needs VMX, and a right that containers lack, made as TCG has it.
 tcg() { sed -e "s/type='kvm'/type='qemu'/" -e '/host-passthrough/d' -e '/<memoryBacking>/,/<.memoryBacking>/d'; }
 
