@@ -116,7 +116,7 @@ client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pa
 validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
 defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
 
-plan 36
+plan 37
 ok server_validates validates server
 ok client_validates validates client
 mkdir "$tmp/image"
@@ -132,6 +132,17 @@ for d in server client; do ok libvirt_defines_the_$d defined $d; done
 
 is without_the_hook_a_domain_with_a_role_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?)" 1
 like and_its_emulator_says_why "$(cat "$tmp/out")" 'has no role: is the hook'
+# On a busy machine libvirt comes late: who is gone by then has his reason lost.
+is which_it_does_not_before_libvirt_is_at_its_monitor "$(/usr/bin/python3 -c 'import select, socket, subprocess, sys
+at = socket.socket(socket.AF_UNIX)
+at.bind(sys.argv[2])
+at.listen(1)
+monitor = "socket,id=charmonitor,fd=%d,server=on,wait=off" % at.fileno()
+p = subprocess.Popen([sys.argv[1], "-uuid", "none", "-chardev", monitor], pass_fds=[at.fileno()], stderr=subprocess.PIPE)
+early = select.select([p.stderr], [], [], 1)[0]
+c = socket.socket(socket.AF_UNIX)
+c.connect(sys.argv[2])
+print(bool(early), b"has no role" in p.stderr.read(), p.wait())' "$tmp/emulator" "$tmp/monitor")" "False True 1"
 cp "$tmp/hook" /etc/libvirt/hooks/qemu.d/wormhole
 kill "$(cat /run/libvirtd.pid)"
 while [ -e /run/libvirtd.pid ]; do sleep 0.1; done
