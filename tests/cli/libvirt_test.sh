@@ -38,8 +38,27 @@ for d in /run /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
 done
 mkdir -p /run/lock
 mount --bind "$tmp/etc" /etc/libvirt
-# No virtlogd, and neither cgroups nor devices are this test's to make.
-printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' 'namespaces = [ ]' >>/etc/libvirt/qemu.conf
+# No virtlogd, and cgroups are not this test's to make. Domains have a /dev of their own by
+# default, with what cgroup_device_acl names of ours, where that can be had.
+printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' >>/etc/libvirt/qemu.conf
+own_dev=
+own_dev() {
+	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount "$m" || return 1; done
+	mount -t tmpfs -o mode=755 dev /dev
+	for d in null:3 zero:5 full:7 random:8 urandom:9 kvm-wormhole:3; do
+		mknod -m 666 "/dev/${d%:*}" c 1 "${d#*:}" || return 1
+	done
+	mkdir /dev/pts /dev/shm
+	mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts && mount -t tmpfs shm /dev/shm &&
+		ln -s pts/ptmx /dev/ptmx
+}
+acl=$(sed -n '/^#cgroup_device_acl/,/^#\]/s/^#//p' /etc/libvirt/qemu.conf)
+if own_dev 2>/dev/null; then
+	echo "$acl" | sed 's|"/dev/null"|"/dev/kvm-wormhole", &|' >>/etc/libvirt/qemu.conf
+else
+	own_dev=none
+	echo 'namespaces = [ ]' >>/etc/libvirt/qemu.conf
+fi
 
 log=$tmp/log
 : >"$log"
@@ -116,7 +135,7 @@ client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pa
 validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
 defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
 
-plan 37
+plan 38
 ok server_validates validates server
 ok client_validates validates client
 mkdir "$tmp/image"
@@ -162,6 +181,11 @@ ok server_starts $virsh start server
 is it_has_its_role_before_it_is_qemu "$(logged)" "server 1;"
 is and_root_without_capabilities "$(sed -n 's/^Uid:\t\([0-9]*\).*/\1/p; s/^CapEff:\t//p' \
 	"/proc/$(cat /run/libvirt/qemu/server.pid)/status" | tr '\n' ' ')" "0 0000000000000000 "
+if [ "$own_dev" = none ]; then
+	skip the_control_device_is_in_its_own_dev "no /dev of this test's own here"
+else
+	ok the_control_device_is_in_its_own_dev test -c "/proc/$(cat /run/libvirt/qemu/server.pid)/root/dev/kvm-wormhole"
+fi
 is windows_are_devices_in_their_order "$($virsh qemu-monitor-command --hmp server 'info pci' | tr -d '\r' |
 	grep -A1 'device *[89],' | grep -c '1af4:1110') $(stat -c %s /dev/shm/$tag.1)" "2 4194304"
 
