@@ -43,6 +43,9 @@ mount --bind "$tmp/etc" /etc/libvirt
 printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' >>/etc/libvirt/qemu.conf
 own_dev=
 own_dev() {
+	# Not every root may make devices: found out before anything has gone.
+	mkdir "$tmp/dev" && mount -t tmpfs -o mode=755 dev "$tmp/dev" && mknod "$tmp/dev/null" c 1 3 &&
+		echo >"$tmp/dev/null" && umount "$tmp/dev" || return 1
 	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount "$m" || return 1; done
 	mount -t tmpfs -o mode=755 dev /dev
 	for d in null:3 zero:5 full:7 random:8 urandom:9 kvm-wormhole:3; do
