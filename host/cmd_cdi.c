@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tenancy.h"
+#include "cdi.h"
 #include "tenant/control.h"
 #include "wormhole.h"
 
@@ -24,14 +24,16 @@
 #define CDI_FOLDER	"/run/cdi"
 #define INSIDE		"/usr/lib/wormhole/client-stubs"
 #define SOCKET_INSIDE	"/run/wormhole/tenant.sock"
+#define PREFIX		"/wormhole-"
 
-enum { KEY_CDI_DIR = 0x300, KEY_PRINT, KEY_OPTIONS };
+enum { KEY_CDI_DIR = 0x300, KEY_PRINT, KEY_OPTIONS, KEY_SHARE, KEY_MAKE, KEY_REMOVE, KEY_USER };
 
 struct cdi_args {
 	const char *dir, *cdi_dir;
 	char **names;
 	int n;
-	bool print, options;
+	int what;		/* KEY_PRINT to KEY_REMOVE; 0: tenants that are there */
+	struct wh_cdi_share share;
 };
 
 /* What a program's environment gets; the image's other variables stay. */
@@ -77,19 +79,21 @@ static void add_mount(cJSON *mounts, const char *host, const char *inside)
 	cJSON_AddItemToArray(mounts, m);
 }
 
-static cJSON *specification(const char *tenant, const char *socket, const char *libraries)
+cJSON *wh_cdi_specification(const struct wh_cdi_device *d)
 {
 	cJSON *spec = cJSON_CreateObject(), *device = cJSON_CreateObject(), *edits, *mounts;
 
 	cJSON_AddStringToObject(spec, "cdiVersion", CDI_VERSION);
-	cJSON_AddStringToObject(spec, "kind", KIND);
+	cJSON_AddStringToObject(spec, "kind", d->kind);
 	cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "devices"), device);
-	cJSON_AddStringToObject(device, "name", tenant);
+	cJSON_AddStringToObject(device, "name", d->name);
 	edits = cJSON_AddObjectToObject(device, "containerEdits");
 	cJSON_AddItemToObject(edits, "env", cJSON_CreateStringArray(variables, VARIABLES));
 	mounts = cJSON_AddArrayToObject(edits, "mounts");
-	add_mount(mounts, libraries, INSIDE);
-	add_mount(mounts, socket, SOCKET_INSIDE);
+	add_mount(mounts, d->libraries, INSIDE);
+	add_mount(mounts, d->host, d->inside);
+	if (d->hooks)
+		cJSON_AddItemToObject(edits, "hooks", d->hooks);
 	return spec;
 }
 
@@ -105,8 +109,7 @@ static void print_options(const char *socket, const char *libraries)
 
 /* --- Files -------------------------------------------------------------------------------- */
 
-/* A new file in the place of an old one, whole or not at all. */
-static bool write_file(const char *path, const char *text, mode_t mode)
+bool wh_cdi_write(const char *path, const char *text, mode_t mode)
 {
 	char *draft = format(path, ".new", "", "");
 	size_t n = strlen(text);
@@ -127,13 +130,13 @@ static bool write_file(const char *path, const char *text, mode_t mode)
 	return done;
 }
 
-/* Does a specification at path name another socket, of a server with a folder of its own? */
-static bool is_others(const char *path, const char *socket)
+/* Of a server with a folder of its own, then. */
+bool wh_cdi_is_others(const char *path, const char *host)
 {
 	static char text[64 * 1024];
 	FILE *f = fopen(path, "re");
 	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	char *quoted = format("\"", socket, "\"", "");
+	char *quoted = format("\"", host, "\"", "");
 	bool others;
 
 	if (f)
@@ -141,6 +144,8 @@ static bool is_others(const char *path, const char *socket)
 	text[n] = 0;
 	others = f && !strstr(text, quoted);
 	free(quoted);
+	if (others)
+		wh_error("%s is of another server's; give this one another name", path);
 	return others;
 }
 
@@ -149,7 +154,7 @@ static bool write_both(const char *dir, const char *tenant, const char *path, co
 {
 	char *note = format(dir, "/tenants/", tenant, WH_CDI_NOTE);
 	char *limits = format(dir, "/tenants/", tenant, ".limits");
-	bool done = write_file(note, path, 0600) && write_file(path, text, 0644);
+	bool done = wh_cdi_write(note, path, 0600) && wh_cdi_write(path, text, 0644);
 
 	if (access(limits, F_OK)) {
 		wh_error("tenant %s has ended", tenant);
@@ -164,27 +169,35 @@ static bool write_both(const char *dir, const char *tenant, const char *path, co
 	return done;
 }
 
+char *wh_cdi_path(const char *folder, const char *prefix, const char *name)
+{
+	char *real, *path, *file = format(prefix, name, ".json", "");
+
+	if (mkdir(folder, 0755) && errno != EEXIST) {
+		wh_error("%s: %s; podman reads specifications there and in /etc/cdi, which are root's: as a user, give the options of --options to `podman run'",
+			 folder, strerror(errno));
+		free(file);
+		return NULL;
+	}
+	real = realpath(folder, NULL);
+	path = format(real ? real : folder, file, "", "");
+	free(real);
+	free(file);
+	return path;
+}
+
 static bool write_specification(const struct cdi_args *a, const char *dir, const char *tenant,
 				const char *socket, const cJSON *spec)
 {
-	char *folder, *path, *text;
-	bool done = false;
+	char *path = wh_cdi_path(a->cdi_dir, PREFIX, tenant), *text;
+	bool done;
 
-	if (mkdir(a->cdi_dir, 0755) && errno != EEXIST) {
-		wh_error("%s: %s; podman reads specifications there and in /etc/cdi, which are root's: as a user, give the options of --options to `podman run'",
-			 a->cdi_dir, strerror(errno));
+	if (!path)
 		return false;
-	}
-	folder = realpath(a->cdi_dir, NULL);
-	path = format(folder ? folder : a->cdi_dir, "/wormhole-", tenant, ".json");
 	text = wh_must(cJSON_Print(spec));
-	if (is_others(path, socket))
-		wh_error("%s is of another server's tenant; give this one another name", path);
-	else
-		done = write_both(dir, tenant, path, text);
+	done = !wh_cdi_is_others(path, socket) && write_both(dir, tenant, path, text);
 	if (done)
 		printf(KIND "=%s\n", tenant);
-	free(folder);
 	free(path);
 	free(text);
 	return done;
@@ -207,10 +220,13 @@ static bool one(const struct cdi_args *a, const char *dir, const char *tenant,
 	socket = socket_of(dir, tenant);
 	if (!socket)
 		return false;
-	spec = specification(tenant, socket, libraries);
-	if (a->print)
+	spec = wh_cdi_specification(&(struct wh_cdi_device){
+		.kind = KIND, .name = tenant, .host = socket, .inside = SOCKET_INSIDE,
+		.libraries = libraries,
+	});
+	if (a->what == KEY_PRINT)
 		wh_json_print(spec);
-	else if (a->options)
+	else if (a->what == KEY_OPTIONS)
 		print_options(socket, libraries);
 	else
 		done = write_specification(a, dir, tenant, socket, spec);
@@ -254,59 +270,101 @@ static const struct argp_option options[] = {
 	{ "cdi-dir", KEY_CDI_DIR, "DIR", 0, "where container engines look for specifications (default: " CDI_FOLDER ")", 0 },
 	{ "print", KEY_PRINT, NULL, 0, "print the specification of the one tenant that is named, and write none", 0 },
 	{ "options", KEY_OPTIONS, NULL, 0, "print options for `podman run' that do the same, and write nothing", 0 },
+	{ "share", KEY_SHARE, NULL, 0, "a device for a tenant that is made when the first container that names it starts; it stays until it is removed", 0 },
+	{ "remove", KEY_REMOVE, NULL, 0, "remove the share that is named; its tenant stays", 0 },
+	{ "user", KEY_USER, "USER", 0, "of a share: whose programs may be its tenant's (default: the server's user)", 0 },
+	{ "make", KEY_MAKE, NULL, 0, "make the tenant of a share if it is missing: what containers' engines call as a hook", 0 },
 	{ 0 }
 };
+
+/* One of them, and of one name. */
+static void set_what(struct cdi_args *a, int what, struct argp_state *state)
+{
+	if (a->what)
+		argp_error(state, "one of --print, --options, --share, --remove and --make");
+	a->what = what;
+}
+
+static void check(struct cdi_args *a, struct argp_state *state)
+{
+	const struct wh_limit_list *l = &a->share.limits;
+	bool limits = l->n || l->has_host || l->nccl;
+
+	if (a->what && a->n != 1)
+		argp_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");
+	if (a->what == KEY_SHARE && !limits)
+		argp_error(state, "say what the share is: --mem, --sm or --device");
+	if (a->what != KEY_SHARE && (limits || a->share.user))
+		argp_error(state, "limits and --user are of a --share; `wormhole limit' changes a tenant's");
+	if (a->what >= KEY_SHARE)
+		a->share.name = a->names[0];
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cdi_args *a = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = &a->dir; return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->dir;
+		state->child_inputs[1] = &a->share.limits;
+		return 0;
 	case KEY_CDI_DIR: a->cdi_dir = arg; return 0;
-	case KEY_PRINT: a->print = true; return 0;
-	case KEY_OPTIONS: a->options = true; return 0;
+	case KEY_USER: a->share.user = arg; return 0;
+	case KEY_PRINT:
+	case KEY_OPTIONS:
+	case KEY_SHARE:
+	case KEY_REMOVE:
+	case KEY_MAKE: set_what(a, key, state); return 0;
 	case ARGP_KEY_ARGS:
 		a->names = state->argv + state->next;
 		a->n = state->argc - state->next;
 		return 0;
-	case ARGP_KEY_END:
-		if (a->print && a->options)
-			argp_error(state, "--print or --options, not both");
-		if ((a->print || a->options) && a->n != 1)
-			argp_error(state, "name one tenant");
-		return 0;
+	case ARGP_KEY_END: check(a, state); return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits of a share:", 1 }, { 0 }
+};
 
 static const struct argp argp = {
-	options, parse, "[TENANT...]",
+	options, parse, "[TENANT...|SHARE]",
 	"Let containers be a tenant's clients: write a specification of the Container Device "
-	"Interface for each tenant that is named, or for all that stay. It goes with the tenant.",
+	"Interface for each tenant that is named, or for all that stay, which goes with the tenant; "
+	"or for a share, whose tenant is made when a container starts.",
 	children, NULL, NULL
 };
+
+static bool tenants(const struct cdi_args *a, const char *dir, const char *libraries)
+{
+	int fd = wh_server_connect(dir);
+	cJSON *answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
+	bool done = answer && each(a, dir, cJSON_GetObjectItem(answer, "tenants"), libraries);
+
+	cJSON_Delete(answer);
+	return done;
+}
 
 int cmd_cdi(int argc, char **argv)
 {
 	struct cdi_args a = { .cdi_dir = CDI_FOLDER };
 	char *dir, *libraries;
-	cJSON *answer;
 	bool done;
-	int fd;
 
 	wh_parse(&argp, argc, argv, 0, &a);
+	dir = wh_server_dir(a.dir);
+	if (a.what == KEY_MAKE)
+		return wh_share_make(a.share.name, dir) ? EXIT_DONE : EXIT_FAILED;
+	if (a.what == KEY_REMOVE)
+		return wh_share_remove(a.share.name, a.cdi_dir, dir) ? EXIT_DONE : EXIT_FAILED;
 	libraries = wh_layout_find("client-stubs");
 	if (!libraries) {
 		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
 		return EXIT_FAILED;
 	}
-	dir = wh_server_dir(a.dir);
-	fd = wh_server_connect(dir);
-	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("list", NULL));
-	done = answer && each(&a, dir, cJSON_GetObjectItem(answer, "tenants"), libraries);
-	cJSON_Delete(answer);
+	done = a.what == KEY_SHARE ? wh_share_write(&a.share, a.cdi_dir, dir, libraries) :
+				     tenants(&a, dir, libraries);
 	return done ? EXIT_DONE : EXIT_FAILED;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tenant/channel.h"
 #include "tenant/spec.h"
 #include "vm.h"
 #include "window.h"
@@ -19,8 +20,6 @@
 #define SHARED		"/dev/shm/"
 #define EMULATOR	"/usr/lib/wormhole/libvirt/emulator"
 #define NAMESPACE	"https://wormhole.invalid/libvirt/"
-/* tenant/channel.h: by it limits change in a server VM. */
-#define CONTROL_PORT	"org.wormhole.control"
 
 struct xml_args {
 	struct vm_args vm;
@@ -192,14 +191,18 @@ static void print_gpu(const char *address)
 	       "    </hostdev>\n", domain, bus, slot, function);
 }
 
+/* By it limits change in a server VM. */
 static void print_channel(const struct wh_vm *vm)
 {
+	char path[64];
+
 	if (vm->role != WH_ROLE_SERVER)
 		return;
+	wh_registry_channel(vm->id, path, sizeof(path));
 	printf("    <channel type='unix'>\n"
-	       "      <source mode='bind' path='/run/wormhole/%" PRIu64 ".control'/>\n"
-	       "      <target type='virtio' name='" CONTROL_PORT "'/>\n"
-	       "    </channel>\n", vm->id);
+	       "      <source mode='bind' path='%s'/>\n"
+	       "      <target type='virtio' name='" WH_CHANNEL_PORT "'/>\n"
+	       "    </channel>\n", path);
 }
 
 static void print_devices(const struct xml_args *x)

@@ -5,7 +5,7 @@ HOST += tenant_client cmd_serve run_tenant cmd_tenant tenant_stat tenant_look vm
 HOST += cmd_top top_rows top_columns top_screen top_json terminal
 HOST += cmd_metrics metrics metrics_http
 HOST += completion cmd_logs cmd_xml
-HOST += cmd_cdi
+HOST += cmd_cdi cdi_share
 HOST += cmd_trace trace_ring trace_json trace_names
 HOST += cmd_slurm
 

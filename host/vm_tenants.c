@@ -47,7 +47,7 @@ static int open_channel(uint64_t id, int64_t deadline, char *why, size_t size)
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fd;
 	snprintf(why, size, "%s: %s%s", a.sun_path, strerror(errno), errno == ENOENT ?
-		 "; a server VM has it that `wormhole server start' started" : "");
+		 "; a VM of `wormhole server start' or `wormhole xml server' has it" : "");
 	if (fd >= 0)
 		close(fd);
 	return -1;

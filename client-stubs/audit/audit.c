@@ -19,6 +19,7 @@
 #include "searches.h"
 #include "soname.h"
 #include "text.h"
+#include "versions.h"
 
 #define FILE_NAME	"libwormhole-audit.so"
 #define EXPORT		__attribute__((visibility("default")))
@@ -110,14 +111,70 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag
 	return answer;
 }
 
+/* --- The C library --------------------------------------------------------------------- */
+
+/* The program's, once it is mapped. */
+static const struct link_map *libc;
+static bool started;
+
+static void say(const char *text)
+{
+	raw_call(SYS_write, STDERR_FILENO, (long)text, length(text), 0);
+}
+
+/* The loader would end the program as well, in words that help nobody. */
+static void check(const struct link_map *ours)
+{
+	const char *version = versions_lacking(ours, libc);
+
+	if (!version)
+		return;
+	say("wormhole: error: the C library here, ");
+	say(libc->l_name);
+	say(", is too old for ");
+	say(base_name(ours->l_name));
+	say(": it has no ");
+	say(version);
+	say(". Programs in containers need an image of a newer system, such as Debian 12 or Ubuntu 22.04\n");
+	raw_call(SYS_exit_group, 127, 0, 0, 0);
+}
+
+/* What is preloaded comes before the C library, and what the program opens itself behind it. */
+static void check_versions(const struct link_map *map)
+{
+	const struct link_map *m;
+
+	if (started)
+		return;
+	if (libc) {
+		if (begins(map->l_name, folder))
+			check(map);
+		return;
+	}
+	if (!same(base_name(map->l_name), VERSIONS_LIBC, sizeof(VERSIONS_LIBC)))
+		return;
+	libc = map;
+	for (m = map->l_prev; m; m = m->l_prev)
+		if (begins(m->l_name, folder))
+			check(m);
+}
+
+/* From here on a library that does not fit is a failure of dlopen(), and the program's. */
+EXPORT void la_preinit(uintptr_t *cookie)
+{
+	(void)cookie;
+	started = true;
+}
+
 /* Called for each file that is mapped, before it runs. 0: its calls need not be reported. */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
 	static const char driver[] = "libcuda.so.1";
 	size_t n = length(folder);
 
-	(void)space;
 	(void)cookie;
+	if (space == LM_ID_BASE)
+		check_versions(map);
 	if (begins(map->l_name, folder) && same(map->l_name + n, driver, sizeof(driver)))
 		searches_show(map);
 	return 0;

@@ -60,7 +60,7 @@ box() {
 	shift
 	# shellcheck disable=SC2086
 	$engine run --rm --runtime crun --cgroups=disabled --network=none --ulimit nofile=1024:1024 \
-		--ulimit nproc=1000:1000 --security-opt seccomp=unconfined $options wormhole-test "$@" 2>&1
+		--ulimit nproc=1000:1000 --security-opt seccomp=unconfined $options "${image:-wormhole-test}" "$@" 2>&1
 }
 tar -C "$tmp/image" -c . >"$tmp/image.tar"
 roots import "$tmp/image.tar" wormhole-test >"$tmp/import" 2>&1 || skip_all "podman: $(tail -n 1 "$tmp/import")"
@@ -73,7 +73,7 @@ serve || { echo "Bail out! no server: $(tail -n 1 "$tmp/serve")"; exit 1; }
 "$wormhole" tenant create beta --mem 32M
 "$wormhole" tenant create mine --mem 48M --user whcdi
 
-plan 24
+plan 41
 # --- The specification ----------------------------------------------------------------------
 is each_tenant_that_stays_has_one "$("$wormhole" cdi | sort | tr '\n' ' ')" \
 	"wormhole/tenant=alpha wormhole/tenant=beta wormhole/tenant=default wormhole/tenant=mine "
@@ -97,6 +97,44 @@ like libraries_cannot_be_changed "$(box roots $alpha -- /bin/sh -c 'echo >/usr/l
 is of_two_tenants_it_gets_one "$(box roots $alpha --device wormhole/tenant=beta -- /bin/find / -type s)" "/run/wormhole/tenant.sock"
 like another_user_in_it_may_not_connect "$(box roots $alpha --user 5 -- /bin/program)" "no CUDA-capable device"
 
+# --- A share: its tenant is made when it is wanted ---------------------------------------------
+is share_is_a_device "$("$wormhole" cdi --share gamma --mem 40M --sm 20)" "wormhole/share=gamma"
+is it_is_as_the_interface_describes_too "$(/usr/bin/python3 "$WH_TOP/tests/cdi/schema.py" /run/cdi/wormhole-share-gamma.json 2>&1)" ""
+is it_has_no_tenant_yet "$("$wormhole" tenant list | grep -c gamma)" 0
+gamma="--device wormhole/share=gamma"
+is a_container_that_names_it_has_the_share "$(box roots $gamma -- /bin/client info | cut -d" " -f2)" "$((40 << 20))"
+like by_a_tenant_that_was_made "$("$wormhole" stat gamma)" "20%"
+"$wormhole" limit gamma --mem 44M
+is the_next_one_is_its_client_as_it_is_now "$(box roots $gamma -- /bin/client info | cut -d" " -f2)" "$((44 << 20))"
+is it_sees_the_tenants_socket_alone "$(box roots $gamma -- /bin/find / -type s) $(box roots $gamma -- /bin/ls -A /run/wormhole)" \
+	"/run/wormhole/tenant.sock tenant.sock"
+"$wormhole" tenant delete gamma
+for i in 1 2 3; do box roots $gamma -- /bin/client info >"$tmp/at_once.$i" & at_once="$at_once $!"; done
+# shellcheck disable=SC2086
+wait $at_once
+is of_several_at_once_all_have_it "$(cat "$tmp"/at_once.* | cut -d" " -f2 | sort | uniq -c | tr -s ' ')" " 3 $((40 << 20))"
+"$wormhole" cdi --share theirs --mem 24M --user whcdi >/dev/null
+like for_a_user_root_has_to_make_it "$(box users --device wormhole/share=theirs -- /bin/program)" "error executing hook"
+"$wormhole" cdi --make theirs
+is and_then_it_is_there_for_him "$(box users --device wormhole/share=theirs -- /bin/client info | cut -d" " -f2)" "$((24 << 20))"
+like share_without_limits_is_wrong_usage "$("$wormhole" cdi --share delta 2>&1)" "say what the share is"
+like name_that_is_a_path_is_refused "$("$wormhole" cdi --share ../x --mem 1M 2>&1)" "'../x' is no name of a device"
+"$wormhole" cdi --remove theirs
+is removed_it_leaves_nothing "$(find /run/cdi "$WORMHOLE_DIR/shares" -name '*theirs*')" ""
+
+# --- An image whose C library is older than ours: Debian 11's, of 2020 (6 MB from the archive) -----
+suite="deb http://deb.debian.org/debian bullseye main"
+mmdebstrap --quiet --variant=extract --include=libc6,libc-bin bullseye "$tmp/old" "$suite" >"$tmp/log" 2>&1 &&
+	tar -C "$tmp/old" -c . >"$tmp/old.tar" && roots import "$tmp/old.tar" wormhole-old >>"$tmp/log" 2>&1
+if [ $? = 0 ]; then
+	like image_that_is_too_old_is_told_what_it_lacks "$(image=wormhole-old box roots $alpha -- /usr/bin/getent passwd)" \
+		"^wormhole: error: the C library here, .*, is too old for .*: it has no GLIBC_2.34\."
+	is and_nothing_of_the_loaders "$(image=wormhole-old box roots $alpha -- /usr/bin/getent passwd | wc -l)" 1
+else
+	skip image_that_is_too_old_is_told_what_it_lacks "no Debian 11 is to be had: $(tail -n 1 "$tmp/log")"
+	skip and_nothing_of_the_loaders "no Debian 11 is to be had"
+fi
+
 # --- A user's containers ---------------------------------------------------------------------------
 like users_container_runs_it_too "$(box users --device wormhole/tenant=mine -- /bin/program)" "vectorAdd: PASS"
 is with_its_limit "$(box users --device wormhole/tenant=mine -- /bin/client info | cut -d" " -f2)" "$((48 << 20))"
@@ -106,10 +144,20 @@ is options_do_the_same_without_a_specification "$(box users $("$wormhole" cdi --
 
 # --- Its end ----------------------------------------------------------------------------------------
 "$wormhole" tenant delete beta
-is specification_goes_with_its_tenant "$(cd /run/cdi && ls)" "$(printf 'wormhole-%s.json\n' alpha default mine)"
+is specification_goes_with_its_tenant "$(cd /run/cdi && ls | grep -v share)" "$(printf 'wormhole-%s.json\n' alpha default mine)"
+mkdir "$tmp/sync"
+box roots $gamma --volume "$tmp/sync:/sync" -- /bin/sh -c '>/sync/up
+until [ -e /sync/go ]; do busybox sleep 0.1; done; /bin/client info' >"$tmp/long" &
+long=$!
+await test -e "$tmp/sync/up"
 kill -9 "$(server)"
 await gone "$(server)"
 serve
+is share_outlives_a_server "$(box roots $gamma -- /bin/client info | cut -d" " -f2)" "$((40 << 20))"
+touch "$tmp/sync/go"
+wait $long
+is one_that_ran_meanwhile_is_the_new_tenants_client "$(cut -d" " -f2 "$tmp/long")" "$((40 << 20))"
+"$wormhole" cdi --remove gamma
 is those_of_a_killed_server_go_with_the_next "$(find /run/cdi "$WORMHOLE_DIR/tenants" -name '*.json' -o -name '*.cdi')" ""
 "$wormhole" cdi >/dev/null
 "$wormhole" stop

@@ -20,11 +20,21 @@ def mount(path, m):
     assert all(isinstance(o, str) for o in m.get("options", [])), f"{path}: options"
 
 
+def hook(path, h):
+    members(path, h, ("hookName", "path"), ("args", "env", "timeout"))
+    assert h["hookName"] in ("prestart", "createRuntime", "createContainer", "startContainer",
+                             "poststart", "poststop"), f"{path}: hookName"
+    assert h["path"].startswith("/"), f"{path}: relative"
+    assert all(isinstance(a, str) for a in h.get("args", [])), f"{path}: args"
+
+
 def edits(path, e):
     members(path, e, (), ("env", "deviceNodes", "mounts", "hooks"))
     assert all(re.fullmatch(r"[^=]+=.*", v) for v in e.get("env", [])), f"{path}: env"
     for i, m in enumerate(e.get("mounts", [])):
         mount(f"{path}.mounts[{i}]", m)
+    for i, h in enumerate(e.get("hooks", [])):
+        hook(f"{path}.hooks[{i}]", h)
 
 
 def check(path):

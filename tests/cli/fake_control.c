@@ -2,8 +2,8 @@
 /*
  * Preloaded: a /dev/kvm-wormhole for hosts without one, for the wormhole command up to
  * where it becomes the VMM. FAKE_CONTROL: `none' (it is not there), `old' (of another
- * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole: those
- * that are there are the files of FAKE_RUN. Each has counters that go up at each look. What
+ * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole, but in
+ * FAKE_RUN, if it is set. Each has counters that go up at each look. What
  * changes the host is a line in FAKE_LOG.
  */
 #define _GNU_SOURCE
@@ -178,5 +178,9 @@ int ioctl(int fd, unsigned long request, ...)
 
 int mkdir(const char *path, mode_t mode)
 {
-	return strcmp(path, "/run/wormhole") ? (int)syscall(SYS_mkdir, path, mode) : fail(EACCES);
+	char buf[512];
+
+	if (!strcmp(path, RUN) && !getenv("FAKE_RUN"))
+		return fail(EACCES);
+	return (int)syscall(SYS_mkdir, elsewhere(path, buf), mode);
 }

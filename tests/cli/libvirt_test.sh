@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `wormhole xml` prints, before a libvirtd of this test's own with our emulator, hook
-# and service; QEMU runs it under TCG, without a guest. Stand-ins: the kernel's control
-# device (fake_control.c), and a server VM that takes limits or does not.
+# What `wormhole xml` prints, before a libvirtd of this test's own with our emulator, hook,
+# service and command; QEMU runs it under TCG, without a guest. Stand-ins: the kernel's control
+# device (fake_control.c), and a guest of the server VM, whose supervisor runs here.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -23,7 +23,7 @@ tag=wormhole-test-$$
 chmod 755 "$tmp"
 stop() {
 	for p in server client twin plain; do $virsh destroy $p >/dev/null 2>&1; done
-	for p in "$tmp"/*.pid /run/libvirtd.pid; do [ ! -s "$p" ] || kill "$(cat "$p")" 2>/dev/null; done
+	for p in "$tmp"/*.pid /run/libvirtd.pid; do [ ! -s "$p" ] || kill $(cat "$p") 2>/dev/null; done
 	wait
 	rm -rf "$tmp" /dev/shm/$tag.*
 }
@@ -38,8 +38,30 @@ for d in /run /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
 done
 mkdir -p /run/lock
 mount --bind "$tmp/etc" /etc/libvirt
-# No virtlogd, and neither cgroups nor devices are this test's to make.
-printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' 'namespaces = [ ]' >>/etc/libvirt/qemu.conf
+# No virtlogd, and cgroups are not this test's to make. Domains have a /dev of their own by
+# default, with what cgroup_device_acl names of ours, where that can be had.
+printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' >>/etc/libvirt/qemu.conf
+own_dev=
+own_dev() {
+	# Not every root may make devices: found out before anything has gone.
+	mkdir "$tmp/dev" && mount -t tmpfs -o mode=755 dev "$tmp/dev" && mknod "$tmp/dev/null" c 1 3 &&
+		echo >"$tmp/dev/null" && umount "$tmp/dev" || return 1
+	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount "$m" || return 1; done
+	mount -t tmpfs -o mode=755 dev /dev
+	for d in null:3 zero:5 full:7 random:8 urandom:9 kvm-wormhole:3; do
+		mknod -m 666 "/dev/${d%:*}" c 1 "${d#*:}" || return 1
+	done
+	mkdir /dev/pts /dev/shm
+	mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts && mount -t tmpfs shm /dev/shm &&
+		ln -s pts/ptmx /dev/ptmx
+}
+acl=$(sed -n '/^#cgroup_device_acl/,/^#\]/s/^#//p' /etc/libvirt/qemu.conf)
+if own_dev 2>/dev/null; then
+	echo "$acl" | sed 's|"/dev/null"|"/dev/kvm-wormhole", &|' >>/etc/libvirt/qemu.conf
+else
+	own_dev=none
+	echo 'namespaces = [ ]' >>/etc/libvirt/qemu.conf
+fi
 
 log=$tmp/log
 : >"$log"
@@ -50,16 +72,22 @@ cat >"$tmp/emulator" <<EOF
 #!/bin/sh
 WORMHOLE=$tmp/wormhole exec sh $tmp/emulator.real "\$@"
 EOF
+# What is done is a line of the log: a limit that was taken, and what changes the host.
 cat >"$tmp/wormhole" <<EOF
 #!/bin/sh
-if [ "\$1" = limit ]; then
-	[ ! -e $tmp/deaf ] || { echo "the supervisor does not answer" >&2; exit 1; }
-	case "\$*" in *lots*) echo "'lots' is not a size" >&2; exit 1;; esac
-	echo "\$*" >>$log
-	exit
-fi
-LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so FAKE_LOG=$log exec $WH_BUILD/host/wormhole "\$@"
+[ ! -e $tmp/taken ] || export FAKE_CONTROL=taken
+wormhole="env LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so FAKE_LOG=$log FAKE_RUN=/run/wormhole $WH_BUILD/host/wormhole"
+[ "\$1" = limit ] || exec \$wormhole "\$@"
+\$wormhole "\$@" && echo "\$*" >>$log
 EOF
+cat >"$tmp/worker" <<EOF
+#!/bin/sh
+case "\$*" in
+*--devices*) exec $WH_BUILD/tests/worker/devices.py "\${*##* }" ;;
+*) exec tail -f /dev/null ;;
+esac
+EOF
+chmod 755 "$tmp/worker"
 chmod 755 "$tmp/hook" "$tmp/emulator" "$tmp/wormhole"
 
 # waits PATTERN FILE N: until so many lines match, for at most 15 s.
@@ -71,9 +99,30 @@ waits() {
 		sleep 0.1
 	done
 }
+# The server VM boots: QEMU's socket was there before, and nobody behind it.
+boots() {
+	rm -f /run/wormhole/1.control "$tmp/port"
+	"$WH_BUILD/tests/worker/port.py" /run/wormhole/1.control "$tmp/port" &
+	echo $! >"$tmp/guest.pid"
+	until [ -e "$tmp/port" ]; do sleep 0.1; done
+	FAKE_WINDOWS=2 "$WH_BUILD/tests/worker/fake_supervisor" --device /dev/null --worker "$tmp/worker" --backend b \
+		--cpus 3 --tenants "$tmp/tenants" --nvml none --channel "$tmp/port" 2>>"$tmp/supervisor" &
+	echo $! >>"$tmp/guest.pid"
+}
+ends() {
+	# shellcheck disable=SC2046
+	kill $(cat "$tmp/guest.pid")
+	rm -f "$tmp/guest.pid" /run/wormhole/1.control
+}
+# What the supervisor holds the client to.
+has() {
+	"$tmp/wormhole" stat --json 1/window0 | /usr/bin/python3 -c 'import json, sys
+d = json.load(sys.stdin)[0]["devices"][0]
+print(d["memory_limit"] >> 20, d["sm_percent"], d["sm_policy"])'
+}
 logged() { tr '\n' ';' <"$log"; : >"$log"; }
 fails() { ! "$@"; }
-tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live "$@"; }
+tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live --config "$@"; }
 # What needs VMX, and a right that containers lack, made as TCG has it.
 tcg() { sed -e "s/type='kvm'/type='qemu'/" -e '/host-passthrough/d' -e '/<memoryBacking>/,/<.memoryBacking>/d'; }
 
@@ -89,7 +138,7 @@ client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pa
 validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
 defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
 
-plan 28
+plan 38
 ok server_validates validates server
 ok client_validates validates client
 mkdir "$tmp/image"
@@ -105,6 +154,17 @@ for d in server client; do ok libvirt_defines_the_$d defined $d; done
 
 is without_the_hook_a_domain_with_a_role_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?)" 1
 like and_its_emulator_says_why "$(cat "$tmp/out")" 'has no role: is the hook'
+# On a busy machine libvirt comes late: who is gone by then has his reason lost.
+is which_it_does_not_before_libvirt_is_at_its_monitor "$(/usr/bin/python3 -c 'import select, socket, subprocess, sys
+at = socket.socket(socket.AF_UNIX)
+at.bind(sys.argv[2])
+at.listen(1)
+monitor = "socket,id=charmonitor,fd=%d,server=on,wait=off" % at.fileno()
+p = subprocess.Popen([sys.argv[1], "-uuid", "none", "-chardev", monitor], pass_fds=[at.fileno()], stderr=subprocess.PIPE)
+early = select.select([p.stderr], [], [], 1)[0]
+c = socket.socket(socket.AF_UNIX)
+c.connect(sys.argv[2])
+print(bool(early), b"has no role" in p.stderr.read(), p.wait())' "$tmp/emulator" "$tmp/monitor")" "False True 1"
 cp "$tmp/hook" /etc/libvirt/hooks/qemu.d/wormhole
 kill "$(cat /run/libvirtd.pid)"
 while [ -e /run/libvirtd.pid ]; do sleep 0.1; done
@@ -117,20 +177,29 @@ $virsh create "$tmp/plain.xml" >"$tmp/out" 2>&1
 is domain_without_a_role_is_let_alone "$?:$(cat "$tmp/out"):$(find /run/wormhole -name '*.json'):$(logged)" "0:::"
 $virsh destroy plain
 
+touch "$tmp/taken"
+like what_the_command_refuses_is_what_virsh_says "$($virsh start server 2>&1)" 'a VM with id 1 is alive'
+rm "$tmp/taken"
 ok server_starts $virsh start server
 is it_has_its_role_before_it_is_qemu "$(logged)" "server 1;"
 is and_root_without_capabilities "$(sed -n 's/^Uid:\t\([0-9]*\).*/\1/p; s/^CapEff:\t//p' \
 	"/proc/$(cat /run/libvirt/qemu/server.pid)/status" | tr '\n' ' ')" "0 0000000000000000 "
+if [ "$own_dev" = none ]; then
+	skip the_control_device_is_in_its_own_dev "no /dev of this test's own here"
+else
+	ok the_control_device_is_in_its_own_dev test -c "/proc/$(cat /run/libvirt/qemu/server.pid)/root/dev/kvm-wormhole"
+fi
 is windows_are_devices_in_their_order "$($virsh qemu-monitor-command --hmp server 'info pci' | tr -d '\r' |
 	grep -A1 'device *[89],' | grep -c '1af4:1110') $(stat -c %s /dev/shm/$tag.1)" "2 4194304"
 
-touch "$tmp/deaf"
 is client_whose_limits_cannot_be_set_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?) $(logged)" "1 "
-like and_the_reason_is_the_servers "$(cat "$tmp/out")" 'does not answer'
-rm "$tmp/deaf"
+like and_the_reason_is_the_servers "$(cat "$tmp/out")" '1/window0: the supervisor in the server VM does not answer'
+boots
 ok client_starts $virsh start client
 is its_limits_come_before_it_is_allowed "$(logged)" \
-	"limit 1/window0 --mem=2G --sm=30;allow 2 1 window 0 pairs 4;client 2;"
+	"limit 1/window0 --mem=2G --sm=30 --sm-policy=temporal;allow 2 1 window 0 pairs 4;client 2;"
+is the_supervisor_has_them "$(has)" "2048 30 temporal"
+is both_are_vms_to_the_command "$("$tmp/wormhole" stat | grep -o '^[sc][a-z]* [12]' | tr '\n' ';')" "server 1;client 2;"
 
 xml client twin --id 2 --disk "$tmp/client.img" | tcg >"$tmp/twin.xml"
 like domain_with_the_same_id_is_named "$($virsh create "$tmp/twin.xml" 2>&1)" 'id 2 is that of domain client'
@@ -139,24 +208,36 @@ WORMHOLE=$tmp/wormhole "$WH_TOP/packaging/libvirt/wormhole-libvirt" watch >"$tmp
 echo $! >"$tmp/watch.pid"
 : >"$log"
 tenant --key wormhole --set '<tenant mem="3G" sm="50"/>'
-ok metadata_of_a_running_domain_change_its_limits waits '^limit 1/window0 --mem=3G --sm=50$' "$log" 1
+ok metadata_of_a_running_domain_change_its_limits waits '^limit 1/window0 --mem=3G --sm=50 ' "$log" 1
+is and_the_supervisor_has_them "$(has)" "3072 50 temporal"
 tenant --key wormhole --set '<tenant mem="lots"/>'
-ok what_is_no_limit_is_named_with_its_domain waits "^client: 'lots' is not a size" "$tmp/watch" 1
+ok what_is_no_limit_is_named_with_its_domain waits "^client: .*'lots' is not a size" "$tmp/watch" 1
+is and_the_old_one_stays "$(has)" "3072 50 temporal"
+tenant --key wormhole --set '<tenant sm="20" policy="spatial"/>'
+waits '^limit 1/window0 --mem=none --sm=20 ' "$log" 1
+is what_is_left_out_has_no_limit "$(has)" "0 20 spatial"
+tenant --remove
+waits '^limit 1/window0 --mem=none --sm=none ' "$log" 1
+is without_the_element_there_is_none "$(has)" "0 100 none"
 tenant --key wormhole --set '<tenant mem="4G" sm="20"/>'
-ok and_the_next_change_counts waits '^limit 1/window0 --mem=4G --sm=20$' "$log" 1
+waits '^limit 1/window0 --mem=4G --sm=20 ' "$log" 1
+is and_with_it_there_is_again "$(has)" "4096 20 temporal"
 : >"$log"
 
 $virsh destroy server
+ends
 is with_its_server_a_client_loses_the_permission "$(logged)" "deny 2;"
-touch "$tmp/deaf"
 $virsh start server
+waits 'window0: the supervisor in the server VM does not answer' "$tmp/watch" 1
 is and_does_not_have_it_back_without_limits "$(logged)" "server 1;"
-rm "$tmp/deaf"
+boots
 waits '^allow' "$log" 1
-is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20;allow 2 1 window 0 pairs 4;"
+is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20 --sm-policy=temporal;allow 2 1 window 0 pairs 4;"
+is which_the_new_supervisor_has "$(has)" "4096 20 temporal"
 
 $virsh destroy client
 is client_that_ends_is_denied "$(logged)" "deny 2;"
+ends
 $virsh destroy server
-is nothing_is_left "$(ls /run/wormhole/libvirt)" lock
+is nothing_is_left "$(ls /run/wormhole/libvirt) $(ls /run/wormhole)" "lock libvirt"
 finish

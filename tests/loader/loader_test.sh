@@ -17,7 +17,7 @@ opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
 served() { printf '%s ' "$ours/libcublas.so.13" "$ours/libcuda.so.1" "$ours/libcudart.so.13" "$pkg/lib$1.so"; }
 
-plan 47
+plan 50
 ok server_starts serve
 
 # --- Where a search ends
@@ -91,6 +91,14 @@ is auditor_of_the_users_is_kept "$(LD_AUDIT=$bin/user_audit.so "$wormhole" run -
 users auditor"
 is run_in_a_run_adds_nothing_again "$(run "$wormhole" run -- sh -c 'echo $LD_AUDIT')" "$ours/libwormhole-audit.so"
 is status_is_the_programs "$("$wormhole" run -- "$bin/opener" nonsense; echo $?)" 2
+
+# --- A C library that is too old for ours, as an image's may be
+newer=$WH_BUILD/tests/loader/newer
+old() { env -u LD_LIBRARY_PATH LD_AUDIT="$newer/libwormhole-audit.so" "$@" 2>&1; echo $?; }
+like library_for_a_newer_c_library_is_named_with_what_lacks "$(old LD_PRELOAD="$newer/libnewer.so" true)" \
+	"^wormhole: error: the C library here, /.*/libc.so.6, is too old for libnewer.so: it has no GLIBC_2.99\. "
+is and_the_program_ends_before_it_starts "$(old LD_PRELOAD="$newer/libnewer.so" echo started | tail -n +2)" 127
+is opened_by_the_program_it_is_a_failure_of_dlopen "$(old "$bin/opener" open="$newer/libnewer.so" | tr "\n" " ")" "error 0 "
 
 # --- What cannot run over ours is named when it is used
 said() { "$wormhole" run -- "$@" 2>&1 >/dev/null; }
