@@ -6,16 +6,23 @@
  * socket its processes have is decided by what they see (view.c): neither their
  * environment nor their options play a part.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "slurm.h"
 
 SPANK_PLUGIN(wormhole, 1)
+
+#define BACKGROUND_S	3600	/* a process behind jobs, at most */
 
 static struct ws_config config;
 static struct ws_grant grant;	/* of the step that this process runs */
@@ -25,18 +32,23 @@ static struct ws_grant grant;	/* of the step that this process runs */
 /* %n is the node's name, for machines that play several. */
 static void expand(char out[PATH_MAX], const char *text)
 {
-	const char *mark = strstr(text, "%n"), *node = getenv("SLURMD_NODENAME");
+	const char *mark = strstr(text, "%n");
 
-	if (mark && node)
-		snprintf(out, PATH_MAX, "%.*s%s%s", (int)(mark - text), text, node, mark + 2);
+	if (mark && *config.node)
+		snprintf(out, PATH_MAX, "%.*s%s%s", (int)(mark - text), text, config.node, mark + 2);
 	else
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
 static int configure(int argc, char **argv)
 {
+	const char *node = getenv("SLURMD_NODENAME");
 	int i;
 
+	if (spank_context() == S_CTX_SLURMD)
+		ws_node_of_daemon(config.node);
+	else
+		snprintf(config.node, sizeof(config.node), "%s", node ? node : "");
 	strcpy(config.dir, "/run/wormhole");
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "dir=", 4)) {
@@ -82,18 +94,6 @@ static struct spank_option options[] = {
 	SPANK_OPTIONS_TABLE_END
 };
 
-int slurm_spank_init(spank_t sp, int argc, char **argv)
-{
-	int i;
-
-	(void)argc;
-	(void)argv;
-	for (i = 0; options[i].name; i++)
-		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
-			return -1;
-	return 0;
-}
-
 /* --- The job ----------------------------------------------------------------------------- */
 
 static int begin(uint32_t job, struct ws_grant *g)
@@ -107,14 +107,95 @@ static int begin(uint32_t job, struct ws_grant *g)
 	return 0;
 }
 
+bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
+{
+	struct ws_figures figures;
+
+	if (!ws_tenant_delete(c->dir, job, &figures, err))
+		return false;
+	/* The job's end does not fail for that. */
+	if (figures.known && !ws_account(c, job, &figures, err))
+		slurm_error("wormhole: job %u: what it has used is lost: %s", job, err);
+	return true;
+}
+
+/* Who started the daemon may wait for its output's end, and the next one needs its sockets' ports. */
+static void let_go(void)
+{
+	long fd, end = sysconf(_SC_OPEN_MAX) < 65536 ? sysconf(_SC_OPEN_MAX) : 65536;
+	struct stat st;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, (int)fd);
+	closelog();
+	for (fd = 3; fd < end; fd++)
+		if (!fstat((int)fd, &st) && S_ISSOCK(st.st_mode))
+			close((int)fd);
+}
+
+/* In a process that nobody waits for, and which ends in any case. */
+static void in_background(void (*work)(void))
+{
+	pid_t pid = fork();
+	sigset_t none;
+
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid)
+		return;
+	if (fork())
+		_exit(0);
+	setsid();
+	let_go();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(BACKGROUND_S);
+	work();
+	_exit(0);
+}
+
+static void bring_figures(void)
+{
+	ws_account_rest(config.dir);
+}
+
+static void tidy(void)
+{
+	ws_tidy(&config);
+	ws_account_rest(config.dir);
+}
+
 int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
 {
 	char err[WS_ERROR];
 	uint32_t job;
+	bool done;
 
 	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return -1;
-	return ws_tenant_delete(config.dir, job, err) ? 0 : refuse(job, err);
+	done = ws_job_end(&config, job, err);
+	in_background(bring_figures);
+	return done ? 0 : refuse(job, err);
+}
+
+/* --- What Slurm loads --------------------------------------------------------------- */
+
+int slurm_spank_init(spank_t sp, int argc, char **argv)
+{
+	int i;
+
+	if (spank_context() == S_CTX_SLURMD) {
+		if (configure(argc, argv))
+			return -1;
+		in_background(tidy);
+		return 0;
+	}
+	for (i = 0; options[i].name; i++)
+		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
+			return -1;
+	return 0;
 }
 
 /* --- A step: before its first task, as root ---------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "slurm.h"
 #include "tenant/control.h"
+#include "tenant/file.h"
 #include "tenant/tenant.h"
 
 #define PREFIX		"slurm-"
@@ -203,7 +205,7 @@ static bool is_there(const char *dir, const char *name)
 {
 	char path[PATH_MAX + WS_NAME + 16];
 
-	snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
+	snprintf(path, sizeof(path), "%s/tenants/%s.usage", dir, name);
 	return !access(path, F_OK);
 }
 
@@ -255,18 +257,46 @@ bool ws_tenant_ensure(const char *dir, const struct ws_grant *g, char err[WS_ERR
 	return done;
 }
 
-bool ws_tenant_delete(const char *dir, uint32_t job, char err[WS_ERROR])
+unsigned int ws_tenant_jobs(const char *dir, uint32_t jobs[WS_JOBS])
 {
-	const struct timespec pause = { 0, 10000000 };
-	char name[WS_NAME];
-	cJSON *o, *answer;
+	char err[WS_ERROR];
+	cJSON *answer = ask(dir, request("list", NULL), err), *e;
+	unsigned int n = 0;
+	const char *it;
+
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
+		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
+		if (it && !strncmp(it, PREFIX, strlen(PREFIX)) && n < WS_JOBS)
+			n += sscanf(it + strlen(PREFIX), "%" SCNu32, &jobs[n]) == 1;
+	}
+	cJSON_Delete(answer);
+	return n;
+}
+
+/*
+ * The figures as the workers left them: of a mapping that outlives the file, since the
+ * server adds up what a worker counted when that has ended.
+ */
+static void read_figures(const struct wh_tenant_file *f, struct ws_figures *out)
+{
+	struct wh_tenant_sum sum;
 	int i;
 
-	ws_tenant_name(job, name);
-	/* Where no server lives its tenants do not either. */
-	if (!server_has(dir, name))
-		return true;
-	o = request("delete", name);
+	out->known = true;
+	wh_tenant_usage_read(f->usage, &sum);
+	for (i = 0; i < WH_TENANT_DEVICES; i++) {
+		out->gpu_ns += wh_gpu_ns(&sum.total.device[i]);
+		out->memory_peak += sum.total.device[i].memory_peak;
+		out->throttled_ns += sum.total.device[i].throttled_ns;
+	}
+}
+
+static bool delete(const char *dir, const char *name, char err[WS_ERROR])
+{
+	const struct timespec pause = { 0, 10000000 };
+	cJSON *o = request("delete", name), *answer;
+	int i;
+
 	cJSON_AddTrueToObject(o, "force");
 	answer = ask(dir, o, err);
 	cJSON_Delete(answer);
@@ -275,4 +305,25 @@ bool ws_tenant_delete(const char *dir, uint32_t job, char err[WS_ERROR])
 	for (i = 0; i < GONE_MS / 10 && is_there(dir, name); i++)
 		nanosleep(&pause, NULL);
 	return true;
+}
+
+bool ws_tenant_delete(const char *dir, uint32_t job, struct ws_figures *figures, char err[WS_ERROR])
+{
+	char name[WS_NAME], folder[PATH_MAX + 16];
+	struct wh_tenant_file file;
+	bool mapped, done;
+
+	*figures = (struct ws_figures){ 0 };
+	ws_tenant_name(job, name);
+	snprintf(folder, sizeof(folder), "%s/tenants", dir);
+	/* A killed server's, too, until the next one clears them away. */
+	mapped = !wh_tenant_file_open(&file, folder, name);
+	/* Where no server lives its tenants do not either. */
+	done = !server_has(dir, name) || delete(dir, name, err);
+	if (mapped) {
+		if (done)
+			read_figures(&file, figures);
+		wh_tenant_file_close(&file);
+	}
+	return done;
 }
