@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slurm.h"
@@ -97,16 +98,26 @@ static void unchoose(struct choice *c)
 /* One run of a job: a job that was put back into the queue has a record for each. */
 struct run {
 	time_t start;
-	uint32_t nodes;
+	int nodes;
 	char comment[COMMENT];
 };
+
+static int count(const char *nodes)
+{
+	hostlist_t l = slurm_hostlist_create(nodes);
+	int n = l ? slurm_hostlist_count(l) : 0;
+
+	if (l)
+		slurm_hostlist_destroy(l);
+	return n;
+}
 
 static void take_run(struct run *run, const slurmdb_job_rec_t *rec, uint32_t job, time_t t)
 {
 	if (rec->jobid != job || !rec->start || rec->start > t || rec->start < run->start)
 		return;
 	run->start = rec->start;
-	run->nodes = rec->alloc_nodes;
+	run->nodes = count(rec->nodes);
 	snprintf(run->comment, sizeof(run->comment), "%s", rec->admin_comment ? rec->admin_comment : "");
 }
 
@@ -124,6 +135,8 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	c.cond.flags |= JOBCOND_FLAG_DUP;
 	all = slurmdb_jobs_get(r->db, &c.cond);
 	unchoose(&c);
+	/* The next look is to see what others have written meanwhile. */
+	slurmdb_connection_commit(r->db, false);
 	if (!all) {
 		snprintf(err, WS_ERROR, "slurmdbd does not show the job: %s", slurm_strerror(errno));
 		return WS_NO_DATABASE;
@@ -134,20 +147,6 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	slurm_list_iterator_destroy(i);
 	slurm_list_destroy(all);
 	return run->start ? WS_RECORDED : WS_NO_RECORD;
-}
-
-/* As the statement's text needs it, which slurmdbd makes of it as it comes. */
-static bool quote(char *out, size_t size, const char *text)
-{
-	size_t n = 0;
-
-	for (; *text && n + 3 < size; text++) {
-		if (strchr("'\"\\", *text))
-			out[n++] = '\\';
-		out[n++] = *text;
-	}
-	out[n] = 0;
-	return !*text;
 }
 
 static bool write_run(struct ws_records *r, uint32_t job, const struct run *run, char *text)
@@ -161,7 +160,7 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 	bool done;
 
 	choose(&c, r, job);
-	/* Later runs became eligible after this one's start. */
+	/* Later runs became eligible after this one's start, by a second at least. */
 	c.cond.usage_end = run->start + 1;
 	changed = slurmdb_job_modify(r->db, &c.cond, &rec);
 	unchoose(&c);
@@ -175,17 +174,28 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct run *run, const char *text,
 			       char err[WS_ERROR])
 {
-	static char whole[COMMENT], quoted[2 * COMMENT];
+	static char whole[COMMENT];
 	int n = snprintf(whole, sizeof(whole), "%s%s%s", run->comment, *run->comment ? ";" : "", text);
 
-	if (n >= (int)sizeof(whole) || !quote(quoted, sizeof(quoted), whole)) {
+	if (n >= (int)sizeof(whole)) {
 		snprintf(err, WS_ERROR, "its comment is full");
 		return WS_NO_RECORD;
 	}
-	if (write_run(r, job, run, quoted))
+	if (write_run(r, job, run, whole))
 		return WS_RECORDED;
 	snprintf(err, WS_ERROR, "slurmdbd does not change the job: %s", slurm_strerror(errno));
 	return WS_NO_DATABASE;
+}
+
+/* Not as long as another node's. */
+static void pause_a_while(void)
+{
+	static bool seeded;
+
+	if (!seeded)
+		srandom((unsigned int)getpid() ^ (unsigned int)time(NULL));
+	seeded = true;
+	usleep(500000 + (useconds_t)(random() % 2000000));
 }
 
 /*
@@ -196,7 +206,6 @@ enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const c
 {
 	static struct run run;
 	enum ws_recorded done;
-	bool wrote = false;
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
@@ -206,9 +215,8 @@ enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const c
 		done = append(r, job, &run, text, err);
 		if (done != WS_RECORDED || run.nodes < 2)
 			return done;
-		wrote = true;
-		usleep(500000 + (useconds_t)(random() % 1000000));
+		pause_a_while();
 	}
-	snprintf(err, WS_ERROR, "other nodes wrote over its comment%s", wrote ? "" : " at once");
+	snprintf(err, WS_ERROR, "other nodes of the job wrote over it");
 	return WS_NO_DATABASE;
 }

@@ -82,6 +82,7 @@ PlugStackConfig=$tmp/plugstack.conf
 GresTypes=gpumem,gpusm
 CliFilterPlugins=lua
 JobCompType=jobcomp/none
+${records:-}
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$2 CPUs=64 Gres=$gres
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=64 Gres=$gres
 NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=64 Gres=$gres
@@ -98,6 +99,7 @@ END
 
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
 start_munged() {
+	[ ! -S "$tmp/munge.sock" ] || return 0
 	dd if=/dev/urandom of="$tmp/munge.key" bs=128 count=1 2>/dev/null
 	chmod 400 "$tmp/munge.key"
 	mkdir -p "$tmp/munge"
@@ -116,6 +118,8 @@ start_cluster() {
 	write_conf
 	mkdir -p "$tmp/state"
 	start_munged
+	# A controller ends that does not find its database.
+	[ -z "${records:-}" ] || await sacctmgr -i add cluster wormhole
 	start_ctld
 	for n in $nodes; do start_slurmd "$n"; done
 	await idle
@@ -156,6 +160,8 @@ clean_up() {
 	fi
 	for n in $nodes; do stop_pid "$tmp/slurmd.$n.pid"; done
 	stop_pid "$tmp/slurmctld.pid"
+	stop_pid "$tmp/slurmdbd.pid"
+	stop_pid "$tmp/db.pid"
 	stop_pid "$tmp/munge/pid"
 	for n in $nodes; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
