@@ -5,6 +5,7 @@
  * that is cancelled has, before its last process has.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
@@ -97,7 +98,8 @@ static void unchoose(struct choice *c)
 
 /* One run of a job: a job that was put back into the queue has a record for each. */
 struct run {
-	time_t start;
+	time_t start, end;
+	uint32_t state;
 	int nodes;
 	char comment[COMMENT];
 };
@@ -117,11 +119,13 @@ static void take_run(struct run *run, const slurmdb_job_rec_t *rec, uint32_t job
 	if (rec->jobid != job || !rec->start || rec->start > t || rec->start < run->start)
 		return;
 	run->start = rec->start;
+	run->end = rec->end;
+	run->state = rec->state;
 	run->nodes = count(rec->nodes);
 	snprintf(run->comment, sizeof(run->comment), "%s", rec->admin_comment ? rec->admin_comment : "");
 }
 
-/* The last that had begun by then. */
+/* The last that had begun by then, once its end is in the record: its controller writes no more to it. */
 static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, struct run *run,
 				 char err[WS_ERROR])
 {
@@ -130,7 +134,7 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	ListIterator i;
 	List all;
 
-	run->start = 0;
+	run->start = run->end = 0;
 	choose(&c, r, job);
 	c.cond.flags |= JOBCOND_FLAG_DUP;
 	all = slurmdb_jobs_get(r->db, &c.cond);
@@ -146,7 +150,7 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 		take_run(run, rec, job, t);
 	slurm_list_iterator_destroy(i);
 	slurm_list_destroy(all);
-	return run->start ? WS_RECORDED : WS_NO_RECORD;
+	return run->end ? WS_RECORDED : WS_NO_RECORD;
 }
 
 static bool write_run(struct ws_records *r, uint32_t job, const struct run *run, char *text)
@@ -156,13 +160,18 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 		.state = JOB_PENDING, .requid = (uint32_t)-1, .lft = NO_VAL, .resvid = NO_VAL,
 	};
 	struct choice c;
+	char state[16];
 	List changed;
 	bool done;
 
 	choose(&c, r, job);
-	/* Later runs became eligible after this one's start, by a second at least. */
-	c.cond.usage_end = run->start + 1;
+	/* That ended as this one did at that second: no other run. */
+	snprintf(state, sizeof(state), "%" PRIu32, run->state);
+	c.cond.state_list = slurm_list_create(NULL);
+	slurm_list_append(c.cond.state_list, state);
+	c.cond.usage_start = c.cond.usage_end = run->end;
 	changed = slurmdb_job_modify(r->db, &c.cond, &rec);
+	slurm_list_destroy(c.cond.state_list);
 	unchoose(&c);
 	done = changed && slurm_list_count(changed) == 1;
 	if (changed)
@@ -187,7 +196,7 @@ static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct 
 	return WS_NO_DATABASE;
 }
 
-/* Not as long as another node's. */
+/* Longer than from reading to writing, and not as long as another node's. */
 static void pause_a_while(void)
 {
 	static bool seeded;
@@ -195,7 +204,7 @@ static void pause_a_while(void)
 	if (!seeded)
 		srandom((unsigned int)getpid() ^ (unsigned int)time(NULL));
 	seeded = true;
-	usleep(500000 + (useconds_t)(random() % 2000000));
+	usleep(1000000 + (useconds_t)(random() % 2000000));
 }
 
 /*

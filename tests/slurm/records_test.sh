@@ -48,11 +48,8 @@ is record_of_a_cancelled_job_is_what_its_server_said_to_the_last "$(record "$j")
 j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20 --requeue)
 await works "$tmp/out/$j"
 first=$(used n2 "$j")
-# Records are told apart by seconds.
-lasts() { [ "$(squeue -h -j "$j" -o %M)" != 0:00 ]; }
-await lasts
 scontrol requeue "$j"
-await has_record "$j"
+await waits_for "$j" BeginTime
 scontrol update jobid="$j" starttime=now
 rm -f "$tmp/out/$j"
 await runs "$j"
