@@ -40,6 +40,19 @@ static void expand(char out[PATH_MAX], const char *text)
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
+/* A node called HOST-gpuN is device N of its machine, as `wormhole slurm conf` has it; any other is all of them. */
+static int device_of(const char *node)
+{
+	const char *last = strrchr(node, '-');
+	char *end;
+	long n;
+
+	if (!last || strncmp(last, "-gpu", 4) || last[4] < '0' || last[4] > '9')
+		return -1;
+	n = strtol(last + 4, &end, 10);
+	return *end || n > 63 ? -1 : (int)n;
+}
+
 static int configure(int argc, char **argv)
 {
 	const char *node = getenv("SLURMD_NODENAME");
@@ -49,6 +62,7 @@ static int configure(int argc, char **argv)
 		ws_node_of_daemon(config.node);
 	else
 		snprintf(config.node, sizeof(config.node), "%s", node ? node : "");
+	config.device = device_of(config.node);
 	strcpy(config.dir, "/run/wormhole");
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "dir=", 4)) {
@@ -96,14 +110,27 @@ static struct spank_option options[] = {
 
 /* --- The job ----------------------------------------------------------------------------- */
 
+/*
+ * A batch job that fails here takes its node out of service. One for which no device has
+ * the room, on a node of several, waits in the queue instead; until the controller has
+ * ended it here it has no tenant, and no task.
+ */
 static int begin(uint32_t job, struct ws_grant *g)
 {
 	char err[WS_ERROR];
+	enum ws_made made;
 
 	if (!ws_grant(job, g))
 		return -1;
-	if (g->memory && !ws_tenant_ensure(config.dir, g, err))
-		return refuse(job, err);
+	if (!g->memory)
+		return 0;
+	made = ws_tenant_ensure(&config, g, err);
+	if (made == WS_MADE)
+		return 0;
+	refuse(job, err);
+	if (made == WS_FAILED || !ws_requeue(job))
+		return -1;
+	g->waits = true;
 	return 0;
 }
 
@@ -255,5 +282,7 @@ int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
 	(void)sp;
 	(void)argc;
 	(void)argv;
+	if (grant.waits)
+		return refuse(grant.job, "back in the queue");
 	return ws_view(config.dir, &grant, err) ? 0 : refuse(grant.job, err);
 }

@@ -19,6 +19,7 @@ struct ws_config {
 	char dir[PATH_MAX];	/* dir=: the server's folder; %n is the node's name */
 	char libs[PATH_MAX];	/* libs=: the client libraries */
 	char node[WS_NODE];
+	int device;		/* the only one of the server's that is this node's; -1: all */
 };
 
 /* What Slurm has given the job on this node. */
@@ -27,6 +28,7 @@ struct ws_grant {
 	uid_t uid;
 	uint64_t memory;	/* bytes; 0: no GPU at all */
 	unsigned int sm;	/* percent */
+	bool waits;		/* put back into the queue */
 };
 
 /* What the job's tenant has used of the node's device, as its workers counted. */
@@ -38,11 +40,19 @@ struct ws_figures {
 
 /* --- grant.c: false after a line in the log */
 bool ws_grant(uint32_t job, struct ws_grant *out);
+/* Back into the queue, where the job is a batch job that may be started again. */
+bool ws_requeue(uint32_t job);
 
 /* --- tenant.c: of the job; false with err */
 void ws_tenant_name(uint32_t job, char out[WS_NAME]);
+enum ws_made {
+	WS_MADE,
+	WS_NO_ROOM,	/* on any one device, though there may be on all together */
+	WS_FAILED,
+};
+
 /* Makes it on the device that has the room, unless it is there. */
-bool ws_tenant_ensure(const char *dir, const struct ws_grant *g, char err[WS_ERROR]);
+enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR]);
 /* Those that the server has tenants of; their number. */
 unsigned int ws_tenant_jobs(const char *dir, uint32_t jobs[WS_JOBS]);
 /* With its workers; figures are what they have counted to their end. */

@@ -142,12 +142,11 @@ static void subtract_jobs(const char *dir, struct room *room, int devices)
 		closedir(d);
 }
 
-/* The fullest device that has the room: what is left whole stays whole. -1 with err. */
-static int choose(const char *dir, const struct ws_grant *g, int *devices, char err[WS_ERROR])
+/* What is left of each of the server's devices; their number, or -1 with err. */
+static int look(const char *dir, struct room room[WH_TENANT_DEVICES], char err[WS_ERROR])
 {
-	struct room room[WH_TENANT_DEVICES];
 	cJSON *answer = ask(dir, request("info", NULL), err), *e;
-	int i, best = -1, n = 0;
+	int n = 0;
 
 	if (!answer)
 		return -1;
@@ -159,15 +158,40 @@ static int choose(const char *dir, const struct ws_grant *g, int *devices, char 
 	}
 	cJSON_Delete(answer);
 	subtract_jobs(dir, room, n);
-	for (i = 0; i < n; i++)
+	return n;
+}
+
+/* The fullest device that has the room: what is left whole stays whole. -1: none has. */
+static int fullest(const struct room *room, int from, int to, const struct ws_grant *g)
+{
+	int i, best = -1;
+
+	for (i = from; i < to; i++)
 		if (room[i].memory >= g->memory && room[i].sm >= g->sm &&
 		    (best < 0 || room[i].memory < room[best].memory))
 			best = i;
-	*devices = n;
-	if (best < 0)
-		snprintf(err, WS_ERROR, "none of %d devices has %llu MiB and %u %% of its SMs left beside the "
-			 "other jobs", n, (unsigned long long)(g->memory >> 20), g->sm);
 	return best;
+}
+
+static enum ws_made choose(const struct ws_config *c, const struct ws_grant *g, int *device,
+			   int *devices, char err[WS_ERROR])
+{
+	struct room room[WH_TENANT_DEVICES];
+	int n = look(c->dir, room, err), only = n == 1 ? 0 : c->device;
+
+	if (n < 0)
+		return WS_FAILED;
+	if (only >= n) {
+		snprintf(err, WS_ERROR, "node %s is device %d, and the server has %d", c->node, only, n);
+		return WS_FAILED;
+	}
+	*devices = n;
+	*device = only < 0 ? fullest(room, 0, n, g) : fullest(room, only, only + 1, g);
+	if (*device >= 0)
+		return WS_MADE;
+	snprintf(err, WS_ERROR, "none of %d devices has %llu MiB and %u %% of its SMs left beside the "
+		 "other jobs", only < 0 ? n : 1, (unsigned long long)(g->memory >> 20), g->sm);
+	return WS_NO_ROOM;
 }
 
 /* --- Life ------------------------------------------------------------------------------- */
@@ -209,20 +233,22 @@ static bool is_there(const char *dir, const char *name)
 	return !access(path, F_OK);
 }
 
-static bool create(const char *dir, const struct ws_grant *g, const char *name, char err[WS_ERROR])
+static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, const char *name,
+			   char err[WS_ERROR])
 {
-	int devices, device = choose(dir, g, &devices, err);
+	int device, devices;
+	enum ws_made made = choose(c, g, &device, &devices, err);
 	cJSON *o, *answer;
 
-	if (device < 0)
-		return false;
+	if (made != WS_MADE)
+		return made;
 	o = request("create", name);
 	cJSON_AddNumberToObject(o, "uid", g->uid);
 	cJSON_AddTrueToObject(o, "bounded");
 	limits_of(o, g, device, devices);
-	answer = ask(dir, o, err);
+	answer = ask(c->dir, o, err);
 	cJSON_Delete(answer);
-	return answer;
+	return answer ? WS_MADE : WS_FAILED;
 }
 
 /* A server that was killed leaves files, which are no tenant: the server is asked. */
@@ -241,20 +267,21 @@ static bool server_has(const char *dir, const char *name)
 	return found;
 }
 
-bool ws_tenant_ensure(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
+enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR])
 {
 	char name[WS_NAME];
-	int lock = lock_jobs(dir);
-	bool done;
+	int lock = lock_jobs(c->dir);
+	enum ws_made made;
 
 	if (lock < 0) {
-		snprintf(err, WS_ERROR, "%.200s/slurm.lock: %s; is the server there?", dir, strerror(errno));
-		return false;
+		snprintf(err, WS_ERROR, "%.200s/slurm.lock: %s; is the server there?", c->dir,
+			 strerror(errno));
+		return WS_FAILED;
 	}
 	ws_tenant_name(g->job, name);
-	done = server_has(dir, name) || create(dir, g, name, err);
+	made = server_has(c->dir, name) ? WS_MADE : create(c, g, name, err);
 	close(lock);
-	return done;
+	return made;
 }
 
 unsigned int ws_tenant_jobs(const char *dir, uint32_t jobs[WS_JOBS])
