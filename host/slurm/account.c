@@ -22,6 +22,7 @@
 #define PATIENCE_S	120	/* of the process, since it last got something done */
 #define KEEP_S		(7 * 86400)	/* figures of a job that has no record */
 #define TEXT		512
+#define LONG		(PATH_MAX + NAME_MAX + 32)
 
 static bool fail(char err[WS_ERROR], const char *what)
 {
@@ -29,9 +30,9 @@ static bool fail(char err[WS_ERROR], const char *what)
 	return false;
 }
 
-static void path_of(char out[PATH_MAX + 96], const char *dir, const char *name)
+static void path_of(char out[LONG], const char *dir, const char *name)
 {
-	snprintf(out, PATH_MAX + 96, "%s/slurm.accounts/%s", dir, name);
+	snprintf(out, LONG, "%s/slurm.accounts/%s", dir, name);
 }
 
 /* --- Keeping them ------------------------------------------------------------------------ */
@@ -43,15 +44,16 @@ static void write_text(char out[TEXT], const char *node, const struct ws_figures
 		 (double)f->throttled_ns / 1e9);
 }
 
-static bool keep(const char *dir, uint32_t job, const char *text, char err[WS_ERROR])
+/* One server may be several nodes'. */
+static bool keep(const struct ws_config *c, uint32_t job, const char *text, char err[WS_ERROR])
 {
-	char path[PATH_MAX + 96], whole[PATH_MAX + 96], name[64];
+	char path[LONG], whole[LONG], name[NAME_MAX + 1];
 	FILE *f;
 
-	snprintf(name, sizeof(name), "%u.%lld", job, (long long)time(NULL));
-	path_of(whole, dir, name);
-	snprintf(name, sizeof(name), "new.%u", job);
-	path_of(path, dir, name);
+	snprintf(name, sizeof(name), "%u.%lld.%.200s", job, (long long)time(NULL), c->node);
+	path_of(whole, c->dir, name);
+	snprintf(name, sizeof(name), "new.%u.%.200s", job, c->node);
+	path_of(path, c->dir, name);
 	f = fopen(path, "we");
 	if (!f)
 		return fail(err, path);
@@ -64,13 +66,13 @@ static bool keep(const char *dir, uint32_t job, const char *text, char err[WS_ER
 bool ws_account(const struct ws_config *c, uint32_t job, const struct ws_figures *figures,
 		char err[WS_ERROR])
 {
-	char folder[PATH_MAX + 96], text[TEXT];
+	char folder[LONG], text[TEXT];
 
 	path_of(folder, c->dir, "");
 	if (mkdir(folder, 0700) && errno != EEXIST)
 		return fail(err, folder);
 	write_text(text, c->node, figures);
-	return keep(c->dir, job, text, err);
+	return keep(c, job, text, err);
 }
 
 /* --- Bringing them ------------------------------------------------------------------------- */
@@ -92,7 +94,7 @@ typedef bool each(void *arg, const char *dir, const char *name);
 
 static void for_each(const char *dir, each *f, void *arg)
 {
-	char folder[PATH_MAX + 96];
+	char folder[LONG];
 	struct dirent *e;
 	DIR *d;
 
@@ -123,7 +125,7 @@ static unsigned int left(const char *dir)
 
 static bool drop(void *arg, const char *dir, const char *name)
 {
-	char path[PATH_MAX + 96];
+	char path[LONG];
 
 	(void)arg;
 	path_of(path, dir, name);
@@ -134,7 +136,7 @@ static bool drop(void *arg, const char *dir, const char *name)
 /* false: nothing more can be had of the database now. */
 static bool bring(void *records, const char *dir, const char *name)
 {
-	char path[PATH_MAX + 96], text[TEXT], err[WS_ERROR] = "its job has no record";
+	char path[LONG], text[TEXT], err[WS_ERROR] = "its job has no record";
 	enum ws_recorded how;
 	long long t;
 	uint32_t job;
@@ -167,7 +169,7 @@ static void go(const char *dir, char err[WS_ERROR])
 
 static int lock(const char *dir)
 {
-	char path[PATH_MAX + 96];
+	char path[LONG];
 	int fd;
 
 	path_of(path, dir, "lock");

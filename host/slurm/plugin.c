@@ -138,7 +138,7 @@ bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
 {
 	struct ws_figures figures;
 
-	if (!ws_tenant_delete(c->dir, job, &figures, err))
+	if (!ws_tenant_delete(c, job, &figures, err))
 		return false;
 	/* The job's end does not fail for that. */
 	if (figures.known && !ws_account(c, job, &figures, err))
@@ -284,5 +284,5 @@ int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
 	(void)argv;
 	if (grant.waits)
 		return refuse(grant.job, "back in the queue");
-	return ws_view(config.dir, &grant, err) ? 0 : refuse(grant.job, err);
+	return ws_view(&config, &grant, err) ? 0 : refuse(grant.job, err);
 }

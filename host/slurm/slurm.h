@@ -44,7 +44,7 @@ bool ws_grant(uint32_t job, struct ws_grant *out);
 bool ws_requeue(uint32_t job);
 
 /* --- tenant.c: of the job; false with err */
-void ws_tenant_name(uint32_t job, char out[WS_NAME]);
+void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME]);
 enum ws_made {
 	WS_MADE,
 	WS_NO_ROOM,	/* on any one device, though there may be on all together */
@@ -53,10 +53,11 @@ enum ws_made {
 
 /* Makes it on the device that has the room, unless it is there. */
 enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR]);
-/* Those that the server has tenants of; their number. */
-unsigned int ws_tenant_jobs(const char *dir, uint32_t jobs[WS_JOBS]);
+/* Those of this node that the server has tenants of; their number. */
+unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS]);
 /* With its workers; figures are what they have counted to their end. */
-bool ws_tenant_delete(const char *dir, uint32_t job, struct ws_figures *figures, char err[WS_ERROR]);
+bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures *figures,
+		      char err[WS_ERROR]);
 
 /* --- record.c: in Slurm's database, where it has one */
 enum ws_recorded {
@@ -86,6 +87,6 @@ void ws_tidy(struct ws_config *c);
 bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR]);
 
 /* --- view.c: in a process of the job that is root still; false with err */
-bool ws_view(const char *dir, const struct ws_grant *g, char err[WS_ERROR]);
+bool ws_view(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR]);
 
 #endif

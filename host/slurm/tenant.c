@@ -33,9 +33,13 @@ struct room {
 	unsigned int sm;
 };
 
-void ws_tenant_name(uint32_t job, char out[WS_NAME])
+/* Nodes that are devices of one machine have one server, and a job may have several of them. */
+void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME])
 {
-	snprintf(out, WS_NAME, PREFIX "%u", job);
+	if (c->device < 0)
+		snprintf(out, WS_NAME, PREFIX "%u", job);
+	else
+		snprintf(out, WS_NAME, PREFIX "%u.gpu%d", job, c->device);
 }
 
 /* --- The control socket -------------------------------------------------------------- */
@@ -278,23 +282,25 @@ enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *
 			 strerror(errno));
 		return WS_FAILED;
 	}
-	ws_tenant_name(g->job, name);
+	ws_tenant_name(c, g->job, name);
 	made = server_has(c->dir, name) ? WS_MADE : create(c, g, name, err);
 	close(lock);
 	return made;
 }
 
-unsigned int ws_tenant_jobs(const char *dir, uint32_t jobs[WS_JOBS])
+unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS])
 {
-	char err[WS_ERROR];
-	cJSON *answer = ask(dir, request("list", NULL), err), *e;
+	char err[WS_ERROR], name[WS_NAME];
+	cJSON *answer = ask(c->dir, request("list", NULL), err), *e;
 	unsigned int n = 0;
 	const char *it;
 
 	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
 		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
-		if (it && !strncmp(it, PREFIX, strlen(PREFIX)) && n < WS_JOBS)
-			n += sscanf(it + strlen(PREFIX), "%" SCNu32, &jobs[n]) == 1;
+		if (!it || n == WS_JOBS || sscanf(it, PREFIX "%" SCNu32, &jobs[n]) != 1)
+			continue;
+		ws_tenant_name(c, jobs[n], name);
+		n += !strcmp(it, name);
 	}
 	cJSON_Delete(answer);
 	return n;
@@ -334,14 +340,16 @@ static bool delete(const char *dir, const char *name, char err[WS_ERROR])
 	return true;
 }
 
-bool ws_tenant_delete(const char *dir, uint32_t job, struct ws_figures *figures, char err[WS_ERROR])
+bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures *figures,
+		      char err[WS_ERROR])
 {
+	const char *dir = c->dir;
 	char name[WS_NAME], folder[PATH_MAX + 16];
 	struct wh_tenant_file file;
 	bool mapped, done;
 
 	*figures = (struct ws_figures){ 0 };
-	ws_tenant_name(job, name);
+	ws_tenant_name(c, job, name);
 	snprintf(folder, sizeof(folder), "%s/tenants", dir);
 	/* A killed server's, too, until the next one clears them away. */
 	mapped = !wh_tenant_file_open(&file, folder, name);

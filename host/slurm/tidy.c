@@ -110,7 +110,7 @@ static enum where tidy_one(const struct ws_config *c, uint32_t job)
 void ws_tidy(struct ws_config *c)
 {
 	uint32_t jobs[WS_JOBS];
-	unsigned int i, n = ws_tenant_jobs(c->dir, jobs);
+	unsigned int i, n = ws_tenant_jobs(c, jobs);
 	time_t end = time(NULL) + PATIENCE_S;
 
 	if (n && !*c->node)

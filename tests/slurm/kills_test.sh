@@ -5,7 +5,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 7
+plan 9
 
 start_cluster
 hit() { kill -9 "$1" && await ended "$1"; }
@@ -41,6 +41,24 @@ await has_tenant "$j"
 hit "$(pgrep -f "slurmstepd: \\[$j\\.batch\\]")"
 scancel "$j"
 ok tenant_goes_where_the_job_s_own_daemon_was_killed await no_tenants
+await no_jobs
+
+await idle
+# A node that is given up gets no epilog for the jobs that it had, when it is back.
+await idle
+j=$(submit -w n2 --no-requeue --gpu-mem=128M --gpu-sm=30)
+k=$(submit -w n2 --gpu-mem=128M --gpu-sm=30)
+await has_tenant "$j"
+await has_tenant "$k"
+hit "$(cat "$tmp/slurmd.n2.pid")"
+hit "$(pgrep -f "slurmstepd: \\[$j\\.batch\\]")"
+scontrol update nodename=n2 state=down reason=lost
+await waits_for "$k" BeginTime
+is tenants_of_a_lost_node_stay_meanwhile "$(tenants | wc -l)" 2
+scontrol update nodename=n2 state=resume
+start_slurmd n2
+ok and_go_with_its_next_slurmd await no_tenants
+scancel "$k"
 await no_jobs
 
 await idle

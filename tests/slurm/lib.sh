@@ -10,6 +10,7 @@ chmod 755 "$tmp"
 export SLURM_CONF="$tmp/slurm.conf"
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT WORMHOLE_DIR CUDA_VISIBLE_DEVICES
 nodes="n1 n2 n3"
+servers=$nodes	# each in its folder d.NAME
 user=65534
 
 # Why no cluster can be had here; nothing: one can.
@@ -116,7 +117,7 @@ start_slurmd() { slurmd -N "$1" >>"$tmp/start.log" 2>&1; }
 idle() { [ "$(sinfo -h -N -o %t | sort -u)" = idle ]; }
 
 start_cluster() {
-	for n in $nodes; do serve "$n"; done
+	for n in $servers; do serve "$n"; done
 	"$wormhole" slurm conf --dir "$tmp/d.n1" >"$tmp/conf"
 	write_conf
 	mkdir -p "$tmp/state"
@@ -130,7 +131,7 @@ start_cluster() {
 
 # Of all servers: the tenants that are there.
 tenants() {
-	for n in $nodes; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
+	for n in $servers; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
 }
 # as the user of jobs
 as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
@@ -166,7 +167,7 @@ clean_up() {
 	stop_pid "$tmp/slurmdbd.pid"
 	stop_pid "$tmp/db.pid"
 	stop_pid "$tmp/munge/pid"
-	for n in $nodes; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
+	for n in $servers; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
 }
 trap clean_up EXIT
