@@ -112,7 +112,7 @@ start_munged() {
 		--pid-file="$tmp/munge/pid" --log-file="$tmp/munge/log" --seed-file="$tmp/munge/seed" \
 		>/dev/null 2>&1
 }
-start_ctld() { slurmctld >>"$tmp/start.log" 2>&1; }
+start_ctld() { slurmctld "$@" >>"$tmp/start.log" 2>&1; }
 start_slurmd() { slurmd -N "$1" >>"$tmp/start.log" 2>&1; }
 idle() { [ "$(sinfo -h -N -o %t | sort -u)" = idle ]; }
 
