@@ -54,7 +54,8 @@ static void print_nodes(const cJSON *devices, const char *host)
 	printf("# slurm.conf: once, and a node for each device\nGresTypes=gpumem,gpusm\n");
 	for (i = 0; i < n; i++)
 		printf("NodeName=%s-gpu%d NodeHostname=%s Port=%d CPUs=%ld Gres=gpumem:%" PRIu64 ",gpusm:100\n",
-		       host, i, host, FIRST_PORT + i, cpus < 1 ? 1 : cpus, mib(cJSON_GetArrayItem(devices, i)));
+		       host, i, host, FIRST_PORT + i, cpus < 1 ? 1 : cpus,
+		       mib(cJSON_GetArrayItem(devices, i)));
 	printf("# gres.conf\n");
 	for (i = 0; i < n; i++)
 		printf("NodeName=%s-gpu%d Name=gpumem Count=%" PRIu64 " Flags=CountOnly\n"

@@ -40,7 +40,7 @@ static void expand(char out[PATH_MAX], const char *text)
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
-/* A node called HOST-gpuN is device N of its machine, as `wormhole slurm conf` has it; any other is all of them. */
+/* HOST-gpuN is device N of its machine, as `wormhole slurm conf` has it; any other name, all. */
 static int device_of(const char *node)
 {
 	const char *last = strrchr(node, '-');
@@ -146,7 +146,7 @@ bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
 	return true;
 }
 
-/* Who started the daemon may wait for its output's end, and the next one needs its sockets' ports. */
+/* Of the daemon: who started it may wait for its output's end, the next one for its ports. */
 static void let_go(void)
 {
 	long fd, end = sysconf(_SC_OPEN_MAX) < 65536 ? sysconf(_SC_OPEN_MAX) : 65536;

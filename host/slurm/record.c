@@ -83,7 +83,8 @@ static void choose(struct choice *c, const struct ws_records *r, uint32_t job)
 {
 	*c = (struct choice){ .cond = { .db_flags = SLURMDB_JOB_FLAG_NOTSET },
 			      .job = { NO_VAL, NO_VAL, { job, NO_VAL, NO_VAL } } };
-	c->cond.flags = JOBCOND_FLAG_NO_DEFAULT_USAGE | JOBCOND_FLAG_NO_STEP | JOBCOND_FLAG_NO_TRUNC;
+	c->cond.flags = JOBCOND_FLAG_NO_DEFAULT_USAGE | JOBCOND_FLAG_NO_STEP |
+			JOBCOND_FLAG_NO_TRUNC;
 	c->cond.step_list = slurm_list_create(NULL);
 	c->cond.cluster_list = slurm_list_create(NULL);
 	slurm_list_append(c->cond.step_list, &c->job);
@@ -125,7 +126,7 @@ static void take_run(struct run *run, const slurmdb_job_rec_t *rec, uint32_t job
 	snprintf(run->comment, sizeof(run->comment), "%s", rec->admin_comment ? rec->admin_comment : "");
 }
 
-/* The last that had begun by then, once its end is in the record: its controller writes no more to it. */
+/* The last that had begun by then, once it has its end: its controller writes no more to it. */
 static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, struct run *run,
 				 char err[WS_ERROR])
 {
@@ -180,8 +181,8 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 	return done;
 }
 
-static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct run *run, const char *text,
-			       char err[WS_ERROR])
+static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct run *run,
+			       const char *text, char err[WS_ERROR])
 {
 	static char whole[COMMENT];
 	int n = snprintf(whole, sizeof(whole), "%s%s%s", run->comment, *run->comment ? ";" : "", text);
@@ -211,7 +212,8 @@ static void pause_a_while(void)
  * Nodes of one job write into one comment, and nothing keeps one from writing what
  * it had read before the other wrote: so each looks again a while after it wrote.
  */
-enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const char *text, char err[WS_ERROR])
+enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const char *text,
+			   char err[WS_ERROR])
 {
 	static struct run run;
 	enum ws_recorded done;

@@ -52,7 +52,8 @@ enum ws_made {
 };
 
 /* Makes it on the device that has the room, unless it is there. */
-enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR]);
+enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g,
+			      char err[WS_ERROR]);
 /* Those of this node that the server has tenants of; their number. */
 unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS]);
 /* With its workers; figures are what they have counted to their end. */
@@ -70,12 +71,14 @@ struct ws_records;	/* a connection */
 /* *wanted is false where the cluster keeps no records. NULL with err. */
 struct ws_records *ws_records_open(bool *wanted, char err[WS_ERROR]);
 void ws_records_close(struct ws_records *r);
-/* Puts text, which begins with what none but this node's does, into the record of the job's run at time t. */
-enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const char *text, char err[WS_ERROR]);
+/* Puts text, which no other node has, into the record of the job's run at time t. */
+enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const char *text,
+			   char err[WS_ERROR]);
 
 /* --- account.c */
 /* Keeps the figures until they are in the job's record; who does that is a process of its own. */
-bool ws_account(const struct ws_config *c, uint32_t job, const struct ws_figures *figures, char err[WS_ERROR]);
+bool ws_account(const struct ws_config *c, uint32_t job, const struct ws_figures *figures,
+		char err[WS_ERROR]);
 void ws_account_rest(const char *dir);
 
 /* --- tidy.c: as a node's daemon starts */

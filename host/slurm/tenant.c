@@ -271,7 +271,8 @@ static bool server_has(const char *dir, const char *name)
 	return found;
 }
 
-enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR])
+enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g,
+			      char err[WS_ERROR])
 {
 	char name[WS_NAME];
 	int lock = lock_jobs(c->dir);

@@ -47,5 +47,8 @@ out=$(as_user "srun --gpu-mem=600M ./train")
 like more_than_there_is_is_refused "$out" "not available"
 inside 'service slurmd stop; service slurmctld stop; service munge stop; kill $(cat /run/wormhole/server.lock)' >"$tmp/log"
 inside "apt-get purge -y wormhole-slurm" >"$tmp/log"
-is package_leaves_nothing "$? $(find "$root/etc/slurm/plugstack.conf.d" "$root/usr/lib/wormhole/slurm" -type f 2>/dev/null)" "0 "
+rc=$?
+# More than one mount is below it.
+trap 'umount -l -R "$root"; umount -l "$tmp"; rmdir "$tmp"' EXIT
+is package_leaves_nothing "$rc $(find "$root/etc/slurm/plugstack.conf.d" "$root/usr/lib/wormhole/slurm" -type f 2>/dev/null)" "0 "
 finish
