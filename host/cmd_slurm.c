@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole slurm conf`: what Slurm has to know of this node's devices. Slurm counts for
- * a node, in MiB of device memory and percent of SMs, a hundred of a device.
+ * `wormhole slurm conf`: what Slurm has to know of this machine's devices. Slurm counts for
+ * a node, in MiB of device memory and percent of SMs; where there are several devices
+ * each is a node, so that it counts for each.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tenancy.h"
 #include "wormhole.h"
+
+#define FIRST_PORT	17001	/* of a machine's daemons, where there are several */
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -25,38 +30,73 @@ static const struct argp conf_argp = {
 	"node.", dir_only, NULL, NULL
 };
 
-static void print_conf(const cJSON *devices)
+static uint64_t mib(const cJSON *device)
 {
-	uint64_t memory = 0;
-	unsigned int n = 0;
-	const cJSON *d;
+	return (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(device, "memory")) >> 20;
+}
 
-	cJSON_ArrayForEach(d, devices) {
-		memory += (uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(d, "memory")) >> 20;
-		n++;
-	}
+static void print_one(const cJSON *device)
+{
 	printf("# slurm.conf: once, and in the node's NodeName line\n"
 	       "GresTypes=gpumem,gpusm\n"
-	       "Gres=gpumem:%" PRIu64 ",gpusm:%u\n"
+	       "Gres=gpumem:%" PRIu64 ",gpusm:100\n"
 	       "# gres.conf of this node\n"
 	       "Name=gpumem Count=%" PRIu64 " Flags=CountOnly\n"
-	       "Name=gpusm Count=%u Flags=CountOnly\n", memory, 100 * n, memory, 100 * n);
+	       "Name=gpusm Count=100 Flags=CountOnly\n", mib(device), mib(device));
+}
+
+/* The machine's processors, in equal parts. */
+static void print_nodes(const cJSON *devices, const char *host)
+{
+	int n = cJSON_GetArraySize(devices), i;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN) / n;
+
+	printf("# slurm.conf: once, and a node for each device\nGresTypes=gpumem,gpusm\n");
+	for (i = 0; i < n; i++)
+		printf("NodeName=%s-gpu%d NodeHostname=%s Port=%d CPUs=%ld Gres=gpumem:%" PRIu64 ",gpusm:100\n",
+		       host, i, host, FIRST_PORT + i, cpus < 1 ? 1 : cpus,
+		       mib(cJSON_GetArrayItem(devices, i)));
+	printf("# gres.conf\n");
+	for (i = 0; i < n; i++)
+		printf("NodeName=%s-gpu%d Name=gpumem Count=%" PRIu64 " Flags=CountOnly\n"
+		       "NodeName=%s-gpu%d Name=gpusm Count=100 Flags=CountOnly\n",
+		       host, i, mib(cJSON_GetArrayItem(devices, i)), host, i);
+	printf("# Start on this machine\n");
+	for (i = 0; i < n; i++)
+		printf("# slurmd -N %s-gpu%d\n", host, i);
+}
+
+static void print_conf(const cJSON *devices)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = 0;
+	if (cJSON_GetArraySize(devices) == 1)
+		print_one(cJSON_GetArrayItem(devices, 0));
+	else
+		print_nodes(devices, host);
 }
 
 static int conf(int argc, char **argv)
 {
 	const char *dir = NULL;
-	cJSON *answer;
-	int fd;
+	cJSON *answer, *devices;
+	int fd, n;
 
 	wh_parse(&conf_argp, argc, argv, 0, &dir);
 	fd = wh_server_connect(wh_server_dir(dir));
 	answer = fd < 0 ? NULL : wh_server_ask(fd, wh_request("info", NULL));
 	if (!answer)
 		return EXIT_FAILED;
-	print_conf(cJSON_GetObjectItem(answer, "devices"));
+	devices = cJSON_GetObjectItem(answer, "devices");
+	n = cJSON_GetArraySize(devices);
+	if (n)
+		print_conf(devices);
+	else
+		wh_error("the server has no devices");
 	cJSON_Delete(answer);
-	return EXIT_DONE;
+	return n ? EXIT_DONE : EXIT_FAILED;
 }
 
 int cmd_slurm(int argc, char **argv)

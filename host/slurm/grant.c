@@ -63,3 +63,12 @@ bool ws_grant(uint32_t job, struct ws_grant *out)
 		slurm_error("wormhole: job %u: the controller does not know it", job);
 	return found;
 }
+
+bool ws_requeue(uint32_t job)
+{
+	if (!slurm_requeue(job, 0))
+		return true;
+	slurm_error("wormhole: job %u is not put back into the queue: %s", job,
+		    slurm_strerror(slurm_get_errno()));
+	return false;
+}

@@ -6,16 +6,23 @@
  * socket its processes have is decided by what they see (view.c): neither their
  * environment nor their options play a part.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "slurm.h"
 
 SPANK_PLUGIN(wormhole, 1)
+
+#define BACKGROUND_S	3600	/* a process behind jobs, at most */
 
 static struct ws_config config;
 static struct ws_grant grant;	/* of the step that this process runs */
@@ -25,18 +32,37 @@ static struct ws_grant grant;	/* of the step that this process runs */
 /* %n is the node's name, for machines that play several. */
 static void expand(char out[PATH_MAX], const char *text)
 {
-	const char *mark = strstr(text, "%n"), *node = getenv("SLURMD_NODENAME");
+	const char *mark = strstr(text, "%n");
 
-	if (mark && node)
-		snprintf(out, PATH_MAX, "%.*s%s%s", (int)(mark - text), text, node, mark + 2);
+	if (mark && *config.node)
+		snprintf(out, PATH_MAX, "%.*s%s%s", (int)(mark - text), text, config.node, mark + 2);
 	else
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
+/* HOST-gpuN is device N of its machine, as `wormhole slurm conf` has it; any other name, all. */
+static int device_of(const char *node)
+{
+	const char *last = strrchr(node, '-');
+	char *end;
+	long n;
+
+	if (!last || strncmp(last, "-gpu", 4) || last[4] < '0' || last[4] > '9')
+		return -1;
+	n = strtol(last + 4, &end, 10);
+	return *end || n > 63 ? -1 : (int)n;
+}
+
 static int configure(int argc, char **argv)
 {
+	const char *node = getenv("SLURMD_NODENAME");
 	int i;
 
+	if (spank_context() == S_CTX_SLURMD)
+		ws_node_of_daemon(config.node);
+	else
+		snprintf(config.node, sizeof(config.node), "%s", node ? node : "");
+	config.device = device_of(config.node);
 	strcpy(config.dir, "/run/wormhole");
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "dir=", 4)) {
@@ -82,39 +108,121 @@ static struct spank_option options[] = {
 	SPANK_OPTIONS_TABLE_END
 };
 
-int slurm_spank_init(spank_t sp, int argc, char **argv)
-{
-	int i;
-
-	(void)argc;
-	(void)argv;
-	for (i = 0; options[i].name; i++)
-		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
-			return -1;
-	return 0;
-}
-
 /* --- The job ----------------------------------------------------------------------------- */
 
+/*
+ * A batch job that fails here takes its node out of service. One for which no device has
+ * the room, on a node of several, waits in the queue instead; until the controller has
+ * ended it here it has no tenant, and no task.
+ */
 static int begin(uint32_t job, struct ws_grant *g)
 {
 	char err[WS_ERROR];
+	enum ws_made made;
 
 	if (!ws_grant(job, g))
 		return -1;
-	if (g->memory && !ws_tenant_ensure(config.dir, g, err))
-		return refuse(job, err);
+	if (!g->memory)
+		return 0;
+	made = ws_tenant_ensure(&config, g, err);
+	if (made == WS_MADE)
+		return 0;
+	refuse(job, err);
+	if (made == WS_FAILED || !ws_requeue(job))
+		return -1;
+	g->waits = true;
 	return 0;
+}
+
+bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
+{
+	struct ws_figures figures;
+
+	if (!ws_tenant_delete(c, job, &figures, err))
+		return false;
+	/* The job's end does not fail for that. */
+	if (figures.known && !ws_account(c, job, &figures, err))
+		slurm_error("wormhole: job %u: what it has used is lost: %s", job, err);
+	return true;
+}
+
+/* Of the daemon: who started it may wait for its output's end, the next one for its ports. */
+static void let_go(void)
+{
+	long fd, end = sysconf(_SC_OPEN_MAX) < 65536 ? sysconf(_SC_OPEN_MAX) : 65536;
+	struct stat st;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, (int)fd);
+	closelog();
+	for (fd = 3; fd < end; fd++)
+		if (!fstat((int)fd, &st) && S_ISSOCK(st.st_mode))
+			close((int)fd);
+}
+
+/* In a process that nobody waits for, and which ends in any case. */
+static void in_background(void (*work)(void))
+{
+	pid_t pid = fork();
+	sigset_t none;
+
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid)
+		return;
+	if (fork())
+		_exit(0);
+	setsid();
+	let_go();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(BACKGROUND_S);
+	work();
+	_exit(0);
+}
+
+static void bring_figures(void)
+{
+	ws_account_rest(config.dir);
+}
+
+static void tidy(void)
+{
+	ws_tidy(&config);
+	ws_account_rest(config.dir);
 }
 
 int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
 {
 	char err[WS_ERROR];
 	uint32_t job;
+	bool done;
 
 	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return -1;
-	return ws_tenant_delete(config.dir, job, err) ? 0 : refuse(job, err);
+	done = ws_job_end(&config, job, err);
+	in_background(bring_figures);
+	return done ? 0 : refuse(job, err);
+}
+
+/* --- What Slurm loads --------------------------------------------------------------- */
+
+int slurm_spank_init(spank_t sp, int argc, char **argv)
+{
+	int i;
+
+	if (spank_context() == S_CTX_SLURMD) {
+		if (configure(argc, argv))
+			return -1;
+		in_background(tidy);
+		return 0;
+	}
+	for (i = 0; options[i].name; i++)
+		if (spank_option_register(sp, &options[i]) != ESPANK_SUCCESS)
+			return -1;
+	return 0;
 }
 
 /* --- A step: before its first task, as root ---------------------------------------------- */
@@ -174,5 +282,7 @@ int slurm_spank_task_init_privileged(spank_t sp, int argc, char **argv)
 	(void)sp;
 	(void)argc;
 	(void)argv;
-	return ws_view(config.dir, &grant, err) ? 0 : refuse(grant.job, err);
+	if (grant.waits)
+		return refuse(grant.job, "back in the queue");
+	return ws_view(&config, &grant, err) ? 0 : refuse(grant.job, err);
 }

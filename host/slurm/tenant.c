@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "slurm.h"
 #include "tenant/control.h"
+#include "tenant/file.h"
 #include "tenant/tenant.h"
 
 #define PREFIX		"slurm-"
@@ -31,9 +33,13 @@ struct room {
 	unsigned int sm;
 };
 
-void ws_tenant_name(uint32_t job, char out[WS_NAME])
+/* Nodes that are devices of one machine have one server, and a job may have several of them. */
+void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME])
 {
-	snprintf(out, WS_NAME, PREFIX "%u", job);
+	if (c->device < 0)
+		snprintf(out, WS_NAME, PREFIX "%u", job);
+	else
+		snprintf(out, WS_NAME, PREFIX "%u.gpu%d", job, c->device);
 }
 
 /* --- The control socket -------------------------------------------------------------- */
@@ -140,12 +146,11 @@ static void subtract_jobs(const char *dir, struct room *room, int devices)
 		closedir(d);
 }
 
-/* The fullest device that has the room: what is left whole stays whole. -1 with err. */
-static int choose(const char *dir, const struct ws_grant *g, int *devices, char err[WS_ERROR])
+/* What is left of each of the server's devices; their number, or -1 with err. */
+static int look(const char *dir, struct room room[WH_TENANT_DEVICES], char err[WS_ERROR])
 {
-	struct room room[WH_TENANT_DEVICES];
 	cJSON *answer = ask(dir, request("info", NULL), err), *e;
-	int i, best = -1, n = 0;
+	int n = 0;
 
 	if (!answer)
 		return -1;
@@ -157,15 +162,40 @@ static int choose(const char *dir, const struct ws_grant *g, int *devices, char 
 	}
 	cJSON_Delete(answer);
 	subtract_jobs(dir, room, n);
-	for (i = 0; i < n; i++)
+	return n;
+}
+
+/* The fullest device that has the room: what is left whole stays whole. -1: none has. */
+static int fullest(const struct room *room, int from, int to, const struct ws_grant *g)
+{
+	int i, best = -1;
+
+	for (i = from; i < to; i++)
 		if (room[i].memory >= g->memory && room[i].sm >= g->sm &&
 		    (best < 0 || room[i].memory < room[best].memory))
 			best = i;
-	*devices = n;
-	if (best < 0)
-		snprintf(err, WS_ERROR, "none of %d devices has %llu MiB and %u %% of its SMs left beside the "
-			 "other jobs", n, (unsigned long long)(g->memory >> 20), g->sm);
 	return best;
+}
+
+static enum ws_made choose(const struct ws_config *c, const struct ws_grant *g, int *device,
+			   int *devices, char err[WS_ERROR])
+{
+	struct room room[WH_TENANT_DEVICES];
+	int n = look(c->dir, room, err), only = n == 1 ? 0 : c->device;
+
+	if (n < 0)
+		return WS_FAILED;
+	if (only >= n) {
+		snprintf(err, WS_ERROR, "node %s is device %d, and the server has %d", c->node, only, n);
+		return WS_FAILED;
+	}
+	*devices = n;
+	*device = only < 0 ? fullest(room, 0, n, g) : fullest(room, only, only + 1, g);
+	if (*device >= 0)
+		return WS_MADE;
+	snprintf(err, WS_ERROR, "none of %d devices has %llu MiB and %u %% of its SMs left beside the "
+		 "other jobs", only < 0 ? n : 1, (unsigned long long)(g->memory >> 20), g->sm);
+	return WS_NO_ROOM;
 }
 
 /* --- Life ------------------------------------------------------------------------------- */
@@ -203,24 +233,26 @@ static bool is_there(const char *dir, const char *name)
 {
 	char path[PATH_MAX + WS_NAME + 16];
 
-	snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
+	snprintf(path, sizeof(path), "%s/tenants/%s.usage", dir, name);
 	return !access(path, F_OK);
 }
 
-static bool create(const char *dir, const struct ws_grant *g, const char *name, char err[WS_ERROR])
+static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, const char *name,
+			   char err[WS_ERROR])
 {
-	int devices, device = choose(dir, g, &devices, err);
+	int device, devices;
+	enum ws_made made = choose(c, g, &device, &devices, err);
 	cJSON *o, *answer;
 
-	if (device < 0)
-		return false;
+	if (made != WS_MADE)
+		return made;
 	o = request("create", name);
 	cJSON_AddNumberToObject(o, "uid", g->uid);
 	cJSON_AddTrueToObject(o, "bounded");
 	limits_of(o, g, device, devices);
-	answer = ask(dir, o, err);
+	answer = ask(c->dir, o, err);
 	cJSON_Delete(answer);
-	return answer;
+	return answer ? WS_MADE : WS_FAILED;
 }
 
 /* A server that was killed leaves files, which are no tenant: the server is asked. */
@@ -239,34 +271,66 @@ static bool server_has(const char *dir, const char *name)
 	return found;
 }
 
-bool ws_tenant_ensure(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
+enum ws_made ws_tenant_ensure(const struct ws_config *c, const struct ws_grant *g,
+			      char err[WS_ERROR])
 {
 	char name[WS_NAME];
-	int lock = lock_jobs(dir);
-	bool done;
+	int lock = lock_jobs(c->dir);
+	enum ws_made made;
 
 	if (lock < 0) {
-		snprintf(err, WS_ERROR, "%.200s/slurm.lock: %s; is the server there?", dir, strerror(errno));
-		return false;
+		snprintf(err, WS_ERROR, "%.200s/slurm.lock: %s; is the server there?", c->dir,
+			 strerror(errno));
+		return WS_FAILED;
 	}
-	ws_tenant_name(g->job, name);
-	done = server_has(dir, name) || create(dir, g, name, err);
+	ws_tenant_name(c, g->job, name);
+	made = server_has(c->dir, name) ? WS_MADE : create(c, g, name, err);
 	close(lock);
-	return done;
+	return made;
 }
 
-bool ws_tenant_delete(const char *dir, uint32_t job, char err[WS_ERROR])
+unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS])
 {
-	const struct timespec pause = { 0, 10000000 };
-	char name[WS_NAME];
-	cJSON *o, *answer;
+	char err[WS_ERROR], name[WS_NAME];
+	cJSON *answer = ask(c->dir, request("list", NULL), err), *e;
+	unsigned int n = 0;
+	const char *it;
+
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(answer, "tenants")) {
+		it = cJSON_GetStringValue(cJSON_GetObjectItem(e, "tenant"));
+		if (!it || n == WS_JOBS || sscanf(it, PREFIX "%" SCNu32, &jobs[n]) != 1)
+			continue;
+		ws_tenant_name(c, jobs[n], name);
+		n += !strcmp(it, name);
+	}
+	cJSON_Delete(answer);
+	return n;
+}
+
+/*
+ * The figures as the workers left them: of a mapping that outlives the file, since the
+ * server adds up what a worker counted when that has ended.
+ */
+static void read_figures(const struct wh_tenant_file *f, struct ws_figures *out)
+{
+	struct wh_tenant_sum sum;
 	int i;
 
-	ws_tenant_name(job, name);
-	/* Where no server lives its tenants do not either. */
-	if (!server_has(dir, name))
-		return true;
-	o = request("delete", name);
+	out->known = true;
+	wh_tenant_usage_read(f->usage, &sum);
+	for (i = 0; i < WH_TENANT_DEVICES; i++) {
+		out->gpu_ns += wh_gpu_ns(&sum.total.device[i]);
+		out->memory_peak += sum.total.device[i].memory_peak;
+		out->throttled_ns += sum.total.device[i].throttled_ns;
+	}
+}
+
+static bool delete(const char *dir, const char *name, char err[WS_ERROR])
+{
+	const struct timespec pause = { 0, 10000000 };
+	cJSON *o = request("delete", name), *answer;
+	int i;
+
 	cJSON_AddTrueToObject(o, "force");
 	answer = ask(dir, o, err);
 	cJSON_Delete(answer);
@@ -275,4 +339,27 @@ bool ws_tenant_delete(const char *dir, uint32_t job, char err[WS_ERROR])
 	for (i = 0; i < GONE_MS / 10 && is_there(dir, name); i++)
 		nanosleep(&pause, NULL);
 	return true;
+}
+
+bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures *figures,
+		      char err[WS_ERROR])
+{
+	const char *dir = c->dir;
+	char name[WS_NAME], folder[PATH_MAX + 16];
+	struct wh_tenant_file file;
+	bool mapped, done;
+
+	*figures = (struct ws_figures){ 0 };
+	ws_tenant_name(c, job, name);
+	snprintf(folder, sizeof(folder), "%s/tenants", dir);
+	/* A killed server's, too, until the next one clears them away. */
+	mapped = !wh_tenant_file_open(&file, folder, name);
+	/* Where no server lives its tenants do not either. */
+	done = !server_has(dir, name) || delete(dir, name, err);
+	if (mapped) {
+		if (done)
+			read_figures(&file, figures);
+		wh_tenant_file_close(&file);
+	}
+	return done;
 }

@@ -50,8 +50,9 @@ static bool cover(const char *dir, int socket, char err[WS_ERROR])
 	return true;
 }
 
-bool ws_view(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
+bool ws_view(const struct ws_config *c, const struct ws_grant *g, char err[WS_ERROR])
 {
+	const char *dir = c->dir;
 	char name[WS_NAME], path[PATH_MAX + WS_NAME + 16];
 	int socket = -1;
 	bool done;
@@ -62,7 +63,7 @@ bool ws_view(const char *dir, const struct ws_grant *g, char err[WS_ERROR])
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return fail(err, "a mount namespace");
 	if (g->memory) {
-		ws_tenant_name(g->job, name);
+		ws_tenant_name(c, g->job, name);
 		snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
 		/* Of the new namespace: another one's files cannot be mounted in it. */
 		socket = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -10,50 +10,12 @@ build=${WH_BUILD:-$top/build}
 for d in host libraries client kvm-dkms; do
 	ls "$build/deb/wormhole-${d}"_*.deb >/dev/null 2>&1 || skip_all "no packages: make deb"
 done
-command -v mmdebstrap >/dev/null || skip_all "no mmdebstrap here"
 program=$build/examples/shared/vectorAdd
 fixed=$build/examples/static/vectorAdd
 need_built "$program" "$fixed"
-# In namespaces of its own: what is mounted and started goes with the test.
-[ "${1:-}" = inside ] || exec unshare -m -p -f --kill-child "$0" inside
-
-tmp=$(mktemp -d)
-root=$tmp/root
-# Below it this machine's files are mounted, too: nothing is removed there, all of it is one
-# mount that goes.
-trap 'umount -R "$tmp" && rmdir "$tmp"' EXIT
-mount -t tmpfs -o mode=755 bare "$tmp" || { trap - EXIT; skip_all "no tmpfs may be mounted here"; }
-mmdebstrap --quiet --variant=apt --skip=cleanup/apt,check/empty --dpkgopt=force-unsafe-io \
-	bookworm "$root" "$top/tests/deb/bookworm.list" >"$tmp/log" 2>&1 ||
-	skip_all "no bare Debian 12 is to be had: $(tail -n 1 "$tmp/log")"
-mount -t proc proc "$root/proc" && mount -t tmpfs -o mode=755 dev "$root/dev" &&
-	mount -t tmpfs -o mode=755 run "$root/run" ||
-	skip_all "nothing may be mounted here"
-mkdir "$root/dev/shm" "$root/dev/pts"
-mount -t tmpfs shm "$root/dev/shm"
-mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
-ln -s pts/ptmx "$root/dev/ptmx"
-for f in null zero full random urandom tty; do
-	touch "$root/dev/$f"
-	mount --bind "/dev/$f" "$root/dev/$f"
-done
-cp /etc/resolv.conf "$root/etc/"
+. "$top/tests/deb/bare.sh"
 cp "$program" "$root/opt/program"
 cp "$fixed" "$root/opt/static"
-mkdir "$root/debs"
-cp "$build"/deb/*.deb "$root/debs"
-
-inside() {
-	# shellcheck disable=SC2154
-	chroot "$root" env -i ${http_proxy:+"http_proxy=$http_proxy"} PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root \
-		DEBIAN_FRONTEND=noninteractive sh -c "cd /debs; $1" 2>&1
-}
-# What is there, but for what apt and dpkg note about their own work.
-files() {
-	(cd "$root" && find . -xdev ! -path './var/lib/apt/*' ! -path './var/lib/dpkg/*' \
-		! -path './var/log/*' ! -path './var/cache/*' | sort)
-}
-installed() { inside "dpkg-query -W -f '\${Package}\n'"; }
 
 plan 21
 files >"$tmp/files"

@@ -5,7 +5,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 7
+plan 9
 
 start_cluster
 hit() { kill -9 "$1" && await ended "$1"; }
@@ -42,6 +42,20 @@ hit "$(pgrep -f "slurmstepd: \\[$j\\.batch\\]")"
 scancel "$j"
 ok tenant_goes_where_the_job_s_own_daemon_was_killed await no_tenants
 await no_jobs
+
+await idle
+# Nobody orders an epilog of a job that its controller has forgotten and that has no process left.
+await idle
+j=$(submit -w n2 --gpu-mem=128M --gpu-sm=30)
+await has_tenant "$j"
+hit "$(cat "$tmp/slurmd.n2.pid")"
+hit "$(pgrep -f "slurmstepd: \\[$j\\.batch\\]")"
+hit "$(cat "$tmp/slurmctld.pid")"
+start_ctld -c
+await sinfo
+is tenant_of_a_job_that_is_forgotten_stays_without_slurmd "$(tenants)" "slurm-$j"
+start_slurmd n2
+ok and_goes_with_the_next_slurmd await no_tenants
 
 await idle
 j=$(submit -w n3 --gpu-mem=128M --gpu-sm=30)

@@ -10,6 +10,7 @@ chmod 755 "$tmp"
 export SLURM_CONF="$tmp/slurm.conf"
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT WORMHOLE_DIR CUDA_VISIBLE_DEVICES
 nodes="n1 n2 n3"
+servers=$nodes	# each in its folder d.NAME
 user=65534
 
 # Why no cluster can be had here; nothing: one can.
@@ -38,10 +39,19 @@ await() {
 free_ports() {
 	/usr/bin/python3 - <<'END'
 import socket
-s = [socket.socket() for _ in range(4)]
+s = [socket.socket() for _ in range(6)]
 for x in s: x.bind(("127.0.0.1", 0))
 print(*(x.getsockname()[1] for x in s))
 END
+}
+
+# write_nodes PORT...: of slurm.conf and gres.conf, what `wormhole slurm conf` prints, for three like machines
+write_nodes() {
+	for n in $nodes; do
+		echo "NodeName=$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$1 CPUs=64 $(sed -n '/^Gres=/p' "$tmp/conf")"
+		shift
+	done >>"$tmp/slurm.conf"
+	sed -n '/^Name=/p' "$tmp/conf" >"$tmp/gres.conf"
 }
 
 write_conf() {
@@ -79,25 +89,22 @@ PriorityType=priority/basic
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 PlugStackConfig=$tmp/plugstack.conf
-GresTypes=gpumem,gpusm
+$(sed -n '/^GresTypes=/p' "$tmp/conf")
 CliFilterPlugins=lua
 JobCompType=jobcomp/none
-NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$2 CPUs=64 Gres=$gres
-NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=64 Gres=$gres
-NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=64 Gres=$gres
-PartitionName=all Nodes=n[1-3] Default=YES PriorityTier=1 OverSubscribe=NO MaxTime=60
-PartitionName=urgent Nodes=n[1-3] PriorityTier=10 MaxTime=60
+${records:-}
+PartitionName=all Nodes=ALL Default=YES PriorityTier=1 OverSubscribe=NO MaxTime=60
+PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=60
 END
-	cat >"$tmp/gres.conf" <<END
-Name=gpumem Count=$memory Flags=CountOnly
-Name=gpusm Count=100 Flags=CountOnly
-END
+	shift
+	write_nodes "$@"
 	cp "$WH_TOP/host/slurm/cli_filter.lua" "$tmp"
 	echo "required $plugin dir=$tmp/d.%n libs=$WH_BUILD/client-stubs" >"$tmp/plugstack.conf"
 }
 
-serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
+serve() { "$wormhole" serve --backend "${backend:-softgpu}" --daemon --part-size 16M --dir "$tmp/d.$1" >>"$tmp/serve.$1" 2>&1; }
 start_munged() {
+	[ ! -S "$tmp/munge.sock" ] || return 0
 	dd if=/dev/urandom of="$tmp/munge.key" bs=128 count=1 2>/dev/null
 	chmod 400 "$tmp/munge.key"
 	mkdir -p "$tmp/munge"
@@ -105,17 +112,18 @@ start_munged() {
 		--pid-file="$tmp/munge/pid" --log-file="$tmp/munge/log" --seed-file="$tmp/munge/seed" \
 		>/dev/null 2>&1
 }
-start_ctld() { slurmctld >>"$tmp/start.log" 2>&1; }
+start_ctld() { slurmctld "$@" >>"$tmp/start.log" 2>&1; }
 start_slurmd() { slurmd -N "$1" >>"$tmp/start.log" 2>&1; }
 idle() { [ "$(sinfo -h -N -o %t | sort -u)" = idle ]; }
 
 start_cluster() {
-	for n in $nodes; do serve "$n"; done
-	memory=$("$wormhole" slurm conf --dir "$tmp/d.n1" | sed -n 's/.*gpumem:\([0-9]*\).*/\1/p' | head -1)
-	gres=gpumem:$memory,gpusm:100
+	for n in $servers; do serve "$n"; done
+	"$wormhole" slurm conf --dir "$tmp/d.n1" >"$tmp/conf"
 	write_conf
 	mkdir -p "$tmp/state"
 	start_munged
+	# A controller ends that does not find its database.
+	[ -z "${records:-}" ] || await sacctmgr -i add cluster wormhole
 	start_ctld
 	for n in $nodes; do start_slurmd "$n"; done
 	await idle
@@ -123,7 +131,7 @@ start_cluster() {
 
 # Of all servers: the tenants that are there.
 tenants() {
-	for n in $nodes; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
+	for n in $servers; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
 }
 # as the user of jobs
 as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
@@ -156,8 +164,10 @@ clean_up() {
 	fi
 	for n in $nodes; do stop_pid "$tmp/slurmd.$n.pid"; done
 	stop_pid "$tmp/slurmctld.pid"
+	stop_pid "$tmp/slurmdbd.pid"
+	stop_pid "$tmp/db.pid"
 	stop_pid "$tmp/munge/pid"
-	for n in $nodes; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
+	for n in $servers; do "$wormhole" stop --dir "$tmp/d.$n" >/dev/null 2>&1; done
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
 }
 trap clean_up EXIT

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a job's tenant has used is in the job's record, where sacct shows it, however the job ended.
+WH_TOP=@TOP@
+WH_BUILD=@BUILD@
+. "$WH_TOP/tests/slurm/lib.sh"
+. "$WH_TOP/tests/slurm/records.sh"
+
+plan 9
+
+start_records
+start_cluster
+# used NODE JOB: what the server says, as the record has it
+used() {
+	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c "import json, sys
+d = json.load(sys.stdin)[0]['devices'][0]
+print('wormhole:node=$1,gpu_s=%.3f,memory_peak_mib=%d,throttled_s=%.3f' %
+      (d['gpu_ns'] / 1e9, -(-d['memory_peak'] >> 20), d['throttled_ns'] / 1e9))"
+}
+has_record() { record "$1" | grep -q wormhole:; }
+# works FILE: the client in it has done its work
+works() { grep -q ready "$1"; }
+mkdir -m 1777 "$tmp/out"
+# worker OPTIONS...: a job that works, and then waits until it is cancelled; its number
+worker() {
+	as_user sbatch --parsable -o "$tmp/out/%j" "$@" \
+		--wrap "sleep 600 | $client alloc=100000000 launch=300 ready wait"
+}
+
+# --- Of a job that ends ------------------------------------------------------------------------
+as_user srun -Q --gpu-mem=256M --gpu-sm=2 -w n1 "$client" alloc=100000000 launch=2000 >/dev/null
+ok record_of_a_job_has_what_it_used await has_record 1
+like with_its_peak_of_memory "$(record 1)" "^wormhole:node=n1,.*memory_peak_mib=96,"
+like its_time_on_the_device_and_its_throttled_time "$(record 1)" ",gpu_s=0\.[0-9]*[1-9][0-9]*,.*throttled_s=[0-9.]*[1-9]"
+
+# --- Of one that is cancelled ---------------------------------------------------------------------
+# Where Slurm's own epilog runs, the controller changes nothing of the job any more.
+j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20)
+await works "$tmp/out/$j"
+scontrol update jobid="$j" admincomment="the operator's \"word\""
+figures=$(used n2 "$j")
+scancel "$j"
+await has_record "$j"
+is record_of_a_cancelled_job_is_what_its_server_said_to_the_last "$(record "$j")" \
+	"the operator's \"word\";$figures"
+
+# --- Of one that is put back into the queue ---------------------------------------------------------
+j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20 --requeue)
+await works "$tmp/out/$j"
+first=$(used n2 "$j")
+scontrol requeue "$j"
+await waits_for "$j" BeginTime
+scontrol update jobid="$j" starttime=now
+rm -f "$tmp/out/$j"
+await runs "$j"
+await works "$tmp/out/$j"
+second=$(used n2 "$j")
+scancel "$j"
+both_runs() { [ "$(record "$j" | grep -c wormhole:)" = 2 ]; }
+await both_runs
+is each_run_of_a_job_has_a_record "$(record "$j")" "$first
+$second"
+
+# --- Of one on several nodes --------------------------------------------------------------------------
+as_user srun -Q -N3 --gpu-mem=256M --gpu-sm=20 "$client" alloc=100000000 launch=300 >/dev/null
+j=$((j + 1))
+three() { [ "$(record "$j" | grep -o 'node=n[123],' | sort -u | wc -l)" = 3 ]; }
+ok record_of_a_job_on_three_nodes_has_all_of_them await three
+is and_each_once "$(record "$j" | grep -o 'node=n[123],' | wc -l)" 3
+
+# --- While slurmdbd is away -----------------------------------------------------------------------------
+p=$(cat "$tmp/slurmdbd.pid")
+kill -9 "$p"
+await ended "$p"
+as_user srun -Q --gpu-mem=256M --gpu-sm=20 -w n1 "$client" alloc=100000000 launch=300 >/dev/null 2>&1
+j=$((j + 1))
+await no_jobs
+start_slurmdbd
+ok figures_wait_for_a_slurmdbd_that_is_away await has_record "$j"
+none_kept() { [ -z "$(ls "$tmp"/d.*/slurm.accounts | grep '^[0-9]')" ]; }
+ok and_none_is_kept_that_is_in_a_record await none_kept
+finish
