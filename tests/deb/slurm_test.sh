@@ -19,7 +19,8 @@ echo "$host" >"$root/etc/hostname"
 mount --rbind /sys "$root/sys"
 # A root is a mount, and the plugin changes how it is one.
 mount --rbind "$root" "$root"
-mkdir "$root/work"
+# A machine that has booted has the second.
+mkdir "$root/work" "$root/run/lock"
 cp "$program" "$root/work/train"
 sed -n '/^### One machine/,/^### Several/s/^    //p' "$top/docs/cluster.md" >"$tmp/lines"
 # Its lines, but for what this machine has not: a GPU, and an answer to what apt asks.
@@ -36,8 +37,8 @@ done <"$tmp/lines"
 is each_line_of_the_page_does_its_work "$failed" ""
 is example_has_what_is_printed_for_such_a_device "$(grep -c "$(echo "$printed" | grep ^Gres=)" "$root/etc/slurm/slurm.conf")" 1
 idle() { inside "sinfo -h -o %t" | grep -qx idle; }
-i=0
-until idle || [ $((i += 1)) -gt 100 ]; do sleep 0.1; done
+patience=$(($(date +%s) + 30))
+until idle || [ "$(date +%s)" -gt $patience ]; do sleep 0.1; done
 is node_is_ready "$(inside 'sinfo -h -o "%t %G"')" "idle gpumem:512,gpusm:100"
 like srun_has_the_options "$(inside 'srun --help')" "--gpu-mem=SIZE"
 out=$(as_user "$last")
