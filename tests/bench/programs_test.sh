@@ -15,7 +15,7 @@ says_four() { # WAY
 	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
 }
 
-plan 8
+plan $([ -x "$bench/layers" ] && echo 12 || echo 9)
 world_init softgpu
 world_server --part-size 16M
 for way in inline notify tcp; do
@@ -34,4 +34,20 @@ ok clients_and_threads_make_calls_over_shm scales shm "WH_SERVER_PID=$server_pid
 ok workers_memory_is_counted grep -q ' [1-9][0-9]*$' "$world_dir/said"
 in_world shm shared env WORMHOLE_SOCKET="$world_dir/nobody" timeout 20 "$bench/scale" 2 1 >"$world_dir/said" 2>"$world_dir/err"
 is a_client_that_fails_fails_all_of_it $? 1
+
+# Eight layers; what they answer in the end is their lines' last word.
+layers_in() { # WORLD
+	in_world "$1" shared timeout 60 "$bench/layers" steps=1 >"$world_dir/said" 2>"$world_dir/err" || return 1
+	awk '/^layer / && $3 > 0 { print $2, $5 }' "$world_dir/said" >"$world_dir/layers.$1"
+	[ "$(wc -l <"$world_dir/layers.$1")" = 8 ]
+}
+if [ -x "$bench/layers" ]; then
+	ok gradients_of_layers_are_those_of_differences in_world native shared timeout 60 "$bench/layers" check=1
+	ok layers_answer_natively layers_in native
+	for w in loopback shm; do
+		ok "layers_answer_the_same_over_$w" eval "layers_in $w && cmp '$world_dir/layers.native' '$world_dir/layers.$w'"
+	done
+else
+	skip layers "no nvcc with cuBLAS's headers on this machine"
+fi
 finish
