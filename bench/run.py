@@ -14,7 +14,7 @@ import time
 
 import report
 
-PARTS = ["calls", "scaling", "pairs", "model", "neuron", "softgpu"]
+PARTS = ["calls", "cost", "neuron", "layers", "scaling", "pairs", "model", "softgpu"]
 HEAD = os.path.join(report.TOP, "bench/results.in")
 SECTION = re.compile(r"<!-- part: (\w+) -->\n(.*?)<!-- end: \1 -->\n", re.S)
 
