@@ -29,4 +29,4 @@ if grep -qw vmx /proc/cpuinfo && [ -e /dev/kvm-wormhole ]; then
 else
 	emulated
 fi || { grep '^not ok' "$out/tap" >&2; exit 1; }
-sed -n 's/^# \(cost \|TSC \|this processor\|cycles that\)/\1/p' "$out/tap"
+sed -n 's/^# \(cost \|TSC \|an emulator\|cycles that\)/\1/p' "$out/tap"

@@ -149,12 +149,12 @@ def write_data(name, rows):
     return path
 
 
-def plot(name, script, title):
+def plot(name, script, title, unit=""):
     """docs/figures/NAME.svg by bench/plots/SCRIPT.gp from OUT/NAME.dat; the line that shows it."""
     if not shutil.which("gnuplot"):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")
     os.makedirs(figures, exist_ok=True)
-    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'",
+    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'; unit='{unit}'",
                     os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
     return f"![{title}](figures/{name}.svg)"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a call costs on this host, in ticks of the TSC as the client's CPL 3 reads it: VMFUNC both
- * ways, a null call, one whose exits are forced, a system call in a call by the gate and by handoff,
- * beside two RDTSC and one exit. A line for each,
+ * What a call costs on this host, in ticks of the TSC as the client's CPL 3
+ * reads it: VMFUNC both ways, a null call, one whose exits are forced, a system
+ * call in a call by the gate and by handoff, beside two RDTSC and one exit. A
+ * line for each,
  *
  *	# cost NAME UNIT SAMPLES MIN MEDIAN MAX
  *
- * No figure is judged; but that each of them is of what it says is: by the exits and handoffs that
- * KVM counts meanwhile. WH_COST_CALLS: samples of each. Needs VMFUNC.
+ * No figure is judged; but that each of them is of what it says is: by the exits
+ * and handoffs that KVM counts meanwhile. WH_COST_CALLS: samples of each. Needs
+ * VMFUNC.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +147,8 @@ static void measure(const char *name, void (*what)(void), struct expected e)
 
 	for (i = 0; i < TRIES; i++) {
 		wh_stat(2, &before);
-		bad = wh_call(client.vcpu, &client.as, 3, guest_measure, (u64)what, calls, 0, 0).rax;
+		bad = wh_call(client.vcpu, &client.as, 3, guest_measure, (u64)what, calls,
+			      0, 0).rax;
 		wh_stat(2, &after);
 		exits = after.exits[EXIT_VMFUNC] - before.exits[EXIT_VMFUNC];
 		moved = handoffs(&before);
@@ -157,7 +160,8 @@ static void measure(const char *name, void (*what)(void), struct expected e)
 		report(name);
 	else
 		wh_diag("%llu wrong answers, %llu exits by VMFUNC, %llu handoffs",
-			(unsigned long long)bad, (unsigned long long)exits, (unsigned long long)moved);
+			(unsigned long long)bad, (unsigned long long)exits,
+			(unsigned long long)moved);
 }
 
 static u64 tsc_khz(void)
@@ -182,7 +186,7 @@ static void say_what_is_counted(void)
 	if (khz > SLOWEST_KHZ)
 		return;
 	unit = "instructions";
-	wh_diag("this processor is an emulator's: it counts instructions, and an exit and a NOP alike;");
+	wh_diag("an emulator's processor: it counts instructions, an exit and a NOP alike;");
 	wh_diag("cycles that it says would mean nothing");
 }
 
