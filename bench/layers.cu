@@ -45,8 +45,8 @@ static const std::vector<Kind> kinds = {
 	{ "convolution", [](Random &r) -> Layer * {
 		return new Convolution(libraries, image(4), 8, { 3, 1, 1 }, r); } },
 	{ "deconvolution", [](Random &r) -> Layer * {
-		return new OF(OwnDeconvolution, DnnDeconvolution)(libraries, image(4), 4, { 4, 2, 1 },
-								  r); } },
+		return new OF(OwnDeconvolution, DnnDeconvolution)(libraries, image(4), 4,
+								  { 4, 2, 1 }, r); } },
 	{ "rnn", [](Random &r) -> Layer * {
 		return new OF(OwnRecurrent, DnnRecurrent)(libraries, false, TIMES,
 							  { TIMES * batch, 16, 1, 1 }, 24, r); } },

@@ -270,7 +270,10 @@ struct OwnRecurrent : Layer {
 		zero.make(dc.n);
 	}
 	size_t row(int t) const { return (size_t)t * batch * hidden; }
-	const float *before(const Buffer &of, int t) const { return t ? of.p + row(t - 1) : zero.p; }
+	const float *before(const Buffer &of, int t) const
+	{
+		return t ? of.p + row(t - 1) : zero.p;
+	}
 
 	void forward(const float *x) override
 	{
@@ -299,20 +302,21 @@ struct OwnRecurrent : Layer {
 			float *now = dz.p + row(t) * gates;
 
 			if (gates == 1)
-				LAUNCH(rnn_cell_gradient, row(1), y.p + row(t), dy + row(t), later.p,
-				       now);
+				LAUNCH(rnn_cell_gradient, row(1), y.p + row(t), dy + row(t),
+				       later.p, now);
 			else
 				LAUNCH(lstm_cell_gradient, row(1), z.p + row(t) * gates,
 				       before(c, t), c.p + row(t), dy + row(t), later.p, dc.p, now,
 				       hidden);
-			gemm(lib->blas, false, false, batch, hidden, width, now, recurrent.value.p, 0,
-			     later.p);
+			gemm(lib->blas, false, false, batch, hidden, width, now,
+			     recurrent.value.p, 0, later.p);
 		}
 		gemm(lib->blas, true, false, width, in.image(), in.n, dz.p, x, 0, input.gradient.p);
-		gemm(lib->blas, true, false, width, hidden, in.n - batch, dz.p + row(1) * gates, y.p,
-		     0, recurrent.gradient.p);
+		gemm(lib->blas, true, false, width, hidden, in.n - batch, dz.p + row(1) * gates,
+		     y.p, 0, recurrent.gradient.p);
 		launch_bias_gradient(dz.p, bias.gradient.p, { in.n, width, 1, 1 });
-		gemm(lib->blas, false, false, in.n, in.image(), width, dz.p, input.value.p, 0, dx.p);
+		gemm(lib->blas, false, false, in.n, in.image(), width, dz.p, input.value.p, 0,
+		     dx.p);
 	}
 };
 

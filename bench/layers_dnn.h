@@ -22,7 +22,8 @@ struct DnnActivation : DnnLayer {
 	~DnnActivation() { CHECK_STATUS(cudnnDestroyActivationDescriptor(ad)); }
 	void forward(const float *x) override
 	{
-		CHECK_STATUS(cudnnActivationForward(dnn(), ad, &dnn_one, xd, x, &dnn_zero, yd, y.p));
+		CHECK_STATUS(cudnnActivationForward(dnn(), ad, &dnn_one, xd, x, &dnn_zero, yd,
+						    y.p));
 	}
 	void backward(const float *x, const float *dy) override
 	{
@@ -56,8 +57,8 @@ struct DnnBatchNorm : DnnLayer {
 	void backward(const float *x, const float *dy) override
 	{
 		CHECK_STATUS(cudnnBatchNormalizationBackward(
-			dnn(), CUDNN_BATCHNORM_SPATIAL, &dnn_one, &dnn_zero, &dnn_one, &dnn_zero, xd,
-			x, yd, dy, xd, dx.p, pd, scale.value.p, scale.gradient.p, shift.gradient.p,
+			dnn(), CUDNN_BATCHNORM_SPATIAL, &dnn_one, &dnn_zero, &dnn_one, &dnn_zero,
+			xd, x, yd, dy, xd, dx.p, pd, scale.value.p, scale.gradient.p, shift.gradient.p,
 			CUDNN_BN_MIN_EPSILON + 1e-5, mean.p, inverse.p));
 	}
 };
@@ -82,14 +83,15 @@ struct DnnDeconvolution : DnnLayer {
 			 (s.w - 1) * w.stride + w.k - 2 * w.pad });
 		weight.make((size_t)s.c * outputs * w.k * w.k, s.c, random);
 		CHECK_STATUS(cudnnCreateFilterDescriptor(&wd));
-		CHECK_STATUS(cudnnSetFilter4dDescriptor(wd, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, s.c,
-							outputs, w.k, w.k));
+		CHECK_STATUS(cudnnSetFilter4dDescriptor(wd, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
+							s.c, outputs, w.k, w.k));
 		CHECK_STATUS(cudnnCreateConvolutionDescriptor(&cd));
 		CHECK_STATUS(cudnnSetConvolution2dDescriptor(cd, w.pad, w.pad, w.stride, w.stride,
 							     1, 1, CUDNN_CROSS_CORRELATION,
 							     CUDNN_DATA_FLOAT));
 		CHECK_STATUS(cudnnSetConvolutionMathType(cd, CUDNN_FMA_MATH));
-		CHECK_STATUS(cudnnGetConvolutionForwardWorkspaceSize(dnn(), yd, wd, cd, xd, fwd, n));
+		CHECK_STATUS(cudnnGetConvolutionForwardWorkspaceSize(dnn(), yd, wd, cd, xd, fwd,
+								     n));
 		CHECK_STATUS(cudnnGetConvolutionBackwardFilterWorkspaceSize(dnn(), yd, xd, cd, wd,
 									    bwd_w, n + 1));
 		CHECK_STATUS(cudnnGetConvolutionBackwardDataWorkspaceSize(dnn(), wd, xd, cd, yd,
@@ -104,17 +106,17 @@ struct DnnDeconvolution : DnnLayer {
 	}
 	void forward(const float *x) override
 	{
-		CHECK_STATUS(cudnnConvolutionBackwardData(dnn(), &dnn_one, wd, weight.value.p, xd, x,
-							  cd, bwd_x, work.p, room, &dnn_zero, yd,
-							  y.p));
+		CHECK_STATUS(cudnnConvolutionBackwardData(dnn(), &dnn_one, wd, weight.value.p, xd,
+							  x, cd, bwd_x, work.p, room, &dnn_zero,
+							  yd, y.p));
 	}
 	void backward(const float *x, const float *dy) override
 	{
 		CHECK_STATUS(cudnnConvolutionBackwardFilter(dnn(), &dnn_one, yd, dy, xd, x, cd,
 							    bwd_w, work.p, room, &dnn_zero, wd,
 							    weight.gradient.p));
-		CHECK_STATUS(cudnnConvolutionForward(dnn(), &dnn_one, yd, dy, wd, weight.value.p, cd,
-						     fwd, work.p, room, &dnn_zero, xd, dx.p));
+		CHECK_STATUS(cudnnConvolutionForward(dnn(), &dnn_one, yd, dy, wd, weight.value.p,
+						     cd, fwd, work.p, room, &dnn_zero, xd, dx.p));
 	}
 };
 
@@ -161,13 +163,14 @@ struct DnnRecurrent : Layer {
 		CHECK_STATUS(cudnnCreateTensorDescriptor(&hd));
 		CHECK_STATUS(cudnnSetTensorNdDescriptor(hd, CUDNN_DATA_FLOAT, 3, dims, strides));
 		CHECK_STATUS(cudnnGetRNNWeightSpaceSize(dnn(), rd, &weights));
-		CHECK_STATUS(cudnnGetRNNTempSpaceSizes(dnn(), rd, CUDNN_FWD_MODE_TRAINING, xd, &room,
-						       &kept));
+		CHECK_STATUS(cudnnGetRNNTempSpaceSizes(dnn(), rd, CUDNN_FWD_MODE_TRAINING, xd,
+						       &room, &kept));
 		weight.make(weights / sizeof(float), hidden, random);
 		work.make(room / sizeof(float) + 1);
 		reserve.make(kept / sizeof(float) + 1);
 		lengths.make(batch);	/* an int is as wide as a float */
-		CHECK(cudaMemcpy(lengths.p, all.data(), batch * sizeof(int), cudaMemcpyHostToDevice));
+		CHECK(cudaMemcpy(lengths.p, all.data(), batch * sizeof(int),
+				 cudaMemcpyHostToDevice));
 	}
 	~DnnRecurrent()
 	{
@@ -187,8 +190,9 @@ struct DnnRecurrent : Layer {
 	void backward(const float *x, const float *dy) override
 	{
 		CHECK_STATUS(cudnnRNNBackwardData_v8(dnn(), rd, each(), yd, y.p, dy, xd, dx.p, hd,
-						     NULL, NULL, NULL, hd, NULL, NULL, NULL, weights,
-						     weight.value.p, room, work.p, kept, reserve.p));
+						     NULL, NULL, NULL, hd, NULL, NULL, NULL,
+						     weights, weight.value.p, room, work.p, kept,
+						     reserve.p));
 		CHECK(cudaMemsetAsync(weight.gradient.p, 0, weights, nn_stream));
 		CHECK_STATUS(cudnnRNNBackwardWeights_v8(dnn(), rd, CUDNN_WGRAD_MODE_ADD, each(), xd,
 							x, hd, NULL, yd, y.p, weights,

@@ -41,7 +41,8 @@ static const char ptx[] =
 	"	.reg .pred %p<3>;\n	.reg .b32 %r<6>;\n	.reg .f32 %f<4>;\n"
 	"	.reg .b64 %rd<5>;\n"
 	"	ld.param.u64 %rd1, [x];\n	ld.param.u32 %r1, [n];\n"
-	"	mov.u32 %r2, %ctaid.x;\n	mov.u32 %r3, %ntid.x;\n	mov.u32 %r4, %tid.x;\n"
+	"	mov.u32 %r2, %ctaid.x;\n	mov.u32 %r3, %ntid.x;\n"
+	"	mov.u32 %r4, %tid.x;\n"
 	"	mad.lo.s32 %r5, %r2, %r3, %r4;\n	setp.ge.s32 %p1, %r5, %r1;\n"
 	"	@%p1 bra DONE;\n"
 	"	cvta.to.global.u64 %rd2, %rd1;\n	mul.wide.s32 %rd3, %r5, 4;\n"
@@ -76,8 +77,8 @@ static int32_t launch(const uint64_t *words)
 	int n = (int)words[6];
 	void *params[] = { &x, &n };
 
-	return (int32_t)cuda.launch(neuron, (unsigned int)words[0], 1, 1, (unsigned int)words[3], 1, 1,
-				    0, NULL, params, NULL);
+	return (int32_t)cuda.launch(neuron, (unsigned int)words[0], 1, 1, (unsigned int)words[3],
+				    1, 1, 0, NULL, params, NULL);
 }
 
 static void forward_serve_one(void)
@@ -211,7 +212,8 @@ int main(int argc, char **argv)
 	fprintf(stderr, "rate %.0f calls/s\n", (double)calls * 1e9 / (double)start);
 	fprintf(stderr, "crossed: %ld requests, client %ld ms, server %ld ms\n",
 		way->serve ? calls : 0, cpu_ms(RUSAGE_SELF), cpu_ms(RUSAGE_CHILDREN));
-	printf("copies %016llx\ncalls %ld: %ld copies %ld seeds %ld offsets %ld launches %ld peeks\n",
+	printf("copies %016llx\n"
+	       "calls %ld: %ld copies %ld seeds %ld offsets %ld launches %ld peeks\n",
 	       (unsigned long long)hash, calls, made[0], made[1], made[2], made[3], made[4]);
 	return 0;
 }

@@ -5,6 +5,7 @@ import datetime
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,12 +19,49 @@ class Missing(Exception):
     """What a part needs is not there: said in its place."""
 
 
+class Stopped(Missing):
+    """A program took longer than it may."""
+
+
 def say(text):
     print(f"# bench: {text}", file=sys.stderr, flush=True)
 
 
 def pick(quick, full):
     return quick if QUICK else full
+
+
+# --- Programs ----------------------------------------------------------------------
+
+def stop(process):
+    """With all that it started: first by a signal at which scripts end their servers."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(10)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def script(name, *args, seconds=600, **variables):
+    """What bench/NAME prints; Missing if it fails, or takes too long."""
+    env = dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD, **variables)
+    with subprocess.Popen([os.path.join(TOP, "bench", name), *map(str, args)], stdout=subprocess.PIPE, text=True,
+                          env=env, start_new_session=True) as process:
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            stop(process)
+            raise Stopped(f"bench/{name} took longer than {seconds} s") from None
+        except BaseException:
+            stop(process)
+            raise
+    if process.returncode:
+        raise Missing(f"bench/{name} failed with status {process.returncode}: see above")
+    return said
 
 
 # --- The environment ---------------------------------------------------------------
@@ -155,6 +193,6 @@ def plot(name, script, title, unit=""):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")
     os.makedirs(figures, exist_ok=True)
-    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'; unit='{unit}'",
+    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'; unit='{unit}'; plots='{TOP}/bench/plots'",
                     os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
     return f"![{title}](figures/{name}.svg)"

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ticks of VMFUNC, null calls, exits and handoffs, by the series' own selftest: cycles on a host with VMX."""
-import os
-import subprocess
-import sys
-
-from report import BUILD, TOP, Environment, Missing, has_vmx, number, say, table, wrap
+from report import Environment, Missing, has_vmx, number, say, script, table, wrap
 
 TITLE = "What the host's mechanism costs"
 WORDS = {"two_rdtsc": "two RDTSC, nothing between", "hypercall": "CPUID hypercall from CPL 3: one exit",
@@ -17,12 +13,9 @@ WORDS = {"two_rdtsc": "two RDTSC, nothing between", "hypercall": "CPUID hypercal
 def cost_lines():
     """What bench/cost.sh says: words of each line."""
     say("the series' selftest of costs")
-    done = subprocess.run([os.path.join(TOP, "bench/cost.sh")], stdout=subprocess.PIPE, text=True, check=False,
-                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-    sys.stderr.write(done.stdout)
-    lines = [line.split() for line in done.stdout.splitlines()]
-    if done.returncode or not any(w[0] == "cost" for w in lines):
-        raise Missing("bench/cost.sh failed: see above")
+    lines = [line.split() for line in script("cost.sh").splitlines()]
+    if not any(w[0] == "cost" for w in lines):
+        raise Missing("bench/cost.sh says no figure")
     return lines
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of single layers and the training of two networks, small: over vmfunc in the emulated host, and here."""
 import collections
-import os
-import subprocess
 
 import vmhost
-from report import (BUILD, TOP, Environment, Missing, has_vmx, median, number, pick, plot, say, spread, table,
-                    version, wrap, write_data)
+from report import (Environment, Missing, has_vmx, median, number, pick, plot, say, script, spread, table, version,
+                    wrap, write_data)
 
 TITLE = "Layers and training"
 LAYERS = ["convolution", "deconvolution", "rnn", "lstm", "batch_norm", "relu", "sigmoid", "tanh"]
@@ -111,11 +109,7 @@ class Native:
         self.turns, self.hash = collections.defaultdict(list), collections.defaultdict(set)
         self.crossings = {}
         say(f"layers and training on this machine, {turns} turns")
-        done = subprocess.run([os.path.join(TOP, "bench/layers.sh"), str(turns), str(ms)], stdout=subprocess.PIPE,
-                              text=True, check=False, env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-        if done.returncode:
-            raise Missing("bench/layers.sh failed: see above")
-        for line in done.stdout.splitlines():
+        for line in script("layers.sh", turns, ms).splitlines():
             w = line.split()
             if w[0] == "crossings":
                 self.crossings[w[1]] = float(w[2])

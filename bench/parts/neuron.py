@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mix of calls of Caffe's Neuron layer tests, as a paper traced it, over every way."""
 import collections
-import os
-import subprocess
 
 import vmhost
-from report import (BUILD, TOP, Environment, Missing, has_vmx, median, number, pick, plot, say, spread, table,
-                    version, wrap, write_data)
+from report import (Environment, Missing, has_vmx, median, number, pick, plot, say, script, spread, table, version,
+                    wrap, write_data)
 
 TITLE = "The Neuron mix"
 EMULATED = [("direct", "no Wormhole: the driver in the process"), ("vmfunc", "vmfunc"),
@@ -139,12 +137,8 @@ Turn = collections.namedtuple("Turn", "calls ns requests client_ms server_ms ela
 
 def native_turns(turns, count):
     say(f"the Neuron mix on this machine, {turns} turns")
-    done = subprocess.run([os.path.join(TOP, "bench/neuron.sh"), str(turns), str(count)], stdout=subprocess.PIPE,
-                          text=True, check=False, env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-    if done.returncode:
-        raise Missing("bench/neuron.sh failed: see above")
     found = collections.defaultdict(list)
-    for line in done.stdout.splitlines():
+    for line in script("neuron.sh", turns, count).splitlines():
         word, world, *figures = line.split()
         if word == "neuron":
             found[world].append(Turn(*map(float, figures)))

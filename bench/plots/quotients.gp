@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A group for each layer, a bar for each way, beside a line at 1: the baseline.
-set terminal svg size 900,460 background "white" noenhanced font "sans,14"
+load plots."/colours.gp"
+set terminal svg size 900,460 background "white" noenhanced font letters
 set output out
 set datafile missing "-"
 set style data histograms
@@ -11,8 +12,4 @@ set yrange [0:*]
 set key outside top center horizontal autotitle columnhead
 set ylabel unit
 set xtics rotate by 25 right scale 0 nomirror
-set linetype 1 linecolor rgb "#4477aa"
-set linetype 2 linecolor rgb "#ee6677"
-set linetype 3 linecolor rgb "#ccbb44"
-set linetype 4 linecolor rgb "#228833"
-plot for [i=2:5] dat using i:xtic(1), 1 linecolor rgb "#333333" dashtype 2 title "without Wormhole"
+plot for [i=2:5] dat using i:xtic(1), 1 linetype 7 dashtype 2 title "without Wormhole"
