@@ -58,8 +58,8 @@ struct DnnBatchNorm : DnnLayer {
 	{
 		CHECK_STATUS(cudnnBatchNormalizationBackward(
 			dnn(), CUDNN_BATCHNORM_SPATIAL, &dnn_one, &dnn_zero, &dnn_one, &dnn_zero,
-			xd, x, yd, dy, xd, dx.p, pd, scale.value.p, scale.gradient.p, shift.gradient.p,
-			CUDNN_BN_MIN_EPSILON + 1e-5, mean.p, inverse.p));
+			xd, x, yd, dy, xd, dx.p, pd, scale.value.p, scale.gradient.p,
+			shift.gradient.p, CUDNN_BN_MIN_EPSILON + 1e-5, mean.p, inverse.p));
 	}
 };
 

@@ -134,6 +134,11 @@ def has_vmx():
         return " vmx " in f.read() and os.path.exists("/dev/kvm-wormhole")
 
 
+def clock():
+    """Of programs in the client VM: units of a second, and what they are. The emulator's clock is its instructions."""
+    return (1e9, "nanoseconds") if has_vmx() else (100e6, "instructions")
+
+
 # --- Text --------------------------------------------------------------------------
 
 def number(x, digits=0):

@@ -3,7 +3,7 @@
 import collections
 
 import vmhost
-from report import (Environment, Missing, has_vmx, median, number, pick, plot, say, script, spread, table, version,
+from report import (Environment, Missing, clock, median, number, pick, plot, say, script, spread, table, version,
                     wrap, write_data)
 
 TITLE = "Layers and training"
@@ -13,7 +13,6 @@ EMULATED = [("direct", "no Wormhole"), ("vmfunc", "vmfunc"), ("strict", "exits f
             ("shm", "shm in the client VM")]
 NATIVE = [("native", "native"), ("loopback", "loopback"), ("shm", "shm")]
 STEPS = 4                       # of each layer, behind one that is not measured
-TSC = 100e6                     # of the emulated machine: instructions of a CPU in its second
 # Of the emulated host, where a step takes a hundred times as long as here.
 LENET, ALEXNET = "batch=10 width=10 steps=10", "batch=4 width=64 image=67 steps=5"
 
@@ -43,11 +42,11 @@ class Emulated:
 
     def step(self, way, layer):
         ns = self.ns.get((f"layers_{way}_{STEPS}", layer))
-        return ns * TSC / 1e9 if ns else 0
+        return ns * clock()[0] / 1e9 if ns else 0
 
     def image(self, way, network):
         rate = self.rate.get(f"{network}_{way}")
-        return TSC / rate if rate else 0
+        return clock()[0] / rate if rate else 0
 
     def counted(self, way, group):
         """Of the layers' program and both networks', starts included."""
@@ -76,7 +75,7 @@ def emulated_text():
     different = [layer for layer in LAYERS if len(e.hash[layer]) != 1]
     if different:
         raise Missing(f"results differ from way to way: {', '.join(different)}")
-    unit = "cycles of the TSC" if has_vmx() else "instructions"
+    unit = clock()[1]
     ways = [w for w, _ in EMULATED]
     rows = [emulated_row(nice(layer), [e.step(w, layer) for w in ways]) for layer in LAYERS]
     rows += [emulated_row(f"{words}, an image", [e.image(w, n) for w in ways]) for n, words in NETWORKS]
@@ -132,7 +131,7 @@ class Native:
 
 
 def native_text():
-    n = Native(pick(2, 7), pick(5, 60))
+    n = Native(pick(2, 5), pick(5, 60))
     rows = [n.row(layer, nice(layer)) for layer in LAYERS]
     rows += [n.row(name, f"{words}, an image") for name, words in NETWORKS]
     return "\n\n".join([

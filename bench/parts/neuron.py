@@ -3,7 +3,7 @@
 import collections
 
 import vmhost
-from report import (Environment, Missing, has_vmx, median, number, pick, plot, say, script, spread, table, version,
+from report import (Environment, Missing, clock, median, number, pick, plot, say, script, spread, table, version,
                     wrap, write_data)
 
 TITLE = "The Neuron mix"
@@ -24,7 +24,6 @@ NATIVE = [("native", "native: the driver in the process"), ("loopback", "loopbac
           ("notify", "shared memory, notified by TCP"), ("tcp", "TCP")]
 FORWARDERS = ("inline", "notify", "tcp")        # their baseline is `inline`
 FEW, MANY = 500, 10500          # as in bench/job/run
-TSC = 100e6                     # of the emulated machine: instructions of a CPU in its second
 TICK = 0.01                     # seconds of the host's counters of CPU time
 
 
@@ -49,8 +48,8 @@ class Emulated:
         return all("rate" in self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
 
     def each(self, way):
-        """TSC ticks of a call, by the program's clock."""
-        return TSC / float(self.said[f"neuron_{way}_{MANY}"]["rate"][0])
+        """Of a call, by the program's clock."""
+        return clock()[0] / float(self.said[f"neuron_{way}_{MANY}"]["rate"][0])
 
     def crossings(self, way):
         few, many = (self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
@@ -72,7 +71,7 @@ class Emulated:
         return client, server, (whole - idle) * TICK - client - server
 
     def elapsed(self, way):
-        return (MANY - FEW) * self.each(way) / TSC
+        return (MANY - FEW) * self.each(way) / clock()[0]
 
 
 def share(used, elapsed):
@@ -107,7 +106,7 @@ def emulated_text():
                               KINDS=" ".join("neuron_" + k for k, _ in EMULATED_2)))
     if not one.has("direct"):
         raise Missing("not even the driver in the process ran the mix: see above")
-    unit = "cycles of the TSC" if has_vmx() else "instructions"
+    unit = clock()[1]
     write_data("neuron_emulated", [["way", "a call", "in words"]] +
                [[SHORT.get(w, w), one.each(w), number(one.each(w))] for w, _ in EMULATED if one.has(w)])
     return one, "\n\n".join([
