@@ -15,7 +15,7 @@ says_four() { # WAY
 	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
 }
 
-plan $([ -x "$bench/layers" ] && echo 12 || echo 9)
+plan $([ -x "$bench/layers" ] && echo 15 || echo 12)
 world_init softgpu
 world_server --part-size 16M
 for way in inline notify tcp; do
@@ -23,6 +23,17 @@ for way in inline notify tcp; do
 done
 LD_LIBRARY_PATH=$softgpu "$bench/tcp" pigeon 2>"$world_dir/err"
 is a_way_that_is_not_there_is_refused $? 2
+
+# The Neuron mix brings the same whichever way its calls go, and all of them cross but inline.
+mixes() { # WAY CROSSINGS
+	LD_LIBRARY_PATH=$softgpu timeout 20 "$bench/mix" "$1" calls=500 >"$world_dir/mix.$1" 2>"$world_dir/err" &&
+		grep -q '^rate [1-9]' "$world_dir/err" && grep -q "^crossed: $2 requests" "$world_dir/err" &&
+		cmp "$world_dir/mix.inline" "$world_dir/mix.$1"
+}
+ok inline_runs_the_mix mixes inline 0
+for way in notify tcp; do
+	ok "${way}_brings_the_same" mixes $way 500
+done
 
 # Calls a second and a client's memory above zero.
 scales() { # WORLD [VARIABLE]
