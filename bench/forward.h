@@ -5,6 +5,8 @@
  *
  *	tcp	request, data and answer through a TCP connection
  *	notify	request, data and answer in shared memory, one byte of TCP each way to tell
+ *	unix	as tcp, through a Unix socket, where a kernel has no TCP
+ *	notify_unix	as notify, told through a Unix socket
  *	inline	the same marshalling in one process, with nothing between
  *
  * A program that includes it says what its server does (forward_server_start(),
@@ -149,6 +151,7 @@ static const struct way {
 	void (*serve)(void);	/* none: in this process */
 } ways[] = {
 	{ "tcp", tcp_call, tcp_serve }, { "notify", notify_call, notify_serve },
+	{ "unix", tcp_call, tcp_serve }, { "notify_unix", notify_call, notify_serve },
 	{ "inline", forward_serve_one, NULL },
 };
 static const struct way *way;
@@ -164,7 +167,7 @@ static int32_t forward_call(uint32_t what, uint32_t size)
 
 /* --- Both ends ------------------------------------------------------------------------ */
 
-static void connect_both(int *client, int *server)
+static void connect_by_tcp(int *client, int *server)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -181,6 +184,19 @@ static void connect_both(int *client, int *server)
 	close(listener);
 	setsockopt(*client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(*server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static void connect_both(int *client, int *server)
+{
+	int pair[2];
+
+	if (strstr(way->name, "unix")) {
+		must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+		*client = pair[0];
+		*server = pair[1];
+		return;
+	}
+	connect_by_tcp(client, server);
 }
 
 static void bind_server(void)
@@ -232,7 +248,7 @@ static int forward_start(const char *name)
 	if (!way)
 		return 0;
 	message = mmap(NULL, sizeof(*message), PROT_READ | PROT_WRITE,
-		       MAP_ANONYMOUS | (strcmp(name, "notify") ? MAP_PRIVATE : MAP_SHARED), -1, 0);
+		       MAP_ANONYMOUS | (strncmp(name, "notify", 6) ? MAP_PRIVATE : MAP_SHARED), -1, 0);
 	must(message != MAP_FAILED, "mmap");
 	if (way->serve)
 		start_server();

@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || argc > 3 || (argc == 3 && sscanf(argv[2], "calls=%ld", &calls) != 1) ||
 	    calls < 1 || !forward_start(argv[1])) {
-		fprintf(stderr, "usage: mix tcp|notify|inline [calls=N]\n");
+		fprintf(stderr, "usage: mix tcp|notify|unix|notify_unix|inline [calls=N]\n");
 		return 2;
 	}
 	call(PEEK, 0);		/* the server is there */

@@ -3,7 +3,7 @@
  * A null call, a launch and copies of 4 KB by other ways to forward calls (forward.h has them). The
  * driver is whichever libcuda.so.1 the loader finds.
  *
- * usage: tcp tcp|notify|inline
+ * usage: tcp tcp|notify|unix|notify_unix|inline
  */
 #define _GNU_SOURCE
 #include "batch.h"
@@ -83,7 +83,7 @@ static void copy_to_host(void)
 int main(int argc, char **argv)
 {
 	if (argc != 2 || !forward_start(argv[1])) {
-		fprintf(stderr, "usage: tcp tcp|notify|inline\n");
+		fprintf(stderr, "usage: tcp tcp|notify|unix|notify_unix|inline\n");
 		return 2;
 	}
 	memset(host, 42, sizeof(host));

@@ -68,20 +68,21 @@ def lay_out(name, run, clients, variables):
 SYSCALLS = "/usr/lib/wormhole/libsyscalls.so"   # tests/bochs/behaviours/syscalls.c: softgpu, and a few calls
 
 
-def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, **variables):
+def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, marks=True, **variables):
     """Boots it, emulated even where there is VMX; the job's Data. `more`: lists of job/ for the client VM;
-    `partly`: what kinds did stands, though others failed. The folder's `record` has the marked calls."""
+    `marks`: what is between marks is written down, by an emulator that is slower; `partly`: what kinds did stands, though others failed. The folder's `record` has the marked calls."""
     if missing_images():
         raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
     variables.setdefault("BACKEND", SYSCALLS)
     out = lay_out(name, job, ["client.list", *more], variables)
     if report.has_vmx() and not emulated:
         return run_here(out, partly)
-    if not os.access(BOCHS, os.X_OK):
-        raise Missing(f"no emulator at {BOCHS}: run `make bench`, which builds it")
+    bochs = BOCHS if marks else os.path.join(BUILD, "bochs-3.0/bochs")
+    if not os.access(bochs, os.X_OK):
+        raise Missing(f"no emulator at {bochs}: run `make bench`, which builds it")
     report.say(f"booting the emulated VMX host: {name}")
     done = subprocess.run(
-        [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", BOCHS,
+        [os.path.join(TOP, "tests/bochs/run_job.py"), "--plain", "--bochs", bochs,
          "--cpus", str(cpus), "--timeout", str(timeout), "--out", out,
          "--kernel", os.path.join(BUILD, "kernel/host/bzImage"),
          "--initrd", os.path.join(BUILD, "bochs/host.cpio"), os.path.join(out, "job")],

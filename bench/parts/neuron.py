@@ -12,17 +12,17 @@ EMULATED = [("direct", "no Wormhole: the driver in the process"), ("vmfunc", "vm
             ("gate", "vmfunc, a system call in each request, by the gate"),
             ("handoff", "vmfunc, a system call in each request, by handoff"),
             ("loopback", "loopback: marshalling in the process"), ("shm", "shm, server in the client VM"),
-            ("inline", "a forwarder's work in one process"), ("notify", "shared memory, notified by TCP"),
-            ("tcp", "TCP")]
+            ("inline", "a forwarder's work in one process"), ("notify_unix", "shared memory, notified by a Unix socket"),
+            ("unix", "Unix socket")]
 ASKING = "/usr/lib/wormhole/libasking.so"
-SHORT = {"direct": "no Wormhole", "strict": "exits forced", "gate": "gate", "notify": "memory, TCP tells",
+SHORT = {"direct": "no Wormhole", "strict": "exits forced", "gate": "gate", "notify": "memory, TCP tells", "notify_unix": "memory, socket tells", "unix": "Unix socket", "tcp": "TCP",
          "inline": "forwarder's work"}        # in figures
 # On two processors, each VM on its own.
 EMULATED_2 = [("none", "vmfunc"), ("companion", "vmfunc, a system call in each request, by the companion")]
 NATIVE = [("native", "native: the driver in the process"), ("loopback", "loopback: marshalling in the process"),
           ("shm", "shm"), ("inline", "a forwarder's work in one process"),
           ("notify", "shared memory, notified by TCP"), ("tcp", "TCP")]
-FORWARDERS = ("inline", "notify", "tcp")        # their baseline is `inline`
+FORWARDERS = ("inline", "notify", "tcp", "notify_unix", "unix")     # their baseline is `inline`
 FEW, MANY = 500, 10500          # as in bench/job/run
 TICK = 0.01                     # seconds of the host's counters of CPU time
 
@@ -49,7 +49,8 @@ class Emulated:
 
     def each(self, way):
         """Of a call, by the program's clock."""
-        return clock()[0] / float(self.said[f"neuron_{way}_{MANY}"]["rate"][0])
+        few, many = (n / float(self.said[f"neuron_{way}_{n}"]["rate"][0]) for n in (FEW, MANY))
+        return clock()[0] * (many - few) / (MANY - FEW)
 
     def crossings(self, way):
         few, many = (self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
@@ -66,9 +67,12 @@ class Emulated:
         """Seconds of CPU that the calls took: of the client's vCPU, the server's, and the rest of the host."""
         grew = {n: [b - a for a, b in zip(self.cpu["before", f"neuron_{way}_{n}"],
                                           self.cpu["after", f"neuron_{way}_{n}"])] for n in (FEW, MANY)}
-        whole, idle, client, server = (b - a for a, b in zip(grew[FEW], grew[MANY]))
-        client, server = client / 1e9, server / 1e9
-        return client, server, (whole - idle) * TICK - client - server
+        whole, idle, client, meanwhile = (b - a for a, b in zip(grew[FEW], grew[MANY]))
+        server = sum((self.cpu["rested", f"neuron_{way}_{n}"][3] - self.cpu["before", f"neuron_{way}_{n}"][3]) * sign
+                     for n, sign in ((MANY, 1), (FEW, -1)))
+        # Behind the program's end its worker's may or may not have come: not the rest of the host's.
+        rest = (whole - idle) * TICK - (client + meanwhile) / 1e9
+        return client / 1e9, server / 1e9, rest
 
     def elapsed(self, way):
         return (MANY - FEW) * self.each(way) / clock()[0]
@@ -79,17 +83,17 @@ def share(used, elapsed):
     return f"{max(0, 100 * used / elapsed):.0f} %"
 
 
-def emulated_rows(e, ways):
-    """Each way with its baseline's ticks: the first one's, of forwarders `inline`'s."""
+def emulated_rows(e, ways, compare=True):
+    """Each way beside its baseline: the first one, of forwarders `inline`. `compare`: by the clock."""
     for way, words in ways:
         if not e.has(way):
-            yield [words] + ["not run"] + [""] * 8
+            yield [words] + ["not run"] + [""] * (8 if compare else 6)
             continue
         base = "inline" if way in FORWARDERS and e.has("inline") else ways[0][0]
         each, than = e.each(way), e.each(base)
         crossings = e.crossings(way)
-        yield [words, number(each), number(each - than), f"{max(0, 100 * (each - than) / each):.1f} %",
-               f"{crossings:.3f}", f"{e.counted(way, 'exits') / (MANY - FEW):.3f}",
+        more = [number(each - than), f"{max(0, 100 * (each - than) / each):.1f} %"] if compare else []
+        yield [words, number(each), *more, f"{crossings:.3f}", f"{e.counted(way, 'exits') / (MANY - FEW):.3f}",
                f"{e.counted(way, 'handoffs') / (MANY - FEW):.3f}",
                *(share(u, e.elapsed(way)) for u in e.used(way))]
 
@@ -100,9 +104,9 @@ HEADS = ["a call", "more", "overhead share", "crossings a call", "exits a call",
 
 def emulated_text():
     kinds = [w for w, _ in EMULATED]
-    one = Emulated(vmhost.run("bench-neuron", "run", more=["others.list"], BACKEND=ASKING, partly=True,
+    one = Emulated(vmhost.run("bench-neuron", "run", more=["others.list"], BACKEND=ASKING, partly=True, marks=False,
                               KINDS=" ".join("neuron_" + k for k in order(kinds))))
-    two = Emulated(vmhost.run("bench-neuron-2", "run", more=["others.list"], cpus=2, BACKEND=ASKING, partly=True,
+    two = Emulated(vmhost.run("bench-neuron-2", "run", more=["others.list"], cpus=2, BACKEND=ASKING, partly=True, marks=False,
                               KINDS=" ".join("neuron_" + k for k, _ in EMULATED_2)))
     if not one.has("direct"):
         raise Missing("not even the driver in the process ran the mix: see above")
@@ -111,18 +115,21 @@ def emulated_text():
                [[SHORT.get(w, w), one.each(w), number(one.each(w))] for w, _ in EMULATED if one.has(w)])
     return one, "\n\n".join([
         "### In the emulated VMX host",
-        wrap(f"Measured: {unit} of a call by the program's own clock, which counts everything that runs meanwhile, of "
-             f"{number(MANY)} calls; *overhead share* is what is more than without Wormhole (of forwarders: than their "
-             "own work in one process), of the whole. All else is the difference to a run of "
-             f"{FEW} calls, so that no start is in it: crossings, exits in the view (of the host's own interrupts, too), "
-             "handoffs, and CPU time by who used it, of the time that the calls took: 100 % is a processor. Of the "
-             "server's vCPUs, the end of a program's worker and the start of the next may be in it; the host's "
-             "counters have ticks of 10 ms. The worker's driver is softgpu, which asks its kernel nothing, "
+        wrap(f"Measured: {unit} of a call by the program's own clock, which counts everything that runs meanwhile, by the "
+             f"difference of a run of {number(MANY)} calls and one of {FEW}, so that no start is in it; *overhead share* is "
+             "what is more than without Wormhole (of forwarders: than their own work in one process), of the whole. By the "
+             "same difference crossings, exits in the view (of the host's own interrupts, too), handoffs, and CPU time by "
+             "who used it, of the time that the calls took: 100 % is a processor; the rest of the host has ticks of 10 ms, "
+             "and what looks at the VMs is in it. The worker's driver is softgpu, which asks its kernel nothing, "
              "or in the ways that say so one thing in each copy and launch (`bench/asking.c`). What is "
-             "in the client VM alone (loopback, shm, forwarders with their servers) shares its one vCPU. On one processor:"),
+             "in the client VM alone (loopback, shm, forwarders with their servers) shares its one vCPU; its kernel has no "
+             "TCP, and Unix sockets stand in its place. On one processor:"),
         table(["way", *HEADS], emulated_rows(one, EMULATED)),
-        "On two, the client VM on one of them and the server VM on the other:",
-        table(["way", *HEADS], emulated_rows(two, EMULATED_2)),
+        wrap("On two, the client VM on one of them and the server VM on the other. The two share a clock that goes on by "
+             "the mean of what both did, and a halted one counts for its whole turn (`tests/bochs/README.md`): a call "
+             "beside an idle server takes more of it than one beside a companion that works, so that these two are not "
+             "subtracted; that no call is handed off, and what the companion's CPU does, is what this shows:"),
+        table(["way", HEADS[0], *HEADS[3:]], emulated_rows(two, EMULATED_2, compare=False)),
         plot("neuron_emulated", "bars", "Instructions of a call of the Neuron mix in the emulated host, by each way",
              unit=f"{unit} of a call (logarithmic)"),
         wrap("Beside it the paper's prototype: an overhead share of 20 % in cycles, 88 % for GVirtuS by shared memory "
@@ -178,7 +185,7 @@ def section():
     e, emulated = emulated_text()
     native = native_text()
     return "\n\n".join([
-        env.text(f"Bochs 3.0 with our patches and instrumentation ({e.data.versions()})",
+        env.text(f"Bochs 3.0 with our patches ({e.data.versions()})",
                  f"gnuplot {version('gnuplot', '--version')}"),
         wrap("`tests/programs/neuron.cu`: of 1,096,835 calls 290,122 cudaMemcpy of 480 bytes, 268,537 seeds and 268,536 "
              "offsets of a cuRAND generator, 142,394 launches, 127,246 cudaPeekAtLastError, spread evenly. The driver "

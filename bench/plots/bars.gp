@@ -6,7 +6,7 @@ set terminal svg size 900,(90+34*STATS_records) background "white" noenhanced fo
 set output out
 set style fill solid 0.85 noborder
 set boxwidth 0.6 absolute
-set lmargin 22
+set lmargin 24
 set rmargin 6
 set logscale x
 set xrange [10**floor(log10(STATS_min)):10**ceil(log10(STATS_max*1.5))]
