@@ -88,7 +88,7 @@ def emulated_text():
             for w in ("vmfunc", "strict")]
     return e, "\n\n".join([
         "### In the emulated VMX host, on one CPU",
-        wrap(f"Measured: {unit} of a step of each layer ({STEPS} steps behind a first one), and of an image in a step of "
+        wrap(f"Measured: {unit} of a step of each layer (at least {STEPS} steps and 0.1 s of its clock behind a first one), and of an image in a step of "
              f"training behind a first one (LeNet: `{LENET}`, AlexNet: `{ALEXNET}`), by the program's own clock, which "
              "counts everything that runs meanwhile. *None* is the driver in the process without Wormhole, the baseline "
              "of each quotient. Each way's layers answered the same to the last bit."),
