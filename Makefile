@@ -48,7 +48,7 @@ help:
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
 #: make bench-gpu   figures on a GPU, native beside each transport
 #: make bench       all figures that this machine can measure, into docs/results.md:
-#:                  PARTS="calls scaling" (bench/README.md has the parts)
+#:                  PARTS="calls scaling" (bench/README.md has the parts), RESUME=1 after a break
 #: make invept-table  remove each TLB invalidation of the series in turn and write
 #:                  which test fails into docs/security.md (long; goes on where it stopped)
 #: make soak        for an hour (SOAK_SECONDS): the series on checked kernels, under fire and at random;
@@ -164,7 +164,7 @@ soak: all images
 bench: build-bench images
 	$(Q)$(MAKE) $(SUB) -C tests/bochs/behaviours
 	$(Q)$(MAKE) $(SUB) -C tests/programs
-	$(Q)$(MAKE) $(SUB) -C bench run PARTS="$(PARTS)"
+	$(Q)$(MAKE) $(SUB) -C bench run PARTS="$(PARTS)" RESUME="$(RESUME)"
 
 abi: build-hypercall-abi
 	$(Q)$(MAKE) $(SUB) -C hypercall-abi check

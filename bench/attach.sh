@@ -16,6 +16,6 @@ modprobe kvm_intel 2>/dev/null
 WH_PATIENCE=5 /job/attach && echo "@data end"
 RUN
 "$WH_TOP/tests/bochs/run_job.py" --plain --timeout 600 --out "$out" \
-	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" "$out/job"
+	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" "$out/job" >&2
 grep -q '^end' "$out/data"
 sed -n 's/^attach //p' "$out/data" >"$to/attach.dat"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Figures on a GPU, native beside each transport in one run: time of calls,
-# launch rate, training throughput, crossings, copy bandwidth, shares under
+# launch rate, training throughput, single layers, crossings, copy bandwidth, shares under
 # limits. Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes
 # RESULTS-gpu.md and the plots of them. Needs no compiler where build/ came along.
 #
-#	bench/gpu.sh [PART...]	parts: calls train crossings copy share (all), and rates, which is no
-#				part of the report: launches of 1, 2, 4 and 8 threads
+#	bench/gpu.sh [PART...]	parts: calls train layers crossings copy share (all), and rates, which is
+#				no part of the report: launches of 1, 2, 4 and 8 threads
 #	WH_BENCH_QUICK=1	a tenth of the time, WH_TEST_DEVICE=softgpu: to try it out
 #	WH_COMMIT=...		of what runs, where there is no repository
 set -u
@@ -14,6 +14,7 @@ WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
+. "$WH_TOP/bench/turns.sh"
 bench=$WH_BUILD/bench
 programs=$WH_BUILD/tests/programs/bin/shared
 out=$bench/gpu
@@ -54,78 +55,24 @@ rates() { each_world 120 "$bench/calls" rates=1; }
 
 calls() { each_world 60 "$bench/calls" ms=$(pick 5 200); }
 
-# Worlds in alternation, and in the other order each second turn: what else the
-# machine does meets all of them. The median of the turns counts; the first that
-# fails is the last.
-in_turns() { # TURNS COMMAND...
-	turns=$1
-	shift
-	for turn in $(seq "$turns"); do
-		order=$worlds
-		[ $((turn % 2)) = 1 ] || order=$(echo "$worlds" | tr ' ' '\n' | tac)
-		"$@" || return 1
-	done
-}
-
-# The rate of a short step is the CPU's, and differs by a fifth with what the
-# machine's other guests do, from CPU to CPU and from one tenth of a second to the
-# next. So the worlds' programs train in short turns, one after the other, on one
-# CPU, and each turn is compared with those of the same round.
 train() {
 	small="batch=2 turn=2"
-	train_one lenet $(pick 3 300) $(pick "$small width=5" "turn=15")
-	train_one lenet_dnn $(pick 3 300) $(pick "$small" "turn=90")
+	train_one lenet $(pick 3 300) $(pick "$small width=5" "batch=100 turn=10")
+	train_one lenet_dnn $(pick 3 300) $(pick "$small" "batch=100 turn=58")
 	small="$small image=67 width=16"
 	train_one alexnet $(pick 3 25) $(pick "$small" "turn=4")
 	train_one alexnet_dnn $(pick 3 25) $(pick "$small" "turn=6")
 }
 
-train_one() { # NAME ROUNDS ARGUMENT...
-	name=$1 rounds=$2
-	shift 2
-	[ -x "$programs/$name" ] || return 0
-	start_trainers "$@"
-	# The first round is for what is done once.
-	one_round | grep '^#' || in_turns "$rounds" one_round
-	stop_trainers
-}
-
-# One process for each world, which trains for each line that it is given.
-start_trainers() { # ARGUMENT...
-	declare -gA lines rates
-	trainers=
-	dir=$(mktemp -d)
-	for w in $worlds; do
-		mkfifo "$dir/$w.lines" "$dir/$w.rates"
-		exec {fd}<>"$dir/$w.lines" && lines[$w]=$fd
-		exec {fd}<>"$dir/$w.rates" && rates[$w]=$fd
-		in_world $w shared taskset -c $(($(nproc) - 1)) timeout 180 "$programs/$name" "$@" \
-			<&"${lines[$w]}" 2>&"${rates[$w]}" >/dev/null &
-		trainers="$trainers $!"
-	done
-	rm -rf "$dir"
-	order=$worlds
-}
-
-one_round() {
-	for w in $order; do
-		echo turn >&"${lines[$w]}"
-		read -r -t 60 line <&"${rates[$w]}"
-		case $line in
-		"rate "*) echo "$w train $name ${line##* } $(echo "$line" | cut -d' ' -f2)" ;;
-		*) echo "# $w: $name failed: ${line:-no rate in time}"; return 1 ;;
-		esac
-	done
-}
-
-stop_trainers() {
-	for w in $worlds; do
-		echo end >&"${lines[$w]}"
-	done
-	# shellcheck disable=SC2086
-	wait $trainers
-	for w in $worlds; do
-		exec {lines[$w]}>&- {rates[$w]}>&-
+# Single layers by kernels of our own and cuBLAS, and by cuDNN where it is.
+layers() {
+	for p in layers layers_dnn; do
+		[ -x "$bench/$p" ] || continue
+		# There is no stand-in for cuDNN over softgpu.
+		[ $p = layers ] || { [ "$world_kind" = gpu ] && has_library libcudnn.so.9; } ||
+			{ echo "# $p: no libcudnn.so.9 for this device"; continue; }
+		in_turns $(pick 1 9) layers_turn $p $(pick 5 100) | sed "s/ layer / $p /"
+		layers_crossings $p | sed "s/^crossings /loopback crossings_$p /"
 	done
 }
 
@@ -168,7 +115,7 @@ world_init "${WH_TEST_DEVICE:-gpu}" || { echo "error: $world_missing" >&2; exit 
 world_server
 mkdir -p "$out"
 environment | tee "$out/environment.txt"
-[ $# != 0 ] || set -- calls train crossings copy share
+[ $# != 0 ] || set -- calls train layers crossings copy share
 for part; do
 	{ echo "run $(date +%F) $(commit)"; "$part"; } | tee "$out/$part.txt"
 done

@@ -136,10 +136,34 @@ def train():
                     ["{:.3f} ({:.3f} to {:.3f})".format(*quotients[name][w])
                      if w in quotients.get(name, {}) else "" for w in WORLDS[1:]])
     return (table(["images per second", "rounds"] + WORLDS + ["loopback / native", "shm / native"], rows) +
-            "\n\nThree processes train on one CPU (the worker on others), in turns of about 90 ms (AlexNet: 150). "
+            "\n\nLeNet with 100 images a step, AlexNet with 64. Three processes train on one CPU (the worker on others), in turns of about 90 ms (AlexNet: 150). "
             "Rates are medians of all turns; quotients are medians of the rounds' quotients, with the interval "
             "that holds that median with 95 %.\n\n"
             "Targets: 0.98 over loopback, 0.95 over shm.\n\n![Training](plots/train.svg)")
+
+
+def layers():
+    """Of the programs layers and layers_dnn: ns of a step, each world in each turn."""
+    crossed, hashes, rows = {}, {}, []
+    turns_of = {}
+    for l in lines("layers"):
+        w = l.split()
+        if len(w) == 6 and w[1] in ("layers", "layers_dnn"):
+            turns_of.setdefault((w[1], w[2]), {}).setdefault(w[0], []).append(float(w[3]))
+            hashes.setdefault((w[1], w[2]), set()).add(w[5])
+        elif len(w) == 4 and w[1].startswith("crossings_"):
+            crossed[w[1][len("crossings_"):], w[2]] = w[3]
+    for key, by in turns_of.items():
+        mid = medians(by)
+        native = by.get("native", [])
+        rows.append([f"{key[1]}, {'cuDNN' if key[0] == 'layers_dnn' else 'own kernels, cuBLAS'}"] +
+                    [f"{mid[w] / 1000:,.1f}" if w in by else "" for w in WORLDS] +
+                    ["{:.3f} ({:.3f} to {:.3f})".format(*quotient(by[w], native)) if w in by and native else ""
+                     for w in WORLDS[1:]] +
+                    [crossed.get(key, ""), "yes" if len(hashes[key]) == 1 else "no"])
+    return (table(["µs of a step"] + WORLDS + ["loopback / native", "shm / native", "requests a step",
+                                              "same bits everywhere"], rows) +
+            "\n\nA step of `bench/layers.cu`: 4 images or sequences to the device, forward, backward, the result back.")
 
 
 def crossings():
@@ -267,6 +291,7 @@ def main():
             "Written by `make -C bench gpu-record` from the last runs of `bench/gpu.sh`, native beside each "
             "transport in each of them. Nothing here gates a test.", "", env, "",
             section("Time per call", "calls", calls), section("Training", "train", train),
+            section("Single layers", "layers", layers),
             section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
             section("Shares of the GPU", "share", shares)]
     with open(os.path.join(TOP, "bench/RESULTS-gpu.md"), "w") as f:

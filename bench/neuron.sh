@@ -5,7 +5,9 @@
 #
 #	neuron WORLD CALLS NS-PER-CALL REQUESTS CLIENT-MS SERVER-MS ELAPSED-MS
 #
-# CPU times are of the program and of the server with its workers, from start to end.
+# CPU times are of the program and of the server with its workers, from start to end. Worlds are
+# those of tests/world.sh; `notify` and `tcp` are forwarders in small (mix.c), to which every call
+# goes, and `inline` what they do, in one process.
 # usage: bench/neuron.sh [TURNS [CALLS]]
 set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
@@ -27,7 +29,24 @@ server_ticks() { # [PID]
 	echo $sum
 }
 
+# A forwarder in small, with its own server.
+forwarder() { # WAY
+	TIMEFORMAT="time %R %U %S"
+	{ time LD_LIBRARY_PATH=$softgpu $client timeout 100 "$WH_BUILD/bench/mix" "$1" "calls=$calls" \
+		>"$world_dir/said" 2>&1; } 2>"$world_dir/time" || { cat "$world_dir/said" >&2; exit 1; }
+	cat "$world_dir/said" "$world_dir/time" | awk -v world="$1" -v calls="$calls" '
+		/^rate/		{ ns = 1e9 / $2 }
+		/^crossed:/	{ requests = $2; client = $5; server = $8 }
+		/^time/	{ printf "neuron %s %d %.1f %d %d %d %.0f\n", world, calls, ns, requests, client, server, $2 * 1000 }'
+}
+
 one() { # WORLD
+	case $1 in
+	inline | notify | tcp)
+		forwarder "$1"
+		return
+		;;
+	esac
 	before=$(server_ticks)
 	TIMEFORMAT="time %R %U %S"
 	{ time WORMHOLE_STATS=1 in_world "$1" shared $client timeout 100 "$program" "calls=$calls" >"$world_dir/said" 2>&1; } \
@@ -41,7 +60,7 @@ one() { # WORLD
 
 world_init softgpu || exit 1
 world_server
-order="native loopback shm"
+order="native loopback shm inline notify tcp"
 for turn in $(seq "${1:-3}"); do
 	for w in $order; do one "$w"; done
 	order=$(echo "$order" | tr ' ' '\n' | tac | tr '\n' ' ')

@@ -5,6 +5,7 @@ import datetime
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,12 +19,49 @@ class Missing(Exception):
     """What a part needs is not there: said in its place."""
 
 
+class Stopped(Missing):
+    """A program took longer than it may."""
+
+
 def say(text):
     print(f"# bench: {text}", file=sys.stderr, flush=True)
 
 
 def pick(quick, full):
     return quick if QUICK else full
+
+
+# --- Programs ----------------------------------------------------------------------
+
+def stop(process):
+    """With all that it started: first by a signal at which scripts end their servers."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(10)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def script(name, *args, seconds=600, **variables):
+    """What bench/NAME prints; Missing if it fails, or takes too long."""
+    env = dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD, **variables)
+    with subprocess.Popen([os.path.join(TOP, "bench", name), *map(str, args)], stdout=subprocess.PIPE, text=True,
+                          env=env, start_new_session=True) as process:
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            stop(process)
+            raise Stopped(f"bench/{name} took longer than {seconds} s") from None
+        except BaseException:
+            stop(process)
+            raise
+    if process.returncode:
+        raise Missing(f"bench/{name} failed with status {process.returncode}: see above")
+    return said
 
 
 # --- The environment ---------------------------------------------------------------
@@ -96,6 +134,11 @@ def has_vmx():
         return " vmx " in f.read() and os.path.exists("/dev/kvm-wormhole")
 
 
+def clock():
+    """Of programs in the client VM: units of a second, and what they are. The emulator's clock is its instructions."""
+    return (1e9, "nanoseconds") if has_vmx() else (100e6, "instructions")
+
+
 # --- Text --------------------------------------------------------------------------
 
 def number(x, digits=0):
@@ -149,12 +192,12 @@ def write_data(name, rows):
     return path
 
 
-def plot(name, script, title):
+def plot(name, script, title, unit=""):
     """docs/figures/NAME.svg by bench/plots/SCRIPT.gp from OUT/NAME.dat; the line that shows it."""
     if not shutil.which("gnuplot"):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")
     os.makedirs(figures, exist_ok=True)
-    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'",
+    subprocess.run(["gnuplot", "-e", f"dat='{OUT}/{name}.dat'; out='{figures}/{name}.svg'; unit='{unit}'; plots='{TOP}/bench/plots'",
                     os.path.join(TOP, "bench/plots", script + ".gp")], check=True)
     return f"![{title}](figures/{name}.svg)"

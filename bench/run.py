@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: runs the parts that are asked for (PARTS, or arguments; all), and
 puts what each found into docs/results.md, in the place of what it had found
-before. Each section says with which command, at which commit and on what it was
-made; what is of a tree with changes goes into build/bench/ instead. Exit status
-1 if a part could not be run; no figure is judged.
+before, as soon as it has been found. Each section says with which command, at
+which commit and on what it was made; what is of a tree with changes goes into
+build/bench/ instead. A part that fails leaves what it had found before, and
+hinders no other. WH_BENCH_RESUME=1: not those that have figures of this very
+commit. Exit status 1 if a part could not be run; no figure is judged.
 """
 import importlib
 import os
 import re
 import sys
 import time
+import traceback
 
 import report
 
-PARTS = ["calls", "scaling", "pairs", "model", "neuron", "softgpu"]
+PARTS = ["calls", "cost", "neuron", "layers", "scaling", "pairs", "model", "softgpu"]
 HEAD = os.path.join(report.TOP, "bench/results.in")
 SECTION = re.compile(r"<!-- part: (\w+) -->\n(.*?)<!-- end: \1 -->\n", re.S)
 
@@ -37,9 +40,32 @@ def write(path, sections):
     os.rename(path + ".new", path)
 
 
+def section(part, text):
+    title = importlib.import_module("parts." + part).TITLE
+    return f"## {title}\n\nCommand: `make bench PARTS={part}`.\n{text}\n"
+
+
 def measure(part):
-    module = importlib.import_module("parts." + part)
-    return f"## {module.TITLE}\n\nCommand: `make bench PARTS={part}`.\n{module.section()}\n"
+    return section(part, importlib.import_module("parts." + part).section())
+
+
+def attempt(part):
+    """Its section, or None and why."""
+    try:
+        return measure(part), ""
+    except report.Missing as e:
+        return None, str(e)
+    except Exception as e:      # pylint: disable=broad-except
+        traceback.print_exc()   # what a program said was not what it says
+        return None, f"{type(e).__name__}: {e}"
+
+
+def wanted(asked, path):
+    """Without those that are there already, where that is asked for."""
+    if not os.environ.get("WH_BENCH_RESUME"):
+        return asked
+    old, here = old_sections(path), f"commit {report.commit()};"
+    return [p for p in asked if here not in old.get(p, "")]
 
 
 def main():
@@ -50,15 +76,18 @@ def main():
     failed = []
     path = os.path.join(report.results(), "results.md")
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    asked = wanted(asked, path)
     for i, part in enumerate(asked):
         start = time.monotonic()
         report.say(f"part {part}, {i + 1} of {len(asked)}")
-        try:
-            sections = {**old_sections(path), part: measure(part)}
-        except report.Missing as e:
-            report.say(f"part {part} was not run: {e}")
+        text, why = attempt(part)
+        sections = old_sections(path)
+        if text:
+            sections[part] = text
+        else:
+            report.say(f"part {part} was not run: {why}")
             failed.append(part)
-            continue
+            sections.setdefault(part, section(part, f"\nNot run: {why}."))
         write(path, sections)
         report.say(f"part {part}: {time.monotonic() - start:.0f} s")
     report.say(f"written: {path}")

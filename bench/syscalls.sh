@@ -19,5 +19,5 @@ tap gate /job/wormhole_gate_test
 RUN
 "$WH_TOP/tests/bochs/run_job.py" --timeout 300 --out "$out" --cpus 1 \
 	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
-	"$out/job" >"$out/said" || { grep '^not ok' "$out/said" >&2; exit 1; }
-sed -n 's/^# \(with[a-z]* a gate: \)/\1/p' "$out/said"
+	"$out/job" >"$out/tap" || { grep '^not ok' "$out/tap" >&2; exit 1; }
+sed -n 's/^# \(with[a-z]* a gate: \)/\1/p' "$out/tap"

@@ -1,74 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The baselines of other ways to forward calls: a server process that runs a null call, a launch
- * and copies of 4 KB for a client process, on this machine.
+ * A null call, a launch and copies of 4 KB by other ways to forward calls (forward.h has them). The
+ * driver is whichever libcuda.so.1 the loader finds.
  *
- *	tcp	request, data and answer through a TCP connection
- *	notify	request, data and answer in shared memory, one byte of TCP each way to tell
- *	inline	the same marshalling in one process, with nothing between
- *
- * The driver is whichever libcuda.so.1 the loader finds. WH_SERVER_CPU: the server's.
- *
- * usage: tcp tcp|notify|inline
+ * usage: tcp tcp|notify|unix|notify_unix|inline
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include "batch.h"
+#include "forward.h"
 #include "launch.h"
-
-#define BYTES	4096
 
 enum what { NULL_CALL, LAUNCH, TO_DEVICE, TO_HOST };
 
-/* As many words as a request for a launch takes with Wormhole. */
-struct request {
-	uint32_t what;
-	uint32_t size;		/* of the data behind it */
-	uint64_t words[10];
-};
-
-struct answer {
-	int32_t status;
-	uint32_t size;
-};
-
-/* What both sides see with `notify`, and each for itself otherwise. */
-static struct message {
-	struct request request;
-	struct answer answer;
-	char data[BYTES];
-} *message;
-
 static char host[BYTES];
 static CUdeviceptr device;
-static int sock = -1;
-
-static void must(int good, const char *what)
-{
-	if (good)
-		return;
-	perror(what);
-	exit(1);
-}
 
 /* --- The server ------------------------------------------------------------------- */
 
-static void server_start(void)
+static void forward_server_start(void)
 {
 	cuda_start();
 	cuda_must("cuMemAlloc", cuda.alloc(&device, BYTES));
 }
 
-static void serve_one(void)
+static void forward_serve_one(void)
 {
 	const struct request r = message->request;
 	struct answer a = { CUDA_ERROR_INVALID_VALUE, 0 };
@@ -93,105 +48,11 @@ static void serve_one(void)
 	message->answer = a;
 }
 
-/* --- The two ways between ------------------------------------------------------------ */
-
-static void send_all(const void *p, size_t n)
-{
-	while (n) {
-		ssize_t done = send(sock, p, n, MSG_NOSIGNAL);
-
-		must(done > 0, "send");
-		p = (const char *)p + done;
-		n -= (size_t)done;
-	}
-}
-
-/* 0 when the other side has ended. */
-static int receive_all(void *p, size_t n)
-{
-	while (n) {
-		ssize_t done = recv(sock, p, n, 0);
-
-		if (done <= 0)
-			return 0;
-		p = (char *)p + done;
-		n -= (size_t)done;
-	}
-	return 1;
-}
-
-/* A head, and the data that it tells of, in as few system calls as there can be. */
-static void send_message(void *head, size_t n, uint32_t size)
-{
-	struct iovec part[2] = { { head, n }, { message->data, size } };
-	struct msghdr all = { .msg_iov = part, .msg_iovlen = size ? 2 : 1 };
-	ssize_t done = sendmsg(sock, &all, MSG_NOSIGNAL);
-
-	must(done == (ssize_t)(n + size), "sendmsg");
-}
-
-static int tcp_receive_request(void)
-{
-	struct request *r = &message->request;
-
-	if (!receive_all(r, sizeof(*r)) || r->size > BYTES)
-		return 0;
-	return !r->size || receive_all(message->data, r->size);
-}
-
-static void tcp_serve(void)
-{
-	while (tcp_receive_request()) {
-		serve_one();
-		send_message(&message->answer, sizeof(message->answer), message->answer.size);
-	}
-}
-
-static void tcp_call(void)
-{
-	struct answer *a = &message->answer;
-
-	send_message(&message->request, sizeof(message->request), message->request.size);
-	must(receive_all(a, sizeof(*a)) && a->size <= BYTES &&
-	     (!a->size || receive_all(message->data, a->size)), "the server");
-}
-
-static void notify_serve(void)
-{
-	char word;
-
-	while (receive_all(&word, 1)) {
-		serve_one();
-		send_all(&word, 1);
-	}
-}
-
-static void notify_call(void)
-{
-	char word = 1;
-
-	send_all(&word, 1);
-	must(receive_all(&word, 1), "the server");
-}
-
-static const struct way {
-	const char *name;
-	void (*call)(void);
-	void (*serve)(void);	/* none: in this process */
-} ways[] = {
-	{ "tcp", tcp_call, tcp_serve }, { "notify", notify_call, notify_serve },
-	{ "inline", serve_one, NULL },
-};
-static const struct way *way;
-
 /* --- The client: marshalling, as stubs do it ------------------------------------------- */
 
 static void call(enum what what, uint32_t size)
 {
-	message->request.what = what;
-	message->request.size = size;
-	way->call();
-	cuda_must(way->name, message->answer.status);
+	cuda_must(way->name, forward_call(what, size));
 }
 
 static void null_call(void)
@@ -219,82 +80,12 @@ static void copy_to_host(void)
 	memcpy(host, message->data, BYTES);
 }
 
-/* --- Both ------------------------------------------------------------------------------ */
-
-static void connect_both(int *client, int *server)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-	socklen_t len = sizeof(addr);
-
-	must(listener >= 0 && !bind(listener, (struct sockaddr *)&addr, len) &&
-	     !listen(listener, 1) && !getsockname(listener, (struct sockaddr *)&addr, &len),
-	     "listen");
-	*client = socket(AF_INET, SOCK_STREAM, 0);
-	must(*client >= 0 && !connect(*client, (struct sockaddr *)&addr, len), "connect");
-	*server = accept(listener, NULL, NULL);
-	must(*server >= 0, "accept");
-	close(listener);
-	setsockopt(*client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(*server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
-static void bind_server(void)
-{
-	const char *cpu = getenv("WH_SERVER_CPU");
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	if (!cpu)
-		return;
-	CPU_SET(atoi(cpu), &set);
-	must(!sched_setaffinity(0, sizeof(set), &set), "WH_SERVER_CPU");
-}
-
-static void start_server(void)
-{
-	int client, server;
-	pid_t parent = getpid();
-
-	connect_both(&client, &server);
-	switch (fork()) {
-	case -1:
-		must(0, "fork");
-		break;
-	case 0:
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			exit(1);
-		close(client);
-		sock = server;
-		bind_server();
-		server_start();
-		way->serve();
-		exit(0);
-	}
-	close(server);
-	sock = client;
-}
-
 int main(int argc, char **argv)
 {
-	unsigned int i;
-
-	for (i = 0; argc == 2 && i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (!strcmp(argv[1], ways[i].name))
-			way = &ways[i];
-	if (!way) {
-		fprintf(stderr, "usage: tcp tcp|notify|inline\n");
+	if (argc != 2 || !forward_start(argv[1])) {
+		fprintf(stderr, "usage: tcp tcp|notify|unix|notify_unix|inline\n");
 		return 2;
 	}
-	message = mmap(NULL, sizeof(*message), PROT_READ | PROT_WRITE,
-		       MAP_ANONYMOUS | (strcmp(way->name, "notify") ? MAP_PRIVATE : MAP_SHARED), -1, 0);
-	must(message != MAP_FAILED, "mmap");
-	if (way->serve)
-		start_server();
-	else
-		server_start();
 	memset(host, 42, sizeof(host));
 	measure(way->name, "null_call", null_call);
 	measure(way->name, "launch", launch);

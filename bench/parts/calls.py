@@ -2,12 +2,11 @@
 """What a call takes, by what it is spent on, over every way to make one."""
 import collections
 import os
-import subprocess
 
 import record
 import vmhost
-from report import (BUILD, TOP, Environment, Missing, has_vmx, median, number, pick, plot, say, spread,
-                    table, version, wrap, write_data)
+from report import (Environment, has_vmx, median, number, pick, plot, say, script, spread, table,
+                    version, wrap, write_data)
 
 TITLE = "A call, by what it is spent on"
 KINDS = [("null_call", "null call"), ("launch", "launch"), ("copy_to_device", "4 KB to the device"),
@@ -113,11 +112,11 @@ def emulated_table(e):
 
 
 def emulated_figure(e):
-    rows = [["call", *record.PARTS]]
+    rows = [["call", *record.PARTS, "sum"]]
     for _, words, way, parts, *_ in emulated_rows(e):
         if not way.endswith("one pair"):
             short = {"vmfunc": "vmfunc"}.get(way, "exits forced" if "forced" in way else "no Wormhole")
-            rows.append([f"{words}, {short}"] + [parts[p] for p in record.PARTS])
+            rows.append([f"{words}, {short}"] + [parts[p] for p in record.PARTS] + [number(sum(parts.values()))])
     write_data("calls_emulated", rows)
     return plot("calls_emulated", "stacked", "Instructions of a call in the emulated host, by what they are for")
 
@@ -207,11 +206,7 @@ class Native:
     def __init__(self, turns):
         self.turns = collections.defaultdict(list)
         say(f"calls on this machine, {turns} turns")
-        done = subprocess.run([os.path.join(TOP, "bench/native.sh"), str(turns)], stdout=subprocess.PIPE,
-                              text=True, check=False, env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-        if done.returncode:
-            raise Missing("bench/native.sh failed: see above")
-        for line in done.stdout.splitlines():
+        for line in script("native.sh", turns).splitlines():
             word, name, _, _, _, mid, _ = line.split()
             if word == "bench":
                 self.turns[name].append(float(mid))

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pair over vmfunc takes where there are 0 to 63 already, in the emulated host."""
 import os
-import subprocess
-import sys
 
-from report import BUILD, OUT, TOP, Environment, Missing, number, plot, say, table, version, wrap
+from report import OUT, Environment, number, plot, say, script, table, version, wrap
 
 TITLE = "Scaling over vmfunc: pairs"
 PAIRS = [1, 2, 4, 8, 16, 32, 64]
@@ -13,10 +11,7 @@ PAIRS = [1, 2, 4, 8, 16, 32, 64]
 def pairs():
     """Lines of attach.c: pair, register and TAKE, ATTACH, first call, next, tables, pages, KiB, KiB."""
     say("64 pairs in the emulated VMX host")
-    done = subprocess.run([os.path.join(TOP, "bench/attach.sh")], stdout=sys.stderr, check=False,
-                          env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-    if done.returncode:
-        raise Missing("bench/attach.sh failed: see above")
+    script("attach.sh", seconds=700)
     with open(os.path.join(OUT, "attach.dat")) as f:
         return [[int(w) for w in line.split()] for line in f]
 

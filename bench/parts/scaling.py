@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of many clients and threads over shm on this machine, and what a client takes."""
 import collections
-import os
-import subprocess
 
-from report import (BUILD, TOP, Environment, Missing, median, number, pick, plot, say, spread, table, version,
-                    wrap, write_data)
+from report import Environment, median, number, pick, plot, say, script, spread, table, version, wrap, write_data
 
 TITLE = "Scaling over shm: clients, threads, CPUs"
 PROCESSES = [1, 2, 4, 8, 16, 32, 64]
@@ -19,11 +16,7 @@ class Scale:
     def __init__(self, turns):
         self.turns = collections.defaultdict(list)
         say(f"clients and threads on this machine, {turns} turns")
-        done = subprocess.run([os.path.join(TOP, "bench/scale.sh"), str(turns)], stdout=subprocess.PIPE, text=True,
-                              check=False, env=dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD))
-        if done.returncode:
-            raise Missing("bench/scale.sh failed: see above")
-        for line in done.stdout.splitlines():
+        for line in script("scale.sh", turns).splitlines():
             word, world, *figures = line.split()
             if word == "scale":
                 cpus, processes, threads, *rest = figures
@@ -77,8 +70,8 @@ def client_table(s):
 
 
 def rate_figure(s):
-    rows = [["n"] + [f"{w}, {c} CPU{'s' if c > 1 else ''}, {what}" for w in ("native", "shm") for c in s.cpus()
-                     for what in ("clients", "threads")]]
+    rows = [["n"] + [f"{w}, {c} CPU{'s' if c > 1 else ''}{what}" for w in ("native", "shm") for c in s.cpus()
+                     for what in ("", ", threads")]]
     for n in PROCESSES:
         row = [n]
         for world in ("native", "shm"):

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # attach.dat to attach.svg: what the n-th pair took.
-set terminal svg size 900,460 background "white"
+load plots."/colours.gp"
+set terminal svg size 900,470 background "white" noenhanced font letters
 set output out
-set multiplot layout 1,2
+set multiplot layout 1,2 margins 0.11,0.98,0.13,0.76 spacing 0.11
 set grid
-set xlabel "pairs"
+set xlabel "number of the pair"
 set xrange [0:65]
-set key below
 set logscale y
+set format y "%.0s%c"
 set ylabel "instructions (emulated, not cycles)"
 set yrange [1e3:1e9]
-plot dat using 1:2 with linespoints title "worker, before: register, first TAKE", \
-	dat using 1:3 with linespoints title "client: ATTACH", \
-	dat using 1:4 with linespoints title "first call", 1e7 dashtype 2 title "goal"
+set key at graph 0.5, 1.33 center top
+plot dat using 1:2 with lines linetype 1 linewidth 3 title "worker, before: register, first TAKE", \
+	1e7 linetype 1 linewidth 1 dashtype 2 title "its goal", \
+	dat using 1:4 with lines linetype 3 linewidth 3 title "client: first call", \
+	dat using 1:3 with lines linetype 2 linewidth 3 title "client: ATTACH"
 unset logscale y
+set format y "%g"
 set ylabel "KiB of the host"
 set yrange [0:2000]
-plot dat using 1:($6 * 4) with linespoints title "tables of the view", \
-	dat using 1:($8 + $9) with points title "less free memory", 1536 dashtype 2 title "goal"
+plot dat using 1:($8 + $9) with points linetype 1 pointsize 0.5 title "less free memory", \
+	1536 linetype 1 linewidth 1 dashtype 2 title "its goal", \
+	dat using 1:($6 * 4) with lines linetype 2 linewidth 3 title "tables of the view"

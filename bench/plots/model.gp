@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar for each call and way, divided by the middle of each cost, and its spread (columns 7 and 8).
-set terminal svg size 1000,480 background "white" noenhanced
+# A bar lengthwise for each call and way, divided by the middle of each cost, and its spread (columns 7 and 8).
+load plots."/colours.gp"
+stats dat skip 1 using 2 nooutput
+set terminal svg size 900,(110+26*STATS_records) background "white" noenhanced font letters
 set output out
-set style data histograms
-set style histogram rowstacked
-set style fill solid 0.85 border -1
-set boxwidth 0.7
-set grid ytics
-set key outside top center horizontal autotitle columnhead
-set ylabel "cycles (a model)"
-set xtics rotate by 30 right scale 0
-plot for [i=2:6] dat using i:xtic(1), \
-	dat using 0:(($7+$8)/2):7:8 with yerrorbars linecolor "black" pointtype 0 notitle
+set style fill solid 0.9 noborder
+set lmargin 30
+set grid xtics
+set xrange [0:*]
+set yrange [STATS_records-0.4:-0.6]
+set ytics scale 0
+set key outside top center horizontal samplen 1.5
+set xlabel "cycles (a model; lines: from its least to its most)"
+upto(i) = i < 2 ? 0 : upto(i-1) + column(i)
+array heads[6] = ["", "instructions", "VMFUNC", "exits", "FS/GS", "caches, TLBs"]
+plot for [i=2:6] dat skip 1 using (upto(i-1)):0:(upto(i-1)):(upto(i)):($0-0.36):($0+0.36):ytic(1) \
+		with boxxyerror linetype i-1 title heads[i], \
+	dat skip 1 using (($7+$8)/2):0:7:8 with xerrorbars linecolor "black" linewidth 1 pointtype 0 notitle

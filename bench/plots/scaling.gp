@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# A line for each world, number of CPUs, and clients or threads; dat's first line has their names.
-set terminal svg size 1000,460 background "white" noenhanced
+# Clients on the left, threads of one client on the right; a line for each world and number of CPUs.
+# dat's first line has their names: columns 2, 4, ... are of clients, 3, 5, ... of threads.
+load plots."/colours.gp"
+set terminal svg size 900,470 background "white" noenhanced font letters
 set output out
 set datafile missing "-"
+set multiplot layout 1,2 margins 0.11,0.98,0.13,0.80 spacing 0.03
 set grid
 set logscale xy
-set xrange [0.9:72]
 set xtics (1, 2, 4, 8, 16, 32, 64)
-set xlabel "clients, or threads of one client"
+set format y "%.0s%c"
+stats dat skip 1 using 2 nooutput
+lines = (STATS_columns - 1) / 2
+set yrange [1000:2e7]
+set xrange [0.9:72]
+set xlabel "clients of one thread"
 set ylabel "calls a second (logarithmic)"
-set key outside right top
-plot for [i=2:9] dat using 1:(column(i)) with linespoints linewidth 2 title columnheader(i)
+set key at screen 0.5, 0.96 center top vertical maxrows 2
+plot for [i=1:lines] dat using 1:2*i with linespoints linetype i title columnheader(2*i)
+unset key
+unset ylabel
+set format y ""
+set xrange [0.9:18]
+set xlabel "threads of one client"
+plot for [i=1:lines] dat skip 1 using 1:2*i+1 with linespoints linetype i notitle

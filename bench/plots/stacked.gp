@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar for each call and way, divided into what it is spent on; dat's first line has the heads.
-set terminal svg size 1000,480 background "white" noenhanced
+# A bar lengthwise for each call and way, divided into what it is spent on, and its sum; dat's first
+# line has the heads.
+load plots."/colours.gp"
+stats dat skip 1 using 2 nooutput
+set terminal svg size 900,(110+26*STATS_records) background "white" noenhanced font letters
 set output out
-set style data histograms
-set style histogram rowstacked
-set style fill solid 0.85 border -1
-set boxwidth 0.7
-set grid ytics
-set key outside top center horizontal autotitle columnhead
-set ylabel "instructions (emulated, not cycles)"
-set xtics rotate by 30 right scale 0
-plot for [i=2:5] dat using i:xtic(1)
+set style fill solid 0.9 noborder
+set lmargin 30
+set grid xtics
+set xrange [0:*]
+set offsets 0, graph 0.12, 0, 0
+set yrange [STATS_records-0.4:-0.6]
+set ytics scale 0
+set key outside top center horizontal samplen 1.5
+set xlabel "instructions (emulated, not cycles)"
+# The sum of the columns from 2 on, this one included.
+upto(i) = i < 2 ? 0 : upto(i-1) + column(i)
+array heads[5] = ["", "copy", "switch", "FS/GS", "handler"]
+plot for [i=2:5] dat skip 1 using (upto(i-1)):0:(upto(i-1)):(upto(i)):($0-0.36):($0+0.36):ytic(1) \
+		with boxxyerror linetype i-1 title heads[i], \
+	dat skip 1 using (upto(5)):0:("  ".stringcolumn(6)) with labels left notitle

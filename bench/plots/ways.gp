@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # A group for each call, a bar for each way; dat's first line has the ways.
-set terminal svg size 1000,420 background "white" noenhanced
+load plots."/colours.gp"
+set terminal svg size 900,440 background "white" noenhanced font letters
 set output out
+set datafile missing "-"
 set style data histograms
 set style histogram clustered gap 1.5
-set style fill solid 0.85 border -1
+set style fill solid 0.9 noborder
 set logscale y
-set yrange [1:200000]
+set yrange [10:200000]
 set grid ytics
-set key outside top center horizontal autotitle columnhead
+set format y "%.0s%c"
+set xtics scale 0
+set key outside top center horizontal maxcols 3 autotitle columnhead
 set ylabel "nanoseconds (logarithmic)"
 plot for [i=2:6] dat using i:xtic(1)

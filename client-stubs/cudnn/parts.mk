@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # cuDNN's parts under names of their own: each function of them is libcudnn.so.9's. What
 # the engines and the heuristics have is for cuDNN itself: theirs are there to be found.
-PARTS       := ops cnn adv graph
-EMPTY_PARTS := heuristic engines_precompiled engines_runtime_compiled
-PART_LIBS   := $(PARTS:%=$(OUT)/libcudnn_%.so.9) $(EMPTY_PARTS:%=$(OUT)/libcudnn_%.so.9)
+SPLIT       := ops cnn adv graph
+EMPTY_SPLIT := heuristic engines_precompiled engines_runtime_compiled
+PART_LIBS   := $(SPLIT:%=$(OUT)/libcudnn_%.so.9) $(EMPTY_SPLIT:%=$(OUT)/libcudnn_%.so.9)
 GEN_PART    := $(TOP)/cuda-api/gen_parts.py
 
 all: $(PART_LIBS)
 
 part_header = $(firstword $(wildcard $(LIB_INC)/cudnn_$(1).h $(CUDA_INC)/cudnn_$(1).h) cudnn_$(1).h-is-missing)
 
-$(PARTS:%=$(GEN)/gen_cudnn_%.S): $(GEN)/gen_cudnn_%.S: $(GEN_PART) Makefile parts.mk | $(OBJ)
+$(SPLIT:%=$(GEN)/gen_cudnn_%.S): $(GEN)/gen_cudnn_%.S: $(GEN_PART) Makefile parts.mk | $(OBJ)
 	$(call say,GEN,$@)$(PYTHON) -B $(GEN_PART) libcudnn_$*.so.9 $(SONAME) $(call part_header,$*) $@ $(@:.S=.map)
 
-$(EMPTY_PARTS:%=$(GEN)/gen_cudnn_%.S): $(GEN)/gen_cudnn_%.S: $(GEN_PART) Makefile parts.mk | $(OBJ)
+$(EMPTY_SPLIT:%=$(GEN)/gen_cudnn_%.S): $(GEN)/gen_cudnn_%.S: $(GEN_PART) Makefile parts.mk | $(OBJ)
 	$(call say,GEN,$@)$(PYTHON) -B $(GEN_PART) libcudnn_$*.so.9 $(SONAME) none $@ $(@:.S=.map)
 
 $(PART_LIBS): $(OUT)/libcudnn_%.so.9: $(GEN)/gen_cudnn_%.S $(LIB)

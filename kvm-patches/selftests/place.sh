@@ -94,7 +94,7 @@ Test every errno of KVM_CAP_X86_WORMHOLE and /dev/kvm-wormhole, and every
 status of every CPUID leaf: who may call it, in which order, with which
 arguments.  Each negative request differs from a valid one in one thing.
 M
-tests switch slots companion servers handoff irq park device large
+tests cost switch slots companion servers handoff irq park device large
 commit <<'M'
 KVM: selftests: Test calls between VMs
 
@@ -103,7 +103,8 @@ inside of their handlers, that a process calls two servers, that system
 calls, faults and exceptions in a call come back right from the server's
 vCPU, that timer, NMI, SMI and signals interrupt a call in the client's
 own world, that a parked server uses no CPU time, and that calls work on
-a device without an exit.
+a device without an exit.  Report what each way costs, and whether it took
+the exits and handoffs that it should.
 M
 tests notify revoke life process limits race fire
 commit <<'M'

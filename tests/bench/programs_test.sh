@@ -15,7 +15,7 @@ says_four() { # WAY
 	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
 }
 
-plan 8
+plan $([ -x "$bench/layers" ] && echo 15 || echo 12)
 world_init softgpu
 world_server --part-size 16M
 for way in inline notify tcp; do
@@ -23,6 +23,17 @@ for way in inline notify tcp; do
 done
 LD_LIBRARY_PATH=$softgpu "$bench/tcp" pigeon 2>"$world_dir/err"
 is a_way_that_is_not_there_is_refused $? 2
+
+# The Neuron mix brings the same whichever way its calls go, and all of them cross but inline.
+mixes() { # WAY CROSSINGS
+	LD_LIBRARY_PATH=$softgpu timeout 20 "$bench/mix" "$1" calls=500 >"$world_dir/mix.$1" 2>"$world_dir/err" &&
+		grep -q '^rate [1-9]' "$world_dir/err" && grep -q "^crossed: $2 requests" "$world_dir/err" &&
+		cmp "$world_dir/mix.inline" "$world_dir/mix.$1"
+}
+ok inline_runs_the_mix mixes inline 0
+for way in notify tcp; do
+	ok "${way}_brings_the_same" mixes $way 500
+done
 
 # Calls a second and a client's memory above zero.
 scales() { # WORLD [VARIABLE]
@@ -34,4 +45,20 @@ ok clients_and_threads_make_calls_over_shm scales shm "WH_SERVER_PID=$server_pid
 ok workers_memory_is_counted grep -q ' [1-9][0-9]*$' "$world_dir/said"
 in_world shm shared env WORMHOLE_SOCKET="$world_dir/nobody" timeout 20 "$bench/scale" 2 1 >"$world_dir/said" 2>"$world_dir/err"
 is a_client_that_fails_fails_all_of_it $? 1
+
+# Eight layers; what they answer in the end is their lines' last word.
+layers_in() { # WORLD
+	in_world "$1" shared timeout 60 "$bench/layers" steps=1 >"$world_dir/said" 2>"$world_dir/err" || return 1
+	awk '/^layer / && $3 > 0 { print $2, $5 }' "$world_dir/said" >"$world_dir/layers.$1"
+	[ "$(wc -l <"$world_dir/layers.$1")" = 8 ]
+}
+if [ -x "$bench/layers" ]; then
+	ok gradients_of_layers_are_those_of_differences in_world native shared timeout 60 "$bench/layers" check=1
+	ok layers_answer_natively layers_in native
+	for w in loopback shm; do
+		ok "layers_answer_the_same_over_$w" eval "layers_in $w && cmp '$world_dir/layers.native' '$world_dir/layers.$w'"
+	done
+else
+	skip layers "no nvcc with cuBLAS's headers on this machine"
+fi
 finish

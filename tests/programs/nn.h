@@ -253,7 +253,7 @@ class Steps {
 	void say_rate()
 	{
 		CHECK(cudaDeviceSynchronize());
-		fprintf(stderr, "rate %.1f images/s\n", (double)batch * (done - first) / (now() - start));
+		fprintf(stderr, "rate %.6g images/s\n", (double)batch * (done - first) / (now() - start));
 	}
 	/* Between what is measured: is there more of it? */
 	bool again()
