@@ -20,7 +20,7 @@
 #include "tenant/clock.h"
 #include "views.h"
 
-#define PATIENCE_MS	15000	/* of a command about one VM, which may be busy */
+#define PATIENCE_MS	5000	/* of a command about one VM */
 #define GLANCE_MS	1000	/* of one that looks at everything */
 #define MAX_VMS		512
 #define MOST_GARBAGE	(2 * WH_CHANNEL_MOST)	/* of an answer that nobody waited for */
