@@ -144,29 +144,23 @@ static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size
 	       -1 : rsp(s)->result;
 }
 
+/* What the library's own call makes; its number is the response's first field. */
+static void make_object(struct wh_session *s, uint32_t library, uint32_t call, unsigned int type)
+{
+	request(s, 0, 64);
+	ask(s, library, call, 64);
+	memcpy(&object[type], rsp(s) + 1, sizeof(*object));
+}
+
 static void make_objects(struct wh_session *s)
 {
-	struct wh_rsp_curandCreateGenerator *r = msg(s);
-	struct wh_rsp_cublasCreate_v2 *b = msg(s);
-	struct wh_rsp_cudnnCreate *n = msg(s);
-	struct wh_rsp_cufftCreate *f = msg(s);
 	struct wh_req_cufftMakePlan1d *plan;
-	struct wh_rsp_cusparseCreate *p = msg(s);
-	struct wh_rsp_cusolverCreate *v = msg(s);
 
 	context = wh_new(s, WH_H_CUcontext, (void *)0x1000, 0);
-	request(s, 0, 64);
-	ask(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, 64);
-	object[WH_H_cublasHandle_t] = b->handle.id;
-	request(s, 0, 64);
-	ask(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, 64);
-	object[WH_H_curandGenerator_t] = r->generator;
-	request(s, 0, 64);
-	ask(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, 64);
-	object[WH_H_cudnnHandle_t] = n->handle;
-	request(s, 0, 64);
-	ask(s, WH_LIB_cufft, WH_CALL_cufftCreate, 64);
-	object[WH_H_cufftHandle] = f->plan;
+	make_object(s, WH_LIB_cublas, WH_CALL_cublasCreate_v2, WH_H_cublasHandle_t);
+	make_object(s, WH_LIB_curand, WH_CALL_curandCreateGenerator, WH_H_curandGenerator_t);
+	make_object(s, WH_LIB_cudnn, WH_CALL_cudnnCreate, WH_H_cudnnHandle_t);
+	make_object(s, WH_LIB_cufft, WH_CALL_cufftCreate, WH_H_cufftHandle);
 	plan = request(s, 0, sizeof(*plan));
 	plan->plan.id = object[WH_H_cufftHandle];
 	plan->nx = 8;
@@ -174,18 +168,10 @@ static void make_objects(struct wh_session *s)
 	plan->batch = 1;
 	ask(s, WH_LIB_cufft, WH_CALL_cufftMakePlan1d, sizeof(*plan));
 	object[WH_H_cublasLtHandle_t] = wh_put(s, WH_H_cublasLtHandle_t, (void *)0x5000, 0);
-	request(s, 0, 64);
-	ask(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, 64);
-	object[WH_H_cusparseHandle_t] = p->handle;
-	request(s, 0, 64);
-	ask(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, 64);
-	object[WH_H_cusolverDnHandle_t] = v->handle;
-	request(s, 0, 64);
-	ask(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, 64);
-	object[WH_H_cusolverSpHandle_t] = v->handle;
-	request(s, 0, 64);
-	ask(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, 64);
-	object[WH_H_cusolverRfHandle_t] = v->handle;
+	make_object(s, WH_LIB_cusparse, WH_CALL_cusparseCreate, WH_H_cusparseHandle_t);
+	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverDnCreate, WH_H_cusolverDnHandle_t);
+	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverSpCreate, WH_H_cusolverSpHandle_t);
+	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, WH_H_cusolverRfHandle_t);
 }
 
 /* One of a library's structs, as large as any. */
