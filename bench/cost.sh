@@ -7,26 +7,14 @@
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
-test=$WH_BUILD/selftests/wormhole_cost_test
+. "$WH_TOP/bench/selftest.sh"
 out=$WH_BUILD/bench/cost
 rm -rf "$out"
-mkdir -p "$out/job"
-
-emulated() {
-	cp "$test" "$out/job/"
-	cat >"$out/job/run" <<'RUN'
-. /job.sh
-modprobe kvm_intel 2>/dev/null
-tap cost /job/wormhole_cost_test
-RUN
-	"$WH_TOP/tests/bochs/run_job.py" --timeout 300 --out "$out" --cpus 1 \
-		--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
-		"$out/job" >"$out/tap"
-}
+mkdir -p "$out"
 
 if grep -qw vmx /proc/cpuinfo && [ -e /dev/kvm-wormhole ]; then
-	"$test" >"$out/tap"
+	"$WH_BUILD/selftests/wormhole_cost_test" >"$out/tap"
 else
-	emulated
+	selftest cost "$out"
 fi || { grep '^not ok' "$out/tap" >&2; exit 1; }
 sed -n 's/^# \(cost \|TSC \|an emulator\|cycles that\)/\1/p' "$out/tap"

@@ -8,16 +8,8 @@
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
+. "$WH_TOP/bench/selftest.sh"
 out=$WH_BUILD/bench/syscalls
 rm -rf "$out"
-mkdir -p "$out/job"
-cp "$WH_BUILD/selftests/wormhole_gate_test" "$out/job/"
-cat >"$out/job/run" <<'RUN'
-. /job.sh
-modprobe kvm_intel 2>/dev/null
-tap gate /job/wormhole_gate_test
-RUN
-"$WH_TOP/tests/bochs/run_job.py" --timeout 300 --out "$out" --cpus 1 \
-	--kernel "$WH_BUILD/kernel/host/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
-	"$out/job" >"$out/tap" || { grep '^not ok' "$out/tap" >&2; exit 1; }
+selftest gate "$out" || { grep '^not ok' "$out/tap" >&2; exit 1; }
 sed -n 's/^# \(with[a-z]* a gate: \)/\1/p' "$out/tap"
