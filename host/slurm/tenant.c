@@ -117,8 +117,7 @@ static void subtract(const char *dir, const char *file, struct room *room, int d
 		return;
 	if (read(fd, &l, sizeof(l)) == (ssize_t)sizeof(l) && l.magic == WH_TENANT_LIMITS_MAGIC)
 		for (i = 0; i < devices; i++) {
-			/* A byte stands for a device that the job has not: see limits_of(). */
-			if (l.device[i].memory <= 1)
+			if (wh_is_hidden(l.hidden, i))
 				continue;
 			room[i].memory -= l.device[i].memory < room[i].memory ?
 					  l.device[i].memory : room[i].memory;
@@ -200,19 +199,15 @@ static enum ws_made choose(const struct ws_config *c, const struct ws_grant *g, 
 
 /* --- Life ------------------------------------------------------------------------------- */
 
-/* All of one device's; of the others nothing that anything fits in. */
-static void limits_of(cJSON *o, const struct ws_grant *g, int device, int devices)
+/* Its part of one device, and no other device. Without a share it has the smallest. */
+static void limits_of(cJSON *o, const struct ws_grant *g, int device)
 {
-	cJSON *all = cJSON_AddArrayToObject(o, "limits"), *e;
-	int i;
+	cJSON *limit = cJSON_CreateObject();
 
-	for (i = 0; i < devices; i++) {
-		e = cJSON_CreateObject();
-		cJSON_AddNumberToObject(e, "device", i);
-		cJSON_AddNumberToObject(e, "memory", i == device ? (double)g->memory : 1);
-		cJSON_AddNumberToObject(e, "sm", i == device && g->sm ? g->sm : 1);
-		cJSON_AddItemToArray(all, e);
-	}
+	cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "devices"), cJSON_CreateNumber(device));
+	cJSON_AddNumberToObject(limit, "memory", (double)g->memory);
+	cJSON_AddNumberToObject(limit, "sm", g->sm ? g->sm : 1);
+	cJSON_AddItemToArray(cJSON_AddArrayToObject(o, "limits"), limit);
 }
 
 static int lock_jobs(const char *dir)
@@ -249,7 +244,7 @@ static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, 
 	o = request("create", name);
 	cJSON_AddNumberToObject(o, "uid", g->uid);
 	cJSON_AddTrueToObject(o, "bounded");
-	limits_of(o, g, device, devices);
+	limits_of(o, g, device);
 	answer = ask(c->dir, o, err);
 	cJSON_Delete(answer);
 	return answer ? WS_MADE : WS_FAILED;
