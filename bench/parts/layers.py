@@ -152,6 +152,5 @@ def section():
              "and `tests/programs/lenet.cu`, `alexnet.cu`. The driver is softgpu, and there is no stand-in for cuDNN: "
              "convolution and deconvolution are image by image by cuBLAS and kernels of our own, as Caffe has them, RNN "
              "and LSTM step by step, the others a kernel each way. So calls are as many and as small as they get, and "
-             "kernels take what an interpreter takes. On a GPU `make bench-gpu` has the same beside cuDNN's; that has "
-             "not been run."),
+             "kernels take what an interpreter takes. On a GPU `make bench-gpu` has the same beside cuDNN's."),
         emulated, native])

@@ -19,13 +19,13 @@ echo "$host" >"$root/etc/hostname"
 mount --rbind /sys "$root/sys"
 # A root is a mount, and the plugin changes how it is one.
 mount --rbind "$root" "$root"
-# A machine that has booted has the second.
-mkdir "$root/work" "$root/run/lock"
-cp "$program" "$root/work/train"
+# A machine that has booted has it.
+mkdir "$root/run/lock"
+cp "$program" "$root/srv/train"
 sed -n '/^### One machine/,/^### Several/s/^    //p' "$top/docs/cluster.md" >"$tmp/lines"
 # Its lines, but for what this machine has not: a GPU, and an answer to what apt asks.
 as_root() { inside "$(echo "$1" | sed 's/^wormhole serve/& --backend softgpu/')"; }
-as_user() { inside "cd /work; setpriv --reuid 65534 --regid 65534 --clear-groups $1"; }
+as_user() { inside "cd /srv; setpriv --reuid 65534 --regid 65534 --clear-groups $1"; }
 last=$(tail -n 1 "$tmp/lines")
 failed=
 while read -r line; do
