@@ -12,20 +12,11 @@ import tempfile
 BUILD = os.environ.get("WH_BUILD") or os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 TOP = os.environ.get("WH_TOP") or os.path.dirname(BUILD)
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(TOP, "bench"))
+sys.path[:0] = [os.path.join(TOP, "bench"), os.path.join(TOP, "tests/bench")]
 import model                                                        # noqa: E402
 import record                                                       # noqa: E402
 import run                                                          # noqa: E402
-
-number = 0
-
-
-def ok(good, name, got=None):
-    global number
-    number += 1
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
-    if not good:
-        print(f"# got {got}")
+from points import ok                                               # noqa: E402
 
 
 def space(root):

@@ -13,22 +13,14 @@ import tempfile
 BUILD = os.environ.get("WH_BUILD") or os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 TOP = os.environ.get("WH_TOP") or os.path.dirname(BUILD)
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(TOP, "bench"))
+sys.path[:0] = [os.path.join(TOP, "bench"), os.path.join(TOP, "tests/bench")]
 import record                                                       # noqa: E402
+from points import ok                                               # noqa: E402
 
 T = record.TRAMPOLINE
 OWN, VIEW, SERVER, CR3 = 0x1e, 0x2e, 0x3e, 0x7000
 FSGS = record.CLASSES.index("fsgsbase")
 FUNC = record.CLASSES.index("vmfunc")
-number = 0
-
-
-def ok(good, name, got=None):
-    global number
-    number += 1
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
-    if not good:
-        print(f"# got {got}")
 
 
 def space(root, cr3=CR3, cpu=0):
