@@ -7,28 +7,11 @@
 
 enum Function { RELU, SIGMOID, TANH };
 
-struct DnnActivation : DnnLayer {
-	cudnnActivationDescriptor_t ad;
-
+struct DnnActivation : Activation {
 	DnnActivation(Function f, const Shape &s)
+		: Activation(nullptr, s, f == RELU ? CUDNN_ACTIVATION_RELU :
+			     f == SIGMOID ? CUDNN_ACTIVATION_SIGMOID : CUDNN_ACTIVATION_TANH)
 	{
-		set(s, s);
-		CHECK_STATUS(cudnnCreateActivationDescriptor(&ad));
-		CHECK_STATUS(cudnnSetActivationDescriptor(ad, f == RELU ? CUDNN_ACTIVATION_RELU :
-							  f == SIGMOID ? CUDNN_ACTIVATION_SIGMOID :
-							  CUDNN_ACTIVATION_TANH,
-							  CUDNN_NOT_PROPAGATE_NAN, 0));
-	}
-	~DnnActivation() { CHECK_STATUS(cudnnDestroyActivationDescriptor(ad)); }
-	void forward(const float *x) override
-	{
-		CHECK_STATUS(cudnnActivationForward(dnn(), ad, &dnn_one, xd, x, &dnn_zero, yd,
-						    y.p));
-	}
-	void backward(const float *x, const float *dy) override
-	{
-		CHECK_STATUS(cudnnActivationBackward(dnn(), ad, &dnn_one, yd, y.p, yd, dy, xd, x,
-						     &dnn_zero, xd, dx.p));
 	}
 };
 

@@ -117,12 +117,12 @@ struct Convolution : DnnLayer {
 struct Activation : DnnLayer {
 	cudnnActivationDescriptor_t ad;
 
-	Activation(Libraries *, const Shape &s)
+	Activation(Libraries *, const Shape &s,
+		   cudnnActivationMode_t mode = CUDNN_ACTIVATION_RELU)
 	{
 		set(s, s);
 		CHECK_STATUS(cudnnCreateActivationDescriptor(&ad));
-		CHECK_STATUS(cudnnSetActivationDescriptor(ad, CUDNN_ACTIVATION_RELU,
-							  CUDNN_NOT_PROPAGATE_NAN, 0));
+		CHECK_STATUS(cudnnSetActivationDescriptor(ad, mode, CUDNN_NOT_PROPAGATE_NAN, 0));
 	}
 	~Activation() { CHECK_STATUS(cudnnDestroyActivationDescriptor(ad)); }
 	void forward(const float *x) override
