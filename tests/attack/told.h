@@ -25,6 +25,8 @@
 /* Of the devices the tenant has number 1. */
 #define ANOTHERS	2
 
+#include "one_range.h"
+
 static int reached;
 static char own[64] = "the worker's own";	/* it is below 4 GiB: not position independent */
 
@@ -39,22 +41,6 @@ static int any(void)
 static int quiet(void)
 {
 	return 0;
-}
-
-static CUresult attributes(unsigned int n, CUpointer_attribute *which, void **to, CUdeviceptr p)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (p - DEVICE >= DEVICE_SIZE)
-			*(uint32_t *)to[i] = 0;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-			*(uint32_t *)to[i] = CU_MEMORYTYPE_DEVICE;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-			*(uint64_t *)to[i] = DEVICE;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-			*(uint64_t *)to[i] = DEVICE_SIZE;
-	return CUDA_SUCCESS;
 }
 
 static cublasStatus_t host_mode(cublasHandle_t h, cublasPointerMode_t *mode)

@@ -12,6 +12,8 @@
 #define DEVICE_SIZE	0x1000ULL
 #define ROUNDS		20000
 
+#include "one_range.h"
+
 static int reached, foreign;
 static uint64_t context, comms[32];
 static uint64_t own[8];
@@ -159,22 +161,6 @@ static ncclResult_t simulate(ncclSimInfo_t *info)
 {
 	(void)info;
 	return finish();
-}
-
-static CUresult attributes(unsigned int n, CUpointer_attribute *which, void **to, CUdeviceptr p)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (p - DEVICE >= DEVICE_SIZE)
-			*(uint32_t *)to[i] = 0;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-			*(uint32_t *)to[i] = CU_MEMORYTYPE_DEVICE;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-			*(uint64_t *)to[i] = DEVICE;
-		else if (which[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-			*(uint64_t *)to[i] = DEVICE_SIZE;
-	return CUDA_SUCCESS;
 }
 
 static CUresult quiet(void)
