@@ -55,11 +55,14 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 	close(pair[1]);
 	good = pid > 0 && wh_devices_receive(pair[0], s->backend, &r);
 	close(pair[0]);
+	/* Its user is free for the next one when nobody has it, not even a process to be reaped. */
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
 	wh_isolation_close(&as);
 	if (pid < 0)
 		return false;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 	if (!good) {
 		snprintf(err, err_size, "%s%s", r.error, wh_protection[WH_PROTECT_USER].on ?
 			 "; workers are no root: what they load has to be readable for others, the device's "

@@ -14,8 +14,9 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip users_of_workers "needs root and a build folder that others may read"
 	finish
 fi
-plan 9
+plan 10
 serve
+is a_start_gives_back_the_user_that_it_asked_the_backend_as "$(grep 'not given out' "$tmp/serve")" ""
 "$wormhole" tenant create b --mem 64M
 start a --tenant a --mem 64M -- alloc=4096
 start b --tenant b -- alloc=4096
