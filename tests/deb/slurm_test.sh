@@ -50,6 +50,6 @@ inside 'service slurmd stop; service slurmctld stop; service munge stop; kill $(
 inside "apt-get purge -y wormhole-slurm" >"$tmp/log"
 rc=$?
 # More than one mount is below it.
-trap 'umount -l -R "$root"; umount -l "$tmp"; rmdir "$tmp"' EXIT
+trap 'umount -l -R "$root"; umount -l "$tmp"' EXIT
 is package_leaves_nothing "$rc $(find "$root/etc/slurm/plugstack.conf.d" "$root/usr/lib/wormhole/slurm" -type f 2>/dev/null)" "0 "
 finish

@@ -1,0 +1,199 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The units of the packages, run by systemd itself: it is the first process of a bare Debian 12,
+# in namespaces and cgroups of its own.
+top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${WH_BUILD:-$top/build}
+. "$top/tests/tap.sh"
+[ "$(id -u)" = 0 ] || skip_all "not root: no chroot"
+for d in host libraries; do
+	ls "$build/deb/wormhole-${d}"_*.deb >/dev/null 2>&1 || skip_all "no packages: make deb"
+done
+program=$build/examples/shared/vectorAdd
+need_built "$program"
+
+# --- A cgroup below the root of each hierarchy, for all that systemd makes ------------------
+hierarchies() {
+	for h in /sys/fs/cgroup /sys/fs/cgroup/*; do
+		[ -L "$h" ] || [ ! -e "$h/cgroup.procs" ] || echo "$h"
+	done
+}
+make_group() {
+	mkdir "$1/$UNITS_GROUP" || return
+	# Nobody may join one that has no processors.
+	for f in cpuset.cpus cpuset.mems; do
+		[ ! -e "$1/$f" ] || cat "$1/$f" >"$1/$UNITS_GROUP/$f" || return
+	done
+}
+# Who was killed may still be on his way out.
+remove_groups() {
+	for h in $(hierarchies); do
+		tries=100
+		until [ ! -e "$h/$UNITS_GROUP" ] || [ $tries = 0 ]; do
+			find "$h/$UNITS_GROUP" -depth -type d -exec rmdir {} \; 2>/dev/null
+			tries=$((tries - 1))
+			[ ! -e "$h/$UNITS_GROUP" ] || sleep 0.05
+		done
+	done
+}
+join_groups() {
+	for h in $(hierarchies); do
+		sh -c 'echo $PPID' >"$h/$UNITS_GROUP/cgroup.procs" || return
+	done
+}
+# Seen in folder $1: what is below the group of this process's namespace. systemd mounts what it misses.
+mount_groups() {
+	[ ! -e /sys/fs/cgroup/cgroup.controllers ] || { mount -t cgroup2 cgroup2 "$1"; return; }
+	mount -t tmpfs -o mode=755 cgroup "$1" || return
+	for h in $(hierarchies); do
+		h=${h##*/}
+		mkdir "$1/$h" && case $h in
+		unified) mount -t cgroup2 cgroup2 "$1/$h" ;;
+		systemd) mount -t cgroup -o none,name=systemd cgroup "$1/$h" ;;
+		*) mount -t cgroup -o "$h" cgroup "$1/$h" ;;
+		esac || return
+	done
+}
+
+# --- Three processes: who cleans up, the test, and systemd -----------------------------------
+case ${1:-} in
+'')
+	[ -n "$(hierarchies)" ] || skip_all "no cgroups are mounted here"
+	export UNITS_GROUP=units-$$
+	trap remove_groups EXIT
+	for h in $(hierarchies); do
+		make_group "$h" 2>/dev/null || skip_all "no cgroup may be made in $h"
+	done
+	unshare -m -p -f --kill-child true 2>/dev/null || skip_all "no namespaces of mounts and processes here"
+	# It blocks all signals but that which cannot be.
+	unshare -m -p -f --kill-child "$0" inside &
+	trap 'kill -9 $! 2>/dev/null; wait; exit 143' TERM INT HUP
+	wait $!
+	exit
+	;;
+boot)
+	# The kernel's settings are this machine's, too: systemd may not write them. Of a root that is
+	# no mount it can make none for its services.
+	root=$2
+	mount --rbind "$root" "$root" && cd "$root" && umount proc && mount -t proc proc proc &&
+		mount --bind proc/sys proc/sys && mount -o remount,ro,bind proc/sys && mount_groups sys/fs/cgroup &&
+		pivot_root . . && umount -l . || exit
+	exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
+	;;
+esac
+packages=systemd,dbus,udev
+. "$top/tests/deb/bare.sh"
+trap '[ -z "$first" ] || kill -9 "$first"; wait; umount -R "$tmp"' EXIT
+first=
+mount -t proc proc /proc && mount -t sysfs -o ro sysfs "$root/sys" || skip_all "nothing may be mounted here"
+cp "$program" "$root/opt/program"
+(join_groups && exec unshare -C -m -u -i -p -f --kill-child "$0" boot "$root") >"$tmp/systemd" 2>&1 &
+until first=$(pgrep -P $! -x systemd); do
+	kill -0 $! 2>/dev/null || skip_all "systemd does not start here: $(tail -n 1 "$tmp/systemd")"
+	sleep 0.05
+done
+inside() {
+	nsenter -t "$first" -m -p -r -w env -i ${http_proxy:+"http_proxy=$http_proxy"} PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		LC_ALL=C HOME=/root DEBIAN_FRONTEND=noninteractive timeout 120 sh -c "cd /debs; $1" 2>&1
+}
+# What is only done, not looked at: shown where a point fails.
+: >"$tmp/log"
+quietly() { inside "$1" >>"$tmp/log"; }
+# Until it is true, for 30 s at most.
+await() {
+	end=$(($(date +%s) + 30))
+	until quietly "$1"; do
+		[ "$(date +%s)" -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+# What of Debian's own cannot run without a machine of its own does not count.
+await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
+	skip_all "systemd does not come up here: $(inside 'systemctl is-system-running; systemctl list-jobs' | tail -n 3 | tr '\n' ' ')"
+state() { inside 'systemctl is-active wormhole'; }
+runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
+
+plan 30
+quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
+is packages_are_installed "$?" 0
+is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no wormhole.service wormhole-server@gpu0.service')" ""
+is nothing_is_started_by_the_installation "$(state)" inactive
+
+# --- The server of programs --------------------------------------------------------------------
+quietly "systemctl enable --now wormhole"
+is without_a_gpu_it_does_not_start "$?" 1
+like and_the_journal_has_the_reason "$(inside 'journalctl -u wormhole')" 'wormhole: error: .*libcuda'
+ok and_it_is_not_tried_for_ever await 'systemctl is-failed wormhole'
+quietly 'echo "SERVE_OPTIONS=--backend softgpu" >/etc/default/wormhole; systemctl reset-failed wormhole; systemctl start wormhole'
+is with_the_options_of_etc_default_it_starts "$? $(state)" "0 active"
+like and_a_program_runs_as_a_tenant "$(runs)" "^vectorAdd: PASS"
+if (ulimit -l unlimited) 2>/dev/null; then
+	like memory_may_be_locked "$(inside 'cat /proc/$(systemctl show -P MainPID wormhole)/limits')" \
+		"^Max locked memory *unlimited"
+else
+	skip memory_may_be_locked "root here may not raise that limit"
+fi
+quietly 'systemctl daemon-reload'
+like also_when_units_were_read_anew "$(runs)" "^vectorAdd: PASS"
+
+was=$(inside 'systemctl show -P MainPID wormhole')
+quietly "kill -9 $was"
+ok killed_it_comes_back await "systemctl is-active wormhole && [ \$(systemctl show -P MainPID wormhole) != $was ]"
+like and_a_program_runs_again "$(runs)" "^vectorAdd: PASS"
+quietly "wormhole stop"
+await '! systemctl is-active wormhole'
+is ended_by_its_own_command_it_stays_so "$(state) $(inside 'systemctl show -P NRestarts wormhole')" "inactive 1"
+quietly 'systemctl start multi-user.target'
+ok it_starts_with_the_machine await 'systemctl is-active wormhole'
+
+quietly 'systemctl stop wormhole'
+is stopped_it_leaves_no_process "$(pgrep -l wormhole)" ""
+is and_no_cgroup "$(inside "find /sys/fs/cgroup -path '*wormhole.service*'")" ""
+is and_no_socket "$(inside 'find /run/wormhole -type s')" ""
+quietly 'systemctl disable wormhole'
+is disabled_it_leaves_no_link "$(find "$root/etc/systemd" -name '*wormhole*')" ""
+
+# --- Server VMs ----------------------------------------------------------------------------------
+echo 'SERVER_OPTIONS="--id 1 --memory 1024"' >"$root/etc/wormhole/gpu0.conf"
+quietly 'systemctl start wormhole-server@gpu0'
+is without_the_control_device_no_server_vm_starts "$? $(inside 'systemctl show -P ActiveState wormhole-server@gpu0')" "1 inactive"
+misc=$(ls /sys/class/misc | head -n 1)
+if [ -n "$misc" ]; then
+	# For udev, a device that is here; it only says what it would do.
+	rules=$root/lib/udev/rules.d/60-wormhole-host.rules
+	cp "$rules" "$tmp/rules"
+	sed -i "s/kvm-wormhole/$misc/" "$rules"
+	out=$(inside "udevadm test /sys/class/misc/$misc")
+	cp "$tmp/rules" "$rules"
+	like which_is_roots_alone "$out" "60-wormhole-host.rules:[0-9]* MODE 0600"
+	like and_told_to_systemd "$out" "^TAGS=.*:systemd:"
+else
+	skip which_is_roots_alone "no misc device here"
+	skip and_told_to_systemd "no misc device here"
+fi
+# Devices are no units in a container: as if it were there, as far as the command itself.
+sed -e '/dev-kvm/d' "$root/lib/systemd/system/wormhole-server@.service" \
+	>"$root/etc/systemd/system/wormhole-server@.service"
+quietly 'systemctl daemon-reload; systemctl start wormhole-server@other'
+is where_it_is_a_server_vm_without_options_is_let_be "$? $(inside 'systemctl show -P ConditionResult wormhole-server@other')" "0 no"
+quietly 'systemctl start wormhole-server@gpu0'
+ok one_that_cannot_start_fails await 'systemctl is-failed wormhole-server@gpu0'
+like and_its_options_are_words "$(inside 'journalctl -u wormhole-server@gpu0')" 'server start: .* --window is needed'
+rm "$root/etc/systemd/system/wormhole-server@.service" "$root/etc/wormhole/gpu0.conf"
+
+# --- Upgrade and removal -------------------------------------------------------------------------
+quietly 'systemctl daemon-reload; dpkg -i wormhole-host_*.deb'
+is an_upgrade_does_not_start_what_was_stopped "$(state)" inactive
+quietly 'systemctl enable --now wormhole'
+was=$(inside 'systemctl show -P MainPID wormhole')
+quietly 'dpkg -i wormhole-host_*.deb'
+is but_what_runs_is_the_new_one "$? $(state) $(inside 'systemctl show -P MainPID wormhole' | grep -cx "$was")" "0 active 0"
+# An instance that goes on, in the place of QEMU.
+printf '[Service]\nExecStart=/bin/sleep 1000\n' >"$root/run/systemd/system/wormhole-server@other.service"
+quietly 'systemctl daemon-reload; systemctl start wormhole-server@other; apt-get purge -y wormhole-host wormhole-libraries'
+is one_that_runs_ends_with_its_package "$? $(state)" "0 inactive"
+is as_do_server_vms "$(inside 'systemctl is-active wormhole-server@other')" inactive
+is of_whose_units_nothing_is_left "$(find "$root/etc/systemd" "$root/lib/systemd" "$root/var/lib/systemd" -name '*wormhole*')" ""
+is nor_of_its_files "$(find "$root/usr/lib/wormhole" "$root/etc/wormhole" "$root/run/wormhole" 2>/dev/null)" ""
+[ "$tap_failed" = 0 ] || diag "$(cat "$tmp/log" "$tmp/systemd"; inside 'journalctl -n 40')"
+finish
