@@ -182,7 +182,7 @@ static bool sort_reverse;
 
 static int by_name(const struct top_row *a, const struct top_row *b)
 {
-	int c = strcmp(a->v->limits.name, b->v->limits.name);
+	int c = strverscmp(a->v->limits.name, b->v->limits.name);
 
 	return c ? c : a->device - b->device;
 }
@@ -199,7 +199,7 @@ static int compare(const void *x, const void *y)
 	} else {
 		c->text(a, ta);
 		c->text(b, tb);
-		order = strcmp(ta, tb);
+		order = strverscmp(ta, tb);
 	}
 	if (order)
 		return sort_reverse ? -order : order;

@@ -18,7 +18,7 @@ on_terminal() { /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" "$@"; }
 cpu() { control '{"op":"usage"}' | /usr/bin/python3 -c \
 	"import json,sys; o=json.load(sys.stdin); print([e['cpu_ns'] for e in o['tenants'] if e['tenant'] == '$1'][0])"; }
 
-plan 32
+plan 33
 is without_a_server_it_fails "$(top >/dev/null 2>&1; echo $?)" 1
 like and_says_how_to_start_one "$(top 2>&1)" "wormhole serve"
 serve
@@ -59,6 +59,11 @@ like and_used "$(COLUMNS=200 top)" '^TENANT .* PEAK REFUSED .* POLICY .* HOST-ME
 is one_sorts_by_a_column "$(top --sort mem | names | cut -c1-24)" "a-name-of-a-tena+ alpha "
 is or_the_other_way_round "$(top --sort -tenant | names | cut -c1-13)" \
 	"gamma default"
+"$wormhole" tenant create gamma-10
+"$wormhole" tenant create gamma-9
+is numbers_in_names_are_numbers "$(top --sort tenant | names | cut -d' ' -f4-)" "gamma gamma-9 gamma-10 "
+"$wormhole" tenant delete gamma-10
+"$wormhole" tenant delete gamma-9
 is unknown_column_is_wrong_usage "$(top --sort weight >/dev/null 2>&1; echo $?)" 2
 is scripts_get_no_colours "$(TERM=xterm top | grep -c "$(printf '\033')")" 0
 is each_device_has_a_line "$(top --devices | awk '/^TENANT/ { print $2 } /^alpha/ { print $2 }' | tr '\n' ' ')" "DEV 0 "
