@@ -96,7 +96,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child children[] = {
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_timeout_argp, 0, NULL, 0 }, { 0 }
+};
 static const struct argp argp = {
 	options, parse, "[TENANT|ID...]",
 	"Show the counters of tenants and of VMs with a role; without a name or ID, of all tenants "

@@ -57,8 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child dir_only[] = { { &wh_dir_argp, 0, NULL, 0 }, { 0 } };
-static const struct argp_child dir_and_limits[] = {
-	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 }, { 0 }
+static const struct argp_child limit_children[] = {
+	{ &wh_dir_argp, 0, NULL, 0 }, { &wh_limit_argp, 0, "Limits:", 1 },
+	{ &wh_timeout_argp, 0, NULL, 0 }, { 0 }
 };
 
 static const struct argp_child all_children[] = {
@@ -105,7 +106,7 @@ static const struct argp limit_argp = {
 	"Change limits of a tenant while its programs run; what is not said stays as it is. "
 	"Tenants of a server VM are its windows, such as 1/window0; its number alone is enough "
 	"where it has one.",
-	dir_and_limits, NULL, NULL
+	limit_children, NULL, NULL
 };
 
 int cmd_limit(int argc, char **argv)

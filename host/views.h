@@ -56,6 +56,8 @@ const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *befo
 
 /* --- vm_tenants.c --------------------------------------------------------------------- */
 
+/* --timeout of a command that asks server VMs; it has no input. */
+extern const struct argp wh_timeout_argp;
 /* "1/window0" or "1/0"; "1": *window is -1. false: it is neither. */
 bool wh_vm_window(const char *name, uint64_t *id, int *window);
 /* How many windows were seen; -1 after a message. */

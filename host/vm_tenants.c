@@ -20,8 +20,10 @@
 #include "tenant/clock.h"
 #include "views.h"
 
-#define PATIENCE_MS	5000	/* of a command about one VM */
-#define GLANCE_MS	1000	/* of one that looks at everything */
+#define PATIENCE_S	20	/* of a command about one VM: a busy machine takes a while */
+#define GLANCE_S	1	/* of one that looks at everything, a VM */
+#define MOST_PATIENCE_S	3600
+#define QUIET_MS	2000	/* what nobody at a terminal wonders about */
 #define MAX_VMS		512
 #define MOST_GARBAGE	(2 * WH_CHANNEL_MOST)	/* of an answer that nobody waited for */
 
@@ -31,13 +33,75 @@ struct answer {
 	char why[WH_CHANNEL_TEXT + 1];	/* not empty: no answer, or one that refuses */
 };
 
+/* --- Patience ------------------------------------------------------------------------ */
+
+/* How long a command goes on waiting, and when it says that it does (wh_now_ms()). */
+struct patience {
+	unsigned int seconds;
+	int64_t deadline, tell;
+	const char *name;	/* what is waited for */
+};
+
+static unsigned int said_seconds;	/* by --timeout; 0: not */
+
+static const struct argp_option timeout_options[] = {
+	{ "timeout", 't', "SECONDS", 0, "how long a server VM is waited for (default: 20 for one that is named, else 1)", 0 },
+	{ 0 }
+};
+
+static error_t parse_timeout(int key, char *arg, struct argp_state *state)
+{
+	if (key != 't')
+		return ARGP_ERR_UNKNOWN;
+	said_seconds = (unsigned int)wh_arg_u64(state, "--timeout", arg, 1, MOST_PATIENCE_S);
+	return 0;
+}
+
+const struct argp wh_timeout_argp = {
+	timeout_options, parse_timeout, NULL, NULL, NULL, NULL, NULL
+};
+
+/* name: NULL where nobody is told. */
+static struct patience patience(unsigned int seconds, const char *name)
+{
+	struct patience p = { .seconds = said_seconds ? said_seconds : seconds, .name = name };
+	int64_t now = wh_now_ms();
+
+	p.deadline = now + p.seconds * 1000;
+	p.tell = name && isatty(STDERR_FILENO) ? now + QUIET_MS : INT64_MAX;
+	return p;
+}
+
+/* false: nothing came in time. */
+static bool comes(int fd, struct patience *p)
+{
+	struct pollfd f = { .fd = fd, .events = POLLIN };
+	int64_t now, until;
+	int rc = 0;
+
+	while (!rc) {
+		now = wh_now_ms();
+		if (now >= p->deadline)
+			return false;
+		if (now >= p->tell) {
+			fprintf(stderr, "wormhole: info: %s: the server VM is busy; it is waited for, %u s at most\n",
+				p->name, p->seconds);
+			p->tell = INT64_MAX;
+		}
+		until = p->tell < p->deadline ? p->tell : p->deadline;
+		rc = poll(&f, 1, (int)(until - now));
+	}
+	return rc == 1;
+}
+
 /* --- One request -------------------------------------------------------------------- */
 
-static int open_channel(uint64_t id, int64_t deadline, char *why, size_t size)
+static int open_channel(uint64_t id, const struct patience *p, char *why, size_t size)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int64_t left = deadline - wh_now_ms();
-	struct timeval wait = { left / 1000, left % 1000 * 1000 };
+	int64_t left = p->deadline - wh_now_ms();
+	/* None at all would be for ever. */
+	struct timeval wait = { left > 0 ? left / 1000 : 0, left > 0 ? left % 1000 * 1000 : 1 };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	wh_registry_channel(id, a.sun_path, sizeof(a.sun_path));
@@ -54,15 +118,12 @@ static int open_channel(uint64_t id, int64_t deadline, char *why, size_t size)
 }
 
 /* false: not all of it came in time. */
-static bool read_whole(int fd, char *to, size_t size, int64_t deadline)
+static bool read_whole(int fd, char *to, size_t size, struct patience *p)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int64_t left;
 	ssize_t n;
 
 	while (size) {
-		left = deadline - wh_now_ms();
-		if (left <= 0 || poll(&p, 1, (int)left) != 1)
+		if (!comes(fd, p))
 			return false;
 		n = read(fd, to, size);
 		if (n <= 0)
@@ -75,17 +136,17 @@ static bool read_whole(int fd, char *to, size_t size, int64_t deadline)
 
 /* The head of the answer, behind what is left of one that somebody else did not wait for. */
 static bool find_head(int fd, const struct wh_channel_head *asked, struct wh_channel_head *h,
-		      int64_t deadline)
+		      struct patience *p)
 {
 	size_t garbage = 0;
 
-	if (!read_whole(fd, (char *)h, sizeof(*h), deadline))
+	if (!read_whole(fd, (char *)h, sizeof(*h), p))
 		return false;
 	while (h->magic != WH_CHANNEL_MAGIC || h->nonce != asked->nonce) {
 		if (++garbage > MOST_GARBAGE)
 			return false;
 		memmove(h, (char *)h + 1, sizeof(*h) - 1);
-		if (!read_whole(fd, (char *)h + sizeof(*h) - 1, 1, deadline))
+		if (!read_whole(fd, (char *)h + sizeof(*h) - 1, 1, p))
 			return false;
 	}
 	return h->what == (asked->what | WH_CHANNEL_ANSWER) && h->size <= WH_CHANNEL_MOST;
@@ -102,8 +163,17 @@ static void take_refusal(struct answer *a)
 		strcpy(a->why, "the server VM refused without a reason");
 }
 
+/* It may also be at its end. */
+static void silent(const struct patience *p, char *why, size_t size)
+{
+	int n = snprintf(why, size, "the supervisor in the server VM does not answer");
+
+	if (wh_now_ms() >= p->deadline)
+		snprintf(why + n, size - n, " within %u s", p->seconds);
+}
+
 static void exchange(int fd, const struct wh_channel_head *asked, const void *what,
-		     int64_t deadline, struct answer *a)
+		     struct patience *p, struct answer *a)
 {
 	char out[sizeof(*asked) + sizeof(struct wh_channel_limit)];
 	struct wh_channel_head h;
@@ -111,13 +181,13 @@ static void exchange(int fd, const struct wh_channel_head *asked, const void *wh
 	memcpy(out, asked, sizeof(*asked));
 	memcpy(out + sizeof(*asked), what, asked->size);
 	if (send(fd, out, sizeof(*asked) + asked->size, MSG_NOSIGNAL) < 0 ||
-	    !find_head(fd, asked, &h, deadline)) {
-		strcpy(a->why, "the supervisor in the server VM does not answer");
+	    !find_head(fd, asked, &h, p)) {
+		silent(p, a->why, sizeof(a->why));
 		return;
 	}
 	a->bytes = wh_must(malloc(h.size + 1));
 	a->size = h.size;
-	if (!read_whole(fd, a->bytes, h.size, deadline))
+	if (!read_whole(fd, a->bytes, h.size, p))
 		strcpy(a->why, "the answer of the server VM breaks off");
 	else if (h.refused)
 		take_refusal(a);
@@ -126,23 +196,22 @@ static void exchange(int fd, const struct wh_channel_head *asked, const void *wh
 }
 
 /* a->why is empty when there is an answer. */
-static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32_t size, int ms,
-		struct answer *a)
+static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32_t size,
+		struct patience *p, struct answer *a)
 {
 	struct wh_channel_head h = {
 		.magic = WH_CHANNEL_MAGIC, .version = WH_CHANNEL_VERSION, .what = kind,
 		.size = size,
 	};
-	int64_t deadline = wh_now_ms() + ms;
 	int fd;
 
 	*a = (struct answer){ .bytes = NULL };
 	if (getrandom(&h.nonce, sizeof(h.nonce), 0) != sizeof(h.nonce))
 		h.nonce = wh_now_ns();
-	fd = open_channel(id, deadline, a->why, sizeof(a->why));
+	fd = open_channel(id, p, a->why, sizeof(a->why));
 	if (fd < 0)
 		return;
-	exchange(fd, &h, what, deadline, a);
+	exchange(fd, &h, what, p, a);
 	close(fd);
 }
 
@@ -194,15 +263,15 @@ static uint32_t windows_of(const struct answer *a, size_t *at)
 }
 
 /* All windows of a VM, or the one that is wanted (-1: all). Their number, or -1. */
-static int look(const struct wh_vm *vm, int wanted, int ms, struct wh_tenant_view *out, int room,
-		char *why, size_t why_size)
+static int look(const struct wh_vm *vm, int wanted, struct patience *p,
+		struct wh_tenant_view *out, int room, char *why, size_t why_size)
 {
 	uint32_t windows, i;
 	struct answer a;
 	size_t at = 0;
 	int n = 0;
 
-	ask(vm->id, WH_CHANNEL_LOOK, NULL, 0, ms, &a);
+	ask(vm->id, WH_CHANNEL_LOOK, NULL, 0, p, &a);
 	snprintf(why, why_size, "%s", a.why);
 	windows = a.why[0] ? 0 : windows_of(&a, &at);
 	for (i = 0; i < windows && n < room && !why[0]; i++) {
@@ -253,6 +322,7 @@ bool wh_vm_window(const char *name, uint64_t *id, int *window)
 
 int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room)
 {
+	struct patience p = patience(PATIENCE_S, name);
 	char why[WH_CHANNEL_TEXT + 1];
 	struct wh_vm vm;
 	uint64_t id;
@@ -266,7 +336,7 @@ int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room)
 		wh_error("VM %" PRIu64 ": `wormhole' has not started it, or it has ended", id);
 		return -1;
 	}
-	n = look(&vm, window, PATIENCE_MS, out, room, why, sizeof(why));
+	n = look(&vm, window, &p, out, room, why, sizeof(why));
 	if (n < 0)
 		wh_error("%s: %s", name, why);
 	return n;
@@ -278,12 +348,14 @@ int wh_vm_tenants_all(struct wh_tenant_view *out, int room)
 	static struct wh_vm vms[MAX_VMS];
 	int n = wh_registry_list(vms, MAX_VMS), i, got, all = 0;
 	char why[WH_CHANNEL_TEXT + 1], path[108];
+	struct patience p;
 
 	for (i = 0; i < n; i++) {
 		wh_registry_channel(vms[i].id, path, sizeof(path));
 		if (vms[i].role != WH_ROLE_SERVER || access(path, F_OK))
 			continue;
-		got = look(&vms[i], -1, GLANCE_MS, out + all, room - all, why, sizeof(why));
+		p = patience(GLANCE_S, NULL);
+		got = look(&vms[i], -1, &p, out + all, room - all, why, sizeof(why));
 		if (got < 0)
 			wh_warn("VM %" PRIu64 ": %s", vms[i].id, why);
 		all += got < 0 ? 0 : got;
@@ -294,13 +366,13 @@ int wh_vm_tenants_all(struct wh_tenant_view *out, int room)
 /* --- Limits ------------------------------------------------------------------------- */
 
 /* The only window of a VM that was named alone; -1 after a message. */
-static int only_window(const char *name, uint64_t id)
+static int only_window(const char *name, uint64_t id, struct patience *p)
 {
 	struct answer a;
 	uint32_t windows;
 	size_t at = 0;
 
-	ask(id, WH_CHANNEL_LOOK, NULL, 0, PATIENCE_MS, &a);
+	ask(id, WH_CHANNEL_LOOK, NULL, 0, p, &a);
 	windows = a.why[0] ? 0 : windows_of(&a, &at);
 	free(a.bytes);
 	if (windows == 1)
@@ -334,6 +406,7 @@ static void fill(struct wh_channel_limit *l, const struct wh_limit_list *list)
 
 int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 {
+	struct patience p = patience(PATIENCE_S, name);
 	struct wh_channel_limit l = { .n = 0 };
 	struct answer a;
 	uint64_t id;
@@ -348,12 +421,12 @@ int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 		return EXIT_FAILED;
 	}
 	if (window < 0)
-		window = only_window(name, id);
+		window = only_window(name, id, &p);
 	if (window < 0)
 		return EXIT_FAILED;
 	fill(&l, list);
 	l.window = (uint32_t)window;
-	ask(id, WH_CHANNEL_LIMIT, &l, sizeof(l), PATIENCE_MS, &a);
+	ask(id, WH_CHANNEL_LIMIT, &l, sizeof(l), &p, &a);
 	free(a.bytes);
 	if (!a.why[0])
 		return EXIT_DONE;

@@ -65,6 +65,7 @@ fi
 
 log=$tmp/log
 : >"$log"
+touch "$tmp/nobody"
 cp "$WH_TOP/packaging/libvirt/emulator" "$tmp/emulator.real"
 sed "s|exec /usr/lib/wormhole/libvirt|WORMHOLE=$tmp/wormhole exec $WH_TOP/packaging/libvirt|" \
 	"$WH_TOP/packaging/libvirt/hook" >"$tmp/hook"
@@ -72,13 +73,23 @@ cat >"$tmp/emulator" <<EOF
 #!/bin/sh
 WORMHOLE=$tmp/wormhole exec sh $tmp/emulator.real "\$@"
 EOF
-# What is done is a line of the log: a limit that was taken, and what changes the host.
+# What is done is a line of the log: a limit that was taken, and what changes the host. While
+# nobody is in the server VM, nobody answers however long is waited: no more than a second here.
 cat >"$tmp/wormhole" <<EOF
 #!/bin/sh
 [ ! -e $tmp/taken ] || export FAKE_CONTROL=taken
 wormhole="env LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so FAKE_LOG=$log FAKE_RUN=/run/wormhole $WH_BUILD/host/wormhole"
-[ "\$1" = limit ] || exec \$wormhole "\$@"
-\$wormhole "\$@" && echo "\$*" >>$log
+short=
+[ ! -e $tmp/nobody ] || short=--timeout=1
+case \$1 in
+stat)
+	[ ! -e $tmp/gate ] || touch $tmp/asks
+	while [ -e $tmp/gate ]; do sleep 0.1; done
+	exec \$wormhole "\$@" \$short
+	;;
+limit) \$wormhole "\$@" \$short && echo "\$*" | sed 's/ --timeout=15\$//' >>$log ;;
+*) exec \$wormhole "\$@" ;;
+esac
 EOF
 cat >"$tmp/worker" <<EOF
 #!/bin/sh
@@ -90,9 +101,9 @@ EOF
 chmod 755 "$tmp/worker"
 chmod 755 "$tmp/hook" "$tmp/emulator" "$tmp/wormhole"
 
-# waits PATTERN FILE N: until so many lines match, for at most 15 s.
+# waits PATTERN FILE N: until so many lines match, for at most 60 s.
 waits() {
-	waits_left=150
+	waits_left=600
 	until [ "$(grep -c -e "$1" "$2")" -ge "$3" ]; do
 		waits_left=$((waits_left - 1))
 		[ $waits_left -gt 0 ] || { cat "$2"; return 1; }
@@ -108,8 +119,10 @@ boots() {
 	FAKE_WINDOWS=2 "$WH_BUILD/tests/worker/fake_supervisor" --device /dev/null --worker "$tmp/worker" --backend b \
 		--cpus 3 --tenants "$tmp/tenants" --nvml none --channel "$tmp/port" 2>>"$tmp/supervisor" &
 	echo $! >>"$tmp/guest.pid"
+	rm -f "$tmp/nobody"
 }
 ends() {
+	touch "$tmp/nobody"
 	# shellcheck disable=SC2046
 	kill $(cat "$tmp/guest.pid")
 	rm -f "$tmp/guest.pid" /run/wormhole/1.control
@@ -138,7 +151,7 @@ client() { xml client client --id 2 --disk "$tmp/client.img" --server 1 --max-pa
 validates() { "$@" >"$tmp/look.xml" && virt-xml-validate "$tmp/look.xml" domain; }
 defined() { "$@" | tcg >"$tmp/look.xml" && $virsh define "$tmp/look.xml"; }
 
-plan 38
+plan 39
 ok server_validates validates server
 ok client_validates validates client
 mkdir "$tmp/image"
@@ -230,6 +243,10 @@ is with_its_server_a_client_loses_the_permission "$(logged)" "deny 2;"
 $virsh start server
 waits 'window0: the supervisor in the server VM does not answer' "$tmp/watch" 1
 is and_does_not_have_it_back_without_limits "$(logged)" "server 1;"
+touch "$tmp/gate"
+until [ -e "$tmp/asks" ]; do sleep 0.1; done
+ok hooks_do_not_wait_while_it_is_asked flock -n /run/wormhole/libvirt/lock true
+rm "$tmp/gate"
 boots
 waits '^allow' "$log" 1
 is but_with_the_limits_that_it_had "$(logged)" "limit 1/window0 --mem=4G --sm=20 --sm-policy=temporal;allow 2 1 window 0 pairs 4;"

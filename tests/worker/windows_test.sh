@@ -73,7 +73,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 39
+plan 44
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
 await has_worker 1
@@ -176,7 +176,24 @@ start 1 --nvml none --limit 0:mem=1G
 await eval '[ "$(limits 0)" = "('$((1024 * M))', 100, '"'none'"', 0)" ]'
 wormhole limit 1 --sm 25
 is only_window_of_a_vm_needs_no_name "$(limits 0)" "($((1024 * M)), 25, 'temporal', 0)"
+
+# A server VM that is busy is waited for, and a terminal is told so.
+kill -STOP $sup
+script -qefc "LD_PRELOAD=$build/tests/cli/fake_control.so $build/host/wormhole limit 1 --sm 35" "$tmp/typed" \
+	</dev/null >/dev/null &
+patient=$!
+ok at_a_terminal_one_is_told_of_the_wait await grep -q '1: the server VM is busy; it is waited for, 20 s at most' "$tmp/typed"
+kill -CONT $sup
+wait $patient
+is and_the_answer_counts_when_it_comes "$? $(limits 0)" "0 ($((1024 * M)), 35, 'temporal', 0)"
+kill -STOP $sup
+wormhole limit 1/window0 --timeout 3 --mem 2G 2>"$tmp/said"
+is who_says_how_long_waits_no_longer "$? $(cat "$tmp/said")" \
+	"1 wormhole: error: 1/window0: the supervisor in the server VM does not answer within 3 s"
+like so_does_a_look "$(wormhole stat --timeout 1 1/window0 2>&1)" "does not answer within 1 s"
+like the_time_is_at_least_a_second "$(wormhole limit --timeout 0 1 --mem 1G 2>&1)" "timeout: '0' is not a number from 1 to"
 kill -TERM $sup
+kill -CONT $sup
 wait $sup
 wrong=
 echo "1 $$ $started gpu1" >"$tmp/run/2"
@@ -185,7 +202,7 @@ for kind in noise large short breaks_off windows workers; do
 	hostile=$!
 	pids="$pids $hostile"
 	await test -S "$tmp/run/2.control"
-	timeout 20 sh -c 'LD_PRELOAD=$1 $2 stat 2/window0' sh "$build/tests/cli/fake_control.so" "$build/host/wormhole" \
+	timeout 20 sh -c 'LD_PRELOAD=$1 $2 stat --timeout 2 2/window0' sh "$build/tests/cli/fake_control.so" "$build/host/wormhole" \
 		>"$tmp/out" 2>&1
 	[ $? = 1 ] && grep -q 'error: 2/window0: ' "$tmp/out" || wrong="$wrong $kind"
 	kill $hostile
