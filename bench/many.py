@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -357,6 +358,8 @@ def write_data(path, result):
 
 
 def main():
+    # Stopped from outside: the servers must not stay.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     p = argparse.ArgumentParser(description="Many tenants on many servers, churned; then what is left.")
     p.add_argument("--hosts", type=int, default=64)
     p.add_argument("--tenants", type=int, default=1000)

@@ -23,12 +23,14 @@ tag=wormhole-test-$$
 chmod 755 "$tmp"
 stop() {
 	for p in server client twin plain; do $virsh destroy $p >/dev/null 2>&1; done
-	for p in "$tmp"/*.pid /run/libvirtd.pid; do [ ! -s "$p" ] || kill $(cat "$p") 2>/dev/null; done
+	for p in "$tmp"/*.pid /run/libvirtd.pid /run/libvirt/qemu/*.pid; do [ ! -s "$p" ] || kill $(cat "$p") 2>/dev/null; done
 	wait
 	rm -rf "$tmp" /dev/shm/$tag.*
 }
 virsh="virsh -q -c qemu:///system"
 trap stop EXIT
+# Stopped from outside: the daemons must not stay.
+trap 'exit 1' TERM INT HUP
 mkdir "$tmp/etc" "$tmp/server"
 cp -r /etc/libvirt/. "$tmp/etc"
 rm -rf "$tmp/etc/qemu" "$tmp/etc/hooks"

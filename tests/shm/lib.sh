@@ -54,3 +54,5 @@ finish() {
 	rm -rf "$tmp"
 }
 trap finish EXIT
+# Stopped from outside: what is on EXIT is done, too.
+trap 'exit 1' TERM INT

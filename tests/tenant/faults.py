@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -173,6 +174,8 @@ def numbers(steps, walk, how, r):
 
 
 def main():
+    # Stopped from outside: the servers must not stay.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     how, r = sys.argv[1], random.Random(sys.argv[2])
     only = os.environ.get('WH_FAULT')       # "step kind role n"
     top = tempfile.mkdtemp()

@@ -355,6 +355,8 @@ class Kills:
 
 
 def main():
+    # Stopped from outside: the servers must not stay.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     points, seed = int(sys.argv[1]), int(sys.argv[2])
     only = os.environ.get('WH_KILLS')
     top = tempfile.mkdtemp()

@@ -10,6 +10,8 @@ tmp=$(mktemp -d)
 pid=
 n=0
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
+# Stopped from outside: what is on EXIT is done, too.
+trap 'exit 1' TERM INT
 export tmp here
 
 ok() {

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tests with daemons that are stopped from outside, as by a time limit: no process of theirs stays.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tap.sh"
+export WH_TOP WH_BUILD
+
+# stopped NAME DAEMON TEST: TERM comes once there is the daemon.
+stopped() {
+	[ -x "$WH_BUILD/tests/$3.t" ] || { skip "$1" "build/tests/$3.t is not built"; return; }
+	left=$("$WH_TOP/tests/harness/stop.py" "$2" "$WH_BUILD/tests/$3.t")
+	case $left in
+	ended*) skip "$1" "$3 comes to its end without a $2 here" ;;
+	*) is "$1" "$left" "" ;;
+	esac
+}
+
+plan 6
+stopped nothing_stays_of_a_tenants_server wormhole-server tenant/life
+stopped nor_of_servers_that_are_killed_at_random wormhole-server tenant/kills
+stopped nor_of_those_whose_requests_fail wormhole-server tenant/random_faults
+stopped nor_of_many wormhole-server many/many
+stopped nor_of_libvirt libvirtd cli/libvirt
+stopped nor_of_slurm slurmctld slurm/jobs
+finish
