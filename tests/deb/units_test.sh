@@ -10,7 +10,8 @@ for d in host libraries; do
 	ls "$build/deb/wormhole-${d}"_*.deb >/dev/null 2>&1 || skip_all "no packages: make deb"
 done
 program=$build/examples/shared/vectorAdd
-need_built "$program"
+client=$build/tests/tenant/bin/client
+need_built "$program" "$client"
 
 # --- A cgroup below the root of each hierarchy, for all that systemd makes ------------------
 hierarchies() {
@@ -81,12 +82,13 @@ boot)
 	exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd
 	;;
 esac
-packages=systemd,dbus,udev
+packages=systemd,systemd-sysv,dbus,udev,logrotate
 . "$top/tests/deb/bare.sh"
 trap '[ -z "$first" ] || kill -9 "$first"; wait; umount -R "$tmp"' EXIT
 first=
 mount -t proc proc /proc && mount -t sysfs -o ro sysfs "$root/sys" || skip_all "nothing may be mounted here"
 cp "$program" "$root/opt/program"
+cp "$client" "$root/opt/client"
 (join_groups && exec unshare -C -m -u -i -p -f --kill-child "$0" boot "$root") >"$tmp/systemd" 2>&1 &
 until first=$(pgrep -P $! -x systemd); do
 	kill -0 $! 2>/dev/null || skip_all "systemd does not start here: $(tail -n 1 "$tmp/systemd")"
@@ -100,20 +102,21 @@ inside() {
 : >"$tmp/log"
 quietly() { inside "$1" >>"$tmp/log"; }
 # Until it is true, for 30 s at most.
-await() {
+await_here() {
 	end=$(($(date +%s) + 30))
-	until quietly "$1"; do
+	until "$@"; do
 		[ "$(date +%s)" -lt $end ] || return 1
 		sleep 0.1
 	done
 }
+await() { await_here quietly "$1"; }
 # What of Debian's own cannot run without a machine of its own does not count.
 await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 	skip_all "systemd does not come up here: $(inside 'systemctl is-system-running; systemctl list-jobs' | tail -n 3 | tr '\n' ' ')"
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 30
+plan 33
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no wormhole.service wormhole-server@gpu0.service')" ""
@@ -136,6 +139,24 @@ fi
 quietly 'systemctl daemon-reload'
 like also_when_units_were_read_anew "$(runs)" "^vectorAdd: PASS"
 
+# Its log, while a tenant's worker says something: beyond 10 MB at any run of logrotate's.
+log=$root/run/wormhole/server.log
+mkfifo "$root/tmp/stay"
+inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready wait </tmp/stay' >"$tmp/client" &
+exec 5>"$root/tmp/stay"
+await_here grep -q ready "$tmp/client"
+worker=$(pgrep -f -- --serve)
+inside 'wormhole logs --follow' >"$tmp/follow" &
+says() { echo "$1" >"/proc/$worker/fd/2"; await "grep -q 'worker of .*: $1' /run/wormhole/server.log"; }
+says before
+yes 'a line of a log that is long by now' | head -c 11000000 >>"$log"
+quietly 'systemctl start logrotate'
+is its_log_is_rotated "$? $(zcat "$log.1.gz" | grep -c 'worker of .*: before')" "0 1"
+says after
+is and_goes_on_at_its_beginning "$(head -n 1 "$log" | sed 's/.*worker of [^:]*: //')" after
+ok as_does_who_follows_it await_here grep -q 'worker of .*: after' "$tmp/follow"
+exec 5>&-
+
 was=$(inside 'systemctl show -P MainPID wormhole')
 quietly "kill -9 $was"
 ok killed_it_comes_back await "systemctl is-active wormhole && [ \$(systemctl show -P MainPID wormhole) != $was ]"
@@ -147,7 +168,7 @@ quietly 'systemctl start multi-user.target'
 ok it_starts_with_the_machine await 'systemctl is-active wormhole'
 
 quietly 'systemctl stop wormhole'
-is stopped_it_leaves_no_process "$(pgrep -l wormhole)" ""
+is stopped_it_leaves_no_process "$(pgrep -fl /usr/lib/wormhole)" ""
 is and_no_cgroup "$(inside "find /sys/fs/cgroup -path '*wormhole.service*'")" ""
 is and_no_socket "$(inside 'find /run/wormhole -type s')" ""
 quietly 'systemctl disable wormhole'
