@@ -4,12 +4,14 @@
 
 Once there is a daemon of that name, whose parent has ended, the command's processes get a SIGTERM;
 the names of all that are left 10 s after its end are printed, and they are killed. "ended": the
-command came to its end before. Daemons are children of this process, as of a process 1."""
+command came to its end before. So are files that it leaves in $TMPDIR. Daemons are children of this process, as of a process 1."""
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -63,8 +65,11 @@ def main():
     name, command = sys.argv[1], sys.argv[2:]
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.exit('no subreaper')
-    test = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    test = subprocess.Popen(command, start_new_session=True, env=dict(os.environ, TMPDIR=folder),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
     started = until(START_S, lambda: test.poll() is not None or
                     name in map(name_of, children(os.getpid())))
     if not started or test.poll() is not None:
@@ -77,6 +82,9 @@ def main():
         print(name_of(pid))
         os.kill(int(pid), signal.SIGKILL)
     until(END_S, nobody)
+    for name in os.listdir(folder):
+        print(name)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 main()

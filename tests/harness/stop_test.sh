@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests with daemons that are stopped from outside, as by a time limit: no process of theirs stays.
+# Tests with daemons that are stopped from outside, as by a time limit: no process of theirs stays, and no file.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -16,10 +16,11 @@ stopped() {
 	esac
 }
 
-plan 6
+plan 7
 stopped nothing_stays_of_a_tenants_server wormhole-server tenant/life
 stopped nor_of_servers_that_are_killed_at_random wormhole-server tenant/kills
 stopped nor_of_those_whose_requests_fail wormhole-server tenant/random_faults
+stopped nor_of_a_full_disk wormhole-server tenant/faults
 stopped nor_of_many wormhole-server many/many
 stopped nor_of_libvirt libvirtd cli/libvirt
 stopped nor_of_slurm slurmctld slurm/jobs
