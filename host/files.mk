@@ -10,4 +10,4 @@ HOST += cmd_trace trace_ring trace_json trace_names
 HOST += cmd_slurm
 
 # Slurm's plugin: where its headers are.
-SPANK := plugin grant tenant view record account tidy
+SPANK := plugin grant tenant view record account background tidy

@@ -6,23 +6,15 @@
  * socket its processes have is decided by what they see (view.c): neither their
  * environment nor their options play a part.
  */
-#include <fcntl.h>
-#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <syslog.h>
-#include <unistd.h>
 
 #include "slurm.h"
 
 SPANK_PLUGIN(wormhole, 1)
-
-#define BACKGROUND_S	3600	/* a process behind jobs, at most */
 
 static struct ws_config config;
 static struct ws_grant grant;	/* of the step that this process runs */
@@ -146,43 +138,6 @@ bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
 	return true;
 }
 
-/* Of the daemon: who started it may wait for its output's end, the next one for its ports. */
-static void let_go(void)
-{
-	long fd, end = sysconf(_SC_OPEN_MAX) < 65536 ? sysconf(_SC_OPEN_MAX) : 65536;
-	struct stat st;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, (int)fd);
-	closelog();
-	for (fd = 3; fd < end; fd++)
-		if (!fstat((int)fd, &st) && S_ISSOCK(st.st_mode))
-			close((int)fd);
-}
-
-/* In a process that nobody waits for, and which ends in any case. */
-static void in_background(void (*work)(void))
-{
-	pid_t pid = fork();
-	sigset_t none;
-
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	if (pid)
-		return;
-	if (fork())
-		_exit(0);
-	setsid();
-	let_go();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGALRM, SIG_DFL);
-	alarm(BACKGROUND_S);
-	work();
-	_exit(0);
-}
-
 static void bring_figures(void)
 {
 	ws_account_rest(config.dir);
@@ -203,7 +158,7 @@ int slurm_spank_job_epilog(spank_t sp, int argc, char **argv)
 	if (configure(argc, argv) || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return -1;
 	done = ws_job_end(&config, job, err);
-	in_background(bring_figures);
+	ws_in_background(bring_figures);
 	return done ? 0 : refuse(job, err);
 }
 
@@ -216,7 +171,7 @@ int slurm_spank_init(spank_t sp, int argc, char **argv)
 	if (spank_context() == S_CTX_SLURMD) {
 		if (configure(argc, argv))
 			return -1;
-		in_background(tidy);
+		ws_in_background(tidy);
 		return 0;
 	}
 	for (i = 0; options[i].name; i++)

@@ -177,8 +177,7 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 	done = changed && slurm_list_count(changed) == 1;
 	if (changed)
 		slurm_list_destroy(changed);
-	slurmdb_connection_commit(r->db, done);
-	return done;
+	return !slurmdb_connection_commit(r->db, done) && done;
 }
 
 static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct run *run,

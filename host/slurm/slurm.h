@@ -81,6 +81,9 @@ bool ws_account(const struct ws_config *c, uint32_t job, const struct ws_figures
 		char err[WS_ERROR]);
 void ws_account_rest(const char *dir);
 
+/* --- background.c: in a process that nobody waits for, and that outlives who began it */
+void ws_in_background(void (*work)(void));
+
 /* --- tidy.c: as a node's daemon starts */
 /* The name that slurmd was started under, of which it tells steps alone; "": that of the machine. */
 void ws_node_of_daemon(char out[WS_NODE]);
