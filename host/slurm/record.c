@@ -79,12 +79,13 @@ struct choice {
 	slurm_selected_step_t job;
 };
 
-static void choose(struct choice *c, const struct ws_records *r, uint32_t job)
+/* A job by its number, which is also that of all tasks of an array, or one task of these. */
+static void choose(struct choice *c, const struct ws_records *r, uint32_t job, uint32_t task)
 {
 	*c = (struct choice){ .cond = { .db_flags = SLURMDB_JOB_FLAG_NOTSET },
-			      .job = { NO_VAL, NO_VAL, { job, NO_VAL, NO_VAL } } };
+			      .job = { task, NO_VAL, { job, NO_VAL, NO_VAL } } };
 	c->cond.flags = JOBCOND_FLAG_NO_DEFAULT_USAGE | JOBCOND_FLAG_NO_STEP |
-			JOBCOND_FLAG_NO_TRUNC;
+			JOBCOND_FLAG_NO_TRUNC | JOBCOND_FLAG_NO_WHOLE_HETJOB;
 	c->cond.step_list = slurm_list_create(NULL);
 	c->cond.cluster_list = slurm_list_create(NULL);
 	slurm_list_append(c->cond.step_list, &c->job);
@@ -101,6 +102,7 @@ static void unchoose(struct choice *c)
 struct run {
 	time_t start, end;
 	uint32_t state;
+	uint32_t array, task;	/* NO_VAL: a job of its own */
 	int nodes;
 	char comment[COMMENT];
 };
@@ -122,6 +124,8 @@ static void take_run(struct run *run, const slurmdb_job_rec_t *rec, uint32_t job
 	run->start = rec->start;
 	run->end = rec->end;
 	run->state = rec->state;
+	run->array = rec->array_job_id;
+	run->task = rec->array_task_id;
 	run->nodes = count(rec->nodes);
 	snprintf(run->comment, sizeof(run->comment), "%s", rec->admin_comment ? rec->admin_comment : "");
 }
@@ -136,7 +140,7 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	List all;
 
 	run->start = run->end = 0;
-	choose(&c, r, job);
+	choose(&c, r, job, NO_VAL);
 	c.cond.flags |= JOBCOND_FLAG_DUP;
 	all = slurmdb_jobs_get(r->db, &c.cond);
 	unchoose(&c);
@@ -154,7 +158,8 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	return run->end ? WS_RECORDED : WS_NO_RECORD;
 }
 
-static bool write_run(struct ws_records *r, uint32_t job, const struct run *run, char *text)
+static enum ws_recorded write_run(struct ws_records *r, uint32_t job, const struct run *run,
+				  char *text)
 {
 	slurmdb_job_rec_t rec = {
 		.admin_comment = text, .array_task_id = NO_VAL, .derived_ec = NO_VAL,
@@ -163,9 +168,9 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 	struct choice c;
 	char state[16];
 	List changed;
-	bool done;
+	int n = -1;
 
-	choose(&c, r, job);
+	choose(&c, r, run->task == NO_VAL ? job : run->array, run->task);
 	/* That ended as this one did at that second: no other run. */
 	snprintf(state, sizeof(state), "%" PRIu32, run->state);
 	c.cond.state_list = slurm_list_create(NULL);
@@ -174,10 +179,13 @@ static bool write_run(struct ws_records *r, uint32_t job, const struct run *run,
 	changed = slurmdb_job_modify(r->db, &c.cond, &rec);
 	slurm_list_destroy(c.cond.state_list);
 	unchoose(&c);
-	done = changed && slurm_list_count(changed) == 1;
-	if (changed)
+	if (changed) {
+		n = slurm_list_count(changed);
 		slurm_list_destroy(changed);
-	return !slurmdb_connection_commit(r->db, done) && done;
+	}
+	if (slurmdb_connection_commit(r->db, n == 1) || n < 0)
+		return WS_NO_DATABASE;
+	return n == 1 ? WS_RECORDED : WS_NO_RECORD;
 }
 
 static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct run *run,
@@ -185,15 +193,16 @@ static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct 
 {
 	static char whole[COMMENT];
 	int n = snprintf(whole, sizeof(whole), "%s%s%s", run->comment, *run->comment ? ";" : "", text);
+	enum ws_recorded done;
 
 	if (n >= (int)sizeof(whole)) {
 		snprintf(err, WS_ERROR, "its comment is full");
 		return WS_NO_RECORD;
 	}
-	if (write_run(r, job, run, whole))
-		return WS_RECORDED;
-	snprintf(err, WS_ERROR, "slurmdbd does not change the job: %s", slurm_strerror(errno));
-	return WS_NO_DATABASE;
+	done = write_run(r, job, run, whole);
+	if (done != WS_RECORDED)
+		snprintf(err, WS_ERROR, "slurmdbd does not change the job: %s", slurm_strerror(errno));
+	return done;
 }
 
 /* Longer than from reading to writing, and not as long as another node's. */

@@ -6,7 +6,7 @@ WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 . "$WH_TOP/tests/slurm/records.sh"
 
-plan 9
+plan 11
 
 start_records
 start_cluster
@@ -61,9 +61,29 @@ await both_runs
 is each_run_of_a_job_has_a_record "$(record "$j")" "$first
 $second"
 
+# --- Of tasks of an array -----------------------------------------------------------------------------
+# One of them has the array's number as its own. They end at the same second.
+j=$(as_user sbatch --parsable -o "$tmp/out/%A.%a" --array=1-3 -w n2 --gpu-mem=64M --gpu-sm=10 \
+	--wrap "sleep 600 | $client alloc=\$((SLURM_ARRAY_TASK_ID << 24)) ready wait")
+all_work() { [ "$(cat "$tmp/out/$j."* | grep -c ready)" = 3 ]; }
+# slurmdbd hears of an array some seconds late.
+known() { [ "$(sacct -n -X -P -j "$j" -o JobID,State | grep -c "^${j}_[123].RUNNING")" = 3 ]; }
+await all_work
+await known
+scancel "$j"
+each_task() {
+	[ "$(sacct -n -X -P -j "$j" -o JobID,AdminComment | sed 's/|.*\(memory[^,]*\).*/ \1/' | sort)" = "${j}_1 memory_peak_mib=16
+${j}_2 memory_peak_mib=32
+${j}_3 memory_peak_mib=48" ]
+}
+ok each_task_of_an_array_has_its_record await each_task
+none_kept() { [ -z "$(ls "$tmp"/d.*/slurm.accounts | grep '^[0-9]')" ]; }
+ok and_no_more_of_it_is_kept await none_kept
+
 # --- Of one on several nodes --------------------------------------------------------------------------
-as_user srun -Q -N3 --gpu-mem=256M --gpu-sm=20 "$client" alloc=100000000 launch=300 >/dev/null
-j=$((j + 1))
+# shellcheck disable=SC2016
+j=$(as_user srun -Q -N3 --gpu-mem=256M --gpu-sm=20 sh -c '"$1" alloc=100000000 launch=300 >&2; echo "$SLURM_JOB_ID"' \
+	- "$client" 2>/dev/null | sort -u)
 three() { [ "$(record "$j" | grep -o 'node=n[123],' | sort -u | wc -l)" = 3 ]; }
 ok record_of_a_job_on_three_nodes_has_all_of_them await three
 is and_each_once "$(record "$j" | grep -o 'node=n[123],' | wc -l)" 3
@@ -77,6 +97,5 @@ j=$((j + 1))
 await no_jobs
 start_slurmdbd
 ok figures_wait_for_a_slurmdbd_that_is_away await has_record "$j"
-none_kept() { [ -z "$(ls "$tmp"/d.*/slurm.accounts | grep '^[0-9]')" ]; }
 ok and_none_is_kept_that_is_in_a_record await none_kept
 finish
