@@ -10,7 +10,7 @@
 
 static int killed[2], done[2], out[2];
 
-/* In place of the C library's: who is not waited for by the epilog is late, and comes when the group is gone. */
+/* In place of the C library's: whom the epilog does not wait for comes when the group is gone. */
 pid_t setsid(void)
 {
 	char c;

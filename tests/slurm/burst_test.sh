@@ -8,7 +8,6 @@ WH_BUILD=@BUILD@
 plan 4
 
 start_cluster
-mkdir -m 1777 "$tmp/out"
 jobs=200
 # shellcheck disable=SC2016
 as_user sbatch --parsable --array=1-$jobs -o "$tmp/out/%a" --gpu-mem=128M --gpu-sm=25 \
@@ -17,6 +16,6 @@ patience=$(($(date +%s) + 90))
 until no_jobs || [ "$(date +%s)" -ge $patience ]; do sleep 0.5; done
 is all_jobs_have_ended "$(squeue -h | wc -l)" 0
 is each_had_its_memory "$(cat "$tmp/out/"* | grep -c "^total $((128 << 20)) ")" $jobs
-ok no_tenant_is_left await no_tenants
+is nothing_is_left_of_any "$(left)" ""
 is all_nodes_serve_on "$(sinfo -h -N -o %t | sort -u)" idle
 finish

@@ -88,5 +88,5 @@ is it_gets_its_part_when_a_device_is_free "$(has whole "slurm-$q")" "3 3500 60"
 
 scancel -u "$user"
 await no_jobs
-ok nothing_stays_of_ended_jobs await no_tenants
+is nothing_stays_of_ended_jobs "$(left)" ""
 finish

@@ -52,5 +52,5 @@ is and_their_tenants_are_gone "$(tenants)" "slurm-$d"
 
 scancel -u "$user"
 await no_jobs
-ok nothing_stays_of_ended_jobs await no_tenants
+is nothing_stays_of_ended_jobs "$(left)" ""
 finish

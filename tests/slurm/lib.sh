@@ -121,18 +121,32 @@ start_cluster() {
 	"$wormhole" slurm conf --dir "$tmp/d.n1" >"$tmp/conf"
 	write_conf
 	mkdir -p "$tmp/state"
+	mkdir -m 1777 "$tmp/out"
 	start_munged
 	# A controller ends that does not find its database.
 	[ -z "${records:-}" ] || await sacctmgr -i add cluster wormhole
 	start_ctld
 	for n in $nodes; do start_slurmd "$n"; done
 	await idle
+	state >"$tmp/before"
 }
 
 # Of all servers: the tenants that are there.
 tenants() {
 	for n in $servers; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
 }
+# Of all servers: files, descriptors, workers, and the cgroups of these. What the plugin locks may stay.
+state() {
+	find "$tmp"/d.* ! -name slurm.lock ! -name slurm.accounts ! -path '*/slurm.accounts/lock' | sort
+	for n in $servers; do
+		state_p=$(cat "$tmp/d.$n/server.lock")
+		echo "$n: $(find "/proc/$state_p/fd" -type l | wc -l) descriptors, $(pgrep -c -P "$state_p" -f ^wormhole-worker) workers"
+		find /sys/fs/cgroup -path "*/wormhole-$state_p/t-slurm-*" | sed "s/wormhole-$state_p/$n/"
+	done
+}
+as_before() { state | cmp -s - "$tmp/before"; }
+# What is there that was not before any job, and the reverse, once that is all.
+left() { await as_before || state | diff "$tmp/before" -; }
 # as the user of jobs
 as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
 
@@ -151,6 +165,15 @@ waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
 node_of() { squeue -h -j "$1" -o %N; }
 # submit OPTIONS...: a job that lasts until it is cancelled; its number.
 submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
+# The same with a program that has memory of its device; works JOB: it has, by now
+holder() { as_user sbatch --parsable -o "$tmp/out/%j" "$@" --wrap "sleep 600 | $client alloc=1000000 ready wait"; }
+works() { grep -q ready "$tmp/out/$1"; }
+# Processes of jobs: a killed slurmstepd leaves them.
+programs() {
+	for programs_p in $(pgrep -U "$user"); do
+		! tr '\0' '\n' <"/proc/$programs_p/environ" 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" || echo "$programs_p"
+	done
+}
 # limits NODE JOB: what the server holds the job's tenant to, in MiB and percent
 limits() {
 	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
@@ -163,6 +186,7 @@ clean_up() {
 		await no_jobs
 	fi
 	for n in $nodes; do stop_pid "$tmp/slurmd.$n.pid"; done
+	for p in $(programs); do kill "$p"; done
 	stop_pid "$tmp/slurmctld.pid"
 	stop_pid "$tmp/slurmdbd.pid"
 	stop_pid "$tmp/db.pid"

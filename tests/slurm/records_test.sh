@@ -18,9 +18,6 @@ print('wormhole:node=$1,gpu_s=%.3f,memory_peak_mib=%d,throttled_s=%.3f' %
       (d['gpu_ns'] / 1e9, -(-d['memory_peak'] >> 20), d['throttled_ns'] / 1e9))"
 }
 has_record() { record "$1" | grep -q wormhole:; }
-# works FILE: the client in it has done its work
-works() { grep -q ready "$1"; }
-mkdir -m 1777 "$tmp/out"
 # worker OPTIONS...: a job that works, and then waits until it is cancelled; its number
 worker() {
 	as_user sbatch --parsable -o "$tmp/out/%j" "$@" \
@@ -36,7 +33,7 @@ like its_time_on_the_device_and_its_throttled_time "$(record 1)" ",gpu_s=0\.[0-9
 # --- Of one that is cancelled ---------------------------------------------------------------------
 # Where Slurm's own epilog runs, the controller changes nothing of the job any more.
 j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20)
-await works "$tmp/out/$j"
+await works "$j"
 scontrol update jobid="$j" admincomment="the operator's \"word\""
 figures=$(used n2 "$j")
 scancel "$j"
@@ -46,14 +43,14 @@ is record_of_a_cancelled_job_is_what_its_server_said_to_the_last "$(record "$j")
 
 # --- Of one that is put back into the queue ---------------------------------------------------------
 j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20 --requeue)
-await works "$tmp/out/$j"
+await works "$j"
 first=$(used n2 "$j")
 scontrol requeue "$j"
 await waits_for "$j" BeginTime
 scontrol update jobid="$j" starttime=now
 rm -f "$tmp/out/$j"
 await runs "$j"
-await works "$tmp/out/$j"
+await works "$j"
 second=$(used n2 "$j")
 scancel "$j"
 both_runs() { [ "$(record "$j" | grep -c wormhole:)" = 2 ]; }
