@@ -26,8 +26,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD", TOP + "/build")
 WORMHOLE = BUILD + "/host/wormhole"
 CLIENT = BUILD + "/tests/tenant/bin/client"
-UIDS = 1900000000           # of workers: 256 numbers for each host
-UIDS_OF_A_HOST = 256
+UIDS_OF_A_HOST = 256        # of workers
+# Runs beside each other have numbers of their own: a host that is full uses all of its.
+UIDS = 1900000000 + os.getpid() % 900 * 1024 * UIDS_OF_A_HOST
 MIB = 1 << 20
 LIVE = 12                   # programs at a time
 LIFE, CHANGE = 20, 10       # minutes: a tenant's life, the time between changes of its limits

@@ -5,7 +5,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 17
+plan 20
 
 start_cluster
 is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
@@ -22,6 +22,17 @@ await runs "$a"; await runs "$b"
 await limits n1 "$b"
 is first_of_two_jobs_has_its_limits "$(limits n1 "$a")" "128 30"
 is second_of_two_jobs_has_its_limits "$(limits n1 "$b")" "256 60"
+c=$(as_user sbatch --parsable -o "$tmp/out/c" -w n2 --gpu-mem=64M --gpu-sm=4 --wrap "exec $load 1000000 1")
+d=$(as_user sbatch --parsable -o "$tmp/out/d" -w n2 --gpu-mem=64M --gpu-sm=12 --wrap "exec $load 1000000 2")
+await grep -q right "$tmp/out/c"; await grep -q right "$tmp/out/d"
+# shellcheck disable=SC2046
+set -- $(/usr/bin/python3 "$WH_TOP/tests/slurm/shares.py" "$wormhole" "$tmp/d.n2" "slurm-$c" "slurm-$d")
+diag "they had $1 % and $2 % of the device's time"
+ok first_of_two_jobs_at_work_has_no_more_than_its_share test "$1" -le 6
+ok nor_has_the_second test "$2" -le 15
+ok which_has_more_by_its_larger_share test "$2" -gt $(($1 * 3 / 2))
+scancel "$c" "$d"
+
 ok limits_of_a_job_are_lowered_while_it_runs "$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 200M --sm 50
 "$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --mem 300M >/dev/null 2>&1
 "$wormhole" limit --dir "$tmp/d.n1" "slurm-$b" --sm none >/dev/null 2>&1

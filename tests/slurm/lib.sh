@@ -4,6 +4,7 @@
 . "$WH_TOP/tests/tap.sh"
 wormhole=$WH_BUILD/host/wormhole
 client=$WH_BUILD/tests/tenant/bin/client
+load=$WH_BUILD/tests/tenant/bin/load
 plugin=$WH_BUILD/host/slurm/wormhole-spank.so
 tmp=$(mktemp -d /tmp/whslurm.XXXXXX)
 chmod 755 "$tmp"
@@ -166,12 +167,16 @@ node_of() { squeue -h -j "$1" -o %N; }
 # submit OPTIONS...: a job that lasts until it is cancelled; its number.
 submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
 # The same with a program that has memory of its device; works JOB: it has, by now
-holder() { as_user sbatch --parsable -o "$tmp/out/%j" "$@" --wrap "sleep 600 | $client alloc=1000000 ready wait"; }
+# A controller that has forgotten its jobs gives their numbers again.
+holder() {
+	rm -f "$tmp/out/"*
+	as_user sbatch --parsable -o "$tmp/out/%j" "$@" --wrap "sleep 600 | $client alloc=1000000 ready wait"
+}
 works() { grep -q ready "$tmp/out/$1"; }
 # Processes of jobs: a killed slurmstepd leaves them.
 programs() {
 	for programs_p in $(pgrep -U "$user"); do
-		! tr '\0' '\n' <"/proc/$programs_p/environ" 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" || echo "$programs_p"
+		! grep -qzx "SLURM_CONF=$SLURM_CONF" "/proc/$programs_p/environ" 2>/dev/null || echo "$programs_p"
 	done
 }
 # limits NODE JOB: what the server holds the job's tenant to, in MiB and percent
