@@ -5,7 +5,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 20
+plan 22
 
 start_cluster
 is nodes_have_what_slurm_conf_prints "$(sinfo -h -N -o %G | sort -u)" "gpumem:512,gpusm:100"
@@ -45,6 +45,18 @@ out=$(as_user env WORMHOLE_SOCKET="$tmp/d.n1/tenants/slurm-$b.sock" WORMHOLE_DIR
 	- "$tmp/d.n1" "$client" "$tmp/d.n1/tenants/slurm-$b.sock" 2>&1)
 like environment_leads_to_no_other_tenant "$out" "slurm-$b.sock.*No such file"
 like its_own_tenant_is_what_is_left "$out" "^total $((64 << 20)) "
+
+# An allocation of two steps: while it runs neither, its tenant stays.
+mkfifo -m 666 "$tmp/out/go"
+# shellcheck disable=SC2016
+as_user salloc -Q -w n3 --gpu-mem=64M --gpu-sm=10 sh -c 'srun -Q true; echo "$SLURM_JOB_ID" >"$1/between"
+	read -r _ <"$1/go"; srun -Q "$2" info >"$1/second"' - "$tmp/out" "$client" >/dev/null 2>&1 &
+allocation=$!
+await test -s "$tmp/out/between"
+is tenant_of_an_allocation_stays_between_its_steps "$(limits n3 "$(cat "$tmp/out/between")")" "64 10"
+echo >"$tmp/out/go"
+wait $allocation
+like its_next_step_is_a_client_of_it "$(cat "$tmp/out/second")" "^total $((64 << 20)) "
 
 c=$(submit -w n1 --gpu-mem=64M --gpu-sm=30)
 ok job_waits_where_no_share_is_left await waits_for "$c" Resources
