@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # A stub library over our libcuda.so.1, for the Makefile of a folder here: it sets
-# NAME (as in cuda-api/NAME.api) and SONAME, and includes ../../common.mk before.
+# NAME (as in cuda-api/NAME.api), SONAME and, for files of the folder above, SHARED, and includes
+# ../../common.mk before.
 OUT := $(O)/client-stubs
 OBJ := $(OUT)/$(NAME)
 GEN := $(O)/gen
 LIB := $(OUT)/$(SONAME)
 DEV := $(OUT)/$(firstword $(subst .so,.so ,$(SONAME)))
 
-OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(OBJ)/gen_$(NAME)_client.o
+MORE := $(SHARED:%=$(OBJ)/shared_%.o)
+OBJS := $(patsubst %.c,$(OBJ)/%.o,$(wildcard *.c)) $(MORE) $(OBJ)/gen_$(NAME)_client.o
 
 CFLAGS_LIB := $(WH_CFLAGS) -fPIC -Wno-deprecated-declarations -I. -I../cuda -I../transport \
 	      -I$(TOP)/cuda-api -isystem $(LIB_INC) -isystem $(CUDA_INC)
@@ -23,6 +25,9 @@ $(OBJ):
 	$(Q)mkdir -p $@
 
 $(OBJ)/%.o: %.c
+	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $<
+
+$(MORE): $(OBJ)/shared_%.o: ../%.c
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $<
 
 $(OBJ)/gen_$(NAME)_client.o:

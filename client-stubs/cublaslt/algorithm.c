@@ -75,13 +75,13 @@ static cublasStatus_t ask_once(uint32_t call, const struct question *w,
 	size_t room = *n * RESULT;
 	cublasStatus_t res;
 
-	if (wh_lt_recall(call, ASKED(w), ASKED_BYTES(w), results, &room)) {
+	if (wh_recall(call, ASKED(w), ASKED_BYTES(w), results, &room)) {
 		*n = room / RESULT;
 		return CUBLAS_STATUS_SUCCESS;
 	}
 	res = ask(call, w, results, n);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		wh_lt_remember(call, ASKED(w), ASKED_BYTES(w), results, *n * RESULT);
+		wh_remember(call, ASKED(w), ASKED_BYTES(w), results, *n * RESULT);
 	return res;
 }
 
@@ -182,14 +182,14 @@ static cublasStatus_t get(uint32_t call, getter *ask_worker, const cublasLtMatmu
 		return CUBLAS_STATUS_INVALID_VALUE;
 	w.algo = *algo;
 	w.size = size < MOST_BYTES ? size : MOST_BYTES;
-	if (!wh_lt_recall(call, &w, sizeof(w), &t, &room)) {
+	if (!wh_recall(call, &w, sizeof(w), &t, &room)) {
 		res = ask_worker(algo, attribute, w.size ? t.bytes : NULL, w.size, &t.written);
 		if (res != CUBLAS_STATUS_SUCCESS)
 			return res;
 		if (w.size && t.written > w.size)
 			return CUBLAS_STATUS_INTERNAL_ERROR;
 		room = offsetof(struct told, bytes) + (w.size ? t.written : 0);
-		wh_lt_remember(call, &w, sizeof(w), &t, room);
+		wh_remember(call, &w, sizeof(w), &t, room);
 	}
 	if (w.size)
 		memcpy(buf, t.bytes, t.written);
@@ -245,11 +245,11 @@ cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
 		return CUBLAS_STATUS_INVALID_VALUE;
 	w.about.algo = *algo;
 	memcpy(w.value, buf, sizeInBytes);
-	if (wh_lt_recall(WH_CALL_cublasLtMatmulAlgoConfigSetAttribute, &w, sizeof(w), algo, &room))
+	if (wh_recall(WH_CALL_cublasLtMatmulAlgoConfigSetAttribute, &w, sizeof(w), algo, &room))
 		return CUBLAS_STATUS_SUCCESS;
 	res = wh_raw_cublasLtMatmulAlgoConfigSetAttribute(algo, attr, buf, sizeInBytes);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		wh_lt_remember(WH_CALL_cublasLtMatmulAlgoConfigSetAttribute, &w, sizeof(w), algo,
+		wh_remember(WH_CALL_cublasLtMatmulAlgoConfigSetAttribute, &w, sizeof(w), algo,
 			       sizeof(*algo));
 	return res;
 }
@@ -276,11 +276,11 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (!algo)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (wh_lt_recall(WH_CALL_cublasLtMatmulAlgoInit, &w, sizeof(w), algo, &room))
+	if (wh_recall(WH_CALL_cublasLtMatmulAlgoInit, &w, sizeof(w), algo, &room))
 		return CUBLAS_STATUS_SUCCESS;
 	res = wh_raw_cublasLtMatmulAlgoInit(handle, computeType, scaleType, Atype, Btype, Ctype,
 					    Dtype, algoId, algo);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		wh_lt_remember(WH_CALL_cublasLtMatmulAlgoInit, &w, sizeof(w), algo, sizeof(*algo));
+		wh_remember(WH_CALL_cublasLtMatmulAlgoInit, &w, sizeof(w), algo, sizeof(*algo));
 	return res;
 }

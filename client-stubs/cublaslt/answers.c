@@ -10,11 +10,11 @@ cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
 
 	if (!value || (unsigned int)type > PATCH_LEVEL)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (wh_lt_recall(WH_CALL_cublasLtGetProperty, &type, sizeof(type), value, &room))
+	if (wh_recall(WH_CALL_cublasLtGetProperty, &type, sizeof(type), value, &room))
 		return CUBLAS_STATUS_SUCCESS;
 	res = wh_raw_cublasLtGetProperty(type, value);
 	if (res == CUBLAS_STATUS_SUCCESS)
-		wh_lt_remember(WH_CALL_cublasLtGetProperty, &type, sizeof(type), value,
+		wh_remember(WH_CALL_cublasLtGetProperty, &type, sizeof(type), value,
 			       sizeof(*value));
 	return res;
 }

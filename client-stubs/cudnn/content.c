@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "../steps.h"
+
 #define BUCKETS		4096
 /* Contents that nobody refers to; a plan, which has code on the device, is as much as several. */
 #define IDLE_MOST	1024
@@ -35,34 +37,14 @@ static uint32_t idle;				/* the weight of them all */
 
 /* --- What the library takes -------------------------------------------------------- */
 
-#define SETS	4096u
-#define WAYS	8u
-
-/* Hashes, the last one learned first. Forgetting is always right. */
-static uint64_t steps[SETS][WAYS];
-
 bool wh_steps_known(uint64_t hash)
 {
-	const uint64_t *s = steps[hash % SETS];
-	uint32_t i;
-
-	for (i = 0; i < WAYS; i++)
-		if (__atomic_load_n(&s[i], __ATOMIC_RELAXED) == hash)
-			return true;
-	return false;
+	return wh_step_known(hash);
 }
 
 void wh_steps_learn(uint64_t hash)
 {
-	uint64_t *s = steps[hash % SETS];
-	uint32_t i;
-
-	if (wh_steps_known(hash))
-		return;
-	for (i = WAYS - 1; i; i--)
-		__atomic_store_n(&s[i], __atomic_load_n(&s[i - 1], __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
-	__atomic_store_n(&s[0], hash, __ATOMIC_RELAXED);
+	wh_step_learn(hash);
 }
 
 /* --- What it refuses --------------------------------------------------------------- */
@@ -109,7 +91,7 @@ static void forget_all(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(bucket, 0, sizeof(bucket));
-	memset(steps, 0, sizeof(steps));
+	wh_steps_forget();
 	memset(failures, 0, sizeof(failures));
 	oldest = newest = NULL;
 	idle = 0;

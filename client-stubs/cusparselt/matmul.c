@@ -52,21 +52,28 @@ static cusparseStatus_t multiply(uint32_t call, const struct product *p)
 		.a = (uintptr_t)p->a, .b = (uintptr_t)p->b, .c = (uintptr_t)p->c,
 		.d = (uintptr_t)p->d, .workspace = (uintptr_t)p->workspace,
 	};
+	struct wh_slt_use use;
+	cusparseStatus_t res;
 	int32_t i;
 
-	if (!wh_opaque_is(p->handle, WH_H_cusparseLtHandle_t) ||
-	    !wh_opaque_is(p->plan, WH_H_cusparseLtMatmulPlan_t))
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (p->streams < 0 || p->streams > WH_CUSPARSELT_STREAMS || (p->streams && !p->stream))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	q.handle = wh_opaque_id(p->handle);
-	q.plan = wh_opaque_id(p->plan);
 	q.alpha = scalar(p->alpha);
 	q.beta = scalar(p->beta);
 	q.streams = p->streams;
 	for (i = 0; i < p->streams; i++)
 		q.stream[i] = wh_library_stream(p->stream[i]);
-	return send(call, &q);
+	/* A search chooses for its plan, so that is nobody else's. */
+	res = call == WH_CALL_cusparseLtMatmul ?
+	      wh_slt_begin(p->handle, p->plan, WH_H_cusparseLtMatmulPlan_t, &use) :
+	      wh_slt_begin_own(p->handle, p->plan, WH_H_cusparseLtMatmulPlan_t, &use);
+	if (res != CUSPARSE_STATUS_SUCCESS)
+		return res;
+	q.handle = use.handle;
+	q.plan = use.real;
+	res = send(call, &q);
+	wh_slt_done(&use);
+	return res;
 }
 
 cusparseStatus_t cusparseLtMatmul(const cusparseLtHandle_t *handle,

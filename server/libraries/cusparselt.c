@@ -40,6 +40,27 @@ static size_t matmul_size(cusparseLtMatmulDescAttribute_t attribute, bool *addre
 	return 0;
 }
 
+/* Where an address is kept: products look at it again, since its memory may be gone by then. */
+static unsigned int place_of(cusparseLtMatmulDescAttribute_t attribute)
+{
+	switch (attribute) {
+	case CUSPARSELT_MATMUL_BIAS_POINTER:
+		return 0;
+	case CUSPARSELT_MATMUL_SPARSE_MAT_POINTER:
+		return 1;
+	case CUSPARSELT_MATMUL_A_SCALE_POINTER:
+		return 2;
+	case CUSPARSELT_MATMUL_B_SCALE_POINTER:
+		return 3;
+	case CUSPARSELT_MATMUL_C_SCALE_POINTER:
+		return 4;
+	case CUSPARSELT_MATMUL_D_SCALE_POINTER:
+		return 5;
+	default:
+		return 6;
+	}
+}
+
 static cusparseStatus_t is_size(size_t size, size_t given)
 {
 	return size && size == given ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INVALID_VALUE;
@@ -49,6 +70,7 @@ cusparseStatus_t wh_bound_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
 							   struct wh_frame *f, const void *data)
 {
 	const struct wh_req_cusparseLtMatmulDescSetAttribute *q = f->req;
+	cusparseLtMatmulDescriptor_t *matmul;
 	uint64_t address;
 	bool is_address;
 	size_t size = matmul_size(q->matmulAttribute, &is_address);
@@ -58,8 +80,13 @@ cusparseStatus_t wh_bound_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
 	if (!is_address)
 		return CUSPARSE_STATUS_SUCCESS;
 	memcpy(&address, data, sizeof(address));
-	return address && wh_reach(s, address, 1) != CUDA_SUCCESS ?
-	       CUSPARSE_STATUS_INVALID_VALUE : CUSPARSE_STATUS_SUCCESS;
+	if (address && wh_reach(s, address, 1) != CUDA_SUCCESS)
+		return CUSPARSE_STATUS_INVALID_VALUE;
+	/* Also where the library refuses it, which is on the safe side. */
+	matmul = wh_handles_get(&s->handles, q->matmulDescr, WH_H_cusparseLtMatmulDescriptor_t);
+	if (matmul)
+		wh_box_keeps(matmul, place_of(q->matmulAttribute), address);
+	return CUSPARSE_STATUS_SUCCESS;
 }
 
 cusparseStatus_t wh_check_cusparseLtMatmulDescGetAttribute(struct wh_session *s,
@@ -182,7 +209,7 @@ static int32_t multiply(struct wh_session *s, struct wh_frame *f, bool search)
 	res = l->cusparseLtMatmulGetWorkspace(handle, plan, &work);
 	if (res != CUSPARSE_STATUS_SUCCESS)
 		return res;
-	if (!take_streams(s, q, stream) || !all_reached(s, q, work))
+	if (!take_streams(s, q, stream) || !all_reached(s, q, work) || !wh_box_reaches(s, plan))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	limit = wh_launch_begin(s, stream[0]);
 	if (limit != CUDA_SUCCESS)

@@ -4,13 +4,22 @@
 
 #include <stdlib.h>
 
+#include "session/handler.h"
 #include "state/state.h"
 
 #define NEEDS	8	/* as many as a function has parameters of that kind */
 
+/* That one was made from the other. */
+struct need {
+	struct wh_box *of, *by;
+	struct need *next, **at;	/* of all that were made from `of` */
+};
+
 struct wh_box {
-	struct wh_box *next;	/* of the session's */
-	struct wh_box *needs[NEEDS];
+	struct wh_box *next, **at;	/* of the session's */
+	struct need needs[NEEDS];
+	struct need *made;	/* from this */
+	uint64_t address[WH_BOX_ADDRESSES];
 	uint64_t id;		/* 0: the client has no name for it */
 	uint32_t count;		/* of needs */
 	uint32_t users;		/* its name, and boxes that need it */
@@ -33,11 +42,18 @@ void *wh_box_new(size_t size)
 void wh_box_needs(void *box, void *of)
 {
 	struct wh_box *b = box_of(box);
+	struct need *n;
 
 	if (b->count == NEEDS)
 		return;
-	b->needs[b->count++] = box_of(of);
-	box_of(of)->users++;
+	n = &b->needs[b->count++];
+	*n = (struct need) { .of = box_of(of), .by = b };
+	n->of->users++;
+	n->next = n->of->made;
+	if (n->next)
+		n->next->at = &n->next;
+	n->at = &n->of->made;
+	n->of->made = n;
 }
 
 static void release(struct wh_session *s, struct wh_box *b);
@@ -45,23 +61,26 @@ static void release(struct wh_session *s, struct wh_box *b);
 /* All that it needs was there before it: this ends. */
 static void end(struct wh_session *s, struct wh_box *b)
 {
+	struct need *n;
 	uint32_t i;
 
-	for (i = 0; i < b->count; i++)
-		release(s, b->needs[i]);
+	for (i = 0; i < b->count; i++) {
+		n = &b->needs[i];
+		*n->at = n->next;
+		if (n->next)
+			n->next->at = n->at;
+		release(s, n->of);
+	}
 	free(b);
 }
 
 static void release(struct wh_session *s, struct wh_box *b)
 {
-	struct wh_box **p;
-
 	if (--b->users)
 		return;
-	for (p = &s->boxes; *p && *p != b; p = &(*p)->next)
-		;
-	if (*p)
-		*p = b->next;
+	*b->at = b->next;
+	if (b->next)
+		b->next->at = b->at;
 	end(s, b);
 }
 
@@ -82,28 +101,40 @@ uint64_t wh_box_put(struct wh_session *s, unsigned int type, void *box, bool fol
 	b->users = 1;
 	b->follows = follows;
 	b->next = s->boxes;
+	if (b->next)
+		b->next->at = &b->next;
+	b->at = &s->boxes;
 	s->boxes = b;
 	return b->id;
 }
 
-static bool needs(const struct wh_box *b, const struct wh_box *of)
+void wh_box_keeps(void *box, unsigned int place, uint64_t address)
 {
+	box_of(box)->address[place] = address;
+}
+
+bool wh_box_reaches(struct wh_session *s, void *box)
+{
+	const struct wh_box *b = box_of(box);
 	uint32_t i;
 
+	for (i = 0; i < WH_BOX_ADDRESSES; i++)
+		if (b->address[i] && wh_reach(s, b->address[i], 1) != CUDA_SUCCESS)
+			return false;
 	for (i = 0; i < b->count; i++)
-		if (b->needs[i] == of)
-			return true;
-	return false;
+		if (!wh_box_reaches(s, b->needs[i].of->data))
+			return false;
+	return true;
 }
 
 /* One with a name that follows this one, or NULL. */
-static struct wh_box *follower(const struct wh_session *s, const struct wh_box *of)
+static struct wh_box *follower(const struct wh_box *of)
 {
-	struct wh_box *b;
+	const struct need *n;
 
-	for (b = s->boxes; b; b = b->next)
-		if (b->follows && b->id && needs(b, of))
-			return b;
+	for (n = of->made; n; n = n->next)
+		if (n->by->follows && n->by->id)
+			return n->by;
 	return NULL;
 }
 
@@ -118,7 +149,7 @@ void wh_box_drop(struct wh_session *s, uint64_t id)
 	b->id = 0;
 	wh_drop(s, id);
 	/* What is made later needs what is there: no deeper than types of boxes. */
-	while ((f = follower(s, b)) != NULL)
+	while ((f = follower(b)) != NULL)
 		wh_box_drop(s, f->id);
 	release(s, b);
 }

@@ -23,6 +23,11 @@ void wh_box_needs(void *box, void *of);
  * ends with the first of those that it was made from: nothing else may end it.
  */
 uint64_t wh_box_put(struct wh_session *s, unsigned int type, void *box, bool follows);
+/* The library follows this address in it, of so many places. */
+#define WH_BOX_ADDRESSES 8
+void wh_box_keeps(void *box, unsigned int place, uint64_t address);
+/* May the client still name all that is so kept, in it and in what it was made from? */
+bool wh_box_reaches(struct wh_session *s, void *box);
 /* It came to nothing. */
 void wh_box_free(struct wh_session *s, void *box);
 /* The client's name ends, with those that follow. */

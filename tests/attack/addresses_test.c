@@ -330,6 +330,20 @@ static void test_transforms(struct wh_session *s)
 	ok(reached && told_bias && told_bias <= 256, "address_in_a_question_leads_nowhere");
 }
 
+/* An attribute's address was the client's when it was set. A plan of it is asked for a product. */
+static bool kept_arrives(struct wh_session *s, uint64_t address)
+{
+	struct wh_req_cusparseLtMatmul *m = request(s, 0, sizeof(*m));
+	void *product = wh_box_new(512), *plan = wh_box_new(512);
+
+	wh_box_put(s, WH_H_cusparseLtMatmulDescriptor_t, product, true);
+	wh_box_keeps(product, 6, address);
+	wh_box_needs(plan, product);
+	m->handle = box(s, WH_H_cusparseLtHandle_t);
+	m->plan = wh_box_put(s, WH_H_cusparseLtMatmulPlan_t, plan, false);
+	return !ask(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmul, sizeof(*m)) && reached;
+}
+
 /* A product of sparse matrices has seven addresses; an attribute may be one. */
 static void test_sparse_products(struct wh_session *s)
 {
@@ -357,6 +371,8 @@ static void test_sparse_products(struct wh_session *s)
 	t->dataSize = 8;
 	twice(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmulDescSetAttribute, FIXED(*t) + 8,
 	      (uint64_t *)((uint8_t *)t + FIXED(*t)), "bias_of_a_sparse_product");
+	ok(kept_arrives(s, DEVICE) && !kept_arrives(s, (uintptr_t)own),
+	   "what_is_kept_for_a_plan_is_looked_at_with_each_product");
 }
 
 /* Options of the compiler are numbers, or addresses that the driver follows. */
@@ -462,7 +478,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(74);
+	tap_plan(75);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);

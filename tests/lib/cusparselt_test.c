@@ -11,6 +11,7 @@
 #include "lib_test.h"
 
 #define HOLD	12345.0f
+#define MATRICES "structured 64 0|dense 33x32/32 2 2|dense 34x32/32 2 2|dense 35x32/32 2 2"
 #define NONE	CUSPARSE_STATUS_NOT_INITIALIZED
 #define BAD	CUSPARSE_STATUS_INVALID_VALUE
 
@@ -65,13 +66,12 @@ static void test_life(void)
 	ok_eq(cusparseLtInit(&handle), 0, "handle_is_made");
 	news();
 	make();
-	told("structured 64 0|dense 33x32/32 2 2|dense 34x32/32 2 2|dense 35x32/32 2 2|"
-	     "matmul 0 1 2|plan", "all_that_describes_a_product_arrives");
+	told(MATRICES "|" MATRICES "|matmul 0 1 2|plan", "all_that_describes_a_product_arrives");
 	copy = matmul;
 	end_matrices();
 	news();
 	ok_eq(cusparseLtMatmulPlanDestroy(&plan), 0, "plan_ends_after_its_matrices");
-	told("end of a plan that is sound", "which_were_there_for_it");
+	told("", "and_is_kept_for_the_next_like_it");
 	ok(cusparseLtMatmulPlanDestroy(&plan) == NONE && cusparseLtMatDescriptorDestroy(&a) == NONE,
 	   "what_has_ended_is_none");
 	ok(cusparseLtMatmulAlgSelectionInit(&handle, &alg, &matmul, 0) == NONE &&
@@ -99,14 +99,16 @@ static void test_attributes(void)
 					     &relu, 4) &&
 	   !cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER,
 					     &bias, 8), "attributes_of_a_product_are_set");
-	told("attribute 0 of 4|attribute 8 of 8", "by_their_numbers_and_sizes");
+	told(MATRICES "|matmul 0 1 2|attribute 0 of 4|attribute 8 of 8",
+	     "by_their_numbers_and_sizes");
 	ok(cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER,
 					    &wild, 8) == BAD &&
 	   cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER,
 					    &bias, 4) == BAD &&
 	   cusparseLtMatmulDescSetAttribute(&handle, &matmul, 77, &bias, 8) == BAD,
 	   "address_that_is_not_the_devices_is_refused_and_so_is_what_nobody_knows");
-	told("", "without_a_word_to_the_library");
+	ok(!strstr(news(), "attribute 8 of 4") && !strstr(news(), "attribute 77"),
+	   "without_a_word_to_the_library");
 }
 
 static void test_products(void)
@@ -118,7 +120,8 @@ static void test_products(void)
 
 	cuStreamCreate(&s, 0);
 	ok_eq(multiply(&alpha, data, (void *)data, s), 0, "product_succeeds");
-	told("product 2 0.5 relu=1 bias=1 own", "with_its_numbers_attributes_and_stream");
+	told(MATRICES "|matmul 0 1 2|plan|attribute 0 of 4|attribute 8 of 8|"
+	     "product 2 0.5 relu=1 bias=1 own|of 2 and 0", "with_its_numbers_attributes_and_stream");
 	ok_eq(multiply(&alpha, scales + 128, (void *)data, NULL), BAD,
 	      "workspace_that_ends_too_early_is_refused");
 	ok_eq(cusparseLtMatmulSearch(&handle, &plan, &alpha, (void *)data, (void *)data, &alpha,
@@ -130,7 +133,7 @@ static void test_products(void)
 					 &vectors, 4);
 	news();
 	ok_eq(multiply((void *)scales, data, (void *)data, NULL), 0, "alpha_may_be_in_the_device");
-	told("product of vectors", "one_for_each_row");
+	told("product of vectors|of 2 and 3", "one_for_each_row");
 	ok_eq(multiply(NULL, data, (void *)data, NULL), 0, "missing_alpha_is_the_librarys_to_judge");
 	vectors = 0;
 	cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_ALPHA_VECTOR_SCALING,
@@ -166,6 +169,7 @@ static void test_rest(void)
 {
 	size_t size = 0, buffer = 0;
 	int v = 0, w = 0;
+	const char *got;
 
 	ok(!cusparseLtSpMMACompressedSize2(&handle, &a, &size, &buffer) && size == 6400 &&
 	   buffer == 7, "both_sizes_come_back");
@@ -186,13 +190,53 @@ static void test_rest(void)
 	cusparseLtMatmulPlanDestroy(&plan);
 	news();
 	ok_eq(cusparseLtDestroy(&handle), 0, "handle_ends");
-	told("destroy 1001", "once");
+	got = news();
+	ok(strstr(got, "|destroy 1001") && strstr(got, "end of a plan that is sound|end of mat") &&
+	   !strstr(got, "broken"), "behind_all_that_was_made_with_it");
 	ok_eq(cusparseLtDestroy(&handle), NONE, "then_it_is_none");
 }
 
-int main(void)
+/* As a framework does it, anew for each. */
+static int described_product(void)
+{
+	const float alpha = 2;
+	void *bias = (void *)data;
+	size_t work = 0;
+	int zero = 0, max = 0;
+
+	make();
+	cusparseLtMatmulPlanDestroy(&plan);
+	cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER, &bias,
+					 8);
+	cusparseLtMatmulAlgSelectionInit(&handle, &alg, &matmul, CUSPARSELT_MATMUL_ALG_DEFAULT);
+	cusparseLtMatmulAlgGetAttribute(&handle, &alg, CUSPARSELT_MATMUL_ALG_CONFIG_MAX_ID, &max,
+					4);
+	cusparseLtMatmulAlgSetAttribute(&handle, &alg, CUSPARSELT_MATMUL_ALG_CONFIG_ID, &zero, 4);
+	if (cusparseLtMatmulPlanInit(&handle, &plan, &matmul, &alg) ||
+	    cusparseLtMatmulGetWorkspace(&handle, &plan, &work) || work != 256 ||
+	    multiply(&alpha, data, (void *)data, NULL))
+		return 1;
+	end_matrices();
+	return cusparseLtMatmulPlanDestroy(&plan) != 0;
+}
+
+/* For cusparselt_requests_test.sh. */
+static int requests(int n)
+{
+	int res = cusparseLtInit(&handle);
+
+	data = device(NULL, 4096);
+	while (!res && n--)
+		res = described_product();
+	return res;
+}
+
+int main(int argc, char **argv)
 {
 	const char *transport = getenv("WORMHOLE_TRANSPORT");
+
+	if (argc == 3)
+		return requests(atoi(argv[2]));
 
 	tap_plan(34);
 	test_life();

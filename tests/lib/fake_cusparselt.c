@@ -2,7 +2,8 @@
 /*
  * A cuSPARSELt that writes down what it is told. Like the genuine one it keeps in
  * each struct the addresses of those that it was made from, and follows them later.
- * A product whose alpha is 12345 waits until d is not 0 (0.25 s of CPU time).
+ * A plan of a matrix with 777 rows has no room beside others. A product whose alpha is 12345
+ * waits until d is not 0 (0.25 s of CPU time).
  */
 #include <stdalign.h>
 
@@ -13,6 +14,7 @@
 #include "fake_library.h"
 
 #define HOLD	12345.0f
+#define ALONE	777
 
 enum { HANDLE = 0x1001, MAT, MATMUL, ALG, PLAN };
 
@@ -37,6 +39,8 @@ struct plan {
 	struct alg *alg;
 	const struct matmul *of;
 };
+
+static int plans;
 
 /* Struct, after struct, is there what was there when it was made? */
 static int sound(const struct plan *p)
@@ -155,6 +159,17 @@ cusparseStatus_t cusparseLtMatmulAlgSelectionInit(const cusparseLtHandle_t *hand
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
+cusparseStatus_t cusparseLtMatmulAlgSetAttribute(const cusparseLtHandle_t *handle,
+						 cusparseLtMatmulAlgSelection_t *a,
+						 cusparseLtMatmulAlgAttribute_t attribute,
+						 const void *data, size_t size)
+{
+	(void)handle, (void)attribute, (void)size;
+	note("config %d", *(const int *)data);
+	((struct alg *)a)->config = *(const int *)data;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
 cusparseStatus_t cusparseLtMatmulAlgGetAttribute(const cusparseLtHandle_t *handle,
 						 const cusparseLtMatmulAlgSelection_t *a,
 						 cusparseLtMatmulAlgAttribute_t attribute,
@@ -171,13 +186,18 @@ cusparseStatus_t cusparseLtMatmulPlanInit(const cusparseLtHandle_t *handle,
 					  const cusparseLtMatmulAlgSelection_t *a)
 {
 	(void)handle;
+	/* For one of a matrix of so many rows there is room when there is no other plan. */
+	if (((const struct matmul *)m)->a->rows == ALONE && plans)
+		return CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
 	*(struct plan *)p = (struct plan) { .tag = PLAN, .alg = (void *)a, .of = (void *)m };
+	plans++;
 	note("plan");
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
 cusparseStatus_t cusparseLtMatmulPlanDestroy(const cusparseLtMatmulPlan_t *p)
 {
+	plans--;
 	note("end of a plan that is %s", sound((void *)p) ? "sound" : "broken");
 	return CUSPARSE_STATUS_SUCCESS;
 }
@@ -217,6 +237,8 @@ cusparseStatus_t cusparseLtMatmul(const cusparseLtHandle_t *handle, const cuspar
 	else
 		note("product %g %g relu=%d bias=%d %s", *(const float *)alpha, *(const float *)beta,
 		     plan->of->relu, plan->of->bias != NULL, n && streams[0] ? "own" : "0");
+	if (plan->of->a->batches)
+		note("of %d and %d", plan->of->a->batches, plan->alg->config);
 	return CUSPARSE_STATUS_SUCCESS;
 }
 

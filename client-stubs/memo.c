@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the worker has answered, by all that it was asked: an algorithm for the same product
- * is asked for once. Owns a table of a fixed number of answers, in which new ones push out
+ * What the worker has answered, by all that it was asked (memo.h): an algorithm for the same
+ * product is asked for once. Owns a table of a fixed number of answers, in which new ones push out
  * old ones of the same place. It is the process's; a fork's child begins anew.
  */
-#include "cublaslt_stub.h"
+#include "memo.h"
 
 #include <stdlib.h>
+
+#include "library.h"
 
 #define SETS	512u
 #define WAYS	4u
@@ -65,7 +67,7 @@ static bool is_about(const struct answer *a, const struct key *key, const void *
 	return a && !memcmp(&a->key, key, sizeof(*key)) && !memcmp(a->data, question, key->bytes);
 }
 
-bool wh_lt_recall(uint32_t call, const void *question, size_t bytes, void *answer, size_t *room)
+bool wh_recall(uint32_t call, const void *question, size_t bytes, void *answer, size_t *room)
 {
 	const struct key key = key_of(call, question, bytes);
 	const struct answer *a;
@@ -85,8 +87,8 @@ bool wh_lt_recall(uint32_t call, const void *question, size_t bytes, void *answe
 	return found;
 }
 
-void wh_lt_remember(uint32_t call, const void *question, size_t bytes, const void *answer,
-		    size_t size)
+void wh_remember(uint32_t call, const void *question, size_t bytes, const void *answer,
+		 size_t size)
 {
 	const struct key key = key_of(call, question, bytes);
 	struct answer *a, **place, **oldest;

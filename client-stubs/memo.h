@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the worker has answered about what does not change, for a library that names memo in
+ * SHARED of its Makefile (memo.c). A question is the call and all that its answer depends on:
+ * these bytes, and the calling thread's context. An answer is what came, whole; *room is its
+ * size then. One that is larger than *room is not taken.
+ */
+#ifndef WORMHOLE_MEMO_H
+#define WORMHOLE_MEMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool wh_recall(uint32_t call, const void *question, size_t bytes, void *answer, size_t *room);
+void wh_remember(uint32_t call, const void *question, size_t bytes, const void *answer,
+		 size_t size);
+
+#endif
