@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 
 import effects
 import headers
+import kept
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
          'then': (1, 9), 'checked': (1, 1), 'given': (0, 9), 'reaches': (2, 3), 'frees': (1, 1),
-         'each': (3, 3), 'effect': (1, 9)}
+         'each': (3, 3), 'effect': (1, 9), 'alters': (1, 9), 'leaves': (1, 9)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels', 'hostwork', 'fresh'}
@@ -82,6 +83,7 @@ class Profile:
     include: str = ''                            # the worker's header of what annotations call
     moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
     follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
+    constants: list = field(default_factory=list)  # kept descriptors that prototypes call const where they only read
 
     @property
     def driver(self):
@@ -244,12 +246,14 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'private', 'worker'):
+    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'private', 'worker'):
         lists[word].append(rest[0])
         if word == 'object':
             profile.moves[rest[0]] = rest[1:]
         if word == 'opaque' and rest[1:] == ['follows']:
             profile.follows.append(rest[0])
+        if word == 'kept' and rest[1:] == ['const']:
+            profile.constants.append(rest[0])
     else:
         return False
     if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):
@@ -259,7 +263,7 @@ def _head_line(profile, lists, words, where):
 
 def _read(path):
     lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
-             'private': [],
+             'kept': [], 'private': [],
              'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
@@ -472,6 +476,7 @@ class Describer:
             call.args.append(self._arg(call, p, i, entry['kinds']))
         if any(a.index >= MAX_PARAMETERS and a.kind in NULLABLE for a in call.args):
             raise Problem('more parameters than the null bits of a request')
+        kept.check(self, call, entry['where'])
 
     def _call(self, name, func):
         entry = self._entry(name)

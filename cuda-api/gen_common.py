@@ -200,6 +200,19 @@ def reach_check(d, address, size, given=''):
             f"\treturn {d.profile.errors['value']};"]
 
 
+def operand_pack(a, bit):
+    """Host or device memory: the value, or the address."""
+    n = a.name
+    if a.kind == 'out':
+        device = [f'\tq->{n} = (uintptr_t){n};']
+        return [f'if (!{n})', f'\tq->hdr.null |= {bit};', 'else if (device_mode)'] + device
+    size = f'{n}_size' if a.object.kind == 'void' else f'sizeof(q->{n}.host)'
+    host = f'q->{n}.host = *{n};' if a.object.kind != 'void' and not a.count else \
+        f'memcpy(q->{n}.host, {n}, {size});'
+    return [f'if (!{n})', f'\tq->hdr.null |= {bit};', 'else if (device_mode)',
+            f'\tq->{n}.device = (uintptr_t){n};', 'else', '\t' + host]
+
+
 def operand_reach(d, a):
     """The same of an operand that is in device memory now."""
     address = f'q->{a.name}' if a.kind == 'out' else f'q->{a.name}.device'

@@ -17,6 +17,7 @@ import sys
 
 import describe
 import gen_stubs as g
+import kept
 
 
 def banner(pro):
@@ -125,12 +126,14 @@ static inline {status} wh_{name}_refuse(const char *function)
 def gen_client_h(d, api):
     pro = d.profile
     text = f'#include "library.h"\n#include "gen_{pro.name}_wire.h"\n'
+    text += '#include "../kept.h"\n' if d.lists['kept'] else ''
     check = ''
     if pro.open:
         check = f'\tif (!{pro.open}()) {{\n\t\tc->result = CUDA_ERROR_NOT_INITIALIZED;\n\t\treturn NULL;\n\t}}\n'
     errors = {'closed': pro.errors['setup']} | pro.errors
     declare = f'bool {pro.open}(void);\n\n' if pro.open else ''
     text += LOST.format(status=pro.status, name=pro.name, check=check, declare=declare, **errors)
+    text += kept.declarations(d)
     for name in d.lists['object'] + d.lists['whole']:
         text += f'bool wh_pack_{name}({name} object, struct wh_obj_{name} *out);\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
@@ -161,6 +164,7 @@ def gen_client(d, api):
              f'\t.number = WH_LIB_{pro.name},\n\t.bare = {"true" if pro.bare else "false"},\n'
              f'\t.hash = WH_{pro.name.upper()}_HASH,\n}};\n\n'
              f'WH_IN_CHILD(wh_{pro.name}_library.state = 0)\n\n')
+    text += kept.kinds(d, api)
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb in ('refuse', 'deny'):
             text += refused(d, c)

@@ -22,9 +22,10 @@ import devices
 import effects
 import headers
 import hostwork
+import kept
 import opaque
 from gen_common import (append_ids, bad_handle, checked_in, fields_in, fnv64, in_order, lead, library_launch,
-                        library_post, number, operand_reach, proto, reach_check, req_fields,
+                        library_post, number, operand_pack, operand_reach, proto, reach_check, req_fields,
                         request_checks, rsp_fields, size_checks, STATES, struct, wire_text, write)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,19 +94,6 @@ def block(head, lines):
     return [head + (' {' if len(lines) > 1 else '')] + ['\t' + x for x in lines] + (['}'] if len(lines) > 1 else [])
 
 
-def operand_pack(a, bit):
-    """Host or device memory: the value, or the address."""
-    n = a.name
-    if a.kind == 'out':
-        device = [f'\tq->{n} = (uintptr_t){n};']
-        return [f'if (!{n})', f'\tq->hdr.null |= {bit};', 'else if (device_mode)'] + device
-    size = f'{n}_size' if a.object.kind == 'void' else f'sizeof(q->{n}.host)'
-    host = f'q->{n}.host = *{n};' if a.object.kind != 'void' and not a.count else \
-        f'memcpy(q->{n}.host, {n}, {size});'
-    return [f'if (!{n})', f'\tq->hdr.null |= {bit};', 'else if (device_mode)',
-            f'\tq->{n}.device = (uintptr_t){n};', 'else', '\t' + host]
-
-
 def client_pack(d, call, a):
     """Statements that put one parameter into the request."""
     n, bit = a.name, f'1u << {a.index}'
@@ -120,6 +108,8 @@ def client_pack(d, call, a):
     if a.kind in ('handle', 'value'):
         if d.is_stream(a.type):
             return [f'q->{n} = {n}_id;']
+        if kept.name_of(d, a.type):
+            return kept.pack(d, call, a)
         return [f'q->{n} = (uint64_t){n};']
     if a.kind in ('addr', 'host'):
         return [f'q->{n} = (uintptr_t){n};']
@@ -198,6 +188,8 @@ def objects_in(d, call):
             out += [f'if ({a.name})', f"\treturn {d.profile.errors['value']};"]
         if a.sized:
             out += [f'if ({a.name} && !wh_versioned_ok({a.name}_count))', f"\treturn {d.profile.errors['version']};"]
+    if kept.role(d, call) == kept.MAKES:
+        out += [f'if (!{kept.descriptor(d, call).name})', f"\treturn {d.profile.errors['value']};"]
     if any(a.mode for a in call.args):
         first = next(a for a in call.args if a.kind == 'object')
         out.append(f'device_mode = wh_device_mode_{first.type.bare}(&{first.name}_obj);')
@@ -226,7 +218,10 @@ def client_body(d, call, name):
     lost = 'c.result' if pro.driver else f'wh_{lib}lost(c.result)'
     ins = [a for a in call.args if a.kind in ('in', 'inout') and a.array]
     outs = [a for a in call.args if a.kind in ('out', 'inout') and a.array]
-    back = [x for a in call.args for x in client_unpack(d, call, a)]
+    about = kept.role(d, call)
+    if about == kept.ENDS:
+        return kept.end(d, call, proto(call.func, name))
+    back = [] if about else [x for a in call.args for x in client_unpack(d, call, a)]
     extra = [f'({a.name} ? wh_wire_bytes({a.name}_count, {object_size(a)}) : 0)' for a in ins]
     extra += [f'wh_string_bytes({a.name})' for a in call.args if a.kind == 'str']
     text = proto(call.func, name) + '\n{\n'
@@ -236,6 +231,9 @@ def client_body(d, call, name):
     text += f'\tstruct wh_req_{call.name} *q;\n' if fields else ''
     text += f'\tstruct wh_call c;\n\t{pro.status} res;\n'
     text += ''.join(f'\tstruct wh_obj_{a.type.bare} {a.name}_obj;\n' for a in call.args if a.kind in STATES)
+    text += '\tint32_t status = 0;\n\tbool answered;\n' if about else ''
+    text += '\tuint64_t made;\n' if about == kept.MAKES else ''
+    text += ''.join(f'\t{x}\n' for x in kept.locals_of(d, call))
     text += '\tbool device_mode;\n' if any(a.mode for a in call.args) else ''
     text += ''.join(f'\tconst size_t {n}_size = {e};\n' for n, e in operand_sizes(call))
     for a in ins + [x for x in outs if x not in ins]:
@@ -247,7 +245,7 @@ def client_body(d, call, name):
         if a.kind == 'handle' and d.is_stream(a.type):
             text += f'\tconst uint64_t {a.name}_id = wh_{"" if pro.driver else "library_"}stream({a.name});\n'
     text += '\n' + lead(objects_in(d, call))
-    begin = client_begin(call, lib, extra, outs)
+    begin = client_begin(call, 'kept_' if about else lib, extra, outs)
     text += f'\tq = {begin};\n' if fields else f'\tif (!{begin})\n'
     text += ('\tif (!q)\n' if fields else '') + f'\t\treturn {lost};\n'
     if ins or any(a.kind == 'str' for a in call.args):
@@ -258,7 +256,9 @@ def client_body(d, call, name):
     if post and not pro.driver:
         text += '\tmemset(&q->hdr + 1, 0, sizeof(*q) - sizeof(q->hdr));\n'
     text += lead(fields)
-    if post and not pro.driver:
+    if about:
+        text += lead(kept.run(d, call))
+    elif post and not pro.driver:
         text += library_post(d, call, lib)
     elif post:
         memory = any(a.kind in ('addr', 'host') or 'deviceptr' in a.type.bare for a in call.args)
@@ -272,7 +272,7 @@ def client_body(d, call, name):
         if any('wh_take' in x for x in back):
             inner = [f'c.pos = WH_WIRE_FIXED(struct wh_rsp_{call.name});'] + inner
         text += f'\tif ({good(d)}) {{\n' + ''.join('\t' + x for x in lead(inner).splitlines(True)) + '\t}\n'
-    text += '\twh_end(&c);\n'
+    text += '' if about else '\twh_end(&c);\n'
     if 'after' in call.flags:
         args = ', '.join(a.name for a in call.args)
         text += f'\tif (res == {pro.success})\n\t\twh_after_{call.name}({args});\n'

@@ -245,7 +245,10 @@ cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
 
 /* --- Fused operations --------------------------------------------------------- */
 
-/* What of the program's memory the worker needs to see: the handle, the address, or the bytes. */
+/*
+ * What of the program's memory the worker needs to see: the handle, the address, or the bytes.
+ * The library keeps a descriptor in the pack, or fills it: it is the program's own.
+ */
 static uint64_t param_value(enum wh_cudnn_param kind, const void *param)
 {
 	uint64_t v = 0;
@@ -260,7 +263,7 @@ static uint64_t param_value(enum wh_cudnn_param kind, const void *param)
 		memcpy(&v, param, 8);
 		return v;
 	default:
-		return (uintptr_t)param;
+		return wh_kept_own((uintptr_t)param);
 	}
 }
 
@@ -323,7 +326,8 @@ static cudnnStatus_t get_param(uint32_t call, const void *pack, uint32_t label, 
 
 	if (kind == WH_CUDNN_PARAM_NONE)
 		return CUDNN_STATUS_BAD_PARAM;
-	q = begin_param(&c, call, pack, label, param, bytes ? 0 : (uintptr_t)param);
+	q = begin_param(&c, call, pack, label, param,
+			bytes ? 0 : wh_kept_own((uintptr_t)param));
 	if (!q)
 		return wh_cudnn_lost(c.result);
 	if (!is_null)

@@ -9,7 +9,7 @@
  * pack.c's.
  */
 #include "content.h"
-#include "names.h"
+#include "../names.h"
 
 #include <stdlib.h>
 

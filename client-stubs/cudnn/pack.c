@@ -8,7 +8,7 @@
  * on. Owns the packs.
  */
 #include "content.h"
-#include "names.h"
+#include "../names.h"
 
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@ hundred() { # program what
 }
 
 echo "TAP version 13"
-echo "1..5"
+echo "1..6"
 start_server
 one=$(requests cudnn 1) && [ "${one% *}" -gt 0 ]
 point "plan_is_executed"
@@ -31,3 +31,6 @@ point "nor_is_one_of_many_tensors_waited_for" || echo "# $more"
 # An execution, a fill, a copy each way, the wait for what comes back, and the stream's.
 more=$(hundred cudnn_graph copies) && [ "$more" = "600 200" ]
 point "fills_and_copies_between_them_are_not_waited_for_but_for_what_comes_back" || echo "# $more"
+# Three descriptors and a softmax, in the classic way.
+more=$(hundred cudnn_kept) && [ "$more" = "100 0" ]
+point "layer_of_descriptors_made_for_it_is_one_request_and_no_wait" || echo "# $more"

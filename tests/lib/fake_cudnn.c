@@ -92,6 +92,8 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t desc, cudnnTens
 					 cudnnDataType_t type, int n, int c, int h, int w)
 {
 	note("set tensor format=%d type=%d %d %d %d %d", format, type, n, c, h, w);
+	if (n < 1)
+		return CUDNN_STATUS_BAD_PARAM;
 	*desc = (struct cudnnTensorStruct){ type, 4, { n, c, h, w }, { c * h * w, h * w, w, 1 } };
 	return OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of what the client has of cuDNN's backend; owns nothing, see names.h. */
+/* Names of what a client has of a library; owns nothing, see names.h. */
 #include "names.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the objects that the client has of cuDNN's backend, i.e. what a program holds
+ * Names of the objects that a client has of a library, i.e. what a program holds
  * for a descriptor. Objects are memory that is never given back, so that one that was
  * destroyed is seen as such, and a place that serves again has another name.
  */
-#ifndef WORMHOLE_CUDNN_NAMES_H
-#define WORMHOLE_CUDNN_NAMES_H
+#ifndef WORMHOLE_NAMES_H
+#define WORMHOLE_NAMES_H
 
 #include <pthread.h>
 #include <stdint.h>
