@@ -99,7 +99,8 @@ def run(d, call):
     if role(d, call) == MAKES:
         return [f'answered = wh_kept_make(&c, &wh_kept_{name_of(d, a.object)},',
                 f'\t\toffsetof(struct wh_rsp_{call.name}, {a.name}), &made, &status);',
-                f'res = wh_{lib}_kept(answered, status, c.result);', f'if (res == {pro.success})', f'\t*{a.name} = ({a.object.bare})made;']
+                f'res = wh_{lib}_kept(answered, status, c.result);', f'if (res == {pro.success})',
+                f'\t*{a.name} = ({a.object.bare})made;']
     what, at = ('end', '') if role(d, call) == ENDS else \
         ('set', f'offsetof(struct wh_req_{call.name}, {a.name}), ')
     return [f'answered = wh_kept_{what}(&c, &wh_kept_{name_of(d, a.type)}, (uint64_t){a.name},',

@@ -237,6 +237,66 @@ static void test_descriptors(void)
 	told("", "when_it_is_described");
 }
 
+/* --- Vectors, which nothing changes but what sets them ------------------------------------ */
+
+static const void *values_of(cusparseConstDnVecDescr_t v)
+{
+	const void *values = NULL;
+	cudaDataType type;
+	int64_t size;
+
+	cusparseConstDnVecGet(v, &size, &values, &type);
+	return values;
+}
+
+static void test_vectors(void)
+{
+	cusparseDnVecDescr_t a, b, wrong;
+	float one = 1;
+	int i, refused = 0;
+
+	cusparseCreateDnVec(&a, 8, X, CUDA_R_32F);
+	news();
+	ok(!cusparseDestroyDnVec(a) && !cusparseCreateDnVec(&a, 8, X, CUDA_R_32F) &&
+	   !cusparseCreateDnVec(&b, 8, X, CUDA_R_32F) && a != b, "vectors_like_an_earlier_one_are_made");
+	told("", "without_a_call");
+	ok(!cusparseDnVecSetValues(b, Y) && values_of(a) == X && values_of(b) == Y,
+	   "one_may_be_set_and_the_other_stays");
+	ok(cusparseDnVecSetValues(b, &one) == CUSPARSE_STATUS_INVALID_VALUE && values_of(b) == Y,
+	   "but_not_to_the_programs_memory");
+	for (i = 0; i < 2; i++)
+		refused += cusparseCreateDnVec(&wrong, -1, X, CUDA_R_32F) ==
+			   CUSPARSE_STATUS_INVALID_VALUE;
+	ok_eq(refused, 2, "bad_size_is_refused_each_time");
+	ok(!cusparseDestroyDnVec(b) && values_of(a) == X &&
+	   cusparseDestroyDnVec(b) == CUSPARSE_STATUS_INVALID_VALUE, "each_ends_once_and_alone");
+	cusparseDestroyDnVec(a);
+}
+
+/* For cusparse_requests_test.sh: so many products, each with descriptors of its own. */
+static int requests(int n)
+{
+	cusparseDnVecDescr_t x, y;
+	float one = 1;
+	size_t size;
+	int bad;
+
+	bad = cusparseCreate(&handle) ||
+	      cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
+	for (; n; n--) {
+		bad |= cusparseCreateCsr(&mat, 4, 4, 5, X, Y, Z, CUSPARSE_INDEX_32I,
+					 CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F) ||
+		       cusparseCreateDnVec(&x, 4, X, CUDA_R_32F) ||
+		       cusparseCreateDnVec(&y, 4, Y, CUDA_R_32F);
+		vec = x;
+		bad |= cusparseSpMV_bufferSize(handle, 0, &one, mat, x, &one, y, CUDA_R_32F, 0,
+					       &size) ||
+		       spmv(&one, &one, CUDA_R_32F) || cusparseDestroySpMat(mat) ||
+		       cusparseDestroyDnVec(x) || cusparseDestroyDnVec(y);
+	}
+	return bad;
+}
+
 /* --- The old interface -------------------------------------------------------------------- */
 
 static int geam(cusparseMatDescr_t a, cusparseMatDescr_t b, cusparseMatDescr_t c, int *nnz)
@@ -300,14 +360,17 @@ static void test_old_outputs(void)
 	     "numbers_without_const_go_there");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	tap_plan(77);
+	if (argc == 3)
+		return requests(atoi(argv[2]));
+	tap_plan(83);
 	test_handles();
 	test_library();
 	test_scalars();
 	test_old_descriptors();
 	test_old_outputs();
 	test_descriptors();
+	test_vectors();
 	return tap_exit();
 }

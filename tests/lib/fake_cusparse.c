@@ -219,6 +219,8 @@ cusparseStatus_t cusparseCreateDnVec(cusparseDnVecDescr_t *vec, int64_t size, vo
 				     cudaDataType type)
 {
 	note("dnvec %ld %p type=%d", size, values, type);
+	if (size < 0)
+		return CUSPARSE_STATUS_INVALID_VALUE;
 	*vec = malloc(sizeof(**vec));
 	**vec = (struct cusparseDnVecDescr){ size, values, type };
 	return OK;
@@ -228,6 +230,13 @@ cusparseStatus_t cusparseDestroyDnVec(cusparseConstDnVecDescr_t vec)
 {
 	note("destroy dnvec");
 	free((void *)vec);
+	return OK;
+}
+
+cusparseStatus_t cusparseDnVecSetValues(cusparseDnVecDescr_t vec, void *values)
+{
+	note("values %p", values);
+	vec->values = values;
 	return OK;
 }
 
