@@ -24,6 +24,7 @@ trap end EXIT
 export FAKE_LOG WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
 export WORMHOLE_CUDNN="$tests/bin/fake_cudnn.so" WORMHOLE_CUSPARSE="$tests/bin/fake_cusparse.so"
 export WORMHOLE_CUSPARSELT="$tests/bin/fake_cusparselt.so"
+: >"$tmp/out"
 "$WH_BUILD/server/wormhole-server" --backend "$WH_BUILD/softgpu/libcuda.so.1" >"$tmp/out" 2>"$tmp/err" &
 server=$!
 for _ in $(seq 200); do

@@ -29,7 +29,7 @@ struct record {
 	uint32_t size;		/* of the request */
 	uint32_t at;		/* of the descriptor in it; of one that makes it, in the response */
 	uint32_t makes;
-	uint32_t resv;
+	uint32_t address;	/* in it, which the descriptor keeps, or 0 */
 };
 
 struct log {
@@ -113,11 +113,40 @@ static uint64_t hash_of(const struct wh_kept_kind *kind, const struct log *l)
 	return h;
 }
 
+static bool copy(const struct log *l, struct log *out)
+{
+	out->size = l->size;
+	out->bytes = malloc(l->size);
+	if (out->bytes)
+		memcpy(out->bytes, l->bytes, l->size);
+	return out->bytes;
+}
+
+static uint8_t *address_in(const struct record *r)
+{
+	return (uint8_t *)(r + 1) + r->address;
+}
+
+/* The log, as if it had been made with the address that is set: that of before may be gone. */
+static bool made_with(const struct log *l, const struct record *set, struct log *out)
+{
+	const struct record *r;
+
+	if (!copy(l, out))
+		return false;
+	for (r = next(out, NULL); r; r = next(out, r))
+		if (r->makes)
+			memcpy(address_in(r), address_in(set), sizeof(uint64_t));
+	return true;
+}
+
 /* The log, and one more request, behind which an earlier one of the same call is void. */
 static bool longer(const struct log *l, const struct record *more, struct log *out)
 {
 	const struct record *r;
 
+	if (more->address && !more->makes)
+		return made_with(l, more, out);
 	out->bytes = malloc(l->size + record_bytes(more));
 	out->size = 0;
 	if (!out->bytes)
@@ -131,15 +160,6 @@ static bool longer(const struct log *l, const struct record *more, struct log *o
 	memcpy(out->bytes + out->size, more, record_bytes(more));
 	out->size += record_bytes(more);
 	return true;
-}
-
-static bool copy(const struct log *l, struct log *out)
-{
-	out->size = l->size;
-	out->bytes = malloc(l->size);
-	if (out->bytes)
-		memcpy(out->bytes, l->bytes, l->size);
-	return out->bytes;
 }
 
 /* --- In the worker ----------------------------------------------------------------------- */
@@ -297,19 +317,20 @@ static struct shared *add(struct wh_kept_kind *kind, uint64_t hash, const struct
 	return s;
 }
 
-/* One of the state before, to be changed: nobody has it, and nobody finds it any more. */
-static struct outcome take_away(struct wh_kept_kind *kind, const struct log *l, uint64_t *real)
+/* One of that state, to be changed: nobody has it, nor finds it any more. 0: there is none. */
+static uint64_t take_away(struct wh_kept_kind *kind, const struct log *l)
 {
 	struct shared *s = look(kind, hash_of(kind, l), l);
+	uint64_t real;
 
 	if (!s || s->users)
-		return build(kind, l, real);
+		return 0;
 	unlist_idle(s);
 	unlist(s);
-	*real = s->real;
+	real = s->real;
 	free(s->log.bytes);
 	free(s);
-	return (struct outcome) { .answered = true };
+	return real;
 }
 
 /* --- Steps ------------------------------------------------------------------------------- */
@@ -321,6 +342,31 @@ static void let_go(struct kept *k)
 	k->shared = NULL;
 }
 
+/*
+ * Does the library take again what it has taken? Not an address that nobody is known to have: its
+ * memory may have been freed since.
+ */
+static bool is_sure(const struct record *r)
+{
+	uint64_t p = 0;
+
+	if (r->address)
+		memcpy(&p, address_in(r), sizeof(p));
+	return !p || wh_range_has(p) || wh_library_in_data((const void *)(uintptr_t)p, 1);
+}
+
+/* The library has taken it, and one in the worker is so now. */
+static void show(struct kept *k, uint64_t hash, const struct log *after, uint64_t real)
+{
+	wh_step_learn(hash);
+	if (look(k->kind, hash, after))
+		destroy(k->kind, real);
+	else
+		k->shared = add(k->kind, hash, after, real);
+	if (k->shared)
+		__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
+}
+
 /* The library's word on one more request. */
 static struct outcome judge(struct kept *k, const struct record *r, const struct log *after)
 {
@@ -330,24 +376,19 @@ static struct outcome judge(struct kept *k, const struct record *r, const struct
 
 	/* The one that it has is as good as any. */
 	let_go(k);
-	if (wh_step_known(hash))
+	if (is_sure(r) && wh_step_known(hash))
 		return o;
 	if (k->log.size)
-		o = take_away(k->kind, &k->log, &real);
-	if (good(o))
+		real = take_away(k->kind, &k->log);
+	if (!real) {
+		o = build(k->kind, after, &real);
+	} else {
 		o = run(k->kind, r, &real);
-	if (!good(o)) {
-		if (real)
+		if (!good(o))
 			destroy(k->kind, real);
-		return o;
 	}
-	wh_step_learn(hash);
-	if (look(k->kind, hash, after))
-		destroy(k->kind, real);
-	else
-		k->shared = add(k->kind, hash, after, real);
-	if (k->shared)
-		__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
+	if (good(o))
+		show(k, hash, after, real);
 	return o;
 }
 
@@ -390,13 +431,14 @@ void *wh_kept_begin(struct wh_call *c, uint32_t number, size_t size)
 	return c->msg;
 }
 
-static struct record *record_of(struct wh_call *c, size_t at, bool makes)
+static struct record *record_of(struct wh_call *c, struct wh_kept_places where, bool makes)
 {
 	struct record *r = (struct record *)c->msg - 1;
 	struct wh_req *q = (struct wh_req *)c->msg;
 
 	r->null = q->null;
-	r->at = at;
+	r->at = where.at;
+	r->address = where.address;
 	r->makes = makes;
 	/* The rest of the head is the thread's, when it is sent. */
 	memset(q, 0, sizeof(*q));
@@ -431,10 +473,10 @@ static void give_back(struct kept *k)
 	wh_name_give(&names, &k->name);
 }
 
-bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, size_t at, uint64_t *name,
-		  int32_t *res)
+bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, struct wh_kept_places where,
+		  uint64_t *name, int32_t *res)
 {
-	struct record *r = record_of(c, at, true);
+	struct record *r = record_of(c, where, true);
 	struct outcome o = { .lost = CUDA_ERROR_OUT_OF_MEMORY };
 	struct kept *k;
 
@@ -454,10 +496,10 @@ bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, size_t at, uint6
 	return say(c, &o, res);
 }
 
-bool wh_kept_set(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name, size_t at,
-		 int32_t bad, int32_t *res)
+bool wh_kept_set(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name,
+		 struct wh_kept_places where, int32_t bad, int32_t *res)
 {
-	struct record *r = record_of(c, at, false);
+	struct record *r = record_of(c, where, false);
 	struct outcome o = { .answered = true, .res = bad };
 	struct kept *k;
 

@@ -21,15 +21,18 @@ struct wh_kept_kind {
  * One of the next two takes it.
  */
 void *wh_kept_begin(struct wh_call *c, uint32_t call, size_t size);
-/*
- * Both: false if the library was not reached, c->result says why; else its status in *res.
- * `at`: where the request has the descriptor, or its response the new one.
- */
-bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, size_t at, uint64_t *name,
-		  int32_t *res);
+/* Where a request has what, in bytes. */
+struct wh_kept_places {
+	uint32_t at;		/* the descriptor; its response, a new one */
+	uint32_t address;	/* that the descriptor keeps, or 0; one that is set replaces it */
+};
+
+/* Both: false if the library was not reached, c->result says why; else its status in *res. */
+bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, struct wh_kept_places where,
+		  uint64_t *name, int32_t *res);
 /* *res is `bad` where it is no descriptor of this kind. */
-bool wh_kept_set(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name, size_t at,
-		 int32_t bad, int32_t *res);
+bool wh_kept_set(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name,
+		 struct wh_kept_places where, int32_t bad, int32_t *res);
 bool wh_kept_end(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name, int32_t bad,
 		 int32_t *res);
 /* The worker's, for a call that reads it. Makes calls; what is none is left as it is. */

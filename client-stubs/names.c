@@ -66,7 +66,7 @@ void wh_names_forget(struct wh_names *names)
 
 	pthread_mutex_init(&names->lock, NULL);
 	names->unused = NULL;
-	for (i = 0; i < names->most; i++) {
+	for (i = 0; i < names->made; i++) {
 		if (!names->all[i])
 			continue;
 		names->all[i]->id = 0;

@@ -44,6 +44,8 @@ def check(d, call, where):
         kind = name_of(d, a.type)
         if a.kind in ('in', 'out', 'inout') and name_of(d, a.object) and (a is not own or a.array):
             raise SystemExit(f'{where}: {call.name}: {a.name} is an array of kept descriptors')
+        if role(d, call) in (MAKES, SETS) and sum(x.kind == 'addr' for x in call.args) > 1:
+            raise SystemExit(f'{where}: {call.name}: a kept descriptor has one address')
         if kind and a is not own and role(d, call) == SETS:
             raise SystemExit(f'{where}: {call.name}: what it sets depends on another descriptor, {a.name}')
         if kind in d.profile.constants and not a.type.const and a is not own and a.name not in said:
@@ -92,17 +94,24 @@ def pack(d, call, a):
     return [] if a is own else [f'q->{a.name} = {a.name}_id;']
 
 
+def places(call, a, message):
+    """Where the request or its response has the descriptor, and where the request has an address for it."""
+    kept_in = [f'offsetof(struct wh_req_{call.name}, {x.name})' for x in call.args if x.kind == 'addr'] or ['0']
+    return (f'(struct wh_kept_places) {{\n\t\toffsetof(struct wh_{message}_{call.name}, {a.name}),'
+            f'\n\t\t{kept_in[0]} }}')
+
+
 def run(d, call):
     """Statements in the place of those that send the request."""
     a, pro = descriptor(d, call), d.profile
     lib, bad = pro.name, pro.errors['handle']
     if role(d, call) == MAKES:
         return [f'answered = wh_kept_make(&c, &wh_kept_{name_of(d, a.object)},',
-                f'\t\toffsetof(struct wh_rsp_{call.name}, {a.name}), &made, &status);',
+                f'\t\t{places(call, a, "rsp")}, &made, &status);',
                 f'res = wh_{lib}_kept(answered, status, c.result);', f'if (res == {pro.success})',
                 f'\t*{a.name} = ({a.object.bare})made;']
     what, at = ('end', '') if role(d, call) == ENDS else \
-        ('set', f'offsetof(struct wh_req_{call.name}, {a.name}), ')
+        ('set', places(call, a, 'req') + ', ')
     return [f'answered = wh_kept_{what}(&c, &wh_kept_{name_of(d, a.type)}, (uint64_t){a.name},',
             f'\t\t{at}{bad}, &status);', f'res = wh_{lib}_kept(answered, status, c.result);']
 

@@ -13,6 +13,29 @@
 
 #include "wire.h"
 
+/* Of an attribute that is an address of device memory, its place among a product's; else -1. */
+static inline int wh_cusparselt_place(cusparseLtMatmulDescAttribute_t attribute)
+{
+	switch (attribute) {
+	case CUSPARSELT_MATMUL_BIAS_POINTER:
+		return 0;
+	case CUSPARSELT_MATMUL_SPARSE_MAT_POINTER:
+		return 1;
+	case CUSPARSELT_MATMUL_A_SCALE_POINTER:
+		return 2;
+	case CUSPARSELT_MATMUL_B_SCALE_POINTER:
+		return 3;
+	case CUSPARSELT_MATMUL_C_SCALE_POINTER:
+		return 4;
+	case CUSPARSELT_MATMUL_D_SCALE_POINTER:
+		return 5;
+	case CUSPARSELT_MATMUL_D_OUT_SCALE_POINTER:
+		return 6;
+	default:
+		return -1;
+	}
+}
+
 /* alpha or beta: a number of the program's, or where the device has one for each row. */
 struct wh_cusparselt_scalar {
 	uint64_t device;	/* 0: it is a number */

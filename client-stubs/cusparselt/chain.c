@@ -13,11 +13,11 @@
 #include "../steps.h"
 
 #define BUCKETS	1024u
-#define MOST	512u		/* chains */
+#define MOST	512u		/* chains that nobody uses */
 
 static struct wh_slt_chain *bucket[BUCKETS];
 static struct wh_slt_chain *oldest, *newest;
-static uint32_t chains;
+static uint32_t chains, used;	/* of them, those with users: plans, and calls at work */
 
 /* In a child they are the parent's. */
 static void forget(void)
@@ -25,7 +25,7 @@ static void forget(void)
 	memset(bucket, 0, sizeof(bucket));
 	wh_steps_forget();
 	oldest = newest = NULL;
-	chains = 0;
+	chains = used = 0;
 }
 WH_IN_CHILD(forget())
 
@@ -193,7 +193,7 @@ static void end_idle(uint32_t most)
 {
 	struct wh_slt_chain *c, *newer;
 
-	for (c = oldest; c && chains > most; c = newer) {
+	for (c = oldest; c && chains - used > most; c = newer) {
 		newer = c->newer;
 		if (c->users)
 			continue;
@@ -267,7 +267,8 @@ cusparseStatus_t wh_slt_use(const struct wh_slt_log *log, struct wh_slt_chain **
 		if (res != CUSPARSE_STATUS_SUCCESS)
 			return res;
 	}
-	c->users++;
+	if (!c->users++)
+		used++;
 	list(c);
 	end_idle(MOST);
 	*chain = c;
@@ -276,43 +277,47 @@ cusparseStatus_t wh_slt_use(const struct wh_slt_log *log, struct wh_slt_chain **
 
 void wh_slt_leave(struct wh_slt_chain *c)
 {
-	c->users--;
+	if (!--c->users)
+		used--;
+	end_idle(MOST);
 }
 
-/* One that may be changed: nobody else's. */
-static cusparseStatus_t take(const struct wh_slt_log *log, struct wh_slt_chain **chain)
+/* One that may be changed: nobody else's; NULL if there is none. */
+static struct wh_slt_chain *take(const struct wh_slt_log *log)
 {
-	const uint64_t hash = wh_slt_hash(log);
-	struct wh_slt_chain *c = find(hash, log);
+	struct wh_slt_chain *c = find(wh_slt_hash(log), log);
 
 	if (!c || c->users)
-		return build_at_any_cost(log, hash, chain);
+		return NULL;
 	unlist(c);
-	*chain = c;
-	return CUSPARSE_STATUS_SUCCESS;
+	return c;
+}
+
+/* One more step of a chain that is nobody else's. What one that failed leaves, nobody knows. */
+static cusparseStatus_t run_one(const struct wh_slt_step *step, const struct wh_slt_log *after,
+				uint64_t hash, struct wh_slt_chain **chain)
+{
+	cusparseStatus_t res = wh_slt_run(step, (*chain)->real);
+
+	if (res == CUSPARSE_STATUS_SUCCESS)
+		return res;
+	end(*chain);
+	return makes_room(res) ? build(after, hash, chain) : res;
 }
 
 cusparseStatus_t wh_slt_extend(const struct wh_slt_log *before, const struct wh_slt_step *step,
-			       const struct wh_slt_log *after)
+			       bool sure, const struct wh_slt_log *after)
 {
 	const uint64_t hash = wh_slt_hash(after);
 	struct wh_slt_chain *c;
 	cusparseStatus_t res;
 
-	if (wh_step_known(hash))
+	if (sure && wh_step_known(hash))
 		return CUSPARSE_STATUS_SUCCESS;
-	res = take(before, &c);
+	c = take(before);
+	res = c ? run_one(step, after, hash, &c) : build_at_any_cost(after, hash, &c);
 	if (res != CUSPARSE_STATUS_SUCCESS)
 		return res;
-	res = wh_slt_run(step, c->real);
-	/* What a step that failed leaves, nobody knows. */
-	if (res != CUSPARSE_STATUS_SUCCESS) {
-		end(c);
-		if (makes_room(res))
-			res = build(after, hash, &c);
-		if (res != CUSPARSE_STATUS_SUCCESS)
-			return res;
-	}
 	wh_step_learn(hash);
 	if (find(hash, after) || !relabel(c, hash, after)) {
 		end(c);

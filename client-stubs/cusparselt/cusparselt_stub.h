@@ -48,6 +48,7 @@ _Static_assert(sizeof(struct wh_slt_step) == 72, "no padding");
 
 /* --- Objects (object.c): what the program's structs stand for ---------------------------- */
 
+struct wh_slt_chain;
 struct wh_slt_object;
 
 /* One that was made from another. */
@@ -61,6 +62,7 @@ struct wh_slt_object {
 	uint64_t type;		/* WH_H_* */
 	uint64_t real;		/* its own in the worker; 0: it is described, and no more */
 	uint64_t born;
+	struct wh_slt_chain *chain;	/* a plan's, as long as nothing of it was changed */
 	bool ended;		/* by the program, in the worker, too */
 	const void *home;	/* where the program's struct was when it was made */
 	struct wh_slt_object *first;	/* a struct at home is a copy of this one's, and says so */
@@ -139,9 +141,12 @@ uint64_t wh_slt_hash(const struct wh_slt_log *log);
 /* One for this log, which the caller uses until he leaves it. */
 cusparseStatus_t wh_slt_use(const struct wh_slt_log *log, struct wh_slt_chain **chain);
 void wh_slt_leave(struct wh_slt_chain *chain);
-/* The library's word on one more step, of the object of that place, behind `before`. */
+/*
+ * The library's word on one more step, of the object of that place, behind `before`. Not
+ * `sure`: the same may have been taken before, and now be refused.
+ */
 cusparseStatus_t wh_slt_extend(const struct wh_slt_log *before, const struct wh_slt_step *step,
-			       const struct wh_slt_log *after);
+			       bool sure, const struct wh_slt_log *after);
 /* The same steps, for `real` of structs that are there; new ones are added. */
 cusparseStatus_t wh_slt_run(const struct wh_slt_step *step, uint64_t *real);
 cusparseStatus_t wh_slt_destroy(uint64_t type, uint64_t real);

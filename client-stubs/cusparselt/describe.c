@@ -73,6 +73,9 @@ static cusparseStatus_t make_own(struct wh_slt_object *o)
 
 	if (o->real)
 		return res;
+	if (o->chain)
+		wh_slt_leave(o->chain);
+	o->chain = NULL;
 	if (!wh_slt_closure(o, &set) || !wh_slt_log(&set, &log))
 		return MEMORY;
 	for (i = 0; i < set.n; i++)
@@ -97,6 +100,7 @@ static cusparseStatus_t judge_new(struct wh_slt_object *o)
 {
 	struct wh_slt_set set = { 0 };
 	struct wh_slt_log before, after;
+	cusparseStatus_t res;
 
 	if (!wh_slt_closure(o, &set) || !wh_slt_log(&set, &after))
 		return MEMORY;
@@ -105,7 +109,47 @@ static cusparseStatus_t judge_new(struct wh_slt_object *o)
 	/* It is the last one of them that was born. */
 	set.n--;
 	wh_slt_log(&set, &before);
-	return wh_slt_extend(&before, &after.step[after.n - 1], &after);
+	res = wh_slt_extend(&before, &after.step[after.n - 1], true, &after);
+	/* A plan has its own from now on: a product may come when nothing else is allowed. */
+	if (res == CUSPARSE_STATUS_SUCCESS && o->type == WH_H_cusparseLtMatmulPlan_t)
+		res = wh_slt_use(&after, &o->chain);
+	return res;
+}
+
+static bool plan_of(const struct wh_slt_object *o)
+{
+	const struct wh_slt_link *l;
+
+	for (l = o->children; l; l = l->next)
+		if (l->by->type == WH_H_cusparseLtMatmulPlan_t || plan_of(l->by))
+			return true;
+	return false;
+}
+
+/* Was anything made from it that saw another value of the attribute? */
+static bool was_seen(const struct wh_slt_object *o, int32_t attribute)
+{
+	const struct wh_slt_link *l;
+	uint32_t i;
+
+	for (l = o->children; l; l = l->next)
+		for (i = 0; i < o->count; i++)
+			if (o->steps[i].op == WH_SLT_SET && o->steps[i].attribute == attribute &&
+			    o->steps[i].when < l->by->born)
+				return true;
+	return false;
+}
+
+/* An attribute's address: has the process memory there, which the worker need not be asked? */
+static bool is_sure(const struct wh_slt_object *o, const struct wh_slt_step *step)
+{
+	uint64_t p;
+
+	if (o->type != WH_H_cusparseLtMatmulDescriptor_t ||
+	    wh_cusparselt_place((cusparseLtMatmulDescAttribute_t)step->attribute) < 0)
+		return true;
+	memcpy(&p, step->value, sizeof(p));
+	return !p || wh_range_has(p) || wh_library_in_data((const void *)(uintptr_t)p, 1);
 }
 
 static cusparseStatus_t judge_set(struct wh_slt_object *o, const struct wh_slt_step *step)
@@ -117,7 +161,8 @@ static cusparseStatus_t judge_set(struct wh_slt_object *o, const struct wh_slt_s
 
 	if (!wh_slt_closure(o, &set))
 		return MEMORY;
-	if (set.owned) {
+	/* What it is to those that were made from it before, no order of steps says. */
+	if (set.owned || plan_of(o) || was_seen(o, step->attribute)) {
 		alone.when = 0;
 		res = make_own(o);
 		return res == CUSPARSE_STATUS_SUCCESS ? wh_slt_run(&alone, &o->real) : res;
@@ -125,7 +170,7 @@ static cusparseStatus_t judge_set(struct wh_slt_object *o, const struct wh_slt_s
 	if (!wh_slt_log(&set, &before) || !wh_slt_add(o, step))
 		return MEMORY;
 	res = wh_slt_log(&set, &after) ?
-	      wh_slt_extend(&before, &after.step[after.n - 1], &after) : MEMORY;
+	      wh_slt_extend(&before, &after.step[after.n - 1], is_sure(o, step), &after) : MEMORY;
 	if (res != CUSPARSE_STATUS_SUCCESS)
 		wh_slt_take_back(o);
 	return res;
@@ -246,6 +291,12 @@ static cusparseStatus_t find(struct wh_slt_use *use, bool own)
 	struct wh_slt_log log;
 	cusparseStatus_t res;
 
+	if (!own && use->object->chain) {
+		use->chain = use->object->chain;
+		use->chain->users++;
+		use->real = use->chain->real[use->chain->log->objects - 1];
+		return CUSPARSE_STATUS_SUCCESS;
+	}
 	if (!wh_slt_closure(use->object, &set) || !wh_slt_log(&set, &log))
 		return MEMORY;
 	if (own || set.owned) {

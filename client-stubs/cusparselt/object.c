@@ -29,6 +29,7 @@ static struct place {
 	uint32_t free;		/* the next free place, behind 1 */
 } *places;
 static uint32_t room, first_free;
+static uint32_t first_turn;	/* no name of the parent's is one of a child's */
 static uint64_t now;
 
 /* The parent's objects are the parent's worker's. Another thread may have had the lock. */
@@ -37,6 +38,7 @@ static void forget(void)
 	pthread_mutex_init(&wh_slt_lock, NULL);
 	places = NULL;
 	room = first_free = 0;
+	first_turn += 1u << 24;
 }
 WH_IN_CHILD(forget())
 
@@ -56,7 +58,7 @@ static bool grow(void)
 		return false;
 	places = p;
 	for (i = room; i < more; i++)
-		p[i] = (struct place) { .free = i + 1 < more ? i + 2 : 0 };
+		p[i] = (struct place) { .turn = first_turn, .free = i + 1 < more ? i + 2 : 0 };
 	first_free = room + 1;
 	room = more;
 	return true;
@@ -205,6 +207,8 @@ void wh_slt_release(struct wh_slt_object *o)
 
 	if (!o || --o->refs)
 		return;
+	if (o->chain)
+		wh_slt_leave(o->chain);
 	/* An old copy that no struct stood for: no call of the program's has ended it. */
 	if (o->real && !o->ended)
 		wh_slt_destroy(o->type, o->real);

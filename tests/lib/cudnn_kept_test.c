@@ -7,6 +7,8 @@
  */
 #include <cudnn.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib_test.h"
 
@@ -171,6 +173,34 @@ static int begin(void)
 	       cuMemAddressReserve(&(CUdeviceptr) { 0 }, 2 << 20, 0, DEVICE, 0);
 }
 
+static int works_in_child(cudnnTensorDescriptor_t parents)
+{
+	if (cudnnCreate(&handle) || size_of(made(CUDNN_DATA_FLOAT, 5)) != 5)
+		return 1;
+	if (!strstr(news(), "set tensor format=0 type=0 5 2 3 4"))
+		return 2;
+	return set(parents, CUDNN_DATA_FLOAT, 5) != BAD || softmax(parents, parents) != BAD;
+}
+
+static void test_fork(void)
+{
+	cudnnTensorDescriptor_t t = made(CUDNN_DATA_FLOAT, 5);
+	int status = -1;
+	pid_t pid;
+
+	size_of(t);
+	while (*news())
+		;
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(works_in_child(t));
+	waitpid(pid, &status, 0);
+	ok_eq(status, 0, "child_of_a_fork_makes_its_own_and_has_none_of_its_parents");
+	news();
+	ok(!layer(5) && size_of(t) == 5 && !strstr(news(), "set tensor"), "which_keeps_them");
+}
+
 /* For cudnn_requests_test.sh: so many layers, each with descriptors of its own. */
 static int requests(int n)
 {
@@ -185,13 +215,14 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return requests(atoi(argv[2]));
-	tap_plan(25);
+	tap_plan(27);
 	begin();
 	news();
 	test_like_before();
 	test_errors();
 	test_own();
 	test_threads();
+	test_fork();
 	test_many();
 	return tap_exit();
 }

@@ -6,6 +6,8 @@
  */
 #include <pthread.h>
 #include <stdalign.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cusparseLt.h>
 
@@ -115,8 +117,19 @@ static int times(const char *text, const char *what)
 {
 	int n = 0;
 
-	for (; (text = strstr(text, what)) != NULL; text++)
+	for (; *what && (text = strstr(text, what)) != NULL; text++)
 		n++;
+	return n;
+}
+
+/* So often in all that the library has been told. */
+static int said(const char *what)
+{
+	const char *text;
+	int n = 0;
+
+	for (text = news(); *text; text = news())
+		n += times(text, what);
 	return n;
 }
 
@@ -160,6 +173,8 @@ static void test_copies(void)
 	multiply(&q, 1);
 	told("product 1 0 relu=0 bias=0 0|of 2 and 0|product 1 0 relu=0 bias=0 0|of 4 and 0",
 	     "products_are_of_the_one_or_the_other");
+	cusparseLtMatmulPlanDestroy(&p.plan);
+	cusparseLtMatmulPlanDestroy(&q.plan);
 	ok(!cusparseLtMatDescriptorDestroy(&second) && batches_of(&first) == 4 &&
 	   cusparseLtMatDescriptorDestroy(&second) == NONE, "one_that_was_set_ends_alone");
 	ok(!cusparseLtMatDescriptorDestroy(&old) && cusparseLtMatDescriptorDestroy(&first) == NONE,
@@ -181,8 +196,7 @@ static void test_later(void)
 		bad |= bias(&p, data + i % 2 * 16);
 	news();
 	ok(!bad && !multiply(&p, 1), "one_attribute_may_be_set_again_and_again");
-	ok(strstr(news(), "|attribute 8 of 8|product 1 0 relu=0 bias=1 0|of 5 and 6") != NULL,
-	   "and_its_last_value_counts");
+	told("product 1 0 relu=0 bias=1 0|of 5 and 6", "and_its_last_value_counts");
 	end(&p);
 }
 
@@ -217,6 +231,19 @@ static void test_search(void)
 	end(&q);
 }
 
+/* A product whose bias is set before anything is made of it. */
+static cusparseStatus_t described_with(struct product *p, CUdeviceptr at)
+{
+	cusparseStatus_t res = dense(&p->a, 46);
+
+	if (!res)
+		res = dense(&p->b, 33);
+	if (!res)
+		res = cusparseLtMatmulDescriptorInit(&handle, &p->matmul, 0, 0, &p->a, &p->b, &p->b,
+						     &p->b, CUSPARSE_COMPUTE_32F);
+	return res ? res : bias(p, at);
+}
+
 static void test_errors(void)
 {
 	CUdeviceptr gone = device(NULL, 4096);
@@ -229,15 +256,62 @@ static void test_errors(void)
 	for (i = 0; i < 2; i++)
 		said += dense(&p.a, 0) == BAD;
 	ok_eq(said, 2, "and_so_is_a_bad_size");
+	end(&p);
 	of_rows(&p, 44);
 	ok(!bias(&p, gone) && !multiply(&p, 1), "bias_of_the_devices_is_taken");
 	cuMemFree(gone);
 	/* One that is posted is, when its error comes. */
 	ok(multiply(&p, 1) == BAD || cuCtxSynchronize() != CUDA_SUCCESS,
 	   "product_whose_bias_was_freed_is_refused");
+	ok_eq(bias(&p, gone), BAD, "and_it_is_not_set_again");
 	ok_eq(bias(&p, 0), 0, "without_it");
 	ok_eq(multiply(&p, 1), 0, "it_succeeds_again");
 	end(&p);
+	gone = device(NULL, 4096);
+	described_with(&p, gone);
+	cuMemFree(gone);
+	ok(described_with(&p, gone) == BAD && described_with(&p, gone) == BAD,
+	   "nor_set_of_another_like_it");
+}
+
+/* What is set between an algorithm and a plan is seen by the one and not by the other. */
+static void test_order(void)
+{
+	struct product p;
+
+	described_with(&p, data);
+	cusparseLtMatmulAlgSelectionInit(&handle, &p.alg, &p.matmul, 0);
+	news();
+	bias(&p, data + 16);
+	told("dense 46x32/32 2 2|dense 33x32/32 2 2|matmul 0 0 2|attribute 8 of 8|alg|attribute 8 of 8",
+	     "attribute_set_again_behind_an_algorithm_is_set_twice");
+	news();
+	ok(!plan(&p) && !multiply(&p, 1), "its_plan_is_made");
+	told("plan|product 1 0 relu=0 bias=1 0", "behind_both");
+	end(&p);
+}
+
+#define MANY	600
+
+static void test_held(void)
+{
+	static struct product p[MANY];
+	int i, bad = 0;
+
+	for (i = 0; i < MANY; i++)
+		bad |= of_rows(&p[i], 4000 + i);
+	said("");
+	for (i = 0; i < MANY; i++)
+		bad |= multiply(&p[i], 1);
+	ok(!bad && !said("plan"), "plans_that_are_there_are_not_made_again_for_a_product");
+	for (i = 0; i < MANY; i++)
+		bad |= end(&p[i]);
+	said("");
+	of_rows(&p[0], 4000);
+	ok(!bad && said("|plan") == 1, "one_that_has_ended_is_made_when_the_program_makes_it");
+	multiply(&p[0], 1);
+	told("product 1 0 relu=0 bias=0 0", "and_not_by_its_product");
+	end(&p[0]);
 }
 
 static void test_many(void)
@@ -284,11 +358,58 @@ static void test_threads(void)
 	ok(!bad[0] && !bad[1] && !bad[2] && !bad[3], "threads_describe_the_same_at_the_same_time");
 }
 
+/* What one handle's are made of is the other's to make again, and ends before its handle does. */
+static void test_two_handles(struct product *first)
+{
+	const cusparseLtHandle_t before = handle;
+	struct product p;
+
+	cusparseLtInit(&handle);
+	said("");
+	ok(!of_rows(&p, 40) && !multiply(&p, 1) && said("|plan") == 1, "another_handle_has_its_own");
+	ok(!end(&p) && !cusparseLtDestroy(&handle), "it_ends");
+	ok(strstr(news(), "end of a plan that is sound|") != NULL, "behind_its_plans");
+	handle = before;
+	ok_eq(multiply(first, 1), 0, "those_of_the_first_stay");
+	told("product 1 0 relu=0 bias=0 0", "and_are_not_made_again");
+}
+
+/* Its structs are copies of the parent's, which has others in the worker. */
+static int works_in_child(struct product *p)
+{
+	const cusparseLtHandle_t parents = handle;
+	struct product own;
+
+	if (cusparseLtInit(&handle) || of_rows(&own, 40))
+		return 1;
+	data = device(NULL, 4096);
+	if (multiply(&own, 1) || multiply(p, 1) != NONE)
+		return 2;
+	handle = parents;
+	return multiply(&own, 1) != NONE;
+}
+
+static void test_fork(struct product *p)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(works_in_child(p));
+	waitpid(pid, &status, 0);
+	ok_eq(status, 0, "child_of_a_fork_has_structs_of_its_own_and_none_of_its_parents");
+	said("");
+	ok_eq(multiply(p, 1), 0, "which_keeps_them");
+	told("product 1 0 relu=0 bias=0 0", "as_they_were");
+}
+
 int main(void)
 {
 	struct product p;
 
-	tap_plan(34);
+	tap_plan(50);
 	cusparseLtInit(&handle);
 	data = device(NULL, 4096);
 	test_like_before(&p);
@@ -296,8 +417,13 @@ int main(void)
 	test_later();
 	test_search();
 	test_errors();
+	test_order();
 	test_threads();
+	test_two_handles(&p);
+	test_fork(&p);
+	end(&p);
 	test_many();
+	test_held();
 	ok_eq(cusparseLtDestroy(&handle), 0, "handle_ends");
 	ok(cusparseLtMatmulPlanInit(&handle, &p.plan, &p.matmul, &p.alg) == NONE &&
 	   multiply(&p, 1) == NONE, "and_nothing_is_made_with_it_any_more");

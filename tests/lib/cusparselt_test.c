@@ -66,7 +66,7 @@ static void test_life(void)
 	ok_eq(cusparseLtInit(&handle), 0, "handle_is_made");
 	news();
 	make();
-	told(MATRICES "|" MATRICES "|matmul 0 1 2|plan", "all_that_describes_a_product_arrives");
+	told(MATRICES "|" MATRICES "|matmul 0 1 2|alg|plan", "all_that_describes_a_product_arrives");
 	copy = matmul;
 	end_matrices();
 	news();
@@ -99,7 +99,7 @@ static void test_attributes(void)
 					     &relu, 4) &&
 	   !cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER,
 					     &bias, 8), "attributes_of_a_product_are_set");
-	told(MATRICES "|matmul 0 1 2|attribute 0 of 4|attribute 8 of 8",
+	told(MATRICES "|matmul 0 1 2|alg|plan|attribute 0 of 4|attribute 8 of 8",
 	     "by_their_numbers_and_sizes");
 	ok(cusparseLtMatmulDescSetAttribute(&handle, &matmul, CUSPARSELT_MATMUL_BIAS_POINTER,
 					    &wild, 8) == BAD &&
@@ -120,8 +120,7 @@ static void test_products(void)
 
 	cuStreamCreate(&s, 0);
 	ok_eq(multiply(&alpha, data, (void *)data, s), 0, "product_succeeds");
-	told(MATRICES "|matmul 0 1 2|plan|attribute 0 of 4|attribute 8 of 8|"
-	     "product 2 0.5 relu=1 bias=1 own|of 2 and 0", "with_its_numbers_attributes_and_stream");
+	told("product 2 0.5 relu=1 bias=1 own|of 2 and 0", "with_its_numbers_attributes_and_stream");
 	ok_eq(multiply(&alpha, scales + 128, (void *)data, NULL), BAD,
 	      "workspace_that_ends_too_early_is_refused");
 	ok_eq(cusparseLtMatmulSearch(&handle, &plan, &alpha, (void *)data, (void *)data, &alpha,

@@ -155,6 +155,7 @@ cusparseStatus_t cusparseLtMatmulAlgSelectionInit(const cusparseLtHandle_t *hand
 						  cusparseLtMatmulAlg_t alg)
 {
 	(void)handle, (void)alg;
+	note("alg");
 	*(struct alg *)a = (struct alg) { .tag = ALG, .of = (void *)m };
 	return CUSPARSE_STATUS_SUCCESS;
 }
