@@ -246,7 +246,8 @@ def _head_line(profile, lists, words, where):
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'private', 'worker'):
+    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'holds', 'private',
+                  'worker'):
         lists[word].append(rest[0])
         if word == 'object':
             profile.moves[rest[0]] = rest[1:]
@@ -263,8 +264,7 @@ def _head_line(profile, lists, words, where):
 
 def _read(path):
     lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
-             'kept': [], 'private': [],
-             'worker': [], 'alias': {}, 'param': {}, 'effect': [],
+             'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
     with open(path, encoding='utf-8') as f:

@@ -21,6 +21,7 @@ import describe
 import devices
 import effects
 import headers
+import held
 import hostwork
 import kept
 import opaque
@@ -394,7 +395,7 @@ def server_take(d, call, a):
                 f"\treturn {d.profile.errors['value']};"]
     if a.kind == 'handle':
         return [f'if (!wh_get(s, WH_H_{d.handle_name(a.type)}, q->{n}, (void **)&{local(a)}))',
-                f'\treturn {bad_handle(d, a.type)};']
+                f'\treturn {bad_handle(d, a.type)};'] + held.take(d, call, a)
     if a.kind == 'value':
         return [f'if (!wh_known(s, WH_H_{a.type.bare}, q->{n}))', f"\treturn {d.profile.errors['handle']};"]
     if a.kind == 'host':
@@ -653,7 +654,8 @@ def server_handler(d, call):
         if a.kind == 'hostwork':
             inouts += hostwork.prepare(d, call, a, local(a), server_arg)
             done[:0] = hostwork.end(a)
-    body = takes + check + rooms + inouts + before
+    reply += held.reply(d, call)
+    body = takes + check + rooms + inouts + held.room(d, call) + before
     uses_q = any('q->' in x or '(s, q' in x for x in body + args + reply + done)
     uses_r = any('r->' in x or ', r);' in x for x in body + args + reply + done)
     text = f'static {result_type(d)} run_{call.name}(struct wh_session *s, struct wh_frame *f)\n{{\n'

@@ -7,10 +7,9 @@
 
 /* --- Attributes --------------------------------------------------------------------- */
 
-/* Bytes of an attribute, 0 for one that nobody knows; and whether it is an address. */
-static size_t matmul_size(cusparseLtMatmulDescAttribute_t attribute, bool *address)
+/* Bytes of an attribute, 0 for one that nobody knows. */
+static size_t matmul_size(cusparseLtMatmulDescAttribute_t attribute)
 {
-	*address = false;
 	switch (attribute) {
 	case CUSPARSELT_MATMUL_ACTIVATION_RELU:
 	case CUSPARSELT_MATMUL_ACTIVATION_RELU_UPPERBOUND:
@@ -34,31 +33,9 @@ static size_t matmul_size(cusparseLtMatmulDescAttribute_t attribute, bool *addre
 	case CUSPARSELT_MATMUL_C_SCALE_POINTER:
 	case CUSPARSELT_MATMUL_D_SCALE_POINTER:
 	case CUSPARSELT_MATMUL_D_OUT_SCALE_POINTER:
-		*address = true;
 		return sizeof(void *);
 	}
 	return 0;
-}
-
-/* Where an address is kept: products look at it again, since its memory may be gone by then. */
-static unsigned int place_of(cusparseLtMatmulDescAttribute_t attribute)
-{
-	switch (attribute) {
-	case CUSPARSELT_MATMUL_BIAS_POINTER:
-		return 0;
-	case CUSPARSELT_MATMUL_SPARSE_MAT_POINTER:
-		return 1;
-	case CUSPARSELT_MATMUL_A_SCALE_POINTER:
-		return 2;
-	case CUSPARSELT_MATMUL_B_SCALE_POINTER:
-		return 3;
-	case CUSPARSELT_MATMUL_C_SCALE_POINTER:
-		return 4;
-	case CUSPARSELT_MATMUL_D_SCALE_POINTER:
-		return 5;
-	default:
-		return 6;
-	}
 }
 
 static cusparseStatus_t is_size(size_t size, size_t given)
@@ -70,32 +47,38 @@ cusparseStatus_t wh_bound_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
 							   struct wh_frame *f, const void *data)
 {
 	const struct wh_req_cusparseLtMatmulDescSetAttribute *q = f->req;
-	cusparseLtMatmulDescriptor_t *matmul;
 	uint64_t address;
-	bool is_address;
-	size_t size = matmul_size(q->matmulAttribute, &is_address);
 
-	if (!data || is_size(size, q->dataSize) != CUSPARSE_STATUS_SUCCESS)
+	if (!data || is_size(matmul_size(q->matmulAttribute), q->dataSize))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (!is_address)
+	if (wh_cusparselt_place(q->matmulAttribute) < 0)
 		return CUSPARSE_STATUS_SUCCESS;
 	memcpy(&address, data, sizeof(address));
-	if (address && wh_reach(s, address, 1) != CUDA_SUCCESS)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	/* Also where the library refuses it, which is on the safe side. */
-	matmul = wh_handles_get(&s->handles, q->matmulDescr, WH_H_cusparseLtMatmulDescriptor_t);
-	if (matmul)
-		wh_box_keeps(matmul, place_of(q->matmulAttribute), address);
-	return CUSPARSE_STATUS_SUCCESS;
+	return address && wh_reach(s, address, 1) != CUDA_SUCCESS ?
+	       CUSPARSE_STATUS_INVALID_VALUE : CUSPARSE_STATUS_SUCCESS;
+}
+
+/* Products look at it again, since its memory may be gone by then; not at one that was refused. */
+void wh_done_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
+					      struct wh_req_cusparseLtMatmulDescSetAttribute *q,
+					      cusparseStatus_t res)
+{
+	const int place = wh_cusparselt_place(q->matmulAttribute);
+	void *matmul = wh_handles_get(&s->handles, q->matmulDescr,
+				      WH_H_cusparseLtMatmulDescriptor_t);
+	uint64_t address;
+
+	if (res != CUSPARSE_STATUS_SUCCESS || place < 0)
+		return;
+	memcpy(&address, (const uint8_t *)q + WH_WIRE_FIXED(*q), sizeof(address));
+	wh_box_keeps(matmul, place, address);
 }
 
 cusparseStatus_t wh_check_cusparseLtMatmulDescGetAttribute(struct wh_session *s,
 		const struct wh_req_cusparseLtMatmulDescGetAttribute *q)
 {
-	bool address;
-
 	(void)s;
-	return is_size(matmul_size(q->matmulAttribute, &address), q->dataSize);
+	return is_size(matmul_size(q->matmulAttribute), q->dataSize);
 }
 
 static size_t matrix_size(cusparseLtMatDescAttribute_t attribute)

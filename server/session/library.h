@@ -8,6 +8,7 @@
 #define WORMHOLE_SERVER_LIBRARY_H
 
 #include "session/box.h"
+#include "session/held.h"
 #include "session/handler.h"
 
 struct wh_library_entry {

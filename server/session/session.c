@@ -6,6 +6,7 @@
  */
 #include "limits/ipc.h"
 #include "session/handler.h"
+#include "session/held.h"
 #include "session/image.h"
 #include "tenant/clock.h"
 
@@ -102,6 +103,7 @@ static void free_session(struct wh_session *s)
 		free(s->library_state[i]);
 	}
 	free(s->library_work);
+	wh_held_free(s);
 	wh_handles_free(&s->handles);
 	wh_managed_free(s);
 	wh_intervals_free(&s->reach.set);

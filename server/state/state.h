@@ -165,6 +165,8 @@ struct wh_session {
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
 	void *library_work;		/* host memory of the one call that has some, library.h */
 	struct wh_box *boxes;	/* session/box.c */
+	struct wh_held *held;	/* session/held.c, by index of the handle */
+	uint32_t held_room;
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 

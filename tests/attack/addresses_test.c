@@ -344,6 +344,52 @@ static bool kept_arrives(struct wh_session *s, uint64_t address)
 	return !ask(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmul, sizeof(*m)) && reached;
 }
 
+static cusparseStatus_t refuse_attribute(const cusparseLtHandle_t *h,
+					 cusparseLtMatmulDescriptor_t *m,
+					 cusparseLtMatmulDescAttribute_t attribute,
+					 const void *data, size_t size)
+{
+	(void)h, (void)m, (void)attribute, (void)data, (void)size;
+	return CUSPARSE_STATUS_INVALID_VALUE;
+}
+
+static int32_t set_bias(struct wh_session *s, uint64_t matmul, uint64_t address)
+{
+	struct wh_req_cusparseLtMatmulDescSetAttribute *t = request(s, 0, FIXED(*t) + 16);
+
+	t->handle = box(s, WH_H_cusparseLtHandle_t);
+	t->matmulDescr = matmul;
+	t->matmulAttribute = CUSPARSELT_MATMUL_BIAS_POINTER;
+	t->dataSize = 8;
+	memcpy((uint8_t *)t + FIXED(*t), &address, sizeof(address));
+	return ask(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmulDescSetAttribute, FIXED(*t) + 8);
+}
+
+/* The library still has the first address, whose memory ends, when it has refused another. */
+static void test_refused_bias(struct wh_session *s)
+{
+	struct wh_cusparselt_functions *l = s->library[WH_LIB_cusparselt];
+	void *takes = (void *)l->cusparseLtMatmulDescSetAttribute;
+	void *product = wh_box_new(512), *plan = wh_box_new(512);
+	uint64_t matmul = wh_box_put(s, WH_H_cusparseLtMatmulDescriptor_t, product, true), of;
+	struct wh_req_cusparseLtMatmul *m;
+	int32_t res;
+
+	wh_box_needs(plan, product);
+	of = wh_box_put(s, WH_H_cusparseLtMatmulPlan_t, plan, false);
+	wh_reaches(s, DEVICE + DEVICE_SIZE, 0x100);
+	res = set_bias(s, matmul, DEVICE + DEVICE_SIZE);
+	l->cusparseLtMatmulDescSetAttribute = refuse_attribute;
+	set_bias(s, matmul, DEVICE);
+	l->cusparseLtMatmulDescSetAttribute = takes;
+	wh_reach_frees(s, DEVICE + DEVICE_SIZE);
+	m = request(s, 0, sizeof(*m));
+	m->handle = box(s, WH_H_cusparseLtHandle_t);
+	m->plan = of;
+	ok(!res && ask(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmul, sizeof(*m)) && !reached,
+	   "address_that_the_library_refused_stands_for_no_other");
+}
+
 /* A product of sparse matrices has seven addresses; an attribute may be one. */
 static void test_sparse_products(struct wh_session *s)
 {
@@ -373,6 +419,51 @@ static void test_sparse_products(struct wh_session *s)
 	      (uint64_t *)((uint8_t *)t + FIXED(*t)), "bias_of_a_sparse_product");
 	ok(kept_arrives(s, DEVICE) && !kept_arrives(s, (uintptr_t)own),
 	   "what_is_kept_for_a_plan_is_looked_at_with_each_product");
+}
+
+static bool holds_addresses(uint64_t type)
+{
+	return type == WH_H_cusparseDnVecDescr_t || type == WH_H_cusparseDnMatDescr_t ||
+	       type == WH_H_cusparseSpVecDescr_t || type == WH_H_cusparseSpMatDescr_t;
+}
+
+/* The call, of an object that holds an address that was the client's when it was made. */
+static bool held_arrives(struct wh_session *s, const struct call *c, const struct field *f,
+			 uint32_t place, uint64_t address)
+{
+	uint64_t id;
+	bool arrives;
+
+	build(s, c, ADDRESS, -1);
+	memcpy(&id, msg(s) + f->at, sizeof(id));
+	wh_hold(s, id, place, address);
+	arrives = !ask(s, c->library, c->number, c->size) && reached;
+	wh_hold(s, id, place, 0);
+	return arrives;
+}
+
+/* Each object that a call of cuSPARSE's reads, each of its places. */
+static void test_held(struct wh_session *s)
+{
+	const struct call *c;
+	const struct field *f;
+	int arrived = 0, refused = 0, n = 0;
+	uint32_t place;
+
+	wh_held_room(s);
+	for (c = calls; c < calls + sizeof(calls) / sizeof(*c); c++)
+		for (f = c->field; f < c->field + c->fields; f++) {
+			if (c->library != WH_LIB_cusparse || f->what != HANDLE ||
+			    !holds_addresses(f->value) || !count(c, OBJECT))
+				continue;
+			for (place = 0; place < WH_HELD; place++, n++) {
+				arrived += held_arrives(s, c, f, place, DEVICE);
+				refused += !held_arrives(s, c, f, place, (uintptr_t)own);
+			}
+		}
+	diag("%d places", n);
+	ok(n > 200 && arrived == n, "what_a_descriptor_holds_is_read_while_it_is_the_clients");
+	ok_eq(refused, n, "and_by_no_call_when_it_is_so_no_more");
 }
 
 /* Options of the compiler are numbers, or addresses that the driver follows. */
@@ -478,7 +569,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(75);
+	tap_plan(78);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);
@@ -504,6 +595,8 @@ int main(int argc, char **argv)
 	test_products(s);
 	test_transforms(s);
 	test_sparse_products(s);
+	test_refused_bias(s);
+	test_held(s);
 	test_options(s);
 	test_attributes(s);
 	test_ranges(s);

@@ -273,6 +273,88 @@ static void test_vectors(void)
 	cusparseDestroyDnVec(a);
 }
 
+/* --- Memory that is freed under a descriptor ----------------------------------------------- */
+
+#define BAD	CUSPARSE_STATUS_INVALID_VALUE
+
+/*
+ * Is the product of `mat` and `vec` refused, each time, and does the library hear nothing of it?
+ * One that is posted is refused when the device is waited for.
+ */
+static int refused(void)
+{
+	const float one = 1;
+	int n = 0, i;
+
+	news();
+	for (i = 0; i < 2; i++)
+		n += spmv(&one, &one, CUDA_R_32F) == BAD || cuCtxSynchronize() != CUDA_SUCCESS;
+	return n == 2 && !strstr(news(), "spmv");
+}
+
+static int succeeds(void)
+{
+	const float one = 1;
+
+	news();
+	return !spmv(&one, &one, CUDA_R_32F) && strstr(news(), "spmv");
+}
+
+static void test_freed_vectors(void)
+{
+	CUdeviceptr gone = device(NULL, 4096), there = device(NULL, 4096);
+	cusparseDnVecDescr_t alike, other;
+
+	cusparseCreateDnVec(&vec, 9, (void *)gone, CUDA_R_32F);
+	cusparseCreateDnVec(&alike, 9, (void *)gone, CUDA_R_32F);
+	ok(succeeds() && values_of(alike) == (void *)gone, "vector_is_multiplied_while_its_memory_is_there");
+	cuMemFree(gone);
+	ok(refused(), "and_refused_when_that_was_freed");
+	ok(cusparseCreateDnVec(&other, 9, (void *)gone, CUDA_R_32F) == BAD &&
+	   cusparseDnVecSetValues(alike, (void *)gone) == BAD, "none_like_it_is_made_any_more");
+	ok(!cusparseDnVecSetValues(vec, (void *)there) && succeeds(), "with_other_memory_it_is_one_again");
+	ok(!cusparseDnVecSetValues(alike, Y) && values_of(alike) == Y &&
+	   !cusparseDestroyDnVec(alike), "so_is_one_that_was_like_it");
+	cuMemFree(there);
+	ok(refused() && !cusparseDestroyDnVec(vec), "until_that_is_freed_as_well");
+}
+
+/* What is freed is one of its three arrays. */
+static void test_freed_matrix(int which)
+{
+	void *array[3] = { X, Y, Z };
+	CUdeviceptr gone = device(NULL, 4096);
+	char name[64];
+	int good;
+
+	array[which] = (void *)gone;
+	good = !cusparseCreateCsr(&mat, 4, 4, 5, array[0], array[1], array[2], CUSPARSE_INDEX_32I,
+				  CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F) &&
+	       succeeds();
+	cuMemFree(gone);
+	good &= refused();
+	if (which == 2)
+		good &= !cusparseSpMatSetValues(mat, Z);
+	else
+		good &= !cusparseCsrSetPointers(mat, X, Y, Z);
+	snprintf(name, sizeof(name), "matrix_without_its_array_%d_is_none", which);
+	ok(good && succeeds() && !cusparseDestroySpMat(mat), name);
+}
+
+static void test_freed(void)
+{
+	int i;
+
+	cusparseCreateCsr(&mat, 4, 4, 5, X, Y, Z, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_64I,
+			  CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F);
+	test_freed_vectors();
+	cusparseDestroySpMat(mat);
+	cusparseCreateDnVec(&vec, 4, X, CUDA_R_32F);
+	for (i = 0; i < 3; i++)
+		test_freed_matrix(i);
+	cusparseDestroyDnVec(vec);
+}
+
 /* For cusparse_requests_test.sh: so many products, each with descriptors of its own. */
 static int requests(int n)
 {
@@ -364,7 +446,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return requests(atoi(argv[2]));
-	tap_plan(83);
+	tap_plan(92);
 	test_handles();
 	test_library();
 	test_scalars();
@@ -372,5 +454,6 @@ int main(int argc, char **argv)
 	test_old_outputs();
 	test_descriptors();
 	test_vectors();
+	test_freed();
 	return tap_exit();
 }

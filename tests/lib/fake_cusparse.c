@@ -197,6 +197,23 @@ cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t mat, int64_t *rows, int64_t
 	return OK;
 }
 
+cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t mat, void *values)
+{
+	note("matrix values %p", values);
+	mat->values = values;
+	return OK;
+}
+
+cusparseStatus_t cusparseCsrSetPointers(cusparseSpMatDescr_t mat, void *offsets, void *columns,
+					void *values)
+{
+	note("pointers %p %p %p", offsets, columns, values);
+	mat->offsets = offsets;
+	mat->columns = columns;
+	mat->values = values;
+	return OK;
+}
+
 cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t mat,
 					   cusparseSpMatAttribute_t attribute, void *data,
 					   size_t size)

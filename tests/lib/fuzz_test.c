@@ -334,6 +334,17 @@ static cusparseStatus_t create_descriptor(cusparseMatDescr_t *d)
 	return next() % 8 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
 }
 
+/* The worker notes which address it has. */
+static cusparseStatus_t create_vector(cusparseDnVecDescr_t *v, int64_t size, void *values,
+				      cudaDataType type)
+{
+	(void)size; (void)values; (void)type;
+	if (!v)
+		return CUSPARSE_STATUS_INVALID_VALUE;
+	*v = (void *)(uintptr_t)(0x6690 + next() % 8 * 16);
+	return next() % 8 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
+}
+
 static cusparseStatus_t spmv(cusparseHandle_t h, cusparseOperation_t op, const void *alpha,
 			     cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x,
 			     const void *beta, cusparseDnVecDescr_t y, cudaDataType type,
@@ -432,7 +443,6 @@ static void fill(struct wh_session *s)
 	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
 	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
 	struct wh_cufft_functions *f = table_of(wh_libraries[WH_LIB_cufft]);
-
 	struct wh_cusparse_functions *p = table_of(wh_libraries[WH_LIB_cusparse]);
 	struct wh_cusolver_functions *v = table_of(wh_libraries[WH_LIB_cusolver]);
 
@@ -440,6 +450,7 @@ static void fill(struct wh_session *s)
 	p->cusparseDestroy = destroy_cusparse;
 	p->cusparseSetPointerMode = set_cusparse_mode;
 	p->cusparseCreateMatDescr = create_descriptor;
+	p->cusparseCreateDnVec = create_vector;
 	p->cusparseSpMV = spmv;
 	p->cusparseSpMatSetAttribute = set_spmat;
 	p->cusparseSpMatGetAttribute = get_spmat;
@@ -507,6 +518,8 @@ static void make_handles(struct wh_session *s)
 	struct wh_rsp_cudnnCreate *c = msg(s);
 	struct wh_rsp_cufftCreate *f = msg(s);
 	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_req_cusparseCreateDnVec *d;
+	struct wh_rsp_cusparseCreateDnVec *made = msg(s);
 	struct wh_rsp_cusolverCreate *v = msg(s);
 	unsigned int type;
 
@@ -538,6 +551,10 @@ static void make_handles(struct wh_session *s)
 	request(s, 0, 64);
 	if (!ask(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
 		keep_handle(p->handle);
+	d = request(s, 0, sizeof(*d));
+	d->values = next() % 4 ? (uintptr_t)s->data : next();
+	if (!ask(s, WH_CALL_cusparseCreateDnVec, sizeof(*d)) && !made->hdr.result)
+		keep_handle(made->dnVecDescr);
 	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x6670, 0));
 	/* Dense, sparse, to refactor: and information about each. */
