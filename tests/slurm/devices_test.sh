@@ -6,7 +6,7 @@ WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
 
-plan 15
+plan 18
 
 backend=$WH_BUILD/tests/shm/bin/fake_devices.so
 machine=$(hostname -s)
@@ -73,6 +73,21 @@ await tenant "$g" 3
 is urgent_job_gets_the_whole_device "$(tenant "$g" 3)" "3 4096 100"
 is and_tenant_of_the_job_before_is_gone "$(tenants | grep -c "^slurm-$c\.")" 0
 is those_on_other_devices_go_on "$(tenant "$b" 2)" "2 3000 60"
+scancel "$g"
+h=$(each -p spare --gpu-mem=2500M --gpu-sm=10)
+await runs "$h"
+await tenant "$h" 3
+g=$(each -p urgent --gpu-mem=4G --gpu-sm=100)
+await runs "$g"
+ok job_that_may_go_back_does_for_an_urgent_one await waits_for "$h" BeginTime
+is and_its_tenant_is_gone "$(tenants | grep -c "^slurm-$h\.")" 0
+scancel "$g"
+await sh -c "! squeue -h -j $g | grep -q ."
+scontrol update jobid="$h" starttime=now
+await tenant "$h" 3
+is it_has_its_part_again_when_it_runs_again "$(tenant "$h" 3)" "3 2500 10"
+scancel "$h"
+await sh -c "! squeue -h -j $h | grep -q ."
 
 # --- A node that is all devices ------------------------------------------------------------------------
 p=$(submit -w whole --gpu-mem=3500M --gpu-sm=60)

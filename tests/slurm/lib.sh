@@ -96,6 +96,7 @@ JobCompType=jobcomp/none
 ${records:-}
 PartitionName=all Nodes=ALL Default=YES PriorityTier=1 OverSubscribe=NO MaxTime=60
 PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=60
+PartitionName=spare Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE MaxTime=60
 END
 	shift
 	write_nodes "$@"
