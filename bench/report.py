@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
@@ -98,14 +99,24 @@ def first(path, pattern):
     return m[1].strip() if m else "unknown"
 
 
-def load():
-    with open("/proc/loadavg") as f:
-        return float(f.read().split()[0])
+def ticks():
+    """Of all CPUs since the machine's start: in all, and at work."""
+    with open("/proc/stat") as f:
+        n = [int(x) for x in f.readline().split()[1:9]]
+    return sum(n), sum(n) - n[3] - n[4]     # idle, iowait
 
 
-def busy(before, after, cpus):
-    """A warning, where other work had the CPUs."""
-    if max(before, after) <= 2 * cpus:
+def others():
+    """What part of the CPUs is at work for a second in which the bench does nothing."""
+    whole, work = ticks()
+    time.sleep(1)
+    whole, work = (b - a for a, b in zip((whole, work), ticks()))
+    return work / max(whole, 1)
+
+
+def busy(before, after):
+    """A warning, where other work had the CPUs. The load average would count the bench's own, too."""
+    if max(before, after) <= 0.15:
         return ""
     return ("\n\n**Other work had this machine's CPUs meanwhile**: times here say little and are to be measured again "
             "on a quiet one; counts of\nthe emulated host do not depend on it.")
@@ -115,17 +126,18 @@ class Environment:
     """Of one part: taken at its start, told at its end."""
 
     def __init__(self, timed=True):
-        self.before = load()
+        self.before = others()
         self.timed = timed      # by a clock that depends on what else runs
 
     def text(self, *more):
         """`more`: what this part says of its own."""
+        after = others()
         words = [f"{datetime.date.today().isoformat()}", f"commit {commit()}", *more,
                  f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
                  f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
-                 f"load average {self.before:.1f} before, {load():.1f} after"]
+                 f"other work had {100 * self.before:.0f} % of the CPUs before, {100 * after:.0f} % after"]
         return "Environment: " + "; ".join(words) + "." + (
-            busy(self.before, load(), os.cpu_count()) if self.timed else "")
+            busy(self.before, after) if self.timed else "")
 
 
 def has_vmx():

@@ -9,7 +9,7 @@ set boxwidth 0.6 absolute
 set lmargin 24
 set rmargin 6
 set logscale x
-set xrange [10**floor(log10(STATS_min)):10**ceil(log10(STATS_max*1.5))]
+set xrange [10**floor(log10(STATS_min)):10**ceil(log10(STATS_max*3))]
 set yrange [STATS_records-0.4:-0.6]
 set grid xtics
 set format x "%.0s%c"

@@ -12,7 +12,7 @@ set xtics (1, 2, 4, 8, 16, 32, 64)
 set format y "%.0s%c"
 stats dat skip 1 using 2 nooutput
 lines = (STATS_columns - 1) / 2
-set yrange [1000:2e7]
+set yrange [1000:*]
 set xrange [0.9:72]
 set xlabel "clients of one thread"
 set ylabel "calls a second (logarithmic)"
