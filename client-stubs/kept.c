@@ -343,16 +343,29 @@ static void let_go(struct kept *k)
 }
 
 /*
- * Does the library take again what it has taken? Not an address that nobody is known to have: its
- * memory may have been freed since.
+ * Does the library take again what it has taken, for good? Not an address that nobody is known
+ * to have: its memory may have been freed since, and what is made of it then is another
+ * descriptor than what is made of it when there is memory again (server/session/held.h).
  */
-static bool is_sure(const struct record *r)
+static bool is_sure(const struct log *l)
 {
-	uint64_t p = 0;
+	const struct record *r;
+	uint64_t p;
 
-	if (r->address)
+	for (r = next(l, NULL); r; r = next(l, r)) {
+		if (!r->address)
+			continue;
 		memcpy(&p, address_in(r), sizeof(p));
-	return !p || wh_range_has(p) || wh_library_in_data((const void *)(uintptr_t)p, 1);
+		if (p && !wh_range_has(p) && !wh_library_in_data((const void *)(uintptr_t)p, 1))
+			return false;
+	}
+	return true;
+}
+
+static void make_own(struct kept *k, uint64_t real)
+{
+	k->own = true;
+	__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
 }
 
 /* The library has taken it, and one in the worker is so now. */
@@ -371,12 +384,13 @@ static void show(struct kept *k, uint64_t hash, const struct log *after, uint64_
 static struct outcome judge(struct kept *k, const struct record *r, const struct log *after)
 {
 	const uint64_t hash = hash_of(k->kind, after);
+	const bool sure = is_sure(after);
 	struct outcome o = { .answered = true };
 	uint64_t real = 0;
 
 	/* The one that it has is as good as any. */
 	let_go(k);
-	if (is_sure(r) && wh_step_known(hash))
+	if (sure && wh_step_known(hash))
 		return o;
 	if (k->log.size)
 		real = take_away(k->kind, &k->log);
@@ -387,8 +401,12 @@ static struct outcome judge(struct kept *k, const struct record *r, const struct
 		if (!good(o))
 			destroy(k->kind, real);
 	}
-	if (good(o))
+	if (!good(o))
+		return o;
+	if (sure)
 		show(k, hash, after, real);
+	else
+		make_own(k, real);
 	return o;
 }
 
@@ -543,6 +561,11 @@ static uint64_t find_real(struct kept *k)
 
 	if (k->real)
 		return k->real;
+	if (!is_sure(&k->log)) {
+		if (good(build(k->kind, &k->log, &real)))
+			make_own(k, real);
+		return k->real;
+	}
 	hash = hash_of(k->kind, &k->log);
 	k->shared = take(k->kind, hash, &k->log);
 	if (!k->shared && good(build(k->kind, &k->log, &real)))
@@ -579,8 +602,7 @@ uint64_t wh_kept_own(uint64_t name)
 	pthread_mutex_lock(&lock);
 	if (!k->own && good(build(k->kind, &k->log, &real))) {
 		let_go(k);
-		k->own = true;
-		__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
+		make_own(k, real);
 	}
 	real = k->own ? k->real : 0;
 	pthread_mutex_unlock(&lock);

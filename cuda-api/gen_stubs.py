@@ -377,12 +377,14 @@ def server_locals(d, call):
             out.append((obj + ' *', local(a) + ' = NULL'))
         elif a.kind == 'cstr':
             out.append(('const char *', local(a) + ' = NULL'))
-    return out
+    return out + held.locals_of(d, call)
 
 
 def server_take(d, call, a):
     """Statements that check one parameter of the request and make it usable."""
     n, bad = a.name, f"\treturn {d.profile.errors['value']};"
+    if a.reach and held.keeps(d, call, a):
+        return held.keep(a)
     if a.reach:
         return reach_check(d, f'q->{n}', cexpr(call, a.bytes or '1', 'q->{}', 'q->{}')) if a.reach == 'device' else []
     if a.mode:
@@ -459,7 +461,7 @@ def server_arg(d, call, a):
     if a.kind in ('handle', 'object', 'whole', 'opaque', 'fresh', 'str'):
         return local(a)
     if a.kind in ('addr', 'host'):
-        return f'(void *)q->{n}'
+        return f'(void *){held.local(a) if held.keeps(d, call, a) else "q->" + n}'
     if a.kind == 'null':
         return 'NULL'
     if a.array and a.kind != 'given':

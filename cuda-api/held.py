@@ -32,21 +32,55 @@ def _place(notes, a):
     return 0 if _are_values(a) else 1 + [x for x in notes if not _are_values(x)].index(a)
 
 
+def _asks_sizes(call):
+    """Does it follow none of the addresses? cuSPARSE's documentation says so of these."""
+    return call.name.endswith('_bufferSize')
+
+
+def keeps(d, call, a):
+    """Is it an address that the object keeps from then on?"""
+    return a in _notes(d, call)
+
+
+def local(a):
+    return f'kept_{a.name}'
+
+
+def locals_of(d, call):
+    return [('uint64_t', local(a)) for a in _notes(d, call)]
+
+
 def take(d, call, a):
     """Behind the check of a handle that is read."""
     if not name_of(d, a.type) or not any(x.kind == 'object' for x in call.args):
         return []
-    return [f'if (!wh_held_reach(s, q->{a.name}))', f"\treturn {d.profile.errors['value']};"]
+    reach = 'wh_held_sizes' if _asks_sizes(call) else 'wh_held_reach'
+    return [f'if (!{reach}(s, q->{a.name}))', f"\treturn {d.profile.errors['value']};"]
+
+
+def keep(a):
+    """In the place of the check of an address that is followed at once."""
+    return [f'{local(a)} = wh_held_keep(s, q->{a.name});']
 
 
 def room(d, call):
     return ['if (!wh_held_room(s))', f"\treturn {d.profile.errors['memory']};"] if _notes(d, call) else []
 
 
+def _said(d, call):
+    """The object that a call is about and does not read, and the addresses that it says of it."""
+    of = next((a for a in call.args if a.kind == 'handle' and name_of(d, a.type)), None)
+    if not of or any(a.kind == 'object' for a in call.args):
+        return None, []
+    return of, [a for a in call.args if a.kind == 'addrout']
+
+
 def reply(d, call):
-    """Once the library has taken them."""
+    """Once the library has taken them, or has said them."""
     notes, a = _notes(d, call), _object(d, call)
     if len(notes) > 3:
         raise SystemExit(f'{d.path}: {call.name}: an object that holds more than WH_HELD addresses')
     message = 'r' if a and a.kind == 'out' else 'q'
-    return [f'wh_hold(s, {message}->{a.name}, {_place(notes, x)}, q->{x.name});' for x in notes]
+    of, said = _said(d, call)
+    return [f'wh_hold(s, {message}->{a.name}, {_place(notes, x)}, q->{x.name}, {local(x)});' for x in notes] + \
+        [f'r->{x.name} = wh_held_say(s, q->{of.name}, {_place(said, x)}, r->{x.name});' for x in said]

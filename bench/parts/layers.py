@@ -149,7 +149,7 @@ def section():
         env.text(f"Bochs 3.0 with our patches ({e.data.versions()})",
                  f"gnuplot {version('gnuplot', '--version')}"),
         wrap("`bench/layers.cu`: 4 images of 12 x 12, or sequences of 6, to the device, forward, backward, the result back; "
-             "and `tests/programs/lenet.cu`, `alexnet.cu`. The driver is softgpu, and there is no stand-in for cuDNN: "
+             "and `tests/programs/lenet.cu`, `tests/programs/alexnet.cu`. The driver is softgpu, and there is no stand-in for cuDNN: "
              "convolution and deconvolution are image by image by cuBLAS and kernels of our own, as Caffe has them, RNN "
              "and LSTM step by step, the others a kernel each way. So calls are as many and as small as they get, and "
              "kernels take what an interpreter takes. On a GPU `make bench-gpu` has the same beside cuDNN's."),

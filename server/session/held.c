@@ -9,7 +9,13 @@
 struct wh_held {
 	uint64_t id;		/* whose: another one's of the same place has ended */
 	uint64_t address[WH_HELD];
+	uint64_t kept[WH_HELD];	/* the library's */
 };
+
+uint64_t wh_held_keep(struct wh_session *s, uint64_t address)
+{
+	return !address || wh_reach(s, address, 1) == CUDA_SUCCESS ? address : WH_HELD_NOTHING;
+}
 
 bool wh_held_room(struct wh_session *s)
 {
@@ -31,7 +37,8 @@ bool wh_held_room(struct wh_session *s)
 	return true;
 }
 
-void wh_hold(struct wh_session *s, uint64_t id, unsigned int place, uint64_t address)
+void wh_hold(struct wh_session *s, uint64_t id, unsigned int place, uint64_t address,
+	     uint64_t kept)
 {
 	struct wh_held *h;
 
@@ -42,20 +49,46 @@ void wh_hold(struct wh_session *s, uint64_t id, unsigned int place, uint64_t add
 	if (h->id != id)
 		*h = (struct wh_held) { .id = id };
 	h->address[place] = address;
+	h->kept[place] = kept;
+}
+
+/* NULL: it holds none. */
+static const struct wh_held *find(const struct wh_session *s, uint64_t id)
+{
+	const uint32_t index = wh_handle_index(id);
+	const struct wh_held *h = id && index < s->held_room ? &s->held[index] : NULL;
+
+	return h && h->id == id ? h : NULL;
+}
+
+/* Also where the client has got memory at its address since: the library does not have that. */
+static bool reaches(struct wh_session *s, uint64_t id, bool nothing)
+{
+	const struct wh_held *h = find(s, id);
+	uint32_t i;
+
+	for (i = 0; h && i < WH_HELD; i++)
+		if (h->kept[i] == WH_HELD_NOTHING ? !nothing :
+		    h->kept[i] && wh_reach(s, h->kept[i], 1) != CUDA_SUCCESS)
+			return false;
+	return true;
 }
 
 bool wh_held_reach(struct wh_session *s, uint64_t id)
 {
-	const uint32_t index = wh_handle_index(id);
-	const struct wh_held *h = index < s->held_room ? &s->held[index] : NULL;
-	uint32_t i;
+	return reaches(s, id, false);
+}
 
-	if (!id || !h || h->id != id)
-		return true;
-	for (i = 0; i < WH_HELD; i++)
-		if (h->address[i] && wh_reach(s, h->address[i], 1) != CUDA_SUCCESS)
-			return false;
-	return true;
+bool wh_held_sizes(struct wh_session *s, uint64_t id)
+{
+	return reaches(s, id, true);
+}
+
+uint64_t wh_held_say(const struct wh_session *s, uint64_t id, unsigned int place, uint64_t kept)
+{
+	const struct wh_held *h = find(s, id);
+
+	return h && kept == WH_HELD_NOTHING ? h->address[place] : kept;
 }
 
 void wh_held_free(struct wh_session *s)

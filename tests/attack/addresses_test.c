@@ -429,25 +429,33 @@ static bool holds_addresses(uint64_t type)
 
 /* The call, of an object that holds an address that was the client's when it was made. */
 static bool held_arrives(struct wh_session *s, const struct call *c, const struct field *f,
-			 uint32_t place, uint64_t address)
+			 uint32_t place, uint64_t address, uint64_t kept)
 {
 	uint64_t id;
 	bool arrives;
 
 	build(s, c, ADDRESS, -1);
 	memcpy(&id, msg(s) + f->at, sizeof(id));
-	wh_hold(s, id, place, address);
+	wh_hold(s, id, place, address, kept);
 	arrives = !ask(s, c->library, c->number, c->size) && reached;
-	wh_hold(s, id, place, 0);
+	wh_hold(s, id, place, 0, 0);
 	return arrives;
+}
+
+static bool asks_sizes(const struct call *c)
+{
+	const char *end = strstr(c->name, "_bufferSize");
+
+	return end && !end[strlen("_bufferSize")];
 }
 
 /* Each object that a call of cuSPARSE's reads, each of its places. */
 static void test_held(struct wh_session *s)
 {
+	const uint64_t mine = (uintptr_t)own;
+	int arrived = 0, refused = 0, sized = 0, n = 0;
 	const struct call *c;
 	const struct field *f;
-	int arrived = 0, refused = 0, n = 0;
 	uint32_t place;
 
 	wh_held_room(s);
@@ -457,13 +465,16 @@ static void test_held(struct wh_session *s)
 			    !holds_addresses(f->value) || !count(c, OBJECT))
 				continue;
 			for (place = 0; place < WH_HELD; place++, n++) {
-				arrived += held_arrives(s, c, f, place, DEVICE);
-				refused += !held_arrives(s, c, f, place, (uintptr_t)own);
+				arrived += held_arrives(s, c, f, place, DEVICE, DEVICE);
+				refused += !held_arrives(s, c, f, place, mine, mine);
+				sized += held_arrives(s, c, f, place, DEVICE, WH_HELD_NOTHING) ==
+					 asks_sizes(c);
 			}
 		}
 	diag("%d places", n);
 	ok(n > 200 && arrived == n, "what_a_descriptor_holds_is_read_while_it_is_the_clients");
 	ok_eq(refused, n, "and_by_no_call_when_it_is_so_no_more");
+	ok_eq(sized, n, "one_that_has_nothing_there_is_asked_for_sizes_alone");
 }
 
 /* Options of the compiler are numbers, or addresses that the driver follows. */
@@ -569,7 +580,7 @@ int main(int argc, char **argv)
 	char before[sizeof(own)];
 
 	(void)argc;
-	tap_plan(78);
+	tap_plan(79);
 	memcpy(before, own, sizeof(own));
 	say_hello(s);
 	fill(s);

@@ -14,6 +14,7 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
+from jax.experimental import sparse  # noqa: E402
 
 from values import bits_of, main, rough_of, test  # noqa: E402
 
@@ -53,6 +54,13 @@ def jit_and_grad():
     def loss(w, x):
         return jnp.mean(jnp.tanh(x @ w) ** 2)
     return rough(jax.grad(loss)(rnd(32, 16), rnd(8, 32)))
+
+
+@test
+def sparse_products():
+    a = np.random.standard_normal((60, 40)) * (np.random.random_sample((60, 40)) < 0.1)
+    a = sparse.CSR.fromdense(jnp.asarray(a.astype(np.float32)))
+    return rough(a @ rnd(40), a @ rnd(40, 3), a.todense())
 
 
 @test
