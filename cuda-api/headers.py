@@ -40,8 +40,9 @@ import clang.cindex as ci
 
 def _cuda_include():
     """The toolkit's header folder: $CUDA_INC, else the first usual place."""
-    for path in (os.environ.get('CUDA_INC'), os.environ.get('CUDA_HOME', '/nonexistent') + '/include',
-                 '/usr/local/cuda/include'):
+    build = os.environ.get('WH_BUILD') or os.path.join(os.path.dirname(__file__), '../build')
+    for path in (os.environ.get('CUDA_INC'), build + '/nvcc/include',
+                 os.environ.get('CUDA_HOME', '/nonexistent') + '/include', '/usr/local/cuda/include'):
         if path and os.path.exists(os.path.join(path, 'cuda.h')):
             return path
     raise SystemExit('headers.py: cuda.h not found; set CUDA_INC to the folder that holds it')

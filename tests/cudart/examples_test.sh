@@ -28,7 +28,7 @@ echo "1..27"
 
 for p in $programs; do
 	f=$WH_BUILD/examples
-	out=$(ldd "$f/static/$p" "$f/shared/$p" | grep -i wormhole
+	out=$(ldd "$f/static/$p" "$f/shared/$p" | grep -i '=>.*wormhole'
 	      nm "$f/static/$p" "$f/shared/$p" | grep -iE ' (wh|sgpu|rt|preload|wormhole)_'
 	      readelf -d "$f/shared/$p" "$f/static/$p" | grep -E 'RPATH|RUNPATH')
 	[ -z "$out" ]; ok $? "nothing_of_ours_is_in_$p"

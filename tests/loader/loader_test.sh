@@ -67,7 +67,7 @@ is folder_says_what_is_served \
 		open="$cu13/libcublas.so.12" 2>/dev/null | tr '\n' ' ')" \
 	"$tmp/served/libnvrtc.so.13 $cu13/libcublas.so.12 "
 is over_loopback_nothing_is_redirected "$(LD_AUDIT="$ours/libwormhole-audit.so" WORMHOLE_TRANSPORT=loopback \
-	"$bin/opener" open="$cu13/libcublas.so.13" maps=wormhole 2>/dev/null)" "$cu13/libcublas.so.13"
+	"$bin/opener" open="$cu13/libcublas.so.13" maps=libwormhole 2>/dev/null)" "$cu13/libcublas.so.13"
 
 # --- Which programs
 is children_of_shells_get_ours "$(run sh -c "sh -c '$bin/opener open=$cu13/libcublas.so.13; :'; :")" \
@@ -78,10 +78,10 @@ print(*{l.split()[-1] for l in open('/proc/self/maps') if 'libcublas' in l})")" 
 is program_without_cuda_loads_none_of_it "$(opener maps="$ours" | sorted)" \
 	"$ours/libwormhole-audit.so $ours/libwormhole-preload.so "
 is audit_library_brings_no_second_c_library "$(opener maps=libc.so | wc -w)" 1
-is static_program_is_unharmed "$(run "$bin/opener_static" secure maps=wormhole)" "secure 0"
+is static_program_is_unharmed "$(run "$bin/opener_static" secure maps=libwormhole)" "secure 0"
 [ "$(id -u)" != 0 ] || install -o 65534 -m 4755 "$bin/opener" "$tmp/setuid"
 if [ "$("$tmp/setuid" secure 2>/dev/null)" = "secure 1" ]; then
-	is program_with_more_rights_is_unharmed "$(run "$tmp/setuid" secure maps=wormhole)" "secure 1"
+	is program_with_more_rights_is_unharmed "$(run "$tmp/setuid" secure maps=libwormhole)" "secure 1"
 else
 	skip program_with_more_rights_is_unharmed "only root can make one, and not on a file system without such programs"
 fi
