@@ -60,9 +60,9 @@ class Host:
         self.memory = self.ask(op="info")["devices"][0]["memory"]
 
     def start(self):
-        environment = dict(os.environ, WORMHOLE_WORKER_UID=str(self.uids))
-        if os.geteuid() or os.environ.get("WORMHOLE_WORKER_UID") == "none":
-            environment.pop("WORMHOLE_WORKER_UID", None)
+        environment = dict(os.environ)
+        if not os.geteuid() and environment.get("WORMHOLE_WORKER_UID") != "none":
+            environment["WORMHOLE_WORKER_UID"] = str(self.uids)
         subprocess.run([WORMHOLE, "serve", "--backend", "softgpu", "--daemon", "--dir", self.dir,
                         "--part-size", "16M"], check=True, env=environment,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
