@@ -290,7 +290,7 @@ def _read(path):
 
 def library_header(profile):
     """The library's own declarations. As C++, which has more of them (those with __half)."""
-    extra = os.environ.get('LIB_INC') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build/headers')
+    extra = os.environ.get('LIB_INC') or headers.build_folder() + '/headers'
     prefixes = tuple(profile.prefix.split('|'))
     return headers.parse(profile.source, keep=lambda name: name.startswith(prefixes), cplusplus=True,
                          includes=[extra])

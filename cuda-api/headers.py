@@ -38,10 +38,13 @@ from dataclasses import dataclass, field
 import clang.cindex as ci
 
 
+def build_folder():
+    return os.environ.get('WH_BUILD') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '../build')
+
+
 def _cuda_include():
     """The toolkit's header folder: $CUDA_INC, else the first usual place."""
-    build = os.environ.get('WH_BUILD') or os.path.join(os.path.dirname(__file__), '../build')
-    for path in (os.environ.get('CUDA_INC'), build + '/nvcc/include',
+    for path in (os.environ.get('CUDA_INC'), build_folder() + '/nvcc/include',
                  os.environ.get('CUDA_HOME', '/nonexistent') + '/include', '/usr/local/cuda/include'):
         if path and os.path.exists(os.path.join(path, 'cuda.h')):
             return path

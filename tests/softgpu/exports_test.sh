@@ -5,7 +5,8 @@
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 lib=$WH_BUILD/softgpu/libcuda.so.1
-inc=${CUDA_INC:-/usr/local/cuda/include}
+inc=${CUDA_INC:-$WH_BUILD/nvcc/include}
+[ -e "$inc/cuda.h" ] || inc=/usr/local/cuda/include
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 n=0
