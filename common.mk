@@ -16,6 +16,14 @@ CUDA_INC ?= $(firstword $(wildcard $(O)/nvcc/include $(CUDA_HOME)/include /usr/l
 # Headers that a toolkit may lack (nvml.h, cudnn.h): tools/get-headers.sh.
 LIB_INC ?= $(O)/headers
 
+# Programs of a CUDA library: built with the toolkit's, or with PyPI's headers and our own library
+# where it has none, which has the same name, versions and functions. $(call has_header,HEADER,WHAT),
+# LIB_FLAGS, and in recipes, when ours are built, $(call cuda_lib,NAME).
+has_header = $(if $(wildcard $(CUDA_INC)/$1 $(LIB_INC)/$1),$2)
+LIB_FLAGS = $(if $(wildcard $(CUDA_INC)/cublas_v2.h),,-isystem $(LIB_INC)) -L$(CUDA_INC)/../lib64 -L$(CUDA_INC)/../lib
+cuda_lib = $(if $(wildcard $(CUDA_INC)/../lib64/lib$1.so $(CUDA_INC)/../lib/lib$1.so),-l$1,$(addprefix \
+	   -Xlinker ,$(wildcard $(O)/client-stubs/lib$1.so.*)) -Xlinker -rpath-link=$(O)/client-stubs)
+
 WH_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fno-strict-aliasing -MMD -MP \
 	     -I$(TOP)/hypercall-abi -I$(O)/gen $(if $(WERROR),-Werror)
 
