@@ -315,6 +315,17 @@ class Describer:
                 return entry
         return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}, 'where': self.path}
 
+    def listed(self, line, ctype):
+        """The type's name in the lines `kept`, `holds`, or None."""
+        if ctype is None or ctype.kind == 'pointer':
+            return None
+        name = self.lists['alias'].get(ctype.bare, ctype.bare)
+        return name if name in self.lists[line] else None
+
+    def first_listed(self, line, call):
+        """A call's first parameter of such a type, or None."""
+        return next((a for a in call.args if self.listed(line, a.object if a.kind == 'out' else a.type)), None)
+
     def handle_name(self, ctype):
         """The handle type's own name, or None. Notes handles on first sight."""
         bare = ctype.bare

@@ -4,23 +4,10 @@ has no object of the library's handle, notes the addresses in the worker; what r
 such a handle asks for them again (server/session/held.h)."""
 
 
-def name_of(d, ctype):
-    """The kind of object that a type is, or None."""
-    if ctype is None or ctype.kind == 'pointer':
-        return None
-    name = d.lists['alias'].get(ctype.bare, ctype.bare)
-    return name if name in d.lists['holds'] else None
-
-
-def _object(d, call):
-    """The one that a call makes or sets, or None."""
-    return next((a for a in call.args if name_of(d, a.object if a.kind == 'out' else a.type)), None)
-
-
 def _notes(d, call):
     """The addresses that its object keeps from then on."""
     reads = any(a.kind == 'object' for a in call.args)
-    return [] if reads or not _object(d, call) else [a for a in call.args if a.reach == 'device']
+    return [] if reads or not d.first_listed('holds', call) else [a for a in call.args if a.reach == 'device']
 
 
 def _are_values(a):
@@ -52,7 +39,7 @@ def locals_of(d, call):
 
 def take(d, call, a):
     """Behind the check of a handle that is read."""
-    if not name_of(d, a.type) or not any(x.kind == 'object' for x in call.args):
+    if not d.listed('holds', a.type) or not any(x.kind == 'object' for x in call.args):
         return []
     reach = 'wh_held_sizes' if _asks_sizes(call) else 'wh_held_reach'
     return [f'if (!{reach}(s, q->{a.name}))', f"\treturn {d.profile.errors['value']};"]
@@ -69,7 +56,7 @@ def room(d, call):
 
 def _said(d, call):
     """The object that a call is about and does not read, and the addresses that it says of it."""
-    of = next((a for a in call.args if a.kind == 'handle' and name_of(d, a.type)), None)
+    of = next((a for a in call.args if a.kind == 'handle' and d.listed('holds', a.type)), None)
     if not of or any(a.kind == 'object' for a in call.args):
         return None, []
     return of, [a for a in call.args if a.kind == 'addrout']
@@ -77,7 +64,7 @@ def _said(d, call):
 
 def reply(d, call):
     """Once the library has taken them, or has said them."""
-    notes, a = _notes(d, call), _object(d, call)
+    notes, a = _notes(d, call), d.first_listed('holds', call)
     if len(notes) > 3:
         raise SystemExit(f'{d.path}: {call.name}: an object that holds more than WH_HELD addresses')
     message = 'r' if a and a.kind == 'out' else 'q'

@@ -7,18 +7,12 @@ MAKES, SETS, ENDS = 'makes', 'sets', 'ends'
 
 def name_of(d, ctype):
     """The kind of kept descriptor that a type is, or None."""
-    if ctype is None or ctype.kind == 'pointer':
-        return None
-    name = d.lists['alias'].get(ctype.bare, ctype.bare)
-    return name if name in d.lists['kept'] else None
+    return d.listed('kept', ctype)
 
 
 def descriptor(d, call):
     """The one that a call makes, sets or ends."""
-    for a in call.args:
-        if name_of(d, a.object if a.kind == 'out' else a.type):
-            return a
-    return None
+    return d.first_listed('kept', call)
 
 
 def role(d, call):

@@ -5,18 +5,6 @@
 # was made. None of these is waited for. Over the fake library.
 . "$(dirname "$0")/lib.sh"
 
-# Requests of a program that executes a plan so many times, and how many are waited for.
-requests() { # program count what
-	WORMHOLE_STATS=1 timeout 60 "$bin/$1" "${3:-requests}" "$2" 2>&1 >"$tmp/out" |
-		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
-}
-
-# A hundred more: requests, and waits.
-hundred() { # program what
-	few=$(requests "$1" 6 "${2:-}") && many=$(requests "$1" 106 "${2:-}") && [ "${few% *}" -gt 0 ] || return 1
-	echo "$((${many% *} - ${few% *})) $((${many#* } - ${few#* }))"
-}
-
 echo "TAP version 13"
 echo "1..6"
 start_server

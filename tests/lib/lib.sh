@@ -20,3 +20,15 @@ use_loopback() {
 	export WORMHOLE_TRANSPORT=loopback WORMHOLE_BACKEND="$WH_BACKEND"
 	export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
 }
+
+# Requests of a program that does something so many times, and how many are waited for.
+requests() { # PROGRAM COUNT [WHAT]
+	WORMHOLE_STATS=1 timeout 60 "$bin/$1" "${3:-requests}" "$2" 2>&1 >"$tmp/out" |
+		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
+}
+
+# A hundred times more: requests, and waits.
+hundred() { # PROGRAM [WHAT]
+	few=$(requests "$1" 6 "${2:-}") && many=$(requests "$1" 106 "${2:-}") && [ "${few% *}" -gt 0 ] || return 1
+	echo "$((${many% *} - ${few% *})) $((${many#* } - ${few#* }))"
+}
