@@ -45,17 +45,20 @@ mount --bind "$tmp/etc" /etc/libvirt
 printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' >>/etc/libvirt/qemu.conf
 own_dev=
 own_dev() {
-	# Not every root may make devices: found out before anything has gone.
-	mkdir "$tmp/dev" && mount -t tmpfs -o mode=755 dev "$tmp/dev" && mknod "$tmp/dev/null" c 1 3 &&
-		echo >"$tmp/dev/null" && umount "$tmp/dev" || return 1
-	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount "$m" || return 1; done
-	mount -t tmpfs -o mode=755 dev /dev
+	# libvirt enters a domain's namespace by its number, which leaves a chroot: the devices would be
+	# made in the /dev of the machine around it.
+	mkdir "$tmp/dev" && nsenter -m -t $$ test -d "$tmp/dev" || return 1
+	# Not every root may make devices: all of it is made elsewhere, before anything goes.
+	mount -t tmpfs -o mode=755 dev "$tmp/dev" && mkdir "$tmp/dev/pts" "$tmp/dev/shm" || return 1
 	for d in null:3 zero:5 full:7 random:8 urandom:9 kvm-wormhole:3; do
-		mknod -m 666 "/dev/${d%:*}" c 1 "${d#*:}" || return 1
+		mknod -m 666 "$tmp/dev/${d%:*}" c 1 "${d#*:}" || return 1
 	done
-	mkdir /dev/pts /dev/shm
-	mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts && mount -t tmpfs shm /dev/shm &&
-		ln -s pts/ptmx /dev/ptmx
+	echo >"$tmp/dev/null" && ln -s pts/ptmx "$tmp/dev/ptmx" && mount -t tmpfs shm "$tmp/dev/shm" &&
+		mount -t devpts -o newinstance,ptmxmode=666 devpts "$tmp/dev/pts" || return 1
+	# libvirt would take each mount below /dev along. Lazily, as this shell has /dev/null open,
+	# which is one of them in a container.
+	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount -l "$m" || return 1; done
+	mount --move "$tmp/dev" /dev
 }
 acl=$(sed -n '/^#cgroup_device_acl/,/^#\]/s/^#//p' /etc/libvirt/qemu.conf)
 if own_dev 2>/dev/null; then
