@@ -418,18 +418,17 @@ static void *works_after_one(void *number)
 
 /*
  * Before, in and behind calls, and while they wait for a slot. Not before a thread's first
- * one, in which the C library says where its stack is.
+ * one, in which the C library says where its stack is. How many results were wrong.
  */
-static int storm(void)
+static uintptr_t storm_once(int so_far)
 {
 	pthread_t t[4];
 	uintptr_t i, bad = 0;
 	void *res;
 
-	on(calls_or_is_refused);
 	for (i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, works_after_one, (void *)(i + 1));
-	await(&arrived[1], 4);
+	await(&arrived[1], so_far + 4);
 	for (i = 0; i < 4000; i++) {
 		pthread_kill(t[mixed(i) % 4], SIGUSR1);
 		if (i % 4 == 3)
@@ -439,7 +438,22 @@ static int storm(void)
 		pthread_join(t[i], &res);
 		bad += (uintptr_t)res;
 	}
-	return bad || !told(&refused);
+	return bad;
+}
+
+#define STORMS		20
+#define NONE_IN_A_CALL	3	/* exit code */
+
+/* On a busy machine it can be that no signal of a storm comes into a call, which is refused one. */
+static int storm(void)
+{
+	int i;
+
+	on(calls_or_is_refused);
+	for (i = 0; i < STORMS && !told(&refused); i++)
+		if (storm_once(4 * i))
+			return 1;
+	return told(&refused) ? 0 : NONE_IN_A_CALL;
 }
 
 static void test_signals(void)
