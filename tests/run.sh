@@ -29,12 +29,20 @@ is_slow() {
 
 # prove's --exec: the time limit follows from the folder.
 one() {
+	group=$(basename "$(dirname "$1")")
 	limit=$FAST_TIMEOUT
-	! is_slow "$(basename "$(dirname "$1")")" || limit=$SLOW_TIMEOUT
-	timeout -k 10 "$limit" "$1" </dev/null
-	rc=$?
-	[ $rc != 124 ] || echo "# $(basename "$1"): stopped after $limit s" >&2
-	exit $rc
+	! is_slow "$group" || limit=$SLOW_TIMEOUT
+	mkdir -p "$WH_BUILD/tap/$group"
+	tap=$WH_BUILD/tap/$group/$(basename "$1")
+	rc=$( {
+		{ timeout -k 10 "$limit" "$1" </dev/null 3>&- 4>&-; echo $? >&3; } | tee "$tap" >&4
+	} 3>&1) 4>&1
+	awk -v name="$group/$(basename "$1")" '
+		/^(not )?ok/	{ failed = /^not ok/ }
+		/^Bail out!/	{ failed = 1 }
+		failed		{ print "# " name ": " $0 }' "$tap" >&2
+	[ "$rc" != 124 ] || echo "# $(basename "$1"): stopped after $limit s" >&2
+	exit "$rc"
 }
 
 folders() {

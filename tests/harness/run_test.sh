@@ -19,12 +19,17 @@ outcome() {
 	echo "$? $(tail -n 1 "$dir/out" | cut -d' ' -f1-2)"
 }
 
-plan 11
+plan 13
 given 'echo 1..1; echo ok 1 - a'
 is passing_test_passes "$(outcome)" "0 Result: PASS"
 is summary_is_kept_in_a_file "$(cat "$dir/tests/summary")" "$(tail -n 1 "$dir/out")"
 given 'echo 1..1; echo not ok 1 - a'
 is failing_point_fails "$(outcome)" "1 Result: FAIL"
+given 'echo 1..2; echo ok 1 - a; echo not ok 2 - b; echo "# got: c"; exit 1'
+outcome >/dev/null
+is what_failed_is_said_by_name_with_the_reason "$(grep '^# unit/' "$dir/out" | tr '\n' ';')" \
+	"# unit/x.t: not ok 2 - b;# unit/x.t: # got: c;"
+is what_a_test_said_is_kept "$(tail -n 1 "$dir/tap/unit/x.t")" "# got: c"
 given 'echo 1..2; echo ok 1 - a'
 is missing_point_fails "$(outcome)" "1 Result: FAIL"
 given 'true'
