@@ -2,8 +2,9 @@
 /*
  * Reads what the host's command asks and writes the answer, without ever waiting. The
  * port is looked at by edges: while nobody is at its other end it is hung up, which
- * poll() would say for ever. Who asked and left without his answer is forgotten, and what
- * does not begin as a request does is skipped: the next one is heard again.
+ * poll() would say for ever. What is left of one who went is forgotten, his answer when the
+ * next one asks (who may get it before his own, and knows it by its nonce), and what does not
+ * begin as a request does is skipped: the next one is heard again.
  */
 #define _GNU_SOURCE
 #include "vm/channel.h"
@@ -217,6 +218,12 @@ enum wh_channel_done wh_channel_serve(void)
 	ssize_t n;
 
 	epoll_wait(port.events, &e, 1, 0);
+	/*
+	 * Only before anything is read: what the next one asks may be here earlier than the word
+	 * that he has come (they are queues of their own), and his answer then waits for that.
+	 */
+	if (e.events & EPOLLHUP)
+		port.got = 0;
 	for (;;) {
 		n = read(port.fd, port.in + port.got, sizeof(port.in) - port.got);
 		if (n <= 0)
@@ -224,10 +231,6 @@ enum wh_channel_done wh_channel_serve(void)
 		port.got += (size_t)n;
 		if (take(&r))
 			done = serve(&r);
-	}
-	if (e.events & EPOLLHUP) {
-		port.got = 0;
-		forget_answer();
 	}
 	send_answer();
 	return done;
