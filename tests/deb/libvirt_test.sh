@@ -44,7 +44,7 @@ like a_domain_runs_the_emulator_of_the_package "$(cat "$root/tmp/tenant.xml")" '
 ok which_is_there test -x "$root/usr/lib/wormhole/libvirt/emulator"
 inside libvirtd --daemon -p /run/libvirtd.pid
 inside virsh -q -c qemu:///system define /tmp/tenant.xml >"$tmp/log" 2>&1
-is libvirt_defines_it "$? $(cat "$tmp/log")" "0 "
+is libvirt_defines_it "$? $(inside virsh -q -c qemu:///system list --all --name 2>/dev/null)" "0 tenant"
 # Waited for by this shell itself, process 1 here, who has the emulator's end to collect, too.
 inside virsh -q -c qemu:///system start tenant >"$tmp/log" 2>&1
 like it_starts_as_far_as_the_hosts_control_device "$(cat "$tmp/log")" 'wormhole: error: /dev/kvm-wormhole'

@@ -83,7 +83,7 @@ ok job_that_may_go_back_does_for_an_urgent_one await waits_for "$h" BeginTime
 is and_its_tenant_is_gone "$(tenants | grep -c "^slurm-$h\.")" 0
 scancel "$g"
 await sh -c "! squeue -h -j $g | grep -q ."
-scontrol update jobid="$h" starttime=now
+await again "$h"
 await tenant "$h" 3
 is it_has_its_part_again_when_it_runs_again "$(tenant "$h" 3)" "3 2500 10"
 scancel "$h"
@@ -97,7 +97,7 @@ ok batch_job_that_fits_no_device_goes_back_into_the_queue await waits_for "$q" B
 like and_its_node_serves_on "$(sinfo -h -n whole -p all -o %t)" "^alloc\|mix$"
 scancel "$p"
 await sh -c "! squeue -h -j $p | grep -q ."
-scontrol update jobid="$q" starttime=now
+await again "$q"
 await has whole "slurm-$q"
 is it_gets_its_part_when_a_device_is_free "$(has whole "slurm-$q")" "3 3500 60"
 

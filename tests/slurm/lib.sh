@@ -164,6 +164,9 @@ no_jobs() { [ -z "$(squeue -h)" ]; }
 no_tenants() { [ -z "$(tenants)" ]; }
 runs() { [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; }
 waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
+# Of a job that went back into the queue. The end of its first run puts the time of the next one off
+# once more, on a busy machine after we have said now.
+again() { scontrol update jobid="$1" starttime=now; runs "$1"; }
 node_of() { squeue -h -j "$1" -o %N; }
 # submit OPTIONS...: a job that lasts until it is cancelled; its number.
 submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }

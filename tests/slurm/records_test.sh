@@ -47,9 +47,8 @@ await works "$j"
 first=$(used n2 "$j")
 scontrol requeue "$j"
 await waits_for "$j" BeginTime
-scontrol update jobid="$j" starttime=now
 rm -f "$tmp/out/$j"
-await runs "$j"
+await again "$j"
 await works "$j"
 second=$(used n2 "$j")
 scancel "$j"
