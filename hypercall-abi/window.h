@@ -158,14 +158,15 @@ struct wh_slot {
 	__u32 request_handler;
 	__u64 request_arg[2];
 	__u32 request_waiters;
-	__u32 pad2;
+	__u32 client_cpu;	/* where the client last began to wait, from 1; shm_wait.h */
 	__u64 pad3[4];
 	__u32 response;
 	__u32 response_waiters;
 	__s64 response_status;
 	__u64 deferred;		/* first result of a posted call that is no success */
 	__u64 no_post;		/* the client is asked to post nothing */
-	__u64 pad4[4];
+	__u32 worker_cpu;	/* as client_cpu */
+	__u32 pad4[7];
 };
 
 /* --- Handlers: indices of wh_world.handlers[] ------------------------------ */

@@ -22,7 +22,8 @@
 #ifndef CPUS_FOR_EACH
 #define CPUS_FOR_EACH	4		/* a helper for so many CPUs that the process may use */
 #endif
-#define IDLE_NS		300000		/* a helper looks for the next copy for this long */
+#define WAKE_FROM	(1UL << 20)	/* below, a copy is over before who sleeps is there */
+#define IDLE_NS		60000		/* a helper looks for so long: a wake costs as much */
 
 /*
  * `inside` counts helpers that have looked at `open` and may be copying; both
@@ -53,9 +54,13 @@ static void take_chunks(void)
 	}
 }
 
-static void await_job(struct wh_shm_spin *spin, uint32_t seen)
+/*
+ * Copies come at once, as the parts of a large one, or a program's step later. Who looked for
+ * longer than the last time took would take a tenant's CPU for nothing in each step.
+ */
+static void await_job(struct wh_shm_spin *spin, uint32_t seen, bool look)
 {
-	if (wh_shm_spin(spin, &job.jobs, seen, false, IDLE_NS))
+	if (look && wh_shm_spin(spin, &job.jobs, seen, false, IDLE_NS))
 		return;
 	__atomic_fetch_add(&job.sleepers, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&job.jobs, __ATOMIC_SEQ_CST) == seen)
@@ -66,6 +71,8 @@ static void await_job(struct wh_shm_spin *spin, uint32_t seen)
 static void *help(void *arg)
 {
 	struct wh_shm_spin spin = { 0 };
+	bool soon = true;	/* the last copy came soon after the one before */
+	uint64_t since;
 	uint32_t seen;
 
 	(void)arg;
@@ -75,7 +82,9 @@ static void *help(void *arg)
 		if (__atomic_load_n(&job.open, __ATOMIC_SEQ_CST))
 			take_chunks();
 		__atomic_fetch_sub(&job.inside, 1, __ATOMIC_SEQ_CST);
-		await_job(&spin, seen);
+		since = wh_shm_now();
+		await_job(&spin, seen, soon);
+		soon = wh_shm_now() - since < 2 * IDLE_NS;
 	}
 	return NULL;
 }
@@ -116,9 +125,9 @@ static void close_job(void)
 		__builtin_ia32_pause();
 }
 
-void wh_bulk_copy(void *dst, const void *src, size_t n)
+void wh_bulk_copy(void *dst, const void *src, size_t n, size_t whole)
 {
-	if (n >= SHARED_FROM && !started)
+	if (whole >= WAKE_FROM && !started)
 		start_helpers();
 	if (n < SHARED_FROM || !helpers) {
 		memcpy(dst, src, n);
@@ -131,7 +140,7 @@ void wh_bulk_copy(void *dst, const void *src, size_t n)
 	job.next = 0;
 	__atomic_store_n(&job.open, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&job.jobs, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&job.sleepers, __ATOMIC_SEQ_CST))
+	if (whole >= WAKE_FROM && __atomic_load_n(&job.sleepers, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &job.jobs, FUTEX_WAKE_PRIVATE, MAX_HELPERS, NULL, NULL, 0);
 	take_chunks();
 	close_job();

@@ -265,8 +265,11 @@ struct wh_staged {
 bool wh_staging_init(void);
 CUresult wh_staged_copy(const struct wh_staged *c);
 
-/* bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. */
-void wh_bulk_copy(void *dst, const void *src, size_t n);
+/*
+ * bulk.c: memcpy() for the staging lock's holder, on several CPUs if that helps. n bytes, a part
+ * of a copy of `whole`.
+ */
+void wh_bulk_copy(void *dst, const void *src, size_t n, size_t whole);
 
 /* launch.c: a kernel's parameters in one block, as its layout says. */
 struct wh_params {

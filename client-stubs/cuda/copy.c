@@ -44,7 +44,7 @@ static CUresult small_in(CUdeviceptr dst, const void *src, size_t n, bool *done)
 	one_call = room < ONE_CALL ? room : ONE_CALL;
 	*done = n <= one_call;
 	if (*done) {
-		wh_bulk_copy(buf, src, n);
+		wh_bulk_copy(buf, src, n, n);
 		res = wh_raw_cuMemcpyHtoD_v2(dst, buf, n);
 	}
 	wh_staging_put();
@@ -65,7 +65,7 @@ static CUresult small_out(void *dst, CUdeviceptr src, size_t n, bool *done)
 	if (*done) {
 		res = wh_raw_cuMemcpyDtoH_v2(buf, src, n);
 		if (res == CUDA_SUCCESS)
-			wh_bulk_copy(dst, buf, n);
+			wh_bulk_copy(dst, buf, n, n);
 	}
 	wh_staging_put();
 	return res;

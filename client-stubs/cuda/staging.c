@@ -94,7 +94,7 @@ static CUresult to_device(const struct wh_staged *c)
 		res = settle(b);
 		if (res != CUDA_SUCCESS)
 			break;
-		wh_bulk_copy(buffer[b], (const uint8_t *)c->host + done, n);
+		wh_bulk_copy(buffer[b], (const uint8_t *)c->host + done, n, c->size);
 		res = start(c, b, done, n);
 	}
 	return res == CUDA_SUCCESS && c->wait ? settle(b) : res;
@@ -123,7 +123,7 @@ static CUresult to_host(const struct wh_staged *c)
 		n = piece(c, done);
 		res = settle(b);
 		if (res == CUDA_SUCCESS)
-			wh_bulk_copy((uint8_t *)c->host + done, buffer[b], n);
+			wh_bulk_copy((uint8_t *)c->host + done, buffer[b], n, c->size);
 		done += n;
 	}
 	return res;

@@ -169,13 +169,17 @@ static void open_lanes(struct wh_link *l)
 
 	if (cells)
 		l->room = l->msg_size - WH_SHM_RING;
-	for (i = 0; i < l->slots; i++)
+	for (i = 0; i < l->slots; i++) {
+		struct wh_slot *slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE);
+
 		shm.lane[i] = (struct lane) {
-			.slot = (struct wh_slot *)(first + i * WH_PAGE_SIZE),
+			.slot = slot,
 			.cell = cells ? (struct wh_shm_cell *)(l->slot[i].msg + l->msg_size) -
 					WH_SHM_CELLS : NULL,
+			.spin = { .mine = &slot->client_cpu, .theirs = &slot->worker_cpu },
 			.used = i == 0,
 		};
+	}
 }
 
 static int shm_open_link(struct wh_link *l)

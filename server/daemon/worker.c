@@ -131,14 +131,17 @@ static struct {
  * makes no call: they get their marker, and others the device when all is done.
  * False: nothing came, and there is nothing to look after any more.
  */
-static bool await_idle(struct wh_session *s, uint32_t number, const uint32_t *request,
-		       uint32_t last)
+static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin *spin,
+		       const uint32_t *request, uint32_t last)
 {
 	uint64_t start = wh_shm_now(), before, now = start;
+	bool shares = wh_shm_shares_cpu(spin);
 
 	while (now - start < IDLE_NS) {
 		if (wh_shm_look(request, last, false, WH_SHM_ROUND))
 			return true;
+		if (shares)
+			sched_yield();
 		now = wh_shm_now();
 	}
 	while (wh_dispatch_idle(s, number, false)) {
@@ -180,7 +183,8 @@ static uint32_t await(struct served *v, uint32_t last)
 	const uint32_t *request = &v->slot->request;
 
 	if (!wh_shm_look(request, last, false, 1) &&
-	    !(wh_dispatch_wants_idle(v->s) && await_idle(v->s, v->number, request, last)) &&
+	    !(wh_dispatch_wants_idle(v->s) &&
+	      await_idle(v->s, v->number, &v->spin, request, last)) &&
 	    !wh_shm_spin(&v->spin, request, last, false, WH_SHM_WORKER_NS))
 		sleep_until_request(v->slot, last);
 	return __atomic_load_n(request, __ATOMIC_ACQUIRE);
@@ -337,9 +341,10 @@ static void find_place(const uint8_t *part)
 static void serve_slot(uint32_t number)
 {
 	uint8_t *end = life.part + place.msg_offset + (number + 1) * place.msg_size;
+	struct wh_slot *slot = (struct wh_slot *)(life.part + WH_PAGE_SIZE * (1 + number));
 	struct served v = {
-		.s = life.session, .number = number,
-		.slot = (struct wh_slot *)(life.part + WH_PAGE_SIZE * (1 + number)),
+		.s = life.session, .number = number, .slot = slot,
+		.spin = { .mine = &slot->worker_cpu, .theirs = &slot->client_cpu },
 		.cell = (const void *)(end - WH_SHM_CELLS * WH_SHM_CELL),
 	};
 

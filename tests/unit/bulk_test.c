@@ -36,7 +36,7 @@ static bool right(size_t to, size_t from, size_t n)
 	size_t i;
 
 	memset(dst, 0x77, AREA);
-	wh_bulk_copy(dst + to, src + from, n);
+	wh_bulk_copy(dst + to, src + from, n, AREA);
 	for (i = 1; i <= GUARD; i++)
 		if (dst[to - i] != 0x77 || dst[to + n + i - 1] != 0x77)
 			return false;
@@ -86,15 +86,55 @@ static bool after_a_jump(void)
 	return true;
 }
 
+static uint64_t cpu_ns(clockid_t whose)
+{
+	struct timespec t;
+
+	clock_gettime(whose, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* What all threads but this one have run. */
+static int64_t others_ns(void)
+{
+	uint64_t own = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	return cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
+}
+
+/* A program's steps, a copy in each: what the helpers' threads run in the meantime. */
+static int64_t helpers_ns(size_t whole)
+{
+	static const struct timespec step = { .tv_nsec = 2000000 };
+	int64_t before = 0;
+	int i;
+
+	for (i = 0; i < 60; i++) {
+		if (i == 10)	/* by then they know */
+			before = others_ns();
+		wh_bulk_copy(dst, src, SHARED_FROM, whole);
+		nanosleep(&step, NULL);
+	}
+	return (others_ns() - before) / 50;
+}
+
 int main(void)
 {
+	int64_t ns;
+
 	src = malloc(AREA);
 	dst = malloc(AREA);
 	fill();
-	tap_plan(4);
+	tap_plan(6);
 	ok(all_sizes(), "bytes_arrive_and_neighbours_stay");
 	ok(helpers > 0, "helpers_were_started");
 	ok(after_sleep(), "copy_after_helpers_fell_asleep_is_right");
 	ok(after_a_jump(), "copy_after_one_that_was_left_is_right");
+	ns = helpers_ns(WAKE_FROM) / helpers;
+	if (!ok(ns < IDLE_NS / 2, "helpers_do_not_look_for_copies_that_are_far_apart"))
+		diag("a helper runs %lld ns a step", (long long)ns);
+	ns = helpers_ns(SHARED_FROM) / helpers;
+	if (!ok(ns < IDLE_NS / 20, "small_copies_wake_nobody"))
+		diag("a helper runs %lld ns a step", (long long)ns);
 	return tap_exit();
 }
