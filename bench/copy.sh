@@ -14,7 +14,7 @@ largest=${1:-}
 tmp=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 1' HUP INT PIPE TERM
 export WORMHOLE_BACKEND=$WH_BACKEND WORMHOLE_SESSION=$WH_BUILD/server/libwormhole-session.so
 export WORMHOLE_SOCKET=$tmp/socket
 

@@ -75,7 +75,7 @@ world_init() {
 	world_missing=
 	world_dir=$(mktemp -d) || return 1
 	trap world_end EXIT
-	trap 'exit 1' HUP INT TERM
+	trap 'exit 1' HUP INT PIPE TERM
 	unset WORMHOLE_LOG WORMHOLE_STATS
 	case $1 in
 	softgpu)

@@ -30,7 +30,7 @@ stop() {
 virsh="virsh -q -c qemu:///system"
 trap stop EXIT
 # Stopped from outside: the daemons must not stay.
-trap 'exit 1' TERM INT HUP
+trap 'exit 1' HUP INT PIPE TERM
 mkdir "$tmp/etc" "$tmp/server"
 cp -r /etc/libvirt/. "$tmp/etc"
 rm -rf "$tmp/etc/qemu" "$tmp/etc/hooks"

@@ -28,7 +28,7 @@ use_transport() {
 start_server() {
 	server_dir=$(mktemp -d) || exit 1
 	trap stop_server EXIT
-	trap 'exit 1' HUP INT TERM
+	trap 'exit 1' HUP INT PIPE TERM
 	mkfifo "$server_dir/log"
 	exec 9<>"$server_dir/log"
 	WORMHOLE_TRANSPORT=shm

@@ -17,7 +17,7 @@ if [ ! -x "$here/$target" ]; then
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 replayed=$("$here/run.sh" "$target" 0 "$tmp/replay" 2>&1)
 is kept_inputs_do_no_harm $? 0
 diag "$replayed"

@@ -19,7 +19,7 @@ mkdir -p "$folder"
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 "$WH_TOP/tests/fuzz/pack.py" -x "$WH_TOP/tests/fuzz/corpus/$target.b64" "$TMPDIR/kept"
 
 # Rows of calls are worth more than short inputs.

@@ -16,7 +16,7 @@ finish_all() {
 	world_end
 }
 trap finish_all EXIT
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 
 # seen EXPRESSION: of a look over SECONDS as JSON o, with the tenants by name in t.
 seen() {

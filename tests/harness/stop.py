@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a test from outside, as run.sh's time limit does: stop.py NAME COMMAND...
+"""Ends a test from outside, as run.sh's time limit does: stop.py [--unread] NAME COMMAND...
 
-Once there is a daemon of that name, whose parent has ended, the command's processes get a SIGTERM;
+Once there is a daemon of that name, whose parent has ended, the command's processes get a SIGTERM,
+or, with --unread, nobody reads what the command says any more;
 the names of all that are left 10 s after its end are printed, and they are killed. "ended": the
 command came to its end before. So are files that it leaves in $TMPDIR. Daemons are children of this process, as of a process 1."""
 import ctypes
@@ -62,20 +63,26 @@ def nobody():
 
 
 def main():
-    name, command = sys.argv[1], sys.argv[2:]
+    unread = sys.argv[1] == '--unread'
+    name, *command = sys.argv[2 if unread else 1:]
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.exit('no subreaper')
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
+    said, says = os.pipe()
+    # Python ignores SIGPIPE, and so would what it starts.
     test = subprocess.Popen(command, start_new_session=True, env=dict(os.environ, TMPDIR=folder),
-                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+                            stdin=subprocess.DEVNULL, stdout=says if unread else subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, restore_signals=True)
+    os.close(says)
     started = until(START_S, lambda: test.poll() is not None or
                     name in map(name_of, children(os.getpid())))
     if not started or test.poll() is not None:
         print('ended' if test.poll() is not None else 'no %s in %d s' % (name, START_S))
+    os.close(said)
     if test.poll() is None:
-        os.killpg(test.pid, signal.SIGTERM)
+        if not unread:
+            os.killpg(test.pid, signal.SIGTERM)
         test.wait()
     until(END_S, nobody)
     for pid in below(os.getpid()):

@@ -11,7 +11,7 @@ unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT WORMHOLE_DIR
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # Stopped from outside: what is on EXIT is done, too.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 /usr/bin/python3 "$WH_TOP/bench/many.py" --hosts 8 --tenants 100 --minutes 8 --programs 20 --crashes 4 \
 	--most 128 --seconds 1 >"$tmp/result" 2>"$tmp/error" ||
 	{ echo "Bail out! $(tail -n 1 "$tmp/error")"; exit 1; }

@@ -55,4 +55,4 @@ finish() {
 }
 trap finish EXIT
 # Stopped from outside: what is on EXIT is done, too.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM

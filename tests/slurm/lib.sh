@@ -205,7 +205,7 @@ clean_up() {
 }
 trap clean_up EXIT
 # Stopped from outside: the daemons must not stay.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 
 missing=$(lacks)
 if [ -n "$missing" ]; then

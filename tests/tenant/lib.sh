@@ -95,4 +95,4 @@ clean_up() {
 }
 trap clean_up EXIT
 # Stopped from outside: the server must not stay.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM

@@ -11,7 +11,7 @@ pid=
 n=0
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
 # Stopped from outside: what is on EXIT is done, too.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 export tmp here
 
 ok() {

@@ -11,7 +11,7 @@ tmp=$(mktemp -d)
 pids=
 trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
 # Stopped from outside: what is on EXIT is done, too.
-trap 'exit 1' TERM INT
+trap 'exit 1' HUP INT PIPE TERM
 export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_NVML="$tmp/figures" \
 	FAKE_NVML_CRASH="$tmp/crash" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
 M=1048576

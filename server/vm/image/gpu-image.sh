@@ -48,7 +48,7 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 1' HUP INT PIPE TERM
 
 so_far() { # WORD WHAT LOG SECONDS
 	say "$1" "$2: $4 s, $(tail -n1 "$3" | tr -s ' \t' ' ' | cut -c1-50)"
