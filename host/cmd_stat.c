@@ -145,7 +145,7 @@ static int show_vms(int fd, const struct stat_args *a, cJSON *list)
 	return status;
 }
 
-/* Named ones, or all that live; the device need not be there for nobody. */
+/* Named ones, or all that live; where there are tenants, nobody's device is not asked for. */
 static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 {
 	static struct stat_args mine;
@@ -154,13 +154,14 @@ static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 
 	if ((!all && !a->n) || (all && tenants_too && access(WH_CONTROL_DEVICE, F_OK)))
 		return EXIT_DONE;
+	mine = *a;
+	rc = all ? add_living(&mine) : EXIT_DONE;
+	if (rc || (all && tenants_too && !mine.n))
+		return rc;
 	fd = wh_control_open_checked();
 	if (fd < 0)
 		return EXIT_FAILED;
-	mine = *a;
-	rc = all ? add_living(&mine) : EXIT_DONE;
-	if (!rc)
-		rc = show_vms(fd, &mine, list);
+	rc = show_vms(fd, &mine, list);
 	close(fd);
 	return rc;
 }

@@ -5,7 +5,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 12
+plan 13
 serve
 start a --tenant alpha --mem 64M --sm 50 -- alloc=1048576 copy=8388608
 is json_is_an_array_of_tenants "$("$wormhole" stat --json |
@@ -31,6 +31,13 @@ kill -CONT "$(server)"
 
 is watch_looks_again "$(timeout 5 "$wormhole" stat --watch 1 alpha | awk '/^alpha/ { print; if (++n == 2) exit }' |
 	wc -l)" 2
+# A machine without VMs of ours, where something else has the device's name.
+if unshare -m true 2>/dev/null; then
+	is without_vms_their_device_is_not_asked "$(unshare -m sh -c 'mount -t tmpfs dev /dev && mknod /dev/null c 1 3 &&
+		mknod /dev/kvm-wormhole c 1 3 && exec "$@"' - "$wormhole" stat 2>&1 | grep -c -e '^alpha ' -e error)" 1
+else
+	skip without_vms_their_device_is_not_asked "no mount namespaces here"
+fi
 pid=$(field alpha "t['workers'][0]['pid']")
 finish_client a
 ok ended_tenant_is_not_shown await eval '! "$wormhole" stat --json | grep -q alpha'
