@@ -82,9 +82,7 @@ static char *look(void *arg, size_t *size)
 	f = wh_must(open_memstream(&text, size));
 	wh_metrics_write(&l, f);
 	wh_look_free(&l);
-	if (fclose(f))
-		wh_no_memory();
-	return text;
+	return wh_text_end(f, &text);
 }
 
 /* --- Into a file ---------------------------------------------------------------------------- */

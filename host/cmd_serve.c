@@ -188,8 +188,7 @@ static char *limit_text(const struct wh_limit_spec *s)
 		fprintf(f, "sm=%u,", s->sm_percent);
 	if (s->has_policy)
 		fprintf(f, "policy=%s,", wh_limit_policy_name(s->sm_policy));
-	fclose(f);
-	return out;
+	return wh_text_end(f, &out);
 }
 
 static int become_server(const struct serve_args *a, char *program, char *backend)

@@ -191,10 +191,9 @@ char *wh_vm_kernel_arguments(const struct vm_args *a)
 		fprintf(f, " wormhole.limit=%s", a->limits[i]);
 	if (a->append)
 		fprintf(f, " %s", a->append);
-	fclose(f);
 	free(line);
 	free(path);
-	return out;
+	return wh_text_end(f, &out);
 }
 
 /* --- The command line ------------------------------------------------------------- */

@@ -206,6 +206,13 @@ void *wh_must(void *p)
 	return p;
 }
 
+char *wh_text_end(FILE *f, char *const *text)
+{
+	if (fclose(f))
+		wh_no_memory();
+	return wh_must(*text);
+}
+
 /* Without one of ours a program would run without us, or without its limits. */
 void wh_setenv(const char *name, const char *value)
 {

@@ -420,7 +420,5 @@ char *top_screen(const struct wh_look *now, const struct wh_look *before, struct
 		end_line(&s);
 	}
 	free(rows.row);
-	if (fclose(s.f))
-		wh_no_memory();
-	return text;
+	return wh_text_end(s.f, &text);
 }

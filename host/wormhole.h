@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "wormhole_abi.h"
@@ -35,6 +36,8 @@ __attribute__((format(printf, 1, 2))) void wh_error(const char *fmt, ...);
 /* A command that has no memory ends, and says so: p if there is some. */
 __attribute__((noreturn)) void wh_no_memory(void);
 void *wh_must(void *p);
+/* Of an open_memstream(), whose end does not say that there was no memory for its last step. */
+char *wh_text_end(FILE *f, char *const *text);
 void wh_setenv(const char *name, const char *value);
 /* argp_parse(), which for want of memory would leave options unread: then the command ends. */
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);

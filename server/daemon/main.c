@@ -505,7 +505,8 @@ static void parse(int argc, char **argv)
 	wh_server.part_size = (wh_server.part_size + 4095) & ~4095UL;
 	if (opt.role != SERVER)
 		return;
-	wh_places_from_root();
+	if (!wh_places_from_root())
+		wrong("out of memory for the names of libraries");
 	if (wh_limit_from_environment(&wh_server.environment, err, sizeof(err)))
 		wrong("%s", err);
 	if (!wh_server.socket[0])

@@ -7,56 +7,78 @@
 #include "daemon/server.h"
 #include "session/library.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Allocated, or NULL: it is named so already, by a name alone, or there is none. */
-static char *from_root(const char *file)
+/* *out is NULL if it names the same from everywhere, or nothing that is there. False: no memory. */
+static bool from_root(const char *file, bool folder, char **out)
 {
-	return *file != '/' && strchr(file, '/') ? realpath(file, NULL) : NULL;
+	bool relative = *file && *file != '/' && (folder || strchr(file, '/'));
+
+	errno = 0;
+	*out = relative ? realpath(file, NULL) : NULL;
+	return *out || errno != ENOMEM;
 }
 
-static void variable(const char *name)
+static bool variable(const char *name)
 {
 	const char *value = getenv(name);
-	char *path = value ? from_root(value) : NULL;
+	char *path = NULL;
+	bool good = !value || from_root(value, false, &path);
 
 	if (path)
-		setenv(name, path, 1);
+		good = !setenv(name, path, 1);
 	free(path);
+	return good;
+}
+
+static bool add_folder(FILE *out, const char *folder, bool last)
+{
+	char *path;
+
+	if (!from_root(folder, true, &path))
+		return false;
+	fprintf(out, "%s%s", path ? path : folder, last ? "" : ":");
+	free(path);
+	return true;
 }
 
 /* Each of it is a folder, with a slash or without. */
-static void list(const char *name)
+static bool list(const char *name)
 {
 	const char *value = getenv(name);
-	char *copy = value ? strdup(value) : NULL, *rest = copy, *folder, *path, *all = NULL;
+	char *copy = value ? strdup(value) : NULL, *rest = copy, *folder, *all = NULL;
 	size_t size;
 	FILE *out = copy ? open_memstream(&all, &size) : NULL;
+	bool good = out || !value;
 
-	while (out && (folder = strsep(&rest, ":"))) {
-		path = *folder && *folder != '/' ? realpath(folder, NULL) : NULL;
-		fprintf(out, "%s%s", path ? path : folder, rest ? ":" : "");
-		free(path);
-	}
-	if (out && !fclose(out))
-		setenv(name, all, 1);
+	while (out && good && (folder = strsep(&rest, ":")))
+		good = add_folder(out, folder, !rest);
+	/* fclose() does not say that there was no memory for its last step. */
+	if (out)
+		good = !fclose(out) && all && good && !setenv(name, all, 1);
 	free(all);
 	free(copy);
+	return good;
 }
 
-void wh_places_from_root(void)
+bool wh_places_from_root(void)
 {
-	char name[WH_LIBRARY_VARIABLE], *backend = from_root(wh_server.backend);
+	char name[WH_LIBRARY_VARIABLE], *backend;
 	uint32_t i;
 
+	if (!from_root(wh_server.backend, false, &backend) || !list("WORMHOLE_LIB_PATH"))
+		return false;
 	if (backend)
 		wh_server.backend = backend;
-	list("WORMHOLE_LIB_PATH");
 	for (i = 0; i < WH_LIBS; i++)
 		if (wh_libraries[i]) {
 			wh_library_variable(wh_libraries[i], name);
-			variable(name);
+			if (!variable(name))
+				return false;
 		}
+	return true;
 }

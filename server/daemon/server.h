@@ -187,8 +187,8 @@ int wh_versions_main(const char *backend, enum wh_protect protect, int fd);
 
 /* --- places.c ------------------------------------------------------------------- */
 
-/* Of the driver's library and the others', in options and variables. */
-void wh_places_from_root(void);
+/* Of the driver's library and the others', in options and variables. False: no memory. */
+bool wh_places_from_root(void);
 
 /* --- notes.c -------------------------------------------------------------------- */
 

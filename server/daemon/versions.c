@@ -156,7 +156,8 @@ static bool tell_workers(void)
 		return false;
 	for (i = 0; i < nfound; i++)
 		fprintf(f, "%s %u %s\n", name_of(found[i]), found[i]->version, found[i]->path);
-	good = !fclose(f) && !setenv(WH_LIBRARIES_FOUND, text, 1);
+	/* fclose() does not say that there was no memory for its last step. */
+	good = !fclose(f) && text && !setenv(WH_LIBRARIES_FOUND, text, 1);
 	free(text);
 	return good;
 }
