@@ -358,6 +358,30 @@ def write_data(path, result):
             print("\n", file=f)
 
 
+def those_of(folder):
+    """Processes that have a name in it among their words."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as f:
+                if folder.encode() in f.read():
+                    yield int(name)
+        except OSError:
+            pass
+
+
+def clean_up(folder):
+    for name in os.listdir(folder):
+        if os.path.exists(f"{folder}/{name}/control.sock"):
+            subprocess.run([WORMHOLE, "stop", "--dir", f"{folder}/{name}"], check=False)
+    # One that was still to start does not listen yet.
+    for pid in those_of(folder):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    shutil.rmtree(folder)
+
+
 def main():
     # Stopped from outside: the servers must not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -378,10 +402,7 @@ def main():
         result = simulate(a, folder)
         result["server"] = one_server(folder, a.seconds, a.most)
     finally:
-        for name in os.listdir(folder):
-            if os.path.exists(f"{folder}/{name}/control.sock"):
-                subprocess.run([WORMHOLE, "stop", "--dir", f"{folder}/{name}"], check=False)
-        shutil.rmtree(folder)
+        clean_up(folder)
     if a.data:
         write_data(a.data, result)
     print(json.dumps(result, indent=1))
