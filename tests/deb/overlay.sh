@@ -13,7 +13,8 @@ root=$tmp/root
 mount -t overlay overlay -o "lowerdir=/,upperdir=$tmp/up,workdir=$tmp/work" "$root" ||
 	skip_all "no overlay may be mounted here"
 mount -t tmpfs tmp "$root/tmp"
-mount --bind /dev "$root/dev"
+# With what is mounted there: in a container each device is.
+mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
 
 inside() { chroot "$root" env -i PATH="$PATH" DEBIAN_FRONTEND=noninteractive "$@"; }
