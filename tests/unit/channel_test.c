@@ -129,6 +129,12 @@ static void begin(bool connected)
 	at.connected = connected;
 }
 
+static void asked(const struct request *r)
+{
+	arrives(&r->head, sizeof(r->head));
+	wh_channel_serve();
+}
+
 static void turns_up(bool connected)
 {
 	at.connected = connected;
@@ -142,13 +148,11 @@ int main(void)
 	tap_plan(6);
 
 	begin(true);
-	arrives(&r.head, sizeof(r.head));
-	wh_channel_serve();
+	asked(&r);
 	ok(answered(1, 0), "request_is_answered");
 
 	begin(false);
-	arrives(&r.head, sizeof(r.head));
-	wh_channel_serve();
+	asked(&r);
 	turns_up(true);
 	ok(answered(1, 0), "request_that_is_here_before_its_sender_is_answered");
 
@@ -164,24 +168,19 @@ int main(void)
 	wh_channel_serve();
 	turns_up(false);
 	at.connected = true;
-	arrives(&other.head, sizeof(other.head));
-	wh_channel_serve();
+	asked(&other);
 	ok(answered(2, 0), "half_a_request_of_one_who_went_is_forgotten");
 
 	begin(false);
-	arrives(&r.head, sizeof(r.head));
-	wh_channel_serve();
+	asked(&r);
 	at.connected = true;
-	arrives(&other.head, sizeof(other.head));
-	wh_channel_serve();
+	asked(&other);
 	ok(answered(2, 0), "answer_of_one_who_went_gives_way_to_the_next_ones");
 
 	begin(false);
-	arrives(&r.head, sizeof(r.head));
-	wh_channel_serve();
+	asked(&r);
 	turns_up(true);
-	arrives(&other.head, sizeof(other.head));
-	wh_channel_serve();
+	asked(&other);
 	ok(answered(1, 2), "or_comes_before_it");
 	forget_answer();
 	return tap_exit();
