@@ -27,9 +27,10 @@ program more 'echo a; [ -z "$ours" ] || echo b'
 program file '[ -n "$ours" ] || echo a >out.txt'
 program contents 'echo "x$ours" >out.txt'
 program status '[ -z "$ours" ] || exit 4'
+program busy "if [ -n \"\$ours\" ] && mkdir '$dir/first' 2>/dev/null; then echo busy; else echo quiet; fi"
 program fails 'echo no device; exit 3'
 
-plan 13
+plan 14
 is each_program_and_argument_line_is_a_name "$(samples names "$dir/all" | grep equal | tr '\n' ' ')" \
 	"equal equal_2 equal-static "
 is words_choose "$(WH_WORDS="fil fails" samples names "$dir/all" | tr '\n' ' ')" "fails file "
@@ -43,6 +44,7 @@ is so_is_one_too_many "$(verdict more)" 'differs	"b", natively the end'
 is a_file_that_is_not_written_is_found "$(verdict file)" 'differs	out.txt is not written'
 is so_are_other_contents "$(verdict contents)" 'differs	out.txt has other contents'
 is so_is_another_status "$(verdict status)" 'differs	status 4:'
+is what_differs_among_others_is_compared_alone "$(verdict busy)" "same	1 native"
 is what_fails_natively_says_so "$(verdict fails)" 'native	status 3: no device'
 is data_are_left_as_they_were "$(find "$dir/all" -name 'out.*')" ""
 finish
