@@ -212,6 +212,7 @@ static struct {
 	CUcontext ctx;
 	CUdeviceptr mem;
 	int threads;
+	pthread_barrier_t created;
 	pthread_barrier_t step;		/* with main() */
 	int met[MOST_THREADS];
 } meeting;
@@ -240,7 +241,10 @@ static void *meet(void *number)
 	bind_to(t % (int)sysconf(_SC_NPROCESSORS_ONLN));
 	CU(cuCtxSetCurrent(meeting.ctx));
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	meet_others(stream);
+	/* Which the worker does alone: nobody meets before all have one. */
+	pthread_barrier_wait(&meeting.created);
+	if (!meet_others(stream))
+		fail("the first meeting", CUDA_ERROR_LAUNCH_TIMEOUT);
 	pthread_barrier_wait(&meeting.step);
 	pthread_barrier_wait(&meeting.step);
 	for (i = 0; i < MEETINGS; i++)
@@ -261,6 +265,7 @@ static void meetings(int threads)
 	meeting.threads = threads;
 	CU(cuCtxGetCurrent(&meeting.ctx));
 	CU(cuMemAlloc(&meeting.mem, SIZE));
+	pthread_barrier_init(&meeting.created, NULL, threads);
 	pthread_barrier_init(&meeting.step, NULL, threads + 1);
 	for (t = 0; t < threads; t++)
 		if (pthread_create(&thread, NULL, meet, (void *)(intptr_t)t))
