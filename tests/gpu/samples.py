@@ -13,9 +13,8 @@ there. WH_WORDS are the names that are wanted, WH_JOBS how many run at a time.
 A verdict is same, differs, or native: it fails natively. What two runs of a program are free to
 say differently is masked (TIMES, addresses); what else differs is compared with more native runs: only
 what natively stays the same has to be the same forwarded. So does each file that the program writes.
-What differs among others is compared once more when they have ended: of fourteen processes that share a
-device even native ones print the lines of a graph's kernels in another order, or run the other branch of a
-conditional node, 37 times in 84,000 launches (H100, driver 580.159), and alone never.
+What differs among others is compared once more when they have ended: so many processes on one device
+change what even native ones do (docs/frameworks.md).
 """
 import collections
 import concurrent.futures
