@@ -212,7 +212,6 @@ static struct {
 	CUcontext ctx;
 	CUdeviceptr mem;
 	int threads;
-	pthread_barrier_t created;
 	pthread_barrier_t step;		/* with main() */
 	int met[MOST_THREADS];
 } meeting;
@@ -242,7 +241,7 @@ static void *meet(void *number)
 	CU(cuCtxSetCurrent(meeting.ctx));
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	/* Which the worker does alone: nobody meets before all have one. */
-	pthread_barrier_wait(&meeting.created);
+	pthread_barrier_wait(&meeting.step);
 	if (!meet_others(stream))
 		fail("the first meeting", CUDA_ERROR_LAUNCH_TIMEOUT);
 	pthread_barrier_wait(&meeting.step);
@@ -265,11 +264,11 @@ static void meetings(int threads)
 	meeting.threads = threads;
 	CU(cuCtxGetCurrent(&meeting.ctx));
 	CU(cuMemAlloc(&meeting.mem, SIZE));
-	pthread_barrier_init(&meeting.created, NULL, threads);
 	pthread_barrier_init(&meeting.step, NULL, threads + 1);
 	for (t = 0; t < threads; t++)
 		if (pthread_create(&thread, NULL, meet, (void *)(intptr_t)t))
 			exit(4);
+	pthread_barrier_wait(&meeting.step);
 	pthread_barrier_wait(&meeting.step);
 	say("ready");
 	if (!fgets(line, sizeof(line), stdin))
