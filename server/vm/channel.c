@@ -205,16 +205,29 @@ static bool take(struct request *r)
 	if (port.got < need)
 		return false;
 	memcpy(r, port.in, need);
-	/* One request at a time is all that anybody has. */
-	port.got = 0;
+	/* Behind it may be what the next one asks, where this one did not wait. */
+	port.got -= need;
+	memmove(port.in, port.in + need, port.got);
 	return true;
+}
+
+/* All whole requests that are there. The most that any of them was. */
+static enum wh_channel_done serve_read(enum wh_channel_done done)
+{
+	enum wh_channel_done now;
+	struct request r;
+
+	while (take(&r)) {
+		now = serve(&r);
+		done = now > done ? now : done;
+	}
+	return done;
 }
 
 enum wh_channel_done wh_channel_serve(void)
 {
 	enum wh_channel_done done = WH_CHANNEL_NOTHING;
 	struct epoll_event e = { 0 };
-	struct request r;
 	ssize_t n;
 
 	epoll_wait(port.events, &e, 1, 0);
@@ -229,8 +242,7 @@ enum wh_channel_done wh_channel_serve(void)
 		if (n <= 0)
 			break;
 		port.got += (size_t)n;
-		if (take(&r))
-			done = serve(&r);
+		done = serve_read(done);
 	}
 	send_answer();
 	return done;

@@ -11,7 +11,7 @@
  * read when there is something to do; -1: there is no such port, or errno.
  */
 int wh_channel_open(const char *file);
-/* Do it. 1: the host has looked; 2: it has changed a limit; 0: neither. */
+/* Do all of it. Has the host looked, changed a limit (more than a look), or neither? */
 enum wh_channel_done { WH_CHANNEL_NOTHING, WH_CHANNEL_LOOKED, WH_CHANNEL_CHANGED };
 enum wh_channel_done wh_channel_serve(void);
 

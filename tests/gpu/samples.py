@@ -26,6 +26,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 LIMIT = 60  # seconds that a program may take
 NATIVE_RUNS = 8  # at most
@@ -35,6 +36,10 @@ NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?', re.I)
 ADDRESS = re.compile(r'0x[0-9a-f]+', re.I)
 
 Run = collections.namedtuple('Run', 'status lines files said')
+
+# Nothing starts while a program is written: the child has all files until it executes its own,
+# and what is open for writing cannot be executed.
+writing = threading.Lock()
 
 
 def programs(folder):
@@ -78,10 +83,12 @@ def digests(folder, of=None):
 
 def run(command, work, data, env):
     """A program in a copy of its data, and all that it started, until the time is over."""
-    shutil.copytree(data, work)
+    with writing:
+        shutil.copytree(data, work)
     with open(work + '.out', 'wb') as out:
-        p = subprocess.Popen(command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=out,
-                             stderr=subprocess.STDOUT, start_new_session=True)
+        with writing:
+            p = subprocess.Popen(command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=out,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
         try:
             status = p.wait(LIMIT)
         except subprocess.TimeoutExpired:

@@ -30,7 +30,7 @@ program status '[ -z "$ours" ] || exit 4'
 program busy "if [ -n \"\$ours\" ] && mkdir '$dir/first' 2>/dev/null; then echo busy; else echo quiet; fi"
 program fails 'echo no device; exit 3'
 
-plan 14
+plan 15
 is each_program_and_argument_line_is_a_name "$(samples names "$dir/all" | grep equal | tr '\n' ' ')" \
 	"equal equal_2 equal-static "
 is words_choose "$(WH_WORDS="fil fails" samples names "$dir/all" | tr '\n' ' ')" "fails file "
@@ -47,4 +47,16 @@ is so_is_another_status "$(verdict status)" 'differs	status 4:'
 is what_differs_among_others_is_compared_alone "$(verdict busy)" "same	1 native"
 is what_fails_natively_says_so "$(verdict fails)" 'native	status 3: no device'
 is data_are_left_as_they_were "$(find "$dir/all" -name 'out.*')" ""
+
+# What one thread writes to execute it, another one's child may still have open for writing.
+n=0
+while [ $n -lt 60 ]; do
+	n=$((n + 1))
+	mkdir -p "$dir/many/small$n"
+	cp "$dir/all/contents/contents" "$dir/many/small$n/small$n"
+done
+for n in 1 2 3; do
+	WH_JOBS=4 samples run "$dir/many" "$dir/work" env >>"$dir/started"
+done
+is many_are_copied_while_others_start "$(grep -c '	same	' "$dir/started")" 180
 finish

@@ -75,7 +75,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 44
+plan 45
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
 await has_worker 1
@@ -113,15 +113,21 @@ talk() { # PYTHON: with c, which is connected, and request(what, version)
 c = socket.socket(socket.AF_UNIX)
 c.settimeout(10)
 c.connect(sys.argv[1])
-def request(what, version=1 << 16 | 4, size=0, magic=0x4e4e414843544857):
-    return struct.pack("<QQIIII", magic, 7, version, what, 0, size)
+def request(what, version=1 << 16 | 4, size=0, magic=0x4e4e414843544857, nonce=7):
+    return struct.pack("<QQIIII", magic, nonce, version, what, 0, size)
+def answer():
+    h = struct.unpack("<QQIIII", c.recv(32, socket.MSG_WAITALL))
+    return h[1], c.recv(h[5], socket.MSG_WAITALL)
 def refusal():
-    h = c.recv(32, socket.MSG_WAITALL)
-    return c.recv(struct.unpack("<QQIIII", h)[5], socket.MSG_WAITALL).decode()
+    return answer()[1].decode()
 exec(sys.argv[2])' "$tmp/run/1.control" "$1"
 }
 talk 'c.send(request(1))'
 is who_does_not_wait_for_his_answer_is_forgotten "$(limits 1)" "(0, 40, 'temporal', 0)"
+is nor_is_the_next_one_whose_request_comes_with_his "$(talk 'c.send(request(1) + request(3, nonce=8))
+while answer()[0] != 8:
+    pass
+print("heard")')" heard
 talk 'c.send(os.urandom(100000))'
 is noise_is_no_request "$(limits 1)" "(0, 40, 'temporal', 0)"
 is another_release_is_told_so "$(talk 'c.send(request(1, 5)); print(refusal())')" \
