@@ -69,7 +69,7 @@ tests() {
 }
 
 put include wormhole.h
-for f in wormhole wormhole_device wormhole_fuzz wormhole_gate wormhole_guest wormhole_host wormhole_pair wormhole_regs; do
+for f in wormhole wormhole_device wormhole_fuzz wormhole_gate wormhole_guest wormhole_host wormhole_pair wormhole_points wormhole_regs; do
 	put lib $f.c
 	list "LIBKVM_$arch" "LIBKVM_$arch += lib/$arch/$f.c"
 done

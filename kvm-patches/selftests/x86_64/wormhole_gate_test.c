@@ -4,12 +4,8 @@
  * place and handed on, interrupted and stopped on the way, under other settings of
  * the client's, and under MSRs that change. Its enemies are in wormhole_lstar_test.
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include "wormhole.h"
 
-#define POINTS		"/sys/kernel/debug/kvm-wormhole/points"
 #define EXIT_CPUID	10
 #define CR4_FSGSBASE	BIT_ULL(16)
 #define CR4_SMEP	BIT_ULL(20)
@@ -169,19 +165,9 @@ static u64 handoffs(const struct wh_host_stat *old)
 /* How often an exit met a SYSCALL on its way; -1 if the kernel does not say. */
 static long met_in_gate(void)
 {
-	char line[128], name[16];
-	FILE *f = fopen(POINTS, "r");
-	long hits = -1, on[2];
-	int n;
+	long on_cpu1 = wh_point_read("gate", 1);
 
-	while (f && fgets(line, sizeof(line), f)) {
-		n = sscanf(line, "%15s %*d %ld %ld", name, &on[0], &on[1]);
-		if (n >= 2 && !strcmp(name, "gate"))
-			hits = on[0] + (n > 2 ? on[1] : 0);
-	}
-	if (f)
-		fclose(f);
-	return hits;
+	return on_cpu1 < 0 ? -1 : wh_point_read("gate", 0) + on_cpu1;
 }
 
 static bool all_is_well(void)
@@ -573,8 +559,8 @@ static void test_change_elsewhere(void)
 
 	/* What KVM flushes for a vCPU's first run, or on another CPU, is behind it. */
 	wh_call(a_second, &a.as, 3, enter_and_leave, 0, 0, 0, 0);
-	wh_stay_on(a.vcpu, 0);
-	wh_stay_on(a_second, sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	wh_pin(a.vcpu->tid, 0);
+	wh_pin(a_second->tid, wh_two_cpus() ? 1 : 0);
 	wh_ok(again() && wh_gates(2) == 1, "gate_before_a_change_on_another_vcpu");
 	wh_call(a_second, &a.as, 3, enter_and_leave, a.index, 0, 0, 0);
 	wh_stat(2, &before);

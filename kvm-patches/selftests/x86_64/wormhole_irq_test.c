@@ -4,11 +4,9 @@
  * VMM. Each takes the vCPU out of the view first and meets the client's own
  * world at `pending`; the call goes on afterwards. Needs VMFUNC.
  */
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 #include "wormhole.h"
 
 #define SMI_HANDLER	0x38000
@@ -272,18 +270,15 @@ static void test_syscall_entry(void)
 static void test_migration(void)
 {
 	struct wh_result r;
-	cpu_set_t set;
 	int i;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (!wh_two_cpus()) {
 		wh_skip("call_follows_its_vcpu_to_another_cpu", "one CPU");
 		return;
 	}
 	start_waiting_call(31);
 	for (i = 0; i < 10; i++) {
-		CPU_ZERO(&set);
-		CPU_SET(i & 1, &set);
-		sched_setaffinity(client.vcpu->tid, sizeof(set), &set);
+		wh_pin(client.vcpu->tid, i & 1);
 		wh_ms_pause();
 	}
 	r = finish_waiting_call(31);

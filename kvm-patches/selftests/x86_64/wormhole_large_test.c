@@ -17,7 +17,6 @@
 #define SIZE		(BLOCKS * WH_PAGE_2M)
 #define PAGES		512
 #define CHANGED		77	/* the page that is another one's affair */
-#define POINTS		"/sys/kernel/debug/kvm-wormhole/points"
 #define PREFILL_VA	0x7e0080000000ULL
 #define PREFILL_GPA	0x40800000ULL
 
@@ -283,11 +282,11 @@ static void test_race(void)
 
 	*word(&device, 1, CHANGED) = 12;
 	host_maps(page, CHANGED);
-	wh_write_file(POINTS, "install hold 1");
+	wh_point("install", "hold", 1);
 	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_LOAD, at(&device, 0, 0), 0, 0);
-	wh_ok(wh_poll(wh_number_in(POINTS, "install") == 1, 1000), "fill_is_held_before_its_entry");
+	wh_ok(wh_point_waits("install"), "fill_is_held_before_its_entry");
 	host_maps(page, PAGES + CHANGED);
-	wh_write_file(POINTS, "install go");
+	wh_point("install", "go", 0);
 	wh_ok(wh_join(client.vcpu, 1), "and_ends_after_the_host_has_changed_a_page");
 	wh_eq(load(at(&device, 0, CHANGED)), 12, "which_is_the_one_that_is_read");
 	wh_ok(!is_large(at(&device, 0, CHANGED)), "by_an_entry_of_its_own");

@@ -250,7 +250,7 @@ static void test_hostile(void)
 
 	/* A vCPU that moves is disarmed, and then CPL 0 cannot enter. */
 	wh_one_cpu();
-	wh_stay_on(a.vcpu, 0);
+	wh_pin(a.vcpu->tid, 0);
 	for (i = 0; i < WH_ARRAY_SIZE(entries); i++)
 		hostile(&entries[i]);
 	for (at = 0; at < WH_PAGE; at++) {

@@ -45,14 +45,6 @@ static u64 guest_write_msr(u64 msr, u64 value)
 	return wh_rdtsc();
 }
 
-/* Boss of the server, CPL 0: an idle loop with a periodic timer. */
-static u64 guest_idle(void)
-{
-	for (;;)
-		asm volatile("sti; hlt; cli" ::: "memory");
-	return 0;
-}
-
 static void pause_ms(int ms)
 {
 	while (ms--)
@@ -119,7 +111,7 @@ static void test_timers(void)
 	log->timer_period = tsc_ms;
 	log->timer_max = 1000000;
 	wh_call(srv.boss, &srv.kernel, 0, wh_guest_timer, tsc_ms, 0, 0, 0);
-	wh_start(srv.boss, &srv.kernel, 0, guest_idle, 0, 0, 0, 0);
+	wh_start(srv.boss, &srv.kernel, 0, wh_guest_idle, 0, 0, 0, 0);
 	/* The boss was running: what it had armed may still come at once. */
 	pause_ms(20);
 	log->timer_irqs = 0;

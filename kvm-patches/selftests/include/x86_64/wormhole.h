@@ -434,8 +434,6 @@ bool wh_pair_anew(struct wh_worker *w, struct wh_client *c);
 void wh_watch(struct wh_vcpu *vcpu, u64 va, u64 dr7);
 u64 wh_get_msr(struct wh_vcpu *vcpu, u32 index);
 void wh_set_msr(struct wh_vcpu *vcpu, u32 index, u64 value);
-/* Its thread has run before. */
-void wh_stay_on(struct wh_vcpu *vcpu, int cpu);
 
 /* --- The host's control device -------------------------------------------- */
 
@@ -475,6 +473,19 @@ long wh_free_kb(void);
 long wh_pinned_pages(void);
 /* Bottom of the views' regions (GPA), as KVM chooses it. */
 u64 wh_region_base(void);
+bool wh_two_cpus(void);
+/* @cpu < 0: on either. @tid 0: this thread; a vCPU has one once it has run. */
+void wh_pin(int tid, int cpu);
+
+/* --- Points of the kernel (CONFIG_KVM_WORMHOLE_TEST) ------------------------ */
+
+bool wh_points_there(void);
+/* @verb: hold N threads, step, go, delay by so many us (wormhole_test.c). */
+void wh_point(const char *name, const char *verb, int val);
+/* Threads that wait there, or with @cpu how often it was reached on it; -1: no such point. */
+long wh_point_read(const char *name, int cpu);
+/* Does one wait, or come within a second? */
+bool wh_point_waits(const char *name);
 
 /* --- Guest side ----------------------------------------------------------- */
 
@@ -553,6 +564,8 @@ void wh_trap_stubs(void);
 void wh_syscall_entry(void);
 /* CPL 0: one timer interrupt after @tsc cycles. */
 void wh_guest_timer(u64 tsc);
+/* CPL 0, for ever: halts, and takes interrupts. */
+u64 wh_guest_idle(void);
 /*
  * A handler: fill every register, meet #BP (a0 = 0) or spin a0 rounds, compare.
  * Returns 0 or the number of the first difference.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Tests of system calls in a view: handlers that make them, what their vCPUs are set to. */
-#include <sched.h>
 #include <sys/ioctl.h>
 #include "wormhole.h"
 
@@ -78,14 +77,4 @@ u64 wh_get_msr(struct wh_vcpu *vcpu, u32 index)
 void wh_set_msr(struct wh_vcpu *vcpu, u32 index, u64 value)
 {
 	one_msr(vcpu, KVM_SET_MSRS, index, value);
-}
-
-void wh_stay_on(struct wh_vcpu *vcpu, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(vcpu->tid, sizeof(set), &set))
-		wh_die("sched_setaffinity");
 }

@@ -294,6 +294,13 @@ void wh_guest_timer(u64 tsc)
 	wh_wrmsr(TSC_DEADLINE, wh_log.timer_deadline);
 }
 
+u64 wh_guest_idle(void)
+{
+	for (;;)
+		asm volatile("sti; hlt; cli" ::: "memory");
+	return 0;
+}
+
 static u8 *news(u64 pair, u64 slot, u64 what)
 {
 	return pair == WH_ANY_PAIR ? &wh_log.any_news :
