@@ -272,12 +272,22 @@ static uint64_t how_long(struct wh_session *s, const struct wh_sm_context *c, in
 
 /* --- The two ends of a launch ---------------------------------------------------------------- */
 
-static CUresult later(struct wh_session *s, uint64_t wait_us)
+/* Up to now, so that who looks on does not see a long wait as more time than there was. */
+static void count_wait(struct wh_session *s, int device, uint64_t now)
 {
 	struct wh_sm_state *m = s->limits.sm;
 
-	if (!m->waiting_since)
-		m->waiting_since = WH_TSC();
+	if (m->waits_from)
+		s->limits.account->device[device].throttled_ns += tsc_to_ns(s, now - m->waits_from);
+	m->waits_from = now;
+}
+
+static CUresult later(struct wh_session *s, int device, uint64_t wait_us)
+{
+	const struct wh_sm_state *m = s->limits.sm;
+
+	/* One that comes again: up to where it came, which is known. */
+	count_wait(s, device, m->waits_from ? m->entered : WH_TSC());
 	wait_us = wait_us < WAIT_MIN_US ? WAIT_MIN_US : wait_us;
 	return wh_retry(wait_us < WAIT_MAX_US ? wait_us : WAIT_MAX_US);
 }
@@ -286,10 +296,10 @@ static void go(struct wh_session *s, int device)
 {
 	struct wh_sm_state *m = s->limits.sm;
 
-	if (!m->waiting_since)
+	if (!m->waits_from)
 		return;
-	s->limits.account->device[device].throttled_ns += tsc_to_ns(s, WH_TSC() - m->waiting_since);
-	m->waiting_since = 0;
+	count_wait(s, device, WH_TSC());
+	m->waits_from = 0;
 	m->woken = true;
 }
 
@@ -324,9 +334,9 @@ static CUresult begin(struct wh_session *s, struct wh_sm_context *c, CUstream st
 	enum obstacle o = obstacle(s, c, device);
 
 	if (!passes(s, device, o))
-		return later(s, how_long(s, c, device, o));
+		return later(s, device, how_long(s, c, device, o));
 	if (!wh_gpu_before(s, c, stream))
-		return later(s, WAIT_MIN_US);
+		return later(s, device, WAIT_MIN_US);
 	go(s, device);
 	return CUDA_SUCCESS;
 }

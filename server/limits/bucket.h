@@ -82,7 +82,7 @@ struct wh_sm_state {
 	uint64_t origin;	/* tsc of the session's time 0 */
 	uint64_t epoch;		/* counts calls that are no launches */
 	uint64_t polled;	/* tsc */
-	uint64_t waiting_since;	/* tsc of the first refusal in a row, 0 */
+	uint64_t waits_from;	/* tsc up to which a launch's wait is counted; 0: none waits */
 	uint32_t batch;		/* launches for one marker */
 	uint32_t batch_left;	/* launches until it may grow */
 	uint32_t grow;		/* and how many those are */

@@ -504,6 +504,32 @@ static void test_measured(void)
 	finish();
 }
 
+/* Who looks ten times a second sees no second of waiting in a tenth. */
+static void test_waits_are_counted_as_they_last(void)
+{
+	struct client *c;
+	uint64_t had, most = 0, all;
+	int i;
+
+	begin();
+	c = add(0, 10, fixed, 2e8);
+	c->sync = true;
+	run(4 * SECONDS);
+	all = c->s.limits.account->device[0].throttled_ns;
+	for (i = 0; i < 100; i++) {
+		had = c->s.limits.account->device[0].throttled_ns;
+		run(0.1 * SECONDS);
+		had = c->s.limits.account->device[0].throttled_ns - had;
+		most = had > most ? had : most;
+	}
+	all = c->s.limits.account->device[0].throttled_ns - all;
+	if (!ok(most > 0.09 * SECONDS && most < 0.12 * SECONDS, "a_long_wait_is_counted_as_it_lasts"))
+		diag("%.3f s in 0.1 s", most / 1e9);
+	if (!ok(all > 8.5 * SECONDS && all < 9.5 * SECONDS, "and_once"))
+		diag("%.3f s in 10 s", all / 1e9);
+	finish();
+}
+
 static void test_shared(void)
 {
 	double share[SIM_PROCESSES];
@@ -735,7 +761,7 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6);
+	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6 + 2);
 	test_alone();
 	test_posted();
 	test_pairs();
@@ -747,5 +773,6 @@ int main(void)
 	test_lies();
 	test_capture();
 	test_union();
+	test_waits_are_counted_as_they_last();
 	return tap_exit();
 }
