@@ -273,32 +273,34 @@ static uint64_t how_long(struct wh_session *s, const struct wh_sm_context *c, in
 /* --- The two ends of a launch ---------------------------------------------------------------- */
 
 /* Up to now, so that who looks on does not see a long wait as more time than there was. */
-static void count_wait(struct wh_session *s, int device, uint64_t now)
+static void count_wait(struct wh_session *s, uint64_t now)
 {
 	struct wh_sm_state *m = s->limits.sm;
 
 	if (m->waits_from)
-		s->limits.account->device[device].throttled_ns += tsc_to_ns(s, now - m->waits_from);
+		s->limits.account->device[m->waits_for].throttled_ns +=
+			tsc_to_ns(s, now - m->waits_from);
 	m->waits_from = now;
 }
 
 static CUresult later(struct wh_session *s, int device, uint64_t wait_us)
 {
-	const struct wh_sm_state *m = s->limits.sm;
+	struct wh_sm_state *m = s->limits.sm;
 
 	/* One that comes again: up to where it came, which is known. */
-	count_wait(s, device, m->waits_from ? m->entered : WH_TSC());
+	count_wait(s, m->waits_from ? m->entered : WH_TSC());
+	m->waits_for = device;
 	wait_us = wait_us < WAIT_MIN_US ? WAIT_MIN_US : wait_us;
 	return wh_retry(wait_us < WAIT_MAX_US ? wait_us : WAIT_MAX_US);
 }
 
-static void go(struct wh_session *s, int device)
+static void go(struct wh_session *s)
 {
 	struct wh_sm_state *m = s->limits.sm;
 
 	if (!m->waits_from)
 		return;
-	count_wait(s, device, WH_TSC());
+	count_wait(s, WH_TSC());
 	m->waits_from = 0;
 	m->woken = true;
 }
@@ -337,7 +339,7 @@ static CUresult begin(struct wh_session *s, struct wh_sm_context *c, CUstream st
 		return later(s, device, how_long(s, c, device, o));
 	if (!wh_gpu_before(s, c, stream))
 		return later(s, device, WAIT_MIN_US);
-	go(s, device);
+	go(s);
 	return CUDA_SUCCESS;
 }
 
@@ -509,6 +511,21 @@ void wh_launch_end_slowly(struct wh_session *s, CUstream stream)
 	/* Nobody is traced any more: launches are quick again. */
 	if (!wh_self.traced)
 		__atomic_store_n(&s->limits.watched, s->limits.temporal, __ATOMIC_RELAXED);
+}
+
+void wh_sm_share_gone(struct wh_session *s, uint32_t devices)
+{
+	struct wh_sm_state *m = s->limits.sm;
+	int d;
+
+	if (!m)
+		return;
+	m->credit = 0;
+	if (m->waits_from && devices & 1u << m->waits_for)
+		go(s);
+	for (d = 0; d < WH_TENANT_DEVICES; d++)
+		if (devices & 1u << d)
+			wh_gpu_end(s, d);
 }
 
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx)

@@ -83,6 +83,7 @@ struct wh_sm_state {
 	uint64_t epoch;		/* counts calls that are no launches */
 	uint64_t polled;	/* tsc */
 	uint64_t waits_from;	/* tsc up to which a launch's wait is counted; 0: none waits */
+	int waits_for;		/* this device */
 	uint32_t batch;		/* launches for one marker */
 	uint32_t batch_left;	/* launches until it may grow */
 	uint32_t grow;		/* and how many those are */
@@ -122,6 +123,8 @@ void wh_gpu_mark_last(struct wh_session *s);
 /* Look which markers are done. Returns nothing; new GPU time goes to wh_sm_used(). */
 void wh_gpu_poll(struct wh_session *s);
 /* The context is gone: what it had under way counts until now. */
+/* The device is not measured any more: what comes is in no span. */
+void wh_gpu_end(struct wh_session *s, int device);
 void wh_gpu_context_gone(struct wh_session *s, uint64_t ctx);
 void wh_gpu_close(struct wh_session *s);
 double wh_gpu_now(const struct wh_session *s, uint64_t tsc);

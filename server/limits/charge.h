@@ -155,6 +155,8 @@ bool wh_sm_look(struct wh_session *s);
  */
 bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
+/* These devices (bits) have no temporal limit any more: launches under it end where they are. */
+void wh_sm_share_gone(struct wh_session *s, uint32_t devices);
 
 /* Where there is something to do. */
 CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream);

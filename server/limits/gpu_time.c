@@ -517,6 +517,29 @@ void wh_gpu_poll(struct wh_session *s)
 
 /* --- Ends ------------------------------------------------------------------------ */
 
+/* Each span ends here; in other contexts than the current one it can do so by the clock alone. */
+static void end_spans(struct wh_session *s, struct wh_sm_context *c)
+{
+	struct wh_sm_stream *st;
+
+	if (c->ctx == wh_self.ctx)
+		mark_context(s, c, UINT32_MAX);
+	for (st = c->stream; st < c->stream + WH_SM_STREAMS; st++) {
+		if (st->unmarked)
+			lose_stream(s, c, st);
+		st->chained = false;
+	}
+}
+
+void wh_gpu_end(struct wh_session *s, int device)
+{
+	struct wh_sm_context *c;
+
+	for (c = s->limits.sm->contexts; c; c = c->next)
+		if (c->device == device)
+			end_spans(s, c);
+}
+
 /* Its events went with it. The driver has waited for its work, or ended it. */
 static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 {

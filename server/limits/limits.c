@@ -107,6 +107,7 @@ void wh_limits_reread(struct wh_session *s)
 {
 	struct wh_device_limit fresh[WH_TENANT_DEVICES];
 	struct wh_limits *l = &s->limits;
+	uint32_t shares = l->temporal;
 	int d;
 
 	if (!copy_limits(l->page, fresh, &l->seen))
@@ -119,6 +120,8 @@ void wh_limits_reread(struct wh_session *s)
 	/* A trace that begins just now is seen at its next call. */
 	__atomic_store_n(&l->watched, l->temporal | (l->watched & WH_WATCHED_TRACE),
 			 __ATOMIC_RELAXED);
+	if (shares & ~l->temporal)
+		wh_sm_share_gone(s, shares & ~l->temporal);
 }
 
 /* --- The files ------------------------------------------------------------------- */

@@ -68,12 +68,15 @@ static int clients;
 void wh_limits_reread(struct wh_session *s)
 {
 	struct wh_limits *l = &s->limits;
+	uint32_t had = l->temporal;
 	unsigned int p;
 
 	memcpy(l->limit, l->page->device, sizeof(l->limit));
 	l->seen = l->page->sequence;
 	p = l->limit[0].sm_percent;
 	l->watched = l->temporal = p && p < 100;
+	if (had && !l->temporal)
+		wh_sm_share_gone(s, had);
 }
 
 /* The files, too. */
@@ -593,6 +596,36 @@ static void test_changes(void)
 	finish();
 }
 
+#define TIMES	20
+
+/*
+ * Without a share for a while, and again under one; each time with as many of the latest
+ * launches behind the last marker as happen to be. First what was launched before runs, for
+ * nothing.
+ */
+static void test_taken_and_given_back(bool shm)
+{
+	double share[SIM_PROCESSES], worst = 60;
+	struct client *c;
+	int i;
+
+	begin();
+	c = add(0, 60, fixed, 1e5);
+	c->shm = shm;
+	for (i = 0; i < TIMES; i++) {
+		set_percent(c, 60);
+		run((0.3 + 0.0007 * i) * SECONDS);
+		run_and_measure(0.15 * SECONDS, share);
+		if (fabs(share[0] - 60) > fabs(worst - 60))
+			worst = share[0];
+		set_percent(c, 0);
+		run(0.2 * SECONDS);
+	}
+	if (!ok(near(worst, 60), shm ? "nor_is_it_charged_over_shm" : "nor_is_it_charged"))
+		diag("got %.2f %%", worst);
+	finish();
+}
+
 static void test_unlimited(void)
 {
 	struct client *c;
@@ -761,13 +794,15 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6 + 2);
+	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6 + 2 + 2);
 	test_alone();
 	test_posted();
 	test_pairs();
 	test_measured();
 	test_shared();
 	test_changes();
+	test_taken_and_given_back(false);
+	test_taken_and_given_back(true);
 	test_unlimited();
 	test_dead_holder();
 	test_lies();

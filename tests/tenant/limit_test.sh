@@ -14,7 +14,7 @@ with() {
 		limits default && "$wormhole" stop
 }
 
-plan 28
+plan 29
 more=
 is no_limits_by_default "$(with A=b)" "(0, 100, 'none', 0)"
 is memory_in_gibibytes "$(with CUDA_DEVICE_MEMORY_LIMIT=2g)" "(2147483648, 100, 'none', 0)"
@@ -45,6 +45,27 @@ is limit_of_a_device_changes "$(limits alpha)" "(134217728, 20, 'both', 1)"
 is limits_can_be_taken_away "$(limits alpha)" "(0, 100, 'none', 0)"
 
 finish_client a
+
+# A program that launches on and on, without a share for a while, and under one again: what it did
+# meanwhile it does not owe. How many launches have no marker when that begins is a matter of luck.
+launches() { field back "d['launches']"; }
+"$wormhole" run --tenant back --sm 50 -- "$client" launch=2000000000 >/dev/null 2>&1 &
+back=$!
+await eval '[ "$(launches)" -gt 0 ]'
+owed=
+for _ in 1 2 3 4 5 6; do
+	sleep 0.3
+	"$wormhole" limit back --sm none
+	sleep 0.7
+	"$wormhole" limit back --sm 50
+	sleep 0.2
+	before=$(launches)
+	sleep 0.3
+	[ "$(launches)" -gt "$before" ] || owed="$owed $before"
+done
+is a_share_that_comes_back_owes_nothing_for_the_time_without "$owed" ""
+kill $back
+wait $back 2>/dev/null
 
 # What the limits do: the same programs, other limits.
 M=1048576
