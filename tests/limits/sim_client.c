@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The clients of sim_client.h: what a launch takes them, and when their worker looks after it. */
+#include "sim_client.h"
+
+/* Measured on an H200 over shm. */
+#define ANSWERED_NS	5500.0		/* when it awaits an answer that it need not */
+#define POSTS		32		/* launches that it is ahead of answers */
+#define YIELD_NS	3000.0		/* a wait so short that the client only yields */
+#define SLEEP_NS	60e3		/* by which a sleep is longer than was asked for */
+#define COLD_NS		40e3		/* more for the first launch after a pause of this: */
+#define COLD_AFTER_NS	3e6
+#define COLD_NEXT_NS	300.0		/* and for so many others */
+#define COLD_LAUNCHES	500
+#define HICCUP_NS	60e3		/* the client does not run, in so many launches once */
+#define HICCUP_LAUNCHES	6000
+#define IDLE_NS		40e3		/* the worker looks after work then, */
+#define IDLE_STEP_NS	1e3
+#define IDLE_MOST_NS	1e6		/* so long */
+
+struct wh_board board;
+struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */
+static struct wh_tenant_usage usage[SIM_PROCESSES];
+struct client client[SIM_PROCESSES];
+static int clients;
+
+/* limits.c without the files. */
+void wh_limits_reread(struct wh_session *s)
+{
+	struct wh_limits *l = &s->limits;
+	uint32_t had = l->temporal;
+	unsigned int p;
+
+	memcpy(l->limit, l->page->device, sizeof(l->limit));
+	l->seen = l->page->sequence;
+	p = l->limit[0].sm_percent;
+	l->watched = l->temporal = p && p < 100;
+	if (had && !l->temporal)
+		wh_sm_share_gone(s, had);
+}
+
+/* The files, too. */
+const struct wh_seat *wh_turn_map(struct wh_turns *v, uint64_t tenant_id)
+{
+	(void)v;
+	return &seat[tenant_id - 1];
+}
+
+void wh_turn_unmap(const struct wh_seat *page)
+{
+	(void)page;
+}
+
+double fixed(struct client *c, uint64_t n)
+{
+	(void)n;
+	return c->ns;
+}
+
+double mixed(struct client *c, uint64_t n)
+{
+	static const double ns[] = { 3e3, 1e5, 3e3, 2e6, 3e3, 3e3, 1e5, 3e3 };
+
+	(void)c;
+	return n % 400 == 399 ? 50e6 : ns[n % 8];
+}
+
+/* The session's room has it, of which nothing else is here. */
+__thread struct wh_self wh_self;
+
+void begin(void)
+{
+	sim_reset();
+	memset(&board, 0, sizeof(board));
+	memset(seat, 0, sizeof(seat));
+	memset(usage, 0, sizeof(usage));
+	clients = 0;
+}
+
+void set_percent(struct client *c, unsigned int percent)
+{
+	c->limits.device[0].sm_percent = percent;
+	c->limits.device[0].sm_policy = WH_SM_TEMPORAL;
+	c->limits.sequence += 2;
+	board.seat[c->tenant].percent[0] = percent < 100 ? percent : 0;
+}
+
+struct client *add(int tenant, unsigned int percent,
+		   double (*kernel)(struct client *, uint64_t), double ns)
+{
+	struct client *c = &client[clients];
+
+	memset(c, 0, sizeof(*c));
+	c->kernel = kernel;
+	c->ns = ns;
+	c->streams = 1;
+	c->s.tsc_per_us = 1000;
+	c->s.nslots = 1;
+	sim_driver(&c->s.drv);
+	c->tenant = tenant;
+	c->turns = (struct wh_turns){ .board = &board, .own = &seat[tenant], .seat = tenant };
+	board.seat[tenant].tenant_id = tenant + 1;
+	board.top = SIM_PROCESSES;
+	c->s.limits = (struct wh_limits) {
+		.page = &c->limits, .usage = &usage[tenant], .turns = &c->turns,
+		.account = &usage[tenant].worker[clients], .turn_id = clients + 1,
+	};
+	set_percent(c, percent);
+	wh_limits_reread(&c->s);
+	clients++;
+	return c;
+}
+
+/* Its worker while the client does nothing. */
+static void look_after(struct client *c)
+{
+	bool end = sim_now() > c->idle_end;
+
+	c->idle = wh_sm_idle(&c->s, end) && !end;
+	c->next = c->idle ? sim_now() + IDLE_STEP_NS : c->resume;
+	if (c->next >= c->resume) {
+		c->next = c->resume;
+		c->idle = false;
+	}
+}
+
+/* The client does something in so many nanoseconds. */
+static void go_on(struct client *c, double ns)
+{
+	c->next = sim_now() + ns;
+	if (!c->shm || !c->s.limits.temporal || ns <= IDLE_NS)
+		return;
+	c->idle = true;
+	c->resume = c->next;
+	c->idle_end = sim_now() + IDLE_MOST_NS;
+	c->next = sim_now() + IDLE_NS;
+}
+
+/* What a launch takes besides what the engine does. */
+static double issue(struct client *c)
+{
+	double ns = c->shm && !c->posted ? ANSWERED_NS : ISSUE_NS;
+
+	if (!c->shm)
+		return ns;
+	if (sim_now() - c->last > COLD_AFTER_NS) {
+		ns += COLD_NS;
+		c->cold = COLD_LAUNCHES;
+	} else if (c->cold) {
+		ns += COLD_NEXT_NS;
+		c->cold--;
+	}
+	return ns;
+}
+
+static void wait_for_device(struct client *c)
+{
+	if (c->s.limits.temporal)
+		wh_sm_look(&c->s);
+	c->waiting = !sim_idle((int)(c - client));
+	c->next = sim_now() + 2000;
+	if (!c->waiting && c->s.limits.temporal)
+		wh_sm_look(&c->s);
+}
+
+static CUstream stream_of(const struct client *c)
+{
+	return (CUstream)(uintptr_t)(c->launched % c->streams);
+}
+
+/* The device has it when the driver's call is done. */
+static void launched(struct client *c)
+{
+	c->issuing = false;
+	sim_launch(stream_of(c), c->kernel(c, c->launched));
+	c->last = sim_now();
+	wh_launch_end(&c->s, stream_of(c));
+	c->posted = false;
+	if (!c->s.limits.temporal || !wh_sm_wants_answers(&c->s))
+		c->unseen = 0;
+	else
+		c->unseen += c->unseen < POSTS;
+	c->launched++;
+	go_on(c, (c->pause ? c->pause(c, c->launched - 1) : 0) +
+		 (c->shm && c->launched % HICCUP_LAUNCHES == 0 ? HICCUP_NS : 0));
+	c->waiting = c->sync;
+	if (c->waiting && c->s.limits.temporal)
+		wh_sm_other_call(&c->s);
+}
+
+/* One step of a client: a launch, a look, or nothing. */
+static void act(struct client *c)
+{
+	CUresult res;
+	double us;
+
+	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = c->posted };
+	if (c->issuing) {
+		launched(c);
+		return;
+	}
+	if (c->idle) {
+		look_after(c);
+		return;
+	}
+	if (c->waiting) {
+		wait_for_device(c);
+		return;
+	}
+	/* The driver's queue is finite. */
+	if (sim_queued(stream_of(c)) > 1000) {
+		c->next = sim_now() + 10e3;
+		return;
+	}
+	wh_self.posted = c->posted = c->shm && c->unseen < POSTS;
+	res = wh_launch_begin(&c->s, stream_of(c));
+	if ((uint32_t)res >= WH_RETRY) {
+		us = (uint32_t)res - WH_RETRY;
+		c->posted = false;
+		go_on(c, us < 60 ? YIELD_NS : us * 1e3 + SLEEP_NS);
+		return;
+	}
+	c->issuing = true;
+	c->next = sim_now() + issue(c);
+}
+
+void run(double ns)
+{
+	double end = sim_now() + ns;
+	struct client *c;
+	int i;
+
+	while (sim_now() < end) {
+		for (c = NULL, i = 0; i < clients; i++)
+			if (!client[i].stop && (!c || client[i].next < c->next))
+				c = &client[i];
+		/* Another's calls have taken time: it is not earlier than now. */
+		sim_advance_to(c->next < end ? c->next : end);
+		if (c->next > end)
+			break;
+		sim_choose((int)(c - client));
+		act(c);
+	}
+}
+
+void run_and_measure(double ns, double *share)
+{
+	double start = sim_now();
+	int i;
+
+	for (i = 0; i < clients; i++)
+		client[i].from_used = sim_process(i)->used_ns;
+	run(ns);
+	for (i = 0; i < clients; i++)
+		share[i] = (sim_process(i)->used_ns - client[i].from_used) /
+			   (sim_now() - start) * 100;
+}
+
+void finish(void)
+{
+	int i;
+
+	for (i = 0; i < clients; i++)
+		wh_sm_close(&client[i].s);
+}

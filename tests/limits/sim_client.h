@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenants' processes on the device in virtual time: each launches as a client does, through
+ * the engine of a worker of its own. Times in nanoseconds.
+ */
+#ifndef WORMHOLE_TESTS_LIMITS_SIM_CLIENT_H
+#define WORMHOLE_TESTS_LIMITS_SIM_CLIENT_H
+
+#include "sim.h"
+#include "sim_device.h"
+#include "limits/bucket.h"
+#include "limits/turns.h"
+
+/* Measured on an H200 over shm. */
+#define ISSUE_NS	3300.0		/* that a client needs for a launch */
+
+struct client {
+	bool posted;		/* its launch is one that nobody waits for */
+	struct wh_session s;
+	struct wh_tenant_limits limits;
+	struct wh_turns turns;
+	int tenant;
+	double next;			/* when it does something */
+	double (*kernel)(struct client *c, uint64_t n);	/* length of the n-th */
+	double ns;			/* for fixed() */
+	double (*pause)(struct client *c, uint64_t n);	/* after the n-th; NULL: none */
+	bool sync;			/* waits for each kernel */
+	bool stop;
+	bool waiting;
+	bool issuing;			/* a launch: the driver's call is under way */
+	bool shm;			/* posts, and its worker notices when it pauses */
+	bool idle;			/* does so now */
+	double idle_end, resume;
+	double last;			/* launch */
+	int cold;			/* launches that take longer */
+	int unseen;			/* posted since it was asked to await answers */
+	unsigned int streams;
+	uint64_t launched;
+	double from_used;
+};
+
+extern struct client client[SIM_PROCESSES];	/* in the order of add() */
+extern struct wh_board board;
+extern struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */
+
+/* Kernels that take c->ns each; of 3 us, 100 us, 2 ms, and now and then 50 ms. */
+double fixed(struct client *c, uint64_t n);
+double mixed(struct client *c, uint64_t n);
+
+/* Nobody is there any more. */
+void begin(void);
+struct client *add(int tenant, unsigned int percent,
+		   double (*kernel)(struct client *, uint64_t), double ns);
+/* 0 and 100: no share. */
+void set_percent(struct client *c, unsigned int percent);
+void run(double ns);
+/* What each got of the device meanwhile, in percent. */
+void run_and_measure(double ns, double *share);
+/* Their engines go. */
+void finish(void);
+
+#endif
