@@ -131,30 +131,30 @@ static void send_answer(void)
 
 /* --- Requests --------------------------------------------------------------------- */
 
-static enum wh_channel_done look(const struct wh_channel_head *h)
+static bool look(const struct wh_channel_head *h)
 {
 	uint32_t size;
 	void *all = wh_windows_look(&size);
 
 	if (!all) {
 		refuse(h, "the server VM is out of memory");
-		return WH_CHANNEL_NOTHING;
+		return false;
 	}
 	answer(h, false, all, size);
 	free(all);
-	return WH_CHANNEL_LOOKED;
+	return true;
 }
 
-static enum wh_channel_done limit(const struct request *r)
+static bool limit(const struct request *r)
 {
 	char err[WH_CHANNEL_TEXT];
 
 	if (!wh_window_change(&r->limit, err, sizeof(err))) {
 		refuse(&r->head, err);
-		return WH_CHANNEL_NOTHING;
+		return false;
 	}
 	answer(&r->head, false, NULL, 0);
-	return WH_CHANNEL_CHANGED;
+	return true;
 }
 
 /* What follows a head of this kind. */
@@ -163,7 +163,8 @@ static uint32_t size_of(const struct wh_channel_head *h)
 	return h->what == WH_CHANNEL_LIMIT ? sizeof(struct wh_channel_limit) : 0;
 }
 
-static enum wh_channel_done serve(const struct request *r)
+/* Has it looked or changed anything? */
+static bool serve(const struct request *r)
 {
 	if (r->head.version != WH_CHANNEL_VERSION || r->head.size != size_of(&r->head))
 		refuse(&r->head, "the server VM is of another release of Wormhole");
@@ -173,7 +174,7 @@ static enum wh_channel_done serve(const struct request *r)
 		return limit(r);
 	else
 		refuse(&r->head, "the server VM knows no such request");
-	return WH_CHANNEL_NOTHING;
+	return false;
 }
 
 /* What does not begin as a request does goes, up to what may be the begin of one. */
@@ -211,23 +212,11 @@ static bool take(struct request *r)
 	return true;
 }
 
-/* All whole requests that are there. The most that any of them was. */
-static enum wh_channel_done serve_read(enum wh_channel_done done)
+bool wh_channel_serve(void)
 {
-	enum wh_channel_done now;
-	struct request r;
-
-	while (take(&r)) {
-		now = serve(&r);
-		done = now > done ? now : done;
-	}
-	return done;
-}
-
-enum wh_channel_done wh_channel_serve(void)
-{
-	enum wh_channel_done done = WH_CHANNEL_NOTHING;
 	struct epoll_event e = { 0 };
+	bool done = false;
+	struct request r;
 	ssize_t n;
 
 	epoll_wait(port.events, &e, 1, 0);
@@ -242,7 +231,8 @@ enum wh_channel_done wh_channel_serve(void)
 		if (n <= 0)
 			break;
 		port.got += (size_t)n;
-		done = serve_read(done);
+		while (take(&r))
+			done |= serve(&r);
 	}
 	send_answer();
 	return done;

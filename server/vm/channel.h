@@ -6,13 +6,14 @@
 #ifndef WORMHOLE_VM_CHANNEL_H
 #define WORMHOLE_VM_CHANNEL_H
 
+#include <stdbool.h>
+
 /*
  * file: the port; NULL: the one of this VM that has the name. A descriptor that can be
  * read when there is something to do; -1: there is no such port, or errno.
  */
 int wh_channel_open(const char *file);
-/* Do all of it. Has the host looked, changed a limit (more than a look), or neither? */
-enum wh_channel_done { WH_CHANNEL_NOTHING, WH_CHANNEL_LOOKED, WH_CHANNEL_CHANGED };
-enum wh_channel_done wh_channel_serve(void);
+/* Do all of it. Has the host looked, or changed a limit? */
+bool wh_channel_serve(void);
 
 #endif

@@ -335,7 +335,7 @@ static int take_signal(int signals)
 static void serve_host(void)
 {
 	/* A lower limit is held against what is there already, and who looks sees it fresh. */
-	if (wh_channel_serve() != WH_CHANNEL_NOTHING)
+	if (wh_channel_serve())
 		wh_audit_wanted();
 }
 
