@@ -518,11 +518,13 @@ void wh_sm_share_gone(struct wh_session *s, uint32_t devices)
 	struct wh_sm_state *m = s->limits.sm;
 	int d;
 
-	if (!m)
+	if (!m || !devices)
 		return;
 	m->credit = 0;
-	if (m->waits_from && devices & 1u << m->waits_for)
-		go(s);
+	if (m->waits_from && devices & 1u << m->waits_for) {
+		count_wait(s, WH_TSC());
+		m->waits_from = 0;
+	}
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (devices & 1u << d)
 			wh_gpu_end(s, d);

@@ -122,9 +122,9 @@ void wh_gpu_mark_all(struct wh_session *s);
 void wh_gpu_mark_last(struct wh_session *s);
 /* Look which markers are done. Returns nothing; new GPU time goes to wh_sm_used(). */
 void wh_gpu_poll(struct wh_session *s);
-/* The context is gone: what it had under way counts until now. */
 /* The device is not measured any more: what comes is in no span. */
 void wh_gpu_end(struct wh_session *s, int device);
+/* The context is gone: what it had under way counts until now. */
 void wh_gpu_context_gone(struct wh_session *s, uint64_t ctx);
 void wh_gpu_close(struct wh_session *s);
 double wh_gpu_now(const struct wh_session *s, uint64_t tsc);

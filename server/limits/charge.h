@@ -155,7 +155,7 @@ bool wh_sm_look(struct wh_session *s);
  */
 bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
-/* These devices (bits) have no temporal limit any more: launches under it end where they are. */
+/* These devices (bits, or 0) have no temporal limit any more: what is under way ends here. */
 void wh_sm_share_gone(struct wh_session *s, uint32_t devices);
 
 /* Where there is something to do. */

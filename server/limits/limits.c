@@ -120,8 +120,7 @@ void wh_limits_reread(struct wh_session *s)
 	/* A trace that begins just now is seen at its next call. */
 	__atomic_store_n(&l->watched, l->temporal | (l->watched & WH_WATCHED_TRACE),
 			 __ATOMIC_RELAXED);
-	if (shares & ~l->temporal)
-		wh_sm_share_gone(s, shares & ~l->temporal);
+	wh_sm_share_gone(s, shares & ~l->temporal);
 }
 
 /* --- The files ------------------------------------------------------------------- */

@@ -34,8 +34,7 @@ void wh_limits_reread(struct wh_session *s)
 	l->seen = l->page->sequence;
 	p = l->limit[0].sm_percent;
 	l->watched = l->temporal = p && p < 100;
-	if (had && !l->temporal)
-		wh_sm_share_gone(s, had);
+	wh_sm_share_gone(s, had & ~l->temporal);
 }
 
 /* The files, too. */
