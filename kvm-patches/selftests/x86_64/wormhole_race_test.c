@@ -43,6 +43,15 @@ static void apart(bool yes)
 	wh_pin(client.vcpu->tid, yes ? 1 : -1);
 }
 
+/* All other threads, and the server's boss; -1: wherever. */
+static void place(int cpu, int boss)
+{
+	wh_pin(0, cpu);
+	wh_pin(client.vcpu->tid, cpu);
+	wh_pin(worker.vcpu->tid, cpu);
+	wh_pin(srv.boss->tid, boss);
+}
+
 /* --- Handlers ---------------------------------------------------------------- */
 
 static void cpuid(u32 leaf)
@@ -452,10 +461,7 @@ static void test_timer_put_off_during_a_handoff(void)
 		wh_skip(name, "one CPU");
 		return;
 	}
-	wh_pin(0, 0);
-	wh_pin(client.vcpu->tid, 0);
-	wh_pin(worker.vcpu->tid, 0);
-	wh_pin(srv.boss->tid, 1);
+	place(0, 1);
 	server_log->timer_period = ms;
 	server_log->timer_max = 1000000;
 	wh_call(srv.boss, &srv.kernel, 0, wh_guest_timer, ms, 0, 0, 0);
@@ -467,10 +473,7 @@ static void test_timer_put_off_during_a_handoff(void)
 	wh_eq(met, PUT_OFFS, name);
 	wh_point("defer", "delay", 0);
 	wh_vcpu_stop(srv.boss);
-	wh_pin(0, -1);
-	wh_pin(client.vcpu->tid, -1);
-	wh_pin(worker.vcpu->tid, -1);
-	wh_pin(srv.boss->tid, -1);
+	place(-1, -1);
 }
 
 static void test_deny_during_attach(void)
@@ -723,10 +726,7 @@ static void test_server_reset(void)
 
 static void run_on(int cpu)
 {
-	wh_pin(0, cpu);
-	wh_pin(client.vcpu->tid, cpu);
-	wh_pin(worker.vcpu->tid, cpu);
-	wh_pin(srv.boss->tid, cpu);
+	place(cpu, cpu);
 	wh_notify(&worker, TABLE_VA, TABLE_VA + WH_PAGE, WH_NOTIFY_BEGIN);
 	wh_notify(&worker, TABLE_VA, TABLE_VA + WH_PAGE, WH_NOTIFY_END);
 	start(H_READ, TABLE_VA, 0);

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -131,12 +130,7 @@ void wh_watchdog(int seconds)
 
 void wh_one_cpu(void)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(0, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		wh_die("sched_setaffinity");
+	wh_pin(0, 0);
 }
 
 void wh_ms_pause(void)
