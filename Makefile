@@ -13,7 +13,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
+	test-next next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
@@ -43,7 +43,8 @@ help:
 #: make test        every test that needs neither a GPU nor VMX hardware
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
-#: make test-next   the same on the newer kernel that kvm-patches/BASE-next names
+#: make test-next   the same on the kernel that the series is written for (kvm-patches/BASE)
+#: make series-6.12  the series for Debian 12's kernel, in build/series-6.12/
 #: make test-vm     guests: under QEMU alone, and in Bochs
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
 #: make bench-gpu   figures on a GPU, native beside each transport
@@ -115,17 +116,21 @@ demo-host: demo-server
 test-fast: all
 	$(Q)tests/run.sh fast
 
-test: all images gpu-kernel
+test: all images gpu-kernel next
 	$(Q)tests/run.sh all
 
 test-kernel: all images
 	$(Q)tests/run.sh kernel
 
-# Not part of `test`: its kernel is 160 MB to fetch, and minutes to build.
-test-next: build-host
+# Its source is 160 MB to fetch, once, and it takes minutes to build.
+next: build-host images
 	$(Q)$(MAKE) $(SUB) -C tests/bochs next
 	$(Q)$(MAKE) $(SUB) -C tests/kernel next
+test-next: next
 	$(Q)tests/run.sh next
+
+series-6.12:
+	$(Q)$(MAKE) $(SUB) -C kvm-patches $@
 
 test-vm: all images gpu-kernel
 	$(Q)tests/run.sh vm bochs

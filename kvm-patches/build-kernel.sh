@@ -6,11 +6,11 @@
 #   build-kernel.sh NAME FRAGMENT[,FRAGMENT...] [SERIES|-] [TARGET...]
 #
 # tinyconfig plus the fragments, with the patches that SERIES lists (names
-# relative to it, one per line). What source: BASE beside a file `series`, and
-# for none; BASE-next for `series-next`; see get-source.sh. TARGETs are extra make
-# targets or variables; bzImage is always built, `modules` where there are any.
+# relative to it, one per line). The file BASE beside SERIES says what source; without a
+# series it is 6.12/BASE; see get-source.sh. TARGETs are extra make targets or
+# variables; bzImage is always built, `modules` where there are any.
 #
-#   $O/kernel/base/      unpacked source (base-next-RELEASE/), shared and never written to
+#   $O/kernel/base/      unpacked source (base-RELEASE/ of a fetched one), shared and never written to
 #   $O/kernel/NAME/src   source of this kernel: base itself, or a hard-linked
 #                        copy of it with the series applied
 #   $O/kernel/NAME/obj   build tree (KBUILD_OUTPUT; KDIR of external modules)
@@ -39,13 +39,12 @@ export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970'
 mkdir -p "$out/kernel/$name"
 out=$(cd "$out" && pwd)
 dir=$out/kernel/$name
-# What follows "series" in its name: "" or "-next".
-variant=
-[ "$series" = - ] || variant=$(basename "$series")
-variant=${variant#series}
-# A variant's source changes with what it is; Debian's own with the machine's.
-base=$out/kernel/base${variant:+$variant-$(sed -n 's/^release //p' "$top/kvm-patches/BASE$variant")}
-tarball=$(O=$out "$top/kvm-patches/get-source.sh" "$top/kvm-patches/BASE$variant")
+basis=$top/kvm-patches/6.12/BASE
+[ "$series" = - ] || basis=$(dirname "$series")/BASE
+# A source that is fetched changes with its release; Debian's own with the machine's.
+release=$(sed -n 's/^release //p' "$basis")
+base=$out/kernel/base${release:+-$release}
+tarball=$(O=$out "$top/kvm-patches/get-source.sh" "$basis")
 
 . "$top/tools/follow.sh"
 die() { echo "kernel $name: $*" >&2; exit 1; }
@@ -91,7 +90,7 @@ unpack() {
 }
 
 unpack_base() {
-	exec 9>"$out/kernel/.base$variant.lock"
+	exec 9>"$out/kernel/.${base##*/}.lock"
 	flock 9
 	[ -d "$base" ] || progress unpack "$dir/unpack.log" unpack
 	exec 9>&-

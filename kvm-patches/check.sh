@@ -1,17 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Proves a series patch by patch, as it is exported: check.sh TREE BUILD-DIR [SERIES [FIRST]].
-# TREE is a clean kernel tree and is left with the series applied; SERIES is series
-# (or series-next, for a tree of what BASE-next says). The tree's checkpatch --strict
-# must be silent. After each KVM patch arch/x86/kvm is built with kvm-patches/config
-# (about two minutes on two cores), after the last one the selftests, as the kernel does.
-# FIRST: those before this number (1) were built before, and are not again.
+# Proves the series patch by patch, as it is exported: check.sh TREE BUILD-DIR [FIRST].
+# TREE is a clean kernel tree of the version that BASE names, and is left with the
+# series applied. Its checkpatch --strict must be silent. After each KVM patch
+# arch/x86/kvm is built with kvm-patches/config (about two minutes on two cores), after
+# the last one the selftests, as the kernel does. FIRST: patches before this number (1)
+# were built before, and are not built again.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR [SERIES [FIRST]]}" && pwd)
-out=${2:?usage: check.sh TREE BUILD-DIR [SERIES [FIRST]]}
-series=${3:-series}
-first=${4:-1}
+tree=$(cd "${1:?usage: check.sh TREE BUILD-DIR [FIRST]}" && pwd)
+out=${2:?usage: check.sh TREE BUILD-DIR [FIRST]}
+first=${3:-1}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 jobs=$(nproc)
@@ -51,8 +50,8 @@ selftests() {
 }
 
 rm -rf "$out/exported"
-KERNEL_SOURCE=$tree "$here/export.sh" "$out/exported" "$series"
-stored=$(wc -l <"$here/$series")
+KERNEL_SOURCE=$tree "$here/export.sh" "$out/exported"
+stored=$(wc -l <"$here/series")
 n=0
 while read -r patch; do
 	n=$((n + 1))

@@ -4,19 +4,19 @@
 #
 #   get-files.sh TREE [SERIES [FILE...]]
 #
-# TREE is made where it is not there; FILEs are copied, too. From KERNEL_SOURCE=DIR
+# TREE is made where it is not there; FILEs are copied, too. SERIES is the one here, or
+# a path, with BASE beside it. From KERNEL_SOURCE=DIR
 # or, without it, from where build-kernel.sh has unpacked the source; where it has
 # not, from the tarball, which takes a quarter of a minute.
 set -eu
-usage() { sed -n '3,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 1 ] || usage
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$1
-series=${2:-series}
+series=$(realpath "${2:-$here/series}")
 shift $(($# > 2 ? 2 : $#))
-variant=${series#series}
-base=$here/BASE$variant
-for f in "$here/$series" "$base"; do
+base=$(dirname "$series")/BASE
+for f in "$series" "$base"; do
 	[ -f "$f" ] || { echo "get-files.sh: there is no $f" >&2; exit 2; }
 done
 mkdir -p "$tree"
@@ -24,7 +24,7 @@ tree=$(cd "$tree" && pwd)
 
 # Files that patches change; not those that an earlier patch makes.
 changed() {
-	(cd "$here" && xargs cat <"$series") | awk '
+	(cd "$(dirname "$series")" && xargs cat <"$series") | awk '
 		/^--- \/dev\/null/ { getline; made[substr($2, 3)] }
 		/^--- a\// && !(substr($2, 3) in made) { print substr($2, 3) }'
 }
@@ -33,7 +33,7 @@ changed() {
 files=$({ printf '%s\n' Makefile virt/kvm/kvm_main.c MAINTAINERS \
 	'tools/testing/selftests/kvm/Makefile*' "$@"; changed; } | sort -u)
 release=$(sed -n 's/^release //p' "$base")
-unpacked=${KERNEL_SOURCE:-${O:-$here/../build}/kernel/base${variant:+$variant-$release}}
+unpacked=${KERNEL_SOURCE:-${O:-$here/../build}/kernel/base${release:+-$release}}
 if [ -d "$unpacked" ]; then
 	cd "$unpacked"
 	# The shell expands the pattern, in there.

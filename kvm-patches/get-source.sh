@@ -5,7 +5,7 @@
 #
 #   get-source.sh BASE        prints its path
 #
-# BASE says what the series needs (BASE, BASE-next). A package of the machine's own
+# BASE says what a series needs (BASE, 6.12/BASE). A package of the machine's own
 # Debian is in /usr/src, or where KERNEL_TARBALL says. One of another suite (a
 # BASE with a line `suite`) is fetched into $O/kernel/source by
 # tools/debian-download.sh, unless it is there; KERNEL_NEXT_TARBALL=FILE: a copy

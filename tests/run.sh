@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs groups of tests by prove(1), each test under a timeout, and ends with one
 # summary line, which also goes to build/tests/summary. A group is a folder of
-# build/tests/, or fast (all but the slow ones) or all (but next). `--one FILE` runs
+# build/tests/, or fast (all but the slow ones) or all. `--one FILE` runs
 # one test.
 set -u
 
@@ -16,8 +16,7 @@ export WH_TOP WH_BUILD
 # A test that calls make is no part of the make that called us.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-# Groups that boot Bochs, or install packages; every other folder of build/tests/ is
-# fast. `next` (make test-next) is no part of `all`.
+# Groups that boot Bochs, or install packages; every other folder of build/tests/ is fast.
 SLOW="kernel bochs next deb"
 FAST_TIMEOUT=${WH_FAST_TIMEOUT:-120}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
@@ -49,7 +48,7 @@ folders() {
 	for d in "$WH_BUILD"/tests/*/; do
 		d=$(basename "$d")
 		case $1 in
-		all) [ "$d" = next ] || echo "$d" ;;
+		all) echo "$d" ;;
 		fast) is_slow "$d" || echo "$d" ;;
 		"$d") echo "$d" ;;
 		esac

@@ -8,8 +8,8 @@
 # the headers lack, KVM's own source, comes from Debian's linux-source of the very same
 # version: a module of another one could build, and be wrong. KERNEL_TARBALL=FILE: its
 # tarball, if it is not in /usr/src; KERNEL_SOURCE=DIR: unpacked already, which saves
-# a quarter of a minute. The series is beside this script's folder, or where
-# WORMHOLE_SERIES says.
+# a quarter of a minute. The series for this version is beside this script's folder, or
+# where WORMHOLE_SERIES says.
 set -eu
 die() { echo "error: $*" >&2; exit 1; }
 [ $# = 2 ] || { sed -n '3,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }

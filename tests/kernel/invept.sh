@@ -40,8 +40,9 @@ restore() {
 
 prepare() {
 	restore
+	make -s -C "$top/kvm-patches" O="$build" series-6.12 || die "there is no series for 6.12"
 	O=$build "$top/kvm-patches/build-kernel.sh" invept "$top/tests/bochs/host.config" \
-		"$top/kvm-patches/series" || die "the kernel does not build"
+		"$build/series-6.12/series" || die "the kernel does not build"
 	rm -rf "$tree/pristine"
 	mkdir -p "$tree/pristine"
 	cp "$tree/src/$vmx"/wormhole*.[ch] "$tree/pristine/"
@@ -58,7 +59,7 @@ points() {
 inputs() {
 	{ cat "$tree"/pristine/* "$build"/selftests/wormhole_*_test "$tree/config"
 	  echo "${INVEPT_CPUS:-}"
-	  cat "$build/bochs-3.0/hash" "$build/bochs/host.cpio" "$top"/kvm-patches/*.patch
+	  cat "$build/bochs-3.0/hash" "$build/bochs/host.cpio" "$build"/series-6.12/*.patch
 	} | sha256sum | cut -c1-16
 }
 

@@ -1,33 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A series as files: what is stored applies to Debian's kernel source and carries the
-# ABI header unchanged; what is exported is that and the selftests, and checkpatch has
-# nothing to say. series_test.sh [VARIANT]: "" for series and the source that BASE
-# names, "-next" for series-next.
+# The series as files: what is stored applies to the kernel source that BASE names and
+# carries the ABI header unchanged; what is exported is that and the selftests, and
+# checkpatch has nothing to say. backport_test.sh has what backport.sh makes of it.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 patches=$top/kvm-patches
-variant=${1:-}
-series=series$variant
 selftests=tools/testing/selftests/kvm
 . "$top/tests/tap.sh"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-if ! O=$build "$patches/get-files.sh" "$tmp/base" "$series" scripts/checkpatch.pl \
+if ! O=$build "$patches/get-files.sh" "$tmp/base" "$patches/series" scripts/checkpatch.pl \
 	scripts/spelling.txt scripts/const_structs.checkpatch; then
-	! O=$build "$patches/get-source.sh" "$patches/BASE$variant" >/dev/null 2>&1 || exit 1
-	skip_all "no source of $(sed -n 's/^package //p' "$patches/BASE$variant")"
+	! O=$build "$patches/get-source.sh" "$patches/BASE" >/dev/null 2>&1 || exit 1
+	skip_all "no source of $(sed -n 's/^package //p' "$patches/BASE")"
 fi
 export KERNEL_SOURCE="$tmp/base"
 
-# series-next shares patches with series; the others are in next/.
-listed() {
-	own=
-	[ -z "$variant" ] || own=${variant#-}/
-	(cd "$patches" && ls "$own"*.patch) >"$tmp/there"
-	grep "^$own" "$patches/$series" | diff - "$tmp/there" &&
-		(cd "$patches" && xargs ls <"$series" >/dev/null)
-}
+listed() { (cd "$patches" && ls ./*.patch) | sed 's|^\./||' | diff "$patches/series" -; }
 
 refused() {
 	cp -a "$tmp/base" "$tmp/other"
@@ -54,7 +44,7 @@ exported() {
 
 # But for their number in the subject.
 stored() {
-	paste -d' ' "$patches/$series" "$tmp/out/series" | head -n "$(wc -l <"$patches/$series")" |
+	paste -d' ' "$patches/series" "$tmp/out/series" | head -n "$(wc -l <"$patches/series")" |
 		while read -r from to; do
 			sed '1,/^$/s|\[PATCH [0-9/]*\]|[PATCH]|' "$patches/$from" >"$tmp/stored"
 			sed '1,/^$/s|\[PATCH [0-9/]*\]|[PATCH]|' "$tmp/out/$to" | diff "$tmp/stored" -
@@ -110,7 +100,7 @@ signed() { ! (cd "$tmp/out" && xargs grep -L '^Signed-off-by: ' <series) | grep 
 again() {
 	printf '[user]\nname = N\nemail = n@n\n[format]\nsignature = s\n[core]\nabbrev = 20\n' >"$tmp/git"
 	GIT_CONFIG_GLOBAL=$tmp/git GIT_AUTHOR_NAME=A GIT_COMMITTER_DATE=1 TZ=Asia/Tokyo \
-		"$patches/export.sh" "$tmp/again" "$series" && diff -r "$tmp/out" "$tmp/again"
+		"$patches/export.sh" "$tmp/again" && diff -r "$tmp/out" "$tmp/again"
 }
 
 plan 13
@@ -119,7 +109,7 @@ ok tree_of_another_version_is_refused refused
 ok series_applies_without_fuzz applied
 ok series_carries_the_abi_header_unchanged cmp "$top/hypercall-abi/wormhole_abi.h" \
 	"$tmp/applied/arch/x86/include/uapi/asm/wormhole_abi.h"
-ok series_is_exported "$patches/export.sh" "$tmp/out" "$series"
+ok series_is_exported "$patches/export.sh" "$tmp/out"
 ok exported_series_applies_and_leaves_what_apply_leaves exported
 ok exported_kvm_patches_are_the_stored_ones stored
 ok exported_patches_and_cover_letter_are_numbered_in_order numbered

@@ -14,7 +14,7 @@ module=$build/server/vm/guest-module/wormhole_server.ko
 
 # Names of the symbols that Debian's kernel for this machine exports.
 debian_exports() {
-	meta=linux-headers-$(sed -n 's/^package linux-source-//p' "$top/kvm-patches/BASE")-amd64
+	meta=linux-headers-$(sed -n 's/^package linux-source-//p' "$top/kvm-patches/6.12/BASE")-amd64
 	package=$(apt-cache depends "$meta" 2>/dev/null |
 		sed -n 's/.*Depends: \(linux-headers-[0-9].*\)/\1/p')
 	[ -n "$package" ] && (cd "$tmp" && apt-get download -q "$package" >log 2>&1) &&
