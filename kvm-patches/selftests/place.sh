@@ -116,7 +116,7 @@ uses it; end pairs by every means at every moment, in one process and in
 two, and look for leaked memory and pins.  Hold threads in the middle of
 entries, fills and handoffs, and let others meet them there.
 M
-tests enter hijack forge gate lstar barrier fuzz cover tables storm
+tests enter user view hijack forge gate lstar barrier fuzz cover tables storm
 commit <<'M'
 KVM: selftests: Test hostile callers of calls between VMs
 

@@ -4,6 +4,7 @@
  * extended state than the server, a VMM that may lock little memory. Each works
  * or is refused with a status; none confuses a call. Needs VMFUNC.
  */
+#include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -171,6 +172,24 @@ static void test_vmm_reset(void)
 	      "next_call_works_after_cancel");
 }
 
+/* Both VMs of a call read one clock, the host's; another one is an error, not ignored. */
+static void test_tsc(void)
+{
+	u64 offset = 1;
+	struct kvm_device_attr attr = {
+		.group = KVM_VCPU_TSC_CTRL, .attr = KVM_VCPU_TSC_OFFSET, .addr = (u64)&offset,
+	};
+	int fd = client.vcpu->fd, khz = ioctl(fd, KVM_GET_TSC_KHZ, 0);
+
+	wh_ok(ioctl(fd, KVM_SET_DEVICE_ATTR, &attr) && errno == EINVAL,
+	      "tsc_offset_of_its_own_is_refused");
+	offset = 0;
+	wh_ok(!ioctl(fd, KVM_SET_DEVICE_ATTR, &attr), "and_none_is_accepted");
+	wh_ok(ioctl(fd, KVM_SET_TSC_KHZ, khz / 2) && errno == EINVAL,
+	      "tsc_frequency_of_its_own_is_refused");
+	wh_ok(!ioctl(fd, KVM_SET_TSC_KHZ, khz), "and_the_hosts_is_accepted");
+}
+
 static u64 guest_xsetbv(u64 xcr0)
 {
 	asm volatile("xsetbv" :: "c"(0), "a"((u32)xcr0), "d"(0));
@@ -301,7 +320,7 @@ static void test_memlock(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(25);
+	wh_plan(29);
 	wh_watchdog(60);
 	test_memlock();
 	wh_server_create(&srv, 1);
@@ -314,6 +333,7 @@ int main(void)
 	test_log_of_the_server();
 	test_vmm_reset();
 	test_init();
+	test_tsc();
 	test_xcr0();
 	return wh_exit();
 }
