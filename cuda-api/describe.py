@@ -19,7 +19,8 @@ import headers
 import kept
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
-FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps')
+FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
+         'makes')
 # Flags with arguments, and how many: +charge[key,bytes] and the like.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
@@ -242,12 +243,17 @@ def _head_line(profile, lists, words, where):
         lists['effect'].append((_split(rest[0]), rest[1:], where))
     elif word == 'alias':
         lists['alias'][rest[0]] = rest[1]
+    elif word == 'names' and rest and rest[0] in ('any', 'made', 'by') and len(rest) > 1 + (rest[0] == 'by'):
+        how, types = (rest[1], rest[2:]) if rest[0] == 'by' else (rest[0], rest[1:])
+        for name in types:
+            if lists['names'].setdefault(name, how) != how:
+                raise SystemExit(f'{where}: {name} has two lines that say what answers name')
     elif word == 'param':
         lists['param'][rest[0]] = rest[1]
     elif word in ('pointers', 'voids'):
         lists[word] = rest[0]
-    elif word in ('handle', 'value', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'holds', 'private',
-                  'worker'):
+    elif word in ('handle', 'value', 'number', 'record', 'checked', 'object', 'whole', 'opaque', 'kept', 'holds',
+                  'private', 'worker'):
         lists[word].append(rest[0])
         if word == 'object':
             profile.moves[rest[0]] = rest[1:]
@@ -263,7 +269,7 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
+    lists = {'handle': [], 'value': [], 'number': [], 'names': {}, 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
              'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()
@@ -363,9 +369,19 @@ class Describer:
                 found.append((path, f.type))
             elif f.type.kind == 'record':
                 found += self.record_handles(f.type, path + '.')
+            elif f.type.kind == 'array' and f.type.pointee.has_pointer(handles=True):
+                raise Problem(f'{path} is an array of handles or addresses')
+            elif self._looks_like_handle(f.type):
+                raise Problem(f'{path} may be a handle: say what {f.type.bare} is (handle, value or number)')
             elif f.type.kind == 'union' and f.type.has_pointer(handles=True):
                 raise Problem(f'{path} is a union of handles or addresses')
         return found
+
+    def _looks_like_handle(self, ctype):
+        """A number with a name of the API's own, of which no line says what it is."""
+        return (ctype.kind == 'int' and re.match(r'CU|cu[a-z]+_?Handle', ctype.bare) is not None and
+                ctype.bare not in ADDRESSES + ('CUdevice',) and not self.is_value(ctype) and
+                ctype.bare not in self.lists['handle'] + self.lists['number'])
 
     def location_offsets(self, ctype):
         """C expressions for the places of the CUmemLocations in a type."""
@@ -381,12 +397,18 @@ class Describer:
         obj = arg.object
         if self.handle_name(obj):
             return
+        if arg.kind != 'in' and self._looks_like_handle(obj):
+            raise Problem(f'{arg.name} may be a handle: say what {obj.bare} is (handle, value or number)')
+        if arg.raw and arg.kind == 'out' and obj.kind == 'union' and 'check' not in call.flags:
+            raise Problem(f'{arg.name} may come back with a handle inside, and nothing checks it')
         if obj.kind == 'void':
             if not arg.array:
                 raise Problem(f'{arg.name} needs a size')
         elif obj.kind in ('record', 'union') and not arg.raw and not self.custom(obj):
             if obj.has_pointer() or (arg.kind != 'out' and holds_address(obj) and not self.checked(obj)):
                 raise Problem(f'{arg.name} is a struct with addresses inside')
+            if obj.kind == 'union' and obj.has_pointer(handles=True):
+                raise Problem(f'{arg.name} is a union of handles')
             self.record_handles(obj)
         elif obj.kind in ('pointer', 'function'):
             raise Problem(f'{arg.name} is a pointer to a pointer')
@@ -504,6 +526,16 @@ class Describer:
                 raise SystemExit(f'{self.path}: {name} cannot be generated: {e}. Give it a line.') from None
         return call
 
+    def _all_named(self):
+        """No handle leaves the worker as it is: of each type a line says what an answer may name."""
+        bare = sorted(set(self.handles) - set(self.lists['names']) - set(self.lists['alias'].values()))
+        if bare:
+            raise SystemExit(f'{self.path}: {", ".join(bare)}: a handle without a translation: say by a line '
+                             '"names any", "names made" or "names by FUNCTION" what answers may name')
+        unknown = sorted(set(self.lists['names']) - set(self.handles))
+        if unknown:
+            raise SystemExit(f'{self.path}: names: {", ".join(unknown)}: no call has such a handle')
+
     def api(self):
         calls = {}
         for name, entry in self.exact.items():
@@ -524,5 +556,6 @@ class Describer:
                   'CUlinkState', 'CUmemoryPool', 'CUgraph', 'CUgraphNode') if self.profile.driver else ():
             if h not in self.handles:
                 self.handles.append(h)
+        self._all_named()
         return Api(calls, sorted(self.handles), self.lists['value'], self.lists['record'], self.header,
                    self.lists['private'])

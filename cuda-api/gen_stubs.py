@@ -426,6 +426,8 @@ def server_take(d, call, a):
     if d.handle_name(a.object):
         out += [f'if ({n} && !wh_get_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}))',
                 f"\treturn {d.profile.errors['handle']};"]
+    elif d.custom(a.object):
+        out += records_each(call, a, 'wh_in', count, True)
     elif a.sized:
         out += [f'if ({n} && !wh_versioned({n}, {count}))', f"\treturn {d.profile.errors['version']};"]
     elif a.object.kind == 'record' and d.record_handles(a.object):
@@ -492,10 +494,25 @@ def owner_of(d, call):
     return 'q->hdr.ctx'
 
 
+def answer_put(d, a):
+    """How a handle that the driver or a library answers becomes the client's. Of the driver's types wh_shown() knows."""
+    name = d.handle_name(a.object) if a.type.kind in ('pointer', 'array') else None
+    return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
+
+
+def records_each(call, a, function, count, check):
+    """Statements that translate each struct of an array by the worker's own code (records.c)."""
+    n = local(a)
+    each = f'{function}_{a.object.bare}(s, &{n}[i])'
+    lines = [f'\tres = {each};', '\tif (res != CUDA_SUCCESS)', '\t\treturn res;'] if check else [f'\t{each};']
+    return [f'for (size_t i = 0; {n} && i < {count}; i++)' + (' {' if check else '')] + lines + (['}'] if check else [])
+
+
 def server_reply(d, call, a):
     n = a.name
     again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
-    put = 'wh_retain' if again else 'wh_new' if call.fresh else 'wh_put'
+    put = ('wh_retain' if again else 'wh_new' if call.fresh else 'wh_put_new' if 'makes' in call.flags else
+           answer_put(d, a))
     if a.mode:
         return []
     if a.kind in ('out', 'inout') and not a.array:
@@ -518,6 +535,8 @@ def server_reply(d, call, a):
     elif a.kind in ('out', 'inout') and d.handle_name(a.object):
         count = server_count(call, a)
         return [f'if ({n})', f'\twh_put_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {owner_of(d, call)});']
+    elif a.kind in ('out', 'inout') and a.array and d.custom(a.object):
+        return records_each(call, a, 'wh_out', server_count(call, a), False)
     elif a.kind == 'cstr':
         return [f'r->{n}_size = wh_put_string(f, {n});']
     return []
@@ -704,9 +723,22 @@ def server_handler(d, call):
     return text
 
 
+def shown(d, api):
+    """The one place where what the driver answers becomes what a client may name."""
+    names = d.lists['names']
+    text = 'void *wh_shown(struct wh_session *s, unsigned int type, void *real)\n{\n\tswitch (type) {\n'
+    for h in api.handles:
+        if names[h] not in ('any', 'made'):
+            text += f'\tcase WH_H_{h}:\n\t\treturn {names[h]}(s, real);\n'
+    made = [h for h in api.handles if names[h] == 'made']
+    text += ''.join(f'\tcase WH_H_{h}:\n' for h in made)
+    text += '\t\treturn wh_handles_find(&s->handles, real, type) ? real : NULL;\n' if made else ''
+    return text + '\t}\n\treturn real;\n}\n\n'
+
+
 def gen_server(d, api):
     calls = in_order(api)
-    text = BANNER + '#include "session/handler.h"\n\n'
+    text = BANNER + '#include "session/handler.h"\n\n' + shown(d, api)
     text += ''.join(effects.together(c, server_handler(d, c)) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
@@ -729,7 +761,10 @@ def gen_server_h(d, api):
         f = api.calls[name].func
         args = ', '.join(p.declare() for p in f.params) or 'void'
         text += f'\t{f.result.spelling} (*{name})({args});\n'
-    text += '};\n\n'
+    text += '};\n\n/* What a client may name in place of this object of the driver; NULL: nothing. */\n'
+    text += 'void *wh_shown(struct wh_session *s, unsigned int type, void *real);\n'
+    for function in sorted(set(d.lists['names'].values()) - {'any', 'made'}):
+        text += f'void *{function}(struct wh_session *s, void *real);\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.verb == 'manual':
             text += f'CUresult wh_do_{c.name}(struct wh_session *s, struct wh_frame *f);\n'
@@ -744,7 +779,7 @@ def gen_server_h(d, api):
         text += f'CUresult wh_reach_{r}(struct wh_session *s, {r} *rec, size_t count);\n'
     for r in api.records:
         text += f'CUresult wh_in_{r}(struct wh_session *s, {r} *rec);\n'
-        if any(a.kind == 'out' and a.object.bare == r for c in in_order(api) for a in c.args):
+        if any(a.kind in ('out', 'inout') and a.object.bare == r for c in in_order(api) for a in c.args):
             text += f'void wh_out_{r}(struct wh_session *s, {r} *rec);\n'
     return text + '\n#endif\n'
 

@@ -226,10 +226,16 @@ bool wh_sms_limited(struct wh_session *s, CUdevice dev);
 CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx);
 /* What the client has in its place, NULL for nothing; and it ends with it. */
 CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev);
+/* The client has released it once more: was that the last time? */
+bool wh_sms_primary_released(struct wh_session *s, CUdevice dev);
 void wh_sms_primary_gone(struct wh_session *s, CUdevice dev);
 /* Instead of the driver's functions; false: not limited, call them. */
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res);
 bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res);
+/* A stream's contexts as the driver says them become the client's. */
+CUresult wh_sms_of_stream(struct wh_session *s, CUcontext *ctx, CUgreenCtx *green);
+/* No context is current, and a library is about to be called: under a limit one is made so. */
+CUresult wh_sms_shelter(struct wh_session *s);
 /* Of a device with `all` SMs, those that contexts will have. */
 int wh_sms_count(struct wh_session *s, CUdevice dev, int all);
 

@@ -31,6 +31,7 @@ struct wh_sms_state {
 		CUgreenCtx green;
 		CUdevice dev;
 		bool primary;
+		uint32_t retained;	/* a primary one: so often by the client */
 	} made[MAX_CONTEXTS];
 };
 
@@ -170,6 +171,7 @@ CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx)
 
 	if (i >= 0) {
 		*ctx = m->made[i].ctx;
+		m->made[i].retained++;
 		return CUDA_SUCCESS;
 	}
 	if (!wh_sms_limited(s, dev))
@@ -183,6 +185,8 @@ CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx)
 	res = add(s, dev, true, ctx);
 	if (res != CUDA_SUCCESS)
 		s->drv.cuDevicePrimaryCtxRelease_v2(dev);
+	else
+		s->limits.sms->made[find(s->limits.sms, NULL, dev, true)].retained = 1;
 	return res;
 }
 
@@ -193,13 +197,28 @@ CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev)
 	return i < 0 ? NULL : s->limits.sms->made[i].ctx;
 }
 
+/* Where the driver has ended it with the primary one already, it is gone all the same. */
 static CUresult end(struct wh_session *s, int i)
 {
 	CUresult res = s->drv.cuGreenCtxDestroy(s->limits.sms->made[i].green);
 
-	if (res == CUDA_SUCCESS)
-		s->limits.sms->made[i].ctx = NULL;
+	s->limits.sms->made[i].ctx = NULL;
 	return res;
+}
+
+/*
+ * A green context retains the primary one, so whether that is active says nothing: what the
+ * client has retained counts.
+ */
+bool wh_sms_primary_released(struct wh_session *s, CUdevice dev)
+{
+	int i = find(s->limits.sms, NULL, dev, true);
+
+	if (i < 0)
+		return true;
+	if (s->limits.sms->made[i].retained)
+		s->limits.sms->made[i].retained--;
+	return !s->limits.sms->made[i].retained;
 }
 
 void wh_sms_primary_gone(struct wh_session *s, CUdevice dev)
@@ -227,6 +246,127 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 	/* As the driver has it for a primary context. */
 	*res = s->limits.sms->made[i].primary ? CUDA_ERROR_INVALID_CONTEXT : end(s, i);
 	return true;
+}
+
+/* --- What the driver answers -------------------------------------------------------- */
+
+static CUdevice device_of(struct wh_session *s, CUcontext ctx)
+{
+	CUdevice dev = -1;
+	CUcontext old;
+
+	if (s->drv.cuCtxGetDevice_v2) {
+		if (s->drv.cuCtxGetDevice_v2(&dev, ctx) != CUDA_SUCCESS)
+			dev = -1;
+	} else if (s->drv.cuCtxPushCurrent_v2 && s->drv.cuCtxPopCurrent_v2 &&
+		   s->drv.cuCtxGetDevice && s->drv.cuCtxPushCurrent_v2(ctx) == CUDA_SUCCESS) {
+		if (s->drv.cuCtxGetDevice(&dev) != CUDA_SUCCESS)
+			dev = -1;
+		s->drv.cuCtxPopCurrent_v2(&old);
+	}
+	return dev;
+}
+
+/*
+ * What the client has of a device in place of the primary context, to which the driver has
+ * memory belong: what it got for that, else what is current, else any.
+ */
+static CUcontext place_of(struct wh_session *s, CUdevice dev)
+{
+	struct wh_sms_state *m = s->limits.sms;
+	CUcontext current = NULL, any = NULL;
+	unsigned int i;
+
+	for (i = 0; m && i < MAX_CONTEXTS; i++) {
+		if (!m->made[i].ctx || m->made[i].dev != dev)
+			continue;
+		if (m->made[i].primary)
+			return m->made[i].ctx;
+		if (wh_handles_get(&s->handles, wh_self.ctx, WH_H_CUcontext) == m->made[i].ctx)
+			current = m->made[i].ctx;
+		any = m->made[i].ctx;
+	}
+	return current ? current : any;
+}
+
+/*
+ * A context that the driver names and no call of the client's has given it is the primary
+ * one. Where contexts have a part of the SMs, that would be all of them.
+ */
+void *wh_context_shown(struct wh_session *s, void *real)
+{
+	CUcontext place;
+	CUdevice dev;
+
+	if (!real || wh_handles_find(&s->handles, real, WH_H_CUcontext))
+		return real;
+	/* A session without a tenant has no share. */
+	if (!s->limits.usage)
+		return real;
+	dev = device_of(s, real);
+	place = dev < 0 ? NULL : place_of(s, dev);
+	if (place)
+		return place;
+	return dev < 0 || wh_sms_limited(s, dev) ? NULL : real;
+}
+
+static int find_green(const struct wh_sms_state *m, CUgreenCtx green)
+{
+	unsigned int i;
+
+	for (i = 0; m && green && i < MAX_CONTEXTS; i++)
+		if (m->made[i].ctx && m->made[i].green == green)
+			return (int)i;
+	return -1;
+}
+
+/* That its contexts are green ones is no affair of the client's. */
+void *wh_green_shown(struct wh_session *s, void *real)
+{
+	if (find_green(s->limits.sms, real) >= 0)
+		return NULL;
+	return wh_handles_find(&s->handles, real, WH_H_CUgreenCtx) ? real : NULL;
+}
+
+CUresult wh_sms_of_stream(struct wh_session *s, CUcontext *ctx, CUgreenCtx *green)
+{
+	int i = find_green(s->limits.sms, *green);
+
+	if (i < 0)
+		return CUDA_SUCCESS;
+	*ctx = s->limits.sms->made[i].ctx;
+	*green = NULL;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Libraries make the primary context current where none is, and work there. Under a limit
+ * they find a limited one.
+ */
+CUresult wh_sms_shelter(struct wh_session *s)
+{
+	CUcontext ctx, place;
+	CUresult res;
+	CUdevice dev;
+
+	for (dev = 0; dev < WH_TENANT_DEVICES; dev++)
+		if (!wh_is_hidden(s->limits.page->hidden, dev) && wh_sms_limited(s, dev))
+			break;
+	if (dev == WH_TENANT_DEVICES)
+		return CUDA_SUCCESS;
+	place = place_of(s, dev);
+	if (!place) {
+		res = s->drv.cuDevicePrimaryCtxRetain(&ctx, dev);
+		if (res == CUDA_SUCCESS)
+			res = add(s, dev, true, &place);
+		/* The green context has retained it, too. */
+		if (s->drv.cuDevicePrimaryCtxRelease_v2)
+			s->drv.cuDevicePrimaryCtxRelease_v2(dev);
+		if (res != CUDA_SUCCESS)
+			return res;
+	}
+	wh_self.ctx = WH_CTX_UNKNOWN;
+	return s->drv.cuCtxSetCurrent(place);
 }
 
 void wh_sms_close(struct wh_session *s)

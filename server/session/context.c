@@ -179,15 +179,34 @@ static CUresult primary_before(struct wh_session *s, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-static void primary_after(struct wh_session *s, CUdevice dev, CUresult res)
+/* Of what stands in for it not even the handle stays: the next one is another. */
+static void stand_in_after(struct wh_session *s, CUdevice dev, bool reset)
+{
+	uint64_t id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);
+
+	if (!wh_sms_primary_released(s, dev) && !reset)
+		return;
+	wh_handles_drop_owned(&s->handles, id);
+	wh_sms_primary_gone(s, dev);
+	destroyed(s, CUDA_SUCCESS, id);
+	wh_drop(s, id);
+}
+
+static void primary_after(struct wh_session *s, CUdevice dev, CUresult res, bool reset)
 {
 	uint64_t id;
 
-	if (res != CUDA_SUCCESS || !s->primary || primary_active(s, dev))
+	if (res != CUDA_SUCCESS || !s->primary)
 		return;
-	id = wh_put(s, WH_H_CUcontext, s->primary, 0);
+	if (wh_sms_primary_of(s, dev)) {
+		stand_in_after(s, dev, reset);
+		return;
+	}
+	/* One that the client was never given is nothing to it. */
+	if (primary_active(s, dev) || !wh_handles_find(&s->handles, s->primary, WH_H_CUcontext))
+		return;
+	id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);
 	wh_handles_drop_owned(&s->handles, id);
-	wh_sms_primary_gone(s, dev);
 	destroyed(s, CUDA_SUCCESS, id);
 }
 
@@ -218,24 +237,24 @@ CUresult wh_check_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
 void wh_done_cuDevicePrimaryCtxRelease(struct wh_session *s,
 				       struct wh_req_cuDevicePrimaryCtxRelease *q, CUresult res)
 {
-	primary_after(s, q->dev, res);
+	primary_after(s, q->dev, res, false);
 }
 
 void wh_done_cuDevicePrimaryCtxRelease_v2(struct wh_session *s,
 					  struct wh_req_cuDevicePrimaryCtxRelease_v2 *q,
 					  CUresult res)
 {
-	primary_after(s, q->dev, res);
+	primary_after(s, q->dev, res, false);
 }
 
 void wh_done_cuDevicePrimaryCtxReset(struct wh_session *s,
 				     struct wh_req_cuDevicePrimaryCtxReset *q, CUresult res)
 {
-	primary_after(s, q->dev, res);
+	primary_after(s, q->dev, res, true);
 }
 
 void wh_done_cuDevicePrimaryCtxReset_v2(struct wh_session *s,
 					struct wh_req_cuDevicePrimaryCtxReset_v2 *q, CUresult res)
 {
-	primary_after(s, q->dev, res);
+	primary_after(s, q->dev, res, true);
 }

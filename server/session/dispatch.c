@@ -252,6 +252,17 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 	return run_among(s, f, from, size, result);
 }
 
+/*
+ * A context that is none, or has ended, is entered as none; a library would choose the
+ * device's own then. NVML has nothing to do with contexts.
+ */
+static bool sheltered(struct wh_session *s, const struct wh_req *q)
+{
+	return q->call >> WH_LIBRARY_SHIFT == WH_LIB_nvml ||
+	       wh_handles_get(&s->handles, q->ctx, WH_H_CUcontext) ||
+	       wh_sms_shelter(s) == CUDA_SUCCESS;
+}
+
 static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void *from,
 			   uint64_t size, int *result)
 {
@@ -270,7 +281,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_EPERM;
 	if (!go_in(s, q, true, e->ends))
 		return WH_GATE_TURN_US;
-	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT)) {
+	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		rc = finish(s, wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f), NULL,
 			    result);

@@ -2,6 +2,6 @@
 # The archive libsession.a, one area a line; gen_server.c is generated.
 SESSION := session dispatch gate backend context records hostblock reach
 SESSION += init module image launch traced copy query managed limited
-SESSION += device graph graph_exec callback output library box held choice warm
+SESSION += device graph graph_exec callback output library box held choice warm resource
 # What only libwormhole-session.so has besides.
 SESSION_SO := foreign

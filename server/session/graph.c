@@ -168,6 +168,8 @@ static CUresult take_params(struct wh_session *s, struct node *n)
 		return take_memop(s, n);
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		p->conditional.phGraph_out = NULL;
+		if (!wh_known(s, WH_H_CUgraphConditionalHandle, p->conditional.handle))
+			return CUDA_ERROR_INVALID_VALUE;
 		return HANDLE(CUcontext, p->conditional.ctx, CUDA_ERROR_INVALID_CONTEXT);
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;

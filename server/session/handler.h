@@ -34,6 +34,8 @@ void wh_host_free(struct wh_session *s);
 /* managed.c */
 void wh_managed_free(struct wh_session *s);
 void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
+/* resource.c */
+void wh_resources_free(struct wh_session *s);
 
 /* Of a launch; what a newer driver has behind it may hold addresses. */
 #define WH_LAST_LAUNCH_ATTRIBUTE CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING

@@ -5,6 +5,7 @@
  */
 #include "session/handler.h"
 
+/* 0: of one that is not listed nothing is known, so it might be a handle or an address. */
 static uint32_t attribute_bytes(CUpointer_attribute a)
 {
 	switch (a) {
@@ -19,11 +20,30 @@ static uint32_t attribute_bytes(CUpointer_attribute a)
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		return sizeof(uint8_t);	/* the driver writes a bool, checked below */
-	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-		return 0;		/* addresses of the server's kernel driver */
-	default:
+	/* Handles, which are translated; addresses of the client's; sizes and numbers. */
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 		return sizeof(uint64_t);
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:	/* addresses of the server's kernel driver */
+		break;
 	}
+	return 0;
+}
+
+/* As the driver answers one that it does not know. */
+static CUresult no_attribute(CUpointer_attribute a)
+{
+	return a == CU_POINTER_ATTRIBUTE_P2P_TOKENS ? CUDA_ERROR_NOT_SUPPORTED :
+						      CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult wh_do_cuPointerGetAttribute(struct wh_session *s, struct wh_frame *f)
@@ -41,7 +61,7 @@ CUresult wh_do_cuPointerGetAttribute(struct wh_session *s, struct wh_frame *f)
 	a = (CUpointer_attribute)q->attribute;
 	r->bytes = attribute_bytes(a);
 	if (!r->bytes)
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return no_attribute(a);
 	res = wh_reach(s, q->ptr, 1);
 	if (res != CUDA_SUCCESS)
 		return res;

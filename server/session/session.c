@@ -106,6 +106,7 @@ static void free_session(struct wh_session *s)
 	wh_held_free(s);
 	wh_handles_free(&s->handles);
 	wh_managed_free(s);
+	wh_resources_free(s);
 	wh_intervals_free(&s->reach.set);
 	wh_intervals_free(&s->aliases);
 	wh_limits_free(s);

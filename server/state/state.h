@@ -148,6 +148,7 @@ struct wh_session {
 	void *link_image;	/* of cuLinkComplete: the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
+	struct wh_resources *resources;	/* session/resource.c */
 	bool prints;		/* an image that was loaded may print */
 	bool pools;		/* memory of pools is in use, which waits give back */
 	int dot;		/* file of cuGraphDebugDotPrint, plus 1 */
@@ -210,12 +211,32 @@ static inline bool wh_get_array(struct wh_session *s, unsigned int type, void *a
 	return true;
 }
 
+/*
+ * What the driver has answered becomes the client's here, and nowhere else: by its type
+ * (wh_shown(), from the lines `names` of cuda-api/cuda.api), since what the driver names
+ * need not be what the client was given.
+ */
 static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
 {
 	/* The default streams have no handle: they are what they are. */
 	if (type == WH_H_CUstream && (uintptr_t)real <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return (uintptr_t)real;
+	return wh_handles_put(&s->handles, wh_shown(s, type, real), type, owner);
+}
+
+/* What a call of the client's has made, or got for good: the flag +makes. */
+static inline uint64_t wh_put_new(struct wh_session *s, unsigned int type, void *real,
+				  uint64_t owner)
+{
 	return wh_handles_put(&s->handles, real, type, owner);
+}
+
+/* Of a library's types that say `names made`: known already, or nothing. */
+static inline uint64_t wh_put_made(struct wh_session *s, unsigned int type, void *real,
+				   uint64_t owner)
+{
+	return wh_handles_find(&s->handles, real, type) ?
+	       wh_handles_put(&s->handles, real, type, owner) : 0;
 }
 
 static inline uint64_t wh_new(struct wh_session *s, unsigned int type, void *real, uint64_t owner)

@@ -196,7 +196,7 @@ static CUresult ctx_destroy(CUcontext handle)
 
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!ctx || ctx == primary.ctx)
+	if (!ctx || ctx == primary.ctx || ctx->parent)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!sgpu_ctx_current(&current) && current == ctx)
 		stack.depth--;
@@ -569,11 +569,22 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 	return rc ? rc : sgpu_leave(primary_retain(out, dev));
 }
 
-/* The handle of the primary context is always the same: only it dies. */
+static void stop_green(void *object, void *arg)
+{
+	struct sgpu_ctx *ctx = object;
+
+	(void)arg;
+	if (ctx->parent && ctx->alive)
+		ctx_stop(ctx);
+}
+
+/* The handle of the primary context is always the same: only it dies, and what stands on it. */
 static void primary_drop(void)
 {
-	if (primary.ctx && primary.ctx->alive)
-		ctx_stop(primary.ctx);
+	if (!primary.ctx || !primary.ctx->alive)
+		return;
+	sgpu_obj_each(SGPU_CTX, stop_green, NULL);
+	ctx_stop(primary.ctx);
 }
 
 static CUresult primary_release(CUdevice dev)
@@ -585,6 +596,35 @@ static CUresult primary_release(CUdevice dev)
 	if (!--primary.retained)
 		primary_drop();
 	return CUDA_SUCCESS;
+}
+
+CUresult sgpu_ctx_green(uint64_t sms, struct sgpu_ctx **out)
+{
+	struct sgpu_ctx *ctx;
+	CUcontext held;
+	CUresult rc = primary_retain(&held, 0);
+
+	if (rc)
+		return rc;
+	ctx = sgpu_obj_new(SGPU_CTX);
+	if (ctx && ctx_start(ctx, primary.flags)) {
+		ctx->sms = sms;
+		ctx->parent = primary.ctx;
+		*out = ctx;
+		return CUDA_SUCCESS;
+	}
+	if (ctx)
+		sgpu_obj_free(ctx);
+	primary_release(0);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void sgpu_ctx_green_end(struct sgpu_ctx *ctx)
+{
+	if (ctx->alive)
+		ctx_stop(ctx);
+	sgpu_obj_free(ctx);
+	primary_release(0);
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)

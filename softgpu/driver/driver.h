@@ -70,6 +70,8 @@ enum sgpu_type {
 	SGPU_TEXTURE,
 	SGPU_SURFACE,
 	SGPU_PHYS,
+	SGPU_GREEN,
+	SGPU_DESC,
 	SGPU_NTYPES,
 };
 
@@ -113,6 +115,19 @@ struct sgpu_ctx {
 	CUfunc_cache cache;
 	struct sgpu_stream *legacy;
 	struct sgpu_stream *per_thread;
+	struct sgpu_ctx *parent;	/* of a green context: the primary one */
+	uint64_t sms;		/* and the multiprocessors that it has, a bit each; 0: all */
+};
+
+struct sgpu_green {
+	struct sgpu_obj obj;
+	struct sgpu_ctx *ctx;
+};
+
+/* What cuDevResourceGenerateDesc() makes; it never ends. */
+struct sgpu_desc {
+	struct sgpu_obj obj;
+	uint64_t sms;
 };
 
 /* One PTX text found in an image, malloc()ed and NUL-terminated. */
@@ -242,6 +257,9 @@ __attribute__((visibility("hidden"))) int sgpu_unsupported(const char *name);
 /* The current context of this thread: INVALID_CONTEXT when there is none. */
 CUresult sgpu_ctx_current(struct sgpu_ctx **ctx);
 bool sgpu_device_ok(CUdevice dev);
+/* A green context on these multiprocessors, which retains the primary one; and its end. */
+CUresult sgpu_ctx_green(uint64_t sms, struct sgpu_ctx **out);
+void sgpu_ctx_green_end(struct sgpu_ctx *ctx);
 
 /* ---- memory.c: device memory; hostmem.c: ranges of host memory ---- */
 

@@ -47,6 +47,8 @@ static struct slab slabs[SGPU_NTYPES] = {
 	[SGPU_TEXTURE] = { .size = sizeof(struct sgpu_texture) },
 	[SGPU_SURFACE] = { .size = sizeof(struct sgpu_texture) },
 	[SGPU_PHYS] = { .size = sizeof(struct sgpu_phys) },
+	[SGPU_GREEN] = { .size = sizeof(struct sgpu_green) },
+	[SGPU_DESC] = { .size = sizeof(struct sgpu_desc) },
 	[SGPU_LINK] = { .size = sizeof(struct sgpu_link) },
 	[SGPU_MEMPOOL] = { .size = sizeof(struct sgpu_mempool) },
 };

@@ -24,7 +24,7 @@ static CUresult answer(const struct sgpu_range *r, uint64_t addr,
 {
 	switch (which) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		return PUT(CUcontext, r->ctx);
+		return PUT(CUcontext, r->ctx && r->ctx->parent ? r->ctx->parent : r->ctx);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		return PUT(unsigned int, is_host(r) ? CU_MEMORYTYPE_HOST :
 						      CU_MEMORYTYPE_DEVICE);

@@ -228,15 +228,6 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *green)
-{
-	CUresult rc = cuStreamGetCtx(handle, ctx);
-
-	if (!rc && green)
-		*green = NULL;
-	return rc;
-}
-
 CUresult cuStreamGetDevice(CUstream handle, CUdevice *dev)
 {
 	struct sgpu_stream *s;

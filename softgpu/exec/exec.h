@@ -74,6 +74,7 @@ struct exec_launch {
 	const void *params;		/* packed as fn->params say */
 	const struct exec_mem *mem;
 	uint32_t nsm;			/* what %nsmid says; 0 = 1 */
+	uint64_t sms;			/* those that %smid may say, a bit each; 0: all */
 	uint64_t grid_id;		/* what %gridid says */
 	uint32_t stack_bytes;		/* per thread, for recursion; 0 = default */
 	bool cooperative;		/* all blocks run at once, in turns */

@@ -13,6 +13,20 @@ static u64 timer_ns(void)
 	return (u64)t.tv_sec * 1000000000u + t.tv_nsec;
 }
 
+/* Blocks go round those that the launch may use. */
+static u32 sm_of(const struct warp *w)
+{
+	const struct exec_launch *l = w->m->l;
+	u64 sms = l->sms;
+	u32 n;
+
+	if (!sms)
+		return w->m->blocks_done % (l->nsm ? l->nsm : 1);
+	for (n = w->m->blocks_done % (u32)__builtin_popcountll(sms); n; n--)
+		sms &= sms - 1;
+	return (u32)__builtin_ctzll(sms);
+}
+
 /* Registers that have one value for the whole warp. */
 static u64 warp_value(struct warp *w, enum sreg sr)
 {
@@ -36,7 +50,7 @@ static u64 warp_value(struct warp *w, enum sreg sr)
 	case SR_NWARPID:
 		return EXEC_MAX_THREADS / WARP_LANES;
 	case SR_SMID:
-		return w->m->blocks_done % (l->nsm ? l->nsm : 1);
+		return sm_of(w);
 	case SR_NSMID:
 		return l->nsm ? l->nsm : 1;
 	case SR_GRIDID:

@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..14"
+echo "1..18"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -67,3 +67,16 @@ point "host_workspace_of_an_unknown_size_stops_the_build"
 echo '/* changed */' >>"$tmp/o/wire_cusparse.h" && library o &&
 	! cmp -s "$tmp/out-l/gen_cusolver_wire.h" "$tmp/out-o/gen_cusolver_wire.h"
 point "changed_messages_of_one_library_change_the_hash_of_another"
+# No handle leaves the worker as it is: of each type a line says what an answer may name.
+copy p && sed -i 's/^names by wh_context_shown CUcontext$//' "$tmp/p/cuda.api" && ! gen p &&
+	grep -q 'CUcontext: a handle without a translation' "$tmp/err"
+point "handle_without_a_translation_stops_the_build"
+copy q && sed -i '/^value CUgraphConditionalHandle/d' "$tmp/q/cuda.api" && ! gen q &&
+	grep -q 'pHandle_out may be a handle' "$tmp/err"
+point "number_that_may_be_a_handle_stops_it"
+copy r && sed -i '/^cuStreamGetAttribute /s/ +check//' "$tmp/r/cuda.api" && ! gen r &&
+	grep -q 'value may come back with a handle inside' "$tmp/err"
+point "union_that_may_hold_one_and_that_nothing_checks_stops_it"
+cp -r "$tmp/l" "$tmp/s" && sed -i 's/^\(names made .*\) syevjInfo_t/\1/' "$tmp/s/cusolver.api" && ! library s &&
+	grep -q 'syevjInfo_t: a handle without a translation' "$tmp/err"
+point "and_one_of_a_library_too"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A spatial share and every function that answers a context or a green one (contexts.c): whatever a program
+# asks, its kernels see the SMs that were granted. Over softgpu, or with WH_BACKEND over another driver.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+contexts=$WH_BUILD/tests/attack/bin/contexts
+: "${CUDA_INC:=/usr/local/cuda/include}"
+
+# Functions of cuda.h with a parameter `CUcontext *` or `CUgreenCtx *` that comes back, by their newest names, and
+# those whose answer is an attribute or a struct with a context inside.
+answering() {
+	tr '\n' ' ' <"$CUDA_INC/cuda.h" | sed 's/;/;\n/g' | grep -o 'CUDAAPI *cu[A-Za-z0-9_]* *([^)]*CU\(context\|greenCtx\) *\*[^)]*)' |
+		sed 's/CUDAAPI *\(cu[A-Za-z0-9_]*\).*/\1/' | grep -v '_ptsz$' | sort -u
+	printf '%s\n' cuPointerGetAttribute cuPointerGetAttributes cuGraphKernelNodeGetParams_v2
+}
+# Older names of one that is asked are the same call, and one is refused.
+asked() {
+	LD_LIBRARY_PATH=$WH_BUILD/client-stubs "$contexts" list
+	printf '%s\n' cuCtxAttach cuCtxPopCurrent cuCtxCreate cuCtxCreate_v2 cuCtxCreate_v3
+}
+missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$tmp/answering" - | tr '\n' ' '; }
+# What it said of the ways that match.
+not_granted() { grep -v '^granted' "$tmp/out" | grep -v ' 0 granted$' | grep -v ' none$' | tr '\n' ' '; }
+way() { sed -n "s/^$1 //p" "$tmp/out"; }
+
+plan 10
+is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
+ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
+if [ -n "$WH_BACKEND" ]; then
+	"$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
+else
+	serve
+fi
+"$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" >"$tmp/out" 2>&1
+is no_answer_leads_to_more_sms_than_were_granted "$(not_granted)" ""
+is the_context_of_memory_is_the_programs_own "$(way cuPointerGetAttribute)" "0 granted"
+is and_its_kernel_nodes_keep_to_it "$(way cuPointerGetAttribute+node)" "0 granted"
+is the_context_of_a_stream_is_the_programs_own "$(way cuStreamGetCtx_v2)" "0 granted"
+is that_it_is_a_green_one_is_not_said "$(way cuStreamGetGreenCtx)" "0 none"
+is no_part_of_its_own_choice_is_to_be_had "$(way cuGreenCtxCreate)" "800 none"
+is a_resource_that_the_program_wrote_is_none "$(way cuCtxFromGreenCtx)" "914 none"
+is after_a_reset_and_a_release_too_many_it_is_limited_as_before "$(way cuPointerGetAttribute+anew)" "0 granted"
+finish
