@@ -288,7 +288,7 @@ static void set_what(struct cdi_args *a, int what, struct argp_state *state)
 static void check(struct cdi_args *a, struct argp_state *state)
 {
 	const struct wh_limit_list *l = &a->share.limits;
-	bool limits = l->n || l->has_host || l->nccl;
+	bool limits = wh_limit_said(l);
 
 	if (a->what && a->n != 1)
 		argp_error(state, "name one %s", a->what < KEY_SHARE ? "tenant" : "share");

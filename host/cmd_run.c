@@ -106,8 +106,7 @@ static void check_args(const struct run_args *a, struct argp_state *state)
 
 	if (vm && (!a->vm.role || !a->vm.id))
 		argp_error(state, "--role and --id are needed for a VM");
-	if (vm && (a->tenant.limits.n || a->tenant.limits.has_host || a->tenant.limits.nccl ||
-		   a->tenant.tenant || a->tenant.devices ||
+	if (vm && (wh_limit_said(&a->tenant.limits) || a->tenant.tenant || a->tenant.devices ||
 		   a->tenant.user || a->tenant.dir || a->tenant.trace))
 		argp_error(state, "a VM with --role is no tenant of this machine: limits are its server VM's (wormhole server start --limit)");
 }

@@ -196,7 +196,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	struct words w = { .v = { program }, .n = 1 };
 	/* NVML knows nothing of softgpu: nobody is asked, unless a library was named. */
 	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
-	char host[32];
+	char host[32], kernel[32];
 	int i;
 
 	find_libraries(a, softgpu);
@@ -210,6 +210,10 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	if (a->limits.has_host) {
 		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
 		add(&w, "--host-mem", host);
+	}
+	if (a->limits.has_kernel) {
+		snprintf(kernel, sizeof(kernel), "%" PRIu64 "ms", a->limits.kernel_ms);
+		add(&w, "--max-kernel", a->limits.kernel_ms ? kernel : "none");
 	}
 	for (i = 0; i < a->limits.n; i++)
 		add(&w, "--limit", limit_text(&a->limits.spec[i]));

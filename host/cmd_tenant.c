@@ -49,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "name the tenant");
 		return 0;
 	case ARGP_KEY_SUCCESS:
-		if (a->wants_limits && !a->limits.n && !a->limits.has_host && !a->limits.nccl)
+		if (a->wants_limits && !wh_limit_said(&a->limits))
 			argp_error(state, "say what to limit: --mem, --sm, --sm-policy or --device");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;

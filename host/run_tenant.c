@@ -155,7 +155,7 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 /* *name: of the tenant, allocated. */
 static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
 {
-	bool limited = r->limits.n || r->limits.has_host || r->limits.nccl || r->devices;
+	bool limited = wh_limit_said(&r->limits) || r->devices;
 	char *socket = usable_socket(dir, r->tenant);
 
 	/* One of this name may be there and about to end: the server knows. */

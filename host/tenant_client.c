@@ -209,6 +209,8 @@ void wh_request_limits(cJSON *request, const struct wh_limit_list *list)
 
 	if (list->has_host)
 		cJSON_AddNumberToObject(request, "host_memory", (double)list->host);
+	if (list->has_kernel)
+		cJSON_AddNumberToObject(request, "max_kernel_ms", (double)list->kernel_ms);
 	if (list->nccl != WH_NCCL_UNSAID)
 		cJSON_AddBoolToObject(request, "nccl", list->nccl == WH_NCCL_YES);
 	for (i = 0; i < list->n; i++) {
@@ -242,12 +244,13 @@ void wh_request_devices(cJSON *request, const char *list)
 
 /* --- Arguments -------------------------------------------------------------------- */
 
-enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_NCCL, KEY_NO_NCCL, KEY_DIR,
+enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_KERNEL, KEY_NCCL, KEY_NO_NCCL, KEY_DIR,
        KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },
 	{ "host-mem", KEY_HOST, "SIZE", 0, "host memory that workers keep in place for programs, shared and pinned (default: half of the machine's); none: no limit", 0 },
+	{ "max-kernel", KEY_KERNEL, "TIME", 0, "under a share of time: how long one launch may hold the device beyond the share, in seconds or as 500ms (default: 2); then its program ends with CUDA_ERROR_LAUNCH_TIMEOUT; none: no limit", 0 },
 	{ "sm", KEY_SM, "PERCENT", 0, "share of the device's computing power, 1 to 100; none: no limit", 0 },
 	{ "sm-policy", KEY_POLICY, "POLICY", 0, "temporal: a share of the time (default); spatial: a share of the SMs; both", 0 },
 	{ "nccl", KEY_NCCL, NULL, 0, "several of its programs, or devices, may be ranks of NCCL: their workers may make sockets, in a network that is the tenant's alone. By default so for the programs of `wormhole run', where the machine can", 0 },
@@ -272,6 +275,12 @@ static error_t parse_limit(int key, char *arg, struct argp_state *state)
 		l->has_host = 1;
 		if (wh_limit_bytes(arg, &l->host))
 			argp_error(state, "--host-mem: '%s' is not a size such as 2G, or none", arg);
+		return 0;
+	}
+	if (key == KEY_KERNEL) {
+		l->has_kernel = 1;
+		if (wh_limit_time(arg, &l->kernel_ms))
+			argp_error(state, "--max-kernel: '%s' is not a time such as 2 or 500ms, of a day at most, or none", arg);
 		return 0;
 	}
 	if (key == KEY_DEVICE) {

@@ -416,8 +416,8 @@ int wh_vm_limit(const char *name, const struct wh_limit_list *list)
 		wh_error("'%s' is neither a tenant nor a window such as 1/window0", name);
 		return EXIT_FAILED;
 	}
-	if (list->has_host || list->nccl) {
-		wh_error("a window has neither --host-mem nor --nccl: its memory is its parts', and workers of a server VM make no sockets");
+	if (list->has_host || list->has_kernel || list->nccl) {
+		wh_error("a window has neither --host-mem, --max-kernel nor --nccl: its memory is its parts', a kernel of it has the default, and workers of a server VM make no sockets");
 		return EXIT_FAILED;
 	}
 	if (window < 0)

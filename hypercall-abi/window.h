@@ -137,8 +137,12 @@ struct wh_ctl {
 	__u64 data_offset;
 	__u64 data_size;
 	__u64 api_hash;		/* of the table of CUDA calls both ends were built from */
-	__u64 resv[6];
+	__u32 last;		/* why the worker ended, where it could say so: WH_CTL_LAST_*, else 0 */
+	__u32 resv0;
+	__u64 resv[5];
 };
+/* A launch held the device for longer than the administrator allows. */
+#define WH_CTL_LAST_TIMEOUT	1
 
 /*
  * One slot. Words up to `calls` belong to the trampoline: the client writes

@@ -21,11 +21,20 @@ __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 _Static_assert(WH_CALL_whDeviceInfo < 3 && WH_CALL_whHello < 3, "first calls, first numbers");
 #define FIRST_CALLS	3
 
+/* The worker's last word, which stands in the part until another worker has it. */
+static CUresult last_word(void)
+{
+	const struct wh_ctl *ctl = (const struct wh_ctl *)wh_client.link.part;
+
+	return ctl && __atomic_load_n(&ctl->last, __ATOMIC_ACQUIRE) == WH_CTL_LAST_TIMEOUT ?
+	       CUDA_ERROR_LAUNCH_TIMEOUT : CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
 static CUresult not_ready(int state)
 {
 	switch (state) {
 	case WH_DEAD:
-		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+		return wh_client.last;
 	case WH_ENDED:
 		return CUDA_ERROR_DEINITIALIZED;
 	default:
@@ -47,7 +56,8 @@ static CUresult lost(int status)
 		return CUDA_ERROR_NOT_PERMITTED;
 	/* No way back: a restarted worker would know none of the handles. */
 	if (wh_client.state < WH_DEAD) {
-		wh_client.state = WH_DEAD;
+		wh_client.last = last_word();
+		__atomic_store_n(&wh_client.state, WH_DEAD, __ATOMIC_RELEASE);
 		wh_log("worker is gone (status %d); every further call fails", status);
 	}
 	return not_ready(wh_client.state);

@@ -52,6 +52,7 @@ struct wh_client {
 	int *real;			/* what the worker calls each */
 	int pid;			/* of the process that connected */
 	int threads;			/* that have used the library and live */
+	CUresult last;			/* WH_DEAD: what every call returns */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_client wh_client;
 

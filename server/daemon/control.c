@@ -117,7 +117,7 @@ struct key {
 	enum type type;
 };
 
-#define MAX_KEYS	9
+#define MAX_KEYS	10
 
 static bool has_type(const cJSON *o, enum type type)
 {
@@ -254,7 +254,7 @@ static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, s
 	return true;
 }
 
-/* Host memory is of no device, nor is how workers meet. */
+/* Host memory is of no device, nor is how long a launch may take, nor how workers meet. */
 static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
 	const cJSON *nccl;
@@ -265,6 +265,10 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 		return false;
 	list->has_host = has;
 	list->host = has ? (uint64_t)v : 0;
+	if (!number_of(o, "max_kernel_ms", 0, 86400000.0, &v, &has, err, err_size))
+		return false;
+	list->has_kernel = has;
+	list->kernel_ms = has ? (uint64_t)v : 0;
 	nccl = cJSON_GetObjectItemCaseSensitive(o, "nccl");
 	list->nccl = cJSON_IsTrue(nccl) ? WH_NCCL_YES : nccl ? WH_NCCL_NO : WH_NCCL_UNSAID;
 	return true;
@@ -499,10 +503,11 @@ static const struct {
 	{ "info", info, { { "op", TEXT } } },
 	{ "create", create, { { "op", TEXT }, { "tenant", TEXT }, { "uid", NUMBER },
 			      { "ephemeral", FLAG }, { "limits", LIST }, { "host_memory", NUMBER },
-			      { "nccl", FLAG }, { "bounded", FLAG },
+			      { "max_kernel_ms", NUMBER }, { "nccl", FLAG }, { "bounded", FLAG },
 			      { "devices", LIST } } },
 	{ "set", set, { { "op", TEXT }, { "tenant", TEXT }, { "limits", LIST },
-			{ "host_memory", NUMBER }, { "nccl", FLAG } } },
+			{ "host_memory", NUMBER }, { "max_kernel_ms", NUMBER },
+			{ "nccl", FLAG } } },
 	{ "delete", delete, { { "op", TEXT }, { "tenant", TEXT }, { "force", FLAG } } },
 	{ "list", list, { { "op", TEXT } } },
 	{ "usage", usage, { { "op", TEXT } } },

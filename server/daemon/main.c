@@ -58,6 +58,9 @@ static const char help[] =
 "                     CUDA_DEVICE_MEMORY_LIMIT[_N] and CUDA_DEVICE_SM_LIMIT[_N] say\n"
 "  --host-mem SIZE    of the tenant \"default\": host memory that workers may keep in place for its\n"
 "                     programs, shared and pinned; none: no limit (default: half of the machine's)\n"
+"  --max-kernel TIME  how long one launch of a tenant with a share of time may hold a device beyond\n"
+"                     that share, in seconds or as 500ms; then its program ends; none: no limit\n"
+"                     (default: 2), where nothing else is said of a tenant\n"
 "  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
 "                     (by default, where there is one); --no-nccl: they may not\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
@@ -300,7 +303,7 @@ static int serve(bool background)
 enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
-	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_NCCL,
+	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL, OPT_NCCL,
 	OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
@@ -316,6 +319,7 @@ static const struct option table[] = {
 	{ "part-size", required_argument, NULL, OPT_PART },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "host-mem", required_argument, NULL, OPT_HOST },
+	{ "max-kernel", required_argument, NULL, OPT_KERNEL },
 	{ "nccl", no_argument, NULL, OPT_NCCL },
 	{ "no-nccl", no_argument, NULL, OPT_NO_NCCL },
 	{ "nvml", required_argument, NULL, OPT_NVML },
@@ -429,6 +433,10 @@ static void set(int c)
 		wh_server.limits.has_host = 1;
 		wh_server.limits.host = size("--host-mem", optarg, 0);
 		break;
+	case OPT_KERNEL:
+		if (wh_limit_time(optarg, &wh_server.max_kernel_ms))
+			wrong("--max-kernel: '%s' is not a time such as 2 or 500ms, or none", optarg);
+		break;
 	case OPT_NCCL:		wh_server.limits.nccl = WH_NCCL_YES; break;
 	case OPT_NO_NCCL:	wh_server.limits.nccl = WH_NCCL_NO; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
@@ -517,6 +525,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	wh_server.max_kernel_ms = WH_MAX_KERNEL_NS / 1000000;
 	wh_server.host_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 	parse(argc, argv);
 	switch (opt.role) {

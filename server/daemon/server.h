@@ -35,6 +35,7 @@ struct wh_server {
 	unsigned int period_ms;	/* of reading them */
 	const char *worker_uid;	/* the first of the tenants' own users; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant about which nothing is said; bytes, 0: no limit */
+	uint64_t max_kernel_ms;	/* the same; 0: no limit */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;

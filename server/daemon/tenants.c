@@ -176,6 +176,9 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	if (list->has_host)
 		t->host_memory = list->host;
 	wh_tenant_host_limit(t->file.limits, t->host_memory);
+	if (list->has_kernel)
+		t->max_kernel_ms = list->kernel_ms;
+	wh_tenant_kernel_limit(t->file.limits, t->max_kernel_ms * 1000000);
 	bound_memory(t);
 	memcpy(t->limit, plan, sizeof(plan));
 	wh_limits_put(t->file.limits, &seats, t->seat, plan, wh_server.devices);
@@ -544,6 +547,7 @@ struct wh_tenant *wh_tenant_create(const struct wh_tenant_request *r, char *err,
 		t->log.in = -1;
 	t->ephemeral = r->ephemeral;
 	t->host_memory = wh_server.host_memory;
+	t->max_kernel_ms = wh_server.max_kernel_ms;
 	t->uid = r->uid;
 	if (!set_up(t, r, err, err_size)) {
 		if (t->file.limits)

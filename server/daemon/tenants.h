@@ -27,6 +27,7 @@ struct wh_tenant {
 	unsigned int starting;	/* of these: not serving yet */
 	struct wh_held held;	/* by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
+	uint64_t max_kernel_ms;	/* 0: no limit */
 	uint64_t cpu_ns;	/* of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	bool bounded;		/* no limit goes beyond what it began with */

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "daemon/ranks.h"
+#include "limits/charge.h"
 #include "limits/ipc_files.h"
 #include "session/output.h"
 #include "state/messages.h"
@@ -159,13 +160,6 @@ static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin
 	return wh_shm_look(request, last, false, 1);
 }
 
-static void sleep_until_request(struct wh_slot *slot, uint32_t last)
-{
-	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last)
-		syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, NULL, NULL, 0);
-	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
-}
 
 /* What a thread knows of the slot that it serves. */
 struct served {
@@ -177,6 +171,35 @@ struct served {
 	struct wh_shm_spin spin;
 };
 
+#define LOOK_NS		10000000	/* after work that is under way while nobody calls */
+
+/*
+ * As long as work is under way one of the threads looks after it: what is done is seen to be,
+ * and the device is passed on.
+ */
+static void sleep_until_request(struct served *v, uint32_t last)
+{
+	static const struct timespec look = { .tv_nsec = LOOK_NS };
+	static uint32_t looker;
+	struct wh_slot *slot = v->slot;
+	uint32_t nobody;
+	bool busy;
+
+	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last) {
+		nobody = 0;
+		busy = wh_dispatch_busy(v->s) &&
+		       __atomic_compare_exchange_n(&looker, &nobody, 1, false, __ATOMIC_ACQ_REL,
+						   __ATOMIC_RELAXED);
+		if (syscall(SYS_futex, &slot->request, FUTEX_WAIT, last, busy ? &look : NULL, NULL,
+			    0) && busy && errno == ETIMEDOUT)
+			wh_dispatch_idle(v->s, v->number, true);
+		if (busy)
+			__atomic_store_n(&looker, 0, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
+}
+
 /* The number of the last call that was sent, once that is another than `last`. */
 static uint32_t await(struct served *v, uint32_t last)
 {
@@ -186,7 +209,7 @@ static uint32_t await(struct served *v, uint32_t last)
 	    !(wh_dispatch_wants_idle(v->s) &&
 	      await_idle(v->s, v->number, &v->spin, request, last)) &&
 	    !wh_shm_spin(&v->spin, request, last, false, WH_SHM_WORKER_NS))
-		sleep_until_request(v->slot, last);
+		sleep_until_request(v, last);
 	return __atomic_load_n(request, __ATOMIC_ACQUIRE);
 }
 
@@ -397,10 +420,15 @@ static void *watch(void *arg)
 		{ .fd = life.conn, .events = POLLIN | POLLRDHUP },
 		{ .fd = life.pidfd, .events = POLLIN },
 	};
+	unsigned int again;
+	int n;
 
 	(void)arg;
 	for (;;) {
-		if (poll(p, life.pidfd < 0 ? 1 : 2, -1) < 0)
+		if (wh_sm_watch(life.session, &again))
+			wh_session_out_of_time(life.session);
+		n = poll(p, life.pidfd < 0 ? 1 : 2, (int)again);
+		if (n <= 0)
 			continue;
 		if ((p[0].revents & ~POLLIN) || p[1].revents)
 			_exit(0);
@@ -510,6 +538,7 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (!wh_output_capture())
 		return refuse(o->conn, WH_ENOMEM, "out of memory");
 	wh_session_ready(s);
+	wh_session_may_end(s);
 	life.session = s;
 	life.part = part;
 	find_place(part);	/* before the client can write there */

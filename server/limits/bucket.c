@@ -102,9 +102,14 @@ void wh_sm_used(struct wh_session *s, int device, double ns)
 {
 	struct wh_device_usage *u = &s->limits.account->device[device];
 
-	u->gpu_ns += (uint64_t)ns;
+	__atomic_fetch_add(&u->gpu_ns, (uint64_t)ns, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&s->limits.usage->bucket[device].tokens_ns, (int64_t)ns,
 			   __ATOMIC_RELAXED);
+}
+
+int64_t wh_sm_tokens(struct wh_session *s, int device)
+{
+	return refill(s, &s->limits.usage->bucket[device], s->limits.limit[device].sm_percent);
 }
 
 static uint64_t us(const struct wh_session *s, uint64_t n)
@@ -178,12 +183,11 @@ enum obstacle { NOTHING, NO_TIME, NO_ROOM, NO_TURN };
 
 static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *c, int device)
 {
-	unsigned int percent = s->limits.limit[device].sm_percent;
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 
 	d->ahead = ahead(d);
 	poll_if_due(s, d->outstanding >= d->ahead);
-	if (!has_time(s, device, refill(s, &s->limits.usage->bucket[device], percent)))
+	if (!has_time(s, device, wh_sm_tokens(s, device)))
 		return NO_TIME;
 	if (d->outstanding && (d->outstanding >= d->ahead || oldest(s, c) > OLD_NS))
 		return NO_ROOM;
@@ -305,6 +309,7 @@ static void go(struct wh_session *s)
 	m->woken = true;
 }
 
+/* Once it is there it stays: who looks after work under way has no gate (under_way.c). */
 static bool open_state(struct wh_session *s)
 {
 	struct wh_sm_state *m;
@@ -320,7 +325,9 @@ static bool open_state(struct wh_session *s)
 	m->grow = m->batch_left = 1;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		m->device[d].est_ns = FIRST_EST_NS;
-	s->limits.sm = m;
+	s->limits.account->tsc_per_us = s->tsc_per_us;
+	/* Who looks without the gate finds it whole. */
+	__atomic_store_n(&s->limits.sm, m, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -469,15 +476,30 @@ bool wh_sm_idle(struct wh_session *s, bool end)
 	return wh_sm_look(s);
 }
 
+bool wh_sm_under_way(const struct wh_session *s)
+{
+	const struct wh_sm_state *m = __atomic_load_n(&s->limits.sm, __ATOMIC_ACQUIRE);
+	int d;
+
+	for (d = 0; m && d < WH_TENANT_DEVICES; d++)
+		if (__atomic_load_n(&m->device[d].outstanding, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
 bool wh_sm_look(struct wh_session *s)
 {
 	struct wh_sm_state *m = s->limits.sm;
+	unsigned int again;
 	bool busy = false;
 	int d;
 
 	if (!m)
 		return false;
 	poll_if_due(s, false);
+	/* Where no thread looks besides, calls have to. */
+	if (wh_sm_watch(s, &again) && s->out_of_time)
+		s->out_of_time(s);
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		if (!(s->limits.temporal & 1u << d))
 			continue;
@@ -526,8 +548,10 @@ void wh_sm_share_gone(struct wh_session *s, uint32_t devices)
 		m->waits_from = 0;
 	}
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
-		if (devices & 1u << d)
+		if (devices & 1u << d) {
 			wh_gpu_end(s, d);
+			wh_busy_end(s, d);
+		}
 }
 
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx)

@@ -74,6 +74,12 @@ struct wh_sm_device {
 	uint64_t renewed_tsc;
 	uint64_t looked_tsc;	/* whether others wait for it */
 	uint64_t ending_tsc;	/* of the turn that was waited for last; 0: not known */
+	/* under_way.c; these three are also read and written without the gate. */
+	uint64_t launching_tsc;	/* since when a launch is inside of the driver; 0: none is */
+	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
+	uint64_t ahead_ns;	/* charged while it passed: of what is measured later, not again */
+	bool finished;		/* since under_way.c looked last, */
+	bool begun;		/* and something has begun and is not */
 };
 
 struct wh_sm_state {
@@ -131,7 +137,20 @@ double wh_gpu_now(const struct wh_session *s, uint64_t tsc);
 /* The length that [from, to) adds to what was covered before. */
 double wh_gpu_cover(struct wh_sm_device *d, double from, double to);
 
+/* --- under_way.c ---------------------------------------------------------------- */
+
+/* A launch is about to be made, at this time; 0: it is made. */
+void wh_busy_launch(struct wh_session *s, int device, uint64_t now);
+/* The driver was asked what is done. Has work begun that is not? */
+void wh_busy_polled(struct wh_session *s, int device, bool begun);
+/* The device is not measured any more. */
+void wh_busy_end(struct wh_session *s, int device);
+/* Of a span's length, what was not charged while it passed. */
+double wh_busy_rest(struct wh_sm_device *d, double ns);
+
 /* bucket.c: the device worked so much longer for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);
+/* What is in the bucket now; it fills with the time that passes. Without the gate, too. */
+int64_t wh_sm_tokens(struct wh_session *s, int device);
 
 #endif

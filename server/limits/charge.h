@@ -149,12 +149,20 @@ void wh_sm_other_call(struct wh_session *s);
 bool wh_sm_wants_answers(const struct wh_session *s);
 /* See what is done and pass the turn on. Is work under way? */
 bool wh_sm_look(struct wh_session *s);
+/* The same, as far as is known without a look, and without the gate. */
+bool wh_sm_under_way(const struct wh_session *s);
 /*
  * No call has come for a moment: the same, and what has no marker gets one in
  * time. `end`: it will not be called again until the next call.
  */
 bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
+/*
+ * under_way.c: charges what is under way. May be called without the gate, by one thread
+ * besides those that are inside. True: a launch holds a device for longer than it may, and
+ * its program is to end. *again: how soon to look again, in milliseconds.
+ */
+bool wh_sm_watch(struct wh_session *s, unsigned int *again);
 /* These devices (bits, or 0) have no temporal limit any more: what is under way ends here. */
 void wh_sm_share_gone(struct wh_session *s, uint32_t devices);
 

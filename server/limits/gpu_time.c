@@ -209,8 +209,8 @@ static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh
 {
 	struct wh_sm_device *d = device_of(s, c);
 
-	wh_sm_used(s, c->device, wh_gpu_cover(d, wh_gpu_now(s, st->last_mark),
-					      wh_gpu_now(s, WH_TSC())));
+	wh_sm_used(s, c->device, wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, st->last_mark),
+							      wh_gpu_now(s, WH_TSC()))));
 	d->outstanding -= st->unmarked < d->outstanding ? st->unmarked : d->outstanding;
 	st->unmarked = 0;
 	st->chained = false;
@@ -335,6 +335,7 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 
 	if (!st || c->tail - c->head > WH_SM_MARKERS - 2)
 		return false;
+	wh_busy_launch(s, c->device, now);
 	if (st->unmarked && !st->posted && now - st->last_launch > PAUSE_US * s->tsc_per_us) {
 		if (st->pending)
 			wh_gpu_poll(s);
@@ -385,6 +386,7 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	struct wh_sm_stream *st = stream_of(c, stream);
 	uint64_t now = m->entered;
 
+	wh_busy_launch(s, c->device, 0);
 	if (!st) {
 		m->credit = 0;
 		return;
@@ -461,6 +463,7 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 
 	m->done = true;
 	st->pending--;
+	d->finished = true;
 	/* A context in error measures nothing; the clock does. */
 	if (res != CUDA_SUCCESS || !time_of(s, c, m, &now))
 		now = wh_gpu_now(s, WH_TSC());
@@ -472,7 +475,7 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 			s->limits.sm->own_charged = m->own_tsc;
 	} else if (now > from) {
 		fresh = wh_gpu_cover(d, from, now);
-		wh_sm_used(s, c->device, fresh - overhead(s, c, m, fresh));
+		wh_sm_used(s, c->device, wh_busy_rest(d, fresh - overhead(s, c, m, fresh)));
 		estimate(d, now - from, m->launches);
 	}
 	d->outstanding -= m->launches < d->outstanding ? m->launches : d->outstanding;
@@ -494,10 +497,13 @@ static void poll_context(struct wh_session *s, struct wh_sm_context *c)
 		if (m->done || blocked & 1u << m->stream)
 			continue;
 		res = s->drv.cuEventQuery(m->event);
-		if (res == CUDA_ERROR_NOT_READY)
+		if (res == CUDA_ERROR_NOT_READY) {
 			blocked |= 1u << m->stream;
-		else
+			/* The marker before it is done, so the device is at what lies between. */
+			device_of(s, c)->begun |= !m->start;
+		} else {
 			finish(s, c, m, res);
+		}
 	}
 	while (c->head != c->tail && marker(c, c->head)->done)
 		c->head++;
@@ -510,8 +516,12 @@ void wh_gpu_poll(struct wh_session *s)
 
 	s->limits.sm->polled = WH_TSC();
 	for (c = s->limits.sm->contexts; c; c = c->next)
+		device_of(s, c)->begun = false;
+	for (c = s->limits.sm->contexts; c; c = c->next)
 		if (c->head != c->tail)
 			poll_context(s, c);
+	for (c = s->limits.sm->contexts; c; c = c->next)
+		wh_busy_polled(s, c->device, device_of(s, c)->begun);
 	restore(s, mode);
 }
 
@@ -560,9 +570,11 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 			first = c->stream[i].last_mark;
 	}
 	if (first != UINT64_MAX)
-		wh_sm_used(s, c->device, wh_gpu_cover(d, wh_gpu_now(s, first),
-						      wh_gpu_now(s, WH_TSC())));
+		wh_sm_used(s, c->device,
+			   wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, first),
+							wh_gpu_now(s, WH_TSC()))));
 	d->outstanding -= launches < d->outstanding ? launches : d->outstanding;
+	wh_busy_end(s, c->device);
 	free(c);
 }
 

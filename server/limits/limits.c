@@ -35,9 +35,12 @@ static void close_turns(struct wh_turns *v)
 
 	if (!v)
 		return;
-	for (i = 0; i < WH_SEATS; i++)
+	for (i = 0; i < WH_SEATS; i++) {
 		if (v->peer[i].page)
 			wh_turn_unmap(v->peer[i].page);
+		if (v->peer[i].before)
+			wh_turn_unmap(v->peer[i].before);
+	}
 	if (v->board)
 		munmap((void *)v->board, sizeof(*v->board));
 	if (v->own)

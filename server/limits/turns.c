@@ -121,11 +121,12 @@ static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
 	struct wh_turn_peer *p = &v->peer[i];
 
 	if (__builtin_expect(p->tenant_id != id, 0)) {
-		if (p->page)
-			wh_turn_unmap(p->page);
-		*p = (struct wh_turn_peer){ .tenant_id = id };
+		/* wh_turn_awaited() may look at it just now: it goes with the next change. */
+		if (p->before)
+			wh_turn_unmap(p->before);
+		*p = (struct wh_turn_peer){ .tenant_id = id, .before = p->page };
 		if (id)
-			p->page = wh_turn_map(v, id);
+			__atomic_store_n(&p->page, wh_turn_map(v, id), __ATOMIC_RELEASE);
 	}
 	return p->page;
 }
@@ -337,6 +338,29 @@ bool wh_turn_contested(struct wh_session *s, int device)
 	uint64_t now = WH_TSC();
 
 	return t && (wanted(s, t, now) || wanted_by_others(s, device, now));
+}
+
+bool wh_turn_awaited(const struct wh_session *s, int device)
+{
+	const struct wh_turns *v = s->limits.turns;
+	const struct wh_turn *t = turn_of(s, device);
+	const struct wh_seat *page;
+	uint64_t now = WH_TSC();
+	unsigned int i, top;
+
+	if (!t)
+		return false;
+	if (wanted(s, t, now))
+		return true;
+	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
+	for (i = 0; i < top && i < WH_SEATS; i++) {
+		/* A page that is mapped just now is looked at the next time. */
+		page = i != v->seat && percent_of(v, i, device) ?
+		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
+		if (page && waits(s, &page->device[device], now))
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -15,6 +15,7 @@ struct wh_turn_credit {
 struct wh_turn_peer {
 	uint64_t tenant_id;	/* of the page; 0: none was looked for */
 	const struct wh_seat *page;	/* NULL: not there */
+	const struct wh_seat *before;	/* the one before it, NULL: none */
 	struct wh_turn_credit credit[WH_TENANT_DEVICES];
 };
 
@@ -36,6 +37,8 @@ bool wh_turn_hold(struct wh_session *s, int device);
 bool wh_turn_held(const struct wh_session *s, int device);
 /* Does somebody else wait for it? */
 bool wh_turn_contested(struct wh_session *s, int device);
+/* The same, without the gate, and whether they are believed or not. */
+bool wh_turn_awaited(const struct wh_session *s, int device);
 /* Work is under way that should take so much longer. */
 void wh_turn_keep(struct wh_session *s, int device, double left_ns);
 void wh_turn_release(struct wh_session *s, int device);

@@ -327,6 +327,11 @@ int wh_dispatch_wants_idle(const struct wh_session *s)
 	return s->limits.temporal != 0;
 }
 
+int wh_dispatch_busy(const struct wh_session *s)
+{
+	return s->limits.temporal && wh_sm_under_way(s);
+}
+
 int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 {
 	bool busy;

@@ -28,6 +28,8 @@ int wh_dispatch_wants_answers(const struct wh_session *s);
  * not be called, it is told so once (`end`).
  */
 int wh_dispatch_wants_idle(const struct wh_session *s);
+/* Under a share, is work under way? Then somebody is to look after it now and then. */
+int wh_dispatch_busy(const struct wh_session *s);
 int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MSG_SIZE	(64u << 10)
 #define RANGES		256u	/* of device memory: as many take no memory in a call */
@@ -163,6 +164,21 @@ void wh_session_ready(struct wh_session *s)
 {
 	wh_ipc_passes_files(s);	/* a system call: not in a client's first call */
 	__atomic_store_n(&ctl_of(s)->state, WH_CTL_READY, __ATOMIC_RELEASE);
+}
+
+/* A launch cannot be taken back, but the process can end, and its work with it. */
+void wh_session_out_of_time(struct wh_session *s)
+{
+	__atomic_store_n(&ctl_of(s)->last, WH_CTL_LAST_TIMEOUT, __ATOMIC_RELEASE);
+	fprintf(wh_messages(), "warn: worker %d: a launch held the device for longer than --max-kernel allows "
+		"beyond its share; its program gets CUDA_ERROR_LAUNCH_TIMEOUT\n", getpid());
+	fflush(wh_messages());
+	_exit(1);
+}
+
+void wh_session_may_end(struct wh_session *s)
+{
+	s->out_of_time = wh_session_out_of_time;
 }
 
 /*

@@ -23,6 +23,12 @@ void wh_session_warm(struct wh_session *s);
  * with the client's first call to each. False with one line in err.
  */
 bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);
+/*
+ * A launch has lasted too long: the process ends, and its client finds why in the control
+ * page. Of sessions of a process of their own, which say so by the second.
+ */
+void wh_session_out_of_time(struct wh_session *s) __attribute__((noreturn));
+void wh_session_may_end(struct wh_session *s);
 /* Publish: the client may use the part from now on. */
 void wh_session_ready(struct wh_session *s);
 

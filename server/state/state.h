@@ -168,6 +168,8 @@ struct wh_session {
 	struct wh_box *boxes;	/* session/box.c */
 	struct wh_held *held;	/* session/held.c, by index of the handle */
 	uint32_t held_room;
+	/* A launch lasts longer than it may: ends the worker. NULL where there is none to end. */
+	void (*out_of_time)(struct wh_session *s);
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 

@@ -40,6 +40,38 @@ int wh_limit_bytes(const char *text, uint64_t *bytes)
 	return 0;
 }
 
+#define DAY_MS	86400000ull
+
+int wh_limit_time(const char *text, uint64_t *ms)
+{
+	unsigned long long v;
+	char *end;
+
+	if (!strcmp(text, "none")) {
+		*ms = 0;
+		return 0;
+	}
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || v > DAY_MS)
+		return -1;
+	if (!*end || !strcmp(end, "s"))
+		v *= 1000;
+	else if (strcmp(end, "ms"))
+		return -1;
+	if (!v || v > DAY_MS)
+		return -1;
+	*ms = v;
+	return 0;
+}
+
+int wh_limit_said(const struct wh_limit_list *l)
+{
+	return l->n || l->has_host || l->has_kernel || l->nccl;
+}
+
 int wh_limit_percent(const char *text, uint32_t *percent)
 {
 	char *end;

@@ -33,11 +33,17 @@ struct wh_limit_list {
 	int n;
 	int has_host;		/* host memory, of no device */
 	uint64_t host;		/* bytes, 0: no limit */
+	int has_kernel;		/* how long a launch may hold a device */
+	uint64_t kernel_ms;	/* 0: no limit */
 	int nccl;		/* WH_NCCL_*: no limit, but as much the administrator's */
 };
 
 /* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
 int wh_limit_bytes(const char *text, uint64_t *bytes);
+/* Seconds, or with "ms" behind them milliseconds, a day at most; "none" is 0. 0 or -1. */
+int wh_limit_time(const char *text, uint64_t *ms);
+/* Is anything said at all? */
+int wh_limit_said(const struct wh_limit_list *l);
 /* 1 to 100, with or without "%"; "none" is 100. 0 or -1. */
 int wh_limit_percent(const char *text, uint32_t *percent);
 /* temporal, spatial or both. 0 or -1. */

@@ -29,6 +29,7 @@ int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t
 	l->size = sizeof(*l);
 	l->tenant_id = tenant_id;
 	l->devices = WH_TENANT_DEVICES;
+	l->max_kernel_ns = WH_MAX_KERNEL_NS;
 	__atomic_store_n(&l->magic, WH_TENANT_LIMITS_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -146,6 +147,11 @@ void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes)
 	__atomic_store_n(&l->host_memory, bytes, __ATOMIC_RELEASE);
 }
 
+void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns)
+{
+	__atomic_store_n(&l->max_kernel_ns, ns, __ATOMIC_RELEASE);
+}
+
 /* An account being cleared: neither free nor anybody's. */
 #define CLEARING	UINT32_MAX
 
@@ -195,6 +201,28 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 	}
 }
 
+/* A worker that lives looks after its work far more often: what is older is no work any more. */
+#define UNSEEN_NS	1000000000ull
+
+/*
+ * What a worker had under way when it ended is the tenant's to pay, and is paid by those
+ * that come after it.
+ */
+static void charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w)
+{
+	uint64_t now = __builtin_ia32_rdtsc(), ticks, ns;
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES && w->tsc_per_us; d++) {
+		ticks = now - w->device[d].busy_tsc;
+		ns = ticks < UINT64_MAX / 1000 ? ticks * 1000 / w->tsc_per_us : UINT64_MAX;
+		if (!w->device[d].busy_tsc || ns > UNSEEN_NS)
+			continue;
+		w->device[d].gpu_ns += ns;
+		__atomic_fetch_sub(&u->bucket[d].tokens_ns, (int64_t)ns, __ATOMIC_RELAXED);
+	}
+}
+
 void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account)
 {
 	struct wh_worker_usage *w;
@@ -208,6 +236,7 @@ void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account)
 	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
 	if (pid && pid != CLEARING) {
+		charge_rest(u, w);
 		keep(&u->ended, w);
 		generation = w->generation;
 		memset(&w->client_pid, 0,

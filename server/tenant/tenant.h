@@ -64,7 +64,8 @@ struct wh_tenant_limits {
 	uint32_t seat;		/* on the board, below */
 	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
-	uint64_t resv[2];
+	uint64_t max_kernel_ns;	/* that one launch may hold a device, 0 for no limit; the same */
+	uint64_t resv[1];
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
@@ -88,7 +89,12 @@ struct wh_device_usage {
 	uint32_t resv0;
 	uint64_t gpu_ns_driver;	/* without one, by the driver's sampling; written by the server */
 	uint64_t context;	/* what a context takes of the device, measured; 0: not yet */
-	uint64_t resv[2];
+	/*
+	 * Under a share: work is under way since then, and all before is in gpu_ns (a count of
+	 * the time stamp counter); 0: none is.
+	 */
+	uint64_t busy_tsc;
+	uint64_t resv[1];
 };
 
 /* Time that the device worked for this worker, with a share of time and without. */
@@ -110,7 +116,8 @@ struct wh_worker_usage {
 	uint64_t host_memory;	/* bytes charged now: the part, and what is pinned besides */
 	uint64_t host_refused;	/* requests for more that were refused for the limit */
 	uint64_t posted;	/* requests that nobody waits for */
-	uint64_t resv[6];
+	uint64_t tsc_per_us;	/* of busy_tsc; 0: not known */
+	uint64_t resv[5];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 
@@ -245,6 +252,9 @@ void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);
 /* The limit of host memory; 0: none. */
 void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes);
+/* How long one launch may hold a device under a share of time; 0: as long as it likes. */
+#define WH_MAX_KERNEL_NS	2000000000ull	/* where nobody says anything */
+void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
 /* An account for a worker that is about to start; -1 if all are taken. */
 int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
 /*

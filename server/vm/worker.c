@@ -267,6 +267,7 @@ static struct wh_session *open_session(void)
 	if (opt.preload && !wh_session_preload(s, opt.preload, err, sizeof(err)))
 		die("--preload: %s", err);
 	wh_session_warm(s);
+	wh_session_may_end(s);
 	return s;
 }
 

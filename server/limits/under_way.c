@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Work that is under way: charged while it passes, and ended when it lasts too long.
+ *
+ * What a launch takes is measured when it is done (gpu_time.c). A kernel that never ends
+ * would so be free, and so would be what a process has under way when it is killed. So the
+ * account says since when the device has been busy without anything having been charged:
+ * since a look saw that work has begun and is not done. What is older than LATE is charged
+ * by the clock; the measured length is charged less by that. Whoever clears the account of a worker that has ended charges what is left.
+ *
+ * A launch that holds the device for longer than the administrator allows (--max-kernel)
+ * ends with its program, as the watchdog of a display does it: while somebody else waits
+ * for the device, and else when the tenant owes that much.
+ *
+ * A thread of the worker looks at all this even while a call is stuck inside of a launch;
+ * so what it touches is atomic.
+ */
+#include "limits/bucket.h"
+#include "limits/turns.h"
+
+#define LATE_NS		20000000u
+#define LOOK_MS		10u	/* while work is under way, */
+#define IDLE_MS		50u	/* under a share, */
+#define NO_SHARE_MS	1000u	/* and without one, which may come at any time */
+
+static uint64_t *busy_of(struct wh_session *s, int device)
+{
+	return &s->limits.account->device[device].busy_tsc;
+}
+
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+static void store(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+static uint64_t ns_between(const struct wh_session *s, uint64_t from, uint64_t to)
+{
+	return (int64_t)(to - from) > 0 ? (uint64_t)((double)(to - from) * 1000 / s->tsc_per_us) : 0;
+}
+
+void wh_busy_launch(struct wh_session *s, int device, uint64_t now)
+{
+	store(&s->limits.sm->device[device].launching_tsc, now);
+}
+
+/* What is measured of a launch may end before the look: the rest is in its span. */
+void wh_busy_polled(struct wh_session *s, int device, bool begun)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	uint64_t now;
+
+	if (begun == (load(busy_of(s, device)) != 0) && !d->finished)
+		return;
+	d->finished = false;
+	now = begun ? WH_TSC() : 0;
+	store(&d->progress_tsc, now);
+	store(busy_of(s, device), now);
+}
+
+void wh_busy_end(struct wh_session *s, int device)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+
+	store(&d->launching_tsc, 0);
+	store(&d->progress_tsc, 0);
+	store(busy_of(s, device), 0);
+}
+
+double wh_busy_rest(struct wh_sm_device *d, double ns)
+{
+	uint64_t ahead = load(&d->ahead_ns), part;
+
+	do {
+		part = ns > 0 && (double)ahead > ns ? (uint64_t)ns : ahead;
+		part = ns > 0 ? part : 0;
+	} while (part && !__atomic_compare_exchange_n(&d->ahead_ns, &ahead, ahead - part, false,
+						      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return ns - (double)part;
+}
+
+/*
+ * A driver that lets a launch wait has a full queue, or runs it there: nobody has polled since,
+ * and the device is at work all the same.
+ */
+static void note_launch(struct wh_session *s, int device, uint64_t now)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	uint64_t since = load(&d->launching_tsc), none = 0;
+
+	if (!since || load(busy_of(s, device)) || ns_between(s, since, now) < LATE_NS)
+		return;
+	store(&d->progress_tsc, since);
+	__atomic_compare_exchange_n(busy_of(s, device), &none, since, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+/* Who moves the time stamp charges what lies between; so nothing is charged twice. */
+static void charge(struct wh_session *s, int device, uint64_t now)
+{
+	uint64_t since = load(busy_of(s, device)), ns;
+
+	if (!since)
+		return;
+	ns = ns_between(s, since, now);
+	if (ns < LATE_NS || !__atomic_compare_exchange_n(busy_of(s, device), &since, now, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	__atomic_fetch_add(&s->limits.sm->device[device].ahead_ns, ns, __ATOMIC_RELAXED);
+	wh_sm_used(s, device, (double)ns);
+}
+
+/* Has it held the device for longer than it may? */
+static bool too_long(struct wh_session *s, int device, uint64_t now)
+{
+	uint64_t since = load(&s->limits.sm->device[device].progress_tsc);
+	uint64_t most = load(&s->limits.page->max_kernel_ns);
+
+	if (!most || !since || !load(busy_of(s, device)) || ns_between(s, since, now) <= most)
+		return false;
+	return wh_turn_awaited(s, device) || wh_sm_tokens(s, device) < -(int64_t)most;
+}
+
+bool wh_sm_watch(struct wh_session *s, unsigned int *again)
+{
+	uint32_t shares = __atomic_load_n(&s->limits.temporal, __ATOMIC_RELAXED);
+	uint64_t now = WH_TSC();
+	bool over = false;
+	int d;
+
+	*again = shares ? IDLE_MS : NO_SHARE_MS;
+	if (!__atomic_load_n(&s->limits.sm, __ATOMIC_ACQUIRE))
+		return false;
+	for (d = 0; d < WH_TENANT_DEVICES; d++) {
+		if (!(shares & 1u << d))
+			continue;
+		note_launch(s, d, now);
+		if (load(&s->limits.sm->device[d].launching_tsc))
+			*again = LOOK_MS;
+		if (!load(busy_of(s, d)))
+			continue;
+		*again = LOOK_MS;
+		charge(s, d, now);
+		over |= too_long(s, d, now);
+	}
+	return over;
+}

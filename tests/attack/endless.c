@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A program whose kernel never ends, under a share of time.
+ *
+ *	endless		launches it and waits; prints what came of it, and of calls behind that
+ *	endless stay	launches it, says `under way`, and makes no call any more
+ *	endless once	launches one that ends at once, and prints its result
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "start.h"
+
+static const char code[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry spin(.param .u64 p,.param .u64 n)\n{\n"
+	".reg .u64 %rd<4>;\n.reg .pred %p1;\nld.param.u64 %rd1,[p];\nld.param.u64 %rd2,[n];\n"
+	"cvta.to.global.u64 %rd1,%rd1;\nmov.u64 %rd3,0;\nL:\nadd.u64 %rd3,%rd3,1;\n"
+	"st.volatile.global.u64 [%rd1],%rd3;\nsetp.lt.u64 %p1,%rd3,%rd2;\n@%p1 bra L;\nret;\n}\n";
+
+int main(int argc, char **argv)
+{
+	bool stay = argc > 1 && !strcmp(argv[1], "stay"), once = argc > 1 && !strcmp(argv[1], "once");
+	unsigned long steps = once ? 1 : ~0ul;
+	CUdeviceptr d = 0;
+	void *args[] = { &d, &steps };
+	CUfunction f;
+	CUresult res = start_kernel(code, "spin", &f);
+
+	if (!res)
+		res = cuMemAlloc(&d, 8);
+	if (res) {
+		printf("start %d\n", (int)res);
+		return 1;
+	}
+	/* Before it: over a driver that runs kernels in the launch, there is no after. */
+	if (stay)
+		puts("under way");
+	fflush(stdout);
+	res = cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, args, NULL);
+	while (stay)
+		pause();
+	if (!res)
+		res = cuCtxSynchronize();
+	printf("%d", (int)res);
+	if (!once)
+		printf(" %d %d", (int)cuMemAlloc(&d, 8), (int)cuCtxSynchronize());
+	putchar('\n');
+	return 0;
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Kernels that never end, under a share of time: they are counted while they run, ended when they hold the device for
+# longer than --max-kernel allows, and paid for by the tenant when their process is killed. Over softgpu, or with
+# WH_BACKEND over another driver.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+endless=$WH_BUILD/tests/attack/bin/endless
+# run TENANT WORD: what it said, or `stopped` after 20 s.
+run() { timeout 20 "$wormhole" run --tenant "$1" -- "$endless" $2 2>/dev/null || echo stopped; }
+gpu_ms() { field "$1" "d['gpu_ns'] // 1000000"; }
+more_than() { [ "$(gpu_ms "$1")" -gt "$2" ]; }
+seconds() { date +%s; }
+# In percent of the time between two looks.
+busy() {
+	"$wormhole" top --json --once | /usr/bin/python3 -c \
+		"import json,sys; print([int(t['sm_got_percent']) for t in json.load(sys.stdin)['tenants'] if t['tenant'] == '$1'][0])"
+}
+log() { cat "$WORMHOLE_DIR/server.log"; }
+# stay TENANT: one in the background; its worker is at work when this returns.
+stay() {
+	"$wormhole" run --tenant "$1" -- "$endless" stay >"$tmp/stay" 2>/dev/null &
+	stay_pid=$!
+	await grep -q 'under way' "$tmp/stay"
+}
+kill_it() {
+	kill -KILL $stay_pid 2>/dev/null
+	wait $stay_pid 2>/dev/null
+	await field_is "$1" "len(t['workers'])" 0
+}
+
+plan 17
+is a_limit_that_is_no_time_is_refused "$("$wormhole" serve --backend softgpu --max-kernel soon 2>&1 | grep -c "'soon' is not a time such as 2 or 500ms")" 1
+if [ -n "$WH_BACKEND" ]; then
+	"$wormhole" serve --backend "$WH_BACKEND" --max-kernel 400ms --daemon >"$tmp/serve" 2>&1
+else
+	serve --max-kernel 400ms
+fi
+"$wormhole" tenant create short --sm 50
+is the_servers_limit_is_that_of_its_tenants "$(field short "t['max_kernel_ms']")" 400
+is an_endless_kernel_ends_with_the_launch_timeout_in_its_program "$(run short)" "702 702 702"
+like the_log_says_why "$(log)" "worker of short: .*held the device for longer than --max-kernel allows"
+ok it_was_counted more_than short 390
+# It owes 400 ms and gets back half of the time that passes.
+is and_the_next_program_works_when_that_is_paid "$(run short once)" 0
+ok which_has_waited eval '[ "$(field short "d[\"throttled_ns\"] // 1000000")" -gt 200 ]'
+
+"$wormhole" tenant create long --sm 50 --max-kernel none
+stay long
+ok a_kernel_under_way_is_counted_while_it_runs await more_than long 1200
+ok top_shows_it_busy [ "$(busy long)" -gt 80 ]
+before=$(gpu_ms long)
+ok metrics_show_it_too await eval '"$wormhole" metrics | grep "gpu_seconds_total.*long" | grep -qv " 0$"'
+ok without_a_limit_it_is_not_ended kill -0 $stay_pid
+is nor_is_its_neighbour_stopped "$(run short once)" 0
+"$wormhole" limit long --max-kernel 500ms
+ok a_limit_ends_one_that_is_under_way await field_is long "len(t['workers'])" 0
+kill_it long
+
+# A process that is killed leaves its debt to the tenant: 40 % of the time is nothing to the next one then.
+"$wormhole" tenant create killed --sm 20
+"$wormhole" limit killed --max-kernel none
+stay killed
+await more_than killed 600
+kill_it killed
+owed=$(gpu_ms killed)
+ok what_a_killed_process_had_under_way_is_charged [ "$owed" -gt 590 ]
+from=$(seconds)
+is the_next_one_works "$(run killed once)" 0
+ok when_it_has_paid_for_that [ $(($(seconds) - from)) -ge 2 ]
+ok and_did_wait eval '[ "$(field killed "d[\"throttled_ns\"] // 1000000")" -gt 1500 ]'
+finish
