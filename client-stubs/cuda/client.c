@@ -194,6 +194,8 @@ static void pause_us(int us)
 		nanosleep(&t, NULL);
 }
 
+#define WH_KEPT	1	/* see call_patiently */
+
 /* The slot that the call had: its request and response have their place there. */
 static CUresult take_again(struct wh_thread *t, const void *frame)
 {
@@ -227,7 +229,10 @@ static int try_later(struct wh_call *c, uint32_t handler, int status)
 		}
 		wh_slots[t->slot].running = ((struct wh_req *)request)->call;
 		memcpy(c->msg, request, c->size);
-		status = l->t->call(l, t->slot, handler, c->size);
+		if (status == WH_KEPT && l->t->call_patiently)
+			status = l->t->call_patiently(l, t->slot, handler, c->size);
+		else
+			status = l->t->call(l, t->slot, handler, c->size);
 	}
 	free(request);
 	return status;

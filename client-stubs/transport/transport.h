@@ -65,6 +65,11 @@ struct wh_transport {
 	 */
 	int (*call)(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg);
 	/*
+	 * The same again after the positive status 1, which says that the worker keeps the
+	 * request until it is worth something: who waits sleeps at once. NULL: call.
+	 */
+	int (*call_patiently)(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg);
+	/*
 	 * The same without a response: `size` bytes in msg are taken, and run
 	 * before any later call of the slot, whose `posted` is this call's number, which
 	 * only rises; if the result is no success, the first such one

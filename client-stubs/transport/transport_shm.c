@@ -231,13 +231,15 @@ static bool reached(struct lane *n, uint32_t call)
 	return (int32_t)(n->done - call) >= 0;
 }
 
-static int await(struct lane *n, uint32_t call)
+/* patient: the answer is known to take long. */
+static int await_so(struct lane *n, uint32_t call, bool patient)
 {
 	static const struct timespec nap = { .tv_nsec = 10000000 };
 	struct wh_slot *s = n->slot;
 
 	while (!reached(n, call))
-		if (!wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
+		if (patient ||
+		    !wh_shm_spin(&n->spin, &s->response, n->done, false, WH_SHM_CLIENT_NS))
 			goto sleep;
 	return 0;
 sleep:
@@ -249,6 +251,11 @@ sleep:
 	}
 	__atomic_store_n(&s->response_waiters, 0, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static int await(struct lane *n, uint32_t call)
+{
+	return await_so(n, call, false);
 }
 
 #define OTHERS_LOOKS	1000
@@ -314,7 +321,8 @@ static void keep_up(struct wh_link_slot *o, uint32_t call)
 		__atomic_store_n(&o->posted, long_number(o->posted, call), __ATOMIC_RELEASE);
 }
 
-static int shm_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg,
+			 bool patient)
 {
 	struct lane *n = &shm.lane[slot];
 	struct wh_slot *s = n->slot;
@@ -328,12 +336,22 @@ static int shm_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t
 	s->request_arg[0] = arg;
 	s->request_arg[1] = call;
 	send_call(s, call);
-	rc = await(n, call);
+	rc = await_so(n, call, patient);
 	if (rc)
 		return rc;
 	keep_up(&l->slot[slot], call);
 	look_back(&l->slot[slot], s);
 	return (int)s->response_status;
+}
+
+static int shm_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+{
+	return call_and_wait(l, slot, handler, arg, false);
+}
+
+static int shm_call_patiently(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+{
+	return call_and_wait(l, slot, handler, arg, true);
 }
 
 /*
@@ -434,6 +452,7 @@ const struct wh_transport wh_transport_shm = {
 	.probe = shm_probe,
 	.open = shm_open_link,
 	.call = shm_call,
+	.call_patiently = shm_call_patiently,
 	.post = shm_post,
 	.reached = shm_reached,
 	.settle = shm_settle,

@@ -168,6 +168,7 @@ struct served {
 	const struct wh_shm_cell *cell;
 	uint32_t number;
 	bool asked;		/* the client is asked to wait for all answers */
+	uint32_t pause_us;	/* the last call was held back so long; 0: it was not */
 	struct wh_shm_spin spin;
 };
 
@@ -200,12 +201,17 @@ static void sleep_until_request(struct served *v, uint32_t last)
 	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
 }
 
+#define PAUSE_US	60	/* shorter ones clients yield off (client-stubs/cuda/client.c) */
+
 /* The number of the last call that was sent, once that is another than `last`. */
 static uint32_t await(struct served *v, uint32_t last)
 {
 	const uint32_t *request = &v->slot->request;
 
-	if (!wh_shm_look(request, last, false, 1) &&
+	/* Who is held back sleeps; so does its worker. */
+	if (v->pause_us >= PAUSE_US && !wh_shm_look(request, last, false, 1))
+		sleep_until_request(v, last);
+	else if (!wh_shm_look(request, last, false, 1) &&
 	    !(wh_dispatch_wants_idle(v->s) &&
 	      await_idle(v->s, v->number, &v->spin, request, last)) &&
 	    !wh_shm_spin(&v->spin, request, last, false, WH_SHM_WORKER_NS))
@@ -232,6 +238,27 @@ static void ask_for_answers(struct served *v)
 		v->slot->no_post = v->asked = wants;
 }
 
+#define HOLD_NS		20000000	/* a held-back call stays in its slot so long */
+
+/*
+ * The call has to wait. What waits for another tenant's turn is told to come again at once
+ * (the client then sleeps until it is answered), and waits here, where the end of that turn
+ * wakes it: nobody asks all the time. Not for too long, since the client has other threads
+ * and signals. All else the client sleeps off by itself.
+ */
+static int64_t hold_back(struct served *v, uint32_t handler, uint64_t arg, int64_t status)
+{
+	uint64_t begun = wh_shm_now();
+
+	if (v->pause_us && wh_sm_held().word)
+		while (status > 0 && wh_sm_held().word && wh_shm_now() - begun < HOLD_NS) {
+			wh_sm_hold((uint64_t)status);
+			status = wh_dispatch_slot(v->s, v->number, handler, arg);
+		}
+	v->pause_us = status > 0 ? (uint32_t)status : 0;
+	return status > 0 && wh_sm_held().word ? 1 : status;
+}
+
 /* Handler and argument are read once; the number of the call is only echoed. */
 static void answered_call(struct served *v, uint32_t call)
 {
@@ -240,6 +267,10 @@ static void answered_call(struct served *v, uint32_t call)
 	uint64_t arg = __atomic_load_n(&slot->request_arg[0], __ATOMIC_RELAXED);
 	int64_t status = wh_dispatch_slot(v->s, v->number, handler, arg);
 
+	if (__builtin_expect(status > 0, 0))
+		status = hold_back(v, handler, arg, status);
+	else
+		v->pause_us = 0;
 	ask_for_answers(v);
 	answer(slot, call, status);
 }
@@ -287,7 +318,8 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	}
 	while ((status = wh_dispatch_posted(v->s, v->number, handler, request, size,
 					    &res)) > 0)
-		usleep(status);
+		wh_sm_hold((uint64_t)status);
+	v->pause_us = 0;
 	/* A library's status is no CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
@@ -512,6 +544,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Sleeps of who is held back end when they should, not 50 us later. */
+	prctl(PR_SET_TIMERSLACK, 1000);
 	if (o->parent && getppid() != o->parent)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);

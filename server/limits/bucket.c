@@ -40,10 +40,12 @@
 #define RESUME_NS	6000000		/* of short launches: in the bucket before it goes on */
 #define COLD_MAX_US	100u		/* more for the first launch after a wait */
 #define TURN_NEAR_US	400		/* before its end those who wait for it ask all the time, */
-#define TURN_FAR_US	100u		/* earlier with such pauses */
+#define TURN_UNKNOWN_US	100u		/* and with such pauses where that is not known */
+#define TURN_MAX_US	1000		/* it may end sooner than it should */
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
-#define WORK_MAX_US	500u		/* between two looks at work under way */
+#define WORK_MIN_US	200u		/* between two looks at work that nobody waits for, */
+#define WORK_MAX_US	1000u		/* or any */
 
 /* --- The bucket ----------------------------------------------------------------------- */
 
@@ -141,6 +143,15 @@ static double oldest(struct wh_session *s, const struct wh_sm_context *c)
 	return 0;
 }
 
+/* And how long the device has been at it: since the work before it was done. */
+static double at_work(struct wh_session *s, const struct wh_sm_context *c)
+{
+	double old = oldest(s, c);
+	double since = wh_gpu_now(s, WH_TSC()) - s->limits.sm->device[c->device].done_ns;
+
+	return since > 0 && since < old ? since : old;
+}
+
 static void poll_if_due(struct wh_session *s, bool due)
 {
 	uint64_t now = WH_TSC();
@@ -216,30 +227,46 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	return true;
 }
 
+/* Of the launch that this thread has held back last. */
+static __thread struct wh_hold wh_hold;
+
+struct wh_hold wh_sm_held(void)
+{
+	return wh_hold;
+}
+
 /* --- How long to wait ----------------------------------------------------------------------- */
 
 /*
- * Until what is under way may be done: half of what it should still take, and
- * when that is over, the longer the longer it takes already. Launches without a
- * marker would never be seen to end.
+ * Until what is under way may be done: as long as it should still take, and when that is
+ * over, the longer the longer it takes already. Who only has no room needs half of it done.
+ * Launches without a marker would never be seen to end.
  */
 static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c, enum obstacle o)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[c->device];
+	bool awaited;
 	double age, left;
+	uint64_t wait;
 
 	if (o == NO_ROOM)
 		wh_gpu_mark_last(s);
 	else
 		wh_gpu_mark_all(s);
-	age = oldest(s, c);
+	age = at_work(s, c);
 	left = (double)d->est_ns * d->outstanding - age;
 	wh_turn_keep(s, c->device, left);
+	awaited = o != NO_ROOM && wh_turn_contested(s, c->device);
 	/* Others wait for the end of this: it is not to be missed. */
-	if (o != NO_ROOM && fabs(left) < TURN_NEAR_US * 1000.0 && wh_turn_contested(s, c->device))
+	if (awaited && fabs(left) < TURN_NEAR_US / 8 * 1000.0)
 		return WAIT_MIN_US;
-	left = left > 0 ? left / 2 : age / 32;
-	return left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+	if (awaited)
+		left = left * 3 / 4;
+	else if (o == NO_ROOM || left > WORK_MAX_US * 1000.0)
+		left /= 2;
+	left = left > 0 ? left : age / 32;
+	wait = left < WORK_MAX_US * 1000.0 ? (uint64_t)(left / 1000) + 1 : WORK_MAX_US;
+	return awaited || wait > WORK_MIN_US ? wait : WORK_MIN_US;
 }
 
 /* Waiting off a debt needs no device: others can have it. */
@@ -254,20 +281,31 @@ static uint64_t wait_for_time(struct wh_session *s, int device)
 }
 
 /*
- * The client asks without a pause, so that the device does not stand still between
- * two turns, but when it is known that the holder's work takes longer.
+ * Until shortly before the holder's turn should end; then the client asks without a pause, so
+ * that the device does not stand still between two turns. A worker that can sleep on the
+ * holder's word does so besides (wh_sm_hold()).
  */
 static uint64_t wait_for_turn(struct wh_session *s, int device)
 {
 	uint64_t ending = wh_turn_ending(s, device), now = WH_TSC();
+	int64_t left = (int64_t)(ending - now) / (int64_t)s->tsc_per_us;
 
-	return ending && (int64_t)(ending - now) / (int64_t)s->tsc_per_us > TURN_NEAR_US ?
-	       TURN_FAR_US : WAIT_MIN_US;
+	if (!ending)
+		return TURN_UNKNOWN_US;
+	if (left < -TURN_NEAR_US)
+		return TURN_UNKNOWN_US;
+	if (left <= TURN_NEAR_US)
+		return WAIT_MIN_US;
+	left -= TURN_NEAR_US;
+	return left < TURN_MAX_US ? (uint64_t)left : TURN_MAX_US;
 }
 
 static uint64_t how_long(struct wh_session *s, const struct wh_sm_context *c, int device,
 			 enum obstacle o)
 {
+	wh_hold = (struct wh_hold) { .word = NULL };
+	if (o == NO_TURN && !s->limits.sm->device[device].outstanding)
+		wh_hold.word = wh_turn_word(s, device, &wh_hold.seen);
 	if (s->limits.sm->device[device].outstanding)
 		return wait_for_work(s, c, o);
 	return o == NO_TIME ? wait_for_time(s, device) :
@@ -461,7 +499,7 @@ static double left(struct wh_session *s, int device)
 	struct wh_sm_context *c = wh_self.device == device ? wh_gpu_context(s) : NULL;
 	struct wh_sm_device *d = &s->limits.sm->device[device];
 
-	return c ? (double)d->est_ns * d->outstanding - oldest(s, c) : 0;
+	return c ? (double)d->est_ns * d->outstanding - at_work(s, c) : 0;
 }
 
 bool wh_sm_idle(struct wh_session *s, bool end)

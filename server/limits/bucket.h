@@ -15,6 +15,12 @@
 #define WH_TSC()	__builtin_ia32_rdtsc()
 #endif
 
+/* Tests have nobody to wake but what they look at themselves. */
+#ifndef WH_FUTEX_WAKE
+#define WH_FUTEX_WAKE(word)	wh_futex_wake(word)
+#endif
+void wh_futex_wake(const uint32_t *word);
+
 #define WH_SM_MARKERS	128u	/* unfinished ones of a context */
 #define WH_SM_STREAMS	32u
 #define WH_SM_COVERED	64u
@@ -69,11 +75,14 @@ struct wh_sm_device {
 	uint32_t outstanding;	/* launches not known to be done */
 	uint64_t est_ns;	/* of one launch, the latest ones more than others */
 	uint32_t ahead;		/* how many launches may be outstanding */
+	double done_ns;		/* when the device was done with what is known to be done */
 	bool throttled;		/* its bucket was empty and is not filled yet */
 	uint64_t acquired_tsc;	/* the turn */
 	uint64_t renewed_tsc;
-	uint64_t looked_tsc;	/* whether others wait for it */
+	uint64_t looked_tsc;	/* whether others wait for it: */
+	bool contested;
 	uint64_t ending_tsc;	/* of the turn that was waited for last; 0: not known */
+	const struct wh_turn *held_by;	/* of another tenant; NULL: of none */
 	/* under_way.c; these three are also read and written without the gate. */
 	uint64_t launching_tsc;	/* since when a launch is inside of the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */

@@ -158,6 +158,20 @@ bool wh_sm_under_way(const struct wh_session *s);
 bool wh_sm_idle(struct wh_session *s, bool end);
 void wh_sm_context_gone(struct wh_session *s, uint64_t ctx);
 /*
+ * What a launch that was held back waits for besides the time: this word of whoever has the
+ * turn, which changes with its end. NULL: for nothing else. Valid until the thread's next call.
+ */
+struct wh_hold {
+	const uint32_t *word;
+	uint32_t seen;
+};
+struct wh_hold wh_sm_held(void);
+/*
+ * A worker with a thread to spare sleeps in its client's place, outside of the session: that
+ * long, or until the turn ends, which wakes it.
+ */
+void wh_sm_hold(uint64_t us);
+/*
  * under_way.c: charges what is under way. May be called without the gate, by one thread
  * besides those that are inside. True: a launch holds a device for longer than it may, and
  * its program is to end. *again: how soon to look again, in milliseconds.

@@ -468,6 +468,8 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	if (res != CUDA_SUCCESS || !time_of(s, c, m, &now))
 		now = wh_gpu_now(s, WH_TSC());
 	st->end = now;
+	if (now > d->done_ns)
+		d->done_ns = now;
 	if (m->start) {
 		/* Later by what the pair costs, never by more than the span. */
 		st->end = now + c->pair_ns;

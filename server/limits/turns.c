@@ -87,6 +87,26 @@ static void ask(const struct wh_session *s, struct wh_turn *t, uint64_t now)
 	store(&t->next_tsc, now);
 }
 
+/*
+ * When the turn should be over: with its quantum, or with the time in the bucket, which fills
+ * meanwhile; not before the work that is under way. Others sleep until shortly before that.
+ */
+static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64_t now,
+		     double work_ns)
+{
+	struct wh_sm_device *d = device_of(s, device);
+	unsigned int percent = s->limits.limit[device].sm_percent;
+	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
+					 __ATOMIC_RELAXED);
+	int64_t quantum_us = (int64_t)QUANTUM_US -
+			     (int64_t)(now - d->acquired_tsc) / (int64_t)s->tsc_per_us;
+	int64_t time_us = tokens > 0 ? tokens / 10 / (100 - (percent < 100 ? percent : 99)) : 0;
+	int64_t left = quantum_us < time_us ? quantum_us : time_us;
+
+	left = work_ns > 0 && (double)left < work_ns / 1000 ? (int64_t)(work_ns / 1000) : left;
+	store(&t->ending_tsc, now + us(s, left > 0 ? (uint64_t)left : 0));
+}
+
 /* Until when others are asked to wait: as long as the work should take. */
 static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d, uint64_t now)
 {
@@ -96,6 +116,8 @@ static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *
 		return;
 	d->renewed_tsc = now;
 	store(&t->renewed_tsc, now + us(s, SLACK_US + work_us));
+	if (load(&t->since_tsc))
+		foretell(s, t, (int)(d - s->limits.sm->device), now, 0);
 }
 
 /* Who had it before is not taken to have the device any more. */
@@ -227,6 +249,7 @@ static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now
 		    (!since || earlier(load(&t->since_tsc), i, since, v->seat)) &&
 		    believe(s, i, device, now)) {
 			device_of(s, device)->ending_tsc = load(&t->ending_tsc);
+			device_of(s, device)->held_by = t;
 			return true;
 		}
 	return false;
@@ -275,6 +298,7 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 	uint64_t since = now ? now : 1;
 
 	d->ending_tsc = 0;
+	d->held_by = NULL;
 	if (taken(s, device, 0, now) ||
 	    others_first(s, device, waits(s, t, now) ? load(&t->waiting_tsc) : now, now)) {
 		wait_on(s, t, now);
@@ -288,6 +312,7 @@ static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t n
 	}
 	store(&t->asked_tsc, 0);
 	d->acquired_tsc = now;
+	d->contested = false;
 	return true;
 }
 
@@ -314,10 +339,13 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	renew(s, t, d, now);
 	if (!load(&t->since_tsc))
 		return take(s, t, device, now);
-	if (now - d->acquired_tsc < us(s, QUANTUM_US) || now - d->looked_tsc < us(s, RENEW_US))
+	if (now - d->acquired_tsc < us(s, QUANTUM_US))
 		return true;
-	d->looked_tsc = now;
-	if (!wh_turn_contested(s, device))
+	if (now - d->looked_tsc >= us(s, RENEW_US)) {
+		d->looked_tsc = now;
+		d->contested = wh_turn_contested(s, device);
+	}
+	if (!d->contested)
 		return true;
 	/* Over: the next one gets it when the work under way is done. */
 	if (!d->outstanding)
@@ -375,20 +403,52 @@ void wh_turn_keep(struct wh_session *s, int device, double left_ns)
 	if (!t || load(&t->holder) != s->limits.turn_id)
 		return;
 	renew(s, t, device_of(s, device), now);
-	if (left_ns > 0)
-		store(&t->ending_tsc, now + us(s, (uint64_t)(left_ns / 1000)));
+	foretell(s, t, device, now, left_ns);
+}
+
+/* Whoever sleeps on the word (wh_sm_hold()). Nobody's mapping but ours is writable. */
+static void wake(const uint64_t *word)
+{
+	WH_FUTEX_WAKE((const uint32_t *)word);
 }
 
 void wh_turn_release(struct wh_session *s, int device)
 {
 	struct wh_turn *t = turn_of(s, device);
 	uint64_t me = s->limits.turn_id;
+	bool awaited;
 
 	if (!t || load(&t->holder) != me)
 		return;
+	awaited = wh_turn_awaited(s, device);
 	store(&t->ending_tsc, 0);
 	store(&t->since_tsc, 0);
 	__atomic_compare_exchange_n(&t->holder, &me, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (!awaited)
+		return;
+	wake(&t->since_tsc);
+	wake(&t->holder);
+}
+
+/* Of the own tenant's, or of the tenant whose claim was believed last. */
+const uint32_t *wh_turn_word(const struct wh_session *s, int device, uint32_t *seen)
+{
+	const struct wh_turn *t = turn_of(s, device), *other;
+	const struct wh_sm_device *d = &s->limits.sm->device[device];
+	const uint64_t *word;
+
+	if (!t)
+		return NULL;
+	word = &t->holder;
+	if (load(word) == s->limits.turn_id) {
+		other = d->held_by;
+		if (!other)
+			return NULL;
+		word = &other->since_tsc;
+	}
+	*seen = (uint32_t)load(word);
+	/* It has ended meanwhile: there is nothing to wait for. */
+	return load(word) ? (const uint32_t *)word : NULL;
 }
 
 uint64_t wh_turn_ending(const struct wh_session *s, int device)

@@ -42,6 +42,8 @@ bool wh_turn_awaited(const struct wh_session *s, int device);
 /* Work is under way that should take so much longer. */
 void wh_turn_keep(struct wh_session *s, int device, double left_ns);
 void wh_turn_release(struct wh_session *s, int device);
+/* A word of who has the device and what stands there as long as it has; NULL: not known. */
+const uint32_t *wh_turn_word(const struct wh_session *s, int device, uint32_t *seen);
 /* When the work of who has the device should be done; 0: not known. */
 uint64_t wh_turn_ending(const struct wh_session *s, int device);
 

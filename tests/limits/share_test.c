@@ -29,9 +29,14 @@ static struct client *add_kind(int tenant, unsigned int percent, size_t kind)
 	return add(tenant, percent, kinds[kind].kernel, kinds[kind].ns);
 }
 
+static int within(double share, double want, double points)
+{
+	return fabs(share - want) <= points;
+}
+
 static int near(double share, double want)
 {
-	return fabs(share - want) <= POINTS;
+	return within(share, want, POINTS);
 }
 
 /*
@@ -108,6 +113,7 @@ static void test_pairs(void)
 		unsigned int percent[2];
 		size_t kind[2];
 		bool shm;
+		bool rough;	/* by a point more: kernels of all lengths, and asked for late */
 	} pairs[] = {
 		{ .percent = { 50, 50 }, .kind = { 1, 1 } },
 		{ .percent = { 25, 75 }, .kind = { 1, 1 } },
@@ -115,7 +121,7 @@ static void test_pairs(void)
 		{ .percent = { 30, 30 }, .kind = { 0, 3 } },
 		{ .percent = { 25, 50 }, .kind = { 2, 4 } },
 		{ .percent = { 50, 25 }, .kind = { 3, 3 } },
-		{ .percent = { 40, 60 }, .kind = { 4, 4 } },
+		{ .percent = { 40, 60 }, .kind = { 4, 4 }, .rough = true },
 		{ .percent = { 10, 10 }, .kind = { 0, 0 } },
 		{ .percent = { 1, 50 }, .kind = { 1, 1 } },
 		{ .percent = { 25, 75 }, .kind = { 1, 1 }, .shm = true },
@@ -137,9 +143,10 @@ static void test_pairs(void)
 		snprintf(name, sizeof(name), "%u_percent_of_%s_beside_%u_of_%s%s", pairs[i].percent[0],
 			 kinds[pairs[i].kind[0]].name, pairs[i].percent[1],
 			 kinds[pairs[i].kind[1]].name, pairs[i].shm ? "_over_shm" : "");
-		if (!ok(near(share[0], pairs[i].percent[0] * part(pairs[i].kind[0])) &&
-			near(share[1], pairs[i].percent[1] * part(pairs[i].kind[1])),
-			name))
+		if (!ok(within(share[0], pairs[i].percent[0] * part(pairs[i].kind[0]),
+			       POINTS + pairs[i].rough) &&
+			within(share[1], pairs[i].percent[1] * part(pairs[i].kind[1]),
+			       POINTS + pairs[i].rough), name))
 			diag("got %.2f and %.2f %%", share[0], share[1]);
 		finish();
 	}
@@ -270,6 +277,47 @@ static void test_shared(void)
 	if (!ok(near(share[0], share[1]) && share[0] + share[1] > 95, "shares_above_the_whole_are_divided_equally"))
 		diag("got %.2f and %.2f %%", share[0], share[1]);
 	finish();
+}
+
+/* Who is held back sleeps: it does not ask all the time whether it may go on. */
+static void test_sleeps(void)
+{
+	static const struct {
+		const char *name;
+		unsigned int percent[2];
+		double ns[2];
+		bool shm;
+	} who[] = {
+		{ "one_tenant_of_10_percent", { 10, 0 }, { 3e4, 0 }, true },
+		{ "one_tenant_of_30_percent", { 30, 0 }, { 3e4, 0 }, true },
+		{ "10_beside_90_percent", { 10, 90 }, { 3e4, 3e4 }, true },
+		{ "30_beside_70_percent", { 30, 70 }, { 3e4, 3e4 }, true },
+		{ "30_beside_30_percent", { 30, 30 }, { 1e4, 1e5 }, true },
+		{ "10_beside_10_percent_of_long_ones", { 10, 10 }, { 50e6, 50e6 }, true },
+	};
+	double share[SIM_PROCESSES], rate[2];
+	char name[128];
+	size_t i, k, n;
+
+	for (i = 0; i < sizeof(who) / sizeof(*who); i++) {
+		begin();
+		n = who[i].percent[1] ? 2 : 1;
+		for (k = 0; k < n; k++)
+			add((int)k, who[i].percent[k], fixed, who[i].ns[k])->shm = who[i].shm;
+		run(1 * SECONDS);
+		for (k = 0; k < n; k++)
+			client[k].refused = 0;
+		run_and_measure(10 * SECONDS, share);
+		rate[1] = 0;
+		for (k = 0; k < n; k++)
+			rate[k] = client[k].refused / 10.0;
+		snprintf(name, sizeof(name), "%s_asks_no_more_than_1000_times_a_second", who[i].name);
+		if (!ok(rate[0] <= 1000 && rate[1] <= 1000 && near(share[0], who[i].percent[0]) &&
+			(n == 1 || near(share[1], who[i].percent[1])), name))
+			diag("%.0f and %.0f times, %.2f and %.2f %%", rate[0], rate[1], share[0],
+			     n == 2 ? share[1] : 0);
+		finish();
+	}
 }
 
 static void test_changes(void)
@@ -451,7 +499,8 @@ static void test_lies(void)
 		lie(lies[i].what, 5 * SECONDS);
 		snprintf(name, sizeof(name), "%s_costs_no_more_than_its_own_part", lies[i].name);
 		share[0] = (client[0].launched - start) * 1e5 / (5 * SECONDS) * 100;
-		if (!ok(share[0] > 50 * 100 / 190 - POINTS, name))
+		/* As other costs of the clock have it, the mean of several is within 2 points. */
+		if (!ok(share[0] > 50 * 100 / 190.0 - 2 * POINTS, name))
 			diag("got %.2f %%", share[0]);
 		/* Its tenant is deleted: nothing of what it wrote counts. */
 		board.seat[LIAR].tenant_id = board.seat[LIAR].percent[0] = 0;
@@ -500,12 +549,13 @@ static void test_union(void)
 
 int main(void)
 {
-	tap_plan(25 + 6 + 13 + 8 + 3 + 3 + 2 + 1 + 12 + 1 + 6 + 2 + 2);
+	tap_plan(25 + 6 + 13 + 8 + 3 + 6 + 3 + 2 + 1 + 12 + 1 + 6 + 2 + 2);
 	test_alone();
 	test_posted();
 	test_pairs();
 	test_measured();
 	test_shared();
+	test_sleeps();
 	test_changes();
 	test_taken_and_given_back(false);
 	test_taken_and_given_back(true);

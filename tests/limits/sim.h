@@ -11,5 +11,6 @@
 
 uint64_t sim_tsc(void);
 #define WH_TSC()	sim_tsc()
+#define WH_FUTEX_WAKE(word)	((void)(word))
 
 #endif

@@ -13,6 +13,11 @@
 #define COLD_LAUNCHES	500
 #define HICCUP_NS	60e3		/* the client does not run, in so many launches once */
 #define HICCUP_LAUNCHES	6000
+#define WAKE_NS		30e3	/* from the end of a turn until who sleeps on it runs */
+#define STEP_NS		2e6	/* of such a sleep */
+#define NEAR_NS		20e3	/* shorter waits are looked off, so long: */
+#define LOOK_NS		200e3
+#define LOOKED_NS	300.0	/* and ends are seen then */
 #define IDLE_NS		40e3		/* the worker looks after work then, */
 #define IDLE_STEP_NS	1e3
 #define IDLE_MOST_NS	1e6		/* so long */
@@ -186,6 +191,32 @@ static void launched(struct client *c)
 		wh_sm_other_call(&c->s);
 }
 
+/* The worker waits in its client's place (server/limits/hold.c, server/daemon/worker.c). */
+static void keep(struct client *c, double us)
+{
+	c->kept = true;
+	c->looks = us * 1e3 <= NEAR_NS;
+	c->hold = wh_sm_held();
+	c->next = sim_now() + (c->looks ? LOOK_NS : STEP_NS);
+	c->refused++;
+}
+
+/* A word that somebody sleeps on has changed. */
+static void wake(void)
+{
+	double soon;
+	int i;
+
+	for (i = 0; i < clients; i++) {
+		if (!client[i].kept || !client[i].hold.word ||
+		    *client[i].hold.word == client[i].hold.seen)
+			continue;
+		soon = sim_now() + (client[i].looks ? LOOKED_NS : WAKE_NS);
+		client[i].next = soon < client[i].next ? soon : client[i].next;
+		client[i].hold.word = NULL;
+	}
+}
+
 /* One step of a client: a launch, a look, or nothing. */
 static void act(struct client *c)
 {
@@ -215,9 +246,15 @@ static void act(struct client *c)
 	if ((uint32_t)res >= WH_RETRY) {
 		us = (uint32_t)res - WH_RETRY;
 		c->posted = false;
+		if (c->shm && wh_sm_held().word) {
+			keep(c, us);
+			return;
+		}
+		c->refused++;
 		go_on(c, us < 60 ? YIELD_NS : us * 1e3 + SLEEP_NS);
 		return;
 	}
+	c->kept = false;
 	c->issuing = true;
 	c->next = sim_now() + issue(c);
 }
@@ -238,6 +275,7 @@ void run(double ns)
 			break;
 		sim_choose((int)(c - client));
 		act(c);
+		wake();
 	}
 }
 

@@ -30,12 +30,16 @@ struct client {
 	bool issuing;			/* a launch: the driver's call is under way */
 	bool shm;			/* posts, and its worker notices when it pauses */
 	bool idle;			/* does so now */
+	bool looks;			/* at the word, instead of sleeping on it */
+	bool kept;			/* its launch is held back, and its worker sleeps with it */
+	struct wh_hold hold;		/* until this changes, or at `next` */
 	double idle_end, resume;
 	double last;			/* launch */
 	int cold;			/* launches that take longer */
 	int unseen;			/* posted since it was asked to await answers */
 	unsigned int streams;
 	uint64_t launched;
+	uint64_t refused;		/* requests that it has to make again */
 	double from_used;
 };
 

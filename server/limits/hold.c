@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Sleeps of workers whose client is held back, and who wakes them. A client that asked by
+ * itself when its turn begins would have to ask all the time. The word is in the seat of
+ * whoever has the device, which everybody else reads only; that suffices to sleep on it. A
+ * tenant that wakes nobody costs others no more than a sleep without a word does.
+ */
+#define _GNU_SOURCE
+#include "limits/bucket.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STEP_US		2000u	/* at a time: the answer may change without the word */
+#define SPIN_US		60u	/* shorter than a sleep and its end take */
+#define NEAR_US		200u	/* a turn whose end is so near is met by looking */
+
+void wh_futex_wake(const uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, 64, NULL, NULL, 0);
+}
+
+static void look_at(const struct wh_hold *h, uint64_t us)
+{
+	struct timespec begin, now;
+	int i;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		for (i = 0; i < 64; i++) {
+			if (h->word && __atomic_load_n(h->word, __ATOMIC_ACQUIRE) != h->seen)
+				return;
+			__builtin_ia32_pause();
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((uint64_t)((now.tv_sec - begin.tv_sec) * 1000000 +
+			    (now.tv_nsec - begin.tv_nsec) / 1000) < us);
+}
+
+void wh_sm_hold(uint64_t us)
+{
+	struct wh_hold h = wh_sm_held();
+	struct timespec t;
+
+	if (us < SPIN_US) {
+		look_at(&h, h.word ? NEAR_US : us);
+		return;
+	}
+	/* The end of a turn wakes: it need not be met by asking. */
+	if (h.word)
+		us = STEP_US;
+	t = (struct timespec) { us / 1000000, us % 1000000 * 1000L };
+	if (h.word)
+		syscall(SYS_futex, h.word, FUTEX_WAIT, h.seen, &t, NULL, 0);
+	else
+		nanosleep(&t, NULL);
+}
