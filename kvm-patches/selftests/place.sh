@@ -106,15 +106,17 @@ own world, that a parked server uses no CPU time, and that calls work on
 a device without an exit.  Report what each way costs, and whether it took
 the exits and handoffs that it should.
 M
-tests notify revoke life process limits race fire
+tests notify revoke zap mm life process limits race lock fire
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 
 Race a reader in a view against remaps of its page; change the server's
 memory from the host; take away what a driver has mapped while a client
-uses it; end pairs by every means at every moment, in one process and in
-two, and look for leaked memory and pins.  Hold threads in the middle of
-entries, fills and handoffs, and let others meet them there.
+uses it; end the memory of a server's VMM before its files; end pairs by
+every means at every moment, in one process and in two, and look for
+leaked memory and pins.  Compare what a notifier event costs with few and
+with many pages in views.  Hold threads in the middle of entries, fills,
+attaches and handoffs, and let others meet them there.
 M
 tests enter user view hijack forge gate lstar barrier fuzz cover tables storm
 commit <<'M'

@@ -7,9 +7,11 @@
  *
  *	# cost NAME UNIT SAMPLES MIN MEDIAN MAX
  *
- * No figure is judged; but that each of them is of what it says is: by the exits
- * and handoffs that KVM counts meanwhile. WH_COST_CALLS: samples of each. Needs
- * VMFUNC.
+ * None of these is judged; but that each of them is of what it says is: by the exits
+ * and handoffs that KVM counts meanwhile. WH_COST_CALLS: samples of each. What comes
+ * once for each pair has a bound, where it is instructions that are counted: a page
+ * of a worker's first TAKE, of 256 MiB in 4 KiB pages, and what its client's attach
+ * takes with the first call, and of the host's memory. Needs VMFUNC.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,16 @@ static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
 	asm volatile("syscall" : "=a"(ret) : "0"(a0), "D"(a1), "S"(1) : "rcx", "r11", "memory");
 	return ret;
 }
+
+/* A worker of 256 MiB, whose pages are the same memory again and again. */
+#define BIG_VA			0x7e0000000000ULL
+#define BIG_PAGES		65536ULL
+#define BIG_RAM			512
+#define BIG_SLOTS		4
+#define ROUNDS			3
+#define PAGE_COST		400
+#define ATTACH_COST		40000
+#define PAIR_KIB		1024
 
 enum { H_NULL, H_SYSCALL };
 static const wh_handler_fn handlers[] = { null_handler, syscall_handler };
@@ -178,16 +190,18 @@ static u64 tsc_khz(void)
 	return (wh_rdtsc() - start) * 1000000 / ns;
 }
 
-static void say_what_is_counted(void)
+/* True if it is instructions. */
+static bool say_what_is_counted(void)
 {
 	u64 khz = tsc_khz();
 
 	wh_diag("TSC of %llu MHz", (unsigned long long)khz / 1000);
 	if (khz > SLOWEST_KHZ)
-		return;
+		return false;
 	unit = "instructions";
 	wh_diag("an emulator's processor: it counts instructions, an exit and a NOP alike;");
 	wh_diag("cycles that it says would mean nothing");
+	return true;
 }
 
 static void attach(void)
@@ -210,6 +224,142 @@ static void measure_strict(void)
 	measure("null_call_with_exits", null_call, (struct expected){ .vmfunc_exits = 1 });
 }
 
+/* --- What comes once for each pair -------------------------------------------------------- */
+
+static struct wh_worker big[ROUNDS];
+static struct wh_as process[ROUNDS];
+/* Of the server VM's copy, and of the client VM's. */
+static u64 take_ticks, attach_ticks, attach_index;
+
+/* CPL 3 of the server. */
+static u64 guest_first_take(u64 slot)
+{
+	u64 rax = WH_LEAF_TAKE, start = wh_rdtsc();
+
+	asm volatile("cpuid" : "+a"(rax) : "D"(slot) : "rbx", "rcx", "rdx", "memory");
+	take_ticks = wh_rdtsc() - start;
+	return rax;
+}
+
+/* CPL 3 of the client: what its stub has touched before it attaches. */
+static u64 guest_touch(void)
+{
+	static const u64 pages[] = { WH_TRAMPOLINE_VA, WH_WORLD_VA, WH_SLOT_VA, WH_SLOT0_VA };
+	u64 sum = 0, i;
+
+	for (i = 0; i < WH_ARRAY_SIZE(pages); i++)
+		sum += READ_ONCE(*(u64 *)pages[i]);
+	WRITE_ONCE(*(u64 *)WH_SLOT0_VA, 0);
+	return sum;
+}
+
+static u64 guest_attach(u64 version, u64 sum)
+{
+	u64 rax = WH_LEAF_ATTACH, rbx = 0, rcx = 0, rdx = 0, start = wh_rdtsc();
+
+	asm volatile("cpuid" : "+a"(rax), "+b"(rbx), "+c"(rcx), "+d"(rdx)
+		     : "D"(version), "S"(sum) : "memory");
+	attach_ticks = wh_rdtsc() - start;
+	attach_index = rbx;
+	return rax;
+}
+
+/* What its first call takes above any other. */
+static u64 guest_first_call(void)
+{
+	u64 start = wh_rdtsc(), ticks;
+
+	if (wh_guest_delegate(H_NULL, 0, 0) != 0x600d)
+		return 0;
+	ticks = wh_rdtsc() - start;
+	start = wh_rdtsc();
+	wh_guest_delegate(H_NULL, 0, 0);
+	return ticks - (wh_rdtsc() - start);
+}
+
+static void map_big(struct wh_worker *w)
+{
+	u64 *top = wh_gpa(&srv.vm, w->as.cr3), ram, i;
+
+	if (w != big) {	/* the tables of the first one */
+		top[BIG_VA >> 39] = ((u64 *)wh_gpa(&srv.vm, big->as.cr3))[BIG_VA >> 39];
+		return;
+	}
+	ram = wh_page_alloc(&srv.vm);
+	for (i = 1; i < BIG_RAM; i++)
+		wh_page_alloc(&srv.vm);
+	for (i = 0; i < BIG_PAGES; i++)
+		wh_map(&w->as, BIG_VA + i * WH_PAGE, ram + i % BIG_RAM * WH_PAGE, WH_USER_RW);
+}
+
+static u64 least(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+static u64 client_runs(int i, const void *fn, u64 a0, u64 a1)
+{
+	return wh_call(client.vcpu, &process[i], 3, fn, a0, a1, 0, 0).rax;
+}
+
+static void one_pair(int i, u64 *take, u64 *attached, long *kib)
+{
+	struct wh_worker *w = &big[i];
+	struct wh_slot *slot = (void *)(srv.vm.window + w->part * WH_PART_SIZE + WH_SLOT_OFFSET);
+	long free = wh_free_kb();
+	u64 first;
+
+	if (wh_worker_register(w) || wh_worker_slot(w) ||
+	    wh_call(w->vcpu, &w->as, 3, guest_first_take, 0, 0, 0, 0).rax)
+		wh_die("first TAKE");
+	*take = least(*take, G(&srv.vm, take_ticks) / BIG_PAGES);
+	client_runs(i, guest_touch, 0, 0);
+	if (client_runs(i, guest_attach, WH_ABI_VERSION, wh_tramp_checksum()))
+		wh_die("ATTACH");
+	slot->index = G(&client.vm, attach_index);
+	slot->slot = 0;
+	first = client_runs(i, guest_first_call, 0, 0);
+	*attached = least(*attached, G(&client.vm, attach_ticks) + first);
+	free -= wh_free_kb();
+	*kib = free < *kib ? free : *kib;
+}
+
+static void within(u64 got, u64 most, const char *what, bool counts, const char *name)
+{
+	if (!counts) {
+		wh_skip(name, "this TSC counts no instructions");
+		return;
+	}
+	wh_ok(got && got <= most, name);
+	wh_diag("%llu %s", (unsigned long long)got, what);
+}
+
+static void measure_pairs(bool counts)
+{
+	u64 take = ~0ULL, attached = ~0ULL;
+	long kib = 1L << 40;
+	int i;
+
+	wh_nslots = BIG_SLOTS;
+	for (i = 0; i < ROUNDS; i++) {
+		wh_worker_create(&big[i], &srv, 1 + i);
+		wh_worker_handlers(&big[i], handlers, WH_ARRAY_SIZE(handlers));
+		map_big(&big[i]);
+		wh_client_as(&process[i], &client, 1 + i);
+		/* Its thread is there, and has run before. */
+		wh_call(big[i].vcpu, &big[i].as, 0, nothing, 0, 0, 0, 0);
+	}
+	wh_allow(2, 1, 0, ROUNDS + 1);
+	for (i = 0; i < ROUNDS; i++)
+		one_pair(i, &take, &attached, &kib);
+	within(take, PAGE_COST, "instructions a page of the first TAKE", counts,
+	       "page_of_a_first_take_is_400_instructions_at_most");
+	within(attached, ATTACH_COST, "instructions", counts,
+	       "attach_and_first_call_are_40000_at_most");
+	wh_ok(kib <= PAIR_KIB, "pair_of_four_slots_and_256_mib_is_1_mib_at_most");
+	wh_diag("%ld KiB", kib);
+}
+
 static void with_a_gate(void)
 {
 	u64 page = wh_page_alloc(&client.vm);
@@ -220,15 +370,17 @@ static void with_a_gate(void)
 
 int main(void)
 {
+	bool counts;
+
 	wh_with_gate = true;
 	wh_require_feature();
-	wh_plan(7);
+	wh_plan(10);
 	wh_watchdog(120);
 	wh_one_cpu();
 	calls = wh_env("WH_COST_CALLS", CALLS);
 	if (!calls || calls > CALLS)
 		wh_die("WH_COST_CALLS");
-	say_what_is_counted();
+	counts = say_what_is_counted();
 	wh_server_create(&srv, 1);
 	if (wh_server_register(&srv))
 		wh_die("register");
@@ -243,6 +395,7 @@ int main(void)
 	measure("null_call", null_call, (struct expected){});
 	measure("system_call_by_the_gate", call_by_the_gate, (struct expected){});
 	measure("system_call_by_handoff", call_by_handoff, (struct expected){ .handoffs = 1 });
+	measure_pairs(counts);
 	measure_strict();
 	return wh_exit();
 }

@@ -40,6 +40,11 @@ static struct kind memory = {
 	.name = "memory", .va = 0x7e0040000000ULL, .gpa = 0x34000000ULL, .slot = 3,
 };
 
+/* The same memory once more, dirty, that no driver has mapped. */
+static struct kind own = {
+	.name = "own", .va = 0x7e00c0000000ULL, .gpa = 0x34000000ULL, .slot = 3,
+};
+
 /* Reads @a1 and more of each page, writes its complement: how many were wrong. */
 static s64 sweep_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
@@ -424,6 +429,15 @@ static void map_kind(const struct kind *k, u64 flags)
 	name_block(k, 1);
 }
 
+static void map_own(void)
+{
+	own.mem = memory.mem;
+	set_pages(&own, 0, WH_USER_RW);
+	wh_map_2m(&worker.as, at(&own, 1, 0), own.gpa + WH_PAGE_2M, WH_USER_RW);
+	set_pages(&own, 2, WH_USER_RW);
+	*pte(&own, 2, CHANGED) &= ~WH_PTE_D;
+}
+
 static void make_pair(bool huge)
 {
 	device_fd = wh_open_device();
@@ -442,13 +456,30 @@ static void make_pair(bool huge)
 	wh_worker_register(&worker);
 	wh_worker_slot(&worker);
 	map_kind(&device, CLEAN | WH_PTE_PCD);
-	if (huge)
+	if (huge) {
 		map_kind(&memory, CLEAN);
+		map_own();
+	}
 	log = &G(&srv.vm, wh_log);
 	wh_worker_park(&worker);
 	wh_client_create(&client, CLIENT, &srv, 0);
 	wh_allow(CLIENT, SERVER, 0, 1);
 	wh_eq(wh_attach(&client), WH_OK, "attach_succeeds");
+}
+
+/* No driver has mapped it: what is dirty as a whole is one entry, too. */
+static void test_own(void)
+{
+	ok(&own, is_large(at(&own, 0, 0)), "pages_in_one_piece_are_one_entry_before_the_first_call");
+	ok(&own, is_large(at(&own, 1, 0)), "large_page_is_one_entry_before_the_first_call");
+	ok(&own, wh_view_entry(&worker, at(&own, 2, 0)) && !is_large(at(&own, 2, 0)) &&
+	   !(wh_view_entry(&worker, at(&own, 2, CHANGED)) & WH_EPT_W),
+	   "pages_of_which_one_is_clean_are_none");
+	notify(&own, 1, CHANGED, 1, WH_NOTIFY_BEGIN);
+	notify(&own, 1, CHANGED, 1, WH_NOTIFY_END);
+	ok(&own, !wh_view_entry(&worker, at(&own, 1, 0)), "entry_goes_with_any_of_its_pages");
+	*word(&own, 1, 3) = 33;
+	ok(&own, load(at(&own, 1, 3)) == 33 && is_large(at(&own, 1, 0)), "large_page_comes_again");
 }
 
 static void test_memory(void)
@@ -458,6 +489,7 @@ static void test_memory(void)
 
 	wh_ok(WH_EPT_TYPE(val) == WH_TYPE_WB && val & WH_EPT_IPAT,
 	      "entry_of_memory_is_write_back");
+	test_own();
 	test_one_entry(&memory);
 	test_notify(&memory);
 	notify(&memory, 0, 0, PAGES, WH_NOTIFY_BEGIN);
@@ -477,7 +509,7 @@ int main(void)
 
 	wh_require_entries();
 	huge = wh_huge_pages();
-	wh_plan(huge ? 75 : 45);
+	wh_plan(huge ? 80 : 45);
 	wh_watchdog(60);
 	make_pair(huge);
 	test_one_entry(&device);
