@@ -405,8 +405,8 @@ s64 wh_release(struct wh_worker *w)
 
 	ret = wh_leaf(w->srv->boss, &w->srv->kernel, 0, WH_LEAF_RELEASE,
 		      w->pair, 0, 0, 0).rax;
-	if (!ret)
-		wh_wake_worker(w);
+	/* Also of a pair that somebody else has ended: RELEASE takes those news back. */
+	wh_wake_worker(w);
 	return ret;
 }
 
