@@ -23,6 +23,9 @@
 #define ROUNDS		50
 #define RAM		512		/* pages of the server behind all of them */
 #define MS		1000000ULL
+/* With runs of one page each, a view may have so many; beyond, more if it is told so. */
+#define MAX_PAGES	500000
+#define MAX_TABLES	"/sys/module/kvm_intel/parameters/wormhole_max_tables"
 
 static const wh_handler_fn handlers[] = { wh_add_handler };
 static struct wh_server srv;
@@ -210,6 +213,8 @@ int main(void)
 	wh_plan(6);
 	wh_watchdog(100);
 	many = wh_env("WH_T_PAGES", 20000);
+	if (many > MAX_PAGES && wh_write_file(MAX_TABLES, "65536"))
+		wh_die(MAX_TABLES);
 	wh_server_create(&srv, 1);
 	wh_server_register(&srv);
 	wh_worker_create(&worker, &srv, 0);
