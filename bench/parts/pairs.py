@@ -23,7 +23,8 @@ def pairs_text(lines):
     return "\n\n".join([
         wrap("Measured: instructions of all parties, and memory, of the n-th pair (`bench/attach.c`: two small VMs "
              "with the selftests' library; each worker has four slots and has touched 256 MiB in 4 KiB pages). "
-             "*Before* is what worker and KVM do before the client comes: register and the first TAKE. Then ATTACH "
+             "*Before* is what worker and KVM do before the client comes: register and the first TAKE. The client has touched "
+             "its trampoline, world page and slot, as the stub has, so that KVM knows these pages. Then ATTACH "
              "by the client's TSC, the first call, which arms the pair, and the call after it. Memory is what the "
              "host has less of afterwards. Baseline: the next call is what one takes without any of this."),
         table(["pair", "before", "ATTACH", "first call", "next call", "tables of the view, KiB", "host memory, KiB"],

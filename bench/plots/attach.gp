@@ -13,7 +13,7 @@ set ylabel "instructions (emulated, not cycles)"
 set yrange [1e3:1e9]
 set key at graph 0.5, 1.33 center top
 plot dat using 1:2 with lines linetype 1 linewidth 3 title "worker, before: register, first TAKE", \
-	1e7 linetype 1 linewidth 1 dashtype 2 title "its goal", \
+	26.2e6 linetype 1 linewidth 1 dashtype 2 title "its goal", \
 	dat using 1:4 with lines linetype 3 linewidth 3 title "client: first call", \
 	dat using 1:3 with lines linetype 2 linewidth 3 title "client: ATTACH"
 unset logscale y
@@ -21,5 +21,5 @@ set format y "%g"
 set ylabel "KiB of the host"
 set yrange [0:2000]
 plot dat using 1:($8 + $9) with points linetype 1 pointsize 0.5 title "less free memory", \
-	1536 linetype 1 linewidth 1 dashtype 2 title "its goal", \
+	1024 linetype 1 linewidth 1 dashtype 2 title "its goal", \
 	dat using 1:($6 * 4) with lines linetype 2 linewidth 3 title "tables of the view"
