@@ -269,7 +269,8 @@ def _head_line(profile, lists, words, where):
 
 
 def _read(path):
-    lists = {'handle': [], 'value': [], 'number': [], 'names': {}, 'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
+    lists = {'handle': [], 'value': [], 'number': [], 'names': {},
+             'record': [], 'checked': [], 'object': [], 'whole': [], 'opaque': [],
              'kept': [], 'holds': [], 'private': [], 'worker': [], 'alias': {}, 'param': {}, 'effect': [],
              'pointers': '', 'voids': ''}
     exact, patterns, profile = {}, [], Profile()

@@ -24,6 +24,7 @@ import headers
 import held
 import hostwork
 import kept
+import names
 import opaque
 from gen_common import (append_ids, bad_handle, checked_in, fields_in, fnv64, in_order, lead, library_launch,
                         library_post, number, operand_pack, operand_reach, proto, reach_check, req_fields,
@@ -427,7 +428,7 @@ def server_take(d, call, a):
         out += [f'if ({n} && !wh_get_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}))',
                 f"\treturn {d.profile.errors['handle']};"]
     elif d.custom(a.object):
-        out += records_each(call, a, 'wh_in', count, True)
+        out += names.records_each(local(a), a, 'wh_in', count, True)
     elif a.sized:
         out += [f'if ({n} && !wh_versioned({n}, {count}))', f"\treturn {d.profile.errors['version']};"]
     elif a.object.kind == 'record' and d.record_handles(a.object):
@@ -480,45 +481,17 @@ def server_arg(d, call, a):
     return null + (f'&{n}' if d.handle_name(a.object) else f'&r->{n}')
 
 
-def owner_of(d, call):
-    """The handle whose end is the end of what the call returns."""
-    if not d.profile.driver:
-        return '0'
-    # What is made from a graph lives without it.
-    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
-        return 'q->hdr.ctx'
-    for a in call.args:
-        if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
-                                                  'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):
-            return f'q->{a.name}'
-    return 'q->hdr.ctx'
-
-
-def answer_put(d, a):
-    """How a handle that the driver or a library answers becomes the client's. Of the driver's types wh_shown() knows."""
-    name = d.handle_name(a.object) if a.type.kind in ('pointer', 'array') else None
-    return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
-
-
-def records_each(call, a, function, count, check):
-    """Statements that translate each struct of an array by the worker's own code (records.c)."""
-    n = local(a)
-    each = f'{function}_{a.object.bare}(s, &{n}[i])'
-    lines = [f'\tres = {each};', '\tif (res != CUDA_SUCCESS)', '\t\treturn res;'] if check else [f'\t{each};']
-    return [f'for (size_t i = 0; {n} && i < {count}; i++)' + (' {' if check else '')] + lines + (['}'] if check else [])
-
-
 def server_reply(d, call, a):
     n = a.name
     again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
     put = ('wh_retain' if again else 'wh_new' if call.fresh else 'wh_put_new' if 'makes' in call.flags else
-           answer_put(d, a))
+           names.put(d, a))
     if a.mode:
         return []
     if a.kind in ('out', 'inout') and not a.array:
         if d.handle_name(a.object):
             t = d.handle_name(a.object)
-            owner = '0' if t == 'CUcontext' else owner_of(d, call)
+            owner = '0' if t == 'CUcontext' else names.owner_of(d, call)
             # They live on when the graph that they were made from ends.
             if t == 'CUgraphExec' or call.name == 'cuGraphClone':
                 owner = 'q->hdr.ctx'
@@ -530,13 +503,14 @@ def server_reply(d, call, a):
         if a.raw and a.object.kind == 'record':
             return [f'r->{n}.{f.name} = NULL;' for f in a.object.fields if f.type.kind == 'pointer']
         if a.object.kind == 'record':
-            return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {owner_of(d, call)});'
+            return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {names.owner_of(d, call)});'
                     for path, t in d.record_handles(a.object)]
     elif a.kind in ('out', 'inout') and d.handle_name(a.object):
         count = server_count(call, a)
-        return [f'if ({n})', f'\twh_put_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {owner_of(d, call)});']
+        put = f'wh_put_array(s, WH_H_{d.handle_name(a.object)}, {n}, {count}, {names.owner_of(d, call)});'
+        return [f'if ({n})', f'\t{put}']
     elif a.kind in ('out', 'inout') and a.array and d.custom(a.object):
-        return records_each(call, a, 'wh_out', server_count(call, a), False)
+        return names.records_each(local(a), a, 'wh_out', server_count(call, a), False)
     elif a.kind == 'cstr':
         return [f'r->{n}_size = wh_put_string(f, {n});']
     return []
@@ -723,22 +697,9 @@ def server_handler(d, call):
     return text
 
 
-def shown(d, api):
-    """The one place where what the driver answers becomes what a client may name."""
-    names = d.lists['names']
-    text = 'void *wh_shown(struct wh_session *s, unsigned int type, void *real)\n{\n\tswitch (type) {\n'
-    for h in api.handles:
-        if names[h] not in ('any', 'made'):
-            text += f'\tcase WH_H_{h}:\n\t\treturn {names[h]}(s, real);\n'
-    made = [h for h in api.handles if names[h] == 'made']
-    text += ''.join(f'\tcase WH_H_{h}:\n' for h in made)
-    text += '\t\treturn wh_handles_find(&s->handles, real, type) ? real : NULL;\n' if made else ''
-    return text + '\t}\n\treturn real;\n}\n\n'
-
-
 def gen_server(d, api):
     calls = in_order(api)
-    text = BANNER + '#include "session/handler.h"\n\n' + shown(d, api)
+    text = BANNER + '#include "session/handler.h"\n\n' + names.shown(d, api)
     text += ''.join(effects.together(c, server_handler(d, c)) for c in calls)
     text += 'const struct wh_call_entry wh_calls[WH_CALLS] = {\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):

@@ -244,8 +244,8 @@ void wh_request_devices(cJSON *request, const char *list)
 
 /* --- Arguments -------------------------------------------------------------------- */
 
-enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_KERNEL, KEY_NCCL, KEY_NO_NCCL, KEY_DIR,
-       KEY_DEVICES };
+enum { KEY_MEM = 0x200, KEY_SM, KEY_POLICY, KEY_DEVICE, KEY_HOST, KEY_KERNEL, KEY_NCCL,
+       KEY_NO_NCCL, KEY_DIR, KEY_DEVICES };
 
 static const struct argp_option limit_options[] = {
 	{ "mem", KEY_MEM, "SIZE", 0, "device memory, such as 2G or 512M; none: no limit", 0 },

@@ -137,7 +137,7 @@ struct wh_ctl {
 	__u64 data_offset;
 	__u64 data_size;
 	__u64 api_hash;		/* of the table of CUDA calls both ends were built from */
-	__u32 last;		/* why the worker ended, where it could say so: WH_CTL_LAST_*, else 0 */
+	__u32 last;		/* why the worker ended, if it could say so: WH_CTL_LAST_* */
 	__u32 resv0;
 	__u64 resv[5];
 };

@@ -99,15 +99,20 @@ uid_t wh_tenant_uid(const struct wh_tenant *t)
 
 /* --- Limits ----------------------------------------------------------------------- */
 
-static uint64_t groups_of_others(const struct wh_tenant *self, unsigned int device)
+static bool is_ending(const struct wh_tenant *t)
+{
+	return t->dying || (t->ephemeral && !t->holds);
+}
+
+/* One that is about to end, perhaps of the same name, is none of them any more. */
+static void groups_of_others(const struct wh_tenant *self, struct wh_limit_plan *p)
 {
 	struct wh_tenant *t = NULL;
-	uint64_t used = 0;
+	unsigned int d;
 
 	while ((t = wh_tenant_next(t)))
-		if (t != self)
-			used |= t->limit[device].sm_groups;
-	return used;
+		for (d = 0; t != self && !is_ending(t) && d < wh_server.devices; d++)
+			wh_limits_others(p, d, &t->limit[d]);
 }
 
 static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_device_limit *l,
@@ -133,8 +138,7 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	};
 	unsigned int d;
 
-	for (d = 0; d < wh_server.devices; d++)
-		p.used[d] = groups_of_others(t, d);
+	groups_of_others(t, &p);
 	if (!wh_limits_plan(&p, list, out, err, err_size))
 		return false;
 	for (d = 0; d < wh_server.devices; d++)
@@ -436,7 +440,7 @@ bool wh_tenant_is_ending(const char *name)
 {
 	const struct wh_tenant *t = wh_tenant_find(name);
 
-	return t && (t->dying || (t->ephemeral && !t->holds));
+	return t && is_ending(t);
 }
 
 static bool choose_name(struct wh_tenant *t, const char *name, char *err, size_t err_size)

@@ -6,7 +6,8 @@
  * would so be free, and so would be what a process has under way when it is killed. So the
  * account says since when the device has been busy without anything having been charged:
  * since a look saw that work has begun and is not done. What is older than LATE is charged
- * by the clock; the measured length is charged less by that. Whoever clears the account of a worker that has ended charges what is left.
+ * by the clock; the measured length is charged less by that. Whoever clears the account of
+ * a worker that has ended charges what is left.
  *
  * A launch that holds the device for longer than the administrator allows (--max-kernel)
  * ends with its program, as the watchdog of a display does it: while somebody else waits
@@ -40,7 +41,9 @@ static void store(uint64_t *p, uint64_t v)
 
 static uint64_t ns_between(const struct wh_session *s, uint64_t from, uint64_t to)
 {
-	return (int64_t)(to - from) > 0 ? (uint64_t)((double)(to - from) * 1000 / s->tsc_per_us) : 0;
+	if ((int64_t)(to - from) <= 0)
+		return 0;
+	return (uint64_t)((double)(to - from) * 1000 / s->tsc_per_us);
 }
 
 void wh_busy_launch(struct wh_session *s, int device, uint64_t now)

@@ -25,7 +25,7 @@ static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 {
 	const struct wh_device *d = &p->device[device];
 	uint64_t used = p->used[device];
-	unsigned int want;
+	unsigned int others = (unsigned int)__builtin_popcountll(used), had, want;
 
 	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
 		l->sm_groups = 0;
@@ -36,16 +36,26 @@ static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 			 device);
 		return false;
 	}
-	want = wh_sm_groups_for(d->sms, l->sm_percent);
-	if ((unsigned int)__builtin_popcountll(l->sm_groups) == want && !(l->sm_groups & used))
+	want = wh_sm_groups_for(d->groups, l->sm_percent, p->used_percent[device], others);
+	had = (unsigned int)__builtin_popcountll(l->sm_groups);
+	/* Its contexts are there: who was rounded down before keeps what it has. */
+	if ((had == want || had == wh_sm_groups_least(d->groups, l->sm_percent)) &&
+	    !(l->sm_groups & used))
 		return true;
 	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
 	if (l->sm_groups)
 		return true;
 	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
-		 "tenants have %d: lower a limit or use policy temporal", device, l->sm_percent, want,
-		 d->groups, WH_GROUP_SMS, __builtin_popcountll(used));
+		 "tenants have %u: lower a limit or use policy temporal", device, l->sm_percent,
+		 wh_sm_groups_for(d->groups, l->sm_percent, 0, 0), d->groups, WH_GROUP_SMS, others);
 	return false;
+}
+
+void wh_limits_others(struct wh_limit_plan *p, unsigned int device,
+		      const struct wh_device_limit *l)
+{
+	p->used[device] |= l->sm_groups;
+	p->used_percent[device] += l->sm_groups ? l->sm_percent : 0;
 }
 
 static bool has_device(const struct wh_limit_plan *p, int device, char *err, size_t err_size)

@@ -31,9 +31,13 @@ struct wh_limit_plan {
 	unsigned int devices;
 	const struct wh_device_limit *now;	/* of each device */
 	uint32_t hidden;			/* wh_tenant_limits.hidden */
-	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have */
+	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have, */
+	uint32_t used_percent[WH_TENANT_DEVICES];	/* and the sum of what they asked for */
 };
 
+/* Another tenant has this of the device. */
+void wh_limits_others(struct wh_limit_plan *p, unsigned int device,
+		      const struct wh_device_limit *l);
 /* All devices' new limits, or false with one line in err. */
 bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
 		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size);

@@ -11,14 +11,30 @@ unsigned int wh_sm_groups(uint32_t sms)
 	return n < MAX_GROUPS ? n : MAX_GROUPS;
 }
 
-unsigned int wh_sm_groups_for(uint32_t sms, uint32_t percent)
+static unsigned int at_least_one(unsigned int n)
 {
-	unsigned int n = (percent * sms + 50 * WH_GROUP_SMS) / (100 * WH_GROUP_SMS);
-	unsigned int all = wh_sm_groups(sms);
-
-	if (n > all)
-		n = all;
 	return n ? n : 1;
+}
+
+unsigned int wh_sm_groups_least(unsigned int groups, uint32_t percent)
+{
+	return at_least_one(percent * groups / 100);
+}
+
+/*
+ * Whoever is rounded up takes a part of what others may still come for. As long as all
+ * together have no more than their sum rounded up, each that comes gets its whole groups at
+ * least, up to 100 %, in whatever order they come; and of all 100 % what the largest
+ * remainders give.
+ */
+unsigned int wh_sm_groups_for(unsigned int groups, uint32_t percent, uint32_t others_percent,
+			      unsigned int others)
+{
+	unsigned int near = at_least_one((percent * groups + 50) / 100);
+	unsigned int sum = ((percent + others_percent) * groups + 99) / 100;
+
+	sum = sum < groups ? sum : groups;
+	return others + near <= sum ? near : wh_sm_groups_least(groups, percent);
 }
 
 static uint64_t low_bits(unsigned int n)

@@ -59,7 +59,7 @@ static bool change(struct window *t, const struct wh_limit_list *list, char *err
 
 	for (i = 0; i < WH_WINDOWS; i++)
 		for (d = 0; d < devices && &tenant[i] != t; d++)
-			p.used[d] |= tenant[i].limit[d].sm_groups;
+			wh_limits_others(&p, d, &tenant[i].limit[d]);
 	if (!wh_limits_plan(&p, list, plan, err, err_size))
 		return false;
 	memcpy(t->limit, plan, sizeof(plan));

@@ -8,6 +8,7 @@ static double now_ns, device_ns;
 static struct sim_process process[SIM_PROCESSES];
 static int current;
 uint64_t sim_event_calls;
+const double sim_clock_ns = SIM_CLOCK_NS;
 
 uint64_t sim_tsc(void)
 {

@@ -11,7 +11,7 @@
 
 /* Measured on an H200: what calls take, */
 #ifndef SIM_CLOCK_NS
-#define SIM_CLOCK_NS	18		/* and half and twice of that: share_9_test, share_40_test */
+#define SIM_CLOCK_NS	18		/* half and twice of it: share_9_test, share_40_test */
 #endif
 #define SIM_QUERY_NS	1200		/* of an event that the device has written meanwhile */
 #define SIM_RECORD_NS	1000
@@ -41,6 +41,7 @@ struct sim_process {
 	double used_ns;			/* of the device, truly */
 };
 
+extern const double sim_clock_ns;	/* what sim.c was built with */
 extern uint64_t sim_event_calls;
 extern CUstream sim_capturing;		/* the stream that is being captured */
 

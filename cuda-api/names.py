@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code for what answers name: handles of the driver's and of libraries become the client's
+by the lines `names`, and structs by the worker's own code."""
+
+
+def put(d, a):
+    """How a handle that the driver or a library answers becomes the client's. Of the driver's types wh_shown() knows."""
+    name = d.handle_name(a.object) if a.type.kind in ('pointer', 'array') else None
+    return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
+
+
+def owner_of(d, call):
+    """The handle whose end is the end of what the call returns."""
+    if not d.profile.driver:
+        return '0'
+    # What is made from a graph lives without it.
+    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
+        return 'q->hdr.ctx'
+    for a in call.args:
+        if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
+                                                  'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):
+            return f'q->{a.name}'
+    return 'q->hdr.ctx'
+
+
+def records_each(n, a, function, count, check):
+    """Statements that translate each struct of an array by the worker's own code (records.c)."""
+    each = f'{function}_{a.object.bare}(s, &{n}[i])'
+    lines = [f'\tres = {each};', '\tif (res != CUDA_SUCCESS)', '\t\treturn res;'] if check else [f'\t{each};']
+    return [f'for (size_t i = 0; {n} && i < {count}; i++)' + (' {' if check else '')] + lines + (['}'] if check else [])
+
+
+def shown(d, api):
+    """The one place where what the driver answers becomes what a client may name."""
+    how = d.lists['names']
+    text = 'void *wh_shown(struct wh_session *s, unsigned int type, void *real)\n{\n\tswitch (type) {\n'
+    for h in api.handles:
+        if how[h] not in ('any', 'made'):
+            text += f'\tcase WH_H_{h}:\n\t\treturn {how[h]}(s, real);\n'
+    made = [h for h in api.handles if how[h] == 'made']
+    text += ''.join(f'\tcase WH_H_{h}:\n' for h in made)
+    text += '\t\treturn wh_handles_find(&s->handles, real, type) ? real : NULL;\n' if made else ''
+    return text + '\t}\n\treturn real;\n}\n\n'
