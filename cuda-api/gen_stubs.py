@@ -503,7 +503,8 @@ def server_reply(d, call, a):
         if a.raw and a.object.kind == 'record':
             return [f'r->{n}.{f.name} = NULL;' for f in a.object.fields if f.type.kind == 'pointer']
         if a.object.kind == 'record':
-            return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {names.owner_of(d, call)});'
+            owner = names.owner_of(d, call)
+            return [f'r->{n}.{path} = (void *)wh_put(s, WH_H_{t.bare}, (void *)r->{n}.{path}, {owner});'
                     for path, t in d.record_handles(a.object)]
     elif a.kind in ('out', 'inout') and d.handle_name(a.object):
         count = server_count(call, a)

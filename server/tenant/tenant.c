@@ -204,13 +204,9 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 /* A worker that lives looks after its work far more often: what is older is no work any more. */
 #define UNSEEN_NS	1000000000ull
 
-/*
- * What a worker had under way when it ended is the tenant's to pay, and is paid by those
- * that come after it.
- */
-static void charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w)
+void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w, uint64_t now)
 {
-	uint64_t now = __builtin_ia32_rdtsc(), ticks, ns;
+	uint64_t ticks, ns;
 	int d;
 
 	for (d = 0; d < WH_TENANT_DEVICES && w->tsc_per_us; d++) {
@@ -236,7 +232,7 @@ void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account)
 	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
 	if (pid && pid != CLEARING) {
-		charge_rest(u, w);
+		wh_tenant_charge_rest(u, w, __builtin_ia32_rdtsc());
 		keep(&u->ended, w);
 		generation = w->generation;
 		memset(&w->client_pid, 0,

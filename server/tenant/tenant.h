@@ -262,6 +262,11 @@ int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
  * what it held, free the account. Once for each take; a second time does nothing.
  */
 void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account);
+/*
+ * What such a worker had under way (tsc: now) is the tenant's to pay, and is paid by those
+ * that come after it. Part of wh_tenant_account_clear().
+ */
+void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w, uint64_t now);
 /* Clear the accounts of processes that are gone, where no server waits for them. */
 void wh_tenant_accounts_reap(struct wh_tenant_usage *u);
 /* Does the owner of an entry live, and has it still what it shared? */

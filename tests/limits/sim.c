@@ -156,6 +156,14 @@ static void put(CUstream stream, struct sim_item it)
 	st->item[st->last++ % SIM_ITEMS] = it;
 }
 
+void sim_drop(int i)
+{
+	int k;
+
+	for (k = 0; k < SIM_STREAMS; k++)
+		process[i].stream[k].first = process[i].stream[k].last;
+}
+
 void sim_launch(CUstream stream, double ns)
 {
 	put(stream, (struct sim_item) { .left = ns });

@@ -27,6 +27,9 @@ struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */
 static struct wh_tenant_usage usage[SIM_PROCESSES];
 struct client client[SIM_PROCESSES];
 static int clients;
+static bool watching;
+
+#define RESTART_NS	100e6	/* from the end of a process until its next one launches */
 
 /* limits.c without the files. */
 void wh_limits_reread(struct wh_session *s)
@@ -78,6 +81,7 @@ void begin(void)
 	memset(seat, 0, sizeof(seat));
 	memset(usage, 0, sizeof(usage));
 	clients = 0;
+	watching = false;
 }
 
 void set_percent(struct client *c, unsigned int percent)
@@ -259,6 +263,63 @@ static void act(struct client *c)
 	c->next = sim_now() + issue(c);
 }
 
+static struct wh_worker_usage *account_of(struct client *c)
+{
+	return &usage[c->tenant].worker[c - client];
+}
+
+/* Of what the server does with a worker that has ended: tenants.c, seats.c, tenant.c. */
+void end_process(struct client *c, double after_ns)
+{
+	struct wh_turn *t = &seat[c->tenant].device[0];
+
+	wh_tenant_charge_rest(&usage[c->tenant], account_of(c), sim_tsc());
+	if (t->holder == c->s.limits.turn_id)
+		t->since_tsc = t->holder = 0;
+	sim_drop((int)(c - client));
+	wh_sm_close(&c->s);
+	account_of(c)->device[0].busy_tsc = 0;
+	c->waiting = c->issuing = c->idle = c->kept = c->posted = false;
+	c->unseen = 0;
+	c->ended++;
+	c->next = sim_now() + after_ns;
+}
+
+void end_context(struct client *c)
+{
+	sim_choose((int)(c - client));
+	sim_drop((int)(c - client));
+	wh_sm_context_gone(&c->s, 1);
+}
+
+void watch_all(double max_kernel_ns)
+{
+	int i;
+
+	watching = true;
+	for (i = 0; i < clients; i++)
+		client[i].limits.max_kernel_ns = (uint64_t)max_kernel_ns;
+}
+
+/* A thread of the worker; and the one of a slot that waits for its client. */
+static void look_out(struct client *c)
+{
+	unsigned int again;
+
+	wh_self = (struct wh_self) { .ctx = 1, .alone = true };
+	if (wh_sm_watch(&c->s, &again))
+		end_process(c, RESTART_NS);
+	else if (!c->issuing && wh_sm_under_way(&c->s))
+		wh_sm_idle(&c->s, true);
+	c->watch_at = sim_now() + again * 1e6;
+}
+
+/* When something happens to it next. */
+static double next_of(const struct client *c)
+{
+	return watching && c->watch_at < c->next ? c->watch_at : c->next;
+}
+
 void run(double ns)
 {
 	double end = sim_now() + ns;
@@ -267,14 +328,17 @@ void run(double ns)
 
 	while (sim_now() < end) {
 		for (c = NULL, i = 0; i < clients; i++)
-			if (!client[i].stop && (!c || client[i].next < c->next))
+			if (!client[i].stop && (!c || next_of(&client[i]) < next_of(c)))
 				c = &client[i];
 		/* Another's calls have taken time: it is not earlier than now. */
-		sim_advance_to(c->next < end ? c->next : end);
-		if (c->next > end)
+		sim_advance_to(next_of(c) < end ? next_of(c) : end);
+		if (next_of(c) > end)
 			break;
 		sim_choose((int)(c - client));
-		act(c);
+		if (watching && c->watch_at < c->next)
+			look_out(c);
+		else
+			act(c);
 		wake();
 	}
 }

@@ -41,6 +41,9 @@ struct client {
 	uint64_t launched;
 	uint64_t refused;		/* requests that it has to make again */
 	double from_used;
+	/* With watch_all(): its worker looks after its work, and ends when that lasts too long. */
+	double watch_at;
+	uint64_t ended;			/* for that, or by end_process() */
 };
 
 extern struct client client[SIM_PROCESSES];	/* in the order of add() */
@@ -60,6 +63,12 @@ void set_percent(struct client *c, unsigned int percent);
 void run(double ns);
 /* What each got of the device meanwhile, in percent. */
 void run_and_measure(double ns, double *share);
+/* Workers look after work under way from now on; a launch may last so long, 0: for ever. */
+void watch_all(double max_kernel_ns);
+/* The process ends with all that it has under way, and comes again after so long. */
+void end_process(struct client *c, double after_ns);
+/* Its context does, and it goes on in another. */
+void end_context(struct client *c);
 /* Their engines go. */
 void finish(void);
 

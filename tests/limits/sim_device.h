@@ -53,6 +53,8 @@ void sim_choose(int process);
 void sim_launch(CUstream stream, double ns);
 unsigned int sim_queued(CUstream stream);
 int sim_idle(int process);
+/* All that it has under way is gone, as with its process or its context. */
+void sim_drop(int process);
 struct sim_process *sim_process(int i);
 void sim_driver(struct wh_driver *d);
 
