@@ -481,6 +481,10 @@ def server_arg(d, call, a):
     return null + (f'&{n}' if d.handle_name(a.object) else f'&r->{n}')
 
 
+# A device's or the process's: they live on when the context ends that was current.
+WHOLE_DEVICE = ('CUmemoryPool', 'CUmemGenericAllocationHandle')
+
+
 def server_reply(d, call, a):
     n = a.name
     again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
@@ -491,13 +495,14 @@ def server_reply(d, call, a):
     if a.kind in ('out', 'inout') and not a.array:
         if d.handle_name(a.object):
             t = d.handle_name(a.object)
-            owner = '0' if t == 'CUcontext' else names.owner_of(d, call)
+            owner = '0' if t == 'CUcontext' or t in WHOLE_DEVICE else names.owner_of(d, call)
             # They live on when the graph that they were made from ends.
             if t == 'CUgraphExec' or call.name == 'cuGraphClone':
                 owner = 'q->hdr.ctx'
             return [f'r->{n} = {put}(s, WH_H_{t}, (void *){n}, {owner});']
         if d.is_value(a.object):
-            return [f'wh_new_value(s, WH_H_{a.object.bare}, (uint64_t)r->{n}, q->hdr.ctx);']
+            owner = '0' if a.object.bare in WHOLE_DEVICE else 'q->hdr.ctx'
+            return [f'wh_new_value(s, WH_H_{a.object.bare}, (uint64_t)r->{n}, {owner});']
         if d.custom(a.object):
             return [f'wh_out_{a.object.bare}(s, &r->{n});']
         if a.raw and a.object.kind == 'record':

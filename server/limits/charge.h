@@ -21,6 +21,8 @@ struct wh_charge {
 	void *pool;		/* or the function that is launched */
 	uint64_t asked;		/* of a pool, as it will be counted */
 	uint64_t stack;		/* of each thread of the kernel that is launched */
+	bool entered;		/* a thread without a context runs it in its stream's */
+	bool captured;		/* it only becomes a node of a graph */
 };
 
 /* --- Memory: memory.c --------------------------------------------------------- */
@@ -111,11 +113,11 @@ void wh_pool_trimmed(struct wh_session *s);
 void wh_graphs_trimmed(struct wh_session *s);
 
 /*
- * A graph's memory nodes: `bytes` more will be needed to run this graph. An
+ * A graph's memory nodes: `bytes` more of a device will be needed to run this graph. An
  * executable graph needs what its graph needs; a launch reserves it.
  */
 void wh_graph_gone(struct wh_session *s, void *graph);
-void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes);
+void wh_graph_needs(struct wh_session *s, CUgraph graph, int device, uint64_t bytes);
 void wh_graph_copied(struct wh_session *s, void *from, void *to);
 CUresult wh_graph_charge(struct wh_session *s, void *exec);
 void wh_graph_charged(struct wh_session *s, void *exec, CUresult res);

@@ -141,6 +141,16 @@ uint64_t wh_mem_quota(struct wh_session *s, int device)
 	return s->limits.limit[device].memory;
 }
 
+bool wh_mem_any_quota(struct wh_session *s)
+{
+	bool any = false;
+	int d;
+
+	for (d = 0; d < WH_TENANT_DEVICES && !any; d++)
+		any = wh_mem_quota(s, d);
+	return any;
+}
+
 bool wh_mem_take(struct wh_session *s, int device, uint64_t bytes)
 {
 	uint64_t quota, held;
@@ -401,18 +411,33 @@ static bool place_array(struct wh_session *s, struct wh_charge *c)
 	return false;
 }
 
-static void undo_small(struct wh_session *s, const struct wh_charge *c, uint64_t key)
+static void undo(struct wh_session *s, const struct wh_charge *c, uint64_t key)
 {
 	void *object = (void *)(uintptr_t)key;
 
-	s->limits.account->device[c->device].refused++;
 	if (c->type == WH_MEM_ADDRESS && s->drv.cuMemFree_v2)
 		s->drv.cuMemFree_v2(key);
 	else if (c->type == WH_H_CUarray && s->drv.cuArrayDestroy)
 		s->drv.cuArrayDestroy(object);
 	else if (c->type == WH_H_CUmipmappedArray && s->drv.cuMipmappedArrayDestroy)
 		s->drv.cuMipmappedArrayDestroy(object);
+	else if (c->type == WH_H_CUmemGenericAllocationHandle && s->drv.cuMemRelease)
+		s->drv.cuMemRelease(key);
+	else if (c->type == WH_H_CUmemoryPool && s->drv.cuMemPoolDestroy)
+		s->drv.cuMemPoolDestroy(object);
+}
+
+static void undo_small(struct wh_session *s, const struct wh_charge *c, uint64_t key)
+{
+	s->limits.account->device[c->device].refused++;
+	undo(s, c, key);
 	wh_mem_follow(s, c->device);
+}
+
+static CUresult undo_unknown(struct wh_session *s, const struct wh_charge *c, uint64_t key)
+{
+	undo(s, c, key);
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void keep(struct wh_session *s, const struct wh_charge *c, uint64_t key, uint64_t ctx)
@@ -434,8 +459,10 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 {
 	bool small = is_small(c->bytes), fits = true;
 
+	/* No device was to be known, so that the driver was to refuse it. */
 	if (c->device < 0)
-		return res;
+		return res == CUDA_SUCCESS && s->limits.mem && wh_mem_any_quota(s) ?
+		       undo_unknown(s, c, key) : res;
 	if (res != CUDA_SUCCESS) {
 		if (small && c->type == WH_MEM_ADDRESS)
 			wh_mem_give(s, c->device, c->reserved);
@@ -501,8 +528,7 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 	}
 	object = object_of(m, e);
 	if (type == WH_H_CUmemoryPool) {
-		wh_mem_remove(m, e);
-		wh_mem_give(s, e->device, e->bytes);
+		wh_pool_destroyed(s, e);
 	} else if (object && object != e) {
 		if (!--e->refs)
 			wh_mem_remove(m, e);

@@ -27,6 +27,8 @@ static inline uint64_t wh_mem_round(uint64_t bytes, uint64_t to)
 #define WH_MEM_MALLOCS	0x105u		/* and malloc() */
 #define WH_MEM_SHARED	0x107u		/* number of a shared block -> its place */
 #define WH_MEM_POOLED	0x106u		/* address -> pool in `object`, of which it is a part */
+#define WH_MEM_DESTROYED 0x108u		/* a number -> a pool of which parts live on */
+#define WH_MEM_NEED	0x200u		/* + device: graph -> what its memory nodes need there */
 
 struct wh_mem_entry {
 	uint64_t key;
@@ -37,7 +39,9 @@ struct wh_mem_entry {
 	int16_t device;
 	uint16_t used;		/* 0: empty; 1; 2: was used, the search goes on */
 	uint32_t refs;		/* handles and mappings that keep it */
-	uint64_t inside;	/* of a pool: bytes that programs have of it */
+	uint64_t inside;	/* of a pool: bytes that programs have of it; of a part: its pool's
+				 * type; of a need: = the state's trims, it is there
+				 */
 };
 
 struct wh_mem_device {
@@ -46,13 +50,6 @@ struct wh_mem_device {
 	uint32_t shared_count, shared_room;
 	uint64_t extra;		/* charged beyond what is tracked, by the driver's own figure */
 };
-
-struct wh_mem_note {
-	void *graph;
-	uint64_t bytes;
-	uint32_t trims;		/* = the state's: launched since, and what it needs is there */
-};
-#define WH_MEM_NOTES	256u
 
 /* A kernel that was launched in this context: its next launch takes nothing. */
 struct wh_mem_launched {
@@ -67,8 +64,9 @@ struct wh_mem_state {
 	struct wh_mem_device device[WH_TENANT_DEVICES];
 	bool pools_dirty;		/* something was freed to a pool since the last look */
 	uint64_t pool_step;		/* by which pools grow, as far as is known; 0: not yet */
-	struct wh_mem_note note[WH_MEM_NOTES];
-	unsigned int notes;
+	uint64_t destroyed;		/* pools so far that were, with parts living */
+	uint32_t needing;		/* bits of devices that memory nodes of graphs are on */
+	bool needs_lost;		/* of some graph it is not known: none is launched */
 	uint32_t trims;			/* how often graphs' memory was given back, plus 1 */
 	size_t old_limit;		/* of cuCtxSetLimit, to undo it */
 	struct wh_figure *figure;	/* figure.c; NULL: not there */
@@ -119,7 +117,11 @@ bool wh_block_drop(struct wh_session *s, int device, uint64_t address, uint64_t 
 bool wh_block_gap(const struct wh_session *s, int device, uint64_t bytes);
 void wh_blocks_free(struct wh_mem_state *m);
 
-/* pool.c: memory of a pool is freed; false: it is nobody's known to be. */
+/* pool.c: the pool is destroyed; what lives of it stays charged until it is freed. */
+void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool);
+/* Has any device a quota? What cannot be measured is refused then. */
+bool wh_mem_any_quota(struct wh_session *s);
+/* Memory of a pool is freed; false: it is nobody's known to be. */
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);
 
 /* figure.c: the driver's own count of this process's bytes on a device. */

@@ -8,14 +8,17 @@
  */
 #include "limits/memory.h"
 
-static uint64_t attribute(struct wh_session *s, CUmemoryPool pool, CUmemPool_attribute attr)
+/* What a pool has of its device. False: it cannot be read, which says nothing of how much. */
+static bool reserved(struct wh_session *s, CUmemoryPool pool, uint64_t *bytes)
 {
 	cuuint64_t value = 0;
 
 	if (!s->drv.cuMemPoolGetAttribute ||
-	    s->drv.cuMemPoolGetAttribute(pool, attr, &value) != CUDA_SUCCESS)
-		return 0;
-	return value;
+	    s->drv.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value) !=
+	    CUDA_SUCCESS)
+		return false;
+	*bytes = value;
+	return true;
 }
 
 /* A pool that nobody made is a device's default one. */
@@ -58,14 +61,43 @@ static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 	e->bytes = now;
 }
 
-static uint64_t graph_bytes(struct wh_session *s, int device, CUgraphMem_attribute attr)
+/* The same for the graphs of a device. */
+static bool graph_bytes(struct wh_session *s, int device, uint64_t *bytes)
 {
 	cuuint64_t value = 0;
 
 	if (!s->drv.cuDeviceGetGraphMemAttribute ||
-	    s->drv.cuDeviceGetGraphMemAttribute(device, attr, &value) != CUDA_SUCCESS)
-		return 0;
-	return value;
+	    s->drv.cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+						&value) != CUDA_SUCCESS)
+		return false;
+	*bytes = value;
+	return true;
+}
+
+/* An empty pool has no parts any more: what ended with its context was not freed one by one. */
+static void forget_parts(struct wh_mem_state *m, struct wh_mem_entry *pool)
+{
+	uint32_t i;
+
+	pool->inside = 0;
+	for (i = 0; i < m->size; i++)
+		if (m->table[i].used == 1 && m->table[i].type == WH_MEM_POOLED &&
+		    m->table[i].inside == pool->type && m->table[i].object == pool->key)
+			wh_mem_remove(m, &m->table[i]);
+}
+
+/* False: as long as it cannot be read, what was charged stays charged. */
+static bool refresh(struct wh_session *s, struct wh_mem_entry *e)
+{
+	uint64_t now;
+
+	if (e->type == WH_MEM_GRAPHS ? !graph_bytes(s, (int)e->key, &now) :
+				       !reserved(s, (CUmemoryPool)e->key, &now))
+		return false;
+	if (!now && e->inside)
+		forget_parts(s->limits.mem, e);
+	follow(s, e, now);
+	return true;
 }
 
 bool wh_pools_changed(const struct wh_session *s)
@@ -77,22 +109,17 @@ void wh_pools_refresh(struct wh_session *s)
 {
 	struct wh_mem_state *m = s->limits.mem;
 	struct wh_mem_entry *e;
+	bool all = true;
 	uint32_t i;
 
 	if (!wh_pools_changed(s))
 		return;
-	m->pools_dirty = false;
 	for (i = 0; i < m->size; i++) {
 		e = &m->table[i];
-		if (e->used != 1)
-			continue;
-		if (e->type == WH_H_CUmemoryPool)
-			follow(s, e, attribute(s, (CUmemoryPool)e->key,
-					       CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT));
-		else if (e->type == WH_MEM_GRAPHS)
-			follow(s, e, graph_bytes(s, (int)e->key,
-						 CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT));
+		if (e->used == 1 && (e->type == WH_H_CUmemoryPool || e->type == WH_MEM_GRAPHS))
+			all = refresh(s, e) && all;
 	}
+	m->pools_dirty = !all;
 }
 
 /* --- One allocation from a pool ------------------------------------------------------ */
@@ -133,14 +160,49 @@ static void note_part(struct wh_session *s, struct wh_mem_entry *pool, CUdevicep
 
 	wh_pool_freed(s, address);
 	e = wh_mem_add(s->limits.mem, WH_MEM_POOLED, address);
-	if (!e)
-		return;
-	e->object = key;
-	e->bytes = bytes;
-	/* Adding may have moved it. */
+	if (e) {
+		e->object = key;
+		e->bytes = bytes;
+		e->inside = WH_H_CUmemoryPool;
+	}
+	/* Adding may have moved it. Of a part without an entry the pool is never rid. */
 	pool = wh_mem_find(s->limits.mem, WH_H_CUmemoryPool, key);
 	if (pool)
 		pool->inside += bytes;
+}
+
+/*
+ * The driver keeps a destroyed pool until the last part of it is freed, and answers
+ * nothing about it any more. So all that it had stays charged until then, under another
+ * name: the driver may give the next pool the same handle.
+ */
+void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	uint64_t key = pool->key, name = ++m->destroyed;
+	struct wh_mem_entry gone = *pool, *e;
+	uint32_t i;
+
+	wh_mem_remove(m, pool);
+	if (!gone.inside) {
+		wh_mem_give(s, gone.device, gone.bytes);
+		return;
+	}
+	for (i = 0; i < m->size; i++) {
+		e = &m->table[i];
+		if (e->used != 1 || e->type != WH_MEM_POOLED || e->object != key ||
+		    e->inside != WH_H_CUmemoryPool)
+			continue;
+		e->inside = WH_MEM_DESTROYED;
+		e->object = name;
+	}
+	e = wh_mem_add(m, WH_MEM_DESTROYED, name);
+	/* No memory for an entry: it stays charged until the worker ends. */
+	if (!e)
+		return;
+	e->device = gone.device;
+	e->bytes = gone.bytes;
+	e->inside = gone.inside;
 }
 
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
@@ -150,11 +212,50 @@ bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
 
 	if (!e)
 		return false;
-	pool = wh_mem_find(m, WH_H_CUmemoryPool, e->object);
+	pool = wh_mem_find(m, (uint32_t)e->inside, e->object);
 	if (pool)
 		pool->inside -= e->bytes < pool->inside ? e->bytes : pool->inside;
 	wh_mem_remove(m, e);
+	if (!pool || pool->type != WH_MEM_DESTROYED || pool->inside)
+		return true;
+	wh_mem_remove(m, pool);
+	wh_mem_give(s, pool->device, pool->bytes);
+	/* Freed in the order of a stream, the driver may have it still. */
+	wh_mem_follow(s, pool->device);
 	return true;
+}
+
+/* --- Threads without a context ------------------------------------------------------- */
+
+/*
+ * The driver takes a stream for its context where a thread has none, and answers
+ * nothing about a pool there. So the call runs in the stream's.
+ */
+static bool enter(struct wh_session *s, struct wh_charge *c, CUstream stream)
+{
+	CUcontext ctx = NULL;
+	CUdevice dev;
+
+	if (wh_self.device >= 0)
+		return true;
+	if (!stream || !s->drv.cuStreamGetCtx || !s->drv.cuCtxSetCurrent ||
+	    s->drv.cuStreamGetCtx(stream, &ctx) != CUDA_SUCCESS || !ctx ||
+	    s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
+		return false;
+	c->entered = true;
+	if (s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
+		wh_self.device = dev;
+	return wh_self.device >= 0;
+}
+
+static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
+{
+	if (!c->entered)
+		return res;
+	s->drv.cuCtxSetCurrent(NULL);
+	c->entered = false;
+	wh_self.device = -1;
+	return res;
 }
 
 /* By how much a pool will grow for `bytes`: in steps, once one was seen. */
@@ -173,17 +274,41 @@ static void learn_step(struct wh_mem_state *m, uint64_t bytes, uint64_t grown)
 		m->pool_step = grown;
 }
 
-CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
-			CUstream stream, uint64_t bytes)
+/* Into a graph: its launch is what takes memory, of the device of the pool. */
+static void captured(struct wh_session *s, CUmemoryPool pool, CUstream stream, uint64_t bytes)
+{
+	struct wh_mem_entry *e = pool ? entry_of(s, pool) : NULL;
+
+	wh_graph_needs(s, captured_graph(s, stream), e ? e->device : wh_self.device, bytes);
+}
+
+/* Reserves what the pool will grow by. */
+static CUresult reserve(struct wh_session *s, struct wh_charge *c, uint64_t bytes, bool again)
+{
+	struct wh_mem_entry *e = entry_of(s, c->pool);
+
+	if (!e)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!reserved(s, c->pool, &c->before)) {
+		s->limits.mem->pools_dirty = true;
+		return refuse(s, c->device);
+	}
+	follow(s, e, c->before);
+	c->bytes = !again && has_idle(e, c->before, c->asked) ? 0 : growth(s, bytes);
+	wh_mem_look(s, c->device, c->bytes);
+	return wh_mem_take(s, c->device, c->bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
+			    CUstream stream, uint64_t bytes)
 {
 	struct wh_mem_entry *e;
 
-	*c = (struct wh_charge) { .device = -1 };
-	s->pools = true;
-	if (!s->limits.mem || wh_self.device < 0)
+	if (!enter(s, c, stream))
 		return CUDA_SUCCESS;
 	if (wh_capturing(s, stream)) {
-		wh_graph_needs(s, captured_graph(s, stream), bytes);
+		captured(s, pool, stream, bytes);
+		c->captured = true;
 		return CUDA_SUCCESS;
 	}
 	if (!pool && (!s->drv.cuDeviceGetMemPool ||
@@ -192,20 +317,27 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	e = entry_of(s, pool);
 	if (!e || e->device < 0)
 		return e ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	c->before = attribute(s, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	follow(s, e, c->before);
 	c->device = e->device;
 	c->pool = pool;
 	c->asked = bytes > UINT64_MAX - WH_MEM_ALIGN ? bytes :
 		   (bytes + WH_MEM_ALIGN - 1) & ~(WH_MEM_ALIGN - 1);
-	c->bytes = has_idle(e, c->before, c->asked) ? 0 : growth(s, bytes);
-	wh_mem_look(s, c->device, c->bytes);
-	if (wh_mem_take(s, c->device, c->bytes))
+	if (reserve(s, c, bytes, false) == CUDA_SUCCESS)
 		return CUDA_SUCCESS;
 	wh_mem_make_room(s, c->device);
-	c->before = attribute(s, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-	c->bytes = growth(s, bytes);
-	return wh_mem_take(s, c->device, c->bytes) ? CUDA_SUCCESS : refuse(s, c->device);
+	return reserve(s, c, bytes, true) == CUDA_SUCCESS ? CUDA_SUCCESS : refuse(s, c->device);
+}
+
+CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool pool,
+			CUstream stream, uint64_t bytes)
+{
+	CUresult res;
+
+	*c = (struct wh_charge) { .device = -1 };
+	s->pools = true;
+	if (!s->limits.mem)
+		return CUDA_SUCCESS;
+	res = pool_charge(s, c, pool, stream, bytes);
+	return res == CUDA_SUCCESS ? res : leave(s, c, res);
 }
 
 /* Give the memory back to the device, and the charge with it. */
@@ -222,16 +354,24 @@ static CUresult undo(struct wh_session *s, struct wh_charge *c, CUdeviceptr addr
 	return refuse(s, c->device);
 }
 
-CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res,
-			 CUdeviceptr address, CUstream stream)
+/* Where nothing is known of the pool or its device, the driver was to refuse it. */
+static CUresult unknown(struct wh_session *s, CUdeviceptr address, CUstream stream)
+{
+	if (s->drv.cuMemFreeAsync)
+		s->drv.cuMemFreeAsync(address, stream);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res,
+			     CUdeviceptr address, CUstream stream)
 {
 	struct wh_mem_entry *e;
 	uint64_t now, grown;
 
-	if (c->device < 0)
-		return res;
 	e = entry_of(s, c->pool);
-	now = attribute(s, c->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+	/* Not to be read: as much as was reserved. */
+	if (!reserved(s, c->pool, &now))
+		now = c->before + c->bytes;
 	grown = now > c->before ? now - c->before : 0;
 	if (!e)
 		return res;
@@ -251,6 +391,16 @@ CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res
 	return res;
 }
 
+CUresult wh_pool_charged(struct wh_session *s, struct wh_charge *c, CUresult res,
+			 CUdeviceptr address, CUstream stream)
+{
+	if (c->device >= 0)
+		res = pool_charged(s, c, res, address, stream);
+	else if (res == CUDA_SUCCESS && !c->captured && s->limits.mem && wh_mem_any_quota(s))
+		res = unknown(s, address, stream);
+	return leave(s, c, res);
+}
+
 void wh_pool_trimmed(struct wh_session *s)
 {
 	if (!s->limits.mem)
@@ -268,61 +418,69 @@ void wh_graphs_trimmed(struct wh_session *s)
 
 /* --- Graphs ------------------------------------------------------------------------------ */
 
-static struct wh_mem_note *note_of(struct wh_mem_state *m, void *graph)
+/*
+ * What a graph's memory nodes need of each device is an entry of the table, which has
+ * room for as many as there are. Where one cannot be kept, no graph is launched any more.
+ */
+static struct wh_mem_entry *need_of(struct wh_mem_state *m, int device, void *graph)
 {
-	unsigned int i;
-
-	for (i = 0; i < m->notes; i++)
-		if (m->note[i].graph == graph)
-			return &m->note[i];
-	return NULL;
-}
-
-/* Too many graphs with memory: the last note stands for all further ones, and grows. */
-static struct wh_mem_note *make_note(struct wh_mem_state *m, void *graph)
-{
-	struct wh_mem_note *n = note_of(m, graph);
-
-	if (n)
-		return n;
-	if (m->notes < WH_MEM_NOTES)
-		m->note[m->notes++] = (struct wh_mem_note) { .graph = graph };
-	n = &m->note[m->notes - 1];
-	n->graph = graph;
-	return n;
+	return m->needing & 1u << device ?
+	       wh_mem_find(m, WH_MEM_NEED + (uint32_t)device, (uintptr_t)graph) : NULL;
 }
 
 /* The driver may give the next graph the same address. */
 void wh_graph_gone(struct wh_session *s, void *graph)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	struct wh_mem_note *n = m ? note_of(m, graph) : NULL;
+	struct wh_mem_entry *e;
+	int d;
 
-	if (n)
-		*n = m->note[--m->notes];
+	for (d = 0; m && m->needing && d < WH_TENANT_DEVICES; d++) {
+		e = need_of(m, d, graph);
+		if (e)
+			wh_mem_remove(m, e);
+	}
 }
 
 /* Sizes that no device has may come in any number: the sum must not wrap. */
-static void add_need(struct wh_mem_note *n, uint64_t bytes)
+static void add_need(struct wh_mem_state *m, void *graph, int device, uint64_t bytes)
 {
-	n->bytes = bytes > UINT64_MAX - n->bytes ? UINT64_MAX : n->bytes + bytes;
+	struct wh_mem_entry *e = need_of(m, device, graph);
+
+	m->needing |= 1u << device;
+	if (!e)
+		e = wh_mem_add(m, WH_MEM_NEED + (uint32_t)device, (uintptr_t)graph);
+	if (e)
+		e->bytes = bytes > UINT64_MAX - e->bytes ? UINT64_MAX : e->bytes + bytes;
+	else
+		m->needs_lost = true;
 }
 
-void wh_graph_needs(struct wh_session *s, CUgraph graph, uint64_t bytes)
+void wh_graph_needs(struct wh_session *s, CUgraph graph, int device, uint64_t bytes)
 {
-	if (s->limits.mem)
-		add_need(make_note(s->limits.mem, graph), wh_mem_round(bytes, WH_MEM_BLOCK));
+	struct wh_mem_state *m = s->limits.mem;
+
+	/* A capture that was invalidated has no graph, and none that could be launched. */
+	if (!m || !graph)
+		return;
+	if (device < 0 || device >= WH_TENANT_DEVICES)
+		m->needs_lost = true;
+	else
+		add_need(m, graph, device, wh_mem_round(bytes, WH_MEM_BLOCK));
 }
 
 /* A clone, a child, an executable: it needs what the first needs. */
 void wh_graph_copied(struct wh_session *s, void *from, void *to)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	struct wh_mem_note *n = m ? note_of(m, from) : NULL;
-	uint64_t bytes = n ? n->bytes : 0;
+	struct wh_mem_entry *e;
+	int d;
 
-	if (bytes)
-		add_need(make_note(m, to), bytes);
+	for (d = 0; m && m->needing && d < WH_TENANT_DEVICES; d++) {
+		e = need_of(m, d, from);
+		if (e && e->bytes)
+			add_need(m, to, d, e->bytes);
+	}
 }
 
 static struct wh_mem_entry *graphs_of(struct wh_session *s, int device)
@@ -344,21 +502,14 @@ static struct wh_mem_entry *graphs_of(struct wh_session *s, int device)
  * it used, so a graph's first launch is reserved for in full, and what it did
  * not need is given back when the driver says so.
  */
-CUresult wh_graph_charge(struct wh_session *s, void *exec)
+static CUresult charge_need(struct wh_session *s, int device, uint64_t bytes)
 {
-	struct wh_mem_state *m = s->limits.mem;
-	struct wh_mem_note *n = m ? note_of(m, exec) : NULL;
-	int device = wh_self.device;
-	struct wh_mem_entry *e;
-	uint64_t more;
+	struct wh_mem_entry *e = graphs_of(s, device);
+	uint64_t more = growth(s, bytes);
 
-	if (!n || device < 0 || n->trims == m->trims)
-		return CUDA_SUCCESS;
-	e = graphs_of(s, device);
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	follow(s, e, graph_bytes(s, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT));
-	more = growth(s, n->bytes);
+	refresh(s, e);
 	wh_mem_look(s, device, more);
 	if (!wh_mem_take(s, device, more)) {
 		wh_mem_make_room(s, device);
@@ -369,15 +520,43 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 	return CUDA_SUCCESS;
 }
 
+CUresult wh_graph_charge(struct wh_session *s, void *exec)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	CUresult res = CUDA_SUCCESS;
+	struct wh_mem_entry *e;
+	int d;
+
+	if (m && m->needs_lost && wh_mem_any_quota(s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (d = 0; m && m->needing && d < WH_TENANT_DEVICES && res == CUDA_SUCCESS; d++) {
+		e = need_of(m, d, exec);
+		if (e && e->inside != m->trims)
+			res = charge_need(s, d, e->bytes);
+	}
+	/* Of another device it may have been reserved already. */
+	if (res != CUDA_SUCCESS)
+		m->pools_dirty = true;
+	return res;
+}
+
 void wh_graph_charged(struct wh_session *s, void *exec, CUresult res)
 {
 	struct wh_mem_state *m = s->limits.mem;
-	struct wh_mem_note *n = m ? note_of(m, exec) : NULL;
+	bool any = false;
+	struct wh_mem_entry *e;
+	int d;
 
-	if (!n || n->trims == m->trims)
+	for (d = 0; m && m->needing && d < WH_TENANT_DEVICES; d++) {
+		e = need_of(m, d, exec);
+		if (!e || e->inside == m->trims)
+			continue;
+		any = true;
+		if (res == CUDA_SUCCESS)
+			e->inside = m->trims;
+	}
+	if (!any)
 		return;
-	if (res == CUDA_SUCCESS)
-		n->trims = m->trims;
 	m->pools_dirty = true;
 	wh_pools_refresh(s);
 }

@@ -30,14 +30,21 @@ static void register_data(struct wh_session *s)
 	wh_host_register_again(s);
 }
 
-/* Limits and counters are of the current context's device. */
+/*
+ * Limits and counters are of the current context's device. A context that has none now
+ * may have one again: a primary one that was reset comes back under the same handle.
+ * So it is not remembered as entered, and the next call looks again.
+ */
 static void enter_device(struct wh_session *s)
 {
 	CUdevice dev;
 
 	wh_self.device = -1;
-	if (wh_self.ctx && wh_self.ctx != WH_CTX_UNKNOWN && s->drv.cuCtxGetDevice &&
-	    s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
+	if (!wh_self.ctx || wh_self.ctx == WH_CTX_UNKNOWN || !s->drv.cuCtxGetDevice)
+		return;
+	if (s->drv.cuCtxGetDevice(&dev) != CUDA_SUCCESS || dev < 0)
+		wh_self.ctx = WH_CTX_UNKNOWN;
+	else if (dev < WH_TENANT_DEVICES)
 		wh_self.device = dev;
 }
 

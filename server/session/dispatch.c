@@ -61,7 +61,8 @@ static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->req_size = size;
 	f->pos = 0;
-	return q->resv ? WH_EINVAL : WH_OK;
+	/* Nobody's number of a context: a thread that has none entered would be taken for it. */
+	return q->resv || q->ctx == WH_CTX_UNKNOWN ? WH_EINVAL : WH_OK;
 }
 
 /* Not a result, but what dispatch alone sees (limits/charge.h)? */

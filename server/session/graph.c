@@ -323,7 +323,9 @@ static CUresult add_node(struct wh_session *s, struct node *n, CUgraphNode *out,
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_HOST)
 			*kept = hold_callback(s, n->graph, n->q->callback);
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-			wh_graph_needs(s, n->graph, n->p->alloc.bytesize);
+			wh_graph_needs(s, n->graph,
+				       wh_location_device(&n->p->alloc.poolProps.location),
+				       n->p->alloc.bytesize);
 			wh_reaches_graph(s, n->p->alloc.dptr, n->p->alloc.bytesize);
 		}
 		if (res == CUDA_SUCCESS && n->p->type == CU_GRAPH_NODE_TYPE_GRAPH)
