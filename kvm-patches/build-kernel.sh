@@ -59,7 +59,12 @@ progress() {
 	local what=$1 log=$2 start=$SECONDS
 	shift 2
 	"$@" >"$log" 2>&1 </dev/null &
-	follow $! 5 so_far "$what" "$log" || { tail -n 30 "$log" >&2; die "$what failed, see $log"; }
+	follow $! 5 so_far "$what" "$log" || {
+		tail -n 30 "$log" >&2
+		# Other jobs went on after what failed: it stands far above the end.
+		grep -m 5 -A 3 -e ' error: ' -e 'No rule to make' -e 'undefined reference' "$log" >&2 || :
+		die "$what failed, see $log"
+	}
 	printf '  %-8s %s: done in %d s\n' KERNEL "$name $what" $((SECONDS - start))
 }
 
