@@ -12,7 +12,9 @@
 
 /*
  * Once a context exists the data area becomes pinned memory of every context:
- * staging and cuMemAllocHost memory are then copied from without detour.
+ * staging and cuMemAllocHost memory are then copied from without detour. A primary
+ * context that was reset can be made current and take nothing (seen with driver
+ * 580.159): the next call tries again.
  */
 static void register_data(struct wh_session *s)
 {
@@ -24,6 +26,11 @@ static void register_data(struct wh_session *s)
 	res = s->drv.cuMemHostRegister_v2(s->data, s->data_size,
 					  CU_MEMHOSTREGISTER_PORTABLE |
 					  CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (res == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+		s->registered = false;
+		wh_self.ctx = WH_CTX_UNKNOWN;
+		return;
+	}
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
 		fprintf(wh_messages(), "warn: worker: data area is not pinned (error %d); copies are slower\n",
 			res);
