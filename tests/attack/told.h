@@ -319,7 +319,7 @@ static struct wh_req_whGraphNode *node(struct wh_session *s, uint32_t op, CUgrap
 	struct wh_req_whGraphNode *q = request(s, 0, sizeof(*q) + 64);
 
 	q->op = op;
-	q->graph = op == WH_NODE_EXEC ? wh_put(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
+	q->graph = op == WH_NODE_EXEC ? wh_put_new(s, WH_H_CUgraphExec, (void *)0x2000, 0) :
 					wh_put(s, WH_H_CUgraph, (void *)0x2010, 0);
 	q->node = wh_put(s, WH_H_CUgraphNode, (void *)0x2020, 0);
 	q->params.type = type;

@@ -470,7 +470,8 @@ static void make_pair(bool huge)
 /* No driver has mapped it: what is dirty as a whole is one entry, too. */
 static void test_own(void)
 {
-	ok(&own, is_large(at(&own, 0, 0)), "pages_in_one_piece_are_one_entry_before_the_first_call");
+	ok(&own, is_large(at(&own, 0, 0)),
+	   "pages_in_one_piece_are_one_entry_before_the_first_call");
 	ok(&own, is_large(at(&own, 1, 0)), "large_page_is_one_entry_before_the_first_call");
 	ok(&own, wh_view_entry(&worker, at(&own, 2, 0)) && !is_large(at(&own, 2, 0)) &&
 	   !(wh_view_entry(&worker, at(&own, 2, CHANGED)) & WH_EPT_W),

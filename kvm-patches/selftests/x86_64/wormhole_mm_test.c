@@ -66,7 +66,7 @@ static struct wh_worker worker;
 static struct wh_client client;
 static struct wh_window win;
 static struct shared *shared;
-static volatile u64 *device;
+static u64 *device;
 static u64 *words;
 static int ready[2], become[2];
 static pid_t vmm;
@@ -135,7 +135,7 @@ static void start_server(void)
 		wh_die("no server");
 	wh_allow(CLIENT, SERVER, 0, 1);
 	words[1] = 0;
-	*device = 0;
+	WRITE_ONCE(*device, 0);
 }
 
 /* Its process ends, and with it its memory, while its files live on. */
@@ -162,8 +162,8 @@ static u64 call(u64 handler, u64 va, u64 val)
 
 static bool reaches(u64 va)
 {
-	*device = 0x3333;
-	return call(H_STORE, va, 0x2222) == STORED || *device == 0x2222 ||
+	WRITE_ONCE(*device, 0x3333);
+	return call(H_STORE, va, 0x2222) == STORED || READ_ONCE(*device) == 0x2222 ||
 	       call(H_LOAD, va, 0) == 0x3333;
 }
 
@@ -257,8 +257,8 @@ static void test_call_under_way(bool in_server, const char *name)
 	began = wh_poll(READ_ONCE(words[1]), 2000);
 	kill_server();
 	/* The thread of this one would write for ever. */
-	*device = 0x4444;
-	wh_ok(began && ends_with(WH_EGONE) && *device == 0x4444, name);
+	WRITE_ONCE(*device, 0x4444);
+	wh_ok(began && ends_with(WH_EGONE) && READ_ONCE(*device) == 0x4444, name);
 	close_all();
 }
 
@@ -278,7 +278,7 @@ static void test_fill_under_way(void)
 	if (!early)
 		waitpid(vmm, NULL, 0);
 	wh_ok(held && !early, "memory_does_not_end_during_a_fill_of_it");
-	wh_ok(ends_with(WH_EGONE) && !*device, "which_leaves_nothing_in_the_view");
+	wh_ok(ends_with(WH_EGONE) && !READ_ONCE(*device), "which_leaves_nothing_in_the_view");
 	wh_ok(!reaches_anything() && is_forgotten(), "and_is_the_last_one");
 	close_all();
 }

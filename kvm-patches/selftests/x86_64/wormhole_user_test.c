@@ -56,29 +56,29 @@ WAY(way_far_jmp_kernel, "lea wh_far_kernel(%rip), %rax\n.byte 0xff, 0x28")
 WAY(way_far_ret, "push $0x10\nlea 1f(%rip), %rdx\npush %rdx\nlretq\n1: add $16, %rsp")
 WAY(way_iret_kernel, "push $0x18\npush %rsp\npushfq\npush $0x10\npush %rdx\niretq\nadd $40, %rsp")
 WAY(way_iret_nt, SET_FLAG("0x4000") FRAME "iretq\nadd $32, %rsp\n2: add $8, %rsp\n"
-    CLEAR_FLAG("0x4000"))
+	CLEAR_FLAG("0x4000"))
 WAY(way_sysret, ".byte 0x0f, 0x07")
 WAY(way_sysexit, ".byte 0x0f, 0x35")
 WAY(way_sysenter, "wrgsbase %rdi\n" SYSENTER)
 /* The trap comes behind SYSENTER, at CPL 0. */
 WAY(way_sysenter_tf, "wrgsbase %rdi\nmov %rsp, %rcx\nlea 1f(%rip), %rdx\n"
-    SET_FLAG("0x100") "sysenter\n1:")
+	SET_FLAG("0x100") "sysenter\n1:")
 WAY(way_add, "lea (%rdi, %rsi), %rax")
 /* What would show the client's top-level table if the slot's gigabyte were one. */
 WAY(way_write, "mov %rsi, (%rdi)\nmov (%rdi), %rax")
 /* A second thread in the slot waits here, in the server, for as long as it is told. */
 WAY(way_fault, "mov (%rdi), %rax")
 
-void wh_way_fixup(void);
-extern const u8 wh_far_call[], wh_far_ldt[], wh_far_kernel[];
+extern const u8 wh_way_fixup[], wh_far_call[], wh_far_ldt[], wh_far_kernel[], kernel_entry[];
+
 asm(".pushsection .text\n"
-    "	.globl wh_way_fixup\n"
-    "wh_way_fixup: ret\n"
-    "	.globl wh_far_call, wh_far_ldt, wh_far_kernel\n"
-    "wh_far_call: .long 0\n .word 0x63\n"
-    "wh_far_ldt: .long 0\n .word 0x07\n"
-    "wh_far_kernel: .long 0\n .word 0x10\n"
-    ".popsection\n");
+	"	.globl wh_way_fixup\n"
+	"wh_way_fixup: ret\n"
+	"	.globl wh_far_call, wh_far_ldt, wh_far_kernel\n"
+	"wh_far_call: .long 0\n .word 0x63\n"
+	"wh_far_ldt: .long 0\n .word 0x07\n"
+	"wh_far_kernel: .long 0\n .word 0x10\n"
+	".popsection\n");
 
 enum { H_ADD, H_WRITE, H_FAULT, H_SYSENTER, H_SYSENTER_TF, H_WAYS };
 
@@ -115,14 +115,13 @@ static wh_handler_fn handlers[H_WAYS + WH_ARRAY_SIZE(ways)] = {
 };
 
 /* Of the client's kernel: what no user may run. */
-void kernel_entry(void);
 asm(".pushsection .text\n"
-    "	.globl kernel_entry\n"
-    "kernel_entry:\n"
-    "	mov %cs, %eax\n"
-    "0:	out %al, $0xe0\n"
-    "	jmp 0b\n"
-    ".popsection\n");
+	"	.globl kernel_entry\n"
+	"kernel_entry:\n"
+	"	mov %cs, %eax\n"
+	"0:	out %al, $0xe0\n"
+	"	jmp 0b\n"
+	".popsection\n");
 
 /* --- The test ------------------------------------------------------------------------ */
 

@@ -27,7 +27,7 @@ struct run {
 	bool user, s1_write, read, write, exec, user_exec;
 };
 
-static const char *cpl_name[] = { "cpl_0", "cpl_3" };
+static const char *const cpl_name[] = { "cpl_0", "cpl_3" };
 static u64 strays, seen_slot, seen_trampoline, seen_gate, seen_worker;
 
 static void stray(const struct run *run, u64 va, const char *why)
@@ -129,14 +129,18 @@ static void compare(const char *where)
 	u32 i;
 
 	for (cpl = 3; cpl >= 0; cpl -= 3) {
-		strays = seen_slot = seen_trampoline = seen_gate = seen_worker = 0;
+		strays = 0;
+		seen_slot = 0;
+		seen_trampoline = 0;
+		seen_gate = 0;
+		seen_worker = 0;
 		for (i = 0; i < SLOTS; i++)
 			walk(cpl, i);
 		snprintf(name, sizeof(name), "%s_sees_what_is_listed_with_cr3_%s",
 			 cpl_name[cpl == 3], where);
 		if (!wh_ok(!strays && seen_slot == SLOTS && seen_trampoline == SLOTS &&
 			   seen_worker > SLOTS * 4 && seen_gate == (cpl ? 0 : SLOTS), name))
-			wh_diag("%llu strays; slot pages %llu, trampolines %llu, gates %llu, worker's %llu",
+			wh_diag("%llu stray; %llu slots, %llu trampolines, %llu gates, worker %llu",
 				(unsigned long long)strays, (unsigned long long)seen_slot,
 				(unsigned long long)seen_trampoline,
 				(unsigned long long)seen_gate, (unsigned long long)seen_worker);

@@ -54,7 +54,7 @@ static u64 one_event(u8 *page)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		*(volatile u8 *)page = 1;
+		WRITE_ONCE(*page, 1);
 		t[i] = now();
 		madvise(page, WH_PAGE, MADV_DONTNEED);
 		t[i] = now() - t[i];
@@ -111,7 +111,7 @@ static void test_events(void)
 	a_view = now() - a_view;
 	wh_ok(in_views() == pages - 1 && a_view < none * 3,
 	      "nor_does_one_about_a_page_of_a_view_walk_the_others");
-	wh_diag("%llu ns with empty views; with %llu pages in views %llu ns, and %llu about one of them",
+	wh_diag("%llu ns with empty views; %llu pages in views: %llu ns, about one of them %llu",
 		(unsigned long long)none, (unsigned long long)pages,
 		(unsigned long long)no_view, (unsigned long long)a_view);
 	wh_diag("cost zap %llu %llu ns %llu %llu", (unsigned long long)pages,
