@@ -6,7 +6,6 @@
  * lies: the server removes both with the tenant.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,23 +110,15 @@ static void print_options(const char *socket, const char *libraries)
 
 bool wh_cdi_write(const char *path, const char *text, mode_t mode)
 {
-	char *draft = format(path, ".new", "", "");
-	size_t n = strlen(text);
-	bool done;
-	int fd;
+	char *draft;
+	FILE *f = wh_draft_open(path, mode, &draft);
 
-	unlink(draft);
-	fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	done = fd >= 0 && write(fd, text, n) == (ssize_t)n && !fchmod(fd, mode) &&
-	       !rename(draft, path);
-	if (!done) {
-		wh_error("%s: %s", path, strerror(errno));
-		unlink(draft);
-	}
-	if (fd >= 0)
-		close(fd);
-	free(draft);
-	return done;
+	if (f)
+		fputs(text, f);
+	if (f && wh_draft_done(f, draft, path))
+		return true;
+	wh_error("%s: %s", path, strerror(errno));
+	return false;
 }
 
 /* Of a server with a folder of its own, then. */

@@ -5,12 +5,10 @@
  * (metrics_http.c). Each time they are read anew.
  */
 #include <errno.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "metrics.h"
@@ -87,36 +85,18 @@ static char *look(void *arg, size_t *size)
 
 /* --- Into a file ---------------------------------------------------------------------------- */
 
-static int fail(const char *path, const char *temporary)
-{
-	wh_error("%s: %s", path, strerror(errno));
-	if (temporary)
-		unlink(temporary);
-	return EXIT_FAILED;
-}
-
-/* Readers see the last whole one: its name begins with a dot until it is complete. */
+/* Readers see the last whole one. */
 static int replace(const char *path, const char *text, size_t size)
 {
-	char *copy = wh_must(strdup(path)), *base = wh_must(strdup(path)), *temporary;
-	int rc = EXIT_DONE;
-	FILE *f;
+	char *draft;
+	FILE *f = wh_draft_open(path, 0644, &draft);
 
-	if (asprintf(&temporary, "%s/.%s.%d", dirname(copy), basename(base), getpid()) < 0)
-		wh_no_memory();
-	f = fopen(temporary, "we");
-	if (!f) {
-		rc = fail(temporary, NULL);
-	} else {
+	if (f)
 		fwrite(text, 1, size, f);
-		fchmod(fileno(f), 0644);
-		if (fclose(f) || rename(temporary, path))
-			rc = fail(path, temporary);
-	}
-	free(temporary);
-	free(copy);
-	free(base);
-	return rc;
+	if (f && wh_draft_done(f, draft, path))
+		return EXIT_DONE;
+	wh_error("%s: %s", path, strerror(errno));
+	return EXIT_FAILED;
 }
 
 static int write_file(struct metrics_args *a)

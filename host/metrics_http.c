@@ -2,7 +2,8 @@
 /*
  * As much of HTTP as Prometheus asks for: GET and HEAD of /metrics, an answer for each
  * connection. One thread; nobody is waited for: who says nothing for a while, or too much,
- * is dropped, and of more than CONNECTIONS at a time the rest stands in line.
+ * is dropped. Where CONNECTIONS are there, who comes next takes the place of the one that
+ * has been silent for longest: whoever holds many of them keeps nobody out.
  */
 #include "metrics.h"
 
@@ -21,7 +22,8 @@
 
 #include "tenant/clock.h"
 
-#define CONNECTIONS	16
+#define CONNECTIONS	128
+#define AT_A_TIME	64	/* new ones between two looks at the others */
 #define REQUEST		4096	/* bytes of a request's head */
 #define PATIENCE_MS	2000
 
@@ -44,7 +46,7 @@ static int listen_at(const struct sockaddr *a, socklen_t size)
 
 	if (fd >= 0 && a->sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd >= 0 && (bind(fd, a, size) || listen(fd, 64))) {
+	if (fd >= 0 && (bind(fd, a, size) || listen(fd, SOMAXCONN))) {
 		err = errno;
 		close(fd);
 		errno = err;
@@ -201,19 +203,27 @@ static void drop(struct connection *c)
 	c->fd = -1;
 }
 
-static void take(int listener)
+/* Who has asked for nothing before who has an answer, and then who came first. */
+static bool gives_way(const struct connection *c, const struct connection *to)
 {
-	struct connection *c = all;
-	int fd;
+	if (!c->answer != !to->answer)
+		return !c->answer;
+	return c->until_ms < to->until_ms;
+}
 
-	while (c < all + CONNECTIONS && c->fd >= 0)
-		c++;
-	if (c == all + CONNECTIONS)
-		return;
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0)
-		return;
-	*c = (struct connection){ .fd = fd, .until_ms = wh_now_ms() + PATIENCE_MS };
+/* A free place, or that of whoever gives way to all others. */
+static struct connection *place(void)
+{
+	struct connection *c, *oldest = NULL;
+
+	for (c = all; c < all + CONNECTIONS; c++) {
+		if (c->fd < 0)
+			return c;
+		if (!oldest || gives_way(c, oldest))
+			oldest = c;
+	}
+	drop(oldest);
+	return oldest;
 }
 
 /* Closed with something unread, the answer might be lost. */
@@ -262,17 +272,23 @@ static void tell(struct connection *c)
 		c->told = c->sent == c->size;
 }
 
-/* --- The loop --------------------------------------------------------------------------------- */
-
-static bool is_room(void)
+/* What a client asks is there with it as a rule, so it is heard before anyone takes its place. */
+static bool take(int listener, metrics_fn text, void *arg)
 {
-	int i;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c;
 
-	for (i = 0; i < CONNECTIONS; i++)
-		if (all[i].fd < 0)
-			return true;
-	return false;
+	if (fd < 0)
+		return false;
+	c = place();
+	*c = (struct connection){ .fd = fd, .until_ms = wh_now_ms() + PATIENCE_MS };
+	hear(c, text, arg);
+	if (c->answer)
+		tell(c);
+	return true;
 }
+
+/* --- The loop --------------------------------------------------------------------------------- */
 
 static void drop_late(int64_t now)
 {
@@ -290,7 +306,7 @@ static void wait_for(struct pollfd *p, const int *listener, int n, int64_t due)
 	int i;
 
 	for (i = 0; i < n; i++)
-		p[i] = (struct pollfd){ is_room() ? listener[i] : -1, POLLIN, 0 };
+		p[i] = (struct pollfd){ listener[i], POLLIN, 0 };
 	for (i = 0; i < CONNECTIONS; i++) {
 		p[n + i] = (struct pollfd){ all[i].fd, POLLIN, 0 };
 		if (all[i].answer && !all[i].told)
@@ -310,7 +326,7 @@ void metrics_serve(const int *listener, int n, metrics_fn text, void *arg, unsig
 {
 	struct pollfd p[METRICS_LISTENERS + CONNECTIONS];
 	int64_t due = every_ms ? wh_now_ms() + every_ms : 0;
-	int i;
+	int i, j;
 
 	for (i = 0; i < CONNECTIONS; i++)
 		all[i].fd = -1;
@@ -328,8 +344,9 @@ void metrics_serve(const int *listener, int n, metrics_fn text, void *arg, unsig
 		}
 		drop_late(wh_now_ms());
 		for (i = 0; i < n; i++)
-			if (p[i].revents)
-				take(listener[i]);
+			for (j = 0; p[i].revents && j < AT_A_TIME; j++)
+				if (!take(listener[i], text, arg))
+					break;
 		if (due && wh_now_ms() >= due) {
 			tick(arg);
 			due = wh_now_ms() + every_ms;

@@ -278,7 +278,7 @@ struct wh_trace_file *wh_trace_file_open(const char *path, uint64_t most)
 
 	t->most = most;
 	t->path = wh_must(strdup(path));
-	t->f = fopen(path, "we");
+	t->f = wh_file_anew(path, 0666);
 	if (!t->f) {
 		wh_error("%s: %s", path, strerror(errno));
 		free(t->path);

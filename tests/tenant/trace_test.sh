@@ -25,7 +25,7 @@ print(eval(sys.argv[2]))
 END
 }
 
-plan 20
+plan 22
 serve
 "$wormhole" run --trace "$file" --mem 64M -- "$traced" 10
 is exit_status_is_the_programs $? 7
@@ -63,5 +63,11 @@ echo >&9
 exec 9>&-
 wait $pid_a
 like a_tenant_that_is_not_there_cannot_be_traced "$("$wormhole" trace nobody -o "$file" -- true 2>&1)" "no tenant 'nobody'"
+echo mine >"$tmp/victim"
+ln -sf "$tmp/victim" "$tmp/link.json"
+"$wormhole" run --trace "$tmp/link.json" --mem 64M -- true
+is a_link_that_somebody_laid_there_is_not_followed "$(cat "$tmp/victim") $(stat -c %F "$tmp/link.json")" "mine regular file"
+like a_device_is_not_replaced "$("$wormhole" run --trace /dev/null --mem 64M -- true 2>&1) $(stat -c %F /dev/null)" \
+	"/dev/null: Invalid argument.*character special file"
 like a_file_that_cannot_be_written_is_said "$("$wormhole" run --trace /nonexistent/x --mem 64M -- true 2>&1)" "/nonexistent/x"
 finish
