@@ -481,10 +481,6 @@ def server_arg(d, call, a):
     return null + (f'&{n}' if d.handle_name(a.object) else f'&r->{n}')
 
 
-# A device's or the process's: they live on when the context ends that was current.
-WHOLE_DEVICE = ('CUmemoryPool', 'CUmemGenericAllocationHandle')
-
-
 def server_reply(d, call, a):
     n = a.name
     again = 'retains' in call.hooks or describe.AGAIN.search(call.name)
@@ -495,13 +491,9 @@ def server_reply(d, call, a):
     if a.kind in ('out', 'inout') and not a.array:
         if d.handle_name(a.object):
             t = d.handle_name(a.object)
-            owner = '0' if t == 'CUcontext' or t in WHOLE_DEVICE else names.owner_of(d, call)
-            # They live on when the graph that they were made from ends.
-            if t == 'CUgraphExec' or call.name == 'cuGraphClone':
-                owner = 'q->hdr.ctx'
-            return [f'r->{n} = {put}(s, WH_H_{t}, (void *){n}, {owner});']
+            return [f'r->{n} = {put}(s, WH_H_{t}, (void *){n}, {names.owner_of(d, call, t)});']
         if d.is_value(a.object):
-            owner = '0' if a.object.bare in WHOLE_DEVICE else 'q->hdr.ctx'
+            owner = names.owner_of_value(a.object.bare)
             return [f'wh_new_value(s, WH_H_{a.object.bare}, (uint64_t)r->{n}, {owner});']
         if d.custom(a.object):
             return [f'wh_out_{a.object.bare}(s, &r->{n});']

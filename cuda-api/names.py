@@ -9,18 +9,27 @@ def put(d, a):
     return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
 
 
-def owner_of(d, call):
-    """The handle whose end is the end of what the call returns."""
-    if not d.profile.driver:
+# A device's or the process's: they live on when the context ends that was current.
+WHOLE_DEVICE = ('CUcontext', 'CUmemoryPool', 'CUmemGenericAllocationHandle')
+
+
+def owner_of(d, call, made=None):
+    """The handle whose end is the end of what the call returns, of the type made."""
+    if not d.profile.driver or made in WHOLE_DEVICE:
         return '0'
     # What is made from a graph lives without it.
-    if call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
+    if made == 'CUgraphExec' or call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
         return 'q->hdr.ctx'
     for a in call.args:
         if a.kind == 'handle' and a.type.bare in ('CUmodule', 'CUlibrary', 'CUkernel', 'CUgraph', 'CUgraphNode',
                                                   'CUmipmappedArray', 'CUarray', 'CUgreenCtx'):
             return f'q->{a.name}'
     return 'q->hdr.ctx'
+
+
+def owner_of_value(made):
+    """The same for what is no handle, but a number of the driver's."""
+    return '0' if made in WHOLE_DEVICE else 'q->hdr.ctx'
 
 
 def records_each(n, a, function, count, check):

@@ -37,13 +37,11 @@ static bool may_be_replaced(const char *path)
 	return false;
 }
 
-FILE *wh_file_anew(const char *path, mode_t mode)
+static FILE *create(const char *path, mode_t mode)
 {
 	FILE *f = NULL;
 	int fd;
 
-	if (!may_be_replaced(path))
-		return NULL;
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd >= 0)
@@ -53,6 +51,11 @@ FILE *wh_file_anew(const char *path, mode_t mode)
 	return f;
 }
 
+FILE *wh_file_anew(const char *path, mode_t mode)
+{
+	return may_be_replaced(path) ? create(path, mode) : NULL;
+}
+
 FILE *wh_draft_open(const char *path, mode_t mode, char **draft)
 {
 	FILE *f;
@@ -60,7 +63,7 @@ FILE *wh_draft_open(const char *path, mode_t mode, char **draft)
 	if (!may_be_replaced(path))
 		return NULL;
 	*draft = draft_name(path);
-	f = wh_file_anew(*draft, mode);
+	f = create(*draft, mode);
 	if (f)
 		fchmod(fileno(f), mode);	/* whatever the umask */
 	else

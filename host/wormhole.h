@@ -38,15 +38,6 @@ __attribute__((noreturn)) void wh_no_memory(void);
 void *wh_must(void *p);
 /* Of an open_memstream(), whose end does not say that there was no memory for its last step. */
 char *wh_text_end(FILE *f, char *const *text);
-
-/* --- draft.c ------------------------------------------------------------------------------ */
-
-/* A new file in the place of what was at path; NULL and errno, EINVAL for a device or a pipe. */
-FILE *wh_file_anew(const char *path, mode_t mode);
-/* With this very mode, hidden beside path until it is renamed: readers find the last whole one. */
-FILE *wh_draft_open(const char *path, mode_t mode, char **draft);
-/* Ends f and draft; false and errno where path is as before. */
-bool wh_draft_done(FILE *f, char *draft, const char *path);
 void wh_setenv(const char *name, const char *value);
 /* argp_parse(), which for want of memory would leave options unread: then the command ends. */
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
@@ -58,6 +49,15 @@ int wh_parse_size(const char *text, uint64_t *bytes);
 /* The same for an argument `what`; an error ends the program with usage. */
 uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
 		    uint64_t min, uint64_t max);
+
+/* --- draft.c ------------------------------------------------------------------------------ */
+
+/* A new file in the place of what was at path; NULL and errno, EINVAL for a device or a pipe. */
+FILE *wh_file_anew(const char *path, mode_t mode);
+/* With this very mode, hidden beside path until it is renamed: readers find the last whole one. */
+FILE *wh_draft_open(const char *path, mode_t mode, char **draft);
+/* Ends f and draft; false and errno where path is as before. */
+bool wh_draft_done(FILE *f, char *draft, const char *path);
 
 /* --- kvm.c: the host's KVM, by its documented interfaces ------------------ */
 

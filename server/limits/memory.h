@@ -92,6 +92,8 @@ void wh_mem_give(struct wh_session *s, int device, uint64_t bytes);
 void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes);
 /* Of a device; 0 for none. */
 uint64_t wh_mem_quota(struct wh_session *s, int device);
+/* Has any device one? What cannot be measured is refused then. */
+bool wh_mem_any_quota(struct wh_session *s);
 /* The driver's figure for this process; false: there is none (yet). */
 bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes);
 /* Read it, and charge what it has beyond what is tracked. */
@@ -119,8 +121,6 @@ void wh_blocks_free(struct wh_mem_state *m);
 
 /* pool.c: the pool is destroyed; what lives of it stays charged until it is freed. */
 void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool);
-/* Has any device a quota? What cannot be measured is refused then. */
-bool wh_mem_any_quota(struct wh_session *s);
 /* Memory of a pool is freed; false: it is nobody's known to be. */
 bool wh_pool_freed(struct wh_session *s, CUdeviceptr address);
 

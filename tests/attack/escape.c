@@ -56,12 +56,18 @@ static void after_release(void)
 	ok(got && got <= total, "memory_after_release_and_retain_is_within_the_quota");
 }
 
-static CUresult from_pool(CUdeviceptr *p)
+static CUresult make_pool(CUmemoryPool *pool)
 {
 	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+
+	return cuMemPoolCreate(pool, &props);
+}
+
+static CUresult from_pool(CUdeviceptr *p)
+{
 	CUmemoryPool pool;
-	CUresult res = cuMemPoolCreate(&pool, &props);
+	CUresult res = make_pool(&pool);
 
 	if (res == CUDA_SUCCESS)
 		res = cuMemAllocFromPoolAsync(p, CHUNK, pool, NULL);
@@ -83,15 +89,13 @@ static void destroyed_pools(void)
 
 static void pool_of_a_dead_context(void)
 {
-	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-				 .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 	CUmemoryPool pool = NULL;
 	CUdeviceptr p = 0;
 	CUcontext own, other;
 
 	cuCtxGetCurrent(&own);
 	if (!cuCtxCreate(&other, NULL, 0, 0)) {
-		cuMemPoolCreate(&pool, &props);
+		make_pool(&pool);
 		cuCtxDestroy(other);
 	}
 	cuCtxSetCurrent(own);

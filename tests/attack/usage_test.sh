@@ -6,10 +6,7 @@ WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 . "$WH_TOP/tests/tenant/lib.sh"
 
-if ! serve; then
-	echo "Bail out! no server: $(cat "$tmp/serve")"
-	exit 1
-fi
+serve_or_bail
 ATTACK_SERVER=$(server)
 export ATTACK_SERVER
 "$wormhole" run --mem 64M -- "$WH_BUILD/tests/attack/bin/break_out" usage

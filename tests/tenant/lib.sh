@@ -21,6 +21,12 @@ await() {
 
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }
 server() { cat "$WORMHOLE_DIR/server.lock"; }
+# For a test whose points a program under `run` makes, and not this shell.
+serve_or_bail() {
+	serve && return
+	echo "Bail out! no server: $(cat "$tmp/serve")"
+	exit 1
+}
 workers() { pgrep -P "$(server)" -f -- --serve; }
 has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
 files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
