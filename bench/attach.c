@@ -46,18 +46,6 @@ static u64 guest_attach(u64 version, u64 checksum)
 	return rax ? 0 : end - start;
 }
 
-/* What a client's stub has touched before it attaches: KVM has these pages already. */
-static u64 guest_touch(void)
-{
-	static const u64 pages[] = { WH_TRAMPOLINE_VA, WH_WORLD_VA, WH_SLOT_VA, WH_SLOT0_VA };
-	u64 sum = 0, i;
-
-	for (i = 0; i < WH_ARRAY_SIZE(pages); i++)
-		sum += READ_ONCE(*(u64 *)pages[i]);
-	WRITE_ONCE(*(u64 *)WH_SLOT0_VA, 0);
-	return sum;
-}
-
 static u64 guest_nothing(void)
 {
 	return 0;
@@ -144,7 +132,7 @@ static void one(int i)
 	wh_worker_park(&worker[i]);
 	parking = run_by(worker[i].vcpu) - parking;
 	free[2] = wh_free_kb();
-	call_as(i, guest_touch, 0, 0);
+	call_as(i, wh_guest_touch, 0, 0);
 	free[1] = wh_free_kb();
 	attach = call_as(i, guest_attach, WH_ABI_VERSION, wh_tramp_checksum());
 	must(attach, "a client does not attach");

@@ -37,14 +37,9 @@ static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return ret;
 }
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 enum { H_NULL, H_WAIT, H_SYSCALL, H_LOAD };
 static const wh_handler_fn handlers[] = {
-	null_handler, wait_handler, syscall_handler, load_handler,
+	null_handler, wait_handler, syscall_handler, wh_load_handler,
 };
 
 static struct wh_server srv;

@@ -241,18 +241,7 @@ static u64 guest_first_take(u64 slot)
 	return rax;
 }
 
-/* CPL 3 of the client: what its stub has touched before it attaches. */
-static u64 guest_touch(void)
-{
-	static const u64 pages[] = { WH_TRAMPOLINE_VA, WH_WORLD_VA, WH_SLOT_VA, WH_SLOT0_VA };
-	u64 sum = 0, i;
-
-	for (i = 0; i < WH_ARRAY_SIZE(pages); i++)
-		sum += READ_ONCE(*(u64 *)pages[i]);
-	WRITE_ONCE(*(u64 *)WH_SLOT0_VA, 0);
-	return sum;
-}
-
+/* CPL 3 of the client. */
 static u64 guest_attach(u64 version, u64 sum)
 {
 	u64 rax = WH_LEAF_ATTACH, rbx = 0, rcx = 0, rdx = 0, start = wh_rdtsc();
@@ -313,7 +302,7 @@ static void one_pair(int i, u64 *take, u64 *attached, long *kib)
 	    wh_call(w->vcpu, &w->as, 3, guest_first_take, 0, 0, 0, 0).rax)
 		wh_die("first TAKE");
 	*take = least(*take, G(&srv.vm, take_ticks) / BIG_PAGES);
-	client_runs(i, guest_touch, 0, 0);
+	client_runs(i, wh_guest_touch, 0, 0);
 	if (client_runs(i, guest_attach, WH_ABI_VERSION, wh_tramp_checksum()))
 		wh_die("ATTACH");
 	slot->index = G(&client.vm, attach_index);

@@ -24,11 +24,6 @@
 /* Writable, not dirty: what remap_pfn_range() makes. */
 #define CLEAN			(WH_USER_RW & ~WH_PTE_D)
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -36,7 +31,7 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum { H_LOAD, H_STORE };
-static const wh_handler_fn handlers[] = { load_handler, store_handler };
+static const wh_handler_fn handlers[] = { wh_load_handler, store_handler };
 
 static struct wh_server srv;
 static struct wh_worker worker;

@@ -34,11 +34,6 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return READ_ONCE(*(u64 *)a0);
 }
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 ud_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	s64 ret;
@@ -96,7 +91,7 @@ enum {
 };
 
 static const wh_handler_fn handlers[] = {
-	syscall_handler, block_handler, load_handler, store_handler, ud_handler,
+	syscall_handler, block_handler, wh_load_handler, store_handler, ud_handler,
 	div_handler, out_handler, cpuid_handler, rep_handler, wh_regs_handler,
 	bases_handler,
 };

@@ -60,11 +60,6 @@ static s64 sweep_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return wrong;
 }
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -72,7 +67,7 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum { H_SWEEP, H_LOAD, H_STORE };
-static const wh_handler_fn handlers[] = { sweep_handler, load_handler, store_handler };
+static const wh_handler_fn handlers[] = { sweep_handler, wh_load_handler, store_handler };
 
 static struct wh_server srv;
 static struct wh_worker worker;

@@ -28,11 +28,6 @@
 #define CLEAN		(WH_USER_RW & ~WH_PTE_D)
 #define STORED		0x600d
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -54,7 +49,7 @@ static s64 stay_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum { H_LOAD, H_STORE, H_STAY };
-static const wh_handler_fn handlers[] = { load_handler, store_handler, stay_handler };
+static const wh_handler_fn handlers[] = { wh_load_handler, store_handler, stay_handler };
 
 /* What a server's process says to this one, beside its files. */
 struct shared {

@@ -18,11 +18,6 @@
 #define EXTRA_VA	0x7e0000100000ULL
 #define GENERATIONS	300
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -30,7 +25,7 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum { H_LOAD, H_STORE };
-static const wh_handler_fn handlers[] = { load_handler, store_handler };
+static const wh_handler_fn handlers[] = { wh_load_handler, store_handler };
 
 static struct wh_server srv;
 static struct wh_worker worker;

@@ -43,11 +43,6 @@ static s64 stay_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return slot * 100 + a1;
 }
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -76,7 +71,7 @@ static s64 here_handler(void *session, u64 slot, u64 a0, u64 a1)
 enum { H_NULL, H_MEET, H_STAY, H_LOAD, H_STORE, H_HANDED, H_HERE, H_REGS };
 
 static const wh_handler_fn handlers[] = {
-	null_handler, meet_handler, stay_handler, load_handler, store_handler, handed_handler,
+	null_handler, meet_handler, stay_handler, wh_load_handler, store_handler, handed_handler,
 	here_handler, wh_regs_handler,
 };
 

@@ -28,11 +28,6 @@ static s64 marker_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return READ_ONCE(*(u64 *)marker);
 }
 
-static s64 load_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return READ_ONCE(*(u64 *)a0);
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -47,7 +42,7 @@ static s64 count_handler(void *session, u64 slot, u64 a0, u64 a1)
 enum { H_NULL, H_ECHO, H_MARKER, H_LOAD, H_STORE, H_COUNT };
 
 static const wh_handler_fn handlers[] = {
-	null_handler, echo_handler, marker_handler, load_handler, store_handler,
+	null_handler, echo_handler, marker_handler, wh_load_handler, store_handler,
 	count_handler,
 };
 

@@ -573,8 +573,12 @@ u64 wh_guest_idle(void);
 s64 wh_regs_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* A handler: returns a0 + a1. */
 s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* A handler: returns the word at a0. */
+s64 wh_load_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* The trampoline's entry for C. */
 typedef s64 (*wh_delegate_fn)(struct wh_slot *slot, u32 index, u64 handler, u64 a0, u64 a1);
+/* CPL 3 of the client: touch what its stub has before it attaches, so that KVM has these pages. */
+u64 wh_guest_touch(void);
 /* CPL 3 of the client: a call through its trampoline. */
 s64 wh_guest_delegate(u64 handler, u64 a0, u64 a1);
 s64 wh_guest_delegate_in(u64 slot, u64 handler, u64 a0, u64 a1);

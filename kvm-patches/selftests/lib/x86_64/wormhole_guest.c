@@ -489,6 +489,22 @@ s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return a0 + a1;
 }
 
+s64 wh_load_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return READ_ONCE(*(u64 *)a0);
+}
+
+u64 wh_guest_touch(void)
+{
+	static const u64 pages[] = { WH_TRAMPOLINE_VA, WH_WORLD_VA, WH_SLOT_VA, WH_SLOT0_VA };
+	u64 sum = 0, i;
+
+	for (i = 0; i < WH_ARRAY_SIZE(pages); i++)
+		sum += READ_ONCE(*(u64 *)pages[i]);
+	WRITE_ONCE(*(u64 *)WH_SLOT0_VA, 0);
+	return sum;
+}
+
 s64 wh_guest_delegate_in(u64 nr, u64 handler, u64 a0, u64 a1)
 {
 	const struct wh_tramp_hdr *hdr = (void *)WH_TRAMPOLINE_VA;
