@@ -232,34 +232,62 @@ static u64 times_away(void)
 	return sum;
 }
 
-/* The host's scheduler takes the CPU away in the middle of a call. */
-static void test_scheduled_away(void)
-{
-	struct wh_host_stat before, after;
-	u64 sure, may, suspends, barriers;
+/* What happened while others had the CPU: how often it was lost at least and at most. */
+struct away {
+	u64 sure, may, suspends, barriers, exits;
+};
 
-	memset(words, 0, 2 * sizeof(*words));
-	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_WAIT, 7, 0, 0);
-	wh_ok(wh_poll(READ_ONCE(words[1]), 1000), "strict_call_waits");
-	/*
-	 * Who asks has the only CPU: the vCPU is away meanwhile, but may come in
-	 * between two questions, hence what is sure and what may be.
-	 */
-	may = times_away();
-	before = stat_now();
+/*
+ * Who asks has the only CPU: the vCPU is away meanwhile, but may come in between
+ * two questions, hence what is sure and what may be.
+ */
+static struct away watch_away(void)
+{
+	u64 may = times_away(), sure;
+	struct wh_host_stat before = stat_now(), after;
+
 	sure = times_away();
 	wh_poll(times_away() >= sure + 4, 1000);
 	sure = times_away() - sure;
 	after = stat_now();
 	may = times_away() - may;
-	wh_ok(sure >= 4, "others_use_the_cpu_meanwhile");
-	/* A vCPU that comes back may have requests to serve in its own world. */
-	suspends = after.suspends - before.suspends;
-	barriers = after.barriers - before.barriers;
-	wh_ok(barriers >= 2 * (sure + suspends) && barriers <= 2 * (may + suspends),
-	      "with_a_barrier_before_and_one_after");
-	wh_eq(stat_now().exits[EXIT_REASON_VMFUNC] - before.exits[EXIT_REASON_VMFUNC], 0,
-	      "while_the_call_stays_in_the_view");
+	return (struct away) {
+		.sure = sure, .may = may,
+		.suspends = after.suspends - before.suspends,
+		.barriers = after.barriers - before.barriers,
+		.exits = after.exits[EXIT_REASON_VMFUNC] - before.exits[EXIT_REASON_VMFUNC],
+	};
+}
+
+/*
+ * The host's scheduler takes the CPU away in the middle of a call. A vCPU that
+ * comes back has requests to serve in its own world, so each time may bring one
+ * suspension, with two barriers as well. While suspended it may be away without
+ * a barrier; that is rare, but nobody sees it from here: a watch in which there
+ * are less is repeated. If one kind of barrier were missing all would have less.
+ */
+static void test_scheduled_away(void)
+{
+	u64 few = 0, many = 0, exits = 0;
+	struct away w;
+	int i;
+
+	memset(words, 0, 2 * sizeof(*words));
+	wh_start(client.vcpu, &client.as, 3, wh_guest_delegate, H_WAIT, 7, 0, 0);
+	wh_ok(wh_poll(READ_ONCE(words[1]), 1000), "strict_call_waits");
+	for (i = 0; i < TRIES; i++) {
+		w = watch_away();
+		many += w.barriers > 2 * (w.may + w.suspends) + 2;
+		exits += w.exits;
+		few = w.barriers < 2 * (w.sure + w.suspends);
+		wh_diag("away %lu to %lu times, %lu suspensions: %lu barriers",
+			w.sure, w.may, w.suspends, w.barriers);
+		if (!few)
+			break;
+	}
+	wh_ok(w.sure >= 4, "others_use_the_cpu_meanwhile");
+	wh_ok(!few && !many, "with_a_barrier_before_and_one_after");
+	wh_eq(exits, 0, "while_the_call_stays_in_the_view");
 	words[0] = 7;
 	wh_ok(wh_join(client.vcpu, 3) && client.vcpu->res.rax == 7, "and_comes_home");
 }
