@@ -81,18 +81,19 @@ static const wh_handler_fn handlers[] = {
 
 /* --- The companion -------------------------------------------------------------- */
 
-static u64 serve_request(u64 slot)
+/* Taken before it is answered: the next request may come right behind the answer. */
+static void serve_request(u64 slot)
 {
-	if (!READ_ONCE(request[slot]))
-		return 0;
-	WRITE_ONCE(answer[slot], 2 * request[slot]);
-	WRITE_ONCE(request[slot], 0);
-	return 1;
+	u64 asked = __atomic_exchange_n(&request[slot], 0, __ATOMIC_SEQ_CST);
+
+	if (asked)
+		WRITE_ONCE(answer[slot], 2 * asked);
 }
 
 /*
- * CPL 3 of the server. It serves what it is told of, but @deaf ones do nothing;
- * returns the status of LISTEN that ended it, or 0 when told to quit.
+ * CPL 3 of the server. It serves what it is told of, and what was asked before it
+ * listened, of which nobody is told; @deaf ones do nothing. Returns the status of
+ * LISTEN that ended it, or 0 when told to quit.
  */
 static u64 guest_companion(u64 pair, u64 slot, u64 deaf)
 {
@@ -103,6 +104,8 @@ static u64 guest_companion(u64 pair, u64 slot, u64 deaf)
 		status = cpuid(WH_LEAF_LISTEN, slot);
 		if (status)
 			return status;
+		if (!deaf)
+			serve_request(slot);
 		WRITE_ONCE(listening[slot], 1);
 		while (!READ_ONCE(*news) && !READ_ONCE(quit))
 			asm volatile("pause");

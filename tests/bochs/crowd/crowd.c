@@ -4,9 +4,9 @@
  * each with a stream. Says:
  *
  *   attached N of ALL	threads have had a right result
- *   together N EARLIEST LATEST GAP	calls, one of each process, slept in the server until
- *			the same time; how late they went on there and how long after one
- *			another at most, us. Once a line is typed.
+ *   together ROUND N EARLIEST LATEST GAP	calls, one of each process, slept in the server
+ *			until the same time; how late they went on there and how long after
+ *			one another at most, us. Each of ROUNDS once a line is typed.
  *   all N		the same of all threads. Once a line is typed.
  *
  * The backend is syscalls.c.
@@ -21,6 +21,7 @@
 #define CROWD_S		600
 #define MOST		64
 #define SIZE		4096
+#define ROUNDS	3
 #define AHEAD_MS	6000	/* so much later than when they begin to sleep */
 
 /* What the backend makes of limits. */
@@ -89,6 +90,7 @@ static void *thread_main(void *number)
 {
 	int t = (int)(intptr_t)number;
 	bool first = !me && !t;
+	int round;
 	CUstream stream;
 	CUdeviceptr p;
 
@@ -97,15 +99,17 @@ static void *thread_main(void *number)
 	CU(cuMemAlloc(&p, SIZE));
 	count(&crowd->right, round_trip(t, stream) == CUDA_SUCCESS);
 	step();		/* attached */
-	step();		/* go */
-	if (first)
-		choose_time();
-	step();
-	if (!t) {
-		count(&crowd->together, sleeps_in_server(p, stream));
-		CU(cuCtxGetLimit(&crowd->late_us[me], (CUlimit)LATE));
+	for (round = 0; round < ROUNDS; round++) {
+		step();		/* go */
+		if (first)
+			choose_time();
+		step();
+		if (!t) {
+			count(&crowd->together, sleeps_in_server(p, stream));
+			CU(cuCtxGetLimit(&crowd->late_us[me], (CUlimit)LATE));
+		}
+		step();		/* together */
 	}
-	step();		/* together */
 	step();		/* go */
 	if (first)
 		choose_time();
@@ -138,8 +142,8 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* "together": the times since the first one and between those that follow another. */
-static void say_together(void)
+/* "together": how late they went on, and the longest time from one to the next. */
+static void say_together(int round)
 {
 	size_t gap = 0, *late = crowd->late_us;
 	int i;
@@ -148,8 +152,10 @@ static void say_together(void)
 	for (i = 1; i < processes; i++)
 		if (late[i] - late[i - 1] > gap)
 			gap = late[i] - late[i - 1];
-	printf("together %d %zu %zu %zu\n", crowd->together, late[0], late[processes - 1], gap);
+	printf("together %d %d %zu %zu %zu\n", round, crowd->together, late[0],
+	       late[processes - 1], gap);
 	fflush(stdout);
+	crowd->together = 0;
 }
 
 static void await_line(void)
@@ -162,14 +168,18 @@ static void await_line(void)
 
 static void lead(void)
 {
+	int round;
+
 	step();
 	printf("attached %d of %d\n", crowd->right, processes * threads);
 	fflush(stdout);
-	await_line();
-	step();
-	step();
-	step();
-	say_together();
+	for (round = 1; round <= ROUNDS; round++) {
+		await_line();
+		step();
+		step();
+		step();
+		say_together(round);
+	}
 	await_line();
 	step();
 	step();
