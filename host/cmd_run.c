@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * `wormhole run`: with --role it gives the next VM of this process a role, then
- * becomes the VMM. The role rides on a file of /dev/kvm-wormhole that stays open
- * across exec, so any VMM that uses KVM will do, unmodified. Without --role it
- * becomes a program of a tenant (run_tenant.c).
+ * becomes the VMM. The role rides on a role descriptor that stays open across exec,
+ * so any VMM that uses KVM will do, unmodified. That is all that the VMM gets: the
+ * control device is closed, and what it could be asked for needs a capability that
+ * the VMM has not. Without --role it becomes a program of a tenant (run_tenant.c).
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tenancy.h"
@@ -40,8 +44,25 @@ int wh_run_role(const struct wh_vm *vm)
 
 	if (fd < 0)
 		return EXIT_FAILED;
-	rc = wh_control_set_role(fd, vm->id, vm->role);
-	return rc ? explain_role(rc, vm) : EXIT_DONE;
+	rc = wh_control_create_role(fd, vm->id, vm->role);
+	close(fd);
+	return rc < 0 ? explain_role(rc, vm) : EXIT_DONE;
+}
+
+/* No program after this one has CAP_SYS_ADMIN, be it root's or set-user-ID. */
+static int drop_control(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 1 &&
+	    prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN))
+		return -errno;
+	if (syscall(SYS_capget, &head, data))
+		return -errno;
+	/* What is not inheritable is not ambient either. */
+	data[0].inheritable &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
+	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }
 
 char *wh_run_find(const char *program)
@@ -70,6 +91,12 @@ int wh_run_exec(const struct wh_vm *vm, char **argv)
 	struct wh_vm self = *vm;
 	int rc;
 
+	rc = drop_control();
+	if (rc) {
+		wh_error("cannot drop CAP_SYS_ADMIN for '%s': %s; run as root with CAP_SETPCAP",
+			 argv[0], strerror(-rc));
+		return EXIT_FAILED;
+	}
 	self.pid = getpid();
 	rc = wh_registry_add(&self);
 	if (rc)

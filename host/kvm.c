@@ -36,8 +36,7 @@ int wh_kvm_extension(int cap)
 
 int wh_control_open(void)
 {
-	/* Not close-on-exec: a role lasts as long as the file is open. */
-	int fd = open(WH_CONTROL_DEVICE, O_RDWR);
+	int fd = open(WH_CONTROL_DEVICE, O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -47,11 +46,17 @@ int wh_control_version(int fd)
 	return call(fd, WH_HOST_VERSION, NULL);
 }
 
-int wh_control_set_role(int fd, uint64_t id, uint32_t role)
+int wh_control_create_role(int fd, uint64_t id, uint32_t role)
 {
-	struct wh_host_role r = { .vm_id = id, .role = role };
+	struct wh_host_role r = { .vm_id = id, .role = role, .flags = WH_ROLE_NEXT_VM };
+	int given = call(fd, WH_HOST_CREATE_ROLE, &r);
 
-	return call(fd, WH_HOST_SET_ROLE, &r);
+	/* The role lasts as long as its descriptor: the VMM is to have it. */
+	if (given >= 0 && fcntl(given, F_SETFD, 0)) {
+		close(given);
+		return -EINVAL;
+	}
+	return given;
 }
 
 int wh_control_allow(int fd, const struct wh_host_allow *allow)
@@ -93,7 +98,8 @@ static int explain_open(int err)
 		break;
 	case EACCES:
 	case EPERM:
-		wh_error("%s: permission denied; run as root", WH_CONTROL_DEVICE);
+		wh_error("%s: permission denied; run as root with CAP_SYS_ADMIN",
+			 WH_CONTROL_DEVICE);
 		break;
 	default:
 		wh_error("%s: %s; see the kernel log", WH_CONTROL_DEVICE, strerror(-err));
@@ -112,6 +118,8 @@ int wh_control_open_checked(void)
 	if (version == WH_ABI_VERSION)
 		return fd;
 	close(fd);
+	if (version == -EPERM)
+		return explain_open(version);
 	if (version < 0)
 		wh_error("%s: %s; is it another driver's device?",
 			 WH_CONTROL_DEVICE, strerror(-version));

@@ -16,6 +16,11 @@
 
 #include "wormhole_abi.h"
 
+/* The series' own: the machine's <linux/kvm.h> may be older. */
+#ifndef KVM_CAP_X86_WORMHOLE
+#define KVM_CAP_X86_WORMHOLE	250
+#endif
+
 #define WH_CONTROL_DEVICE	"/dev/kvm-wormhole"
 #define WH_VERSION		"0.1"
 
@@ -62,9 +67,10 @@ bool wh_draft_done(FILE *f, char *draft, const char *path);
 /* --- kvm.c: the host's KVM, by its documented interfaces ------------------ */
 
 int wh_kvm_extension(int cap);		/* value, or -errno */
-int wh_control_open(void);		/* inheritable fd, or -errno */
+int wh_control_open(void);		/* fd that no other program inherits, or -errno */
 int wh_control_version(int fd);		/* ABI version, or -errno */
-int wh_control_set_role(int fd, uint64_t id, uint32_t role);
+/* A role descriptor, inherited across exec, for the next VM of this process; or -errno. */
+int wh_control_create_role(int fd, uint64_t id, uint32_t role);
 int wh_control_allow(int fd, const struct wh_host_allow *allow);
 int wh_control_deny(int fd, uint64_t client);
 int wh_control_kill(int fd, uint64_t id);
@@ -126,7 +132,10 @@ int cmd_logs(int argc, char **argv);
 int wh_run_role(const struct wh_vm *vm);
 /* Where execvp() finds a program, or NULL; to be freed. */
 char *wh_run_find(const char *program);
-/* Becomes argv, which is to run the VM that has the role; returns on error. */
+/*
+ * Becomes argv, which is to run the VM that has the role: without CAP_SYS_ADMIN, by
+ * which it could control others. Returns on error.
+ */
 int wh_run_exec(const struct wh_vm *vm, char **argv);
 
 #endif

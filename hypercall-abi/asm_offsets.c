@@ -4,6 +4,7 @@
  * offset, `wh_slot_size` a size, WH_* the numbers. %define instead of equ keeps them
  * out of the object's symbol table.
  */
+#include <linux/kvm.h>
 #include <stddef.h>
 #include <stdio.h>
 

@@ -4,6 +4,7 @@
  * gap between members, and every number. layout.ref is the committed answer: a difference
  * is a change of the ABI, and needs a new WH_ABI_VERSION.
  */
+#include <linux/kvm.h>
 #include <stddef.h>
 #include <stdio.h>
 

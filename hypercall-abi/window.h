@@ -205,6 +205,8 @@ struct wh_srv_info {
 };
 
 #define WH_SRV_MMAP_TRAMPOLINE	0x10000000000ULL
+/* Of the driver in a server VM, which is in no kernel of others. */
+#define WH_IOC_MAGIC		0xb7
 #define WH_SRV_INFO		_IOR(WH_IOC_MAGIC, 32, struct wh_srv_info)
 #define WH_SRV_BIND		_IOW(WH_IOC_MAGIC, 33, struct wh_srv_bind)
 /*

@@ -216,21 +216,30 @@ struct wh_slot_client {
 	__u64 gs;
 };
 
-/* --- Host control device: /dev/kvm-wormhole, root only --------------------- */
+/* --- Host control device: /dev/kvm-wormhole -------------------------------- */
+
+/*
+ * Each call needs CAP_SYS_ADMIN, of who makes it (EPERM): who has inherited a
+ * descriptor of the device, or has got it sent, controls nothing.
+ */
 
 #define WH_ROLE_NONE		0
 #define WH_ROLE_SERVER		1
 #define WH_ROLE_CLIENT		2
 
 /*
- * SET_ROLE: the next VM that the calling process creates (across exec) gets
- * this role and identity. Dropped when the file is closed unused. vm_id is
- * the administrator's choice, not zero, unique among living VMs (EEXIST).
+ * CREATE_ROLE: returns a role descriptor, close-on-exec, that gives this role and
+ * identity to one VM, by KVM_CAP_X86_WORMHOLE. It has no ioctl. With NEXT_VM the
+ * next VM that the calling process creates, also after exec, has it unasked
+ * (EBUSY: one waits already). Unused, it ends when its last copy is closed. vm_id
+ * is the administrator's choice, not zero, unique among living VMs and unused
+ * roles (EEXIST).
  */
+#define WH_ROLE_NEXT_VM		1
 struct wh_host_role {
 	__u64 vm_id;
 	__u32 role;
-	__u32 flags;		/* 0 */
+	__u32 flags;		/* 0, or WH_ROLE_NEXT_VM */
 };
 
 /*
@@ -296,21 +305,12 @@ struct wh_host_vm {
 	__u64 flags;		/* 0 */
 };
 
-#define WH_IOC_MAGIC		0xb7
-#define WH_HOST_VERSION		_IO(WH_IOC_MAGIC, 0)	/* returns WH_ABI_VERSION */
-#define WH_HOST_SET_ROLE	_IOW(WH_IOC_MAGIC, 1, struct wh_host_role)
-#define WH_HOST_ALLOW		_IOW(WH_IOC_MAGIC, 2, struct wh_host_allow)
-#define WH_HOST_DENY		_IOW(WH_IOC_MAGIC, 3, struct wh_host_vm)
-#define WH_HOST_STAT		_IOWR(WH_IOC_MAGIC, 4, struct wh_host_stat)
-#define WH_HOST_KILL		_IOW(WH_IOC_MAGIC, 5, struct wh_host_vm)
-
-/*
- * KVM_CAP_X86_WORMHOLE: KVM_ENABLE_CAP on a VM without vCPUs gives it a role
- * for VMMs that know the feature: args[0] = WH_ROLE_*, args[1] = vm_id,
- * args[2] = a descriptor of /dev/kvm-wormhole, by which the administrator lets
- * the VMM do it (EPERM). KVM_CHECK_EXTENSION returns WH_ABI_VERSION, or 0 where the processor lacks
- * VMFUNC EPTP switching. The number stays far above upstream's.
- */
-#define KVM_CAP_X86_WORMHOLE	0x5748
+/* In KVM's range of ioctls, see <linux/kvm.h>. */
+#define WH_HOST_VERSION		_IO(KVMIO, 0xf0)	/* returns WH_ABI_VERSION */
+#define WH_HOST_CREATE_ROLE	_IOW(KVMIO, 0xf1, struct wh_host_role)
+#define WH_HOST_ALLOW		_IOW(KVMIO, 0xf2, struct wh_host_allow)
+#define WH_HOST_DENY		_IOW(KVMIO, 0xf3, struct wh_host_vm)
+#define WH_HOST_STAT		_IOWR(KVMIO, 0xf4, struct wh_host_stat)
+#define WH_HOST_KILL		_IOW(KVMIO, 0xf5, struct wh_host_vm)
 
 #endif /* WORMHOLE_ABI_H */

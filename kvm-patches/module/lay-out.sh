@@ -26,7 +26,7 @@ source=linux-source-${wanted%.*}
 tarball=${KERNEL_TARBALL:-/usr/src/$source.tar.xz}
 
 # What the series changes and the headers packages have: a copy of ours goes first.
-headers="arch/x86/include/asm/kvm_host.h arch/x86/include/asm/kvm-x86-ops.h"
+headers="arch/x86/include/asm/kvm_host.h arch/x86/include/asm/kvm-x86-ops.h include/uapi/linux/kvm.h"
 
 unpack() {
 	rm -rf "$tree"
@@ -44,7 +44,7 @@ unpack() {
 
 # The parts of a patch that are for code: documentation and lists of maintainers are not here.
 code_of() {
-	awk '/^diff --git /	{ code = $3 ~ /^a\/(arch|virt)\// } code' "$1"
+	awk '/^diff --git /	{ code = $3 ~ /^a\/(arch|virt|include)\// } code' "$1"
 }
 
 version() { sed -n "s/^$1 *= *//p" "$tree/Makefile" | head -n1; }
@@ -68,6 +68,7 @@ cat >"$tree/arch/x86/kvm/Makefile" <<'M'
 KVM_TREE	:= $(src)/../../..
 CONFIG_KVM_WORMHOLE := y
 NOSTDINC_FLAGS	:= -I$(KVM_TREE)/arch/x86/include -I$(KVM_TREE)/arch/x86/include/uapi \
+		   -I$(KVM_TREE)/include/uapi \
 		   $(NOSTDINC_FLAGS) -DCONFIG_KVM_WORMHOLE=1
 include $(src)/Makefile.series
 M

@@ -2,15 +2,16 @@
 /*
  * Preloaded: a /dev/kvm-wormhole for hosts without one, for the wormhole command up to
  * where it becomes the VMM. FAKE_CONTROL: `none' (it is not there), `old' (of another
- * ABI), `taken' (the id is another VM's). VMs of tests are not noted in /run/wormhole, but in
- * FAKE_RUN, if it is set. Each has counters that go up at each look. What
- * changes the host is a line in FAKE_LOG.
+ * ABI), `denied' (the caller lacks a capability), `taken' (the id is another VM's). VMs
+ * of tests are not noted in /run/wormhole, but in FAKE_RUN, if it is set. Each has
+ * counters that go up at each look. What changes the host is a line in FAKE_LOG.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kvm.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,7 +53,7 @@ int open(const char *path, int flags, ...)
 		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 	if (is("none"))
 		return fail(ENOENT);
-	control = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+	control = (int)syscall(SYS_openat, AT_FDCWD, "/dev/full", flags);
 	return control;
 }
 
@@ -142,13 +143,17 @@ static int note(const char *what, uint64_t id, const void *arg)
 	return close(to);
 }
 
-static int set_role(const struct wh_host_role *r)
+/* The descriptor is that of a file which the VMM under test can be asked for. */
+static int create_role(const struct wh_host_role *r)
 {
 	if (is("taken"))
 		return fail(EEXIST);
-	if (!getenv("FAKE_LOG"))
-		return 0;
-	return note(r->role == WH_ROLE_SERVER ? "server" : "client", r->vm_id, NULL);
+	if (r->flags != WH_ROLE_NEXT_VM)
+		return fail(EINVAL);
+	if (getenv("FAKE_LOG") &&
+	    note(r->role == WH_ROLE_SERVER ? "server" : "client", r->vm_id, NULL))
+		return -1;
+	return (int)syscall(SYS_openat, AT_FDCWD, "/dev/zero", O_RDWR | O_CLOEXEC);
 }
 
 int ioctl(int fd, unsigned long request, ...)
@@ -163,9 +168,11 @@ int ioctl(int fd, unsigned long request, ...)
 		return (int)syscall(SYS_ioctl, fd, request, arg);
 	switch (request) {
 	case WH_HOST_VERSION:
+		if (is("denied"))
+			return fail(EPERM);
 		return WH_ABI_VERSION - is("old");
-	case WH_HOST_SET_ROLE:
-		return set_role(arg);
+	case WH_HOST_CREATE_ROLE:
+		return create_role(arg);
 	case WH_HOST_ALLOW:
 		return note("allow", ((struct wh_host_allow *)arg)->client_id, arg);
 	case WH_HOST_DENY:

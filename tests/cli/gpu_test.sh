@@ -71,7 +71,7 @@ start() {
 }
 driver_of() { basename "$(readlink "$root/sys/bus/pci/devices/$1/driver" || echo none)"; }
 
-plan 47
+plan 49
 
 # --- What there is ------------------------------------------------------------------------
 host
@@ -120,6 +120,7 @@ refused() {
 }
 FAKE_CONTROL=none refused kernel_without_the_series "/dev/kvm-wormhole is missing; boot a kernel"
 FAKE_CONTROL=old refused kernel_of_another_abi "this kernel speaks ABI"
+FAKE_CONTROL=denied refused caller_without_the_capability 'permission denied; run as root with CAP_SYS_ADMIN'
 FAKE_CONTROL=taken refused id_of_another_vm "a VM with id 7 is alive"
 refused qemu_that_is_not_there "no program '$dir/bin/other'" --qemu "$dir/bin/other"
 refused image_without_a_kernel "'$dir/bin/bzImage': No such file" --image "$dir/bin"

@@ -19,7 +19,7 @@ add 1 1 gpu0
 add 2 2 'a "quoted\" name'
 printf '2 %s %s na\377me\n' $$ "$started" >"$tmp/run/3"
 
-plan 17
+plan 21
 COLUMNS=80 wormhole top --once --delay 0.1 >"$tmp/80"
 COLUMNS=200 wormhole top --once --delay 0.1 >"$tmp/200"
 like top_has_a_line_for_each_vm "$(cat "$tmp/80")" '^gpu0 *1 server *4 '
@@ -52,5 +52,16 @@ printf 'info: supervisor: ready\r\n\033[2Jworker 12 on CPU 1\302\2332J\r\n' >"$t
 echo "$tmp/console" >>"$tmp/run/1"
 is logs_has_a_vms_console "$(wormhole logs 1)" "$(printf 'info: supervisor: ready\n?[2Jworker 12 on CPU 1?2J')"
 like without_a_file_it_says_where_it_is "$(wormhole logs 2 2>&1)" 'server start --console FILE'
+# What a VMM of root's has: the stand-in's role descriptor is /dev/zero, its device /dev/full.
+# Bit 21 is CAP_SYS_ADMIN.
+wormhole run --role client --id 9 -- sh -c '
+	for f in /proc/$$/fd/*; do [ "${f##*/}" -gt 2 ] && readlink "$f"; done >"$0.fds"
+	grep "^Cap" /proc/$$/status >"$0.caps"' "$tmp/vmm" >/dev/null 2>&1
+is a_vmm_has_a_role_descriptor "$(grep -c '^/dev/zero$' "$tmp/vmm.fds")" 1
+is and_not_the_control_device "$(grep -c '^/dev/full$' "$tmp/vmm.fds")" 0
+is nor_the_capability_to_use_one "$(while read -r _ set; do
+	echo $((0x$set >> 21 & 1)); done <"$tmp/vmm.caps" | sort -u)" 0
+is its_other_capabilities_are_its_users "$(sed -n 's/^CapEff:\t//p' "$tmp/vmm.caps")" \
+	"$(sed -n 's/^CapEff:\t//p' /proc/self/status | { read -r all; printf '%016x\n' $((0x$all & ~(1 << 21))); })"
 is a_vm_that_is_not_there_is_a_failure "$(wormhole logs 9 2>/dev/null; echo $?)" 1
 finish

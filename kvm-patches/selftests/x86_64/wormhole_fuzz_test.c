@@ -54,7 +54,7 @@ static void start_batch(struct wh_vcpu *vcpu, struct wh_as *as)
 static void ask_the_device(int n)
 {
 	static const unsigned long cmds[] = {
-		WH_HOST_VERSION, WH_HOST_SET_ROLE, WH_HOST_ALLOW, WH_HOST_DENY,
+		WH_HOST_VERSION, WH_HOST_CREATE_ROLE, WH_HOST_ALLOW, WH_HOST_DENY,
 		WH_HOST_STAT, WH_HOST_KILL,
 	};
 	static u64 buf[sizeof(struct wh_host_stat) / 8];

@@ -2,7 +2,7 @@
 /*
  * Server VM and client VM in two processes, as two QEMUs are: the client's
  * vCPU threads have another mm than the server's memory. Roles come from
- * WH_HOST_SET_ROLE. Each side may be killed at any moment. Needs VMFUNC.
+ * WH_HOST_CREATE_ROLE. Each side may be killed at any moment. Needs VMFUNC.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,14 +60,6 @@ static struct wh_server srv;
 static struct wh_worker worker;
 static struct wh_client client;
 
-static int set_role(u32 role, u64 id)
-{
-	struct wh_host_role r = { .vm_id = id, .role = role };
-	int fd = open("/dev/kvm-wormhole", O_RDWR | O_CLOEXEC);
-
-	return fd < 0 || ioctl(fd, WH_HOST_SET_ROLE, &r) ? -1 : fd;
-}
-
 static u64 *words(void)
 {
 	return (u64 *)(srv.vm.window + WH_DATA_OFFSET);
@@ -76,8 +68,8 @@ static u64 *words(void)
 /* The child: a client VM with its role from the control device. */
 static void make_client(void)
 {
-	if (set_role(WH_ROLE_CLIENT, 2) < 0)
-		wh_die("WH_HOST_SET_ROLE");
+	if (wh_role_fd(WH_ROLE_CLIENT, 2, WH_ROLE_NEXT_VM) < 0)
+		wh_die("WH_HOST_CREATE_ROLE");
 	wh_client_create_as(&client, 2, WH_ROLE_NONE, &srv.win, 0);
 	if (wh_attach(&client))
 		_exit(100);
@@ -264,8 +256,8 @@ int main(void)
 	test_server_killed(0, "server_process_killed_while_call_in_view");
 	test_server_killed(1, "server_process_killed_while_call_handed_off");
 
-	if (set_role(WH_ROLE_SERVER, 1) < 0)
-		wh_die("WH_HOST_SET_ROLE");
+	if (wh_role_fd(WH_ROLE_SERVER, 1, WH_ROLE_NEXT_VM) < 0)
+		wh_die("WH_HOST_CREATE_ROLE");
 	wh_window_create(&srv.win, WH_PARTS * WH_PART_SIZE);
 	wh_server_create_as(&srv, 1, WH_ROLE_NONE, &srv.win);
 	start_server();

@@ -23,6 +23,11 @@
 
 #include <asm/wormhole_abi.h>
 
+/* Of this series; the machine's own <linux/kvm.h> may be older. */
+#ifndef KVM_CAP_X86_WORMHOLE
+#define KVM_CAP_X86_WORMHOLE	250
+#endif
+
 #define WH_PAGE			4096ULL
 #define WH_PAGE_2M		0x200000ULL
 #define WH_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -438,6 +443,8 @@ void wh_set_msr(struct wh_vcpu *vcpu, u32 index, u64 value);
 /* --- The host's control device -------------------------------------------- */
 
 int wh_host_fd(void);
+/* A role descriptor, which is inherited across exec; or -errno. */
+int wh_role_fd(u32 role, u64 id, u32 flags);
 /* 0 or -errno. */
 int wh_allow(u64 client, u64 server, u32 window, u32 max_pairs);
 /* The same with WH_ALLOW_IBPB or WH_ALLOW_STRICT for window 0. */

@@ -291,10 +291,11 @@ static void enable_role(struct wh_vm *vm, u32 role)
 {
 	struct kvm_enable_cap cap = {
 		.cap = KVM_CAP_X86_WORMHOLE,
-		.args = { role, vm->id, wh_host_fd() },
+		.args = { role, vm->id, wh_role_fd(role, vm->id, 0) },
 	};
 
 	must(ioctl(vm->fd, KVM_ENABLE_CAP, &cap), "KVM_CAP_X86_WORMHOLE");
+	close(cap.args[2]);
 }
 
 void wh_vm_create(struct wh_vm *vm, u64 id, u32 role)

@@ -31,6 +31,16 @@ int wh_host_fd(void)
 	return fd;
 }
 
+int wh_role_fd(u32 role, u64 id, u32 flags)
+{
+	struct wh_host_role r = { .vm_id = id, .role = role, .flags = flags };
+	int fd = ioctl(wh_host_fd(), WH_HOST_CREATE_ROLE, &r);
+
+	if (fd < 0 || fcntl(fd, F_SETFD, 0))
+		return -errno;
+	return fd;
+}
+
 static int host_ioctl(unsigned long cmd, void *arg)
 {
 	return ioctl(wh_host_fd(), cmd, arg) < 0 ? -errno : 0;
