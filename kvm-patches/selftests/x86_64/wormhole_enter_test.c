@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include "wormhole.h"
 
+#define X2APIC_ICR	0x830
+
 static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	return 0x600d + a0;
@@ -181,6 +183,13 @@ static u64 guest_exit_and_vmfunc(u64 index)
 	return wh_vmfunc(index);
 }
 
+/* An exit that KVM handles with interrupts off (to an APIC that is not there), and VMFUNC. */
+static u64 guest_fast_exit_and_vmfunc(u64 index)
+{
+	wh_wrmsr(X2APIC_ICR, 200ULL << 32 | 0x80);
+	return wh_vmfunc(index);
+}
+
 static struct wh_result call3(struct wh_as *as, const void *fn, u64 a0, u64 a1)
 {
 	return wh_call(a.vcpu, as, 3, fn, a0, a1, 0, 0);
@@ -248,6 +257,14 @@ static void test_other_processes(void)
 	wh_ok(all_is_well(), "and_enters_again_with_its_window");
 	wh_stat(2, &st);
 	wh_eq(st.rearms - before.rearms, 1, "by_one_rearm");
+	*entry = 0;
+	wh_stat(2, &before);
+	wh_call(a.vcpu, &a.as, 0, guest_fast_exit_and_vmfunc, a.index, 0, 0, 0);
+	wh_stat(2, &st);
+	wh_ok(st.refusals == before.refusals + 1 && !wh_view_exits(2, &before),
+	      "entry_is_empty_after_an_exit_on_a_fastpath_too");
+	*entry = saved;
+	wh_ok(all_is_well(), "and_the_process_with_its_window_enters");
 	/* Not armed, and CPL 0: no user of the feature. */
 	call3(&a2, wh_guest_delegate, 0, 0);
 	r = wh_call(a.vcpu, &a2, 0, wh_vmfunc, a.index, 0, 0, 0);
@@ -258,7 +275,7 @@ static void test_other_processes(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(40);
+	wh_plan(42);
 	wh_watchdog(90);
 	wh_one_cpu();
 	wh_server_create(&srv, 1);

@@ -221,7 +221,9 @@ static void test_xcr0(void)
 /* --- RLIMIT_MEMLOCK, which counts from the moment of the role ------------------- */
 
 static struct {
+	s64 registration;
 	s64 park;		/* the worker's status, if it does not park */
+	u64 registered;		/* pages pinned for the worker, before it has a view */
 	u64 before, after;	/* pages pinned for the view */
 	u64 right, handoffs;
 } *locked;
@@ -282,7 +284,11 @@ static void run_with(u64 pages)
 	wh_server_register(&srv);
 	wh_worker_create(&worker, &srv, 0);
 	wh_worker_handlers(&worker, handlers, WH_ARRAY_SIZE(handlers));
-	wh_worker_register(&worker);
+	locked->registered = -pinned_pages();
+	locked->registration = wh_worker_register(&worker);
+	locked->registered += pinned_pages();
+	if (locked->registration)
+		_exit(0);
 	wh_worker_slot(&worker);
 	wh_worker_park(&worker);
 	if (!worker.vcpu->running) {
@@ -308,6 +314,8 @@ static void test_memlock(void)
 	      "who_may_lock_everything_has_all_pages_of_a_view_pinned");
 	wh_diag("%llu pages before the calls, %llu after them", (unsigned long long)locked->before,
 		(unsigned long long)locked->after);
+	/* The word for flushes, the control page and the slot's. */
+	wh_eq(locked->registered, 3, "what_a_worker_keeps_from_the_start_is_pinned_too");
 	limit = locked->before + 8;
 	run_with(limit);
 	wh_ok(locked->right == WH_LAZY_PAGES && locked->handoffs,
@@ -315,12 +323,16 @@ static void test_memlock(void)
 	wh_ok(locked->after && locked->after <= limit, "and_no_more_than_the_limit_is_pinned");
 	run_with(limit / 2);
 	wh_eq(locked->park, WH_ENOMEM, "worker_that_needs_more_from_the_start_does_not_park");
+	run_with(2);
+	wh_eq(locked->registration, WH_ENOMEM,
+	      "and_one_that_cannot_keep_its_slot_does_not_register");
+	wh_eq(locked->registered, 0, "and_leaves_nothing_pinned");
 }
 
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(29);
+	wh_plan(32);
 	wh_watchdog(60);
 	test_memlock();
 	wh_server_create(&srv, 1);

@@ -3,4 +3,4 @@
 # The same on two processors.
 set -eu
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
-WH_TOP=$top WH_KERNEL=host-next WH_CPUS=2 exec "$top/tests/kernel/selftests.sh" "$@"
+WH_TOP=$top WH_CPUS=2 exec "$top/tests/kernel/next/selftests.sh" "$@"
