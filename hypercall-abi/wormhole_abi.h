@@ -21,7 +21,7 @@
 #include <linux/ioctl.h>
 
 /* Bumped on every change of this file that an old reader would misread. */
-#define WH_ABI_VERSION		6
+#define WH_ABI_VERSION		7
 
 /* --- Hypercall leaves --------------------------------------------------- */
 
@@ -53,7 +53,7 @@
  *	without telling, then takes back what it read. R9 = number of slots. The
  *	part, which has a page for each of them, must be mapped at WH_WINDOW_VA, the
  *	trampoline at WH_TRAMPOLINE_VA; nothing that calls need in the gigabyte of
- *	WH_SLOT_VA. RBX = pair handle.
+ *	WH_SLOT_VA. XCR0 is within WH_XCR0_SERVER (EINVAL). RBX = pair handle.
  * SLOT_REGISTER: RDI = pair handle, RSI = slot: a thread of the worker serves it
  *	from here on, on whatever vCPU it runs.
  * NOTIFY: RDI = pair handle, RSI = first address, RDX = address after the
@@ -161,6 +161,13 @@
 #define WH_SLOT_VA		0x5f8040000000ULL
 #define WH_PAGE_SIZE		0x1000
 #define WH_MAX_PART_SIZE	0x40000000ULL	/* 1 GiB: one region of a view */
+
+/*
+ * Components of extended state that a server may have in XCR0: those that a call
+ * takes along (x87, SSE, AVX, MPX, AVX-512), and PKRU, which is each vCPU's own.
+ * Not AMX (17, 18), nor what is newer.
+ */
+#define WH_XCR0_SERVER		0x2ff
 
 /* --- Trampoline page ------------------------------------------------------ */
 

@@ -218,6 +218,36 @@ static void test_xcr0(void)
 	wh_eq(wh_attach(&client), WH_OK, "attach_with_the_same_state_succeeds");
 }
 
+#define XCR0_AVX512	0xe0
+
+/* What is in a register that only the client has, after a call that is handed off. */
+static u64 guest_keep_opmask(u32 val)
+{
+	asm volatile("kmovw %0, %%k1" :: "r"(val));
+	wh_guest_delegate(H_REGS, 0, 0);
+	asm volatile("kmovw %%k1, %0" : "=r"(val));
+	return val;
+}
+
+static void test_state_of_its_own(void)
+{
+	struct wh_host_stat before;
+	u64 mine;
+
+	if (!__builtin_cpu_supports("avx512f")) {
+		wh_skip("avx512", "the processor has none");
+		return;
+	}
+	wh_detach(&client);
+	wh_worker_again(&worker);
+	set_xcr0(7 | XCR0_AVX512);
+	wh_eq(wh_attach(&client), WH_OK, "attach_with_more_state_than_the_server_succeeds");
+	wh_stat(2, &before);
+	mine = wh_call(client.vcpu, &client.as, 3, guest_keep_opmask, 0x5a5a, 0, 0, 0).rax;
+	wh_ok(wh_handoffs(2, &before, WH_HANDOFF_EXCEPTION), "a_call_is_handed_off");
+	wh_eq(mine, 0x5a5a, "and_what_the_server_does_not_have_stays_the_clients");
+}
+
 /* --- RLIMIT_MEMLOCK, which counts from the moment of the role ------------------- */
 
 static struct {
@@ -332,7 +362,7 @@ static void test_memlock(void)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(32);
+	wh_plan(35);
 	wh_watchdog(60);
 	test_memlock();
 	wh_server_create(&srv, 1);
@@ -347,5 +377,6 @@ int main(void)
 	test_init();
 	test_tsc();
 	test_xcr0();
+	test_state_of_its_own();
 	return wh_exit();
 }

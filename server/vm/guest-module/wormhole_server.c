@@ -27,6 +27,7 @@
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 #include <linux/wait.h>
+#include <asm/fpu/xcr.h>
 
 #include "hypercall.h"
 #include "gen_trampoline.h"
@@ -650,6 +651,18 @@ static struct pci_driver window_driver = {
 
 /* --- Start ---------------------------------------------------------------- */
 
+/* No worker could register in a VM that has state which calls do not take along. */
+static int check_xstate(void)
+{
+	u64 xcr0 = boot_cpu_has(X86_FEATURE_OSXSAVE) ? xgetbv(XCR_XFEATURE_ENABLED_MASK) : 0;
+
+	if (!(xcr0 & ~(u64)WH_XCR0_SERVER))
+		return 0;
+	pr_err("the kernel uses extended state 0x%llx, of which calls take 0x%x along: boot it with clearcpuid=amx_tile, or give the VM a CPU model without AMX\n",
+	       xcr0, WH_XCR0_SERVER);
+	return -ENODEV;
+}
+
 static int check_host(void)
 {
 	struct wh_result res;
@@ -674,7 +687,7 @@ static int check_host(void)
 		       WH_ROLE_SERVER);
 		return -ENODEV;
 	}
-	return 0;
+	return check_xstate();
 }
 
 static int register_server(void)
