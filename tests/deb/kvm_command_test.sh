@@ -93,10 +93,11 @@ kernel=$tmp/kernel
 kdir=$tmp/headers
 # The header is one that the series makes.
 abi=arch/x86/include/uapi/asm/wormhole_abi.h
-mkdir -p "$kernel/arch/x86/kvm/vmx" "$kernel/arch/x86/kvm/svm" "$kernel/virt/kvm" "$kernel/arch/x86/include/asm" "$kdir/include/config"
+mkdir -p "$kernel/arch/x86/kvm/vmx" "$kernel/arch/x86/kvm/svm" "$kernel/virt/kvm" "$kernel/arch/x86/include/asm" \
+	"$kernel/include/uapi/linux" "$kdir/include/config"
 printf 'VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\n' >"$kernel/Makefile"
 touch "$kernel/arch/x86/include/asm/kvm_host.h" "$kernel/arch/x86/include/asm/kvm-x86-ops.h" \
-	"$kernel/virt/kvm/kvm_main.c"
+	"$kernel/include/uapi/linux/kvm.h" "$kernel/virt/kvm/kvm_main.c"
 echo 'include $(srctree)/virt/kvm/Makefile.kvm' >"$kernel/arch/x86/kvm/Makefile"
 echo '#define TRACE_INCLUDE_PATH ../../arch/x86/kvm' >"$kernel/arch/x86/kvm/trace.h"
 printf 'old\n' >"$kernel/arch/x86/kvm/x86.c"
@@ -130,7 +131,7 @@ lay_out() { # RELEASE
 lay_out 6.12.117+deb12-amd64
 is source_of_the_headers_version_is_laid_out "$rc" 0
 is with_what_the_series_changes_of_code "$(head -n 1 "$tmp/tree/arch/x86/kvm/x86.c")" new
-is and_without_the_rest "$(ls "$tmp/tree")" "$(printf 'arch\nvirt')"
+is and_without_the_rest "$(ls "$tmp/tree")" "$(printf 'arch\ninclude\nvirt')"
 like makefile_leads_to_what_is_there "$(cat "$tmp/tree/arch/x86/kvm/Makefile.series")" 'KVM_TREE)/virt/kvm/Makefile.kvm'
 is modules_say_their_abi "$(tail -n 1 "$tmp/tree/arch/x86/kvm/vmx/vmx.c")" 'MODULE_VERSION("wormhole-42");'
 lay_out 6.12.118+deb12-amd64
