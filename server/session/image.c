@@ -51,7 +51,7 @@ struct search {
 };
 
 /*
- * Made once, at the start: a new one asks CPUID what the processor can do, which is an exit
+ * Made once, at the start: a new one asks CPUID what the processor can do, which is a handoff
  * in a virtual machine. Code is loaded by calls that run alone.
  */
 static ZSTD_DCtx *zstd;

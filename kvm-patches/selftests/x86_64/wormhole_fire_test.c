@@ -86,9 +86,10 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return READ_ONCE(word[8]) + READ_ONCE(word[9]);
 }
 
+/* Leaves the view by an exit: the leaf is refused there. */
 static s64 exit_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
-	u32 eax = 0, ecx = 0;
+	u32 eax = WH_LEAF_VERSION, ecx = 0;
 
 	asm volatile("cpuid" : "+a"(eax), "+c"(ecx) :: "ebx", "edx", "memory");
 	return a0 + a1;

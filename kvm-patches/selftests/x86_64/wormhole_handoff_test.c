@@ -163,7 +163,8 @@ static void test_reasons(void)
 	expect(H_UD, 0, 0, WH_AFTER_UD, WH_HANDOFF_UD, 1, "invalid_opcode_returns_right");
 	expect(H_DIV, 0, 0, WH_AFTER_DE, WH_HANDOFF_EXCEPTION, 1, "divide_error_returns_right");
 	expect(H_OUT, 0, 0, WH_AFTER_GP, WH_HANDOFF_FAULT, 1, "io_instruction_returns_right");
-	expect(H_CPUID, WH_CPUID_VM, 0, srv.vm.id, 0, 0, "cpuid_answers_for_the_server");
+	expect(H_CPUID, WH_CPUID_VM, 0, srv.vm.id, WH_HANDOFF_INSN, 1,
+	       "cpuid_answers_for_the_server");
 	expect(H_REGS, 0, 0, 0, WH_HANDOFF_EXCEPTION, 1, "registers_survive_breakpoint");
 	expect(H_BASES, 0, 0, 1, WH_HANDOFF_EXCEPTION, 1, "worker_bases_survive_breakpoint");
 	expect(H_REP, LAZY(1), 0, 1, WH_HANDOFF_FAULT, 1,

@@ -54,9 +54,10 @@ static void place(int cpu, int boss)
 
 /* --- Handlers ---------------------------------------------------------------- */
 
-static void cpuid(u32 leaf)
+/* An exit that stays in the view: a leaf that is refused there. */
+static void leave_and_enter(void)
 {
-	u32 ecx = 0;
+	u32 leaf = WH_LEAF_VERSION, ecx = 0;
 
 	asm volatile("cpuid" : "+a"(leaf), "+c"(ecx) :: "ebx", "edx", "memory");
 }
@@ -68,7 +69,7 @@ static s64 exits_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 	WRITE_ONCE(word[1], 1);
 	while (READ_ONCE(word[0]) != a0)
-		cpuid(0);
+		leave_and_enter();
 	return a0;
 }
 
@@ -81,7 +82,7 @@ static s64 watch_handler(void *session, u64 slot, u64 a0, u64 a1)
 		WRITE_ONCE(word[2], READ_ONCE(*(u64 *)a1));
 		WRITE_ONCE(word[1], 1);
 		if (!READ_ONCE(word[3]))
-			cpuid(0);
+			leave_and_enter();
 	}
 	return a0;
 }

@@ -10,4 +10,4 @@ feature=$(sed -n 's/^#define X86_FEATURE_CLEAR_CPU_BUF_VM_MMIO[[:space:]]*(\([0-
 	"$build/kernel/host-next/src/arch/x86/include/asm/cpufeatures.h")
 [ -n "$feature" ] || { echo "Bail out! X86_FEATURE_CLEAR_CPU_BUF_VM_MMIO is not in host-next"; exit 1; }
 WH_TOP=$top WH_KERNEL=host-next exec "$top/tests/kernel/selftests.sh" \
-	--args "setcpuid=$((feature))" "$@"
+	--args "setcpuid=$(($feature))" "$@"
