@@ -54,12 +54,11 @@ static void place(int cpu, int boss)
 
 /* --- Handlers ---------------------------------------------------------------- */
 
-/* An exit that stays in the view: a leaf that is refused there. */
 static void leave_and_enter(void)
 {
-	u32 leaf = WH_LEAF_VERSION, ecx = 0;
+	u32 leaf = WH_LEAF_VERSION;	/* an exit, which a view refuses */
 
-	asm volatile("cpuid" : "+a"(leaf), "+c"(ecx) :: "ebx", "edx", "memory");
+	asm volatile("cpuid" : "+a"(leaf) :: "ebx", "ecx", "edx", "memory");
 }
 
 /* Leave and enter the view until the ticket @a0 comes. */
