@@ -13,7 +13,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all shm help deps install images demo test test-fast test-gpu gpu-parts test-kernel \
-	test-next next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
+	test-next test-upstream next series-6.12 test-vm gpu-kernel soak invept-table kvm-modules deb bench bench-gpu abi style \
 	clean distclean $(FOLDERS:%=build-%)
 
 all: $(FOLDERS:%=build-%)
@@ -44,6 +44,7 @@ help:
 #: make test-fast   the part of it without Bochs
 #: make test-kernel the KVM selftests, in Bochs
 #: make test-next   the same on the kernel that the series is written for (kvm-patches/BASE)
+#: make test-upstream  Linux's own KVM selftests, with the series and without
 #: make series-6.12  the series for Debian 12's kernel, in build/series-6.12/
 #: make test-vm     guests: under QEMU alone, and in Bochs
 #: make test-gpu    every test that needs a GPU: native, loopback and shm compared
@@ -57,7 +58,7 @@ help:
 #: make abi         compare the ABI with its committed layout and the copies in kvm-patches/
 #: make style       -Werror build, and the style checks
 #: make images      Bochs, and the kernels and images that it boots (cached by content)
-#: make gpu-kernel  the kernel of a server VM with a GPU, and its module (minutes)
+#: make gpu-kernel  the kernel of a server VM and its module, for `wormhole image gpu` (minutes)
 #: make kvm-modules  KVM's modules with the series for Debian's own kernel (KDIR: its headers)
 #: make deb         Debian packages, in build/deb/ (docs/install.md)
 #: make deps        install what is missing (apt-get, and nvcc from PyPI); DEPS=none:
@@ -78,7 +79,7 @@ images: build-client-stubs build-server build-softgpu build-host build-examples
 
 # Where there are images, tests/vm keeps them current, too.
 ifneq ($(filter all test%,$(MAKECMDGOALS)),)
-images gpu-kernel: build-tests
+images: build-tests
 endif
 
 gpu-kernel: build-host
@@ -116,7 +117,7 @@ demo-host: demo-server
 test-fast: all
 	$(Q)tests/run.sh fast
 
-test: all images gpu-kernel next
+test: all images next
 	$(Q)tests/run.sh all
 
 test-kernel: all images
@@ -129,10 +130,16 @@ next: build-host images
 test-next: next
 	$(Q)tests/run.sh next
 
+# Not part of `test`: a kernel more, and an hour of two cores.
+test-upstream: next
+	$(Q)$(MAKE) $(SUB) -C tests/bochs plain
+	$(Q)WH_BUILD=$(O) tests/kernel/upstream/build.sh $(O)/upstream
+	$(Q)WH_BUILD=$(O) tests/kernel/upstream/upstream.sh
+
 series-6.12:
 	$(Q)$(MAKE) $(SUB) -C kvm-patches $@
 
-test-vm: all images gpu-kernel
+test-vm: all images
 	$(Q)tests/run.sh vm bochs
 
 # Not part of `test`: about a minute for each invalidation.

@@ -17,13 +17,13 @@ RELEASE=6.12.0-stand-in
 
 # The parts that a source tree has built, but for the kernel and its modules.
 built=$dir/build
-mkdir -p "$built/server/vm/guest-module-gpu" "$built/kernel/server-gpu/obj/include/config" "$built/kernel/server-gpu/src"
+mkdir -p "$built/server/vm/guest-module" "$built/kernel/server/obj/include/config" "$built/kernel/server/src"
 ln -s "$WH_BUILD/server/wormhole-supervisor" "$WH_BUILD/server/wormhole-worker" "$built/server/"
-echo module >"$built/server/vm/guest-module-gpu/wormhole_server.ko"
-echo kernel >"$built/kernel/server-gpu/bzImage"
-echo $RELEASE >"$built/kernel/server-gpu/obj/include/config/kernel.release"
-: >"$built/kernel/server-gpu/obj/Module.symvers"
-: >"$built/kernel/server-gpu/src/Makefile"
+echo module >"$built/server/vm/guest-module/wormhole_server.ko"
+echo kernel >"$built/kernel/server/bzImage"
+echo $RELEASE >"$built/kernel/server/obj/include/config/kernel.release"
+: >"$built/kernel/server/obj/Module.symvers"
+: >"$built/kernel/server/src/Makefile"
 
 # modules DIR RELEASE VERSION: a kernel-open/ whose modules are only their descriptions.
 modules() {
@@ -58,9 +58,9 @@ for without in libcuda.so.$VERSION kernel-open firmware libnvidia-ptxjitcompiler
 	image --driver "$dir/less.run" | grep -q "'$dir/less.run': it holds no ${without%%.*}" || unnamed="$unnamed $without"
 done
 is what_a_driver_lacks_is_named "$unnamed" ""
-mv "$built/kernel/server-gpu/bzImage" "$dir/bzImage"
+mv "$built/kernel/server/bzImage" "$dir/bzImage"
 like kernel_that_is_not_built_is_named "$(image --driver "$run")" "kernel is not built (.*/bzImage): make gpu-kernel"
-mv "$dir/bzImage" "$built/kernel/server-gpu/bzImage"
+mv "$dir/bzImage" "$built/kernel/server/bzImage"
 mkdir "$dir/bin"
 for p in bash sh sed tr cut dirname basename cat mkdir rm head tail grep stat; do ln -s "$(command -v $p)" "$dir/bin/"; done
 like program_that_lacks_is_named_with_its_package "$(PATH=$dir/bin image --driver "$run")" "there is no make: install the package make\|no mksquashfs: install the package squashfs-tools"
@@ -70,7 +70,7 @@ like program_that_lacks_is_named_with_its_package "$(PATH=$dir/bin image --drive
 run_file "$dir/broken.run" $VERSION "$dir/open"
 rm "$dir/open/broken"
 out=$(image --driver "$dir/broken.run")
-like build_that_fails_shows_its_end "$out" "built for .*/server-gpu/src and .*/server-gpu/obj"
+like build_that_fails_shows_its_end "$out" "built for .*/server/src and .*/server/obj"
 like and_names_both_versions "$out" "open modules $VERSION do not build against the server's kernel $RELEASE"
 modules "$dir/other" 5.10.0 $VERSION
 make -s -C "$dir/other" >/dev/null

@@ -5,8 +5,7 @@
 # makes their devices. There is no Wormhole under it, so its own module ends the VM.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-need_target=gpu-kernel
-need kernel/server-gpu/hash server/vm/guest-module-gpu/wormhole_server.ko
+need kernel/server/hash server/vm/guest-module/wormhole_server.ko
 VERSION=580.65.06
 
 plan 22

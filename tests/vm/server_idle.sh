@@ -5,17 +5,14 @@
 # nohz_full= keeps alive and KVM defers while the server is frozen.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
-# WH_KERNEL: another kernel than the ordinary one (gpu_idle.sh), without the module and
-# with a disk in use.
-kernel=${WH_KERNEL:-server}
-[ "$kernel" = server ] || need_target=gpu-kernel
-need "kernel/$kernel/hash" server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
+need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
 
 SECONDS_IDLE=5
-plan 8
+plan 9
 script "$tmp/start" <<END
 #!/bin/sh
-[ ! -e /dev/vda ] || { mkdir /tmp/disk; mount -t squashfs -o ro /dev/vda /tmp/disk; cat /tmp/disk/start; } >/dev/null
+# A disk in use, as a server VM with a GPU has its root on one.
+{ mkdir /tmp/disk; mount -t squashfs -o ro /dev/vda /tmp/disk && cat /tmp/disk/start; } >/dev/null || echo @nodisk
 # One sleeping task on each worker CPU stands for a worker that is not parked.
 for cpu in 1 2; do taskset -c \$cpu sleep 1000 & done
 sleep 2
@@ -43,25 +40,21 @@ kernel-report
 poweroff -f
 END
 : >"$tmp/empty"
-module=$WH_BUILD/tests/vm/fake/wormhole_server.ko
-disk=
-[ "$kernel" = server ] || {
-	module=$tmp/empty
-	mksquashfs "$tmp/start" "$tmp/disk.img" -root-mode 755 -comp zstd -quiet -no-progress >/dev/null
-	disk="-drive if=none,id=disk,format=raw,readonly=on,file=$tmp/disk.img -device virtio-blk-pci,drive=disk"
-}
+mksquashfs "$tmp/start" "$tmp/disk.img" -root-mode 755 -comp zstd -quiet -no-progress >/dev/null
 image "$tmp/image.cpio" server/vm/image/base.cpio <<END
-file /lib/wormhole_server.ko $module 644
+file /lib/wormhole_server.ko $WH_BUILD/tests/vm/fake/wormhole_server.ko 644
 file /etc/wormhole/no-module $tmp/empty 644
 file /etc/wormhole/start $tmp/start 755
 END
 
 # irqs AWK-CONDITION: how many interrupts of that kind came.
 irqs() { awk "/^@irq/ && ($1) { n += \$4 } END { print n + 0 }" "$tmp/idle.log"; }
+quiet_about_the_disk() { ! grep '^@nodisk' "$tmp/idle.log"; }
 at_most() { echo "$1 came, at most $2 expected"; grep '^@irq' "$tmp/idle.log"; [ "$1" -le "$2" ]; }
 
-# shellcheck disable=SC2086
-vm idle "$kernel" "$tmp/image.cpio" "$server_cmdline" -smp 3 $disk
+vm idle server "$tmp/image.cpio" "$server_cmdline" -smp 3 \
+	-drive "if=none,id=disk,format=raw,readonly=on,file=$tmp/disk.img" -device virtio-blk-pci,drive=disk
+passes it_has_a_disk quiet_about_the_disk
 passes worker_cpus_are_isolated logged idle '^@isolated 1-2$'
 passes the_clock_is_the_tsc logged idle '^@clock tsc$'
 passes worker_cpus_wake_less_than_once_a_second at_most "$(irqs '$3 > 0')" $((SECONDS_IDLE * 2))

@@ -8,7 +8,7 @@
 #
 # DIR exists and is empty. What goes into it:
 #
-#   bzImage    the server's kernel for a GPU (make gpu-kernel)
+#   bzImage    the server's kernel (make gpu-kernel)
 #   root.img   its root, squashfs: gpu.list, and of the driver the libraries that CUDA
 #              needs, the GSP's firmware, nvidia.ko and nvidia-uvm.ko
 #   cmdline    the kernel's command line
@@ -21,7 +21,7 @@ top=${WH_TOP:-@TOP@}
 build=${WH_BUILD:-@BUILD@}
 export WH_TOP=$top WH_BUILD=$build
 . "$top/tools/follow.sh"
-kernel=$build/kernel/server-gpu
+kernel=$build/kernel/server
 run='' out='' modules='' libraries=''
 
 die() { echo "wormhole: error: $*" >&2; exit 1; }
@@ -96,7 +96,7 @@ esac
 for f in bzImage obj/Module.symvers src/Makefile; do
 	[ -e "$kernel/$f" ] || die "the image's kernel is not built ($kernel/$f): make gpu-kernel"
 done
-for f in vm/guest-module-gpu/wormhole_server.ko wormhole-supervisor wormhole-worker; do
+for f in vm/guest-module/wormhole_server.ko wormhole-supervisor wormhole-worker; do
 	[ -e "$build/server/$f" ] || die "$build/server/$f is not built: make gpu-kernel"
 done
 for d in "$modules" "$libraries"; do
