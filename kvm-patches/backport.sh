@@ -21,14 +21,12 @@ trap 'rm -rf "$tmp"' EXIT
 export LC_ALL=C
 cd "$here"
 
-# Name, date and sign-off are those of the series' first patch.
+# Name and date are those of the series' first patch.
 head_of() { # SUBJECT
 	first=$(head -n1 series)
 	sed -n '1,/^Subject: /{/^Subject: /!p}' "$first"
 	printf 'Subject: [PATCH] %s\n\n' "$1"
 	cat
-	printf '\n'
-	grep '^Signed-off-by: ' "$first"
 	printf -- '---\n'
 }
 

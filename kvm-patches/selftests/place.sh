@@ -54,9 +54,7 @@ commit() {
 	who=$(git -C "$tree" log -1 --format='%an <%ae>')
 	# shellcheck disable=SC2086
 	git -C "$tree" add -f MAINTAINERS "$makefile" $placed
-	{ cat; printf '\nSigned-off-by: %s\n' "$who"; } |
-		git -C "$tree" commit -q --author "$who" \
-			--date "$(git -C "$tree" log -1 --format=%aD)" -F -
+	git -C "$tree" commit -q --author "$who" --date "$(git -C "$tree" log -1 --format=%aD)" -F -
 	placed=
 }
 
@@ -106,7 +104,7 @@ own world, that a parked server uses no CPU time, and that calls work on
 a device without an exit.  Report what each way costs, and whether it took
 the exits and handoffs that it should.
 M
-tests notify revoke zap mm life process limits race lock fire
+tests notify flush revoke zap mm life process limits race lock fire
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Linux's own KVM selftests in the emulated host, on its kernel with the series and on
+# the same one without: what the one answers the other has to answer, point by point.
+#
+#   upstream.sh [PROGRAM...]
+#
+# All of them by default, but those that `unable` lists, with why. A program that takes
+# more than WH_LIMIT (120) emulated seconds is stopped, on both kernels. The answers are
+# in build/bochs/upstream/{with,without}; the table at the end counts them.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+export WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
+export WH_BUILD=${WH_BUILD:-$WH_TOP/build}
+. "$WH_TOP/tests/tap.sh"
+limit=${WH_LIMIT:-120}
+out=$WH_BUILD/bochs/upstream
+programs=$WH_BUILD/upstream/programs
+[ -s "$programs" ] || { echo "upstream.sh: Linux's selftests are not built: make test-upstream" >&2; exit 1; }
+mkdir -p "$out"
+
+unable() { sed -n "s/^$1[[:space:]]\{1,\}//p" "$here/unable"; }
+chosen() {
+	while read -r p; do
+		name=$(basename "$p")
+		[ $# = 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
+		[ -n "$(unable "$name")" ] || echo "$p"
+	done <"$programs"
+}
+
+# One boot of one kernel, as lines `= NAME STATUS` behind each program's own points. What
+# differs from run to run (addresses, times, seeds) is no point.
+job() { # DIR
+	rm -rf "$1"
+	mkdir -p "$1/tests"
+	chosen $only | while read -r p; do cp "$p" "$1/tests/"; strip "$1/tests/$(basename "$p")"; done
+	cat >"$1/run" <<RUN
+. /job.sh
+modprobe kvm_intel 2>/dev/null
+for t in /job/tests/*; do
+	name=\$(basename "\$t")
+	step "\$name"
+	timeout -s KILL $limit "\$t" >/tmp/said 2>&1 </dev/null
+	rc=\$?
+	sed -n -e 's/^\(not \)\{0,1\}ok [0-9]*/\1ok/p' -e 's/^1\.\.[0-9]*/&/p' /tmp/said | sed "s/^/\$name: /"
+	[ \$rc = 0 ] || tail -n 3 /tmp/said | sed "s/^/# \$name: /"
+	echo "= \$name \$rc"
+done
+RUN
+}
+boot() { # KERNEL NAME
+	job "$out/$2.job"
+	"$WH_TOP/tests/bochs/run_job.py" --plain --timeout "${WH_JOB_LIMIT:-7200}" --out "$out/$2.out" \
+		--cpus 1 --kernel "$WH_BUILD/kernel/$1/bzImage" --initrd "$WH_BUILD/bochs/host.cpio" \
+		"$out/$2.job" >"$out/$2" 2>"$out/$2.err"
+	echo $? >"$out/$2.rc"
+}
+only=$*
+boot host-next with &
+pid=$!
+boot host-plain without
+wait $pid
+
+points() { grep -v '^#' "$out/$1"; }
+count() { points "$1" | grep -c "^= [^ ]* $2\$"; }
+names() { points "$1" | sed -n "s/^= \([^ ]*\) $2\$/\1/p" | tr '\n' ' '; }
+same() { diff <(points without) <(points with); }
+complete() { [ "$(points "$1" | grep -c '^= ')" = "$(chosen $only | wc -l)" ]; }
+
+plan 4
+ok each_program_was_run_without_the_series complete without
+ok each_program_was_run_with_the_series complete with
+ok kernel_with_the_series_answers_as_the_one_without same
+ok and_its_log_is_clean [ "$(cat "$out/with.rc")" = "$(cat "$out/without.rc")" ]
+{
+	printf '# %-10s %8s %8s\n' programs without with
+	for s in '0 pass' '4 skip' '137 stopped'; do
+		printf '# %-10s %8d %8d\n' "${s#* }" "$(count without "${s%% *}")" "$(count with "${s%% *}")"
+	done
+	printf '# %-10s %8d %8d\n' other "$(count without '\([1-35-9]\|[1-9][0-9]*\)')" "$(count with '\([1-35-9]\|[1-9][0-9]*\)')"
+	echo "# skipped by both: $(names without 4)"
+	echo "# not run here: $(sed -n 's/^\([a-z]\S*\).*/\1/p' "$here/unable" | tr '\n' ' ')"
+} 
+finish
