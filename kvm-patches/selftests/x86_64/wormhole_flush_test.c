@@ -62,6 +62,8 @@ static bool begin(void)
 	wh_pin(worker.vcpu->tid, 1);
 	wh_pin(other->tid, 1);
 	wh_pin(srv.boss->tid, 0);
+	/* KVM flushes all of a CPU to which a vCPU comes: not later than here. */
+	wh_leaf(other, &srv.kernel, 0, WH_LEAF_VERSION, 0, 0, 0, 0);
 	memset(words, 0, 4 * sizeof(*words));
 	words[SEEN] = STALE;
 	far[0] = OLD;
