@@ -55,7 +55,7 @@ static bool goes_on(u64 rounds)
  * The reader, this thread and the server's other vCPU on CPU 1; who is held on CPU 0,
  * where nobody runs beside it. The page is the first of FAR_GPA.
  */
-static bool begin(void)
+static bool start_reading(void)
 {
 	wh_pin(0, 1);
 	wh_pin(client.vcpu->tid, 1);
@@ -72,7 +72,7 @@ static bool begin(void)
 	return goes_on(100);
 }
 
-static void end(void)
+static void finish_reading(void)
 {
 	WRITE_ONCE(words[STOP], 1);
 	if (!wh_join(client.vcpu, 3) || client.vcpu->res.rax != 0x600d)
@@ -111,28 +111,28 @@ static void recycle(u64 gpa)
 
 static void test_two_notifies(u64 gpa)
 {
-	bool ran = begin(), held = start_notify();
+	bool ran = start_reading(), held = start_notify();
 
 	held = notify_by(other, WH_NOTIFY_BEGIN) == WH_OK && held && ran;
 	recycle(gpa);
 	held = goes_on(100) && held;
 	wh_ok(held && !words[WRONG], "second_notify_of_a_page_waits_for_the_flush_of_the_first");
 	held = finish_notify() && notify_by(other, WH_NOTIFY_END) == WH_OK && held;
-	end();
+	finish_reading();
 	wh_ok(held, "and_both_come_to_their_end");
 }
 
 /* The host takes the page away; who reads the old one afterwards reads what is freed. */
 static void test_host_during_notify(void)
 {
-	bool ran = begin(), held = start_notify();
+	bool ran = start_reading(), held = start_notify();
 
 	madvise(far, WH_PAGE, MADV_DONTNEED);
 	WRITE_ONCE(words[SEEN], OLD);
 	held = goes_on(100) && held && ran;
 	wh_ok(held && !words[WRONG], "host_that_takes_a_page_waits_for_the_flush_of_a_notify");
 	held = finish_notify() && held;
-	end();
+	finish_reading();
 }
 
 static void *drop_far(void *arg)
@@ -144,7 +144,7 @@ static void *drop_far(void *arg)
 
 static void test_notify_during_host(u64 gpa)
 {
-	bool ran = begin(), held;
+	bool ran = start_reading(), held;
 	pthread_t thread;
 
 	wh_point("zap", "hold", 1);
@@ -159,7 +159,7 @@ static void test_notify_during_host(u64 gpa)
 	wh_point("zap", "go", 0);
 	pthread_join(thread, NULL);
 	held = notify_by(other, WH_NOTIFY_END) == WH_OK && held;
-	end();
+	finish_reading();
 }
 
 static void skip_all(const char *why)

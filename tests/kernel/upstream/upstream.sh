@@ -80,5 +80,5 @@ ok and_its_log_is_clean [ "$(cat "$out/with.rc")" = "$(cat "$out/without.rc")" ]
 	printf '# %-10s %8d %8d\n' other "$(count without '\([1-35-9]\|[1-9][0-9]*\)')" "$(count with '\([1-35-9]\|[1-9][0-9]*\)')"
 	echo "# skipped by both: $(names without 4)"
 	echo "# not run here: $(sed -n 's/^\([a-z]\S*\).*/\1/p' "$here/unable" | tr '\n' ' ')"
-} 
+}
 finish
