@@ -13,33 +13,9 @@
 #define TRIES			10	/* others may have the CPU in between */
 #define EXIT_REASON_VMFUNC	59
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
-static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	u64 *word = (void *)WH_DATA_VA;
-
-	WRITE_ONCE(word[1], 1);
-	while (READ_ONCE(word[0]) != a0)
-		;
-	return a0;
-}
-
-static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	s64 ret;
-
-	asm volatile("syscall" : "=a"(ret) : "0"(WH_SYS_ADD), "D"(a0), "S"(a1)
-		     : "rcx", "r11", "memory");
-	return ret;
-}
-
 enum { H_NULL, H_WAIT, H_SYSCALL, H_LOAD };
 static const wh_handler_fn handlers[] = {
-	null_handler, wait_handler, syscall_handler, wh_load_handler,
+	wh_null_handler, wh_wait_handler, wh_sys_add_handler, wh_load_handler,
 };
 
 static struct wh_server srv;

@@ -9,12 +9,7 @@
 
 #define X2APIC_ICR	0x830
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
-static const wh_handler_fn handlers[] = { null_handler };
+static const wh_handler_fn handlers[] = { wh_null_handler };
 static struct wh_server srv;
 static struct wh_worker worker, worker_b1, worker_b2;
 static struct wh_client a, b;	/* the hostile one and the good one */

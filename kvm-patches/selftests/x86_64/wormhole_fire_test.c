@@ -68,15 +68,6 @@ static u64 chance(u64 n) { return wh_next(&random_state) % n; }
 
 /* --- Handlers -------------------------------------------------------------- */
 
-static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	s64 ret;
-
-	asm volatile("syscall" : "=a"(ret) : "0"(WH_SYS_ADD), "D"(a0), "S"(a1)
-		     : "rcx", "r11", "memory");
-	return ret;
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	u64 *word = (u64 *)WH_DATA_VA;
@@ -105,7 +96,7 @@ static s64 lazy_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 static const wh_handler_fn handlers[] = {
-	wh_add_handler, syscall_handler, store_handler, exit_handler, lazy_handler,
+	wh_add_handler, wh_sys_add_handler, store_handler, exit_handler, lazy_handler,
 };
 
 /* --- A server's process ---------------------------------------------------- */

@@ -22,24 +22,9 @@
 #define TABLE		(WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A)
 #define LEAF		(TABLE | WH_PTE_D | WH_PTE_PS)
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
-static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	u64 *word = (void *)WH_DATA_VA;
-
-	WRITE_ONCE(word[1], 1);
-	while (READ_ONCE(word[0]) != a0)
-		;
-	return a0;
-}
-
 enum { H_NULL, H_WAIT };
 
-static const wh_handler_fn handlers[] = { null_handler, wait_handler };
+static const wh_handler_fn handlers[] = { wh_null_handler, wh_wait_handler };
 static struct wh_server srv;
 static struct wh_worker worker, worker_b;
 static struct wh_client a, b;

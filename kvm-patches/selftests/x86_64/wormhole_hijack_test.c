@@ -9,11 +9,6 @@
 #define NONCANONICAL	0x8000000000000000ULL
 #define KERNEL_PAGE_VA	0x22000000ULL	/* among the worker's, but supervisor */
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
 static s64 jump_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	s64 ret;
@@ -115,7 +110,7 @@ enum {
 };
 
 static const wh_handler_fn handlers[] = {
-	null_handler, jump_handler, load_handler, insn_handler, flags_handler,
+	wh_null_handler, jump_handler, load_handler, insn_handler, flags_handler,
 	ac_handler, cpuid_handler, take_handler,
 };
 

@@ -13,26 +13,15 @@
 #include <unistd.h>
 #include "wormhole.h"
 
-/* Wait in the view for the ticket @a0 in the data area. */
-static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	u64 *word = (void *)WH_DATA_VA;
-
-	WRITE_ONCE(word[1], 1);
-	while (READ_ONCE(word[0]) != a0)
-		;
-	return a0;
-}
-
 /* The same after a handoff: on the server's own vCPU. */
 static s64 wait_there_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	asm volatile("int3" ::: "memory");
-	return wait_handler(session, slot, a0, a1);
+	return wh_wait_handler(session, slot, a0, a1);
 }
 
 enum { H_WAIT, H_WAIT_THERE };
-static const wh_handler_fn handlers[] = { wait_handler, wait_there_handler };
+static const wh_handler_fn handlers[] = { wh_wait_handler, wait_there_handler };
 static const char * const where[] = { "in_view", "handed_off" };
 
 static struct wh_server srv;

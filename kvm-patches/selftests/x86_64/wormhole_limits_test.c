@@ -15,21 +15,6 @@
 #include <unistd.h>
 #include "wormhole.h"
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
-static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	u64 *word = (void *)WH_DATA_VA;
-
-	WRITE_ONCE(word[1], 1);
-	while (READ_ONCE(word[0]) != a0)
-		;
-	return a0;
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	WRITE_ONCE(*(u64 *)a0, a1);
@@ -39,7 +24,7 @@ static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 enum { H_NULL, H_WAIT, H_REGS, H_STORE };
 
 static const wh_handler_fn handlers[] = {
-	null_handler, wait_handler, wh_regs_handler, store_handler,
+	wh_null_handler, wh_wait_handler, wh_regs_handler, store_handler,
 };
 
 static struct wh_server srv;

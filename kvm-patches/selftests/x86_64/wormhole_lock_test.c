@@ -15,11 +15,6 @@
 /* What waits for nobody takes less; a fill is held for five seconds. */
 #define MS		500
 
-static s64 add_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return wh_syscall(WH_SYS_ADD, a0, a1);
-}
-
 static s64 cpuid_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	u32 eax = 0, ecx = 0;
@@ -29,7 +24,7 @@ static s64 cpuid_handler(void *session, u64 slot, u64 a0, u64 a1)
 }
 
 enum { H_ADD, H_LOAD, H_CPUID };
-static const wh_handler_fn handlers[] = { add_handler, wh_load_handler, cpuid_handler };
+static const wh_handler_fn handlers[] = { wh_sys_add_handler, wh_load_handler, cpuid_handler };
 static struct wh_server srv;
 static struct wh_worker wa, wb;
 static struct wh_client a, b;

@@ -17,20 +17,6 @@
 
 #define FRESH_PAGES	32
 
-static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	return 0x600d + a0;
-}
-
-static s64 add_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	s64 ret;
-
-	asm volatile("syscall" : "=a"(ret) : "0"(WH_SYS_ADD), "D"(a0), "S"(a1)
-		     : "rcx", "r11", "memory");
-	return ret;
-}
-
 static s64 store_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	u64 old = READ_ONCE(*(u64 *)a0);
@@ -53,7 +39,7 @@ static s64 wait_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 enum { H_NULL, H_ADD, H_STORE, H_WAIT };
 static const wh_handler_fn handlers[] = {
-	null_handler, add_handler, store_handler, wait_handler,
+	wh_null_handler, wh_sys_add_handler, store_handler, wait_handler,
 };
 
 static struct wh_server srv;

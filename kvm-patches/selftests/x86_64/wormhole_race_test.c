@@ -91,15 +91,6 @@ static s64 read_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return READ_ONCE(*(u64 *)a0);
 }
 
-static s64 syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
-{
-	s64 ret;
-
-	asm volatile("syscall" : "=a"(ret) : "0"(WH_SYS_ADD), "D"(a0), "S"(a1)
-		     : "rcx", "r11", "memory");
-	return ret;
-}
-
 static s64 touch_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	u64 sum = 0;
@@ -111,7 +102,7 @@ static s64 touch_handler(void *session, u64 slot, u64 a0, u64 a1)
 
 enum { H_EXITS, H_WATCH, H_READ, H_SYSCALL, H_TOUCH };
 static const wh_handler_fn handlers[] = {
-	exits_handler, watch_handler, read_handler, syscall_handler, touch_handler,
+	exits_handler, watch_handler, read_handler, wh_sys_add_handler, touch_handler,
 };
 
 static u64 guest_enable_apic(void)

@@ -424,8 +424,9 @@ bool wh_next_pair_works(struct wh_worker *w, struct wh_client *c);
 /* --- System calls in a view ------------------------------------------------ */
 
 u64 wh_syscall(u64 nr, u64 a, u64 b);
-/* Handlers: system call @a0 of @a1 and 1; @a0 of them, @a1 of 0, 1, ... and 1, their sum. */
+/* Handlers: system call @a0 of @a1 and 1; WH_SYS_ADD of both; @a0 of them, @a1 of 0, 1, ... and 1, their sum. */
 s64 wh_syscall_handler(void *session, u64 slot, u64 a0, u64 a1);
+s64 wh_sys_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 s64 wh_syscalls_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* Goes to @a0. */
 s64 wh_jump_handler(void *session, u64 slot, u64 a0, u64 a1);
@@ -578,6 +579,10 @@ u64 wh_guest_idle(void);
  * Returns 0 or the number of the first difference.
  */
 s64 wh_regs_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* A handler: returns 0x600d + a0. */
+s64 wh_null_handler(void *session, u64 slot, u64 a0, u64 a1);
+/* A handler: says so in word 1 of the data area, and waits for the ticket a0 in word 0. */
+s64 wh_wait_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* A handler: returns a0 + a1. */
 s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 /* A handler: returns the word at a0. */

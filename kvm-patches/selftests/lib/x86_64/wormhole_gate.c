@@ -17,6 +17,11 @@ s64 wh_syscall_handler(void *session, u64 slot, u64 a0, u64 a1)
 	return wh_syscall(a0, a1, 1);
 }
 
+s64 wh_sys_add_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return wh_syscall(WH_SYS_ADD, a0, a1);
+}
+
 s64 wh_syscalls_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	u64 i, sum = 0;

@@ -484,6 +484,21 @@ void wh_guest_trap(struct wh_trap *t)
 		out8(WH_PORT_TRAP);
 }
 
+s64 wh_null_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	return 0x600d + a0;
+}
+
+s64 wh_wait_handler(void *session, u64 slot, u64 a0, u64 a1)
+{
+	u64 *word = (void *)WH_DATA_VA;
+
+	WRITE_ONCE(word[1], 1);
+	while (READ_ONCE(word[0]) != a0)
+		;
+	return a0;
+}
+
 s64 wh_add_handler(void *session, u64 slot, u64 a0, u64 a1)
 {
 	return a0 + a1;
