@@ -424,7 +424,10 @@ bool wh_next_pair_works(struct wh_worker *w, struct wh_client *c);
 /* --- System calls in a view ------------------------------------------------ */
 
 u64 wh_syscall(u64 nr, u64 a, u64 b);
-/* Handlers: system call @a0 of @a1 and 1; WH_SYS_ADD of both; @a0 of them, @a1 of 0, 1, ... and 1, their sum. */
+/*
+ * Handlers: system call @a0 of @a1 and 1; WH_SYS_ADD of both; @a0 of them, @a1 of 0, 1,
+ * ... and 1, their sum.
+ */
 s64 wh_syscall_handler(void *session, u64 slot, u64 a0, u64 a1);
 s64 wh_sys_add_handler(void *session, u64 slot, u64 a0, u64 a1);
 s64 wh_syscalls_handler(void *session, u64 slot, u64 a0, u64 a1);
