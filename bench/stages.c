@@ -70,7 +70,7 @@ static void hypercall(void)
 
 static void null_call(void)
 {
-	int status = link_.t->call(&link_, 0, WH_HANDLER_NULL, 0);
+	int status = link_.t->call(&link_, WH_HANDLER_NULL, 0, 0);
 
 	if (status) {
 		fprintf(stderr, "null call: %s\n", wh_strerror(status));

@@ -3,12 +3,12 @@
 
         align   16, int3
 
-;; int64_t delegate_to_server(struct wh_slot *slot, uint32_t index,
-;;                            uint64_t handler, uint64_t arg0, uint64_t arg1)
+;; int64_t delegate_to_server(struct wh_slot *slot, uint32_t handler, uint64_t arg0,
+;;                            uint32_t index, uint64_t arg1)
 ;;
 ;; Runs a handler of the worker behind `index` and returns what it returns, or
 ;; a negative WH_*.
-;; In       rdi, esi, rdx, rcx, r8 as above; the slot belongs to this thread
+;; In       rdi, esi, rdx, ecx, r8 as above; the slot belongs to this thread
 ;; Out      rax
 ;; Clobbers as any C function: keeps rbx, rbp, r12-r15, rsp, MXCSR, x87 control
 ;;          word, AC, FS and GS bases. Vector registers are the handler's.
@@ -24,21 +24,17 @@ delegate_to_server:
         push    r14
         push    r15
         pushfq
-        sub     rsp, frame.rflags - frame.mxcsr
-        ;; The modes for the way home; and the slot: what the landing compares
-        ;; and gives back, and what KVM loads when it suspends the call.
+        test    dword [rsp], RFLAGS_AC
+        jnz     wh_gate_without_ac
+        ;; The modes for the way home, where the flags were; and the slot: what the
+        ;; landing gives back, and what KVM loads when it suspends the call.
         stmxcsr [rsp + frame.mxcsr]
         fnstcw  [rsp + frame.fcw]
-        stmxcsr [SLOT + wh_slot.client_mxcsr]
-        fnstcw  [SLOT + wh_slot.client_fcw]
         rdfsbase rax
         mov     [SLOT + wh_slot.client.fs], rax
         rdgsbase rax
         mov     [SLOT + wh_slot.client.gs], rax
         mov     [SLOT + wh_slot.client.rsp], rsp
-
-        mov     ARG0, ARG0_IN
-        mov     ENTRY, INDEX
         clear   LEAF
         ;; here: client EPT, client stack and bases, slot complete. A signal
         ;; may still run its handler, which finds its own FS base.

@@ -7,8 +7,8 @@
 wh_gate_home:
         is_world WORLD, WH_WORLD_CLIENT
         jne     .lost
-        ;; here: home. The stack may be believed again; MXCSR, x87 control word
-        ;; and AC are the worker's, or what KVM loaded at a suspend.
+        ;; here: home. The stack may be believed again; MXCSR and x87 control word
+        ;; are the worker's, or what KVM loaded at a suspend.
         mov     rax, RESULT
         ldmxcsr [rsp + frame.mxcsr]
         fnstcw  [rsp + frame.fcw_now]
@@ -16,9 +16,6 @@ wh_gate_home:
         cmp     cx, [rsp + frame.fcw]
         jne     .restore_fcw
 .fcw_is_restored:
-        test    dword [rsp + frame.rflags], RFLAGS_AC
-        jnz     .restore_ac
-.unwind:
         add     rsp, frame.r15
         pop     r15
         pop     r14
@@ -32,11 +29,6 @@ wh_gate_home:
         fnclex                          ; fldcw may unmask what is pending
         fldcw   [rsp + frame.fcw]
         jmp     .fcw_is_restored
-
-.restore_ac:
-        push    qword [rsp + frame.rflags]
-        popfq
-        jmp     .unwind
 
 ;; In neither world: no stack, no caller. #UD ends whoever runs here.
 .lost:
@@ -65,6 +57,21 @@ wh_gate_pending:
         continue_leaf
         jmp     wh_gate_refused
 
+;; Of the gate: a caller with alignment checks calls once more without them, and has them
+;; again afterwards. So no call has them, and the way home need not look.
+;; In       the caller's registers, above them on the stack what the gate has pushed
+;; Runs in  the client's EPT
+wh_gate_without_ac:
+        and     dword [rsp], ~RFLAGS_AC
+        popfq
+        add     rsp, 5 * 8              ; of the six one stays: the stack is aligned for a call
+        call    delegate_to_server
+        pushfq
+        or      dword [rsp], RFLAGS_AC
+        popfq
+        add     rsp, 8
+        ret
+
 ;; Of the landing, what is not worth a place on its straight path. The caller of
 ;; a call that is refused gets its own rbp and r12 to r15 back.
 ;; Runs in  the view
@@ -74,11 +81,5 @@ wh_land_no_handler:
 
 wh_land_set_fcw:
         fnclex                          ; fldcw reports a pending exception
-        fldcw   [WSLOT + wh_world_slot.fcw]
+        fldcw   [wslot(wh_world_slot.fcw)]
         jmp     wh_land_entry.fcw_is_set
-
-wh_land_clear_ac:
-        and     ecx, ~RFLAGS_AC
-        push    rcx
-        popfq
-        jmp     wh_land_entry.ac_is_clear

@@ -5,8 +5,8 @@
 ;; from the slot, which the client filled before it came and nobody changes.
 
 ;; Reached by the switch only.
-;; In       rdi = slot, rdx = handler, r9 = arg0, r8 = arg1; all else unknown,
-;;          AC and DF too: whoever can execute VMFUNC can come here
+;; In       rdi = slot, esi = handler, rdx = arg0, r8 = arg1; all else unknown,
+;;          DF too: whoever can execute VMFUNC can come here
 ;; Runs in  the view; or in the client's EPT if KVM refused, STATUS says why
 wh_land_entry:
         is_view
@@ -15,41 +15,35 @@ wh_land_entry:
         ;; here: the view, client stack (not mapped), client bases. The slot is
         ;; KVM's word, and one of those that the worker has registered with all that
         ;; it takes. The handler comes from outside: the worker's own page bounds it.
+        mov     HANDLER_D, HANDLER_IN
         mov     SLOTNO_D, [VIEW + wh_slot_view.slot]
         lea     WORLDP, [WORLD]
-        mov     eax, [WORLDP + wh_world.nhandlers]
-        cmp     HANDLER, rax
+        cmp     HANDLER_D, [WORLDP + wh_world.nhandlers]
         jae     wh_land_no_handler
         mov     TARGET, [WORLDP + wh_world.handlers + HANDLER * 8]
         test    TARGET, TARGET
         jz      wh_land_no_handler
         imul    WSLOT, SLOTNO, wh_world_slot_size
-        lea     WSLOT, [WORLDP + wh_world.slots + WSLOT]
 
         ;; Nothing can fail from here on.
-        mov     rsp, [WSLOT + wh_world_slot.stack_top]
-        mov     rcx, [WSLOT + wh_world_slot.fs_base]
+        mov     rsp, [wslot(wh_world_slot.stack_top)]
+        mov     rcx, [wslot(wh_world_slot.fs_base)]
         wrfsbase rcx
-        mov     rcx, [WSLOT + wh_world_slot.gs_base]
+        mov     rcx, [wslot(wh_world_slot.gs_base)]
         wrgsbase rcx
         cld
-        ldmxcsr [WSLOT + wh_world_slot.mxcsr]
-        movzx   ecx, word [WSLOT + wh_world_slot.fcw]
-        cmp     cx, [SLOT + wh_slot.client_fcw]
+        ldmxcsr [wslot(wh_world_slot.mxcsr)]
+        fnstcw  [rsp - 8]               ; a stack on which nothing is yet
+        movzx   ecx, word [rsp - 8]
+        cmp     cx, [wslot(wh_world_slot.fcw)]
         jne     wh_land_set_fcw
 .fcw_is_set:
-        pushfq
-        pop     rcx
-        test    ecx, RFLAGS_AC
-        jnz     wh_land_clear_ac
-.ac_is_clear:
         inc     qword [SLOT + wh_slot.calls]
 
-        ;; s64 handler(void *session, u64 slot, u64 arg0, u64 arg1); SLOTNO is
-        ;; in place.
+        ;; s64 handler(void *session, u64 slot, u64 arg0, u64 arg1); SLOTNO and
+        ;; ARG0 are in place.
         mov     KEPT_SLOT, SLOT
         mov     rdi, [WORLDP + wh_world.session]
-        mov     rdx, ARG0
         mov     rcx, ARG1
         clear   ebp, r12d, r13d, r14d, r15d
         ;; here: the view, worker's stack, bases and modes; nothing of the

@@ -13,8 +13,8 @@
 #include "window.h"
 
 /* See gate.asm. */
-typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t index, uint64_t handler,
-			       uint64_t arg0, uint64_t arg1);
+typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t handler, uint64_t arg0,
+			       uint32_t index, uint64_t arg1);
 
 /* FNV-1a, 64 bit, of the page with its checksum taken as zero. */
 static inline uint64_t wh_trampoline_checksum(const void *page)

@@ -230,9 +230,9 @@ static int try_later(struct wh_call *c, uint32_t handler, int status)
 		wh_slots[t->slot].running = ((struct wh_req *)request)->call;
 		memcpy(c->msg, request, c->size);
 		if (status == WH_KEPT && l->t->call_patiently)
-			status = l->t->call_patiently(l, t->slot, handler, c->size);
+			status = l->t->call_patiently(l, handler, c->size, t->slot);
 		else
-			status = l->t->call(l, t->slot, handler, c->size);
+			status = l->t->call(l, handler, c->size, t->slot);
 	}
 	free(request);
 	return status;
@@ -247,7 +247,7 @@ static inline int send(struct wh_call *c, uint32_t handler)
 	if (__builtin_expect(wh_client.state < WH_DEAD, 1))
 		status = wh_post_order(c, handler);
 	if (__builtin_expect(!status, 1))
-		status = l->t->call(l, wh_thread.slot, handler, c->size);
+		status = l->t->call(l, handler, c->size, wh_thread.slot);
 	return status;
 }
 

@@ -91,7 +91,7 @@ static WH_INLINE CUresult wh_quick_post(void *msg, size_t size, size_t key)
 	if (l->t->post)
 		return wh_post(&(struct wh_call) { .rsp = msg, .msg = msg, .size = size }, key);
 	wh_slots[slot].crossings++;
-	status = l->t->call(l, slot, WH_HANDLER_CUDA, size);
+	status = l->t->call(l, WH_HANDLER_CUDA, size, slot);
 	if (__builtin_expect(!status && r->result == CUDA_SUCCESS &&
 			     r->size == WH_WIRE_FIXED(*r) && !wh_client.mirrors, 1))
 		return CUDA_SUCCESS;

@@ -61,14 +61,15 @@ struct wh_transport {
 	 * gone (WH_EGONE) or broken, and so is the link from now on. Only
 	 * WH_EBUSY changes nothing: a call is under way. A positive status:
 	 * nothing was done, and the request, which is still in msg, is worth
-	 * sending again after so many microseconds.
+	 * sending again after so many microseconds. The arguments are in the order of
+	 * delegate_to_server() (trampoline/gate.asm), which finds them where they are.
 	 */
-	int (*call)(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg);
+	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot);
 	/*
 	 * The same again after the positive status 1, which says that the worker keeps the
 	 * request until it is worth something: who waits sleeps at once. NULL: call.
 	 */
-	int (*call_patiently)(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg);
+	int (*call_patiently)(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot);
 	/*
 	 * The same without a response: `size` bytes in msg are taken, and run
 	 * before any later call of the slot, whose `posted` is this call's number, which

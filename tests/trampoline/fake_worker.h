@@ -88,7 +88,7 @@ int64_t fake_switch_c(struct regs *r)
 		return WH_ENOENT;
 	/* As a signal handler that comes just before the switch. */
 	if (r->gpr[RCX] && nest)
-		nested_status = l.t->call(&l, 0, 1, 1);
+		nested_status = l.t->call(&l, 1, 1, 0);
 	become(r->gpr[RCX] ? WH_WORLD_SERVER : WH_WORLD_CLIENT);
 	return 0;
 }

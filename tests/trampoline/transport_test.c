@@ -58,18 +58,18 @@ static void test_calls(void)
 {
 	int i, good = 0;
 
-	ok(!l.t->call(&l, 0, 1, 4711) && handled[0] == 0x5e55 && handled[1] == 0 &&
+	ok(!l.t->call(&l, 1, 4711, 0) && handled[0] == 0x5e55 && handled[1] == 0 &&
 	   handled[2] == 4711 && handled[3] == 0, "call_reaches_the_handler");
-	ok_eq(l.t->call(&l, 0, 1, 99), WH_EINVAL, "handlers_status_comes_back");
-	ok_eq(l.t->call(&l, 0, 7, 1), WH_ENOSYS, "unknown_handler_is_refused");
+	ok_eq(l.t->call(&l, 1, 99, 0), WH_EINVAL, "handlers_status_comes_back");
+	ok_eq(l.t->call(&l, 7, 1, 0), WH_ENOSYS, "unknown_handler_is_refused");
 	for (i = 100; i < 1100; i++)
-		good += !l.t->call(&l, 0, 1, (uint64_t)i) && handled[2] == (uint64_t)i;
+		good += !l.t->call(&l, 1, (uint64_t)i, 0) && handled[2] == (uint64_t)i;
 	ok_eq(good, 1000, "many_calls_work");
 	nest = 1;
-	good = l.t->call(&l, 0, 1, 5) == 0 && handled[2] == 5;
+	good = l.t->call(&l, 1, 5, 0) == 0 && handled[2] == 5;
 	nest = 0;
 	ok(good && nested_status == WH_EBUSY, "call_on_top_of_a_call_is_refused");
-	ok(!l.t->call(&l, 0, 1, 6), "refused_call_leaves_the_link_usable");
+	ok(!l.t->call(&l, 1, 6, 0), "refused_call_leaves_the_link_usable");
 }
 
 static void child(void)
@@ -77,7 +77,7 @@ static void child(void)
 	struct wh_slot *slot = (struct wh_slot *)(WH_WINDOW_VA + WH_PAGE_SIZE);
 	int bad = 0;
 
-	bad |= l.t->call(&l, 0, 1, 1) != WH_EGONE;
+	bad |= l.t->call(&l, 1, 1, 0) != WH_EGONE;
 	bad |= is_mapped((uint64_t)l.data) << 1;
 	slot->client.rsp = 1;		/* as a gate that goes on would */
 	bad |= (part_here() == 2) << 2;
@@ -101,7 +101,7 @@ static void test_fork(void)
 	ok(!(status & 6), "child_of_a_fork_does_not_have_the_window");
 	ok(!(status & 8), "child_of_a_fork_does_not_detach_its_parent");
 	ok(!(status & 16), "child_of_a_fork_can_open_its_own");
-	ok(!l.t->call(&l, 0, 1, 1), "parent_goes_on_after_a_fork");
+	ok(!l.t->call(&l, 1, 1, 0), "parent_goes_on_after_a_fork");
 }
 
 static void test_close(void)
@@ -283,7 +283,7 @@ static void test_abandon(void)
 {
 	begin_afresh();
 	ok(!wh_transport_vmfunc.open(&l) && !l.t->abandon(&l, 0) && !host.cancels &&
-	   !l.t->call(&l, 0, 1, 5), "nothing_to_abandon_leaves_the_link_usable");
+	   !l.t->call(&l, 1, 5, 0), "nothing_to_abandon_leaves_the_link_usable");
 	pair.lane[0].busy = 1;
 	ok(l.t->abandon(&l, 0) == WH_EGONE && host.cancels == 1,
 	   "abandoned_call_is_cancelled_and_ends_the_link");

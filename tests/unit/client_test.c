@@ -103,7 +103,7 @@ void wh_drop_thread_streams(struct wh_thread *t)
 	(void)t;
 }
 
-static int fake_call(struct wh_link *l, uint32_t slot, uint32_t handler, uint64_t arg)
+static int fake_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
 {
 	struct wh_rsp *r = (struct wh_rsp *)area;
 
