@@ -213,16 +213,19 @@ struct wh_rsp_whParamLayout {
 
 #define WH_MAX_LAUNCH_ATTRS	32
 #define WH_MAX_PARAM_BYTES	32768
-/* Behind: attributes, parameter bytes. Also of the two cluster occupancy calls. */
+/*
+ * Behind: attributes, parameter bytes. Also of the two cluster occupancy calls. From `grid`
+ * on it lies as CUlaunchConfig, which the worker makes of its copy in place.
+ */
 struct wh_req_whLaunch {
 	struct wh_req hdr;
-	uint64_t function;
-	uint64_t stream;
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t shared;
-	uint32_t attrs;		/* number of CUlaunchAttribute */
 	uint32_t param_bytes;
+	uint64_t stream;
+	uint64_t function;
+	uint32_t attrs;		/* number of CUlaunchAttribute */
 	uint32_t resv;		/* 0 */
 };
 struct wh_rsp_cluster {

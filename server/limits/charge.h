@@ -85,8 +85,8 @@ void wh_undo_limit(struct wh_session *s, CUlimit limit);
 
 /*
  * Around a launch of a kernel that is not known: it may need bigger stacks and
- * the heap. Where nothing is charged for it, every kernel is known. Both of sessions
- * with a tenant only; the charge is {-1} before.
+ * the heap. Where nothing is charged for it, every kernel is known. All of sessions with
+ * limits.kernels only; the charge is {-1} before.
  */
 bool wh_kernel_known(struct wh_session *s, const void *function);
 CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
@@ -186,33 +186,43 @@ void wh_sm_share_gone(struct wh_session *s, uint32_t devices);
 CUresult wh_launch_begin_slowly(struct wh_session *s, CUstream stream);
 void wh_launch_end_slowly(struct wh_session *s, CUstream stream);
 
+/* Is there nothing to do around a launch but to count it? */
+static inline bool wh_launch_is_plain(const struct wh_session *s)
+{
+	const struct wh_limits *l = &s->limits;
+
+	if (__builtin_expect(__atomic_load_n(&l->watched, __ATOMIC_RELAXED), 0))
+		return false;
+	return l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED);
+}
+
 /*
  * Around whatever puts kernels into a stream. The result is not an error of
  * CUDA's when it is above WH_RETRY: return it as it is, and call nothing.
  */
 static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 {
-	const struct wh_limits *l = &s->limits;
-
-	if (__builtin_expect(!__atomic_load_n(&l->watched, __ATOMIC_RELAXED) &&
-			     l->seen == __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED), 1))
-		return CUDA_SUCCESS;
-	return wh_launch_begin_slowly(s, stream);
+	return wh_launch_is_plain(s) ? CUDA_SUCCESS : wh_launch_begin_slowly(s, stream);
 }
 
 /* A counter of the account that calls of several slots may raise at once. */
 static inline void wh_count(const struct wh_session *s, uint64_t *counter, uint64_t by)
 {
-	if (s->nslots == 1)
-		*counter += by;
-	else
+	if (__builtin_expect(s->nslots > 1, 1))
 		__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+	else
+		*counter += by;
+}
+
+static inline void wh_launch_count(const struct wh_session *s)
+{
+	if (__builtin_expect(wh_self.launches != NULL, 1))
+		wh_count(s, wh_self.launches, 1);
 }
 
 static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
-	if (wh_self.device >= 0)
-		wh_count(s, &s->limits.account->device[wh_self.device].launches, 1);
+	wh_launch_count(s);
 	if (__builtin_expect(__atomic_load_n(&s->limits.watched, __ATOMIC_RELAXED), 0))
 		wh_launch_end_slowly(s, stream);
 }

@@ -297,6 +297,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 	if (map_files(&l, f, err, err_size) || take_account(&l, f->account, err, err_size))
 		return -1;
 	s->limits = l;
+	wh_self_on(s, wh_self.device);
 	wh_limits_reread(s);
 	if (!wh_trace_open(s, f->trace, (unsigned int)(l.turn_id - 1), l.account->client_pid)) {
 		snprintf(err, err_size, "tenant: the memory of its trace cannot be mapped");

@@ -199,6 +199,7 @@ bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes)
 	if (!m->figure_asked) {
 		m->figure_asked = true;
 		m->figure = wh_figure_open(s);
+		s->limits.kernels = m->figure != NULL;
 		m->pool_step = m->figure ? WH_MEM_POOL_STEP : 0;
 	}
 	return m->figure && wh_figure_read(m->figure, device, bytes);

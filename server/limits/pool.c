@@ -244,7 +244,7 @@ static bool enter(struct wh_session *s, struct wh_charge *c, CUstream stream)
 		return false;
 	c->entered = true;
 	if (s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
-		wh_self.device = dev;
+		wh_self_on(s, dev);
 	return wh_self.device >= 0;
 }
 
@@ -254,7 +254,7 @@ static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
 		return res;
 	s->drv.cuCtxSetCurrent(NULL);
 	c->entered = false;
-	wh_self.device = -1;
+	wh_self_on(s, -1);
 	return res;
 }
 

@@ -46,13 +46,13 @@ static void enter_device(struct wh_session *s)
 {
 	CUdevice dev;
 
-	wh_self.device = -1;
+	wh_self_on(s, -1);
 	if (!wh_self.ctx || wh_self.ctx == WH_CTX_UNKNOWN || !s->drv.cuCtxGetDevice)
 		return;
 	if (s->drv.cuCtxGetDevice(&dev) != CUDA_SUCCESS || dev < 0)
 		wh_self.ctx = WH_CTX_UNKNOWN;
 	else if (dev < WH_TENANT_DEVICES)
-		wh_self.device = dev;
+		wh_self_on(s, dev);
 }
 
 /*

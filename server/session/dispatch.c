@@ -12,12 +12,6 @@
 
 #include <stdlib.h>
 
-static int64_t answer_null(struct wh_session *s)
-{
-	wh_count(s, &s->limits.account->waited, 1);
-	return WH_OK;
-}
-
 /* Of a session with a temporal limit: a call that is no launch. */
 static void before_other_call(struct wh_session *s, const struct wh_call_entry *e)
 {
@@ -35,9 +29,7 @@ static WH_INLINE void respond(struct wh_frame *f, int32_t res)
 	if (__builtin_expect(size > least, 0))
 		memcpy(f->msg + least, f->rsp + least, size - least);
 	r->result = res;
-	if (__builtin_expect(__atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED), 0))
-		size |= WH_RSP_OUTPUT;
-	r->size = size;
+	r->size = size | __atomic_load_n(&wh_output_pending, __ATOMIC_RELAXED);
 }
 
 /*
@@ -46,13 +38,11 @@ static WH_INLINE void respond(struct wh_frame *f, int32_t res)
  */
 #define SHORT	128u
 
-/* Into the frame, once; what every request has is checked there. */
-static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
+/* Into the frame, once. False: that is no size of a request. */
+static WH_INLINE bool copy_once(struct wh_frame *f, const void *from, uint64_t size)
 {
-	const struct wh_req *q = f->req;
-
-	if (size < sizeof(*q) || size > f->max)
-		return WH_EINVAL;
+	if (size < sizeof(struct wh_req) || size > f->max)
+		return false;
 	if (__builtin_expect(from == f->msg && size <= SHORT, 1))
 		memcpy(f->req, from, SHORT);
 	else
@@ -61,8 +51,21 @@ static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t 
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->req_size = size;
 	f->pos = 0;
-	/* Nobody's number of a context: a thread that has none entered would be taken for it. */
-	return q->resv || q->ctx == WH_CTX_UNKNOWN ? WH_EINVAL : WH_OK;
+	return true;
+}
+
+/* Nobody's number of a context: a thread that has none entered would be taken for it. */
+static inline bool is_nobodys(const struct wh_req *q)
+{
+	return q->ctx == WH_CTX_UNKNOWN;
+}
+
+/* The same; what every request has is checked there. */
+static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
+{
+	const struct wh_req *q = f->req;
+
+	return !copy_once(f, from, size) || q->resv || is_nobodys(q) ? WH_EINVAL : WH_OK;
 }
 
 /* Not a result, but what dispatch alone sees (limits/charge.h)? */
@@ -99,7 +102,12 @@ static inline bool may_share(const struct wh_session *s)
 /* Is the thread where the call wants it: is there nothing to change before it? */
 static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
 {
-	return q->ctx == wh_self.ctx && q->capture_mode == wh_self.capture_mode &&
+	_Static_assert(sizeof(q->capture_mode) + sizeof(q->resv) == sizeof(uint64_t) &&
+		       offsetof(struct wh_self, resv) - offsetof(struct wh_self, capture_mode) ==
+		       offsetof(struct wh_req, resv) - offsetof(struct wh_req, capture_mode),
+		       "two fields, one look");
+	return q->ctx == wh_self.ctx &&
+	       !memcmp(&q->capture_mode, &wh_self.capture_mode, sizeof(uint64_t)) &&
 	       wh_self.ended == s->ended;
 }
 
@@ -172,7 +180,7 @@ static inline bool again(struct wh_session *s, int32_t res, bool *alone)
 /* Has the client said hello? Once it has, it has. */
 static inline bool greeted(const struct wh_session *s)
 {
-	return __atomic_load_n(&s->hello, __ATOMIC_RELAXED);
+	return __atomic_load_n(&s->calls, __ATOMIC_RELAXED);
 }
 
 /* The request in the frame and its call's entry in *entry, or why it is none. */
@@ -372,39 +380,88 @@ static WH_INLINE int64_t answer_only(struct wh_session *s, uint64_t size)
 }
 
 /*
+ * The session as if the slot were its first: where its frame and its word of the gate lie is
+ * one address then, and a constant for each.
+ */
+static inline struct wh_session *at_slot(struct wh_session *s, uint64_t slot)
+{
+	uint8_t *at = (uint8_t *)s + slot * sizeof(s->frame[0]);
+
+	_Static_assert(sizeof(s->frame[0]) == sizeof(s->gate.slot[0]), "they go in step");
+	WH_KEEP(at);
+	return (struct wh_session *)at;
+}
+
+/* Of a counter of several slots'. */
+static inline void raise_by_one(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * take_request() of a call that runs together with others, of which it is enough here that
+ * it is none: NULL. What take_request() says of the head's other fields, prepared() says.
+ */
+static WH_INLINE const struct wh_call_entry *quick_request(struct wh_session *s, struct wh_frame *f,
+							   uint64_t size)
+{
+	const struct wh_req *q = f->req;
+	const struct wh_call_entry *e;
+
+	if (__builtin_expect(!copy_once(f, f->msg, size) ||
+			     q->call >= __atomic_load_n(&s->calls, __ATOMIC_RELAXED), 0))
+		return NULL;
+	e = &wh_calls[q->call];
+	WH_KEEP(e);
+	/* Where there is no call, none runs together with others. */
+	return __builtin_expect(e->together && size >= e->min_size, 1) ? e : NULL;
+}
+
+/*
+ * Inside. Limits and contexts are changed by who is alone, so that one look here is enough;
+ * launches look themselves at the limits.
+ */
+static WH_INLINE int32_t run_quickly(struct wh_session *s, struct wh_frame *f,
+				     const struct wh_call_entry *e)
+{
+	if (__builtin_expect((!e->launch && !may_share(s)) || is_nobodys(f->req) ||
+			     !prepared(s, f->req), 0))
+		return (int32_t)WH_AGAIN;
+	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
+	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
+}
+
+/*
  * The same where there are several: the straight way of a call that runs together with
  * others and whose thread is where it wants it. What is not so begins anew, from the
  * request on, by the way of all calls.
  */
-static WH_INLINE int64_t answer_together(struct wh_session *s, uint32_t slot, uint64_t size)
+static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, uint64_t size)
 {
-	struct wh_frame *f = &s->frame[slot];
+	struct wh_session *at = at_slot(s, slot);
+	struct wh_frame *f = &at->frame[0];
+	uint32_t *inside = &at->gate.slot[0].inside;
 	const struct wh_call_entry *e;
 	int32_t res;
-	int64_t rc;
-	int result;
 
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->waited, 1);
-	rc = take_request(s, f, f->msg, size, &e);
-	if (rc != WH_OK)
-		return rc;
-	if (__builtin_expect(!e->together || !may_share(s), 0))
+	raise_by_one(&s->limits.account->waited);
+	e = quick_request(s, f, size);
+	if (__builtin_expect(!e, 0))
 		return answer_cuda(s, f, size);
-	if (__builtin_expect(!wh_gate_together(s), 0))
+	if (__builtin_expect(!wh_gate_together_in(s, inside), 0))
 		return WH_GATE_TURN_US;
-	res = __builtin_expect(prepared(s, f->req), 1) ? run_handler(s, f, e) : (int32_t)WH_AGAIN;
+	res = run_quickly(s, f, e);
 	if (__builtin_expect(is_delay(res), 0)) {
 		wh_gate_leave(s);
 		return answer_cuda(s, f, size);
 	}
-	rc = finish(s, res, e, &result);
-	__atomic_store_n(&s->gate.slot[slot].inside, WH_GATE_NONE, __ATOMIC_RELEASE);
-	if (rc == WH_OK) {
-		wh_count(s, &s->limits.account->calls, 1);
-		respond(f, result);
-	}
-	return rc;
+	if (__builtin_expect(s->limits.risen, 0))
+		wh_mem_note_peak(s);
+	__atomic_store_n(inside, WH_GATE_NONE, __ATOMIC_RELEASE);
+	raise_by_one(&s->limits.account->calls);
+	respond(f, res);
+	return WH_OK;
 }
 
 static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t size)
@@ -474,7 +531,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	if (slot >= s->nslots)
 		return WH_EINVAL;
 	if (handler == WH_HANDLER_NULL)
-		return answer_null(s);
+		return WH_OK;
 	wh_self.slot = slot;
 	wh_count(s, &s->limits.account->waited, 1);
 	switch (handler) {
@@ -488,19 +545,24 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	return WH_ENOSYS;
 }
 
+/* No request: nothing is counted. */
 static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
 {
-	(void)slot, (void)arg0, (void)arg1;
-	return answer_null(session);
+	(void)session, (void)slot, (void)arg0, (void)arg1;
+	return WH_OK;
 }
 
-static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+static int64_t cuda_only(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+{
+	(void)arg1;
+	return slot ? WH_EINVAL : answer_only(session, arg0);
+}
+
+static int64_t cuda_among(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
 {
 	struct wh_session *s = session;
 
 	(void)arg1;
-	if (s->nslots == 1 && !slot)
-		return answer_only(s, arg0);
 	return slot < s->nslots ? answer_together(s, slot, arg0) : WH_EINVAL;
 }
 
@@ -516,9 +578,17 @@ static int64_t handler_long(void *session, uint64_t slot, uint64_t arg0, uint64_
 	return wh_dispatch_slot(session, slot, WH_HANDLER_LONG, arg0);
 }
 
-wh_handler_fn *const wh_handlers[WH_HANDLERS] = {
-	[WH_HANDLER_NULL] = handler_null,
-	[WH_HANDLER_CUDA] = handler_cuda,
-	[WH_HANDLER_LIBRARY] = handler_library,
-	[WH_HANDLER_LONG] = handler_long,
-};
+wh_handler_fn *wh_handler(uint32_t number, uint32_t slots)
+{
+	switch (number) {
+	case WH_HANDLER_NULL:
+		return handler_null;
+	case WH_HANDLER_CUDA:
+		return slots == 1 ? cuda_only : cuda_among;
+	case WH_HANDLER_LIBRARY:
+		return handler_library;
+	case WH_HANDLER_LONG:
+		return handler_long;
+	}
+	return NULL;
+}

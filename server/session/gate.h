@@ -32,22 +32,25 @@ void wh_gate_step_in(struct wh_session *s);
 void wh_gate_pass(struct wh_session *s);
 
 /*
- * The exchange is before the look at `closed`, and who closes looks at the slots after:
- * one of the two sees the other.
+ * `inside` is the word of the thread's slot. The exchange is before the look at `closed`, and
+ * who closes looks at the slots after: one of the two sees the other.
  *
- * False, of this and of the next: somebody else has been alone for too long to wait here, and
+ * False, of this and of the next two: somebody else has been alone for too long to wait here, and
  * the client is to send the call again after WH_GATE_TURN_US. In a server VM only, where a
  * sleep would be a handoff and the other thread may wait for this one's CPU.
  */
-static inline bool wh_gate_together(struct wh_session *s)
+static inline bool wh_gate_together_in(struct wh_session *s, uint32_t *inside)
 {
-	struct wh_gate *g = &s->gate;
-
 	wh_self.alone = false;
-	__atomic_exchange_n(&g->slot[wh_self.slot].inside, WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_load_n(&g->closed, __ATOMIC_SEQ_CST), 0))
+	__atomic_exchange_n(inside, WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&s->gate.closed, __ATOMIC_SEQ_CST), 0))
 		return wh_gate_together_slowly(s);
 	return true;
+}
+
+static inline bool wh_gate_together(struct wh_session *s)
+{
+	return wh_gate_together_in(s, &s->gate.slot[wh_self.slot].inside);
 }
 
 /* Short enough for a client to yield its CPU and no more. */

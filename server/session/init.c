@@ -57,7 +57,7 @@ CUresult wh_do_whHello(struct wh_session *s, struct wh_frame *f)
 	f->pos = WH_WIRE_FIXED(*q);
 	if (!take_environment(f, q->env_size))
 		return CUDA_ERROR_INVALID_VALUE;
-	s->hello = true;
+	__atomic_store_n(&s->calls, WH_CALLS, __ATOMIC_RELAXED);
 	res = s->drv.cuDriverGetVersion(&r->driver_version);
 	if (res == CUDA_SUCCESS)
 		res = s->drv.cuInit(0);

@@ -66,66 +66,66 @@ static CUresult fix_attributes(struct wh_session *s, CUlaunchAttribute *a, uint3
 }
 
 struct launch {
+	uint64_t id;		/* the client's, of the function */
 	CUfunction function;
-	CUstream stream;
-	CUlaunchAttribute *attrs;
+	CUlaunchConfig *config;	/* in the request's copy */
 	void *params;		/* param_bytes of them */
 	size_t param_bytes;
 };
 
-static CUresult take_attributes(struct wh_session *s, struct wh_frame *f, uint32_t attrs,
-				CUlaunchAttribute **out)
+/* The request's fields are the configuration's; the driver's objects take the place of ids. */
+#define LIES_AS(field, member) \
+	_Static_assert(offsetof(struct wh_req_whLaunch, field) - \
+		       offsetof(struct wh_req_whLaunch, grid) == \
+		       offsetof(CUlaunchConfig, member), #member " is where the driver wants it")
+LIES_AS(grid, gridDimX);
+LIES_AS(block, blockDimX);
+LIES_AS(shared, sharedMemBytes);
+LIES_AS(stream, hStream);
+LIES_AS(function, attrs);
+LIES_AS(attrs, numAttrs);
+_Static_assert(offsetof(struct wh_req_whLaunch, grid) + sizeof(CUlaunchConfig) ==
+	       sizeof(struct wh_req_whLaunch), "and nothing is behind it");
+
+static CUresult take_attributes(struct wh_session *s, struct wh_frame *f, CUlaunchConfig *c)
 {
-	if (attrs > WH_MAX_LAUNCH_ATTRS ||
-	    !wh_take(f, attrs, sizeof(**out), (void **)out))
+	f->pos = WH_WIRE_FIXED(struct wh_req_whLaunch);
+	if (c->numAttrs > WH_MAX_LAUNCH_ATTRS ||
+	    !wh_take(f, c->numAttrs, sizeof(*c->attrs), (void **)&c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	return fix_attributes(s, *out, attrs);
+	return fix_attributes(s, c->attrs, c->numAttrs);
 }
 
 /* From the request to what the driver gets; everything is checked here. */
-static WH_INLINE CUresult take_launch(struct wh_session *s, struct wh_frame *f,
-				      const struct wh_req_whLaunch *q, struct launch *l)
+static WH_INLINE CUresult take_launch(struct wh_session *s, struct wh_frame *f, struct launch *l)
 {
+	struct wh_req_whLaunch *q = f->req;
 	size_t pos = WH_WIRE_FIXED(*q), size = f->req_size;
-	CUlaunchAttribute *attrs = NULL;
+	CUlaunchConfig *c = (CUlaunchConfig *)q->grid;
 	void *function, *stream;
 	CUresult res;
 
 	if (size < sizeof(*q))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (__builtin_expect(q->attrs, 0)) {
-		f->pos = pos;
-		res = take_attributes(s, f, q->attrs, &attrs);
+	l->id = q->function;
+	l->param_bytes = q->param_bytes;
+	c->attrs = NULL;
+	if (__builtin_expect(c->numAttrs, 0)) {
+		res = take_attributes(s, f, c);
 		if (res != CUDA_SUCCESS)
 			return res;
 		pos = f->pos;
 	}
-	l->attrs = attrs;
-	l->param_bytes = q->param_bytes;
-	l->params = (uint8_t *)f->req + pos;
+	l->params = (uint8_t *)q + pos;
 	if (l->param_bytes > WH_MAX_PARAM_BYTES || pos > size || l->param_bytes > size - pos)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!wh_get(s, WH_H_CUfunction, q->function, &function) ||
+	if (!wh_get(s, WH_H_CUfunction, l->id, &function) ||
 	    !wh_get(s, WH_H_CUstream, q->stream, &stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	l->function = function;
-	l->stream = stream;
+	c->hStream = stream;
+	l->config = c;
 	return CUDA_SUCCESS;
-}
-
-static WH_INLINE void fill_config(CUlaunchConfig *c, const struct wh_req_whLaunch *q,
-				  const struct launch *l)
-{
-	c->gridDimX = q->grid[0];
-	c->gridDimY = q->grid[1];
-	c->gridDimZ = q->grid[2];
-	c->blockDimX = q->block[0];
-	c->blockDimY = q->block[1];
-	c->blockDimZ = q->block[2];
-	c->sharedMemBytes = q->shared;
-	c->hStream = l->stream;
-	c->attrs = l->attrs;
-	c->numAttrs = q->attrs;
 }
 
 static CUresult with_params(struct wh_session *s, const CUlaunchConfig *config,
@@ -140,20 +140,33 @@ static CUresult with_params(struct wh_session *s, const CUlaunchConfig *config,
 }
 
 /* Always by cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than cuLaunchKernel(). */
-static WH_INLINE CUresult launch(struct wh_session *s, const struct wh_req_whLaunch *q,
-				 const struct launch *l)
+static WH_INLINE CUresult by_the_driver(struct wh_session *s, const struct launch *l)
 {
-	CUresult res = wh_launch_begin(s, l->stream);
-	CUlaunchConfig config;
+	if (l->param_bytes)
+		return with_params(s, l->config, l->function, l->params, l->param_bytes);
+	return s->drv.cuLaunchKernelEx(l->config, l->function, NULL, NULL);
+}
+
+static __attribute__((noinline)) CUresult launch_watched(struct wh_session *s, struct launch l)
+{
+	CUstream stream = l.config->hStream;
+	CUresult res = wh_launch_begin_slowly(s, stream);
 
 	if (res != CUDA_SUCCESS)
 		return res;
-	fill_config(&config, q, l);
-	if (l->param_bytes)
-		res = with_params(s, &config, l->function, l->params, l->param_bytes);
-	else
-		res = s->drv.cuLaunchKernelEx(&config, l->function, NULL, NULL);
-	wh_launch_end(s, l->stream);
+	res = by_the_driver(s, &l);
+	wh_launch_end(s, stream);
+	return res;
+}
+
+static WH_INLINE CUresult launch(struct wh_session *s, const struct launch *l)
+{
+	CUresult res;
+
+	if (!wh_launch_is_plain(s))
+		return launch_watched(s, *l);
+	res = by_the_driver(s, l);
+	wh_launch_count(s);
 	return res;
 }
 
@@ -163,18 +176,16 @@ static bool is_kernel(const struct wh_session *s, uint64_t id)
 }
 
 /* Of a kernel that is not known: what it may take is charged before. */
-static __attribute__((noinline)) CUresult launch_first(struct wh_session *s,
-						       const struct wh_req_whLaunch *q,
-						       struct launch l)
+static __attribute__((noinline)) CUresult launch_first(struct wh_session *s, struct launch l)
 {
 	struct wh_charge charge = { .device = -1 };
 	CUresult res;
 
 	if (!wh_self.alone)
 		return WH_ALONE;
-	res = wh_kernel_charge(s, &charge, l.function, is_kernel(s, q->function), l.stream);
+	res = wh_kernel_charge(s, &charge, l.function, is_kernel(s, l.id), l.config->hStream);
 	if (res == CUDA_SUCCESS)
-		res = launch(s, q, &l);
+		res = launch(s, &l);
 	if (charge.device >= 0)
 		wh_kernel_charged(s, &charge, res);
 	return res;
@@ -182,35 +193,29 @@ static __attribute__((noinline)) CUresult launch_first(struct wh_session *s,
 
 CUresult wh_do_whLaunch(struct wh_session *s, struct wh_frame *f)
 {
-	const struct wh_req_whLaunch *q = f->req;
 	struct launch l;
-	CUresult res = take_launch(s, f, q, &l);
+	CUresult res = take_launch(s, f, &l);
 
 	if (res != CUDA_SUCCESS)
 		return res;
 	if (__builtin_expect(!s->drv.cuLaunchKernelEx, 0))
 		return wh_missing(s, "cuLaunchKernelEx");
-	if (s->limits.mem && !wh_kernel_known(s, l.function))
-		return launch_first(s, q, l);
-	return launch(s, q, &l);
+	if (__builtin_expect(s->limits.kernels, 0) && !wh_kernel_known(s, l.function))
+		return launch_first(s, l);
+	return launch(s, &l);
 }
 
 static CUresult cluster_query(struct wh_session *s, struct wh_frame *f,
 			      CUresult (*query)(int *, CUfunction, const CUlaunchConfig *))
 {
-	const struct wh_req_whLaunch *q = f->req;
 	struct wh_rsp_cluster *r = wh_reply(f, sizeof(*r));
-	CUlaunchConfig config;
 	struct launch l;
 	CUresult res;
 
 	if (!query)
 		return wh_missing(s, "cuOccupancyMaxActiveClusters");
-	res = take_launch(s, f, q, &l);
-	if (res != CUDA_SUCCESS)
-		return res;
-	fill_config(&config, q, &l);
-	return query(&r->value, l.function, &config);
+	res = take_launch(s, f, &l);
+	return res == CUDA_SUCCESS ? query(&r->value, l.function, l.config) : res;
 }
 
 CUresult wh_do_cuOccupancyMaxActiveClusters(struct wh_session *s, struct wh_frame *f)

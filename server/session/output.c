@@ -24,7 +24,7 @@ struct text {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct text text[2];
-int wh_output_pending;
+uint32_t wh_output_pending;
 
 static bool make_room(struct text *t, size_t n)
 {
@@ -54,7 +54,7 @@ static ssize_t keep(void *cookie, const char *from, size_t n)
 		memcpy(t->buf + t->n, from, n);
 		t->n += n;
 	}
-	__atomic_store_n(&wh_output_pending, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&wh_output_pending, WH_RSP_OUTPUT, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -129,7 +129,8 @@ CUresult wh_do_whOutput(struct wh_session *s, struct wh_frame *f)
 	pthread_mutex_lock(&lock);
 	r->out = give(f, &text[0]);
 	r->err = give(f, &text[1]);
-	__atomic_store_n(&wh_output_pending, text[0].n || text[1].n, __ATOMIC_RELEASE);
+	__atomic_store_n(&wh_output_pending, text[0].n || text[1].n ? WH_RSP_OUTPUT : 0,
+			 __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct wh_session;
@@ -14,8 +15,8 @@ struct wh_session;
  * that is a worker and nothing else; over loopback the driver prints by itself.
  */
 bool wh_output_capture(void);
-/* Is there something for the client to fetch? Looked at behind each call. */
-extern int wh_output_pending;
+/* WH_RSP_OUTPUT while there is something for the client to fetch. Looked at behind each call. */
+extern uint32_t wh_output_pending __attribute__((visibility("hidden")));
 /* An image that the client loads: may its kernels print? Then waits flush. */
 void wh_output_look_at(struct wh_session *s, const void *image, size_t size);
 

@@ -43,14 +43,27 @@ static inline uint32_t wh_handle_index(uint64_t id)
 	return (uint32_t)id;
 }
 
+/*
+ * Is it a living handle of that type? Then *real is the driver's object, which is not NULL: a
+ * free entry has an id that no lookup at its index can match.
+ */
+static inline bool wh_handles_has(const struct wh_handles *h, uint64_t id, unsigned int type,
+				  void **real)
+{
+	const struct wh_handle *e = &h->entry[wh_handle_index(id)];
+
+	if (wh_handle_index(id) >= h->used || e->id != id || id >> 56 != type)
+		return false;
+	*real = e->real;
+	return true;
+}
+
 /* The driver's object, or NULL for anything that is not a living handle of that type. */
 static inline void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
 {
-	uint32_t i = wh_handle_index(id);
+	void *real;
 
-	if (i >= h->used || h->entry[i].id != id || id >> 56 != type)
-		return NULL;
-	return h->entry[i].real;
+	return wh_handles_has(h, id, type, &real) ? real : NULL;
 }
 
 /* Has it one already? */

@@ -35,6 +35,7 @@ struct wh_limits {
 	 */
 	uint32_t watched;
 	uint32_t risen;				/* bit d: more is charged than before this call */
+	bool kernels;				/* may be charged at their first launch */
 	uint64_t ctx;				/* of the last call under a share of time */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
 	struct wh_mem_state *mem;		/* NULL: no tenant */

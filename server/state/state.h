@@ -24,6 +24,8 @@
 
 /* Of what a short call passes through: its parts in one piece, whatever else uses them. */
 #define WH_INLINE	inline __attribute__((always_inline))
+/* A pointer to keep, which is not to be made of an index each time that it is used. */
+#define WH_KEEP(p)	__asm__("" : "+r" (p))
 
 struct wh_session;
 struct wh_frame;
@@ -39,9 +41,11 @@ struct wh_frame;
  */
 struct wh_self {
 	uint64_t ctx;		/* what the thread has current; WH_CTX_UNKNOWN */
-	uint32_t capture_mode;
+	uint32_t capture_mode;	/* with the next as in struct wh_req: dispatch.c */
+	uint32_t resv;		/* 0 */
 	uint32_t ended;		/* wh_session.ended when that was so */
-	int device;		/* of that context, -1 for none */
+	int device;		/* of that context, -1 for none: wh_self_on() */
+	uint64_t *launches;	/* the account's counter of that device, NULL for none */
 	uint32_t slot;		/* whose call it runs */
 	bool alone;		/* no other call of the session runs (session/gate.h) */
 	bool posted;		/* the call is one that nobody waits for */
@@ -123,7 +127,7 @@ struct wh_session {
 	struct wh_gate gate;
 	uint32_t ended;		/* contexts that have: what threads have current may be none */
 	uint64_t tsc_per_us;
-	bool hello;
+	uint32_t calls;		/* WH_CALLS once the client has said hello, before none */
 	CUcontext primary;	/* about to be released or reset */
 	bool registered;	/* the data area is known to the driver as host memory */
 	struct wh_frame frame[WH_MAX_SLOTS];
@@ -173,6 +177,13 @@ struct wh_session {
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 
+/* What is counted of the thread's calls is of this device now; -1: of none. */
+static inline void wh_self_on(const struct wh_session *s, int device)
+{
+	wh_self.device = device;
+	wh_self.launches = device < 0 ? NULL : &s->limits.account->device[device].launches;
+}
+
 /* --- Messages ---------------------------------------------------------------------- */
 
 /* The driver lacks a function: say which, once for each session. */
@@ -193,10 +204,9 @@ static inline bool wh_get(struct wh_session *s, unsigned int type, uint64_t id, 
 		*out = CU_STREAM_LEGACY;
 		return true;
 	}
-	*out = wh_handles_get(&s->handles, id, type);
-	if (!*out && type == WH_H_CUfunction)
-		*out = wh_handles_get(&s->handles, id, WH_H_CUkernel);
-	return *out;
+	return wh_handles_has(&s->handles, id, type, out) ||
+	       (type == WH_H_CUfunction &&
+		wh_handles_has(&s->handles, id, WH_H_CUkernel, out));
 }
 
 static inline bool wh_get_array(struct wh_session *s, unsigned int type, void *array, size_t count)

@@ -221,13 +221,20 @@ static void wake(void)
 	}
 }
 
+/* A thread of its worker, alone in it, with the one device current. */
+static void become(const struct client *c, bool posted)
+{
+	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = posted };
+	wh_self_on(&c->s, 0);
+}
+
 /* One step of a client: a launch, a look, or nothing. */
 static void act(struct client *c)
 {
 	CUresult res;
 	double us;
 
-	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = c->posted };
+	become(c, c->posted);
 	if (c->issuing) {
 		launched(c);
 		return;
@@ -306,7 +313,7 @@ static void look_out(struct client *c)
 {
 	unsigned int again;
 
-	wh_self = (struct wh_self) { .ctx = 1, .alone = true };
+	become(c, false);
 	if (wh_sm_watch(&c->s, &again))
 		end_process(c, RESTART_NS);
 	else if (!c->issuing && wh_sm_under_way(&c->s))

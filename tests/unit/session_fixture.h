@@ -12,7 +12,7 @@
 
 #define PART_SIZE	(4UL << 20)
 
-static inline struct wh_session *open_session(const char *argv0)
+static inline struct wh_session *open_session_of(const char *argv0, uint32_t slots)
 {
 	void *part = mmap(NULL, PART_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  0);
@@ -25,13 +25,18 @@ static inline struct wh_session *open_session(const char *argv0)
 	strcpy(slash ? slash + 1 : path, "fake_cuda.so");
 	if (!strchr(path, '/'))
 		strcpy(path, "./fake_cuda.so");
-	s = wh_session_open(part, PART_SIZE, 1, path, err, sizeof(err));
+	s = wh_session_open(part, PART_SIZE, slots, path, err, sizeof(err));
 	if (!s) {
 		printf("Bail out! %s\n", err);
 		exit(1);
 	}
 	wh_session_ready(s);
 	return s;
+}
+
+static inline struct wh_session *open_session(const char *argv0)
+{
+	return open_session_of(argv0, 1);
 }
 
 static inline void *msg(struct wh_session *s)
