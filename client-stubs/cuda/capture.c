@@ -24,6 +24,7 @@ static void count(const struct capture *c, int by)
 	if (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL)
 		wh_client.global_captures += by;
 	__atomic_fetch_add(&wh_client.captures, by, __ATOMIC_RELAXED);
+	wh_first_only_by(by);
 }
 
 /* Any thread may end a capture, so this is looked up and not counted in the thread. */
@@ -61,6 +62,7 @@ static void began(CUstream stream, CUstreamCaptureMode mode, CUgraph into)
 	 */
 	if (!c) {
 		__atomic_fetch_add(&wh_client.captures, 1, __ATOMIC_RELAXED);
+		wh_first_only_by(1);
 		return;
 	}
 	*c = (struct capture) { NULL, wh_stream(stream), mode, &wh_thread, into };

@@ -160,7 +160,7 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 
 void *wh_begin(struct wh_call *c, uint32_t call, size_t size)
 {
-	void *q = wh_quick_begin(c, call, size);
+	void *q = wh_quick_begin(c, call, size).msg;
 
 	return q ? describe(c, q, size) : wh_begin_slowly(c, call, size);
 }
@@ -313,6 +313,28 @@ void wh_end(struct wh_call *c)
 		wh_managed_after();
 	if (__builtin_expect(output, 0))
 		wh_output_print();
+}
+
+CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
+{
+	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
+	CUresult res = wh_post(&c, key);
+
+	if (__builtin_expect(k.state->output || k.state->fetch || wh_thread.permitted ||
+			     wh_client.mirrors, 0))
+		wh_end(NULL);
+	else
+		wh_quick_drop(k);
+	return res;
+}
+
+CUresult wh_quick_rest(struct wh_quick k, size_t size, int status)
+{
+	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
+	CUresult res = wh_run_rest(&c, sizeof(struct wh_rsp), status);
+
+	wh_end(NULL);
+	return res;
 }
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size)

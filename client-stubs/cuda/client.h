@@ -40,7 +40,8 @@ enum wh_state {
 
 /* What every call uses comes first. */
 struct wh_client {
-	int state;			/* enum wh_state */
+	int state;			/* enum wh_state; with the next by one look: quick.h */
+	int first_only;			/* reasons to use slot 0 alone: slots.h */
 	int captures;			/* under way */
 	size_t mirrors;			/* managed variables that have to be copied */
 	struct wh_link link;
@@ -55,6 +56,12 @@ struct wh_client {
 	CUresult last;			/* WH_DEAD: what every call returns */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_client wh_client;
+
+/* So many reasons more, or fewer, to use slot 0 alone. */
+static inline void wh_first_only_by(int by)
+{
+	__atomic_fetch_add(&wh_client.first_only, by, __ATOMIC_RELAXED);
+}
 
 /* Open the transport and say hello; with init, what cuInit does. */
 CUresult wh_connect(bool init);

@@ -192,8 +192,6 @@ static WH_INLINE void fill(struct wh_req_whLaunch *q, const struct launch *l, ui
 {
 	const CUlaunchConfig *k = &l->config;
 
-	q->function = l->function;
-	q->stream = l->stream;
 	q->grid[0] = k->gridDimX;
 	q->grid[1] = k->gridDimY;
 	q->grid[2] = k->gridDimZ;
@@ -201,8 +199,10 @@ static WH_INLINE void fill(struct wh_req_whLaunch *q, const struct launch *l, ui
 	q->block[1] = k->blockDimY;
 	q->block[2] = k->blockDimZ;
 	q->shared = k->sharedMemBytes;
-	q->attrs = k->numAttrs;
 	q->param_bytes = param_bytes;
+	q->stream = l->stream;
+	q->function = l->function;
+	q->attrs = k->numAttrs;
 	q->resv = 0;
 }
 
@@ -261,35 +261,6 @@ static CUresult launch(const struct launch *l, int *value)
 	return send(l, lay, value);
 }
 
-/*
- * Nearly all: parameters in an array or none, no attributes, an answer that is a success.
- * What came in registers goes from there to the request. False: nothing was done.
- */
-static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
-{
-	const size_t head = WH_WIRE_FIXED(struct wh_req_whLaunch);
-	const struct layout *lay = NULL;
-	struct wh_req_whLaunch *q;
-	size_t bytes = 0;
-
-	if (l->params.array) {
-		lay = known_layout(l->function);
-		if (__builtin_expect(!lay, 0))
-			return false;
-		bytes = lay->total;
-	}
-	q = wh_quick_begin(__builtin_frame_address(0), WH_CALL_whLaunch,
-			   head + WH_MAX_PARAM_BYTES);
-	if (__builtin_expect(!q, 0))
-		return false;
-	fill(q, l, bytes);
-	if (lay)
-		pack((uint8_t *)q + head, lay, l->params.array);
-	*res = wh_quick_post(q, head + bytes, sizeof(*q));
-	wh_quick_end();
-	return true;
-}
-
 static __attribute__((noinline)) CUresult launch_config(const CUlaunchConfig *config, CUfunction f,
 							void **params, void **extra)
 {
@@ -298,6 +269,61 @@ static __attribute__((noinline)) CUresult launch_config(const CUlaunchConfig *co
 	CUresult res = wh_params_take(params, extra, &l.params);
 
 	return res ? res : launch(&l, NULL);
+}
+
+/* A request that lies there, of a kernel whose layout is not known yet. */
+static __attribute__((noinline, cold)) CUresult launch_unknown(struct wh_quick k, void **params)
+{
+	const struct wh_req_whLaunch *q = k.msg;
+	CUfunction f = (CUfunction)q->function;
+	const CUlaunchConfig config = {
+		q->grid[0], q->grid[1], q->grid[2], q->block[0], q->block[1], q->block[2],
+		q->shared, (CUstream)q->stream, NULL, 0,
+	};
+
+	wh_quick_drop(k);
+	return launch_config(&config, f, params, NULL);
+}
+
+/*
+ * Nearly all: parameters in an array or none, no attributes, an answer that is a success.
+ * What came in registers goes from there to the request, before any of these is needed for
+ * the parameters. False: nothing was done.
+ */
+static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
+{
+	const size_t most = WH_WIRE_FIXED(struct wh_req_whLaunch) + WH_MAX_PARAM_BYTES;
+	struct wh_quick k = wh_quick_begin(__builtin_frame_address(0), WH_CALL_whLaunch, most);
+	struct wh_req_whLaunch *q = k.msg;
+	const struct layout *lay;
+	size_t bytes = 0;
+
+	if (__builtin_expect(!q, 0))
+		return false;
+	fill(q, l, 0);
+	if (l->params.array) {
+		lay = known_layout(l->function);
+		if (__builtin_expect(!lay, 0)) {
+			*res = launch_unknown(k, l->params.array);
+			return true;
+		}
+		q->param_bytes = bytes = lay->total;
+		pack((uint8_t *)q + WH_WIRE_FIXED(*q), lay, l->params.array);
+	}
+	*res = wh_quick_post(k, WH_WIRE_FIXED(*q) + bytes, sizeof(*q));
+	return true;
+}
+
+/* With the arguments where they are: the straight way has no place of its own for them. */
+static __attribute__((noinline)) CUresult
+launch_slowly(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+	      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+	      unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+	return launch_config(&(CUlaunchConfig) {
+		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		sharedMemBytes, hStream, NULL, 0,
+	}, f, kernelParams, extra);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -315,10 +341,8 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
 
 	if (__builtin_expect(!extra && launch_quickly(&l, &res), 1))
 		return res;
-	return launch_config(&(CUlaunchConfig) {
-		gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-		sharedMemBytes, hStream, NULL, 0,
-	}, f, kernelParams, extra);
+	return launch_slowly(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+			     sharedMemBytes, hStream, kernelParams, extra);
 }
 
 static WH_INLINE bool launch_config_quickly(const CUlaunchConfig *config, CUfunction f,

@@ -228,6 +228,7 @@ static void drop(size_t i)
 		unmap(v);
 		free(v->shadow);
 		wh_client.mirrors--;
+		wh_first_only_by(-1);
 	}
 	memmove(v, v + 1, (vars - i - 1) * sizeof(*v));
 	vars--;
@@ -254,6 +255,7 @@ static bool insert(const struct var *v)
 	var[i] = *v;
 	vars++;
 	wh_client.mirrors += v->shadow != NULL;
+	wh_first_only_by(v->shadow != NULL);
 	pthread_rwlock_unlock(&table_lock);
 	return true;
 }

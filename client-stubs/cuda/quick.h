@@ -53,61 +53,75 @@ static WH_INLINE void *wh_request(uint32_t slot, uint32_t call)
 	return q;
 }
 
+/* Can calls be made, and in any slot? One look at two fields that lie in one word. */
+static WH_INLINE bool wh_quick_ready(void)
+{
+	const struct { int state, first_only; } ready = { .state = WH_READY };
+
+	_Static_assert(offsetof(struct wh_client, first_only) == sizeof(int), "they are neighbours");
+	return !memcmp(&wh_client, &ready, sizeof(ready));
+}
+
+/* A call on this way: its slot and its request, which lies there. */
+struct wh_quick {
+	struct wh_slot_state *state;
+	void *msg;
+};
+
+/* Nothing was sent, or its answer is read. */
+static inline void wh_quick_drop(struct wh_quick k)
+{
+	wh_word_give(&wh_thread.holder, WH_LOCK_SLOT, &k.state->word);
+}
+
 /*
- * wh_begin() into the message area, for the frame `frame` (lock.h). NULL: nothing has
+ * wh_begin() into the message area, for the frame `frame` (lock.h). msg NULL: nothing has
  * happened, and wh_begin_slowly() may go on.
  */
-static WH_INLINE void *wh_quick_begin(const void *frame, uint32_t call, size_t size)
+static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call, size_t size)
 {
-	const struct wh_client *cl = &wh_client;
 	struct wh_thread *t = &wh_thread;
-	struct wh_slot_state *s;
+	struct wh_quick k = { &wh_slots[t->own_slot], NULL };
 
-	if (__builtin_expect(!t->known || (wh_slots_used > 1 && wh_post_waits(call)), 0))
-		return NULL;
-	s = wh_slot_try(t, frame);
-	if (__builtin_expect(!s, 0))
-		return NULL;
-	if (__builtin_expect(cl->state != WH_READY || wh_slot_first_only() ||
-			     size > cl->link.room, 0)) {
-		wh_word_give(&t->holder, WH_LOCK_SLOT, &s->word);
-		return NULL;
+	/* An address to keep, which is not to be made of the number each time that it is used. */
+	__asm__("" : "+r" (k.state));
+	if (__builtin_expect(!t->known || (wh_slots_used > 1 && wh_post_waits(call)) ||
+			     !wh_slot_try(t, frame, t->own_slot, &k.state->word), 0))
+		return k;
+	if (__builtin_expect(!wh_quick_ready() || size > wh_client.link.room, 0)) {
+		wh_quick_drop(k);
+		return k;
 	}
-	wh_post_begin(s, call);
-	return wh_request(s - wh_slots, call);
+	wh_post_begin(k.state, call);
+	k.msg = wh_request(t->slot, call);
+	return k;
 }
+
+/* The rest of the below, where a call can be posted; and with an answer that is no plain one. */
+CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key);
+CUresult wh_quick_rest(struct wh_quick k, size_t size, int status) __attribute__((cold));
 
 /*
- * wh_post() of a request that lies there, and changes nothing of what is known: wh_run()
- * where nothing is posted.
+ * wh_post() and wh_end() of a call that changes nothing of what is known. Where nothing is
+ * posted, wh_run(); a plain success, with no managed variables about and no permit that a call
+ * which was left has kept, leaves nothing behind that wh_end() would have to see to.
  */
-static WH_INLINE CUresult wh_quick_post(void *msg, size_t size, size_t key)
+static WH_INLINE CUresult wh_quick_post(struct wh_quick k, size_t size, size_t key)
 {
+	const struct wh_rsp success = { CUDA_SUCCESS, WH_WIRE_FIXED(success) };
 	struct wh_link *l = &wh_client.link;
-	const struct wh_rsp *r = msg;
-	uint32_t slot = wh_thread.slot;
+	const struct wh_transport *t = l->t;
 	int status;
 
-	if (l->t->post)
-		return wh_post(&(struct wh_call) { .rsp = msg, .msg = msg, .size = size }, key);
-	wh_slots[slot].crossings++;
-	status = l->t->call(l, WH_HANDLER_CUDA, size, slot);
-	if (__builtin_expect(!status && r->result == CUDA_SUCCESS &&
-			     r->size == WH_WIRE_FIXED(*r) && !wh_client.mirrors, 1))
-		return CUDA_SUCCESS;
-	return wh_run_rest(&(struct wh_call) { .rsp = msg, .msg = msg, .size = size },
-			   sizeof(*r), status);
-}
-
-static WH_INLINE void wh_quick_end(void)
-{
-	struct wh_thread *t = &wh_thread;
-	struct wh_slot_state *s = &wh_slots[t->slot];
-
-	if (__builtin_expect(s->output || s->fetch || t->permitted || wh_client.mirrors, 0))
-		wh_end(NULL);
-	else
-		wh_word_give(&t->holder, WH_LOCK_SLOT, &s->word);
+	if (t->post)
+		return wh_quick_posted(k, size, key);
+	k.state->crossings++;
+	status = t->call(l, WH_HANDLER_CUDA, size, wh_thread.slot);
+	if (__builtin_expect(status || memcmp(k.msg, &success, sizeof(success)) ||
+			     wh_client.mirrors || wh_thread.permitted, 0))
+		return wh_quick_rest(k, size, status);
+	wh_quick_drop(k);
+	return CUDA_SUCCESS;
 }
 
 #endif

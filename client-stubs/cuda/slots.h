@@ -7,7 +7,7 @@
  *
  * Slot 0 alone is used while something is captured, since a capture is the affair of the
  * driver's thread that began it (capture.c), and while managed variables have to be
- * copied, since that counts the calls (managed.c).
+ * copied, since that counts the calls (managed.c): wh_client.first_only.
  */
 #ifndef WORMHOLE_SLOTS_H
 #define WORMHOLE_SLOTS_H
@@ -29,8 +29,7 @@ extern WH_HIDDEN uint32_t wh_slots_used;	/* no call was ever made in others */
 /* Has it to be slot 0? */
 static inline bool wh_slot_first_only(void)
 {
-	return __builtin_expect(__atomic_load_n(&wh_client.captures, __ATOMIC_RELAXED) ||
-				__atomic_load_n(&wh_client.mirrors, __ATOMIC_RELAXED), 0);
+	return __builtin_expect(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED), 0);
 }
 
 /*
@@ -55,23 +54,23 @@ uint64_t wh_slots_crossings(uint64_t *posted);
  */
 void wh_slot_permit(struct wh_thread *t);
 
-/* The one that it prefers, by the same rules. NULL: not at once, and nothing has changed. */
-static inline struct wh_slot_state *wh_slot_try(struct wh_thread *t, const void *frame)
+/* This one, whose word it is, by the same rules. False: not at once, and nothing has changed. */
+static inline bool wh_slot_try(struct wh_thread *t, const void *frame, uint32_t slot,
+			       uint32_t *word)
 {
 	struct wh_holder *h = &t->holder;
 	uint32_t nobody = 0, number = h->number;
-	struct wh_slot_state *s = &wh_slots[t->own_slot];
 
 	if (__builtin_expect(h->held[WH_LOCK_SLOT] || !number, 0))
-		return NULL;
+		return false;
 	h->held[WH_LOCK_SLOT] = frame;
-	t->slot = t->own_slot;
+	t->slot = slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_compare_exchange_n(&s->word, &nobody, number, false,
+	if (__builtin_expect(__atomic_compare_exchange_n(word, &nobody, number, false,
 							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1))
-		return s;
+		return true;
 	h->held[WH_LOCK_SLOT] = NULL;
-	return NULL;
+	return false;
 }
 
 static inline CUresult wh_slot_take(struct wh_thread *t, const void *frame, bool first, bool *left)

@@ -64,12 +64,12 @@ struct wh_transport {
 	 * sending again after so many microseconds. The arguments are in the order of
 	 * delegate_to_server() (trampoline/gate.asm), which finds them where they are.
 	 */
-	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot);
+	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot);
 	/*
 	 * The same again after the positive status 1, which says that the worker keeps the
 	 * request until it is worth something: who waits sleeps at once. NULL: call.
 	 */
-	int (*call_patiently)(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot);
+	int (*call_patiently)(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot);
 	/*
 	 * The same without a response: `size` bytes in msg are taken, and run
 	 * before any later call of the slot, whose `posted` is this call's number, which

@@ -135,7 +135,7 @@ static int begin_slot(uint32_t slot)
 	return loop.ready[slot] ? WH_OK : WH_ENOMEM;
 }
 
-static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
+static int loopback_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	(void)l;
 	if (__builtin_expect(!known, 0))

@@ -344,12 +344,12 @@ static int call_and_wait(struct wh_link *l, uint32_t slot, uint32_t handler, uin
 	return (int)s->response_status;
 }
 
-static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
+static int shm_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	return call_and_wait(l, slot, handler, arg, false);
 }
 
-static int shm_call_patiently(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
+static int shm_call_patiently(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	return call_and_wait(l, slot, handler, arg, true);
 }

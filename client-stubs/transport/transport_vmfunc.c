@@ -482,7 +482,7 @@ static int vmfunc_open(struct wh_link *l)
  * finds it set is a signal handler on top of the call, or comes after a
  * handler that never returned to it.
  */
-static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
+static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	struct lane *n = &pair.lane[slot];
 	int64_t status;

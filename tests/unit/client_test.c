@@ -103,7 +103,7 @@ void wh_drop_thread_streams(struct wh_thread *t)
 	(void)t;
 }
 
-static int fake_call(struct wh_link *l, uint32_t handler, uint64_t arg, uint32_t slot)
+static int fake_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
 	struct wh_rsp *r = (struct wh_rsp *)area;
 
@@ -139,12 +139,11 @@ static const struct wh_transport fake = {
 /* As launches do. False: to be done in the way of all calls. */
 static WH_INLINE bool call_quickly(const void *frame, CUresult *res)
 {
-	void *q = wh_quick_begin(frame, WH_CALL_whLaunch, sizeof(struct wh_req));
+	struct wh_quick k = wh_quick_begin(frame, WH_CALL_whLaunch, sizeof(struct wh_req));
 
-	if (!q)
+	if (!k.msg)
 		return false;
-	*res = wh_quick_post(q, sizeof(struct wh_req), sizeof(struct wh_req));
-	wh_quick_end();
+	*res = wh_quick_post(k, sizeof(struct wh_req), sizeof(struct wh_req));
 	return true;
 }
 
