@@ -3,19 +3,19 @@
  * `wormhole run` for a program of this machine: asks the server for a tenant
  * with the limits, then becomes the program, whose libraries are ours and whose
  * socket is the tenant's. Signals, exit status and terminal are the program's
- * own. An ephemeral tenant lives as long as this process, which the program
- * now is, or anybody who inherited the connection that asked for it.
+ * own; another user's program at a terminal is a child (run_user.c). An ephemeral
+ * tenant lives as long as this process, or anybody who inherited the connection that
+ * asked for it.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "run.h"
 #include "tenancy.h"
 #include "trace.h"
 #include "wormhole.h"
@@ -75,14 +75,8 @@ static void warn_of_variables(void)
 		}
 }
 
-static int set_environment(const char *socket)
+static void set_environment(const char *libraries, const char *socket)
 {
-	char *libraries = wh_layout_find("client-stubs");
-
-	if (!libraries) {
-		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
-		return -1;
-	}
 	prepend("LD_LIBRARY_PATH", libraries, ":");
 	/* For programs with a static CUDA runtime; leaves all others alone. */
 	prepend_file("LD_PRELOAD", libraries, PRELOAD, " ");
@@ -90,8 +84,6 @@ static int set_environment(const char *socket)
 	prepend_file("LD_AUDIT", libraries, AUDIT, ":");
 	wh_setenv("WORMHOLE_TRANSPORT", "shm");
 	wh_setenv("WORMHOLE_SOCKET", socket);
-	free(libraries);
-	return 0;
 }
 
 /* --- The tenant ------------------------------------------------------------------- */
@@ -114,25 +106,18 @@ static char *usable_socket(const char *dir, const char *tenant)
 	return NULL;
 }
 
-static const struct passwd *user_of(const struct wh_run_tenant *r)
-{
-	const struct passwd *pw = getpwnam(r->user);
-
-	if (!pw)
-		wh_error("--user: there is no user '%s'", r->user);
-	else if (geteuid())
-		wh_error("--user: only root can run a program as another user");
-	else
-		return pw;
-	return NULL;
-}
+/* What the program is to have, and where: of the tenant that it gets. */
+struct place {
+	char *name, *socket;	/* allocated */
+	int connection;		/* that keeps the tenant; -1: nobody need keep it */
+};
 
 /* The connection stays open across exec: it keeps the tenant. */
-static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
+static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid,
+			  struct place *p)
 {
 	cJSON *request = wh_request("create", r->tenant), *answer;
 	int fd = wh_server_connect(dir);
-	char *socket = NULL;
 
 	cJSON_AddTrueToObject(request, "ephemeral");
 	cJSON_AddNumberToObject(request, "uid", uid);
@@ -140,20 +125,21 @@ static char *create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t
 	wh_request_devices(request, r->devices);
 	if (fd < 0) {
 		cJSON_Delete(request);
-		return NULL;
+		return false;
 	}
 	answer = wh_server_ask(fd, request);
-	if (answer) {
-		socket = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket"))));
-		*name = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "tenant"))));
-		fcntl(fd, F_SETFD, 0);
-	}
+	if (!answer)
+		return false;
+	p->socket = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "socket"))));
+	p->name = wh_must(strdup(cJSON_GetStringValue(cJSON_GetObjectItem(answer, "tenant"))));
+	fcntl(fd, F_SETFD, 0);
+	p->connection = fd;
 	cJSON_Delete(answer);
-	return socket;
+	return true;
 }
 
-/* *name: of the tenant, allocated. */
-static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t uid, char **name)
+static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid,
+		       struct place *p)
 {
 	bool limited = wh_limit_said(&r->limits) || r->devices;
 	char *socket = usable_socket(dir, r->tenant);
@@ -161,53 +147,50 @@ static char *find_socket(const struct wh_run_tenant *r, const char *dir, uid_t u
 	/* One of this name may be there and about to end: the server knows. */
 	if (limited || (r->tenant && !socket)) {
 		free(socket);
-		return create_tenant(r, dir, uid, name);
+		return create_tenant(r, dir, uid, p);
 	}
 	if (!socket)
 		wh_error("no server's socket at %s that you may use; start one by `wormhole serve', or name its --dir",
 			 dir);
-	*name = wh_must(strdup(r->tenant ? r->tenant : "default"));
+	*p = (struct place){ wh_must(strdup(r->tenant ? r->tenant : "default")), socket, -1 };
 	return socket;
 }
 
 /* --- The program ------------------------------------------------------------------ */
 
-static int become_user(const struct passwd *pw)
-{
-	if (initgroups(pw->pw_name, pw->pw_gid) || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid)) {
-		wh_error("--user '%s': %s", pw->pw_name, strerror(errno));
-		return -1;
-	}
-	wh_setenv("HOME", pw->pw_dir);
-	wh_setenv("USER", pw->pw_name);
-	wh_setenv("LOGNAME", pw->pw_name);
-	return 0;
-}
-
 /* In the child, where there is one. */
 static int become_program(const struct wh_run_tenant *r, const struct passwd *pw,
-			  const char *socket)
+			  const struct place *p)
 {
-	if (set_environment(socket) || (pw && become_user(pw)))
+	char *libraries = wh_layout_find("client-stubs");
+	const struct wh_run_as as = { pw, p->name, p->socket, libraries, p->connection, r->argv };
+
+	if (!libraries) {
+		wh_error("client-stubs/ with the client libraries is not beside this command; build it by `make'");
 		return EXIT_FAILED;
+	}
+	if (pw)
+		wh_user_environment(pw);
+	set_environment(libraries, p->socket);
+	if (pw)
+		return wh_run_as(&as);
 	execvp(r->argv[0], r->argv);
 	wh_error("cannot run '%s': %s", r->argv[0], strerror(errno));
 	return EXIT_FAILED;
 }
 
 /* The program is a child then: somebody has to read. */
-static int run_traced(const struct wh_run_tenant *r, const char *dir, const char *name,
-		      const struct passwd *pw, const char *socket)
+static int run_traced(const struct wh_run_tenant *r, const char *dir, const struct passwd *pw,
+		      const struct place *p)
 {
-	struct wh_tracing *t = wh_trace_start(dir, name, r->trace, r->trace_size);
+	struct wh_tracing *t = wh_trace_start(dir, p->name, r->trace, r->trace_size);
 	pid_t child;
 
 	if (!t)
 		return EXIT_FAILED;
 	child = fork();
 	if (!child)
-		_exit(become_program(r, pw, socket));
+		_exit(become_program(r, pw, p));
 	if (child < 0)
 		wh_no_memory();
 	return wh_trace_while(t, child);
@@ -215,14 +198,16 @@ static int run_traced(const struct wh_run_tenant *r, const char *dir, const char
 
 int wh_run_tenant(const struct wh_run_tenant *r)
 {
-	const struct passwd *pw = r->user ? user_of(r) : NULL;
-	char *dir = wh_server_dir(r->dir), *socket, *name;
+	const struct passwd *pw = r->user ? wh_user_find(r->user) : NULL;
+	char *dir = wh_server_dir(r->dir);
+	struct place p;
 
 	if (r->user && !pw)
 		return EXIT_FAILED;
+	if (pw)
+		wh_user_standard_files();
 	warn_of_variables();
-	socket = find_socket(r, dir, pw ? pw->pw_uid : geteuid(), &name);
-	if (!socket)
+	if (!find_place(r, dir, pw ? pw->pw_uid : geteuid(), &p))
 		return EXIT_FAILED;
-	return r->trace ? run_traced(r, dir, name, pw, socket) : become_program(r, pw, socket);
+	return r->trace ? run_traced(r, dir, pw, &p) : become_program(r, pw, &p);
 }
