@@ -123,7 +123,7 @@ static void look(const struct keeper *k)
 __attribute__((noreturn))
 static void keep(struct keeper *k, int (*fn)(const void *arg), const void *arg)
 {
-	struct pollfd p[2] = { { .fd = k->front, .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd p[2] = { { k->front, POLLIN, 0 }, { -1, POLLIN, 0 } };
 	sigset_t child;
 
 	sigemptyset(&child);
@@ -159,7 +159,7 @@ struct bytes {
 
 struct front {
 	int tty, master, keeper, signals;
-	bool shows;		/* the program's standard output is the terminal: all keys are its */
+	bool shows;		/* its standard output is the terminal: all keys are its */
 	bool types;		/* what is typed is the program's */
 	bool entered, away;	/* in the background */
 	bool ended;
@@ -334,13 +334,17 @@ static void move_bytes(struct front *f, const struct pollfd *master, const struc
 static int step(struct front *f, int ms)
 {
 	struct pollfd p[4] = {
-		{ .fd = f->signals, .events = POLLIN }, { .fd = f->ended ? -1 : f->keeper, .events = POLLIN },
-		{ .fd = f->master, .events = (short)((f->out.n ? 0 : POLLIN) | (f->in.n ? POLLOUT : 0)) },
-		{ .fd = f->tty, .events = (short)((f->types && !f->away && !f->in.n ? POLLIN : 0) |
-						   (f->out.n ? POLLOUT : 0)) },
+		{ .fd = f->signals, .events = POLLIN },
+		{ .fd = f->ended ? -1 : f->keeper, .events = POLLIN },
+		{ .fd = f->master }, { .fd = f->tty },
 	};
-	int n = poll(p, 4, ms);
+	int n;
 
+	p[2].events = f->out.n ? 0 : POLLIN;
+	p[2].events |= f->in.n ? POLLOUT : 0;
+	p[3].events = f->out.n ? POLLOUT : 0;
+	p[3].events |= f->types && !f->away && !f->in.n ? POLLIN : 0;
+	n = poll(p, 4, ms);
 	if (n <= 0)
 		return n;
 	move_bytes(f, &p[2], &p[3]);

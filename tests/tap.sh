@@ -3,6 +3,7 @@
 # ok() per behaviour; `finish` is the last command.
 # Tests with points of their own (`ok STATUS NAME`) read it for what is skipped.
 
+[ -z "${WH_TOP:-}" ] || . "$WH_TOP/tests/stand_ins.sh"
 tap_run=0
 tap_failed=0
 

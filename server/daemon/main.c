@@ -119,8 +119,10 @@ pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as)
 	if (pid)
 		return pid;
 	wh_close_in_child();
-	if (as)
+	if (as) {
 		wh_isolation_enter(as);
+		wh_environment_in_child();
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);

@@ -57,6 +57,8 @@ pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as);
 void wh_child_signals(void);
 /* There, too: no terminal to type into, no descriptor that the server was started with. */
 void wh_close_in_child(void);
+/* There, too, and for good: of the environment a list of names alone (environment.c). */
+void wh_environment_in_child(void);
 
 /* --- log.c ---------------------------------------------------------------------- */
 

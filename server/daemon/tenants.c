@@ -262,6 +262,7 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int sta
 	wh_close_in_child();
 	if (!wh_isolation_try(&t->isolation, why, sizeof(why)))
 		give_up(conn, why);
+	wh_environment_in_child();
 	/*
 	 * Its mappings far from where the kernel puts a client's: a managed variable needs
 	 * one address in both. Where that is not allowed, chance has to do.

@@ -58,11 +58,14 @@ static void ask(uint32_t number, const char *path, const char *backend, enum wh_
 static void ask_in_child(uint32_t number, const char *path, const char *backend,
 			 enum wh_protect protect, int fd)
 {
+	pid_t parent = getpid();
 	int null;
 
 	if (access(path, R_OK) || fork())
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	dup2(null, 2);
 	ask(number, path, backend, protect, fd);

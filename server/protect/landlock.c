@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files that a worker may open once a client can run code in it: what libraries
- * and drivers are made of, to read; device files and what the driver shares
+ * and drivers are made of, to read; the device's files and what the driver shares
  * through /dev/shm, to write. By Landlock, which asks nobody for a privilege.
  * The numbers are the kernel's: Debian 12's headers know only the first of them.
  */
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +61,9 @@ int wh_landlock_version(void)
 }
 
 /* What is not there need not be allowed. */
-static int allow(int rules, const char *path, uint64_t access)
+static int allow_at(int rules, const char *path, int flags, uint64_t access)
 {
-	struct beneath b = { .access = access, .fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	struct beneath b = { .access = access, .fd = open(path, flags) };
 	int rc;
 
 	if (b.fd < 0)
@@ -70,6 +71,11 @@ static int allow(int rules, const char *path, uint64_t access)
 	rc = (int)syscall(SYS_ADD_RULE, rules, BENEATH, &b, 0);
 	close(b.fd);
 	return rc;
+}
+
+static int allow(int rules, const char *path, uint64_t access)
+{
+	return allow_at(rules, path, O_PATH | O_DIRECTORY | O_CLOEXEC, access);
 }
 
 static int allow_all(int rules, const char *const *paths)
@@ -125,6 +131,29 @@ static int allow_named(int rules)
 	return 0;
 }
 
+/*
+ * The device's files, and what every program may open. No terminal: who opens all that there
+ * may be leaves others none. Not nvidia-uvm-tools, by which one process looks at others.
+ */
+static int allow_devices(int rules, uint64_t write)
+{
+	static const char *const files[] = {
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/nvidiactl",
+		"/dev/nvidia[0-9]*", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/nvidia-caps/*",
+		"/dev/nvidia-caps-imex-channels/*",
+	};
+	size_t i, n = sizeof(files) / sizeof(*files);
+	glob_t g = { 0 };
+	int rc = 0;
+
+	for (i = 0; i < n && !rc; i++)
+		rc = glob(files[i], i ? GLOB_APPEND : 0, NULL, &g) == GLOB_NOSPACE ? -1 : 0;
+	for (i = 0; i < g.gl_pathc && !rc; i++)
+		rc = allow_at(rules, g.gl_pathv[i], O_PATH | O_CLOEXEC, READ_FILE | write);
+	globfree(&g);
+	return rc ? rc : allow(rules, "/dev", READ_DIR);
+}
+
 /* What tenants claim of the device's time: each reads all others' seats. */
 static int allow_seats(int rules, int seats)
 {
@@ -160,7 +189,7 @@ int wh_landlock_enter(const char *backend, int seats, bool tcp)
 	rc = allow_all(rules, readable) || allow_folder_of(rules, backend) || allow_named(rules) ||
 	     allow_list(rules, getenv("WORMHOLE_LIB_PATH")) ||
 	     allow_list(rules, getenv("LD_LIBRARY_PATH")) ||
-	     allow(rules, "/dev", LOOK | write) || allow(rules, "/proc", LOOK | write) ||
+	     allow_devices(rules, write) || allow(rules, "/proc", LOOK | write) ||
 	     allow(rules, "/dev/shm", LOOK | write | MAKE_REG | REMOVE_FILE) ||
 	     allow_seats(rules, seats) || allow_code_cache(rules, write) ||
 	     syscall(SYS_RESTRICT, rules, 0);

@@ -17,6 +17,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -133,6 +134,18 @@ static void add_threads_only(struct filter *p)
 	add(p, DATA(nr));
 }
 
+/* It ends with its server, or its supervisor: that can be asked for, and not be taken back. */
+static void add_end_with_parent(struct filter *p)
+{
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6));
+	add(p, DATA(args[0]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 3));
+	add(p, DATA(args[1]));
+	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 1, 0));
+	add(p, RET(SECCOMP_RET_ERRNO | EPERM));
+	add(p, DATA(nr));
+}
+
 /* NVIDIA's driver listens on one of this kind, and does not start without; nobody can connect. */
 static void add_no_network(struct filter *p)
 {
@@ -201,6 +214,7 @@ static int filter_calls(bool local, bool tcp)
 	add(&p, JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
 	add(&p, RET(SECCOMP_RET_ERRNO | EPERM));
 	refuse(&p, refused, COUNT(refused), EPERM);
+	add_end_with_parent(&p);
 	add_threads_only(&p);
 	if (local)
 		add_local(&p, tcp);

@@ -324,6 +324,9 @@ static void intrude(void)
 	say("prlimit_server", prlimit(parent, RLIMIT_NOFILE, NULL, &(struct rlimit){ 0 }));
 	say("owner", fcntl(2, F_SETOWN, parent));
 	say("type", ioctl(0, TIOCSTI, "x"));
+	say("terminal", open_one("/dev", "ptmx", O_RDWR | O_NOCTTY));
+	say("outlive", prctl(PR_SET_PDEATHSIG, 0));
+	add("secret %s", getenv("SECRET") ? "read" : "none");
 	say("limits_file", open_one(dir, "tenants/default.limits", O_RDWR));
 	say("board", open_one(dir, "tenants/turns/seats/board", O_RDWR));
 	say("lock", open_one(dir, "server.lock", O_WRONLY));

@@ -24,7 +24,7 @@ intrude() {
 	chmod 600 "$tmp/$name/file"
 	[ "$name" != user ] || [ "$(id -u)" != 0 ] || chown -R $user:$user "$tmp/$name"
 	(
-		export INTRUDER="$WORMHOLE_DIR" INTRUDER_FILE="${tmp#/}/$name/file"
+		export INTRUDER="$WORMHOLE_DIR" INTRUDER_FILE="${tmp#/}/$name/file" SECRET=1
 		"$@" "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
 			--daemon --part-size 16M --host-mem 256M >"$tmp/$name.said" 2>&1
 	)
@@ -62,6 +62,9 @@ everywhere() {
 		"^user [0-9]* new_privileges none filter on "
 	is "${1}s_worker_makes_nothing_of_the_servers_writable" "$(got "$1" widen_limits widen_board)" "EACCES EACCES "
 	is "${1}s_worker_types_into_no_terminal" "$(got "$1" type)" "EPERM "
+	is "${1}s_worker_opens_no_terminal" "$(got "$1" terminal)" "EACCES "
+	is "${1}s_worker_ends_with_its_server_whatever_it_says" "$(got "$1" outlive)" "EPERM "
+	is "${1}s_worker_has_no_variable_of_the_servers" "$(got "$1" secret)" "none "
 	is "${1}s_worker_opens_nothing_of_the_servers" "$(got "$1" limits_file board lock)" "EACCES EACCES EACCES "
 	is "${1}s_worker_makes_no_file" "$(got "$1" make_in_tmp)" "EACCES "
 	is "${1}s_worker_reads_no_private_file" "$(got "$1" file)" "EACCES "
@@ -82,14 +85,15 @@ everywhere_points() {
 	for p in client_is_served_all_the_same worker_starts_no_program_and_no_process worker_makes_threads \
 		worker_connects_to_nobody worker_reaches_no_other_process worker_gets_no_more_rights \
 		worker_has_a_filter_and_gets_no_new_privileges worker_makes_nothing_of_the_servers_writable \
-		worker_types_into_no_terminal worker_opens_nothing_of_the_servers worker_makes_no_file \
+		worker_types_into_no_terminal worker_opens_no_terminal worker_ends_with_its_server_whatever_it_says \
+		worker_has_no_variable_of_the_servers worker_opens_nothing_of_the_servers worker_makes_no_file \
 		worker_reads_no_private_file worker_has_few_files_and_no_core; do
 		echo "${1}s_$p"
 	done
 	echo "$1_says_so"
 }
 
-plan 55
+plan 64
 # Cells of a user's server.
 if ! readable; then
 	# shellcheck disable=SC2046

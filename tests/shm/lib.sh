@@ -11,6 +11,7 @@ bin=$WH_BUILD/tests/shm/bin
 server=
 n=0
 
+. "$WH_TOP/tests/stand_ins.sh"
 export LD_LIBRARY_PATH="$WH_BUILD/client-stubs"
 export WORMHOLE_TRANSPORT=shm WORMHOLE_SOCKET="$tmp/server.sock"
 unset WORMHOLE_LOG

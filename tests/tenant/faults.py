@@ -67,6 +67,7 @@ class Steps:
     def __init__(self, top):
         self.top, self.fault = top, Fault(os.path.join(top, 'fault'))
         self.folder = os.path.join(top, 'd')
+        os.environ['WORMHOLE_WORKER_ENV'] = 'LD_PRELOAD:FAIL_FILE'
         self.env = dict(os.environ, LD_PRELOAD=FAIL, FAIL_FILE=self.fault.path, WORMHOLE_LOG='1')
         self.server = None
 

@@ -172,6 +172,12 @@ static int cannot_connect(void)
 	return refused(connect(-1, (struct sockaddr *)&a, sizeof(a)));
 }
 
+static int cannot_outlive(void)
+{
+	return refused(prctl(PR_SET_PDEATHSIG, 0)) && refused(prctl(PR_SET_PDEATHSIG, SIGTERM)) &&
+	       !prctl(PR_SET_PDEATHSIG, SIGKILL) && !prctl(PR_SET_NAME, "worker");
+}
+
 /* A thread that exists before the sandbox, as a driver's would. */
 static int go[2];
 
@@ -218,13 +224,14 @@ int main(void)
 	const struct wh_sandbox local = { .seccomp = 1, .local = true };
 	const struct wh_sandbox ranks = { .seccomp = 1, .local = true, .tcp = true };
 
-	tap_plan(18);
+	tap_plan(19);
 	ok_eq(answer(&filter, cannot_exec), YES, "worker_cannot_execute_programs");
 	ok_eq(answer(&filter, cannot_open_sockets), YES, "worker_cannot_open_sockets");
 	ok_eq(answer(&filter, stays_on_its_cpu), YES, "worker_in_a_vm_stays_on_its_cpu");
 	ok_eq(answer(&filter, makes_no_process), YES, "worker_cannot_fork");
 	ok_eq(answer(&filter, makes_threads), YES, "worker_can_make_threads");
 	ok_eq(answer(&filter, can_map_memory), YES, "worker_can_map_memory");
+	ok_eq(answer(&filter, cannot_outlive), YES, "worker_ends_with_its_parent_whatever_it_says");
 	ok_eq(answer(&open, cannot_open_sockets), NO, "no_filter_where_none_is_wanted");
 	ok_eq(answer(&open, has_no_core), YES, "worker_leaves_no_core_and_gains_nothing");
 	ok_eq(with_old_thread(&filter), YES, "threads_that_exist_are_filtered_too");

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The environment of workers, and of what loads vendors' libraries as one: what a client
+ * can run there reads it. Of the server's own these names alone, which say how the driver
+ * and the libraries work; not who started the server, his folders, or what he keeps in
+ * variables because it is secret.
+ */
+#define _GNU_SOURCE
+#include "daemon/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* More names, with colons between them: the administrator's word. */
+#define MORE	"WORMHOLE_WORKER_ENV"
+
+/* All names that begin so; LD_LIBRARY_PATH is one. */
+static const char *const known[] = {
+	"LD_LIBRARY_PATH=", "WORMHOLE_", "CUDA_", "NVIDIA_", "NCCL_", "CUBLAS_", "CUBLASLT_", "CUDNN_",
+	"CUFFT_", "CURAND_", "CUSOLVER_", "CUSPARSE_", "CUSPARSELT_",
+};
+
+static bool is_in(const char *list, const char *entry)
+{
+	size_t n = strcspn(entry, "="), m;
+
+	for (; list && *list; list += m + (list[m] == ':')) {
+		m = strcspn(list, ":");
+		if (m == n && n && !strncmp(list, entry, n))
+			return true;
+	}
+	return false;
+}
+
+static bool passes(const char *entry, const char *more)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strncmp(entry, known[i], strlen(known[i])))
+			return true;
+	return is_in(more, entry);
+}
+
+void wh_environment_in_child(void)
+{
+	const char *more = getenv(MORE);
+	char **from, **to = environ;
+
+	for (from = environ; from && *from; from++)
+		if (passes(*from, more))
+			*to++ = *from;
+	if (to)
+		*to = NULL;
+}
