@@ -116,11 +116,17 @@ await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 state() { inside 'systemctl is-active wormhole'; }
 runs() { inside "wormhole run --mem 2G --sm 30 -- /opt/program"; }
 
-plan 33
+plan 38
 quietly "apt-get install -y --no-install-recommends ./wormhole-host_*.deb ./wormhole-libraries_*.deb"
 is packages_are_installed "$?" 0
-is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no wormhole.service wormhole-server@gpu0.service')" ""
+is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
+	wormhole.service wormhole-metrics.service wormhole-server@gpu0.service')" ""
 is nothing_is_started_by_the_installation "$(state)" inactive
+# What a service that was taken over could do, from 0 to 10, by systemd's own measure.
+quietly 'systemd-analyze security --no-pager --offline=true --threshold=40 wormhole-metrics.service'
+is exporter_can_do_little "$?" 0
+quietly 'systemd-analyze security --no-pager --offline=true --threshold=50 wormhole.service'
+is and_the_server_no_more_than_it_needs "$?" 0
 
 # --- The server of programs --------------------------------------------------------------------
 quietly "systemctl enable --now wormhole"
@@ -130,6 +136,14 @@ ok and_it_is_not_tried_for_ever await 'systemctl is-failed wormhole'
 quietly 'echo "SERVE_OPTIONS=--backend softgpu" >/etc/default/wormhole; systemctl reset-failed wormhole; systemctl start wormhole'
 is with_the_options_of_etc_default_it_starts "$? $(state)" "0 active"
 like and_a_program_runs_as_a_tenant "$(runs)" "^vectorAdd: PASS"
+like whose_workers_have_all_protections "$(inside 'wormhole stat' | grep -v '^$')" \
+	"^workers are protected by: user calls files network"
+is and_nothing_is_refused_to_it "$(grep -c 'not permitted\|Permission denied\|Read-only' "$root/run/wormhole/server.log")" 0
+quietly 'systemctl start wormhole-metrics'
+figures='import urllib.request as u; print(u.urlopen("http://127.0.0.1:9477/metrics", timeout=10).read().decode())'
+await_here eval 'nsenter -t "$first" -n /usr/bin/python3 -c "$figures" >"$tmp/figures" 2>&1'
+like figures_are_served_beside_it "$(cat "$tmp/figures")" "^wormhole_up 1"
+quietly 'systemctl stop wormhole-metrics'
 if (ulimit -l unlimited) 2>/dev/null; then
 	like memory_may_be_locked "$(inside 'cat /proc/$(systemctl show -P MainPID wormhole)/limits')" \
 		"^Max locked memory *unlimited"
