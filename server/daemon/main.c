@@ -247,6 +247,7 @@ static void raise_files(void)
 
 static bool start(char *err, size_t err_size)
 {
+	wh_faults_start();
 	if (!wh_lock_dir(wh_server.dir, err, err_size) || !wh_isolation_start(err, err_size))
 		return false;
 	if (answers(wh_server.socket)) {

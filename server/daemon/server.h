@@ -151,6 +151,8 @@ int wh_tenant_trace(const struct wh_tenant *t);
 /* The end of what keeps an ephemeral tenant: see control.c. */
 void wh_tenant_hold(struct wh_tenant *t);
 void wh_tenant_release(struct wh_tenant *t);
+/* Is this an address of a tenant's mapped files? From a handler of signals, too. */
+bool wh_tenants_map(const void *address);
 /* A child of this process ended. */
 void wh_tenants_reap(pid_t pid, int status);
 
@@ -192,6 +194,12 @@ int wh_versions_main(const char *backend, enum wh_protect protect, int fd);
 
 /* Of the driver's library and the others', in options and variables. False: no memory. */
 bool wh_places_from_root(void);
+
+/* --- faults.c ------------------------------------------------------------------- */
+
+/* From here on a tenant's file that has lost memory is no end of the server. */
+void wh_faults_start(void);
+bool wh_faults_seen(void);	/* since it was asked last */
 
 /* --- notes.c -------------------------------------------------------------------- */
 

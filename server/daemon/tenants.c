@@ -620,19 +620,44 @@ static struct wh_tenant *owner_of(pid_t pid, int *account)
 	return NULL;
 }
 
+bool wh_tenants_map(const void *address)
+{
+	const char *at = address, *usage;
+	int i;
+
+	for (i = 0; i < (int)WH_SEATS; i++)
+		if (at == (const char *)seats.seat[i].page)
+			return true;
+	for (i = 0; i < WH_MAX_TENANTS; i++) {
+		usage = tenants[i] ? (const char *)tenants[i]->file.usage : NULL;
+		if (usage && at >= usage && at < usage + sizeof(*tenants[i]->file.usage))
+			return true;
+	}
+	return false;
+}
+
 /* By our own table, whatever the file says. */
-static void clean_up(const struct wh_tenant *t)
+static void clean_up(struct wh_tenant *t)
 {
 	uint64_t living = 0;
-	int i;
+	int i, rc;
+
+	if (wh_faults_seen())
+		wh_say("error", "a tenant's file has lost memory below it (a hole, or a full or broken file "
+		       "system at %s); its workers' figures are lost", folder);
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
 		if (t->worker[i].pid)
 			living |= 1ull << i;
-	if (living)
+	if (living) {
 		wh_tenant_accounts_only(t->file.usage, living);
-	else if (wh_tenant_usage_restart(t->file.usage, t->id))
-		wh_say_of(t->name, "warn", "tenant %s: its locks: %s", t->name, strerror(errno));
+		return;
+	}
+	rc = wh_tenant_file_restart(&t->file, t->id);
+	rc = rc ? rc : wh_seats_restart(&seats, t->seat);
+	if (rc)
+		wh_say_of(t->name, "warn", "tenant %s: its files in %s: %s", t->name, folder,
+			  strerror(-rc));
 }
 
 void wh_tenants_reap(pid_t pid, int status)
@@ -649,8 +674,8 @@ void wh_tenants_reap(pid_t pid, int status)
 	t->worker[account].pid = 0;
 	t->workers--;
 	wh_tenant_account_clear(t->file.usage, account);
-	clean_up(t);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
+	clean_up(t);
 	bound_memory(t);
 	if (!t->workers)
 		wh_isolation_idle(&t->isolation);

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -146,6 +147,16 @@ static void add_end_with_parent(struct filter *p)
 	add(p, DATA(nr));
 }
 
+/*
+ * What it has mapped, others have: its tenant's counters and seat, the client's part. Memory
+ * that goes out of it faults in their processes.
+ */
+static void add_no_holes(struct filter *p)
+{
+	not_with(p, SYS_madvise, 2, MADV_REMOVE, MADV_REMOVE);
+	only_with(p, SYS_fallocate, 1, 0, FALLOC_FL_KEEP_SIZE);
+}
+
 /* NVIDIA's driver listens on one of this kind, and does not start without; nobody can connect. */
 static void add_no_network(struct filter *p)
 {
@@ -215,6 +226,7 @@ static int filter_calls(bool local, bool tcp)
 	add(&p, RET(SECCOMP_RET_ERRNO | EPERM));
 	refuse(&p, refused, COUNT(refused), EPERM);
 	add_end_with_parent(&p);
+	add_no_holes(&p);
 	add_threads_only(&p);
 	if (local)
 		add_local(&p, tcp);

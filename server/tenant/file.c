@@ -144,6 +144,19 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 	unlink(path);
 }
 
+int wh_tenant_file_restart(struct wh_tenant_file *f, uint64_t tenant_id)
+{
+	int rc = posix_fallocate(f->usage_fd, 0, (off_t)sizeof(*f->usage));
+
+	/* A page may have been lost here, too (faults.c). */
+	if (!rc && mmap(f->usage, sizeof(*f->usage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			f->usage_fd, 0) == MAP_FAILED)
+		rc = errno;
+	if (!rc && wh_tenant_usage_restart(f->usage, tenant_id))
+		rc = errno;
+	return -rc;
+}
+
 /* --- Limits ----------------------------------------------------------------------- */
 
 int wh_tenant_limits_read(const struct wh_tenant_limits *l, struct wh_tenant_limits *out)

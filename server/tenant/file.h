@@ -30,6 +30,11 @@ int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char 
 /* Unmaps, closes and removes. */
 void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char *name);
 
+/*
+ * No worker of the tenant lives: the counters' file is whole, whatever was made of it, and
+ * wh_tenant_usage_restart() is done.
+ */
+int wh_tenant_file_restart(struct wh_tenant_file *f, uint64_t tenant_id);
 /* An account that is free: zeroed, with its generation counted up. Its pid is still 0. */
 void wh_tenant_account_open(struct wh_tenant_usage *u, int account);
 /* From now on it counts. */

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -180,4 +181,23 @@ void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int account)
 		return;
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		drop_turn(&s->seat[seat].page->device[d], account + 1);
+}
+
+int wh_seats_restart(struct wh_seats *s, int seat)
+{
+	struct wh_seat *page = seat < 0 ? NULL : s->seat[seat].page;
+	int rc;
+
+	if (!page)
+		return 0;
+	rc = posix_fallocate(s->seat[seat].fd, 0, (off_t)sizeof(*page));
+	if (!rc && mmap(page, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			s->seat[seat].fd, 0) == MAP_FAILED)
+		rc = errno;
+	if (rc)
+		return -rc;
+	/* Others read it meanwhile: nobody has the device, nobody waits. */
+	memset(page->device, 0, sizeof(page->device));
+	wh_seat_init(page);
+	return 0;
 }

@@ -35,6 +35,8 @@ int wh_seats_take(struct wh_seats *s, uint64_t tenant_id);
 void wh_seats_give(struct wh_seats *s, int seat);
 /* The tenant's share of a device's time, in percent; 0: it takes no turns. */
 void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent);
+/* No worker of the tenant lives: its file is whole and empty, whatever was made of it. */
+int wh_seats_restart(struct wh_seats *s, int seat);
 /* The worker of this account is dead: what it claimed is free. */
 void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int account);
 

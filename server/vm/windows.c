@@ -192,16 +192,19 @@ const char *wh_window_tenant(unsigned int window)
 /* --- Workers ---------------------------------------------------------------------- */
 
 /* By our own table; what the window's workers have written ends with the last of them. */
-static int clean_up(const struct window *t, unsigned int window)
+static int clean_up(struct window *t, unsigned int window)
 {
 	uint64_t living = 0;
 	unsigned int i;
+	int rc;
 
 	for (i = 0; i < WH_WINDOW_WORKERS; i++)
 		if (t->pid[i])
 			living |= 1ull << i;
-	if (!living)
-		return wh_tenant_usage_restart(t->file.usage, window + 1);
+	if (!living) {
+		rc = wh_tenant_file_restart(&t->file, window + 1);
+		return rc ? rc : wh_seats_restart(&seats, t->seat);
+	}
 	wh_tenant_accounts_only(t->file.usage, living);
 	return 0;
 }

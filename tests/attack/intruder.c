@@ -221,6 +221,37 @@ static void widen(const char *what, const char *name)
 		fclose(f);
 }
 
+/* Memory out of what others have mapped, too. */
+static long punch(const char *name)
+{
+	char text[PATH_MAX + 128];
+	unsigned long from, to;
+	FILE *f = fopen("/proc/self/maps", "r");
+	long rc = -1;
+
+	errno = ENOENT;
+	while (f && fgets(text, sizeof(text), f))
+		if (strstr(text, " rw-s ") && strstr(text, name) &&
+		    sscanf(text, "%lx-%lx", &from, &to) == 2) {
+			rc = madvise((void *)from, to - from, MADV_REMOVE);
+			break;
+		}
+	if (f)
+		fclose(f);
+	return rc;
+}
+
+static long punch_file(void)
+{
+	int fd = memfd_create("intruder", 0);
+	long rc = fallocate(fd, 0, 0, 8192);
+
+	if (!rc)
+		rc = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
+	close(fd);
+	return rc;
+}
+
 #define GREEDY	3751
 
 static void eat(void)
@@ -326,6 +357,9 @@ static void intrude(void)
 	say("type", ioctl(0, TIOCSTI, "x"));
 	say("terminal", open_one("/dev", "ptmx", O_RDWR | O_NOCTTY));
 	say("outlive", prctl(PR_SET_PDEATHSIG, 0));
+	say("punch_usage", punch(".usage"));
+	say("punch_seat", punch("/seats/"));
+	say("punch_file", punch_file());
 	add("secret %s", getenv("SECRET") ? "read" : "none");
 	say("limits_file", open_one(dir, "tenants/default.limits", O_RDWR));
 	say("board", open_one(dir, "tenants/turns/seats/board", O_RDWR));

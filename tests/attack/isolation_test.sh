@@ -64,6 +64,8 @@ everywhere() {
 	is "${1}s_worker_types_into_no_terminal" "$(got "$1" type)" "EPERM "
 	is "${1}s_worker_opens_no_terminal" "$(got "$1" terminal)" "EACCES "
 	is "${1}s_worker_ends_with_its_server_whatever_it_says" "$(got "$1" outlive)" "EPERM "
+	is "${1}s_worker_takes_no_memory_out_of_what_others_have" "$(got "$1" punch_usage punch_seat punch_file)" \
+		"EPERM EPERM EPERM "
 	is "${1}s_worker_has_no_variable_of_the_servers" "$(got "$1" secret)" "none "
 	is "${1}s_worker_opens_nothing_of_the_servers" "$(got "$1" limits_file board lock)" "EACCES EACCES EACCES "
 	is "${1}s_worker_makes_no_file" "$(got "$1" make_in_tmp)" "EACCES "
@@ -86,14 +88,14 @@ everywhere_points() {
 		worker_connects_to_nobody worker_reaches_no_other_process worker_gets_no_more_rights \
 		worker_has_a_filter_and_gets_no_new_privileges worker_makes_nothing_of_the_servers_writable \
 		worker_types_into_no_terminal worker_opens_no_terminal worker_ends_with_its_server_whatever_it_says \
-		worker_has_no_variable_of_the_servers worker_opens_nothing_of_the_servers worker_makes_no_file \
+		worker_takes_no_memory_out_of_what_others_have worker_has_no_variable_of_the_servers worker_opens_nothing_of_the_servers worker_makes_no_file \
 		worker_reads_no_private_file worker_has_few_files_and_no_core; do
 		echo "${1}s_$p"
 	done
 	echo "$1_says_so"
 }
 
-plan 64
+plan 67
 # Cells of a user's server.
 if ! readable; then
 	# shellcheck disable=SC2046
