@@ -31,7 +31,7 @@ enum {
 static const struct argp_option options[] = {
 	{ "backend", KEY_BACKEND, "LIBRARY", 0, "the driver's libcuda.so.1 (default: this machine's), or softgpu: no GPU, PTX runs on the CPU", 0 },
 	{ "libraries", KEY_LIBRARIES, "DIR", 0, "folder of the driver side's cuBLAS, cuDNN and others; again, or with colons, for more: of each a program gets the version that it came with, else the newest (default: $WORMHOLE_LIB_PATH, the CUDA toolkit's, the loader's)", 0 },
-	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 256 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
+	{ "worker-uid", KEY_UID, "N", 0, "(root) first of 257 numbers that nobody else has: each tenant's workers run as one of them (default: such numbers); none: as root", 0 },
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },

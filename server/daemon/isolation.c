@@ -145,7 +145,7 @@ static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, si
 	if (wh_protection[WH_PROTECT_USER].on) {
 		i->uid = wh_uid_take();
 		if (i->uid == WH_NO_UID && errno) {
-			snprintf(err, err_size, "tenant %s: a user for it: /proc: %s", tenant, strerror(errno));
+			snprintf(err, err_size, "tenant %s: a user for it: %s", tenant, strerror(errno));
 			return false;
 		}
 		if (i->uid == WH_NO_UID) {

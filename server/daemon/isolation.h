@@ -74,8 +74,9 @@ void wh_isolation_print(void *file);
 
 /* --- uids.c --------------------------------------------------------------------- */
 
-/* Options are a first number, "none" or NULL: 256 that no other server has. */
+/* Options are a first number, "none" or NULL: 257 that no other server has. */
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size);
+void wh_uids_stop(void);
 /* A number that no process has and no other server gives out; WH_NO_UID: none left, or errno. */
 uid_t wh_uid_take(void);
 /* Kills who has it, and gives it back unless somebody still has it. */
@@ -98,6 +99,20 @@ enum wh_uid_state wh_uid_claim(uid_t uid);
 void wh_uid_unclaim(uid_t uid);
 /* In a child: that user, for good. */
 bool wh_uid_become(uid_t uid);
+
+/* --- uid_range.c ------------------------------------------------------------------- */
+
+/* Of a range: a number for each tenant, and one that says whose all of them are. */
+#define WH_UID_RANGE	(WH_MAX_TENANTS + 1)
+/*
+ * The first number of the first of so many ranges, one behind the other, that no server
+ * has which sees another /run; 0: there is none. file: the locks, or -1.
+ */
+uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges);
+void wh_uid_range_give(void);
+bool wh_uid_range_reap(pid_t pid);	/* true: it was part of this */
+/* Has any process this real user? 1, 0, or -1 with errno. */
+int wh_uid_had(uid_t uid);
 
 /* --- code_cache.c ---------------------------------------------------------------- */
 

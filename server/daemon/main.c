@@ -69,7 +69,7 @@ static const char help[] =
 "  --slack SIZE       memory of a worker that the driver counts beyond the limit before\n"
 "                     the worker is stopped (default 1G)\n"
 "  --period MS        time between two such readings (default 250)\n"
-"  --worker-uid N     (root) first of 256 numbers that nobody else has: each tenant's workers run as\n"
+"  --worker-uid N     (root) first of 257 numbers that nobody else has: each tenant's workers run as\n"
 "                     one of them; none: as root. Default: $WORMHOLE_WORKER_UID, else such numbers\n"
 "  --protection       say what workers would have and lack here, and end\n"
 "  --daemon           go to the background once clients can connect; messages then go\n"
@@ -142,7 +142,7 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
-		if (!wh_audit_reap(pid, status)) {
+		if (!wh_audit_reap(pid, status) && !wh_uid_range_reap(pid)) {
 			wh_usage_ended(pid, &usage);
 			wh_tenants_reap(pid, status);
 		}
@@ -277,6 +277,7 @@ static int serve(bool background)
 	if (!start(err, sizeof(err))) {
 		wh_say("error", "%s", err[0] ? err : strerror(errno));
 		wh_control_stop();
+		wh_uids_stop();
 		wh_tenants_stop();
 		wh_isolation_stop();
 		return 1;
@@ -293,6 +294,7 @@ static int serve(bool background)
 	wh_control_stop();
 	wh_audit_stop();
 	wh_code_caches_stop();
+	wh_uids_stop();
 	wh_tenants_stop();
 	wh_log_stop();
 	wh_isolation_stop();
@@ -417,6 +419,7 @@ static int show_protection(void)
 		return 1;
 	}
 	wh_isolation_print(stdout);
+	wh_uids_stop();
 	wh_isolation_stop();
 	return 0;
 }

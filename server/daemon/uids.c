@@ -33,64 +33,18 @@
  */
 #define FIRST_WIDE	0x70574800u
 #define FIRST_NARROW	60600u
+#define RANGES		16	/* of these; */
+#define NARROW_RANGES	2	/* systemd's own begin behind */
 
 static struct {
 	uid_t first;		/* 0: workers are the server's user */
+	uid_t chosen;		/* of all ranges, where none was named */
 	int lock;		/* of who opened the file, which a child shares */
 	bool taken[WH_MAX_TENANTS];
 	gid_t device_group;	/* of the driver's files, where others may not open them */
 } uids = { .lock = -1 };
 
 /* --- Which processes there are ------------------------------------------------------ */
-
-/* Does the line "Uid: real effective saved file" name it? */
-static bool status_has(const char *text, uid_t uid)
-{
-	const char *line = strstr(text, "\nUid:");
-	unsigned int id[4];
-	int i;
-
-	if (!line || sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
-		return false;
-	for (i = 0; i < 4; i++)
-		if (id[i] == uid)
-			return true;
-	return false;
-}
-
-/* 1: yes, 0: no, or it has ended, -1: it cannot be looked at (errno). */
-static int process_has(int proc, const char *pid, uid_t uid)
-{
-	char path[64], text[1024];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%.20s/status", pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? 0 : -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return status_has(text, uid);
-}
-
-/* Has any process that we can see this user? As above. */
-static int busy(uid_t uid)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	int found = d ? 0 : -1, saved;
-
-	while (d && !found && (e = readdir(d)))
-		if (*e->d_name >= '0' && *e->d_name <= '9')
-			found = process_has(dirfd(d), e->d_name, uid);
-	saved = errno;
-	if (d)
-		closedir(d);
-	errno = saved;
-	return found;
-}
 
 /* As that user, so that the kernel itself keeps us from hitting another's. */
 static void kill_all_of(uid_t uid)
@@ -134,7 +88,7 @@ static bool mapped(uid_t first, const char *file)
 	bool found = false;
 
 	while (f && !found && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
-		found = first >= inside && first - inside + WH_MAX_TENANTS <= count;
+		found = first >= inside && first - inside + WH_UID_RANGE <= count;
 	if (f)
 		fclose(f);
 	return found;
@@ -168,7 +122,7 @@ static bool parse(const char *option, uid_t *first)
 	char *end;
 	unsigned long v = strtoul(option, &end, 10);
 
-	if (*option < '0' || *option > '9' || *end || !v || v > INT32_MAX - WH_MAX_TENANTS)
+	if (*option < '0' || *option > '9' || *end || !v || v > INT32_MAX - WH_UID_RANGE)
 		return false;
 	*first = (uid_t)v;
 	return true;
@@ -181,6 +135,32 @@ static bool off(struct wh_protection *p, const char *why)
 	return true;
 }
 
+/* As many ranges as there are numbers for. */
+static unsigned int ranges(const char *option, uid_t first)
+{
+	unsigned int most = first == FIRST_NARROW ? NARROW_RANGES : RANGES, n = 1;
+
+	while (!option && n < most && usable(first + n * WH_UID_RANGE))
+		n++;
+	return n;
+}
+
+static bool take_range(const char *option, uid_t first, struct wh_protection *p, char *err,
+		       size_t err_size)
+{
+	uids.chosen = option ? 0 : first;
+	uids.first = wh_uid_range_take(uids.lock, first, ranges(option, first));
+	if (!uids.first) {
+		snprintf(err, err_size, "users from %u on: a server that sees another /run gives them out; "
+			 "name others by --worker-uid N, or let the two have the same /run", first);
+		return false;
+	}
+	p->on = true;
+	snprintf(p->detail, sizeof(p->detail), "%u to %u", uids.first,
+		 uids.first + WH_MAX_TENANTS - 1);
+	return true;
+}
+
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size)
 {
 	uid_t first = usable(FIRST_WIDE) ? FIRST_WIDE : FIRST_NARROW;
@@ -190,7 +170,7 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 	if (option && (!parse(option, &first) || geteuid())) {
 		snprintf(err, err_size, "--worker-uid: '%s': %s", option,
 			 geteuid() ? "only root can run workers as other users" :
-			 "neither none nor the first of 256 numbers that nobody has");
+			 "neither none nor the first of 257 numbers that nobody has");
 		return false;
 	}
 	if (geteuid())
@@ -203,7 +183,7 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 		}
 		snprintf(err, err_size, "users %u to %u are not there in this user namespace; name others by "
 			 "--worker-uid N, or run workers as root by --worker-uid none", first,
-			 first + WH_MAX_TENANTS - 1);
+			 first + WH_MAX_TENANTS);
 		return false;
 	}
 	uids.device_group = group_of_device();
@@ -213,10 +193,12 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 	if (uids.lock < 0)
 		wh_say("warn", LOCK_FILE ": %s; another server on this machine must have other numbers "
 		       "(--worker-uid)", strerror(errno));
-	uids.first = first;
-	p->on = true;
-	snprintf(p->detail, sizeof(p->detail), "%u to %u", first, first + WH_MAX_TENANTS - 1);
-	return true;
+	return take_range(option, first, p, err, err_size);
+}
+
+void wh_uids_stop(void)
+{
+	wh_uid_range_give();
 }
 
 static bool lock(uid_t uid, short type)
@@ -235,7 +217,7 @@ uid_t wh_uid_take(void)
 		uid = uids.first + i;
 		if (uids.taken[i] || !lock(uid, F_WRLCK))
 			continue;
-		has = busy(uid);
+		has = wh_uid_had(uid);
 		saved = errno;
 		if (!has) {
 			uids.taken[i] = true;
@@ -267,15 +249,23 @@ bool wh_uids_beside(int at)
 	return true;
 }
 
+/* Of this range, or of one that a server had that was killed. */
+static bool is_ours(uid_t uid)
+{
+	if (uids.chosen)
+		return uid >= uids.chosen && uid - uids.chosen < RANGES * WH_UID_RANGE;
+	return uid >= uids.first && uid - uids.first < WH_MAX_TENANTS;
+}
+
 enum wh_uid_state wh_uid_claim(uid_t uid)
 {
 	int has;
 
-	if (!uids.first || uid < uids.first || uid - uids.first >= WH_MAX_TENANTS)
+	if (!uids.first || !is_ours(uid))
 		return WH_UID_FOREIGN;
 	if (!lock(uid, F_WRLCK))
 		return WH_UID_TAKEN;
-	has = busy(uid);
+	has = wh_uid_had(uid);
 	if (!has)
 		return WH_UID_CLAIMED;
 	lock(uid, F_UNLCK);
@@ -308,12 +298,12 @@ void wh_uid_give(uid_t uid)
 	int i;
 
 	/* A killed process has its user until it is reaped. */
-	for (i = 0; busy(uid) && i < KILL_TRIES; i++) {
+	for (i = 0; wh_uid_had(uid) && i < KILL_TRIES; i++) {
 		kill_all_of(uid);
 		if (i)
 			nanosleep(&pause, NULL);
 	}
-	if (busy(uid)) {
+	if (wh_uid_had(uid)) {
 		wh_say("warn", "user %u is not given out again: a process that cannot be ended has it", uid);
 		return;
 	}

@@ -141,7 +141,7 @@ is roots_tenants_have_namespaces_of_their_own "$(got root namespaces | tr ' ' '\
 	grep -v -x -F -e "$(readlink /proc/self/ns/net)" -e "$(readlink /proc/self/ns/ipc)" |
 	sed -n 's/^\([a-z]*\):\[[0-9]*\]$/\1/p' | sort | tr '\n' ' ')" "ipc net "
 like roots_worker_has_few_processes "$(got root limits)" "processes few"
-is roots_worker_is_a_user_that_nobody_else_is "$(got root rights | awk '{ print ($2 >= 1884768256 && $2 < 1884768512) }')" 1
+is roots_worker_is_a_user_that_nobody_else_is "$(got root rights | awk '{ print ($2 >= 1884768256 && $2 < 1884772368) }')" 1
 like root_says_which_users_workers_are "$(says root)" "a user of each tenant's own ([0-9]* to [0-9]*)"
 like stat_says_what_protects "$(cat "$tmp/root.stat")" "^workers are protected by: user calls files network"
 

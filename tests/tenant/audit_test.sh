@@ -41,7 +41,7 @@ before=$(field good "d['gpu_ns']")
 await eval '[ "$(field good "d[\"gpu_ns\"]")" -gt $((before + 400000000)) ]'
 is under_a_share_of_time_the_worker_alone_measures "$(field shared "d['gpu_ns']")" 0
 finish_client shared
-is limit_and_slack_may_be_used "$(workers | wc -l)" 3
+ok limit_and_slack_may_be_used await has_workers 3
 is without_a_limit_any_figure_is_right "$(worker free)" "$free"
 
 # One byte more.

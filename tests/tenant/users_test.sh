@@ -14,7 +14,7 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip users_of_workers "needs root and a build folder that others may read"
 	finish
 fi
-plan 10
+plan 17
 serve
 is a_start_gives_back_the_user_that_it_asked_the_backend_as "$(grep 'not given out' "$tmp/serve")" ""
 "$wormhole" tenant create b --mem 64M
@@ -41,6 +41,45 @@ env WORMHOLE_DIR="$tmp/d2" "$wormhole" stop
 is two_servers_share_no_number "$(workers_users | grep -c -x -e "${theirs:-[0-9]*}")" 0
 finish_client e
 "$wormhole" stop
+
+# A server that sees another /run, as in a container, and none of this one's locks.
+elsewhere() {
+	unshare -m sh -c 'mount -t tmpfs run /run && WORMHOLE_DIR=$1 && export WORMHOLE_DIR && shift && exec "$@"' sh "$tmp/d3" \
+		"$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/elsewhere" 2>&1
+}
+range() { sed -n 's/.*own (\([0-9]* to [0-9]*\)).*/\1/p' "$1"; }
+if unshare -m true 2>/dev/null; then
+	serve
+	start h -- alloc=4096
+	elsewhere
+	like server_that_sees_another_run_has_other_users "$(range "$tmp/elsewhere")" " to "
+	ok and_none_of_these eval '[ "$(range "$tmp/elsewhere")" != "$(range "$tmp/serve")" ]'
+	WORMHOLE_DIR=$tmp/d3 "$wormhole" run --mem 64M -- "$client" alloc=4096 >/dev/null
+	WORMHOLE_DIR=$tmp/d3 "$wormhole" stop
+	finish_client h
+	is nobodys_workers_are_killed "$(said h)" "ok "
+	"$wormhole" stop
+	serve --worker-uid 32000
+	elsewhere --worker-uid 32000
+	like of_two_that_are_told_the_same_one_does_not_start "$(cat "$tmp/elsewhere")" \
+		"users from 32000 on: a server that sees another /run gives them out; name others by --worker-uid"
+	"$wormhole" stop
+	elsewhere --worker-uid 32000
+	is when_it_has_ended_the_other_does "$(range "$tmp/elsewhere")" "32000 to 32255"
+	WORMHOLE_DIR=$tmp/d3 "$wormhole" stop
+	serve --worker-uid 32000
+	holder=$(pgrep -u 32256)
+	kill -KILL "$holder"
+	ok what_says_whose_they_are_comes_back await pgrep -u 32256
+	kill -KILL "$(server)"
+	ok and_ends_with_its_server await eval '! pgrep -u 32256'
+else
+	for p in server_that_sees_another_run_has_other_users and_none_of_these nobodys_workers_are_killed \
+		of_two_that_are_told_the_same_one_does_not_start when_it_has_ended_the_other_does \
+		what_says_whose_they_are_comes_back and_ends_with_its_server; do
+		skip $p "no mount namespaces here"
+	done
+fi
 
 echo secret >"$tmp/secret"
 exec 3<"$tmp/secret"

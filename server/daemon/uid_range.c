@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which users are this server's to give out. Servers of one /run share a range, and a lock
+ * for each number (uids.c). One that sees another /run, in a container, sees no lock of
+ * these; what all of one user namespace share is the kernel's count of each user's
+ * processes. So the number behind a range is the user of a process of each server that
+ * gives out of it: the first of those that share a /run takes the range only if nobody
+ * else is that user.
+ *
+ * The count is read by the limit that fork() is checked against: of nobody's processes,
+ * however many there are, is a list read.
+ */
+#define _GNU_SOURCE
+#include "daemon/isolation.h"
+#include "daemon/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE	128	/* tries for the one range that was named: two seconds */
+
+enum { FREE, HAD, UNKNOWN };
+
+static struct {
+	uid_t user;
+	pid_t pid;		/* 0: there is none */
+} holder;
+
+/* --- Who has a number ------------------------------------------------------------------ */
+
+/* As that user, alone: may there be a second one, and no third? */
+static int count(void)
+{
+	const struct rlimit two = { 2, 2 };
+	int status;
+	pid_t pid;
+
+	if (setrlimit(RLIMIT_NPROC, &two))
+		return UNKNOWN;
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (pid < 0)
+		return errno == EAGAIN ? HAD : UNKNOWN;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return FREE;
+}
+
+int wh_uid_had(uid_t uid)
+{
+	int status = UNKNOWN << 8;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(wh_uid_become(uid) ? count() : UNKNOWN);
+	if (pid < 0)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	errno = EAGAIN;
+	return !WIFEXITED(status) || WEXITSTATUS(status) == UNKNOWN ? -1 :
+	       WEXITSTATUS(status) == HAD;
+}
+
+/* --- The range --------------------------------------------------------------------------- */
+
+/* Until the server ends; its first word says whether it is alone. */
+__attribute__((noreturn)) static void hold(uid_t user, pid_t server, int said)
+{
+	char word = UNKNOWN;
+
+	if (wh_uid_become(user))
+		word = (char)count();
+	/* A change of user takes this back. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != server || write(said, &word, 1) != 1)
+		_exit(0);
+	prctl(PR_SET_NAME, "wormhole-users");
+	closefrom(0);
+	for (;;)
+		pause();
+}
+
+static int start_holder(uid_t user)
+{
+	pid_t server = getpid();
+	char word = UNKNOWN;
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC))
+		return UNKNOWN;
+	holder.user = user;
+	holder.pid = fork();
+	if (!holder.pid)
+		hold(user, server, fd[1]);
+	close(fd[1]);
+	if (holder.pid < 0 || read(fd[0], &word, 1) != 1)
+		word = UNKNOWN;
+	close(fd[0]);
+	holder.pid = holder.pid < 0 ? 0 : holder.pid;
+	return word;
+}
+
+void wh_uid_range_give(void)
+{
+	if (!holder.pid)
+		return;
+	kill(holder.pid, SIGKILL);
+	waitpid(holder.pid, NULL, 0);
+	holder.pid = 0;
+}
+
+bool wh_uid_range_reap(pid_t pid)
+{
+	if (!pid || pid != holder.pid)
+		return false;
+	/* Whoever killed it: what it stood for goes on. */
+	if (start_holder(holder.user) == UNKNOWN)
+		wh_say("warn", "no process says that users up to %u are this server's: servers that see another "
+		       "/run may give them out, too", holder.user);
+	return true;
+}
+
+static bool lock(int file, uid_t byte, short type, int how)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+	return !fcntl(file, how, &l);
+}
+
+static bool take(int file, uid_t first)
+{
+	uid_t mark = first + WH_MAX_TENANTS;
+	bool alone = file < 0 || lock(file, mark, F_WRLCK, F_OFD_SETLK);
+	int who = start_holder(mark);
+
+	/* Who shares this /run has looked before us. */
+	if (who == FREE || (who == HAD && !alone)) {
+		if (file < 0 || lock(file, mark, F_RDLCK, F_OFD_SETLK))
+			return true;
+	}
+	wh_uid_range_give();
+	if (file >= 0)
+		lock(file, mark, F_UNLCK, F_OFD_SETLK);
+	return false;
+}
+
+/*
+ * Two that start at once see each other: not twice. And of a server that was just killed the
+ * process is still to end.
+ */
+static void pause_a_while(void)
+{
+	struct timespec t = { 0 };
+	unsigned char ms = 7;
+
+	if (getrandom(&ms, 1, GRND_NONBLOCK) != 1)
+		ms ^= (unsigned char)getpid();
+	t.tv_nsec = ms % 32 * 1000000;
+	nanosleep(&t, NULL);
+}
+
+uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges)
+{
+	unsigned int i, tries, most = ranges > 1 ? 3 : PATIENCE;
+	uid_t got = 0;
+
+	/* One at a time of those with this file. */
+	if (file >= 0 && !lock(file, 0, F_WRLCK, F_OFD_SETLKW))
+		return 0;
+	for (tries = 0; !got && tries < most; tries++) {
+		for (i = 0; !got && i < ranges; i++)
+			if (take(file, first + i * WH_UID_RANGE))
+				got = first + i * WH_UID_RANGE;
+		if (!got)
+			pause_a_while();
+	}
+	if (file >= 0)
+		lock(file, 0, F_UNLCK, F_OFD_SETLK);
+	return got;
+}
