@@ -55,34 +55,22 @@ static void find_landlock(struct wh_protection *p)
 		snprintf(p->detail, sizeof(p->detail), "this kernel has no Landlock (lsm=landlock,...)");
 }
 
-static void close_all(struct wh_isolation *i)
-{
-	int *const fd[] = { &i->user_ns, &i->net_ns, &i->ipc_ns };
-	size_t n;
-
-	for (n = 0; n < sizeof(fd) / sizeof(*fd); n++) {
-		if (*fd[n] >= 0)
-			close(*fd[n]);
-		*fd[n] = -1;
-	}
-}
-
 static void find_namespaces(struct wh_protection *p)
 {
-	struct wh_isolation i = { .uid = WH_NO_UID };
+	struct wh_isolation i = WH_NO_ISOLATION;
 	char err[80];
 
 	if (wh_protection[WH_PROTECT_USER].on)
 		i.uid = wh_uid_take();
-	p->on = wh_namespaces_open(i.uid, &i.user_ns, &i.net_ns, &i.ipc_ns, err, sizeof(err));
+	p->on = wh_namespaces_open(&i, err, sizeof(err));
 	if (p->on)
-		snprintf(p->detail, sizeof(p->detail), "%s", i.user_ns < 0 ? "of root's" :
-			 "by user namespaces");
+		snprintf(p->detail, sizeof(p->detail), "%s%s", i.user_ns < 0 ? "of root's" :
+			 "by user namespaces", i.files_ns < 0 ? "" : ", /dev/shm of each tenant's own");
 	else
 		snprintf(p->detail, sizeof(p->detail), "namespaces: %s", err);
-	close_all(&i);
+	wh_namespaces_close(&i);
 	if (i.uid != WH_NO_UID)
-		wh_uid_give(i.uid);
+		wh_uid_give(i.uid, false);
 }
 
 static void list(char *out, size_t size, bool on)
@@ -155,7 +143,7 @@ static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, si
 		}
 	}
 	if (wh_protection[WH_PROTECT_NETWORK].on &&
-	    !wh_namespaces_open(i->uid, &i->user_ns, &i->net_ns, &i->ipc_ns, why, sizeof(why))) {
+	    !wh_namespaces_open(i, why, sizeof(why))) {
 		snprintf(err, err_size, "tenant %s: its namespaces: %s", tenant, why);
 		return false;
 	}
@@ -164,16 +152,13 @@ static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, si
 		return false;
 	}
 	snprintf(i->group, sizeof(i->group), "%s", tenant);
-	if (wh_code_cache_open(i, why, sizeof(why)))
-		return true;
-	snprintf(err, err_size, "tenant %s: its cache of compiled code: %s", tenant, why);
-	return false;
+	return true;
 }
 
 bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, size_t err_size)
 {
-	*i = (struct wh_isolation){ .open = true, .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1,
-				    .ipc_ns = -1 };
+	*i = WH_NO_ISOLATION;
+	i->open = true;
 	if (open_parts(i, tenant, err, err_size))
 		return true;
 	wh_isolation_close(i);
@@ -181,8 +166,8 @@ bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, si
 }
 
 /*
- * The cgroup first: where it can kill, nobody is left to fork. The cache last, when
- * nobody is left to make files in it.
+ * The cgroup first: where it can kill, nobody is left to fork. What the tenant has made in
+ * the machine's /dev/shm, where it had none of its own, is looked for aside.
  */
 void wh_isolation_close(struct wh_isolation *i)
 {
@@ -191,16 +176,9 @@ void wh_isolation_close(struct wh_isolation *i)
 	if (i->group[0])
 		wh_cgroup_close(i->group);
 	if (i->uid != WH_NO_UID)
-		wh_uid_give(i->uid);
-	wh_code_cache_close(i);
-	close_all(i);
-	*i = (struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, .ipc_ns = -1 };
-}
-
-void wh_isolation_idle(const struct wh_isolation *i)
-{
-	if (i->uid != WH_NO_UID)
-		wh_uid_clean(i->uid);
+		wh_uid_give(i->uid, i->files_ns < 0);
+	wh_namespaces_close(i);
+	*i = WH_NO_ISOLATION;
 }
 
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes)
@@ -264,12 +242,6 @@ pid_t wh_isolation_fork(const struct wh_isolation *i)
 	return pid < 0 ? fork() : pid;
 }
 
-static bool join(const struct wh_isolation *i)
-{
-	return (i->net_ns < 0 || !setns(i->net_ns, CLONE_NEWNET)) &&
-	       (i->ipc_ns < 0 || !setns(i->ipc_ns, CLONE_NEWIPC));
-}
-
 /*
  * Namespaces of root's are entered as root; those of a user namespace belong to
  * the user that made it.
@@ -280,11 +252,11 @@ static const char *enter(const struct wh_isolation *i)
 		return "its cache of compiled code";
 	if (i->group[0] && !in_group && wh_cgroup_enter(i->group))
 		return "its cgroup";
-	if (i->user_ns < 0 && !join(i))
+	if (i->user_ns < 0 && !wh_namespaces_join(i))
 		return "its namespaces";
 	if (i->uid != WH_NO_UID && !wh_uid_become(i->uid))
 		return "its user";
-	if (i->user_ns >= 0 && (setns(i->user_ns, CLONE_NEWUSER) || !join(i)))
+	if (i->user_ns >= 0 && (setns(i->user_ns, CLONE_NEWUSER) || !wh_namespaces_join(i)))
 		return "its user namespace";
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return "no_new_privs";

@@ -38,9 +38,12 @@ struct wh_isolation {
 	bool open;
 	uid_t uid;			/* WH_NO_UID: the server's */
 	int user_ns, net_ns, ipc_ns;	/* descriptors; -1: the server's */
+	int files_ns, files_root;	/* of mounts; -1: /dev/shm is the machine's */
 	char group[64];			/* its cgroup's name; "": none */
-	char cache[48];			/* the folder of its compiled code; "": none */
 };
+
+#define WH_NO_ISOLATION	((struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, \
+						.ipc_ns = -1, .files_ns = -1, .files_root = -1 })
 
 /* Find out what this machine has, and say it. false: err says what to do. */
 bool wh_isolation_start(char *err, size_t err_size);
@@ -58,8 +61,6 @@ pid_t wh_isolation_fork(const struct wh_isolation *i);
 bool wh_isolation_try(const struct wh_isolation *i, char *err, size_t err_size);
 /* The same; says why and exits when it fails. */
 void wh_isolation_enter(const struct wh_isolation *i);
-/* The tenant has no worker just now. */
-void wh_isolation_idle(const struct wh_isolation *i);
 /* Bytes of host memory that all processes of the tenant may have; 0: no limit. */
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes);
 /*
@@ -79,24 +80,12 @@ bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_
 void wh_uids_stop(void);
 /* A number that no process has and no other server gives out; WH_NO_UID: none left, or errno. */
 uid_t wh_uid_take(void);
-/* Kills who has it, and gives it back unless somebody still has it. */
-void wh_uid_give(uid_t uid);
-/* No process has it just now: what it left in /dev/shm goes. */
-void wh_uid_clean(uid_t uid);
 /*
- * In a child that is no worker: locks of its own, beside the server's, at this
- * descriptor. false: there are none, so that nobody can tell whose a number is.
+ * Kills who has it, and gives it back unless somebody still has it; later, once a child has
+ * removed what is its in the machine's /dev/shm.
  */
-bool wh_uids_beside(int at);
-enum wh_uid_state {
-	WH_UID_CLAIMED,		/* nobody has it, nor gets it before wh_uid_unclaim() */
-	WH_UID_BUSY,		/* a process has it, but no server */
-	WH_UID_TAKEN,		/* it is a tenant's of a living server */
-	WH_UID_FOREIGN,		/* none of our numbers, or /proc does not say who has it */
-};
-/* There, too. */
-enum wh_uid_state wh_uid_claim(uid_t uid);
-void wh_uid_unclaim(uid_t uid);
+void wh_uid_give(uid_t uid, bool files);
+bool wh_uids_reap(pid_t pid);	/* true: it was that child */
 /* In a child: that user, for good. */
 bool wh_uid_become(uid_t uid);
 
@@ -116,21 +105,17 @@ int wh_uid_had(uid_t uid);
 
 /* --- code_cache.c ---------------------------------------------------------------- */
 
-/*
- * A process removes what killed servers left of our users. It waits for users
- * whom processes have, until the server stops or is killed.
- */
-void wh_code_caches_start(void);
-void wh_code_caches_stop(void);
-/* A folder in /dev/shm for the driver's compiled code; none without a user of its own. */
-bool wh_code_cache_open(struct wh_isolation *i, char *err, size_t err_size);
-/* When no process of the tenant's is left. */
-void wh_code_cache_close(struct wh_isolation *i);
+#define SHARED_FILES	"/dev/shm"
+#define WH_CODE_CACHE	SHARED_FILES "/wormhole-code"	/* where that is the tenant's own */
 /* In a child: the driver uses it, or no cache. */
 bool wh_code_cache_enter(const struct wh_isolation *i);
 
 /* --- namespaces.c ------------------------------------------------------------------ */
 
-bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, size_t err_size);
+/* For i->uid. false: err says why. What is not there is -1. */
+bool wh_namespaces_open(struct wh_isolation *i, char *err, size_t err_size);
+void wh_namespaces_close(struct wh_isolation *i);
+/* In a child. */
+bool wh_namespaces_join(const struct wh_isolation *i);
 
 #endif

@@ -142,7 +142,8 @@ static void reap(void)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
-		if (!wh_audit_reap(pid, status) && !wh_uid_range_reap(pid)) {
+		if (!wh_audit_reap(pid, status) && !wh_uid_range_reap(pid) &&
+		    !wh_uids_reap(pid)) {
 			wh_usage_ended(pid, &usage);
 			wh_tenants_reap(pid, status);
 		}
@@ -289,11 +290,11 @@ static int serve(bool background)
 	/* What lives on has our standard error: from here on it is the log. */
 	if (!wh_audit_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
-	wh_code_caches_start();
+	/* Who ended before anybody listened to that. */
+	reap();
 	wh_loop_run();
 	wh_control_stop();
 	wh_audit_stop();
-	wh_code_caches_stop();
 	wh_uids_stop();
 	wh_tenants_stop();
 	wh_log_stop();

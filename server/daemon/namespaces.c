@@ -4,6 +4,10 @@
  * Made by a child that ends again, kept by descriptors. Root makes them as they
  * are; who may not gets a user namespace for them, in which nobody is anybody
  * else than outside.
+ *
+ * Where the tenant has a user of its own, and root may mount, one of mounts, too, that
+ * differs by a /dev/shm of the tenant's: what the driver and libraries leave there, and
+ * the cache of compiled code, ends with the tenant and is looked for by nobody.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -16,8 +20,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,13 +62,27 @@ static int map_self(uid_t uid, gid_t gid)
 	return put("/proc/self/gid_map", text);
 }
 
-/* 0: as they are; 1: in a user namespace; -1: not at all, errno says why. */
+/* What make() has made besides. */
+#define IN_USER_NS	1
+#define HAS_FILES	2
+
+/* What is mounted later on this machine comes to be there, too, and what is not any more goes. */
+static bool own_files(uid_t uid)
+{
+	return uid != WH_NO_UID && !unshare(CLONE_NEWNS) &&
+	       !mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) &&
+	       !mount("wormhole", SHARED_FILES, "tmpfs", MS_NOSUID | MS_NODEV,
+		      "mode=1777,nr_inodes=65536") &&
+	       !mkdir(WH_CODE_CACHE, 0700) && !chown(WH_CODE_CACHE, uid, uid);
+}
+
+/* -1: none of them, errno says why. */
 static int make(uid_t uid)
 {
 	gid_t gid;
 
 	if (!unshare(CLONE_NEWNET | CLONE_NEWIPC))
-		return raise_loopback();
+		return raise_loopback() ? -1 : own_files(uid) ? HAS_FILES : 0;
 	if (uid != WH_NO_UID && !wh_uid_become(uid))
 		return -1;
 	/* A change of user closed /proc/self to ourselves. */
@@ -73,7 +93,7 @@ static int make(uid_t uid)
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) || map_self(uid, gid) ||
 	    raise_loopback())
 		return -1;
-	return 1;
+	return IN_USER_NS;
 }
 
 /* In the child: say how it went, wait until they are held. */
@@ -95,7 +115,15 @@ static int open_of(pid_t pid, const char *what)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static bool collect(int conn, pid_t pid, int *user, int *net, int *ipc)
+static int open_root(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool collect(int conn, pid_t pid, struct wh_isolation *i)
 {
 	int word = -EPROTO;
 
@@ -103,19 +131,24 @@ static bool collect(int conn, pid_t pid, int *user, int *net, int *ipc)
 		errno = -word;
 		return false;
 	}
-	*net = open_of(pid, "net");
-	*ipc = open_of(pid, "ipc");
-	*user = word ? open_of(pid, "user") : -1;
-	return *net >= 0 && *ipc >= 0 && (!word || *user >= 0);
+	i->net_ns = open_of(pid, "net");
+	i->ipc_ns = open_of(pid, "ipc");
+	if (word & IN_USER_NS)
+		i->user_ns = open_of(pid, "user");
+	if (word & HAS_FILES) {
+		i->files_ns = open_of(pid, "mnt");
+		i->files_root = open_root(pid);
+	}
+	return i->net_ns >= 0 && i->ipc_ns >= 0 && (!(word & IN_USER_NS) || i->user_ns >= 0) &&
+	       (!(word & HAS_FILES) || (i->files_ns >= 0 && i->files_root >= 0));
 }
 
-bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, size_t err_size)
+bool wh_namespaces_open(struct wh_isolation *i, char *err, size_t err_size)
 {
 	int pair[2] = { -1, -1 };
 	bool good = false;
 	pid_t pid = -1;
 
-	*user = *net = *ipc = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		snprintf(err, err_size, "%s", strerror(errno));
 		return false;
@@ -125,11 +158,11 @@ bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, siz
 		snprintf(err, err_size, "fork: %s", strerror(errno));
 	if (!pid) {
 		close(pair[0]);
-		hold(pair[1], uid);
+		hold(pair[1], i->uid);
 	}
 	close(pair[1]);
 	if (pid > 0) {
-		good = collect(pair[0], pid, user, net, ipc);
+		good = collect(pair[0], pid, i);
 		if (!good)
 			snprintf(err, err_size, "%s", strerror(errno));
 	}
@@ -137,4 +170,60 @@ bool wh_namespaces_open(uid_t uid, int *user, int *net, int *ipc, char *err, siz
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	return good;
+}
+
+/* --- In a worker, and at the end -------------------------------------------------------- */
+
+/* Where the server's root is not the machine's the worker's is the same. */
+static bool join_files(const struct wh_isolation *i)
+{
+	return i->files_ns < 0 || (!setns(i->files_ns, CLONE_NEWNS) && !fchdir(i->files_root) &&
+				   !chroot(".") && !chdir("/"));
+}
+
+bool wh_namespaces_join(const struct wh_isolation *i)
+{
+	return (i->net_ns < 0 || !setns(i->net_ns, CLONE_NEWNET)) &&
+	       (i->ipc_ns < 0 || !setns(i->ipc_ns, CLONE_NEWIPC)) && join_files(i);
+}
+
+/*
+ * The last one to close it gives back whatever the tenant has made in its /dev/shm: a
+ * process of its own, once this one has closed it.
+ */
+static void close_aside(int ns)
+{
+	int fd[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC)) {
+		close(ns);
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		dup2(fd[0], 0);
+		dup2(ns, 1);
+		closefrom(2);
+		_exit(read(0, &byte, 1) != 0);
+	}
+	close(ns);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+void wh_namespaces_close(struct wh_isolation *i)
+{
+	int *const fd[] = { &i->user_ns, &i->net_ns, &i->ipc_ns, &i->files_root };
+	size_t n;
+
+	for (n = 0; n < sizeof(fd) / sizeof(*fd); n++) {
+		if (*fd[n] >= 0)
+			close(*fd[n]);
+		*fd[n] = -1;
+	}
+	if (i->files_ns >= 0)
+		close_aside(i->files_ns);
+	i->files_ns = -1;
 }

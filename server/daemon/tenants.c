@@ -677,8 +677,6 @@ void wh_tenants_reap(pid_t pid, int status)
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
 	clean_up(t);
 	bound_memory(t);
-	if (!t->workers)
-		wh_isolation_idle(&t->isolation);
 	destroy_if_over(t);
 }
 

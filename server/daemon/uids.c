@@ -24,7 +24,6 @@
 
 #define LOCK_FILE	"/run/wormhole-uids"
 #define DEVICE		"/dev/nvidiactl"
-#define SHARED_FILES	"/dev/shm"
 #define KILL_TRIES	50	/* 10 ms each */
 
 /*
@@ -38,9 +37,9 @@
 
 static struct {
 	uid_t first;		/* 0: workers are the server's user */
-	uid_t chosen;		/* of all ranges, where none was named */
 	int lock;		/* of who opened the file, which a child shares */
 	bool taken[WH_MAX_TENANTS];
+	pid_t cleaner[WH_MAX_TENANTS];	/* of a number that is given back then */
 	gid_t device_group;	/* of the driver's files, where others may not open them */
 } uids = { .lock = -1 };
 
@@ -148,7 +147,6 @@ static unsigned int ranges(const char *option, uid_t first)
 static bool take_range(const char *option, uid_t first, struct wh_protection *p, char *err,
 		       size_t err_size)
 {
-	uids.chosen = option ? 0 : first;
 	uids.first = wh_uid_range_take(uids.lock, first, ranges(option, first));
 	if (!uids.first) {
 		snprintf(err, err_size, "users from %u on: a server that sees another /run gives them out; "
@@ -233,52 +231,8 @@ uid_t wh_uid_take(void)
 	return WH_NO_UID;
 }
 
-bool wh_uids_beside(int at)
-{
-	char path[40];
-	int fd;
-
-	if (uids.lock < 0)
-		return false;
-	/* By name it might be another file by now. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", uids.lock);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || dup2(fd, at) < 0)
-		return false;
-	uids.lock = at;
-	return true;
-}
-
-/* Of this range, or of one that a server had that was killed. */
-static bool is_ours(uid_t uid)
-{
-	if (uids.chosen)
-		return uid >= uids.chosen && uid - uids.chosen < RANGES * WH_UID_RANGE;
-	return uid >= uids.first && uid - uids.first < WH_MAX_TENANTS;
-}
-
-enum wh_uid_state wh_uid_claim(uid_t uid)
-{
-	int has;
-
-	if (!uids.first || !is_ours(uid))
-		return WH_UID_FOREIGN;
-	if (!lock(uid, F_WRLCK))
-		return WH_UID_TAKEN;
-	has = wh_uid_had(uid);
-	if (!has)
-		return WH_UID_CLAIMED;
-	lock(uid, F_UNLCK);
-	return has > 0 ? WH_UID_BUSY : WH_UID_FOREIGN;
-}
-
-void wh_uid_unclaim(uid_t uid)
-{
-	lock(uid, F_UNLCK);
-}
-
-/* The driver's files of events; a worker that was killed leaves them there. */
-void wh_uid_clean(uid_t uid)
+/* In a child: the driver's files of events, which a worker that was killed leaves there. */
+__attribute__((noreturn)) static void clean(uid_t uid)
 {
 	DIR *d = opendir(SHARED_FILES);
 	struct dirent *e;
@@ -288,13 +242,33 @@ void wh_uid_clean(uid_t uid)
 		if (!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 		    S_ISREG(st.st_mode) && st.st_uid == uid)
 			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
+	_exit(0);
 }
 
-void wh_uid_give(uid_t uid)
+static void free_number(unsigned int i)
+{
+	uids.cleaner[i] = 0;
+	uids.taken[i] = false;
+	lock(uids.first + i, F_UNLCK);
+}
+
+bool wh_uids_reap(pid_t pid)
+{
+	unsigned int i;
+
+	for (i = 0; i < WH_MAX_TENANTS; i++)
+		if (pid && uids.cleaner[i] == pid) {
+			free_number(i);
+			return true;
+		}
+	return false;
+}
+
+void wh_uid_give(uid_t uid, bool files)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
+	unsigned int number = uid - uids.first;
+	pid_t pid = 0;
 	int i;
 
 	/* A killed process has its user until it is reaped. */
@@ -307,7 +281,15 @@ void wh_uid_give(uid_t uid)
 		wh_say("warn", "user %u is not given out again: a process that cannot be ended has it", uid);
 		return;
 	}
-	wh_uid_clean(uid);
-	uids.taken[uid - uids.first] = false;
-	lock(uid, F_UNLCK);
+	/* Anybody may have made many files there. */
+	if (files)
+		pid = fork();
+	if (files && !pid)
+		clean(uid);
+	if (pid > 0)
+		uids.cleaner[number] = pid;
+	else if (!pid)
+		free_number(number);
+	else
+		wh_say("warn", "user %u is not given out again: fork: %s", uid, strerror(errno));
 }

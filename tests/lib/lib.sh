@@ -6,6 +6,8 @@ bin=$WH_BUILD/tests/lib/bin
 FAKE_LOG=$(mktemp /dev/shm/wormhole-lib.XXXXXX)
 export FAKE_LOG
 chmod 666 "$FAKE_LOG"
+# Tenants with users of their own have a /dev/shm of their own.
+export WORMHOLE_WORKER_UID=none
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
 # Of cublasLt there is softgpu's.

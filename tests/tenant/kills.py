@@ -117,16 +117,13 @@ def given_out(uid):
 
 def shared(users):
     """
-    What belongs to one of these in /dev/shm, and compiled code of theirs that is just being removed. Not of those that
-    another server has given out again.
+    What belongs to one of these in /dev/shm. Not of those that another server has given out again.
     """
     users = {u for u in users if not given_out(u)}
     found = set()
     for entry in os.scandir('/dev/shm'):
         try:
-            owner = entry.stat(follow_symlinks=False).st_uid
-            code = re.match(r'wormhole-code\.(\d+)\.', entry.name)
-            if owner in users or code and not owner and int(code.group(1)) in users:
+            if entry.stat(follow_symlinks=False).st_uid in users:
                 found.add(entry.path)
         except OSError:
             pass
