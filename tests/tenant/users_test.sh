@@ -14,7 +14,7 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip users_of_workers "needs root and a build folder that others may read"
 	finish
 fi
-plan 17
+plan 20
 serve
 is a_start_gives_back_the_user_that_it_asked_the_backend_as "$(grep 'not given out' "$tmp/serve")" ""
 "$wormhole" tenant create b --mem 64M
@@ -30,6 +30,15 @@ is its_user_cannot_open_its_limits "$(setpriv --reuid "$uid" --clear-groups \
 files_of() { ls "/proc/$(field "$1" "t['workers'][0]['pid']")/root/dev/shm" | tr '\n' ' '; }
 echo left >"/proc/$(field b "t['workers'][0]['pid']")/root/dev/shm/left.$$"
 is its_dev_shm_is_its_own "$(files_of b); $(files_of a); $(ls "/dev/shm/left.$$" 2>/dev/null)" "left.$$ wormhole-code ; wormhole-code ; "
+# What /proc has of a process that is not for everybody.
+private() {
+	setpriv --reuid 30123 --clear-groups sh -c 'for f in environ maps mem; do head -c 1 "/proc/$1/$f"; done
+		for f in fd root cwd; do ls "/proc/$1/$f/"; done' sh "$1" 2>/dev/null
+}
+is another_user_looks_into_no_worker "$(private "$(field a "t['workers'][0]['pid']")")" ""
+is nor_into_the_server "$(private "$(server)")" ""
+is nor_does_one_tenants_user_into_anothers "$(setpriv --reuid "$uid" --clear-groups \
+	head -c 1 "/proc/$(field a "t['workers'][0]['pid']")/environ" 2>/dev/null)" ""
 for name in a b c; do finish_client $name; done
 await has_workers 0
 
