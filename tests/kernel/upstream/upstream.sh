@@ -6,14 +6,14 @@
 #   upstream.sh [PROGRAM...]
 #
 # All of them by default, but those that `unable` lists, with why. A program that takes
-# more than WH_LIMIT (120) emulated seconds is stopped, on both kernels. The answers are
+# more than WH_LIMIT (60) emulated seconds is stopped, on both kernels. The answers are
 # in build/bochs/upstream/{with,without}; the table at the end counts them.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 export WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
 export WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 . "$WH_TOP/tests/tap.sh"
-limit=${WH_LIMIT:-120}
+limit=${WH_LIMIT:-60}
 out=$WH_BUILD/bochs/upstream
 programs=$WH_BUILD/upstream/programs
 [ -s "$programs" ] || { echo "upstream.sh: Linux's selftests are not built: make test-upstream" >&2; exit 1; }
