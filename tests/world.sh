@@ -102,6 +102,7 @@ world_init() {
 # Until the server says that it listens, nothing may connect. What it says till then
 # is in server.start, the rest in server.out.
 world_server() { # [OPTION...]
+	drain_pid=
 	mkfifo "$world_dir/log"
 	exec 9<>"$world_dir/log"
 	LD_LIBRARY_PATH=$server_path ${WH_SERVER_CPU:+taskset -c "$WH_SERVER_CPU"} \
@@ -120,8 +121,8 @@ world_stop_server() {
 	[ -n "$server_pid" ] || return 0
 	kill "$server_pid" 2>/dev/null
 	# Before it is cat, it is a shell, which takes a TERM for the trap above.
-	kill -KILL "$drain_pid" 2>/dev/null
-	wait "$server_pid" "$drain_pid" 2>/dev/null
+	# shellcheck disable=SC2086 # none, where the server did not start
+	{ [ -z "$drain_pid" ] || kill -KILL "$drain_pid"; wait "$server_pid" $drain_pid; } 2>/dev/null
 	exec 9<&-
 	rm -f "$world_dir/log"
 	server_pid=
