@@ -49,6 +49,16 @@ static struct wh_mem_entry *entry_of(struct wh_session *s, CUmemoryPool pool)
 	return e;
 }
 
+/*
+ * A pool or graphs that had less than was charged have hidden what others took unseen,
+ * since the charge is the greater of the two: the driver is asked before anybody takes more.
+ */
+static void give_measured(struct wh_session *s, int device, uint64_t bytes)
+{
+	wh_mem_give(s, device, bytes);
+	s->limits.mem->figure_tsc = 0;
+}
+
 /* The charge follows what is reserved; more is never refused here, it is there already. */
 static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 {
@@ -57,7 +67,7 @@ static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 	if (now > e->bytes)
 		wh_mem_note_taken(s, e->device, now - e->bytes);
 	else if (now < e->bytes)
-		wh_mem_give(s, e->device, e->bytes - now);
+		give_measured(s, e->device, e->bytes - now);
 	e->bytes = now;
 }
 
@@ -185,7 +195,7 @@ void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool)
 
 	wh_mem_remove(m, pool);
 	if (!gone.inside) {
-		wh_mem_give(s, gone.device, gone.bytes);
+		give_measured(s, gone.device, gone.bytes);
 		return;
 	}
 	for (i = 0; i < m->size; i++) {

@@ -231,6 +231,16 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
+/* Who has retained it goes on, with what is made anew. */
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	(void)dev;
+	if (primary)
+		end_context(primary);
+	primary = NULL;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	(void)dev;
@@ -267,6 +277,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 
 CUresult cuCtxSetCurrent(CUcontext ctx)
 {
+	if (ctx && !mock_valid(ctx, CONTEXT))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	mock_current = ctx;
 	return CUDA_SUCCESS;
 }

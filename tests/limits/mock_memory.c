@@ -108,6 +108,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
 	struct object *o;
 
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	o = make_placed(PLAIN, bytes);
@@ -257,8 +259,11 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level
 
 static CUresult array(void *out, uint64_t bytes)
 {
-	struct object *o = make_placed(ARRAY, bytes);
+	struct object *o;
 
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	o = make_placed(ARRAY, bytes);
 	*(void **)out = o;
 	return o ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -29,8 +29,12 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 
 CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
+	struct object *p = mock_valid(pool, POOL);
+
 	(void)dev;
-	chosen_pool = (struct object *)pool;
+	if (!p || !p->refs)
+		return CUDA_ERROR_INVALID_VALUE;
+	chosen_pool = p;
 	return CUDA_SUCCESS;
 }
 
@@ -49,11 +53,16 @@ CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemA
 	return CUDA_SUCCESS;
 }
 
-/* What nothing uses goes back, in whole steps. */
+/* What nothing uses goes back, in whole steps; all of a destroyed pool with the last use of it. */
 static void pool_idle(struct object *p)
 {
 	uint64_t keep = up(p->used, MOCK_POOL_STEP);
 
+	if (!p->refs && !p->used) {
+		mock_give(p->reserved);
+		p->kind = FREE;
+		return;
+	}
 	if (p->reserved > keep) {
 		mock_give(p->reserved - keep);
 		p->reserved = keep;
@@ -62,8 +71,12 @@ static void pool_idle(struct object *p)
 
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t least)
 {
+	struct object *p = mock_valid(pool, POOL);
+
 	(void)least;
-	pool_idle((struct object *)pool);
+	if (!p || !p->refs)
+		return CUDA_ERROR_INVALID_VALUE;
+	pool_idle(p);
 	return CUDA_SUCCESS;
 }
 
@@ -71,25 +84,34 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	struct object *p = mock_valid(pool, POOL);
 
-	if (!p)
+	if (!p || !p->refs)
 		return CUDA_ERROR_INVALID_VALUE;
-	mock_give(p->reserved);
-	p->kind = FREE;
+	p->refs = 0;
+	if (p == chosen_pool)
+		chosen_pool = NULL;
+	pool_idle(p);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
-	struct object *p = (struct object *)pool;
+	struct object *p = mock_valid(pool, POOL);
 
+	if (!p)
+		return CUDA_ERROR_INVALID_VALUE;
 	*(cuuint64_t *)value = a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? p->reserved : p->used;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
-	struct object *p = (struct object *)pool, *o;
+	struct object *p = mock_valid(pool, POOL), *o;
 	uint64_t grow;
+
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!p || !p->refs)
+		return CUDA_ERROR_INVALID_VALUE;
 
 	bytes = up(bytes, 512);
 	if (mock_captured(stream, bytes, out))
@@ -169,6 +191,8 @@ CUresult cuStreamQuery(CUstream stream)
 CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 {
 	(void)flags;
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!mock_take(MOCK_STREAM))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*out = (CUstream)mock_make(STREAM, MOCK_STREAM);

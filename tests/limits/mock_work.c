@@ -22,6 +22,8 @@ static CUresult put_into_context(struct object *m)
 
 	if (m->reserved)
 		return CUDA_SUCCESS;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!mock_take(MOCK_MODULE))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (m->mallocs && !c->calls) {
@@ -141,6 +143,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 	struct object *f = mock_valid(function, FUNCTION), *c = (struct object *)mock_current;
 
 	(void)config, (void)args, (void)extra;
+	if (!c)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!f)
 		return CUDA_ERROR_INVALID_HANDLE;
 	/* The limit is raised to what a kernel needs, and stays there. */
@@ -224,9 +228,12 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-	struct object *o = mock_make(EXEC, 0);
+	struct object *o;
 
 	(void)flags;
+	if (!mock_valid(graph, GRAPH))
+		return CUDA_ERROR_INVALID_VALUE;
+	o = mock_make(EXEC, 0);
 	o->of = (struct object *)graph;
 	*exec = (CUgraphExec)o;
 	return CUDA_SUCCESS;
@@ -234,12 +241,13 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-	struct object *g = ((struct object *)exec)->of;
-	uint64_t need = up(g->bytes, MOCK_POOL_STEP), idle;
+	struct object *o = mock_valid(exec, EXEC), *g = o ? o->of : NULL;
+	uint64_t need, idle;
 
 	(void)stream;
-	if (g->used)
+	if (!g || g->used)
 		return CUDA_ERROR_INVALID_VALUE;
+	need = up(g->bytes, MOCK_POOL_STEP);
 	if (g->reserved < need) {
 		idle = graph_idle < need ? graph_idle : need;
 		if (!mock_take(need - idle))

@@ -18,7 +18,7 @@ seconds=${1:?usage: user.sh SECONDS [SEED]}
 out=$WH_BUILD/soak/user
 done=$out/done			# a line for each part that has ended: PART ROUND CASES SECONDS FINDS
 FUZZ="requests ring control usage fatbin ptx"
-PARTS="$FUZZ protocol attack tenant kills faults"
+PARTS="$FUZZ protocol memory attack tenant kills faults"
 FUZZ_SECONDS=${WH_SOAK_FUZZ:-40}
 PROTOCOL_SECONDS=30
 POINTS=100
@@ -48,6 +48,7 @@ tests_of() {
 run_part() { # PART ROUND
 	case $1 in
 	protocol) "$WH_BUILD/tests/attack/fuzz_protocol.t" "$PROTOCOL_SECONDS" "$((seed + $2 * 1000000))" ;;
+	memory) "$WH_BUILD/tests/limits/random_memory_test.t" "$((seed + $2 * 1000))" 100000 2>/dev/null ;;
 	attack | tenant) tests_of "$1" ;;
 	kills) "$WH_TOP/tests/tenant/kills.py" $POINTS "$((seed + $2))" ;;
 	faults) "$WH_TOP/tests/tenant/faults.py" all "$((seed + $2))" ;;
@@ -60,6 +61,7 @@ cases_of() { # PART FILE
 	case $1 in
 	protocol) sed -n 's/.*; \([0-9]*\) requests, .*/\1/p' "$2" ;;
 	attack | tenant) grep -c '^ok\|^not ok' "$2" ;;
+	memory) sed -n 's/^# \([0-9]*\) calls succeeded.*/\1/p' "$2" ;;
 	kills) sed -n 's/^\([0-9]*\) points: .*/\1/p' "$2" ;;
 	faults) sed -n 's/^\([0-9]*\) faults: .*/\1/p' "$2" ;;
 	*) sed -n 's/^[a-z]*: \([0-9]*\) runs, .*/\1/p' "$2" ;;
