@@ -146,15 +146,11 @@ void wh_tenant_file_remove(struct wh_tenant_file *f, const char *dir, const char
 
 int wh_tenant_file_restart(struct wh_tenant_file *f, uint64_t tenant_id)
 {
-	int rc = posix_fallocate(f->usage_fd, 0, (off_t)sizeof(*f->usage));
+	int rc = wh_tenant_map_again(f->usage, sizeof(*f->usage), f->usage_fd);
 
-	/* A page may have been lost here, too (faults.c). */
-	if (!rc && mmap(f->usage, sizeof(*f->usage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			f->usage_fd, 0) == MAP_FAILED)
-		rc = errno;
 	if (!rc && wh_tenant_usage_restart(f->usage, tenant_id))
-		rc = errno;
-	return -rc;
+		rc = -errno;
+	return rc;
 }
 
 /* --- Limits ----------------------------------------------------------------------- */

@@ -190,12 +190,9 @@ int wh_seats_restart(struct wh_seats *s, int seat)
 
 	if (!page)
 		return 0;
-	rc = posix_fallocate(s->seat[seat].fd, 0, (off_t)sizeof(*page));
-	if (!rc && mmap(page, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			s->seat[seat].fd, 0) == MAP_FAILED)
-		rc = errno;
+	rc = wh_tenant_map_again(page, sizeof(*page), s->seat[seat].fd);
 	if (rc)
-		return -rc;
+		return rc;
 	/* Others read it meanwhile: nobody has the device, nobody waits. */
 	memset(page->device, 0, sizeof(page->device));
 	wh_seat_init(page);

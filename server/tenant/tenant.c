@@ -9,11 +9,13 @@
 #include "tenant/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct wh_tenant_usage *)0)->lock),
 	       "room for the lock");
@@ -32,6 +34,16 @@ int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t
 	l->max_kernel_ns = WH_MAX_KERNEL_NS;
 	__atomic_store_n(&l->magic, WH_TENANT_LIMITS_MAGIC, __ATOMIC_RELEASE);
 	return 0;
+}
+
+int wh_tenant_map_again(void *page, size_t size, int fd)
+{
+	int rc = posix_fallocate(fd, 0, (off_t)size);
+
+	if (!rc && mmap(page, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		   MAP_FAILED)
+		rc = errno;
+	return -rc;
 }
 
 /* Robust: a worker killed inside of the lock leaves it to the next one. */

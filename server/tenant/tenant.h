@@ -23,6 +23,7 @@
 #define WORMHOLE_TENANT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define WH_TENANT_LIMITS_MAGIC	0x54494d494c544857ULL	/* "WHTLIMIT" */
@@ -235,6 +236,12 @@ struct wh_board {
 /* Of zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
 int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id);
 int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
+/*
+ * Maps `size` bytes of a file at `page` again, with all their blocks: some of them may have
+ * been taken out of the file, or of this mapping (faults.c). 0 or a negative errno; what was
+ * mapped stays then.
+ */
+int wh_tenant_map_again(void *page, size_t size, int fd);
 /*
  * No worker of the tenant lives: nothing that one of them wrote holds up the next.
  * Locks are free, no account is taken, nothing is shared, and of the buckets is left

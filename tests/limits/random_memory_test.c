@@ -9,6 +9,8 @@
  * random_memory_test.t [SEED [STEPS]]; the seed is always the same if nobody says.
  */
 #define _GNU_SOURCE
+#include "modules.h"
+#include "random.h"
 #include "tenancy.h"
 
 #include <stdbool.h>
@@ -26,34 +28,12 @@ extern CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 /* What is seen only once the driver has taken it, and undone then (docs/limits.md). */
 #define LATE		(MOCK_CONTEXT + MOCK_CALLS + 66 * MIB)
 
-static const char image[] =
-	".version 8.0\n.target sm_75\n.address_size 64\n.visible .global .align 8 .b8 table[4194304];\n";
-static const char image_of_malloc[] =
-	".version 8.0\n.target sm_75\n.address_size 64\n"
-	".extern .func (.param .b64 r) malloc (.param .b64 s);\n"
-	".visible .global .align 8 .b64 kept;\n"
-	".visible .entry run() {\n"
-	".reg .b64 %rd<2>;\n"
-	"{ .param .b64 s; .param .b64 r; st.param.b64 [s], 1024;\n"
-	"call.uni (r), malloc, (s); ld.param.b64 %rd1, [r]; }\n"
-	"st.global.b64 [kept], %rd1;\nret;\n}\n";
-
 struct shared {
 	int taken, refused, over, uncharged, unknown;
 	uint64_t most, beyond;
 	char what[64];
 };
 static struct shared *shared;
-
-static uint64_t state;
-
-static uint64_t any(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 /* Whatever a call has given; who has gone with a context is still there to be freed again. */
 static struct things {
@@ -308,7 +288,7 @@ static void step(void)
 
 static void play(uint64_t seed, unsigned int steps)
 {
-	state = seed * 0x9e3779b97f4a7c15ull + 1;
+	random_state = seed * 0x9e3779b97f4a7c15ull + 1;
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&t.context[CONTEXTS], 0);
 	cuCtxSetCurrent(t.context[CONTEXTS]);

@@ -8,6 +8,7 @@
  *
  *	random_share_test [SEED [SECONDS]]	of each round; the seed is said
  */
+#include "random.h"
 #include "sim_client.h"
 #include "tap.h"
 
@@ -19,16 +20,6 @@
 #define POINTS		2.0
 #define MAX_KERNEL	60e6
 #define ENDLESS		1e15
-
-static uint64_t state;
-
-static uint64_t any(uint64_t n)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % n;
-}
 
 /* From 3 us to 30 ms, each order as often; one in some thousand never ends. */
 static double wild(struct client *c, uint64_t n)
@@ -132,9 +123,9 @@ int main(int argc, char **argv)
 {
 	int seconds = argc > 2 ? atoi(argv[2]) : 40, i;
 
-	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 37;
-	diag("seed %llu", (unsigned long long)state);
-	state = state * 0x9e3779b97f4a7c15ull + 1;
+	random_state = argc > 1 ? strtoull(argv[1], NULL, 0) : 37;
+	diag("seed %llu", (unsigned long long)random_state);
+	random_state = random_state * 0x9e3779b97f4a7c15ull + 1;
 	tap_plan(3 * ROUNDS);
 	for (i = 0; i < ROUNDS; i++)
 		round_of(i, seconds < 1000 ? seconds : 1000);
