@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "protocol.h"
+#include "random.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,19 +19,9 @@
 #define REQUESTS	4000
 #define WAIT_S		2	/* a call may wait for what never comes: no fault */
 
-static uint64_t state;
-
-static uint64_t next(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
 static uint64_t pick(uint64_t below)
 {
-	return below ? next() % below : next();
+	return below ? any(below) : random_next();
 }
 
 static bool dispatch(struct wh_session *s, size_t size)
@@ -63,7 +54,7 @@ static void run(const char *backend, uint64_t seed, uint32_t *report)
 	uint32_t i;
 
 	alarm(WAIT_S);
-	state = seed * 0x9e3779b97f4a7c15ULL | 1;
+	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
 	s = open_over(backend);
 	say_hello(s);
 	protocol_pick = pick;

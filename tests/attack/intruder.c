@@ -201,44 +201,42 @@ static void rights(void)
 	    prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ? "on" : "off");
 }
 
-/* Files of the server's that are mapped to be read: does the kernel let it write there? */
-static void widen(const char *what, const char *name)
+/* The first mapping with these rights of a file whose path has `name` in it; NULL: none. */
+static void *mapping(const char *rights, const char *name, size_t *size)
 {
 	char text[PATH_MAX + 128];
 	unsigned long from, to;
 	FILE *f = fopen("/proc/self/maps", "r");
-	long rc = -1;
+	void *found = NULL;
 
-	errno = ENOENT;
-	while (f && fgets(text, sizeof(text), f))
-		if (strstr(text, " r--s ") && strstr(text, name) &&
+	while (f && !found && fgets(text, sizeof(text), f))
+		if (strstr(text, rights) && strstr(text, name) &&
 		    sscanf(text, "%lx-%lx", &from, &to) == 2) {
-			rc = mprotect((void *)from, to - from, PROT_READ | PROT_WRITE);
-			break;
+			found = (void *)from;
+			*size = to - from;
 		}
-	say(what, rc);
 	if (f)
 		fclose(f);
+	errno = ENOENT;
+	return found;
+}
+
+/* Files of the server's that are mapped to be read: does the kernel let it write there? */
+static void widen(const char *what, const char *name)
+{
+	size_t size;
+	void *p = mapping(" r--s ", name, &size);
+
+	say(what, p ? mprotect(p, size, PROT_READ | PROT_WRITE) : -1);
 }
 
 /* Memory out of what others have mapped, too. */
 static long punch(const char *name)
 {
-	char text[PATH_MAX + 128];
-	unsigned long from, to;
-	FILE *f = fopen("/proc/self/maps", "r");
-	long rc = -1;
+	size_t size;
+	void *p = mapping(" rw-s ", name, &size);
 
-	errno = ENOENT;
-	while (f && fgets(text, sizeof(text), f))
-		if (strstr(text, " rw-s ") && strstr(text, name) &&
-		    sscanf(text, "%lx-%lx", &from, &to) == 2) {
-			rc = madvise((void *)from, to - from, MADV_REMOVE);
-			break;
-		}
-	if (f)
-		fclose(f);
-	return rc;
+	return p ? madvise(p, size, MADV_REMOVE) : -1;
 }
 
 static long punch_file(void)
