@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
 	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
-	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a worker that the driver may count beyond the limit (default 1G)", 0 },
+	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a tenant that the driver may count beyond the limit (default 1G)", 0 },
 	{ 0 }
 };
 

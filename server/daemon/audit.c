@@ -16,6 +16,8 @@
 #include "daemon/tenants.h"
 #include "figures/figures.h"
 
+#define UNSEEN	(64ULL << 20)
+
 static struct {
 	pid_t pid;
 	int fd;
@@ -76,6 +78,7 @@ bool wh_audit_start(void)
 	audit.device = wh_server.device;
 	audit.devices = wh_server.devices;
 	audit.slack = wh_server.slack;
+	audit.unseen = UNSEEN;
 	if (wh_server.nvml && !strcmp(wh_server.nvml, "none"))
 		return true;
 	snprintf(period, sizeof(period), "%u", wh_server.period_ms);

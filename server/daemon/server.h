@@ -31,7 +31,7 @@ struct wh_server {
 	const char *backend;
 	size_t part_size;
 	const char *nvml;	/* tells the driver's figures; "none": nobody; NULL: the driver's own */
-	uint64_t slack;		/* bytes of a worker that the driver counts and we do not */
+	uint64_t slack;		/* bytes of a tenant beyond its limit that nobody can undo */
 	unsigned int period_ms;	/* of reading them */
 	const char *worker_uid;	/* the first of the tenants' own users; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant about which nothing is said; bytes, 0: no limit */

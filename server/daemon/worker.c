@@ -186,6 +186,8 @@ static void sleep_until_request(struct served *v, uint32_t last)
 	uint32_t nobody;
 	bool busy;
 
+	if (wh_dispatch_unsettled(v->s))
+		wh_dispatch_settle(v->s, v->number);
 	__atomic_store_n(&slot->request_waiters, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slot->request, __ATOMIC_SEQ_CST) == last) {
 		nobody = 0;

@@ -73,6 +73,7 @@ int wh_figures_main(const char *library, const char *backend, unsigned int perio
 /* What a tenant's workers hold by the driver's account; the owner keeps it. */
 struct wh_held {
 	uint64_t driver[WH_TENANT_WORKERS][WH_TENANT_DEVICES];	/* bytes */
+	uint64_t bound[WH_TENANT_DEVICES];			/* the limit, or what was held when it came */
 	unsigned int over[WH_TENANT_DEVICES];			/* readings in a row */
 };
 
@@ -88,7 +89,8 @@ struct wh_audited {
 struct wh_audit {
 	const struct wh_device *device;
 	unsigned int devices;
-	uint64_t slack;		/* of a worker: what the driver counts and no call asked for */
+	uint64_t slack;		/* of a tenant: beyond its limit, of what its handlers know */
+	uint64_t unseen;	/* and of what they do not */
 	/* The tenant behind @at, which begins as 0 and is moved; false: that was the last. */
 	bool (*next)(unsigned int *at, struct wh_audited *t);
 	wh_say_fn say;

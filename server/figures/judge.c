@@ -2,12 +2,14 @@
 /*
  * Compares what the driver says with what the handlers counted. A worker that
  * was taken over can allocate behind the handlers; it cannot hide that from
- * the driver. A tenant whose processes hold more than its limit and the slack
- * at READINGS readings in a row loses the worker that has most beyond its own
- * count, and so on until the rest fits.
+ * the driver. A tenant whose processes hold more than they may at READINGS readings
+ * in a row loses the worker that has most beyond its own count, and so on until the
+ * rest fits.
  *
- * The slack, for each worker, stands for what the driver counts for a process
- * and no call asked for: its context, its kernels' code, local memory.
+ * Beyond its limit a tenant may hold what its handlers have seen, or will when the call
+ * that is under way returns, and can undo no more (docs/limits.md names it), up to the
+ * slack; and of what they have not seen a little, since the figures are not of the same
+ * moment. What workers say is their word: with all of it the slack is the most.
  */
 #include "figures/figures.h"
 
@@ -72,7 +74,7 @@ static bool note(const struct wh_audited *t, int account, int device, const stru
 /* --- Judgement -------------------------------------------------------------------- */
 
 /* The one that holds most beyond what its handlers counted; -1: no figure at all. */
-static int worst(const struct wh_audited *t, int device, uint64_t quota)
+static int worst(const struct wh_audited *t, int device, uint64_t bound)
 {
 	uint64_t beyond, most = 0, counted, held;
 	int i, out = -1;
@@ -83,8 +85,8 @@ static int worst(const struct wh_audited *t, int device, uint64_t quota)
 			continue;
 		counted = t->usage->worker[i].device[device].memory;
 		/* It is the worker's word: handlers let nobody have more than the limit. */
-		if (counted > quota)
-			counted = quota;
+		if (counted > bound)
+			counted = bound;
 		beyond = held > counted ? held - counted : 0;
 		if (out < 0 || beyond > most) {
 			out = i;
@@ -95,38 +97,84 @@ static int worst(const struct wh_audited *t, int device, uint64_t quota)
 }
 
 static void stop_worst(const struct wh_audit *a, const struct wh_audited *t, int device,
-		       uint64_t held, uint64_t quota)
+		       uint64_t held, uint64_t bound)
 {
-	int account = worst(t, device, quota);
+	int account = worst(t, device, bound);
 
 	if (account < 0)
 		return;
 	a->say("warn", "tenant %s: worker %d stopped: on device %d the driver counts %" PRIu64
 	       " bytes for the tenant, its limit is %" PRIu64, t->name, t->pid[account], device,
-	       held, quota);
+	       held, t->limit[device].memory);
 	kill(t->pid[account], SIGKILL);
 	t->held->driver[account][device] = 0;
+}
+
+static uint64_t held_by_all(const struct wh_audited *t, int device)
+{
+	uint64_t held = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->pid[i])
+			held += t->held->driver[i][device];
+	return held;
+}
+
+/* Is a call of any worker's under way whose memory is seen behind it? */
+static bool takes(const struct wh_audited *t)
+{
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->pid[i] &&
+		    __atomic_load_n(&t->usage->worker[i].taking, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+/*
+ * A limit that is lowered ends nothing: what is held then may be held until it is given
+ * back, and no more.
+ */
+static uint64_t bound_of(const struct wh_audited *t, int device, uint64_t held)
+{
+	uint64_t quota = t->limit[device].memory, *bound = &t->held->bound[device];
+
+	*bound = held < *bound ? held : *bound;
+	if (!quota)
+		*bound = UINT64_MAX;
+	else if (*bound < quota)
+		*bound = quota;
+	return *bound;
+}
+
+static bool may_hold(const struct wh_audit *a, const struct wh_audited *t, int device,
+		     uint64_t held, uint64_t bound)
+{
+	uint64_t counted = wh_tenant_memory(t->usage, (unsigned int)device);
+
+	if (held <= bound)
+		return true;
+	if (held - bound > a->slack)
+		return false;
+	counted = counted > bound ? counted : bound;
+	return takes(t) || held <= counted || held - counted <= a->unseen;
 }
 
 /* true: more than it may. */
 static bool judge(const struct wh_audit *a, const struct wh_audited *t, int device)
 {
-	uint64_t quota = t->limit[device].memory, held = 0, slack = 0;
-	int i;
+	uint64_t held = held_by_all(t, device), bound = bound_of(t, device, held);
 
-	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (t->pid[i] && t->held->driver[i][device]) {
-			held += t->held->driver[i][device];
-			slack += a->slack;
-		}
-	if (!quota || held <= quota || held - quota <= slack) {
+	if (may_hold(a, t, device, held, bound)) {
 		t->held->over[device] = 0;
 		return false;
 	}
 	if (++t->held->over[device] < READINGS)
 		return true;
 	t->held->over[device] = 0;
-	stop_worst(a, t, device, held, quota);
+	stop_worst(a, t, device, held, bound);
 	return true;
 }
 

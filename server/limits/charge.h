@@ -48,6 +48,16 @@ void wh_unmapped(struct wh_session *s, uint64_t addr, uint64_t size);
 /* One more handle of the allocation that is mapped at an address. */
 void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle);
 
+/*
+ * Around a call of a library, which takes what it needs unasked. It is charged when the
+ * driver's figure is old, else by wh_mem_settle(), at the latest when the client pauses: what a
+ * worker holds beyond its limit and has not charged ends it (figures/judge.c).
+ */
+void wh_library_begins(struct wh_session *s);
+void wh_library_ended(struct wh_session *s);
+bool wh_mem_unsettled(const struct wh_session *s);
+/* The caller is alone in the session. */
+void wh_mem_settle(struct wh_session *s);
 /* Around a call that takes memory which only the driver knows of. */
 void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c);
 /* False: with what was taken the tenant is over its quota, and the call must be undone. */

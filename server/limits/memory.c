@@ -119,6 +119,8 @@ static void hold(struct wh_session *s, int device, uint64_t bytes)
 	s->limits.risen |= 1u << device;
 }
 
+#define TAKING	(1u << 31)	/* of `risen': no device */
+
 /* Not when it is charged: till the driver has said yes it is asked for, not held. */
 void wh_mem_note_peak(struct wh_session *s)
 {
@@ -128,6 +130,8 @@ void wh_mem_note_peak(struct wh_session *s)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (s->limits.risen & 1u << d && u[d].memory > u[d].memory_peak)
 			u[d].memory_peak = u[d].memory;
+	if (s->limits.risen & TAKING)
+		__atomic_store_n(&s->limits.account->taking, 0, __ATOMIC_RELAXED);
 	s->limits.risen = 0;
 }
 
@@ -240,6 +244,49 @@ bool wh_mem_follow(struct wh_session *s, int device)
 bool wh_mem_figure_is_old(const struct wh_session *s)
 {
 	return __builtin_ia32_rdtsc() - s->limits.mem->figure_tsc >= FIGURE_AGE_US * s->tsc_per_us;
+}
+
+void wh_mem_taking(struct wh_session *s)
+{
+	__atomic_store_n(&s->limits.account->taking, 1, __ATOMIC_RELAXED);
+	s->limits.risen |= TAKING;
+}
+
+bool wh_mem_unsettled(const struct wh_session *s)
+{
+	return s->limits.mem->unseen;
+}
+
+void wh_mem_settle(struct wh_session *s)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	int d;
+
+	m->unseen = 0;
+	for (d = 0; m->figure && d < WH_TENANT_DEVICES; d++)
+		if (wh_mem_quota(s, d))
+			wh_mem_follow(s, d);
+	m->figure_tsc = __builtin_ia32_rdtsc();
+}
+
+void wh_library_begins(struct wh_session *s)
+{
+	if (!s->limits.mem)
+		return;
+	wh_mem_prepare(s);
+	__atomic_store_n(&s->limits.account->taking, 1, __ATOMIC_RELAXED);
+}
+
+#define LOOK_CALLS	64u	/* a power of two: of a library, until the clock is asked */
+
+/* A reading takes longer than many calls, so it waits for a pause, but not for long. */
+void wh_library_ended(struct wh_session *s)
+{
+	if (!s->limits.mem)
+		return;
+	if (!(++s->limits.mem->unseen & (LOOK_CALLS - 1)) && wh_mem_figure_is_old(s))
+		wh_mem_settle(s);
+	__atomic_store_n(&s->limits.account->taking, 0, __ATOMIC_RELAXED);
 }
 
 /*

@@ -75,6 +75,7 @@ struct wh_mem_state {
 	bool mallocs;			/* code that was loaded may use the heap of a context */
 	bool code_prints, code_mallocs;	/* the code that is about to be loaded */
 	uint64_t figure_tsc;
+	uint32_t unseen;		/* calls of libraries since the figure was read */
 };
 
 struct wh_mem_entry *wh_mem_find(struct wh_mem_state *m, uint32_t type, uint64_t key);
@@ -98,6 +99,8 @@ bool wh_mem_any_quota(struct wh_session *s);
 bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes);
 /* Read it, and charge what it has beyond what is tracked. */
 bool wh_mem_follow(struct wh_session *s, int device);
+/* What this call takes is seen behind it: until its end the server allows for that. */
+void wh_mem_taking(struct wh_session *s);
 /* Was it read so long ago that it says little? */
 bool wh_mem_figure_is_old(const struct wh_session *s);
 /* Read the driver's figure if it matters for taking `bytes` more. */

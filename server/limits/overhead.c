@@ -28,6 +28,7 @@ void wh_reconcile_begin(struct wh_session *s, struct wh_charge *c)
 	if (!s->limits.mem)
 		return;
 	c->device = wh_self.device;
+	wh_mem_taking(s);
 	if (c->device >= 0 && !wh_mem_driver(s, c->device, &unused))
 		c->before = taken_of_device(s);
 }
@@ -93,6 +94,7 @@ static CUresult reserve(struct wh_session *s, struct wh_charge *c, int device, u
 {
 	c->device = device;
 	c->bytes = bytes;
+	wh_mem_taking(s);
 	wh_mem_look(s, device, bytes);
 	if (wh_mem_take(s, device, bytes))
 		return CUDA_SUCCESS;

@@ -278,6 +278,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	const struct wh_req *q = f->req;
 	const struct wh_library_entry *e;
 	int64_t rc = copy_in(f, from, size);
+	int32_t res;
 
 	if (rc != WH_OK)
 		return rc;
@@ -292,8 +293,10 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		return WH_GATE_TURN_US;
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
-		rc = finish(s, wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f), NULL,
-			    result);
+		wh_library_begins(s);
+		res = wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f);
+		wh_library_ended(s);
+		rc = finish(s, res, NULL, result);
 		if (rc == WH_OK)
 			wh_count(s, &s->limits.account->calls, 1);
 		/* Where nothing is current, NVIDIA's libraries make something current. */
@@ -352,6 +355,20 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 	busy = wh_sm_idle(s, end);
 	wh_gate_leave(s);
 	return busy;
+}
+
+int wh_dispatch_unsettled(const struct wh_session *s)
+{
+	return s->limits.mem && wh_mem_unsettled(s);
+}
+
+void wh_dispatch_settle(struct wh_session *s, uint32_t slot)
+{
+	wh_self.slot = slot;
+	if (!wh_gate_alone(s, false))
+		return;
+	wh_mem_settle(s);
+	wh_gate_leave(s);
 }
 
 static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)

@@ -28,6 +28,12 @@ int wh_dispatch_wants_answers(const struct wh_session *s);
  * not be called, it is told so once (`end`).
  */
 int wh_dispatch_wants_idle(const struct wh_session *s);
+/*
+ * Before a thread sleeps until the next request: may calls have taken memory that nobody has
+ * charged? Then it is charged, and what others may take is known.
+ */
+int wh_dispatch_unsettled(const struct wh_session *s);
+void wh_dispatch_settle(struct wh_session *s, uint32_t slot);
 /* Under a share, is work under way? Then somebody is to look after it now and then. */
 int wh_dispatch_busy(const struct wh_session *s);
 int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end);

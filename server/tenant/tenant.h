@@ -118,7 +118,9 @@ struct wh_worker_usage {
 	uint64_t host_refused;	/* requests for more that were refused for the limit */
 	uint64_t posted;	/* requests that nobody waits for */
 	uint64_t tsc_per_us;	/* of busy_tsc; 0: not known */
-	uint64_t resv[5];
+	/* A call is under way whose memory handlers see when it has returned. */
+	uint64_t taking;
+	uint64_t resv[4];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 

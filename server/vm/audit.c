@@ -101,6 +101,8 @@ void wh_audit_start(const struct wh_audit_options *o)
 	audit.device = o->device;
 	audit.devices = o->devices;
 	audit.slack = o->slack;
+	/* Between the calls of its client nobody brings a worker's account up to date. */
+	audit.unseen = o->slack;
 	audit.say = o->say;
 	if (!opt.nvml || strcmp(opt.nvml, "none"))
 		start_reader();

@@ -388,7 +388,7 @@ static const char help[] =
 "                    of the client of a window, until the host changes it; again for more\n"
 "  --nvml LIBRARY    where the driver's own figures are read (default: the libnvidia-ml.so.1\n"
 "                    beside the backend, or the loader's); none: they are not\n"
-"  --slack BYTES     of a worker that the driver counts beyond the limit before it is\n"
+"  --slack BYTES     of a tenant that the driver counts beyond the limit before it is\n"
 "                    stopped (default 1 GiB)\n"
 "  --channel FILE    by which the host changes limits (default: the port of virtio named\n"
 "                    " WH_CHANNEL_PORT ", if there is one)\n"

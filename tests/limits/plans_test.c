@@ -8,10 +8,24 @@
 #include "tenancy.h"
 
 #include <cufft.h>
+#include <time.h>
 
 static cufftResult plan(cufftHandle *p, int mib)
 {
 	return cufftPlan1d(p, mib, CUFFT_C2C, 1);
+}
+
+/* Not at each call, but while they go on. */
+static bool charged_in_use(cufftHandle p, uint64_t more)
+{
+	uint64_t before = charged();
+	time_t until = time(NULL) + 5;
+	size_t size;
+
+	while (charged() == before && time(NULL) < until)
+		if (cufftGetSize(p, &size))
+			return false;
+	return charged() - before == more;
 }
 
 int main(int argc, char **argv)
@@ -28,7 +42,7 @@ int main(int argc, char **argv)
 	strcpy(strrchr(here, '/'), "/bin/mock/libcufft.so.12");
 	setenv("WORMHOLE_CUFFT", here, 1);
 	fresh();
-	tap_plan(8);
+	tap_plan(9);
 	set_memory(1024 * MIB);
 	if (!start() || cufftCreate(&q)) {
 		printf("Bail out! cannot start\n");
@@ -45,6 +59,7 @@ int main(int argc, char **argv)
 	ok(res == CUFFT_ALLOC_FAILED && gpu->used == used, "so_is_one_that_was_created_before");
 	ok(!cufftMakePlan1d(q, 50, CUFFT_C2C, 1, &size) && gpu->used == used + 50 * MIB,
 	   "which_can_be_made_smaller_then");
+	ok(charged_in_use(p, 30 * MIB), "what_a_call_takes_unasked_is_charged_by_those_behind_it");
 	ok(!cufftDestroy(p) && !cufftDestroy(q) && gpu->used == used - 100 * MIB,
 	   "plans_that_end_give_back_what_they_had");
 	ok(!plan(&p, 200) && charged() - before == 200 * MIB, "and_the_charge_follows");

@@ -17,7 +17,7 @@ figures() {
 M=1048576
 log() { cat "$WORMHOLE_DIR/server.log"; }
 
-plan 17
+plan 19
 : >"$FAKE_NVML"
 serve --nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so" --slack 16M
 start good --tenant good --mem 64M -- alloc=1048576
@@ -86,7 +86,17 @@ ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $
 # The driver knows other process numbers than we do.
 figures "1 $((900 * M)) 0"
 ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
-finish_client last
+
+# Nobody has counted it: 64 MiB, and not a byte more, whatever the slack is.
+named=$(worker last)
+figures "$named $((128 * M)) 40"
+await field_is last "d['memory_driver']" $((128 * M))
+before=$(field last "d['gpu_ns']")
+await eval '[ "$(field last "d[\"gpu_ns\"]")" -gt $((before + 400000000)) ]'
+is what_nobody_knows_of_may_be_64_mib "$(worker last)" "$named"
+figures "$named $((128 * M + 1)) 0"
+ok and_no_more await gone "$named"
+finish_client last 2>/dev/null
 
 # Not its standard output, not its standard error, nor what else the caller has open.
 "$wormhole" stop

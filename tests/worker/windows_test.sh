@@ -75,7 +75,7 @@ b = open(sys.argv[1], "rb").read()
 print(b[64 + 8], b[64 + 24 + 8])' "$tmp/t/turns/seats/board"
 }
 
-plan 45
+plan 46
 : >"$FAKE_NVML"
 start 2 --nvml "$build/tests/tenant/bin/fake_nvml.so" --slack $((16 * M)) --limit 1:sm=40
 await has_worker 1
@@ -157,7 +157,12 @@ like and_the_log_says_why "$(cat "$tmp/err")" \
 	"tenant window0: worker $w stopped: on device 0 the driver counts $((96 * M + 1)) bytes for the tenant, its limit is $((80 * M))"
 w=$(worker 1)
 wormhole limit 1/window1 --mem 512M
-ok lowered_limit_is_held_against_what_is_there await has_worker 1 "$w"
+figures "$(worker 0) $M 0" "$w $((899 * M)) 0"
+run 1
+await field_is 1 "d['memory_driver']" $((899 * M))
+is lower_limit_ends_nobody_for_what_is_there "$(worker 1)" "$w"
+figures "$(worker 0) $M 0" "$w $((915 * M + 1)) 0"
+ok but_for_what_comes_then await has_worker 1 "$w"
 
 # While no worker runs nobody is asked: the reader would die of it.
 figures "$(worker 0) $M 0"
