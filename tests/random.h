@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Never 0: whoever includes this sets it from a seed before the first number. */
-static uint64_t random_state;
+/* Each thread's. Never 0: who includes this sets it from a seed before the first number. */
+static _Thread_local uint64_t random_state;
 
 static inline uint64_t random_next(void)
 {
