@@ -4,7 +4,7 @@
 # TREE is a clean kernel tree of the version that BASE names, and is left with the
 # series applied. Its checkpatch --strict must be silent. After each KVM patch
 # arch/x86/kvm is built with kvm-patches/config (about two minutes on two cores), after
-# the last one the selftests, as the kernel does. FIRST: patches before this number (1)
+# the last one the selftests and the documents, as the kernel does. FIRST: patches before this number (1)
 # were built before, and are not built again.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -49,6 +49,15 @@ selftests() {
 	! grep 'wormhole.*warning: ' "$out/selftests/log" >&2
 }
 
+# Other documents may warn, by the version of Sphinx; those with words of ours may not.
+documents() {
+	command -v sphinx-build >/dev/null || { echo "check.sh: needs sphinx-build (python3-sphinx)" >&2; return 1; }
+	srctree=$tree SPHINXDIRS=virt/kvm sphinx-build -q -b html -c "$tree/Documentation" \
+		"$tree/Documentation/virt/kvm" "$out/documents" 2>"$out/documents.log" ||
+		{ cat "$out/documents.log" >&2; return 1; }
+	! grep -E '(wormhole|cpuid|kvm/api)\.rst:' "$out/documents.log" >&2
+}
+
 rm -rf "$out/exported"
 KERNEL_SOURCE=$tree "$here/export.sh" "$out/exported"
 stored=$(wc -l <"$here/series")
@@ -62,3 +71,5 @@ while read -r patch; do
 done <"$out/exported/series"
 selftests
 echo "ok selftests"
+documents
+echo "ok documents"

@@ -22,8 +22,9 @@ mkdir -p "$dir/finds"
 touch "$dir/rounds"
 
 # Parts in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it did.
-parts=(host:fire host:vms host-kcov:cover host-kcsan:race host-kasan:race host:fuzz host-kcsan:fire host-kcsan:all
-	host-kasan:all host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz host-kasan:tables)
+parts=(host-kasan:large host-kcsan:large host:fire host:vms host-kcov:cover host-kcsan:race host-kasan:race host:fuzz
+	host-kcsan:fire host-kcsan:all host-kasan:all host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz
+	host-kasan:tables)
 
 environment() {
 	case $1 in

@@ -5,10 +5,15 @@
  * learns it, nothing is leaked, and the server serves the next client.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "wormhole.h"
@@ -195,6 +200,57 @@ static void end_of_client_process(void)
 	check_after("process_death", "when_idle");
 }
 
+/* The page goes, and who wants it waits for a handler that does not answer. */
+static int take_away(void *page)
+{
+	struct uffdio_register reg = {
+		.range = { .start = (u64)(uintptr_t)page, .len = WH_PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg) ||
+	    madvise(page, WH_PAGE, MADV_DONTNEED))
+		wh_die("userfaultfd");
+	return fd;
+}
+
+/* What looks for processes that have ended comes by this one's pair first. */
+static void end_beside_an_absent_table(void)
+{
+	u64 *top = wh_gpa(&client.vm, client.as.cr3), *entry;
+	static struct wh_worker other;
+	u8 saved[WH_PAGE];
+	struct wh_as as;
+	bool noticed;
+	int fd;
+
+	wh_worker_start(&other, &srv, 1, handlers, WH_ARRAY_SIZE(handlers));
+	wh_client_as(&as, &client, 1);
+	wh_allow(2, 1, 0, 2);
+	wh_eq(wh_leaf(client.vcpu, &as, 3, WH_LEAF_ATTACH, WH_ABI_VERSION, wh_tramp_checksum(),
+		      0, 0).rax, WH_OK, "another_process_of_the_client_attaches");
+	memcpy(saved, top, WH_PAGE);
+	fd = take_away(top);
+	entry = wh_gpa(&client.vm, as.cr3);
+	entry[(WH_WINDOW_VA >> 39) & 511] = 0;
+	noticed = wh_join(other.vcpu, 4) && worker.vcpu->running;
+	if (fd < 0)
+		wh_skip("its_end_is_noticed_while_the_first_ones_table_is_absent", "no userfaultfd");
+	else
+		wh_ok(noticed, "its_end_is_noticed_while_the_first_ones_table_is_absent");
+	/* Back, and empty. */
+	close(fd);
+	memset(top, 0, WH_PAGE);
+	wh_ok(wh_join(worker.vcpu, 4), "so_is_that_of_the_first_one_once_it_is_there");
+	memcpy(top, saved, WH_PAGE);
+	wh_release(&other);
+	check_after("end_of_another_process", "with_an_absent_table");
+}
+
 static long used_kb(void)
 {
 	usleep(50000);		/* let RCU free what is free */
@@ -278,7 +334,7 @@ int main(void)
 	int i;
 
 	wh_require_feature();
-	wh_plan(58);
+	wh_plan(63);
 	wh_watchdog(90);
 	for (i = 0; i < 2; i++)
 		end_by_sigkill(i);
@@ -288,6 +344,7 @@ int main(void)
 	make_client();
 	end_by_detach();
 	end_of_client_process();
+	end_beside_an_absent_table();
 	end_while_suspended();
 	end_of_client_vm(-1);
 	for (i = 0; i < 2; i++) {

@@ -136,38 +136,18 @@ static void test_other_slot(void)
 	      "it_ends_and_the_other_tenant_is_well");
 }
 
-/*
- * Tables that never end: 127 entries that lead to one page of entries of 1 GiB, for
- * memory that is not there. To look at all of it takes an hour.
- */
-static void endless_tables(bool there)
-{
-	static u64 pdpt;
-	u64 *top = wh_gpa(&srv.vm, wa.as.cr3), *entry, leads, i;
-
-	if (!pdpt)
-		pdpt = wh_page_alloc(&srv.vm);
-	entry = wh_gpa(&srv.vm, pdpt);
-	leads = pdpt | WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A;
-	for (i = 0; i < 512; i++)
-		entry[i] = 0x4000000000ULL | WH_PTE_PS | (WH_USER_RW & ~WH_PTE_NX);
-	for (i = 1; i < 128; i++)
-		if (top[i] == (there ? 0 : leads))
-			top[i] = there ? leads : 0;
-}
-
 static void test_endless(void)
 {
 	wh_join(thread, 1);
 	wh_worker_again(&wa);
 	wh_ok(!wh_attach(&a), "client_attaches_to_the_next_worker");
-	endless_tables(true);
-	wh_leaf_start(srv.boss, &srv.kernel, 0, WH_LEAF_DEVICE, wa.pair, 1ULL << 39, 1ULL << 46, 0);
+	wh_endless_tables(&wa, true);
+	wh_walk_endless(&wa);
 	/* It is at work, and will be. */
 	wh_ok(!wh_poll(!READ_ONCE(srv.boss->running), MS) && client_ends_in_time(),
 	      "end_of_a_client_does_not_wait_for_tables_that_never_end");
 	wh_ok(wh_join(srv.boss, 5) && handoff_in_time(), "after_it_nobody_looks_at_them");
-	endless_tables(false);
+	wh_endless_tables(&wa, false);
 }
 
 /* A client has taken a pair, and was not recorded. */

@@ -54,6 +54,7 @@ static const wh_handler_fn handlers[] = { wh_load_handler, store_handler, stay_h
 /* What a server's process says to this one, beside its files. */
 struct shared {
 	int device_fd, vm_fd, vcpu_fd[2];
+	bool endless;		/* it is to look at tables that never end */
 };
 
 static struct wh_server srv;
@@ -102,10 +103,16 @@ static void server_process(void)
 	wh_server_register(&srv);
 	wh_set_memslot(&srv.vm, DEVICE_SLOT, 0, DEVICE_GPA, PAGES * WH_PAGE, passed);
 	make_worker();
-	*shared = (struct shared){
-		.device_fd = fd, .vm_fd = srv.vm.fd,
-		.vcpu_fd = { srv.boss->fd, worker.vcpu->fd },
-	};
+	shared->device_fd = fd;
+	shared->vm_fd = srv.vm.fd;
+	shared->vcpu_fd[0] = srv.boss->fd;
+	shared->vcpu_fd[1] = worker.vcpu->fd;
+	if (shared->endless) {
+		wh_endless_tables(&worker, true);
+		wh_walk_endless(&worker);
+		/* It is at work, and will be. */
+		shared->endless = !wh_poll(!READ_ONCE(srv.boss->running), 300);
+	}
 	if (write(ready[1], "", 1) != 1)
 		_exit(1);
 	/* Until it is killed, or told to become another program. */
@@ -296,6 +303,21 @@ static void test_attach_under_way(const char *point, const char *name)
 	close_all();
 }
 
+/* A vCPU's thread looks at them, and ends with its process. */
+static void test_endless(void)
+{
+	bool ended;
+
+	shared->endless = true;
+	start_server();
+	kill(vmm, SIGKILL);
+	ended = wh_poll(waitpid(vmm, NULL, WNOHANG) == vmm, 1000 * wh_patience());
+	wh_ok(shared->endless && ended, "memory_ends_while_tables_that_never_end_are_looked_at");
+	wh_ok(!reaches_anything() && is_forgotten(), "and_its_server_with_it");
+	shared->endless = false;
+	close_all();
+}
+
 static void test_points(void)
 {
 	if (!wh_points_there()) {
@@ -333,7 +355,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return 42;
 	wh_require_feature();
-	wh_plan(22);
+	wh_plan(24);
 	wh_watchdog(90);
 	prepare();
 	pins = wh_pinned_pages();
@@ -342,6 +364,7 @@ int main(int argc, char **argv)
 	test_exec();
 	test_call_under_way(false, "call_in_the_view_ends_with_the_vmms_memory");
 	test_call_under_way(true, "so_does_one_that_runs_in_the_server");
+	test_endless();
 	test_points();
 	start_server();
 	wh_ok(attaches(), "the_next_server_is_well");

@@ -351,6 +351,13 @@ s64 wh_release(struct wh_worker *w);
 /* Its thread asks for calls, and learns what became of its pair. */
 void wh_wake_worker(struct wh_worker *w);
 s64 wh_notify(struct wh_worker *w, u64 first, u64 end, u64 phase);
+/*
+ * Tables of the worker's that never end: 127 entries that lead to one page of entries
+ * of 1 GiB, for memory that is not there. To look at all of it takes an hour.
+ */
+void wh_endless_tables(struct wh_worker *w, bool there);
+/* The server's kernel asks for what they lead to; does not wait. */
+void wh_walk_endless(struct wh_worker *w);
 /* What the server's kernel does before it frees page tables of the worker. */
 void wh_move_seq(struct wh_worker *w);
 

@@ -435,6 +435,34 @@ void wh_move_seq(struct wh_worker *w)
 
 /* --- Client --------------------------------------------------------------- */
 
+/* A bit that is the kernel's, in each entry that leads there. */
+#define ENDLESS		BIT_ULL(9)
+
+void wh_endless_tables(struct wh_worker *w, bool there)
+{
+	struct wh_vm *vm = &w->srv->vm;
+	u64 *top = wh_gpa(vm, w->as.cr3), *entry, pdpt, i;
+
+	for (i = 1; !there && i < 128; i++)
+		if (top[i] & ENDLESS)
+			top[i] = 0;
+	if (!there)
+		return;
+	pdpt = wh_page_alloc(vm);
+	entry = wh_gpa(vm, pdpt);
+	for (i = 0; i < 512; i++)
+		entry[i] = 0x4000000000ULL | WH_PTE_PS | (WH_USER_RW & ~WH_PTE_NX);
+	for (i = 1; i < 128; i++)
+		if (!top[i])
+			top[i] = pdpt | ENDLESS | WH_PTE_P | WH_PTE_W | WH_PTE_U | WH_PTE_A;
+}
+
+void wh_walk_endless(struct wh_worker *w)
+{
+	wh_leaf_start(w->srv->boss, &w->srv->kernel, 0, WH_LEAF_DEVICE, w->pair, 1ULL << 39,
+		      1ULL << 46, 0);
+}
+
 void wh_client_as(struct wh_as *as, struct wh_client *c, u32 part)
 {
 	u64 world = wh_page_alloc(&c->vm);
