@@ -306,6 +306,9 @@ static bool run_sequence(const struct sequence *q, bool *found)
 			good = run_steps(&q->steps[i], n);
 	}
 	wh_kill(1);
+	/* Whom RELEASE has left alone: its kernel would end it. */
+	if (worker.vcpu->running)
+		wh_wake_worker(&worker);
 	if (worker.vcpu->started)
 		good &= wh_ends_well(worker.vcpu);
 	*found = new_edges();

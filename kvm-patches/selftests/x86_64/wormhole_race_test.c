@@ -124,7 +124,7 @@ static bool ends_with(s64 want)
 {
 	struct wh_result *r = &client.vcpu->res;
 
-	if (!wh_join(client.vcpu, 3)) {
+	if (!wh_join(client.vcpu, 8)) {
 		wh_diag("the call does not return");
 		wh_vcpu_stop(client.vcpu);
 		return false;
