@@ -139,6 +139,8 @@ static CUresult start(void)
 	}
 	if (!sgpu_threads_wanted(&threads))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!sgpu_books_enter())
+		return CUDA_ERROR_INVALID_VALUE;
 	rc = sgpu_mem_init(total, prefault);
 	if (rc)
 		return rc;

@@ -309,6 +309,17 @@ void sgpu_mem_set_sync(uint64_t addr, bool on);
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
 /* Memory of an allocation node: absent but while a launch has allocated it. */
 void sgpu_mem_set_absent(uint64_t addr, bool absent);
+/*
+ * What such memory takes of the device: from the first launch on, until it is trimmed while
+ * it is absent. In use is what is not absent.
+ */
+struct sgpu_graph_bytes {
+	uint64_t reserved, used, reserved_high, used_high;
+};
+struct sgpu_graph_bytes *sgpu_mem_graph_bytes(void);
+void sgpu_mem_graph_trim(void);
+/* Another name in the books for the allocation at @addr: others may have it, too. */
+void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id);
 bool sgpu_mem_in_arena(uint64_t addr);
 /* The device allocation that holds @addr. */
 bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out);
@@ -345,6 +356,19 @@ uint64_t sgpu_mem_offset(uint64_t addr);	/* in that file */
 #define SGPU_EXPORTS	4096u
 uint64_t sgpu_mem_export(uint64_t addr);
 
+/* ---- books.c: what all processes have of the device, for who looks from outside ---- */
+
+/* A line of its own for this process; false, and one line says why: there is none. */
+bool sgpu_books_enter(void);
+void sgpu_books_add(uint64_t bytes);
+void sgpu_books_sub(uint64_t bytes);
+/*
+ * The same for what other processes may have, too: once for all of them. Own: it was
+ * allocated here; else it is another's that is opened, or once more our own.
+ */
+void sgpu_books_share(uint64_t file, uint64_t id, uint64_t bytes, bool own);
+void sgpu_books_unshare(uint64_t file, uint64_t id, bool own);
+
 /* ---- ipc.c: memory of other processes ---- */
 
 /* ipc_file.c: give this file to who asks from now on; *number is part of the way to it. */
@@ -377,6 +401,8 @@ CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run);
 
 /* ---- stream.c, event.c ---- */
 
+/* As sgpu_enter(); a thread without a context is in its stream's. */
+CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx);
 struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream stream);
 struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 				    int priority, bool builtin);

@@ -85,7 +85,6 @@ CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *
 		galloc_end(a);
 		return rc;
 	}
-	sgpu_mem_set_absent(a->addr, true);
 	a->params.dptr = a->addr;
 	n->alloc = a;
 	return CUDA_SUCCESS;
@@ -616,8 +615,49 @@ CUresult cuDeviceGraphMemTrim(CUdevice dev)
 
 	if (rc)
 		return rc;
-	return sgpu_leave(sgpu_device_ok(dev) ? CUDA_SUCCESS :
-						CUDA_ERROR_INVALID_DEVICE);
+	if (!sgpu_device_ok(dev))
+		return sgpu_leave(CUDA_ERROR_INVALID_DEVICE);
+	sgpu_mem_graph_trim();
+	return sgpu_leave(CUDA_SUCCESS);
+}
+
+static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t *value, bool set)
+{
+	struct sgpu_graph_bytes *b = sgpu_mem_graph_bytes();
+	uint64_t *const of[] = {
+		[CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT] = &b->used,
+		[CU_GRAPH_MEM_ATTR_USED_MEM_HIGH] = &b->used_high,
+		[CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT] = &b->reserved,
+		[CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH] = &b->reserved_high,
+	};
+
+	if (!sgpu_device_ok(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!value || (unsigned int)which >= sizeof(of) / sizeof(*of))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!set) {
+		*value = *of[which];
+		return CUDA_SUCCESS;
+	}
+	/* A high-water mark can only be set back, to what there is now. */
+	if (*value || (of[which] != &b->used_high && of[which] != &b->reserved_high))
+		return CUDA_ERROR_INVALID_VALUE;
+	*of[which] = of[which] == &b->used_high ? b->used : b->reserved;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, void *value)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(graph_bytes(dev, which, value, false));
+}
+
+CUresult cuDeviceSetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute which, void *value)
+{
+	CUresult rc = sgpu_enter_global();
+
+	return rc ? rc : sgpu_leave(graph_bytes(dev, which, value, true));
 }
 
 /* ---- a picture of a graph ---- */

@@ -70,6 +70,7 @@ static CUresult export_memory(struct handle *h, uint64_t addr)
 		.offset = sgpu_mem_offset(range.base), .size = range.size, .id = range.id,
 		.alive = alive,
 	};
+	sgpu_mem_count_shared(range.base, h->ino, h->id);
 	return CUDA_SUCCESS;
 }
 
@@ -116,6 +117,12 @@ static uint64_t skipped(const struct handle *h)
 	return h->offset % PAGE;
 }
 
+/* What its owner's device has less of. */
+static uint64_t granules(const struct handle *h)
+{
+	return (h->size + SGPU_GRANULE - 1) / SGPU_GRANULE * SGPU_GRANULE;
+}
+
 static CUresult map_file(struct sgpu_ctx *ctx, const struct handle *h, uint64_t *addr)
 {
 	struct import *grown = realloc(imports, (nimports + 1) * sizeof(*imports));
@@ -137,6 +144,7 @@ static CUresult map_file(struct sgpu_ctx *ctx, const struct handle *h, uint64_t 
 		.from = *h, .ctx = ctx, .map = p, .base = (uintptr_t)p + skipped(h),
 		.id = sgpu_new_id(), .opened = 1,
 	};
+	sgpu_books_share(h->ino, h->id, granules(h), false);
 	*addr = (uintptr_t)p + skipped(h);
 	return CUDA_SUCCESS;
 }
@@ -183,6 +191,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *out, CUipcMemHandle handle, unsigned in
 static void unmap(struct import *m)
 {
 	munmap(m->map, skipped(&m->from) + m->from.size);
+	sgpu_books_unshare(m->from.ino, m->from.id, false);
 	*m = imports[--nimports];
 }
 

@@ -31,8 +31,10 @@ struct block {
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
 	bool sync, absent;
+	bool counted;			/* in the books, as this process's alone */
 	uint32_t number;		/* place in the table of blocks */
 	uint32_t shared;		/* place in arena.shared + 1; 0: not exported */
+	uint64_t file, name;		/* in the books, of what others may have, too; 0: not so */
 };
 
 static struct {
@@ -274,6 +276,56 @@ uint64_t sgpu_mem_free_bytes(void)
 	return (uint64_t)arena.free * SGPU_GRANULE;
 }
 
+/* ---- what the device has less of ---- */
+
+static uint64_t room_of(const struct block *b)
+{
+	return (uint64_t)b->count * SGPU_GRANULE;
+}
+
+static struct sgpu_graph_bytes of_graphs;
+
+static void change(uint64_t *bytes, uint64_t *high, const struct block *b, bool more)
+{
+	*bytes += more ? room_of(b) : -room_of(b);
+	if (*bytes > *high)
+		*high = *bytes;
+}
+
+static void use(const struct block *b, bool more)
+{
+	change(&of_graphs.used, &of_graphs.used_high, b, more);
+}
+
+static void reserve(const struct block *b, bool more)
+{
+	if (b->kind == SGPU_MEM_GRAPH)
+		change(&of_graphs.reserved, &of_graphs.reserved_high, b, more);
+}
+
+static void count(struct block *b)
+{
+	if (b->counted || b->file)
+		return;
+	b->counted = true;
+	reserve(b, true);
+	sgpu_books_add(room_of(b));
+}
+
+static void uncount(struct block *b)
+{
+	if (b->counted) {
+		reserve(b, false);
+		sgpu_books_sub(room_of(b));
+	}
+	if (b->file)
+		sgpu_books_unshare(b->file, b->name, true);
+	b->counted = false;
+	b->file = 0;
+}
+
+/* ---- allocating and freeing ---- */
+
 /* Leave @count granules in @b and make the rest a free block of its own. */
 static bool split(struct block *b, size_t count)
 {
@@ -298,18 +350,18 @@ static bool split(struct block *b, size_t count)
 CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 			struct sgpu_mempool *pool, uint64_t *addr)
 {
-	size_t count = size / SGPU_GRANULE + !!(size % SGPU_GRANULE);
+	size_t granules = size / SGPU_GRANULE + !!(size % SGPU_GRANULE);
 	struct block *b;
 
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (count > arena.free)
+	if (granules > arena.free)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	b = free_find(count);
+	b = free_find(granules);
 	if (!b)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	free_remove(b);
-	if (!split(b, count)) {
+	if (!split(b, granules)) {
 		free_insert(b);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -318,9 +370,13 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 	b->ctx = ctx;
 	b->pool = pool;
 	b->sync = sgpu_is_managed(kind);
-	b->absent = false;
+	/* A graph's comes with its first launch. */
+	b->absent = kind == SGPU_MEM_GRAPH;
 	b->id = sgpu_new_id();
-	arena.free -= count;
+	arena.free -= granules;
+	/* Managed memory is the host's; a library's comes with the first context that uses it. */
+	if (!sgpu_is_managed(kind) && !b->absent && (ctx || kind != SGPU_MEM_MODULE))
+		count(b);
 	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
 	return CUDA_SUCCESS;
 }
@@ -341,6 +397,9 @@ static void join_next(struct block *b)
 static void release(struct block *b)
 {
 	arena.free += b->count;
+	if (b->kind == SGPU_MEM_GRAPH && !b->absent)
+		use(b, false);
+	uncount(b);
 	if (b->pool)
 		b->pool->used -= b->count * SGPU_GRANULE;
 	if (b->shared)
@@ -495,16 +554,49 @@ void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx)
 {
 	struct block *b = find(addr);
 
-	if (b)
-		b->ctx = ctx;
+	if (!b)
+		return;
+	b->ctx = ctx;
+	if (b->kind == SGPU_MEM_MODULE)
+		count(b);
 }
 
 void sgpu_mem_set_absent(uint64_t addr, bool absent)
 {
 	struct block *b = find(addr);
 
-	if (b)
-		b->absent = absent;
+	if (!b)
+		return;
+	if (b->kind == SGPU_MEM_GRAPH && b->absent != absent)
+		use(b, !absent);
+	b->absent = absent;
+	if (!absent)
+		count(b);
+}
+
+struct sgpu_graph_bytes *sgpu_mem_graph_bytes(void)
+{
+	return &of_graphs;
+}
+
+void sgpu_mem_graph_trim(void)
+{
+	for (struct block *b = arena.first; b; b = b->next)
+		if (b->size && b->kind == SGPU_MEM_GRAPH && b->absent)
+			uncount(b);
+}
+
+void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id)
+{
+	struct block *b = find(addr);
+
+	if (!b || b->file)
+		return;
+	/* Twice for a moment is too much, never too little; but a peak would see it. */
+	uncount(b);
+	b->file = file;
+	b->name = id;
+	sgpu_books_share(file, id, room_of(b), true);
 }
 
 static bool describe(uint64_t addr, bool absent, struct sgpu_range *out)

@@ -202,12 +202,18 @@ static CUresult attr_set(struct sgpu_mempool *p, CUmemPool_attribute which,
 	}
 }
 
+/* As the driver was seen to: without a context nothing is answered. */
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 			       void *value)
 {
 	struct sgpu_mempool *p;
-	CUresult rc = enter_pool(handle, value, &p);
+	struct sgpu_ctx *ctx;
+	CUresult rc = sgpu_enter(&ctx);
 
+	if (rc)
+		return rc;
+	sgpu_leave(rc);
+	rc = enter_pool(handle, value, &p);
 	return rc ? rc : sgpu_leave(attr_get(p, which, value));
 }
 
@@ -295,7 +301,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size,
 	struct sgpu_mempool *p;
 	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_stream(stream, &ctx);
 
 	if (rc)
 		return rc;
@@ -324,7 +330,7 @@ CUresult cuMemFreeAsync(CUdeviceptr addr, CUstream stream)
 {
 	struct sgpu_stream *capturing;
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_stream(stream, &ctx);
 
 	if (rc)
 		return rc;

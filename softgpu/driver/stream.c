@@ -107,11 +107,28 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 CUresult cuStreamDestroy(CUstream handle)
 	__attribute__((alias("cuStreamDestroy_v2")));
 
+CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx)
+{
+	CUresult rc = sgpu_enter(ctx);
+	struct sgpu_stream *s;
+
+	if (rc != CUDA_ERROR_INVALID_CONTEXT)
+		return rc;
+	rc = sgpu_enter_healthy();
+	if (rc)
+		return rc;
+	s = sgpu_obj_get(SGPU_STREAM, stream);
+	if (!s || s->builtin)
+		return sgpu_leave(CUDA_ERROR_INVALID_CONTEXT);
+	*ctx = s->ctx;
+	return CUDA_SUCCESS;
+}
+
 /* The shared start of the calls on one stream: its object, and the lock. */
 static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
 {
 	struct sgpu_ctx *ctx;
-	CUresult rc = sgpu_enter(&ctx);
+	CUresult rc = sgpu_enter_stream(handle, &ctx);
 
 	if (rc)
 		return rc;

@@ -161,6 +161,8 @@ static void put_phys(struct sgpu_phys *p)
 	close(p->fd);
 	if (p->block)
 		sgpu_mem_release(p->block, 1u << SGPU_MEM_VMM);
+	else
+		sgpu_books_unshare(p->file, 0, false);
 	sgpu_obj_free(p);
 }
 
@@ -269,6 +271,7 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
 {
 	CUresult rc = sgpu_enter_global();
 	struct sgpu_phys *p;
+	struct stat st;
 	int fd;
 
 	if (rc)
@@ -280,6 +283,10 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
 	fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return sgpu_leave(CUDA_ERROR_OPERATING_SYSTEM);
+	if (!p->file && !fstat(p->fd, &st)) {
+		p->file = st.st_ino;
+		sgpu_mem_count_shared(p->block, p->file, 0);
+	}
 	memcpy(out, &fd, sizeof(fd));
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -302,7 +309,9 @@ static CUresult import(CUmemGenericAllocationHandle *out, int file)
 	}
 	p->fd = fd;
 	p->size = st.st_size;
+	p->file = st.st_ino;
 	p->handles = 1;
+	sgpu_books_share(p->file, 0, p->size, false);
 	p->prop = (CUmemAllocationProp){
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE },

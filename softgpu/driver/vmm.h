@@ -9,6 +9,7 @@ struct sgpu_phys {
 	struct sgpu_obj obj;
 	uint64_t size;
 	uint64_t block;		/* of the arena: only counts; 0: another process's memory */
+	uint64_t file;		/* its name in the books once it is shared; 0: it is not */
 	unsigned int handles, maps;	/* lives while either is left */
 	int fd;
 	CUmemAllocationProp prop;

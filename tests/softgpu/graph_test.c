@@ -286,6 +286,14 @@ static void objects(void)
 	ok(destroyed == 1, "the_last_reference_runs_the_destructor");
 }
 
+static cuuint64_t reserved(void)
+{
+	cuuint64_t bytes = ~0ull;
+
+	cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
+	return bytes;
+}
+
 static void memory_nodes(CUcontext ctx)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS p = {
@@ -315,6 +323,7 @@ static void memory_nodes(CUcontext ctx)
 	ok(cuGraphClone(&c, g) == CUDA_ERROR_NOT_SUPPORTED,
 	   "graphs_with_memory_nodes_are_not_cloned");
 	made = cuGraphInstantiateWithFlags(&x, g, 0);
+	ok_eq((long long)reserved(), 0, "nothing_is_reserved_before_a_launch");
 	launched = cuGraphLaunch(x, s);
 	waited = cuStreamSynchronize(s);
 	copied = cuMemcpyDtoH_v2(&v, p.dptr, 4);
@@ -325,6 +334,9 @@ static void memory_nodes(CUcontext ctx)
 	   "memory_not_freed_forbids_another_launch");
 	ok(!cuMemFree_v2(p.dptr) && !cuGraphLaunch(x, s) &&
 	   !cuMemFreeAsync(p.dptr, s), "memory_of_a_graph_can_be_freed_outside");
+	ok_eq((long long)reserved(), 4096, "freed_it_is_reserved");
+	cuDeviceGraphMemTrim(0);
+	ok_eq((long long)reserved(), 0, "until_it_is_trimmed");
 	cuGraphExecDestroy(x);
 	cuGraphDestroy(g);
 	ok(cuMemcpyDtoH_v2(&v, p.dptr, 4) == CUDA_ERROR_INVALID_VALUE,
@@ -336,7 +348,7 @@ int main(void)
 	CUcontext ctx;
 	CUmodule m;
 
-	tap_plan(38);
+	tap_plan(41);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../softgpu/driver/books.h"
 #include "tap.h"
 
 #define SLOTS	3000
@@ -315,11 +316,74 @@ static long resident(const char *prefault)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-int main(void)
+/* A thread without a context has that of the stream that it names. */
+static void without_context(CUcontext ctx)
+{
+	CUmemoryPool pool;
+	cuuint64_t used;
+	CUdeviceptr p;
+	CUstream s;
+
+	cuStreamCreate(&s, 0);
+	cuDeviceGetMemPool(&pool, 0);
+	cuCtxSetCurrent(NULL);
+	ok(!cuMemAllocAsync(&p, 4096, s) && !cuMemFreeAsync(p, s),
+	   "without_a_context_a_stream_has_its_own");
+	ok_eq(cuMemAllocAsync(&p, 4096, NULL), CUDA_ERROR_INVALID_CONTEXT,
+	      "but_the_default_one_has_none");
+	ok_eq(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used),
+	      CUDA_ERROR_INVALID_CONTEXT, "and_nothing_is_answered_about_a_pool");
+	cuCtxSetCurrent(ctx);
+	cuStreamDestroy(s);
+}
+
+/* In a process of its own: the file is opened when the library is loaded. */
+static int keeps_books(void)
+{
+	struct sgpu_books *b = sgpu_books_open(getenv("WORMHOLE_SOFTGPU_BOOKS"));
+	uint64_t before, with;
+	CUdeviceptr p, managed;
+	CUcontext ctx;
+
+	cuInit(0);
+	cuDevicePrimaryCtxRetain(&ctx, 0);
+	cuCtxSetCurrent(ctx);
+	before = b->used;
+	cuMemAlloc(&p, 1 << 20);
+	cuMemAllocManaged(&managed, 1 << 20, CU_MEM_ATTACH_GLOBAL);
+	with = b->used;
+	return before || with != 1 << 20 || b->line[0].pid != (uint32_t)getpid();
+}
+
+static void books(char *self)
+{
+	char path[] = "/tmp/softgpu-books-XXXXXX";
+	struct sgpu_books *b;
+	int status = -1;
+
+	close(mkstemp(path));
+	setenv("WORMHOLE_SOFTGPU_BOOKS", path, 1);
+	fflush(stdout);
+	if (!fork()) {
+		execl(self, self, "books", NULL);
+		_exit(127);
+	}
+	wait(&status);
+	ok_eq(status, 0, "the_books_have_what_a_process_has_but_managed_memory");
+	b = sgpu_books_open(path);
+	ok(b && b->used == 1 << 20 && !sgpu_books_bury(b) && !b->used,
+	   "and_what_a_dead_one_had_until_it_is_buried");
+	unsetenv("WORMHOLE_SOFTGPU_BOOKS");
+	unlink(path);
+}
+
+int main(int argc, char **argv)
 {
 	CUcontext ctx;
 
-	tap_plan(28);
+	if (argc > 1)
+		return keeps_books();
+	tap_plan(33);
 	ok_eq(total_with("64M"), 64 << 20, "the_environment_sets_the_size");
 	ok_eq(total_with("1G"), 1 << 30, "sizes_have_units");
 	ok_eq(total_with("many"), -CUDA_ERROR_INVALID_VALUE,
@@ -343,5 +407,7 @@ int main(void)
 	other_context();
 	managed();
 	registered();
+	without_context(ctx);
+	books(argv[0]);
 	return tap_exit();
 }

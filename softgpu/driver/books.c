@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * This process's line in the books of the device (books.h). The file is opened when the
+ * library is loaded, because a process may have lost the right to open any by the time
+ * that it has memory. Without WORMHOLE_SOFTGPU_BOOKS nothing of it runs.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "books.h"
+#include "driver.h"
+
+static struct sgpu_books *books;
+static bool named;
+static unsigned int line;
+
+__attribute__((constructor)) static void open_books(void)
+{
+	const char *path = getenv("WORMHOLE_SOFTGPU_BOOKS");
+
+	named = path && *path;
+	books = named ? sgpu_books_open(path) : NULL;
+}
+
+bool sgpu_books_enter(void)
+{
+	unsigned int l = 0;
+
+	if (!named)
+		return true;
+	if (!books) {
+		sgpu_complain("WORMHOLE_SOFTGPU_BOOKS=%s cannot be made or opened: name a file that workers may write",
+			      getenv("WORMHOLE_SOFTGPU_BOOKS"));
+		return false;
+	}
+	sgpu_books_bury(books);
+	sgpu_books_lock(books);
+	while (l < SGPU_BOOKS_LINES && books->line[l].pid)
+		l++;
+	if (l < SGPU_BOOKS_LINES) {
+		books->line[l].pid = getpid();
+		line = l;
+	}
+	pthread_mutex_unlock(&books->lock);
+	if (l == SGPU_BOOKS_LINES)
+		sgpu_complain("the books have lines for %u processes, and all are taken", l);
+	return l < SGPU_BOOKS_LINES;
+}
+
+/* With the lock held. */
+static void add(uint64_t bytes)
+{
+	books->used += bytes;
+	if (books->used > books->peak)
+		books->peak = books->used;
+}
+
+void sgpu_books_add(uint64_t bytes)
+{
+	if (!books)
+		return;
+	sgpu_books_lock(books);
+	books->line[line].bytes += bytes;
+	add(bytes);
+	pthread_mutex_unlock(&books->lock);
+}
+
+void sgpu_books_sub(uint64_t bytes)
+{
+	if (!books)
+		return;
+	sgpu_books_lock(books);
+	books->line[line].bytes -= bytes;
+	books->used -= bytes;
+	pthread_mutex_unlock(&books->lock);
+}
+
+/* The entry, a new one where there is none. */
+static unsigned int entry_of(uint64_t file, uint64_t id, uint64_t bytes)
+{
+	unsigned int i, unused = SGPU_BOOKS_SHARED;
+
+	for (i = 0; i < books->taken; i++) {
+		if (!sgpu_books_held(books, i))
+			unused = i;
+		else if (books->shared[i].file == file && books->shared[i].id == id)
+			return i;
+	}
+	if (unused == SGPU_BOOKS_SHARED && books->taken < SGPU_BOOKS_SHARED)
+		unused = (unsigned int)books->taken++;
+	if (unused == SGPU_BOOKS_SHARED) {
+		books->lost++;
+		return unused;
+	}
+	books->shared[unused].file = file;
+	books->shared[unused].id = id;
+	books->shared[unused].bytes = bytes;
+	books->shared[unused].owner = 0;
+	return unused;
+}
+
+void sgpu_books_share(uint64_t file, uint64_t id, uint64_t bytes, bool own)
+{
+	unsigned int i;
+
+	if (!books)
+		return;
+	sgpu_books_lock(books);
+	i = entry_of(file, id, bytes);
+	if (i < SGPU_BOOKS_SHARED) {
+		if (!sgpu_books_held(books, i))
+			add(bytes);
+		books->shared[i].holders[line]++;
+		if (own)
+			books->shared[i].owner = books->line[line].pid;
+	}
+	pthread_mutex_unlock(&books->lock);
+}
+
+void sgpu_books_unshare(uint64_t file, uint64_t id, bool own)
+{
+	unsigned int i;
+
+	if (!books)
+		return;
+	sgpu_books_lock(books);
+	for (i = 0; i < books->taken; i++)
+		if (books->shared[i].file == file && books->shared[i].id == id &&
+		    books->shared[i].holders[line])
+			break;
+	if (i < books->taken) {
+		sgpu_books_drop(books, i, line, 1);
+		if (own)
+			books->shared[i].owner = 0;
+	}
+	pthread_mutex_unlock(&books->lock);
+}

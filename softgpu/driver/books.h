@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all processes have of the device, for tests that look at the driver from outside: a
+ * file, named by WORMHOLE_SOFTGPU_BOOKS, which the first process makes that has it in its
+ * environment and loads the driver. Each keeps its own line.
+ *
+ * Counted is what a GPU would have in its memory: not managed memory, which is the host's here;
+ * memory of a graph's node from its first launch on, of a library from the first context that
+ * uses it. Memory that is shared is counted once, for as long as any process has it: its owner,
+ * or one that has opened it.
+ */
+#ifndef SOFTGPU_BOOKS_H
+#define SOFTGPU_BOOKS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SGPU_BOOKS_MAGIC	0x534b4f4f42475353ULL	/* "SSGBOOKS" */
+#define SGPU_BOOKS_LINES	32u
+#define SGPU_BOOKS_SHARED	256u
+
+struct sgpu_books {
+	uint64_t magic;
+	pthread_mutex_t lock;	/* robust: who holds it may be killed */
+	uint64_t used, peak;	/* bytes of all lines, and the most there were */
+	uint64_t lost;		/* shared memory that found no room here: the books are wrong */
+	struct {
+		uint32_t pid;	/* 0: free */
+		uint64_t bytes;	/* that nobody else has */
+	} line[SGPU_BOOKS_LINES];
+	struct {
+		uint64_t file, id;	/* of the owner's file, and the allocation in it */
+		uint64_t bytes;
+		uint32_t owner;		/* the process that allocated it, until that frees it */
+		uint32_t holders[SGPU_BOOKS_LINES];	/* how often each has it */
+	} shared[SGPU_BOOKS_SHARED];
+	uint64_t taken;		/* entries of `shared` that were ever used */
+};
+
+static inline void sgpu_books_lock(struct sgpu_books *b)
+{
+	if (pthread_mutex_lock(&b->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&b->lock);
+}
+
+/* Of a zeroed file. False: the system has no such lock. */
+static inline bool sgpu_books_start(struct sgpu_books *b)
+{
+	pthread_mutexattr_t a;
+	bool good = !pthread_mutexattr_init(&a) &&
+		    !pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED) &&
+		    !pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST) &&
+		    !pthread_mutex_init(&b->lock, &a);
+
+	if (good)
+		b->magic = SGPU_BOOKS_MAGIC;
+	return good;
+}
+
+/* The books of this name, made where there are none; NULL: they cannot be. */
+static inline struct sgpu_books *sgpu_books_open(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct sgpu_books *b = NULL;
+
+	if (fd < 0)
+		return NULL;
+	if (!flock(fd, LOCK_EX) && !ftruncate(fd, sizeof(*b)))
+		b = (struct sgpu_books *)mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED,
+					      fd, 0);
+	if (b == MAP_FAILED || (b && b->magic != SGPU_BOOKS_MAGIC && !sgpu_books_start(b)))
+		b = NULL;
+	/* Its mapping would keep the lock. */
+	flock(fd, LOCK_UN);
+	close(fd);
+	return b;
+}
+
+static inline bool sgpu_books_held(const struct sgpu_books *b, unsigned int i)
+{
+	unsigned int l;
+
+	for (l = 0; l < SGPU_BOOKS_LINES; l++)
+		if (b->shared[i].holders[l])
+			return true;
+	return false;
+}
+
+/* Take out of line `l` its share of entry `i`. */
+static inline void sgpu_books_drop(struct sgpu_books *b, unsigned int i, unsigned int l,
+				   uint32_t times)
+{
+	if (!times)
+		return;
+	b->shared[i].holders[l] -= times;
+	if (!sgpu_books_held(b, i))
+		b->used -= b->shared[i].bytes;
+}
+
+/* What dead processes had is nobody's. How many live. */
+static inline unsigned int sgpu_books_bury(struct sgpu_books *b)
+{
+	unsigned int l, i, living = 0;
+
+	sgpu_books_lock(b);
+	for (l = 0; l < SGPU_BOOKS_LINES; l++) {
+		if (!b->line[l].pid)
+			continue;
+		if (!kill((pid_t)b->line[l].pid, 0) || errno != ESRCH) {
+			living++;
+			continue;
+		}
+		for (i = 0; i < b->taken; i++) {
+			sgpu_books_drop(b, i, l, b->shared[i].holders[l]);
+			if (b->shared[i].owner == b->line[l].pid)
+				b->shared[i].owner = 0;
+		}
+		b->used -= b->line[l].bytes;
+		b->line[l].bytes = 0;
+		b->line[l].pid = 0;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return living;
+}
+
+#endif
