@@ -268,6 +268,14 @@ static bool refused(struct wh_session *s, CUresult *res)
 
 /* --- Exports ------------------------------------------------------------------------ */
 
+/* Memory ends with the context that it was allocated in, which need not be the current one. */
+static uint64_t context_of(struct wh_session *s, CUdeviceptr base)
+{
+	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_ADDRESS, base);
+
+	return e && e->ctx ? e->ctx : wh_self.ctx;
+}
+
 bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res)
 {
 	struct wh_shared what = { .kind = WH_SHARED_MEMORY };
@@ -288,7 +296,7 @@ bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr ad
 	what.owner = (uint8_t)s->limits.ipc->account;
 	what.generation = s->limits.account->generation;
 	what.key = base;
-	what.ctx = wh_self.ctx;
+	what.ctx = context_of(s, base);
 	what.bytes = wh_mem_round(size, WH_MEM_BLOCK);
 	memcpy(what.real, &real, sizeof(real));
 	*res = publish(s, &what, (struct handle *)out);

@@ -14,6 +14,8 @@
  *   create=FILE  64 MiB of cuMemCreate, exported: FILE gets what is in the descriptor
  *   import=FILE  of such a file; `map` maps it and releases the handle, `unmap` ends that
  *   info         print total and free memory as CUDA tells it
+ *   context      a second context, current from now on; `first` makes the first one current
+ *                again, `destroy` ends the second one
  *   ready        print "ready"
  *   line         wait for a line of standard input
  *   wait         until the end of standard input
@@ -35,6 +37,7 @@
 #define EVENTS	10000
 
 static CUdeviceptr last, opened;
+static CUcontext own, second;
 static void *pinned;
 static CUevent event[EVENTS];
 static unsigned int events;
@@ -268,6 +271,12 @@ static int act(const char *word)
 		return say(cuIpcCloseMemHandle(opened));
 	if (!strcmp(word, "free"))
 		return say(cuMemFree(last));
+	if (!strcmp(word, "context"))
+		return cuCtxGetCurrent(&own) || say(cuCtxCreate(&second, NULL, 0, 0));
+	if (!strcmp(word, "first"))
+		return say(cuCtxSetCurrent(own));
+	if (!strcmp(word, "destroy"))
+		return say(cuCtxDestroy(second));
 	while (!strcmp(word, "end") && events)
 		cuEventDestroy(event[--events]);
 	if (!strcmp(word, "info"))

@@ -11,7 +11,7 @@ run() { "$wormhole" run "$@"; }
 used() { field a "d['memory']"; }
 memory_is() { [ "$(used)" = "$1" ]; }
 
-plan 24
+plan 27
 serve
 "$wormhole" tenant create a --mem 64M
 "$wormhole" tenant create b --mem 64M
@@ -62,6 +62,22 @@ start one --tenant a -- ready wait
 start two --tenant a -- ready wait
 is who_gets_the_slot_of_a_dead_one_has_nothing_open "$(used)" 0
 for name in user one two; do finish_client $name; done
+
+# Memory ends with the context that it is of, whichever was current when it was exported. (dash
+# knows descriptors of one digit: those of the clients above are free.)
+fd=3
+start owner --tenant a -- context alloc=$((40 * M)) first export="$tmp/h3" ready line destroy ready wait
+start user --tenant a -- open="$tmp/h3" ready wait
+next owner
+is memory_of_an_ended_context_is_charged_while_open "$(used)" $((40 * M))
+finish_client user
+finish_client owner
+start owner --tenant a -- alloc=$((40 * M)) context export="$tmp/h4" ready line destroy ready line free ready wait
+next owner
+is that_of_a_living_one_is_opened_though_another_ended "$(run --tenant a -- "$client" open="$tmp/h4")" ok
+next owner
+is and_is_given_back "$(used)" 0
+finish_client owner
 
 # Room: a table of 4096.
 start many --tenant b -- share=5000 ready line end ready
