@@ -93,10 +93,13 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	return CUDA_SUCCESS;
 }
 
+/* Nothing is answered about a pool where no context is current. */
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
 	struct object *p = mock_valid(pool, POOL);
 
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	*(cuuint64_t *)value = a == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ? p->reserved : p->used;
@@ -106,9 +109,11 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *v
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
 	struct object *p = mock_valid(pool, POOL), *o;
+	CUcontext ctx = mock_current;
 	uint64_t grow;
 
-	if (!mock_current)
+	/* A thread without one is in its stream's. */
+	if (!ctx && cuStreamGetCtx(stream, &ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!p || !p->refs)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -125,6 +130,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool po
 	p->used += bytes;
 	o = mock_make(POOLED, bytes);
 	o->of = p;
+	o->ctx = ctx;
 	*out = o->address;
 	return CUDA_SUCCESS;
 }
@@ -197,6 +203,14 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*out = (CUstream)mock_make(STREAM, MOCK_STREAM);
 	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx)
+{
+	struct object *o = mock_valid(stream, STREAM);
+
+	*ctx = o ? o->ctx : mock_current;
+	return *ctx ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream)

@@ -279,10 +279,12 @@ CUresult cuGraphDestroy(CUgraph graph)
 	return mock_valid(graph, GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The driver calls used whatever is reserved. */
+/* The driver calls used whatever is reserved, and answers nothing where no context is current. */
 CUresult cuDeviceGetGraphMemAttribute(CUdevice dev, CUgraphMem_attribute a, void *value)
 {
 	(void)dev;
+	if (!mock_current)
+		return CUDA_ERROR_INVALID_CONTEXT;
 	*(cuuint64_t *)value = a == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ||
 			       a == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT ? graph_reserved : 0;
 	return CUDA_SUCCESS;

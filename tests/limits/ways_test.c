@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "modules.h"
+#include "nvml.h"
 #include "tenancy.h"
 
 #include <stdbool.h>
@@ -448,51 +449,32 @@ static uint64_t step_of(const struct way *w)
 					   w->step;
 }
 
-/* nvmlProcessInfo_t of the _v3 function. */
-struct process {
-	unsigned int pid;
-	unsigned long long bytes;
-	unsigned int instance, compute_instance;
-};
-static int (*nvml_processes)(void *, unsigned int *, struct process *);
-static void *nvml_device;
-
 /* The one beside the driver: the client's own would say what the session says. */
 static void open_nvml(void)
 {
 	const char *driver = getenv("WORMHOLE_BACKEND"), *slash = strrchr(driver, '/');
-	int (*init)(void), (*get)(unsigned int, void **);
 	char path[512];
-	void *lib;
 
 	snprintf(path, sizeof(path), "%.*slibnvidia-ml.so.1", slash ? (int)(slash - driver) + 1 : 0,
 		 driver);
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	*(void **)&init = lib ? dlsym(lib, "nvmlInit_v2") : NULL;
-	*(void **)&get = lib ? dlsym(lib, "nvmlDeviceGetHandleByIndex_v2") : NULL;
-	*(void **)&nvml_processes = lib ? dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3") : NULL;
-	if (!init || !get || !nvml_processes || init() || get(0, &nvml_device))
+	if (!nvml_open(path))
 		abort();
 }
 
 /* What the driver has taken; on a real device, the highest that was seen is kept. */
 static uint64_t driver_bytes(void)
 {
-	static struct process list[256];
-	unsigned int n = 256, i;
+	const uint32_t pid = (uint32_t)getpid();
+	uint64_t bytes;
 
 	if (!real)
 		return gpu->used;
-	if (nvml_processes(nvml_device, &n, list))
+	if (!nvml_bytes(&pid, 1, &bytes) || !bytes)
 		return 0;
-	for (i = 0; i < n; i++)
-		if (list[i].pid == (unsigned int)getpid()) {
-			if (list[i].bytes > gpu->peak)
-				gpu->peak = list[i].bytes;
-			gpu->used = list[i].bytes;
-			return gpu->used;
-		}
-	return 0;
+	if (bytes > gpu->peak)
+		gpu->peak = bytes;
+	gpu->used = bytes;
+	return bytes;
 }
 
 static int take_all(const struct way *w, CUresult *res)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `make soak`: both halves beside each other for SECONDS (3600) each, with what
+# `make soak`: its parts beside each other for SECONDS (3600) each, with what
 # they have behind them counted in, and their tables into docs/soak.md. Stopped
 # at any time, it goes on where it was; without build/soak/ it begins anew.
 #
@@ -22,15 +22,19 @@ export WH_BUILD=$build O=$build
 kernel=$!
 "$top/tests/soak/user.sh" "$seconds" "$seed" >"$out/user.log" 2>&1 &
 user=$!
-trap 'kill $kernel $user 2>/dev/null; exit 130' INT TERM HUP
-while kill -0 $kernel 2>/dev/null || kill -0 $user 2>/dev/null; do
+WH_SOAK_HALF=quota WH_SOAK_PARTS=programs "$top/tests/soak/user.sh" "$seconds" "$seed" >"$out/quota.log" 2>&1 &
+quota=$!
+trap 'kill $kernel $user $quota 2>/dev/null; exit 130' INT TERM HUP
+while kill -0 $kernel 2>/dev/null || kill -0 $user 2>/dev/null || kill -0 $quota 2>/dev/null; do
 	sleep 10
 	printf '  %-8s kernel: %s\n' SOAK "$(tail -qn1 "$out/kernel/progress" 2>/dev/null | cut -c1-60)"
 	printf '  %-8s user: %s\n' SOAK "$(tail -n1 "$out/user.log" | cut -c1-90)"
+	printf '  %-8s quota: %s\n' SOAK "$(tail -n1 "$out/quota.log" | cut -c1-90)"
 done
 wait $kernel
 rc=$?
 wait $user || rc=1
+wait $quota || rc=1
 
 record() {
 	sed -n '1,/<!-- soak: begin/p' "$top/docs/soak.md"
@@ -42,11 +46,13 @@ record() {
 	echo
 	cat "$out/user/table.md"
 	echo
+	cat "$out/quota/table.md"
+	echo
 	sed -n '/<!-- soak: end/,$p' "$top/docs/soak.md"
 }
-if [ -s "$out/kernel/table.md" ] && [ -s "$out/user/table.md" ]; then
+if [ -s "$out/kernel/table.md" ] && [ -s "$out/user/table.md" ] && [ -s "$out/quota/table.md" ]; then
 	record >"$out/soak.md" && cp "$out/soak.md" "$top/docs/soak.md"
 fi
 cat "$out"/*/table.md
-[ $rc = 0 ] || echo "error: finds in $out/kernel/finds, $out/user/finds; see there, or $out/*.log" >&2
+[ $rc = 0 ] || echo "error: finds in $out/*/finds; see there, or $out/*.log" >&2
 exit $rc

@@ -5,6 +5,7 @@
 # found stands in build/soak/user/: stopped at any time, it goes on with the next part and the seconds that are left;
 # without that folder it begins anew. Ends with a table, also in build/soak/user/table.md; not with 0 if anything was
 # found: build/soak/user/finds/PART.ROUND/ then has the seed, what was said, and the input.
+# With WH_SOAK_HALF=NAME all of that is in build/soak/NAME/, with WH_SOAK_PARTS it is of these parts only.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 WH_TOP=$(cd "$here/../.." && pwd)
@@ -15,12 +16,13 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 . "$WH_TOP/tools/follow.sh"
 
 seconds=${1:?usage: user.sh SECONDS [SEED]}
-out=$WH_BUILD/soak/user
+out=$WH_BUILD/soak/${WH_SOAK_HALF:-user}
 done=$out/done			# a line for each part that has ended: PART ROUND CASES SECONDS FINDS
 FUZZ="requests ring control usage fatbin ptx"
-PARTS="$FUZZ protocol memory attack tenant kills faults"
+PARTS=${WH_SOAK_PARTS:-$FUZZ protocol memory attack tenant kills faults}
 FUZZ_SECONDS=${WH_SOAK_FUZZ:-40}
 PROTOCOL_SECONDS=30
+PROGRAMS_SECONDS=120
 POINTS=100
 TICK=10
 
@@ -49,6 +51,7 @@ run_part() { # PART ROUND
 	case $1 in
 	protocol) "$WH_BUILD/tests/attack/fuzz_protocol.t" "$PROTOCOL_SECONDS" "$((seed + $2 * 1000000))" ;;
 	memory) "$WH_BUILD/tests/limits/random_memory_test.t" "$((seed + $2 * 1000))" 100000 2>/dev/null ;;
+	programs) "$WH_BUILD/tests/limits/random_tenant_test.t" "$(less $PROGRAMS_SECONDS "$(left)")" "$((seed + $2 * 1000))" ;;
 	attack | tenant) tests_of "$1" ;;
 	kills) "$WH_TOP/tests/tenant/kills.py" $POINTS "$((seed + $2))" ;;
 	faults) "$WH_TOP/tests/tenant/faults.py" all "$((seed + $2))" ;;
@@ -61,7 +64,7 @@ cases_of() { # PART FILE
 	case $1 in
 	protocol) sed -n 's/.*; \([0-9]*\) requests, .*/\1/p' "$2" ;;
 	attack | tenant) grep -c '^ok\|^not ok' "$2" ;;
-	memory) sed -n 's/^# \([0-9]*\) calls succeeded.*/\1/p' "$2" ;;
+	memory | programs) sed -n 's/^# \([0-9]*\) calls succeeded.*/\1/p' "$2" ;;
 	kills) sed -n 's/^\([0-9]*\) points: .*/\1/p' "$2" ;;
 	faults) sed -n 's/^\([0-9]*\) faults: .*/\1/p' "$2" ;;
 	*) sed -n 's/^[a-z]*: \([0-9]*\) runs, .*/\1/p' "$2" ;;

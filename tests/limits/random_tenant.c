@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An oracle that knows no call, over a whole tenant: programs of it (random_player.c), each
+ * with threads and contexts, make calls at random, one at a time or all at once, share memory,
+ * end and are killed. After each round nobody calls anything, and the driver's own books say
+ * what the tenant has: no more than its quota and what the documentation adds.
+ *
+ *	random_tenant OPTION... -- COMMAND...	COMMAND begins a program of the tenant
+ *
+ *	--quota BYTES --usage FILE	of the tenant; the file is the server's
+ *	--books FILE | --nvml LIBRARY	whose figure: softgpu's (its books.h), as workers name
+ *				the file, or a GPU's
+ *	--unsaid BYTES		what the driver may have taken and no call says (docs/limits.md)
+ *	--seconds S --seed N --stage FILE
+ *	--alone			never two calls at the same time
+ *
+ * Over softgpu, where all is known of it, nothing lives either that is not charged, and the
+ * most that there was between two rounds counts, too.
+ */
+#define _GNU_SOURCE
+#include "random_stage.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "driver/books.h"
+#include "nvml.h"
+#include "random.h"
+#include "tap.h"
+#include "tenant/tenant.h"
+
+#define PATIENCE_MS	60000	/* for a round, or for a program's beginning and end */
+#define MODULE		(4 * MIB)	/* the largest thing that is seen late over softgpu */
+#define BLOCK		(2 * MIB)
+#define SMALL		4096	/* what may lie across the border of two blocks */
+
+static struct {
+	uint64_t quota, unsaid, seed;
+	const char *usage, *books, *nvml, *stage;
+	unsigned int seconds;
+	bool alone;
+	char **command;
+} o = { .quota = 192 * MIB, .seed = 1, .seconds = 10 };
+
+static struct stage *stage;
+static const struct wh_tenant_usage *usage;
+static struct sgpu_books *books;
+static pid_t player[PLAYERS];	/* 0: is not there */
+
+static struct {
+	unsigned int rounds, ends, over, peaks, uncharged, dead, stuck;
+	uint64_t most, beyond;
+	char what[512];
+} seen;
+
+/* --- Finds ------------------------------------------------------------------------------- */
+
+/* What line `l` of the books has, with what it has given away and not freed. */
+static uint64_t owned(unsigned int l)
+{
+	uint64_t sum = books->line[l].bytes;
+	unsigned int i;
+
+	for (i = 0; i < books->taken; i++)
+		if (books->shared[i].owner == books->line[l].pid)
+			sum += books->shared[i].bytes;
+	return sum;
+}
+
+/* What each has and is charged for, so that a find says whose it is. */
+static void say_accounts(void)
+{
+	const struct wh_shared *e;
+	unsigned int i, l;
+	uint32_t pid;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		pid = usage->worker[i].pid;
+		for (l = 0; pid && books && l < SGPU_BOOKS_LINES; l++)
+			if (books->line[l].pid == pid)
+				diag("account %u, worker %u: charged for %.1f MiB, has %.1f", i, pid,
+				     (double)usage->worker[i].device[0].memory / MIB,
+				     (double)owned(l) / MIB);
+	}
+	for (i = 0; books && i < books->taken; i++)
+		for (l = 0; l < SGPU_BOOKS_LINES; l++)
+			if (books->shared[i].holders[l])
+				diag("%llx.%llu: %.1f MiB, worker %u has it",
+				     (unsigned long long)books->shared[i].file,
+				     (unsigned long long)books->shared[i].id,
+				     (double)books->shared[i].bytes / MIB, books->line[l].pid);
+	for (i = 0; i < usage->shared.top && i < WH_TENANT_SHARED; i++) {
+		e = &usage->shared.entry[i];
+		if (e->id[0])
+			diag("known as shared: %.1f MiB of account %u%s, open in accounts %llx",
+			     (double)e->bytes / MIB, e->owner,
+			     wh_shared_alive(usage, e) ? "" : ", left behind",
+			     (unsigned long long)e->openers);
+	}
+	diag("left behind is charged: %.1f MiB", (double)wh_tenant_orphans(usage, 0) / MIB);
+}
+
+/* The last call of each thread that played. */
+static void find(unsigned int *counter, uint64_t bytes)
+{
+	unsigned int i;
+	size_t n = 0;
+
+	for (i = 0; i < PLAYERS * THREADS && n < sizeof(seen.what); i++)
+		if (stage->playing >> i & 1)
+			n += (size_t)snprintf(seen.what + n, sizeof(seen.what) - n, "%s%s (%d)",
+					      n ? ", " : "", stage->said[i].call, stage->said[i].result);
+	++*counter;
+	if (bytes > seen.beyond)
+		seen.beyond = bytes;
+	say_accounts();
+}
+
+static void *map_file(const char *path, size_t size, int prot)
+{
+	int fd = open(path, prot & PROT_WRITE ? O_RDWR : O_RDONLY);
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED) {
+		printf("Bail out! %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	close(fd);
+	return p;
+}
+
+/* --- The books ---------------------------------------------------------------------------- */
+
+static uint64_t driver_bytes(void)
+{
+	uint32_t pid[WH_TENANT_WORKERS];
+	uint64_t bytes = 0;
+	int i;
+
+	if (books) {
+		sgpu_books_bury(books);
+		return __atomic_load_n(&books->used, __ATOMIC_SEQ_CST);
+	}
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		pid[i] = usage->worker[i].pid;
+	if (!nvml_bytes(pid, WH_TENANT_WORKERS, &bytes)) {
+		printf("Bail out! NVML does not say what processes have\n");
+		exit(1);
+	}
+	return bytes;
+}
+
+/* A small allocation across the border of two blocks is charged in one of them. */
+static uint64_t across(void)
+{
+	return books ? o.quota / BLOCK * SMALL : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What a worker has beyond what it is charged for. */
+static uint64_t uncharged_of(const struct wh_worker_usage *w)
+{
+	uint64_t charged = __atomic_load_n(&w->device[0].memory, __ATOMIC_SEQ_CST) + across();
+	unsigned int l;
+
+	for (l = 0; l < SGPU_BOOKS_LINES; l++)
+		if (w->pid && books->line[l].pid == w->pid)
+			return less(owned(l), charged);
+	return 0;
+}
+
+/* What others have of those that have freed it or are gone, beyond what is charged for that. */
+static uint64_t uncharged_orphans(void)
+{
+	uint64_t charged = wh_tenant_orphans(usage, 0), used, owners = 0;
+	unsigned int l;
+
+	used = driver_bytes();
+	for (l = 0; l < SGPU_BOOKS_LINES; l++)
+		owners += books->line[l].pid ? owned(l) : 0;
+	return less(less(used, owners), charged);
+}
+
+static uint64_t uncharged_now(void)
+{
+	uint64_t most = uncharged_orphans(), one;
+	unsigned int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		one = uncharged_of(&usage->worker[i]);
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
+/*
+ * Is there more than is charged, of one worker or of what has no owner? A request that nobody
+ * waits for may be on its way still, so that only what stays is more.
+ */
+static uint64_t uncharged(void)
+{
+	const struct timespec ms = { 0, 1000000 };
+	uint64_t most = uncharged_now();
+	int tries;
+
+	for (tries = 0; tries < 500 && most; tries++) {
+		nanosleep(&ms, NULL);
+		most = uncharged_now();
+	}
+	return most;
+}
+
+static void look(bool peak)
+{
+	uint64_t used = driver_bytes(), most = o.quota + o.unsaid + across(), more;
+
+	if (used > seen.most)
+		seen.most = used;
+	if (used > most)
+		find(&seen.over, used - most);
+	if (!books)
+		return;
+	/* Code is loaded by one thread of a program at a time. */
+	most += PLAYERS * MODULE;
+	if (peak && books->peak > most)
+		find(&seen.peaks, books->peak - most);
+	more = uncharged();
+	if (more)
+		find(&seen.uncharged, more);
+	sgpu_books_lock(books);
+	books->peak = books->used;
+	pthread_mutex_unlock(&books->lock);
+}
+
+/* --- Programs ---------------------------------------------------------------------------- */
+
+static unsigned int players(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < PLAYERS; i++)
+		n += player[i] != 0;
+	return n;
+}
+
+/* One that has ended though nobody said so. */
+static bool anybody_died(void)
+{
+	unsigned int i;
+	bool died = false;
+
+	for (i = 0; i < PLAYERS; i++)
+		if (player[i] && waitpid(player[i], NULL, WNOHANG) == player[i]) {
+			player[i] = 0;
+			died = true;
+		}
+	return died;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Until so many threads are done. */
+static bool await_done(uint32_t threads)
+{
+	uint64_t end = now_ms() + PATIENCE_MS;
+	uint32_t done;
+
+	while ((done = __atomic_load_n(&stage->done, __ATOMIC_SEQ_CST)) < threads) {
+		stage_wait(&stage->done, done, 100);
+		if (anybody_died()) {
+			find(&seen.dead, 0);
+			return false;
+		}
+		if (now_ms() > end) {
+			find(&seen.stuck, 0);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The server has seen the end of each worker whose program has ended. */
+static bool await_workers(void)
+{
+	const struct timespec ms = { 0, 1000000 };
+	uint64_t end = now_ms() + PATIENCE_MS;
+	unsigned int n = players();
+
+	while ((unsigned int)__builtin_popcountll(wh_tenant_living(usage)) != n ||
+	       (books && sgpu_books_bury(books) != n)) {
+		nanosleep(&ms, NULL);
+		if (now_ms() > end) {
+			find(&seen.stuck, 0);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool begin_player(unsigned int i)
+{
+	char number[16], *argv[64];
+	int n = 0;
+
+	while (o.command[n] && n < 60) {
+		argv[n] = o.command[n];
+		n++;
+	}
+	snprintf(number, sizeof(number), "%u", i);
+	argv[n++] = (char *)o.stage;
+	argv[n++] = number;
+	argv[n] = NULL;
+	stage->done = 0;
+	player[i] = fork();
+	if (!player[i]) {
+		execvp(argv[0], argv);
+		perror(argv[0]);
+		_exit(127);
+	}
+	return await_done(THREADS);
+}
+
+/* --- Rounds -------------------------------------------------------------------------------- */
+
+static void call(uint32_t leaving)
+{
+	stage->leaving = leaving;
+	stage->done = 0;
+	__atomic_add_fetch(&stage->round, 1, __ATOMIC_SEQ_CST);
+	stage_wake(&stage->round);
+}
+
+static uint64_t bits_of(unsigned int i)
+{
+	return player[i] ? ((1ull << THREADS) - 1) << i * THREADS : 0;
+}
+
+/* One call of one thread, or several of each at the same time. */
+static void choose(void)
+{
+	unsigned int i;
+
+	stage->playing = 0;
+	stage->burst = 1;
+	if (o.alone || any(2)) {
+		stage->playing = 1ull << any(PLAYERS * THREADS);
+		return;
+	}
+	stage->burst = 1 + (uint32_t)any(4);
+	for (i = 0; i < PLAYERS; i++)
+		stage->playing |= bits_of(i);
+}
+
+static bool play_round(void)
+{
+	choose();
+	call(0);
+	seen.rounds++;
+	if (!await_done(players() * THREADS))
+		return false;
+	look(true);
+	return true;
+}
+
+/* In order, or killed: between calls, or in the middle of some. */
+static bool end_player(unsigned int i)
+{
+	bool kill_it = any(2), amid = kill_it && any(2);
+	uint32_t others = (players() - 1) * THREADS;
+	pid_t pid = player[i];
+
+	if (!pid)
+		return true;
+	seen.ends++;
+	stage->playing = 0;
+	if (amid) {
+		choose();
+		stage->playing |= bits_of(i);
+	}
+	if (!kill_it || amid)
+		call(kill_it ? 0 : 1u << i);
+	if (kill_it)
+		kill(pid, SIGKILL);
+	player[i] = 0;
+	waitpid(pid, NULL, 0);
+	if (!amid && kill_it)
+		return await_workers();
+	/* Its own threads may have been done before. */
+	if (!await_done(others))
+		return false;
+	return await_workers();
+}
+
+/* What was given back by the dead and taken by others meanwhile may have been both for a moment. */
+static bool change_player(void)
+{
+	unsigned int i = (unsigned int)any(PLAYERS);
+
+	if (!end_player(i))
+		return false;
+	look(false);
+	return begin_player(i);
+}
+
+/* Those that the first worker has made, in a place that may be its tenant's own. */
+static bool open_books(void)
+{
+	char path[512];
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS && !books; i++) {
+		if (!usage->worker[i].pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%u/root%s", usage->worker[i].pid, o.books);
+		books = map_file(path, sizeof(*books), PROT_READ | PROT_WRITE);
+	}
+	return books;
+}
+
+static void play(void)
+{
+	uint64_t end = now_ms() + o.seconds * 1000ull;
+	unsigned int i;
+	bool good = true;
+
+	for (i = 0; i < PLAYERS && good; i++)
+		good = begin_player(i) && (!o.books || books || open_books());
+	/* What was found once is found in each round from there on. */
+	while (good && !seen.what[0] && now_ms() < end)
+		good = any(150) ? play_round() : change_player();
+	for (i = 0; i < PLAYERS; i++)
+		if (player[i]) {
+			kill(player[i], SIGKILL);
+			waitpid(player[i], NULL, 0);
+			player[i] = 0;
+		}
+	if (good)
+		await_workers();
+}
+
+/* --- Beginning ------------------------------------------------------------------------------ */
+
+static bool parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "quota", 1, NULL, 'q' }, { "usage", 1, NULL, 'u' }, { "books", 1, NULL, 'b' },
+		{ "nvml", 1, NULL, 'n' }, { "unsaid", 1, NULL, 'x' }, { "seconds", 1, NULL, 't' },
+		{ "seed", 1, NULL, 's' }, { "stage", 1, NULL, 'g' }, { "alone", 0, NULL, 'a' }, { 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1)
+		switch (c) {
+		case 'q': o.quota = strtoull(optarg, NULL, 0); break;
+		case 'u': o.usage = optarg; break;
+		case 'b': o.books = optarg; break;
+		case 'n': o.nvml = optarg; break;
+		case 'x': o.unsaid = strtoull(optarg, NULL, 0); break;
+		case 't': o.seconds = (unsigned int)strtoul(optarg, NULL, 0); break;
+		case 's': o.seed = strtoull(optarg, NULL, 0); break;
+		case 'g': o.stage = optarg; break;
+		case 'a': o.alone = true; break;
+		default: return false;
+		}
+	o.command = argv + optind;
+	return o.usage && o.stage && !o.books != !o.nvml && *o.command;
+}
+
+static void prepare(void)
+{
+	usage = map_file(o.usage, sizeof(*usage), PROT_READ);
+	if (o.nvml && !nvml_open(o.nvml)) {
+		printf("Bail out! %s is not to be had\n", o.nvml);
+		exit(1);
+	}
+	stage = stage_map(o.stage);
+	stage->seed = o.seed;
+	stage->most = o.quota * 7 / 12;
+	stage->straddling = o.books != NULL;
+	random_state = o.seed * 0x9e3779b97f4a7c15ull + 1;
+}
+
+static void say(void)
+{
+	diag("%u calls succeeded, %u for want of memory did not, %u are not there; %u rounds, %u ends",
+	     stage->taken, stage->refused, stage->unknown, seen.rounds, seen.ends);
+	diag("at most %.1f MiB of %.1f", (double)seen.most / MIB, (double)o.quota / MIB);
+	if (seen.what[0])
+		diag("first find after: %s; by up to %.1f MiB", seen.what, (double)seen.beyond / MIB);
+}
+
+int main(int argc, char **argv)
+{
+	if (!parse(argc, argv)) {
+		fprintf(stderr, "usage: random_tenant --quota BYTES --usage FILE --stage FILE "
+			"(--books FILE | --nvml LIBRARY) [--unsaid BYTES] [--seconds S] [--seed N] "
+			"[--alone] -- COMMAND...\n");
+		return 2;
+	}
+	prepare();
+	tap_plan(8);
+	diag("seed %llu", (unsigned long long)o.seed);
+	play();
+	ok_eq(seen.dead, 0, "no_program_ends_of_itself");
+	ok_eq(seen.stuck, 0, "no_call_hangs_and_no_worker_stays");
+	ok(stage->taken > seen.rounds / 2 && stage->refused > 20, "calls_succeed_and_fail_for_want_of_memory");
+	ok_eq(seen.over, 0, "the_tenant_never_has_more_than_its_quota");
+	ok_eq(seen.peaks, 0, "nor_has_it_for_the_length_of_a_call");
+	ok_eq(seen.uncharged, 0, "nothing_lives_that_is_not_charged");
+	ok(!books || (!books->used && !books->lost), "with_the_programs_goes_all_that_they_had");
+	ok_eq((long long)(wh_tenant_memory(usage, 0) / MIB), 0, "what_was_charged_goes_with_them");
+	say();
+	return tap_exit();
+}

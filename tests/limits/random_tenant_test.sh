@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# random_tenant_test.sh [SECONDS [SEED]]: several programs of a tenant make calls at random, and the driver's own
+# books say what it has (random_tenant.c): over softgpu, or with WH_BACKEND over a GPU's driver, where
+# WH_QUOTA is the tenant's, in bytes, and WH_UNSAID what streams and the like may have
+# taken besides. WH_ALONE=--alone: never two calls at the same time.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+bin=$WH_BUILD/tests/limits/bin
+seconds=${1:-${WH_SECONDS:-15}}
+seed=${2:-${WH_SEED:-1}}
+usage=$WORMHOLE_DIR/tenants/random.usage
+if [ -n "$WH_BACKEND" ]; then
+	quota=${WH_QUOTA:-6442450944}
+	books="--nvml $(dirname "$WH_BACKEND")/libnvidia-ml.so.1 --unsaid ${WH_UNSAID:-402653184}"
+	"$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
+else
+	quota=${WH_QUOTA:-201326592}
+	# Where workers may write; root's have such a folder of their tenant's own.
+	WORMHOLE_SOFTGPU_BOOKS=/dev/shm/$(basename "$tmp")
+	trap 'clean_up; rm -f "$WORMHOLE_SOFTGPU_BOOKS"' EXIT
+	books="--books $WORMHOLE_SOFTGPU_BOOKS"
+	export WORMHOLE_SOFTGPU_MEM=1G WORMHOLE_SOFTGPU_BOOKS
+	serve
+fi || {
+	echo "Bail out! no server: $(cat "$tmp/serve")"
+	exit 1
+}
+"$wormhole" tenant create random --mem "$quota" || exit 1
+# shellcheck disable=SC2086
+"$bin/random_tenant" --quota "$quota" --usage "$usage" --stage "$tmp/stage" $books --seconds "$seconds" \
+	--seed "$seed" $WH_ALONE -- "$wormhole" run --tenant random -- "$bin/random_player"
