@@ -10,13 +10,15 @@
 
 #include <string.h>
 
+#define NOT_KNOWN	UINT64_MAX
+
 /* Without the driver's figure for the process, the device's free memory has to do. */
 static uint64_t taken_of_device(struct wh_session *s)
 {
 	size_t free = 0, total = 0;
 
 	if (!s->drv.cuMemGetInfo_v2 || s->drv.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS)
-		return 0;
+		return NOT_KNOWN;
 	return total - free;
 }
 
@@ -68,7 +70,7 @@ bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
 
 /*
  * Without the driver's figure, what the device has less of now is kept under the
- * object's name.
+ * object's name. What cannot be measured is one too many under a quota.
  */
 bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key)
 {
@@ -80,6 +82,8 @@ bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int ty
 	if (wh_mem_driver(s, c->device, &now))
 		return wh_reconciled(s, c);
 	now = taken_of_device(s);
+	if (now == NOT_KNOWN || c->before == NOT_KNOWN)
+		return !wh_mem_limited(s);
 	bytes = now > c->before ? now - c->before : 0;
 	if (!bytes)
 		return true;

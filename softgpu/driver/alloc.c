@@ -18,6 +18,8 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 
 	if (rc)
 		return rc;
+	if (sgpu_books_fail())
+		return sgpu_leave(CUDA_ERROR_UNKNOWN);
 	if (free)
 		*free = sgpu_mem_free_bytes();
 	if (total)

@@ -47,6 +47,13 @@ bool sgpu_books_enter(void)
 	return l < SGPU_BOOKS_LINES;
 }
 
+bool sgpu_books_fail(void)
+{
+	static uint32_t asked;	/* under the lock of driver.c */
+
+	return books && books->failing && !(++asked % books->failing);
+}
+
 /* With the lock held. */
 static void add(uint64_t bytes)
 {

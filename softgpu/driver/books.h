@@ -31,6 +31,7 @@ struct sgpu_books {
 	pthread_mutex_t lock;	/* robust: who holds it may be killed */
 	uint64_t used, peak;	/* bytes of all lines, and the most there were */
 	uint64_t lost;		/* shared memory that found no room here: the books are wrong */
+	uint32_t failing;	/* one in so many questions about memory gets an error; 0: none */
 	struct {
 		uint32_t pid;	/* 0: free */
 		uint64_t bytes;	/* that nobody else has */

@@ -360,6 +360,8 @@ uint64_t sgpu_mem_export(uint64_t addr);
 
 /* A line of its own for this process; false, and one line says why: there is none. */
 bool sgpu_books_enter(void);
+/* Who made the books wants this question about memory to fail. */
+bool sgpu_books_fail(void);
 void sgpu_books_add(uint64_t bytes);
 void sgpu_books_sub(uint64_t bytes);
 /*

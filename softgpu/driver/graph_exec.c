@@ -635,6 +635,8 @@ static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!value || (unsigned int)which >= sizeof(of) / sizeof(*of))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!set && sgpu_books_fail())
+		return CUDA_ERROR_UNKNOWN;
 	if (!set) {
 		*value = *of[which];
 		return CUDA_SUCCESS;

@@ -214,7 +214,9 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 		return rc;
 	sgpu_leave(rc);
 	rc = enter_pool(handle, value, &p);
-	return rc ? rc : sgpu_leave(attr_get(p, which, value));
+	if (rc)
+		return rc;
+	return sgpu_leave(sgpu_books_fail() ? CUDA_ERROR_UNKNOWN : attr_get(p, which, value));
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
