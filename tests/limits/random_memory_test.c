@@ -94,8 +94,8 @@ static int run(uint64_t seed, unsigned int steps)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	unsigned int steps = argc > 2 ? (unsigned int)atoi(argv[2]) : 3000;
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 6;
+	unsigned int steps = argc > 2 ? (unsigned int)atoi(argv[2]) : 20000;
 	int i, status = 0;
 
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
