@@ -11,5 +11,5 @@ export WH_TOP WH_BUILD
 world_init gpu || skip_all "$world_missing"
 forget_genuine_libraries
 
-WH_BACKEND=$driver LD_LIBRARY_PATH=$server_path "$WH_BUILD/tests/limits/random_tenant_test.t" \
+WH_BACKEND=$driver WH_SERVER_PATH=$server_path "$WH_BUILD/tests/limits/random_tenant_test.t" \
 	"${WH_MEMORY_SECONDS:-300}" "${WH_SEED:-$(date +%s)}"

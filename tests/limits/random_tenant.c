@@ -514,12 +514,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prepare();
-	tap_plan(8);
+	tap_plan(9);
 	diag("seed %llu", (unsigned long long)o.seed);
 	play();
 	ok_eq(seen.dead, 0, "no_program_ends_of_itself");
 	ok_eq(seen.stuck, 0, "no_call_hangs_and_no_worker_stays");
 	ok(stage->taken > seen.rounds / 2 && stage->refused > 20, "calls_succeed_and_fail_for_want_of_memory");
+	ok(seen.most > o.quota / 2, "the_books_have_what_they_took");
 	ok_eq(seen.over, 0, "the_tenant_never_has_more_than_its_quota");
 	ok_eq(seen.peaks, 0, "nor_has_it_for_the_length_of_a_call");
 	ok_eq(seen.uncharged, 0, "nothing_lives_that_is_not_charged");

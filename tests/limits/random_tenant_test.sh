@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # random_tenant_test.sh [SECONDS [SEED]]: several programs of a tenant make calls at random, and the driver's own
-# books say what it has (random_tenant.c): over softgpu, or with WH_BACKEND over a GPU's driver, where
-# WH_QUOTA is the tenant's, in bytes, and WH_UNSAID what streams and the like may have
-# taken besides. WH_ALONE=--alone: never two calls at the same time.
+# books say what it has (random_tenant.c): over softgpu, or with WH_BACKEND over a GPU's driver. In bytes, WH_QUOTA is
+# the tenant's and WH_UNSAID what streams and the like may have taken besides on a GPU; WH_SERVER_PATH has the
+# folders of its libraries. WH_ALONE=--alone: never two calls at the same time.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -15,7 +15,7 @@ usage=$WORMHOLE_DIR/tenants/random.usage
 if [ -n "$WH_BACKEND" ]; then
 	quota=${WH_QUOTA:-6442450944}
 	books="--nvml $(dirname "$WH_BACKEND")/libnvidia-ml.so.1 --unsaid ${WH_UNSAID:-402653184}"
-	"$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
+	LD_LIBRARY_PATH=$WH_SERVER_PATH "$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
 else
 	quota=${WH_QUOTA:-201326592}
 	# Where workers may write; root's have such a folder of their tenant's own.
