@@ -111,15 +111,24 @@ static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
 	       wh_self.ended == s->ended;
 }
 
-/* Alone. */
-static void prepare(struct wh_session *s, const struct wh_req *q)
+/*
+ * Alone. To where the last call was, if that matters: a context that ended since this thread's
+ * own last call is forgotten before, so that the next one is left by who really is in it.
+ */
+static void go_on(struct wh_session *s)
 {
-	if (__builtin_expect(s->limits.temporal, 0))
-		wh_context_follow(s);
 	if (__builtin_expect(wh_self.ended != s->ended, 0)) {
 		wh_self.ctx = WH_CTX_UNKNOWN;
 		wh_self.ended = s->ended;
 	}
+	if (__builtin_expect(s->limits.temporal, 0))
+		wh_context_follow(s);
+}
+
+/* Alone. */
+static void prepare(struct wh_session *s, const struct wh_req *q)
+{
+	go_on(s);
 	if (q->ctx != wh_self.ctx || q->capture_mode != wh_self.capture_mode)
 		wh_context_enter(s, q);
 	if (__builtin_expect(s->limits.temporal, 0))
@@ -351,7 +360,7 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 	wh_self.slot = slot;
 	if (!wh_gate_alone(s, false))
 		return true;
-	wh_context_follow(s);
+	go_on(s);
 	busy = wh_sm_idle(s, end);
 	wh_gate_leave(s);
 	return busy;
