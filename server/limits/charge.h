@@ -105,6 +105,8 @@ void wh_kernel_charged(struct wh_session *s, struct wh_charge *c, CUresult res);
 
 /* The context is gone, and with it what was allocated in it. */
 void wh_mem_context_gone(struct wh_session *s, uint64_t ctx);
+/* Gives the driver back what was made in a context that is to end and is current; before that. */
+void wh_mem_end_with(struct wh_session *s, uint64_t ctx);
 /* How much may still be taken, and of how much; UINT64_MAX twice without a quota. */
 void wh_mem_room(struct wh_session *s, int device, uint64_t *room, uint64_t *quota);
 
@@ -273,6 +275,8 @@ CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev);
 /* The client has released it once more: was that the last time? */
 bool wh_sms_primary_released(struct wh_session *s, CUdevice dev);
 void wh_sms_primary_gone(struct wh_session *s, CUdevice dev);
+/* A context that was made here is to end: so does, before it, what was made in it. */
+void wh_sms_empty(struct wh_session *s, CUcontext ctx);
 /* Instead of the driver's functions; false: not limited, call them. */
 bool wh_sms_create(struct wh_session *s, CUcontext *ctx, CUdevice dev, CUresult *res);
 bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res);

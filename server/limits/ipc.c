@@ -683,6 +683,18 @@ void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)
 	unlock_table(s);
 }
 
+/* Closed as often as it was opened; that it is closed says wh_ipc_context_gone(). */
+void wh_ipc_end_with(struct wh_session *s, uint64_t ctx)
+{
+	const struct wh_ipc *ipc = s->limits.ipc;
+	size_t i;
+	uint32_t n;
+
+	for (i = 0; ipc && s->drv.cuIpcCloseMemHandle && i < ipc->imports; i++)
+		for (n = 0; ipc->import[i].ctx == ctx && n < ipc->import[i].opened; n++)
+			s->drv.cuIpcCloseMemHandle(ipc->import[i].addr);
+}
+
 /* Who had the account before may have had things open: the bits are nobody's now. */
 bool wh_ipc_open(struct wh_session *s)
 {

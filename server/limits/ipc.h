@@ -34,6 +34,8 @@ void wh_ipc_event_gone(struct wh_session *s, uint64_t id);
 /* The driver has closed what wh_ipc_open_memory() opened there, once. */
 void wh_ipc_closed(struct wh_session *s, uint64_t addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
+/* Closes what was opened in a context that is to end and is current; before that. */
+void wh_ipc_end_with(struct wh_session *s, uint64_t ctx);
 /* Of the tenant's orphans, those that the driver is taken to count for this process. */
 uint64_t wh_ipc_orphans(struct wh_session *s, int device);
 /* Can handles be made and opened in this session at all? */

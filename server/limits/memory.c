@@ -605,6 +605,19 @@ void wh_mem_context_gone(struct wh_session *s, uint64_t ctx)
 		wh_mem_follow(s, d);
 }
 
+void wh_mem_end_with(struct wh_session *s, uint64_t ctx)
+{
+	struct wh_mem_state *m = s->limits.mem;
+	struct wh_charge c = { .device = -1 };
+	uint32_t i;
+
+	for (i = 0; m && ctx && i < m->size; i++) {
+		c.type = m->table[i].type;
+		if (m->table[i].used == 1 && m->table[i].ctx == ctx)
+			undo(s, &c, m->table[i].key);
+	}
+}
+
 /* --- Physical memory: kept by handles and by mappings ---------------------------------- */
 
 void wh_mapped(struct wh_session *s, uint64_t addr, uint64_t size, uint64_t handle)

@@ -8,6 +8,7 @@
  * A change of the limit is of effect for contexts made later.
  */
 #include "limits/charge.h"
+#include "limits/ipc.h"
 #include "limits/limits.h"
 
 #include <stdlib.h>
@@ -197,6 +198,37 @@ CUcontext wh_sms_primary_of(struct wh_session *s, CUdevice dev)
 	return i < 0 ? NULL : s->limits.sms->made[i].ctx;
 }
 
+static void unload_modules(struct wh_session *s, uint64_t ctx)
+{
+	const struct wh_handle *e;
+	uint32_t i;
+
+	for (i = 1; s->drv.cuModuleUnload && i < s->handles.used; i++) {
+		e = &s->handles.entry[i];
+		if (e->real && e->type == WH_H_CUmodule && e->owner == wh_handle_index(ctx))
+			s->drv.cuModuleUnload((CUmodule)e->real);
+	}
+}
+
+/*
+ * What is made in a context ends with it. But memory and code of a limited one are the primary
+ * context's to the driver, which has them as long as any other one stands on that.
+ */
+void wh_sms_empty(struct wh_session *s, CUcontext ctx)
+{
+	uint64_t id;
+
+	if (!wh_handles_find(&s->handles, ctx, WH_H_CUcontext) ||
+	    s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
+		return;
+	id = wh_handles_put(&s->handles, ctx, WH_H_CUcontext, 0);
+	wh_mem_end_with(s, id);
+	wh_ipc_end_with(s, id);
+	unload_modules(s, id);
+	s->drv.cuCtxSetCurrent(NULL);
+	wh_self.ctx = WH_CTX_UNKNOWN;
+}
+
 /* Where the driver has ended it with the primary one already, it is gone all the same. */
 static CUresult end(struct wh_session *s, int i)
 {
@@ -244,7 +276,11 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 	if (i < 0)
 		return false;
 	/* As the driver has it for a primary context. */
-	*res = s->limits.sms->made[i].primary ? CUDA_ERROR_INVALID_CONTEXT : end(s, i);
+	*res = CUDA_ERROR_INVALID_CONTEXT;
+	if (s->limits.sms->made[i].primary)
+		return true;
+	wh_sms_empty(s, ctx);
+	*res = end(s, i);
 	return true;
 }
 
