@@ -189,7 +189,7 @@ int wh_landlock_enter(const char *backend, int seats, bool tcp)
 	rc = allow_all(rules, readable) || allow_folder_of(rules, backend) || allow_named(rules) ||
 	     allow_list(rules, getenv("WORMHOLE_LIB_PATH")) ||
 	     allow_list(rules, getenv("LD_LIBRARY_PATH")) ||
-	     allow_devices(rules, write) || allow(rules, "/proc", LOOK | write) ||
+	     allow_devices(rules, write) ||
 	     allow(rules, "/dev/shm", LOOK | write | MAKE_REG | REMOVE_FILE) ||
 	     allow_seats(rules, seats) || allow_code_cache(rules, write) ||
 	     syscall(SYS_RESTRICT, rules, 0);

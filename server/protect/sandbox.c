@@ -34,6 +34,7 @@
 #include "protect/sandbox.h"
 
 #define X32_BIT		0x40000000
+#define IO_PRIORITY_OF_ONE	1	/* IOPRIO_WHO_PROCESS: no header of the kernel's has it everywhere */
 
 /* Refused with EPERM: a hijacked worker's way to the kernel's larger parts. */
 static const unsigned short refused[] = {
@@ -60,6 +61,9 @@ static const unsigned short refused_to_local[] = {
 	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_pidfd_open,
 	SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_setpgid, SYS_setsid,
 	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
+	/* What stays when its maker has ended, and is everybody's who has the user. */
+	SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
+	SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl,
 };
 
 /* Its CPU is its slot's vCPU; every other one is another tenant's. */
@@ -196,6 +200,26 @@ static void add_tcp(struct filter *p)
 	refuse(p, moving, COUNT(moving), EPERM);
 }
 
+/*
+ * Of one user's processes each may slow the others down: a worker sets only the thread that
+ * asks, which is 0, and its first one.
+ */
+static void add_own_priority(struct filter *p, uint32_t self)
+{
+	static const int of_a_process[] = {
+		SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam,
+		SYS_sched_setattr,
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT(of_a_process); i++)
+		only_with(p, of_a_process[i], 0, self, 0);
+	only_with(p, SYS_setpriority, 0, PRIO_PROCESS, PRIO_PROCESS);
+	only_with(p, SYS_setpriority, 1, self, 0);
+	only_with(p, SYS_ioprio_set, 0, IO_PRIORITY_OF_ONE, IO_PRIORITY_OF_ONE);
+	only_with(p, SYS_ioprio_set, 1, self, 0);
+}
+
 static void add_local(struct filter *p, bool tcp)
 {
 	uint32_t self = (uint32_t)getpid();
@@ -209,7 +233,10 @@ static void add_local(struct filter *p, bool tcp)
 	only_with(p, SYS_tgkill, 0, self, self);
 	only_with(p, SYS_prlimit64, 0, self, 0);
 	not_with(p, SYS_ioctl, 1, TIOCSTI, TIOCLINUX);
+	/* Who has a descriptor's signals, and by F_SETSIG these may be any. */
 	not_with(p, SYS_fcntl, 1, F_SETOWN, F_SETOWN_EX);
+	not_with(p, SYS_ioctl, 1, FIOSETOWN, SIOCSPGRP);
+	add_own_priority(p, self);
 }
 
 static int filter_calls(bool local, bool tcp)

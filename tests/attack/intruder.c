@@ -27,9 +27,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -250,6 +253,43 @@ static long punch_file(void)
 	return rc;
 }
 
+/* Anything that a process of the same user may do to how another one runs. */
+static void slow_down(pid_t who)
+{
+	const struct sched_param none = { 0 };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	say("priority", setpriority(PRIO_PROCESS, who, 19));
+	say("priorities", setpriority(PRIO_USER, 0, 19));
+	say("cpus", sched_setaffinity(who, sizeof(cpus), &cpus));
+	say("policy", sched_setscheduler(who, SCHED_IDLE, &none));
+	say("io_priority", syscall(SYS_ioprio_set, 1, who, 3 << 13));
+	say("own_priority", setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)));
+	say("own_cpus", sched_getaffinity(0, sizeof(cpus), &cpus) < 0 ? -1 :
+	    sched_setaffinity(0, sizeof(cpus), &cpus));
+}
+
+/* The one that the kernel ends first where memory is short. */
+static long end_first(pid_t who)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d", who);
+	return open_one(path, "oom_score_adj", O_WRONLY);
+}
+
+/* Signals of a socket, which may be any (F_SETSIG). */
+static long own_by_ioctl(unsigned long how, pid_t who)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	long rc = ioctl(fd, how, &who);
+
+	close(fd);
+	return rc;
+}
+
 #define GREEDY	3751
 
 static void eat(void)
@@ -352,6 +392,13 @@ static void intrude(void)
 	say("prlimit", more_files());
 	say("prlimit_server", prlimit(parent, RLIMIT_NOFILE, NULL, &(struct rlimit){ 0 }));
 	say("owner", fcntl(2, F_SETOWN, parent));
+	say("owner_by_ioctl", own_by_ioctl(FIOSETOWN, parent));
+	say("group_by_ioctl", own_by_ioctl(SIOCSPGRP, parent));
+	slow_down(parent);
+	say("end_first", end_first(parent));
+	say("segment", shmget(IPC_PRIVATE, 4096, 0600));
+	say("semaphore", semget(IPC_PRIVATE, 1, 0600));
+	say("queue", msgget(IPC_PRIVATE, 0600));
 	say("type", ioctl(0, TIOCSTI, "x"));
 	say("terminal", open_one("/dev", "ptmx", O_RDWR | O_NOCTTY));
 	say("outlive", prctl(PR_SET_PDEATHSIG, 0));

@@ -57,6 +57,12 @@ everywhere() {
 	is "${1}s_worker_connects_to_nobody" "$(got "$1" socket_inet socket_stream connect)" "$tcp EPERM EPERM "
 	is "${1}s_worker_reaches_no_other_process" \
 		"$(got "$1" ptrace kill tgkill kill_all prlimit_server owner)" "EPERM EPERM EPERM EPERM EPERM EPERM "
+	is "${1}s_worker_sends_no_signal_by_a_socket" "$(got "$1" owner_by_ioctl group_by_ioctl)" "EPERM EPERM "
+	is "${1}s_worker_slows_no_other_process_down" "$(got "$1" priority priorities cpus policy io_priority)" \
+		"EPERM EPERM EPERM EPERM EPERM "
+	is "${1}s_workers_thread_sets_its_own_priority_and_cpus" "$(got "$1" own_priority own_cpus)" "done done "
+	is "${1}s_worker_has_no_other_process_end_first" "$(got "$1" end_first)" "EACCES "
+	is "${1}s_worker_leaves_nothing_of_system_v_behind" "$(got "$1" segment semaphore queue)" "EPERM EPERM EPERM "
 	is "${1}s_worker_gets_no_more_rights" "$(got "$1" setuid unshare prlimit)" "EPERM EPERM EPERM "
 	like "${1}s_worker_has_a_filter_and_gets_no_new_privileges" "$(got "$1" rights)" \
 		"^user [0-9]* new_privileges none filter on "
@@ -85,7 +91,9 @@ skip_all() {
 }
 everywhere_points() {
 	for p in client_is_served_all_the_same worker_starts_no_program_and_no_process worker_makes_threads \
-		worker_connects_to_nobody worker_reaches_no_other_process worker_gets_no_more_rights \
+		worker_connects_to_nobody worker_reaches_no_other_process worker_sends_no_signal_by_a_socket \
+		worker_slows_no_other_process_down workers_thread_sets_its_own_priority_and_cpus \
+		worker_has_no_other_process_end_first worker_leaves_nothing_of_system_v_behind worker_gets_no_more_rights \
 		worker_has_a_filter_and_gets_no_new_privileges worker_makes_nothing_of_the_servers_writable \
 		worker_types_into_no_terminal worker_opens_no_terminal worker_ends_with_its_server_whatever_it_says \
 		worker_takes_no_memory_out_of_what_others_have worker_has_no_variable_of_the_servers worker_opens_nothing_of_the_servers worker_makes_no_file \
@@ -95,7 +103,7 @@ everywhere_points() {
 	echo "$1_says_so"
 }
 
-plan 67
+plan 82
 # Cells of a user's server.
 if ! readable; then
 	# shellcheck disable=SC2046
