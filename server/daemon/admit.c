@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How often a user may connect. Each connection starts a process, which loads a
- * driver: without a bound one user's loop takes the machine from all others. A
- * user has a number of starts at hand, which fills again at a steady rate; who has
- * none left is turned away at once, at the cost of an answer.
+ * How often a tenant's clients may connect. Each connection starts a process, which loads a
+ * driver: without a bound one program's loop takes the machine from all others. A tenant has
+ * a number of starts at hand, which fills again at a steady rate; who comes when none is left
+ * is turned away at once, at the cost of an answer. Of a tenant and not of a user: all that
+ * containers run is root's, as a rule, and no program is to use up what others' have at hand.
  *
  * And what happens when the server has no descriptor left to accept a connection
  * with: one that is kept for this lets it say so. Otherwise the connection would
@@ -19,43 +20,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#define USERS	256
+#define NS		1000000000ull	/* of a second */
+#define FULL_NS		((uint64_t)WH_STARTS * NS / WH_STARTS_A_SECOND)
 
-struct user {
-	uid_t uid;
-	bool used;
-	double left;		/* starts at hand */
-	double seen;		/* seconds */
-};
-
-static struct user users[USERS];
-
-/* Of too many users the one that has not come for longest is forgotten: it has all again. */
-static struct user *user_of(uid_t uid, double now)
+bool wh_admit(struct wh_starts *s)
 {
-	struct user *u, *oldest = users;
+	const uint64_t one = NS / WH_STARTS_A_SECOND;
+	uint64_t now = wh_now_ns(), full = now - FULL_NS;
 
-	for (u = users; u < users + USERS; u++) {
-		if (u->used && u->uid == uid)
-			return u;
-		if (!u->used || (oldest->used && u->seen < oldest->seen))
-			oldest = u;
-	}
-	*oldest = (struct user){ .uid = uid, .used = true, .left = WH_STARTS, .seen = now };
-	return oldest;
-}
-
-bool wh_admit(uid_t uid)
-{
-	double now = (double)wh_now_ns() / 1e9;
-	struct user *u = user_of(uid, now);
-
-	u->left += (now - u->seen) * WH_STARTS_A_SECOND;
-	u->left = u->left < WH_STARTS ? u->left : WH_STARTS;
-	u->seen = now;
-	if (u->left < 1)
+	/* Since when what is at hand has come back. */
+	if (s->since_ns < full || s->since_ns > now)
+		s->since_ns = full;
+	if (now - s->since_ns < one)
 		return false;
-	u->left--;
+	s->since_ns += one;
 	return true;
 }
 

@@ -88,11 +88,15 @@ void wh_log_pipe_close(struct wh_log_pipe *p);
 
 /* --- admit.c -------------------------------------------------------------------- */
 
-#define WH_STARTS		256	/* connections of a user at once, */
+#define WH_STARTS		256	/* connections to a tenant at once, */
 #define WH_STARTS_A_SECOND	32	/* and in the long run */
 
-/* May this user connect once more now? */
-bool wh_admit(uid_t uid);
+struct wh_starts {
+	uint64_t since_ns;	/* 0: all are at hand */
+};
+
+/* May somebody connect once more now? */
+bool wh_admit(struct wh_starts *s);
 
 #define WH_NO_DESCRIPTOR	"the server has no file descriptor left: raise its limit of open files"
 

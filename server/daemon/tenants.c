@@ -350,9 +350,9 @@ static void start_worker(struct wh_tenant *t, int conn)
 	int account = free_account(t);
 	char why[160];
 
-	if (!wh_admit(client.uid)) {
-		snprintf(why, sizeof(why), "user %u connects too often: %d at once and then %d a second are "
-			 "served; try again in a moment", client.uid, WH_STARTS, WH_STARTS_A_SECOND);
+	if (!wh_admit(&t->starts)) {
+		snprintf(why, sizeof(why), "tenant %s connects too often: %d at once and then %d a second are "
+			 "served; try again in a moment", t->name, WH_STARTS, WH_STARTS_A_SECOND);
 		refuse(t, conn, WH_EBUSY, why);
 		return;
 	}

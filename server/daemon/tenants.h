@@ -25,6 +25,7 @@ struct wh_tenant {
 	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
 	unsigned int workers;	/* living */
 	unsigned int starting;	/* of these: not serving yet */
+	struct wh_starts starts;
 	struct wh_held held;	/* by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t max_kernel_ms;	/* 0: no limit */

@@ -34,7 +34,7 @@
 #include "protect/sandbox.h"
 
 #define X32_BIT		0x40000000
-#define IO_PRIORITY_OF_ONE	1	/* IOPRIO_WHO_PROCESS: no header of the kernel's has it everywhere */
+#define IO_PRIORITY_OF_ONE	1	/* IOPRIO_WHO_PROCESS, of a header that is not everywhere */
 
 /* Refused with EPERM: a hijacked worker's way to the kernel's larger parts. */
 static const unsigned short refused[] = {

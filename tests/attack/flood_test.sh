@@ -9,7 +9,10 @@
 log=$WORMHOLE_DIR/server.log
 logged() { stat -c %s "$log"; }
 # The user need not be able to read the sources.
-flood() { as_user /usr/bin/python3 - "$WORMHOLE_DIR/tenants/flood.sock" "$@" <"$WH_TOP/tests/attack/flood.py"; }
+connect_to() {
+	as_user /usr/bin/python3 - "$WORMHOLE_DIR/tenants/$1.sock" "$2" $3 <"$WH_TOP/tests/attack/flood.py"
+}
+flood() { connect_to flood "$@"; }
 if [ "$(id -u)" = 0 ]; then
 	user=nobody
 	as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
@@ -18,12 +21,14 @@ else
 	as_user() { "$@"; }
 fi
 
-plan 13
+plan 14
 serve
 "$wormhole" tenant create flood --user "$user"
+# Containers have root alone, each of them, and what one of them does is no matter of the others.
+"$wormhole" tenant create beside --user "$user"
 before=$(logged)
 flood 4000 >"$tmp/said" 2>&1
-like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* user [0-9]* connects too often: 256 at once and then"
+like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* tenant flood connects too often: 256 at once and then"
 # With what came back meanwhile, and no more than that.
 is it_is_served_its_number_of_times "$(awk '/served$/ { print ($1 >= 256 && $1 < 1500) }' "$tmp/said")" 1
 ok log_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
@@ -32,6 +37,9 @@ left_out() { sed -n 's/.* warn: tenant [^:]*: left out: \([0-9]*\) lines; the la
 refused_lines() { grep -c '^[^ ]* warn: tenant [^:]*: no worker for a client' "$log"; }
 all_are_counted() { [ $(($(left_out) + $(refused_lines))) = "$turned_away" ]; }
 ok what_is_left_out_is_counted await all_are_counted
+flood 4000 >"$tmp/said" 2>&1 &
+is another_tenant_of_the_same_user_is_served "$(connect_to beside 20)" "20 served"
+wait $!
 before=$(logged)
 flood 200000 hasty >"$tmp/said" 2>&1
 is who_does_not_listen_connects_in_vain "$(cut -d' ' -f1 "$tmp/said")" 200000
