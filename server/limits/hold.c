@@ -2,8 +2,9 @@
 /*
  * Sleeps of workers whose client is held back, and who wakes them. A client that asked by
  * itself when its turn begins would have to ask all the time. The word is in the seat of
- * whoever has the device, which everybody else reads only; that suffices to sleep on it. A
- * tenant that wakes nobody costs others no more than a sleep without a word does.
+ * whoever has the device, which everybody else reads only; that suffices to sleep on it, and
+ * to wake who does. A tenant that wakes nobody, or all others all the time, costs these no
+ * more than a sleep without a word does.
  */
 #define _GNU_SOURCE
 #include "limits/bucket.h"
@@ -39,6 +40,14 @@ static void look_at(const struct wh_hold *h, uint64_t us)
 			    (now.tv_nsec - begin.tv_nsec) / 1000) < us);
 }
 
+/* Who is woken and finds the word as it was is not woken a second time. */
+static void sleep_on(const struct wh_hold *h, const struct timespec *t)
+{
+	if (!syscall(SYS_futex, h->word, FUTEX_WAIT, h->seen, t, NULL, 0) &&
+	    __atomic_load_n(h->word, __ATOMIC_ACQUIRE) == h->seen)
+		nanosleep(t, NULL);
+}
+
 void wh_sm_hold(uint64_t us)
 {
 	struct wh_hold h = wh_sm_held();
@@ -53,7 +62,7 @@ void wh_sm_hold(uint64_t us)
 		us = STEP_US;
 	t = (struct timespec) { us / 1000000, us % 1000000 * 1000L };
 	if (h.word)
-		syscall(SYS_futex, h.word, FUTEX_WAIT, h.seen, &t, NULL, 0);
+		sleep_on(&h, &t);
 	else
 		nanosleep(&t, NULL);
 }
