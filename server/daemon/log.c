@@ -21,12 +21,12 @@
 
 #define BURST		10
 #define FLUSH_MS	5000	/* at the latest, what was left out is said */
-#define KINDS		64
+#define KINDS		(4 * WH_MAX_TENANTS)	/* so that none takes another tenant's place */
 #define READ_BYTES	4096
 
 /* One kind of message about one subject. */
 struct kind {
-	const char *fmt;	/* NULL: unused */
+	const char *fmt;
 	char subject[WH_TENANT_NAME];
 	unsigned int left;	/* lines that may still be said now */
 	int64_t filled_ms;
@@ -35,6 +35,8 @@ struct kind {
 };
 
 static struct kind kinds[KINDS];
+static uint64_t keys[KINDS];	/* of each, so that a search touches little */
+static unsigned int used;	/* the first ones */
 
 static bool times;
 
@@ -75,11 +77,10 @@ static void say_left_out(struct kind *k)
 
 static void flush(void)
 {
-	int i;
+	unsigned int i;
 
-	for (i = 0; i < KINDS; i++)
-		if (kinds[i].fmt)
-			say_left_out(&kinds[i]);
+	for (i = 0; i < used; i++)
+		say_left_out(&kinds[i]);
 	wh_loop_every(0, NULL);
 }
 
@@ -96,22 +97,43 @@ static void refill(struct kind *k, int64_t now)
 	k->left = seconds + k->left < BURST ? (unsigned int)seconds + k->left : BURST;
 }
 
-/* Its place; of too many kinds the one that has been silent for longest makes room. */
-static struct kind *kind_of(const char *subject, const char *fmt, int64_t now)
+static uint64_t key_of(const char *subject, const char *fmt)
+{
+	uint64_t key = (uintptr_t)fmt;
+
+	while (*subject)
+		key = (key ^ (unsigned char)*subject++) * 0x100000001b3ull;
+	return key;
+}
+
+/* Of too many kinds the one that has been silent for longest makes room. */
+static struct kind *new_kind(void)
 {
 	struct kind *k, *oldest = kinds;
 
-	for (k = kinds; k < kinds + KINDS; k++) {
-		if (k->fmt == fmt && !strcmp(k->subject, subject))
-			return k;
-		if (!k->fmt || (oldest->fmt && k->filled_ms < oldest->filled_ms))
+	if (used < KINDS)
+		return &kinds[used++];
+	for (k = kinds; k < kinds + KINDS; k++)
+		if (k->filled_ms < oldest->filled_ms)
 			oldest = k;
-	}
-	if (oldest->fmt)
-		say_left_out(oldest);
-	*oldest = (struct kind){ .fmt = fmt, .left = BURST, .filled_ms = now };
-	snprintf(oldest->subject, sizeof(oldest->subject), "%s", subject);
+	say_left_out(oldest);
 	return oldest;
+}
+
+static struct kind *kind_of(const char *subject, const char *fmt, int64_t now)
+{
+	uint64_t key = key_of(subject, fmt);
+	struct kind *k;
+	unsigned int i;
+
+	for (i = 0; i < used; i++)
+		if (keys[i] == key && kinds[i].fmt == fmt && !strcmp(kinds[i].subject, subject))
+			return &kinds[i];
+	k = new_kind();
+	*k = (struct kind){ .fmt = fmt, .left = BURST, .filled_ms = now };
+	snprintf(k->subject, sizeof(k->subject), "%s", subject);
+	keys[k - kinds] = key;
+	return k;
 }
 
 void wh_say_of(const char *subject, const char *level, const char *fmt, ...)
