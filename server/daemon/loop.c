@@ -73,6 +73,15 @@ void wh_loop_remove(int fd)
 		}
 }
 
+void wh_loop_pause(int fd, bool pause)
+{
+	struct epoll_event e = { .events = pause ? 0 : EPOLLIN };
+
+	for (e.data.fd = 0; e.data.fd < nevents; e.data.fd++)
+		if (events[e.data.fd].fd == fd)
+			epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &e);
+}
+
 static void free_removed(void)
 {
 	int i;

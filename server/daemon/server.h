@@ -114,6 +114,8 @@ typedef void (*wh_event_fn)(int fd, void *arg);
 /* Call fn whenever fd can be read or has ended. false: errno; EUSERS: too many. */
 bool wh_loop_add(int fd, wh_event_fn fn, void *arg);
 void wh_loop_remove(int fd);
+/* Not called meanwhile; its place stays its own, so that the end of the pause cannot fail. */
+void wh_loop_pause(int fd, bool pause);
 /* Call fn about every ms; NULL: no more. One only: log.c has it. */
 void wh_loop_every(unsigned int ms, void (*fn)(void));
 void wh_loop_run(void);

@@ -298,8 +298,6 @@ static int free_account(const struct wh_tenant *t)
  * connected. Each start is as much work as the machine can do, and all of one
  * tenant's together are to hold up no other one's.
  */
-static void on_client(int fd, void *arg);
-
 static unsigned int most_starts(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -317,7 +315,7 @@ static void end_start(struct wh_tenant *t, int account)
 	close(w->started);
 	w->started = 0;
 	if (t->starting-- == most_starts() && t->listener >= 0)
-		wh_loop_add(t->listener, on_client, t);
+		wh_loop_pause(t->listener, false);
 }
 
 /* It serves, or it has ended: nobody has the other end any more. */
@@ -339,7 +337,7 @@ static void begin_start(struct wh_tenant *t, int account, int fd)
 	}
 	t->worker[account].started = fd;
 	if (++t->starting == most_starts())
-		wh_loop_remove(t->listener);
+		wh_loop_pause(t->listener, true);
 }
 
 static void start_worker(struct wh_tenant *t, int conn)
