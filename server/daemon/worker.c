@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -448,6 +449,31 @@ static void hear(void)
 	start_slot(use.slot);
 }
 
+/* Asks the driver while a call is stuck inside of it, and may be stuck there, too. */
+static struct {
+	sem_t wanted;
+	bool asks;
+} asker;
+
+static void *ask(void *arg)
+{
+	for (;;) {
+		while (sem_wait(&asker.wanted))
+			;
+		wh_awaited_ask(life.session);
+		__atomic_store_n(&asker.asks, false, __ATOMIC_RELEASE);
+	}
+	return arg;
+}
+
+static void ask_if_late(void)
+{
+	if (!wh_awaited_late(life.session) ||
+	    __atomic_exchange_n(&asker.asks, true, __ATOMIC_ACQUIRE))
+		return;
+	sem_post(&asker.wanted);
+}
+
 static void *watch(void *arg)
 {
 	struct pollfd p[2] = {
@@ -461,6 +487,7 @@ static void *watch(void *arg)
 	for (;;) {
 		if (wh_sm_watch(life.session, &again))
 			wh_session_out_of_time(life.session);
+		ask_if_late();
 		n = poll(p, life.pidfd < 0 ? 1 : 2, (int)again);
 		if (n <= 0)
 			continue;
@@ -475,7 +502,8 @@ static int start_watch(void)
 {
 	pthread_t t;
 
-	return pthread_create(&t, NULL, watch, NULL);
+	return sem_init(&asker.wanted, 0, 0) || pthread_create(&t, NULL, ask, NULL) ||
+	       pthread_create(&t, NULL, watch, NULL);
 }
 
 static int refuse(int conn, int status, const char *why)

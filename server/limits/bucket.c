@@ -358,6 +358,10 @@ static bool open_state(struct wh_session *s)
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return false;
+	if (pthread_mutex_init(&m->awaited.lock, NULL)) {
+		free(m);
+		return false;
+	}
 	m->origin = WH_TSC();
 	m->batch = 1;
 	m->grow = m->batch_left = 1;

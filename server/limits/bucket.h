@@ -7,6 +7,8 @@
 #ifndef WORMHOLE_BUCKET_H
 #define WORMHOLE_BUCKET_H
 
+#include <pthread.h>
+
 #include "limits/charge.h"
 #include "limits/limits.h"
 
@@ -24,6 +26,7 @@ void wh_futex_wake(const uint32_t *word);
 #define WH_SM_MARKERS	128u	/* unfinished ones of a context */
 #define WH_SM_STREAMS	32u
 #define WH_SM_COVERED	64u
+#define WH_SM_AWAITED	64u	/* pieces of work that a call may wait for, of all contexts */
 
 /* An event in a stream: a span of work lies between two of them. */
 struct wh_marker {
@@ -91,7 +94,23 @@ struct wh_sm_device {
 	bool begun;		/* and something has begun and is not */
 };
 
+/* Work between two events; no `before`: what came before it is done. */
+struct wh_sm_span {
+	CUevent before, event;
+	int device;
+};
+
+/* awaited.c */
+struct wh_sm_awaited {
+	pthread_mutex_t lock;	/* held while the driver is asked */
+	CUcontext ctx;
+	uint64_t since;		/* tsc */
+	uint32_t n;		/* 0: nobody is inside, or nothing is under way */
+	struct wh_sm_span span[WH_SM_AWAITED];
+};
+
 struct wh_sm_state {
+	struct wh_sm_awaited awaited;
 	struct wh_sm_context *contexts;
 	struct wh_sm_device device[WH_TENANT_DEVICES];
 	uint64_t origin;	/* tsc of the session's time 0 */
@@ -154,6 +173,8 @@ void wh_busy_launch(struct wh_session *s, int device, uint64_t now);
 void wh_busy_polled(struct wh_session *s, int device, bool begun);
 /* The device is not measured any more. */
 void wh_busy_end(struct wh_session *s, int device);
+/* The same of another thread, which knows it of the time since then; 0: nothing is at work. */
+void wh_busy_asked(struct wh_session *s, int device, uint64_t since);
 /* Of a span's length, what was not charged while it passed. */
 double wh_busy_rest(struct wh_sm_device *d, double ns);
 

@@ -191,6 +191,15 @@ void wh_sm_hold(uint64_t us);
  * its program is to end. *again: how soon to look again, in milliseconds.
  */
 bool wh_sm_watch(struct wh_session *s, unsigned int *again);
+/*
+ * Before a call that may wait for the device inside of the driver, behind wh_sm_other_call(). The
+ * last two are another thread's, which the driver may keep waiting: is it time to ask, and ask.
+ */
+void wh_awaited_say(struct wh_session *s);
+/* What was said is not to be asked for any more: before an event ends, or is used again. */
+void wh_awaited_over(struct wh_session *s);
+bool wh_awaited_late(const struct wh_session *s);
+void wh_awaited_ask(struct wh_session *s);
 /* These devices (bits, or 0) have no temporal limit any more: what is under way ends here. */
 void wh_sm_share_gone(struct wh_session *s, uint32_t devices);
 

@@ -335,6 +335,7 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 
 	if (!st || c->tail - c->head > WH_SM_MARKERS - 2)
 		return false;
+	wh_awaited_over(s);
 	wh_busy_launch(s, c->device, now);
 	if (st->unmarked && !st->posted && now - st->last_launch > PAUSE_US * s->tsc_per_us) {
 		if (st->pending)
@@ -517,6 +518,7 @@ void wh_gpu_poll(struct wh_session *s)
 	struct wh_sm_context *c;
 
 	s->limits.sm->polled = WH_TSC();
+	wh_awaited_over(s);
 	for (c = s->limits.sm->contexts; c; c = c->next)
 		device_of(s, c)->begun = false;
 	for (c = s->limits.sm->contexts; c; c = c->next)
@@ -559,6 +561,7 @@ static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 	uint64_t first = UINT64_MAX;
 	uint32_t i, launches = 0;
 
+	wh_awaited_over(s);
 	for (i = c->head; i != c->tail; i++) {
 		if (marker(c, i)->done)
 			continue;
@@ -598,6 +601,7 @@ void wh_gpu_close(struct wh_session *s)
 {
 	struct wh_sm_context *c;
 
+	wh_awaited_over(s);
 	while ((c = s->limits.sm->contexts)) {
 		s->limits.sm->contexts = c->next;
 		free(c);

@@ -65,6 +65,20 @@ void wh_busy_polled(struct wh_session *s, int device, bool begun)
 	store(busy_of(s, device), now);
 }
 
+void wh_busy_asked(struct wh_session *s, int device, uint64_t since)
+{
+	struct wh_sm_device *d = &s->limits.sm->device[device];
+	uint64_t none = 0;
+
+	if (!since) {
+		store(&d->progress_tsc, 0);
+		store(busy_of(s, device), 0);
+	} else if (__atomic_compare_exchange_n(busy_of(s, device), &none, since, false,
+					       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		store(&d->progress_tsc, since);
+	}
+}
+
 void wh_busy_end(struct wh_session *s, int device)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[device];
@@ -138,6 +152,8 @@ bool wh_sm_watch(struct wh_session *s, unsigned int *again)
 	*again = shares ? IDLE_MS : NO_SHARE_MS;
 	if (!__atomic_load_n(&s->limits.sm, __ATOMIC_ACQUIRE))
 		return false;
+	if (wh_sm_under_way(s))
+		*again = LOOK_MS;
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
 		if (!(shares & 1u << d))
 			continue;

@@ -12,11 +12,33 @@
 
 #include <stdlib.h>
 
-/* Of a session with a temporal limit: a call that is no launch. */
-static void before_other_call(struct wh_session *s, const struct wh_call_entry *e)
+/* In its driver's call events of its context end. */
+static bool ends_a_context(uint32_t call)
 {
-	if (!e->launch)
-		wh_sm_other_call(s);
+	switch (call) {
+	case WH_CALL_cuCtxDestroy:
+	case WH_CALL_cuCtxDestroy_v2:
+	case WH_CALL_cuDevicePrimaryCtxRelease:
+	case WH_CALL_cuDevicePrimaryCtxRelease_v2:
+	case WH_CALL_cuDevicePrimaryCtxReset:
+	case WH_CALL_cuDevicePrimaryCtxReset_v2:
+	case WH_CALL_cuGreenCtxDestroy:
+		return true;
+	}
+	return false;
+}
+
+/* Of a session with a temporal limit: a call that is no launch. */
+static void before_other_call(struct wh_session *s, const struct wh_req *q,
+			      const struct wh_call_entry *e)
+{
+	if (e->launch)
+		return;
+	wh_sm_other_call(s);
+	if (ends_a_context(q->call))
+		wh_awaited_over(s);
+	else
+		wh_awaited_say(s);
 }
 
 /* What is behind the head, and the head. Responses are padded, so the least has 16 bytes. */
@@ -215,7 +237,7 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 {
 	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
 	if (__builtin_expect(s->limits.temporal, 0))
-		before_other_call(s, e);
+		before_other_call(s, f->req, e);
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
 

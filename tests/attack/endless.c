@@ -3,6 +3,8 @@
  * A program whose kernel never ends, under a share of time.
  *
  *	endless		launches it and waits; prints what came of it, and of calls behind that
+ *	endless copy	the same, but waits in a copy to the host,
+ *	endless free	or in giving memory back
  *	endless stay	launches it, says `under way`, and makes no call any more
  *	endless once	launches one that ends at once, and prints its result
  */
@@ -18,6 +20,18 @@ static const char code[] =
 	".reg .u64 %rd<4>;\n.reg .pred %p1;\nld.param.u64 %rd1,[p];\nld.param.u64 %rd2,[n];\n"
 	"cvta.to.global.u64 %rd1,%rd1;\nmov.u64 %rd3,0;\nL:\nadd.u64 %rd3,%rd3,1;\n"
 	"st.volatile.global.u64 [%rd1],%rd3;\nsetp.lt.u64 %p1,%rd3,%rd2;\n@%p1 bra L;\nret;\n}\n";
+
+/* Where a program waits for its kernel without having asked for it. */
+static CUresult wait_in(const char *how, CUdeviceptr d)
+{
+	char byte;
+
+	if (!strcmp(how, "copy"))
+		return cuMemcpyDtoH(&byte, d, 1);
+	if (!strcmp(how, "free"))
+		return cuMemFree(d);
+	return cuCtxSynchronize();
+}
 
 int main(int argc, char **argv)
 {
@@ -42,7 +56,7 @@ int main(int argc, char **argv)
 	while (stay)
 		pause();
 	if (!res)
-		res = cuCtxSynchronize();
+		res = wait_in(argc > 1 ? argv[1] : "", d);
 	printf("%d", (int)res);
 	if (!once)
 		printf(" %d %d", (int)cuMemAlloc(&d, 8), (int)cuCtxSynchronize());

@@ -23,6 +23,7 @@ static struct wh_session *s;
 static uint64_t a, b, c, function;
 static __thread CUcontext current;
 static CUcontext marked_in;
+static CUevent newest;
 static uint32_t at, launched, marked;	/* the last of each in order */
 static pthread_barrier_t turn;
 
@@ -58,15 +59,54 @@ static CUresult my_event(CUevent *e, unsigned int flags)
 
 static CUresult my_record(CUevent e, CUstream stream)
 {
-	(void)e, (void)stream;
+	(void)stream;
+	newest = e;
 	marked = ++at;
 	marked_in = current;
 	return CUDA_SUCCESS;
 }
 
+static bool endless;		/* what was launched last */
+
 static CUresult my_query(CUevent e)
 {
-	(void)e;
+	return endless && e == newest && marked > launched ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+#define STUCK_MS	200
+static int done_after = STUCK_MS;	/* milliseconds */
+
+static void *ask(void *arg)
+{
+	wh_awaited_ask(s);
+	return arg;
+}
+
+static void in_a_thread(void *(*what)(void *))
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, what, NULL);
+	pthread_join(t, NULL);
+}
+
+static uint64_t charged;	/* by the worker's watching thread while a call is stuck */
+
+/* It waits for the kernel, and for something else, and the worker's thread in it for that. */
+static CUresult my_synchronize(void)
+{
+	uint64_t begun = s->limits.account->device[0].gpu_ns;
+	unsigned int again;
+	int i;
+
+	for (i = 0; i < STUCK_MS / 10; i++) {
+		usleep(10000);
+		endless = endless && i < done_after / 10;
+		wh_sm_watch(s, &again);
+		if (wh_awaited_late(s))
+			in_a_thread(ask);
+	}
+	charged = s->limits.account->device[0].gpu_ns - begun;
 	return CUDA_SUCCESS;
 }
 
@@ -109,6 +149,7 @@ static void fill(void)
 	s->drv.cuEventElapsedTime = my_elapsed;
 	s->drv.cuEventDestroy_v2 = my_end_event;
 	s->drv.cuStreamQuery = my_stream_query;
+	s->drv.cuCtxSynchronize = my_synchronize;
 }
 
 /* --- A tenant with half of the time ---------------------------------------------------- */
@@ -207,6 +248,17 @@ static void *other(void *arg)
 	return arg;
 }
 
+/* A kernel of so many milliseconds, and a call that waits for longer. */
+static void wait_for_work(int ms)
+{
+	done_after = ms;
+	endless = false;
+	launch(a);
+	endless = true;
+	begin(0, WH_CALL_cuCtxSynchronize, a, sizeof(struct wh_req_cuCtxSynchronize));
+	finish(0, sizeof(struct wh_req_cuCtxSynchronize));
+}
+
 static bool is_marked_in(CUcontext ctx)
 {
 	return marked > launched && marked_in == ctx;
@@ -217,7 +269,7 @@ int main(int argc, char **argv)
 	pthread_t t;
 
 	(void)argc;
-	tap_plan(4);
+	tap_plan(6);
 	s = open_session_of(argv[0], 2);
 	join();
 	fill();
@@ -240,5 +292,12 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&turn);
 	pthread_join(t, NULL);
 	ok(is_marked_in(A), "a_thread_that_has_not_heard_of_that_end_leaves_one_behind_them_too");
+
+	wait_for_work(STUCK_MS);
+	ok(charged > STUCK_MS / 2 * 1000000ull, "work_is_charged_while_the_call_behind_it_is_stuck");
+	diag("%llu ms of %d", (unsigned long long)(charged / 1000000), STUCK_MS);
+	wait_for_work(10);
+	ok(charged < STUCK_MS / 2 * 1000000ull, "and_no_more_once_it_is_done_whatever_the_call_waits_for");
+	diag("%llu ms of %d", (unsigned long long)(charged / 1000000), STUCK_MS);
 	return tap_exit();
 }
