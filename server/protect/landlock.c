@@ -162,6 +162,19 @@ static int allow_seats(int rules, int seats)
 	return seats < 0 ? 0 : (int)syscall(SYS_ADD_RULE, rules, BENEATH, &b, 0);
 }
 
+/*
+ * NVIDIA's driver writes the names of its threads into files there, and does not start where
+ * it cannot (CUDA error 304). The folder stays open: rules are of inodes, and another one
+ * would stand for it after the kernel had dropped this.
+ */
+static int allow_own_threads(int rules, uint64_t write)
+{
+	struct beneath b = { .access = LOOK | write };
+
+	b.fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b.fd < 0 ? 0 : (int)syscall(SYS_ADD_RULE, rules, BENEATH, &b, 0);
+}
+
 /* The tenant's own compiled code (code_cache.c). */
 static int allow_code_cache(int rules, uint64_t write)
 {
@@ -189,7 +202,7 @@ int wh_landlock_enter(const char *backend, int seats, bool tcp)
 	rc = allow_all(rules, readable) || allow_folder_of(rules, backend) || allow_named(rules) ||
 	     allow_list(rules, getenv("WORMHOLE_LIB_PATH")) ||
 	     allow_list(rules, getenv("LD_LIBRARY_PATH")) ||
-	     allow_devices(rules, write) ||
+	     allow_devices(rules, write) || allow_own_threads(rules, write) ||
 	     allow(rules, "/dev/shm", LOOK | write | MAKE_REG | REMOVE_FILE) ||
 	     allow_seats(rules, seats) || allow_code_cache(rules, write) ||
 	     syscall(SYS_RESTRICT, rules, 0);

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -152,6 +154,23 @@ static CUresult start(void)
 	return sgpu_launch_init(threads);
 }
 
+/*
+ * As NVIDIA's driver (580.159) names its threads, by their files; it does not start where it
+ * cannot. Here no name changes.
+ */
+static CUresult name_thread(void)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/comm", syscall(SYS_gettid));
+	f = fopen(path, "wb");
+	if (!f)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	fclose(f);
+	return CUDA_SUCCESS;
+}
+
 CUresult cuInit(unsigned int flags)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -162,7 +181,9 @@ CUresult cuInit(unsigned int flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&state) == COLD) {
-		rc = start();
+		rc = name_thread();
+		if (!rc)
+			rc = start();
 		if (!rc)
 			atomic_store(&state, READY);
 	}
