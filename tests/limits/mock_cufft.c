@@ -58,7 +58,8 @@ cufftResult cufftGetSize(cufftHandle p, size_t *size)
 	*size = 0;
 	if (++plan[p].asked != TENTH)
 		return CUFFT_SUCCESS;
-	return DRIVER(cuMemAlloc)(&plan[p].of_use, 30ull << 20) ? CUFFT_ALLOC_FAILED : CUFFT_SUCCESS;
+	return DRIVER(cuMemAlloc)(&plan[p].of_use, 30ull << 20) ? CUFFT_ALLOC_FAILED :
+								  CUFFT_SUCCESS;
 }
 
 cufftResult cufftSetStream(cufftHandle p, cudaStream_t stream)
