@@ -450,7 +450,8 @@ static cJSON *info(struct connection *c, const cJSON *o)
 		cJSON_AddStringToObject(e, "uuid", d->uuid);
 		cJSON_AddNumberToObject(e, "memory", (double)d->memory);
 		cJSON_AddNumberToObject(e, "sms", d->sms);
-		cJSON_AddNumberToObject(e, "sm_groups", d->groups);
+		cJSON_AddNumberToObject(e, "sm_groups", d->split.groups);
+		cJSON_AddNumberToObject(e, "sm_group_size", d->split.size);
 		cJSON_AddItemToArray(all, e);
 	}
 	return out;

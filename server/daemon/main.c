@@ -61,6 +61,9 @@ static const char help[] =
 "  --max-kernel TIME  how long one launch of a tenant with a share of time may hold a device beyond\n"
 "                     that share, in seconds or as 500ms; then its program ends; none: no limit\n"
 "                     (default: 2), where nothing else is said of a tenant\n"
+"  --sm-group SMS     shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as\n"
+"                     few as the driver's own groups have). In groups below that size no clusters of\n"
+"                     more than 2 thread blocks run\n"
 "  --nccl             workers of the tenant \"default\" may meet by sockets, in its own network\n"
 "                     (by default, where there is one); --no-nccl: they may not\n"
 "  --nvml LIBRARY     where the driver's own figures are read (default: the\n"
@@ -310,7 +313,7 @@ enum role { SERVER, WORKER, PROBE, VERSIONS, FIGURES, PROTECTION };
 
 enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
-	OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
+	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
 	OPT_STARTED,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
@@ -326,6 +329,7 @@ static const struct option table[] = {
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "host-mem", required_argument, NULL, OPT_HOST },
 	{ "max-kernel", required_argument, NULL, OPT_KERNEL },
+	{ "sm-group", required_argument, NULL, OPT_SM_GROUP },
 	{ "nccl", no_argument, NULL, OPT_NCCL },
 	{ "no-nccl", no_argument, NULL, OPT_NO_NCCL },
 	{ "nvml", required_argument, NULL, OPT_NVML },
@@ -391,6 +395,15 @@ static int number(const char *option, const char *text, long max)
 	return (int)v;
 }
 
+static uint32_t sm_group(const char *text)
+{
+	int v = number("--sm-group", text, 4096);
+
+	if (!v || v % 2)
+		wrong("--sm-group: '%s' SMs: a group has a multiple of 2", text);
+	return (uint32_t)v;
+}
+
 static void path(char out[WH_SOCKET_PATH], const char *option, const char *text)
 {
 	if (!*text || snprintf(out, WH_SOCKET_PATH, "%s", text) >= (int)WH_SOCKET_PATH)
@@ -444,6 +457,7 @@ static void set(int c)
 		if (wh_limit_time(optarg, &wh_server.max_kernel_ms))
 			wrong("--max-kernel: '%s' is not a time such as 2 or 500ms, or none", optarg);
 		break;
+	case OPT_SM_GROUP:	wh_server.sm_group = sm_group(optarg); break;
 	case OPT_NCCL:		wh_server.limits.nccl = WH_NCCL_YES; break;
 	case OPT_NO_NCCL:	wh_server.limits.nccl = WH_NCCL_NO; break;
 	case OPT_NVML:		wh_server.nvml = optarg; break;
@@ -541,7 +555,7 @@ int main(int argc, char **argv)
 		opt.worker.part_size = wh_server.part_size;
 		return wh_shm_serve(&opt.worker);
 	case PROBE:
-		return wh_probe_main(wh_server.backend, opt.worker.protect, 3);
+		return wh_probe_main(wh_server.backend, wh_server.sm_group, opt.worker.protect, 3);
 	case VERSIONS:
 		return wh_versions_main(wh_server.backend, opt.worker.protect, 3);
 	case PROTECTION:

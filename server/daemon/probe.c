@@ -19,14 +19,14 @@
 #include "figures/figures.h"
 
 /* As a worker: what one could not load or open shows at the start. */
-int wh_probe_main(const char *backend, enum wh_protect protect, int fd)
+int wh_probe_main(const char *backend, uint32_t sm_group, enum wh_protect protect, int fd)
 {
 	static struct wh_devices_report r;
 
 	if (!wh_shm_protect(protect, backend, -1, false, r.error, sizeof(r.error)) &&
 	    wh_devices_load(backend, &r) &&
 	    !wh_shm_protect(protect, backend, -1, true, r.error, sizeof(r.error)))
-		wh_devices_ask(backend, &r);
+		wh_devices_ask(backend, sm_group, &r);
 	return write(fd, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 
@@ -34,14 +34,17 @@ int wh_probe_main(const char *backend, enum wh_protect protect, int fd)
 
 bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 {
+	char groups[16];
 	char *argv[] = { "wormhole-probe", "--probe", "--backend", (char *)s->backend, "--protect",
-			 (char *)wh_isolation_protect(false), NULL };
+			 (char *)wh_isolation_protect(false),
+			 s->sm_group ? "--sm-group" : NULL, groups, NULL };
 	static struct wh_devices_report r;
 	struct wh_isolation as;
 	int pair[2];
 	bool good;
 	pid_t pid;
 
+	snprintf(groups, sizeof(groups), "%u", s->sm_group);
 	if (!wh_isolation_open(&as, "probe", err, err_size))
 		return false;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
@@ -67,6 +70,10 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 		snprintf(err, err_size, "%s%s", r.error, wh_protection[WH_PROTECT_USER].on ?
 			 "; workers are no root: what they load has to be readable for others, the device's "
 			 "files open to them (or --worker-uid none)" : "");
+		return false;
+	}
+	if (r.refused[0]) {
+		snprintf(err, err_size, "%s", r.refused);
 		return false;
 	}
 	s->devices = r.devices;

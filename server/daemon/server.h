@@ -36,6 +36,7 @@ struct wh_server {
 	const char *worker_uid;	/* the first of the tenants' own users; "none"; NULL: chosen */
 	uint64_t host_memory;	/* of a tenant about which nothing is said; bytes, 0: no limit */
 	uint64_t max_kernel_ms;	/* the same; 0: no limit */
+	uint32_t sm_group;	/* SMs of a group, for spatial limits; 0: each driver's own */
 	/* Of the default tenant: the administrator's variables, then the command line. */
 	struct wh_limit_list environment, limits;
 	unsigned int devices;
@@ -187,7 +188,7 @@ void wh_unlock_dir(void);
 
 /* Ask the backend, in a process of its own, what devices there are. */
 bool wh_probe(struct wh_server *s, char *err, size_t err_size);
-int wh_probe_main(const char *backend, enum wh_protect protect, int fd);
+int wh_probe_main(const char *backend, uint32_t sm_group, enum wh_protect protect, int fd);
 
 /* --- versions.c ----------------------------------------------------------------- */
 

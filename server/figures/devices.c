@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tenant/sm_groups.h"
+#include "limits/sm_split.h"
 
 static struct {
 	CUresult (*init)(unsigned int);
@@ -17,7 +17,8 @@ static struct {
 	CUresult (*uuid)(CUuuid *, CUdevice);
 	CUresult (*memory)(size_t *, CUdevice);
 	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
-	void *split;		/* only whether it is there */
+	CUresult (*resource)(CUdevice, CUdevResource *, CUdevResourceType);
+	wh_sm_splitter split;
 } drv;
 
 bool wh_devices_load(const char *backend, struct wh_devices_report *r)
@@ -35,7 +36,8 @@ bool wh_devices_load(const char *backend, struct wh_devices_report *r)
 	*(void **)&drv.uuid = dlsym(lib, "cuDeviceGetUuid_v2");
 	*(void **)&drv.memory = dlsym(lib, "cuDeviceTotalMem_v2");
 	*(void **)&drv.attribute = dlsym(lib, "cuDeviceGetAttribute");
-	drv.split = dlsym(lib, "cuDevSmResourceSplitByCount");
+	*(void **)&drv.resource = dlsym(lib, "cuDeviceGetDevResource");
+	*(void **)&drv.split = dlsym(lib, "cuDevSmResourceSplitByCount");
 	if (drv.init && drv.count)
 		return true;
 	snprintf(r->error, sizeof(r->error), "%s has no cuInit: not a CUDA driver library", backend);
@@ -62,6 +64,43 @@ static void uuid_text(char out[WH_UUID], const CUuuid *u)
 			      b[i]);
 }
 
+/* What can be asked for instead: the least, and multiples of the driver's own size. */
+static void refuse(struct wh_devices_report *r, const struct wh_device *d, uint32_t asked,
+		   const struct wh_sm_split *least)
+{
+	const unsigned int device = (unsigned int)(d - r->device);
+
+	if (!d->split.groups)
+		snprintf(r->refused, sizeof(r->refused), "--sm-group %u: the driver cannot divide device "
+			 "%u (%s); start without", asked, device, d->name);
+	else
+		snprintf(r->refused, sizeof(r->refused), "--sm-group %u: device %u (%s) cannot be divided "
+			 "so; of its %u SMs %u are the least, and from %u on multiples of it", asked,
+			 device, d->name, d->sms, least->size, d->split.size);
+}
+
+static void divide(struct wh_devices_report *r, struct wh_device *d, CUdevice dev, uint32_t asked)
+{
+	static struct wh_sm_parts p;
+	CUdevResource all;
+	bool loose;
+
+	if (drv.resource && drv.split &&
+	    drv.resource(dev, &all, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS &&
+	    wh_sm_split_least(drv.split, &all, false, &p) == CUDA_SUCCESS)
+		d->split = p.is;
+	if (!asked || asked == d->split.size)
+		return;
+	loose = asked < d->split.size;
+	if (d->split.groups && wh_sm_split_by(drv.split, &all, asked, loose, &p) == CUDA_SUCCESS) {
+		d->split = p.is;
+		return;
+	}
+	if (d->split.groups && wh_sm_split_least(drv.split, &all, true, &p) != CUDA_SUCCESS)
+		p.is = d->split;
+	refuse(r, d, asked, &p.is);
+}
+
 static void look(struct wh_device *d, CUdevice dev)
 {
 	size_t memory = 0;
@@ -74,10 +113,9 @@ static void look(struct wh_device *d, CUdevice dev)
 	if (drv.memory && drv.memory(&memory, dev) == CUDA_SUCCESS)
 		d->memory = memory;
 	d->sms = attribute(dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-	d->groups = drv.split ? wh_sm_groups(d->sms) : 0;
 }
 
-bool wh_devices_ask(const char *backend, struct wh_devices_report *r)
+bool wh_devices_ask(const char *backend, uint32_t sm_group, struct wh_devices_report *r)
 {
 	CUdevice dev = 0;
 	int i, n = 0;
@@ -96,7 +134,8 @@ bool wh_devices_ask(const char *backend, struct wh_devices_report *r)
 		if (!drv.get || drv.get(&dev, i) == CUDA_SUCCESS) {
 			if (attribute(dev, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
 				r->pageable |= 1u << r->devices;
-			look(&r->device[r->devices++], dev);
+			look(&r->device[r->devices], dev);
+			divide(r, &r->device[r->devices++], dev, sm_group);
 		}
 	return true;
 }

@@ -25,20 +25,22 @@ struct wh_devices_report {
 	uint32_t devices;
 	uint32_t pageable;	/* bit i: kernels of device i reach what is not registered */
 	char error[300];	/* empty: all went well */
+	char refused[300];	/* empty: SMs are divided as asked; else why no driver does it so */
 	uint32_t resv;
 	struct wh_device device[WH_TENANT_DEVICES];
 };
 
 /* In the process that asks: the backend, then its devices. false: r->error says why. */
 bool wh_devices_load(const char *backend, struct wh_devices_report *r);
-bool wh_devices_ask(const char *backend, struct wh_devices_report *r);
+/* sm_group: SMs of the groups that its devices are split into; 0: the driver's own size. */
+bool wh_devices_ask(const char *backend, uint32_t sm_group, struct wh_devices_report *r);
 
 /*
  * In the owner: read the report, and bound what is in it. false: none came in time, or
  * one that says why not; r->error has a line then.
  */
 bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r);
-/* Says what no limit holds. */
+/* Says what no limit holds, and what groups of SMs below the driver's own size cost. */
 void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say);
 
 /* --- Figures ------------------------------------------------------------------------ */
@@ -73,7 +75,7 @@ int wh_figures_main(const char *library, const char *backend, unsigned int perio
 /* What a tenant's workers hold by the driver's account; the owner keeps it. */
 struct wh_held {
 	uint64_t driver[WH_TENANT_WORKERS][WH_TENANT_DEVICES];	/* bytes */
-	uint64_t bound[WH_TENANT_DEVICES];			/* the limit, or what was held when it came */
+	uint64_t bound[WH_TENANT_DEVICES];	/* the limit, or what was held when it came */
 	unsigned int over[WH_TENANT_DEVICES];			/* readings in a row */
 };
 

@@ -25,13 +25,31 @@ bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r
 		return false;
 	}
 	r->error[sizeof(r->error) - 1] = 0;
+	r->refused[sizeof(r->refused) - 1] = 0;
 	if (r->devices > WH_TENANT_DEVICES)
 		r->devices = WH_TENANT_DEVICES;
 	for (i = 0; i < r->devices; i++) {
 		r->device[i].name[sizeof(r->device[i].name) - 1] = 0;
 		r->device[i].uuid[WH_UUID - 1] = 0;
+		if (!wh_sm_split_ok(&r->device[i].split, r->device[i].sms))
+			r->device[i].split = (struct wh_sm_split) { 0 };
 	}
 	return !r->error[0];
+}
+
+static void warn_of_groups(const struct wh_devices_report *r, wh_say_fn say)
+{
+	const struct wh_sm_split *s;
+	unsigned int i;
+
+	for (i = 0; i < r->devices; i++) {
+		s = &r->device[i].split;
+		if (s->loose)
+			say("warn", "device %u: %u groups of %u SMs, below the driver's own size: under a "
+			    "spatial share clusters of more than 2 thread blocks do not run "
+			    "(CUDA_ERROR_INVALID_CLUSTER_SIZE); without --sm-group they do", i,
+			    s->groups, s->size);
+	}
 }
 
 /* No check of ours stands between a kernel and memory that its device can reach. */
@@ -39,6 +57,7 @@ void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say)
 {
 	unsigned int i;
 
+	warn_of_groups(r, say);
 	for (i = 0; i < r->devices; i++)
 		if (r->pageable & 1u << i)
 			say("warn", "device %u: kernels reach all memory of their worker, its limits "

@@ -3,6 +3,6 @@
 LIMITS := limits host
 LIMITS += memory blocks overhead pool sizes figure
 LIMITS += bucket turns gpu_time under_way awaited hold
-LIMITS += sms
+LIMITS += sms sm_split
 LIMITS += ipc ipc_files
 LIMITS += trace trace_device

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The spatial SM limit: contexts on a part of a device's SMs, by green contexts.
- * A device is split into groups of the least size that it allows (8 SMs on an
- * H200, the last group is what remains); the server says which groups a tenant
- * has, so that tenants need not share, or leaves the first ones to be taken. The
- * client gets such a context wherever it asks for one, the primary one included.
- * A change of the limit is of effect for contexts made later.
+ * The server says how a device is split into groups (sm_split.c) and which of
+ * them a tenant has, so that tenants need not share; where it says nothing, the
+ * split is the driver's own, of which the first groups are taken. The client gets
+ * such a context wherever it asks for one, the primary one included. A change of
+ * the limit is of effect for contexts made later.
  */
 #include "limits/charge.h"
 #include "limits/ipc.h"
 #include "limits/limits.h"
+#include "limits/sm_split.h"
 
 #include <stdlib.h>
 
-#define GROUP_SMS	8u
-#define MAX_GROUPS	64u
 #define MAX_CONTEXTS	64u
 
 struct part {
-	CUdevResource group[MAX_GROUPS];
-	unsigned int groups;
-	CUdevResource mine[MAX_GROUPS];
+	struct wh_sm_parts all;
+	CUdevResource mine[WH_SM_GROUPS];
 	unsigned int chosen;
 	unsigned int sms;
 };
@@ -48,54 +46,46 @@ bool wh_sms_limited(struct wh_session *s, CUdevice dev)
 	return l->sm_percent && l->sm_percent < 100 && l->sm_policy & WH_SM_SPATIAL;
 }
 
-static CUresult split(struct wh_session *s, CUdevice dev, struct part *p, unsigned int *total)
+static CUresult split(struct wh_session *s, CUdevice dev, struct wh_sm_parts *p)
 {
-	CUdevResource all, rest = { 0 };
+	const struct wh_device_limit *l = &s->limits.limit[dev];
+	wh_sm_splitter by_count = s->drv.cuDevSmResourceSplitByCount;
+	CUdevResource all;
 	CUresult res;
 
-	if (!s->drv.cuDeviceGetDevResource || !s->drv.cuDevSmResourceSplitByCount)
+	if (!s->drv.cuDeviceGetDevResource || !by_count)
 		return wh_missing(s, "cuDevSmResourceSplitByCount, for a spatial SM limit");
 	res = s->drv.cuDeviceGetDevResource(dev, &all, CU_DEV_RESOURCE_TYPE_SM);
 	if (res != CUDA_SUCCESS)
 		return res;
-	*total = all.sm.smCount;
-	p->groups = MAX_GROUPS - 1;
-	res = s->drv.cuDevSmResourceSplitByCount(p->group, &p->groups, &all, &rest, 0, GROUP_SMS);
-	if (res == CUDA_SUCCESS && rest.type == CU_DEV_RESOURCE_TYPE_SM && rest.sm.smCount)
-		p->group[p->groups++] = rest;
-	return res;
+	return l->sm_group_size ?
+	       wh_sm_split_by(by_count, &all, l->sm_group_size, l->sm_group_loose, p) :
+	       wh_sm_split_least(by_count, &all, false, p);
 }
 
-/* The share to the nearest group, one at least. */
-static uint64_t first_groups(const struct part *p, unsigned int total, unsigned int percent)
+/* As the server would choose for the only tenant. */
+static uint64_t first_groups(const struct wh_sm_split *s, unsigned int percent)
 {
-	unsigned int want = total * percent / 100, have = 0, i;
-	uint64_t mask = 0;
-
-	for (i = 0; i < p->groups && (!i || have + p->group[i].sm.smCount / 2 <= want); i++) {
-		mask |= 1ull << i;
-		have += p->group[i].sm.smCount;
-	}
-	return mask;
+	return wh_sm_groups_choose(s, 0, wh_sm_groups_for(s->groups, percent, 0, 0), percent);
 }
 
 static CUresult choose(struct wh_session *s, CUdevice dev, struct part *p)
 {
 	const struct wh_device_limit *l = &s->limits.limit[dev];
-	unsigned int total = 0, i;
+	unsigned int i;
 	uint64_t mask;
 	CUresult res;
 
-	*p = (struct part) { .groups = 0 };
-	res = split(s, dev, p, &total);
+	p->chosen = p->sms = 0;
+	res = split(s, dev, &p->all);
 	if (res != CUDA_SUCCESS)
 		return res;
-	mask = l->sm_groups ? l->sm_groups : first_groups(p, total, l->sm_percent);
-	for (i = 0; i < p->groups; i++) {
+	mask = l->sm_groups ? l->sm_groups : first_groups(&p->all.is, l->sm_percent);
+	for (i = 0; i < p->all.is.groups; i++) {
 		if (!(mask & 1ull << i))
 			continue;
-		p->mine[p->chosen++] = p->group[i];
-		p->sms += p->group[i].sm.smCount;
+		p->mine[p->chosen++] = p->all.group[i];
+		p->sms += p->all.group[i].sm.smCount;
 	}
 	/* The server named groups that this device does not have. */
 	return p->chosen ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;

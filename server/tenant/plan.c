@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tenant/sm_groups.h"
-
 static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
 {
 	if (s->has_memory)
@@ -23,31 +21,35 @@ static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
 static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 			  struct wh_device_limit *l, char *err, size_t err_size)
 {
-	const struct wh_device *d = &p->device[device];
+	const struct wh_sm_split *split = &p->device[device].split;
 	uint64_t used = p->used[device];
 	unsigned int others = (unsigned int)__builtin_popcountll(used), had, want;
 
+	/* Told to workers with or without a limit: both sides split the same way. */
+	l->sm_group_size = split->size;
+	l->sm_group_loose = split->loose;
 	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
 		l->sm_groups = 0;
 		return true;
 	}
-	if (!d->groups) {
+	if (!split->groups) {
 		snprintf(err, err_size, "device %u: this driver cannot divide its SMs; use policy temporal",
 			 device);
 		return false;
 	}
-	want = wh_sm_groups_for(d->groups, l->sm_percent, p->used_percent[device], others);
+	want = wh_sm_groups_for(split->groups, l->sm_percent, p->used_percent[device], others);
 	had = (unsigned int)__builtin_popcountll(l->sm_groups);
 	/* Its contexts are there: who was rounded down before keeps what it has. */
-	if ((had == want || had == wh_sm_groups_least(d->groups, l->sm_percent)) &&
+	if ((had == want || had == wh_sm_groups_least(split->groups, l->sm_percent)) &&
 	    !(l->sm_groups & used))
 		return true;
-	l->sm_groups = wh_sm_groups_choose(d->groups, used, want);
+	l->sm_groups = wh_sm_groups_choose(split, used, want, l->sm_percent);
 	if (l->sm_groups)
 		return true;
 	snprintf(err, err_size, "device %u: %u %% of its SMs are %u of %u groups of %u SMs, but other "
 		 "tenants have %u: lower a limit or use policy temporal", device, l->sm_percent,
-		 wh_sm_groups_for(d->groups, l->sm_percent, 0, 0), d->groups, WH_GROUP_SMS, others);
+		 wh_sm_groups_for(split->groups, l->sm_percent, 0, 0), split->groups, split->size,
+		 others);
 	return false;
 }
 

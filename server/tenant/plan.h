@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "tenant/seats.h"
+#include "tenant/sm_groups.h"
 #include "tenant/spec.h"
 #include "tenant/tenant.h"
 
@@ -23,7 +24,7 @@ struct wh_device {
 	char uuid[WH_UUID];
 	uint64_t memory;
 	uint32_t sms;
-	uint32_t groups;	/* 0: this driver cannot split the device */
+	struct wh_sm_split split;	/* of its SMs, for spatial limits */
 };
 
 struct wh_limit_plan {

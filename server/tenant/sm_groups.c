@@ -2,13 +2,26 @@
 /* Arithmetic on groups of SMs; knows no device and no tenant. */
 #include "tenant/sm_groups.h"
 
-#define MAX_GROUPS	64u	/* bits of wh_device_limit.sm_groups */
-
-unsigned int wh_sm_groups(uint32_t sms)
+struct wh_sm_split wh_sm_split_of(uint32_t whole, uint32_t size, uint32_t rest, bool loose)
 {
-	unsigned int n = sms / WH_GROUP_SMS;
+	const bool last = 2 * rest >= size;
+	const struct wh_sm_split s = { whole + last, size, last ? rest : 0, loose };
+	const struct wh_sm_split none = { 0 };
 
-	return n < MAX_GROUPS ? n : MAX_GROUPS;
+	return size && whole && s.groups <= WH_SM_GROUPS ? s : none;
+}
+
+static uint64_t sms_of(const struct wh_sm_split *s)
+{
+	const uint64_t whole = s->groups - (s->rest != 0);
+
+	return whole * s->size + s->rest;
+}
+
+bool wh_sm_split_ok(const struct wh_sm_split *s, uint32_t sms)
+{
+	return !s->groups || (s->groups <= WH_SM_GROUPS && s->size && s->loose <= 1 &&
+			      sms_of(s) <= sms);
 }
 
 static unsigned int at_least_one(unsigned int n)
@@ -42,20 +55,42 @@ static uint64_t low_bits(unsigned int n)
 	return n >= 64 ? UINT64_MAX : (1ULL << n) - 1;
 }
 
-uint64_t wh_sm_groups_choose(unsigned int groups, uint64_t used, unsigned int n)
+/* n of those that are left, the lowest neighbours or else the lowest. */
+static uint64_t pick(uint64_t left, unsigned int n)
 {
-	uint64_t left = low_bits(groups) & ~used, run = low_bits(n), out = 0;
+	uint64_t run = low_bits(n), out = 0;
 	unsigned int i;
 
-	if ((unsigned int)__builtin_popcountll(left) < n)
-		return 0;
-	for (i = 0; i + n <= groups; i++)
+	for (i = 0; i + n <= WH_SM_GROUPS; i++)
 		if (((run << i) & left) == run << i)
 			return run << i;
-	for (i = 0; n; i++)
-		if (left & (1ULL << i)) {
-			out |= 1ULL << i;
-			n--;
-		}
+	for (; n; n--, left &= left - 1)
+		out |= left & -left;
 	return out;
+}
+
+/* Is the share nearer to n - 1 groups and the rest than to n whole ones? */
+static bool is_nearer_with_rest(const struct wh_sm_split *s, unsigned int n, uint32_t percent)
+{
+	int64_t want = (int64_t)(sms_of(s) * percent);
+	int64_t whole = 100 * (int64_t)n * s->size - want;
+	int64_t with = 100 * ((int64_t)(n - 1) * s->size + s->rest) - want;
+
+	return with * with < whole * whole;
+}
+
+uint64_t wh_sm_groups_choose(const struct wh_sm_split *s, uint64_t used, unsigned int n,
+			     uint32_t percent)
+{
+	const uint64_t rest = s->rest ? 1ULL << (s->groups - 1) : 0;
+	const uint64_t free = low_bits(s->groups) & ~used, left = free & ~rest;
+	const unsigned int whole = (unsigned int)__builtin_popcountll(left);
+	uint64_t beside;
+
+	if (!n || (unsigned int)__builtin_popcountll(free) < n)
+		return 0;
+	if (whole >= n && (!(free & rest) || n == 1 || !is_nearer_with_rest(s, n, percent)))
+		return pick(left, n);
+	beside = low_bits(n - 1) << (s->groups - n);
+	return rest | ((beside & left) == beside ? beside : pick(left, n - 1));
 }

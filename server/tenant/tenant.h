@@ -45,7 +45,9 @@ struct wh_device_limit {
 	uint32_t sm_percent;	/* 1..100; 0 and 100 are no limit */
 	uint32_t sm_policy;	/* WH_SM_*, of effect with a limit only; both may be set */
 	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the split; 0: any */
-	uint64_t resv[5];
+	uint32_t sm_group_size;	/* SMs of a group; 0: nobody has asked the driver */
+	uint32_t sm_group_loose;	/* struct wh_sm_split's */
+	uint64_t resv[4];
 };
 
 /* Is there a limit of this policy (WH_SM_*)? */

@@ -536,7 +536,7 @@ static int tell_devices(void)
 	static struct wh_devices_report r;
 
 	if (wh_devices_load(opt.backend, &r))
-		wh_devices_ask(opt.backend, &r);
+		wh_devices_ask(opt.backend, 0, &r);
 	return write(opt.devices, &r, sizeof(r)) == sizeof(r) ? 0 : 1;
 }
 

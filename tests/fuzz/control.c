@@ -130,8 +130,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	wh_server.backend = "libcuda.so.1";
 	wh_server.host_memory = 1 << 30;
 	wh_server.devices = 2;
-	wh_server.device[0] = (struct wh_device){ "one", "GPU-1", 1ULL << 34, 128, 16 };
-	wh_server.device[1] = (struct wh_device){ "two", "GPU-2", 1ULL << 34, 128, 0 };
+	wh_server.device[0] = (struct wh_device){ "one", "GPU-1", 1ULL << 34, 128, { 16, 8, 0, 0 } };
+	wh_server.device[1] = (struct wh_device){ "two", "GPU-2", 1ULL << 34, 128, { 0 } };
 	must(wh_tenants_start(err, sizeof(err)), err);
 	return 0;
 }

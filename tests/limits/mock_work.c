@@ -2,6 +2,8 @@
 /* The mock driver: code, graphs and parts of the SMs. */
 #include "mock_driver.h"
 
+#include <stdbool.h>
+
 static uint64_t graph_reserved, graph_idle;
 static CUstream capturing;
 static struct object *captured;
@@ -322,16 +324,22 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n,
 				     const CUdevResource *in, CUdevResource *rest,
 				     unsigned int flags, unsigned int least)
 {
-	unsigned int i;
+	const bool loose = flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING;
+	const unsigned int step = loose ? 2 : 8;
+	unsigned int most, i;
 
-	(void)flags;
-	if (*n > in->sm.smCount / least - 1)
-		*n = in->sm.smCount / least - 1;
+	/* As an H100 has it: of what is scheduled together more remains than a division says. */
+	least = (least + step - 1) / step * step;
+	most = loose ? in->sm.smCount / least : in->sm.smCount / least - 1;
+	if (*n > most)
+		*n = most;
 	for (i = 0; i < *n; i++) {
 		result[i] = *in;
 		result[i].sm.smCount = least;
 	}
 	*rest = *in;
+	if (*n * least == in->sm.smCount)
+		rest->type = CU_DEV_RESOURCE_TYPE_INVALID;
 	rest->sm.smCount = in->sm.smCount - *n * least;
 	return CUDA_SUCCESS;
 }

@@ -383,16 +383,18 @@ static void test_on_the_host(void)
 
 /* --- Spatial ----------------------------------------------------------------------------- */
 
+static struct wh_device_limit half = { .sm_percent = 50, .sm_policy = WH_SM_SPATIAL };
+
 static void spatial(int groups)
 {
-	struct wh_device_limit l = { .sm_percent = 50, .sm_policy = WH_SM_SPATIAL,
-				     .sm_groups = (uint64_t)groups };
+	struct wh_device_limit l = half;
 	CUdevResource r = { 0 };
 	CUcontext first, again;
 	CUdevice dev = -1;
 	unsigned int flags;
 	int sms, active;
 
+	l.sm_groups = (uint64_t)groups;
 	wh_tenant_limits_set(limits, 0, &l);
 	first = start();
 	shared->error[0] = !first || cuCtxGetDevResource(first, &r, CU_DEV_RESOURCE_TYPE_SM);
@@ -496,6 +498,23 @@ static void test_spatial(void)
 	fresh();
 	in_child(spatial, 1 << 3 | 1 << 5);
 	ok(!shared->error[0] && shared->value[0] == 16, "the_servers_choice_of_groups_counts");
+	fresh();
+	in_child(spatial, 1 << 3 | 1 << 15);
+	ok(!shared->error[0] && shared->value[0] == 20, "what_remains_beside_groups_is_the_last_one");
+	half.sm_group_size = 4;
+	half.sm_group_loose = 1;
+	fresh();
+	in_child(spatial, 1 << 3 | 1 << 5 | 1 << 30);
+	ok(!shared->error[0] && shared->value[0] == 12, "the_servers_size_of_groups_counts");
+	half.sm_percent = 10;
+	fresh();
+	in_child(spatial, 0);
+	ok(!shared->error[0] && shared->value[0] == 12, "a_tenth_of_132_SMs_are_3_groups_of_4");
+	half.sm_group_size = 12;
+	half.sm_group_loose = 0;
+	fresh();
+	in_child(spatial, 1);
+	ok(shared->error[0], "groups_that_the_driver_does_not_make_give_no_context");
 }
 
 int main(int argc, char **argv)
@@ -504,7 +523,7 @@ int main(int argc, char **argv)
 	make_tenant(argv[0], "tests/limits/bin/mock/libcuda.so.1");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	tap_plan(29);
+	tap_plan(33);
 	test_race();
 	test_death();
 	test_change();
