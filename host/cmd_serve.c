@@ -17,7 +17,7 @@
 #define SOFTGPU	"softgpu"
 
 struct serve_args {
-	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid;
+	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
 	char *libraries;	/* folders with colons between them */
 	bool background;
 	struct wh_limit_list limits;
@@ -25,7 +25,7 @@ struct serve_args {
 
 enum {
 	KEY_BACKEND = 0x300, KEY_SOCKET, KEY_PART, KEY_DAEMON, KEY_NVML, KEY_SLACK, KEY_LIBRARIES,
-	KEY_UID,
+	KEY_UID, KEY_SM_GROUP,
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +35,7 @@ static const struct argp_option options[] = {
 	{ "socket", KEY_SOCKET, "PATH", 0, "socket of the tenant `default' (default DIR/server.sock)", 0 },
 	{ "part-size", KEY_PART, "SIZE", 0, "memory that a client and its worker share (default 256M)", 0 },
 	{ "daemon", KEY_DAEMON, NULL, 0, "go to the background once clients can connect", 0 },
+	{ "sm-group", KEY_SM_GROUP, "SMS", 0, "shares of policy spatial in groups of so many SMs, a multiple of 2 (default: as few as the driver's own groups have); in groups below that size no clusters of more than 2 thread blocks run", 0 },
 	{ "nvml", KEY_NVML, "LIBRARY", 0, "where the driver's own figures are read (default: the libnvidia-ml.so.1 beside the driver), or none", 0 },
 	{ "slack", KEY_SLACK, "SIZE", 0, "memory of a tenant that the driver may count beyond the limit (default 1G)", 0 },
 	{ 0 }
@@ -69,6 +70,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (strcmp(arg, "none"))
 			wh_arg_u64(state, "--worker-uid", arg, 1, 2000000000);
 		a->worker_uid = arg;
+		return 0;
+	case KEY_SM_GROUP:
+		if (wh_arg_u64(state, "--sm-group", arg, 2, 4096) % 2)
+			argp_error(state, "--sm-group: '%s' SMs: a group has a multiple of 2", arg);
+		a->sm_group = arg;
 		return 0;
 	case KEY_NVML: a->nvml = arg; return 0;
 	case KEY_PART:
@@ -156,7 +162,7 @@ static void find_libraries(const struct serve_args *a, bool softgpu)
 
 /* --- The server's command line ---------------------------------------------------- */
 
-#define MAX_WORDS	(27 + 2 * WH_LIMIT_SPECS)
+#define MAX_WORDS	(29 + 2 * WH_LIMIT_SPECS)
 
 struct words {
 	char *v[MAX_WORDS];
@@ -207,6 +213,7 @@ static int become_server(const struct serve_args *a, char *program, char *backen
 	add(&w, "--nvml", a->nvml ? a->nvml : softgpu ? "none" : NULL);
 	add(&w, "--slack", a->slack);
 	add(&w, "--worker-uid", a->worker_uid);
+	add(&w, "--sm-group", a->sm_group);
 	if (a->limits.has_host) {
 		snprintf(host, sizeof(host), "%" PRIu64, a->limits.host);
 		add(&w, "--host-mem", host);

@@ -7,9 +7,12 @@
  *
  *	contexts list	the functions that it asks, to be compared with cuda.h
  *	contexts	asks them
+ *	contexts count	how many SMs the device has, and on how many its kernels run
+ *	contexts clusters N	the result of a launch in clusters of N thread blocks
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "start.h"
@@ -44,6 +47,17 @@ static int different(const unsigned int *sm)
 			n++;
 		}
 	return n;
+}
+
+static CUresult launch_clusters(CUfunction f, unsigned int blocks)
+{
+	CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+				.value.clusterDim = { blocks, 1, 1 } };
+	CUlaunchConfig c = { .gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32,
+			     .blockDimY = 1, .blockDimZ = 1, .attrs = &a, .numAttrs = 1 };
+	void *args[] = { &memory };
+
+	return cuLaunchKernelEx(&c, f, args, NULL);
 }
 
 static CUresult launch(CUfunction f, CUcontext ctx, bool node)
@@ -286,6 +300,21 @@ static void ask(size_t i, bool node)
 	       n > granted ? "all" : n > 0 ? "granted" : "none");
 }
 
+static int clusters(unsigned int blocks)
+{
+	CUfunction f;
+	CUresult res = start_kernel(code, "k", &f);
+
+	if (!res)
+		res = cuMemAlloc(&memory, 4 * BLOCKS);
+	if (!res)
+		res = launch_clusters(f, blocks);
+	if (!res)
+		res = cuCtxSynchronize();
+	printf("%d\n", (int)res);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -294,11 +323,17 @@ int main(int argc, char **argv)
 		list();
 		return 0;
 	}
+	if (argc > 2 && !strcmp(argv[1], "clusters"))
+		return clusters((unsigned int)strtoul(argv[2], NULL, 10));
 	if (start_context() || cuCtxGetCurrent(&own) || cuMemAlloc(&memory, 4 * BLOCKS) ||
 	    cuStreamCreate(&stream, 0) || cuMemAllocAsync(&pooled, 4096, stream) ||
 	    cuStreamSynchronize(stream) ||
 	    cuDeviceGetAttribute(&granted, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0))
 		return 1;
+	if (argc > 1 && !strcmp(argv[1], "count")) {
+		printf("%d %d\n", granted, count(own, false));
+		return 0;
+	}
 	printf("granted %d\n", granted);
 	for (i = 0; i < WAYS; i++) {
 		ask(i, false);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A spatial share and every function that answers a context or a green one (contexts.c): whatever a program
-# asks, its kernels see the SMs that were granted. Over softgpu, or with WH_BACKEND over another driver.
+# asks, its kernels see the SMs that were granted, in groups of the driver's own size and in smaller ones. Over
+# softgpu, or with WH_BACKEND over another driver.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -26,14 +27,18 @@ missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$
 not_granted() { grep -v '^granted' "$tmp/out" | grep -v ' 0 granted$' | grep -v ' none$' | tr '\n' ' '; }
 way() { sed -n "s/^$1 //p" "$tmp/out"; }
 
-plan 10
+plan 16
 is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
 ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
-if [ -n "$WH_BACKEND" ]; then
-	"$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
-else
-	serve
-fi
+# serve_on OPTION...
+serve_on() {
+	if [ -n "$WH_BACKEND" ]; then
+		"$wormhole" serve --backend "$WH_BACKEND" --daemon "$@" >"$tmp/serve" 2>&1
+	else
+		serve "$@"
+	fi
+}
+serve_on
 "$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" >"$tmp/out" 2>&1
 is no_answer_leads_to_more_sms_than_were_granted "$(not_granted)" ""
 is the_context_of_memory_is_the_programs_own "$(way cuPointerGetAttribute)" "0 granted"
@@ -43,4 +48,37 @@ is that_it_is_a_green_one_is_not_said "$(way cuStreamGetGreenCtx)" "0 none"
 is no_part_of_its_own_choice_is_to_be_had "$(way cuGreenCtxCreate)" "800 none"
 is a_resource_that_the_program_wrote_is_none "$(way cuCtxFromGreenCtx)" "914 none"
 is after_a_reset_and_a_release_too_many_it_is_limited_as_before "$(way cuPointerGetAttribute+anew)" "0 granted"
+
+# --- Groups of another size ---------------------------------------------------------------
+
+# of_device NAME: a number of its only or first device.
+of_device() { control '{"op":"info"}' | sed "s/.*\"devices\":\[{[^}]*\"$1\":\([0-9]*\).*/\1/"; }
+# counted PERCENT [WORD...]: SMs that the device has and that kernels run on
+counted() {
+	percent=$1
+	shift
+	"$wormhole" run --sm "$percent" --sm-policy spatial -- "$contexts" "${@:-count}" 2>&1
+}
+clusters() { "$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" clusters "$1" 2>&1; }
+# What so many percent of groups of 4 are: the nearest, one at least.
+groups_of_4() { echo $((($(of_device sm_groups) * $1 + 50) / 100)) | awk '{ n = $1 ? $1 * 4 : 4; print n, n }'; }
+
+own=$(of_device sm_group_size)
+own_clusters=$(clusters 4)
+"$wormhole" stop
+serve_on --sm-group 4
+like below_the_drivers_own_size_the_server_says_what_it_costs "$(grep -o '[0-9]* groups of 4 SMs, below.*do not run (CUDA_ERR[A-Z_]*)' "$tmp/serve")" \
+	"of more than 2 thread blocks do not run (CUDA_ERROR_INVALID_CLUSTER_SIZE)"
+is a_tenth_is_the_nearest_groups_of_4 "$(counted 10)" "$(groups_of_4 10)"
+is a_third_is "$(counted 33)" "$(groups_of_4 33)"
+if [ -n "$WH_BACKEND" ] && [ "$own_clusters" = 0 ] && [ "$own" -gt 4 ]; then
+	is clusters_of_4_blocks_do_not_run_in_them "$(clusters 4)" 912
+	is clusters_of_2_do "$(clusters 2)" 0
+else
+	skip clusters_of_4_blocks_do_not_run_in_them "no clusters with this driver"
+	skip clusters_of_2_do "no clusters with this driver"
+fi
+"$wormhole" stop
+like a_size_that_the_driver_cannot_is_refused "$(serve_on --sm-group 4094; cat "$tmp/serve")" \
+	"--sm-group 4094: device 0 (.*) cannot be divided so; of its [0-9]* SMs [0-9]* are the least, and from $own on multiples of it"
 finish

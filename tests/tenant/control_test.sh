@@ -87,7 +87,7 @@ is refused_change_changes_nothing "$(field mine "d['memory_limit'], d['sm_percen
 
 is server_says_what_devices_there_are "$(control '{"op":"info"}' |
 	/usr/bin/python3 -c 'import json,sys; d=json.load(sys.stdin)["devices"]
-print(len(d), d[0]["name"], d[0]["sms"], d[0]["sm_groups"])')" "1 Wormhole softgpu 16 2"
+print(len(d), d[0]["name"], d[0]["sms"], d[0]["sm_groups"], d[0]["sm_group_size"])')" "1 Wormhole softgpu 16 2 8"
 like unknown_request_is_answered "$(control '[]' '{"op":7}' '{"op":"lst"}' '{}' | sort -u | tr '\n' ' ')" \
 	"^{\"ok\":false,\"error\":\"op: no request ''; there are info, create.*no request 'lst'; there are"
 is nothing_came_of_what_was_refused "$("$wormhole" tenant list --json | grep -c '"tenant"') $(field mine \
