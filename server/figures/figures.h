@@ -26,7 +26,6 @@ struct wh_devices_report {
 	uint32_t pageable;	/* bit i: kernels of device i reach what is not registered */
 	char error[300];	/* empty: all went well */
 	char refused[300];	/* empty: SMs are divided as asked; else why no driver does it so */
-	uint32_t resv;
 	struct wh_device device[WH_TENANT_DEVICES];
 };
 

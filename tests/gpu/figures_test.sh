@@ -28,7 +28,7 @@ if sys.argv[3] == "--devices":
     n, _, error = struct.unpack_from("<II300s", r)
     print(n, error.rstrip(b"\0").decode() or "fine")
     for i in range(n):
-        name, uuid, _, sms, _ = struct.unpack_from("<96s48sQII", r, 312 + i * 160)
+        name, uuid, _, sms = struct.unpack_from("<96s48sQI", r, 608 + i * 176)
         print(uuid.rstrip(b"\0").decode())
 else:
     ours.send(b"x")
