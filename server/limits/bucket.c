@@ -434,6 +434,28 @@ static bool has_credit(struct wh_session *s, CUstream stream)
 	return m->on_credit;
 }
 
+/*
+ * The driver launches into a stream of another context than the current one (580.159, where
+ * the function is of that one, too). What measures it are events of that context, so it is made
+ * there, and the next call goes back.
+ */
+static void follow_stream(struct wh_session *s, CUstream stream)
+{
+	CUcontext ctx = NULL;
+	CUdevice dev;
+
+	if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD || wh_gpu_has_stream(s, stream) ||
+	    !s->drv.cuStreamGetCtx || s->drv.cuStreamGetCtx(stream, &ctx) != CUDA_SUCCESS || !ctx ||
+	    ctx == wh_handles_get(&s->handles, wh_self.ctx, WH_H_CUcontext) ||
+	    !wh_handles_find(&s->handles, ctx, WH_H_CUcontext) ||
+	    s->drv.cuCtxSetCurrent(ctx) != CUDA_SUCCESS)
+		return;
+	wh_self.ctx = wh_handles_put(&s->handles, ctx, WH_H_CUcontext, 0);
+	s->limits.ctx = wh_self.ctx;
+	if (s->drv.cuCtxGetDevice(&dev) == CUDA_SUCCESS && dev >= 0 && dev < WH_TENANT_DEVICES)
+		wh_self_on(s, dev);
+}
+
 CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 {
 	int device = wh_self.device;
@@ -451,7 +473,11 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		return CUDA_SUCCESS;
 	if (!open_state(s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	c = wh_capture_of(s, stream) != WH_CAPTURE_NONE ? NULL : wh_gpu_context(s);
+	c = NULL;
+	if (wh_capture_of(s, stream) == WH_CAPTURE_NONE) {
+		follow_stream(s, stream);
+		c = wh_gpu_context(s);
+	}
 	/* A driver without events, or no context: the launch fails by itself or cannot be held. */
 	s->limits.sm->skip = !c;
 	if (!c)

@@ -146,6 +146,7 @@ static inline uint64_t wh_sm_own_time(const struct wh_sm_state *m, uint64_t now)
 /* The state for the session's current context; NULL when events do not work there. */
 struct wh_sm_context *wh_gpu_context(struct wh_session *s);
 /* Just before and just after a launch. False: no room for markers, try later. */
+bool wh_gpu_has_stream(struct wh_session *s, CUstream stream);	/* of the current context */
 bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
 /* Instead of the two, for a launch of m->credit. */

@@ -194,6 +194,8 @@ static struct wh_marker *marker(struct wh_sm_context *c, uint32_t i)
 	return &c->marker[i % WH_SM_MARKERS];
 }
 
+#define NOBODYS	((CUstream)UINTPTR_MAX)
+
 static bool full(const struct wh_sm_context *c)
 {
 	return c->tail - c->head >= WH_SM_MARKERS;
@@ -208,8 +210,9 @@ static struct wh_sm_device *device_of(struct wh_session *s, const struct wh_sm_c
 static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st)
 {
 	struct wh_sm_device *d = device_of(s, c);
+	uint64_t since = st->last_mark ? st->last_mark : st->last_launch;
 
-	wh_sm_used(s, c->device, wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, st->last_mark),
+	wh_sm_used(s, c->device, wh_busy_rest(d, wh_gpu_cover(d, wh_gpu_now(s, since),
 							      wh_gpu_now(s, WH_TSC()))));
 	d->outstanding -= st->unmarked < d->outstanding ? st->unmarked : d->outstanding;
 	st->unmarked = 0;
@@ -227,6 +230,8 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		return false;
 	if (s->drv.cuEventRecord(e, st->stream) != CUDA_SUCCESS) {
 		give_event(s, c, e);
+		/* It may be another stream of that address by now: of which context is asked again. */
+		st->stream = NOBODYS;
 		return false;
 	}
 	m = marker(c, c->tail++);
@@ -282,6 +287,19 @@ void wh_gpu_mark_last(struct wh_session *s)
 }
 
 /* --- Streams ------------------------------------------------------------------------------- */
+
+bool wh_gpu_has_stream(struct wh_session *s, CUstream stream)
+{
+	const struct wh_sm_context *c = s->limits.sm->contexts;
+	unsigned int i;
+
+	while (c && c->ctx != wh_self.ctx)
+		c = c->next;
+	for (i = 0; c && i < WH_SM_STREAMS && c->stream[i].used; i++)
+		if (c->stream[i].stream == stream)
+			return true;
+	return false;
+}
 
 static struct wh_sm_stream *idle_place(struct wh_sm_context *c)
 {

@@ -24,6 +24,7 @@ static uint64_t a, b, c, function;
 static __thread CUcontext current;
 static CUcontext marked_in;
 static CUevent newest;
+static CUstream of_b;
 static uint32_t at, launched, marked;	/* the last of each in order */
 static pthread_barrier_t turn;
 
@@ -59,7 +60,8 @@ static CUresult my_event(CUevent *e, unsigned int flags)
 
 static CUresult my_record(CUevent e, CUstream stream)
 {
-	(void)stream;
+	if (stream && (stream == of_b) != (current == B))
+		return CUDA_ERROR_INVALID_HANDLE;
 	newest = e;
 	marked = ++at;
 	marked_in = current;
@@ -131,6 +133,12 @@ static CUresult my_destroy(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
+static CUresult my_stream_context(CUstream stream, CUcontext *ctx)
+{
+	*ctx = stream == of_b ? B : A;
+	return CUDA_SUCCESS;
+}
+
 static CUresult my_stream_query(CUstream stream)
 {
 	(void)stream;
@@ -149,6 +157,7 @@ static void fill(void)
 	s->drv.cuEventElapsedTime = my_elapsed;
 	s->drv.cuEventDestroy_v2 = my_end_event;
 	s->drv.cuStreamQuery = my_stream_query;
+	s->drv.cuStreamGetCtx = my_stream_context;
 	s->drv.cuCtxSynchronize = my_synchronize;
 }
 
@@ -204,7 +213,7 @@ static int64_t query(uint32_t slot, uint64_t ctx)
 }
 
 /* As its client does it: again as long as it has to wait. */
-static void launch(uint64_t ctx)
+static void launch_into(uint64_t ctx, uint64_t into)
 {
 	struct wh_req_whLaunch *q = begin(0, WH_CALL_whLaunch, ctx, WH_WIRE_FIXED(*q));
 	int64_t rc;
@@ -212,9 +221,15 @@ static void launch(uint64_t ctx)
 	q->grid[0] = q->grid[1] = q->grid[2] = 1;
 	q->block[0] = q->block[1] = q->block[2] = 1;
 	q->function = function;
+	q->stream = into;
 	do
 		rc = finish(0, WH_WIRE_FIXED(*q));
 	while (rc > 0);
+}
+
+static void launch(uint64_t ctx)
+{
+	launch_into(ctx, 0);
 }
 
 static void end_context(uint64_t ctx, uint64_t id)
@@ -269,7 +284,7 @@ int main(int argc, char **argv)
 	pthread_t t;
 
 	(void)argc;
-	tap_plan(6);
+	tap_plan(8);
 	s = open_session_of(argv[0], 2);
 	join();
 	fill();
@@ -292,6 +307,12 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&turn);
 	pthread_join(t, NULL);
 	ok(is_marked_in(A), "a_thread_that_has_not_heard_of_that_end_leaves_one_behind_them_too");
+
+	of_b = (CUstream)0xbb00;
+	launch_into(a, wh_new(s, WH_H_CUstream, of_b, b));
+	query(0, a);
+	ok(is_marked_in(B), "launch_into_a_stream_of_another_context_is_marked_there");
+	ok(s->limits.account->device[0].gpu_ns < 1000000000ull, "and_charged_for_what_it_takes");
 
 	wait_for_work(STUCK_MS);
 	ok(charged > STUCK_MS / 2 * 1000000ull, "work_is_charged_while_the_call_behind_it_is_stuck");
