@@ -31,6 +31,7 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 	rc = wh_tenant_limits_read(f.limits, &v->limits);
 	if (!rc) {
 		wh_tenant_usage_read(f.usage, &v->sum);
+		v->sum.total.host_memory += v->limits.host_kept;
 		v->workers = wh_tenant_workers_read(f.usage, v->worker);
 		v->limits.name[WH_TENANT_NAME - 1] = 0;
 		if (v->limits.devices > WH_TENANT_DEVICES)

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "daemon/isolation.h"
+#include "daemon/parts.h"
 #include "daemon/server.h"
 #include "shm.h"
 #include "daemon/worker.h"
@@ -33,7 +34,7 @@
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
 #define DEFAULT_PERIOD	250
-#define MAX_FILES	4096
+#define MAX_FILES	20480
 
 struct wh_server wh_server = {
 	.self = "/proc/self/exe", .part_size = DEFAULT_PART,
@@ -87,6 +88,7 @@ void wh_child_signals(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGIO, SIG_DFL);
 }
 
 /* What is open beyond the standard three: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
@@ -146,7 +148,7 @@ static void reap(void)
 
 	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
 		if (!wh_audit_reap(pid, status) && !wh_uid_range_reap(pid) &&
-		    !wh_uids_reap(pid)) {
+		    !wh_uids_reap(pid) && !wh_parts_reap(pid)) {
 			wh_usage_ended(pid, &usage);
 			wh_tenants_reap(pid, status);
 		}
@@ -176,6 +178,7 @@ static bool watch_signals(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO, SIG_IGN);	/* who opens a part by its name alone breaks a lease (parts.c) */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 && wh_loop_add(fd, on_signal, NULL);
 }
@@ -238,7 +241,7 @@ static bool answers(const char *path)
 	return alive;
 }
 
-/* A tenant has up to eight descriptors open here. */
+/* A tenant has up to eight descriptors open here, and one for each worker. */
 static void raise_files(void)
 {
 	struct rlimit r;
@@ -315,7 +318,7 @@ enum {
 	OPT_BACKEND = 256, OPT_LIBS, OPT_DIR, OPT_SOCKET, OPT_PART, OPT_LIMIT, OPT_HOST, OPT_KERNEL,
 	OPT_SM_GROUP, OPT_NCCL, OPT_NO_NCCL, OPT_NVML,
 	OPT_SLACK, OPT_PERIOD, OPT_WORKER_UID, OPT_PROTECTION, OPT_DAEMON, OPT_HELP, OPT_PROTECT,
-	OPT_STARTED,
+	OPT_STARTED, OPT_PART_FILE,
 	OPT_SERVE, OPT_PARENT, OPT_TENANT_LIMITS, OPT_TENANT_USAGE, OPT_TENANT_SEATS,
 	OPT_TENANT_SEAT, OPT_TENANT_ACCOUNT, OPT_TENANT_TRACE, OPT_PROBE, OPT_VERSIONS, OPT_FIGURES,
 };
@@ -343,6 +346,7 @@ static const struct option table[] = {
 	{ "started", required_argument, NULL, OPT_STARTED },
 	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
+	{ "part", required_argument, NULL, OPT_PART_FILE },
 	{ "parent", required_argument, NULL, OPT_PARENT },
 	{ "tenant-limits", required_argument, NULL, OPT_TENANT_LIMITS },
 	{ "tenant-usage", required_argument, NULL, OPT_TENANT_USAGE },
@@ -466,6 +470,7 @@ static void set(int c)
 	case OPT_WORKER_UID:	wh_server.worker_uid = optarg; break;
 	case OPT_PROTECTION:	opt.role = PROTECTION; break;
 	case OPT_STARTED:	opt.worker.started = number("--started", optarg, INT_MAX); break;
+	case OPT_PART_FILE:	opt.worker.part = number("--part", optarg, INT_MAX); break;
 	case OPT_PROTECT:	opt.worker.protect = protect(optarg); break;
 	case OPT_DAEMON:	opt.background = true; break;
 	case OPT_HELP:		fputs(help, stdout); exit(0);

@@ -27,6 +27,7 @@
 #include "tenant/plan.h"
 #include "tenant/seats.h"
 #include "tenant/trace.h"
+#include "daemon/parts.h"
 #include "daemon/worker.h"
 #include "daemon/tenants.h"
 #include "wormhole_abi.h"
@@ -249,8 +250,8 @@ static char *pass(int conn, int fd)
 }
 
 __attribute__((noreturn))
-static void run_worker(const struct wh_tenant *t, int account, int conn, int started, pid_t client,
-		       pid_t parent)
+static void run_worker(const struct wh_tenant *t, int account, int conn, int part, int started,
+		       pid_t client, pid_t parent)
 {
 	char size[32], number[16], parent_text[16], why[160];
 
@@ -272,7 +273,8 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int sta
 	snprintf(number, sizeof(number), "%d", account);
 	snprintf(parent_text, sizeof(parent_text), "%d", parent);
 	execl(wh_server.self, "wormhole-worker-shm", "--serve", pass(conn, conn),
-	      "--backend", wh_server.backend, "--part-size", size, "--parent", parent_text,
+	      "--backend", wh_server.backend, "--part", pass(conn, part), "--part-size", size,
+	      "--parent", parent_text,
 	      "--protect", wh_isolation_protect(t->nccl), "--started", pass(conn, started),
 	      "--tenant-limits", pass(conn, t->file.limits_fd),
 	      "--tenant-usage", pass(conn, t->file.usage_fd), "--tenant-seats", pass(conn, seats.dir),
@@ -286,7 +288,7 @@ static int free_account(const struct wh_tenant *t)
 	int i;
 
 	for (i = 0; i < WH_TENANT_WORKERS; i++)
-		if (!t->worker[i].pid)
+		if (!t->worker[i].pid && !t->worker[i].part)
 			return i;
 	return -1;
 }
@@ -340,44 +342,70 @@ static void begin_start(struct wh_tenant *t, int account, int fd)
 		wh_loop_pause(t->listener, true);
 }
 
-static void start_worker(struct wh_tenant *t, int conn)
+/* An account for one more worker, or -1: the client was told why there is none. */
+static int may_start(struct wh_tenant *t, int conn)
 {
-	struct ucred client = peer_of(conn);
-	pid_t parent = getpid(), pid;
-	int started[2];
-	int account = free_account(t);
-	char why[160];
+	char why[200];
+	int account;
 
 	if (!wh_admit(&t->starts)) {
 		snprintf(why, sizeof(why), "tenant %s connects too often: %d at once and then %d a second are "
 			 "served; try again in a moment", t->name, WH_STARTS, WH_STARTS_A_SECOND);
 		refuse(t, conn, WH_EBUSY, why);
-		return;
+		return -1;
 	}
-	if (account < 0) {
-		snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be", t->name,
-			 WH_TENANT_WORKERS);
-		refuse(t, conn, WH_EBUSY, why);
+	wh_parts_look(t);
+	account = free_account(t);
+	if (account >= 0)
+		return account;
+	snprintf(why, sizeof(why), "tenant %s has %d workers, the most there may be; %u of them have ended, "
+		 "but their programs have not", t->name, WH_TENANT_WORKERS, wh_parts_kept(t));
+	refuse(t, conn, WH_EBUSY, why);
+	return -1;
+}
+
+static void refuse_for(const struct wh_tenant *t, int conn, const char *what)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror(errno));
+	refuse(t, conn, WH_ENOMEM, why);
+}
+
+static void start_worker(struct wh_tenant *t, int conn)
+{
+	struct ucred client = peer_of(conn);
+	pid_t parent = getpid(), pid;
+	int account = may_start(t, conn), part, started[2];
+
+	if (account < 0)
 		return;
-	}
 	if (pipe2(started, O_CLOEXEC)) {
-		snprintf(why, sizeof(why), "a pipe: %s", strerror(errno));
-		refuse(t, conn, WH_ENOMEM, why);
+		refuse_for(t, conn, "a pipe");
+		return;
+	}
+	part = wh_parts_make(t, account);
+	if (part < 0) {
+		refuse_for(t, conn, "the shared part");
+		close(started[0]);
+		close(started[1]);
 		return;
 	}
 	wh_tenant_account_open(t->file.usage, account);
 	pid = wh_isolation_fork(&t->isolation);
 	if (!pid)
-		run_worker(t, account, conn, started[1], client.pid, parent);
+		run_worker(t, account, conn, part, started[1], client.pid, parent);
+	if (pid < 0)
+		refuse_for(t, conn, "fork");
 	close(started[1]);
+	close(part);
 	if (pid < 0) {
 		close(started[0]);
-		snprintf(why, sizeof(why), "fork: %s", strerror(errno));
-		refuse(t, conn, WH_ENOMEM, why);
+		wh_parts_look(t);
 		return;
 	}
 	wh_tenant_account_own(t->file.usage, account, pid, client.pid);
-	t->worker[account] = (struct tenant_worker){ .pid = pid };
+	t->worker[account].pid = pid;
 	t->workers++;
 	begin_start(t, account, started[0]);
 	bound_memory(t);
@@ -413,6 +441,7 @@ static void stop_listening(struct wh_tenant *t)
 static void destroy(struct wh_tenant *t)
 {
 	stop_listening(t);
+	wh_parts_close(t);
 	if (t->trace >= 0)
 		close(t->trace);
 	wh_seats_give(&seats, t->seat);
@@ -671,6 +700,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	end_start(t, account);
 	t->worker[account].pid = 0;
 	t->workers--;
+	wh_parts_look(t);	/* what is left of it counts before its account is cleared */
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
 	clean_up(t);
@@ -745,6 +775,8 @@ bool wh_tenants_start(char *err, size_t err_size)
 	int rc;
 
 	if (!make_folder(err, err_size))
+		return false;
+	if (!wh_parts_start(err, err_size))
 		return false;
 	wh_accept_start();
 	remove_stale();

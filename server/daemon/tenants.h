@@ -8,7 +8,9 @@
 #include "figures/figures.h"
 
 struct tenant_worker {
-	pid_t pid;		/* 0: the account is free */
+	pid_t pid;		/* 0: none lives */
+	int part;		/* what is shared with its client (parts.c); 0: with pid, the account is free */
+	pid_t emptier;		/* gives the part back; 0: nobody yet */
 	int started;		/* ends when it serves its client; 0: it does */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Worker of one shm client: makes the part, opens the session, answers calls, on one
+ * Worker of one shm client: maps the part, opens the session, answers calls, on one
  * thread for each slot: the main one for slot 0, others from when the client says that
  * it uses them. One more thread watches the client: its socket, where it says so, and,
  * where the kernel has it, its pidfd, because a child of the client may hold the
@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -66,32 +67,15 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
 }
 
-/*
- * What a client may pin besides its part: holes until it does. As much as the
- * tenant may have now, since each page can be touched without asking; where that
- * is no limit, as much as the machine has.
- */
-static size_t far_size(const struct wh_tenant_files *t)
+/* Behind the part. False: the file is none of this size. */
+static bool far_size(int file, size_t part_size, uint64_t *far)
 {
-	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), limit = 0;
-	const off_t at = offsetof(struct wh_tenant_limits, host_memory);
+	struct stat st;
 
-	if (t->limits >= 0 && pread(t->limits, &limit, sizeof(limit), at) == sizeof(limit) && limit)
-		n = limit < n ? limit : n;
-	return (n < WH_SHM_FAR_MAX ? n : WH_SHM_FAR_MAX) & ~(uint64_t)(WH_PAGE_SIZE - 1);
-}
-
-/* A file whose size nobody can change any more: no SIGBUS from the other side. */
-static int make_file(size_t size)
-{
-	int fd = memfd_create("wormhole-part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd >= 0 && ftruncate(fd, size) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	if (fstat(file, &st) || (uint64_t)st.st_size < part_size)
+		return false;
+	*far = (uint64_t)st.st_size - part_size;
+	return true;
 }
 
 static void *map_file(uint64_t va, int fd, size_t size, off_t offset)
@@ -570,7 +554,6 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	struct wh_session *s;
 	void *part, *far;
 	char err[240];
-	int file;
 
 	/* The server's end is the worker's: its clients reconnect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -579,12 +562,12 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	if (o->parent && getppid() != o->parent)
 		return 1;
 	fcntl(o->conn, F_SETFD, FD_CLOEXEC);
-	w.far_size = far_size(&o->tenant);
-	file = make_file(o->part_size + w.far_size);
-	part = file < 0 ? NULL : map_file(WH_WINDOW_VA, file, o->part_size, 0);
-	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, file, w.far_size, o->part_size) : NULL;
+	fcntl(o->part, F_SETFD, FD_CLOEXEC);
+	part = far_size(o->part, o->part_size, &w.far_size) ?
+		map_file(WH_WINDOW_VA, o->part, o->part_size, 0) : NULL;
+	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, o->part, w.far_size, o->part_size) : NULL;
 	if (!part || (w.far_size && !far))
-		return refuse(o->conn, WH_ENOMEM, "cannot make or map the shared part");
+		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
 	take_what_needs_calls(o->conn);
 	wh_ranks_prepare(o->protect & WH_WORKER_TCP);
 	if (wh_shm_protect(o->protect, o->backend, o->tenant.seats, false, err, sizeof(err)))
@@ -606,9 +589,9 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	life.session = s;
 	life.part = part;
 	find_place(part);	/* before the client can write there */
-	if (send_welcome(o->conn, &w, file) || start_watch())
+	if (send_welcome(o->conn, &w, o->part) || start_watch())
 		return 1;
-	close(file);
+	close(o->part);
 	if (o->started >= 0)
 		close(o->started);
 	serve_slot(0);

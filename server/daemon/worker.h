@@ -31,6 +31,7 @@ struct wh_shm_worker {
 	int started;		/* closed when the client is served; -1: nobody waits for that */
 	pid_t parent;		/* the server, which it does not outlive; 0: not checked */
 	const char *backend;
+	int part;		/* the file that is shared: the part, behind it the far area */
 	size_t part_size;
 	enum wh_protect protect;
 	struct wh_tenant_files tenant;	/* whose limits hold; WH_NO_TENANT: nobody's */

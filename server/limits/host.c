@@ -6,6 +6,12 @@
  */
 #include "limits/memory.h"
 
+/* Of workers that have ended, as far as their programs still have it. */
+static uint64_t kept(const struct wh_session *s)
+{
+	return __atomic_load_n(&s->limits.page->host_kept, __ATOMIC_ACQUIRE);
+}
+
 bool wh_host_take(struct wh_session *s, uint64_t bytes)
 {
 	struct wh_worker_usage *u = s->limits.account;
@@ -16,6 +22,8 @@ bool wh_host_take(struct wh_session *s, uint64_t bytes)
 		if (!wh_sums_lock(s))
 			return false;
 		held = wh_tenant_host_memory(s->limits.usage);
+		if (__builtin_add_overflow(held, kept(s), &held))
+			held = UINT64_MAX;
 		fits = held <= quota && bytes <= quota - held;
 	}
 	if (fits)

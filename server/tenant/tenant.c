@@ -159,6 +159,11 @@ void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes)
 	__atomic_store_n(&l->host_memory, bytes, __ATOMIC_RELEASE);
 }
 
+void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes)
+{
+	__atomic_store_n(&l->host_kept, bytes, __ATOMIC_RELEASE);
+}
+
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns)
 {
 	__atomic_store_n(&l->max_kernel_ns, ns, __ATOMIC_RELEASE);

@@ -68,7 +68,7 @@ struct wh_tenant_limits {
 	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
 	uint64_t max_kernel_ns;	/* that one launch may hold a device, 0 for no limit; the same */
-	uint64_t resv[1];
+	uint64_t host_kept;	/* bytes in parts that programs still have, of workers that have ended */
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
@@ -263,6 +263,8 @@ void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);
 /* The limit of host memory; 0: none. */
 void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes);
+/* What counts of it beside what living workers hold. */
+void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
 /* How long one launch may hold a device under a share of time; 0: as long as it likes. */
 #define WH_MAX_KERNEL_NS	2000000000ull	/* where nobody says anything */
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);

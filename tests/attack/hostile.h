@@ -35,7 +35,7 @@
 #include "wire_calls.h"
 
 struct hostile {
-	int sock;
+	int sock, file;
 	uint8_t *part;
 	size_t part_size;
 	struct wh_slot *slot;
@@ -78,11 +78,11 @@ static bool hostile_connect(struct hostile *h)
 		file = hostile_receive(h->sock, &w);
 	h->part = file < 0 ? MAP_FAILED : mmap(NULL, w.part_size, PROT_READ | PROT_WRITE,
 					       MAP_SHARED, file, 0);
+	h->file = file;
 	if (h->part == MAP_FAILED) {
 		close(h->sock);
 		return false;
 	}
-	close(file);
 	ctl = (const struct wh_ctl *)h->part;
 	h->part_size = w.part_size;
 	h->slot = (struct wh_slot *)(h->part + ctl->slot_offset);
@@ -101,6 +101,7 @@ static inline uint64_t hostile_there(const struct hostile *h, const void *place)
 static inline void hostile_leave(struct hostile *h)
 {
 	munmap(h->part, h->part_size);
+	close(h->file);
 	close(h->sock);
 }
 

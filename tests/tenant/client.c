@@ -3,7 +3,7 @@
  * A client for the tests of tenants: does what its words say, in order.
  *   alloc=BYTES  print "ok" or the error's name
  *   free         the last allocation
- *   pin=BYTES    pinned memory; unpin: the last of it
+ *   pin=BYTES    pinned memory; fill=BYTES: write so much of it; unpin: the last of it
  *   copy=BYTES   to the device and back
  *   export=FILE  the last allocation's IPC handle
  *   open=FILE    print "ok" or the error's name; `close` closes it
@@ -243,6 +243,10 @@ static int act(const char *word)
 		return say(cuMemAlloc(&last, n));
 	if (!strncmp(word, "pin=", 4))
 		return say(cuMemAllocHost(&pinned, n));
+	if (!strncmp(word, "fill=", 5)) {
+		memset(pinned, 1, n);
+		return say(CUDA_SUCCESS);
+	}
 	if (!strcmp(word, "unpin"))
 		return say(cuMemFreeHost(pinned));
 	if (!strncmp(word, "copy=", 5))

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Parts: the files of memory that a client and its worker share. The kernel charges their
+ * pages to the worker, and a client that keeps the file keeps them when the worker has ended.
+ * So a part counts, and its account is nobody else's, until nobody has it.
+ *
+ * The file is open twice here: what is handed out, and what the server keeps to ask the
+ * kernel by: it gives a lease for writing to who has the only open one, however the others
+ * are had (descriptors, mappings, messages under way). A client can open the file again, which
+ * counts too, or keep its name alone (O_PATH): so the pages are taken out of it, which a
+ * process of its own does, since there may be many of them.
+ */
+#define _GNU_SOURCE
+#include "daemon/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "shm.h"
+#include "wormhole_abi.h"
+
+#define LOOK_MS		250		/* who ends his program is not to wait for long */
+#define LITTLE		(8u << 20)	/* bytes that are given back here, in about a millisecond */
+
+/* --- The file ------------------------------------------------------------------------- */
+
+/*
+ * What a client may pin besides its part: holes until it does. As much as the
+ * tenant may have now, since each page can be touched without asking; where that
+ * is no limit, as much as the machine has.
+ */
+static size_t far_size(const struct wh_tenant *t)
+{
+	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+
+	n = t->host_memory && t->host_memory < n ? t->host_memory : n;
+	return (n < WH_SHM_FAR_MAX ? n : WH_SHM_FAR_MAX) & ~(uint64_t)(WH_PAGE_SIZE - 1);
+}
+
+static int open_again(int file)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Its size nobody can change any more: no SIGBUS from the other side. */
+static int make_file(size_t size)
+{
+	int fd = memfd_create("wormhole-part", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
+
+	if (fd >= 0 && ftruncate(fd, size) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return -1;
+}
+
+/* The first open file of a memfd is none that the kernel counts, so both are others. */
+int wh_parts_make(struct wh_tenant *t, int account)
+{
+	int file = make_file(wh_server.part_size + far_size(t)), given, kept, error;
+
+	if (file < 0)
+		return -1;
+	given = open_again(file);
+	kept = given < 0 ? -1 : open_again(file);
+	error = errno;
+	close(file);
+	if (kept >= 0) {
+		t->worker[account].part = kept;
+		return given;
+	}
+	if (given >= 0)
+		close(given);
+	errno = error;
+	return -1;
+}
+
+/* Has nobody else the file open? It stays so until it is closed here. */
+static bool is_alone(int file)
+{
+	return !fcntl(file, F_SETLEASE, F_WRLCK);
+}
+
+static uint64_t bytes_of(int file)
+{
+	struct stat st;
+
+	return fstat(file, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+static bool give_back(int file)
+{
+	struct stat st;
+
+	return !fstat(file, &st) &&
+	       !fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size);
+}
+
+/* --- Of a worker that has ended ------------------------------------------------------- */
+
+static void forget(struct tenant_worker *w)
+{
+	close(w->part);
+	*w = (struct tenant_worker){ 0 };
+}
+
+/* Its pages are nobody's any more: the account is free when they have gone. */
+static void end_part(struct tenant_worker *w)
+{
+	pid_t pid;
+
+	if (bytes_of(w->part) > LITTLE) {
+		pid = fork();
+		if (!pid)
+			_exit(!give_back(w->part));
+		if (pid > 0) {
+			w->emptier = pid;
+			return;
+		}
+	}
+	give_back(w->part);
+	forget(w);
+}
+
+static bool is_kept(const struct tenant_worker *w)
+{
+	return w->part && !w->pid;
+}
+
+unsigned int wh_parts_kept(const struct wh_tenant *t)
+{
+	unsigned int n = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		n += is_kept(&t->worker[i]);
+	return n;
+}
+
+static void count(struct wh_tenant *t)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (is_kept(&t->worker[i]))
+			sum += bytes_of(t->worker[i].part);
+	wh_tenant_host_kept(t->file.limits, sum);
+}
+
+/* --- Looks ---------------------------------------------------------------------------- */
+
+static int timer;	/* 0: there is none yet */
+
+static void look_again(unsigned int ms)
+{
+	const struct itimerspec when = { .it_value.tv_nsec = ms * 1000000l };
+
+	timerfd_settime(timer, 0, &when, NULL);
+}
+
+static void on_time(int fd, void *arg)
+{
+	struct wh_tenant *t = NULL;
+	uint64_t n;
+
+	(void)arg;
+	if (read(fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	while ((t = wh_tenant_next(t)))
+		wh_parts_look(t);
+}
+
+void wh_parts_look(struct wh_tenant *t)
+{
+	struct tenant_worker *w;
+	int i;
+
+	if (!wh_parts_kept(t))
+		return;
+	for (i = 0; i < WH_TENANT_WORKERS; i++) {
+		w = &t->worker[i];
+		if (is_kept(w) && !w->emptier && is_alone(w->part))
+			end_part(w);
+	}
+	count(t);
+	if (wh_parts_kept(t))
+		look_again(LOOK_MS);
+}
+
+bool wh_parts_reap(pid_t pid)
+{
+	struct wh_tenant *t = NULL;
+	int i;
+
+	while ((t = wh_tenant_next(t)))
+		for (i = 0; i < WH_TENANT_WORKERS; i++)
+			if (t->worker[i].emptier == pid) {
+				forget(&t->worker[i]);
+				count(t);
+				return true;
+			}
+	return false;
+}
+
+/* What programs still have is theirs; what nobody has any more goes at once. */
+void wh_parts_close(struct wh_tenant *t)
+{
+	unsigned int kept;
+	int i;
+
+	wh_parts_look(t);
+	kept = wh_parts_kept(t);
+	if (kept)
+		wh_say_of(t->name, "warn", "tenant %s has ended, and its programs still have %u parts of "
+			  "workers, of %llu bytes: that memory is free when they end", t->name, kept,
+			  (unsigned long long)t->file.limits->host_kept);
+	for (i = 0; i < WH_TENANT_WORKERS; i++)
+		if (t->worker[i].part)
+			forget(&t->worker[i]);
+}
+
+/* Can the kernel be asked? Nothing is charged for what nobody can see to end. */
+static bool can_ask(void)
+{
+	int file = make_file(WH_PAGE_SIZE), again = file < 0 ? -1 : open_again(file);
+	bool can;
+
+	if (file >= 0)
+		close(file);
+	can = again >= 0 && is_alone(again);
+	if (again >= 0)
+		close(again);
+	return can;
+}
+
+bool wh_parts_start(char *err, size_t err_size)
+{
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer < 0 || !wh_loop_add(timer, on_time, NULL)) {
+		snprintf(err, err_size, "a timer: %s", strerror(errno));
+		return false;
+	}
+	if (can_ask())
+		return true;
+	snprintf(err, err_size, "a lease of a memfd: %s; without it a program could keep its workers' memory "
+		 "for ever: set fs.leases-enable = 1 by sysctl, and mount /proc", strerror(errno));
+	return false;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A client that keeps what it shared with its worker, hangs up and comes again. Once,
+ * the memory that the worker had filled was charged to nobody from then on, so that
+ * coming often enough was enough. Its tenant has 100 MiB, of which each part takes 16.
+ */
+#include "hostile.h"
+#include "hostblock.h"
+
+#include <sys/stat.h>
+
+#define MIB		(1ULL << 20)
+#define LIMIT		(100 * MIB)
+#define PINNED		(20 * MIB)
+#define SESSIONS	12
+#define WORKERS		64
+#define TRIES		200
+#define PAUSE_US	50000	/* between two tries */
+
+/* What is left of a session. */
+struct kept {
+	int file;		/* a descriptor of whatever kind; -1: none */
+	int mail[2];		/* it is under way from one to the other; -1: it is not */
+	void *map;		/* NULL: none */
+	size_t size;
+};
+
+typedef void (*way)(const struct hostile *h, struct kept *k);
+
+static int open_again(int file, int flags)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static void by_descriptor(const struct hostile *h, struct kept *k)
+{
+	k->file = fcntl(h->file, F_DUPFD_CLOEXEC, 0);
+}
+
+static void by_mapping(const struct hostile *h, struct kept *k)
+{
+	struct stat st;
+
+	fstat(h->file, &st);
+	k->size = st.st_size;
+	k->map = mmap(NULL, k->size, PROT_READ, MAP_SHARED | MAP_NORESERVE, h->file, 0);
+}
+
+static void by_opening_it_again(const struct hostile *h, struct kept *k)
+{
+	k->file = open_again(h->file, O_RDONLY);
+}
+
+static void by_its_name(const struct hostile *h, struct kept *k)
+{
+	k->file = open_again(h->file, O_PATH);
+}
+
+static void by_a_message(const struct hostile *h, struct kept *k)
+{
+	union {
+		struct cmsghdr hdr;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} ctl = { .hdr = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec iov = { "", 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = &ctl, .msg_controllen = sizeof(ctl) };
+
+	memcpy(CMSG_DATA(&ctl.hdr), &h->file, sizeof(int));
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, k->mail) ||
+	    sendmsg(k->mail[0], &m, 0) != 1)
+		printf("Bail out! no message: %s\n", strerror(errno));
+}
+
+static void let_go(struct kept *k)
+{
+	if (k->file >= 0)
+		close(k->file);
+	if (k->mail[0] >= 0) {
+		close(k->mail[0]);
+		close(k->mail[1]);
+	}
+	if (k->map)
+		munmap(k->map, k->size);
+}
+
+/* By the file itself, through a descriptor of its own. */
+static uint64_t bytes_of(int file)
+{
+	struct stat st;
+
+	return fstat(file, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+/* The worker fills pinned memory from its device: those pages are its own. */
+static bool fill(struct hostile *h)
+{
+	struct wh_req_whHostBlock *q = hostile_request(h, WH_CALL_whHostBlock, sizeof(*q));
+	struct wh_req_cuMemcpy *c;
+	uint64_t device;
+
+	if (hostile_call(h, host_block(q, WH_HOST_PIN, WH_SHM_FAR_VA, PINNED, 0)))
+		return false;
+	device = hostile_alloc(h, PINNED, NULL);
+	c = hostile_request(h, WH_CALL_cuMemcpy, sizeof(*c));
+	c->dst = WH_SHM_FAR_VA;
+	c->src = device;
+	c->ByteCount = PINNED;
+	return device && !hostile_call(h, sizeof(*c));
+}
+
+/* A session at a time: a worker that is still there is none of what is kept. */
+static void hang_up(struct hostile *h)
+{
+	shutdown(h->sock, SHUT_WR);
+	hostile_ends(h, 10000);
+	hostile_leave(h);
+}
+
+/* One session, of which something is kept. False: there was no room for it. */
+static bool keep_one(way keep, struct kept *k, uint64_t *bytes)
+{
+	struct hostile h;
+	bool filled;
+
+	*k = (struct kept){ .file = -1, .mail = { -1, -1 } };
+	if (!hostile_connect(&h))
+		return false;
+	filled = !hostile_hello(&h) && fill(&h);
+	keep(&h, k);
+	*bytes = bytes_of(h.file);
+	hang_up(&h);
+	return filled;
+}
+
+/* How much it has after so many sessions, or when there is no room for more. */
+static uint64_t keep_many(way keep, struct kept k[SESSIONS], size_t *sessions)
+{
+	uint64_t sum = 0, bytes = 0;
+	size_t n = 0;
+
+	while (n < SESSIONS && keep_one(keep, &k[n], &bytes)) {
+		sum += bytes;
+		n++;
+	}
+	*sessions = n;
+	return sum;
+}
+
+/* Can one session have the whole limit? */
+static bool has_all(void)
+{
+	struct wh_req_whHostBlock *q;
+	struct hostile h;
+	bool had = false;
+
+	if (!hostile_connect(&h))
+		return false;
+	if (!hostile_hello(&h)) {
+		q = hostile_request(&h, WH_CALL_whHostBlock, sizeof(*q));
+		had = !hostile_call(&h, host_block(q, WH_HOST_PIN, WH_SHM_FAR_VA, LIMIT - 16 * MIB, 0));
+	}
+	hang_up(&h);
+	return had;
+}
+
+/* The server sees what nobody has any more a moment later. */
+static bool all_is_free(void)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (has_all())
+			return true;
+		usleep(PAUSE_US);
+	}
+	return false;
+}
+
+static void point(int cond, const char *way, const char *what)
+{
+	char name[120];
+
+	snprintf(name, sizeof(name), "%s_%s", way, what);
+	ok(cond, name);
+}
+
+static void no_more_than_the_limit(const char *name, way keep)
+{
+	struct kept k[SESSIONS];
+	size_t n, i;
+	uint64_t sum = keep_many(keep, k, &n);
+
+	point(n > 1 && sum <= LIMIT, name, "it_holds_no_more_than_its_limit");
+	diag("%zu sessions, %llu MiB", n, (unsigned long long)(sum / MIB));
+	if (keep == by_mapping)
+		ok(((const uint8_t *)k[0].map)[0], "what_it_keeps_stays_as_it_was");
+	for (i = 0; i <= n && i < SESSIONS; i++)
+		let_go(&k[i]);
+	point(all_is_free(), name, "it_has_all_again_when_it_lets_go");
+}
+
+/* The name alone is nobody's memory, nor is what comes of it later. */
+static void name(void)
+{
+	struct kept k;
+	uint64_t bytes = 0;
+	int i, file;
+
+	keep_one(by_its_name, &k, &bytes);
+	for (i = 0; i < TRIES && bytes_of(k.file); i++)
+		usleep(PAUSE_US);
+	ok(bytes >= PINNED && !bytes_of(k.file), "who_has_the_name_alone_has_no_memory");
+	file = open_again(k.file, O_RDWR);
+	ok(file >= 0 && all_is_free(), "and_is_charged_for_none_when_he_opens_it");
+	close(file);
+	let_go(&k);
+}
+
+/* Parts with nothing in them: as many as there may be workers. */
+static void empty(void)
+{
+	struct kept k[WORKERS + 1];
+	uint64_t bytes;
+	size_t n = 0, i;
+	struct stat st;
+
+	while (n <= WORKERS && keep_one(by_descriptor, &k[n], &bytes)) {
+		fstat(k[n].file, &st);
+		fallocate(k[n].file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size);
+		n++;
+	}
+	ok_eq(n, WORKERS, "of_empty_ones_it_keeps_as_many_as_there_may_be_workers");
+	for (i = 0; i < n; i++)
+		let_go(&k[i]);
+	ok(all_is_free(), "and_has_all_again_then");
+}
+
+/* Nothing that it can say about the file keeps others from what they do with it. */
+static void seals(void)
+{
+	struct hostile h;
+	bool refused;
+
+	if (!hostile_begin(&h))
+		return;
+	refused = fcntl(h.file, F_ADD_SEALS, F_SEAL_WRITE) && fcntl(h.file, F_ADD_SEALS, F_SEAL_SEAL) &&
+		  ftruncate(h.file, 0) && ftruncate(h.file, 1ULL << 40);
+	ok(refused, "it_can_neither_seal_it_nor_change_its_size");
+	hostile_leave(&h);
+}
+
+int main(void)
+{
+	tap_plan(14);
+	seals();
+	no_more_than_the_limit("by_a_descriptor", by_descriptor);
+	no_more_than_the_limit("by_a_mapping", by_mapping);
+	no_more_than_the_limit("by_opening_it_again", by_opening_it_again);
+	no_more_than_the_limit("by_a_message_under_way", by_a_message);
+	name();
+	empty();
+	return tap_exit();
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Memory that a program keeps of what it shared with workers that have ended: it counts until nobody has it.
+: "${WH_TOP:=@TOP@}"
+: "${WH_BUILD:=@BUILD@}"
+. "$WH_TOP/tests/tenant/lib.sh"
+
+M=1048576
+of_ended() { field greedy "t['host_memory_of_ended'] // $M"; }
+serve
+"$wormhole" tenant create greedy --host-mem 100M
+"$wormhole" run --tenant greedy -- "$WH_BUILD/tests/attack/bin/kept" >"$tmp/said" 2>&1
+sed 's/^1\.\.14$/1..19/' "$tmp/said"
+tap_planned=19
+tap_run=$(grep -c '^ok\|^not ok' "$tmp/said")
+tap_failed=$(grep -c '^not ok' "$tmp/said")
+await has_workers 0
+ok nothing_is_held_when_it_has_ended await field_is greedy "t['host_memory'], t['host_memory_of_ended']" "(0, 0)"
+
+# A program whose worker is killed: what it pinned is as it was, and is its tenant's to pay.
+start one --tenant greedy -- pin=$((80 * M)) fill=$((80 * M))
+kill -9 "$(workers)"
+await has_workers 0
+ok what_a_program_has_of_its_dead_worker_counts [ "$(of_ended)" -ge 80 ]
+is others_of_its_tenant_have_the_rest "$("$wormhole" run --tenant greedy -- "$client" pin=$((16 * M)))" CUDA_ERROR_OUT_OF_MEMORY
+is other_tenants_have_theirs "$("$wormhole" run --host-mem 100M -- "$client" pin=$((80 * M)))" ok
+finish_client one
+ok until_it_ends await field_is greedy "t['host_memory']" 0
+finish
