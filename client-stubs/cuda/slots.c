@@ -82,7 +82,7 @@ CUresult wh_slot_slowly(struct wh_thread *t, const void *frame, bool first, bool
 	*left = wh_slot_is_mine(t);
 	if (*left)
 		return CUDA_SUCCESS;
-	if (first || count() == 1)
+	if (first)
 		take_first(t);
 	else
 		take_any(t);

@@ -227,23 +227,20 @@ static inline CUresult wh_launch_begin(struct wh_session *s, CUstream stream)
 }
 
 /* A counter of the account that calls of several slots may raise at once. */
-static inline void wh_count(const struct wh_session *s, uint64_t *counter, uint64_t by)
+static inline void wh_count(uint64_t *counter, uint64_t by)
 {
-	if (__builtin_expect(s->nslots > 1, 1))
-		__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
-	else
-		*counter += by;
+	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
-static inline void wh_launch_count(const struct wh_session *s)
+static inline void wh_launch_count(void)
 {
 	if (__builtin_expect(wh_self.launches != NULL, 1))
-		wh_count(s, wh_self.launches, 1);
+		wh_count(wh_self.launches, 1);
 }
 
 static inline void wh_launch_end(struct wh_session *s, CUstream stream)
 {
-	wh_launch_count(s);
+	wh_launch_count();
 	if (__builtin_expect(__atomic_load_n(&s->limits.watched, __ATOMIC_RELAXED), 0))
 		wh_launch_end_slowly(s, stream);
 }
@@ -254,7 +251,7 @@ static inline void wh_count_copy(struct wh_session *s, bool to_device, uint64_t 
 {
 	struct wh_worker_usage *a = s->limits.account;
 
-	wh_count(s, to_device ? &a->bytes_to_device : &a->bytes_from_device, bytes);
+	wh_count(to_device ? &a->bytes_to_device : &a->bytes_from_device, bytes);
 }
 
 /* --- Sizes ---------------------------------------------------------------------------- */

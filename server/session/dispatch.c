@@ -3,7 +3,7 @@
  * The way of one request through the worker: copy it out of the message area
  * once, check what every request has, enter the caller's context, run the
  * handler on the copies, and put the response back. No system call and no
- * allocation on this path, and with one slot no lock; with several, gate.h. A long request to
+ * allocation on this path, and no lock but gate.h's. A long request to
  * a library, which no message area holds, is copied from the data area instead.
  */
 #include "session/library.h"
@@ -241,8 +241,7 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
 
-/* With several slots. */
-static int64_t run_among(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
+static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
 			 int *result)
 {
 	const struct wh_call_entry *e;
@@ -260,36 +259,9 @@ static int64_t run_among(struct wh_session *s, struct wh_frame *f, const void *f
 	} while (again(s, res, &alone));
 	rc = finish(s, res, e, result);
 	if (rc == WH_OK)
-		wh_count(s, &s->limits.account->calls, 1);
+		wh_count(&s->limits.account->calls, 1);
 	wh_gate_leave(s);
 	return rc;
-}
-
-/* With one slot: every call is alone, and there is no gate. */
-static WH_INLINE int64_t run_only(struct wh_session *s, struct wh_frame *f, const void *from,
-				  uint64_t size, int *result)
-{
-	const struct wh_call_entry *e;
-	int64_t rc = take_request(s, f, from, size, &e);
-	int32_t res;
-
-	if (rc != WH_OK)
-		return rc;
-	wh_self.alone = true;
-	if (__builtin_expect(s->limits.temporal || !prepared(s, f->req), 0))
-		prepare(s, f->req);
-	res = run_handler(s, f, e);
-	rc = finish(s, res, e, result);
-	s->limits.account->calls += rc == WH_OK;
-	return rc;
-}
-
-static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *from, uint64_t size,
-			int *result)
-{
-	if (s->nslots == 1)
-		return run_only(s, f, from, size, result);
-	return run_among(s, f, from, size, result);
 }
 
 /*
@@ -329,7 +301,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		wh_library_ended(s);
 		rc = finish(s, res, NULL, result);
 		if (rc == WH_OK)
-			wh_count(s, &s->limits.account->calls, 1);
+			wh_count(&s->limits.account->calls, 1);
 		/* Where nothing is current, NVIDIA's libraries make something current. */
 		if (!q->ctx)
 			wh_self.ctx = WH_CTX_UNKNOWN;
@@ -346,7 +318,7 @@ int64_t wh_dispatch_posted(struct wh_session *s, uint32_t slot, uint32_t handler
 	int64_t rc = WH_ENOSYS;
 
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->posted, 1);
+	wh_count(&s->limits.account->posted, 1);
 	wh_self.posted = true;
 	switch (handler) {
 	case WH_HANDLER_CUDA:
@@ -412,21 +384,6 @@ static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t si
 	return rc;
 }
 
-/* The same where there is one slot. */
-static WH_INLINE int64_t answer_only(struct wh_session *s, uint64_t size)
-{
-	struct wh_frame *f = &s->frame[0];
-	int64_t rc;
-	int res;
-
-	wh_self.slot = 0;
-	s->limits.account->waited++;
-	rc = run_only(s, f, f->msg, size, &res);
-	if (rc == WH_OK)
-		respond(f, res);
-	return rc;
-}
-
 /*
  * The session as if the slot were its first: where its frame and its word of the gate lie is
  * one address then, and a constant for each.
@@ -438,12 +395,6 @@ static inline struct wh_session *at_slot(struct wh_session *s, uint64_t slot)
 	_Static_assert(sizeof(s->frame[0]) == sizeof(s->gate.slot[0]), "they go in step");
 	WH_KEEP(at);
 	return (struct wh_session *)at;
-}
-
-/* Of a counter of several slots'. */
-static inline void raise_by_one(uint64_t *counter)
-{
-	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -480,9 +431,9 @@ static WH_INLINE int32_t run_quickly(struct wh_session *s, struct wh_frame *f,
 }
 
 /*
- * The same where there are several: the straight way of a call that runs together with
- * others and whose thread is where it wants it. What is not so begins anew, from the
- * request on, by the way of all calls.
+ * The same by the straight way of a call that runs together with others and whose thread is
+ * where it wants it. What is not so begins anew, from the request on, by the way of all
+ * calls.
  */
 static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, uint64_t size)
 {
@@ -493,7 +444,7 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, ui
 	int32_t res;
 
 	wh_self.slot = slot;
-	raise_by_one(&s->limits.account->waited);
+	wh_count(&s->limits.account->waited, 1);
 	e = quick_request(s, f, size);
 	if (__builtin_expect(!e, 0))
 		return answer_cuda(s, f, size);
@@ -507,7 +458,7 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, ui
 	if (__builtin_expect(s->limits.risen, 0))
 		wh_mem_note_peak(s);
 	__atomic_store_n(inside, WH_GATE_NONE, __ATOMIC_RELEASE);
-	raise_by_one(&s->limits.account->calls);
+	wh_count(&s->limits.account->calls, 1);
 	respond(f, res);
 	return WH_OK;
 }
@@ -581,7 +532,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	if (handler == WH_HANDLER_NULL)
 		return WH_OK;
 	wh_self.slot = slot;
-	wh_count(s, &s->limits.account->waited, 1);
+	wh_count(&s->limits.account->waited, 1);
 	switch (handler) {
 	case WH_HANDLER_CUDA:
 		return answer_cuda(s, &s->frame[slot], arg);
@@ -600,13 +551,7 @@ static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_
 	return WH_OK;
 }
 
-static int64_t cuda_only(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
-{
-	(void)arg1;
-	return slot ? WH_EINVAL : answer_only(session, arg0);
-}
-
-static int64_t cuda_among(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
+static int64_t handler_cuda(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
 {
 	struct wh_session *s = session;
 
@@ -626,13 +571,13 @@ static int64_t handler_long(void *session, uint64_t slot, uint64_t arg0, uint64_
 	return wh_dispatch_slot(session, slot, WH_HANDLER_LONG, arg0);
 }
 
-wh_handler_fn *wh_handler(uint32_t number, uint32_t slots)
+wh_handler_fn *wh_handler(uint32_t number)
 {
 	switch (number) {
 	case WH_HANDLER_NULL:
 		return handler_null;
 	case WH_HANDLER_CUDA:
-		return slots == 1 ? cuda_only : cuda_among;
+		return handler_cuda;
 	case WH_HANDLER_LIBRARY:
 		return handler_library;
 	case WH_HANDLER_LONG:

@@ -40,7 +40,7 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end);
 
 /* What wh_world.handlers[] takes: s64 handler(session, slot, arg0, arg1). */
 typedef int64_t wh_handler_fn(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1);
-/* Of a session with so many slots; NULL: there is no such handler. */
-wh_handler_fn *wh_handler(uint32_t number, uint32_t slots);
+/* NULL: there is no such handler. */
+wh_handler_fn *wh_handler(uint32_t number);
 
 #endif

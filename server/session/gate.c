@@ -210,8 +210,6 @@ void wh_gate_use(struct wh_session *s, uint32_t slot)
 
 void wh_gate_rejoin(struct wh_session *s)
 {
-	if (s->nslots == 1)
-		return;
 	if (wh_self.alone)
 		be_alone(s, false, false);
 	else
@@ -227,6 +225,5 @@ void wh_gate_pass(struct wh_session *s)
 
 void wh_gate_await_ends(struct wh_session *s)
 {
-	if (s->nslots > 1)
-		await_zero(&s->gate, &s->gate.ending, false);
+	await_zero(&s->gate, &s->gate.ending, false);
 }

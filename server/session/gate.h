@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls of a session run at the same time, when it has several slots. Launches,
+ * Which calls of a session run at the same time, in different slots. Launches,
  * asynchronous copies, events, queries and waits run *together*: they read the session's
  * tables and change none. All others run *alone*. Which is which says the word `together`
  * of cuda-api/cuda.api. So no object ends and no memory is freed while a call that has
@@ -10,7 +10,7 @@
  * ones, too, but none that ends something (wh_call_entry.ends), since what the call has
  * looked up is in use.
  *
- * With one slot there is nobody else: every call is alone, and this does nothing.
+ * With one slot it is the same: there is nobody to wait for.
  */
 #ifndef WORMHOLE_GATE_H
 #define WORMHOLE_GATE_H
@@ -23,7 +23,7 @@ enum {
 	WH_GATE_OUTSIDE,
 };
 
-/* The rest of the below, for sessions with several slots. */
+/* The rest of the below. */
 bool wh_gate_together_slowly(struct wh_session *s);
 bool wh_gate_alone_slowly(struct wh_session *s, bool ends);
 void wh_gate_open(struct wh_session *s);
@@ -60,7 +60,7 @@ static inline bool wh_gate_together(struct wh_session *s)
 static inline bool wh_gate_alone(struct wh_session *s, bool ends)
 {
 	wh_self.alone = true;
-	return s->nslots == 1 || wh_gate_alone_slowly(s, ends);
+	return wh_gate_alone_slowly(s, ends);
 }
 
 static inline void wh_gate_leave(struct wh_session *s)
@@ -69,7 +69,7 @@ static inline void wh_gate_leave(struct wh_session *s)
 
 	if (!wh_self.alone)
 		__atomic_store_n(inside, WH_GATE_NONE, __ATOMIC_RELEASE);
-	else if (s->nslots > 1)
+	else
 		wh_gate_open(s);
 }
 
@@ -79,13 +79,12 @@ static inline void wh_gate_leave(struct wh_session *s)
  */
 static inline bool wh_gate_out(struct wh_session *s)
 {
-	return s->nslots == 1 || wh_gate_step_out(s);
+	return wh_gate_step_out(s);
 }
 
 static inline void wh_gate_in(struct wh_session *s)
 {
-	if (s->nslots > 1)
-		wh_gate_step_in(s);
+	wh_gate_step_in(s);
 }
 
 /* By WH_OUTSIDE(), after the call: arguments are evaluated first. */
@@ -101,8 +100,6 @@ static inline CUresult wh_gate_back(struct wh_session *s, CUresult res)
 /* Somebody waits for this call to leave: it may, by wh_gate_pass(), and looks up all again. */
 static inline bool wh_gate_wanted(const struct wh_session *s)
 {
-	if (s->nslots == 1)
-		return false;
 	return __atomic_load_n(wh_self.alone ? &s->gate.wanted : &s->gate.closed, __ATOMIC_RELAXED);
 }
 

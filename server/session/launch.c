@@ -166,7 +166,7 @@ static WH_INLINE CUresult launch(struct wh_session *s, const struct launch *l)
 	if (!wh_launch_is_plain(s))
 		return launch_watched(s, *l);
 	res = by_the_driver(s, l);
-	wh_launch_count(s);
+	wh_launch_count();
 	return res;
 }
 

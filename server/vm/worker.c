@@ -228,7 +228,7 @@ static void fill_world(struct wh_world *w, struct wh_session *session)
 	w->nhandlers = WH_HANDLERS;
 	w->session = (uintptr_t)session;
 	for (i = 0; i < WH_HANDLERS; i++)
-		w->handlers[i] = (uintptr_t)wh_handler(i, opt.slots);
+		w->handlers[i] = (uintptr_t)wh_handler(i);
 	fill_slots(w);
 	w->slots[0].fs_base = own_fs_base();
 	wh_vdso_find(&w->vdso);
