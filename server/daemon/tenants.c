@@ -774,9 +774,7 @@ bool wh_tenants_start(char *err, size_t err_size)
 	struct wh_tenant *t;
 	int rc;
 
-	if (!make_folder(err, err_size))
-		return false;
-	if (!wh_parts_start(err, err_size))
+	if (!wh_parts_start(err, err_size) || !make_folder(err, err_size))
 		return false;
 	wh_accept_start();
 	remove_stale();
