@@ -254,11 +254,12 @@ static inline const uint8_t *wh_lt_unpack(enum wh_lt_kind kind, void *value, con
 					  const uint8_t *end)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
-	const uint8_t *from = in + 8;
+	const uint8_t *from;
 	uint32_t set;
 
 	if (!in || end - in < 8)
 		return NULL;
+	from = in + 8;
 	memcpy(&set, in, sizeof(set));
 	if ((uint64_t)set >> (all->entries - all->given) ||
 	    (size_t)(end - in) < wh_lt_packed(kind, set))
