@@ -24,11 +24,6 @@ static uint64_t pick(uint64_t below)
 	return below ? any(below) : random_next();
 }
 
-static bool dispatch(struct wh_session *s, size_t size)
-{
-	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size) == WH_OK;
-}
-
 /* --- Processes -------------------------------------------------------------------------------- */
 
 static struct wh_session *open_over(const char *backend)
@@ -38,8 +33,8 @@ static struct wh_session *open_over(const char *backend)
 	struct wh_session *made;
 	char err[256];
 
-	made = wh_session_open(part, PART_SIZE, 1, backend, err, sizeof(err));
-	if (!made) {
+	made = wh_session_open(part, PART_SIZE, WH_MAX_SLOTS, backend, err, sizeof(err));
+	if (!made || !protocol_prepare(made)) {
 		fprintf(stderr, "%s\n", err);
 		_exit(3);
 	}
@@ -58,7 +53,7 @@ static void run(const char *backend, uint64_t seed, uint32_t *report)
 	s = open_over(backend);
 	say_hello(s);
 	protocol_pick = pick;
-	protocol_send = dispatch;
+	protocol_send = protocol_dispatch;
 	if (!protocol_begin(s))
 		_exit(3);
 	for (i = 0; i < REQUESTS; i++) {

@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import describe  # noqa: E402
 
-LIBRARIES = ('cublas', 'cudnn', 'cufft', 'cusparse', 'cusolver', 'cusparselt')
+LIBRARIES = ('cublas', 'cudnn', 'cufft', 'cusparse', 'cusolver', 'cusparselt', 'curand', 'nccl', 'nvml')
 # Numbers by type where 1 would not do.
 WORDS = {'CUmemorytype': 'CU_MEMORYTYPE_UNIFIED', 'CUstreamBatchMemOpType': 'CU_STREAM_MEM_OP_WRITE_VALUE_32',
          'CUresourcetype': 'CU_RESOURCE_TYPE_LINEAR'}
@@ -55,11 +55,16 @@ class Request:
         elif a.kind in ('scalar', 'value'):
             self.value(at, a.type)
         elif a.kind in ('in', 'inout') and a.array:
+            # A struct of NVML's says its own size, in bytes and in its first field.
+            whole = a.sized and a.object.kind == 'record'
             if a.count.startswith('?'):
-                self.add(f'offsetof(struct wh_req_{self.call.name}, {a.name}_count)', 8, 'WORD', '1')
+                self.add(f'offsetof(struct wh_req_{self.call.name}, {a.name}_count)', 8, 'WORD',
+                         f'sizeof({a.object.bare})' if whole else '1')
             if a.object.kind != 'void':
                 self.value(self.end, a.object, 'each' in self.call.hooks and self.call.hooks['each'][0] == a.name)
-            size = '1' if a.object.kind == 'void' or a.sized else f'sizeof({a.object.bare})'
+            if whole:
+                self.add(self.end, 4, 'WORD', f'sizeof({a.object.bare}) | 1 << 24')
+            size = '1' if a.object.kind == 'void' or a.sized and not whole else f'sizeof({a.object.bare})'
             self.end += f' + PADDED({size})'
         elif a.kind in ('in', 'inout'):
             self.value(at, a.object)

@@ -6,22 +6,21 @@
  */
 #include "protocol.h"
 
-#include "gen_cublas_server.h"
-#include "gen_cudnn_server.h"
-#include "gen_cufft_server.h"
-#include "gen_cusolver_server.h"
-#include "gen_cusparse_server.h"
+#include "../lib/library_requests.h"
 #include "gen_cusparselt_server.h"
 #include "requests.h"
+#include "shm.h"
 
 #define DEVICE_BYTES	65536u
 
+int protocol_slot = -1;
 uint32_t protocol_sent, protocol_succeeded;
 uint64_t (*protocol_pick)(uint64_t below);
-bool (*protocol_send)(struct wh_session *s, size_t size);
+bool (*protocol_send)(struct wh_session *s, uint32_t slot, uint32_t handler, size_t size);
 
 static struct wh_session *s;
 static uint64_t context, device, graph, function;
+static unsigned int way;	/* of protocol_dispatch() */
 
 /* A number below this one; 0: any of 64 bits. */
 static uint64_t pick(uint64_t below)
@@ -85,16 +84,70 @@ static void put(uint8_t *at, uint64_t value, uint32_t bytes)
 	memcpy(at, &value, bytes);
 }
 
+/* In the data area, for a message area that does not hold it; the short one says where. */
+static size_t make_long(size_t size)
+{
+	struct wh_req_long *q = msg(s);
+	const size_t room = s->frame[0].max;
+
+	memcpy(s->data, q, size < room ? size : room);
+	memset(q, 0, sizeof(*q));
+	q->at = (uintptr_t)s->data;
+	q->size = size;
+	q->room = room;
+	if (pick(4) == 0)
+		put((uint8_t *)(&q->at + pick(3)), odd(), 8);
+	return sizeof(*q);
+}
+
 static int32_t ask(uint32_t call, size_t size)
 {
+	uint32_t handler = call >> WH_LIBRARY_SHIFT ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA;
 	struct wh_req *q = msg(s);
 
 	q->call = call;
 	protocol_sent++;
-	if (!protocol_send(s, size))
+	if (handler == WH_HANDLER_LIBRARY && pick(16) == 1) {
+		handler = WH_HANDLER_LONG;
+		size = make_long(size);
+	}
+	if (!protocol_send(s, fixture_slot, handler, size))
 		return -1;
 	protocol_succeeded += !rsp(s)->result;
 	return rsp(s)->result;
+}
+
+static int64_t ask_library(struct wh_session *session, uint32_t call, size_t size)
+{
+	(void)session;
+	return ask(call, size) == -1;
+}
+
+/* What is posted lies in a cell, which holds no more. */
+static bool post(uint32_t slot, uint32_t handler, size_t size)
+{
+	static uint8_t cell[WH_SHM_LONG];
+	int res;
+
+	if (size > sizeof(cell) || size < sizeof(struct wh_req))
+		return false;
+	memcpy(cell, s->frame[slot].msg, size);
+	wh_dispatch_posted(s, slot, handler, cell, size, &res);
+	return false;
+}
+
+bool protocol_dispatch(struct wh_session *session, uint32_t slot, uint32_t handler, size_t size)
+{
+	wh_handler_fn *fn = wh_handler(handler);
+
+	switch (way) {
+	case 0:
+		return wh_dispatch_slot(session, slot, handler, size) == WH_OK;
+	case 1:
+		return post(slot, handler, size);
+	default:
+		return fn(session, slot, size, 0) == WH_OK;
+	}
 }
 
 static void *begin(uint32_t call, size_t size)
@@ -131,7 +184,12 @@ static void fill(const struct call *c)
 			memcpy(q + f->at, TEXT_SENT, sizeof(TEXT_SENT));
 			break;
 		case BOX:
+			put(q + f->at, living(f->value), 8);
+			break;
 		case OBJECT:
+			/* Its number, then what the client keeps of it. */
+			put(q + f->at, living(f->value), 8);
+			put(q + f->at + 8, pick(2), 4);
 			break;
 		}
 }
@@ -161,14 +219,11 @@ static size_t spoil(size_t size)
 	return size;
 }
 
-static void one_described(void)
+static void one_described(const struct call *c)
 {
-	const struct call *c = &calls[pick(sizeof(calls) / sizeof(*calls))];
 	const struct field *f;
 	size_t size = c->size;
 
-	if (c->library)
-		return;
 	fill(c);
 	f = &c->field[c->fields ? pick(c->fields) : 0];
 	switch (pick(4)) {
@@ -181,6 +236,56 @@ static void one_described(void)
 		put((uint8_t *)msg(s) + f->at, odd(), f->bytes < 8 ? f->bytes : 8);
 	}
 	ask(c->number, size);
+}
+
+/* --- Calls of libraries ------------------------------------------------------------------ */
+
+/* The driver's are the first. */
+static size_t first_of_libraries(void)
+{
+	size_t i = 0;
+
+	while (!calls[i].library)
+		i++;
+	return i;
+}
+
+/* Any call, also one that no description says all of. */
+static void one_undescribed(void)
+{
+	const uint32_t own = sizeof(library_structured) / sizeof(*library_structured);
+	uint32_t library = pick(WH_LIBS), call;
+	size_t size;
+
+	if (!wh_libraries[library])
+		return;
+	call = library << WH_LIBRARY_SHIFT | pick(wh_libraries[library]->ncalls);
+	if (pick(2))
+		call = library_structured[pick(own)];
+	if (!wh_library_find(call))
+		return;
+	fuzz_state = pick(0) | 1;
+	size = library_request(s, call >> WH_LIBRARY_SHIFT,
+			       call & ((1u << WH_LIBRARY_SHIFT) - 1));
+	((struct wh_req *)msg(s))->ctx = context;
+	if (ask(call, size) != -1)
+		keep_made(s, call);
+	if (nccl_foreign) {
+		fprintf(stderr, "a communicator that was ended reached the library\n");
+		abort();
+	}
+}
+
+static void library_step(void)
+{
+	const size_t first = first_of_libraries(), all = sizeof(calls) / sizeof(*calls);
+
+	if (pick(2))
+		one_described(&calls[first + pick(all - first)]);
+	else
+		one_undescribed();
+	if (pick(64) == 1)
+		make_handles(s);
 }
 
 /* --- Calls by hand ------------------------------------------------------------------------ */
@@ -445,16 +550,64 @@ static bool make_world(void)
 	return device && function && graph;
 }
 
+bool protocol_prepare(struct wh_session *session)
+{
+	uint32_t i;
+
+	for (i = 0; i < PROTOCOL_SLOTS; i++)
+		if (!wh_session_slot(session, i))
+			return false;
+	fuzz_state = 1;
+	stand_ins(session);
+	return true;
+}
+
 bool protocol_begin(struct wh_session *session)
 {
+	const struct wh_rsp_cuStreamCreate *r = msg(session);
+
 	s = session;
-	return make_world();
+	way = fixture_slot = 0;
+	if (!make_world())
+		return false;
+	begin(0, 64);
+	library_stream = ask(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate)) ? 0 :
+			 r->phStream;
+	library_context = context;
+	library_memory = device;
+	make_handles(s);
+	return true;
+}
+
+/* Where the next request comes, and how. */
+static void choose_way(void)
+{
+	unsigned int n = pick(8);
+
+	way = n < 3 ? 0 : n == 3 ? 1 : 2;
+	fixture_slot = protocol_slot < 0 ? pick(PROTOCOL_SLOTS) : (uint32_t)protocol_slot;
+}
+
+void protocol_library_step(void)
+{
+	choose_way();
+	library_step();
 }
 
 void protocol_step(void)
 {
-	if (pick(2))
-		one_described();
-	else
+	choose_way();
+	switch (pick(8)) {
+	case 0:
+		library_step();
+		break;
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+		one_described(&calls[pick(first_of_libraries())]);
+		break;
+	default:
 		by_hand[pick(sizeof(by_hand) / sizeof(*by_hand))]();
+	}
 }

@@ -16,6 +16,8 @@
 #include "gen_cusolver_server.h"
 #include "gen_cusparse_server.h"
 #include "gen_cusparselt_server.h"
+#include "gen_nccl_server.h"
+#include "gen_nvml_server.h"
 
 #include "requests.h"
 #include "session/held.h"

@@ -24,7 +24,7 @@ diag "$replayed"
 seed=$(date +%s)
 # The first seconds are for the kept ones: a process for each takes time.
 case $target in
-requests | ring) seconds=20 ;;
+requests | libraries | ring) seconds=30 ;;
 *) seconds=5 ;;
 esac
 said=$("$here/run.sh" "$target" "$seconds" "$tmp/new" "$seed" 2>&1)

@@ -33,9 +33,6 @@ static int give_up_soon(void);
 #define MOST		64	/* turns of the client */
 #define RETRIES		20
 
-/* Of the libraries, none of which is here. */
-const char *wh_nccl_hint;
-
 static struct wh_session *session;
 static struct wh_slot *slot;
 static struct wh_shm_cell *cell;
@@ -98,11 +95,11 @@ static void announce(uint32_t number)
 	hand_over();
 }
 
-static bool ask_in_ring(struct wh_session *s, size_t size)
+static bool ask_in_ring(struct wh_session *s, uint32_t number, uint32_t handler, size_t size)
 {
-	(void)s;
+	(void)s, (void)number;
 	calls++;
-	slot->request_handler = pick(32) ? WH_HANDLER_CUDA : pick(8);
+	slot->request_handler = pick(32) ? handler : pick(8);
 	slot->request_arg[0] = size;
 	slot->request_arg[1] = pick(32) ? calls : pick(0);
 	announce(calls);
@@ -110,7 +107,7 @@ static bool ask_in_ring(struct wh_session *s, size_t size)
 }
 
 /* Nobody waits for it, so it is as if nothing came of it. */
-static bool post_in_ring(struct wh_session *s, size_t size)
+static bool post_in_ring(struct wh_session *s, uint32_t number, uint32_t handler, size_t size)
 {
 	struct wh_shm_cell *c = &cell[(calls + 1) % WH_SHM_CELLS];
 
@@ -119,11 +116,11 @@ static bool post_in_ring(struct wh_session *s, size_t size)
 	calls++;
 	c->place = pick(32) ? calls % WH_SHM_LONGS : pick(0);
 	if (size > sizeof(c->request) && c->place < WH_SHM_LONGS)
-		memcpy(wh_shm_long(cell, c->place), s->frame[0].msg, size);
+		memcpy(wh_shm_long(cell, c->place), s->frame[number].msg, size);
 	else if (size <= sizeof(c->request))
-		memcpy(c->request, s->frame[0].msg, size);
+		memcpy(c->request, s->frame[number].msg, size);
 	c->size = pick(32) ? size : pick(8192);
-	c->handler = pick(32) ? WH_HANDLER_CUDA : pick(8);
+	c->handler = pick(32) ? handler : pick(8);
 	slot->request_arg[1] = 0;
 	if (pick(2))
 		announce(calls);
@@ -133,7 +130,7 @@ static bool post_in_ring(struct wh_session *s, size_t size)
 static void scribble(void)
 {
 	uint8_t *const areas[] = { (uint8_t *)slot, (uint8_t *)cell, session->part,
-				   session->frame[0].msg };
+				   session->frame[protocol_slot].msg };
 	const size_t sizes[] = { sizeof(*slot), WH_SHM_CELLS * sizeof(*cell),
 				 sizeof(struct wh_ctl), 4096 };
 	unsigned int which = pick(4);
@@ -182,20 +179,6 @@ static void *client(void *arg)
 	return arg;
 }
 
-static void run(struct fuzz_input *in)
-{
-	pthread_t t;
-
-	fuzz_input = in;
-	if (pthread_create(&t, NULL, client, NULL))
-		_exit(0);
-	if (!setjmp(out))
-		serve_slot(0);
-	ended = true;
-	sem_post(&clients_turn);
-	pthread_join(t, NULL);
-}
-
 /* A call that asks for nothing in each cell: what nobody sent would be run, and counted. */
 static void fill_cells(void)
 {
@@ -208,17 +191,38 @@ static void fill_cells(void)
 	}
 }
 
+/* The one that this process serves. */
+static void choose_slot(int number)
+{
+	protocol_slot = number;
+	slot = (struct wh_slot *)(session->part + WH_PAGE_SIZE * (1 + number));
+	cell = (struct wh_shm_cell *)(session->frame[number].msg + place.msg_size) - WH_SHM_CELLS;
+	fill_cells();
+}
+
+static void run(struct fuzz_input *in)
+{
+	pthread_t t;
+
+	fuzz_input = in;
+	choose_slot(pick(PROTOCOL_SLOTS));
+	if (pthread_create(&t, NULL, client, NULL))
+		_exit(0);
+	if (!setjmp(out))
+		serve_slot(protocol_slot);
+	ended = true;
+	sem_post(&clients_turn);
+	pthread_join(t, NULL);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
 	session = make_world();
-	slot = (struct wh_slot *)(session->part + WH_PAGE_SIZE);
 	life.session = session;
 	life.part = session->part;
 	find_place(session->part);
-	cell = (struct wh_shm_cell *)(session->frame[0].msg + place.msg_size) - WH_SHM_CELLS;
-	fill_cells();
 	sem_init(&workers_turn, 0, 0);
 	sem_init(&clients_turn, 0, 0);
 	fuzz_share_counters();

@@ -24,7 +24,7 @@ trap 'exit 1' HUP INT PIPE TERM
 
 # Rows of calls are worth more than short inputs.
 case $target in
-requests | ring) size="-max_len=600 -len_control=0" ;;
+requests | libraries | ring) size="-max_len=600 -len_control=0" ;;
 *) size=-max_len=1500 ;;
 esac
 limit=-max_total_time=$seconds

@@ -15,11 +15,6 @@ static uint64_t pick_of_input(uint64_t below)
 	return fuzz_pick(fuzz_input, below);
 }
 
-static bool answer_in_place(struct wh_session *s, size_t size)
-{
-	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size) == WH_OK;
-}
-
 /*
  * Always at one place, though not at a worker's: the sanitizer has that. What the program
  * itself exports is the driver.
@@ -36,9 +31,9 @@ static struct wh_session *make_world(void)
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
 	fuzz_input = &none;
 	protocol_pick = pick_of_input;
-	protocol_send = answer_in_place;
-	s = part == MAP_FAILED ? NULL : wh_session_open(part, PART_SIZE, 1, "", err, sizeof(err));
-	if (s) {
+	protocol_send = protocol_dispatch;
+	s = part == MAP_FAILED ? NULL : wh_session_open(part, PART_SIZE, WH_MAX_SLOTS, "", err, sizeof(err));
+	if (s && protocol_prepare(s)) {
 		wh_session_ready(s);
 		say_hello(s);
 		if (protocol_begin(s))

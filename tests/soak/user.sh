@@ -18,10 +18,11 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 seconds=${1:?usage: user.sh SECONDS [SEED]}
 out=$WH_BUILD/soak/${WH_SOAK_HALF:-user}
 done=$out/done			# a line for each part that has ended: PART ROUND CASES SECONDS FINDS
-FUZZ="requests ring control usage fatbin ptx"
+FUZZ="requests libraries ring control usage fatbin ptx"
 PARTS=${WH_SOAK_PARTS:-$FUZZ protocol memory attack tenant kills faults}
-FUZZ_SECONDS=${WH_SOAK_FUZZ:-40}
-PROTOCOL_SECONDS=30
+# Of each target in a round: all eight together take two thirds of the time, ten minutes each at most.
+most=$((seconds / 12))
+FUZZ_SECONDS=${WH_SOAK_FUZZ:-$([ $most -lt 600 ] && echo $most || echo 600)}
 PROGRAMS_SECONDS=120
 POINTS=100
 TICK=10
@@ -49,7 +50,7 @@ tests_of() {
 # What a part is: its output goes to a file, its status says nothing of finds but for the fuzz targets and kills.
 run_part() { # PART ROUND
 	case $1 in
-	protocol) "$WH_BUILD/tests/attack/fuzz_protocol.t" "$PROTOCOL_SECONDS" "$((seed + $2 * 1000000))" ;;
+	protocol) "$WH_BUILD/tests/attack/fuzz_protocol.t" "$(less "$FUZZ_SECONDS" "$(left)")" "$((seed + $2 * 1000000))" ;;
 	memory) "$WH_BUILD/tests/limits/random_memory_test.t" "$((seed + $2 * 1000))" 100000 2>/dev/null ;;
 	programs) "$WH_BUILD/tests/limits/random_tenant_test.t" "$(less $PROGRAMS_SECONDS "$(left)")" "$((seed + $2 * 1000))" ;;
 	attack | tenant) tests_of "$1" ;;

@@ -112,7 +112,8 @@ static void test_envelope(struct wh_session *s)
 
 	ok_eq(wh_dispatch_slot(s, 0, WH_HANDLER_NULL, 0), 0, "null_call_returns");
 	ok_eq(wh_dispatch_slot(s, 0, 99, 0), WH_ENOSYS, "unknown_handler_is_refused");
-	ok_eq(wh_dispatch_slot(s, 1, WH_HANDLER_NULL, 0), WH_EINVAL, "unknown_slot_is_refused");
+	ok_eq(wh_dispatch_slot(s, WH_MAX_SLOTS, WH_HANDLER_NULL, 0), WH_EINVAL,
+	      "unknown_slot_is_refused");
 	request(s, WH_CALL_cuMemAlloc_v2, 64);
 	ok_eq(send(s, sizeof(struct wh_req_cuMemAlloc_v2)), WH_EPERM, "no_call_before_hello");
 	say_hello(s);

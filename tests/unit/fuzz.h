@@ -11,7 +11,7 @@
 static uint64_t fuzz_state;
 
 /* Prints the seed; after the plan. */
-static void fuzz_start(void)
+__attribute__((unused)) static void fuzz_start(void)
 {
 	const char *seed = getenv("WH_SEED");
 

@@ -34,14 +34,18 @@ static inline struct wh_session *open_session_of(const char *argv0, uint32_t slo
 	return s;
 }
 
+/* As many as a worker of shm has. */
 static inline struct wh_session *open_session(const char *argv0)
 {
-	return open_session_of(argv0, 1);
+	return open_session_of(argv0, WH_MAX_SLOTS);
 }
+
+/* The slot whose message area the rest is about; the first one where nobody says another. */
+static uint32_t fixture_slot;
 
 static inline void *msg(struct wh_session *s)
 {
-	return s->frame[0].msg;
+	return s->frame[fixture_slot].msg;
 }
 
 static inline const struct wh_rsp *rsp(struct wh_session *s)
@@ -61,7 +65,7 @@ static inline void *request(struct wh_session *s, uint32_t call, size_t size)
 
 static inline int64_t send(struct wh_session *s, size_t size)
 {
-	return wh_dispatch_slot(s, 0, WH_HANDLER_CUDA, size);
+	return wh_dispatch_slot(s, fixture_slot, WH_HANDLER_CUDA, size);
 }
 
 static inline void say_hello(struct wh_session *s)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests for any call of any library: words at random with living handles strewn in, half
+ * of the objects and of the structs that a call has of its own as they should be.
+ */
+#ifndef WORMHOLE_TESTS_LIB_LIBRARY_REQUESTS_H
+#define WORMHOLE_TESTS_LIB_LIBRARY_REQUESTS_H
+
+#include "nccl_requests.h"
+#include "stand_ins.h"
+
+/* Of the driver: what requests of libraries name. */
+static uint64_t library_context, library_memory, library_stream;
+
+/* Communicators of NCCL that are, or have been. */
+#define COMMS	4
+static uint64_t library_comm[COMMS];
+
+/* Calls that have structs of their own, which are made here as they should be half of the time. */
+static const uint32_t library_structured[] = {
+	WH_CALL_whNcclGroup, WH_CALL_cudnnBackendExecute, WH_CALL_cublasLtMatmul,
+	WH_CALL_cublasLtMatmulAlgoGetHeuristic, WH_CALL_cublasLtMatmulAlgoCheck,
+};
+
+/* Sends what is in the message area; 0 if it was taken. */
+static int64_t ask_library(struct wh_session *s, uint32_t call, size_t size);
+
+/* Objects of all libraries, so far as they can be had. */
+static void make_handles(struct wh_session *s)
+{
+	struct wh_rsp_cublasCreate_v2 *b = msg(s);
+	struct wh_rsp_curandCreateGenerator *r = msg(s);
+	struct wh_rsp_cudnnCreate *c = msg(s);
+	struct wh_rsp_cufftCreate *f = msg(s);
+	struct wh_rsp_cusparseCreate *p = msg(s);
+	struct wh_req_cusparseCreateDnVec *d;
+	struct wh_rsp_cusparseCreateDnVec *made = msg(s);
+	struct wh_rsp_cusolverCreate *v = msg(s);
+	unsigned int type;
+
+	request(s, 0, 64);
+	if (!ask_library(s, WH_CALL_cublasCreate_v2,
+			sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
+		keep_handle(b->handle.id);
+	request(s, 0, 64);
+	if (!ask_library(s, WH_CALL_curandCreateGeneratorHost,
+			sizeof(struct wh_req_curandCreateGenerator)) &&
+	    !r->hdr.result)
+		keep_handle(r->generator);
+	keep_handle(library_stream);
+	request(s, 0, 64);
+	if (!ask_library(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
+		keep_handle(c->handle);
+	request(s, 0, 64);
+	if (!ask_library(s, WH_CALL_cufftCreate, sizeof(struct wh_req_cufftCreate)) && !f->hdr.result)
+		keep_handle(f->plan);
+	type = WH_H_cusparseLtHandle_t + next() % (WH_H_cusparselt_END - WH_H_cusparseLtHandle_t);
+	keep_handle(wh_box_put(s, type, wh_box_new(sizeof(cusparseLtMatmulPlan_t)),
+			       next() % 2));
+	/* What the library never looks into may be anything. */
+	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
+	keep_handle(wh_put(s, type, (void *)0x7770, 0));
+	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
+	keep_handle(wh_put(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
+	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
+	request(s, 0, 64);
+	if (!ask_library(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
+		keep_handle(p->handle);
+	d = request(s, 0, sizeof(*d));
+	d->values = next() % 4 ? (uintptr_t)s->data : next();
+	if (!ask_library(s, WH_CALL_cusparseCreateDnVec, sizeof(*d)) && !made->hdr.result)
+		keep_handle(made->dnVecDescr);
+	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
+	keep_handle(wh_put(s, type, (void *)0x6670, 0));
+	/* Dense, sparse, to refactor: and information about each. */
+	type = WH_H_cusolverDnHandle_t + next() % (WH_H_cusolver_END - WH_H_cusolverDnHandle_t);
+	if (type > WH_H_cusolverRfHandle_t) {
+		keep_handle(wh_put(s, type, (void *)0x6680, 0));
+		return;
+	}
+	request(s, 0, 64);
+	if (!ask_library(s, type == WH_H_cusolverDnHandle_t ? WH_CALL_cusolverDnCreate :
+		    type == WH_H_cusolverSpHandle_t ? WH_CALL_cusolverSpCreate :
+						      WH_CALL_cusolverRfCreate,
+		 sizeof(struct wh_req_cusolverCreate)) && !v->hdr.result)
+		keep_handle(v->handle);
+}
+
+/* Half of cublasLt's descriptors have what can be; the other half has any bits and sizes. */
+static void lt_descriptors(struct wh_session *s, uint32_t call)
+{
+	struct wh_req_cublasLtQuestion *w = msg(s);
+	struct wh_req_cublasLtMatmul *m = msg(s);
+	unsigned int i;
+
+	if (next() % 2)
+		return;
+	if (call == WH_CALL_cublasLtMatmul) {
+		struct wh_lt_matmul d = wh_lt_new_matmul();
+		struct wh_lt_layout l = wh_lt_new_layout();
+		uint8_t *out;
+
+		d.head.set = next() & 0x3fffffff;
+		l.head.set = next() & 0x1f;
+		out = wh_lt_pack(WH_LT_MATMUL, &d, (uint8_t *)(m + 1));
+		for (i = 0; i < 4; i++)
+			out = wh_lt_pack(WH_LT_LAYOUT, &l, out);
+		memset(&m->a, 0, 5 * sizeof(m->a));
+		m->stream = 0;
+	} else if (call == WH_CALL_cublasLtMatmulAlgoGetHeuristic ||
+		   call == WH_CALL_cublasLtMatmulAlgoCheck) {
+		w->wanted = next() % (WH_LT_MOST_RESULTS + 2);
+		w->algos = next() % 3;
+		w->preference.head.set &= 0xff;
+		for (i = 0; i < 4; i++)
+			w->layout[i].head.set &= 0x1f;
+	}
+}
+
+/* Half of NCCL's groups hold operations, of memory that is there; the size of the request. */
+static size_t groups(struct wh_session *s, uint32_t call, size_t size)
+{
+	struct nccl_writer w;
+	uint32_t i, n = 1 + next() % 4;
+
+	if (call != WH_CALL_whNcclGroup || next() % 2)
+		return size;
+	w = nccl_begin(s, n);
+	w.q->together = next() % 2;
+	for (i = 0; i < n; i++)
+		nccl_random_op(&w, &w.op[i], library_context,
+			       next() % 16 ? library_comm[next() % COMMS] : any_handle(),
+			       library_memory);
+	return w.more - (uint8_t *)w.q;
+}
+
+/* The communicators that a group has made can be named from now on. */
+static void keep_made(struct wh_session *s, uint32_t call)
+{
+	const struct wh_rsp_whNcclGroup *r = msg(s);
+	const uint64_t *id = (const uint64_t *)((const uint8_t *)r + WH_WIRE_FIXED(*r));
+	uint32_t i;
+
+	for (i = 0; call == WH_CALL_whNcclGroup && !r->hdr.result && i < r->made && i < 64; i++)
+		library_comm[next() % COMMS] = id[i];
+}
+
+/* A request for this call, in the message area; its size. */
+static size_t library_request(struct wh_session *s, uint32_t library, uint32_t call)
+{
+	size_t size = fuzz_fill(s, wh_libraries[library]->calls[call].min_size);
+	struct wh_req *q = msg(s);
+	uint64_t *w = msg(s);
+
+	/* Objects come first: half of them are real ones, with a plausible state. */
+	if (next() % 2) {
+		w[sizeof(*q) / 8] = any_handle();
+		w[sizeof(*q) / 8 + 1] = 0;
+		((struct wh_obj_cublasHandle_t *)(q + 1))->pointer_mode = next() % 2;
+		if (library == WH_LIB_cusparse)
+			((struct wh_obj_cusparseHandle_t *)(q + 1))->pointer_mode = next() % 2;
+	}
+	lt_descriptors(s, library << WH_LIBRARY_SHIFT | call);
+	packs(s, library << WH_LIBRARY_SHIFT | call);
+	size = groups(s, library << WH_LIBRARY_SHIFT | call, size);
+	q->null = next() % 4 ? 0 : next();
+	q->ctx = 0;
+	q->capture_mode = 0;
+	q->resv = next() % 64 ? 0 : 1;
+	return size;
+}
+
+#endif
