@@ -180,27 +180,19 @@ static bool all_is_free(void)
 	return false;
 }
 
-static void point(int cond, const char *way, const char *what)
-{
-	char name[120];
-
-	snprintf(name, sizeof(name), "%s_%s", way, what);
-	ok(cond, name);
-}
-
-static void no_more_than_the_limit(const char *name, way keep)
+static void no_more_than_the_limit(way keep, const char *holds, const char *again)
 {
 	struct kept k[SESSIONS];
 	size_t n, i;
 	uint64_t sum = keep_many(keep, k, &n);
 
-	point(n > 1 && sum <= LIMIT, name, "it_holds_no_more_than_its_limit");
+	ok(n > 1 && sum <= LIMIT, holds);
 	diag("%zu sessions, %llu MiB", n, (unsigned long long)(sum / MIB));
 	if (keep == by_mapping)
 		ok(((const uint8_t *)k[0].map)[0], "what_it_keeps_stays_as_it_was");
 	for (i = 0; i <= n && i < SESSIONS; i++)
 		let_go(&k[i]);
-	point(all_is_free(), name, "it_has_all_again_when_it_lets_go");
+	ok(all_is_free(), again);
 }
 
 /* The name alone is nobody's memory, nor is what comes of it later. */
@@ -257,10 +249,14 @@ int main(void)
 {
 	tap_plan(14);
 	seals();
-	no_more_than_the_limit("by_a_descriptor", by_descriptor);
-	no_more_than_the_limit("by_a_mapping", by_mapping);
-	no_more_than_the_limit("by_opening_it_again", by_opening_it_again);
-	no_more_than_the_limit("by_a_message_under_way", by_a_message);
+	no_more_than_the_limit(by_descriptor, "by_a_descriptor_it_holds_no_more_than_its_limit",
+			       "by_a_descriptor_it_has_all_again_when_it_lets_go");
+	no_more_than_the_limit(by_mapping, "by_a_mapping_it_holds_no_more_than_its_limit",
+			       "by_a_mapping_it_has_all_again_when_it_lets_go");
+	no_more_than_the_limit(by_opening_it_again, "by_opening_it_again_it_holds_no_more_than_its_limit",
+			       "by_opening_it_again_it_has_all_again_when_it_lets_go");
+	no_more_than_the_limit(by_a_message, "by_a_message_under_way_it_holds_no_more_than_its_limit",
+			       "by_a_message_under_way_it_has_all_again_when_it_lets_go");
 	name();
 	empty();
 	return tap_exit();
