@@ -26,6 +26,8 @@
 #include "wormhole_abi.h"
 
 #define LOOK_MS		250		/* who ends his program is not to wait for long */
+#define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
+#define SOFTGPU		"Wormhole softgpu"
 #define LITTLE		(8u << 20)	/* bytes that are given back here, in about a millisecond */
 
 /* --- The file ------------------------------------------------------------------------- */
@@ -106,6 +108,26 @@ static bool give_back(int file)
 
 	return !fstat(file, &st) &&
 	       !fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size);
+}
+
+/*
+ * The cgroup stands behind the limit of host memory, which workers keep to by
+ * themselves: beside that a worker has its own, and softgpu's devices. Never
+ * the whole machine's, so that it is the tenant who dies of too much.
+ */
+void wh_parts_bound(const struct wh_tenant *t)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
+	unsigned int d;
+
+	for (d = 0; d < wh_server.devices; d++)
+		if (!strcmp(wh_server.device[d].name, SOFTGPU))
+			own += wh_server.device[d].memory;
+	if (most < bytes)
+		most = bytes;
+	bytes += own * (t->workers ? t->workers : 1);
+	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
 }
 
 /* --- Of a worker that has ended ------------------------------------------------------- */

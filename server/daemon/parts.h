@@ -14,6 +14,8 @@ int wh_parts_make(struct wh_tenant *t, int account);
  * are charged to it from then on; what nobody has any more is given back.
  */
 void wh_parts_look(struct wh_tenant *t);
+/* The tenant's limit of host memory, or how many workers it has, is another. */
+void wh_parts_bound(const struct wh_tenant *t);
 /* Accounts that are not free although their worker has ended. */
 unsigned int wh_parts_kept(const struct wh_tenant *t);
 /* A child of this process has ended: was it one that gives a part back? */

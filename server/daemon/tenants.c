@@ -32,8 +32,6 @@
 #include "daemon/tenants.h"
 #include "wormhole_abi.h"
 
-#define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
-#define SOFTGPU		"Wormhole softgpu"
 #define MAX_STARTS	8	/* of a tenant at a time */
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
@@ -148,26 +146,6 @@ static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *l
 	return true;
 }
 
-/*
- * The cgroup stands behind the limit of host memory, which workers keep to by
- * themselves: beside that a worker has its own, and softgpu's devices. Never
- * the whole machine's, so that it is the tenant who dies of too much.
- */
-static void bound_memory(const struct wh_tenant *t)
-{
-	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-	uint64_t most = machine / 4 * 3, bytes = t->host_memory, own = WORKER_MEMORY;
-	unsigned int d;
-
-	for (d = 0; d < wh_server.devices; d++)
-		if (!strcmp(wh_server.device[d].name, SOFTGPU))
-			own += wh_server.device[d].memory;
-	if (most < bytes)
-		most = bytes;
-	bytes += own * (t->workers ? t->workers : 1);
-	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
-}
-
 bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 		     char *err, size_t err_size)
 {
@@ -184,7 +162,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 	if (list->has_kernel)
 		t->max_kernel_ms = list->kernel_ms;
 	wh_tenant_kernel_limit(t->file.limits, t->max_kernel_ms * 1000000);
-	bound_memory(t);
+	wh_parts_bound(t);
 	memcpy(t->limit, plan, sizeof(plan));
 	wh_limits_put(t->file.limits, &seats, t->seat, plan, wh_server.devices);
 	return true;
@@ -408,7 +386,7 @@ static void start_worker(struct wh_tenant *t, int conn)
 	t->worker[account].pid = pid;
 	t->workers++;
 	begin_start(t, account, started[0]);
-	bound_memory(t);
+	wh_parts_bound(t);
 }
 
 static void turn_away(int conn, void *arg)
@@ -704,7 +682,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
 	clean_up(t);
-	bound_memory(t);
+	wh_parts_bound(t);
 	destroy_if_over(t);
 }
 

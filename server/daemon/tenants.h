@@ -9,7 +9,7 @@
 
 struct tenant_worker {
 	pid_t pid;		/* 0: none lives */
-	int part;		/* what is shared with its client (parts.c); 0: with pid, the account is free */
+	int part;		/* what it shares with its client (parts.c); 0 and no pid: free */
 	pid_t emptier;		/* gives the part back; 0: nobody yet */
 	int started;		/* ends when it serves its client; 0: it does */
 };

@@ -565,7 +565,8 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	fcntl(o->part, F_SETFD, FD_CLOEXEC);
 	part = far_size(o->part, o->part_size, &w.far_size) ?
 		map_file(WH_WINDOW_VA, o->part, o->part_size, 0) : NULL;
-	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, o->part, w.far_size, o->part_size) : NULL;
+	far = part && w.far_size ? map_file(WH_SHM_FAR_VA, o->part, w.far_size, o->part_size) :
+				   NULL;
 	if (!part || (w.far_size && !far))
 		return refuse(o->conn, WH_ENOMEM, "cannot map the shared part");
 	take_what_needs_calls(o->conn);

@@ -68,7 +68,7 @@ struct wh_tenant_limits {
 	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
 	uint64_t max_kernel_ns;	/* that one launch may hold a device, 0 for no limit; the same */
-	uint64_t host_kept;	/* bytes in parts that programs still have, of workers that have ended */
+	uint64_t host_kept;	/* bytes of parts whose workers have ended, not their programs */
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 

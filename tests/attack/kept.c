@@ -161,7 +161,8 @@ static bool has_all(void)
 		return false;
 	if (!hostile_hello(&h)) {
 		q = hostile_request(&h, WH_CALL_whHostBlock, sizeof(*q));
-		had = !hostile_call(&h, host_block(q, WH_HOST_PIN, WH_SHM_FAR_VA, LIMIT - 16 * MIB, 0));
+		had = !hostile_call(&h, host_block(q, WH_HOST_PIN, WH_SHM_FAR_VA,
+						   LIMIT - 16 * MIB, 0));
 	}
 	hang_up(&h);
 	return had;
@@ -239,7 +240,8 @@ static void seals(void)
 
 	if (!hostile_begin(&h))
 		return;
-	refused = fcntl(h.file, F_ADD_SEALS, F_SEAL_WRITE) && fcntl(h.file, F_ADD_SEALS, F_SEAL_SEAL) &&
+	refused = fcntl(h.file, F_ADD_SEALS, F_SEAL_WRITE) &&
+		  fcntl(h.file, F_ADD_SEALS, F_SEAL_SEAL) &&
 		  ftruncate(h.file, 0) && ftruncate(h.file, 1ULL << 40);
 	ok(refused, "it_can_neither_seal_it_nor_change_its_size");
 	hostile_leave(&h);

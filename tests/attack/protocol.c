@@ -100,7 +100,7 @@ static size_t make_long(size_t size)
 	return sizeof(*q);
 }
 
-static int32_t ask(uint32_t call, size_t size)
+static int32_t say(uint32_t call, size_t size)
 {
 	uint32_t handler = call >> WH_LIBRARY_SHIFT ? WH_HANDLER_LIBRARY : WH_HANDLER_CUDA;
 	struct wh_req *q = msg(s);
@@ -117,10 +117,10 @@ static int32_t ask(uint32_t call, size_t size)
 	return rsp(s)->result;
 }
 
-static int64_t ask_library(struct wh_session *session, uint32_t call, size_t size)
+static int64_t ask(struct wh_session *session, uint32_t call, size_t size)
 {
 	(void)session;
-	return ask(call, size) == -1;
+	return say(call, size) == -1;
 }
 
 /* What is posted lies in a cell, which holds no more. */
@@ -235,7 +235,7 @@ static void one_described(const struct call *c)
 	default:
 		put((uint8_t *)msg(s) + f->at, odd(), f->bytes < 8 ? f->bytes : 8);
 	}
-	ask(c->number, size);
+	say(c->number, size);
 }
 
 /* --- Calls of libraries ------------------------------------------------------------------ */
@@ -268,7 +268,7 @@ static void one_undescribed(void)
 	size = library_request(s, call >> WH_LIBRARY_SHIFT,
 			       call & ((1u << WH_LIBRARY_SHIFT) - 1));
 	((struct wh_req *)msg(s))->ctx = context;
-	if (ask(call, size) != -1)
+	if (say(call, size) != -1)
 		keep_made(s, call);
 	if (nccl_foreign) {
 		fprintf(stderr, "a communicator that was ended reached the library\n");
@@ -308,7 +308,7 @@ static int32_t upload(const void *from, size_t n)
 	memcpy(s->data, from, n);
 	q->total = q->size = n;
 	q->addr = (uintptr_t)s->data;
-	return ask(WH_CALL_whUpload, sizeof(*q));
+	return say(WH_CALL_whUpload, sizeof(*q));
 }
 
 static uint64_t load(size_t n, bool wrong)
@@ -322,7 +322,7 @@ static uint64_t load(size_t n, bool wrong)
 	part->size = n;
 	if (wrong)
 		size = spoil(size);
-	return ask(WH_CALL_cuModuleLoadDataEx, size) ? 0 : r->handle;
+	return say(WH_CALL_cuModuleLoadDataEx, size) ? 0 : r->handle;
 }
 
 /* Code with some bytes of another place, or other numbers, or less of it. */
@@ -359,7 +359,7 @@ static void one_image(void)
 		struct wh_req_cuModuleUnload *q = begin(WH_CALL_cuModuleUnload, sizeof(*q));
 
 		q->hmod = module;
-		ask(WH_CALL_cuModuleUnload, sizeof(*q));
+		say(WH_CALL_cuModuleUnload, sizeof(*q));
 	}
 }
 
@@ -376,9 +376,9 @@ static void one_launch(void)
 	put(param + 8, 32, 4);
 	/* An address that is none ends the context for good: not each time. */
 	if (pick(16) == 0)
-		ask(WH_CALL_whLaunch, spoil(FIXED(*q) + 16));
+		say(WH_CALL_whLaunch, spoil(FIXED(*q) + 16));
 	else
-		ask(WH_CALL_whLaunch, FIXED(*q) + 16);
+		say(WH_CALL_whLaunch, FIXED(*q) + 16);
 }
 
 static void one_node(void)
@@ -448,7 +448,7 @@ static void one_node(void)
 	default:
 		break;
 	}
-	ask(WH_CALL_whGraphNode, pick(4) ? spoil(size) : size);
+	say(WH_CALL_whGraphNode, pick(4) ? spoil(size) : size);
 }
 
 #define BY_HAND(call, type, body)						\
@@ -458,7 +458,7 @@ static void one_##call(void)							\
 	size_t size = sizeof(*q);						\
 										\
 	body									\
-	ask(WH_CALL_##call, pick(4) ? spoil(size) : size);			\
+	say(WH_CALL_##call, pick(4) ? spoil(size) : size);			\
 }
 BY_HAND(whSmallIn, struct wh_req_whSmallIn,
 	q->device = device; q->size = 64; q->async = pick(2); size += 64;)
@@ -504,7 +504,7 @@ static void one_link_input(void)
 	q = begin(WH_CALL_cuLinkAddData_v2, sizeof(*q) + 64);
 	q->state = living(WH_H_CUlinkState);
 	q->type = CU_JIT_INPUT_PTX;
-	ask(WH_CALL_cuLinkAddData_v2, pick(2) ? spoil(FIXED(*q)) : FIXED(*q));
+	say(WH_CALL_cuLinkAddData_v2, pick(2) ? spoil(FIXED(*q)) : FIXED(*q));
 }
 
 static void (*const by_hand[])(void) = {
@@ -528,25 +528,25 @@ static bool make_world(void)
 
 	context = 0;
 	begin(0, 64);
-	if (ask(WH_CALL_cuDevicePrimaryCtxRetain, sizeof(struct wh_req_cuDevicePrimaryCtxRetain)))
+	if (say(WH_CALL_cuDevicePrimaryCtxRetain, sizeof(struct wh_req_cuDevicePrimaryCtxRetain)))
 		return false;
 	context = c->pctx;
 	alloc = begin(0, sizeof(*alloc));
 	alloc->bytesize = DEVICE_BYTES;
-	device = ask(WH_CALL_cuMemAlloc_v2, sizeof(*alloc)) ? 0 : m->dptr;
+	device = say(WH_CALL_cuMemAlloc_v2, sizeof(*alloc)) ? 0 : m->dptr;
 	begin(0, 64);
-	ask(WH_CALL_cuGraphCreate, sizeof(struct wh_req_cuGraphCreate));
+	say(WH_CALL_cuGraphCreate, sizeof(struct wh_req_cuGraphCreate));
 	graph = g->phGraph;
 	module = upload(ptx, sizeof(ptx)) ? 0 : load(sizeof(ptx), false);
 	get = begin(0, FIXED(*get) + 16);
 	get->hmod = module;
 	get->name_size = sizeof(TEXT_SENT);
 	memcpy((uint8_t *)get + FIXED(*get), TEXT_SENT, sizeof(TEXT_SENT));
-	function = ask(WH_CALL_cuModuleGetFunction, FIXED(*get) + 16) ? 0 : f->hfunc;
+	function = say(WH_CALL_cuModuleGetFunction, FIXED(*get) + 16) ? 0 : f->hfunc;
 	begin(0, 64);
-	ask(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate));
+	say(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate));
 	begin(0, 64);
-	ask(WH_CALL_cuEventCreate, sizeof(struct wh_req_cuEventCreate));
+	say(WH_CALL_cuEventCreate, sizeof(struct wh_req_cuEventCreate));
 	return device && function && graph;
 }
 
@@ -571,7 +571,7 @@ bool protocol_begin(struct wh_session *session)
 	if (!make_world())
 		return false;
 	begin(0, 64);
-	library_stream = ask(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate)) ? 0 :
+	library_stream = say(WH_CALL_cuStreamCreate, sizeof(struct wh_req_cuStreamCreate)) ? 0 :
 			 r->phStream;
 	library_context = context;
 	library_memory = device;

@@ -11,7 +11,7 @@
 
 /* --- Requests ------------------------------------------------------------------------------ */
 
-static int64_t ask_library(struct wh_session *s, uint32_t call, size_t size)
+static int64_t ask(struct wh_session *s, uint32_t call, size_t size)
 {
 	((struct wh_req *)msg(s))->call = call;
 	return wh_dispatch_slot(s, 0, WH_HANDLER_LIBRARY, size);
@@ -22,7 +22,7 @@ static void one(struct wh_session *s, uint32_t library, uint32_t call)
 	size_t size = library_request(s, library, call);
 
 	call |= library << WH_LIBRARY_SHIFT;
-	if (!ask_library(s, call, size))
+	if (!ask(s, call, size))
 		keep_made(s, call);
 	if (next() % 64 == 0)
 		make_handles(s);
@@ -92,22 +92,22 @@ static void test_boxes(struct wh_session *s)
 static void test_envelope(struct wh_session *s)
 {
 	request(s, 0, 4096);
-	ok_eq(ask_library(s, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)), WH_EPERM,
+	ok_eq(ask(s, WH_CALL_cublasCreate_v2, sizeof(struct wh_req_cublasCreate_v2)), WH_EPERM,
 	      "no_call_before_the_library_is_open");
 	stand_ins(s);
 	s->drv.cuPointerGetAttributes = fuzz_attributes;
 	request(s, 0, 4096);
-	ok_eq(ask_library(s, WH_CALL_cublasSgemm_v2, sizeof(struct wh_req_cublasSgemm_v2) - 1), WH_EINVAL,
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, sizeof(struct wh_req_cublasSgemm_v2) - 1), WH_EINVAL,
 	      "request_shorter_than_its_struct_is_refused");
-	ok_eq(ask_library(s, WH_CALL_cublasSgemm_v2, s->frame[0].max + 1), WH_EINVAL,
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, s->frame[0].max + 1), WH_EINVAL,
 	      "request_longer_than_the_area_is_refused");
-	ok_eq(ask_library(s, WH_LIB_cublas << WH_LIBRARY_SHIFT | WH_CUBLAS_CALLS, 4096), WH_ENOSYS,
+	ok_eq(ask(s, WH_LIB_cublas << WH_LIBRARY_SHIFT | WH_CUBLAS_CALLS, 4096), WH_ENOSYS,
 	      "call_past_the_table_is_refused");
-	ok_eq(ask_library(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS,
+	ok_eq(ask(s, WH_LIBS << WH_LIBRARY_SHIFT | 1, 4096), WH_ENOSYS,
 			"library_past_the_table_is_refused");
-	ok_eq(ask_library(s, 1, 4096), WH_ENOSYS, "library_0_is_none");
+	ok_eq(ask(s, 1, 4096), WH_ENOSYS, "library_0_is_none");
 	((struct wh_req *)msg(s))->resv = 1;
-	ok_eq(ask_library(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "reserved_bits_are_refused");
+	ok_eq(ask(s, WH_CALL_cublasSgemm_v2, 4096), WH_EINVAL, "reserved_bits_are_refused");
 	ok_eq(stand_ins_calls, 0, "nothing_of_this_reached_a_library");
 }
 
@@ -134,23 +134,23 @@ static void test_handles(struct wh_session *s)
 	int before = stand_ins_calls;
 
 	q->handle.id = handle[1];	/* a generator */
-	ask_library(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
 	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
 			"handle_of_another_library_is_refused");
 	q = request(s, 0, sizeof(*q));
 	q->handle.id = handle[0] ^ 1ULL << 33;
-	ask_library(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
 	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
 			"handle_of_another_generation_is_refused");
 	q = request(s, 0, sizeof(*q));
 	q->handle.id = handle[0];
 	q->handle.pointer_mode = 2;
-	ask_library(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
 	ok_eq(rsp(s)->result, CUBLAS_STATUS_INVALID_VALUE, "third_pointer_mode_is_refused");
 	q = request(s, 0, sizeof(*q));
 	q->handle.id = handle[0];
 	q->handle.stream = 0x1234;
-	ask_library(s, WH_CALL_cublasSasum_v2, sizeof(*q));
+	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
 	ok_eq(rsp(s)->result, CUBLAS_STATUS_INVALID_VALUE, "stream_that_is_none_is_refused");
 	ok_eq(stand_ins_calls, before, "none_of_them_reached_the_library");
 }
@@ -164,41 +164,41 @@ static void test_host_numbers(struct wh_session *s)
 	q->generator.id = handle[1];
 	q->out = (uintptr_t)&stand_ins_calls;
 	q->count = 1;
-	ask_library(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
 	ok(rsp(s)->result == CURAND_STATUS_OUT_OF_RANGE && stand_ins_calls == before,
 	   "host_generator_cannot_write_outside_of_the_data_area");
 	q = request(s, 0, sizeof(*q));
 	q->generator.id = handle[1];
 	q->out = (uintptr_t)s->data + s->data_size - 8;
 	q->count = 3;
-	ask_library(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
 	ok(rsp(s)->result == CURAND_STATUS_OUT_OF_RANGE && stand_ins_calls == before, "nor_past_its_end");
 	q = request(s, 0, sizeof(*q));
 	q->generator.id = handle[1];
 	q->count = 5;
-	ask_library(s, WH_CALL_whCurandGenerate, sizeof(*q));
+	ask(s, WH_CALL_whCurandGenerate, sizeof(*q));
 	f = request(s, 0, sizeof(*f));
 	f->to = (uintptr_t)s->data;
 	f->size = 21;
-	ask_library(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "no_more_is_fetched_than_was_generated");
 	f = request(s, 0, sizeof(*f));
 	f->to = (uintptr_t)s->data;
 	f->size = 20;
-	ask_library(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
 	ok_eq(rsp(s)->result, CURAND_STATUS_SUCCESS, "all_of_it_is");
 	f = request(s, 0, sizeof(*f));
 	f->to = (uintptr_t)&stand_ins_calls;
 	f->size = 4;
 	f->source = WH_CURAND_CONSTANTS32;
-	ask_library(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_to_elsewhere_is_refused");
 	f = request(s, 0, sizeof(*f));
 	f->to = (uintptr_t)s->data;
 	f->size = 8;
 	f->offset = UINT64_MAX - 3;
 	f->source = WH_CURAND_CONSTANTS32;
-	ask_library(s, WH_CALL_whCurandFetch, sizeof(*f));
+	ask(s, WH_CALL_whCurandFetch, sizeof(*f));
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 

@@ -23,7 +23,7 @@ static const uint32_t library_structured[] = {
 };
 
 /* Sends what is in the message area; 0 if it was taken. */
-static int64_t ask_library(struct wh_session *s, uint32_t call, size_t size);
+static int64_t ask(struct wh_session *s, uint32_t call, size_t size);
 
 /* Objects of all libraries, so far as they can be had. */
 static void make_handles(struct wh_session *s)
@@ -39,20 +39,20 @@ static void make_handles(struct wh_session *s)
 	unsigned int type;
 
 	request(s, 0, 64);
-	if (!ask_library(s, WH_CALL_cublasCreate_v2,
+	if (!ask(s, WH_CALL_cublasCreate_v2,
 			sizeof(struct wh_req_cublasCreate_v2)) && !b->hdr.result)
 		keep_handle(b->handle.id);
 	request(s, 0, 64);
-	if (!ask_library(s, WH_CALL_curandCreateGeneratorHost,
+	if (!ask(s, WH_CALL_curandCreateGeneratorHost,
 			sizeof(struct wh_req_curandCreateGenerator)) &&
 	    !r->hdr.result)
 		keep_handle(r->generator);
 	keep_handle(library_stream);
 	request(s, 0, 64);
-	if (!ask_library(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
+	if (!ask(s, WH_CALL_cudnnCreate, sizeof(struct wh_req_cudnnCreate)) && !c->hdr.result)
 		keep_handle(c->handle);
 	request(s, 0, 64);
-	if (!ask_library(s, WH_CALL_cufftCreate, sizeof(struct wh_req_cufftCreate)) && !f->hdr.result)
+	if (!ask(s, WH_CALL_cufftCreate, sizeof(struct wh_req_cufftCreate)) && !f->hdr.result)
 		keep_handle(f->plan);
 	type = WH_H_cusparseLtHandle_t + next() % (WH_H_cusparselt_END - WH_H_cusparseLtHandle_t);
 	keep_handle(wh_box_put(s, type, wh_box_new(sizeof(cusparseLtMatmulPlan_t)),
@@ -64,11 +64,11 @@ static void make_handles(struct wh_session *s)
 	keep_handle(wh_put(s, WH_H_cublasLtHandle_t, (void *)0x7790, 0));
 	keep_handle(wh_put(s, WH_H_nvmlDevice_t, (void *)0x8880, 0));
 	request(s, 0, 64);
-	if (!ask_library(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
+	if (!ask(s, WH_CALL_cusparseCreate, sizeof(struct wh_req_cusparseCreate)) && !p->hdr.result)
 		keep_handle(p->handle);
 	d = request(s, 0, sizeof(*d));
 	d->values = next() % 4 ? (uintptr_t)s->data : next();
-	if (!ask_library(s, WH_CALL_cusparseCreateDnVec, sizeof(*d)) && !made->hdr.result)
+	if (!ask(s, WH_CALL_cusparseCreateDnVec, sizeof(*d)) && !made->hdr.result)
 		keep_handle(made->dnVecDescr);
 	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x6670, 0));
@@ -79,7 +79,7 @@ static void make_handles(struct wh_session *s)
 		return;
 	}
 	request(s, 0, 64);
-	if (!ask_library(s, type == WH_H_cusolverDnHandle_t ? WH_CALL_cusolverDnCreate :
+	if (!ask(s, type == WH_H_cusolverDnHandle_t ? WH_CALL_cusolverDnCreate :
 		    type == WH_H_cusolverSpHandle_t ? WH_CALL_cusolverSpCreate :
 						      WH_CALL_cusolverRfCreate,
 		 sizeof(struct wh_req_cusolverCreate)) && !v->hdr.result)

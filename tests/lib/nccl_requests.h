@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group of NCCL's in the message area: its operations, and behind them what some of these make. */
+/* A group of NCCL's in the message area: operations, and behind them what some of these make. */
 #ifndef WORMHOLE_TESTS_LIB_NCCL_REQUESTS_H
 #define WORMHOLE_TESTS_LIB_NCCL_REQUESTS_H
 
@@ -36,8 +36,8 @@ static struct wh_nccl_made *nccl_put_made(struct nccl_writer *w, uint64_t ctx, u
 }
 
 /* An operation at random of this communicator, with this memory. */
-static void nccl_random_op(struct nccl_writer *w, struct wh_nccl_op *op, uint64_t ctx, uint64_t comm,
-			   uint64_t device)
+static void nccl_random_op(struct nccl_writer *w, struct wh_nccl_op *op, uint64_t ctx,
+			   uint64_t comm, uint64_t device)
 {
 	uint32_t kind = next() % (WH_NCCL_KINDS + 1);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An NCCL that knows which communicators it made, and counts those that come when they were ended. */
+/* An NCCL that knows which communicators it made, and counts those that come ended. */
 #ifndef WORMHOLE_TESTS_LIB_STAND_IN_NCCL_H
 #define WORMHOLE_TESTS_LIB_STAND_IN_NCCL_H
 
@@ -230,12 +230,15 @@ static struct wh_nccl_functions *stand_in_nccl(void)
 		.ncclCommInitRankConfig = nccl_init, .ncclCommInitRankScalable = nccl_init_scalable,
 		.ncclCommSplit = nccl_split, .ncclCommShrink = nccl_shrink,
 		.ncclCommFinalize = nccl_finalize,
-		.ncclCommDestroy = nccl_end, .ncclCommAbort = nccl_end, .ncclCommRevoke = nccl_revoke,
+		.ncclCommDestroy = nccl_end, .ncclCommAbort = nccl_end,
+		.ncclCommRevoke = nccl_revoke,
 		.ncclAllReduce = nccl_all_reduce, .ncclAllGather = nccl_gather,
 		.ncclReduceScatter = nccl_all_reduce,
-		.ncclReduce = nccl_reduce, .ncclBroadcast = nccl_rooted, .ncclAlltoAll = nccl_gather,
+		.ncclReduce = nccl_reduce, .ncclBroadcast = nccl_rooted,
+		.ncclAlltoAll = nccl_gather,
 		.ncclGather = nccl_rooted, .ncclScatter = nccl_rooted, .ncclSend = nccl_send_to,
-		.ncclRecv = nccl_recv_from, .ncclCommCount = nccl_number, .ncclCommUserRank = nccl_number,
+		.ncclRecv = nccl_recv_from, .ncclCommCount = nccl_number,
+		.ncclCommUserRank = nccl_number,
 	};
 
 	return &l;
