@@ -244,8 +244,16 @@ static bool is_parked(void)
 	return !wh_stat(1, &st) && st.parked;
 }
 
+/* RELEASE leaves the threads alone: a kernel ends them, here they end themselves. */
+static void end_who_is_released(void)
+{
+	if (worker.vcpu->running && !is_parked())
+		wh_wake_worker(&worker);
+}
+
 static bool parked_or_ended(void)
 {
+	end_who_is_released();
 	return wh_poll(!worker.vcpu->running || is_parked(), 5000);
 }
 
@@ -306,9 +314,7 @@ static bool run_sequence(const struct sequence *q, bool *found)
 			good = run_steps(&q->steps[i], n);
 	}
 	wh_kill(1);
-	/* Whom RELEASE has left alone: its kernel would end it. */
-	if (worker.vcpu->running)
-		wh_wake_worker(&worker);
+	end_who_is_released();
 	if (worker.vcpu->started)
 		good &= wh_ends_well(worker.vcpu);
 	*found = new_edges();
