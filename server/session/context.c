@@ -200,9 +200,6 @@ static void stand_in_after(struct wh_session *s, CUdevice dev, bool reset)
 
 	if (!wh_sms_primary_released(s, dev) && !reset)
 		return;
-	/* A reset has ended it all. */
-	if (!reset)
-		wh_sms_empty(s, s->primary);
 	wh_handles_drop_owned(&s->handles, id);
 	wh_sms_primary_gone(s, dev);
 	destroyed(s, CUDA_SUCCESS, id);
