@@ -230,7 +230,7 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		return false;
 	if (s->drv.cuEventRecord(e, st->stream) != CUDA_SUCCESS) {
 		give_event(s, c, e);
-		/* It may be another stream of that address by now: of which context is asked again. */
+		/* It may be another stream of that address by now: whose is asked again. */
 		st->stream = NOBODYS;
 		return false;
 	}
