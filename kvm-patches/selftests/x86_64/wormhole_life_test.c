@@ -239,9 +239,9 @@ static void end_beside_an_absent_table(void)
 	entry[(WH_WINDOW_VA >> 39) & 511] = 0;
 	noticed = wh_join(other.vcpu, 4) && worker.vcpu->running;
 	if (fd < 0)
-		wh_skip("its_end_is_noticed_while_the_first_ones_table_is_absent", "no userfaultfd");
+		wh_skip("its_end_is_noticed_while_the_first_table_is_absent", "no userfaultfd");
 	else
-		wh_ok(noticed, "its_end_is_noticed_while_the_first_ones_table_is_absent");
+		wh_ok(noticed, "its_end_is_noticed_while_the_first_table_is_absent");
 	/* Back, and empty. */
 	close(fd);
 	memset(top, 0, WH_PAGE);

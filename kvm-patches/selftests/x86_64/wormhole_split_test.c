@@ -35,8 +35,8 @@ static u64 va(u64 page)
 
 static void guest_notify(u64 pair, u64 page, u64 phase)
 {
-	u64 rax = WH_LEAF_NOTIFY, rbx, rcx = 0, rdx = va(page + 1);
 	register u64 r8 asm("r8") = phase;
+	u64 rax = WH_LEAF_NOTIFY, rbx, rcx = 0, rdx = va(page + 1);
 
 	asm volatile("cpuid" : "+a"(rax), "=b"(rbx), "+c"(rcx), "+d"(rdx)
 		     : "D"(pair), "S"(va(page)), "r"(r8) : "memory");
