@@ -104,7 +104,7 @@ own world, that a parked server uses no CPU time, and that calls work on
 a device without an exit.  Report what each way costs, and whether it took
 the exits and handoffs that it should.
 M
-tests notify flush revoke zap mm life process limits race lock fire
+tests notify flush split revoke zap mm life process limits race lock signal twice fire
 commit <<'M'
 KVM: selftests: Test invalidation and the ends of calls between VMs
 
