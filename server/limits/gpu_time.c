@@ -130,13 +130,22 @@ static struct wh_sm_context *new_context(struct wh_session *s)
 	return c;
 }
 
+/* The current one, if something was launched there. */
+static struct wh_sm_context *known_context(const struct wh_session *s)
+{
+	struct wh_sm_context *c = s->limits.sm->contexts;
+
+	while (c && c->ctx != wh_self.ctx)
+		c = c->next;
+	return c;
+}
+
 struct wh_sm_context *wh_gpu_context(struct wh_session *s)
 {
-	struct wh_sm_context *c;
+	struct wh_sm_context *c = known_context(s);
 
-	for (c = s->limits.sm->contexts; c; c = c->next)
-		if (c->ctx == wh_self.ctx)
-			return c;
+	if (c)
+		return c;
 	if (!s->drv.cuEventCreate || !s->drv.cuEventRecord || !s->drv.cuEventQuery ||
 	    !s->drv.cuEventElapsedTime || !s->drv.cuEventDestroy_v2)
 		return NULL;
@@ -288,17 +297,21 @@ void wh_gpu_mark_last(struct wh_session *s)
 
 /* --- Streams ------------------------------------------------------------------------------- */
 
+static struct wh_sm_stream *known_stream(struct wh_sm_context *c, CUstream stream)
+{
+	struct wh_sm_stream *st;
+
+	for (st = c->stream; st < c->stream + WH_SM_STREAMS && st->used; st++)
+		if (st->stream == stream)
+			return st;
+	return NULL;
+}
+
 bool wh_gpu_has_stream(struct wh_session *s, CUstream stream)
 {
-	const struct wh_sm_context *c = s->limits.sm->contexts;
-	unsigned int i;
+	struct wh_sm_context *c = known_context(s);
 
-	while (c && c->ctx != wh_self.ctx)
-		c = c->next;
-	for (i = 0; c && i < WH_SM_STREAMS && c->stream[i].used; i++)
-		if (c->stream[i].stream == stream)
-			return true;
-	return false;
+	return c && known_stream(c, stream);
 }
 
 static struct wh_sm_stream *idle_place(struct wh_sm_context *c)
@@ -317,11 +330,10 @@ static struct wh_sm_stream *idle_place(struct wh_sm_context *c)
 
 static struct wh_sm_stream *stream_of(struct wh_sm_context *c, CUstream stream)
 {
-	struct wh_sm_stream *st;
+	struct wh_sm_stream *st = known_stream(c, stream);
 
-	for (st = c->stream; st < c->stream + WH_SM_STREAMS && st->used; st++)
-		if (st->stream == stream)
-			return st;
+	if (st)
+		return st;
 	st = idle_place(c);
 	if (st)
 		*st = (struct wh_sm_stream) { .stream = stream, .used = true };

@@ -12,10 +12,7 @@ serve
 "$wormhole" tenant create other --host-mem 100M
 start b --tenant other -- pin=$((40 * M))
 "$wormhole" run --tenant greedy -- "$WH_BUILD/tests/attack/bin/pinned" >"$tmp/said" 2>&1
-sed 's/^1\.\.12$/1..15/' "$tmp/said"
-tap_planned=15
-tap_run=$(grep -c '^ok\|^not ok' "$tmp/said")
-tap_failed=$(grep -c '^not ok' "$tmp/said")
+take_over "$tmp/said" 12 15
 await has_workers 1
 is nothing_is_held_when_they_have_ended "$(field greedy "t['host_memory']")" 0
 is other_tenants_have_theirs_meanwhile "$(field other "t['host_memory']")" $((56 * M))

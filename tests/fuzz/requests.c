@@ -4,30 +4,5 @@
  * makes requests that are right but for one thing.
  */
 #define _GNU_SOURCE
-#include "world.h"
-
-#define MOST	64	/* requests of an input */
-
-static void run(struct fuzz_input *in)
-{
-	int i;
-
-	fuzz_input = in;
-	for (i = 0; i < MOST && in->at < in->end; i++)
-		protocol_step();
-}
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	(void)argv;
-	make_world();
-	fuzz_share_counters();
-	return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	fuzz_in_process(run, data, size);
-	return 0;
-}
+#define STEP	protocol_step
+#include "steps.h"
