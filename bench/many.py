@@ -108,7 +108,17 @@ class Host:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def bytes(self):
-        return 1024 * field(f"/proc/{self.pid}/smaps_rollup", "Pss")
+        """Its share of what is its own: without its program and libraries, of which its share
+        is less as long as others run them."""
+        sum_kib, own = 0, False
+        with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as f:
+            for line in f:
+                words = line.split(maxsplit=5)
+                if not words[0].endswith(":"):
+                    own = len(words) < 6 or words[5].startswith(("[", self.dir + "/"))
+                elif own and words[0] == "Pss:":
+                    sum_kib += int(words[1])
+        return 1024 * sum_kib
 
     def wakeups(self):
         return field(f"/proc/{self.pid}/status", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
@@ -405,7 +415,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--data", help="a file for gnuplot")
     a = p.parse_args()
-    folder = tempfile.mkdtemp(prefix="many.")
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="many."))
     os.chmod(folder, 0o755)
     try:
         result = simulate(a, folder)
