@@ -29,11 +29,8 @@ static bool ends_a_context(uint32_t call)
 }
 
 /* Of a session with a temporal limit: a call that is no launch. */
-static void before_other_call(struct wh_session *s, const struct wh_req *q,
-			      const struct wh_call_entry *e)
+static void before_other_call(struct wh_session *s, const struct wh_req *q)
 {
-	if (e->launch)
-		return;
 	wh_sm_other_call(s);
 	if (ends_a_context(q->call))
 		wh_awaited_over(s);
@@ -236,8 +233,8 @@ static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
 {
 	f->rsp_size = WH_WIRE_FIXED(struct wh_rsp);
-	if (__builtin_expect(s->limits.temporal, 0))
-		before_other_call(s, f->req, e);
+	if (__builtin_expect(s->limits.temporal, 0) && !e->launch)
+		before_other_call(s, f->req);
 	return wh_tracing(s) ? wh_run_traced(s, f, e, NULL) : (int32_t)e->run(s, f);
 }
 
@@ -297,6 +294,9 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
+		/* A call that ends nothing is work, as a launch is; any other may wait for the device. */
+		if (s->limits.temporal && e->ends)
+			before_other_call(s, q);
 		res = wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f);
 		wh_library_ended(s);
 		rc = finish(s, res, NULL, result);

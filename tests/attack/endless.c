@@ -4,10 +4,12 @@
  *
  *	endless		launches it and waits; prints what came of it, and of calls behind that
  *	endless copy	the same, but waits in a copy to the host,
- *	endless free	or in giving memory back
+ *	endless free	or in giving memory back,
+ *	endless product	or in a product of cuBLAS's whose result it wants on the host
  *	endless stay	launches it, says `under way`, and makes no call any more
  *	endless once	launches one that ends at once, and prints its result
  */
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +23,38 @@ static const char code[] =
 	"cvta.to.global.u64 %rd1,%rd1;\nmov.u64 %rd3,0;\nL:\nadd.u64 %rd3,%rd3,1;\n"
 	"st.volatile.global.u64 [%rd1],%rd3;\nsetp.lt.u64 %p1,%rd3,%rd2;\n@%p1 bra L;\nret;\n}\n";
 
+static int (*dot)(void *handle, int n, CUdeviceptr x, int incx, CUdeviceptr y, int incy, float *sum);
+static void *handle;
+
+/* What cuBLAS has to prepare on the device is behind it before the kernel comes. */
+static CUresult prepare_product(CUdeviceptr d)
+{
+	void *cublas = dlopen("libcublas.so.13", RTLD_NOW);
+	int (*create)(void **handle) = cublas ? dlsym(cublas, "cublasCreate_v2") : NULL;
+	float sum;
+
+	dot = cublas ? dlsym(cublas, "cublasSdot_v2") : NULL;
+	if (!create || !dot || create(&handle) || dot(handle, 1, d, 1, d, 1, &sum))
+		return CUDA_ERROR_NOT_FOUND;
+	return cuCtxSynchronize();
+}
+
+/* cuBLAS has statuses of its own, so the driver is asked what came of the kernel. */
+static CUresult wait_in_product(CUdeviceptr d)
+{
+	float sum;
+
+	dot(handle, 1, d, 1, d, 1, &sum);
+	return cuCtxSynchronize();
+}
+
 /* Where a program waits for its kernel without having asked for it. */
 static CUresult wait_in(const char *how, CUdeviceptr d)
 {
 	char byte;
 
+	if (!strcmp(how, "product"))
+		return wait_in_product(d);
 	if (!strcmp(how, "copy"))
 		return cuMemcpyDtoH(&byte, d, 1);
 	if (!strcmp(how, "free"))
@@ -44,6 +73,8 @@ int main(int argc, char **argv)
 
 	if (!res)
 		res = cuMemAlloc(&d, 8);
+	if (!res && argc > 1 && !strcmp(argv[1], "product"))
+		res = prepare_product(d);
 	if (res) {
 		printf("start %d\n", (int)res);
 		return 1;

@@ -21,6 +21,7 @@ struct mock_gpu {
 	uint64_t total;			/* bytes of the device */
 	uint64_t used, peak;		/* by all processes */
 	uint64_t readings;		/* of what processes have, by NVML */
+	uint64_t records;		/* events that were recorded */
 	struct {
 		uint32_t pid;
 		uint64_t bytes;

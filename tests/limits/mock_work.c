@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The mock driver: code, graphs and parts of the SMs. */
+#define _GNU_SOURCE
 #include "mock_driver.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 static uint64_t graph_reserved, graph_idle;
 static CUstream capturing;
@@ -161,6 +163,43 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 		c->heap = up(c->heap_limit, BLOCK) + BLOCK;
 		c->mallocs = 1;
 	}
+	return CUDA_SUCCESS;
+}
+
+/* --- Events: all work is done when it is launched -------------------------------------------- */
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	(void)flags;
+	*event = calloc(1, sizeof(struct timespec));
+	return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	(void)stream;
+	clock_gettime(CLOCK_MONOTONIC, (struct timespec *)event);
+	mock_gpu->records++;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	(void)event;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+	struct timespec a = *(struct timespec *)from, b = *(struct timespec *)to;
+
+	*ms = (float)(1e3 * (double)(b.tv_sec - a.tv_sec) + 1e-6 * (double)(b.tv_nsec - a.tv_nsec));
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	free(event);
 	return CUDA_SUCCESS;
 }
 

@@ -2,10 +2,12 @@
 /*
  * Promise: what a plan of cuFFT takes of the device counts for its tenant, and a
  * plan that is too much is undone. Over the mock driver, whose NVML says what the
- * library has taken behind the handlers.
+ * library has taken behind the handlers. And under a share of time, work that was launched
+ * is looked at while a call of the library waits for the device.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
+#include "modules.h"
 
 #include <cufft.h>
 #include <time.h>
@@ -28,6 +30,52 @@ static bool charged_in_use(cufftHandle p, uint64_t more)
 	return charged() - before == more;
 }
 
+static CUresult launch(CUfunction f)
+{
+	return cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+/* Only launches in a row go without a marker, which is an event. */
+static bool launch_without_marker(CUfunction f)
+{
+	uint64_t records;
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		records = gpu->records;
+		if (launch(f))
+			return false;
+		if (gpu->records == records)
+			return true;
+	}
+	return false;
+}
+
+/* How many the library's call has put behind a launch before it. */
+static uint64_t markers_before_a_call(cufftHandle p, CUfunction f)
+{
+	uint64_t records;
+	size_t size;
+
+	if (!launch_without_marker(f))
+		return ~0ull;
+	records = gpu->records;
+	return cufftGetSize(p, &size) ? ~0ull : gpu->records - records;
+}
+
+static void under_a_share(cufftHandle p)
+{
+	struct wh_device_limit half = { .memory = 1024 * MIB, .sm_percent = 50,
+					.sm_policy = WH_SM_TEMPORAL };
+	CUmodule m;
+	CUfunction f;
+
+	wh_tenant_limits_set(limits, 0, &half);
+	if (cuModuleLoadData(&m, image) || cuModuleGetFunction(&f, m, "run"))
+		return;
+	ok_eq(markers_before_a_call(p, f), 1, "a_call_that_may_wait_puts_a_marker_behind_a_launch");
+}
+
 int main(int argc, char **argv)
 {
 	char here[512];
@@ -42,7 +90,7 @@ int main(int argc, char **argv)
 	strcpy(strrchr(here, '/'), "/bin/mock/libcufft.so.12");
 	setenv("WORMHOLE_CUFFT", here, 1);
 	fresh();
-	tap_plan(9);
+	tap_plan(10);
 	set_memory(1024 * MIB);
 	if (!start() || cufftCreate(&q)) {
 		printf("Bail out! cannot start\n");
@@ -63,6 +111,7 @@ int main(int argc, char **argv)
 	ok(!cufftDestroy(p) && !cufftDestroy(q) && gpu->used == used - 100 * MIB,
 	   "plans_that_end_give_back_what_they_had");
 	ok(!plan(&p, 200) && charged() - before == 200 * MIB, "and_the_charge_follows");
+	under_a_share(p);
 	remove_tenant();
 	return tap_exit();
 }
