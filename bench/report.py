@@ -118,8 +118,8 @@ def busy(before, after):
     """A warning, where other work had the CPUs. The load average would count the bench's own, too."""
     if max(before, after) <= 0.15:
         return ""
-    return ("\n\n**Other work had this machine's CPUs meanwhile**: times here say little and are to be measured again "
-            "on a quiet one; counts of\nthe emulated host do not depend on it.")
+    return "\n\n" + wrap("**Other work had this machine's CPUs meanwhile.** Times here say little and are to be measured "
+                         "again on a quiet machine. Counts of the emulated host do not depend on it.")
 
 
 class Environment:
@@ -132,11 +132,11 @@ class Environment:
     def text(self, *more):
         """`more`: what this part says of its own."""
         after = others()
-        words = [f"{datetime.date.today().isoformat()}", f"commit {commit()}", *more,
-                 f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
-                 f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
-                 f"other work had {100 * self.before:.0f} % of the CPUs before, {100 * after:.0f} % after"]
-        return "Environment: " + "; ".join(words) + "." + (
+        words = [f"commit {commit()}", f"{datetime.date.today().isoformat()}", *more]
+        machine = [f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
+                   f"kernel {os.uname().release}, compiler {version('gcc', '--version')}",
+                   f"other work had {100 * self.before:.0f} % of the CPUs before, {100 * after:.0f} % after"]
+        return wrap(f"Environment: {'; '.join(words)}. Machine: {'; '.join(machine)}.") + (
             busy(self.before, after) if self.timed else "")
 
 
@@ -190,6 +190,11 @@ def wrap(text):
         else:
             line = f"{line} {word}" if line else word
     return "\n".join(lines + [line])
+
+
+def items(*texts):
+    """A list in such lines."""
+    return "\n".join(wrap("- " + text).replace("\n", "\n  ") for text in texts)
 
 
 # --- Figures -----------------------------------------------------------------------

@@ -23,7 +23,7 @@ rounds() {
 }
 
 {
-	echo "\`make -C bench softgpu${before:+ BEFORE=FOLDER}\`: one thread, per second of user CPU time (getrusage), the best of $((15 * ${ROUNDS:-8})) launches."
+	echo "\`make -C bench softgpu${before:+ BEFORE=FOLDER}\` runs one thread. A figure is per second of user CPU time (getrusage), the best of $((15 * ${ROUNDS:-8})) launches."
 	echo
 	echo "| kernel |${before:+ before |} now | unit |"
 	echo "|---|${before:+---:|}---:|---|"

@@ -5,7 +5,7 @@ import os
 
 import record
 import vmhost
-from report import (Environment, has_vmx, median, number, pick, plot, say, script, spread, table,
+from report import (Environment, has_vmx, items, median, number, pick, plot, say, script, spread, table,
                     version, wrap, write_data)
 
 TITLE = "A call, by what it is spent on"
@@ -177,25 +177,27 @@ def emulated():
 def emulated_text(one, two):
     unit = "cycles of the TSC" if has_vmx() else "instructions"
     tail = ("Marks do nothing on a real processor, so there is no division into parts here." if has_vmx() else
-            "The emulator counts instructions, exits and VMFUNCs exactly, and never cycles: an exit and a NOP count "
+            "The emulator counts instructions, exits and VMFUNCs exactly, and never cycles. An exit and a NOP count "
             "alike.")
     paper = PAPER
     return "\n\n".join([
         "### In the emulated VMX host" if not has_vmx() else "### In this VMX host",
-        wrap(f"Measured: medians of marked calls, {unit}; calls that an interrupt of the host came into are left out. "
-             "*copy* is the client's stub and the worker's code around the driver (marshalling, checks, tables), "
-             "*switch* the trampoline and every kernel, *FS/GS* the trampoline's instructions that move these bases, "
-             "*handler* the driver (of a null call: all behind the landing). *Exits* leaves out the host's own "
-             f"interrupts, *VMFUNC* counts those that did not exit. {tail}"),
+        wrap(f"Measured: medians of marked calls, {unit}. Calls that an interrupt of the host came into are left out. {tail} "
+             "The columns are:"),
+        items("*copy*: the client's stub and the worker's code around the driver (marshalling, checks, tables);",
+              "*switch*: the trampoline and every kernel;",
+              "*FS/GS*: the trampoline's instructions that move these bases;",
+              "*handler*: the driver; of a null call, all that runs behind the landing;",
+              "*exits*: all but the host's own interrupts;", "*VMFUNC*: those that did not exit."),
         emulated_table(one), emulated_figure(one),
-        wrap(f"Beside it the paper's prototype, in **cycles** of its processor and thus not comparable but for the "
-             f"parts' order: about {number(paper['whole'])} a call, of which copy {paper['copy']}, FS/GS by four "
-             f"system calls {number(paper['FS/GS'])}, switch {number(paper['switch'])}. FS/GS are six instructions "
-             "here, since the trampoline uses FSGSBASE, and no exit comes with them."),
-        "System calls that the driver makes inside of a call, whole calls by the client's TSC:",
+        wrap(f"The Wormhole paper's prototype took about {number(paper['whole'])} **cycles** of its processor a call: "
+             f"copy {paper['copy']}, FS/GS by four system calls {number(paper['FS/GS'])}, switch {number(paper['switch'])}. "
+             "Only the order of the parts can be compared. Here FS/GS are six instructions, since the trampoline uses "
+             "FSGSBASE, and no exit comes with them."),
+        "System calls that the driver makes inside of a call; whole calls, by the client's TSC:",
         system_call_table(one, two),
-        "Whole calls by the client's TSC; *net* is less what two RDTSC take:", whole_table(one),
-        "What KVM counted (`wormhole stat`) while these programs ran, their start included:", counters(one)])
+        "Whole calls, by the client's TSC; *net* is without what two RDTSC take:", whole_table(one),
+        "KVM counted this (`wormhole stat`) while these programs ran, their start included:", counters(one)])
 
 
 # --- On this machine ----------------------------------------------------------------
@@ -273,15 +275,18 @@ def notification_share(n):
 def native_text(n):
     return "\n\n".join([
         "### On this machine, without VMs",
-        wrap("Measured: nanoseconds, each way in short turns one after the other (`bench/native.sh`), the median of the "
-             "turns' medians, and their spread; the driver is softgpu, client and server are bound to a CPU each. "
-             "*handler* is the same call natively, *copy* what it takes more in one process with the marshalling alone "
-             "(`loopback`, `bench/tcp.c inline`), *switch* the rest. A posted launch is not waited for: its parts "
-             "run at the same time, so *switch* may be below zero. Ways over TCP are small programs of our own "
-             "(`bench/tcp.c`) with requests of the same sizes, over the loopback interface: without VMs in between."),
+        wrap("Measured: nanoseconds, each way in short turns one after the other (`bench/native.sh`). The table has "
+             "the median of the turns' medians, and their spread. The driver is softgpu. Client and server are bound "
+             "to a CPU each. Ways over TCP are small programs of our own (`bench/tcp.c`), with requests of the same "
+             "sizes, over the loopback interface and without VMs in between. The columns are:"),
+        items("*handler*: the same call natively;",
+              "*copy*: what the call takes more in one process with the marshalling alone (`loopback`, "
+              "`bench/tcp.c inline`);",
+              "*switch*: the rest. The program does not wait for a posted launch. Its parts run at the same time, so "
+              "*switch* may be below zero."),
         native_table(n), native_figure(n),
-        wrap(f"Of the time of calls by shared memory with TCP to notify {number(notification_share(n))} % is the "
-             f"notification here; the paper has {PAPER['notification']} % for GVirtuS with shared memory and TCP. "
+        wrap(f"Of calls by shared memory with TCP to notify, the notification takes {number(notification_share(n))} % "
+             f"of the time here. The paper has {PAPER['notification']} % for GVirtuS with shared memory and TCP. "
              f"For scale: getpid() takes {number(n.get('native_getpid'))} ns here, memcpy() of 4 KB "
              f"{number(n.get('native_memcpy_4k'))} ns.")])
 

@@ -32,13 +32,14 @@ def section():
     lines = cost_lines()
     units, text = cost_table(lines)
     clock = next((" ".join(w) for w in lines if w[0] == "TSC"), "TSC of an unknown rate")
-    tail = ("**No cycles**: this processor is an emulator's, whose TSC counts instructions, an exit and a NOP alike; "
-            "what it would say of cycles means nothing." if "instructions" in units else
-            "Cycles of the TSC, which need not be the core's.")
+    tail = ("**These are no cycles.** This processor is an emulator's. Its TSC counts instructions, an exit and a NOP "
+            "alike, and says nothing of cycles." if "instructions" in units else
+            "These are cycles of the TSC, which need not be the core's.")
     return "\n\n".join([
         env.text(clock if has_vmx() else f"emulated VMX host, {clock}"),
-        wrap("Measured: " + " and ".join(sorted(units)) + " by the client's own TSC in two small VMs without an operating "
-             "system (`kvm-patches/selftests/x86_64/wormhole_cost_test.c`, which runs in the kernel's tree as well), "
-             "kernels' and KVM's part included; *net* is less what two RDTSC take, the baseline. The test fails where a "
-             f"way took other exits or handoffs than it should. {tail}"),
+        wrap("Measured: " + " and ".join(sorted(units)) + " by the client's own TSC, in two small VMs without an "
+             "operating system. The part of kernels and of KVM is included. The program is "
+             "`kvm-patches/selftests/x86_64/wormhole_cost_test.c`, which runs in the kernel's tree as well. *Net* is "
+             "without what two RDTSC take, the baseline. The test fails if a way took other exits or handoffs than it "
+             f"should. {tail}"),
         text])

@@ -3,7 +3,7 @@
 import collections
 
 import vmhost
-from report import (Environment, Missing, clock, median, number, pick, plot, say, script, spread, table, version,
+from report import (Environment, Missing, clock, items, median, number, pick, plot, say, script, spread, table, version,
                     wrap, write_data)
 
 TITLE = "Layers and training"
@@ -83,19 +83,20 @@ def emulated_text():
     names = [nice(layer) for layer in LAYERS] + [words for _, words in NETWORKS]
     write_data("layers_emulated", [["layer", *(words for _, words in EMULATED[1:])]] +
                [[name] + [float(x) if x else "-" for x in row[len(EMULATED) + 1:]] for name, row in zip(names, rows)])
-    kept = [f"`{w}`: {number(e.requests(w))} requests to the worker, {number(e.counted(w, 'exits'))} exits in the view, "
-            f"{number(e.counted(w, 'handoffs'))} handoffs"
+    kept = [f"`{w}`: {number(e.requests(w))} requests to the worker, {number(e.counted(w, 'exits'))} exits in the "
+            f"view, {number(e.counted(w, 'handoffs'))} handoffs"
             for w in ("vmfunc", "strict")]
     return e, "\n\n".join([
         "### In the emulated VMX host, on one CPU",
-        wrap(f"Measured: {unit} of a step of each layer (at least {STEPS} steps and 0.1 s of its clock behind a first one), and of an image in a step of "
-             f"training behind a first one (LeNet: `{LENET}`, AlexNet: `{ALEXNET}`), by the program's own clock, which "
-             "counts everything that runs meanwhile. *None* is the driver in the process without Wormhole, the baseline "
-             "of each quotient. Each way's layers answered the same to the last bit."),
+        "Measured by the program's own clock, which counts everything that runs meanwhile:",
+        items(f"{unit} of a step of each layer: at least {STEPS} steps and 0.1 s of its clock, behind a first one;",
+              f"{unit} of an image in a step of training, behind a first one (LeNet: `{LENET}`, AlexNet: `{ALEXNET}`)."),
+        wrap("*None* is the driver in the process without Wormhole, the baseline of each quotient. Each way's layers "
+             "answered the same to the last bit."),
         table(head, rows), plot("layers_emulated", "quotients", "Instructions of a step of a layer, as a multiple of "
                                 "those without Wormhole", unit=f"{unit} / without Wormhole"),
-        wrap("Of all of these programs, starts included, the host's own interrupts among the exits: " +
-             "; ".join(kept) + ".")])
+        "All of these programs, starts included, took this; the host's own interrupts are among the exits:",
+        items(*kept)])
 
 
 # --- On this machine -----------------------------------------------------------------
@@ -135,9 +136,9 @@ def native_text():
     rows += [n.row(name, f"{words}, an image") for name, words in NETWORKS]
     return "\n\n".join([
         "### On this machine, without VMs",
-        wrap("Measured: microseconds of a step, each world in turns (`bench/layers.sh`); medians, and quotients to "
-             "native's turn with their spread. LeNet with 100 images a step, its channels divided by 10; AlexNet with 64 "
-             "images of 67 x 67 a step, divided by 64. *Requests* go to the worker in a step."),
+        wrap("Measured: microseconds of a step, each world in turns (`bench/layers.sh`). The table has medians, and "
+             "quotients to native's turn with their spread. LeNet has 100 images a step, and its channels are divided "
+             "by 10. AlexNet has 64 images of 67 x 67 a step, and its channels are divided by 64. *Requests* go to the worker in a step."),
         table(["µs of a step", *(w for _, w in NATIVE), "loopback / native", "shm / native", "requests"], rows)])
 
 
@@ -148,9 +149,11 @@ def section():
     return "\n\n".join([
         env.text(f"Bochs 3.0 with our patches ({e.data.versions()})",
                  f"gnuplot {version('gnuplot', '--version')}"),
-        wrap("`bench/layers.cu`: 4 images of 12 x 12, or sequences of 6, to the device, forward, backward, the result back; "
-             "and `tests/programs/lenet.cu`, `tests/programs/alexnet.cu`. The driver is softgpu, and there is no stand-in for cuDNN: "
-             "convolution and deconvolution are image by image by cuBLAS and kernels of our own, as Caffe has them, RNN "
-             "and LSTM step by step, the others a kernel each way. So calls are as many and as small as they get, and "
-             "kernels take what an interpreter takes. On a GPU `make bench-gpu` has the same beside cuDNN's."),
+        wrap("A step of `bench/layers.cu` is 4 images of 12 x 12, or sequences of 6, to the device, forward, backward, "
+             "and the result back. The networks are `tests/programs/lenet.cu` and `tests/programs/alexnet.cu`. The "
+             "driver is softgpu, and there is no stand-in for cuDNN:"),
+        items("Convolution and deconvolution go image by image, by cuBLAS and kernels of our own, as Caffe has them.",
+              "RNN and LSTM go step by step.", "The other layers are a kernel each way."),
+        wrap("So calls are as many and as small as they get, and kernels take what an interpreter takes. On a GPU "
+             "`make bench-gpu` has the same beside cuDNN's."),
         emulated, native])

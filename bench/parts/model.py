@@ -6,7 +6,7 @@ import model
 import record
 import vmhost
 from parts import calls
-from report import Environment, has_vmx, median, number, plot, table, version, wrap, write_data
+from report import Environment, has_vmx, items, median, number, plot, table, version, wrap, write_data
 
 TITLE = "A model of a call's cycles"
 COUNTS = ["instruction", "vmfunc", "exit", "fsgsbase", "code_lines", "data_lines", "code_pages", "data_pages",
@@ -92,16 +92,17 @@ def section():
     return "\n\n".join([
         env.text(f"Bochs 3.0 with our patches and instrumentation ({data.versions()})",
                  f"gnuplot {version('gnuplot', '--version')}"),
-        wrap("**A model, no measurement.** Counted in the emulated host: instructions, VMFUNCs that did not exit, "
-             "exits but the host's own interrupts, and the lines of 64 bytes and pages of 4 KiB that a call touches, "
-             "in code and data, of all who run in it. Simulated over these accesses (`bench/model.py`): a first "
-             "cache of 32 KiB for code and data each, TLBs of 64 entries each and of 1,536 behind them; *lacks* are "
-             "what a call that follows its like finds missing there, *walks* what both TLBs lack. Translations are "
-             "taken for tagged by EPT root and CR3. Medians of calls without an interrupt."),
+        "**This is a model, and no measurement.** The emulated host counts, of all who run in a call:",
+        items("instructions, VMFUNCs that did not exit, and exits but the host's own interrupts;",
+              "the lines of 64 bytes and the pages of 4 KiB that a call touches, in code and data."),
+        wrap("Over these accesses `bench/model.py` simulates a first cache of 32 KiB for code and data each, TLBs of "
+             "64 entries each, and one of 1,536 entries behind them. *Lacks* are what a call that follows its like "
+             "finds missing there, *walks* what both TLBs lack. Translations are taken for tagged by EPT root and CR3. "
+             "The table has medians of calls without an interrupt."),
         count_table(found),
-        "The costs, each with its spread and where it is from:", cost_table(),
-        wrap("The sum of both, from the least costs to the most. What it leaves out: misses of the second cache, "
-             "walks, mispredicted branches, mitigations at exits, and that a processor waits for VMFUNC with what "
-             "came before. *Measured* is what the same harness measures on a host with VMX; no such host was "
-             "there." if not has_vmx() else "The sum of both, and what this host measured."),
+        "The costs, each with its spread and its source:", cost_table(),
+        wrap("The model is the sum of counts by costs, from the least costs to the most. It leaves out misses of the "
+             "second cache, walks, mispredicted branches and mitigations at exits. It also leaves out that a processor "
+             "waits for VMFUNC with what came before. *Measured* is what the same harness measures on a host with VMX; "
+             "no such host was there." if not has_vmx() else "The model is the sum of counts by costs, beside what this host measured."),
         cycle_table(found, measured), figure(found)])

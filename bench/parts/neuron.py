@@ -3,7 +3,7 @@
 import collections
 
 import vmhost
-from report import (Environment, Missing, clock, median, number, pick, plot, say, script, spread, table, version,
+from report import (Environment, Missing, clock, items, median, number, pick, plot, say, script, spread, table, version,
                     wrap, write_data)
 
 TITLE = "The Neuron mix"
@@ -115,25 +115,31 @@ def emulated_text():
                [[SHORT.get(w, w), one.each(w), number(one.each(w))] for w, _ in EMULATED if one.has(w)])
     return one, "\n\n".join([
         "### In the emulated VMX host",
-        wrap(f"Measured: {unit} of a call by the program's own clock, which counts everything that runs meanwhile, by the "
-             f"difference of a run of {number(MANY)} calls and one of {FEW}, so that no start is in it; *overhead share* is "
-             "what is more than without Wormhole (of forwarders: than their own work in one process), of the whole. By the "
-             "same difference crossings, exits in the view (of the host's own interrupts, too), handoffs, and CPU time by "
-             "who used it, of the time that the calls took: 100 % is a processor; the rest of the host has ticks of 10 ms, "
-             "and what looks at the VMs is in it. The worker's driver is softgpu, which asks its kernel nothing, "
-             "or in the ways that say so one thing in each copy and launch (`bench/asking.c`). What is "
-             "in the client VM alone (loopback, shm, forwarders with their servers) shares its one vCPU; its kernel has no "
-             "TCP, and Unix sockets stand in its place. On one processor:"),
+        wrap(f"Measured: {unit} of a call by the program's own clock, which counts everything that runs meanwhile. "
+             f"Each figure is the difference of a run of {number(MANY)} calls and one of {FEW}, so that no start is in "
+             "it. The worker's driver is softgpu, which asks its kernel nothing. In the ways that say so it asks one "
+             "thing in each copy and launch (`bench/asking.c`)."),
+        items("*More* is what a call takes more than without Wormhole; *overhead share* is its part of the whole. Of "
+              "forwarders the baseline is their own work in one process.",
+              "Crossings, exits and handoffs come from the same difference. Exits are those in the view, also of the "
+              "host's own interrupts.",
+              "The last columns are CPU time by who used it, of the time that the calls took: 100 % is a processor. "
+              "The rest of the host has ticks of 10 ms, and what looks at the VMs is in it.",
+              "What is in the client VM alone (loopback, shm, forwarders with their servers) shares its one vCPU. Its "
+              "kernel has no TCP, and Unix sockets stand in its place."),
+        "On one processor:",
         table(["way", *HEADS], emulated_rows(one, EMULATED)),
-        wrap("On two, the client VM on one of them and the server VM on the other. The two share a clock that goes on by "
-             "the mean of what both did, and a halted one counts for its whole turn (`tests/bochs/README.md`): a call "
-             "beside an idle server takes more of it than one beside a companion that works, so that these two are not "
-             "subtracted; that no call is handed off, and what the companion's CPU does, is what this shows:"),
+        wrap("On two processors, the client VM is on one of them and the server VM on the other. The two share a clock "
+             "that advances by the mean of what both did, and a halted processor counts for its whole turn "
+             "(`tests/bochs/README.md`). So a call beside an idle server takes more of that clock than one beside a "
+             "helper thread (*companion*) that works, and the two rows cannot be subtracted. The table shows that no "
+             "call is handed off, and what the helper thread's CPU does:"),
         table(["way", HEADS[0], *HEADS[3:]], emulated_rows(two, EMULATED_2, compare=False)),
         plot("neuron_emulated", "bars", "Instructions of a call of the Neuron mix in the emulated host, by each way",
              unit=f"{unit} of a call (logarithmic)"),
-        wrap("Beside it the paper's prototype: an overhead share of 20 % in cycles, 88 % for GVirtuS by shared memory "
-             "and TCP; 97 % of one CPU natively, 100 % of one for Wormhole's prototype, and two CPUs for GVirtuS.")])
+        wrap("The Wormhole paper's prototype had an overhead share of 20 % in cycles, and GVirtuS by shared memory and "
+             "TCP one of 88 %. The native program used 97 % of one CPU, the prototype 100 % of one, and GVirtuS two "
+             "CPUs.")])
 
 
 # --- On this machine -------------------------------------------------------------------
@@ -169,11 +175,11 @@ def native_text():
     write_data("neuron", data)
     return "\n\n".join([
         "### On this machine, without VMs",
-        wrap(f"Measured: {number(count)} calls, each way in turns (`bench/neuron.sh`); nanoseconds of a call by the "
-             "program's clock, the median of the ratios to native's turn (of forwarders: to their own work in one "
-             "process), and their spread. CPU use is of the whole run, start included, of the time that it took: program, "
-             "and server with its workers; 100 % is a CPU. Forwarders are a small program of our own (`bench/mix.c`), "
-             "by which every call goes to the server."),
+        wrap(f"Measured: {number(count)} calls, each way in turns (`bench/neuron.sh`), in nanoseconds of a call by the "
+             "program's clock. *Of baseline* is the median of the ratios to native's turn, *turns* their spread. Of "
+             "forwarders the baseline is their own work in one process. CPU use is of the whole run, start included, "
+             "of the time that it took: of the program, and of the server with its workers. 100 % is a CPU. Forwarders "
+             "are a small program of our own (`bench/mix.c`), which sends every call to the server."),
         table(["way", "ns a call", "of baseline", "turns", "overhead share", "crossings a call", "client's CPU",
                "server's CPU", "seconds"], rows),
         plot("neuron", "bars", "Nanoseconds of a call of the Neuron mix on this machine",
@@ -187,7 +193,7 @@ def section():
     return "\n\n".join([
         env.text(f"Bochs 3.0 with our patches ({e.data.versions()})",
                  f"gnuplot {version('gnuplot', '--version')}"),
-        wrap("`tests/programs/neuron.cu`: of 1,096,835 calls 290,122 cudaMemcpy of 480 bytes, 268,537 seeds and 268,536 "
-             "offsets of a cuRAND generator, 142,394 launches, 127,246 cudaPeekAtLastError, spread evenly. The driver "
-             "is softgpu, so handlers take what an interpreter takes."),
+        wrap("`tests/programs/neuron.cu` makes 1,096,835 calls, spread evenly: 290,122 cudaMemcpy of 480 bytes, "
+             "268,537 seeds and 268,536 offsets of a cuRAND generator, 142,394 launches and 127,246 "
+             "cudaPeekAtLastError. The driver is softgpu, so handlers take what an interpreter takes."),
         emulated, native])

@@ -2,7 +2,7 @@
 """What a pair over vmfunc takes where there are 0 to 63 already, in the emulated host."""
 import os
 
-from report import OUT, Environment, number, plot, say, script, table, version, wrap
+from report import OUT, Environment, items, number, plot, say, script, table, version, wrap
 
 TITLE = "Scaling over vmfunc: pairs"
 PAIRS = [1, 2, 4, 8, 16, 32, 64]
@@ -21,17 +21,18 @@ def pairs_text(lines):
             for r in lines if r[0] in PAIRS]
     kib = sum(r[7] + r[8] for r in lines) / len(lines)
     return "\n\n".join([
-        wrap("Measured: instructions of all parties, and memory, of the n-th pair (`bench/attach.c`: two small VMs "
-             "with the selftests' library; each worker has four slots and has touched 256 MiB in 4 KiB pages). "
-             "*Before* is what worker and KVM do before the client comes: register and the first TAKE. The client has touched "
-             "its trampoline, world page and slot, as the stub has, so that KVM knows these pages. Then ATTACH "
-             "by the client's TSC, the first call, which arms the pair, and the call after it. Memory is what the "
-             "host has less of afterwards. Baseline: the next call is what one takes without any of this."),
+        wrap("Measured: instructions of all parties, and memory, of the n-th pair. `bench/attach.c` has two small VMs "
+             "with the selftests' library. Each worker has four slots and has touched 256 MiB in 4 KiB pages. The "
+             "client has touched its trampoline, world page and slot, as the stub has, so that KVM knows these pages."),
+        items("*Before* is what worker and KVM do before the client comes: register and the first TAKE.",
+              "*ATTACH* is by the client's TSC.", "The *first call* arms the pair.",
+              "The *next call* is the baseline: what a call takes without any of this.",
+              "Memory is what the host has less of afterwards."),
         table(["pair", "before", "ATTACH", "first call", "next call", "tables of the view, KiB", "host memory, KiB"],
               rows),
         plot("attach", "attach", "Instructions and memory of a pair by the number of pairs"),
-        f"Host memory of {len(lines)} pairs: {number(kib)} KiB each; most of one pair's ATTACH and first call: "
-        f"{number(max(r[2] + r[3] for r in lines))} instructions."])
+        f"{len(lines)} pairs take {number(kib)} KiB of host memory each. ATTACH and first call of one pair take at "
+        f"most {number(max(r[2] + r[3] for r in lines))} instructions."])
 
 
 def section():

@@ -85,16 +85,16 @@ def rate_figure(s):
 
 def shm_text(s):
     return "\n\n".join([
-        wrap("Measured: copies of 4 KB to the device, each waited for, by client processes of `bench/scale.c` with "
-             "threads each, natively (the driver, softgpu, in each process) and over `shm`, in turns "
-             "(`bench/scale.sh`); medians. Clients, server and workers share the CPUs that are named. *Of native* is "
-             "the median of the turns' ratios, with its spread. On one CPU client and worker wait for each other's "
-             "turn at each call."),
+        wrap("Measured: copies of 4 KB to the device, each waited for. Client processes of `bench/scale.c` make them, "
+             "with threads each. They run natively (the driver, softgpu, in each process) and over `shm`, in turns "
+             "(`bench/scale.sh`). The figures are medians. Clients, server and workers share the CPUs that are named. "
+             "*Of one client's* is the rate divided by that of one client with one thread. *Of native* is the median "
+             "of the turns' ratios, with its spread. On one CPU client and worker wait for each other's turn at each call."),
         rate_table(s), rate_figure(s),
-        wrap(f"What a client takes, on {s.cpus()[-1]} CPUs: from the first fork until each has made its first call, "
-             "all starting at a time (process, driver, attaching, a context, a module, 4 KB), and the memory that "
-             "client and worker then hold (proportional share: what processes share counts once). Workers that wait "
-             "for clients to come count as their neighbours'."),
+        wrap(f"The next table has what a client takes, on {s.cpus()[-1]} CPUs. All clients start at a time. A start "
+             "lasts from the first fork until each has made its first call: process, driver, attaching, a context, a "
+             "module, 4 KB. Memory is what client and worker then hold, as proportional share: what processes share "
+             "counts once. Workers that wait for clients to come count as their neighbours'."),
         client_table(s)])
 
 
