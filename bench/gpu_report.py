@@ -10,6 +10,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import textwrap
 
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
@@ -49,6 +50,12 @@ def failures(part):
 def table(head, rows):
     out = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     return "\n".join(out + ["| " + " | ".join(r) + " |" for r in rows])
+
+
+def wrap(text):
+    """Lines of prose of at most 118 columns; tables and pictures as they are."""
+    return "\n".join(l if l.startswith(("|", "!")) else textwrap.fill(l, 118, break_on_hyphens=False)
+                     for l in text.split("\n"))
 
 
 def ratio(a, b):
@@ -92,8 +99,8 @@ def calls():
     rate = table(["launches per second"] + WORLDS + ["loopback / native", "shm / native"],
                  [[n] + [f"{by[w]:,.0f}" if w in by else "" for w in WORLDS] +
                   [ratio(by.get(w), by.get("native")) for w in WORLDS[1:]] for n, by in rates.items()])
-    return (text + "\n\n¹ Lupine of 2026-08-21, measured on 2026-11-20 in a run of its own on such a machine "
-            "(H200, driver 580.159), its server on the same machine over TCP loopback; medians.\n\n" + rate +
+    return (text + "\n\n¹ Lupine of 2026-08-21, measured on 2026-11-20 in a run of its own on an H200 with driver "
+            "580.159. Its server was on the same machine, over TCP loopback. The figures are medians.\n\n" + rate +
             "\n\n![Time per call](plots/calls.svg)")
 
 
@@ -136,9 +143,9 @@ def train():
                     ["{:.3f} ({:.3f} to {:.3f})".format(*quotients[name][w])
                      if w in quotients.get(name, {}) else "" for w in WORLDS[1:]])
     return (table(["images per second", "rounds"] + WORLDS + ["loopback / native", "shm / native"], rows) +
-            "\n\nLeNet with 100 images a step, AlexNet with 64. Three processes train on one CPU (the worker on others), in turns of about 90 ms (AlexNet: 150). "
-            "Rates are medians of all turns; quotients are medians of the rounds' quotients, with the interval "
-            "that holds that median with 95 %.\n\n"
+            "\n\nLeNet has 100 images a step, AlexNet 64. Three processes train on one CPU, and the workers have other "
+            "CPUs. They take turns of about 90 ms (AlexNet: 150). Rates are medians of all turns. Quotients are "
+            "medians of the rounds' quotients, with the interval that holds that median with 95 %.\n\n"
             "Targets: 0.98 over loopback, 0.95 over shm.\n\n![Training](plots/train.svg)")
 
 
@@ -163,7 +170,7 @@ def layers():
                     [crossed.get(key, ""), "yes" if len(hashes[key]) == 1 else "no"])
     return (table(["µs of a step"] + WORLDS + ["loopback / native", "shm / native", "requests a step",
                                               "same bits everywhere"], rows) +
-            "\n\nA step of `bench/layers.cu`: 4 images or sequences to the device, forward, backward, the result back.")
+            "\n\nA step of `bench/layers.cu` is 4 images or sequences to the device, forward, backward, and the result back.")
 
 
 def crossings():
@@ -179,7 +186,7 @@ def crossings():
         per = f"{(s[-1][1] - s[0][1]) / (s[-1][0] - s[0][0]):.3f}" if len(s) > 1 else ""
         rows.append([w, per, f"{rate[w]:,.0f}" if w in rate else ""])
     return (table(["Neuron mix", "requests to the worker per call", "calls per second, median of the turns"], rows) +
-            "\n\nThe mix is `tests/programs/neuron.cu`; target: 0.4 requests per call.")
+            "\n\nThe mix is `tests/programs/neuron.cu`. Target: 0.4 requests per call.")
 
 
 # --- Copies -----------------------------------------------------------------------------
@@ -218,13 +225,13 @@ def shares():
                      f"{100 * hami:.1f}" if hami else ""])
     return (table(["tenants, kernels", "share asked, %", "work, %", "error, points",
                    "device's time, %", "HAMi-core²"], rows) +
-            "\n\nMeasured by `bench/share.sh`: work done in the time over that of a tenant without "
-            "limit, both over shm; with two tenants, each beside the other in the line before or "
-            "after. Launches of 3 µs take longer than their kernels, so their work is as fast as the "
-            "CPU, which differs by 10 % and more from second to second; the device's time, as "
-            "`wormhole stat` counts it, does not. Target: 2 points in the long run. `spatial` is a part of the SMs, in groups of 8."
-            "\n\n² HAMi-core of 2026-06-30 on 2026-11-20 in a run of its own on such a machine, "
-            "one process, 8 s of back-to-back launches; the same measure."
+            "\n\n`bench/share.sh` measures *work*: the work done in the time, divided by that of a tenant without "
+            "limit, both over shm. Of two tenants, each runs beside the other in the line before or after. Target: 2 "
+            "points in the long run. `spatial` is a part of the SMs, in groups of 8."
+            "\n\nLaunches of 3 µs take longer than their kernels, so their work is as fast as the CPU. That differs by "
+            "10 % and more from second to second. The device's time, as `wormhole stat` counts it, does not."
+            "\n\n² HAMi-core of 2026-06-30, measured on 2026-11-20 in a run of its own on such a machine. One process "
+            "makes back-to-back launches for 8 s. The measure is the same."
             "\n\n![Shares](plots/share.svg)" + unlimited())
 
 
@@ -288,14 +295,14 @@ def main():
         print(f"error: no figures in {DATA}: run bench/gpu.sh on a machine with a GPU", file=sys.stderr)
         return 1
     text = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", "# Results on a GPU", "",
-            "Written by `make -C bench gpu-record` from the last runs of `bench/gpu.sh`, native beside each "
-            "transport in each of them. Nothing here gates a test.", "", env, "",
+            "`make -C bench gpu-record` writes this page from the last runs of `bench/gpu.sh`. Each run has native "
+            "beside each transport. Nothing here gates a test.", "", env, "",
             section("Time per call", "calls", calls), section("Training", "train", train),
             section("Single layers", "layers", layers),
             section("Crossings", "crossings", crossings), section("Copies", "copy", copies),
             section("Shares of the GPU", "share", shares)]
     with open(os.path.join(TOP, "bench/RESULTS-gpu.md"), "w") as f:
-        f.write("\n".join(text).rstrip("\n") + "\n")
+        f.write(wrap("\n".join(text).rstrip("\n")) + "\n")
     plot()
     return 0
 
