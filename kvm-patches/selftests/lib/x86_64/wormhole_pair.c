@@ -405,6 +405,8 @@ void wh_worker_begin(struct wh_worker *w)
 void wh_wake_worker(struct wh_worker *w)
 {
 	G(&w->srv->vm, wh_log).news[wh_news_at(w->pair, 0, WH_NEWS_CALL)] = 1;
+	/* A thread that waits for any pair looks at this one alone. */
+	G(&w->srv->vm, wh_log).any_news = 1;
 	if (w->vcpu->running)
 		wh_msi(&w->srv->vm, w->vcpu->id, WH_MSI_NMI, 0);
 }
