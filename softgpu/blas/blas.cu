@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of the stand-in for cuBLAS, for float (_f) and double (_d). A scalar
- * is a pair: the value, or where on the device it is. Sums over a vector are
- * done by one block in a fixed order, so results repeat bit by bit.
+ * Kernels of the stand-in for cuBLAS, for float (_f) and double (_d). A scalar is passed as
+ * a pair: its value, or its address on the device. One block computes the sum over a
+ * vector, in a fixed order, so results repeat bit by bit.
  */
 typedef long long i64;
 
@@ -13,7 +13,7 @@ template <class T> static __device__ T get(T value, const T *at)
 	return at ? *at : value;
 }
 
-/* Element @i of @n: with a negative increment the vector starts at its end. */
+/* Returns element @i of @n. With a negative increment the vector starts at its end. */
 template <class T> static __device__ T &at(T *x, i64 i, i64 n, i64 inc)
 {
 	return x[inc < 0 ? (i - n + 1) * inc : i * inc];
@@ -75,7 +75,7 @@ template <class T> static __device__ void rot(i64 n, T *x, i64 incx, T *y, i64 i
 	}
 }
 
-/* param: flag, h11, h21, h12, h22; the flag says which of them count. */
+/* @param holds flag, h11, h21, h12, h22. The flag says which of the four are used. */
 template <class T> static __device__ void rotm(i64 n, T *x, i64 incx, T *y, i64 incy,
 					       const T *param)
 {
@@ -152,7 +152,7 @@ template <class T> static __device__ void asum(i64 n, const T *x, i64 incx, T *o
 		*out = (T)v;
 }
 
-/* Scaled by the largest, so that squares neither overflow nor vanish. */
+/* Scales by the largest magnitude, so that squares neither overflow nor vanish. */
 template <class T> static __device__ void nrm2(i64 n, const T *x, i64 incx, T *out)
 {
 	double most = 0, v = 0;
@@ -172,7 +172,7 @@ template <class T> static __device__ void nrm2(i64 n, const T *x, i64 incx, T *o
 		*out = (T)v;
 }
 
-/* The first of the largest (smallest) magnitudes, counted from 1. */
+/* Finds the first element of the largest (smallest) magnitude; elements count from 1. */
 template <class T> static __device__ void extreme(i64 n, const T *x, i64 incx, i64 *out64,
 						  int *out32, bool largest)
 {
@@ -211,7 +211,7 @@ template <class T> static __device__ void extreme(i64 n, const T *x, i64 incx, i
 		*out32 = (int)where[0];
 }
 
-/* By one thread, as the next. */
+/* One thread runs this function, and also rotmg(). */
 template <class T> static __device__ void rotg(T *a, T *b, T *c, T *s)
 {
 	T roe = fabs(*a) > fabs(*b) ? *a : *b, scale = fabs(*a) + fabs(*b), r, z;
@@ -278,7 +278,7 @@ template <class T> static __device__ void rotmg(T *d1, T *d2, T *x1, const T *y1
 			*d1 = v;
 			*x1 = *y1 * u;
 		}
-		/* Keep both weights within reach of the number format. */
+		/* Keep both weights within the range of the number format. */
 		for (int i = 0; i < 2; i++) {
 			T *d = i ? d2 : d1;
 
@@ -317,7 +317,7 @@ template <class T> static __device__ void rotmg(T *d1, T *d2, T *x1, const T *y1
 
 /* --- Level 2 -------------------------------------------------------------------- */
 
-/* y = alpha A x + beta y with any strides: A(i, j) = a[i * rs + j * cs]. */
+/* Computes y = alpha A x + beta y with any strides: A(i, j) = a[i * rs + j * cs]. */
 template <class T> static __device__ void gemv(i64 m, i64 n, T alpha, const T *alphap, const T *a,
 					       i64 rs, i64 cs, const T *x, i64 incx, T beta,
 					       const T *betap, T *y, i64 incy)
@@ -351,7 +351,7 @@ template <class T> static __device__ void symv(int upper, i64 n, T alpha, const 
 	}
 }
 
-/* part: 0 all of A, 1 its upper triangle, 2 its lower one. */
+/* @part selects what of A is updated: 0 all, 1 the upper triangle, 2 the lower one. */
 template <class T> static __device__ void ger(int part, i64 m, i64 n, T alpha, const T *alphap,
 					      const T *x, i64 incx, const T *y, i64 incy, T *a,
 					      i64 lda)
@@ -368,13 +368,13 @@ template <class T> static __device__ void ger(int part, i64 m, i64 n, T alpha, c
 
 /* --- Level 3 -------------------------------------------------------------------- */
 
-#define TILE	64		/* rows and columns of C of a block */
+#define TILE	64		/* rows and columns of C that a block computes */
 #define DEPTH	16
-#define EACH	4		/* rows and columns of C of a thread */
+#define EACH	4		/* rows and columns of C that a thread computes */
 
 template <class T> struct alignas(16) run { T v[EACH]; };
 
-/* C = alpha A B + beta C, batched; A and B by strides, so transposed or not. */
+/* Computes C = alpha A B + beta C, batched. A and B have strides, so they may be transposed. */
 template <class T> static __device__ void gemm(i64 m, i64 n, i64 k, T alpha, const T *alphap,
 		const T *a, const T *const *as, i64 ars, i64 acs, i64 abatch,
 		const T *b, const T *const *bs, i64 brs, i64 bcs, i64 bbatch,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stand-in for cuBLAS: what its files share. An operation is written once,
- * for both element types (@d: 0 float, 1 double) and 64-bit sizes; typed.h
- * gives it its public names.
+ * Declarations that the files of the stand-in for cuBLAS share. An operation is written
+ * once, for both element types (@d: 0 float, 1 double) and with 64-bit sizes; typed.h
+ * defines its public names.
  */
 #ifndef WORMHOLE_SOFTGPU_BLAS_H
 #define WORMHOLE_SOFTGPU_BLAS_H
@@ -20,29 +20,29 @@ struct cublasContext {
 	cublasAtomicsMode_t atomics;
 	cublasMath_t math;
 	int sm_target;
-	CUdeviceptr room;	/* for results and parameters of host mode; ROOM bytes */
+	CUdeviceptr room;	/* results and parameters of host mode; ROOM bytes */
 };
 
 #define ROOM	256
 
-/* A scalar as a kernel takes it: the value, or its place on the device. */
+/* A scalar as a kernel takes it: the value, or its address on the device. */
 struct scalar {
 	union { float f; double d; } value;
 	const void *at;
 };
 
-/* Is the handle good, and the driver ready? */
+/* Checks that the handle is valid and the driver is ready. */
 cublasStatus_t blas_enter(cublasHandle_t h);
 struct scalar blas_scalar(cublasHandle_t h, int d, const void *p);
-/* Is it known to be zero (host mode)? */
+/* Returns true if the scalar is known to be zero, which only host mode can tell. */
 bool blas_is_zero(struct scalar s, int d);
 
-/* @k: the float and the double kernel. @n: how many threads could be used. */
+/* Launches @k[@d]: @k holds the float and the double kernel. @n threads could be used. */
 cublasStatus_t blas_launch(cublasHandle_t h, struct standin_kernel k[2], int d, int64_t n,
 			   void **args);
 cublasStatus_t blas_launch_grid(cublasHandle_t h, struct standin_kernel *k,
 				const unsigned int grid[3], void **args);
-/* Copy to or from the handle's room, and wait. */
+/* Copy from or to the handle's room on the device. blas_fetch() waits for the copy. */
 cublasStatus_t blas_fetch(cublasHandle_t h, void *to, size_t at, size_t bytes);
 cublasStatus_t blas_store(cublasHandle_t h, size_t at, const void *from, size_t bytes);
 

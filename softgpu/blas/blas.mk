@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libcublas.so.13 is made of, beside what all stand-ins have.
-# One that brought the headers alone will do: tools/get-headers.sh.
+# Lists what libcublas.so.13 is built from, besides what all stand-ins have. The header is
+# enough; tools/get-headers.sh can fetch it without the library.
 BLAS_H   := $(firstword $(wildcard $(CUDA_INC)/cublas_api.h $(LIB_INC)/cublas_api.h))
 BLAS_OBJ := $(addprefix $(OUT)/blas/,handle.o level1.o level2.o level3.o) $(STANDIN_OBJ)
 

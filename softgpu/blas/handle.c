@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handles of the stand-in for cuBLAS, their modes, and how every operation
- * launches. A host-mode result is fetched at once; a device-mode one is not.
+ * Handles of the stand-in for cuBLAS, their modes, and the launch that every operation
+ * uses. A result is fetched at once in host mode, and stays on the device in device mode.
  */
 #include "blas.h"
 #include "../standin/cublas_status.h"
@@ -48,7 +48,7 @@ cublasStatus_t blas_launch(cublasHandle_t h, struct standin_kernel k[2], int d, 
 {
 	int64_t blocks = (n + THREADS - 1) / THREADS;
 
-	/* The kernels stride over what is left. */
+	/* At most 4096 blocks are launched; the kernels loop over the remaining elements. */
 	blocks = blocks < 1 ? 1 : blocks > 4096 ? 4096 : blocks;
 	return blas_launch_grid(h, &k[d], (unsigned int[3]){ blocks, 1, 1 }, args);
 }
@@ -101,7 +101,7 @@ EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t h)
 
 EXPORT cublasStatus_t cublasGetVersion_v2(cublasHandle_t h, int *version)
 {
-	(void)h;		/* the genuine one takes NULL, too */
+	(void)h;		/* NVIDIA's library accepts NULL, too */
 	if (!version)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*version = CUBLAS_VERSION;
@@ -153,7 +153,7 @@ EXPORT cublasStatus_t cublasGet##Name(cublasHandle_t h, type *v) \
 MODE(Stream_v2, cudaStream_t, stream, true)
 MODE(PointerMode_v2, cublasPointerMode_t, pointers, (unsigned int)v <= CUBLAS_POINTER_MODE_DEVICE)
 MODE(AtomicsMode, cublasAtomicsMode_t, atomics, (unsigned int)v <= CUBLAS_ATOMICS_ALLOWED)
-/* All are done in the type's own precision, which every mode allows. */
+/* Every operation computes in the precision of its type, which every math mode allows. */
 MODE(MathMode, cublasMath_t, math, true)
 MODE(SmCountTarget, int, sm_target, v >= 0)
 

@@ -98,7 +98,7 @@ static cublasStatus_t rotm(cublasHandle_t h, int d, int64_t n, void *x, int64_t 
 								       &param });
 }
 
-/* Where a kernel writes a result: the caller's place, or our room. */
+/* Returns where a kernel writes a result: to the caller's address, or to our room in host mode. */
 static void *result_at(cublasHandle_t h, void *result)
 {
 	return h->pointers == CUBLAS_POINTER_MODE_HOST ? (void *)(uintptr_t)h->room : result;
@@ -163,7 +163,7 @@ static cublasStatus_t extreme(cublasHandle_t h, int d, int largest, size_t size,
 		    result, size);
 }
 
-/* Scalars that are both read and written: through our room in host mode. */
+/* Runs a kernel that reads and writes scalars. In host mode they travel through our room. */
 static cublasStatus_t scalars(cublasHandle_t h, struct standin_kernel k[2], int d, int count,
 			      void *const p[], const uint8_t elements[])
 {

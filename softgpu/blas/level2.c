@@ -63,7 +63,7 @@ static cublasStatus_t symv(cublasHandle_t h, int d, cublasFillMode_t uplo, int64
 				       &bb.value, &bb.at, &y, &incy });
 }
 
-/* @part as the kernel has it: 0 all, 1 the upper triangle, 2 the lower one. */
+/* @part is what the kernel expects: 0 all, 1 the upper triangle, 2 the lower one. */
 static cublasStatus_t rank1(cublasHandle_t h, int d, int part, int64_t m, int64_t n,
 			    const void *alpha, const void *x, int64_t incx, const void *y,
 			    int64_t incy, void *a, int64_t lda)

@@ -6,10 +6,10 @@ BLAS_KERNELS(gemm);
 BLAS_KERNELS(geam);
 BLAS_KERNELS(dgmm);
 
-#define TILE		64	/* as in blas.cu */
+#define TILE		64	/* the same value as in blas.cu */
 #define MOST_GRID	65535
 
-/* A matrix, or one for each of a batch: by a distance or by a list on the device. */
+/* A matrix, or a batch of them: at a fixed distance, or by a list of addresses on the device. */
 struct matrix {
 	const void *at;
 	const void *list;
@@ -93,7 +93,7 @@ static cublasStatus_t gemm_batched(cublasHandle_t h, int d, cublasOperation_t ta
 			(struct matrix){ .list = c, .ld = ldc }, batch);
 }
 
-/* Of all the types that GemmEx joins: float throughout, or double. */
+/* Selects the kernel for GemmEx: 0 float throughout, 1 double, -1 for all other combinations. */
 static int ex_type(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute)
 {
 	if (a != b || b != c)
@@ -101,7 +101,7 @@ static int ex_type(cudaDataType a, cudaDataType b, cudaDataType c, cublasCompute
 	if (a == CUDA_R_64F && (compute == CUBLAS_COMPUTE_64F ||
 				compute == CUBLAS_COMPUTE_64F_PEDANTIC))
 		return 1;
-	/* The faster ones may round the factors; need not. */
+	/* The faster compute types permit rounded factors, but do not require them. */
 	if (a == CUDA_R_32F && (compute == CUBLAS_COMPUTE_32F ||
 				compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
 				compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
@@ -158,7 +158,7 @@ static cublasStatus_t geam(cublasHandle_t h, int d, cublasOperation_t ta, cublas
 	if (!blas_op_good(ta) || !blas_op_good(tb) || m < 0 || n < 0 ||
 	    lda < blas_max1(ta ? n : m) || ldb < blas_max1(tb ? n : m) || ldc < blas_max1(m))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	/* In place only without transposing. */
+	/* The operation can work in place only without transposing. */
 	if ((a == c && (ta || lda != ldc)) || (b == c && (tb || ldb != ldc)))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!m || !n)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public names of a level's operations: for float and double, and with int
- * and 64-bit sizes. No include guard: each level's file includes this once,
- * with LEVEL set.
+ * The public names of a level's operations, for float and double, and with int and 64-bit
+ * sizes. The file has no include guard: each level's file includes it once, with LEVEL set.
  */
 #define H	cublasHandle_t h
 #define OP	cublasOperation_t

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of blaslt.cu are given: for the host's compiler and the device's. */
+/* Arguments of the kernels in blaslt.cu. The host's and the device's compilers both read this. */
 #ifndef WORMHOLE_SOFTGPU_BLASLT_ARGS_H
 #define WORMHOLE_SOFTGPU_BLASLT_ARGS_H
 
@@ -12,28 +12,28 @@ struct lt_matrix {
 	int type, resv;
 };
 
-/* A number, or where on the device it is; each row's own where `each` is 1. */
+/* A number, or its address on the device. If `each` is 1, every row has a number of its own. */
 struct lt_scalar {
 	double value;
 	const void *at;
 	int each, resv;
 };
 
-/* D = epilogue(alpha A B + beta C + bias). */
+/* A product: D = epilogue(alpha A B + beta C + bias). */
 struct lt_product {
 	long long m, n, k, batch;
 	struct lt_matrix a, b, c, d;
 	struct lt_scalar alpha, beta;
-	const void *bias;	/* m of them, or NULL */
+	const void *bias;	/* m elements, or NULL */
 	long long bias_apart;
 	int bias_type;
 	int relu, gelu, resv;
 };
 
-/* C = alpha A + beta B, of m rows and n columns. */
+/* A sum: C = alpha A + beta B, with m rows and n columns. */
 struct lt_sum {
 	long long m, n, batch;
-	struct lt_matrix a, b, c;	/* a and b may be none */
+	struct lt_matrix a, b, c;	/* the addresses of a and b may be NULL */
 	struct lt_scalar alpha, beta;
 };
 

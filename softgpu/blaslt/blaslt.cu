@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of the stand-in for cublasLt, which compute in float (_f) or double (_d) whatever
- * the matrices hold. A thread does one element, in the order of k, so results repeat.
+ * Kernels of the stand-in for cublasLt. They compute in float (_f) or double (_d), whatever
+ * type the matrices have. One thread computes an element in the order of k, so results
+ * repeat.
  */
 #include <cuda_fp16.h>
 
@@ -9,7 +10,7 @@
 
 #define BLOCK 256
 
-/* bf16 is the upper half of a float; rounded to nearest even. */
+/* bf16 is the upper half of a float. Conversion to it rounds to nearest even. */
 static __device__ float from_bf16(unsigned short h)
 {
 	return __uint_as_float((unsigned int)h << 16);
@@ -60,13 +61,13 @@ static __device__ long long place(const lt_matrix &m, long long i, long long j, 
 	return i * m.rs + j * m.cs + z * m.apart;
 }
 
-/* Scalars on the device are of the type that is computed in. */
+/* Scalars on the device have the type T that the kernel computes in. */
 template <class T> static __device__ T scalar(const lt_scalar &s, long long row)
 {
 	return s.at ? ((const T *)s.at)[s.each * row] : (T)s.value;
 }
 
-/* As cublasLt documents it: by the hyperbolic tangent. */
+/* Approximates GELU by the hyperbolic tangent, as cublasLt documents it. */
 template <class T> static __device__ T gelu(T x)
 {
 	return x / 2 * (1 + tanh((T)0.7978845608028654 * (x + (T)0.044715 * x * x * x)));

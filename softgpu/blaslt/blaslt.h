@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stand-in for cublasLt: what its files share. */
+/* Declarations that the files of the stand-in for cublasLt share. */
 #ifndef WORMHOLE_SOFTGPU_BLASLT_H
 #define WORMHOLE_SOFTGPU_BLASLT_H
 
@@ -12,12 +12,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What the opaque structs of cublasLt.h hold here. */
+/* Contents of the opaque structs of cublasLt.h in this library. */
 struct lt_desc {
 	int32_t compute, scale, pointer_mode, trans[3], fill;
 	uint32_t epilogue;
 	int32_t sm_target, bias_type;
-	uint32_t other;		/* an attribute was set that only a real one has */
+	uint32_t other;		/* 1: an attribute was set that only NVIDIA's library supports */
 	uint64_t bias;
 	int64_t bias_stride, alpha_stride;
 };
@@ -45,7 +45,7 @@ struct lt_transform {
 	int32_t scale, pointer_mode, trans[2];
 };
 
-/* The only algorithm; what cublasLtMatmulAlgoConfigSetAttribute can set. */
+/* The only algorithm, and the attributes that cublasLtMatmulAlgoConfigSetAttribute() can set. */
 struct lt_algo {
 	uint32_t magic;
 	int32_t id;
@@ -60,9 +60,9 @@ _Static_assert(sizeof(struct lt_preference) <= sizeof(cublasLtMatmulPreferenceOp
 _Static_assert(sizeof(struct lt_transform) <= sizeof(cublasLtMatrixTransformDescOpaque_t), "room");
 _Static_assert(sizeof(struct lt_algo) <= sizeof(cublasLtMatmulAlgo_t), "room");
 
-/* One of enum lt_type; LT_TYPES: it is not to be had here. */
+/* Returns a value of enum lt_type, or LT_TYPES if the stand-in does not support the type. */
 int lt_type_of(uint32_t type);
-/* matmul.c: what a product is, all but the addresses and scalars. */
+/* matmul.c: plans a product; all but the addresses and scalars is known after that. */
 cublasStatus_t lt_plan(const struct lt_desc *d, const struct lt_layout *a,
 		       const struct lt_layout *b, const struct lt_layout *c,
 		       const struct lt_layout *out, struct lt_product *p);

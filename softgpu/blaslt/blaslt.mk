@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libcublasLt.so.13 is made of, beside what all stand-ins have.
-# One that brought the headers alone will do: tools/get-headers.sh.
+# Lists what libcublasLt.so.13 is built from, besides what all stand-ins have. The header is
+# enough; tools/get-headers.sh can fetch it without the library.
 BLASLT_H   := $(firstword $(wildcard $(CUDA_INC)/cublasLt.h $(LIB_INC)/cublasLt.h))
 BLASLT_OBJ := $(addprefix $(OUT)/blaslt/,descriptor.o library.o matmul.o) $(STANDIN_OBJ)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Descriptors of the stand-in for cublasLt, in memory of their own or of the caller's. */
+/* Descriptors of the stand-in for cublasLt. Their memory is allocated here, or the caller's. */
 #include "blaslt.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct attribute {
 	{ name, offsetof(struct Struct, field), sizeof(((struct Struct *)0)->field) }
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
-/* What it does nothing with here has a place too: it is told so by the product. */
+/* Some of these attributes are stored only: the product refuses what it does not support. */
 static const struct attribute matmul[] = {
 #define M(name, field) AT(lt_desc, CUBLASLT_MATMUL_DESC_##name, field)
 	M(COMPUTE_TYPE, compute), M(SCALE_TYPE, scale), M(POINTER_MODE, pointer_mode),
@@ -143,7 +143,7 @@ EXPORT cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
 {
 	const struct attribute *a = find(matmul, COUNT(matmul), attr);
 
-	/* Scales, auxiliary matrices and the like: the product is refused. */
+	/* Scales, auxiliary matrices and the like can be set, but the product is refused then. */
 	if (!a && desc && buf && attr <= CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR) {
 		((struct lt_desc *)desc)->other = 1;
 		return CUBLAS_STATUS_SUCCESS;

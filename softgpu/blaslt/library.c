@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Handles of the stand-in for cublasLt, what it says about itself, and its one algorithm. */
+/* Handles of the stand-in for cublasLt, its version and properties, and its one algorithm. */
 #include "blaslt.h"
 #include "../standin/cublas_status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A handle has no state, so one of cuBLAS does as well. */
+/* A handle has no state, so a handle of cuBLAS works as well. */
 struct cublasLtContext {
 	int unused;
 };

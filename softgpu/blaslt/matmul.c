@@ -31,7 +31,7 @@ static cublasStatus_t refuse(const char *what)
 	return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* Transposed where @op says so; false: it cannot be. */
+/* Describes a matrix, transposed if @op says so. Returns false if it is not supported. */
 static bool matrix(const struct lt_layout *l, int32_t op, struct lt_matrix *m)
 {
 	const int64_t least = l->order == CUBLASLT_ORDER_ROW ? l->cols : l->rows;
@@ -57,7 +57,7 @@ static bool known_epilogue(uint32_t e)
 	       e == CUBLASLT_EPILOGUE_GELU || !e;
 }
 
-/* Doubles throughout, or floats around what may be narrower. */
+/* Supported are double throughout, and float with matrices of float or narrower types. */
 static bool known_types(const struct lt_desc *d, const struct lt_product *p)
 {
 	const bool wide = d->compute == CUBLAS_COMPUTE_64F ||
@@ -118,7 +118,7 @@ static struct lt_scalar scalar(const void *p, bool host, bool each, bool wide)
 	return s;
 }
 
-/* False: what must be there is not, or a mode is none. */
+/* Returns false if a scalar that must be there is NULL, or if the mode is unknown. */
 static bool scalars(const void *alpha, const void *beta, int32_t mode, bool wide,
 		    struct lt_scalar *a, struct lt_scalar *b)
 {

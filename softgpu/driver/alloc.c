@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The exported calls that allocate, free and describe device memory. The arena
- * behind them is memory.c; host memory is hostmem.c.
+ * The exported calls that allocate, free and describe device memory. The arena that they
+ * use is in memory.c; host memory is in hostmem.c.
  */
 #include "driver.h"
 
@@ -53,7 +53,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags)
 {
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
-		size = 0;	/* which alloc() refuses */
+		/* A size of 0 makes alloc() refuse the call. */
+		size = 0;
 	return alloc(out, size, SGPU_MEM_MANAGED);
 }
 
@@ -108,7 +109,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* ---- advice about managed memory: all of it is where it is needed ---- */
+/* ---- advice about managed memory: it has no effect, since all memory is in one place ---- */
 
 static CUresult managed_check(CUdeviceptr addr, size_t size)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Arrays and mipmapped arrays: their descriptors, checked as the driver does,
- * their memory, and linear copies from and to them. Rows follow each other
- * without a gap. Textures over them are texobj.c.
+ * Arrays and mipmapped arrays: their descriptors, which are checked as NVIDIA's driver
+ * does, their memory, and linear copies from and to them. Rows follow each other without a
+ * gap. Textures that read arrays are in texobj.c.
  */
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 #define FLAGS	(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | \
 		 CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT)
-#define MAX_LINE	131072	/* elements, one dimension */
-#define MAX_WIDTH	131072	/* two dimensions */
+#define MAX_LINE	131072	/* elements of an array with one dimension */
+#define MAX_WIDTH	131072	/* the same with two dimensions */
 #define MAX_HEIGHT	65536
-#define MAX_BOX		16384	/* three dimensions */
+#define MAX_BOX		16384	/* the same with three dimensions */
 #define MAX_LAYERED	32768
 #define MAX_LAYERS	2048
 #define MAX_CUBE	32768
@@ -76,7 +76,7 @@ static size_t bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	       (d->Height ? d->Height : 1) * (d->Depth ? d->Depth : 1);
 }
 
-/* A call about an object; NULL: it ends with @rc, and the lock is not held. */
+/* Starts a call about an object. On NULL the call ends with @rc, and the lock is not held. */
 static void *enter(enum sgpu_type type, const void *handle, CUresult *rc)
 {
 	struct sgpu_ctx *ctx;
@@ -202,7 +202,7 @@ static size_t half(size_t n)
 	return n > 1 ? n / 2 : n;
 }
 
-/* Layers do not shrink. */
+/* Returns the next smaller level of a mipmap. The number of layers stays the same. */
 static CUDA_ARRAY3D_DESCRIPTOR next_level(CUDA_ARRAY3D_DESCRIPTOR d)
 {
 	d.Width = half(d.Width);
@@ -336,7 +336,7 @@ static void drop_mipmap(void *object, void *ctx)
 		sgpu_obj_free(m);
 }
 
-/* The memory goes with the context's own. */
+/* Frees the array objects of a context. Their memory is freed with the context's other memory. */
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx)
 {
 	sgpu_obj_each(SGPU_MIPMAP, drop_mipmap, ctx);
@@ -360,7 +360,7 @@ CUresult sgpu_array_place(const struct sgpu_array *a, size_t x, size_t y, size_t
 	return CUDA_SUCCESS;
 }
 
-/* One end of a linear copy: a place in a line, or any memory. */
+/* One end of a linear copy: a position in a line of an array, or an address in memory. */
 struct end {
 	CUmemorytype type;
 	const void *host;

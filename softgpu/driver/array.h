@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays: rows and planes of elements in device memory that only copies reach.
- * A level of a mipmapped array is an array of its own over a part of one block.
+ * Arrays: rows and planes of elements in device memory that only copies and texture fetches
+ * can reach. Each level of a mipmapped array is an array of its own, in a part of one
+ * common block.
  */
 #ifndef WORMHOLE_SOFTGPU_ARRAY_H
 #define WORMHOLE_SOFTGPU_ARRAY_H
 
 #include "driver.h"
 
-#define SGPU_MAX_LEVELS	18	/* of the largest extent, 131,072 */
+#define SGPU_MAX_LEVELS	18	/* a mipmap of the largest extent, 131,072, has so many */
 
 struct sgpu_array {
 	struct sgpu_obj obj;
@@ -17,7 +18,7 @@ struct sgpu_array {
 	uint64_t base;
 	size_t element, pitch;		/* bytes of an element, of a row */
 	size_t rows, planes;		/* at least 1 each */
-	bool level;			/* its memory is a mipmapped array's */
+	bool level;			/* the memory belongs to a mipmapped array */
 };
 
 struct sgpu_mipmap {
@@ -28,7 +29,7 @@ struct sgpu_mipmap {
 	struct sgpu_array *level[SGPU_MAX_LEVELS];
 };
 
-/* A texture (with sampling) or a surface; its number is its slot's address. */
+/* A texture (with sampling) or a surface. Its number is the address of its slot. */
 struct sgpu_texture {
 	struct sgpu_obj obj;
 	struct sgpu_ctx *ctx;
@@ -38,9 +39,9 @@ struct sgpu_texture {
 	bool viewed;
 };
 
-/* Bytes of a channel, 0 for a format that is not supported. */
+/* Returns the bytes of one channel, or 0 for a format that is not supported. */
 size_t sgpu_format_bytes(CUarray_format format);
-/* Where byte x of row y of plane z lies, if a box from there fits. */
+/* Finds the address of byte x of row y of plane z, if a box that starts there fits. */
 CUresult sgpu_array_place(const struct sgpu_array *a, size_t x, size_t y, size_t z, size_t width,
 			  size_t height, size_t depth, uint64_t *addr);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * This process's line in the books of the device (books.h). The file is opened when the
- * library is loaded, because a process may have lost the right to open any by the time
- * that it has memory. Without WORMHOLE_SOFTGPU_BOOKS nothing of it runs.
+ * library is loaded, because a process may have lost the right to open files by the time
+ * that it allocates memory. If WORMHOLE_SOFTGPU_BOOKS is not set, nothing here runs.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -54,7 +54,7 @@ bool sgpu_books_fail(void)
 	return books && books->failing && !(++asked % books->failing);
 }
 
-/* With the lock held. */
+/* The caller holds the books' lock. */
 static void add(uint64_t bytes)
 {
 	books->used += bytes;
@@ -82,7 +82,7 @@ void sgpu_books_sub(uint64_t bytes)
 	pthread_mutex_unlock(&books->lock);
 }
 
-/* The entry, a new one where there is none. */
+/* Returns the entry of an allocation; takes an unused entry if there is none yet. */
 static unsigned int entry_of(uint64_t file, uint64_t id, uint64_t bytes)
 {
 	unsigned int i, unused = SGPU_BOOKS_SHARED;

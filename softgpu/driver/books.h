@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all processes have of the device, for tests that look at the driver from outside: a
- * file, named by WORMHOLE_SOFTGPU_BOOKS, which the first process makes that has it in its
- * environment and loads the driver. Each keeps its own line.
+ * The books: how much of the device's memory each process uses, for tests that look at the
+ * driver from outside. They are a file that WORMHOLE_SOFTGPU_BOOKS names. The first process
+ * that has the variable and loads the driver creates the file. Each process keeps its own
+ * line.
  *
- * Counted is what a GPU would have in its memory: not managed memory, which is the host's here;
- * memory of a graph's node from its first launch on, of a library from the first context that
- * uses it. Memory that is shared is counted once, for as long as any process has it: its owner,
- * or one that has opened it.
+ * The books count what would take memory of a GPU. Managed memory is not counted, because
+ * here it is the host's. Memory of a graph's node is counted from the first launch on,
+ * memory of a library from the first context that uses it. Shared memory is counted once,
+ * as long as any process has it: its owner, or one that has opened it.
  */
 #ifndef SOFTGPU_BOOKS_H
 #define SOFTGPU_BOOKS_H
@@ -28,21 +29,21 @@
 
 struct sgpu_books {
 	uint64_t magic;
-	pthread_mutex_t lock;	/* robust: who holds it may be killed */
-	uint64_t used, peak;	/* bytes of all lines, and the most there were */
-	uint64_t lost;		/* shared memory that found no room here: the books are wrong */
-	uint32_t failing;	/* one in so many questions about memory gets an error; 0: none */
+	pthread_mutex_t lock;	/* robust, since a process may be killed while it holds it */
+	uint64_t used, peak;	/* bytes in all lines together: now, and the maximum */
+	uint64_t lost;		/* shared allocations that found no entry: the books are wrong */
+	uint32_t failing;	/* one of so many questions about memory fails; 0: none */
 	struct {
 		uint32_t pid;	/* 0: free */
-		uint64_t bytes;	/* that nobody else has */
+		uint64_t bytes;	/* memory that no other process has */
 	} line[SGPU_BOOKS_LINES];
 	struct {
-		uint64_t file, id;	/* of the owner's file, and the allocation in it */
+		uint64_t file, id;	/* identify the owner's file, and the allocation in it */
 		uint64_t bytes;
-		uint32_t owner;		/* the process that allocated it, until that frees it */
-		uint32_t holders[SGPU_BOOKS_LINES];	/* how often each has it */
+		uint32_t owner;		/* process that allocated it; 0 when it is freed */
+		uint32_t holders[SGPU_BOOKS_LINES];	/* how often each process has it */
 	} shared[SGPU_BOOKS_SHARED];
-	uint64_t taken;		/* entries of `shared` that were ever used */
+	uint64_t taken;		/* entries of `shared` that have ever been used */
 };
 
 static inline void sgpu_books_lock(struct sgpu_books *b)
@@ -51,7 +52,7 @@ static inline void sgpu_books_lock(struct sgpu_books *b)
 		pthread_mutex_consistent(&b->lock);
 }
 
-/* Of a zeroed file. False: the system has no such lock. */
+/* Initializes a zeroed file. Returns false if the system has no robust shared mutex. */
 static inline bool sgpu_books_start(struct sgpu_books *b)
 {
 	pthread_mutexattr_t a;
@@ -65,7 +66,7 @@ static inline bool sgpu_books_start(struct sgpu_books *b)
 	return good;
 }
 
-/* The books of this name, made where there are none; NULL: they cannot be. */
+/* Opens the books of this name, or creates them. Returns NULL if that fails. */
 static inline struct sgpu_books *sgpu_books_open(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -78,7 +79,7 @@ static inline struct sgpu_books *sgpu_books_open(const char *path)
 					      fd, 0);
 	if (b == MAP_FAILED || (b && b->magic != SGPU_BOOKS_MAGIC && !sgpu_books_start(b)))
 		b = NULL;
-	/* Its mapping would keep the lock. */
+	/* The mapping would keep the file locked after close(). */
 	flock(fd, LOCK_UN);
 	close(fd);
 	return b;
@@ -94,7 +95,7 @@ static inline bool sgpu_books_held(const struct sgpu_books *b, unsigned int i)
 	return false;
 }
 
-/* Take out of line `l` its share of entry `i`. */
+/* Removes the share that line `l` has in entry `i`. */
 static inline void sgpu_books_drop(struct sgpu_books *b, unsigned int i, unsigned int l,
 				   uint32_t times)
 {
@@ -105,7 +106,7 @@ static inline void sgpu_books_drop(struct sgpu_books *b, unsigned int i, unsigne
 		b->used -= b->shared[i].bytes;
 }
 
-/* What dead processes had is nobody's. How many live. */
+/* Frees the lines and shares of dead processes. Returns how many processes live. */
 static inline unsigned int sgpu_books_bury(struct sgpu_books *b)
 {
 	unsigned int l, i, living = 0;

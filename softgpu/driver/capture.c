@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Stream capture: while a stream captures, work for it becomes nodes of a
- * graph. Other streams join by waiting for an event that was recorded in the
- * capture; all must have been joined again when it ends.
+ * Stream capture: while a stream captures, work that is submitted to it becomes nodes of a
+ * graph. Another stream joins the capture by waiting for an event that was recorded in it.
+ * All joined streams must have been joined again when the capture ends.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct sgpu_capture {
 	struct sgpu_capture *next;
 	uint64_t id;
 	struct sgpu_graph *graph;
-	bool own_graph;		/* made by the capture, not given to it */
+	bool own_graph;		/* the capture created the graph itself */
 	bool invalid;
 	CUstreamCaptureMode mode;
 	struct sgpu_stream *origin;
@@ -66,7 +66,7 @@ CUresult sgpu_capture_find(struct sgpu_ctx *ctx, CUstream handle,
 		return s->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED :
 					     CUDA_SUCCESS;
 	}
-	/* The legacy stream would have to wait for what will never run. */
+	/* The legacy stream would have to wait for work that is captured and never runs. */
 	if (s == s->ctx->legacy) {
 		waits.ctx = s->ctx;
 		sgpu_obj_each(SGPU_STREAM, find_blocking, &waits);
@@ -112,7 +112,7 @@ static CUresult new_node(struct sgpu_stream *s, CUgraphNodeType type,
 			     (CUgraphNode *)s->front.v, NULL, s->front.n, n);
 }
 
-/* The node is complete: what follows in this stream follows it. */
+/* The node is complete: what comes next in this stream depends on it. */
 static CUresult added(struct sgpu_stream *s, struct sgpu_node *n, CUresult rc)
 {
 	if (rc) {
@@ -230,7 +230,7 @@ static struct sgpu_capture *capture_by_id(uint64_t id)
 	return c;
 }
 
-/* s: a stream that captures, or that the event's capture now takes in. */
+/* @s either captures already, or joins the capture of the event. */
 CUresult sgpu_capture_wait(struct sgpu_stream *s, struct sgpu_event *e,
 			   bool external)
 {
@@ -313,7 +313,7 @@ static void leave(void *object, void *capture)
 	s->front.n = 0;
 }
 
-/* Take it off all streams; the graph is the caller's. */
+/* Takes the capture off all streams. The graph belongs to the caller from then on. */
 static struct sgpu_graph *end(struct sgpu_capture *c)
 {
 	struct sgpu_graph *g = c->graph;
@@ -355,7 +355,7 @@ static void find_open(void *object, void *arg)
 		j->open |= !s->front.v[i]->mark;
 }
 
-/* Has another stream work that the origin does not wait for? */
+/* Returns true if another stream has work that the origin does not wait for. */
 static bool unjoined(struct sgpu_capture *c)
 {
 	struct sgpu_stream *s = c->origin;
@@ -383,7 +383,10 @@ static CUresult stop(struct sgpu_stream *s, CUgraph *out)
 		c->invalid = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
 	}
-	/* A wrong thread ends it all the same, and gets nothing: so does NVIDIA's driver. */
+	/*
+	 * A call from a wrong thread ends the capture as well, but gets no graph. NVIDIA's
+	 * driver does the same.
+	 */
 	if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
 	    !pthread_equal(c->thread, pthread_self()))
 		rc = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
@@ -400,7 +403,7 @@ static CUresult stop(struct sgpu_stream *s, CUgraph *out)
 	return rc;
 }
 
-/* The capture ends with its origin; another stream leaves it unfinished. */
+/* A stream is destroyed. If it is the origin, the capture ends; if not, the capture is invalid. */
 void sgpu_capture_leave(struct sgpu_stream *s)
 {
 	struct sgpu_capture *c = s->capture;
@@ -509,7 +512,7 @@ static CUstreamCaptureStatus status_of(const struct sgpu_stream *s)
 				     CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-/* The legacy stream cannot be asked while another one blocks it. */
+/* The legacy stream cannot be queried while another stream blocks it. */
 static CUresult enter_ask(CUstream stream, const void *arg,
 			  struct sgpu_stream **s)
 {
@@ -560,7 +563,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Every edge is of the plain kind, so none has data. */
+/* Every edge has the default type, so no edge has data. */
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream,
 				   CUstreamCaptureStatus *status,
 				   cuuint64_t *id, CUgraph *graph,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Contexts: creation and destruction, the per-thread stack, the primary
- * context of the one device, flags and limits. A stack entry remembers the id
- * of its context, so a context destroyed elsewhere is noticed and its slot may
- * be used again. Whatever a context owns (memory, streams, events, modules) is
- * dropped by the files that own those, through their drop_ctx functions.
+ * Contexts: creation and destruction, the stack of each thread, the primary context of the
+ * one device, flags and limits. A stack entry remembers the id of its context, so it is
+ * noticed if another thread destroyed the context and its slot was used again. The files
+ * that own a context's memory, streams, events and modules release them in their drop_ctx
+ * functions.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static struct entry *stack_top(void)
 	return stack.depth ? &stack.entries[stack.depth - 1] : NULL;
 }
 
-/* Slots are used again, ids are not. */
+/* Slots are used again, but ids are not, so the id tells whether the context still lives. */
 static bool entry_alive(const struct entry *e)
 {
 	return e->ctx->obj.type == SGPU_CTX && e->ctx->obj.id == e->id &&
@@ -99,7 +99,7 @@ static const size_t default_limit[SGPU_NLIMITS] = {
 	[CU_LIMIT_SHMEM_SIZE] = SGPU_SHARED_OPTIN,
 };
 
-/* Give a context what every living one has. */
+/* Sets up what every living context has. */
 static bool ctx_start(struct sgpu_ctx *ctx, unsigned int flags)
 {
 	ctx->flags = flags;
@@ -114,7 +114,7 @@ static bool ctx_start(struct sgpu_ctx *ctx, unsigned int flags)
 	return ctx->alive;
 }
 
-/* Take everything away from a context; its handle is the caller's matter. */
+/* Releases everything that a context owns. The caller frees the handle itself. */
 static void ctx_stop(struct sgpu_ctx *ctx)
 {
 	sgpu_print_flush();
@@ -170,7 +170,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev)
 CUresult cuCtxCreate(CUcontext *out, unsigned int flags, CUdevice dev)
 	__attribute__((alias("cuCtxCreate_v2")));
 
-/* Execution affinity needs MPS, which does not exist here. */
+/* Execution affinity needs MPS, which softgpu does not have. */
 CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *params,
 			int nparams, unsigned int flags, CUdevice dev)
 {
@@ -245,7 +245,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
 		return sgpu_leave(rc);
 	stack.depth--;
 	if (out)
-		*out = (CUcontext)ctx;	/* also when it is destroyed */
+		*out = (CUcontext)ctx;	/* even if the context is destroyed */
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
@@ -301,7 +301,7 @@ CUresult cuCtxGetDevice(CUdevice *dev)
 	return sgpu_leave(rc);
 }
 
-/* A context by handle, or the current one for NULL. */
+/* Finds a context by its handle. A NULL handle means the current context. */
 static CUresult ctx_resolve(CUcontext handle, struct sgpu_ctx **ctx)
 {
 	if (!handle)
@@ -353,7 +353,7 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = ctx_resolve(handle, &ctx);
 	if (!rc)
-		*version = 3020;	/* of the _v2 functions, as the driver says */
+		*version = 3020;	/* version of the _v2 functions, as NVIDIA's driver */
 	return sgpu_leave(rc);
 }
 
@@ -367,7 +367,7 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 	if (!flags)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	*flags = ctx->flags;
-	if (ctx == primary.ctx)		/* says so of its own accord */
+	if (ctx == primary.ctx)		/* NVIDIA's driver sets the flag for the primary context */
 		*flags |= CU_CTX_MAP_HOST;
 	return sgpu_leave(CUDA_SUCCESS);
 }
@@ -523,7 +523,7 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The width of the banks is fixed, as on every device since Maxwell. */
+/* The width of shared memory banks is fixed, as on every device since Maxwell. */
 CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
 	struct sgpu_ctx *ctx;
@@ -578,7 +578,10 @@ static void stop_green(void *object, void *arg)
 		ctx_stop(ctx);
 }
 
-/* The handle of the primary context is always the same: only it dies, and what stands on it. */
+/*
+ * Ends the primary context and all green contexts, which depend on it. Its handle stays the
+ * same.
+ */
 static void primary_drop(void)
 {
 	if (!primary.ctx || !primary.ctx->alive)
@@ -637,7 +640,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 	__attribute__((alias("cuDevicePrimaryCtxRelease_v2")));
 
-/* Whoever retained it must still release it; the next retain revives it. */
+/* Each thread that retained the context must still release it. The next retain revives it. */
 static CUresult primary_reset(CUdevice dev)
 {
 	if (!sgpu_device_ok(dev))

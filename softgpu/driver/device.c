@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The one device: count, name, UUID, PCI place, properties and attributes. The
- * numbers describe what the executor really accepts (block, grid and shared
- * memory limits are checked at launch against the same constants); what does
- * not exist here (textures, memory pools across processes) answers 0.
+ * The one device: count, name, UUID, PCI address, properties and attributes. The numbers
+ * describe what the executor really accepts: a launch checks the limits of blocks, grids
+ * and shared memory against the same constants.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 static const CUuuid device_uuid = { .bytes = SGPU_UUID };
 
-/* Attributes that are not listed are 0: the feature does not exist. */
+/* Attributes that are not listed are 0: softgpu lacks the feature. */
 static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = SGPU_MAX_BLOCK_THREADS,
 	[CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X] = SGPU_MAX_BLOCK_THREADS,
@@ -74,7 +73,7 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] = -1,
 };
 
-/* The checks that all device queries share; then the lock is held. */
+/* Checks what all device queries check. On success the lock is held. */
 static CUresult enter_device(CUdevice dev, const void *out)
 {
 	CUresult rc = sgpu_enter_global();
@@ -232,7 +231,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* One device: it is no peer of itself. */
+/* There is one device, and no device is a peer of itself. */
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 {
 	CUresult rc = enter_device(dev, can);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Start of the library, and the way in and out of every exported call: the one
- * lock, the check that the library is usable in this process, and the check of
- * the current context. A process that forked after cuInit() keeps nothing: in
- * the child every call answers CUDA_ERROR_NOT_INITIALIZED, without the lock,
- * which another thread may have held at the fork.
+ * The start of the library, and the way in and out of every exported call: the one lock,
+ * the check that the library is usable in this process, and the check of the current
+ * context. In a child that was forked after cuInit() every call returns
+ * CUDA_ERROR_NOT_INITIALIZED. It does so without the lock, which another thread may have
+ * held at the fork.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +45,7 @@ static void say(const char *fmt, va_list ap)
 	fputc('\n', stderr);
 }
 
-/* Silent unless WORMHOLE_LOG asks; never on a path that has to be fast. */
+/* Prints nothing unless WORMHOLE_LOG is set. Must not be called on a path that has to be fast. */
 void sgpu_log(const char *fmt, ...)
 {
 	va_list ap;
@@ -57,7 +57,7 @@ void sgpu_log(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Of what was set wrong: nothing but the line says why there is no device. */
+/* Reports a wrong setting. Only this line tells the user why there is no device. */
 void sgpu_complain(const char *fmt, ...)
 {
 	va_list ap;
@@ -74,20 +74,21 @@ int sgpu_unsupported(const char *name)
 }
 
 /*
- * Where everything is mapped at once a system call must not happen, so who meets another
- * thread in the lock looks until it is free. Longer than it takes that a thread which was
- * interrupted with it has its next turn, but not for ever: it may have been stopped.
+ * With WORMHOLE_SOFTGPU_PREFAULT a call must make no system call. A thread that finds the
+ * lock taken therefore polls until it is free. The number is large enough for a lock's
+ * holder that was interrupted to get its next turn on the CPU. It is finite, because that
+ * thread may have been stopped.
  */
 #define LOOKS_AT_THE_LOCK	10000000u
 static uint32_t looks;
 
 /*
- * A thread that copies all the time holds the lock nearly always, so where both share a CPU the
- * one that looks finds it taken in each of its turns. Who has looked in vain for so long is let
- * in before whoever comes then.
+ * A thread that copies all the time holds the lock nearly always. If both threads share a
+ * CPU, the one that polls finds the lock taken in each of its turns. After so many failed
+ * attempts a thread goes before all threads that come later.
  */
 #define LOOKS_IN_VAIN		10000u
-static atomic_uint in_vain;	/* threads */
+static atomic_uint in_vain;	/* number of such threads */
 
 static bool has_taken(bool first)
 {
@@ -101,7 +102,7 @@ __attribute__((noinline)) static void await_lock(void)
 	uint32_t n;
 
 	for (n = 0; n < looks && !taken; n++) {
-		/* No system call there either: the worker's own (server/vm/interpose.c). */
+		/* This is no system call in a worker, either: server/vm/interpose.c replaces it. */
 		sched_yield();
 		if (n == LOOKS_IN_VAIN) {
 			atomic_fetch_add(&in_vain, 1);
@@ -155,8 +156,8 @@ static CUresult start(void)
 }
 
 /*
- * As NVIDIA's driver (580.159) names its threads, by their files; it does not start where it
- * cannot. Here no name changes.
+ * NVIDIA's driver (580.159) names its threads by opening these files, and fails to start
+ * where it cannot. softgpu opens the file for the same effect, but writes no name.
  */
 static CUresult name_thread(void)
 {
@@ -228,7 +229,7 @@ CUresult sgpu_enter(struct sgpu_ctx **ctx)
 	return rc ? sgpu_leave(rc) : CUDA_SUCCESS;
 }
 
-/* As cuda.h says of device faults: until the process ends. */
+/* A device fault stays until the process ends, as cuda.h documents it. */
 void sgpu_poison(CUresult rc)
 {
 	sticky = rc;
@@ -256,7 +257,7 @@ CUresult cuDriverGetVersion(int *version)
 	return CUDA_SUCCESS;
 }
 
-/* Private tables are not part of the documented interface: none exists. */
+/* Private tables are not part of the documented interface, so softgpu has none. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
 	(void)id;

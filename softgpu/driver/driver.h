@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the driver half share: the objects behind the handles, the
+ * Declarations that the files of the driver half share: the objects behind the handles, the
  * one lock, and the way in and out of every exported call.
  *
  * An exported call reads:
@@ -22,7 +22,7 @@
 
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
-#pragma GCC visibility push(default)	/* as cuda.h does by itself */
+#pragma GCC visibility push(default)	/* cuda.h does the same by itself */
 #include <cudaProfiler.h>
 #pragma GCC visibility pop
 
@@ -30,7 +30,7 @@
 #include "../ptx/ptx.h"
 #include "identity.h"
 
-#define SGPU_PTX_VERSION	90	/* that of CUDA 13.0 */
+#define SGPU_PTX_VERSION	90	/* PTX version of CUDA 13.0 */
 #define SGPU_TARGET		(10 * SGPU_CC_MAJOR + SGPU_CC_MINOR)
 #define SGPU_NSM		16
 #define SGPU_GRANULE		512u	/* alignment of device memory */
@@ -91,7 +91,7 @@ struct sgpu_stream {
 	struct sgpu_ctx *ctx;
 	unsigned int flags;
 	int priority;
-	bool builtin;		/* legacy or per-thread: not destroyable */
+	bool builtin;		/* the legacy or per-thread stream, which cannot be destroyed */
 	struct sgpu_capture *capture;	/* NULL: work is done at once */
 	struct sgpu_nodes front;	/* what the next captured node follows */
 };
@@ -101,22 +101,22 @@ struct sgpu_event {
 	struct sgpu_ctx *ctx;
 	unsigned int flags;
 	bool recorded;
-	bool imported;		/* of another process */
+	bool imported;		/* the event belongs to another process */
 	uint64_t tsc;
-	uint64_t capture;	/* id of the one it was last recorded in; 0 = none */
+	uint64_t capture;	/* id of the capture that recorded it last; 0 = none */
 	struct sgpu_nodes front;
 };
 
 struct sgpu_ctx {
 	struct sgpu_obj obj;
 	unsigned int flags;
-	bool alive;		/* a primary context may be reset and come back */
+	bool alive;		/* false after a reset; a retain revives a primary context */
 	size_t limit[SGPU_NLIMITS];
 	CUfunc_cache cache;
 	struct sgpu_stream *legacy;
 	struct sgpu_stream *per_thread;
-	struct sgpu_ctx *parent;	/* of a green context: the primary one */
-	uint64_t sms;		/* and the multiprocessors that it has, a bit each; 0: all */
+	struct sgpu_ctx *parent;	/* the primary context, if this is a green context */
+	uint64_t sms;		/* its multiprocessors, one bit each; 0: all */
 };
 
 struct sgpu_green {
@@ -124,28 +124,28 @@ struct sgpu_green {
 	struct sgpu_ctx *ctx;
 };
 
-/* What cuDevResourceGenerateDesc() makes; it never ends. */
+/* Result of cuDevResourceGenerateDesc(). It is never freed. */
 struct sgpu_desc {
 	struct sgpu_obj obj;
 	uint64_t sms;
 };
 
-/* One PTX text found in an image, malloc()ed and NUL-terminated. */
+/* One PTX text found in an image. It is malloc()ed and NUL-terminated. */
 struct sgpu_image {
 	char *text;
 	size_t len;
 	unsigned int target;	/* compute capability * 10; 0 = not known */
-	unsigned int version;	/* of PTX, * 10 */
-	unsigned int part;	/* of what is linked: see struct wrapper */
+	unsigned int version;	/* PTX version * 10 */
+	unsigned int part;	/* index of the linked part: see struct wrapper */
 };
 
-/* A list of texts, which it owns. All zero is an empty one. */
+/* A list of texts, which it owns. All zero bytes are an empty list. */
 struct sgpu_images {
 	struct sgpu_image *image;
 	unsigned int n, room;
 };
 
-/* What a function's attributes say of its whole module. */
+/* Attributes of a function that hold for its whole module. */
 struct sgpu_code_info {
 	int ptx_target;
 	int const_bytes;
@@ -162,10 +162,10 @@ struct sgpu_module {
 	unsigned int nfuncs;
 };
 
-/* What cuFuncSetAttribute() and cuKernelSetAttribute() can change. */
+/* Attributes that cuFuncSetAttribute() and cuKernelSetAttribute() can change. */
 struct sgpu_tune {
 	int value[CU_FUNC_ATTRIBUTE_MAX];
-	uint32_t own;		/* mask of those set on the function itself */
+	uint32_t own;		/* mask of the attributes set on the function itself */
 	CUfunc_cache cache;
 };
 
@@ -183,7 +183,7 @@ struct sgpu_library {
 	struct sgpu_image image;
 	struct sgpu_kernel **kernels;
 	unsigned int nkernels;
-	struct sgpu_shared_var *managed;	/* one for all contexts */
+	struct sgpu_shared_var *managed;	/* one instance for all contexts */
 	unsigned int nmanaged;
 };
 
@@ -200,7 +200,7 @@ struct sgpu_kernel {
 	char *name;
 	struct ptx_func info;	/* a copy, without what belongs to a module */
 	struct sgpu_code_info code;
-	struct sgpu_func *last;	/* of the context that used it last */
+	struct sgpu_func *last;	/* the function in the context that launched it last */
 	struct sgpu_tune tune;
 };
 
@@ -212,19 +212,19 @@ struct sgpu_mempool {
 	size_t max_size;	/* 0 = no bound */
 };
 
-/* What cuLinkCreate() made and cuLinkAddData() filled. */
+/* State that cuLinkCreate() makes and cuLinkAddData() fills. */
 struct sgpu_link {
 	struct sgpu_obj obj;
 	struct sgpu_images parts;
 	char *out;
 	unsigned int njit;
 	CUjit_option *options;
-	void **values;		/* the caller's: logs are written there */
+	void **values;		/* the caller's array: logs are written there */
 };
 
 void *sgpu_obj_new(enum sgpu_type type);
 void sgpu_obj_free(void *object);
-/* The object behind a handle, or NULL: any bit pattern may be asked. */
+/* Returns the object behind a handle, or NULL. @handle may be any bit pattern. */
 void *sgpu_obj_get(enum sgpu_type type, const void *handle);
 /* Call @visit for each live object of a type. */
 void sgpu_obj_each(enum sgpu_type type, void (*visit)(void *object, void *arg),
@@ -233,14 +233,17 @@ void sgpu_obj_prefault(void);
 
 /* ---- driver.c ---- */
 
-/* Initialised, and not inside a host function. */
+/*
+ * Fails unless the driver is initialized and the caller is not inside a host function.
+ * Takes the lock.
+ */
 CUresult sgpu_enter_global(void);
-/* That, and no kernel has faulted in this process. */
+/* Does the same, and fails if a kernel has faulted in this process. */
 CUresult sgpu_enter_healthy(void);
-/* That, and a context is current. */
+/* Does the same, and fails if no context is current. */
 CUresult sgpu_enter(struct sgpu_ctx **ctx);
 CUresult sgpu_leave(CUresult rc);
-/* What faults have made of the process so far. */
+/* Returns the error that faults have left in the process so far, or success. */
 CUresult sgpu_health(void);
 /* A kernel faulted: each later call that would use the device returns @rc. */
 void sgpu_poison(CUresult rc);
@@ -254,10 +257,10 @@ __attribute__((visibility("hidden"))) int sgpu_unsupported(const char *name);
 
 /* ---- context.c ---- */
 
-/* The current context of this thread: INVALID_CONTEXT when there is none. */
+/* Finds the current context of this thread, or returns INVALID_CONTEXT. */
 CUresult sgpu_ctx_current(struct sgpu_ctx **ctx);
 bool sgpu_device_ok(CUdevice dev);
-/* A green context on these multiprocessors, which retains the primary one; and its end. */
+/* Make and end a green context with these multiprocessors. It retains the primary context. */
 CUresult sgpu_ctx_green(uint64_t sms, struct sgpu_ctx **out);
 void sgpu_ctx_green_end(struct sgpu_ctx *ctx);
 
@@ -267,26 +270,26 @@ enum sgpu_kind {
 	SGPU_MEM_DEVICE,
 	SGPU_MEM_MANAGED,
 	SGPU_MEM_MODULE,	/* variables; not freed by cuMemFree() */
-	SGPU_MEM_MODULE_MANAGED,	/* the same, of the host's, too */
+	SGPU_MEM_MODULE_MANAGED,	/* the same, but the host may use them, too */
 	SGPU_MEM_POOL,		/* cuMemAllocAsync() */
-	SGPU_MEM_GRAPH,		/* of allocation nodes: freed by galloc */
-	SGPU_MEM_ARRAY,		/* no address that a program knows */
-	SGPU_MEM_VMM,		/* cuMemMap(); also a block behind cuMemCreate() */
-	SGPU_MEM_IMPORT,	/* of another process: no block of the arena */
+	SGPU_MEM_GRAPH,		/* memory of allocation nodes, freed by galloc */
+	SGPU_MEM_ARRAY,		/* no program knows its address */
+	SGPU_MEM_VMM,		/* mapped by cuMemMap(), or the block behind cuMemCreate() */
+	SGPU_MEM_IMPORT,	/* another process's memory: no block of the arena */
 	SGPU_MEM_HOST,
 	SGPU_MEM_REGISTERED,
 };
 
-/* One allocation or registered range, as others see it. */
+/* One allocation or registered range, as other files see it. */
 struct sgpu_range {
 	uint64_t base;
 	uint64_t size;		/* as asked for */
-	uint64_t room;		/* with rounding: what kernels may touch */
+	uint64_t room;		/* bytes with rounding, which kernels may touch */
 	uint64_t id;
 	struct sgpu_ctx *ctx;
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
-	unsigned int flags;	/* of host memory */
+	unsigned int flags;	/* flags of host memory */
 	bool sync;
 };
 
@@ -300,37 +303,37 @@ uint64_t sgpu_mem_total(void);
 uint64_t sgpu_mem_free_bytes(void);
 CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 			struct sgpu_mempool *pool, uint64_t *addr);
-/* Free by exact base; @kinds is a mask of 1 << enum sgpu_kind. */
+/* Frees the allocation that starts at @addr. @kinds is a mask of 1 << enum sgpu_kind. */
 CUresult sgpu_mem_release(uint64_t addr, unsigned int kinds);
 void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_mem_forget_pool(struct sgpu_mempool *pool);
-/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that holds @addr. */
+/* Sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that holds @addr. */
 void sgpu_mem_set_sync(uint64_t addr, bool on);
 void sgpu_mem_set_ctx(uint64_t addr, struct sgpu_ctx *ctx);
-/* Memory of an allocation node: absent but while a launch has allocated it. */
+/* Marks memory of an allocation node: it is absent unless a launch has allocated it. */
 void sgpu_mem_set_absent(uint64_t addr, bool absent);
 /*
- * What such memory takes of the device: from the first launch on, until it is trimmed while
- * it is absent. In use is what is not absent.
+ * Device memory that graphs take. It is reserved from the first launch on until it is
+ * trimmed while it is absent. It is used while it is not absent.
  */
 struct sgpu_graph_bytes {
 	uint64_t reserved, used, reserved_high, used_high;
 };
 struct sgpu_graph_bytes *sgpu_mem_graph_bytes(void);
 void sgpu_mem_graph_trim(void);
-/* Another name in the books for the allocation at @addr: others may have it, too. */
+/* Names the allocation at @addr in the books as one that other processes may have, too. */
 void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id);
 bool sgpu_mem_in_arena(uint64_t addr);
-/* The device allocation that holds @addr. */
+/* Finds the device allocation that holds @addr. */
 bool sgpu_mem_find(uint64_t addr, struct sgpu_range *out);
-/* The same of what is absent: nodes may name it, nothing may touch it. */
+/* Finds an absent allocation. Nodes may name its memory, but nothing may touch it. */
 bool sgpu_mem_find_absent(uint64_t addr, struct sgpu_range *out);
 
-/* The host range (allocated or registered) that holds @addr. */
+/* Finds the host range (allocated or registered) that holds @addr. */
 bool sgpu_host_find(uint64_t addr, struct sgpu_range *out);
 void sgpu_host_drop_ctx(struct sgpu_ctx *ctx);
 
-/* Device or host: whatever CUDA knows about @addr. */
+/* Finds whatever CUDA knows about @addr, device or host memory. */
 bool sgpu_range_find(uint64_t addr, struct sgpu_range *out);
 bool sgpu_hmm(void);
 extern const struct exec_mem sgpu_exec_mem;
@@ -339,43 +342,45 @@ extern const struct exec_mem sgpu_exec_mem;
 
 void sgpu_array_drop_ctx(struct sgpu_ctx *ctx);
 void sgpu_texture_drop_ctx(struct sgpu_ctx *ctx);
-/* For the fetches of kernels: exec_mem.texture. */
+/* Finds a texture for the fetches of kernels: exec_mem.texture. */
 bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out);
 
 /*
- * Make the arena a file that other processes can map, once: its descriptor, -1
- * if that cannot be. Memory stays where it is and keeps what it holds. A thread
- * that writes managed memory meanwhile may see that write lost.
+ * Makes the arena a file that other processes can map. Returns its descriptor, or -1 if
+ * that fails; later calls return the same descriptor. Memory keeps its addresses and
+ * contents. If a thread writes managed memory meanwhile, that write may be lost.
  */
 int sgpu_mem_file(void);
 uint64_t sgpu_mem_offset(uint64_t addr);	/* in that file */
 /*
- * Where in that file the id of the allocation at @addr stands for as long as it
- * lives, 0 for nowhere: no more than SGPU_EXPORTS can be exported at a time.
+ * Returns where in that file the id of the allocation at @addr stands as long as the
+ * allocation lives. Returns 0 if there is no place: at most SGPU_EXPORTS allocations can be
+ * exported at a time.
  */
 #define SGPU_EXPORTS	4096u
 uint64_t sgpu_mem_export(uint64_t addr);
 
-/* ---- books.c: what all processes have of the device, for who looks from outside ---- */
+/* ---- books.c: the use of the device by all processes, for observers outside ---- */
 
-/* A line of its own for this process; false, and one line says why: there is none. */
+/* Takes a line for this process. Prints one line and returns false if there is none. */
 bool sgpu_books_enter(void);
-/* Who made the books wants this question about memory to fail. */
+/* Returns true if the books' maker wants this question about memory to fail. */
 bool sgpu_books_fail(void);
 void sgpu_books_add(uint64_t bytes);
 void sgpu_books_sub(uint64_t bytes);
 /*
- * The same for what other processes may have, too: once for all of them. Own: it was
- * allocated here; else it is another's that is opened, or once more our own.
+ * Count memory that other processes may have, too; it is counted once for all of them. @own
+ * is true where it was allocated here, false where another process's memory, or our own
+ * once more, is opened.
  */
 void sgpu_books_share(uint64_t file, uint64_t id, uint64_t bytes, bool own);
 void sgpu_books_unshare(uint64_t file, uint64_t id, bool own);
 
 /* ---- ipc.c: memory of other processes ---- */
 
-/* ipc_file.c: give this file to who asks from now on; *number is part of the way to it. */
+/* ipc_file.c: offers this file to processes of the same user. *number helps them find it. */
 bool sgpu_ipc_offer(int file, uint32_t *number);
-/* That of another process, to be closed; -1: not there. */
+/* Fetches the file of another process. The caller closes it. Returns -1 if there is none. */
 int sgpu_ipc_fetch(pid_t pid, uint32_t number);
 bool sgpu_ipc_find(uint64_t addr, struct sgpu_range *out);
 void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
@@ -383,18 +388,18 @@ void sgpu_ipc_drop_ctx(struct sgpu_ctx *ctx);
 /* ---- vmm.c ---- */
 
 bool sgpu_vmm_reserved(uint64_t addr);
-/* Mapped with access; neighbours with the same access count as one. */
+/* Finds mapped memory with access. Neighbours with the same access count as one range. */
 bool sgpu_vmm_find(uint64_t addr, struct sgpu_range *out);
 
 /* ---- memcpy.c ---- */
 
-/* INVALID_VALUE unless [addr, addr + n) lies in one known range. */
+/* Returns INVALID_VALUE unless [addr, addr + n) lies in one known range. */
 CUresult sgpu_check_device(uint64_t addr, size_t n);
-/* The same, but memory that is absent will do. */
+/* Does the same, but accepts memory that is absent, too. */
 CUresult sgpu_check_planned(uint64_t addr, size_t n);
-/* The same for an address that may also be ordinary host memory. */
+/* Does the same for an address that may also be ordinary host memory. */
 CUresult sgpu_check_any(uint64_t addr, size_t n);
-/* A copy of a box: only checked, or done as well. */
+/* Checks a copy of a box, and does it if @run is true. */
 CUresult sgpu_copy_box(const CUDA_MEMCPY3D *c, bool run);
 
 /* ---- memset.c ---- */
@@ -403,7 +408,7 @@ CUresult sgpu_fill_box(const CUDA_MEMSET_NODE_PARAMS *p, bool run);
 
 /* ---- stream.c, event.c ---- */
 
-/* As sgpu_enter(); a thread without a context is in its stream's. */
+/* Works like sgpu_enter(), but a thread without a context uses that of its stream. */
 CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx);
 struct sgpu_stream *sgpu_stream_get(struct sgpu_ctx *ctx, CUstream stream);
 struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
@@ -413,10 +418,10 @@ void sgpu_event_drop_ctx(struct sgpu_ctx *ctx);
 CUresult sgpu_event_new(struct sgpu_ctx *ctx, CUevent *out, unsigned int flags);
 void sgpu_clock_init(void);
 void sgpu_fatbin_init(void);
-/* INVALID_HANDLE unless it is a stream, of whatever context. */
+/* Returns INVALID_HANDLE unless it is a stream of any context. */
 CUresult sgpu_stream_check(struct sgpu_ctx *ctx, CUstream stream);
 
-/* What a `_ptsz` twin makes of its stream argument. */
+/* Translates the stream argument of a `_ptsz` twin. */
 static inline CUstream sgpu_per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -428,17 +433,17 @@ struct sgpu_launch;
 
 void sgpu_nodes_clear(struct sgpu_nodes *s);
 
-/* Captures under way: with none, no path looks any further. */
+/* Number of captures under way. If it is 0, no path looks any further. */
 extern unsigned int sgpu_captures;
 /*
- * Does work for a stream become a node? *s is that stream, or NULL: do it now.
- * An error when the rules of capture forbid the call.
+ * Decides whether work for a stream becomes a node. *s is the capturing stream, or NULL if
+ * the work is to be done now. Returns an error if the rules of capture forbid the call.
  */
 CUresult sgpu_capture_find(struct sgpu_ctx *ctx, CUstream handle,
 			   struct sgpu_stream **s);
-/* A call that a capture forbids unless it is relaxed, as cudaMalloc() is. */
+/* Checks a call that a capture forbids unless its mode is relaxed. cuMemAlloc() is such a call. */
 CUresult sgpu_capture_unsafe_call(void);
-/* A call on a stream or event that cannot be captured: ends the capture. */
+/* Ends the capture for a call on a stream or event that cannot be captured. */
 CUresult sgpu_capture_break(struct sgpu_stream *s);
 CUresult sgpu_capture_copy(struct sgpu_stream *s, const CUDA_MEMCPY3D *c);
 CUresult sgpu_capture_fill(struct sgpu_stream *s,
@@ -454,7 +459,7 @@ CUresult sgpu_capture_record(struct sgpu_stream *s, struct sgpu_event *e,
 			     bool external);
 CUresult sgpu_capture_wait(struct sgpu_stream *s, struct sgpu_event *e,
 			   bool external);
-/* A stream that ends. */
+/* A stream is destroyed. */
 void sgpu_capture_leave(struct sgpu_stream *s);
 
 static inline CUresult sgpu_capture_stream(struct sgpu_ctx *ctx, CUstream handle,
@@ -469,23 +474,26 @@ static inline CUresult sgpu_capture_unsafe(void)
 	return sgpu_captures ? sgpu_capture_unsafe_call() : CUDA_SUCCESS;
 }
 
-/* Memory of a graph's allocation node that is freed outside of graphs. */
+/*
+ * Frees memory of a graph's allocation node outside of graphs. Returns false if it is no
+ * such memory.
+ */
 bool sgpu_galloc_free(uint64_t addr, CUresult *rc);
 
 /* ---- fatbin.c, module.c, library.c ---- */
 
 /*
- * Find the PTX texts that this device can run in a fatbin wrapper, a fatbin or
- * PTX text, best first. @size bounds an image that came from a file; SIZE_MAX
- * when the image itself has to say how long it is.
+ * Finds the PTX texts that this device can run, best first. The image is a fatbin wrapper,
+ * a fatbin or a PTX text. @size bounds an image that came from a file; it is SIZE_MAX if
+ * the image itself has to say how long it is.
  */
 CUresult sgpu_images_find(const void *data, size_t size,
 			  struct sgpu_images *out);
 void sgpu_images_free(struct sgpu_images *images);
-/* Takes the text over, also when it fails. */
+/* Adds a text and owns it from then on, even if the call fails. */
 CUresult sgpu_images_add(struct sgpu_images *images,
 			 const struct sgpu_image *image);
-/* join_texts.c: one text of several that refer to each other. */
+/* join_texts.c: makes one text of several that refer to each other. */
 CUresult sgpu_join(const struct sgpu_image *parts, unsigned int n,
 		   struct sgpu_image *out);
 /* Read a whole file; *data is malloc()ed, with a NUL after the last byte. */
@@ -497,7 +505,10 @@ CUresult sgpu_file_read(const char *path, char **data, size_t *size);
 CUresult sgpu_module_load(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 			  const struct sgpu_image *image,
 			  struct sgpu_module **out, char *log);
-/* Where a library keeps its managed variable of that name; is this address one's? */
+/*
+ * Return where a library keeps its managed variable of that name, and whether an address is
+ * such a variable.
+ */
 void *sgpu_library_managed(const struct sgpu_library *lib, const char *name);
 bool sgpu_library_keeps(const struct sgpu_library *lib, const void *addr);
 /* Load the best text that loads; *@used is its index. */
@@ -511,7 +522,7 @@ struct sgpu_func *sgpu_module_func(struct sgpu_module *mod, const char *name);
 CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 			    CUdeviceptr *addr, size_t *size);
 
-/* The log buffers among the options of a load. */
+/* The log buffers that the options of a load name. */
 struct sgpu_jit {
 	unsigned int n;
 	const CUjit_option *options;
@@ -521,10 +532,10 @@ struct sgpu_jit {
 CUresult sgpu_jit_check(const struct sgpu_jit *jit);
 void sgpu_jit_report(const struct sgpu_jit *jit, const char *log);
 
-/* The instance of a library in a context, loaded when it is not there yet. */
+/* Returns a library's module in a context; loads it if it is not there yet. */
 CUresult sgpu_library_module(struct sgpu_ctx *ctx, struct sgpu_library *lib,
 			     struct sgpu_module **out);
-/* A launchable function from a CUfunction or a CUkernel. */
+/* Finds a launchable function by a CUfunction or a CUkernel. */
 CUresult sgpu_func_get(struct sgpu_ctx *ctx, const void *handle,
 		       struct sgpu_func **out);
 CUresult sgpu_kernel_func(struct sgpu_ctx *ctx, struct sgpu_kernel *kernel,
@@ -559,24 +570,27 @@ struct sgpu_launch {
 	CUevent done;		/* recorded after the launch; NULL = none */
 };
 
-/* Check all of a launch in @ctx; *bytes: its parameters, until the next one. */
+/* Checks a launch completely. *bytes are its packed parameters, valid until the next check. */
 CUresult sgpu_launch_check(struct sgpu_ctx *ctx, const void *handle,
 			   struct sgpu_launch *l, const char **bytes);
-/* Run what was checked. */
+/* Runs a launch that sgpu_launch_check() has accepted. */
 CUresult sgpu_launch_run(struct sgpu_ctx *ctx, const struct sgpu_launch *l,
 			 const void *bytes);
-/* One attribute of a launch: obeyed, a mere hint, or refused. */
+/* Handles one attribute of a launch: obeys it, ignores it as a hint, or refuses it. */
 CUresult sgpu_launch_attribute(struct sgpu_launch *l, const CUlaunchAttribute *a);
 
 /* Write what kernels printed to the standard output. */
 void sgpu_print_flush(void);
-/* False, and one line says why: what the environment has is no number of threads. */
+/*
+ * Reads the number of threads from the environment. If it is invalid, prints one line and
+ * returns false.
+ */
 bool sgpu_threads_wanted(uint32_t *threads);
 CUresult sgpu_launch_init(uint32_t threads);
 
 /* ---- occupancy.c ---- */
 
-/* Blocks of @threads threads that one multiprocessor holds at once. */
+/* Returns how many blocks of @threads threads one multiprocessor holds at once. */
 unsigned int sgpu_occupancy(const struct sgpu_func *f, unsigned int threads,
 			    size_t dyn_shared);
 

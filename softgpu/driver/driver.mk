@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the driver half is made of: by hand, what gen_exports.py writes, and what is everybody's
-# (cuda-api/). The Makefile builds it; tests/fuzz builds it once more with sanitizers.
+# Lists the objects of the driver half: hand-written ones, those that gen_exports.py
+# generates, and those that other libraries use as well (cuda-api/). The Makefile builds
+# them; tests/fuzz builds them a second time with sanitizers.
 DRIVER := alloc array books capture context device driver event fatbin func graph graph_exec graph_node \
 	  graph_node_calls green hostmem ipc ipc_file join_texts launch library link_calls memcpy memory mempool memset \
 	  memsize module objects occupancy pointer procaddr stream texobj userobj vmm

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Events, and the clock behind them: the time stamp counter, whose rate is
- * measured once against the system's monotonic clock, so that recording and
- * measuring make no system call.
+ * Events, and the clock behind them: the time stamp counter. Its rate is measured once
+ * against the system's monotonic clock, so recording and measuring make no system call.
  */
 #include <cpuid.h>
 #include <time.h>
@@ -24,7 +23,7 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* The rate that the processor itself states, in kHz; 0 when it does not. */
+/* Returns the rate that the processor itself states, in kHz, or 0 if it states none. */
 static uint64_t tsc_khz_stated(void)
 {
 	unsigned int denominator, numerator, hz, unused;
@@ -149,7 +148,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
 	return record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
-/* Work is done when it is submitted: every event has happened. */
+/* Work is done when it is submitted, so every event has already happened. */
 static CUresult event_done(CUevent handle, bool wait)
 {
 	struct sgpu_event *e;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds the PTX texts of a code image: PTX itself, a fatbin, or the wrapper
- * that compilers put around fatbins. Machine code for a real GPU is skipped.
- * Texts of one fatbin are the same program for different devices; the fatbins
- * that a linked program lists are parts of one program and are joined.
- * Every size and offset of an image is checked against the room that holds it;
- * a broken entry makes the whole image invalid.
+ * Finds the PTX texts of a code image: PTX itself, a fatbin, or the wrapper that compilers
+ * put around fatbins. Machine code for a real GPU is skipped. The texts of one fatbin are
+ * the same program for different devices. The fatbins that a linked program lists are parts
+ * of one program, so they are joined. Every size and offset of an image is checked against
+ * the memory that holds it. A broken entry makes the whole image invalid.
  */
 #include <elf.h>
 #include <lz4.h>
@@ -34,22 +33,22 @@ struct fatbin {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t header;
-	uint64_t size;		/* of the entries */
+	uint64_t size;		/* bytes of all entries */
 };
 
 struct entry {
 	uint16_t kind;		/* 1 PTX, 2 ELF */
 	uint16_t unused0;
 	uint32_t header;
-	uint64_t padded;	/* payload as it lies there */
-	uint32_t packed;	/* compressed payload; 0 = not compressed */
+	uint64_t padded;	/* bytes of the payload in the file */
+	uint32_t packed;	/* bytes of a compressed payload; 0 = not compressed */
 	uint32_t unused1;
 	uint16_t minor, major;
 	uint32_t sm;
 	uint32_t name, name_len;
 	uint64_t flags;
 	uint64_t unused2;
-	uint64_t size;		/* of the text, when compressed */
+	uint64_t size;		/* bytes of the text, if it is compressed */
 };
 
 enum { KIND_PTX = 1 };
@@ -59,7 +58,7 @@ _Static_assert(sizeof(struct wrapper) == 24, "fatbin wrapper");
 _Static_assert(sizeof(struct fatbin) == 16, "fatbin header");
 _Static_assert(sizeof(struct entry) == 0x40, "fatbin entry");
 
-/* Skip blanks and comments; NULL when a comment has no end. */
+/* Skips blanks and comments. Returns NULL if a comment has no end. */
 static const char *skip(const char *p, const char *end)
 {
 	for (;;) {
@@ -77,7 +76,10 @@ static const char *skip(const char *p, const char *end)
 	}
 }
 
-/* PTX starts by its version, here times 10; 0 when it does not. NUL-terminated. */
+/*
+ * Returns the version times 10 with which PTX starts, or 0 if it is not PTX. @text ends
+ * with NUL.
+ */
 static unsigned int ptx_version(const char *text, size_t len)
 {
 	const char *p = skip(text, text + len);
@@ -116,12 +118,12 @@ void sgpu_images_free(struct sgpu_images *images)
 }
 
 /*
- * Made once: a new one asks CPUID what the processor can do, and that is an
- * exit in a virtual machine. Images are loaded under the library's one lock.
+ * The context is made once. A new one executes CPUID to see what the processor can do,
+ * which is an exit in a virtual machine. The driver's lock protects it.
  */
 static ZSTD_DCtx *zstd;
 
-/* At the start, so that the first image finds it. */
+/* Makes the context early, so that the first image finds it. */
 void sgpu_fatbin_init(void)
 {
 	if (!zstd)
@@ -156,7 +158,7 @@ static CUresult unpack(const struct entry *e, const char *payload, char *text)
 	return n == e->size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* Can so few bytes hold so much text? Asked before memory is taken for it. */
+/* Checks before memory is allocated that so few compressed bytes can hold so much text. */
 static bool plausible(const struct entry *e, const char *payload)
 {
 	if (!e->packed)
@@ -231,7 +233,7 @@ static CUresult walk_fatbin(const void *data, size_t size, unsigned int part,
 	return walk_entries((const char *)data + f.header, f.size, part, out);
 }
 
-/* A wrapper lives in memory: it holds pointers, so it is never from a file. */
+/* A wrapper holds pointers, so it is always in memory and never from a file. */
 static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
 {
 	const void *const *prelinked;
@@ -242,7 +244,7 @@ static CUresult walk_wrapper(const void *data, struct sgpu_images *out)
 	if (!w.data || w.version < 1 || w.version > 2)
 		return CUDA_ERROR_INVALID_IMAGE;
 	rc = walk_fatbin(w.data, SIZE_MAX, 0, out);
-	/* What is linked already needs no parts. */
+	/* An image that is linked already needs no parts. */
 	prelinked = w.version == 2 && !out->n ? w.extra : NULL;
 	for (unsigned int i = 0; !rc && prelinked && prelinked[i]; i++)
 		rc = i < MAX_PRELINKED ?
@@ -274,7 +276,7 @@ static CUresult take_text(const char *text, size_t size,
 		.text = copy, .len = len, .version = version });
 }
 
-/* Machine code: no text in it, if it is for a GPU at all. */
+/* An ELF file holds machine code and no PTX text. */
 static CUresult walk_elf(const char *data, size_t size)
 {
 	Elf64_Ehdr elf;
@@ -293,7 +295,7 @@ static int by_target(const void *a, const void *b)
 	return (x->target < y->target) - (x->target > y->target);
 }
 
-/* Where the texts of one part stand together, the best one first. */
+/* Sorts the texts of one part together, the best one first. */
 static int by_part(const void *a, const void *b)
 {
 	const struct sgpu_image *x = a, *y = b;
@@ -303,7 +305,7 @@ static int by_part(const void *a, const void *b)
 	return by_target(a, b);
 }
 
-/* Keep the best text of each part, and make one text of them. */
+/* Keeps the best text of each part, and joins these texts into one. */
 static CUresult join_parts(struct sgpu_images *images)
 {
 	struct sgpu_images best = { 0 };
@@ -317,7 +319,7 @@ static CUresult join_parts(struct sgpu_images *images)
 		if (i && image[-1].part == image->part)
 			continue;
 		rc = sgpu_images_add(&best, image);
-		image->text = NULL;	/* the list's now */
+		image->text = NULL;	/* the list owns it now */
 	}
 	if (!rc)
 		rc = sgpu_join(best.image, best.n, &joined);
@@ -339,7 +341,7 @@ static CUresult walk(const void *data, size_t size, struct sgpu_images *out)
 	char first[4] = "";
 	uint32_t magic;
 
-	/* A shorter text ends by its NUL: never read beyond it. */
+	/* A shorter text ends with its NUL. Bytes after it must not be read. */
 	for (size_t i = 0; i < 4 && i < size; i++) {
 		first[i] = ((const char *)data)[i];
 		if (!first[i])

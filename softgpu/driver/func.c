@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What functions and kernels say about themselves, and what can be set on
- * them. A CUfunction belongs to a module; a CUkernel to a library; the same
- * code answers for both.
+ * Attributes of functions and kernels: the questions about them, and their settings. A
+ * CUfunction belongs to a module, a CUkernel to a library; the same code answers for both.
  */
 #include <string.h>
 
@@ -145,7 +144,7 @@ CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The width of the banks is fixed: the setting is checked and has no effect. */
+/* The width of shared memory banks is fixed. The setting is checked and has no effect. */
 CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
 {
 	struct sgpu_func *f;
@@ -240,7 +239,7 @@ struct kernel_set {
 	int value;
 };
 
-/* What was set on the function itself wins over its kernel. */
+/* An attribute that was set on the function itself takes precedence over its kernel's. */
 static void set_if_of(void *object, void *arg)
 {
 	struct sgpu_func *f = object;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write what cuda.h promises and the hand-written objects leave open.
+"""Write the exports of cuda.h that the hand-written objects leave open.
 
 Usage: gen_exports.py CUDA_INC OUT_DIR OBJECT...
 
@@ -27,7 +27,7 @@ TWIN = re.compile(r"^(.*)_(ptsz|ptds)$")
 def prototypes(inc):
     """Map name -> (result type, [(type, name)]) for every exported function."""
     args = ["-x", "c", "-I" + inc, "-D__CUDA_API_VERSION_INTERNAL"]
-    # stddef.h and the like are the compiler's; any compiler's will do.
+    # stddef.h and such headers come from a compiler, and any compiler's are right.
     own = subprocess.run(["gcc", "-print-file-name=include"], check=True,
                          capture_output=True, text=True).stdout.strip()
     args.append("-I" + own)
@@ -62,7 +62,7 @@ def versions(inc):
 
 
 def defined(objects):
-    """The cu* functions that the objects define."""
+    """Return the cu* functions that the objects define."""
     out = subprocess.run(["nm", "-g", "--defined-only"] + objects, check=True,
                          capture_output=True, text=True).stdout
     return {f[2] for f in map(str.split, out.splitlines())
@@ -88,7 +88,7 @@ def twin_body(name, base, proto):
 
 
 def split_name(name):
-    """cuMemcpyHtoD_v2_ptds -> ("cuMemcpyHtoD", 2, "ptds")."""
+    """Split a name: cuMemcpyHtoD_v2_ptds -> ("cuMemcpyHtoD", 2, "ptds")."""
     match = TWIN.match(name)
     twin = match.group(2) if match else ""
     stem = match.group(1) if match else name
@@ -98,7 +98,7 @@ def split_name(name):
 
 
 def proc_rows(names, known):
-    """One row per exported name: base, CUDA version, twin, name.
+    """Return one row per exported name: base, CUDA version, twin, name.
 
     cudaTypedefs.h names the version of each `_vN` but not N: both lists
     ascend, so they are matched from their newest ends.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The structure of graphs: nodes, edges, copies, and the questions about them.
- * What a node does is in graph_node.c.
+ * The structure of graphs: nodes, edges, copies, and the questions about them. What a node
+ * does is in graph_node.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ void sgpu_node_free(struct sgpu_node *n)
 	sgpu_obj_free(n);
 }
 
-/* Edges beyond "when it has ended" do not exist where nothing overlaps. */
+/* Accepts only edges that wait for the end of a node, since softgpu runs one node at a time. */
 static CUresult deps_check(const struct sgpu_graph *g, const CUgraphNode *deps,
 			   const CUgraphEdgeData *edges, size_t n)
 {
@@ -187,7 +187,7 @@ static CUresult copy_edges(struct sgpu_graph *to, const struct sgpu_graph *from)
 {
 	CUresult rc = CUDA_SUCCESS;
 
-	/* Both lists are in one order, but what an edge names may come later. */
+	/* Both lists have the same order, but an edge may come from a node later in the list. */
 	for (unsigned int i = 0; i < from->nodes.n; i++) {
 		const struct sgpu_node *n = from->nodes.v[i];
 
@@ -249,7 +249,7 @@ bool sgpu_graph_sort(struct sgpu_graph *g)
 			if (!ready(n))
 				continue;
 			n->mark = true;
-			/* Keep the order of creation among the others. */
+			/* Keep the other nodes in the order of their creation. */
 			memmove(&g->nodes.v[done + 1], &g->nodes.v[done],
 				(i - done) * sizeof(n));
 			g->nodes.v[done++] = n;
@@ -326,7 +326,7 @@ CUresult cuGraphClone(CUgraph *out, CUgraph handle)
 		return rc;
 	if (!out)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
-	/* As cuda.h says of graphs with memory nodes. */
+	/* cuda.h documents this error for graphs with memory nodes. */
 	if (g->memory)
 		return sgpu_leave(CUDA_ERROR_NOT_SUPPORTED);
 	c = sgpu_graph_copy(g);
@@ -444,7 +444,7 @@ CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from,
 	return edges_change(g, from, to, NULL, n, false);
 }
 
-/* ---- exported: lists. Each fills what fits and clears the rest. ---- */
+/* ---- exported: lists; each call fills what fits and clears the remaining elements ---- */
 
 struct list {
 	CUgraphNode *from, *to;
@@ -472,7 +472,10 @@ static void list_end(struct list *l, size_t *count)
 
 	while (l->n < l->room)
 		list_put(l, NULL, NULL, NULL);
-	/* Asked for the number alone, or told how many there are of fewer. */
+	/*
+	 * A call without arrays asks for the number only. A call with more room than
+	 * elements learns how many there are.
+	 */
 	*count = !l->from && !l->to ? have : have < l->room ? have : l->room;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: what the files graph.c (structure), graph_node.c (what a node does),
- * graph_node_calls.c (the calls of each type), graph_exec.c (executable graphs),
- * capture.c and userobj.c share. All of it runs under the lock of driver.c.
+ * Declarations that the files of graphs share: graph.c (structure), graph_node.c (what a
+ * node does), graph_node_calls.c (the calls of each type), graph_exec.c (executable
+ * graphs), capture.c and userobj.c. All of it runs under the lock of driver.c.
  */
 #ifndef WORMHOLE_SOFTGPU_GRAPH_H
 #define WORMHOLE_SOFTGPU_GRAPH_H
@@ -18,25 +18,25 @@ struct sgpu_edge {
 struct sgpu_galloc {
 	uint64_t addr;
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
-	unsigned int refs;	/* nodes that name it */
-	bool live;		/* allocated by a launch, not freed since */
+	unsigned int refs;	/* number of nodes that name it */
+	bool live;		/* a launch allocated it, and nothing has freed it since */
 };
 
 struct sgpu_kernel_node {
-	const void *handle;	/* CUfunction or CUkernel, as given */
-	bool by_kernel;		/* it was given as `kern` */
+	const void *handle;	/* the CUfunction or CUkernel that the caller gave */
+	bool by_kernel;		/* the caller gave it as `kern` */
 	struct sgpu_launch launch;
-	void **args;		/* one block: addresses, then the bytes */
+	void **args;		/* one block: addresses first, then the bytes */
 	char *bytes;
-	CUlaunchAttributeValue *attr;	/* by number; NULL: none was set */
+	CUlaunchAttributeValue *attr;	/* indexed by attribute; NULL: none was set */
 };
 
 struct sgpu_node {
 	struct sgpu_obj obj;
 	struct sgpu_graph *graph;
 	CUgraphNodeType type;
-	bool disabled;		/* in an executable graph */
-	bool mark;		/* of one walk */
+	bool disabled;		/* used in an executable graph only */
+	bool mark;		/* scratch flag of a walk over the graph */
 	uint64_t origin;	/* id of the node that this one was copied from */
 	struct sgpu_ctx *ctx;
 	struct sgpu_edge *dep;
@@ -53,7 +53,7 @@ struct sgpu_node {
 	};
 };
 
-/* The union's size: every type of it is plain data or owned by its node. */
+/* Size of the union. Its types are plain data, or the node owns what they point to. */
 #define SGPU_NODE_BODY	(sizeof(struct sgpu_node) - \
 			 offsetof(struct sgpu_node, kernel))
 
@@ -75,14 +75,14 @@ struct sgpu_graph {
 	struct sgpu_nodes nodes;
 	struct sgpu_hold *hold;
 	unsigned int nholds;
-	bool owned;		/* by a node, an executable graph or a capture */
+	bool owned;		/* a node, an executable graph or a capture owns it */
 	bool capturing;
 	bool memory;		/* has allocation or free nodes */
 };
 
 struct sgpu_exec {
 	struct sgpu_obj obj;
-	struct sgpu_graph *graph;	/* a copy; sorted, children too */
+	struct sgpu_graph *graph;	/* a copy; it and its children are sorted */
 	unsigned long long flags;
 	unsigned int running;
 	bool dying;
@@ -91,32 +91,32 @@ struct sgpu_exec {
 /* ---- graph.c ---- */
 
 struct sgpu_graph *sgpu_graph_new(void);
-/* With its nodes, children and references. */
+/* Frees a graph with its nodes, children and references. */
 void sgpu_graph_free(struct sgpu_graph *g);
-/* A copy whose nodes remember their origins; NULL when memory is out. */
+/* Copies a graph. Its nodes remember their origins. Returns NULL if there is no memory. */
 struct sgpu_graph *sgpu_graph_copy(const struct sgpu_graph *g);
-/* Put nodes behind what they depend on; false when there is a cycle. */
+/* Sorts nodes behind those that they depend on. Returns false if there is a cycle. */
 bool sgpu_graph_sort(struct sgpu_graph *g);
 struct sgpu_node *sgpu_graph_find(const struct sgpu_graph *g, uint64_t origin);
-/* A node of no effect yet, behind @deps. */
+/* Makes a node without parameters that depends on @deps. */
 CUresult sgpu_node_new(struct sgpu_graph *g, CUgraphNodeType type,
 		       struct sgpu_ctx *ctx, const CUgraphNode *deps,
 		       const CUgraphEdgeData *edges, size_t n,
 		       struct sgpu_node **out);
 void sgpu_node_free(struct sgpu_node *n);
 bool sgpu_nodes_add(struct sgpu_nodes *s, struct sgpu_node *n);
-/* Add what is not there yet. */
+/* Adds the nodes that are not in @to yet. */
 bool sgpu_nodes_join(struct sgpu_nodes *to, const struct sgpu_nodes *from);
 
 /* ---- graph_node.c ---- */
 
-/* INVALID_VALUE when @p is NULL, as everywhere. */
+/* Returns INVALID_VALUE if @p is NULL, as other calls do. */
 CUresult sgpu_node_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
 		       const CUgraphEdgeData *edges, size_t ndeps,
 		       const CUgraphNodeParams *p);
-/* Take the parameters of a node's own type; on failure it is as before. */
+/* Takes the parameters of a node's own type. If it fails, the node is unchanged. */
 CUresult sgpu_node_set(struct sgpu_node *n, const CUgraphNodeParams *p);
-/* The same what another node does; both have one type. */
+/* Makes a node do the same as another node of its type. */
 CUresult sgpu_node_take(struct sgpu_node *to, const struct sgpu_node *from);
 void sgpu_node_drop(struct sgpu_node *n);
 CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
@@ -131,7 +131,7 @@ void sgpu_galloc_put(struct sgpu_galloc *a);
 
 void sgpu_holds_copy(struct sgpu_graph *to, const struct sgpu_graph *from);
 void sgpu_holds_drop(struct sgpu_graph *g);
-/* Call the destructors that are due; gives the lock up for each. */
+/* Calls the destructors that are due. It releases the lock during each. */
 void sgpu_userobj_reap(void);
 
 #endif

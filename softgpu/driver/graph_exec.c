@@ -90,7 +90,7 @@ CUresult sgpu_node_alloc(struct sgpu_node *n, const CUDA_MEM_ALLOC_NODE_PARAMS *
 	return CUDA_SUCCESS;
 }
 
-/* What a launch allocated and nobody freed outlives the graph. */
+/* Drops a reference. Memory that a launch allocated and nobody freed outlives the graph. */
 void sgpu_galloc_put(struct sgpu_galloc *a)
 {
 	if (!--a->refs && !a->live)
@@ -253,7 +253,7 @@ CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- changing an executable graph ---- */
 
-/* The executable's own copy of a node of the graph that it was made from. */
+/* Finds the executable graph's copy of a node of the original graph. */
 static struct sgpu_node *own_node(struct sgpu_exec *x, CUgraphNode handle)
 {
 	struct sgpu_node *n = sgpu_obj_get(SGPU_NODE, handle);
@@ -278,7 +278,7 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node,
 	return sgpu_leave(rc);
 }
 
-/* What differs between two graphs of one origin or one history. */
+/* Reports what differs between a graph and a later version of it. */
 static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
 				       const struct sgpu_graph *b,
 				       struct sgpu_node **bad)
@@ -307,7 +307,7 @@ static CUgraphExecUpdateResult compare(const struct sgpu_graph *a,
 	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-/* Edges by position: copies keep the order of their nodes when sorted alike. */
+/* Compares edges by the positions of their nodes. Copies that were sorted alike have one order. */
 static bool same_edges(const struct sgpu_graph *a, const struct sgpu_graph *b)
 {
 	for (unsigned int i = 0; i < a->nodes.n; i++) {
@@ -349,7 +349,7 @@ static CUresult exec_update(struct sgpu_exec *x, struct sgpu_graph *g,
 				info->errorNode = (CUgraphNode)g->nodes.v[i];
 	if (!rc && info->result)
 		rc = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-	/* The nodes of the first graph go on naming the executable's nodes. */
+	/* Handles of the first graph's nodes must go on naming the executable graph's nodes. */
 	for (unsigned int i = 0; !rc && i < x->graph->nodes.n; i++)
 		rc = sgpu_node_take(x->graph->nodes.v[i], sorted->nodes.v[i]);
 	if (!rc) {
@@ -482,7 +482,7 @@ static CUresult run_event(CUevent handle, bool record)
 
 static CUresult run_alloc(struct sgpu_exec *x, struct sgpu_galloc *a)
 {
-	/* Not freed since the last launch, and nothing says that this frees it. */
+	/* The memory is still allocated by the last launch, and the graph has no automatic free. */
 	if (a->live && !(x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
 		return CUDA_ERROR_INVALID_VALUE;
 	a->live = true;
@@ -503,7 +503,7 @@ static CUresult run_kernel(struct sgpu_node *n)
 {
 	struct sgpu_kernel_node *k = &n->kernel;
 
-	/* Its module may have been unloaded since. */
+	/* The function's module may have been unloaded since the node was made. */
 	if (!sgpu_obj_get(SGPU_FUNC, k->launch.func))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return sgpu_launch_run(n->ctx, &k->launch, k->bytes);
@@ -539,7 +539,7 @@ static CUresult run_node(struct sgpu_exec *x, struct sgpu_node *n)
 	}
 }
 
-/* A fault ends the launch, which itself succeeded, as a kernel's own would. */
+/* Runs a graph. As with a kernel, a fault ends the launch, but the launch itself succeeds. */
 static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -550,7 +550,7 @@ static CUresult run_graph(struct sgpu_exec *x, struct sgpu_graph *g)
 	return rc;
 }
 
-/* A launch is no node of another graph: it ends the capture of its stream. */
+/* A launch cannot become a node of another graph, so it ends the capture of its stream. */
 static CUresult not_captured(struct sgpu_ctx *ctx, CUstream stream)
 {
 	struct sgpu_stream *s;
@@ -567,7 +567,7 @@ static void give_way(void *unused)
 	sched_yield();
 }
 
-/* One launch of an executable at a time: host functions give the lock up. */
+/* An executable graph has one launch at a time, since host functions release the lock. */
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
 	struct sgpu_ctx *ctx;
@@ -596,7 +596,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
 	return sgpu_leave(rc);
 }
 
-/* Everything is where it is needed. */
+/* There is nothing to upload: all memory is in one place. */
 CUresult cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
 	struct sgpu_ctx *ctx;
@@ -641,7 +641,7 @@ static CUresult graph_bytes(CUdevice dev, CUgraphMem_attribute which, cuuint64_t
 		*value = *of[which];
 		return CUDA_SUCCESS;
 	}
-	/* A high-water mark can only be set back, to what there is now. */
+	/* A high-water mark can only be reset to the current value. */
 	if (*value || (of[which] != &b->used_high && of[which] != &b->reserved_high))
 		return CUDA_ERROR_INVALID_VALUE;
 	*of[which] = of[which] == &b->used_high ? b->used : b->reserved;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What nodes do: their parameters in and out. The calls of each type that put
- * them in are in graph_node_calls.c. A node owns copies of all that its parameters point to.
+ * What nodes do: their parameters are set and read here. The calls of each type that set
+ * them are in graph_node_calls.c. A node owns copies of everything that its parameters
+ * point to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ void sgpu_node_drop(struct sgpu_node *n)
 
 /* ---- kernels ---- */
 
-/* Keeps the attributes, which are not part of the parameters. */
+/* Replaces the kernel and its arguments, but keeps the attributes, which are no parameters. */
 CUresult sgpu_node_kernel(struct sgpu_node *n, const void *handle,
 			  const struct sgpu_launch *l)
 {
@@ -156,7 +157,7 @@ static CUresult set_fill_v2(struct sgpu_node *n,
 	};
 	struct sgpu_range range;
 
-	/* A new node's context comes from its pointer, if it is not given. */
+	/* A new node without a context takes the context from its pointer. */
 	if (!p->ctx && !n->fill.elementSize && sgpu_mem_find_absent(p->dst, &range))
 		return CUDA_ERROR_INVALID_VALUE;
 	return set_fill(n, &old);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The calls that exist once for each type of node: to add one, to change it, to
- * change it in an executable graph. Each puts its parameters into the form for
- * all types and leaves the rest to the calls for all types (graph_node.c, graph_exec.c).
+ * The calls that exist once for each type of node: add a node, change it, and change it in
+ * an executable graph. Each converts its parameters to the form for all types, and leaves
+ * the rest to the calls for all types (graph_node.c, graph_exec.c).
  */
 #include <string.h>
 
 #include "graph.h"
 
 /*
- * One function a type: from the parameters of its calls to those of all. NULL
- * stays NULL, for the calls for all types to refuse.
+ * Each function here converts the parameters of one type to those for all types. NULL stays
+ * NULL, so that the calls for all types refuse it.
  */
 static CUgraphNodeParams *kernel(CUgraphNodeParams *to, const void *p, size_t size)
 {
@@ -118,7 +118,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec x, CUgraphNode n,
 	return cuGraphExecNodeSetParams(x, n, kernel(&all, p, sizeof(*p)));
 }
 
-/* ---- copies: there is one context's device, whichever is named ---- */
+/* ---- copies: there is one device, so it does not matter which context is named ---- */
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t ndeps,
 			      const CUDA_MEMCPY3D *p, CUcontext ctx)
@@ -238,7 +238,7 @@ CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec x, CUgraphNode n, CUevent 
 	return cuGraphExecNodeSetParams(x, n, waiting(&all, event));
 }
 
-/* ---- types that are added only ---- */
+/* ---- types of nodes that can be added but not changed ---- */
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *out, CUgraph g, const CUgraphNode *deps,
 				  size_t ndeps, CUgraph child)

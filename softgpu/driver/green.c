@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Green contexts: contexts whose kernels see a part of the device's multiprocessors
- * (%smid). As in NVIDIA's driver each stands on the primary context, which it keeps
- * alive, with which it ends, and which memory allocated in it belongs to. A resource
- * is a set of multiprocessors; the set stands in the padding, where a program has no
- * business.
+ * Green contexts: contexts whose kernels see only a part of the device's multiprocessors
+ * (%smid). As in NVIDIA's driver, a green context depends on the primary context: it keeps
+ * the primary context alive, ends with it, and memory allocated in it belongs to it. A
+ * resource is a set of multiprocessors. The set is stored in the resource's padding, which
+ * programs must not use.
  */
 #include <string.h>
 
 #include "driver.h"
 
 #define ALL_SMS		((1ull << SGPU_NSM) - 1)
-#define COSCHEDULED	8u	/* least part, and its steps */
+#define COSCHEDULED	8u	/* a part has at least so many, and a multiple of it */
 #define LEAST		2u	/* the same with IGNORE_SM_COSCHEDULING */
 
 struct inside {
@@ -31,7 +31,7 @@ static void resource_of(uint64_t sms, CUdevResource *r)
 	memcpy(r->_internal_padding, &in, sizeof(in));
 }
 
-/* The set behind a resource, 0 for none. */
+/* Returns the set of multiprocessors behind a resource, or 0 if it is no valid resource. */
 static uint64_t sms_of(const CUdevResource *r)
 {
 	struct inside in;
@@ -89,7 +89,7 @@ CUresult cuGreenCtxGetDevResource(CUgreenCtx handle, CUdevResource *r, CUdevReso
 	return sgpu_leave(g ? answer(g->ctx->sms, r, type) : CUDA_ERROR_INVALID_CONTEXT);
 }
 
-/* The lowest n of a set. */
+/* Takes the lowest @n multiprocessors out of a set. */
 static uint64_t take(uint64_t *from, unsigned int n)
 {
 	uint64_t out = 0;
@@ -145,7 +145,7 @@ static CUresult describe(CUdevResourceDesc *out, CUdevResource *r, unsigned int 
 	if (!out || !r || !n)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < n; i++) {
-		/* No part twice. */
+		/* No multiprocessor may be in two parts. */
 		if (!sms_of(&r[i]) || sms & sms_of(&r[i]))
 			return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 		sms |= sms_of(&r[i]);
@@ -237,7 +237,7 @@ static void look(void *object, void *arg)
 		s->found = g;
 }
 
-/* The green context behind a context, NULL for others. */
+/* Returns the green context behind a context, or NULL for other contexts. */
 static CUgreenCtx green_behind(const struct sgpu_ctx *ctx)
 {
 	struct search s = { .ctx = ctx };

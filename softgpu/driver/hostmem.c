@@ -21,7 +21,7 @@
 static struct sgpu_range *ranges;
 static size_t nranges, room;
 
-/* The number of ranges that start at or before @addr. */
+/* Returns the number of ranges that start at or before @addr. */
 static size_t upto(uint64_t addr)
 {
 	size_t lo = 0, hi = nranges;
@@ -55,7 +55,7 @@ bool sgpu_host_find(uint64_t addr, struct sgpu_range *out)
 	return r != NULL;
 }
 
-/* The last range that has a byte in common with this one. */
+/* Returns the last range that overlaps this one, or NULL. */
 static struct sgpu_range *overlap(uint64_t base, uint64_t size)
 {
 	size_t n = upto(base + size - 1);
@@ -84,7 +84,7 @@ static bool insert(const struct sgpu_range *r)
 	return true;
 }
 
-/* Forget a range, and give its memory back when it was allocated here. */
+/* Forgets a range, and frees its memory if it was allocated here. */
 static void drop(struct sgpu_range *r)
 {
 	size_t at = r - ranges;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the one device is called and can do, for the driver (device.c) and for the
- * management library (../nvml/): programs match devices of the two by these.
+ * Name and properties of the one device, for the driver (device.c) and for the management
+ * library (../nvml/). Programs use them to match the devices of the two libraries.
  */
 #ifndef SOFTGPU_IDENTITY_H
 #define SOFTGPU_IDENTITY_H
@@ -16,7 +16,10 @@
 #define SGPU_UUID	{ 'w', 'o', 'r', 'm', 'h', 'o', 'l', 'e', \
 			  '-', 's', 'o', 'f', 't', 'g', 'p', 'u' }
 
-/* Bytes of device memory; false if the user's setting is no size of at least 1M. */
+/*
+ * Finds the bytes of device memory. Returns false if the user's setting is no size of at
+ * least 1M.
+ */
 bool sgpu_memory_size(unsigned long long *bytes);
 
 #endif

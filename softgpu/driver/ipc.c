@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory and events of another process. The first allocation that is exported
- * makes the arena a file (memory.c); a handle says which file that is and where
- * in it the allocation lies, and who opens it maps those pages. The exporter
- * gives it to processes of the same user (ipc_file.c), so nothing is left behind
- * by a process that dies. What is mapped stays, whatever becomes of the exporter.
+ * Memory and events of other processes. The first export of an allocation makes the arena a
+ * file (memory.c). A handle names that file and the place of the allocation in it; the
+ * process that opens the handle maps those pages. The exporter hands the file to processes
+ * of the same user (ipc_file.c), so a process that dies leaves nothing behind. Mapped
+ * memory stays valid when the exporter ends.
  *
- * Events need nothing shared: work is done when it is submitted, so an event
- * of any process has happened by the time that anybody asks.
+ * Events share nothing: work is done when it is submitted, so an event of any process has
+ * already happened when another process asks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,15 +24,15 @@
 #define EVENT_MAGIC	0x4e56455550475353ULL	/* "SSGPUEVN" */
 #define PAGE		4096ULL
 
-/* Both kinds of handles, of 64 bytes each. */
+/* The contents of both kinds of handles, which have 64 bytes each. */
 struct handle {
 	uint64_t magic;
 	int32_t pid;
-	uint32_t number;	/* of the exporter's socket */
-	uint64_t dev, ino;	/* of the file, so that a number used again is noticed */
+	uint32_t number;	/* number of the exporter's socket */
+	uint64_t dev, ino;	/* identify the file, since a process id may be used again */
 	uint64_t offset, size;
-	uint64_t id;		/* of the allocation or event */
-	uint64_t alive;		/* where in the file it stands while the allocation lives */
+	uint64_t id;		/* id of the allocation or event */
+	uint64_t alive;		/* file offset of the id while the allocation lives */
 };
 _Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
 	       sizeof(struct handle) == sizeof(CUipcEventHandle), "a handle is what travels");
@@ -85,7 +85,10 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr addr)
 				CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The exporter's file, or -1: it is gone, or was never there, or the memory was freed. */
+/*
+ * Returns the exporter's file, or -1 if the exporter has gone or never existed, or the
+ * memory was freed.
+ */
 static int open_file(const struct handle *h)
 {
 	struct stat st;
@@ -117,7 +120,7 @@ static uint64_t skipped(const struct handle *h)
 	return h->offset % PAGE;
 }
 
-/* What its owner's device has less of. */
+/* Returns the bytes that the allocation takes of its owner's device, in whole granules. */
 static uint64_t granules(const struct handle *h)
 {
 	return (h->size + SGPU_GRANULE - 1) / SGPU_GRANULE * SGPU_GRANULE;
@@ -149,7 +152,10 @@ static CUresult map_file(struct sgpu_ctx *ctx, const struct handle *h, uint64_t 
 	return CUDA_SUCCESS;
 }
 
-/* A second opening is the first one's address, to be closed as often. */
+/*
+ * Opening a handle again returns the same address, which must be closed as often as it was
+ * opened.
+ */
 static CUresult open_memory(struct sgpu_ctx *ctx, const struct handle *h, uint64_t *addr)
 {
 	size_t i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Hands the arena's file to other processes of the same user. The sockets for it
- * are made when the library is loaded, because a process may have lost the right
- * to make any by the time that it shares something; a thread answers on one from
- * the first export on. The kernel says who asks and who answers: a handle names
- * the process, and a number by which its socket is found.
+ * Hands the arena's file to other processes of the same user. The sockets for it are made
+ * when the library is loaded, because a process may have lost the right to make sockets by
+ * the time that it shares something. From the first export on a thread answers requests.
+ * The kernel tells each side which process sent a packet. A handle names the exporter's
+ * process, and a number that completes the address of its socket.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -21,11 +21,11 @@
 #include "driver.h"
 
 #define PATIENCE_MS	3000
-#define TRIES		16	/* packets of others that are passed over */
+#define TRIES		16	/* packets of other processes that are ignored */
 
 static struct {
 	int answers, asks;	/* sockets; 0: none */
-	pid_t pid;		/* that made them: a child has none of its own */
+	pid_t pid;		/* the process that made the sockets: a child has none of its own */
 	uint32_t number;
 	int file;
 	bool started;
@@ -64,7 +64,7 @@ __attribute__((constructor)) static void open_sockets(void)
 	ipc.asks = open_socket(&any, sizeof(any.sun_family));
 }
 
-/* ---- packets: one byte, who sent it, perhaps a file ---- */
+/* ---- packets: one byte, the sender's identity, and optionally a file ---- */
 
 union control {
 	struct cmsghdr hdr;
@@ -134,7 +134,7 @@ static bool send_file(int fd, const struct sockaddr_un *a, socklen_t size, int f
 	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-/* ---- who has it ---- */
+/* ---- the process that has the file ---- */
 
 static void *serve(void *arg)
 {
@@ -171,7 +171,7 @@ bool sgpu_ipc_offer(int file, uint32_t *number)
 	return ipc.started;
 }
 
-/* ---- who wants it ---- */
+/* ---- the process that wants the file ---- */
 
 static int ask(pid_t pid, uint32_t number)
 {
@@ -181,7 +181,7 @@ static int ask(pid_t pid, uint32_t number)
 	struct packet p;
 	int i;
 
-	/* Answers that came too late for whoever asked before. */
+	/* Discard late answers to earlier requests. */
 	while (receive(ipc.asks, &p, MSG_DONTWAIT))
 		if (p.file >= 0)
 			close(p.file);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Joins PTX: makes one text of several that refer to each other, as separate
- * compilation leaves them. Works on the text alone: it finds the statements at
- * module scope, what each defines and how it is visible, and writes them in an
- * order in which every name is known before its use. Names that are private to
- * two texts are told apart. What a statement means is the loader's business.
+ * Joins PTX: makes one text of several that refer to each other, as separate compilation
+ * leaves them. It works on the text alone: it finds the statements at module scope, the
+ * name that each defines and its visibility, and writes the statements so that every name
+ * is known before it is used. If two texts have a private name in common, the names are
+ * made different. The loader interprets what a statement means.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ struct statement {
 	enum kind kind;
 	bool is_extern, linked;	/* linked: .visible, .weak or .common */
 	unsigned int part;
-	struct statement *chain;	/* next of the same hash */
+	struct statement *chain;	/* next statement with the same hash */
 };
 
 #define BUCKETS	4096u
@@ -39,7 +39,7 @@ struct joiner {
 	struct statement *bucket[BUCKETS];
 	char *out;
 	size_t len, size;
-	bool failed;		/* no memory */
+	bool failed;		/* memory was not available */
 };
 
 /* ---- reading ---- */
@@ -49,7 +49,7 @@ static bool name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* A comment that does not end takes the rest of the text. */
+/* Returns the end of a comment. A comment without an end takes the rest of the text. */
 static const char *comment_end(const char *p)
 {
 	const char *end = strstr(p, "*/");
@@ -71,7 +71,7 @@ static const char *skip_blank(const char *p)
 	}
 }
 
-/* The end of the token at @p, which is not blank. */
+/* Returns the end of the token at @p, which is not blank. */
 static const char *token_end(const char *p)
 {
 	if (*p == '"') {
@@ -94,7 +94,7 @@ static bool token_is(const char *p, const char *end, const char *word)
 	return (size_t)(end - p) == strlen(word) && !memcmp(p, word, end - p);
 }
 
-/* Past the bracket that closes the one at @p; NULL when none does. */
+/* Returns the place after the bracket that closes the one at @p, or NULL if none closes it. */
 static const char *skip_group(const char *p)
 {
 	int depth = 0;
@@ -109,7 +109,7 @@ static const char *skip_group(const char *p)
 	return NULL;
 }
 
-/* Lines that each text has for itself: they are written anew, or debug data. */
+/* Skips lines that every text has: they are written anew, or are debug data. */
 static const char *skip_directive(const char *p)
 {
 	static const char *const lines[] = { ".version", ".target", ".file",
@@ -142,7 +142,7 @@ static void note_word(struct statement *s, const char *p, const char *end)
 		s->kind = VARIABLE;
 }
 
-/* Read one statement at @p; NULL when it does not end. */
+/* Reads one statement at @p. Returns NULL if it does not end. */
 static const char *read_statement(const char *p, struct statement *s)
 {
 	s->begin = p;
@@ -228,7 +228,7 @@ static bool same(const struct name *a, const struct name *b)
 	return a->len == b->len && !memcmp(a->p, b->p, a->len);
 }
 
-/* Chains keep the order of the texts. */
+/* Fills the hash table. Each chain keeps the order of the texts. */
 static void index_names(struct joiner *j)
 {
 	for (size_t i = j->n; i-- > 0;) {
@@ -243,7 +243,7 @@ static void index_names(struct joiner *j)
 	}
 }
 
-/* The first statement of that name that defines it for all texts. */
+/* Returns the first statement that defines the name for all texts. */
 static struct statement *shared_definition(struct joiner *j,
 					   const struct name *name)
 {
@@ -255,7 +255,7 @@ static struct statement *shared_definition(struct joiner *j,
 	return NULL;
 }
 
-/* The private definition of a name in a text. */
+/* Returns a text's private definition of the name. */
 static struct statement *private_definition(struct joiner *j,
 					    const struct name *name,
 					    unsigned int part)
@@ -269,7 +269,10 @@ static struct statement *private_definition(struct joiner *j,
 	return NULL;
 }
 
-/* Is a name private to @part, and also something in another text? */
+/*
+ * Returns true if @part has a private definition of the name, and another text has the
+ * name, too.
+ */
 static bool must_rename(struct joiner *j, const struct name *name,
 			unsigned int part)
 {
@@ -317,9 +320,9 @@ static void put_format(struct joiner *j, const char *fmt, ...)
 }
 
 /*
- * Write [p, end) of a text with its private names told apart. A word that
- * touches a dot is a part of an instruction, never a name. @keep_extern: leave
- * that word as it is; else it becomes .visible, since a definition follows.
+ * Writes [p, end) of a text and makes its private names unique. A word next to a dot is a
+ * part of an instruction and never a name. With @keep_extern the word .extern stays as it
+ * is. Without it .extern becomes .visible, since a definition follows.
  */
 static void put_text(struct joiner *j, const char *p, const char *end,
 		     unsigned int part, bool keep_extern)
@@ -329,7 +332,7 @@ static void put_text(struct joiner *j, const char *p, const char *end,
 
 		if (token >= end)
 			break;
-		if (token > p)	/* some directives end with their line */
+		if (token > p)	/* a newline ends some directives, so it is kept */
 			put(j, memchr(p, '\n', token - p) ? "\n" : " ", 1);
 		past = token_end(token);
 		if (!keep_extern && token_is(token, past, ".extern")) {
@@ -353,13 +356,13 @@ static void put_statement(struct joiner *j, const struct statement *s)
 	put(j, "\n", 1);
 }
 
-/* Only the first of several definitions counts (.weak, .common). */
+/* Returns true for all but the first of several definitions (.weak, .common). */
 static bool superseded(struct joiner *j, const struct statement *s)
 {
 	return s->linked && shared_definition(j, &s->name) != s;
 }
 
-/* Has an earlier statement already declared what nothing defines? */
+/* Returns true if an earlier statement declared the same name, which nothing defines. */
 static bool declared_before(struct joiner *j, const struct statement *s)
 {
 	const struct statement *o = j->bucket[hash(&s->name)];
@@ -370,7 +373,7 @@ static bool declared_before(struct joiner *j, const struct statement *s)
 	return false;
 }
 
-/* Functions are known by their head before anything uses them. */
+/* Writes the heads of functions first, since functions may be used before they are defined. */
 static void put_heads(struct joiner *j)
 {
 	for (size_t i = 0; i < j->n; i++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernel launches: check the shape and the parameters as the driver documents
- * it, pack the parameters, run the grid in the calling thread. A fault of a
- * kernel is not the launch's own error: each later call returns it. What
- * kernels print is kept here until the next point of synchronisation.
+ * Kernel launches: check the grid and the parameters as NVIDIA's driver documents it, pack
+ * the parameters, and run the grid in the calling thread. A fault of a kernel is not the
+ * launch's own error: each later call returns it. What kernels print is kept here until the
+ * next synchronization.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -19,14 +19,15 @@
 
 static struct exec_machine *machine;
 static uint64_t grids;
-/* Used under the lock only, one launch at a time. */
+/* These are used under the lock only, by one launch at a time. */
 static char packed[SGPU_MAX_PARAM_BYTES];
 static char printed[PRINT_ROOM];
 static size_t printed_len;
 
 /*
- * As many as CPUs; one where everything is mapped at once, for who does that
- * runs where a system call, as waking a thread, must not happen.
+ * Returns one thread for each CPU. With WORMHOLE_SOFTGPU_PREFAULT it returns one thread
+ * only, since launches then run where no system call may happen, and waking a thread is
+ * one.
  */
 static uint32_t threads_by_default(void)
 {
@@ -50,7 +51,7 @@ bool sgpu_threads_wanted(uint32_t *threads)
 		*threads = threads_by_default();
 		return true;
 	}
-	/* strtoul() would take a sign, and spaces before it. */
+	/* strtoul() would accept a sign, and blanks before it. */
 	n = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && n >= 1 && n <= MAX_THREADS) {
 		*threads = n;
@@ -63,7 +64,7 @@ bool sgpu_threads_wanted(uint32_t *threads)
 
 CUresult sgpu_launch_init(uint32_t threads)
 {
-	/* Touched once here, so that the first launches fault no page. */
+	/* These buffers are touched once here, so that the first launches cause no page fault. */
 	memset(packed, 0, sizeof(packed));
 	memset(printed, 0, sizeof(printed));
 	machine = exec_new();
@@ -129,7 +130,7 @@ static CUresult shape_check(const struct sgpu_launch *l)
 	return CUDA_SUCCESS;
 }
 
-/* All blocks of a cooperative grid are on the device at once. */
+/* All blocks of a cooperative grid must fit on the device at once. */
 static CUresult cooperative_check(const struct sgpu_launch *l)
 {
 	uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
@@ -172,7 +173,10 @@ static CUresult pack_extra(const struct ptx_func *f, void **extra)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (*size > f->param_bytes)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	/* The driver takes a short buffer, and refuses even padding at the end. */
+	/*
+	 * NVIDIA's driver accepts a buffer that is too short, but refuses extra bytes, even
+	 * padding.
+	 */
 	memset(packed, 0, f->param_bytes);
 	memcpy(packed, buffer, *size < f->param_bytes ? *size : f->param_bytes);
 	return CUDA_SUCCESS;
@@ -195,7 +199,7 @@ static CUresult pack(const struct sgpu_launch *l)
 
 /* ---- running ---- */
 
-/* What a fault makes of the context; the launch itself succeeded. */
+/* Translates a fault to the context's error. The launch itself has succeeded. */
 static CUresult fault_code(enum exec_status status)
 {
 	switch (status) {
@@ -399,7 +403,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f,
 	return rc;
 }
 
-/* The twin has the stream inside its configuration. */
+/* The twin finds the stream inside its configuration. */
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f,
 			       void **params, void **extra)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Libraries: code that no context owns. A library keeps the text of its image
- * and what is constant about its kernels. Each context that uses it gets a
- * module of its own, with its own variables; the module that is loaded to read
- * the kernels in the first place is adopted by the first such context. Managed
- * variables are the library's: all contexts have the same, also after a reset.
+ * Libraries: code that no context owns. A library keeps the text of its image and the
+ * constant facts about its kernels. Each context that uses it gets a module of its own,
+ * with its own variables. A first module is loaded to read the kernels; the first context
+ * that uses the library adopts it. Managed variables belong to the library: all contexts
+ * share them, also after a reset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,10 @@ static void free_managed(struct sgpu_library *lib)
 	free(lib->managed);
 }
 
-/* Loading gives variables their first values; these have others by now. */
+/*
+ * Loads the text once more. Loading would reset the managed variables, so their values are
+ * saved.
+ */
 static CUresult load_again(struct sgpu_library *lib, struct sgpu_ctx *ctx,
 			   struct sgpu_module **out)
 {
@@ -115,7 +118,7 @@ static CUresult load_again(struct sgpu_library *lib, struct sgpu_ctx *ctx,
 	return rc;
 }
 
-/* Functions of a library know their kernel and take its settings over. */
+/* Ties the functions of a module to the library's kernels, whose settings they take over. */
 static void tie(struct sgpu_module *mod, struct sgpu_library *lib)
 {
 	mod->lib = lib;
@@ -152,7 +155,7 @@ CUresult sgpu_kernel_func(struct sgpu_ctx *ctx, struct sgpu_kernel *kernel,
 	struct sgpu_module *mod;
 	CUresult rc;
 
-	/* The context of the last launch is almost always that of the next. */
+	/* Consecutive launches nearly always use the same context. */
 	if (f && f->obj.type == SGPU_FUNC && f->kernel == kernel &&
 	    f->mod->ctx == ctx) {
 		*out = f;
@@ -265,7 +268,7 @@ static CUresult library_make(struct sgpu_images *images,
 	if (!rc) {
 		mod->lib = lib;
 		lib->image = images->image[used];
-		images->image[used].text = NULL;	/* the library's now */
+		images->image[used].text = NULL;	/* the library owns it now */
 		if (!keep_managed(lib, mod->ptx) || !make_kernels(lib, mod))
 			rc = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -292,7 +295,7 @@ static CUresult options_check(const struct library_args *a)
 	return sgpu_jit_check(&a->jit);
 }
 
-/* What is read from a file is a copy: it cannot be asked to be preserved. */
+/* An image that is read from a file is a copy, so it cannot be preserved for the caller. */
 static CUresult file_options_check(const struct library_args *a)
 {
 	for (unsigned int i = 0; i < a->noptions; i++)
@@ -424,7 +427,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *out, unsigned int n,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The module of a library in the current context. */
+/* Finds the module of a library in the current context. */
 static CUresult enter_instance(CUlibrary handle, bool args_ok,
 			       struct sgpu_module **mod)
 {
@@ -462,7 +465,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *addr, size_t *size, CUlibrary handle,
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
 }
 
-/* The host uses the variable as well. */
+/* The host can use the variable as well. */
 CUresult cuLibraryGetManaged(CUdeviceptr *addr, size_t *size, CUlibrary handle,
 			     const char *name)
 {

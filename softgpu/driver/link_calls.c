@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuLink*: linking on request. What is added must hold PTX; the "cubin" that
- * comes out is the joined PTX text, which every load function takes.
+ * cuLink*: linking on request. The inputs must hold PTX. The resulting "cubin" is the
+ * joined PTX text, which every load function accepts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static CUresult enter_link(CUlinkState handle, bool args_ok,
 	return args_ok ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Take the best text of an image over; the others go. */
+/* Adds the best text of an image, and frees the image's other texts. */
 static CUresult link_add(struct sgpu_link *l, CUjitInputType type,
 			 const void *data, size_t size)
 {
@@ -83,7 +83,7 @@ static CUresult link_add(struct sgpu_link *l, CUjitInputType type,
 	if (rc)
 		return rc;
 	rc = sgpu_images_add(&l->parts, &images.image[0]);
-	images.image[0].text = NULL;	/* the list's now */
+	images.image[0].text = NULL;	/* the list owns it now */
 	sgpu_images_free(&images);
 	return rc;
 }
@@ -134,7 +134,7 @@ CUresult cuLinkAddFile(CUlinkState handle, CUjitInputType type,
 		       void **values)
 	__attribute__((alias("cuLinkAddFile_v2")));
 
-/* Join, and load once to see whether it holds together. */
+/* Joins the texts, and loads the result once to find errors. */
 static CUresult link_complete(struct sgpu_link *l, struct sgpu_image *joined)
 {
 	struct sgpu_jit jit = { l->njit, l->options, l->values };
@@ -168,7 +168,7 @@ CUresult cuLinkComplete(CUlinkState handle, void **out, size_t *size)
 		return sgpu_leave(CUDA_ERROR_INVALID_VALUE);
 	rc = link_complete(l, &joined);
 	if (!rc) {
-		*out = l->out = joined.text;	/* lives as long as the state */
+		*out = l->out = joined.text;	/* it lives as long as the link state */
 		if (size)
 			*size = joined.len + 1;
 	}

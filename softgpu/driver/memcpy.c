@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies. Every copy is done at once, in the calling thread, which is legal for
- * a stream in order; the addresses on the device's side must lie in one known
- * range, so a bad copy is an error code and never touches the process.
+ * Copies. Every copy is done at once, in the calling thread, which the rules for ordered
+ * streams allow. Addresses of the device must lie in one known range, so a bad copy returns
+ * an error code and cannot damage the process.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct side {
 	uint64_t base;
 	size_t pitch, slice;	/* bytes from row to row, from plane to plane */
 	bool device;
-	bool planned;		/* for later: memory may be absent until then */
+	bool planned;		/* the copy runs later: memory may be absent until then */
 	const struct sgpu_array *array;
 };
 
@@ -174,7 +174,7 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
 	return copy(dst, false, src, false, n, stream);
 }
 
-/* One device: both contexts name it, and addresses are unified. */
+/* Both contexts name the one device, and addresses are unified, so any pair is accepted. */
 static CUresult peers_ok(CUcontext dst, CUcontext src)
 {
 	CUresult rc = sgpu_enter_global();
@@ -226,7 +226,7 @@ static CUresult side_memory(struct side *s, CUmemorytype type,
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The bytes from the first to the last of a box; false on overflow. */
+/* Computes the bytes from the first to the last of a box. Returns false on overflow. */
 static bool box_span(const struct side *s, const struct box *b, size_t *span)
 {
 	size_t rows, planes;
@@ -237,7 +237,7 @@ static bool box_span(const struct side *s, const struct box *b, size_t *span)
 	       !__builtin_add_overflow(*span, b->width, span);
 }
 
-/* Move a side's base to the first byte; defaults for pitch and height. */
+/* Moves a side's base to the first byte, and fills in the default pitch and height. */
 static CUresult side_place(struct side *s, const struct box *b, size_t pitch,
 			   size_t height, size_t x, size_t y, size_t z)
 {
@@ -356,7 +356,7 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c)
 	return copy2d(c, NULL, true);
 }
 
-/* One device: the contexts of a peer copy name it, and have no say beyond. */
+/* The contexts of a peer copy name the one device and have no other effect. */
 static CUresult copy3d_peer(const CUDA_MEMCPY3D_PEER *c, CUstream stream,
 			    bool wait)
 {

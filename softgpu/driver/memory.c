@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Device memory: one arena of host memory, reserved at cuInit(), cut into
- * granules of 512 bytes. Every granule belongs to exactly one block, free or
- * used; blocks form a list by address, free ones also a list by size class
- * (two-level segregated fit), so that allocating and freeing take constant
- * time and no system call. The block that holds an address is found by the
- * last set bit at or before its granule in a three-level bitmap of block
- * starts: this is what checks the pointers of kernels.
+ * Device memory: one arena of host memory, reserved at cuInit() and divided into granules
+ * of 512 bytes. Every granule belongs to exactly one block, which is free or used. Blocks
+ * form a list by address. Free blocks also form a list for each size class (two-level
+ * segregated fit), so allocating and freeing take constant time and no system call. A
+ * three-level bitmap marks where blocks start. The block that holds an address is found by
+ * the last set bit at or before its granule; pointers of kernels are checked in this way.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -22,8 +21,8 @@
 #define CHUNK_BITS	10
 
 struct block {
-	struct block *prev, *next;	/* by address */
-	struct block *fprev, *fnext;	/* of one size class */
+	struct block *prev, *next;	/* neighbours by address */
+	struct block *fprev, *fnext;	/* neighbours in the list of one size class */
 	size_t start, count;		/* in granules */
 	size_t size;			/* bytes asked for; 0 = free */
 	uint64_t id;
@@ -31,10 +30,10 @@ struct block {
 	struct sgpu_mempool *pool;
 	enum sgpu_kind kind;
 	bool sync, absent;
-	bool counted;			/* in the books, as this process's alone */
-	uint32_t number;		/* place in the table of blocks */
-	uint32_t shared;		/* place in arena.shared + 1; 0: not exported */
-	uint64_t file, name;		/* in the books, of what others may have, too; 0: not so */
+	bool counted;			/* counted in the books as memory of this process alone */
+	uint32_t number;		/* index in the table of blocks */
+	uint32_t shared;		/* index in arena.shared + 1; 0: not exported */
+	uint64_t file, name;		/* in the books, if others may have it; 0: not so */
 };
 
 static struct {
@@ -45,12 +44,12 @@ static struct {
 	uint64_t class_map[NCLASSES / 64];
 	uint64_t *starts[LEVELS];	/* starts[0]: one bit per granule */
 	unsigned int nlevels;
-	uint32_t *number;		/* of the block that starts at a granule */
+	uint32_t *number;		/* index of the block that starts at a granule */
 	struct block **chunks;
 	size_t nblocks, max_chunks;
 	struct block *spare;
-	int file;			/* that the arena is a mapping of; 0: none */
-	uint64_t *shared;		/* behind the arena in the file: ids that live */
+	int file;			/* the file that the arena is a mapping of; 0: none */
+	uint64_t *shared;		/* ids of live exports, after the arena in the file */
 } arena;
 
 /* ---- the table of blocks ---- */
@@ -131,7 +130,7 @@ static void start_clear(struct block *b)
 	}
 }
 
-/* The last start at or before a granule; granule 0 is always one. */
+/* Finds the last start at or before a granule. Granule 0 is always a start. */
 static size_t start_before(size_t bit)
 {
 	unsigned int k = 0;
@@ -163,7 +162,7 @@ static unsigned int class_of(size_t count)
 	       ((count >> (top - SUB_BITS)) & (SUBS - 1));
 }
 
-/* The first class whose every block is large enough. */
+/* Returns the first class in which every block is large enough. */
 static unsigned int class_above(size_t count)
 {
 	unsigned int top;
@@ -214,7 +213,7 @@ static struct block *free_find(size_t count)
 		if (map)
 			return arena.classes[w * 64 + __builtin_ctzll(map)];
 	}
-	/* Nothing surely large enough: look for one that happens to be. */
+	/* No class has only blocks that are large enough, so look for one block that is. */
 	for (b = arena.classes[class_of(count)]; b; b = b->fnext)
 		if (b->count >= count)
 			return b;
@@ -255,7 +254,7 @@ CUresult sgpu_mem_init(size_t total, bool prefault)
 	arena.base = map(total, prefault);
 	if (!arena.base || !maps_init(prefault) || !blocks_grow())
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* Columns of a matrix are pages apart: a wish, which may be refused. */
+	/* Columns of a matrix are pages apart, so huge pages help. The kernel may refuse them. */
 	if (!prefault)
 		madvise(arena.base, total, MADV_HUGEPAGE);
 	all = block_new(0, arena.granules);
@@ -276,7 +275,7 @@ uint64_t sgpu_mem_free_bytes(void)
 	return (uint64_t)arena.free * SGPU_GRANULE;
 }
 
-/* ---- what the device has less of ---- */
+/* ---- the memory that allocations take of the device ---- */
 
 static uint64_t room_of(const struct block *b)
 {
@@ -326,7 +325,7 @@ static void uncount(struct block *b)
 
 /* ---- allocating and freeing ---- */
 
-/* Leave @count granules in @b and make the rest a free block of its own. */
+/* Leaves @count granules in @b and makes a free block of the remaining ones. */
 static bool split(struct block *b, size_t count)
 {
 	struct block *rest;
@@ -370,18 +369,21 @@ CUresult sgpu_mem_alloc(struct sgpu_ctx *ctx, size_t size, enum sgpu_kind kind,
 	b->ctx = ctx;
 	b->pool = pool;
 	b->sync = sgpu_is_managed(kind);
-	/* A graph's comes with its first launch. */
+	/* A graph's memory exists from its first launch on. */
 	b->absent = kind == SGPU_MEM_GRAPH;
 	b->id = sgpu_new_id();
 	arena.free -= granules;
-	/* Managed memory is the host's; a library's comes with the first context that uses it. */
+	/*
+	 * Managed memory belongs to the host. A library's memory counts from the first
+	 * context on.
+	 */
 	if (!sgpu_is_managed(kind) && !b->absent && (ctx || kind != SGPU_MEM_MODULE))
 		count(b);
 	*addr = (uint64_t)(uintptr_t)arena.base + b->start * SGPU_GRANULE;
 	return CUDA_SUCCESS;
 }
 
-/* Join @b with the block after it; neither is in a free list. */
+/* Joins @b with the block after it. Neither is in a free list. */
 static void join_next(struct block *b)
 {
 	struct block *gone = b->next;
@@ -446,7 +448,7 @@ static bool copy_blocks(int fd)
 	for (struct block *b = arena.first; b; b = b->next) {
 		at = b->start * SGPU_GRANULE;
 		end = at + b->count * SGPU_GRANULE;
-		/* Nobody touches what only counts. */
+		/* Blocks of cuMemCreate() only count memory; nobody reads or writes them. */
 		while (b->size && b->kind != SGPU_MEM_VMM && at < end) {
 			n = pwrite(fd, arena.base + at, end - at, at);
 			if (n <= 0)
@@ -523,7 +525,7 @@ void sgpu_mem_drop_ctx(struct sgpu_ctx *ctx)
 	struct block *b = arena.first;
 
 	while (b) {
-		/* Freeing joins @b into a free neighbour: go on after both. */
+		/* Freeing joins @b with its free neighbours, so continue after all of them. */
 		struct block *next = b->next;
 
 		if (b->size && b->ctx == ctx) {
@@ -592,7 +594,10 @@ void sgpu_mem_count_shared(uint64_t addr, uint64_t file, uint64_t id)
 
 	if (!b || b->file)
 		return;
-	/* Twice for a moment is too much, never too little; but a peak would see it. */
+	/*
+	 * The old count must end before the new one begins: counting the block twice, even
+	 * briefly, would raise the peak.
+	 */
 	uncount(b);
 	b->file = file;
 	b->name = id;
@@ -634,7 +639,7 @@ bool sgpu_range_find(uint64_t addr, struct sgpu_range *out)
 	       sgpu_vmm_find(addr, out) || sgpu_ipc_find(addr, out);
 }
 
-/* As where NVIDIA's driver has HMM on: kernels reach whatever the process has. */
+/* Returns true if kernels reach all memory of the process, as with NVIDIA's driver and HMM. */
 bool sgpu_hmm(void)
 {
 	return sgpu_env_flag("WORMHOLE_SOFTGPU_HMM");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Stream-ordered allocation. Streams are always idle, so allocating and freeing
- * take effect at once; a pool counts what was taken from it and hands freed
- * memory straight back to the device.
+ * Stream-ordered allocation. Streams are always idle, so allocating and freeing take effect
+ * at once. A pool counts what was taken from it, and returns freed memory to the device at
+ * once.
  */
 #include <string.h>
 
@@ -104,7 +104,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 	return rc ? rc : sgpu_leave(pool_create(out, props));
 }
 
-/* Memory that is still in use outlives its pool. */
+/* Removes the pool from its memory: memory that is still in use outlives its pool. */
 static void forget_pool(struct sgpu_mempool *p)
 {
 	sgpu_mem_forget_pool(p);
@@ -138,7 +138,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Nothing is kept back, so there is nothing to trim. */
+/* A pool keeps no freed memory, so there is nothing to trim. */
 CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 {
 	struct sgpu_mempool *p;
@@ -175,7 +175,7 @@ static CUresult attr_get(const struct sgpu_mempool *p, CUmemPool_attribute which
 	}
 }
 
-/* A high-water mark can only be set back to 0: to what is in use now. */
+/* A high-water mark can only be set to 0, which resets it to the memory in use now. */
 static CUresult attr_set(struct sgpu_mempool *p, CUmemPool_attribute which,
 			 const void *value)
 {
@@ -202,7 +202,7 @@ static CUresult attr_set(struct sgpu_mempool *p, CUmemPool_attribute which,
 	}
 }
 
-/* As the driver was seen to: without a context nothing is answered. */
+/* Without a context NVIDIA's driver was seen to answer nothing, so softgpu does the same. */
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute which,
 			       void *value)
 {
@@ -243,7 +243,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The one device always has access; it cannot be taken away. */
+/* The one device always has access, and no call can take it away. */
 CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
 			    size_t count)
 {

@@ -25,7 +25,7 @@ static void fill32(uint32_t *row, uint32_t value, size_t n)
 		row[i] = value;
 }
 
-/* The address is a multiple of the element: fill_check() saw to it. */
+/* The address is a multiple of the element size; fill_check() has checked that. */
 static void fill_row(void *row, const struct fill *f)
 {
 	if (f->element == 1)

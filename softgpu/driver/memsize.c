@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How much memory the device has: WORMHOLE_SOFTGPU_MEM, for the driver and for
- * the management library.
+ * The amount of device memory, from WORMHOLE_SOFTGPU_MEM, for the driver and for the
+ * management library.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #define DEFAULT_MEM	(512ull << 20)
 #define MIN_MEM		(1ull << 20)
 
-/* "512M", "2G", "1048576": false unless all of @text is a size. */
+/* Reads a size like "512M", "2G" or "1048576". Returns false unless all of @text is a size. */
 static bool parse_size(const char *text, unsigned long long *size)
 {
 	unsigned long long unit = 1;

@@ -13,7 +13,7 @@
 
 /* ---- loading ---- */
 
-/* As on a real device, a global store can reach constants, too. */
+/* Allocates a variable. Constants are writable, since on a real GPU a store can reach them, too. */
 static void *var_alloc(void *module, const struct ptx_var *var)
 {
 	enum sgpu_kind kind = var->managed ? SGPU_MEM_MODULE_MANAGED : SGPU_MEM_MODULE;
@@ -46,7 +46,7 @@ static CUresult load_error(enum ptx_status status)
 	case PTX_ERR_NOMEM:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	case PTX_ERR_UNRESOLVED:
-		return CUDA_ERROR_INVALID_SOURCE;	/* what a linker says */
+		return CUDA_ERROR_INVALID_SOURCE;	/* a linker returns this error */
 	case PTX_ERR_SYNTAX:
 	case PTX_ERR_UNSUPPORTED:
 		break;
@@ -130,13 +130,13 @@ CUresult sgpu_module_load_best(struct sgpu_ctx *ctx,
 
 	first = rc = sgpu_module_load(ctx, NULL, &images->image[0], out, log);
 	*used = 0;
-	/* Each text is the same program: an older one may be simpler. */
+	/* Each text is the same program, so an older text may be simple enough to load. */
 	for (unsigned int i = 1; rc && i < images->n; i++) {
 		rc = sgpu_module_load(ctx, NULL, &images->image[i], out, later);
 		*used = i;
 	}
 	if (first == CUDA_ERROR_INVALID_SOURCE)
-		first = CUDA_ERROR_INVALID_PTX;		/* what a load says */
+		first = CUDA_ERROR_INVALID_PTX;		/* a load returns this error instead */
 	return rc ? first : CUDA_SUCCESS;
 }
 
@@ -183,7 +183,7 @@ static int jit_find(const struct sgpu_jit *jit, CUjit_option option)
 	return -1;
 }
 
-/* Fill one log buffer and replace its size by the bytes that were put in. */
+/* Fills one log buffer and replaces its size by the number of bytes written. */
 static void jit_log(const struct sgpu_jit *jit, CUjit_option buffer,
 		    CUjit_option size, const char *log)
 {
@@ -283,7 +283,7 @@ CUresult cuModuleLoad(CUmodule *out, const char *path)
 	return rc ? rc : sgpu_leave(load_file(ctx, out, path));
 }
 
-/* A module of this context, by handle. */
+/* Finds a module of the current context by its handle. */
 static CUresult enter_module(CUmodule handle, bool args_ok,
 			     struct sgpu_module **mod)
 {
@@ -307,7 +307,7 @@ CUresult cuModuleUnload(CUmodule handle)
 
 	if (rc)
 		return rc;
-	if (mod->lib)		/* belongs to a library */
+	if (mod->lib)		/* cuLibraryUnload() frees a library's module */
 		return sgpu_leave(CUDA_ERROR_NOT_PERMITTED);
 	sgpu_print_flush();
 	sgpu_module_free(mod);
@@ -367,7 +367,7 @@ CUresult sgpu_module_global(struct sgpu_module *mod, const char *name,
 {
 	const struct ptx_var *var = ptx_find_var(mod->ptx, name);
 
-	/* nvcc gives most variables no linkage; they have a name all the same. */
+	/* nvcc gives most variables no linkage, but their names are found nevertheless. */
 	if (!var)
 		return CUDA_ERROR_NOT_FOUND;
 	if (addr)
@@ -387,7 +387,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *addr, size_t *size, CUmodule handle,
 	return sgpu_leave(sgpu_module_global(mod, name, addr, size));
 }
 
-/* Images are read when they are loaded, whatever CUDA_MODULE_LOADING asks. */
+/* Images are read when they are loaded, whatever CUDA_MODULE_LOADING says. */
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
 	CUresult rc = sgpu_enter_global();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Typed slabs for everything that a CUDA handle names. A handle is the address
- * of a slot, so a lookup is a range check and a compare, and no bit pattern
- * that a caller may pass is ever dereferenced before it is known to be a live
- * slot of the wanted type. Freed slots are used again in the order of their
- * freeing, so that a stale handle stays invalid for as long as possible.
- * Slabs only grow: a steady state maps nothing.
+ * Typed slabs for everything that a CUDA handle names. A handle is the address of a slot,
+ * so a lookup is a range check and a comparison. A caller may pass any bit pattern: it is
+ * dereferenced only after it is known to be a live slot of the wanted type. Freed slots are
+ * used again in the order in which they were freed, so a stale handle stays invalid as long
+ * as possible. Slabs only grow, so a steady state maps no memory.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -15,10 +14,10 @@
 #include "vmm.h"
 
 #define NCHUNKS	20
-#define FIRST	32u		/* slots in the first chunk; each next doubles */
+#define FIRST	32u		/* slots in the first chunk; each next chunk doubles */
 /*
- * As many as a program with libraries has: a chunk more is a system call, and in
- * a server VM a handoff.
+ * A program with libraries has about so many functions. Another chunk needs a system call,
+ * which is a handoff in a server VM.
  */
 #define FUNCTIONS	512u
 
@@ -142,7 +141,7 @@ void sgpu_obj_each(enum sgpu_type type, void (*visit)(void *object, void *arg),
 	}
 }
 
-/* Give each slab its first chunk, so that first uses map nothing. */
+/* Gives each slab its first chunk, so that the first use of a type maps no memory. */
 void sgpu_obj_prefault(void)
 {
 	for (int t = SGPU_FREE + 1; t < SGPU_NTYPES; t++)

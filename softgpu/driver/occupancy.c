@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Occupancy: how many blocks of a kernel one (imagined) multiprocessor holds,
- * from the limits that the device's attributes state.
+ * Occupancy: how many blocks of a kernel one (imagined) multiprocessor holds, computed from
+ * the limits that the device's attributes state.
  */
 #include "driver.h"
 
 #define WARP		32u
-#define REG_UNIT	256u	/* registers are given to warps in such units */
+#define REG_UNIT	256u	/* a warp gets registers in units of this size */
 #define SHARED_UNIT	128u
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -69,7 +69,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
 		blocks, handle, threads, dyn_shared, CU_OCCUPANCY_DEFAULT);
 }
 
-/* The block size that keeps the most threads on a multiprocessor. */
+/* Finds the block size that keeps the most threads on a multiprocessor. */
 static int best_block(const struct sgpu_func *f, CUoccupancyB2DSize size_of,
 		      size_t dyn_shared, int limit, int *blocks)
 {

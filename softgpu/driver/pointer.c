@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * What is known about a pointer: cuPointerGetAttribute() and its plural.
- */
+/* Facts about a pointer: cuPointerGetAttribute() and cuPointerGetAttributes(). */
 #include <string.h>
 
 #include "driver.h"
@@ -16,7 +14,7 @@ static bool host_can_use(const struct sgpu_range *r)
 	return is_host(r) || sgpu_is_managed(r->kind);
 }
 
-/* Store an answer of the width that the attribute has. */
+/* Stores an answer with the width that the attribute has. */
 #define PUT(type, value) (*(type *)out = (type)(value), CUDA_SUCCESS)
 
 static CUresult answer(const struct sgpu_range *r, uint64_t addr,
@@ -82,7 +80,10 @@ CUresult cuPointerGetAttribute(void *out, CUpointer_attribute which,
 	return sgpu_leave(answer(&range, addr, which, out));
 }
 
-/* The plural answers for any pointer: what does not apply reads as empty. */
+/*
+ * cuPointerGetAttributes() answers for any pointer: an attribute that does not apply reads
+ * as empty.
+ */
 static CUresult answer_none(uint64_t addr, CUpointer_attribute which, void *out)
 {
 	switch (which) {
@@ -99,7 +100,7 @@ static CUresult answer_none(uint64_t addr, CUpointer_attribute which, void *out)
 	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
 		return PUT(uint64_t, 0);
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:	/* of memory of the device: NULL */
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:	/* NULL for device memory */
 		return PUT(uint64_t, sgpu_mem_in_arena(addr) ? 0 : addr);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -141,7 +142,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which,
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* The setting is kept for the asker: all work is done at once anyway. */
+/* The setting is only stored for later questions, since all work is done at once anyway. */
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which,
 			       CUdeviceptr addr)
 {

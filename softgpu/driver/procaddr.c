@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuGetProcAddress(): from the base name of a function and a CUDA version to
- * the exported function, through the generated table of all exports.
+ * cuGetProcAddress(): finds an exported function by the base name of a function and a CUDA
+ * version, in the generated table of all exports.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define STREAM_FLAGS	(CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
 			 CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
-/* The first row of a name; the table is sorted by name. */
+/* Returns the first row of a name. The table is sorted by name. */
 static unsigned int first_row(const char *name)
 {
 	unsigned int lo = 0, hi = sgpu_nprocs;
@@ -31,7 +31,7 @@ struct answer {
 	bool known;
 };
 
-/* The newest one of a variant that a version has. */
+/* Finds the newest function of a variant that the CUDA version @version has. */
 static struct answer newest(const char *name, int version, int variant)
 {
 	struct answer a = { 0 };
@@ -57,12 +57,12 @@ CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
 {
 	struct answer a = { 0 };
 
-	if (version < 0)	/* the newest that there is */
+	if (version < 0)	/* a negative version means the newest one */
 		version = SGPU_CUDA_VERSION;
 	if (!name || !fn || version > SGPU_CUDA_VERSION ||
 	    flags & ~(cuuint64_t)STREAM_FLAGS)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* A function that has a twin is only asked for its twin. */
+	/* If a function has a twin, only the twin is looked up. */
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		a = newest(name, version, SGPU_PROC_TWIN);
 	if (!a.known)

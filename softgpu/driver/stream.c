@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Streams. Work is done at once, in the thread that submits it, so a stream is
- * always idle and in order: synchronising is checking, and waiting for an event
- * is already over. What remains real is identity: the legacy and the per-thread
- * default stream are two streams, each stream has its context, flags, priority
- * and id.
+ * Streams. Work is done at once, in the thread that submits it, so a stream is always idle
+ * and in order. To synchronize is only to check, and a wait for an event is over at once.
+ * What remains real is identity: the legacy and the per-thread default stream are two
+ * streams, and each stream has its context, flags, priority and id.
  */
 #include "driver.h"
 
-#define GREATEST	(-5)	/* as cuCtxGetStreamPriorityRange() says */
+#define GREATEST	(-5)	/* the priority that cuCtxGetStreamPriorityRange() reports */
 
 struct sgpu_stream *sgpu_stream_new(struct sgpu_ctx *ctx, unsigned int flags,
 				    int priority, bool builtin)
@@ -124,7 +123,7 @@ CUresult sgpu_enter_stream(CUstream stream, struct sgpu_ctx **ctx)
 	return CUDA_SUCCESS;
 }
 
-/* The shared start of the calls on one stream: its object, and the lock. */
+/* Starts each call on one stream: finds its object and takes the lock. */
 static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
 {
 	struct sgpu_ctx *ctx;
@@ -136,7 +135,7 @@ static CUresult enter_stream(CUstream handle, struct sgpu_stream **s)
 	return *s ? CUDA_SUCCESS : sgpu_leave(CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* Asking or waiting for what only a graph will do ends its capture. */
+/* Querying or waiting for work that only a graph will do ends the capture. */
 static CUresult wait_check(struct sgpu_stream *s, CUstream handle)
 {
 	struct sgpu_stream *capturing;
@@ -209,7 +208,7 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Each thread has a per-thread stream of its own, so each its own id. */
+/* Each thread has a per-thread stream of its own, so each has an id of its own. */
 static uint64_t thread_stream_id(const struct sgpu_stream *s)
 {
 	static __thread uint64_t id __attribute__((tls_model("initial-exec")));
@@ -258,7 +257,7 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *dev)
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Managed memory is plain memory: it is attached to everything, always. */
+/* Managed memory is plain memory: it is always attached to everything. */
 CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr addr, size_t n,
 				unsigned int flags)
 {

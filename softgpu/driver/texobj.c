@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Texture and surface objects: checked, kept and described, textures also to the
- * fetches of kernels (exec/tex.c). No instruction reaches a surface (ptx/PTX.md).
+ * Texture and surface objects: they are checked, stored and described. The fetches of
+ * kernels read textures (exec/tex.c). No instruction reaches a surface (ptx/PTX.md).
  */
 #include <string.h>
 
@@ -78,7 +78,7 @@ CUresult cuTexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *r,
 	if (!rc)
 		rc = sampling_ok(s);
 	if (!rc && v && r->resType >= CU_RESOURCE_TYPE_LINEAR)
-		rc = CUDA_ERROR_INVALID_VALUE;	/* only arrays can be viewed otherwise */
+		rc = CUDA_ERROR_INVALID_VALUE;	/* only arrays can have a resource view */
 	if (rc)
 		return sgpu_leave(rc);
 	t = keep(SGPU_TEXTURE, ctx, r);
@@ -111,7 +111,7 @@ CUresult cuTexObjectDestroy(CUtexObject object)
 	return destroy(SGPU_TEXTURE, object);
 }
 
-/* Inside a call: the object, or the call's end with an error. */
+/* Finds the object inside a call; on an error it ends the call. */
 static CUresult find(enum sgpu_type type, unsigned long long object, const void *out,
 		     struct sgpu_texture **t)
 {
@@ -153,12 +153,12 @@ CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *v, CUtexObject 
 
 	if (rc)
 		return rc;
-	/* Without one, the real driver succeeds, although its manual says otherwise. */
+	/* Without a view NVIDIA's driver succeeds, although its manual says otherwise. */
 	*v = t->view;
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* ---- what a kernel fetches from ---- */
+/* ---- the description of a texture for a kernel's fetches ---- */
 
 static uint8_t tex_format(CUarray_format format)
 {
@@ -189,7 +189,7 @@ static void tex_memory(struct exec_texture *out, CUdeviceptr p, CUarray_format f
 	out->pitch = pitch;
 }
 
-/* Layers and faces are other instructions than the ones that there are. */
+/* Layers and faces need other fetch instructions, which the executor does not have. */
 static bool tex_array(struct exec_texture *out, const struct sgpu_array *a)
 {
 	if (!a || a->d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))
@@ -233,7 +233,7 @@ _Static_assert(TEX_WRAP == (int)CU_TR_ADDRESS_MODE_WRAP &&
 	       TEX_MIRROR == (int)CU_TR_ADDRESS_MODE_MIRROR &&
 	       TEX_BORDER == (int)CU_TR_ADDRESS_MODE_BORDER, "the same numbers");
 
-/* The memory may have been freed since: it is looked up again for each fetch. */
+/* The memory may have been freed meanwhile, so each fetch looks it up again. */
 bool sgpu_texture_exec(void *ctx, uint64_t handle, struct exec_texture *out)
 {
 	const struct sgpu_texture *t = sgpu_obj_get(SGPU_TEXTURE, (void *)(uintptr_t)handle);

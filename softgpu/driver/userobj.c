@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * User objects: counted references that graphs hold and hand on to their
- * copies, and a destructor that runs, without the lock, when none is left.
+ * User objects: counted references that graphs hold and pass on to their copies, and a
+ * destructor that runs without the lock when no reference is left.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Virtual memory management: reserved addresses, physical memory (a memfd each,
- * counted against the device's memory by a block of the arena that nobody
- * touches), and mappings of the one at the other. Neighbouring mappings with
- * the same access are one range for copies and kernels. Tables are small arrays
- * sorted by address.
+ * Virtual memory management: reserved addresses, physical memory, and mappings of the one
+ * to the other. Each piece of physical memory is a memfd. A block of the arena that nobody
+ * touches counts it against the device's memory. Neighbouring mappings with the same access
+ * are one range for copies and kernels. The tables are small arrays sorted by address.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 
 #include "vmm.h"
 
-#define PAGE_BYTES	(2ULL << 20)	/* granularity, as an H200's */
+#define PAGE_BYTES	(2ULL << 20)	/* granularity, the same as an H200's */
 #define MAX_SIZE	(1ULL << 46)
 
 struct reservation {
@@ -51,7 +50,7 @@ static struct reservation *reservation_of(uint64_t addr, uint64_t size)
 	return NULL;
 }
 
-/* First index whose base is not below addr. */
+/* Returns the first index whose base is not below @addr. */
 static size_t first_from(uint64_t addr)
 {
 	size_t i = 0;
@@ -69,7 +68,7 @@ static bool overlaps(uint64_t addr, uint64_t size)
 	       (i && mapped[i - 1].base + mapped[i - 1].size > addr);
 }
 
-/* Room at the alignment, at the wished address if that is free. */
+/* Reserves addresses with the alignment, at the wished address if that is free. */
 static void *reserve(uint64_t size, uint64_t align, uint64_t wish)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -264,7 +263,7 @@ CUresult cuMemGetAllocationGranularity(size_t *out, const CUmemAllocationProp *p
 	return sgpu_leave(rc);
 }
 
-/* ---- other processes: the memfd itself ---- */
+/* ---- other processes: they get the memfd itself ---- */
 
 CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType type, unsigned long long flags)
@@ -291,14 +290,14 @@ CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle ha
 	return sgpu_leave(CUDA_SUCCESS);
 }
 
-/* Only its maker's device is smaller by it. */
+/* Imports physical memory. Only the device of its maker has less memory because of it. */
 static CUresult import(CUmemGenericAllocationHandle *out, int file)
 {
 	struct sgpu_phys *p;
 	struct stat st;
 	int fd;
 
-	/* A memfd: no other file has seals. */
+	/* The file must be a memfd: no other file has seals. */
 	if (fcntl(file, F_GET_SEALS) < 0 || fstat(file, &st) || !round_size(st.st_size))
 		return CUDA_ERROR_INVALID_VALUE;
 	fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
@@ -368,7 +367,10 @@ CUresult cuMemMap(CUdeviceptr addr, size_t size, size_t offset,
 	return sgpu_leave(map(addr, size, p));
 }
 
-/* Whole mappings that fill [addr, addr + size): index of the first and how many; 0 if not so. */
+/*
+ * Finds whole mappings that fill [addr, addr + size). Returns their number, and the index
+ * of the first; 0 if there are none.
+ */
 static size_t whole(uint64_t addr, uint64_t size, size_t *first)
 {
 	uint64_t at = addr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical memory of its own, which cuMemMap() puts at reserved addresses. */
+/* Physical memory, which cuMemMap() puts at reserved addresses. */
 #ifndef WORMHOLE_SOFTGPU_VMM_H
 #define WORMHOLE_SOFTGPU_VMM_H
 
@@ -8,9 +8,9 @@
 struct sgpu_phys {
 	struct sgpu_obj obj;
 	uint64_t size;
-	uint64_t block;		/* of the arena: only counts; 0: another process's memory */
-	uint64_t file;		/* its name in the books once it is shared; 0: it is not */
-	unsigned int handles, maps;	/* lives while either is left */
+	uint64_t block;		/* address in the arena, to count; 0: another process's memory */
+	uint64_t file;		/* its name in the books if it is shared; 0: it is not */
+	unsigned int handles, maps;	/* it lives as long as one of them is left */
 	int fd;
 	CUmemAllocationProp prop;
 };

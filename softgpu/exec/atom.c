@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: atom and red. Lane by lane in order. Shared memory belongs to one
- * block and so to one thread of this process; all other memory may be worked
- * on by others (another stream, the host), so there the update is atomic.
+ * Handlers: atom and red. Lanes run one after the other. Shared memory belongs to one block
+ * and so to one thread of this process. Other memory may be used at the same time by
+ * another stream or by the host, so the update of it is atomic.
  */
 #include "access.h"
 #include "fp.h"
 
-/* NEW: the new value from old, b and c. */
+/* @NEW computes the new value from old, b and c. */
 #define ATOM(name, T, NEW) \
 static T name##_new(T old, T b, T c, bool global) \
 { \

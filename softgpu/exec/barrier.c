@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barriers of a block. Counted in threads, so that diverged lanes may arrive
- * one after the other; without a count a barrier waits for all threads of the
- * block that have not exited. Where a count is given, a warp all of whose lanes
- * have arrived counts as a full one, which is how PTX counts.
+ * Barriers of a block. They count threads, so diverged lanes may arrive one after the
+ * other. A barrier without a count waits for all threads of the block that have not exited.
+ * For a barrier with a count, a warp whose lanes have all arrived counts as a full warp:
+ * PTX counts in this way.
  */
 #include "warp.h"
 
@@ -42,7 +42,7 @@ static bool complete(struct cta *cta, uint32_t id)
 	return n >= b->want;
 }
 
-/* The result of bar.red for the lanes of one group. */
+/* Writes the result of bar.red to the lanes of one group. */
 static void write_result(struct warp *w, struct group *g,
 			 const struct barrier *b)
 {
@@ -88,7 +88,7 @@ void exec_barriers_recheck(struct cta *cta)
 			release(cta, __builtin_ctz(ids));
 }
 
-/* One barrier, the same count for all lanes of @g. */
+/* Lets @g arrive at one barrier. All its lanes give the same count. */
 static void arrive(struct warp *w, struct group *g, const struct insn *in,
 		   uint32_t id, uint32_t want)
 {
@@ -118,7 +118,7 @@ enum run exec_barrier(struct warp *w, struct group *g, const struct insn *in,
 	const uint32_t *id = src(w, in->a);
 	const uint32_t *n = in->n ? src(w, in->b) : NULL;
 
-	/* Constants, as nearly always: one barrier for all. */
+	/* Nearly always the operands are constants: then all lanes arrive at one barrier. */
 	bool one = in->a & 1 && (!n || in->b & 1);
 
 	group_keep(w, g, mask);

@@ -15,7 +15,7 @@ OP1(cnot_##BITS, T, T, a == 0)
 
 LOGIC(16, u16) LOGIC(32, u32) LOGIC(64, u64)
 
-/* Predicates: a bit per lane in one word. */
+/* A predicate is one bit per lane in one word. */
 #define PRED2(name, EXPR) \
 DEFINE(name) \
 { \
@@ -46,7 +46,7 @@ DEFINE(mov_pred)
 	return 0;
 }
 
-/* lop3 as masks per table bit, so that the loop over lanes has no branch. */
+/* lop3: the bits of the table become masks, so the loop over the lanes has no branch. */
 DEFINE(lop3_32)
 {
 	const u32 *a_ = src(w, in->a), *b_ = src(w, in->b);
@@ -63,7 +63,7 @@ DEFINE(lop3_32)
 	return 0;
 }
 
-/* ---- shifts: amounts above the width clamp ---- */
+/* ---- shifts: an amount above the width counts as the width ---- */
 
 OP2(shl_16, u16, u16, u32, b > 15 ? 0 : (u32)a << (b & 15))
 OP2(shl_32, u32, u32, u32, b > 31 ? 0 : a << (b & 31))
@@ -75,7 +75,7 @@ OP2(shr_s16, s16, s16, u32, a >> (b > 15 ? 15 : b))
 OP2(shr_s32, s32, s32, u32, a >> (b > 31 ? 31 : b))
 OP2(shr_s64, s64, s64, u32, a >> (b > 63 ? 63 : b))
 
-/* shf: b:a as 64 bits; .l gives the upper half, .r the lower one. */
+/* shf shifts b:a as 64 bits; .l returns the upper half, .r the lower one. */
 #define PAIR64 ((u64)b << 32 | a)
 
 OP3(shf_l_clamp, u32, u32, u32, u32, PAIR64 << (c > 32 ? 32 : c) >> 32)
@@ -90,7 +90,7 @@ SCALAR1(popc_64, u32, u64, __builtin_popcountll(a))
 SCALAR1(clz_32, u32, u32, a ? __builtin_clz(a) : 32)
 SCALAR1(clz_64, u32, u64, a ? __builtin_clzll(a) : 64)
 
-/* The most significant bit that is not a copy of the sign; all ones if none. */
+/* Returns the most significant bit that differs from the sign, or all ones if there is none. */
 static inline u32 find_u32(u32 a)
 {
 	return a ? 31u - __builtin_clz(a) : WARP_FULL;
@@ -113,7 +113,7 @@ SCALAR1(bfindsh_s32, u32, s32, SHIFTAMT(find_u32(SIGNLESS(a)), 31))
 SCALAR1(bfindsh_u64, u32, u64, SHIFTAMT(find_u64(a), 63))
 SCALAR1(bfindsh_s64, u32, s64, SHIFTAMT(find_u64(SIGNLESS(a)), 63))
 
-/* The offset-th set bit of mask at or above (below) base; ~0 if none. */
+/* Returns the offset-th set bit of the mask at or above (below) @base, or ~0 if there is none. */
 static u32 find_nth(u32 mask, u32 base, s32 offset)
 {
 	u32 left = offset < 0 ? -(u32)offset : (u32)offset;
@@ -155,7 +155,7 @@ static inline T name##_of(T a, u32 pos, u32 len) \
 BFE_U(bfe_u32, u32, 32)
 BFE_U(bfe_u64, u64, 64)
 
-/* The sign comes from the top bit of the field, or of the register. */
+/* The sign is the top bit of the field, or of the register if the field goes beyond it. */
 #define BFE_S(name, T, ST, BITS, U) \
 static inline T name##_of(T a, u32 pos, u32 len) \
 { \
@@ -198,7 +198,7 @@ BFI(bfi_64, u64, 64)
 OP4(bfi_32, u32, u32, u32, u32, u32, bfi_32_of(a, b, c, e))
 OP4(bfi_64, u64, u64, u64, u32, u32, bfi_64_of(a, b, c, e))
 
-/* szext: the value of n bits, extended; n == 0 gives 0. */
+/* szext extends a value of n bits; n == 0 gives 0. */
 #define CLAMP32(n) ((n) > 32 ? 32 : (n))
 #define ZEXT(a, n) ((n) >= 32 ? (a) : (a) & (u32)((1ull << (n)) - 1))
 #define SEXT(a, n) (u32)((n) == 0 ? 0 : (n) >= 32 ? (s32)(a) : \
@@ -221,7 +221,7 @@ SCALAR2(bmsk_wrap, u32, u32, u32, bit_mask(a & 31, b & 31))
 
 /* ---- prmt ---- */
 
-/* One byte of the eight in v; bit 3 of the selector copies its sign. */
+/* Returns one of the eight bytes in @v. With bit 3 of the selector it repeats the byte's sign. */
 static inline u32 pick(u64 v, u32 sel)
 {
 	u32 b = v >> 8 * (sel & 7) & 0xff;
@@ -274,7 +274,7 @@ OP1(mov_32, u32, u32, a)
 OP1(mov_64, u64, u64, a)
 OP1(mov_128, u128, u128, a)
 
-/* d = { elements }: the first one in the lowest bits. */
+/* mov d = { elements }: the first element goes to the lowest bits. */
 DEFINE(mov_pack)
 {
 	const int32_t *v = w->m->img->vecs + in->vec;

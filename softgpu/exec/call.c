@@ -77,7 +77,7 @@ static enum run call_builtin(struct warp *w, struct group *g,
 	return r ? RUN_FAULT : RUN_PICK;
 }
 
-/* Through a register: the lanes of each target make a call of their own. */
+/* Calls through a register: the lanes of each target make a call of their own. */
 static enum run call_indirect(struct warp *w, struct group *g,
 			      const struct insn *in, const struct call_site *s)
 {
@@ -121,7 +121,7 @@ enum run exec_call(struct warp *w, struct group *g, const struct insn *in,
 	return enter(w, g, in, s, func_at(w, s->callee)->code);
 }
 
-/* The lanes of @g, which all came from the call before @ret. */
+/* Returns from a function. All lanes of @g were called by the call before @ret. */
 static void leave(struct warp *w, struct group *g, uint32_t ret)
 {
 	const struct insn *in = &w->m->img->code[ret - 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: conversions. Integers to integers go through 64-bit temporaries in
- * vector loops, common float conversions have loops of their own, all others
- * use the formats of soft.h.
+ * Handlers: conversions. Integers convert to integers through 64-bit temporaries in vector
+ * loops. Common float conversions have loops of their own. All others use the formats of
+ * soft.h.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "fp.h"
 #include "soft.h"
 
-/* ---- common ones, registers as wide as the types ---- */
+/* ---- common conversions, whose registers are as wide as the types ---- */
 
 OP1(cvt_u64_u32, u64, u32, a)
 OP1(cvt_s64_s32, s64, s32, a)
@@ -26,7 +26,7 @@ OP1(cvt_f64_f32, double, float, a)
 OP1(cvt_f32_f64, float, double, canon32(a))
 OP1(cvt_f32_bf16, float, u16, canon32(bits_f32((u32)a << 16)))
 
-/* The largest float below 2^31 stands in for what does not fit. */
+/* A value that is too large converts by way of the largest float below 2^31. */
 static inline s32 clamp_s32(float a, float r)
 {
 	float in = r < 0x1.fffffep30f ? r : 0x1.fffffep30f;
@@ -39,7 +39,7 @@ static inline s32 clamp_s32(float a, float r)
 OP1(cvt_rzi_s32_f32, s32, float, clamp_s32(a, a))
 OP1(cvt_rni_s32_f32, s32, float, clamp_s32(a, rintf(a)))
 
-/* Half to single: shift the bits, then scale away the smaller bias. */
+/* Converts half to single: shift the bits, then scale to correct the exponent's smaller bias. */
 static inline float half_to_float(u16 h)
 {
 	u32 em = (u32)(h & 0x7fff) << 13;
@@ -58,7 +58,7 @@ OP1(cvt_f32_f16, float, u16, half_to_float(a))
 	EACH_LANE t[l] = (u64)(s64)(T)(wide == 8 ? ((const u64 *)a)[l] : \
 		wide == 4 ? ((const u32 *)a)[l] : ((const u16 *)a)[l])
 
-/* The low bits of a register that a type means, extended to 64 bits. */
+/* Takes the low bits of a register that have the type, and extends them to 64 bits. */
 static void widen(const void *a, u32 wide, enum ptx_type type, u64 *t)
 {
 	switch (type) {
@@ -145,7 +145,7 @@ DEFINE(cvt_int)
 
 #define CLAMP(x, lo, hi) ((x) < (lo) ? (lo) : (x) > (hi) ? (hi) : (x))
 
-/* The first operand goes above the second one, the third above both. */
+/* The first operand goes above the second operand; both go above a third operand. */
 DEFINE(cvt_pack16)
 {
 	const s32 *a_ = src(w, in->a), *b_ = src(w, in->b);
@@ -209,7 +209,7 @@ static void lane_store(void *d, u32 wide, u32 l, u64 v)
 		((u16 *)d)[l] = v;
 }
 
-/* .ftz means f32 operands and results only. */
+/* .ftz concerns f32 operands and results only. */
 static struct soft load_float(u64 v, enum ptx_type t, u32 mode)
 {
 	if (mode & MODE_FTZ && t == T_F32)
@@ -263,7 +263,7 @@ DEFINE(cvt_i2f)
 	return 0;
 }
 
-/* Out of range goes to the nearest end; a NaN to what PTX lists. */
+/* A value out of range converts to the nearest limit; a NaN converts to what PTX documents. */
 static u64 float_to_int(struct soft s, const struct insn *in)
 {
 	struct int_range r = range_of(in->sub);
@@ -296,7 +296,7 @@ DEFINE(cvt_f2i)
 	return 0;
 }
 
-/* Two f32 to a pair: the first operand is the upper half. */
+/* Converts two f32 to a pair. The first operand becomes the upper half. */
 DEFINE(cvt_f2x2)
 {
 	const u32 *a = src(w, in->a), *b = src(w, in->b);
@@ -314,7 +314,7 @@ DEFINE(cvt_f2x2)
 	return 0;
 }
 
-/* A pair to a pair of another format. */
+/* Converts a pair to a pair of another format. */
 DEFINE(cvt_x2x2)
 {
 	const void *a = src(w, in->a);

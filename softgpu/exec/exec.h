@@ -43,26 +43,26 @@ struct exec_range {
 enum exec_tex_format { TEX_UINT, TEX_SINT, TEX_HALF, TEX_FLOAT };
 enum exec_tex_mode { TEX_WRAP, TEX_CLAMP, TEX_MIRROR, TEX_BORDER };
 
-/* What a texture object says, for fetches. */
+/* Contents of a texture object, for fetches. */
 struct exec_texture {
 	const uint8_t *base;
-	uint32_t size[3];	/* texels; 1 where there is no such axis */
+	uint32_t size[3];	/* in texels; 1 if the axis does not exist */
 	uint64_t pitch, slice;	/* bytes from row to row, from plane to plane */
 	uint8_t format;		/* enum exec_tex_format */
-	uint8_t bytes, channels;	/* of a channel; 1, 2 or 4 of them */
+	uint8_t bytes, channels;	/* bytes of a channel; number of channels: 1, 2 or 4 */
 	uint8_t mode[3];	/* enum exec_tex_mode */
-	bool promote;		/* integers become [0, 1] or [-1, 1] */
-	bool linear;		/* filtered */
-	bool normalized;	/* coordinates: [0, 1) is all of an axis */
-	bool fetch;		/* plain memory: zeros behind it */
-	uint32_t border[4];	/* its bits */
+	bool promote;		/* integers are converted to [0, 1] or [-1, 1] */
+	bool linear;		/* linear filtering */
+	bool normalized;	/* coordinates from 0 to 1 cover the whole axis */
+	bool fetch;		/* linear memory: reads beyond its end return zeros */
+	uint32_t border[4];	/* bits of the border color */
 };
 
 struct exec_mem {
 	void *ctx;
-	/* The allocation that holds @addr; false when there is none. */
+	/* Finds the allocation that holds @addr. Returns false if there is none. */
 	bool (*find)(void *ctx, uint64_t addr, struct exec_range *out);
-	/* The texture object of that number; false when there is none. Nullable. */
+	/* Finds the texture object of that number. Returns false if there is none. May be NULL. */
 	bool (*texture)(void *ctx, uint64_t handle, struct exec_texture *out);
 };
 
@@ -71,35 +71,35 @@ struct exec_launch {
 	uint32_t grid[3];
 	uint32_t block[3];
 	uint32_t dyn_shared;		/* bytes, after fn->static_shared */
-	const void *params;		/* packed as fn->params say */
+	const void *params;		/* packed in the layout of fn->params */
 	const struct exec_mem *mem;
-	uint32_t nsm;			/* what %nsmid says; 0 = 1 */
-	uint64_t sms;			/* those that %smid may say, a bit each; 0: all */
-	uint64_t grid_id;		/* what %gridid says */
+	uint32_t nsm;			/* value of %nsmid; 0 = 1 */
+	uint64_t sms;			/* values that %smid may have, a bit each; 0: all */
+	uint64_t grid_id;		/* value of %gridid */
 	uint32_t stack_bytes;		/* per thread, for recursion; 0 = default */
-	bool cooperative;		/* all blocks run at once, in turns */
-	/* Output of device printf(), already formatted; nullable. */
+	bool cooperative;		/* all blocks are present at once and run in turns */
+	/* Called with formatted output of device printf(). May be NULL. */
 	void (*print)(void *ctx, const char *text, size_t len);
 	void *print_ctx;
-	/* Polled now and then; nullable. */
+	/* Polled from time to time. May be NULL. */
 	const volatile bool *cancel;
 };
 
-/* Where and why a launch failed. */
+/* Place and reason of a failed launch. */
 struct exec_fault {
 	enum exec_status status;
-	uint64_t addr;		/* EXEC_ILLEGAL_ADDRESS, EXEC_MISALIGNED */
+	uint64_t addr;		/* set for EXEC_ILLEGAL_ADDRESS and EXEC_MISALIGNED */
 	uint32_t ctaid[3];
 	uint32_t tid[3];
-	uint32_t line;		/* of the PTX text; 0 = not known */
+	uint32_t line;		/* line in the PTX text; 0 = not known */
 	const char *func;	/* name, lives as long as the module */
 	char msg[256];		/* one line; the assertion's text for EXEC_ASSERT */
 };
 
 /*
- * Scratch memory for running: registers, shared and local memory. Kept between
- * launches, so that a steady state neither maps nor frees memory. One thread
- * at a time may use a machine.
+ * Scratch memory for running: registers, shared and local memory. It is kept between
+ * launches, so a steady state neither maps nor frees memory. Only one thread at a time may
+ * use a machine.
  */
 struct exec_machine;
 
@@ -107,17 +107,17 @@ struct exec_machine *exec_new(void);
 void exec_free(struct exec_machine *m);
 
 /*
- * Let launches of @m use @n threads, the caller's included. The others are
- * started here and wait for work until the process ends; @m is never freed
- * then. Returns how many there are, perhaps fewer.
+ * Lets launches of @m use @n threads, including the caller's. The other threads are started
+ * here and wait for work until the process ends, so @m is never freed then. Returns the
+ * number of threads, which may be less than @n.
  */
 uint32_t exec_set_threads(struct exec_machine *m, uint32_t n);
 
-/* Run a launch to its end. @fault is nullable; written only on failure. */
+/* Runs a launch to its end. @fault may be NULL; it is written only on failure. */
 enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 			  struct exec_fault *fault);
 
-/* Most shared memory that a block may have (static and dynamic). */
+/* Maximum of shared memory in a block (static and dynamic), in bytes. */
 #define EXEC_MAX_SHARED		(227u * 1024)
 #define EXEC_MAX_THREADS	1024u
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the executor is made of, and how it and the loader are built, for whoever includes
-# this: set PTX_OUT (folder of the objects) and, if wanted, PTX_FLAGS; get EXEC_OBJ and
-# PTX_OBJ. The files of handlers are compiled twice: for any x86-64, and for AVX2 with FMA.
+# Lists the objects of the executor, and builds them and the loader for any makefile that
+# includes this. Set PTX_OUT (folder of the objects) and, if wanted, PTX_FLAGS; the results
+# are EXEC_OBJ and PTX_OBJ. The handlers are compiled twice: for any x86-64, and for AVX2
+# with FMA.
 EXEC_SRC := barrier call group pool print run sync
 EXEC_OPS := atom bits cvt float half int mem setp shared sreg tex
 
-# Exact floating point: no contraction, no reassociation; the relaxed flags only
-# say that nobody looks at errno or at exception flags.
+# Floating point must be exact: no contraction and no reassociation. The relaxed flags only
+# say that no code reads errno or exception flags.
 PTX_CFLAGS = $(WH_CFLAGS) -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math $(PTX_FLAGS)
 EXEC_V3   := -march=x86-64-v3 -DEXEC_V3
 

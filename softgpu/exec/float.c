@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: f32 and f64 arithmetic. The common forms (to nearest, with and
- * without .ftz) are vector loops; the others go lane by lane through one
- * handler per operation, which obeys insn.mode. A NaN result is canonical in
- * f32 and whatever the operation gives in f64.
+ * Handlers: f32 and f64 arithmetic. The common forms (round to nearest, with and without
+ * .ftz) are vector loops. The other forms go lane by lane through one handler per
+ * operation, which obeys insn.mode. A NaN result is canonical in f32; in f64 it is what the
+ * operation returns.
  */
 #include "fp.h"
 
@@ -29,9 +29,9 @@ ARITH(mul, a * b)
 #define FMA64 OP3
 #else
 /*
- * Without the instruction: the product is exact in double, the error of the sum
- * is known (two-sum), and an inexact sum gets its last bit set, which makes the
- * rounding to float the only one.
+ * Without the FMA instruction: the product is exact in double, and the error of the sum is
+ * known (two-sum). An inexact sum gets its last bit set, so the rounding to float is the
+ * only rounding.
  */
 static inline float fma32(float a, float b, float c)
 {
@@ -40,12 +40,12 @@ static inline float fma32(float a, float b, float c)
 	u64 v = f64_bits(s), even = ~v & 1;
 	bool inexact = (err < 0) | (err > 0);
 
-	/* Towards the error: up in magnitude when it has the sum's sign. */
+	/* Move towards the error: the magnitude grows if the error has the sum's sign. */
 	v += (err > 0) == (s > 0) ? even : -even;
 	return (float)(inexact ? bits_f64(v) : s);
 }
 
-/* A library call per lane: not a loop that a compiler could vectorise. */
+/* This is a library call per lane, and no loop that a compiler could vectorize. */
 #define FMA64 SCALAR3
 #endif
 
@@ -110,7 +110,7 @@ SCALAR2(divx_f64, double, double, double, div64_rnd(a, b, in->mode))
 SCALAR2(div_full_f32, float, float, float,
 	out32(in32(a, in->mode) / in32(b, in->mode), in->mode))
 
-/* For divisors above 2^126 the documented result is 0, or NaN for infinity. */
+/* For divisors above 2^126 the documented result is 0, or NaN if the dividend is infinite. */
 static float div_approx(float a, float b, u32 mode)
 {
 	float m = fabsf(b);
@@ -147,7 +147,7 @@ APPROX1(rcp_approx_f32, 1 / a)
 APPROX1(sqrt_approx_f32, sqrtf(a))
 APPROX1(rsqrt_approx_f32, (float)(1 / sqrt((double)a)))
 
-/* Upper 32 bits of the operand in, upper 32 bits of the result out. */
+/* Uses the upper 32 bits of the operand and returns the upper 32 bits of the result. */
 static double upper_word(double a)
 {
 	u64 v = f64_bits(a) & ~0xffffffffull;
@@ -166,7 +166,7 @@ SCALAR1(rcp_approx_f64, double, double, gross(1 / upper_word(a)))
 SCALAR1(rsqrt_approx_ftz_f64, double, double, gross(1 / sqrt(upper_word(a))))
 SCALAR1(rsqrt_approx_f64, double, double, 1 / sqrt(a))
 
-/* ---- sin, cos, lg2, ex2, tanh: the library's, better than PTX asks for ---- */
+/* ---- sin, cos, lg2, ex2, tanh: the C library's, more exact than PTX requires ---- */
 
 #define LIBM1(name, FN) \
 SCALAR1(name, float, float, \
@@ -178,7 +178,7 @@ LIBM1(lg2_approx_f32, log2f)
 LIBM1(ex2_approx_f32, exp2f)
 LIBM1(tanh_approx_f32, tanhf)
 
-/* ---- abs, neg, min, max, copysign: on the bits ---- */
+/* ---- abs, neg, min, max, copysign: these work on the bits ---- */
 
 #define ABS32 0x7fffffffu
 #define ABS64 0x7fffffffffffffffull
@@ -192,7 +192,7 @@ OP1(neg_f64, u64, u64, a ^ ~ABS64)
 OP2(copysign_f32, u32, u32, u32, (a & ~ABS32) | (b & ABS32))
 OP2(copysign_f64, u64, u64, u64, (a & ~ABS64) | (b & ABS64))
 
-/* -0 is below +0; a NaN loses against a number. */
+/* -0 is less than +0. If one operand is a NaN, the result is the other one. */
 static inline float min32(float a, float b)
 {
 	float r = a < b ? a : b;

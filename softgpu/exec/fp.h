@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Floating-point helpers of the handlers: flushing, saturation, the canonical
- * NaN of f32, and single operations with directed rounding. These switch MXCSR
- * inside one asm statement, so that the compiler can move nothing in between.
+ * Floating-point helpers of the handlers: flushing, saturation, the canonical NaN of f32,
+ * and single operations with directed rounding. The latter switch MXCSR inside one asm
+ * statement, so that the compiler can move no code into it.
  */
 #ifndef WORMHOLE_SOFTGPU_EXEC_FP_H
 #define WORMHOLE_SOFTGPU_EXEC_FP_H
@@ -13,7 +13,7 @@
 
 #define F32_NAN 0x7fffffffu
 
-/* Subnormals to zero, the sign stays. */
+/* Flushes subnormals to zero. The sign stays. */
 static inline float ftz32(float f)
 {
 	u32 v = f32_bits(f);
@@ -21,13 +21,13 @@ static inline float ftz32(float f)
 	return bits_f32(v & 0x7f800000 ? v : v & 0x80000000);
 }
 
-/* GPUs give this NaN for every f32 operation, whatever went in. */
+/* GPUs return this NaN from every f32 operation, whatever the operands were. */
 static inline float canon32(float f)
 {
 	return f != f ? bits_f32(F32_NAN) : f;
 }
 
-/* .sat: to [0, 1], a NaN to +0. */
+/* Applies .sat: clamps to [0, 1], and turns a NaN into +0. */
 static inline float sat32(float f)
 {
 	return f > 0 ? (f < 1 ? f : 1) : 0;
@@ -52,7 +52,7 @@ static inline float out32(float f, u32 mode)
 	return canon32(f);
 }
 
-/* MXCSR with all exceptions masked and the rounding of a PTX modifier. */
+/* Returns MXCSR with all exceptions masked and the rounding of a PTX modifier. */
 static inline u32 mxcsr_of(u32 mode)
 {
 	static const u16 rc[4] = { 0x0000, 0x6000, 0x2000, 0x4000 };
@@ -106,7 +106,10 @@ static inline T name(T a, T b, T c, u32 mode) \
 ROUNDED3(fma32_rnd, float, "vfmadd231ss")
 ROUNDED3(fma64_rnd, double, "vfmadd231sd")
 #else
-/* Without the instruction: the library's, which obeys the current rounding. */
+/*
+ * Without the FMA instruction this calls the library's function, which obeys the current
+ * rounding.
+ */
 #define ROUNDED3(name, T, FN) \
 static inline T name(T a, T b, T c, u32 mode) \
 { \

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a warp: keeps its lanes in groups, one per place in the program, and
- * chooses which group goes next. The deepest call and then the lowest address
- * goes first, so that lanes which left a branch or loop early wait where the
- * others will come by, and join them there. A group that spins for something
- * that another group must do would starve it; after some time with diverged
- * lanes the groups therefore run in turns.
+ * Runs a warp: keeps its lanes in groups, one per place in the program, and chooses which
+ * group runs next. The group with the deepest call, and then with the lowest address, goes
+ * first. So lanes that left a branch or loop early wait where the others will pass, and
+ * join them there. A group that spins for something that another group must do would starve
+ * that group. Therefore the groups run in turns after some time with diverged lanes.
  */
 #include "warp.h"
 
-/* Backward jumps and calls in one slice of a warp. */
+/* Number of backward jumps and calls in one slice of a warp. */
 #define SLICE		4096
 #define SLICE_TURNS	256
-/* Slices with diverged lanes before groups run in turns. */
+/* Number of slices with diverged lanes before groups run in turns. */
 #define PATIENCE	16
 
 /* ---- groups ---- */
@@ -29,7 +28,7 @@ void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live)
 				  .fn = code->index };
 }
 
-/* The lanes of @mask leave @g for a group of their own at the same place. */
+/* Moves the lanes of @mask from @g to a group of their own at the same place. */
 struct group *group_split(struct warp *w, struct group *g, uint32_t mask)
 {
 	struct group *n = &w->g[w->ngroups++];
@@ -61,7 +60,7 @@ static bool same_place(const struct group *a, const struct group *b)
 	       a->rbase == b->rbase && a->lbase == b->lbase;
 }
 
-/* Merge all ready groups that stand where @g does. */
+/* Merges all ready groups that are at the same place as @g. */
 static struct group *join(struct warp *w, struct group *g)
 {
 	for (int32_t i = 0; i < w->ngroups; i++) {
@@ -70,7 +69,7 @@ static struct group *join(struct warp *w, struct group *g)
 		if (o == g || o->state != GROUP_READY || !same_place(o, g))
 			continue;
 		g->mask |= o->mask;
-		/* The last group moves to the free place: it may be @g. */
+		/* The last group moves to the free place. It may be @g. */
 		if (g == &w->g[w->ngroups - 1])
 			g = o;
 		group_remove(w, o);
@@ -95,7 +94,7 @@ static int32_t pick_first(struct warp *w)
 	return best;
 }
 
-/* In turns: the next ready one after the current. */
+/* Takes turns: returns the next ready group after the current one. */
 static int32_t pick_next(struct warp *w)
 {
 	for (int32_t n = 1; n <= w->ngroups; n++) {
@@ -134,7 +133,7 @@ static enum run do_exit(struct warp *w, struct group *g, uint32_t mask)
 	return RUN_PICK;
 }
 
-/* Each lane to its own target: one group per target. */
+/* Sends each lane to its own target. There is one group per target. */
 static enum run do_brx(struct warp *w, struct group *g, const struct insn *in,
 		       uint32_t mask)
 {
@@ -205,7 +204,7 @@ static uint32_t guarded(struct warp *w, const struct insn *in, uint32_t mask)
 	return mask & (in->flags & INSN_GUARD_NOT ? ~p : p);
 }
 
-/* Must another group go before @g, or join it, at this place? */
+/* Returns true if another group must run before @g, or join it, at this place. */
 static bool other_first(struct warp *w, struct group *g)
 {
 	for (int32_t i = 0; i < w->ngroups; i++) {
@@ -220,8 +219,8 @@ static bool other_first(struct warp *w, struct group *g)
 }
 
 /*
- * The current group, until another one must be considered. Jumps that all
- * lanes take, or none, stay in this loop: they are what programs do mostly.
+ * Runs the current group until another one must be considered. Jumps that all lanes take,
+ * or none, stay in this loop, since they are the most frequent ones.
  */
 static enum run run_group(struct warp *w, struct group *g)
 {
@@ -232,7 +231,7 @@ static enum run run_group(struct warp *w, struct group *g)
 
 	for (;; fresh = false) {
 		in = &code[pc];
-		/* Most of a program: nothing to decide. */
+		/* Most instructions of a program need no decision. */
 		while (!(in->flags & (stop | INSN_GUARD))) {
 			if (in->fn(w, in, mask))
 				return RUN_FAULT;
@@ -285,7 +284,7 @@ static void end_slice(struct warp *w)
 	}
 }
 
-/* Run until every lane waits or has exited, or the slice is used up. */
+/* Runs until every lane waits or has exited, or the slice is used up. */
 enum run warp_run(struct warp *w, bool *moved)
 {
 	w->m->budget = w->turns ? SLICE_TURNS : SLICE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: arithmetic on f16, bf16 and pairs of them. Computed in double and
- * rounded once more: harmless for sums and products (twice the precision and
- * two bits more), and the sum of fma is rounded to odd in between.
+ * Handlers: arithmetic on f16, bf16 and pairs of them. Results are computed in double and
+ * rounded once more. This is harmless for sums and products, since double has more than
+ * twice the precision and two bits. For fma the sum is rounded to odd in between.
  */
 #include "access.h"
 #include "fp.h"
@@ -29,8 +29,8 @@ static double do_mul(double a, double b, double c)
 }
 
 /*
- * a * b is exact in double. An inexact sum gets its last bit set (rounding to
- * odd), which keeps the final rounding from seeing a tie that is none.
+ * a * b is exact in double. An inexact sum gets its last bit set (rounding to odd), so the
+ * final rounding cannot see a false tie.
  */
 static double do_fma(double a, double b, double c)
 {
@@ -40,7 +40,7 @@ static double do_fma(double a, double b, double c)
 
 	if (err == 0 || err != err || v & 1)
 		return s;
-	/* Towards the error: away from zero when it has the sum's sign. */
+	/* Move towards the error: away from zero if the error has the sum's sign. */
 	return bits_f64((err > 0) == (s > 0) ? v | 1 : v - 1);
 }
 
@@ -82,7 +82,7 @@ static u16 half_op(half_fn *fn, u16 a, u16 b, u16 c, const struct soft_fmt *f,
 	return half_in(soft_pack(s, f, MODE_RN), f, mode);
 }
 
-/* One or two halves of a register of @wide bytes. */
+/* Runs an operation on @n halves per lane, one or two. */
 static int half_insn(struct warp *w, const struct insn *in, u32 mask,
 		     half_fn *fn, const struct soft_fmt *f, u32 nsrc, u32 n)
 {
@@ -133,7 +133,7 @@ BITOP(neg_f16x2, fmt_f16, 2, a ^ 0x8000)
 BITOP(neg_bf16, fmt_bf16, 1, a ^ 0x8000)
 BITOP(neg_bf16x2, fmt_bf16, 2, a ^ 0x8000)
 
-/* -0 is below +0, which the bits of equal numbers decide. */
+/* -0 is less than +0. For equal numbers the sign bits decide. */
 static bool less(u16 a, u16 b, const struct soft_fmt *f)
 {
 	double x = to_double(a, f, 0), y = to_double(b, f, 0);
@@ -239,7 +239,7 @@ static void put_pred(struct warp *w, const struct insn *in, s32 at, u32 r,
 	*p = (*p & ~mask) | (r & mask);
 }
 
-/* One: p|q are a result and its complement. Two: a result per half. */
+/* With @n = 1, p|q are a result and its complement. With @n = 2, there is a result per half. */
 static int half_setp(struct warp *w, const struct insn *in, u32 mask,
 		     const struct soft_fmt *f, u32 n)
 {
@@ -263,7 +263,7 @@ DEFINE(setp_bf16) { return half_setp(w, in, mask, &fmt_bf16, 1); }
 DEFINE(setp_f16x2) { return half_setp(w, in, mask, &fmt_f16, 2); }
 DEFINE(setp_bf16x2) { return half_setp(w, in, mask, &fmt_bf16, 2); }
 
-/* set: 1.0 in the format, or all ones for an integer result. */
+/* set writes 1.0 in the format, or all ones for an integer result. */
 static int half_set(struct warp *w, const struct insn *in, u32 mask,
 		    const struct soft_fmt *f, u32 n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: integer arithmetic. Signed arithmetic is done on unsigned values,
- * where it wraps as PTX says; results that PTX leaves open (division by zero)
- * are those that GPUs give.
+ * Handlers: integer arithmetic. Signed arithmetic is done on unsigned values, where it
+ * wraps as PTX requires. Results that PTX leaves undefined (division by zero) are the ones
+ * that GPUs return.
  */
 #include "ops.h"
 
@@ -50,7 +50,7 @@ OP2(mulwide_s16, u32, s16, s16, (s32)a * b)
 OP2(mulwide_u32, u64, u32, u32, (u64)a * b)
 OP2(mulwide_s32, u64, s32, s32, (s64)a * b)
 
-/* 24 x 24 bits: a 48-bit product, of which .lo is bits 31..0, .hi 47..16. */
+/* 24 x 24 bits give a 48-bit product: .lo is its bits 31..0, .hi its bits 47..16. */
 #define S24(x) ((s64)((s32)((u32)(x) << 8) >> 8))
 #define U24(x) ((u64)((x) & 0xffffff))
 
@@ -83,8 +83,8 @@ OP3(madwide_s32, u64, s32, s32, u64, (u64)((s64)a * b) + c)
 /* ---- with the carry flag ---- */
 
 /*
- * X is the sum or difference with one bit more than the type; the bit above is
- * the carry (of a difference: the borrow). OUT: whether the flag is written.
+ * X is the sum or difference with one bit more than the type. The top bit is the carry, or
+ * the borrow of a difference. OUT says whether the flag is written.
  */
 #define CARRY(name, T, WIDE, BITS, OUT, LOADS, X) \
 DEFINE(name) \
@@ -178,7 +178,7 @@ OP2(max_s16x2, u32, u32, u32, PAIR(maxs16))
 OP2(min_relu_s16x2, u32, u32, u32, PAIR(minr16))
 OP2(max_relu_s16x2, u32, u32, u32, PAIR(maxr16))
 
-/* ---- division: by zero all ones, the remainder is the dividend ---- */
+/* ---- division: by zero the quotient is all ones and the remainder is the dividend ---- */
 
 #define DIV_U(T) \
 SCALAR2(div_##T, T, T, T, b ? a / b : (T)-1) \
@@ -217,7 +217,7 @@ DP2A(dp2ahi_su, s16, u8, 2) DP2A(dp2ahi_ss, s16, s8, 2)
 			  BYTE(T, b, i) - BYTE(T, a, i) : \
 			  BYTE(T, a, i) - BYTE(T, b, i)))
 
-/* All four bytes are selected, so that nothing of c comes through. */
+/* All four bytes are selected, so nothing of c remains. */
 #define VABSDIFF4(s, T) \
 OP3(vabsdiff4_##s, u32, u32, u32, u32, (c & 0) | \
     DIFF(T, 0) | DIFF(T, 1) << 8 | DIFF(T, 2) << 16 | DIFF(T, 3) << 24) \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: loads, stores, asynchronous copies. Every access is checked before
- * it is made: global memory against the driver's allocations, the windows
- * against their sizes. The check is one range comparison for a whole warp when
- * all lanes lie in one allocation.
+ * Handlers: loads, stores, asynchronous copies. Every access is checked before it is made:
+ * global memory against the driver's allocations, the windows against their sizes. If all
+ * lanes lie in one allocation, the check is one range comparison for the whole warp.
  */
 #include <string.h>
 #ifdef EXEC_V3
@@ -19,7 +18,7 @@ static const u64 lane_no[WARP_LANES] = {
 	20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 };
 
-/* Inactive lanes get the address of an active one. */
+/* Inactive lanes get the address of an active lane. */
 static void gather_addresses(struct warp *w, const struct insn *in, u32 mask,
 			     u64 *a)
 {
@@ -53,7 +52,7 @@ static enum access_kind kind_of(struct access *ac, u32 mask, u32 bytes)
 		return ACCESS_SCATTER;
 	if (!line || !same)
 		return !line ? ACCESS_LINEAR : ACCESS_UNIFORM;
-	/* Rows of a tile that is narrower than a warp. */
+	/* The lanes may access rows of a tile that is narrower than a warp. */
 	for (int g = 0; g < WARP_LANES; g += GROUP_LANES) {
 		u64 d = 0;
 
@@ -65,7 +64,7 @@ static enum access_kind kind_of(struct access *ac, u32 mask, u32 bytes)
 	return all ? ACCESS_GROUPS : ACCESS_SCATTER;
 }
 
-/* Lowest and highest address, all bits or-ed. */
+/* The lowest and the highest address, and the OR of all addresses. */
 struct span {
 	u64 lo, hi, any;
 };
@@ -75,11 +74,14 @@ static struct span span_of(const u64 *a, enum access_kind kind, u32 bytes)
 	s64 lo = a[0], hi = a[0];
 	u64 any = 0;
 
-	/* A line that wraps around has lo above hi, as a top bit has below. */
+	/*
+	 * If a line wraps around, lo is above hi; the same holds for addresses with the top
+	 * bit set.
+	 */
 	if (kind == ACCESS_LINEAR || kind == ACCESS_UNIFORM)
 		return (struct span){ lo, kind == ACCESS_LINEAR ?
 				      a[0] + 31 * bytes : a[0], lo };
-	/* Device addresses have a clear top bit: signed order will do. */
+	/* Device addresses have a clear top bit, so signed order is right. */
 	for (int l = 0; l < WARP_LANES; l++) {
 		lo = (s64)a[l] < lo ? (s64)a[l] : lo;
 		hi = (s64)a[l] > hi ? (s64)a[l] : hi;
@@ -91,12 +93,12 @@ static struct span span_of(const u64 *a, enum access_kind kind, u32 bytes)
 static bool range_holds(const struct exec_range *r, u64 lo, u64 hi, u32 bytes,
 			bool write)
 {
-	/* lo above hi: some lane's address has the top bit set. */
+	/* lo is above hi if the address of some lane has the top bit set. */
 	return lo <= hi && r->size >= bytes && lo >= r->base &&
 	       hi - r->base <= r->size - bytes && (!write || r->writable);
 }
 
-/* Lane by lane, when the warp's addresses are not all in one known range. */
+/* Checks lane by lane, if the addresses of a warp are not all in one known range. */
 static int check_lanes(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, const u64 *a)
 {
@@ -123,7 +125,7 @@ static int check_global(struct warp *w, const struct insn *in, u32 mask,
 	return check_lanes(w, in, mask, bytes, write, ac->a);
 }
 
-/* Shared, local and parameter memory: from 0 to @size. */
+/* Checks shared, local or parameter memory, which reaches from 0 to @size. */
 static int check_window(struct warp *w, const struct insn *in, u32 mask,
 			u32 bytes, const u64 *a, u64 size, u64 window)
 {
@@ -140,7 +142,7 @@ static int check_shared(struct warp *w, const struct insn *in, u32 mask,
 	u64 size = w->cta->shared_size;
 
 	ac->base = (uintptr_t)w->cta->shared;
-	/* Negative and wrapping ones are found lane by lane. */
+	/* Negative and wrapping addresses are found lane by lane. */
 	if (!(s.any >> 63) && s.lo <= s.hi && s.hi + bytes <= size)
 		return 0;
 	return check_window(w, in, mask, bytes, ac->a, size, WIN_SHARED);
@@ -170,7 +172,7 @@ static int check_param(struct warp *w, const struct insn *in, u32 mask,
 	return check_window(w, in, mask, bytes, ac->a, size, WIN_PARAM);
 }
 
-/* Lanes in different windows: one host address each. */
+/* Resolves lanes in different windows. Each lane gets a host address of its own. */
 static int check_mixed(struct warp *w, const struct insn *in, u32 mask,
 		       u32 bytes, bool write, struct access *ac)
 {
@@ -224,7 +226,7 @@ static int misaligned(struct warp *w, const struct insn *in, u32 mask,
 	return 0;
 }
 
-/* A variable in the frame of the function, or a kernel parameter. */
+/* Resolves the address of a variable in the function's frame, or of a kernel parameter. */
 static int resolve_fixed(struct warp *w, const struct insn *in, u32 mask,
 			 u32 bytes, bool write, struct access *ac)
 {
@@ -239,8 +241,8 @@ static int resolve_fixed(struct warp *w, const struct insn *in, u32 mask,
 }
 
 /*
- * The common case of shared memory, 32-bit addresses of a whole warp, in half
- * the vector width; whatever is wrong is left to the general way.
+ * Handles the common case of shared memory, 32-bit addresses of a whole warp, in half the
+ * vector width. If anything is wrong, the general code handles the access.
  */
 static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
 			struct access *ac)
@@ -256,19 +258,18 @@ static bool shared_fast(struct warp *w, const struct insn *in, u32 bytes,
 }
 
 /*
- * What programs mostly do: each eight lanes of a whole warp go to a line of
- * words, one after the other, in memory that is known. Says where the lines
- * start; false, when it is not so, or anything is wrong: that is for the general
- * way to find.
+ * Handles the most frequent case: each eight lanes of a whole warp access consecutive words
+ * of known memory, which are called a line. Returns the start of each line. Returns false
+ * if this is not the case, or if anything is wrong; the general code finds out what.
  */
 #ifdef EXEC_V3
 #define NLINES	(WARP_LANES / GROUP_LANES)
-/* One of each, for the handlers of all widths. */
+/* The handlers of all widths share one copy of these functions. */
 #define NOINLINE	__attribute__((noinline))
 
 /*
- * A loop goes through memory in even steps, mostly too far for the CPU to see:
- * it fetches what the next round of this warp will load.
+ * A loop goes through memory in even steps, which are mostly too long for the CPU's
+ * prefetcher. Therefore this fetches what the next round of this warp will load.
  */
 static inline void look_ahead(struct warp *w, const struct insn *in, u8 *line[NLINES])
 {
@@ -304,7 +305,7 @@ static NOINLINE bool global_lines(struct warp *w, const struct insn *in, u32 byt
 		hi = at > hi ? at : hi;
 		any |= at;
 	}
-	/* Far from wrapping, and in no window. */
+	/* The addresses are far from wrapping around and are in no window. */
 	if (!_mm256_testz_si256(bad, bad) || any & (WIN_MASK | (bytes - 1)))
 		return false;
 	hi += (GROUP_LANES - 1) * bytes;
@@ -352,7 +353,7 @@ static inline bool find_lines(struct warp *w, const struct insn *in, u32 mask, u
 	       global_lines(w, in, bytes, write, line);
 }
 
-/* The same, for those who want the address of each lane. */
+/* Does the same for callers that need the address of each lane. */
 static bool global_fast(struct warp *w, const struct insn *in, u32 bytes,
 			bool write, struct access *ac)
 {
@@ -410,7 +411,7 @@ int OP(access_resolve)(struct warp *w, const struct insn *in, u32 mask,
 
 /* ---- loads ---- */
 
-/* Lines of words from or to memory: the whole instruction, where it is that. */
+/* If an instruction only moves lines of words from or to memory, these do all of it. */
 #ifdef EXEC_V3
 #define LINE(T) \
 	typedef T T##_line __attribute__((vector_size(GROUP_LANES * sizeof(T)), \
@@ -426,7 +427,7 @@ LINE(u8); LINE(u16); LINE(u32); LINE(u64); LINE(s8); LINE(s16); LINE(s32); LINE(
 			__builtin_convertvector(*(TM##_line *)line[i], TR##_line); \
 	return 0; \
 } while (0)
-/* In order: lines may overlap, and the last lane's value stays. */
+/* Lines are stored in order: if they overlap, the last lane's value stays. */
 #define STORE_LINES(TM, TR) do { \
 	u8 *line[NLINES]; \
 	if (in->n != 1 || !find_lines(w, in, mask, sizeof(TM), true, line)) \
@@ -442,7 +443,7 @@ LINE(u8); LINE(u16); LINE(u32); LINE(u64); LINE(s8); LINE(s16); LINE(s32); LINE(
 #endif
 #define NO_LINES(TM, TR)	(void)0
 
-/* TM is what lies in memory, TR the lane that gets it, perhaps extended. */
+/* TM is the type in memory, TR the type of a lane, to which the value may be extended. */
 #define LOAD_BY(name, TM, TR, LINES) \
 static inline void name##_group(struct access *ac, u32 g, TR *d) \
 { \
@@ -505,11 +506,11 @@ LOAD(ld_4_4, u32, u32) LOAD(ld_4_8, u32, u64) LOAD(ld_8_8, u64, u64)
 LOAD(lds_1_2, s8, s16) LOAD(lds_1_4, s8, s32) LOAD(lds_1_8, s8, s64)
 LOAD(lds_2_4, s16, s32) LOAD(lds_2_8, s16, s64) LOAD(lds_4_8, s32, s64)
 
-/* Device memory is aligned to 16 only as the device sees it. */
+/* To a device this memory is aligned to 16 bytes, but to the host it may not be. */
 typedef u128 u128_any __attribute__((aligned(8)));
 LOAD_BY(ld_16_16, u128_any, u128_any, NO_LINES)
 
-/* Kernel parameters: one value for all lanes. */
+/* A kernel parameter has one value for all lanes. */
 #define LDPARAM(name, T) \
 DEFINE(name) \
 { \
@@ -529,7 +530,7 @@ LDPARAM(ldparam_8, u64)
 
 /* ---- stores ---- */
 
-/* In order: the groups may overlap, and the last lane's value stays. */
+/* Groups are stored in order: if they overlap, the last lane's value stays. */
 static inline bool lines(const struct access *ac)
 {
 	u8 other = 0;
@@ -580,7 +581,7 @@ STORE_BY(st_16_16, u128_any, u128_any, NO_LINES)
 
 /* ---- cp.async, fence ---- */
 
-/* Bytes beyond the source size are zeros. */
+/* Bytes beyond the source size become zeros. */
 DEFINE(cp_async)
 {
 	const u32 *n_ = in->sub ? src(w, in->c) : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the files of handlers. They are compiled twice, for plain x86-64 and for
- * AVX2 with FMA (EXEC_V3); OP() gives a handler the name of its set.
+ * Macros for the files of handlers. Those are compiled twice, for plain x86-64 and for AVX2
+ * with FMA (EXEC_V3); OP() adds the set to a handler's name.
  *
- * A handler computes all 32 lanes and keeps the old value of the inactive ones:
- * the loops have no branch, so that the compiler makes vector code of them. A
- * source may be the very register that is written, never overlap it otherwise.
+ * A handler computes all 32 lanes and keeps the old values of inactive lanes, so its loops
+ * have no branch and the compiler makes vector code of them. A source may be the same
+ * register as the destination, but must not overlap it in another way.
  */
 #ifndef WORMHOLE_SOFTGPU_EXEC_OPS_H
 #define WORMHOLE_SOFTGPU_EXEC_OPS_H
@@ -26,7 +26,7 @@
 #define IVDEP _Pragma("GCC ivdep")
 #define EACH_LANE IVDEP for (int l = 0; l < WARP_LANES; l++)
 
-/* Scalar work: only the active lanes, one by one. */
+/* Scalar work: visits only the active lanes, one after the other. */
 #define EACH_ACTIVE \
 	for (uint32_t m_ = mask, l; m_ && (l = __builtin_ctz(m_), 1); \
 	     m_ &= m_ - 1)
@@ -40,7 +40,7 @@
 
 static const uint32_t lane_bit[WARP_LANES] = LANE_BITS;
 
-/* d[l] = EXPR for the active lanes; EXPR may use a, b, c, e of the types. */
+/* Sets d[l] = EXPR for the active lanes. EXPR may use a, b, c, e of the given types. */
 #define MAP(TD, LOADS, EXPR) do { \
 	TD *d_ = dst(w, in->d); \
 	if (mask == WARP_FULL) { \
@@ -93,7 +93,7 @@ DEFINE(name) \
 	return 0; \
 }
 
-/* The same for what the compiler cannot or should not vectorise. */
+/* Does the same for operations that the compiler cannot or should not vectorize. */
 #define SCALAR1(name, TD, TA, EXPR) \
 DEFINE(name) \
 { \

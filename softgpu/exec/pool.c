@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Spreads the blocks of a launch over threads. Blocks are handed out in order,
- * so a block may wait for an earlier one, as on a GPU. A fault ends the launch
- * as if blocks ran one after the other: the lowest block that faults is the one
- * that is reported, and later ones stop at their next turn.
+ * Distributes the blocks of a launch over threads. Blocks are given out in order, so a
+ * block may wait for an earlier one, as on a GPU. A fault ends the launch as if the blocks
+ * ran one after the other: the lowest block that faults is reported, and later blocks stop
+ * at their next turn.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -13,22 +13,22 @@
 
 #include "pool.h"
 
-/* Threads of a grid below which waking helpers costs more than it saves. */
+/* A grid with fewer threads is faster without helpers, since waking them costs time. */
 #define MIN_THREADS	4096u
 
 struct exec_pool {
-	pthread_mutex_t lock;		/* all up to the atomics */
+	pthread_mutex_t lock;		/* protects all fields up to the atomics */
 	pthread_cond_t work, idle;
-	uint64_t job;			/* counts launches */
+	uint64_t job;			/* number of launches so far */
 	uint32_t nhelpers, busy;
-	struct exec_fault fault;	/* of block @bad */
+	struct exec_fault fault;	/* fault of block @bad */
 	enum exec_status status;
 	struct exec_launch l;
 	void (*print)(void *ctx, const char *text, size_t len);
 	void *print_ctx;
 	uint64_t nblocks;
-	atomic_uint_fast64_t next;	/* block */
-	atomic_uint_fast64_t bad;	/* lowest that faulted; UINT64_MAX */
+	atomic_uint_fast64_t next;	/* the next block */
+	atomic_uint_fast64_t bad;	/* the lowest block that faulted; UINT64_MAX */
 	pthread_mutex_t print_lock;
 	struct exec_machine *helper[];
 };
@@ -58,14 +58,17 @@ static void note_fault(struct exec_pool *p, struct exec_machine *m, enum exec_st
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Blocks until there are none, or one has faulted. */
+/* Takes blocks until none is left or one has faulted. */
 static void take_blocks(struct exec_pool *p, struct exec_machine *m)
 {
 	enum exec_status st;
 
 	while ((m->block = atomic_fetch_add(&p->next, 1)) < p->nblocks && !exec_pool_stop(m)) {
 		st = exec_one_block(m, m->block);
-		/* Stopped for another block's fault: that one is known. */
+		/*
+		 * The block may have stopped for the fault of an earlier block, which is
+		 * noted already.
+		 */
 		if (st != EXEC_OK && !exec_pool_stop(m))
 			note_fault(p, m, st);
 	}
@@ -78,7 +81,7 @@ static void help(struct exec_pool *p, struct exec_machine *m, const struct exec_
 	_mm_setcsr(0x1f80);
 	m->block = 0;
 	st = exec_prepare(m, l);
-	/* Without memory the others do the work. */
+	/* If there is no memory, the other threads do the work. */
 	if (st == EXEC_OK)
 		take_blocks(p, m);
 }
@@ -143,7 +146,7 @@ uint32_t exec_set_threads(struct exec_machine *m, uint32_t n)
 	pthread_mutex_init(&p->print_lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->idle, NULL);
-	/* Signals are the program's own threads' business. */
+	/* Signals must be delivered to the program's own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (p->nhelpers < n - 1 && start_helper(p))

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks on several threads: what run.c and pool.c need of each other. */
+/* Blocks on several threads: the interface between run.c and pool.c. */
 #ifndef WORMHOLE_SOFTGPU_EXEC_POOL_H
 #define WORMHOLE_SOFTGPU_EXEC_POOL_H
 
 #include "warp.h"
 
-/* Is a launch worth more than the calling thread? */
+/* Returns true if other threads would make a launch faster. */
 bool exec_pool_wanted(const struct exec_machine *m, uint64_t nblocks);
 
-/* Run all blocks of @m's launch; @m is prepared, and so is its memory. */
+/* Runs all blocks of @m's launch. @m and its memory must be prepared. */
 enum exec_status exec_pool_run(struct exec_machine *m, uint64_t nblocks);
 
-/* Must @m's block stop, because an earlier one has faulted? */
+/* Returns true if @m's block must stop, because an earlier block has faulted. */
 bool exec_pool_stop(const struct exec_machine *m);
 
-/* run.c: checks and memory for one block; then blocks, one at a time. */
+/* run.c: exec_prepare() checks and allocates memory for one block; exec_one_block() runs one. */
 enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *l);
 enum exec_status exec_one_block(struct exec_machine *m, uint64_t index);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * printf() and assert() of device code. The format and the packed arguments lie
- * in memory that the kernel chose, so each byte is checked before it is read;
- * formats are taken apart here, and only single, known conversions are given
- * to the C library.
+ * printf() and assert() of device code. The format and the packed arguments are in memory
+ * that the kernel chose, so each byte is checked before it is read. Formats are parsed
+ * here, and the C library gets only single, known conversions.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "warp.h"
 
-#define MAX_TEXT	(64u << 10)	/* of one printf() */
+#define MAX_TEXT	(64u << 10)	/* bytes of one printf() */
 
 struct out {
 	char *p;
@@ -35,7 +34,7 @@ static uint64_t read_arg(struct warp *w, uint32_t lane,
 	return v;
 }
 
-/* The string at a device address, at most @max bytes; false: not readable. */
+/* Reads the string at a device address, at most @max bytes. Returns false if it is not readable. */
 static bool read_string(struct warp *w, uint32_t lane, uint64_t addr,
 			char *to, size_t max)
 {
@@ -52,7 +51,7 @@ static bool read_string(struct warp *w, uint32_t lane, uint64_t addr,
 	return true;
 }
 
-/* Arguments are packed with the alignment of their size. */
+/* Takes the next argument. Arguments are packed and aligned to their size. */
 static bool next_arg(struct args *a, uint32_t size, uint64_t *v)
 {
 	const uint8_t *p;
@@ -101,7 +100,7 @@ static bool read_number(const char **f, struct args *a, int *out)
 	return true;
 }
 
-/* After the '%'; leaves @f behind the conversion. */
+/* Reads a conversion after its '%'. @f is behind the conversion then. */
 static bool read_spec(const char **f, struct args *a, struct spec *s)
 {
 	size_t n = 0;
@@ -136,7 +135,7 @@ static void put_int(struct out *o, const struct spec *s, uint64_t v)
 	if (s->conv == 'd' || s->conv == 'i')
 		v = s->is64 ? v : (uint64_t)(int32_t)v;
 	snprintf(fmt, sizeof(fmt), "%%%s*.*ll%c", s->flags, s->conv);
-	/* A negative precision counts as none, a width of 0 too. */
+	/* A negative precision counts as none, and so does a width of 0. */
 	n = snprintf(buf, sizeof(buf), fmt, w < -400 ? -400 : w > 0 ? w :
 		     w == -1 ? 0 : w, p, v);
 	put(o, buf, n < (int)sizeof(buf) ? n : (int)sizeof(buf) - 1);
@@ -278,7 +277,7 @@ int exec_vprintf(struct warp *w, const struct call_site *s,
 	return 0;
 }
 
-/* __assertfail(message, file, line, function, charsize) */
+/* Runs __assertfail(message, file, line, function, charsize). */
 int exec_assert(struct warp *w, const struct call_site *s,
 		const struct insn *in, uint32_t mask)
 {

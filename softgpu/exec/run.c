@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch from its checks to its end: scratch memory, blocks, the turns of
- * the warps, faults. Blocks run one after the other with the same memory, or
- * are shared among threads that each have their own (pool.c); in a
- * cooperative launch all are there at once.
+ * A launch from its checks to its end: scratch memory, blocks, turns of the warps, and
+ * faults. Blocks run one after the other with the same memory, or several threads run them,
+ * each with its own memory (pool.c). In a cooperative launch all blocks are present at
+ * once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 #include "pool.h"
 
-/* Local memory of a thread when recursion leaves its need open. */
+/* Local memory of a thread, if recursion leaves the need open. */
 #define DEFAULT_STACK	(16u << 10)
-/* The register stack of a warp then, in frames of the largest function. */
+/* Size of a warp's register stack in that case, in frames of the largest function. */
 #define OPEN_FRAMES	96u
 #define OPEN_REGS	(1u << 20)
 #define MAX_COOP_BYTES	(1ull << 30)
@@ -37,7 +37,10 @@ void exec_free(struct exec_machine *m)
 	free(m);
 }
 
-/* At least @size bytes, and a place for none; what was in it is lost when it grows. */
+/*
+ * Provides at least @size bytes, and an address even if @size is 0. Growing loses the old
+ * contents.
+ */
 bool exec_scratch(struct scratch *s, size_t size)
 {
 	size = (size + !size + 127) & ~(size_t)127;
@@ -214,7 +217,7 @@ static void size_stacks(struct exec_machine *m)
 			m->regs_size = 8 * frame;
 		m->local_size += want ? want : DEFAULT_STACK;
 	}
-	/* An odd number of cache lines apart: lanes do not share sets. */
+	/* The distance is an odd number of cache lines, so that lanes do not share cache sets. */
 	m->local_size = (m->local_size + 63) & ~63u;
 	if (m->local_size && !(m->local_size & 64))
 		m->local_size += 64;
@@ -247,7 +250,7 @@ static void start_warp_ids(struct exec_machine *m, struct warp *w)
 	}
 }
 
-/* Memory for @n blocks that are there at once, and what never changes. */
+/* Allocates memory for @n blocks that are present at once, and sets what never changes. */
 static bool place_blocks(struct exec_machine *m, uint32_t n)
 {
 	size_t nw = (size_t)n * m->nwarps;
@@ -312,7 +315,7 @@ static bool cancelled(struct exec_machine *m)
 	return true;
 }
 
-/* One turn for every warp of a block. */
+/* Gives each warp of a block one turn. */
 static enum exec_status turn(struct exec_machine *m, struct cta *c,
 			     bool *moved)
 {
@@ -454,7 +457,7 @@ static enum exec_status prepare(struct exec_machine *m,
 	return EXEC_OK;
 }
 
-/* For a thread that helps: what the launch's own has checked before. */
+/* Prepares a helper thread for a launch that the launch's own thread has checked already. */
 enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *l)
 {
 	enum exec_status st = prepare(m, l);
@@ -465,7 +468,7 @@ enum exec_status exec_prepare(struct exec_machine *m, const struct exec_launch *
 	return st;
 }
 
-/* Handlers rely on default rounding and on subnormals: the caller's may not. */
+/* Handlers need default rounding and subnormals, but the caller may have set MXCSR otherwise. */
 enum exec_status exec_run(struct exec_machine *m, const struct exec_launch *l,
 			  struct exec_fault *fault)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the 32-bit addresses of a whole warp lie, for handlers of shared memory. */
+/* Classifies the 32-bit addresses of a whole warp, for handlers of shared memory. */
 #ifndef WORMHOLE_SOFTGPU_EXEC_SCAN_H
 #define WORMHOLE_SOFTGPU_EXEC_SCAN_H
 
@@ -10,8 +10,8 @@
 #include "access.h"
 
 /*
- * What each eight lanes do: the rows of a tile are lines of 8, 16 or 32 lanes.
- * Also the or of all addresses, and the highest one.
+ * Classifies the addresses of each eight lanes, since the rows of a tile are lines of 8, 16
+ * or 32 lanes. Also returns the OR of all addresses, and the highest one.
  */
 #ifdef EXEC_V3
 static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
@@ -75,7 +75,7 @@ static inline void scan_groups(const u32 *p, u32 imm, u32 bytes,
 }
 #endif
 
-/* The kind of the whole warp, where the groups are alike. */
+/* Returns the kind of the whole warp: one kind for all if its groups are alike. */
 static inline enum access_kind kind_of_groups(const struct access *ac, u32 bytes)
 {
 	bool line = true, same = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers: comparisons of integers and of f32 and f64. A comparison gives one
- * bit per lane; with .and, .or, .xor it is combined with a predicate, and the
- * second destination gets the complement of the comparison, so combined.
+ * Handlers: comparisons of integers and of f32 and f64. A comparison gives one bit per
+ * lane. With .and, .or or .xor it is combined with a predicate. The second destination gets
+ * the complement of the comparison, combined in the same way.
  */
 #include "ops.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers: loads of words from shared memory that share what is known of their
- * addresses (insn.slot), and what is fused with them (insn.len).
+ * Handlers: loads of words from shared memory that share what is known about their
+ * addresses (insn.slot), and the instructions that are fused with them (insn.len).
  */
 #include <string.h>
 
 #include "scan.h"
 
-/* In loops the addresses of a tile mostly stay: looking is cheaper than finding. */
+/* In loops the addresses of a tile mostly stay the same: comparing is cheaper than scanning. */
 static inline bool slot_knows(const struct slot *s, const u32 *p, u32 bytes)
 {
 #ifdef EXEC_V3
@@ -24,8 +24,8 @@ static inline bool slot_knows(const struct slot *s, const u32 *p, u32 bytes)
 }
 
 /*
- * Words of shared memory by a 32-bit register that other loads use as well
- * (insn.slot). What is wrong, and partial warps, go the general way.
+ * Loads words of shared memory at addresses in a 32-bit register that other loads use as
+ * well (insn.slot). Bad addresses and partial warps go to the general code.
  */
 static inline struct slot *slot_fill(struct warp *w, const struct insn *in,
 				     u32 bytes)
@@ -87,15 +87,15 @@ DEFINE(ldshared_4)
 	return 0;
 }
 
-/* ---- fused: what inner loops of matrix products consist of ---- */
+/* ---- fused instructions: the inner loops of matrix products ---- */
 
 /*
- * The instructions stay as they are, but the first one's handler does the work
- * of all insn.len. Each writes its register, as it would alone, unless another
- * one of the run overwrites that unread (insn.dead).
+ * The instructions stay in the code, but the handler of the first one does the work of all
+ * insn.len. Each writes its register, as it would alone, unless another one of the run
+ * overwrites the register before it is read (insn.dead).
  */
 #ifdef EXEC_V3
-/* Where kinds of access are constants, once inlined: it must be. */
+/* Inlining is required, since it makes the kinds of access constants. */
 #define INLINE	inline __attribute__((always_inline))
 
 static inline __m256 eight_words(const struct access *ac, u32 g, s64 off,
@@ -122,13 +122,13 @@ static inline __m256 canon_words(__m256 v)
 				_mm256_set1_epi32(0x7fffffff)), bad);
 }
 
-/* fma of eight lanes, with canonical NaNs. */
+/* Computes fma for eight lanes, with canonical NaNs. */
 static inline __m256 fma_words(__m256 a, __m256 b, __m256 c)
 {
 	return canon_words(_mm256_fmadd_ps(a, b, c));
 }
 
-/* insn.len / 3 times ld.shared, ld.shared, fma of it, for eight lanes. */
+/* Runs ld.shared, ld.shared and their fma insn.len / 3 times, for eight lanes. */
 static inline void load_fma(struct warp *w, const struct insn *in, u32 g,
 			    const struct access *x, const struct access *y,
 			    enum access_kind kx, enum access_kind ky)
@@ -143,10 +143,10 @@ static inline void load_fma(struct warp *w, const struct insn *in, u32 g,
 		__m256 a = eight_words(x, g, in->imm - x0, kx);
 		__m256 b = eight_words(y, g, in[1].imm - y0, ky);
 
-		/* Mostly the sum goes on; it need not be read again. */
+		/* Mostly the sum is the previous one, so it need not be read again. */
 		if (in[2].c != last)
 			sum = _mm256_loadu_ps((float *)src(w, in[2].c) + g);
-		/* A NaN stays one: only what is stored must be canonical. */
+		/* A NaN stays a NaN; only stored values must be canonical. */
 		sum = _mm256_fmadd_ps(a, b, sum);
 		if (!in->dead)
 			_mm256_storeu_ps((float *)(regs + in->d), a);
@@ -158,7 +158,7 @@ static inline void load_fma(struct warp *w, const struct insn *in, u32 g,
 	}
 }
 
-/* Four times eight lanes: a register of the warp. */
+/* Four times eight lanes: a whole register of the warp. */
 struct row {
 	__m256 v[WARP_LANES / GROUP_LANES];
 };
@@ -178,7 +178,7 @@ static inline void row_store(float *p, struct row r)
 		_mm256_storeu_ps(p + GROUP_LANES * g, r.v[g]);
 }
 
-/* Where the lines or words of the four groups lie. */
+/* Addresses of the lines or words of the four groups. */
 struct starts {
 	const u8 *p[WARP_LANES / GROUP_LANES];
 };
@@ -198,7 +198,7 @@ static INLINE __m256 line_or_word(const u8 *p, enum access_kind kind)
 				       _mm256_broadcast_ss((const float *)p);
 }
 
-/* The same for a warp whose groups are alike: each instruction is read once. */
+/* Does the same for a warp whose groups are alike, so each instruction is read once. */
 static INLINE void load_fma_warp(struct warp *w, const struct insn *in,
 				 const struct access *x, const struct access *y,
 				 enum access_kind kx, enum access_kind ky)
@@ -217,7 +217,7 @@ static INLINE void load_fma_warp(struct warp *w, const struct insn *in,
 		for (u32 g = 0; g < WARP_LANES / GROUP_LANES; g++) {
 			a.v[g] = line_or_word(xs.p[g] + xo, kx);
 			b.v[g] = line_or_word(ys.p[g] + yo, ky);
-			/* A NaN stays one: only what is stored must be canonical. */
+			/* A NaN stays a NaN; only stored values must be canonical. */
 			sum.v[g] = _mm256_fmadd_ps(a.v[g], b.v[g], sum.v[g]);
 		}
 		if (!in->dead)
@@ -235,7 +235,7 @@ static INLINE void load_fma_warp(struct warp *w, const struct insn *in,
 	}
 }
 
-/* The kind of all groups, if they are alike. */
+/* Returns the kind of all groups if they are alike, else ACCESS_SCATTER. */
 static inline enum access_kind all_groups(const struct access *ac)
 {
 	u32 four;
@@ -262,7 +262,7 @@ int fma_ldshared_v3(HANDLER_ARGS)
 {
 	const struct access *x, *y;
 
-	/* The last ones first: their offsets are the largest (fuse()). */
+	/* Check the last instructions first: their offsets are the largest (fuse()). */
 	if (mask != WARP_FULL ||
 	    !slot_holds(w, slot_fill(w, in, 4), in[in->len - 3].imm, 4) ||
 	    !slot_holds(w, slot_fill(w, in + 1, 4), in[in->len - 2].imm, 4))
@@ -288,7 +288,7 @@ int fma_ldshared_v3(HANDLER_ARGS)
 	return 0;
 }
 
-/* Any number of fma, one after the other. */
+/* Runs any number of fma, one after the other. */
 int fma_run_v3(HANDLER_ARGS)
 {
 	const struct insn *end = in + in->len;
@@ -312,7 +312,7 @@ int fma_run_v3(HANDLER_ARGS)
 }
 #endif
 
-/* Eight lanes, four words each: to four registers. */
+/* Loads four words each for eight lanes, to four registers. */
 #ifdef EXEC_V3
 static inline __m256 two_lanes(const struct access *ac, u32 l)
 {

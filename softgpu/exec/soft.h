@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any floating-point format to any other with any rounding, on integers: the
- * way for all conversions without a vector loop and for half floats. A number
- * is unpacked to a sign, an exponent and a 64-bit significand whose top bit is
- * set; every operand fits exactly, so there is one rounding only.
+ * Converts any floating-point format to any other with any rounding, in integer arithmetic.
+ * All conversions without a vector loop and half floats use it. A number is unpacked to a
+ * sign, an exponent and a 64-bit significand whose top bit is set. Every operand fits
+ * exactly, so there is only one rounding.
  */
 #ifndef WORMHOLE_SOFTGPU_EXEC_SOFT_H
 #define WORMHOLE_SOFTGPU_EXEC_SOFT_H
@@ -16,14 +16,14 @@ struct soft {
 	u8 cls;
 	bool sign;
 	s32 exp;		/* value = mant / 2^63 * 2^exp */
-	u64 mant;		/* of a NaN: its payload, left-adjusted */
+	u64 mant;		/* for a NaN: its payload, left-adjusted */
 };
 
 struct soft_fmt {
-	u8 prec;		/* bits of the significand, the hidden one too */
+	u8 prec;		/* bits of the significand, including the hidden one */
 	u8 ebits;
 	bool no_inf;		/* e4m3: all ones is NaN, there is no infinity */
-	u64 nan;		/* the canonical one; 0 = keep the payload */
+	u64 nan;		/* the canonical NaN; 0 = keep the payload */
 };
 
 static const struct soft_fmt fmt_f16 = { 11, 5, false, 0x7fff };
@@ -66,7 +66,7 @@ static inline struct soft soft_unpack(u64 v, const struct soft_fmt *f)
 	return s;
 }
 
-/* Drop @shift (1..) bits of @mant and round; the result may carry out. */
+/* Drops @shift (1..) bits of @mant and rounds. The result may carry out. */
 static inline u64 soft_shift(u64 mant, u32 shift, bool sign, u32 mode)
 {
 	u64 kept, rem, half;
@@ -150,7 +150,7 @@ static inline u64 soft_pack(struct soft s, const struct soft_fmt *f, u32 mode)
 	return sign | v;
 }
 
-/* To an integral value; the result is a number again, or zero. */
+/* Rounds to an integral value. The result is a number again, or zero. */
 static inline struct soft soft_integral(struct soft s, u32 mode)
 {
 	u64 v;
@@ -183,7 +183,7 @@ static inline struct soft soft_from_int(u64 mag, bool sign)
 	return s;
 }
 
-/* .sat: to [0, 1], a NaN to +0. */
+/* Applies .sat: clamps to [0, 1], and turns a NaN into +0. */
 static inline struct soft soft_saturate(struct soft s)
 {
 	if (s.cls == SOFT_NAN || s.sign || s.cls == SOFT_ZERO)

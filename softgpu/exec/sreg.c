@@ -13,7 +13,7 @@ static u64 timer_ns(void)
 	return (u64)t.tv_sec * 1000000000u + t.tv_nsec;
 }
 
-/* Blocks go round those that the launch may use. */
+/* Returns the multiprocessor of a block: blocks go round those that the launch may use. */
 static u32 sm_of(const struct warp *w)
 {
 	const struct exec_launch *l = w->m->l;
@@ -27,7 +27,7 @@ static u32 sm_of(const struct warp *w)
 	return (u32)__builtin_ctzll(sms);
 }
 
-/* Registers that have one value for the whole warp. */
+/* Returns registers that have one value for the whole warp. */
 static u64 warp_value(struct warp *w, enum sreg sr)
 {
 	const struct exec_launch *l = w->m->l;
@@ -114,7 +114,7 @@ static bool per_lane(enum sreg sr)
 	       (sr >= SR_LM_EQ && sr <= SR_LM_GT);
 }
 
-/* One value for all lanes, in a register of any size. */
+/* Writes one value to all lanes of a register of any size. */
 static int sreg_all(struct warp *w, const struct insn *in, u32 mask, u64 v)
 {
 	if (in->wide == 8)
@@ -149,7 +149,7 @@ DEFINE(sreg)
 	return 0;
 }
 
-/* The address of a variable in the frame of the current function. */
+/* Computes the address of a variable in the frame of the current function. */
 DEFINE(local_addr)
 {
 	u64 v = w->lbase + in->imm;

@@ -14,7 +14,7 @@ struct exchange {
 	uint32_t b[WARP_LANES], c[WARP_LANES];
 	uint64_t r[WARP_LANES];	/* results */
 	uint32_t p;		/* and predicates */
-	uint32_t lanes;		/* that take part */
+	uint32_t lanes;		/* lanes that take part */
 };
 
 static void *bank_src(struct warp *w, uint8_t *bank, int32_t o)
@@ -32,7 +32,7 @@ static bool is_shfl(uint32_t op)
 	return op >= SYNC_SHFL_UP && op <= SYNC_SHFL_IDX;
 }
 
-/* ---- operands in, results out ---- */
+/* ---- operands and results ---- */
 
 static void load_lane(struct warp *w, uint8_t *bank, const struct insn *in,
 		      uint32_t l, struct exchange *x)
@@ -76,7 +76,7 @@ static void store(struct warp *w, uint8_t *bank, const struct insn *in,
 		d[__builtin_ctz(lanes)] = x->r[__builtin_ctz(lanes)];
 }
 
-/* ---- what they compute ---- */
+/* ---- what the instructions compute ---- */
 
 static void do_shfl(struct exchange *x, uint32_t op)
 {
@@ -185,7 +185,7 @@ static void compute(struct exchange *x, const struct insn *in)
 		do_elect(x);
 }
 
-/* ---- who waits for whom ---- */
+/* ---- waiting ---- */
 
 static uint32_t members(struct warp *w, const struct group *g)
 {
@@ -195,7 +195,7 @@ static uint32_t members(struct warp *w, const struct group *g)
 	return e[__builtin_ctz(g->mask)];
 }
 
-/* Same operation and same member mask as the waiting group @g. */
+/* Returns true if @o waits with the same operation and the same member mask as @g. */
 static bool partners(struct warp *w, const struct group *g,
 		     const struct group *o, uint32_t mm)
 {
@@ -256,7 +256,7 @@ bool exec_sync_retry(struct warp *w)
 	return any;
 }
 
-/* All lanes of the mask are in this group: no waiting. */
+/* Runs at once, since all lanes of the mask are in this group. */
 static void run_here(struct warp *w, const struct insn *in, uint32_t lanes)
 {
 	struct exchange x;

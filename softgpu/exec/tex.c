@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers: texture fetches. Addressing and filtering are as the CUDA programming
- * guide writes them down; a weight of linear filtering has 8 bits of fraction.
- * Lane by lane: what a texture unit does in parallel is no vector code.
+ * Handlers: texture fetches. Addressing and filtering follow the CUDA programming guide: a
+ * weight of linear filtering has 8 bits of fraction. Lanes run one after the other, since
+ * the parallel work of a texture unit has no equivalent in vector code.
  */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "ops.h"
 #include "soft.h"
 
-/* A place between texels: the one before, the one behind, the latter's weight. */
+/* A place between two texels: the texel before, the texel behind, and the latter's weight. */
 struct place {
 	int64_t at[2];
 	float weight;
@@ -18,11 +18,11 @@ struct place {
 
 static float whole(float x)
 {
-	/* A NaN is 0; beyond these there is no texel on any axis. */
+	/* A NaN becomes 0. No axis has texels beyond these limits. */
 	return x >= -1e6f ? x <= 1e6f ? floorf(x) : 1e6f : x < 0 ? -1e6f : 0;
 }
 
-/* The texel of an address mode; -1: the border. */
+/* Returns the texel that the address mode selects, or -1 for the border. */
 static int64_t wrapped(const struct exec_texture *t, int axis, int64_t i)
 {
 	int64_t n = t->size[axis], r;
@@ -57,7 +57,7 @@ static struct place find_place(const struct exec_texture *t, int axis, float x)
 	return p;
 }
 
-/* One channel as the texture gives it: the bits of a float or of an integer. */
+/* Returns one channel in the texture's format: the bits of a float or of an integer. */
 static u32 channel(const struct exec_texture *t, const u8 *p)
 {
 	u32 v = 0;
@@ -87,7 +87,7 @@ static u32 channel(const struct exec_texture *t, const u8 *p)
 	return v;
 }
 
-/* Texel (x, y, z), none of which is beyond its axis unless it is the border. */
+/* Reads texel (x, y, z). A coordinate is inside its axis, or -1 for the border. */
 static void texel(const struct exec_texture *t, int64_t x, int64_t y, int64_t z, u32 out[4])
 {
 	const u8 *p = t->base + z * t->slice + y * t->pitch + x * t->bytes * t->channels;
@@ -114,7 +114,7 @@ static void filter(const struct exec_texture *t, const struct place p[3], int ax
 		texel(t, p[0].at[corner & 1], p[1].at[corner >> 1 & 1], p[2].at[corner >> 2 & 1],
 		      one);
 		memcpy(v, one, sizeof(v));
-		/* What has no weight may be an infinity. */
+		/* A texel of weight 0 may be infinite, so it must not be added. */
 		for (int i = 0; weight && i < 4; i++)
 			sum[i] += weight * v[i];
 	}
@@ -128,7 +128,7 @@ static bool find(struct warp *w, u64 handle, struct exec_texture *t)
 	return m->texture && m->texture(m->ctx, handle, t);
 }
 
-/* in->sub axes; the coordinates, behind the four results, are float if in->sub2. */
+/* Fetches with in->sub axes. The coordinates follow the four results, and are float if in->sub2. */
 DEFINE(tex)
 {
 	const int32_t *v = w->m->img->vecs + in->vec;

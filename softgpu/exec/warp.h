@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The running state: machine, block, warp. A warp is 32 lanes with their
- * registers side by side. Lanes that are at the same place of the program form
- * a group; there is one group unless lanes have diverged.
+ * The running state: machine, block, warp. A warp is 32 lanes whose registers are side by
+ * side. Lanes at the same place of the program form a group. There is one group unless
+ * lanes have diverged.
  */
 #ifndef WORMHOLE_SOFTGPU_EXEC_WARP_H
 #define WORMHOLE_SOFTGPU_EXEC_WARP_H
@@ -19,12 +19,12 @@ enum group_state {
 struct group {
 	uint32_t mask;
 	uint32_t pc;
-	uint32_t rbase;		/* frame in the register stack */
-	uint32_t lbase;		/* frame in local memory */
+	uint32_t rbase;		/* the frame's place in the register stack */
+	uint32_t lbase;		/* the frame's place in local memory */
 	uint32_t fn;		/* index of the function */
-	uint16_t depth;		/* of calls */
+	uint16_t depth;		/* of nested calls */
 	uint8_t state;
-	uint8_t bar;		/* GROUP_BAR: which one */
+	uint8_t bar;		/* the barrier, in state GROUP_BAR */
 };
 
 struct cta;
@@ -34,55 +34,55 @@ enum access_kind {
 	ACCESS_SCATTER,
 	ACCESS_LINEAR,		/* all lanes, one after the other */
 	ACCESS_UNIFORM,		/* all lanes at one address */
-	ACCESS_GROUPS,		/* as access.group says of each 8 lanes */
+	ACCESS_GROUPS,		/* access.group has the kind of each 8 lanes */
 };
 
 #define GROUP_LANES 8
 
 struct access {
-	uint64_t a[WARP_LANES];	/* relative to base */
+	uint64_t a[WARP_LANES];	/* addresses relative to base */
 	uintptr_t base;
 	enum access_kind kind;
 	uint8_t group[WARP_LANES / GROUP_LANES];	/* enum access_kind */
-	bool global;		/* others may see it: atomics must be atomic */
+	bool global;		/* other threads may see it: atomics must be atomic */
 };
 
-/* What the addresses in a register of 32 bits look like (insn.slot). */
+/* Facts about the addresses in a 32-bit register (insn.slot). */
 struct slot {
-	uint32_t of[WARP_LANES];	/* the addresses that all this was found for */
-	uint32_t bytes;		/* ... and of how many each; 0: the slot is empty */
-	uint32_t any;		/* all or-ed */
-	uint32_t hi;		/* the highest */
+	uint32_t of[WARP_LANES];	/* the addresses for which these facts were found */
+	uint32_t bytes;		/* bytes of each access; 0: the slot is empty */
+	uint32_t any;		/* OR of all addresses */
+	uint32_t hi;		/* the highest address */
 	struct access ac;	/* the base is set by each load */
 };
 
 #define NSTRIDES 8
 
 struct warp {
-	uint8_t *bank[2];	/* current frame; constants */
-	uint32_t lbase;		/* of the current group */
+	uint8_t *bank[2];	/* current frame, and constants */
+	uint32_t lbase;		/* local frame of the current group */
 	uint32_t cc;		/* carry flags, a bit per lane */
 	uint32_t live;		/* lanes that have not exited */
-	uint32_t index;		/* in its block */
+	uint32_t index;		/* number of the warp in its block */
 	struct cta *cta;
 	struct exec_machine *m;
 	uint8_t *regs;		/* register stack */
 	uint32_t regs_size;
-	uint8_t *local;		/* lane 0; the others follow at local_size */
+	uint8_t *local;		/* of lane 0; the other lanes follow at local_size */
 	int32_t ngroups, cur;
 	uint32_t spins;		/* slices spent with diverged lanes */
-	bool turns;		/* groups run in turns, not the first one first */
+	bool turns;		/* groups run in turns instead of by depth and address */
 	struct group g[WARP_LANES];
 	uint32_t tid[3][WARP_LANES];
 	struct slot slot[NSLOTS];
-	uint64_t went[NSTRIDES];	/* where loads went the last time, by a hash */
+	uint64_t went[NSTRIDES];	/* last load addresses, by instruction hash */
 };
 
 #define NBARRIERS 16
 
 struct barrier {
-	uint32_t want;		/* threads; 0 = all of the block that live */
-	uint32_t arrived;	/* by bar.arrive */
+	uint32_t want;		/* threads; 0 = all living threads of the block */
+	uint32_t arrived;	/* threads counted by bar.arrive */
 	uint32_t waiting;	/* lanes that wait */
 	uint32_t popc;		/* bar.red: lanes with a true predicate */
 };
@@ -94,11 +94,11 @@ struct cta {
 	uint32_t nwarps;
 	struct warp *warps;
 	struct barrier bar[NBARRIERS];
-	uint32_t used;		/* a bit per barrier where somebody has arrived */
+	uint32_t used;		/* a bit per barrier at which a thread has arrived */
 	uint32_t live;		/* threads that have not exited */
 };
 
-/* A growing buffer kept between launches. */
+/* A growing buffer that is kept between launches. */
 struct scratch {
 	uint8_t *p;
 	size_t size;
@@ -106,7 +106,7 @@ struct scratch {
 
 #define NRANGES 8
 
-/* The address of this is what %envreg1 and 2 say in cooperative launches. */
+/* %envreg1 and %envreg2 hold the address of this in cooperative launches. */
 struct grid_workspace {
 	uint32_t size, barrier;
 	uint32_t pad[14];
@@ -116,9 +116,9 @@ struct exec_pool;
 
 struct exec_machine {
 	const struct exec_launch *l;
-	struct exec_pool *pool;	/* who shares the blocks; nullable */
-	bool pooled;		/* this launch uses it */
-	uint64_t block;		/* which one runs then */
+	struct exec_pool *pool;	/* threads that share the blocks; may be NULL */
+	bool pooled;		/* this launch uses the pool */
+	uint64_t block;		/* the block that this thread runs then */
 	const struct ptx_image *img;
 	const struct ptx_code *code;
 	struct exec_fault fault;
@@ -137,26 +137,26 @@ struct exec_machine {
 int exec_fault(struct warp *w, enum exec_status st, const struct insn *in,
 	       uint32_t lane, uint64_t addr);
 
-/* The allocation around a device address, or NULL. */
+/* Finds the allocation that holds a device address, or returns NULL. */
 const struct exec_range *exec_find(struct exec_machine *m, uint64_t addr);
 
-/* Host address of [addr, addr + size) in the generic space, or NULL. */
+/* Returns the host address of [addr, addr + size) in the generic space, or NULL. */
 uint8_t *exec_generic(struct warp *w, uint32_t lane, uint64_t addr,
 		      uint64_t size, bool write);
 
 bool exec_scratch(struct scratch *s, size_t size);
 
-/* What a warp did in its turn. */
+/* What a warp reports after its turn. */
 enum run {
-	RUN_ON,		/* goes on (inside the scheduler) */
+	RUN_ON,		/* continue (inside the scheduler) */
 	RUN_PICK,	/* another group may be next */
-	RUN_BLOCKED,	/* all its lanes wait, or have exited */
-	RUN_YIELD,	/* its slice is used up */
+	RUN_BLOCKED,	/* all lanes wait or have exited */
+	RUN_YIELD,	/* the slice is used up */
 	RUN_FAULT,
 };
 
 /* group.c: the lanes of a warp. */
-/* @moved is set if any lane ran. */
+/* Sets @moved if any lane ran. */
 enum run warp_run(struct warp *w, bool *moved);
 void warp_start(struct warp *w, const struct ptx_code *code, uint32_t live);
 struct group *group_split(struct warp *w, struct group *g, uint32_t mask);
@@ -172,7 +172,7 @@ void exec_barriers_recheck(struct cta *cta);
 /* sync.c */
 enum run exec_sync(struct warp *w, struct group *g, const struct insn *in,
 		   uint32_t mask);
-/* After lanes have exited: maybe nobody is missing any more. */
+/* Call this after lanes have exited: a waiting group may be complete now. */
 bool exec_sync_retry(struct warp *w);
 
 /* call.c */
@@ -186,7 +186,7 @@ int exec_vprintf(struct warp *w, const struct call_site *s,
 int exec_assert(struct warp *w, const struct call_site *s,
 		const struct insn *in, uint32_t mask);
 
-/* The registers of a group that need not be the current one. */
+/* Returns the registers of a group, which need not be the current one. */
 static inline uint8_t *group_bank(struct warp *w, const struct group *g)
 {
 	return w->regs + g->rbase;

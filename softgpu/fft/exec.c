@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Executions of the stand-in for cuFFT: load, passes, store. */
+/* Executes transforms of the stand-in for cuFFT: load, passes, store. */
 #include "fft.h"
 
 #define THREADS	256
@@ -12,13 +12,13 @@ static bool launch(struct fft_plan *p, struct standin_kernel k[2], void **args)
 {
 	long long blocks = (fft_total(&p->shape) + THREADS - 1) / THREADS;
 
-	/* The kernels stride over what is left. */
+	/* At most 4096 blocks are launched; the kernels loop over the remaining elements. */
 	blocks = blocks > 4096 ? 4096 : blocks;
 	return standin_launch(&k[p->shape.wide], (unsigned int[3]){ blocks, 1, 1 }, THREADS,
 			      p->stream, args) == CUDA_SUCCESS;
 }
 
-/* Any factor will do; fours are fewer passes than twos. */
+/* Returns a factor of @n. Any factor is right, but factors of four need fewer passes than twos. */
 static long long factor(long long n)
 {
 	long long r;
@@ -31,7 +31,7 @@ static long long factor(long long n)
 	return n;
 }
 
-/* One dimension: which of the two copies has the result is in *from and *to. */
+/* Transforms one dimension. Afterwards *from is the copy that has the result. */
 static bool passes(struct fft_plan *p, int d, bool inverse, CUdeviceptr *from, CUdeviceptr *to)
 {
 	long long n = p->shape.in.n[d], inner = 1, total = fft_total(&p->shape), l, r;
@@ -52,7 +52,7 @@ static bool passes(struct fft_plan *p, int d, bool inverse, CUdeviceptr *from, C
 	return true;
 }
 
-/* In place, the lines of the real side begin where those of the complex one do. */
+/* In a transform in its own place, lines of the real and the complex side begin at one address. */
 static struct fft_layout padded(const struct fft_layout *real)
 {
 	struct fft_layout a = *real;
@@ -134,7 +134,7 @@ EXPORT cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex *in, cufftD
 	return run(plan, FFT_C2R, true, in, out, CUFFT_INVERSE);
 }
 
-/* Of a real transform the kind says the direction. */
+/* For a transform of real numbers the plan's kind decides the direction. */
 EXPORT cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction)
 {
 	struct fft_plan *p = fft_plan(plan);

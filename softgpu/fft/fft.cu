@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of the stand-in for cuFFT, for float (_f) and double (_d). A transform is
- * three steps: load all lines into the work area as complex numbers without gaps,
- * one pass for each factor of each dimension, store. So a transform in its own
- * place needs no care, and a layout concerns the ends alone. Sums are in double.
+ * Kernels of the stand-in for cuFFT, for float (_f) and double (_d). A transform has three
+ * steps: load all lines into the work area as complex numbers without gaps, run one pass
+ * for each factor of each dimension, and store. So a transform in its own place needs no
+ * special code, and only the first and the last step deal with layouts. Sums are computed
+ * in double.
  */
 #include "layout.h"
 
@@ -25,7 +26,7 @@ static __device__ i64 all()
 	return (i64)gridDim.x * BLOCK;
 }
 
-/* Where element @i of all lies, counted without gaps. */
+/* The coordinates of element @i, if elements are counted without gaps. */
 struct place {
 	i64 x[FFT_RANK], batch;
 };
@@ -51,7 +52,7 @@ static __device__ i64 offset(const struct fft_layout *a, const struct place *p)
 	return at;
 }
 
-/* The element of the half that is there of which this one is the conjugate. */
+/* Replaces an element by its conjugate partner, which is in the stored half. */
 static __device__ void mirror(const struct fft_layout *a, struct place *p)
 {
 	for (int d = 0; d < FFT_RANK; d++)
@@ -92,9 +93,9 @@ template <class T> static __device__ void store(struct fft_layout a, int kind, i
 }
 
 /*
- * From transforms of @l elements each, interleaved, to those of @l * @r; lines of @n
- * that are @inner apart. Element k * n/l + j of a line is the k-th of the transform of
- * the elements j, j + n/l, ... @roots: of unity, the n-th.
+ * Combines interleaved transforms of @l elements each into transforms of @l * @r. Lines
+ * have @n elements that are @inner apart. Element k * n/l + j of a line is the k-th element
+ * of the transform of the elements j, j + n/l, ... @roots are the n-th roots of unity.
  */
 template <class T> static __device__ void pass(i64 n, i64 l, i64 r, i64 inner, i64 total,
 					       int inverse, const complex<double> *roots,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libcufft.so.12 is made of, beside what all stand-ins have.
-# One that brought the headers alone will do: tools/get-headers.sh.
+# Lists what libcufft.so.12 is built from, besides what all stand-ins have. The headers are
+# enough; tools/get-headers.sh can fetch them without the library.
 FFT_H   := $(foreach h,cufft.h cufftXt.h,$(firstword $(wildcard $(CUDA_INC)/$(h) $(LIB_INC)/$(h))))
 FFT_OBJ := $(addprefix $(OUT)/fft/,plan.o shape.o exec.o) $(STANDIN_OBJ)
 

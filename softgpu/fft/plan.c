@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Plans of the stand-in for cuFFT. Owns their numbers and what they take of the
- * device: the roots of unity of each dimension, and a work area unless the program
- * brings its own.
+ * Plans of the stand-in for cuFFT: their numbers and their device memory. That memory holds
+ * the roots of unity of each dimension, and a work area unless the program provides its
+ * own.
  */
 #include "fft.h"
 
@@ -62,7 +62,7 @@ EXPORT cufftResult cufftDestroy(cufftHandle plan)
 
 	if (!p)
 		return CUFFT_INVALID_PLAN;
-	/* Freeing waits for what runs. */
+	/* Freeing memory waits for running kernels. */
 	release_all(p);
 	pthread_mutex_lock(&lock);
 	p->used = false;
@@ -119,7 +119,7 @@ static cufftResult make(cufftHandle plan, cufftResult res, const struct fft_shap
 	return CUFFT_SUCCESS;
 }
 
-/* A plan in one call: the number is the program's once it is made. */
+/* Makes a plan in one call. The program gets the number only if that succeeds. */
 static cufftResult plan_of(cufftHandle *plan, cufftResult shaped, const struct fft_shape *h)
 {
 	cufftHandle made;
@@ -136,7 +136,7 @@ static cufftResult plan_of(cufftHandle *plan, cufftResult shaped, const struct f
 	return res;
 }
 
-/* What is only asked. */
+/* Answers a question about a size, without making a plan. */
 static cufftResult size_of(cufftResult res, const struct fft_shape *h, size_t *size)
 {
 	if (!size)
@@ -156,7 +156,10 @@ static cufftResult size_for(cufftHandle plan, cufftResult res, const struct fft_
 #define BASIC(h, rank, sizes, type, batch) \
 	fft_shape_int(h, rank, sizes, NULL, 1, 0, NULL, 1, 0, type, batch)
 
-/* The same parameters make a plan, ask for its size with a plan at hand, or without. */
+/*
+ * Defines functions with the same parameters: make a plan, and ask for its size with or
+ * without a plan.
+ */
 #define FUNCTIONS(name, parameters, shaped) \
 EXPORT cufftResult cufftMakePlan##name(cufftHandle plan, UNPACK parameters, size_t *size) \
 { \

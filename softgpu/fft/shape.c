@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a plan's parameters describe: sizes, types and layouts, checked. */
+/* Shapes: checks the parameters of a plan and finds sizes, types and layouts. */
 #include "fft.h"
 
 static cufftResult kind_of(cufftType type, struct fft_shape *h)
@@ -44,7 +44,7 @@ cufftResult fft_type(cudaDataType in, cudaDataType out, cudaDataType execution, 
 	return CUFFT_SUCCESS;
 }
 
-/* Elements of the last dimension: of the complex side of a real transform its first half. */
+/* Returns the elements of the last dimension. A real transform stores half of its complex side. */
 static long long last(const struct fft_shape *h, const struct fft_layout *a, bool input)
 {
 	long long n = a->n[FFT_RANK - 1];
@@ -52,7 +52,7 @@ static long long last(const struct fft_shape *h, const struct fft_layout *a, boo
 	return (h->kind == FFT_R2C && !input) || (h->kind == FFT_C2R && input) ? n / 2 + 1 : n;
 }
 
-/* Without gaps. */
+/* Lays the elements out without gaps. */
 static void basic(const struct fft_shape *h, struct fft_layout *a, bool input)
 {
 	a->stride[2] = 1;
@@ -131,7 +131,7 @@ long long fft_total(const struct fft_shape *h)
 	return h->in.n[0] * h->in.n[1] * h->in.n[2] * h->batch;
 }
 
-/* Two copies of everything: each pass goes from one to the other. */
+/* The work area holds two copies of everything: each pass reads one and writes the other. */
 size_t fft_work_size(const struct fft_shape *h)
 {
 	return 2 * (size_t)fft_total(h) * (h->wide ? 16 : 8);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * build/softgpu/libnvidia-ml.so.1: NVML for the one device of softgpu, so that
- * the way of an NVML call to a device and back runs where there is no GPU. What
- * the device has (name, UUID, size of memory, compute mode) is answered; what it
- * has not (sensors, clocks, fans, ECC, MIG, links) is NVML_ERROR_NOT_SUPPORTED,
- * as on a GPU that lacks it. Its memory is a process's own, so it knows of no use
- * and of no processes. A function that is not here does not exist.
+ * build/softgpu/libnvidia-ml.so.1: NVML for the one device of softgpu, so that NVML calls
+ * can be tested where there is no GPU. Facts that the device has are answered: name, UUID,
+ * size of memory, compute mode. Features that it lacks (sensors, clocks, fans, ECC, MIG,
+ * links) return NVML_ERROR_NOT_SUPPORTED, as on a GPU that lacks them. Each process has
+ * device memory of its own, so the library knows of no use of memory and of no processes.
+ * Functions that are not here do not exist.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
@@ -17,7 +17,7 @@
 #define DRIVER_VERSION	"580.0.0-softgpu"
 
 struct nvmlDevice_st {
-	int users;		/* of nvmlInit(), not yet shut down */
+	int users;		/* calls of nvmlInit() without nvmlShutdown() */
 };
 
 static struct nvmlDevice_st the_device;
@@ -27,9 +27,9 @@ struct nvmlEventSet_st {
 };
 
 static struct nvmlEventSet_st sets[16];
-static unsigned int sets_used;	/* bit i: sets[i] */
+static unsigned int sets_used;	/* bit i: sets[i] is used */
 
-/* The checks that all queries of a device share. */
+/* Checks what all queries of a device check. */
 static nvmlReturn_t check(nvmlDevice_t dev, const void *out)
 {
 	if (!the_device.users)
@@ -170,7 +170,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *dev)
 	return found(uuid && !strcmp(uuid, own), dev);
 }
 
-/* Domains have four or eight digits, as programs write them. */
+/* A domain has four or eight digits, since programs write both. */
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *dev)
 {
 	return found(id && (!strcmp(id, SGPU_PCI_BUS_ID) || !strcmp(id, "0000" SGPU_PCI_BUS_ID)),
@@ -300,7 +300,7 @@ nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t dev, unsigned int *coun
 	return number(dev, count, 0);
 }
 
-/* One work at a time, by the calling thread: nothing to sample. */
+/* The calling thread runs the device's work, so there is nothing to sample: both rates are 0. */
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t dev, nvmlUtilization_t *rates)
 {
 	nvmlReturn_t rc = check(dev, rates);
@@ -310,7 +310,7 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t dev, nvmlUtilization_t *
 	return rc;
 }
 
-/* One clock rate, as cuDeviceGetAttribute() says. */
+/* There is one clock rate, the one that cuDeviceGetAttribute() reports. */
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t dev, unsigned int *count,
 						unsigned int *mhz)
 {
@@ -327,7 +327,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t dev, unsigned int *
 	return NVML_SUCCESS;
 }
 
-/* --- What it has not ---------------------------------------------------------- */
+/* --- Features that the device lacks -------------------------------------------- */
 
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t dev, nvmlEnableState_t *now, nvmlEnableState_t *next)
 {
@@ -366,7 +366,7 @@ nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t dev)
 	return lacking(dev, dev);
 }
 
-/* Each value says for itself that there is none. */
+/* Each value has an error of its own, which says that it is not supported. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t dev, int count, nvmlFieldValue_t *values)
 {
 	nvmlReturn_t rc = check(dev, count > 0 ? values : NULL);
@@ -377,7 +377,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t dev, int count, nvmlFieldValu
 	return rc;
 }
 
-/* --- Events: sets exist, nothing ever happens --------------------------------- */
+/* --- Events: sets exist, but no event ever happens --------------------------- */
 
 static bool is_set(nvmlEventSet_t set)
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libnvidia-ml.so.1 is made of: this folder, and the device's size as the driver knows it.
+# Builds libnvidia-ml.so.1 from this folder and the driver's code for the device's size.
 NVML_OBJ := $(OUT)/nvml/nvml.o $(OUT)/driver/memsize.o
 
-# nvml.h declares what is exported; the compiler leaves out all else.
+# Only functions that nvml.h declares are exported; all others are hidden.
 $(OUT)/libnvidia-ml.so.1: $(NVML_OBJ) nvml/libnvml.map
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,libnvidia-ml.so.1 \
 		-Wl,--version-script=nvml/libnvml.map -Wl,--no-undefined -o $@ $(NVML_OBJ)

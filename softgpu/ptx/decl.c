@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations: registers, variables of every space with their initialisers,
- * and formal parameters. Device memory for .global and .const is asked for as
- * soon as a variable is defined; pointers in initialisers are noted and filled
- * in by ptx_finish(), when everything has its place.
+ * Declarations: registers, variables of every space with their initialisers, and formal
+ * parameters. Device memory for .global and .const is allocated as soon as a variable is
+ * defined. Pointers in initialisers are noted, and ptx_finish() fills them in when
+ * everything has its place.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static void one_reg(struct ptx_ctx *c, enum reg_class rc)
 	s->rc = rc;
 }
 
-/* After ".reg". */
+/* Parses a declaration after ".reg". */
 void parse_reg_decl(struct ptx_ctx *c)
 {
 	enum ptx_type t = want_type(c);
@@ -89,7 +89,7 @@ static uint64_t want_align(struct ptx_ctx *c)
 	return a;
 }
 
-/* .attribute(.managed): the memory is the host's too. */
+/* Parses .attribute(.managed): the host uses the memory, too. */
 static void parse_attribute(struct ptx_ctx *c, struct decl *d)
 {
 	next(c);
@@ -103,7 +103,7 @@ static void parse_attribute(struct ptx_ctx *c, struct decl *d)
 	d->managed = true;
 }
 
-/* .ptr{.space}{.align n} of a kernel parameter: a hint, not used. */
+/* Parses .ptr{.space}{.align n} of a kernel parameter. It is a hint and has no effect. */
 static void parse_ptr_hint(struct ptx_ctx *c)
 {
 	enum var_space sp;
@@ -229,7 +229,7 @@ struct init {
 	uint32_t var;
 };
 
-/* sym, sym+n, generic(sym)+n: an address to be filled in later. */
+/* Parses sym, sym+n or generic(sym)+n: an address that is filled in later. */
 static void init_symbol(struct ptx_ctx *c, struct init *in, uint64_t at,
 			uint64_t mask)
 {
@@ -298,7 +298,7 @@ static void init_scalar(struct ptx_ctx *c, struct init *in, uint64_t at)
 	memcpy(in->to + at, &v, size > 8 ? 8 : size);
 }
 
-/* One level of braces; @bytes is the room of this level. */
+/* Parses one level of braces. @bytes is the room of this level. */
 static void init_level(struct ptx_ctx *c, struct init *in, uint32_t level,
 		       uint64_t at, uint64_t bytes)
 {

@@ -70,7 +70,7 @@ void ref_vec(struct ptx_ctx *c, uint32_t at, uint32_t vreg, bool def)
 	add_ref(c, REF_VEC, at, vreg, def);
 }
 
-/* Appends an instruction under the guard of the current statement. */
+/* Appends an instruction with the guard of the current statement. */
 struct insn *insn_new(struct ptx_ctx *c, exec_fn *fn)
 {
 	struct insn *in = vec_add(c, &c->code, sizeof(*in), 1);
@@ -129,7 +129,7 @@ static uint32_t const_hash(enum reg_class rc, uint64_t lo, uint64_t hi,
 	return (h * 0x9e3779b97f4a7c15ull) >> 52;
 }
 
-/* Operand of a constant: equal ones share their place in the pool. */
+/* Returns the operand of a constant. Equal constants share a place in the pool. */
 int32_t const_get(struct ptx_ctx *c, enum reg_class rc, uint64_t lo,
 		  uint64_t hi, const struct sym *sym)
 {
@@ -190,7 +190,7 @@ static uint64_t f32_imm(struct opnd *o)
 	return float_bits(d);
 }
 
-/* The bits of a number used as an operand with letter @sig. */
+/* Returns the bits of a number that is an operand with letter @sig. */
 uint64_t opnd_imm(struct ptx_ctx *c, struct opnd *o, enum reg_class rc,
 		  char sig)
 {
@@ -220,7 +220,7 @@ uint64_t opnd_imm(struct ptx_ctx *c, struct opnd *o, enum reg_class rc,
 
 /* ---- operands ---- */
 
-/* The link step wants to know which shared variables a function reaches. */
+/* Records a use: the link step needs to know which shared variables a function reaches. */
 void sym_used(struct ptx_ctx *c, struct sym *s)
 {
 	if (s->kind == SYM_VAR && s->space == V_SHARED && !s->owner &&
@@ -252,7 +252,7 @@ static void prepare_sreg(struct ptx_ctx *c, struct opnd *o,
 	enum reg_class rc = o->rc;
 	struct insn *in;
 
-	/* Old PTX reads the 32-bit ones into wider or narrower registers. */
+	/* Old PTX reads 32-bit special registers into wider or narrower registers. */
 	if (rc != RC_PRED && want != RC_PRED && want < RC_128)
 		rc = want;
 	in = insn_new(c, HANDLER(sreg));
@@ -261,7 +261,7 @@ static void prepare_sreg(struct ptx_ctx *c, struct opnd *o,
 	to_temp(c, o, rc);
 }
 
-/* Address of a variable that has its place at run time only. */
+/* Prepares the address of a variable whose place is known only at run time. */
 static void prepare_symbol(struct ptx_ctx *c, struct opnd *o,
 			   enum reg_class want)
 {
@@ -277,7 +277,7 @@ static void prepare_symbol(struct ptx_ctx *c, struct opnd *o,
 	} else {
 		in = insn_new(c, HANDLER(local_addr));
 		add += s->offset;
-		/* An address of a parameter is a generic one: see emit_ld(). */
+		/* The address of a parameter is a generic address: see emit_ld(). */
 		if (s->space == V_PARAM)
 			add += WIN_LOCAL;
 	}
@@ -288,7 +288,7 @@ static void prepare_symbol(struct ptx_ctx *c, struct opnd *o,
 
 DECLARE_HANDLER(not_pred);
 
-/* After this @o is a register, a number or a constant symbol. */
+/* Afterwards @o is a register, a number or a constant symbol. */
 void opnd_prepare(struct ptx_ctx *c, struct opnd *o, enum reg_class want)
 {
 	if (o->kind == O_SREG) {
@@ -350,7 +350,7 @@ void emit_src(struct ptx_ctx *c, enum ref_field f, struct opnd *o,
 	ref_add(c, f, o->reg, false);
 }
 
-/* A destination; "_" goes to a register that nobody reads. */
+/* Emits a destination. "_" becomes a register that nobody reads. */
 void emit_dst(struct ptx_ctx *c, enum ref_field f, struct opnd *o,
 	      enum reg_class rc)
 {
@@ -401,7 +401,7 @@ void emit_alu(struct ptx_ctx *c, const struct ptx_form *f,
 	alu(c, f->fn[ptx_isa()], f->sig, at, op);
 }
 
-/* The handler wants to know the type of the result. */
+/* Emits an operation whose handler needs the type of the result. */
 void emit_alu_types(struct ptx_ctx *c, const struct ptx_form *f,
 		    const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -418,7 +418,7 @@ void emit_testp(struct ptx_ctx *c, const struct ptx_form *f,
 
 /* ---- comparisons ---- */
 
-/* dst p{|q}, a, b{, {!}c}: the predicate operands of setp. */
+/* Emits the predicate operands of setp: dst p{|q}, a, b{, {!}c}. */
 static void setp(struct ptx_ctx *c, exec_fn *fn, const char *sig,
 		 const struct attr *at, struct opnd *op, struct opnd *bool_op)
 {
@@ -465,7 +465,7 @@ static void selp_consts(struct ptx_ctx *c, struct opnd *d, uint32_t vreg,
 	emit_dst(c, REF_D, d, RC_32);
 }
 
-/* set = setp to a temporary, then all ones or 1.0. */
+/* set is setp to a temporary, followed by all ones or 1.0. */
 void emit_set(struct ptx_ctx *c, const struct ptx_form *f,
 	      const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -480,7 +480,7 @@ void emit_set(struct ptx_ctx *c, const struct ptx_form *f,
 		    0xffffffff);
 }
 
-/* set of half floats: the handler writes the values itself. */
+/* For set of half floats the handler writes the values itself. */
 void emit_set16(struct ptx_ctx *c, const struct ptx_form *f,
 		const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -496,7 +496,7 @@ void emit_set16(struct ptx_ctx *c, const struct ptx_form *f,
 DECLARE_HANDLER(setp_ge_s32);
 DECLARE_HANDLER(setp_ge_f32);
 
-/* slct d, a, b, c: a where c >= 0, else b (also for a NaN). */
+/* slct d, a, b, c selects a where c >= 0, and b otherwise (also for a NaN). */
 void emit_slct(struct ptx_ctx *c, const struct ptx_form *f,
 	       const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -519,7 +519,7 @@ void emit_slct(struct ptx_ctx *c, const struct ptx_form *f,
 DECLARE_HANDLER(lop3_32);
 DECLARE_HANDLER(setp_ne_32);
 
-/* lop3.op d|p, a, b, c, lut, q: p = (d != 0) op q. */
+/* lop3.op d|p, a, b, c, lut, q sets p = (d != 0) op q. */
 void emit_lop3(struct ptx_ctx *c, const struct ptx_form *f,
 	       const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -551,7 +551,7 @@ void emit_nop(struct ptx_ctx *c, const struct ptx_form *f,
 
 DECLARE_HANDLER(mov_64);
 
-/* Cache policies have no effect here: any value will do. */
+/* Cache policies have no effect here, so any value is right. */
 void emit_policy(struct ptx_ctx *c, const struct ptx_form *f,
 		 const struct attr *at, struct opnd *op, uint32_t nops)
 {

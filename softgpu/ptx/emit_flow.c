@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Branches, calls, barriers and what needs the lanes of a warp together. All
- * of these are run by the scheduler of the executor (INSN_CTL), since they
- * change which lanes run where.
+ * Branches, calls, barriers, and instructions that need several lanes of a warp. The
+ * executor's scheduler runs all of these (INSN_CTL), since they change which lanes run
+ * where.
  */
 #include <string.h>
 
 #include "loader.h"
 
-/* Bounds what many jumps through the same long table may cost. */
+/* This bounds the cost of many jumps through the same long table. */
 #define MAX_VECS	(4u << 20)
 
 static struct insn *cur(struct ptx_ctx *c)
@@ -32,7 +32,7 @@ void emit_bra(struct ptx_ctx *c, const struct ptx_form *f,
 		bad_operand(c, "a label is needed");
 	ctl_new(c, CTL_BRA);
 	label_use(c, op[0].name, insn_last(c), -1);
-	/* Lanes that do not take it wait there. */
+	/* Lanes that do not take the branch wait at the next instruction. */
 	c->at_leader = true;
 }
 
@@ -98,7 +98,7 @@ void emit_yield(struct ptx_ctx *c, const struct ptx_form *f,
 
 /* ---- calls ---- */
 
-/* "(a, b)": variables of .param space in the frame of the caller. */
+/* Parses "(a, b)": variables of .param space in the frame of the caller. */
 static uint32_t parse_args(struct ptx_ctx *c, struct vec *args)
 {
 	uint32_t n = 0;
@@ -139,7 +139,7 @@ static struct call_site *site_new(struct ptx_ctx *c)
 	return s;
 }
 
-/* Results come first in the text, arguments first in the call site. */
+/* In the text results come first; in the call site arguments come first. */
 static void site_args(struct ptx_ctx *c, struct call_site *s, struct vec *v,
 		      uint32_t nrets, uint32_t nargs)
 {
@@ -179,8 +179,8 @@ static void call_target(struct ptx_ctx *c, struct opnd *t)
 }
 
 /*
- * call{.uni} {(results),} target {, (arguments)} {, prototype}; the operands
- * are parsed here because of the parentheses.
+ * Parses call{.uni} {(results),} target {, (arguments)} {, prototype}. The operands are
+ * parsed here because of the parentheses.
  */
 void emit_call(struct ptx_ctx *c, const struct ptx_form *f,
 	       const struct attr *at, struct opnd *op, uint32_t nops)
@@ -207,7 +207,7 @@ void emit_call(struct ptx_ctx *c, const struct ptx_form *f,
 
 /* ---- barriers ---- */
 
-/* insn.n: 1 = a count of threads is given. insn.sub: enum bar_op. */
+/* insn.n = 1 means that a count of threads is given. insn.sub is enum bar_op. */
 void emit_bar(struct ptx_ctx *c, const struct ptx_form *f,
 	      const struct attr *at, struct opnd *op, uint32_t nops)
 {
@@ -260,7 +260,7 @@ static enum reg_class sync_class(char sig)
 	return sig == 'p' ? RC_PRED : sig == 'l' ? RC_64 : RC_32;
 }
 
-/* The destination, perhaps with a predicate; insn.imm = its list or -1. */
+/* Emits the destination, which may have a predicate: insn.imm is its list, or -1. */
 static void sync_dst(struct ptx_ctx *c, struct opnd *d, enum reg_class rc,
 		     bool pair_allowed)
 {
@@ -282,7 +282,7 @@ static void sync_dst(struct ptx_ctx *c, struct opnd *d, enum reg_class rc,
 	ref_vec(c, vec, d->pair - 1, true);
 }
 
-/* Sources by the operand string, then the member mask in REF_E. */
+/* Emits the sources that the operand string names, then the member mask in REF_E. */
 void emit_sync(struct ptx_ctx *c, const struct ptx_form *f,
 	       const struct attr *at, struct opnd *op, uint32_t nops)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads, stores, atomics, address conversions. The handler of a load or store
- * is chosen by the sizes in memory and in the register; the state space goes
- * into insn.space, where the executor finds how to turn addresses to memory.
+ * Loads, stores, atomics, address conversions. The sizes in memory and in the register
+ * select the handler of a load or store. The state space goes into insn.space; it tells the
+ * executor how to turn addresses into memory.
  */
 #include <string.h>
 
@@ -33,7 +33,7 @@ DECLARE_HANDLER(ldshared_4x4);
 DECLARE_HANDLER(ldparam_4);
 DECLARE_HANDLER(ldparam_8);
 
-/* Handlers by name: "ld_4_8" loads 4 bytes to lanes of 8. */
+/* Finds a handler by name: "ld_4_8" loads 4 bytes to lanes of 8 bytes. */
 static exec_fn *mem_handler(struct ptx_ctx *c, const char *op, uint32_t size,
 			    uint32_t wide)
 {
@@ -75,14 +75,14 @@ static bool space_holds(enum mem_space sp, const struct sym *s)
 	case SP_PARAM:
 		return s->space == V_PARAM;
 	default:
-		/* A global or constant address is a generic one, too. */
+		/* Global and constant addresses are generic addresses, too. */
 		return s->space == V_GLOBAL || s->space == V_CONST;
 	}
 }
 
 struct address {
 	enum mem_space space;
-	bool fixed;		/* no register: insn.imm says all */
+	bool fixed;		/* no register: insn.imm is the whole address */
 	uint64_t imm;
 };
 
@@ -91,7 +91,7 @@ static bool frame_symbol(const struct sym *s)
 	return s->space == V_LOCAL || (s->space == V_PARAM && !s->entry_param);
 }
 
-/* Before the instruction: what the address needs at run time. */
+/* Emits what an address needs at run time, before the instruction itself. */
 static struct address addr_prepare(struct ptx_ctx *c, struct opnd *o,
 				   enum mem_space sp)
 {
@@ -103,7 +103,7 @@ static struct address addr_prepare(struct ptx_ctx *c, struct opnd *o,
 		if (o->rc != RC_64 &&
 		    (o->rc != RC_32 || sp == SP_GENERIC || sp == SP_GLOBAL))
 			bad_operand(c, "address register of the wrong size");
-		/* The address of a parameter was made a generic one. */
+		/* Code that takes the address of a parameter makes it a generic address. */
 		if (sp == SP_PARAM)
 			a.space = SP_GENERIC;
 		return a;
@@ -134,7 +134,7 @@ static struct address addr_prepare(struct ptx_ctx *c, struct opnd *o,
 	return a;
 }
 
-/* Into the instruction just made: base in field A, offset in insn.imm. */
+/* Puts the address into the last instruction: the base in field A, the offset in insn.imm. */
 static void addr_emit(struct ptx_ctx *c, enum ref_field f, struct opnd *o,
 		      const struct address *a)
 {
@@ -172,7 +172,7 @@ static uint32_t vec_operands(struct ptx_ctx *c, struct opnd *o,
 	return at->vec;
 }
 
-/* The class that all registers of a vector share; numbers take the type's. */
+/* Returns the class that all registers of a vector share. Numbers take the type's class. */
 static enum reg_class vec_class(struct ptx_ctx *c, struct opnd *el, uint32_t n,
 				enum ptx_type t)
 {
@@ -222,7 +222,10 @@ static exec_fn *param_handler(const struct attr *at, const struct address *a,
 	       size == 8 ? HANDLER(ldparam_8) : NULL;
 }
 
-/* Whole words of shared memory by a 32-bit address: they can share a slot. */
+/*
+ * Selects the handler of loads that can share a slot: whole words of shared memory at a
+ * 32-bit address.
+ */
 static exec_fn *shared_handler(const struct attr *at, const struct opnd *o,
 			       const struct address *a, enum reg_class rc)
 {
@@ -260,7 +263,7 @@ void emit_ld(struct ptx_ctx *c, const struct ptx_form *f,
 				 ti->size, lane_bytes(rc));
 	mem_insn(c, fn, at, rc);
 	if (shared)
-		cur(c)->slot = 0;	/* which one: share_addresses() */
+		cur(c)->slot = 0;	/* share_addresses() sets the slot later */
 	addr_emit(c, REF_A, &op[1], &a);
 	if (n == 1) {
 		emit_dst(c, REF_D, el, rc);
@@ -339,7 +342,7 @@ void emit_st(struct ptx_ctx *c, const struct ptx_form *f,
 		st_value(c, &el[i], cur(c)->vec + i, rc, sig);
 }
 
-/* ---- tex: four results, a texture object, and as many coordinates as axes ---- */
+/* ---- tex: four results, a texture object, and one coordinate for each axis ---- */
 
 void emit_tex(struct ptx_ctx *c, const struct ptx_form *f, const struct attr *at,
 	      struct opnd *op, uint32_t nops)
@@ -419,7 +422,7 @@ static uint64_t window_of(enum mem_space sp)
 	case SP_LOCAL:
 		return WIN_LOCAL;
 	default:
-		return 0;	/* global, constant and parameter are generic */
+		return 0;	/* global, constant and parameter addresses are generic */
 	}
 }
 
@@ -437,7 +440,7 @@ void emit_cvta(struct ptx_ctx *c, const struct ptx_form *f,
 		bad_operand(c, "a state space is needed");
 	if (sym && !space_holds(attr_space(at), op[1].sym))
 		bad_operand(c, "variable of another state space");
-	/* The address of a frame parameter is generic from the start. */
+	/* The address of a parameter in a frame is already a generic address. */
 	if (win) {
 		fn = HANDLER(add_64);
 		g.sig = "lll";
@@ -462,11 +465,11 @@ void emit_isspacep(struct ptx_ctx *c, const struct ptx_form *f,
 	cur(c)->space = attr_space(at);
 }
 
-/* ---- cp.async: done at once, so that the groups have nothing to wait for ---- */
+/* ---- cp.async: it is done at once, so groups of copies have nothing to wait for ---- */
 
 DECLARE_HANDLER(cp_async);
 
-/* One register that holds the whole address. */
+/* Puts the whole address into one register. */
 static void addr_to_reg(struct ptx_ctx *c, struct opnd *o, enum mem_space sp)
 {
 	static const struct attr none;

@@ -40,7 +40,7 @@ static enum reg_class class_of_bytes(uint32_t bytes)
 	       RC_128;
 }
 
-/* A list of operands for the current instruction. */
+/* Starts a list of operands for the current instruction. */
 static uint32_t list_new(struct ptx_ctx *c, uint32_t n)
 {
 	int32_t *v = vec_add(c, &c->vecs, sizeof(*v), n);
@@ -51,7 +51,7 @@ static uint32_t list_new(struct ptx_ctx *c, uint32_t n)
 	return c->vecs.n - n;
 }
 
-/* A source element goes through field C, which these handlers do not use. */
+/* Puts a source element through field C, which these handlers do not use. */
 static void list_src(struct ptx_ctx *c, uint32_t at, struct opnd *o,
 		     enum reg_class rc, char sig)
 {
@@ -198,7 +198,10 @@ static exec_fn *fast_cvt(const struct attr *at, struct opnd *d,
 	return NULL;
 }
 
-/* Registers of integers may be wider than the type; floats fit exactly. */
+/*
+ * Checks a register: one of an integer may be wider than the type, one of a float must fit
+ * exactly.
+ */
 static void check_cvt_reg(struct ptx_ctx *c, struct opnd *o, enum ptx_type t)
 {
 	if (o->kind != O_REG || o->neg || o->pair || o->rc == RC_PRED)
@@ -237,7 +240,7 @@ static bool is_number(const struct opnd *o)
 	return o->kind == O_INT || o->kind == O_F32 || o->kind == O_F64;
 }
 
-/* Rules of PTX on which conversions need a rounding and which forbid it. */
+/* Checks PTX's rules on which conversions need a rounding and which forbid it. */
 static void check_rounding(struct ptx_ctx *c, const struct attr *at)
 {
 	const struct type_info *d = &ptx_types[at->types[0]];

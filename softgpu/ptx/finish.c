@@ -84,7 +84,7 @@ static void check_calls(struct ptx_ctx *c)
 
 typedef void visit_fn(struct ptx_ctx *c, struct func_build *fb, void *arg);
 
-/* The n-th function that @fb may call, or NULL after the last. */
+/* Returns the n-th function that @fb may call, or NULL after the last one. */
 static struct func_build *callee(struct ptx_ctx *c, struct func_build *fb,
 				 uint32_t *n)
 {
@@ -102,7 +102,7 @@ static struct func_build *callee(struct ptx_ctx *c, struct func_build *fb,
 	return NULL;
 }
 
-/* Calls @visit for all that @fb may run, itself too; each once per @mark. */
+/* Calls @visit for all functions that @fb may run, including itself, once per @mark. */
 static void reach(struct ptx_ctx *c, struct func_build *fb, uint32_t mark,
 		  uint32_t depth, visit_fn *visit, void *arg)
 {
@@ -126,7 +126,7 @@ struct need {
 	bool unbounded;
 };
 
-/* visit: 0 not yet, 1 on the way, 2 done. */
+/* @visit is 0 before the visit, 1 during it, and 2 when it is done. */
 static void stack_need(struct ptx_ctx *c, struct func_build *fb,
 		       uint32_t depth)
 {
@@ -168,7 +168,7 @@ struct shared_set {
 	uint32_t words;
 };
 
-/* Variables that several functions may see: one offset for all kernels. */
+/* Several functions may see the variable, so it has one offset in all kernels. */
 static bool is_common(struct ptx_ctx *c, const struct sym *s)
 {
 	return !s->owner || !FUNC_AT(c, s->owner - 1)->fn->entry;
@@ -196,7 +196,7 @@ static uint64_t align_up(uint64_t v, uint64_t a)
 	return (v + a - 1) & ~(a - 1);
 }
 
-/* First offset where @s meets none of the placed variables of the kernel. */
+/* Places @s at the first offset where it overlaps no placed variable of the kernel. */
 static void place_common(struct vec *set, struct sym *s, uint64_t from)
 {
 	uint64_t at = align_up(from, s->align);
@@ -232,9 +232,9 @@ static uint64_t extent(struct vec *set)
 }
 
 /*
- * A variable that two kernels reach must not move into a gap that is free in
- * one of them only: what is shared between kernels is placed above everything
- * that has a place so far.
+ * A variable that two kernels reach must not move into a gap that is free in only one of
+ * them. So variables that kernels share are placed above everything that has a place
+ * already.
  */
 static void place_set(struct ptx_ctx *c, struct vec *set, uint64_t *top)
 {
@@ -256,7 +256,7 @@ static void count_uses(struct vec *set, uint32_t mark)
 	for (uint32_t i = 0; i < set->n; i++) {
 		struct sym *s = VEC_AT(set, struct sym *, i);
 
-		/* vreg is free in a variable: the kernel that counted last. */
+		/* vreg is unused in variables; here it is the kernel that counted last. */
 		if (s->vreg != mark)
 			s->count++;
 		s->vreg = mark;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opcode text to instruction form: matches "add.rn.ftz.f32" against the
- * patterns of forms.def and collects what the modifiers say. Each distinct
- * opcode of a module is matched once.
+ * Finds the instruction form of an opcode: matches "add.rn.ftz.f32" against the patterns of
+ * forms.def and collects the meanings of the modifiers. Each distinct opcode of a module is
+ * matched only once.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ static const struct {
 	  "L2::evict_unchanged", false },
 };
 
-/* <hints>: any number of these, in any order; all are ignored. */
+/* <hints> stands for any number of these, in any order. All are ignored. */
 static const char hint_alts[] =
 	"L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|"
 	"L1::no_allocate|L2::evict_normal|L2::evict_first|L2::evict_last|"
@@ -58,7 +58,7 @@ enum attr_field {
 	A_NC, A_ALIGNED, A_ROUNDED,
 };
 
-/* What a modifier means; a word may mean several things to several families. */
+/* Meanings of modifiers. A word may mean different things in different families. */
 static const struct {
 	const char *word;
 	uint8_t field;
@@ -179,7 +179,7 @@ static void attr_word(struct attr *at, struct str s)
 
 #define MAX_PARTS 16
 
-/* "atom.add.release.gpu.u32" in its parts. */
+/* The parts of an opcode like "atom.add.release.gpu.u32". */
 struct parts {
 	struct str s[MAX_PARTS];
 	bool used[MAX_PARTS];
@@ -203,7 +203,10 @@ static bool split(struct str text, struct parts *p)
 	return true;
 }
 
-/* "a|b|c", each perhaps with a dot before it; ends at @end. */
+/*
+ * Returns true if @s is one of "a|b|c", each perhaps with a dot before it. The list ends at
+ * @end.
+ */
 static bool one_of(struct str s, const char *alts, const char *end)
 {
 	while (alts < end) {
@@ -222,11 +225,11 @@ static bool one_of(struct str s, const char *alts, const char *end)
 	return false;
 }
 
-/* One element of a pattern: what it allows, whether it may be absent. */
+/* One element of a pattern: the words that it allows, and whether it may be absent. */
 struct element {
 	const char *alts, *end;
 	bool optional, repeated;
-	bool anywhere;		/* must be there, at whatever place */
+	bool anywhere;		/* it must be present, but at any place */
 };
 
 static void set_element(struct element *e, struct str name)
@@ -245,7 +248,7 @@ static void set_element(struct element *e, struct str name)
 
 static const char sync_word[] = "sync";
 
-/* Reads the element at @pat; returns what follows it. */
+/* Reads the element at @pat. Returns the rest of the pattern. */
 static const char *next_element(const char *pat, struct element *e)
 {
 	const char *close;
@@ -265,7 +268,7 @@ static const char *next_element(const char *pat, struct element *e)
 	}
 	e->alts = pat + 1;
 	e->end = pat + 1 + strcspn(pat + 1, ".{<[");
-	/* "vote.ballot.sync" is as good as "vote.sync.ballot". */
+	/* "vote.ballot.sync" means the same as "vote.sync.ballot". */
 	e->anywhere = one_of((struct str){ e->alts, e->end - e->alts },
 			     sync_word, sync_word + sizeof(sync_word) - 1);
 	return e->end;
@@ -277,7 +280,7 @@ static void use_part(struct parts *p, uint32_t i, struct attr *at)
 	attr_word(at, p->s[i]);
 }
 
-/* Optional modifiers may stand anywhere, as they do for ptxas. */
+/* Optional modifiers may be at any place, as ptxas allows. */
 static bool take_anywhere(struct parts *p, const struct element *e,
 			  struct attr *at)
 {
@@ -293,7 +296,7 @@ static bool take_anywhere(struct parts *p, const struct element *e,
 	return found;
 }
 
-/* The others must come in their order. */
+/* The other elements must come in their order. */
 static bool take_next(struct parts *p, const struct element *e,
 		      struct attr *at)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decoded instruction: what the PTX half writes and the executor reads.
+ * The decoded instruction: the PTX half writes it, and the executor reads it.
  *
- * A module's code is one array of struct insn; a program counter is an index
- * into it. A register operand is a byte offset into the frame of the current
- * function (32 lanes side by side), a constant one a byte offset into the
- * module's pool of broadcast constants with bit 0 set.
+ * A module's code is one array of struct insn, and a program counter is an index into it. A
+ * register operand is a byte offset into the frame of the current function, where 32 lanes
+ * are side by side. A constant operand is a byte offset into the module's pool of broadcast
+ * constants, with bit 0 set.
  */
 #ifndef WORMHOLE_SOFTGPU_PTX_INSN_H
 #define WORMHOLE_SOFTGPU_PTX_INSN_H
@@ -22,7 +22,7 @@
 struct warp;
 struct insn;
 
-/* Runs one instruction for the lanes of @mask; nonzero means a fault is set. */
+/* Runs one instruction for the lanes of @mask. Nonzero means that a fault is recorded. */
 typedef int exec_fn(struct warp *w, const struct insn *in, uint32_t mask);
 
 enum ptx_type {
@@ -82,7 +82,7 @@ enum sync_op {
 	SYNC_ELECT,
 };
 
-/* Windows of the generic address space; the high bits are non-canonical. */
+/* Windows of the generic address space. Their high bits make the addresses non-canonical. */
 #define WIN_SHARED	0x0100000000000000ull
 #define WIN_LOCAL	0x0200000000000000ull
 #define WIN_PARAM	0x0300000000000000ull
@@ -92,8 +92,8 @@ enum sync_op {
 enum insn_flags {
 	INSN_CTL = 1,		/* control: the scheduler runs it (insn.ctl) */
 	INSN_LEADER = 2,	/* a place where diverged lanes may meet again */
-	INSN_GUARD = 4,		/* only lanes whose predicate insn.guard is set */
-	INSN_GUARD_NOT = 8,	/* ... is clear */
+	INSN_GUARD = 4,		/* only lanes whose predicate insn.guard is set run it */
+	INSN_GUARD_NOT = 8,	/* only lanes whose predicate insn.guard is clear run it */
 };
 
 enum insn_ctl {
@@ -104,9 +104,9 @@ enum insn_ctl {
 	CTL_RET,
 	CTL_EXIT,
 	CTL_BAR,		/* barrier of the block */
-	CTL_SYNC,		/* needs the lanes of a member mask together */
+	CTL_SYNC,		/* needs all lanes of a member mask */
 	CTL_TRAP,
-	CTL_YIELD,		/* nanosleep: let others run */
+	CTL_YIELD,		/* nanosleep: lets other warps run */
 };
 
 /* insn.mode of arithmetic: rounding in the low two bits, then flags. */
@@ -129,7 +129,7 @@ enum insn_mode {
 
 enum mem_space {
 	SP_GENERIC,
-	SP_GLOBAL,		/* and .const: both are plain addresses */
+	SP_GLOBAL,		/* also .const: both are plain addresses */
 	SP_SHARED,
 	SP_LOCAL,
 	SP_PARAM,		/* the parameter block of the entry */
@@ -138,9 +138,9 @@ enum mem_space {
 };
 
 /*
- * Loads from shared memory by the same address register, with nothing between
- * them that could change it or the lanes, look at its addresses only once: the
- * first one keeps them in a slot of the warp.
+ * Several loads from shared memory may use the same address register, with nothing between
+ * them that could change it or the active lanes. Then only the first one looks at the
+ * addresses; it keeps the result in a slot of the warp.
  */
 #define NSLOTS		4
 #define SLOT_KNOWN	0x80	/* insn.slot: the slot was filled before */
@@ -160,16 +160,16 @@ struct insn {
 	uint8_t n;		/* elements of a vector, or targets' kind */
 	uint8_t size;		/* bytes of one element in memory */
 	uint8_t wide;		/* bytes of one lane of the register */
-	uint8_t sub;		/* operation of a family, family's own enum */
+	uint8_t sub;		/* operation of a family, from the family's own enum */
 	uint8_t sub2;
 	uint8_t a32;		/* the address register has 32 bits */
 	uint8_t sext;		/* a narrow load is sign-extended */
 	uint8_t slot;		/* SLOT_*: addresses that loads share */
 	uint8_t len;		/* instructions that fn runs: 1, or a fused run */
-	uint8_t dead;		/* in a fused run: it overwrites what this writes */
+	uint8_t dead;		/* in a fused run: a later instruction overwrites the result */
 };
 
-/* One argument or result: its place in the caller's and callee's frame. */
+/* One argument or result: its place in the frames of the caller and the callee. */
 struct call_arg {
 	uint32_t from;		/* in the caller's local frame */
 	uint32_t size;
@@ -183,13 +183,13 @@ enum call_builtin {
 
 struct call_site {
 	uint32_t caller;	/* function indices */
-	int32_t callee;		/* -1: through the register of insn.a */
+	int32_t callee;		/* -1: the target is in the register insn.a */
 	uint8_t builtin;	/* enum call_builtin */
 	uint32_t nargs, nrets;
 	struct call_arg *args;	/* nargs, then nrets results */
 };
 
-/* What the executor needs of a function. */
+/* Facts about a function that the executor needs. */
 struct ptx_code {
 	uint32_t index;		/* in ptx_module.funcs */
 	uint32_t first;		/* first instruction */
@@ -198,7 +198,7 @@ struct ptx_code {
 	uint8_t builtin;	/* enum call_builtin */
 	uint32_t frame_bytes;	/* registers of a warp, with the frame header */
 	uint32_t local_frame;	/* local memory of this function alone */
-	uint32_t stack_regs;	/* of the deepest call chain; 0 = unbounded */
+	uint32_t stack_regs;	/* bytes for the deepest call chain; 0 = unbounded */
 	uint32_t stack_local;
 	uint32_t nformals, nresults;
 	struct call_arg *formals; /* nformals, then nresults; from = own frame */
@@ -214,7 +214,7 @@ struct arena {
 	size_t used, cap;
 };
 
-/* The executor's view of a module. */
+/* A module as the executor sees it. */
 struct ptx_image {
 	struct ptx_module mod;	/* first */
 	struct arena arena;
@@ -229,9 +229,9 @@ struct ptx_image {
 	size_t const_bytes;
 };
 
-/* Which set of handlers new modules use: 0 plain x86-64, 1 AVX2+FMA. */
+/* Returns the set of handlers that new modules use: 0 plain x86-64, 1 AVX2 with FMA. */
 int ptx_isa(void);
-/* For tests: force a set (0 or 1), or -1 to detect. False: CPU lacks it. */
+/* For tests: forces a set (0 or 1), or detects it (-1). Returns false if the CPU lacks it. */
 bool ptx_force_isa(int isa);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which set of handlers modules are decoded to: found once from what the CPU
- * and the system offer. A module keeps the set that it was loaded with.
+ * Selects the set of handlers for modules that are loaded. It is found once, from what the
+ * CPU and the operating system offer. A module keeps the set that it was loaded with.
  */
 #include "insn.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PTX text to tokens. Works on the caller's text in place and never reads past
- * its end. Opcodes are not tokens: the parser takes the glued rest with
- * lex_glued(), since "ld.global.L1::evict_last.v2.f32" is one word to it.
+ * Splits PTX text into tokens. It works on the caller's text in place and never reads past
+ * its end. Opcodes are not tokens: the parser takes the rest of an opcode with lex_glued(),
+ * since "ld.global.L1::evict_last.v2.f32" is one word to it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -80,7 +80,7 @@ static void skip_space(struct ptx_ctx *c)
 	}
 }
 
-/* 0f and 0d: the bits of a float in exactly 8 or 16 hexadecimal digits. */
+/* Reads 0f and 0d: the bits of a float in exactly 8 or 16 hexadecimal digits. */
 static bool lex_hex_float(struct ptx_ctx *c)
 {
 	struct lexer *lx = &c->lex;
@@ -103,7 +103,7 @@ static bool lex_hex_float(struct ptx_ctx *c)
 	return true;
 }
 
-/* A decimal floating-point number, always of type f64. */
+/* Reads a decimal floating-point number, whose type is always f64. */
 static void lex_decimal_float(struct ptx_ctx *c, const char *from, size_t n)
 {
 	char buf[64];
@@ -155,7 +155,7 @@ static void lex_integer(struct ptx_ctx *c, const char *p, const char *end)
 	c->tok.u = v;
 }
 
-/* True when the text at @p is a decimal number with a point or exponent. */
+/* Returns the end of a decimal number with a point or exponent at @p. */
 static const char *float_end(const char *p, const char *end)
 {
 	bool is_float = false;
@@ -263,7 +263,7 @@ void next(struct ptx_ctx *c)
 	}
 }
 
-/* Extends the current word to the end of the opcode: ".x", "::y". */
+/* Extends the current word to the end of the opcode, over parts like ".x" and "::y". */
 struct str lex_glued(struct ptx_ctx *c)
 {
 	struct lexer *lx = &c->lex;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the PTX loader: tokens, symbols, operands, forms and the state of
- * one ptx_load(). Errors leave by ptx_fail(), a longjmp to ptx_load(); all
- * memory hangs off struct ptx_ctx, so nothing leaks on that way.
+ * Internals of the PTX loader: tokens, symbols, operands, forms and the state of one
+ * ptx_load(). Errors leave by ptx_fail(), a longjmp to ptx_load(). All memory belongs to
+ * struct ptx_ctx, so nothing leaks in that case.
  */
 #ifndef WORMHOLE_SOFTGPU_PTX_LOADER_H
 #define WORMHOLE_SOFTGPU_PTX_LOADER_H
@@ -24,7 +24,7 @@ bool str_eq(struct str a, struct str b);
 
 /* ---- memory (util.c) ---- */
 
-/* A growing array; elements are moved when it grows. */
+/* A growing array. Elements move when it grows. */
 struct vec {
 	void *p;
 	uint32_t n, cap;
@@ -32,11 +32,11 @@ struct vec {
 
 /* ---- types ---- */
 
-enum ptx_type ptx_type_of(struct str s);	/* without the dot; T_NONE = no */
+enum ptx_type ptx_type_of(struct str s);	/* @s has no dot; T_NONE: it is no type */
 
 /* Register classes: bytes per lane; predicates are one bit per lane. */
 enum reg_class { RC_PRED, RC_16, RC_32, RC_64, RC_128, RC_COUNT };
-extern const uint16_t reg_class_bytes[RC_COUNT];	/* of all 32 lanes */
+extern const uint16_t reg_class_bytes[RC_COUNT];	/* bytes of all 32 lanes */
 enum reg_class reg_class_of(enum ptx_type t);
 
 /* ---- lexer (lex.c) ---- */
@@ -50,9 +50,9 @@ struct tok {
 	enum tok_kind kind;
 	struct str s;		/* spelling; of TOK_DOT without the dot */
 	char punct;
-	uint64_t u;		/* value, or bits of a float */
+	uint64_t u;		/* value, or the bits of a float */
 	uint32_t line;
-	bool glued;		/* no white space before it */
+	bool glued;		/* there is no white space before it */
 };
 
 struct lexer {
@@ -82,11 +82,11 @@ struct sym {
 	uint32_t vreg, count;
 	/* variables */
 	enum var_space space;
-	uint64_t size, align, offset;	/* offset: shared, local, param */
-	int32_t var;			/* index of module variable, or -1 */
+	uint64_t size, align, offset;	/* offset in shared, local or parameter memory */
+	int32_t var;			/* index of the module variable, or -1 */
 	bool is_extern, placed, entry_param, dynamic;
 	uint32_t owner;			/* function + 1 that declares it, 0 = module */
-	uint32_t used_in;		/* function + 1 that named it last */
+	uint32_t used_in;		/* function + 1 that used it last */
 	/* functions, labels */
 	uint32_t func;
 	uint32_t pc;
@@ -124,7 +124,7 @@ struct opnd {
 
 /* ---- instruction forms (form.c) ---- */
 
-/* What the modifiers of one opcode say; a field is 0 when absent. */
+/* Meanings of the modifiers of one opcode. An absent modifier leaves its field 0. */
 struct attr {
 	uint16_t mode;			/* enum insn_mode */
 	uint8_t ntypes;
@@ -134,7 +134,7 @@ struct attr {
 	uint8_t cmp;			/* enum cmp_op */
 	uint8_t bop;			/* enum bool_op */
 	uint8_t aop;			/* enum atom_op */
-	uint8_t sub;			/* family's own: shfl, vote, ... */
+	uint8_t sub;			/* the family's own: shfl, vote, ... */
 	bool to, scope_sys, hint, noncoherent, aligned, rounded;
 	const char *base;		/* "ld" of "ld.global.f32" */
 };
@@ -145,13 +145,13 @@ typedef void emit_fn(struct ptx_ctx *c, const struct ptx_form *f,
 		     const struct attr *at, struct opnd *op, uint32_t nops);
 
 struct ptx_form {
-	const char *pat;	/* opcode pattern, as printed by ptx_list_forms() */
-	const char *sig;	/* operands, see emit.c */
+	const char *pat;	/* opcode pattern, which ptx_list_forms() prints */
+	const char *sig;	/* operands: see emit.c */
 	emit_fn *emit;
-	exec_fn *fn[2];		/* by ptx_isa(); NULL for N() */
+	exec_fn *fn[2];		/* indexed by ptx_isa(); NULL for N() */
 };
 
-/* An opcode seen in this module: matched once. */
+/* An opcode of this module, which was matched once. */
 struct opcode {
 	struct opcode *next;
 	struct str text;
@@ -170,7 +170,7 @@ struct ref {
 	uint32_t vec;		/* index for REF_VEC */
 };
 
-/* REF_E: the fifth operand, in insn.vec. REF_VEC: in the list of operands. */
+/* REF_E is the fifth operand, in insn.vec. REF_VEC is in the list of operands. */
 enum ref_field { REF_D, REF_A, REF_B, REF_C, REF_E, REF_GUARD, REF_VEC };
 
 struct formals;
@@ -180,7 +180,7 @@ struct label_ref {
 	struct label_ref *next;
 	struct str name;
 	uint32_t insn;
-	int32_t vec;		/* -1: insn.imm, else element of the list */
+	int32_t vec;		/* -1: in insn.imm, else in this element of the list */
 	uint32_t line;
 };
 
@@ -200,7 +200,7 @@ struct const_entry {
 	const struct sym *sym;	/* value is its address + lo */
 };
 
-/* A pointer in an initialiser: filled in when everything has its place. */
+/* A pointer in an initialiser. It is filled in when everything has its place. */
 struct init_fix {
 	uint32_t var;
 	uint64_t at;
@@ -216,9 +216,9 @@ struct func_build {
 	struct str name;
 	struct vec shared_used;	/* struct sym *: module-scope shared variables */
 	struct vec callees;	/* uint32_t */
-	bool indirect;		/* calls through a register */
+	bool indirect;		/* it calls through a register */
 	bool taken;		/* its address is taken */
-	uint8_t visit;		/* of the search under way */
+	uint8_t visit;		/* state of the current search */
 	uint32_t mark;
 	struct vec own_vars;	/* struct sym *: shared variables of the function */
 	uint32_t line;
@@ -249,7 +249,7 @@ struct ptx_ctx {
 	uint32_t fidx;
 	struct vec vregs;	/* uint8_t: enum reg_class */
 	struct vec refs;
-	struct vec args;	/* of the call being parsed */
+	struct vec args;	/* arguments of the call that is parsed */
 	struct vec targets;	/* struct str: labels of .branchtargets */
 	struct vec set;		/* struct sym *: shared variables of a kernel */
 	struct formals *formals; /* two: parameters, results */
@@ -288,7 +288,7 @@ bool take_punct(struct ptx_ctx *c, char ch);
 void want_punct(struct ptx_ctx *c, char ch);
 struct str want_ident(struct ptx_ctx *c);
 uint64_t want_int(struct ptx_ctx *c);
-/* The rest of an opcode or of a "::" modifier, glued to the current token. */
+/* Reads the rest of an opcode or of a "::" modifier, without a space after the current token. */
 struct str lex_glued(struct ptx_ctx *c);
 void syntax_error(struct ptx_ctx *c, const char *what) PTX_NORETURN;
 
@@ -298,7 +298,7 @@ struct sym *sym_find_here(struct ptx_ctx *c, struct str name);
 struct sym *sym_add(struct ptx_ctx *c, struct str name, enum sym_kind kind);
 void scope_push(struct ptx_ctx *c);
 void scope_pop(struct ptx_ctx *c);
-/* A register by name, also one of a range like %r<9>. */
+/* Finds a register by name, also one of a range like %r<9>. */
 bool sym_find_reg(struct ptx_ctx *c, struct str name, uint32_t *vreg);
 void range_reset(struct ptx_ctx *c);
 uint32_t vreg_new(struct ptx_ctx *c, enum reg_class rc);
@@ -314,15 +314,15 @@ struct decl {
 	struct str name;
 	uint64_t dim[4];	/* 0 in the first one: "[]" */
 	uint32_t ndims;
-	uint64_t size;		/* of everything, bytes */
+	uint64_t size;		/* bytes of the whole variable */
 };
 void parse_reg_decl(struct ptx_ctx *c);
-/* From the space's word to the semicolon. */
+/* Parses a declaration from the word of its space to the semicolon. */
 void parse_var_decl(struct ptx_ctx *c, bool is_extern, bool is_visible);
 bool space_of_word(struct str s, enum var_space *space);
-/* One formal parameter or result, from ".param" on. */
+/* Parses one formal parameter or result, from ".param" on. */
 void parse_formal(struct ptx_ctx *c, struct decl *d);
-/* Room in the local memory of the current function. */
+/* Reserves memory in the local frame of the current function. */
 uint32_t frame_place(struct ptx_ctx *c, uint64_t size, uint64_t align);
 
 /* operand.c */
@@ -341,7 +341,7 @@ const struct opcode *opcode_match(struct ptx_ctx *c, struct str text);
 #undef F
 #undef N
 
-/* A handler that no form names; picks the set of the running CPU. */
+/* Names a handler that no form names, in the set for the running CPU. */
 #define HANDLER(h) (ptx_isa() ? h##_v3 : h##_v1)
 #define DECLARE_HANDLER(h) exec_fn h##_v1, h##_v3
 
@@ -351,7 +351,7 @@ void ref_add(struct ptx_ctx *c, enum ref_field f, uint32_t vreg, bool def);
 void ref_vec(struct ptx_ctx *c, uint32_t at, uint32_t vreg, bool def);
 int32_t const_get(struct ptx_ctx *c, enum reg_class rc, uint64_t lo,
 		  uint64_t hi, const struct sym *sym);
-/* Source operand of class @rc as a register or constant, into field @f. */
+/* Emits a source operand of class @rc, a register or a constant, into field @f. */
 void emit_src(struct ptx_ctx *c, enum ref_field f, struct opnd *o,
 	      enum reg_class rc, char sig);
 void emit_dst(struct ptx_ctx *c, enum ref_field f, struct opnd *o,

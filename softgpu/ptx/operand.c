@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operands of instructions: registers, special registers, numbers, symbols
- * with offsets, addresses in brackets, vectors in braces, predicate pairs.
- * What an operand may be at its place is checked by the emitters.
+ * Operands of instructions: registers, special registers, numbers, symbols with offsets,
+ * addresses in brackets, vectors in braces, and pairs of predicates. The emitters check
+ * which kind of operand is allowed at a place.
  */
 #include <string.h>
 
@@ -45,10 +45,10 @@ static const struct {
 	{ "%dynamic_smem_size", SR_DYN_SMEM, RC_32 },
 	{ "%total_smem_size", SR_TOTAL_SMEM, RC_32 },
 	{ "%aggr_smem_size", SR_AGGR_SMEM, RC_32 },
-	/* Where cooperative groups look for the state of the grid. */
+	/* Cooperative groups look here for the state of the grid. */
 	{ "%envreg1", SR_GRID_WS_HI, RC_32 },
 	{ "%envreg2", SR_GRID_WS_LO, RC_32 },
-	/* A block is a cluster of its own. */
+	/* Each block is a cluster of its own. */
 	{ "%clusterid.x", SR_CTAID_X, RC_32 },
 	{ "%clusterid.y", SR_CTAID_Y, RC_32 },
 	{ "%clusterid.z", SR_CTAID_Z, RC_32 },
@@ -76,7 +76,7 @@ enum sreg sreg_find(struct str name, enum reg_class *rc)
 	return SR_NONE;
 }
 
-/* A number, with a sign; false (and nothing read) if there is none. */
+/* Parses a number with a sign. If there is none, returns false and reads nothing. */
 bool parse_number(struct ptx_ctx *c, struct opnd *o)
 {
 	bool minus = take_punct(c, '-');
@@ -146,7 +146,7 @@ static void parse_address(struct ptx_ctx *c, struct opnd *o)
 	parse_operand(c, in);
 	if (is_punct(c, '+') || is_punct(c, '-'))
 		in->imm += (uint64_t)parse_offset(c);
-	/* A texture, and where in it. */
+	/* tex has a texture and its coordinates in brackets. */
 	if (c->opcode.n > 4 && !memcmp(c->opcode.p, "tex.", 4)) {
 		want_punct(c, ',');
 		o->vec = pool_get(c, 1);
@@ -213,7 +213,7 @@ static void symbol_operand(struct ptx_ctx *c, struct opnd *o, struct str name)
 	}
 }
 
-/* The second half of "p|q". */
+/* Parses the second half of "p|q". */
 static void parse_pair(struct ptx_ctx *c, struct opnd *o)
 {
 	struct str name = want_ident(c);
@@ -261,7 +261,7 @@ void parse_operand(struct ptx_ctx *c, struct opnd *o)
 		syntax_error(c, "'!' needs a predicate");
 }
 
-/* Operands up to the semicolon, which is not read. */
+/* Parses operands up to the semicolon, which is not read. */
 uint32_t parse_operands(struct ptx_ctx *c, struct opnd *op, uint32_t max)
 {
 	uint32_t n = 0;

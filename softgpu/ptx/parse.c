@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The PTX text from top to bottom: module directives, functions and their
- * statements. Instructions are handed to the emitter of their form as they
- * come; a function is finished (registers placed) at its closing brace.
+ * Parses the PTX text from top to bottom: module directives, functions and their
+ * statements. Each instruction goes to the emitter of its form at once. A function is
+ * finished, and its registers get their places, at its closing brace.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void skip_line(struct ptx_ctx *c)
 		next(c);
 }
 
-/* label: .branchtargets a, b, c; */
+/* Parses label: .branchtargets a, b, c; */
 static void parse_targets(struct ptx_ctx *c, struct str name)
 {
 	struct sym *s = sym_add(c, name, SYM_TARGETS);
@@ -125,7 +125,7 @@ static void parse_body_directive(struct ptx_ctx *c)
 	}
 }
 
-/* A label is a name followed by a colon, but "a::b" is one opcode. */
+/* A label is a name followed by a colon, but "a::b" is part of an opcode. */
 static bool at_label(struct ptx_ctx *c)
 {
 	struct lexer save = c->lex;
@@ -151,7 +151,7 @@ static void parse_statement(struct ptx_ctx *c)
 	} else if (c->tok.kind == TOK_DOT) {
 		parse_body_directive(c);
 	} else if (take_punct(c, ';')) {
-		/* an empty statement */
+		/* the statement is empty */
 	} else if (c->tok.kind == TOK_IDENT && at_label(c)) {
 		parse_label(c, name);
 	} else {
@@ -159,7 +159,7 @@ static void parse_statement(struct ptx_ctx *c)
 	}
 }
 
-/* Up to the brace that closes the scope of level @base. */
+/* Parses up to the brace that closes the scope of level @base. */
 static void parse_body(struct ptx_ctx *c)
 {
 	uint32_t base = c->nscopes;
@@ -196,7 +196,7 @@ static struct func_build *func_new(struct ptx_ctx *c, struct str name)
 	return fb;
 }
 
-/* The index of a function by name; a prototype may come first. */
+/* Returns the index of a function by name. A prototype may come before the function. */
 uint32_t func_declare(struct ptx_ctx *c, struct str name)
 {
 	struct sym *s = sym_find(c, name);
@@ -242,7 +242,7 @@ static struct sym *formal_symbol(struct ptx_ctx *c, const struct decl *d)
 	return s;
 }
 
-/* Kernel parameters: a packed block with natural alignment. */
+/* Places kernel parameters in a packed block with natural alignment. */
 static void place_entry_params(struct ptx_ctx *c, struct ptx_func *fn,
 			       const struct formals *f, bool define)
 {
@@ -270,7 +270,7 @@ static void place_entry_params(struct ptx_ctx *c, struct ptx_func *fn,
 	fn->param_bytes = at;
 }
 
-/* Parameters and results of a function: places in its own frame. */
+/* Places parameters and results of a function in its own frame. */
 static void place_formals(struct ptx_ctx *c, struct ptx_code *code,
 			  const struct formals *args,
 			  const struct formals *rets, bool define)
@@ -341,7 +341,7 @@ static void parse_func_directive(struct ptx_ctx *c, struct ptx_func *fn)
 	}
 }
 
-/* A function that runs off its end returns; a kernel exits. */
+/* At the end of its code a function returns, and a kernel exits. */
 static void close_code(struct ptx_ctx *c)
 {
 	bool empty = c->code.n == c->fb->fn->code->first;
@@ -369,9 +369,9 @@ static void define_func(struct ptx_ctx *c, struct func_build *fb)
 	struct ptx_code *code = fb->fn->code;
 
 	code->first = c->code.n;
-	code->builtin = CALL_NORMAL;	/* the module's own printf, say */
+	code->builtin = CALL_NORMAL;	/* it may be the module's own printf, for example */
 	parse_body(c);
-	/* at_leader is also set behind a jump: the end then has no code. */
+	/* at_leader is also set behind a jump; the end needs an instruction then. */
 	close_code(c);
 	code->end = c->code.n;
 	code->defined = true;
@@ -434,7 +434,7 @@ static void parse_version(struct ptx_ctx *c)
 	next(c);
 }
 
-/* .target sm_90a, debug */
+/* Parses .target sm_90a, debug */
 static void parse_target(struct ptx_ctx *c)
 {
 	do {
@@ -461,7 +461,7 @@ static void parse_section(struct ptx_ctx *c)
 	next(c);
 }
 
-/* .visible, .extern, .weak, .common before a variable or function. */
+/* Parses .visible, .extern, .weak or .common before a variable or function. */
 static void parse_linkage(struct ptx_ctx *c)
 {
 	bool is_extern = is_dot(c, "extern");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the loader of PTX is made of. exec/exec.mk includes this: neither runs without
-# the other, since the loader's forms name the executor's handlers.
+# Lists the objects of the PTX loader. exec/exec.mk includes this file: neither half runs
+# without the other, since the loader's forms name the executor's handlers.
 PTX_SRC := decl emit emit_flow emit_mem emit_mov finish form isa lex operand parse regs sym util
 PTX_OBJ := $(PTX_SRC:%=$(PTX_OUT)/ptx/%.o)
 

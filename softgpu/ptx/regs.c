@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places for the virtual registers of a function. PTX names every value anew,
- * so without this a warp's registers would not fit the caches. Liveness is
- * that of a single thread; since each lane only ever touches its own column of
- * a place, lanes that diverge may share places like threads of their own.
+ * Assigns places to the virtual registers of a function. PTX uses a new name for every
+ * value, so without this a warp's registers would not fit into the caches. Liveness is that
+ * of a single thread: each lane only touches its own column of a place, so lanes that
+ * diverge may share places just as threads of their own may.
  *
- * A register that is live in one basic block only is an interval by itself; for
- * the others a bit-set data-flow analysis finds the blocks. Then a linear scan
- * hands out places per register class.
+ * A register that is live in only one basic block is an interval by itself. For the others
+ * a bit-set data-flow analysis finds the blocks. Then a linear scan gives out places per
+ * register class.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +26,9 @@ struct block {
 };
 
 struct interval {
-	uint32_t start, end;	/* 2i = read by i, 2i+1 = written by i */
-	uint32_t block;		/* the only one, or NO_POS when several */
-	uint32_t global;	/* number in the bit sets */
+	uint32_t start, end;	/* 2i = read by instruction i, 2i+1 = written by it */
+	uint32_t block;		/* the only block, or NO_POS if there are several */
+	uint32_t global;	/* number of the register in the bit sets */
 	int32_t place;
 };
 
@@ -82,7 +82,7 @@ static void blocks_find_refs(struct ptx_ctx *c, struct regs_work *w,
 	}
 }
 
-/* The n-th successor of a block, or NO_POS after the last one. */
+/* Returns the n-th successor of a block, or NO_POS after the last one. */
 static uint32_t successor(struct ptx_ctx *c, struct regs_work *w,
 			  uint32_t first, uint32_t blk, uint32_t nth)
 {
@@ -118,7 +118,7 @@ static void touch(struct interval *iv, uint32_t pos)
 		iv->end = pos;
 }
 
-/* A guarded write keeps the old value for some lanes: it reads, too. */
+/* A guarded write keeps the old value of some lanes, so it counts as a read, too. */
 static bool reads(struct ptx_ctx *c, const struct ref *r)
 {
 	return !r->def ||
@@ -140,7 +140,10 @@ static void first_sight(struct ptx_ctx *c, struct regs_work *w, uint32_t first)
 
 		if (x->start == NO_POS)
 			x->block = of[pos];
-		/* Read before it is written here: comes from elsewhere. */
+		/*
+		 * The register is read here before it is written here, so the value comes
+		 * from another block.
+		 */
 		if (upward || x->block != of[pos])
 			x->block = NO_POS;
 		touch(x, 2 * pos + r[i].def);
@@ -201,7 +204,7 @@ static void gen_kill(struct ptx_ctx *c, struct regs_work *w)
 	}
 }
 
-/* live-out of a block into @out, from the live-in of its successors. */
+/* Computes live-out of a block into @out, from the live-in of its successors. */
 static void live_out(struct ptx_ctx *c, struct regs_work *w, uint32_t first,
 		     uint32_t blk, uint64_t *out)
 {
@@ -249,7 +252,7 @@ static void touch_set(struct regs_work *w, const uint64_t *set, uint32_t pos)
 			touch(&iv[globals[i * 64 + __builtin_ctzll(m)]], pos);
 }
 
-/* Without an analysis: live from the first to the last instruction. */
+/* Does without an analysis: registers live from the first to the last instruction. */
 static void live_everywhere(struct regs_work *w, uint32_t n)
 {
 	for (uint32_t i = 0; i < w->globals.n; i++) {
@@ -261,7 +264,7 @@ static void live_everywhere(struct regs_work *w, uint32_t n)
 	}
 }
 
-/* What one pass over the flow graph costs, for the bound on the time. */
+/* Returns the cost of one pass over the flow graph, which bounds the time. */
 static uint64_t count_edges(struct ptx_ctx *c, struct regs_work *w,
 			    uint32_t first)
 {
@@ -291,7 +294,7 @@ static void analyse(struct ptx_ctx *c, struct regs_work *w, uint32_t first,
 		live_everywhere(w, n);
 		return;
 	}
-	/* One block more than there are: scratch for a live-out set. */
+	/* There is one block more than needed, as scratch for a live-out set. */
 	total = w->words * (nb + 1);
 	fresh(c, &w->gen, sizeof(uint64_t), total);
 	fresh(c, &w->kill, sizeof(uint64_t), total);
@@ -315,7 +318,7 @@ static void analyse(struct ptx_ctx *c, struct regs_work *w, uint32_t first,
 
 /* ---- linear scan ---- */
 
-/* Registers sorted by start or end, by counting. */
+/* Sorts registers by start or end, by counting. */
 static uint32_t sort_by(struct ptx_ctx *c, struct regs_work *w,
 			struct vec *out, bool by_end, uint32_t npos)
 {
@@ -404,7 +407,7 @@ static void set_field(struct ptx_ctx *c, const struct ref *r, int32_t at)
 	}
 }
 
-/* Frame: return addresses, wide registers first, predicates last. */
+/* Lays out the frame: return addresses, then wide registers first and predicates last. */
 static uint32_t lay_out(const uint32_t count[RC_COUNT], uint32_t base[RC_COUNT])
 {
 	uint64_t at = FRAME_HEADER;
@@ -441,7 +444,7 @@ static uint8_t slot_of(struct shared_slot *s, uint32_t vreg, uint32_t bytes,
 	return (*next + NSLOTS - 1) % NSLOTS;
 }
 
-/* The registers that instruction refs[@i .. @end) writes are other ones now. */
+/* Instructions refs[@i .. @end) write new values, so their registers' addresses are forgotten. */
 static void forget_written(const struct ref *r, uint32_t i, uint32_t end,
 			   struct shared_slot *s)
 {
@@ -461,7 +464,7 @@ static void share_addresses(struct ptx_ctx *c, uint32_t first, uint32_t end)
 	for (uint32_t pc = first; pc < end; pc++) {
 		struct insn *in = &VEC_AT(&c->code, struct insn, pc);
 
-		/* Other lanes may come in, or run between. */
+		/* Other lanes may join here, or run in between. */
 		if (in->flags & (INSN_LEADER | INSN_CTL))
 			memset(s, 0xff, sizeof(s));
 		for (of = i; of < c->refs.n && r[of].insn == pc; of++)
@@ -479,7 +482,7 @@ DECLARE_HANDLER(ldshared_4);
 DECLARE_HANDLER(fma_f32);
 exec_fn fma_ldshared_v3, fma_run_v3;
 
-/* May @in run in one go with the instruction before it? */
+/* Returns true if @in is an unguarded instruction of this handler. */
 static bool plain(const struct insn *in, exec_fn *fn)
 {
 	return in->fn == fn && !(in->flags & ~INSN_LEADER);
@@ -490,7 +493,7 @@ static bool follows(const struct insn *in, exec_fn *fn)
 	return plain(in, fn) && !(in->flags & INSN_LEADER);
 }
 
-/* Two loads, and the fma whose factors they load. */
+/* Returns true for two loads and the fma whose factors they load. */
 static bool is_load_fma(const struct insn *in)
 {
 	const struct insn *f = in + 2;
@@ -503,7 +506,10 @@ static bool is_load_fma(const struct insn *in)
 	       in[1].a != in->d;
 }
 
-/* Is @in another such three, by the same addresses and further on? */
+/*
+ * Returns true if @in is another such triple with the same address registers and no smaller
+ * offsets.
+ */
 static bool goes_on(const struct insn *in, const struct insn *prev)
 {
 	return is_load_fma(in) && !(in->flags & INSN_LEADER) &&
@@ -513,7 +519,7 @@ static bool goes_on(const struct insn *in, const struct insn *prev)
 	       in[1].imm >= prev[1].imm;
 }
 
-/* Places that are written again before anything reads them, as seen from behind. */
+/* Places that are written again before anything reads them, for a walk backwards. */
 struct place_set {
 	int32_t v[256];
 	uint32_t n;
@@ -536,8 +542,8 @@ static void place_read(struct place_set *s, int32_t at)
 }
 
 /*
- * Of what a run of load-load-fma writes only the last value of each place is
- * seen by others: a factor goes to its fma directly, a sum to the next one.
+ * Marks results that no instruction outside a run of load-load-fma sees: all but the last
+ * value of each place. A factor goes to its fma directly, and a sum to the next fma.
  */
 static void mark_dead(struct insn *in, uint32_t n)
 {
@@ -554,7 +560,7 @@ static void mark_dead(struct insn *in, uint32_t n)
 	}
 }
 
-/* For the handlers that there are: those of AVX2. */
+/* Fuses instructions. Only AVX2 has handlers for fused runs. */
 static void fuse(struct ptx_ctx *c, uint32_t first, uint32_t end)
 {
 	struct insn *code = &VEC_AT(&c->code, struct insn, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names: one hash table with nested scopes (module, function, braces), ranges
- * of registers like %r<9> whose members come to life when first used, and
- * labels, which may be used before they are defined.
+ * Names: one hash table with nested scopes (module, function, braces), ranges of registers
+ * like %r<9> whose members are made when they are first used, and labels, which may be used
+ * before they are defined.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct sym *sym_find(struct ptx_ctx *c, struct str name)
 	return find(c, name, false);
 }
 
-/* In the innermost scope only. */
+/* Searches the innermost scope only. */
 struct sym *sym_find_here(struct ptx_ctx *c, struct str name)
 {
 	struct sym *s = sym_find(c, name);
@@ -76,7 +76,7 @@ static void patch_label(struct ptx_ctx *c, struct label_ref *r, uint32_t pc)
 		VEC_AT(&c->code, struct insn, r->insn).imm = pc;
 }
 
-/* Resolve what this scope defines; hand the other uses to the outer scope. */
+/* Resolves the labels that this scope defines, and hands the other uses to the outer scope. */
 static void resolve_labels(struct ptx_ctx *c, struct scope *sc, bool outermost)
 {
 	struct label_ref *r, *after;
@@ -139,13 +139,13 @@ uint32_t vreg_new(struct ptx_ctx *c, enum reg_class rc)
 	return c->vregs.n - 1;
 }
 
-/* Members of register ranges: open addressing on (symbol, number). */
+/* Members of register ranges, in a hash table with open addressing on (symbol, number). */
 struct range_slot {
 	uint64_t key;		/* symbol id << 32 | number, 0 = free */
 	uint32_t vreg;
 };
 
-/* Before each function; a large table is not worth clearing. */
+/* Call this before each function. A large table is freed, since clearing it would cost more. */
 void range_reset(struct ptx_ctx *c)
 {
 	if (c->range_map.n > 1024)
@@ -202,7 +202,7 @@ static uint32_t range_member(struct ptx_ctx *c, struct sym *s, uint32_t n)
 	return r->vreg;
 }
 
-/* The number after the prefix of a range: no leading zero, below count. */
+/* Reads the number after the prefix of a range. It has no leading zero and is below the count. */
 static bool range_number(struct str s, uint32_t count, uint32_t *out)
 {
 	uint64_t v = 0;

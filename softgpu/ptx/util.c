@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory, strings, types and errors of the PTX loader. Everything that a load
- * allocates hangs off struct ptx_ctx (arenas and growing arrays), so that
- * ptx_fail() may leave from anywhere by longjmp without a leak.
+ * Memory, strings, types and errors of the PTX loader. Everything that a load allocates
+ * belongs to struct ptx_ctx (arenas and growing arrays), so ptx_fail() may leave from
+ * anywhere by longjmp without a leak.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void out_of_memory(struct ptx_ctx *c)
 	ptx_fail(c, PTX_ERR_NOMEM, 0, "out of memory");
 }
 
-/* Zeroed memory that lives as long as the arena. */
+/* Returns zeroed memory that lives as long as the arena. */
 void *arena_get(struct ptx_ctx *c, struct arena *a, size_t size)
 {
 	struct arena_chunk *ch;
@@ -101,7 +101,7 @@ char *arena_str(struct ptx_ctx *c, struct arena *a, struct str s)
 	return p;
 }
 
-/* Append @n zeroed elements; returns the first. */
+/* Appends @n zeroed elements. Returns the first one. */
 void *vec_add(struct ptx_ctx *c, struct vec *v, size_t elem, uint32_t n)
 {
 	char *at;

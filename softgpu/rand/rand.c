@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The stand-in for cuRAND: generators as cuRAND's host API has them, on our own
- * kernels. Owns a generator's position; which word becomes which output is in
- * rand.cu. A host generator computes on the device, too, and copies.
+ * The stand-in for cuRAND: the generators of cuRAND's host API, on our own kernels. This
+ * file owns a generator's position; rand.cu decides which word becomes which output. A host
+ * generator also computes on the device, and copies the results.
  */
 #include "../standin/standin.h"
 
@@ -32,19 +32,19 @@ static struct standin_kernel kernels[][NWHAT] = {
 struct curandGenerator_st {
 	enum family family;
 	bool host;
-	unsigned int width;	/* subsequences that take turns */
+	unsigned int width;	/* number of subsequences that take turns */
 	CUstream stream;
-	CUdeviceptr states;	/* of the subsequences, made at the first use */
+	CUdeviceptr states;	/* states of the subsequences, made at the first use */
 	unsigned long long seed;
-	unsigned long long offset;	/* where the next start is */
+	unsigned long long offset;	/* position of the next start */
 	unsigned long long start;	/* states exist from this position on */
-	unsigned long long pos;		/* of the next output */
+	unsigned long long pos;		/* position of the next output */
 };
 
 static const size_t state_size[] = { [XORWOW] = 48, [MRG] = 72 };
 
 #define LEGACY_WIDTH	4096u
-#define MRG_WIDTH	81920u	/* of MRG32k3a's default order */
+#define MRG_WIDTH	81920u	/* the width of MRG32k3a's default order */
 #define THREADS		128u
 
 /* --- Generators and their settings --------------------------------------------- */
@@ -144,7 +144,7 @@ EXPORT curandStatus_t curandSetStream(curandGenerator_t g, cudaStream_t stream)
 {
 	if (!g)
 		return CURAND_STATUS_NOT_INITIALIZED;
-	/* The states follow the stream that made them. */
+	/* The stream that made the states must be done before another one uses them. */
 	if (g->states && g->stream != (CUstream)stream)
 		standin_drv.cuStreamSynchronize(g->stream);
 	g->stream = (CUstream)stream;
@@ -185,7 +185,7 @@ EXPORT curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrde
 	case CURAND_ORDERING_PSEUDO_LEGACY:
 		break;
 	case CURAND_ORDERING_PSEUDO_DYNAMIC:
-		/* Each device has its own; ours is the default one. */
+		/* Each device has an order of its own; softgpu's is the default order. */
 		if (g->host)
 			return CURAND_STATUS_OUT_OF_RANGE;
 		if (g->family == MRG)
@@ -207,7 +207,7 @@ EXPORT curandStatus_t curandSetGeneratorOrdering(curandGenerator_t g, curandOrde
 
 EXPORT curandStatus_t curandGenerateSeeds(curandGenerator_t g)
 {
-	/* States are made at a subsequence's first turn. */
+	/* A state is made at the first turn of its subsequence. */
 	return g ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
 }
 
@@ -216,7 +216,7 @@ EXPORT curandStatus_t curandGenerateSeeds(curandGenerator_t g)
 static curandStatus_t run(curandGenerator_t g, enum what what, CUdeviceptr out, size_t n,
 			  double mean, double dev)
 {
-	/* A turn: one output, or a pair; four positions of Philox. */
+	/* A turn makes one output or one pair; with Philox it makes four positions. */
 	unsigned long long count = n, threads, grid;
 
 	if (g->family == PHILOX) {
@@ -261,7 +261,7 @@ static curandStatus_t generate(curandGenerator_t g, enum what what, void *out, s
 {
 	if (!g)
 		return CURAND_STATUS_NOT_INITIALIZED;
-	/* Philox gives single normals. */
+	/* Only Philox can make single normals, so the others need an even number. */
 	if (shape[what].pair && n % 2 && g->family != PHILOX)
 		return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
 	if (!n)
@@ -283,7 +283,7 @@ EXPORT curandStatus_t curandGenerateLongLong(curandGenerator_t g, unsigned long 
 {
 	(void)out;
 	(void)n;
-	/* Only generators of 64 bits have it, and there is none here. */
+	/* Only 64-bit generators have this call, and there is none here. */
 	return g ? CURAND_STATUS_TYPE_ERROR : CURAND_STATUS_NOT_INITIALIZED;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of the stand-in for cuRAND. The generators themselves are those of
- * cuRAND's device header; here is which of their words becomes which output.
+ * Kernels of the stand-in for cuRAND. The generators themselves come from cuRAND's device
+ * header. The code here decides which of their words becomes which output.
  *
- * XORWOW and MRG32k3a: @width subsequences take turns, position by position. A
- * subsequence's state is made when its first turn comes (less than @width
- * positions after @start), and kept between calls. Philox: subsequence
- * (position / 4) % 65536 gives four positions, then has its next turn.
+ * XORWOW and MRG32k3a: @width subsequences take turns, position by position. The state of a
+ * subsequence is made at its first turn (less than @width positions after @start), and is
+ * kept between calls. Philox: subsequence (position / 4) % 65536 makes four positions, and
+ * then waits for its next turn.
  */
 #include <curand_kernel.h>
 
@@ -14,7 +14,7 @@ typedef unsigned long long u64;
 
 enum { BITS, UNIFORM, UNIFORM2, NORMAL, NORMAL2, LOG, LOG2 };
 
-/* What an output of each kind is: @type a position, from the state @s. */
+/* How an output of each kind is made: one @type per position, from the state @s. */
 template <int WHAT> struct kind;
 template <> struct kind<BITS> {
 	typedef unsigned int type;
@@ -112,7 +112,7 @@ static __device__ void philox(u64 seed, u64 start, u64 pos, u64 n, void *out, do
 			      double dev)
 {
 	u64 t = (u64)blockIdx.x * blockDim.x + threadIdx.x, quad = pos / 4 + t;
-	u64 skipped = start / 4 / 65536;	/* by an offset: words are 4 a turn */
+	u64 skipped = start / 4 / 65536;	/* by an offset, which counts 4 words per turn */
 	const bool wide = WHAT == UNIFORM2 || WHAT == NORMAL2 || WHAT == LOG2;
 	curandStatePhilox4_32_10_t s;
 	double d[4] = {};

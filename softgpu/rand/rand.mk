@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What libcurand.so.10 is made of, beside what all stand-ins have.
+# Lists what libcurand.so.10 is built from, besides what all stand-ins have.
 RAND_INC := $(patsubst %/curand_kernel.h,%,$(firstword $(wildcard $(CUDA_INC)/curand_kernel.h $(LIB_INC)/curand_kernel.h)))
 RAND_H   := $(addsuffix /curand.h,$(RAND_INC))
 RAND_OBJ := $(OUT)/rand/rand.o $(STANDIN_OBJ)
 
-# The header's own tables and helpers are not all used.
+# Not all tables and helpers of the header are used.
 $(OUT)/rand/rand.ptx: NVCC_FLAGS := -diag-suppress 177 $(addprefix -isystem ,$(RAND_INC))
 $(OUT)/rand/rand.o $(OUT)/gen_softgpu_curand.o: CFLAGS_ALL += -isystem $(RAND_INC)
 

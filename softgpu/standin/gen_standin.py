@@ -4,8 +4,8 @@
 
 Usage: gen_standin.py PREFIX STATUS OUT.c HEADER... OBJECT...
 
-PREFIX is that of the library's functions, STATUS what a refusal answers. The
-names are those that a HEADER declares; an object that defines one has it.
+PREFIX begins the names of the library's functions, and a refusal returns STATUS. The names are
+those that a HEADER declares; no refusal is written for a name that an OBJECT defines.
 """
 import os
 import re
@@ -25,7 +25,7 @@ BODY = """/* SPDX-License-Identifier: Apache-2.0 */
 
 
 def declared(prefix, header):
-    """The names that are declared as functions, comments and inline bodies aside."""
+    """Return the names that are declared as functions, ignoring comments and inline bodies."""
     text = open(header).read()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
     found = re.findall(r"(?:CUBLASWINAPI|CURANDAPI|CUFFTAPI)\s+\**\s*(%s\w+)\s*\(" % prefix, text)

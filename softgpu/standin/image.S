@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's PTX as read-only data; IMAGE is the file's name. */
+/* Holds the library's PTX as read-only data. IMAGE is the name of the file. */
 	.section .rodata
 	.globl	standin_image
 	.hidden	standin_image

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the binding of a stand-in library to a driver, and its loaded image.
- * Names are looked up in one driver's handle, never in the process: a loopback
- * process has a client's libcuda.so.1 of the same name, which would lead back
- * into the worker.
+ * Owns the binding of a stand-in library to a driver, and its loaded image. Names are
+ * looked up in one driver's handle and never in the whole process: in a loopback process
+ * the client's library also has the name libcuda.so.1, and its calls would lead back into
+ * the worker.
  */
 #define _GNU_SOURCE
 #include "standin.h"
@@ -127,7 +127,7 @@ void standin_refuse(const char *name)
 {
 	static unsigned int lines;
 
-	/* A client can ask in a loop: the log is finite. */
+	/* A client can call this in a loop, so the number of lines is limited. */
 	if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) < 32)
 		fprintf(stderr, "warn: stand-in library: %s is not supported\n", name);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What softgpu's stand-ins for CUDA libraries share: the driver that they use,
- * and their own kernels on it. Only documented driver calls are used, so the
- * same libraries run on a real GPU.
+ * Declarations that softgpu's stand-ins for CUDA libraries share: the driver that they use,
+ * and their own kernels on it. They use only documented driver calls, so the same libraries
+ * run on a real GPU.
  */
 #ifndef WORMHOLE_SOFTGPU_STANDIN_H
 #define WORMHOLE_SOFTGPU_STANDIN_H
@@ -37,33 +37,33 @@ struct standin_driver {
 
 extern struct standin_driver standin_drv;
 
-/* A kernel by its name; found at its first use. */
+/* A kernel by its name. It is found at its first use. */
 struct standin_kernel {
 	const char *name;
 	CUkernel kernel;
 };
 
-/* The library's own PTX, NUL-terminated (standin_image.S). */
+/* The library's own PTX, which ends with NUL (image.S). */
 extern const char standin_image[];
 
 /*
- * Bind the driver and load the image, once for the process, and see to a
- * current context: as the genuine library does through the runtime, the first
- * device's primary one where there is none. False: said why on stderr.
+ * Binds the driver and loads the image, once per process, and makes sure that a context is
+ * current. If none is, it uses the primary context of the first device, as NVIDIA's library
+ * does through the runtime. Returns false after printing the reason on stderr.
  */
 bool standin_start(void);
 
-/* Launch @k; the arguments are as cuLaunchKernel() takes them. */
+/* Launches @k. The arguments are in the form that cuLaunchKernel() takes. */
 CUresult standin_launch(struct standin_kernel *k, const unsigned int grid[3],
 			unsigned int threads, CUstream stream, void **args);
 
-/* A public function that this library does not have: named once on stderr. */
+/* Reports on stderr that the library lacks this function. At most 32 lines are printed. */
 void standin_refuse(const char *name);
 
 /*
- * For a worker that has the driver open already: use @handle (of dlopen). To be
- * called before any other function. Without it: $WORMHOLE_SOFTGPU_DRIVER, then
- * the libcuda.so.1 beside this library, then the system's.
+ * For a worker that has opened the driver already: makes the library use @handle (of
+ * dlopen). Must be called before any other function. Otherwise the library looks for
+ * $WORMHOLE_SOFTGPU_DRIVER, then for libcuda.so.1 beside itself, then for the system's.
  */
 void wormhole_standin_driver(void *handle) __attribute__((visibility("default")));
 

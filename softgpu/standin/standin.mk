@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a stand-in for a CUDA library is built (blas/blas.mk, fft/fft.mk, rand/rand.mk), where nvcc and the
-# library's header are there; and what all have. Their kernels are CUDA C, made PTX for any
-# GPU from compute capability 7.5 on.
+# Builds a stand-in for a CUDA library (blas/blas.mk, fft/fft.mk, rand/rand.mk), if nvcc and
+# the library's header are there, and the objects that all stand-ins share. Their kernels
+# are CUDA C, compiled to PTX for any GPU from compute capability 7.5 on.
 HAVE_NVCC   := $(shell command -v $(NVCC) 2>/dev/null)
 STANDIN_OBJ := $(OUT)/standin/standin.o
 
@@ -12,8 +12,8 @@ $(OUT)/%.ptx: %.cu standin/standin.mk
 $(OUT)/%_image.o: standin/image.S $(OUT)/%.ptx
 	$(call say,AS,$@)$(CC) -DIMAGE='"$(OUT)/$*.ptx"' -c -o $@ $<
 
-# standin_lib LIBRARY, PREFIX, OBJECTS, IMAGE, HEADER, STATUS of what is refused. One version
-# node, named as the soname: so have the genuine ones.
+# standin_lib LIBRARY, PREFIX, OBJECTS, IMAGE, HEADER, STATUS of a refusal. The library has
+# one version node with the name of the soname, as NVIDIA's libraries do.
 define standin_lib
 all: $(OUT)/$(1)
 
@@ -32,5 +32,5 @@ $(OUT)/$(1): $(3) $(4) $(OUT)/gen_softgpu_$(2).o
 -include $(patsubst %.o,%.d,$(3) $(OUT)/gen_softgpu_$(2).o)
 endef
 
-# Kept: what a library was made of.
+# The PTX is kept, because it shows what a library was built from.
 .PRECIOUS: $(OUT)/%.ptx
