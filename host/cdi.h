@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `wormhole cdi` have in common: tenants that are there, and shares. */
+/* Declarations that the parts of `wormhole cdi` share: for existing tenants, and for shares. */
 #ifndef WORMHOLE_HOST_CDI_H
 #define WORMHOLE_HOST_CDI_H
 
@@ -10,9 +10,9 @@
 
 struct wh_cdi_device {
 	const char *kind, *name;
-	const char *host, *inside;	/* the socket, or the folder with it */
-	const char *libraries;		/* on the host */
-	cJSON *hooks;			/* becomes the specification's; NULL: none */
+	const char *host, *inside;	/* the socket, or the folder that contains it */
+	const char *libraries;		/* their folder on the host */
+	cJSON *hooks;			/* the specification takes it over; NULL: none */
 };
 
 struct wh_cdi_share {
@@ -23,14 +23,14 @@ struct wh_cdi_share {
 /* --- cmd_cdi.c ------------------------------------------------------------------------- */
 
 cJSON *wh_cdi_specification(const struct wh_cdi_device *d);
-/* A new file in the place of an old one, whole or not at all; a message if not. */
+/* Replaces a file completely or not at all. Returns false after a message. */
 bool wh_cdi_write(const char *path, const char *text, mode_t mode);
-/* The path of a specification in the folder, which is made; NULL after a message. */
+/* Makes the folder, and returns the path of a specification in it. Returns NULL after a message. */
 char *wh_cdi_path(const char *folder, const char *prefix, const char *name);
-/* Is there one at path that is not of what lies at host? After a message. */
+/* Returns true after a message if the specification at path exists and does not name @host. */
 bool wh_cdi_is_others(const char *path, const char *host);
 
-/* --- cdi_share.c: false after a message --------------------------------------------------- */
+/* --- cdi_share.c: functions return false after a message --------------------------------- */
 
 bool wh_share_write(const struct wh_cdi_share *s, const char *cdi_dir, const char *dir,
 		    const char *libraries);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole cdi --share`: a device whose tenant is made when the first container that names it
- * starts, by the specification's hook (`wormhole cdi --make`). Container and hook meet in a folder,
- * DIR/shares/NAME, which the container has from its start: the engine mounts before hooks run, so
- * a socket that the hook makes could not be mounted itself. There the socket gets a second name.
- * What the server is asked for lies beside the folder, where no container sees it.
+ * `wormhole cdi --share`: a device whose tenant is made when the first container that names
+ * it starts. The specification's hook makes it (`wormhole cdi --make`). The container and
+ * the hook share a folder, DIR/shares/NAME, which the container has from its start. The
+ * engine mounts before hooks run, so a socket that the hook makes could not be mounted
+ * itself; the hook gives it a second name in the folder. The request for the server is
+ * beside the folder, where no container sees it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ static char *text(const char *fmt, ...)
 	return out;
 }
 
-/* It becomes a file's name before the server has looked at it. */
+/* The name becomes a file's name before the server has checked it. */
 static bool name_is_good(const char *name)
 {
 	size_t n = strlen(name), i;
@@ -58,7 +59,7 @@ static bool name_is_good(const char *name)
 
 /* --- The tenant that is wanted ------------------------------------------------------------- */
 
-/* What `wormhole tenant create` would ask for; NULL after a message. */
+/* Returns the request that `wormhole tenant create` would make, or NULL after a message. */
 static cJSON *request_of(const struct wh_cdi_share *s)
 {
 	cJSON *request = wh_request("create", s->name);
@@ -180,7 +181,7 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
 }
 
-/* A second name of the socket, in the place of an earlier server's. */
+/* Gives the socket a second name, which replaces that of an earlier server. */
 static bool show(const char *socket, const char *as)
 {
 	char *draft = text("%s.%d", as, getpid());
@@ -190,13 +191,13 @@ static bool show(const char *socket, const char *as)
 	done = !link(socket, draft) && !rename(draft, as);
 	if (!done)
 		wh_error("%s: %s", as, strerror(errno));
-	/* rename() leaves it where both are the same file. */
+	/* rename() does nothing if both are the same file, so the draft must be removed. */
 	unlink(draft);
 	free(draft);
 	return done;
 }
 
-/* Another container's hook may be faster: then the tenant is there, and that is all that counts. */
+/* Another container's hook may be faster. It is enough that the tenant exists. */
 static bool create(const char *dir, const char *wanted, const char *name, const char *socket)
 {
 	cJSON *request = read_request(wanted, name), *answer = NULL;
@@ -212,7 +213,10 @@ static bool create(const char *dir, const char *wanted, const char *name, const 
 	return answer || !access(socket, F_OK);
 }
 
-/* The engine writes the container's state to its hook: who does not read it counts as failed. */
+/*
+ * The engine writes the container's state to its hook. A hook that does not read it counts
+ * as failed.
+ */
 static void read_state(void)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -236,7 +240,7 @@ bool wh_share_make(const char *name, const char *dir)
 	socket = text("%s/tenants/%s.sock", dir, name);
 	as = text("%s/shares/%s/" SOCKET_NAME, dir, name);
 	wanted = text("%s/shares/%s.json", dir, name);
-	/* A user's engine runs the hook as the user, who may do no more than find it done. */
+	/* A user's engine runs the hook as the user, who may only check that the work is done. */
 	done = same_file(socket, as) ||
 	       ((!access(socket, F_OK) || create(dir, wanted, name, socket)) && show(socket, as));
 	free(wanted);
@@ -265,7 +269,7 @@ bool wh_share_remove(const char *name, const char *cdi_dir, const char *dir)
 	unlink(as);
 	unlink(wanted);
 	rmdir(folder);
-	rmdir(shares);		/* where it was the last one */
+	rmdir(shares);		/* if that was the last share */
 	free(path);
 	free(wanted);
 	free(as);

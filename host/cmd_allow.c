@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole allow`, `deny` and `kill`: who may attach to whom is decided here,
- * on the host, and kept by KVM.
+ * `wormhole allow`, `deny` and `kill`: the host decides here which client VM may attach to
+ * which server VM, and KVM enforces it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static error_t parse_allow(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The id of the only argument. */
+/* Parses the id, which is the only argument. */
 static error_t parse_id(int key, char *arg, struct argp_state *state)
 {
 	uint64_t *id = state->input;

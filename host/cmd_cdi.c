@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole cdi`: a specification of the Container Device Interface for each tenant, by which
- * podman and others give a container the client libraries, what leads programs to them, and the
- * tenant's socket. A note beside the tenant's files (tenant/tenant.h) says where the specification
- * lies: the server removes both with the tenant.
+ * `wormhole cdi`: writes a specification of the Container Device Interface for each tenant.
+ * With it podman and other engines give a container the client libraries, the settings that
+ * make programs use them, and the tenant's socket. A note beside the tenant's files
+ * (tenant/tenant.h) names the specification: the server removes both with the tenant.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #include "wormhole.h"
 
 #define KIND		"wormhole/tenant"
-/* The oldest that has all that is used: podman 4.3 refuses a later one. */
+/* The oldest version with everything that is used here. podman 4.3 refuses later versions. */
 #define CDI_VERSION	"0.5.0"
 #define CDI_FOLDER	"/run/cdi"
 #define INSIDE		"/usr/lib/wormhole/client-stubs"
@@ -31,11 +31,11 @@ struct cdi_args {
 	const char *dir, *cdi_dir;
 	char **names;
 	int n;
-	int what;		/* KEY_PRINT to KEY_REMOVE; 0: tenants that are there */
+	int what;		/* KEY_PRINT to KEY_REMOVE; 0: write for existing tenants */
 	struct wh_cdi_share share;
 };
 
-/* What a program's environment gets; the image's other variables stay. */
+/* A program gets these variables; the image's other variables stay. */
 static const char *const variables[] = {
 	("LD_AUDIT=" INSIDE "/libwormhole-audit.so"),
 	("LD_PRELOAD=" INSIDE "/libwormhole-preload.so"),
@@ -96,7 +96,10 @@ cJSON *wh_cdi_specification(const struct wh_cdi_device *d)
 	return spec;
 }
 
-/* The same for those that cannot read CDI, or not where a user may write. */
+/*
+ * Prints options with the same effect, for engines that cannot read CDI, or not from a
+ * folder that a user may write.
+ */
 static void print_options(const char *socket, const char *libraries)
 {
 	size_t i;
@@ -121,7 +124,7 @@ bool wh_cdi_write(const char *path, const char *text, mode_t mode)
 	return false;
 }
 
-/* Of a server with a folder of its own, then. */
+/* Such a specification was written by a server with another folder. */
 bool wh_cdi_is_others(const char *path, const char *host)
 {
 	static char text[64 * 1024];
@@ -140,7 +143,10 @@ bool wh_cdi_is_others(const char *path, const char *host)
 	return others;
 }
 
-/* The note is there first, and a tenant that ends meanwhile takes both with it, or we do. */
+/*
+ * The note is written first: if the tenant ends meanwhile, the server removes both, or this
+ * does.
+ */
 static bool write_both(const char *dir, const char *tenant, const char *path, const char *text)
 {
 	char *note = format(dir, "/tenants/", tenant, WH_CDI_NOTE);
@@ -237,7 +243,7 @@ static bool named(const cJSON *all, const char *tenant)
 	return false;
 }
 
-/* All that stay, if none is named: a program's own ends with it. */
+/* If no tenant is named, all permanent ones are taken: a program's own tenant ends with it. */
 static bool each(const struct cdi_args *a, const char *dir, const cJSON *all, const char *libraries)
 {
 	const cJSON *e;
@@ -268,7 +274,7 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* One of them, and of one name. */
+/* Sets the action. Only one action is allowed, with one name. */
 static void set_what(struct cdi_args *a, int what, struct argp_state *state)
 {
 	if (a->what)

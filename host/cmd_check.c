@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole check`: one line per requirement of a host, `ok` or `MISSING` with
- * the next step, and two verdicts: for programs of this machine, and for VMs with
- * a role. Changes nothing. Without a GPU both are ready, on softgpu.
+ * `wormhole check`: prints one line per requirement of a host, `ok` or `MISSING` with the
+ * next step, and two verdicts: for programs of this machine, and for VMs with a role. It
+ * changes nothing. Without a GPU both may be ready, with softgpu.
  */
 #include <cpuid.h>
 #include <dirent.h>
@@ -28,7 +28,7 @@
 #define CPUID_1_ECX_VMX		(1U << 5)
 #define TMPFS_MAGIC_NUMBER	0x01021994
 
-/* What a probe found: good or not, and a few words on what was seen. */
+/* The result of a probe: good or not, and a few words about what was found. */
 struct finding {
 	bool good;
 	char seen[96];
@@ -59,7 +59,7 @@ static int read_msr(uint32_t msr, uint64_t *value)
 	return n == sizeof(*value) ? 0 : -EIO;
 }
 
-/* A word of the first "vmx flags" line, which needs no privilege. */
+/* Searches the first "vmx flags" line for a word. Reading it needs no privilege. */
 static bool vmx_flag(const char *flag)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -112,7 +112,10 @@ static void probe_vmfunc(struct finding *f)
 		found(f, vmfunc & VMFUNC_EPTP_SWITCHING, "IA32_VMX_VMFUNC %#llx",
 		      (unsigned long long)vmfunc);
 	else if (wh_kvm_extension(KVM_CAP_X86_WORMHOLE) > 0)
-		/* The series offers nothing without it, and the msr module may not be loaded. */
+		/*
+		 * The series works only with VMFUNC, so this is proof if the msr module is
+		 * not loaded.
+		 */
 		found(f, true, "KVM uses it");
 	else
 		found(f, vmx_flag("eptp_switching"), "vmx flags of /proc/cpuinfo");
@@ -200,7 +203,7 @@ static void probe_gpu(struct finding *f)
 {
 	struct wh_gpu gpu;
 
-	/* In a container or a small VM the device's files may be all there is of it. */
+	/* In a container or a small VM only the device's files may be visible. */
 	if (wh_gpu_list(&gpu, 1))
 		found(f, true, "%s, device %04x", gpu.address, gpu.device);
 	else if (!access("/dev/nvidia0", F_OK))
@@ -234,8 +237,8 @@ static const struct requirement {
 	const char *name;
 	void (*probe)(struct finding *f);
 	const char *fix;
-	unsigned int needed;	/* bit of each use that cannot do without */
-	unsigned int gpu;	/* bit of each use that can, on softgpu */
+	unsigned int needed;	/* bit of each use that needs it */
+	unsigned int gpu;	/* bit of each use that needs it only with a GPU */
 } requirements[] = {
 	{ "Intel processor with VMX", probe_cpu, "use an Intel host with VT-x enabled in its firmware", 1u << VMS, 0 },
 	{ "EPT", probe_ept, "use a processor with EPT; load the msr module if it has it", 1u << VMS, 0 },
@@ -274,7 +277,7 @@ static void add_json(cJSON *list, const struct requirement *r, const struct find
 	cJSON_AddItemToArray(list, o);
 }
 
-/* list: NULL for a line each. */
+/* @list is NULL to print lines. */
 static void look(struct verdict verdict[USES], cJSON *list)
 {
 	struct finding f;
@@ -320,7 +323,7 @@ static void judge_json(cJSON *o, const struct verdict verdict[USES])
 }
 
 struct check_args {
-	enum use use;		/* that was asked for; USES: any */
+	enum use use;		/* the use that was asked for; USES: any */
 	bool json;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole image gpu`: makes a server VM's image from NVIDIA's driver. The work is
- * gpu-image.sh's; here are the arguments, and the folder: what is made is put in
- * place whole, at once, or not at all, and what was there stays until then.
+ * `wormhole image gpu`: makes a server VM's image from NVIDIA's driver. gpu-image.sh does
+ * the work; this file has the arguments and handles the folder. The finished folder is put
+ * in place at once, or not at all, and the old one stays until then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static void remove_folder(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Ours, or empty: nobody loses files by a mistyped --out. */
+/* The folder must be an image or empty, so that a mistyped --out destroys no files. */
 static int check_old(const char *out)
 {
 	static const char *const ours[] = { "bzImage", "root.img", "cmdline", "driver", ".", ".." };
@@ -68,7 +68,7 @@ static int check_old(const char *out)
 	return rc;
 }
 
-/* Readers see the old folder or the new one. */
+/* Replaces the folder at once: readers see the old folder or the new one. */
 static int put_in_place(const char *made, const char *out)
 {
 	if (chmod(made, 0755))
@@ -84,7 +84,7 @@ static int put_in_place(const char *made, const char *out)
 
 static pid_t script;
 
-/* The script removes what it has begun, and ends; then so do we. */
+/* The script removes its unfinished files and ends; then this process ends, too. */
 static void pass_on(int sig)
 {
 	if (script > 0)
@@ -113,7 +113,7 @@ static int run_script(char **argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The folder is made beside the one it becomes, so that a rename is enough. */
+/* Makes the new folder beside the old one, so that a rename is enough to replace it. */
 static char *make_beside(const char *out)
 {
 	size_t len = strlen(out);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole logs`: what the server of this machine has written (its own messages and its
- * workers'), all of it or what is about one tenant, or the console of a VM, where the
- * supervisor and the workers of a server VM write. Guests and workers write what they
- * like: nothing of it is more than text for the terminal.
+ * `wormhole logs`: shows the log of this machine's server (its own messages and its
+ * workers'), all of it or the part about one tenant. Or it shows the console of a VM, where
+ * the supervisor and the workers of a server VM write. Guests and workers can write
+ * anything, so their output is treated as text only, and can do nothing to the terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "tenancy.h"
 #include "wormhole.h"
 
-#define LINE	2048	/* a longer one goes on in the next */
+#define LINE	2048	/* a longer line is read in parts */
 
 struct logs_args {
 	const char *dir, *of;	/* NULL: all */
@@ -77,7 +77,7 @@ static const char *skip(const char *p, const char *word)
 	return p && !strncmp(p, word, n) ? p + n : NULL;
 }
 
-/* 2026-01-31T12:00:00+0100, as the server writes it; else nothing is skipped. */
+/* Skips a time like 2026-01-31T12:00:00+0100, as the server writes it. Else skips nothing. */
 static const char *skip_time(const char *line)
 {
 	const char *space = strchr(line, ' ');
@@ -86,8 +86,8 @@ static const char *skip_time(const char *line)
 }
 
 /*
- * "worker of NAME: ..." and "LEVEL: tenant NAME: ...". A worker's own words come behind its
- * tenant's name, so that none can be in another's log.
+ * Accepts "worker of NAME: ..." and "LEVEL: tenant NAME: ...". A worker's own words come
+ * after its tenant's name, so no worker can write into another tenant's log.
  */
 static bool is_about(const char *line, const char *tenant)
 {
@@ -103,13 +103,13 @@ static bool is_about(const char *line, const char *tenant)
 struct reader {
 	const struct logs_args *a;
 	FILE *f;
-	bool wanted;		/* of the line that is read: its beginning has said it */
+	bool wanted;		/* the current line is wanted; its beginning decides */
 	bool inside;
-	uint64_t seen;		/* lines that were wanted */
-	uint64_t from;		/* the first that is shown */
+	uint64_t seen;		/* wanted lines so far */
+	uint64_t from;		/* number of the first line that is shown */
 };
 
-/* How many bytes of it are a character that a terminal obeys; U+0080 to U+009F are two. */
+/* Returns the bytes of a control character at @text, or 0. U+0080 to U+009F have two bytes. */
 static int control_bytes(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -130,7 +130,10 @@ static void print_text(const char *text)
 	}
 }
 
-/* What is there now; show: or only counted. A line without an end as far as it has come. */
+/*
+ * Reads all lines that the file has now. @show is false to count them only. An incomplete
+ * last line is shown as far as it is written.
+ */
 static void read_lines(struct reader *r, bool show)
 {
 	char text[LINE];
@@ -150,7 +153,7 @@ static void read_lines(struct reader *r, bool show)
 
 /* --- Following ----------------------------------------------------------------------------- */
 
-/* A file that was made shorter begins again. */
+/* If the file has become shorter, reading starts at its beginning. */
 static void mind_truncation(FILE *f)
 {
 	struct stat st;
@@ -159,7 +162,7 @@ static void mind_truncation(FILE *f)
 		rewind(f);
 }
 
-/* Ends when nobody reads it any more, or by a signal. */
+/* Ends when nobody reads the output any more, or by a signal. */
 static int follow(struct reader *r, const char *path)
 {
 	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -2,7 +2,7 @@
 /*
  * `wormhole metrics`: figures of tenants, VMs and the server for Prometheus (metrics.c), on
  * standard output, in a file for node_exporter's textfile collector, or on sockets
- * (metrics_http.c). Each time they are read anew.
+ * (metrics_http.c). Each request reads the figures anew.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 struct metrics_args {
 	const char *dir, *output;
-	unsigned int every;	/* seconds; 0: once */
+	unsigned int every;	/* in seconds; 0: once */
 	const char *listen[METRICS_LISTENERS];
 	int n;
 };
@@ -85,7 +85,7 @@ static char *look(void *arg, size_t *size)
 
 /* --- Into a file ---------------------------------------------------------------------------- */
 
-/* Readers see the last whole one. */
+/* Replaces the file at once, so readers always see a complete one. */
 static int replace(const char *path, const char *text, size_t size)
 {
 	char *draft;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole run`: with --role it gives the next VM of this process a role, then
- * becomes the VMM. The role rides on a role descriptor that stays open across exec,
- * so any VMM that uses KVM will do, unmodified. That is all that the VMM gets: the
- * control device is closed, and what it could be asked for needs a capability that
- * the VMM has not. Without --role it becomes a program of a tenant (run_tenant.c).
+ * `wormhole run`: with --role it gives the next VM of this process a role, then becomes the
+ * VMM. A role descriptor that stays open across exec carries the role, so any VMM that uses
+ * KVM works unmodified. The VMM gets nothing else: the control device is closed, and its
+ * requests need a capability that the VMM does not have. Without --role the process becomes
+ * a program of a tenant (run_tenant.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,10 @@ int wh_run_role(const struct wh_vm *vm)
 	return rc < 0 ? explain_role(rc, vm) : EXIT_DONE;
 }
 
-/* No program after this one has CAP_SYS_ADMIN, be it root's or set-user-ID. */
+/*
+ * No program that this process executes can have CAP_SYS_ADMIN, even if it is root's or
+ * set-user-ID.
+ */
 static int drop_control(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -60,7 +63,7 @@ static int drop_control(void)
 		return -errno;
 	if (syscall(SYS_capget, &head, data))
 		return -errno;
-	/* What is not inheritable is not ambient either. */
+	/* A capability that is not inheritable cannot be ambient. */
 	data[0].inheritable &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
 	return syscall(SYS_capset, &head, data) ? -errno : 0;
 }

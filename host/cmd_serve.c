@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole serve` and `wormhole stop`: finds the driver library and becomes
- * wormhole-server; everything else is the server's.
+ * `wormhole serve` and `wormhole stop`: `serve` finds the driver library and becomes
+ * wormhole-server, which does everything else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 struct serve_args {
 	const char *backend, *dir, *socket, *part_size, *nvml, *slack, *worker_uid, *sm_group;
-	char *libraries;	/* folders with colons between them */
+	char *libraries;	/* folders, separated by colons */
 	bool background;
 	struct wh_limit_list limits;
 };
@@ -132,8 +132,8 @@ static char *find_backend(const char *named)
 /* --- Its libraries --------------------------------------------------------------------- */
 
 /*
- * A worker serves cuBLAS and others by the genuine ones, which the loader need
- * not know. Our clients' stubs of them are of no use to it.
+ * A worker serves calls of cuBLAS and other libraries with NVIDIA's libraries, which the
+ * loader need not know. It cannot use the stubs of our client libraries.
  */
 static void find_libraries(const struct serve_args *a, bool softgpu)
 {
@@ -177,7 +177,7 @@ static void add(struct words *w, const char *option, const char *value)
 	w->v[w->n++] = (char *)value;
 }
 
-/* As --limit wants it: what was parsed, written again. */
+/* Writes a parsed limit again in the form that --limit takes. */
 static char *limit_text(const struct wh_limit_spec *s)
 {
 	char *out = NULL;
@@ -200,7 +200,7 @@ static char *limit_text(const struct wh_limit_spec *s)
 static int become_server(const struct serve_args *a, char *program, char *backend)
 {
 	struct words w = { .v = { program }, .n = 1 };
-	/* NVML knows nothing of softgpu: nobody is asked, unless a library was named. */
+	/* NVML does not know softgpu, so it is used then only if a library was named. */
 	bool softgpu = a->backend && !strcmp(a->backend, SOFTGPU);
 	char host[32], kernel[32];
 	int i;
@@ -281,7 +281,7 @@ int cmd_stop(int argc, char **argv)
 	if (!answer)
 		return EXIT_FAILED;
 	cJSON_Delete(answer);
-	/* The connection ends with the process, once its workers have. */
+	/* The connection ends when the server ends, which is after its workers have ended. */
 	if (recv(fd, &end, 1, 0) < 0 && errno == EAGAIN) {
 		wh_error("the server does not end; its workers may hang in the driver");
 		return EXIT_FAILED;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole slurm conf`: what Slurm has to know of this machine's devices. Slurm counts for
- * a node, in MiB of device memory and percent of SMs; where there are several devices
- * each is a node, so that it counts for each.
+ * `wormhole slurm conf`: prints the lines about this machine's devices that Slurm's
+ * configuration needs. Slurm counts MiB of device memory and percent of SMs per node. If
+ * there are several devices, each device is a node of its own, so that Slurm counts for
+ * each.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "tenancy.h"
 #include "wormhole.h"
 
-#define FIRST_PORT	17001	/* of a machine's daemons, where there are several */
+#define FIRST_PORT	17001	/* port of the first daemon, if a machine has several */
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -45,7 +46,7 @@ static void print_one(const cJSON *device)
 	       "Name=gpusm Count=100 Flags=CountOnly\n", mib(device), mib(device));
 }
 
-/* The machine's processors, in equal parts. */
+/* Divides the machine's processors equally among the nodes. */
 static void print_nodes(const cJSON *devices, const char *host)
 {
 	int n = cJSON_GetArraySize(devices), i;

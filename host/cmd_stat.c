@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole stat`: the counters that KVM keeps for a VM with a role, and those of
- * tenants (tenant_stat.c), for people or as JSON; of exits and handoffs only the
- * reasons that happened.
+ * `wormhole stat`: the counters that KVM keeps for a VM with a role, and the figures of
+ * tenants (tenant_stat.c), as text or as JSON. Of exits and handoffs only reasons that have
+ * happened are shown.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 struct stat_args {
 	uint64_t ids[MAX_VMS];
 	int n;
-	char *names[MAX_VMS];	/* of tenants */
+	char *names[MAX_VMS];	/* names of tenants */
 	int nnames;
 	const char *dir;
 	bool json;
@@ -45,7 +45,10 @@ static void print_text(const struct wh_host_stat *s)
 	for (i = 0; i < WH_VM_COUNTERS; i++)
 		if (wh_vm_counter(s, i))
 			printf("  %-22s %" PRIu64 "\n", wh_vm_counters[i].name, wh_vm_counter(s, i));
-	/* Their system calls are all handed off: an LSTAR or STAR that has no gate. */
+	/*
+	 * All system calls of these pairs are handed off, since their LSTAR or STAR allows
+	 * no gate.
+	 */
 	if (s->role == WH_ROLE_CLIENT && s->gates < s->pairs)
 		printf("  %-22s %" PRIu64 "\n", "pairs without a gate",
 		       (uint64_t)(s->pairs - s->gates));
@@ -63,7 +66,10 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* A number is a VM's id, one with a slash a window of it; names of tenants begin with a letter. */
+/*
+ * A number is a VM's id; one with a slash is a window of that VM. Names of tenants begin
+ * with a letter.
+ */
 static void add_subject(struct stat_args *a, char *arg, struct argp_state *state)
 {
 	if (a->n == MAX_VMS || a->nnames == MAX_VMS)
@@ -145,7 +151,10 @@ static int show_vms(int fd, const struct stat_args *a, cJSON *list)
 	return status;
 }
 
-/* Named ones, or all that live; where there are tenants, nobody's device is not asked for. */
+/*
+ * Shows the named VMs, or all living ones. If tenants are shown and nothing is named, the
+ * control device may be missing.
+ */
 static int vms(const struct stat_args *a, cJSON *list, bool tenants_too)
 {
 	static struct stat_args mine;
@@ -175,7 +184,7 @@ static void show_tenants(const struct wh_tenant_views *v, const struct wh_tenant
 		wh_tenants_table(v, before);
 }
 
-/* One look at everything; *before becomes what was seen now. */
+/* Looks at everything once. *before becomes this look. */
 static int look(const struct stat_args *a, struct wh_tenant_views *before)
 {
 	cJSON *list = a->json ? cJSON_CreateArray() : NULL;

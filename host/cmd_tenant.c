@@ -12,18 +12,21 @@
 #include "views.h"
 #include "wormhole.h"
 
-#define GONE_TIMEOUT_MS	20000	/* a driver takes its time to end a process */
+#define GONE_TIMEOUT_MS	20000	/* a driver may need long to end a process */
 
 struct tenant_args {
 	const char *dir, *name, *user, *devices;
 	struct wh_limit_list limits;
 	bool force, json;
-	bool takes_name, takes_limits, wants_limits, takes_devices;	/* which command it is */
+	bool takes_name, takes_limits, wants_limits, takes_devices;	/* of the command */
 };
 
 enum { KEY_USER = 0x300, KEY_FORCE };
 
-/* Commands differ in their options; a name is needed by all that have this. */
+/*
+ * The commands have different options, but they share this parser. Where takes_name is set,
+ * a name is required.
+ */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct tenant_args *a = state->input;
@@ -134,7 +137,7 @@ static const struct argp delete_argp = {
 	"Remove a tenant and its counters.", dir_only, NULL, NULL
 };
 
-/* The server answers at once; workers take a moment to end. */
+/* The server answers at once, but workers need some time to end. */
 static int await_gone(const char *dir, const char *name)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };

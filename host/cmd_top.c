@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole top`: tenants and VMs as they are now and what they do a second, looked at
- * again and again: on a terminal with keys, else one look behind the other, or a single
- * one for scripts. Two looks make one that has rates.
+ * `wormhole top`: shows tenants and VMs and their activity per second, again and again. On
+ * a terminal it reads keys; otherwise it prints one look after the other, or a single one
+ * for scripts. Rates need two looks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tenant/clock.h"
 #include "top.h"
 
-#define FIRST_MS	500	/* on a terminal one does not wait for the first figures */
+#define FIRST_MS	500	/* a user at a terminal waits no longer for the first figures */
 
 static const char foot[] =
 	"sort n c r w l m s t u k, arrows; R reverse; d devices; q quit";
@@ -114,7 +114,7 @@ static void pause_ms(uint64_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* false: nobody reads it any more. */
+/* Prints a look. Returns false if nobody reads the output any more. */
 static bool print(const struct top_args *a)
 {
 	struct top_view v = a->view;
@@ -136,7 +136,7 @@ static bool print(const struct top_args *a)
 	return !fflush(stdout);
 }
 
-/* That there is nothing is an error here alone: else one waits for it to come. */
+/* If nothing runs, this is an error only here; the other modes wait until something starts. */
 static int once(const struct top_args *a)
 {
 	if (!look_again(a->dir))
@@ -164,7 +164,10 @@ static int one_by_one(const struct top_args *a)
 
 /* --- On a terminal --------------------------------------------------------------------------- */
 
-/* The next one that the window has room for is shown in any case: all are in the same order. */
+/*
+ * Moves to the next column. A sorted column is shown if there is any room, and all views
+ * have the columns in the same order.
+ */
 static void move_column(struct top_view *v, int by)
 {
 	v->sorted = (v->sorted + by + top_ncolumns) % top_ncolumns;
@@ -206,7 +209,7 @@ static void show(struct top_view *v)
 	free(text);
 }
 
-/* Until it is time for the next look, or one wants it. */
+/* Handles keys until it is time for the next look, or the user asks for one. */
 static enum answer hear_keys(struct top_view *v, uint64_t until_ns)
 {
 	enum answer a = AGAIN;
@@ -223,7 +226,7 @@ static enum answer hear_keys(struct top_view *v, uint64_t until_ns)
 	return a;
 }
 
-/* What went wrong is said where one sees it. */
+/* Leaves the terminal's screen first, so that the user sees the error message. */
 static int fail_live(const struct top_args *a)
 {
 	term_leave();

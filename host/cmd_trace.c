@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole trace`, and what `wormhole run --trace` does beside its program: asks the server
- * for the tenant's trace, reads it while a child runs, and ends as the child does.
+ * `wormhole trace`, and the tracing of `wormhole run --trace`: asks the server for the
+ * tenant's trace, reads it while a child runs, and ends with the child's status.
  */
 #include <argp.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "trace.h"
 #include "wormhole.h"
 
-#define READ_MS		5	/* a ring turns round in 20 at the fastest */
+#define READ_MS		5	/* a ring is overwritten after 20 ms at the earliest */
 #define DEFAULT_FILE	"wormhole-trace.json"
 
 struct wh_tracing {
@@ -64,7 +64,7 @@ static void pass_on(int sig)
 	kill(running, sig);
 }
 
-/* A terminal's signals come to the child by themselves. */
+/* Passes signals to the child. The terminal's own signals reach the child anyway. */
 static void pass_signals(pid_t child)
 {
 	const struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
@@ -76,7 +76,10 @@ static void pass_signals(pid_t child)
 	signal(SIGQUIT, SIG_IGN);
 }
 
-/* A descriptor that can be read once the child has ended, or -1. */
+/*
+ * Waits for READ_MS or until the child ends. @pidfd may be -1. Returns true if the child
+ * has ended.
+ */
 static bool ended(pid_t child, int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
@@ -144,7 +147,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->tenant)
-			return ARGP_ERR_UNKNOWN;	/* the command: all of the rest */
+			return ARGP_ERR_UNKNOWN;	/* the command and its words */
 		a->tenant = arg;
 		return 0;
 	case ARGP_KEY_ARGS:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole server start` and `wormhole client start`: write the command line
- * of a stock QEMU for a VM with windows, and become that QEMU through
- * wh_run_exec(). Everything that these commands do can be written by hand;
- * --dry-run prints it.
+ * `wormhole server start` and `wormhole client start`: write the command line of a stock
+ * QEMU for a VM with windows, and become that QEMU through wh_run_exec(). A user could also
+ * write the whole command line by hand; --dry-run prints it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +47,7 @@ static void add_pair(struct words *w, const char *option, const char *value)
 	add(w, "%s", value);
 }
 
-/* Print a word so that a shell reads it back as it is. */
+/* Prints a word in the form that a shell reads back unchanged. */
 static void print_quoted(const char *s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -70,7 +69,7 @@ static void print_quoted(const char *s)
 
 /* --- Windows -------------------------------------------------------------------- */
 
-/* The size of the file that is there; one without any is made of the wanted size. */
+/* Finds the size of the window's file. An empty or missing file gets the size @want. */
 static int file_size(const char *path, uint64_t want, uint64_t *size)
 {
 	struct stat st = { 0 };
@@ -87,7 +86,7 @@ static int file_size(const char *path, uint64_t want, uint64_t *size)
 	return -1;
 }
 
-/* It must fit a PCI BAR, and the module of the server VM. */
+/* The size must suit a PCI BAR and the module of the server VM. */
 static int check_size(const char *path, uint64_t size)
 {
 	if (size >= WH_MIN_WINDOW_SIZE && !(size & (size - 1)))
@@ -97,7 +96,7 @@ static int check_size(const char *path, uint64_t size)
 	return -1;
 }
 
-/* Make the file if it is not there. */
+/* Makes the file if it does not exist. */
 static int make_file(const char *path, uint64_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -117,7 +116,7 @@ static int make_file(const char *path, uint64_t size)
 	return rc;
 }
 
-/* "FILE" or "FILE,SIZE": a shared file, seen by the guest as a device's memory. */
+/* Adds a window, "FILE" or "FILE,SIZE": a shared file that the guest sees as a device's memory. */
 static int add_window(struct words *w, const char *spec, int index, bool dry_run)
 {
 	const char *comma = strrchr(spec, ',');
@@ -133,10 +132,13 @@ static int add_window(struct words *w, const char *spec, int index, bool dry_run
 	if (asprintf(&path, "%.*s", len, spec) < 0)
 		wh_no_memory();
 	size = want;
-	/* Where the size is said, a dry run may be for another machine. */
+	/*
+	 * If the size is given, a dry run may be for another machine, so the file is not
+	 * looked at.
+	 */
 	if (!dry_run || !want)
 		rc = file_size(path, want, &size);
-	/* A size that cannot be is said before there is a file of it. */
+	/* A wrong size is reported before a file with that size is made. */
 	if (!rc)
 		rc = check_size(path, size);
 	if (!rc && !dry_run)
@@ -171,7 +173,10 @@ static char *read_line(const char *path)
 	return n > 0 ? line : NULL;
 }
 
-/* The image's own line with 1-N made 1-(last CPU), then the user's words. */
+/*
+ * Returns the image's own command line, with 1-N changed to 1-(last CPU), and then the
+ * user's words.
+ */
 char *wh_vm_kernel_arguments(const struct vm_args *a)
 {
 	char *path = NULL, *line = NULL, *out = NULL, *p, *hit;
@@ -211,7 +216,7 @@ static void add_machine(struct words *w, const struct vm_args *a)
 	add(w, "%" PRIu64, a->memory_mb);
 }
 
-/* The image's root as a disk that nobody writes; its kernel needs no initramfs then. */
+/* Adds the image's root as a read-only disk. The VM's kernel needs no initramfs then. */
 static bool add_root(struct words *w, const struct vm_args *a)
 {
 	char *path;
@@ -231,7 +236,7 @@ static bool add_root(struct words *w, const struct vm_args *a)
 	return there;
 }
 
-/* A file of the image, or the one that is given in its place. */
+/* Adds a file of the image, or the file that is given instead. */
 static int add_file(struct words *w, const struct vm_args *a, const char *given, const char *name)
 {
 	if (given)
@@ -263,7 +268,10 @@ static int add_boot(struct words *w, const struct vm_args *a)
 	return 0;
 }
 
-/* What the host has to say to the supervisor, by a socket that is root's as its folder is. */
+/*
+ * Adds the socket by which the host talks to the supervisor. Only root can use it, since
+ * its folder is root's.
+ */
 static void add_channel(struct words *w, const struct vm_args *a)
 {
 	char path[64];
@@ -337,7 +345,7 @@ static int check_qemu(const char *qemu)
 	return 0;
 }
 
-/* As somebody in another folder finds it. */
+/* Makes the path absolute, so that it is right in any folder. */
 static char *console_file(const char *console)
 {
 	char *path = NULL, *here;
@@ -362,13 +370,16 @@ static int start(const struct vm_args *a)
 	if (rc)
 		return rc;
 	if (a->dry_run) {
-		/* A command line may be looked at for another machine. */
+		/*
+		 * The command line may be meant for another machine, so an error here is
+		 * not fatal.
+		 */
 		if (a->gpu[0])
 			wh_gpu_prepare(a->gpu, a->rebind, true);
 		print(&w, a);
 		return EXIT_DONE;
 	}
-	/* All that can be refused is, before the host loses the GPU. */
+	/* Everything that can be refused is checked before the host loses the GPU. */
 	if (check_qemu(a->qemu) || wh_run_role(&a->vm))
 		return EXIT_FAILED;
 	if (a->gpu[0] && wh_gpu_prepare(a->gpu, a->rebind, false))
@@ -400,7 +411,7 @@ static void add_window_arg(struct vm_args *a, char *arg, struct argp_state *stat
 	a->windows[a->nwindows++] = arg;
 }
 
-/* Checked here, so that a mistake is not found in a VM that does not serve. */
+/* Limits are checked here: otherwise a mistake would be found only in a VM that does not serve. */
 static void add_limit_arg(struct vm_args *a, char *arg, struct argp_state *state)
 {
 	struct wh_limit_list l = { .n = 0 };
@@ -477,7 +488,7 @@ error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_arg
 		a->machine = arg;
 		break;
 	case ARGP_KEY_ARG:
-		/* The first is the name; what follows goes to QEMU. */
+		/* The first word is the name; the words after it go to QEMU. */
 		if (state->arg_num)
 			return ARGP_ERR_UNKNOWN;
 		snprintf(a->vm.name, sizeof(a->vm.name), "%s", arg);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole xml server` and `wormhole xml client`: the domain of libvirt that is the VM
- * which `wormhole server start` and `client start` start. What a VM is to Wormhole stands
- * in two elements of its metadata: its role and identity, and what a tenant gets. The
- * emulator and the hook of packaging/libvirt/ act by them. Nothing is touched here.
+ * `wormhole xml server` and `wormhole xml client`: print the libvirt domain of a VM that
+ * equals one of `wormhole server start` or `client start`. Two elements of its metadata
+ * hold what Wormhole needs: the VM's role and identity, and the limits of a tenant. The
+ * emulator and the hook of packaging/libvirt/ use them. The commands only print; they
+ * change nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "vm.h"
 #include "window.h"
 
-/* libvirt makes a window's file where POSIX has shared memory, by its name. */
+/* libvirt makes a window's file by name, in the folder of POSIX shared memory. */
 #define SHARED		"/dev/shm/"
 #define EMULATOR	"/usr/lib/wormhole/libvirt/emulator"
 #define NAMESPACE	"https://wormhole.invalid/libvirt/"
@@ -44,7 +45,7 @@ static void print_text(const char *s)
 	}
 }
 
-/* A line with one word of the user's in it. */
+/* Prints a line that contains a word of the user's. */
 static void print_line(const char *before, const char *word, const char *after)
 {
 	fputs(before, stdout);
@@ -87,7 +88,10 @@ static void print_metadata(const struct xml_args *x)
 	puts("  </metadata>");
 }
 
-/* The image's root as a disk that nobody writes; its kernel needs no initramfs then. */
+/*
+ * Returns true if the image has a root disk. It is read-only, and the kernel needs no
+ * initramfs then.
+ */
 static bool has_root(const struct vm_args *a)
 {
 	bool there;
@@ -145,7 +149,7 @@ static void print_disks(const struct vm_args *a)
 			   root ? "vdb" : "vda", false);
 }
 
-/* -1 after a message. */
+/* Parses the window. Returns -1 after a message. */
 static int read_window(const char *spec, char name[64], uint64_t *size)
 {
 	const char *comma = strrchr(spec, ',');
@@ -191,7 +195,7 @@ static void print_gpu(const char *address)
 	       "    </hostdev>\n", domain, bus, slot, function);
 }
 
-/* By it limits change in a server VM. */
+/* The channel changes limits in a server VM. */
 static void print_channel(const struct wh_vm *vm)
 {
 	char path[64];
@@ -224,8 +228,9 @@ static void print_devices(const struct xml_args *x)
 }
 
 /*
- * The control device is root's, so this QEMU is; the emulator takes its capabilities.
- * What a server's workers pin counts against what it may lock.
+ * Only root may open the control device, so QEMU starts as root; the emulator drops its
+ * capabilities. The memory that a server's workers pin counts against the amount that QEMU
+ * may lock.
  */
 static void print_domain(const struct xml_args *x)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole completion bash`: what bash needs to complete this command's words. Written
- * from the tables that the commands parse by: each command is run as far as the place
- * where it would parse its arguments, and its table is listed there. So an option that
- * is added is completed without a word here.
+ * `wormhole completion bash`: prints what bash needs to complete the words of this command.
+ * It is written from the tables with which the commands parse: each command runs until it
+ * would parse its arguments, and its table is listed instead. So a new option is completed
+ * without a change here.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 static struct {
 	bool on;
 	jmp_buf back;
-	const char *path;	/* of the command that is looked into */
+	const char *path;	/* path of the command that is listed */
 } listing;
 
 bool wh_listing(void)
@@ -25,7 +25,7 @@ bool wh_listing(void)
 
 /* --- Kinds of values -------------------------------------------------------------------- */
 
-/* By what the help text calls a value; else nothing is offered for it. */
+/* The word for a value in the help text decides. For other words nothing is offered. */
 static const struct {
 	const char *name, *kind;
 } kinds[] = {
@@ -45,7 +45,7 @@ static const char *kind_of(const char *name)
 	return "";
 }
 
-/* The tables have no quote in them; what stands between them is text for bash. */
+/* The tables contain no quotes, so their text can stand in bash's quotes. */
 static void entry(const char *array, const char *key, const char *more, const char *value)
 {
 	printf("_wormhole_%s['%s%s']='%s'\n", array, key, more, value);
@@ -91,7 +91,7 @@ static void print_values(const struct argp *a)
 
 /* --- Arguments ---------------------------------------------------------------------------- */
 
-/* "[programs|vms]" is a choice; anything in capitals names what is meant. */
+/* "[programs|vms]" is a choice. A word in capitals names the kind of argument. */
 static void print_arguments(const char *doc)
 {
 	static const struct {
@@ -164,8 +164,9 @@ static const char begin[] =
 "declare -gA _wormhole_commands _wormhole_options _wormhole_value _wormhole_argument\n";
 
 /*
- * Bash splits --mem=2G at the =, where COMP_WORDBREAKS has it. Words before the one at the
- * cursor are looked at once: which command it is, and whether a program's own words follow.
+ * Bash splits --mem=2G at the =, because COMP_WORDBREAKS contains it. The words before the
+ * cursor are looked at once: they tell which command it is, and whether the words of
+ * another program follow.
  */
 static const char end[] =
 "_wormhole_offer() {\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Files in folders that may be others': made anew, so that a link or a file which somebody
- * has laid there is replaced and never written through.
+ * Writes files into folders that may belong to others. A file is always made anew, so that
+ * a link or a file which somebody put there is replaced and never written through.
  */
 #include "wormhole.h"
 
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of this process and hidden until it is complete. */
+/* Returns a name that is unique to this process, and hidden until the file is complete. */
 static char *draft_name(const char *path)
 {
 	char *copy = wh_must(strdup(path)), *base = wh_must(strdup(path)), *name;
@@ -26,7 +26,10 @@ static char *draft_name(const char *path)
 	return wh_must(name);
 }
 
-/* A device, a pipe or a name of one (/dev/stdout) is not to be replaced: root would lose it. */
+/*
+ * A device or a pipe, or a name for one (/dev/stdout), must not be replaced: root would
+ * destroy it.
+ */
 static bool may_be_replaced(const char *path)
 {
 	struct stat st;
@@ -65,7 +68,7 @@ FILE *wh_draft_open(const char *path, mode_t mode, char **draft)
 	*draft = draft_name(path);
 	f = create(*draft, mode);
 	if (f)
-		fchmod(fileno(f), mode);	/* whatever the umask */
+		fchmod(fileno(f), mode);	/* independent of the umask */
 	else
 		free(*draft);
 	return f;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The program wormhole, beside libtenant.a of server/.
+# Lists the objects of the program wormhole; libtenant.a of server/ is added to them.
 HOST := main kvm names registry cmd_check cmd_run cmd_vm gpu cmd_image cmd_allow cmd_stat layout json
 HOST += tenant_client cmd_serve run_tenant run_user run_terminal cmd_tenant tenant_stat tenant_look vm_tenants vm_look look protection libraries
 HOST += cmd_top top_rows top_columns top_screen top_json terminal
@@ -9,5 +9,5 @@ HOST += cmd_cdi cdi_share
 HOST += cmd_trace trace_ring trace_json trace_names
 HOST += cmd_slurm
 
-# Slurm's plugin: where its headers are.
+# Lists the objects of Slurm's plugin, which is built if its headers are there.
 SPANK := plugin grant tenant view record account background tidy

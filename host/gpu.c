@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A GPU that a server VM is to have: is it there, is it one, is there an IOMMU, who
- * else is in its group, who uses it; and at the end it is bound to vfio-pci. What
- * is in the way is named with its driver and the next step. Nothing is taken from a
- * driver that was not asked for, and never from under a program that has it open.
+ * A GPU for a server VM: checks that the device exists and is a GPU, that there is an
+ * IOMMU, which other devices are in its group, and who uses it. At the end the GPU is bound
+ * to vfio-pci. Each obstacle is named with its driver and the next step. No driver loses a
+ * device unless the user asks for it (--rebind), and never while a program has the device
+ * open.
  *
- * For tests WORMHOLE_TEST_ROOT stands before /sys, /proc and /dev.
+ * For tests WORMHOLE_TEST_ROOT is put before /sys, /proc and /dev.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,11 +29,11 @@
 #define CLASS_DISPLAY	0x03
 #define CLASS_BRIDGE	0x06
 #define MAX_GROUP	64
-#define MAX_NAMED	32	/* of the GPUs that there are, in a message */
+#define MAX_NAMED	32	/* GPUs that a message lists */
 
 struct function {
 	char address[16];
-	char driver[64];	/* "" for none */
+	char driver[64];	/* "" if there is none */
 };
 
 static const char *root(void)
@@ -72,7 +73,7 @@ static unsigned long read_hex(const char *address, const char *file)
 	return value;
 }
 
-/* The last part of what a link of a device leads to; "" if there is none. */
+/* Reads the last part of the target of a device's link; "" if there is none. */
 static void read_name(const char *address, const char *link, char *name, size_t size)
 {
 	char path[PATH_MAX], to[PATH_MAX];
@@ -152,7 +153,7 @@ int wh_gpu_list(struct wh_gpu *list, int max)
 	return found;
 }
 
-/* Those that there are, for the message. */
+/* Lists the GPUs of the host, for the message. */
 static void name_gpus(char *text, size_t size)
 {
 	struct wh_gpu gpus[MAX_NAMED];
@@ -197,7 +198,7 @@ static bool is_bridge(const char *address)
 	return read_hex(address, "class") >> 16 == CLASS_BRIDGE;
 }
 
-/* Another function of the same card, such as its sound. */
+/* Returns true for another function of the same card, such as its audio device. */
 static bool same_card(const char *a, const char *b)
 {
 	return !strncmp(a, b, strlen("0000:00:00."));
@@ -208,7 +209,10 @@ static int by_address(const void *a, const void *b)
 	return strcmp(((const struct function *)a)->address, ((const struct function *)b)->address);
 }
 
-/* All of the group that can be in the way: not bridges, which stay with the host. */
+/*
+ * Lists the devices of the group that can be an obstacle. Bridges stay with the host, so
+ * they are not listed.
+ */
 static int read_group(const char *address, struct function *list)
 {
 	char path[PATH_MAX];
@@ -239,7 +243,7 @@ static bool is_free(const struct function *f)
 	return !f->driver[0] || !strcmp(f->driver, "vfio-pci") || !strcmp(f->driver, "pci-stub");
 }
 
-/* Everything that is in the way gets its line. */
+/* Prints a line for each obstacle. */
 static int check_group(const char *address, const struct function *list, int n, bool rebind)
 {
 	int bad = 0, i;
@@ -265,7 +269,7 @@ static int check_group(const char *address, const struct function *list, int n, 
 
 /* --- Who uses it -------------------------------------------------------------------------- */
 
-/* The number of its device file while NVIDIA's driver has it, or -1. */
+/* Returns the number of the GPU's device file while NVIDIA's driver has the GPU, or -1. */
 static int device_minor(const char *address)
 {
 	char path[PATH_MAX], line[256];
@@ -304,8 +308,8 @@ static bool has_open(const char *pid, const char *file)
 }
 
 /*
- * NVIDIA's driver does not let go of a GPU whose file is open: who writes to `unbind`
- * then waits for ever. So programs are named, and it is the user who ends them.
+ * NVIDIA's driver does not release a GPU whose file is open: a write to `unbind` would then
+ * wait for ever. So the programs are named here, and the user must end them.
  */
 static int check_users(const char *address)
 {
@@ -363,7 +367,7 @@ static int load_vfio(void)
 	return -1;
 }
 
-/* The kernel binds before the write to drivers_probe returns; a second is for slow ones. */
+/* The kernel binds before the write to drivers_probe returns. Slow drivers get a second. */
 static bool is_bound(const char *address)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
@@ -398,7 +402,7 @@ static int bind_one(const struct function *f)
 	return -1;
 }
 
-/* The card's functions that a driver of the host has, and the GPU itself. */
+/* Binds the GPU itself, and the card's functions that have a driver of the host. */
 static bool to_bind(const char *address, const struct function *f)
 {
 	if (!strcmp(f->driver, "vfio-pci"))
@@ -422,7 +426,7 @@ static int bind_all(const char *address, const struct function *list, int n, boo
 	return 0;
 }
 
-/* QEMU opens the group's file. */
+/* QEMU opens the group's file, so it must be accessible. */
 static int check_file(const char *address)
 {
 	char path[PATH_MAX], group[64];

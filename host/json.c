@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON as the commands print it. */
+/* Prints JSON for the commands. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "tenancy.h"
 #include "wormhole.h"
 
-/* cJSON's numbers are doubles: beyond 2^53 they round, from 10^17 they have exponents. */
+/* cJSON's numbers are doubles: they round beyond 2^53, and have exponents from 10^17 on. */
 void wh_json_u64(void *object, const char *name, uint64_t value)
 {
 	char text[24];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Every ioctl on /dev/kvm and /dev/kvm-wormhole that the command makes. Holds
- * no state; each function is one call and returns its value or -errno.
+ * Every ioctl on /dev/kvm and /dev/kvm-wormhole that the command makes. The file holds no
+ * state. Each function makes one call and returns its value or -errno.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ int wh_control_create_role(int fd, uint64_t id, uint32_t role)
 	struct wh_host_role r = { .vm_id = id, .role = role, .flags = WH_ROLE_NEXT_VM };
 	int given = call(fd, WH_HOST_CREATE_ROLE, &r);
 
-	/* The role lasts as long as its descriptor: the VMM is to have it. */
+	/* The role lasts as long as its descriptor, so the VMM must inherit the descriptor. */
 	if (given >= 0 && fcntl(given, F_SETFD, 0)) {
 		close(given);
 		return -EINVAL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where things are: what belongs to this command is found from its own place,
- * in a build folder (host/, server/, ... side by side) or in an installation
- * (bin/, and the same folders below lib/wormhole/). NVIDIA's driver library is
- * looked for where the loader and its installers put it.
+ * Finds files. The command finds its own parts relative to its own place, in a build folder
+ * (host/, server/, ... side by side) or in an installation (bin/, and the same folders
+ * below lib/wormhole/). NVIDIA's driver library is searched where the loader and NVIDIA's
+ * installers put it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,8 +61,8 @@ char *wh_server_dir(const char *named)
 /* --- NVIDIA's driver -------------------------------------------------------------- */
 
 /*
- * Our client library has the same name and functions; unlike NVIDIA's it reads
- * this variable. A server whose workers loaded it would be its own client.
+ * Our client library has the same name and functions as NVIDIA's, but only ours reads this
+ * variable. A server whose workers loaded it would become its own client.
  */
 static bool is_client_stub(const char *path)
 {
@@ -85,7 +85,7 @@ static bool is_client_stub(const char *path)
 	return hit;
 }
 
-/* A driver library and not our own: its real path, or NULL. */
+/* Returns the real path of a driver library, or NULL if it is unreadable or our own. */
 static char *usable(const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -99,7 +99,7 @@ static char *usable(const char *path)
 	return real;
 }
 
-/* Lines of the loader's cache: `libcuda.so.1 (libc6,x86-64) => /path`. */
+/* Parses lines of the loader's cache: `libcuda.so.1 (libc6,x86-64) => /path`. */
 static char *from_loader_cache(void)
 {
 	FILE *f = popen("PATH=/sbin:/usr/sbin:/bin:/usr/bin ldconfig -p 2>/dev/null", "re");

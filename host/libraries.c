@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The libraries over the driver that a server has found, of which version: from its file. */
+/* Lists the libraries over the driver that a server has found, with versions, from its file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tenancy.h"
 #include "wormhole.h"
 
-/* Newest first; only their names and versions. */
+/* The newest version comes first. Only names and versions are listed. */
 cJSON *wh_libraries_json(const char *dir)
 {
 	cJSON *o = cJSON_CreateObject(), *list;

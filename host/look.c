@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One look at everything: tenants from their files, VMs from KVM, and what only the server
- * knows: CPU time and devices. A server that does not answer in time is not waited for.
+ * One look at everything: tenants from their files, VMs from KVM, and from the server the
+ * facts that only it knows: CPU time and devices. A server that does not answer in time is
+ * not waited for.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The `wormhole` command: the table of its commands, how they are found and
- * what they share for messages and arguments. Results go to stdout, messages
- * to stderr; the exit status is 0 done, 1 failed, 2 wrong usage.
+ * The `wormhole` command: the table of its commands, how they are found, and the functions
+ * for messages and arguments that they share. Results go to stdout, messages to stderr. The
+ * exit status is 0 for done, 1 for failed, 2 for wrong usage.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static const struct command commands[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* The only shell so far is the only word. */
+/* Only bash is supported, so its name is the only word. */
 static error_t parse_completion(int key, char *arg, struct argp_state *state)
 {
 	if (key == ARGP_KEY_NO_ARGS)
@@ -213,7 +213,7 @@ char *wh_text_end(FILE *f, char *const *text)
 	return wh_must(*text);
 }
 
-/* Without one of ours a program would run without us, or without its limits. */
+/* Without one of our variables a program would run without our libraries, or without its limits. */
 void wh_setenv(const char *name, const char *value)
 {
 	if (setenv(name, value, 1))
@@ -233,7 +233,7 @@ static void *must_malloc(size_t size)
 	return wh_must(malloc(size));
 }
 
-/* What was not written was not done. */
+/* A command whose output could not be written has failed. */
 static int end(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

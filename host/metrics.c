@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A look in the text form that Prometheus reads, by its conventions: base units in the
- * names, `_total' behind what only grows, no series for a limit that there is not. All
- * samples of a metric stand together. docs/operations.md has the list.
+ * A look in Prometheus' text format, with its conventions: base units in the names,
+ * `_total' at the end of counters, and no series for a limit that does not exist. All
+ * samples of a metric are together. docs/operations.md has the list of metrics.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 struct out {
 	FILE *f;
-	const char *name;	/* of the metric whose samples follow */
+	const char *name;	/* name of the metric whose samples follow */
 };
 
 static void head(struct out *o, const char *name, const char *type, const char *help)
@@ -21,7 +21,7 @@ static void head(struct out *o, const char *name, const char *type, const char *
 	fprintf(o->f, "# HELP wormhole_%s %s\n# TYPE wormhole_%s %s\n", name, help, name, type);
 }
 
-/* Length of the UTF-8 character at p, 0 where there is none. */
+/* Returns the length of the UTF-8 character at @p, or 0 if there is none. */
 static int character(const unsigned char *p)
 {
 	int n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 :
@@ -30,14 +30,14 @@ static int character(const unsigned char *p)
 	for (i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong, a surrogate, or beyond the last one. */
+	/* These are too long, or a surrogate, or beyond the last character. */
 	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
 	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return n;
 }
 
-/* Any bytes: names of VMs are what somebody wrote on a command line. */
+/* Writes any bytes as a label: users choose the names of VMs on a command line. */
 static void label(struct out *o, const char *before, const char *key, const char *value)
 {
 	const unsigned char *p = (const unsigned char *)value;
@@ -64,7 +64,7 @@ static void number(struct out *o, uint64_t v)
 	fprintf(o->f, " %" PRIu64 "\n", v);
 }
 
-/* To the nanosecond: as doubles they would lose some after 104 days. */
+/* Writes nanoseconds exactly: doubles would lose digits after 104 days. */
 static void seconds(struct out *o, uint64_t ns)
 {
 	fprintf(o->f, " %" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
@@ -138,7 +138,7 @@ static void write_tenants(struct out *o, const struct wh_tenant_views *all)
 
 enum unit { PLAIN, SECONDS, PERCENT };
 
-/* What is said of a device, where `has`. */
+/* A metric of a device, which is printed if `has` is true. */
 struct device_metric {
 	const char *name, *type, *help;
 	enum unit unit;
@@ -165,7 +165,7 @@ VALUE(throttled, u->throttled_ns, true)
 VALUE(launches, u->launches, true)
 VALUE(sm_limit, l->sm_percent, l->sm_percent)
 
-/* The most that one of its workers has, which all have where nothing was changed. */
+/* Returns the maximum of the tenant's workers. All have the same number unless it was changed. */
 static uint64_t sms(const struct wh_tenant_view *v, unsigned int d, bool *has)
 {
 	uint32_t most = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * As much of HTTP as Prometheus asks for: GET and HEAD of /metrics, an answer for each
- * connection. One thread; nobody is waited for: who says nothing for a while, or too much,
- * is dropped. Where CONNECTIONS are there, who comes next takes the place of the one that
- * has been silent for longest: whoever holds many of them keeps nobody out.
+ * The part of HTTP that Prometheus uses: GET and HEAD of /metrics, one answer per
+ * connection. One thread serves all and waits for no single client: a client that is silent
+ * for some time, or sends too much, is dropped. If there are CONNECTIONS already, a new one
+ * takes the place of the one that has been silent for longest. So nobody can keep others
+ * out by holding many connections.
  */
 #include "metrics.h"
 
@@ -23,7 +24,7 @@
 #include "tenant/clock.h"
 
 #define CONNECTIONS	128
-#define AT_A_TIME	64	/* new ones between two looks at the others */
+#define AT_A_TIME	64	/* new connections between two looks at the others */
 #define REQUEST		4096	/* bytes of a request's head */
 #define PATIENCE_MS	2000
 
@@ -34,7 +35,7 @@ struct connection {
 	size_t got;
 	char *answer;		/* NULL: the request is not complete */
 	size_t size, sent;
-	bool told;		/* what it still sends is of no interest */
+	bool told;		/* the answer is sent; further bytes of the client are ignored */
 };
 
 /* --- Listening ---------------------------------------------------------------------------- */
@@ -56,7 +57,7 @@ static int listen_at(const struct sockaddr *a, socklen_t size)
 	return fd;
 }
 
-/* A socket that nobody listens on any more was left by one that was killed. */
+/* Returns true if a killed process left the socket: nobody listens on it. */
 static bool is_left(const struct sockaddr_un *a)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -88,7 +89,7 @@ static int listen_unix(const char *path, char *err, size_t err_size)
 	return fd;
 }
 
-/* Everybody may read what comes from there, so nobody beyond this machine is asked in. */
+/* Everybody may read the figures, so only addresses of this machine are allowed. */
 static bool is_local(const char *host)
 {
 	return !*host || !strcmp(host, "127.0.0.1") || !strcmp(host, "localhost") ||
@@ -162,7 +163,7 @@ static void refuse(struct connection *c, const char *status)
 	say(c, status, body, strlen(body), false);
 }
 
-/* What is asked for; a query behind the path is no matter. */
+/* Answers a request. A query after the path is ignored. */
 static void answer(struct connection *c, metrics_fn text, void *arg)
 {
 	char method[8], path[64];
@@ -203,7 +204,7 @@ static void drop(struct connection *c)
 	c->fd = -1;
 }
 
-/* Who has asked for nothing before who has an answer, and then who came first. */
+/* A connection without an answer gives way before one with an answer; then the oldest does. */
 static bool gives_way(const struct connection *c, const struct connection *to)
 {
 	if (!c->answer != !to->answer)
@@ -211,7 +212,7 @@ static bool gives_way(const struct connection *c, const struct connection *to)
 	return c->until_ms < to->until_ms;
 }
 
-/* A free place, or that of whoever gives way to all others. */
+/* Returns a free place, or the place of the connection that gives way to all others. */
 static struct connection *place(void)
 {
 	struct connection *c, *oldest = NULL;
@@ -226,7 +227,10 @@ static struct connection *place(void)
 	return oldest;
 }
 
-/* Closed with something unread, the answer might be lost. */
+/*
+ * If a socket is closed with unread bytes, the answer may be lost. So the client's bytes
+ * are read.
+ */
 static void hear_out(struct connection *c)
 {
 	ssize_t n = recv(c->fd, c->request, REQUEST, 0);
@@ -272,7 +276,10 @@ static void tell(struct connection *c)
 		c->told = c->sent == c->size;
 }
 
-/* What a client asks is there with it as a rule, so it is heard before anyone takes its place. */
+/*
+ * Usually a client's request arrives with the connection, so it is read before a new
+ * connection can take its place.
+ */
 static bool take(int listener, metrics_fn text, void *arg)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -299,7 +306,7 @@ static void drop_late(int64_t now)
 			drop(&all[i]);
 }
 
-/* Until something happens, or is due. */
+/* Waits until something happens or something is due. */
 static void wait_for(struct pollfd *p, const int *listener, int n, int64_t due)
 {
 	int64_t now = wh_now_ms(), next = due ? due : INT64_MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Names of roles, of VMX basic exit reasons (as arch/x86/include/uapi/asm/vmx.h
- * numbers them) and of handoff reasons, for people and for --json.
+ * Names of roles, of VMX basic exit reasons (with the numbers of
+ * arch/x86/include/uapi/asm/vmx.h) and of handoff reasons, for text and for --json.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What protects a server's workers and what does not, as the server found it:
- * from its file, or from a server that only looks (`wormhole check`).
+ * The protections of a server's workers, and those that are missing, as the server found
+ * them: from its file, or from a server that only looks (`wormhole check`).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tenancy.h"
 #include "wormhole.h"
 
-/* The server's words, what they mean, and how to get what is missing. */
+/* The server's words for protections, their meaning, and how to get one that is missing. */
 static const struct {
 	const char *name, *text, *fix;
 } kinds[] = {
@@ -100,7 +100,7 @@ void wh_protections_check(void)
 		       p.one[i].detail, p.one[i].on ? "" : "; ", p.one[i].on ? "" : kinds[i].fix);
 }
 
-/* One line: what workers have, and behind `but not' what they lack. */
+/* Prints one line: the protections that workers have, and after `but not' the missing ones. */
 void wh_protections_print(const struct wh_protections *p)
 {
 	const char *separator = "";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which VMs this command started: one file each in /run/wormhole, named by id,
- * with role, pid, the process's start time and the VM's name, then the file of its
- * console. A hint only: the truth is in the kernel. Files of dead processes are removed by
- * whoever reads them; the start time tells a pid that was used again.
+ * The VMs that this command started: one file each in /run/wormhole, named by id. It holds
+ * role, pid, start time of the process and name of the VM, then the file of its console.
+ * This is only a hint; the kernel decides. A reader removes the files of dead processes.
+ * The start time reveals a pid that was used again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ void wh_registry_channel(uint64_t id, char *path, size_t size)
 	snprintf(path, size, REGISTRY "/%" PRIu64 ".control", id);
 }
 
-/* Its file, and what its VMM has left. */
+/* Removes the VM's file, and the socket that its VMM left. */
 static void forget(uint64_t id)
 {
 	char path[64];
@@ -39,7 +39,7 @@ static void forget(uint64_t id)
 	unlink(path);
 }
 
-/* Clock ticks after boot at which a process started; 0 when there is none. */
+/* Returns the start of a process in clock ticks after boot, or 0 if there is no such process. */
 static unsigned long long start_time(pid_t pid)
 {
 	unsigned long long ticks = 0;
@@ -50,7 +50,7 @@ static unsigned long long start_time(pid_t pid)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	/* The name in field 2 may hold anything: count from its last ')'. */
+	/* The name in field 2 may contain anything, so count fields from its last ')'. */
 	if (fgets(line, sizeof(line), f) && (p = strrchr(line, ')')))
 		sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
 		       " %*d %*d %*d %*d %*d %*d %llu", &ticks);
@@ -80,7 +80,7 @@ void wh_registry_remove(uint64_t id)
 	forget(id);
 }
 
-/* Fill in *vm from its file; false, and no file any more, when it is dead. */
+/* Fills in *vm from its file. If the VM is dead, removes the file and returns false. */
 static bool read_living(uint64_t id, struct wh_vm *vm)
 {
 	unsigned long long started = 0;

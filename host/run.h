@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `wormhole run --user`: run_user.c and run_terminal.c. */
+/* Declarations for `wormhole run --user`: run_user.c and run_terminal.c. */
 #ifndef WORMHOLE_HOST_RUN_H
 #define WORMHOLE_HOST_RUN_H
 
@@ -9,27 +9,34 @@
 struct wh_run_as {
 	const struct passwd *pw;
 	const char *tenant, *socket, *libraries;
-	int keep;		/* the one descriptor that the program gets; -1: none */
+	int keep;		/* the descriptor that the program inherits; -1: none */
 	char **argv;
 };
 
-/* By name or number; NULL after a message. Only for root. */
+/* Finds a user by name or number. Only root may call it. Returns NULL after a message. */
 const struct passwd *wh_user_find(const char *name);
-/* Before anything is opened: the standard three are. */
+/*
+ * Opens the three standard files if they are closed. Must be called before other files are
+ * opened.
+ */
 void wh_user_standard_files(void);
-/* From here on the environment is the user's, and a list of names of the caller's. */
+/* Replaces the environment by the user's, and a list of variables from the caller's. */
 void wh_user_environment(const struct passwd *pw);
-/* Becomes the program, or waits for it at a terminal: then its exit status. */
+/*
+ * Becomes the program. At a terminal it waits for the program instead, and returns its exit
+ * status.
+ */
 int wh_run_as(const struct wh_run_as *r);
 
 /* --- run_terminal.c --------------------------------------------------------------------- */
 
-/* A descriptor of its own for the caller's terminal; -1: he has none. */
+/* Opens the caller's terminal and returns a new descriptor; -1: there is no terminal. */
 int wh_terminal_of_caller(void);
 /*
- * Calls fn in a process of another session, with a terminal of uid's in the place of the
- * caller's, and passes on between the two until it has ended: the exit status of fn or what
- * it has become. Who ended by a signal is followed by the same.
+ * Calls @fn in a process of another session, with a terminal that belongs to @uid instead
+ * of the caller's. It passes bytes between the two terminals until the process ends.
+ * Returns the exit status of @fn, or of the program that it became. If a signal ended the
+ * process, the same signal ends the caller.
  */
 int wh_terminal_run(int tty, uid_t uid, int (*fn)(const void *arg), const void *arg);
 

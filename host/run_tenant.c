@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `wormhole run` for a program of this machine: asks the server for a tenant
- * with the limits, then becomes the program, whose libraries are ours and whose
- * socket is the tenant's. Signals, exit status and terminal are the program's
- * own; another user's program at a terminal is a child (run_user.c). An ephemeral
- * tenant lives as long as this process, or anybody who inherited the connection that
- * asked for it.
+ * `wormhole run` for a program of this machine: asks the server for a tenant with the
+ * limits, then becomes the program, with our libraries and the tenant's socket. Signals,
+ * exit status and terminal are the program's own; another user's program at a terminal is a
+ * child (run_user.c). An ephemeral tenant lives as long as this process, or as any process
+ * that inherited the connection on which it was made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,10 @@ extern char **environ;
 
 /* --- The program's environment ---------------------------------------------------- */
 
-/* Ours first, what was there behind it. In a program of another `wormhole run' it may be there. */
+/*
+ * Puts our value first and keeps the old value after it. A program inside another `wormhole
+ * run' may have ours already.
+ */
 static void prepend(const char *name, const char *value, const char *separator)
 {
 	const char *old = getenv(name);
@@ -58,7 +60,7 @@ static void prepend_file(const char *name, const char *folder, const char *file,
 	free(path);
 }
 
-/* These mean something to a server only; somebody may think otherwise. */
+/* Only a server uses these variables, but a user may expect an effect on the program. */
 static void warn_of_variables(void)
 {
 	static const char *const names[] = { "CUDA_DEVICE_MEMORY_LIMIT", "CUDA_DEVICE_SM_LIMIT" };
@@ -78,9 +80,9 @@ static void warn_of_variables(void)
 static void set_environment(const char *libraries, const char *socket)
 {
 	prepend("LD_LIBRARY_PATH", libraries, ":");
-	/* For programs with a static CUDA runtime; leaves all others alone. */
+	/* This is for programs with a static CUDA runtime; it changes no others. */
 	prepend_file("LD_PRELOAD", libraries, PRELOAD, " ");
-	/* For libraries that are looked for elsewhere before, or by their paths. */
+	/* This is for libraries that are searched elsewhere first, or by their paths. */
 	prepend_file("LD_AUDIT", libraries, AUDIT, ":");
 	wh_setenv("WORMHOLE_TRANSPORT", "shm");
 	wh_setenv("WORMHOLE_SOCKET", socket);
@@ -88,7 +90,7 @@ static void set_environment(const char *libraries, const char *socket)
 
 /* --- The tenant ------------------------------------------------------------------- */
 
-/* A socket that we may use without asking the server for anything; NULL: there is none. */
+/* Returns a socket that may be used without a request to the server, or NULL if there is none. */
 static char *usable_socket(const char *dir, const char *tenant)
 {
 	char *path;
@@ -106,13 +108,13 @@ static char *usable_socket(const char *dir, const char *tenant)
 	return NULL;
 }
 
-/* What the program is to have, and where: of the tenant that it gets. */
+/* The tenant that the program gets, and how to reach it. */
 struct place {
 	char *name, *socket;	/* allocated */
-	int connection;		/* that keeps the tenant; -1: nobody need keep it */
+	int connection;		/* keeps the tenant alive; -1: not needed */
 };
 
-/* The connection stays open across exec: it keeps the tenant. */
+/* The connection keeps the tenant alive, so it stays open across exec. */
 static bool create_tenant(const struct wh_run_tenant *r, const char *dir, uid_t uid,
 			  struct place *p)
 {
@@ -144,7 +146,7 @@ static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid
 	bool limited = wh_limit_said(&r->limits) || r->devices;
 	char *socket = usable_socket(dir, r->tenant);
 
-	/* One of this name may be there and about to end: the server knows. */
+	/* A tenant of this name may exist and be about to end: the server knows. */
 	if (limited || (r->tenant && !socket)) {
 		free(socket);
 		return create_tenant(r, dir, uid, p);
@@ -158,7 +160,7 @@ static bool find_place(const struct wh_run_tenant *r, const char *dir, uid_t uid
 
 /* --- The program ------------------------------------------------------------------ */
 
-/* In the child, where there is one. */
+/* Runs in the child if there is one. */
 static int become_program(const struct wh_run_tenant *r, const struct passwd *pw,
 			  const struct place *p)
 {
@@ -179,7 +181,7 @@ static int become_program(const struct wh_run_tenant *r, const struct passwd *pw
 	return EXIT_FAILED;
 }
 
-/* The program is a child then: somebody has to read. */
+/* Runs the program as a child, since this process has to read the trace. */
 static int run_traced(const struct wh_run_tenant *r, const char *dir, const struct passwd *pw,
 		      const struct place *p)
 {

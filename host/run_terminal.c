@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A terminal of its own for a program of another user. Who has the caller's could type
- * into it (TIOCSTI), change it, or read what is typed there when the program has ended.
+ * Gives a program of another user a terminal of its own. A program that has the caller's
+ * terminal could type into it (TIOCSTI), change it, or read what is typed there after the
+ * program has ended.
  *
- * Three processes: this one stays in the caller's session and passes on between the two
- * terminals; the keeper leads the new session and is the program's parent there, without
- * whom ^Z would stop nothing; the program. The first tells the keeper signals, the keeper
- * says when the program stops and ends.
+ * There are three processes. The front stays in the caller's session and passes bytes
+ * between the two terminals. The keeper leads the new session and is the program's parent
+ * there; without it ^Z would stop nothing. The third is the program. The front tells the
+ * keeper signals; the keeper reports when the program stops and ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,15 +27,15 @@
 #include "run.h"
 #include "wormhole.h"
 
-#define AWAY_MS		250	/* how often one in the background looks whether it still is */
-#define STALLED_MS	5000	/* a terminal that takes nothing of what is left */
-#define LAST_BYTES	(1 << 20)	/* of who writes on when the program has ended */
+#define AWAY_MS		250	/* in the background: how often to look for the foreground */
+#define STALLED_MS	5000	/* a terminal that accepts none of the rest for so long */
+#define LAST_BYTES	(1 << 20)	/* of others that write after the program's end */
 
 static const int passed_on[] = {
 	SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGCONT, SIGWINCH,
 };
 
-/* Both ways: to the keeper a signal, from it a status of waitpid(). */
+/* A message between both: a signal to the keeper, or a status of waitpid() from it. */
 struct word {
 	int value;
 };
@@ -44,7 +45,7 @@ struct word {
 struct keeper {
 	int front, slave, signals;
 	pid_t program;
-	sigset_t mask;		/* of the caller, for the program */
+	sigset_t mask;		/* the caller's signal mask, for the program */
 };
 
 __attribute__((noreturn))
@@ -71,7 +72,7 @@ static void drop_standard_files(int n)
 		close(null);
 }
 
-/* The other end is gone: as when a terminal is. */
+/* The front has gone. The program gets the signals of a terminal that goes away. */
 __attribute__((noreturn)) static void hang_up(const struct keeper *k)
 {
 	kill(-k->program, SIGHUP);
@@ -79,7 +80,7 @@ __attribute__((noreturn)) static void hang_up(const struct keeper *k)
 	_exit(1);
 }
 
-/* The program is not waited for yet, so that its number is nobody else's. */
+/* The program has not been waited for yet, so its process id cannot belong to another process. */
 static void hear(const struct keeper *k)
 {
 	struct word w;
@@ -96,7 +97,7 @@ static bool tell(int fd, int value)
 	return send(fd, &w, sizeof(w), MSG_NOSIGNAL) == sizeof(w);
 }
 
-/* The session's leader goes last: what is still to be read of the terminal goes with it. */
+/* The session's leader ends last: when it ends, unread output of the terminal is lost. */
 __attribute__((noreturn)) static void wait_for_front(const struct keeper *k)
 {
 	struct word w;
@@ -159,16 +160,16 @@ struct bytes {
 
 struct front {
 	int tty, master, keeper, signals;
-	bool shows;		/* its standard output is the terminal: all keys are its */
-	bool types;		/* what is typed is the program's */
-	bool entered, away;	/* in the background */
+	bool shows;		/* standard output is the terminal, so the program gets all keys */
+	bool types;		/* the program gets what is typed */
+	bool entered, away;	/* raw mode is set; in the background */
 	bool ended;
 	int status;
-	struct termios before;	/* of the caller's terminal, while entered */
+	struct termios before;	/* settings of the caller's terminal while entered */
 	struct bytes in, out;
 };
 
-/* A terminal that is nobody's session's has no background. */
+/* A terminal that belongs to no session has no background. */
 static bool in_foreground(int tty)
 {
 	pid_t group = tcgetpgrp(tty);
@@ -185,8 +186,9 @@ static void copy_size(const struct front *f)
 }
 
 /*
- * All keys go through as they are, and the program's terminal makes of them what it does.
- * In a pipe that goes on to others the terminal is theirs, too, and stays as it is.
+ * Sets raw mode: all keys pass unchanged, and the program's terminal interprets them. If
+ * standard output is a pipe to other programs, they use the terminal, too, so it stays as
+ * it is.
  */
 static void enter(struct front *f)
 {
@@ -210,7 +212,7 @@ static void leave(struct front *f)
 	f->entered = false;
 }
 
-/* The program has stopped: so does the caller's job, and goes on together with it. */
+/* The program has stopped. So the caller's job stops, too, and both continue together. */
 static void stop(struct front *f, int sig)
 {
 	sigset_t set;
@@ -226,7 +228,10 @@ static void stop(struct front *f, int sig)
 	tell(f->keeper, SIGCONT);
 }
 
-/* What a terminal sends goes to whoever has the other one's foreground, all else to the program. */
+/*
+ * A signal of the terminal goes to the foreground group of the program's terminal. Other
+ * signals go to the program.
+ */
 static void pass_on(struct front *f)
 {
 	struct signalfd_siginfo info;
@@ -269,7 +274,7 @@ static void hear_keeper(struct front *f)
 
 /* --- Between the two -------------------------------------------------------------------- */
 
-/* ^D of a terminal that makes lines is the other one's. */
+/* If the caller's terminal reads lines, its ^D becomes the other terminal's. */
 static void take_typed(struct front *f)
 {
 	ssize_t n = read(f->tty, f->in.text, sizeof(f->in.text));
@@ -304,7 +309,7 @@ static bool put(int fd, struct bytes *b)
 	return true;
 }
 
-/* The caller's terminal is gone: the program may go on, and nobody sees it. */
+/* The caller's terminal has gone. The program may continue, but nobody sees its output. */
 static void lose_terminal(struct front *f)
 {
 	close(f->tty);
@@ -355,7 +360,7 @@ static int step(struct front *f, int ms)
 	return n;
 }
 
-/* What the program had written is shown; of who writes on behind it so much and no more. */
+/* Shows what the program had written, and a limited amount from others that still write. */
 static void show_rest(struct front *f)
 {
 	size_t left = LAST_BYTES / sizeof(f->out.text);
@@ -378,7 +383,7 @@ static void pass_until_end(struct front *f)
 	leave(f);
 }
 
-/* Who waits for us sees what he would see of the program. */
+/* Ends as the program did, so that the process that waits sees the same status. */
 static int end_as(int status, const sigset_t *mask)
 {
 	const struct rlimit none = { 0, 0 };
@@ -401,7 +406,7 @@ int wh_terminal_of_caller(void)
 	char path[32];
 	int fd = open("/dev/tty", flags), i;
 
-	/* Opened anew: what we change of the descriptor is ours alone. */
+	/* Opens the terminal anew, since changes of a shared descriptor would affect the caller. */
 	for (i = 0; i < 3 && fd < 0; i++)
 		if (isatty(i)) {
 			snprintf(path, sizeof(path), "/proc/self/fd/%d", i);
@@ -426,7 +431,10 @@ static int block(sigset_t *before)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* As the caller's is, but for the echo where his own shows what is typed. */
+/*
+ * Makes a terminal with the settings of the caller's. It has no echo if the caller's
+ * terminal shows what is typed.
+ */
 static int make_terminal(struct front *f, uid_t uid, int *slave)
 {
 	struct winsize w = { 0 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What `wormhole run --user` makes of root's process before the program gets it: the
- * user and his groups, his environment, nothing that root had open, no folder that he
- * could not enter by its name. Where there is a terminal the program has one of its own
- * (run_terminal.c).
+ * Changes root's process for `wormhole run --user` before the program starts: the user and
+ * the user's groups, the user's environment, no files that root had open, and no folder
+ * that the user could not enter by name. At a terminal the program gets a terminal of its
+ * own (run_terminal.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +45,8 @@ const struct passwd *wh_user_find(const char *name)
 /* --- Environment ------------------------------------------------------------------ */
 
 /*
- * Of root's own: how to write and to show, and what is asked of CUDA. Nothing that names
- * a file or a program, and nothing that could be a secret.
+ * The variables of root that are passed on: language and display, and settings of CUDA.
+ * None names a file or a program, and none can be a secret.
  */
 static const char *const passed[] = {
 	"TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ",
@@ -81,9 +81,9 @@ void wh_user_environment(const struct passwd *pw)
 	wh_setenv("PATH", pw->pw_uid ? USERS_PATH : ROOTS_PATH);
 }
 
-/* --- Becoming him ------------------------------------------------------------------- */
+/* --- Becoming the user ------------------------------------------------------------- */
 
-/* Whatever the process was started with: of a user's no capability is left. */
+/* A user's program keeps no capability, whatever capabilities the process was started with. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -105,8 +105,8 @@ static int change_user(const struct passwd *pw)
 }
 
 /*
- * A folder below one that is closed to him would be open to him as the one that he is in:
- * he has to come there by its name.
+ * A process may stay in a folder below one that the user may not enter. So the user must be
+ * able to reach the folder by its name.
  */
 static void change_folder(const struct passwd *pw)
 {
@@ -121,7 +121,10 @@ static void change_folder(const struct passwd *pw)
 	free(here);
 }
 
-/* Of all that is open the standard three are his, and the connection that keeps his tenant. */
+/*
+ * Of all open files, only the three standard files and the connection that keeps the tenant
+ * stay open.
+ */
 static void close_others(int keep)
 {
 	if (keep == 3)
@@ -131,7 +134,10 @@ static void close_others(int keep)
 	closefrom(keep < 0 ? 3 : 4);
 }
 
-/* What root reaches and he does not would leave him without a limit, and without a word. */
+/*
+ * Root can reach files that the user cannot. Then the program would run without limits and
+ * without a message, so this is checked.
+ */
 static int check_reach(const struct wh_run_as *r)
 {
 	char *file;
@@ -159,14 +165,14 @@ static int become(const void *arg)
 		return EXIT_FAILED;
 	change_folder(r->pw);
 	close_others(r->keep);
-	/* A file that everybody may write is nobody's wish. */
+	/* Nobody wants files that everybody may write. */
 	umask(umask(077) | 022);
 	execvp(r->argv[0], r->argv);
 	wh_error("cannot run '%s' as user '%s': %s", r->argv[0], r->pw->pw_name, strerror(errno));
 	return EXIT_FAILED;
 }
 
-/* Nothing of ours may get the number of a standard descriptor that is closed. */
+/* None of our files may get the number of a standard descriptor that is closed. */
 void wh_user_standard_files(void)
 {
 	int fd;

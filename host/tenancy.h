@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations of the commands about tenants of a server on this machine. */
+/* Declarations for the commands that deal with tenants of a server on this machine. */
 #ifndef WORMHOLE_HOST_TENANTS_H
 #define WORMHOLE_HOST_TENANTS_H
 
@@ -10,38 +10,44 @@
 
 #include "tenant/spec.h"
 
-/* --- layout.c: allocated paths ------------------------------------------------ */
+/* --- layout.c: returns allocated paths ----------------------------------------- */
 
-/* A file or folder of ours, such as "server/wormhole-server"; NULL: it is not there. */
+/*
+ * Finds a file or folder of ours, such as "server/wormhole-server". Returns NULL if it is
+ * missing.
+ */
 char *wh_layout_find(const char *rel);
 char *wh_server_dir(const char *named);
-/* NVIDIA's libcuda.so.1; NULL: this machine has none. */
+/* Finds NVIDIA's libcuda.so.1. Returns NULL if this machine has none. */
 char *wh_find_driver(void);
 bool wh_is_client_stub(const char *path);
 
 /* --- tenant_client.c ------------------------------------------------------------- */
 
-/* The control socket; -1 after a message. */
+/* Connects to the control socket. Returns -1 after a message. */
 int wh_server_connect(const char *dir);
-/* The answer to the request, which is freed; NULL after a message. */
+/* Sends a request, frees it, and returns the answer, or NULL after a message. */
 cJSON *wh_server_ask(int fd, cJSON *request);
-/* The same for the file that comes with the answer; -1 after a message. */
+/* Does the same, and returns the file that comes with the answer; -1 after a message. */
 int wh_server_ask_file(int fd, cJSON *request);
 cJSON *wh_request(const char *op, const char *tenant);
 void wh_request_limits(cJSON *request, const struct wh_limit_list *list);
-/* Of --devices; NULL: nothing is said. */
+/* Adds the devices of --devices. NULL adds nothing. */
 void wh_request_devices(cJSON *request, const char *list);
-/* The answer to a request without arguments, within ms, or NULL without a word. */
+/*
+ * Returns the answer to a request without arguments, or NULL without a message if it takes
+ * longer than @ms.
+ */
 cJSON *wh_server_glance(const char *dir, const char *op, int ms);
-/* Connect, ask, close: the command's exit status. */
+/* Connects, asks and closes. Returns the command's exit status. */
 int wh_server_do(const char *dir, cJSON *request);
 
-/* Children of a command's argp: their inputs are a list of limits and a const char * each. */
+/* Children of a command's argp. Their inputs are a list of limits and a const char * each. */
 extern const struct argp wh_limit_argp, wh_dir_argp, wh_devices_argp;
 
 /* --- json.c ------------------------------------------------------------------------ */
 
-/* An integer as it is, however large; object is a cJSON object. */
+/* Writes an integer exactly, however large it is. @object is a cJSON object. */
 void wh_json_u64(void *object, const char *name, uint64_t value);
 void wh_json_print(const cJSON *o);
 
@@ -49,21 +55,21 @@ void wh_json_print(const cJSON *o);
 
 struct wh_run_tenant {
 	const char *dir, *tenant, *user;
-	const char *devices;	/* as said; NULL: all */
-	const char *trace;	/* a file; NULL: none */
+	const char *devices;	/* as given; NULL: all */
+	const char *trace;	/* the file to write; NULL: no trace */
 	uint64_t trace_size;
 	struct wh_limit_list limits;
 	char **argv;
 };
 
-/* Becomes the program; returns on error. */
+/* Becomes the program. Returns only on an error. */
 int wh_run_tenant(const struct wh_run_tenant *r);
 
 /* --- protection.c -------------------------------------------------------------------- */
 
-/* In the order of protection.c's table. */
+/* Protections, in the order of protection.c's table. */
 struct wh_protections {
-	bool known;		/* false: no server has said anything */
+	bool known;		/* false: no server has reported any */
 	struct {
 		bool on;
 		char detail[128];
@@ -71,13 +77,13 @@ struct wh_protections {
 };
 
 void wh_protections_of_server(const char *dir, struct wh_protections *out);
-/* What a server of this user would find here. */
+/* Finds the protections that a server of this user would have here. */
 void wh_protections_of_machine(struct wh_protections *out);
-/* Lines of `wormhole check'. */
+/* Prints the lines of `wormhole check'. */
 void wh_protections_check(void);
 void wh_protections_print(const struct wh_protections *p);
 cJSON *wh_protections_json(const struct wh_protections *p);
-/* The name of one[i], or NULL behind the last. */
+/* Returns the name of one[i], or NULL after the last. */
 const char *wh_protection_name(unsigned int i);
 
 /* --- libraries.c ----------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The command's end of the server's control socket, and the arguments about limits. */
+/* The command's side of the server's control socket, and the arguments for limits. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "tenant/control.h"
 #include "wormhole.h"
 
-/* A worker's end takes a tenth of a second on a GPU, as long as a driver likes at worst. */
+/* A worker ends in a tenth of a second on a GPU. A driver can make it much slower. */
 #define ENDING_MS	20
 #define ENDING_MAX_MS	10000
 
@@ -34,7 +34,10 @@ static void explain_connect(const char *dir, int err)
 			 dir, strerror(err));
 }
 
-/* -1: errno. connect: how long for that, too, where its clients stand in line. */
+/*
+ * Opens the control socket. Returns -1 with errno. @connect_ms limits the wait for a
+ * connection if other clients are waiting, too.
+ */
 static int open_socket(const char *dir, int answer_ms, int connect_ms)
 {
 	struct timeval wait = { connect_ms / 1000, connect_ms % 1000 * 1000 };
@@ -70,7 +73,7 @@ int wh_server_connect(const char *dir)
 	return fd;
 }
 
-static int file = -1;	/* that came with the last answer */
+static int file = -1;	/* the file that came with the last answer */
 
 static ssize_t receive(int fd, char *text)
 {
@@ -90,7 +93,7 @@ static ssize_t receive(int fd, char *text)
 	return n;
 }
 
-/* NULL: no answer at all, and errno says why. */
+/* Returns NULL with errno if there is no answer at all. */
 static cJSON *exchange(int fd, const cJSON *request)
 {
 	static char text[WH_CONTROL_PACKET + 1];
@@ -99,7 +102,7 @@ static cJSON *exchange(int fd, const cJSON *request)
 
 	if (out && send(fd, out, strlen(out), MSG_NOSIGNAL) > 0)
 		n = receive(fd, text);
-	/* A server that turns us away says why and hangs up before it has read anything. */
+	/* A server that refuses the connection sends the reason and closes without reading. */
 	if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
 		n = receive(fd, text);
 	free(out);
@@ -111,7 +114,7 @@ static cJSON *exchange(int fd, const cJSON *request)
 	return cJSON_Parse(text);
 }
 
-/* What a request names is about to end: a moment later there is room for it. */
+/* The tenant that a request names may be about to end, so the request is repeated for a while. */
 static cJSON *exchange_patiently(int fd, const cJSON *request)
 {
 	const struct timespec pause = { 0, ENDING_MS * 1000000L };

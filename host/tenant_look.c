@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tenants as they are now, read from the files of tenant.h, which needs no word with
- * the server and disturbs nobody; those of server VMs are asked for (vm_tenants.c).
+ * Reads the tenants' current figures from the files of tenant.h, without a request to the
+ * server and without disturbing anyone. Tenants in server VMs are asked for (vm_tenants.c).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,8 +42,8 @@ static int look(const char *folder, const char *name, struct wh_tenant_view *v)
 }
 
 /*
- * Files alone may be left from a server that was killed. Who may not connect
- * cannot read the files either, and is told so then.
+ * A killed server leaves its files, so they prove nothing. A user who may not connect
+ * cannot read the files either, and gets that message.
  */
 static bool server_lives(const char *dir)
 {
@@ -111,7 +111,7 @@ static bool look_at_named(const char *dir, const char *folder, char *const *name
 	return true;
 }
 
-/* A tenant that ends while we look is not there. */
+/* A tenant that ends during the look counts as missing. */
 static bool look_at_all(const char *folder, struct wh_tenant_views *out)
 {
 	struct dirent **list;
@@ -175,7 +175,7 @@ const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *befo
 
 	for (i = 0; before && i < before->n; i++) {
 		b = &before->view[i];
-		/* A server that was started again counts from the beginning. */
+		/* A server that was restarted counts from the beginning. */
 		if (b->limits.tenant_id == v->limits.tenant_id &&
 		    !strcmp(b->limits.name, v->limits.name) && v->at_ns > b->at_ns)
 			return b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tenants for `wormhole stat`, as a table or JSON. */
+/* Shows tenants for `wormhole stat`, as a table or JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static const char *time_text(uint64_t ns, char out[16])
 	return out;
 }
 
-/* Of the time between two looks at the same tenant. */
+/* Returns the share of the time between two looks at the same tenant. */
 static const char *share_text(const struct wh_tenant_view *v, unsigned int d,
 			      const struct wh_tenant_views *before, char out[16])
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The terminal of `wormhole top`: keys one by one, the alternate screen, its size. By the
- * sequences that every terminal of the last decades knows, so that no library is needed.
- * However the command ends, the terminal is left as it was.
+ * The terminal of `wormhole top`: single keys, the alternate screen, its size. It uses
+ * sequences that every terminal has known for decades, so no library is needed. However the
+ * command ends, it leaves the terminal as it was.
  */
 #include <errno.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ static void on_stop(int sig)
 	wanted_stop = 1;
 }
 
-/* Only for poll() to return. */
+/* The handler does nothing: the signal only makes poll() return. */
 static void on_resize(int sig)
 {
 	(void)sig;
@@ -52,7 +52,7 @@ static void on_resize(int sig)
 static void take_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	/* poll() returns all the same; what is written is written whole. */
+	/* With SA_RESTART poll() returns nevertheless, but a write is completed. */
 	struct sigaction a = { .sa_handler = on_end, .sa_flags = SA_RESTART };
 	size_t i;
 
@@ -95,7 +95,7 @@ static int from_environment(const char *name, int otherwise)
 	return text && !wh_parse_u64(text, 20, 1000, &v) ? (int)v : otherwise;
 }
 
-/* What there is no terminal for is as wide as one says by $COLUMNS. */
+/* If there is no terminal, $COLUMNS gives the width. */
 void term_size(int *columns, int *lines)
 {
 	struct winsize w = { 0 };
@@ -109,7 +109,7 @@ void term_size(int *columns, int *lines)
 	*lines = w.ws_row;
 }
 
-/* Line by line over what is there, so that nothing flickers. */
+/* Overwrites the screen line by line, so that nothing flickers. */
 void term_show(const char *text)
 {
 	const char *end;
@@ -126,7 +126,7 @@ void term_show(const char *text)
 	fflush(stdout);
 }
 
-/* What was typed and not looked at yet: keys may come faster than one by one. */
+/* Characters that were typed but not handled yet: several may arrive at once. */
 static struct {
 	char text[64];
 	size_t n;
@@ -139,7 +139,7 @@ static int take(size_t bytes, int key)
 	return key;
 }
 
-/* 0: none. */
+/* Returns 0 if there is no key. */
 static int next_key(void)
 {
 	static const int arrows[] = { TERM_UP, TERM_DOWN, TERM_RIGHT, TERM_LEFT };
@@ -153,7 +153,10 @@ static int next_key(void)
 	return take(1, (unsigned char)p[0] > ' ' && p[0] != '\033' ? (unsigned char)p[0] : ' ');
 }
 
-/* ^Z: the shell gets its terminal as it was, and we ours when it lets us go on. */
+/*
+ * Handles ^Z: restores the terminal for the shell, and sets it up again when the command
+ * continues.
+ */
 static void suspend(void)
 {
 	wanted_stop = 0;
@@ -180,7 +183,7 @@ int term_key(int ms)
 		n = read(STDIN_FILENO, typed.text, sizeof(typed.text));
 	if (wanted_end)
 		return -1;
-	/* The terminal has gone: it can be read, and there is nothing. */
+	/* The terminal has gone: it is readable, but there is nothing to read. */
 	if (n == 0 && p.revents)
 		return -1;
 	typed.n = n > 0 ? (size_t)n : 0;

@@ -5,24 +5,27 @@
 
 #include "views.h"
 
-#define TOP_CELL	WH_TENANT_NAME	/* room for what stands in a column */
-#define TOP_UNKNOWN	-1.0	/* of what is never negative */
+#define TOP_CELL	WH_TENANT_NAME	/* room for the text of a column */
+#define TOP_UNKNOWN	-1.0	/* for values that are never negative */
 
-/* --- top_rows.c: figures of a tenant, or of one device of it ------------------------- */
+/* --- top_rows.c: figures of a tenant, or of one of its devices ------------------ */
 
 struct top_row {
 	const struct wh_tenant_view *v;
 	int device;		/* -1: all of them */
-	unsigned int devices;	/* of which it is */
+	unsigned int devices;	/* number of devices in this row */
 	unsigned int workers;
-	/* A second. */
+	/* The following are per second. */
 	double calls, requests, waited, launches, to_device, from_device;
 	uint64_t memory, quota, peak, driver;	/* bytes; quota 0: none */
 	uint64_t refused, gpu_ns, throttled_ns, all_launches;	/* since the tenant began */
-	const char *policy;	/* of its share; NULL: none */
-	/* Percent; of all devices together where it is of all. */
+	const char *policy;	/* policy of its share; NULL: none */
+	/*
+	 * The following are percent. A row for all devices has the percentage of all of
+	 * them together.
+	 */
 	double asked, got, throttled, cpu;
-	unsigned int sms;	/* given to it, where its share is spatial; 0: all */
+	unsigned int sms;	/* SMs that it got, if its share is spatial; 0: all */
 };
 
 struct top_rows {
@@ -30,63 +33,66 @@ struct top_rows {
 	int n;
 };
 
-/* before: an earlier look; NULL: none, and nothing is known that is of a time. */
+/* Makes the rows. @before is an earlier look, or NULL: then values that need a time are unknown. */
 void top_rows(const struct wh_look *now, const struct wh_look *before, bool devices,
 	      struct top_rows *out);
-/* Percent of a CPU; TOP_UNKNOWN where there was no look before. */
+/* Return the percentage of a CPU, or TOP_UNKNOWN if there was no look before. */
 double top_server_cpu(const struct wh_look *now, const struct wh_look *before);
 double top_vm_cpu(const struct wh_vm_view *v, const struct wh_vm_view *before);
-/* What was counted between two looks, a second. */
+/* Returns the count between two looks, per second. */
 double top_rate(uint64_t now, uint64_t before, uint64_t ns);
 
-/* --- top_columns.c: columns, by which one sorts ----------------------------------------- */
+/* --- top_columns.c: columns, by which rows can be sorted ---------------------------- */
 
 struct top_column {
-	char key;		/* chooses it; 0: none does */
+	char key;		/* the key that chooses it; 0: none does */
 	const char *name;
 	int width;
-	int rank;		/* what is wider than the terminal loses the highest first */
+	int rank;		/* in a narrow terminal the highest are dropped first */
 	bool (*wanted)(const struct top_rows *r);	/* NULL: always */
 	void (*text)(const struct top_row *r, char out[TOP_CELL]);
 	double (*value)(const struct top_row *r);	/* NULL: compared as text */
 };
 
-/* The first is the tenant's name. */
+/* The first column is the tenant's name. */
 extern const struct top_column top_columns[];
 extern const int top_ncolumns;
 
-/* By name or key; -1: none. Names are written as the header has them, in any case. */
+/* Finds a column by name or key; -1: none. Names are those of the header, in any letter case. */
 int top_column_of(const char *name);
-/* By figures largest first, by name in its order; reverse: the other way. */
+/* Sorts figures by size, the largest first, and names by alphabet. @reverse inverts the order. */
 void top_sort(struct top_rows *r, int column, bool reverse);
 
-/* --- top_screen.c: a look as lines ------------------------------------------------------- */
+/* --- top_screen.c: shows a look as lines -------------------------------------------- */
 
 struct top_view {
-	int columns, lines;	/* lines 0: as many as there are */
+	int columns, lines;	/* lines 0: no limit */
 	bool colour;
-	int sorted;		/* column */
+	int sorted;		/* column to sort by */
 	bool reverse, devices;
 	int first;		/* row at the top */
 	const char *foot;	/* the last line; NULL: none */
 	double delay;
 };
 
-/* The screen as text, each line with its end; allocated. */
+/* Returns the screen as allocated text; each line has its line end. */
 char *top_screen(const struct wh_look *now, const struct wh_look *before, struct top_view *v);
 cJSON *top_json(const struct wh_look *now, const struct wh_look *before);
 
 /* --- terminal.c ------------------------------------------------------------------------------ */
 
-/* Reads keys, on the alternate screen; false: no terminal. Left again at exit(). */
+/*
+ * Starts to read keys, and shows the alternate screen. Returns false if there is no
+ * terminal. exit() restores the terminal.
+ */
 bool term_enter(void);
 void term_leave(void);
 void term_size(int *columns, int *lines);
-/* The screen becomes this text. */
+/* Replaces the screen by this text. */
 void term_show(const char *text);
 /*
- * The next key, TERM_* for those that are no letter, or 0: the time is over, or the
- * terminal has another size. -1: one wants the command to end.
+ * Returns the next key, TERM_* for arrows. Returns 0 if the time is over or the terminal's
+ * size has changed, and -1 if the user wants the command to end.
  */
 enum { TERM_UP = 0x100, TERM_DOWN, TERM_LEFT, TERM_RIGHT };
 int term_key(int ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The columns of `wormhole top`: how each is written and compared. Nothing is wider than
- * its column but a tenant's name.
+ * The columns of `wormhole top`: how each is written and compared. Only a tenant's name can
+ * be wider than its column.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- Cells ------------------------------------------------------------------------- */
 
-/* Five characters at most: 99999, 123k, 1.23M. */
+/* Writes a count with at most five characters: 99999, 123k, 1.23M. */
 static void count(uint64_t n, char out[TOP_CELL])
 {
 	static const char units[] = " kMGTPE";
@@ -28,7 +28,7 @@ static void count(uint64_t n, char out[TOP_CELL])
 	snprintf(out, TOP_CELL, v < 9.995 ? "%.2f%c" : v < 99.95 ? "%.1f%c" : "%.0f%c", v, units[u]);
 }
 
-/* The same of what may be less than one, or not known. */
+/* Does the same for a value that may be less than one, or unknown. */
 static void number(double v, char out[TOP_CELL])
 {
 	if (v < 0)

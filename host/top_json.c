@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A look of `wormhole top` as JSON: figures as they are counted, and what they were a second. */
+/* Shows a look of `wormhole top` as JSON: figures as they are counted, and per second. */
 #include <stdlib.h>
 
 #include "top.h"
 
-/* null: not known. */
+/* An unknown value becomes null. */
 static void add(cJSON *o, const char *name, double v)
 {
 	if (v < 0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The figures of `wormhole top`: what two looks say of a tenant, for all of its devices
- * together or for each. Workers write what is read here: it may be anything, and what
- * went backwards is no rate.
+ * The figures of `wormhole top`: computed from two looks at a tenant, for each of its
+ * devices or for all together. Workers write the values that are read here, so these may be
+ * anything; a value that went backwards gives no rate.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static double percent(uint64_t now, uint64_t before, uint64_t ns)
 	return r < 0 ? r : r / 1e7;
 }
 
-/* Several devices are one that is as much as all of them. */
+/* Adds a device. Several devices are shown as one device that is as large as all of them. */
 static void add_device(struct top_row *r, const struct wh_tenant_view *v, unsigned int d)
 {
 	const struct wh_device_usage *u = &v->sum.total.device[d];
@@ -44,7 +44,7 @@ static void add_device(struct top_row *r, const struct wh_tenant_view *v, unsign
 			r->sms = v->worker[i].device[d].sms_granted;
 }
 
-/* Without a limit on each there is none for all. */
+/* A row for several devices has a quota only if each device has one. */
 static void settle(struct top_row *r, unsigned int first, unsigned int end)
 {
 	unsigned int d;
@@ -69,7 +69,7 @@ static void sum(struct top_row *r, const struct wh_tenant_view *v, int device)
 		r->asked = TOP_UNKNOWN;
 }
 
-/* Nobody measures it without a share, where the driver does not say. */
+/* Without a share nobody measures the time, unless the driver reports it. */
 static double got(const struct top_row *r, const struct top_row *b, uint64_t ns)
 {
 	double v = percent(r->gpu_ns, b->gpu_ns, ns);

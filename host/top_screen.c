@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A look of `wormhole top` as lines of a terminal, none longer than it is wide: what
- * is above the tenants, a line each for them, and one for each VM.
+ * A look of `wormhole top` as lines for a terminal, none wider than the terminal: the head
+ * lines, a line for each tenant, and a line for each VM.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #include "top.h"
 
-#define NAME_LEAST	8	/* columns of a name that are worth less than another column, */
-#define NAME_WISHED	24	/* and those that are worth more than any but the first */
+#define NAME_LEAST	8	/* a name's columns that come before all other columns */
+#define NAME_WISHED	24	/* a name's columns that come before columns of rank 2 */
 #define LINE		1024
 
 enum colour { PLAIN, HEAD, SORTED, GOOD, WARN, BAD, DIM };
@@ -28,13 +28,13 @@ static const char *const codes[] = {
 struct screen {
 	FILE *f;
 	const struct top_view *v;
-	char line[LINE];	/* with its colours */
-	int bytes, columns;	/* of the line; columns that it has taken */
+	char line[LINE];	/* the current line with its colours */
+	int bytes, columns;	/* of the line; terminal columns that it uses */
 	int lines;
-	int first, end, rows;	/* tenants' rows that are shown, of how many */
+	int first, end, rows;	/* tenants' rows that are shown, and their total number */
 };
 
-/* What goes beyond the line's end is cut off. */
+/* Appends text to the line. The part beyond the line's end is cut off. */
 __attribute__((format(printf, 3, 4)))
 static void put(struct screen *s, enum colour c, const char *fmt, ...)
 {
@@ -50,7 +50,7 @@ static void put(struct screen *s, enum colour c, const char *fmt, ...)
 		n = sizeof(text) - 1;
 	if (n > left)
 		n = left;
-	/* Room for the text and two codes. */
+	/* There must be room for the text and two codes. */
 	if (n <= 0 || s->bytes + n + 24 > LINE)
 		return;
 	if (colour)
@@ -62,7 +62,7 @@ static void put(struct screen *s, enum colour c, const char *fmt, ...)
 		s->bytes += snprintf(s->line + s->bytes, LINE - s->bytes, "\033[0m");
 }
 
-/* Without spaces at its end, where they have no colour. */
+/* Ends the line without its trailing spaces, which have no colour. */
 static void end_line(struct screen *s)
 {
 	while (s->bytes && s->line[s->bytes - 1] == ' ')
@@ -76,7 +76,7 @@ static void end_line(struct screen *s)
 
 struct layout {
 	bool has[64];
-	int name;		/* columns of it */
+	int name;		/* width in columns */
 };
 
 static int longest_name(const struct top_rows *r)
@@ -136,7 +136,7 @@ static void print_heads(struct screen *s, const struct layout *l)
 	end_line(s);
 }
 
-/* What somebody should look at. */
+/* Chooses a colour, so that the user sees values that need attention. */
 static enum colour colour_of(const struct top_row *r, const char *column)
 {
 	if (!strcmp(column, "MEM") && r->quota && r->memory > r->quota / 4 * 3)
@@ -150,7 +150,7 @@ static enum colour colour_of(const struct top_row *r, const char *column)
 	return r->workers ? PLAIN : DIM;
 }
 
-/* A byte, a column: what a terminal would make something else of is a question mark. */
+/* Each byte takes one column. Bytes that a terminal would interpret become question marks. */
 static void print_name(struct screen *s, const char *name, int width, enum colour c)
 {
 	bool cut = (int)strlen(name) > width;
@@ -209,7 +209,7 @@ static int by_rate(const void *x, const void *y)
 	return (a->count < b->count) - (a->count > b->count);
 }
 
-/* What happened most, first: a second, or since the VM began where there was no look before. */
+/* Sorts the reasons, the most frequent first: by rate, or by count if there was no look before. */
 static void take_reasons(struct reasons *r, const struct wh_vm_view *v, const struct wh_vm_view *b,
 			 each_fn each)
 {
@@ -240,7 +240,7 @@ static void count_text(double v, char out[16])
 		snprintf(out, 16, "%.3gM", v / 1e6);
 }
 
-/* As many as there is room for; + where there are more. */
+/* Lists as many reasons as fit. A + says that there are more. */
 static void reasons_text(const struct reasons *r, int width, char *out)
 {
 	char one[64], number[16];
@@ -336,7 +336,7 @@ static void print_server(struct screen *s, const struct wh_look *now, const stru
 	end_line(s);
 }
 
-/* What all tenants have of a device. */
+/* Shows the use of a device by all tenants. */
 static void print_device(struct screen *s, const struct wh_look *now, const struct wh_look *before,
 			 unsigned int d)
 {
@@ -372,7 +372,7 @@ static int below(const struct top_view *v, const struct wh_look *now)
 	return (now->vms.n ? now->vms.n + 2 : 0) + (v->foot ? 1 : 0);
 }
 
-/* Those that fit; the view's first row is moved so that none of them stays empty. */
+/* Prints the tenants that fit. The view's first row is moved so that no line stays empty. */
 static void print_tenants(struct screen *s, const struct top_rows *r, struct top_view *v, int room)
 {
 	struct layout l;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes records as a Chrome trace: an array of JSON objects, which Perfetto and chrome://tracing
- * open. A client is a process; the slots of its calls and the streams of its work are threads
- * of it. Whatever a record says, what comes out is JSON, no longer than was said, and takes a
- * bounded amount of memory: names and tracks beyond that stay numbers.
+ * Writes records as a Chrome trace: an array of JSON objects, which Perfetto and
+ * chrome://tracing open. Each client is a process in it; the slots of its calls and the
+ * streams of its work are threads. Whatever a record says, the output is valid JSON, is not
+ * longer than the given limit, and needs a bounded amount of memory: further names and
+ * tracks stay numbers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +19,8 @@
 #define NAMES		16384u	/* powers of two */
 #define NAME_MAX_BYTES	2048u
 #define TRACKS		8192u
-#define FIRST_STREAM	1000u	/* tracks below are slots */
-#define ROOM		65536u	/* left for the last words */
+#define FIRST_STREAM	1000u	/* smaller track numbers are slots */
+#define ROOM		65536u	/* bytes reserved for the end of the file */
 
 struct name {
 	uint32_t client;
@@ -28,7 +29,7 @@ struct name {
 	uint32_t n;
 };
 
-/* A stream of a client, or, with a stream of all ones, its slot. */
+/* A stream of a client. A stream of all ones is its slot. */
 struct track {
 	uint32_t client, slot, number;
 	uint64_t stream;
@@ -66,7 +67,7 @@ static void say_char(struct wh_trace_file *t, char c)
 	t->written++;
 }
 
-/* Bytes that are no ASCII may be no UTF-8 either. */
+/* Escapes bytes that are not ASCII, since they may be invalid UTF-8. */
 static void say_string(struct wh_trace_file *t, const char *s)
 {
 	say(t, "\"");
@@ -81,7 +82,7 @@ static void say_string(struct wh_trace_file *t, const char *s)
 	say(t, "\"");
 }
 
-/* Microseconds, as the format has them. */
+/* Writes microseconds, which the format requires. */
 static void say_us(struct wh_trace_file *t, const char *key, uint64_t ns)
 {
 	say(t, ",\"%s\":%" PRIu64 ".%03" PRIu64, key, ns / 1000, ns % 1000);
@@ -103,7 +104,7 @@ static struct name *name_of(struct wh_trace_file *t, uint32_t client, uint64_t i
 	return NULL;
 }
 
-/* Pieces come one after the other; said again, it begins anew. */
+/* A name comes in consecutive pieces. If a name is sent again, it starts anew. */
 static void add_name(struct wh_trace_file *t, const struct wh_trace_record *r)
 {
 	struct name *n = r->name ? name_of(t, r->client, r->name) : NULL;
@@ -167,7 +168,7 @@ static bool process_known(const struct wh_trace_file *t, uint32_t client)
 	return false;
 }
 
-/* Where there is no room for one more, streams share a track. */
+/* Returns the track's number. If there is no room for another track, streams share one. */
 static uint32_t track_of(struct wh_trace_file *t, struct track want)
 {
 	uint64_t hash = (want.stream ^ (uint64_t)want.client << 32 ^ want.slot) *
@@ -264,7 +265,7 @@ void wh_trace_file_put(struct wh_trace_file *t, const struct wh_trace_record *r)
 	if (r->kind <= WH_TRACE_NAME || r->kind >= WH_TRACE_KINDS || r->of >= WH_TRACE_KINDS ||
 	    r->end_ns < r->begin_ns || t->full)
 		return;
-	/* Of one event: its strings and its track's. */
+	/* One event needs room for its strings and those of its track. */
 	t->full = t->written + ROOM > t->most;
 	if (!t->full)
 		put_event(t, r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The names of call numbers, of which a trace has only these. */
+/* Names of call numbers. A trace contains only the numbers. */
 #include <stdlib.h>
 
 #include "gen_call_names.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the rings of a tenant's workers while they write. A record is taken when its number says
- * that it is whole, before and after it was copied; what was written over meanwhile is counted
- * as lost, and so is what a worker had begun when it died.
+ * Reads the rings of a tenant's workers while they write. A record is accepted if its
+ * number says before and after the copy that it is complete. Records that were overwritten
+ * meanwhile count as lost, and so do those that a worker had begun when it died.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 #include "tenant/clock.h"
 #include "trace.h"
 
-#define LEASE_NS	2000000000ULL	/* workers go on for so long without a word from us */
-#define PATIENCE	200u		/* readings that a record may stay begun for */
+#define LEASE_NS	2000000000ULL	/* without renewal, workers stop after this time */
+#define PATIENCE	200u		/* so often a record may be found incomplete */
 
 struct wh_trace_reader {
 	struct wh_trace_head *head;
 	uint64_t lost;
 	struct {
-		uint64_t at;		/* the next one to read, from 0 */
+		uint64_t at;		/* index of the next record to read, from 0 */
 		uint32_t waited;
 	} ring[WH_TENANT_WORKERS];
 };
@@ -63,7 +63,7 @@ static enum found copy_record(const struct wh_trace_record *from, uint64_t numbe
 	return __atomic_load_n(&from->number, __ATOMIC_RELAXED) == number ? WHOLE : OVER;
 }
 
-/* `last`: nobody writes any more. */
+/* @last means that nobody writes any more. */
 static bool read_ring(struct wh_trace_reader *r, unsigned int i, struct wh_trace_file *f, bool last)
 {
 	const struct wh_trace_record *ring = wh_trace_ring(r->head, i);
@@ -72,7 +72,7 @@ static bool read_ring(struct wh_trace_reader *r, unsigned int i, struct wh_trace
 	struct wh_trace_record one;
 	bool some = false;
 
-	/* A number that cannot be is a worker's lie: it is where we are. */
+	/* A worker wrote an impossible number, so reading continues from it. */
 	if (next < at)
 		r->ring[i].at = at = next;
 	if (next - at > WH_TRACE_RECORDS) {
@@ -115,7 +115,7 @@ bool wh_trace_reader_read(struct wh_trace_reader *r, struct wh_trace_file *f)
 	return read_all(r, f, false);
 }
 
-/* Others who trace say within their next reading that they do. */
+/* Turns tracing off. If others trace, too, they turn it on again at their next reading. */
 uint64_t wh_trace_reader_close(struct wh_trace_reader *r, struct wh_trace_file *f)
 {
 	uint64_t lost;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands that show figures look at: tenants of the server on this machine
+ * The data that the commands with figures show: tenants of the server on this machine
  * (tenant_look.c), VMs with a role (vm_look.c), and both at once (look.c).
  */
 #ifndef WORMHOLE_HOST_VIEWS_H
@@ -15,16 +15,16 @@
 struct wh_tenant_view {
 	struct wh_tenant_limits limits;
 	struct wh_tenant_sum sum;
-	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living ones, packed */
+	struct wh_worker_usage worker[WH_TENANT_WORKERS];	/* the living ones, without gaps */
 	unsigned int workers;
 	uint64_t at_ns;
-	uint64_t cpu_ns;	/* of its workers (look.c) */
+	uint64_t cpu_ns;	/* CPU time of its workers (look.c) */
 	bool cpu_known;
 	uint64_t vm;		/* not 0: it is a window of this server VM, */
-	unsigned int window;	/* this one */
+	unsigned int window;	/* namely this window */
 };
 
-/* The first device from d on that the tenant has; limits.devices: there is none. */
+/* Returns the first device from @d on that the tenant has, or limits.devices if there is none. */
 static inline unsigned int wh_view_device(const struct wh_tenant_view *v, unsigned int d)
 {
 	while (d < v->limits.devices && wh_is_hidden(v->limits.hidden, (int)d))
@@ -35,43 +35,46 @@ static inline unsigned int wh_view_device(const struct wh_tenant_view *v, unsign
 #define wh_each_device(v, d) \
 	for (d = wh_view_device(v, 0); d < (v)->limits.devices; d = wh_view_device(v, d + 1))
 
-/* Tenants as they were at one look; allocated. */
+/* The tenants at one look, allocated. */
 struct wh_tenant_views {
 	struct wh_tenant_view *view;
 	int n;
-	bool server;		/* one is running */
+	bool server;		/* a server is running */
 	struct wh_protections protections;
 	cJSON *libraries;
 };
 
 /*
- * All tenants, those of server VMs too, or those named, a window as 1/window0. false
- * after a message.
+ * Looks at all tenants, including those of server VMs, or at the named ones. 1/window0
+ * names a window. Returns false after a message.
  */
 bool wh_tenants_look(const char *dir, char *const *names, int n, struct wh_tenant_views *out);
 void wh_tenants_free(struct wh_tenant_views *v);
-/* The same tenant at an earlier look; NULL: it was not there, or before is NULL. */
+/*
+ * Finds the same tenant in an earlier look. Returns NULL if it is not there, or if @before
+ * is NULL.
+ */
 const struct wh_tenant_view *wh_tenant_before(const struct wh_tenant_views *before,
 					      const struct wh_tenant_view *v);
 
 /* --- vm_tenants.c --------------------------------------------------------------------- */
 
-/* --timeout of a command that asks server VMs; it has no input. */
+/* The option --timeout of a command that asks server VMs. It has no input. */
 extern const struct argp wh_timeout_argp;
-/* "1/window0" or "1/0"; "1": *window is -1. false: it is neither. */
+/* Parses "1/window0" or "1/0"; for "1" *window is -1. Returns false for other texts. */
 bool wh_vm_window(const char *name, uint64_t *id, int *window);
-/* How many windows were seen; -1 after a message. */
+/* Return the number of windows found, or -1 after a message. */
 int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room);
 int wh_vm_tenants_all(struct wh_tenant_view *out, int room);
-/* The command's exit status. */
+/* Changes limits. Returns the command's exit status. */
 int wh_vm_limit(const char *name, const struct wh_limit_list *list);
 
 /* --- tenant_stat.c ------------------------------------------------------------------ */
 
 void wh_tenants_json(const struct wh_tenant_views *v, cJSON *list);
-/* before: an earlier look, for shares of the time between; NULL: none. */
+/* Prints a table. @before is an earlier look, for shares of the time in between; NULL: none. */
 void wh_tenants_table(const struct wh_tenant_views *v, const struct wh_tenant_views *before);
-/* "64.0M", five characters at most where it is less than 1000 T. */
+/* Writes a size like "64.0M", with at most five characters below 1000 T. */
 const char *wh_bytes_text(uint64_t bytes, char out[16]);
 
 /* --- vm_look.c ----------------------------------------------------------------------- */
@@ -79,35 +82,35 @@ const char *wh_bytes_text(uint64_t bytes, char out[16]);
 struct wh_vm_view {
 	struct wh_vm vm;
 	struct wh_host_stat stat;
-	uint64_t cpu_ns;	/* of its VMM */
+	uint64_t cpu_ns;	/* CPU time of its VMM */
 	uint64_t at_ns;
 };
 
 struct wh_vm_views {
 	struct wh_vm_view *view;
 	int n;
-	int rc;			/* why VMs are not seen: -errno; -ENOENT: there are none */
+	int rc;			/* reason if VMs are not seen: -errno; -ENOENT: there are none */
 };
 
-/* Fields of struct wh_host_stat. */
+/* A field of struct wh_host_stat. */
 struct wh_vm_counter {
 	const char *name, *help;
 	size_t offset;
-	bool gauge;		/* goes up and down */
+	bool gauge;		/* it can also decrease */
 };
 
 #define WH_VM_COUNTERS	16
 extern const struct wh_vm_counter wh_vm_counters[WH_VM_COUNTERS];
 
 uint64_t wh_vm_counter(const struct wh_host_stat *s, unsigned int i);
-/* VMs that the command started and that live. */
+/* Looks at the living VMs that the command started. */
 void wh_vms_look(struct wh_vm_views *out);
 void wh_vms_free(struct wh_vm_views *v);
 const struct wh_vm_view *wh_vm_before(const struct wh_vm_views *before, const struct wh_vm_view *v);
 void wh_vm_json(const struct wh_host_stat *s, cJSON *o);
 
 typedef void (*wh_reason_fn)(void *to, const char *name, uint64_t value);
-/* Call fn (or nobody) for each reason that was counted; the sum of all. */
+/* Call @fn (NULL: nobody) for each reason that was counted. Return the sum of all. */
 uint64_t wh_vm_handoffs(const struct wh_host_stat *s, wh_reason_fn fn, void *to);
 uint64_t wh_vm_exits(const struct wh_host_stat *s, wh_reason_fn fn, void *to);
 
@@ -117,7 +120,7 @@ uint64_t wh_vm_exits(const struct wh_host_stat *s, wh_reason_fn fn, void *to);
 struct wh_look {
 	struct wh_tenant_views tenants;
 	struct wh_vm_views vms;
-	bool answered;		/* the server said what follows */
+	bool answered;		/* the server answered with the following */
 	pid_t pid;
 	uint64_t cpu_ns;
 	unsigned int devices;
@@ -134,7 +137,7 @@ void wh_look_free(struct wh_look *l);
 
 /* --- metrics.c --------------------------------------------------------------------------- */
 
-/* In the text form that Prometheus reads. */
+/* Writes a look in Prometheus' text format. */
 void wh_metrics_write(const struct wh_look *l, FILE *f);
 
 #endif

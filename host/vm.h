@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said of a VM on the command line: by `wormhole server|client start`, which
- * become its QEMU (cmd_vm.c), and by `wormhole xml`, which prints it for libvirt (cmd_xml.c).
+ * Options of a VM on the command line, for `wormhole server|client start`, which become its
+ * QEMU (cmd_vm.c), and for `wormhole xml`, which prints it for libvirt (cmd_xml.c).
  */
 #ifndef WORMHOLE_HOST_VM_H
 #define WORMHOLE_HOST_VM_H
@@ -10,13 +10,13 @@
 #include "wormhole.h"
 
 #define MAX_WINDOWS	16
-/* ivshmem devices sit at these PCI slots: their order is the windows' order. */
+/* ivshmem devices use the PCI slots from this one on; their order is the windows' order. */
 #define FIRST_SLOT	8
 
 struct vm_args {
 	struct wh_vm vm;
 	const char *image, *kernel, *initrd, *append, *console, *machine, *qemu;
-	const char *disk;	/* which the VM boots from, where it has no kernel of its own */
+	const char *disk;	/* disk to boot from, if the VM has no kernel file */
 	char gpu[WH_GPU_ADDRESS];
 	char *windows[MAX_WINDOWS];
 	int nwindows;
@@ -47,9 +47,9 @@ enum { KEY_KERNEL = 0x100, KEY_INITRD, KEY_APPEND, KEY_CONSOLE, KEY_MACHINE, KEY
 #define VM_LIMIT_OPTION \
 	{ "limit", KEY_LIMIT, "WINDOW:mem=..,sm=..,policy=..", 0, "what the client of a window gets; may be given again", 0 }
 
-/* argp's parser of these options, with what is missing said at their end. */
+/* Parses these options for argp, and reports missing ones after the last. */
 error_t wh_vm_option(int key, char *arg, struct argp_state *state, struct vm_args *a);
-/* The image's command line and what was added; to be freed. */
+/* Returns the image's command line and the added words. The caller frees it. */
 char *wh_vm_kernel_arguments(const struct vm_args *a);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * VMs with a role as they are now: the counters that KVM keeps, which are the fields of
- * struct wh_host_stat by name, and the CPU time of their VMMs.
+ * VMs with a role at this moment: the counters that KVM keeps, which are the fields of
+ * struct wh_host_stat with their names, and the CPU time of the VMMs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ void wh_vms_free(struct wh_vm_views *v)
 	*v = (struct wh_vm_views){ 0 };
 }
 
-/* A number that is another VM's by now has another process. */
+/* Another VM may have got the same id; its process id is different then. */
 const struct wh_vm_view *wh_vm_before(const struct wh_vm_views *before, const struct wh_vm_view *v)
 {
 	int i;

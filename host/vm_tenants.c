@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Windows of server VMs as tenants: asked of the supervisor in the VM, by the socket that
- * QEMU has for its port (tenant/channel.h). What comes back is a VM's word: figures to
- * show, bounded here, under names that are given here.
+ * Windows of server VMs as tenants. They are asked of the supervisor in the VM, through the
+ * socket that QEMU has for its port (tenant/channel.h). The answer comes from a VM and is
+ * not trusted: its figures are only shown, their size is bounded here, and the names are
+ * chosen here.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,29 +21,29 @@
 #include "tenant/clock.h"
 #include "views.h"
 
-#define PATIENCE_S	20	/* of a command about one VM: a busy machine takes a while */
-#define GLANCE_S	1	/* of one that looks at everything, a VM */
+#define PATIENCE_S	20	/* for a command about one VM: a busy machine is slow */
+#define GLANCE_S	1	/* for each VM, if a command looks at all of them */
 #define MOST_PATIENCE_S	3600
-#define QUIET_MS	2000	/* what nobody at a terminal wonders about */
+#define QUIET_MS	2000	/* a user at a terminal accepts such a delay */
 #define MAX_VMS		512
-#define MOST_GARBAGE	(2 * WH_CHANNEL_MOST)	/* of an answer that nobody waited for */
+#define MOST_GARBAGE	(2 * WH_CHANNEL_MOST)	/* bytes of an answer that nobody waited for */
 
 struct answer {
-	char *bytes;		/* what follows the head; NULL: none came */
+	char *bytes;		/* the answer without its head; NULL: none came */
 	uint32_t size;
-	char why[WH_CHANNEL_TEXT + 1];	/* not empty: no answer, or one that refuses */
+	char why[WH_CHANNEL_TEXT + 1];	/* not empty: there is no answer, or a refusal */
 };
 
 /* --- Patience ------------------------------------------------------------------------ */
 
-/* How long a command goes on waiting, and when it says that it does (wh_now_ms()). */
+/* How long a command waits, and when it tells the user about it (in time of wh_now_ms()). */
 struct patience {
 	unsigned int seconds;
 	int64_t deadline, tell;
-	const char *name;	/* what is waited for */
+	const char *name;	/* the name of the VM or window */
 };
 
-static unsigned int said_seconds;	/* by --timeout; 0: not */
+static unsigned int said_seconds;	/* from --timeout; 0: not given */
 
 static const struct argp_option timeout_options[] = {
 	{ "timeout", 't', "SECONDS", 0, "how long a server VM is waited for (default: 20 for one that is named, else 1)", 0 },
@@ -61,7 +62,7 @@ const struct argp wh_timeout_argp = {
 	timeout_options, parse_timeout, NULL, NULL, NULL, NULL, NULL
 };
 
-/* name: NULL where nobody is told. */
+/* @name is NULL if the user is not told. */
 static struct patience patience(unsigned int seconds, const char *name)
 {
 	struct patience p = { .seconds = said_seconds ? said_seconds : seconds, .name = name };
@@ -72,7 +73,7 @@ static struct patience patience(unsigned int seconds, const char *name)
 	return p;
 }
 
-/* false: nothing came in time. */
+/* Waits for data. Returns false if nothing came in time. */
 static bool comes(int fd, struct patience *p)
 {
 	struct pollfd f = { .fd = fd, .events = POLLIN };
@@ -100,12 +101,12 @@ static int open_channel(uint64_t id, const struct patience *p, char *why, size_t
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int64_t left = p->deadline - wh_now_ms();
-	/* None at all would be for ever. */
+	/* A timeout of 0 would mean to wait for ever. */
 	struct timeval wait = { left > 0 ? left / 1000 : 0, left > 0 ? left % 1000 * 1000 : 1 };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	wh_registry_channel(id, a.sun_path, sizeof(a.sun_path));
-	/* Another command may be at it: QEMU serves one at a time. */
+	/* Another command may use the socket: QEMU serves one connection at a time. */
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
@@ -117,7 +118,7 @@ static int open_channel(uint64_t id, const struct patience *p, char *why, size_t
 	return -1;
 }
 
-/* false: not all of it came in time. */
+/* Returns false if not all of it came in time. */
 static bool read_whole(int fd, char *to, size_t size, struct patience *p)
 {
 	ssize_t n;
@@ -134,7 +135,10 @@ static bool read_whole(int fd, char *to, size_t size, struct patience *p)
 	return true;
 }
 
-/* The head of the answer, behind what is left of one that somebody else did not wait for. */
+/*
+ * Finds the head of the answer. The rest of an older answer may come first, if another
+ * command did not wait for it.
+ */
 static bool find_head(int fd, const struct wh_channel_head *asked, struct wh_channel_head *h,
 		      struct patience *p)
 {
@@ -152,7 +156,7 @@ static bool find_head(int fd, const struct wh_channel_head *asked, struct wh_cha
 	return h->what == (asked->what | WH_CHANNEL_ANSWER) && h->size <= WH_CHANNEL_MOST;
 }
 
-/* A terminal shows it. */
+/* The reason is shown on a terminal, so other characters become question marks. */
 static void take_refusal(struct answer *a)
 {
 	size_t n = a->size < WH_CHANNEL_TEXT ? a->size : WH_CHANNEL_TEXT, i;
@@ -163,7 +167,7 @@ static void take_refusal(struct answer *a)
 		strcpy(a->why, "the server VM refused without a reason");
 }
 
-/* It may also be at its end. */
+/* The supervisor is silent. It may also have ended. */
 static void silent(const struct patience *p, char *why, size_t size)
 {
 	int n = snprintf(why, size, "the supervisor in the server VM does not answer");
@@ -195,7 +199,7 @@ static void exchange(int fd, const struct wh_channel_head *asked, const void *wh
 		strcpy(a->why, "the server VM is of another release of Wormhole");
 }
 
-/* a->why is empty when there is an answer. */
+/* If there is an answer, a->why is empty. */
 static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32_t size,
 		struct patience *p, struct answer *a)
 {
@@ -217,7 +221,7 @@ static void ask(uint64_t id, enum wh_channel_what kind, const void *what, uint32
 
 /* --- Looks -------------------------------------------------------------------------- */
 
-/* The part of an answer at *at, if it is all there. */
+/* Returns the part of an answer at *at, if it is complete. */
 static const void *part(const struct answer *a, size_t *at, size_t size)
 {
 	const void *p = a->bytes + *at;
@@ -250,7 +254,7 @@ static bool take_window(const struct answer *a, size_t *at, const struct wh_vm *
 	};
 	memcpy(v->worker, p, size);
 	snprintf(v->limits.name, sizeof(v->limits.name), "%" PRIu64 "/window%u", vm->id, window);
-	/* A VM of the same number that came later is another one. */
+	/* A later VM may have the same number, so the process id is part of the tenant's id. */
 	v->limits.tenant_id = (uint64_t)vm->pid << 32 | window;
 	return true;
 }
@@ -262,7 +266,7 @@ static uint32_t windows_of(const struct answer *a, size_t *at)
 	return l && l->windows <= WH_CHANNEL_WINDOWS ? l->windows : 0;
 }
 
-/* All windows of a VM, or the one that is wanted (-1: all). Their number, or -1. */
+/* Reads all windows of a VM, or the window @wanted (-1: all). Returns their number, or -1. */
 static int look(const struct wh_vm *vm, int wanted, struct patience *p,
 		struct wh_tenant_view *out, int room, char *why, size_t why_size)
 {
@@ -342,7 +346,7 @@ int wh_vm_tenants_named(const char *name, struct wh_tenant_view *out, int room)
 	return n;
 }
 
-/* A VM without a channel has no windows to show; one that does not answer is named. */
+/* A VM without a channel has no windows to show. A VM that does not answer is reported. */
 int wh_vm_tenants_all(struct wh_tenant_view *out, int room)
 {
 	static struct wh_vm vms[MAX_VMS];
@@ -365,7 +369,7 @@ int wh_vm_tenants_all(struct wh_tenant_view *out, int room)
 
 /* --- Limits ------------------------------------------------------------------------- */
 
-/* The only window of a VM that was named alone; -1 after a message. */
+/* Finds the only window of a VM that was named without a window. Returns -1 after a message. */
 static int only_window(const char *name, uint64_t id, struct patience *p)
 {
 	struct answer a;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations shared by the parts of the `wormhole` command. Functions that
- * can fail return 0 or a negative errno, or have said what failed and return
- * the command's exit status (cmd_*).
+ * Declarations that the parts of the `wormhole` command share. Functions that can fail
+ * return 0 or a negative errno; or they print a message and return the command's exit
+ * status (cmd_*).
  */
 #ifndef WORMHOLE_HOST_WORMHOLE_H
 #define WORMHOLE_HOST_WORMHOLE_H
@@ -16,7 +16,7 @@
 
 #include "wormhole_abi.h"
 
-/* The series' own: the machine's <linux/kvm.h> may be older. */
+/* The series' own number: the machine's <linux/kvm.h> may be older. */
 #ifndef KVM_CAP_X86_WORMHOLE
 #define KVM_CAP_X86_WORMHOLE	250
 #endif
@@ -32,77 +32,89 @@ struct command {
 	const char *help;
 };
 
-/* Runs the entry of a table that argv[1] names; argv[0] says "wormhole x". */
+/* Runs the entry of a table that argv[1] names. argv[0] becomes "wormhole x". */
 int wh_command_dispatch(const struct command *table, const char *path, int argc,
 			char **argv);
 
-/* Messages on stderr, with a level and, as last words, the next step. */
+/* Print messages on stderr, with a level. The last words are the next step. */
 __attribute__((format(printf, 1, 2))) void wh_error(const char *fmt, ...);
-/* A command that has no memory ends, and says so: p if there is some. */
+/* End the command with a message if there is no memory. wh_must() returns @p if there is some. */
 __attribute__((noreturn)) void wh_no_memory(void);
 void *wh_must(void *p);
-/* Of an open_memstream(), whose end does not say that there was no memory for its last step. */
+/* Closes an open_memstream(). fclose() does not report that memory was missing at the last step. */
 char *wh_text_end(FILE *f, char *const *text);
 void wh_setenv(const char *name, const char *value);
-/* argp_parse(), which for want of memory would leave options unread: then the command ends. */
+/* Calls argp_parse(). It would leave options unread if memory is missing; this ends the command. */
 void wh_parse(const struct argp *argp, int argc, char **argv, unsigned int flags, void *input);
 __attribute__((format(printf, 1, 2))) void wh_warn(const char *fmt, ...);
 
-/* argp options: numbers within a range, sizes with K, M or G. */
+/* Parse argp options: numbers within a range, and sizes with K, M or G. */
 int wh_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 int wh_parse_size(const char *text, uint64_t *bytes);
-/* The same for an argument `what`; an error ends the program with usage. */
+/* Does the same for an argument that is called @what. An error ends the program with the usage. */
 uint64_t wh_arg_u64(struct argp_state *state, const char *what, const char *text,
 		    uint64_t min, uint64_t max);
 
 /* --- draft.c ------------------------------------------------------------------------------ */
 
-/* A new file in the place of what was at path; NULL and errno, EINVAL for a device or a pipe. */
+/*
+ * Opens a new file that replaces the one at @path. Returns NULL with errno; EINVAL for a
+ * device or a pipe.
+ */
 FILE *wh_file_anew(const char *path, mode_t mode);
-/* With this very mode, hidden beside path until it is renamed: readers find the last whole one. */
+/*
+ * Opens a file with exactly this mode. It is hidden beside @path until it is renamed, so
+ * readers find the last complete file.
+ */
 FILE *wh_draft_open(const char *path, mode_t mode, char **draft);
-/* Ends f and draft; false and errno where path is as before. */
+/* Closes @f and frees @draft. Returns false with errno if @path is unchanged. */
 bool wh_draft_done(FILE *f, char *draft, const char *path);
 
-/* --- kvm.c: the host's KVM, by its documented interfaces ------------------ */
+/* --- kvm.c: the host's KVM, through its documented interfaces ---------------- */
 
 int wh_kvm_extension(int cap);		/* value, or -errno */
-int wh_control_open(void);		/* fd that no other program inherits, or -errno */
+int wh_control_open(void);		/* fd that no program inherits, or -errno */
 int wh_control_version(int fd);		/* ABI version, or -errno */
-/* A role descriptor, inherited across exec, for the next VM of this process; or -errno. */
+/*
+ * Makes a role descriptor for the next VM of this process. It is inherited across exec. Or
+ * -errno.
+ */
 int wh_control_create_role(int fd, uint64_t id, uint32_t role);
 int wh_control_allow(int fd, const struct wh_host_allow *allow);
 int wh_control_deny(int fd, uint64_t client);
 int wh_control_kill(int fd, uint64_t id);
 int wh_control_stat(int fd, uint64_t id, struct wh_host_stat *stat);
-/* Opens the device and compares versions; explains and returns -errno. */
+/* Opens the device and compares versions. Prints a message and returns -errno if that fails. */
 int wh_control_open_checked(void);
 
 /* --- names.c ---------------------------------------------------------------- */
 
 const char *wh_name_role(uint32_t role);
 int wh_role_by_name(const char *name, uint32_t *role);
-/* NULL where the number has no name. */
+/* These return NULL if the number has no name. */
 const char *wh_name_exit(unsigned int reason);
 const char *wh_name_handoff(unsigned int reason);
 
-/* --- registry.c: what `wormhole run` started -------------------------------- */
+/* --- registry.c: the VMs that `wormhole run` started ------------------------- */
 
 struct wh_vm {
 	uint64_t id;
 	uint32_t role;
 	pid_t pid;
 	char name[64];
-	const char *console;	/* of one that is added: a file; NULL: none */
+	const char *console;	/* to add a VM: its console's file; NULL: none */
 };
 
 int wh_registry_add(const struct wh_vm *vm);
 void wh_registry_remove(uint64_t id);
-/* Living VMs in order of id; returns their number, or -errno. */
+/* Lists living VMs in the order of their ids. Returns their number, or -errno. */
 int wh_registry_list(struct wh_vm *vms, int max);
-/* The file of a living VM's console: 0, -ENOENT (no such VM) or -ENODATA (none). */
+/*
+ * Finds the file of a living VM's console. Returns 0, -ENOENT (no such VM) or -ENODATA (no
+ * file).
+ */
 int wh_registry_console(uint64_t id, char *path, size_t size);
-/* Where QEMU listens for what is meant for a server VM's supervisor. */
+/* Returns the path where QEMU listens for requests to a server VM's supervisor. */
 void wh_registry_channel(uint64_t id, char *path, size_t size);
 
 /* --- commands ----------------------------------------------------------------- */
@@ -128,13 +140,16 @@ int cmd_top(int argc, char **argv);
 int cmd_metrics(int argc, char **argv);
 int cmd_logs(int argc, char **argv);
 
-/* Gives the next VM of this process a role, for as long as it and what it becomes live. */
+/*
+ * Gives the next VM of this process a role. It lasts as long as the VM, and as this process
+ * and the program that it becomes.
+ */
 int wh_run_role(const struct wh_vm *vm);
-/* Where execvp() finds a program, or NULL; to be freed. */
+/* Returns the path where execvp() finds a program, or NULL. The caller frees it. */
 char *wh_run_find(const char *program);
 /*
- * Becomes argv, which is to run the VM that has the role: without CAP_SYS_ADMIN, by
- * which it could control others. Returns on error.
+ * Becomes argv, which must run the VM that has the role. It runs without CAP_SYS_ADMIN,
+ * with which it could control other VMs. Returns only on an error.
  */
 int wh_run_exec(const struct wh_vm *vm, char **argv);
 

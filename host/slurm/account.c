@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What tenants of jobs have used, on its way into the jobs' records. The figures are kept
- * in a file each, and a process of its own brings them to slurmdbd: a short job's record
- * comes there seconds after the job has ended, and an epilog that waited for it would
- * hold the node. One such process is enough for all of a node's jobs.
+ * Brings the figures of jobs' tenants into the jobs' records. Each set of figures is kept
+ * in a file, and a separate process brings the files to slurmdbd. A short job's record
+ * appears seconds after the job has ended, and an epilog that waited for it would block the
+ * node. One such process is enough for all jobs of a node.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +19,8 @@
 
 #include "slurm.h"
 
-#define PATIENCE_S	120	/* of the process, since it last got something done */
-#define KEEP_S		(7 * 86400)	/* figures of a job that has no record */
+#define PATIENCE_S	120	/* of the process, after its last success */
+#define KEEP_S		(7 * 86400)	/* how long figures of a job without a record are kept */
 #define TEXT		512
 #define LONG		(PATH_MAX + NAME_MAX + 32)
 
@@ -44,7 +44,7 @@ static void write_text(char out[TEXT], const char *node, const struct ws_figures
 		 (double)f->throttled_ns / 1e9);
 }
 
-/* One server may be several nodes'. */
+/* One server may serve several nodes, so the name contains the node. */
 static bool keep(const struct ws_config *c, uint32_t job, const char *text, char err[WS_ERROR])
 {
 	char path[LONG], whole[LONG], name[NAME_MAX + 1];
@@ -89,7 +89,7 @@ static bool read_text(const char *path, char out[TEXT])
 	return done;
 }
 
-/* What is to be done with each file; false: enough. */
+/* The action for each file. Returns false to stop. */
 typedef bool each(void *arg, const char *dir, const char *name);
 
 static void for_each(const char *dir, each *f, void *arg)
@@ -133,7 +133,7 @@ static bool drop(void *arg, const char *dir, const char *name)
 	return true;
 }
 
-/* false: nothing more can be had of the database now. */
+/* Brings one file. Returns false if the database can do no more now. */
 static bool bring(void *records, const char *dir, const char *name)
 {
 	char path[LONG], text[TEXT], err[WS_ERROR] = "its job has no record";
@@ -154,7 +154,7 @@ static bool bring(void *records, const char *dir, const char *name)
 	return how != WS_NO_DATABASE;
 }
 
-/* One go, with a connection of its own. */
+/* Tries all files once, on a connection of its own. */
 static void go(const char *dir, char err[WS_ERROR])
 {
 	bool wanted;
@@ -182,8 +182,8 @@ static int lock(const char *dir)
 }
 
 /*
- * Who comes while another one works leaves it what there is: that one looks once more
- * when it has let go of the lock.
+ * If another process works already, this one leaves its files to it: that process looks
+ * once more after it has released the lock.
  */
 void ws_account_rest(const char *dir)
 {

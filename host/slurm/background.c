@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process behind jobs, begun by an epilog or by a node's daemon, which go on at once.
+ * Starts a background process for jobs. An epilog or a node's daemon starts it and
+ * continues at once.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -12,9 +13,12 @@
 
 #include "slurm.h"
 
-#define BACKGROUND_S	3600	/* at most */
+#define BACKGROUND_S	3600	/* maximum of its life */
 
-/* Of the daemon: who started it may wait for its output's end, the next one for its ports. */
+/*
+ * Releases files of the daemon: whoever started it may wait for the end of its output, and
+ * the next daemon needs its ports.
+ */
 static void let_go(void)
 {
 	long fd, end = sysconf(_SC_OPEN_MAX) < 65536 ? sysconf(_SC_OPEN_MAX) : 65536;
@@ -30,8 +34,8 @@ static void let_go(void)
 }
 
 /*
- * Slurm kills an epilog's process group as soon as the epilog has ended. So the group is
- * left by the child in between, which the epilog waits for.
+ * Slurm kills an epilog's process group as soon as the epilog has ended. So the child in
+ * between, for which the epilog waits, leaves the group.
  */
 void ws_in_background(void (*work)(void))
 {

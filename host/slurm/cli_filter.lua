@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What --gpu-mem and --gpu-sm ask Slurm for: gres/gpumem in MiB and gres/gpusm in percent. A convenience of
--- srun, sbatch and salloc: who writes --gres himself is counted the same, and the node believes neither.
+-- Translates --gpu-mem and --gpu-sm into requests to Slurm: gres/gpumem in MiB and
+-- gres/gpusm in percent. This is only a convenience of srun, sbatch and salloc: --gres has
+-- the same effect, and the node trusts neither.
 local unit = { [""] = 1, M = 1, G = 1024, T = 1048576 }
 
 local function mib(text)

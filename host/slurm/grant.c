@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What Slurm has given a job, from the controller: the job's environment and its
- * options are its user's, and say nothing here.
+ * Finds what Slurm has given a job. It asks the controller: the user controls the job's
+ * environment and its options, so they are not used.
  */
 #include <inttypes.h>
 #include <slurm/slurm.h>
@@ -15,7 +15,10 @@
 #define GRES_MEMORY	"gpumem"	/* MiB */
 #define GRES_SM		"gpusm"		/* percent */
 
-/* Of "gres:gpumem(CNT:4096),gpusm:30" and the like; 0: nothing of that name. */
+/*
+ * Reads a count from a list like "gres:gpumem(CNT:4096),gpusm:30". Returns 0 if the name is
+ * not there.
+ */
 static uint64_t count_of(const char *list, const char *name)
 {
 	size_t n = strlen(name);
@@ -31,7 +34,7 @@ static uint64_t count_of(const char *list, const char *name)
 	return 0;
 }
 
-/* The same on each of the job's nodes: Slurm gives what it was asked for a node. */
+/* The values are the same on each of the job's nodes, since Slurm's requests are per node. */
 static void take(const slurm_job_info_t *j, struct ws_grant *out)
 {
 	const char *list = j->gres_detail_cnt ? j->gres_detail_str[0] : NULL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Slurm's plugin (SPANK). A job with `--gres=gpumem:MIB,gpusm:PERCENT` gets a tenant of
- * the node's server before its first task, by which its processes get to a device, and
- * which goes with the job. What the job was given is the controller's word, and which
- * socket its processes have is decided by what they see (view.c): neither their
- * environment nor their options play a part.
+ * Slurm's plugin (SPANK). A job with `--gres=gpumem:MIB,gpusm:PERCENT` gets a tenant of the
+ * node's server before its first task starts. The job's processes reach a device through
+ * it, and it ends with the job. The controller says what the job was given, and a mount
+ * namespace (view.c) decides which socket its processes have: their environment and their
+ * options play no part.
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -17,11 +17,11 @@
 SPANK_PLUGIN(wormhole, 1)
 
 static struct ws_config config;
-static struct ws_grant grant;	/* of the step that this process runs */
+static struct ws_grant grant;	/* grant of the step that this process runs */
 
 /* --- Arguments of plugstack.conf ------------------------------------------------------- */
 
-/* %n is the node's name, for machines that play several. */
+/* Replaces %n by the node's name, for machines that act as several nodes. */
 static void expand(char out[PATH_MAX], const char *text)
 {
 	const char *mark = strstr(text, "%n");
@@ -32,7 +32,10 @@ static void expand(char out[PATH_MAX], const char *text)
 		snprintf(out, PATH_MAX, "%s", text);
 }
 
-/* HOST-gpuN is device N of its machine, as `wormhole slurm conf` has it; any other name, all. */
+/*
+ * HOST-gpuN is device N of its machine, the form of `wormhole slurm conf`. Any other name
+ * means all devices.
+ */
 static int device_of(const char *node)
 {
 	const char *last = strrchr(node, '-');
@@ -77,7 +80,7 @@ static int refuse(uint32_t job, const char *err)
 
 /* --- srun --gpu-mem=4G --gpu-sm=30 ----------------------------------------------------------- */
 
-/* What they ask Slurm for is written by cli_filter.lua; here they are known, and checked. */
+/* cli_filter.lua writes the request to Slurm; here the options are only declared and checked. */
 static int take_option(int which, const char *text, int remote)
 {
 	char *end;
@@ -103,9 +106,9 @@ static struct spank_option options[] = {
 /* --- The job ----------------------------------------------------------------------------- */
 
 /*
- * A batch job that fails here takes its node out of service. One for which no device has
- * the room, on a node of several, waits in the queue instead; until the controller has
- * ended it here it has no tenant, and no task.
+ * Slurm takes a node out of service if a batch job fails here. If the node has several
+ * devices and none has the room, the job is therefore put back into the queue. Until the
+ * controller has ended it here, it has no tenant and no task.
  */
 static int begin(uint32_t job, struct ws_grant *g)
 {
@@ -132,7 +135,7 @@ bool ws_job_end(const struct ws_config *c, uint32_t job, char err[WS_ERROR])
 
 	if (!ws_tenant_delete(c, job, &figures, err))
 		return false;
-	/* The job's end does not fail for that. */
+	/* The job's end does not fail if the figures cannot be kept. */
 	if (figures.known && !ws_account(c, job, &figures, err))
 		slurm_error("wormhole: job %u: what it has used is lost: %s", job, err);
 	return true;

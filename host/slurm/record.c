@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A job's record in Slurm's database, by slurmdbd: what its tenant has used is appended to
- * the admin comment. The controller itself changes no job that has ended, and a job
- * that is cancelled has, before its last process has.
+ * A job's record in Slurm's database, through slurmdbd. The figures of the job's tenant are
+ * appended to the admin comment. The controller itself changes no job that has ended, and a
+ * cancelled job has ended before its last process has.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 
 #include "slurm.h"
 
-#define COMMENT		16384	/* a record's, at most */
-#define TRIES		20	/* of nodes that write into one record */
+#define COMMENT		16384	/* maximum of a record's comment */
+#define TRIES		20	/* attempts, if several nodes write into one record */
 
 struct ws_records {
 	void *db;
@@ -73,13 +73,13 @@ void ws_records_close(struct ws_records *r)
 
 /* --- Records of a job ----------------------------------------------------------------------- */
 
-/* Which records are meant, with what the lists in it hold. */
+/* Selects records, and holds the lists that the condition points to. */
 struct choice {
 	slurmdb_job_cond_t cond;
 	slurm_selected_step_t job;
 };
 
-/* A job by its number, which is also that of all tasks of an array, or one task of these. */
+/* Selects a job by its number, or one task of an array. All tasks share the array's number. */
 static void choose(struct choice *c, const struct ws_records *r, uint32_t job, uint32_t task)
 {
 	*c = (struct choice){ .cond = { .db_flags = SLURMDB_JOB_FLAG_NOTSET },
@@ -98,11 +98,11 @@ static void unchoose(struct choice *c)
 	slurm_list_destroy(c->cond.cluster_list);
 }
 
-/* One run of a job: a job that was put back into the queue has a record for each. */
+/* One run of a job. A job that was put back into the queue has a record for each run. */
 struct run {
 	time_t start, end;
 	uint32_t state;
-	uint32_t array, task;	/* NO_VAL: a job of its own */
+	uint32_t array, task;	/* NO_VAL: the job is no task of an array */
 	int nodes;
 	char comment[COMMENT];
 };
@@ -130,7 +130,10 @@ static void take_run(struct run *run, const slurmdb_job_rec_t *rec, uint32_t job
 	snprintf(run->comment, sizeof(run->comment), "%s", rec->admin_comment ? rec->admin_comment : "");
 }
 
-/* The last that had begun by then, once it has its end: its controller writes no more to it. */
+/*
+ * Finds the last run that had begun by then. It must have its end: after that the
+ * controller no longer writes to it.
+ */
 static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, struct run *run,
 				 char err[WS_ERROR])
 {
@@ -144,7 +147,7 @@ static enum ws_recorded find_run(struct ws_records *r, uint32_t job, time_t t, s
 	c.cond.flags |= JOBCOND_FLAG_DUP;
 	all = slurmdb_jobs_get(r->db, &c.cond);
 	unchoose(&c);
-	/* The next look is to see what others have written meanwhile. */
+	/* The commit makes the next look see what others have written meanwhile. */
 	slurmdb_connection_commit(r->db, false);
 	if (!all) {
 		snprintf(err, WS_ERROR, "slurmdbd does not show the job: %s", slurm_strerror(errno));
@@ -171,7 +174,7 @@ static enum ws_recorded write_run(struct ws_records *r, uint32_t job, const stru
 	int n = -1;
 
 	choose(&c, r, run->task == NO_VAL ? job : run->array, run->task);
-	/* That ended as this one did at that second: no other run. */
+	/* The state and the second of the end exclude the other runs of the job. */
 	snprintf(state, sizeof(state), "%" PRIu32, run->state);
 	c.cond.state_list = slurm_list_create(NULL);
 	slurm_list_append(c.cond.state_list, state);
@@ -205,7 +208,7 @@ static enum ws_recorded append(struct ws_records *r, uint32_t job, const struct 
 	return done;
 }
 
-/* Longer than from reading to writing, and not as long as another node's. */
+/* The pause is longer than the time from reading to writing, and random, so that nodes differ. */
 static void pause_a_while(void)
 {
 	static bool seeded;
@@ -217,8 +220,9 @@ static void pause_a_while(void)
 }
 
 /*
- * Nodes of one job write into one comment, and nothing keeps one from writing what
- * it had read before the other wrote: so each looks again a while after it wrote.
+ * The nodes of a job write into one comment, and nothing prevents one from overwriting what
+ * another wrote after the first had read. So each node looks again some time after it
+ * wrote.
  */
 enum ws_recorded ws_record(struct ws_records *r, uint32_t job, time_t t, const char *text,
 			   char err[WS_ERROR])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The tenant of a job: made on the device that has the job's memory and share left
- * beside the other jobs', and removed with its workers. Slurm counts for the whole
- * node; which device it is is decided here, under a lock of the node's jobs.
+ * The tenant of a job. It is made on the device that has the job's memory and share left
+ * beside the other jobs', and is removed with its workers. Slurm counts for the whole node;
+ * the choice of the device is made here, under a lock for the node's jobs.
  */
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -26,14 +26,17 @@
 
 #define PREFIX		"slurm-"
 #define TIMEOUT_S	30
-#define GONE_MS		20000	/* a driver takes its time to end a process */
+#define GONE_MS		20000	/* a driver may need long to end a process */
 
 struct room {
 	uint64_t memory;
 	unsigned int sm;
 };
 
-/* Nodes that are devices of one machine have one server, and a job may have several of them. */
+/*
+ * Nodes that are devices of one machine have the same server, and a job may have several of
+ * them. So the name contains the device.
+ */
 void ws_tenant_name(const struct ws_config *c, uint32_t job, char out[WS_NAME])
 {
 	if (c->device < 0)
@@ -62,7 +65,7 @@ static int open_control(const char *dir, char err[WS_ERROR])
 	return -1;
 }
 
-/* The answer, for the caller to delete; the request is deleted. NULL with err. */
+/* Sends a request and deletes it. The caller deletes the answer. Returns NULL with err. */
 static cJSON *ask(const char *dir, cJSON *request, char err[WS_ERROR])
 {
 	char *text = cJSON_PrintUnformatted(request), *in = malloc(WH_CONTROL_PACKET + 1);
@@ -104,7 +107,7 @@ static cJSON *request(const char *op, const char *tenant)
 
 /* --- Which device ---------------------------------------------------------------------- */
 
-/* What another job's tenant has of each device is no longer there. */
+/* Subtracts what another job's tenant has of each device. */
 static void subtract(const char *dir, const char *file, struct room *room, int devices)
 {
 	char path[2 * PATH_MAX];
@@ -145,7 +148,7 @@ static void subtract_jobs(const char *dir, struct room *room, int devices)
 		closedir(d);
 }
 
-/* What is left of each of the server's devices; their number, or -1 with err. */
+/* Finds what is left of each of the server's devices. Returns their number, or -1 with err. */
 static int look(const char *dir, struct room room[WH_TENANT_DEVICES], char err[WS_ERROR])
 {
 	cJSON *answer = ask(dir, request("info", NULL), err), *e;
@@ -164,7 +167,7 @@ static int look(const char *dir, struct room room[WH_TENANT_DEVICES], char err[W
 	return n;
 }
 
-/* The fullest device that has the room: what is left whole stays whole. -1: none has. */
+/* Returns the fullest device that has the room, so that empty devices stay empty. -1: none has. */
 static int fullest(const struct room *room, int from, int to, const struct ws_grant *g)
 {
 	int i, best = -1;
@@ -199,7 +202,10 @@ static enum ws_made choose(const struct ws_config *c, const struct ws_grant *g, 
 
 /* --- Life ------------------------------------------------------------------------------- */
 
-/* Its part of one device, and no other device. Without a share it has the smallest. */
+/*
+ * The tenant gets a part of one device and sees no other device. A job without a share gets
+ * the smallest share.
+ */
 static void limits_of(cJSON *o, const struct ws_grant *g, int device)
 {
 	cJSON *limit = cJSON_CreateObject();
@@ -250,7 +256,7 @@ static enum ws_made create(const struct ws_config *c, const struct ws_grant *g, 
 	return answer ? WS_MADE : WS_FAILED;
 }
 
-/* A server that was killed leaves files, which are no tenant: the server is asked. */
+/* A killed server leaves files that are no longer a tenant, so the server itself is asked. */
 static bool server_has(const char *dir, const char *name)
 {
 	char err[WS_ERROR];
@@ -303,8 +309,8 @@ unsigned int ws_tenant_jobs(const struct ws_config *c, uint32_t jobs[WS_JOBS])
 }
 
 /*
- * The figures as the workers left them: of a mapping that outlives the file, since the
- * server adds up what a worker counted when that has ended.
+ * Reads the final figures. The mapping outlives the file: the server adds a worker's counts
+ * only after the worker has ended, and then removes the file.
  */
 static void read_figures(const struct wh_tenant_file *f, struct ws_figures *out)
 {
@@ -347,9 +353,9 @@ bool ws_tenant_delete(const struct ws_config *c, uint32_t job, struct ws_figures
 	*figures = (struct ws_figures){ 0 };
 	ws_tenant_name(c, job, name);
 	snprintf(folder, sizeof(folder), "%s/tenants", dir);
-	/* A killed server's, too, until the next one clears them away. */
+	/* This also works with files of a killed server, until the next server removes them. */
 	mapped = !wh_tenant_file_open(&file, folder, name);
-	/* Where no server lives its tenants do not either. */
+	/* If no server lives, its tenants do not live either. */
 	done = !server_has(dir, name) || delete(dir, name, err);
 	if (mapped) {
 		if (done)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tenants whose jobs are no longer on this node: a node that was taken for lost comes
- * back to jobs that have ended or run elsewhere, and gets no epilog for them.
+ * Removes tenants whose jobs are no longer on this node. If the controller took a node for
+ * lost, jobs may have ended or run elsewhere when the node returns, and the node gets no
+ * epilog for them.
  */
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -13,7 +14,7 @@
 
 #include "slurm.h"
 
-#define PATIENCE_S	300	/* with a controller that does not answer */
+#define PATIENCE_S	300	/* how long to wait for a controller that does not answer */
 
 /* --- Which node this is --------------------------------------------------------------- */
 
@@ -32,7 +33,7 @@ void ws_node_of_daemon(char out[WS_NODE])
 			snprintf(out, WS_NODE, "%s", p[2] || p + 3 > line + n ? p + 2 : p + 3);
 }
 
-/* By the machine's name, which need not be the node's. */
+/* Finds the node by the machine's name, which may differ from the node's. */
 static void ask_node(char out[WS_NODE])
 {
 	node_info_msg_t *m = NULL;
@@ -66,7 +67,7 @@ static bool is_on(const char *nodes, const char *node)
 	return found;
 }
 
-/* A job that is completing on this node gets its epilog. */
+/* A job that is completing on this node still gets its epilog, so it counts as here. */
 static enum where look_at(const slurm_job_info_t *j, const char *node)
 {
 	uint32_t state = j->job_state & JOB_STATE_BASE;
@@ -106,7 +107,10 @@ static enum where tidy_one(const struct ws_config *c, uint32_t job)
 	return w;
 }
 
-/* Jobs that start meanwhile are here; whose tenants are seen is asked first. */
+/*
+ * The tenants are listed first, and the controller is asked after that. So a job that
+ * starts meanwhile is not removed.
+ */
 void ws_tidy(struct ws_config *c)
 {
 	uint32_t jobs[WS_JOBS];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a process of a job sees of the server's folder: nothing but server.sock, which
- * is its tenant's socket. A mount namespace of its own does that, made before the
- * process becomes the user's: what is mounted there is locked for whoever makes
- * namespaces below it.
+ * Limits what a process of a job sees of the server's folder: only server.sock, which is
+ * its tenant's socket. It uses a mount namespace, made before the process becomes the
+ * user's. What is mounted there is locked for processes that make further namespaces below
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static bool fail(char err[WS_ERROR], const char *what)
 	return false;
 }
 
-/* The socket's file by its descriptor: the folder is covered by then. */
+/* Mounts the socket's file by its descriptor, since the folder is covered already. */
 static bool show(const char *dir, int socket, char err[WS_ERROR])
 {
 	char from[64], to[PATH_MAX + 16];
@@ -57,7 +57,7 @@ bool ws_view(const struct ws_config *c, const struct ws_grant *g, char err[WS_ER
 	int socket = -1;
 	bool done;
 
-	/* A node without a server has nothing to hide. */
+	/* If there is no server on the node, there is nothing to hide. */
 	if (!g->memory && access(dir, F_OK))
 		return true;
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
@@ -65,7 +65,10 @@ bool ws_view(const struct ws_config *c, const struct ws_grant *g, char err[WS_ER
 	if (g->memory) {
 		ws_tenant_name(c, g->job, name);
 		snprintf(path, sizeof(path), "%s/tenants/%s.sock", dir, name);
-		/* Of the new namespace: another one's files cannot be mounted in it. */
+		/*
+		 * The file must be opened in the new namespace: files of another namespace
+		 * cannot be mounted.
+		 */
 		socket = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		if (socket < 0)
 			return fail(err, path);
