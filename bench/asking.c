@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A worker's backend for benches: softgpu as a driver that asks its kernel something in each copy
- * and each launch, without a C library that could stand in for it. What it asks says the file
- * /tmp/asks of the server VM when a worker starts:
+ * A worker's backend for benches: softgpu as a driver that makes a system call in each copy
+ * and each launch, without the C library, which could answer in its place. The file
+ * /tmp/asks in the server VM selects the system call when a worker starts:
  *
- *	gate		what the worker's service answers behind the gate (getppid)
- *	companion	what the slot's companion asks for it (a small ioctl)
- *	handoff		what only a kernel can say to this thread (getpgid)
+ *	gate		answered by the worker's service behind the gate (getppid)
+ *	companion	made by the slot's companion (a small ioctl)
+ *	handoff		answered only by a kernel, in this thread (getpgid)
  *
- * and nothing where there is no such file. An answer that is wrong is an error of the call.
+ * Without the file it makes none. A wrong answer is an error of the call.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static enum { NOTHING, GATE, COMPANION, HANDOFF } kind;
-static int ends[2];	/* of a pipe with a byte */
+static int ends[2];	/* the ends of a pipe that holds one byte */
 
 static long raw3(long nr, long a, long b, long c)
 {
@@ -67,7 +67,7 @@ static int answered(void)
 	}
 }
 
-/* Asks, and then is softgpu's. */
+/* Makes the system call, and then calls softgpu's function. */
 #define ASK(name, parameters, arguments)						\
 	__attribute__((visibility("default"))) CUresult name parameters			\
 	{										\

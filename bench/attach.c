@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an attach takes, by the number of pairs that there are: instructions of the worker's
- * registration and first TAKE, of the client's ATTACH and first call, and the host's memory. Many
- * workers and client processes in two small VMs, with the library of the series' selftests. Each
- * worker has MAPPED bytes in its page tables, all of it touched; as the host's memory for them is
- * no cost of a pair, they are the same RAM again and again.
+ * The cost of an attach, by the number of pairs that exist already: instructions of the
+ * worker's registration and first TAKE, instructions of the client's ATTACH and first call,
+ * and the host's memory. There are many workers and client processes in two small VMs, with
+ * the library of the series' selftests. Each worker has MAPPED bytes in its page tables,
+ * and all of it is touched. The host's memory behind them is not a cost of a pair, so the
+ * same RAM is mapped again and again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 #include "wormhole.h"
 
 #define PAIRS		64
-#define SLOTS		4	/* of each, as a worker has; one of them is used */
+#define SLOTS		4	/* slots of each worker; one of them is used */
 #define MAPPED		(256ULL << 20)
-#define MAPPED_VA	0x7e0000000000ULL	/* a top-level entry of its own */
+#define MAPPED_VA	0x7e0000000000ULL	/* it has a top-level entry of its own */
 #define MAPPED_RAM	512			/* pages */
 #define TOP(va)		((va) >> 39 & 511)
 
@@ -22,8 +23,8 @@ static struct wh_server srv;
 static struct wh_worker worker[PAIRS];
 static struct wh_client client;
 static struct wh_as process[PAIRS];
-static u64 client_index[PAIRS];	/* of the EPTP list */
-/* Of the client VM's copy: what ATTACH answered. */
+static u64 client_index[PAIRS];	/* indices in the EPTP list */
+/* The answer of ATTACH, in the client VM's memory. */
 static u64 attach_index;
 
 static s64 null_handler(void *session, u64 slot, u64 a0, u64 a1)
@@ -64,7 +65,7 @@ static void map_memory(struct wh_worker *w)
 {
 	u64 *top = wh_gpa(w->as.vm, w->as.cr3), ram, i;
 
-	if (w != worker) {	/* the tables of the first one */
+	if (w != worker) {	/* it shares the tables of the first worker */
 		top[TOP(MAPPED_VA)] = ((u64 *)wh_gpa(w->as.vm, worker->as.cr3))[TOP(MAPPED_VA)];
 		return;
 	}
@@ -102,10 +103,10 @@ static void prepare(void)
 	must(!wh_allow(2, 1, 0, PAIRS), "the client VM is not allowed");
 }
 
-/* Instructions that the thread of a vCPU has run, in its guest and for it in the kernel. */
+/* Returns the instructions that a vCPU's thread has run, in the guest and for it in the kernel. */
 static u64 run_by(struct wh_vcpu *vcpu)
 {
-	return wh_vcpu_ns(vcpu) * 100 / 1000;	/* the machine's TSC counts 100 M a second */
+	return wh_vcpu_ns(vcpu) * 100 / 1000;	/* the TSC counts 100 million per second */
 }
 
 static u64 call_as(int i, const void *fn, u64 a0, u64 a1)
@@ -118,11 +119,11 @@ static u64 call_as(int i, const void *fn, u64 a0, u64 a1)
 static void one(int i)
 {
 	struct wh_host_stat before, after;
-	long free[4];	/* before, behind the touch, behind TAKE, behind ATTACH */
+	long free[4];	/* free memory: before, after touching, after TAKE, after ATTACH */
 	u64 parking, attach, first, next;
 	struct wh_slot *slot = (void *)(srv.vm.window + i * WH_PART_SIZE + WH_SLOT_OFFSET);
 
-	/* Its thread is there, and has run before. */
+	/* This call makes sure that the thread exists and has run before. */
 	wh_call(worker[i].vcpu, &worker[i].as, 0, guest_nothing, 0, 0, 0, 0);
 	wh_stat(1, &before);
 	free[0] = wh_free_kb();
@@ -160,7 +161,7 @@ int main(void)
 	prepare();
 	for (i = 0; i < PAIRS; i++)
 		one(i);
-	/* One by one: the end of a VM ends all of them without a pause. */
+	/* Detach the pairs one by one: the end of a VM would end all of them without a pause. */
 	for (i = 0; i < PAIRS; i++)
 		wh_leaf(client.vcpu, &process[i], 3, WH_LEAF_DETACH, client_index[i], 0, 0, 0);
 	return 0;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Boots the VMX host in Bochs with the program attach, and writes build/bench/attach.dat: a line for
-# each pair (attach.c), which parts/pairs.py reads.
+# Boots the VMX host in Bochs with the program attach, and writes build/bench/attach.dat
+# with a line for each pair (attach.c). parts/pairs.py reads the file.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 : "${WH_TOP:=$here/..}" "${WH_BUILD:=$WH_TOP/build}"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nanoseconds of a call on this machine: each sample is the mean of a batch that is long enough
- * for the clock. WH_BENCH_MS: for each benchmark (400), so that programs can take short turns.
+ * Measures nanoseconds of a call on this machine. A sample is the mean of a batch of calls
+ * that takes long enough for the clock. WH_BENCH_MS is the time for each benchmark (400),
+ * so that programs can take short turns.
  */
 #ifndef WORMHOLE_BATCH_H
 #define WORMHOLE_BATCH_H
@@ -21,7 +22,7 @@ static inline uint64_t batch_run(void (*call)(void), unsigned int n)
 	return bench_ns() - t;
 }
 
-/* Calls that fill a batch, once everything is warm. */
+/* Returns how many calls fill a batch, once everything is warm. */
 static inline unsigned int batch_of(void (*call)(void))
 {
 	unsigned int n = 1;

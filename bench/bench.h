@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of one benchmark and how they are reported: one line
+ * Samples of one benchmark and their report, which is one line
  *
  *	bench NAME UNIT SAMPLES MIN MEDIAN MAX
  *
- * on stdout. A benchmark picks its own count and judges nothing: it fails only
- * when what it measures does not work.
+ * on stdout. A benchmark chooses its own number of samples and judges nothing: it fails
+ * only if the call that it measures does not work.
  */
 #ifndef WORMHOLE_BENCH_H
 #define WORMHOLE_BENCH_H
@@ -40,7 +40,7 @@ static inline void bench_add(struct bench *b, double sample)
 	b->sum += (uint64_t)sample;
 }
 
-/* Enough: as many samples as fit, or `goal` units spent. */
+/* Returns true when there are as many samples as fit, or `goal` units have been spent. */
 static inline int bench_over(const struct bench *b, uint64_t goal)
 {
 	return b->n == BENCH_SAMPLES || (b->n >= BENCH_WARM_UP && b->sum >= goal);
@@ -65,7 +65,10 @@ static inline double bench_report(struct bench *b)
 	return median;
 }
 
-/* In Bochs: instructions. Elsewhere: cycles of a fixed rate, which nothing here uses. */
+/*
+ * In Bochs the TSC counts instructions. Elsewhere it counts cycles of a fixed rate, which
+ * no part uses.
+ */
 static inline uint64_t bench_tsc(void)
 {
 	uint32_t lo, hi;

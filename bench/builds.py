@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a program gets natively and as a tenant's of two builds, in turns: launches, copies, and starts.
+"""Compare a program natively and as a tenant of two builds, in turns: launches, copies, and starts.
 
 Usage: builds.py SECONDS OLD-BUILD NEW-BUILD [PROGRAM...]
 
-A build is a build folder of `make shm`; build/bench/turns comes from `make -C bench` beside this script (or
-WH_BUILD). A program ends soon and needs nothing but the CUDA runtime (one of examples/, with PTX alone and with
-code for this device: -arch=native). Each build has a server of its own, on the same GPU, with a tenant that stays.
+A build is a build folder of `make shm`. build/bench/turns comes from `make -C bench` beside this script (or
+WH_BUILD). A PROGRAM must end soon and need only the CUDA runtime (one of examples/, with PTX alone and with code
+for this device: -arch=native). Each build has a server of its own, on the same GPU, with a permanent tenant.
 
-Half of the time (all of it without programs) goes to launches and copies: processes that live for one round take
-turns of a few milliseconds on one CPU, natively, old, new, in random order. Then whole programs. Prints the time of
-a call or a program, and how much longer it takes with the new build than with the old one, with its 95 % interval;
-an interval is of rounds, since what makes processes differ (where their memory lies) stays with a process.
+Half of the time (all of it without programs) is for launches and copies: processes that live for one round take
+turns of a few milliseconds on one CPU, natively, old, new, in random order. Whole programs follow. The output is
+the time of a call or a program, and how much longer it takes with the new build than with the old one, with the
+95 % interval. The interval is over rounds, since differences of processes (the place of memory) stay with a process.
 
-WH_TEST_DEVICE=softgpu with LD_LIBRARY_PATH=build/softgpu: to try it out.
+For a trial: WH_TEST_DEVICE=softgpu with LD_LIBRARY_PATH=build/softgpu.
 """
 
 import math
@@ -34,13 +34,13 @@ BACKEND = ['--backend', 'softgpu'] if os.environ.get('WH_TEST_DEVICE') == 'softg
 
 
 def cpus():
-    """The program's, and the servers'; the one between may be a hyperthread of either."""
+    """Return the program's CPU, and the servers'. The CPU in between may be a hyperthread of either."""
     all_of_them = sorted(os.sched_getaffinity(0))
     return str(all_of_them[-1]), ','.join(map(str, all_of_them[-4:-2] or all_of_them[:1]))
 
 
 def wormhole(build, top, *words):
-    """The server's folder is before what `run' runs."""
+    """Return the words of a command. The server's folder comes before the words of the program."""
     at = words.index('--') if '--' in words else len(words)
     folder = ('--dir', os.path.join(top, os.path.basename(build)))
     return [os.path.join(build, 'host/wormhole'), *words[:at], *folder, *words[at:]]
@@ -55,8 +55,8 @@ def do(command, log):
 
 
 class Worlds:
-    """Commands that run a program natively and in each build, and what they took: seconds by (what, world), one
-    number for each round."""
+    """Commands that run a program natively and in each build, and their times: seconds by (what,
+    world), one number per round."""
 
     def __init__(self, top, builds):
         self.top, self.builds = top, builds
@@ -118,11 +118,12 @@ class Player:
 
 
 def one_round(worlds, program):
-    """The median turn of each kind: one that was disturbed decides nothing."""
+    """Measure one round: the median turn of each kind, so that one disturbed turn has no effect."""
     players = [Player(worlds, w, program) for w in random.sample(worlds.names, 3)]
     for kind in KINDS:
         took = {p: [] for p in players}
-        for p in players:               # what is done once
+        # The first turn is a warm-up for work that is done once.
+        for p in players:
             p.turn(kind, 1)
         for _ in range(TURNS):
             for p in random.sample(players, len(players)):
@@ -166,7 +167,7 @@ def main():
         worlds.serve()
         try:
             repeat(seconds / (2 if programs else 1), one_round, worlds, os.path.join(here, 'bench/turns'))
-            for program in programs:            # the driver's caches
+            for program in programs:            # This run fills the driver's caches.
                 for w in worlds.names:
                     do(worlds.command(w, os.path.abspath(program)), worlds.log)
             if programs:

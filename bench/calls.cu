@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of typical calls of the CUDA runtime, driver, cuBLAS and cuRAND, as a program
-// sees it. Unmodified CUDA: what it measures depends on the libraries it finds. One
-// line for each: `bench NAME ns SAMPLES MIN MEDIAN P99`, a sample being the mean
-// of a short batch. Asynchronous calls are timed until issued; what they started
-// is waited for outside of the time.
+// Measures the time of typical calls of the CUDA runtime, driver, cuBLAS and cuRAND, as a
+// program sees it. The program is unmodified CUDA, so the libraries that it finds decide
+// what is measured. It prints one line per call: `bench NAME ns SAMPLES MIN MEDIAN P99`. A
+// sample is the mean of a short batch. An asynchronous call is timed until it is issued;
+// the wait for its work is not timed.
 //
 //	calls [ms=200]		time for each call
 #include <algorithm>
@@ -45,7 +45,7 @@ static void report(const char *name, std::vector<double> &sample)
 	fflush(stdout);
 }
 
-// Batches of `most` calls at most, each followed by an untimed wait.
+// Measures batches of at most `most` calls. An untimed wait follows each batch.
 template <typename Call>
 static void measure(const char *name, int most, Call call)
 {
@@ -74,7 +74,7 @@ static void local_calls(void)
 	measure("get_device", 1024, [] { int d; CHECK(cudaGetDevice(&d)); });
 }
 
-// Both ways in which the driver launches: the worker takes the faster one.
+// Measures both forms in which the driver launches; the worker takes the faster one.
 static void driver_launches(void)
 {
 	static CUlaunchConfig config = { 1, 1, 1, 1, 1, 1, 0, stream, NULL, 0 };
@@ -142,7 +142,8 @@ static void allocations(void)
 	});
 }
 
-// The libraries may be missing: by name, and a comment when they are.
+// The libraries may be missing: they are loaded by name, and a comment is printed if they
+// are.
 #define BIND(lib, f)	static const auto f##_ = (decltype(&f))dlsym(lib, #f)
 
 static void sgemm(void)
@@ -190,7 +191,7 @@ static void random_numbers(void)
 	});
 }
 
-// Launches per second until done, each thread with its own stream.
+// Measures launches per second until their end. Each thread has its own stream.
 static void launch_rate(int threads)
 {
 	std::vector<std::thread> all;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Bandwidth of cuMemcpyHtoD and cuMemcpyDtoH over sizes, with pageable and
- * pinned memory, and of their asynchronous forms with pinned memory. Knows only
- * the driver API, so that one program measures the driver alone and through
- * any transport: whose libcuda.so.1 the loader finds decides.
+ * Bandwidth of cuMemcpyHtoD and cuMemcpyDtoH over sizes, with pageable and pinned memory,
+ * and of the asynchronous forms with pinned memory. The program uses only the driver API,
+ * so the same program measures the driver alone and through any transport: the libcuda.so.1
+ * that the loader finds decides.
  *
  * usage: copy NAME [LARGEST]	prints NAME_KIND_BYTES value GB/s
  *
- * Each figure is the best of two batches: what disturbs a copy only ever makes
- * it slower. copy.sh takes the best of several turns.
+ * Each figure is the best of two batches, since disturbances only make a copy slower.
+ * copy.sh takes the best of several turns.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -115,7 +115,7 @@ static double measure(const struct kind *k)
 	return (double)size * n / best;
 }
 
-/* Pageable memory that was never written would be the kernel's one page of zeros. */
+/* Writes the memory: unwritten pageable memory would be the kernel's single page of zeros. */
 static char *get_host(size_t bytes, int pinned)
 {
 	void *p = NULL;
@@ -137,7 +137,7 @@ static void put_host(void *p, int pinned)
 		must("cuMemFreeHost", cu.free_host(p));
 }
 
-/* The largest buffers come first: a full data area shows in one line. */
+/* The largest buffers come first, so that a full data area appears in one line. */
 static void sweep(const char *name, const struct kind *k, size_t largest)
 {
 	size_t room = largest;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Copy bandwidth of the driver alone and through loopback and shm, the same
-# program each time, with the ratio to the driver alone at the end. Three turns:
-# what disturbs copies makes them slower for longer than a figure takes, so the
+# Measures the copy bandwidth of the driver alone and through loopback and shm, with the
+# same program each time, and prints the ratio to the driver alone at the end. There are
+# three turns: a disturbance makes copies slower for longer than one figure takes, so the
 # best of each counts.
 #
 # usage: bench/copy.sh [LARGEST]	WH_BACKEND=/path/to/libcuda.so.1 (softgpu)
@@ -34,7 +34,8 @@ for _ in 1 2 3; do
 	WORMHOLE_TRANSPORT=shm copy shm "$WH_BUILD/client-stubs"
 done
 
-# name_kind_bytes value unit -> a table: kind, bytes, native, loopback, shm and their ratios.
+# Turns lines `name_kind_bytes value unit` into a table: kind, bytes, native, loopback, shm
+# and ratios.
 awk '$1 != "#" {
 	split($1, part, "_"); point = substr($1, length(part[1]) + 2)
 	if (part[1] == "native" && !(("native", point) in value)) order[++n] = point

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What calls between VMs cost on this host (kvm-patches/selftests/x86_64/wormhole_cost_test.c): in
-# cycles where it has VMX and the series, as root; else in the emulated one, in instructions. Prints
-# the test's lines without their number signs.
+# Measures the cost of calls between VMs on this host
+# (kvm-patches/selftests/x86_64/wormhole_cost_test.c): in cycles if the host has VMX and the
+# series, as root; otherwise in instructions, in the emulated host. Prints the test's lines
+# without their number signs.
 # usage: bench/cost.sh	(needs make images, and make -C kvm-patches/selftests)
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"

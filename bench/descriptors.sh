@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# descriptors.sh [FOLDER]: requests that a product or a layer makes over shm, with all that describes
-# it made anew for it, and how many of them are waited for: the mean of a hundred, behind six that
-# are not counted. FOLDER has the client libraries of an older build. Over softgpu and the
-# libraries of tests/lib, which write down what they are told: nothing here is a time.
+# descriptors.sh [FOLDER]: counts the requests that a product or a layer makes over shm if
+# all its descriptors are made anew for it, and how many of them are waited for. The figure
+# is the mean of a hundred, after six that are not counted. FOLDER has the client libraries
+# of an older build. The bench uses softgpu and the libraries of tests/lib, which write down
+# what they are told: it measures no times.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$here/../build}

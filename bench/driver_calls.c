@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * libdriver_calls.so: counts the calls of the CUDA driver that a process makes, natively,
- * by CUPTI's callbacks. For torch_requests.py.
+ * libdriver_calls.so: counts the calls of the CUDA driver that a process makes natively,
+ * with CUPTI's callbacks. torch_requests.py uses it.
  */
 #include <cupti.h>
 #include <dlfcn.h>
@@ -34,7 +34,10 @@ static void CUPTIAPI called(void *data, CUpti_CallbackDomain domain, CUpti_Callb
 		__atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
 }
 
-/* From the genuine CUPTI in that file; 0, or CUPTI's error, or -1 if it is none. */
+/*
+ * Starts with NVIDIA's CUPTI in that file. Returns 0, CUPTI's error, or -1 if the file is
+ * no CUPTI.
+ */
 int driver_calls_begin(const char *cupti)
 {
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The baselines of other ways to forward calls, in small: a server process that runs requests for
- * a client process on this machine.
+ * Small baselines for other ways to forward calls: a server process that runs requests of a
+ * client process on this machine.
  *
  *	tcp	request, data and answer through a TCP connection
- *	notify	request, data and answer in shared memory, one byte of TCP each way to tell
- *	unix	as tcp, through a Unix socket, where a kernel has no TCP
- *	notify_unix	as notify, told through a Unix socket
+ *	notify	request, data and answer in shared memory, announced by a byte of TCP each way
+ *	unix	like tcp, through a Unix socket, for kernels without TCP
+ *	notify_unix	like notify, announced through a Unix socket
  *	inline	the same marshalling in one process, with nothing between
  *
- * A program that includes it says what its server does (forward_server_start(),
- * forward_serve_one()). WH_SERVER_CPU: the server's.
+ * A program that includes this defines what its server does (forward_server_start(),
+ * forward_serve_one()). WH_SERVER_CPU is the server's CPU.
  */
 #ifndef WORMHOLE_FORWARD_H
 #define WORMHOLE_FORWARD_H
@@ -30,10 +30,10 @@
 
 #define BYTES	4096
 
-/* As many words as a request for a launch takes with Wormhole. */
+/* It has as many words as Wormhole's request for a launch. */
 struct request {
 	uint32_t what;
-	uint32_t size;		/* of the data behind it */
+	uint32_t size;		/* bytes of the data behind it */
 	uint64_t words[10];
 };
 
@@ -42,7 +42,7 @@ struct answer {
 	uint32_t size;
 };
 
-/* What both sides see with `notify`, and each for itself otherwise. */
+/* With `notify` both sides share the message. Otherwise each side has its own. */
 static struct message {
 	struct request request;
 	struct answer answer;
@@ -53,7 +53,7 @@ static int sock = -1;
 static pid_t server_process;
 
 static void forward_server_start(void);
-/* message->request to message->answer. */
+/* Turns message->request into message->answer. */
 static void forward_serve_one(void);
 
 static void must(int good, const char *what)
@@ -77,7 +77,7 @@ static void send_all(const void *p, size_t n)
 	}
 }
 
-/* 0 when the other side has ended. */
+/* Returns 0 if the other side has ended. */
 static int receive_all(void *p, size_t n)
 {
 	while (n) {
@@ -91,7 +91,7 @@ static int receive_all(void *p, size_t n)
 	return 1;
 }
 
-/* A head, and the data that it tells of, in as few system calls as there can be. */
+/* Sends a head and the data that it announces, in as few system calls as possible. */
 static void send_message(void *head, size_t n, uint32_t size)
 {
 	struct iovec part[2] = { { head, n }, { message->data, size } };
@@ -148,7 +148,7 @@ static void notify_call(void)
 static const struct way {
 	const char *name;
 	void (*call)(void);
-	void (*serve)(void);	/* none: in this process */
+	void (*serve)(void);	/* NULL: the calling process serves itself */
 } ways[] = {
 	{ "tcp", tcp_call, tcp_serve }, { "notify", notify_call, notify_serve },
 	{ "unix", tcp_call, tcp_serve }, { "notify_unix", notify_call, notify_serve },
@@ -156,7 +156,7 @@ static const struct way {
 };
 static const struct way *way;
 
-/* The answer's status; what it brings lies in message->data. */
+/* Returns the answer's status. The data of the answer is in message->data. */
 static int32_t forward_call(uint32_t what, uint32_t size)
 {
 	message->request.what = what;
@@ -237,7 +237,7 @@ static void start_server(void)
 	sock = client;
 }
 
-/* Whether there is such a way; its server has started then. */
+/* Returns true if the way exists. Its server has started then. */
 static int forward_start(const char *name)
 {
 	unsigned int i;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Figures on a GPU, native beside each transport in one run: time of calls,
-# launch rate, training throughput, single layers, crossings, copy bandwidth, shares under
-# limits. Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes
-# RESULTS-gpu.md and the plots of them. Needs no compiler where build/ came along.
+# Figures on a GPU, natively and over each transport in one run: time of calls, launch rate,
+# training throughput, single layers, crossings, copy bandwidth, and shares under limits.
+# Writes build/bench/gpu/*.txt; `make -C bench gpu-record` makes RESULTS-gpu.md and the
+# plots of these files. It needs no compiler if build/ was copied along.
 #
 #	bench/gpu.sh [PART...]	parts: calls train layers crossings copy share (all), and rates, which is
 #				no part of the report: launches of 1, 2, 4 and 8 threads
@@ -41,7 +41,7 @@ environment() {
 	echo "kernel $(uname -r)"
 }
 
-# Each line of a program's output, with the world before it.
+# Prints each line of a program's output, with the name of the world before it.
 each_world() { # LIMIT COMMAND...
 	limit=$1
 	shift
@@ -64,11 +64,11 @@ train() {
 	train_one alexnet_dnn $(pick 3 25) $(pick "$small" "turn=6")
 }
 
-# Single layers by kernels of our own and cuBLAS, and by cuDNN where it is.
+# Measures single layers with our own kernels and cuBLAS, and with cuDNN if it is there.
 layers() {
 	for p in layers layers_dnn; do
 		[ -x "$bench/$p" ] || continue
-		# There is no stand-in for cuDNN over softgpu.
+		# softgpu has no stand-in for cuDNN.
 		[ $p = layers ] || { [ "$world_kind" = gpu ] && has_library libcudnn.so.9; } ||
 			{ echo "# $p: no libcudnn.so.9 for this device"; continue; }
 		in_turns $(pick 1 9) layers_turn $p $(pick 5 100) | sed "s/ layer / $p /"
@@ -76,7 +76,7 @@ layers() {
 	done
 }
 
-# What a thousand more calls of the Neuron mix send to the worker.
+# Measures how many requests to the worker a thousand more calls of the Neuron mix make.
 crossings() {
 	for w in loopback shm; do
 		for n in 1000 $(pick 3000 101000); do
@@ -101,7 +101,7 @@ each_neuron_rate() {
 
 copy() { WH_BACKEND=$driver "$WH_TOP/bench/copy.sh" $(pick 65536 "") | grep -v '^#'; }
 
-# Against the same programs without a limit, all over shm.
+# Measures shares against the same programs without a limit, all over shm.
 share() {
 	if [ -n "$quick" ]; then
 		export SECONDS_EACH=1 SHARES=50 BLOCKS=1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Median time of each call, native beside each transport.
+# Plots the median time of each call, natively and over each transport.
 set terminal svg size 900,420 background "white"
 set output out
 set style data histograms

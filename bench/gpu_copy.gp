@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Copy bandwidth over sizes: one picture for each direction and kind of memory.
+# Plots copy bandwidth over sizes, with one picture for each direction and kind of memory.
 set terminal svg size 900,700 background "white"
 set output out
 set logscale x 2

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""`make -C bench gpu-record`: RESULTS-gpu.md and the plots, from what gpu.sh wrote.
+"""`make -C bench gpu-record`: makes RESULTS-gpu.md and the plots from the files of gpu.sh.
 
-Reads build/bench/gpu/*.txt. A part that did not run, or a world in which a
-program failed, is named as missing; nothing is filled in.
+Reads build/bench/gpu/*.txt. If a part did not run, or a program failed in a world, the
+report says that it is missing; nothing is filled in.
 """
 import os
 import shutil
@@ -18,11 +18,11 @@ DATA = os.path.join(BUILD, "bench/gpu")
 PLOTS = os.path.join(TOP, "bench/plots")
 WORLDS = ["native", "loopback", "shm"]
 
-# Measured side by side on an H200 (driver 580.159, CUDA 13.0) on 2026-11-20 in a
-# run of its own: Lupine of 2026-08-21, its server on the same machine over TCP.
+# Lupine of 2026-08-21 was measured on an H200 (driver 580.159, CUDA 13.0) on 2026-11-20, in
+# a run of its own. Its server was on the same machine, over TCP.
 LUPINE = {"launch_issued": 5.4, "launch_and_sync": 59.6, "peek_at_last_error": 0.019,
           "event_record": 4.3, "memcpy_4k_to_device": 56.2, "memcpy_4k_to_host": 57.0}
-# HAMi-core of 2026-06-30 in that run: {limit: {kernel us: share really taken}}.
+# HAMi-core of 2026-06-30 in that run: {limit: {kernel us: share that was really taken}}.
 HAMI = {30: {"100": 0.708, "2000": 1.008, "50000": 0.915},
         50: {"100": 1.069, "2000": 0.966, "50000": 0.929}}
 
@@ -36,7 +36,7 @@ def lines(part):
 
 
 def run_of(part):
-    """`run DATE COMMIT [WHICH ROWS]`: parts, and rows of one, may be of different runs."""
+    """Read `run DATE COMMIT [WHICH ROWS]`: parts, and the rows of one part, may come from different runs."""
     with open(os.path.join(DATA, part + ".txt")) as f:
         runs = [l.split(None, 3)[1:] for l in f if l.startswith("run ")]
     return "".join(f"Run of {r[0]}, commit {r[1]}{': ' + r[2].strip() if r[2:] else ''}.\n\n"
@@ -72,7 +72,7 @@ def section(title, part, body):
 # --- Calls ------------------------------------------------------------------------
 
 def call_figures():
-    """{name: {world: (min, median, p99)}} in microseconds, and rates {name: {world: n}}."""
+    """Return {name: {world: (min, median, p99)}} in microseconds, and rates {name: {world: n}}."""
     figures, rates = {}, {}
     for l in lines("calls"):
         w = l.split()
@@ -107,7 +107,7 @@ def calls():
 # --- Training and the Neuron mix ----------------------------------------------------
 
 def turns(part, word, width):
-    """{name: {world: its figures of all turns}}, from `WORLD WORD [NAME] UNIT FIGURE`."""
+    """Return {name: {world: figures of all its turns}}, from lines `WORLD WORD [NAME] UNIT FIGURE`."""
     out = {}
     for l in lines(part):
         w = l.split()
@@ -121,7 +121,7 @@ def medians(by):
 
 
 def quotient(ours, native):
-    """Median of the rounds' quotients, and the 95 % interval of that median by its ranks."""
+    """Return the median of the rounds' quotients, and the 95 % interval of that median by ranks."""
     q = sorted(a / b for a, b in zip(ours, native))
     reach = round(0.98 * len(q) ** 0.5)
     low, high = max(len(q) // 2 - reach, 0), min((len(q) - 1) // 2 + reach, len(q) - 1)
@@ -129,7 +129,7 @@ def quotient(ours, native):
 
 
 def train_quotients():
-    """{name: {world: (median, low, high)}}; the first of each line's are of one round."""
+    """Return {name: {world: (median, low, high)}}. Figures with the same index are of one round."""
     return {name: {w: quotient(by[w], by["native"]) for w in WORLDS if w in by}
             for name, by in turns("train", "train", 5).items() if "native" in by}
 
@@ -150,7 +150,7 @@ def train():
 
 
 def layers():
-    """Of the programs layers and layers_dnn: ns of a step, each world in each turn."""
+    """Report the programs layers and layers_dnn: ns of a step, for each world in each turn."""
     crossed, hashes, rows = {}, {}, []
     turns_of = {}
     for l in lines("layers"):
@@ -211,7 +211,7 @@ def copies():
 # --- Shares -------------------------------------------------------------------------------
 
 def share_figures():
-    """(tenants, percent asked, kernels, part of the work, of the device's time or None)"""
+    """Return (tenants, percent asked, kernels, part of the work, part of the device's time or None)."""
     return [(w[0], int(w[2]), w[3], float(w[4]), float(w[5]) if w[5:] else None)
             for w in map(str.split, lines("share")) if len(w) in (5, 6) and w[1] == "share"]
 
@@ -236,7 +236,7 @@ def shares():
 
 
 def unlimited():
-    """Launches of 3 us and work in kernels of 100 us, a second each, without a share."""
+    """Report launches of 3 us and work in kernels of 100 us, per second, without a share."""
     rate = {(w[1], w[2]): (float(w[3]), float(w[4])) for w in map(str.split, lines("share"))
             if len(w) == 5 and w[0] == "unlimited"}
     names = {"native": "natively", "none": "over shm, no limit", "mem": "over shm, `--mem` only"}
@@ -258,7 +258,7 @@ def write(name, rows):
 
 
 def plot_data():
-    """Only the plots that there are figures for."""
+    """Write data only for plots that have figures."""
     figures, _ = call_figures()
     full = [(n, *(by[w][1] for w in WORLDS)) for n, by in figures.items() if len(by) == 3]
     names = []

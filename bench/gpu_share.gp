@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Share asked and share measured, by the length of the kernels; two tenants at the same time.
+# Plots the requested share and the measured share, by the length of the kernels; also for
+# two tenants at once.
 set terminal svg size 700,520 background "white"
 set output out
 set xlabel "share asked, %"

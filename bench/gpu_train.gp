@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Training throughput, as a part of the native one.
+# Plots the training throughput as a part of the native one.
 set terminal svg size 700,380 background "white"
 set output out
 set style data histograms

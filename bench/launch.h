@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What benches need of CUDA: whichever libcuda.so.1 the loader finds, and an
- * empty kernel in it. Any failure ends the program with its name.
+ * The CUDA functions that benches need, from whichever libcuda.so.1 the loader finds, and
+ * an empty kernel. Any failure ends the program with the name of the call.
  */
 #ifndef WORMHOLE_LAUNCH_H
 #define WORMHOLE_LAUNCH_H

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of single layers, forward and backward, as tests of a framework's layers make them:
-// convolution, deconvolution, RNN, LSTM, batch normalisation, three activations. By kernels of our
-// own and cuBLAS; built with WITH_CUDNN by cuDNN. Unmodified CUDA: what it measures depends on the
-// libraries that it finds. For each layer a line
+// Measures steps of single layers, forward and backward, as a framework's tests of layers
+// make them: convolution, deconvolution, RNN, LSTM, batch normalization, three activations.
+// The layers use our own kernels and cuBLAS, or cuDNN if built with WITH_CUDNN. The program
+// is unmodified CUDA, so the libraries that it finds decide what is measured. For each
+// layer it prints a line
 //
 //	layer NAME NS-A-STEP STEPS HASH
 //
-// where HASH is of the last step's result and gradient: the same in every world.
+// HASH is computed from the last step's result and gradient: it is the same in every world.
 //
 //	layers [layer=N] [steps=1] [ms=0] [batch=4] [size=12] [check=0]
 //
-// layer: this one alone; ms: at least as many steps as take this time; check: compares each
-// gradient with differences instead.
+// layer: only this one; ms: run steps at least for this time; check: compare each gradient
+// with differences instead.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -27,7 +28,7 @@
 static Libraries *libraries;
 static int batch, size;
 
-// How each kind is made: by what this program was built with.
+// The constructor of each kind depends on how this program was built.
 #ifdef WITH_CUDNN
 #define OF(own, dnn)	dnn
 #else
@@ -85,7 +86,7 @@ static std::vector<float> download(const float *dev, size_t n)
 	return host;
 }
 
-// A layer with what goes in at both ends.
+// A layer with its inputs at both ends.
 struct Subject {
 	Random random{ 7 };
 	std::unique_ptr<Layer> layer;
@@ -101,7 +102,8 @@ struct Subject {
 		dy.make(host_dy.size());
 		upload(dy.p, host_dy);
 	}
-	// As a test of a layer does: data to the device, both passes, the result to the host.
+	// Does what a test of a layer does: data to the device, both passes, the result to
+	// the host.
 	void step()
 	{
 		upload(x.p, host_x);
@@ -110,7 +112,7 @@ struct Subject {
 		CHECK(cudaMemcpy(host_y.data(), layer->y.p, host_y.size() * sizeof(float),
 				 cudaMemcpyDeviceToHost));
 	}
-	// What the gradient is of.
+	// The function whose gradient is computed.
 	double loss()
 	{
 		double sum = 0;
@@ -144,7 +146,8 @@ static void measure(const Kind &k, long steps, double seconds)
 	fflush(stdout);
 }
 
-// Differences at some places against the gradient there, each within a hundredth of the greatest.
+// Compares differences at some places with the gradient there; each must be within a
+// hundredth of the largest gradient.
 static bool check(const Kind &k)
 {
 	const float step = 1e-2f;

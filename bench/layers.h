@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers that the programs of tests/programs/ do without, by kernels of our own and cuBLAS:
- * deconvolution, recurrent layers, batch normalisation, activations. layers_dnn.h has the same by
- * cuDNN. Sums run in a fixed order, as in nn_kernels.h.
+ * Layers that the programs in tests/programs/ do not use, with our own kernels and cuBLAS:
+ * deconvolution, recurrent layers, batch normalization, activations. layers_dnn.h has the
+ * same layers with cuDNN. Sums run in a fixed order, as in nn_kernels.h.
  */
 #ifndef WORMHOLE_LAYERS_H
 #define WORMHOLE_LAYERS_H
@@ -26,7 +26,7 @@ __global__ void activate(int n, const float *x, float *y, Function f)
 		y[i] = f == RELU ? fmaxf(x[i], 0) : f == SIGMOID ? sigmoid(x[i]) : tanhf(x[i]);
 }
 
-/* Each of them knows its slope from what it answered. */
+/* The slope of each activation follows from its result. */
 __global__ void activate_gradient(int n, const float *y, const float *dy, float *dx, Function f)
 {
 	FOR_EACH(i, n)
@@ -47,7 +47,7 @@ struct OwnActivation : Layer {
 
 /* --- Batch normalisation -------------------------------------------------------------- */
 
-/* The sum of what the threads of a block have. */
+/* Returns the sum of the values of a block's threads. */
 __device__ static float block_sum(float mine)
 {
 	__shared__ float part[THREADS];
@@ -73,7 +73,7 @@ __device__ static inline size_t place(const Shape &s, int channel, int i)
 	return ((size_t)(i / rest) * s.c + channel) * rest + i % rest;
 }
 
-/* A block for each channel. */
+/* Each block handles one channel. */
 __global__ void batch_norm(const float *x, float *y, const float *scale, const float *shift,
 			   float *mean, float *inverse, Shape s)
 {
@@ -150,7 +150,7 @@ struct OwnBatchNorm : Layer {
 
 /* --- Deconvolution, image by image as Caffe does it -------------------------------------- */
 
-/* What a convolution's window does to sizes, backwards. */
+/* Inverts the effect of a convolution's window on sizes. */
 static inline int deconvolved(int in, const Window &w)
 {
 	return (in - 1) * w.stride + w.k - 2 * w.pad;
@@ -158,7 +158,7 @@ static inline int deconvolved(int in, const Window &w)
 
 struct OwnDeconvolution : Layer {
 	Window win;
-	int taps, places;	/* rows and columns of the matrix of an image */
+	int taps, places;	/* rows and columns of an image's matrix */
 	Parameter weight;
 	Buffer col;
 
@@ -196,14 +196,14 @@ struct OwnDeconvolution : Layer {
 
 /* --- Recurrent layers, step by step ---------------------------------------------------- */
 
-/* z: what comes into a step's cells, row by row; bias is added here. */
+/* @z is the input of a step's cells, row by row. The bias is added here. */
 __global__ void rnn_cell(int n, const float *z, const float *bias, float *h, int hidden)
 {
 	FOR_EACH(i, n)
 		h[i] = tanhf(z[i] + bias[i % hidden]);
 }
 
-/* later: what the step behind this one wants of h. */
+/* @later is the gradient of h that comes from the next step. */
 __global__ void rnn_cell_gradient(int n, const float *h, const float *dy, const float *later,
 				  float *dz)
 {
@@ -211,7 +211,7 @@ __global__ void rnn_cell_gradient(int n, const float *h, const float *dy, const 
 		dz[i] = (dy[i] + later[i]) * (1 - h[i] * h[i]);
 }
 
-/* Gates in, forget, candidate, out; z keeps them as they are after their functions. */
+/* The gates are in, forget, candidate, out. z keeps the results of their functions. */
 __global__ void lstm_cell(int n, float *z, const float *bias, const float *c_before, float *c,
 			  float *h, int hidden)
 {
@@ -229,7 +229,7 @@ __global__ void lstm_cell(int n, float *z, const float *bias, const float *c_bef
 	}
 }
 
-/* dc: what the step behind this one wants of c; then what this one wants of the one before. */
+/* @dc is the gradient of c from the next step; this writes the gradient for the previous step. */
 __global__ void lstm_cell_gradient(int n, const float *z, const float *c_before, const float *c,
 				   const float *dy, const float *later, float *dc, float *dz,
 				   int hidden)
@@ -248,7 +248,7 @@ __global__ void lstm_cell_gradient(int n, const float *z, const float *c_before,
 	}
 }
 
-/* in: {steps * batch, inputs}, step by step; out: {steps * batch, hidden}. */
+/* @in has {steps * batch, inputs}, step by step; @out has {steps * batch, hidden}. */
 struct OwnRecurrent : Layer {
 	int steps, batch, hidden, gates;	/* 1: tanh cells; 4: LSTM */
 	Parameter input, recurrent, bias;

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Single layers (layers.cu) and the training of two networks over softgpu on this machine, each
-# world in turns (turns.sh has the lines that this prints). Gradients are checked first.
+# Measures single layers (layers.cu) and the training of two networks over softgpu on this
+# machine, with each world in turns (turns.sh describes the lines). The gradients are
+# checked first.
 # usage: bench/layers.sh [TURNS [MS]]	MS: for each layer in a turn
 set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 export WH_TOP WH_BUILD WORMHOLE_SOFTGPU_THREADS=1
-# Client and server on a CPU each, where there are two.
+# Client and server get a CPU each, if there are two.
 layers_cpu=
 [ "$(nproc)" -lt 2 ] || { layers_cpu="taskset -c 0"; export WH_SERVER_CPU=1; }
 trainer_cpu=$layers_cpu
@@ -23,7 +24,7 @@ for program in "$bench/layers" "$programs/lenet" "$programs/alexnet"; do
 	[ -x "$program" ] || { echo "error: $program is missing: it takes nvcc and cuBLAS's headers" >&2; exit 1; }
 done
 in_world native shared timeout 60 "$bench/layers" check=1 >&2 || exit 1
-# A failure is a line that begins with a number sign, which ends its part alone.
+# A failure is a line that begins with a number sign. It ends only its own part.
 {
 	in_turns "${1:-3}" layers_turn layers "${2:-30}"
 	layers_crossings layers

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layers of layers.h by cuDNN (built with WITH_CUDNN). */
+/* The layers of layers.h, with cuDNN (built with WITH_CUDNN). */
 #ifndef WORMHOLE_LAYERS_DNN_H
 #define WORMHOLE_LAYERS_DNN_H
 
@@ -46,7 +46,7 @@ struct DnnBatchNorm : DnnLayer {
 	}
 };
 
-/* A convolution's way back: its "input" is what comes out here. */
+/* This is a convolution backwards, so cuDNN's "input" is the result here. */
 struct DnnDeconvolution : DnnLayer {
 	static const cudnnConvolutionFwdAlgo_t fwd =
 		CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
@@ -103,7 +103,10 @@ struct DnnDeconvolution : DnnLayer {
 	}
 };
 
-/* in: {steps * batch, inputs}, step by step; out: {steps * batch, hidden}; starts from nothing. */
+/*
+ * @in has {steps * batch, inputs}, step by step; @out has {steps * batch, hidden}. The
+ * first state is zero.
+ */
 struct DnnRecurrent : Layer {
 	cudnnRNNDescriptor_t rd;
 	cudnnRNNDataDescriptor_t xd, yd;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# many.dat to many.svg: what tenants of one server, and of all servers together, cost beside their number.
+# Turns many.dat into many.svg: the cost of tenants of one server, and of all servers
+# together, over their number.
 set terminal svg size 1200,720 background "white"
 set output out
 set multiplot layout 2,3

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Many tenants on many hosts' worth of servers, all of them real processes over softgpu on this
-machine. Tenants are placed by what each server's device has left, then churned for so many
-minutes of virtual time: an event follows the one before it at once. Programs, workers and servers
-are killed. At the end everything is counted, and each count has to be zero.
+Runs many tenants on the servers of many imagined hosts. All of them are real processes over
+softgpu on this machine. Tenants are placed by what each server's device has left. Then they
+change for so many minutes of virtual time: an event follows the one before it at once.
+Programs, workers and servers are killed. At the end all leftovers are counted; each count must be 0.
 
-Says in JSON what was done, what is left, and what tenants cost beside their number; with --data
-the latter as columns for gnuplot (many.gp).
+Prints in JSON what was done, what is left, and the cost of tenants over their number. --data
+writes the latter as columns for gnuplot (many.gp).
 """
 import argparse
 import heapq
@@ -26,8 +26,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD", TOP + "/build")
 WORMHOLE = BUILD + "/host/wormhole"
 CLIENT = BUILD + "/tests/tenant/bin/client"
-UIDS_OF_A_HOST = 257        # of tenants, and one of the server
-# Runs beside each other have numbers of their own: a host that is full uses all of its.
+UIDS_OF_A_HOST = 257        # uids of the tenants, and one of the server
+# Runs at the same time use different numbers. A full host uses all of its numbers.
 UIDS = 1900000000 + os.getpid() % 900 * 1024 * UIDS_OF_A_HOST
 MIB = 1 << 20
 LIVE = 12                   # programs at a time
@@ -44,7 +44,7 @@ def await_true(what, seconds=20):
 
 
 def field(path, *names):
-    """The sum of lines `NAME: N` of a file of /proc."""
+    """Return the sum of lines `NAME: N` of a file in /proc."""
     with open(path, encoding="utf-8") as f:
         return sum(int(line.split()[1]) for line in f if line.split(":")[0] in names)
 
@@ -58,7 +58,7 @@ def is_holder(pid):
 
 
 class Host:
-    """One server, and what the placement believes of it."""
+    """One server, and the placement's view of it."""
 
     def __init__(self, folder, number):
         self.dir = f"{folder}/{number}"
@@ -88,7 +88,7 @@ class Host:
         assert answer["ok"], answer
 
     def left(self):
-        """Memory and share that nobody was given."""
+        """Return the memory and the share that were given to nobody."""
         return (self.memory - sum(t["memory"] for t in self.tenants.values()),
                 100 - sum(t["sm"] for t in self.tenants.values()))
 
@@ -100,7 +100,7 @@ class Host:
         return {t["tenant"] for t in self.ask(op="list")["tenants"]} - {"default"}
 
     def children(self):
-        """All but the one that says whose the server's users are."""
+        """Return all children except the one that holds the namespace of the server's users."""
         with open(f"/proc/{self.pid}/task/{self.pid}/children", encoding="utf-8") as f:
             return [int(p) for p in f.read().split() if not is_holder(p)]
 
@@ -108,8 +108,8 @@ class Host:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def bytes(self):
-        """Its share of what is its own: without its program and libraries, of which its share
-        is less as long as others run them."""
+        """Return the server's proportional memory of its own, without the program and its
+        libraries: their share depends on how many processes run them."""
         sum_kib, own = 0, False
         with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as f:
             for line in f:
@@ -129,7 +129,7 @@ class Host:
         assert await_true(self.is_gone)
 
     def is_gone(self):
-        """Or has ended, and nobody has asked for its status yet."""
+        """Return true if the process is gone, or has ended and nobody has read its status yet."""
         try:
             with open(f"/proc/{self.pid}/stat", encoding="utf-8") as f:
                 return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
@@ -142,7 +142,7 @@ class Host:
 
 
 class Program:
-    """A client that has memory of its tenant's and waits."""
+    """A client that has memory of its tenant's quota and waits."""
 
     def __init__(self, host, tenant):
         self.host, self.tenant = host, tenant
@@ -159,7 +159,7 @@ class Program:
 
 
 def settle(hosts):
-    """Until what the last order brought about is done: no server has woken up for a quarter of a second."""
+    """Wait until the effects of the last request have ended: no server has woken up for a quarter of a second."""
     for _ in range(40):
         before = [h.wakeups() for h in hosts]
         time.sleep(0.25)
@@ -187,7 +187,7 @@ class Cloud:
 
     # --- What happens ---------------------------------------------------------------------
     def place(self, name):
-        """On the host that is fullest and still has room: the fewest pieces are left."""
+        """Place a tenant on the fullest host that has room, which leaves the fewest small rests."""
         limit = {"memory": self.random.choice((4, 8, 12)) * MIB, "sm": self.random.randint(1, 6)}
         fit = [h for h in self.hosts if h.left()[0] >= limit["memory"] and h.left()[1] >= limit["sm"]]
         if not fit:
@@ -207,7 +207,8 @@ class Cloud:
         self.after(now, CHANGE, self.change, name)
 
     def leave(self, now, name):
-        if name not in self.where:      # being placed again
+        # The tenant is being placed again.
+        if name not in self.where:
             self.after(now, 1, self.leave, name)
             return
         for p in [p for p in self.programs if p.tenant == name]:
@@ -253,7 +254,7 @@ class Cloud:
         p.end(way == "program")
 
     def crash(self, now, mean):
-        """A host's server dies; what it had is placed again, where there is room."""
+        """Kill a host's server. Its tenants are placed again where there is room."""
         self.after(now, mean, self.crash, mean)
         host = self.random.choice(self.hosts)
         host.kill()
@@ -273,7 +274,7 @@ class Cloud:
 
     # --- What is so -------------------------------------------------------------------------
     def wrong(self):
-        """Hosts whose server says other than the placement, or that were given away twice."""
+        """Return the number of hosts whose server differs from the placement, or which gave more than they have."""
         return sum(h.names() != set(h.tenants) or min(h.left()) < 0 for h in self.hosts)
 
     def cost(self, seconds):
@@ -304,7 +305,7 @@ class Cloud:
 
 
 def left_of(host, base):
-    """What a server has that it had not at its start."""
+    """Return what a server has now that it did not have at its start."""
     await_true(lambda: not host.children() and host.names() == set())
     keep = {"default.limits", "default.usage", "turns"}
     await_true(lambda: set(os.listdir(host.dir + "/tenants")) <= keep)
@@ -315,7 +316,7 @@ def left_of(host, base):
 
 
 def one_server(folder, seconds, most):
-    """What tenants of one server cost beside their number, and how long orders take."""
+    """Measure the cost of one server's tenants over their number, and the time of requests."""
     host, rows = Host(folder, 1000), []
     rows.append(cost_of(host, 0, seconds, 0, 0))
     n = 1
@@ -378,7 +379,7 @@ def write_data(path, result):
 
 
 def those_of(folder):
-    """Processes that have a name in it among their words."""
+    """Return the processes that have a name in it among their words."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/cmdline", "rb") as f:
@@ -392,7 +393,7 @@ def clean_up(folder):
     for name in os.listdir(folder):
         if os.path.exists(f"{folder}/{name}/control.sock"):
             subprocess.run([WORMHOLE, "stop", "--dir", f"{folder}/{name}"], check=False)
-    # One that was still to start does not listen yet.
+    # A program that was still to start does not listen yet.
     for pid in those_of(folder):
         try:
             os.kill(pid, signal.SIGKILL)
@@ -402,7 +403,7 @@ def clean_up(folder):
 
 
 def main():
-    # Stopped from outside: the servers must not stay.
+    # If the bench is stopped from outside, the servers must not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     p = argparse.ArgumentParser(description="Many tenants on many servers, churned; then what is left.")
     p.add_argument("--hosts", type=int, default=64)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The Neuron mix (tests/programs/neuron.cu) by other ways to forward calls (forward.h has them):
- * every call goes to the server, as forwarders do it, and peeks at the last error, too. The driver
- * is whichever libcuda.so.1 the loader finds, the generator that libcurand.so.10 beside it.
+ * The Neuron mix (tests/programs/neuron.cu) by other ways to forward calls (see forward.h):
+ * every call goes to the server, as forwarders do it, even a peek at the last error. The
+ * driver is the libcuda.so.1 that the loader finds, and the generator is the
+ * libcurand.so.10 beside it.
  *
  *	mix WAY [calls=100000]
  *
- * prints as neuron does: on stderr `rate CALLS-A-SECOND calls/s`, what crossed, and milliseconds
- * of CPU time of client and server; on stdout a hash of what the copies brought.
+ * prints what neuron prints: on stderr `rate CALLS-A-SECOND calls/s`, the crossings, and
+ * milliseconds of CPU time of client and server; on stdout a hash of the copied data.
  */
 #define _GNU_SOURCE
 #include <sys/resource.h>
@@ -23,7 +24,7 @@
 enum what { COPY_IN, COPY_OUT, SEED, OFFSET, LAUNCH, PEEK };
 enum kind { COPY, KINDS = 5 };
 
-/* Of copies, seeds, offsets, launches, peeks. */
+/* Numbers of copies, seeds, offsets, launches, peeks. */
 static const long share[KINDS] = { 290122, 268537, 268536, 142394, 127246 };
 
 /* --- The server ------------------------------------------------------------------------ */
@@ -34,7 +35,7 @@ static void *generator;
 static int (*set_seed)(void *, unsigned long long);
 static int (*set_offset)(void *, unsigned long long);
 
-/* As the kernel of neuron.cu: x > 0 ? x : 0.5 * x. */
+/* Computes the same as the kernel of neuron.cu: x > 0 ? x : 0.5 * x. */
 static const char ptx[] =
 	".version 7.0\n.target sm_75\n.address_size 64\n"
 	".visible .entry neuron(.param .u64 x, .param .u32 n)\n{\n"
@@ -154,7 +155,7 @@ static void one(int kind, long i)
 	call(other[kind], 0);
 }
 
-/* Who is owed most comes next, as neuron.cu has it. */
+/* The kind that is furthest behind its share comes next, as in neuron.cu. */
 static void mix(long calls)
 {
 	long debt[KINDS] = { 0 }, total = 0, i;
@@ -183,7 +184,7 @@ static long cpu_ms(int who)
 	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
 }
 
-/* The server ends when its connection does. */
+/* The server ends when its connection ends. */
 static void end_server(void)
 {
 	int status = 0;
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: mix tcp|notify|unix|notify_unix|inline [calls=N]\n");
 		return 2;
 	}
-	call(PEEK, 0);		/* the server is there */
+	call(PEEK, 0);		/* the answer shows that the server runs */
 	start = bench_ns();
 	mix(calls);
 	start = bench_ns() - start;

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of a marked call that cost cycles, and a model of the cycles: no measurement.
+"""Counts what costs cycles in a marked call, and models the cycles. It measures nothing.
 
 Caches and TLBs are simulated over the accesses that the emulator wrote down
 (record.py), from one marked call to the next, so that the later ones are warm.
-Pages are taken for 4 KiB ones, and translations for tagged by EPT root and CR3
-(VPID and PCID): nothing is lost by a switch.
+All pages are assumed to have 4 KiB, and translations to be tagged by EPT root and CR3
+(VPID and PCID), so a switch loses nothing.
 """
 import collections
 
 import record
 
 LINE, PAGE = 64, 4096
-# Of a Skylake core: sets of `ways` lines, LRU. TLBs are taken for fully associative.
+# Parameters of a Skylake core: sets of `ways` lines, LRU. TLBs are assumed to be fully
+# associative.
 L1_SETS, L1_WAYS = 64, 8
 TLB_ENTRIES, STLB_ENTRIES = 64, 1536
 
@@ -30,7 +31,7 @@ COSTS = {
 
 
 class Lru:
-    """A set that keeps its latest `size` members; has() says whether it was there."""
+    """A set that keeps its latest `size` members. has() tells whether a member was there."""
 
     def __init__(self, size):
         self.size = size
@@ -56,7 +57,7 @@ class Cache:
 
 
 class Machine:
-    """One processor's first caches and TLBs; count() runs a call through them."""
+    """The first caches and TLBs of one processor. count() runs a call through them."""
 
     def __init__(self):
         self.cache = {"code": Cache(), "data": Cache()}
@@ -65,7 +66,7 @@ class Machine:
         self.space = None
 
     def count(self, records):
-        """{what: how many} of one call; `lines` and `pages` are all that it touches."""
+        """Return {what: how many} of one call. `lines` and `pages` count everything that it touches."""
         n = collections.Counter()
         lines, pages = {"code": set(), "data": set()}, {"code": set(), "data": set()}
         for r in records:
@@ -96,5 +97,5 @@ class Machine:
 
 
 def cycles(n):
-    """(low, high) of a call's counts."""
+    """Return (low, high), the cycles for a call's counts."""
     return tuple(sum(n[k] * getattr(c, which) for k, c in COSTS.items()) for which in ("low", "high"))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Nanoseconds of calls on this machine, over a transport that needs no
- * hypervisor.
+ * Measures nanoseconds of calls on this machine, over a transport that needs no hypervisor.
  *
  * usage: native baseline | null shm|loopback | cuda NAME
  */
@@ -44,7 +43,10 @@ static void null_call(void)
 	}
 }
 
-/* Never the same launch as lately: nothing is known of it, so that it is waited for. */
+/*
+ * Launches another shape each time: the client knows nothing about it, so it waits for the
+ * launch.
+ */
 static void launch_waiting(void)
 {
 	static unsigned int shape;
@@ -83,7 +85,7 @@ static int null(const char *name)
 	return 0;
 }
 
-/* Whatever libcuda.so.1 is found: softgpu itself is the baseline of the stubs. */
+/* Uses the libcuda.so.1 that is found. With softgpu itself this is the baseline of the stubs. */
 static int all_cuda(const char *name)
 {
 	cuda_start();

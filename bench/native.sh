@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Nanoseconds of a null call, a launch and copies of 4 KB on this machine, each way to make them
-# in short turns, one after the other, and in the other order each second time: what else the
-# machine does meets all of them. Prints each program's lines (bench.h).
+# Measures nanoseconds of a null call, a launch and copies of 4 KB on this machine. The ways
+# take short turns, one after the other, in reverse order each second time, so that
+# disturbances affect all of them. Prints each program's lines (bench.h).
 # usage: bench/native.sh [TURNS]
 set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 export WH_TOP WH_BUILD WH_BENCH_MS=${WH_BENCH_MS:-40}
-# Client and server on a CPU each, where there are two: on one CPU each would spin while the
-# other waits for it.
+# Client and server get a CPU each, if there are two: on one CPU each side would spin while
+# the other waits for it.
 client=
 [ "$(nproc)" -lt 2 ] || { client="taskset -c 0"; export WH_SERVER_CPU=1; }
 . "$WH_TOP/tests/world.sh"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The Neuron mix (tests/programs/neuron.cu) on this machine, each world in turns, and in the other
-# order each second time. Prints
+# Measures the Neuron mix (tests/programs/neuron.cu) on this machine. The worlds take turns,
+# in reverse order each second time. Prints
 #
 #	neuron WORLD CALLS NS-PER-CALL REQUESTS CLIENT-MS SERVER-MS ELAPSED-MS
 #
-# CPU times are of the program and of the server with its workers, from start to end. Worlds are
-# those of tests/world.sh; `notify` and `tcp` are forwarders in small (mix.c), to which every call
-# goes, and `inline` what they do, in one process.
+# CPU times are those of the program, and of the server with its workers, from start to end.
+# Worlds are those of tests/world.sh. `notify` and `tcp` are small forwarders (mix.c), to
+# which every call goes; `inline` does their work in one process.
 # usage: bench/neuron.sh [TURNS [CALLS]]
 set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
@@ -19,7 +19,8 @@ client=
 program=$WH_BUILD/tests/programs/bin/shared/neuron
 calls=${2:-100000}
 
-# The server's and what is below it, those that have ended too: hundredths of a second.
+# Returns hundredths of a second of the server and of all processes below it, including
+# ended ones.
 server_ticks() { # [PID]
 	sum=0
 	for pid in "$server_pid" $(pgrep -P "$server_pid"); do
@@ -29,7 +30,7 @@ server_ticks() { # [PID]
 	echo $sum
 }
 
-# A forwarder in small, with its own server.
+# Runs a small forwarder with its own server.
 forwarder() { # WAY
 	TIMEFORMAT="time %R %U %S"
 	{ time LD_LIBRARY_PATH=$softgpu $client timeout 100 "$WH_BUILD/bench/mix" "$1" "calls=$calls" \

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what the instrumented emulator wrote down (instrument/instrument.cc).
+"""Reads the file that the instrumented emulator wrote (instrument/instrument.cc).
 
-A marked call is what ran between two marks. Each of its instructions belongs to
-a *place*: who runs (client, worker in the view, server VM, host) and whose code
-it is, as the programs' maps say. The C library's belongs to whoever called it.
+A marked call is the code that ran between two marks. Each of its instructions belongs to
+a *place*: the world that runs it (client, worker in the view, server VM, host), and the
+owner of the code by the programs' maps. Code of the C library belongs to its caller.
 """
 import collections
 import struct
@@ -14,7 +14,7 @@ CLASSES = ("plain vmfunc fsgsbase cpuid syscall sysret msr swapgs xstate vmentry
 TRAMPOLINE = 0x5f8000000000     # WH_TRAMPOLINE_VA
 TRAMPOLINE_END = TRAMPOLINE + 0x10000
 KERNEL = 1 << 63
-# Basic exit reasons (SDM 3, appendix C) that come up here.
+# Basic exit reasons (SDM 3, appendix C) that occur here.
 EXITS = {0: "exception_nmi", 1: "external_interrupt", 7: "interrupt_window", 8: "nmi_window",
          10: "cpuid", 12: "hlt", 18: "vmcall", 28: "cr_access", 30: "io", 31: "rdmsr", 32: "wrmsr",
          48: "ept_violation", 49: "ept_misconfig", 52: "preemption_timer", 59: "vmfunc"}
@@ -24,7 +24,7 @@ Space = collections.namedtuple("Space", "root cr3")
 
 
 def read(path):
-    """The records, as tuples (type, flags, cpu, length, a, b)."""
+    """Yield the records as tuples (type, flags, cpu, length, a, b)."""
     with open(path, "rb") as f:
         while True:
             data = f.read(RECORD.size * 65536)
@@ -36,7 +36,7 @@ def read(path):
 
 
 def calls(path):
-    """Each marked call as (what, records), without the marks."""
+    """Yield each marked call as (what, records), without the marks."""
     what, records = None, []
     for r in read(path):
         if r[0] == "B":
@@ -50,7 +50,7 @@ def calls(path):
 
 
 class Maps:
-    """Whose code an address is, of one process."""
+    """Tells which program's code an address of one process belongs to."""
 
     def __init__(self, ranges):
         self.ranges = sorted(ranges)            # (from, to, name)
@@ -67,7 +67,7 @@ def short_name(path):
     return path.rsplit("/", 1)[-1]
 
 
-# What serves whoever calls it.
+# Code of these libraries counts as the caller's.
 SHARED = ("libc.so", "ld-linux", "[vdso]", "libm.so", "libpthread", "libdl", "libgcc")
 
 
@@ -76,16 +76,16 @@ def is_shared(name):
 
 
 class Places:
-    """Goes along with the records of one call, and says for each instruction where it is."""
+    """Follows the records of one call, and tells the place of each instruction."""
 
     def __init__(self, client, worker):
         self.maps = {"client": client, "view": worker}
-        self.own = None         # the client's space: that of the call's first instruction
-        self.space = {}         # of each CPU
-        self.owner = {}         # who called the C library, of each world
+        self.own = None         # the client's space: the one of the call's first instruction
+        self.space = {}         # by CPU
+        self.owner = {}         # by world: the caller of the C library
 
     def follow(self, record):
-        """A record S."""
+        """Handle a record S."""
         _, _, cpu, _, root, cr3 = record
         self.space[cpu] = Space(root, cr3)
         if self.own is None:
@@ -100,7 +100,7 @@ class Places:
         return "view" if s.cr3 == self.own.cr3 else "server"
 
     def place(self, record):
-        """(world, whose code) of a record I."""
+        """Return (world, whose code) for a record I."""
         _, cpl, cpu, _, rip, _ = record
         world = self.world(cpu)
         if world == "host":
@@ -120,11 +120,11 @@ class Places:
 
 
 class Call:
-    """What one marked call took."""
+    """The counts of one marked call."""
 
     def __init__(self, records, client, worker):
         self.by_place = collections.Counter()
-        self.by_class = collections.Counter()   # (world, code, class), all but plain
+        self.by_class = collections.Counter()   # by (world, code, class), without the plain class
         self.exits = collections.Counter()
         self.tlb = collections.Counter()
         places = Places(client, worker)
@@ -148,7 +148,7 @@ class Call:
         return sum(n for (_, _, k), n in self.by_class.items() if k == kind)
 
     def disturbed(self):
-        """Did the host take the CPU for something of its own?"""
+        """Return true if the host took the CPU for work of its own."""
         return any(e in HOST_EXITS for e in self.exits)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of `make bench` share: where things are, tables, figures, and
-the environment that stands beside each of them. Judges nothing."""
+"""Functions that all parts of `make bench` share: paths, tables, figures, and the environment
+that is printed beside each part. They judge nothing."""
 import datetime
 import os
 import re
@@ -13,11 +13,11 @@ import time
 TOP = os.environ.get("WH_TOP") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(TOP, "build")
 OUT = os.path.join(BUILD, "bench")
-QUICK = bool(os.environ.get("WH_BENCH_QUICK"))  # to try it out: a tenth of the time, worse figures
+QUICK = bool(os.environ.get("WH_BENCH_QUICK"))  # for a trial: a tenth of the time, with worse figures
 
 
 class Missing(Exception):
-    """What a part needs is not there: said in its place."""
+    """Something that a part needs is missing. The message replaces the part's section."""
 
 
 class Stopped(Missing):
@@ -35,7 +35,7 @@ def pick(quick, full):
 # --- Programs ----------------------------------------------------------------------
 
 def stop(process):
-    """With all that it started: first by a signal at which scripts end their servers."""
+    """Stop a process and all that it started. The first signal is one at which scripts end their servers."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -48,7 +48,7 @@ def stop(process):
 
 
 def script(name, *args, seconds=600, **variables):
-    """What bench/NAME prints; Missing if it fails, or takes too long."""
+    """Return the output of bench/NAME. Raises Missing if it fails, and Stopped if it takes too long."""
     env = dict(os.environ, WH_TOP=TOP, WH_BUILD=BUILD, **variables)
     with subprocess.Popen([os.path.join(TOP, "bench", name), *map(str, args)], stdout=subprocess.PIPE, text=True,
                           env=env, start_new_session=True) as process:
@@ -75,7 +75,7 @@ def output(*argv):
 
 
 def commit():
-    """Changes of what is written here do not count."""
+    """Return the commit. Changes of the files that are written here do not count as changes."""
     if os.environ.get("WH_COMMIT"):
         return os.environ["WH_COMMIT"]
     head = output("git", "-C", TOP, "rev-parse", "--short=12", "HEAD")
@@ -84,7 +84,7 @@ def commit():
 
 
 def results():
-    """The folder that takes results.md and figures/: docs/, or OUT for what no commit has."""
+    """Return the folder for results.md and figures/: docs/, or OUT if the tree differs from its commit."""
     return OUT if commit().endswith(("-dirty", "unknown")) else os.path.join(TOP, "docs")
 
 
@@ -100,14 +100,14 @@ def first(path, pattern):
 
 
 def ticks():
-    """Of all CPUs since the machine's start: in all, and at work."""
+    """Return the ticks of all CPUs since the machine's start: all of them, and those at work."""
     with open("/proc/stat") as f:
         n = [int(x) for x in f.readline().split()[1:9]]
-    return sum(n), sum(n) - n[3] - n[4]     # idle, iowait
+    return sum(n), sum(n) - n[3] - n[4]     # without idle and iowait
 
 
 def others():
-    """What part of the CPUs is at work for a second in which the bench does nothing."""
+    """Return the part of the CPUs that works during a second in which the bench does nothing."""
     whole, work = ticks()
     time.sleep(1)
     whole, work = (b - a for a, b in zip((whole, work), ticks()))
@@ -115,7 +115,7 @@ def others():
 
 
 def busy(before, after):
-    """A warning, where other work had the CPUs. The load average would count the bench's own, too."""
+    """Return a warning if other work had the CPUs. The load average would also count the bench's own work."""
     if max(before, after) <= 0.15:
         return ""
     return "\n\n" + wrap("**Other work had this machine's CPUs meanwhile.** Times here say little and are to be measured "
@@ -123,14 +123,14 @@ def busy(before, after):
 
 
 class Environment:
-    """Of one part: taken at its start, told at its end."""
+    """The environment of one part: read at its start, described at its end."""
 
     def __init__(self, timed=True):
         self.before = others()
-        self.timed = timed      # by a clock that depends on what else runs
+        self.timed = timed      # the clock depends on what else runs
 
     def text(self, *more):
-        """`more`: what this part says of its own."""
+        """Return the description. `more` has this part's own words."""
         after = others()
         words = [f"commit {commit()}", f"{datetime.date.today().isoformat()}", *more]
         machine = [f"{first('/proc/cpuinfo', r'^model name[^:]*:(.*)')}, {os.cpu_count()} CPUs, "
@@ -141,13 +141,14 @@ class Environment:
 
 
 def has_vmx():
-    """Whether this host can take the emulator's place: VMX, and a KVM with the series."""
+    """Return true if this host can replace the emulator: VMX, and a KVM with the series."""
     with open("/proc/cpuinfo") as f:
         return " vmx " in f.read() and os.path.exists("/dev/kvm-wormhole")
 
 
 def clock():
-    """Of programs in the client VM: units of a second, and what they are. The emulator's clock is its instructions."""
+    """Return the clock of programs in the client VM: units per second, and their name. The
+    emulator's clock counts instructions."""
     return (1e9, "nanoseconds") if has_vmx() else (100e6, "instructions")
 
 
@@ -168,7 +169,7 @@ def spread(values):
 
 
 def table(head, rows):
-    """Markdown that also reads well as it is."""
+    """Return a Markdown table that is also readable as plain text."""
     rows = [head] + [[str(c) for c in r] for r in rows]
     width = [max(len(r[i]) for r in rows) for i in range(len(head))]
 
@@ -181,7 +182,7 @@ def table(head, rows):
 
 
 def wrap(text):
-    """A paragraph in lines of at most 118 columns."""
+    """Return a paragraph in lines of at most 118 columns."""
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > 118:
@@ -200,7 +201,7 @@ def items(*texts):
 # --- Figures -----------------------------------------------------------------------
 
 def write_data(name, rows):
-    """OUT/NAME.dat: columns for gnuplot, text in quotes."""
+    """Write OUT/NAME.dat: columns for gnuplot, with text in quotes."""
     os.makedirs(OUT, exist_ok=True)
     path = os.path.join(OUT, name + ".dat")
     with open(path, "w") as f:
@@ -210,7 +211,7 @@ def write_data(name, rows):
 
 
 def plot(name, script, title, unit=""):
-    """docs/figures/NAME.svg by bench/plots/SCRIPT.gp from OUT/NAME.dat; the line that shows it."""
+    """Make docs/figures/NAME.svg with bench/plots/SCRIPT.gp from OUT/NAME.dat. Return the line that shows it."""
     if not shutil.which("gnuplot"):
         return "No figure: gnuplot is not installed (Debian package gnuplot-nox)."
     figures = os.path.join(results(), "figures")

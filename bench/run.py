@@ -1,12 +1,11 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: runs the parts that are asked for (PARTS, or arguments; all), and
-puts what each found into docs/results.md, in the place of what it had found
-before, as soon as it has been found. Each section says with which command, at
-which commit and on what it was made; what is of a tree with changes goes into
-build/bench/ instead. A part that fails leaves what it had found before, and
-hinders no other. WH_BENCH_RESUME=1: not those that have figures of this very
-commit. Exit status 1 if a part could not be run; no figure is judged.
+"""`make bench`: runs the requested parts (PARTS, or arguments; default: all). As soon as a
+part has finished, its section replaces the older one in docs/results.md. Each section
+names the command, the commit and the machine that made it. If the tree has changes, the
+sections go into build/bench/ instead. If a part fails, its older section stays, and the
+other parts still run. WH_BENCH_RESUME=1 skips parts that have figures of this very
+commit. The exit status is 1 if a part could not be run. No figure is judged.
 """
 import importlib
 import os
@@ -50,18 +49,18 @@ def measure(part):
 
 
 def attempt(part):
-    """Its section, or None and why."""
+    """Return the part's section and "", or None and the reason."""
     try:
         return measure(part), ""
     except report.Missing as e:
         return None, str(e)
     except Exception as e:      # pylint: disable=broad-except
-        traceback.print_exc()   # what a program said was not what it says
+        traceback.print_exc()   # the exception does not repeat what a program printed
         return None, f"{type(e).__name__}: {e}"
 
 
 def wanted(asked, path):
-    """Without those that are there already, where that is asked for."""
+    """Return the parts to run. WH_BENCH_RESUME leaves out those with figures of this commit."""
     if not os.environ.get("WH_BENCH_RESUME"):
         return asked
     old, here = old_sections(path), f"commit {report.commit()};"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How calls scale: client processes with threads each, which all copy 4 KB to the device, waited
- * for, for WH_BENCH_MS (200). Through whichever libcuda.so.1 the loader finds. On stdout:
+ * Measures how calls scale: client processes with several threads each copy 4 KB to the
+ * device and wait for it, during WH_BENCH_MS (200). They use the libcuda.so.1 that the
+ * loader finds. Prints on stdout:
  *
  *	scale PROCESSES THREADS CALLS/S START-MS CLIENT-KIB SERVER-KIB
  *
- * START-MS: from the first fork until every process has made its first call. Memory is what a
- * process holds then (Pss: what is shared counts once), the mean of them; SERVER-KIB of the
- * processes below WH_SERVER_PID, for each client, 0 without one.
+ * START-MS is the time from the first fork until every process has made its first call.
+ * Memory is what a process holds then (Pss: shared memory counts once), as the mean of all
+ * processes. SERVER-KIB counts the processes below WH_SERVER_PID, per client; it is 0
+ * without one.
  *
  * usage: scale PROCESSES THREADS
  */
@@ -27,9 +29,9 @@
 #define MAX_THREADS	64
 #define BYTES		4096
 
-/* What all processes see. */
+/* Shared by all processes. */
 static struct {
-	uint64_t end;		/* of CLOCK_MONOTONIC */
+	uint64_t end;		/* in time of CLOCK_MONOTONIC */
 	uint64_t calls;
 } *shared;
 
@@ -99,7 +101,7 @@ static unsigned long pss_kib(pid_t pid)
 	return kib;
 }
 
-/* Of all processes below one. */
+/* Returns the memory of all processes below one process. */
 static unsigned long children_kib(pid_t pid)
 {
 	char path[64];
@@ -134,7 +136,7 @@ static void all_ready(unsigned int n)
 {
 	char word;
 
-	close(ready[1]);	/* the end of one that failed is seen */
+	close(ready[1]);	/* so that the end of a failed process is noticed */
 	while (n--)
 		must(read(ready[0], &word, 1) == 1, "a client");
 }

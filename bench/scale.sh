@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Copies of 4 KB by 1 to 64 client processes and by 1 to 16 threads, on one CPU and on two, natively
-# and over shm in turns. Prints `scale WORLD CPUS` and what scale.c says.
+# Measures copies of 4 KB by 1 to 64 client processes and by 1 to 16 threads, on one CPU and
+# on two, natively and over shm in turns. Prints `scale WORLD CPUS` and the line of scale.c.
 # usage: bench/scale.sh [TURNS]
 set -u
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
@@ -10,11 +10,11 @@ export WH_TOP WH_BUILD
 . "$WH_TOP/tests/world.sh"
 shapes=${WH_SHAPES:-"1x1 2x1 4x1 8x1 16x1 32x1 64x1 1x2 1x4 1x8 1x16"}
 
-# Clients and workers share all of these; on one CPU each waits for the other's turn.
+# Clients and workers share all of these CPUs. On one CPU each waits for the other's turn.
 on_cpus() { # COUNT TURNS
 	cpus=$(seq -s, 0 $(($1 - 1)))
 	export WH_SERVER_CPU=$cpus
-	# All of them at a time: as little of each client as there may be.
+	# All clients run at the same time, so each gets as little memory as possible.
 	world_server --part-size 16M --host-mem none || exit 1
 	for turn in $(seq "$2"); do
 		for shape in $shapes; do

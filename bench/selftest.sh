@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced, with WH_TOP and WH_BUILD set: a selftest of KVM in the emulated host, on one processor.
+# Other scripts source this with WH_TOP and WH_BUILD set: it runs a selftest of KVM in the
+# emulated host, on one processor.
 
-# selftest NAME OUT: wormhole_NAME_test; its lines come to OUT/tap.
+# selftest NAME OUT: runs wormhole_NAME_test, and writes its lines to OUT/tap.
 selftest() {
 	rm -rf "$2/job"
 	mkdir -p "$2/job"

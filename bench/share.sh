@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What tenants get of a device under a temporal (or spatial) share, against what
-# the same program gets without one, over shm. Needs a GPU and `make all`.
+# Measures what tenants get of a device under a temporal (or spatial) share, compared with
+# the same program without a share, over shm. Needs a GPU and `make all`.
 #
 #	bench/share.sh one [KIND...]	kernels of each kind at 10, 25, 50, 75 and 90 %
 #	bench/share.sh two		pairs of tenants at the same time
@@ -10,18 +10,18 @@
 #	bench/share.sh unlimited	launches without a share: natively, over shm, with --mem only
 #	bench/share.sh all		these four, in about eight minutes
 #
-# Lines as bench/gpu.sh writes them: `one share PERCENT KERNELS PART TIME`, the length
-# of kernels in microseconds and two measures of the part of the device; for pairs
-# two lines. PART is work done in the time, against the work done without a limit:
-# what a program notices. It needs no word of ours, but where launches take longer
-# than their kernels (3 us) it sees how fast the CPU is just then, too. TIME is what
-# the device worked for the tenant, as `wormhole stat` counts it, against the clock.
-# `unlimited VARIANT KERNELS RATE RATIO`: medians of many turns in alternation, in
-# microseconds of work (launches of 3 us: launches) for each second, and against
-# the program without a limit in the same turn. Lines with # have the rates.
+# Prints lines as bench/gpu.sh writes them: `one share PERCENT KERNELS PART TIME`, with the
+# length of kernels in microseconds and two measures of the part of the device; for pairs
+# two lines. PART is the work done in the time, divided by the work done without a limit:
+# what a program notices. It needs none of our counters, but if launches take longer than
+# their kernels (3 us), it also depends on the CPU's speed at that moment. TIME is the
+# device's work for the tenant, as `wormhole stat` counts it, divided by the clock's time.
+# `unlimited VARIANT KERNELS RATE RATIO`: medians of many alternating turns, in
+# microseconds of work (launches of 3 us: launches) per second, and divided by the
+# rate of the program without a limit in the same turn. Lines with # have the rates.
 #
-# WH_BACKEND: another driver library. SECONDS_EACH: of each measurement, in place of
-# what each kind needs. BLOCKS: of each kernel. SHARES: of `one`.
+# WH_BACKEND: another driver library. SECONDS_EACH: seconds of each measurement, instead
+# of what each kind needs. BLOCKS: blocks of each kernel. SHARES: the shares of `one`.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 wormhole=${WH_BUILD:-$top/build}/host/wormhole
@@ -35,7 +35,7 @@ finish() {
 }
 trap finish EXIT
 
-# Workers on some CPUs, clients on others: moves between CPUs are the noise here.
+# Workers and clients get different CPUs: moves between CPUs are the noise in these figures.
 cpus=$(nproc)
 on() { # FIRST LAST COMMAND...
 	if [ "$cpus" -lt 8 ] || ! command -v taskset >/dev/null; then
@@ -48,7 +48,7 @@ on() { # FIRST LAST COMMAND...
 	fi
 }
 
-# Each of the two sides of one tenant gets one CPU, of several a half of all.
+# With one tenant, server and client get one CPU each; with several, half of all CPUs each.
 server() { # one|many
 	if [ "$1" = one ]; then
 		worker_cpus="2 2" client_cpus="4 4"
@@ -80,7 +80,7 @@ kernels() {
 	esac
 }
 
-# --- A program that measures when it is asked to, in a tenant of its name ---------------
+# --- A program in a tenant of its own name, which measures on request ------------------
 
 declare -A to=([a]=3 [b]=5 [native]=7) from=([a]=4 [b]=6 [native]=8)
 
@@ -98,7 +98,8 @@ start() { # a|b KIND
 	connect "$1"
 }
 
-# To other tenants nothing changes, and to this one at its next launch.
+# Changes a tenant's limit. It takes effect at the tenant's next launch; other tenants are
+# not affected.
 limit() { "$wormhole" limit --dir="$dir/s" "$2" "$1"; }	# a|b OPTION
 
 ask() { echo "$2 $3" >&"${to[$1]}"; }	# a|b|native WARM SECONDS
@@ -108,15 +109,15 @@ answer() {
 }
 measure() { ask "$@"; answer "$1"; }
 
-# --- What the device worked for tenants meanwhile --------------------------------------
+# --- The device's work for tenants during a measurement -------------------------------
 
 look() { # NAME: the time and the device's, in ns
 	echo "$(date +%s%N) $("$wormhole" stat --json --dir="$dir/s" "$1" |
 		sed -n 's/.*"gpu_ns":[[:space:]]*\([0-9]*\).*/\1/p' | head -n 1)"
 }
 
-# Its part of the time, for each tenant, in the middle of a measurement that was asked
-# for just now, with a second to get warm.
+# Prints each tenant's part of the time, in the middle of a measurement that has just been
+# requested, which has a second for warming up.
 time_parts() { # SECONDS NAME...
 	middle=$(awk "BEGIN { print 0.8 * $1 }")
 	sleep "$(awk "BEGIN { print 1 + 0.1 * $1 }")"
@@ -128,7 +129,8 @@ time_parts() { # SECONDS NAME...
 		awk '{ printf("%.4f ", ($4 - $2) / ($3 - $1)) } END { print "" }'
 }
 
-# A tenant ends with its program, but its worker a little later: until then it has its SMs.
+# A tenant ends with its program, but its worker ends a little later and keeps its SMs until
+# then.
 alone() {
 	for _ in $(seq 100); do
 		[ "$("$wormhole" tenant list --json --dir="$dir/s" | grep -o '"ephemeral":[[:space:]]*true' | wc -l)" != 0 ] ||
@@ -141,13 +143,14 @@ alone() {
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 
-# RATES BASES: the quotient of their medians
+# part RATES BASES: prints the quotient of their medians.
 part() {
 	awk -v r="$(printf '%s\n' $1 | median)" -v b="$(printf '%s\n' $2 | median)" \
 		'BEGIN { printf("%.4f\n", b ? r / b : 0) }'
 }
 
-# What it takes to see a point of a share: at 10 % kernels of 50 ms come twice a second.
+# A measurement must be long enough to see a point of a share: at 10 %, kernels of 50 ms run
+# twice a second.
 seconds() {
 	case $1 in
 	50ms) echo "${SECONDS_EACH:-6}" ;;
@@ -156,8 +159,9 @@ seconds() {
 	esac
 }
 
-# The rate of short launches differs by more than what is looked for, and now and then
-# by a fifth for a second: three times each, and without a share before and after each.
+# The rate of short launches varies by more than the effect that is measured, and sometimes
+# by a fifth for a second. So they are measured three times, and without a share before and
+# after each.
 one() {
 	[ $# != 0 ] || set -- 3us 10us 100us 2ms 50ms mixed graph
 	server one
@@ -186,7 +190,7 @@ one() {
 	done
 }
 
-# Several turns where launches are short, for the reason above.
+# Short launches take several turns, for the reason above.
 pair() { # KIND LIMIT KIND LIMIT
 	times=1 length=${SECONDS_EACH:-4}
 	case "$1 $3" in *3us*) times="1 2 3 4 5" length=${SECONDS_EACH:-2} ;; esac
@@ -225,7 +229,7 @@ two() {
 	pair 10us 25 2ms 50
 }
 
-# Contexts have their SMs from the start, so each is a program of its own.
+# Contexts get their SMs at their start, so each measurement is a program of its own.
 spatial() {
 	server one
 	base=$(run)
@@ -243,7 +247,7 @@ run() { # OPTION...: the rate of kernels of 2 ms
 
 # --- Without a share ---------------------------------------------------------------
 
-# The same program on the driver itself.
+# Starts the same program on the driver itself.
 native() {
 	path=${WH_BACKEND:-$(/sbin/ldconfig -p | sed -n 's|.*libcuda\.so\.1 .*=> ||p' | head -n 1)}
 	[ -e "$path" ] || path=/usr/local/nvidia/lib64/libcuda.so.1
@@ -253,7 +257,8 @@ native() {
 	connect native
 }
 
-# One line: natively, without a limit, with a memory limit; there and back.
+# Prints one line: native, without a limit, with a memory limit; each is measured twice, in
+# both orders.
 turn() {
 	n=$(measure native 0.1 0.4)
 	limit a --mem=none
@@ -266,12 +271,13 @@ turn() {
 	echo "$n $u $m" | awk '{ print $1 + $2, $3 + $4, $5 + $6 }'
 }
 
-# The tenant with a memory limit and without one is the same process: its limit changes.
+# The tenant with and without a memory limit is the same process: its limit changes.
 unlimited() {
 	server one
 	for kind in 3us 100us; do
 		rm -f "$dir/turns"
-		# Where memory happens to lie changes the rate of short launches.
+		# The place of memory, which differs by chance, changes the rate of short
+		# launches.
 		for _ in 1 $([ "$kind" != 3us ] || echo 2 3); do
 			alone
 			native "$kind"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How fast softgpu runs kernels: `name value unit` lines, the best of several
- * launches, per second of user CPU time that all threads took together. That is the
- * speed of one core, whatever else the machine does, but for caches and shared units.
- * softgpu.sh makes a table of it.
+ * Measures how fast softgpu runs kernels. It prints `name value unit` lines: the best of
+ * several launches, per second of user CPU time that all threads took together. That is the
+ * speed of one core; other work on the machine affects it only through caches and shared
+ * units. softgpu.sh makes a table of the lines.
  *
- *   softgpu PTX
+ * usage: softgpu PTX
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #define N	512		/* rows and columns */
-#define LONG	(1 << 22)	/* elements of saxpy */
+#define LONG	(1 << 22)	/* elements of the saxpy kernel */
 #define RUNS	15
 
 static CUdeviceptr dev[3];
@@ -34,7 +34,7 @@ static double user_time(void)
 	return u.ru_utime.tv_sec + u.ru_utime.tv_usec * 1e-6;
 }
 
-/* Seconds of the best launch. */
+/* Returns the seconds of the best launch. */
 static double best(CUfunction f, unsigned int gx, unsigned int gy, unsigned int bx,
 		   unsigned int by, void **args)
 {

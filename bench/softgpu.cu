@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What bench/softgpu.c times: matrix products as programs write them, and more. */
+/* The kernels that bench/softgpu.c measures: matrix products as programs write them, and others. */
 
 #define TILE 16
 
-/* One element of C a thread, tiles of 16 by 16 in shared memory. */
+/* One element of C per thread, with tiles of 16 by 16 in shared memory. */
 extern "C" __global__ void tiled(const float *a, const float *b, float *c, int n)
 {
 	__shared__ float ta[TILE][TILE], tb[TILE][TILE];
@@ -22,7 +22,7 @@ extern "C" __global__ void tiled(const float *a, const float *b, float *c, int n
 	c[row * n + col] = sum;
 }
 
-/* Four by four elements a thread, tiles of 64 by 16 in shared memory. */
+/* Four by four elements per thread, with tiles of 64 by 16 in shared memory. */
 extern "C" __global__ void register_tiled(const float *a, const float *b, float *c, int n)
 {
 	__shared__ float4 ta[16][16], tb[16][16];

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `make -C bench softgpu [BEFORE=FOLDER]`: how fast softgpu runs kernels on one
-# core, by user CPU time; with BEFORE also the libcuda.so.1 of that folder, an older
-# build, in turns with this one's. The best of ROUNDS runs of build/bench/softgpu,
-# because other work on the machine only ever makes it slower. Prints a table.
+# `make -C bench softgpu [BEFORE=FOLDER]`: measures how fast softgpu runs kernels on one
+# core, by user CPU time. With BEFORE it also measures the libcuda.so.1 of that folder, an
+# older build, in turns with this one's. It takes the best of ROUNDS runs of
+# build/bench/softgpu, because other work on the machine only makes it slower. Prints a
+# table.
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"

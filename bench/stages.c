@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Runs in the client VM of an emulated machine, whose TSC counts executed instructions: how many
- * a call takes as a whole, next to baselines, and marked calls whose instructions the machine
- * writes down one by one (instrument/, record.py). Where the processor is a real one, the same
- * counts are cycles of its TSC, and the marks do nothing.
+ * Runs in the client VM of an emulated machine, whose TSC counts executed instructions. It
+ * measures the instructions of a whole call beside baselines, and makes marked calls, whose
+ * instructions the machine writes down one by one (instrument/, record.py). On a real
+ * processor the same counts are cycles of its TSC, and the marks do nothing.
  *
  * usage: stages baseline | null PREFIX | cuda PREFIX |
  *	syscalls PREFIX none|gate|handoff|companion...
@@ -20,10 +20,10 @@
 #include "transport.h"
 
 #define GOAL	10000000	/* instructions: 0.1 s of a core for each benchmark */
-#define MARKED	24		/* of which record.py leaves out the first */
+#define MARKED	24		/* record.py leaves out the first */
 #define BYTES	4096
 
-/* As tests/bochs/behaviours/syscalls.c has them. */
+/* The same values as in tests/bochs/behaviours/syscalls.c. */
 enum wh_kind { KIND_COMPANION = 0, KIND_NONE = 5, KIND_GATE = 6, KIND_HANDOFF = 7 };
 #define KIND_VALUE(kind)	((kind) == KIND_COMPANION ? 7 : 1)
 
@@ -33,7 +33,7 @@ static CUdeviceptr device;
 static char host[BYTES];
 static typeof(cuCtxGetLimit) *get_limit;
 
-/* XCHG of a register with itself; instrument/instrument.cc looks for these two at CPL 3. */
+/* An XCHG of a register with itself; instrument/instrument.cc looks for these two at CPL 3. */
 static inline void begin(unsigned long what)
 {
 	__asm__ volatile("xchg %%bx, %%bx" :: "a" (what) : "memory");
@@ -57,7 +57,7 @@ static void system_call(void)
 	__asm__ volatile("syscall" : "+a" (rc) :: "rcx", "r11", "memory");
 }
 
-/* The shortest leaf: KVM reads three constants. */
+/* This is the shortest leaf: KVM reads three constants. */
 static void hypercall(void)
 {
 	struct wh_leaf l = { { 0 }, 0, 0, 0 };
@@ -88,7 +88,7 @@ static void to_host(void)
 	cuda_must("cuMemcpyDtoH", cuda.to_host(host, device, sizeof(host)));
 }
 
-/* A call in which the backend makes one system call, or none. */
+/* Makes a call in which the backend makes one system call, or none. */
 static void limit(enum wh_kind kind)
 {
 	size_t value;
@@ -107,7 +107,7 @@ static void call_by_handoff(void) { limit(KIND_HANDOFF); }
 
 /* --- How ------------------------------------------------------------------------- */
 
-/* One sample is one call, with the two RDTSC around it. */
+/* A sample is one call, including the two RDTSC around it. */
 static void count(const char *name, void (*call)(void))
 {
 	unsigned int i;
@@ -124,7 +124,7 @@ static void count(const char *name, void (*call)(void))
 	bench_report(&bench);
 }
 
-/* What record.py has to know about the marked calls, then these. */
+/* Prints what record.py must know about the marked calls, and then makes the calls. */
 static void marked(const char *name, void (*call)(void))
 {
 	static unsigned long n;
@@ -151,7 +151,7 @@ static void both(const char *prefix, const char *what, void (*call)(void))
 	marked(name, call);
 }
 
-/* Where this program's code lies, for whoever reads addresses. */
+/* Prints where this program's code is, for readers of the addresses. */
 static void print_maps(const char *prefix)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -187,7 +187,7 @@ static int null(const char *prefix)
 	return 0;
 }
 
-/* Through whichever libcuda.so.1 there is: the stubs, or softgpu in this process. */
+/* Uses the libcuda.so.1 that is there: the stubs, or softgpu in this process. */
 static int all_cuda(const char *prefix)
 {
 	cuda_start();
@@ -199,7 +199,7 @@ static int all_cuda(const char *prefix)
 	return 0;
 }
 
-/* The worker's backend is tests/bochs/behaviours/syscalls.c. */
+/* The worker's backend must be tests/bochs/behaviours/syscalls.c. */
 static int system_calls(const char *prefix, char **names)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the start of a program takes that uses no CUDA, with and without what
- * `wormhole run` adds to its environment. The variants take turns, and the least
- * of each counts: a start has much in it that others disturb.
+ * Measures the start of a program that uses no CUDA, with and without the variables that
+ * `wormhole run` adds to its environment. The variants take turns, and the least time of
+ * each counts, since many disturbances affect a start.
  *
  * usage: starts FOLDER [ROUNDS]	FOLDER has the client libraries
  */

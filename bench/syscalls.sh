@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Instructions of a system call that a call makes in its view, by each way: in place,
-# by the gate at the client's LSTAR; handed on to the server's vCPU; without a gate.
-# wormhole_gate_test in the emulated host, whose TSC counts instructions, the host's
-# among them, on one processor. Baseline: the same call without a system call.
+# Measures the instructions of a system call that a call makes in its view, by each way:
+# answered in place behind the gate at the client's LSTAR; handed on to the server's vCPU;
+# and without a gate. It runs wormhole_gate_test in the emulated host on one processor; its
+# TSC counts instructions, including the host's. The baseline is the same call without a
+# system call.
 # usage: bench/syscalls.sh	(needs make images, and make -C kvm-patches/selftests)
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/.." && pwd)}"

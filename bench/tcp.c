@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A null call, a launch and copies of 4 KB by other ways to forward calls (forward.h has them). The
- * driver is whichever libcuda.so.1 the loader finds.
+ * Measures a null call, a launch and copies of 4 KB by other ways to forward calls (see
+ * forward.h). The driver is the libcuda.so.1 that the loader finds.
  *
  * usage: tcp tcp|notify|unix|notify_unix|inline
  */
@@ -48,7 +48,7 @@ static void forward_serve_one(void)
 	message->answer = a;
 }
 
-/* --- The client: marshalling, as stubs do it ------------------------------------------- */
+/* --- The client: it marshals calls as stubs do ------------------------------------- */
 
 static void call(enum what what, uint32_t size)
 {

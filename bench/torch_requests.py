@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of an eager training step of a GPT-2 (124M), beside the driver calls of the same
-step natively; of both, how many are waited for.
+"""Count the requests of an eager training step of a GPT-2 (124M), beside the driver calls of
+the same step natively; and of both, those that are waited for.
 
 usage: torch_requests.py LIBDRIVER_CALLS COMMAND...
 
-LIBDRIVER_CALLS is build/bench/libdriver_calls.so, COMMAND what makes a program a forwarded
-one, e.g. `wormhole run --`. Needs torch and transformers, and CUPTI natively.
+LIBDRIVER_CALLS is build/bench/libdriver_calls.so. COMMAND forwards a program, for example
+`wormhole run --`. Needs torch and transformers, and CUPTI natively.
 """
 import ctypes
 import glob

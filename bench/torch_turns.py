@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of PyTorch programs forwarded, by native ones in the same run: two processes
-that take turns on one GPU, so that what else the machine does meets both.
+"""Measure the rates of forwarded PyTorch programs by native ones in the same run: two
+processes take turns on one GPU, so that disturbances of the machine affect both.
 
 usage: torch_turns.py [--turns N] [--seconds S] [--only NAME] COMMAND...
 
-COMMAND is what makes a program a forwarded one, e.g. `wormhole run --`. Prints for each
-program the ratio of the rates of each pair of turns: its median, with the interval in which
-it lies in 95 of 100 resamples. Needs torch; torchvision and transformers for their models.
+COMMAND forwards a program, for example `wormhole run --`. Prints for each program the
+ratio of the rates of each pair of turns: its median, and the interval that contains it in
+95 of 100 resamples. Needs torch; and torchvision and transformers for their models.
 """
 import argparse
 import random
@@ -77,7 +77,7 @@ def mlp(torch):
 
 
 def child(name):
-    """Each line names a number of steps; the answer is the seconds that they took."""
+    """Read numbers of steps, one per line, and answer with the seconds that they took."""
     import torch
     step = globals()[name](torch)
     for _ in range(5):

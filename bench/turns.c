@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Launches and copies in short turns, to be compared with the turns of other
- * processes (builds.py): what else a machine does in that tenth of a second
- * meets all of them. Knows only the driver API, like copy.c.
+ * Measures launches and copies in short turns, to be compared with the turns of other
+ * processes (builds.py): disturbances of the machine in that tenth of a second affect all
+ * of them. The program uses only the driver API, like copy.c.
  *
  * usage: turns		for each line `KIND MS` on stdin one line `KIND CALLS NANOSECONDS` on
  *			stdout, of a turn of about MS milliseconds; ends with stdin
@@ -21,7 +21,7 @@
 static CUdeviceptr device;
 static char *pageable, *pinned;
 
-/* What a turn repeats: `calls` of them at once. */
+/* An action that a turn repeats; `calls` is the number of calls in one action. */
 struct kind {
 	void (*act)(const struct kind *k);
 	unsigned int calls;
@@ -100,7 +100,7 @@ static void start(void)
 		fprintf(stderr, "error: no %lu bytes of memory\n", LARGEST);
 		exit(1);
 	}
-	/* Pageable memory that was never written would be the kernel's one page of zeros. */
+	/* Unwritten pageable memory would be the kernel's single page of zeros. */
 	memset(pageable, 0x5a, LARGEST);
 	memset(pinned, 0x5a, LARGEST);
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by benches that measure the same programs in several worlds (tests/world.sh, before) in
-# turns: $worlds names them, $programs the folder of tests/programs/, $bench that of bench/.
+# Benches source this after tests/world.sh. It measures the same programs in several worlds,
+# in turns. $worlds names the worlds, $programs the folder of tests/programs/, $bench that
+# of bench/.
 
-# Worlds in alternation, and in the other order each second turn: what else the
-# machine does meets all of them. The median of the turns counts; the first that
-# fails is the last.
+# Runs the worlds alternately, in reverse order each second turn, so that disturbances of
+# the machine affect all of them. The median of the turns counts. The first failure ends the
+# turns.
 in_turns() { # TURNS COMMAND...
 	turns=$1
 	shift
@@ -17,22 +18,21 @@ in_turns() { # TURNS COMMAND...
 
 # --- Training ------------------------------------------------------------------------
 
-# The rate of a short step is the CPU's, and differs by a fifth with what the
-# machine's other guests do, from CPU to CPU and from one tenth of a second to the
-# next. So the worlds' programs train in short turns, one after the other, on one
-# CPU, and each turn is compared with those of the same round. Lines
-# `WORLD train NAME UNIT RATE`.
+# The CPU limits the rate of a short step, and the rate varies by a fifth with the machine's
+# other guests, from CPU to CPU and from one tenth of a second to the next. So the worlds'
+# programs train in short turns, one after the other, on one CPU, and each turn is compared
+# with those of the same round. Prints lines `WORLD train NAME UNIT RATE`.
 train_one() { # NAME ROUNDS ARGUMENT...
 	name=$1 rounds=$2
 	shift 2
 	[ -x "$programs/$name" ] || return 0
 	start_trainers "$@"
-	# The first round is for what is done once.
+	# The first round is for work that is done once.
 	one_round | grep '^#' || in_turns "$rounds" one_round
 	stop_trainers
 }
 
-# One process for each world, which trains for each line that it is given.
+# Starts one process for each world. It trains once for each line that it reads.
 start_trainers() { # ARGUMENT...
 	declare -gA lines rates
 	trainers=
@@ -73,7 +73,7 @@ stop_trainers() {
 
 # --- Single layers (layers.cu) -----------------------------------------------------------
 
-# Lines `WORLD layer NAME NS STEPS HASH` of a program, layers or layers_dnn.
+# Prints lines `WORLD layer NAME NS STEPS HASH` of a program, layers or layers_dnn.
 layers_turn() { # PROGRAM MS
 	for w in $order; do
 		in_world $w shared ${layers_cpu:-} timeout 120 "$bench/$1" "ms=$2" \
@@ -83,7 +83,8 @@ layers_turn() { # PROGRAM MS
 	done
 }
 
-# Lines `crossings NAME N`: requests to the worker of one step, by the difference of two runs.
+# Prints lines `crossings NAME N`: requests to the worker per step, from the difference of
+# two runs.
 layers_crossings() { # PROGRAM
 	for i in $(seq 0 7); do
 		for n in 1 11; do

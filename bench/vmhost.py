@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of ours (bench/job/) in a VMX host: the emulated one, whose instructions
-are written down, or this machine, where it has VMX and a KVM with the series.
+"""Runs a job of bench/job/ in a VMX host: the emulated one, which records instructions,
+or this machine, if it has VMX and a KVM with the series.
 
-What the job says after @data comes back. The second way has not been run: no
-machine with VMX was there.
+The result is what the job prints after @data. The second way has not been run: no machine
+with VMX was available.
 """
 import json
 import os
@@ -21,7 +21,7 @@ IMAGES = ["bochs/host.cpio", "kernel/host/bzImage", "kernel/server/bzImage",
 
 
 class Data:
-    """Lines of @data by their first word, as lists of the other words."""
+    """Lines of @data by their first word, each as a list of the other words."""
 
     def __init__(self, path):
         self.path = os.path.dirname(path)
@@ -39,7 +39,7 @@ class Data:
         return f"host kernel {found.get('kernel', '?')}, QEMU in it {found.get('qemu', '?')}"
 
     def counters(self, name, group):
-        """What a program added to a group of KVM's counters of the client VM, by reason."""
+        """Return what a program added to a group of KVM's counters of the client VM, by reason."""
         old, new = (json.loads(" ".join(next(w[2:] for w in self.get(when) if w[0] == name)))[0]
                     for when in ("before", "after"))
         return {k: int(v - old[group].get(k, 0)) for k, v in new[group].items()
@@ -69,8 +69,9 @@ SYSCALLS = "/usr/lib/wormhole/libsyscalls.so"   # tests/bochs/behaviours/syscall
 
 
 def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, marks=True, **variables):
-    """Boots it, emulated even where there is VMX; the job's Data. `more`: lists of job/ for the client VM;
-    `marks`: what is between marks is written down, by an emulator that is slower; `partly`: what kinds did stands, though others failed. The folder's `record` has the marked calls."""
+    """Boot the host, emulated even if there is VMX, and return the job's Data. `more`: lists of job/ for the
+    client VM. `marks`: the slower emulator records what runs between marks, in the folder's `record`.
+    `partly`: results of kinds that ran are kept if others failed."""
     if missing_images():
         raise Missing(f"{', '.join(missing_images())} missing: run `make images`")
     variables.setdefault("BACKEND", SYSCALLS)
@@ -91,7 +92,7 @@ def run(name, job, more=(), cpus=1, timeout=900, emulated=False, partly=False, m
 
 
 def what_is_there(out, status, partly):
-    """The job's data, where it came to its end, or partly did."""
+    """Return the job's data if it came to its end, or if it did so in part and that is enough."""
     path = os.path.join(out, "data")
     data = Data(path) if os.path.exists(path) else None
     if not status:
@@ -106,8 +107,7 @@ def what_is_there(out, status, partly):
 # --- This machine in the emulator's place ------------------------------------------
 
 def adapt(text, out):
-    """A script of a job for a host that was not made for it: its files are in `out`, and its
-    clocks are what they are."""
+    """Adapt a job's script to a host that was not made for it: its files are in `out`, and its clocks differ."""
     for name in ("job.sh", "vm.sh"):
         text = text.replace(f". /{name}", f". {out}/{name}")
     text = text.replace("/job/", f"{out}/job/").replace("/tmp/", f"{out}/tmp/")
@@ -115,7 +115,7 @@ def adapt(text, out):
 
 
 def run_here(out, partly):
-    """As root. Not run so far: it takes VMX and the series in this host's KVM."""
+    """Run the job on this host as root. This has not been tried: it needs VMX and the series in this host's KVM."""
     os.makedirs(os.path.join(out, "tmp"), exist_ok=True)
     for source, name in ((os.path.join(TOP, "tests/bochs/job.sh"), "job.sh"),
                          (os.path.join(TOP, "tests/bochs/vm.sh"), "vm.sh"),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the file `record` in the machine's folder: one struct record for each thing that
-// happens between two marks, in the order of the emulated machine. Two processors take turns
-// and are told apart by `cpu`.
+// Writes the file `record` in the machine's folder: one struct record for each event
+// between two marks, in the order of the emulated machine. If two processors take turns,
+// the field `cpu` tells them apart.
 //
-//	B, E	marks: a = RAX of the program, which says what it is
+//	B, E	marks: a = RAX of the program, which identifies the call
 //	S	what follows on this processor runs with EPT root a (0: no guest) and CR3 b
 //	I	an instruction: a = RIP, b = its physical address, flags = CPL, len = class
 //	M	an access to data: a = linear, b = physical address, flags = 1 if it writes, len = bytes
@@ -26,7 +26,7 @@ struct record {
 	Bit64u b;
 };
 
-// Classes of instructions that cost more than others; bench/record.py has their names.
+// Classes of instructions that cost more than others. bench/record.py has their names.
 enum {
 	IS_PLAIN, IS_VMFUNC, IS_FSGSBASE, IS_CPUID, IS_SYSCALL, IS_SYSRET, IS_MSR, IS_SWAPGS, IS_XSTATE,
 	IS_VMENTRY, IS_ATOMIC, IS_FENCE,
@@ -91,7 +91,7 @@ static void tell_space(unsigned int cpu)
 	put(cpu, 'S', c->vmcs.vpid & 0xff, 0, root, cr3);
 }
 
-// A mark at CPL 3 has one register twice: BX begins, CX ends.
+// A mark is an XCHG of a register with itself at CPL 3: BX begins, CX ends.
 static bool is_mark(const BX_CPU_C *c, const bxInstruction_c *i)
 {
 	return i->getIaOpcode() == BX_IA_XCHG_EwGw && i->modC0() && i->dst() == i->src() &&

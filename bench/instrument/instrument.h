@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The emulator's instrumentation interface (instrument/instrumentation.txt of Bochs): what runs
- * between two marks is written down, instruction by instruction, with each access to memory, each
- * exit and each change of address space. The format is in instrument.cc; bench/record.py
- * reads it. Nothing else is observed, so that the machine stays fast up to the first mark.
+ * The emulator's instrumentation interface (instrument/instrumentation.txt of Bochs). It
+ * writes down what runs between two marks: each instruction, each access to memory, each
+ * exit and each change of address space. instrument.cc describes the format;
+ * bench/record.py reads it. Nothing else is observed, so the machine is fast up to the
+ * first mark.
  */
 #ifndef WORMHOLE_INSTRUMENT_H
 #define WORMHOLE_INSTRUMENT_H
@@ -48,7 +49,7 @@ void wh_end(void);
 
 #endif
 
-/* What nobody looks at. */
+/* These events are not observed. */
 #define BX_INSTR_INIT_ENV()
 #define BX_INSTR_INITIALIZE(cpu)
 #define BX_INSTR_EXIT(cpu)

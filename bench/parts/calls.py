@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call takes, by what it is spent on, over every way to make one."""
+"""Measures the time of a call, divided by its use, over every way to make a call."""
 import collections
 import os
 
@@ -18,7 +18,8 @@ EMULATED = [("direct", "no Wormhole: the driver in the process"), ("vmfunc", "vm
 NATIVE = [("native", "native: the driver in the process"), ("shm", "shm, waited for"),
           ("shm_posted", "shm, posted"), ("notify", "shared memory, notified by TCP"),
           ("tcp", "TCP")]
-# Of the Wormhole paper's prototype, about 1.1 M calls, cycles a call.
+# Figures of the Wormhole paper's prototype in cycles per call, from about 1.1 million
+# calls.
 PAPER = {"copy": 790, "switch": 1150, "FS/GS": 2300, "whole": 4200, "notification": 87}
 
 
@@ -41,7 +42,7 @@ class Emulated:
                 maps.setdefault(p, self.maps(p))
             self.calls[name].append(record.Call(records, maps[prefix], maps["worker_" + prefix]))
         for name, all_of_it in self.calls.items():
-            # The first one meets tables and caches of the emulator as they were.
+            # The first call finds the emulator's tables and caches in an unknown state.
             self.calls[name] = all_of_it[1:]
 
     def maps(self, prefix):
@@ -49,26 +50,26 @@ class Emulated:
                             for w in self.data.get("code") if w[0] == prefix])
 
     def prefix(self, name):
-        """Of the program that made it."""
+        """Return the prefix of the program that made the call."""
         known = {w[0] for w in self.data.get("code")}
         return max((p for p in known if name.startswith(p + "_")), key=len)
 
     def undisturbed(self, name):
-        """Without an interrupt of the host's, where there are enough of them."""
+        """Return the calls without an interrupt of the host, if there are enough of them."""
         good = [c for c in self.calls[name] if not c.disturbed()]
         return good if len(good) >= 5 else self.calls[name]
 
     def parts(self, name):
-        """Medians of record.PARTS."""
+        """Return the medians of record.PARTS."""
         all_parts = [record.breakdown(c, driver(name)) for c in self.undisturbed(name)]
         return {p: median([a[p] for a in all_parts]) for p in record.PARTS}
 
     def whole(self, name):
-        """Of the client's clock around it, less what the clock takes."""
+        """Return the time by the client's clock, without the time that reading the clock takes."""
         return self.bench[name][2] - self.bench["rdtsc_pair"][2]
 
     def exits(self, name):
-        """(exits, VMFUNCs that did not exit) of a call: medians."""
+        """Return (exits, VMFUNCs that did not exit) of a call, as medians."""
         calls = self.undisturbed(name)
         own = [sum(n for e, n in c.exits.items() if e not in record.HOST_EXITS) for c in calls]
         funcs = [c.count("vmfunc") - c.exits["vmfunc"] for c in calls]
@@ -76,12 +77,12 @@ class Emulated:
 
 
 def vmhost_name(path):
-    """Libraries of one name by where they lie in the VMs."""
+    """Return a library's name. Libraries with the same name differ by their place in the VMs."""
     return ("softgpu:" if path.startswith("/usr/lib/softgpu/") else "") + record.short_name(path)
 
 
 def driver(name):
-    """What is the handler: the driver, and of a null call all that runs behind the landing."""
+    """Return a test for the handler: the driver, and for a null call all code behind the landing."""
     def is_handler(world, code):
         if world == "client":
             return code.startswith("softgpu:")
@@ -168,7 +169,7 @@ def counters(e):
 
 
 def emulated():
-    """Everything on one processor; the companion on two, each VM on its own."""
+    """Run everything on one processor, and the companion on two, with one VM on each."""
     one = Emulated(vmhost.run("bench-calls", "run", KINDS="baseline null vmfunc direct ibpb strict syscalls"))
     two = Emulated(vmhost.run("bench-calls-2", "run", cpus=2, KINDS="companion"))
     return one, two
@@ -203,7 +204,7 @@ def emulated_text(one, two):
 # --- On this machine ----------------------------------------------------------------
 
 class Native:
-    """ns of each name of native.sh: the median of its turns' medians."""
+    """Nanoseconds of each name in native.sh: the median of its turns' medians."""
 
     def __init__(self, turns):
         self.turns = collections.defaultdict(list)
@@ -230,7 +231,7 @@ def native_name(way, kind):
 
 
 def native_parts(n, way, kind):
-    """(copy, switch, handler, whole) by differences of medians; None where it is not there."""
+    """Return (copy, switch, handler, whole) by differences of medians, or None if the call is missing."""
     name = native_name(way, kind)
     if name is None or not n.has(name):
         return None
@@ -267,7 +268,7 @@ def native_figure(n):
 
 
 def notification_share(n):
-    """What of the time of notified calls is the notification, over the four kinds."""
+    """Return the percentage of a notified call's time that the notification takes, over the four kinds."""
     parts = [native_parts(n, "notify", kind) for kind, _ in KINDS]
     return 100 * sum(p[1] for p in parts) / sum(p[3] for p in parts)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ticks of VMFUNC, null calls, exits and handoffs, by the series' own selftest: cycles on a host with VMX."""
+"""Measures VMFUNC, null calls, exits and handoffs with the series' own selftest: cycles on a host with VMX."""
 from report import Environment, Missing, has_vmx, number, say, script, table, wrap
 
 TITLE = "What the host's mechanism costs"
@@ -11,7 +11,7 @@ WORDS = {"two_rdtsc": "two RDTSC, nothing between", "hypercall": "CPUID hypercal
 
 
 def cost_lines():
-    """What bench/cost.sh says: words of each line."""
+    """Return the output of bench/cost.sh, the words of each line."""
     say("the series' selftest of costs")
     lines = [line.split() for line in script("cost.sh").splitlines()]
     if not any(w[0] == "cost" for w in lines):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of single layers and the training of two networks, small: over vmfunc in the emulated host, and here."""
+"""Measures steps of single layers and the training of two small networks: over vmfunc in the
+emulated host, and here."""
 import collections
 
 import vmhost
@@ -12,8 +13,9 @@ NETWORKS = [("lenet", "LeNet"), ("alexnet", "AlexNet")]
 EMULATED = [("direct", "no Wormhole"), ("vmfunc", "vmfunc"), ("strict", "exits forced"), ("loopback", "loopback"),
             ("shm", "shm in the client VM")]
 NATIVE = [("native", "native"), ("loopback", "loopback"), ("shm", "shm")]
-STEPS = 4                       # of each layer, behind one that is not measured
-# Of the emulated host, where a step takes a hundred times as long as here.
+STEPS = 4                       # of each layer, after one that is not measured
+# These are for the emulated host, where a step takes a hundred times as long as on this
+# machine.
 LENET, ALEXNET = "batch=5 width=10 steps=10", "batch=2 width=64 image=67 steps=5"
 
 
@@ -28,7 +30,7 @@ def of_base(mine, base):
 # --- In the emulated host ----------------------------------------------------------
 
 class Emulated:
-    """What the job bench/job/run said of each way."""
+    """The output of the job bench/job/run for each way."""
 
     def __init__(self, data):
         self.data = data
@@ -37,7 +39,7 @@ class Emulated:
             if word == "layer":
                 self.ns[program, rest[0]] = float(rest[1])
                 self.hash[rest[0]].add(rest[3])
-            elif word == "rate":        # of two turns the last one counts
+            elif word == "rate":        # the last of two turns counts
                 self.rate[program] = float(rest[0])
 
     def step(self, way, layer):
@@ -49,13 +51,13 @@ class Emulated:
         return clock()[0] / rate if rate else 0
 
     def counted(self, way, group):
-        """Of the layers' program and both networks', starts included."""
+        """Return the counts of the layers' program and both networks', including their starts."""
         names = {w[0] for w in self.data.get("after")}
         return sum(sum(self.data.counters(p, group).values())
                    for p in (f"layers_{way}", f"lenet_{way}", f"alexnet_{way}") if p in names)
 
     def requests(self, way):
-        """To the worker, of these programs."""
+        """Return the requests of these programs to the worker."""
         return sum(int(w[2]) for w in self.data.get("said") if w[1] == "wormhole:" and
                    w[0] in (f"layers_{way}", f"lenet_{way}", f"alexnet_{way}"))
 
@@ -102,7 +104,7 @@ def emulated_text():
 # --- On this machine -----------------------------------------------------------------
 
 class Native:
-    """Turns of each world: bench/layers.sh."""
+    """The turns of each world, from bench/layers.sh."""
 
     def __init__(self, turns, ms):
         self.turns, self.hash = collections.defaultdict(list), collections.defaultdict(set)
@@ -115,7 +117,7 @@ class Native:
             elif w[1] == "layer":
                 self.turns[w[0], w[2]].append(float(w[3]) / 1000)
                 self.hash[w[2]].add(w[5])
-            elif w[1] == "train":       # the first round is for what is done once
+            elif w[1] == "train":       # the first round is for work that is done once
                 self.turns[w[0], w[2]].append(1e6 / float(w[4]))
         different = [name for name, found in self.hash.items() if len(found) != 1]
         if different:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cost model of calls: counts of the emulated host, and published costs."""
+"""A cost model of calls: counts from the emulated host, and published costs."""
 import os
 
 import model
@@ -15,15 +15,15 @@ HEADS = ["instructions", "VMFUNC", "exits", "FS/GS", "code lines", "data lines",
          "L1 lacks", "TLB lacks", "walks"]
 
 
-# In the figure.
+# These are the short words for the figure.
 SHORT = [("forced", "exits forced"), ("no ", "no Wormhole"), ("ibpb", "ibpb")]
 
 
 def counted(path):
-    """Medians of each marked kind's COUNTS, without the first call and without disturbed ones."""
+    """Return the medians of each marked kind's COUNTS, without the first call and disturbed calls."""
     found, machine = {}, {}
     for what, records in record.calls(path):
-        # Programs follow each other: the upper bits are the process.
+        # Programs run one after the other; the upper bits of `what` name the process.
         m = machine.setdefault(what, model.Machine())
         n = m.count(records)
         disturbed = any(r[0] == "X" and record.EXITS.get(r[4]) in record.HOST_EXITS for r in records)
@@ -37,7 +37,7 @@ def medians(samples):
 
 
 def rows(data):
-    """(call, way, counts) of each kind."""
+    """Yield (name, call, way, counts) of each kind."""
     names = {w[0]: int(w[1]) for w in data.get("marked")}
     by_number = counted(os.path.join(data.path, "record"))
     for kind, words in calls.KINDS:

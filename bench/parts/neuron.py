@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mix of calls of Caffe's Neuron layer tests, as a paper traced it, over every way."""
+"""Measures the mix of calls of Caffe's Neuron layer tests, as a paper traced it, over every way."""
 import collections
 
 import vmhost
@@ -17,7 +17,7 @@ EMULATED = [("direct", "no Wormhole: the driver in the process"), ("vmfunc", "vm
 ASKING = "/usr/lib/wormhole/libasking.so"
 SHORT = {"direct": "no Wormhole", "strict": "exits forced", "gate": "gate", "notify": "memory, TCP tells", "notify_unix": "memory, socket tells", "unix": "Unix socket", "tcp": "TCP",
          "inline": "forwarder's work"}        # in figures
-# On two processors, each VM on its own.
+# These run on two processors, with one VM on each.
 EMULATED_2 = [("none", "vmfunc"), ("companion", "vmfunc, a system call in each request, by the companion")]
 NATIVE = [("native", "native: the driver in the process"), ("loopback", "loopback: marshalling in the process"),
           ("shm", "shm"), ("inline", "a forwarder's work in one process"),
@@ -28,14 +28,14 @@ TICK = 0.01                     # seconds of the host's counters of CPU time
 
 
 def order(kinds):
-    """What changes the workers' driver comes last: it stays so."""
+    """Kinds that change the workers' driver come last, since the change stays."""
     return [k for k in kinds if k not in ("gate", "handoff")] + [k for k in kinds if k in ("gate", "handoff")]
 
 
 # --- In the emulated host ------------------------------------------------------------
 
 class Emulated:
-    """What the job bench/job/run said of each way, by the difference of a run of few calls and one of many."""
+    """The output of bench/job/run for each way: the difference between a run of many calls and one of few."""
 
     def __init__(self, data):
         self.data = data
@@ -48,7 +48,7 @@ class Emulated:
         return all("rate" in self.said[f"neuron_{way}_{n}"] for n in (FEW, MANY))
 
     def each(self, way):
-        """Of a call, by the program's clock."""
+        """Return the time of a call by the program's clock."""
         few, many = (n / float(self.said[f"neuron_{way}_{n}"]["rate"][0]) for n in (FEW, MANY))
         return clock()[0] * (many - few) / (MANY - FEW)
 
@@ -64,13 +64,14 @@ class Emulated:
                    for n, sign in ((MANY, 1), (FEW, -1)))
 
     def used(self, way):
-        """Seconds of CPU that the calls took: of the client's vCPU, the server's, and the rest of the host."""
+        """Return seconds of CPU time of the calls: the client's vCPU, the server's, and the rest of the host."""
         grew = {n: [b - a for a, b in zip(self.cpu["before", f"neuron_{way}_{n}"],
                                           self.cpu["after", f"neuron_{way}_{n}"])] for n in (FEW, MANY)}
         whole, idle, client, meanwhile = (b - a for a, b in zip(grew[FEW], grew[MANY]))
         server = sum((self.cpu["rested", f"neuron_{way}_{n}"][3] - self.cpu["before", f"neuron_{way}_{n}"][3]) * sign
                      for n, sign in ((MANY, 1), (FEW, -1)))
-        # Behind the program's end its worker's may or may not have come: not the rest of the host's.
+        # The worker may end before or after this sample, so its end must not count as the
+        # rest of the host's time.
         rest = (whole - idle) * TICK - (client + meanwhile) / 1e9
         return client / 1e9, server / 1e9, rest
 
@@ -79,12 +80,12 @@ class Emulated:
 
 
 def share(used, elapsed):
-    """At least nothing: what is less is what the counters' ticks and the end of other programs blur."""
+    """Return at least 0 %: a negative value comes from the counters' ticks and from the end of other programs."""
     return f"{max(0, 100 * used / elapsed):.0f} %"
 
 
 def emulated_rows(e, ways, compare=True):
-    """Each way beside its baseline: the first one, of forwarders `inline`. `compare`: by the clock."""
+    """Show each way beside its baseline: the first way, or `inline` for forwarders. `compare` shows times, too."""
     for way, words in ways:
         if not e.has(way):
             yield [words] + ["not run"] + [""] * (8 if compare else 6)

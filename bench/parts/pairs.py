@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pair over vmfunc takes where there are 0 to 63 already, in the emulated host."""
+"""Measures the cost of a pair over vmfunc if 0 to 63 others exist, in the emulated host."""
 import os
 
 from report import OUT, Environment, items, number, plot, say, script, table, version, wrap
@@ -9,7 +9,7 @@ PAIRS = [1, 2, 4, 8, 16, 32, 64]
 
 
 def pairs():
-    """Lines of attach.c: pair, register and TAKE, ATTACH, first call, next, tables, pages, KiB, KiB."""
+    """Return the lines of attach.c: pair, register and TAKE, ATTACH, first call, next, tables, pages, KiB, KiB."""
     say("64 pairs in the emulated VMX host")
     script("attach.sh", seconds=700)
     with open(os.path.join(OUT, "attach.dat")) as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of many clients and threads over shm on this machine, and what a client takes."""
+"""Measures calls of many clients and threads over shm on this machine, and the memory of a client."""
 import collections
 
 from report import Environment, median, number, pick, plot, say, script, spread, table, version, wrap, write_data
@@ -11,7 +11,7 @@ Figures = collections.namedtuple("Figures", "rate start_ms client_kib server_kib
 
 
 class Scale:
-    """Turns of each (world, cpus, processes, threads): scale.sh's lines."""
+    """The turns of each (world, cpus, processes, threads), from the lines of scale.sh."""
 
     def __init__(self, turns):
         self.turns = collections.defaultdict(list)
@@ -29,7 +29,7 @@ class Scale:
         return median([getattr(f, what) for f in self.turns[key]])
 
     def ratio(self, cpus, processes, threads):
-        """Of shm's rate to native's of the same turn: least, median, most."""
+        """Return the ratio of shm's rate to native's in the same turn: lowest, median, highest."""
         pairs = zip(self.turns["shm", cpus, processes, threads], self.turns["native", cpus, processes, threads])
         return spread([a.rate / b.rate for a, b in pairs])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast softgpu's interpreter runs kernels: what `handler` is made of here."""
+"""Measures how fast softgpu's interpreter runs kernels, which is the `handler` part on this machine."""
 import os
 
 from report import OUT, Environment, Missing, pick, say, script

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# attach.dat to attach.svg: what the n-th pair took.
+# Turns attach.dat into attach.svg: the cost of the n-th pair.
 load plots."/colours.gp"
 set terminal svg size 900,470 background "white" noenhanced font letters
 set output out

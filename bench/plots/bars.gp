@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar for each way, lengthwise, with its figure beside it; `unit` is what the axis says.
+# Plots a horizontal bar for each way with its figure beside it. `unit` is the label of the
+# axis.
 load plots."/colours.gp"
 stats dat skip 1 using 2 nooutput
 set terminal svg size 900,(90+34*STATS_records) background "white" noenhanced font letters

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Loaded by the others: colours that differ in brightness, too, and letters that read at a page's width.
+# The other scripts load this: colours that also differ in brightness, and letters that are
+# readable at a page's width.
 set linetype 1 linecolor rgb "#4477aa" linewidth 2 pointtype 7
 set linetype 2 linecolor rgb "#ee6677" linewidth 2 pointtype 5
 set linetype 3 linecolor rgb "#ddaa33" linewidth 2 pointtype 9

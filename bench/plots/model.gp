@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar lengthwise for each call and way, divided by the middle of each cost, and its spread (columns 7 and 8).
+# Plots a horizontal bar for each call and way. It is divided by the middle of each cost,
+# and shows the spread (columns 7 and 8).
 load plots."/colours.gp"
 stats dat skip 1 using 2 nooutput
 set terminal svg size 900,(110+26*STATS_records) background "white" noenhanced font letters

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A group for each layer, a bar for each way, beside a line at 1: the baseline.
+# Plots a group for each layer and a bar for each way, with a line at 1 for the baseline.
 load plots."/colours.gp"
 set terminal svg size 900,460 background "white" noenhanced font letters
 set output out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Clients on the left, threads of one client on the right; a line for each world and number of CPUs.
-# dat's first line has their names: columns 2, 4, ... are of clients, 3, 5, ... of threads.
+# Plots clients on the left and threads of one client on the right, with a line for each
+# world and number of CPUs. The first line of dat has the names: columns 2, 4, ... are
+# clients, columns 3, 5, ... are threads.
 load plots."/colours.gp"
 set terminal svg size 900,470 background "white" noenhanced font letters
 set output out

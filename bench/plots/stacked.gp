@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A bar lengthwise for each call and way, divided into what it is spent on, and its sum; dat's first
-# line has the heads.
+# Plots a horizontal bar for each call and way, divided into the parts of its cost, with the
+# sum. The first line of dat has the heads.
 load plots."/colours.gp"
 stats dat skip 1 using 2 nooutput
 set terminal svg size 900,(110+26*STATS_records) background "white" noenhanced font letters
@@ -14,7 +14,7 @@ set yrange [STATS_records-0.4:-0.6]
 set ytics scale 0
 set key outside top center horizontal samplen 1.5
 set xlabel "instructions (emulated, not cycles)"
-# The sum of the columns from 2 on, this one included.
+# Returns the sum of columns 2 to i.
 upto(i) = i < 2 ? 0 : upto(i-1) + column(i)
 array heads[5] = ["", "copy", "switch", "FS/GS", "handler"]
 plot for [i=2:5] dat skip 1 using (upto(i-1)):0:(upto(i-1)):(upto(i)):($0-0.36):($0+0.36):ytic(1) \

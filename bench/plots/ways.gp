@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A group for each call, a bar for each way; dat's first line has the ways.
+# Plots a group for each call and a bar for each way. The first line of dat has the ways.
 load plots."/colours.gp"
 set terminal svg size 900,440 background "white" noenhanced font letters
 set output out
