@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the examples: stop on a CUDA error, read the size, report. */
+/* Functions that the examples share: stop on a CUDA error, read the size, report. */
 #ifndef WORMHOLE_EXAMPLES_CHECK_H
 #define WORMHOLE_EXAMPLES_CHECK_H
 
@@ -17,7 +17,7 @@
 	}								\
 } while (0)
 
-/* The first argument, or the default; the examples accept one size. */
+/* Returns the first argument, or the default. The examples accept one size. */
 static inline int size_arg(int argc, char **argv, int preset)
 {
 	int n = argc > 1 ? atoi(argv[1]) : preset;

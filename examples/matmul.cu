@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C = A * B with 16x16 tiles in shared memory; any size, edges are guarded.
+// Computes C = A * B with 16x16 tiles in shared memory. Any size works, since edges are
+// guarded.
 #include <cmath>
 #include <vector>
 #include "check.h"
@@ -42,7 +43,8 @@ static long check(const std::vector<float> &a, const std::vector<float> &b,
 				sum += term;
 				size += fabs(term);
 			}
-			// n float roundings, each relative to the sum of magnitudes
+			// There are n float roundings, each relative to the sum of
+			// magnitudes.
 			wrong += !(fabs(c[i * n + j] - sum) <= size * n * 6e-8);
 		}
 	return wrong;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum and maximum of an int array: warp shuffles, shared memory, one atomic per block.
+// Computes the sum and maximum of an int array with warp shuffles, shared memory, and one
+// atomic per block.
 #include <algorithm>
 #include <climits>
 #include <vector>
@@ -40,7 +41,7 @@ __global__ void reduce(const int *in, int n, unsigned long long *sum, int *top)
 		s = warp_sum(lane < 8 ? sums[lane] : 0);
 		m = warp_max(lane < 8 ? tops[lane] : INT_MIN);
 		if (lane == 0) {
-			// two's complement: negative block sums add up modulo 2^64
+			// In two's complement negative block sums add up modulo 2^64.
 			atomicAdd(sum, (unsigned long long)(long long)s);
 			atomicMax(top, m);
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams, each copies in, computes and copies out from pinned memory; the
-// second waits by an event for a value that the first one computes.
+// Two streams: each copies in, computes and copies out from pinned memory. The second one
+// waits by an event for a value that the first one computes.
 #include "check.h"
 
 __global__ void scale(float *x, int n, float f)

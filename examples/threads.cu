@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four threads, each with a stream and memory of its own: copies in, launches in
+// Four threads, each with a stream and memory of its own: each copies in, launches in
 // several rounds, copies out and checks, while the others do the same.
 #include <pthread.h>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// c = a + b for vectors whose length is not a multiple of the block.
+// Computes c = a + b for vectors whose length is not a multiple of the block.
 #include <vector>
 #include "check.h"
 
