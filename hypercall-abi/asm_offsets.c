@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Prints window.h and wormhole_abi.h as NASM constants: `wh_slot.client.rsp` is an
- * offset, `wh_slot_size` a size, WH_* the numbers. %define instead of equ keeps them
- * out of the object's symbol table.
+ * Prints window.h and wormhole_abi.h as NASM constants: `wh_slot.client.rsp` is an offset,
+ * `wh_slot_size` a size, and WH_* are the numbers. The output uses %define instead of equ,
+ * which keeps the names out of the object's symbol table.
  */
 #include <linux/kvm.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static void define(const char *name, unsigned long long value)
 	printf("%%define %-28s 0x%llx\n", name, value);
 }
 
-/* Negative numbers stay readable, and fit every operand size. */
+/* Negative numbers are printed with a sign: they stay readable and fit every operand size. */
 static void define_signed(const char *name, long long value)
 {
 	if (value < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Executes a leaf of wormhole_abi.h, in user space and in guest kernels. Uses
- * no stack, no thread-local storage and no library, so that a parked worker
- * may call it while another vCPU runs on the same worker's memory.
+ * Executes a leaf of wormhole_abi.h, in user space and in guest kernels. The code uses no
+ * stack, no thread-local storage and no library, so a parked worker may call it while
+ * another vCPU runs on the same worker's memory.
  */
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
@@ -14,7 +14,7 @@ struct wh_leaf {
 	__u64 rbx, rcx, rdx;	/* out */
 };
 
-/* Returns RAX whole: a status for our leaves. */
+/* Returns the whole of RAX, which is a status for our leaves. */
 static __always_inline __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
 {
 	register __u64 r8 __asm__("r8") = l->arg[3];
@@ -31,8 +31,8 @@ static __always_inline __s64 wh_hypercall(__u32 leaf, struct wh_leaf *l)
 }
 
 /*
- * Which WH_ROLE_* this machine has, or WH_ROLE_NONE with the reason in
- * *version: 0 = no Wormhole here, else the host's ABI version.
+ * Returns the WH_ROLE_* of this machine. If it is WH_ROLE_NONE, *version has the reason: 0
+ * = no Wormhole here, else the host's ABI version.
  */
 static __always_inline __u32 wh_detect(__u32 *version)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Prints size and offset of every member of wormhole_abi.h and window.h, every
- * gap between members, and every number. layout.ref is the committed answer: a difference
- * is a change of the ABI, and needs a new WH_ABI_VERSION.
+ * Prints size and offset of every member of wormhole_abi.h and window.h, every gap between
+ * members, and every number. layout.ref is the expected output: a difference is a change of
+ * the ABI, and needs a new WH_ABI_VERSION.
  */
 #include <linux/kvm.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "window.h"
 
-/* Offset after the last member printed. */
+/* The offset after the last printed member. */
 static size_t end;
 
 static void gap(size_t to)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every struct member and every number of wormhole_abi.h and window.h, by name,
- * for the programs that print them (asm_offsets.c, layout.c). The includer defines
- * STRUCT(s), MEMBER(s, m), END(s) and NUMBER(n); all are undefined at the end.
- * layout.c shows each gap between members, so a forgotten one is seen.
+ * Names every struct member and every number of wormhole_abi.h and window.h, for the
+ * programs that print them (asm_offsets.c, layout.c). The includer defines STRUCT(s),
+ * MEMBER(s, m), END(s) and NUMBER(n); all are undefined at the end. layout.c shows each gap
+ * between members, so a forgotten member is noticed.
  */
 
 STRUCT(wh_tramp_hdr)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How both sides of shm wait for the other's word: look for as long as nobody
- * else wants this CPU, up to a bound, then sleep. A wake from a futex costs a
- * system call and up to 100 us until the sleeper runs; the driver's own waits
- * spin, too. On a machine with less CPUs than runnable threads a spin takes
- * the time from the one that is waited for: a yield that took long says so,
- * and the next waits sleep soon. Each side says on which CPU it waits: where that
- * is this one, too, nothing can come while this side looks, so it looks little
- * and yields. Some of those waits sleep all the same: only who is woken is put on
- * a CPU that has nothing to do. What the other says is a hint: if it lies, or has
- * moved since, a wait takes a little longer.
+ * How both sides of shm wait for a word of the other side. A side polls as long as nobody
+ * else wants its CPU, up to a limit, and then sleeps: a wake-up from a futex costs a system
+ * call and up to 100 us until the sleeper runs, and the driver's own waits spin, too.
+ *
+ * If a machine has fewer CPUs than runnable threads, a spin takes time from the thread that
+ * is waited for. A yield that took long shows this, and the next waits then sleep soon.
+ *
+ * Each side says on which CPU it waits. If both wait on one CPU, nothing can arrive while
+ * this side polls, so it polls little and yields. Some of those waits sleep nevertheless,
+ * since the kernel moves only a thread that is woken to an idle CPU. What the other side
+ * says is a hint: if it lies or has moved meanwhile, a wait takes a little longer.
  */
 #ifndef WORMHOLE_SHM_WAIT_H
 #define WORMHOLE_SHM_WAIT_H
@@ -19,16 +20,16 @@
 #include <stdint.h>
 #include <time.h>
 
-#define WH_SHM_SHORT	2000	/* looks before anything else is done */
+#define WH_SHM_SHORT	2000	/* looks at the word before anything else is done */
 #define WH_SHM_ROUND	50	/* looks between two yields */
-#define WH_SHM_LATE_NS	30000	/* a yield that took longer let others run */
-#define WH_SHM_SHY	64	/* waits without a long spin after that */
-#define WH_SHM_MOVE	32	/* of so many waits on the other's CPU one sleeps */
+#define WH_SHM_LATE_NS	30000	/* a yield that took longer has let others run */
+#define WH_SHM_SHY	64	/* number of waits without a long spin after that */
+#define WH_SHM_MOVE	32	/* one of so many waits on the other side's CPU sleeps */
 
 struct wh_shm_spin {
-	unsigned int shy;	/* waits left that do not spin long */
-	unsigned int shared;	/* waits on the other's CPU */
-	uint32_t *mine;		/* words of the slot, or NULL: not said, as 0 is */
+	unsigned int shy;	/* number of waits left that do not spin long */
+	unsigned int shared;	/* number of waits on the other side's CPU */
+	uint32_t *mine;		/* words of the slot; NULL: nothing is said, which 0 means, too */
 	const uint32_t *theirs;
 };
 
@@ -40,7 +41,7 @@ static inline uint64_t wh_shm_now(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Is *word == value (equal) or different from it (!equal) now, or after n looks at most? */
+/* Polls at most @n times. Returns whether *word == value (equal), or *word != value (!equal). */
 static inline bool wh_shm_look(const uint32_t *word, uint32_t value, bool equal, int n)
 {
 	while (n--) {
@@ -51,7 +52,7 @@ static inline bool wh_shm_look(const uint32_t *word, uint32_t value, bool equal,
 	return false;
 }
 
-/* Says where this side waits. Did the other one do so on the same CPU? */
+/* Says on which CPU this side waits. Returns true if the other side said the same CPU. */
 static inline bool wh_shm_shares_cpu(struct wh_shm_spin *s)
 {
 	uint32_t cpu;
@@ -64,14 +65,17 @@ static inline bool wh_shm_shares_cpu(struct wh_shm_spin *s)
 	return cpu && __atomic_load_n(s->theirs, __ATOMIC_RELAXED) == cpu;
 }
 
-/* False: it did not come within limit_ns, or others need the CPU: sleep. */
+/*
+ * Polls the word. Returns false if it did not change within limit_ns, or if others need the
+ * CPU: then sleep.
+ */
 static inline bool wh_shm_spin(struct wh_shm_spin *s, const uint32_t *word, uint32_t value,
 			       bool equal, uint64_t limit_ns)
 {
 	uint64_t start, before, now;
 	bool shares;
 
-	/* What is there already needs none of this. */
+	/* If the word has changed already, nothing of this is needed. */
 	if (wh_shm_look(word, value, equal, 1))
 		return true;
 	shares = wh_shm_shares_cpu(s);
