@@ -1,12 +1,12 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; System calls in the view that take a kernel, but neither block nor depend on their
-;; thread: the slot's companion, a thread of the worker in the server, makes them, and
-;; the call looks for the answer, in memory of the worker (struct wh_ring). So a call takes
-;; no handoff for them, and where the companion is awake no exit. Which of them are its to
-;; make it says itself: to others it answers WH_RING_SELF.
+;; System calls in the view that need a kernel, but neither block nor depend on their thread.
+;; The slot's companion, a thread of the worker in the server, makes them, and the call polls
+;; for the answer in memory of the worker (struct wh_ring). So a call needs no handoff for
+;; them, and no exit if the companion is awake. The companion decides which system calls it
+;; makes: to all others it answers WH_RING_SELF.
 ;;
-;; As in the service nothing touches the stack. What the caller wants kept is in the
-;; ring meanwhile, so that r11 is all that has to be remembered.
+;; As in the service nothing touches the stack. Registers that the caller wants kept are
+;; saved in the ring, so only r11 must be remembered.
 
 %define NR_READ         0
 %define NR_WRITE        1
@@ -20,8 +20,8 @@
 %define NR_MREMAP       25
 %define NR_MADVISE      28
 
-;; How often to look for the answer, with a PAUSE each, between two looks at the TSC: a
-;; PAUSE takes 3 ticks of it on some processors and 140 on others.
+;; How often to look for the answer, with a PAUSE each time, between two looks at the TSC. A
+;; PAUSE takes 3 ticks of the TSC on some processors and 140 on others.
 %define RING_LOOKS      64
 
 ;; Out      rax = TSC; clobbers rdx
@@ -36,7 +36,7 @@
   %error "the size of struct wh_ring"
 %endif
 
-;; In       as wh_service, which comes here with what it does not know
+;; In       as wh_service, which jumps here with system calls that it does not know
 ;; Out      as wh_service
 wh_companion:
         on_call NR_IOCTL, .ring
@@ -53,8 +53,9 @@ wh_companion:
 .not_mine:
         jmp     wh_service.hand_on
 
-;; The slot is that of the view. Its number is read before the view is looked for: a call
-;; that leaves the view between the two does not come back to it. Flags are the caller's.
+;; The slot is the view's. Its number is read before the code checks that this is the view: a
+;; call that leaves the view between the two does not come back to it. The flags are still
+;; the caller's.
 .ring:
         mov     r11d, [VIEW + wh_slot_view.slot]
         mov     ecx, [VIEW + wh_slot_view.view]
@@ -83,7 +84,8 @@ wh_companion:
         lahf
         seto    al
         mov     [r11 + wh_ring.flags], ax
-        ;; Ask, then look who sleeps: the companion does it the other way round.
+        ;; Ask first, and then look whether the companion sleeps. The companion does this in
+        ;; the opposite order.
         mov     ecx, WH_RING_ASKED
         xchg    [r11 + wh_ring.call], ecx
         cmp     dword [r11 + wh_ring.sleeps], 0
@@ -92,7 +94,8 @@ wh_companion:
         mov     [r11 + wh_ring.woken], rax
         mov     eax, WH_LEAF_WAKE
         wake_leaf
-;; A call that takes longer than patience waits in the server, where it takes no CPU.
+;; A call that takes longer than the patience waits in the server, where it takes no CPU
+;; time.
 .await:
         now
         add     rax, [WORLD + wh_world.patience]
@@ -109,14 +112,16 @@ wh_companion:
         cmp     rax, rdi
         jb      .look_often
 
-        ;; Nobody has begun with it: no companion runs, so the thread itself does.
+        ;; Nobody has begun the request, so no companion runs, and the thread makes the
+        ;; system call itself.
         mov     eax, WH_RING_ASKED
         xor     ecx, ecx
         mov     [r11 + wh_ring.woken], rcx
         lock cmpxchg [r11 + wh_ring.call], ecx
         je      .myself
 
-        ;; Somebody has, and it is not repeated: the thread waits in the server.
+        ;; The companion has begun, and the request must not be repeated: the thread waits in
+        ;; the server.
         mov     eax, WH_LEAF_SYSCALL
         syscall_leaf
 .sleep:
@@ -134,7 +139,7 @@ wh_companion:
         lea     r11, [rdi - wh_ring.call]
         jmp     .sleep
 
-;; Registers that served meanwhile are taken back.
+;; Restores the registers that were used meanwhile.
 %macro take_back 0
         mov     rdi, [r11 + wh_ring.arg]
         mov     rsi, [r11 + wh_ring.arg + 8]
@@ -142,7 +147,8 @@ wh_companion:
         mov     r10, [r11 + wh_ring.arg + 24]
 %endmacro
 
-;; How long a wake-up took tells the companion how long to look before it sleeps again.
+;; The time that the wake-up took tells the companion how long to poll before it sleeps
+;; again.
 .answered:
         mov     rcx, [r11 + wh_ring.woken]
         jrcxz   .was_awake
@@ -168,13 +174,14 @@ wh_companion:
         wrgsbase rcx
         jmp     wh_service.hand_on
 
-;; FUTEX_WAKE of private memory is only posted: whoever sleeps is the driver's own thread
-;; in the server, or a call there. How many wake is not known here. None is the answer, since
-;; a sleeper may always come too late for a wake-up, and must expect one too many.
+;; FUTEX_WAKE of private memory is only posted: the sleeper is the driver's own thread in the
+;; server, or a call there. The number of woken threads is not known here. The answer is 0,
+;; since a sleeper may always come too late for a wake-up, and must expect one wake-up too
+;; many.
 ;; In       as wh_service, flags in ax, rdi a multiple of 4, rsi, rdx
 .post:
         mov     rcx, rdi
-        shr     rcx, 47                 ; what the kernel refuses
+        shr     rcx, 47                 ; the kernel refuses such addresses
         jnz     wh_service.cannot
         mov     r11d, [VIEW + wh_slot_view.slot]
         is_view
@@ -201,7 +208,7 @@ wh_companion:
         mov     eax, 0
         rdgsbase r11
         jmp     wh_service.return
-;; The one before has not been made yet: this one waits for its turn.
+;; The previous request has not been carried out yet, so this one waits for its turn.
 .post_waits:
         take_flags_back
         mov     eax, NR_FUTEX

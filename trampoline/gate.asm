@@ -1,17 +1,17 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; The way out: client world, up to and including the switch.
+;; The way out of the client world, up to and including the switch.
 
         align   16, int3
 
 ;; int64_t delegate_to_server(struct wh_slot *slot, uint32_t handler, uint64_t arg0,
 ;;                            uint32_t index, uint64_t arg1)
 ;;
-;; Runs a handler of the worker behind `index` and returns what it returns, or
-;; a negative WH_*.
+;; Runs a handler of the worker behind `index`. Returns the handler's result, or a negative
+;; WH_*.
 ;; In       rdi, esi, rdx, ecx, r8 as above; the slot belongs to this thread
 ;; Out      rax
-;; Clobbers as any C function: keeps rbx, rbp, r12-r15, rsp, MXCSR, x87 control
-;;          word, AC, FS and GS bases. Vector registers are the handler's.
+;; Clobbers what any C function may: it keeps rbx, rbp, r12-r15, rsp, MXCSR, x87 control
+;;          word, AC, FS and GS bases. The handler may change vector registers.
 ;; Stack    frame_size bytes, and nothing below it that a signal may overwrite
 ;; Runs in  the client's EPT
 global delegate_to_server:function hidden
@@ -26,8 +26,8 @@ delegate_to_server:
         pushfq
         test    dword [rsp], RFLAGS_AC
         jnz     wh_gate_without_ac
-        ;; The modes for the way home, where the flags were; and the slot: what the
-        ;; landing gives back, and what KVM loads when it suspends the call.
+        ;; Save the modes for the way home where the flags were. Save in the slot what the
+        ;; landing restores, and what KVM loads when it suspends the call.
         stmxcsr [rsp + frame.mxcsr]
         fnstcw  [rsp + frame.fcw]
         rdfsbase rax
@@ -36,7 +36,7 @@ delegate_to_server:
         mov     [SLOT + wh_slot.client.gs], rax
         mov     [SLOT + wh_slot.client.rsp], rsp
         clear   LEAF
-        ;; here: client EPT, client stack and bases, slot complete. A signal
-        ;; may still run its handler, which finds its own FS base.
+        ;; here: client EPT, client stack and bases; the slot is complete. A signal may still
+        ;; run its handler, which finds its own FS base.
 .switch:
         switch

@@ -1,14 +1,14 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; Back in the client world: prove it, restore what the caller owns, return.
+;; Back in the client world: prove it, restore the caller's registers and modes, and return.
 
-;; Behind the switch back, and after every other way to come home.
-;; In       RESULT; all else unknown but rsp, which has a frame if this is home
+;; Runs after the switch back, and after every other way to return.
+;; In       RESULT; all else unknown except rsp, which has a frame if this is home
 ;; Runs in  the client's EPT, with the client's FS and GS bases
 wh_gate_home:
         is_world WORLD, WH_WORLD_CLIENT
         jne     .lost
-        ;; here: home. The stack may be believed again; MXCSR and x87 control word
-        ;; are the worker's, or what KVM loaded at a suspend.
+        ;; here: home. The stack can be trusted again. MXCSR and x87 control word are the
+        ;; worker's, or what KVM loaded when it suspended the call.
         mov     rax, RESULT
         ldmxcsr [rsp + frame.mxcsr]
         fnstcw  [rsp + frame.fcw_now]
@@ -26,17 +26,18 @@ wh_gate_home:
         ret
 
 .restore_fcw:
-        fnclex                          ; fldcw may unmask what is pending
+        fnclex                          ; fldcw may unmask a pending exception
         fldcw   [rsp + frame.fcw]
         jmp     .fcw_is_restored
 
-;; In neither world: no stack, no caller. #UD ends whoever runs here.
+;; This is neither world, so there is no stack and no caller. #UD ends the thread that runs
+;; here.
 .lost:
         ud2
 
-;; The switch did not arrive, or the suspended call failed.
+;; The switch has not happened, or the suspended call has failed.
 ;; In       STATUS: negative WH_* from KVM
-;; Runs in  the client's EPT, wh_gate_home checks
+;; Runs in  the client's EPT, which wh_gate_home checks
 wh_gate_refused:
         mov     RESULT, STATUS
         test    STATUS, STATUS
@@ -44,9 +45,9 @@ wh_gate_refused:
         mov     RESULT, WH_EFATAL
         jmp     wh_gate_home
 
-;; Where KVM puts a client whose call is suspended: only so that an interrupt,
-;; a signal or a scheduler finds an ordinary thread. CONTINUE goes on with the
-;; call, in the view or behind wh_land_entry.leave; it returns only if it failed.
+;; KVM puts a client here when it suspends a call, so that an interrupt, a signal or a
+;; scheduler finds an ordinary thread. CONTINUE resumes the call, in the view or after
+;; wh_land_entry.leave. It returns only if the call has failed.
 ;; In       rdi = EPTP index of the slot, rsp = wh_slot.client.rsp,
 ;;          client FS and GS bases; all else unknown
 ;; Runs in  the client's EPT
@@ -57,14 +58,15 @@ wh_gate_pending:
         continue_leaf
         jmp     wh_gate_refused
 
-;; Of the gate: a caller with alignment checks calls once more without them, and has them
-;; again afterwards. So no call has them, and the way home need not look.
-;; In       the caller's registers, above them on the stack what the gate has pushed
+;; Belongs to the gate: a caller with alignment checks calls once more without them, and gets
+;; them again afterwards. So no call has them, and the way home need not check.
+;; In       the caller's registers; above them on the stack what the gate has pushed
 ;; Runs in  the client's EPT
 wh_gate_without_ac:
         and     dword [rsp], ~RFLAGS_AC
         popfq
-        add     rsp, 5 * 8              ; of the six one stays: the stack is aligned for a call
+        ; One of the six stays, so that the stack is aligned for a call.
+        add     rsp, 5 * 8
         call    delegate_to_server
         pushfq
         or      dword [rsp], RFLAGS_AC
@@ -72,8 +74,8 @@ wh_gate_without_ac:
         add     rsp, 8
         ret
 
-;; Of the landing, what is not worth a place on its straight path. The caller of
-;; a call that is refused gets its own rbp and r12 to r15 back.
+;; Belongs to the landing: code that is too rare for its straight path. The caller of a
+;; refused call gets its own rbp and r12 to r15 back.
 ;; Runs in  the view
 wh_land_no_handler:
         mov     RESULT, WH_ENOSYS

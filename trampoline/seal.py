@@ -33,7 +33,7 @@ def section(obj, bin_path):
 
 
 def symbols(obj):
-    """(offset, name) of the page's code symbols, in address order."""
+    """Return (offset, name) of the page's code symbols, in address order."""
     out = subprocess.run(["nm", "-n", obj], check=True, capture_output=True,
                          text=True).stdout
     rows = [line.split() for line in out.splitlines()]

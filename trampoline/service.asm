@@ -1,14 +1,14 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; System calls in the view. A SYSCALL there leads, by KVM's page at the client's
-;; LSTAR, to wh_service, without an exit. What user space knows is answered here; what
-;; takes a kernel, but not this thread, its companion makes (companion.asm);
-;; all else is handed on to the worker's thread, which executes the SYSCALL
-;; below, and stays there with its call, as after any handoff.
+;; System calls in the view. KVM's page at the client's LSTAR leads a SYSCALL in the view to
+;; wh_service, without an exit. What user space knows is answered here. System calls that
+;; need a kernel, but not this thread, are made by its companion (companion.asm). All others
+;; are handed on to the worker's thread, which executes the SYSCALL below, and stays there
+;; with its call, as after any handoff.
 ;;
-;; A system call needs no stack, and may stand above its caller's red zone; it keeps
-;; all flags. So most of this touches neither: comparisons are LEA and JRCXZ, and
-;; where real ones are needed the flags wait in ax. Only clocks take stack, below the
-;; red zone, and only of the stack that the worker gave its calls.
+;; A system call needs no stack, keeps all flags, and may be above its caller's red zone. So
+;; most of this code touches neither stack nor flags: comparisons are LEA and JRCXZ, and
+;; where real comparisons are needed, ax holds the flags. Only clocks use the stack, below
+;; the red zone, and only the stack that the worker gave its calls.
 
 %define NR_SCHED_YIELD  24
 %define NR_GETPID       39
@@ -26,8 +26,9 @@
 %define EAGAIN          11
 %define RED_ZONE        128
 
-;; Clocks that the vDSO reads by itself, by number: REALTIME, MONOTONIC, MONOTONIC_RAW,
-;; REALTIME_COARSE, MONOTONIC_COARSE, BOOTTIME, TAI. A thread's or process's are not.
+;; Numbers of the clocks that the vDSO reads by itself: REALTIME, MONOTONIC, MONOTONIC_RAW,
+;; REALTIME_COARSE, MONOTONIC_COARSE, BOOTTIME, TAI. Clocks of a thread or a process are not
+;; among them.
 %define CLOCKS          (1 << 0 | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 11)
 %define LAST_CLOCK      11
 
@@ -35,24 +36,25 @@
 %define FUTEX_WAIT_BITSET       9
 %define FUTEX_PRIVATE           128
 %define FUTEX_CLOCK_REALTIME    256
-;; About as long, with their PAUSEs, as a handoff and the way back take.
+;; The looks, with their PAUSEs, take about as long as a handoff and the way back.
 %define FUTEX_LOOKS             1000
 
-;; Is this the call? Clobbers rcx.
-;; %1 ; [in] number ; %2 ; [in] where to go then
+;; Jumps if this is the call. Clobbers rcx.
+;; %1 ; [in] number ; %2 ; [in] where to jump
 %macro on_call 2
         lea     rcx, [rax - %1]
         jrcxz   %2
 %endmacro
 
-;; Answer with a word of struct wh_world_self.
+;; Answers with a word of struct wh_world_self.
 ;; %1 ; [in] member
 %macro answer_self 1
         mov     ecx, [WORLD + wh_world.self + wh_world_self.%1]
         jmp     short wh_service.known
 %endmacro
 
-;; From here on flags may change. rax is known where this stands.
+;; Saves the flags, which may change after this. The system call's number is known here, so
+;; rax is free.
 ;; %1 ; [in] number
 %macro put_flags_aside 1
         mov     eax, %1 << 16
@@ -60,15 +62,15 @@
         seto    al
 %endmacro
 
-;; Clobbers al; rax above ax is the number.
+;; Restores the flags. Clobbers al; the bits of eax above ax hold the number.
 %macro take_flags_back 0
         add     al, 0x7f                ; OF
         sahf
 %endmacro
 
-;; Hand on unless the stack is the calls' own, and 16 bytes at this address are in
-;; what is used of it: so both are there, and no fault comes where the kernel would
-;; say -EFAULT. Clobbers flags.
+;; Hands on unless the stack is the calls' own, and the 16 bytes at this address are in its
+;; used part. Then both exist, and no fault happens where the kernel would return -EFAULT.
+;; Clobbers flags.
 ;; %1 ; [clobbered] address
 %macro only_on_stack 1
         cmp     rsp, [WORLD + wh_world.stack + wh_world_stack.low]
@@ -85,12 +87,12 @@
 
         align   16, int3
 
-;; In       rax = number, rdi, rsi, rdx, r10, r8, r9 = arguments, GS base = where
-;;          to return; flags as the caller's
+;; In       rax = number, rdi, rsi, rdx, r10, r8, r9 = arguments, GS base = return address;
+;;          flags of the caller
 ;; Out      rax; GS base = 0
 ;; Clobbers rcx, r11, as SYSCALL does
-;; Stack    none; clocks: what is below the red zone
-;; Runs in  the view, or in the worker's thread if it left the view meanwhile
+;; Stack    none; clocks use the stack below the red zone
+;; Runs in  the view, or in the worker's thread if it has left the view meanwhile
 wh_service:
         rdgsbase r11
         on_call NR_SCHED_YIELD, .yield
@@ -115,7 +117,7 @@ wh_service:
 .to_time:
         jmp     .time
 
-;; Nobody waits for a CPU of the view.
+;; Nobody waits for a CPU of the view, so there is nothing to yield to.
 .yield:
         pause
         mov     eax, 0
@@ -135,12 +137,12 @@ wh_service:
 .egid:
         answer_self egid
 .known:
-        jrcxz   .hand_on                ; not known: the kernel says
+        jrcxz   .hand_on                ; not known: the kernel must answer
         mov     eax, ecx
         jmp     short .return
 
-;; The GS base keeps the way back over the system call: r11 is the kernel's, and
-;; a new thread (clone) has another stack, but this GS base.
+;; The GS base keeps the return address during the system call: the kernel overwrites r11,
+;; and a new thread (clone) has another stack, but this GS base.
 .hand_on:
         mov     r11, rax
         mov     eax, WH_LEAF_SYSCALL
@@ -154,12 +156,12 @@ wh_service:
         wrgsbase rcx
         jmp     r11
 
-;; Clocks: the vDSO of the worker's kernel reads them in user space, and does so in a
-;; view: its pages are the worker's, and the TSC of all VMs with a role is the host's.
-;; It is C that the kernel builds for general registers alone, so the caller's vector
-;; registers, x87 and MXCSR stay. What it cannot read, as under a clock source
-;; that is no TSC, it asks the kernel for by a SYSCALL, which leads to wh_service
-;; once more, and is handed on since it comes from there.
+;; Clocks: the vDSO of the worker's kernel reads them in user space, and can do so in a view:
+;; its pages are the worker's, and the TSC of all VMs with a role is the host's. It is C code
+;; that the kernel builds for general registers only, so the caller's vector registers, x87
+;; and MXCSR stay. If it cannot read a clock, for example with a clock source other than the
+;; TSC, it asks the kernel by a SYSCALL. That leads to wh_service once more, and is handed on
+;; because it comes from the vDSO.
 .clock_gettime:
         put_flags_aside NR_CLOCK_GETTIME
         cmp     edi, LAST_CLOCK
@@ -172,7 +174,7 @@ wh_service:
         jmp     short .vdso
 .gettimeofday:
         put_flags_aside NR_GETTIMEOFDAY
-        test    rsi, rsi                ; a time zone
+        test    rsi, rsi                ; a time zone is requested
         jnz     .cannot
         mov     rcx, rdi
         lea     r11, [WORLD + wh_world.vdso + wh_world_vdso.gettimeofday]
@@ -180,11 +182,11 @@ wh_service:
 .time:
         put_flags_aside NR_TIME
         mov     rcx, rdi
-        test    rdi, rdi                ; may be none
+        test    rdi, rdi                ; may be NULL
         cmovz   rcx, rsp
         lea     r11, [WORLD + wh_world.vdso + wh_world_vdso.time]
 
-        ;; here: r11 = where the function's address is, rcx = where it writes
+        ;; here: r11 = address of the pointer to the function, rcx = where it writes
 .vdso:
         cmp     qword [r11], 0
         je      .cannot
@@ -203,7 +205,7 @@ wh_service:
         push    r9
         push    r10
         push    rbp
-        rdgsbase rcx                    ; not kept where the vDSO makes a SYSCALL
+        rdgsbase rcx                    ; a SYSCALL of the vDSO does not keep the GS base
         push    rcx
         mov     rbp, rsp
         and     rsp, -16
@@ -222,14 +224,14 @@ wh_service:
         lea     rsp, [rsp + RED_ZONE]
         jmp     .return
 
-;; FUTEX_WAIT and FUTEX_WAIT_BITSET: a word that differs is -EAGAIN at once, as the
-;; kernel would say. One that differs a little later is, too: the kernel may be as
-;; late with its own look, so the caller cannot tell, and whoever changed the word and
-;; wakes nobody was too early for a sleeper. Only a word that stays is handed on, to
-;; sleep. What the kernel refuses before it looks (an odd address, no bits, a timeout
-;; that is no time) is its to refuse. The caller has just read the word; if it is not
-;; mapped after all, this is a fault of its thread, and no -EFAULT. FUTEX_WAKE is
-;; the companion's: who sleeps is known to the kernel alone.
+;; FUTEX_WAIT and FUTEX_WAIT_BITSET: if the word differs, the answer is -EAGAIN at once, as
+;; the kernel would answer. It is the same if the word differs a little later: the kernel may
+;; look as late, so the caller cannot tell the difference, and a thread that changed the word
+;; and woke nobody was too early for a sleeper. Only a word that stays the same is handed on,
+;; to sleep. What the kernel refuses before it looks (an odd address, no bits, an invalid
+;; timeout) is left to the kernel. The caller has just read the word. If it is not mapped
+;; nevertheless, the result is a fault of its thread instead of -EFAULT. FUTEX_WAKE goes to
+;; the companion: only the kernel knows the sleepers.
 .futex:
         put_flags_aside NR_FUTEX
         test    dil, 3
@@ -258,7 +260,7 @@ wh_service:
 .look:
         cmp     [rdi], edx
         jne     .differs
-        pause                           ; exits at CPL 0 alone, however many there are
+        pause                           ; PAUSE exits only at CPL 0, however many there are
         dec     ecx
         jnz     .look
 

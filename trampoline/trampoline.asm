@@ -1,7 +1,7 @@
 ;; SPDX-License-Identifier: Apache-2.0
-;; The trampoline page: header, then one call's code in the order in which it
-;; runs. Both worlds map the same bytes at WH_TRAMPOLINE_VA; seal.py fills in
-;; the checksum and writes what C, the guest module and gdb take.
+;; The trampoline page: a header, and then the code of a call in the order in which it runs.
+;; Both worlds map the same bytes at WH_TRAMPOLINE_VA. seal.py fills in the checksum and
+;; writes the files for C, the guest module and gdb.
 %include "wormhole_abi.inc"
 %include "regs.inc"
 %include "page.inc"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C view of the trampoline page. Its bytes are gen_trampoline[] of
- * gen_trampoline.h, to be copied to WH_TRAMPOLINE_VA; they run nowhere else.
+ * The trampoline page for C code. Its bytes are gen_trampoline[] of gen_trampoline.h. They
+ * must be copied to WH_TRAMPOLINE_VA and run nowhere else.
  */
 #ifndef WORMHOLE_TRAMPOLINE_H
 #define WORMHOLE_TRAMPOLINE_H
@@ -12,11 +12,11 @@
 
 #include "window.h"
 
-/* See gate.asm. */
+/* gate.asm describes it. */
 typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t handler, uint64_t arg0,
 			       uint32_t index, uint64_t arg1);
 
-/* FNV-1a, 64 bit, of the page with its checksum taken as zero. */
+/* Computes FNV-1a, 64 bit, of the page with its checksum taken as zero. */
 static inline uint64_t wh_trampoline_checksum(const void *page)
 {
 	const unsigned char *p = page;
@@ -30,7 +30,7 @@ static inline uint64_t wh_trampoline_checksum(const void *page)
 	return h;
 }
 
-/* Is this page whole, and of this ABI? WH_OK or WH_EVERSION. */
+/* Checks that the page is whole and has this ABI. Returns WH_OK or WH_EVERSION. */
 static inline int wh_trampoline_check(const void *page)
 {
 	struct wh_tramp_hdr h;
@@ -42,7 +42,7 @@ static inline int wh_trampoline_check(const void *page)
 	return WH_OK;
 }
 
-/* delegate_to_server() of the page that is mapped at `page`. */
+/* Returns delegate_to_server() of the page that is mapped at `page`. */
 static inline wh_delegate_fn *wh_trampoline_delegate(const void *page)
 {
 	struct wh_tramp_hdr h;
