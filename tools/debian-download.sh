@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fetch a package of another Debian suite than the machine's, by an apt with a
+# Fetches a package of another Debian suite than the machine's, by an apt with a
 # configuration of its own:
 #
 #   debian-download.sh SUITE source|binary PACKAGE[=VERSION] DIR
 #
-# The upstream tarball of a source package, or the .deb of a binary one, lies in
-# DIR then. The mirror is that of the machine's own apt sources; nothing of the
-# machine's apt is changed, and apt checks the archive's signature.
+# Afterwards DIR has the upstream tarball of a source package, or the .deb of a binary
+# package. The mirror is that of the machine's own apt sources. Nothing in the machine's
+# own apt is changed, and apt checks the archive's signature.
 set -eu -o pipefail
 
 [ $# = 4 ] || { sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -18,7 +18,7 @@ mkdir -p "$4"
 dir=$(cd "$4" && pwd)
 apt=$dir/apt
 
-# Debian's mirror as the machine's own sources name it.
+# Prints Debian's mirror, as the machine's own sources name it.
 mirror() {
 	local codename
 	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

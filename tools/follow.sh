@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-# Progress of a step that takes long, for scripts that read this with `.`.
+# Shows the progress of a long step, for scripts that read this file with `.`.
 
-# follow PID SECONDS REPORT [WORD...]: until that process of the caller's ends, every so
-# many seconds REPORT with the words and the seconds so far. Its status is the process's.
-# The caller starts the step itself: behind || or `if' the shell takes no command's failure
-# for a function's end, not even in the background.
+# follow PID SECONDS REPORT [WORD...]: until that child process of the caller ends, runs
+# REPORT every so many seconds, with the words and the seconds so far. Returns the status of
+# the process. The caller starts the step itself: behind || or `if' the shell does not end a
+# function at a failing command, not even in the background.
 follow() {
 	follow_pid=$1 follow_every=$2 follow_next=$2
 	follow_start=$(date +%s)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Puts nvml.h, and the headers of libraries that the toolkit in build/nvcc lacks or
-# has in another version, into build/headers: from NVIDIA's packages on PyPI, pinned
-# by hash (header-requirements.txt). nvml.h is always the pinned one, because its
+# Puts nvml.h into build/headers, and the headers of libraries that the toolkit in
+# build/nvcc lacks or has in another version. They come from NVIDIA's packages on PyPI and
+# are pinned by hash (header-requirements.txt). nvml.h is always the pinned one, because its
 # structs are part of what client and worker agree on.
 set -eu
 
@@ -18,7 +18,7 @@ fail() {
 	exit 1
 }
 
-# fetch PACKAGE: its headers, and nothing else of it, into $dest.
+# fetch PACKAGE: puts the package's headers, and nothing else of it, into $dest.
 fetch() {
 	tmp=$(mktemp -d "$build/headers.XXXXXX")
 	trap 'rm -rf "$tmp"' EXIT
@@ -50,7 +50,8 @@ if [ ! -e "$build/nvcc/include/cudnn.h" ] && [ ! -e "$dest/cudnn.h" ]; then
 	[ -e "$dest/cudnn.h" ] || fail "nvidia-cudnn-cu13 brought no cudnn.h"
 fi
 
-# The functions that a header declares have numbers (cuda-api/ids-cublas.lock): its version counts.
+# The functions of a header have numbers (cuda-api/ids-cublas.lock), so its version must
+# match.
 cublas_is() { grep -q 'define CUBLAS_VER_MAJOR 13$' "$1" && grep -q 'define CUBLAS_VER_MINOR 1$' "$1"; } 2>/dev/null
 if ! cublas_is "$build/nvcc/include/cublas_api.h" && ! cublas_is "$dest/cublas_api.h"; then
 	fetch nvidia-cublas
@@ -65,7 +66,7 @@ if [ ! -e "$build/nvcc/include/cufftXt.h" ] && [ ! -e "$dest/cufftXt.h" ]; then
 	[ -e "$dest/cufftXt.h" ] || fail "nvidia-cufft brought no cufftXt.h"
 fi
 
-# As of cuBLAS, the version counts: MAJOR.MINOR of PREFIX in a header.
+# The version must match here, too: MAJOR.MINOR of PREFIX in a header.
 version_is() { # HEADER PREFIX MAJOR MINOR
 	grep -q "define $2_VER_MAJOR $3\$" "$1" && grep -q "define $2_VER_MINOR $4\$" "$1"
 } 2>/dev/null
@@ -78,7 +79,7 @@ needs_version() { # PACKAGE HEADER PREFIX MAJOR MINOR
 }
 needs_version nvidia-cusparse cusparse.h CUSPARSE 12 6
 needs_version nvidia-cusolver cusolver_common.h CUSOLVER 12 0
-# No toolkit has it.
+# No toolkit contains this header.
 [ -e "$dest/cusparseLt.h" ] || fetch nvidia-cusparselt-cu13
 [ -e "$dest/cusparseLt.h" ] || fail "nvidia-cusparselt-cu13 brought no cusparseLt.h"
 nccl_is() { grep -q 'define NCCL_MAJOR 2$' "$1" && grep -q 'define NCCL_MINOR 28$' "$1"; } 2>/dev/null

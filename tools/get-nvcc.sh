@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes build/nvcc a CUDA 13.0 compiler: a link to the toolkit whose nvcc is on
-# PATH or in /usr/local/cuda if that is a 13.x, else NVIDIA's own packages from
-# PyPI, pinned by hash (nvcc-requirements.txt). `--pypi` takes those in any case.
-# Compiles a kernel in both forms before it says that the compiler works.
+# Makes build/nvcc a CUDA 13.0 compiler: a link to the toolkit whose nvcc is on PATH or in
+# /usr/local/cuda, if that is a 13.x; otherwise NVIDIA's own packages from PyPI, pinned by
+# hash (nvcc-requirements.txt). `--pypi` takes those in any case. The script compiles a
+# kernel in both forms before it reports that the compiler works.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ fail() {
 	exit 1
 }
 
-# Compile and link one kernel with the compiler in $1, static and shared.
+# Compiles and links one kernel with the compiler in $1, static and shared.
 works() {
 	try=$(mktemp -d)
 	cat >"$try/k.cu" <<-'END'
@@ -44,7 +44,7 @@ is_13() {
 from_path() {
 	found=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc) || return 1
 	is_13 "$found" || return 1
-	# nvcc may be a wrapper elsewhere: ask it where its toolkit is.
+	# nvcc may be a wrapper in another folder, so ask it where its toolkit is.
 	top=$("$found" --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')
 	top=$(cd "${top:-$(dirname "$(readlink -f "$found")")/..}" && pwd) || return 1
 	[ -e "$top/include/cuda_runtime_api.h" ] || return 1
@@ -52,7 +52,8 @@ from_path() {
 	ln -s "$top" "$dest"
 }
 
-# Run a command with its output in $dest.log, and say that it still runs.
+# Runs a command with its output in $dest.log, and reports from time to time that it still
+# runs.
 patiently() {
 	"$@" </dev/null >"$dest.log" 2>&1 &
 	follow $! 5 so_far

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Gives build/promtool, which checks what `wormhole metrics` prints: a link to the machine's
-# own, or the one of Debian's package prometheus, unpacked and not installed, since that
-# package would start a server. Without it tests say so and skip.
+# Provides build/promtool, which checks the output of `wormhole metrics`: a link to the
+# machine's own, or the program of Debian's package prometheus. That package is unpacked and
+# not installed, since it would start a server. Without promtool, tests say so and skip.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [--list] [all|shm|demo|none]: installs what a Debian 12 machine lacks
-# to build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those
-# above its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh; the demo
-# needs none), and for all of it promtool (get-promtool.sh).
-# Does nothing, quickly, when all is there. `--list` only names the packages that
-# lack; `none` leaves packages alone.
+# install-deps.sh [--list] [all|shm|demo|none]: installs what a Debian 12 machine lacks to
+# build and test Wormhole: the packages of tools/debian-packages (`shm`, `demo`: those above
+# its line), NVIDIA's compiler (get-nvcc.sh) and headers (get-headers.sh; the demo needs
+# none), and for `all` promtool (get-promtool.sh). If nothing is missing, it ends quickly.
+# `--list` only names the missing packages; `none` installs no packages.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +23,7 @@ wanted() {
 	sed "$rest s/#.*//" "$here/debian-packages" | tr -s ' \t' '\n\n' | sed '/^$/d'
 }
 
-# dpkg-query prints one line for each installed package that it was asked for.
+# dpkg-query prints one line for each package in its arguments that is installed.
 missing() {
 	wanted | sort -u >"$tmp/wanted"
 	# shellcheck disable=SC2046

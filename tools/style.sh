@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make style` looks at beside the compiler's warnings: licence lines,
-# long and ragged lines, long files, the syntax of scripts, includes that go up,
-# documents that say what is missing. One line per find.
+# Makes the checks of `make style` besides the compiler's warnings: licence lines, long and
+# ragged lines, long files, the syntax of scripts, includes that go up, and documents that
+# say what is missing. It prints one line per find.
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
@@ -16,14 +16,15 @@ report() {
 $2
 END
 }
-# Sources of ours; a patch carries other people's context.
+# Lists our own sources. Patches are left out, since they contain context of other authors.
 sources() { git ls-files -- "$@" ':!*.patch'; }
 
 report "no SPDX line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.cu' '*Makefile' '*.mk' '*.md' |
 	xargs grep -L 'SPDX-License-Identifier')"
 report "space at the end of a line" "$(sources '*.c' '*.h' '*.asm' '*.inc' '*.py' '*.sh' '*.md' '*.cu' |
 	xargs grep -nE '[[:space:]]+$' | cut -c1-100)"
-# A string that a user reads stays in one piece, so that it can be searched for.
+# A string that a user reads stays in one piece, so that it can be searched for; such lines
+# may be longer.
 too_long() { # COLUMNS PATTERN...
 	columns=$1
 	shift
@@ -31,15 +32,16 @@ too_long() { # COLUMNS PATTERN...
 		'expand "$1" | awk -v f="$1" -v n="$0" "length > n && !/\x22/ { print f \":\" NR }"' "$columns")"
 }
 too_long 100 '*.c' '*.h' '*.asm' '*.inc' '*.cu'
-# The generators hold much text of what they write.
+# The generators contain much of the text that they write.
 too_long 120 '*.py'
 report "more than 800 lines" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' |
 	xargs wc -l | awk '$2 != "total" && $1 > 800 { print $2 " has " $1 }')"
 report "left to do" "$(sources '*.c' '*.h' '*.asm' '*.py' '*.sh' ':!tools/style.sh' |
 	xargs grep -nE '\b(TODO|FIXME|XXX)\b' | cut -c1-100)"
-# Rooms from the ground up, one floor a word: a room includes what is below it, or itself,
-# and nothing of another house. A file is named with its room, or alone where no other
-# room has one of that name.
+# Checks the includes between rooms (folders). The rooms are given from the ground floor up,
+# one floor per word. A room may include what is below it, or itself, and nothing of another
+# house. A file is named with its room, or without it if no other room has a file of that
+# name.
 includes_up() { # HOUSE FLOOR...
 	house=$1
 	shift
@@ -75,13 +77,16 @@ includes_up() { # HOUSE FLOOR...
 }
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
 	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt)"
-# What both ends read is in hypercall-abi/ and cuda-api/, and no compiler is told of the other end.
+# Files that both ends read are in hypercall-abi/ and cuda-api/. No compiler gets the other
+# end's folder.
 report "sees the other end of a window" "$(
 	git grep -nE 'I\$\(TOP\)/server|include "[./]*(server|tenant|protect|limits|session|libraries|daemon|vm)/' -- client-stubs
 	git grep -nE 'I\$\(TOP\)/client-stubs|include "[./]*(client-stubs|cuda|transport)/' -- server)"
-# A request is read by handlers and their hooks: what a message looks like is nothing to the rooms below.
+# Handlers and their hooks read requests. The rooms below must not know what a message looks
+# like.
 report "knows a request" "$(git grep -nE '\bwh_(req|rsp)_' -- server/limits server/state server/tenant)"
-# What is missing stands in docs/status.md and docs/known-limits.md alone: elsewhere such words outlive what they say.
+# Only docs/status.md and docs/known-limits.md say what is missing: in other places such sentences stay when
+# they are no longer true.
 report "says what is missing, as docs/status.md alone does" "$(sources '*.md' ':!docs/status.md' ':!docs/known-limits.md' | xargs grep -HniE \
 	-e '^(#+ .*)?\b(not (yet|(built|done|there|implemented|supported) yet)|missing|to do)\b:?$' \
 	-e '\b(limits?|quotas?|shares?)\b.*\b(not|never)( [a-z]+)? yet\b' \

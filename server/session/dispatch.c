@@ -294,7 +294,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
-		/* A call that ends nothing is work, as a launch is; any other may wait for the device. */
+		/* A call that ends nothing is work, as a launch is. Any other may wait. */
 		if (s->limits.temporal && e->ends)
 			before_other_call(s, q);
 		res = wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f);

@@ -23,7 +23,8 @@ static const char code[] =
 	"cvta.to.global.u64 %rd1,%rd1;\nmov.u64 %rd3,0;\nL:\nadd.u64 %rd3,%rd3,1;\n"
 	"st.volatile.global.u64 [%rd1],%rd3;\nsetp.lt.u64 %p1,%rd3,%rd2;\n@%p1 bra L;\nret;\n}\n";
 
-static int (*dot)(void *handle, int n, CUdeviceptr x, int incx, CUdeviceptr y, int incy, float *sum);
+static int (*dot)(void *handle, int n, CUdeviceptr x, int incx, CUdeviceptr y, int incy,
+		  float *sum);
 static void *handle;
 
 /* What cuBLAS has to prepare on the device is behind it before the kernel comes. */
