@@ -43,8 +43,9 @@
  * Server, CPL 0 only (the guest module).
  *
  * SERVER_REGISTER: RDI = WH_ABI_VERSION, RSI = GPA of the trampoline page
- *	(4 KiB, KVM copies it). Once per boot; again replaces nothing: EEXIST.
- *	A reset of the VM ends its pairs and forgets the page.
+ *	(4 KiB, KVM copies it). A kernel asks once: again says that another one
+ *	runs (kexec). That ends all pairs and forgets the page before, as a reset of
+ *	the VM does. EEXIST: another vCPU was faster.
  * WORKER_REGISTER: on any vCPU, in the worker's context (CR3 is the worker's).
  *	RDI = window, RSI = part, RDX = part size in bytes, R8 = GPA of a u64 of
  *	the kernel's, 8-byte aligned, its page never unmapped before RELEASE. The

@@ -126,7 +126,7 @@ static void test_server_register(void)
 	      "server_register_refuses_wrong_checksum");
 	hdr->checksum ^= 1;
 	wh_eq(wh_server_register(&srv), WH_OK, "server_register_succeeds");
-	wh_eq(wh_server_register(&srv), WH_EEXIST, "second_server_register_is_refused");
+	wh_eq(wh_server_register(&srv), WH_OK, "so_does_that_of_the_next_kernel");
 }
 
 static void test_worker_register(void)
@@ -223,10 +223,26 @@ static void test_release(void)
 	wh_eq(wh_worker_slot(&worker), WH_OK, "released_slot_can_be_registered_again");
 }
 
+/* By kexec another kernel runs, without a reset and without a word of the last one. */
+static void test_next_kernel(void)
+{
+	struct wh_tramp_hdr *hdr = wh_gpa(&srv.vm, srv.tramp_gpa);
+
+	wh_release(&worker);
+	wh_eq(wh_worker_register(&worker), WH_OK, "worker_registers_once_more");
+	hdr->checksum ^= 1;
+	wh_eq(wh_server_register(&srv), WH_EVERSION, "wrong_page_is_refused_again");
+	wh_eq(wh_worker_slot(&worker), WH_OK, "and_ends_no_pair");
+	hdr->checksum ^= 1;
+	wh_eq(wh_server_register(&srv), WH_OK, "next_kernel_registers");
+	wh_eq(wh_worker_slot(&worker), WH_ENOENT, "and_finds_no_pair_of_the_last_one");
+	wh_eq(wh_worker_register(&worker), WH_OK, "but_makes_its_own");
+}
+
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(62);
+	wh_plan(68);
 	wh_watchdog(30);
 	wh_server_create(&srv, 1);
 	wh_worker_create(&worker, &srv, 0);
@@ -240,5 +256,6 @@ int main(void)
 	test_slot_register();
 	test_notify();
 	test_release();
+	test_next_kernel();
 	return wh_exit();
 }

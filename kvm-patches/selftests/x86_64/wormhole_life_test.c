@@ -6,14 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "wormhole.h"
@@ -200,24 +196,6 @@ static void end_of_client_process(void)
 	check_after("process_death", "when_idle");
 }
 
-/* The page goes, and who wants it waits for a handler that does not answer. */
-static int take_away(void *page)
-{
-	struct uffdio_register reg = {
-		.range = { .start = (u64)(uintptr_t)page, .len = WH_PAGE },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	struct uffdio_api api = { .api = UFFD_API };
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg) ||
-	    madvise(page, WH_PAGE, MADV_DONTNEED))
-		wh_die("userfaultfd");
-	return fd;
-}
-
 /* What looks for processes that have ended comes by this one's pair first. */
 static void end_beside_an_absent_table(void)
 {
@@ -234,7 +212,7 @@ static void end_beside_an_absent_table(void)
 	wh_eq(wh_leaf(client.vcpu, &as, 3, WH_LEAF_ATTACH, WH_ABI_VERSION, wh_tramp_checksum(),
 		      0, 0).rax, WH_OK, "another_process_of_the_client_attaches");
 	memcpy(saved, top, WH_PAGE);
-	fd = take_away(top);
+	fd = wh_take_away(top);
 	entry = wh_gpa(&client.vm, as.cr3);
 	entry[(WH_WINDOW_VA >> 39) & 511] = 0;
 	noticed = wh_join(other.vcpu, 4) && worker.vcpu->running;

@@ -28,7 +28,7 @@ static const wh_handler_fn handlers[] = {
 };
 
 static struct wh_server srv;
-static struct wh_worker worker;
+static struct wh_worker worker, many;
 static struct wh_client client;
 static u64 *words;
 
@@ -344,10 +344,43 @@ static void test_memlock(void)
 	wh_eq(locked->registered, 0, "and_leaves_nothing_pinned");
 }
 
+/* --- Pairs that are dead, of workers that nobody releases ------------------------------ */
+
+#define MAX_WORKERS	1024
+
+/* The same tables below another top-level page: KVM takes it for another worker. */
+static s64 register_as_new(struct wh_worker *w, u64 *pair)
+{
+	struct wh_as as = { .vm = &srv.vm, .cr3 = wh_page_alloc(&srv.vm) };
+	struct wh_result r;
+
+	memcpy(wh_gpa(&srv.vm, as.cr3), wh_gpa(&srv.vm, w->as.cr3), WH_PAGE);
+	r = wh_leaf(w->vcpu, &as, 0, WH_LEAF_WORKER_REGISTER, 0, w->part, WH_PART_SIZE,
+		    w->seq_gpa);
+	*pair = r.rbx;
+	return r.rax;
+}
+
+static void test_dead_pairs(void)
+{
+	u64 first = 0, pair;
+	s64 ret = WH_OK;
+	u32 n;
+
+	wh_worker_create(&many, &srv, 1);
+	for (n = 0; n <= MAX_WORKERS && !ret; n++) {
+		ret = register_as_new(&many, n ? &pair : &first);
+		wh_kill(srv.vm.id);
+	}
+	wh_ok(ret == WH_ENOMEM && n > MAX_WORKERS / 2, "a_server_keeps_so_many_dead_pairs_and_no_more");
+	wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_RELEASE, first, 0, 0, 0);
+	wh_eq(register_as_new(&many, &pair), WH_OK, "release_makes_room_for_one");
+}
+
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(35);
+	wh_plan(37);
 	wh_watchdog(60);
 	test_memlock();
 	wh_server_create(&srv, 1);
@@ -363,5 +396,6 @@ int main(void)
 	test_tsc();
 	test_xcr0();
 	test_state_of_its_own();
+	test_dead_pairs();
 	return wh_exit();
 }

@@ -98,6 +98,16 @@ static int do_handoffs(void)
 	return 0;
 }
 
+static u64 all_handoffs(const struct wh_host_stat *st)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < WH_ARRAY_SIZE(st->handoffs); i++)
+		sum += st->handoffs[i];
+	return sum;
+}
+
 /* Pages of the server that its own process never touched. */
 static int do_fresh_pages(void)
 {
@@ -119,6 +129,21 @@ static int do_read_back(void)
 	return 0;
 }
 
+/* A page that the server's process waits for: its vCPU does, and the client's does not. */
+static int do_absent_page(void)
+{
+	struct wh_host_stat before, now;
+	u64 eintr;
+
+	wh_stat(2, &before);
+	wh_delegate_start(&client, client.vcpu, 0, H_STORE, WH_LAZY_VA, 1);
+	if (!wh_poll(!wh_stat(2, &now) && all_handoffs(&now) != all_handoffs(&before), 5000))
+		return 1;
+	eintr = READ_ONCE(client.vcpu->res.eintr);
+	wh_vcpu_kick(client.vcpu);
+	return wh_poll(READ_ONCE(client.vcpu->res.eintr) != eintr, 2000) ? 0 : 2;
+}
+
 static int do_detach(void)
 {
 	return wh_detach(&client) ? 1 : 0;
@@ -136,6 +161,7 @@ static bool next_worker(void)
 static void test_calls(void)
 {
 	u64 i, right = 0;
+	int fd;
 
 	wh_eq(in_child(do_calls), 0, "calls_from_another_process_work");
 	wh_ok(next_worker(), "worker_learns_of_process_end");
@@ -145,17 +171,25 @@ static void test_calls(void)
 	for (i = 0; i < FRESH_PAGES; i++)
 		wh_map(&worker.as, WH_LAZY_VA + i * WH_PAGE,
 		       worker.lazy_gpa + i * WH_PAGE, WH_USER_RW);
-	/* Gone from the process; only a fault in its own mm brings them back. */
+	/* Gone from the process; the server's own vCPU brings them back. */
 	if (madvise(wh_gpa(&srv.vm, worker.lazy_gpa), FRESH_PAGES * WH_PAGE,
 		    MADV_DONTNEED))
 		wh_die("madvise");
-	wh_eq(in_child(do_fresh_pages), 0, "pages_not_present_in_the_server_process_are_filled");
+	wh_eq(in_child(do_fresh_pages), 0, "pages_not_present_in_the_server_process_are_met_by_the_server");
 	wh_ok(next_worker(), "worker_learns_of_that_end");
 	for (i = 0; i < FRESH_PAGES; i++)
 		right += *(u64 *)wh_gpa(&srv.vm, worker.lazy_gpa + i * WH_PAGE) == i + 7;
 	wh_eq(right, FRESH_PAGES, "server_process_reads_what_the_view_wrote");
 	wh_eq(in_child(do_read_back), 0, "next_client_reads_it_too");
 	wh_ok(next_worker(), "worker_is_free_again");
+	fd = wh_take_away(wh_gpa(&srv.vm, worker.lazy_gpa));
+	if (fd < 0)
+		wh_skip("who_waits_for_the_server_is_not_deaf", "no userfaultfd");
+	else
+		wh_eq(in_child(do_absent_page), 0, "who_waits_for_the_server_is_not_deaf");
+	close(fd);
+	if (fd >= 0)
+		next_worker();
 	wh_eq(in_child(do_detach), 0, "detach_from_another_process_works");
 	wh_ok(next_worker(), "worker_learns_of_detach");
 }
@@ -236,7 +270,7 @@ static void test_server_killed(u64 handed_off, const char *name)
 int main(void)
 {
 	wh_require_feature();
-	wh_plan(15);
+	wh_plan(16);
 	wh_watchdog(90);
 	/* Forks while this process has no thread and no VM. */
 	test_server_killed(0, "server_process_killed_while_call_in_view");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two at one thing: a call that one thread of a worker takes while another brings it
- * back, a pair that a client ends while the host does, and a pair's pages while a vCPU of
- * its client rests. Needs VMFUNC, and a kernel with CONFIG_KVM_WORMHOLE_TEST.
+ * back, a pair that a client ends while the host does, one that is released before who
+ * made it knows its name, and a pair's pages while a vCPU of its client rests. Needs VMFUNC, and a kernel with CONFIG_KVM_WORMHOLE_TEST.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -94,6 +94,25 @@ static void test_kill(void)
 	wh_join(second, 2);
 }
 
+/* --- RELEASE beside WORKER_REGISTER ----------------------------------------------------- */
+
+static void test_publish(void)
+{
+	u64 next = worker.pair + 1;
+	bool held;
+
+	wh_point("publish", "hold", 1);
+	wh_leaf_start(worker.vcpu, &worker.as, 0, WH_LEAF_WORKER_REGISTER, 0, worker.part,
+		      WH_PART_SIZE, worker.seq_gpa);
+	held = wh_point_waits("publish");
+	wh_eq(wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_RELEASE, next, 0, 0, 0).rax, WH_OK,
+	      "pair_is_released_before_its_name_is_told");
+	wh_point("publish", "go", 0);
+	wh_ok(held && wh_join(worker.vcpu, 2) && worker.vcpu->res.rax == WH_OK &&
+	      worker.vcpu->res.rbx == next, "who_made_it_is_told_the_name");
+	worker.pair = next;
+}
+
 /* --- A vCPU that rests ------------------------------------------------------------------ */
 
 static void test_rest(long before)
@@ -113,7 +132,7 @@ int main(void)
 	wh_require_feature();
 	if (!wh_points_there())
 		wh_skip_all("needs CONFIG_KVM_WORMHOLE_TEST");
-	wh_plan(8);
+	wh_plan(10);
 	wh_watchdog(60);
 	wh_server_create(&srv, 1);
 	wh_server_register(&srv);
@@ -130,6 +149,7 @@ int main(void)
 	test_kill();
 	wh_release(&worker);
 	wh_join(worker.vcpu, 1);
+	test_publish();
 	wh_worker_again(&worker);
 	if (wh_attach(&client))
 		wh_die("attach");

@@ -469,6 +469,12 @@ u64 wh_handoffs(u64 vm, const struct wh_host_stat *old, int reason);
 
 /* --- The test's own surroundings ------------------------------------------ */
 
+/*
+ * The page of this process goes, and who wants it waits for a handler that does not
+ * answer, until the descriptor is closed; -1: no userfaultfd.
+ */
+int wh_take_away(void *page);
+
 /* The environment's number of this name. */
 u64 wh_env(const char *name, u64 otherwise);
 /* Chance, for guests too: the state is any number but 0, wh_seed() for one. */

@@ -79,9 +79,11 @@ bool wh_next_pair_works(struct wh_worker *w, struct wh_client *c)
 	u64 server = w->srv->vm.id;
 
 	wh_kill(server);
-	wh_server_register(w->srv);
+	/* A SERVER_REGISTER at random has taken back what the worker was told. */
+	wh_wake_worker(w);
 	if (!wh_join(w->vcpu, 2))
 		wh_vcpu_stop(w->vcpu);
+	wh_server_register(w->srv);
 	if (wh_worker_register(w) || wh_worker_slot(w))
 		return false;
 	wh_worker_park(w);

@@ -5,10 +5,16 @@
  */
 #include <cpuid.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "wormhole.h"
 
 u64 wh_env(const char *name, u64 otherwise)
@@ -95,4 +101,21 @@ u64 wh_region_base(void)
 
 	__cpuid(0x80000008, eax, ebx, ecx, edx);
 	return BIT_ULL((eax & 0xff) < 48 ? (eax & 0xff) - 1 : 47);
+}
+
+int wh_take_away(void *page)
+{
+	struct uffdio_register reg = {
+		.range = { .start = (u64)(uintptr_t)page, .len = WH_PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg) ||
+	    madvise(page, WH_PAGE, MADV_DONTNEED))
+		wh_die("userfaultfd");
+	return fd;
 }
