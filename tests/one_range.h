@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuPointerGetAttributes() of a driver that knows one range: DEVICE_SIZE bytes at DEVICE. */
+/* The cuPointerGetAttributes() of a driver that knows one range: DEVICE_SIZE bytes at DEVICE. */
 #ifndef WORMHOLE_TESTS_ONE_RANGE_H
 #define WORMHOLE_TESTS_ONE_RANGE_H
 

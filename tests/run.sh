@@ -1,22 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs groups of tests by prove(1), each test under a timeout, and ends with one
-# summary line, which also goes to build/tests/summary. A group is a folder of
-# build/tests/, or fast (all but the slow ones) or all. `--one FILE` runs
-# one test.
+# The script runs groups of tests by prove(1), each test under a timeout, and ends with one
+# summary line, which it also writes to build/tests/summary. A group is a folder of build/tests/,
+# or `fast` (all but the slow folders), or `all`. `--one FILE` runs one test.
 set -u
 
 WH_TOP=$(cd "$(dirname "$0")/.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
 export WH_TOP WH_BUILD
-# Workers of a server of root's are other users, who have to get at what is built. Where they do
-# not (a clone in /root), tests of that say so and skip, and all others have workers that are root.
+# The workers of root's server run as other users, who must be able to reach what is built. Where
+# they cannot (a clone in /root), the tests of that say so and skip, and all other tests have
+# workers that run as root.
 [ "$(id -u)" != 0 ] || setpriv --reuid 65534 --clear-groups test -r "$WH_BUILD/tests" ||
 	export WORMHOLE_WORKER_UID=none
-# A test that calls make is no part of the make that called us.
+# A make that a test calls must not join the make that called this script.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-# Groups that boot Bochs, or install packages; every other folder of build/tests/ is fast.
+# These groups boot Bochs or install packages and are slow; every other folder of build/tests/ is
+# fast.
 SLOW="kernel bochs next deb"
 FAST_TIMEOUT=${WH_FAST_TIMEOUT:-120}
 SLOW_TIMEOUT=${WH_SLOW_TIMEOUT:-1500}
@@ -26,7 +27,7 @@ is_slow() {
 	return 1
 }
 
-# prove's --exec: the time limit follows from the folder.
+# one FILE is the command of prove's --exec; the time limit follows from the folder.
 one() {
 	group=$(basename "$(dirname "$1")")
 	limit=$FAST_TIMEOUT
@@ -85,8 +86,8 @@ jobs=${WH_TEST_JOBS:-$(nproc)}
 mkdir -p "$WH_BUILD/tests"
 summary=$WH_BUILD/tests/summary
 : >"$summary"
-# prove prints "Files=…" and then "Result: …": one line of both, at the end. What its status says
-# counts, too: of a test that bails out its result does not.
+# prove prints "Files=…" and then "Result: …"; awk joins them to one line at the end. The exit
+# status of prove counts as well, because the result line does not count a test that bails out.
 # shellcheck disable=SC2086
 {
 	printf '%s\n' $list | prove -j"$jobs" --exec "$0 --one" - 2>&1

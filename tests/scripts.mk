@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Included by a folder of tests that are all scripts, after common.mk: each is copied, with the
-# places of the source and of what is built in it.
+# A folder of tests that are all scripts includes this file after common.mk. Each script is
+# copied, with the places of the source and of the build folder filled in.
 D := $(O)/tests/$(notdir $(CURDIR))
 SCRIPTS := $(patsubst %_test.sh,$(D)/%.t,$(wildcard *_test.sh))
 

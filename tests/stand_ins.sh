@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests of servers: what stands in for a driver or a library is told by these, in workers, too.
+# Tests of servers source this file. The variables named here tell test doubles of a driver or a
+# library what to do; the server passes them to its workers.
 export WORMHOLE_WORKER_ENV=INTRUDER:INTRUDER_FILE:INTRUDER_CACHE:INTRUDER_EAT:FAKE_LOG:FAKE_VERSION:FAKE_CRASH:FAKE_HMM:MOCK_GPU

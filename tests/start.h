@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first calls of a program of the driver API. */
+/* Makes the first calls of a program of the driver API. */
 #ifndef WORMHOLE_TESTS_START_H
 #define WORMHOLE_TESTS_START_H
 
 #include <cuda.h>
 
-/* A context of the first device, current in this thread. */
+/* Makes a context of the first device and makes it current in this thread. */
 static inline CUresult start_context(void)
 {
 	CUcontext ctx;
@@ -16,7 +16,7 @@ static inline CUresult start_context(void)
 	return res ? res : cuCtxSetCurrent(ctx);
 }
 
-/* And a kernel of this code. */
+/* Does the same, and loads a kernel from this code. */
 static inline CUresult start_kernel(const char *ptx, const char *name, CUfunction *f)
 {
 	CUmodule m;

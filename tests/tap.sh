@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# TAP writer for shell tests, read with `.`: plan N first, then one is() or
-# ok() per behaviour; `finish` is the last command.
-# Tests with points of their own (`ok STATUS NAME`) read it for what is skipped.
+# A TAP writer for shell tests, which source it: first `plan N`, then one is() or ok() for each
+# behaviour, and `finish` as the last command. Tests that print their points themselves (`ok
+# STATUS NAME`) source it for its functions that skip.
 
 [ -z "${WH_TOP:-}" ] || . "$WH_TOP/tests/stand_ins.sh"
 tap_run=0
@@ -15,7 +15,7 @@ plan() {
 
 diag() { echo "$*" | sed 's/^/# /'; }
 
-# ok NAME COMMAND...: the command must succeed; its output shows when it fails.
+# ok NAME COMMAND... passes if the command succeeds, and shows the command's output if it fails.
 ok() {
 	tap_name=$1
 	shift
@@ -30,7 +30,7 @@ ok() {
 	fi
 }
 
-# is NAME GOT EXPECTED
+# is NAME GOT EXPECTED passes if both texts are equal.
 is() {
 	tap_run=$((tap_run + 1))
 	if [ "$2" = "$3" ]; then
@@ -43,7 +43,8 @@ is() {
 	fi
 }
 
-# like NAME TEXT PATTERN: a basic regular expression that some line matches.
+# like NAME TEXT PATTERN passes if a line of the text matches the pattern, a basic regular
+# expression.
 like() {
 	tap_run=$((tap_run + 1))
 	if printf '%s\n' "$2" | grep -q -e "$3"; then
@@ -61,14 +62,14 @@ skip() {
 	echo "ok $tap_run - $1 # SKIP $2"
 }
 
-# skip_all REASON: instead of a plan; no point of this test runs here.
+# skip_all REASON takes the place of a plan: no point of this test runs here.
 skip_all() {
 	printf 'TAP version 13\n1..0 # SKIP %s\n' "$*"
 	exit 0
 }
 
-# need FILE...: of build/. Guest kernels take minutes, so they are built by `make images`
-# (or another need_target) only.
+# need FILE... skips the test if a file of build/ is not there. Guest kernels take minutes to
+# build, so only `make images` (or the target in need_target) builds them.
 need_target=images
 need() {
 	for need_file; do
@@ -77,7 +78,8 @@ need() {
 	done
 }
 
-# need_built FILE...: what is there only where nvcc and the libraries' headers are.
+# need_built FILE... skips the test if a file is not there. Such files are built only where nvcc
+# and the headers of the libraries are.
 need_built() {
 	for need_file; do
 		[ -e "$need_file" ] ||
@@ -85,7 +87,8 @@ need_built() {
 	done
 }
 
-# take_over FILE N M: the N points of another program stand before M - N of this one's.
+# take_over FILE N M shows the N points of another program, read from FILE, as the first of M
+# points; this test adds the other M - N.
 take_over() {
 	sed "s/^1\.\.$2\$/1..$3/" "$1"
 	tap_planned=$3

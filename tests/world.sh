@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests and benches that run one CUDA program in several worlds:
+# Tests and benches source this file if they run one CUDA program in several worlds:
 #
-#	native		the program on the driver, with nothing of ours between
-#	loopback	our libraries, the worker's code in the program's process
-#	shm		our libraries, a server and its worker process
+# 	native		the program on the driver, with nothing of ours between
+# 	loopback	our libraries, with the worker's code in the program's process
+# 	shm		our libraries, a server and its worker process
 #
-# and with the kinds `shared` (runtime) and `static` (runtime, preload library).
-# The driver is softgpu or a real GPU's. NVIDIA's runtime cannot run on softgpu,
-# so "native" there has our runtime over softgpu in the process.
+# The kinds of a program are `shared` (runtime) and `static` (runtime, preload library). The
+# driver is softgpu or that of a real GPU. NVIDIA's runtime cannot run on softgpu, so "native"
+# there means our runtime over softgpu in the process.
 #
-#	world_init softgpu|gpu		first; fails with the reason in $world_missing
-#	world_server [OPTION...]	starts the server that shm needs
-#	in_world WORLD KIND COMMAND...	runs a command
+# 	world_init softgpu|gpu		comes first; fails with the reason in $world_missing
+# 	world_server [OPTION...]	starts the server that shm needs
+# 	in_world WORLD KIND COMMAND...	runs a command
 #
-# WH_GPU_LIBS (folders, with colons) is searched before the usual places.
+# The folders of WH_GPU_LIBS, separated by colons, are searched before the usual places.
 : "${WH_TOP:?}"
 : "${WH_BUILD:=$WH_TOP/build}"
 stubs=$WH_BUILD/client-stubs
@@ -32,7 +32,7 @@ for p in sys.path:
     print(*sorted(glob.glob(p + "/nvidia/*/lib")), sep="\n")' 2>/dev/null
 }
 
-# find_library NAME: the folder that has it.
+# find_library NAME prints the folder that has the library.
 find_library() {
 	for f in $world_folders; do
 		[ ! -e "$f/$1" ] || { echo "$f"; return 0; }
@@ -41,7 +41,8 @@ find_library() {
 	[ -n "$f" ] && echo "$f"
 }
 
-# Both cuInit and a device: a driver without its kernel module is no GPU.
+# A GPU answers if cuInit() succeeds and a device exists: a driver without its kernel module is no
+# GPU.
 gpu_answers() {
 	python3 - "$1" <<'PY'
 import ctypes, sys
@@ -51,7 +52,7 @@ sys.exit(lib.cuInit(0) or lib.cuDeviceGetCount(ctypes.byref(n)) or n.value == 0)
 PY
 }
 
-# Sets $native_path: every folder of a library that a program may need.
+# find_native_path sets $native_path to all folders of libraries that a program may need.
 find_native_path() {
 	native_path=
 	for l in libcuda.so.1 libcudart.so.13 libcublas.so.13 libcublasLt.so.13 \
@@ -62,7 +63,7 @@ find_native_path() {
 	done
 }
 
-# has_library NAME: can programs that need it run natively here?
+# has_library NAME says whether programs that need the library can run natively here.
 has_library() {
 	for f in $(echo "$native_path" | tr : ' '); do
 		[ ! -e "$f/$1" ] || return 0
@@ -99,8 +100,8 @@ world_init() {
 
 # --- The server --------------------------------------------------------------------
 
-# Until the server says that it listens, nothing may connect. What it says till then
-# is in server.start, the rest in server.out.
+# Nothing may connect before the server says that it listens. Its output until then is in
+# server.start, the later output in server.out.
 world_server() { # [OPTION...]
 	drain_pid=
 	mkfifo "$world_dir/log"
@@ -120,8 +121,8 @@ world_server() { # [OPTION...]
 world_stop_server() {
 	[ -n "$server_pid" ] || return 0
 	kill "$server_pid" 2>/dev/null
-	# Before it is cat, it is a shell, which takes a TERM for the trap above.
-	# shellcheck disable=SC2086 # none, where the server did not start
+	# drain_pid is at first a shell, which would handle TERM by the trap above, and later cat;
+	# so it gets KILL. shellcheck disable=SC2086 # none, where the server did not start
 	{ [ -z "$drain_pid" ] || kill -KILL "$drain_pid"; wait "$server_pid" $drain_pid; } 2>/dev/null
 	exec 9<&-
 	rm -f "$world_dir/log"
@@ -135,8 +136,8 @@ world_end() {
 
 # --- Programs ----------------------------------------------------------------------
 
-# Where the worker's side finds the genuine libraries: in the program's process the
-# loader would find ours.
+# The variables name the genuine libraries for the worker's side, because in the program's process
+# the loader would find ours.
 genuine="CUBLAS=libcublas.so.13 CUBLASLT=libcublasLt.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9
 	CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12
 	CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0"
@@ -153,7 +154,7 @@ genuine_libraries() {
 	done
 }
 
-# What a worker's code in the process, or the server, needs to find its driver.
+# in_world sets what a worker's code in the process, or the server, needs to find its driver.
 in_world() { # WORLD KIND COMMAND...
 	world=$1 kind=$2
 	shift 2
@@ -161,7 +162,7 @@ in_world() { # WORLD KIND COMMAND...
 	[ "$kind" = shared ] || preload=$stubs/libwormhole-preload.so
 	case $world in
 	native)
-		# On softgpu the static runtime has to be redirected natively, too.
+		# On softgpu the static runtime has to be redirected in the native world as well.
 		[ "$world_kind" = softgpu ] || preload=
 		LD_LIBRARY_PATH=$native_path ${preload:+env LD_PRELOAD="$preload"} "$@"
 		;;
@@ -177,14 +178,15 @@ in_world() { # WORLD KIND COMMAND...
 	esac
 }
 
-# The backend itself cannot do it: not a fault of forwarding.
+# unsupported FILE prints the error if the backend itself lacks the function, which is no fault of
+# forwarding.
 unsupported() { # FILE
 	sed -n 's/.*\(cudaErrorNotSupported\|CUDA_ERROR_NOT_SUPPORTED\|CUBLAS_STATUS_NOT_SUPPORTED\).*/&/p' "$1" | head -n 1
 }
 
-# same_everywhere NAME KIND LIMIT COMMAND...: three points, for tests with
-# tap.sh: the command succeeds natively, and prints exactly the same (standard
-# output) over loopback and over shm. LIMIT: seconds for each run.
+# same_everywhere NAME KIND LIMIT COMMAND... makes three points, for tests with tap.sh: the
+# command succeeds natively, and its standard output is exactly the same over loopback and over
+# shm. LIMIT is the time of each run in seconds.
 same_everywhere() {
 	w_name=$1 w_kind=$2 w_limit=$3
 	shift 3

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The ABI headers: their layout is the committed one, every number and member is
-# listed for NASM and for the layout table, and they compile alone. Needs gcc,
-# g++ and nasm.
+# The test promises that the layout of the ABI headers is the committed one, that every number and
+# member is listed for NASM and for the layout table, and that the headers compile alone. It needs
+# gcc, g++ and nasm.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +13,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 n=0
 
-# ok STATUS NAME: one point, with what is in $tmp/log as diagnostics.
+# ok STATUS NAME prints one point, with the contents of $tmp/log as diagnostics.
 ok() {
 	n=$((n + 1))
 	if [ "$1" = 0 ]; then
@@ -32,7 +32,7 @@ echo "1..8"
 "$WH_BUILD/hypercall-abi/layout" | diff -u "$abi/layout.ref" - >"$tmp/log" 2>&1
 ok $? layout_is_the_committed_one
 
-# A member that members.h leaves out shows as a gap; there are no others.
+# A member that members.h leaves out shows as a gap, so a layout without gaps lists all members.
 ! grep '(gap)' "$abi/layout.ref" >"$tmp/log"
 ok $? every_member_is_listed
 

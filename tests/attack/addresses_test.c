@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For every address in every request, as the descriptions have them: memory of
- * the worker's own is refused before a driver or a library hears of it. The
- * driver here does whatever it is told, and knows one range of device memory;
- * each request is sent with that first, and must reach it, so that what is
- * refused is the address. Then the requests that are made by hand.
+ * The test promises, for every address in every request of the descriptions, that memory
+ * of the worker's own is refused before a driver or a library hears of it. The driver
+ * here does whatever it is told, and knows one range of device memory. Each request is
+ * first sent with an address in that range and must reach the driver, so a later refusal
+ * is due to the address. Requests that are made by hand follow.
  */
 #include "told.h"
 
@@ -12,7 +12,10 @@ static uint8_t own_room[4096];
 
 /* --- By hand ----------------------------------------------------------------------------- */
 
-/* Sends it twice: *address in device memory must arrive, the worker's must not. */
+/*
+ * Sends the request twice: with *address in device memory it must arrive, with the
+ * worker's memory it must not.
+ */
 static void twice(struct wh_session *s, uint32_t library, uint32_t number, size_t size,
 		  uint64_t *address, const char *name)
 {
@@ -107,7 +110,7 @@ static void test_nodes(struct wh_session *s)
 	}
 }
 
-/* One tensor, and no address yet. */
+/* Makes a request with one tensor, and no address yet. */
 static struct wh_req_cudnnBackendExecute *executed(struct wh_session *s)
 {
 	struct wh_req_cudnnBackendExecute *e = request(s, 0, FIXED(*e) + 32);
@@ -170,7 +173,10 @@ static void test_libraries(struct wh_session *s)
 	      "workspace_of_a_pack_that_is_executed");
 }
 
-/* A library's request that lies elsewhere: at `at`, as the one in the message area says. */
+/*
+ * Sends a library's request that lies elsewhere, at `at`; the request in the message area
+ * says where.
+ */
 static int32_t ask_long(struct wh_session *s, const struct call *c, uint64_t at)
 {
 	struct wh_req_long *q;
@@ -209,7 +215,7 @@ static struct wh_lt_layout product_layout[4];
 static struct wh_lt_emulation product_emulation;
 static struct wh_req_cublasLtMatmul *product;
 
-/* Of 8 x 8 floats, all that can be set set. */
+/* Makes a product of matrices of 8 x 8 floats, in which every attribute that can be set is set. */
 static void new_product(struct wh_session *s)
 {
 	unsigned int i;
@@ -242,7 +248,7 @@ static bool multiplied(struct wh_session *s)
 	       reached;
 }
 
-/* Each address of a product in turn. */
+/* Returns the address with number @i of a product. */
 static uint64_t *address(unsigned int i)
 {
 	uint64_t *const at[] = {
@@ -330,7 +336,10 @@ static void test_transforms(struct wh_session *s)
 	ok(reached && told_bias && told_bias <= 256, "address_in_a_question_leads_nowhere");
 }
 
-/* An attribute's address was the client's when it was set. A plan of it is asked for a product. */
+/*
+ * Uses an attribute that holds an address. The address was the client's when it was set;
+ * a plan of it then makes a product.
+ */
 static bool kept_arrives(struct wh_session *s, uint64_t address)
 {
 	struct wh_req_cusparseLtMatmul *m = request(s, 0, sizeof(*m));
@@ -365,7 +374,10 @@ static int32_t set_bias(struct wh_session *s, uint64_t matmul, uint64_t address)
 	return ask(s, WH_LIB_cusparselt, WH_CALL_cusparseLtMatmulDescSetAttribute, FIXED(*t) + 8);
 }
 
-/* The library still has the first address, whose memory ends, when it has refused another. */
+/*
+ * A refused address leaves the library with the first address. That memory then ends, and
+ * a product must be refused.
+ */
 static void test_refused_bias(struct wh_session *s)
 {
 	struct wh_cusparselt_functions *l = s->library[WH_LIB_cusparselt];
@@ -390,7 +402,7 @@ static void test_refused_bias(struct wh_session *s)
 	   "address_that_the_library_refused_stands_for_no_other");
 }
 
-/* A product of sparse matrices has seven addresses; an attribute may be one. */
+/* A product of sparse matrices has seven addresses, one of which may be an attribute. */
 static void test_sparse_products(struct wh_session *s)
 {
 	static const char *const name[] = { "a", "b", "c", "d", "workspace", "alpha", "beta" };
@@ -427,7 +439,10 @@ static bool holds_addresses(uint64_t type)
 	       type == WH_H_cusparseSpVecDescr_t || type == WH_H_cusparseSpMatDescr_t;
 }
 
-/* The call, of an object that holds an address that was the client's when it was made. */
+/*
+ * Makes the call with an object that holds an address, which was the client's when the
+ * object was made.
+ */
 static bool held_arrives(struct wh_session *s, const struct call *c, const struct field *f,
 			 uint32_t place, uint64_t address, uint64_t kept)
 {
@@ -449,7 +464,7 @@ static bool asks_sizes(const struct call *c)
 	return end && !end[strlen("_bufferSize")];
 }
 
-/* Each object that a call of cuSPARSE's reads, each of its places. */
+/* Tests each place of each object that a call of cuSPARSE reads. */
 static void test_held(struct wh_session *s)
 {
 	const uint64_t mine = (uintptr_t)own;
@@ -549,7 +564,10 @@ static void test_ranges(struct wh_session *s)
 	ok(!fill_bytes(s, (uintptr_t)s->data + 8, 8) && reached, "data_area_is_the_clients");
 	ok(fill_bytes(s, (uintptr_t)s->data + s->data_size - 4, 8) && !reached,
 	   "what_follows_the_data_area_is_not");
-	/* Side by side: what was allocated, and what only the driver knows. */
+	/*
+	 * The two ranges lie side by side: one was allocated, the other is known to the driver
+	 * alone.
+	 */
 	wh_reaches(s, DEVICE + DEVICE_SIZE, 0x100);
 	ok(!fill_bytes(s, DEVICE + 8, DEVICE_SIZE) && reached, "ranges_side_by_side_are_one");
 	ok(fill_bytes(s, DEVICE + 8, DEVICE_SIZE + 0x100) && !reached, "to_the_end_of_the_last");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Registered memory that a client takes back: its graphs may name it still, and
- * must find neither the worker's memory there nor a callback to write to. A session
- * of this process, with a far area.
+ * The test promises that a client which takes back registered memory gains nothing. Its
+ * graphs may still name the memory, but find there neither the worker's memory nor a
+ * place to write a callback to. The session runs in this process, with a far area.
  */
 #define _GNU_SOURCE
 #include "session_fixture.h"
@@ -39,7 +39,7 @@ static bool is_free(uint64_t addr)
 	return true;
 }
 
-/* By the kernel: reading there as a program would end this one. */
+/* The kernel reads there, because a read by this program would end it. */
 static bool is_nothing(uint64_t addr)
 {
 	int pair[2];

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that has the driver read and write its worker's own memory, by
- * ordinary requests. Once, cuMemcpy() wrote over a function pointer of the
- * worker, and its user ran programs as the server's; and zeroed its tenant's
- * counters, and had all memory. `break_out memory` tries each way that softgpu
- * knows; `break_out usage` runs as a tenant with 64 MiB and wants more.
+ * A client that makes the driver read and write its worker's own memory, by ordinary
+ * requests. In a past attack, cuMemcpy() wrote over a function pointer of the worker, so
+ * that its user ran programs as the server's user. It also zeroed its tenant's counters,
+ * and then could have all memory. `break_out memory` tries each way that softgpu knows;
+ * `break_out usage` runs as a tenant with 64 MiB and wants more.
  */
 #include "hostile.h"
 
 #define BYTES	64
 
 static struct hostile h;
-static uint64_t device, graph, area, target;	/* area: the data area, as the worker has it */
+static uint64_t device, graph, area, target;	/* area: the data area at the worker's address */
 
 /* --- Ways to write ------------------------------------------------------------------------- */
 
@@ -53,7 +53,10 @@ static int do_2d(uint64_t dst, uint64_t src)
 	return hostile_call(&h, sizeof(*q));
 }
 
-/* In reach of its first row only. */
+/*
+ * Copies two rows of which only the first is in memory of the client; the pitch leads the
+ * second to the target.
+ */
 static int do_2d_rows(uint64_t dst, uint64_t src)
 {
 	struct wh_req_cuMemcpy2D_v2 *q = hostile_request(&h, WH_CALL_cuMemcpy2D_v2, sizeof(*q));
@@ -144,7 +147,7 @@ static int do_stage(uint64_t dst, uint64_t src)
 	struct wh_req_whStageCopy *q = hostile_request(&h, WH_CALL_whStageCopy, sizeof(*q));
 	bool out = src == device || src == target;
 
-	/* One side is the data area here. */
+	/* A staged copy always has the data area on one side. */
 	q->kind = out ? WH_COPY_TO_HOST : WH_COPY_TO_DEVICE;
 	q->device = out ? src : dst;
 	q->host = area;
@@ -212,7 +215,7 @@ static int do_small(uint64_t dst, uint64_t src)
 static const struct way {
 	const char *name;
 	int (*run)(uint64_t dst, uint64_t src);
-	bool reads;		/* there is a source */
+	bool reads;		/* it has a source */
 } ways[] = {
 	{ "cuMemcpy", do_cuMemcpy, true },
 	{ "cuMemcpyAsync", do_cuMemcpyAsync, true },
@@ -231,7 +234,7 @@ static const struct way {
 	{ "small_copy", do_small, false },
 };
 
-/* Where the worker's arguments and environment lie: it does not write there itself. */
+/* Finds the worker's arguments and environment, because the worker itself does not write there. */
 static uint64_t find_target(int pid)
 {
 	uint64_t end, at = worker_mapping(pid, "[stack]", &end);
@@ -312,7 +315,7 @@ static int usage(void)
 	ok(!first && at, "tenant_has_48_of_64_mebibytes");
 	memset(h.data, 0, MIB);
 	area = hostile_there(&h, h.data);
-	/* Nothing but the counters: the lock before them would stop the attacker, too. */
+	/* Writes to the counters alone. The lock before them would stop the attacker as well. */
 	for (res = 1; at + 64 <= end; at += 64)
 		if (!do_cuMemcpy(at, area))
 			res = 0;

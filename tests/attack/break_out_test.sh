@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Ordinary requests that name the worker's own memory.
+# The test promises that ordinary requests cannot read or write the worker's own memory, which
+# they name.
 . "$(dirname "$0")/lib.sh"
 
 start_server --part-size 16M

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that wants more multiprocessors than its spatial share: it asks every function
- * of the driver API that answers a context for one, and counts on how many SMs the kernels
- * run that it launches there. Prints a line for each way: its name, the result of the first
- * call that failed or 0, and whether kernels stayed on the SMs that were granted.
+ * A program that wants more SMs than its spatial share. It asks every function of the
+ * driver API that answers a context for one, launches kernels in that context, and counts
+ * on how many SMs they run. It prints a line for each way: the name of the way, the
+ * result of the first call that failed or 0, and whether the kernels stayed on the SMs
+ * that were granted.
  *
- *	contexts list	the functions that it asks, to be compared with cuda.h
- *	contexts	asks them
- *	contexts count	how many SMs the device has, and on how many its kernels run
- *	contexts clusters N	the result of a launch in clusters of N thread blocks
+ * 	contexts list	the functions that it asks, to be compared with cuda.h
+ * 	contexts	asks them
+ * 	contexts count	how many SMs the device has, and on how many its kernels run
+ * 	contexts clusters N	the result of a launch in clusters of N thread blocks
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static CUresult launch(CUfunction f, CUcontext ctx, bool node)
 	return res ? res : cuGraphLaunch(exec, 0);
 }
 
-/* On how many SMs kernels run in this context; negative: an error. */
+/* Returns on how many SMs kernels run in this context; a negative number is an error. */
 static int count(CUcontext ctx, bool node)
 {
 	static unsigned int sm[BLOCKS];
@@ -179,7 +180,7 @@ static CUresult by_retain(CUcontext *ctx)
 	return cuDevicePrimaryCtxRetain(ctx, 0);
 }
 
-/* As many as it is released, and once more. */
+/* Releases the primary context as often as the driver allows, then retains a new one. */
 static CUresult by_retain_anew(CUcontext *ctx)
 {
 	CUresult res = cuDevicePrimaryCtxReset(0);
@@ -222,7 +223,7 @@ static CUresult by_node(CUcontext *ctx)
 	return res;
 }
 
-/* Its own choice of SMs: all of them. */
+/* Makes a green context with SMs of the program's own choice: all of them. */
 static CUresult by_green(CUcontext *ctx)
 {
 	CUdevResourceDesc desc;
@@ -237,7 +238,7 @@ static CUresult by_green(CUcontext *ctx)
 	return res ? res : cuCtxFromGreenCtx(ctx, green);
 }
 
-/* The driver's own bytes, written by the program. */
+/* Makes a descriptor from the driver's own bytes, which the program has overwritten. */
 static CUresult by_forged_resource(CUcontext *ctx)
 {
 	CUdevResourceDesc desc;

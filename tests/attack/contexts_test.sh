@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A spatial share and every function that answers a context or a green one (contexts.c): whatever a program
-# asks, its kernels see the SMs that were granted, in groups of the driver's own size and in smaller ones. Over
-# softgpu, or with WH_BACKEND over another driver.
+# The test promises that a tenant with a spatial share stays on its SMs. contexts.c calls every
+# function that answers a context or a green context. Whatever the program asks, its kernels see
+# only the SMs that were granted, in groups of the driver's own size and in smaller groups. The
+# test runs over softgpu, or over another driver that WH_BACKEND names.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -10,27 +11,30 @@
 contexts=$WH_BUILD/tests/attack/bin/contexts
 : "${CUDA_INC:=/usr/local/cuda/include}"
 
-# Functions of cuda.h with a parameter `CUcontext *` or `CUgreenCtx *` that comes back, by their newest names, and
-# those whose answer is an attribute or a struct with a context inside.
+# answering prints the functions of cuda.h with an output parameter `CUcontext *` or `CUgreenCtx
+# *`, by their newest names, and the functions whose answer is an attribute or a struct with a
+# context inside.
 answering() {
 	tr '\n' ' ' <"$CUDA_INC/cuda.h" | sed 's/;/;\n/g' | grep -o 'CUDAAPI *cu[A-Za-z0-9_]* *([^)]*CU\(context\|greenCtx\) *\*[^)]*)' |
 		sed 's/CUDAAPI *\(cu[A-Za-z0-9_]*\).*/\1/' | grep -v '_ptsz$' | sort -u
 	printf '%s\n' cuPointerGetAttribute cuPointerGetAttributes cuGraphKernelNodeGetParams_v2
 }
-# Older names of one that is asked are the same call, and one is refused.
+# asked prints the functions that contexts.c asks. The list adds older names of functions that it
+# asks by a newer name, since these are the same call, and one function that is refused.
 asked() {
 	LD_LIBRARY_PATH=$WH_BUILD/client-stubs "$contexts" list
 	printf '%s\n' cuCtxAttach cuCtxPopCurrent cuCtxCreate cuCtxCreate_v2 cuCtxCreate_v3
 }
 missing() { answering | sort -u >"$tmp/answering"; asked | sort -u | comm -23 "$tmp/answering" - | tr '\n' ' '; }
-# What it said of the ways that match.
+# not_granted prints the ways of contexts.c whose kernels did not stay on the granted SMs; way
+# NAME prints what contexts.c said of one way.
 not_granted() { grep -v '^granted' "$tmp/out" | grep -v ' 0 granted$' | grep -v ' none$' | tr '\n' ' '; }
 way() { sed -n "s/^$1 //p" "$tmp/out"; }
 
 plan 16
 is every_function_of_cuda_h_that_answers_a_context_is_asked "$(missing)" ""
 ok and_there_are_some eval '[ "$(wc -l <"$tmp/answering")" -ge 14 ]'
-# serve_on OPTION...
+# serve_on OPTION... starts a server with these options.
 serve_on() {
 	if [ -n "$WH_BACKEND" ]; then
 		"$wormhole" serve --backend "$WH_BACKEND" --daemon "$@" >"$tmp/serve" 2>&1
@@ -51,16 +55,18 @@ is after_a_reset_and_a_release_too_many_it_is_limited_as_before "$(way cuPointer
 
 # --- Groups of another size ---------------------------------------------------------------
 
-# of_device NAME: a number of its only or first device.
+# of_device NAME prints a number of the server's only or first device.
 of_device() { control '{"op":"info"}' | sed "s/.*\"devices\":\[{[^}]*\"$1\":\([0-9]*\).*/\1/"; }
-# counted PERCENT [WORD...]: SMs that the device has and that kernels run on
+# counted PERCENT [WORD...] prints how many SMs the device has and on how many of them kernels
+# run.
 counted() {
 	percent=$1
 	shift
 	"$wormhole" run --sm "$percent" --sm-policy spatial -- "$contexts" "${@:-count}" 2>&1
 }
 clusters() { "$wormhole" run --sm 50 --sm-policy spatial -- "$contexts" clusters "$1" 2>&1; }
-# What so many percent of groups of 4 are: the nearest, one at least.
+# groups_of_4 PERCENT prints the SMs that a share of PERCENT gets in groups of 4: the nearest
+# number of groups, but at least one group.
 groups_of_4() { echo $((($(of_device sm_groups) * $1 + 50) / 100)) | awk '{ n = $1 ? $1 * 4 : 4; print n, n }'; }
 
 own=$(of_device sm_group_size)

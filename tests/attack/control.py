@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""control.py SOCKET TENANT: requests to a server that are right but for one thing. Once, what was misspelled or of
-another type was passed over, and the tenant was made without its limits. Each is to be refused by a name of what is
-wrong, and nothing to come of it: neither a tenant, nor a change of TENANT, nor the server's end. Prints TAP, ten points."""
+"""control.py SOCKET TENANT sends requests to a server that are right but for one thing. Earlier the
+server ignored a misspelled name or a value of another type, and made the tenant without its
+limits. The server must refuse each request and name what is wrong. A refused request makes no
+tenant, does not change TENANT, and does not end the server. The program prints TAP, ten points."""
 import json
 import os
 import socket
@@ -23,7 +24,7 @@ LONGEST = 65536
 
 
 class Control:
-    """One who asks."""
+    """A client of the control socket."""
 
     def __init__(self, path, tenant):
         self.path, self.tenant, self.socket, self.points, self.failed = path, tenant, None, 0, 0
@@ -40,7 +41,7 @@ class Control:
                     return json.loads(answer)
             except OSError:
                 pass
-            # The server has hung up: once more, as another one.
+            # The server has closed the connection: try once more, on a new one.
             self.socket = None
         return {'ok': True, 'error': 'the server is gone'}
 
@@ -53,7 +54,7 @@ class Control:
         print(f'{"ok" if good else "not ok"} {self.points} - {name}', flush=True)
 
     def refused(self, name, cases):
-        """Cases are texts, each with a word that the answer is to have."""
+        """Sends each case, a text with a word that the answer must contain."""
         before, bad = self.tenants(), []
         for text, word in cases:
             answer = self.ask(text)
@@ -68,14 +69,15 @@ class Control:
 
 
 def members(request):
-    """Each object of a request with its members: (the object, the key)."""
+    """Yields each member of each object of a request: (the object, the key)."""
     for o in [request] + request.get('limits', []):
         for key in o:
             yield o, key
 
 
 def with_change(request, o, change):
-    """The request as text, where the object o is another one, given as text."""
+    """Returns the request as text, with the object o replaced by another one, which is given as
+    text."""
     mark = '"?"'
     if o is request:
         return change
@@ -91,7 +93,7 @@ def changed(o, key, value):
 
 
 def misspelled(forms):
-    """A request without "op" asks for nothing."""
+    """Misspells each key; a request without "op" asks for nothing."""
     for request in GOOD:
         for o, key in members(request):
             for name in forms(key):

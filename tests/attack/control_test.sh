@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Requests on the control socket that are right but for one thing: none makes or leaves a tenant without its limits.
-# tests/tenant/control_test.sh has who may ask.
+# The test promises that the server refuses requests on the control socket that are right but for
+# one thing. None of them makes a tenant without its limits or takes the limits from one.
+# tests/tenant/control_test.sh tests who may ask.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What any user can make many of, processes and files in /dev/shm, is in nobody's way: while tenants and their workers
-# come and go the server reads no list of either.
+# The test promises that processes and files in /dev/shm, of which any user can make many, do not
+# slow down the server: while tenants and their workers come and go, the server reads no list of
+# either.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

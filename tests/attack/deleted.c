@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The program of an ephemeral tenant that is deleted while it runs; it asks for no
- * worker. What keeps its tenant then ends after the tenant: once, the server freed
- * that twice. deleted [WORD...], then says "ready", and "ended" when it ends with its
- * input, if it is not killed before:
- *   close	keeps none of the descriptors that it was given: the process alone
- *   child	leaves a child that has them, and itself ends at once: the connection alone
+ * The program of an ephemeral tenant that is deleted while the program runs; it asks for
+ * no worker. Whatever keeps the tenant ends after the tenant; earlier the server freed
+ * that twice. `deleted [WORD...]` says "ready", and "ended" when its input ends, if it is
+ * not killed before:
+ *   close	closes all descriptors that it was given, so that the process alone keeps the
+ *		tenant
+ *   child	leaves a child that has them and ends itself at once, so that the connection
+ *		alone keeps the tenant
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LIVES	120	/* seconds, whatever becomes of the test */
+#define LIVES	120	/* seconds; the limit of its life, whatever becomes of the test */
 #define FILES	256
 
 static void close_all(void)

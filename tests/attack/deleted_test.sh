@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An ephemeral tenant is deleted, without --force, while its program runs and has no worker: the tenant goes at once,
-# and what kept it does no harm when it ends, whatever that is.
+# The test promises that an ephemeral tenant can be deleted, without --force, while its program
+# runs and has no worker. The tenant goes at once. Whatever kept the tenant (a descriptor, a
+# child) does no harm when it ends later.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-# begin WORDS: deleted.c as the program of the tenant idle. `end` is the end of what keeps the tenant.
+# begin WORDS starts deleted.c as the program of the tenant idle. `end` ends the program, and with
+# it whatever keeps the tenant.
 begin() {
 	rm -f "$tmp/idle.in" "$tmp/idle.out"
 	mkfifo "$tmp/idle.in"
@@ -21,7 +23,8 @@ end() {
 	wait "$idle" 2>/dev/null
 	await grep -q ended "$tmp/idle.out"
 }
-# The same server, and it serves. Twice: what was freed twice may be noticed later.
+# serves shows that the same server process still serves. It runs two programs, because memory
+# that was freed twice may be noticed only later.
 serves() { echo "$("$wormhole" run --mem 1G -- "$client" alloc=4096 2>&1) $("$wormhole" run --mem 1G -- "$client" \
 	alloc=4096 2>&1) $(server)"; }
 
@@ -35,7 +38,8 @@ like it_cannot_be_deleted_twice "$("$wormhole" tenant delete idle 2>&1)" "no ten
 end
 is its_programs_end_does_no_harm "$(serves)" "ok ok $before"
 
-# point NAME WORDS...: deleted and ended likewise, with another way to be kept.
+# harmless NAME WORDS... deletes the tenant and ends its program as above, with another way to
+# keep the tenant.
 harmless() {
 	point=$1
 	shift
@@ -53,7 +57,7 @@ wait "$idle" 2>/dev/null
 exec 9>&-
 is nor_does_its_death "$(serves)" "ok ok $before"
 
-# The name is free while the old one's program still runs.
+# The tenant's name is free again while the program of the deleted tenant still runs.
 begin
 "$wormhole" tenant delete idle
 "$wormhole" tenant create idle --mem 64M

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * For every number of a device in every request of the driver's: that of a device which is
- * not the tenant's is refused before the driver hears of it (server/session/device.c).
+ * The test promises, for every device number in every request of the driver, that a
+ * device which is not the tenant's is refused before the driver hears of it
+ * (server/session/device.c).
  */
 #include "told.h"
 
-/* An allocation in a graph, on `own`, which `other` reaches. */
+/* Adds an allocation to a graph: memory of the device `own`, which the device `other` can reach. */
 static int32_t allocate(struct wh_session *s, int own, int other)
 {
 	struct wh_req_whGraphNode *q = node(s, WH_NODE_ADD, CU_GRAPH_NODE_TYPE_MEM_ALLOC);

@@ -2,12 +2,12 @@
 /*
  * A program whose kernel never ends, under a share of time.
  *
- *	endless		launches it and waits; prints what came of it, and of calls behind that
- *	endless copy	the same, but waits in a copy to the host,
- *	endless free	or in giving memory back,
- *	endless product	or in a product of cuBLAS's whose result it wants on the host
- *	endless stay	launches it, says `under way`, and makes no call any more
- *	endless once	launches one that ends at once, and prints its result
+ * 	endless		launches it and waits; prints its result, and the results of later calls
+ * 	endless copy	the same, but waits in a copy to the host,
+ * 	endless free	or in giving memory back,
+ * 	endless product	or in a product of cuBLAS whose result it wants on the host
+ * 	endless stay	launches it, says `under way`, and makes no further call
+ * 	endless once	launches a kernel that ends at once, and prints its result
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static int (*dot)(void *handle, int n, CUdeviceptr x, int incx, CUdeviceptr y, i
 		  float *sum);
 static void *handle;
 
-/* What cuBLAS has to prepare on the device is behind it before the kernel comes. */
+/* Makes cuBLAS prepare its work on the device before the endless kernel starts. */
 static CUresult prepare_product(CUdeviceptr d)
 {
 	void *cublas = dlopen("libcublas.so.13", RTLD_NOW);
@@ -40,7 +40,7 @@ static CUresult prepare_product(CUdeviceptr d)
 	return cuCtxSynchronize();
 }
 
-/* cuBLAS has statuses of its own, so the driver is asked what came of the kernel. */
+/* cuBLAS has statuses of its own, so the driver is asked for the result of the kernel. */
 static CUresult wait_in_product(CUdeviceptr d)
 {
 	float sum;
@@ -49,7 +49,7 @@ static CUresult wait_in_product(CUdeviceptr d)
 	return cuCtxSynchronize();
 }
 
-/* Where a program waits for its kernel without having asked for it. */
+/* Waits in a call that makes the program wait for its kernel although it did not ask for that. */
 static CUresult wait_in(const char *how, CUdeviceptr d)
 {
 	char byte;
@@ -80,7 +80,10 @@ int main(int argc, char **argv)
 		printf("start %d\n", (int)res);
 		return 1;
 	}
-	/* Before it: over a driver that runs kernels in the launch, there is no after. */
+	/*
+	 * This line comes before the launch: with a driver that runs kernels inside the launch,
+	 * nothing comes after it.
+	 */
 	if (stay)
 		puts("under way");
 	fflush(stdout);

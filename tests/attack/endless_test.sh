@@ -1,25 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Kernels that never end, under a share of time: they are counted while they run, ended when they hold the device for
-# longer than --max-kernel allows, and paid for by the tenant when their process is killed. Over softgpu, or with
-# WH_BACKEND over another driver.
+# The test promises limits for kernels that never end, under a share of time. The server counts
+# such kernels while they run, and ends them when they hold the device for longer than
+# --max-kernel allows. The tenant pays for them when their process is killed. The test runs over
+# softgpu, or over another driver that WH_BACKEND names.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 endless=$WH_BUILD/tests/attack/bin/endless
-# run TENANT WORD: what it said, or `stopped` after 20 s.
+# run TENANT WORD prints what the program said, or `stopped` after 20 s.
 run() { timeout 20 "$wormhole" run --tenant "$1" -- "$endless" $2 2>/dev/null || echo stopped; }
 gpu_ms() { field "$1" "d['gpu_ns'] // 1000000"; }
 more_than() { [ "$(gpu_ms "$1")" -gt "$2" ]; }
 seconds() { date +%s; }
-# In percent of the time between two looks.
+# busy TENANT prints the tenant's use of the GPU, in percent of the time between two looks.
 busy() {
 	"$wormhole" top --json --once | /usr/bin/python3 -c \
 		"import json,sys; print([int(t['sm_got_percent']) for t in json.load(sys.stdin)['tenants'] if t['tenant'] == '$1'][0])"
 }
 log() { cat "$WORMHOLE_DIR/server.log"; }
-# stay TENANT: one in the background; its worker is at work when this returns.
+# stay TENANT starts a program in the background; its worker is at work when the function returns.
 stay() {
 	"$wormhole" run --tenant "$1" -- "$endless" stay >"$tmp/stay" 2>/dev/null &
 	stay_pid=$!
@@ -47,7 +48,7 @@ for how in copy free product; do
 done
 like the_log_says_why "$(log)" "worker of short: .*held the device for longer than --max-kernel allows"
 ok it_was_counted more_than short 390
-# It owes 400 ms and gets back half of the time that passes.
+# The tenant owes 400 ms and gets back half of the time that passes.
 is and_the_next_program_works_when_that_is_paid "$(run short once)" 0
 ok which_has_waited eval '[ "$(field short "d[\"throttled_ns\"] // 1000000")" -gt 200 ]'
 
@@ -63,7 +64,8 @@ is nor_is_its_neighbour_stopped "$(run short once)" 0
 ok a_limit_ends_one_that_is_under_way await field_is long "len(t['workers'])" 0
 kill_it long
 
-# A process that is killed leaves its debt to the tenant: 40 % of the time is nothing to the next one then.
+# A process that is killed leaves its debt to the tenant: the tenant's next program then gets none
+# of its 40 % of the time until the debt is paid.
 "$wormhole" tenant create killed --sm 20
 "$wormhole" limit killed --max-kernel none
 stay killed

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Ways round the quota of device memory that end a context or a pool while memory of
- * theirs lives, by an ordinary program. What is held then is at most what it was given.
+ * An ordinary program that tries to exceed its quota of device memory: it ends a context
+ * or a pool while memory of that context or pool lives. The memory that it then holds is
+ * at most its quota.
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static CUresult current(void)
 	return res ? res : cuCtxSetCurrent(ctx);
 }
 
-/* All there is, and back. */
+/* Allocates all memory that there is, gives it back, and returns its size. */
 static size_t fill(void)
 {
 	CUdeviceptr p[MOST];
@@ -39,7 +40,7 @@ static void after_reset(void)
 	size_t got;
 
 	cuDevicePrimaryCtxReset(0);
-	/* A call in the dead context: it is remembered, or not. */
+	/* A call in the dead context: the client may remember the error or not. */
 	cuCtxSynchronize();
 	got = current() ? 0 : fill();
 	ok(got && got <= total, "memory_after_a_reset_is_within_the_quota");

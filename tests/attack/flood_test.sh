@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A user who connects all the time, and a worker that writes all the time: they are told or cut off, the log stays
-# short and says how much was left out, and others are served.
+# The test promises that floods do not disturb others. A user who connects all the time is told
+# so, and a worker that writes all the time is cut off. The log stays short and says how much was
+# left out, and other tenants are served.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 log=$WORMHOLE_DIR/server.log
 logged() { stat -c %s "$log"; }
-# The user need not be able to read the sources.
+# The script comes on standard input, since the user need not be able to read the sources.
 connect_to() {
 	as_user /usr/bin/python3 - "$WORMHOLE_DIR/tenants/$1.sock" "$2" $3 <"$WH_TOP/tests/attack/flood.py"
 }
@@ -24,12 +25,14 @@ fi
 plan 14
 serve
 "$wormhole" tenant create flood --user "$user"
-# Containers have root alone, each of them, and what one of them does is no matter of the others.
+# The tenant `beside` has the same user. Every container has root as its only user, so the flood of
+# one tenant must not disturb another tenant of the same user.
 "$wormhole" tenant create beside --user "$user"
 before=$(logged)
 flood 4000 >"$tmp/said" 2>&1
 like who_connects_all_the_time_is_told "$(cat "$tmp/said")" "[0-9]* tenant flood connects too often: 256 at once and then"
-# With what came back meanwhile, and no more than that.
+# The tenant is served 256 times, plus the number of connections that it got back meanwhile, and
+# no more often.
 is it_is_served_its_number_of_times "$(awk '/served$/ { print ($1 >= 256 && $1 < 1500) }' "$tmp/said")" 1
 ok log_grows_by_little [ $(($(logged) - before)) -lt 8192 ]
 turned_away=$(awk '!/ served$/ { n += $1 } END { print n }' "$tmp/said")
@@ -58,7 +61,8 @@ else
 fi
 [ "$(id -u)" != 0 ] || "$wormhole" tenant delete flood --force
 
-# What a hijacked worker could write: its standard error is all that it has of the log.
+# loud.c writes what a hijacked worker could write: standard error is the worker's only way to the
+# log.
 start a --tenant loud -- alloc=4096
 w=$(field loud "t['workers'][0]['pid']")
 before=$(logged)

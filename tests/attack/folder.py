@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""folder.py DIR VICTIM: a user who has a folder ready for a server of somebody else's. Makes DIR and then, until it is
-killed, puts links to the file VICTIM wherever the server makes a socket, and folders of its own in place of the
-server's. Once, root's server took such a folder, and its chown() followed a link. Says "ready" after the first round."""
+"""folder.py DIR VICTIM is a user who prepares a folder for somebody else's server. It makes DIR.
+Then, until it is killed, it puts links to the file VICTIM wherever the server makes a socket,
+and folders of its own in place of the server's. Earlier root's server accepted such a folder,
+and its chown() followed a link. The program says "ready" after the first round."""
 import os
 import signal
 import sys
 
 LINKS = 'server.sock', 'control.sock', 'tenants/t.sock'
-LIVES = 120     # seconds, whatever becomes of the test
+LIVES = 120     # seconds; the limit of its life, whatever becomes of the test
 
 
 def plant(folder, victim):

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Whose folder a server takes for its own, and what becomes of what lies there.
+# The test promises which folders a server accepts as its own, and that it does no harm to files
+# that lie there.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -20,7 +21,7 @@ like so_is_one_whose_parent_others_write_to "$(serve_in "$tmp/way/d")" "may chan
 ln -s "$tmp/open" "$tmp/link"
 like so_is_a_link_to_one "$(serve_in "$tmp/link")" "lets others write there"
 
-# A socket of the server's beside links that wait for it.
+# The folder has links where the server makes its sockets; the server must not follow them.
 mkdir -m 755 "$tmp/good"
 echo mine >"$tmp/victim"
 chmod 600 "$tmp/victim"
@@ -40,7 +41,8 @@ if [ "$(id -u)" != 0 ]; then
 	for p in $points; do skip "$p" "needs root"; done
 	finish
 fi
-# What its owner does there between one step of the server's and the next: nothing of it can matter.
+# The owner of the folder changes it between one step of the server and the next; no change may
+# have an effect.
 mkdir -m 1777 "$tmp/public"
 theirs=$tmp/public/theirs
 setpriv --reuid 30123 --regid 30123 --clear-groups -- /usr/bin/python3 - "$theirs" "$tmp/victim" \

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that speaks the protocol and is wrong in one thing at a time: living
- * handles, memory that is there, right sizes, and one field that is something
- * else. The session and softgpu behind it are built with sanitizers: they judge.
- * Processes one after the other, each with a seed of its own, for some seconds.
+ * The test promises that no request which is wrong in one field makes the session or
+ * softgpu fail. The client speaks the protocol and sends living handles, existing memory
+ * and right sizes, and one field that is something else. The session and softgpu behind
+ * it are built with sanitizers, which find the faults. For some seconds processes run one
+ * after the other, each with a seed of its own.
  *
- *	fuzz_protocol [SECONDS [SEED]]	WH_SEED=N: that one process alone
+ * 	fuzz_protocol [SECONDS [SEED]]	WH_SEED=N: that one process alone
  */
 #define _GNU_SOURCE
 #include "protocol.h"
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define REQUESTS	4000
-#define WAIT_S		2	/* a call may wait for what never comes: no fault */
+#define WAIT_S		2	/* a call may wait for ever: no fault */
 
 static uint64_t pick(uint64_t below)
 {
@@ -42,7 +43,10 @@ static struct wh_session *open_over(const char *backend)
 	return made;
 }
 
-/* Ends with 0, or 3 if it could not begin; report[]: requests, and how many succeeded. */
+/*
+ * Ends with 0, or with 3 if it could not begin. report[] receives the number of requests,
+ * and how many succeeded.
+ */
 static void run(const char *backend, uint64_t seed, uint32_t *report)
 {
 	struct wh_session *s;
@@ -58,7 +62,7 @@ static void run(const char *backend, uint64_t seed, uint32_t *report)
 		_exit(3);
 	for (i = 0; i < REQUESTS; i++) {
 		protocol_step();
-		/* A fault of a kernel is for good: on with the next process. */
+		/* A fault of a kernel ends the context for good, so the next process goes on. */
 		if (i % 256 == 255 && !protocol_begin(s))
 			break;
 		report[0] = protocol_sent;
@@ -81,7 +85,7 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0:allocator_may_return_null=1:handle_abort=1:max_allocation_size_mb=512";
 }
 
-/* What the sanitizers said, after it went wrong. */
+/* Prints the output of the sanitizers after a fault. */
 static void tell(int words)
 {
 	char text[4096];

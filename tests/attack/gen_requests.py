@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A table of all calls that are forwarded, from the descriptions.
+"""Writes a table of all calls that are forwarded, from the descriptions.
 
 Usage: gen_requests.py CUDA-API-FOLDER OUTPUT.h
 
-For each call, one request that is right as far as a description can say: all
-numbers 1, one element in each array, living handles. addresses_test.c puts the
-worker's own memory into each ADDRESS, devices_test.c another tenant's device into
-each ORDINAL; fuzz_protocol.c makes any one field wrong.
+Each call gets one request that is right as far as a description can say: all numbers are 1, each
+array has one element, and the handles are living ones. addresses_test.c puts the worker's own
+memory into each ADDRESS, devices_test.c another tenant's device into each ORDINAL, and
+fuzz_protocol.c makes any one field wrong.
 """
 
 import os
@@ -17,13 +17,13 @@ sys.path.insert(0, sys.argv[1])
 import describe  # noqa: E402
 
 LIBRARIES = ('cublas', 'cudnn', 'cufft', 'cusparse', 'cusolver', 'cusparselt', 'curand', 'nccl', 'nvml')
-# Numbers by type where 1 would not do.
+# Numbers, by type, for types to which 1 would not fit.
 WORDS = {'CUmemorytype': 'CU_MEMORYTYPE_UNIFIED', 'CUstreamBatchMemOpType': 'CU_STREAM_MEM_OP_WRITE_VALUE_32',
          'CUresourcetype': 'CU_RESOURCE_TYPE_LINEAR'}
 
 
 class Request:
-    """Fields of one call's request: (offset, bytes, what, value)."""
+    """The fields of one call's request: (offset, bytes, what, value)."""
 
     def __init__(self, d, call):
         self.d, self.call, self.fields = d, call, []
@@ -55,7 +55,7 @@ class Request:
         elif a.kind in ('scalar', 'value'):
             self.value(at, a.type)
         elif a.kind in ('in', 'inout') and a.array:
-            # A struct of NVML's says its own size, in bytes and in its first field.
+            # A struct of NVML says its own size, in bytes and in its first field.
             whole = a.sized and a.object.kind == 'record'
             if a.count.startswith('?'):
                 self.add(f'offsetof(struct wh_req_{self.call.name}, {a.name}_count)', 8, 'WORD',
@@ -70,7 +70,7 @@ class Request:
             self.value(at, a.object)
 
     def handle(self, at, ctype):
-        # A stream of 0 is the default one.
+        # A stream of 0 is the default stream.
         if not self.d.is_stream(ctype):
             self.add(at, 8, 'HANDLE', f'WH_H_{self.d.handle_name(ctype)}')
 
@@ -89,7 +89,8 @@ class Request:
             self.record(at, ctype)
 
     def record(self, at, ctype):
-        """Of a union its first member with an address: that is what its type above says."""
+        """Adds the fields of a struct; of a union it adds the first member with an address, as the
+        struct's type says."""
         for f in ctype.fields:
             if ctype.kind == 'union' and f.type.kind in ('record', 'union') and not describe.holds_address(f.type):
                 continue

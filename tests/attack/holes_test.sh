@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory goes from below a tenant's files while they are mapped, as by a full disk or a hole: the server goes on, others
-# notice nothing, and with the tenant's last worker its files are whole again. (That a worker makes no holes:
-# isolation_test.sh.)
+# The test promises that the server survives when a tenant's files lose their memory while they
+# are mapped, as after a full disk or a punched hole. The server goes on, other tenants notice
+# nothing, and the files are whole again after the tenant's last worker has ended.
+# isolation_test.sh tests that a worker cannot punch holes itself.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

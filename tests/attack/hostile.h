@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of shm that keeps no rules: it connects to $WORMHOLE_SOCKET as a
- * program of ours does, and then writes whatever it wants into its part. The
- * test itself looks into the worker from outside, to see what became of it.
+ * A client of shm that keeps no rules. It connects to $WORMHOLE_SOCKET as a program of
+ * ours does, and then writes whatever it wants into its part. The test itself looks into
+ * the worker from outside, to see what happened to it.
  */
 #ifndef WORMHOLE_TESTS_ATTACK_HOSTILE_H
 #define WORMHOLE_TESTS_ATTACK_HOSTILE_H
@@ -62,7 +62,7 @@ static int hostile_receive(int sock, struct wh_shm_welcome *w)
 	return file;
 }
 
-/* False: the server has no worker for it. */
+/* Connects to the server. Returns false if the server has no worker for this client. */
 static bool hostile_connect(struct hostile *h)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -92,7 +92,7 @@ static bool hostile_connect(struct hostile *h)
 	return true;
 }
 
-/* Where the worker has a place of the part. */
+/* Returns the address at which the worker has this place of the part. */
 static inline uint64_t hostile_there(const struct hostile *h, const void *place)
 {
 	return WH_WINDOW_VA + ((const uint8_t *)place - h->part);
@@ -111,7 +111,7 @@ static inline void hostile_send(struct hostile *h, uint32_t number)
 	syscall(SYS_futex, &h->slot->request, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Did the session end within so long? */
+/* Did the session end within @ms milliseconds? */
 static inline bool hostile_ends(const struct hostile *h, int ms)
 {
 	struct pollfd p = { .fd = h->sock, .events = POLLIN };
@@ -119,7 +119,7 @@ static inline bool hostile_ends(const struct hostile *h, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* Waits until the worker has answered this call; false: it never will. */
+/* Waits until the worker has answered this call. Returns false if the worker never will. */
 static inline bool hostile_await(struct hostile *h, uint32_t number)
 {
 	while (__atomic_load_n(&h->slot->response, __ATOMIC_ACQUIRE) != number)
@@ -128,7 +128,7 @@ static inline bool hostile_await(struct hostile *h, uint32_t number)
 	return true;
 }
 
-/* A request of so many zero bytes in the message area. */
+/* Begins a request of @size zero bytes in the message area. */
 static inline void *hostile_request(struct hostile *h, uint32_t call, size_t size)
 {
 	struct wh_req *q = (struct wh_req *)h->msg;
@@ -139,7 +139,10 @@ static inline void *hostile_request(struct hostile *h, uint32_t call, size_t siz
 	return q;
 }
 
-/* Sends it and waits: the result, or -1 if the worker did not take it, -2 if it is gone. */
+/*
+ * Sends the request and waits. Returns the result, -1 if the worker did not take the
+ * request, or -2 if the worker is gone.
+ */
 static inline int hostile_call(struct hostile *h, size_t size)
 {
 	const struct wh_rsp *r = (const struct wh_rsp *)h->msg;
@@ -154,7 +157,10 @@ static inline int hostile_call(struct hostile *h, size_t size)
 	return h->slot->response_status ? -1 : r->result;
 }
 
-/* Connected, as far as each program comes: hello, and a context. The hash is the worker's own. */
+/*
+ * Starts the session as each program does: hello, and a context. The hash of the API is
+ * the worker's own.
+ */
 static int hostile_hello(struct hostile *h)
 {
 	const struct wh_rsp_cuDevicePrimaryCtxRetain *r = (const void *)h->msg;
@@ -173,7 +179,7 @@ static int hostile_hello(struct hostile *h)
 	return res;
 }
 
-/* False with a line of TAP's: the test cannot go on. */
+/* Connects and says hello. Returns false, after a line of TAP, if the test cannot go on. */
 static bool hostile_begin(struct hostile *h)
 {
 	int res;
@@ -201,6 +207,6 @@ static inline uint64_t hostile_alloc(struct hostile *h, uint64_t bytes, int *res
 	return res ? 0 : r->dptr;
 }
 
-/* --- From outside: what an attacker learns in other ways, and what he did ------------- */
+/* --- From outside: what an attacker learns in other ways, and what the attack did ------ */
 
 #endif

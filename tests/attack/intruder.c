@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A driver whose start does what code of a hostile client would do in its worker,
- * and says on the standard error what it got: an errno, or "done". The server's
- * log takes few and short lines of a worker (server/daemon/log.c), so all answers are in
- * few lines "intruder: WHAT ANSWER; WHAT ANSWER; ...". Everything else is softgpu's.
- * $INTRUDER has the server's folder, $INTRUDER_FILE a file that a worker has no
- * business with; $INTRUDER_CACHE has it fill its tenant's cache and look for others'.
- * An allocation of GREEDY bytes touches $INTRUDER_EAT bytes of the worker's memory
- * first.
+ * A driver whose start does what code of a hostile client would do in its worker. It
+ * writes on the standard error what it got: an errno, or "done". The server's log takes
+ * few and short lines of a worker (server/daemon/log.c), so all answers are in few lines
+ * "intruder: WHAT ANSWER; WHAT ANSWER; ...". Everything else is softgpu's. $INTRUDER
+ * names the server's folder, and $INTRUDER_FILE a file that a worker has no business
+ * with. $INTRUDER_CACHE makes it fill its tenant's cache and look for other tenants'
+ * caches. An allocation of GREEDY bytes first touches $INTRUDER_EAT bytes of the worker's
+ * memory.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -39,7 +39,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define LINE	280	/* what is longer than 299 the log cuts off */
+#define LINE	280	/* the log cuts off what is longer than 299 */
 
 static char line[LINE];
 
@@ -50,7 +50,7 @@ static void say_line(void)
 	*line = 0;
 }
 
-/* Behind the answers before it, or where there is no room first of the next line. */
+/* Adds an answer to the current line, or begins the next line if there is no room. */
 static void add(const char *fmt, ...)
 {
 	char text[LINE - 16];
@@ -99,7 +99,10 @@ static long open_one(const char *dir, const char *name, int flags)
 	return fd;
 }
 
-/* What a library of the worker's gets that wants one of these: it has a name, and nothing comes. */
+/*
+ * Asks for such a socket, as a library of the worker may. It gets a stand-in, which has a
+ * name and receives nothing.
+ */
 static int stand_in(void)
 {
 	const struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0wormhole-intruder" };
@@ -128,7 +131,7 @@ static pid_t server(const char *dir)
 	char path[400], text[32] = "0";
 	FILE *f;
 
-	/* Closed to it, too: then the parent, which it is. */
+	/* If the lock file is closed to the worker as well, the server is its parent. */
 	snprintf(path, sizeof(path), "%s/server.lock", dir);
 	f = fopen(path, "r");
 	if (f && !fgets(text, sizeof(text), f))
@@ -152,7 +155,7 @@ static long threads(void)
 	return rc ? -1 : pthread_join(t, NULL);
 }
 
-/* Names of all network devices. */
+/* Reports the names of all network devices. */
 static void devices(void)
 {
 	char text[256], name[32], all[200] = "";
@@ -196,7 +199,7 @@ static void limits(void)
 	    processes.rlim_max <= 4096 ? "few" : "many", (unsigned long)core.rlim_max);
 }
 
-/* Who it is, and what keeps it from being more. */
+/* Reports the worker's user, and what keeps it from getting more rights. */
 static void rights(void)
 {
 	add("rights user %u new_privileges %s filter %s", geteuid(),
@@ -204,7 +207,7 @@ static void rights(void)
 	    prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ? "on" : "off");
 }
 
-/* The first mapping with these rights of a file whose path has `name` in it; NULL: none. */
+/* Returns the first mapping with these rights of a file whose path contains `name`, or NULL. */
 static void *mapping(const char *rights, const char *name, size_t *size)
 {
 	char text[PATH_MAX + 128];
@@ -224,7 +227,7 @@ static void *mapping(const char *rights, const char *name, size_t *size)
 	return found;
 }
 
-/* Files of the server's that are mapped to be read: does the kernel let it write there? */
+/* Does the kernel let the worker write to a file of the server that it has mapped only to read? */
 static void widen(const char *what, const char *name)
 {
 	size_t size;
@@ -233,7 +236,7 @@ static void widen(const char *what, const char *name)
 	say(what, p ? mprotect(p, size, PROT_READ | PROT_WRITE) : -1);
 }
 
-/* Memory out of what others have mapped, too. */
+/* Removes memory from a mapping that others have as well. */
 static long punch(const char *name)
 {
 	size_t size;
@@ -253,7 +256,7 @@ static long punch_file(void)
 	return rc;
 }
 
-/* Anything that a process of the same user may do to how another one runs. */
+/* Tries everything that a process of the same user may do to the scheduling of another one. */
 static void slow_down(pid_t who)
 {
 	const struct sched_param none = { 0 };
@@ -271,7 +274,7 @@ static void slow_down(pid_t who)
 	    sched_setaffinity(0, sizeof(cpus), &cpus));
 }
 
-/* The one that the kernel ends first where memory is short. */
+/* Tries to make this process the first that the kernel ends when memory is short. */
 static long end_first(pid_t who)
 {
 	char path[40];
@@ -280,7 +283,7 @@ static long end_first(pid_t who)
 	return open_one(path, "oom_score_adj", O_WRONLY);
 }
 
-/* Signals of a socket, which may be any (F_SETSIG). */
+/* Directs signals of a socket to a process; the signal may be any (F_SETSIG). */
 static long own_by_ioctl(unsigned long how, pid_t who)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
@@ -307,8 +310,9 @@ static void eat(void)
 }
 
 /*
- * A folder in a folder in a folder, each with a file, the last of them closed to
- * everybody; and folders with names that who removes it all may want for itself.
+ * Makes a deep chain of folders, some with a file, the last of them closed to everybody.
+ * Also makes folders with names that a program which removes it all may want for its own
+ * use.
  */
 static void deep(const char *path, int levels)
 {
@@ -324,7 +328,7 @@ static void deep(const char *path, int levels)
 		mkdirat(fd, name, 0700);
 	}
 
-	/* Landlock goes up all of them at each step. */
+	/* Landlock walks up the whole chain at each step, which makes this slow. */
 	for (; fd >= 0 && levels; levels--) {
 		if (!(levels % 100))
 			close(openat(fd, "file", O_CREAT | O_WRONLY, 0600));
@@ -337,7 +341,7 @@ static void deep(const char *path, int levels)
 	close(fd);
 }
 
-/* Its tenant's compiled code, and others'. */
+/* Tries to write its tenant's compiled code, and counts the caches of others. */
 static void caches(void)
 {
 	const char *mine = getenv("CUDA_CACHE_PATH"), *off = getenv("CUDA_CACHE_DISABLE");

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What code of a hostile client gets in its worker, and what a server says about
-# that: started by root, by a user, and as root of a container (docs/tenants.md).
-# intruder.so is a driver that tries. Needs root for all but the user's part.
+# The test promises what code of a hostile client can do in its worker, and that the server
+# reports this isolation truthfully. It tests a server that root starts, one that a user starts,
+# and one of a container's root (docs/tenants.md). intruder.so is a driver that tries each attack.
+# All parts but the user's need root.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -13,8 +14,9 @@ M=1048576
 as_user() { "$@"; }
 [ "$(id -u)" != 0 ] || as_user() { setpriv --reuid $user --regid $user --clear-groups -- "$@"; }
 
-# intrude NAME COMMAND-PREFIX...: a server of this kind whose driver is the intruder, one client of it.
-# Its answers are in $tmp/NAME.log, what the server said in $tmp/NAME.said, and `stat` in $tmp/NAME.stat.
+# intrude NAME COMMAND-PREFIX... starts a server of this kind with the intruder as its driver, and
+# one client. The intruder's answers are in $tmp/NAME.log, the server's messages in
+# $tmp/NAME.said, and `stat` in $tmp/NAME.stat.
 intrude() {
 	name=$1
 	shift
@@ -33,8 +35,9 @@ intrude() {
 	"$@" "$wormhole" stop >>"$tmp/$name.said" 2>&1
 	cp "$WORMHOLE_DIR/server.log" "$tmp/$name.log"
 }
-# got NAME WHAT...: its answers to these, in one line. It says them in lines of the server's log,
-# "worker of TENANT: intruder: WHAT ANSWER; WHAT ANSWER; ...".
+# got NAME WHAT... prints the intruder's answers to these attacks in one line. The intruder writes
+# them into the server's log, in lines "worker of TENANT: intruder: WHAT ANSWER; WHAT ANSWER;
+# ...".
 got() {
 	log=$tmp/$1.log
 	shift
@@ -46,7 +49,7 @@ says() { sed -n 's/^info: workers have//p' "$tmp/$1.said"; }
 has() { says "$1" | sed 's/; they lack.*//' | grep -c "$2"; }
 lacks() { says "$1" | sed 's/.*; they lack//' | grep -c "$2"; }
 
-# What holds for every server, however it was started.
+# everywhere NAME checks the promises that hold for every server, however it was started.
 everywhere() {
 	tcp=EPERM	# but for ranks of NCCL, who are alone in a network of root's (ranks_test.sh)
 	[ "$1" != root ] || tcp=done
@@ -104,7 +107,7 @@ everywhere_points() {
 }
 
 plan 82
-# Cells of a user's server.
+# The answers of a server that a user starts.
 if ! readable; then
 	# shellcheck disable=SC2046
 	skip_all "needs a build folder that others may read" $(everywhere_points user) \
@@ -159,7 +162,7 @@ everywhere container
 is containers_workers_have_users_of_their_own "$(has container "a user of each tenant's own")" 1
 is container_lacks_namespaces_and_says_why "$(lacks container "namespaces (namespaces: Operation not permitted)")" 1
 is container_lacks_cgroups_and_says_why "$(lacks container "memory by cgroup (.*)")" 1
-# In a chroot the kernel lets nobody make one.
+# The kernel lets nobody make a user namespace in a chroot.
 if ! unshare -U true 2>/dev/null; then
 	skip user_namespaces_workers_have_users_that_it_knows "no user namespaces here"
 	finish

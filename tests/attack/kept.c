@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that keeps what it shared with its worker, hangs up and comes again. Once,
- * the memory that the worker had filled was charged to nobody from then on, so that
- * coming often enough was enough. Its tenant has 100 MiB, of which each part takes 16.
+ * A client that keeps what it shared with its worker, hangs up and comes again. Earlier
+ * nobody was charged from then on for the memory that the worker had filled, so a client
+ * that came often enough got round its limit. The tenant has 100 MiB, of which each part
+ * takes 16.
  */
 #include "hostile.h"
 #include "hostblock.h"
@@ -17,10 +18,10 @@
 #define TRIES		200
 #define PAUSE_US	50000	/* between two tries */
 
-/* What is left of a session. */
+/* The things that a client keeps of a session. */
 struct kept {
-	int file;		/* a descriptor of whatever kind; -1: none */
-	int mail[2];		/* it is under way from one to the other; -1: it is not */
+	int file;		/* any kind of descriptor; -1: none */
+	int mail[2];		/* a socket pair with the descriptor under way in it; -1: none */
 	void *map;		/* NULL: none */
 	size_t size;
 };
@@ -87,7 +88,7 @@ static void let_go(struct kept *k)
 		munmap(k->map, k->size);
 }
 
-/* By the file itself, through a descriptor of its own. */
+/* Asks the file itself, through a descriptor of this program, for its size in memory. */
 static uint64_t bytes_of(int file)
 {
 	struct stat st;
@@ -95,7 +96,7 @@ static uint64_t bytes_of(int file)
 	return fstat(file, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
-/* The worker fills pinned memory from its device: those pages are its own. */
+/* Has the worker fill pinned memory from its device, so that these pages are the worker's own. */
 static bool fill(struct hostile *h)
 {
 	struct wh_req_whHostBlock *q = hostile_request(h, WH_CALL_whHostBlock, sizeof(*q));
@@ -112,7 +113,10 @@ static bool fill(struct hostile *h)
 	return device && !hostile_call(h, sizeof(*c));
 }
 
-/* A session at a time: a worker that is still there is none of what is kept. */
+/*
+ * Ends a session before the next begins, because a living worker does not belong to what
+ * is kept.
+ */
 static void hang_up(struct hostile *h)
 {
 	shutdown(h->sock, SHUT_WR);
@@ -120,7 +124,10 @@ static void hang_up(struct hostile *h)
 	hostile_leave(h);
 }
 
-/* One session, of which something is kept. False: there was no room for it. */
+/*
+ * Makes one session and keeps something of it. Returns false if there was no room for the
+ * session.
+ */
 static bool keep_one(way keep, struct kept *k, uint64_t *bytes)
 {
 	struct hostile h;
@@ -136,7 +143,7 @@ static bool keep_one(way keep, struct kept *k, uint64_t *bytes)
 	return filled;
 }
 
-/* How much it has after so many sessions, or when there is no room for more. */
+/* Returns how much the client has after SESSIONS sessions, or when there is no room for more. */
 static uint64_t keep_many(way keep, struct kept k[SESSIONS], size_t *sessions)
 {
 	uint64_t sum = 0, bytes = 0;
@@ -168,7 +175,7 @@ static bool has_all(void)
 	return had;
 }
 
-/* The server sees what nobody has any more a moment later. */
+/* Waits for the server, which notices a moment later that nobody has the memory any more. */
 static bool all_is_free(void)
 {
 	int i;
@@ -196,7 +203,10 @@ static void no_more_than_the_limit(way keep, const char *holds, const char *agai
 	ok(all_is_free(), again);
 }
 
-/* The name alone is nobody's memory, nor is what comes of it later. */
+/*
+ * A name alone (an O_PATH descriptor) keeps no memory, and neither does a file that is
+ * opened by it later.
+ */
 static void name(void)
 {
 	struct kept k;
@@ -213,7 +223,7 @@ static void name(void)
 	let_go(&k);
 }
 
-/* Parts with nothing in them: as many as there may be workers. */
+/* Keeps parts without memory: there may be as many of them as workers. */
 static void empty(void)
 {
 	struct kept k[WORKERS + 1];
@@ -232,7 +242,7 @@ static void empty(void)
 	ok(all_is_free(), "and_has_all_again_then");
 }
 
-/* Nothing that it can say about the file keeps others from what they do with it. */
+/* The client cannot seal or resize the file, so it cannot keep others from using it. */
 static void seals(void)
 {
 	struct hostile h;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory that a program keeps of what it shared with workers that have ended: it counts until nobody has it.
+# The test promises that memory which a program shared with ended workers, and still keeps, counts
+# for its tenant until nobody has it any more.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -14,7 +15,8 @@ take_over "$tmp/said" 14 19
 await has_workers 0
 ok nothing_is_held_when_it_has_ended await field_is greedy "t['host_memory'], t['host_memory_of_ended']" "(0, 0)"
 
-# A program whose worker is killed: what it pinned is as it was, and is its tenant's to pay.
+# The worker of a program is killed. The memory that the program pinned keeps its contents, and
+# its tenant still pays for it.
 start one --tenant greedy -- pin=$((80 * M)) fill=$((80 * M))
 kill -9 "$(workers)"
 await has_workers 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a kernel reaches of its worker: an ordinary program whose kernel reads or
- * writes the worker's environment, which the program itself cannot see. Prints
- * "read|write RESULT seen|not seen". The server's process is $ATTACK_SERVER.
+ * An ordinary program whose kernel tries to read or write the environment of the worker,
+ * which the program itself cannot see. It prints "read|write RESULT seen|not seen".
+ * $ATTACK_SERVER is the number of the server's process.
  */
 #include <cuda.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A kernel and its worker's own memory: out of reach, but where the driver lets
-# kernels reach their whole process (HMM). Then the server says so at its start.
+# The test promises that a kernel cannot reach its worker's own memory. The exception is a driver
+# that lets kernels reach their whole process (HMM): then the server says so when it starts.
 . "$(dirname "$0")/lib.sh"
 
 reach() { ATTACK_SERVER=$server "$WH_BUILD/tests/attack/bin/kernel_reach" "$1" 2>&1; }

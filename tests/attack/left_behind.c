@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a worker once left behind: a child that outlived its tenant, had the next
- * one's user and read that one's window. left_behind UID becomes that user, says
- * "here", and then at each line of its input says what it reaches of every other
- * process and file of the same user, and "end":
- *   memory PID	reads there
- *   window PID	has its window, by one of its descriptors
- *   signal PID	could end it
- *   file NAME	of /dev/shm: reads it
+ * A child that a worker left behind. Earlier such a child outlived its tenant, had the
+ * same user as the next tenant, and read that tenant's window. `left_behind UID` becomes
+ * that user and says "here". Then, at each line of its input, it says what it reaches of
+ * every other process and file of the same user, and "end":
+ *   memory PID	it can read the process's memory
+ *   window PID	it has the window, by a descriptor of the process
+ *   signal PID	it could end the process
+ *   file NAME	it can read this file of /dev/shm
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,7 +24,7 @@
 
 #include "wormhole_abi.h"
 
-#define LIVES	120	/* seconds, whatever becomes of the test */
+#define LIVES	120	/* seconds; the limit of its life, whatever becomes of the test */
 
 static bool has_user(int pid, unsigned int uid)
 {
@@ -42,7 +42,7 @@ static bool has_user(int pid, unsigned int uid)
 	return real == uid;
 }
 
-/* Where each worker over shm has its window. */
+/* Tries to read at the address where each worker over shm has its window. */
 static bool reads_memory(int pid)
 {
 	char path[64], got[16];

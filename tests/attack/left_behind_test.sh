@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A process that has got away from a worker, with its tenant's user: it ends with the tenant, and its user's number is
-# nobody's before it is given out again.
+# The test promises that a process which escaped from a worker, and still runs as its tenant's
+# user, ends with the tenant. The number of that user is given out again only when no process has
+# it.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -9,13 +10,14 @@
 user_of_tenant() {
 	sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$(field "$1" "t['workers'][0]['pid']")/status"
 }
-# Gone, or this script's to reap.
+# The process is gone, or it is a zombie that this script reaps.
 ended() { ! grep -q '^State:.[^Z]' "/proc/$1/status"; }
-# left_behind.c with the user $uid; `reaches` is what it reaches, without numbers and names.
+# escape starts left_behind.c as the user $uid. `reaches` prints what it reaches, without numbers
+# and names.
 escape() {
 	rm -f "$tmp/in" "$tmp/out"
 	mkfifo "$tmp/in"
-	# Without what holds the clients' standard inputs open.
+	# The process must not hold the clients' standard inputs open.
 	(
 		for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
 		exec "$WH_BUILD/tests/attack/bin/left_behind" "$uid"
@@ -42,13 +44,14 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	finish
 fi
 plan 8
-# Numbers that no other server takes and gives meanwhile.
+# The test uses user numbers that no other server takes or gives out meanwhile.
 serve --worker-uid 31000
 "$wormhole" tenant create b --mem 64M
 start b --tenant b -- alloc=4096
 uid=$(user_of_tenant b)
 escape
-# It is an attack: the same user is enough to end workers, if not to read their memory or files.
+# left_behind.c is a real attack: a process of the same user can end workers, but cannot read
+# their memory or files.
 is who_has_the_user_reaches_its_workers "$(reaches)" "signal "
 is but_not_their_memory "$(grep -c 'memory\|window' "$tmp/out")" 0
 finish_client b
@@ -57,7 +60,8 @@ await has_workers 0
 ok process_that_outlives_a_tenant_ends_with_it await ended "$escaped"
 end_it
 
-# One that is there when nobody looks, as from a server that was killed.
+# Here the process exists before the server looks, as if a server had been killed and had left it
+# behind.
 escape
 "$wormhole" tenant create b --mem 64M
 start d --tenant b -- alloc=4096

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a hijacked worker could write into the file that the workers of its tenant
- * share: lie FILE WORD [VALUE].
- *   head          the file says that it is none
- *   locks         both locks are held by a thread that is nobody's
- *   accounts=PID  every free account is a living worker's, PID, that holds all memory
+ * `lie FILE WORD [VALUE]` writes what a hijacked worker could write into the file that
+ * the workers of its tenant share.
+ *   head          the file denies that it is such a file
+ *   locks         both locks are held by a thread that does not exist
+ *   accounts=PID  every free account belongs to the living worker PID, which holds all memory
  *   counted=PID   this worker has counted all memory there is
- *   odd           the sums of the ended are just being changed, for ever
+ *   odd           the sums of the ended workers are being changed, for ever
  *   tokens        GPU time for years on every device
- *   table         shared objects: all entries and their number at random
- *   noise=SEED    every word of the file at random
+ *   table         shared objects: all entries and their number are random
+ *   noise=SEED    every word of the file is random
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -54,7 +54,10 @@ static void count_all(struct wh_tenant_usage *u, uint32_t pid)
 			u->worker[i].device[0].memory = UINT64_MAX / 2;
 }
 
-/* As the C library has it: the owner's number is in the first words, and nobody gives it back. */
+/*
+ * Writes a lock as the C library does: its first words hold the owner's number. This
+ * owner never gives it back.
+ */
 static void hold_lock(uint64_t *lock)
 {
 	((uint32_t *)lock)[0] = 0x3fffffff;

@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Words that a worker can write and others read: what a lie in each of them costs (docs/security.md). Other tenants
-# and the server go on, and when the tenant's last worker has ended nothing of it is left.
+# The test promises what a lie of a worker costs, in each word that the worker can write and
+# others read (docs/security.md). Other tenants and the server go on. Nothing of the lie is left
+# when the tenant's last worker has ended.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 M=1048576
 lie() { "$WH_BUILD/tests/attack/bin/lie" "$WORMHOLE_DIR/tenants/bad.usage" "$@"; }
-# run_as TENANT WORDS: what a new program of the tenant says; `late' when it takes longer than 40 s.
+# run_as TENANT WORDS prints what a new program of the tenant says, or `late' when it takes longer
+# than 40 s.
 run_as() {
 	tenant=$1
 	shift
@@ -28,7 +30,7 @@ start a --tenant bad -- alloc=$M
 start g --tenant good -- alloc=$M
 a=$(worker_of bad)
 
-# What there is to write: of its own tenant, and the limits not even of that.
+# A worker can write only memory of its own tenant, and not even the limits of that tenant.
 like a_worker_writes_its_tenants_counters_and_seat "$(maps "$a" rw-s)" '^bad.usage turns/seats/[0-9]* $'
 like it_reads_its_limits_and_others_turns "$(maps "$a" r--s)" '^bad.limits turns/seats/[0-9]* turns/seats/.*board $'
 is it_has_none_of_the_files_open "$(find "/proc/$a/fd" -lname "*/tenants/*.*" -o -lname "*/tenants/turns/seats/*" | wc -l)" 0
@@ -46,7 +48,7 @@ lie table
 ok table_at_random_is_read_in_bounds "$wormhole" stat --json bad
 is and_others_share_on "$(run_as good alloc=$M export="$tmp/handle")" "ok ok "
 
-# Locks that nobody gives back: an error after a while, and not for ever.
+# Locks that nobody gives back cause an error after a while; nobody waits for ever.
 lie locks
 before=$(date +%s)
 like lock_that_is_never_given_back_is_an_error "$(timeout 60 "$wormhole" run --tenant bad -- "$client" alloc=$M 2>&1)" "CUDA_ERROR"
@@ -54,7 +56,7 @@ ok in_bounded_time [ $(($(date +%s) - before)) -lt 20 ]
 is others_have_locks_of_their_own "$(run_as good alloc=$M)" "ok "
 ok and_the_server_needs_none "$wormhole" limit bad --mem 80M
 
-# With its last worker all of that is gone.
+# All lies are gone with the tenant's last worker.
 lie tokens
 finish_client a
 is with_its_last_worker_all_lies_are_gone "$(await has_workers 1; run_as bad alloc=$((48 * M)))" "ok "
@@ -65,7 +67,8 @@ start b --tenant bad -- open="$tmp/handle"
 is and_its_workers_share_again "$(said b)" "ok "
 finish_client b
 
-# Who has to go is decided by the driver's figure, and what a worker has counted excuses no more than the limit.
+# The driver's figure decides which worker has to go. What a worker claims to have counted excuses
+# no more than the limit.
 start b --tenant bad -- alloc=$M
 a=$(worker_of bad)
 b=$(field bad "[w['pid'] for w in t['workers'] if w['pid'] != $a][0]")
@@ -77,7 +80,7 @@ ok the_other_is_not kill -0 "$b"
 : >"$FAKE_NVML"
 finish_client a 2>/dev/null
 
-# The server ends its own children, whatever numbers stand in the file.
+# The server ends only its own children, whatever process numbers stand in the file.
 lie accounts="$(worker_of good)"
 g=$(worker_of good)
 "$wormhole" tenant delete bad --force

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a hijacked worker can write into its standard error: loud FILE. A line that
- * looks as if the server had said it, a line without end, and the same line for ever.
+ * `loud FILE` writes what a hijacked worker can write into its standard error: a line
+ * that looks like one of the server's, a line without an end, and the same line for ever.
  */
 #include <fcntl.h>
 #include <string.h>

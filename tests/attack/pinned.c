@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that wants more pinned memory than its tenant may have, by requests that
- * no program of ours sends. Once, what was pinned was checked and never charged, so
- * that asking often enough was enough. Its tenant has 100 MiB, of which the part
- * takes 16; the far area, whose blocks are pinned, begins at WH_SHM_FAR_VA.
+ * A client that wants more pinned memory than its tenant may have, by requests that no
+ * program of ours sends. Earlier pinned memory was checked and never charged, so a client
+ * that asked often enough got round its limit. The tenant has 100 MiB, of which the part
+ * takes 16. The far area, whose blocks are pinned, begins at WH_SHM_FAR_VA.
  */
 #include "hostile.h"
 #include "hostblock.h"
@@ -29,7 +29,7 @@ static int unpin(struct hostile *h, uint64_t addr)
 	return block(h, WH_HOST_UNPIN, addr, 0, 0);
 }
 
-/* How much can be pinned besides, in MiB: taken, and given back. */
+/* Returns how much more can be pinned, in MiB: pins all of it, and gives it back. */
 static unsigned int room(struct hostile *h)
 {
 	unsigned int n = 0, i;
@@ -41,7 +41,7 @@ static unsigned int room(struct hostile *h)
 	return n;
 }
 
-/* Blocks where others are: each page is charged once, and is pinned once. */
+/* Pins blocks where others are already: each page is charged once and pinned once. */
 static void again(struct hostile *h)
 {
 	ok(!pin(h, AT(0), 64 * MIB), "what_fits_is_pinned");
@@ -53,7 +53,7 @@ static void again(struct hostile *h)
 	ok_eq(room(h), 84, "and_what_was_refused_is_not_charged");
 }
 
-/* Sizes and places whose sums are small again. */
+/* Uses sizes and places whose sums overflow to small numbers. */
 static void strange(struct hostile *h)
 {
 	static const uint64_t sizes[] = { 0, 1, PAGE + 1, 1ULL << 40, 1ULL << 63, -PAGE, -1ULL };
@@ -72,7 +72,7 @@ static void strange(struct hostile *h)
 	ok_eq(room(h), 84, "and_cost_nothing");
 }
 
-/* What is given back twice, or was never had, makes no room. */
+/* Gives back memory twice, and memory that it never had: this makes no room. */
 static void give_back(struct hostile *h)
 {
 	bool refused;
@@ -101,7 +101,7 @@ static void other_context(struct hostile *h)
 	unpin(h, AT(0));
 }
 
-/* As many clients as it likes: what is left for one of them is left for all. */
+/* Connects as many clients as it likes: what is left for one of them is left for all together. */
 static void many(struct hostile *first)
 {
 	unsigned int n = 0, parts = 1;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Pinned memory: by whatever requests, a tenant's clients together have no more than its limit, and nothing of it is
-# held when they have ended. tests/tenant/host_memory_test.sh has ordinary programs.
+# The test promises that a tenant's clients together cannot pin more memory than the tenant's
+# limit, whatever they request, and that none of it stays pinned after they have ended.
+# tests/tenant/host_memory_test.sh tests ordinary programs.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

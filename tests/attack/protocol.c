@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests that are right but for one thing: living handles, memory that is there,
- * right sizes, and one field that is something else. Which one and what, protocol_pick
- * says: a random number, or the bytes of a fuzzer's input.
+ * Makes requests that are right but for one thing: living handles, existing memory, right
+ * sizes, and one field that is something else. protocol_pick decides which field and
+ * which value, by a random number or by the bytes of a fuzzer's input.
  */
 #include "protocol.h"
 
@@ -20,17 +20,17 @@ bool (*protocol_send)(struct wh_session *s, uint32_t slot, uint32_t handler, siz
 
 static struct wh_session *s;
 static uint64_t context, device, graph, function;
-static unsigned int way;	/* of protocol_dispatch() */
+static unsigned int way;	/* a way of protocol_dispatch() */
 
-/* A number below this one; 0: any of 64 bits. */
+/* Returns a number below this one; for 0, any 64-bit number. */
 static uint64_t pick(uint64_t below)
 {
 	return protocol_pick(below);
 }
 
-/* --- What stands in fields ----------------------------------------------------------- */
+/* --- Values of fields ---------------------------------------------------------------- */
 
-/* A living object of this type, 0 if there is none; of any type for 0. */
+/* Returns a living object of this type (of any type for 0), or 0 if there is none. */
 static uint64_t living(unsigned int type)
 {
 	uint32_t n = s->handles.used, first = n ? pick(n) : 0, i;
@@ -84,7 +84,10 @@ static void put(uint8_t *at, uint64_t value, uint32_t bytes)
 	memcpy(at, &value, bytes);
 }
 
-/* In the data area, for a message area that does not hold it; the short one says where. */
+/*
+ * Moves a request that the message area cannot hold into the data area; a short request
+ * then says where it lies.
+ */
 static size_t make_long(size_t size)
 {
 	struct wh_req_long *q = msg(s);
@@ -123,7 +126,7 @@ static int64_t ask(struct wh_session *session, uint32_t call, size_t size)
 	return say(call, size) == -1;
 }
 
-/* What is posted lies in a cell, which holds no more. */
+/* Posts the request, which lies in a cell, so it can be no longer than a cell. */
 static bool post(uint32_t slot, uint32_t handler, size_t size)
 {
 	static uint8_t cell[WH_SHM_LONG];
@@ -187,14 +190,14 @@ static void fill(const struct call *c)
 			put(q + f->at, living(f->value), 8);
 			break;
 		case OBJECT:
-			/* Its number, then what the client keeps of it. */
+			/* The handle's number, then what the client keeps of the handle. */
 			put(q + f->at, living(f->value), 8);
 			put(q + f->at + 8, pick(2), 4);
 			break;
 		}
 }
 
-/* The head of a request, or any word of the rest. */
+/* Spoils the head of a request, or any word of the rest. */
 static size_t spoil(size_t size)
 {
 	struct wh_req *q = msg(s);
@@ -240,7 +243,7 @@ static void one_described(const struct call *c)
 
 /* --- Calls of libraries ------------------------------------------------------------------ */
 
-/* The driver's are the first. */
+/* The driver's calls come first in the table. */
 static size_t first_of_libraries(void)
 {
 	size_t i = 0;
@@ -250,7 +253,7 @@ static size_t first_of_libraries(void)
 	return i;
 }
 
-/* Any call, also one that no description says all of. */
+/* Makes any call, also one that no description covers completely. */
 static void one_undescribed(void)
 {
 	const uint32_t own = sizeof(library_structured) / sizeof(*library_structured);
@@ -325,7 +328,7 @@ static uint64_t load(size_t n, bool wrong)
 	return say(WH_CALL_cuModuleLoadDataEx, size) ? 0 : r->handle;
 }
 
-/* Code with some bytes of another place, or other numbers, or less of it. */
+/* Sends code with some bytes from another place, with other numbers, or with its end cut off. */
 static void one_image(void)
 {
 	char text[sizeof(ptx)];
@@ -374,7 +377,10 @@ static void one_launch(void)
 	q->param_bytes = 12;
 	put(param, device, 8);
 	put(param + 8, 32, 4);
-	/* An address that is none ends the context for good: not each time. */
+	/*
+	 * A bad address ends the context for good, so the parameters are spoilt only now and
+	 * then.
+	 */
 	if (pick(16) == 0)
 		say(WH_CALL_whLaunch, spoil(FIXED(*q) + 16));
 	else
@@ -579,7 +585,7 @@ bool protocol_begin(struct wh_session *session)
 	return true;
 }
 
-/* Where the next request comes, and how. */
+/* Chooses in which slot the next request comes, and by which way. */
 static void choose_way(void)
 {
 	unsigned int n = pick(8);

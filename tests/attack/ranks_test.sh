@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What --nccl opens of a worker's sandbox, for which tenant, and on which machine at all; and
-# which tenants have it when nobody says so.
-# intruder.so is a driver that tries. Needs root for all but the user's part.
+# The test promises what --nccl opens in a worker's sandbox, for which tenants, and on which
+# machines. It also tests which tenants have NCCL when no option says so. intruder.so is a driver
+# that tries each attack. All parts but the user's need root.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -15,7 +15,7 @@ points="program_of_plain_run_has_tcp_sockets one_with_limits_too without_them_it
 	tenant_that_is_asked_for_it_later_has_it and_then_for_none_again created_tenant_has_it
 	server_without_it_has_none_for_plain_run"
 
-# got LOG WHAT...: the intruder's answers in the last lines that it wrote.
+# got LOG WHAT... prints the intruder's answers from the last lines that it wrote.
 got() {
 	log=$1
 	shift
@@ -29,7 +29,8 @@ serve() {
 	INTRUDER=$WORMHOLE_DIR "$wormhole" serve --backend "$bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
 		--nvml none --daemon --part-size 16M --host-mem 256M "$@" >/dev/null 2>&1
 }
-# sockets OPTION...: what a worker of a program gets that asks for TCP.
+# sockets OPTION... runs a program with these options and prints the answer that its worker gets
+# when it asks for TCP.
 sockets() {
 	"$wormhole" run "$@" -- "$client" alloc=4096 >/dev/null
 	got "$log" socket_inet
@@ -37,7 +38,7 @@ sockets() {
 
 plan 16
 if [ "$(id -u)" = 0 ]; then
-	# Whose workers are root cannot tell its tenants apart.
+	# A server whose workers run as root cannot tell its tenants apart.
 	"$wormhole" serve --backend softgpu --worker-uid none --daemon >/dev/null 2>&1
 else
 	"$wormhole" serve --backend softgpu --daemon >/dev/null 2>&1

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that writes into the ring what no client can have sent. Once, each of
- * these made the worker run 2^32 calls that nobody had made, on a CPU of its own:
- * now the session ends.
+ * A client that writes into the ring what no client can have sent. Earlier each of these
+ * attacks made the worker run 2^32 calls that nobody had made, on a CPU of its own. Now
+ * the session ends.
  */
 #include "hostile.h"
 
 #define SOON_MS	5000
 
-/* One posted call as it should be: it asks for nothing. */
+/* Writes one posted call as it should be: it asks for nothing. */
 static void post(struct hostile *h, uint32_t number)
 {
 	struct wh_shm_cell *c = &h->cell[number % WH_SHM_CELLS];
@@ -54,7 +54,7 @@ static void cell(uint32_t size, uint32_t handler, const char *name)
 	cell_at(size, handler, 0, name);
 }
 
-/* As many as there is room for, and one that is waited for. */
+/* Posts as many calls as there is room for, and makes one call that is waited for. */
 static void full_ring(void)
 {
 	struct wh_req_cuCtxGetFlags *q;
@@ -78,7 +78,10 @@ static bool say(struct hostile *h, uint32_t magic, uint32_t number)
 	return send(h->sock, &use, sizeof(use), MSG_NOSIGNAL) == sizeof(use);
 }
 
-/* The worker goes on, in the first slot and in one that it was told about often. */
+/*
+ * Names slots that do not exist. The worker goes on, in the first slot and in one that
+ * was named often.
+ */
 static void slots_that_are_none(void)
 {
 	struct wh_req_cuCtxGetFlags *q;

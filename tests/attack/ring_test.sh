@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What cannot be in the ring ends the session, the log says what it was, and
-# other clients are served.
+# The test promises that an entry which no client can have put into the ring ends the session. The
+# log says what the entry was, and other clients are served.
 . "$(dirname "$0")/lib.sh"
 
 start_server --part-size 16M

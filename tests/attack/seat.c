@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a hijacked worker can write about turns: seat FILE, its tenant's.
- * Once, a turn that named another holder and a time far ahead made everybody wait
- * for ever. This has, wants and renews its turn on every device to
- * the end of time, again and again until it is killed. Says "lying" when it does.
+ * `seat FILE` writes what a hijacked worker can write about turns into FILE, its tenant's
+ * seat. Earlier a turn that named another holder and a time far ahead made everybody wait
+ * for ever. This program has, wants and renews its turn on every device to the end of
+ * time, again and again until it is killed. It says "lying" when it does so.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "tenant/tenant.h"
 
 #define FAR_AHEAD	(1ull << 62)
-#define LIVES		120	/* seconds, whatever becomes of the test */
+#define LIVES		120	/* seconds; the limit of its life */
 
 static void forge(struct wh_turn *t)
 {
-	/* Any worker's number: that of one which is not there does as well. */
+	/* Any worker's number will do, even that of a worker which does not exist. */
 	t->holder = 1;
 	t->next = 1;
 	t->next_tsc = FAR_AHEAD;
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 			puts("lying");
 		said = true;
 		fflush(stdout);
-		/* The victim is to wait for the lie, not for the CPU. */
+		/* The pause makes sure that the victim waits for the lie and not for the CPU. */
 		usleep(1000);
 	}
 }

@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A forged claim to a device: what a worker can write is its own tenant's seat, and no claim holds up others for
-# longer than that tenant's share allows.
+# The test promises that a forged claim to a device costs little: a worker can write only its own
+# tenant's seat, and no claim holds up other tenants for longer than that tenant's share allows.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 seats=$WORMHOLE_DIR/tenants/turns/seats
-# The seat of a tenant: the file that one of its workers has mapped writable.
+# seat_of PID prints the seat of a worker's tenant, which is the seat file that the worker has
+# mapped writable.
 seat_of() { sed -n 's|.* rw-s .*/turns/seats/\([0-9]*\)$|\1|p' "/proc/$1/maps" | sort -u; }
 maps_of() { sed -n "s|.* $2 .*/turns/seats/\([a-z0-9]*\)$|\1|p" "/proc/$1/maps" | sort -u | tr '\n' ' '; }
 worker_of() { field "$1" "t['workers'][0]['pid']"; }
-# lie ID: seat.c with the seat of a tenant, until it is killed. In the background only: it becomes that program.
+# lie ID runs seat.c with the seat of a tenant until it is killed. Call it in the background only,
+# because it becomes that program by exec.
 lie() {
 	for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
 	exec "$WH_BUILD/tests/attack/bin/seat" "$seats/$1"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A driver and libraries that do whatever they are told, and each call's request as the
- * descriptions have it, right but for one field: what is refused then is that field.
+ * descriptions define it. The request is right but for one field, so a refusal is due to
+ * that field.
  */
 #ifndef WORMHOLE_TESTS_ATTACK_TOLD_H
 #define WORMHOLE_TESTS_ATTACK_TOLD_H
@@ -22,16 +23,16 @@
 #include "requests.h"
 #include "session/held.h"
 
-/* 32 bits: CUDA 3.1's addresses have no more. */
+/* The address has 32 bits, because addresses of CUDA 3.1 have no more. */
 #define DEVICE		0x40000000ULL
 #define DEVICE_SIZE	0x1000ULL
-/* Of the devices the tenant has number 1. */
+/* A device that is not the tenant's; the tenant has device number 1. */
 #define ANOTHERS	2
 
 #include "one_range.h"
 
 static int reached;
-static char own[64] = "the worker's own";	/* it is below 4 GiB: not position independent */
+static char own[64] = "the worker's own";	/* lies below 4 GiB: no PIE */
 
 /* --- A driver and libraries that do what they are told ------------------------------ */
 
@@ -41,7 +42,7 @@ static int any(void)
 	return 0;
 }
 
-/* It makes an object, which the worker then has a handle of. */
+/* Makes an object, of which the worker then has a handle. */
 static int makes(void **object)
 {
 	reached++;
@@ -86,7 +87,7 @@ static cudnnStatus_t steps(const cudnnSeqDataDescriptor_t d, cudnnDataType_t *ty
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* Of cuSPARSE's functions, one whose first parameter is where the new object comes? */
+/* Is this a function of cuSPARSE whose first parameter receives the new object? */
 static bool makes_one(const char *name)
 {
 	static const char begins[] = "cusparseCreate";
@@ -135,7 +136,7 @@ static void fill(struct wh_session *s)
 
 /* --- Requests ------------------------------------------------------------------------ */
 
-/* Objects by their type in the worker's table. */
+/* The numbers of the objects, by their type in the worker's table. */
 static uint64_t context, object[256];
 
 static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size_t size)
@@ -149,7 +150,7 @@ static int32_t ask(struct wh_session *s, uint32_t library, uint32_t number, size
 	       -1 : rsp(s)->result;
 }
 
-/* What the library's own call makes; its number is the response's first field. */
+/* Makes an object by the library's own call; its number is the first field of the response. */
 static void make_object(struct wh_session *s, uint32_t library, uint32_t call, unsigned int type)
 {
 	request(s, 0, 64);
@@ -179,7 +180,10 @@ static void make_objects(struct wh_session *s)
 	make_object(s, WH_LIB_cusolver, WH_CALL_cusolverRfCreate, WH_H_cusolverRfHandle_t);
 }
 
-/* One of a library's structs, as large as any. */
+/*
+ * Puts an object with one of a library's structs into the worker's table; the struct is
+ * as large as any.
+ */
 static uint64_t box(struct wh_session *s, unsigned int type)
 {
 	return wh_box_put(s, type, wh_box_new(512), false);
@@ -191,8 +195,8 @@ static void put(uint8_t *at, uint64_t value, uint32_t bytes)
 }
 
 /*
- * The request with its addresses in device memory and its devices the tenant's, but for
- * number `wrong` of `what`.
+ * Builds the request with addresses in device memory and the tenant's devices, but for
+ * the field of kind `what` with the number `wrong`.
  */
 static void build(struct wh_session *s, const struct call *c, enum what what, int wrong)
 {
@@ -249,7 +253,7 @@ static int count(const struct call *c, enum what what)
 	return n;
 }
 
-/* The request's first object of a library's, or 0. */
+/* Returns the first object of a library in the request, or 0. */
 static uint64_t handle_in(struct wh_session *s, const struct call *c)
 {
 	const struct field *f;
@@ -262,8 +266,9 @@ static uint64_t handle_in(struct wh_session *s, const struct call *c)
 }
 
 /*
- * Did the request, with one field wrong, come through? Not where its object, or the one that it
- * made, only keeps an address and has nothing in its place (server/session/held.h).
+ * Did the request, with one field wrong, come through? It did not if its object, or the
+ * object that it made, only keeps an address and has nothing in the address's place
+ * (server/session/held.h).
  */
 static bool comes_through(struct wh_session *s, const struct call *c, int32_t *res)
 {
@@ -275,13 +280,13 @@ static bool comes_through(struct wh_session *s, const struct call *c, int32_t *r
 		memcpy(&id, rsp(s) + 1, sizeof(id));
 	if (wh_held_reach(s, id))
 		return reached || !*res;
-	/* Other calls get the same object. */
+	/* Other calls use the same object, so its held addresses are removed. */
 	for (i = 0; i < WH_HELD; i++)
 		wh_hold(s, id, i, 0, 0);
 	return false;
 }
 
-/* what: ADDRESS or ORDINAL. */
+/* Tests each call of a library. `what` is ADDRESS or ORDINAL. */
 static void each_call(struct wh_session *s, uint32_t library, enum what what, const char *wanted,
 		      const char *refused)
 {

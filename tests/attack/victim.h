@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an attack is after, as root sees it: the worker's process and its memory. */
+/* Finds the target of an attack as root sees it: the worker's process and its memory. */
 #ifndef WORMHOLE_ATTACK_VICTIM_H
 #define WORMHOLE_ATTACK_VICTIM_H
 
@@ -26,7 +26,7 @@ static inline int youngest_child(int pid)
 	return child;
 }
 
-/* The youngest worker of the server, whose process $ATTACK_SERVER is. */
+/* Returns the youngest worker of the server with the process number $ATTACK_SERVER. */
 static inline int worker_process(void)
 {
 	const char *server = getenv("ATTACK_SERVER");
@@ -37,7 +37,7 @@ static inline int worker_process(void)
 	return pid;
 }
 
-/* The first writable mapping whose line has this word; 0: there is none. */
+/* Returns the first writable mapping whose line contains this word, or 0 if there is none. */
 static inline uint64_t worker_mapping(int pid, const char *word, uint64_t *end)
 {
 	char path[64], line[512], rights[8];
