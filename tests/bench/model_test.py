@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/model.py counts what a call touches and what its caches and TLBs lack,
-and sums costs; bench/run.py keeps the sections of other parts.
+"""The test promises that bench/model.py counts what a call touches and what misses its caches and
+TLBs, and sums the costs, and that bench/run.py keeps the sections of other parts.
 
-Works on made-up records.
+It works on made-up records.
 """
 import os
 import sys

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TAP points of the tests beside it."""
+"""Prints the TAP points of the tests beside this file."""
 number = 0
 
 
 def ok(good, name, got=None):
-    """A point; what was got is said where it is not good."""
+    """Prints a point; if it is not good, also prints what the test got."""
     global number
     number += 1
     print(f"{'ok' if good else 'not ok'} {number} - {name}")

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The programs of `make bench` that need no VM run, and say what they measured.
+# The test promises that the programs of `make bench` which need no VM run and say what they
+# measured.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 export WH_TOP WH_BUILD WH_BENCH_MS=2
 . "$WH_TOP/tests/tap.sh"
@@ -9,7 +10,8 @@ bench=$WH_BUILD/bench
 
 need_built "$bench/tcp" "$bench/scale" "$softgpu/libcuda.so.1"
 
-# Four figures above zero, of this way's names.
+# says_four WAY checks that the program prints four figures above zero, with the names of this
+# way.
 says_four() { # WAY
 	LD_LIBRARY_PATH=$softgpu timeout 20 "$bench/tcp" "$1" >"$world_dir/said" 2>"$world_dir/err" || return 1
 	[ "$(grep -c "^bench $1_[a-z0-9_]* ns [0-9]* [1-9]" "$world_dir/said")" = 4 ]
@@ -24,7 +26,8 @@ done
 LD_LIBRARY_PATH=$softgpu "$bench/tcp" pigeon 2>"$world_dir/err"
 is a_way_that_is_not_there_is_refused $? 2
 
-# The Neuron mix brings the same whichever way its calls go, and all of them cross but inline.
+# mixes WAY CROSSINGS checks that the Neuron mix prints the same whichever way its calls go, and
+# that all calls cross; with `inline` none crosses.
 mixes() { # WAY CROSSINGS
 	LD_LIBRARY_PATH=$softgpu timeout 20 "$bench/mix" "$1" calls=500 >"$world_dir/mix.$1" 2>"$world_dir/err" &&
 		grep -q '^rate [1-9]' "$world_dir/err" && grep -q "^crossed: $2 requests" "$world_dir/err" &&
@@ -35,7 +38,8 @@ for way in notify tcp; do
 	ok "${way}_brings_the_same" mixes $way 500
 done
 
-# Calls a second and a client's memory above zero.
+# scales WORLD [VARIABLE] checks that the program prints calls a second and a client's memory,
+# both above zero.
 scales() { # WORLD [VARIABLE]
 	in_world "$1" shared env ${2:+"$2"} timeout 20 "$bench/scale" 3 2 >"$world_dir/said" 2>"$world_dir/err" || return 1
 	grep -q '^scale 3 2 [1-9][0-9]* [0-9.]* [1-9][0-9]* [0-9]*$' "$world_dir/said"
@@ -46,7 +50,8 @@ ok workers_memory_is_counted grep -q ' [1-9][0-9]*$' "$world_dir/said"
 in_world shm shared env WORMHOLE_SOCKET="$world_dir/nobody" timeout 20 "$bench/scale" 2 1 >"$world_dir/said" 2>"$world_dir/err"
 is a_client_that_fails_fails_all_of_it $? 1
 
-# Eight layers; what they answer in the end is their lines' last word.
+# layers_in WORLD checks that the program prints eight layers; the last word of each line is the
+# layer's result.
 layers_in() { # WORLD
 	in_world "$1" shared timeout 60 "$bench/layers" steps=1 >"$world_dir/said" 2>"$world_dir/err" || return 1
 	awk '/^layer / && $3 > 0 { print $2, $5 }' "$world_dir/said" >"$world_dir/layers.$1"

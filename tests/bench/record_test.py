@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/record.py finds the marked calls in what the instrumented emulator wrote
-down, and divides each into what its instructions are for.
+"""The test promises that bench/record.py finds the marked calls in a record of the instrumented
+emulator, and divides each call by the purpose of its instructions.
 
-Works on a made-up record: a stub at 0x1000, the trampoline, a worker at 0x2000
-with a driver at 0x3000 and a C library at 0x4000.
+It works on a made-up record: a stub at 0x1000, the trampoline, a worker at 0x2000 with a driver
+at 0x3000 and a C library at 0x4000.
 """
 import os
 import sys
@@ -35,7 +35,8 @@ def exit_for(reason):
     return [("X", 0, 0, 0, reason, 0)]
 
 
-# bench's own 2, stub 3, out 4 with a base, worker 5, driver 6 with 7 of the C library, back 3.
+# The call has 2 instructions of the bench itself, 3 of the stub, 4 on the way out and one that
+# loads a base, 5 of the worker, 6 of the driver with 7 of the C library, and 3 on the way back.
 CALL = ([space(OWN)] + run(0x500, 2) + run(0x1000, 3) + run(T + 0x40, 3) + run(T + 0x50, 1, FSGS)
         + run(T + 0x60, 1, FUNC) + [space(VIEW)] + run(0x2000, 5) + run(0x3000, 6) + run(0x4000, 7)
         + run(T + 0x80, 2) + run(T + 0x90, 1, FUNC) + [space(OWN)] + run(0x1000, 1))
@@ -53,7 +54,7 @@ def parts(records):
 
 
 def written(*calls):
-    """By way of a file, as the emulator writes it."""
+    """Reads the records through a file, as the emulator writes it."""
     with tempfile.NamedTemporaryFile() as f:
         for what, records in calls:
             for r in [("B", 0, 0, 0, what, 0), *records, ("E", 0, 0, 0, 0, 0)]:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench` does with parts that fail, and where it goes on. No part is run: others stand in
-their place."""
+"""The test promises what `make bench` does with parts that fail, and where it goes on later. No
+part runs: others stand in for them."""
 import contextlib
 import io
 import os
@@ -20,7 +20,7 @@ points = []
 
 
 def part(name, answer):
-    """A part whose section() answers so, or raises it."""
+    """Makes a part whose section() returns this answer, or raises it."""
     def section():
         if isinstance(answer, BaseException):
             raise answer
@@ -32,7 +32,7 @@ def part(name, answer):
 
 
 def bench(resume=False, **answers):
-    """Exit status and results.md after the parts named."""
+    """Returns the exit status, and results.md, after a run of the named parts."""
     for name, answer in answers.items():
         part(name, answer)
     run.PARTS = list(answers)
@@ -55,7 +55,7 @@ def expect(name, condition, seen):
 
 
 def script(text, **keywords):
-    """report.script() of a script with this text."""
+    """Returns report.script() of a script with this text."""
     path = os.path.join(report.TOP, "bench/script")
     with open(path, "w") as f:
         f.write("#!/bin/bash\n" + text)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The `wormhole` command against the kernel's control device, in the VMX host.
-# The VMs are stock QEMUs that never run: roles, identities and permissions
-# need no guest.
+# The test promises what the `wormhole` command does with the kernel's control device, in the VMX
+# host. The VMs are stock QEMUs that never run, because roles, identities and permissions need no
+# guest.
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `make demo`: boots the VMX host in Bochs with a server VM and a client VM in
-# it, runs the example programs in the client VM, and prints what each cost. All three boot
-# Debian's own kernel; what they boot was built before (make demo-images here). `--tap`: as a
-# test, on the minimal kernels, or with WH_KERNELS=debian on Debian's, too.
+# `make demo` boots the VMX host in Bochs with a server VM and a client VM, runs the example
+# programs in the client VM, and prints what each cost. All three machines boot Debian's own
+# kernel, and all that they boot was built before (make demo-images here). With `--tap` the script
+# is a test, which runs on the minimal kernels, or, with WH_KERNELS=debian, on Debian's.
 set -eu
 
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
@@ -32,7 +32,8 @@ else
 	kernel=$WH_BUILD/kernel/host/bzImage
 	driver=$here/device/server.list
 fi
-# The test device's engine has a CPU of its own; without one it is left out.
+# The engine of the test device has a CPU of its own; on a host with one CPU the device is left
+# out.
 : "${WH_CPUS:=2}"
 export WH_TOP WH_BUILD WH_KERNELS WH_CPUS
 diagnostics() { if [ -n "$tap" ]; then sed -u 's/^/# /'; else cat; fi; }

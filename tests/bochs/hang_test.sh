@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A program of a job that does not end: it is named and killed with what it
-# started, the kernel says where all tasks wait, and the job goes on.
+# The test promises that a job survives a program which does not end. The program is named and
+# killed with all that it started, the kernel says where all tasks wait, and the job goes on.
 . "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}/tests/tap.sh"
 : "${WH_BUILD:=$WH_TOP/build}"
 out=$WH_BUILD/bochs/hang

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# For scripts that run inside the VMX host (`. /job.sh`): TAP points, steps
+# Scripts that run inside the VMX host source this file (`. /job.sh`). It has TAP points, steps
 # for the progress line, and virtual machines under stock QEMU.
 
-# What the progress line says from here on.
+# step TEXT sets what the progress line says from here on.
 step() { echo "@ $*"; }
 
-# One behaviour, like ok() of tap.h: ok RC NAME.
+# ok RC NAME prints one behaviour, like ok() of tap.h.
 ok() {
 	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
 }
 diag() { echo "# $*"; }
 skip() { echo "ok - $1 # SKIP $2"; }
 
-# Where all tasks wait and what the processors do, as diagnostics.
+# tasks prints, as diagnostics, where all tasks wait and what the processors do.
 tasks() {
 	tasks_mark="tasks at $(cut -d' ' -f1 /proc/uptime)"
 	echo "<6>$tasks_mark" >/dev/kmsg
@@ -27,8 +27,8 @@ tasks() {
 	done 2>/dev/null
 }
 
-# tap NAME COMMAND...: a program that prints TAP of its own. One that does not
-# end within TAP_TIMEOUT seconds fails, and is killed with all that it started.
+# tap NAME COMMAND... runs a program that prints TAP of its own. A program that does not end
+# within TAP_TIMEOUT seconds fails, and is killed with all that it started.
 tap() {
 	tap_name=$1
 	tap_limit=${TAP_TIMEOUT:-120}
@@ -54,10 +54,10 @@ tap() {
 	echo "@end $tap_name $tap_rc"
 }
 
-# dump PREFIX FILE: the end of a log, as diagnostics.
+# dump PREFIX FILE [LINES] prints the end of a log as diagnostics.
 dump() { tail -n "${3:-40}" "$2" | tr -d '\r' | sed "s/^/# $1| /"; }
 
-# wait_for SECONDS FILE PATTERN: until a line of a growing file matches.
+# wait_for SECONDS FILE PATTERN waits until a line of a growing file matches.
 wait_for() {
 	wait_left=$(($1 * 5))
 	until grep -q -e "$3" "$2" 2>/dev/null; do

@@ -1,15 +1,13 @@
 ; SPDX-License-Identifier: Apache-2.0
+; An option ROM that boots the VMX host. Kernel and initramfs are in memory already (machine.py).
+; The ROM makes Bochs see them and enters the kernel's real-mode setup code by the x86 boot
+; protocol. As a ROM it runs before the BIOS looks for disks and waits for a key.
 ;
-; Option ROM that boots the VMX host. Kernel and initramfs are in memory already
-; (machine.py); what remains is to make Bochs see them and to enter the kernel's
-; real-mode setup code by the x86 boot protocol. As a ROM it runs before the
-; BIOS looks for disks and waits for a key.
-;
-; Bochs gives a block of the machine (128 KiB) its storage when it is first
-; touched, in the order of the touches, but reads an image into storage in one
-; piece. So every block of the image must be touched in order. What the BIOS
-; touched first took storage from the image's start: that is padding, whose
-; blocks hold their own number. A fresh block tells how far the BIOS came.
+; Bochs gives a block of the machine (128 KiB) its storage when it is first touched, in the order
+; of the touches, but reads an image into storage in one piece. So every block of the image must
+; be touched in order. The blocks that the BIOS touched first took storage from the image's start:
+; that is padding, whose blocks hold their own number. A fresh block tells how much of it the BIOS
+; used.
 
 bits 16
 org 0
@@ -57,7 +55,7 @@ start:
 	mov	sp, SETUP_STACK
 	jmp	SETUP_SEG + 0x20:0	; the setup code's entry
 
-; The storage is not laid out as expected: say so on the first serial port.
+; The storage is not laid out as expected: the ROM says so on the first serial port.
 .lost:
 	mov	dx, 0x3f8
 	mov	al, '?'

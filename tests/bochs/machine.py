@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One Bochs machine: its memory images, its process, its two serial files.
 
-Owns nothing of what a job means; run_job.py reads the lines.
+This module knows nothing of what a job means; run_job.py reads the lines.
 
-The machine boots from no disk. Bochs reads files into its memory ("optional
-RAM images") and an option ROM, loader.asm, enters the kernel. Thus a boot
-costs the instructions of the kernel's own start and no others.
+The machine boots from no disk. Bochs reads files into its memory ("optional RAM images") and an
+option ROM, loader.asm, enters the kernel. Thus a boot costs the instructions of the kernel's own
+start and no others.
 """
 import ctypes
 import os
@@ -18,19 +18,20 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("WH_BUILD") or os.path.join(HERE, "../../build")
 BOCHS = os.path.realpath(os.path.join(BUILD, "bochs-3.0/bochs"))
 
-# Instructions per second of the machine's timers, and its TSC's rate: equal,
-# as the TSC counts instructions. Busy, about one second of a core here.
+# The rate of the machine's timers in instructions per second, which is also the rate of its TSC,
+# because the TSC counts instructions. A busy machine runs about that many in one second of a core
+# here.
 IPS = 100_000_000
 KERNEL_ARGS = (f"console=ttyS0,115200 loglevel=5 panic=0 tsc=reliable "
                f"tsc_early_khz={IPS // 1000} lpj=400000 mitigations=off "
-               # The deadline timer came with the microcode; nothing here needs it.
+               # The deadline timer came with a microcode update; nothing here needs it.
                "lapic=notscdeadline "
-               # QEMU would ask for them; wormhole_large_test switches them on.
+               # QEMU would ask for huge pages; wormhole_large_test switches them on.
                "transparent_hugepage=never "
                # Bochs misses writes of other processors to a line that MWAIT monitors.
                "idle=halt")
 
-# Memory map of the machine before the kernel runs; loader.asm explains.
+# The memory map of the machine before the kernel runs; loader.asm explains it.
 ROM_BASE = 0xd0000
 SETUP_BASE = 0x10000        # real-mode part of the kernel, then its arguments
 SETUP_ARGS = 0xe000
@@ -44,7 +45,7 @@ MEMORY = 2048               # MiB, fixed by the addresses above
 
 
 def run(argv, **kw):
-    """Run a tool; its output is shown only when it fails."""
+    """Runs a tool; its output is shown only when it fails."""
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kw)
     if done.returncode:
@@ -52,7 +53,7 @@ def run(argv, **kw):
 
 
 def pack_job(job, out):
-    """A directory as a cpio archive below /job, links followed."""
+    """Packs a directory as a cpio archive below /job, with links followed."""
     root = os.path.join(out, "root")
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(job, os.path.join(root, "job"), symlinks=False)
@@ -63,13 +64,13 @@ def pack_job(job, out):
 
 
 def initrd_base(bzimage):
-    """Beyond all that the kernel needs while it unpacks itself."""
+    """Returns an address beyond all that the kernel needs while it unpacks itself."""
     init_size = struct.unpack_from("<I", bzimage, 0x260)[0]
     return (KERNEL_BASE + init_size + 0x1fffff) & ~0x1fffff
 
 
 def setup_image(bzimage, args, initrd_size):
-    """The real-mode part with the fields that a boot loader fills in."""
+    """Returns the real-mode part with the fields that a boot loader fills in."""
     if bzimage[0x202:0x206] != b"HdrS":
         raise RuntimeError("not a bzImage")
     setup = bytearray(bzimage[:(bzimage[0x1f1] + 1) * 512])
@@ -83,7 +84,7 @@ def setup_image(bzimage, args, initrd_size):
 
 
 def write_high_image(path, bzimage, initrds):
-    """Numbered padding, protected-mode kernel, initramfs; returns its end."""
+    """Writes numbered padding, the protected-mode kernel and the initramfs; returns the end."""
     with open(path, "wb") as f:
         for i in range(PADDING):
             f.seek(i << BLOCK_SHIFT)
@@ -99,7 +100,7 @@ def write_high_image(path, bzimage, initrds):
 
 
 def make_loader(path, image_end):
-    """Assemble the option ROM; its bytes must add up to zero."""
+    """Assembles the option ROM; its bytes must add up to zero."""
     words = {"ROM_BASE": ROM_BASE, "SETUP_SEG": SETUP_BASE >> 4,
              "SETUP_STACK": SETUP_ARGS, "IMAGE_START": IMAGE_BASE,
              "IMAGE_END": image_end, "BLOCK_SHIFT": BLOCK_SHIFT,
@@ -114,7 +115,7 @@ def make_loader(path, image_end):
 
 
 def make_images(out, kernel, initrds, args):
-    """Everything that the machine finds in its memory when it starts."""
+    """Makes everything that the machine finds in its memory when it starts."""
     with open(kernel, "rb") as f:
         bzimage = f.read()
     end = write_high_image(os.path.join(out, "high"), bzimage, initrds)
@@ -163,7 +164,7 @@ class Machine:
                 stdout=said, stderr=said, start_new_session=True, preexec_fn=die_with_parent)
 
     def lines(self, name):
-        """The whole lines that a serial file got since the last call."""
+        """Returns the whole lines that a serial file got since the last call."""
         with open(os.path.join(self.out, name), "rb") as f:
             f.seek(self.offset[name])
             data = f.read()

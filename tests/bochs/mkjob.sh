@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Lays out a job with both guests: build/bochs/NAME/job/{server,client}/ with
-# kernel, initramfs and command line.
+# Lays out a job with both guests: build/bochs/NAME/job/{server,client}/ with kernel, initramfs
+# and command line.
 #
 #   mkjob.sh NAME [--image CPIO] [--server LIST] [CLIENT-LIST...]
 #
-# CPIO is the server's image, if not the one with all of a worker's libraries. The lists say
-# what an initramfs gets besides the image's own files; see
-# tests/vm/mkinitramfs.sh. WH_KERNELS=debian: both guests have Debian's cloud kernel, and the
-# job brings KVM's modules for a host that has it, too (debian/Makefile).
+# CPIO is the server's image, if it is not the one with all of a worker's libraries. The lists say
+# what an initramfs gets besides the image's own files; tests/vm/mkinitramfs.sh explains them.
+# With WH_KERNELS=debian both guests have Debian's cloud kernel, and the job also brings KVM's
+# modules for a host that has that kernel (debian/Makefile).
 set -eu
 
 name=$1
@@ -27,7 +27,8 @@ overlay=$WH_BUILD/bochs/$name/overlay.cpio
 rm -rf "$job"
 mkdir -p "$job/server" "$job/client"
 
-# initramfs GUEST IMAGE [LIST...]: an image that gets nothing more is not copied.
+# initramfs GUEST IMAGE [LIST...] makes a guest's initramfs. An image that gets no more files is
+# not copied.
 initramfs() {
 	guest=$1 image=$2
 	shift 2

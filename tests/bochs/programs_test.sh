@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The demo as a test: each example program, in both forms, in a client VM over
-# vmfunc. Its result must be right, the calls counted by the worker; see
-# demo/table.py for the points.
+# The test promises the results of the demo: each example program, in both forms, runs in a client
+# VM over vmfunc. Its result must be right, and the worker must have counted its calls;
+# demo/table.py has the points.
 set -eu
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boots the VMX host in Bochs and runs one job in it.
 
-A job is a directory; its script `run` is executed in the host as /job/run and
-writes to the second serial port. Lines that start with @ steer this program
-(job.sh writes them). TAP points are numbered anew, and two are added: the job
-came to its end with status 0, and the host's kernel log is clean.
+A job is a directory; its script `run` is executed in the host as /job/run and writes to the
+second serial port. Lines that start with @ steer this program (job.sh writes them). TAP points
+are numbered anew, and two are added: the job came to its end with status 0, and the host's
+kernel log is clean.
 
-Standard output: TAP (or, with --plain, the job's lines). Standard error: one
-progress line at least every --every seconds. Exit status 0 only if all passed.
+Standard output is TAP (or, with --plain, the job's lines). Standard error has one progress line
+at least every --every seconds. The exit status is 0 only if all points passed.
 """
 import argparse
 import os
@@ -26,9 +26,9 @@ BAD_KERNEL = re.compile(
     r"suspicious RCU usage|lock held when returning|bad unlock balance|"
     r"scheduling while atomic|sleeping function called|KASAN|UBSAN|"
     r"kvm.*(entry failed|unexpected|BUG)|soft lockup|Out of memory")
-# What Linux finds wrong with the emulated machine at each boot.
+# Linux complains about this part of the emulated machine at each boot.
 KNOWN = re.compile(r"topology_common\.c:\d+ parse_legacy")
-# KCSAN knows races all over Linux. Ours are those in whose stacks the series stands.
+# KCSAN finds races all over Linux. A race is ours if the series is in one of its stacks.
 RACE = re.compile(r"BUG: KCSAN")
 OURS = re.compile(r"\b(vmx_|kvm_)?wh_|wormhole")
 LAST_WORDS = re.compile(r"Kernel panic|Attempted to kill init")
@@ -39,7 +39,7 @@ class Report:
 
     def __init__(self, plain, data):
         self.plain = plain
-        self.data = data            # file for what other programs evaluate
+        self.data = data            # file that other programs evaluate
         self.points = self.failed = 0
         self.program = None         # (name, points at begin, failures, plan)
         self.status = "starting the machine"
@@ -71,7 +71,8 @@ class Report:
             self.kernel.append(line)
 
     def race_line(self, line):
-        """The race's first line if this one of its report shows that it is ours, or nothing."""
+        """Returns the race's first line if this line of its report shows that the race is ours, or
+        nothing."""
         if OURS.search(line):
             line, self.race = self.race, None
             return line
@@ -148,7 +149,7 @@ class Report:
 
 
 def watch(m, report, limit, every):
-    """Follow the machine until its job is over; returns what went wrong."""
+    """Follows the machine until its job is over; returns what went wrong."""
     start = shown = time.monotonic()
     over = None
     shown_status = None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Virtual machines of a job in the VMX host (`. /vm.sh` after /job.sh).
-# A VM called NAME leaves its serial console in /tmp/NAME.console; what is
-# written to /tmp/NAME.in is its serial input; /tmp/NAME.pid is its QEMU.
-# The job brings server/ and client/ with bzImage, initramfs and cmdline.
+# Functions for the virtual machines of a job in the VMX host (`. /vm.sh` after /job.sh). A VM
+# called NAME leaves its serial console in /tmp/NAME.console. /tmp/NAME.in is its serial input,
+# and /tmp/NAME.pid has the process number of its QEMU. The job brings server/ and client/ with
+# bzImage, initramfs and cmdline.
 
 WINDOW=/dev/shm/window0
 WINDOWS=$WINDOW		# of the VM that starts next
@@ -11,7 +11,7 @@ MACHINE=${MACHINE:-q35}
 # The machine's TSC counts 100 M a second, whatever CPUID says.
 CLOCK="tsc_early_khz=100000"
 
-# KVM's modules, where the job brings them for a kernel that has none of its own built in.
+# load_kvm loads KVM's modules, if the job brings them for a kernel that has no KVM built in.
 load_kvm() {
 	[ -d /job/modules ] || return 0
 	for vm_m in irqbypass kvm kvm-intel; do
@@ -19,27 +19,28 @@ load_kvm() {
 	done
 }
 
-# vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS [QEMU-ARGUMENTS]]
+# vm_start ROLE NAME ID CPUS MIB [KERNEL-ARGUMENTS [QEMU-ARGUMENTS]] starts a VM.
 vm_start() {
 	rm -f "/tmp/$2.in"
 	mkfifo "/tmp/$2.in"
 	: >"/tmp/$2.console"
 	vm_windows=
 	for vm_w in $WINDOWS; do vm_windows="$vm_windows --window $vm_w,$WINDOW_SIZE"; done
-	# Opened for both, so that neither side waits for the other.
+	# The shell opens the pipe for reading and writing, so that neither side waits for the
+	# other.
 	wormhole "$1" start "$2" --id "$3" --image "/job/$1" --cpus "$4" \
 		--memory "$5" --machine "$MACHINE" $vm_windows \
 		--append "$CLOCK ${6:-}" ${7:+-- $7} <>"/tmp/$2.in" >"/tmp/$2.console" 2>"/tmp/$2.err" &
 	echo $! >"/tmp/$2.pid"
 }
 
-# vm_say NAME TEXT: a line of serial input.
+# vm_say NAME TEXT writes a line of serial input.
 vm_say() { echo "$2" >"/tmp/$1.in"; }
 
 vm_alive() { kill -0 "$(cat "/tmp/$1.pid")" 2>/dev/null; }
 
-# vm_wait NAME SECONDS PATTERN: until the console says it. Fails at once when
-# the VM has ended without saying it.
+# vm_wait NAME SECONDS PATTERN waits until the console says it. It fails at once when the VM has
+# ended without saying it.
 vm_wait() {
 	vm_left=$(($2 * 5))
 	until grep -q -e "$3" "/tmp/$1.console"; do
@@ -55,7 +56,7 @@ vm_wait() {
 
 vm_kill() { kill -9 "$(cat "/tmp/$1.pid")" 2>/dev/null; }
 
-# vm_gone NAME SECONDS: until its QEMU has ended.
+# vm_gone NAME SECONDS waits until the VM's QEMU has ended.
 vm_gone() {
 	vm_left=$(($2 * 5))
 	while vm_alive "$1"; do
@@ -65,15 +66,16 @@ vm_gone() {
 	done
 }
 
-# Console and errors, as diagnostics.
+# vm_show NAME prints console and errors, as diagnostics.
 vm_show() {
 	diag "$1 console and messages:"
 	dump "$1" "/tmp/$1.console" 60
 	dump "$1" "/tmp/$1.err" 20
 }
 
-# Nanoseconds of CPU time that the vCPUs of a VM used. With more arguments, once
-# a file holds a text: vm_cpu_ns NAME FILE OFFSET SECONDS TEXT..., see vmcpu.c.
+# vm_cpu_ns NAME prints the CPU time that the vCPUs of a VM used, in nanoseconds. With more
+# arguments (vm_cpu_ns NAME FILE OFFSET SECONDS TEXT...) it first waits until a file holds a text;
+# vmcpu.c explains them.
 vm_cpu_ns() {
 	vm_pid=$(cat "/tmp/$1.pid")
 	shift
@@ -83,8 +85,8 @@ vm_cpu_ns() {
 # vm_stat_is ID FIELD VALUE: does `wormhole stat` say so?
 vm_stat_is() { wormhole stat --json "$1" | grep -q "\"$2\":[[:space:]]*$3,"; }
 
-# vm_detached ID SECONDS: until no process of a client VM is attached. One that
-# was killed is noticed by KVM within about a second.
+# vm_detached ID SECONDS waits until no process of a client VM is attached. KVM notices within
+# about a second that a process was killed.
 vm_detached() {
 	vm_left=$(($2 * 5))
 	until vm_stat_is "$1" pairs 0; do
@@ -94,11 +96,12 @@ vm_detached() {
 	done
 }
 
-# Of a worker, each with a thread that waits for calls; as --slots of wormhole-worker.
+# The number of a worker's slots, each with a thread that waits for calls, as --slots of
+# wormhole-worker.
 VM_SLOTS=4
 
-# vm_frozen NAME ID N SECONDS: until N workers of a server VM wait for calls and it
-# uses no CPU.
+# vm_frozen NAME ID N SECONDS waits until N workers of a server VM wait for calls and the VM uses
+# no CPU.
 vm_frozen() {
 	vm_left=$(($4 * 3))
 	vm_then=0
@@ -113,14 +116,14 @@ vm_frozen() {
 	done
 }
 
-# vm_at_rest NAME ID N CLIENT-ID: no process of the client VM is attached, and the
-# server VM's N workers, those that follow the last ones too, wait for calls.
+# vm_at_rest NAME ID N CLIENT-ID waits until no process of the client VM is attached, and the
+# server VM's N workers, including those that follow ended ones, wait for calls.
 vm_at_rest() { vm_detached "$4" 30 && vm_frozen "$1" "$2" "$3" 60; }
 
-# Delegated calls counted in the slots of each part: vm_calls PARTS.
-# The part starts with struct wh_ctl; its slot pages follow, and
-# slot.calls is at byte 40 (hypercall-abi/layout.ref). Only at rest: a worker that
-# starts clears its part, and goes on with the first slot's count a moment later.
+# vm_calls PARTS prints the number of delegated calls, counted in the slots of each part. The part
+# starts with struct wh_ctl; its slot pages follow, and slot.calls is at byte 40
+# (hypercall-abi/layout.ref). Call it only at rest, because a worker that starts clears its part
+# and restores the first slot's count a moment later.
 vm_calls() {
 	vm_size=$(stat -c %s "$WINDOW")
 	vm_sum=0
@@ -140,7 +143,8 @@ vm_calls() {
 
 vm_stat() { wormhole stat --json "$@" | tr -d '\n\t'; }
 
-# What a VM's kernel complained about (tests/vm/kernel-report); its console takes commands.
+# vm_kernel_is_content NAME asks the VM what its kernel complained about (tests/vm/kernel-report),
+# and vm_complaints NAME prints it. The VM's console must take commands.
 vm_complaints() { tr -d '\r' <"/tmp/$1.console" | grep '^@kernel' | sed "s/^/# $1: /"; }
 vm_kernel_is_content() {
 	vm_say "$1" 'kernel-report; echo "@reported"'
@@ -149,16 +153,17 @@ vm_kernel_is_content() {
 	[ -z "$(vm_complaints "$1")" ]
 }
 
-# vm_section NAME PROGRAM: what a program under the client image's prog() has printed so far.
+# vm_section NAME PROGRAM prints what a program under the client image's prog() has printed so
+# far.
 vm_section() { tr -d '\r' <"/tmp/$1.console" | sed -n "/^@begin $2\$/,/^@end $2 /{/^@/!p}"; }
 
-# vm_status NAME PROGRAM: its exit status, once it has ended.
+# vm_status NAME PROGRAM prints the program's exit status, once it has ended.
 vm_status() { sed -n "s/^@end $2 \([0-9]*\).*/\1/p" "/tmp/$1.console"; }
 
-# vm_reasons ID TABLE: `exits` or `handoffs`, as "reason:count,...".
+# vm_reasons ID TABLE prints `exits` or `handoffs`, as "reason:count,...".
 vm_reasons() { vm_stat "$1" | sed -n "s/.*\"$2\":{\([^}]*\)}.*/\1/p" | tr -d '"'; }
 
-# vm_added BEFORE AFTER: the reasons whose count grew, as "reason:count ...".
+# vm_added BEFORE AFTER prints the reasons whose count grew, as "reason:count ...".
 vm_added() {
 	{ echo "$1"; echo "$2"; } | awk -F, '
 		{ for (i = 1; i <= NF; i++) { split($i, p, ":"); n[NR, p[1]] = p[2]; if (NR == 2) k[i] = p[1] } }

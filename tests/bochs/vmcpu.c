@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CPU time that the vCPU threads of a QEMU have used, in nanoseconds, from
- * their schedstat files. `vmcpu PID` prints it; `vmcpu PID FILE OFFSET SECONDS
- * TEXT...` first waits until FILE holds one of the texts behind the offset: a
- * shell would look too late and count what came after. With WH_SAY=INPUT it starts
- * what it waits for by a line "go" to INPUT, and looks seldom: so that nothing but the
- * VMs takes the host's CPUs meanwhile, as a shell between the two would. QEMU must run
- * with debug-threads=on.
+ * Prints the CPU time that the vCPU threads of a QEMU have used, in nanoseconds, from
+ * their schedstat files. `vmcpu PID` prints it at once. `vmcpu PID FILE OFFSET SECONDS
+ * TEXT...` first waits until FILE holds one of the texts behind the offset, because a
+ * shell would look too late and count what came after. With WH_SAY=INPUT the program
+ * starts what it waits for by a line "go" to INPUT, and looks seldom. Thus nothing but
+ * the VMs takes the host's CPUs meanwhile, as a shell between the two would do. QEMU must
+ * run with debug-threads=on.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -91,7 +91,7 @@ static int holds_any(const char *buf, char **texts)
 	return 0;
 }
 
-/* 0 if there is nothing to say. */
+/* Returns 0 also if there is nothing to say. */
 static int say_go(const char *path)
 {
 	int fd = path ? open(path, O_WRONLY) : -1;

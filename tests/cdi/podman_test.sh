@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Containers of podman and crun, of root and of a user, are clients of the tenant that they name as
-# a device, by the specifications of `wormhole cdi`, and see nothing of other tenants or of the
-# server. The image is made here: busybox, this machine's C library and two programs.
+# The test promises that containers of podman and crun, of root and of a user, are clients of the
+# tenant that they name as a device, by the specifications of `wormhole cdi`. They see nothing of
+# other tenants or of the server. The test makes the image: busybox, this machine's C library and
+# two programs.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -13,12 +14,12 @@ done
 program=$WH_BUILD/examples/shared/vectorAdd
 fixed=$WH_BUILD/examples/static/vectorAdd
 need_built "$program" "$fixed"
-# In namespaces of its own: what is mounted and started goes with the test.
+# The test runs in namespaces of its own, so that all that it mounts and starts ends with it.
 [ "${1:-}" = inside ] || exec unshare -m -p -f --mount-proc --kill-child "$0" inside
 . "$WH_TOP/tests/tenant/lib.sh"
 need_built "$client"
 
-# crun takes cgroups of version 2 alone; user and specifications are this test's.
+# crun only supports cgroups of version 2; the test makes its own user and specifications.
 umount -R /sys/fs/cgroup 2>/dev/null
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null || skip_all "no cgroups of version 2"
 mkdir -p /run/cdi /etc/cdi
@@ -51,7 +52,7 @@ users() {
 	(cd "$tmp/home" && setpriv --reuid $uid --regid $uid --init-groups env -i "PATH=$PATH" "HOME=$tmp/home" \
 		"XDG_RUNTIME_DIR=$tmp/run" podman --storage-driver vfs "$@")
 }
-# box ENGINE OPTIONS... -- COMMAND...: a container.
+# box ENGINE OPTIONS... -- COMMAND... runs a container.
 box() {
 	engine=$1
 	shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks files against what the Container Device Interface's specification 0.5.0 says of their members."""
+"""Checks files against the rules of the Container Device Interface's specification 0.5.0 for their
+members."""
 import json
 import re
 import sys

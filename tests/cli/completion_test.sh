@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `wormhole completion bash`: bash completes what the commands' own help has, and values.
+# The test promises that bash, with the script of `wormhole completion bash`, completes the
+# options in the commands' own help, and their values.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -11,7 +12,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 touch "$tmp/a.ptx"
 mkdir "$tmp/folder"
-# What the last word completes to; that of readline's own settings is no matter here.
+# complete_words WORD... prints what the last word completes to. compopt changes only readline's
+# own settings, which do not matter here.
 compopt() { :; }
 eval "$script"
 complete_words() {
@@ -20,7 +22,7 @@ complete_words() {
 	_wormhole
 	echo "${COMPREPLY[@]}"
 }
-# Long options of a help text.
+# of_help COMMAND prints the long options of a help text.
 of_help() {
 	# shellcheck disable=SC2086
 	"$wormhole" $1 --help | sed -n 's/^ *\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p' | grep -v -x -e usage -e help | sort

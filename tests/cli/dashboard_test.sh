@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The Grafana dashboard asks for metrics and labels that `wormhole metrics` has, in PromQL
-# that Prometheus' own checker understands.
+# The test promises that the Grafana dashboard asks only for metrics and labels that `wormhole
+# metrics` has, in PromQL that Prometheus' own checker accepts.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -10,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 export WORMHOLE_DIR="$tmp/nothing"
 "$WH_BUILD/host/wormhole" metrics | sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' >"$tmp/have"
 
-# ask WHAT: of the dashboard (the queries, metrics or labels in it), a line each.
+# ask WHAT prints the queries, metrics or labels of the dashboard, one in a line.
 ask() {
 	/usr/bin/python3 - "$WH_TOP/docs/grafana-dashboard.json" "$1" <<'END'
 import json
@@ -41,7 +41,7 @@ END
 plan 5
 is it_asks_for_metrics "$([ "$(ask metrics | wc -l)" -ge 15 ] && echo yes)" yes
 is each_metric_exists "$(ask metrics | grep -vxFf "$tmp/have")" ""
-# Labels that only samples have: as the document lists them, and Prometheus' own.
+# Only samples have labels: those that the document lists, and Prometheus' own.
 is each_label_is_documented "$(ask labels | while read -r l; do
 	[ "$l" = instance ] || grep -q "\`$l\`" "$WH_TOP/docs/operations.md" || echo "$l"; done)" ""
 ask rules >"$tmp/rules"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Preloaded: a /dev/kvm-wormhole for hosts without one, for the wormhole command up to
- * where it becomes the VMM. FAKE_CONTROL: `none' (it is not there), `old' (of another
- * ABI), `denied' (the caller lacks a capability), `taken' (the id is another VM's). VMs
- * of tests are not noted in /run/wormhole, but in FAKE_RUN, if it is set. Each has
- * counters that go up at each look. What changes the host is a line in FAKE_LOG.
+ * A preloaded library that stands in for /dev/kvm-wormhole on hosts without one. With it
+ * the wormhole command runs up to where it becomes the VMM. FAKE_CONTROL is `none' (the
+ * device is not there), `old' (it has another ABI), `denied' (the caller lacks a
+ * capability) or `taken' (the id is another VM's). VMs of tests are not noted in
+ * /run/wormhole, but in FAKE_RUN, if it is set. Each VM has counters that go up at each
+ * look. Every change of the host is a line in FAKE_LOG.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -119,7 +120,7 @@ static int show(struct wh_host_stat *s)
 	s->handoffs[WH_HANDOFF_FAULT] = 3;
 	s->exits[1] = 50 * looks;
 	s->exits[48] = 2;
-	s->exits[70] = 1;	/* has no name */
+	s->exits[70] = 1;	/* this reason has no name */
 	return 0;
 }
 
@@ -143,7 +144,7 @@ static int note(const char *what, uint64_t id, const void *arg)
 	return close(to);
 }
 
-/* The descriptor is that of a file which the VMM under test can be asked for. */
+/* The descriptor is that of a file which a test can look for in the VMM. */
 static int create_role(const struct wh_host_role *r)
 {
 	if (is("taken"))

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `server start --gpu`: what is in the way of a passed-through GPU is named with the
-# next step, and it is bound to vfio-pci. A folder stands for the host's /sys, /proc
-# and /dev; for its kernel, a loop that binds what is written to drivers_probe, and a
-# library for /dev/kvm-wormhole.
+# The test promises that `server start --gpu` names what is in the way of a passed-through GPU and
+# the next step, and binds the GPU to vfio-pci. A folder stands in for the host's /sys, /proc and
+# /dev. A loop stands in for the kernel and binds what is written to drivers_probe, and a library
+# for /dev/kvm-wormhole.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -19,7 +19,7 @@ printf '#!/bin/sh\necho "$@" >>%s/modprobe.log\n[ ! -e %s/has-module ] || mkdir 
 chmod 755 "$dir/bin/modprobe" "$dir/bin/qemu"
 GPU=0000:65:00.0
 
-# device ADDRESS VENDOR CLASS GROUP [DRIVER]
+# device ADDRESS VENDOR CLASS GROUP [DRIVER] makes a PCI device of the host.
 device() {
 	d=$root/sys/bus/pci/devices/$1
 	mkdir -p "$d" "$root/sys/kernel/iommu_groups/$4/devices"
@@ -39,7 +39,8 @@ device() {
 	}
 }
 
-# A host with a GPU (of a driver, if named), its sound, and the port above them.
+# host [DRIVER [SOUND-DRIVER]] makes a host with a GPU (of a driver, if named), its sound device,
+# and the port above them.
 host() {
 	[ -z "$kernel" ] || { kill $kernel; wait $kernel 2>/dev/null; }
 	root=$dir/root
@@ -111,7 +112,7 @@ like so_is_its_sound "$out" "0000:65:00.1, of the same card, is used by the host
 is and_they_keep_their_drivers "$(driver_of $GPU) $(driver_of 0000:65:00.1)" "nouveau snd_hda_intel"
 
 # --- What is refused before anything is bound ------------------------------------------------
-# refused NAME PATTERN WORD...: of a GPU that a driver of the host has, and keeps.
+# refused NAME PATTERN WORD... refuses to bind a GPU that a driver of the host has, and keeps.
 refused() {
 	host nouveau
 	out=$(start --gpu 65:00.0 --rebind "${@:3}")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `wormhole image gpu`: what it makes of a driver's .run file, and what it says of one
-# that will not do. Stand-ins for the driver (tests/vm/nvidia/make-run.sh) and for the
-# kernel's build tree; tests/vm/gpu_image.sh boots such an image with a real kernel.
+# The test promises what `wormhole image gpu` makes of a driver's .run file, and what it says of a
+# file that it cannot use. Others stand in for the driver (tests/vm/nvidia/make-run.sh) and for
+# the kernel's build tree; tests/vm/gpu_image.sh boots such an image with a real kernel.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -15,7 +15,7 @@ trap 'rm -rf "$dir"' EXIT
 VERSION=580.65.06
 RELEASE=6.12.0-stand-in
 
-# The parts that a source tree has built, but for the kernel and its modules.
+# These are the parts that a source tree has built, but for the kernel and its modules.
 built=$dir/build
 mkdir -p "$built/server/vm/guest-module" "$built/kernel/server/obj/include/config" "$built/kernel/server/src"
 ln -s "$WH_BUILD/server/wormhole-supervisor" "$WH_BUILD/server/wormhole-worker" "$built/server/"
@@ -25,7 +25,7 @@ echo $RELEASE >"$built/kernel/server/obj/include/config/kernel.release"
 : >"$built/kernel/server/obj/Module.symvers"
 : >"$built/kernel/server/src/Makefile"
 
-# modules DIR RELEASE VERSION: a kernel-open/ whose modules are only their descriptions.
+# modules DIR RELEASE VERSION makes a kernel-open/ whose modules contain only their descriptions.
 modules() {
 	mkdir -p "$1"
 	echo 'asm(".section .modinfo,\"a\"\n.asciz \"vermagic='"$2"' SMP\"\n.asciz \"version='"$3"'\"");' >"$1/module.c"
@@ -121,7 +121,8 @@ is same_driver_makes_the_same_image "$(sha256sum "$dir/image/root.img")" "$sum"
 mkdir "$dir/cuda"
 echo 'int f;' | gcc -shared -nostdlib -x c -o "$dir/cuda/libcublas.so.13.0.1" -Wl,-soname,libcublas.so.13 -
 cp "$dir/cuda/libcublas.so.13.0.1" "$dir/cuda/libcuda.so.1"
-# As cuDNN's: one that finds another one beside itself, and a link as a toolkit has it.
+# The library is like cuDNN's: it finds another library beside itself, and has a link as a toolkit
+# has it.
 echo 'int g;' | gcc -shared -nostdlib -x c -o "$dir/cuda/libcudnn.so.9" -Wl,-soname,libcudnn.so.9 - \
 	-x none -Wl,--no-as-needed "$dir/cuda/libcublas.so.13.0.1" -Wl,-rpath,'$ORIGIN'
 ln -s libcublas.so.13.0.1 "$dir/cuda/libcublas.so.13"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `wormhole xml` prints, before a libvirtd of this test's own with our emulator, hook,
-# service and command; QEMU runs it under TCG, without a guest. Stand-ins: the kernel's control
-# device (fake_control.c), and a guest of the server VM, whose supervisor runs here.
+# The test promises that libvirt accepts what `wormhole xml` prints. It starts a libvirtd of its
+# own with our emulator, hook, service and command; QEMU runs under TCG, without a guest. Others
+# stand in for the kernel's control device (fake_control.c) and for a guest of the server VM,
+# whose supervisor runs here.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -29,7 +30,7 @@ stop() {
 }
 virsh="virsh -q -c qemu:///system"
 trap stop EXIT
-# Stopped from outside: the daemons must not stay.
+# The test may be stopped from outside, and its daemons must not stay.
 trap 'exit 1' HUP INT PIPE TERM
 mkdir "$tmp/etc" "$tmp/server"
 cp -r /etc/libvirt/. "$tmp/etc"
@@ -40,23 +41,24 @@ for d in /run /var/lib/libvirt /var/log/libvirt /var/cache/libvirt; do
 done
 mkdir -p /run/lock
 mount --bind "$tmp/etc" /etc/libvirt
-# No virtlogd, and cgroups are not this test's to make. Domains have a /dev of their own by
-# default, with what cgroup_device_acl names of ours, where that can be had.
+# The test has no virtlogd and makes no cgroups. If a domain can have a /dev of its own, it has
+# one by default, with our devices that cgroup_device_acl names.
 printf '%s\n' 'stdio_handler = "file"' 'cgroup_controllers = [ ]' >>/etc/libvirt/qemu.conf
 own_dev=
 own_dev() {
-	# libvirt enters a domain's namespace by its number, which leaves a chroot: the devices would be
-	# made in the /dev of the machine around it.
+	# libvirt enters a domain's namespace by its number, which leaves a chroot. It would then
+	# make the devices in the /dev of the machine around it.
 	mkdir "$tmp/dev" && nsenter -m -t $$ test -d "$tmp/dev" || return 1
-	# Not every root may make devices: all of it is made elsewhere, before anything goes.
+	# Not every root may make devices, so all of them are made elsewhere before anything is
+	# removed.
 	mount -t tmpfs -o mode=755 dev "$tmp/dev" && mkdir "$tmp/dev/pts" "$tmp/dev/shm" || return 1
 	for d in null:3 zero:5 full:7 random:8 urandom:9 kvm-wormhole:3; do
 		mknod -m 666 "$tmp/dev/${d%:*}" c 1 "${d#*:}" || return 1
 	done
 	echo >"$tmp/dev/null" && ln -s pts/ptmx "$tmp/dev/ptmx" && mount -t tmpfs shm "$tmp/dev/shm" &&
 		mount -t devpts -o newinstance,ptmxmode=666 devpts "$tmp/dev/pts" || return 1
-	# libvirt would take each mount below /dev along. Lazily, as this shell has /dev/null open,
-	# which is one of them in a container.
+	# libvirt would take each mount below /dev along. They are unmounted lazily, as this shell
+	# has /dev/null open, which is one of them in a container.
 	for m in $(awk '$5 ~ "^/dev/" { print $5 }' /proc/self/mountinfo); do umount -l "$m" || return 1; done
 	mount --move "$tmp/dev" /dev
 }
@@ -78,8 +80,9 @@ cat >"$tmp/emulator" <<EOF
 #!/bin/sh
 WORMHOLE=$tmp/wormhole exec sh $tmp/emulator.real "\$@"
 EOF
-# What is done is a line of the log: a limit that was taken, and what changes the host. While
-# nobody is in the server VM, nobody answers however long is waited: no more than a second here.
+# The log has a line for each limit that was taken, and for each change of the host. While nobody
+# is in the server VM, no answer comes, however long the command waits; here it waits no more than
+# a second.
 cat >"$tmp/wormhole" <<EOF
 #!/bin/sh
 [ ! -e $tmp/taken ] || export FAKE_CONTROL=taken
@@ -106,7 +109,7 @@ EOF
 chmod 755 "$tmp/worker"
 chmod 755 "$tmp/hook" "$tmp/emulator" "$tmp/wormhole"
 
-# waits PATTERN FILE N: until so many lines match, for at most 60 s.
+# waits PATTERN FILE N waits until so many lines match, for at most 60 s.
 waits() {
 	waits_left=600
 	until [ "$(grep -c -e "$1" "$2")" -ge "$3" ]; do
@@ -115,7 +118,8 @@ waits() {
 		sleep 0.1
 	done
 }
-# The server VM boots: QEMU's socket was there before, and nobody behind it.
+# boots stands for the boot of the server VM: QEMU's socket was there before, with nobody behind
+# it.
 boots() {
 	rm -f /run/wormhole/1.control "$tmp/port"
 	"$WH_BUILD/tests/worker/port.py" /run/wormhole/1.control "$tmp/port" &
@@ -132,7 +136,7 @@ ends() {
 	kill $(cat "$tmp/guest.pid")
 	rm -f "$tmp/guest.pid" /run/wormhole/1.control
 }
-# What the supervisor holds the client to.
+# has prints the limits that the supervisor applies to the client.
 has() {
 	"$tmp/wormhole" stat --json 1/window0 | /usr/bin/python3 -c 'import json, sys
 d = json.load(sys.stdin)[0]["devices"][0]
@@ -141,7 +145,7 @@ print(d["memory_limit"] >> 20, d["sm_percent"], d["sm_policy"])'
 logged() { tr '\n' ';' <"$log"; : >"$log"; }
 fails() { ! "$@"; }
 tenant() { $virsh metadata client https://wormhole.invalid/libvirt/tenant/1 --live --config "$@"; }
-# What needs VMX, and a right that containers lack, made as TCG has it.
+# tcg replaces what needs VMX, and a right that containers lack, by what TCG can do.
 tcg() { sed -e "s/type='kvm'/type='qemu'/" -e '/host-passthrough/d' -e '/<memoryBacking>/,/<.memoryBacking>/d'; }
 
 xml() {
@@ -172,7 +176,8 @@ for d in server client; do ok libvirt_defines_the_$d defined $d; done
 
 is without_the_hook_a_domain_with_a_role_does_not_start "$($virsh start client >"$tmp/out" 2>&1; echo $?)" 1
 like and_its_emulator_says_why "$(cat "$tmp/out")" 'has no role: is the hook'
-# On a busy machine libvirt comes late: who is gone by then has his reason lost.
+# On a busy machine libvirt comes late. The reason of an emulator that has ended by then would be
+# lost.
 is which_it_does_not_before_libvirt_is_at_its_monitor "$(/usr/bin/python3 -c 'import select, socket, subprocess, sys
 at = socket.socket(socket.AF_UNIX)
 at.bind(sys.argv[2])

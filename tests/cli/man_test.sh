@@ -1,21 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The man page and --help say the same: each command's long options, no more
-# and no fewer, and the page is sound.
+# The test promises that the man page and --help say the same: the page has each command's long
+# options, no more and no fewer. The page is sound.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
 wormhole=$WH_BUILD/host/wormhole
 page=$WH_TOP/host/wormhole.1
 
-# Long options of a help text, without those that argp adds.
+# of_help COMMAND prints the long options of a help text, without those that argp adds.
 of_help() {
 	# shellcheck disable=SC2086
 	"$wormhole" $1 --help | sed -n 's/^ *\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p' |
 		grep -v -x -e usage -e help | sort
 }
 
-# Long options of the page's section on a command: `.BR \-x ", " \-\-long` lines.
+# of_page COMMAND prints the long options in the page's section on a command: `.BR \-x ", "
+# \-\-long` lines.
 of_page() {
 	awk -v want="$1" '
 		/^\.SS wormhole / {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `server start` and `client start` would run (--dry-run), and how they
+# The test promises what `server start` and `client start` would run (--dry-run), and how they
 # treat window files.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"

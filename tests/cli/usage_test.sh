@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How the command answers: exit status 0 done, 1 failed, 2 usage; results on
-# stdout, messages on stderr; errors name the value that was wrong.
+# The test promises how the command answers. The exit status is 0 for done, 1 for failed, 2 for
+# wrong usage. Results go to stdout, messages to stderr, and errors name the value that was wrong.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# VMs with a role in `top`, `metrics` and `logs`, over a stand-in for the kernel's control
-# device (fake_control.c).
+# The test promises how `top`, `metrics` and `logs` show VMs with a role, over a stand-in for the
+# kernel's control device (fake_control.c).
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -11,7 +11,7 @@ export WORMHOLE_DIR="$tmp/nothing" FAKE_RUN="$tmp/run"
 wormhole() { LD_PRELOAD=$WH_BUILD/tests/cli/fake_control.so "$WH_BUILD/host/wormhole" "$@"; }
 metric() { sed -n "s/^$1 //p" "$tmp/metrics"; }
 
-# add ID ROLE NAME: this shell stands in for the VMM.
+# add ID ROLE NAME notes a VM; this shell stands in for its VMM.
 started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
 add() { printf '%s %s %s %s\n' "$2" $$ "$started" "$3" >"$tmp/run/$1"; }
 mkdir "$tmp/run"
@@ -52,8 +52,8 @@ printf 'info: supervisor: ready\r\n\033[2Jworker 12 on CPU 1\302\2332J\r\n' >"$t
 echo "$tmp/console" >>"$tmp/run/1"
 is logs_has_a_vms_console "$(wormhole logs 1)" "$(printf 'info: supervisor: ready\n?[2Jworker 12 on CPU 1?2J')"
 like without_a_file_it_says_where_it_is "$(wormhole logs 2 2>&1)" 'server start --console FILE'
-# What a VMM of root's has: the stand-in's role descriptor is /dev/zero, its device /dev/full.
-# Bit 21 is CAP_SYS_ADMIN.
+# The test checks which descriptors and capabilities a VMM of root has. The stand-in's role
+# descriptor is /dev/zero, its device /dev/full. Bit 21 is CAP_SYS_ADMIN.
 wormhole run --role client --id 9 -- sh -c '
 	for f in /proc/$$/fd/*; do [ "${f##*/}" -gt 2 ] && readlink "$f"; done >"$0.fds"
 	grep "^Cap" /proc/$$/status >"$0.caps"' "$tmp/vmm" >/dev/null 2>&1

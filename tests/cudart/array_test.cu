@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Arrays, mipmapped arrays, texture and surface objects: every copy brings the
- * bytes where they belong and nowhere else, and every descriptor comes back as
- * it was given. No kernel samples a texture here: softgpu has none.
+ * The test promises arrays, mipmapped arrays, texture and surface objects: every copy
+ * brings the bytes where they belong and nowhere else, and every descriptor comes back as
+ * it was given. No kernel samples a texture here, because softgpu has none.
  */
 #include "common.h"
 
@@ -61,7 +61,7 @@ static void test_life()
 	clear_error();
 }
 
-/* The whole array, row by row without gaps. */
+/* Returns the whole array, row by row without gaps. */
 static bytes contents(cudaArray_t a, size_t width, size_t height)
 {
 	bytes b(width * height);
@@ -254,7 +254,7 @@ static void test_textures()
 	   t2.addressMode[1] == cudaAddressModeBorder && t2.filterMode == cudaFilterModeLinear &&
 	   t2.readMode == cudaReadModeElementType && t2.normalizedCoords == 1,
 	   "sampling_is_as_it_was_given");
-	/* A real driver did not give all of these back; which, is not known. */
+	/* A real driver did not give all of these back; it is not known which. */
 	diag("modes %d %d, filter %d, read %d, normalized %d, border %g, anisotropy %u, sRGB %d",
 	     t2.addressMode[0], t2.addressMode[1], t2.filterMode, t2.readMode,
 	     t2.normalizedCoords, t2.borderColor[2], t2.maxAnisotropy, t2.sRGB);

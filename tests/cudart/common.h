@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the tests of the CUDA runtime. Nothing here or in the tests is
+ * The tests of the CUDA runtime share this file. Nothing here or in the tests is
  * particular to this project's library: they hold for any CUDA 13 runtime.
  */
 #ifndef WORMHOLE_TESTS_CUDART_COMMON_H
@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 #include "../tap.h"
 
-/* A result that must be exactly `want`; a difference is named. */
+/* Checks that a result is exactly `want`, and names a difference. */
 static inline int ok_err(cudaError_t got, cudaError_t want, const char *name)
 {
 	int same = ok(got == want, name);
@@ -21,7 +21,7 @@ static inline int ok_err(cudaError_t got, cudaError_t want, const char *name)
 	return same;
 }
 
-/* Preparations are no tests: when one fails, nothing below can be trusted. */
+/* Preparations are no tests: when one fails, nothing below can be trusted, so the test ends. */
 #define NEED(call) do {							\
 	cudaError_t need_err_ = (call);					\
 	if (need_err_ != cudaSuccess) {					\
@@ -31,7 +31,7 @@ static inline int ok_err(cudaError_t got, cudaError_t want, const char *name)
 	}								\
 } while (0)
 
-/* Leave no error behind for the next point. */
+/* Clears the last error, so that none is left for the next point. */
 static inline void clear_error(void)
 {
 	cudaGetLastError();

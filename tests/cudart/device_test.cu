@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: selection, properties, flags, limits, reset, versions, and the way
-// to the driver API. Needs nvcc and any CUDA device.
+// The test promises devices: selection, properties, flags, limits, reset, versions, and the way
+// to the driver API. It needs nvcc and any CUDA device.
 #include <cuda.h>
 #include "common.h"
 

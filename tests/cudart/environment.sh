@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests of programs: what a CUDA program needs around it. With
-# `direct`, softgpu's libcuda.so.1 is in the process; with `shm`, a server and
-# its worker run softgpu and the program has the forwarding libcuda.so.1.
+# The tests of programs source this file, which sets up what a CUDA program needs around it. With
+# `direct`, softgpu's libcuda.so.1 is in the process. With `shm`, a server and its worker run
+# softgpu, and the program has the forwarding libcuda.so.1.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 stubs=$WH_BUILD/client-stubs
 server_dir=
 server_pid=
 
-# use_transport direct|shm: sets $shared_path and $static_path, library paths
-# for programs with the shared and with the static runtime.
+# use_transport direct|shm sets $shared_path and $static_path, the library paths for programs with
+# the shared and with the static runtime.
 use_transport() {
 	case $1 in
 	direct)
@@ -24,7 +24,7 @@ use_transport() {
 	esac
 }
 
-# The server says that it listens; until then nothing may connect.
+# start_server waits until the server says that it listens, because nothing may connect before.
 start_server() {
 	server_dir=$(mktemp -d) || exit 1
 	trap stop_server EXIT
@@ -47,7 +47,8 @@ start_server() {
 
 stop_server() {
 	kill "$server_pid" 2>/dev/null
-	# Before it is cat, it is a shell, which takes a TERM for the trap above.
+	# drain_pid is at first a shell, which would handle TERM by the trap above, and later cat;
+	# so it gets KILL.
 	kill -KILL "$drain_pid" 2>/dev/null
 	wait "$server_pid" "$drain_pid" 2>/dev/null
 	rm -rf "$server_dir"

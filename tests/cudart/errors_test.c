@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and texts of the runtime's errors, against the header and, where the
-// toolkit is installed, against its own libcudart.so.13. No device is needed.
+// The test promises that names and texts of the runtime's errors agree with the header and, where
+// the toolkit is installed, with its own libcudart.so.13. It needs no device.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static text_fn *open_fn(const char *path, const char *name)
 	return (text_fn *)dlsym(lib, name);
 }
 
-/* Codes of both libraries and the gaps between them. */
+/* Compares the codes of both libraries, and of the gaps between them. */
 static int differences(text_fn *ours, text_fn *theirs)
 {
 	int code, n = 0;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The six example programs, as plain nvcc builds them: nothing of ours is in
-# them, and each gives the CPU's results with the static and the shared runtime.
-# Installed as examples.t (softgpu in the process) and examples_shm.t.
+# The test promises that the six example programs, as plain nvcc builds them, give the CPU's
+# results with the static and the shared runtime. Nothing of ours is in the programs. The test is
+# installed as examples.t (softgpu in the process) and as examples_shm.t.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/cudart/environment.sh"

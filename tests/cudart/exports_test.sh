@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What libcudart.so.13 exports, what it refuses and how it says so, and that
-# the committed coverage table is the present one. No device is needed.
+# The test promises what libcudart.so.13 exports, what it refuses and how it says so, and that the
+# committed coverage table is the present one. It needs no device.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 bin=$WH_BUILD/tests/cudart/bin
@@ -38,7 +38,7 @@ for dir in "${nvcc%/bin/*}" "$WH_BUILD/nvcc" /usr/local/cuda; do
 done
 if [ -n "$toolkit" ]; then
 	exports "$toolkit" >"$tmp/theirs"
-	# Of later versions there may be more than this toolkit has.
+	# The library may have functions of later versions, which this toolkit lacks.
 	awk '$2 == "newer" && $1 != "#" { print $1 "@@libcudart.so.13" }' "$WH_TOP/cuda-api/runtime_calls.txt" |
 		grep -vxFf "$tmp/theirs" >"$tmp/newer"
 	exports "$lib" | grep -vxFf "$tmp/newer" >"$tmp/ours"

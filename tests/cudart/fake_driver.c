@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 for hotpath.c: as much driver as one launch needs, no system
-// call and no allocation in it, and counters that the test reads. It is of the
-// CUDA version that FAKE_VERSION says.
+// A libcuda.so.1 for hotpath.c. It has as much of a driver as one launch needs, no system call
+// and no allocation in it, and counters that the test reads. FAKE_VERSION says its CUDA version.
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -59,7 +58,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-/* Its work never ends. */
+/* The work before an event never ends. */
 CUresult cuEventQuery(CUevent event)
 {
 	return event ? CUDA_ERROR_NOT_READY : CUDA_ERROR_INVALID_HANDLE;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper of preload_test.sh: programs that look as if they held a static
-// runtime: of another version (OLD), of a later minor one (LATER), with functions
-// too short to redirect (SHORT), or only with a function of the same name
-// (WRAPPER). With an argument they ask the driver for a private table, as
-// runtimes do.
+// A helper of preload_test.sh: programs that look as if they held a static runtime. The runtime
+// is of another version (OLD), of a later minor one (LATER), has functions too short to redirect
+// (SHORT), or is only a function of the same name (WRAPPER). With an argument the programs ask
+// the driver for a private table, as runtimes do.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that faults: the error is sticky, in contrast to errors of the call.
-// Needs nvcc and any CUDA device.
+// The test promises that the error of a kernel that faults is sticky, in contrast to an error of
+// the call. It needs nvcc and any CUDA device.
 #include "common.h"
 
 __global__ void write_to(int *p)

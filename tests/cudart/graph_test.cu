@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs through the runtime: nodes by hand and by capture, pageable memory,
-// host functions, symbols, changes of executables, user objects. Needs nvcc and
-// any CUDA device.
+// The test promises graphs through the runtime: nodes by hand and by capture, pageable memory,
+// host functions, symbols, changes of executables, user objects. It needs nvcc and any CUDA
+// device.
 #include <atomic>
 #include <thread>
 #include <unistd.h>
@@ -30,7 +30,7 @@ __global__ void from_table(int *x)
 static int in[N], out[N];
 static int *dev;
 
-/* Sums what the copy before it brought: wrong if it ran too early. */
+/* Sums what the copy before it brought; the sum is wrong if the function ran too early. */
 static long sums[8];
 static std::atomic<int> calls;
 
@@ -70,7 +70,7 @@ static cudaKernelNodeParams kernel(void **args)
 	return p;
 }
 
-/* host -> device -> kernel -> host -> host function, all of it pageable. */
+/* Builds host -> device -> kernel -> host -> host function, with all host memory pageable. */
 static void test_by_hand(cudaStream_t s)
 {
 	int k = 3, v = 1;
@@ -194,7 +194,10 @@ static void test_capture(cudaStream_t s)
 	ok_eq(calls, 302, "many_graphs_in_turn_all_run");
 }
 
-/* So few bytes that they could travel with the call: still read at the launch. */
+/*
+ * Copies so few bytes that they could travel with the call. They must still be read at
+ * the launch.
+ */
 static void test_tiny_copy(cudaStream_t s)
 {
 	int small = 1, back = 0;
@@ -214,7 +217,7 @@ static void test_tiny_copy(cudaStream_t s)
 	NEED(cudaGraphDestroy(g));
 }
 
-/* More memory in all than there is: each graph gives its own back. */
+/* Uses more memory in all than there is: each graph gives its own memory back. */
 static void test_big_copies(cudaStream_t s)
 {
 	const size_t size = 8 << 20;
@@ -352,7 +355,7 @@ static void test_memory_nodes(cudaStream_t s)
 	NEED(cudaGraphDestroy(g));
 }
 
-/* What another thread gets for an allocation, and for ending a capture. */
+/* Returns what another thread gets for an allocation, and for ending a capture. */
 static cudaError_t alloc_elsewhere(void)
 {
 	cudaError_t err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path of a launch from <<<>>> to the driver, over fake_driver.c: what it
-// costs and what it passes on. Registers a kernel as nvcc's start-up code does.
+// The test promises what a launch costs on its path from <<<>>> to the driver, over
+// fake_driver.c, and what it passes on. It registers a kernel as nvcc's start-up code does.
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
@@ -50,7 +50,7 @@ static unsigned long *counter(const char *name)
 	return dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), name);
 }
 
-/* What the compiler makes of kernel<<<1, 32, 0, stream>>>(). */
+/* Does what the compiler makes of kernel<<<1, 32, 0, stream>>>(). */
 static cudaError_t launch(cudaStream_t stream)
 {
 	static cudaKernel_t kernel;
@@ -75,7 +75,7 @@ static void register_kernel(void)
 	__cudaRegisterFatBinaryEnd(handle);
 }
 
-/* In a child that the kernel kills at any system call but exit. */
+/* Launches in a child that the kernel kills at any system call but exit. */
 static int without_syscalls(void)
 {
 	pid_t pid = fork();
@@ -148,7 +148,10 @@ static void test_stack(void)
 	ok_eq(depth, 0, "configurations_come_back_in_reverse_order");
 }
 
-/* CUB takes what cudaGetLastError() returns for the failure of its own call. */
+/*
+ * CUB takes whatever cudaGetLastError() returns for the failure of its own call, so "not
+ * ready" must not stay there.
+ */
 static void test_not_ready(void)
 {
 	cudaEvent_t e = (cudaEvent_t)0x88;

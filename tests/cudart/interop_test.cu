@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that use the driver API beside the runtime. The driver's functions
-// are asked for at run time, so nothing but the runtime is linked.
+// The test promises that programs may use the driver API beside the runtime. It asks for the
+// driver's functions at run time, so nothing but the runtime is linked.
 #include <cuda.h>
 #include <pthread.h>
 #include "common.h"

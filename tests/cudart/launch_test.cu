@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches: configuration, parameters of any shape, errors, and the questions
-// that programs ask about kernels. Needs nvcc and any CUDA device.
+// The test promises launches: configuration, parameters of any shape, errors, and the questions
+// that programs ask about kernels. It needs nvcc and any CUDA device.
 #include <cooperative_groups.h>
 #include "common.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables in managed memory, which the host reads and writes directly. Needs nvcc.
+// The test promises variables in managed memory, which the host reads and writes directly. It
+// needs nvcc.
 #include <sys/wait.h>
 #include <unistd.h>
 #include "common.h"
@@ -13,7 +14,7 @@ __global__ void update(double *out)
 	shared_value = 99;
 }
 
-/* The status of a process that begins with the use of a managed variable. */
+/* Returns the status of a process that begins with the use of a managed variable. */
 static int first_use(void)
 {
 	pid_t pid = fork();
@@ -47,7 +48,7 @@ static void test_copies()
 	   attr.devicePointer == &table[50] && attr.hostPointer == &table[50], "its_pointer_is_managed_on_both_sides");
 }
 
-/* A graph and an event: the places where programs wait otherwise. */
+/* Waits for a graph and for an event, the other places where programs wait. */
 static void test_graph(double *dev)
 {
 	cudaGraphExec_t exec;
@@ -77,7 +78,7 @@ static void test_graph(double *dev)
 
 int main()
 {
-	int used = first_use();		/* before anything of CUDA in this process */
+	int used = first_use();		/* comes before any other use of CUDA here */
 	double *dev, got = 0;
 	void *addr;
 	size_t size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: allocation, copies of every kind and shape, fills, symbols, and what
-// is known about a pointer. Needs nvcc and any CUDA device.
+// The test promises memory: allocation, copies of every kind and shape, fills, symbols, and what
+// is known about a pointer. It needs nvcc and any CUDA device.
 #include "common.h"
 
 __device__ int counters[16];

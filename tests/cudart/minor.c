@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper of minor_test.sh: `minor LIBRARY` prints what a program first asks of a runtime,
-// `minor LIBRARY FUNCTION...` what these return, and the last error behind each.
+// A helper of minor_test.sh. `minor LIBRARY` prints the answers to what a program first asks a
+// runtime. `minor LIBRARY FUNCTION...` prints what these functions return, and the last error
+// behind each.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Other versions of CUDA than the runtime's own: programs of a later CUDA 13, and drivers of
-# another version, over a driver that says which it is. No device is needed.
+# The test promises that the runtime works with other versions of CUDA than its own: programs of a
+# later CUDA 13, and drivers of another version. It runs over a driver that says its version, and
+# needs no device.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 bin=$WH_BUILD/tests/cudart/bin
@@ -22,7 +23,8 @@ newer=$(awk '$2 == "newer" && $1 != "#" { print $1 }' "$WH_TOP/cuda-api/runtime_
 echo "TAP version 13"
 echo "1..8"
 
-# What it needs of the library is found when it is loaded, and what it calls says why it does not work.
+# The loader finds the newer functions that a program needs; each says, when it is called, why it
+# does not work.
 run "$bin/minor" "$lib" $newer && [ "$(grep -c '^36 36$' "$tmp/out")" = "$(echo "$newer" | wc -l)" ]
 ok $? functions_of_later_versions_are_there_and_require_a_newer_driver
 [ ! -s "$tmp/err" ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper of preload_test.sh: a library with a static CUDA runtime of its own,
-// used by a constructor and by its caller.
+// A helper of preload_test.sh: a library with a static CUDA runtime of its own, which a
+// constructor and its caller use.
 #include <cstdio>
 #include <cuda_runtime.h>
 

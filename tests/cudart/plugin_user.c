@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper of preload_test.sh: linked with libplugin.so, or with an argument opens it twice.
+// A helper of preload_test.sh: it is linked with libplugin.so, or with an argument opens it
+// twice.
 #include <dlfcn.h>
 #include <stdio.h>
 

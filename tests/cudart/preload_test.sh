@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The preload library: which objects it serves, that it leaves everything else
-# alone, and what is said of a runtime that it cannot serve when that is used.
-# Runs over softgpu, where something is to be said over a server.
+# The test promises which objects the preload library serves, that it leaves everything else
+# alone, and what it says of a runtime that it cannot serve when that is used. It runs over
+# softgpu; the points about messages run over a server.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 . "$WH_TOP/tests/tap.sh"
@@ -65,7 +65,7 @@ cp "$preload" "$tmp/alone.so"
 LD_PRELOAD=$tmp/alone.so "$bin/no_pie" >"$tmp/out" 2>"$tmp/err"; rc=$?
 refused 'libcudart.so.13'; ok $? without_its_runtime_beside_it_the_library_says_so
 
-# Over our libcuda.so.1, whose private tables are not there.
+# Over our libcuda.so.1, the private tables are not there.
 use_transport shm
 trap 'stop_server; rm -rf "$tmp"' EXIT
 export LD_LIBRARY_PATH=$static_path

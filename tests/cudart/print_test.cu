@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device printf: on this process's own standard output, at the points of
-// synchronisation. Run with an argument it prints more than one message can
-// bring, and fails an assertion at the end. Needs nvcc and any CUDA device.
+// The test promises that device printf comes out on this process's own standard output, at the
+// points of synchronisation. With an argument it prints more than one message can bring, and
+// fails an assertion at the end. It needs nvcc and any CUDA device.
 #include <assert.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ __global__ void fails(int v)
 
 static int file = -1, real;
 
-/* What this process prints goes into a file until the text is asked for. */
+/* Sends what this process prints into a file until the text is asked for. */
 static void catch_fd(int fd)
 {
 	fflush(stdout);

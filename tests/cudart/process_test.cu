@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, forks and the end of the process. Needs nvcc and any CUDA device.
+// The test promises that CUDA works with threads, forks and the end of the process. It needs nvcc
+// and any CUDA device.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ static void test_last_error(void)
 	ok_err(cudaPeekAtLastError(), cudaSuccess, "a_thread_does_not_see_another_ones_error");
 }
 
-/* What the child's calls return, or -1 when it died. */
+/* Returns what the child's calls return, or -1 when it died. */
 static int in_child(int (*body)(void))
 {
 	pid_t pid = fork();
@@ -86,12 +87,12 @@ static int child_malloc(void)
 
 static int child_launch(void)
 {
-	inc<<<1, 1>>>(dev);	/* the parent's */
+	inc<<<1, 1>>>(dev);	/* memory of the parent */
 	cudaError_t err = cudaGetLastError();
 	return err ? err : cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 99 : 1;
 }
 
-/* NVIDIA's driver refuses whom its parent has forked after cuInit; ours does not. */
+/* NVIDIA's driver refuses a process whose parent has forked after cuInit; ours does not. */
 static bool forwarded()
 {
 	return getenv("WORMHOLE_TRANSPORT");
@@ -106,7 +107,7 @@ __global__ void count()
 	shared++;
 }
 
-/* All that the runtime registered for the program is the child's, too. */
+/* Checks that all that the runtime registered for the program is there in the child as well. */
 static int child_computes(void)
 {
 	int n = 0, *p, one = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper of exports_test.sh: calls a refused function three times, loads no driver.
+// A helper of exports_test.sh: it calls a refused function three times and loads no driver.
 #include <dlfcn.h>
 #include <stdio.h>
 

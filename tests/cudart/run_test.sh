@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installed as NAME.t, NAME_static.t and NAME_shm.t: runs bin/NAME over softgpu
-# in its process, the same with a static runtime and the preload library, and
-# over a server and its worker.
+# The script is installed as NAME.t, NAME_static.t and NAME_shm.t. It runs bin/NAME over softgpu
+# in its process, the same with a static runtime and the preload library, and over a server and
+# its worker. The program itself says what it promises.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/cudart/environment.sh"

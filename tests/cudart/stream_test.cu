@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and host functions. Built twice: with the legacy default
-// stream and with one per thread. Needs nvcc and any CUDA device.
+// The test promises streams, events and host functions. It is built twice: with the legacy
+// default stream and with one per thread. It needs nvcc and any CUDA device.
 #include <atomic>
 #include <chrono>
 #include "common.h"
@@ -39,7 +39,10 @@ static void callback(cudaStream_t, cudaError_t status, void *data)
 
 static std::atomic<bool> go_on;
 
-/* Not for ever: a device that does its work inside of the calls would never come to the end. */
+/*
+ * Waits for a limited time, because a device that does its work inside the calls would
+ * otherwise never come to the end.
+ */
 static void hold(void *)
 {
 	auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
@@ -150,7 +153,10 @@ static void test_host_functions(int *dev)
 	NEED(cudaFreeHost(pinned));
 }
 
-/* Libraries take what cudaGetLastError() returns for the failure of their own call. */
+/*
+ * Libraries take whatever cudaGetLastError() returns for the failure of their own call,
+ * so "not ready" must not stay.
+ */
 static void test_not_ready()
 {
 	cudaEvent_t e;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One boot of the VMX host in Bochs with a server VM and client VMs: what the
-# programs in this folder's `run` and beside it promise; as WH_RUN=fire those of
-# ../fire/run, by WH_KILLS and WH_SEED. Needs no VMX, no GPU.
+# The test boots the VMX host in Bochs once, with a server VM and client VMs. It promises what the
+# programs of `run` in this folder promise. With WH_RUN=fire it promises what ../fire/run does, by
+# WH_KILLS and WH_SEED. It needs no VMX and no GPU.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"

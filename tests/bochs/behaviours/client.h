@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the programs that run in the client VM: start CUDA, and a kernel
+ * The programs that run in the client VM share this file. It starts CUDA and a kernel
  * that computes for as long as it is told, with a result that can be checked.
  */
 #ifndef WORMHOLE_TESTS_BEHAVIOURS_CLIENT_H
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-/* Nothing here lives longer, whatever happens. */
+/* No program here lives longer than this, whatever happens. */
 #define LIFE_S		60
 #define FACTOR		6364136223846793005ULL
 #define ADDEND		1442695040888963407ULL
@@ -26,7 +26,7 @@ struct spin {
 	uint64_t seed;
 };
 
-/* out[0] = how often, out[1] = seed after that many steps. */
+/* The kernel writes out[0], the number of steps, and out[1], the seed after that many steps. */
 static const char spin_ptx[] =
 ".version 8.0\n.target sm_70\n.address_size 64\n"
 ".visible .entry spin(.param .u64 out, .param .u64 clocks, .param .u64 seed)\n{\n"
@@ -74,7 +74,7 @@ static inline int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* The kernel's clock is the time stamp counter: its counts per millisecond. */
+/* Returns the counts per millisecond of the kernel's clock, which is the time stamp counter. */
 static inline uint64_t clocks_per_ms(void)
 {
 	int64_t t = now_ns(), end = t + 10000000;
@@ -94,7 +94,7 @@ static inline void spin_load(struct spin *s)
 	CU(cuMemAlloc(&s->out, 16));
 }
 
-/* Returns when the kernel has ended, which is after so many clocks. */
+/* Runs the kernel for @clocks clocks, and returns when it has ended. */
 static inline CUresult spin_run(struct spin *s, uint64_t clocks, uint64_t seed)
 {
 	void *args[] = { &s->out, &clocks, &seed };
@@ -105,7 +105,7 @@ static inline CUresult spin_run(struct spin *s, uint64_t clocks, uint64_t seed)
 	return res ? res : cuCtxSynchronize();
 }
 
-/* Did it compute what this CPU computes? */
+/* Did the kernel compute what this CPU computes? */
 static inline int spin_is_right(const struct spin *s)
 {
 	uint64_t out[2] = { 0, 0 }, want = s->seed, i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process that uses CUDA forks: KVM knows the parent by its page tables, which the child
- * does not have, so the child can only attach to another worker. The parent keeps its own.
+ * The test promises that a process which uses CUDA can fork. KVM knows the parent by its
+ * page tables, which the child does not have, so the child can only attach to another
+ * worker. The parent keeps its own worker.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A client that lives and dies as it is told:
- *   once    copy something there and back
- *   loop    say "ready", call until an error comes, name it; exit 0
- *   steady  say "ready", call until SIGTERM, say how many calls that were; exit 1
+ *   once    copies something to the device and back
+ *   loop    says "ready", calls until an error comes, names the error; exit 0
+ *   steady  says "ready", calls until SIGTERM, says how many calls that were; exit 1
  *           with the name of the first error
- *   spin    say "ready", then one call of 15 s; name the error that ends it
- *   calls   warm up, say "ready", wait for a line, make 1,000 short calls, say
- *           "called", wait for a line
- *   syscalls  the same with two calls in each of which the worker's backend makes
- *           2,000 system calls; how many were answered right, and one more that the
- *           kernel answers
- *   meet N  the same with N threads, bound to the CPUs in turns: MEETINGS calls of each, which
- *           return only when those of all threads are inside of the backend
- *   quit    once, then _exit()
- *   crash   once, then SIGSEGV
- *   leave   a signal handler leaves a call by siglongjmp(), then exit
- * Exit 3: CUDA did not start, or gave a wrong result.
+ *   spin    says "ready", then makes one call of 15 s; names the error that ends it
+ *   calls   warms up, says "ready", waits for a line, makes 1,000 short calls, says
+ *           "called", waits for a line
+ *   syscalls  does the same with two calls in each of which the worker's backend makes
+ *           2,000 system calls; says how many were answered right. Makes one more that
+ *           the kernel answers
+ *   meet N  does the same with N threads, bound to the CPUs in turns; each makes MEETINGS
+ *           calls, which return only when the calls of all threads are in the backend
+ *   quit    does what `once` does, then calls _exit()
+ *   crash   does what `once` does, then raises SIGSEGV
+ *   leave   leaves a call from a signal handler by siglongjmp(), then exits
+ * Exit status 3 means that CUDA did not start, or gave a wrong result.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -130,7 +130,7 @@ static void calls(void)
 		exit(4);
 }
 
-/* How many of CALLS calls, each with system calls of this kind, answered so. */
+/* Makes CALLS calls, each with system calls of this kind. Returns how many answered @value. */
 static int calls_that_say(int kind, size_t value)
 {
 	int i, right = 0;
@@ -143,7 +143,7 @@ static int calls_that_say(int kind, size_t value)
 	return right;
 }
 
-/* What the slot's companion does: see syscalls.c for the kinds. */
+/* Has the slot's companion make system calls; syscalls.c explains the kinds. */
 static void companion(void)
 {
 	unsigned long long start;
@@ -240,7 +240,7 @@ static void *meet(void *number)
 	bind_to(t % (int)sysconf(_SC_NPROCESSORS_ONLN));
 	CU(cuCtxSetCurrent(meeting.ctx));
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	/* Which the worker does alone: nobody meets before all have one. */
+	/* The worker makes a stream alone, so nobody meets before all threads have one. */
 	pthread_barrier_wait(&meeting.step);
 	if (!meet_others(stream))
 		fail("the first meeting", CUDA_ERROR_LAUNCH_TIMEOUT);
@@ -252,7 +252,7 @@ static void *meet(void *number)
 	return NULL;
 }
 
-/* The threads stay until the process ends. */
+/* Runs the meetings. The threads stay until the process ends. */
 static void meetings(int threads)
 {
 	pthread_t thread;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's kernel moves the process to its other CPU and back while a call
- * runs: each CPU has an EPTP list of its own, and the call goes on where the
- * process is.
+ * The test promises that a call goes on when the client's kernel moves the process to its
+ * other CPU and back. Each CPU has an EPTP list of its own, and the call goes on where
+ * the process is.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -54,7 +54,7 @@ static void look_often(void)
 	setitimer(ITIMER_REAL, &v, NULL);
 }
 
-/* Short calls until they were made on both CPUs, and at least CALLS of them. */
+/* Makes short calls until they were made on both CPUs, and at least CALLS of them. */
 static int short_calls(void)
 {
 	int64_t end = now_ns() + 2000000000LL;

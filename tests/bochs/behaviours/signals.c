@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Signals that come while a call is under way: the handler runs during the
- * call, with this process's own thread area and memory, and the call goes on
+ * The test promises that signals may come while a call is under way. The handler runs
+ * during the call, with this process's own thread area and memory, and the call goes on
  * and computes what it should.
  */
 #define _GNU_SOURCE
@@ -20,14 +20,14 @@
 #define CALL_MS		60
 #define PERIOD_MS	10
 #define START_NS	5000000000LL
-#define AT_LEAST	3	/* of the six that a call lasts */
+#define AT_LEAST	3	/* of the six in one call */
 #define OWN		0x6e776f5f73696874ULL
 #define HWCAP2_FSGSBASE	2
 
 static __thread volatile uint64_t own = OWN;
 static __thread volatile int in_call;
 
-/* Written by the handler, read when the call is over. */
+/* The handler writes these; the program reads them when the call is over. */
 static struct {
 	volatile int during, elsewhere, wrong_tls, wrong_base, wrong_errno, not_pending;
 } seen;
@@ -135,7 +135,7 @@ static CUresult call_with(struct spin *s, void (*source)(int))
 
 	memset((void *)&seen, 0, sizeof(seen));
 	source(1);
-	/* A process that sends needs a while to start. */
+	/* A process that sends signals needs a while to start. */
 	while (!seen.elsewhere && now_ns() < end)
 		usleep(1000);
 	in_call = 1;
@@ -150,7 +150,7 @@ static int handlers_were_right(void)
 	diag("%d signals in the call, %d outside of it; wrong: TLS %d, FS or GS base %d, errno %d, place %d",
 	     seen.during, seen.elsewhere, seen.wrong_tls, seen.wrong_base, seen.wrong_errno,
 	     seen.not_pending);
-	/* One can come between the flag and the switch, at either end. */
+	/* One signal can come between the flag and the switch, at either end. */
 	return seen.during >= AT_LEAST && !seen.wrong_tls && !seen.wrong_base &&
 	       !seen.wrong_errno && seen.not_pending <= 2;
 }
@@ -183,7 +183,7 @@ int main(void)
 	errno_at = &errno;
 	per_ms = clocks_per_ms();
 	start();
-	alarm(0);		/* SIGALRM is wanted; the job has a time limit */
+	alarm(0);		/* the test uses SIGALRM; the job has a time limit */
 	spin_load(&s);
 	catch(SIGALRM);
 	catch(SIGUSR1);

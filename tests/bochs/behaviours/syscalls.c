@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A backend of a worker that makes system calls as some driver may: softgpu, but
- * for a few functions, which make them without a C library that could stand in for them:
- * 1,000 of getppid() and of sched_yield(), as many of clocks and futexes, one that only
- * a kernel can answer, and those that the slot's companion makes. And one function that
- * returns when others are inside of it, too.
+ * A worker's backend that makes system calls as some driver may. It is softgpu, but for a
+ * few functions, which make them without a C library that could stand in for them: 1,000
+ * of getppid() and of sched_yield(), as many of clocks and futexes, one that only a
+ * kernel can answer, and those that the slot's companion makes. Another function returns
+ * only when other calls are inside it as well.
  */
 #include <cuda.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static long raw3(long nr, long a, long b, long c)
 	return ret;
 }
 
-/* With no arguments, or with 0. */
+/* Makes a system call with no arguments, or with arguments of 0. */
 static long raw(long nr)
 {
 	return raw3(nr, 0, 0, 0);
@@ -41,8 +41,8 @@ static unsigned int ticks_each(unsigned long long since)
 }
 
 /*
- * *least: how many answers were right; *greatest: TSC ticks, i.e. instructions, of a
- * getppid() times 65,536, and of a sched_yield().
+ * *least receives how many answers were right. *greatest receives the TSC ticks (which
+ * are instructions) of a getppid() times 65,536, plus those of a sched_yield().
  */
 __attribute__((visibility("default")))
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -70,7 +70,7 @@ static long long ns(const struct timespec *t)
 	return t->tv_sec * 1000000000LL + t->tv_nsec;
 }
 
-static unsigned int clock_ticks, futex_ticks;	/* the shortest of them */
+static unsigned int clock_ticks, futex_ticks;	/* of the shortest one */
 
 static void keep_least(unsigned int *least, unsigned long long since)
 {
@@ -80,7 +80,10 @@ static void keep_least(unsigned int *least, unsigned long long since)
 		*least = ticks;
 }
 
-/* The clock goes on, and is that of the C library, which reads it by the vDSO. */
+/*
+ * Checks that the clock goes on, and that it agrees with the C library's clock, which
+ * reads it by the vDSO.
+ */
 static int clocks(void)
 {
 	struct timespec last, t, end;
@@ -100,7 +103,7 @@ static int clocks(void)
 	return ns(&end) >= ns(&last) ? right : 0;
 }
 
-/* Of a word that differs. */
+/* Waits for a futex whose word differs from the expected value. */
 static int futexes(void)
 {
 	int i, word = 1, right = 0;
@@ -116,7 +119,7 @@ static int futexes(void)
 	return right;
 }
 
-/* *config: how many answers were right. */
+/* *config receives how many answers were right. */
 __attribute__((visibility("default")))
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
@@ -124,7 +127,10 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 	return CUDA_SUCCESS;
 }
 
-/* TSC ticks, i.e. instructions, of a clock, times 65,536, and of a futex. */
+/*
+ * *config receives the TSC ticks (which are instructions) of a clock times 65,536, plus
+ * those of a futex.
+ */
 __attribute__((visibility("default")))
 CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
@@ -132,7 +138,7 @@ CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 	return CUDA_SUCCESS;
 }
 
-/* One that only a kernel can answer. */
+/* Makes a system call that only a kernel can answer. */
 __attribute__((visibility("default")))
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
@@ -141,7 +147,7 @@ CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 	return CUDA_SUCCESS;
 }
 
-static int ends[2];	/* of a pipe with PENDING bytes */
+static int ends[2];	/* a pipe with PENDING bytes */
 
 #define PENDING	7
 
@@ -150,7 +156,10 @@ static int open_pipe(void)
 	return ends[1] || (!pipe(ends) && write(ends[1], "pending", PENDING) == PENDING);
 }
 
-/* Of the kinds that the companion makes, without a C library; the pipe is as before. */
+/*
+ * Makes some system calls of each kind that the companion makes, without a C library, and
+ * leaves the pipe as it was.
+ */
 static int mixed(void)
 {
 	char text[16] = "";
@@ -179,10 +188,11 @@ static long long now_us(void)
 }
 
 /*
- * What kind of them: 0 makes one small ioctl, 1 some of each kind, 2 a FUTEX_WAKE. *value:
- * how many bytes the pipe has, or 1 if all is right. And for those that sleep, below: 3, the
- * time, ms; 4, how late the last one went on, us. For benches one of each way (bench/stages.c): 5
- * makes none, 6 one that the service answers, 7 one that only a kernel can.
+ * @kind says which system calls to make: 0 one small ioctl, 1 some of each kind, 2 a
+ * FUTEX_WAKE. *value receives how many bytes the pipe has, or 1 if all is right. For the
+ * calls below that sleep, 3 returns the time in ms, and 4 how late the last one went on,
+ * in us. For benches, one of each way (bench/stages.c): 5 makes none, 6 one that the
+ * service answers, 7 one that only a kernel can answer.
  */
 __attribute__((visibility("default")))
 CUresult cuCtxGetLimit(size_t *value, CUlimit kind)
@@ -221,8 +231,8 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit kind)
 }
 
 /*
- * Sleeps until that time of the server's clock, ms, which only a kernel can do, and fails if
- * it has come before.
+ * Sleeps until that time of the server's clock, in ms, which only a kernel can do. Fails
+ * if the time was over before.
  */
 __attribute__((visibility("default")))
 CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int until, size_t n, CUstream stream)
@@ -240,7 +250,10 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int until, size_t n, CUstrea
 
 #define MEETING_TICKS	1000000000ull	/* 10 s of the emulated machine */
 
-/* Returns when as many calls as `threads` are inside of here at the same time, or in vain. */
+/*
+ * Returns when `threads` calls are inside this function at the same time, or fails after
+ * a while.
+ */
 __attribute__((visibility("default")))
 CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short threads, size_t n, CUstream stream)
 {

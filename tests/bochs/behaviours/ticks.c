@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A call of 50 ms on the only CPU: the kernel's timer interrupts come on time,
- * and another process gets its turns, as beside a process that computes by
- * itself. The other process wakes every 5 ms and writes down how late it was.
+ * The test promises that a call of 50 ms on the only CPU delays nobody. The kernel's
+ * timer interrupts come on time, and another process gets its turns, as beside a process
+ * that computes by itself. The other process wakes every 5 ms and writes down how late it
+ * was.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +19,10 @@
 #define PERIOD_NS	5000000
 #define TURNS		(CALL_MS * 1000000 / PERIOD_NS)
 #define TICKS		(CALL_MS * 250 / 1000)	/* HZ of the client's kernel */
-/* A tick to be preempted at, another one, and what the emulation costs. */
+/*
+ * The limit allows for a tick at which the call is preempted, another tick, and the cost
+ * of the emulation.
+ */
 #define LATE_NS		12000000
 
 struct record {
@@ -56,7 +60,7 @@ static void other_process(void)
 	}
 }
 
-/* Local timer interrupts of CPU 0, where all of this runs. */
+/* Returns the number of local timer interrupts of CPU 0, where all of this runs. */
 static long local_timer(void)
 {
 	char line[512];
@@ -89,7 +93,7 @@ static CUresult compute(struct spin *s)
 	return CUDA_SUCCESS;
 }
 
-/* During a call, or without one when s is NULL. */
+/* Measures during a call, or without one when s is NULL. */
 static struct result measure(struct spin *s)
 {
 	struct result r;
@@ -118,8 +122,8 @@ static bool on_time(const struct result *call, const struct result *alone)
 }
 
 /*
- * The guest's scheduler lets who computes run for a slice more now and then. What
- * a call holds up is late each time.
+ * The guest's scheduler now and then lets a computing process run for a slice more, so a
+ * late turn is measured again. A turn that the call holds up is late each time.
  */
 static struct result best_call(struct spin *s, const struct result *alone)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two client processes at the same time, each with a worker of its own: both
- * compute, neither can read what the other has on the device, and a third one
- * afterwards finds nothing that they left behind.
+ * The test promises that two client processes at the same time, each with a worker of its
+ * own, are separate. Both compute, neither can read what the other has on the device, and
+ * a third process afterwards finds nothing that they left behind.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -28,7 +28,7 @@ static struct shared {
 } *sh;
 static uint64_t mine[SIZE / 8], got[SIZE / 8];
 
-/* Words that anybody but `who` wrote. */
+/* Counts the words that anybody but `who` wrote. */
 static size_t foreign(const uint64_t *p, int who)
 {
 	size_t i, n = 0;
@@ -44,7 +44,7 @@ static void meet(int who)
 		pthread_barrier_wait(&sh->step);
 }
 
-/* The other's device address, as the driver's copy takes it here. */
+/* Tries to copy from the other process's device address, which the driver must refuse. */
 static void read_other(int who, int *good)
 {
 	memset(got, 0, SIZE);
@@ -83,7 +83,7 @@ static void client(int who)
 	meet(who);
 }
 
-/* Processes that have not started CUDA; the parent never does. */
+/* Forks a process that has not started CUDA; the parent never starts it. */
 static pid_t launch(int who)
 {
 	pid_t pid = fork();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * crowd PROCESSES THREADS: as many processes, each with a worker of its own, and threads,
- * each with a stream. Says:
+ * `crowd PROCESSES THREADS` starts as many processes, each with a worker of its own, and
+ * as many threads in each, each with a stream. It says:
  *
- *   attached N of ALL	threads have had a right result
- *   together ROUND N EARLIEST LATEST GAP	calls, one of each process, slept in the server
- *			until the same time; how late they went on there and how long after
- *			one another at most, us. Each of ROUNDS once a line is typed.
- *   all N		the same of all threads. Once a line is typed.
+ *   attached N of ALL	N threads have had a right result
+ *   together ROUND N EARLIEST LATEST GAP	N calls, one of each process, slept in the server
+ * 			until the same time; how late they went on there, and how long
+ * 			after one another at most, in us. Once a line is typed,
+ * 			each of ROUNDS rounds runs.
+ *   all N		the same for all threads, once a line is typed.
  *
  * The backend is syscalls.c.
  */
@@ -22,16 +23,16 @@
 #define MOST		64
 #define SIZE		4096
 #define ROUNDS	3
-#define AHEAD_MS	6000	/* so much later than when they begin to sleep */
+#define AHEAD_MS	6000	/* from the begin of the sleep to its end */
 
-/* What the backend makes of limits. */
+/* The backend's meanings of CUDA's limits. */
 enum {
 	SERVER_TIME = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
 	LATE = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
 };
 
 struct crowd {
-	pthread_barrier_t step;		/* all threads, and the first process */
+	pthread_barrier_t step;		/* of all threads; of the first process */
 	unsigned int until;		/* ms of the server's clock */
 	int right, together, all;	/* calls */
 	size_t late_us[MOST];		/* of the first thread of each process */
@@ -67,7 +68,7 @@ static CUresult round_trip(int thread, CUstream stream)
 	return res;
 }
 
-/* Let this be the time until which the calls sleep. */
+/* Chooses the time until which the calls sleep. */
 static void choose_time(void)
 {
 	size_t ms;
@@ -142,7 +143,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* "together": how late they went on, and the longest time from one to the next. */
+/* Prints "together": how late the calls went on, and the longest time from one to the next. */
 static void say_together(int round)
 {
 	size_t gap = 0, *late = crowd->late_us;
@@ -188,7 +189,10 @@ static void lead(void)
 	fflush(stdout);
 }
 
-/* A process that ends at once would leave the others at a step for ever. */
+/*
+ * Reaps the processes. One that ends at once would leave the others at a step for ever,
+ * so its end ends them all.
+ */
 static int reap(void)
 {
 	int status, failed = 0;

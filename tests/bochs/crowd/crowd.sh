@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A server VM of two vCPUs with 64 workers of four slots, and a client VM whose 64
-# processes of four threads use all of them, in the emulated VMX host with two CPUs.
+# The test promises that 64 workers of four slots each serve their clients at the same time. A
+# server VM of two vCPUs has the workers, and a client VM has 64 processes of four threads, which
+# use all slots. It runs in the emulated VMX host with two CPUs.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make demo` shows, as a test, with the worker of all libraries: host, server VM and client
-# VM on Debian's own cloud kernel, of which two modules in the host alone are ours. The
-# points are those of demo/table.py.
+# The test promises what `make demo` shows, with the worker that has all libraries. Host, server
+# VM and client VM run Debian's own cloud kernel, and only two modules of the host are ours.
+# demo/table.py prints the points.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"

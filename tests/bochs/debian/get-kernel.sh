@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Debian's cloud kernel, as people install it: get-kernel.sh RELEASE DIR gives DIR
-# vmlinuz and irqbypass.ko, which KVM's modules need. From /boot where it is installed,
-# otherwise from the archive (34 MB); it is not installed, nor any file outside of DIR made.
+# get-kernel.sh RELEASE DIR puts Debian's cloud kernel, as people install it, into DIR: vmlinuz,
+# and irqbypass.ko, which KVM's modules need. It copies them from /boot where the kernel is
+# installed, and otherwise takes them from the archive (34 MB). It neither installs the kernel nor
+# makes a file outside of DIR.
 set -eu
 release=$1
 dir=$2

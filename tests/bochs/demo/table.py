@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the demo's table from the @data lines of its run; --tap: as a test.
+"""Prints the demo's table from the @data lines of its run; with --tap, as a test.
 
-usage: table.py [--tap] [--debian] --cpus N DATA JOB-STATUS. The exit status is 1 unless
-the job ended well and every program ran, delegated calls and was right, and with
---debian, unless the machines say that they run Debian's own kernel.
+usage: table.py [--tap] [--debian] --cpus N DATA JOB-STATUS. The exit status is 1 unless the job
+ended well and every program ran, delegated calls and was right. With --debian the machines must
+also say that they run Debian's own kernel.
 """
 import argparse
 import json
 import sys
 
 PROGRAMS = ["array_add", "vectorAdd", "matmul", "reduce", "streams", "threads"]
-# On the test device, whose engine needs a CPU beside the client's.
+# These programs run on the test device, whose engine needs a CPU beside the client's.
 DEVICE_PROGRAMS = ["launches"]
-# Exits that the host's own interrupts and timers cause, whatever a call does.
+# The host's own interrupts and timers cause these exits, whatever a call does.
 HOST = {"external_interrupt": "irq", "preemption_timer": "timer", "nmi": "nmi"}
 SHORT = {"ept_violation": "ept", "exception_nmi": "exception"}
 LEGEND = """\
@@ -26,7 +26,7 @@ its result."""
 
 
 def load(path):
-    """{program: {"before": {...}, "after": {...}, "rc": n}}, {machine: its kernel}"""
+    """Returns {program: {"before": {...}, "after": {...}, "rc": n}}, {machine: its kernel}."""
     runs, kernels = {}, {}
     with open(path) as f:
         for line in f:
@@ -44,7 +44,7 @@ def load(path):
 
 
 def debians_own(kernels):
-    """What all machines run, if that is Debian's kernel with KVM's modules changed alone."""
+    """Returns the kernel of all machines if it is Debian's own and only KVM's modules were changed."""
     kernel = kernels.get("host", "")
     same = all(kernels.get(m) == kernel for m in ("server", "client"))
     return kernel if same and "-cloud-amd64 " in kernel and " Debian " in kernel \
@@ -56,7 +56,7 @@ def stat(sample):
 
 
 def difference(after, before, group):
-    """What was added to each reason, those that did not change left out."""
+    """Returns what was added to each reason, without the reasons that did not change."""
     diff = {k: int(v - before[group].get(k, 0)) for k, v in after[group].items()}
     return {k: v for k, v in diff.items() if v}
 
@@ -66,7 +66,7 @@ def words(reasons, names):
 
 
 class Run:
-    """What one program did, as differences of the counters around it."""
+    """The result of one program: the differences of the counters around it."""
 
     def __init__(self, name, run):
         self.name = name
@@ -94,12 +94,12 @@ class Run:
                 words(self.handoffs, SHORT), f"{self.cpu_ms:.1f}"]
 
     def points(self):
-        """(good, name, what was seen) of each behaviour."""
+        """Yields (good, name, what was seen) for each behaviour."""
         yield self.good(), "is_right_and_delegates_calls", self.row()
         if self.ran:
             yield not self.exits, "takes_no_exit_but_the_hosts", self.exits
             yield not self.handoffs, "hands_no_call_off", self.handoffs
-            # The sample may come a nap of 2 ms late.
+            # The sample may come late by one nap of 2 ms.
             yield self.cpu_ms < 10, "leaves_the_server_frozen", self.cpu_ms
 
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A driver library for the test device: softgpu's, but for the kernel `accumulate`,
- * which the device does. It works as NVIDIA's user-mode driver does: a launch writes a
- * command to the ring, its number to the device's memory, and the doorbell; a wait
- * reads a register and looks at what the device writes. None of it is a system call.
+ * A driver library for the test device. It is softgpu's, but for the kernel `accumulate`,
+ * which the device runs. It works as NVIDIA's user-mode driver does: a launch writes a
+ * command to the ring, its number to the device's memory, and the doorbell; a wait reads
+ * a register and looks at what the device writes. None of this is a system call.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static void *map(int fd, size_t size, int prot, off_t offset)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Where it fails, a launch of the kernel says so. */
+/* Opens the device. If that fails, a launch of the kernel returns the error. */
 __attribute__((constructor))
 static void start(void)
 {
@@ -70,7 +70,7 @@ static void start(void)
 		perror(WH_DEV_NODE);
 		return;
 	}
-	/* Only to be written, says NVIDIA's driver of its registers, and reads them. */
+	/* NVIDIA's driver maps its registers only for writing, and reads them nevertheless. */
 	registers = map(fd, WH_DEV_REGISTERS_SIZE, PROT_WRITE, WH_DEV_REGISTERS);
 	memory = map(fd, WH_DEV_MEMORY_SIZE, PROT_READ | PROT_WRITE, WH_DEV_MEMORY);
 	ring = map(fd, WH_DEV_SYSTEM_SIZE, PROT_READ | PROT_WRITE, WH_DEV_SYSTEM);
@@ -89,7 +89,10 @@ static bool wait_for(uint64_t number)
 	return false;
 }
 
-/* Until the device has done all of it; its sum goes where the kernel's would be. */
+/*
+ * Waits until the device has done all commands, and writes its sum to where the kernel
+ * would have put it.
+ */
 static CUresult drain(void)
 {
 	uint64_t sum;
@@ -148,7 +151,7 @@ static CUresult accumulate(CUdeviceptr sum, uint32_t add)
 			res = soft.cuMemcpyDtoH_v2(&start, sum, sizeof(start));
 		if (res != CUDA_SUCCESS)
 			return res;
-		/* The worker before may have left it anywhere. */
+		/* The worker before may have left the number at any value. */
 		if (!submitted)
 			submitted = status()->completed;
 		target = sum;
@@ -161,7 +164,7 @@ static CUresult accumulate(CUdeviceptr sum, uint32_t add)
 
 static bool is_ours(CUfunction f)
 {
-	static CUfunction known[2];	/* one that is ours, one that is not */
+	static CUfunction known[2];	/* one is ours, one is not */
 	const char *name;
 	bool ours;
 

@@ -2,12 +2,12 @@
 /*
  * The test device's engine, a process of the VMX host on a CPU of its own:
  *
- *	engine DISPLAY RAM
+ * 	engine DISPLAY RAM
  *
- * DISPLAY is the folder in sysfs of a display that no driver uses, whose memory the
- * server VM has as the device's; RAM the file that is the server VM's memory, which
- * the engine reads and writes as a device does. Does what a doorbell asks for, until
- * it is killed.
+ * DISPLAY is the sysfs folder of a display that no driver uses; the server VM has its
+ * memory as the device's. RAM is the file that is the server VM's memory, which the
+ * engine reads and writes as a device does. The engine does what a doorbell asks for,
+ * until it is killed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,8 +37,8 @@ static void die(const char *what)
 }
 
 /*
- * The display of Bochs has its memory in a graphics mode only: 640x480, 32 bits,
- * linear. Registers by index and data port.
+ * The display of Bochs has its memory only in a graphics mode: 640x480, 32 bits, linear.
+ * Its registers are accessed by index and data port.
  */
 static void turn_on_display(void)
 {
@@ -94,7 +94,7 @@ static uint64_t at(size_t offset)
 	return *(volatile uint64_t *)(bar + offset);
 }
 
-/* A page of the system memory, by the driver's table. */
+/* Returns a page of the system memory, by the driver's table. */
 static char *page(unsigned int n)
 {
 	uint64_t gpa = at(WH_DEV_TABLE + offsetof(struct wh_dev_table, page[n]));
@@ -107,7 +107,10 @@ static char *page(unsigned int n)
 	return ram + gpa;
 }
 
-/* One that is not what it should be is counted, and done all the same: it shows. */
+/*
+ * Runs a command. A command that is not what it should be is counted and still run, so
+ * that the sum shows it.
+ */
 static void run(volatile struct wh_dev_status *status, uint64_t number)
 {
 	uint64_t entry = number % WH_DEV_ENTRIES;
@@ -141,7 +144,7 @@ int main(int argc, char **argv)
 	while (at(WH_DEV_TABLE) != WH_DEV_MAGIC)
 		usleep(10000);
 	status = (void *)page(0);
-	/* A machine that is emulated runs faster while a CPU of it is idle. */
+	/* An emulated machine runs faster while one of its CPUs is idle. */
 	for (idle = 0;; idle++) {
 		uint64_t asked = at(WH_DEV_DOORBELL), done = status->completed;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a kernel, waits, and looks at what it did, many times. On the test device
-// (backend.c) the kernel is done by the device's engine, elsewhere as it stands here.
+// Launches a kernel, waits, and checks what it did, many times. On the test device (backend.c)
+// the device's engine does the kernel's work; elsewhere the kernel runs as it stands here.
 #include "../../../examples/check.h"
 
 extern "C" __global__ void accumulate(unsigned long long *sum, unsigned int add)

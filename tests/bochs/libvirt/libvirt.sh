@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Debian's libvirtd in the emulated VMX host starts a server VM and a client VM from what
-# `wormhole xml` prints, by the files of the package wormhole-libvirt; a CUDA program of the
-# client runs over vmfunc, under limits of the domain's metadata, which change.
+# The test promises that Debian's libvirtd, in the emulated VMX host, starts a server VM and a
+# client VM from what `wormhole xml` prints, by the files of the package wormhole-libvirt. A CUDA
+# program of the client runs over vmfunc, under limits from the domain's metadata, which change
+# while it runs.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"

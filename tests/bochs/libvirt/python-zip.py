@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""python-zip.py OUT.zip PROGRAM...: what Python itself and these programs import of its library,
-compiled, as the one file where Python looks first. In the emulated host nothing is compiled then:
-an initramfs keeps no times of files, by which Python tells whether what it compiled is current."""
+"""python-zip.py OUT.zip PROGRAM... packs the modules that Python itself and these programs import
+of its library, compiled, into one file where Python looks first. The emulated host then compiles
+nothing. It would compile at each start, because an initramfs keeps no times of files, by which
+Python tells whether a compiled file is current."""
 import ast
 import importlib.util
 import marshal
@@ -12,7 +13,7 @@ import zipfile
 
 
 def imported(program):
-    """The names that a program's import statements have."""
+    """Yields the names in a program's import statements."""
     with open(program, encoding="utf-8") as f:
         for node in ast.walk(ast.parse(f.read())):
             if isinstance(node, ast.Import):
@@ -22,7 +23,8 @@ def imported(program):
 
 
 def sources(names):
-    """(name, file) of each module that is loaded with these, and at Python's own start."""
+    """Returns (name, file) of each module that is loaded with these names, and at Python's own
+    start."""
     code = "import sys, %s\nfor n, m in sorted(sys.modules.items()): print(n, getattr(m, '__file__', None))"
     out = subprocess.run([sys.executable, "-I", "-c", code % ", ".join(names)], check=True,
                          stdout=subprocess.PIPE, text=True).stdout
@@ -32,7 +34,8 @@ def sources(names):
 def compiled(path):
     with open(path, encoding="utf-8") as f:
         code = compile(f.read(), path, "exec", dont_inherit=True)
-    # Flags 1: by its source's hash, and that is not looked at.
+    # Flags 1 mean that the file is checked by its source's hash, and that the hash is not looked
+    # at.
     return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code)
 
 

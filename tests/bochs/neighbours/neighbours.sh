@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Two client VMs at the same time: LeNet of tests/programs/ in both, in the emulated VMX
-# host, against what it prints natively on softgpu.
+# The test promises that two client VMs compute at the same time. Both run LeNet of
+# tests/programs/ in the emulated VMX host, and must print what it prints natively on softgpu.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
@@ -25,6 +25,6 @@ echo "$program" >"$out/job/program"
 mkdir "$out/job/expected"
 in_world native shared timeout 60 "$binary" ${program#* } >"$out/job/expected/lenet" 2>"$out/err" </dev/null ||
 	{ echo "Bail out! lenet fails natively: $(tail -n 1 "$out/err")"; exit 1; }
-# Host, server VM and clients with five levels of page tables.
+# Host, server VM and clients have five levels of page tables.
 exec "$here/run_job.py" --features la57 --timeout 1400 --out "$out" --kernel "$WH_BUILD/kernel/host/bzImage" \
 	--initrd "$WH_BUILD/bochs/host.cpio" "$out/job"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Real programs over vmfunc: those of tests/programs/, with small sizes, in a client
-# VM in the emulated VMX host, against what they print natively on softgpu.
+# The test promises that real programs run over vmfunc: those of tests/programs/, with small
+# sizes, in a client VM in the emulated VMX host. They must print what they print natively on
+# softgpu.
 set -eu
 
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
@@ -13,7 +14,7 @@ name=workloads${WH_CPUS:+-$WH_CPUS}
 out=$WH_BUILD/bochs/$name
 bin=$WH_BUILD/tests/programs/bin/shared
 
-# Time limit in seconds, name (up to a dot the program's), arguments.
+# Each line has the time limit in seconds, the name (the program's up to a dot) and the arguments.
 programs="
 120 threads rounds=1 n=256
 120 threads_ptds rounds=1 n=256
@@ -25,7 +26,7 @@ programs="
 240 lenet.threads threads=4 batch=1 steps=1 width=5
 120 blas_threads rounds=1 n=16
 "
-# A host function runs in the client: each takes a handoff in which the worker waits.
+# A host function runs in the client: each one takes a handoff in which the worker waits.
 host_functions="threads threads_ptds graphs printing"
 
 need kernel/host/bzImage kernel/server/bzImage kernel/client/bzImage bochs/host.cpio \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The driver of the test device in the server VM. It maps what NVIDIA's maps into a
- * process, in the same ways: registers (remap_pfn_range(), uncached), the device's
+ * The driver of the test device in the server VM. It maps into a process what NVIDIA's
+ * driver maps, in the same ways: registers (remap_pfn_range(), uncached), the device's
  * memory (the same, write-combining), and system memory (vm_insert_pages()).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -139,7 +139,7 @@ static const struct pci_device_id gpu_ids[] = {
 	{ }
 };
 
-/* For good: it stands in a test's VM. */
+/* The module cannot be unloaded, because it is only used in a test's VM. */
 static struct pci_driver gpu_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = gpu_ids,
