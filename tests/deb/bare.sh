@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests, with top and build set: a bare Debian 12 in a folder (60 MB from the archive), with the
-# packages in its /debs. inside COMMAND runs there, as root. In $packages, with commas: what of Debian's
-# it has beside what is essential.
+# Tests source this file, with top and build set. It makes a bare Debian 12 in a folder (60 MB
+# from the archive), with the packages in its /debs. `inside COMMAND` runs there, as root.
+# $packages names, with commas, Debian's packages that it has beside the essential ones.
 command -v mmdebstrap >/dev/null || skip_all "no mmdebstrap here"
-# In namespaces of its own: what is mounted and started goes with the test.
+# The test runs in namespaces of its own, so that all that it mounts and starts ends with it.
 [ "${1:-}" = inside ] || exec unshare -m -p -f --kill-child "$0" inside
 
-# One place for all of these tests, each of which has its own mount there: one that is killed leaves nothing.
+# All of these tests use one place, where each has its own mount: a test that is killed leaves
+# nothing.
 tmp=$build/tests/deb/root
 mkdir -p "$tmp"
 root=$tmp/root
-# Below it this machine's files are mounted, too: nothing is removed there, all of it is one
-# mount that goes.
+# This machine's files are mounted below it as well. So nothing is removed there: all of it is one
+# mount, which is unmounted.
 trap 'umount -R "$tmp"' EXIT
 mount -t tmpfs -o mode=755 bare "$tmp" || { trap - EXIT; skip_all "no tmpfs may be mounted here"; }
 mmdebstrap --quiet --variant=apt --skip=cleanup/apt,check/empty --dpkgopt=force-unsafe-io \
@@ -37,7 +38,7 @@ inside() {
 	chroot "$root" env -i ${http_proxy:+"http_proxy=$http_proxy"} PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root \
 		DEBIAN_FRONTEND=noninteractive sh -c "cd /debs; $1" 2>&1
 }
-# What is there, but for what apt and dpkg note about their own work.
+# files lists what is there, without what apt and dpkg note about their own work.
 files() {
 	(cd "$root" && find . -xdev ! -path './var/lib/apt/*' ! -path './var/lib/dpkg/*' \
 		! -path './var/log/*' ! -path './var/cache/*' | sort)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wormhole-server-image, in an overlay over this machine's root: makes the image of a server
-# VM of Debian's cloud kernel. QEMU's own emulator boots it, which is no host of ours: the
-# module finds that out and the VM ends, so that all before it is seen.
+# The test promises that wormhole-server-image, in an overlay over this machine's root, makes the
+# image of a server VM of Debian's cloud kernel. QEMU's own emulator boots it, which is no host of
+# ours: the module finds that out and the VM ends, so the test sees all that comes before.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -21,8 +21,7 @@ ls -d /usr/src/linux-headers-6.12.*-cloud-amd64 >/dev/null 2>&1 ||
 plan 10
 cp "$build"/deb/wormhole-host_*.deb "$build"/deb/wormhole-libraries_*.deb \
 	"$build"/deb/wormhole-server-image_*.deb "$root/tmp/"
-# The shell in there finds the files.
-# shellcheck disable=SC2016
+# The shell in the overlay expands the file names. shellcheck disable=SC2016
 inside sh -c 'dpkg -i /tmp/*.deb' >"$tmp/log" 2>&1
 is packages_are_installed "$?" 0
 [ "$tap_failed" = 0 ] || diag "$(cat "$tmp/log")"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `wormhole-kvm`, and what lays out KVM's source for its modules. A folder stands for the
-# machine's /proc and /sys, programs for modprobe and modinfo, a few files for a kernel.
+# The test promises what `wormhole-kvm` does, and the script that lays out KVM's source for its
+# modules. A folder stands in for the machine's /proc and /sys, programs for modprobe and modinfo,
+# and a few files for a kernel.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 . "$top/tests/tap.sh"
 tmp=$(mktemp -d)
@@ -9,7 +10,8 @@ trap 'rm -rf "$tmp"' EXIT
 root=$tmp/root
 log=$tmp/log
 
-# machine CPU-FLAG MODULE...: what it has, and has loaded; nobody uses KVM.
+# machine CPU-FLAG MODULE... makes a machine with a CPU flag and loaded modules; nobody uses KVM
+# on it.
 machine() {
 	rm -rf "$root" "$tmp/busy"
 	mkdir -p "$root/proc/1/fd" "$root/proc/77/fd" "$root/sys/module" "$tmp/bin"
@@ -91,7 +93,7 @@ is without_a_word_it_says_which "$rc $out" "2 $(sed -n '5,6s/^#   //p' "$top/pac
 # --- The source of the modules -----------------------------------------------------------
 kernel=$tmp/kernel
 kdir=$tmp/headers
-# The header is one that the series makes.
+# The series makes this header.
 abi=arch/x86/include/uapi/asm/wormhole_abi.h
 mkdir -p "$kernel/arch/x86/kvm/vmx" "$kernel/arch/x86/kvm/svm" "$kernel/virt/kvm" "$kernel/arch/x86/include/asm" \
 	"$kernel/include/uapi/linux" "$kdir/include/config"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wormhole-kvm-dkms is installed and removed, in an overlay over this machine's root, which
-# has DKMS, the headers and the kernel's source: DKMS builds the modules with nothing of
-# a kernel of ours, what comes out fits the kernel that the headers are of, and the
-# kernel's own come back. Takes one to two minutes; nothing is loaded.
+# The test promises that wormhole-kvm-dkms can be installed and removed. It runs in an overlay
+# over this machine's root, which has DKMS, the headers and the kernel's source. DKMS builds the
+# modules with nothing of a kernel of ours. The modules fit the kernel of the headers, and the
+# kernel's own modules come back in the end. The test takes one to two minutes; nothing is loaded.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -15,14 +15,14 @@ if [ "${1:-}" != inside ]; then
 fi
 deb=$2
 
-# Of the flavour for all machines.
+# The test uses the flavour for all machines.
 headers=$(ls -d /usr/src/linux-headers-6.12.*-amd64 2>/dev/null | grep -v -e -cloud- -e -rt- | sort -V | tail -n1)
 [ -n "$headers" ] || skip_all "no headers of a kernel 6.12 (Debian package linux-headers-6.12-amd64)"
 release=$(cat "$headers/include/config/kernel.release")
 
 . "$top/tests/deb/overlay.sh"
 
-# The one kernel that there is, with KVM's modules of its own: files by that name.
+# There is only this one kernel; files by the names of KVM's modules stand in for its own modules.
 modules=$root/lib/modules/$release
 rm -rf "$root"/lib/modules/* "$root"/boot/config-*
 mkdir -p "$modules/kernel/arch/x86/kvm"
@@ -37,8 +37,8 @@ inside depmod "$release"
 found() { inside modinfo -k "$release" -F filename "$1"; }
 before=$(found kvm_intel)
 
-# Symbol and checksum, of what the kernel and KVM's own module export, and of what a
-# module wants.
+# exported prints symbol and checksum of what the kernel and KVM's own module export, wanted those
+# of what a module wants.
 exported() { awk -F'\t' '{ print $2, $1 }' "$headers/Module.symvers"; }
 wanted() { modprobe --dump-modversions "$1" | awk '{ print $2, $1 }'; }
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# wormhole-libvirt, in an overlay over this machine's root, which has libvirt: a domain of
-# `wormhole xml` is started by what the packages brought, as far as a host comes without the
-# series. What follows then is in tests/cli/libvirt_test.sh and tests/bochs/libvirt/.
+# The test promises that wormhole-libvirt, in an overlay over this machine's root, which has
+# libvirt, starts a domain of `wormhole xml` by what the packages brought. The start gets as far
+# as a host without the series can. tests/cli/libvirt_test.sh and tests/bochs/libvirt/ test what
+# follows then.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -13,7 +14,7 @@ done
 for p in libvirtd virsh qemu-system-x86_64; do
 	PATH=$PATH:/usr/sbin command -v $p >/dev/null || skip_all "no $p here"
 done
-# In namespaces of its own: what is started goes with the test.
+# The test runs in namespaces of its own, so that all that it starts ends with it.
 [ "${1:-}" = inside ] || exec unshare -m -p -f --kill-child "$0" inside
 . "$top/tests/deb/overlay.sh"
 mount -t sysfs sys "$root/sys" 2>/dev/null || mount --rbind /sys "$root/sys"
@@ -45,7 +46,7 @@ ok which_is_there test -x "$root/usr/lib/wormhole/libvirt/emulator"
 inside libvirtd --daemon -p /run/libvirtd.pid
 inside virsh -q -c qemu:///system define /tmp/tenant.xml >"$tmp/log" 2>&1
 is libvirt_defines_it "$? $(inside virsh -q -c qemu:///system list --all --name 2>/dev/null)" "0 tenant"
-# Waited for by this shell itself, process 1 here, who has the emulator's end to collect, too.
+# This shell waits for virsh itself: it is process 1 here, which must reap the emulator as well.
 inside virsh -q -c qemu:///system start tenant >"$tmp/log" 2>&1
 like it_starts_as_far_as_the_hosts_control_device "$(cat "$tmp/log")" 'wormhole: error: /dev/kvm-wormhole'
 is and_nothing_is_noted_of_it_any_more "$(ls "$root/run/wormhole/libvirt")" lock

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The packages in a bare Debian 12, made by mmdebstrap in a folder (60 MB from the archive):
-# a tenant over softgpu in three commands, all programs of a client, and nothing left
-# when they are removed. docs/install.md has the same commands.
+# The test promises that the packages work in a bare Debian 12, which mmdebstrap makes in a folder
+# (60 MB from the archive): a tenant over softgpu in three commands, all programs of a client, and
+# nothing left when they are removed. docs/install.md has the same commands.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"

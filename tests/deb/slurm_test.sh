@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# docs/cluster.md's way to Slurm, from packages in a bare Debian 12, line by line: of the text itself.
+# The test promises that the way to Slurm in docs/cluster.md works, from packages in a bare Debian
+# 12. It runs the lines of the text itself, one by one.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -17,20 +18,21 @@ host=$(hostname -s)
 echo "127.0.0.1 localhost $host" >"$root/etc/hosts"
 echo "$host" >"$root/etc/hostname"
 mount --rbind /sys "$root/sys"
-# A root is a mount, and the plugin changes how it is one.
+# The root must be a mount, because the plugin changes how it is mounted.
 mount --rbind "$root" "$root"
-# A machine that has booted has it.
+# A machine that has booted has this folder.
 mkdir "$root/run/lock"
 cp "$program" "$root/srv/train"
 sed -n '/^### One machine/,/^### Several/s/^    //p' "$top/docs/cluster.md" >"$tmp/lines"
-# Its lines, but for what this machine has not: a GPU, and an answer to what apt asks.
+# as_root and as_user run a line of the text, changed for what this machine lacks: a GPU, and an
+# answer to apt's question.
 as_root() { inside "$(echo "$1" | sed 's/^wormhole serve/& --backend softgpu/')"; }
 as_user() { inside "cd /srv; setpriv --reuid 65534 --regid 65534 --clear-groups $1"; }
 last=$(tail -n 1 "$tmp/lines")
 failed=
 while read -r line; do
 	[ "$line" != "$last" ] || continue
-	# A daemon keeps the output open: into a file, not a pipe.
+	# The output goes into a file, not a pipe, because a daemon keeps it open.
 	as_root "$line" >"$tmp/out" 2>&1 || { failed="$line: $(tail -n 3 "$tmp/out")"; break; }
 	case $line in "wormhole slurm conf") printed=$(cat "$tmp/out");; esac
 done <"$tmp/lines"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The units of the packages, run by systemd itself: it is the first process of a bare Debian 12,
-# in namespaces and cgroups of its own.
+# The test promises that systemd itself can run the units of the packages. systemd is the first
+# process of a bare Debian 12, in namespaces and cgroups of its own.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -21,12 +21,12 @@ hierarchies() {
 }
 make_group() {
 	mkdir "$1/$UNITS_GROUP" || return
-	# Nobody may join one that has no processors.
+	# Nobody may join a cpuset group that has no processors.
 	for f in cpuset.cpus cpuset.mems; do
 		[ ! -e "$1/$f" ] || cat "$1/$f" >"$1/$UNITS_GROUP/$f" || return
 	done
 }
-# Who was killed may still be on his way out.
+# A process that was killed may still be ending, so the removal is tried again.
 remove_groups() {
 	for h in $(hierarchies); do
 		tries=100
@@ -42,7 +42,8 @@ join_groups() {
 		sh -c 'echo $PPID' >"$h/$UNITS_GROUP/cgroup.procs" || return
 	done
 }
-# Seen in folder $1: what is below the group of this process's namespace. systemd mounts what it misses.
+# mount_groups FOLDER mounts what is below the group of this process's namespace. systemd mounts
+# what is missing.
 mount_groups() {
 	[ ! -e /sys/fs/cgroup/cgroup.controllers ] || { mount -t cgroup2 cgroup2 "$1"; return; }
 	mount -t tmpfs -o mode=755 cgroup "$1" || return
@@ -56,7 +57,7 @@ mount_groups() {
 	done
 }
 
-# --- Three processes: who cleans up, the test, and systemd -----------------------------------
+# --- Three processes: the one that cleans up, the test, and systemd --------------------------
 case ${1:-} in
 '')
 	[ -n "$(hierarchies)" ] || skip_all "no cgroups are mounted here"
@@ -66,15 +67,15 @@ case ${1:-} in
 		make_group "$h" 2>/dev/null || skip_all "no cgroup may be made in $h"
 	done
 	unshare -m -p -f --kill-child true 2>/dev/null || skip_all "no namespaces of mounts and processes here"
-	# It blocks all signals but that which cannot be.
+	# It blocks all signals but SIGKILL, which cannot be blocked.
 	unshare -m -p -f --kill-child "$0" inside &
 	trap 'kill -9 $! 2>/dev/null; wait; exit 143' TERM INT HUP
 	wait $!
 	exit
 	;;
 boot)
-	# The kernel's settings are this machine's, too: systemd may not write them. Of a root that is
-	# no mount it can make none for its services.
+	# The kernel's settings are this machine's as well, so systemd may not write them. systemd
+	# can only make roots for its services if its own root is a mount.
 	root=$2
 	mount --rbind "$root" "$root" && cd "$root" && umount proc && mount -t proc proc proc &&
 		mount --bind proc/sys proc/sys && mount -o remount,ro,bind proc/sys && mount_groups sys/fs/cgroup &&
@@ -98,10 +99,10 @@ inside() {
 	nsenter -t "$first" -m -p -r -w env -i ${http_proxy:+"http_proxy=$http_proxy"} PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		LC_ALL=C HOME=/root DEBIAN_FRONTEND=noninteractive timeout 120 sh -c "cd /debs; $1" 2>&1
 }
-# What is only done, not looked at: shown where a point fails.
+# quietly COMMAND does a step that is no point; its output is shown where a point fails.
 : >"$tmp/log"
 quietly() { inside "$1" >>"$tmp/log"; }
-# Until it is true, for 30 s at most.
+# await_here COMMAND... waits until the command succeeds, for 30 s at most.
 await_here() {
 	end=$(($(date +%s) + 30))
 	until "$@"; do
@@ -110,7 +111,7 @@ await_here() {
 	done
 }
 await() { await_here quietly "$1"; }
-# What of Debian's own cannot run without a machine of its own does not count.
+# Units of Debian's own that cannot run without a machine of their own do not count.
 await "systemctl is-system-running | grep -qxE 'running|degraded'" ||
 	skip_all "systemd does not come up here: $(inside 'systemctl is-system-running; systemctl list-jobs' | tail -n 3 | tr '\n' ' ')"
 state() { inside 'systemctl is-active wormhole'; }
@@ -122,7 +123,7 @@ is packages_are_installed "$?" 0
 is systemd_finds_nothing_wrong_with_units "$(inside 'systemd-analyze verify --man=no \
 	wormhole.service wormhole-metrics.service wormhole-server@gpu0.service')" ""
 is nothing_is_started_by_the_installation "$(state)" inactive
-# What a service that was taken over could do, from 0 to 10, by systemd's own measure.
+# systemd measures, from 0 to 10, what a service could do that was taken over.
 quietly 'systemd-analyze security --no-pager --offline=true --threshold=40 wormhole-metrics.service'
 is exporter_can_do_little "$?" 0
 quietly 'systemd-analyze security --no-pager --offline=true --threshold=55 wormhole.service'
@@ -153,7 +154,8 @@ fi
 quietly 'systemctl daemon-reload'
 like also_when_units_were_read_anew "$(runs)" "^vectorAdd: PASS"
 
-# Its log, while a tenant's worker says something: beyond 10 MB at any run of logrotate's.
+# The log grows while a tenant's worker says something; any run of logrotate moves it away beyond
+# 10 MB.
 log=$root/run/wormhole/server.log
 mkfifo "$root/tmp/stay"
 inside 'wormhole run --mem 64M -- /opt/client alloc=4096 ready wait </tmp/stay' >"$tmp/client" &
@@ -194,7 +196,7 @@ quietly 'systemctl start wormhole-server@gpu0'
 is without_the_control_device_no_server_vm_starts "$? $(inside 'systemctl show -P ActiveState wormhole-server@gpu0')" "1 inactive"
 misc=$(ls /sys/class/misc | head -n 1)
 if [ -n "$misc" ]; then
-	# For udev, a device that is here; it only says what it would do.
+	# udev gets a device that exists here; it only says what it would do.
 	rules=$root/lib/udev/rules.d/60-wormhole-host.rules
 	cp "$rules" "$tmp/rules"
 	sed -i "s/kvm-wormhole/$misc/" "$rules"
@@ -206,7 +208,8 @@ else
 	skip which_is_roots_alone "no misc device here"
 	skip and_told_to_systemd "no misc device here"
 fi
-# Devices are no units in a container: as if it were there, as far as the command itself.
+# A container has no units for devices. The unit is changed as if the device were there; it comes
+# as far as the command.
 sed -e '/dev-kvm/d' "$root/lib/systemd/system/wormhole-server@.service" \
 	>"$root/etc/systemd/system/wormhole-server@.service"
 quietly 'systemctl daemon-reload; systemctl start wormhole-server@other'
@@ -223,7 +226,7 @@ quietly 'systemctl enable --now wormhole'
 was=$(inside 'systemctl show -P MainPID wormhole')
 quietly 'dpkg -i wormhole-host_*.deb'
 is but_what_runs_is_the_new_one "$? $(state) $(inside 'systemctl show -P MainPID wormhole' | grep -cx "$was")" "0 active 0"
-# An instance that goes on, in the place of QEMU.
+# An instance that goes on stands in for QEMU.
 printf '[Service]\nExecStart=/bin/sleep 1000\n' >"$root/run/systemd/system/wormhole-server@other.service"
 quietly 'systemctl daemon-reload; systemctl start wormhole-server@other; apt-get purge -y wormhole-host wormhole-libraries'
 is one_that_runs_ends_with_its_package "$? $(state)" "0 inactive"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# docs/coverage.md is what the tables in cuda-api/ say today, each of them is
-# counted, and a table that nobody knows, or an unknown kind, is an error.
+# The test promises that docs/coverage.md is what the tables in cuda-api/ say today, and that each
+# of them is counted. An unknown table or an unknown kind is an error.
 here=$(cd "$(dirname "$0")" && pwd)
 : "${WH_BUILD:=$(cd "$here/../.." && pwd)}"
 : "${WH_TOP:=$(cd "$WH_BUILD/.." && pwd)}"

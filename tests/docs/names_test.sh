@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What the documentation names exists: every path of the tree or of the kernel
-# series, every link, every file, function() and kernel selftest. A name is what
-# stands in backticks in README.md, docs/*.md and the READMEs of the folders.
-# Needs nothing but the sources (and build/gen for generated functions).
+# The test promises that all that the documentation names exists: every path of the tree or of the
+# kernel series, every link, every file, function() and kernel selftest. A name is a text in
+# backticks in README.md, docs/*.md or a folder's README. The test needs nothing but the sources
+# (and build/gen for generated functions).
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ n=0
 
 SOURCES="bench client-stubs cuda-api examples host hypercall-abi packaging server softgpu tests tools trampoline"
 
-# What may be named: patched kernel files, functions, selftests.
+# These may be named: patched kernel files, functions, selftests.
 grep -h '^+++ b/' kvm-patches/*.patch | sed 's,^+++ b/,,' | sort -u >"$tmp/kernel"
 # shellcheck disable=SC2086
 {
@@ -29,7 +29,7 @@ grep -h '^+++ b/' kvm-patches/*.patch | sed 's,^+++ b/,,' | sort -u >"$tmp/kerne
 
 names() { grep -o '`[^`]*`' "$1" | tr -d '`' | sort -u; }
 
-# A path is named from the top, from the document's own folder, or as in the kernel.
+# exists: a path is named from the top, from the document's own folder, or as in the kernel.
 exists() {
 	case $2 in
 	*'*'*) compgen -G "$2" >/dev/null || compgen -G "${1%/*}/$2" >/dev/null ;;
@@ -37,13 +37,15 @@ exists() {
 	esac
 }
 
-# Words with a slash that begin with a folder of ours or of the kernel, which has `tools/`, too.
+# paths prints words with a slash that begin with a folder of ours or of the kernel, which has a
+# `tools/` as well.
 paths() {
 	names "$1" | grep -E '^[a-zA-Z][A-Za-z0-9_.*/-]*$' | grep / | grep -v '^tools/include' |
 		grep -E '^(arch|Documentation|virt|docs|kvm-patches|bench|client-stubs|cuda-api|examples|host|hypercall-abi|server|softgpu|tests|tools|trampoline)/'
 }
 
-# Files without a folder are below the document's own, or the kernel's; NVIDIA's headers are nobody's here.
+# files prints names without a folder. They are below the document's own folder, or in the kernel.
+# NVIDIA's headers are left out.
 files() {
 	names "$1" | grep -E '^[A-Za-z0-9_.-]+\.(c|h|\[ch\]|sh|py|asm|inc|mk|api|cu|def|S|config)$' |
 		grep -vE '^(cu|nvml)[A-Za-z]*\.h$|NAME' | sed 's/\.\[ch\]$/.c/'
@@ -84,7 +86,7 @@ missing_selftests() {
 	done
 }
 
-# docs/specification.md: a line names test files, and points that are in them.
+# A line of docs/specification.md names test files, and points that are in them.
 missing_points() {
 	grep '^|' "$1" | while read -r line; do
 		files=$(grep -oE '`(tests|kvm-patches)/[^`]*(\.(sh|c|py)|/run)`' <<<"$line" | tr -d '`')

@@ -1,22 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print the sentences of Markdown files that have more than 30 words.
+"""Prints the sentences of Markdown files that have more than 30 words.
 
-    sentences.py FILE...
+sentences.py FILE...
 
-Code blocks, tables, headings and comments are left out; a list's item ends a sentence. A span of code and
-a link are one word each. Exit status 1 if there is any.
+Code blocks, tables, headings and comments are left out; a list's item ends a sentence. A span of
+code and a link are one word each. The exit status is 1 if there is such a sentence.
 """
 import re
 import sys
 
 MOST = 30
-# A stop that ends no sentence.
+# A full stop in these ends no sentence.
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|No|Fig)\.", re.I)
 
 
 def paragraphs(path):
-    """(first line's number, text) of each paragraph and item of a list."""
+    """Yields (first line's number, text) of each paragraph and item of a list."""
     start, text, fenced = 0, [], False
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):

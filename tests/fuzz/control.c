@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The control socket: an input is packets, a line each, over a connection of its own to
- * the server's own code, with tenants and their files. Each packet has one answer, which
- * says whether it was done; what was made can be deleted, and then nothing is left of it.
+ * The target promises answers on the control socket. An input is packets, one in a line,
+ * over a connection of its own to the server's own code, with tenants and their files.
+ * Each packet has one answer, which says whether it was done. What the packets made can
+ * be deleted, and then nothing is left of it.
  */
 #include "../../server/daemon/control.c"
 
@@ -12,7 +13,7 @@
 
 #define MOST	16	/* packets of an input */
 
-/* Of the libraries, none of which is here. */
+/* The libraries set this, none of which is here. */
 const char *wh_nccl_hint;
 
 static char dir[64];
@@ -37,7 +38,7 @@ static void check_answer(const char *text, ssize_t n)
 	cJSON_Delete(o);
 }
 
-/* False: the connection is over. */
+/* Returns false if the connection is over. */
 static bool exchange(int us, struct connection *c, const uint8_t *packet, size_t n)
 {
 	static char text[WH_CONTROL_PACKET];
@@ -74,7 +75,10 @@ static void converse(const uint8_t *at, const uint8_t *end)
 
 /* --- What is left ------------------------------------------------------------------------ */
 
-/* Of the default tenant: two files (its socket is elsewhere); and the folder of turns. */
+/*
+ * Checks that only the default tenant's two files (its socket is elsewhere) and the
+ * folder of turns are left.
+ */
 static void check_folder(void)
 {
 	char path[128], what[300];
@@ -117,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* run.sh says where, and removes it. */
+	/* run.sh names this folder, and removes it. */
 	const char *tmp = getenv("TMPDIR");
 	char err[400] = "a folder";
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The reader of code images: an input is an image as it is, or says what entries a
- * fatbin has and what is wrong in them; their payloads are compressed here, so that
- * what lies behind the compression is reached, too.
+ * The target is the reader of code images. An input is an image as it is, or says what
+ * entries a fatbin has and what is wrong in them. Their payloads are compressed here, so
+ * that inputs reach what lies behind the compression as well.
  */
 #include <lz4.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static size_t compress(uint8_t *to, size_t room, const uint8_t *from, size_t n, 
 	}
 }
 
-/* What an entry's or the fatbin's head says, at one place, is something else. */
+/* Changes one place in the head of an entry or of the fatbin. */
 static void spoil(struct fuzz_input *in, uint8_t *head, size_t size)
 {
 	size_t at = fuzz_pick(in, size / 2) * 2;
@@ -105,7 +105,7 @@ static size_t build(struct fuzz_input *in)
 	return size;
 }
 
-/* In memory of just that size: who reads beyond it is seen. */
+/* Reads from memory of exactly that size, so that the sanitizer sees a read beyond it. */
 static void find(const uint8_t *data, size_t size)
 {
 	struct sgpu_images found;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process for each input: none finds what another one left, and a call that
- * never returns costs no more than its process. The compiler's counters of what ran
- * lie in memory that the processes share, so that the fuzzer sees what the child did.
+ * Runs a process for each input: none finds what another one left, and a call that never
+ * returns costs no more than its process. The compiler's counters of executed code lie in
+ * memory that the processes share, so that the fuzzer sees what the child did.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
@@ -23,9 +23,9 @@
 extern uint8_t __start___sancov_cntrs[], __stop___sancov_cntrs[];
 
 static uint8_t *shared_from, *shared_to;	/* whole pages of them */
-static uint8_t *edges;				/* what is before and behind, from a child to us */
+static uint8_t *edges;				/* data around them, from a child to us */
 
-/* In the first and the last page there is other data, too: it stays each process's own. */
+/* The first and the last page also hold other data, which stays each process's own. */
 void fuzz_share_counters(void)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE);
@@ -69,7 +69,10 @@ void fuzz_in_process(void (*fn)(struct fuzz_input *in), const uint8_t *data, siz
 {
 	struct fuzz_input in = { data, data + size };
 	int status = 0;
-	/* Without the handlers for a fork: softgpu takes the child for one that may not use it. */
+	/*
+	 * _Fork() calls no handlers for a fork: by these softgpu would mark the child as one that
+	 * may not use it.
+	 */
 	pid_t pid = _Fork();
 
 	if (!pid) {
@@ -91,7 +94,7 @@ void fuzz_in_process(void (*fn)(struct fuzz_input *in), const uint8_t *data, siz
 	abort();
 }
 
-/* What was made once is never given back. */
+/* Leaks are not reported, because what was made once is never given back. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One fuzz target, which this script's own name says: what was found once is found no more, and for some seconds
-# nothing else is. `make soak` goes on where this ends.
+# The test runs one fuzz target, which this script's own name says. It promises that no kept input
+# is a find any more, and that some seconds of new inputs find nothing. `make soak` goes on where
+# this ends.
 here=$(cd "$(dirname "$0")" && pwd)
 target=$(basename "$0" .t)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
@@ -22,7 +23,7 @@ replayed=$("$here/run.sh" "$target" 0 "$tmp/replay" 2>&1)
 is kept_inputs_do_no_harm $? 0
 diag "$replayed"
 seed=$(date +%s)
-# The first seconds are for the kept ones: a process for each takes time.
+# The first seconds are for the kept inputs, because a process for each takes time.
 case $target in
 requests | libraries | ring) seconds=30 ;;
 *) seconds=5 ;;
@@ -31,7 +32,7 @@ said=$("$here/run.sh" "$target" "$seconds" "$tmp/new" "$seed" 2>&1)
 rc=$?
 is new_ones_neither $rc 0
 diag "seed $seed: $said"
-# A find is worth more than the folder that it lies in.
+# A find is worth more than the folder in which it lies, so it is copied.
 for f in "$tmp"/*/find-*; do
 	[ -f "$f" ] || continue
 	cp "$f" "$here/"

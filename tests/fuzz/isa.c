@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* softgpu/ptx/isa.c asks gcc about the processor, in words that clang does not know. */
+/*
+ * Replaces softgpu/ptx/isa.c, which asks gcc about the processor, in words that clang
+ * does not know.
+ */
 #include "ptx/insn.h"
 
 int ptx_isa(void)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# keep.sh TARGET FOLDER: of the kept corpus and what a run left in FOLDER, as few and short inputs as reach all places,
-# into tests/fuzz/corpus/TARGET.b64. Named inputs stay as they are and need not be among them.
+# keep.sh TARGET FOLDER writes tests/fuzz/corpus/TARGET.b64. It takes the kept corpus and what a
+# run left in FOLDER, and keeps as few and as short inputs as reach all places. Named inputs stay
+# as they are and need not be among them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests to a worker for the libraries over the driver: as requests.c, over stand-ins that
- * accept everything and touch all that they are given (tests/lib/stand_ins.h).
+ * The target is a worker that gets requests for the libraries over the driver. It is like
+ * requests.c, but runs over stand-ins that accept everything and touch all that they are
+ * given (tests/lib/stand_ins.h).
  */
 #define _GNU_SOURCE
 #define STEP	protocol_library_step

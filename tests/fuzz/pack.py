@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Many small inputs in one file: a line each, in base64, the shortest first.
+"""Puts many small inputs into one file: one in a line, in base64, the shortest first.
 
 Usage: pack.py FOLDER FILE      the folder's files into the file
        pack.py -x FILE FOLDER   the file's lines into the folder, each named by its number

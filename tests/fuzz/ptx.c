@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The reader of PTX: an input is a text, or some, with 0xff between, that are joined as
- * the parts of a linked program are. What is loaded is not run.
+ * The target is the reader of PTX. An input is one text, or several with 0xff between
+ * them, which are joined as the parts of a linked program are. The loaded code is not
+ * run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "ptx/ptx.h"
 
 #define PARTS		4
-#define VARIABLE	(1u << 20)	/* the most that this device gives one */
+#define VARIABLE	(1u << 20)	/* the size limit of a variable on this device */
 
 static void *give(void *ctx, const struct ptx_var *var)
 {
@@ -42,7 +43,7 @@ static void load(const char *text, size_t n)
 	}
 }
 
-/* A text of its own, with the NUL that images have. */
+/* Returns a copy of the text, with the NUL that images have. */
 static char *copy_of(const uint8_t *from, size_t n)
 {
 	char *text = malloc(n + 1);

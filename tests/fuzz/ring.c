@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The ring: the worker's own loop (server/daemon/worker.c), and a client that posts and
- * asks, and writes what it likes into cells, slot and control page. Whenever the
- * worker would wait the client goes on until it has sent something, so that the same
- * input does the same each time. What a client changes while the worker reads is not
- * tried here (tests/attack/ring_test.sh and the session's copies: server/session/dispatch.c).
+ * The target is the ring: the worker's own loop (server/daemon/worker.c), and a client
+ * that posts and asks, and writes what it likes into cells, slot and control page.
+ * Whenever the worker would wait, the client goes on until it has sent something, so that
+ * the same input always does the same. Changes by a client while the worker reads are not
+ * tried here (tests/attack/ring_test.sh and the session's copies:
+ * server/session/dispatch.c).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #include "shm_wait.h"
-#define send	send_request	/* the fixture's, beside the system's */
+#define send	send_request	/* the fixture's send(), not the system's */
 #include "world.h"
 #undef send
 
@@ -22,7 +23,7 @@ static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t hand
 static bool wait_for_client(const uint32_t *word, uint32_t last);
 static int give_up_soon(void);
 
-/* In place of what costs time, and of what the count is about. */
+/* These replace what costs time, and the calls that the test counts. */
 #define wh_shm_spin(s, word, last, equal, limit)	((void)(s), wait_for_client(word, last))
 #define wh_dispatch_posted	count_posted
 #define usleep(us)		((void)(us), give_up_soon())
@@ -55,7 +56,10 @@ static bool wait_for_client(const uint32_t *word, uint32_t last)
 	return true;
 }
 
-/* More than the ring holds, without a look at what was sent: nobody sent those. */
+/*
+ * The worker runs more posted calls than the ring holds, without a look at what was sent:
+ * nobody sent those.
+ */
 static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t handler,
 			    const void *from, uint32_t size, int *res)
 {
@@ -64,7 +68,7 @@ static int64_t count_posted(struct wh_session *s, uint32_t number, uint32_t hand
 	return wh_dispatch_posted(s, number, handler, from, size, res);
 }
 
-/* A posted call may have to wait for ever: its client is free to leave. */
+/* A posted call may have to wait for ever, because its client is free to leave. */
 static int give_up_soon(void)
 {
 	if (++retries > RETRIES)
@@ -79,7 +83,7 @@ static uint64_t pick(uint64_t below)
 	return fuzz_pick(fuzz_input, below);
 }
 
-/* Until the worker waits again. */
+/* Lets the worker run until it waits again. */
 static void hand_over(void)
 {
 	if (ended)
@@ -106,7 +110,7 @@ static bool ask_in_ring(struct wh_session *s, uint32_t number, uint32_t handler,
 	return !ended && slot->response == calls && !slot->response_status;
 }
 
-/* Nobody waits for it, so it is as if nothing came of it. */
+/* Posts a request. Nobody waits for it, so the function returns as if the request had no result. */
 static bool post_in_ring(struct wh_session *s, uint32_t number, uint32_t handler, size_t size)
 {
 	struct wh_shm_cell *c = &cell[(calls + 1) % WH_SHM_CELLS];
@@ -171,7 +175,7 @@ static void *client(void *arg)
 		;
 	for (i = 0; i < MOST && !ended && fuzz_input->at < fuzz_input->end; i++)
 		turn();
-	/* What ends any session; if it does not, that is a find. */
+	/* This ends any session; if it does not, that is a find. */
 	for (i = 0; i < 8 && !ended; i++)
 		announce(slot->request + 0x40000000);
 	if (!ended)
@@ -179,7 +183,10 @@ static void *client(void *arg)
 	return arg;
 }
 
-/* A call that asks for nothing in each cell: what nobody sent would be run, and counted. */
+/*
+ * Puts a call that asks for nothing into each cell: the worker would run, and count, what
+ * nobody sent.
+ */
 static void fill_cells(void)
 {
 	int i;
@@ -191,7 +198,7 @@ static void fill_cells(void)
 	}
 }
 
-/* The one that this process serves. */
+/* Chooses the slot that this process serves. */
 static void choose_slot(int number)
 {
 	protocol_slot = number;

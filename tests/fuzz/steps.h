@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target whose input is a row of choices: STEP, defined before, makes one request of some. */
+/*
+ * A target whose input is a row of choices. STEP, which is defined before, makes a
+ * request from some of them.
+ */
 #include "world.h"
 
 #define MOST	64	/* requests of an input */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Readers of what a tenant's workers write: an input is stores into a good `.usage`,
- * then `wormhole stat`, `top` and `metrics` read it, and the server does with it what it
- * does when workers end. The limits are the server's, which no worker can write.
+ * The target is the readers of what a tenant's workers write. An input is stores into a
+ * good `.usage`. Then `wormhole stat`, `top` and `metrics` read it, and the server does
+ * with it what it does when workers end. The limits are the server's, which no worker can
+ * write.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -51,7 +52,7 @@ static uint64_t value(struct fuzz_input *in)
 	}
 }
 
-/* Where something is read: few words of a large file. */
+/* Chooses a place that somebody reads, because few words of the large file are read. */
 static void *place(struct fuzz_input *in, size_t *room)
 {
 	struct wh_tenant_usage *u = file.usage;
@@ -90,7 +91,7 @@ static void store(struct fuzz_input *in)
 
 /* --- Readers ------------------------------------------------------------------------------- */
 
-/* A whole that has passed through JSON is the same text again. */
+/* Checks that a JSON document which is parsed and printed again gives the same text. */
 static void check_json(const struct wh_tenant_views *v)
 {
 	cJSON *list = cJSON_CreateArray(), *again;
@@ -105,7 +106,7 @@ static void check_json(const struct wh_tenant_views *v)
 	free(text);
 }
 
-/* No line of `top' is longer than the terminal is wide, whatever the figures are. */
+/* Checks that no line of `top' is longer than the terminal is wide, whatever the figures are. */
 static void top_reads(const struct wh_look *now, const struct wh_look *before)
 {
 	struct top_view v = { .columns = 200 };
@@ -151,7 +152,7 @@ static void server_reads(struct fuzz_input *in)
 	wh_tenant_living(u);
 }
 
-/* With the last worker all lies are gone. */
+/* Checks that all lies are gone with the last worker. */
 static void check_restart(void)
 {
 	unsigned int i;
@@ -192,7 +193,10 @@ static void fill(struct wh_tenant_usage *u)
 				 .generation = u->worker[account].generation, .openers = 3 };
 }
 
-/* `stat' shows tenants where a server answers, and more than that it does not ask. */
+/*
+ * Makes a socket, because `stat' shows tenants only where a server answers. It asks the
+ * server no more than that.
+ */
 static void listen_there(void)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -204,7 +208,7 @@ static void listen_there(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* run.sh says where, and removes it. */
+	/* run.sh names this folder, and removes it. */
 	const char *tmp = getenv("TMPDIR");
 
 	(void)argc;
@@ -219,7 +223,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	good = malloc(sizeof(*good));
 	must(good, "memory");
 	memcpy(good, file.usage, sizeof(*good));
-	/* The table and the text for Prometheus are nobody's. */
+	/* Nobody reads the table and the text for Prometheus. */
 	must(freopen("/dev/null", "w", stdout), "/dev/null");
 	return 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session that requests and ring begin with: over softgpu, which is linked in. */
+/*
+ * Makes the session with which the targets requests and ring begin: over softgpu, which
+ * is linked in.
+ */
 #ifndef WORMHOLE_TESTS_FUZZ_WORLD_H
 #define WORMHOLE_TESTS_FUZZ_WORLD_H
 
@@ -16,8 +19,8 @@ static uint64_t pick_of_input(uint64_t below)
 }
 
 /*
- * Always at one place, though not at a worker's: the sanitizer has that. What the program
- * itself exports is the driver.
+ * The part is always at one place, but not at a worker's address, which the sanitizer
+ * uses. The driver is what the program itself exports.
  */
 static struct wh_session *make_world(void)
 {

@@ -3,11 +3,12 @@
 
 build_samples.py SOURCE WORK OUT [CMAKE OPTION...]
 
-SOURCE is a checkout of https://github.com/NVIDIA/cuda-samples at v13.0, which is left as it is; WORK
-is for the build; OUT becomes what WH_SAMPLES names: OUT/NAME has NAME, linked with the shared runtime,
-for each third NAME-static, too, its data, and in `args` the arguments of each run. Needs nvcc, cmake
-and ninja. What a sample needs and is not here (OpenGL, Vulkan, MPI, NPP, ...) leaves it out; samples
-that draw are not wanted (GRAPHICS). WH_ARCH is the device's architecture (90).
+SOURCE is a checkout of https://github.com/NVIDIA/cuda-samples at v13.0, which is left as it is;
+WORK is for the build. OUT becomes the folder that WH_SAMPLES names: OUT/NAME has NAME, linked
+with the shared runtime, for each third sample NAME-static as well, its data, and in `args` the
+arguments of each run. The script needs nvcc, cmake and ninja. A sample is left out if this
+machine lacks what it needs (OpenGL, Vulkan, MPI, NPP, ...). Samples that draw are not wanted
+(GRAPHICS). WH_ARCH is the device's architecture (90).
 """
 import json
 import os
@@ -19,7 +20,7 @@ import sys
 GRAPHICS = ('EGLStream_CUDA_CrossGPU EGLStream_CUDA_Interop Mandelbrot SobelFilter bicubicTexture bilateralFilter '
             'boxFilter fluidsGL imageDenoising marchingCubes nbody oceanFFT particles postProcessGL randomFog '
             'recursiveGaussian simpleCUDA2GL simpleGL smokeParticles volumeFiltering volumeRender').split()
-# Sources, papers, and what was left of earlier runs.
+# No data are sources, papers, and what was left of earlier runs.
 NO_DATA = re.compile(r'(^|/)(\.|CMake|cmake_|Makefile)|'
                      r'\.(cpp|c|h|hpp|hxx|cuh|inl|txt|md|cmake|docx?|pdf|xls|vsd|gif|png|svg|json|ninja|o|JPG|flo)$')
 KINDS = {'': 'shared', '-static': 'static'}
@@ -30,26 +31,26 @@ def output(*command, cwd=None):
 
 
 def configure(source, tree, build, options):
-    """One architecture, without line information, which would be most of a program."""
+    """Configures one architecture, without line information, which would be most of a program."""
     shutil.copytree(source, tree, ignore=shutil.ignore_patterns('.git', 'doc'))
     arch = os.environ.get('WH_ARCH', '90')
     for path, _, names in os.walk(tree):
         if 'CMakeLists.txt' in names:
             with open(path + '/CMakeLists.txt', 'r+') as f:
                 text = re.sub(r'(CMAKE_CUDA_ARCHITECTURES) [0-9 ]+\)', rf'\1 {arch})', f.read())
-                # There is no static cuFFT in NVIDIA's wheels, and the callbacks need it.
+                # NVIDIA's wheels have no static cuFFT, which the callbacks need.
                 text = text.replace(' -lineinfo', '').replace('add_subdirectory(simpleCUFFT_callback)', '')
                 f.seek(0)
                 f.truncate()
                 f.write(text)
-    # A release would have no assertions, and one sample is about them.
+    # A release build would have no assertions, and one sample is about them.
     optimize = [f'-DCMAKE_{language}_FLAGS=-O2' for language in ('C', 'CXX', 'CUDA')]
     subprocess.run(['cmake', '-G', 'Ninja', '-S', tree, '-B', build, *optimize,
                     '-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared', *options], check=True)
 
 
 def build_all(build):
-    """The programs' paths under build, those that could be built."""
+    """Builds all and returns the paths under build of the programs that could be built."""
     targets = output('ninja', '-t', 'targets', 'all', cwd=build)
     made = re.findall(r'^(Samples/[^:]*): \S*_EXECUTABLE_LINKER', targets, re.M)
     wanted = [m for m in made if os.path.basename(m) not in GRAPHICS]
@@ -70,7 +71,7 @@ def copy_data(folder, to, program):
 
 
 def link_static(build, program, to):
-    """The same objects with the other runtime."""
+    """Links the same objects with the other runtime."""
     link = [c for c in output('ninja', '-t', 'commands', '-s', program, cwd=build).split(' && ')
             if f' -o {program} ' in c][0]
     link = re.sub(r'\S*libcudart\.so\S*|-lcudart\b', '-lcudart_static -lrt -ldl -lpthread', link)
@@ -105,7 +106,7 @@ def main():
         if of_kind['shared'] % 3 == 0 and 'libcudart.so' in output('readelf', '-d', f'{to}/{name}'):
             link_static(build, program, f'{to}/{name}-static')
             of_kind['static'] += 1
-        # A static runtime is redirected by the symbol table.
+        # Symbols must stay, because a static runtime is redirected by the symbol table.
         built = [f'{to}/{name}{s}' for s in KINDS]
         subprocess.run(['strip', '--strip-debug', *filter(os.path.exists, built)], check=True)
     print(', '.join(f'{n} {k}' for k, n in of_kind.items()))

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cublasLt at work (tests/lib/cublaslt_gpu.c), its descriptors' defaults and sizes among it, and
-# cublasXt (tests/lib/cublasxt_gpu.c) give the same natively and forwarded, with NVIDIA's
-# libraries of this machine behind both.
+# The test promises that cublasLt at work (tests/lib/cublaslt_gpu.c), with its descriptors'
+# defaults and sizes, and cublasXt (tests/lib/cublasxt_gpu.c) give the same natively and
+# forwarded, with this machine's NVIDIA libraries behind both.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/tests/lib/bin/cublaslt_gpu"

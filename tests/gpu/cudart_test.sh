@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tests of tests/cudart/, which hold for any CUDA 13 runtime: on NVIDIA's
-# own (native), and on ours over loopback and shm. A test's own output shows
+# The test promises that the tests of tests/cudart/, which hold for any CUDA 13 runtime, pass on
+# NVIDIA's own runtime (native), and on ours over loopback and shm. A test's own output shows
 # which of its points failed.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuDNN at work (tests/lib/cudnn_gpu.c) gives the same sums natively and forwarded,
-# with NVIDIA's library of this machine behind both.
+# The test promises that cuDNN at work (tests/lib/cudnn_gpu.c) gives the same sums natively and
+# forwarded, with this machine's NVIDIA library behind both.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 prog=$WH_BUILD/tests/lib/bin/cudnn_gpu

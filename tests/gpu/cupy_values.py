@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people do with CuPy, as torch_values.py.
+"""Does what people do with CuPy, in the same form as torch_values.py.
 
-usage: cupy_values.py [WORD...]	only tests with a word in their names
+usage: cupy_values.py [WORD...] only tests with a word in their names
 """
 import cupy as cp
 import cupyx

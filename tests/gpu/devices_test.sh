@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A tenant of one of two GPUs (--devices): programs see that one alone, by the driver, by NVML and
-# by PyTorch, and their memory lies there.
+# The test promises that the programs of a tenant of one of two GPUs (--devices) see that GPU
+# alone, by the driver, by NVML and by PyTorch, and that their memory lies there.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -9,7 +9,8 @@ uuids=$(nvidia-smi --query-gpu=uuid --format=csv,noheader 2>/dev/null)
 [ "$(echo "$uuids" | wc -l)" = 2 ] || skip_all "no two GPUs on this machine"
 second=$(echo "$uuids" | tail -n 1)
 
-# What a program sees, the UUID of each device on a line; then it takes 1 GiB and waits for a line.
+# The program prints what it sees, the UUID of each device on a line; then it takes 1 GiB and
+# waits for a line.
 cat >"$world_dir/program.py" <<'PY'
 import ctypes, sys, uuid
 cu = ctypes.CDLL("libcuda.so.1")
@@ -30,7 +31,8 @@ used() { # DEVICE: MiB
 	nvidia-smi -i "$1" --query-gpu=memory.used --format=csv,noheader,nounits
 }
 
-# grown OPTION...: sets by how many MiB either GPU has more in use while a program holds 1 GiB.
+# grown OPTION... sets two variables to how many MiB more each GPU has in use while a program
+# holds 1 GiB.
 grown() {
 	mkfifo "$world_dir/end"
 	first_before=$(used 0) second_before=$(used 1)

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tests of tests/shm/, programs of the driver API, over loopback and shm
-# with the real driver behind; and what softgpu promises of graphs, textures, managed
-# variables and IPC, natively: so the tests without a GPU expect what the real driver does.
+# The test promises that the tests of tests/shm/, programs of the driver API, pass over loopback
+# and shm with the real driver behind. It also promises that what softgpu does with graphs,
+# textures, managed variables and IPC holds natively: so the tests without a GPU expect what the
+# real driver does.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/shm/bin

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The six example programs, with both runtimes, print the same natively, over
-# loopback and over shm.
+# The test promises that the six example programs, with both runtimes, print the same natively,
+# over loopback and over shm.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/examples/shared/streams"

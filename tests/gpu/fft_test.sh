@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Transforms are right natively and forwarded (tests/lib/fft_test.c), and torch.fft and
-# cupy.fft have the same values to the last bit (fft_values.py), where python3 has them.
-# WH_PYTHON names another python.
+# The test promises that transforms are right natively and forwarded (tests/lib/fft_test.c), and
+# that torch.fft and cupy.fft, where python3 has them, have the same values to the last bit
+# (fft_values.py). WH_PYTHON names another python.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 prog=$WH_BUILD/tests/lib/bin/fft

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One line for each transform of torch.fft and cupy.fft: its name, and a sum of its
-result's bits. The same lines natively and forwarded are the same values.
+"""Prints one line for each transform of torch.fft and cupy.fft: its name, and a sum of its result's
+bits. If the lines are the same natively and forwarded, the values are the same.
 
 usage: fft_values.py torch|cupy
 """
@@ -76,7 +76,7 @@ def with_torch():
     k = noise(1, 1, 257)
     n = 4096 + 256
     show("convolution", f.irfft(f.rfft(c, n=n) * f.rfft(k, n=n), n=n))
-    # Many plans, more than PyTorch keeps of a device.
+    # Makes many plans, more than PyTorch keeps of a device.
     torch.backends.cuda.cufft_plan_cache.max_size = 16
     total = torch.zeros((), device=dev)
     for n in range(1, 65):

@@ -1,20 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What a server VM's supervisor asks its worker program for, on a GPU and without a VM: the
-# devices as the driver has them, and NVML's figures of a native program that holds 512 MiB.
+# The test promises what a worker program answers to a server VM's supervisor, on a GPU and
+# without a VM: the devices as the driver has them, and NVML's figures of a native program that
+# holds 512 MiB.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 client=$WH_BUILD/tests/tenant/bin/client
 needs_programs "$client"
 said=$world_dir/figures
 mkfifo "$said.end"
-# Itself, not a shell around it: the driver names it by its number.
+# The program is started directly and not by a shell, because the driver names it by its process
+# number.
 LD_LIBRARY_PATH=$native_path "$client" alloc=536870912 ready wait <"$said.end" >"$said" 2>&1 &
 pid=$!
 exec 5>"$said.end"
 for _ in $(seq 300); do grep -q '^ready' "$said" && break; sleep 0.1; done
 
-# ask WHAT: as Python of the report: struct wh_devices_report, or packets of struct wh_figures.
+# ask WHAT prints the report as Python: struct wh_devices_report, or packets of struct wh_figures.
 ask() {
 	LD_LIBRARY_PATH=$server_path python3 -c '
 import os, socket, struct, subprocess, sys

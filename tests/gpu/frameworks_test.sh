@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits and with a quota
-# and a share: each line of NAME_values.py has the values that it has natively, the one that
-# makes ranks of NCCL, too. WH_PYTHON names the python3 that has them; WH_FRAMEWORKS those that
-# are wanted, WH_WORDS the tests.
+# The test promises that stock PyTorch, CuPy and JAX under plain `wormhole run`, without limits
+# and with a quota and a share, have their native values: each line of NAME_values.py is the same,
+# also the one that makes ranks of NCCL. WH_PYTHON names the python3 that has them; WH_FRAMEWORKS
+# names the wanted frameworks, WH_WORDS the wanted tests.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -26,7 +26,7 @@ names() { # FRAMEWORK
 	done
 }
 
-# values FRAMEWORK WORLD COMMAND...
+# values FRAMEWORK WORLD COMMAND... runs the tests of a framework in a world.
 values() {
 	said=$world_dir/$1_$2
 	program=$WH_TOP/tests/gpu/$1_values.py

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by tests/gpu/*_test.sh: TAP, the worlds, and the GPU, or a skip of the
-# whole test. Afterwards in_world and same_everywhere run programs (world.sh).
+# tests/gpu/*_test.sh source this file: it sets up TAP, the worlds and the GPU, or skips the whole
+# test. Afterwards in_world and same_everywhere run programs (world.sh).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 export WH_TOP WH_BUILD
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 
-# WH_TEST_DEVICE=softgpu runs the GPU tests on softgpu: to test the tests.
+# WH_TEST_DEVICE=softgpu runs the GPU tests on softgpu, in order to test the tests.
 world_init "${WH_TEST_DEVICE:-gpu}" || skip_all "$world_missing"
 
 world_server
 
-# needs_programs FILE: the tests' programs come from nvcc.
+# needs_programs FILE skips the test without this program, which nvcc builds.
 needs_programs() {
 	[ -x "$1" ] || skip_all "$(basename "$1") is not built: no nvcc when the tests were built"
 }
 
 # --- Programs by `wormhole run` ------------------------------------------------------
 
-# use_run: in place of the worlds' server there is one of its own, which serve starts and who
-# ends the test stops. $wormhole is the command, $python the one that WH_PYTHON names.
-# It finds libraries as an administrator's does: what the worlds name would count before all.
+# use_run replaces the worlds' server by one of its own, which serve starts and the end of the
+# test stops. $wormhole is the command, $python the python that WH_PYTHON names. The server finds
+# libraries as an administrator's does, so the worlds' variables are removed, because they would
+# come first.
 use_run() {
 	world_stop_server
 	forget_genuine_libraries
@@ -31,14 +32,15 @@ use_run() {
 	trap '"$wormhole" stop >/dev/null 2>&1; world_end' EXIT
 }
 
-# serve OPTION...: the first point of the test.
+# serve OPTION... starts the server; it is the first point of the test.
 serve() {
 	backend=$driver
 	[ "$world_kind" != softgpu ] || backend=softgpu
 	ok server_starts env LD_LIBRARY_PATH="$server_path" "$wormhole" serve --backend "$backend" "$@" --daemon
 }
 
-# Wheels have their libraries in folders of their own: those of $python, with colons between.
+# wheels prints, with colons between them, the folders in which the wheels of $python have their
+# libraries.
 wheels() {
 	"$python" -c 'import glob, sys
 print(":".join(f for p in sys.path for f in sorted(glob.glob(p + "/nvidia/*/lib"))))'

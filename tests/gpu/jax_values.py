@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people do with JAX, as torch_values.py.
+"""Does what people do with JAX, in the same form as torch_values.py.
 
-usage: jax_values.py [WORD...]	only tests with a word in their names
+usage: jax_values.py [WORD...]  only tests with a word in their names
 """
 import os
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-# Else XLA chooses its kernels by how long they take, and values differ from run to run.
+# Without this XLA chooses its kernels by how long they take, and values differ from run to run.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_autotune_level=0 --xla_gpu_deterministic_ops=true"
 
 import jax  # noqa: E402

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every call that tests/lib/genuine_test.sh makes of cuBLAS and cuRAND gives the
-# same bits natively and forwarded, with NVIDIA's libraries of this machine.
+# The test promises that every call of cuBLAS and cuRAND that tests/lib/genuine_test.sh makes
+# gives the same bits natively and forwarded, with this machine's NVIDIA libraries.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 world_stop_server

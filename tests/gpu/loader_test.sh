@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Python packages as people install them, under plain `wormhole run`: whatever
-# CUDA library is mapped that Wormhole has, in the program and in a child of it,
-# is Wormhole's. WH_PYTHON is the python3 that has the packages; what one lacks
-# is skipped. The server's libraries are found as for the other tests (WH_GPU_LIBS).
+# The test promises that Python packages, as people install them, use Wormhole's libraries under
+# plain `wormhole run`: every mapped CUDA library that Wormhole has, in the program and in a child
+# of it, is Wormhole's. WH_PYTHON is the python3 that has the packages; a package that it lacks is
+# skipped. The server's libraries are found as for the other tests (WH_GPU_LIBS).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
 LIBRARIES=$WH_BUILD/client-stubs
 export LIBRARIES
 
-# A program and its child: says what it computed, then each file that is mapped in place of one of ours.
+# program NAME prints a program which, with a child of it, says what it computed, and then each
+# file that is mapped in place of one of ours.
 program() { # NAME
 	cat <<'PY'
 import os, re, sys
@@ -59,7 +60,8 @@ if sys.argv[1:] != ['child']:
 PY
 }
 
-# check PACKAGE: it computes right, and all that is mapped is ours, in the program and in its child.
+# check PACKAGE checks that it computes right, and that all that is mapped is ours, in the program
+# and in its child.
 check() {
 	if ! "$python" -c "import $1" 2>/dev/null; then
 		for p in computes_right maps_ours_alone maps_ours; do skip "$1_$p" "$python has no $1"; done
@@ -78,7 +80,7 @@ plan 12
 serve
 for p in torch cupy jax; do check $p; done
 
-# A program that uses none has none of them.
+# A program that uses no library of CUDA has none of them mapped.
 is program_without_cuda_maps_nothing_of_ours "$("$wormhole" run -- "$python" -c "
 print(*[l for l in open('/proc/self/maps') if '$LIBRARIES/libcu' in l or '$LIBRARIES/libn' in l])")" ""
 said=$("$wormhole" run -- "$python" -c 'import ctypes, glob, sys

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What NVIDIA's driver maps into a worker that computes, by the worker's own list: the
-# server VM's module names a shared mapping that is VM_PFNMAP or VM_MIXEDMAP (is_drivers()
-# of wormhole_server.c), and a view has what is named. Nothing of the device may be left,
-# and no mapping may have a memory type that a view cannot show (wormhole_device.c).
+# The test promises that a view can show all that NVIDIA's driver maps into a worker that
+# computes, by the worker's own list. The server VM's module names a shared mapping that is
+# VM_PFNMAP or VM_MIXEDMAP (is_drivers() of wormhole_server.c), and a view has what is named. No
+# mapping of the device may be left unnamed, and none may have a memory type that a view cannot
+# show (wormhole_device.c).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 types=/sys/kernel/debug/x86/pat_memtype_list
-# The kernel's list of memory types is a file of debugfs, which this test then sees alone.
+# The kernel's list of memory types is a file of debugfs, which is mounted for this test alone.
 if [ "$(id -u)" = 0 ] && [ ! -e $types ] && [ -z "${WH_MOUNTED:-}" ]; then
 	WH_MOUNTED=1 exec unshare -m bash -c \
 		'mount -t debugfs debugfs /sys/kernel/debug; exec bash "$0"' "$0"
 fi
-before=$(cat $types 2>/dev/null)	# any worker was there
+before=$(cat $types 2>/dev/null)	# before any worker was there
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/programs/bin/shared/threads
 needs_programs "$program"
@@ -19,11 +20,11 @@ needs_programs "$program"
 	skip_all "needs a GPU, and root to look into the worker"
 [ -e $types ] || skip_all "this kernel has no list of memory types ($types)"
 
-# "KIB TYPE PIECES PERMISSIONS FILE FLAGS..." of everything special that the server's workers
-# have mapped while process $1 lives, each kind and size once, with how many there are. TYPE
-# is the memory type, in the kernel's words; PIECES says how many pieces follow each other in
-# memory, the longest, and how many entries of 2 MiB a view could have: addresses and pages
-# must end alike for that.
+# look PID prints "KIB TYPE PIECES PERMISSIONS FILE FLAGS..." of everything special that the
+# server's workers have mapped while process PID lives. It prints each kind and size once, with
+# how many there are. TYPE is the memory type, in the kernel's words. PIECES says how many pieces
+# follow each other in memory, the longest piece, and how many entries of 2 MiB a view could have;
+# for such an entry addresses and pages must end alike.
 look() {
 	python3 - "$1" "$server_pid" "$types" "$before" <<'PY'
 import collections, os, re, sys, time

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The memory limit in every way to take device memory (tests/limits/ways_test.c)
-# on the real driver, against what its NVML says the process has: each way is a
-# process and a tenant of its own, a few run at a time.
+# The test promises that the memory limit holds in every way to take device memory
+# (tests/limits/ways_test.c) on the real driver, compared with what NVML says the process has.
+# Each way is a process and a tenant of its own; a few run at a time.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 export WH_TOP WH_BUILD
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"
 ways=$WH_BUILD/tests/limits/ways_test.t
-# Not on softgpu, which has no figure of its own for a process.
+# The test does not run on softgpu, which has no figure of its own for a process.
 world_init gpu || skip_all "$world_missing"
 
 try() { # WAY

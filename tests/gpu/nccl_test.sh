@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# NCCL's ranks, on one GPU or two: alone, in one thread, in threads and in processes, with the
-# values that they have natively. two_gpus_test.sh is the same by PyTorch.
+# The test promises that NCCL's ranks have their native values, on one GPU or two: alone, in one
+# thread, in threads and in processes. two_gpus_test.sh tests the same by PyTorch.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -19,7 +19,7 @@ values() { # WORLD COMMAND...
 
 plan 8
 serve --libraries "$folder"
-# Multicast is not everywhere, and is off in workers.
+# Multicast does not exist everywhere, and is off in workers, so it is off natively as well.
 values native env LD_LIBRARY_PATH="$folder:$native_path" NCCL_NVLS_ENABLE=0
 values forwarded "$wormhole" run --
 for way in one_rank "one_thread all_reduce" "one_thread all_gather" "one_thread ring" "one_thread split" threads \

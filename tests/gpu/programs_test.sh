@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The families of real programs, full size, print bit for bit the same natively,
-# over loopback and over shm. A program whose library is missing on this machine
-# is a skip that names it. WH_GPU_SMALL=1 takes smaller sizes.
+# The test promises that the families of real programs, in full size, print bit for bit the same
+# natively, over loopback and over shm. A program whose library is missing on this machine is a
+# skip that names it. WH_GPU_SMALL=1 takes smaller sizes.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/programs/bin
 needs_programs "$bin/shared/threads"
 
-# family KIND NAME LIBRARIES [ARGUMENT...]
+# family KIND NAME LIBRARIES [ARGUMENT...] runs one program in every world.
 family() {
 	kind=$1 name=$2 libraries=$3
 	shift 3

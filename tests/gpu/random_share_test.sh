@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A tenant of 30 % runs programs at random (tests/limits/gpu_random.c): kernels of 3 us to
-# without an end, graphs, streams, threads, pauses, processes that are killed and those that
-# the server ends. In each window of 10 s the tenant of 70 % beside it does the work that it
-# does alone, within 2 points, and the device works for the first one for 30 % of the time
-# and at most 2 points more. A minute and a half; WH_WINDOWS (6), WH_SEED.
+# The test promises the shares of two tenants while the one of 30 % runs programs at random
+# (tests/limits/gpu_random.c): kernels of 3 us up to endless ones, graphs, streams, threads,
+# pauses, processes that are killed and those that the server ends. In each window of 10 s the
+# tenant of 70 % does the work that it does alone, within 2 points. The device works for the first
+# tenant for 30 % of the time and at most 2 points more. The test takes a minute and a half;
+# WH_WINDOWS (6) and WH_SEED change it.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/limits/bin
@@ -23,7 +24,7 @@ per_us=$("$wormhole" run -- "$bin/gpu_share" calibrate)
 "$wormhole" tenant create steady --sm 70
 
 coproc steady { "$wormhole" run --tenant steady -- "$bin/gpu_share" 100us 0 "$per_us" 1056 asked; }
-# Work done in the next so many seconds, behind so many.
+# work BEFORE SECONDS prints the work done in so many seconds, after so many seconds before.
 work() { echo "$1 $2" >&"${steady[1]}"; read -r _ rate <&"${steady[0]}"; echo "$rate"; }
 used() {
 	"$wormhole" stat --json chance |
@@ -41,7 +42,7 @@ for i in $(seq "$windows"); do
 	from=$(date +%s%N) before=$(used)
 	rate=$(work 0 10)
 	gpu=$(($(used) - before)) time=$(($(date +%s%N) - from))
-	# 70 of 100 alone: 68 of 70 are two points less.
+	# The neighbour had 70 of 100 alone; 68 of 70 are two points less.
 	ok "neighbour_has_its_share_in_window_$i" within "$rate" "$alone" $((6800 / 70)) 110
 	ok "who_leaves_things_to_chance_has_no_more_than_his_in_window_$i" within "$gpu" "$time" 0 32
 done

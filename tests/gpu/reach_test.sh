@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A kernel and its worker's own memory: out of reach, or the server has said at its
-# start that this driver lets kernels reach their whole process (HMM). One of the
-# two, and never something else than what the driver says of itself.
+# The test promises that a kernel cannot reach its worker's own memory, or that the server has
+# said at its start that this driver lets kernels reach their whole process (HMM). It is always
+# the one that agrees with what the driver says of itself.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/tests/attack/bin/kernel_reach"
 [ "$(id -u)" = 0 ] || skip_all "needs root to look into the worker"
 
-# CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS of the first device.
+# hmm prints CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS of the first device.
 hmm() {
 	LD_LIBRARY_PATH=$server_path python3 - "$driver" <<'PY'
 import ctypes, sys
@@ -17,7 +17,7 @@ print(on.value if lib.cuInit(0) or lib.cuDeviceGetAttribute(ctypes.byref(on), 88
 PY
 }
 
-# What a kernel gets: whether it saw what it was after, and whether the launch failed.
+# reach prints what a kernel gets: whether it saw its target, and whether the launch failed.
 reach() { # read|write
 	export ATTACK_SERVER=$server_pid
 	in_world shm shared timeout 60 "$WH_BUILD/tests/attack/bin/kernel_reach" "$1" 2>&1 |

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# All tests that need a real GPU: `make test-gpu`, or this script alone beside a
-# build/ folder that was made elsewhere (WH_BUILD names another one). Runs the
-# tests/gpu/*_test.sh and the programs build/tests/gpu/*.t one after the other,
-# each under a time limit, and sums their TAP up. Needs bash, python3 and, for
-# the device, NVIDIA's driver; nothing is built. Without a GPU each test says
-# that it skipped, and why.
+# Runs all tests that need a real GPU: by `make test-gpu`, or this script alone beside a build/
+# folder that was made elsewhere (WH_BUILD names another one). It runs the tests/gpu/*_test.sh and
+# the programs build/tests/gpu/*.t one after the other, each under a time limit, and sums their
+# TAP up. It needs bash, python3 and, for the device, NVIDIA's driver; it builds nothing. Without
+# a GPU each test says that it skipped, and why.
 #
-#	tests/gpu/run.sh [WORD...]	only tests with a WORD in their names
+# 	tests/gpu/run.sh [WORD...]	only tests with a WORD in their names
 set -u
 WH_TOP=$(cd "$(dirname "$0")/../.." && pwd)
 WH_BUILD=${WH_BUILD:-$WH_TOP/build}
@@ -22,7 +21,8 @@ wanted() { # NAME
 	return 1
 }
 
-# The verdict on one TAP output with its exit status: "PASS|FAIL ok failed skipped".
+# judge FILE STATUS prints the verdict on one TAP output with its exit status: "PASS|FAIL ok
+# failed skipped".
 judge() { # FILE STATUS
 	awk -v status="$2" '
 		/^1\.\.[0-9]+/		{ split($1, p, "[.][.]"); plan = p[2]; planned = 1; if (/# SKIP/) all = 1 }

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built programs, run natively and forwarded, several at a time, and compared.
+"""Runs built programs natively and forwarded, several at a time, and compares them.
 
-samples.py names FOLDER               what would be run, a name a line
-samples.py run FOLDER WORK COMMAND... runs each in a folder of its own under WORK, natively and by
-                                      COMMAND, and prints a line for each: NAME VERDICT WHY, with tabs
+samples.py names FOLDER               prints what would be run, a name in a line samples.py run
+FOLDER WORK COMMAND... runs each in a folder of its own under WORK, natively and by COMMAND, and
+prints a line for each: NAME VERDICT WHY, with tabs
 
-FOLDER/NAME/ has the program NAME, or NAME-static, or both, with their data; a line of FOLDER/NAME/args
-has the arguments of one run. FOLDER/lib has libraries that the machine may lack. The environment
-says LIBRARIES, of a program that runs natively, and PRELOAD, what one of the static runtime needs
-there. WH_WORDS are the names that are wanted, WH_JOBS how many run at a time.
+FOLDER/NAME/ has the program NAME, or NAME-static, or both, with their data; a line of
+FOLDER/NAME/args has the arguments of one run. FOLDER/lib has libraries that the machine may
+lack. Of the environment, LIBRARIES is the library path of a program that runs natively, and
+PRELOAD what a program with the static runtime needs there. WH_WORDS are the wanted names,
+WH_JOBS is how many programs run at a time.
 
-A verdict is same, differs, or native: it fails natively. What two runs of a program are free to
-say differently is masked (TIMES, addresses); what else differs is compared with more native runs: only
-what natively stays the same has to be the same forwarded. So does each file that the program writes.
-What differs among others is compared once more when they have ended: so many processes on one device
-change what even native ones do (docs/frameworks.md).
+A verdict is same, differs, or native, which means that the program fails natively. What two runs
+of a program are free to say differently is masked (TIMES, addresses). Other differences are
+compared with more native runs: only what stays the same natively has to be the same forwarded.
+The same holds for each file that the program writes. A program that differs beside others is
+compared once more when they have ended: so many processes on one device change what even native
+ones do (docs/frameworks.md).
 """
 import collections
 import concurrent.futures
@@ -37,13 +39,13 @@ ADDRESS = re.compile(r'0x[0-9a-f]+', re.I)
 
 Run = collections.namedtuple('Run', 'status lines files said')
 
-# Nothing starts while a program is written: the child has all files until it executes its own,
-# and what is open for writing cannot be executed.
+# Nothing starts while a program is written. A child has all files open until it executes its own
+# program, and a file that is open for writing cannot be executed.
 writing = threading.Lock()
 
 
 def programs(folder):
-    """(name, folder of its data, program, arguments) of each run."""
+    """Yields (name, folder of its data, program, arguments) of each run."""
     words = os.environ.get('WH_WORDS', '').split()
     for sample in sorted(os.listdir(folder)):
         data = os.path.join(folder, sample)
@@ -66,7 +68,7 @@ def masked(line):
 
 
 def digests(folder, of=None):
-    """The folder's files, but those of another one that are as they are there."""
+    """Returns the digests of the folder's files, without those that the folder `of` has unchanged."""
     found = {}
     for path, _, names in os.walk(folder):
         for n in names:
@@ -82,7 +84,8 @@ def digests(folder, of=None):
 
 
 def run(command, work, data, env):
-    """A program in a copy of its data, and all that it started, until the time is over."""
+    """Runs a program in a copy of its data; ends it, and all that it started, when the time is
+    over."""
     with writing:
         shutil.copytree(data, work)
     with open(work + '.out', 'wb') as out:
@@ -110,7 +113,7 @@ def counted(lines):
 
 
 def lines_differ(natives, ours):
-    """The first line of ours that is none of native's, where native's runs agree; or None."""
+    """Returns our first line that no native run has, where the native runs agree; or None."""
     first = natives[0].lines
     if any(counted(n.lines) != counted(first) for n in natives):
         words = [[line.split() for line in n.lines] for n in natives]
@@ -137,7 +140,8 @@ def lines_differ(natives, ours):
 
 
 def words_agree(native, ours):
-    """One line in several native runs, as words: where they are all the same, ours is, too."""
+    """Compares the words of one line with several native runs: where all of these agree, ours must
+    agree as well."""
     if len({len(n) for n in native}) > 1:
         return True
     return len(ours) == len(native[0]) and all(

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# NVIDIA's CUDA samples, or other built programs, print the same and write the same files natively
-# and under plain `wormhole run` (samples.py, which says what is compared). WH_SAMPLES is the folder that
-# has them, docs/frameworks.md how they are built; WH_WORDS the names that are wanted, WH_JOBS how
-# many run at a time. Skipped is what fails natively, what leaves itself out since an attribute of
-# the device says that it cannot work (status 2), and what needs one of the known limits (docs/status.md).
+# The test promises that NVIDIA's CUDA samples, or other built programs, print the same and write
+# the same files natively and under plain `wormhole run` (samples.py says what is compared).
+# WH_SAMPLES is the folder that has them; docs/frameworks.md says how they are built. WH_WORDS are
+# the wanted names, WH_JOBS is how many run at a time. A program is skipped if it fails natively,
+# if it leaves itself out because an attribute of the device says that it cannot work (status 2),
+# or if it needs one of the known limits (docs/status.md).
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 [ -n "${WH_SAMPLES:-}" ] || skip_all "WH_SAMPLES names no folder of built samples"

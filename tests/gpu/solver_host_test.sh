@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# cuSOLVER's functions on matrices in host memory (tests/lib/cusolver_gpu.c) print the same
-# natively and over shm, with NVIDIA's library behind both; it is not to be had over loopback.
+# The test promises that cuSOLVER's functions on matrices in host memory
+# (tests/lib/cusolver_gpu.c) print the same natively and over shm, with NVIDIA's library behind
+# both; over loopback they do not exist.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/lib/bin/cusolver_gpu

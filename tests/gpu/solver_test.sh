@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# torch.linalg, torch.sparse, cupy.linalg and cupyx.scipy.sparse solve what they are given,
-# and have the same values natively and under plain `wormhole run` (solver_values.py), where
-# python3 has them. WH_PYTHON names another python.
+# The test promises that torch.linalg, torch.sparse, cupy.linalg and cupyx.scipy.sparse, where
+# python3 has them, solve what they are given, and have the same values natively and under plain
+# `wormhole run` (solver_values.py). WH_PYTHON names another python.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -14,7 +14,8 @@ for m in torch cupy; do
 done
 [ -n "$modules" ] || skip_all "$python has neither torch nor cupy"
 
-# values MODULE WORLD COMMAND...: arrays into a file; what is not right is said by its name
+# values MODULE WORLD COMMAND... writes the arrays into a file; a problem that is not right is
+# said by its name.
 values() {
 	module=$1 said=$world_dir/$1_$2
 	shift 2
@@ -22,7 +23,8 @@ values() {
 	grep '^right' "$said" | cut -d' ' -f2- | sed 's/ [^ ]*$//' | sort >"$said.right"
 }
 
-# Versions differ in what they solve at all: what is right natively is right here.
+# Versions differ in what they solve at all, so a problem that is right natively must be right
+# here.
 solves() { # MODULE
 	[ -s "$world_dir/$1_native.right" ] || { tail -n 5 "$world_dir/$1_native.err"; return 1; }
 	comm -23 "$world_dir/$1_native.right" "$world_dir/$1_run.right" >"$world_dir/lost"
@@ -36,7 +38,7 @@ same() { # MODULE
 	return 1
 }
 
-# Nothing that runs here calls a function that is not forwarded.
+# Nothing that runs here may call a function that is not forwarded.
 none_refused() { # MODULE
 	[ -e "$world_dir/$1_run.err" ] &&
 		! grep -E 'cus(olver|parse)[A-Z].* is not supported' "$world_dir/$1_run.err" | sed 's/^/# /' |

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Solves small problems by torch.linalg and torch.sparse, or by cupy.linalg and
-cupyx.scipy.sparse. Each result is checked by what it has to fulfil, and kept.
+"""Solves small problems by torch.linalg and torch.sparse, or by cupy.linalg and cupyx.scipy.sparse.
+Each result is checked by the property that it must have, and kept.
 
 usage: solver_values.py torch|cupy RESULTS.npz
        solver_values.py compare RESULTS.npz RESULTS.npz	values of two runs
@@ -15,7 +15,7 @@ wrong = 0
 
 
 def keep(name, residual, *arrays):
-    """A problem's results. The residual is relative, of what is 0 for the right answer."""
+    """Keeps a problem's results. The residual is relative, and is 0 for the right answer."""
     global wrong
     for i, a in enumerate(arrays):
         kept[f"{name} {i}"] = a
@@ -30,7 +30,7 @@ def attempt(name, function, *args):
     global wrong
     try:
         function(name, *args)
-    except Exception as e:  # the others are to run, too
+    except Exception as e:  # the others must run as well
         wrong += 1
         print("not right", name, type(e).__name__, str(e)[:300].replace("\n", " "), flush=True)
 
@@ -43,7 +43,7 @@ def compare(one, other):
     for name in sorted(set(a.files) & set(b.files)):
         x, y = a[name], b[name]
         loose = x.dtype not in (np.float64, np.complex128)
-        # Sums of atomic operations have no order.
+        # Sums of atomic operations have no fixed order, so they may differ.
         if x.shape != y.shape or x.dtype != y.dtype or \
                 not np.allclose(x, y, rtol=1e-3 if loose else 1e-8, atol=1e-4 if loose else 1e-9):
             bad.append(name)
@@ -116,7 +116,7 @@ def with_torch():
     def svd(name, shape, dtype, driver):
         a = noise(*shape, dtype=dtype)
         u, s, v = linalg.svd(a, full_matrices=False, driver=driver)
-        # Of the approximate one only what it promises.
+        # The approximate solver is only held to what it promises.
         limit = 20 if driver == "gesvda" else 1
         keep(name, off(u @ (s.to(dtype).unsqueeze(-1) * v), a) / limit, *host(s))
 
@@ -315,9 +315,9 @@ def with_cupy():
         a, b = system(dtype), noise(50, dtype=dtype)
         s = sparse.csr_matrix(a)
         x = sparse_linalg.spsolve(s, b)
-        # Its cuSOLVER function is for real matrices.
+        # The cuSOLVER function behind lsqr is for real matrices.
         y = x if a.dtype.kind == "c" else sparse_linalg.lsqr(s, b)[0]
-        # cuSOLVER's own, by name.
+        # These are functions of cuSOLVER, called by name.
         z = cusolver.csrlsvqr(s, b)
         low = sparse.csr_matrix(cp.tril(a))
         w = sparse_linalg.spsolve_triangular(low, b, lower=True)
@@ -332,7 +332,7 @@ def with_cupy():
         keep(name, max(off(p @ x, b), off(a @ y, b)) / 1e5, *host(cp.sort(w)))
 
     def incomplete(name, dtype):
-        # Of a triangular matrix the factor is known.
+        # The factor of a triangular matrix is known.
         a = cp.triu(system(dtype))
         s = sparse.csr_matrix(a)
         cusparse.csrilu02(s)

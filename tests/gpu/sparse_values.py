@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of a matrix of which two of each four numbers are 0, by torch and
-cuSPARSELt: each one's name, and a sum of its result's bits."""
+"""Makes products of a matrix in which two of each four numbers are 0, by torch and cuSPARSELt, and
+prints the name of each and a sum of its result's bits."""
 import hashlib
 import sys
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Semi-structured sparse products of torch have the same values natively and over shm
-# (sparse_values.py), with NVIDIA's cuSPARSELt behind both. WH_PYTHON names another python.
+# The test promises that semi-structured sparse products of torch have the same values natively
+# and over shm (sparse_values.py), with NVIDIA's cuSPARSELt behind both. WH_PYTHON names another
+# python.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 python=${WH_PYTHON:-python3}
@@ -9,7 +10,7 @@ python=${WH_PYTHON:-python3}
 has_library libcusparseLt.so.0 || skip_all "no libcusparseLt.so.0 on this machine"
 "$python" -c "import torch" 2>/dev/null || skip_all "no torch in $python"
 
-# Wheels find their own libraries before LD_LIBRARY_PATH's: ours are there first.
+# Wheels find their own libraries before those of LD_LIBRARY_PATH, so ours are preloaded.
 ours=$(printf '%s:' "$stubs"/lib*.so.[0-9]*)
 values() { # WORLD [LIBRARIES]
 	in_world "$1" shared env ${2:+LD_PRELOAD="$2"} timeout 300 "$python" \

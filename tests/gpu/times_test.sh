@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Graphs over shm are captured and made ready to run in at most twice the time that they take
-# natively, each world three times in turns, the best of each; copies of nothing do as they do natively.
+# The test promises that graphs over shm are captured and made ready to run in at most twice the
+# time that they take natively; each world has three turns, of which the best counts. Copies of
+# nothing take the time that they take natively.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 bin=$WH_BUILD/tests/shm/bin
@@ -14,7 +15,8 @@ for _ in 1 2 3; do
 done
 sed 's/^/# /' "$out"
 best() { awk -v w="$1" -v n="$2" '$1 == w && $2 == n && (!b || $3 < b) { b = $3 } END { print b + 0 }' "$out"; }
-# within NAME TIMES WHAT. softgpu takes no time: there it is the crossings alone.
+# within NAME TIMES WHAT compares times. softgpu takes no time, so the times there are those of
+# the crossings alone.
 within() {
 	if [ "${WH_TEST_DEVICE:-gpu}" = gpu ]; then
 		ok "$1" no_more_than "$2" "$3"

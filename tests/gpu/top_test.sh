@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What `top` and `metrics` show of tenants that keep a GPU busy: shares asked for and got,
-# the driver's own figures, CPU time. Half a minute.
+# The test promises what `top` and `metrics` show of tenants that keep a GPU busy: shares asked
+# for and got, the driver's own figures, CPU time. It takes half a minute.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/limits/bin/gpu_share
@@ -18,7 +18,8 @@ finish_all() {
 trap finish_all EXIT
 trap 'exit 1' HUP INT PIPE TERM
 
-# seen EXPRESSION: of a look over SECONDS as JSON o, with the tenants by name in t.
+# seen EXPRESSION evaluates an expression for a look over SECONDS_EACH seconds, with the JSON in o
+# and the tenants by name in t.
 seen() {
 	"$wormhole" top --once --json --delay "${SECONDS_EACH:-4}" | python3 -c \
 		"import json,sys; o=json.load(sys.stdin); t={e['tenant']: e for e in o['tenants']}; print(($1))"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people do with PyTorch, one line each: its name, and its values' bits (sums of
-those that atomics add in any order, to four digits). Equal lines natively and
-forwarded are equal values. A test that fails says so in its line.
+"""Does what people do with PyTorch, and prints a line for each: its name, and its values' bits (for
+values that atomics add in any order, sums to four digits). Equal lines natively and forwarded
+are equal values. A test that fails says so in its line.
 
-usage: torch_values.py [WORD...]	only tests with a word in their names
+usage: torch_values.py [WORD...]        only tests with a word in their names
 """
 import os
 import tempfile
@@ -24,7 +24,7 @@ try:
         i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(out + i, tl.load(a + i, i < n) + tl.load(b + i, i < n), i < n)
 except ImportError:
-    pass                # its test says that it fails
+    pass                # its test reports the failure
 
 DEV = "cuda"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# PyTorch on two GPUs under plain `wormhole run`: peers, NCCL in one process and in two by
-# torchrun; each line of two_gpus_values.py has the values that it has natively.
+# The test promises that PyTorch on two GPUs under plain `wormhole run` has its native values:
+# peers, NCCL in one process and in two by torchrun. Each line of two_gpus_values.py has the
+# values that it has natively.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run
@@ -9,7 +10,8 @@ use_run
 	skip_all "no torch in $python, or no two GPUs"
 program=$WH_TOP/tests/gpu/two_gpus_values.py
 
-# values WORLD COMMAND...: of one process, then of two, whose lines come in any order.
+# values WORLD COMMAND... prints the values of one process, then those of two, whose lines come in
+# any order.
 values() {
 	said=$world_dir/$1
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What people do with PyTorch on two GPUs, as torch_values.py. By torchrun the tests of
-several processes run, alone those of one.
+"""Does what people do with PyTorch on two GPUs, in the same form as torch_values.py. Under torchrun
+the tests of several processes run, otherwise those of one process.
 
 usage: two_gpus_values.py [WORD...]
        torchrun --nproc-per-node 2 two_gpus_values.py [WORD...]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the *_values.py share: tests in the order of their definition, a line each with
-its name and what it says of its values, or of what it met instead."""
+"""The *_values.py share this file. It runs tests in the order of their definition and prints a line
+for each: its name, and its values, or the error that it met."""
 import contextlib
 import hashlib
 import os
@@ -17,7 +17,7 @@ def test(f):
 
 
 def bits_of(arrays):
-    """A sum of the arrays' types, shapes and bits."""
+    """Returns a sum of the arrays' types, shapes and bits."""
     h = hashlib.sha256()
     for a in arrays:
         a = np.ascontiguousarray(a)
@@ -26,7 +26,7 @@ def bits_of(arrays):
 
 
 def rough_of(arrays):
-    """To four digits: of what is added in any order."""
+    """Returns sums to four digits, for values that are added in any order."""
     return " ".join(f"{np.abs(np.asarray(a, dtype=np.float64)).sum():.4g}" for a in arrays)
 
 
@@ -39,7 +39,7 @@ def main(before=lambda: None):
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 said = f()
-        except Exception as e:      # each says what it met, and the next one goes on
+        except Exception as e:      # each reports its error, and the next one goes on
             said = "FAILS " + type(e).__name__ + ": " + (str(e).splitlines() or [""])[0][:150]
-        # By one system call: ranks of one program write into one file.
+        # The line is written by one system call, because ranks of one program write into one file.
         os.write(sys.stdout.fileno(), f"{f.__name__} {said}\n".encode())

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Libraries of wheels, opened by their paths under plain `wormhole run`, have the versions that
-# they have natively, also where the server has others (WH_OTHER_LIBS names folders, with colons
-# between) and no variable names one. WH_PYTHON names the python3 that has the wheels.
+# The test promises that libraries of wheels, opened by their paths under plain `wormhole run`,
+# have the versions that they have natively, also where the server has others (WH_OTHER_LIBS names
+# folders, with colons between) and no variable names one. WH_PYTHON names the python3 that has
+# the wheels.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 use_run

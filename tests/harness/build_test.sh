@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the top Makefile would do (make -n): who shares jobs with whom, and that
-# `make shm` and `make demo` build only what they need.
+# The test promises what the top Makefile would do (make -n): that folders share its jobs, and
+# that `make shm` and `make demo` build only what they need.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -15,7 +15,7 @@ trap 'rm -f "$tmp"' EXIT
 plan 12
 out=$(would -j2 all)
 is all_can_be_planned $? 0
-# Only a make that knows another one below runs it under -n, and gives it jobs.
+# Only a recipe that make recognizes as a make runs under -n, and gets jobs.
 ok folders_are_given_jobs has "$out" '-C cublas'
 is nobody_is_left_without_jobs "$(echo "$out" | grep -c jobserver)" 0
 out=$(would shm)
@@ -30,8 +30,9 @@ ok demo_builds_kvms_modules_and_bochs has "$out" 'get-bochs.sh'
 is demo_needs_no_kernel_no_other_test "$(echo "$out" |
 	grep -E -e 'build-kernel' -e '-C [^ ]*tests/(kernel|lib|cudart|shm)' | head -n 3)" ""
 ok demo_fetches_no_library_for_its_headers has "$out" 'install-deps.sh demo$'
-# Of all files that its worker and libraries are made of. A compiler's own dependencies name
-# no header of a library: they say what was read of ours.
+# made_of FOLDER OBJECTS... prints all files that the worker and libraries are made of. The
+# compiler's dependencies leave out the headers of libraries, so they show which of our headers
+# were read.
 made_of() { # FOLDER OBJECTS...
 	cd "$WH_TOP/$1" || return
 	shift

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The report of tests/bochs/run_job.py: what a job's lines and the host's kernel
-log come to. No machine is booted."""
+"""The test promises the report of tests/bochs/run_job.py: what it makes of a job's lines and of the
+host's kernel log. No machine is booted."""
 import contextlib
 import io
 import os
@@ -15,7 +15,7 @@ points = []
 
 
 def report(job, console=(), why=None, plain=False):
-    """Exit status and output of a job that wrote these lines."""
+    """Returns the exit status and output for a job that wrote these lines."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         r = run_job.Report(plain, io.StringIO())

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/run.sh: a failure, a wrong plan, a silent end, a hang and a test that
-# bails out all fail the run, and the last line is the summary.
+# The test promises that tests/run.sh fails the run for a failure, a wrong plan, a silent end, a
+# hang and a test that bails out, and that the last line is the summary.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# given TEXT: the only test of a build folder. Then `outcome` runs it.
+# given TEXT makes a build folder with this only test. Then `outcome` runs it.
 given() {
 	rm -rf "$dir/tests"
 	mkdir -p "$dir/tests/unit" "$dir/tests/kernel"

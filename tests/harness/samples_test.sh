@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/samples.py: what differs natively from run to run may differ, what does not must
-# not, and a program that differs in its status, a line or a file is found. Forwarded is
-# a variable here.
+# The test promises how tests/gpu/samples.py compares: what differs natively from run to run may
+# differ, everything else must not. It finds a program that differs in its status, a line or a
+# file. Here "forwarded" is only a variable.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# program NAME TEXT: a script, for which $ours says that it is forwarded.
+# program NAME TEXT makes a script; $ours tells it that it is forwarded.
 program() {
 	mkdir -p "$dir/all/$1"
 	printf '#!/bin/sh\n%s\n' "$2" >"$dir/all/$1/$1"
@@ -48,7 +48,8 @@ is what_differs_among_others_is_compared_alone "$(verdict busy)" "same	1 native"
 is what_fails_natively_says_so "$(verdict fails)" 'native	status 3: no device'
 is data_are_left_as_they_were "$(find "$dir/all" -name 'out.*')" ""
 
-# What one thread writes to execute it, another one's child may still have open for writing.
+# One thread writes a file in order to execute it, while another thread's child may still have it
+# open for writing. This must not fail.
 n=0
 while [ $n -lt 60 ]; do
 	n=$((n + 1))

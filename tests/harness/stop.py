@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a test from outside, as run.sh's time limit does: stop.py [--unread] NAME COMMAND...
 
-Once there is a daemon of that name, whose parent has ended, the command's processes get a SIGTERM,
-or, with --unread, nobody reads what the command says any more;
-the names of all that are left 10 s after its end are printed, and they are killed. "ended": the
-command came to its end before. So are files that it leaves in $TMPDIR. Daemons are children of this process, as of a process 1."""
+When there is a daemon of that name, whose parent has ended, the command's processes get a
+SIGTERM, or, with --unread, nobody reads the command's output any more. Ten seconds after its end
+the program prints the names of all processes that are left, and kills them. It also prints the
+files that the command leaves in $TMPDIR. "ended" means that the command came to its end before.
+Daemons are children of this process, as they would be of process 1."""
 import ctypes
 import os
 import shutil
@@ -70,7 +71,7 @@ def main():
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
     said, says = os.pipe()
-    # Python ignores SIGPIPE, and so would what it starts.
+    # Python ignores SIGPIPE, and its children would inherit that.
     test = subprocess.Popen(command, start_new_session=True, env=dict(os.environ, TMPDIR=folder),
                             stdin=subprocess.DEVNULL, stdout=says if unread else subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, restore_signals=True)

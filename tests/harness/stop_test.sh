@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests with daemons that are stopped from outside, as by a time limit: no process of theirs stays, and no file.
+# The test promises that tests with daemons which are stopped from outside, as by a time limit,
+# leave no process and no file.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
 export WH_TOP WH_BUILD
 
-# stopped NAME [--unread] DAEMON TEST: TERM comes once there is the daemon, or nobody reads on (`| head`).
+# stopped NAME [--unread] DAEMON TEST ends a test by TERM once the daemon exists, or stops reading
+# its output (`| head`).
 stopped() {
 	unread=
 	[ "$2" != --unread ] || { unread=$2; set -- "$1" "$3" "$4"; }
@@ -26,6 +28,7 @@ stopped nor_of_those_whose_requests_fail wormhole-server tenant/random_faults
 stopped nor_of_a_full_disk wormhole-server tenant/faults
 stopped nor_of_many wormhole-server many/many
 stopped nor_of_libvirt libvirtd cli/libvirt
-# In the middle of a job: a daemon of Slurm's that has not written its number yet is not found.
+# This one is stopped in the middle of a job, because a daemon of Slurm that has not written its
+# number yet is not found.
 stopped nor_of_slurm slurmstepd slurm/jobs
 finish

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/style.sh finds nothing, but for lines of the files named here, whose
-# number only goes down; and it finds a document that says what is missing, and an
-# include that goes up.
+# The test promises that tools/style.sh finds nothing, but for lines of the files named here,
+# whose number only goes down. It also promises that the script finds a document that says what is
+# missing, and an include that goes up.
 : "${WH_TOP:=@TOP@}"
 . "$WH_TOP/tests/tap.sh"
 known='^style: more than 100 columns: (softgpu/driver/(texobj|vmm)\.c|tests/limits/(share|softgpu)_test\.c):'
@@ -12,7 +12,8 @@ git -C "$WH_TOP" rev-parse >/dev/null 2>&1 ||
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# claim TEXT: what is said to a tree with that text in a document, and in docs/status.md.
+# claim TEXT prints what the script says of a tree with that text in a document, and in
+# docs/status.md.
 claim() {
 	mkdir -p "$tmp/tools" "$tmp/docs"
 	cp "$WH_TOP/tools/style.sh" "$tmp/tools/"
@@ -23,7 +24,7 @@ claim() {
 	"$tmp/tools/style.sh" 2>/dev/null | grep -o 'docs/.*'
 }
 
-# include FROM WHAT: what is said to a tree in which a file includes a header.
+# include FROM WHAT prints what the script says of a tree in which a file includes a header.
 include() {
 	rm -rf "$tmp"/.git "$tmp"/*
 	mkdir -p "$tmp/tools" "$tmp/$(dirname "$1")"

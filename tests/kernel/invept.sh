@@ -1,18 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-#
-# Which test notices when one invalidation of the series is missing?
+# Shows which test notices when one invalidation of the series is missing.
 #
 #   invept.sh [NAME...]         (make invept-table; about a minute for each)
 #
-# Each line of the patched source that ends in the comment "flush: NAME" is
-# replaced by an empty statement, one at a time, in a kernel tree of its own
-# (build/kernel/invept); then the kernel tests run, on one processor and, if all
-# pass there, on two. The table goes into docs/security.md, between its marks
-# (not if NAMEs were given). What was run already with the same sources, tests
-# and Bochs is not run again: results are kept in build/invept/.
-# INVEPT_CPUS: numbers of processors, instead of "1 2".
-# Exit status: 0 if each removal fails a test, 1 if one passes all, 2 for errors.
+# Each line of the patched source that ends in the comment "flush: NAME" is replaced by an empty
+# statement, one at a time, in a kernel tree of its own (build/kernel/invept). Then the kernel
+# tests run, on one processor and, if all pass there, on two. The table goes into
+# docs/security.md, between its marks (not if NAMEs were given). What ran already with the same
+# sources, tests and Bochs does not run again: results are kept in build/invept/. INVEPT_CPUS
+# names numbers of processors, instead of "1 2". The exit status is 0 if each removal fails a
+# test, 1 if one passes all, 2 for errors.
 set -eu -o pipefail
 
 top=${WH_TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -22,14 +20,15 @@ tree=$build/kernel/invept
 vmx=arch/x86/kvm/vmx
 page=$top/docs/security.md
 export WH_TOP=$top WH_BUILD=$build
-# A calling make's variables are not for the kernel's.
+# A calling make's variables are not for the kernel's make.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 mark='/\* flush: [a-z0-9_-]* \*/$'
 
 say() { printf '  %-8s %s\n' INVEPT "$*"; }
 die() { printf 'error: %s\n' "$@" >&2; exit 2; }
 
-# The tree as the series has it. Dates are new: make must see the change.
+# restore brings back the tree as the series has it, with new dates, because make must see the
+# change.
 restore() {
 	[ -d "$tree/pristine" ] || return 0
 	local f
@@ -50,7 +49,7 @@ prepare() {
 	ls "$build"/selftests/wormhole_*_test >/dev/null 2>&1 || die "no tests: make -C tests/kernel"
 }
 
-# "FILE LINE NAME" of each marked line.
+# points prints "FILE LINE NAME" of each marked line.
 points() {
 	(cd "$tree/pristine" && grep -Hno "$mark" wormhole*.c || true) |
 		sed -n 's|^\([^:]*\):\([0-9]*\):/\* flush: \(.*\) \*/$|\1 \2 \3|p'
@@ -63,7 +62,7 @@ inputs() {
 	} | sha256sum | cut -c1-16
 }
 
-# remove FILE LINE: the statement goes, its indentation and the marker stay.
+# remove FILE LINE removes the statement; its indentation and the marker stay.
 remove() { sed -i "$2s|^\([[:space:]]*\).*\(/\* flush: .*\)|\1;\2|" "$tree/src/$vmx/$1"; }
 
 kernel() { # LOG
@@ -71,7 +70,7 @@ kernel() { # LOG
 		{ tail -n 20 "$1" >&2; die "the kernel does not build, see $1"; }
 }
 
-# boot NAME CPUS: the names of the points that fail, one a line.
+# boot NAME CPUS prints the names of the points that fail, one in a line.
 boot() {
 	local log=$out/$key/$1.$2.log
 	mkdir -p "$out/$key"
@@ -81,7 +80,7 @@ boot() {
 	sed -n 's/^not ok [0-9]* - //p' "$log"
 }
 
-# What a removal broke (points on standard input), as one cell of the table.
+# cell CPUS prints what a removal broke (points on standard input), as one cell of the table.
 cell() { # CPUS
 	local points n
 	points=$(cat)
@@ -92,7 +91,7 @@ cell() { # CPUS
 	[ "$1" = 1 ] || printf ' (two processors)'
 }
 
-# run NAME [FILE LINE]: result in $out/$key/NAME
+# run NAME [FILE LINE] puts the result into $out/$key/NAME.
 run() {
 	local name=$1 cpus result=
 	restore
@@ -108,7 +107,7 @@ run() {
 	echo "$result" >"$out/$key/$name"
 }
 
-# The table, between its marks.
+# write_page writes the table between its marks.
 write_page() {
 	grep -q '^<!-- invept: begin' "$page" && grep -q '^<!-- invept: end' "$page" ||
 		die "$page has no lines '<!-- invept: begin' and '<!-- invept: end'"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The committed coverage tables of libraries are what the descriptions say today,
-# and each call has a number that no other has.
+# The test promises that the committed coverage tables of libraries are what the descriptions say
+# today, and that each call has a number that no other has.
 . "$(dirname "$0")/lib.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 
@@ -16,7 +16,7 @@ check() { # name, functions in the header
 	point "$1_gives_no_number_twice"
 }
 
-# NAME and the number of functions in its headers, a line each.
+# Each line has the NAME and the number of functions in its headers.
 libraries='cublas 590
 cublaslt 50
 curand 29

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuBLAS calls through the stub, over a library that writes down what it is
- * told: state travels with the next call and no earlier, scalars follow the
- * pointer mode, and handles that are none reach nobody.
+ * The test promises that cuBLAS calls go right through the stub, over a library that
+ * writes down what it is told. State travels with the next call and no earlier, scalars
+ * follow the pointer mode, and invalid handles do not reach the library.
  */
 #include <cublas_v2.h>
 #include <pthread.h>
@@ -304,7 +304,7 @@ static void test_threads(void)
 	ok_eq(bad, 0, "threads_with_handles_of_their_own_do_not_disturb_each_other");
 }
 
-/* The child's part of a fork: the library is opened in a worker of its own. */
+/* Runs in the child of a fork, where the library is opened in another worker. */
 static int works_in_child(void)
 {
 	const float one = 1, zero = 0;

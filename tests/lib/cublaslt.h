@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by cublasLt, for the programs here: one description, its operands, its reference. */
+/*
+ * The programs here make products by cublasLt with this file: one description, its
+ * operands, its reference.
+ */
 #ifndef WORMHOLE_TESTS_LIB_CUBLASLT_H
 #define WORMHOLE_TESTS_LIB_CUBLASLT_H
 
@@ -11,7 +14,7 @@
 
 #define MOST 4096
 
-/* As the program describes it. */
+/* A product as the program describes it. */
 struct product {
 	int m, n, k, batch;
 	cudaDataType type, out;
@@ -24,12 +27,12 @@ struct product {
 	double alpha, beta;
 };
 
-/* Computed in floats. */
+/* A product that is computed in floats. */
 #define FLOATS(from, to) .type = CUDA_R_##from, .out = CUDA_R_##to, .compute = CUBLAS_COMPUTE_32F, \
 			 .scale = CUDA_R_32F
 #define F32 FLOATS(32F, 32F)
 
-/* What was made of it. */
+/* The objects that were made from the description. */
 struct made {
 	cublasLtMatmulDesc_t desc;
 	cublasLtMatrixLayout_t a, b, c;
@@ -55,7 +58,10 @@ static inline double noise(void)
 	return (int)(seed >> 24) / 64.0 - 2;	/* exact in each type */
 }
 
-/* Numbers with few bits: bf16 is the upper half of a float, and f16 holds them exactly. */
+/*
+ * Converts numbers with few bits: bf16 is the upper half of a float, and f16 holds such
+ * numbers exactly.
+ */
 static inline void to_type(cudaDataType t, const double *from, void *to, int n)
 {
 	int i;
@@ -149,7 +155,10 @@ static inline cublasLtMatrixLayout_t layout(cudaDataType t, int rows, int cols, 
 	cublasLtMatmulDescSetAttribute((m)->desc, CUBLASLT_MATMUL_DESC_##name, &v_, sizeof(v_)); \
 } while (0)
 
-/* No call of the device's: only what a program writes down. */
+/*
+ * Describes a product. It makes no call to the device, and only writes down what the
+ * program says.
+ */
 static inline void describe(const struct product *p, struct made *m, CUdeviceptr bias)
 {
 	uint64_t room = 1 << 20;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cublasLt at work: what descriptors hold before anything is set and what sizes they take,
- * heuristics and algorithms, products of each type with epilogues and pointer modes, and a
- * transformation. A line for each, to be compared between the genuine library and the stub
- * over it. Needs a GPU.
+ * cublasLt at work: defaults and sizes of descriptors, heuristics and algorithms,
+ * products of each type with epilogues and pointer modes, and a transformation. It prints
+ * a line for each, which must be the same with the genuine library and with the stub over
+ * it. It needs a GPU.
  */
 #include <cublasLt.h>
 #include <cuda.h>
@@ -42,7 +42,10 @@ static uint64_t device_sum(CUdeviceptr p, size_t n)
 typedef cublasStatus_t getter(void *d, int attr, void *buf, size_t size, size_t *written);
 typedef cublasStatus_t setter(void *d, int attr, const void *buf, size_t size);
 
-/* Sizes, defaults, and what it says to 1 byte, to 16, and to the right size. */
+/*
+ * Prints sizes, defaults, and the answers to a wrong small size, to 16 bytes, and to the
+ * right size.
+ */
 static void describe(const char *name, void *d, getter *get, setter *set, const int *attr)
 {
 	uint8_t value[16];
@@ -124,7 +127,7 @@ static size_t size_of(cudaDataType t)
 						       : 2;
 }
 
-/* Small whole numbers, and other bits in what has 8. */
+/* Fills with small whole numbers; types of 8 bits get other bits. */
 static void fill(CUdeviceptr p, cudaDataType t)
 {
 	static uint8_t bytes[BYTES];
@@ -151,7 +154,7 @@ static void fill(CUdeviceptr p, cudaDataType t)
 	cuMemcpyHtoD(p, bytes, SIDE * SIDE * size_of(t));
 }
 
-/* Of a batch half as wide. */
+/* Makes a layout of a batch whose matrices are half as far apart. */
 static cublasLtMatrixLayout_t layout(cudaDataType t, int rows, int batch)
 {
 	const int64_t apart = SIDE * SIDE / 2;
@@ -259,7 +262,10 @@ static void product(const struct product *p)
 		st = cublasLtMatmul(handle, d, alpha, (void *)a, in, (void *)b, in, beta, (void *)c,
 				    out, (void *)c, out, &found[0].algo, (void *)workspace, ROOM,
 				    NULL);
-		/* Not the algorithm's bytes: some are whatever was in the library's memory. */
+		/*
+		 * The algorithm's bytes are not printed, because some of them are whatever was in
+		 * the library's memory.
+		 */
 		printf(", check %d %zu, product %d", ck, ck ? 0 : checked.workspaceSize, st);
 		cuCtxSynchronize();
 		printf(" %llx %llx %llx", (unsigned long long)device_sum(c, BYTES / 2),

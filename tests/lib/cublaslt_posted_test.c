@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: over shm a product by cublasLt whose like has succeeded is not waited for:
- * whatever its addresses and scalars are, as long as those are aligned as before. The fake
- * library holds a product until this program has written its result, which it can only do
- * if it need not wait for it.
+ * The test promises that a product by cublasLt over shm is not waited for when a like
+ * product has succeeded. This holds for any addresses and scalars, as long as they are
+ * aligned as before. The fake library holds a product until this program has written its
+ * result, which the program can only do if it need not wait for the product.
  */
 #include <cublasLt.h>
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A product by cublasLt is one request to the worker, whatever describes it: descriptor,
-# layouts and preference are made, set and destroyed, and an algorithm is asked for, anew
-# for each. Over softgpu's library.
+# The test promises that a product by cublasLt is one request to the worker, although the program
+# makes, sets and destroys descriptor, layouts and preference, and asks for an algorithm, anew for
+# each product. It runs over softgpu's library.
 . "$(dirname "$0")/lib.sh"
 [ -e "$WORMHOLE_CUBLASLT" ] || {
 	echo "1..0 # SKIP no nvcc when softgpu's libraries were to be built"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: cublasLt as its header documents it. Descriptors and layouts are values with the
- * documented defaults and refuse what has another size; products with their epilogues,
- * pointer modes, orders and batches are right to the bit where the numbers are exact; a
- * handle of cuBLAS does as one of cublasLt. Runs over softgpu's stand-in.
+ * The test promises cublasLt as its header documents it. Descriptors and layouts are
+ * values with the documented defaults and refuse a wrong size. Products with their
+ * epilogues, pointer modes, orders and batches are right to the bit where the numbers are
+ * exact. A handle of cuBLAS works like a handle of cublasLt. It runs over softgpu's
+ * stand-in.
  *
- *	cublaslt requests N	N products, each described anew; for cublaslt_requests_test.sh
+ * 	cublaslt requests N	N products, each described anew; for cublaslt_requests_test.sh
  */
 #include <cublas_v2.h>
 
@@ -44,7 +45,7 @@ static double want(const struct product *p, int z, int i, int j)
 	return v;
 }
 
-/* Scalars where the mode wants them: alpha and beta, or one for each row. */
+/* Puts the scalars where the mode wants them: alpha and beta, or one for each row. */
 static void put_scalars(const struct product *p, void **alpha, void **beta)
 {
 	static double host[2], rows[64];
@@ -372,7 +373,10 @@ static void test_transform(void)
 	cublasLtMatrixTransformDesc_t d;
 	cublasLtMatrixLayout_t a, c;
 	float in[6] = { 1, 2, 3, 4, 5, 6 }, out[6] = { 0 };
-	/* Less aligned than the matrix before, whose like is posted. */
+	/*
+	 * This matrix is less aligned than the matrix before; a product like the one before would
+	 * be posted.
+	 */
 	float pageable[8] __attribute__((aligned(256))) = { 0 };
 	CUdeviceptr da = device(in, sizeof(in)), dc = device(out, sizeof(out));
 	cublasStatus_t st;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Every operation of cublasXt in single precision and some of the others, on matrices of
- * host memory: sums of the results to four digits, since blocks of another size add in
- * another order. To be compared between the genuine library and ours. Needs a GPU.
+ * Runs every operation of cublasXt in single precision and some of the others, on
+ * matrices of host memory. It prints sums of the results to four digits, since blocks of
+ * another size add in another order. They must be the same with the genuine library and
+ * with ours. It needs a GPU.
  */
 #include <cublasXt.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 static float a[2 * N * N], b[2 * N * N], c[2 * N * N];
 static cublasXtHandle_t handle;
 
-/* Triangles are solved: the diagonal is large. */
+/* The diagonal is large, because triangular systems are solved. */
 static void fill(void)
 {
 	int i;

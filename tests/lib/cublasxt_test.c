@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: cublasXt multiplies matrices of host and device memory, in blocks of any size, and
- * the result is there when it returns; what it does not have is refused. Exports that no
- * header declares are there and refused, too. Runs over softgpu's cuBLAS.
+ * The test promises that cublasXt multiplies matrices of host and device memory, in
+ * blocks of any size, and that the result is there when it returns. What it does not have
+ * is refused. Exports that no header declares exist and are refused as well. It runs over
+ * softgpu's cuBLAS.
  */
 #include <cublasXt.h>
 #include <dlfcn.h>
@@ -45,7 +46,7 @@ static int right(cublasOperation_t ta, cublasOperation_t tb, int k, double alpha
 			if (got[i + j * LD] != v && !bad++)
 				diag("(%d, %d): expected %g, got %g", i, j, v, got[i + j * LD]);
 		}
-	/* Nothing beside C was touched. */
+	/* Nothing beside C was changed. */
 	for (j = 0; j < N; j++)
 		for (i = M; i < LD; i++)
 			bad += got[i + j * LD] != was[i + j * LD];
@@ -128,7 +129,7 @@ static void test_refusals(void)
 	ok_eq(cublasXtDspmm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, 1, 1, &one, a, b, 1,
 			    &one, c, 1),
 	      CUBLAS_STATUS_NOT_SUPPORTED, "packed_matrices_are_refused");
-	/* The stand-in has no syrk: what was brought for it is freed. */
+	/* The stand-in has no syrk: the device memory that was prepared for it must be freed. */
 	cuMemGetInfo(&before, &all);
 	st = cublasXtDsyrk(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, N, K, &one, a, LD, &one, c,
 			   LD);

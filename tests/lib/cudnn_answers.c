@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What cuDNN answers to calls on descriptors, which need no GPU: one line for each,
- * to be compared between the genuine library and the stub over it.
+ * Prints what cuDNN answers to calls on descriptors, which need no GPU: one line for
+ * each, which must be the same with the genuine library and with the stub over it.
  */
 #include <cudnn.h>
 #include <stdio.h>
@@ -170,7 +170,7 @@ static void backend(void)
 	SAY(cudnnBackendDestroyDescriptor(op));
 }
 
-/* Descriptors made alike, each time one that is finalized, and what it takes then. */
+/* Makes descriptors that are alike, finalizes each of them, and prints what it accepts then. */
 static void backend_again(void)
 {
 	int64_t uid = 6, align = 16, dims[4] = { 1, 2, 3, 4 }, strides[4] = { 24, 12, 4, 1 };

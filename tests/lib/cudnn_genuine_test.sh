@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The stub over the genuine cuDNN answers as the genuine cuDNN does, to every call
-# on descriptors that needs no GPU. Skipped where there is none.
+# The test promises that the stub over the genuine cuDNN answers as the genuine cuDNN does, to
+# every call on descriptors that needs no GPU. It is skipped where there is no genuine cuDNN.
 . "$(dirname "$0")/lib.sh"
 genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 

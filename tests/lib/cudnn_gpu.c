@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuDNN at work: convolution forward and backward, pooling, activation, softmax,
- * batch normalisation, dropout, LSTM, and a graph of the backend API with a value in
- * host memory. Prints a checksum for each, to be compared between the genuine
- * library and the stub over it. Needs a GPU.
+ * cuDNN at work: convolution forward and backward, pooling, activation, softmax, batch
+ * normalisation, dropout, LSTM, and a graph of the backend API with a value in host
+ * memory. It prints a checksum for each, which must be the same with the genuine library
+ * and with the stub over it. It needs a GPU.
  */
 #include <cuda.h>
 #include <cudnn.h>
@@ -36,7 +36,7 @@ static void check_dnn(cudnnStatus_t rc, const char *what)
 static cudnnHandle_t dnn;
 static const float one = 1, zero;
 
-/* Device memory with the same numbers each time. */
+/* Allocates device memory with the same numbers each time. */
 static void *numbers(size_t n)
 {
 	float *host = malloc(n * sizeof(*host));
@@ -176,7 +176,7 @@ static void layers(void)
 	sum("dropout", out, Y_SIZE);
 }
 
-/* 10 steps of 4 sequences of 16 numbers. */
+/* Runs an LSTM with 10 steps of 4 sequences of 16 numbers. */
 static void lstm(void)
 {
 	int lengths[4] = { 10, 9, 8, 7 }, i;
@@ -258,7 +258,10 @@ static cudnnBackendDescriptor_t graph_tensor(int64_t id, int64_t w, _Bool by_val
 
 #define CONFIGS	8
 
-/* Fills @config with what a heuristic of cuDNN proposes for a graph; how many. */
+/*
+ * Fills @config with what a heuristic of cuDNN proposes for a graph, and returns the
+ * number of proposals.
+ */
 static int64_t propose(cudnnBackendDescriptor_t g, cudnnBackendHeurMode_t how,
 		       cudnnBackendDescriptor_t config[CONFIGS])
 {
@@ -276,7 +279,7 @@ static int64_t propose(cudnnBackendDescriptor_t g, cudnnBackendHeurMode_t how,
 	return n;
 }
 
-/* Which engine a proposal is of: the library fills a descriptor that it is given. */
+/* Returns the engine of a proposal: the library fills a descriptor that it is given. */
 static int64_t engine_of(cudnnBackendDescriptor_t config)
 {
 	cudnnBackendDescriptor_t engine = make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -290,7 +293,7 @@ static int64_t engine_of(cudnnBackendDescriptor_t config)
 	return index;
 }
 
-/* The first proposal that this device can run. */
+/* Returns a plan of the first proposal that this device can run. */
 static cudnnBackendDescriptor_t plan_for(cudnnBackendDescriptor_t g)
 {
 	static const cudnnBackendHeurMode_t modes[] = {
@@ -382,7 +385,7 @@ int main(void)
 	convolution();
 	layers();
 	lstm();
-	/* The same again and again, and with another handle. */
+	/* The same graph runs again, and then with another handle. */
 	graph();
 	graph();
 	DNN(cudnnDestroy(dnn));

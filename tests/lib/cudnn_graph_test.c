@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Graphs of cuDNN's backend API that a program makes again and again, over a library that
- * writes down what it is told: the same one makes no call, another one does, errors come
- * where the library has them, and what nobody refers to ends at last.
+ * The test promises what happens to graphs of cuDNN's backend API that a program makes
+ * again and again, over a library that writes down what it is told. The same graph makes
+ * no call, another one does, errors come where the library has them, and what nobody
+ * refers to ends at last.
  */
 #include <cudnn.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 #include "lib_test.h"
 
 static cudnnHandle_t handle;
-/* Addresses of the device's, reserved: the worker lets no others pass. */
+/* The test reserves these addresses of the device, because the worker lets no others pass. */
 #define DEVICE	0x300000000000ULL
 static void *const X = (void *)(DEVICE + 0x12340);
 
@@ -36,7 +37,7 @@ static void destroy(cudnnBackendDescriptor_t *d, int n)
 		cudnnBackendDestroyDescriptor(d[n]);
 }
 
-/* NULL: something was refused. */
+/* Finalizes the descriptor. Returns NULL if something was refused. */
 static cudnnBackendDescriptor_t finalized(cudnnBackendDescriptor_t d)
 {
 	if (!cudnnBackendFinalize(d))
@@ -60,7 +61,7 @@ static cudnnBackendDescriptor_t tensor(int64_t id, int64_t width)
 
 /* A graph of one operation. */
 struct graph {
-	/* Two tensors, operation, graph, heuristic, its results, plan. */
+	/* The descriptors are two tensors, operation, graph, heuristic, its results, plan. */
 	cudnnBackendDescriptor_t d[8];
 	int64_t workspace;
 	int bad;
@@ -112,7 +113,7 @@ static int execute(cudnnBackendDescriptor_t plan, float value, void *workspace)
 	return bad;
 }
 
-/* How often the library was told something that has this in it, ever. */
+/* Returns how often the library was ever told something that contains @what. */
 static int told_ever(const char *what)
 {
 	char line[256];
@@ -204,7 +205,7 @@ static void test_other(void)
 
 /* --- Errors ---------------------------------------------------------------------- */
 
-/* A descriptor with this attribute last, and what finalizing it says. */
+/* Makes a descriptor with this attribute last, and returns what finalizing it says. */
 static cudnnStatus_t unfit(cudnnBackendDescriptor_t *t, int64_t vectors)
 {
 	*t = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -276,7 +277,10 @@ static void test_errors(void)
 
 /* --- Graphs ---------------------------------------------------------------------- */
 
-/* The fake holds an execution until this program writes to its workspace. */
+/*
+ * Did the program have to wait? The fake holds an execution until this program writes to
+ * its workspace.
+ */
 static int waited_for(cudnnBackendDescriptor_t plan, float *here)
 {
 	int waited;
@@ -326,7 +330,7 @@ static void test_graph(void)
 	destroy(again.d, 8);
 }
 
-/* What a plan was made of ends behind it, and all before the handle. */
+/* The descriptors of a plan end after the plan, and all of them before the handle. */
 static void test_handle(void)
 {
 	struct graph g = graph(102);
@@ -430,7 +434,7 @@ static void test_fork(void)
 	told("", "the_parent_keeps_its_own");
 }
 
-/* As many tensors and values as the backward pass of an attention has. */
+/* Executes with as many tensors and values as the backward pass of an attention has. */
 static int execute_wide(cudnnBackendDescriptor_t plan)
 {
 	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -451,7 +455,7 @@ static int execute_wide(cudnnBackendDescriptor_t plan)
 	return bad;
 }
 
-/* A fill and a copy each way between executions, all in order. */
+/* Makes a fill and a copy each way between executions, all in order. */
 static int fill_and_copy(CUdeviceptr p, uint32_t value, CUstream stream)
 {
 	uint32_t in[2] = { value, value + 1 }, out[4] = { 0 };
@@ -465,7 +469,10 @@ static int fill_and_copy(CUdeviceptr p, uint32_t value, CUstream stream)
 	       out[3] != 0x11111111;
 }
 
-/* For cudnn_requests_test.sh: so many times the same graph and an execution, and what is said. */
+/*
+ * For cudnn_requests_test.sh: makes the same graph and an execution @n times; @what may
+ * add other calls.
+ */
 static int requests(const char *what, int n)
 {
 	CUdeviceptr p = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: descriptors that cuDNN only reads are kept in the client: made, set and destroyed as
- * before they make no call, what the library refuses is refused at once each time, and
- * each call reads what its descriptors were last set to. Over a library that writes down what it is
- * told.
+ * The test promises that descriptors which cuDNN only reads are kept in the client. Made,
+ * set and destroyed as before, they make no call. What the library refuses is refused at
+ * once each time, and each call reads what its descriptors were last set to. It runs over
+ * a library that writes down what it is told.
  */
 #include <cudnn.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "lib_test.h"
 
 #define BAD	CUDNN_STATUS_BAD_PARAM
-/* Addresses of the device's, reserved: the worker lets no others pass. */
+/* The test reserves these addresses of the device, because the worker lets no others pass. */
 #define DEVICE	0x300000000000ULL
 static void *const X = (void *)(DEVICE + 0x12340), *const Y = (void *)(DEVICE + 0x56780);
 
@@ -56,7 +56,7 @@ static cudnnStatus_t softmax(cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t 
 				   x, X, &one, y, Y);
 }
 
-/* As a framework does it for each layer. */
+/* Makes and destroys descriptors for a layer, as a framework does it. */
 static int layer(int n)
 {
 	cudnnTensorDescriptor_t x = made(CUDNN_DATA_FLOAT, n), y = made(CUDNN_DATA_FLOAT, n);
@@ -201,7 +201,7 @@ static void test_fork(void)
 	ok(!layer(5) && size_of(t) == 5 && !strstr(news(), "set tensor"), "which_keeps_them");
 }
 
-/* For cudnn_requests_test.sh: so many layers, each with descriptors of its own. */
+/* For cudnn_requests_test.sh: runs @n layers, each with descriptors of its own. */
 static int requests(int n)
 {
 	int bad = begin();

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An execution by cuDNN is one request to the worker, though its variant pack is made, set,
-# finalized and destroyed for it; and so it is where all of its graph is, once the same one
-# was made. None of these is waited for. Over the fake library.
+# The test promises that an execution by cuDNN is one request to the worker, though its variant
+# pack is made, set, finalized and destroyed for it. It is also one request where the whole graph
+# is made for it, once the same graph was made before. None of these is waited for. It runs over
+# the fake library.
 . "$(dirname "$0")/lib.sh"
 
 echo "TAP version 13"
@@ -16,9 +17,10 @@ more=$(hundred cudnn_graph) && [ "$more" = "100 0" ]
 point "so_is_each_more_with_its_whole_graph" || echo "# $more"
 more=$(hundred cudnn_graph wide) && [ "$more" = "100 0" ]
 point "nor_is_one_of_many_tensors_waited_for" || echo "# $more"
-# An execution, a fill, a copy each way, the wait for what comes back, and the stream's.
+# The program makes an execution, a fill, a copy each way, and waits for the copy back and for the
+# stream.
 more=$(hundred cudnn_graph copies) && [ "$more" = "600 200" ]
 point "fills_and_copies_between_them_are_not_waited_for_but_for_what_comes_back" || echo "# $more"
-# Three descriptors and a softmax, in the classic way.
+# The program makes three descriptors and a softmax, in the classic way.
 more=$(hundred cudnn_kept) && [ "$more" = "100 0" ]
 point "layer_of_descriptors_made_for_it_is_one_request_and_no_wait" || echo "# $more"

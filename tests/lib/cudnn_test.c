@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuDNN calls through the stub, over a library that writes down what it is told:
- * scaling factors have the size that a descriptor's type says, host arrays the
- * length that a descriptor says, attributes the size of their type; descriptors
- * that are none reach nobody.
+ * The test promises that cuDNN calls go right through the stub, over a library that
+ * writes down what it is told. Scaling factors have the size that a descriptor's type
+ * says, host arrays the length that a descriptor says, attributes the size of their type.
+ * Invalid descriptors do not reach the library.
  */
 #include <cudnn.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 static cudnnHandle_t handle;
 static cudnnTensorDescriptor_t tensor;
-/* Addresses of the device's, reserved: the worker lets no others pass. */
+/* The test reserves these addresses of the device, because the worker lets no others pass. */
 #define DEVICE	0x300000000000ULL
 static void *const X = (void *)(DEVICE + 0x12340), *const Y = (void *)(DEVICE + 0x56780);
 
@@ -324,7 +324,7 @@ static void test_variant_pack(void)
 	told("destroy descriptor 7", "in_the_worker_too");
 }
 
-/* A finalized pack of two tensors and a workspace. */
+/* Makes a finalized pack of two tensors and a workspace. */
 static cudnnBackendDescriptor_t packed(void *first, void *second, void *workspace)
 {
 	cudnnBackendDescriptor_t pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -400,7 +400,10 @@ static void test_kept_pack(void)
 	cudnnBackendDestroyDescriptor(got);
 }
 
-/* The fake holds an execution until this program writes to its workspace. */
+/*
+ * Did the program have to wait? The fake holds an execution until this program writes to
+ * its workspace.
+ */
 static int waited_for(cudnnBackendDescriptor_t plan, void *second, float *here)
 {
 	float hold = HOLD;
@@ -501,7 +504,10 @@ static void test_fused(void)
 	cudnnSetTensor4dDescriptor(tensor, 0, CUDNN_DATA_HALF, 1, 1, 1, 1);
 	news();
 	cudnnSetFusedOpsConstParamPackAttribute(c, CUDNN_PARAM_XDESC, tensor);
-	/* As the library may change it there, it is made for this one alone. */
+	/*
+	 * The library may change the descriptor there, so the worker makes one for this pack
+	 * alone.
+	 */
 	told("set tensor nd type=0 n=5 last=6/1|set tensor format=0 type=2 1 1 1 1|"
 	     "fused tensor type=2", "label_of_a_descriptor_takes_a_descriptor");
 	cudnnSetFusedOpsConstParamPackAttribute(c, CUDNN_PARAM_XDATA_PLACEHOLDER, &place);
@@ -520,7 +526,7 @@ static void test_fused(void)
 	      CUDNN_STATUS_BAD_PARAM, "label_that_is_none_is_refused");
 }
 
-/* For cudnn_requests_test.sh: so many executions of one plan, each with a pack of its own. */
+/* For cudnn_requests_test.sh: makes @n executions of one plan, each with a pack of its own. */
 static int requests(int n)
 {
 	cudnnBackendDescriptor_t plan;

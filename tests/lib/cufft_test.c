@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: of a plan only what makes it, runs it or ends it is a call; stream and
- * work area travel with the next execution, which over shm is not waited for once
- * its like has succeeded; no execution reaches further than its plan. Over a library
- * that writes down what it is told.
+ * The test promises that only what makes, runs or ends a plan of cuFFT is a call. Stream
+ * and work area travel with the next execution, which over shm is not waited for once a
+ * like execution has succeeded. No execution reaches further than its plan. It runs over
+ * a library that writes down what it is told.
  */
 #include <cufftXt.h>
 
@@ -145,7 +145,7 @@ static void test_state(void)
 	news();
 }
 
-/* 512 numbers of 8 bytes are all that there is. */
+/* The memory has room for exactly 512 numbers of 8 bytes. */
 static void test_reach(void)
 {
 	int one = 0, i;
@@ -160,7 +160,7 @@ static void test_reach(void)
 	   "and_no_further");
 	cufftDestroy(p);
 	cufftCreate(&q);
-	/* The last element: 63 * 8 + 7. */
+	/* The last byte of this plan is that of the last element: number 63 * 8 + 7. */
 	cufftMakePlanMany64(q, 1, &n, &embed, 8, 1, &embed, 8, 1, CUFFT_C2C, 8, &size);
 	ok(!run(q, F) && cufftExecC2C(q, (void *)(data + 8), (void *)data, NEW) ==
 	   CUFFT_INVALID_VALUE, "strides_count");
@@ -206,7 +206,7 @@ static void test_refusals(void)
 	news();
 }
 
-/* Only over shm calls go on without their answer. */
+/* Did the program have to wait? Only over shm calls go on without their answer. */
 static int waited_for(cufftHandle p, float *here)
 {
 	int waited;

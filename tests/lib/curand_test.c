@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuRAND calls through the stub, over a library that writes down what it is
- * told and whose numbers count up from 1000 * seed + offset.
+ * The test promises that cuRAND calls go right through the stub, over a library that
+ * writes down what it is told and whose numbers count up from 1000 * seed + offset.
  */
 #include <curand.h>
 

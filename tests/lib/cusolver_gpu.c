@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSOLVER's functions on matrices in host memory at work: orders, solvers, the steps of the
- * low level, and a refactorization by what they found. A line for each with its status and a
- * sum of its results, to be compared between the genuine library and the stub over it. The
- * matrix is a grid's, not symmetric. Needs a GPU.
+ * cuSOLVER's functions on matrices in host memory at work: orders, solvers, the steps of
+ * the low level, and a refactorization by their results. It prints a line for each with
+ * its status and a sum of its results, which must be the same with the genuine library
+ * and with the stub over it. The matrix is a grid's, and not symmetric. It needs a GPU.
  */
 #include <cusolverRf.h>
 #include <cusolverSp.h>
@@ -17,7 +17,7 @@
 static cusolverSpHandle_t sparse;
 static cusparseMatDescr_t descr;
 
-/* Of a grid with this side. */
+/* The matrix of a grid with this side. */
 static int n, nnz, *start, *col, *p;
 static double *value, *b, *x;
 
@@ -78,7 +78,7 @@ static void unmake(void)
 	free(x);
 }
 
-/* How far from a solution x is, as a power of ten at most. */
+/* Prints how far x is from a solution, as a power of ten at most. */
 static void residual(const char *what)
 {
 	double most = 0, r;
@@ -152,7 +152,7 @@ static void solvers(void)
 					 &at);
 	say("lsvqr", status, x, n * sizeof(*x));
 	residual("lsvqr");
-	/* It takes the lower half for both. */
+	/* The function takes the lower half of the matrix for both halves. */
 	status = cusolverSpDcsrlsvcholHost(sparse, n, nnz, descr, value, start, col, b, 1e-12, 1, x,
 					   &at);
 	say("lsvchol", status, x, n * sizeof(*x));
@@ -318,7 +318,7 @@ int main(void)
 	qr();
 	cholesky();
 	unmake();
-	/* Half a million elements. */
+	/* This matrix has half a million elements. */
 	make(316);
 	orders();
 	permute();

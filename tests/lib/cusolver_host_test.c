@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSOLVER's functions on matrices in host memory through the stub, over a library that
- * follows them: arrays arrive and come back whole, however long they are; the steps of the
- * low level are of the matrix that was analysed; what is no matrix never arrives.
+ * The test promises that cuSOLVER's functions on matrices in host memory go right through
+ * the stub, over a library that follows the matrices. Arrays arrive and come back whole,
+ * however long they are. The steps of the low level use the matrix that was analysed. An
+ * invalid matrix never arrives.
  */
 #include <cusolverRf.h>
 #include <cusolverSp.h>
@@ -15,9 +16,13 @@
 static cusolverSpHandle_t sparse;
 static cusparseMatDescr_t zero, one;
 
-/* 1 2 .      From 1 on the same. */
-/* . 3 .                          */
-/* 4 . 5                          */
+/*
+ * The matrix of the tests, whose indexes start at 0, and at 1 in start1 and col1:
+ *
+ *	1 2 .
+ *	. 3 .
+ *	4 . 5
+ */
 #define N	3
 #define NNZ	5
 static const int start[N + 1] = { 0, 2, 3, 5 }, col[NNZ] = { 0, 1, 1, 0, 2 };
@@ -77,7 +82,7 @@ static void test_permutation(void)
 	ok(!cusolverSpXcsrperm_bufferSizeHost(sparse, N, N, NNZ, one, s, c, p, q, &size) &&
 	   size == 176, "size_of_a_workspace_comes_back");
 	news();
-	/* However small the program's is: nothing of it is used. */
+	/* The program's workspace may be small, because nothing of it is used. */
 	ok_eq(cusolverSpXcsrpermHost(sparse, N, N, NNZ, one, s, c, p, q, map, work), 0,
 	      "matrix_is_permuted");
 	told("perm size sparse=1 stream=0|perm sparse=1 stream=0", "in_a_workspace_of_the_workers");
@@ -107,7 +112,7 @@ static void test_solvers(void)
 	memset(x, 0, sizeof(x));
 	ok(!cusolverSpDcsrlsvcholHost(sparse, N, NNZ, zero, value, start, col, b, 0.5, 1, x,
 				      &singularity) && is_product(x), "and_by_cholesky");
-	/* Three rows, two columns. */
+	/* The matrix has three rows and two columns. */
 	ok(!cusolverSpDcsrlsqvqrHost(sparse, N, 2, 4, zero, value, (const int[]){ 0, 2, 3, 4 },
 				     col, b, 0.25, &rank, x, p, &norm) && rank == 2 &&
 	   x[1] == 101 && p[1] == 1 && norm == 0.5, "least_squares_have_fewer_columns");
@@ -274,7 +279,7 @@ static void test_cholesky(void)
 
 static void test_refactorization(void)
 {
-	/* A with its columns 0 and 1 exchanged is L and U. */
+	/* A with its columns 0 and 1 exchanged is L times U. */
 	int sa[] = { 0, 2, 3, 5 }, ca[] = { 0, 1, 0, 1, 2 }, sl[] = { 0, 1, 2, 4 };
 	int cl[] = { 0, 1, 0, 2 }, su[] = { 0, 2, 3, 4 }, cu[] = { 0, 1, 1, 2 };
 	int p[] = { 0, 1, 2 }, q[] = { 1, 0, 2 }, keep[] = { 0, 1, 2 };

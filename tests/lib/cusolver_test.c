@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSOLVER calls through the stub, over a library that writes down what it is told:
- * matrix descriptors of cuSPARSE arrive as genuine ones, host workspaces are the
- * worker's and as large as the library asks for, streams travel with the next call.
+ * The test promises that cuSOLVER calls go right through the stub, over a library that
+ * writes down what it is told. Matrix descriptors of cuSPARSE arrive as genuine ones,
+ * host workspaces are the worker's and as large as the library asks for, and streams
+ * travel with the next call.
  */
 #include <cusolverDn.h>
 #include <cusolverRf.h>
@@ -12,7 +13,7 @@
 
 static cusolverDnHandle_t dense;
 static cusolverSpHandle_t sparse;
-/* Addresses of the device's, reserved: the worker lets no others pass. */
+/* The test reserves these addresses of the device, because the worker lets no others pass. */
 #define DEVICE	0x300000000000ULL
 static void *const X = (void *)(DEVICE + 0x12340), *const Y = (void *)(DEVICE + 0x56780);
 static void *const Z = (void *)(DEVICE + 0x9abc0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The worker's side of cuSOLVER's functions on matrices in host memory, under sanitizers:
- * requests that are wrong in one thing, and steps at random, against a library that follows
- * every index, reads every array and writes every answer from end to end. And requests that
- * are longer than a message area, with places where they do not lie.
+ * The test promises that the worker's side of cuSOLVER's functions on matrices in host
+ * memory survives bad requests, under sanitizers. It sends requests that are wrong in one
+ * thing, and steps at random, to a library that follows every index, reads every array
+ * and writes every answer from end to end. It also sends requests that are longer than a
+ * message area, with places where they do not lie.
  */
 #include "fuzz.h"
 
@@ -21,7 +22,7 @@ static struct wh_session *session;
 
 /* --- Requests ------------------------------------------------------------------------------ */
 
-/* What is put behind the fixed part of a request. */
+/* The end of the request so far: what follows the fixed part goes there. */
 static uint8_t *end;
 
 static void *put(size_t count, size_t size)
@@ -59,7 +60,7 @@ struct sample {
 	int start[MOST + 1], col[MOST * MOST];
 };
 
-/* Each row has some of the columns, in an order of its own. */
+/* Makes a matrix in which each row has some of the columns, in an order of its own. */
 static struct sample any_matrix(void)
 {
 	struct sample m = { .n = 1 + next() % MOST, .base = next() % 2 };
@@ -83,7 +84,7 @@ static int any_wrong(void)
 	return wrong[next() % (sizeof(wrong) / sizeof(*wrong))];
 }
 
-/* One number of it becomes any other. */
+/* Changes one number of the matrix to any other. */
 static void spoil(struct sample *m)
 {
 	switch (next() % 5) {
@@ -253,7 +254,10 @@ static int32_t send_analysis(unsigned int i)
 	return ask(WH_CALL_cusolverSpXcsrluAnalysisHost);
 }
 
-/* BufferInfo and Factor begin alike; the threshold of the latter comes behind it all. */
+/*
+ * The requests of BufferInfo and Factor begin alike; the threshold of Factor comes behind
+ * all of it.
+ */
 static int32_t send_matrix(unsigned int i, const struct sample *m, uint32_t call, size_t element,
 			   size_t fixed)
 {
@@ -299,7 +303,7 @@ static int32_t send_solve(unsigned int i, int n, bool wide)
 	return ask(wide ? WH_CALL_cusolverSpDcsrluSolveHost : WH_CALL_cusolverSpScsrluSolveHost);
 }
 
-/* With one array, or none, of another length. */
+/* Sends arrays of which one, or none, has a wrong length. */
 static int32_t send_arrays(unsigned int i, int n, int nnz, bool wide, int wrong)
 {
 	struct wh_req_cusolverSpDcsrluExtractHost *q = BEGIN(wh_req_cusolverSpDcsrluExtractHost);
@@ -422,7 +426,10 @@ static void test_steps(void)
 
 static int32_t send_factors(uint64_t refactor, int wrong, int value)
 {
-	/* A and its factors, permutations; the last number of each may be another one. */
+	/*
+	 * The parts are A and its factors, and permutations; the last number of each may be
+	 * changed.
+	 */
 	int part[][4] = {
 		{ 0, 2, 3, 4 }, { 1, 0, 0, 2 },		/* A(0, 1), A(0, 0), A(1, 0), A(2, 2) */
 		{ 0, 0, 1, 1 }, { 0 },			/* L(1, 0) */

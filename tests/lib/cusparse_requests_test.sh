@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Of a product by cuSPARSE with descriptors of its own, those of vectors make no request once the same
-# were made. Those of its matrix do, its buffer's size and the product. Over the fake library.
+# The test promises how many requests a product by cuSPARSE with descriptors of its own makes. The
+# descriptors of vectors make none once the same ones were made. The matrix's descriptor, the size
+# of the buffer and the product make requests. It runs over the fake library.
 . "$(dirname "$0")/lib.sh"
 
 echo "TAP version 13"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSPARSE calls through the stub, over a library that writes down what it is told:
- * state and matrix descriptors make no call and travel with the next one, scalars have
- * the size of their type and are where the pointer mode says, descriptors that are
- * none reach nobody.
+ * The test promises that cuSPARSE calls go right through the stub, over a library that
+ * writes down what it is told. State and matrix descriptors make no call and travel with
+ * the next one. Scalars have the size of their type and are where the pointer mode says.
+ * Invalid descriptors do not reach the library.
  */
 typedef struct {
 	unsigned short x;
@@ -13,7 +13,7 @@ typedef struct {
 
 #include "lib_test.h"
 
-/* The header has it for C++ only. */
+/* The header declares these for C++ only. */
 cusparseStatus_t cusparseHpruneDense2csr(cusparseHandle_t handle, int m, int n, const __half *A,
 					 int lda, const __half *threshold,
 					 const cusparseMatDescr_t descrC, __half *values,
@@ -22,7 +22,7 @@ cusparseStatus_t cusparseHpruneDense2csr(cusparseHandle_t handle, int m, int n, 
 static cusparseHandle_t handle;
 static cusparseSpMatDescr_t mat;
 static cusparseDnVecDescr_t vec;
-/* Addresses of the device's, reserved: the worker lets no others pass. */
+/* The test reserves these addresses of the device, because the worker lets no others pass. */
 #define DEVICE	0x300000000000ULL
 static void *const X = (void *)(DEVICE + 0x12340), *const Y = (void *)(DEVICE + 0x56780);
 static void *const Z = (void *)(DEVICE + 0x9abc0);
@@ -105,7 +105,7 @@ static void test_handles(void)
 
 /* --- Scalars --------------------------------------------------------------------------- */
 
-/* A number whose bytes are the last before memory that is not there. */
+/* Returns a number whose bytes are the last ones before memory that is not mapped. */
 static void *at_the_end(const void *value, size_t size)
 {
 	uint8_t *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -274,8 +274,8 @@ static void test_vectors(void)
 #define BAD	CUSPARSE_STATUS_INVALID_VALUE
 
 /*
- * Is the product of `mat` and `vec` refused, each time, and does the library hear nothing of it?
- * One that is posted is refused when the device is waited for.
+ * Is the product of `mat` and `vec` refused each time, without a call to the library? A
+ * posted product is refused when the program waits for the device.
  */
 static int refused(void)
 {
@@ -329,7 +329,7 @@ static void test_freed_vectors(void)
 	ok(refused() && !cusparseDestroyDnVec(vec), "until_that_is_freed_as_well");
 }
 
-/* What is freed is one of its three arrays. */
+/* Frees one of the three arrays of a matrix. */
 static void test_freed_matrix(int which)
 {
 	void *array[3] = { X, Y, Z };
@@ -351,7 +351,7 @@ static void test_freed_matrix(int which)
 	ok(good && succeeds() && !cusparseDestroySpMat(mat), name);
 }
 
-/* As JAX does: sizes do not depend on what is there. */
+/* Asks for sizes as JAX does: they do not depend on what is at an address. */
 static void test_sizes(void)
 {
 	cusparseDnVecDescr_t was = vec;
@@ -396,7 +396,7 @@ static void test_freed(void)
 	cusparseDestroyDnVec(vec);
 }
 
-/* For cusparse_requests_test.sh: so many products, each with descriptors of its own. */
+/* For cusparse_requests_test.sh: makes @n products, each with descriptors of its own. */
 static int requests(int n)
 {
 	cusparseDnVecDescr_t x, y;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: what describes a product of cuSPARSELt is kept in the client, and each
- * product is of what its structs say: copies, and attributes set at any time, included. Over a
- * library that follows the addresses of its structs.
+ * The test promises that the client keeps what describes a product of cuSPARSELt. Each
+ * product does what its structs say, which may be copies, or have attributes that were
+ * set at any time. It runs over a library that follows the addresses of its structs.
  */
 #include <pthread.h>
 #include <stdalign.h>
@@ -112,7 +112,7 @@ static int config_of(const struct product *p)
 	return n;
 }
 
-/* So often. */
+/* Returns how often @text contains @what. */
 static int times(const char *text, const char *what)
 {
 	int n = 0;
@@ -122,7 +122,7 @@ static int times(const char *text, const char *what)
 	return n;
 }
 
-/* So often in all that the library has been told. */
+/* Returns how often all that the library has been told contains @what. */
 static int said(const char *what)
 {
 	const char *text;
@@ -231,7 +231,7 @@ static void test_search(void)
 	end(&q);
 }
 
-/* A product whose bias is set before anything is made of it. */
+/* Makes a product whose bias is set before anything is made of it. */
 static cusparseStatus_t described_with(struct product *p, CUdeviceptr at)
 {
 	cusparseStatus_t res = dense(&p->a, 46);
@@ -260,7 +260,7 @@ static void test_errors(void)
 	of_rows(&p, 44);
 	ok(!bias(&p, gone) && !multiply(&p, 1), "bias_of_the_devices_is_taken");
 	cuMemFree(gone);
-	/* One that is posted is, when its error comes. */
+	/* A posted product is refused when its error comes. */
 	ok(multiply(&p, 1) == BAD || cuCtxSynchronize() != CUDA_SUCCESS,
 	   "product_whose_bias_was_freed_is_refused");
 	ok_eq(bias(&p, gone), BAD, "and_it_is_not_set_again");
@@ -274,7 +274,7 @@ static void test_errors(void)
 	   "nor_set_of_another_like_it");
 }
 
-/* What is set between an algorithm and a plan is seen by the one and not by the other. */
+/* The plan, and not the algorithm, sees what is set between the two. */
 static void test_order(void)
 {
 	struct product p;
@@ -358,7 +358,10 @@ static void test_threads(void)
 	ok(!bad[0] && !bad[1] && !bad[2] && !bad[3], "threads_describe_the_same_at_the_same_time");
 }
 
-/* What one handle's are made of is the other's to make again, and ends before its handle does. */
+/*
+ * A second handle makes its own objects of the same description, which end before their
+ * handle does.
+ */
 static void test_two_handles(struct product *first)
 {
 	const cusparseLtHandle_t before = handle;
@@ -374,7 +377,7 @@ static void test_two_handles(struct product *first)
 	told("product 1 0 relu=0 bias=0 0", "and_are_not_made_again");
 }
 
-/* Its structs are copies of the parent's, which has others in the worker. */
+/* The child's structs are copies of the parent's, which stand for others in the parent's worker. */
 static int works_in_child(struct product *p)
 {
 	const cusparseLtHandle_t parents = handle;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A product by cuSPARSELt is one request to the worker, though all that describes it is made, set,
-# asked for and destroyed for it, once the same was described; none is waited for. Over the
-# fake library.
+# The test promises that a product by cuSPARSELt is one request to the worker, though all that
+# describes it is made, set, asked for and destroyed for it, once the same product was described
+# before. None is waited for. It runs over the fake library.
 . "$(dirname "$0")/lib.sh"
 
 echo "TAP version 13"

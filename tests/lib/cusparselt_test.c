@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: structs of cuSPARSELt in the program's memory stand for the worker's, which
- * keep to each other's addresses as long as a plan needs them, and no longer; what is
- * none of them is seen. Over a library that follows these addresses.
+ * The test promises that structs of cuSPARSELt in the program's memory stand for the
+ * worker's structs. These keep each other's addresses as long as a plan needs them, and
+ * no longer. An invalid struct is noticed. It runs over a library that follows these
+ * addresses.
  */
 #include <stdalign.h>
 
@@ -195,7 +196,7 @@ static void test_rest(void)
 	ok_eq(cusparseLtDestroy(&handle), NONE, "then_it_is_none");
 }
 
-/* As a framework does it, anew for each. */
+/* Describes a product anew for each use, as a framework does it. */
 static int described_product(void)
 {
 	const float alpha = 2;
@@ -219,7 +220,7 @@ static int described_product(void)
 	return cusparseLtMatmulPlanDestroy(&plan) != 0;
 }
 
-/* For cusparselt_requests_test.sh. */
+/* Runs the products for cusparselt_requests_test.sh. */
 static int requests(int n)
 {
 	int res = cusparseLtInit(&handle);

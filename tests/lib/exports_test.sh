@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A stub library exports what its header declares and the genuine one exports,
-# under the genuine version; and what the genuine one is compared with is named.
+# The test promises that a stub library exports what its header declares and the genuine library
+# exports, under the genuine version. It says which genuine library it compares with.
 . "$(dirname "$0")/lib.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 
-# "name version" of each export of that version.
+# exports FILE VERSION prints "name version" of each export of that version.
 exports() { objdump -T "$1" | awk '$4 != "*UND*" && $6 != "" && NF == 7 { gsub("[()]", "", $6); print $7, $6 }' |
 	grep " $2\$" | sort; }
 
-# The functions of a description, without those that are in no library.
+# declared NAME VERSION prints the functions of a description, without those that are in no
+# library.
 declared() {
 	"$PYTHON" -B -c '
 import sys
@@ -44,7 +45,7 @@ check() { # name, soname, version of its exports where that is no such
 	fi
 }
 
-# NAME SONAME [VERSION], a line each.
+# Each line has NAME SONAME [VERSION].
 libraries='cublas libcublas.so.13
 cublaslt libcublasLt.so.13
 curand libcurand.so.10

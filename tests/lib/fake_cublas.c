@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cuBLAS that writes down what it is told. Its few functions are right, too:
- * over softgpu a device address is an address of the worker's process.
+ * A cuBLAS that writes down what it is told. Its few functions are right as well: over
+ * softgpu a device address is an address of the worker's process.
  */
 #include <cublas_v2.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct cublasContext {
 
 static int created;
 
-/* Every call on a handle is written with its state. */
+/* Writes down a call on a handle with the handle's state. */
 static void on(cublasHandle_t h, const char *what)
 {
 	note("%s handle=%d stream=%s mode=%d math=%d", what, h->number, h->stream ? "own" : "0",
@@ -149,7 +149,10 @@ cublasStatus_t cublasSdot_v2(cublasHandle_t handle, int n, const float *x, int i
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* No rotation: enough to see which number went where. fake_threads.c has another one. */
+/*
+ * This is no rotation, but enough to see which number went where. fake_threads.c has
+ * another one.
+ */
 __attribute__((weak))
 cublasStatus_t cublasSrotg_v2(cublasHandle_t handle, float *a, float *b, float *c, float *s)
 {
@@ -170,7 +173,7 @@ cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx,
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Scalars as bytes: their type is a parameter. */
+/* The scalars are bytes, because their type is a parameter. */
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
 			    cublasOperation_t transb, int m, int n, int k, const void *alpha,
 			    const void *A, cudaDataType Atype, int lda, const void *B,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cuDNN that writes down what it is told ($FAKE_LOG, one line for each call) and
- * keeps what descriptors need to be asked back. Addresses are written as they
+ * A cuDNN that writes down what it is told ($FAKE_LOG, one line for each call) and keeps
+ * the attributes of descriptors that are asked for later. Addresses are written as they
  * came, values as what they point to.
  */
 #include <cudnn.h>
@@ -250,7 +250,7 @@ cudnnStatus_t cudnnCreateAttnDescriptor(cudnnAttnDescriptor_t *desc)
 
 /* --- Work --------------------------------------------------------------------- */
 
-/* A scaling factor of the descriptor's type, with the four bytes behind a float. */
+/* Writes down a scaling factor of the descriptor's type, with the four bytes behind a float. */
 static void note_scale(const char *what, const void *p, cudnnDataType_t type)
 {
 	unsigned int behind;
@@ -483,7 +483,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
 		*(int64_t *)p = 1000 + d->number;
 		return OK;
 	}
-	/* Results of a heuristic: descriptors that the caller made are filled. */
+	/* The caller made the descriptors for the results of a heuristic; here they are filled. */
 	if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
 		*count = 2;
 		for (i = 0; fill && i < want && i < 2; i++)
@@ -502,7 +502,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const desc,
 	return OK;
 }
 
-/* The first pointer of a variant pack is to a float "by value"; with HOLD the workspace is waited for. */
+/*
+ * The first pointer of a variant pack is to a float "by value"; with HOLD the execution
+ * waits for the workspace.
+ */
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
 				  cudnnBackendDescriptor_t pack)
 {

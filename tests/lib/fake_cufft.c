@@ -148,7 +148,7 @@ cufftResult cufftSetPlanPropertyInt64(cufftHandle p, cufftProperty property,
 	return bad(p) ? CUFFT_INVALID_PLAN : CUFFT_SUCCESS;
 }
 
-/* Writes its output only to say that it was waited for. */
+/* Writes the output only to say that the execution was waited for. */
 static void hold(volatile float *out)
 {
 	clock_t end = clock() + CLOCKS_PER_SEC / 4;

@@ -116,7 +116,7 @@ curandStatus_t curandGetScrambleConstants64(unsigned long long **constants)
 	return CURAND_STATUS_SUCCESS;
 }
 
-/* A device address, which kernels get as a parameter. */
+/* The distribution is a device address, which kernels get as a parameter. */
 curandStatus_t curandCreatePoissonDistribution(double lambda, curandDiscreteDistribution_t *out)
 {
 	*out = (curandDiscreteDistribution_t)(unsigned long)(lambda * 4096);

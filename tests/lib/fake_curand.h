@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What means something to the fake library. */
+/* A number that has a meaning to the fake library. */
 #ifndef WORMHOLE_TESTS_FAKE_CURAND_H
 #define WORMHOLE_TESTS_FAKE_CURAND_H
 

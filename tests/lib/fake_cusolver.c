@@ -14,7 +14,7 @@
 
 #define OK	CUSOLVER_STATUS_SUCCESS
 
-/* Bytes that a factorization of `n` columns works in. */
+/* The bytes in which a factorization of `n` columns works. */
 #define HOST_WORK(n)	((size_t)(n) * 1000)
 
 struct context {

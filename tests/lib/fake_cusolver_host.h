@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of fake_cusolver.c: its functions on matrices in host memory. What solves a system
- * multiplies with the matrix, so that a result depends on all that came; informations keep
- * the addresses that they were given and look there later, and workspaces are written from
- * end to end.
+ * The functions of fake_cusolver.c on matrices in host memory. A function that solves a
+ * system multiplies with the matrix, so that a result depends on all that came.
+ * Informations keep the addresses that they were given and look there later, and
+ * workspaces are written from end to end.
  */
 #ifndef WORMHOLE_TESTS_FAKE_CUSOLVER_HOST_H
 #define WORMHOLE_TESTS_FAKE_CUSOLVER_HOST_H
@@ -93,7 +93,7 @@ cusolverStatus_t cusolverSpXcsrperm_bufferSizeHost(cusolverSpHandle_t handle, in
 	return OK;
 }
 
-/* B = A(p, q), its rows by column. */
+/* Computes B = A(p, q), with its rows ordered by column. */
 cusolverStatus_t cusolverSpXcsrpermHost(cusolverSpHandle_t handle, int m, int n, int nnz,
 					const cusparseMatDescr_t d, int *start, int *col,
 					const int *p, const int *q, int *map, void *work)
@@ -207,7 +207,7 @@ static cusolverStatus_t factor(struct matrix *a, const double *value, void *work
 	return OK;
 }
 
-/* What was left in the workspace has to be there. */
+/* Solves by the analysis, whose bytes in the workspace must still be there. */
 static cusolverStatus_t solve(const struct matrix *a, const double *b, double *x, const char *work)
 {
 	note("solve, workspace %s", work[ROOM(a->rows) - 1] == 0x11 ? "kept" : "lost");
@@ -294,7 +294,7 @@ cusolverStatus_t cusolverSpXcsrluNnzHost(cusolverSpHandle_t handle, int *lower, 
 	return OK;
 }
 
-/* L is the matrix, U has one more element. */
+/* L is the matrix itself, and U has one more element. */
 cusolverStatus_t cusolverSpDcsrluExtractHost(cusolverSpHandle_t handle, int *p, int *q,
 					     const cusparseMatDescr_t lower, double *value_l,
 					     int *start_l, int *col_l,

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The header has its functions for C++ only. */
+/* The header declares its functions with this type for C++ only. */
 typedef struct {
 	unsigned short x;
 } __half;
@@ -30,7 +30,7 @@ static const char *mode_of(cusparseHandle_t h)
 	return h->mode == CUSPARSE_POINTER_MODE_HOST ? "host" : "device";
 }
 
-/* Every call on a handle is written with its state. */
+/* Writes down a call on a handle with the handle's state. */
 static void on(cusparseHandle_t h, const char *what)
 {
 	note("%s handle=%d stream=%s mode=%s", what, h->number, h->stream ? "own" : "0", mode_of(h));
@@ -160,7 +160,7 @@ cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t *mat, int64_t rows, int6
 	return OK;
 }
 
-/* What is const to the program is the same descriptor. */
+/* A descriptor that is const to the program is an ordinary descriptor here. */
 cusparseStatus_t cusparseCreateConstCsr(cusparseConstSpMatDescr_t *mat, int64_t rows, int64_t cols,
 					int64_t nnz, const void *offsets, const void *columns,
 					const void *values, cusparseIndexType_t offset_type,
@@ -269,7 +269,7 @@ cusparseStatus_t cusparseConstDnVecGet(cusparseConstDnVecDescr_t vec, int64_t *s
 
 /* --- Calls of the generic interface --------------------------------------------------- */
 
-/* A scalar of a type, wherever it is. */
+/* Returns a scalar of a type, in host or device memory. */
 static double scalar(const void *p, cudaDataType type)
 {
 	bool wide = type == CUDA_R_64F || type == CUDA_C_64F;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cuSPARSELt that writes down what it is told. Like the genuine one it keeps in
- * each struct the addresses of those that it was made from, and follows them later.
- * A plan of a matrix with 777 rows has no room beside others. A product whose alpha is 12345
- * waits until d is not 0 (0.25 s of CPU time).
+ * A cuSPARSELt that writes down what it is told. Like the genuine library it keeps in
+ * each struct the addresses of the structs that it was made from, and follows them later.
+ * A plan of a matrix with 777 rows has no room beside other plans. A product whose alpha
+ * is 12345 waits until d is not 0 (0.25 s of CPU time).
  */
 #include <stdalign.h>
 
@@ -42,7 +42,10 @@ struct plan {
 
 static int plans;
 
-/* Struct, after struct, is there what was there when it was made? */
+/*
+ * Does each struct of the plan, followed by its address, still hold what it held when it
+ * was made?
+ */
 static int sound(const struct plan *p)
 {
 	return p->tag == PLAN && p->alg->tag == ALG && p->alg->of->tag == MATMUL &&
@@ -187,7 +190,7 @@ cusparseStatus_t cusparseLtMatmulPlanInit(const cusparseLtHandle_t *handle,
 					  const cusparseLtMatmulAlgSelection_t *a)
 {
 	(void)handle;
-	/* For one of a matrix of so many rows there is room when there is no other plan. */
+	/* A plan of a matrix with so many rows only has room when there is no other plan. */
 	if (((const struct matmul *)m)->a->rows == ALONE && plans)
 		return CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
 	*(struct plan *)p = (struct plan) { .tag = PLAN, .alg = (void *)a, .of = (void *)m };

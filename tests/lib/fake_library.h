@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake libraries share: one line for each call in the file $FAKE_LOG. */
+/*
+ * The fake libraries share this file, which writes one line for each call into the file
+ * $FAKE_LOG.
+ */
 #ifndef WORMHOLE_TESTS_FAKE_LIBRARY_H
 #define WORMHOLE_TESTS_FAKE_LIBRARY_H
 
@@ -27,8 +30,8 @@ static void note(const char *fmt, ...)
 }
 
 /*
- * Is a context current in the driver that this library finds? It looks for it
- * by its soname, and asks it for each function, as NVIDIA's libraries do.
+ * Is a context current in the driver that this library finds? It looks for the driver by
+ * its soname, and asks it for each function, as NVIDIA's libraries do.
  */
 __attribute__((unused))
 static int has_context(void)
@@ -46,8 +49,8 @@ static int has_context(void)
 }
 
 /*
- * Wait until the word is not 0, for 0.25 s of CPU time; then it becomes `late`. A client that
- * waits for the very call cannot write there.
+ * Waits until the word is not 0, for 0.25 s of CPU time; then sets it to `late`. A client
+ * that waits for the very call cannot write there.
  */
 #define await_client(word, late) do {					\
 	volatile __typeof__(*(word)) *w = (word);			\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An NCCL that writes down what it is told, thread by thread: a communicator alone
- * waits until all of its ranks are there, as the genuine one does, and one in a group
- * is made when the group ends.
+ * An NCCL that writes down what it is told, thread by thread. A communicator outside of a
+ * group waits until all of its ranks are there, as with the genuine NCCL; a communicator
+ * in a group is made when the group ends.
  */
 #include <nccl.h>
 #include <pthread.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An NVML with two devices, the second one softgpu's: the first is another
- * tenant's. Its memory, processes and utilisation are the whole device's, which
- * a tenant must not see.
+ * An NVML with two devices: the first is another tenant's, the second softgpu's. Its
+ * memory, processes and utilisation are the whole device's, which a tenant must not see.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>

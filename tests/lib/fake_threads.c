@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Part of a cuBLAS that keeps something for each thread that calls it, in every way in
- * which a library can: many keys of thread-specific data, a C++ object, and the
- * C library's tables of characters. Linked with fake_cublas.c, which has the rest.
+ * The part of a cuBLAS that keeps something for each thread that calls it, in every way
+ * in which a library can: many keys of thread-specific data, a C++ object, and the C
+ * library's tables of characters. It is linked with fake_cublas.c, which has the rest.
  */
 #include <cublas_v2.h>
 #include <ctype.h>
@@ -20,7 +20,7 @@ static __thread char name[32];
 typedef void destructor_fn(void *);
 int __cxa_thread_atexit_impl(destructor_fn *destroy, void *object, void *dso_symbol);
 
-/* The first key's data is set once more by its destructor. */
+/* The destructor sets the first key's data once more. */
 static void data_ends(void *data)
 {
 	int again = *(int *)data == 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cuDNN 9 that does nothing but say its version. As of NVIDIA's, its number is that of a
- * part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name. The
- * patch is 3 where a cublasLt is in the process, else 2.
+ * A cuDNN 9 that does nothing but say its version. As in NVIDIA's, its number comes from
+ * a part (libcudnn_graph.so.9, made of this file with MINOR), which it looks for by name.
+ * The patch number is 3 where a cublasLt is in the process, else 2.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: transforms through the stub are the Fourier transforms of their input,
- * whatever their size, type, layout and place; nothing but the output is written;
- * they run in the stream of their plan and in the work area that the program gives.
- * Runs over the stand-in of softgpu, and on a GPU over cuFFT itself.
+ * The test promises that transforms through the stub are the Fourier transforms of their
+ * input, whatever their size, type, layout and place. Nothing but the output is written.
+ * They run in the stream of their plan and in the work area that the program gives. It
+ * runs over the stand-in of softgpu, and on a GPU over cuFFT itself.
  */
 #include <complex.h>
 #include <cufftXt.h>
@@ -16,7 +16,7 @@
 #define ROOM	16384	/* numbers, at most, on either side */
 #define GAP	123456.0
 
-/* Where the elements of one side are; stride 0: without gaps. */
+/* The places of the elements of one side; stride 0 means without gaps. */
 struct side {
 	int embed[RANK], stride, dist;
 };
@@ -77,7 +77,10 @@ static void transform(const struct test *t, double complex *x, int direction)
 
 /* --- Layouts ----------------------------------------------------------- */
 
-/* The place of element `i` of a whole transform, or -1: the half that is there lacks it. */
+/*
+ * Returns the place of element `i` of a whole transform, or -1 if the half that is stored
+ * lacks it.
+ */
 static int place(const struct test *t, const struct side *s, int i, int batch, bool half,
 		 bool padded)
 {
@@ -99,7 +102,7 @@ static int place(const struct test *t, const struct side *s, int i, int batch, b
 	return s->stride ? at * s->stride + batch * s->dist : at + batch * all;
 }
 
-/* Numbers as the device has them: pairs for complex ones. */
+/* Writes numbers as the device has them: pairs for complex ones. */
 static void put(const struct test *t, void *to, int at, bool real, double complex v)
 {
 	double part[2] = { creal(v), cimag(v) };
@@ -197,8 +200,8 @@ static double random_number(void)
 }
 
 /*
- * The largest error against the definition, relative to the largest number; gaps count.
- * Where it is not executed: what it failed with, below zero.
+ * Returns the largest error against the definition, relative to the largest number; gaps
+ * count. If the transform is not executed, returns its status as a negative number.
  */
 static double error_of(const struct test *t, cufftHandle p)
 {
@@ -216,7 +219,9 @@ static double error_of(const struct test *t, cufftHandle p)
 	for (b = 0; b < t->batch; b++) {
 		for (i = 0; i < all; i++)
 			x[i] = random_number() + (real_in || real_out ? 0 : I * random_number());
-		/* Of what is to become real, the transform is the input. */
+		/*
+		 * The input of a transform with real output is itself a transform of real numbers.
+		 */
 		if (real_out)
 			transform(t, x, CUFFT_FORWARD);
 		for (i = 0; i < all; i++) {
@@ -240,7 +245,7 @@ static double error_of(const struct test *t, cufftHandle p)
 	if (res)
 		return -res;
 	cuMemcpyDtoH(host, out, sizeof(host));
-	/* In place, between the lines, is what was there. */
+	/* A transform in place leaves what was between the lines. */
 	for (i = 0; i < 2 * ROOM; i++) {
 		double complex w = get(t, want, i, true), h = get(t, host, i, true);
 
@@ -350,7 +355,7 @@ static void test_streams(void)
 	cuMemcpyDtoHAsync(host, e, sizeof(wave), s);
 	cuStreamSynchronize(s);
 	memcpy(got, host, sizeof(got));
-	/* Two waves in the whole: elements 2 and 6. */
+	/* The whole has two waves, which are elements 2 and 6. */
 	ok(fabs(got[4] - 4) < 1e-5 && fabs(got[12] - 4) < 1e-5 && fabs(got[0]) < 1e-5,
 	   "transform_runs_between_its_streams_copies");
 	cufftDestroy(p);
@@ -366,7 +371,7 @@ int main(void)
 	int i;
 
 	tap_plan(TESTS + 4);
-	/* cuFFT's own would not serve the plan that it was made for. */
+	/* cuFFT's own plan would not serve the second context, so the context is made first. */
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx))
 		return 1;
 	for (i = 0; i < TESTS; i++)

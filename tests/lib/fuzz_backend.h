@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of stand_ins.h: cuDNN's backend API, a library that touches all that it is given. */
-/* Attributes are touched from end to end; what is asked for is written. */
+/* The part of stand_ins.h for cuDNN's backend API: a library that touches all that it is given. */
+/* Touches an attribute from end to end. */
 static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
 				   cudnnBackendAttributeType_t type, int64_t n, const void *p)
 {

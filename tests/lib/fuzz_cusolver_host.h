@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of cusolver_unit_test.c: a library that believes what it is told, and follows it. */
+/*
+ * The part of cusolver_unit_test.c that is a library which believes what it is told, and
+ * follows it.
+ */
 
 struct cusparseMatDescr {
 	int base;
@@ -42,7 +45,10 @@ static void look_where(const void *p)
 	shared += at >= part && at < part + session->part_size;
 }
 
-/* Elements that a row has more than once would be written behind the end. */
+/*
+ * Follows the indexes of a matrix. Elements that a row has more than once would be
+ * written behind the end.
+ */
 static void follow(int rows, int cols, int nnz, int base, const int *start, const int *col)
 {
 	int *seen = calloc(cols + 1, sizeof(*seen)), *list = malloc(nnz * sizeof(*list) + 1);

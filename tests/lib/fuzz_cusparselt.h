@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of stand_ins.h: a cuSPARSELt that accepts everything. */
+/* The part of stand_ins.h that is a cuSPARSELt which accepts everything. */
 #ifndef WORMHOLE_TESTS_FUZZ_CUSPARSELT_H
 #define WORMHOLE_TESTS_FUZZ_CUSPARSELT_H
 

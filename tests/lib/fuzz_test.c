@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Random requests for every call of every library, with living handles and
- * plausible numbers strewn in, against libraries that accept everything. The
- * sanitizers judge; the seed is printed, and WH_SEED repeats it. And requests
- * that are wrong in one way each.
+ * The test promises that the worker survives random requests for every call of every
+ * library, with living handles and plausible numbers strewn in, against libraries that
+ * accept everything. The sanitizers find the faults. The seed is printed, and WH_SEED
+ * repeats it. The test also sends requests that are wrong in one way each.
  */
 #include "library_requests.h"
 
@@ -58,7 +58,7 @@ static uint8_t *made(struct wh_session *s, unsigned int type, bool follows, uint
 	return b;
 }
 
-/* A plan of a product of two matrices, one of which is there twice. */
+/* Makes a plan of a product of two matrices, one of which is there twice. */
 static void test_boxes(struct wh_session *s)
 {
 	struct wh_box *before = s->boxes;
@@ -202,7 +202,7 @@ static void test_host_numbers(struct wh_session *s)
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 
-/* Before a client is there; the libraries lie beside the program. */
+/* Tests the preload, which comes before a client is there. The libraries lie beside the program. */
 static void test_preload(const char *argv0)
 {
 	struct wh_session *s = open_session(argv0);

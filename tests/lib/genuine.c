@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Calls of all kinds with the same data each time: one line for each with its
- * status and a digest of what it wrote. Natively and forwarded, the lines must
- * be the same. With an argument: the time of some calls instead.
+ * Makes calls of all kinds with the same data each time, and prints one line for each
+ * with its status and a digest of what it wrote. Natively and forwarded, the lines must
+ * be the same. With an argument it prints the time of some calls instead.
  */
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -31,7 +31,7 @@ static void digest(const char *name, int status, const void *data, size_t n)
 	printf("%s %d %016llx\n", name, status, (unsigned long long)hash);
 }
 
-/* Numbers near one of any type: the same bits as float, double, or pairs of them. */
+/* Fills with numbers near one of any type: the same bits as float, double, or pairs of them. */
 static void reset(int wide)
 {
 	size_t i;
@@ -223,7 +223,7 @@ static const curandRngType_t types[] = {
 	CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64,
 };
 
-/* In the order of the letters: (s)eed, (o)ffset, (g)enerate, (n)ormal. */
+/* Runs steps in the order of the letters: (s)eed, (o)ffset, (g)enerate, (n)ormal. */
 static void sequence(curandRngType_t type, int host, const char *steps)
 {
 	curandGenerator_t g;
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 	double t = now_us();
 
 	(void)argv;
-	/* A crash shall not take the lines before it away. */
+	/* Lines are written at once, so that a crash does not take the lines before it away. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (cublasCreate(&h)) {
 		printf("no cublas\n");

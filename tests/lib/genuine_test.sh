@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The same calls give the same bits natively and forwarded: with softgpu and its
-# libraries; and where there is a GPU, with NVIDIA's. CUDA_LIB names the folder of
-# those, WH_GPU_DRIVER their driver.
+# The test promises that the same calls give the same bits natively and forwarded: with softgpu
+# and its libraries, and, where there is a GPU, with NVIDIA's. CUDA_LIB names the folder of
+# NVIDIA's libraries, WH_GPU_DRIVER their driver.
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUBLAS WORMHOLE_CURAND
 
@@ -11,7 +11,7 @@ forwarded() { timeout 100 "$bin/genuine" >"$tmp/forwarded" 2>"$tmp/err"; }
 same() { diff "$tmp/native" "$tmp/forwarded" >"$tmp/diff"; }
 why() { sed 's/^/# /' "$tmp/diff" "$tmp/err" "$tmp/server.err" | head -20; }
 
-compare() { # whose, folder of the libraries, driver
+compare() { # owner, folder of the libraries, driver
 	folder=$2
 	WH_BACKEND=$3
 	export WORMHOLE_LIB_PATH="$folder"

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests of libraries: the server of the shm tests, and fake libraries.
+# The tests of libraries source this file, which adds fake libraries to the server of the shm
+# tests.
 . "$(dirname "$0")/shm.sh"
 bin=$WH_BUILD/tests/lib/bin
-# Where a worker may write, in whose sandbox the fake libraries are: Landlock leaves /dev/shm.
+# The log must be where a worker may write, because the fake libraries are in its sandbox:
+# Landlock leaves /dev/shm open.
 FAKE_LOG=$(mktemp /dev/shm/wormhole-lib.XXXXXX)
 export FAKE_LOG
 chmod 666 "$FAKE_LOG"
-# Tenants with users of their own have a /dev/shm of their own.
+# Workers of this server have no user of their own, because tenants with such users also have a
+# /dev/shm of their own.
 export WORMHOLE_WORKER_UID=none
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
-# Of cublasLt there is softgpu's.
+# For cublasLt, softgpu's library is used.
 export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 export WORMHOLE_CUFFT="$bin/fake_cufft.so" WORMHOLE_CUSPARSELT="$bin/fake_cusparselt.so"
@@ -23,13 +26,14 @@ use_loopback() {
 	export WORMHOLE_SESSION="$WH_BUILD/server/libwormhole-session.so"
 }
 
-# Requests of a program that does something so many times, and how many are waited for.
+# requests prints how many requests a program makes that does something COUNT times, and how many
+# of them are waited for.
 requests() { # PROGRAM COUNT [WHAT]
 	WORMHOLE_STATS=1 timeout 60 "$bin/$1" "${3:-requests}" "$2" 2>&1 >"$tmp/out" |
 		sed -n 's/^wormhole: \([0-9]*\) requests went to the worker, \([0-9]*\) of .*/\1 \2/p'
 }
 
-# A hundred times more: requests, and waits.
+# hundred prints the requests, and the waits, of a hundred more repetitions.
 hundred() { # PROGRAM [WHAT]
 	few=$(requests "$1" 6 "${2:-}") && many=$(requests "$1" 106 "${2:-}") && [ "${few% *}" -gt 0 ] || return 1
 	echo "$((${many% *} - ${few% *})) $((${many#* } - ${few#* }))"

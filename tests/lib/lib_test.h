@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the programs here: device memory, and what the fake library wrote down. */
+/* The programs here share this file: device memory, and what the fake library wrote down. */
 #ifndef WORMHOLE_TESTS_LIB_TEST_H
 #define WORMHOLE_TESTS_LIB_TEST_H
 
@@ -10,7 +10,7 @@
 
 #include "tap.h"
 
-/* What came into $FAKE_LOG since the last look; lines are separated by '|'. */
+/* Returns what came into $FAKE_LOG since the last look; lines are separated by '|'. */
 static inline const char *news(void)
 {
 	static char text[8192];
@@ -18,7 +18,7 @@ static inline const char *news(void)
 	size_t n = 0, i;
 	FILE *f;
 
-	cuStreamQuery(NULL);	/* calls that were not waited for are done then */
+	cuStreamQuery(NULL);	/* now the posted calls are done */
 	f = fopen(getenv("FAKE_LOG"), "r");
 	if (f && !fseek(f, seen, SEEK_SET))
 		n = fread(text, 1, sizeof(text) - 1, f);
@@ -32,7 +32,7 @@ static inline const char *news(void)
 	return text;
 }
 
-/* The library was told exactly this. */
+/* Checks that the library was told exactly this. */
 static inline int told(const char *want, const char *name)
 {
 	const char *got = news();

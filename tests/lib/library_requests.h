@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for any call of any library: words at random with living handles strewn in, half
- * of the objects and of the structs that a call has of its own as they should be.
+ * Makes requests for any call of any library: words at random with living handles strewn
+ * in. Half of the objects, and of the structs that a call has of its own, are as they
+ * should be.
  */
 #ifndef WORMHOLE_TESTS_LIB_LIBRARY_REQUESTS_H
 #define WORMHOLE_TESTS_LIB_LIBRARY_REQUESTS_H
@@ -9,23 +10,23 @@
 #include "nccl_requests.h"
 #include "stand_ins.h"
 
-/* Of the driver: what requests of libraries name. */
+/* Objects of the driver that requests of libraries name. */
 static uint64_t library_context, library_memory, library_stream;
 
-/* Communicators of NCCL that are, or have been. */
+/* Communicators of NCCL that exist, or have existed. */
 #define COMMS	4
 static uint64_t library_comm[COMMS];
 
-/* Calls that have structs of their own, which are made here as they should be half of the time. */
+/* These calls have structs of their own, which half of the time are made as they should be. */
 static const uint32_t library_structured[] = {
 	WH_CALL_whNcclGroup, WH_CALL_cudnnBackendExecute, WH_CALL_cublasLtMatmul,
 	WH_CALL_cublasLtMatmulAlgoGetHeuristic, WH_CALL_cublasLtMatmulAlgoCheck,
 };
 
-/* Sends what is in the message area; 0 if it was taken. */
+/* Sends what is in the message area. Returns 0 if it was taken. */
 static int64_t ask(struct wh_session *s, uint32_t call, size_t size);
 
-/* Objects of all libraries, so far as they can be had. */
+/* Makes objects of all libraries, as far as possible. */
 static void make_handles(struct wh_session *s)
 {
 	struct wh_rsp_cublasCreate_v2 *b = msg(s);
@@ -57,7 +58,7 @@ static void make_handles(struct wh_session *s)
 	type = WH_H_cusparseLtHandle_t + next() % (WH_H_cusparselt_END - WH_H_cusparseLtHandle_t);
 	keep_handle(wh_box_put(s, type, wh_box_new(sizeof(cusparseLtMatmulPlan_t)),
 			       next() % 2));
-	/* What the library never looks into may be anything. */
+	/* An object that the library never looks into may have any value. */
 	type = WH_H_cudnnHandle_t + 1 + next() % (WH_H_cudnn_END - WH_H_cudnnHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x7770, 0));
 	keep_handle(wh_put(s, WH_H_cudnnBackendDescriptor_t, (void *)0x7780, 0));
@@ -72,7 +73,10 @@ static void make_handles(struct wh_session *s)
 		keep_handle(made->dnVecDescr);
 	type = WH_H_cusparseHandle_t + 1 + next() % (WH_H_cusparse_END - WH_H_cusparseHandle_t - 1);
 	keep_handle(wh_put(s, type, (void *)0x6670, 0));
-	/* Dense, sparse, to refactor: and information about each. */
+	/*
+	 * The handles are for dense, for sparse and for refactorization, each followed by the
+	 * types of its information.
+	 */
 	type = WH_H_cusolverDnHandle_t + next() % (WH_H_cusolver_END - WH_H_cusolverDnHandle_t);
 	if (type > WH_H_cusolverRfHandle_t) {
 		keep_handle(wh_put(s, type, (void *)0x6680, 0));
@@ -86,7 +90,7 @@ static void make_handles(struct wh_session *s)
 		keep_handle(v->handle);
 }
 
-/* Half of cublasLt's descriptors have what can be; the other half has any bits and sizes. */
+/* Half of cublasLt's descriptors have possible values; the other half has any bits and sizes. */
 static void lt_descriptors(struct wh_session *s, uint32_t call)
 {
 	struct wh_req_cublasLtQuestion *w = msg(s);
@@ -117,7 +121,7 @@ static void lt_descriptors(struct wh_session *s, uint32_t call)
 	}
 }
 
-/* Half of NCCL's groups hold operations, of memory that is there; the size of the request. */
+/* Half of NCCL's groups hold operations on existing memory. Returns the size of the request. */
 static size_t groups(struct wh_session *s, uint32_t call, size_t size)
 {
 	struct nccl_writer w;
@@ -145,7 +149,7 @@ static void keep_made(struct wh_session *s, uint32_t call)
 		library_comm[next() % COMMS] = id[i];
 }
 
-/* A request for this call, in the message area; its size. */
+/* Makes a request for this call in the message area. Returns its size. */
 static size_t library_request(struct wh_session *s, uint32_t library, uint32_t call)
 {
 	size_t size = fuzz_fill(s, wh_libraries[library]->calls[call].min_size);

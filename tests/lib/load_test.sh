@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which library a worker loads, and what a client is told when it is the wrong
-# one, none at all, or of another release; and a stub without our libcuda.so.1.
+# The test promises which library a worker loads, and what a client is told when it is the wrong
+# one, none at all, or of another release. It also tests a stub without our libcuda.so.1.
 . "$(dirname "$0")/lib.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 
-# The status that cublasCreate gives, and what went to stderr.
+# create prints the status of cublasCreate; says PATTERN looks for a message on stderr.
 create() { timeout 30 "$bin/create" 2>"$tmp/err"; }
 
 says() { grep -q "$1" "$tmp/err" "$tmp/server.err" 2>/dev/null || { sed 's/^/# /' "$tmp/err"; false; }; }
@@ -42,7 +42,7 @@ start_server
 point "another_library_is_refused"
 stop_server
 
-# In a loopback process, too, the loader's search leads to the client's own stub.
+# In a loopback process the loader's search also leads to the client's own stub.
 (
 	use_loopback
 	unset WORMHOLE_CUBLAS
@@ -56,7 +56,7 @@ point "the_workers_library_is_never_our_stub"
 )
 point "a_library_that_needs_libcuda_finds_the_backend_in_loopback"
 
-# Another release: the same stub with another hash of its calls.
+# Another release is the same stub with another hash of its calls.
 WORMHOLE_CUBLAS=$bin/fake_cublas.so
 mkdir "$tmp/other"
 ln -s "$WH_BUILD/client-stubs/libcuda.so.1" "$tmp/other/"

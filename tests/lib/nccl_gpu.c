@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NCCL on the devices that there are, two at most: one rank, all in one thread, a thread
- * each, a process each. Prints one line of values for each, the same natively and forwarded.
+ * NCCL on the devices that exist, two at most: one rank, all ranks in one thread, a
+ * thread for each, a process for each. It prints one line of values for each way, which
+ * must be the same natively and forwarded.
  */
 #include <cuda.h>
 #include <nccl.h>
@@ -190,7 +191,7 @@ static void threads(void)
 	putchar('\n');
 }
 
-/* What a process of its own does, which had no CUDA before. */
+/* Runs a rank in a process of its own, which had no CUDA before. */
 static double of_process(int number, int ranks, const ncclUniqueId *id)
 {
 	struct rank r;
@@ -204,7 +205,10 @@ static double of_process(int number, int ranks, const ncclUniqueId *id)
 	return s;
 }
 
-/* The first one makes the id; its number of devices is the others'. */
+/*
+ * Runs a process for each rank. The first one makes the id, and tells the others its
+ * number of devices.
+ */
 static int processes(void)
 {
 	int words[2], status = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group of NCCL's in the message area: operations, and behind them what some of these make. */
+/*
+ * Makes a group of NCCL in the message area: operations, followed by the objects that
+ * some of them make.
+ */
 #ifndef WORMHOLE_TESTS_LIB_NCCL_REQUESTS_H
 #define WORMHOLE_TESTS_LIB_NCCL_REQUESTS_H
 
@@ -35,7 +38,7 @@ static struct wh_nccl_made *nccl_put_made(struct nccl_writer *w, uint64_t ctx, u
 	return m;
 }
 
-/* An operation at random of this communicator, with this memory. */
+/* Makes a random operation of this communicator, with this memory. */
 static void nccl_random_op(struct nccl_writer *w, struct wh_nccl_op *op, uint64_t ctx,
 			   uint64_t comm, uint64_t device)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NCCL through the stub, over a library that writes down what it is told: groups come to
- * it whole and in one thread, ranks that are threads of this program wait for each other,
- * and addresses and communicators that are none reach nobody.
+ * The test promises that NCCL works through the stub, over a library that writes down
+ * what it is told. Groups come to it whole and in one thread, ranks that are threads of
+ * this program wait for each other, and invalid addresses and communicators do not reach
+ * the library.
  */
 #include <nccl.h>
 #include <pthread.h>

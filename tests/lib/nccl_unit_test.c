@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The worker's side of NCCL, under sanitizers: addresses of a group's operations, one
- * wrong at a time, and groups at random with living communicators, against a library
- * that keeps what it made and says when something comes that was ended.
+ * The test promises that the worker's side of NCCL survives bad requests, under
+ * sanitizers. It sends addresses of a group's operations, one wrong at a time, and groups
+ * at random with living communicators. The library keeps what it made and notices objects
+ * that have ended.
  */
 #include "nccl_requests.h"
 #include "stand_in_nccl.h"
@@ -69,7 +70,7 @@ static int32_t launch(struct wh_session *s, uint64_t comm, uint32_t kind, uint64
 	return ask(s, &w);
 }
 
-/* The rank is the root, so that each operation that has one uses both. */
+/* The rank is the root, so that each operation that has one uses both addresses. */
 static void test_addresses(struct wh_session *s, uint64_t comm)
 {
 	const uint64_t mine = (uintptr_t)own, all = DEVICE_SIZE / 4;

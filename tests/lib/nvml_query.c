@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints what a management tool asks first; for a look, and for GPU machines. */
+/* Prints what a management tool asks first. People run it to look, and on GPU machines. */
 #include <nvml.h>
 #include <stdio.h>
 #include <unistd.h>

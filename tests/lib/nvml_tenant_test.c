@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What NVML shows to a tenant with a quota and two workers: this program over
- * loopback, and another one whose account a thread writes as its worker would.
+ * The test promises what NVML shows to a tenant with a quota and two workers. One worker
+ * is this program over loopback; the account of the other is written by a thread, as a
+ * worker would do.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static void *map_new(const char *path, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The parent process stands for the other worker: it lives as long as this one. */
+/* The parent process stands for the other worker, because it lives as long as this one. */
 static int make_tenant(void)
 {
 	const char *name = getenv("WORMHOLE_TENANT");
@@ -115,7 +116,7 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Half of the time that passes is the device's work for the other worker. */
+/* Counts half of the time that passes as the device's work for the other worker. */
 static void *work(void *counter)
 {
 	uint64_t start = now_ns(), *ns = counter, before = *ns;
@@ -155,7 +156,7 @@ static void test_utilization(void)
 	pthread_t thread;
 
 	start_work(&thread, &other->device[0].gpu_ns);
-	/* The window that is open now began before the work. */
+	/* The window that is open now began before the work, so the next one counts. */
 	nvmlDeviceGetUtilizationRates(gpu, &u);
 	nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
 	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && near(u.gpu, 50), "utilisation_is_the_tenants_own");
@@ -175,7 +176,7 @@ static void test_utilization(void)
 	ok(!nvmlDeviceGetUtilizationRates(gpu, &u) && u.gpu == 0, "idle_tenant_has_none");
 }
 
-/* What the server has read of the driver: some times a second. */
+/* Tests the figure that the server reads from the driver, some times a second. */
 static void test_sampled_utilization(void)
 {
 	struct wh_device_limit none = { 0 };

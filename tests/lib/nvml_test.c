@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NVML through the stub, over one that tells what belongs to the whole machine: a
- * tenant sees the devices of its worker, its own processes and use, and changes
- * nothing.
+ * The test promises that NVML through the stub hides the rest of the machine, over an
+ * NVML that tells what belongs to the whole machine. A tenant sees the devices of its
+ * worker, its own processes and use, and changes nothing.
  */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <dlfcn.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that is linked with cuDNN's parts and not with cuDNN: its calls are
- * those of our libcudnn.so.9, over a library that writes down what it is told.
+ * The test promises that a program which is linked with cuDNN's parts, and not with
+ * cuDNN, makes its calls to our libcudnn.so.9. It runs over a library that writes down
+ * what it is told.
  */
 #define _GNU_SOURCE
 #include <cudnn.h>

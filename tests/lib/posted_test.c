@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: over shm a library's call whose like has succeeded is not waited for,
- * and no program can tell but by the time: order, results and statuses are as
- * before, and what the library refuses at once is refused at once. The fake
- * library holds a product whose alpha is HOLD until this program has written its
- * result, which it can only do if it need not wait for it.
+ * The test promises that a library's call over shm is not waited for when a like call has
+ * succeeded, and that only the time tells a program so. Order, results and statuses are
+ * as before, and what the library refuses at once is refused at once. The fake library
+ * holds a product whose alpha is HOLD until this program has written its result, which
+ * the program can only do if it need not wait for the product.
  */
 #include <cublas_v2.h>
 #include <curand.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program linked with libraries that refuse: prints what each call answers, as
- * a profiler and a reader of files begin.
+ * A program that is linked with libraries that refuse. It begins like a profiler and a
+ * reader of files, and prints the answer to each call.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Libraries that load and refuse: they have the names of their headers and of the genuine
-# ones, where those are here, and answer with their own error, without a server.
+# The test promises that libraries which only load and refuse have the names of their headers and
+# of the genuine libraries, where those are here, and answer with their own error, without a
+# server.
 . "$(dirname "$0")/lib.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
@@ -33,7 +34,7 @@ echo "1..14"
 check cupti libcupti.so.13 cupti
 check cufile libcufile.so.0 cuFile
 
-# No server and no transport: nobody is asked.
+# There is no server and no transport, because the libraries ask nobody.
 unset WORMHOLE_TRANSPORT
 WORMHOLE_LOG=1 "$bin/refused" >"$tmp/out" 2>"$tmp/err"
 point "program_that_is_linked_with_both_runs"

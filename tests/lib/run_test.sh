@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the program that it is named after over the fake library of its name:
-# X.t against a server of its own, X_loopback.t inside the program's process.
+# Runs the program that it is named after over the fake library of its name: X.t against a server
+# of its own, X_loopback.t inside the program's process. The program itself says what it promises.
 . "$(dirname "$0")/lib.sh"
 name=$(basename "$0" .t)
 

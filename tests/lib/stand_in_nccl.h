@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An NCCL that knows which communicators it made, and counts those that come ended. */
+/* An NCCL that knows which communicators it made, and counts calls that come with an ended one. */
 #ifndef WORMHOLE_TESTS_LIB_STAND_IN_NCCL_H
 #define WORMHOLE_TESTS_LIB_STAND_IN_NCCL_H
 
@@ -12,7 +12,7 @@ struct ncclComm {
 	int alive;
 };
 
-/* One that was ended is not soon another. */
+/* The array is long, so that an ended communicator's place is not soon used for another one. */
 #define NCCL_MOST	4096
 static struct ncclComm nccl_all[NCCL_MOST];
 static unsigned int nccl_made;
@@ -167,7 +167,7 @@ static ncclResult_t nccl_unique_id(ncclUniqueId *id)
 	return next() % 8 ? ncclSuccess : ncclSystemError;
 }
 
-/* Of any length. */
+/* Returns a text of any length. */
 static const char *nccl_last_error(ncclComm_t comm)
 {
 	static char text[300];
@@ -200,7 +200,7 @@ static ncclResult_t nccl_deregister(const ncclComm_t comm, void *handle)
 	return ncclSuccess;
 }
 
-/* A factor in host memory is read. */
+/* Makes an operator; a factor in host memory is read. */
 static ncclResult_t nccl_make_op(ncclRedOp_t *op, void *factor, ncclDataType_t type,
 				 ncclScalarResidence_t where, ncclComm_t comm)
 {

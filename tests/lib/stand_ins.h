@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that accept everything: what a handler passes on is touched from end to end, what
- * it asks for is written, and one call in eight fails. For whoever sends them requests (fuzz.h).
+ * Libraries that accept everything. They touch from end to end what a handler passes on,
+ * and write what it asks for; one call in eight fails. They are for programs that send
+ * them requests (fuzz.h).
  */
 #ifndef WORMHOLE_TESTS_LIB_STAND_INS_H
 #define WORMHOLE_TESTS_LIB_STAND_INS_H
@@ -134,7 +135,7 @@ static cublasStatus_t set_layout(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutA
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* What is asked for is written, and more is said to have come. */
+/* Writes what is asked for, and says that more has come. */
 static cublasStatus_t heuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d,
 				cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
 				cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out,
@@ -195,7 +196,7 @@ static curandStatus_t create_host_generator(curandGenerator_t *g, curandRngType_
 	return CURAND_STATUS_SUCCESS;
 }
 
-/* A host generator writes what it was allowed to. */
+/* A host generator writes as much as it was allowed to. */
 static curandStatus_t generate(curandGenerator_t g, unsigned int *out, size_t n)
 {
 	stand_ins_calls++;
@@ -212,7 +213,7 @@ static curandStatus_t constants(unsigned int **out)
 	return CURAND_STATUS_SUCCESS;
 }
 
-/* Descriptors whose sizes bound host arrays, which are then read to that end. */
+/* The sizes of these descriptors bound host arrays, which are then read to that end. */
 static cudnnStatus_t tensor_dims(const cudnnTensorDescriptor_t d, int want, cudnnDataType_t *type,
 				 int *n, int dim[], int stride[])
 {
@@ -332,7 +333,7 @@ static cusparseStatus_t create_descriptor(cusparseMatDescr_t *d)
 	return next() % 8 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
 }
 
-/* The worker notes which address it has. */
+/* The worker notes the address of a vector. */
 static cusparseStatus_t create_vector(cusparseDnVecDescr_t *v, int64_t size, void *values,
 				      cudaDataType type)
 {
@@ -356,7 +357,7 @@ static cusparseStatus_t spmv(cusparseHandle_t h, cusparseOperation_t op, const v
 	return any();
 }
 
-/* Attributes are touched from end to end, too. */
+/* Attributes are touched from end to end as well. */
 static cusparseStatus_t set_spmat(cusparseSpMatDescr_t m, cusparseSpMatAttribute_t a, void *data,
 				  size_t size)
 {
@@ -374,7 +375,7 @@ static cusparseStatus_t get_spmat(cusparseConstSpMatDescr_t m, cusparseSpMatAttr
 	return any();
 }
 
-/* What a workspace in host memory has to have, and is written to. */
+/* The size that a workspace in host memory must have; it is written from end to end. */
 static size_t host_work;
 
 static cusolverStatus_t xgetrf_size(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m,
@@ -417,7 +418,10 @@ static cusolverStatus_t gesvda(cusolverDnHandle_t h, cusolverEigMode_t job, int 
 	return any();
 }
 
-/* Tables of the other functions would be missing. */
+/*
+ * Fails in place of the functions that hand out tables of the library, of which the
+ * stand-in only has one.
+ */
 static void *never(void)
 {
 	return (void *)(uintptr_t)CURAND_STATUS_INTERNAL_ERROR;
@@ -433,7 +437,7 @@ static void *table_of(const struct wh_library *lib)
 	return table;
 }
 
-/* In the place of all libraries of the session. */
+/* Puts these libraries in place of all libraries of the session. */
 static void stand_ins(struct wh_session *s)
 {
 	struct wh_cublas_functions *b = table_of(wh_libraries[WH_LIB_cublas]);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Threads of a program over loopback, where a library and the driver have a C
- * library of their own: what they keep for a thread is there as long as the
- * thread and is destroyed when it ends, and the program's own data is not
- * touched.
+ * The test promises how threads of a program work over loopback, where a library and the
+ * driver have a C library of their own. What these keep for a thread is there as long as
+ * the thread and is destroyed when it ends, and the program's own data is not touched.
  */
 #include <cublas_v2.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The worker's decoding of library calls, all under AddressSanitizer and UBSan.
+# Builds the worker's decoding of library calls, all under AddressSanitizer and UBSan.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # GCC instruments the generated handlers once; checking objects' sizes again adds nothing.
 UNIT_CFLAGS := $(WH_CFLAGS) -O1 $(SAN) -Wno-deprecated-declarations -I../unit -I.. -I$(TOP)/server \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints what cudnnGetVersion says; a file that it is given is opened before. */
+/* Prints what cudnnGetVersion says; opens a file before, if it is given one. */
 #include <cudnn.h>
 #include <dlfcn.h>
 #include <stdio.h>

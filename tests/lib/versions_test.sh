@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A server with several folders of libraries: it says what is in them; a client gets the version
-# that its program has, the one that its user wishes for or the newest, and is told where that is not there.
+# The test promises what a server with several folders of libraries does. It says what is in them.
+# A client gets the version that its program has, the one that its user wishes for, or the newest,
+# and is told where that does not exist.
 . "$(dirname "$0")/lib.sh"
 unset WORMHOLE_CUDNN WORMHOLE_CUBLASLT
 old=$bin/versions/14 new=$bin/versions/19
@@ -10,13 +11,14 @@ wormhole=$WH_BUILD/host/wormhole
 got() { # the version that a client with these variables sees
 	env "$@" timeout 30 "$bin/version" 2>"$tmp/err"
 }
-# The same with a library of the program's own, which the loader leads to ours: files that nobody could load.
+# own COMMAND... does the same with a library of the program's own, which the loader replaces by
+# ours. The files are such that nobody could load them.
 own() {
 	LD_AUDIT=$WH_BUILD/client-stubs/libwormhole-audit.so timeout 30 "$@" 2>"$tmp/err"
 }
-# library FOLDER VERSION: as toolkits have it, behind a link.
+# library FOLDER VERSION makes a library as toolkits have it, behind a link.
 library() { mkdir -p "$1" && : >"$1/libcudnn.so.$2" && ln -sf "libcudnn.so.$2" "$1/libcudnn.so.9"; }
-# wheel FOLDER NAME-VERSION [FILE]: a Python package that has the file.
+# wheel FOLDER NAME-VERSION [FILE] makes a Python package that has the file.
 wheel() {
 	mkdir -p "$1/nvidia/cudnn/lib" "$1/$2.dist-info"
 	: >"$1/nvidia/cudnn/lib/libcudnn.so.9"
@@ -50,8 +52,8 @@ point "client_that_asks_for_more_is_told_both"
 [ "$(got WORMHOLE_CUDNN_VERSION=new)" = 91902 ] && says 'WORMHOLE_CUDNN_VERSION=new is no version' "$tmp/err"
 point "what_is_no_version_is_said"
 
-# --- Where the server's own search leads to the parts of another one
-# (the program's is as it was)
+# --- The server's own search leads to the parts of another version (the program's search is as it
+# was)
 stop_server
 client_search=$LD_LIBRARY_PATH
 LD_LIBRARY_PATH=$old:$client_search start_server --lib-path "$old:$new"
@@ -67,7 +69,7 @@ point "with_a_library_of_another_folder_that_it_looks_for"
 stop_server
 start_server --lib-path "$old:$new"
 
-# --- What the program came with
+# --- The version that the program came with
 library "$tmp/older" 9.14.2 && library "$tmp/between" 9.16.0 && library "$tmp/newer" 9.20.1
 [ "$(own "$bin/version" "$tmp/older/libcudnn.so.9")" = 91402 ] && [ ! -s "$tmp/err" ]
 point "program_that_opens_a_library_of_its_own_gets_that_version"
@@ -99,7 +101,7 @@ point "program_without_one_gets_the_newest"
 point "so_does_one_without_the_loaders_auditor"
 stop_server
 
-# What crashes when it is asked stays out of it, and the next one is served.
+# A library that crashes when it is asked is left out, and the next one is served.
 FAKE_CRASH=1 && export FAKE_CRASH
 start_server --lib-path "$old:$new"
 ! grep -q 'info: cudnn' "$tmp/server.err" && [ "$(got A=)" = 91402 ]
@@ -121,7 +123,7 @@ mkdir "$tmp/serve"
 point "serve_takes_several_folders"
 "$wormhole" stop --dir "$tmp/serve"
 
-# Workers may have another working folder than the server was started in.
+# Workers may have another working folder than the one in which the server was started.
 cd "$WH_BUILD" || exit 1
 start_server --backend softgpu/libcuda.so.1 --lib-path "${old#"$WH_BUILD"/}:${new#"$WH_BUILD"/}"
 [ "$(got A=)" = 91902 ]

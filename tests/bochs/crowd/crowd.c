@@ -189,10 +189,7 @@ static void lead(void)
 	fflush(stdout);
 }
 
-/*
- * Reaps the processes. One that ends at once would leave the others at a step for ever,
- * so its end ends them all.
- */
+/* Reaps the processes. One that ends early leaves the others at a step until their alarm. */
 static int reap(void)
 {
 	int status, failed = 0;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The KVM selftests on the kernel that the series is written for (kvm-patches/BASE). The
-# emulated processor is affected by MMIO stale data in a way of its own; the kernel is told to
-# clear the buffers of what reaches registers alone, and to look at it at each entry.
+# The test promises that the KVM selftests pass on the kernel that the series is written for
+# (kvm-patches/BASE). The emulated processor is affected by MMIO stale data in a way of its own.
+# The kernel is told to clear the buffers only for what reaches registers, and to check this at
+# each entry.
 set -eu
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}

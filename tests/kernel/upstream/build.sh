@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds Linux's own KVM selftests as static programs: build.sh OUT. They come from the
-# source that the series is written for (kvm-patches/BASE), as it was unpacked for a
-# kernel; nothing is written there. OUT/programs lists them, OUT/log has what make said.
+# build.sh OUT builds Linux's own KVM selftests as static programs. They come from the source that
+# the series is written for (kvm-patches/BASE), as it was unpacked for a kernel; nothing is
+# written there. OUT/programs lists them, OUT/log has make's output.
 set -eu
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=${WH_BUILD:-$top/build}

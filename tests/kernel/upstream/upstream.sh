@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Linux's own KVM selftests in the emulated host, on its kernel with the series and on
-# the same one without: what the one answers the other has to answer, point by point.
+# Compares Linux's own KVM selftests in the emulated host, on its kernel with the series and on
+# the same kernel without: the answers have to be the same, point by point.
 #
 #   upstream.sh [PROGRAM...]
 #
-# All of them by default, but those that `unable` lists, with why. A program that takes
-# more than WH_LIMIT (60) emulated seconds is stopped, on both kernels. The answers are
-# in build/bochs/upstream/{with,without}; the table at the end counts them.
+# By default all programs run, but those that `unable` lists, with the reason. A program that
+# takes more than WH_LIMIT (60) emulated seconds is stopped, on both kernels. The answers are in
+# build/bochs/upstream/{with,without}; the table at the end counts them.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 export WH_TOP=${WH_TOP:-$(cd "$here/../../.." && pwd)}
@@ -28,8 +28,8 @@ chosen() {
 	done <"$programs"
 }
 
-# One boot of one kernel, as lines `= NAME STATUS` behind each program's own points. What
-# differs from run to run (addresses, times, seeds) is no point.
+# job DIR makes a job that boots one kernel and prints a line `= NAME STATUS` after each program's
+# own points. What differs from run to run (addresses, times, seeds) is no point.
 job() { # DIR
 	rm -rf "$1"
 	mkdir -p "$1/tests"
