@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# No forwarded function that takes device memory or launches is without its flag
-# in cuda.api: a new one fails here until somebody has decided.
+# The test promises that no forwarded function which takes device memory or launches lacks its
+# flag in cuda.api. A new function fails here until somebody has decided.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
@@ -17,7 +17,7 @@ TAKES = re.compile(r'^cu(Mem|Array|Array3D|MipmappedArray)\w*(Alloc|Create)|^cuM
                    r'^cuCtxCreate|^cuDevicePrimaryCtxRetain|^cuCtxSetLimit|^cuGraphInstantiate')
 LAUNCHES = re.compile(r'^cu(Launch(?!HostFunc)|GraphLaunch)|^whLaunch')
 FREES = re.compile(r'^cu(MemFree|ArrayDestroy|MipmappedArrayDestroy|MemRelease|MemPoolDestroy|ModuleUnload|LibraryUnload)')
-# No device memory: asked about, or host memory.
+# These functions take no device memory: they ask about it, or use host memory.
 NONE = {'cuMemGetAllocationGranularity', 'cuMemGetAllocationPropertiesFromHandle', 'cuMemRetainAllocationHandle'}
 CHARGE = {'charge', 'pool', 'reconcile', 'exec', 'context'}
 d = describe.Describer(os.path.join(sys.argv[1], 'cuda.api'))

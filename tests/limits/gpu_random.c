@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that goes round a share of the device's time if chance can: processes that are
- * killed one after the other, each with two threads that launch kernels of 3 us to 50 ms
- * and without an end, and graphs of them, into three streams each, wait for some of it,
- * pause, and reset the device.
+ * A program that exceeds a share of the device's time if chance can do it. It runs
+ * processes that are killed one after the other. Each has two threads that launch kernels
+ * of 3 us to 50 ms, endless kernels, and graphs of kernels into three streams each, wait
+ * for some of it, pause, and reset the device.
  *
- *	gpu_random SECONDS STEPS-PER-US SEED [BLOCKS]
+ * 	gpu_random SECONDS STEPS-PER-US SEED [BLOCKS]
  *
- * Says how many processes there were and how they ended. A launch that lasts too long
+ * It says how many processes there were and how they ended. A launch that lasts too long
  * ends its process with an error, which is as good as any other end.
  */
 #include "gpu_work.h"
@@ -31,11 +31,11 @@ static uint64_t seed;
 static void start_random(uint64_t from)
 {
 	random_state = from * 0x9e3779b97f4a7c15ULL | 1;
-	/* The first ones are like each other. */
+	/* The first numbers are like each other, so they are dropped. */
 	any(2), any(2), any(2);
 }
 
-/* Each length as likely as twice of it. */
+/* Returns a length; each length is as likely as twice that length. */
 static unsigned int any_steps(void)
 {
 	double span = log(LONGEST_US / SHORTEST_US), at = (double)any(1000) / 1000;
@@ -114,7 +114,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* Until it is killed, or the server has ended it for what it did. */
+/* Runs until it is killed, or until the server ends it for what it did. */
 static void process(void)
 {
 	pthread_t id[THREADS];

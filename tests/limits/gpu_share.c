@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Launches kernels of one kind for some seconds and says how many a second it
- * got, as `launches RATE`. Run under a share and without one, the two give the
- * part of the device that it had.
+ * Launches kernels of one kind for some seconds and prints the number of launches in a
+ * second, as `launches RATE`. One run under a share and one without it give the part of
+ * the device that the share had.
  *
- *	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]
- *		KIND: 3us 10us 100us 2ms 50ms mixed graph
- *	gpu_share calibrate			says STEPS-PER-US of this device
+ * 	gpu_share KIND SECONDS STEPS-PER-US [BLOCKS [asked]]
+ * 		KIND: 3us 10us 100us 2ms 50ms mixed graph
+ * 	gpu_share calibrate			says STEPS-PER-US of this device
  *
- * `asked`: for each line WARM SECONDS that it reads, so that it can be compared with
- * itself under other limits; without, once, after a second.
+ * With `asked` it measures for each line WARM SECONDS that it reads, so that it can be
+ * compared with itself under other limits; without, it measures once, after a second.
  */
 #include "gpu_work.h"
 
@@ -56,13 +56,13 @@ static double length(const char *kind, unsigned long n)
 
 	if (!strcmp(kind, "mixed"))
 		return n % 400 == 399 ? 50000 : mixed[n % 8];
-	if (!strcmp(kind, "3us"))	/* what launching takes at the least */
+	if (!strcmp(kind, "3us"))	/* the least time of a launch */
 		return 1;
 	return !strcmp(kind, "10us") ? 10 : !strcmp(kind, "100us") ? 100 :
 	       !strcmp(kind, "2ms") ? 2000 : 50000;
 }
 
-/* Wait until all but the latest part of what was launched is done. */
+/* Waits until all but the latest part of what was launched is done. */
 static void behind(CUevent *mark)
 {
 	check(cuEventSynchronize(mark[0]), "cuEventSynchronize");
@@ -80,7 +80,10 @@ static struct {
 	unsigned long n;
 } job;
 
-/* Microseconds of work: kernels that are mixed may be cut anywhere. */
+/*
+ * Launches the next work and returns its microseconds: kernels that are mixed may be cut
+ * anywhere.
+ */
 static double launch_next(void)
 {
 	unsigned long n = job.n++;
@@ -96,7 +99,7 @@ static double launch_next(void)
 	return us;
 }
 
-/* Work done in a second, for so many seconds. */
+/* Works for so many seconds. Returns the work done in a second. */
 static double work_for(double seconds)
 {
 	double begin, done = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work for a real GPU, of programs that test shares of its time: a kernel does a fixed
+ * Work on a real GPU, for programs that test shares of its time. A kernel makes a fixed
  * number of steps in a fixed number of blocks, so that it takes longer on fewer SMs and
  * when something else is on the device.
  */
@@ -31,7 +31,7 @@ static inline void check(CUresult res, const char *what)
 	exit(1);
 }
 
-/* Seconds. */
+/* Returns the time in seconds. */
 static inline double now(void)
 {
 	struct timespec t;
@@ -52,7 +52,7 @@ static inline void launch(unsigned int steps, CUstream stream)
 	check(try_launch(steps, stream), "cuLaunchKernel");
 }
 
-/* The primary context of device 0, current, with the kernel in it. */
+/* Makes the primary context of device 0 current, and loads the kernel into it. */
 static inline void start_work(int of_blocks)
 {
 	CUcontext ctx;

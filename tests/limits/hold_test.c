@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Sleeps of a worker that is held back (hold.c) on a word that every other tenant's workers may
- * read, and so wake who sleeps there.
+ * The test promises how a worker that is held back (hold.c) sleeps. It sleeps on a word
+ * that every other tenant's workers may read, so that they can wake whoever sleeps there.
  */
 #define _GNU_SOURCE
 #include "limits/bucket.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define SOME_MS		300
-#define STEP_MS		2	/* as long as one sleep is */
+#define STEP_MS		2	/* the length of one sleep */
 #define LONG_US		1000
 
 static uint32_t word;
@@ -35,7 +35,7 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
-/* Changes nothing. */
+/* Wakes the sleepers, but changes nothing. */
 static void *wakes_all_the_time(void *arg)
 {
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
@@ -50,7 +50,7 @@ static void *ends_it(void *arg)
 	return arg;
 }
 
-/* How often it asks, as it does after each sleep, in SOME_MS. */
+/* Returns how often a worker asks in SOME_MS, as it does after each sleep. */
 static unsigned int asks(void)
 {
 	int64_t end = now_ms() + SOME_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the mock driver's processes, the mock NVML and the tests share: a file,
- * named by MOCK_GPU. It says what the driver has really taken of the device.
+ * The mock driver's processes, the mock NVML and the tests share this file, which
+ * MOCK_GPU names. It says what the driver has really taken of the device.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_MOCK_H
 #define WORMHOLE_TESTS_LIMITS_MOCK_H

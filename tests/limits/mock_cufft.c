@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cuFFT of which only the memory counts: a plan of n elements takes n MiB from the
- * driver that the worker has, behind the handlers, as the genuine one does.
+ * A cuFFT of which only the memory counts. A plan of n elements takes n MiB from the
+ * driver that the worker has, without using the handlers, as the genuine cuFFT does.
  */
 #include <cuda.h>
 #include <cufft.h>
@@ -13,11 +13,11 @@
 
 static struct {
 	bool used;
-	CUdeviceptr area, of_use;	/* the second one nobody asks for: at the TENTH question */
+	CUdeviceptr area, of_use;	/* only question TENTH makes of_use */
 	unsigned int asked;
 } plan[PLANS + 1];
 
-/* cuda.h makes the name that of today's function. */
+/* cuda.h changes the name to that of today's function. */
 #define NAME_(f)	#f
 #define NAME(f)		NAME_(f)
 #define DRIVER(f)	((__typeof__(&f))dlsym(dlopen("libcuda.so.1", RTLD_NOW), NAME(f)))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mock driver's inside: what its files share. All objects are in one table;
- * a handle is an object's address, a device address a number of its own.
+ * The mock driver's files share this file. All objects are in one table; a handle is an
+ * object's address, a device address a number of its own.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_MOCK_DRIVER_H
 #define WORMHOLE_TESTS_LIMITS_MOCK_DRIVER_H
 
-/* The functions under their own names, the old ones among them. */
+/* The functions are declared under their own names, with the old ones among them. */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
@@ -43,13 +43,19 @@ extern CUcontext mock_current;
 
 #define MOCK_STACK	1024u		/* of a thread, in a context as it is made */
 
-/* At least this much for the stacks of the current context; 0 when there is no more. */
+/*
+ * Takes at least this much for the stacks of the current context. Returns 0 when there is
+ * no more.
+ */
 int mock_stacks(uint64_t bytes);
 
-/* Of the device: 0 when it has no more. */
+/* Takes memory of the device. Returns 0 when the device has no more. */
 int mock_take(uint64_t bytes);
 void mock_give(uint64_t bytes);
-/* Memory at an address of the object's: small amounts share blocks with others of the kind. */
+/*
+ * Takes memory at an address of the object. Small amounts share blocks with others of
+ * their kind.
+ */
 int mock_take_placed(struct object *o);
 void mock_give_placed(struct object *o);
 
@@ -58,10 +64,10 @@ struct object *mock_make(enum kind kind, uint64_t bytes);
 struct object *mock_at(uint64_t address, enum kind kind);
 struct object *mock_valid(void *handle, enum kind kind);
 
-/* Memory of a pool, freed in no stream's order. */
+/* Frees memory of a pool, without the order of any stream. */
 CUresult mock_pool_free(uint64_t address);
 CUresult mock_graph_free(uint64_t address);
-/* Taken down for the graph if the stream captures. */
+/* Notes the allocation for the graph, if the stream captures. */
 int mock_captured(CUstream stream, uint64_t bytes, CUdeviceptr *out);
 
 static inline uint64_t up(uint64_t n, uint64_t to)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A driver library that only keeps the books of memory, as NVIDIA's does on an
- * H200 (measured): blocks of 2 MiB, which allocations up to 1 MiB share; pools that
- * grow by 32 MiB and shrink when a stream is synchronised; contexts, modules,
- * stacks and streams that take memory of their own. Computes nothing.
+ * A driver library that only keeps the books of memory, as NVIDIA's does on an H200
+ * (measured): blocks of 2 MiB, which allocations up to 1 MiB share; pools that grow by 32
+ * MiB and shrink when a stream is synchronised; contexts, modules, stacks and streams
+ * that take memory of their own. It computes nothing.
  */
 #include "mock_driver.h"
 
@@ -41,7 +41,7 @@ static void open_gpu(void)
 	abort();
 }
 
-/* The device itself: false when it has no more. */
+/* Takes memory of the device itself. Returns false when the device has no more. */
 int mock_take(uint64_t bytes)
 {
 	uint64_t now = __atomic_add_fetch(&mock_gpu->used, bytes, __ATOMIC_SEQ_CST);
@@ -231,7 +231,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Who has retained it goes on, with what is made anew. */
+/* A program that has retained the context goes on with one that is made anew. */
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	(void)dev;
@@ -313,7 +313,10 @@ int mock_stacks(uint64_t bytes)
 	return 1;
 }
 
-/* Stacks become what is asked for, even if kernels had more; a heap is taken when it is used. */
+/*
+ * The stacks get the size that is asked for, even if kernels had more. A heap is taken
+ * when it is used.
+ */
 CUresult cuCtxSetLimit(CUlimit l, size_t v)
 {
 	struct object *c = mock_valid(mock_current, CONTEXT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The mock driver: memory that stays where a program put it. */
+/* The part of the mock driver with memory that stays where a program put it. */
 #include "mock_driver.h"
 
 #define SMALL	(1ull << 20)
@@ -9,7 +9,7 @@
 /* --- Blocks that small allocations share: the first gap is taken ------------------------- */
 
 static struct block {
-	enum kind kind;			/* what it is for */
+	enum kind kind;			/* what the block is for */
 	uint64_t address;
 	unsigned int used;
 	unsigned char unit[UNITS];
@@ -119,7 +119,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-/* Of CUDA 3: there are no contexts for it any more. */
+/* This is a function of CUDA 3, for which contexts no longer exist. */
 CUresult cuMemAlloc(CUdeviceptr_v1 *out, unsigned int bytes)
 {
 	(void)out;
@@ -239,7 +239,10 @@ static uint64_t to_power(uint64_t n)
 	return p;
 }
 
-/* Tiles of 64 bytes by 8 rows, up to 16 above and behind each other. */
+/*
+ * Returns the bytes of an array, which has tiles of 64 bytes by 8 rows, with up to 16
+ * above and behind each other.
+ */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level)
 {
 	uint64_t w = d->Width >> level, h = d->Height >> level, z = d->Depth >> level, high;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* NVML beside the mock driver: what each process has of the device. */
+/* The NVML beside the mock driver, which says what each process has of the device. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>

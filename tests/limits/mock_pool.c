@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The mock driver: pools of stream-ordered memory, and streams. */
+/* The part of the mock driver with pools of stream-ordered memory, and streams. */
 #include "mock_driver.h"
 
 static struct object *chosen_pool;
@@ -53,7 +53,10 @@ CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *where, CUmemA
 	return CUDA_SUCCESS;
 }
 
-/* What nothing uses goes back, in whole steps; all of a destroyed pool with the last use of it. */
+/*
+ * Gives back what nothing uses, in whole steps. A destroyed pool gives back all with the
+ * last use of it.
+ */
 static void pool_idle(struct object *p)
 {
 	uint64_t keep = up(p->used, MOCK_POOL_STEP);
@@ -93,7 +96,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	return CUDA_SUCCESS;
 }
 
-/* Nothing is answered about a pool where no context is current. */
+/* The driver answers nothing about a pool where no context is current. */
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *value)
 {
 	struct object *p = mock_valid(pool, POOL);
@@ -112,7 +115,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool po
 	CUcontext ctx = mock_current;
 	uint64_t grow;
 
-	/* A thread without one is in its stream's. */
+	/* A thread without a context uses the context of its stream. */
 	if (!ctx && cuStreamGetCtx(stream, &ctx))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!p || !p->refs)

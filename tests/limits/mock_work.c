@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The mock driver: code, graphs and parts of the SMs. */
+/* The part of the mock driver with code, graphs and parts of the SMs. */
 #define _GNU_SOURCE
 #include "mock_driver.h"
 
@@ -19,7 +19,10 @@ static uint64_t local_of(const char *image)
 	return own ? strtoull(own + 5, NULL, 10) : 0;
 }
 
-/* What the code takes; and what it makes its context take, which stays without it. */
+/*
+ * Takes the memory of the code, and the memory that the code makes its context take. The
+ * latter stays without the code.
+ */
 static CUresult put_into_context(struct object *m)
 {
 	struct object *c = (struct object *)mock_current;
@@ -79,7 +82,7 @@ CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned int n, CU
 	return res;
 }
 
-/* A library waits until something of it is used. */
+/* A library is only loaded when something of it is used. */
 CUresult cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *o, void **v,
 			   unsigned int n, CUlibraryOption *lo, void **lv, unsigned int ln)
 {
@@ -111,7 +114,7 @@ CUresult cuLibraryUnload(CUlibrary l)
 	return end_code(l);
 }
 
-/* --- Kernels: without parameters, and they do nothing ------------------------------------- */
+/* --- Kernels have no parameters and do nothing --------------------------------------------- */
 
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
@@ -206,9 +209,9 @@ CUresult cuEventDestroy_v2(CUevent event)
 /* --- Graphs ------------------------------------------------------------------------------ */
 
 /*
- * The first launch takes the memory, in a pool's steps. It is the graph's as long
- * as something of it is not freed, then any graph's until it is trimmed. What is
- * known of it is kept in the captured graph, which is never forgotten.
+ * The first launch takes the memory, in a pool's steps. The memory is the graph's as long
+ * as something of it is not freed, then any graph's until it is trimmed. What is known of
+ * it is kept in the captured graph, which is never forgotten.
  */
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
@@ -367,7 +370,10 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *n,
 	const unsigned int step = loose ? 2 : 8;
 	unsigned int most, i;
 
-	/* As an H100 has it: of what is scheduled together more remains than a division says. */
+	/*
+	 * An H100 behaves so: of the SMs that are scheduled together, more remain than a division
+	 * says.
+	 */
 	least = (least + step - 1) / step * step;
 	most = loose ? in->sm.smCount / least : in->sm.smCount / least - 1;
 	if (*n > most)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules that take device memory: with a variable, and with a kernel that has a heap; "run" is in both. */
+/*
+ * Modules that take device memory, by a variable and by a kernel that has a heap. Both
+ * have the kernel "run".
+ */
 #ifndef WORMHOLE_TESTS_LIMITS_MODULES_H
 #define WORMHOLE_TESTS_LIMITS_MODULES_H
 

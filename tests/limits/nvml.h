@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver says that processes have of its first device, by its own NVML. */
+/* Asks the driver's own NVML what processes have of its first device. */
 #ifndef WORMHOLE_TESTS_LIMITS_NVML_H
 #define WORMHOLE_TESTS_LIMITS_NVML_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* nvmlProcessInfo_t of the _v3 function. */
+/* The nvmlProcessInfo_t of the _v3 function. */
 struct nvml_process {
 	unsigned int pid;
 	unsigned long long bytes;
@@ -28,7 +28,7 @@ static inline bool nvml_open(const char *path)
 	return init && get && nvml_processes && !init() && !get(0, &nvml_device);
 }
 
-/* The sum over these processes; false: it cannot be read. */
+/* Returns the sum over these processes in *bytes, or false if it cannot be read. */
 static inline bool nvml_bytes(const uint32_t *pid, unsigned int pids, uint64_t *bytes)
 {
 	static struct nvml_process list[256];

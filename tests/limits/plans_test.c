@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: what a plan of cuFFT takes of the device counts for its tenant, and a
- * plan that is too much is undone. Over the mock driver, whose NVML says what the
- * library has taken behind the handlers. And under a share of time, work that was launched
- * is looked at while a call of the library waits for the device.
+ * The test promises that a plan of cuFFT counts for its tenant with all that it takes of
+ * the device, and that a plan which is too large is undone. It runs over the mock driver,
+ * whose NVML says what the library has taken without the handlers. It also promises that,
+ * under a share of time, launched work is looked at while a call of the library waits for
+ * the device.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
@@ -17,7 +18,7 @@ static cufftResult plan(cufftHandle *p, int mib)
 	return cufftPlan1d(p, mib, CUFFT_C2C, 1);
 }
 
-/* Not at each call, but while they go on. */
+/* The memory is not charged at each call, but it is charged while calls go on. */
 static bool charged_in_use(cufftHandle p, uint64_t more)
 {
 	uint64_t before = charged();
@@ -35,7 +36,7 @@ static CUresult launch(CUfunction f)
 	return cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }
 
-/* Only launches in a row go without a marker, which is an event. */
+/* Launches without a marker, which is an event: only launches in a row go without one. */
 static bool launch_without_marker(CUfunction f)
 {
 	uint64_t records;
@@ -51,7 +52,7 @@ static bool launch_without_marker(CUfunction f)
 	return false;
 }
 
-/* How many the library's call has put behind a launch before it. */
+/* Returns how many markers the library's call has put behind the launch before it. */
 static uint64_t markers_before_a_call(cufftHandle p, CUfunction f)
 {
 	uint64_t records;

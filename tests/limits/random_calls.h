@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls at random that take device memory, give it back and end what has it, right ones and
- * wrong ones: for random_memory_test.c, where one thread makes them, and random_tenant.c,
- * where several of several processes do. What a call has given lies in places that all threads
- * of a process have in common, so that one frees what another uses; contexts and streams are
- * a thread's own, but contexts of others may become current. Who includes this has MIB.
+ * Makes random calls that take device memory, give it back and end what has it, right
+ * ones and wrong ones. In random_memory_test.c one thread makes them, in random_tenant.c
+ * several threads of several processes. Results of the calls lie in places that all
+ * threads of a process share, so that one thread frees what another uses. Contexts and
+ * streams are a thread's own, but contexts of other threads may become current. A file
+ * that includes this one defines MIB before.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_RANDOM_CALLS_H
 #define WORMHOLE_TESTS_LIMITS_RANDOM_CALLS_H
@@ -23,10 +24,10 @@
 #define STREAMS	4	/* of a thread */
 #define CROWD	300	/* graphs of one kind at a time, now and then */
 
-/* Resets and old numbers of functions, as programs call them. */
+/* Programs call resets and the old names of functions as well. */
 extern CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev);
 
-/* Who has gone with a context is still there to be freed again. */
+/* Memory that has gone with a context stays in these tables, so that it is freed again. */
 static struct {
 	CUdeviceptr plain[THINGS], stream_ordered[THINGS], mapping[THINGS];
 	CUmemGenericAllocationHandle physical[THINGS];
@@ -45,8 +46,8 @@ static __thread CUstream stream_of[STREAMS];
 static __thread unsigned int thread;	/* its number in its process */
 
 static struct {
-	uint64_t most;		/* a single allocation */
-	bool straddling;	/* small ones may lie across borders of blocks: none up to a MiB */
+	uint64_t most;		/* the size of one allocation */
+	bool straddling;	/* small ones may cross blocks' borders: none up to a MiB */
 } sizes = { 700 * MIB, false };
 
 static size_t any_size(void)
@@ -62,7 +63,10 @@ static unsigned int slot(void)
 	return (unsigned int)any(THINGS);
 }
 
-/* One that is not in use, if it is to be found soon: who is forgotten is never freed. */
+/*
+ * Returns a slot that is not in use, if there soon is one: memory whose slot is
+ * overwritten is never freed.
+ */
 static unsigned int free_slot(const void *array)
 {
 	const uint64_t *a = array;
@@ -73,7 +77,7 @@ static unsigned int free_slot(const void *array)
 	return i;
 }
 
-/* What a slot has, which is most often its last use. */
+/* Returns the content of a slot, and most often empties the slot. */
 static uint64_t take(void *array)
 {
 	uint64_t *a = (uint64_t *)array + slot(), value = *a;
@@ -150,7 +154,7 @@ static CUresult physical(void)
 	return cuMemCreate(&t.physical[free_slot(t.physical)], (1 + any(16)) * 2 * MIB, &prop, 0);
 }
 
-/* By two names now and then, and the first one given up. */
+/* Maps memory, now and then by two names, and gives up the first one. */
 static CUresult map(void)
 {
 	unsigned int i = slot(), j = free_slot(t.mapping);
@@ -222,7 +226,10 @@ static CUresult stream(void)
 	return res;
 }
 
-/* The primary one as often as one of its own, another thread's and none. */
+/*
+ * Makes a context current: the primary one as often as one of its own, another thread's,
+ * or none.
+ */
 static CUresult make_current(void)
 {
 	switch (any(4)) {
@@ -280,7 +287,7 @@ static CUresult kernel(void)
 	return res ? res : cuCtxSynchronize();
 }
 
-/* A graph whose allocation was captured, ready to run. */
+/* Makes a graph whose allocation was captured, ready to run. */
 static CUresult captured(size_t size, CUdeviceptr *of, CUgraph *g)
 {
 	CUstream s;
@@ -310,7 +317,7 @@ static CUresult make_graph(void)
 	return res;
 }
 
-/* Launched, its memory freed, ended; launched again. */
+/* Launches a graph, frees its memory, ends it, or launches it again. */
 static CUresult graph(void)
 {
 	unsigned int i = slot();
@@ -329,7 +336,7 @@ static CUresult graph(void)
 	}
 }
 
-/* More of them than anybody keeps in a table of his own: the largest is made last. */
+/* Makes more graphs than anybody keeps in a table of his own; the largest is made last. */
 static CUresult crowd(void)
 {
 	unsigned int i;
@@ -354,7 +361,10 @@ static CUresult crowd(void)
 	return res;
 }
 
-/* Late: it may take more than there is, which is seen right after and undone (docs/limits.md). */
+/*
+ * Calls that are `late` may take more than there is; the server sees that right
+ * afterwards and undoes it (docs/limits.md).
+ */
 static const struct call {
 	const char *name;
 	CUresult (*fn)(void);
@@ -370,7 +380,7 @@ static const struct call {
 };
 #define CALLS	(sizeof(calls) / sizeof(*calls))
 
-/* A thread of a process that has begun: with the primary context. */
+/* Begins a thread of a process: with the primary context. */
 static inline void begin(unsigned int number, uint64_t seed)
 {
 	thread = number;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An oracle that knows no call: sequences at random of calls that take device memory,
- * give it back and end what has it, right ones and wrong ones, in up to three contexts, the
- * primary one and in none. After each the driver's own books say what the tenant has: never
- * more than its quota, and where a call was asked for memory, no more than what it pays for;
- * and with the processes all of it goes.
+ * The test promises the quota without knowing any call. It makes random sequences of
+ * calls that take device memory, give it back and end what has it, right ones and wrong
+ * ones, in up to three contexts, the primary one and in none. After each call the
+ * driver's own books say what the tenant has: never more than its quota, and, where a
+ * call was asked for memory, no more than what it pays for. All of it goes with the
+ * processes.
  *
- * random_memory_test.t [SEED [STEPS]]; the seed is always the same if nobody says.
+ * random_memory_test.t [SEED [STEPS]]; by default the seed is always the same.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
@@ -14,9 +15,12 @@
 
 #define QUOTA		(1200 * MIB)
 #define PROCESSES	3	/* one after the other */
-/* No call says what streams take; the server's looks at the driver's figure do, later. */
+/* No call says what streams take; the server's looks at the driver's figure find it later. */
 #define UNSAID		((STREAMS + 1) * MOCK_STREAM)
-/* What is seen only once the driver has taken it, and undone then (docs/limits.md). */
+/*
+ * The worker sees these only after the driver has taken the memory, and undoes them then
+ * (docs/limits.md).
+ */
 #define LATE		(MOCK_CONTEXT + MOCK_CALLS + 66 * MIB)
 
 struct shared {
@@ -47,7 +51,7 @@ static void look(const struct call *c, uint64_t before)
 		note(&shared->over, c, used - QUOTA);
 	else if (gpu->peak > most + UNSAID)
 		note(&shared->over, c, gpu->peak - most);
-	/* What is seen late is paid for before the next call that is asked for memory. */
+	/* Memory that is seen late is paid for before the next call that is asked for memory. */
 	if (!c->late && used > paid + UNSAID && used > before)
 		note(&shared->uncharged, c, used - paid);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program of a tenant, for random_tenant.c: four threads that make calls at random when the
- * stage says so, and share memory with the tenant's other programs. An ordinary client of the
- * driver API, of which nothing is checked here.
+ * A program of a tenant, for random_tenant.c. It has four threads that make random calls
+ * when the stage says so, and shares memory with the tenant's other programs. It is an
+ * ordinary client of the driver API, of which nothing is checked here.
  *
- *	random_player STAGE NUMBER
+ * 	random_player STAGE NUMBER
  */
 #define _GNU_SOURCE
 #include "random_stage.h"
@@ -29,7 +29,7 @@ static CUresult give_memory(void)
 	CUipcMemHandle h;
 	CUresult res = cuIpcGetMemHandle(&h, t.plain[slot()]);
 
-	/* Torn by another program's, it is a wrong one. */
+	/* Another program may write at the same time; the handle is then a wrong one. */
 	if (!res)
 		stage->board[any(BOARD)].memory = h;
 	return res;
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: random_player STAGE NUMBER\n");
 		return 2;
 	}
-	/* Without who says when, there is nothing to do. */
+	/* Without the process that gives the rounds there is nothing to do. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	stage = stage_map(argv[1]);
 	number = (unsigned int)atoi(argv[2]) % PLAYERS;

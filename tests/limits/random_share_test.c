@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The temporal SM limit and programs at random, in virtual time: launches (kernels, graphs,
- * libraries' work: one length each) from 3 us to endless, on several streams, awaited or not,
- * posted or not, by one or two processes of a tenant, whose contexts are reset and which are
- * killed at any time. Whatever they do, no tenant has more than its share and 2 points in
- * any 10 s, and one that only works has no less beside it. Knows no rule of the engine's.
+ * The test promises the temporal SM limit with random programs, in virtual time. They
+ * make launches (kernels, graphs, libraries' work: one length each) from 3 us to endless,
+ * on several streams, awaited or not, posted or not. One or two processes of a tenant
+ * make them, whose contexts are reset and which are killed at any time. Whatever they do,
+ * no tenant has more than its share and 2 points in any 10 s, and a tenant that only
+ * works has no less beside it. The test knows no rule of the engine.
  *
- *	random_share_test [SEED [SECONDS]]	of each round; the seed is said
+ * 	random_share_test [SEED [SECONDS]]	of each round; the seed is said
  */
 #include "random.h"
 #include "sim_client.h"
@@ -21,7 +22,10 @@
 #define MAX_KERNEL	60e6
 #define ENDLESS		1e15
 
-/* From 3 us to 30 ms, each order as often; one in some thousand never ends. */
+/*
+ * Returns a length from 3 us to 30 ms, each order of magnitude as often; one in some
+ * thousand never ends.
+ */
 static double wild(struct client *c, uint64_t n)
 {
 	(void)c;
@@ -31,7 +35,7 @@ static double wild(struct client *c, uint64_t n)
 	return 3e3 * pow(10, any(4001) / 1000.0);
 }
 
-/* A pause now and then, no longer than its bucket forgives. */
+/* Returns a pause now and then, no longer than the tenant's bucket forgives. */
 static double breath(struct client *c, uint64_t n)
 {
 	(void)c;
@@ -39,7 +43,7 @@ static double breath(struct client *c, uint64_t n)
 	return any(200) ? 0 : any(20) * 1e6;
 }
 
-/* What happens in a second. */
+/* Lets a second pass, with random events. */
 static void live(int wilds)
 {
 	int i;
@@ -58,10 +62,10 @@ static void live(int wilds)
 }
 
 struct worst {
-	double more, less;	/* of a tenant at random, of the one that only works */
+	double more, less;	/* of a tenant at random; of the one that only works */
 };
 
-/* A sliding window, by the second. */
+/* Watches a sliding window, by the second. */
 static void watch(struct worst *w, int seconds, const unsigned int *percent, int wilds)
 {
 	static double had[2][1000];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between random_tenant.c, which says when and looks, and random_player.c, whose threads make
- * the calls: a file that all of them map. In each round the threads whose bits are in `playing`
- * make `burst` calls each, at the same time, and all of them say that they are done; then
- * nobody calls anything until the next round. A program's threads say so once when they have begun.
+ * The stage is a file that random_tenant.c, which gives the rounds and looks, and
+ * random_player.c, whose threads make the calls, both map. In each round the threads
+ * whose bits are in `playing` make `burst` calls each, at the same time, and all of them
+ * say that they are done. Then nobody calls anything until the next round. A program's
+ * threads say so once when they have begun.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_RANDOM_STAGE_H
 #define WORMHOLE_TESTS_LIMITS_RANDOM_STAGE_H
@@ -38,7 +39,7 @@ struct stage {
 	} said[PLAYERS * THREADS];	/* the last call of each thread */
 	struct {
 		CUipcMemHandle memory;
-		uint32_t pid;		/* whose this descriptor is */
+		uint32_t pid;		/* owner of this descriptor */
 		int fd;
 	} board[BOARD];
 };
@@ -63,7 +64,7 @@ static inline void stage_wake(uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1 << 30, NULL, NULL, 0);
 }
 
-/* Until the word is not `value` any more, or so many milliseconds. */
+/* Waits until the word is no longer `value`, or for @ms milliseconds. */
 static inline void stage_wait(const uint32_t *word, uint32_t value, unsigned int ms)
 {
 	const struct timespec t = { ms / 1000, ms % 1000 * 1000000L };

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An oracle that knows no call, over a whole tenant: programs of it (random_player.c), each
- * with threads and contexts, make calls at random, one at a time or all at once, share memory,
- * end and are killed. After each round nobody calls anything, and the driver's own books say
- * what the tenant has: no more than its quota and what the documentation adds.
+ * Tests the quota of a whole tenant without knowing any call. Programs of the tenant
+ * (random_player.c), each with threads and contexts, make random calls, one at a time or
+ * all at once, share memory, end and are killed. After each round nobody calls anything,
+ * and the driver's own books say what the tenant has: no more than its quota and what the
+ * documentation adds.
  *
- *	random_tenant OPTION... -- COMMAND...	COMMAND begins a program of the tenant
+ * 	random_tenant OPTION... -- COMMAND...	COMMAND begins a program of the tenant
  *
- *	--quota BYTES --usage FILE	of the tenant; the file is the server's
- *	--books FILE | --nvml LIBRARY	whose figure: softgpu's (its books.h), as workers name
- *				the file, or a GPU's
- *	--unsaid BYTES		what the driver may have taken and no call says (docs/limits.md)
- *	--seconds S --seed N --stage FILE
- *	--alone			never two calls at the same time
+ * 	--quota BYTES --usage FILE	of the tenant; the file is the server's
+ * 	--books FILE | --nvml LIBRARY	whose figure: softgpu's (its books.h), as workers name
+ * 				the file, or a GPU's
+ * 	--unsaid BYTES		what the driver may have taken and no call says (docs/limits.md)
+ * 	--seconds S --seed N --stage FILE
+ * 	--alone			never two calls at the same time
  *
- * Over softgpu, where all is known of it, nothing lives either that is not charged, and the
- * most that there was between two rounds counts, too; and one in some questions of the worker's
- * about memory gets an error.
+ * softgpu knows everything, so over it there are more promises. No memory lives that is
+ * not charged, and the most that there was between two rounds counts as well. One in some
+ * questions of the worker about memory gets an error.
  */
 #define _GNU_SOURCE
 #include "random_stage.h"
@@ -36,8 +37,8 @@
 #define PATIENCE_MS	60000	/* for a round, or for a program's beginning and end */
 #define MODULE		(4 * MIB)	/* the largest thing that is seen late over softgpu */
 #define BLOCK		(2 * MIB)
-#define FAILING		13	/* one in so many questions about memory is not answered */
-#define SMALL		4096	/* what may lie across the border of two blocks */
+#define FAILING		13	/* one in so many questions about memory gets no answer */
+#define SMALL		4096	/* this may cross the border of two blocks */
 
 static struct {
 	uint64_t quota, unsaid, seed;
@@ -60,7 +61,7 @@ static struct {
 
 /* --- Finds ------------------------------------------------------------------------------- */
 
-/* What line `l` of the books has, with what it has given away and not freed. */
+/* Returns what line `l` of the books has, with what it has given away and not freed. */
 static uint64_t owned(unsigned int l)
 {
 	uint64_t sum = books->line[l].bytes;
@@ -72,7 +73,7 @@ static uint64_t owned(unsigned int l)
 	return sum;
 }
 
-/* What each has and is charged for, so that a find says whose it is. */
+/* Prints what each worker has and is charged for, so that a find says whose it is. */
 static void say_accounts(void)
 {
 	const struct wh_shared *e;
@@ -105,7 +106,7 @@ static void say_accounts(void)
 	diag("left behind is charged: %.1f MiB", (double)wh_tenant_orphans(usage, 0) / MIB);
 }
 
-/* The last call of each thread that played. */
+/* Prints the last call of each thread that played. */
 static void find(unsigned int *counter, uint64_t bytes)
 {
 	unsigned int i;
@@ -166,7 +167,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What a worker has beyond what it is charged for. */
+/* Returns what a worker has beyond what it is charged for. */
 static uint64_t uncharged_of(const struct wh_worker_usage *w)
 {
 	uint64_t charged = __atomic_load_n(&w->device[0].memory, __ATOMIC_SEQ_CST) + across();
@@ -178,7 +179,10 @@ static uint64_t uncharged_of(const struct wh_worker_usage *w)
 	return 0;
 }
 
-/* What others have of those that have freed it or are gone, beyond what is charged for that. */
+/*
+ * Returns memory whose owner has freed it or is gone, and which others still have, beyond
+ * what is charged for it.
+ */
 static uint64_t uncharged_orphans(void)
 {
 	uint64_t charged = wh_tenant_orphans(usage, 0), used, owners = 0;
@@ -203,8 +207,8 @@ static uint64_t uncharged_now(void)
 }
 
 /*
- * Is there more than is charged, of one worker or of what has no owner? A request that nobody
- * waits for may be on its way still, so that only what stays is more.
+ * Is there more than is charged, of one worker or of what has no owner? A request that
+ * nobody waits for may still be under way, so only an excess that stays counts.
  */
 static uint64_t uncharged(void)
 {
@@ -229,7 +233,7 @@ static void look(bool peak)
 		find(&seen.over, used - most);
 	if (!books)
 		return;
-	/* Code is loaded by one thread of a program at a time. */
+	/* One thread of a program at a time loads code. */
 	most += PLAYERS * MODULE;
 	if (peak && books->peak > most)
 		find(&seen.peaks, books->peak - most);
@@ -252,7 +256,7 @@ static unsigned int players(void)
 	return n;
 }
 
-/* One that has ended though nobody said so. */
+/* Has a program ended although nobody told it to? */
 static bool anybody_died(void)
 {
 	unsigned int i;
@@ -274,7 +278,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Until so many threads are done. */
+/* Waits until so many threads are done. */
 static bool await_done(uint32_t threads)
 {
 	uint64_t end = now_ms() + PATIENCE_MS;
@@ -294,7 +298,7 @@ static bool await_done(uint32_t threads)
 	return true;
 }
 
-/* The server has seen the end of each worker whose program has ended. */
+/* Waits until the server has seen the end of each worker whose program has ended. */
 static bool await_workers(void)
 {
 	const struct timespec ms = { 0, 1000000 };
@@ -350,7 +354,7 @@ static uint64_t bits_of(unsigned int i)
 	return player[i] ? ((1ull << THREADS) - 1) << i * THREADS : 0;
 }
 
-/* One call of one thread, or several of each at the same time. */
+/* Chooses one call of one thread, or several calls of each thread at the same time. */
 static void choose(void)
 {
 	unsigned int i;
@@ -377,7 +381,7 @@ static bool play_round(void)
 	return true;
 }
 
-/* In order, or killed: between calls, or in the middle of some. */
+/* Ends a program in order, or kills it between calls or in the middle of some. */
 static bool end_player(unsigned int i)
 {
 	bool kill_it = any(2), amid = kill_it && any(2);
@@ -400,13 +404,16 @@ static bool end_player(unsigned int i)
 	waitpid(pid, NULL, 0);
 	if (!amid && kill_it)
 		return await_workers();
-	/* Its own threads may have been done before. */
+	/* The program's own threads may have been done before it was killed. */
 	if (!await_done(others))
 		return false;
 	return await_workers();
 }
 
-/* What was given back by the dead and taken by others meanwhile may have been both for a moment. */
+/*
+ * Memory that the dead gave back and others took meanwhile may have belonged to both for
+ * a moment.
+ */
 static bool change_player(void)
 {
 	unsigned int i = (unsigned int)any(PLAYERS);
@@ -417,7 +424,7 @@ static bool change_player(void)
 	return begin_player(i);
 }
 
-/* Those that the first worker has made, in a place that may be its tenant's own. */
+/* Opens the books that the first worker has made, in a place that may be its tenant's own. */
 static bool open_books(void)
 {
 	char path[512];
@@ -441,7 +448,7 @@ static void play(void)
 
 	for (i = 0; i < PLAYERS && good; i++)
 		good = begin_player(i) && (!o.books || books || open_books());
-	/* What was found once is found in each round from there on. */
+	/* A find shows again in each later round, so the first one ends the loop. */
 	while (good && !seen.what[0] && now_ms() < end)
 		good = any(150) ? play_round() : change_player();
 	for (i = 0; i < PLAYERS; i++)

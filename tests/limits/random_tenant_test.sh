@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# random_tenant_test.sh [SECONDS [SEED]]: several programs of a tenant make calls at random, and the driver's own
-# books say what it has (random_tenant.c): over softgpu, or with WH_BACKEND over a GPU's driver. In bytes, WH_QUOTA is
-# the tenant's and WH_UNSAID what streams and the like may have taken besides on a GPU; WH_SERVER_PATH has the
-# folders of its libraries. WH_ALONE=--alone: never two calls at the same time.
+# random_tenant_test.sh [SECONDS [SEED]]: the test promises that several programs of a tenant
+# which make random calls stay within its quota, by the driver's own books (random_tenant.c). It
+# runs over softgpu, or with WH_BACKEND over a GPU's driver. WH_QUOTA is the tenant's quota in
+# bytes. WH_UNSAID is what streams and the like may have taken besides on a GPU, in bytes.
+# WH_SERVER_PATH has the folders of the server's libraries. With WH_ALONE=--alone there are never
+# two calls at the same time.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -18,7 +20,8 @@ if [ -n "$WH_BACKEND" ]; then
 	LD_LIBRARY_PATH=$WH_SERVER_PATH "$wormhole" serve --backend "$WH_BACKEND" --daemon >"$tmp/serve" 2>&1
 else
 	quota=${WH_QUOTA:-201326592}
-	# Where workers may write; root's have such a folder of their tenant's own.
+	# The books must be where workers may write; workers of root's server have such a folder of
+	# their tenant's own.
 	WORMHOLE_SOFTGPU_BOOKS=/dev/shm/$(basename "$tmp")
 	trap 'clean_up; rm -f "$WORMHOLE_SOFTGPU_BOOKS"' EXIT
 	books="--books $WORMHOLE_SOFTGPU_BOOKS"

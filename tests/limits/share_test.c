@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The temporal SM limit against a device in virtual time: for every length of
- * kernels and every share, alone and beside another tenant, what a tenant really
- * got of the device is its share within 2 points.
+ * The test promises the temporal SM limit on a device in virtual time. For every length
+ * of kernels and every share, alone and beside another tenant, a tenant really gets its
+ * share of the device within 2 points.
  */
 #include "sim_client.h"
 #include "tap.h"
@@ -40,7 +40,7 @@ static int near(double share, double want)
 }
 
 /*
- * 3 us kernels come every 3.3 us: the device is theirs meanwhile, but not at work
+ * Kernels of 3 us come every 3.3 us: the device is theirs meanwhile, but is not at work
  * all the time. A share of that is the same part of what they get without limit.
  */
 static double part(size_t kind)
@@ -73,7 +73,7 @@ static void test_alone(void)
 		}
 }
 
-/* Launches in ten seconds over shm, after one. */
+/* Returns the launches in ten seconds over shm, after one second. */
 static uint64_t launches(struct client *c)
 {
 	double share[SIM_PROCESSES];
@@ -86,7 +86,7 @@ static uint64_t launches(struct client *c)
 	return c->launched - before;
 }
 
-/* Against the rate without a share: what a program notices. */
+/* Compares with the rate without a share, because that is what a program notices. */
 static void test_posted(void)
 {
 	static const unsigned int percents[] = { 1, 10, 25, 50, 75, 90 };
@@ -162,7 +162,7 @@ static double every_ms(struct client *c, uint64_t n)
 	return 1e6;
 }
 
-/* Ten in a row, then nothing at all for 5 ms. */
+/* Launches ten in a row, then nothing at all for 5 ms. */
 static double bursts(struct client *c, uint64_t n)
 {
 	(void)c;
@@ -223,7 +223,7 @@ static void test_measured(void)
 	finish();
 }
 
-/* Who looks ten times a second sees no second of waiting in a tenth. */
+/* A program that looks ten times a second must not see a whole second of waiting in one tenth. */
 static void test_waits_are_counted_as_they_last(void)
 {
 	struct client *c;
@@ -282,7 +282,7 @@ static void test_shared(void)
 	finish();
 }
 
-/* Who is held back sleeps: it does not ask all the time whether it may go on. */
+/* A worker that is held back sleeps: it does not ask all the time whether it may go on. */
 static void test_sleeps(void)
 {
 	static const struct {
@@ -346,7 +346,7 @@ static void test_changes(void)
 	run_and_measure(2 * SECONDS, share);
 	ok(share[0] > 99, "and_none_at_all");
 	set_percent(c, 60);
-	run(0.3 * SECONDS);	/* first what was launched before, unmeasured */
+	run(0.3 * SECONDS);	/* unmeasured: first what was launched before */
 	run_and_measure(0.15 * SECONDS, share);
 	if (!ok(near(share[0], 60), "time_without_a_share_is_not_saved_up_for_one"))
 		diag("got %.2f %%", share[0]);
@@ -356,9 +356,9 @@ static void test_changes(void)
 #define TIMES	20
 
 /*
- * Without a share for a while, and again under one; each time with as many of the latest
- * launches behind the last marker as happen to be. First what was launched before runs, for
- * nothing.
+ * A client has no share for a while, and then one again. Each time as many of its latest
+ * launches are behind the last marker as happen to be. What was launched before runs
+ * first, and is not paid for.
  */
 static void test_taken_and_given_back(bool shm)
 {
@@ -396,7 +396,7 @@ static void test_unlimited(void)
 	finish();
 }
 
-/* A holder that is gone: others go on when its work should long be done. */
+/* A holder has ended: others go on when its work should long be done. */
 static void test_dead_holder(void)
 {
 	double share[SIM_PROCESSES];
@@ -434,7 +434,7 @@ static void waits_since_ever(struct wh_turn *t, unsigned int n)
 	*t = (struct wh_turn){ .waiting_tsc = 1, .asked_tsc = sim_now() + FAR };
 }
 
-/* Passes it on and takes it again, so that no turn of its own is long. */
+/* Passes the turn on and takes it again, so that no turn of its own is long. */
 static void takes_it_again_and_again(struct wh_turn *t, unsigned int n)
 {
 	*t = (struct wh_turn){ .since_tsc = n % 2 ? sim_now() : 0, .renewed_tsc = sim_now() + 1e9,
@@ -502,10 +502,13 @@ static void test_lies(void)
 		lie(lies[i].what, 5 * SECONDS);
 		snprintf(name, sizeof(name), "%s_costs_no_more_than_its_own_part", lies[i].name);
 		share[0] = (client[0].launched - start) * 1e5 / (5 * SECONDS) * 100;
-		/* As other costs of the clock have it, the mean of several is within 2 points. */
+		/*
+		 * With other costs of the clock the share varies; the mean of several is within 2
+		 * points.
+		 */
 		if (!ok(share[0] > 50 * 100 / 190.0 - 2 * POINTS, name))
 			diag("got %.2f %%", share[0]);
-		/* Its tenant is deleted: nothing of what it wrote counts. */
+		/* The liar's tenant is deleted: nothing of what it wrote counts. */
 		board.seat[LIAR].tenant_id = board.seat[LIAR].percent[0] = 0;
 		run(1 * SECONDS);
 		run_and_measure(5 * SECONDS, share);

@@ -79,7 +79,7 @@ static int works(struct sim_process *p)
 	return kernels;
 }
 
-/* The time until a kernel ends, when `busy` processes share the device. */
+/* Returns the time until a kernel ends, when `busy` processes share the device. */
 static double next_end(int busy, double most)
 {
 	struct sim_item *it;
@@ -267,7 +267,7 @@ void sim_driver(struct wh_driver *d)
 	d->cuStreamIsCapturing = stream_is_capturing;
 }
 
-/* --- Nobody traces ---------------------------------------------------------------------- */
+/* --- Tracing, which nobody does here ----------------------------------------------------- */
 
 void wh_trace_device_begin(struct wh_session *s, CUstream stream)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device and its driver in virtual time, for tests of the SM limit: streams of
- * kernels with a known length, timing events, and processes that are time-sliced
- * in equal parts while more than one has work. Deterministic.
+ * A device and its driver in virtual time, for tests of the SM limit. It has streams of
+ * kernels with a known length, timing events, and processes that are time-sliced in equal
+ * parts while more than one has work. It is deterministic.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_SIM_H
 #define WORMHOLE_TESTS_LIMITS_SIM_H

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The clients of sim_client.h: what a launch takes them, and when their worker looks after it. */
+/*
+ * The clients of sim_client.h: how long a launch takes them, and when their worker looks
+ * after it.
+ */
 #include "sim_client.h"
 
-/* Measured on an H200 over shm. */
+/* These times were measured on an H200 over shm. */
 #define ANSWERED_NS	5500.0		/* when it awaits an answer that it need not */
 #define POSTS		32		/* launches that it is ahead of answers */
 #define YIELD_NS	3000.0		/* a wait so short that the client only yields */
@@ -31,7 +34,7 @@ static bool watching;
 
 #define RESTART_NS	100e6	/* from the end of a process until its next one launches */
 
-/* limits.c without the files. */
+/* This replaces limits.c, without the files. */
 void wh_limits_reread(struct wh_session *s)
 {
 	struct wh_limits *l = &s->limits;
@@ -45,7 +48,7 @@ void wh_limits_reread(struct wh_session *s)
 	wh_sm_share_gone(s, had & ~l->temporal);
 }
 
-/* The files, too. */
+/* This also works without the files. */
 const struct wh_seat *wh_turn_map(struct wh_turns *v, uint64_t tenant_id)
 {
 	(void)v;
@@ -71,7 +74,7 @@ double mixed(struct client *c, uint64_t n)
 	return n % 400 == 399 ? 50e6 : ns[n % 8];
 }
 
-/* The session's room has it, of which nothing else is here. */
+/* The folder session/ defines this; nothing else of that folder is here. */
 __thread struct wh_self wh_self;
 
 void begin(void)
@@ -118,7 +121,7 @@ struct client *add(int tenant, unsigned int percent,
 	return c;
 }
 
-/* Its worker while the client does nothing. */
+/* Runs the client's worker while the client does nothing. */
 static void look_after(struct client *c)
 {
 	bool end = sim_now() > c->idle_end;
@@ -131,7 +134,7 @@ static void look_after(struct client *c)
 	}
 }
 
-/* The client does something in so many nanoseconds. */
+/* The client does something in @ns nanoseconds. */
 static void go_on(struct client *c, double ns)
 {
 	c->next = sim_now() + ns;
@@ -143,7 +146,7 @@ static void go_on(struct client *c, double ns)
 	c->next = sim_now() + IDLE_NS;
 }
 
-/* What a launch takes besides what the engine does. */
+/* Returns the time of a launch besides the time in the engine. */
 static double issue(struct client *c)
 {
 	double ns = c->shm && !c->posted ? ANSWERED_NS : ISSUE_NS;
@@ -175,7 +178,7 @@ static CUstream stream_of(const struct client *c)
 	return (CUstream)(uintptr_t)(c->launched % c->streams);
 }
 
-/* The device has it when the driver's call is done. */
+/* The device has the launch when the driver's call is done. */
 static void launched(struct client *c)
 {
 	c->issuing = false;
@@ -205,7 +208,7 @@ static void keep(struct client *c, double us)
 	c->refused++;
 }
 
-/* A word that somebody sleeps on has changed. */
+/* A word on which somebody sleeps has changed. */
 static void wake(void)
 {
 	double soon;
@@ -221,14 +224,14 @@ static void wake(void)
 	}
 }
 
-/* A thread of its worker, alone in it, with the one device current. */
+/* Becomes a thread of the client's worker, alone in it, with the one device current. */
 static void become(const struct client *c, bool posted)
 {
 	wh_self = (struct wh_self) { .ctx = 1, .alone = true, .posted = posted };
 	wh_self_on(&c->s, 0);
 }
 
-/* One step of a client: a launch, a look, or nothing. */
+/* Makes one step of a client: a launch, a look, or nothing. */
 static void act(struct client *c)
 {
 	CUresult res;
@@ -275,7 +278,10 @@ static struct wh_worker_usage *account_of(struct client *c)
 	return &usage[c->tenant].worker[c - client];
 }
 
-/* Of what the server does with a worker that has ended: tenants.c, seats.c, tenant.c. */
+/*
+ * Does the part of the server's work that follows the end of a worker: tenants.c,
+ * seats.c, tenant.c.
+ */
 void end_process(struct client *c, double after_ns)
 {
 	struct wh_turn *t = &seat[c->tenant].device[0];
@@ -308,7 +314,7 @@ void watch_all(double max_kernel_ns)
 		client[i].limits.max_kernel_ns = (uint64_t)max_kernel_ns;
 }
 
-/* A thread of the worker; and the one of a slot that waits for its client. */
+/* Looks as a thread of the worker does, and as the thread of a slot that waits for its client. */
 static void look_out(struct client *c)
 {
 	unsigned int again;
@@ -321,7 +327,7 @@ static void look_out(struct client *c)
 	c->watch_at = sim_now() + again * 1e6;
 }
 
-/* When something happens to it next. */
+/* Returns when something happens to the client next. */
 static double next_of(const struct client *c)
 {
 	return watching && c->watch_at < c->next ? c->watch_at : c->next;
@@ -337,7 +343,7 @@ void run(double ns)
 		for (c = NULL, i = 0; i < clients; i++)
 			if (!client[i].stop && (!c || next_of(&client[i]) < next_of(c)))
 				c = &client[i];
-		/* Another's calls have taken time: it is not earlier than now. */
+		/* Another client's calls have taken time: it is not earlier than now. */
 		sim_advance_to(next_of(c) < end ? next_of(c) : end);
 		if (next_of(c) > end)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tenants' processes on the device in virtual time: each launches as a client does, through
- * the engine of a worker of its own. Times in nanoseconds.
+ * The processes of tenants on the device in virtual time: each launches as a client does,
+ * through the engine of a worker of its own. Times are in nanoseconds.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_SIM_CLIENT_H
 #define WORMHOLE_TESTS_LIMITS_SIM_CLIENT_H
@@ -11,26 +11,26 @@
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
-/* Measured on an H200 over shm. */
-#define ISSUE_NS	3300.0		/* that a client needs for a launch */
+/* This time was measured on an H200 over shm. */
+#define ISSUE_NS	3300.0		/* of the client for a launch */
 
 struct client {
-	bool posted;		/* its launch is one that nobody waits for */
+	bool posted;		/* nobody waits for its launch */
 	struct wh_session s;
 	struct wh_tenant_limits limits;
 	struct wh_turns turns;
 	int tenant;
-	double next;			/* when it does something */
-	double (*kernel)(struct client *c, uint64_t n);	/* length of the n-th */
+	double next;			/* time of its next step */
+	double (*kernel)(struct client *c, uint64_t n);	/* length of kernel n */
 	double ns;			/* for fixed() */
-	double (*pause)(struct client *c, uint64_t n);	/* after the n-th; NULL: none */
+	double (*pause)(struct client *c, uint64_t n);	/* after launch n; NULL: none */
 	bool sync;			/* waits for each kernel */
 	bool stop;
 	bool waiting;
 	bool issuing;			/* a launch: the driver's call is under way */
 	bool shm;			/* posts, and its worker notices when it pauses */
-	bool idle;			/* does so now */
-	bool looks;			/* at the word, instead of sleeping on it */
+	bool idle;			/* it pauses now, and its worker looks */
+	bool looks;			/* its held-back worker spins on the word */
 	bool kept;			/* its launch is held back, and its worker sleeps with it */
 	struct wh_hold hold;		/* until this changes, or at `next` */
 	double idle_end, resume;
@@ -41,35 +41,44 @@ struct client {
 	uint64_t launched;
 	uint64_t refused;		/* requests that it has to make again */
 	double from_used;
-	/* With watch_all(): its worker looks after its work, and ends when that lasts too long. */
+	/*
+	 * With watch_all(), the time when its worker looks after its work, and ends when that
+	 * lasts too long.
+	 */
 	double watch_at;
-	uint64_t ended;			/* for that, or by end_process() */
+	uint64_t ended;			/* how often it ended for that, or by end_process() */
 };
 
 extern struct client client[SIM_PROCESSES];	/* in the order of add() */
 extern struct wh_board board;
 extern struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */
 
-/* Kernels that take c->ns each; of 3 us, 100 us, 2 ms, and now and then 50 ms. */
+/*
+ * fixed() gives kernels that take c->ns each; mixed() gives 3 us, 100 us, 2 ms, and now
+ * and then 50 ms.
+ */
 double fixed(struct client *c, uint64_t n);
 double mixed(struct client *c, uint64_t n);
 
-/* Nobody is there any more. */
+/* Begins a test without any client. */
 void begin(void);
 struct client *add(int tenant, unsigned int percent,
 		   double (*kernel)(struct client *, uint64_t), double ns);
-/* 0 and 100: no share. */
+/* 0 and 100 mean no share. */
 void set_percent(struct client *c, unsigned int percent);
 void run(double ns);
-/* What each got of the device meanwhile, in percent. */
+/* Runs, and returns what percentage of the device each client got meanwhile. */
 void run_and_measure(double ns, double *share);
-/* Workers look after work under way from now on; a launch may last so long, 0: for ever. */
+/*
+ * Workers look after work under way from now on; a launch may last @max_kernel_ns, or for
+ * ever if that is 0.
+ */
 void watch_all(double max_kernel_ns);
-/* The process ends with all that it has under way, and comes again after so long. */
+/* The process ends with all that it has under way, and comes again after @after_ns. */
 void end_process(struct client *c, double after_ns);
-/* Its context does, and it goes on in another. */
+/* The client's context ends, and the client goes on in another. */
 void end_context(struct client *c);
-/* Their engines go. */
+/* Ends the engines of all clients. */
 void finish(void);
 
 #endif

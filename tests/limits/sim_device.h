@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The virtual device, as tests see it. Times in nanoseconds. */
+/* The virtual device, as tests see it. Times are in nanoseconds. */
 #ifndef WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
 #define WORMHOLE_TESTS_LIMITS_SIM_DEVICE_H
 
@@ -9,7 +9,7 @@
 #define SIM_STREAMS	8		/* the last is the driver's own */
 #define SIM_ITEMS	65536u
 
-/* Measured on an H200: what calls take, */
+/* The times of calls, measured on an H200. */
 #ifndef SIM_CLOCK_NS
 #define SIM_CLOCK_NS	18		/* half and twice of it: share_9_test, share_40_test */
 #endif
@@ -18,7 +18,7 @@
 #define SIM_ELAPSED_NS	63
 #define SIM_MODE_NS	10
 #define SIM_CAPTURING_NS 26
-/* and an event on the device. */
+/* The time of an event on the device, also measured on an H200. */
 #define SIM_EVENT_NS	2000
 
 struct sim_event {
@@ -38,7 +38,7 @@ struct sim_stream {
 
 struct sim_process {
 	struct sim_stream stream[SIM_STREAMS];
-	double used_ns;			/* of the device, truly */
+	double used_ns;			/* true time of the device */
 };
 
 extern const double sim_clock_ns;	/* what sim.c was built with */
@@ -48,12 +48,12 @@ extern CUstream sim_capturing;		/* the stream that is being captured */
 void sim_reset(void);
 double sim_now(void);
 void sim_advance_to(double ns);
-/* Whose calls come next. */
+/* Chooses the process that makes the next calls. */
 void sim_choose(int process);
 void sim_launch(CUstream stream, double ns);
 unsigned int sim_queued(CUstream stream);
 int sim_idle(int process);
-/* All that it has under way is gone, as with its process or its context. */
+/* All that the process has under way is gone, as with the end of the process or its context. */
 void sim_drop(int process);
 struct sim_process *sim_process(int i);
 void sim_driver(struct wh_driver *d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The temporal share with kernels that really run, on the software GPU, whose
- * device is a CPU that others use, too: so it is compared with the time that the
- * device says it worked. share_test.c compares with the truth.
+ * The test promises the temporal share with kernels that really run, on the software GPU.
+ * Its device is a CPU that others use as well, so the share is compared with the time
+ * that the device says it worked. share_test.c compares with the true time.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
@@ -87,7 +87,7 @@ static const struct wh_device_usage *own(void)
 	abort();
 }
 
-/* For some seconds, after what the bucket held at first. */
+/* Works for some seconds, after what the bucket held at first. */
 static void work(enum how how, unsigned int n)
 {
 	void *args[] = { &n };
@@ -139,7 +139,7 @@ static void test_share(enum how how, unsigned int percent, unsigned int n, const
 		     shared->seconds, shared->waited, (unsigned long long)shared->launches);
 }
 
-/* Nobody to be measured against: not one event, but launches are counted. */
+/* Without other tenants there is not one event, but launches are counted. */
 static void test_unlimited(void)
 {
 	pid_t pid;

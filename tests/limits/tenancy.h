@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant and a device for programs of these tests: files in a folder of their
- * own, the environment that makes the client's library find them, and children
- * that use CUDA, so that the test itself never does.
+ * Makes a tenant and a device for programs of these tests: files in a folder of their
+ * own, the environment that makes the client's library find them, and children that use
+ * CUDA, so that the test itself never does.
  */
 #ifndef WORMHOLE_TESTS_LIMITS_TENANCY_H
 #define WORMHOLE_TESTS_LIMITS_TENANCY_H
@@ -70,7 +70,7 @@ static void set_path(const char *name, const char *root, const char *rest)
 	setenv(name, path, 1);
 }
 
-/* A driver in the place of the client's library would make a test of nothing. */
+/* With a driver in the place of the client's library the test would test nothing. */
 static void check_library(void)
 {
 	Dl_info info;
@@ -127,7 +127,7 @@ static inline void remove_tenant(void)
 	rmdir(folder);
 }
 
-/* A device without processes, a tenant without limits and workers. */
+/* Makes a device without processes, and a tenant without limits and workers. */
 static inline void fresh(void)
 {
 	int i;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What belongs to a tenant as a whole: processes that race for its memory, die in
- * the middle, or see the limit change; what its clients are told; and the SMs that
- * a spatial limit gives. Over the mock driver, each client a process.
+ * The test promises what belongs to a tenant as a whole: processes that race for its
+ * memory, die in the middle, or see the limit change; what its clients are told; and the
+ * SMs that a spatial limit gives. It runs over the mock driver, where each client is a
+ * process.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
@@ -73,7 +74,10 @@ static void race(int i)
 	__atomic_fetch_add(&shared->go, 1, __ATOMIC_SEQ_CST);
 	await_word(&shared->go, 5);
 	for (round = 0; round < 200; round++) {
-		/* The others may have all of it when they are off the CPU, until they give back. */
+		/*
+		 * While the others are off the CPU they may have all of the memory, until they give
+		 * it back.
+		 */
 		for (n = tries = 0; !n && tries < 10000; tries++) {
 			size = (1 + (round + i) % 5) * 2 * MIB;
 			for (; n < 64 && !(res = cuMemAlloc(&p[n], size)); n++)
@@ -204,7 +208,7 @@ static void test_change(void)
 
 /* --- Graphs made ready to run ------------------------------------------------------------- */
 
-/* value[0]: readings of the driver's figure for ten of them, after the first. */
+/* value[0] counts the readings of the driver's figure for ten graphs, after the first. */
 static void instantiate(int i)
 {
 	CUgraphExec exec;
@@ -312,7 +316,7 @@ static void test_view(void)
 
 /* --- Sizes that wrap --------------------------------------------------------------------- */
 
-/* Two memory nodes whose sizes are 0 together. */
+/* Makes a graph of two memory nodes whose sizes wrap to 0 when added. */
 static void wrap(int unused)
 {
 	CUdeviceptr p;
@@ -341,7 +345,7 @@ static void test_wrap(void)
 
 /* --- On the host ----------------------------------------------------------------------- */
 
-/* The mock makes it gladly, as a real driver does. */
+/* The mock makes such a pool without an error, as a real driver does. */
 static void on_the_host(int i)
 {
 	static const CUmemLocationType types[] = {
@@ -416,7 +420,7 @@ static void spatial(int groups)
 		shared->value[3] |= usage->worker[sms].device[0].sms_granted;
 }
 
-/* The driver has their memory and code belong to the primary context, which stays. */
+/* The driver makes their memory and code belong to the primary context, which stays. */
 static void contexts_with_memory(int unused)
 {
 	static const char code[] = ".version 7.0\n";

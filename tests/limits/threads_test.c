@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The limits under calls of many threads at once: together they never have more than
- * the quota, whatever each asks for in the same moment; and a share of time that comes
- * and goes while they launch.
+ * The test promises the limits under calls of many threads at once. Together they never
+ * have more than the quota, whatever each asks for in the same moment. A share of time
+ * may come and go while they launch.
  */
 #define _GNU_SOURCE
 #include "tenancy.h"
@@ -35,7 +35,7 @@ static void most(uint64_t now)
 		;
 }
 
-/* All begin at once and take until there is nothing left. */
+/* All threads begin at once and take until there is nothing left. */
 static void *takes(void *arg)
 {
 	CUdeviceptr mine[QUOTA / BLOCK];
@@ -65,7 +65,7 @@ static void *takes(void *arg)
 	return NULL;
 }
 
-/* Work for a stream of each thread, while the parent changes the share. */
+/* Launches work for a stream of each thread, while the parent changes the share. */
 static void *works(void *arg)
 {
 	CUstream stream;
@@ -95,7 +95,7 @@ static void run_threads(void *(*f)(void *))
 		pthread_join(t[i], NULL);
 }
 
-/* In a child: 0 if it came to its end. */
+/* Runs threads in a child. Returns 0 if it came to its end. */
 static int in_child(void *(*f)(void *), bool changes)
 {
 	int status = 0, percent = 0;

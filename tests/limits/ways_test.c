@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Every way to take device memory, through the client's library and the worker's
- * handlers over a driver that keeps NVIDIA's books: each one stops at the limit,
- * with the right error, having taken all of it and not a byte more; what is freed
- * is given back, once; what is left goes with the process.
+ * The test promises that every way to take device memory stops at the limit. It goes
+ * through the client's library and the worker's handlers, over a driver that keeps
+ * NVIDIA's books. Each way stops with the right error, having taken all of the quota and
+ * not a byte more. What is freed is given back, once; what is left goes with the process.
  *
- * ways_test.t --list
- * ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real device, whose
- * NVML then says what was taken.
+ * ways_test.t --list ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real
+ * device, whose NVML then says what was taken.
  */
 #define _GNU_SOURCE
 #include "modules.h"
@@ -18,7 +17,7 @@
 
 #define MAX_GOT	20000
 
-/* Where in the memory it reads and writes is not to be known to a compiler. */
+/* A compiler must not know where in this memory the kernel reads and writes. */
 static const char image_of_stack[] =
 	".version 8.0\n.target sm_75\n.address_size 64\n"
 	".visible .global .align 4 .b32 kept;\n"
@@ -121,7 +120,7 @@ static CUresult put_physical(int i)
 	return cuMemRelease(got[i].h);
 }
 
-/* Released at once: only the mapping keeps it. */
+/* Releases the memory at once, so that only the mapping keeps it. */
 static CUresult get_mapped(int i)
 {
 	CUresult res = get_physical(i);
@@ -138,7 +137,7 @@ static CUresult put_mapped(int i)
 	return cuMemUnmap(mapped[i], way_size);
 }
 
-/* Unmapped and released: only a second handle keeps it. */
+/* Unmaps and releases the memory, so that only a second handle keeps it. */
 static CUresult get_retained(int i)
 {
 	CUresult res = get_mapped(i);
@@ -162,7 +161,7 @@ static CUresult get_plane(int i)
 	return cuArrayCreate(&got[i].a, &d);
 }
 
-/* 786,432 bytes: two in a block. */
+/* Makes arrays of 786,432 bytes, of which two fit into a block. */
 static CUresult get_odd(int i)
 {
 	CUDA_ARRAY_DESCRIPTOR d = { 1500, 400, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
@@ -297,7 +296,7 @@ static CUresult launch(CUmodule m)
 	return res ? res : cuCtxSynchronize();
 }
 
-/* A heap is taken by the first kernel of a context that uses it, and ends with it. */
+/* The first kernel of a context that uses a heap takes it; the heap ends with the context. */
 static CUresult get_heap(int i)
 {
 	CUcontext before, same;
@@ -320,7 +319,7 @@ static CUresult get_heap(int i)
 	return res;
 }
 
-/* Kernels with ever more memory of their threads' own; it stays without the code. */
+/* Runs kernels whose threads have ever more memory of their own; it stays without the code. */
 static CUresult get_local(int i)
 {
 	char text[sizeof(image_of_stack) + 16];
@@ -341,7 +340,7 @@ static CUresult put_local(int i)
 	return i ? CUDA_SUCCESS : cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024);
 }
 
-/* A graph whose allocation was captured; the launch takes the memory. */
+/* Makes a graph whose allocation was captured; the launch takes the memory. */
 static CUresult get_graph(int i)
 {
 	static CUstream stream;
@@ -365,7 +364,7 @@ static CUresult get_graph(int i)
 	return res;
 }
 
-/* What a graph did not free lives on without it. */
+/* Memory that a graph did not free lives on without the graph. */
 static CUresult put_graph(int i)
 {
 	CUresult res = cuMemFree(mapped[i]);
@@ -379,8 +378,8 @@ static const struct way {
 	uint64_t step;		/* what the driver takes at a time */
 	CUresult (*get)(int i);
 	CUresult (*put)(int i);
-	uint64_t room;		/* of the quota, 0: as for most */
-	bool late;		/* seen only when it was taken, and then undone */
+	uint64_t room;		/* of the quota; 0: the usual room */
+	bool late;		/* seen only after it was taken, and then undone */
 } ways[] = {
 	{ "plain_memory_of_a_byte", 1, 2 * MIB, get_plain, put_plain, 8 * MIB, false },
 	{ "plain_memory_of_4_KiB", 4096, 2 * MIB, get_plain, put_plain, 40 * MIB, false },
@@ -449,7 +448,7 @@ static uint64_t step_of(const struct way *w)
 					   w->step;
 }
 
-/* The one beside the driver: the client's own would say what the session says. */
+/* Opens the NVML beside the driver, because the client's own would say what the session says. */
 static void open_nvml(void)
 {
 	const char *driver = getenv("WORMHOLE_BACKEND"), *slash = strrchr(driver, '/');
@@ -461,7 +460,7 @@ static void open_nvml(void)
 		abort();
 }
 
-/* What the driver has taken; on a real device, the highest that was seen is kept. */
+/* Returns what the driver has taken. On a real device the highest figure that was seen is kept. */
 static uint64_t driver_bytes(void)
 {
 	const uint32_t pid = (uint32_t)getpid();
@@ -497,7 +496,7 @@ static void put_all(const struct way *w, int n)
 		if (w->put(i))
 			result->put_failed++;
 	cuStreamSynchronize(NULL);
-	/* The driver keeps graphs' memory for the next graph. */
+	/* The driver keeps graphs' memory for the next graph, so it is trimmed. */
 	if (w->get == get_graph)
 		cuDeviceGraphMemTrim(0);
 }
@@ -515,7 +514,10 @@ static void try_way(const struct way *w)
 		open_nvml();
 	r->started = start() != NULL && !make_pool();
 	r->context = driver_bytes();
-	/* What comes with the first use of anything is there already. */
+	/*
+	 * The memory that comes with the first use of anything must be there before the
+	 * measurement.
+	 */
 	if (w->get == get_graph && !w->get(0))
 		put_all(w, 1);
 	cuStreamCreate(&stream, 0);
@@ -527,7 +529,7 @@ static void try_way(const struct way *w)
 	r->driver = driver_bytes();
 	r->left = limits->device[0].memory - r->driver;
 	r->charge = charged();
-	/* The next smaller one still works. */
+	/* The next smaller allocation still works. */
 	r->smaller = r->left / (2 * MIB) * 2 * MIB;
 	if (r->smaller && !cuMemAlloc(&p, r->smaller)) {
 		r->smaller = 0;
@@ -540,7 +542,7 @@ static void try_way(const struct way *w)
 	r->back_charge = charged();
 	r->again = take_all(w, &res);
 	put_all(w, r->again);
-	/* Once more what is freed already. */
+	/* Frees once more what is freed already. */
 	if (w->put == put_plain || w->put == put_array || w->put == put_physical)
 		w->put(0);
 	cuMemGetInfo(&free, &total);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Asks the driver for a private table: as a library with a CUDA runtime and code
- * for the device (DEVICE_CODE), as a compiler that does without, or as a program
- * (PROGRAM) with both.
+ * Asks the driver for a private table: as a library with a CUDA runtime and code for the
+ * device (DEVICE_CODE), as a compiler without these, or as a program (PROGRAM) with both.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,7 +21,10 @@ static int ask(void)
 	int (*get)(const void **table, const char *id);
 
 	*(void **)&get = driver ? dlsym(driver, "cuGetExportTable") : NULL;
-	/* The result is used after the call: it must not become a jump, which has no caller. */
+	/*
+	 * The result is used after the call, so that the compiler does not make it a jump, which
+	 * has no caller.
+	 */
 	return get ? get(&table, id) + !!table : -1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is read of files that a program names: right of a library, and harmless
- * of one with bytes changed at random. Built with sanitizers.
+ * The test promises what is read of files that a program names: it is right for a
+ * library, and harmless for a library with bytes changed at random. It is built with
+ * sanitizers.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "tap.h"
 
 #define ROUNDS 3000
-/* LIBRARY, of the Makefile: one that calls itself libcublas.so.13. */
+/* LIBRARY, which the Makefile defines, is a library that calls itself libcublas.so.13. */
 
 static unsigned char file[1 << 20];
 static size_t size;
@@ -37,7 +38,7 @@ static void write_file(const unsigned char *data, size_t n)
 		exit(1);
 }
 
-/* What the functions hand out is read. */
+/* Reads all that the functions return. */
 static size_t look(void)
 {
 	struct elf_symbols s;
@@ -58,7 +59,10 @@ static size_t look(void)
 	return sum;
 }
 
-/* In the headers at both ends, where all offsets and counts are, and in the tables. */
+/*
+ * Changes bytes in the headers at both ends, where all offsets and counts are, and in the
+ * tables.
+ */
 static void change(unsigned char *data)
 {
 	int i, n = 1 + rand() % 8;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Under `wormhole run` searches for what Wormhole serves end at its libraries,
-# however a program's own say where theirs lie; all else stays as it is.
+# The test promises that under `wormhole run` searches for what Wormhole serves end at its
+# libraries, however a program's own libraries say where theirs lie. Everything else stays as it
+# is.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -11,7 +12,7 @@ bin=$WH_BUILD/tests/loader/bin
 cu13=$WH_BUILD/tests/loader/wheel/nvidia/cu13/lib
 pkg=$WH_BUILD/tests/loader/wheel/package/lib
 
-# What the program prints, and what any genuine library said that was loaded, on one line.
+# run prints, on one line, what the program prints and what any loaded genuine library said.
 run() { "$wormhole" run -- "$@" 2>&1 | tr '\n' ' ' | sed 's/ $//'; }
 opener() { run "$bin/opener" "$@"; }
 sorted() { tr ' ' '\n' | sort | tr '\n' ' '; }
@@ -58,7 +59,7 @@ is folder_is_an_error "$(opener open="$cu13/broken/libcuda.so")" error
 is library_that_is_not_served_is_left_alone "$(opener open="$cu13/libnvrtc.so.13")" \
 	"genuine libnvrtc.so.13 is loaded $cu13/libnvrtc.so.13"
 is missing_library_is_still_missing "$(opener open=libnothing.so.1)" error
-# Another folder: what lies in it is what is served.
+# Another folder is served: what lies in it decides what Wormhole serves.
 mkdir "$tmp/served"
 cp "$ours/libwormhole-audit.so" "$tmp/served"
 cp "$cu13/libnvrtc.so.13" "$tmp/served/libnvrtc.so.13"
@@ -120,7 +121,7 @@ is without_wormhole_run_it_is_named_too "$(LD_LIBRARY_PATH=$ours "$bin/asker" us
 
 # --- NVIDIA's own, where this machine has them
 genuine=${CUDA_HOME:-/usr/local/cuda}/lib64
-# Without what leads to ours, which is how a library would fare that is not served.
+# Without the auditor that leads to ours, a library fares like one that is not served.
 if [ -e "$genuine/libcusparse.so.12" ]; then
 	like genuine_library_is_named_at_use "$(run env -u LD_AUDIT /usr/bin/python3 -c "import ctypes
 h = ctypes.c_void_p()

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A library that needs a C library which there is not yet (LIBC: a stand-in for that one). */
+/*
+ * A library that needs a C library which does not exist yet (LIBC makes a stand-in for
+ * that one).
+ */
 int wh_of_a_newer_libc(void);
 
 #ifdef LIBC

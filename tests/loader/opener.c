@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that uses the loader as its arguments say, one after the other, and
- * prints a line for each:
+ * A program that uses the loader as its arguments say, one after the other, and prints a
+ * line for each:
  *
- *	open=PATH, noload=PATH	dlopen() it: the name that the loader knows it by
- *	space=PATH		the same in a namespace of its own
- *	call=FUNCTION		of what was opened last: what it returns
- *	phdr=WORD		files with the word in their names, by dl_iterate_phdr()
- *	maps=WORD		the same by /proc/self/maps, each once
- *	secure			whether it runs with more rights than who started it
+ * 	open=PATH, noload=PATH	dlopen() it: the name that the loader knows it by
+ * 	space=PATH		the same in a namespace of its own
+ * 	call=FUNCTION		what this function of the last opened library returns
+ * 	phdr=WORD		files with the word in their names, by dl_iterate_phdr()
+ * 	maps=WORD		the same by /proc/self/maps, each once
+ * 	secure			whether it has more rights than the user who started it
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ static int phdr(struct dl_phdr_info *info, size_t size, void *word)
 	return 0;
 }
 
-/* A file's mappings lie behind each other. */
+/* The mappings of a file lie behind each other. */
 static void maps(const char *word)
 {
 	FILE *f = fopen("/proc/self/maps", "r");

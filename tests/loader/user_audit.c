@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An auditor of the user's: says that it is there. */
+/* An auditor of the user's own, which says that it is there. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The libraries that Python packages bring, small: NVIDIA's, which nobody may
- * load here, one that needs them, and one that opens them as it is loaded.
+ * Small versions of the libraries that Python packages bring: NVIDIA's, which nobody may
+ * load here, a library that needs them, and one that opens them as it is loaded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ static void loaded(void)
 #ifdef NEEDS
 int cudaRuntimeGetVersion(int *version);
 
-/* NVIDIA's in this test says 1. */
+/* NVIDIA's library in this test says version 1. */
 int runtime_is_new(void)
 {
 	int version = 0;
@@ -36,7 +36,7 @@ int runtime_is_new(void)
 #endif
 
 #ifdef OPENS
-/* As packages do that find NVIDIA's libraries from where they lie themselves. */
+/* Opens NVIDIA's libraries relative to its own place, as packages do. */
 __attribute__((constructor))
 static void open_beside(void)
 {
@@ -51,7 +51,7 @@ static void open_beside(void)
 		fprintf(stderr, "%s\n", dlerror());
 }
 
-/* Its own DT_RPATH counts for this, whoever calls it. */
+/* The library's own DT_RPATH counts for this search, whoever calls the function. */
 int opens_name(void)
 {
 	return dlopen("libcublas.so", RTLD_NOW) != NULL;

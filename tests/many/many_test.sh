@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A hundred tenants on eight hosts' worth of servers, churned for eight minutes of virtual time: nothing is
-# left of them, and what one costs does not grow with their number. bench/many.py has the long run.
+# The test promises that nothing is left of a hundred tenants which come and go for eight minutes
+# of virtual time, on as many servers as eight hosts have, and that the cost of one does not grow
+# with their number. bench/many.py has the long run.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tap.sh"
@@ -10,13 +11,14 @@ export WH_BUILD
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT WORMHOLE_DIR
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-# Stopped from outside: what is on EXIT is done, too.
+# When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM
 /usr/bin/python3 "$WH_TOP/bench/many.py" --hosts 8 --tenants 100 --minutes 8 --programs 20 --crashes 4 \
 	--most 128 --seconds 1 >"$tmp/result" 2>"$tmp/error" ||
 	{ echo "Bail out! $(tail -n 1 "$tmp/error")"; exit 1; }
 
-# Python of the result r, and of rows of one server by their number of tenants.
+# result EXPRESSION evaluates Python, with the result in r, and rows of one server by their number
+# of tenants in s.
 result() {
 	/usr/bin/python3 -c "
 import json, sys
@@ -24,7 +26,8 @@ r = json.load(open(sys.argv[1]))
 s = {row['tenants']: row for row in r['server']}
 print($1)" "$tmp/result"
 }
-# of KEY: what each of the last 64 tenants added, over what each of the 64 before them did.
+# growth KEY compares what each of the last 64 tenants added with what each of the 64 before them
+# did.
 growth() { result "(s[128]['$1'] - s[64]['$1']) <= 1.2 * 2 * (s[64]['$1'] - s[32]['$1'])"; }
 
 plan 15
@@ -36,7 +39,7 @@ is servers_say_what_was_placed "$(result "r['wrong']")" 0
 for what in tenants workers files seats descriptors processes sockets; do
 	is "no_${what}_are_left" "$(result "r['left']['$what']")" 0
 done
-# Others' work on this machine may fall into one second, not into each.
+# Other work on this machine may fall into one second, but not into each.
 is tenants_at_rest_wake_nobody_up "$(result "min(s[n]['wakeups'] for n in (16, 32, 64, 128))")" 0.0
 is memory_does_not_grow_faster_than_their_number "$(growth bytes)" True
 is nor_do_descriptors "$(growth descriptors)" True

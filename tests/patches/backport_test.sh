@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What backport.sh makes of the series for Debian 12's kernel: it applies there, has the
-# series' own files byte for byte, and is what is built and packaged.
+# The test promises that backport.sh makes a series for Debian 12's kernel which applies there,
+# has the series' own files byte for byte, and is what is built and packaged.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 patches=$top/kvm-patches
@@ -19,10 +19,10 @@ no_such() {
 	[ $? = 2 ] && case $said in *5.10*6.12*) ;; *) false ;; esac && [ ! -e "$tmp/none" ]
 }
 
-# As a user does it, in a tree that git does not know.
+# applied applies the series as a user does it, in a tree that git does not know.
 applied() { cp -a "$tmp/base" "$tmp/applied" && "$patches/apply.sh" "$tmp/applied"; }
 
-# As a maintainer of that kernel does it.
+# mailed applies it as a maintainer of that kernel does it.
 mailed() {
 	cp -a "$tmp/base" "$tmp/mailed"
 	(cd "$tmp/mailed" && git -c init.defaultBranch=b init -q && git add -f . &&
@@ -31,7 +31,8 @@ mailed() {
 			xargs git -c user.name=n -c user.email=e am -q)
 }
 
-# The files that patches make, as they are in a tree that the series was applied to.
+# own_files lists the files that patches make, as they are in a tree that the series was applied
+# to.
 own_files() {
 	(cd "$patches" && xargs cat <series) |
 		awk '/^--- \/dev\/null/ { getline; print substr($2, 3) }' | sort -u >"$tmp/own"

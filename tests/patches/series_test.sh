@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The series as files: what is stored applies to the kernel source that BASE names and
-# carries the ABI header unchanged; what is exported is that and the selftests, and
-# checkpatch has nothing to say. backport_test.sh has what backport.sh makes of it.
+# The test promises that the stored series applies to the kernel source that BASE names and
+# carries the ABI header unchanged. The exported series is that and the selftests, and checkpatch
+# has nothing to say. backport_test.sh tests what backport.sh makes of it.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 patches=$top/kvm-patches
@@ -27,13 +27,13 @@ refused() {
 		[ ! -e "$tmp/other/arch/x86/kvm/vmx/wormhole.c" ]
 }
 
-# As a user does it, in a tree that git does not know.
+# applied applies the series as a user does it, in a tree that git does not know.
 applied() {
 	cp -a "$tmp/base" "$tmp/applied"
 	"$patches/apply.sh" "$tmp/applied" && [ -f "$tmp/applied/arch/x86/kvm/vmx/wormhole.c" ]
 }
 
-# As a maintainer does it.
+# exported applies it as a maintainer does it.
 exported() {
 	cp -a "$tmp/base" "$tmp/exported"
 	while read -r patch; do
@@ -42,7 +42,7 @@ exported() {
 	diff -r "$tmp/applied" "$tmp/exported"
 }
 
-# But for their number in the subject.
+# stored compares the patches, but for their number in the subject.
 stored() {
 	paste -d' ' "$patches/series" "$tmp/out/series" | head -n "$(wc -l <"$patches/series")" |
 		while read -r from to; do
@@ -62,7 +62,7 @@ numbered() {
 	seq -f "%02g/$total" 0 "$total" | diff - "$tmp/numbers"
 }
 
-# What is in x86_64/ here is in x86/ in newer kernels.
+# The files in x86_64/ here are in x86/ in newer kernels.
 sources() { (cd "$patches/selftests" && ls x86_64/*.c lib/x86_64/*.c include/x86_64/*.h); }
 in_kernel() {
 	arch=x86_64
@@ -94,10 +94,10 @@ checked() {
 	[ ! -s "$tmp/said" ]
 }
 
-# That is a person's, of who posts the series.
+# No patch is signed off, because only the person who posts the series can do that.
 unsigned() { ! (cd "$tmp/out" && xargs grep '^Signed-off-by: ' <series) | grep .; }
 
-# With other names, formats and times than the machine's.
+# again exports once more with other names, formats and times than the machine's.
 again() {
 	printf '[user]\nname = N\nemail = n@n\n[format]\nsignature = s\n[core]\nabbrev = 20\n' >"$tmp/git"
 	GIT_CONFIG_GLOBAL=$tmp/git GIT_AUTHOR_NAME=A GIT_COMMITTER_DATE=1 TZ=Asia/Tokyo \

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the series and the server VM's module use of a kernel is what Debian's own
-# exports to modules: with KVM built in, as in the emulated host, nothing else would
-# notice. Needs the host's kernel as it was built (make images), and Debian's list
-# of symbols (3 MB, from the machine's package archive).
+# The test promises that the series and the server VM's module only use symbols that Debian's own
+# kernel exports to modules. With KVM built in, as in the emulated host, nothing else would
+# notice. The test needs the host's kernel as it was built (make images), and Debian's list of
+# symbols (3 MB, from the machine's package archive).
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${WH_BUILD:-$top/build}
 . "$top/tests/tap.sh"
@@ -12,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 kvm=$build/kernel/host/obj/arch/x86/kvm
 module=$build/server/vm/guest-module/wormhole_server.ko
 
-# Names of the symbols that Debian's kernel for this machine exports.
+# debian_exports prints the symbols that Debian's kernel for this machine exports.
 debian_exports() {
 	meta=linux-headers-$(sed -n 's/^package linux-source-//p' "$top/kvm-patches/6.12/BASE")-amd64
 	package=$(apt-cache depends "$meta" 2>/dev/null |
@@ -23,7 +23,7 @@ debian_exports() {
 		[ -s "$tmp/debian" ]
 }
 
-# What FILEs use and do not have themselves.
+# used FILE... prints the symbols that the files use and do not have themselves.
 used() {
 	nm -u "$@" | awk '$1 == "U" || $1 == "w" { print $2 }' | sort -u
 }
@@ -32,7 +32,7 @@ defined() {
 	nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | sort -u
 }
 
-# kvm_intel has vmx/; what it uses of kvm, that has to export.
+# series_uses prints what vmx/ uses of kvm: kvm_intel contains vmx/, and kvm has to export that.
 series_uses() {
 	defined "$kvm"/vmx/*.o >"$tmp/own"
 	nm "$kvm"/*.o "$kvm"/mmu/*.o "$kvm"/../../../virt/kvm/*.o |

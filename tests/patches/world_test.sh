@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The selftests' header describes what a trampoline reads and KVM does not, for it is
-# alone in the kernel's tree: the world page and the front of a slot are those of
-# hypercall-abi/window.h, and so is every number that both have.
+# The test promises that the selftests' header is right about what a trampoline reads and KVM does
+# not. That header is alone in the kernel's tree. Its world page and the front of its slot must be
+# those of hypercall-abi/window.h, and so must every number that both have.
 top=${WH_TOP:-$(cd "$(dirname "$0")/../../.." && pwd)}
 abi=$top/hypercall-abi
 selftests=$top/kvm-patches/selftests/include
@@ -17,8 +17,8 @@ both() { # LIST: of what has a name in both headers
 	"$1" "$selftests/x86_64/wormhole.h" | comm -12 "$tmp/ours" -
 }
 
-# What both have, for the program that prints a layout. Of a slot, what stands before the
-# words of the other transport; padding has no name of its own.
+# common prints what both headers have, for the program that prints a layout. Of a slot it prints
+# what stands before the words of the other transport; padding has no name of its own.
 common() {
 	for s in $(both structs); do
 		case $s in
@@ -29,7 +29,7 @@ common() {
 	both numbers | sed 's/.*/NUMBER(&)/'
 }
 
-# layout NAME CFLAGS...: what a compiler makes of NAME/window.h, which may be there already.
+# layout NAME CFLAGS... prints what a compiler makes of NAME/window.h, which may be there already.
 layout() {
 	cp "$abi/layout.c" "$tmp/members.h" "$tmp/$1/" || return
 	into=$tmp/$1
@@ -38,7 +38,7 @@ layout() {
 }
 ours() { mkdir "$tmp/ours.d" && cp "$abi/window.h" "$tmp/ours.d" && layout ours.d -I"$abi"; }
 
-# theirs NAME [EDIT]: the selftests' header, or one that says something else.
+# theirs NAME [EDIT] makes the selftests' header, or an edited one that says something else.
 theirs() {
 	mkdir "$tmp/$1" && echo '#include "wormhole.h"' >"$tmp/$1/window.h" &&
 		sed "${2:-}" "$selftests/x86_64/wormhole.h" >"$tmp/$1/wormhole.h" &&

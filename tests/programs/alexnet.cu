@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AlexNet (one column) trains on dummy data. Prints the loss of each step to the
-// last bit and a hash of all weights.
+// AlexNet (one column) trains on dummy data. It prints the loss of each step to the last bit and
+// a hash of all weights.
 //
-//	alexnet [batch=64] [steps=10] [turn=0] [image=227] [width=1]	width divides the channels
+// 	alexnet [batch=64] [steps=10] [turn=0] [image=227] [width=1]	width divides the channels
 #include <algorithm>
 #include "nn.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that come and go, each with a cuBLAS handle and a cuRAND generator of
-// its own: what libraries and driver keep for a thread has to end with it, and a
-// new thread often gets the identity of one that ended. Every other thread leaves
-// its handle to the main thread. Prints a hash for each round.
+// Runs threads that come and go, each with a cuBLAS handle and a cuRAND generator of its own.
+// What libraries and driver keep for a thread has to end with it, and a new thread often gets the
+// identity of one that ended. Every other thread leaves its handle to the main thread. The
+// program prints a hash for each round.
 //
-//	blas_threads [rounds=20] [n=64]
+// 	blas_threads [rounds=20] [n=64]
 #include <thread>
 #include <cublas_v2.h>
 #include <curand.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: captured from two streams, built of explicit nodes (kernels, copies, a
-// fill, a host function), updated and launched again. Prints what each made.
+// Makes graphs: captured from two streams, and built of explicit nodes (kernels, copies, a fill,
+// a host function), then updated and launched again. It prints what each graph made.
 #include "program.h"
 
 #define N	4096
@@ -38,7 +38,7 @@ static size_t nodes_of(cudaGraph_t g)
 	return n;
 }
 
-/* A fork and a join between two streams, by events. */
+/* Captures a fork and a join between two streams, by events. */
 static void captured(float *x, float *y, cudaStream_t a, cudaStream_t b)
 {
 	cudaStreamCaptureStatus status;
@@ -95,7 +95,7 @@ static cudaMemsetParams clearing(float *dev)
 	return m;
 }
 
-/* fill -> add -> times -> copy out -> host function */
+/* Builds fill -> add -> times -> copy out -> host function. */
 static void explicit_nodes(float *x, float *y, float *host, cudaStream_t s)
 {
 	cudaGraphNode_t fill, plus, product, out, call;

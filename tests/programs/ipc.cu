@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Processes that work on one buffer in turns, as frameworks with several
- * processes do: each runs a kernel over all of it and hands over by an event and
- * a word in a pipe; nobody waits for the device in between.
+ * Runs processes that work on one buffer in turns, as frameworks with several processes
+ * do. Each runs a kernel over all of it and hands over by an event and a word in a pipe;
+ * nobody waits for the device in between.
  *
- *	n=	floats (100000)		rounds=	(20)		processes=	(3)
+ * 	n=	floats (100000)		rounds=	(20)		processes=	(3)
  */
 #include "program.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LeNet (Caffe's shape) learns to read synthetic digits: seven-segment glyphs of
-// changing place, size and noise. Prints the loss of each step to the last bit,
-// what it recognises afterwards, and a hash of all weights. With threads=N, N networks
-// learn at the same time, each in a thread and a stream of its own, and print one
-// after the other.
+// LeNet (Caffe's shape) learns to read synthetic digits: seven-segment glyphs of changing place,
+// size and noise. It prints the loss of each step to the last bit, what it recognises afterwards,
+// and a hash of all weights. With threads=N, N networks learn at the same time, each in a thread
+// and a stream of its own, and print one after the other.
 //
-//	lenet [batch=64] [steps=50] [turn=0] [width=1] [threads=1]	width divides the channels
+// 	lenet [batch=64] [steps=50] [turn=0] [width=1] [threads=1]	width divides the channels
 #include <algorithm>
 #include <pthread.h>
 #include <thread>
@@ -13,7 +12,8 @@
 
 #define SIDE	28
 
-// Segments top, upper left, upper right, middle, lower left, lower right, bottom.
+// The bits are the segments top, upper left, upper right, middle, lower left, lower right,
+// bottom.
 static const unsigned char segments[10] = {
 	0x77, 0x24, 0x5d, 0x6d, 0x2e, 0x6b, 0x7b, 0x25, 0x7f, 0x6f,
 };
@@ -49,7 +49,7 @@ static void make_batch(std::vector<float> &images, std::vector<int> &labels, Ran
 	}
 }
 
-/* The networks differ in what they begin with and in what they see. */
+/* Trains one network. The networks differ in what they begin with and in what they see. */
 static void learn(int argc, char **argv, int number, FILE *out)
 {
 	int batch = option(argc, argv, "batch", 64), width = option(argc, argv, "width", 1);
@@ -84,7 +84,7 @@ struct Learner {
 	std::thread thread;
 };
 
-/* None begins or ends while others have not begun to learn or still do. */
+/* No thread begins or ends while others have not begun to learn or still learn. */
 static void learn_in_thread(int argc, char **argv, int number, Learner *me,
 			    pthread_barrier_t *together)
 {

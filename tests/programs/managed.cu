@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory: cudaMallocManaged and __managed__ variables, written by the
-// host and by kernels in turn, in a list of pointers too.
+// Uses managed memory: cudaMallocManaged and __managed__ variables, which the host and kernels
+// write in turn, in a list of pointers too.
 #include "program.h"
 
 #define N	10000

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monte Carlo over cuRAND: pi and a European call option, with XORWOW and
-// Philox, uniform and normal, float and double, seeds and offsets. Counts are
-// integers and sums have a fixed order: each figure is the same in every run.
+// Computes pi and a European call option by Monte Carlo over cuRAND, with XORWOW and Philox,
+// uniform and normal, float and double, seeds and offsets. Counts are integers and sums have a
+// fixed order, so each figure is the same in every run.
 //
-//	montecarlo [n=1048576]
+// 	montecarlo [n=1048576]
 #include <algorithm>
 #include <cmath>
 #include <curand.h>
@@ -29,7 +29,7 @@ __global__ void count_inside(const float *xy, int pairs, unsigned long long *ins
 	atomicAdd(inside, n);
 }
 
-/* One sum for each thread; the host adds them up in their order. */
+/* Computes one sum for each thread; the host adds them up in their order. */
 __global__ void pay_off(const double *z, int n, double *sum)
 {
 	const double s0 = 100, strike = 105, rate = 0.03, sigma = 0.2;
@@ -90,7 +90,7 @@ static void option_price(const char *name, curandGenerator_t g, int n)
 	CHECK(cudaFree(sum));
 }
 
-/* The bits of each kind of number, and of what follows an offset and a new seed. */
+/* Prints the bits of each kind of number, and of the numbers after an offset and a new seed. */
 static void sequences(const char *name, curandGenerator_t g, int n)
 {
 	unsigned int *bits;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mix of calls of Caffe's Neuron Layer tests as a paper traced it: of each
-// 1,096,835 calls 290,122 cudaMemcpy, 268,537 curandSetPseudoRandomGeneratorSeed,
-// 268,536 curandSetGeneratorOffset, 142,394 launches, 127,246
-// cudaPeekAtLastError. Evenly spread; the copies are small and go both ways. The
-// last line on stdout says how many calls it made, for whoever counts crossings.
+// Makes the mix of calls of Caffe's Neuron Layer tests, as a paper traced it: of each 1,096,835
+// calls 290,122 are cudaMemcpy, 268,537 curandSetPseudoRandomGeneratorSeed, 268,536
+// curandSetGeneratorOffset, 142,394 launches, and 127,246 cudaPeekAtLastError. They are evenly
+// spread; the copies are small and go both ways. The last line on stdout says how many calls it
+// made, for programs that count crossings.
 //
-//	neuron [calls=100000] [bytes=480]
+// 	neuron [calls=100000] [bytes=480]
 #include <curand.h>
 #include "program.h"
 
@@ -44,7 +44,9 @@ int main(int argc, char **argv)
 	for (long i = 0; i < calls; i++) {
 		int k = 0;
 
-		/* Who is owed most comes next: the shares hold over any stretch. */
+		/*
+		 * The kind with the largest debt comes next, so the shares hold over any stretch.
+		 */
 		for (int j = 0; j < KINDS; j++) {
 			debt[j] += share[j];
 			if (debt[j] > debt[k])
@@ -78,7 +80,7 @@ int main(int argc, char **argv)
 	}
 	CHECK(cudaDeviceSynchronize());
 	fprintf(stderr, "rate %.0f calls/s\n", calls / (now() - start));
-	/* The seed and offset of the last calls must have arrived with this one. */
+	/* The seed and offset of the last calls must have arrived with this call. */
 	CHECK_STATUS(curandGenerateUniform(g, dev, n / 2 * 2));
 	print_hash("copies", h);
 	print_hash("random", hash_device(dev, n));

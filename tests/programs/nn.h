@@ -12,7 +12,7 @@
 #include <curand.h>
 #include "nn_kernels.h"
 
-/* Device memory of floats that lives as long as its owner. */
+/* A buffer of floats in device memory, which lives as long as its owner. */
 struct Buffer {
 	float *p = NULL;
 	size_t n = 0;
@@ -29,7 +29,7 @@ struct Buffer {
 struct Parameter {
 	Buffer value, gradient, velocity;
 
-	/* Uniform, with the variance that keeps the signals' size. */
+	/* Fills the buffer with uniform numbers, whose variance keeps the signals' size. */
 	void make(size_t n, int inputs, Random &random)
 	{
 		float scale = inputs ? sqrtf(3.0f / inputs) : 0;
@@ -44,7 +44,7 @@ struct Parameter {
 	}
 };
 
-/* What all layers use. */
+/* All layers use these libraries. */
 struct Libraries {
 	cublasHandle_t blas;
 	curandGenerator_t random;
@@ -117,7 +117,7 @@ struct FullyConnected : Layer {
 	std::vector<Parameter *> parameters() override { return { &weight, &bias }; }
 };
 
-/* Its mask comes from cuRAND, whose position goes on from step to step. */
+/* The mask of dropout comes from cuRAND, whose position goes on from step to step. */
 struct Dropout : Layer {
 	Buffer random;
 
@@ -164,7 +164,7 @@ public:
 	void connect(int outputs) { add(new FullyConnected(&lib, next, outputs, random)); }
 	void dropout() { add(new Dropout(&lib, next)); }
 
-	/* One step of training; the loss is read, as solvers that print it do. */
+	/* Makes one step of training; the loss is read, as solvers that print it do. */
 	float train(const float *images, const int *labels, float rate)
 	{
 		float mean = run(images, labels);
@@ -179,7 +179,7 @@ public:
 		return mean;
 	}
 
-	/* How many images of the batch are recognised. */
+	/* Returns how many images of the batch are recognised. */
 	int right(const float *images, const int *labels)
 	{
 		int classes = next.c, n = 0;
@@ -241,9 +241,9 @@ private:
 };
 
 /*
- * The steps of a training and their rate, which is measured after the first ones:
- * over all others, or with `turn=N` over N at a time, each time for a line on
- * stdin and until one says "end". So that several processes can train in turns.
+ * The steps of a training and their rate, which is measured after the first ones. It is
+ * measured over all other steps, or with `turn=N` over N steps at a time: each time for a
+ * line on stdin, until one says "end". So several processes can train in turns.
  */
 class Steps {
 	int batch, steps, warm, turn;
@@ -255,7 +255,7 @@ class Steps {
 		CHECK(cudaDeviceSynchronize());
 		fprintf(stderr, "rate %.6g images/s\n", (double)batch * (done - first) / (now() - start));
 	}
-	/* Between what is measured: is there more of it? */
+	/* Prints the rate between two measurements. Returns whether there is more to measure. */
 	bool again()
 	{
 		char line[8];
@@ -270,14 +270,14 @@ class Steps {
 	}
 
 public:
-	/* The part that is not measured: the first 1/part of `steps`. */
+	/* The first 1/part of `steps` is not measured. */
 	Steps(int argc, char **argv, int batch, int preset, int part) : batch(batch)
 	{
 		steps = option(argc, argv, "steps", preset);
 		turn = option(argc, argv, "turn", 0);
 		warm = steps / part;
 	}
-	/* Is there another step? It is the caller's to do. */
+	/* Returns whether there is another step, which the caller then makes. */
 	bool next()
 	{
 		bool between = done == warm || (turn ? done > warm && (done - warm) % turn == 0 :

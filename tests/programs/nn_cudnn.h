@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same layers by cuDNN, with its deterministic algorithms. */
+/* The layers of nn_blas.h by cuDNN, with its deterministic algorithms. */
 #ifndef WORMHOLE_NN_CUDNN_H
 #define WORMHOLE_NN_CUDNN_H
 
@@ -7,7 +7,7 @@
 
 static const float dnn_one = 1, dnn_zero = 0;
 
-/* One handle for the thread. */
+/* Returns the one handle of the thread. */
 static inline cudnnHandle_t dnn(void)
 {
 	static thread_local cudnnHandle_t handle;

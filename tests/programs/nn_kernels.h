@@ -33,10 +33,13 @@ static inline int blocks_for(size_t n)
 	return b > 65535 ? 65535 : (int)b;
 }
 
-/* Where a thread's network computes: the default stream, where it is the only one. */
+/*
+ * The stream in which a thread's network computes: the default stream, if it is the only
+ * network.
+ */
 static thread_local cudaStream_t nn_stream;
 
-/* launch(kernel, n, args...): one thread for each of n values. */
+/* LAUNCH(kernel, n, args...) starts one thread for each of n values. */
 #define LAUNCH(kernel, n, ...) do {					\
 	kernel<<<blocks_for(n), THREADS, 0, nn_stream>>>((int)(n), __VA_ARGS__);	\
 	CHECK_LAUNCH();							\
@@ -48,7 +51,7 @@ __global__ void fill(int n, float *p, float value)
 		p[i] = value;
 }
 
-/* col[c * k * k + ky * k + kx][y * ow + x] of one image. */
+/* Writes col[c * k * k + ky * k + kx][y * ow + x] of one image. */
 __global__ void im2col(int n, const float *im, float *col, Shape s, Window w, int oh, int ow)
 {
 	FOR_EACH(i, n) {
@@ -84,14 +87,14 @@ __global__ void col2im(int n, const float *col, float *im, Shape s, Window w, in
 	}
 }
 
-/* y[n][c][rest] += b[c] */
+/* Computes y[n][c][rest] += b[c]. */
 __global__ void add_bias(int n, float *y, const float *b, int channels, int rest)
 {
 	FOR_EACH(i, n)
 		y[i] += b[i / rest % channels];
 }
 
-/* db[c] = the sum of dy over images and places: a block for each channel. */
+/* Computes db[c], the sum of dy over images and places, with a block for each channel. */
 __global__ void bias_gradient(const float *dy, float *db, int channels, int images, int rest)
 {
 	__shared__ float part[THREADS];
@@ -203,14 +206,14 @@ __global__ void lrn_gradient(int n, const float *x, const float *y, const float 
 	}
 }
 
-/* random is uniform in (0, 1]; half of the values go. */
+/* Drops half of the values; random is uniform in (0, 1]. */
 __global__ void drop(int n, const float *x, const float *random, float *y)
 {
 	FOR_EACH(i, n)
 		y[i] = random[i] > 0.5f ? 2 * x[i] : 0;
 }
 
-/* Of each image: -log of its label's probability, and the gradient of the mean. */
+/* Computes, for each image, -log of its label's probability, and the gradient of the mean. */
 __global__ void softmax_loss(int images, const float *x, const int *label, float *loss, float *dx,
 			     int classes)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device says and asks of the host: printf with all kinds of arguments,
-// host functions in a stream's order, a cooperative launch that waits for its
-// whole grid.
+// Has the device talk to the host: printf with all kinds of arguments, host functions in a
+// stream's order, a cooperative launch that waits for its whole grid.
 #include <cooperative_groups.h>
 #include "program.h"
 

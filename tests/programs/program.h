@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the programs here: stop on an error, options as name=value, and
- * results in a form that can be compared bit for bit. Results go to stdout and
- * are the same in every run; what may differ (rates) goes to stderr.
+ * The programs here share this file: stop on an error, options as name=value, and results
+ * in a form that can be compared bit for bit. Results go to stdout and are the same in
+ * every run; what may differ (rates) goes to stderr.
  */
 #ifndef WORMHOLE_PROGRAM_H
 #define WORMHOLE_PROGRAM_H
@@ -25,7 +25,7 @@
 	}								\
 } while (0)
 
-/* For libraries whose first status, 0, is success. */
+/* Checks calls of libraries whose first status, 0, is success. */
 #define CHECK_STATUS(call) do {						\
 	int err_ = (int)(call);						\
 	if (err_) {							\
@@ -37,7 +37,7 @@
 
 #define CHECK_LAUNCH()	CHECK(cudaGetLastError())
 
-/* The value of `name=...` among the arguments, or the preset. */
+/* Returns the value of `name=...` among the arguments, or the preset. */
 static inline long option(int argc, char **argv, const char *name, long preset)
 {
 	size_t n = strlen(name);
@@ -48,7 +48,7 @@ static inline long option(int argc, char **argv, const char *name, long preset)
 	return preset;
 }
 
-/* FNV-1a, 64 bit; h continues an earlier one. */
+/* Computes FNV-1a, 64 bit; h continues an earlier hash. */
 static inline uint64_t hash_bytes(const void *p, size_t n, uint64_t h = 0xcbf29ce484222325ULL)
 {
 	const unsigned char *b = (const unsigned char *)p;
@@ -80,7 +80,7 @@ static inline double now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-/* A small generator of its own: the same numbers with every C library. */
+/* A small generator of its own, which gives the same numbers with every C library. */
 struct Random {
 	uint64_t state;
 
@@ -90,7 +90,7 @@ struct Random {
 		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 		return (uint32_t)(state >> 33);
 	}
-	/* In [-1, 1). */
+	/* Returns a number in [-1, 1). */
 	float real() { return (float)bits() / 1073741824.0f - 1.0f; }
 };
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installed as NAME.t: the program NAME, with small sizes, prints the same on
-# softgpu in its process (native), over loopback and over shm, with both
-# runtimes. What softgpu itself does not have is a skip that says so.
+# The test is installed as NAME.t. It promises that the program NAME, with small sizes, prints the
+# same on softgpu in its process (native), over loopback and over shm, with both runtimes. What
+# softgpu itself does not have is a skip that says so.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 . "$WH_TOP/tests/tap.sh"
 . "$WH_TOP/tests/world.sh"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight threads, sixteen streams: each thread drives two of them and its own
-// default stream, hands values to its neighbour's stream by an event, and counts
-// callbacks. Prints a hash for each thread, in the threads' order.
+// Runs eight threads with sixteen streams. Each thread drives two of them and its own default
+// stream, hands values to its neighbour's stream by an event, and counts callbacks. It prints a
+// hash for each thread, in the threads' order.
 //
-//	threads [rounds=50] [n=4096]
+// 	threads [rounds=50] [n=4096]
 #include <atomic>
 #include <pthread.h>
 #include <thread>
@@ -47,7 +47,7 @@ static void CUDART_CB on_stream(cudaStream_t, cudaError_t status, void *counter)
 		(*(std::atomic<int> *)counter)++;
 }
 
-/* A round has four parts with a barrier between, so that events are in order. */
+/* Makes a round, which has four parts with a barrier between, so that events are in order. */
 static void one_round(int t, int r)
 {
 	int blocks = (n + 127) / 128, neighbour = (t + 1) % N_THREADS;
@@ -58,14 +58,14 @@ static void one_round(int t, int r)
 	}
 	CHECK(cudaEventRecord(ready[t], stream[t][1]));
 	pthread_barrier_wait(&together);
-	/* My first stream reads what the neighbour's second one has made. */
+	/* This thread's first stream reads what the neighbour's second one has made. */
 	CHECK(cudaStreamWaitEvent(stream[t][0], ready[neighbour], 0));
 	take<<<blocks, 128, 0, stream[t][0]>>>(dev[t][0], dev[neighbour][1], n);
 	CHECK_LAUNCH();
 	CHECK(cudaLaunchHostFunc(stream[t][0], on_host, &host_functions[t]));
 	if (r % 10 == 0)
 		CHECK(cudaStreamAddCallback(stream[t][1], on_stream, &callbacks[t], 0));
-	/* The thread's own default stream, beside all this. */
+	/* The thread's own default stream works beside all this. */
 	mix<<<blocks, 128, 0, cudaStreamPerThread>>>(own[t], n, r);
 	CHECK_LAUNCH();
 	CHECK(cudaMemcpyAsync(seen[t], own[t], n * sizeof(int), cudaMemcpyDeviceToHost,
@@ -99,7 +99,7 @@ static void work(int t)
 		CHECK(cudaStreamSynchronize(stream[t][s]));
 		result[t] = hash_device(dev[t][s], n, result[t]);
 	}
-	/* Of another thread's error nothing may be seen here, and of this one's by no other. */
+	/* A thread must not see another thread's error, and no other thread may see this one's. */
 	if (t % 2 && cudaSetDevice(-1) == cudaSuccess)
 		exit(3);
 	pthread_barrier_wait(&together);

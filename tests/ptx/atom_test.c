@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: each atomic gives the old value and leaves the new one, in global,
- * shared and generic memory; under contention no update is lost; red does the
+ * The test promises that each atomic gives the old value and leaves the new one, in
+ * global, shared and generic memory. Under contention no update is lost. red does the
  * same without a result.
  */
 #include "quad.h"
@@ -21,7 +21,7 @@ struct op {
 	bool no_red;
 };
 
-/* Every thread on a word of its own; space: global, shared or generic. */
+/* Every thread works on a word of its own. @space is global, shared or generic. */
 static void write_text(char *t, const struct op *op, const char *space,
 		       bool red)
 {
@@ -94,7 +94,7 @@ static uint64_t operand(const struct op *op)
 	return rnd_int(8 * op->size);
 }
 
-/* NaNs of f32 are canonical; of the others only their being NaNs counts. */
+/* NaNs of f32 are canonical; for the other types any NaN is as good as another. */
 static bool same(uint64_t got, uint64_t want, const struct op *op)
 {
 	if (!strcmp(op->type, "f64") && f64(want) != f64(want))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: logic, shifts, bit fields, permutations, comparisons, selections and
- * moves give, bit for bit, what the PTX manual says, on edge and random values.
+ * The test promises that logic, shifts, bit fields, permutations, comparisons, selections
+ * and moves give, bit for bit, what the PTX manual says, on edge and random values.
  */
 #include "int_ref.h"
 
@@ -149,7 +149,7 @@ static uint64_t brev(uint64_t v, int bits)
 REF(brev32, brev(A, 32))
 REF(brev64, brev(A, 64))
 
-/* The loops of the manual. */
+/* These are the loops of the manual. */
 static uint64_t bfe(uint64_t a, uint32_t pos, uint32_t len, int bits, bool sgn)
 {
 	int msb = bits - 1, end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: PTX as nvcc writes it loads and computes what the same code does on
- * the CPU, for several -arch values, fast math and debug code. Needs nvcc at
- * build time (kernels.cu); skips without it.
+ * The test promises that PTX as nvcc writes it loads and computes what the same code does
+ * on the CPU, for several -arch values, fast math and debug code. It needs nvcc at build
+ * time (kernels.cu); it skips without it.
  */
 #include "harness.h"
 
@@ -33,7 +33,7 @@ static uint64_t arg_f32(float f)
 	return u32_of(f);
 }
 
-/* Debug code has products and sums apart. */
+/* Debug code computes products and sums apart. */
 static float muladd(float a, float b, float c)
 {
 	return unfused ? a * b + c : fmaf(a, b, c);
@@ -178,7 +178,7 @@ static void maxpool(void)
 	dev_free(at);
 }
 
-/* Known answer of Philox4x32-10 for a zero key and counter. */
+/* The known answer of Philox4x32-10 for a zero key and counter. */
 static void philox(void)
 {
 	uint32_t *out = dev_alloc(16 * N);
@@ -216,7 +216,10 @@ static void math64(void)
 	}
 	good = run("math64", 8, 128, 0, ARGS(P(out), P(in), N));
 	for (int i = 0; good && i < N; i++) {
-		/* Wider where the C library is off itself: cbrt() by 3.5 ulp. */
+		/*
+		 * The references are wider where the C library is off itself: its cbrt() by 3.5
+		 * ulp.
+		 */
 		double x = in[i], w[12] = { expl(x), logl(fabs(x)), sinl(x),
 			cosl(x), powl(fabs(x), 1.7), sqrt(fabs(x)), 1 / x,
 			tanhl(x), atan2l(x, 2.0), cbrtl(x), fmod(x, 0.7),
@@ -264,7 +267,7 @@ static void math32(void)
 			tanh(x), atan2(x, 2.0), cbrt(x), fmod(x, 0.7f),
 			erf(x) };
 
-		/* With fast math: absolute errors, and only sane operands. */
+		/* With fast math, errors are absolute, and operands are sane. */
 		for (int k = 0; good && k < 12; k++) {
 			float got = out[12 * i + k];
 			bool near = fast_math ? fabs(got - w[k]) <=
@@ -381,7 +384,7 @@ struct point {
 	float v[3];
 };
 
-/* The struct is a parameter of 32 bytes: packed here, not by launch(). */
+/* The struct is a parameter of 32 bytes, so it is packed here, not by launch(). */
 static void structs(void)
 {
 	struct point p = { 1.25, "abcd", 77, { 1, 2, 3 } };
@@ -509,7 +512,7 @@ static void halves(void)
 		double x = half_value(a[i]), y = half_value(b[i]);
 		double w = x * y + (x + y), g = half_value(out[i]);
 
-		/* Two roundings to 11 bits, of the sum and of the result. */
+		/* The bound allows two roundings to 11 bits, of the sum and of the result. */
 		good = fabs(g - w) <= (fabs(w) + fabs(x + y)) * 0x1p-11;
 	}
 	point(good, "half_arithmetic_rounds_once");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: every conversion between integer and floating types, with every
- * rounding, saturation, and from and to registers wider than the type, gives
- * what the PTX manual says.
+ * The test promises that every conversion between integer and floating types gives what
+ * the PTX manual says, with every rounding, saturation, and from and to registers wider
+ * than the type.
  */
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static __float128 source(uint64_t v)
 	return now.ftz && t->f == &F32 ? q_flush(x, &F32) : x;
 }
 
-/* The result in its register: integers are extended by their own sign. */
+/* Returns the result in its register: integers are extended by their own sign. */
 static uint64_t int_result(__float128 x)
 {
 	const struct type *t = now.d;
@@ -140,7 +140,7 @@ static uint64_t gen_source(void)
 	return rnd_f16();
 }
 
-/* cvt{.mods}.d.s with registers of these sizes. */
+/* Tests cvt{.mods}.d.s with registers of these sizes. */
 static bool one(const char *mods, int dreg, int sreg)
 {
 	gen_fn *gen[OP_SRC] = { gen_source };
@@ -335,7 +335,7 @@ REF(pack_u8, (C << 16 & 0xffffffff) | clamp(SA, 0, 255) << 8 |
 REF(pack_s8, (C << 16 & 0xffffffff) | (clamp(SA, -128, 127) & 255) << 8 |
 	     (clamp(SB, -128, 127) & 255))
 
-/* fp8: all values of the format by its definition, then the nearest one. */
+/* For fp8, all values of the format are made by its definition, and the nearest one is taken. */
 static __float128 fp8_value(int v, bool e4m3)
 {
 	int man = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: f32 and f64 arithmetic is exactly rounded in every direction, with
- * .ftz and .sat as PTX says, an f32 NaN is 0x7fffffff, and the approximations
- * are within PTX's documented error.
+ * The test promises that f32 and f64 arithmetic is exactly rounded in every direction,
+ * with .ftz and .sat as PTX says. An f32 NaN is 0x7fffffff, and the approximations are
+ * within PTX's documented error.
  */
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static __float128 operand(uint64_t bits)
 	return now.ftz ? q_flush(v, now.f) : v;
 }
 
-/* The sign of a zero sum depends on the direction: take it from the CPU's. */
+/* The sign of a zero sum depends on the direction, so it is taken from the CPU's result. */
 static __float128 zero_sign(__float128 a, __float128 b, __float128 r)
 {
 	if (r != 0 || strchr("*/rs", now.op))
@@ -96,7 +96,7 @@ static bool one_form(const char *name, char op, int nsrc, bool f64,
 	return op_matches(insn, sig, rounded, NULL, f64 ? 8 : 4, 0);
 }
 
-/* All directions; without a direction where PTX allows that. */
+/* Tests all directions, and no direction where PTX allows that. */
 static void all_forms(const char *name, char op, int nsrc, bool bare,
 		      bool may_sat)
 {
@@ -146,7 +146,7 @@ static uint64_t ftz(uint64_t v)
 	return v & 0x7f800000 ? v : v & 0x80000000;
 }
 
-/* Signed order of the bits: -0 comes before +0. */
+/* Returns the signed order of the bits: -0 comes before +0. */
 static int64_t rank(uint64_t v, int bits)
 {
 	uint64_t top = 1ull << (bits - 1);
@@ -206,7 +206,7 @@ REF(nan64_, nan64(A))
 REF(normal64, (A & 0x7ff0000000000000) && fin64(s))
 REF(subn64, !(A & 0x7ff0000000000000) && A & 0xfffffffffffff)
 
-/* A NaN must have these very bits: integer comparison of the results. */
+/* A NaN must have these very bits, so the results are compared as integers. */
 static uint64_t nan_bits(const uint64_t *s)
 {
 	float r = f32(A) + f32(B);
@@ -348,7 +348,7 @@ static uint64_t above_zero(void)
 	return rnd_f32() & 0x7fffffff;
 }
 
-/* Not op_matches(): the bound is no number of units of the last place. */
+/* op_matches() would not do here, because the bound is no number of units of the last place. */
 static void check_approx(const char *op, const char *mods, double rel,
 			 double abs, gen_fn *gen)
 {
@@ -376,7 +376,7 @@ static void check_approx(const char *op, const char *mods, double rel,
 			b = q_flush(b, &F32);
 		}
 		want = exact_approx(a, b);
-		/* div.approx: defined as zero for such divisors. */
+		/* div.approx is defined as zero for such divisors. */
 		if (op[0] == 'd' && mods[0] == 'a' && fabsq(b) > 0x1p126Q &&
 		    !isinfq(b) && !isnanq(b))
 			want = isinfq(a) || isnanq(a) ? nanq("") : 0;
@@ -465,7 +465,7 @@ static uint64_t two_floats(void)
 {
 	uint64_t v = rnd_f32();
 
-	/* No NaN: the sum of each half is compared bit by bit. */
+	/* NaNs are avoided, because the sum of each half is compared bit by bit. */
 	if (nan32(v))
 		v = 0;
 	return v | (v ^ 0x80000000) << 32;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: lanes that branch apart each run their own way and meet again;
- * calls, returns, exits and jumps through tables work under divergence; what
- * cannot go on ends the launch with the right status.
+ * The test promises that lanes which branch apart each run their own way and meet again.
+ * Calls, returns, exits and jumps through tables work under divergence. What cannot go on
+ * ends the launch with the right status.
  */
 #include "harness.h"
 
@@ -13,7 +13,7 @@
 		  sizeof((uint64_t[]){ __VA_ARGS__ }) / 8
 #define P(x) ((uintptr_t)(x))
 
-/* Thread number in %t, address of out[t] in %o. */
+/* The head puts the thread number into %t and the address of out[t] into %o. */
 #define HEAD(regs) \
 	".entry k(.param .u64 out)\n{\n.reg .b32 %t, %i<40>;\n" \
 	".reg .b64 %o, %x<9>;\n.reg .pred %p<9>;\n" regs "\n" \
@@ -21,7 +21,7 @@
 	"mad.lo.s32 %t, %i0, %i1, %t;\nld.param.u64 %o, [out];\n" \
 	"mad.wide.u32 %o, %t, 4, %o;\n"
 
-/* Runs "k" on n threads in blocks of 96; NULL if that fails. */
+/* Runs "k" on n threads in blocks of 96. Returns NULL if that fails. */
 static uint32_t *run(const char *text, uint32_t n)
 {
 	static uint32_t result[4096];
@@ -228,7 +228,7 @@ static const char ackermann[] =
 	"st.param.b32 [p1], %i3; call.uni (r0), ack, (p0, p1);\n"
 	"ld.param.b32 %i4, [r0]; }\nst.global.u32 [%o], %i4; }\n";
 
-/* Different functions at the same depth, one of them calling on. */
+/* Calls different functions at the same depth, one of which calls on. */
 static uint32_t ref_indirect(uint32_t t)
 {
 	return t % 3 == 0 ? t + 1 : t % 3 == 1 ? t * t + 1 : 5 * (t * t + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: softgpu/ptx/PTX.md lists exactly the instruction forms that are run.
- * "forms.t --print" writes the list for it.
+ * The test promises that softgpu/ptx/PTX.md lists exactly the instruction forms that
+ * softgpu runs. "forms.t --print" writes the list for it.
  */
 #include "harness.h"
 
@@ -31,7 +31,7 @@ static char *slurp(const char *path)
 	return p;
 }
 
-/* Where both texts differ first, for the diagnostics. */
+/* Shows where both texts differ first, for the diagnostics. */
 static void show_difference(const char *doc, const char *forms)
 {
 	while (*forms) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: loads that share their addresses, and the fused load-load-fma runs
- * of a matrix product, give what each instruction alone gives, whatever the
- * addresses look like, in whole and partial warps. Needs no hardware.
+ * The test promises that loads which share their addresses, and the fused load-load-fma
+ * runs of a matrix product, give what each instruction alone gives, whatever the
+ * addresses look like, in whole and partial warps. It needs no hardware.
  */
 #include "harness.h"
 
@@ -12,7 +12,7 @@
 #define WORDS	256		/* of shared memory */
 #define OUTS	14		/* results a thread */
 
-/* in: WORDS words; at: two addresses a thread; out: OUTS words a thread. */
+/* in has WORDS words, at has two addresses for each thread, out has OUTS words for each thread. */
 static const char body[] =
 	".entry k(.param .u64 in, .param .u64 at, .param .u64 out)\n{\n"
 	".shared .align 16 .b8 s[1024];\n.reg .b32 %t, %n, %a, %b, %r<4>;\n"
@@ -108,7 +108,7 @@ static bool same(struct ptx_module *m, uint32_t threads)
 	return true;
 }
 
-/* How addresses may lie: as the rows and columns of tiles, or anyhow. */
+/* Returns how addresses lie: as the rows and columns of tiles, or anyhow. */
 static uint32_t pattern(int kind, uint32_t t)
 {
 	switch (kind) {

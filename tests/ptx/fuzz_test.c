@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: no text makes the loader crash, leak or run long, and no module that
- * loads makes the executor touch memory that is not its own. Mutates PTX with
- * every kind of statement, and runs what still loads. Built with the address
+ * The test promises that no text makes the loader crash, leak or run long, and that no
+ * module that loads makes the executor touch memory that is not its own. It mutates PTX
+ * with every kind of statement, and runs what still loads. It is built with the address
  * and undefined behaviour sanitizers, which turn any mistake into a failure.
  * WH_FUZZ_SECONDS makes it run longer than its six seconds.
  */
@@ -14,7 +14,7 @@
 
 #define SECONDS		6
 #define MAX_TEXT	16384
-/* For a text of at most MAX_TEXT bytes, with sanitizers and a busy machine. */
+/* The limit is for a text of at most MAX_TEXT bytes, with sanitizers and a busy machine. */
 #define MAX_LOAD_SECONDS 2.0
 
 static const char base[] =
@@ -77,7 +77,7 @@ static const char *const words[] = {
 	"setp.ne.u32 %p1, %r1, 7;", "%tid.x", "%clock64", ".reg .b64 %y<90>;",
 };
 
-/* Mostly between statements, so that much of what comes out still loads. */
+/* Picks a place, mostly between statements, so that much of what comes out still loads. */
 static char *pick_place(char *t, size_t n)
 {
 	char *p = t + rnd() % (n + 1), *semi;
@@ -112,7 +112,7 @@ static size_t insert(char *t, size_t n, const char *what, size_t len)
 	return n + len;
 }
 
-/* One statement, or a few, to another place. */
+/* Copies one statement, or a few, to another place. */
 static size_t copy_part(char *t, size_t n)
 {
 	char *p = pick_place(t, n), *semi = memchr(p, ';', t + n - p);
@@ -141,7 +141,9 @@ static size_t mutate(char *t, size_t n)
 			t[rnd() % n] = rnd();
 		return n;
 	case 3:
-		/* A digit for a digit: other registers, other numbers. */
+		/*
+		 * Changes a digit to another digit, which gives other registers and other numbers.
+		 */
 		for (k = 0; n && k < 50; k++) {
 			char *p = t + rnd() % n;
 
@@ -203,7 +205,7 @@ static void run_entries(const struct ptx_module *m, struct exec_machine *x)
 			.dyn_shared = 32, .mem = &mem, .cancel = &stop,
 		};
 
-		/* Keep the memory that one test can take in bounds. */
+		/* The memory that one test can take is limited. */
 		if (!f->entry || f->local_bytes > 1 << 16)
 			continue;
 		params = malloc(f->param_bytes + 1);
@@ -240,7 +242,7 @@ int main(void)
 		memcpy(text, base, n);
 		while (changes--)
 			n = mutate(text, n);
-		/* A buffer of just this size: reading behind it is seen. */
+		/* The buffer has exactly this size, so that the sanitizer sees a read behind it. */
 		exact = malloc(n);
 		memcpy(exact, text, n);
 		ptx_load(exact, n, &alloc, &m, log, sizeof(log));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: arithmetic on f16, bf16 and pairs of them is rounded once, fma too,
- * with .ftz, .sat and .relu as PTX says; minima, comparisons and approximations
- * are those of the exact values.
+ * The test promises that arithmetic on f16, bf16 and pairs of them is rounded once, fma
+ * too, with .ftz, .sat and .relu as PTX says. Minima, comparisons and approximations are
+ * those of the exact values.
  */
 #include <stdio.h>
 
@@ -110,10 +110,10 @@ static uint64_t expected(const uint64_t *s)
 
 static uint64_t gen_half(void)
 {
-	/* Canonical NaNs only: arithmetic does not keep payloads. */
+	/* NaNs are canonical, because arithmetic does not keep payloads. */
 	uint64_t a = canonical(rnd_f16()), b = canonical(rnd_f16());
 
-	/* Close exponents, so that sums and products round. */
+	/* The exponents are close, so that sums and products round. */
 	if (rnd() & 1)
 		a = (a & 0x83ff) | 0x3000 | (rnd() & 0xc00);
 	return now.pair ? a | b << 16 : a;
@@ -142,7 +142,7 @@ static bool form(const char *name, char op, int nsrc, const char *mods,
 	return op_matches(insn, sig, expected, gen, 0, 0);
 }
 
-/* @mods for f16; bf16 knows those of @bmods only. */
+/* Tests @mods for f16; bf16 only knows those of @bmods. */
 static void forms(const char *name, char op, int nsrc,
 		  const char *const *mods, const char *const *bmods)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See harness.h. */
+/* harness.h describes these functions. */
 #include "harness.h"
 
 #include <signal.h>
@@ -261,7 +261,7 @@ uint32_t rnd_f32(void)
 	case 3:
 		return v & 0xffffffff;
 	default:
-		/* Exponents near 0: sums and products stay in range. */
+		/* Exponents near 0 keep sums and products in range. */
 		return (v & 0x807fffff) | (0x70 + (v >> 32) % 32) << 23;
 	}
 }
@@ -312,7 +312,7 @@ static int bytes_of(char sig)
 
 #define POISON 0xa5a5a5a5a5a5a5a5ull
 
-/* Loads, the instruction under guard %g, and the store of the result. */
+/* Writes the loads, the instruction under guard %g, and the store of the result. */
 static void op_text(char *t, const char *insn, const char *sig)
 {
 	static const char names[] = "dabce";
@@ -344,7 +344,7 @@ static void op_text(char *t, const char *insn, const char *sig)
 			sig[i] == 'h' ? "b16" : sig[i] == 'l' ? "b64" : "b32",
 			names[i], i + 2);
 	}
-	/* What a guarded instruction must leave alone. */
+	/* The result starts with a value that a guarded instruction must leave alone. */
 	if (sig[0] == 'p')
 		strcat(t, "setp.eq.u32 %d, 0, 0;\n");
 	else
@@ -456,7 +456,7 @@ static int64_t order64(uint64_t v)
 	return (int64_t)v < 0 ? -(int64_t)(v & INT64_MAX) : (int64_t)v;
 }
 
-/* kind: 0 bits, 4 or 8 a float of that size. */
+/* Compares two results. @kind is 0 for bits, or 4 or 8 for a float of that size. */
 static bool same(uint64_t got, uint64_t want, int kind, int ulp)
 {
 	int64_t d;

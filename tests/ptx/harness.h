@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the tests of the PTX half: a module with plain malloc()ed device memory
- * that knows its ranges, launches with a list of arguments, and kernels that
- * are one instruction on arrays.
+ * The tests of the PTX half use this file: a module with plain malloc()ed device memory
+ * that knows its ranges, launches with a list of arguments, and kernels that are one
+ * instruction on arrays.
  */
 #ifndef WORMHOLE_TESTS_PTX_HARNESS_H
 #define WORMHOLE_TESTS_PTX_HARNESS_H
@@ -28,7 +28,7 @@ extern const struct exec_mem dev_mem;
 
 extern char load_log[512];
 
-/* NULL when it does not load; the reason is in load_log. */
+/* Returns NULL when the text does not load; the reason is in load_log. */
 struct ptx_module *load(const char *text);
 enum ptx_status load_status(const char *text);
 
@@ -38,7 +38,7 @@ struct ptx_module *load_body(const char *body);
 extern struct exec_fault fault;
 extern char printed[65536];
 
-/* Arguments are 64-bit words, packed as the kernel wants them. */
+/* The arguments are 64-bit words, which are packed as the kernel wants them. */
 enum exec_status launch(struct ptx_module *m, const char *kernel,
 			uint32_t grid, uint32_t block, uint32_t dyn_shared,
 			const uint64_t *args, uint32_t nargs);
@@ -52,7 +52,7 @@ enum exec_status launch3(struct ptx_module *m, const char *kernel,
 extern uint64_t seed;
 void seed_init(void);
 uint64_t rnd(void);
-/* Often an edge case: 0, 1, all ones, extremes, NaN, subnormal. */
+/* Returns an edge case often: 0, 1, all ones, extremes, NaN, subnormal. */
 uint64_t rnd_int(int bits);
 uint32_t rnd_f32(void);
 uint64_t rnd_f64(void);
@@ -96,27 +96,27 @@ static inline uint64_t u64_of(double f)
 #define OP_SRC 4
 
 /*
- * Runs @insn for OP_N threads. In it %d is the result (type letter @sig[0]) and
- * %a, %b, %c, %e are the operands: h 16, i 32, l 64 bits, p a predicate (0/1).
- * Two launches: with all lanes, and with every third lane guarded out (but for
- * sequences in braces, which get no guard).
+ * Runs @insn for OP_N threads. In it %d is the result (type letter @sig[0]) and %a, %b,
+ * %c, %e are the operands: h 16, i 32, l 64 bits, p a predicate (0/1). It makes two
+ * launches: with all lanes, and with every third lane guarded out (but for sequences in
+ * braces, which get no guard).
  */
 bool run_op(const char *insn, const char *sig, uint64_t src[OP_SRC][OP_N],
 	    uint64_t *dst);
 
-/* What a test expects of one thread. */
+/* The result that a test expects of one thread. */
 typedef uint64_t ref_fn(const uint64_t *s);
 typedef uint64_t gen_fn(void);
 
 /*
- * Whether all threads have what @ref says, with both sets of handlers. kind: 0
- * for the same bits; 4, 8 for a float of that size, which may be @ulp away, and
- * any NaN is as good as another. @gen makes the operands, where it is given.
+ * Returns whether all threads have what @ref says, with both sets of handlers. @kind is 0
+ * for the same bits, or 4 or 8 for a float of that size, which may be @ulp away, and any
+ * NaN is as good as another. @gen makes the operands, where it is given.
  */
 bool op_matches(const char *insn, const char *sig, ref_fn *ref,
 		gen_fn *const gen[], int kind, int ulp);
 
-/* The same as a point of the test. */
+/* Makes the same check as a point of the test. */
 static inline void check_op(const char *insn, const char *sig, ref_fn *ref,
 			    gen_fn *const gen[])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of integer instructions: references on 64-bit operands. */
+/* References on 64-bit operands for tests of integer instructions. */
 #ifndef WORMHOLE_TESTS_PTX_INT_REF_H
 #define WORMHOLE_TESTS_PTX_INT_REF_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: each instruction of integer arithmetic gives, bit for bit, what the PTX manual
- * says, on edge and random values, with full and with partial warps. The
+ * The test promises that each instruction of integer arithmetic gives, bit for bit, what
+ * the PTX manual says, on edge and random values, with full and with partial warps. The
  * references are written from the manual with wide integers.
  */
 #include "int_ref.h"
@@ -145,7 +145,7 @@ static uint64_t sub64_high(const uint64_t *s)
 	return ((B << 32 | A) - (E << 32 | C)) >> 32;
 }
 
-/* The carry out of a + b + carry(a + a), seen by a last addc. */
+/* A last addc shows the carry out of a + b + carry(a + a). */
 static uint64_t carry_out32(const uint64_t *s)
 {
 	return (A + B + (A + A) / (1ull << 32)) >> 32;
@@ -168,7 +168,7 @@ static uint64_t carry_out64(const uint64_t *s)
 
 #define MUL64(x, y, sgn) (sgn ? (uint64_t)(sx(x, 32) * sx(y, 32)) : (x) * (y))
 
-/* mad.lo.cc then madc.hi: the high word of a * b + (e:c). */
+/* mad.lo.cc and then madc.hi give the high word of a * b + (e:c). */
 static uint64_t mad64_high_u(const uint64_t *s)
 {
 	return (A * B + (E << 32 | C)) >> 32;
@@ -190,7 +190,7 @@ static uint64_t mad128_high_s(const uint64_t *s)
 		((u128)E << 64 | C)) >> 64;
 }
 
-/* mad.hi.cc: the carry of hi(a * b) + c. */
+/* mad.hi.cc gives the carry of hi(a * b) + c. */
 static uint64_t madhi_carry_u(const uint64_t *s)
 {
 	return ((A * B >> 32) + C) >> 32;
@@ -212,7 +212,7 @@ static uint64_t madhi_carry_s64(const uint64_t *s)
 	       64;
 }
 
-/* madc.lo.cc with a carry in of 1 from -1 + 1. */
+/* madc.lo.cc gets a carry in of 1 from -1 + 1. */
 static uint64_t madclo_carry(const uint64_t *s)
 {
 	return (low(A * B, 32) + C + 1) >> 32;

@@ -291,7 +291,7 @@ __global__ void scan(int *out, const int *in)
 	out[blockIdx.x * 256 + t] = s[t];
 }
 
-/* A lock that lanes of one warp fight for: needs independent progress. */
+/* Lanes of one warp fight for a lock, which needs independent progress. */
 __global__ void spinlock(int *lock, int *count)
 {
 	bool done = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: loads and stores of a warp whose lanes lie in lines of eight, which
- * have a way of their own, move what they would lane by lane: every width, lines in
- * any order, also where they overlap or are none; and a line that ends beyond its
- * memory, or is not aligned, is a fault. Needs no hardware.
+ * The test promises that loads and stores of a warp whose lanes lie in lines of eight,
+ * which softgpu runs in a way of their own, move what they would move lane by lane. It
+ * tests every width and lines in any order, also where they overlap or are no lines. A
+ * line that ends beyond its memory, or is not aligned, is a fault. It needs no hardware.
  */
 #include "harness.h"
 
@@ -13,19 +13,19 @@
 #define BYTES	1024
 #define LANES	32
 
-/* to[at[1][t]] = from[at[0][t]], in global memory; %d is the width in bits. */
+/* Does to[at[1][t]] = from[at[0][t]] in global memory; %d is the width in bits. */
 static const char in_global[] =
 	".entry k(.param .u64 from, .param .u64 to, .param .u64 at)\n{\n"
 	".reg .b32 %%t, %%a, %%b;\n.reg .b64 %%i, %%o, %%x;\n.reg .b%d %%v;\n"
 	"ld.param.u64 %%i, [from];\nld.param.u64 %%o, [to];\nld.param.u64 %%x, [at];\n"
 	"mov.u32 %%t, %%tid.x;\nmad.wide.u32 %%x, %%t, 4, %%x;\n"
 	"ld.global.u32 %%a, [%%x];\nld.global.u32 %%b, [%%x+128];\n"
-	/* Only memory that an access has found before is known. */
+	/* Memory is known only after an access has found it, so both are loaded once before. */
 	"ld.global.u32 %%t, [%%i];\nld.global.u32 %%t, [%%o];\n"
 	"cvt.s64.s32 %%x, %%a;\nadd.s64 %%i, %%i, %%x;\ncvt.s64.s32 %%x, %%b;\n"
 	"add.s64 %%o, %%o, %%x;\nld.global.u%d %%v, [%%i+8];\nst.global.u%d [%%o+8], %%v;\nret;\n}\n";
 
-/* The same in shared memory, which is filled from @from and copied to @to. */
+/* Does the same in shared memory, which is filled from @from and copied to @to. */
 static const char in_shared[] =
 	".entry k(.param .u64 from, .param .u64 to, .param .u64 at)\n{\n"
 	".shared .align 16 .b8 s[1024];\n.reg .pred %%p;\n"
@@ -57,7 +57,7 @@ static struct ptx_module *load_width(const char *text, int bits)
 	return m;
 }
 
-/* Addresses of a warp, less the 8 that the instructions add. */
+/* Makes the addresses of a warp, less the 8 that the instructions add. */
 static void lay(int32_t *a, int bytes)
 {
 	for (int g = 0; g < LANES; g += 8) {
@@ -86,7 +86,7 @@ static bool moves(struct ptx_module *m, bool shared, int bytes, uint32_t threads
 	return launch(m, "k", 1, threads, 0, args, 3) == EXEC_OK && !memcmp(to, want, BYTES);
 }
 
-/* All lanes where they may be, but the last line of one side moved by @by. */
+/* All lanes are where they may be, but for the last line of one side, which is moved by @by. */
 static enum exec_status at_the_end(struct ptx_module *m, int bytes, int side, int by)
 {
 	uint64_t args[] = { P(from), P(to), P(at) };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: what is not PTX, or is PTX that the executor does not run, is an
- * error at load time that names the whole opcode and its line, and leaves no
- * device memory behind; what a module says about itself can be read.
+ * The test promises that a text which is not PTX, or is PTX that the executor does not
+ * run, is an error at load time. The error names the whole opcode and its line, and
+ * leaves no device memory behind. What a module says about itself can be read.
  */
 #include "harness.h"
 
@@ -11,7 +11,7 @@
 
 #define HEAD ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
-/* One statement in a kernel, on line 7. */
+/* Loads one statement in a kernel, on line 7. */
 static void stmt(const char *insn, enum ptx_status want, const char *log,
 		 const char *name)
 {

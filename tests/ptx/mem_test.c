@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: loads and stores of every width, vector and state space move the
- * right bytes; generic addresses lead to all spaces; initialisers are in
- * place; whatever lies outside its memory or is not aligned is a fault.
+ * The test promises that loads and stores of every width, vector and state space move the
+ * right bytes. Generic addresses lead to all spaces, and initialisers are in place. An
+ * access outside its memory, or not aligned, is a fault.
  */
 #include "harness.h"
 
@@ -63,7 +63,7 @@ static bool one_width(const char *type, int size, bool sgn, int reg,
 	char text[4096];
 	bool good;
 
-	/* Through the space (a copy there first), then out as a whole. */
+	/* The value goes through the space (a copy there first), then out as a whole. */
 	snprintf(text, sizeof(text), "%s%sld.global.%s %%%c1, [%%in];\n"
 		 "st%s.%s [%%x9+8], %%%c1; ld%s.%s %%%c2, [%%x9+8];\n"
 		 "st.global.b%d [%%o], %%%c2; ret; }\n",
@@ -236,7 +236,7 @@ static void forms(void)
 
 static void generic(void)
 {
-	/* Each lane through one of four spaces with one instruction. */
+	/* Each lane goes through one of four spaces with one instruction. */
 	static const char mixed[] =
 		HEAD(".shared .align 8 .b8 s2[4096];\n"
 		     ".const .align 8 .b64 c = 0x1122334455667788;\n")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: blocks shared among threads do what they do one after the other:
- * each runs once, atomics lose nothing, printf() lines stay whole, and of
- * several faults the first block's is reported. Needs no hardware.
+ * The test promises that blocks shared among threads do what they do one after the other.
+ * Each runs once, atomics lose nothing, printf() lines stay whole, and of several faults
+ * the first block's is reported. It needs no hardware.
  */
 #include "harness.h"
 
@@ -51,7 +51,7 @@ static enum exec_status run(const char *body, uint64_t a, uint64_t b, uint32_t b
 	return st;
 }
 
-/* Block number in %b, parameters in %p0 and %p1. */
+/* The head puts the block number into %b, and the parameters into %p0 and %p1. */
 #define HEAD \
 	".entry k(.param .u64 p0, .param .u64 p1)\n{\n.reg .b32 %b, %t, %v<9>;\n" \
 	".reg .b64 %p<2>, %x<9>;\n.reg .pred %q<9>;\nmov.u32 %b, %ctaid.x;\n" \
@@ -67,7 +67,7 @@ static const char faults[] = HEAD
 	"mov.u32 %v0, 0;\nloop:\nadd.u32 %v0, %v0, 1;\nsetp.lt.u32 %q2, %v0, 300000;\n"
 	"@%q2 bra loop;\nbad:\ncvt.u64.u32 %x0, %b;\nst.global.u32 [%x0], %v0;\nret;\n}\n";
 
-/* Waits for the block before: blocks are handed out in order. */
+/* Each block waits for the block before: blocks are handed out in order. */
 static const char chain[] = HEAD
 	"mad.wide.u32 %x0, %b, 4, %p0;\nsetp.eq.u32 %q0, %b, 0;\n@%q0 bra go;\n"
 	"wait:\nld.volatile.global.u32 %v0, [%x0+-4];\nsetp.eq.u32 %q1, %v0, 0;\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References in 113-bit arithmetic: a value with the sign of what it lacks to
- * the exact result, rounded to any smaller format in any direction. Shares
- * nothing with the code under test.
+ * References in 113-bit arithmetic: a value, with the sign of its difference to the exact
+ * result, is rounded to any smaller format in any direction. The file shares nothing with
+ * the code under test.
  */
 #ifndef WORMHOLE_TESTS_PTX_QUAD_H
 #define WORMHOLE_TESTS_PTX_QUAD_H
@@ -35,7 +35,7 @@ static inline struct exact q_exact(__float128 v)
 	return (struct exact){ v, 0 };
 }
 
-/* a + b with the sign of the rounding error (two-sum). */
+/* Returns a + b with the sign of the rounding error (two-sum). */
 static inline struct exact q_add(__float128 a, __float128 b)
 {
 	__float128 s = a + b, bb = s - a;
@@ -60,7 +60,7 @@ static inline __float128 q_integral(__float128 x, enum dir d)
 	}
 }
 
-/* x in units of the last place, rounded; the rest breaks ties and exactness. */
+/* Rounds x in units of the last place; the rest breaks ties and exactness. */
 static inline __float128 q_units(__float128 u, int rest, enum dir d)
 {
 	__float128 r = q_integral(u, d), lo = floorq(u);
@@ -101,7 +101,7 @@ static inline __float128 q_round(struct exact x, const struct format *f,
 	return copysignq(r, x.v);
 }
 
-/* Bits of a value that the format can hold; NaNs come out canonical. */
+/* Returns the bits of a value that the format can hold; NaNs come out canonical. */
 static inline uint64_t q_bits(__float128 v, const struct format *f)
 {
 	int ebits = f == &F16 ? 5 : f == &F64 ? 11 : 8, fbits = f->prec - 1;
@@ -138,7 +138,7 @@ static inline __float128 q_value(uint64_t bits, const struct format *f)
 	return bits >> (ebits + fbits) & 1 ? -v : v;
 }
 
-/* Subnormal values to zero. */
+/* Flushes subnormal values to zero. */
 static inline __float128 q_flush(__float128 v, const struct format *f)
 {
 	return v != 0 && fabsq(v) < scalbnq(1, f->emin) ? copysignq(0, v) : v;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: random structured programs (ifs, loops, breaks, early exits, guards,
- * many short-lived registers) give in each of 64 threads what a plain
- * interpreter of the same program gives. Finds mistakes in the placement of
- * registers and in the grouping of lanes.
+ * The test promises that random structured programs (ifs, loops, breaks, early exits,
+ * guards, many short-lived registers) give in each of 64 threads what a plain interpreter
+ * of the same program gives. It finds mistakes in the placement of registers and in the
+ * grouping of lanes.
  */
 #include "harness.h"
 
@@ -151,7 +151,7 @@ static void put(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* %p<k> = condition; returns k. */
+/* Writes %p<k> = condition, and returns k. */
 static int put_condition(const struct node *n)
 {
 	int t = temp, p = label++;
@@ -209,7 +209,9 @@ static void put_loop(const struct node *n)
 	    lim, lim, n->imm);
 	put("mov.u32 %%r%d, 0;\nL%dt:\nsetp.ge.u32 %%p%d, %%r%d, %%r%d;\n"
 	    "@%%p%d bra L%de;\n", i, l, l, i, lim, l, l);
-	/* Written under a guard only: lives around the loop all the same. */
+	/*
+	 * The register is written under a guard only, but must live around the loop all the same.
+	 */
 	p = put_condition(n);
 	put("@%%p%d mov.u32 %%r%d, %%v%d;\nxor.b32 %%v%d, %%v%d, %%r%d;\n", p,
 	    carried, n->dst, n->b, n->b, carried);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Promise: barriers wait for exactly whom they name, lanes exchange values as
- * the PTX manual says (converged, diverged, with partial member masks), and
- * threads that wait for ever end the launch as a deadlock.
+ * The test promises that barriers wait for exactly the threads that they name, and that
+ * lanes exchange values as the PTX manual says (converged, diverged, with partial member
+ * masks). Threads that wait for ever end the launch as a deadlock.
  */
 #include "harness.h"
 
@@ -102,7 +102,7 @@ static void shuffles(void)
 			shfl(modes[m], clamps[c]);
 }
 
-/* Half of the warp in each branch: the instruction needs both. */
+/* Half of the warp is in each branch, and the instruction needs both. */
 static void diverged(void)
 {
 	static const char text[] = HEAD

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What libraries ask before each of their calls is answered in the client, and stays
- * true: a primary context's state, and whether a stream is captured.
+ * The test promises that what libraries ask before each of their calls is answered in the
+ * client, and stays true: a primary context's state, and whether a stream is captured.
  *
- *	asked N		only asks, N times
+ * 	asked N		only asks, N times
  */
 #include "driver_test.h"
 

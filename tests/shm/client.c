@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A small client for the tests of lives and deaths.
- *   once    copy something there and back, exit 0
- *   loop    say "ready", call until an error comes, name it, exit 0
- *   orphan  as once, but end while a child of this process goes on living, whose
- *           number is printed
- * Exit 3: CUDA did not start. Nothing here lives longer than a minute.
+ *   once    copies something there and back, exit status 0
+ *   loop    says "ready", calls until an error comes, names it, exit status 0
+ *   orphan  does what once does, but ends while a child of this process goes on living;
+ *           prints the child's number
+ * Exit status 3 means that CUDA did not start. Nothing here lives longer than a minute.
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static CUresult round_trip(CUdeviceptr p)
 	return res;
 }
 
-/* Keeps every descriptor of its parent; killed by the test. */
+/* The child keeps every descriptor of its parent; the test kills it. */
 static void leave_child(void)
 {
 	pid_t pid = fork();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What CUDA_VISIBLE_DEVICES leaves, seen by a program: here 2,0 of four devices
- * that answer with the number under which the driver was asked. With an
- * argument: only prints the names of the devices, or cuInit's error.
+ * The test promises what CUDA_VISIBLE_DEVICES leaves, as a program sees it: here 2,0 of
+ * four devices, which answer with the number under which the driver was asked. With an
+ * argument it only prints the names of the devices, or cuInit's error.
  */
 #include "driver_test.h"
 
@@ -74,7 +74,7 @@ static void test_locations(void)
 	};
 	CUmemoryPool pool;
 
-	/* The driver's answer to the second: is the last location this device? */
+	/* The fake driver answers the second call: is the last location this device? */
 	ok(!cuMemPoolCreate(&pool, &props) && !cuDeviceGetDefaultMemPool(&pool, 0),
 	   "location_in_a_struct_is_translated");
 	ok(!cuMemSetAccess(0x1000, 64, desc, 2) && !cuDeviceGetDefaultMemPool(&pool, 1),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# CUDA_VISIBLE_DEVICES from the program's environment to the driver's numbers,
-# with a driver of four devices that fails when the variable reaches it.
+# The test promises that CUDA_VISIBLE_DEVICES comes from the program's environment to the driver's
+# numbers. Its driver of four devices fails when the variable reaches it.
 . "$(dirname "$0")/lib.sh"
 
 shows() { # LIST|unset EXPECTED NAME

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The driver API as a program sees it through libcuda.so.1: start, devices,
- * contexts, entry points, errors, refusals, fork. Needs softgpu behind it.
+ * The test promises the driver API as a program sees it through libcuda.so.1: start,
+ * devices, contexts, entry points, errors, refusals, fork. It needs softgpu behind it.
  */
 #include <cudaProfiler.h>
 
@@ -62,7 +62,7 @@ static void test_context(void)
 
 /* --- Refusals ------------------------------------------------------------------------ */
 
-/* What stderr got from f(), as text. */
+/* Returns, as text, what f() wrote to stderr. */
 static void captured(void (*f)(void), char *text, size_t size)
 {
 	char path[] = "/tmp/wormhole-test-XXXXXX";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the driver API programs. */
+/* The driver API programs share this file. */
 #ifndef WORMHOLE_TESTS_DRIVER_TEST_H
 #define WORMHOLE_TESTS_DRIVER_TEST_H
 
@@ -16,7 +16,7 @@
 
 static CUcontext ctx;
 
-/* What the other programs take for granted and driver_test.c tests. */
+/* Makes the start that the other programs take for granted and driver_test.c tests. */
 static inline void begin(void)
 {
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx)) {
@@ -25,7 +25,7 @@ static inline void begin(void)
 	}
 }
 
-/* A pattern that differs at every place and for every seed. */
+/* Writes a pattern that differs at every place and for every seed. */
 static inline void pattern(void *p, size_t n, uint32_t seed)
 {
 	uint8_t *b = p;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that calls CUDA to the very end: prints what each of its last calls
- * gave. "atexit", "library" (a library that needs libcuda.so.1), "later" (one
- * that does not, and ends after it), and with the argument "threads" four
- * threads that never stop calling and reading pinned memory.
+ * A program that calls CUDA to the very end and prints what each of its last calls gave:
+ * "atexit", "library" (a library that needs libcuda.so.1), and "later" (one that does
+ * not, and ends after it). With the argument "threads", four threads never stop calling
+ * and reading pinned memory.
  */
 #include <cuda.h>
 #include <pthread.h>

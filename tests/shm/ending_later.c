@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A library that the others know nothing about, loaded before the program's
- * own (LD_PRELOAD, initialised first): its destructor runs after theirs.
+ * A library that the others know nothing about. It is loaded before the program's own
+ * libraries (LD_PRELOAD, initialised first), so its destructor runs after theirs.
  */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The end of a client process: CUDA works as long as anything of the program
-# may call it, and a call that comes still later is an error, not a crash.
+# The test promises the end of a client process: CUDA works as long as anything of the program may
+# call it, and a call that comes still later is an error, not a crash.
 . "$(dirname "$0")/lib.sh"
 
 DEINITIALIZED=4

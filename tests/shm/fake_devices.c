@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A driver library of four devices that do nothing but answer with the number
- * under which they were asked: what arrives shows how numbers were translated.
- * It refuses to start when the client's choice of devices has reached it.
+ * A driver library of four devices that do nothing but answer with the number under which
+ * they were asked, so that what arrives shows how numbers were translated. It refuses to
+ * start when the client's choice of devices has reached it.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -141,7 +141,7 @@ CUresult cuMemSetAccess(CUdeviceptr p, size_t n, const CUmemAccessDesc *desc, si
 	return CUDA_SUCCESS;
 }
 
-/* Tells what the last two were given; by then the number has come back translated. */
+/* Returns what the last two calls were given; by then the number has been translated back. */
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 						CUmemGenericAllocationHandle handle)
 {
@@ -151,7 +151,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 	return CUDA_SUCCESS;
 }
 
-/* The number as it came, of the last location. */
+/* Returns the number of the last location as it came. */
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {
 	*pool = (CUmemoryPool)(size_t)(0x6000 + dev);

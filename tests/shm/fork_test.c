@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Forks of a process that uses CUDA: the child has none of its parent's pair and one
- * of its own from its first cuInit on, and the parent notices neither its calls nor its
- * end. Needs softgpu behind it.
+ * The test promises forks of a process that uses CUDA. The child has nothing of its
+ * parent's pair, and a pair of its own from its first cuInit on. The parent notices
+ * neither the child's calls nor its end. It needs softgpu behind it.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -43,7 +43,7 @@ static bool start(void)
 	       !cuMemAlloc(&mem, SIZE);
 }
 
-/* Launches, of which over shm most are posted, and copies of both kinds. */
+/* Makes launches, most of which are posted over shm, and copies of both kinds. */
 static bool computes(uint32_t first)
 {
 	static uint8_t out[SIZE], in[SIZE];
@@ -71,7 +71,7 @@ static bool calls_back(void)
 
 /* --- Children --------------------------------------------------------------------------- */
 
-/* Its exit code, or -1 when it died. */
+/* Returns the child's exit code, or -1 when it died. */
 static int in_child(int (*body)(void))
 {
 	int status = -1;
@@ -97,7 +97,10 @@ static int leaves(void)
 	_exit(0);
 }
 
-/* That of the worker's socket does not come along; over loopback the worker is this process. */
+/*
+ * The descriptor of the worker's socket does not come along; over loopback the worker is
+ * this process.
+ */
 static int has_no_socket(void)
 {
 	char path[32], to[64];
@@ -234,7 +237,7 @@ static void among_threads(void)
 
 static volatile sig_atomic_t from_handler = -1, forked;
 
-/* On top of a call there is no telling what the rest of it would find. */
+/* Forks on top of a call, where it is unknown what the rest of the call would find. */
 static void forks(int sig)
 {
 	pid_t pid;

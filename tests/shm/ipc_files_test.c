@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory of cuMemCreate between two processes: exported as a descriptor, passed
- * on by a socket as programs do, imported and mapped in a process that was
- * executed anew. Runs the same natively, in the program's process and over shm.
+ * The test promises that two processes can share memory of cuMemCreate: it is exported as
+ * a descriptor, passed on by a socket as programs do, imported and mapped in a process
+ * that was executed anew. The test runs the same natively, in the program's process and
+ * over shm.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -88,7 +89,7 @@ static int receive_file(int conn)
 
 /* --- The other process --------------------------------------------------------------- */
 
-/* For each descriptor: the import's result and the first word, which it then changes. */
+/* Answers, for each descriptor, the import's result and the first word, which it then changes. */
 static int peer(int conn)
 {
 	CUmemGenericAllocationHandle h;
@@ -104,7 +105,7 @@ static int peer(int conn)
 		close(fd);
 		if (!say[0]) {
 			p = map(h);
-			/* The mapping keeps it. */
+			/* The mapping keeps the memory. */
 			cuMemRelease(h);
 			cuMemcpyDtoH(&say[1], p, 4);
 			cuMemsetD32(p + 4, say[1] + 1, 1);
@@ -194,7 +195,7 @@ static void test_refusals(int conn)
 	close(fd);
 }
 
-/* The owner's end: here the other process keeps what this one cannot have any more. */
+/* The owner ends: the other process keeps memory that this one cannot have any more. */
 static void test_end(int *conn, pid_t *pid)
 {
 	CUmemGenericAllocationHandle h, own;

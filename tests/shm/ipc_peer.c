@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See ipc_peer.h. */
+/* ipc_peer.h describes this program. */
 #define _GNU_SOURCE
 #include "ipc_peer.h"
 
@@ -143,7 +143,7 @@ struct peer_answer peer_do(const struct peer_call *c)
 
 /* --- Two processes ---------------------------------------------------------------- */
 
-/* False at the end of the other side. */
+/* Returns false at the end of the other side. */
 static int receive(int fd, void *p, size_t n)
 {
 	char *at = p;
@@ -192,7 +192,7 @@ void peer_main(int argc, char **argv)
 	exit(0);
 }
 
-/* Started before CUDA is used here would be natural; executed anew, it need not be. */
+/* The peer is executed anew, so it need not be started before CUDA is used here. */
 void peer_start(struct peer *p)
 {
 	int down[2], up[2];

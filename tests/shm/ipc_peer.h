@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other process of ipc_test: the same program, executed anew, which does
- * what it is told over two pipes and answers with what CUDA said.
+ * The other process of ipc_test: the same program, executed anew, which does what it is
+ * told over two pipes and answers with what CUDA said.
  */
 #ifndef WORMHOLE_TESTS_SHM_IPC_PEER_H
 #define WORMHOLE_TESTS_SHM_IPC_PEER_H
@@ -54,12 +54,12 @@ struct peer {
 
 void peer_start(struct peer *p);
 struct peer_answer peer_call(struct peer *p, const struct peer_call *call);
-/* Ends by itself, or is killed; waited for. */
+/* The peer ends by itself, or is killed; both functions wait for its end. */
 void peer_end(struct peer *p);
 void peer_kill(struct peer *p);
-/* Of the process itself: the same calls, here. */
+/* Makes the same calls here, in the process itself. */
 struct peer_answer peer_do(const struct peer_call *call);
-/* Called by main: never returns in a peer. */
+/* main calls this; in a peer it never returns. */
 void peer_main(int argc, char **argv);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory and events between two processes (CUDA IPC): what an H200 answered is
- * what is expected here. The other process opens, writes and ends as it is told.
- * Runs the same natively, in the program's process and over shm.
+ * The test promises memory and events between two processes (CUDA IPC), and expects what
+ * an H200 answered. The other process opens, writes and ends as it is told. The test runs
+ * the same natively, in the program's process and over shm.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -168,7 +168,7 @@ static void events(void)
 	cuIpcGetMemHandle(&m, p);
 	cuCtxSynchronize();
 	there = open_there(&m, LAZY).address;
-	/* Turns: each side's kernel waits for the other's by the event alone. */
+	/* Each side's kernel waits for the other's by the event alone. */
 	for (i = 0; i < 20 && good; i++) {
 		good = !HERE(.op = PEER_ADD, .address = p, .value = 1, .size = SIZE / 4).result &&
 		       !cuEventRecord(event, NULL) &&

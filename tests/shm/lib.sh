@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the shm tests: a server of their own over softgpu, TAP points, waits.
+# The shm tests source this file: a server of their own over softgpu, TAP points, waits.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
 tmp=$(mktemp -d)
-chmod 755 "$tmp"	# workers are other users
-# Another driver library behind the server: a real GPU.
+chmod 755 "$tmp"	# workers run as other users
+# WH_BACKEND may name another driver library behind the server: that of a real GPU.
 WH_BACKEND=${WH_BACKEND:-$WH_BUILD/softgpu/libcuda.so.1}
 bin=$WH_BUILD/tests/shm/bin
 server=
@@ -23,7 +23,7 @@ point() { # name; the exit status before is the verdict
 	return $rc
 }
 
-# Runs a command until it succeeds, 10 s at most.
+# await COMMAND... runs a command until it succeeds, 10 s at most.
 await() {
 	for _ in $(seq 200); do
 		"$@" 2>/dev/null && return 0
@@ -33,7 +33,7 @@ await() {
 }
 
 start_server() {
-	# The word of the last one must not count for this one.
+	# The output of the last server must not count for this one.
 	: >"$tmp/server.out"
 	"$WH_BUILD/server/wormhole-server" --backend "$WH_BACKEND" "$@" \
 		>"$tmp/server.out" 2>"$tmp/server.err" &
@@ -46,7 +46,7 @@ stop_server() {
 	server=
 }
 
-# Worker processes of our server.
+# workers prints the worker processes of our server.
 workers() { pgrep -P "$server" -f -- --serve; }
 no_workers() { [ -z "$(workers)" ]; }
 
@@ -55,5 +55,5 @@ finish() {
 	rm -rf "$tmp"
 }
 trap finish EXIT
-# Stopped from outside: what is on EXIT is done, too.
+# When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Lives and deaths: whoever is killed, the others go on and nothing stays behind.
+# The test promises lives and deaths: whoever is killed, the others go on and nothing stays
+# behind.
 . "$(dirname "$0")/lib.sh"
 
 loop() { "$bin/client" loop >"$1" 2>&1 & }
@@ -74,7 +75,7 @@ point "no_server_is_no_device_and_says_why" || sed 's/^/# /' "$tmp/o"
 WORMHOLE_TRANSPORT=auto "$bin/client" once >"$tmp/o" 2>"$tmp/e"
 [ $? = 3 ] && [ ! -s "$tmp/e" ]
 point "auto_without_a_server_is_silent" || sed 's/^/# /' "$tmp/e"
-# A server of another release, as far as its first message.
+# This stands in for a server of another release, as far as its first message.
 python3 -B - "$WORMHOLE_SOCKET" >"$tmp/ready" <<'EOF' &
 import os
 import socket

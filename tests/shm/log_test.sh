@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What WORMHOLE_LOG=1 says, and that nothing is said without it.
+# The test promises what WORMHOLE_LOG=1 says, and that nothing is said without it.
 . "$(dirname "$0")/lib.sh"
 
 echo "TAP version 13"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Variables in managed memory: the host uses their addresses itself, between
- * launches and waits of every kind, copies, graphs and host functions.
+ * The test promises variables in managed memory: the host uses their addresses itself,
+ * between launches and waits of every kind, copies, graphs and host functions.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ static const char ptx[] =
 ".visible .global .align 4 .u32 plain = 7;\n"
 ".visible .entry inc()\n{\n.reg .b32 %r<4>;\n"
 "ld.global.u32 %r1, [a];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [a], %r1;\nret;\n}\n"
-/* Every word of big: itself plus v. */
+/* raise adds v to every word of big, and the word itself. */
 ".visible .entry raise(.param .u32 v)\n{\n.reg .b32 %r<8>;\n.reg .b64 %d<4>;\n"
 "ld.param.u32 %r1, [v];\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
 "mad.lo.s32 %r5, %r2, %r3, %r4;\nmul.wide.u32 %d1, %r5, 4;\nmov.u64 %d2, big;\n"
@@ -151,7 +151,7 @@ static void test_waits(const struct module *m)
 	*m->a = 90;
 	run(m->inc, t, NULL);
 	ok(until_stream(t) == 0 && *m->a == 91, "so_does_a_stream");
-	/* Two streams: a wait for one of them says nothing about the other. */
+	/* There are two streams: a wait for one of them says nothing about the other. */
 	*m->a = 1;
 	run_raise(m, 1, t);
 	run(m->inc, s, NULL);
@@ -476,7 +476,7 @@ static void test_library(void)
 	ok(cuLibraryUnload(lib) == 0 && cuCtxSynchronize() == 0, "a_library_goes_with_them");
 }
 
-/* A wait in another context: what belongs to one is made again for the other. */
+/* After a wait in another context, what belongs to one context is made again for the other. */
 static void test_contexts(const struct module *m)
 {
 	CUcontext other;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * softgpu with functions that show which calls run at the same time: some wait until
- * another one is there, some take their time. What they do is chosen by an argument that
- * means nothing else (meeting.h).
+ * another call is there, some take their time. An argument that has no other meaning
+ * chooses what they do (meeting.h).
  */
 #define _GNU_SOURCE
 #include "meeting.h"
@@ -22,7 +22,7 @@ static CUstream held;
 static int holds, let_go;
 static int here, met, slow, copying, made, freed_meanwhile;
 
-/* With the lock. False: not in time. */
+/* Waits, with the lock held. Returns false if the time is over. */
 static bool until(const int *word, int at_least)
 {
 	struct timespec end;
@@ -57,7 +57,7 @@ static CUresult take_time(void)
 	return CUDA_SUCCESS;
 }
 
-/* So many slow ones have been here. */
+/* Have @number slow calls been here? */
 static CUresult after(size_t number)
 {
 	return __atomic_load_n(&slow, __ATOMIC_ACQUIRE) >= (int)number ? CUDA_SUCCESS :
@@ -115,7 +115,7 @@ CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n, CUstrea
 	return real(dst, value, n, stream);
 }
 
-/* Blocks are as values of cuMemsetD8Async(). */
+/* The number of blocks has the same meaning as the values of cuMemsetD8Async(). */
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
 	typeof(cuLaunchKernelEx) *real = dlsym(RTLD_NEXT, __func__);
@@ -123,7 +123,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **par
 	return config->gridDimX == MEET ? meet() : real(config, f, params, extra);
 }
 
-/* As one that waits for the device. */
+/* Behaves like a copy that waits for the device. */
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	typeof(cuMemcpyDtoD_v2) *real = dlsym(RTLD_NEXT, __func__);
@@ -158,7 +158,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n)
 	return made ? real(p, n) : CUDA_ERROR_NOT_FOUND;
 }
 
-/* The long copy sleeps with the lock, so this looks at its word without it. */
+/* The long copy sleeps with the lock, so this looks at its word without the lock. */
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
 	typeof(cuMemFree_v2) *real = dlsym(RTLD_NEXT, __func__);

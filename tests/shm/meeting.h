@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What meeting.so does in place of a driver's function, and by which argument it is asked to. */
+/* Arguments that ask meeting.so to do something else than the driver's function. */
 #ifndef WORMHOLE_TESTS_MEETING_H
 #define WORMHOLE_TESTS_MEETING_H
 
 #define MEETING_S	20	/* that a call waits for another one at most */
 
-/* Values of cuMemsetD8Async(); the first is a number of a launch's blocks, too: */
+/* These are values of cuMemsetD8Async(); the first is a number of a launch's blocks as well. */
 #define MEET	0xb1	/* returns when another one is there at the same time */
 #define SLOW	0xb2	/* takes 20 ms */
 #define AFTER	0xb3	/* fails unless as many slow ones are over as bytes are to be set */
@@ -13,8 +13,9 @@
 #define LET_GO	0xb5
 
 /*
- * Bytes of cuMemcpyDtoD(): returns after an allocation of MEANWHILE bytes was made, which fails
- * (CUDA_ERROR_NOT_FOUND) while there is no such copy.
+ * A number of bytes of cuMemcpyDtoD(): the copy returns after an allocation of MEANWHILE
+ * bytes was made. That allocation fails (CUDA_ERROR_NOT_FOUND) while there is no such
+ * copy.
  */
 #define LONG_COPY	77
 #define MEANWHILE	12345

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory and copies: pageable, pinned, unified, two-dimensional; good and bad. */
+/* The test promises memory and copies: pageable, pinned, unified, two-dimensional; good and bad. */
 #include "driver_test.h"
 
 #define BIG	(9 * 1000 * 1000 + 7)	/* several staging buffers, no round number */
@@ -88,7 +88,10 @@ static void test_managed(void)
 	h[7] = 1;
 	ok(cuMemcpyDtoH(b, m, 256) == 0 && b[7] == 1 && b[8] == 0x5a, "device_sees_what_the_host_wrote");
 	ok(cuMemFree(m) == 0, "managed_memory_is_freed");
-	/* Whoever wants both to change it at the same time is told, softgpu and an H200 could. */
+	/*
+	 * A program that wants both to change it at the same time is told no, although softgpu
+	 * and an H200 could do it.
+	 */
 	ok(cuDeviceGetAttribute(&can[0], CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0) == 0 &&
 	   cuDeviceGetAttribute(&can[1], CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0) == 0 &&
 	   !can[0] && !can[1], "host_and_device_at_the_same_time_are_no_attribute");
@@ -127,7 +130,7 @@ static void test_boxes(void)
 	cuMemFree(p);
 }
 
-/* Two copies, one through an array and one with pitches, in one call. */
+/* Makes two copies, one through an array and one with pitches, in one call. */
 static void test_batch(void)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d = { 12, 6, 3, CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 };
@@ -174,7 +177,7 @@ static void test_batch(void)
 	cuStreamDestroy(s);
 }
 
-/* Of nothing, from and to wherever: frameworks copy empty arrays like any others. */
+/* Copies nothing, from and to anywhere: frameworks copy empty arrays like any others. */
 static void test_nothing_one(CUdeviceptr p, uint8_t *h, CUstream s, const char *name)
 {
 	CUdeviceptr u = (CUdeviceptr)h;

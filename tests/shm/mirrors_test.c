@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: copy nodes with pageable memory are as large and as many as natively, whatever the
- * part: here it has 16 MB.
+ * The test promises that copy nodes with pageable memory may be as large and as many as
+ * natively, whatever the size of the part: here it has 16 MB.
  */
 #include "driver_test.h"
 
@@ -24,7 +24,7 @@ static CUDA_MEMCPY3D box(int up, int i)
 	return c;
 }
 
-/* Up and down again, in pairs. */
+/* Makes copies up and down again, in pairs. */
 static CUresult make(CUgraphExec *exec)
 {
 	CUresult res = CUDA_SUCCESS;

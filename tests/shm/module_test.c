@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Modules, libraries, kernels: loading in each form, parameters, launches. */
+/* The test promises modules, libraries and kernels: loading in each form, parameters, launches. */
 #include "driver_test.h"
 
 #define N	1000
 
-/* y[i] = a * x[i] + b + c, with parameters of four sizes and a hole between them. */
+/* Computes y[i] = a * x[i] + b + c, with parameters of four sizes and a hole between them. */
 static const char ptx[] =
 ".version 8.0\n.target sm_70\n.address_size 64\n"
 ".global .align 4 .u32 counter = 5;\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: a launch whose like has succeeded is not waited for over shm, and no
- * program can tell but by the time: order, results and errors are as before,
- * and what CUDA refuses at once is refused at once.
+ * The test promises that a launch is not waited for over shm when a like launch has
+ * succeeded, and that only the time tells a program so. Order, results and errors are as
+ * before, and what CUDA refuses at once is refused at once.
  */
 #include <time.h>
 
@@ -57,7 +57,7 @@ static void set(uint32_t v)
 	cuMemcpyHtoD(word, &v, sizeof(v));
 }
 
-/* The worker's launch takes as long as its kernel with softgpu; a GPU's returns at once. */
+/* With softgpu the worker's launch takes as long as its kernel; with a GPU it returns at once. */
 static void test_time(int shm)
 {
 	uint32_t turns = 1000;
@@ -124,7 +124,7 @@ static void test_wide(void)
 	ok(!bad, "long_launches_keep_the_order");
 }
 
-/* Each writes to a word of its own, while the worker is busy with a kernel. */
+/* Each launch writes to a word of its own, while the worker is busy with a kernel. */
 static void test_many_wide(void)
 {
 	uint32_t got[WIDE] = { 0 }, i, want, bad = 0;
@@ -211,7 +211,7 @@ static void test_unload(void)
 	      "launch_of_an_unloaded_kernel_is_refused_at_once");
 }
 
-/* Last: the context does not survive. */
+/* This test comes last, because the context does not survive. */
 static void test_fault(void)
 {
 	uint32_t now = 0;

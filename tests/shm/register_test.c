@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The program's own memory, registered: the device reads and writes what the
- * program sees, nothing beside it changes, and afterwards it is what it was.
- * And pinned memory that is larger than the window part.
+ * The test promises that the program's own memory can be registered: the device reads and
+ * writes what the program sees, nothing beside it changes, and afterwards it is what it
+ * was. It also tests pinned memory that is larger than the window part.
  */
 #define _GNU_SOURCE
 #include "driver_test.h"
@@ -16,7 +16,7 @@
 
 static CUdeviceptr device;
 
-/* Memory in the middle of a larger block, at no round address. */
+/* Returns memory in the middle of a larger block, at no round address. */
 static uint8_t *own(void)
 {
 	uint8_t *p = malloc(SIZE + 2 * GUARD + 13);
@@ -152,7 +152,7 @@ static void test_refusals(void)
 	cuMemHostUnregister(local);
 	cuMemHostUnregister(p);
 	munmap(p, 4096);
-	/* In one process it is for the driver to say, and softgpu does not look. */
+	/* In one process the driver has to refuse it, and softgpu does not look. */
 	ok(!there || cuMemHostRegister(p, 10, 0) != 0, "memory_that_is_not_there_is_an_error");
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is asked before each call of a library makes no request: asked_test.c asks twice and a
-# thousand times more.
+# The test promises that what a library asks before each of its calls makes no request:
+# asked_test.c asks twice and a thousand times more.
 . "$(dirname "$0")/lib.sh"
 
 requests() {

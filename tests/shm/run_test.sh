@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the program that it is named after: X.t against a server of its own,
-# X_loopback.t inside the program's process.
+# Runs the program that it is named after: X.t against a server of its own, X_loopback.t inside
+# the program's process. The program itself says what it promises.
 . "$(dirname "$0")/lib.sh"
 name=$(basename "$0" .t)
-# Over softgpu, a driver that shows which calls run at the same time.
+# slots* runs over softgpu with a driver that shows which calls run at the same time.
 case $name in slots*) WH_BACKEND=$bin/meeting/meeting.so ;; esac
 
 case $name in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Signal handlers on top of calls, over shm with a real worker: a handler that
- * calls CUDA gets an error at once, one that leaves by siglongjmp() leaves a
- * usable process. A host function keeps the stream, and so the main thread in
- * its calls, until the handler has seen what it came for. Not for loopback, where
- * nobody else could finish such a call.
+ * The test promises signal handlers on top of calls, over shm with a real worker. A
+ * handler that calls CUDA gets an error at once; a handler that leaves by siglongjmp()
+ * leaves a usable process. A host function keeps the stream, and so the main thread in
+ * its calls, until the handler has seen what it came for. The test is not for loopback,
+ * where nobody else could finish such a call.
  */
 #include "driver_test.h"
 
@@ -18,8 +18,8 @@ static sigjmp_buf back;
 static CUdeviceptr memory;
 
 /*
- * Between two slices of the wait the call is allowed: come again. It must not
- * wait for the stream itself.
+ * Between two slices of the wait the call is allowed, so the handler returns and comes
+ * again. It must not wait for the stream itself.
  */
 static void handler(int sig)
 {
@@ -38,7 +38,7 @@ static void keep(void *unused)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* Signals the main thread until a handler was refused. Makes no CUDA call. */
+/* Signals the main thread until a handler was refused. It makes no CUDA call. */
 static void *signaller(void *target)
 {
 	int i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Several threads, several slots: their calls run at the same time, and in the order
- * that the program gave them; nobody waits for a slot for ever.
+ * The test promises that threads with several slots make their calls at the same time,
+ * and in the order that the program gave them; nobody waits for a slot for ever.
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -125,7 +125,10 @@ static CUresult allocate_meanwhile(CUdeviceptr *p)
 	return res;
 }
 
-/* Allocations go on, and what another call might be using stays until it is over. */
+/*
+ * Allocations go on during a copy; memory that another call might be using stays until
+ * that call is over.
+ */
 static void during_a_copy(void)
 {
 	CUdeviceptr meanwhile = 0, old;
@@ -137,7 +140,10 @@ static void during_a_copy(void)
 	ok(!end_of(copy) && !res, "memory_is_allocated_while_another_thread_waits_for_its_copy");
 	cuMemAlloc(&old, 4096);
 	in_thread(&copy, copies_long, NULL);
-	/* This one is made while the copy is under way, so the next call comes then, too. */
+	/*
+	 * This allocation is made while the copy is under way, so the next call comes during the
+	 * copy as well.
+	 */
 	res = allocate_meanwhile(&meanwhile);
 	in_thread(&free_, frees, &old);
 	res = res ? res : end_of(copy);
@@ -159,7 +165,7 @@ static void *waits(void *stream)
 	return (void *)(uintptr_t)res;
 }
 
-/* So many threads wait for what this one lets go, after calls of its own. */
+/* @threads threads wait for what this thread lets go, after calls of its own. */
 static bool held_up(int threads, bool context)
 {
 	CUresult res, bad = CUDA_SUCCESS;
@@ -201,7 +207,7 @@ struct order {
 	CUresult res;
 };
 
-/* The first one of its shape is waited for, so it is the second that is posted. */
+/* The first launch of its shape is waited for, so the second one is posted. */
 static void *posts_slowly(void *arg)
 {
 	struct order *o = arg;
@@ -318,7 +324,10 @@ static bool one_after_the_other(void)
 
 /* --- Things that end ------------------------------------------------------------------------ */
 
-/* Every thread destroys, in the same moment, what all of them use: CUDA's errors, and no more. */
+/*
+ * Every thread destroys, in the same moment, objects that all of them use; this gives
+ * CUDA's errors, and no more.
+ */
 static CUstream shared[8];
 static pthread_barrier_t together;
 
@@ -373,7 +382,7 @@ static void *goes_on(void *arg)
 	return (void *)(uintptr_t)res;
 }
 
-/* The child ends by exit code 0 if its call fails at once. */
+/* The child ends with exit code 0 if its call fails at once. */
 static bool child_fails(void)
 {
 	int status = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams, events, asynchronous copies, host functions, threads. */
+/* The test promises streams, events, asynchronous copies, host functions and threads. */
 #include "driver_test.h"
 
 #define N	(3 << 20)
@@ -13,7 +13,7 @@ static void test_async(CUstream s)
 	cuMemAllocHost((void **)&pin, N);
 	pattern(h, N, 1);
 	ok_eq(cuMemcpyHtoDAsync(p, h, N, s), 0, "pageable_memory_is_copied_asynchronously");
-	/* Returned: the source may change at once. */
+	/* The copy has returned, so the source may change at once. */
 	memset(h, 0, N);
 	ok_eq(cuMemcpyDtoHAsync(pin, p, N, s), 0, "pinned_memory_is_filled_asynchronously");
 	cuStreamSynchronize(s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Threads whose calls alternate, each with its own context: a call runs in its
- * own thread's, also in a thread that got the identity of one that ended, and
- * not in one that another thread has destroyed.
+ * The test promises threads whose calls alternate, each with its own context. A call runs
+ * in its own thread's context, also in a thread that got the identity of one that ended,
+ * and not in a context that another thread has destroyed.
  */
 #include <semaphore.h>
 #include <stdbool.h>
@@ -111,7 +111,7 @@ static void *set_and_allocate(void *arg)
 	return NULL;
 }
 
-/* One after another they get the same stack, and so the same pthread_self(). */
+/* Threads that run one after another get the same stack, and so the same pthread_self(). */
 static void test_successors(void)
 {
 	struct peer p = { .own = ctx };

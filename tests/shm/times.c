@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Times of graphs and waits for tests/gpu/times_test.sh: a line for each, its name and the median
- * in microseconds. And `nothing`: how many copies of no bytes failed.
+ * Measures graphs and waits for tests/gpu/times_test.sh, and prints a line for each: its
+ * name and the median in microseconds. `nothing` prints how many copies of no bytes
+ * failed.
  */
 #include <time.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Virtual memory management as an allocator that grows in place uses it:
- * addresses first, memory later, one copy over several pieces.
+ * The test promises virtual memory management as an allocator that grows in place uses
+ * it: addresses first, memory later, one copy over several pieces.
  */
 #include "driver_test.h"
 

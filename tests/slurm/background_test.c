@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A process behind jobs, begun by an epilog, whose process group Slurm kills when it has ended. */
+/*
+ * The test promises what a process behind jobs does, which an epilog begins and whose
+ * process group Slurm kills when the epilog has ended.
+ */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,7 +13,10 @@
 
 static int killed[2], done[2], out[2];
 
-/* In place of the C library's: whom the epilog does not wait for comes when the group is gone. */
+/*
+ * Replaces the C library's function. A process for which the epilog does not wait comes
+ * here when the group is gone.
+ */
 pid_t setsid(void)
 {
 	char c;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Many jobs at once: each gets its share, and at the end nothing is left of any.
+# The test promises that each of many jobs at once gets its share, and that nothing is left of any
+# at the end.
 WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"

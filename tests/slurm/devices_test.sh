@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A machine of four devices of 1 to 4 GiB, as `wormhole slurm conf` has it: a node for each. And one as
-# it may be, too: a node that has all of them, whose sums Slurm knows and no more.
+# The test promises jobs on a machine of four devices of 1 to 4 GiB, which is a node for each
+# device, as `wormhole slurm conf` makes it. It also tests one node that has all devices, whose
+# sums alone Slurm then knows.
 WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
@@ -27,14 +28,15 @@ write_nodes() {
 NodeName=whole Name=gpusm Count=400 Flags=CountOnly" >>"$tmp/gres.conf"
 	for n in 0 1 2 3; do ln -s d.n1 "$tmp/d.$machine-gpu$n"; done
 }
-# Its device, memory in MiB and share; nothing it has not: a byte, and a percent
+# has SERVER TENANT prints the tenant's device, memory in MiB and share. A device that it does not
+# have shows as a byte and a percent, and is left out.
 has() { # SERVER TENANT
 	"$wormhole" stat --json --dir "$tmp/d.$1" "$2" | /usr/bin/python3 -c "import json, sys
 for d in json.load(sys.stdin)[0]['devices']:
     if d['memory_limit'] > 1: print(d['device'], d['memory_limit'] >> 20, d['sm_percent'])"
 }
 tenant() { has n1 "slurm-$1.gpu$2"; }
-# `whole` is for those that ask for it.
+# Only jobs that ask for it run on `whole`.
 each() { submit -x whole "$@"; }
 
 start_cluster

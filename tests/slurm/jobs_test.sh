@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a job of Slurm gets: a tenant of a node that has the room, its socket alone, and nothing of it stays.
+# The test promises what a job of Slurm gets: a tenant of a node that has the room, and its socket
+# alone. Nothing of the tenant stays.
 WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
@@ -46,7 +47,7 @@ out=$(as_user env WORMHOLE_SOCKET="$tmp/d.n1/tenants/slurm-$b.sock" WORMHOLE_DIR
 like environment_leads_to_no_other_tenant "$out" "slurm-$b.sock.*No such file"
 like its_own_tenant_is_what_is_left "$out" "^total $((64 << 20)) "
 
-# An allocation of two steps: while it runs neither, its tenant stays.
+# This allocation has two steps; its tenant stays while neither runs.
 mkfifo -m 666 "$tmp/out/go"
 # shellcheck disable=SC2016
 as_user salloc -Q -w n3 --gpu-mem=64M --gpu-sm=10 sh -c 'srun -Q true; echo "$SLURM_JOB_ID" >"$1/between"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Daemons that are killed: a tenant goes when its job does, whoever did not live to see it.
+# The test promises that a tenant goes when its job does, even if daemons were killed before they
+# could see the end.
 WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
@@ -9,7 +10,7 @@ plan 10
 
 start_cluster
 hit() { kill -9 "$1" && await ended "$1"; }
-# A controller that is killed before it has written its state has forgotten what was since.
+# A controller that is killed before it has written its state forgets what happened since.
 saved() {
 	touch "$tmp/mark"
 	scontrol update jobid="$1" comment=saved
@@ -43,7 +44,8 @@ is tenant_goes_where_the_job_s_own_daemon_was_killed "$(left)" ""
 await no_jobs
 
 await idle
-# Nobody orders an epilog of a job that its controller has forgotten and that has no process left.
+# Nobody orders an epilog for a job that its controller has forgotten and that has no process
+# left.
 await idle
 j=$(holder -w n2 --gpu-mem=128M --gpu-sm=30)
 await works "$j"

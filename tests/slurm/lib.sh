@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests of Slurm, with WH_TOP and WH_BUILD set: a cluster of three nodes on this machine, a
-# server over softgpu for each, with munged, slurmctld and slurmd of their own. Nothing of the machine's is used.
+# The tests of Slurm source this file, with WH_TOP and WH_BUILD set. It starts a cluster of three
+# nodes on this machine, a server over softgpu for each, with munged, slurmctld and slurmd of
+# their own. It uses nothing of the machine's own Slurm.
 . "$WH_TOP/tests/tap.sh"
 wormhole=$WH_BUILD/host/wormhole
 client=$WH_BUILD/tests/tenant/bin/client
@@ -14,7 +15,7 @@ nodes="n1 n2 n3"
 servers=$nodes	# each in its folder d.NAME
 user=65534
 
-# Why no cluster can be had here; nothing: one can.
+# lacks prints why no cluster can run here, or nothing.
 lacks() {
 	[ "$(id -u)" = 0 ] || { echo "only root starts node daemons that run jobs as other users"; return; }
 	for lacks_p in slurmctld slurmd srun munged; do
@@ -28,7 +29,7 @@ lacks() {
 }
 PATH=$PATH:/usr/sbin
 
-# await COMMAND...: runs it until it succeeds, 30 s at most.
+# await COMMAND... runs a command until it succeeds, 30 s at most.
 await() {
 	await_end=$(($(date +%s) + 30))
 	until "$@" >/dev/null 2>&1; do
@@ -46,7 +47,8 @@ print(*(x.getsockname()[1] for x in s))
 END
 }
 
-# write_nodes PORT...: of slurm.conf and gres.conf, what `wormhole slurm conf` prints, for three like machines
+# write_nodes PORT... writes what `wormhole slurm conf` prints into slurm.conf and gres.conf, for
+# three equal machines.
 write_nodes() {
 	for n in $nodes; do
 		echo "NodeName=$n NodeHostname=$host NodeAddr=127.0.0.1 Port=$1 CPUs=64 $(sed -n '/^Gres=/p' "$tmp/conf")"
@@ -125,7 +127,7 @@ start_cluster() {
 	mkdir -p "$tmp/state"
 	mkdir -m 1777 "$tmp/out"
 	start_munged
-	# A controller ends that does not find its database.
+	# A controller that does not find its database ends, so the database comes first.
 	[ -z "${records:-}" ] || await sacctmgr -i add cluster wormhole
 	start_ctld
 	for n in $nodes; do start_slurmd "$n"; done
@@ -133,11 +135,12 @@ start_cluster() {
 	state >"$tmp/before"
 }
 
-# Of all servers: the tenants that are there.
+# tenants prints the tenants of all servers.
 tenants() {
 	for n in $servers; do "$wormhole" tenant list --dir "$tmp/d.$n" | sed '1d;/^default /d' | awk '{ print $1 }'; done
 }
-# Of all servers: files, descriptors, workers, and the cgroups of these. What the plugin locks may stay.
+# state prints the files, descriptors, workers and cgroups of all servers. What the plugin locks
+# may stay.
 state() {
 	find "$tmp"/d.* ! -name slurm.lock ! -name slurm.accounts ! -path '*/slurm.accounts/lock' | sort
 	for n in $servers; do
@@ -147,12 +150,13 @@ state() {
 	done
 }
 as_before() { state | cmp -s - "$tmp/before"; }
-# What is there that was not before any job, and the reverse, once that is all.
+# left prints what exists now and did not before any job, and the reverse, after a while in which
+# this may vanish.
 left() { await as_before || state | diff "$tmp/before" -; }
-# as the user of jobs
+# as_user COMMAND... runs a command as the user of jobs.
 as_user() { setpriv --reuid $user --regid $user --clear-groups env HOME=/ "$@"; }
 
-# Also of a process that nobody has waited for.
+# A process that nobody has waited for has ended as well.
 ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"; }
 stop_pid() {
 	[ -s "$1" ] || return 0
@@ -164,26 +168,26 @@ no_jobs() { [ -z "$(squeue -h)" ]; }
 no_tenants() { [ -z "$(tenants)" ]; }
 runs() { [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; }
 waits_for() { squeue -h -j "$1" -o '%T %r' | grep -q "PENDING $2"; }
-# Of a job that went back into the queue. The end of its first run puts the time of the next one off
-# once more, on a busy machine after we have said now.
+# again JOB starts a job that went back into the queue. On a busy machine the end of its first run
+# may postpone it again after this.
 again() { scontrol update jobid="$1" starttime=now; runs "$1"; }
 node_of() { squeue -h -j "$1" -o %N; }
-# submit OPTIONS...: a job that lasts until it is cancelled; its number.
+# submit OPTIONS... submits a job that lasts until it is cancelled, and prints its number.
 submit() { as_user sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
-# The same with a program that has memory of its device; works JOB: it has, by now
-# A controller that has forgotten its jobs gives their numbers again.
+# holder OPTIONS... does the same with a program that has device memory. works JOB says whether it
+# has the memory by now. A controller that has forgotten its jobs gives their numbers again.
 holder() {
 	rm -f "$tmp/out/"*
 	as_user sbatch --parsable -o "$tmp/out/%j" "$@" --wrap "sleep 600 | $client alloc=1000000 ready wait"
 }
 works() { grep -q ready "$tmp/out/$1"; }
-# Processes of jobs: a killed slurmstepd leaves them.
+# programs prints the processes of jobs, which a killed slurmstepd leaves behind.
 programs() {
 	for programs_p in $(pgrep -U "$user"); do
 		! grep -qzx "SLURM_CONF=$SLURM_CONF" "/proc/$programs_p/environ" 2>/dev/null || echo "$programs_p"
 	done
 }
-# limits NODE JOB: what the server holds the job's tenant to, in MiB and percent
+# limits NODE JOB prints the limits of the job's tenant on the server, in MiB and percent.
 limits() {
 	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c \
 		"import json,sys; d=json.load(sys.stdin)[0]['devices'][0]; print(d['memory_limit']>>20, d['sm_percent'])"
@@ -204,7 +208,7 @@ clean_up() {
 	[ -n "${WH_KEEP:-}" ] || rm -rf "$tmp"
 }
 trap clean_up EXIT
-# Stopped from outside: the daemons must not stay.
+# The test may be stopped from outside, and its daemons must not stay.
 trap 'exit 1' HUP INT PIPE TERM
 
 missing=$(lacks)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced after lib.sh by tests that read records: a database and a slurmdbd of this test's own.
-# start_records comes before start_cluster.
+# Tests that read records source this file after lib.sh. It has a database and a slurmdbd of the
+# test's own. start_records comes before start_cluster.
 for records_p in slurmdbd mariadbd mariadb-install-db sacctmgr sacct; do
 	command -v $records_p >/dev/null && continue
 	trap - EXIT
@@ -16,7 +16,7 @@ start_records() {
 	set -- $(free_ports)
 	db_port=$1
 	dbd_port=$2
-	# What makes a database durable takes most of the time, and is nothing here.
+	# Durability takes most of a database's time, and does not matter here.
 	mariadb-install-db --no-defaults --user=root --datadir="$tmp/db" --auth-root-authentication-method=normal \
 		--skip-test-db --innodb-flush-method=nosync --innodb-log-file-size=4M >"$tmp/db.log" 2>&1
 	mariadbd --no-defaults --user=root --datadir="$tmp/db" --socket="$tmp/db.sock" --pid-file="$tmp/db.pid" \
@@ -48,5 +48,5 @@ AccountingStoragePort=$dbd_port
 AccountingStoragePass=$tmp/munge.sock"
 }
 
-# record JOB: the admin comments of its runs
+# record JOB prints the admin comments of the job's runs.
 record() { sacct -D -n -X -P -j "$1" -o AdminComment; }

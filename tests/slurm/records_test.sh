@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a job's tenant has used is in the job's record, where sacct shows it, however the job ended.
+# The test promises that the job's record, where sacct shows it, has what its tenant has used,
+# however the job ended.
 WH_TOP=@TOP@
 WH_BUILD=@BUILD@
 . "$WH_TOP/tests/slurm/lib.sh"
@@ -10,7 +11,7 @@ plan 11
 
 start_records
 start_cluster
-# used NODE JOB: what the server says, as the record has it
+# used NODE JOB prints what the server says, in the form of the record.
 used() {
 	"$wormhole" stat --json --dir "$tmp/d.$1" "slurm-$2" | /usr/bin/python3 -c "import json, sys
 d = json.load(sys.stdin)[0]['devices'][0]
@@ -18,7 +19,8 @@ print('wormhole:node=$1,gpu_s=%.3f,memory_peak_mib=%d,throttled_s=%.3f' %
       (d['gpu_ns'] / 1e9, -(-d['memory_peak'] >> 20), d['throttled_ns'] / 1e9))"
 }
 has_record() { record "$1" | grep -q wormhole:; }
-# worker OPTIONS...: a job that works, and then waits until it is cancelled; its number
+# worker OPTIONS... submits a job that works, and then waits until it is cancelled; it prints the
+# job's number.
 worker() {
 	as_user sbatch --parsable -o "$tmp/out/%j" "$@" \
 		--wrap "sleep 600 | $client alloc=100000000 launch=300 ready wait"
@@ -30,8 +32,9 @@ ok record_of_a_job_has_what_it_used await has_record 1
 like with_its_peak_of_memory "$(record 1)" "^wormhole:node=n1,.*memory_peak_mib=96,"
 like its_time_on_the_device_and_its_throttled_time "$(record 1)" ",gpu_s=0\.[0-9]*[1-9][0-9]*,.*throttled_s=[0-9.]*[1-9]"
 
-# --- Of one that is cancelled ---------------------------------------------------------------------
-# Where Slurm's own epilog runs, the controller changes nothing of the job any more.
+# --- Of one that is cancelled
+# --------------------------------------------------------------------- Where Slurm's own epilog
+# runs, the controller changes nothing of the job any more.
 j=$(worker -w n2 --gpu-mem=256M --gpu-sm=20)
 await works "$j"
 scontrol update jobid="$j" admincomment="the operator's \"word\""
@@ -57,8 +60,9 @@ await both_runs
 is each_run_of_a_job_has_a_record "$(record "$j")" "$first
 $second"
 
-# --- Of tasks of an array -----------------------------------------------------------------------------
-# One of them has the array's number as its own. They end at the same second.
+# --- Of tasks of an array
+# ----------------------------------------------------------------------------- One of the tasks
+# has the array's number as its own. They end in the same second.
 j=$(as_user sbatch --parsable -o "$tmp/out/%A.%a" --array=1-3 -w n2 --gpu-mem=64M --gpu-sm=10 \
 	--wrap "sleep 600 | $client alloc=\$((SLURM_ARRAY_TASK_ID << 24)) ready wait")
 all_work() { [ "$(cat "$tmp/out/$j."* | grep -c ready)" = 3 ]; }

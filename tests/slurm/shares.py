@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-shares.py WORMHOLE DIR TENANT TENANT: how many percent of the time two tenants that work without a
-pause have of their device, over the time in which one of them has 0.6 s of it: from when both
-have had to wait, so that what they had saved up is gone.
+"""shares.py WORMHOLE DIR TENANT TENANT prints the percentages of their device's time that two
+tenants have which work without a pause. It measures over the time in which one of them gets 0.6
+s. The measurement begins when both have had to wait, so that what they had saved up is gone.
 """
 import json
 import subprocess

@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The kernel's half of `make soak`: for SECONDS, rounds of the series' tests on
-# two emulated processors, on kernels that look for what a test does not see:
+# The kernel's half of `make soak`. For SECONDS it runs rounds of the series' tests on two
+# emulated processors, on kernels that look for what a test does not see:
 #
-#	kernel.sh SECONDS [SEED]
+# 	kernel.sh SECONDS [SEED]
 #
-# host-kasan has KASAN, lockdep, PROVE_RCU and KVM_PROVE_MMU, host-kcsan looks for
-# data races, host-kcov guides wormhole_cover_test, host is the kernel of `make test`,
-# on which there is time for more.
-# What ran is kept in $O/soak/kernel, and a second call goes on behind it: `rounds`
-# has a line for each, `table.md` the sums, `finds/` the whole output of each
-# round that failed, with its seed. Ends with 1 if there is any.
+# host-kasan has KASAN, lockdep, PROVE_RCU and KVM_PROVE_MMU, host-kcsan looks for data races,
+# host-kcov guides wormhole_cover_test, and host is the kernel of `make test`, on which there is
+# time for more. The results are kept in $O/soak/kernel, and a second call goes on after them.
+# `rounds` has a line for each round, `table.md` the sums, and `finds/` the whole output of each
+# round that failed, with its seed. The exit status is 1 if there is any.
 set -eu -o pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +20,8 @@ mkdir -p "$dir/finds"
 [ -s "$dir/seed" ] || echo "${2:-$(date +%s)}" >"$dir/seed"
 touch "$dir/rounds"
 
-# Parts in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it did.
+# The parts run in turn: KERNEL:JOB. Cases are the points that passed, or what a test says that it
+# did.
 parts=(host-kasan:large host-kcsan:large host:fire host:vms host-kcov:cover host-kcsan:race host-kasan:race host:fuzz
 	host-kcsan:fire host-kcsan:all host-kasan:all host:tables host-kasan:fire host-kcsan:fuzz host-kasan:fuzz
 	host-kasan:tables)
@@ -39,8 +39,8 @@ environment() {
 	esac
 }
 
-# What looks at the CPU time or the clock of a machine that is four times slower; and
-# at free memory, of which KASAN keeps what was freed for a while.
+# These points look at the CPU time or the clock, on a machine that is four times slower, or at
+# free memory, of which KASAN keeps what was freed for a while.
 slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|fire_test/no_memory_is_lost|life_test/.*_leak_nothing)'
 
 write_job() { # PART SEED
@@ -61,7 +61,7 @@ write_job() { # PART SEED
 	} >"$job/run"
 }
 
-# Numbers that a test says of itself, or its points.
+# cases_of TEST LOG prints the numbers that a test says of itself, or the number of its points.
 cases_of() { # TEST LOG
 	case $1 in
 	fire) sed -n 's/^# \([0-9]*\) kills; \([0-9]*\) calls.*/\1 kills, \2 calls/p' "$2" ;;
@@ -73,7 +73,7 @@ cases_of() { # TEST LOG
 	esac
 }
 
-# vms is tests/bochs/fire/, which lays out its own machines.
+# The part vms is tests/bochs/fire/, which lays out its own machines.
 run_part() { # PART SEED
 	if [ "$1" = host:vms ]; then
 		env WH_SEED="$2" "$(environment "$1")" "$build/tests/bochs/fire.t"

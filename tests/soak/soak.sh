@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# `make soak`: its parts beside each other for SECONDS (3600) each, with what
-# they have behind them counted in, and their tables into docs/soak.md. Stopped
-# at any time, it goes on where it was; without build/soak/ it begins anew.
+# `make soak` runs its parts beside each other for SECONDS (3600) each, which includes the time of
+# earlier runs, and puts their tables into docs/soak.md. If it is stopped at any time, it goes on
+# where it was; without build/soak/ it begins anew.
 #
-#	soak.sh [SECONDS [SEED]]
+# 	soak.sh [SECONDS [SEED]]
 #
-# Ends with 1 if anything was found; build/soak/*/finds/ has it.
+# The exit status is 1 if anything was found; build/soak/*/finds/ has it.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${O:-$top/build}
@@ -14,7 +14,7 @@ seconds=${1:-3600}
 seed=${2:-$(date +%s)}
 out=$build/soak
 mkdir -p "$out"
-# Of what was built when it began.
+# The commit is that of what was built when the soak began.
 [ -s "$out/commit" ] || git -C "$top" describe --always --dirty >"$out/commit"
 export WH_BUILD=$build O=$build
 

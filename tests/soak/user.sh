@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# user.sh SECONDS [SEED]: the server of programs for a long time: rounds of all fuzz targets, random requests, the tests
-# of attacks and tenants, kill -9 at random points, and calls that fail, until SECONDS are over in all. What was done and
-# found stands in build/soak/user/: stopped at any time, it goes on with the next part and the seconds that are left;
-# without that folder it begins anew. Ends with a table, also in build/soak/user/table.md; not with 0 if anything was
-# found: build/soak/user/finds/PART.ROUND/ then has the seed, what was said, and the input.
-# With WH_SOAK_HALF=NAME all of that is in build/soak/NAME/, with WH_SOAK_PARTS it is of these parts only.
+# user.sh SECONDS [SEED] runs the server of programs for a long time. It makes rounds of all fuzz
+# targets, random requests, the tests of attacks and tenants, kill -9 at random points, and calls
+# that fail, until SECONDS are over in all. What was done and found stands in build/soak/user/. If
+# it is stopped at any time, it goes on with the next part and the seconds that are left; without
+# that folder it begins anew. It ends with a table, also in build/soak/user/table.md. If anything
+# was found, the exit status is not 0, and build/soak/user/finds/PART.ROUND/ has the seed, the
+# output, and the input. With WH_SOAK_HALF=NAME all of that is in build/soak/NAME/; WH_SOAK_PARTS
+# names the only parts to run.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 WH_TOP=$(cd "$here/../.." && pwd)
@@ -20,7 +22,8 @@ out=$WH_BUILD/soak/${WH_SOAK_HALF:-user}
 done=$out/done			# a line for each part that has ended: PART ROUND CASES SECONDS FINDS
 FUZZ="requests libraries ring control usage fatbin ptx"
 PARTS=${WH_SOAK_PARTS:-$FUZZ protocol memory attack tenant kills faults}
-# Of each target in a round: all eight together take two thirds of the time, ten minutes each at most.
+# Each target runs so long in a round: all eight together take two thirds of the time, ten minutes
+# each at most.
 most=$((seconds / 12))
 FUZZ_SECONDS=${WH_SOAK_FUZZ:-$([ $most -lt 600 ] && echo $most || echo 600)}
 PROGRAMS_SECONDS=120
@@ -38,7 +41,7 @@ spent() { awk '{ s += $4 } END { print s + 0 }' "$done"; }
 left() { echo $((seconds - $(spent))); }
 less() { [ "$1" -lt "$2" ] && echo "$1" || echo "$2"; }
 
-# The tests of one folder of build/tests, one after the other.
+# tests_of FOLDER runs the tests of one folder of build/tests, one after the other.
 tests_of() {
 	for t in "$WH_BUILD/tests/$1"/*.t; do
 		case $t in */fuzz_protocol.t) continue ;; esac
@@ -47,7 +50,8 @@ tests_of() {
 	done
 }
 
-# What a part is: its output goes to a file, its status says nothing of finds but for the fuzz targets and kills.
+# run_part runs a part. Its output goes to a file; only for the fuzz targets and kills does its
+# status say that something was found.
 run_part() { # PART ROUND
 	case $1 in
 	protocol) "$WH_BUILD/tests/attack/fuzz_protocol.t" "$(less "$FUZZ_SECONDS" "$(left)")" "$((seed + $2 * 1000000))" ;;
@@ -60,7 +64,7 @@ run_part() { # PART ROUND
 	esac
 }
 
-# How many cases were tried, as the output says.
+# cases_of prints how many cases were tried, as the output says.
 cases_of() { # PART FILE
 	case $1 in
 	protocol) sed -n 's/.*; \([0-9]*\) requests, .*/\1/p' "$2" ;;
@@ -72,7 +76,7 @@ cases_of() { # PART FILE
 	esac | tail -n 1
 }
 
-# 0 or more.
+# finds_of prints the number of finds, 0 or more.
 finds_of() { # PART FILE STATUS
 	n=$(grep -c '^not ok\|^find:\|^Bail out' "$2")
 	[ "$n" != 0 ] || [ "$3" = 0 ] || n=1
@@ -94,7 +98,8 @@ so_far() { # PART ROUND LOG SECONDS
 	echo "$(date +%T) round $2, $1: $4 s, $(left) s before it; $(tail -n 1 "$3" | cut -c1-100)"
 }
 
-# In a group of its own, so that it can be ended whole; a word of it each TICK seconds.
+# one_part runs a part in a process group of its own, so that it can be ended whole, and prints a
+# line every TICK seconds.
 one_part() { # PART ROUND
 	log=$out/said.$1
 	began=$(date +%s)
@@ -109,7 +114,7 @@ one_part() { # PART ROUND
 	echo "$1 $2 ${cases:-0} $(($(date +%s) - began)) $finds" >>"$done"
 }
 
-next_part() { # behind the last one that has ended: PART ROUND
+next_part() { # behind the last part that has ended: PART ROUND
 	tail -n 1 "$done" | awk -v parts="$PARTS" '
 		{ last = $1; round = $2 }
 		END {
@@ -137,7 +142,7 @@ table() {
 		}' "$done" >"$out/table.md"
 }
 
-# As this script calls itself: one part, and nothing else.
+# The script calls itself with --part: it then runs one part, and nothing else.
 if [ "${2:-}" = --part ]; then
 	run_part "$3" "$4"
 	exit
