@@ -22,13 +22,13 @@ version=3.0+dfsg
 tarball=bochs_$version.orig.tar.xz
 sha256=78f6c73d4a6472d5130a87ab9dc306d02c7c71ed8e25b3a8ef642e2a7acd282b
 patches=("$here"/{tlb,microcode,smp,interrupts,la57}.patch)
-# The options give the machine what the host needs, and nothing else. Without a debugger Bochs may
-# chain the handlers of instructions.
+# What the host needs of a machine, and nothing that it has no use for. Without
+# a debugger Bochs may chain the handlers of instructions.
 options=(--with-nogui --enable-smp --enable-cpu-level=6 --enable-x86-64
 	--enable-vmx=2 --enable-avx --enable-evex --enable-cet --enable-protection-keys --enable-fpu
 	--enable-a20-pin --enable-pci --disable-debugger --disable-debugger-gui --disable-docbook
 	--disable-cdrom --disable-xpm --disable-stats)
-# A repeated instruction that Bochs makes in one go would show none of its accesses.
+# A repeated instruction that is made in one go shows none of its accesses.
 if [ -n "$instrument" ]; then
 	options+=(--enable-instrumentation="instrument/$(basename "$instrument")" --enable-fast-function-calls
 		--enable-handlers-chaining --enable-trace-linking)
@@ -48,7 +48,7 @@ so_far() { # WHAT LOG SECONDS
 	say "$1: $3 s, $(wc -l <"$2") lines, $(grep -oE '[A-Za-z0-9_-]+\.(cc|c)\b' "$2" | tail -n1)"
 }
 
-# progress runs a command with its output in a log, and says every 5 s how far it is.
+# Run a command with its output in a log, and say every 5 s how far it is.
 progress() {
 	local what=$1 log=$2 start=$SECONDS
 	shift 2
@@ -69,7 +69,7 @@ download() {
 }
 
 get_source() {
-	# The other build may have fetched the source already.
+	# The other build may have fetched it.
 	if [ -z "${BOCHS_TARBALL:-}" ] && [ -n "$instrument" ] && right "$build/bochs-3.0/$tarball"; then
 		BOCHS_TARBALL=$build/bochs-3.0/$tarball
 	fi

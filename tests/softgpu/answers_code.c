@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Answers of modules, libraries, functions, launches and faults.
- */
+/* Records answers of modules, libraries, functions, launches and faults. */
 #include "answers.h"
 
 static const char newer[] = ".version 8.7\n.target sm_120\n.address_size 64\n"

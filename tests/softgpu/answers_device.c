@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Answers before cuInit(), of devices, contexts and cuGetProcAddress().
- */
+/* Records answers before cuInit(), of devices, contexts and cuGetProcAddress(). */
 #include <sys/wait.h>
 #include <unistd.h>
 

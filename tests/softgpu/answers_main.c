@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Runs all sections, each in a child: see answers.h.
- */
+/* Runs all sections, each in a child; answers.h describes them. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,7 +99,7 @@ int main(int argc, char **argv)
 					stream_sections, code_sections };
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* So that errors of an image come from its load, not from later. */
+	/* With this, errors of an image come from its load, not from later calls. */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (const struct section *s = all[i]; s->name; s++)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Answers of allocations, copies, fills, host memory, pointers and pools.
- */
+/* Records answers of allocations, copies, fills, host memory, pointers and pools. */
 #include "answers.h"
 
 static void allocations(void)

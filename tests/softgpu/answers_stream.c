@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Answers of streams, events and host functions.
- */
+/* Records answers of streams, events and host functions. */
 #include "answers.h"
 
 static void streams(void)

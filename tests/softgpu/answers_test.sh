@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Promise: softgpu answers each call as the real driver does, right or wrong
-# arguments alike. answers.ref is what driver 580.159 answered on an H200 (the
-# output of the same program); answers.known lists where softgpu differs, line
-# by line, with the reason. Needs no hardware.
+# The test promises that softgpu answers each call as the real driver does, with right and with
+# wrong arguments. answers.ref is what driver 580.159 answered on an H200 (the output of the same
+# program). answers.known lists where softgpu differs, line by line, with the reason. It needs no
+# hardware.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 here=$WH_TOP/tests/softgpu
@@ -12,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 n=0
 bad=0
 
-# Print one section of a record.
+# section NAME FILE prints one section of a record.
 section() {	# section NAME FILE
 	awk -v want="[$1]" '/^\[/ { on = ($0 == want); next } on' "$2"
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: softgpu's stand-in for cuBLAS computes what BLAS says, in both
- * precisions and pointer modes, and refuses what cuBLAS documents as wrong.
- * Results are compared with plain loops in double precision. The same program
- * passes with the genuine library on a GPU (LD_LIBRARY_PATH). Needs nvcc at
- * build time, no hardware.
+ * The test promises that softgpu's stand-in for cuBLAS computes what BLAS says, in both
+ * precisions and pointer modes, and refuses what cuBLAS documents as wrong. Results are
+ * compared with plain loops in double precision. The same program passes with the genuine
+ * library on a GPU (LD_LIBRARY_PATH). It needs nvcc at build time, no hardware.
  */
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -28,7 +27,7 @@ static double noise(void)
 	return (int32_t)seed / 2147483648.0;
 }
 
-/* Fill array @i with noise that both precisions have, here and on the device. */
+/* Fills array @i with noise that both precisions have, here and on the device. */
 static void fill(int i, int d, int n)
 {
 	static float f[MOST];
@@ -67,14 +66,14 @@ static int same(int i, int d, int n)
 }
 
 #define P(i)	((void *)(uintptr_t)dev[i])
-/* Call the float or the double one. */
+/* Calls the float or the double function. */
 #define CALL(d, name, ...) ((d) ? cublasD##name(h, __VA_ARGS__) : \
 			    cublasS##name(h, __VA_ARGS__))
 
 static float sf[2];
 static double sd[2];
 
-/* Scalars as the wanted type. */
+/* Returns scalar @i as the wanted type. */
 static void *scalar(int d, int i, double v)
 {
 	sf[i] = v;
@@ -159,7 +158,7 @@ static void planes(void)
 	ok(fabs(a - 5) < 1e-14 && fabs(c - 0.6) < 1e-14 && fabs(s - 0.8) < 1e-14,
 	   "rotg_makes_a_plane_rotation");
 	cublasDrotmg(h, &d1, &d2, &x1, &y1, p);
-	/* q1 = 2 > q2 = .75: flag 0, h21 = -.5, h12 = .75, u = 1.375. */
+	/* Since q1 = 2 > q2 = .75: flag 0, h21 = -.5, h12 = .75, u = 1.375. */
 	ok(p[0] == 0 && p[2] == -0.5 && p[3] == 0.75 && fabs(d1 - 2 / 1.375) < 1e-14 &&
 	   fabs(x1 - 1.375) < 1e-14, "rotmg_makes_a_modified_rotation");
 }

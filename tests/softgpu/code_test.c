@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: modules and libraries keep their variables apart, the best text of
- * an image is taken, errors of a text are told, nothing leaks. Needs no
+ * The test promises that modules and libraries keep their variables apart, the best text
+ * of an image is taken, errors of a text are told, and nothing leaks. It needs no
  * hardware.
  */
 #include <cuda.h>
@@ -116,7 +116,7 @@ static void libraries(CUcontext mine)
 	ok_eq(free_now(), before, "unloading_a_library_gives_the_memory_back");
 }
 
-/* A fatbin of plain PTX entries. */
+/* Returns a fatbin of plain PTX entries. */
 static const void *fatbin_of(const char *const *texts, const uint32_t *sm, int n)
 {
 	static char room[1 << 16];
@@ -200,7 +200,7 @@ static void errors(void)
 	ok_eq(free_now(), before, "a_refused_load_leaves_nothing_behind");
 }
 
-/* A kernel with as many bytes of parameters as are allowed, all summed up. */
+/* Runs a kernel with as many bytes of parameters as are allowed, all summed up. */
 static void wide(void)
 {
 	enum { N = 4095 };	/* 8 bytes each, and 4 for the last */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Promise: softgpu's libcuda.so.1 exports every function that cuda.h and
-# cudaProfiler.h declare, in all versions, and nothing else. Needs no hardware.
+# The test promises that softgpu's libcuda.so.1 exports every function that cuda.h and
+# cudaProfiler.h declare, in all versions, and nothing else. It needs no hardware.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 lib=$WH_BUILD/softgpu/libcuda.so.1
@@ -25,7 +25,8 @@ point() {	# point STATUS NAME
 echo "TAP version 13"
 echo "1..5"
 
-# The C preprocessor and a pattern: another reader than the generator's.
+# The C preprocessor and a pattern read the headers here, so the reader is another one than the
+# generator's.
 printf '#define __CUDA_API_VERSION_INTERNAL\n%s\n%s\n' \
 	'#include <cuda.h>' '#include <cudaProfiler.h>' |
 	cpp -P -I "$inc" - | tr '\n' ' ' | tr ';' '\n' |

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Feeds the reader of images with fatbins that are right, and with ones that
- * have bytes changed or cut off. Each lies in a buffer of exactly its size, and
- * the address checker is on: a read beyond it ends the program. Prints TAP.
+ * Feeds the reader of images with right fatbins, and with fatbins whose bytes are changed
+ * or cut off. Each lies in a buffer of exactly its size, and the address checker is on: a
+ * read beyond it ends the program. It prints TAP.
  */
 #include <lz4.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ static void put(char *p, size_t at, uint64_t value, int bytes)
 
 enum form { RAW, LZ4, ZSTD, ELF };
 
-/* Append one entry; returns its length. */
+/* Appends one entry; returns its length. */
 static size_t entry(char *p, enum form form, unsigned int sm)
 {
 	static const uint64_t flags[] = { 0, 0x2000, 0x8000, 0 };
@@ -64,7 +64,7 @@ static size_t entry(char *p, enum form form, unsigned int sm)
 	return head + (((packed ? packed : n) + 7) & ~7ul);
 }
 
-/* A fatbin of some entries in a buffer of its own size. */
+/* Makes a fatbin of some entries in a buffer of its own size. */
 static char *make(const enum form *forms, const unsigned int *sm, int n,
 		  size_t *size)
 {
@@ -85,7 +85,7 @@ static char *make(const enum form *forms, const unsigned int *sm, int n,
 	return out;
 }
 
-/* The targets that were found, as one number: 9075 is 90, then 75. */
+/* Returns the targets that were found, as one number: 9075 is 90, then 75. */
 static long long found(const void *data, size_t size)
 {
 	struct sgpu_images images;
@@ -158,7 +158,7 @@ static void short_ones(void)
 	free(f);
 }
 
-/* Mostly the numbers that matter: the fields of the headers. */
+/* Changes mostly the numbers that matter: the fields of the headers. */
 static void change(char *f, size_t size, int keep_size)
 {
 	static const uint64_t odd[] = { 0, 1, 0x7f, 0xff, 0x7fffffff,
@@ -217,7 +217,7 @@ static void random_text(void)
 	ok(refused, "random_text_never_leads_outside_its_buffer");
 }
 
-/* Words of PTX in any order, joined: in time, and within their buffers. */
+/* Joins words of PTX in any order, which must end in time and stay within their buffers. */
 static void random_parts(void)
 {
 	static const char *const whole[] = {

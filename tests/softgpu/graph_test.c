@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: graphs made by hand or captured from streams do when launched what
- * their nodes say, in the order of their edges; they can be copied, changed and
- * asked; captures obey the rules of the driver. Needs no hardware.
+ * The test promises that graphs made by hand or captured from streams do, when launched,
+ * what their nodes say, in the order of their edges. They can be copied, changed and
+ * asked. Captures obey the rules of the driver. It needs no hardware.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -11,7 +11,7 @@
 
 #include "tap.h"
 
-/* *p = *p * k + v */
+/* Computes *p = *p * k + v. */
 static const char ptx[] =
 	".version 8.0\n.target sm_75\n.address_size 64\n"
 	".visible .entry mad(.param .u64 p, .param .u32 k, .param .u32 v)\n{\n"
@@ -66,7 +66,7 @@ static void by_hand(void)
 	CUgraph g, c;
 
 	cuGraphCreate(&g, 0);
-	/* Made in the wrong order: only the edge says which comes first. */
+	/* The nodes are made in the wrong order: only the edge says which comes first. */
 	ok(!cuGraphAddKernelNode_v2(&nb, g, NULL, 0, &b) &&
 	   !cuGraphAddKernelNode_v2(&na, g, NULL, 0, &a) &&
 	   !cuGraphAddDependencies(g, &na, &nb, 1) &&
@@ -260,7 +260,7 @@ static void rules(void)
 	cuEventDestroy_v2(e);
 }
 
-/* A worker tells of it when it has time. */
+/* A worker reports the destruction when it has time. */
 static int destroyed;
 
 static void destroy(void *p)

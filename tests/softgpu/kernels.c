@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads the image of kernels.cu in one of the ways that a program may, runs
- * its kernels and checks them against the CPU. Usage: kernels WAY IMAGE.
- * Exit status 0: all right; the first thing that is not is named on stderr.
+ * Loads the image of kernels.cu in one of the ways that a program may, runs its kernels
+ * and checks them against the CPU. Usage: kernels WAY IMAGE. The exit status is 0 if all
+ * is right; otherwise stderr names the first thing that is wrong.
  */
 #include <cuda.h>
 #include <math.h>
@@ -19,7 +19,7 @@ struct mixed {
 	short s;
 };
 
-/* What the compiler puts around a fatbin. */
+/* The structure that the compiler puts around a fatbin. */
 struct wrapper {
 	uint32_t magic, version;
 	const void *data, *extra;
@@ -140,7 +140,7 @@ static void saxpy(void)
 		expect(out[i] == fmaf(a, x[i], y[i]), "saxpy");
 }
 
-/* The same launch through a packed buffer. */
+/* Makes the same launch through a packed buffer. */
 static void reduce(void)
 {
 	static int in[N];
@@ -232,7 +232,7 @@ static void meet(void)
 	expect(out == 24, "meet");
 }
 
-/* The shell checks what comes out. */
+/* The shell checks the output. */
 static void hello(void)
 {
 	int n = 7;
@@ -254,7 +254,7 @@ static CUresult fault(const char *name, CUdeviceptr p, int n)
 	return rc;
 }
 
-/* The faults end the use of the device: each is a run of its own. */
+/* A fault ends the use of the device, so each fault is a run of its own. */
 static int faults(const char *which)
 {
 	CUdeviceptr p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernels of ordinary nvcc output for kernels.c: each uses another part of
- * what a program and its driver agree on.
+ * Kernels of ordinary nvcc output for kernels.c: each uses another part of what a program
+ * and its driver agree on.
  */
 #include <cassert>
 #include <cstdio>
@@ -67,7 +67,7 @@ extern "C" __global__ void variables(float *out)
 	out[i] = coeff[i] * 2 + hidden[15 - i];
 }
 
-/* Every block waits for all others: only right when all run at once. */
+/* Every block waits for all others, which only ends when all run at once. */
 extern "C" __global__ void meet(volatile int *here, int *out)
 {
 	if (threadIdx.x == 0) {

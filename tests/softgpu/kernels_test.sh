@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Promise: kernels from nvcc run right, in whatever form and by whatever call
-# they are loaded. Needs nvcc at build time (skipped without), no hardware.
+# The test promises that kernels from nvcc run right, in whatever form and by whatever call they
+# are loaded. It needs nvcc at build time (skipped without), no hardware.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 . "$WH_TOP/tests/tap.sh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: texts that refer to each other become one program, by the wrapper
- * of separate compilation and by cuLink alike. Needs no hardware; the part
+ * The test promises that texts which refer to each other become one program, by the
+ * wrapper of separate compilation and by cuLink alike. It needs no hardware; the part
  * with nvcc's own output is skipped where nvcc was missing at build time.
  */
 #include <cuda.h>
@@ -13,7 +13,7 @@
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
-/* Both have a private "local", a private "helper" and a weak "both". */
+/* Both parts have a private "local", a private "helper" and a weak "both". */
 static const char main_part[] = HEAD
 	".extern .func (.param .b32 r) twice(.param .b32 x);\n"
 	".extern .global .align 4 .u32 base;\n"
@@ -49,7 +49,7 @@ static const char other_part[] = HEAD
 
 enum { WANT = 21 * 2 + 1000 + 50000 + 7 };
 
-/* A fatbin of one plain text; each call has a buffer of its own. */
+/* Returns a fatbin of one plain text; each call has a buffer of its own. */
 static const void *fatbin(const char *text)
 {
 	static char rooms[8][8192];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: device memory is handed out without overlap, found by any address
- * inside it, joined again when freed, and bounded by the configured size.
- * Needs no hardware.
+ * The test promises that device memory is handed out without overlap, found by any
+ * address inside it, joined again when freed, and bounded by the configured size. It
+ * needs no hardware.
  */
 #include <cuda.h>
 #include <stdint.h>
@@ -169,7 +169,7 @@ static void copies(void)
 	cuMemFree(b);
 }
 
-/* A box of rows, against the same rows copied one by one. */
+/* Copies a box of rows, and compares with the same rows copied one by one. */
 static void boxes(void)
 {
 	enum { PITCH = 96, ROWS = 20, WIDTH = 33, HEIGHT = 7, SIZE = PITCH * ROWS };
@@ -228,7 +228,7 @@ static void managed(void)
 	cuMemFree(p);
 }
 
-/* Ranges of host memory, against a plain list of them. */
+/* Compares ranges of host memory with a plain list of them. */
 static void registered(void)
 {
 	enum { N = 500, PAGE = 4096 };
@@ -252,7 +252,7 @@ static void registered(void)
 	free(heap);
 }
 
-/* cuInit() with a size, in a process of its own: result and total, or -1. */
+/* Calls cuInit() with a size, in a process of its own. Returns result and total, or -1. */
 static long long total_with(const char *size)
 {
 	int fd[2], status;
@@ -264,7 +264,7 @@ static long long total_with(const char *size)
 	if (!fork()) {
 		size_t bytes = 0;
 
-		/* It complains of sizes that are none. */
+		/* The library complains of wrong sizes on stderr. */
 		close(STDERR_FILENO);
 		setenv("WORMHOLE_SOFTGPU_MEM", size, 1);
 		total = cuInit(0);
@@ -286,7 +286,7 @@ static long long total_with(const char *size)
 	return total;
 }
 
-/* MiB that a process holds after cuInit() with 64 MiB of device memory. */
+/* Returns the MiB that a process holds after cuInit() with 64 MiB of device memory. */
 static long resident(const char *prefault)
 {
 	long pages = 0;
@@ -316,7 +316,7 @@ static long resident(const char *prefault)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-/* A thread without a context has that of the stream that it names. */
+/* A thread without a context uses the context of the stream that it names. */
 static void without_context(CUcontext ctx)
 {
 	CUmemoryPool pool;
@@ -337,7 +337,7 @@ static void without_context(CUcontext ctx)
 	cuStreamDestroy(s);
 }
 
-/* In a process of its own: the file is opened when the library is loaded. */
+/* Runs in a process of its own, because the file is opened when the library is loaded. */
 static int keeps_books(void)
 {
 	struct sgpu_books *b = sgpu_books_open(getenv("WORMHOLE_SOFTGPU_BOOKS"));

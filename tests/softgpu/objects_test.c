@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: no value that a caller passes as a handle crashes the library or
- * reaches an object that it does not name. Needs no hardware.
+ * The test promises that no value that a caller passes as a handle crashes the library or
+ * reaches an object that it does not name. It needs no hardware.
  */
 #include <cuda.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 	".visible .entry k()\n{ ret; }\n";
 
-/* All calls that take a handle, with one that is none; 1 when all refuse. */
+/* Makes all calls that take a handle with an invalid one. Returns 1 when all refuse. */
 static int all_refuse(void *h)
 {
 	unsigned int n;

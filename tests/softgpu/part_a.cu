@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One half of a separately compiled program: see link_test.c. */
+/* One half of a separately compiled program; link_test.c describes it. */
 extern __device__ int elsewhere(int x);
 extern __device__ int there;
 static __device__ int mine = 1;

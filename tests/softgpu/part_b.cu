@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The other half: the same private names, other meanings. */
+/* The other half: it has the same private names, with other meanings. */
 __device__ int there = 40;
 static __device__ int mine = 2;
 

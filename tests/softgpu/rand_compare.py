@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare two outputs of rand_record: REFERENCE, then GOT; TAP on stdout.
+"""Compares two outputs of rand_record: REFERENCE, then GOT; TAP on stdout.
 
-Bits and uniforms must be the same to the last bit, their hash too. Normals and
-log-normals go through sine, logarithm and exponential, which PTX leaves to the
-device within bounds: 2e-5 of the value's scale (float), 1e-13 (double).
+Bits and uniforms must be the same to the last bit, and so must their hash. Normals and
+log-normals go through sine, logarithm and exponential, which PTX leaves to the device within
+bounds: 2e-5 of the value's scale (float), 1e-13 (double).
 """
 import math
 import re
@@ -31,7 +31,7 @@ def near(want, got, kind):
 
 
 def same_call(want, got):
-    """One call's words: what and count, hash, selected values; or a status."""
+    """Compares one call's words: what and count, hash, selected values; or a status."""
     if want[:1] != got[:1] or len(want) != len(got):
         return False
     kind = want[0][0]
@@ -49,7 +49,7 @@ def read(path):
 
 
 def group(head):
-    """The point that a case counts for, or None where softgpu differs by design."""
+    """Returns the point that a case counts for, or None where softgpu differs by design."""
     kind, order, _, offset, steps = head.split()
     if order not in WHERE or re.search(r"[pP]\d", steps):
         return None

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes what a cuRAND library answers to cases of generator, order, seed,
- * offset and counts, one a line on stdin: selected values as bits and a hash
- * over all of them. rand.ref is what the genuine library wrote on a GPU; its
- * lines are cases too, so recording anew is reading and writing it.
+ * Writes what a cuRAND library answers to cases of generator, order, seed, offset and
+ * counts, which come one in a line on stdin: selected values as bits and a hash over all
+ * of them. rand.ref is what the genuine library wrote on a GPU. Its lines are cases too,
+ * so a new recording reads it and writes it.
  *
  *   rand_record host|device LIBCURAND [LIBCUDA] < rand.ref
  */
@@ -99,7 +99,7 @@ static void start_device(const char *path)
 	out = (void *)(uintptr_t)p;
 }
 
-/* One step of a case: a letter for the distribution, then the count. */
+/* Makes one step of a case: a letter for the distribution, then the count. */
 static curandStatus_t step(curandGenerator_t g, char what, size_t n)
 {
 	switch (what) {
@@ -190,7 +190,7 @@ static void run(int type, int order, uint64_t seed, uint64_t offset, const char 
 	rnd.destroy(g);
 }
 
-/* A case a line: TYPE ORDER SEED OFFSET STEPS, and what may follow. */
+/* Runs the cases, one in a line: TYPE ORDER SEED OFFSET STEPS, and what may follow. */
 static void run_all(void)
 {
 	unsigned long long seed, offset;

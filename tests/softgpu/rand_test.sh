@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Promise: the stand-in for cuRAND gives the genuine library's sequences, as
-# rand.ref has them from an H200. Needs nvcc at build time, no hardware.
+# The test promises that the stand-in for cuRAND gives the genuine library's sequences, as
+# rand.ref has them from an H200. It needs nvcc at build time, no hardware.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 . "$WH_TOP/tests/tap.sh"

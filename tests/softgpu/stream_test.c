@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: streams are in order and have an identity, events measure time,
- * host functions run in order and without a lock of the library. Needs no
+ * The test promises that streams are in order and have an identity, events measure time,
+ * and host functions run in order and without a lock of the library. It needs no
  * hardware.
  */
 #define __CUDA_API_VERSION_INTERNAL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: once warm, the calls of a training loop make no system call. Each
- * path runs in a process that the kernel kills for any call but exit (seccomp).
- * Needs no hardware.
+ * The test promises that the calls of a training loop, once warm, make no system call.
+ * Each path runs in a process that the kernel kills for any call but exit (seccomp). It
+ * needs no hardware.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -141,7 +141,7 @@ static int forbid_all_calls(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
-/* As a worker's (server/vm/interpose.c). */
+/* Replaces sched_yield() as a worker does (server/vm/interpose.c). */
 int sched_yield(void)
 {
 	__builtin_ia32_pause();
@@ -178,7 +178,7 @@ static int start_other(void)
 	return 0;
 }
 
-/* For at least one of the other's rounds. */
+/* Copies for at least one round of the other thread. */
 static int copies_beside_others(void)
 {
 	static bool started;
@@ -195,7 +195,7 @@ static int copies_beside_others(void)
 	return 0;
 }
 
-/* 0 when the path ran in silence; else what its process said. */
+/* Returns 0 when the path made no system call; otherwise what its process said. */
 static int run(int (*path)(void), int extra_call)
 {
 	int status;
@@ -227,7 +227,10 @@ static int run(int (*path)(void), int extra_call)
 
 int main(void)
 {
-	/* As where a worker must make none: waking a thread would be one. */
+	/*
+	 * The library is set up as where a worker must make no system call: waking a thread would
+	 * be one.
+	 */
 	setenv("WORMHOLE_SOFTGPU_THREADS", "1", 1);
 	tap_plan(9);
 	if (run(fills, 1) != 1000 + SIGSYS) {

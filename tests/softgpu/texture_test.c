@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: kernels fetch from texture objects over arrays and linear memory what the
- * CUDA programming guide says: every address mode, point and linear filtering,
+ * The test promises that kernels fetch from texture objects over arrays and linear memory
+ * what the CUDA programming guide says: every address mode, point and linear filtering,
  * formats with their conversions. The expectations hold on a GPU, too.
  */
 #define __CUDA_API_VERSION_INTERNAL
@@ -12,7 +12,7 @@
 
 #include "tap.h"
 
-/* out[i] = fetch at xyz[i], four words each. */
+/* Does out[i] = fetch at xyz[i], four words each. */
 #define FETCH(name, axes, type, at) \
 	".visible .entry " name "(.param .u64 t, .param .u64 at, .param .u64 out)\n{\n" \
 	".reg .b64 %t, %a, %o;\n.reg .b32 %i, %x, %y, %z, %r<4>;\n" \
@@ -122,7 +122,7 @@ static float expected(float x, float y, CUaddress_mode mode, CUfilter_mode filte
 		    a * pixel(i + 1, j + 1, mode, normalized));
 }
 
-/* Steps of 1/16 texel: weights that eight bits of fraction hold. */
+/* The places are steps of 1/16 texel, so that eight bits of fraction hold the weights. */
 static void places(int normalized)
 {
 	for (int i = 0; i < N; i++) {
@@ -150,7 +150,7 @@ static void modes(CUarray a)
 		for (int i = 0; good && i < N; i++) {
 			float want = expected(at[i][0], at[i][1], mode, filter, normalized);
 
-			/* A GPU adds the four corners up in less than a float. */
+			/* A GPU adds the four corners up in less precision than a float has. */
 			if (fabsf(out[i].f[0] - want) > (filter ? 0.02f : 0)) {
 				diag("at %g, %g: %g, not %g", at[i][0], at[i][1], out[i].f[0], want);
 				good = 0;

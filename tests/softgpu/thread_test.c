@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Promise: several threads may use the library at once; each has its own stack
- * of contexts; how many share a launch is a number in the environment. Needs no hardware.
+ * The test promises that several threads may use the library at once, and that each has
+ * its own stack of contexts. A number in the environment says how many threads share a
+ * launch. It needs no hardware.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 static CUcontext shared;
 static pthread_barrier_t start;
 
-/* Everything that a loop of a program does, in private memory. */
+/* Does everything that a loop of a program does, in private memory. */
 static void *work(void *arg)
 {
 	static __thread unsigned char in[4096], out[4096];
@@ -106,7 +107,7 @@ static void stacks(void)
 	ok_eq(cuCtxDestroy(theirs), CUDA_SUCCESS, "and_can_be_destroyed");
 }
 
-/* What cuInit() returns where @value is set, and what it said. */
+/* Returns what cuInit() returns where the variable has @value, and what it said. */
 static int init_with(const char *value, char said[256])
 {
 	int fd[2], status = -1;

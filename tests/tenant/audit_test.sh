@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A worker that holds memory behind the handlers is noticed by the driver's own
-# figures and stopped. NVML is a stand-in whose figures this test writes.
+# The test promises that the driver's own figures show a worker which holds memory without the
+# handlers, and that it is stopped. A stand-in for NVML has the figures that this test writes.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -9,7 +9,7 @@
 export FAKE_NVML="$tmp/figures" FAKE_NVML_CRASH="$tmp/crash"
 export FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
 worker() { field "$1" "t['workers'][0]['pid']"; }
-# The file appears at once, never half written.
+# figures LINE... replaces the file at once, so that it is never half written.
 figures() {
 	printf '%s\n' "$@" >"$tmp/new"
 	mv "$tmp/new" "$FAKE_NVML"
@@ -25,7 +25,7 @@ start bad --tenant bad --mem 64M -- alloc=1048576
 start free --tenant free -- alloc=1048576
 good=$(worker good) bad=$(worker bad) free=$(worker free)
 
-# At the limit and the slack, to the byte: nothing happens, however long.
+# Usage at the limit plus the slack, to the byte, causes nothing, however long it lasts.
 figures "$good $((80 * M)) 40" "$bad $((80 * M)) 10" "$free $((900 * M)) 70"
 ok figure_of_the_driver_is_shown await field_is good "d['memory_driver']" $((80 * M))
 seen=$(field good "d['gpu_ns']")
@@ -44,7 +44,7 @@ finish_client shared
 ok limit_and_slack_may_be_used await has_workers 3
 is without_a_limit_any_figure_is_right "$(worker free)" "$free"
 
-# One byte more.
+# Now the worker holds one byte more.
 figures "$good $((80 * M)) 40" "$bad $((80 * M + 1)) 10" "$free $((900 * M)) 70"
 ok worker_beyond_its_limit_is_stopped await gone "$bad"
 like and_the_log_says_why "$(log)" \
@@ -52,14 +52,14 @@ like and_the_log_says_why "$(log)" \
 finish_client bad 2>/dev/null
 is others_are_left_alone "$(worker good) $(worker free)" "$good $free"
 
-# A peak between two readings is no reason: several in a row are.
+# A peak between two readings is no reason to stop a worker; several readings in a row are.
 figures "$good $((81 * M)) 40" "$free $((900 * M)) 70"
 await field_is good "d['memory_driver']" $((81 * M))
 figures "$good $((80 * M)) 40" "$free $((900 * M)) 70"
 await field_is good "d['memory_driver']" $((80 * M))
 is one_reading_above_is_forgiven "$(worker good)" "$good"
 
-# Of two workers the one that holds most behind its handlers.
+# Of two workers, the one that holds most without the handlers is stopped.
 start second --tenant good -- alloc=4096
 second=$(field good "[w['pid'] for w in t['workers'] if w['pid'] != $good][0]")
 figures "$good $((60 * M)) 0" "$second $((90 * M)) 0"
@@ -83,11 +83,11 @@ start last --tenant last --mem 64M -- alloc=4096
 figures "$(worker last) $((7 * M)) 0"
 ok library_beside_the_driver_is_asked await field_is last "d['memory_driver']" $((7 * M))
 
-# The driver knows other process numbers than we do.
+# The driver knows other process numbers than the server does.
 figures "1 $((900 * M)) 0"
 ok server_says_when_it_is_blind await eval 'log | grep -q "names no worker.s process"'
 
-# Nobody has counted it: 64 MiB, and not a byte more, whatever the slack is.
+# Memory that nobody has counted may be 64 MiB, and not a byte more, whatever the slack is.
 named=$(worker last)
 figures "$named $((128 * M)) 40"
 await field_is last "d['memory_driver']" $((128 * M))
@@ -98,7 +98,8 @@ figures "$named $((128 * M + 1)) 0"
 ok and_no_more await gone "$named"
 finish_client last 2>/dev/null
 
-# Not its standard output, not its standard error, nor what else the caller has open.
+# The daemon keeps neither the caller's standard output nor its standard error, nor anything else
+# that the caller has open.
 "$wormhole" stop
 is daemon_and_all_behind_it_let_go_of_the_caller "$({ timeout 20 "$wormhole" serve --backend softgpu --daemon \
 	--nvml "$WH_BUILD/tests/tenant/bin/fake_nvml.so"; } 7>&1 2>&1 | timeout 20 cat >/dev/null; echo $?)" 0

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Bytes that cross between host and device are counted once, whatever the copy.
+# The test promises that bytes which cross between host and device are counted once, whatever the
+# copy.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 client=$WH_BUILD/tests/tenant/bin/copies
 
-# counts POINT WAY UP DOWN
+# counts POINT WAY UP DOWN runs copies.c and compares the bytes that were counted.
 counts() {
 	start "$2" --tenant "$2" -- "$2"
 	is "$1" "$(field "$2" "t['bytes_to_device'], t['bytes_from_device']") $(grep -v '^ready$' "$tmp/$2.out")" \

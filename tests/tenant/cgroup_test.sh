@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A cgroup for each tenant's workers: memory, threads, equal weights.
+# The test promises a cgroup for each tenant's workers: memory, threads, equal weights.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -11,7 +11,7 @@ if [ "$(echo "$here" | grep -c -E '^(memory|processes|cpu) on')" != 3 ]; then
 	skip cgroups_of_tenants "$(echo "$here" | sed -n 's/^memory off/no cgroup is writable:/p')"
 	finish
 fi
-# The folder of a tenant for memory, processes or cpu.
+# group KIND TENANT prints the tenant's cgroup folder for memory, processes or cpu.
 group() { echo "$(sed -n "s/^$1 on //p" "$WORMHOLE_DIR/protection")/t-$2"; }
 memory_limit() {
 	cat "$(group memory "$1")/memory.max" 2>/dev/null || cat "$(group memory "$1")/memory.limit_in_bytes"
@@ -37,7 +37,7 @@ finish_client two
 await eval '[ "$(memory_limit a)" = "$before" ]'
 is and_takes_it_along "$(memory_limit a)" "$before"
 finish_client one
-# As systemd does with empty ones of a service, when it reads its units anew.
+# The empty cgroups are removed, as systemd does for a service when it reads its units anew.
 limit=$(memory_limit b)
 for k in memory processes cpu; do
 	rmdir "$(group $k b)" 2>/dev/null
@@ -51,8 +51,8 @@ base=$(sed -n 's/^memory on //p' "$WORMHOLE_DIR/protection")
 "$wormhole" stop
 is nothing_of_them_stays_behind "$(find "$base" 2>/dev/null | wc -l)" 0
 
-# A worker that takes more than there is for it, and one beside it. What it may have is made
-# small by hand: nobody wants to fill a machine for this.
+# A worker takes more than its cgroup allows, beside another worker. The limit is made small by
+# hand, because nobody wants to fill a machine for this.
 INTRUDER_EAT=$G "$wormhole" serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" --nvml none \
 	--daemon --part-size 16M >"$tmp/serve" 2>&1
 start greedy --tenant greedy --mem 1G -- alloc=4096 ready line alloc=3751 ready

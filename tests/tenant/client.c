@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client for the tests of tenants: does what its words say, in order.
- *   alloc=BYTES  print "ok" or the error's name
- *   free         the last allocation
- *   pin=BYTES    pinned memory; fill=BYTES: write so much of it; unpin: the last of it
- *   copy=BYTES   to the device and back
- *   export=FILE  the last allocation's IPC handle
- *   open=FILE    print "ok" or the error's name; `close` closes it
- *   openevent=FILE  the same of an event
- *   launch=N     N launches of a small kernel, and wait for them: print "ok" or the error's name
- *   event=FILE   an event's handle; share=N: of N events, until one has none: print how many
+ * A client for the tests of tenants, which does what its words say, in order.
+ *   alloc=BYTES  allocates; prints "ok" or the error's name
+ *   free         frees the last allocation
+ *   pin=BYTES    pins memory; fill=BYTES writes so much of it; unpin ends the last of it
+ *   copy=BYTES   copies to the device and back
+ *   export=FILE  writes the last allocation's IPC handle
+ *   open=FILE    opens a handle; prints "ok" or the error's name; `close` closes it
+ *   openevent=FILE  does the same with an event
+ *   launch=N     makes N launches of a small kernel, and waits for them; prints "ok" or the
+ *                error's name
+ *   event=FILE   writes an event's handle; share=N writes those of N events, until one has
+ *                none, and prints how many
  *   end          destroys these events
- *   create=FILE  64 MiB of cuMemCreate, exported: FILE gets what is in the descriptor
- *   import=FILE  of such a file; `map` maps it and releases the handle, `unmap` ends that
- *   info         print total and free memory as CUDA tells it
- *   context      a second context, current from now on; `first` makes the first one current
- *                again, `destroy` ends the second one
- *   ready        print "ready"
- *   line         wait for a line of standard input
- *   wait         until the end of standard input
- *   fork         leave a child that waits likewise
- * Ends with status 3 when CUDA does not start. Nothing here lives longer than two minutes.
+ *   create=FILE  makes 64 MiB by cuMemCreate and exports them: FILE gets what is in the descriptor
+ *   import=FILE  imports such a file; `map` maps it and releases the handle, `unmap` ends that
+ *   info         prints total and free memory as CUDA tells it
+ *   context      makes a second context current; `first` makes the first one current again,
+ *                `destroy` ends the second one
+ *   ready        prints "ready"
+ *   line         waits for a line of standard input
+ *   wait         waits until the end of standard input
+ *   fork         leaves a child that waits likewise
+ * It ends with status 3 when CUDA does not start. Nothing here lives longer than two
+ * minutes.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -165,7 +168,7 @@ static CUresult create(const char *file)
 	return write_handle(file, bytes);
 }
 
-/* A descriptor of the same kind with the same content is as good. */
+/* A descriptor of the same kind with the same content is as good as the original. */
 static CUresult import(const char *file)
 {
 	int fd = memfd_create("copy", MFD_ALLOW_SEALING);
@@ -233,7 +236,7 @@ static void await_end(void)
 		;
 }
 
-/* Status 1: an error that the word meant. */
+/* Returns 1 for an error that the word meant. */
 static int act(const char *word)
 {
 	const char *value = strchr(word, '=');

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The driver's cache of compiled code: a folder for each tenant, which its workers
-# share, nobody else reads, and nothing is left of, however a worker fills it.
+# The test promises the driver's cache of compiled code: a folder for each tenant, which its
+# workers share and nobody else reads. Nothing is left of it, however a worker fills it.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-# What the last worker said of WHAT.
+# got WHAT prints what the last worker said of it.
 got() {
 	grep -o "[:;] $1 [^;]*" "$WORMHOLE_DIR/server.log" | tail -n 1 | sed "s/^. $1 //"
 }
@@ -30,7 +30,7 @@ if [ "$(id -u)" != 0 ] || ! setpriv --reuid 30123 --clear-groups test -r "$WH_BU
 	skip caches_of_tenants "needs root and a build folder that others may read"
 	finish
 fi
-# Who has mounts of a tenant's own: descriptors of the server, and its workers.
+# mounts prints how many mounts of a tenant's own the server's descriptors and its workers have.
 mounts() { find "/proc/$(server)/fd" -lname 'mnt:*' | wc -l; }
 plan 15
 intrude
@@ -65,7 +65,8 @@ is without_users_there_is_none "$(got cache)" "off 1"
 is nor_that_of_whoever_started_the_server "$(got cache_path)" none
 "$wormhole" stop >/dev/null 2>&1
 
-# In a container there are no mounts: what the driver leaves lies in its /dev/shm, until the tenant's end.
+# In a container there are no mounts: the driver's files lie in its /dev/shm, until the tenant's
+# end.
 wormhole_in() { "$WH_BUILD/tests/tenant/bin/contained" "$wormhole" "$@"; }
 INTRUDER_CACHE=1 wormhole_in serve --backend "$WH_BUILD/tests/attack/bin/intruder.so" --libraries "$WH_BUILD/softgpu" \
 	--nvml none --daemon --part-size 16M >"$tmp/serve" 2>&1
@@ -81,7 +82,7 @@ await has_workers 0
 "$wormhole" tenant delete a
 ok but_what_its_user_left_in_dev_shm_goes await eval '[ ! -e "$left" ]'
 rm -f "$left"
-# More tenants than there are numbers, one after the other.
+# There are more tenants than numbers, one after the other.
 is and_all_numbers_are_given_out_again "$(for i in $(seq 300); do
 	printf '{"op":"create","tenant":"t%s"}\n{"op":"delete","tenant":"t%s"}\n' "$i" "$i"
 done | (while read -r line; do set -- "$@" "$line"; done; control "$@") | grep -c '"ok":true')" 600

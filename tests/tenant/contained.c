@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * contained PROGRAM [ARGUMENT...]: becomes the program as root of a container:
- * without the capabilities that container runtimes take away, in a mount namespace
- * whose cgroups are read-only, and with unshare() and setns() refused. With -u in
- * front also in a user namespace that has 65536 users.
+ * `contained PROGRAM [ARGUMENT...]` becomes the program as root of a container: without
+ * the capabilities that container runtimes take away, in a mount namespace whose cgroups
+ * are read-only, and with unshare() and setns() refused. With -u in front it is also in a
+ * user namespace that has 65536 users.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As Docker's. */
+/* These are the capabilities of Docker's containers. */
 static const int kept[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FSETID, CAP_FOWNER, CAP_MKNOD, CAP_NET_RAW, CAP_SETGID,
 	CAP_SETUID, CAP_SETFCAP, CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_KILL,

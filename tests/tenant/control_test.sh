@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Who may control the server and who may be which tenant; bad requests.
+# The test promises who may control the server, who may be which tenant, and what becomes of bad
+# requests.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-# A user of no name, with nothing to its credit.
+# as_nobody COMMAND... runs it as a user without a name and without any rights.
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"; }
 mode() { stat -c '%a %u' "$WORMHOLE_DIR/$1"; }
 
@@ -20,7 +21,8 @@ if [ "$(id -u)" = 0 ]; then
 	like other_user_cannot_control "$(as_nobody "$wormhole" tenant list 2>&1)" "only root and the server's user"
 	like other_user_cannot_make_a_tenant "$(as_nobody "$wormhole" run --mem 1G -- true 2>&1)" \
 		"only root and the server's user"
-	# Also where the file's mode would let it in, the kernel says who it is.
+	# Even where the file's mode would let the user in, the server learns from the kernel who it
+	# is.
 	chmod 666 "$WORMHOLE_DIR/control.sock"
 	like other_user_is_not_heard "$(as_nobody "$wormhole" tenant list 2>&1)" "only root and its user may control it"
 	chmod 600 "$WORMHOLE_DIR/control.sock"
@@ -50,7 +52,7 @@ else
 	done
 fi
 
-# Workers as users of their own: what one is in charge of is closed to it.
+# Workers run as users of their own, and the files that control others are closed to them.
 "$wormhole" stop
 if [ "$(id -u)" = 0 ] && setpriv --reuid 30000 --clear-groups test -r "$WH_BUILD/softgpu/libcuda.so.1"; then
 	serve --worker-uid 30000

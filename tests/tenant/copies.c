@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A client that copies in the ways that its words name, each a known number of
- * bytes up to the device and down from it; bytes_test.sh knows which. Then it
- * acts on `ready` and `wait` as client.c does. An error of CUDA's is printed.
+ * A client that copies in the ways that its words name. Each way copies a known number of
+ * bytes up to the device and down from it; bytes_test.sh knows them. Then it acts on
+ * `ready` and `wait` as client.c does. It prints an error of CUDA's.
  */
 #include <cuda.h>
 #include <stdio.h>
@@ -25,14 +25,14 @@ static CUstream stream;
 	} \
 } while (0)
 
-/* Up by way of the message itself: 100 and 28 bytes. */
+/* Copies up by way of the message itself: 100 and 28 bytes. */
 static void tiny(void)
 {
 	TRY(cuMemcpyHtoD(device, pageable, 100));
 	TRY(cuMemcpyHtoDAsync(device, pageable, 28, stream));
 }
 
-/* The driver finds out which side is the host's: 4096 up, 1000 down. */
+/* The driver finds out which side is the host's: 4096 bytes up, 1000 down. */
 static void unified(void)
 {
 	TRY(cuMemcpy(device, (CUdeviceptr)pinned, 4096));
@@ -48,7 +48,7 @@ static CUDA_MEMCPY2D up_2d(const void *from, size_t width, size_t height)
 	};
 }
 
-/* 32 * 5 pageable and 16 * 3 pinned bytes up, 24 * 7 of unified addresses down. */
+/* Copies 32 * 5 pageable and 16 * 3 pinned bytes up, and 24 * 7 bytes of unified addresses down. */
 static void flat(void)
 {
 	CUDA_MEMCPY2D a = up_2d(pageable, 32, 5), b = up_2d(pinned, 16, 3), c = {
@@ -62,7 +62,7 @@ static void flat(void)
 	TRY(cuMemcpy2DUnaligned(&c));
 }
 
-/* 8 * 4 * 3 up, 8 * 2 * 5 down, 8 * 2 * 2 down between peers. */
+/* Copies 8 * 4 * 3 bytes up, 8 * 2 * 5 down, and 8 * 2 * 2 down between peers. */
 static void box(void)
 {
 	CUDA_MEMCPY3D a = {
@@ -87,7 +87,7 @@ static void box(void)
 	TRY(cuMemcpy3DPeer(&c));
 }
 
-/* Of arrays: 64 bytes up, 16 * 4 up, 16 * 2 down. */
+/* Copies with arrays: 64 bytes up, 16 * 4 up, 16 * 2 down. */
 static void arrays(void)
 {
 	CUDA_MEMCPY2D a = up_2d(pinned, 16, 4), b = {
@@ -103,7 +103,7 @@ static void arrays(void)
 	TRY(cuMemcpy2D(&b));
 }
 
-/* 3000 and 2000 up, one box of 8 * 2 * 2 down. */
+/* Copies 3000 and 2000 bytes up, and one box of 8 * 2 * 2 down. */
 static void batch(void)
 {
 	CUdeviceptr to[] = { device, device + 4096 };
@@ -121,7 +121,7 @@ static void batch(void)
 	TRY(cuMemcpy3DBatchAsync(1, &op, 0, stream));
 }
 
-/* Nothing that crosses: within the device, a fill, between host memories. */
+/* Copies nothing that crosses: within the device, a fill, between host memories. */
 static void none(void)
 {
 	CUDA_MEMCPY2D c = {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tenants of some devices of a machine's (--devices), over a driver of four that do nothing.
+# The test promises tenants that have some of a machine's devices (--devices), over a driver of
+# four devices that do nothing.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -8,7 +9,7 @@
 shm=$WH_BUILD/tests/shm/bin
 unset CUDA_DEVICE_ORDER
 names() { "$wormhole" run "$@" -- "$shm/devices" names 2>&1; }
-# refuses WORD COMMAND...: it fails, and its line has the word.
+# refuses WORD COMMAND... checks that the command fails and that its line has the word.
 refuses() {
 	word=$1
 	shift

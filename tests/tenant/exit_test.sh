@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Exit statuses as the man page has them: 0 done, 1 failed, 2 wrong usage, or the program's.
-# What is printed as JSON is JSON.
+# The test promises exit statuses as the man page has them: 0 done, 1 failed, 2 wrong usage, or
+# the program's own. Output that is said to be JSON is JSON.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 status() { "$wormhole" "$@" >/dev/null 2>&1 </dev/null; echo $?; }
-# Each command that parses options, as completion has it.
+# commands prints each command that parses options, as completion has it.
 commands() { "$wormhole" completion bash | sed -n "s/^_wormhole_options\['wormhole \(.*\)'\]=.*/\1/p"; }
 all_give() {
 	wanted=$1

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Preloaded: the n-th call that takes memory, or makes a process or a thread, or a
- * descriptor, fails. Which, of which processes and when stands in a file that all of them
- * share (FAIL_FILE), so that it can be said while they run. The calls of the C library's
- * own inner parts that are not calls of these functions do not count.
+ * A preloaded library in which the n-th call fails that takes memory, or makes a process,
+ * a thread or a descriptor. A file that all processes share (FAIL_FILE) says which call,
+ * of which processes, and when, so that this can change while they run. Inner calls of
+ * the C library that are not calls of these functions do not count.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 enum kind { MEMORY = 1, PROCESS, DESCRIPTOR };
 enum role { COMMAND = 1, SERVER, WORKER, CHILD };
 
-/* As faults.py writes it. */
+/* The fault as faults.py writes it. */
 struct fault {
 	uint32_t kind, role;	/* 0: none */
 	uint32_t at, count;
@@ -38,7 +38,10 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 
-/* By the words that it was started with. What it forks is as it is. */
+/*
+ * The role of a process follows from the words with which it was started. A forked
+ * process has the role of its parent.
+ */
 static uint32_t role_of(char *words, ssize_t n)
 {
 	char *word;

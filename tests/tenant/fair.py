@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fair.py ATTACKER VICTIM N: how long a client of the socket VICTIM waits for its worker, beside N clients
-of ATTACKER that come again and again: as a multiple of what it takes alone, medians of nine."""
+"""fair.py ATTACKER VICTIM N prints how long a client of the socket VICTIM waits for its worker
+beside N clients of ATTACKER that come again and again. It is a multiple of the time that it
+takes alone; both are medians of nine."""
 import os
 import select
 import socket

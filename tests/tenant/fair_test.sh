@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A tenant that starts workers all the time does not hold up another one's start.
+# The test promises that a tenant which starts workers all the time does not hold up the start of
+# another tenant.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-# Times on a busy machine: the best of three.
+# at_most FACTOR takes the best of three, because times vary on a busy machine.
 at_most() { # FACTOR
 	for _ in 1 2 3; do
 		factor=$(/usr/bin/python3 "$WH_TOP/tests/tenant/fair.py" "$WORMHOLE_DIR/tenants/a.sock" \

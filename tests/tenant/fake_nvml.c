@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Stands in for libnvidia-ml.so.1: one device, the one that FAKE_NVML_UUID
- * names, with the processes that the file FAKE_NVML has, a line `PID BYTES SM%`
- * each; read anew at every call. FAKE_NVML_CRASH: die once that file is there.
+ * Stands in for libnvidia-ml.so.1 with one device, which FAKE_NVML_UUID names. The file
+ * FAKE_NVML has its processes, a line `PID BYTES SM%` for each, and is read anew at every
+ * call. If the file FAKE_NVML_CRASH exists, the process dies.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory, processes and descriptors run out at the n-th call of each step.
+"""Lets memory, processes and descriptors run out at the n-th call of each step.
 
-Usage: faults.py all|N SEED     all: n = 1, 2, ... until the step has no such call; N: so many n of each, at random
+Usage: faults.py all|N SEED     all: n = 1, 2, ... until the step has no such call; N: so many n
+of each, at random
 
-fail.so (fail.c) is preloaded into server, workers and command, and lets one call fail. Each step (serve, create, run,
-attach, export) either succeeds all the same or says what is missing; no process of the server's dies of a signal;
-nothing is left of it; and after every 16th a program of another tenant has right results, and the same step succeeds.
-Prints "find: ..." for each find, and a last line "CASES faults: ...".
+fail.so (fail.c) is preloaded into server, workers and command, and lets one call fail. Each step
+(serve, create, run, attach, export) either succeeds all the same or says what is missing. No
+process of the server dies of a signal, and nothing is left of the step. After every 16th step a
+program of another tenant has right results, and the same step succeeds. The program prints
+"find: ..." for each find, and a last line "CASES faults: ...".
 """
 
 import os
@@ -54,7 +56,7 @@ class Fault:
 
 
 def command(words, env):
-    """Its status and all that it says."""
+    """Returns the command's status and all that it says."""
     try:
         p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                            errors='replace', timeout=SECONDS, env=env, check=False)
@@ -91,7 +93,7 @@ class Steps:
         return command([WORMHOLE, 'run', '--tenant', 'a', '--dir', self.folder, '--', CLIENT, 'alloc=4096',
                         'export=' + handle, 'event=' + handle, 'create=' + handle], self.env)
 
-    # --- What is so behind each ---
+    # --- What must hold after each step ---
 
     def undo(self, step):
         if step == 'serve':
@@ -137,7 +139,7 @@ class Steps:
         command([WORMHOLE, 'limit', 'a', '--mem', '256M', '--dir', self.folder], None)
 
     def case(self, step, kind, role, at):
-        """False: there is no n-th call."""
+        """Makes one case. Returns False if there is no n-th call."""
         began = time.monotonic()
         self.fault.write(KINDS[kind], ROLES[role], at)
         status, words = getattr(self, step)()
@@ -161,7 +163,7 @@ WALKS = [(step, kind, role) for step, roles in (
 
 
 def numbers(steps, walk, how, r):
-    """Each n, or some: first how many there are."""
+    """Yields each n, or some of them, for which it first counts how many there are."""
     if how == 'all':
         yield from range(1, MOST)
         return
@@ -175,7 +177,7 @@ def numbers(steps, walk, how, r):
 
 
 def main():
-    # Stopped from outside: the servers must not stay.
+    # The test may be stopped from outside, and its servers must not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     how, r = sys.argv[1], random.Random(sys.argv[2])
     only = os.environ.get('WH_FAULT')       # "step kind role n"

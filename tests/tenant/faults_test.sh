@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Disk and descriptors run out at each step of serve, create and run: an error that names what is missing, nothing
-# left behind, and who is served already goes on.
+# The test promises what happens when disk and descriptors run out at each step of serve, create
+# and run: an error names what is missing, nothing is left behind, and programs that are served
+# already go on.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -9,12 +10,12 @@
 tenants() { "$wormhole" tenant list --json | grep -c '"tenant"'; }
 
 plan 14
-# A disk that is full, from the first file on to a second tenant.
+# The disk is full, from the first file on to a second tenant.
 small=$tmp/small
 mkdir "$small"
 if mount -t tmpfs -o size=2M none "$small" 2>/dev/null; then
 	WORMHOLE_DIR=$small/d
-	# Who was stopped with this test may still be on his way out of it.
+	# Processes that were stopped with this test may still be on their way out of the mount.
 	trap '"$wormhole" stop >/dev/null 2>&1; umount -l "$small" 2>/dev/null; clean_up' EXIT
 	mute=
 	left=
@@ -54,12 +55,13 @@ else
 	done
 fi
 
-# Descriptors: from none at all to enough, so that each step is the one that fails.
+# The limit of descriptors goes from none at all to enough, so that each step is once the one that
+# fails.
 serve
 first=$(server)
 start a --tenant keep -- alloc=4096 ready line alloc=8192 ready line alloc=8192
 "$wormhole" tenant create other
-# The lowest number that is free.
+# The lowest number that is free is where the limit begins to matter.
 free=$(find "/proc/$first/fd" -mindepth 1 | sed 's|.*/||' | sort -n | awk '$1 == n { n++ } END { print n + 0 }')
 mute=
 made=0
@@ -84,7 +86,8 @@ is nothing_of_the_others_is_left "$(files | grep -c '^f')" 0
 next a
 is who_was_there_goes_on "$(said a) $(server)" "ok ok  $first"
 
-# Below what is open: nobody can come, and who is there is served on. The one who came meanwhile has waited.
+# Below the number of open descriptors nobody can come, and programs that are there are served on.
+# A program that comes meanwhile waits.
 prlimit --pid "$first" --nofile=4:4096
 "$wormhole" run --tenant other -- "$client" alloc=4096 >"$tmp/late" 2>&1 &
 late=$!

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A tenant's files: private, complete, and read without a lock while a writer
- * changes limits and accounts come and go.
+ * The test promises that a tenant's files are private and complete, and are read without
+ * a lock while a writer changes limits and accounts come and go.
  */
 #include "tenant/file.h"
 
@@ -20,7 +20,7 @@
 static char dir[] = "/tmp/wormhole-file-XXXXXX";
 static struct wh_tenant_file own;
 static volatile int done;
-static uint64_t began;		/* calls of all workers that there were */
+static uint64_t began;		/* calls of all workers so far */
 
 static void names(void)
 {
@@ -46,7 +46,7 @@ static int mode_of(const char *name)
 	return stat(path, &st) ? -1 : (int)(st.st_mode & 0777);
 }
 
-/* Whether a writable mapping of the descriptor that workers get can be had. */
+/* Can a writable mapping be made of the descriptor that workers get? */
 static int writable(int fd)
 {
 	char byte;
@@ -111,7 +111,10 @@ static void torn_limits(void)
 	own.limits->sequence++;
 }
 
-/* Each worker counts 10 calls and ends: the sum is always a multiple of 10 of those that began. */
+/*
+ * Each worker counts 10 calls and ends: the sum is always a multiple of 10, at most that
+ * of the workers that began.
+ */
 static void *come_and_go(void *arg)
 {
 	int i, account;

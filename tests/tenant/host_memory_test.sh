@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Host memory that workers keep in place for a tenant's programs: their parts and
-# what is pinned besides, under a limit of the tenant's own.
+# The test promises a tenant's limit of host memory that workers keep in place for its programs:
+# their parts and what is pinned besides.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -42,7 +42,7 @@ await has_workers 0
 finish_client one
 ok killed_worker_and_its_program_hold_nothing await eval '[ "$(held a)" = 0 ]'
 
-# A part that there is no room for.
+# There is no room for this part.
 "$wormhole" tenant create small --host-mem 20M
 start two --tenant small -- alloc=4096
 like worker_without_room_for_its_part_is_refused "$(WORMHOLE_LOG=1 run --tenant small -- "$client" alloc=4096 2>&1)" \

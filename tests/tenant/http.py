@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `wormhole metrics --listen` answers: http.py ADDRESS WAY..., a line for each way.
+"""http.py ADDRESS WAY... prints what `wormhole metrics --listen` answers, a line for each way.
 
 ADDRESS is a path, or PORT of 127.0.0.1. A way is a method of /metrics, METHOD:PATH, or
 `garbage', `long' (a head without an end), `silent' (says nothing; the next way is asked
-meanwhile), `crowd' (1,000 that say nothing).
+meanwhile), `crowd' (1,000 clients that say nothing).
 """
 import resource
 import socket

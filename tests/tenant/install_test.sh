@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An installation finds its own parts, and needs nothing of the build folder.
+# The test promises that an installation finds its own parts, and needs nothing of the build
+# folder.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory of cuMemCreate shared between processes by descriptors: within a tenant
-# only, and nobody's memory goes uncounted meanwhile.
+# The test promises that processes share memory of cuMemCreate by descriptors only within a
+# tenant, and that no memory goes uncounted meanwhile.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

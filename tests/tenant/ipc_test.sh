@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory and events shared between processes (CUDA IPC): within a tenant only, for
-# as long as their owner lives, and nobody's memory goes uncounted meanwhile.
+# The test promises that processes share memory and events (CUDA IPC) only within a tenant and for
+# as long as their owner lives, and that no memory goes uncounted meanwhile.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -31,7 +31,7 @@ printf 'x' >>"$tmp/forged"
 is what_is_no_handle_is_refused "$(run --tenant a -- "$client" open="$tmp/forged")" CUDA_ERROR_INVALID_VALUE
 ok drivers_handle_is_not_in_it test "$(tail -c 40 "$tmp/h" | tr -d '\0' | wc -c)" = 0
 
-# Who pays.
+# Here the test checks which tenant pays.
 start user --tenant a -- open="$tmp/h" ready line close ready line
 is opening_costs_nothing "$(used)" $((40 * M))
 next owner
@@ -63,7 +63,7 @@ start two --tenant a -- ready wait
 is who_gets_the_slot_of_a_dead_one_has_nothing_open "$(used)" 0
 for name in user one two; do finish_client $name; done
 
-# Memory ends with the context that it is of, whichever was current when it was exported. (dash
+# Memory ends with its own context, whichever context was current when it was exported. (dash
 # knows descriptors of one digit: those of the clients above are free.)
 fd=3
 start owner --tenant a -- context alloc=$((40 * M)) first export="$tmp/h3" ready line destroy ready wait
@@ -79,7 +79,7 @@ next owner
 is and_is_given_back "$(used)" 0
 finish_client owner
 
-# Room: a table of 4096.
+# The table has room for 4096 objects.
 start many --tenant b -- share=5000 ready line end ready
 is full_table_is_out_of_memory "$(said many)" "4096 CUDA_ERROR_OUT_OF_MEMORY "
 is for_all_of_the_tenant "$(run --tenant b -- "$client" share=1)" "0 CUDA_ERROR_OUT_OF_MEMORY"

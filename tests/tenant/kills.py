@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of servers and workers at random points, under load.
+"""Kills servers and workers by kill -9 at random points, under load.
 
-Usage: kills.py POINTS SEED     WH_BUILD: what was built, build/ by default; WH_KILLS: only this point of the seed
+Usage: kills.py POINTS SEED     WH_BUILD: what was built, build/ by default; WH_KILLS: only this
+point of the seed
 
-Two servers with programs of several tenants each. At each point one process of the first server dies, after a random
-number of microseconds, of lines that programs have said, or of workers that have been seen. Then: who had nothing to
-do with it ends with right results, all others with an error in bounded time, never with a wrong result; nothing is
-left behind by what was killed; and where it was the server, a new one on the same folder serves. Prints a line for
-each find, and a last line "POINTS points: WORKERS workers, SERVERS servers killed; PROGRAMS programs, FINDS finds".
+There are two servers with programs of several tenants each. At each point one process of the
+first server dies, after a random number of microseconds, of lines that programs have said, or of
+workers that have been seen. Then programs that had nothing to do with it end with right results.
+All others end with an error in bounded time, never with a wrong result. Nothing is left behind
+by what was killed, and if it was the server, a new one on the same folder serves. The program
+prints a line for each find, and a last line "POINTS points: WORKERS workers, SERVERS servers
+killed; PROGRAMS programs, FINDS finds".
 """
 
 import fcntl
@@ -34,7 +37,7 @@ LEAVES = 20     # seconds within which what was killed is gone
 
 
 def clean_up(top, *folders):
-    """End the servers of these folders below top, which goes."""
+    """Ends the servers of these folders below top, and removes top."""
     for name in folders:
         subprocess.run([WORMHOLE, 'stop', '--dir', os.path.join(top, name)], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False)
@@ -42,7 +45,7 @@ def clean_up(top, *folders):
 
 
 class Find(Exception):
-    """What should not be."""
+    """Something that should not be."""
 
 
 def read(path):
@@ -54,7 +57,7 @@ def read(path):
 
 
 def processes():
-    """{pid: words of its command line}, of what has not ended."""
+    """Returns {pid: words of its command line} of all processes that have not ended."""
     found = {}
     for pid in filter(str.isdigit, os.listdir('/proc')):
         words = read(f'/proc/{pid}/cmdline').split('\0')
@@ -74,7 +77,7 @@ def user(pid):
 
 
 def namespaces(pid):
-    """Its network and its IPC namespace."""
+    """Returns the network and the IPC namespace of a process."""
     found = set()
     for kind in 'net', 'ipc':
         try:
@@ -85,13 +88,13 @@ def namespaces(pid):
 
 
 def groups(servers):
-    """The cgroups of these servers and their tenants."""
+    """Returns the cgroups of these servers and their tenants."""
     names = {f'wormhole-{pid}' for pid in servers}
     return {os.path.join(at, d) for at, dirs, _ in os.walk('/sys/fs/cgroup') for d in dirs if d in names}
 
 
 def of_another_server(pid, ours):
-    """Is it a child of a server that is none of ours? Servers share users, one after the other."""
+    """Is it a child of a server that is not ours? Servers share users, one after the other."""
     while pid > 1:
         words = processes().get(pid, [''])
         if words[0].endswith('wormhole-server') and pid not in ours:
@@ -101,7 +104,7 @@ def of_another_server(pid, ours):
 
 
 def sockets(folder):
-    """Sockets that somebody has open, by their names below the folder."""
+    """Returns the sockets that somebody has open, by their names below the folder."""
     return {line.split()[-1] for line in read('/proc/net/unix').splitlines() if folder in line}
 
 
@@ -116,8 +119,8 @@ def given_out(uid):
 
 
 def shared(users):
-    """
-    What belongs to one of these in /dev/shm. Not of those that another server has given out again.
+    """Returns what belongs to these users in /dev/shm, without users that another server has given
+    out again.
     """
     users = {u for u in users if not given_out(u)}
     found = set()
@@ -131,7 +134,7 @@ def shared(users):
 
 
 def until(true, seconds):
-    """Wait until it is true; what it last gave."""
+    """Waits until true() is true; returns what it last gave."""
     end = time.monotonic() + seconds
     while True:
         got = true()
@@ -194,7 +197,7 @@ class Program:
 
 
 def wait_for_lines(programs, enough, seconds):
-    """Until so many lines were said, or all have ended."""
+    """Waits until so many lines were said, or all programs have ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         select.select([p.process.stdout for p in programs], [], [], 0.05)
@@ -225,7 +228,7 @@ class Kills:
         self.programs = 0
 
     def remember(self):
-        """What is ours now, so that nothing of it is there at the end."""
+        """Notes what is ours now, so that the end can check that nothing of it is left."""
         for s in self.first, self.second:
             self.servers.add(s.pid)
             for pid, words in s.children().items():
@@ -236,7 +239,7 @@ class Kills:
         self.spaces -= namespaces(os.getpid())
 
     def load(self, r):
-        """Two programs of a tenant, one each of two others, and one of the other server."""
+        """Starts two programs of a tenant, one each of two others, and one of the other server."""
         here = [Program(self.first, t, r.randint(8, 24), r.getrandbits(30)) for t in ('a', 'a', 'b', 'c')]
         there = [Program(self.second, 'd', 12, r.getrandbits(30))]
         self.programs += len(here + there)
@@ -245,7 +248,7 @@ class Kills:
     def await_point(self, r, programs):
         kind = r.choice(('time', 'lines', 'workers'))
         if kind == 'time':
-            # Not a wait for anything: the point itself.
+            # This sleep waits for nothing: it is the random point itself.
             time.sleep(r.randrange(600000) / 1e6)
         elif kind == 'lines':
             wait_for_lines(programs, r.randrange(1, 40), 10)
@@ -255,7 +258,7 @@ class Kills:
         return kind
 
     def kill_worker(self, pid, here):
-        """False: it has just ended by itself."""
+        """Kills a worker. Returns False if it has just ended by itself."""
         before = len(self.first.log())
         try:
             os.kill(pid, signal.SIGKILL)
@@ -263,7 +266,7 @@ class Kills:
             return False
         finish(here)
         failed = [p for p in here if not p.right()]
-        # In the log, once the server has looked after it.
+        # The log names the worker once the server has looked after it.
         said = until(lambda: re.search(rf'tenant (\w+): worker {pid} killed', self.first.log()[before:]), LEAVES)
         tenant = said.group(1) if said else None
         if len(failed) > 1 or any(p.tenant != tenant for p in failed):
@@ -281,7 +284,7 @@ class Kills:
             raise Find(f'children outlive their server: {family}')
         self.first.start()
         self.check_files()
-        # The next one begins as the first one did: then with nothing, when it is stopped.
+        # The next server begins as the first one did, so it has nothing when it is stopped.
         again = Program(self.first, 'again', 2, 1)
         self.programs += 1
         finish([again])
@@ -289,7 +292,8 @@ class Kills:
             raise Find(f'a new server on the same folder does not serve: {again}')
 
     def check_files(self):
-        """Of the tenants that stay alone, once the programs' own are over."""
+        """Checks that only files of the permanent tenants are there, once the programs' own tenants
+        are over."""
         good = {f'{t}.{kind}' for t in TENANTS for kind in ('limits', 'usage', 'sock')}
         good |= {'default.limits', 'default.usage', 'turns'}
         folder = os.path.join(self.first.folder, 'tenants')
@@ -326,7 +330,7 @@ class Kills:
                 p.process.wait()
 
     def left(self):
-        """What of all that was ours is there still."""
+        """Returns what is still there of all that was ours."""
         alive = processes()
         found = [f'process {pid}: {words}' for pid, words in self.family.items() if alive.get(pid) == words]
         for pid in alive:
@@ -336,7 +340,7 @@ class Kills:
 
     def end(self):
         self.remember()
-        # Whoever is to be told of their end may be slow to ask.
+        # A process that must be told of their end may be slow to ask.
         dead = self.servers - {self.first.pid, self.second.pid}
         until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in dead), ENDS)
         for s in self.first, self.second:
@@ -352,7 +356,7 @@ class Kills:
 
 
 def main():
-    # Stopped from outside: the servers must not stay.
+    # The test may be stopped from outside, and its servers must not stay.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     points, seed = int(sys.argv[1]), int(sys.argv[2])
     only = os.environ.get('WH_KILLS')

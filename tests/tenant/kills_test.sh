@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 of servers and workers at ten random points under load; `make soak` has a hundred in each of its rounds.
+# The test promises that tenants survive kill -9 of servers and workers at ten random points under
+# load (kills.py); `make soak` has a hundred points in each of its rounds.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the tests of tenants, with WH_TOP and WH_BUILD set: a server of their own over softgpu, clients
-# that wait for a word, and waits until something is true.
+# The tests of tenants source this file, with WH_TOP and WH_BUILD set. It has a server of their
+# own over softgpu, clients that wait for a word, and waits until something is true.
 . "$WH_TOP/tests/tap.sh"
 wormhole=$WH_BUILD/host/wormhole
 client=$WH_BUILD/tests/tenant/bin/client
@@ -10,7 +10,7 @@ export WORMHOLE_DIR="$tmp/d" WH_BUILD
 unset WORMHOLE_LOG WORMHOLE_SOCKET WORMHOLE_TRANSPORT CUDA_VISIBLE_DEVICES
 for v in $(env | sed -n 's/^\(CUDA_DEVICE_[A-Z_0-9]*\)=.*/\1/p'); do unset "$v"; done
 
-# Runs a command until it succeeds, 20 s at most.
+# await COMMAND... runs a command until it succeeds, 20 s at most.
 await() {
 	await_end=$(($(date +%s) + 20))
 	until "$@" >/dev/null 2>&1; do
@@ -21,7 +21,7 @@ await() {
 
 serve() { "$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/serve" 2>&1; }
 server() { cat "$WORMHOLE_DIR/server.lock"; }
-# For a test whose points a program under `run` makes, and not this shell.
+# serve_or_bail is for a test whose points a program under `run` makes, and not this shell.
 serve_or_bail() {
 	serve && return
 	echo "Bail out! no server: $(cat "$tmp/serve")"
@@ -32,8 +32,8 @@ has_workers() { [ "$(workers | wc -l)" = "$1" ]; }
 files() { (cd "$WORMHOLE_DIR/tenants" 2>/dev/null && ls); }
 gone() { ! kill -0 "$1"; }
 
-# start NAME RUN-OPTIONS... -- CLIENT-WORDS...: a client in the background that
-# says `ready` when it has done all but `wait`, and ends when `finish_client NAME`.
+# start NAME RUN-OPTIONS... -- CLIENT-WORDS... starts a client in the background. It says `ready`
+# when it has done all but `wait`, and ends at `finish_client NAME`.
 start() {
 	name=$1
 	shift
@@ -45,8 +45,8 @@ start() {
 		shift
 	done
 	shift
-	# Without what holds the others' standard inputs open.
-	# shellcheck disable=SC2086
+	# The client must not hold the other clients' standard inputs open. shellcheck
+	# disable=SC2086
 	(
 		for f in $(seq 4 "$fd"); do eval "exec $f>&-"; done
 		exec "$wormhole" run $options -- "$client" "$@" ready wait
@@ -63,20 +63,22 @@ finish_client() {
 	wait "$(pid "$1")"
 }
 
-# field TENANT EXPRESSION: of `stat --json`, as Python of the tenant's object t.
+# field TENANT EXPRESSION evaluates Python with the tenant's object of `stat --json` in t, and its
+# first device in d.
 field() {
 	"$wormhole" stat --json "$1" | /usr/bin/python3 -c \
 		"import json,sys; t=json.load(sys.stdin)[0]; d=t['devices'][0]; print(($2))"
 }
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
 
-# next NAME: a line for a client that waits for one; returns when it has said `ready` again.
+# next NAME sends a line to a client that waits for one; it returns when the client has said
+# `ready` again.
 next() {
 	before=$(grep -c ready "$tmp/$1.out")
 	eval "echo >&\$fd_$1"
 	await eval "[ \$(grep -c ready '$tmp/$1.out') -gt $before ]"
 }
-# What it has said besides.
+# said NAME prints what the client has said besides.
 said() { grep -v ready "$tmp/$1.out" | tr '\n' ' '; }
 
 control() {
@@ -90,7 +92,8 @@ for packet in sys.argv[2:]:
 END
 }
 
-# at_random PROGRAM N: one of kills.py and faults.py, N of each at random. What it said is in $said.
+# at_random PROGRAM N runs kills.py or faults.py, N cases of each at random. Its output is in
+# $said.
 at_random() {
 	said=$("$1" "$2" "${WH_SEED:-$(date +%s)}" 2>&1)
 }
@@ -100,5 +103,5 @@ clean_up() {
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
-# Stopped from outside: the server must not stay.
+# The test may be stopped from outside, and its server must not stay.
 trap 'exit 1' HUP INT PIPE TERM

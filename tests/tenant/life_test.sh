@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Whoever is killed, at whatever moment: nothing stays behind and the others go on.
+# The test promises that whoever is killed, at whatever moment, leaves nothing behind, and that
+# the others go on.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Limits are the administrator's: by options, HAMi-core's variables and at run
-# time; a client's environment changes none. softgpu has one device, in 2 groups
-# of SMs for spatial limits.
+# The test promises that limits are the administrator's: by options, HAMi-core's variables and at
+# run time. A client's environment changes none. softgpu has one device, in 2 groups of SMs for
+# spatial limits.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
-# A server with these variables: what the default tenant gets.
+# with VARIABLE=VALUE... starts a server with these variables and prints what the default tenant
+# gets.
 with() {
 	env "$@" "$wormhole" serve --backend softgpu --daemon --part-size 16M $more >"$tmp/serve" 2>&1 &&
 		limits default && "$wormhole" stop
@@ -46,8 +47,9 @@ is limits_can_be_taken_away "$(limits alpha)" "(0, 100, 'none', 0)"
 
 finish_client a
 
-# A program that launches on and on, without a share for a while, and under one again: what it did
-# meanwhile it does not owe. How many launches have no marker when that begins is a matter of luck.
+# A program launches on and on, for a while without a share, and then under one again. It owes
+# nothing for what it did meanwhile. It is a matter of luck how many launches have no marker when
+# the share comes back.
 launches() { field back "d['launches']"; }
 "$wormhole" run --tenant back --sm 50 -- "$client" launch=2000000000 >/dev/null 2>&1 &
 back=$!
@@ -61,7 +63,7 @@ for _ in 1 2 3 4 5 6 7 8; do
 	"$wormhole" limit back --sm 50
 	sleep 0.2
 	before=$(launches)
-	# Who owes more than a second stands still for more than two.
+	# A program that owed more than a second would stand still for more than two.
 	waited=$(date +%s%N)
 	await more
 	waited=$((($(date +%s%N) - waited) / 1000000))
@@ -71,7 +73,7 @@ is a_share_that_comes_back_owes_nothing_for_the_time_without "$owed" ""
 kill $back
 wait $back 2>/dev/null
 
-# What the limits do: the same programs, other limits.
+# The same programs run under other limits, to show what the limits do.
 M=1048576
 is program_within_its_limit_gets_memory "$("$wormhole" run --mem 64M -- "$client" alloc=$((32 * M)))" ok
 is program_over_its_limit_gets_none "$("$wormhole" run --mem 64M -- "$client" alloc=$((65 * M)))" \
@@ -106,7 +108,7 @@ is client_cannot_choose_a_tenant_by_name "$(WORMHOLE_TENANT=default "$wormhole" 
 	"$client" copy=65536 >/dev/null; field default "t['bytes_to_device']")" 0
 finish_client a
 
-# Groups of SMs: disjoint, refused when there are too few, free again afterwards.
+# Groups of SMs are disjoint, are refused when there are too few, and are free again afterwards.
 groups() {
 	/usr/bin/python3 -c 'import struct, sys
 b = open(sys.argv[1], "rb").read()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program under load: load ROUNDS SEED. Each round puts numbers on the device, has a
- * kernel change them, takes them back and looks at each. Says "right N" after each round,
- * "done" after the last; "wrong N" (status 1) if a number is, or the error's name (2).
+ * `load ROUNDS SEED` is a program under load. Each round puts numbers on the device, has
+ * a kernel change them, takes them back and checks each. It says "right N" after each
+ * round, and "done" after the last; "wrong N" (status 1) if a number is wrong, or the
+ * error's name (status 2).
  */
 #include <stdint.h>
 #include <stdio.h>

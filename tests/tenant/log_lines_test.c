@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How many lines the server's log takes (server/daemon/log.c) where all tenants that there may
- * be have something to say again and again: of each its number, and not more because of others.
+ * The test promises how many lines the server's log takes (server/daemon/log.c) when as
+ * many tenants as there may be have something to say again and again: a fixed number of
+ * each tenant, and not more because of others.
  */
 #include "daemon/server.h"
 #include "tap.h"
@@ -44,7 +45,7 @@ static void say(unsigned int tenant)
 	wh_say_of(name, "warn", "tenant %s: another", name);
 }
 
-/* On the standard error, which is a file. */
+/* Counts lines on the standard error, which is a file. */
 static unsigned int lines(FILE *log)
 {
 	unsigned int n = 0;
@@ -71,7 +72,7 @@ int main(void)
 			say(t);
 	dup2(own, 2);
 	n = lines(log);
-	/* And one a second; what is left out is said with it. */
+	/* Each tenant has one line more in each second, with what was left out. */
 	most = 2 * WH_MAX_TENANTS * (AT_ONCE + 2 * (unsigned int)(time(NULL) - begun + 1));
 	ok(n <= most, "all_tenants_together_have_no_more_lines_than_each_of_them");
 	ok(n >= 2 * WH_MAX_TENANTS * AT_ONCE, "and_each_has_its_own");

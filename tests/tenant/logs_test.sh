@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `logs`: what the server has written, all of it or what is about one tenant. Consoles of
-# VMs are in tests/cli/vms_test.sh.
+# The test promises that `logs` prints what the server has written, all of it or what is about one
+# tenant. Consoles of VMs are in tests/cli/vms_test.sh.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

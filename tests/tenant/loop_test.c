@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who is not to be heard for a while (server/daemon/loop.c), as a tenant that has as many workers
- * starting as it may, is heard again whatever has come to be short meanwhile: what the kernel
- * lets a user watch is for all his processes, also for those that mean harm.
+ * The test promises that a descriptor which is not listened to for a while
+ * (server/daemon/loop.c) is heard again. An example is a tenant that has as many workers
+ * starting as it may. Whatever has become short meanwhile must not matter: what the
+ * kernel lets a user watch is for all the user's processes, also for those that mean
+ * harm.
  */
 #include "daemon/server.h"
 #include "tap.h"
@@ -14,13 +16,13 @@
 
 #define SOON_MS	50
 
-#define LATE		40	/* of these: it never comes */
+#define LATE		40	/* after so many it never comes */
 
 static bool full;		/* no more can be watched */
 static bool added;
 static int heard, early, looks, fd[2];
 
-/* In place of the C library's. */
+/* Replaces the C library's function. */
 int epoll_ctl(int epoll, int op, int which, struct epoll_event *e)
 {
 	if (full && op == EPOLL_CTL_ADD) {
@@ -39,7 +41,7 @@ static void hear(int which, void *arg)
 	wh_loop_stop();
 }
 
-/* The first time the pause ends. */
+/* The pause ends at the first call. */
 static void look(void)
 {
 	if (++looks == LATE)

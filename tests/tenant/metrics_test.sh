@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `metrics` says of tenants, on standard output, in a file and on sockets. promtool is
-# Prometheus' own checker (tools/get-promtool.sh). VMs are in tests/cli/vms_test.sh.
+# The test promises what `metrics` says of tenants, on standard output, in a file and on sockets.
+# promtool is Prometheus' own checker (tools/get-promtool.sh). VMs are in tests/cli/vms_test.sh.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Groups of SMs for spatial shares (server/tenant/plan.h): what fits by percent fits by
- * groups, in whatever order tenants come, and is rounded by the largest remainders. Who gets
- * what remains beside whole groups is decided by SMs.
+ * The test promises groups of SMs for spatial shares (server/tenant/plan.h): shares that
+ * fit by percent fit by groups, in whatever order tenants come, and are rounded by the
+ * largest remainders. The SMs that remain beside whole groups go to a tenant by the
+ * number of SMs.
  */
 #include "tenant/plan.h"
 #include "tap.h"
@@ -13,7 +14,7 @@
 #define GROUPS	16u
 #define MOST	64u
 
-/* As an H100: 15 groups of 8, and 12 SMs; in groups of 4. */
+/* The devices are like an H100: 15 groups of 8, and 12 SMs; and the same in groups of 4. */
 static const struct wh_device own = { .sms = 132, .split = { GROUPS, 8, 12, 0 } };
 static const struct wh_device finer = { .sms = 132, .split = { 33, 4, 0, 1 } };
 
@@ -23,7 +24,7 @@ struct tenants {
 	unsigned int n;
 };
 
-/* How many groups the next one gets; 0: refused. */
+/* Returns how many groups the next tenant gets, or 0 if it is refused. */
 static unsigned int come(struct tenants *t, unsigned int percent, char *err, size_t size)
 {
 	struct wh_limit_list list = { .n = 0 };
@@ -52,7 +53,7 @@ static unsigned int sms_of(const struct wh_device *d, uint64_t groups)
 						n * d->split.size;
 }
 
-/* The most that one of four tenants has in SMs too much or too few, in percent of one. */
+/* Returns the most SMs that one of four tenants has too much or too few, in percent of one SM. */
 static unsigned int worst(const struct tenants *t, const unsigned int order[4],
 			  const unsigned int percent[4])
 {
@@ -67,7 +68,7 @@ static unsigned int worst(const struct tenants *t, const unsigned int order[4],
 	return most;
 }
 
-/* How many of them, in 24 orders, do not have what is wanted; *off as worst(). */
+/* Returns how many tenants, in 24 orders, do not have what is wanted; *off is as in worst(). */
 static unsigned int four(const struct wh_device *d, const unsigned int want[4], unsigned int *off,
 			 char err[300])
 {
@@ -112,7 +113,7 @@ static void test_four(void)
 		diag("%u hundredths of an SM", off);
 }
 
-/* Shares of a group at least, 100 % together. */
+/* Makes shares of at least a group, 100 % together. */
 static void test_random(void)
 {
 	unsigned int i, left, percent, got, bad = 0, refused = 0;
@@ -149,7 +150,7 @@ static void test_full(void)
 	ok(!come(&t, 10, err, sizeof(err)) &&
 	   strstr(err, "10 % of its SMs are 2 of 16 groups of 8 SMs, but other tenants have 16"),
 	   "who_comes_too_late_is_told_what_others_have");
-	/* The same again: not counted among the others, it keeps its groups. */
+	/* The same tenant asks again: it is not counted among the others, and keeps its groups. */
 	had = t.limit[1][0].sm_groups;
 	t.n = 1;
 	ok(come(&t, 50, err, sizeof(err)) == 8 && t.limit[1][0].sm_groups == had,
@@ -180,14 +181,14 @@ static void test_rest(void)
 {
 	const struct wh_sm_split *s = &own.split;
 
-	/* 10.6 SMs: 8 or 12. */
+	/* The share is 10.6 SMs, so the tenant gets 8 or 12. */
 	ok_eq(wh_sm_groups_choose(s, WHOLE & ~(1u << 3), 1, 8), 1u << 3,
 	      "what_remains_is_nobodys_only_group_while_another_is_free");
 	ok_eq(wh_sm_groups_choose(s, WHOLE, 1, 8), REST, "and_is_where_none_is");
-	/* 52.8 SMs: 48 or 52. */
+	/* The share is 52.8 SMs, so the tenant gets 48 or 52. */
 	ok_eq(wh_sm_groups_choose(s, 0, 6, 40), REST | 0x1f << 10,
 	      "who_is_nearer_to_its_share_with_it_has_it_and_its_neighbours");
-	/* 39.6 SMs: 40 or 44. */
+	/* The share is 39.6 SMs, so the tenant gets 40 or 44. */
 	ok_eq(wh_sm_groups_choose(s, 0, 5, 30), 0x1f, "who_is_not_has_whole_groups");
 	ok_eq(wh_sm_groups_choose(s, 0xff, 8, 50), REST | 0x7f << 8,
 	      "who_comes_last_has_it_with_the_others");

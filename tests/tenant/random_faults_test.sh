@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory, processes and descriptors run out at random calls of serve, create, run, attach and export, a few of each;
-# `make soak` has all of them. faults_test.sh has disks that are full and descriptors that run out for good.
+# The test promises what happens when memory, processes and descriptors run out at random calls of
+# serve, create, run, attach and export (faults.py), a few of each; `make soak` has all of them.
+# faults_test.sh has disks that are full and descriptors that run out for good.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"

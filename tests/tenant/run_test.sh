@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two commands make a limited tenant: `serve` and `run`.
+# The test promises that two commands make a limited tenant: `serve` and `run`.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -27,7 +27,8 @@ is tenant_is_one_process "$(ps -o comm= -p "$(pid a)")" client
 like existing_tenant_is_not_given_other_limits \
 	"$("$wormhole" run --tenant alpha --mem 1M -- true 2>&1)" "tenant alpha is there already.*wormhole limit"
 is second_program_joins_it "$("$wormhole" run --tenant alpha -- "$client" alloc=4096)" ok
-# Its worker ends after the program, here not before it is let.
+# The program's worker ends after the program; here it is stopped, so that it ends only when the
+# test lets it.
 worker=$(workers)
 kill -STOP "$worker"
 finish_client a
@@ -38,7 +39,7 @@ wait $next
 is next_program_of_that_name_waits_for_its_end "$(cat "$tmp/next")" ok
 ok tenant_ends_with_its_program await eval '! files | grep -q alpha'
 
-# Libraries besides the driver are found on both sides without a word of the user's.
+# Libraries besides the driver are found on both sides without an option of the user's.
 python() { "$wormhole" run --mem 64M -- /usr/bin/python3 -c "import ctypes; $1"; }
 is cublas_is_served "$(python 'h = ctypes.c_void_p()
 print(ctypes.CDLL("libcublas.so.13").cublasCreate_v2(ctypes.byref(h)))')" 0

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The size of the groups of SMs that spatial shares are counted in: the driver's own, or what an administrator
-# asks for. softgpu has 16 SMs, in groups of 8 or, not scheduled together, of 2. What kernels see of them is
-# tests/attack/contexts_test.sh's.
+# The test promises the size of the groups of SMs in which spatial shares are counted: the
+# driver's own size, or the one that an administrator asks for. softgpu has 16 SMs, in groups of 8
+# or, not scheduled together, of 2. tests/attack/contexts_test.sh tests what kernels see of them.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 groups() { control '{"op":"info"}' | sed 's/.*"sm_groups":\([0-9]*\),"sm_group_size":\([0-9]*\).*/\1 of \2/'; }
 limits() { field "$1" "d['sm_groups'], d['sm_group_size']"; }
-# What a server says that does not start with such groups.
+# refused SIZE prints what a server says that does not start with groups of this size.
 refused() { serve --sm-group "$1" && "$wormhole" stop; cat "$tmp/serve"; }
 warned() { grep -c 'below the driver.s own size' "$tmp/serve"; }
 

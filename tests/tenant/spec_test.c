@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits as text: what is understood, what is refused and how it is named. */
+/*
+ * The test promises limits as text: what is understood, what is refused and how the error
+ * names it.
+ */
 #include "tenant/spec.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `stat` shows of tenants, and that it needs no word with the server.
+# The test promises what `stat` shows of tenants, and that it shows it without asking the server.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -23,7 +23,7 @@ is what_was_asked_for_and_refused_is_no_peak "$(said big) $(field big "d['memory
 	"ok CUDA_ERROR_OUT_OF_MEMORY  True"
 finish_client big
 
-# The server stopped in its tracks: nothing that reads asks it.
+# The server is stopped by a signal; commands that only read do not ask it.
 kill -STOP "$(server)"
 is reading_needs_no_server_that_answers "$(timeout 10 "$wormhole" stat --json alpha |
 	grep -c '"tenant":.*"alpha"')" 1
@@ -31,7 +31,7 @@ kill -CONT "$(server)"
 
 is watch_looks_again "$(timeout 5 "$wormhole" stat --watch 1 alpha | awk '/^alpha/ { print; if (++n == 2) exit }' |
 	wc -l)" 2
-# A machine without VMs of ours, where something else has the device's name.
+# This machine has no VMs of ours, and something else has the device's name.
 if unshare -m true 2>/dev/null; then
 	is without_vms_their_device_is_not_asked "$(unshare -m sh -c 'mount -t tmpfs dev /dev && mknod /dev/null c 1 3 &&
 		mknod /dev/kvm-wormhole c 1 3 && exec "$@"' - "$wormhole" stat 2>&1 | grep -c -e '^alpha ' -e error)" 1

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A command on a terminal: terminal.py COLUMNS LINES STEP... -- COMMAND...
+"""Runs a command on a terminal: terminal.py COLUMNS LINES STEP... -- COMMAND...
 
-Each step is a text: wait=REGEX until the screen has a match, keys=TEXT are typed,
-size=COLUMNSxLINES, signal=NUMBER (SIGCONT: once it has stopped). Prints what the command wrote, then a line "status N" and
-one that says whether the terminal is as it was. 20 s at most for a step.
+Each step is a text: wait=REGEX waits until the screen has a match, keys=TEXT types,
+size=COLUMNSxLINES changes the size, and signal=NUMBER sends a signal (SIGCONT: once it has
+stopped). The program prints what the command wrote, then a line "status N" and one that says
+whether the terminal is as it was. A step may take 20 s at most.
 """
 import fcntl
 import os
@@ -40,7 +41,7 @@ class Terminal:
             self.text += os.read(self.master, 65536).decode(errors='replace')
 
     def wait(self, pattern):
-        """From behind what the last step has matched."""
+        """Looks from behind what the last step has matched."""
         end = time.monotonic() + 20
         while True:
             found = re.search(pattern, self.text[self.seen:], re.DOTALL)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `top` shows of tenants: figures, rates, order, as wide as one likes, on a terminal
+# The test promises what `top` shows of tenants: figures, rates, order, any width, on a terminal
 # and for scripts. VMs are in tests/cli/vms_test.sh.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 top() { "$wormhole" top --once --delay 0.1 "$@" </dev/null; }
-# seen EXPRESSION: of a look as JSON o, with the tenants by name in t.
+# seen EXPRESSION evaluates an expression for one look, with the JSON in o and the tenants by name
+# in t.
 seen() {
 	"$wormhole" top --once --json --delay "${delay:-0.1}" | /usr/bin/python3 -c \
 		"import json,sys; o=json.load(sys.stdin); t={e['tenant']: e for e in o['tenants']}; print(($1))"
@@ -68,7 +69,7 @@ is unknown_column_is_wrong_usage "$(top --sort weight >/dev/null 2>&1; echo $?)"
 is scripts_get_no_colours "$(TERM=xterm top | grep -c "$(printf '\033')")" 0
 is each_device_has_a_line "$(top --devices | awk '/^TENANT/ { print $2 } /^alpha/ { print $2 }' | tr '\n' ' ')" "DEV 0 "
 
-# The server stopped in its tracks: what the files have is shown.
+# The server is stopped by a signal; top then shows what the files have.
 kill -STOP "$(server)"
 like a_server_that_hangs_is_not_waited_for "$(timeout 10 "$wormhole" top --once --delay 0.1)" 'the server does not answer'
 kill -CONT "$(server)"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A worker may write anything into its ring. Whatever it writes, what the command makes of it is
- * JSON, within its size, and comes to an end.
+ * The test promises that a worker may write anything into its ring: whatever it writes,
+ * the command makes JSON of it, within its size, and comes to an end.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static void fill_random(void *p, size_t n)
 		*b++ = next_random();
 }
 
-/* A list of objects, or NULL. */
+/* Returns a list of objects, or NULL. */
 static cJSON *parsed(void)
 {
 	int fd = open(path, O_RDONLY);
@@ -93,7 +93,7 @@ static void test_garbage(void)
 		fill_random(&r, sizeof(r));
 		r.kind = next_random() % (WH_TRACE_KINDS + 1);
 		r.of %= WH_TRACE_KINDS + 1;
-		/* Some that belong together, and mostly ones that can be. */
+		/* Some records belong together, and most of these are possible ones. */
 		if (i % 3) {
 			r.name = 1 + next_random() % 50;
 			r.client = next_random() % 5;
@@ -118,7 +118,7 @@ static void test_size(void)
 	cJSON *o;
 	int i;
 
-	/* The longest that an event can be: each byte becomes six. */
+	/* This is the longest possible event: each byte becomes six. */
 	memset(r.text, 1, sizeof(r.text));
 	for (i = 0; i < 100; i++, r.value += WH_TRACE_TEXT)
 		wh_trace_file_put(f, &r);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A trace has what a tenant's programs did: JSON that a viewer opens, with the names of kernels, times
-# of the device, and tracks for threads and streams; it is bounded, and ends with its program.
+# The test promises that a trace has what a tenant's programs did: JSON that a viewer opens, with
+# the names of kernels, times of the device, and tracks for threads and streams. The trace is
+# bounded, and ends with its program.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -9,7 +10,8 @@ traced=$WH_BUILD/tests/tenant/bin/traced
 file=$tmp/trace.json
 long=a_kernel_whose_name_is_longer_than_one_record_has_room_for_beta
 
-# of EXPRESSION: as Python of all events e, of those with a duration x, and by(category, name).
+# of EXPRESSION evaluates Python with all events in e, those with a duration in x, and
+# by(category, name).
 of() {
 	/usr/bin/python3 - "$file" "$1" <<'END'
 import json, sys

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a trace is to show: two threads at the same time, each with a stream and a kernel of its
- * own, which it launches a number of times between copies of known sizes. With a number as second
- * argument each launch runs so many turns of a loop; with `wait` a line is awaited before it all,
- * and another one behind it.
+ * A program for a trace: two threads at the same time, each with a stream and a kernel of
+ * its own, which it launches a number of times between copies of known sizes. With a
+ * number as second argument each launch runs so many turns of a loop. With `wait` the
+ * program waits for a line before all this, and for another one after it.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void *work(void *name)
 	CHECK(cuStreamSynchronize(stream));
 	CHECK(cuMemcpyDtoHAsync(down, p, sizeof(down), stream));
 	CHECK(cuStreamSynchronize(stream));
-	/* What the device did is written down with a call behind it. */
+	/* A later call has the device's work written down. */
 	pthread_barrier_wait(&both);
 	CHECK(cuStreamSynchronize(stream));
 	return NULL;

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `wormhole run --user`: another user's program has his user, groups and environment, nothing of root's, and a
-# terminal of its own.
+# The test promises `wormhole run --user`: another user's program has that user, the user's groups
+# and environment, nothing of root's, and a terminal of its own.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
 user=nobody
 as_him() { "$wormhole" run --user "$user" --mem 64M -- "$@"; }
-# What the program's environment has that none of root's variables must be.
+# names prints the names of the program's environment, none of which may be a variable of root's.
 names() { sed 's/=.*//' | sort | tr '\n' ' '; }
-# terminal STEPS... -- COMMAND...: at a terminal that is nobody's session's.
+# terminal STEPS... -- COMMAND... runs a command at a terminal that belongs to no session.
 terminal() { timeout 60 /usr/bin/python3 "$WH_TOP/tests/tenant/terminal.py" 90 30 "$@" 2>&1 | tr -d '\r'; }
-# shell STEPS...: at one of a shell with jobs, whose prompt is "here: ".
+# shell STEPS... does the same with a shell with jobs, whose prompt is "here: ".
 shell() {
 	terminal "wait=here: " "$@" -- env PS1='here: ' setsid --ctty --wait bash --norc --noprofile -i
 }
@@ -95,7 +95,7 @@ chmod 644 "$tmp/type.py"
 said=$(shell "keys=$run /usr/bin/python3 $tmp/type.py\n" wait=tried "wait=here: " 'keys=echo all $((1 + 1))\n' "wait=all 2" 'keys=exit\n')
 like it_is_run_there "$said" tried
 is it_types_nothing_into_roots "$(cat "$tmp/typed" 2>/dev/null)" ""
-# Its session's terminal is what /dev/tty is, whatever its files are.
+# /dev/tty is the terminal of the program's session, whatever its files are.
 shell "keys=tty >$tmp/mine; $run sh -c 'ps -o tty= -p \$\$' </dev/null >$tmp/out 2>&1; echo done\$((1 + 1))\n" wait=done2 'keys=exit\n' >/dev/null
 like nor_where_all_its_files_are_others "$(grep -v -x -F "$(sed 's|/dev/||' "$tmp/mine")" "$tmp/out")" "pts/"
 said=$(terminal "wait=30 90" size=70x20 "wait=20 70" 'keys=\x03' -- \

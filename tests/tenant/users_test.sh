@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Workers of a server of root's: users of their own, one for each tenant.
+# The test promises that workers of root's server have users of their own, one for each tenant.
 : "${WH_TOP:=@TOP@}"
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
@@ -30,7 +30,7 @@ is its_user_cannot_open_its_limits "$(setpriv --reuid "$uid" --clear-groups \
 files_of() { ls "/proc/$(field "$1" "t['workers'][0]['pid']")/root/dev/shm" | tr '\n' ' '; }
 echo left >"/proc/$(field b "t['workers'][0]['pid']")/root/dev/shm/left.$$"
 is its_dev_shm_is_its_own "$(files_of b); $(files_of a); $(ls "/dev/shm/left.$$" 2>/dev/null)" "left.$$ wormhole-code ; wormhole-code ; "
-# What /proc has of a process that is not for everybody.
+# private PID prints what /proc shows of a process only to its user.
 private() {
 	setpriv --reuid 30123 --clear-groups sh -c 'for f in environ maps mem; do head -c 1 "/proc/$1/$f"; done
 		for f in fd root cwd; do ls "/proc/$1/$f/"; done' sh "$1" 2>/dev/null
@@ -50,7 +50,8 @@ is two_servers_share_no_number "$(workers_users | grep -c -x -e "${theirs:-[0-9]
 finish_client e
 "$wormhole" stop
 
-# A server that sees another /run, as in a container, and none of this one's locks.
+# elsewhere OPTION... starts a server that sees another /run, as in a container, and none of this
+# server's locks.
 elsewhere() {
 	unshare -m sh -c 'mount -t tmpfs run /run && WORMHOLE_DIR=$1 && export WORMHOLE_DIR && shift && exec "$@"' sh "$tmp/d3" \
 		"$wormhole" serve --backend softgpu --daemon --part-size 16M "$@" >"$tmp/elsewhere" 2>&1

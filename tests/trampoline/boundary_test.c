@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What holds between any two instructions of a delegated call, since an
- * interrupt can come there: in the client world the thread is an ordinary one,
- * with its own bases and stack; in the view the slot holds all that a suspended
- * call needs to unwind. Single-steps real calls, and suspends one at every
- * boundary, with a signal on top. Needs ptrace; the switch is faked.
+ * The test promises what holds between any two instructions of a delegated call, since an
+ * interrupt can come there. In the client world the thread is an ordinary one, with its
+ * own bases and stack; in the view the slot holds all that a suspended call needs to
+ * unwind. It single-steps real calls, and suspends one at every boundary, with a signal
+ * on top. It needs ptrace; the switch is faked.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@ static uint64_t flags;		/* of the caller, besides the usual ones */
 static __thread int own_tls = 4711;
 static volatile sig_atomic_t signals;
 
-/* As greedy as a handler may be: all of the stack below is its own. */
+/* The handler is as greedy as it may be: all of the stack below is its own. */
 static void on_signal(int sig)
 {
 	volatile char below[8192];
@@ -104,13 +104,13 @@ static int is_clients(uint64_t rsp)
 	return rsp > here - STACK_SPAN && rsp < here + STACK_SPAN;
 }
 
-/* An ordinary thread: its own bases, and a stack that a signal may grow on. */
+/* Is it an ordinary thread: with its own bases, and a stack on which a signal may grow? */
 static int client_holds(void)
 {
 	return regs.fs_base == k.in.fs && regs.gs_base == k.in.gs && is_clients(regs.rsp);
 }
 
-/* All that KVM loads when it suspends, and nothing on the way changes it. */
+/* Does the slot hold all that KVM loads when it suspends, unchanged on the way? */
 static int view_holds(pid_t pid)
 {
 	return peek(pid, &fake_slot->client.fs) == k.in.fs &&
@@ -120,7 +120,7 @@ static int view_holds(pid_t pid)
 		(regs.rsp <= fake_stack_top() && regs.rsp > fake_stack_top() - WH_PAGE_SIZE));
 }
 
-/* 1: stopped again, 0: over. */
+/* Returns 1 if the child stopped again, or 0 if it is over. */
 static int step(pid_t pid, int *status)
 {
 	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) || waitpid(pid, status, 0) != pid ||
@@ -135,7 +135,7 @@ struct walk {
 	int status;
 };
 
-/* Step through a whole call; stop after `until` boundaries in the view. */
+/* Steps through a whole call; stops after `until` boundaries in the view. */
 static void walk(pid_t pid, struct walk *w, int until)
 {
 	int steps = 0;
@@ -155,7 +155,7 @@ static void walk(pid_t pid, struct walk *w, int until)
 	}
 }
 
-/* KVM's suspend, then a signal that arrives at once. */
+/* Does what KVM does to suspend a call, then lets a signal arrive at once. */
 static int suspend_here(pid_t pid)
 {
 	struct user_regs_struct r = regs;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * System calls of a view that the slot's companion makes: the service of the page on one
- * side, the worker's companion on the other, in a thread that this test lets run or not. What
- * is handed on this machine's kernel does. Needs FSGSBASE.
+ * The test promises system calls of a view that the slot's companion makes. The service
+ * of the page is on one side, the worker's companion on the other, in a thread that this
+ * test lets run or not. This machine's kernel makes the calls that are handed on. It
+ * needs FSGSBASE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +36,7 @@ enum { REST, SERVE, LATE, SOMETIMES, QUIT };
 static int mode = REST, seen = REST;
 static unsigned int served;
 
-/* Until the companion does so: it may be in the middle of what it did before. */
+/* Waits until the companion does so: it may be in the middle of what it did before. */
 static void set_mode(int m)
 {
 	__atomic_store_n(&mode, m, __ATOMIC_SEQ_CST);
@@ -59,7 +60,7 @@ static void serve_late(void)
 	raw(SYS_futex, (uint64_t)&ring->call, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-/* Begins about when the call gives up. */
+/* Begins at about the moment when the call gives up. */
 static void serve_sometimes(void)
 {
 	static unsigned int seed = 1;
@@ -90,7 +91,7 @@ static void *companion(void *none)
 	return none;
 }
 
-/* Counted behind the answer, so a moment later. */
+/* The count changes after the answer, so this waits a moment. */
 static int served_is(unsigned int n)
 {
 	int i;
@@ -254,7 +255,7 @@ static void *sleeper(void *none)
 	return none;
 }
 
-/* How many sleep there: they are moved away, and back. */
+/* Returns how many threads sleep there: they are moved away, and back. */
 static int64_t sleepers(void)
 {
 	static uint32_t elsewhere;
@@ -302,7 +303,7 @@ int main(void)
 	}
 	memset(vectors_in, 0x3c, sizeof(vectors_in));
 	fake_world->rings = (uint64_t)wh_companion_rings();
-	/* Long: the companion's thread may have to wait for a CPU. */
+	/* The patience is long, because the companion's thread may have to wait for a CPU. */
 	fake_world->patience = 100 * wh_companion_patience();
 	fake_view->view = WH_SLOT_VIEW;
 	fake_view->slot = SLOT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page's service, entered as the gate of a view does, and what a system call keeps
- * compared behind it. Included once in a program: it has state.
+ * Enters the page's service as the gate of a view does, and compares afterwards what a
+ * system call keeps. A program may include this file only once, because it has state.
  */
 #ifndef WORMHOLE_TEST_ENTER_H
 #define WORMHOLE_TEST_ENTER_H
@@ -15,7 +15,7 @@
 #define FLAGS		(0x1UL | 0x4 | 0x10 | 0x80 | RFLAGS_DF | 0x800)
 #define ALL_FLAGS	(FLAGS | 0x40)	/* ZF, which PF, SF and CF do not go with */
 
-/* Everything that a system call keeps, after one. */
+/* Everything that a system call keeps, as it is after one. */
 struct after {
 	uint64_t rax, rbx, rdx, rsi, rdi, rbp, r8, r9, r10, r12, r13, r14, r15;
 	uint64_t rsp, rflags, gs;
@@ -25,7 +25,7 @@ struct after {
 #define RED_ZONE	128
 
 static uint64_t own_rsp;
-/* Without a stack: one that is used is a fault. */
+/* There is no stack: the use of one is a fault. */
 static uint64_t its_rsp = NO_STACK;
 static uint64_t vectors_in[VECTORS][2], vectors_out[VECTORS][2];
 

@@ -99,7 +99,7 @@ global fake_switch
 fake_switch:
         hook    fake_switch_c
 
-;; As KVM suspends a call: the client's rsp and bases, rdi = index, rsi = slot,
+;; Does what KVM does to suspend a call: the client's rsp and bases, rdi = index, rsi = slot,
 ;; nothing else that anyone could rely on. Called by fake_switch_c() and does
 ;; not return to it.
 ;; void fake_suspend(void *pending, u64 index, u64 slot, u64 rsp)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the one address space that plays both worlds: the page with the fake
- * switch, the world page, the slot, the worker's stack and bases.
+ * Owns the one address space that plays both worlds: the page with the fake switch, the
+ * world page, the slot, the worker's stack and bases.
  */
 #define _GNU_SOURCE
 #include <asm/prctl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trampoline under test, with a fake switch: the same source, but where
- * VMFUNC stands it calls a hook, which changes the word that says which world
- * this is. One address space plays both worlds.
+ * The trampoline under test, with a fake switch. It has the same source, but in place of
+ * VMFUNC it calls a hook, which changes the word that says which world this is. One
+ * address space plays both worlds.
  */
 #ifndef WORMHOLE_TESTS_FAKE_H
 #define WORMHOLE_TESTS_FAKE_H
@@ -12,7 +12,7 @@
 #include "trampoline.h"
 #include "window.h"
 
-/* Mirrored in fake.asm. */
+/* fake.asm has the same structure. */
 enum { RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
 struct regs {
 	uint64_t gpr[16];
@@ -45,17 +45,17 @@ extern struct wh_slot *fake_slot;	/* a page of its own */
 extern struct wh_slot_view *fake_view;
 extern struct wh_tramp_hdr *fake_page;
 
-/* Every switch of the last call, as it found the registers. */
+/* Every switch of the last call, with the registers that it found. */
 extern struct regs fake_seen[8];
 extern int fake_switches;
-/* What the switch does: 0 = switch, else leave the world and return that. */
+/* The action of the switch: 0 switches; another value leaves the world and returns that value. */
 extern int64_t fake_refuse;
-/* Suspend the call at its first switch; called just before, if not NULL. */
+/* Suspends the call at its first switch. The function is called just before, if it is not NULL. */
 extern int fake_suspends;
 extern void (*fake_before_suspend)(void);
 /* The world word after a switch there, if not 0. */
 extern uint64_t fake_arrive;
-/* What CONTINUE answers, and how often it was asked. */
+/* The answer of CONTINUE, and how often it was asked. */
 extern int64_t fake_continue_status;
 extern int fake_continues;
 extern struct regs fake_seen_continue;
@@ -64,17 +64,17 @@ extern struct regs fake_at_handler;
 extern int64_t fake_handler_result;
 extern uint64_t fake_handler_runs;
 
-/* Map page, world and slot. Returns why this machine cannot run it, or NULL. */
+/* Maps page, world and slot. Returns why this machine cannot run the tests, or NULL. */
 const char *fake_setup(void);
-/* Fresh records, a fresh slot, and callee-saved registers with patterns. */
+/* Makes fresh records, a fresh slot, and callee-saved registers with patterns. */
 void fake_reset(struct keep *k);
 
 int64_t fake_call(struct keep *k, wh_delegate_fn *fn, struct wh_slot *slot, uint32_t index,
 		  uint64_t handler, const uint64_t arg[2]);
-/* fake_call() of delegate_to_server() with the slot, index and arguments of above. */
+/* Calls delegate_to_server() by fake_call(), with the slot, index and arguments above. */
 int64_t fake_delegate(struct keep *k, uint64_t handler);
 
-/* Does the caller find everything that a callee must keep? Says what it does not. */
+/* Does the caller find everything that a callee must keep? Says what it does not find. */
 int fake_kept(const struct keep *k);
 
 extern const uint64_t fake_args[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as host and client for tests of the transport: leaves answer from
- * `host`, and "sysfs" is a folder with one window of four parts. The worker, to which
- * the switch leads, is fake_worker.h or fake_slots.h. Includes the transport's source, so
- * it belongs into one file only.
+ * One process is host and client for tests of the transport: leaves answer from `host`,
+ * and "sysfs" is a folder with one window of four parts. fake_worker.h or fake_slots.h is
+ * the worker, to which the switch leads. This file includes the transport's source, so
+ * only one file may include it.
  */
 #ifndef WORMHOLE_TESTS_FAKE_HOST_H
 #define WORMHOLE_TESTS_FAKE_HOST_H
@@ -47,7 +47,7 @@ static struct {
 	int attaches, detaches, cancels;
 	int *detaches_of_all;	/* counted over processes where not NULL */
 	uint64_t seen_checksum;
-	void (*attached)(void);		/* these, where not NULL */
+	void (*attached)(void);		/* these are called, where not NULL */
 	void (*cancelled)(uint32_t slot);
 	void (*in_link)(void);		/* behind the attach */
 	void (*in_pause)(void);		/* between two tries to attach */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker of slots_test.c: several slots, and a thread of the client in each. All that
- * a landing finds of its own is KVM's page with the slot's number, which in one address
- * space is the same page for all: so threads land one after the other, from the switch to
- * the handler. The worlds differ in no other page that is looked at, so every thread is in
- * both. What only one thread may do in a slot, and what nobody may do any more, is looked
- * at here: `wrong`.
+ * The worker of slots_test.c: several slots, and a thread of the client in each. A
+ * landing finds only one thing of its own, KVM's page with the slot's number. In one
+ * address space that page is the same for all, so threads land one after the other, from
+ * the switch to the handler. The worlds differ in no other page that is looked at, so
+ * every thread is in both. `wrong` counts here what only one thread may do in a slot, and
+ * what nobody may do any more.
  *
  * Signals come as under KVM: none in a view, but where a call is suspended, on the
  * client's stack at the trampoline's `pending`. CONTINUE is where a handler waits.
@@ -37,7 +37,7 @@ struct answer {
 	uint64_t value, slot;
 };
 
-/* What the client and its worker tell each other beside calls. */
+/* The words by which the client and its worker talk beside calls. */
 static uint32_t news;			/* counts all changes of these */
 static uint32_t arrived[GATES], opened[GATES];
 static int wrong;			/* things that must never happen */
@@ -121,7 +121,7 @@ static void landed(void)
 
 /* --- Handlers ------------------------------------------------------------------------ */
 
-/* As an interrupt of the client's: its signal handlers run now. */
+/* Does what an interrupt of the client does: its signal handlers run now. */
 __attribute__((noinline)) static void interrupt(struct view *v)
 {
 	struct wh_tramp_hdr *h = (struct wh_tramp_hdr *)WH_TRAMPOLINE_VA;
@@ -144,7 +144,7 @@ static void wait_in(struct view *v, const uint32_t *word, uint32_t at_least)
 	v->waits = false;
 }
 
-/* So many calls are in their handlers before one returns. */
+/* Waits until so many calls are in their handlers before one returns. */
 static void meet(struct view *v, uint32_t calls)
 {
 	tell(&arrived[0]);
@@ -157,7 +157,7 @@ static void stay(struct view *v, uint64_t gate)
 	wait_in(v, &opened[gate], 1);
 }
 
-/* Delays as the value says, of both kinds. */
+/* Delays as the value says, by both kinds of delay. */
 static void delay(struct view *v, uint64_t value)
 {
 	uint64_t n = mixed(value) % 16;
@@ -251,7 +251,7 @@ int64_t fake_continue_c(struct regs *r)
 	bool waits = v->waits;
 
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	/* Here signal handlers run, and may never return. */
+	/* Signal handlers run here, and may never return. */
 	if (waits && getpid() == owner)
 		syscall(SYS_futex, &news, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 	else
@@ -295,7 +295,7 @@ static void attached(void)
 	owner = getpid();
 }
 
-/* As KVM: there is a call, and it is suspended. */
+/* Does what KVM does: there is a call, and it is suspended. */
 static void cancelled(uint32_t slot)
 {
 	view[slot].gone = true;

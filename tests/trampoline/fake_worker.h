@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker of transport_test.c: one slot, one thread. The switch changes the world
- * page, and what it leads to is a function of the same process.
+ * page, and leads to a function of the same process.
  */
 #ifndef WORMHOLE_TESTS_FAKE_WORKER_H
 #define WORMHOLE_TESTS_FAKE_WORKER_H
@@ -24,7 +24,7 @@ void wh_complain(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* What client-stubs/transport/transport.c does, without the hash of the API. */
+/* Does what client-stubs/transport/transport.c does, without the hash of the API. */
 int wh_link_from_part(struct wh_link *l, void *part, size_t part_size)
 {
 	struct wh_ctl c;
@@ -86,7 +86,7 @@ int64_t fake_switch_c(struct regs *r)
 {
 	if ((uint32_t)r->gpr[RCX] && r->gpr[RCX] != EPTP_INDEX)
 		return WH_ENOENT;
-	/* As a signal handler that comes just before the switch. */
+	/* The nested call stands for a signal handler that comes just before the switch. */
 	if (r->gpr[RCX] && nest)
 		nested_status = l.t->call(&l, 1, 1, 0);
 	become(r->gpr[RCX] ? WH_WORLD_SERVER : WH_WORLD_CLIENT);
@@ -104,7 +104,7 @@ static uint32_t part_here(void)
 	return ((struct wh_ctl *)WH_WINDOW_VA)->part;
 }
 
-/* A host of which nothing was asked yet, and no link. */
+/* Begins with a host that was asked nothing yet, and no link. */
 static void begin_afresh(void)
 {
 	fresh_host();

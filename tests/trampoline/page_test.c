@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The page as it is shipped: header, checksum, and VMFUNC at two known places
- * and nowhere else, at any offset. Any machine.
+ * The test promises the page as it is shipped: header, checksum, and VMFUNC at two known
+ * places and nowhere else, at any offset. It runs on any machine.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int read_page(void)
 	return n;
 }
 
-/* The offset that page.map gives a symbol, or -1. */
+/* Returns the offset that page.map gives a symbol, or -1. */
 static long in_map(const char *symbol)
 {
 	char path[4096], name[128];

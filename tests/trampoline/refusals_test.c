@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a delegated call does when it must not run: bad handler or slot, a
- * switch that did not arrive, a suspended call that failed. The switch is faked.
+ * The test promises what a delegated call does when it must not run: bad handler or slot,
+ * a switch that did not arrive, a suspended call that failed. The switch is faked.
  */
 #include <signal.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static struct keep k;
 
-/* One bad call: its status, no handler, and the caller finds all in order. */
+/* Checks one bad call: its status, no handler, and the caller finds all in order. */
 static void refused(int64_t got, int64_t want, const char *name)
 {
 	if (fake_handler_runs)
@@ -31,7 +31,7 @@ static void bad_handler(uint64_t handler, const char *name)
 	refused(fake_delegate(&k, handler), WH_ENOSYS, name);
 }
 
-/* An attacker's, as no C caller can have it. */
+/* Calls with a handler index that only an attacker can have, as no C caller can. */
 static void long_handler(uint64_t handler, const char *name)
 {
 	fake_reset(&k);
@@ -39,7 +39,7 @@ static void long_handler(uint64_t handler, const char *name)
 	   name);
 }
 
-/* Whatever the client's own memory says. */
+/* The call must not believe the client's own memory. */
 static void other_slot(uint32_t slot, const char *name)
 {
 	fake_reset(&k);

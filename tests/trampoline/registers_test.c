@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a delegated call promises about registers: to its caller, to the
- * handler, and at each switch. Any x86-64 machine with FSGSBASE; the switch is
- * faked.
+ * The test promises a delegated call's registers: to its caller, to the handler, and at
+ * each switch. It runs on any x86-64 machine with FSGSBASE; the switch is faked.
  */
 #include "fake.h"
 #include "../tap.h"
@@ -19,7 +18,10 @@ static void test_plain_call(void)
 	ok_eq(fake_world->world == WH_WORLD_CLIENT, 1, "call_ends_at_home");
 }
 
-/* Nothing, an argument once more, or an address or a slot's place in the worker's world page. */
+/*
+ * Is it nothing, an argument once more, or an address or a slot's place in the worker's
+ * world page?
+ */
 static int is_not_the_clients(uint64_t value)
 {
 	return !value || value == fake_args[0] || value == fake_args[1] ||
@@ -110,7 +112,7 @@ static void test_modes(void)
 	ok_eq(!(fake_at_handler.rflags & RFLAGS_DF), 1, "handler_runs_with_df_clear");
 }
 
-/* A division by zero that was masked when it happened, and is not any more. */
+/* A division by zero was masked when it happened, and is not any more. */
 static void test_pending_x87_exception(void)
 {
 	unsigned short masked = 0x037f;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The service of the page, entered as the gate of a view does: the return address
- * in the GS base, RCX anything, and all else the caller's. What it knows it answers
- * from the world page; the rest this machine's kernel does, where in a view the
- * worker's vCPU would. A filter lets the kernel refuse clocks and futexes, so that
- * what was handed on is told from what was answered. Needs FSGSBASE.
+ * The test promises the service of the page, entered as the gate of a view does: the
+ * return address is in the GS base, RCX is anything, and all else is the caller's. The
+ * service answers what it knows from the world page. This machine's kernel does the rest,
+ * where in a view the worker's vCPU would do it. A filter makes the kernel refuse clocks
+ * and futexes, so that the test can tell calls that were handed on from calls that were
+ * answered. It needs FSGSBASE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -98,18 +99,18 @@ static void test_others(void)
 #define REFUSED		(-EXDEV)	/* what the filter says */
 #define CLOCK_ANSWER	0x77
 
-/* A call stack; what the world page says of it leaves a page on either side. */
+/* A call stack; the bounds in the world page leave a page on either side. */
 static char stack[8 * 4096] __attribute__((aligned(4096)));
 #define LOW		((uint64_t)stack + 4096)
 #define HIGH		((uint64_t)stack + 7 * 4096)
 
 static struct wh_world_vdso vdso;
-/* The assembly's, below. */
+/* The assembly below uses these. */
 uint64_t clock_rsp, clock_flags, clock_args[2], clock_runs, nested_service;
 
-/* In place of the vDSO's: notes what it got, and dirties what C may. */
+/* Replaces the vDSO's function: notes what it got, and dirties what C may. */
 void fake_clock(void);
-/* The same, which cannot say, and asks the kernel as the gate lets it. */
+/* Does the same, but cannot give the time, and asks the kernel as the gate lets it. */
 extern const char fake_vdso[], fake_vdso_end[];
 
 __asm__(".text\n"
@@ -140,7 +141,7 @@ __asm__(".text\n"
 	"1:	ret\n"
 	"fake_vdso_end:\n");
 
-/* From now on for this thread alone. */
+/* Refuses them from now on, for this thread alone. */
 static int refuse_clocks_and_futexes(void)
 {
 	static struct sock_filter code[] = {
@@ -168,7 +169,7 @@ static int64_t ask(uint64_t nr, uint64_t a0, uint64_t a1, int *kept)
 	return (int64_t)a.rax;
 }
 
-/* Is this the answer, and all else as it was? The red zone, too, where there is one. */
+/* Is this the answer, and is all else as it was? Checks the red zone, too, where there is one. */
 static int says(uint64_t rsp, uint64_t nr, uint64_t a0, uint64_t a1, int64_t want)
 {
 	bool zone = rsp >= LOW && rsp <= HIGH;
@@ -269,7 +270,7 @@ static void test_clock_nested(void)
 	   "function_that_it_has_not_is_the_kernels");
 }
 
-/* This machine's: between two looks by the same way. */
+/* This machine's clock must lie between two looks by the same way. */
 static void test_clock_real(void)
 {
 	struct timespec before, after, *t = (void *)(HIGH - 256);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Threads of a client over the vmfunc transport, each call in a slot: the stubs' own
- * locks, slots and end of the process, the transport, the trampoline; hypercalls and the
- * switch are faked (fake_host.h, fake_slots.h). Each pair is a child's, with as many slots
- * as the point is about, and ends by exit() as a program's does. Any x86-64 machine with
- * FSGSBASE.
+ * The test promises threads of a client over the vmfunc transport, each call in a slot.
+ * It runs the stubs' own locks, slots and end of the process, the transport, and the
+ * trampoline; hypercalls and the switch are faked (fake_host.h, fake_slots.h). Each pair
+ * is a child's, with as many slots as the point needs, and ends by exit() as a program's
+ * does. It runs on any x86-64 machine with FSGSBASE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,13 +16,13 @@
 #include "gen_api.h"
 #include "quick.h"
 
-/* A program that hangs is killed by then. */
+/* A program that hangs is killed after this time. */
 #define FINITE_S	60
 
 #define BRIEF		WH_CALL_whLaunch
 #define WAITING		WH_CALL_cuEventSynchronize	/* without a bound, for all that is known */
 
-/* Counted over the processes of a point. */
+/* Counts over the processes of a point. */
 static struct counts {
 	int detaches, cancels, bad;
 } *count;
@@ -39,7 +39,7 @@ void wh_drop_thread_streams(struct wh_thread *t)
 	(void)t;
 }
 
-/* Nothing is printed, no memory is registered, no variable managed, no library called. */
+/* Nothing is printed, no memory is registered, no variable is managed, and no library is called. */
 void wh_output_print(void) { abort(); }
 CUresult wh_managed_before(uint32_t call) { (void)call; abort(); }
 void wh_managed_sent(uint32_t call) { (void)call; abort(); }
@@ -62,13 +62,13 @@ static void fill(struct op *q, uint64_t op, uint64_t arg, uint64_t value)
 	q->value = value;
 }
 
-/* Is the answer this call's? The slot that it had, or -1. */
+/* Is the answer this call's? Returns the slot that it had, or -1. */
 static int slot_of(const struct answer *a, uint64_t value)
 {
 	return a->value == mixed(value) ? (int)a->slot : -1;
 }
 
-/* One frame for all, so that the next call can tell whether one was left. */
+/* All calls have the same frame, so that the next call can tell whether one was left. */
 __attribute__((noinline)) static CUresult call(uint32_t number, uint64_t op, uint64_t arg,
 					       uint64_t value, int *slot)
 {
@@ -115,7 +115,7 @@ static void note_cancelled(uint32_t slot)
 	cancelled(slot);
 }
 
-/* What cuInit does. Parts before `part` are others'. */
+/* Does what cuInit does. The parts before `part` belong to others. */
 static bool connect_to(uint32_t slots, int part)
 {
 	struct wh_link link = { 0 };
@@ -147,7 +147,10 @@ static int exit_code(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* A program with a pair; it ends by exit(), and a thing that may not happen shows there. */
+/*
+ * Runs a program with a pair. It ends by exit(), and its exit code shows a thing that may
+ * not happen.
+ */
 static int program(int (*body)(void), uint32_t slots)
 {
 	pid_t pid;
@@ -169,10 +172,10 @@ static void late(void)
 		_exit(101);
 }
 
-/* After the destructors of the library; 0 to 100 are the implementation's. */
+/* This runs after the destructors of the library; 0 to 100 are the implementation's. */
 static void (*const last[])(void) __attribute__((section(".fini_array.00000"), used)) = { late };
 
-/* It ended well, and gave its pair back. */
+/* Did it end well, and give its pair back? */
 static bool ended(int code)
 {
 	if (code || count->detaches != 1)
@@ -288,7 +291,7 @@ static CUresult result_of(pthread_t t)
 	return (CUresult)(uintptr_t)res;
 }
 
-/* Also as a function of the program that the call waits for, which makes calls itself. */
+/* A call may also wait for a function of the program that makes calls itself. */
 static int one_stays(void)
 {
 	pthread_t t;
@@ -317,7 +320,7 @@ static int three_stay(void)
 	return !good;
 }
 
-/* Of those that may wait without a bound two slots are kept free. */
+/* Calls that may wait without a bound leave two slots free. */
 static int many_wait(void)
 {
 	pthread_t t[6];
@@ -335,7 +338,7 @@ static int many_wait(void)
 	return !good || told(&arrived[0]) != 6;
 }
 
-/* One that is cancelled while it waits for its turn has nothing, and takes nothing along. */
+/* A thread that is cancelled while it waits for its turn has nothing, and takes nothing along. */
 static int waiter_is_cancelled(void)
 {
 	pthread_t t[2], third;
@@ -417,8 +420,9 @@ static void *works_after_one(void *number)
 }
 
 /*
- * Before, in and behind calls, and while they wait for a slot. Not before a thread's first
- * one, in which the C library says where its stack is. How many results were wrong.
+ * Signals come before, in and behind calls, and while calls wait for a slot. They do not
+ * come before a thread's first call, in which the C library says where its stack is.
+ * Returns how many results were wrong.
  */
 static uintptr_t storm_once(int so_far)
 {
@@ -444,7 +448,10 @@ static uintptr_t storm_once(int so_far)
 #define STORMS		20
 #define NONE_IN_A_CALL	3	/* exit code */
 
-/* On a busy machine it can be that no signal of a storm comes into a call, which is refused one. */
+/*
+ * On a busy machine it can be that no signal of a storm comes into a call, whose
+ * handler's own call would be refused.
+ */
 static int storm(void)
 {
 	int i;
@@ -474,7 +481,7 @@ static void leaves(int sig)
 	siglongjmp(back, 1);
 }
 
-/* Leaves its call; later it makes another one, or ends without. */
+/* Leaves its call; later makes another one, or ends without. */
 static void *leaves_a_call(void *gate)
 {
 	if (!sigsetjmp(back, 1))
@@ -498,8 +505,8 @@ static pthread_t one_that_leaves(void)
 }
 
 /*
- * Its slot is lost, and the others go on. When its thread finds that it has left it, the
- * pair is over: but for what is in its handler by then.
+ * The left call's slot is lost, and the others go on. When its thread finds that it has
+ * left the call, the pair is over, but for calls that are in their handlers by then.
  */
 static int left_alone(void)
 {
@@ -522,7 +529,7 @@ static int left_and_ended(void)
 	return left_alone();
 }
 
-/* All four, and a fifth thread. */
+/* All four calls are left, and a fifth thread comes. */
 static int all_left(void)
 {
 	pthread_t t[4];
@@ -560,7 +567,7 @@ static void *goes_on(void *number)
 	return (void *)(uintptr_t)bad;
 }
 
-/* A pair of its own, and threads in it. */
+/* The child works with a pair of its own, and with threads in it. */
 static int child_works(void)
 {
 	if (call_once(1) != CUDA_ERROR_NOT_INITIALIZED || is_mapped(WH_WINDOW_VA + DATA))
@@ -648,7 +655,7 @@ static void test_fork(void)
 
 /* --- The end ------------------------------------------------------------------------------ */
 
-/* Until the end of the process, and after that. */
+/* Calls until the end of the process, and after that. */
 static void *never_stops(void *number)
 {
 	CUresult res;
@@ -710,7 +717,10 @@ static void exits_on_top(int sig)
 	exit(0);
 }
 
-/* In the handler of a signal that interrupted its own call, among others' calls. */
+/*
+ * Ends the process in the handler of a signal that interrupted its own call, among
+ * others' calls.
+ */
 static int ends_on_top(void)
 {
 	pthread_t t;

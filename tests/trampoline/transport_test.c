@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The vmfunc transport from end to end in one process: its source, but leaves
- * and switch are faked, and "sysfs" is a folder with one window of four parts.
- * Any x86-64 machine with FSGSBASE.
+ * The test promises the vmfunc transport from end to end in one process. It has the
+ * transport's source, but leaves and switch are faked, and "sysfs" is a folder with one
+ * window of four parts. It runs on any x86-64 machine with FSGSBASE.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -145,7 +145,7 @@ static void child_opens(void)
 	_exit(bad);
 }
 
-/* As another thread may. */
+/* Forks, as another thread may do meanwhile. */
 static void forks_once(void)
 {
 	int status;
@@ -161,7 +161,7 @@ static void forks_once(void)
 
 static sigjmp_buf left;
 
-/* As a signal handler may, and in its way the end of the thread. */
+/* Leaves, as a signal handler may do, which is like the end of the thread. */
 static void leaves(void)
 {
 	siglongjmp(left, 1);
@@ -239,7 +239,10 @@ static void test_timeout(void)
 	l.t->close(&l);
 }
 
-/* What the stubs do with an open link when their process ends; its bits are in the status. */
+/*
+ * Does what the stubs do with an open link when their process ends; the bits of the
+ * status say what happened.
+ */
 static int end(int busy)
 {
 	int bad;
@@ -253,7 +256,7 @@ static int end(int busy)
 	return bad;
 }
 
-/* A process that opens the transport and ends: how often does it detach? */
+/* Returns how often a process detaches that opens the transport and ends. */
 static int detaches_at_exit(int busy)
 {
 	int *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies shared among threads: every byte arrives once and nothing beside them
- * changes, for any size and place, and after a copy that siglongjmp() left.
- * Built with a helper for each CPU, so that this machine has some.
+ * The test promises copies shared among threads: every byte arrives once and nothing
+ * beside the copies changes, for any size and place, and after a copy that siglongjmp()
+ * left. It is built with a helper for each CPU, so that this machine has some.
  */
 #define CPUS_FOR_EACH 1
 #include "../../client-stubs/cuda/bulk.c"
@@ -56,7 +56,7 @@ static bool all_sizes(void)
 	       right(GUARD, 1, SHARED_FROM + 1) && right(GUARD, 0, CHUNK * 40);
 }
 
-/* Waits until a helper sleeps: the next copy must wake it, or do without. */
+/* Waits until a helper sleeps: the next copy must wake it, or do without it. */
 static bool after_sleep(void)
 {
 	int i;
@@ -94,7 +94,7 @@ static uint64_t cpu_ns(clockid_t whose)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* What all threads but this one have run. */
+/* Returns the CPU time of all threads but this one. */
 static int64_t others_ns(void)
 {
 	uint64_t own = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -102,7 +102,7 @@ static int64_t others_ns(void)
 	return cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - own;
 }
 
-/* A program's steps, a copy in each: what the helpers' threads run in the meantime. */
+/* Makes a program's steps, with a copy in each, and returns the helpers' CPU time meanwhile. */
 static int64_t helpers_ns(size_t whole)
 {
 	static const struct timespec step = { .tv_nsec = 2000000 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The supervisor's end of the port that the host's command asks at. What is told of the other
- * end (that somebody has come, that he has gone) and what he sends come by queues of their own,
- * so either may be late: here a port that says when.
+ * The test promises the supervisor's end of the port at which the host's command asks.
+ * The news about the other end (that somebody has come or gone) and what that end sends
+ * come by queues of their own, so either may be late. Here the test's port decides when
+ * they come.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -100,7 +101,7 @@ static struct request asks(uint64_t nonce)
 	} };
 }
 
-/* The answers that have come are those to these two; 0: to none. */
+/* Are the answers that have come those to these two requests? 0 means no request. */
 static bool answered(uint64_t first, uint64_t second)
 {
 	const size_t one = sizeof(struct wh_channel_head) + 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The slot's lock and the end of the link, over a transport that does what the
- * test says: calls on top of calls, calls that siglongjmp() leaves, statuses.
+ * The test promises the slot's lock and the end of the link, over a transport that does
+ * what the test says: calls on top of calls, calls that siglongjmp() leaves, statuses.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@ void wh_output_print(void)
 {
 }
 
-/* There are no managed variables: nothing may ask for their copies. */
+/* There are no managed variables, so nothing may ask for their copies. */
 CUresult wh_managed_before(uint32_t call)
 {
 	(void)call;
@@ -67,14 +67,14 @@ void wh_managed_after_fork(void)
 {
 }
 
-/* Nor are requests longer than an area. */
+/* There are no requests longer than an area. */
 void wh_long_end(struct wh_call *c)
 {
 	(void)c;
 	abort();
 }
 
-/* Nor is memory registered. */
+/* No memory is registered. */
 bool wh_registered_hold(void)
 {
 	return false;
@@ -136,7 +136,7 @@ static const struct wh_transport fake = {
 	.name = "fake", .call = fake_call, .abandon = fake_abandon, .end = fake_end,
 };
 
-/* As launches do. False: to be done in the way of all calls. */
+/* Calls as launches do. Returns false if the call must be made in the way of all calls. */
 static WH_INLINE bool call_quickly(const void *frame, CUresult *res)
 {
 	struct wh_quick k = wh_quick_begin(frame, WH_CALL_whLaunch, sizeof(struct wh_req));
@@ -147,7 +147,7 @@ static WH_INLINE bool call_quickly(const void *frame, CUresult *res)
 	return true;
 }
 
-/* Each in one of the two ways, in turn. */
+/* Makes a call in one of the two ways, in turn. */
 __attribute__((noinline)) static CUresult call_once(void)
 {
 	static bool quickly;
@@ -205,7 +205,7 @@ static void call_of(uint32_t call)
 	wh_end(&c);
 }
 
-/* How many of three alike are waited for? */
+/* Returns how many of three like calls are waited for. */
 static int waited_of_three(uint32_t call)
 {
 	int i, before = calls;
@@ -357,7 +357,7 @@ static void test_busy(void)
 	   "each_way_goes_on_after_that");
 }
 
-/* Each in a child, because a dead link stays dead. */
+/* Each runs in a child, because a dead link stays dead. */
 static int in_child(CUresult (*f)(void))
 {
 	int status;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The committed coverage table is what the description says today.
+# The test promises that the committed coverage table is what the description says today.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The allocator over the data area: blocks never overlap, and all comes back. */
+/*
+ * The test promises the allocator over the data area: blocks never overlap, and all
+ * memory comes back.
+ */
 #include "tap.h"
 #include "client.h"
 
@@ -7,7 +10,7 @@ struct wh_client wh_client;
 
 #define AREA	(8UL << 20)
 
-/* register.c: nothing is registered here. */
+/* This replaces register.c: nothing is registered here. */
 bool wh_registered_block(const void *p, struct wh_block *out)
 {
 	(void)p;

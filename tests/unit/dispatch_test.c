@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Decoding of requests: what is malformed never reaches the driver, what is
- * well formed reaches it with the right arguments. One thing is wrong at a time.
+ * The test promises the decoding of requests: a malformed request never reaches the
+ * driver, and a well-formed one reaches it with the right arguments. One thing is wrong
+ * at a time.
  */
 #include "session_fixture.h"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# libcuda.so.1 exports exactly what cuda.h and cudaProfiler.h declare, without a
-# version as NVIDIA's does, and for our other libraries a private interface.
+# The test promises that libcuda.so.1 exports exactly what cuda.h and cudaProfiler.h declare,
+# without a version as NVIDIA's does, and a private interface for our other libraries.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
@@ -35,8 +35,9 @@ rc=$?
 [ -s "$tmp/want" ] || rc=1
 point 4 "the_private_interface_has_a_version_of_its_own_and_nothing_else" $rc
 sed 's/^/# /' "$tmp/diff" | head
-# What is no state of the pair: fork.c's own, the transports' (which drop theirs themselves), keys
-# that are made once, the log, what the loader's auditor knows; and what post.c makes void by counting up.
+# These are no state of the pair: fork.c's own, the transports' (which drop theirs themselves),
+# keys that are made once, the log, what the loader's auditor knows, and what post.c invalidates
+# by counting up.
 kept="epoch library loop matters memory ns on on_top once pair proven shm thread_key thread_once wh_audit_searches"
 objdump -t "$lib" | awk 'NF > 3 && ($(NF - 2) == ".data" || $(NF - 2) == ".bss") { sub(/\.[0-9]*$/, "", $NF); print $NF }' |
 	grep -v -x -e completed -e __TMC_END__ -e __dso_handle -e .data -e .bss | sort -u >"$tmp/have"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The least that a session takes for a driver library. Tests put functions of
- * their own into the session's table after loading it.
+ * The least that a session accepts as a driver library. Tests put functions of their own
+ * into the session's table after loading it.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -28,7 +28,7 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 	return ctx == (CUcontext)0xdead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
-/* The memory that tests allocate; only what a session asks for, 8 bytes each. */
+/* Answers for the memory that tests allocate; only what a session asks for, 8 bytes each. */
 CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *which, void **to,
 				CUdeviceptr p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tests share that send random requests: numbers that a seed repeats
- * (WH_SEED), living handles to strew in, and requests of plausible words.
+ * Tests that send random requests share this file: numbers that a seed repeats (WH_SEED),
+ * living handles to strew in, and requests of plausible words.
  */
 #ifndef WORMHOLE_TEST_FUZZ_H
 #define WORMHOLE_TEST_FUZZ_H
@@ -10,7 +10,7 @@
 
 static uint64_t fuzz_state;
 
-/* Prints the seed; after the plan. */
+/* Prints the seed. Call it after the plan. */
 __attribute__((unused)) static void fuzz_start(void)
 {
 	const char *seed = getenv("WH_SEED");
@@ -27,7 +27,7 @@ static uint64_t next(void)
 	return fuzz_state;
 }
 
-/* What a handler passes on is read to its last byte, so that a wrong count shows. */
+/* Reads to its last byte what a handler passes on, so that a wrong count shows. */
 static volatile uint8_t fuzz_sink;
 
 static void touch(const void *p, size_t n)
@@ -38,7 +38,7 @@ static void touch(const void *p, size_t n)
 		fuzz_sink = b[0] ^ b[n - 1];
 }
 
-/* Most addresses are of the device: what comes behind that check is what is tried. */
+/* Most addresses are the device's, because the test is for what comes after that check. */
 static inline CUresult fuzz_attributes(unsigned int n, CUpointer_attribute *which, void **to,
 				       CUdeviceptr p)
 {
@@ -59,7 +59,7 @@ __attribute__((unused)) static void keep_handle(uint64_t id)
 	handle[handles++ % 256] = id;
 }
 
-/* One of those that were kept, or 0. */
+/* Returns one of the kept handles, or 0. */
 static uint64_t any_handle(void)
 {
 	unsigned int n = handles < 256 ? handles : 256;
@@ -87,7 +87,7 @@ static uint64_t fuzz_word(const struct wh_session *s)
 	}
 }
 
-/* Fills a message with words, the head included; returns the request's size. */
+/* Fills a message with words, the head included. Returns the request's size. */
 __attribute__((unused)) static size_t fuzz_fill(struct wh_session *s, size_t min_size)
 {
 	size_t size = min_size + next() % 3 * (next() % 600), i;

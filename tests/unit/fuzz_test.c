@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Random requests for every call, with living handles and plausible counts
- * strewn in, against a driver that accepts everything. The sanitizers judge;
- * the seed is printed, and WH_SEED repeats it.
+ * The test promises that the worker survives random requests for every call, with living
+ * handles and plausible counts strewn in, against a driver that accepts everything. The
+ * sanitizers find the faults. The seed is printed, and WH_SEED repeats it.
  */
 #include "fuzz.h"
 
@@ -75,7 +75,7 @@ static CUresult param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
 	return i < next() % 6000 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A node that was made without parameters. */
+/* Answers for a node that was made without parameters. */
 static CUresult kernel_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *k)
 {
 	(void)node;
@@ -103,7 +103,7 @@ static void fill_driver(struct wh_session *s)
 	s->drv.cuFuncGetParamInfo = param_info;
 	s->drv.cuKernelGetParamInfo = (void *)param_info;
 	s->drv.cuGraphKernelNodeGetParams_v2 = kernel_params;
-	/* Returns memory of its own; there is none. */
+	/* The driver's function returns memory of its own, of which there is none here. */
 	s->drv.cuLinkComplete = (void *)never;
 }
 
@@ -135,7 +135,7 @@ static void one(struct wh_session *s, uint32_t call)
 		make_handles(s);
 }
 
-/* Calls that wait for somebody who is not there, or replace the environment. */
+/* Skips calls that wait for somebody who is not there, or replace the environment. */
 static int skipped(uint32_t call)
 {
 	return call == WH_CALL_whHello || call == WH_CALL_whWait;

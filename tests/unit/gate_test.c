@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The gate of a session with several slots (session/gate.h): a thread for each slot does
- * what calls do, at random, and looks at who else is where.
+ * The test promises the gate of a session with several slots (session/gate.h). A thread
+ * for each slot does at random what calls do, and checks which other threads are where.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,10 @@
 static struct wh_session *s;
 static atomic_int together, alone, outside;
 static atomic_int broken_alone, broken_end, broken_return;
-/* As a table of the session's: changed alone, read by all others. No lock but the gate. */
+/*
+ * The table is like one of the session's: one thread changes it alone, all others read
+ * it. Its only lock is the gate.
+ */
 static long table[2];
 
 static void look(void)
@@ -62,7 +65,7 @@ static void run_alone(bool ends)
 	wh_gate_leave(s);
 }
 
-/* As a call that waits for the device, of either kind. */
+/* Does what a call does that waits for the device, of either kind. */
 static void run_outside(bool is_alone, unsigned int *seed)
 {
 	int i, n = rand_r(seed) % 200;
@@ -77,7 +80,10 @@ static void run_outside(bool is_alone, unsigned int *seed)
 		wh_gate_await_ends(s);
 		return;
 	}
-	/* Counted only while nobody may end things: from when it is outside until it is back. */
+	/*
+	 * The count holds only while nobody may end things: from when the thread is outside until
+	 * it is back.
+	 */
 	outside++;
 	for (i = 0; i < n; i++)
 		__builtin_ia32_pause();

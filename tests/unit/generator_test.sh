@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The generator: same input, same output; numbers are stable and complete; a
-# function that it cannot judge stops the build instead of being guessed.
+# The test promises the generator: the same input gives the same output, numbers are stable and
+# complete, and a function that it cannot judge stops the build instead of being guessed.
 here=$(cd "$(dirname "$0")" && pwd)
 WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 WH_TOP=${WH_TOP:-$(cd "$WH_BUILD/.." && pwd)}
@@ -40,7 +40,7 @@ point "call_without_a_number_stops_the_build"
 copy e && sed -i 's/ByteCount\]/ByteCount+1]/' "$tmp/e/cuda.api" && gen e &&
 	! cmp -s "$tmp/out-a/gen_api.h" "$tmp/out-e/gen_api.h"
 point "changed_description_changes_the_hash"
-# An address is checked by what its description says: none goes without.
+# Every address is checked by its description: none goes without.
 copy f && sed -i 's/ dst=device\[ByteCount\]//' "$tmp/f/cuda.api" && ! gen f &&
 	grep -q 'cuMemcpy cannot be generated: dst is or holds an address' "$tmp/err"
 point "address_of_no_kind_stops_the_build"
@@ -50,24 +50,26 @@ point "address_in_a_struct_that_nothing_checks_stops_it"
 copy i && sed -i 's/ +each\[dptrs,sizes,count\]//' "$tmp/i/cuda.api" && ! gen i &&
 	grep -q 'dptrs is an array of addresses that nothing checks' "$tmp/err"
 point "array_of_addresses_that_nothing_checks_stops_it"
-# What a call does to what the client knows: neither a name nor a pattern says it. Once as a flag, once in a list.
+# Neither a name nor a pattern says what a call changes of the client's knowledge. The effect is
+# tested once as a flag, and once in a list.
 copy j && sed -i '/^cuMemAlloc_v2 /s/ +effect\[[^]]*\]//' "$tmp/j/cuda.api" && ! gen j &&
 	grep -q 'cuMemAlloc_v2 states no effect. Add +effect' "$tmp/err" &&
 	copy k && sed -i '/^effect /s/ cuCtxGetId\>//' "$tmp/k/cuda.api" && ! gen k &&
 	grep -q 'cuCtxGetId states no effect. Add +effect' "$tmp/err"
 point "call_without_a_stated_effect_stops_the_build"
-# Of a library: memory that the library's CPU writes to has the size that the library says.
+# For a library, memory that the library's CPU writes to has the size that the library says.
 library() { "$PYTHON" -B "$tmp/$1/gen_library.py" "$tmp/$1/cusolver.api" "$tmp/out-$1" 2>"$tmp/err"; }
 copy l && cp "$WH_TOP"/cuda-api/cusolver.api "$WH_TOP"/cuda-api/ids-cusolver.lock "$WH_TOP"/cuda-api/wire_*.h "$tmp/l/" &&
 	library l && cp -r "$tmp/l" "$tmp/m" && cp -r "$tmp/l" "$tmp/o" &&
 	echo 'cusolverDnXgetrs B=hostwork[ldb]' >>"$tmp/m/cusolver.api" && ! library m &&
 	grep -q 'cusolverDnXgetrs: there is no cusolverDnXgetrs_bufferSize' "$tmp/err"
 point "host_workspace_of_an_unknown_size_stops_the_build"
-# cuSOLVER's calls carry descriptors of cuSPARSE: what these are is part of what both ends agree on.
+# cuSOLVER's calls carry descriptors of cuSPARSE, so their layout is part of what both ends agree
+# on.
 echo '/* changed */' >>"$tmp/o/wire_cusparse.h" && library o &&
 	! cmp -s "$tmp/out-l/gen_cusolver_wire.h" "$tmp/out-o/gen_cusolver_wire.h"
 point "changed_messages_of_one_library_change_the_hash_of_another"
-# No handle leaves the worker as it is: of each type a line says what an answer may name.
+# No handle leaves the worker as it is: a line for each type says what an answer may name.
 copy p && sed -i 's/^names by wh_context_shown CUcontext$//' "$tmp/p/cuda.api" && ! gen p &&
 	grep -q 'CUcontext: a handle without a translation' "$tmp/err"
 point "handle_without_a_translation_stops_the_build"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The worker's handle table: a client value names an object of one type as long
- * as that object lives, and nothing else ever.
+ * The test promises the worker's handle table: a client value names an object of one type
+ * as long as that object lives, and nothing else ever.
  */
 #include "tap.h"
 #include "state/handles.h"
@@ -85,7 +85,7 @@ static void test_values(struct wh_handles *h)
 	ok(!wh_handles_known(h, 0x77, 9), "dropped_value_is_not_known");
 }
 
-/* Past several growths of the table, with holes. */
+/* Goes past several growths of the table, with holes. */
 static void test_many(void)
 {
 	enum { N = 50000 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Sizes of module images: what the headers claim is sent, not a byte more; and
- * headers that make no sense are refused before anything is read by them.
+ * The test promises sizes of module images: what the headers claim is sent, and not a
+ * byte more. Headers that make no sense are refused before anything is read by them.
  */
 #include "tap.h"
 #include "client.h"

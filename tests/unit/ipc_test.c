@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a worker does with handles that clients bring (server/limits/ipc.c): sessions of
- * two tenants and of none over a driver that writes down what it is asked to
- * open, under the sanitizers. And that workers which are killed at any moment
- * leave a table that others go on with.
+ * The test promises what a worker does with handles that clients bring
+ * (server/limits/ipc.c). It has sessions of two tenants and of none over a driver that
+ * writes down what it is asked to open, under the sanitizers. It also promises that
+ * workers which are killed at any moment leave a table with which others go on.
  */
 #define _GNU_SOURCE
 #include "session_fixture.h"
@@ -265,7 +265,7 @@ static void test_death_inside(const char *argv0, const struct tenant *t, struct 
 
 /* --- Workers that are killed ------------------------------------------------------------- */
 
-/* Exports, opens what others export, frees; in an order of its own, until it is killed. */
+/* Exports, opens what others export, and frees, in an order of its own, until it is killed. */
 static void hammer(struct wh_session *s, CUipcMemHandle *board, unsigned int seed)
 {
 	uint64_t mine[8] = { 0 }, theirs[8] = { 0 };
@@ -312,7 +312,7 @@ static void test_kills(const char *argv0, const struct tenant *t)
 		pid[i] = fork();
 		if (!pid[i])
 			hammer(join(argv0, t), board, 100 + n);
-		/* A different moment each time; nothing depends on which. */
+		/* The moment differs each time; nothing depends on which it is. */
 		nap.tv_nsec = 3000000 + n * 37000;
 		nanosleep(&nap, NULL);
 	}
@@ -340,7 +340,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed ^ *seed >> 29;
 }
 
-/* At random, or an entry that could be one with a word or two at random. */
+/* Makes a random entry, or a possible entry with a random word or two. */
 static void forge(struct wh_shared *e, uint64_t *seed)
 {
 	uint64_t *word = (uint64_t *)e;
@@ -357,7 +357,7 @@ static void forge(struct wh_shared *e, uint64_t *seed)
 	e->gone = next_random(seed) % 2;
 }
 
-/* What a client would bring that has it from the forger. */
+/* Returns the handle that a client would bring which has it from the forger. */
 static CUipcMemHandle handle_of(const struct wh_shared *e)
 {
 	uint64_t word[8] = { 0x434c4f4857ull | (uint64_t)e->kind << 56, e->id[0], e->id[1] };

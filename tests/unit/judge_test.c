@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who is stopped for what the driver counts: by readings that are said here, of one
- * tenant with two workers.
+ * The test promises which worker is stopped for what the driver counts. It makes up the
+ * readings of one tenant with two workers.
  */
 #include "tap.h"
 #include "figures/figures.h"
@@ -44,7 +44,7 @@ static struct wh_audit audit = {
 	.device = &device, .devices = 1, .slack = SLACK, .unseen = UNSEEN, .next = next, .say = say,
 };
 
-/* A worker that does nothing, with so much in its account. */
+/* Starts a worker that does nothing, with so much in its account. */
 static void worker(int i, uint64_t counted)
 {
 	if (!pid[i]) {
@@ -66,7 +66,7 @@ static bool has_ended(int i)
 	return true;
 }
 
-/* The kill was sent; the process is waited for. */
+/* The kill was sent; this waits for the process. */
 static bool ends(int i)
 {
 	siginfo_t info = { 0 };
@@ -79,7 +79,7 @@ static bool ends(int i)
 	return has_ended(i);
 }
 
-/* So many readings in a row, of what each worker holds. */
+/* Makes so many readings in a row, of what each worker holds. */
 static void read_again(unsigned int times, uint64_t first, uint64_t second)
 {
 	static struct wh_figures f = { .uuid = "GPU-1" };
@@ -131,7 +131,7 @@ static void test_known(void)
 	ok(ends(0) && !ends(1), "and_not_later");
 }
 
-/* Each worker of which would have a slack of its own. */
+/* Each worker would stay within a slack of its own. */
 static void test_together(void)
 {
 	begin(500 * MIB + SLACK, 500 * MIB + SLACK);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The client's locks among threads: exclusion, waiting, the end of the process. */
+/*
+ * The test promises the client's locks among threads: exclusion, waiting, the end of the
+ * process.
+ */
 #include "tap.h"
 #include "lock.h"
 
@@ -107,7 +110,7 @@ static void test_waiter(void)
 	ok(!early && got, "waiter_gets_it_when_the_holder_leaves");
 }
 
-/* As after a waiter that was woken and left by siglongjmp(): nobody wakes the next. */
+/* The lock is as after a waiter that was woken and left by siglongjmp(): nobody wakes the next. */
 static void test_lost_wake(void)
 {
 	pthread_t t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The worker's side of managed variables: a client reaches only what it has
- * looked up, only while the module is there, and only from the data area.
+ * The test promises the worker's side of managed variables: a client reaches only what it
+ * has looked up, only while the module is there, and only from the data area.
  */
 #include "session_fixture.h"
 
@@ -67,7 +67,7 @@ static CUresult stream_destroy(CUstream s)
 	return CUDA_SUCCESS;
 }
 
-/* Not done at first: an answer that did not wait for it would come before. */
+/* The work is not done at first: an answer that did not wait for it would come too early. */
 static CUresult stream_query(CUstream s)
 {
 	(void)s;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Under a share of time work is seen to be under way by the marker behind it (gpu_time.c).
- * Whatever a program does between its launches, none of it is left without one when a call
- * goes on in another context: it would be charged to nobody, and could last for ever.
+ * The test promises, under a share of time, that the marker behind work shows that it is
+ * under way (gpu_time.c). Whatever a program does between its launches, no launch is left
+ * without a marker when a call goes on in another context. Such a launch would be charged
+ * to nobody, and could last for ever.
  */
 #define _GNU_SOURCE
 #include "session_fixture.h"
@@ -17,7 +18,7 @@
 #define B	((CUcontext)0xb000)
 #define C	((CUcontext)0xc000)
 #define WARM	64	/* launches, until they are known to be short */
-#define TRIES	1000	/* a pause of this thread's puts a marker behind a launch at once */
+#define TRIES	1000	/* a pause of this thread puts a marker behind a launch at once */
 
 static struct wh_session *s;
 static uint64_t a, b, c, function;
@@ -94,7 +95,7 @@ static void in_a_thread(void *(*what)(void *))
 
 static uint64_t charged;	/* by the worker's watching thread while a call is stuck */
 
-/* It waits for the kernel, and for something else, and the worker's thread in it for that. */
+/* The call waits for the kernel and for something else, which keeps the worker's thread in it. */
 static CUresult my_synchronize(void)
 {
 	uint64_t begun = s->limits.account->device[0].gpu_ns;
@@ -212,7 +213,7 @@ static int64_t query(uint32_t slot, uint64_t ctx)
 	return finish(slot, sizeof(struct wh_req_cuStreamQuery));
 }
 
-/* As its client does it: again as long as it has to wait. */
+/* Launches as a client does: again as long as it has to wait. */
 static void launch_into(uint64_t ctx, uint64_t into)
 {
 	struct wh_req_whLaunch *q = begin(0, WH_CALL_whLaunch, ctx, WH_WIRE_FIXED(*q));
@@ -240,7 +241,7 @@ static void end_context(uint64_t ctx, uint64_t id)
 	finish(0, sizeof(*q));
 }
 
-/* One behind which there is no marker yet, as behind most in a row. */
+/* Launches without a marker yet, as are most launches in a row. */
 static bool launch_in_a_row(uint64_t ctx)
 {
 	int i;
@@ -252,7 +253,7 @@ static bool launch_in_a_row(uint64_t ctx)
 	return launched > marked;
 }
 
-/* The second thread: its slot is used before and after the first one's launches. */
+/* The second thread, whose slot is used before and after the first one's launches. */
 static void *other(void *arg)
 {
 	wh_session_new_thread(s);
@@ -263,7 +264,7 @@ static void *other(void *arg)
 	return arg;
 }
 
-/* A kernel of so many milliseconds, and a call that waits for longer. */
+/* Launches a kernel of so many milliseconds, and makes a call that waits for longer. */
 static void wait_for_work(int ms)
 {
 	done_after = ms;
@@ -301,7 +302,7 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&turn, NULL, 2);
 	pthread_create(&t, NULL, other, NULL);
 	pthread_barrier_wait(&turn);
-	/* Of which the second thread has not heard when its turn comes. */
+	/* The second thread has not heard of this when its turn comes. */
 	end_context(b, c);
 	ok(launch_in_a_row(a), "so_do_those_behind_the_end_of_a_third_context");
 	pthread_barrier_wait(&turn);

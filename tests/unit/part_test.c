@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The client's check of a control page: every field that could lead it astray. */
+/*
+ * The test promises the client's check of a control page: it covers every field that
+ * could lead the client astray.
+ */
 #include "tap.h"
 #include "gen_api.h"
 #include "transport.h"
@@ -31,7 +34,7 @@ static int check(void)
 	return rc;
 }
 
-/* Versions that differ are said on stderr; the text goes to a pipe. */
+/* Different versions are named on stderr; here that text goes to a pipe. */
 static int skew_names_both(void)
 {
 	char text[512] = "", want[64], abi[16];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which code may print, so that waits for it flush: what is compressed is looked into,
- * within bounds, and what cannot be may print.
+ * The test promises which code may print, so that waits for it flush. Compressed code is
+ * looked into, within bounds, and code that cannot be read counts as code that may print.
  */
 #include "session_fixture.h"
 #include "session/image.h"
@@ -46,7 +46,7 @@ static size_t pack(uint8_t *to, const void *from, size_t n, unsigned int how)
 	return n;
 }
 
-/* Returns where its header is. */
+/* Adds an entry. Returns where its header is. */
 static size_t add(unsigned int kind, unsigned int sm, const char *text, unsigned int how)
 {
 	size_t at = used, n = pack(image + at + ENTRY, text, TEXT, how);
@@ -110,7 +110,7 @@ static void test_which(void)
 	ok(prints(), "a_fatbin_behind_another_one_is_looked_into");
 }
 
-/* One thing is wrong in code that does not print. */
+/* Spoils one thing in code that does not print. */
 static bool spoiled(size_t field, uint64_t v, size_t n, unsigned int how)
 {
 	begin_fatbin();
@@ -141,7 +141,7 @@ static void test_lies(void)
 	ok(all, "an_image_that_ends_early_may_print");
 }
 
-/* 60 MB of nothing a few KB wide, and many of them. */
+/* An entry has 60 MB of nothing in a few KB, and there are many of them. */
 static void test_bombs(void)
 {
 	const size_t size = 60UL << 20;
@@ -168,7 +168,7 @@ static void test_bombs(void)
 	free(nothing);
 }
 
-/* --- What it is for ------------------------------------------------------------------------ */
+/* --- The use of all this ------------------------------------------------------------------ */
 
 static int waits;
 

@@ -34,13 +34,13 @@ static inline struct wh_session *open_session_of(const char *argv0, uint32_t slo
 	return s;
 }
 
-/* As many as a worker of shm has. */
+/* The session has as many slots as a worker of shm. */
 static inline struct wh_session *open_session(const char *argv0)
 {
 	return open_session_of(argv0, WH_MAX_SLOTS);
 }
 
-/* The slot whose message area the rest is about; the first one where nobody says another. */
+/* The slot whose message area the following functions use; by default the first one. */
 static uint32_t fixture_slot;
 
 static inline void *msg(struct wh_session *s)
@@ -53,7 +53,7 @@ static inline const struct wh_rsp *rsp(struct wh_session *s)
 	return msg(s);
 }
 
-/* A request of `size` bytes with nothing but its number. */
+/* Begins a request of `size` bytes with nothing but its number. */
 static inline void *request(struct wh_session *s, uint32_t call, size_t size)
 {
 	struct wh_req *q = msg(s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How one side of shm waits for the other's word, which comes when this side yields (both are on
- * one CPU) or while it looks. Looks are counted by their pauses.
+ * The test promises how one side of shm waits for the other's word, which comes when this
+ * side yields (both are on one CPU) or while it looks. Its pauses count the looks.
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is reserved for arrays is what the driver takes: measured on an H200, driver
- * 580.159, by NVML's figure for the process while many arrays of a shape were made.
- * Small ones show how many share a block of 2 MiB, large ones how many blocks each
- * of them has.
+ * The test promises that what is reserved for arrays is what the driver takes. This was
+ * measured on an H200, driver 580.159, by NVML's figure for the process while many arrays
+ * of a shape were made. Small arrays show how many share a block of 2 MiB, large ones how
+ * many blocks each of them has.
  */
 #include "tap.h"
 #include "session/handler.h"

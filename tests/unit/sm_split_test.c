@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a device's SMs are divided into groups (server/limits/sm_split.h), over drivers that
- * divide as NVIDIA's documentation has it for each kind of GPU, and an H100's as measured.
+ * The test promises how a device's SMs are divided into groups
+ * (server/limits/sm_split.h). It runs over drivers that divide as NVIDIA's documentation
+ * says for each kind of GPU, and over an H100's driver as measured.
  */
 #include "limits/sm_split.h"
 #include "tap.h"
 
 #include <string.h>
 
-/* A device: its SMs, what its driver rounds up to and the least, both ways; SMs kept apart. */
+/*
+ * A device: its SMs, the step and the least size of its driver's groups, both ways, and
+ * the SMs that are kept apart.
+ */
 static struct {
 	unsigned int sms, step, least, loose, apart;
 } gpu;
@@ -67,7 +71,7 @@ int main(void)
 	const CUresult none = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 
 	tap_plan(9);
-	/* sm_90, an H100. */
+	/* An H100 has sm_90. */
 	gpu.sms = 132, gpu.step = gpu.least = 8, gpu.loose = 2, gpu.apart = 12;
 	ok(least(false, 16, 8, 12) && parts.group[15].sm.smCount == 12,
 	   "the_drivers_own_size_is_what_it_makes_of_one_SM");
@@ -76,10 +80,10 @@ int main(void)
 	ok(by(2, true) == none, "more_than_64_groups_cannot");
 	ok(by(12, false) == none && by(4, false) == none, "what_the_driver_rounds_up_cannot");
 	ok(by(200, true) == none, "more_SMs_than_there_are_cannot");
-	/* sm_80, an A100. */
+	/* An A100 has sm_80. */
 	gpu.sms = 108, gpu.step = 2, gpu.least = 4, gpu.apart = 0;
 	ok(least(false, 27, 4, 0), "a_device_of_sm_80_has_groups_of_4");
-	/* sm_70, a V100. */
+	/* A V100 has sm_70. */
 	gpu.sms = 80, gpu.step = gpu.least = 2;
 	ok(least(false, 40, 2, 0), "one_of_sm_70_has_groups_of_2");
 	gpu.sms = 130;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Staged copies against a device that copies as late as it may: only when its
- * fence is waited for. A buffer used again too early shows as wrong bytes.
+ * The test promises staged copies against a device that copies as late as it may: only
+ * when its fence is waited for. A buffer that is used again too early shows as wrong
+ * bytes.
  */
 #include "tap.h"
 #include "client.h"
@@ -88,7 +89,7 @@ CUresult wh_wait(uint32_t kind, uint64_t fence)
 	return CUDA_SUCCESS;
 }
 
-/* What the program's own synchronisation does. */
+/* Does what the program's own synchronisation does. */
 static void finish_all(void)
 {
 	int i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The handlers that a call in a view runs (wh_handler()), of a session with one slot and of one
- * with four: the straight way of a request, and what of it begins anew by the way of all calls.
+ * The test promises the handlers that a call in a view runs (wh_handler()), in a session
+ * with one slot and in one with four. It tests the straight way of a request, and the
+ * requests that begin anew by the way of all calls.
  */
 #include "session_fixture.h"
 #include "session/dispatch.h"
@@ -173,7 +174,7 @@ static void test_output(uint64_t function)
 	wh_output_pending = 0;
 }
 
-/* The page of a tenant whose limits change; without any, it is all zeroes. */
+/* The page of a tenant whose limits change; without a tenant the page is all zeroes. */
 static void test_limits(uint64_t function)
 {
 	static struct wh_tenant_limits page;

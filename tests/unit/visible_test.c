@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. The expected answers and error
- * numbers are those that the driver of CUDA 13.0 gave for the same texts on a
- * machine with the first two devices; what needs the third (2,1,0; GPU-1;
- * GPU-19; the list with GPU-77) and PCI_BUS_ID follows the documentation.
+ * The test promises CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. The expected answers and
+ * error numbers are those that the driver of CUDA 13.0 gave for the same texts on a
+ * machine with the first two devices. Answers that need the third (2,1,0; GPU-1; GPU-19;
+ * the list with GPU-77) and PCI_BUS_ID follow the documentation.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static const struct {
 	{ "gpu-25", "100" },
 };
 
-/* The chosen numbers one after the other, or the error's. */
+/* Returns the chosen numbers one after the other, or the error's. */
 static const char *chosen(const char *list, const char *order)
 {
 	static char text[16];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The client image: runs what it is given, on an ordinary kernel, also with
-# page-table isolation; a window is mapped at its fixed address.
+# The test promises that the client image runs what it is given, on an ordinary kernel, also with
+# page-table isolation, and that a window is mapped at its fixed address.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/client/hash tests/vm/client.cpio

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stands in for server/vm/guest-module/hypercall.h when the module is built for
- * tests under plain QEMU: each leaf is one line of the kernel log, in order,
- * and succeeds unless refuse= names it. Pair handles count from 0x70. A number
- * written to news= is a slot of the last pair, or WH_MAX_SLOTS more for its companion, of
- * which the module learns as from KVM, by an NMI and NEXT; NEXT is not logged.
+ * Stands in for server/vm/guest-module/hypercall.h when the module is built for tests
+ * under plain QEMU: each leaf is one line of the kernel log, in order, and succeeds
+ * unless refuse= names it. Pair handles count from 0x70. A number written to news= is a
+ * slot of the last pair, or WH_MAX_SLOTS more for its companion. The module learns of it
+ * as from KVM, by an NMI and NEXT; NEXT is not logged.
  */
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
@@ -91,7 +91,7 @@ static inline int wh_leaf5(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 	return wh_cpuid(leaf, rdi, rsi, rdx, r8, r9, res) ? -EBUSY : 0;
 }
 
-/* Between the live notifier and WORKER_REGISTER: time for ranges to be begun. */
+/* Sleeps between the live notifier and WORKER_REGISTER, so that ranges can begin meanwhile. */
 static inline int slow_notifier_register(struct mmu_notifier *mn,
 					 struct mm_struct *mm)
 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An image that `wormhole image gpu` makes from a stand-in for NVIDIA's driver
-# (tests/vm/nvidia/), with the real kernel, boots from its disk, loads the modules and
-# makes their devices. There is no Wormhole under it, so its own module ends the VM.
+# The test promises that an image of `wormhole image gpu`, made from a stand-in for NVIDIA's
+# driver (tests/vm/nvidia/) with the real kernel, boots from its disk, loads the modules and makes
+# their devices. There is no Wormhole under it, so its own module ends the VM.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/server/hash server/vm/guest-module/wormhole_server.ko
@@ -16,7 +16,7 @@ printf '# the version, for the modules\n%s\n' $VERSION >"$tmp/open/version"
 image_gpu() { "$WH_BUILD/host/wormhole" image gpu --driver "$tmp/driver.run" --out "$tmp/$1" >"$tmp/$1.made" 2>&1; }
 passes image_is_made_with_the_kernel_that_boots_it eval 'image_gpu image || { cat "$tmp/image.made"; false; }'
 
-# vm_image NAME DIR [QEMU OPTION...]: as `wormhole server start --image DIR` has it.
+# vm_image NAME DIR [QEMU OPTION...] starts a VM as `wormhole server start --image DIR` does.
 vm_image() {
 	vm_image_name=$1 vm_image_dir=$2
 	shift 2
@@ -55,14 +55,14 @@ passes devices_come_before_wormholes_own_module \
 	in_order gpu "NVIDIA's driver $VERSION: 1 GPU" 'wormhole_server: the host does not offer Wormhole'
 passes without_which_the_server_ends logged gpu 'error: wormhole server: wormhole_server.ko does not load'
 
-# The same image on a machine without a GPU.
+# The same image boots on a machine without a GPU.
 vm_image none "$tmp/image"
 ok $? server_without_a_gpu_ends
 passes says_what_the_driver_said logged none 'NVRM: No NVIDIA GPU found'
 passes and_the_next_step logged none "error: .* NVIDIA's driver $VERSION: nvidia.ko does not load: has the VM a GPU"
 passes and_does_not_load_its_own_module quiet_about none 'wormhole_server'
 
-# A driver whose GPU does not start: here for want of its firmware.
+# This driver's GPU does not start, because its firmware is missing.
 rm -r "$tmp/driver.run"
 sed -i 's/gsp_ga10x/gsp_other/' "$tmp/open/nvidia.c"
 "$WH_TOP/tests/vm/nvidia/make-run.sh" "$tmp/driver.run" $VERSION "$tmp/open"

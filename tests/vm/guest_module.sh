@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The module's contract with user space, and the leaves that it executes, with
-# two windows (guest_module_test.c; the points are its own).
+# The test promises the module's contract with user space, and the leaves that it executes, with
+# two windows. guest_module_test.c has the points.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Runs in a VM whose module was built with fake_hypercall.h, with two windows:
- * 4 MiB at the lower PCI address, 2 MiB at the higher one, and a device before
- * both that is too small. Checks the device's contract by what user space sees
- * and by the leaves in the kernel log.
+ * Runs in a VM whose module was built with fake_hypercall.h, with two windows: 4 MiB at
+ * the lower PCI address, 2 MiB at the higher one, and a device before both that is too
+ * small. The test promises the device's contract, by what user space sees and by the
+ * leaves in the kernel log.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static int bind_part(int fd, uint32_t window, uint32_t part, uint64_t size)
 	return ioctl(fd, WH_SRV_BIND, &b) ? -errno : 0;
 }
 
-/* errno of a mapping that must not work, or 0; *at gets one that does. */
+/* Returns the errno of a mapping that must not work, or 0; *at gets a mapping that does. */
 static int map(void **at, uint64_t va, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	void *p = mmap((void *)va, size, prot, flags | (va ? MAP_FIXED_NOREPLACE : 0), fd,
@@ -85,7 +85,7 @@ static void refuse(unsigned int leaf)
 	}
 }
 
-/* This thread may run on these CPUs (a bit each) and no others. */
+/* Allows this thread to run on these CPUs (a bit each) and no others. */
 static void run_on(unsigned int cpus)
 {
 	cpu_set_t set;
@@ -111,7 +111,7 @@ static int open_bound(void **part)
 	return fd;
 }
 
-/* A process that is in a state and waits there until it is told, or killed. */
+/* A process that is in a state and waits there until it is told to go on, or killed. */
 struct child {
 	pid_t pid;
 	int go, ready;
@@ -154,7 +154,7 @@ static struct child spawn(void (*run)(int fd), int fd)
 	return c;
 }
 
-/* Returns once all of the process is gone. */
+/* Returns when all of the process is gone. */
 static void end(struct child *c, int sig)
 {
 	if (sig)
@@ -216,7 +216,7 @@ static void test_map_refusals(int fd)
 	      "a_mapping_behind_the_part_is_refused");
 }
 
-/* The BAR itself, through sysfs: the lower address is 00:04.0 by the test. */
+/* Maps the BAR itself, through sysfs; the test puts the lower address at 00:04.0. */
 static volatile uint32_t *bar_of_window_0(void)
 {
 	int fd = open("/sys/bus/pci/devices/0000:00:04.0/resource2", O_RDWR | O_CLOEXEC);
@@ -256,7 +256,7 @@ static uint64_t bar_address(const char *device)
 	return strtoull(line[2], NULL, 16);
 }
 
-/* What the driver of a GPU does for cuMemHostRegister(): tests/vm/driver/. */
+/* Does what the driver of a GPU does for cuMemHostRegister(): tests/vm/driver/. */
 static void test_pins(volatile uint64_t *part)
 {
 	struct wh_test_pin pin = { .va = (uint64_t)part, .pages = PART_SIZE / 0x1000,
@@ -379,7 +379,7 @@ static void *wait_for_call(void *arg)
 	return NULL;
 }
 
-/* In the kernel, asleep: there is nothing else in which it could be. */
+/* Does the thread sleep in the kernel? There is no other call in which it could sleep. */
 static int sleeps(const struct waiter *w)
 {
 	pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
@@ -460,7 +460,7 @@ static uint64_t map_driver(int fd, int kind, int flags)
 	return (uint64_t)p;
 }
 
-/* Exactly these pages were named for the pair, each once, in any order. */
+/* Were exactly these pages named for the pair, each once, in any order? */
 static int named(uint64_t pair, const uint64_t *page, int n)
 {
 	unsigned int seen = 0;
@@ -481,7 +481,7 @@ static int named(uint64_t pair, const uint64_t *page, int n)
 	return count == n && seen == (1U << n) - 1;
 }
 
-/* In a child: not the worker. */
+/* Runs in a child, which is not the worker. */
 static void ask_for_names(int fd)
 {
 	if (!ioctl(fd, WH_SRV_DEVICES, 0) || errno != EPERM)
@@ -523,7 +523,7 @@ static void test_devices(void)
 
 /* --- Notices -------------------------------------------------------------------- */
 
-/* Exactly one begin, then one end, for this range. */
+/* Was there exactly one begin, then one end, for this range? */
 static int noticed(uint64_t start, uint64_t end)
 {
 	struct leaf b, e, more;
@@ -566,7 +566,7 @@ static void test_notices(void)
 
 static volatile int stop_churn;
 
-/* Enough pages that a range is open for a while. */
+/* The size has enough pages that a range is open for a while. */
 #define CHURN_SIZE	0x100000
 
 static void *churn(void *arg)
@@ -583,7 +583,7 @@ struct storm {
 	int open_ranges, bad, seen;
 };
 
-/* Whatever notices came: begins and ends must alternate. */
+/* Whatever notices came, begins and ends must alternate. */
 static void look(struct storm *s)
 {
 	struct leaf l;
@@ -598,7 +598,7 @@ static void look(struct storm *s)
 	}
 }
 
-/* A worker that is registered in the middle of changes, until some are noticed. */
+/* Registers a worker in the middle of changes, again until some changes are noticed. */
 static int stormy_worker(void)
 {
 	struct storm s = { 0 };

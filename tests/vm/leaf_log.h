@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads back the leaves that the module logged (fake_hypercall.h). */
+/* Reads the leaves back that the module logged (fake_hypercall.h). */
 #ifndef WORMHOLE_TESTS_LEAF_LOG_H
 #define WORMHOLE_TESTS_LEAF_LOG_H
 
@@ -18,7 +18,7 @@ struct leaf {
 
 static int leaf_fd = -1;
 
-/* Forget what was logged so far. */
+/* Forgets what was logged so far. */
 static inline void leaf_mark(void)
 {
 	if (leaf_fd < 0)
@@ -29,7 +29,7 @@ static inline void leaf_mark(void)
 	}
 }
 
-/* The next one since leaf_mark(); 0 when there is none. */
+/* Reads the next leaf since leaf_mark(). Returns 0 when there is none. */
 static inline int leaf_next(struct leaf *l)
 {
 	char line[1024], *text;
@@ -45,7 +45,7 @@ static inline int leaf_next(struct leaf *l)
 	return 0;
 }
 
-/* How many of this kind there are since leaf_mark(); the last one in *l. */
+/* Returns how many leaves of this kind there are since leaf_mark(), with the last one in *l. */
 static inline int leaf_count(unsigned int leaf, struct leaf *l)
 {
 	struct leaf next;

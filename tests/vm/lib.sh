@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests that boot guests under QEMU's TCG, where there is no VMX. Sourced;
-# $WH_TOP and $WH_BUILD are set. Serial consoles go to $tmp/NAME.log.
+# Tests that boot guests under QEMU's TCG, where there is no VMX, source this file with $WH_TOP
+# and $WH_BUILD set. Serial consoles go to $tmp/NAME.log.
 set -u
 . "$WH_TOP/tests/tap.sh"
 tmp=$(mktemp -d)
@@ -18,7 +18,7 @@ failed=0
 
 plan() { printf 'TAP version 13\n1..%d\n' "$1"; planned=$1; }
 
-# ok RC NAME
+# ok RC NAME prints one point.
 ok() {
 	points=$((points + 1))
 	if [ "$1" = 0 ]; then
@@ -29,7 +29,7 @@ ok() {
 	fi
 }
 
-# passes NAME COMMAND...: one behaviour, and the output when it is not there.
+# passes NAME COMMAND... checks one behaviour, and prints the output when it is not there.
 passes() {
 	passes_name=$1
 	shift
@@ -44,17 +44,17 @@ finish() {
 	exit
 }
 
-# image OUT BASE: BASE and an overlay, whose list is standard input.
+# image OUT BASE makes BASE and an overlay, whose list is standard input.
 image() {
 	cat >"$tmp/list"
 	"$WH_TOP/tests/vm/mkinitramfs.sh" "$tmp/overlay.cpio" "$tmp/list" &&
 		cat "$WH_BUILD/$2" "$tmp/overlay.cpio" >"$1"
 }
 
-# script PATH: an executable file from standard input.
+# script PATH makes an executable file from standard input.
 script() { cat >"$1" && chmod 755 "$1"; }
 
-# vm_start NAME KERNEL INITRD APPEND [QEMU OPTION...]
+# vm_start NAME KERNEL INITRD APPEND [QEMU OPTION...] starts a VM.
 vm_start() {
 	vm_name=$1 vm_kernel=$WH_BUILD/kernel/$2/bzImage vm_initrd=$3 vm_append=$4
 	shift 4
@@ -68,10 +68,10 @@ vm_start() {
 	vms="$vms $vm_pid"
 }
 
-# Until the VM of the last vm_start, or of the process given, has powered off.
+# vm_wait [PID] waits until the VM of the last vm_start, or of the given process, has powered off.
 vm_wait() { wait "${1:-$vm_pid}"; }
 
-# vm NAME ...: vm_start, to its end; the log without carriage returns.
+# vm NAME ... is vm_start, and waits for the end; the log has no carriage returns then.
 vm() {
 	vm_start "$@"
 	vm_wait
@@ -83,10 +83,11 @@ vm() {
 server_cmdline=$(cat "$WH_TOP/server/vm/image/cmdline")
 client_cmdline=$(cat "$WH_TOP/tests/vm/client-image/cmdline")
 
-# What a guest printed between `@begin NAME` and `@end NAME`.
+# section VM NAME prints what a guest printed between `@begin NAME` and `@end NAME`.
 section() { sed -n "/^@begin $2\$/,/^@end $2 /{/^@/!p}" "$tmp/$1.log"; }
 
 logged() { grep -q -e "$2" "$tmp/$1.log" || { tail -n 30 "$tmp/$1.log"; return 1; }; }
 
-# No complaint of the guest's kernel (kernel-report in the guest).
+# kernel_is_content NAME checks that the guest's kernel made no complaint (kernel-report in the
+# guest).
 kernel_is_content() { ! grep '^@kernel' "$tmp/$1.log"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Write an initramfs (cpio, not compressed: the guests' loader copies it for
+# Writes an initramfs (cpio, not compressed: the guests' loader copies it for
 # free, unpacking costs instructions) from one or more lists:
 #
 #   mkinitramfs.sh OUT.cpio LIST...
@@ -48,8 +48,8 @@ put() {
 	chmod "${3:-$(stat -Lc %a "$2")}" "$root$1"
 }
 
-# ldd lists what the loader would take; `missing` is settled at the end,
-# because the image may bring a library of that name elsewhere.
+# ldd lists what the loader would take; `missing` is settled at the end, because the image may
+# bring a library of that name elsewhere.
 put_needs() {
 	local line lib
 	while read -r line; do

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The real module on a host that does not know Wormhole: no leaf answers.
+# The test promises that the real module refuses a host that does not know Wormhole: no leaf
+# answers.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/server/hash server/vm/image/base.cpio

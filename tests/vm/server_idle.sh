@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How quiet the server's kernel is by itself, over 5 s of guest time: a worker
-# CPU sleeps for seconds; the housekeeping CPU gets only its clock tick, which
-# nohz_full= keeps alive and KVM defers while the server is frozen.
+# The test promises how quiet the server's kernel is by itself, over 5 s of guest time. A worker
+# CPU sleeps for seconds. The housekeeping CPU gets only its clock tick, which nohz_full= keeps
+# alive and KVM defers while the server is frozen.
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/server/hash server/vm/image/base.cpio tests/vm/fake/wormhole_server.ko
@@ -11,12 +11,12 @@ SECONDS_IDLE=5
 plan 9
 script "$tmp/start" <<END
 #!/bin/sh
-# A disk in use, as a server VM with a GPU has its root on one.
+# A disk is in use, because a server VM with a GPU has its root on one.
 { mkdir /tmp/disk; mount -t squashfs -o ro /dev/vda /tmp/disk && cat /tmp/disk/start; } >/dev/null || echo @nodisk
 # One sleeping task on each worker CPU stands for a worker that is not parked.
 for cpu in 1 2; do taskset -c \$cpu sleep 1000 & done
 sleep 2
-# Without a program that would switch for itself.
+# The function starts no program, because a program would switch tasks itself.
 look() { while read -r word number _; do [ "\$word" != ctxt ] || switches=\$number; done </proc/stat; }
 cat /proc/interrupts >/tmp/before
 look
@@ -26,7 +26,7 @@ look
 cat /proc/interrupts >/tmp/after
 echo "@isolated \$(cat /sys/devices/system/cpu/isolated)"
 echo "@clock \$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
-# Name, CPU and count of each interrupt that came meanwhile.
+# The output is name, CPU and count of each interrupt that came meanwhile.
 awk 'FNR == 1 { cpus = NF; next }
      { for (i = 2; i <= cpus + 1 && i <= NF; i++)
 		if (FNR == NR) old[\$1, i] = \$i
@@ -47,7 +47,7 @@ file /etc/wormhole/no-module $tmp/empty 644
 file /etc/wormhole/start $tmp/start 755
 END
 
-# irqs AWK-CONDITION: how many interrupts of that kind came.
+# irqs AWK-CONDITION prints how many interrupts of that kind came.
 irqs() { awk "/^@irq/ && ($1) { n += \$4 } END { print n + 0 }" "$tmp/idle.log"; }
 quiet_about_the_disk() { ! grep '^@nodisk' "$tmp/idle.log"; }
 at_most() { echo "$1 came, at most $2 expected"; grep '^@irq' "$tmp/idle.log"; [ "$1" -le "$2" ]; }

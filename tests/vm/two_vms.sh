@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One file on tmpfs is the window of two VMs: the server's module maps a part
-# of it, the client maps the same part through sysfs (window_end.c).
+# The test promises that one file on tmpfs is the window of two VMs: the server's module maps a
+# part of it, and the client maps the same part through sysfs (window_end.c).
 : "${WH_TOP:=@TOP@}" "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/vm/lib.sh"
 need kernel/server/hash kernel/client/hash server/vm/image/base.cpio tests/vm/client.cpio \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One end of a window between two VMs: `server` maps part 1 of window 0 through
- * the module, `client` the same bytes through the device's file in sysfs, both
- * at WH_WINDOW_VA. The client fills the part and asks, the server answers with
- * a hash and its own fill, the client checks it. `find` only maps the window.
+ * One end of a window between two VMs. `server` maps part 1 of window 0 through the
+ * module, `client` the same bytes through the device's file in sysfs, both at
+ * WH_WINDOW_VA. The client fills the part and asks, the server answers with a hash and
+ * its own fill, the client checks it. `find` only maps the window.
  */
 #define _GNU_SOURCE
 #include <errno.h>

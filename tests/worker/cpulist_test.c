@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPU lists as the kernel writes them, and as nobody should. Any machine. */
+/*
+ * The test promises how CPU lists are read: as the kernel writes them, and as nobody
+ * should. It runs on any machine.
+ */
 #include "vm/cpulist.h"
 #include "../tap.h"
 

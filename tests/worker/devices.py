@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# What `wormhole-worker --devices FD` tells (struct wh_devices_report): one device of 132 SMs, in 15
-# groups of 8 and a last one of 12.
+# Writes what `wormhole-worker --devices FD` tells (struct wh_devices_report): one device of 132
+# SMs, in 15 groups of 8 and a last one of 12.
 import os
 import struct
 import sys

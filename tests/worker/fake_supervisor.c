@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-supervisor on a machine that is no server VM: the same source, but
- * role and device answer as the tests want. FAKE_WINDOWS windows of 8 MiB.
+ * wormhole-supervisor on a machine that is no server VM. It has the same source, but role
+ * and device answer as the tests want. There are FAKE_WINDOWS windows of 8 MiB.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>

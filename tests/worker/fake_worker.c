@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-worker on a machine that is no server VM: the same source over a
- * sparse file that looks like the device. Where it would park, the checks of
- * worker_test.sh run: what a client's call would find, as the trampoline would
- * look for it.
+ * wormhole-worker on a machine that is no server VM: the same source over a sparse file
+ * that looks like the device. In place of parking, it runs the checks of worker_test.sh:
+ * what a client's call would find, as the trampoline would look for it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -61,9 +60,9 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-#define SLOTS	4	/* as many as a worker has if nobody says */
+#define SLOTS	4	/* the default of a worker */
 #define ioctl	fake_ioctl
-/* REGISTER, SLOT and WAIT: any system call that answers 0. */
+/* REGISTER, SLOT and WAIT become a system call that answers 0. */
 #undef SYS_ioctl
 #define SYS_ioctl SYS_sched_yield
 #include "vm/worker.c"
@@ -75,7 +74,7 @@ static void say(int good, const char *name)
 	dprintf(1, "%s %s\n", good ? "ok" : "not ok", name);
 }
 
-/* The landing's part: the worker's stack, the handler's arguments, nothing else. */
+/* The landing's part gives a call the worker's stack and the handler's arguments, nothing else. */
 int64_t call_on(uint64_t top, uint64_t handler, uint64_t session);
 __asm__("call_on:\n\tpush %rbx\n\tmov %rsp, %rbx\n\tmov %rdi, %rsp\n\tmov %rsi, %rax\n\t"
 	"mov %rdx, %rdi\n\txor %esi, %esi\n\txor %edx, %edx\n\txor %ecx, %ecx\n\t"
@@ -165,5 +164,5 @@ static __s64 take_call(__u64 slot)
 	check_world(w);
 	check_part();
 	check_thread();
-	return WH_OK;	/* once more: a wake-up for nothing */
+	return WH_OK;	/* once more: a wake-up without news */
 }

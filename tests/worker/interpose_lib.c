@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A backend's share of interpose_test: a library that yields and maps. */
+/* The backend of interpose_test: a library that yields and maps. */
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -11,7 +11,7 @@ int lib_yield(void)
 	return sched_yield();
 }
 
-/* A page of the file, or of memory. */
+/* Maps a page of the file, or of memory. */
 int lib_map(int fd)
 {
 	void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);

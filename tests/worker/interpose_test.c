@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The functions that a worker replaces for its backend, seen from a library
- * loaded as a backend is.
+ * The test promises the functions that a worker replaces for its backend, as a library
+ * sees them that is loaded as a backend is.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static int (*lib_yield)(void);
 static int (*lib_map)(int fd);
 static int asked;	/* how often the module was told of a mapping */
 
-/* Instead of the C library's, for interpose.c. */
+/* Replaces the C library's function, for interpose.c. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	asked += fd == MODULE && request == WH_SRV_DEVICES;
@@ -79,7 +79,7 @@ FILE *wh_messages(void)
 	return stderr;
 }
 
-/* How often the module is asked when the library maps this file. */
+/* Returns how often the module is asked when the library maps this file. */
 static int maps(const char *path)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, before = asked, failed;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A worker's memory: what was prepared takes no page fault later (each would
- * be a handoff), and a call stack ends in guard pages. Any Linux from 5.14 on.
+ * The test promises a worker's memory: memory that was prepared takes no page fault later
+ * (each would be a handoff), and a call stack ends in guard pages. It runs on any Linux
+ * from 5.14 on.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static void test_heap(void)
 	free(p);
 }
 
-/* In the working directory: a file system that keeps track of what is written. */
+/* The file is in the working directory, whose file system keeps track of what is written. */
 static char *map_file(void)
 {
 	char name[] = "memory_test.XXXXXX";

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-# Stands in for QEMU's socket and a VM's virtio port: port.py SOCKET NAME-OF-THE-PORT. One client
-# of the socket at a time is joined with a terminal line, whose other end the supervisor
-# opens by the name.
+# Stands in for QEMU's socket and a VM's virtio port: port.py SOCKET NAME-OF-THE-PORT. It joins
+# one client of the socket at a time with a terminal line, whose other end the supervisor opens by
+# the name.
 import os
 import select
 import socket
@@ -28,7 +28,7 @@ while True:
         if conn in ready:
             try:
                 data = conn.recv(65536)
-            except ConnectionResetError:    # who left before he had read his answer
+            except ConnectionResetError:    # the client left before it had read its answer
                 break
             if not data:
                 break

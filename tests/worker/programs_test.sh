@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The programs of a server VM, run where there is no Wormhole: they say so, and
-# change nothing. And what they may execute: no VMFUNC but the trampoline's.
+# The test promises that the programs of a server VM, run where there is no Wormhole, say so and
+# change nothing. It also promises that they may execute no VMFUNC but the trampoline's.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 n=0
 
-# expect STATUS PATTERN NAME COMMAND...
+# expect STATUS PATTERN NAME COMMAND... checks a command's status and output.
 expect() {
 	want=$1 pattern=$2 name=$3
 	shift 3
@@ -28,7 +28,8 @@ expect() {
 	fi
 }
 
-# Bytes 0f 01 d4 in the executable segments of the files, at any offset.
+# stray_vmfunc FILE... finds the bytes 0f 01 d4 in the executable segments of the files, at any
+# offset.
 stray_vmfunc() {
 	/usr/bin/python3 - "$@" <<'END'
 import struct, sys

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a worker may still do in its sandbox, and what not. Each behaviour in a
- * child of its own. Dropping the user needs root; the filter a kernel that has
- * CONFIG_SECCOMP_FILTER.
+ * The test promises what a worker may still do in its sandbox, and what not. Each
+ * behaviour runs in a child of its own. Dropping the user needs root; the filter needs a
+ * kernel that has CONFIG_SECCOMP_FILTER.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -145,7 +145,7 @@ static int connects_to_its_like(void)
 	       !connect(from, (struct sockaddr *)&a, sizeof(a));
 }
 
-/* Wherever it is: names of the file system are longer than an address. */
+/* The address may be anywhere, because names of the file system are longer than an IP address. */
 static int connects_to_no_file(void)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = "/run/dbus/system_bus_socket" };

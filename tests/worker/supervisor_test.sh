@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The supervisor keeps one worker for each part of each window, whatever
-# happens to them. Real processes; role and device are faked. Any machine.
+# The test promises that the supervisor keeps one worker for each part of each window, whatever
+# happens to them. The processes are real; role and device are faked. It runs on any machine.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +10,7 @@ tmp=$(mktemp -d)
 pid=
 n=0
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$tmp"' EXIT
-# Stopped from outside: what is on EXIT is done, too.
+# When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM
 export tmp here
 
@@ -24,7 +24,7 @@ ok() {
 	fi
 }
 
-# The worker: says who it is, then does what $tmp/do says.
+# The worker says who it is, then does what $tmp/wait.PID says.
 cat >"$tmp/worker" <<'END'
 #!/bin/sh
 case "$*" in *--devices*) exec "$here/devices.py" "${*##* }" ;; esac
@@ -32,8 +32,8 @@ echo "$$ $*" >>"$tmp/started"
 mkfifo "$tmp/wait.$$"
 [ ! -s "$tmp/fail" ] || eval "printf . >&$(echo "$*" | sed 's/.*--ready \([0-9]*\).*/\1/')"
 [ ! -e "$tmp/fail" ] || exit 3
-# Words: `fork` leaves a process behind, `eat` takes 64 MiB; a number is the exit status.
-# Nothing at all comes when who said the last word has not closed the pipe yet.
+# The words are: fork leaves a process behind, eat takes 64 MiB; a number is the exit status. A
+# read gives nothing at all when the writer of the last word has not closed the pipe yet.
 while :; do
 	read -r word <"$tmp/wait.$$" || continue
 	case $word in
@@ -49,7 +49,7 @@ started() {
 	cat "$tmp/started" 2>/dev/null | wc -l
 }
 
-# Wait until COMMAND succeeds, at most 10 s.
+# until_true COMMAND... waits until the command succeeds, at most 10 s.
 until_true() {
 	i=0
 	until "$@"; do
@@ -90,7 +90,7 @@ case $args in
 esac
 ok "$(cut -d' ' -f2- "$tmp/started" | sort | uniq -d | wc -l)" no_two_workers_are_the_same
 
-# One serves its client and ends.
+# A worker serves its client and ends.
 w=$(sed -n '/--window 0 --part 1 /s/ .*//p' "$tmp/started")
 until_true ready "$w"
 echo 0 >"$tmp/wait.$w"
@@ -101,7 +101,7 @@ ok $? replacement_serves_the_same_part
 grep -q "^info: window 0 part 1: worker $w ended with its client" "$tmp/err"
 ok $? end_of_a_worker_is_logged
 
-# One is killed.
+# A worker is killed.
 w=$(tail -1 "$tmp/started" | cut -d' ' -f1)
 kill -9 "$w"
 until_true at_least 6
@@ -116,7 +116,7 @@ for p in $all; do until_true gone "$p" || left=1; done
 pid=
 ok $left sigterm_ends_all_workers
 
-# A worker that cannot start: 100, 200, 400, 800 ms apart, not a busy loop.
+# A worker that cannot start is tried again after 100, 200, 400, 800 ms, and not in a busy loop.
 : >"$tmp/fail"
 start --windows 1 --cpus 3
 until_true at_least 4
@@ -125,7 +125,7 @@ sed -n 's/.*next in \([0-9]*\) ms$/\1/p' "$tmp/err" | head -3 | tr '\n' ' ' >"$t
 [ "$(cat "$tmp/pauses")" = "100 200 400 " ]
 ok $? failing_worker_is_tried_ever_more_seldom
 stop
-# One that is ready, and then ended by its client, whoever that is.
+# A worker is ready, and is then ended by its client, whoever that is.
 echo ready >"$tmp/fail"
 start --windows 1 --cpus 3
 until_true at_least 6
@@ -151,7 +151,7 @@ FAKE_WINDOWS=2 "$sup" --device /dev/null --worker "$tmp/worker" --backend b --pa
 [ $? = 1 ] && grep -q "512 workers, of 511 at most, on 5 CPUs" "$tmp/err"
 ok $? too_many_workers_are_an_error
 
-# Limits: each window is a tenant, whose files its workers are told.
+# Limits: each window is a tenant, and its workers are told the tenant's files.
 limits_of() { # window: memory, percent, policy, groups of device 0
 	/usr/bin/python3 -c 'import struct, sys
 print(*struct.unpack_from("<QIIQ", open(sys.argv[1], "rb").read(), 128))' "$tmp/t/window$1.limits"
@@ -210,7 +210,7 @@ FAKE_ERROR="no device" refused driver_that_does_not_start_serves_nobody "no devi
 # --- A cgroup for each worker, where this machine has one ---------------------------
 
 cgroup() { sed -n 's/^info: each worker has [0-9]* MiB of memory, by cgroup //p' "$tmp/err"; }
-# limit_of WORKER: bytes, in version 2 and version 1.
+# limit_of WORKER prints the bytes, in version 2 and version 1.
 limit_of() {
 	cat "$group/t-worker$1/memory.max" 2>/dev/null || cat "$group/t-worker$1/memory.limit_in_bytes"
 }

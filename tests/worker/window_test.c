@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a client finds its windows, and what it believes of a control page. On a
- * folder that looks like sysfs; any machine.
+ * The test promises how a client finds its windows, and what it believes of a control
+ * page. It runs on a folder that looks like sysfs; any machine will do.
  */
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The host's command and the supervisor of a server VM: windows are tenants whose limits
-# change and whose figures are seen from the host, and the driver's own figures decide.
-# Both programs are real; role, device, port and NVML are stand-ins. Any machine.
+# The test promises that the host's command and the supervisor of a server VM agree: windows are
+# tenants whose limits change and whose figures are seen from the host, and the driver's own
+# figures decide. Both programs are real; role, device, port and NVML are stand-ins. It runs on
+# any machine.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../..
 : "${WH_TOP:=$build/..}"
@@ -10,14 +11,14 @@ build=$here/../..
 tmp=$(mktemp -d)
 pids=
 trap 'kill -9 $pids 2>/dev/null; rm -rf "$tmp"' EXIT
-# Stopped from outside: what is on EXIT is done, too.
+# When the test is stopped from outside, the trap on EXIT runs as well.
 trap 'exit 1' HUP INT PIPE TERM
 export tmp here build FAKE_RUN="$tmp/run" WORMHOLE_DIR="$tmp/nothing" FAKE_NVML="$tmp/figures" \
 	FAKE_NVML_CRASH="$tmp/crash" FAKE_NVML_UUID=GPU-776f726d-686f-6c65-2d73-6f6674677075
 M=1048576
 wormhole() { LD_PRELOAD=$build/tests/cli/fake_control.so "$build/host/wormhole" "$@"; }
 
-# Until COMMAND succeeds, at most 10 s.
+# await COMMAND... runs a command until it succeeds, at most 10 s.
 await() {
 	await_left=500
 	until "$@" >/dev/null 2>&1; do
@@ -45,7 +46,7 @@ chmod +x "$tmp/worker"
 worker() { sed -n "/--window $1 /s/ .*//p" "$tmp/started" | tail -n 1; }
 has_worker() { [ -n "$(worker "$1")" ] && [ "$(worker "$1")" != "${2:-}" ]; }
 
-# The VM of this number: its port, QEMU's socket, and in QEMU's place this shell.
+# These make the VM of this number: its port, QEMU's socket, and this shell in QEMU's place.
 mkdir "$tmp/run"
 started=$(sed 's/.*) //' /proc/$$/stat | cut -d' ' -f20)
 echo "1 $$ $started gpu0" >"$tmp/run/1"
@@ -61,14 +62,16 @@ start() { # WINDOWS OPTION...
 	pids="$pids $sup"
 }
 
-# field WINDOW EXPRESSION: of `stat --json`, as Python of the tenant's object t and its device d.
+# field WINDOW EXPRESSION evaluates Python with the tenant's object of `stat --json` in t, and its
+# device in d.
 field() {
 	wormhole stat --json "1/window$1" | /usr/bin/python3 -c \
 		"import json,sys; t=json.load(sys.stdin)[0]; d=t['devices'][0]; print(($2))"
 }
 field_is() { [ "$(field "$1" "$2")" = "$3" ]; }
 limits() { field "$1" "d['memory_limit'], d['sm_percent'], d['sm_policy'], d['sm_groups']"; }
-# What others know of the first windows' shares of the first device: the board's seats.
+# shares prints what others know of the first windows' shares of the first device: the board's
+# seats.
 shares() {
 	/usr/bin/python3 -c 'import struct, sys
 b = open(sys.argv[1], "rb").read()
@@ -107,7 +110,7 @@ like stat_names_a_window_that_is_not_there "$(wormhole stat 1/window7 2>&1)" "no
 like metrics_has_them "$(wormhole metrics)" '^wormhole_memory_limit_bytes{tenant="1/window0",device="0"} '$((80 * M))
 like top_has_them "$(COLUMNS=120 wormhole top --once --delay 0.1)" '^1/window1 .* 40%'
 
-# Whoever comes and goes, or says what makes no sense: the next one is served.
+# Clients may come and go, or send what makes no sense: the next client is served.
 talk() { # PYTHON: with c, which is connected, and request(what, version)
 	/usr/bin/python3 -c 'import os, socket, struct, sys
 c = socket.socket(socket.AF_UNIX)
@@ -139,7 +142,8 @@ is a_limit_of_nonsense_is_refused "$(talk 'c.send(request(2, size=8 + 17 * 24) +
 	struct.pack("<IIiIQII", 0, 1, 0, 2, 0, 1000, 9) + bytes(16 * 24)); print(refusal())')" \
 	"the request makes no sense: it is of another release"
 
-# The driver's figures. Workers take memory by their kernel: by CPU time of this VM.
+# figures LINE... sets the driver's figures. A worker takes memory through its kernel, which costs
+# CPU time of this VM.
 figures() {
 	printf '%s\n' "$@" >"$tmp/new"
 	mv "$tmp/new" "$FAKE_NVML"
@@ -184,13 +188,13 @@ ok another_reader_goes_on await field_is 0 "d['memory_driver']" $((33 * M))
 kill -TERM $sup
 wait $sup
 
-# One window: the VM's number names it. And a VM that was taken over.
+# There is one window, so the VM's number names it. Then comes a VM that was taken over.
 start 1 --nvml none --limit 0:mem=1G
 await eval '[ "$(limits 0)" = "('$((1024 * M))', 100, '"'none'"', 0)" ]'
 wormhole limit 1 --sm 25
 is only_window_of_a_vm_needs_no_name "$(limits 0)" "($((1024 * M)), 25, 'temporal', 0)"
 
-# A server VM that is busy is waited for, and a terminal is told so.
+# The command waits for a server VM that is busy, and tells a terminal so.
 kill -STOP $sup
 script -qefc "LD_PRELOAD=$build/tests/cli/fake_control.so $build/host/wormhole limit 1 --sm 35" "$tmp/typed" \
 	</dev/null >/dev/null &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A worker from its command line to the moment where it parks, over a file that
-# looks like the device and with softgpu as the backend; see fake_worker.c.
+# The test promises a worker's way from its command line to the moment where it parks, over a file
+# that looks like the device and with softgpu as the backend; fake_worker.c has the checks.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,7 +9,7 @@ WH_BUILD=${WH_BUILD:-$(cd "$here/../.." && pwd)}
 tmp=$(mktemp -d /dev/shm/wh-worker-XXXXXX)
 trap 'rm -rf "$tmp"' EXIT
 
-# The module's mmap offsets: the part at 0, the trampoline at 1 TiB.
+# The module's mmap offsets are the part at 0 and the trampoline at 1 TiB.
 dd if=/dev/zero bs=1M count=2 2>/dev/null | tr '\0' 'x' >"$tmp/device"
 dd if="$WH_BUILD/trampoline/page.bin" of="$tmp/device" bs=4096 seek=268435456 conv=notrunc 2>/dev/null
 

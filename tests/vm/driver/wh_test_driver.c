@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A driver that maps into a process, and pins of it, what drivers of GPUs do, in
- * the server VM of tests: /dev/wh-test-driver.
+ * A driver that maps into a process, and pins of it, what drivers of GPUs do, in the
+ * server VM of tests: /dev/wh-test-driver.
  */
 #include <linux/fs.h>
 #include <linux/gfp.h>
@@ -39,7 +39,7 @@ static int test_mmap(struct file *file, struct vm_area_struct *vma)
 			       PAGE_SIZE, vma->vm_page_prot);
 }
 
-/* All or nothing; the caller unpins. */
+/* Pins all or nothing; the caller unpins. */
 static int pin_all(struct wh_test_pin *pin, struct page **pages)
 {
 	int n = pin_user_pages_fast(pin->va, pin->pages, FOLL_WRITE | FOLL_LONGTERM, pages);
@@ -49,7 +49,7 @@ static int pin_all(struct wh_test_pin *pin, struct page **pages)
 	return n == pin->pages ? 0 : -EFAULT;
 }
 
-/* What a device would see of the pages. */
+/* Reads and writes the pages as a device would see them. */
 static int use_pins(struct wh_test_pin *pin, struct page **pages)
 {
 	u64 *word = page_address(pages[0]);

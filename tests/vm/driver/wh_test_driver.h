@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What tests ask of /dev/wh-test-driver. Page offset KIND of mmap() is one page of a kind. */
+/*
+ * The interface of /dev/wh-test-driver for tests. Page offset KIND of mmap() is one page
+ * of a kind.
+ */
 #ifndef WH_TEST_DRIVER_H
 #define WH_TEST_DRIVER_H
 
@@ -7,21 +10,21 @@
 #include <linux/types.h>
 
 enum wh_test_kind {
-	WH_TEST_PFN,		/* remap_pfn_range(), as of registers */
-	WH_TEST_PAGE,		/* vm_insert_page(), as of memory that the device reads */
+	WH_TEST_PFN,		/* remap_pfn_range(), as for registers */
+	WH_TEST_PAGE,		/* vm_insert_page(), as for memory that the device reads */
 	WH_TEST_WATCHED,	/* pages whose first write the driver wants to know of */
 	WH_TEST_KINDS
 };
 
 /*
- * WH_TEST_PIN: pins memory of the caller as for a device's DMA, writes `write` to its
- * first word, and lets it go. EFAULT: some page of it cannot be pinned.
+ * WH_TEST_PIN pins memory of the caller as for a device's DMA, writes `write` to its
+ * first word, and lets it go. EFAULT means that some page of it cannot be pinned.
  */
 struct wh_test_pin {
 	__u64 va;
 	__u64 pages;	/* WH_TEST_MAX_PINS at most */
 	__u64 write;
-	__u64 read;	/* out: what was there */
+	__u64 read;	/* out: the old word */
 	__u64 pa;	/* out: of the first page; the others follow it */
 };
 

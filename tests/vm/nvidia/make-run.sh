@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A stand-in for NVIDIA's driver, with the layout of its .run file and nothing of its
-# content: libraries of a few bytes, firmware of zeros, and for kernel-open/ what the
-# caller has.
+# Makes a stand-in for NVIDIA's driver, with the layout of its .run file and nothing of its
+# content: libraries of a few bytes, firmware of zeros, and for kernel-open/ what the caller has.
 #
 #   make-run.sh FILE VERSION KERNEL-OPEN [WITHOUT]
 #
-# WITHOUT: a file or folder that is left out.
+# WITHOUT is a file or folder that is left out.
 set -eu
 
 file=$1 version=$2 modules=$3 without=${4:-}
@@ -30,7 +29,7 @@ cp -r "$modules" kernel-open
 printf 'NVIDIA Accelerated Graphics Driver for Linux-x86_64\n%s\n' "$version" >.manifest
 [ -z "$without" ] || rm -r "${dir:?}/$without"
 
-# Its options are NVIDIA's; the archive is behind the script's last line.
+# The options are those of NVIDIA's script; the archive is behind the script's last line.
 {
 	cat <<END
 #!/bin/sh

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A stand-in for nvidia.ko: what user space sees of it, with any display of the
- * machine as its GPU. Opening that loads the firmware, and the last to close it
- * stops it; both are said.
+ * A stand-in for nvidia.ko, as user space sees it, with any display of the machine as its
+ * GPU. The first open loads the firmware, and the last close stops it; both are logged.
  */
 #include <linux/firmware.h>
 #include <linux/fs.h>
