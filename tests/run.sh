@@ -76,7 +76,7 @@ if [ -z "$tests" ]; then
 	exit 1
 fi
 
-# Slow tests first, so that the last minutes are not one boot on one core.
+# Slow tests run first, so that the last minutes are not one boot on one core.
 list=$(for t in $tests; do
 	is_slow "$(basename "$(dirname "$t")")" && echo "0 $t" || echo "1 $t"
 done | sort | cut -d' ' -f2)

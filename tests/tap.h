@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TAP writer for C tests. One behaviour per point, named as a snake_case
- * sentence. A test calls tap_plan() first (or tap_done() at the end when the
- * number of points is computed), then ok()/ok_eq()/skip() once per behaviour,
- * and returns tap_exit().
+ * A TAP writer for C tests. Each point is one behaviour, named as a snake_case sentence.
+ * A test calls tap_plan() first (or tap_done() at the end when the number of points is
+ * computed), then ok()/ok_eq()/skip() once per behaviour, and returns tap_exit().
  */
 #ifndef WORMHOLE_TESTS_TAP_H
 #define WORMHOLE_TESTS_TAP_H
@@ -33,7 +32,7 @@ static inline void diag(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Report one behaviour; returns the condition so that a test can bail out. */
+/* Reports one behaviour; returns the condition so that a test can bail out. */
 static inline int ok(int cond, const char *name)
 {
 	tap_run++;
@@ -43,7 +42,7 @@ static inline int ok(int cond, const char *name)
 	return cond;
 }
 
-/* Like ok(), and prints both values when they differ. */
+/* Does what ok() does, and prints both values when they differ. */
 static inline int ok_eq(long long got, long long want, const char *name)
 {
 	int same = ok(got == want, name);
@@ -60,7 +59,7 @@ static inline void skip(const char *name, const char *reason)
 	printf("ok %d - %s # SKIP %s\n", tap_run, name, reason);
 }
 
-/* The exit status of the test: 0 only if the plan was met and all passed. */
+/* Returns the exit status of the test: 0 only if the plan was met and all passed. */
 static inline int tap_exit(void)
 {
 	if (!tap_planned)

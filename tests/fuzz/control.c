@@ -70,7 +70,7 @@ static void converse(const uint8_t *at, const uint8_t *end)
 	}
 	close(fd[1]);
 	if (lives)
-		on_packet(fd[0], c);	/* reads the end, and drops it */
+		on_packet(fd[0], c);	/* reads the end of the connection, and drops it */
 }
 
 /* --- What is left ------------------------------------------------------------------------ */

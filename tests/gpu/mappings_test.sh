@@ -49,7 +49,7 @@ def memory_types(text):
 before = memory_types(sys.argv[4])
 
 def memory_type(size, flags):
-    """Physical addresses are not shown of such a mapping: by its size, of what is new."""
+    """Finds the type of a new mapping by its size, because its physical addresses are not shown."""
     if "pf" not in flags or "sh" not in flags:
         return "write-back"
     with open(sys.argv[3]) as f:
@@ -58,7 +58,7 @@ def memory_type(size, flags):
     return "/".join(sorted(kinds)) or "unknown"
 
 def pieces(pid, start, end):
-    """Of ordinary pages alone: the kernel does not show where others are."""
+    """Looks at ordinary pages alone, because the kernel does not show where others are."""
     with open(f"/proc/{pid}/pagemap", "rb") as f:
         f.seek(start // 4096 * 8)
         raw = f.read((end - start) // 4096 * 8)

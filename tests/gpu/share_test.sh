@@ -8,7 +8,7 @@
 : "${WH_TOP:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$WH_TOP/tests/gpu/gpu.sh"
 needs_programs "$WH_BUILD/tests/limits/bin/gpu_share"
-world_stop_server	# bench/share.sh has its own
+world_stop_server	# bench/share.sh has its own server
 [ "$world_kind" = gpu ] ||
 	skip_all "softgpu works on the CPUs that its clients need: tests/limits/ has its shares"
 

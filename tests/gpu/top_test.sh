@@ -6,7 +6,7 @@
 . "$WH_TOP/tests/gpu/gpu.sh"
 program=$WH_BUILD/tests/limits/bin/gpu_share
 needs_programs "$program"
-world_stop_server	# one of its own
+world_stop_server	# the test has its own server
 wormhole=$WH_BUILD/host/wormhole
 dir=$(mktemp -d)
 export WORMHOLE_DIR=$dir/s

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 
-check() { # name, functions in the header
+check() { # NAME FUNCTIONS-IN-THE-HEADER
 	table=$WH_TOP/cuda-api/coverage-$1.md
 	"$PYTHON" -B "$WH_TOP/cuda-api/gen_library.py" "$WH_TOP/cuda-api/$1.api" --coverage "$tmp/$1.md" &&
 		diff -u "$table" "$tmp/$1.md" >"$tmp/diff"

@@ -24,7 +24,7 @@ print("\n".join(f"{n} {sys.argv[3]}" for n in names))
 ' "$WH_TOP" "$1" "$2" | sort
 }
 
-check() { # name, soname, version of its exports where that is no such
+check() { # NAME SONAME [VERSION-OF-ITS-EXPORTS]
 	lib=$WH_BUILD/client-stubs/$2
 	version=${3:-$2}
 	declared "$1" "$version" >"$tmp/want"

@@ -133,7 +133,7 @@ static void test_handles(struct wh_session *s)
 	struct wh_req_cublasSasum_v2 *q = request(s, 0, sizeof(*q));
 	int before = stand_ins_calls;
 
-	q->handle.id = handle[1];	/* a generator */
+	q->handle.id = handle[1];	/* this is a generator's handle */
 	ask(s, WH_CALL_cublasSasum_v2, sizeof(*q));
 	ok_eq(rsp(s)->result, CUBLAS_STATUS_NOT_INITIALIZED,
 			"handle_of_another_library_is_refused");

@@ -13,7 +13,7 @@ chmod 666 "$FAKE_LOG"
 export WORMHOLE_WORKER_UID=none
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
 export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
-# For cublasLt, softgpu's library is used.
+# softgpu's library stands in for cublasLt.
 export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
 export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
 export WORMHOLE_CUFFT="$bin/fake_cufft.so" WORMHOLE_CUSPARSELT="$bin/fake_cusparselt.so"

@@ -163,7 +163,7 @@ static uint32_t strew(struct wh_session *s)
 
 int main(int argc, char **argv)
 {
-	static struct wh_session *s;	/* it is not closed */
+	static struct wh_session *s;	/* the session is never closed */
 	uint64_t comm;
 	uint32_t good;
 

@@ -11,7 +11,7 @@ exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | gre
 names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2" $3; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
-check() { # name, soname, prefix
+check() { # NAME SONAME PREFIX
 	names "$1" --names | sort >"$tmp/want"
 	exports "$WH_BUILD/client-stubs/$2" "$3" >"$tmp/have"
 	[ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/have" >"$tmp/diff"

@@ -18,7 +18,7 @@
 #include "gen_cusparse_server.h"
 #include "libraries/nvml_view.h"
 
-static int stand_ins_calls;		/* that reached a library */
+static int stand_ins_calls;		/* calls that reached a library */
 
 static int any(void)
 {

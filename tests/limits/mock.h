@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 #define MOCK_PROCESSES	32
-#define MOCK_CONTEXT	(64ull << 20)	/* of a context */
-#define MOCK_MODULE	(4ull << 20)	/* of a module's or library's code and globals */
-#define MOCK_CALLS	(138ull << 20)	/* of a context from the first code with malloc() on */
-#define MOCK_STREAM	(8ull << 20)	/* that a stream takes, and no call says so */
-#define MOCK_POOL_STEP	(32ull << 20)	/* by which a pool grows */
+#define MOCK_CONTEXT	(64ull << 20)	/* the memory of a context */
+#define MOCK_MODULE	(4ull << 20)	/* the code and globals of a module or library */
+#define MOCK_CALLS	(138ull << 20)	/* from the first code with malloc() on */
+#define MOCK_STREAM	(8ull << 20)	/* what a stream takes, which no call says */
+#define MOCK_POOL_STEP	(32ull << 20)	/* the step by which a pool grows */
 #define MOCK_SMS	132
 #define MOCK_THREADS	2048
 
 struct mock_gpu {
 	uint64_t total;			/* bytes of the device */
-	uint64_t used, peak;		/* by all processes */
-	uint64_t readings;		/* of what processes have, by NVML */
+	uint64_t used, peak;		/* bytes that all processes have, and their peak */
+	uint64_t readings;		/* how often NVML's figure was read */
 	uint64_t records;		/* events that were recorded */
 	struct {
 		uint32_t pid;

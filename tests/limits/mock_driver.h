@@ -27,12 +27,12 @@ struct object {
 	enum kind kind;
 	uint64_t bytes;
 	uint64_t refs;
-	struct object *of;		/* pool, or physical memory */
+	struct object *of;		/* its pool, or its physical memory */
 	uint64_t address;
 	uint64_t reserved, used, pending;	/* of a pool */
 	CUcontext ctx;
 	uint64_t local;			/* of code: bytes of a thread's own */
-	int mallocs;			/* of code; of a context: it has its heap */
+	int mallocs;			/* code that calls malloc(); a context with a heap */
 	uint64_t stacks, heap, calls;	/* of a context: beyond MOCK_CONTEXT */
 	size_t stack_limit, heap_limit;
 };
@@ -41,7 +41,7 @@ extern struct object mock_object[OBJECTS];	/* the first one is never used */
 extern struct mock_gpu *mock_gpu;
 extern CUcontext mock_current;
 
-#define MOCK_STACK	1024u		/* of a thread, in a context as it is made */
+#define MOCK_STACK	1024u		/* of a thread, in a new context */
 
 /*
  * Takes at least this much for the stacks of the current context. Returns 0 when there is

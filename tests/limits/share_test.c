@@ -116,7 +116,7 @@ static void test_pairs(void)
 		unsigned int percent[2];
 		size_t kind[2];
 		bool shm;
-		bool rough;	/* by a point more: kernels of all lengths, and asked for late */
+		bool rough;	/* a point more: kernels of all lengths, share set late */
 	} pairs[] = {
 		{ .percent = { 50, 50 }, .kind = { 1, 1 } },
 		{ .percent = { 25, 75 }, .kind = { 1, 1 } },

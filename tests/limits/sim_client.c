@@ -6,24 +6,24 @@
 #include "sim_client.h"
 
 /* These times were measured on an H200 over shm. */
-#define ANSWERED_NS	5500.0		/* when it awaits an answer that it need not */
-#define POSTS		32		/* launches that it is ahead of answers */
+#define ANSWERED_NS	5500.0		/* a launch whose answer it awaits needlessly */
+#define POSTS		32		/* calls that it may be ahead of the answers */
 #define YIELD_NS	3000.0		/* a wait so short that the client only yields */
-#define SLEEP_NS	60e3		/* by which a sleep is longer than was asked for */
-#define COLD_NS		40e3		/* more for the first launch after a pause of this: */
+#define SLEEP_NS	60e3		/* the delay at the end of a sleep */
+#define COLD_NS		40e3		/* what the first launch costs more after a pause of */
 #define COLD_AFTER_NS	3e6
-#define COLD_NEXT_NS	300.0		/* and for so many others */
+#define COLD_NEXT_NS	300.0		/* what later launches cost more, as many as */
 #define COLD_LAUNCHES	500
-#define HICCUP_NS	60e3		/* the client does not run, in so many launches once */
+#define HICCUP_NS	60e3		/* the client stands still once in so many launches */
 #define HICCUP_LAUNCHES	6000
-#define WAKE_NS		30e3	/* from the end of a turn until who sleeps on it runs */
-#define STEP_NS		2e6	/* of such a sleep */
-#define NEAR_NS		20e3	/* shorter waits are looked off, so long: */
+#define WAKE_NS		30e3	/* from the end of a turn until its sleeper runs */
+#define STEP_NS		2e6	/* the length of one such sleep */
+#define NEAR_NS		20e3	/* in shorter waits the worker looks, for */
 #define LOOK_NS		200e3
-#define LOOKED_NS	300.0	/* and ends are seen then */
-#define IDLE_NS		40e3		/* the worker looks after work then, */
+#define LOOKED_NS	300.0	/* and sees an end after */
+#define IDLE_NS		40e3		/* the pause after which the worker looks after work, */
 #define IDLE_STEP_NS	1e3
-#define IDLE_MOST_NS	1e6		/* so long */
+#define IDLE_MOST_NS	1e6		/* and for how long it does */
 
 struct wh_board board;
 struct wh_seat seat[SIM_PROCESSES];	/* of each tenant */

@@ -32,11 +32,11 @@ struct client {
 	bool idle;			/* it pauses now, and its worker looks */
 	bool looks;			/* its held-back worker spins on the word */
 	bool kept;			/* its launch is held back, and its worker sleeps with it */
-	struct wh_hold hold;		/* until this changes, or at `next` */
+	struct wh_hold hold;		/* it waits until this changes, or until `next` */
 	double idle_end, resume;
-	double last;			/* launch */
+	double last;			/* the last launch */
 	int cold;			/* launches that take longer */
-	int unseen;			/* posted since it was asked to await answers */
+	int unseen;			/* calls posted since it was asked to await answers */
 	unsigned int streams;
 	uint64_t launched;
 	uint64_t refused;		/* requests that it has to make again */

@@ -13,7 +13,7 @@
 #ifndef SIM_CLOCK_NS
 #define SIM_CLOCK_NS	18		/* half and twice of it: share_9_test, share_40_test */
 #endif
-#define SIM_QUERY_NS	1200		/* of an event that the device has written meanwhile */
+#define SIM_QUERY_NS	1200		/* for an event that the device has written meanwhile */
 #define SIM_RECORD_NS	1000
 #define SIM_ELAPSED_NS	63
 #define SIM_MODE_NS	10
@@ -27,8 +27,8 @@ struct sim_event {
 };
 
 struct sim_item {
-	double left;			/* of a kernel, */
-	struct sim_event *event;	/* or of this event */
+	double left;			/* time left of a kernel, */
+	struct sim_event *event;	/* or the event that this is */
 };
 
 struct sim_stream {

@@ -153,7 +153,7 @@ static void test_death(void)
 	await_word(&shared->go, 1);
 	kill(pid, SIGKILL);
 	await_all();
-	gpu->used = 0;		/* the driver has noticed, too */
+	gpu->used = 0;		/* the driver has noticed the end as well */
 	gpu->process[0].bytes = 0;
 	in_child(count, 1);
 	ok(shared->got[0] == 25 && shared->got[1] == 25 && !shared->error[1],

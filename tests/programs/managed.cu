@@ -44,7 +44,7 @@ static void arrays(void)
 		scale<<<(N + 255) / 256, 256>>>(x, N);
 		CHECK_LAUNCH();
 		CHECK(cudaDeviceSynchronize());
-		x[round] += 1;		/* and the host in between */
+		x[round] += 1;		/* the host writes in between */
 		table[round] = -1;
 	}
 	printf("counter %d\n", counter);

@@ -24,12 +24,12 @@ static const char body[] =
 	"setp.lt.u32 %p, %r0, 256;\n@%p bra fill;\nbar.sync 0;\n"
 	"mad.wide.u32 %x, %t, 8, %j;\nld.global.u32 %a, [%x];\nld.global.u32 %b, [%x+4];\n"
 	"mad.wide.u32 %o, %t, 56, %o;\nmov.f32 %s, 0f3F800000;\n"
-	/* a run that goes on, by two registers */
+	/* a run that goes on, with two registers */
 	"ld.shared.f32 %f1, [%a];\nld.shared.f32 %f2, [%b];\nfma.rn.f32 %s, %f1, %f2, %s;\n"
 	"ld.shared.f32 %f3, [%a+16];\nld.shared.f32 %f4, [%b+4];\nfma.rn.f32 %s, %f4, %f3, %s;\n"
 	"ld.shared.f32 %f5, [%a+32];\nld.shared.f32 %f6, [%b+4];\nfma.rn.f32 %s, %f5, %f6, %s;\n"
 	"st.global.f32 [%o], %s;\nst.global.f32 [%o+4], %f5;\nst.global.f32 [%o+8], %f2;\n"
-	/* the address register changes between */
+	/* a run in which the address register changes */
 	"add.u32 %a, %a, 4;\n"
 	"ld.shared.f32 %f7, [%a];\nld.shared.f32 %f8, [%b];\nfma.rn.f32 %s, %f7, %f8, %f7;\n"
 	"st.global.f32 [%o+12], %s;\nst.global.f32 [%o+16], %f7;\n"

@@ -25,7 +25,7 @@ static const char ptx[] =
 "mad.lo.s32 %r5, %r2, %r3, %r4;\nmul.wide.u32 %d1, %r5, 4;\nmov.u64 %d2, big;\n"
 "add.s64 %d3, %d2, %d1;\nld.global.u32 %r6, [%d3];\nadd.u32 %r6, %r6, %r1;\n"
 "st.global.u32 [%d3], %r6;\nret;\n}\n"
-/* *p += a, late: after a loop of n rounds. */
+/* late does *p += a late: after a loop of n rounds. */
 ".visible .entry late(.param .u64 p, .param .u32 n)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<6>;\n.reg .b64 %d<4>;\n"
 "ld.param.u64 %d1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\n"
 "L: add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra L;\n"

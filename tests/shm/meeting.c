@@ -136,7 +136,7 @@ CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 	pthread_cond_broadcast(&changed);
 	good = until(&made, 1);
 	if (good)
-		usleep(SLOW_US);	/* for a call that should wait, and does not */
+		usleep(SLOW_US);	/* time for a call that should wait, and does not */
 	made = 0;
 	copying--;
 	good = good && !freed_meanwhile;

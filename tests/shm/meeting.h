@@ -3,7 +3,7 @@
 #ifndef WORMHOLE_TESTS_MEETING_H
 #define WORMHOLE_TESTS_MEETING_H
 
-#define MEETING_S	20	/* that a call waits for another one at most */
+#define MEETING_S	20	/* the longest wait of a call for another one */
 
 /* These are values of cuMemsetD8Async(); the first is a number of a launch's blocks as well. */
 #define MEET	0xb1	/* returns when another one is there at the same time */

@@ -10,13 +10,13 @@
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
-	/* *p = *p * 3 + add, `turns` times in a row by a loop */
+	/* step does *p = *p * 3 + add, `turns` times in a row by a loop. */
 	".visible .entry step(.param .u64 p, .param .u32 add, .param .u32 turns)\n{\n"
 	".reg .u64 %a; .reg .u32 %v, %n, %t; .reg .pred %q;\n"
 	"ld.param.u64 %a, [p]; ld.param.u32 %n, [add]; ld.param.u32 %t, [turns];\n"
 	"LOOP:\nld.global.u32 %v, [%a]; mad.lo.u32 %v, %v, 3, %n; st.global.u32 [%a], %v;\n"
 	"sub.u32 %t, %t, 1; setp.ne.u32 %q, %t, 0; @%q bra LOOP;\nret;\n}\n"
-	/* *p = the last word of a large block of parameters */
+	/* wide does *p = the last word of a large block of parameters. */
 	".visible .entry wide(.param .u64 p, .param .align 4 .b8 block[3000])\n{\n"
 	".reg .u64 %a; .reg .u32 %v;\n"
 	"ld.param.u64 %a, [p]; ld.param.u32 %v, [block+2996]; st.global.u32 [%a], %v; ret;\n}\n"
@@ -65,7 +65,7 @@ static void test_time(int shm)
 
 	do {
 		turns *= 2;
-		cuEventDestroy(NULL);	/* an error: nothing is known any more */
+		cuEventDestroy(NULL);	/* an error, after which nothing is known any more */
 		t = now();
 		step(1, 1, turns);
 		waited = now() - t;
@@ -92,7 +92,7 @@ static void test_order(void)
 		bad += step(1, i, 1) != CUDA_SUCCESS;
 		if (i % 100)
 			continue;
-		cuMemcpyDtoH(&v, word, sizeof(v));	/* on the null stream, which waits */
+		cuMemcpyDtoH(&v, word, sizeof(v));	/* the null stream waits */
 		bad += v != want;
 	}
 	ok(!bad && value() == want, "five_hundred_launches_run_in_their_order");

@@ -17,7 +17,7 @@ struct peer {
 	bool over;
 	CUcontext own;
 	CUresult res;		/* of the last allocation */
-	CUcontext ctx;		/* that it was made in */
+	CUcontext ctx;		/* the context in which it was made */
 };
 
 /* In which context does this thread allocate? */

@@ -181,7 +181,7 @@ int main(void)
 	cuDevicePrimaryCtxRetain(&ctx, 0);
 	cuCtxSetCurrent(ctx);
 	cuStreamCreate(&s, 0);
-	/* Flags that read like the type of an event, inside of it. */
+	/* The event's flags, which are inside the event, read like the type of an event. */
 	cuEventCreate(&e, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING);
 	bit_patterns(s, e);
 	wrong_types(s, e, ctx);

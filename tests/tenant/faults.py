@@ -31,7 +31,7 @@ KINDS = {'memory': 1, 'process': 2, 'descriptor': 3}
 ROLES = {'command': 1, 'server': 2, 'worker': 3, 'child': 4}
 NAMED = re.compile(r'emory|temporarily unavailable|open files|no descriptor|CUDA_ERROR_(?!UNKNOWN)|No space left')
 MOST = 5000     # calls of a step: more than that is no step
-PACE = .1       # seconds for a case, which connects up to three times: the server serves a tenant 32 times a second
+PACE = .1       # seconds of a case, which connects up to 3 times: the server serves a tenant 32 times a second
 SECONDS = 30
 
 

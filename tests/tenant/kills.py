@@ -31,7 +31,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get('WH_BUILD', os.path.join(TOP, 'build'))
 WORMHOLE = os.path.join(BUILD, 'host/wormhole')
 LOAD = os.path.join(BUILD, 'tests/tenant/bin/load')
-TENANTS = 'a', 'b'      # that stay; others live as long as their program
+TENANTS = 'a', 'b'      # permanent tenants; others live as long as their program
 ENDS = 60       # seconds: what takes longer does not end
 LEAVES = 20     # seconds within which what was killed is gone
 

@@ -25,7 +25,7 @@ extern fake_at_handler, fake_handler_result, fake_handler_runs
 
 section .text
 
-;; Record all registers. Keeps all but rflags' order of push: nothing.
+;; Records all registers. Keeps all but rflags' order of push: nothing.
 ;; %1 ; [in] address of a struct regs: RIP-relative or rsp
 ;; %2 ; [in] bytes between rsp and the rsp to record
 %macro record 2
@@ -55,8 +55,8 @@ section .text
         mov     rax, [%1 + regs.gpr + 0]
 %endmacro
 
-;; The hooks: a call from the page, so all registers but rax are kept. On the stack,
-;; since threads meet here.
+;; A hook is a call from the page, so it keeps all registers but rax. It saves them on the stack,
+;; because threads meet here.
 ;; %1 ; [in] C function: int64_t f(struct regs *), returns the new rax
 %macro hook 1
         pushfq

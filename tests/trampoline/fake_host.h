@@ -49,9 +49,9 @@ static struct {
 	uint64_t seen_checksum;
 	void (*attached)(void);		/* these are called, where not NULL */
 	void (*cancelled)(uint32_t slot);
-	void (*in_link)(void);		/* behind the attach */
+	void (*in_link)(void);		/* after the attach */
 	void (*in_pause)(void);		/* between two tries to attach */
-	void (*in_madvise)(void);	/* before it */
+	void (*in_madvise)(void);	/* before madvise() */
 } host;
 
 static uint32_t wh_detect(uint32_t *version)

@@ -77,12 +77,12 @@ static uint64_t mixed(uint64_t v)
 /* --- Slots --------------------------------------------------------------------------- */
 
 static struct view {
-	int calls;		/* in this slot now */
+	int calls;		/* calls in this slot now */
 	bool gone;		/* its call was cancelled */
-	bool waits;		/* for news, as of which `seen` */
+	bool waits;		/* it waits for news after `seen` */
 	uint32_t seen;
-	void *handler[5];	/* where it goes on */
-	sigset_t mask;		/* the client's */
+	void *handler[5];	/* where the handler goes on */
+	sigset_t mask;		/* the client's mask */
 	char stack[32768] __attribute__((aligned(64)));
 } view[WH_MAX_SLOTS];
 

@@ -107,7 +107,7 @@ static void test_modes(void)
 	ok_eq(!(fake_seen[0].rflags & RFLAGS_AC), 1, "and_is_clear_at_the_way_out");
 
 	fake_reset(&k);
-	k.in.rflags |= RFLAGS_DF;	/* against the C ABI, as an attacker would */
+	k.in.rflags |= RFLAGS_DF;	/* against the C ABI, as an attacker would set it */
 	fake_delegate(&k, FAKE_HANDLER);
 	ok_eq(!(fake_at_handler.rflags & RFLAGS_DF), 1, "handler_runs_with_df_clear");
 }

@@ -79,7 +79,7 @@ static void child(void)
 
 	bad |= l.t->call(&l, 1, 1, 0) != WH_EGONE;
 	bad |= is_mapped((uint64_t)l.data) << 1;
-	slot->client.rsp = 1;		/* as a gate that goes on would */
+	slot->client.rsp = 1;		/* as a gate sets it that goes on */
 	bad |= (part_here() == 2) << 2;
 	host.detaches = 0;
 	l.t->close(&l);

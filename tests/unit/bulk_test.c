@@ -110,7 +110,7 @@ static int64_t helpers_ns(size_t whole)
 	int i;
 
 	for (i = 0; i < 60; i++) {
-		if (i == 10)	/* by then they know */
+		if (i == 10)	/* by then the helpers know */
 			before = others_ns();
 		wh_bulk_copy(dst, src, SHARED_FROM, whole);
 		nanosleep(&step, NULL);

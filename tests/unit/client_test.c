@@ -361,7 +361,7 @@ static void test_busy(void)
 static int in_child(CUresult (*f)(void))
 {
 	int status;
-	pid_t pid = _Fork();	/* as if it were no child */
+	pid_t pid = _Fork();	/* without the handlers for a fork */
 
 	if (!pid) {
 		_exit(f());

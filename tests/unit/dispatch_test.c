@@ -6,7 +6,7 @@
  */
 #include "session_fixture.h"
 
-static int calls;		/* that reached the driver */
+static int calls;		/* calls that reached the driver */
 static CUresult fail_with;
 static struct {
 	uint64_t a[8];

@@ -17,7 +17,7 @@
 #define A	((CUcontext)0xa000)
 #define B	((CUcontext)0xb000)
 #define C	((CUcontext)0xc000)
-#define WARM	64	/* launches, until they are known to be short */
+#define WARM	64	/* a pause of this thread puts a marker behind a launch */
 #define TRIES	1000	/* a pause of this thread puts a marker behind a launch at once */
 
 static struct wh_session *s;
@@ -26,7 +26,7 @@ static __thread CUcontext current;
 static CUcontext marked_in;
 static CUevent newest;
 static CUstream of_b;
-static uint32_t at, launched, marked;	/* the last of each in order */
+static uint32_t at, launched, marked;	/* order: now, last launch, last marker */
 static pthread_barrier_t turn;
 
 /* --- A driver whose work is done at once --------------------------------------------- */

@@ -212,7 +212,7 @@ static struct {
 	CUcontext ctx;
 	CUdeviceptr mem;
 	int threads;
-	pthread_barrier_t step;		/* with main() */
+	pthread_barrier_t step;		/* shared with main() */
 	int met[MOST_THREADS];
 } meeting;
 

@@ -43,7 +43,7 @@ for t in /job/tests/*; do
 	timeout -s KILL $limit "\$t" >/tmp/said 2>&1 </dev/null
 	rc=\$?
 	sed -n -e 's/^\(not \)\{0,1\}ok [0-9]*/\1ok/p' -e 's/^1\.\.[0-9]*/&/p' /tmp/said | sed "s/^/\$name: /"
-	# Not each of them ends its last line.
+	# Not every program ends its last line.
 	[ \$rc = 0 ] || { tail -n 3 /tmp/said | sed "s/^/# \$name: /"; echo; }
 	echo "= \$name \$rc"
 done

@@ -12,7 +12,7 @@
 enum wh_test_kind {
 	WH_TEST_PFN,		/* remap_pfn_range(), as for registers */
 	WH_TEST_PAGE,		/* vm_insert_page(), as for memory that the device reads */
-	WH_TEST_WATCHED,	/* pages whose first write the driver wants to know of */
+	WH_TEST_WATCHED,	/* pages whose first write the driver wants to know */
 	WH_TEST_KINDS
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A stand-in for nvidia-uvm.ko: a device of a number that nobody knows before. */
+/* A stand-in for nvidia-uvm.ko: a device whose number nobody knows before. */
 #include <linux/fs.h>
 #include <linux/module.h>
 

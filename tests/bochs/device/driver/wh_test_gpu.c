@@ -116,7 +116,7 @@ static int gpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	int err;
 
 	if (PCI_SLOT(pdev->devfn) != WH_DEV_SLOT)
-		return -ENODEV;		/* a window */
+		return -ENODEV;		/* it is a window */
 	err = pcim_enable_device(pdev);
 	if (err)
 		return err;
