@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs built programs natively and forwarded, several at a time, and compares them.
 
-samples.py names FOLDER               prints what would be run, a name in a line samples.py run
-FOLDER WORK COMMAND... runs each in a folder of its own under WORK, natively and by COMMAND, and
-prints a line for each: NAME VERDICT WHY, with tabs
+samples.py names FOLDER               prints what would be run, a name in a line
+samples.py run FOLDER WORK COMMAND... runs each in a folder of its own under WORK, natively and by
+                                      COMMAND, and prints a line for each: NAME VERDICT WHY, with tabs
 
 FOLDER/NAME/ has the program NAME, or NAME-static, or both, with their data; a line of
 FOLDER/NAME/args has the arguments of one run. FOLDER/lib has libraries that the machine may

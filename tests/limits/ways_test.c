@@ -5,8 +5,9 @@
  * NVIDIA's books. Each way stops with the right error, having taken all of the quota and
  * not a byte more. What is freed is given back, once; what is left goes with the process.
  *
- * ways_test.t --list ways_test.t [--gpu LIBCUDA] [WAY]: with a driver library, on a real
- * device, whose NVML then says what was taken.
+ *	ways_test.t --list
+ *	ways_test.t [--gpu LIBCUDA] [WAY]	with a driver library, on a real device, whose
+ *						NVML then says what was taken
  */
 #define _GNU_SOURCE
 #include "modules.h"
