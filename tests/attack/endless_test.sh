@@ -64,8 +64,8 @@ is nor_is_its_neighbour_stopped "$(run short once)" 0
 ok a_limit_ends_one_that_is_under_way await field_is long "len(t['workers'])" 0
 kill_it long
 
-# A process that is killed leaves its debt to the tenant: the tenant's next program then gets none
-# of its 40 % of the time until the debt is paid.
+# A process that is killed leaves its debt to its tenant: the tenant's next program waits until the
+# share of 20 % has paid for it.
 "$wormhole" tenant create killed --sm 20
 "$wormhole" limit killed --max-kernel none
 stay killed
