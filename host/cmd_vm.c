@@ -203,12 +203,17 @@ char *wh_vm_kernel_arguments(const struct vm_args *a)
 
 /* --- The command line ------------------------------------------------------------- */
 
+/*
+ * Pages that the host has merged cannot come into a view: a call that reads one would be
+ * handed off each time.
+ */
 static void add_machine(struct words *w, const struct vm_args *a)
 {
-	if (!strcmp(a->machine, "microvm"))
-		add_pair(w, "-machine", "microvm,isa-serial=on,rtc=on,pcie=on,acpi=on,accel=kvm");
-	else
-		add_pair(w, "-machine", "q35,accel=kvm");
+	const char *type = strcmp(a->machine, "microvm") ?
+		"q35" : "microvm,isa-serial=on,rtc=on,pcie=on,acpi=on";
+
+	add(w, "-machine");
+	add(w, "%s,accel=kvm%s", type, a->vm.role == WH_ROLE_SERVER ? ",mem-merge=off" : "");
 	add_pair(w, "-cpu", "host");
 	add(w, "-smp");
 	add(w, "%u", a->cpus);

@@ -243,7 +243,7 @@ static void print_domain(const struct xml_args *x)
 	print_metadata(x);
 	printf("  <memory unit='MiB'>%" PRIu64 "</memory>\n", a->memory_mb);
 	if (a->vm.role == WH_ROLE_SERVER)
-		puts("  <memoryBacking>\n    <locked/>\n  </memoryBacking>");
+		puts("  <memoryBacking>\n    <nosharepages/>\n    <locked/>\n  </memoryBacking>");
 	printf("  <vcpu>%u</vcpu>\n", a->cpus);
 	print_boot(a);
 	puts("  <features>\n    <acpi/>\n    <apic/>\n  </features>\n"

@@ -23,6 +23,7 @@
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/pci.h>
+#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
@@ -251,6 +252,40 @@ static long srv_bind(struct worker *w, const void __user *arg)
 }
 
 /*
+ * By kexec another kernel takes the memory over, without a reset that KVM would see
+ * and while workers run. KVM forgets all pairs when a server registers again, and
+ * no worker registers behind that.
+ */
+static DEFINE_SPINLOCK(restart_lock);
+static bool restarts;
+
+static int restart_begins(struct notifier_block *nb, unsigned long action, void *data)
+{
+	spin_lock(&restart_lock);
+	restarts = true;
+	spin_unlock(&restart_lock);
+	wh_leaf(WH_LEAF_SERVER_REGISTER, WH_ABI_VERSION, virt_to_phys(trampoline), 0, 0,
+		NULL);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block restart_notifier = {
+	.notifier_call = restart_begins,
+};
+
+static int register_leaf(struct worker *w, unsigned long nslots, struct wh_result *res)
+{
+	int err = -ESHUTDOWN;
+
+	spin_lock(&restart_lock);
+	if (!restarts)
+		err = wh_leaf5(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
+			       w->part.part_size, virt_to_phys(w->table_seq), nslots, res);
+	spin_unlock(&restart_lock);
+	return err;
+}
+
+/*
  * With no range open, everything that changes from here on is notified, so
  * KVM may fill the view as soon as it knows the pair.
  */
@@ -266,8 +301,7 @@ static int register_pair(struct worker *w, unsigned long nslots)
 			return -EINTR;
 		spin_lock(&w->lock);
 	}
-	err = wh_leaf5(WH_LEAF_WORKER_REGISTER, w->part.window, w->part.part,
-		       w->part.part_size, virt_to_phys(w->table_seq), nslots, &res);
+	err = register_leaf(w, nslots, &res);
 	if (!err) {
 		w->pair = res.rbx;
 		w->registered = true;
@@ -724,12 +758,17 @@ static int __init wormhole_server_init(void)
 	err = register_server();
 	if (err)
 		goto err_news;
-	err = misc_register(&srv_device);
+	err = register_reboot_notifier(&restart_notifier);
 	if (err)
 		goto err_trampoline;
+	err = misc_register(&srv_device);
+	if (err)
+		goto err_notifier;
 	pr_info("%u windows\n", nr_windows);
 	return 0;
 
+err_notifier:
+	unregister_reboot_notifier(&restart_notifier);
 err_trampoline:
 	free_page((unsigned long)trampoline);
 err_news:
