@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import effects
 import headers
 import kept
+from heads import head_line, Profile
 
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
@@ -55,40 +56,6 @@ def holds_address(ctype):
     if ctype.kind == 'array':
         return holds_address(ctype.pointee)
     return ctype.kind in ('record', 'union') and any(holds_address(f.type) for f in ctype.fields)
-
-
-@dataclass
-class Profile:
-    """How the code of one API spells what all of them have."""
-    name: str = 'cuda'
-    number: int = 0
-    soname: str = 'libcuda.so.1'
-    prefix: str = 'cu'
-    source: str = ''
-    status: str = 'CUresult'
-    success: str = 'CUDA_SUCCESS'
-    errors: dict = field(default_factory=lambda: {
-        'handle': 'CUDA_ERROR_INVALID_HANDLE', 'value': 'CUDA_ERROR_INVALID_VALUE',
-        'missing': 'CUDA_ERROR_NOT_SUPPORTED'})
-    answers: list = field(default_factory=list)  # statuses besides success that come with outputs
-    types: tuple = (0, 64)                       # first handle type, number of them
-    nodes: str = ''
-    unversioned: bool = False                    # the genuine exports have no version
-    bare: bool = False                           # needs neither cuInit nor a context
-    version: str = ''                            # the function that says the library's, else a property
-    loaded: str = ''                             # the worker's hook after loading it
-    open: str = ''                               # the client's own answer to: may calls be made?
-    exports: list = field(default_factory=list)  # functions of no header
-    besides: list = field(default_factory=list)  # files of its folder that it opens itself
-    kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
-    include: str = ''                            # the worker's header of what annotations call
-    moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
-    follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
-    constants: list = field(default_factory=list)  # kept descriptors that prototypes call const where they only read
-
-    @property
-    def driver(self):
-        return self.number == 0
 
 
 class Problem(Exception):
@@ -217,29 +184,9 @@ def _parse_line(text, where, profile):
 def _head_line(profile, lists, words, where):
     """One line about the library itself. False: it is a function's line."""
     word, rest = words[0], words[1:]
-    if word == 'library':
-        profile.name, profile.number, profile.soname, profile.prefix = rest[0], int(rest[1]), rest[2], rest[3]
-    elif word == 'define':
-        profile.source += f'#define {rest[0]}\n'
-    elif word == 'source':
-        profile.source += f'#include <{rest[0]}>\n'
-    elif word == 'status':
-        profile.status, profile.success, profile.errors = rest[0], rest[1], {}
-    elif word == 'error':
-        profile.errors[rest[0]] = rest[1]
-    elif word == 'answers':
-        profile.answers += rest
-    elif word == 'types':
-        profile.types = (int(rest[0]), int(rest[1]))
-    elif word in ('loaded', 'open', 'include', 'version'):
-        setattr(profile, word, rest[0])
-    elif word in ('export', 'beside'):
-        getattr(profile, word + 's').extend(rest)
-    elif word == 'kind':
-        profile.kinds[rest[0]] = rest[1]
-    elif word in ('bare', 'unversioned'):
-        setattr(profile, word, True)
-    elif word == 'effect' and profile.driver and len(rest) > 1:
+    if head_line(profile, words):
+        return True
+    if word == 'effect' and profile.driver and len(rest) > 1:
         lists['effect'].append((_split(rest[0]), rest[1:], where))
     elif word == 'alias':
         lists['alias'][rest[0]] = rest[1]

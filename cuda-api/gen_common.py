@@ -27,8 +27,11 @@ def write(path, text):
 
 
 def wire_text(name):
-    """A handwritten header of messages, with those that it is made of."""
-    with open(os.path.join(HERE, name), encoding='utf-8') as f:
+    """A handwritten header of messages, with those that it is made of; '' where there is none."""
+    path = os.path.join(HERE, name)
+    if not os.path.exists(path):
+        return ''
+    with open(path, encoding='utf-8') as f:
         text = f.read()
     return text + ''.join(wire_text(x) for x in re.findall(r'^#include "(wire_\w+\.h)"', text, re.M))
 

@@ -9,6 +9,7 @@ Usage: gen_refused.py NAME.refused OUTDIR            write build products
 Products: gen_NAME_client.c, gen_libNAME.map. A description has these lines:
 
   library NAME SONAME      and whether the genuine exports have a version: `library ... unversioned`
+  title NAME               what documents call it (heads.py)
   source HEADER...         where the functions are declared
   why TEXT                 the reason that the coverage table gives
   answer WORD TYPE VALUE   what functions of that word return; VALUE is an expression of NAME_stub.h
@@ -38,6 +39,8 @@ class Description:
         if word == 'library':
             self.name, self.soname, *more = rest.split()
             self.versioned = more != ['unversioned']
+        elif word == 'title':
+            pass
         elif word == 'source':
             self.source = rest.split()
         elif word == 'why':

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gen_libraries.h"
+
 #define WH_WIRE_ALIGN	16
 
 /* Opens every request. */
@@ -31,19 +33,8 @@ struct wh_rsp {
 /* In `size`: the driver has printed something, to be fetched by whOutput. */
 #define WH_RSP_OUTPUT	0x80000000u
 
+/* Of a call's number: the upper half is its library's, WH_LIB_*. */
 #define WH_LIBRARY_SHIFT	16
-/* Libraries; numbers are never reused. cuda-api/<name>.api describes each. */
-#define WH_LIB_cublas		1
-#define WH_LIB_curand		2
-#define WH_LIB_cudnn		3
-#define WH_LIB_nvml		4
-#define WH_LIB_nccl		10
-#define WH_LIB_cufft		6
-#define WH_LIB_cublaslt		5
-#define WH_LIB_cusparse		7
-#define WH_LIB_cusolver		8
-#define WH_LIB_cusparselt	9
-#define WH_LIBS			16
 
 /* Bytes of `count` objects of `size` in a message; WH_WIRE_NEVER when it cannot be. */
 #define WH_WIRE_NEVER	(SIZE_MAX / 4)

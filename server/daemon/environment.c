@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "daemon/server.h"
 
+#include "gen_libraries.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,9 +18,9 @@
 #define MORE	"WORMHOLE_WORKER_ENV"
 
 /* All names that begin so; LD_LIBRARY_PATH is one. */
+#define OF_LIBRARY(name, variable)	variable "_",
 static const char *const known[] = {
-	"LD_LIBRARY_PATH=", "WORMHOLE_", "CUDA_", "NVIDIA_", "NCCL_", "CUBLAS_", "CUBLASLT_", "CUDNN_",
-	"CUFFT_", "CURAND_", "CUSOLVER_", "CUSPARSE_", "CUSPARSELT_",
+	"LD_LIBRARY_PATH=", "WORMHOLE_", "CUDA_", "NVIDIA_", WH_EACH_LIBRARY(OF_LIBRARY)
 };
 
 static bool is_in(const char *list, const char *entry)

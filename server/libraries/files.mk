@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The archive liblibraries.a: of each what cuda-api/NAME.api generates, and the rest by hand.
-LIBRARIES := cublas cublaslt cudnn cufft curand cusolver cusparse cusparselt nccl nvml
-LIBRARIES_HAND := table $(LIBRARIES) cublaslt_build cublaslt_reach cudnn_backend nvml_view nccl_group cusolver_host cusolver_info
+# The archive liblibraries.a: of each library (cuda-api/libraries.mk) what its description generates,
+# and NAME.c and NAME_*.c by hand.
+include $(TOP)/cuda-api/libraries.mk
+LIBRARIES_HAND := table $(foreach l,$(LIBRARIES),$(basename $(notdir $(wildcard \
+	$(addprefix $(TOP)/server/libraries/,$l.c $l_*.c)))))

@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "protect/sandbox.h"
 
+#include "gen_libraries.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -112,14 +114,12 @@ static int allow_folder_of(int rules, const char *file)
 	return rc;
 }
 
+#define VARIABLE_OF(name, variable)	"WORMHOLE_" variable,
+
 /* Where an administrator named libraries one by one (library.c). */
 static int allow_named(int rules)
 {
-	static const char *const names[] = {
-		"WORMHOLE_CUBLAS", "WORMHOLE_CURAND", "WORMHOLE_CUDNN", "WORMHOLE_NVML",
-		"WORMHOLE_NCCL",
-		"WORMHOLE_CUFFT", "WORMHOLE_CUSPARSELT",
-	};
+	static const char *const names[] = { WH_EACH_LIBRARY(VARIABLE_OF) };
 	const char *file;
 	size_t i;
 

@@ -12,13 +12,15 @@ chmod 666 "$FAKE_LOG"
 # /dev/shm of their own.
 export WORMHOLE_WORKER_UID=none
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
-export WORMHOLE_CUBLAS="$bin/fake_cublas.so" WORMHOLE_CURAND="$bin/fake_curand.so"
-# softgpu's library stands in for cublasLt.
+# Of each library its name, variable, soname, version of exports, number of functions.
+libraries() { grep -v '^#' "$WH_BUILD/gen/gen_libraries.list"; }
+while read -r l variable _; do
+	export "WORMHOLE_$variable=$bin/fake_$l.so"
+done <<-END
+	$(libraries)
+END
+# Of cublasLt there is softgpu's.
 export WORMHOLE_CUBLASLT="$WH_BUILD/softgpu/libcublasLt.so.13"
-export WORMHOLE_CUDNN="$bin/fake_cudnn.so" WORMHOLE_NVML="$bin/fake_nvml.so"
-export WORMHOLE_CUFFT="$bin/fake_cufft.so" WORMHOLE_CUSPARSELT="$bin/fake_cusparselt.so"
-export WORMHOLE_CUSPARSE="$bin/fake_cusparse.so" WORMHOLE_CUSOLVER="$bin/fake_cusolver.so"
-export WORMHOLE_NCCL="$bin/fake_nccl.so"
 : >"$FAKE_LOG"
 
 use_loopback() {
