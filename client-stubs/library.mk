@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A stub library over our libcuda.so.1, for the Makefile of a folder here: it sets
-# NAME (as in cuda-api/NAME.api), SONAME and, for files of the folder above, SHARED, and includes
+# A stub library over our libcuda.so.1, for the Makefile of a folder here, which has the name
+# of the description, cuda-api/NAME.api: it sets, for files of the folder above, SHARED, and includes
 # ../../common.mk before.
+include $(TOP)/cuda-api/libraries.mk
+NAME   := $(notdir $(CURDIR))
+SONAME := $(SONAME_$(NAME))
 OUT := $(O)/client-stubs
 OBJ := $(OUT)/$(NAME)
 GEN := $(O)/gen

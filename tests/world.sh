@@ -52,12 +52,14 @@ sys.exit(lib.cuInit(0) or lib.cuDeviceGetCount(ctypes.byref(n)) or n.value == 0)
 PY
 }
 
-# find_native_path sets $native_path to all folders of libraries that a program may need.
+# VARIABLE=SONAME of each library over the driver.
+genuine=$(awk '$1 == "library" { print toupper($2) "=" $4 }' "$WH_TOP"/cuda-api/*.api)
+
+# Sets $native_path: every folder of a library that a program may need.
 find_native_path() {
 	native_path=
-	for l in libcuda.so.1 libcudart.so.13 libcublas.so.13 libcublasLt.so.13 \
-		 libcurand.so.10 libcufft.so.12 libcudnn.so.9 libnvidia-ml.so.1 libnvrtc.so.13 \
-		 libnvJitLink.so.13 libcusparse.so.12 libcusolver.so.12 libcusparseLt.so.0; do
+	# shellcheck disable=SC2086 # words
+	for l in libcuda.so.1 libcudart.so.13 libnvrtc.so.13 libnvJitLink.so.13 $(printf '%s\n' $genuine | sed 's/.*=//'); do
 		f=$(find_library $l) || continue
 		case :$native_path: in *:"$f":*) ;; *) native_path=${native_path:+$native_path:}$f ;; esac
 	done
@@ -136,11 +138,8 @@ world_end() {
 
 # --- Programs ----------------------------------------------------------------------
 
-# The variables name the genuine libraries for the worker's side, because in the program's process
-# the loader would find ours.
-genuine="CUBLAS=libcublas.so.13 CUBLASLT=libcublasLt.so.13 CURAND=libcurand.so.10 CUDNN=libcudnn.so.9
-	CUFFT=libcufft.so.12 NVML=libnvidia-ml.so.1 CUSPARSE=libcusparse.so.12
-	CUSOLVER=libcusolver.so.12 CUSPARSELT=libcusparseLt.so.0"
+# Where the worker's side finds the genuine libraries: in the program's process the
+# loader would find ours.
 forget_genuine_libraries() {
 	for l in $genuine; do unset "WORMHOLE_${l%%=*}"; done
 }

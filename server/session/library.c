@@ -197,11 +197,36 @@ bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char 
 	return false;
 }
 
+/* The client asks once; one that asks in a loop must not fill the log. */
+static void say_failed(struct wh_session *s, uint32_t number, const char *err)
+{
+	if (!(s->library_failed & 1u << number))
+		fprintf(stderr, "warn: worker: %s: %s; its calls are refused\n",
+			wh_libraries[number]->soname, err);
+	s->library_failed |= 1u << number;
+}
+
+/* Those in the folders. One that lacks what it needs keeps no client from the others. */
+static void preload_all(struct wh_session *s)
+{
+	char room[4096], err[512];
+	uint32_t i;
+
+	for (i = 0; i < WH_LIBS; i++)
+		if (wh_libraries[i] && in_folders(wh_libraries[i], room, sizeof(room)) &&
+		    !wh_library_load(s, i, 0, err, sizeof(err)))
+			say_failed(s, i, err);
+}
+
 bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size)
 {
 	size_t n;
 	uint32_t i;
 
+	if (!strcmp(names, "all")) {
+		preload_all(s);
+		return true;
+	}
 	for (; *names; names += n + (names[n] == ',')) {
 		n = strcspn(names, ",");
 		for (i = 0; i < WH_LIBS; i++)
@@ -237,10 +262,7 @@ CUresult wh_do_whLibraryOpen(struct wh_session *s, struct wh_frame *f)
 		r->version = s->library_version[q->library];
 		return CUDA_SUCCESS;
 	}
-	/* The client asks once; one that asks in a loop must not fill the log. */
-	if (!(s->library_failed & 1u << q->library))
-		fprintf(stderr, "warn: worker: %s: %s; its calls are refused\n", lib->soname, err);
-	s->library_failed |= 1u << q->library;
+	say_failed(s, q->library, err);
 	return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
 }
 

@@ -19,7 +19,7 @@ bool wh_session_charge_part(struct wh_session *s, size_t bytes);
 /* Start the driver and use it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
 /*
- * Load libraries ("cublas,curand") before a client is there; later they come
+ * Load libraries ("cublas,curand", or "all" in the folders of $WORMHOLE_LIB_PATH) before a client is there; later they come
  * with the client's first call to each. False with one line in err.
  */
 bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);

@@ -7,7 +7,6 @@
 #include "protocol.h"
 
 #include "../lib/library_requests.h"
-#include "gen_cusparselt_server.h"
 #include "requests.h"
 #include "shm.h"
 

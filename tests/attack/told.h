@@ -9,16 +9,7 @@
 
 #include "session_fixture.h"
 
-#include "gen_cublas_server.h"
-#include "gen_cublaslt_server.h"
-#include "gen_cudnn_server.h"
-#include "gen_cufft_server.h"
-#include "gen_curand_server.h"
-#include "gen_cusolver_server.h"
-#include "gen_cusparse_server.h"
-#include "gen_cusparselt_server.h"
-#include "gen_nccl_server.h"
-#include "gen_nvml_server.h"
+#include "gen_libraries_server.h"
 
 #include "requests.h"
 #include "session/held.h"
@@ -107,11 +98,17 @@ static void *table(const struct wh_library *lib)
 
 static void fill(struct wh_session *s)
 {
-	struct wh_cublas_functions *b = table(wh_libraries[WH_LIB_cublas]);
-	struct wh_cudnn_functions *n = table(wh_libraries[WH_LIB_cudnn]);
-	struct wh_cusparselt_functions *t = table(wh_libraries[WH_LIB_cusparselt]);
+	struct wh_cublas_functions *b;
+	struct wh_cudnn_functions *n;
+	struct wh_cusparselt_functions *t;
 	const struct wh_driver_symbol *d;
+	uint32_t i;
 
+	for (i = 0; i < WH_LIBS; i++)
+		s->library[i] = wh_libraries[i] ? table(wh_libraries[i]) : NULL;
+	b = s->library[WH_LIB_cublas];
+	n = s->library[WH_LIB_cudnn];
+	t = s->library[WH_LIB_cusparselt];
 	for (d = wh_driver_symbols; d->name; d++)
 		*(void **)((char *)&s->drv + d->offset) = any;
 	s->drv.cuPointerGetAttributes = attributes;
@@ -123,15 +120,7 @@ static void fill(struct wh_session *s)
 	b->cublasGetPointerMode_v2 = host_mode;
 	n->cudnnGetTensorNdDescriptor = dims;
 	n->cudnnGetSeqDataDescriptor = steps;
-	s->library[WH_LIB_cublas] = b;
-	s->library[WH_LIB_cublaslt] = table(wh_libraries[WH_LIB_cublaslt]);
-	s->library[WH_LIB_curand] = table(wh_libraries[WH_LIB_curand]);
-	s->library[WH_LIB_cudnn] = n;
-	s->library[WH_LIB_cufft] = table(wh_libraries[WH_LIB_cufft]);
-	s->library[WH_LIB_cusparse] = table(wh_libraries[WH_LIB_cusparse]);
-	s->library[WH_LIB_cusolver] = table(wh_libraries[WH_LIB_cusolver]);
 	t->cusparseLtMatmulGetWorkspace = (void *)quiet;
-	s->library[WH_LIB_cusparselt] = t;
 }
 
 /* --- Requests ------------------------------------------------------------------------ */

@@ -29,6 +29,6 @@ END
 start_server
 for l in $mine; do
 	run "$l" && ! grep -q '^not ok' "$tmp/out"
-	point "${l}_in_a_folder_of_its_own_is_loaded" || 
+	point "${l}_in_a_folder_of_its_own_is_loaded" ||
 		cut -c1-200 "$tmp/out" "$tmp/server.err" | sed -n '/^ok/!s/^/# /p' | head -n 20
 done

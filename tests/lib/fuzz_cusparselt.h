@@ -45,13 +45,12 @@ static cusparseStatus_t end_plan(const cusparseLtMatmulPlan_t *p)
 	return any();
 }
 
-static void *cusparselt(struct wh_cusparselt_functions *u)
+static void cusparselt(struct wh_cusparselt_functions *u)
 {
 	u->cusparseLtMatmulDescSetAttribute = set_product;
 	u->cusparseLtMatmulDescGetAttribute = get_product;
 	u->cusparseLtMatmulPlanInit = make_plan;
 	u->cusparseLtMatmulPlanDestroy = end_plan;
-	return u;
 }
 
 #endif

@@ -7,6 +7,9 @@
  */
 #include "library_requests.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #define ROUNDS_PER_CALL	1000
 
 /* --- Requests ------------------------------------------------------------------------------ */
@@ -202,7 +205,28 @@ static void test_host_numbers(struct wh_session *s)
 	ok_eq(rsp(s)->result, CURAND_STATUS_OUT_OF_RANGE, "fetching_from_elsewhere_is_refused");
 }
 
-/* Tests the preload, which comes before a client is there. The libraries lie beside the program. */
+/* What lies in the folder, of which one is no library. */
+static void test_preload_all(struct wh_session *s, const char *argv0)
+{
+	char folder[4096], to[4200];
+
+	snprintf(folder, sizeof(folder), "%s.folder", argv0);
+	mkdir(folder, 0755);
+	setenv("WORMHOLE_LIB_PATH", folder, 1);
+	unsetenv("WORMHOLE_CUSOLVER");
+	snprintf(to, sizeof(to), "%s/libcusolver.so.12", folder);
+	unlink(to);
+	ok(!symlink("../bin/fake_cusolver.so", to) && wh_session_preload(s, "all", NULL, 0) &&
+	   s->library[WH_LIB_cusolver] && !s->library[WH_LIB_cusparse],
+	   "preloading_all_loads_what_is_in_the_folder");
+	snprintf(to, sizeof(to), "%s/libcusparse.so.12", folder);
+	unlink(to);
+	ok(!symlink(".", to) && wh_session_preload(s, "all", NULL, 0) &&
+	   !s->library[WH_LIB_cusparse] && s->library_failed & 1u << WH_LIB_cusparse,
+	   "and_goes_on_where_one_cannot_be_loaded");
+}
+
+/* Before a client is there; the libraries lie beside the program. */
 static void test_preload(const char *argv0)
 {
 	struct wh_session *s = open_session(argv0);
@@ -217,6 +241,7 @@ static void test_preload(const char *argv0)
 	   "preloading_an_unknown_library_names_it");
 	ok(wh_session_preload(s, "cublas", err, sizeof(err)) && s->library[WH_LIB_cublas] &&
 	   !s->library[WH_LIB_curand], "preloading_loads_what_is_listed");
+	test_preload_all(s, argv0);
 	ok(!wh_session_preload(s, "curand,cublas", err, sizeof(err)) && strstr(err, "none.so"),
 	   "a_file_that_is_missing_is_named");
 	wh_session_close(s);
@@ -228,7 +253,7 @@ int main(int argc, char **argv)
 	uint32_t sent;
 
 	(void)argc;
-	tap_plan(28);
+	tap_plan(30);
 	fuzz_start();
 	say_hello(s);
 	test_envelope(s);

@@ -9,13 +9,7 @@
 
 #include "../unit/fuzz.h"
 
-#include "gen_cublas_server.h"
-#include "gen_cublaslt_server.h"
-#include "gen_cudnn_server.h"
-#include "gen_cufft_server.h"
-#include "gen_curand_server.h"
-#include "gen_cusolver_server.h"
-#include "gen_cusparse_server.h"
+#include "gen_libraries_server.h"
 #include "libraries/nvml_view.h"
 
 static int stand_ins_calls;		/* calls that reached a library */
@@ -437,17 +431,17 @@ static void *table_of(const struct wh_library *lib)
 	return table;
 }
 
-/* Puts these libraries in place of all libraries of the session. */
-static void stand_ins(struct wh_session *s)
+/* Functions that do more than accept. */
+static void stand_ins_with_more(struct wh_session *s)
 {
-	struct wh_cublas_functions *b = table_of(wh_libraries[WH_LIB_cublas]);
-	struct wh_cublaslt_functions *t = table_of(wh_libraries[WH_LIB_cublaslt]);
-	struct wh_curand_functions *r = table_of(wh_libraries[WH_LIB_curand]);
-	struct wh_cudnn_functions *n = table_of(wh_libraries[WH_LIB_cudnn]);
-	struct wh_nvml_functions *m = table_of(wh_libraries[WH_LIB_nvml]);
-	struct wh_cufft_functions *f = table_of(wh_libraries[WH_LIB_cufft]);
-	struct wh_cusparse_functions *p = table_of(wh_libraries[WH_LIB_cusparse]);
-	struct wh_cusolver_functions *v = table_of(wh_libraries[WH_LIB_cusolver]);
+	struct wh_cublas_functions *b = s->library[WH_LIB_cublas];
+	struct wh_cublaslt_functions *t = s->library[WH_LIB_cublaslt];
+	struct wh_curand_functions *r = s->library[WH_LIB_curand];
+	struct wh_cudnn_functions *n = s->library[WH_LIB_cudnn];
+	struct wh_nvml_functions *m = s->library[WH_LIB_nvml];
+	struct wh_cufft_functions *f = s->library[WH_LIB_cufft];
+	struct wh_cusparse_functions *p = s->library[WH_LIB_cusparse];
+	struct wh_cusolver_functions *v = s->library[WH_LIB_cusolver];
 
 	p->cusparseCreate = create_cusparse;
 	p->cusparseDestroy = destroy_cusparse;
@@ -460,8 +454,6 @@ static void stand_ins(struct wh_session *s)
 	v->cusolverDnXgetrf_bufferSize = xgetrf_size;
 	v->cusolverDnXgetrf = xgetrf;
 	v->cusolverDnSgesvdaStridedBatched = gesvda;
-	s->library[WH_LIB_cusparse] = p;
-	s->library[WH_LIB_cusolver] = v;
 	b->cublasCreate_v2 = create_handle;
 	b->cublasDestroy_v2 = destroy_handle;
 	b->cublasSetPointerMode_v2 = set_mode;
@@ -496,14 +488,18 @@ static void stand_ins(struct wh_session *s)
 	wh_loaded_nvml(s, m);
 	wh_nvml_view.devices = 1;
 	wh_nvml_view.device[0].handle = (nvmlDevice_t)0x8880;
-	s->library[WH_LIB_nccl] = stand_in_nccl();
-	s->library[WH_LIB_cudnn] = n;
-	s->library[WH_LIB_nvml] = m;
-	s->library[WH_LIB_cublas] = b;
-	s->library[WH_LIB_cublaslt] = t;
-	s->library[WH_LIB_curand] = r;
-	s->library[WH_LIB_cufft] = f;
-	s->library[WH_LIB_cusparselt] = cusparselt(table_of(wh_libraries[WH_LIB_cusparselt]));
+	*(struct wh_nccl_functions *)s->library[WH_LIB_nccl] = *stand_in_nccl();
+	cusparselt(s->library[WH_LIB_cusparselt]);
+}
+
+/* In the place of all libraries of the session. */
+static void stand_ins(struct wh_session *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < WH_LIBS; i++)
+		s->library[i] = wh_libraries[i] ? table_of(wh_libraries[i]) : NULL;
+	stand_ins_with_more(s);
 }
 
 #endif
