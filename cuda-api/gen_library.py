@@ -3,12 +3,11 @@
 """Generate both ends of a library over the driver from its description.
 
 Usage: gen_library.py FILE.api OUTDIR            write build products
-       gen_library.py FILE.api --coverage FILE   write the coverage table
        gen_library.py FILE.api --ids             append new calls to ids-NAME.lock
 
 Products: gen_NAME_wire.h (numbers, message structs), gen_NAME_client.c/.h (exported
 functions, raw calls), gen_NAME_server.c/.h (handlers, table of the library's
-functions), gen_libNAME.map (exports). The bodies of functions are gen_stubs.py's.
+functions), gen_libNAME.map (exports), coverage-NAME.md (how each is served). The bodies of functions are gen_stubs.py's.
 """
 
 import os
@@ -272,7 +271,7 @@ def coverage(d, api):
     rows = sorted((c for c in api.calls.values() if c.func is not None), key=lambda c: c.name)
     sources = ', '.join(re.findall(r'<(\S+)>', pro.source))
     text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
-            f'# Coverage of {pro.soname}\n\nFrom {sources}, by `cuda-api/gen_library.py`; `make test` compares.\n\n'
+            f'# Coverage of {pro.soname}\n\nFrom {sources}, by `cuda-api/gen_library.py`.\n\n'
             '| how | functions | meaning |\n|---|---|---|\n')
     for verb in describe.VERBS:
         n = sum(c.verb == verb for c in rows)
@@ -299,9 +298,6 @@ def main(argv):
         g.append_ids(d, api)
         return
     top = g.number(d, api)
-    if argv[2] == '--coverage':
-        g.write(argv[3], coverage(d, api))
-        return
     out = argv[2]
     g.write(os.path.join(out, f'gen_{pro.name}_wire.h'), gen_wire(d, api, top))
     g.write(os.path.join(out, f'gen_{pro.name}_client.h'), gen_client_h(d, api))
@@ -309,6 +305,7 @@ def main(argv):
     g.write(os.path.join(out, f'gen_{pro.name}_server.h'), gen_server_h(d, api))
     g.write(os.path.join(out, f'gen_{pro.name}_server.c'), gen_server(d, api))
     g.write(os.path.join(out, f'gen_lib{pro.name}.map'), gen_map(d, api))
+    g.write(os.path.join(out, f'coverage-{pro.name}.md'), coverage(d, api))
 
 
 if __name__ == '__main__':

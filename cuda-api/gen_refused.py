@@ -3,10 +3,9 @@
 """Generate a client library that loads and refuses, from NAME.refused.
 
 Usage: gen_refused.py NAME.refused OUTDIR            write build products
-       gen_refused.py NAME.refused --coverage FILE   write the coverage table
        gen_refused.py NAME.refused --names           print what is exported
 
-Products: gen_NAME_client.c, gen_libNAME.map. A description has these lines:
+Products: gen_NAME_client.c, gen_libNAME.map, coverage-NAME.md. A description has these lines:
 
   library NAME SONAME      and whether the genuine exports have a version: `library ... unversioned`
   title NAME               what documents call it (heads.py)
@@ -87,8 +86,8 @@ def coverage(d):
     rows = sorted(d.functions.items())
     local = sum(how == 'local' for _, (how, _) in rows)
     text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
-            f'# Coverage of {d.soname}\n\nFrom {", ".join(d.source)}, by `cuda-api/gen_refused.py`; '
-            f'`make test` compares.\n{d.why}\n\n'
+            f'# Coverage of {d.soname}\n\nFrom {", ".join(d.source)}, by `cuda-api/gen_refused.py`.\n'
+            f'{d.why}\n\n'
             '| how | functions | meaning |\n|---|---|---|\n')
     if local:
         text += f'| local | {local} | answered in the client by handwritten code |\n'
@@ -111,11 +110,10 @@ def main(argv):
     d = Description(argv[1])
     if argv[2] == '--names':
         print('\n'.join(sorted(d.functions)))
-    elif argv[2] == '--coverage':
-        write(argv[3], coverage(d))
     else:
         write(f'{argv[2]}/gen_{d.name}_client.c', client(d))
         write(f'{argv[2]}/gen_lib{d.name}.map', export_map(d))
+        write(f'{argv[2]}/coverage-{d.name}.md', coverage(d))
 
 
 if __name__ == '__main__':

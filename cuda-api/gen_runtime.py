@@ -6,7 +6,7 @@ Reads runtime_calls.txt (every exported symbol and how it is answered),
 errors.txt and the toolkit's headers.
 
     gen_runtime.py --out DIR [--scan FILE...]   gen_cudart_*.{c,h}, gen_libcudart.map into DIR
-    gen_runtime.py --coverage                   the table committed as coverage-runtime.md
+    gen_runtime.py --coverage                   how each is served
     gen_runtime.py --symbols                    the exported names, one per line
 
 A call that is mapped on the driver API needs the same shape on both sides; a

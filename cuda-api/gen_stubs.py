@@ -3,13 +3,12 @@
 """Generate both ends of the driver API from cuda.api and cuda.h.
 
 Usage: gen_stubs.py OUTDIR            write build products
-       gen_stubs.py --coverage FILE   write the coverage table
        gen_stubs.py --ids             append new calls to ids.lock
 
 Products: gen_api.h (numbers), gen_wire.h (message structs), gen_client.c/.h (exported
 functions, raw calls), gen_effects.h (what each call does to what the client knows),
 gen_entry_points.h (for cuGetProcAddress), gen_server.c/.h (handlers, table of the
-backend's functions), gen_libcuda.map (exports).
+backend's functions), gen_libcuda.map (exports), coverage-driver.md (how each function is served).
 A file whose text would not change keeps its timestamp.
 """
 
@@ -749,7 +748,7 @@ def coverage(api):
     rows = sorted((c for c in api.calls.values() if c.func is not None), key=lambda c: c.name)
     count = {v: sum(c.verb == v for c in rows) for v in describe.VERBS}
     text = ('<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Coverage of the CUDA driver API\n\n'
-            f'From cuda.h {headers_version(api)}, by `cuda-api/gen_stubs.py --coverage`; `make test` compares.\n'
+            f'From cuda.h {headers_version(api)}, by `cuda-api/gen_stubs.py`.\n'
             'Every name is exported by `libcuda.so.1`.\n\n| how | functions | meaning |\n|---|---|---|\n')
     meaning = {'generated': 'both ends generated (per-thread variants call their base function)',
                'client': 'handwritten in the client around a generated call',
@@ -771,9 +770,6 @@ def main(argv):
         append_ids(d, api)
         return
     top = number(d, api)
-    if len(argv) == 3 and argv[1] == '--coverage':
-        write(argv[2], coverage(api))
-        return
     if len(argv) != 2:
         raise SystemExit(__doc__)
     out = argv[1]
@@ -786,6 +782,7 @@ def main(argv):
     write(os.path.join(out, 'gen_server.c'), gen_server(d, api))
     write(os.path.join(out, 'gen_server.h'), gen_server_h(d, api))
     write(os.path.join(out, 'gen_libcuda.map'), gen_map(api))
+    write(os.path.join(out, 'coverage-driver.md'), coverage(api))
 
 
 if __name__ == '__main__':

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The test promises what libcudart.so.13 exports, what it refuses and how it says so, and that the
-# committed coverage table is the present one. It needs no device.
+# What libcudart.so.13 exports, what it refuses and how it says so. No device is needed.
 : "${WH_TOP:=$(cd "$(dirname "$0")/../../.." && pwd)}"
 : "${WH_BUILD:=$WH_TOP/build}"
 bin=$WH_BUILD/tests/cudart/bin
@@ -20,7 +19,7 @@ show() { head -n 20 "$1" | sed 's/^/# /'; }
 exports() { nm -D --defined-only "$1" | awk '{print $3}' | sort; }
 
 echo "TAP version 13"
-echo "1..9"
+echo "1..8"
 
 exports "$lib" | sed -n 's/@@libcudart\.so\.13$//p' | grep -v '^libcudart' >"$tmp/ours"
 $python -B "$WH_TOP/cuda-api/gen_runtime.py" --symbols | LC_ALL=C sort >"$tmp/listed"
@@ -53,10 +52,6 @@ readelf -d "$lib" | grep -q 'soname: \[libcudart.so.13\]'
 ok $? the_soname_is_libcudart_so_13
 ! readelf -d "$lib" | grep NEEDED | grep -qi 'cuda'
 ok $? no_cuda_library_is_linked_in
-
-$python -B "$WH_TOP/cuda-api/gen_runtime.py" --coverage | diff "$WH_TOP/cuda-api/coverage-runtime.md" - >"$tmp/diff"
-ok $? the_committed_coverage_table_is_current
-show "$tmp/diff"
 
 # cudaImportExternalMemory is refused; the program calls it three times.
 WORMHOLE_LOG=1 "$bin/refused" "$lib" >"$tmp/out" 2>"$tmp/err"

@@ -8,7 +8,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 genuine=${CUDA_LIB:-/usr/local/cuda/lib64}
 
 exports() { objdump -T "$1" | awk '$4 != "*UND*" && NF >= 6 { print $NF }' | grep -E "^$2[A-Z]" | sort; }
-names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2" $3; }
+names() { "$PYTHON" -B "$WH_TOP/cuda-api/gen_refused.py" "$WH_TOP/cuda-api/$1.refused" "$2"; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 
 check() { # NAME SONAME PREFIX
@@ -18,8 +18,6 @@ check() { # NAME SONAME PREFIX
 	point "$2_exports_what_is_described"
 	objdump -p "$WH_BUILD/client-stubs/$2" | grep -q "SONAME *$2\$"
 	point "$2_has_the_genuine_soname"
-	names "$1" --coverage "$tmp/$1.md" && diff -u "$WH_TOP/cuda-api/coverage-$1.md" "$tmp/$1.md" >"$tmp/diff"
-	point "$1_table_is_current" || sed 's/^/# /' "$tmp/diff" | head -20
 	if [ -e "$genuine/$2" ]; then
 		exports "$genuine/$2" "$3" >"$tmp/genuine"
 		[ -s "$tmp/genuine" ] && diff "$tmp/genuine" "$tmp/have" >"$tmp/diff"
@@ -30,7 +28,7 @@ check() { # NAME SONAME PREFIX
 }
 
 echo "TAP version 13"
-echo "1..14"
+echo "1..12"
 check cupti libcupti.so.13 cupti
 check cufile libcufile.so.0 cuFile
 
