@@ -471,8 +471,10 @@ def server_arg(d, call, a):
     null = f'q->hdr.null & 1u << {a.index} ? NULL : '
     if a.kind == 'cstr':
         return null + '&' + n
-    if a.kind in ('in', 'given'):
+    if a.kind == 'in':
         return null + f'&q->{n}'
+    if a.kind == 'given':
+        return null + f'(void *)&q->{n}'
     if a.kind == 'inout':
         return null + f'&r->{n}'
     if a.kind == 'addrout':

@@ -48,7 +48,7 @@ class Profile:
         'missing': 'CUDA_ERROR_NOT_SUPPORTED'})
     answers: list = field(default_factory=list)  # statuses besides success that come with outputs
     types: tuple = (0, 64)                       # first handle type, number of them
-    nodes: str = ''
+    nodes: dict = field(default_factory=dict)    # of exports that have a version of their own
     unversioned: bool = False                    # the genuine exports have no version
     bare: bool = False                           # needs neither cuInit nor a context
     version: str = ''                            # the function that says the library's, else a property
@@ -76,6 +76,10 @@ class Profile:
         """NVIDIA's version node is the soname; the linker takes none with a '-', and then there is none."""
         return not self.unversioned and re.match(r'[\w.]+$', self.soname) is not None
 
+    def node(self, name):
+        """The version of an export; '' if it has none."""
+        return self.nodes.get(name, self.soname if self.versioned else '')
+
 
 def head_line(profile, words):
     """One line about the library itself. False: it is another line."""
@@ -102,6 +106,8 @@ def head_line(profile, words):
         setattr(profile, word, rest[0])
     elif word in ('export', 'beside'):
         getattr(profile, word + 's').extend(rest)
+    elif word == 'node':
+        profile.nodes.update((name, rest[0]) for name in rest[1:])
     elif word == 'kind':
         profile.kinds[rest[0]] = rest[1]
     elif word in ('bare', 'unversioned'):
@@ -203,10 +209,10 @@ def makefile(libraries, refuse):
 
 
 def table(libraries):
-    """Blanks stand between columns: Base is the version of exports that have none."""
-    text = '# name variable soname version functions\n'
+    """Blanks stand between columns."""
+    text = '# name variable soname functions\n'
     for p in libraries:
-        text += f'{p.name} {p.variable} {p.soname} {p.soname if p.versioned else "Base"} {p.functions}\n'
+        text += f'{p.name} {p.variable} {p.soname} {p.functions}\n'
     return text
 
 

@@ -50,7 +50,7 @@ is_in() { # FOLDER FILE [MACRO=NUMBER...]
 	[ -e "$in" ] || return 1
 	shift 2
 	for word in "$@"; do
-		grep -q "define ${word%%=*} *${word#*=}\$" "$in" || return 1
+		grep -Eq "define ${word%%=*} +${word#*=}(\$|[[:space:]])" "$in" || return 1
 	done
 }
 

@@ -12,7 +12,7 @@ chmod 666 "$FAKE_LOG"
 # /dev/shm of their own.
 export WORMHOLE_WORKER_UID=none
 trap 'rm -f "$FAKE_LOG"; finish' EXIT
-# Of each library its name, variable, soname, version of exports, number of functions.
+# Of each library its name, variable, soname, number of functions.
 libraries() { grep -v '^#' "$WH_BUILD/gen/gen_libraries.list"; }
 while read -r l variable _; do
 	export "WORMHOLE_$variable=$bin/fake_$l.so"
