@@ -6,17 +6,18 @@ import glob
 import os
 import sys
 
-PROPERTIES = {'libcublas.so.13': 'cublas', 'libcublasLt.so.13': 'cublasLt', 'libcufft.so.12': 'cufft',
-              'libcurand.so.10': 'curand', 'libcusolver.so.12': 'cusolver', 'libcusparse.so.12': 'cusparse',
-              'libcusparseLt.so.0': 'cusparseLt', 'libcudnn.so.9': 'cudnn'}
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../cuda-api'))
+import heads  # noqa: E402
+
+PREFIXES = {p.soname: p.prefix for p in heads.forwarded()}
 
 
 def version(path, name):
-    get = getattr(ctypes.CDLL(path), name + 'GetProperty')
+    get = getattr(ctypes.CDLL(path), name + 'GetProperty', None)
     number = ctypes.c_int()
     parts = []
     for part in range(3):
-        if get(part, ctypes.byref(number)):
+        if not get or get(part, ctypes.byref(number)):
             return 'none'
         parts.append(str(number.value))
     return '.'.join(parts)
@@ -25,7 +26,7 @@ def version(path, name):
 def main():
     for place in sys.path:
         for path in sorted(glob.glob(place + '/nvidia/*/lib/lib*.so.*')):
-            name = PROPERTIES.get(os.path.basename(path))
+            name = PREFIXES.get(os.path.basename(path))
             if name:
                 print(name, version(path, name), flush=True)
 

@@ -20,7 +20,7 @@ copy() { mkdir "$tmp/$1" && cp "$WH_TOP"/cuda-api/*.py "$WH_TOP"/cuda-api/cuda.a
 	"$WH_TOP"/cuda-api/ids.lock "$WH_TOP"/cuda-api/wire_calls.h "$tmp/$1/"; }
 
 echo "TAP version 13"
-echo "1..18"
+echo "1..21"
 copy a && gen a
 point "description_generates"
 PYTHONHASHSEED=7 "$PYTHON" -B "$tmp/a/gen_stubs.py" "$tmp/out-b" && diff -r "$tmp/out-a" "$tmp/out-b" >/dev/null
@@ -82,3 +82,14 @@ point "union_that_may_hold_one_and_that_nothing_checks_stops_it"
 cp -r "$tmp/l" "$tmp/s" && sed -i 's/^\(names made .*\) syevjInfo_t/\1/' "$tmp/s/cusolver.api" && ! library s &&
 	grep -q 'syevjInfo_t: a handle without a translation' "$tmp/err"
 point "and_one_of_a_library_too"
+# Heads: what stands for one library in a request stands for no other.
+heads() { "$PYTHON" -B "$tmp/$1/heads.py" "$tmp/out-$1" 2>"$tmp/err"; }
+copy t && cp "$WH_TOP"/cuda-api/*.api "$WH_TOP"/cuda-api/*.refused "$WH_TOP"/cuda-api/wire_*.h "$tmp/t/" && heads t &&
+	[ "$(grep -vc '^#' "$tmp/out-t/gen_libraries.list")" = "$(ls "$tmp"/t/*.api | grep -vc /cuda.api)" ]
+point "each_description_is_a_library_of_the_lists"
+cp -r "$tmp/t" "$tmp/u" && sed -i 's/^library  curand 2 /library  curand 1 /' "$tmp/u/curand.api" && ! heads u &&
+	grep -q 'number 1 is that of' "$tmp/err"
+point "number_of_another_library_stops_the_build"
+cp -r "$tmp/t" "$tmp/v" && sed -i 's/^types    72 8/types    72 9/' "$tmp/v/curand.api" && ! heads v &&
+	grep -q 'type 80 is that of' "$tmp/err"
+point "handle_types_of_another_library_stop_it"
