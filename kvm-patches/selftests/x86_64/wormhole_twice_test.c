@@ -2,7 +2,8 @@
 /*
  * Two at one thing: a call that one thread of a worker takes while another brings it
  * back, a pair that a client ends while the host does, one that is released before who
- * made it knows its name, and a pair's pages while a vCPU of its client rests. Needs VMFUNC, and a kernel with CONFIG_KVM_WORMHOLE_TEST.
+ * made it knows its name, and a pair's pages while a vCPU of its client rests. Needs
+ * VMFUNC, and a kernel with CONFIG_KVM_WORMHOLE_TEST.
  */
 #include <pthread.h>
 #include <stdio.h>
