@@ -1,441 +1,421 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Descriptors that a library only reads (kept.h). To the program one is a name; here it is the
- * requests that would have made and set it. Requests that the library has taken before, after
- * the same ones, are taken again without a call; those that it has not are sent, and are the
- * library's to judge. A call that reads the descriptor gets one of the worker's that was
- * made alike, which serves all such descriptors and stays for later ones. What a
- * call may change is the program's own, in the worker, and every call to it is one to the worker.
- * Owns these names, the worker's descriptors, and what the library takes.
+ * Descriptors that a library only reads (kept.h): each is the requests that would have made and
+ * set it. Requests that the library has taken before, after the same ones, are taken again
+ * without a call; those that it has not are sent, and are the library's to judge. A call that
+ * reads the descriptor gets one of the worker's that was made alike (made.c). What a call may
+ * change, in a way that no request says, is the program's own, in the worker, with all that it
+ * was made of and that was made of it, and every call to it is one to the worker.
  */
-#include "kept.h"
+#include "kept_object.h"
 
 #include <stdlib.h>
 
-#include "names.h"
-#include "steps.h"
 #include "wire.h"
 
-#define TAG	0xfd00000000000000ULL
-#define MOST	(1u << 18)	/* descriptors of a program at a time */
-#define BUCKETS	1024u
-#define IDLE	1024u		/* of the worker's, that nobody has: the oldest end */
 #define LONGEST	4096u		/* bytes of a request */
 
-/* One request, and its bytes behind it, padded. */
-struct record {
-	uint32_t call;
-	uint32_t null;
-	uint32_t size;		/* of the request */
-	uint32_t at;		/* of the descriptor in it; of one that makes it, in the response */
-	uint32_t makes;
-	uint32_t address;	/* in it, which the descriptor keeps, or 0 */
-};
+/* Of objects but those of a kind that needs none. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
 
-struct log {
-	uint8_t *bytes;
-	size_t size;
-};
+/* --- The worker's own -------------------------------------------------------------------- */
 
-/* A descriptor of the worker's. */
-struct shared {
-	struct shared *next, **place;	/* in its bucket */
-	struct shared *older, *newer;	/* of those that nobody has */
-	struct wh_kept_kind *kind;
-	struct log log;
-	uint64_t hash;
-	uint64_t real;
-	uint32_t users;
-};
-
-struct kept {
-	struct wh_name name;
-	uint64_t real;		/* for calls; 0: not known yet */
-	bool own;		/* it is this one's alone */
-	struct wh_kept_kind *kind;
-	struct log log;
-	struct shared *shared;
-};
-
-static struct wh_name *all[MOST];
-static struct wh_names names = {
-	.all = all,
-	.most = MOST,
-	.size = sizeof(struct kept),
-	.tag = TAG,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all that is below */
-static struct shared *bucket[BUCKETS];
-static struct shared *oldest, *newest;
-static uint32_t idle;
-
-/* They are the parent's worker's. Another thread may have had the lock. */
-static void forget(void)
+static void become_own(struct wh_kept *k, uint64_t real)
 {
-	pthread_mutex_init(&lock, NULL);
-	wh_names_forget(&names);
-	wh_steps_forget();
-	memset(bucket, 0, sizeof(bucket));
-	oldest = newest = NULL;
-	idle = 0;
-}
-WH_IN_CHILD(forget())
-
-static struct kept *find(uint64_t name)
-{
-	return (struct kept *)wh_name_find(&names, (const void *)(uintptr_t)name);
+	if (k->own)
+		return;
+	wh_made_leave(k->made);
+	k->made = NULL;
+	k->own = true;
+	__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
 }
 
-/* --- Logs -------------------------------------------------------------------------------- */
-
-static size_t record_bytes(const struct record *r)
+/* What was made of it would not know what is done to it from now on, or that it has ended. */
+static void own_children(const struct wh_kept *k)
 {
-	return sizeof(*r) + ((r->size + 7) & ~(size_t)7);
+	const struct wh_kept_link *l;
+
+	/* One that cannot be made says so when it is used. */
+	for (l = k->children; l; l = l->next)
+		wh_kept_make_own(l->by);
 }
 
-static const struct record *next(const struct log *l, const struct record *r)
+static struct wh_outcome own_all(struct wh_kept_set *set)
 {
-	const uint8_t *p = r ? (const uint8_t *)r + record_bytes(r) : l->bytes;
+	uint64_t real[WH_MADE_PLACES];
+	struct wh_outcome o;
+	struct wh_log log;
+	uint32_t i;
 
-	return p && p < l->bytes + l->size ? (const struct record *)p : NULL;
-}
-
-static uint64_t hash_of(const struct wh_kept_kind *kind, const struct log *l)
-{
-	uint64_t h = wh_step_mix(0x6b657074, kind->end), w;
-	size_t i;
-
-	for (i = 0; i < l->size; i += sizeof(w)) {
-		memcpy(&w, l->bytes + i, sizeof(w));
-		h = wh_step_mix(h, w);
-	}
-	return h;
-}
-
-static bool copy(const struct log *l, struct log *out)
-{
-	out->size = l->size;
-	out->bytes = malloc(l->size);
-	if (out->bytes)
-		memcpy(out->bytes, l->bytes, l->size);
-	return out->bytes;
-}
-
-static uint8_t *address_in(const struct record *r)
-{
-	return (uint8_t *)(r + 1) + r->address;
-}
-
-/* The log, as if it had been made with the address that is set: that of before may be gone. */
-static bool made_with(const struct log *l, const struct record *set, struct log *out)
-{
-	const struct record *r;
-
-	if (!copy(l, out))
-		return false;
-	for (r = next(out, NULL); r; r = next(out, r))
-		if (r->makes)
-			memcpy(address_in(r), address_in(set), sizeof(uint64_t));
-	return true;
-}
-
-/* The log, and one more request, behind which an earlier one of the same call is void. */
-static bool longer(const struct log *l, const struct record *more, struct log *out)
-{
-	const struct record *r;
-
-	if (more->address && !more->makes)
-		return made_with(l, more, out);
-	out->bytes = malloc(l->size + record_bytes(more));
-	out->size = 0;
-	if (!out->bytes)
-		return false;
-	for (r = next(l, NULL); r; r = next(l, r)) {
-		if (r->call == more->call && !r->makes)
-			continue;
-		memcpy(out->bytes + out->size, r, record_bytes(r));
-		out->size += record_bytes(r);
-	}
-	memcpy(out->bytes + out->size, more, record_bytes(more));
-	out->size += record_bytes(more);
-	return true;
-}
-
-/* --- In the worker ----------------------------------------------------------------------- */
-
-/* What a call to the worker came to. */
-struct outcome {
-	bool answered;
-	CUresult lost;		/* why not */
-	int32_t res;
-};
-
-static bool good(struct outcome o)
-{
-	return o.answered && !o.res;
-}
-
-/* `bytes` of a request behind its head. With `made`, it makes a descriptor. */
-static struct outcome call(struct wh_library *library, const struct record *r,
-			   const uint8_t *request, uint64_t real, uint64_t *made)
-{
-	const size_t answer = made ? r->at + sizeof(*made) : sizeof(struct wh_rsp);
-	struct outcome o = { .answered = false };
-	struct wh_req *q;
-	struct wh_call c;
-
-	q = wh_library_begin(&c, library, r->call, r->size);
-	if (!q) {
-		o.lost = c.result;
-		return o;
-	}
-	memcpy(q + 1, request + sizeof(*q), r->size - sizeof(*q));
-	q->null = r->null;
-	if (!made)
-		memcpy((uint8_t *)q + r->at, &real, sizeof(real));
-	o.answered = wh_library_run(&c, answer);
-	o.lost = c.result;
-	if (o.answered)
-		o.res = ((struct wh_rsp *)c.rsp)->result;
-	if (made && good(o))
-		memcpy(made, (uint8_t *)c.rsp + r->at, sizeof(*made));
-	wh_end(&c);
+	if (!wh_kept_log(set, &log))
+		return WH_NO_MEMORY;
+	for (i = 0; i < set->n; i++)
+		real[i] = set->object[i]->own ? set->object[i]->real : 0;
+	o = wh_log_run(&log, real);
+	free(log.bytes);
+	for (i = 0; i < set->n && wh_good(o); i++)
+		become_own(set->object[i], real[i]);
+	for (i = 0; i < set->n && wh_good(o); i++)
+		own_children(set->object[i]);
 	return o;
 }
 
-static struct outcome run(struct wh_kept_kind *kind, const struct record *r, uint64_t *real)
+struct wh_outcome wh_kept_make_own(struct wh_kept *k)
 {
-	return call(kind->library, r, (const uint8_t *)(r + 1), *real, r->makes ? real : NULL);
-}
+	struct wh_kept_set set = { .n = 0 };
 
-static struct outcome destroy(struct wh_kept_kind *kind, uint64_t real)
-{
-	const struct record r = { .call = kind->end, .size = kind->end_size, .at = kind->end_at };
-	uint64_t request[32] = { 0 };
-
-	return call(kind->library, &r, (const uint8_t *)request, real, NULL);
-}
-
-static struct outcome build(struct wh_kept_kind *kind, const struct log *l, uint64_t *real)
-{
-	struct outcome o = { .answered = true };
-	const struct record *r;
-
-	*real = 0;
-	for (r = next(l, NULL); r && good(o); r = next(l, r))
-		o = run(kind, r, real);
-	if (!good(o) && *real)
-		destroy(kind, *real);
-	return o;
-}
-
-/* --- The worker's ------------------------------------------------------------------------ */
-
-static void unlist_idle(struct shared *s)
-{
-	*(s->older ? &s->older->newer : &oldest) = s->newer;
-	*(s->newer ? &s->newer->older : &newest) = s->older;
-	idle--;
-}
-
-static void unlist(struct shared *s)
-{
-	*s->place = s->next;
-	if (s->next)
-		s->next->place = s->place;
-}
-
-static void list(struct shared *s)
-{
-	s->place = &bucket[s->hash % BUCKETS];
-	s->next = *s->place;
-	if (s->next)
-		s->next->place = &s->next;
-	*s->place = s;
-}
-
-static void end(struct shared *s)
-{
-	destroy(s->kind, s->real);
-	free(s->log.bytes);
-	free(s);
-}
-
-static void leave(struct shared *s)
-{
-	if (!s || --s->users)
-		return;
-	s->newer = NULL;
-	s->older = newest;
-	*(newest ? &newest->newer : &oldest) = s;
-	newest = s;
-	if (++idle <= IDLE)
-		return;
-	s = oldest;
-	unlist_idle(s);
-	unlist(s);
-	end(s);
-}
-
-static struct shared *look(struct wh_kept_kind *kind, uint64_t hash, const struct log *l)
-{
-	struct shared *s;
-
-	for (s = bucket[hash % BUCKETS]; s; s = s->next)
-		if (s->hash == hash && s->kind == kind && s->log.size == l->size &&
-		    !memcmp(s->log.bytes, l->bytes, l->size))
-			return s;
-	return NULL;
-}
-
-static struct shared *take(struct wh_kept_kind *kind, uint64_t hash, const struct log *l)
-{
-	struct shared *s = look(kind, hash, l);
-
-	if (s && !s->users++)
-		unlist_idle(s);
-	return s;
-}
-
-/* A new one, with a user; the descriptor ends if there is no memory. */
-static struct shared *add(struct wh_kept_kind *kind, uint64_t hash, const struct log *l,
-			  uint64_t real)
-{
-	struct shared *s = calloc(1, sizeof(*s));
-
-	if (!s || !copy(l, &s->log)) {
-		free(s);
-		destroy(kind, real);
-		return NULL;
-	}
-	s->kind = kind;
-	s->hash = hash;
-	s->real = real;
-	s->users = 1;
-	list(s);
-	return s;
-}
-
-/* One of that state, to be changed: nobody has it, nor finds it any more. 0: there is none. */
-static uint64_t take_away(struct wh_kept_kind *kind, const struct log *l)
-{
-	struct shared *s = look(kind, hash_of(kind, l), l);
-	uint64_t real;
-
-	if (!s || s->users)
-		return 0;
-	unlist_idle(s);
-	unlist(s);
-	real = s->real;
-	free(s->log.bytes);
-	free(s);
-	return real;
+	if (k->own)
+		return WH_GOOD;
+	return wh_kept_closure(k, &set) ? own_all(&set) : WH_NO_MEMORY;
 }
 
 /* --- Steps ------------------------------------------------------------------------------- */
-
-static void let_go(struct kept *k)
-{
-	__atomic_store_n(&k->real, 0, __ATOMIC_RELEASE);
-	leave(k->shared);
-	k->shared = NULL;
-}
 
 /*
  * Does the library take again what it has taken, for good? Not an address that nobody is known
  * to have: its memory may have been freed since, and what is made of it then is another
  * descriptor than what is made of it when there is memory again (server/session/held.h).
  */
-static bool is_sure(const struct log *l)
+static bool is_sure(const struct wh_log *l)
 {
-	const struct record *r;
+	const struct wh_record *r;
 	uint64_t p;
 
-	for (r = next(l, NULL); r; r = next(l, r)) {
+	for (r = wh_record_next(l, NULL); r; r = wh_record_next(l, r)) {
 		if (!r->address)
 			continue;
-		memcpy(&p, address_in(r), sizeof(p));
+		memcpy(&p, wh_record_request(r) + r->address, sizeof(p));
 		if (p && !wh_range_has(p) && !wh_library_in_data((const void *)(uintptr_t)p, 1))
 			return false;
 	}
 	return true;
 }
 
-static void make_own(struct kept *k, uint64_t real)
+/* As if it had been made with the address that is set: that of before may be gone. */
+static void made_with(struct wh_log *l, const struct wh_record *set)
 {
-	k->own = true;
-	__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
+	const struct wh_record *r;
+
+	for (r = wh_record_next(l, NULL); r; r = wh_record_next(l, r))
+		if (r->makes)
+			memcpy(wh_record_request(r) + r->address,
+			       wh_record_request(set) + set->address, sizeof(uint64_t));
 }
 
-/* The library has taken it, and one in the worker is so now. */
-static void show(struct kept *k, uint64_t hash, const struct log *after, uint64_t real)
+static void append(struct wh_log *l, const struct wh_record *r)
 {
-	wh_step_learn(hash);
-	if (look(k->kind, hash, after))
-		destroy(k->kind, real);
+	memcpy(l->bytes + l->size, r, wh_record_bytes(r));
+	l->size += wh_record_bytes(r);
+}
+
+/* The log with one more record; without what is void then, unless a struct's copy may have it. */
+static bool longer(const struct wh_kept *k, const struct wh_record *more, struct wh_log *out)
+{
+	const struct wh_record *r;
+
+	*out = (struct wh_log) { .bytes = malloc(k->log.size + wh_record_bytes(more)) };
+	if (!out->bytes)
+		return false;
+	for (r = wh_record_next(&k->log, NULL); r; r = wh_record_next(&k->log, r))
+		if (k->kind->type || !more->replaces || r->call != more->call)
+			append(out, r);
+	if (more->address && !more->makes && !k->kind->type)
+		made_with(out, more);
 	else
-		k->shared = add(k->kind, hash, after, real);
-	if (k->shared)
-		__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
+		append(out, more);
+	return true;
 }
 
-/* The library's word on one more request. */
-static struct outcome judge(struct kept *k, const struct record *r, const struct log *after)
+/* All that was done to it and to what it was made of, until drop(). */
+static bool whole(struct wh_kept *k, struct wh_log *log)
 {
-	const uint64_t hash = hash_of(k->kind, after);
-	const bool sure = is_sure(after);
-	struct outcome o = { .answered = true };
-	uint64_t real = 0;
+	struct wh_kept_set set = { .n = 0 };
 
-	/* The one that it has is as good as any. */
-	let_go(k);
-	if (sure && wh_step_known(hash))
-		return o;
-	if (k->log.size)
-		real = take_away(k->kind, &k->log);
-	if (!real) {
-		o = build(k->kind, after, &real);
-	} else {
-		o = run(k->kind, r, &real);
-		if (!good(o))
-			destroy(k->kind, real);
+	*log = k->kind->type ? (struct wh_log) { NULL, 0 } : k->log;
+	return !k->kind->type || (wh_kept_closure(k, &set) && wh_kept_log(&set, log));
+}
+
+static void drop(const struct wh_kept *k, struct wh_log *log)
+{
+	if (k->kind->type)
+		free(log->bytes);
+}
+
+/* It has this one from now on; one of which others may be made leaves it to be theirs. */
+static void keep(struct wh_kept *k, struct wh_made *made)
+{
+	if (k->kind->type && !k->kind->now) {
+		wh_made_leave(made);
+		return;
 	}
-	if (!good(o))
-		return o;
-	if (sure)
-		show(k, hash, after, real);
-	else
-		make_own(k, real);
+	k->made = made;
+	if (made)
+		__atomic_store_n(&k->real, wh_made_real(made), __ATOMIC_RELEASE);
+}
+
+static const struct wh_record *last(const struct wh_log *l)
+{
+	const struct wh_record *r, *last = NULL;
+
+	for (r = wh_record_next(l, NULL); r; r = wh_record_next(l, r))
+		last = r;
+	return last;
+}
+
+/* The library's word, by what was done in all. */
+static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
+			       const struct wh_record *step, const struct wh_log *after)
+{
+	struct wh_kept_set set = { .n = 0 };
+	struct wh_made *made;
+	struct wh_outcome o;
+
+	if (!wh_kept_closure(k, &set))
+		return WH_NO_MEMORY;
+	/* The one that it has is as good as any. */
+	wh_kept_let_go(k);
+	if (k->kind->own || set.owned || !is_sure(after))
+		return own_all(&set);
+	o = wh_made_judge(before, step, after, &made);
+	if (wh_good(o))
+		keep(k, made);
 	return o;
 }
 
-static struct outcome step(struct kept *k, const struct record *r)
+static struct wh_outcome judge_longer(struct wh_kept *k, const struct wh_log *before,
+				      const struct wh_record *step)
 {
-	struct outcome o;
-	struct log after;
+	struct wh_outcome o = WH_NO_MEMORY;
+	struct wh_log after;
+
+	if (whole(k, &after))
+		o = judge(k, before, k->kind->type ? last(&after) : step, &after);
+	drop(k, &after);
+	return o;
+}
+
+static struct wh_outcome one_more(struct wh_kept *k, const struct wh_log *before,
+				  const struct wh_record *step)
+{
+	struct wh_log old = k->log, log;
+	struct wh_outcome o;
+
+	if (!longer(k, step, &log))
+		return WH_NO_MEMORY;
+	k->log = log;
+	o = judge_longer(k, before, step);
+	if (wh_good(o)) {
+		wh_record_hold(step);
+		free(old.bytes);
+		k->steps++;
+	} else {
+		free(k->log.bytes);
+		k->log = old;
+	}
+	return o;
+}
+
+/* What the worker takes of one that is its own: there is one place. */
+static struct wh_outcome run_own(struct wh_kept *k, const struct wh_record *step)
+{
+	return wh_record_run(step, &k->real);
+}
+
+struct wh_outcome wh_kept_step(struct wh_kept *k, const struct wh_record *step)
+{
+	struct wh_outcome o = WH_NO_MEMORY;
+	struct wh_log before;
 
 	if (k->own)
-		return run(k->kind, r, &k->real);
-	if (!longer(&k->log, r, &after)) {
-		o = (struct outcome) { .lost = CUDA_ERROR_OUT_OF_MEMORY };
-		return o;
-	}
-	o = judge(k, r, &after);
-	if (good(o)) {
-		free(k->log.bytes);
-		k->log = after;
-	} else {
-		free(after.bytes);
-	}
+		return run_own(k, step);
+	if (whole(k, &before))
+		o = one_more(k, &before, step);
+	drop(k, &before);
 	return o;
+}
+
+/* Was anything made of it that the worker has already? */
+static bool now_of(const struct wh_kept *k)
+{
+	const struct wh_kept_link *l;
+
+	for (l = k->children; l; l = l->next)
+		if (l->by->kind->now || now_of(l->by))
+			return true;
+	return false;
+}
+
+/* Was anything made of it that saw another value of what is set? */
+static bool was_seen(const struct wh_kept *k, const struct wh_record *step)
+{
+	const struct wh_kept_link *l;
+	const struct wh_record *r;
+
+	for (r = wh_record_next(&k->log, NULL); r; r = wh_record_next(&k->log, r))
+		for (l = k->children; l; l = l->next)
+			if (r->call == step->call && r->when < l->by->born &&
+			    !memcmp(wh_record_request(r) + r->key,
+				    wh_record_request(step) + step->key, sizeof(uint32_t)))
+				return true;
+	return false;
+}
+
+static struct wh_outcome set(struct wh_kept *k, const struct wh_record *step)
+{
+	struct wh_kept_set all = { .n = 0 };
+	struct wh_outcome o;
+
+	if (!wh_kept_closure(k, &all))
+		return WH_NO_MEMORY;
+	/* What it is to those that were made of it before, no order of steps says. */
+	if (all.owned || now_of(k) || was_seen(k, step)) {
+		o = wh_kept_make_own(k);
+		return wh_good(o) ? run_own(k, step) : o;
+	}
+	return wh_kept_step(k, step);
+}
+
+/* --- For calls --------------------------------------------------------------------------- */
+
+/* One of the worker's that is as it is, held; NULL: it has its own. */
+static struct wh_outcome find_made(struct wh_kept *k, struct wh_made **made)
+{
+	struct wh_kept_set set = { .n = 0 };
+	struct wh_outcome o = WH_NO_MEMORY;
+	struct wh_log log;
+
+	*made = k->made;
+	if (k->own || k->made) {
+		if (k->made)
+			wh_made_hold(k->made);
+		return WH_GOOD;
+	}
+	if (!wh_kept_closure(k, &set))
+		return o;
+	if (set.owned)
+		return own_all(&set);
+	if (!whole(k, &log))
+		return o;
+	o = k->kind->type || is_sure(&log) ? wh_made_get(&log, made) : own_all(&set);
+	drop(k, &log);
+	return o;
+}
+
+struct wh_outcome wh_kept_find_real(struct wh_kept *k, uint64_t *real)
+{
+	struct wh_outcome o = WH_GOOD;
+	struct wh_made *made;
+
+	if (!k->real) {
+		o = find_made(k, &made);
+		if (wh_good(o) && made)
+			keep(k, made);
+	}
+	*real = k->real;
+	return o;
+}
+
+static void lock_for(const struct wh_kept_kind *kind)
+{
+	if (!kind->alone)
+		pthread_mutex_lock(&lock);
+}
+
+static void unlock_for(const struct wh_kept_kind *kind)
+{
+	if (!kind->alone)
+		pthread_mutex_unlock(&lock);
+}
+
+uint64_t wh_kept_real(const struct wh_kept_kind *kind, uint64_t name)
+{
+	struct wh_kept *k = wh_kept_find_kind(kind, name);
+	uint64_t real;
+
+	if (!k)
+		return name;
+	real = __atomic_load_n(&k->real, __ATOMIC_ACQUIRE);
+	if (__builtin_expect(real != 0, 1))
+		return real;
+	lock_for(kind);
+	wh_kept_find_real(k, &real);
+	unlock_for(kind);
+	/* Where there is none, the name is none of the worker's. */
+	return real ? real : name;
+}
+
+uint64_t wh_kept_own(uint64_t name)
+{
+	struct wh_kept *k = wh_kept_find(name);
+	uint64_t real;
+
+	if (!k)
+		return name;
+	lock_for(k->kind);
+	real = wh_good(wh_kept_make_own(k)) ? k->real : 0;
+	unlock_for(k->kind);
+	return real ? real : name;
+}
+
+static struct wh_outcome use(const struct wh_kept_kind *kind, const void *p, int32_t bad,
+			     bool own, struct wh_kept_use *use)
+{
+	struct wh_outcome o = { .answered = true, .res = bad };
+	struct wh_kept *k;
+
+	*use = (struct wh_kept_use) { NULL, 0 };
+	lock_for(kind);
+	k = wh_kept_take(kind, p);
+	if (k) {
+		o = own ? wh_kept_make_own(k) : find_made(k, &use->made);
+		use->real = use->made ? wh_made_real(use->made) : k->real;
+	}
+	wh_kept_release(k);
+	unlock_for(kind);
+	return o;
+}
+
+struct wh_outcome wh_kept_begin_use(const struct wh_kept_kind *kind, const void *p, int32_t bad,
+				    struct wh_kept_use *it)
+{
+	return use(kind, p, bad, false, it);
+}
+
+struct wh_outcome wh_kept_begin_change(const struct wh_kept_kind *kind, const void *p, int32_t bad,
+				       struct wh_kept_use *it)
+{
+	return use(kind, p, bad, true, it);
+}
+
+void wh_kept_end_use(struct wh_kept_use *it)
+{
+	wh_made_leave(it->made);
+}
+
+uint64_t wh_kept_about(const struct wh_kept_kind *kind, const void *p)
+{
+	struct wh_kept_set set = { .n = 0 };
+	uint64_t about = 0;
+	struct wh_kept *k;
+	struct wh_log log;
+
+	lock_for(kind);
+	k = wh_kept_take(kind, p);
+	if (k && wh_kept_closure(k, &set) && !set.owned && wh_kept_log(&set, &log)) {
+		about = wh_log_hash(&log);
+		free(log.bytes);
+	}
+	wh_kept_release(k);
+	unlock_for(kind);
+	return about;
 }
 
 /* --- For generated code ------------------------------------------------------------------ */
 
 void *wh_kept_begin(struct wh_call *c, uint32_t number, size_t size)
 {
-	struct record *r;
+	struct wh_record *r;
 
 	/* None of a descriptor's that makes sense is longer. */
 	c->result = size > LONGEST ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
@@ -444,167 +424,137 @@ void *wh_kept_begin(struct wh_call *c, uint32_t number, size_t size)
 		return NULL;
 	r->call = number;
 	r->size = size;
-	c->msg = (uint8_t *)(r + 1);
+	c->msg = wh_record_request(r);
 	c->size = size;
 	return c->msg;
 }
 
-static struct record *record_of(struct wh_call *c, struct wh_kept_places where, bool makes)
+static struct wh_record *record_of(struct wh_call *c, const struct wh_kept_kind *kind,
+				   const struct wh_kept_places *where, bool makes)
 {
-	struct record *r = (struct record *)c->msg - 1;
+	struct wh_record *r = (struct wh_record *)c->msg - 1;
 	struct wh_req *q = (struct wh_req *)c->msg;
 
+	r->kind = kind;
 	r->null = q->null;
-	r->at = where.at;
-	r->address = where.address;
+	r->at = where->at;
+	r->address = where->address;
+	r->key = where->key;
 	r->makes = makes;
+	r->replaces = !makes;
+	r->now = makes && kind->now;
+	while (r->refs < WH_KEPT_PARENTS && where->parent[r->refs])
+		r->refs++;
+	r->refs_at = where->parents;
 	/* The rest of the head is the thread's, when it is sent. */
 	memset(q, 0, sizeof(*q));
 	return r;
 }
 
-static bool say(struct wh_call *c, const struct outcome *o, int32_t *res)
+/* What one is made of, held; false: a struct is none. */
+static bool take_parents(const struct wh_record *r, const struct wh_kept_places *where,
+			 struct wh_kept **parents)
 {
-	c->result = o->lost;
-	*res = o->res;
-	return o->answered;
-}
+	uint64_t *name = wh_record_refs(r);
+	bool all = true;
+	uint32_t i;
 
-static struct kept *new_kept(struct wh_kept_kind *kind)
-{
-	struct kept *k = (struct kept *)wh_name_take(&names);
-
-	if (!k)
-		return NULL;
-	k->kind = kind;
-	k->real = 0;
-	k->own = false;
-	k->shared = NULL;
-	k->log = (struct log) { NULL, 0 };
-	return k;
-}
-
-static void give_back(struct kept *k)
-{
-	free(k->log.bytes);
-	k->log = (struct log) { NULL, 0 };
-	wh_name_give(&names, &k->name);
-}
-
-bool wh_kept_make(struct wh_call *c, struct wh_kept_kind *kind, struct wh_kept_places where,
-		  uint64_t *name, int32_t *res)
-{
-	struct record *r = record_of(c, where, true);
-	struct outcome o = { .lost = CUDA_ERROR_OUT_OF_MEMORY };
-	struct kept *k;
-
-	pthread_mutex_lock(&lock);
-	k = new_kept(kind);
-	if (k) {
-		o = step(k, r);
-		if (good(o)) {
-			wh_name_show(&names, &k->name);
-			*name = k->name.id;
-		} else {
-			give_back(k);
-		}
+	for (i = 0; i < r->refs; i++) {
+		parents[i] = wh_kept_take(where->parent[i], (const void *)(uintptr_t)name[i]);
+		name[i] = 0;
+		all &= parents[i] != NULL;
 	}
-	pthread_mutex_unlock(&lock);
-	free(r);
-	return say(c, &o, res);
+	return all;
 }
 
-bool wh_kept_set(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name,
-		 struct wh_kept_places where, int32_t bad, int32_t *res)
+static struct wh_outcome make(const struct wh_kept_kind *kind, struct wh_record *r,
+			      struct wh_kept *const *parents, void *out)
 {
-	struct record *r = record_of(c, where, false);
-	struct outcome o = { .answered = true, .res = bad };
-	struct kept *k;
+	struct wh_kept *k;
+	struct wh_outcome o;
 
-	pthread_mutex_lock(&lock);
-	k = find(name);
-	if (k && k->kind == kind)
-		o = step(k, r);
-	pthread_mutex_unlock(&lock);
-	free(r);
-	return say(c, &o, res);
+	/* Behind those of them that came to be just now. */
+	r->when = kind->type ? wh_kept_now() : 0;
+	k = wh_kept_new(kind, parents, r->refs);
+	if (!k)
+		return WH_NO_MEMORY;
+	o = wh_kept_step(k, r);
+	if (wh_good(o))
+		wh_kept_show(k, out);
+	else
+		wh_kept_release(k);
+	return o;
 }
 
-bool wh_kept_end(struct wh_call *c, struct wh_kept_kind *kind, uint64_t name, int32_t bad,
-		 int32_t *res)
+struct wh_outcome wh_kept_make(struct wh_call *c, const struct wh_kept_kind *kind,
+			       struct wh_kept_places where, void *out, int32_t bad)
 {
-	struct outcome o = { .answered = true, .res = bad };
-	struct kept *k;
+	struct wh_record *r = record_of(c, kind, &where, true);
+	struct wh_kept *parents[WH_KEPT_PARENTS] = { NULL };
+	struct wh_outcome o = { .answered = true, .res = bad };
+	uint32_t i;
 
-	pthread_mutex_lock(&lock);
-	k = find(name);
-	if (k && k->kind == kind) {
-		o.res = 0;
-		if (k->own)
-			o = destroy(kind, k->real);
-	} else if (!name) {
+	lock_for(kind);
+	if (take_parents(r, &where, parents))
+		o = make(kind, r, parents, out);
+	for (i = 0; i < r->refs; i++)
+		wh_kept_release(parents[i]);
+	unlock_for(kind);
+	free(r);
+	return o;
+}
+
+static struct wh_outcome set_struct(const struct wh_kept_kind *kind, void *p,
+				    struct wh_record *r, int32_t bad)
+{
+	struct wh_kept *k = wh_kept_take_own(kind, p);
+	struct wh_outcome o = { .answered = true, .res = bad };
+
+	r->when = wh_kept_now();
+	if (k)
+		o = set(k, r);
+	if (k && wh_good(o))
+		wh_kept_write(k, p);
+	wh_kept_release(k);
+	return o;
+}
+
+struct wh_outcome wh_kept_set(struct wh_call *c, const struct wh_kept_kind *kind, uint64_t name,
+			      struct wh_kept_places where, int32_t bad)
+{
+	struct wh_record *r = record_of(c, kind, &where, false);
+	struct wh_outcome o = { .answered = true, .res = bad };
+	struct wh_kept *k;
+
+	lock_for(kind);
+	if (kind->type) {
+		o = set_struct(kind, (void *)(uintptr_t)name, r, bad);
+	} else {
+		k = wh_kept_find_kind(kind, name);
+		o = k ? wh_kept_step(k, r) : o;
+	}
+	unlock_for(kind);
+	free(r);
+	return o;
+}
+
+struct wh_outcome wh_kept_end(const struct wh_kept_kind *kind, uint64_t name, int32_t bad)
+{
+	struct wh_outcome o = { .answered = true, .res = bad };
+	struct wh_kept *k;
+
+	lock_for(kind);
+	k = wh_kept_find_kind(kind, name);
+	/* What others were made with ends behind them. */
+	if (k && kind->own)
+		wh_made_end_idle();
+	if (k)
+		o = k->own ? wh_real_destroy(kind, k->real) : WH_GOOD;
+	else if (!name && !kind->type)
 		/* What becomes of nothing, the library says. */
-		o = destroy(kind, 0);
-	}
-	if (k && k->kind == kind && good(o)) {
-		wh_name_hide(&k->name);
-		let_go(k);
-		give_back(k);
-	}
-	pthread_mutex_unlock(&lock);
-	return say(c, &o, res);
-}
-
-static uint64_t find_real(struct kept *k)
-{
-	uint64_t hash, real;
-
-	if (k->real)
-		return k->real;
-	if (!is_sure(&k->log)) {
-		if (good(build(k->kind, &k->log, &real)))
-			make_own(k, real);
-		return k->real;
-	}
-	hash = hash_of(k->kind, &k->log);
-	k->shared = take(k->kind, hash, &k->log);
-	if (!k->shared && good(build(k->kind, &k->log, &real)))
-		k->shared = add(k->kind, hash, &k->log, real);
-	if (k->shared)
-		__atomic_store_n(&k->real, k->shared->real, __ATOMIC_RELEASE);
-	return k->real;
-}
-
-uint64_t wh_kept_real(struct wh_kept_kind *kind, uint64_t name)
-{
-	struct kept *k = find(name);
-	uint64_t real;
-
-	if (!k || k->kind != kind)
-		return name;
-	real = __atomic_load_n(&k->real, __ATOMIC_ACQUIRE);
-	if (__builtin_expect(real != 0, 1))
-		return real;
-	pthread_mutex_lock(&lock);
-	real = find_real(k);
-	pthread_mutex_unlock(&lock);
-	/* Where there is none, the name is none of the worker's. */
-	return real ? real : name;
-}
-
-uint64_t wh_kept_own(uint64_t name)
-{
-	struct kept *k = find(name);
-	uint64_t real = 0;
-
-	if (!k)
-		return name;
-	pthread_mutex_lock(&lock);
-	if (!k->own && good(build(k->kind, &k->log, &real))) {
-		let_go(k);
-		make_own(k, real);
-	}
-	real = k->own ? k->real : 0;
-	pthread_mutex_unlock(&lock);
-	return real ? real : name;
+		o = wh_real_destroy(kind, 0);
+	if (k && wh_good(o))
+		wh_kept_finish(k);
+	unlock_for(kind);
+	return o;
 }

@@ -27,7 +27,8 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
          'then': (1, 9), 'checked': (1, 1), 'given': (0, 9), 'reaches': (2, 3), 'frees': (1, 1),
-         'each': (3, 3), 'effect': (1, 9), 'alters': (1, 9), 'leaves': (1, 9)}
+         'each': (3, 3), 'effect': (1, 9), 'alters': (1, 9), 'leaves': (1, 9),
+         'steps': (1, 2)}
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels', 'hostwork', 'fresh'}
@@ -206,8 +207,8 @@ def _head_line(profile, lists, words, where):
             profile.moves[rest[0]] = rest[1:]
         if word == 'opaque' and rest[1:] == ['follows']:
             profile.follows.append(rest[0])
-        if word == 'kept' and rest[1:] == ['const']:
-            profile.constants.append(rest[0])
+        if word == 'kept':
+            profile.keeps[rest[0]] = rest[1:]
     else:
         return False
     if word in ('param', 'pointers', 'voids') and not kind_of(rest[-1], profile):

@@ -98,6 +98,8 @@ def block(head, lines):
 def client_pack(d, call, a):
     """Statements that put one parameter into the request."""
     n, bit = a.name, f'1u << {a.index}'
+    if kept.kind_of(d, a):
+        return kept.pack(d, call, a)
     if a.mode:
         return operand_pack(a, bit)
     if a.kind in STATES:
@@ -109,8 +111,6 @@ def client_pack(d, call, a):
     if a.kind in ('handle', 'value'):
         if d.is_stream(a.type):
             return [f'q->{n} = {n}_id;']
-        if kept.name_of(d, a.type):
-            return kept.pack(d, call, a)
         return [f'q->{n} = (uint64_t){n};']
     if a.kind in ('addr', 'host'):
         return [f'q->{n} = (uintptr_t){n};']
@@ -184,12 +184,12 @@ def objects_in(d, call):
         if a.kind in STATES:
             out += [f'if (!wh_pack_{a.type.bare}({a.name}, &{a.name}_obj))', f"\treturn {d.profile.errors['handle']};"]
         if a.kind in ('opaque', 'fresh'):
-            out += opaque.good(d, a)
+            out += kept.struct(d, call, a) if kept.kind_of(d, a) and a.kind == 'opaque' else opaque.good(d, a)
         if a.kind == 'null':
             out += [f'if ({a.name})', f"\treturn {d.profile.errors['value']};"]
         if a.sized:
             out += [f'if ({a.name} && !wh_versioned_ok({a.name}_count))', f"\treturn {d.profile.errors['version']};"]
-    if kept.role(d, call) == kept.MAKES:
+    if kept.makes_number(d, call):
         out += [f'if (!{kept.descriptor(d, call).name})', f"\treturn {d.profile.errors['value']};"]
     if any(a.mode for a in call.args):
         first = next(a for a in call.args if a.kind == 'object')
@@ -232,8 +232,7 @@ def client_body(d, call, name):
     text += f'\tstruct wh_req_{call.name} *q;\n' if fields else ''
     text += f'\tstruct wh_call c;\n\t{pro.status} res;\n'
     text += ''.join(f'\tstruct wh_obj_{a.type.bare} {a.name}_obj;\n' for a in call.args if a.kind in STATES)
-    text += '\tint32_t status = 0;\n\tbool answered;\n' if about else ''
-    text += '\tuint64_t made;\n' if about == kept.MAKES else ''
+    text += '\tuint64_t made;\n' if kept.makes_number(d, call) else ''
     text += ''.join(f'\t{x}\n' for x in kept.locals_of(d, call))
     text += '\tbool device_mode;\n' if any(a.mode for a in call.args) else ''
     text += ''.join(f'\tconst size_t {n}_size = {e};\n' for n, e in operand_sizes(call))
@@ -248,7 +247,8 @@ def client_body(d, call, name):
     text += '\n' + lead(objects_in(d, call))
     begin = client_begin(call, 'kept_' if about else lib, extra, outs)
     text += f'\tq = {begin};\n' if fields else f'\tif (!{begin})\n'
-    text += ('\tif (!q)\n' if fields else '') + f'\t\treturn {lost};\n'
+    done = kept.done(d, call)
+    text += lead(block('if (!q)', done + [f'return {lost};'])) if fields else f'\t\treturn {lost};\n'
     if ins or any(a.kind == 'str' for a in call.args):
         text += f'\tc.pos = WH_WIRE_FIXED(struct wh_req_{call.name});\n'
     post = 'post' in call.flags
@@ -274,6 +274,7 @@ def client_body(d, call, name):
             inner = [f'c.pos = WH_WIRE_FIXED(struct wh_rsp_{call.name});'] + inner
         text += f'\tif ({good(d)}) {{\n' + ''.join('\t' + x for x in lead(inner).splitlines(True)) + '\t}\n'
     text += '' if about else '\twh_end(&c);\n'
+    text += lead(done)
     if 'after' in call.flags:
         args = ', '.join(a.name for a in call.args)
         text += f'\tif (res == {pro.success})\n\t\twh_after_{call.name}({args});\n'

@@ -60,7 +60,7 @@ class Profile:
     include: str = ''                            # the worker's header of what annotations call
     moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
     follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
-    constants: list = field(default_factory=list)  # kept descriptors that prototypes call const where they only read
+    keeps: dict = field(default_factory=dict)    # of kept descriptors: the words behind their names
 
     @property
     def driver(self):

@@ -10,9 +10,23 @@ def name_of(d, ctype):
     return d.listed('kept', ctype)
 
 
+def kind_of(d, a):
+    """The kind that a parameter is, by its value or in a struct of the program's, or None."""
+    if a.kind in ('opaque', 'fresh'):
+        return a.object.bare if a.object.bare in d.lists['kept'] else None
+    return name_of(d, a.object if a.kind == 'out' and not a.array else a.type)
+
+
+def says(d, kind, word):
+    return word in d.profile.keeps.get(kind, [])
+
+
 def descriptor(d, call):
-    """The one that a call makes, sets or ends."""
-    return d.first_listed('kept', call)
+    """The one that a call makes, sets or ends: a struct is made by its own call, else it is the last one."""
+    found = [a for a in call.args if kind_of(d, a)]
+    if any(a.kind in ('opaque', 'fresh') for a in found):
+        return next((a for a in found if a.kind == 'fresh'), found[-1])
+    return found[0] if found else None
 
 
 def role(d, call):
@@ -20,11 +34,22 @@ def role(d, call):
     a = descriptor(d, call) if d.lists['kept'] else None
     if a is None:
         return None
-    if a.kind == 'out':
+    if a.kind in ('out', 'fresh'):
         return MAKES
-    if 'steps' in call.flags:
+    if 'steps' in call.flags or 'steps' in call.hooks:
         return SETS
     return ENDS if call.drops else None
+
+
+def makes_number(d, call):
+    return role(d, call) == MAKES and descriptor(d, call).kind == 'out'
+
+
+def parents(d, call):
+    """What a struct is made of, beside what every step needs."""
+    own = descriptor(d, call)
+    return [a for a in call.args if kind_of(d, a) and a is not own and not says(d, kind_of(d, a), 'own')] \
+        if role(d, call) == MAKES else []
 
 
 def check(d, call, where):
@@ -40,22 +65,29 @@ def check(d, call, where):
             raise SystemExit(f'{where}: {call.name}: {a.name} is an array of kept descriptors')
         if role(d, call) in (MAKES, SETS) and sum(x.kind == 'addr' for x in call.args) > 1:
             raise SystemExit(f'{where}: {call.name}: a kept descriptor has one address')
-        if kind and a is not own and role(d, call) == SETS:
+        if kind_of(d, a) and not says(d, kind_of(d, a), 'own') and a is not own and role(d, call) == SETS:
             raise SystemExit(f'{where}: {call.name}: what it sets depends on another descriptor, {a.name}')
-        if kind in d.profile.constants and not a.type.const and a is not own and a.name not in said:
+        if says(d, kind, 'const') and not a.type.const and a is not own and a.name not in said:
             raise SystemExit(f'{where}: {call.name}: {a.name} is not const: +alters or +leaves says what it does')
 
 
 def kinds(d, api):
     """The kinds of a library, for its client."""
-    text = ''
+    text, pro = '', d.profile
     for name in d.lists['kept']:
-        end = next(c for c in api.calls.values() if c.forwarded and role(d, c) == ENDS and
-                   name_of(d, descriptor(d, c).type) == name)
-        at = descriptor(d, end).name
-        text += (f'struct wh_kept_kind wh_kept_{name} = {{\n\t.library = &wh_{d.profile.name}_library,\n'
-                 f'\t.end = WH_CALL_{end.name},\n\t.end_size = sizeof(struct wh_req_{end.name}),\n'
-                 f'\t.end_at = offsetof(struct wh_req_{end.name}, {at}),\n}};\n\n')
+        struct = name in d.lists['opaque']
+        end = next((c for c in api.calls.values() if c.forwarded and role(d, c) == ENDS and
+                    kind_of(d, descriptor(d, c)) == name), None)
+        full = pro.errors['memory']
+        fields = [f'.library = &wh_{pro.name}_library', f".full = {{ {full}, {pro.errors.get('full', full)} }}"]
+        if end:
+            fields += [f'.end = WH_CALL_{end.name}', f'.end_size = sizeof(struct wh_req_{end.name})',
+                       f'.end_at = offsetof(struct wh_req_{end.name}, {descriptor(d, end).name})']
+        if struct:
+            fields += [f'.type = WH_H_{name}', '.by_context = true', '.weight = 1']
+        fields += [f'.{x} = true' for x in ('own', 'now') if says(d, name, x)]
+        fields += ['.follows = true'] if name in pro.follows else []
+        text += f'const struct wh_kept_kind wh_kept_{name} = {{\n' + ''.join(f'\t{x},\n' for x in fields) + '};\n\n'
     return text
 
 
@@ -63,55 +95,83 @@ def declarations(d):
     if not d.lists['kept']:
         return ''
     pro = d.profile
-    text = ''.join(f'extern struct wh_kept_kind wh_kept_{name};\n' for name in d.lists['kept'])
-    return text + (f'\nstatic inline {pro.status} wh_{pro.name}_kept(bool answered, int32_t res, CUresult lost)\n'
-                   f'{{\n\treturn answered ? ({pro.status})res : wh_{pro.name}_lost(lost);\n}}\n\n')
+    text = ''.join(f'extern const struct wh_kept_kind wh_kept_{name};\n' for name in d.lists['kept'])
+    return text + (f'\nstatic inline {pro.status} wh_{pro.name}_kept(struct wh_outcome o)\n'
+                   f'{{\n\treturn o.answered ? ({pro.status})o.res : wh_{pro.name}_lost(o.lost);\n}}\n\n')
+
+
+def _read(d, call):
+    """Those that a call reads or changes, which are the worker's in its request."""
+    own, others = descriptor(d, call) if role(d, call) else None, parents(d, call)
+    return [a for a in call.args if kind_of(d, a) and a is not own and a not in others]
 
 
 def locals_of(d, call):
     """Numbers of the worker's descriptors, before the slot is taken."""
-    own = descriptor(d, call) if role(d, call) else None
     out = []
-    for a in call.args:
-        kind = name_of(d, a.type)
-        if not kind or a is own:
-            continue
-        if a.name in call.hooks.get('alters', []):
+    for a in _read(d, call):
+        if a.kind == 'opaque':
+            out.append(f'struct wh_kept_use {a.name}_use;')
+        elif a.name in call.hooks.get('alters', []):
             out.append(f'const uint64_t {a.name}_id = wh_kept_own((uint64_t){a.name});')
         else:
-            out.append(f'const uint64_t {a.name}_id = wh_kept_real(&wh_kept_{kind}, (uint64_t){a.name});')
+            out.append(f'const uint64_t {a.name}_id = wh_kept_real(&wh_kept_{kind_of(d, a)}, (uint64_t){a.name});')
     return out
 
 
+def struct(d, call, a):
+    """What finds the number of a struct that a call reads."""
+    pro = d.profile
+    if a not in _read(d, call):
+        return []
+    return [f'res = wh_{pro.name}_kept(wh_kept_begin_use(&wh_kept_{kind_of(d, a)}, {a.name},',
+            f"\t\t{pro.errors['handle']}, &{a.name}_use));", f'if (res != {pro.success})', '\treturn res;']
+
+
+def done(d, call):
+    """Once the request was sent, or cannot be. The own kinds are nobody else's anyway."""
+    return [f'wh_kept_end_use(&{a.name}_use);' for a in _read(d, call)
+            if a.kind == 'opaque' and not says(d, kind_of(d, a), 'own')]
+
+
 def pack(d, call, a):
-    own = descriptor(d, call) if role(d, call) else None
-    return [] if a is own else [f'q->{a.name} = {a.name}_id;']
+    if a in _read(d, call) and a.kind == 'opaque':
+        return [f'q->{a.name} = {a.name}_use.real;']
+    if a in _read(d, call):
+        return [f'q->{a.name} = {a.name}_id;']
+    return [f'q->{a.name} = (uint64_t){a.name};'] if a in parents(d, call) else []
 
 
-def places(call, a, message):
-    """Where the request or its response has the descriptor, and where the request has an address for it."""
-    kept_in = [f'offsetof(struct wh_req_{call.name}, {x.name})' for x in call.args if x.kind == 'addr'] or ['0']
-    return (f'(struct wh_kept_places) {{\n\t\toffsetof(struct wh_{message}_{call.name}, {a.name}),'
-            f'\n\t\t{kept_in[0]} }}')
+def places(d, call, message):
+    """Where the request or its response has what is kept."""
+    a, others, keys = descriptor(d, call), parents(d, call), call.hooks.get('steps', [])
+    req = f'struct wh_req_{call.name}'
+    fields = [f'.at = offsetof(struct wh_{message}_{call.name}, {a.name})']
+    fields += [f'.address = offsetof({req}, {x.name})' for x in call.args if x.kind == 'addr']
+    fields += [f'.address = {x}(q->{keys[0]}) < 0 ? 0 : WH_WIRE_FIXED({req})' for x in keys[1:]]
+    fields += [f'.key = offsetof({req}, {x})' for x in keys[:1]]
+    if others:
+        fields += [f'.parents = offsetof({req}, {others[0].name})',
+                   '.parent = { ' + ', '.join(f'&wh_kept_{kind_of(d, x)}' for x in others) + ' }']
+    return '(struct wh_kept_places) {\n' + ''.join(f'\t\t\t{x},\n' for x in fields) + '\t\t}'
 
 
 def run(d, call):
     """Statements in the place of those that send the request."""
     a, pro = descriptor(d, call), d.profile
-    lib, bad = pro.name, pro.errors['handle']
-    if role(d, call) == MAKES:
-        return [f'answered = wh_kept_make(&c, &wh_kept_{name_of(d, a.object)},',
-                f'\t\t{places(call, a, "rsp")}, &made, &status);',
-                f'res = wh_{lib}_kept(answered, status, c.result);', f'if (res == {pro.success})',
-                f'\t*{a.name} = ({a.object.bare})made;']
-    what, at = ('end', '') if role(d, call) == ENDS else \
-        ('set', places(call, a, 'req') + ', ')
-    return [f'answered = wh_kept_{what}(&c, &wh_kept_{name_of(d, a.type)}, (uint64_t){a.name},',
-            f'\t\t{at}{bad}, &status);', f'res = wh_{lib}_kept(answered, status, c.result);']
+    lib, bad, kind = pro.name, pro.errors['handle'], f'&wh_kept_{kind_of(d, a)}'
+    if role(d, call) == ENDS:
+        return [f'res = wh_{lib}_kept(wh_kept_end({kind}, (uint64_t){a.name}, {bad}));']
+    if role(d, call) == SETS:
+        return [f'res = wh_{lib}_kept(wh_kept_set(&c, {kind}, (uint64_t){a.name},',
+                f'\t\t{places(d, call, "req")}, {bad}));']
+    number = makes_number(d, call)
+    out = '&made' if number else a.name
+    return [f'res = wh_{lib}_kept(wh_kept_make(&c, {kind},', f'\t\t{places(d, call, "rsp")}, {out}, {bad}));'] + \
+        ([f'if (res == {pro.success})', f'\t*{a.name} = ({a.object.bare})made;'] if number else [])
 
 
 def end(d, call, head):
     """The whole function of one that ends a descriptor."""
     body = ''.join(f'\t{x}\n' for x in run(d, call))
-    return (f'{head}\n{{\n\tstruct wh_call c;\n\t{d.profile.status} res;\n\tint32_t status = 0;\n'
-            f'\tbool answered;\n\n{body}\treturn res;\n}}\n\n')
+    return f'{head}\n{{\n\t{d.profile.status} res;\n\n{body}\treturn res;\n}}\n\n'

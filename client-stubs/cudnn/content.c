@@ -163,7 +163,7 @@ static void release_all(uint64_t *content, uint64_t n, struct wh_content **gone)
 
 static void release_records(struct wh_records *l, struct wh_content **gone)
 {
-	struct wh_record *r;
+	struct wh_noted *r;
 
 	for (r = wh_next_record(l, NULL); r; r = wh_next_record(l, r))
 		if (r->type == CUDNN_TYPE_BACKEND_DESCRIPTOR)

@@ -6,7 +6,7 @@
 #include "cudnn_stub.h"
 
 /* One attribute that was set, its elements behind it, padded to 8 bytes. */
-struct wh_record {
+struct wh_noted {
 	int32_t name;
 	int32_t type;
 	int64_t count;
@@ -51,7 +51,7 @@ static inline uint64_t wh_cudnn_mix(uint64_t h, uint64_t w)
 	return h ^ h >> 29;
 }
 
-static inline size_t wh_record_bytes(const struct wh_record *r)
+static inline size_t wh_noted_bytes(const struct wh_noted *r)
 {
 	size_t n = r->count * wh_cudnn_attribute_size((cudnnBackendAttributeType_t)r->type);
 
@@ -59,11 +59,11 @@ static inline size_t wh_record_bytes(const struct wh_record *r)
 }
 
 /* The record behind; NULL: the first. NULL when there is none. */
-static inline struct wh_record *wh_next_record(const struct wh_records *l, struct wh_record *r)
+static inline struct wh_noted *wh_next_record(const struct wh_records *l, struct wh_noted *r)
 {
-	uint8_t *p = r ? (uint8_t *)r + wh_record_bytes(r) : l->bytes;
+	uint8_t *p = r ? (uint8_t *)r + wh_noted_bytes(r) : l->bytes;
 
-	return p && p < l->bytes + l->size ? (struct wh_record *)p : NULL;
+	return p && p < l->bytes + l->size ? (struct wh_noted *)p : NULL;
 }
 
 /* Has the library taken what leads to this hash before? It takes it again, then. */

@@ -96,7 +96,7 @@ static void drop(struct descriptor *d)
 /* --- In the worker ----------------------------------------------------------------- */
 
 /* The numbers of contents that a record has. */
-static cudnnStatus_t send_record(uint64_t real, const struct wh_record *r)
+static cudnnStatus_t send_record(uint64_t real, const struct wh_noted *r)
 {
 	const struct wh_content *const *content = (void *)(r + 1);
 	uint64_t few[FEW] = { 0 }, *many = few;
@@ -121,7 +121,7 @@ static cudnnStatus_t send_record(uint64_t real, const struct wh_record *r)
 static cudnnStatus_t make_real(struct descriptor *d)
 {
 	cudnnBackendDescriptor_t real = NULL;
-	struct wh_record *r;
+	struct wh_noted *r;
 	cudnnStatus_t res;
 
 	if (d->real)
@@ -160,7 +160,7 @@ cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 /* --- Setting ----------------------------------------------------------------------- */
 
 /* Room for a record of so many bytes behind those that there are. */
-static struct wh_record *room_for(struct wh_records *l, size_t bytes)
+static struct wh_noted *room_for(struct wh_records *l, size_t bytes)
 {
 	size_t room = l->room ? l->room : 256;
 	uint8_t *p;
@@ -176,13 +176,13 @@ static struct wh_record *room_for(struct wh_records *l, size_t bytes)
 		l->bytes = p;
 		l->room = room;
 	}
-	return (struct wh_record *)(l->bytes + l->size);
+	return (struct wh_noted *)(l->bytes + l->size);
 }
 
 /* Fills in the elements, with what they add to the hash. False: they cannot be noted. */
-static bool note_elements(struct wh_record *r, const void *elements, uint64_t *hash)
+static bool note_elements(struct wh_noted *r, const void *elements, uint64_t *hash)
 {
-	const size_t padded = wh_record_bytes(r) - sizeof(*r), n = r->count *
+	const size_t padded = wh_noted_bytes(r) - sizeof(*r), n = r->count *
 		wh_cudnn_attribute_size((cudnnBackendAttributeType_t)r->type);
 	struct wh_obj_cudnnHandle_t handle;
 	uint64_t *to = (uint64_t *)(r + 1);
@@ -212,16 +212,16 @@ static bool note_elements(struct wh_record *r, const void *elements, uint64_t *h
 }
 
 /* Behind the others, not yet one of them; NULL: it cannot be noted. */
-static struct wh_record *note(struct descriptor *d, const struct wh_record *head, const void *p,
+static struct wh_noted *note(struct descriptor *d, const struct wh_noted *head, const void *p,
 			      uint64_t *hash)
 {
 	const size_t size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)head->type);
-	struct wh_record *r;
+	struct wh_noted *r;
 
 	if (d->odd || !p || !size || head->type == CUDNN_TYPE_VOID_PTR || head->count < 0 ||
 	    head->count > (int64_t)(WH_CUDNN_INLINE / size))
 		return NULL;
-	r = room_for(&d->records, wh_record_bytes(head));
+	r = room_for(&d->records, wh_noted_bytes(head));
 	if (!r)
 		return NULL;
 	*r = *head;
@@ -230,14 +230,14 @@ static struct wh_record *note(struct descriptor *d, const struct wh_record *head
 	return note_elements(r, p, hash) ? r : NULL;
 }
 
-static void keep(struct descriptor *d, const struct wh_record *r, uint64_t hash)
+static void keep(struct descriptor *d, const struct wh_noted *r, uint64_t hash)
 {
 	struct wh_content *const *content = (void *)(r + 1);
 	int64_t i;
 
 	for (i = 0; i < r->count && r->type == CUDNN_TYPE_BACKEND_DESCRIPTOR; i++)
 		wh_content_hold(content[i]);
-	d->records.size += wh_record_bytes(r);
+	d->records.size += wh_noted_bytes(r);
 	d->hash = hash;
 }
 
@@ -253,7 +253,7 @@ static cudnnStatus_t real_elements(const cudnnBackendDescriptor_t *in, int64_t n
 }
 
 /* What cannot be noted, or is new: the library judges. */
-static cudnnStatus_t set_real(uint64_t real, const struct wh_record *head, const void *elements)
+static cudnnStatus_t set_real(uint64_t real, const struct wh_noted *head, const void *elements)
 {
 	uint64_t few[FEW], *many = few;
 	cudnnStatus_t res;
@@ -274,10 +274,10 @@ static cudnnStatus_t set_real(uint64_t real, const struct wh_record *head, const
 	return res;
 }
 
-static cudnnStatus_t set(struct descriptor *d, const struct wh_record *head, const void *elements)
+static cudnnStatus_t set(struct descriptor *d, const struct wh_noted *head, const void *elements)
 {
 	uint64_t hash = 0;
-	struct wh_record *r;
+	struct wh_noted *r;
 	cudnnStatus_t res;
 
 	if (d->content)
@@ -304,7 +304,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 				       cudnnBackendAttributeType_t attributeType,
 				       int64_t elementCount, const void *arrayOfElements)
 {
-	const struct wh_record head = {
+	const struct wh_noted head = {
 		.name = attributeName, .type = attributeType, .count = elementCount,
 	};
 	struct descriptor *d = find(descriptor);

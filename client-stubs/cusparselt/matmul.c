@@ -46,14 +46,43 @@ static cusparseStatus_t send(uint32_t call, const struct wh_req_cusparseLtMatmul
 	return res;
 }
 
+/* A search chooses for its plan, so that is nobody else's. */
+static cusparseStatus_t begin_plan(uint32_t call, const cusparseLtMatmulPlan_t *plan,
+				   struct wh_kept_use *use)
+{
+	const struct wh_kept_kind *kind = &wh_kept_cusparseLtMatmulPlan_t;
+	const int32_t bad = CUSPARSE_STATUS_NOT_INITIALIZED;
+
+	return wh_cusparselt_kept(call == WH_CALL_cusparseLtMatmul ?
+				  wh_kept_begin_use(kind, plan, bad, use) :
+				  wh_kept_begin_change(kind, plan, bad, use));
+}
+
+static cusparseStatus_t multiply_with(uint32_t call, const struct product *p,
+				      struct wh_req_cusparseLtMatmul *q)
+{
+	struct wh_kept_use handle, plan;
+	cusparseStatus_t res;
+
+	res = wh_cusparselt_kept(wh_kept_begin_use(&wh_kept_cusparseLtHandle_t, p->handle,
+						   CUSPARSE_STATUS_NOT_INITIALIZED, &handle));
+	if (res == CUSPARSE_STATUS_SUCCESS)
+		res = begin_plan(call, p->plan, &plan);
+	if (res != CUSPARSE_STATUS_SUCCESS)
+		return res;
+	q->handle = handle.real;
+	q->plan = plan.real;
+	res = send(call, q);
+	wh_kept_end_use(&plan);
+	return res;
+}
+
 static cusparseStatus_t multiply(uint32_t call, const struct product *p)
 {
 	struct wh_req_cusparseLtMatmul q = {
 		.a = (uintptr_t)p->a, .b = (uintptr_t)p->b, .c = (uintptr_t)p->c,
 		.d = (uintptr_t)p->d, .workspace = (uintptr_t)p->workspace,
 	};
-	struct wh_slt_use use;
-	cusparseStatus_t res;
 	int32_t i;
 
 	if (p->streams < 0 || p->streams > WH_CUSPARSELT_STREAMS || (p->streams && !p->stream))
@@ -63,17 +92,7 @@ static cusparseStatus_t multiply(uint32_t call, const struct product *p)
 	q.streams = p->streams;
 	for (i = 0; i < p->streams; i++)
 		q.stream[i] = wh_library_stream(p->stream[i]);
-	/* A search chooses for its plan, so that is nobody else's. */
-	res = call == WH_CALL_cusparseLtMatmul ?
-	      wh_slt_begin(p->handle, p->plan, WH_H_cusparseLtMatmulPlan_t, &use) :
-	      wh_slt_begin_own(p->handle, p->plan, WH_H_cusparseLtMatmulPlan_t, &use);
-	if (res != CUSPARSE_STATUS_SUCCESS)
-		return res;
-	q.handle = use.handle;
-	q.plan = use.real;
-	res = send(call, &q);
-	wh_slt_done(&use);
-	return res;
+	return multiply_with(call, p, &q);
 }
 
 cusparseStatus_t cusparseLtMatmul(const cusparseLtHandle_t *handle,
