@@ -25,8 +25,6 @@ static void become_own(struct wh_kept *k, uint64_t real)
 {
 	if (k->own)
 		return;
-	wh_made_leave(k->made);
-	k->made = NULL;
 	k->own = true;
 	__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
 }
@@ -44,15 +42,19 @@ static void own_children(const struct wh_kept *k)
 static struct wh_outcome own_all(struct wh_kept_set *set)
 {
 	uint64_t real[WH_MADE_PLACES];
-	struct wh_outcome o;
+	struct wh_outcome o = WH_GOOD;
 	struct wh_log log;
 	uint32_t i;
 
 	if (!wh_kept_log(set, &log))
 		return WH_NO_MEMORY;
-	for (i = 0; i < set->n; i++)
+	for (i = 0; i < set->n; i++) {
+		wh_kept_let_go(set->object[i]);
 		real[i] = set->object[i]->own ? set->object[i]->real : 0;
-	o = wh_log_run(&log, real);
+	}
+	/* Of addresses the worker is asked again; a kind that is alone has none. */
+	if (!set->object[0]->kind->alone || !wh_made_take(&log, real))
+		o = wh_log_run(&log, real);
 	free(log.bytes);
 	for (i = 0; i < set->n && wh_good(o); i++)
 		become_own(set->object[i], real[i]);
@@ -235,6 +237,19 @@ struct wh_outcome wh_kept_step(struct wh_kept *k, const struct wh_record *step)
 	return o;
 }
 
+bool wh_kept_note_refused(struct wh_kept *k, const struct wh_record *step)
+{
+	struct wh_log log;
+
+	if (!longer(k, step, &log))
+		return false;
+	wh_kept_let_go(k);
+	free(k->log.bytes);
+	k->log = log;
+	k->steps++;
+	return true;
+}
+
 /* Was anything made of it that the worker has already? */
 static bool now_of(const struct wh_kept *k)
 {
@@ -302,7 +317,7 @@ static struct wh_outcome find_made(struct wh_kept *k, struct wh_made **made)
 	return o;
 }
 
-struct wh_outcome wh_kept_find_real(struct wh_kept *k, uint64_t *real)
+static struct wh_outcome find_real(struct wh_kept *k, uint64_t *real)
 {
 	struct wh_outcome o = WH_GOOD;
 	struct wh_made *made;
@@ -339,7 +354,7 @@ uint64_t wh_kept_real(const struct wh_kept_kind *kind, uint64_t name)
 	if (__builtin_expect(real != 0, 1))
 		return real;
 	lock_for(kind);
-	wh_kept_find_real(k, &real);
+	find_real(k, &real);
 	unlock_for(kind);
 	/* Where there is none, the name is none of the worker's. */
 	return real ? real : name;

@@ -20,7 +20,8 @@ struct wh_kept {
 	uint64_t real;			/* for calls; 0: not known yet */
 	bool own;			/* it is this one's alone */
 	bool ended;			/* by the program, in the worker, too */
-	uint32_t refs;			/* its name, what was made of it, and who is at work on it */
+	bool final;			/* nothing is set of it any more */
+	uint32_t refs;			/* its name, what was made of it, who is at work on it */
 	struct wh_log log;		/* what was done to it alone */
 	uint32_t steps;			/* records in it */
 	struct wh_made *made;		/* held; one of the worker's that is as this one is */
@@ -73,7 +74,8 @@ bool wh_kept_log(const struct wh_kept_set *set, struct wh_log *log);
 
 /* kept.c: the library's word on one more step; what its record refers to is held by it then. */
 struct wh_outcome wh_kept_step(struct wh_kept *k, const struct wh_record *step);
-struct wh_outcome wh_kept_find_real(struct wh_kept *k, uint64_t *real);
+/* One that the library has refused; false: no memory. */
+bool wh_kept_note_refused(struct wh_kept *k, const struct wh_record *step);
 /* It, and what it was made of; nothing of it, if that fails. */
 struct wh_outcome wh_kept_make_own(struct wh_kept *k);
 

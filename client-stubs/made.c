@@ -192,7 +192,9 @@ struct wh_outcome wh_real_destroy(const struct wh_kept_kind *kind, uint64_t real
 	struct {
 		struct wh_record r;
 		uint64_t request[32];
-	} end = { .r = { .kind = kind, .call = kind->end, .size = kind->end_size, .at = kind->end_at } };
+	} end = { .r = {
+		.kind = kind, .call = kind->end, .size = kind->end_size, .at = kind->end_at,
+	} };
 
 	return wh_record_run(&end.r, &real);
 }
@@ -233,8 +235,11 @@ struct wh_outcome wh_log_run(const struct wh_log *l, uint64_t *real)
 	struct wh_outcome o = WH_GOOD;
 	const struct wh_record *r;
 
-	for (r = wh_record_next(l, NULL); r && wh_good(o); r = wh_record_next(l, r))
+	for (r = wh_record_next(l, NULL); r && wh_good(o); r = wh_record_next(l, r)) {
 		o = wh_record_run(r, real);
+		if (o.answered && r->refused)
+			o.res = 0;
+	}
 	if (!wh_good(o))
 		end_real(l, real);
 	return o;
@@ -395,6 +400,17 @@ static struct wh_made *take_away(const struct wh_log *l)
 	}
 	pthread_mutex_unlock(&lock);
 	return m;
+}
+
+bool wh_made_take(const struct wh_log *l, uint64_t *real)
+{
+	struct wh_made *m = take_away(l);
+
+	if (!m)
+		return false;
+	memcpy(real, m->real, m->places * sizeof(*real));
+	discard(m);
+	return true;
 }
 
 static const struct wh_kept_kind *kind_of(const struct wh_log *l)

@@ -16,7 +16,7 @@ struct wh_made;
 /* One type of descriptors; static. */
 struct wh_kept_kind {
 	struct wh_library *library;
-	/* The call that ends one, and where its request has it; 0: it ends with what it is made of. */
+	/* The call that ends one, and where its request has it; 0: there is none. */
 	uint32_t end;
 	uint32_t end_size, end_at;
 	uint32_t type;		/* WH_H_*: its name stands in a struct of the program's; or 0 */
@@ -26,7 +26,7 @@ struct wh_kept_kind {
 	bool own;		/* it is never another's, and the worker's from its making on */
 	bool now;		/* the worker has one as soon as the program does */
 	bool follows;		/* it ends with what it is made of, though there is a call, too */
-	bool alone;		/* one thread at a time has one, so it needs no lock */
+	bool alone;		/* one thread at a time has one, which keeps no address: no lock */
 	void (*forget)(struct wh_made *m);	/* before it ends: its notes */
 };
 
@@ -59,6 +59,8 @@ struct wh_record {
 	bool makes;
 	bool replaces;		/* an earlier one of this call and key is void */
 	bool now;		/* it has to be in the worker once this is taken */
+	bool refused;		/* the library has refused it, and does so again */
+	uint8_t resv[7];
 };
 
 /* It holds each struct wh_made that a record refers to. */
@@ -140,6 +142,8 @@ struct wh_made *wh_made_find(const struct wh_log *l);
  */
 struct wh_outcome wh_made_judge(const struct wh_log *before, const struct wh_record *step,
 				const struct wh_log *after, struct wh_made **made);
+/* The numbers of one that nobody has, which is the caller's from then on; false: there is none. */
+bool wh_made_take(const struct wh_log *l, uint64_t *real);
 /* One that is like no other, of a hash that the caller knows; its log is made of `l`. */
 struct wh_made *wh_made_alone(const struct wh_log *l, uint64_t hash, uint64_t real);
 void wh_made_hold(struct wh_made *m);

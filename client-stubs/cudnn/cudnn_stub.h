@@ -62,17 +62,13 @@ cudnnStatus_t wh_cudnn_pack_finalize(cudnnBackendDescriptor_t descriptor);
 cudnnStatus_t wh_cudnn_pack_destroy(cudnnBackendDescriptor_t descriptor);
 cudnnStatus_t wh_cudnn_pack_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
 
-/* --- descriptor.c, content.c: all other backend descriptors ------------------- */
+/* --- descriptor.c: all other backend descriptors ------------------------------ */
 
 /*
  * The number of a descriptor in the worker. What was the client's alone, a variant pack
  * too, is the worker's from here on.
  */
 cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
-/* End one of the worker's that the program cannot name. */
-void wh_cudnn_end_real(uint64_t real);
-/* End those that are kept although the program has destroyed them. */
-void wh_cudnn_end_idle(void);
 
 /* --- backend.c: to the worker's descriptor with this number ------------------- */
 
@@ -82,7 +78,13 @@ cudnnStatus_t wh_cudnn_set(uint64_t descriptor, int32_t name, int32_t type, int6
 /* All of them are the worker's. */
 cudnnStatus_t wh_cudnn_send_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
 				const void *elements);
-struct wh_question;
+/* What of a question decides about its answer. */
+struct wh_question {
+	int32_t name;
+	int32_t type;
+	int64_t n;
+	bool elements;		/* not only how many there are */
+};
 /* `came` of the elements came; descriptors to fill are in `out`, by the worker's numbers. */
 cudnnStatus_t wh_cudnn_send_get(uint64_t descriptor, const struct wh_question *q, int64_t *count,
 				uint64_t *came, void *out);

@@ -1,244 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Backend descriptors as the program has them. What a program does to one is noted here as
- * long as the library has taken the same steps before; then it is sure to take them again,
- * and at the end a descriptor of the worker's that was made alike serves (content.c), so
- * that nothing crosses. The first step that is new makes a genuine one in the worker by
- * all that was noted, and from there on each step is the library's to judge, so that an
- * error comes where it comes natively. Owns the program's descriptors. Variant packs are
+ * Backend descriptors as the program has them. What a program does to one is kept as its other
+ * descriptors are (../kept.c), as long as the library has taken the same steps before; at
+ * finalizing, which is the last step, one of the worker's that was made alike serves, so that
+ * nothing crosses. What refers to others refers to the worker's. What cannot be compared is done
+ * to one that is the program's own, in the worker. Owns what is done to them. Variant packs are
  * pack.c's.
  */
-#include "content.h"
-#include "../names.h"
+#include "recall.h"
+#include "../kept_object.h"
 
 #include <stdlib.h>
 
-#define MOST	65536	/* alive at a time; what is more is the worker's alone */
-/* No type of the worker's objects is as high, and it is no pack's. */
-#define TAG	0xfe00000000000000ULL
 /* Of all that was set of one descriptor. */
-#define RECORDS	(64u << 10)
-#define FEW	64
+#define RECORDS		(64u << 10)
+#define FEW		64
+#define BLANK_MOST	1024
 
-struct descriptor {
-	struct wh_name name;
-	int32_t type;
-	bool odd;		/* more was done to it than was noted: no other one is like it */
-	bool refused;		/* to be finalized, by what was known: nobody was asked */
-	uint64_t hash;		/* of its type and records */
-	uint64_t real;		/* not finalized, in the worker; 0: there is none */
-	struct wh_records records;
-	struct wh_content *content;	/* it is finalized */
-};
+#define KIND									\
+	.library = &wh_cudnn_library,						\
+	.end = WH_CALL_cudnnBackendDestroyDescriptor,				\
+	.end_size = sizeof(struct wh_req_cudnnBackendDestroyDescriptor),	\
+	.end_at = offsetof(struct wh_req_cudnnBackendDestroyDescriptor, descriptor), \
+	.by_context = true, .alone = true, .forget = wh_memos_end
 
-static struct wh_name *all[MOST];
-static struct wh_names descriptors = {
-	.all = all,
-	.most = MOST,
-	.size = sizeof(struct descriptor),
-	.tag = TAG,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-};
-WH_IN_CHILD(wh_names_forget(&descriptors))
+/* A plan, which has code on the device, is as much as several; its plans add to a cache. */
+static const struct wh_kept_kind any = { KIND }, plans = { KIND, .weight = 15 },
+				 caches = { KIND, .own = true };
 
-static struct descriptor *find(const void *descriptor)
+static const struct wh_kept_kind *kind_of(int32_t type)
 {
-	return (struct descriptor *)wh_name_find(&descriptors, descriptor);
+	return type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? &plans :
+	       type == CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR ? &caches : &any;
 }
 
-static uint64_t hash_of_type(int32_t type)
+static struct wh_kept *find(const void *descriptor)
 {
-	return wh_cudnn_mix(0x63756464ULL, (uint32_t)type);
+	struct wh_kept *k = wh_kept_find((uintptr_t)descriptor);
+
+	return k && (k->kind == &any || k->kind == &plans || k->kind == &caches) ? k : NULL;
 }
 
-static void start(struct descriptor *d, int32_t type)
+static int32_t type_of(const struct wh_log *l)
 {
-	d->type = type;
-	/* Its plans add to it. */
-	d->odd = type == CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR;
-	d->refused = false;
-	d->hash = hash_of_type(type);
-	d->real = 0;
-	d->records = (struct wh_records) { 0 };
-	d->content = NULL;
-}
+	const struct wh_req_cudnnBackendCreateDescriptor *q =
+		(const void *)wh_record_request(wh_record_next(l, NULL));
 
-/* NULL: there are too many. */
-static struct descriptor *take(int32_t type)
-{
-	struct descriptor *d = (struct descriptor *)wh_name_take(&descriptors);
-
-	if (d) {
-		start(d, type);
-		wh_name_show(&descriptors, &d->name);
-	}
-	return d;
-}
-
-/* All that it is made of. */
-static void clear(struct descriptor *d)
-{
-	if (d->real)
-		wh_cudnn_end_real(d->real);
-	if (d->content)
-		wh_content_release(d->content);
-	wh_records_end(&d->records);
-	start(d, d->type);
-}
-
-static void drop(struct descriptor *d)
-{
-	wh_name_hide(&d->name);
-	clear(d);
-	wh_name_give(&descriptors, &d->name);
+	return q->descriptorType;
 }
 
 /* --- In the worker ----------------------------------------------------------------- */
 
-/* The numbers of contents that a record has. */
-static cudnnStatus_t send_record(uint64_t real, const struct wh_noted *r)
-{
-	const struct wh_content *const *content = (void *)(r + 1);
-	uint64_t few[FEW] = { 0 }, *many = few;
-	cudnnStatus_t res;
-	int64_t i;
-
-	if (r->type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
-		return wh_cudnn_send_set(real, r->name, r->type, r->count, r + 1);
-	if (r->count > FEW)
-		many = malloc(r->count * sizeof(*many));
-	if (!many)
-		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	for (i = 0; i < r->count; i++)
-		many[i] = content[i]->real;
-	res = wh_cudnn_send_set(real, r->name, r->type, r->count, many);
-	if (many != few)
-		free(many);
-	return res;
-}
-
-/* Not for one that is finalized. */
-static cudnnStatus_t make_real(struct descriptor *d)
-{
-	cudnnBackendDescriptor_t real = NULL;
-	struct wh_noted *r;
-	cudnnStatus_t res;
-
-	if (d->real)
-		return CUDNN_STATUS_SUCCESS;
-	res = wh_raw_cudnnBackendCreateDescriptor(d->type, &real);
-	if (res != CUDNN_STATUS_SUCCESS)
-		return res;
-	wh_steps_learn(hash_of_type(d->type));
-	for (r = wh_next_record(&d->records, NULL); r && !res; r = wh_next_record(&d->records, r))
-		res = send_record((uintptr_t)real, r);
-	if (res == CUDNN_STATUS_SUCCESS && d->refused)
-		wh_raw_cudnnBackendFinalize(real);
-	if (res == CUDNN_STATUS_SUCCESS)
-		d->real = (uintptr_t)real;
-	else
-		wh_cudnn_end_real((uintptr_t)real);
-	return res;
-}
-
+/* Not finalized, it is this one's alone: the worker's others may come to refer to it. */
 cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 {
-	struct descriptor *d = find(descriptor);
-	cudnnStatus_t res;
+	struct wh_kept *k = find(descriptor);
+	cudnnStatus_t res = CUDNN_STATUS_SUCCESS;
 
-	if (!d)
+	if (!k)
 		return wh_cudnn_pack_real(descriptor, real);
-	if (d->content) {
-		*real = d->content->real;
-		return CUDNN_STATUS_SUCCESS;
-	}
-	res = make_real(d);
-	*real = d->real;
+	if (!k->final)
+		res = wh_cudnn_kept(wh_kept_make_own(k));
+	*real = k->real;
 	return res;
+}
+
+/* From here on the program's is this one, which is held for it. */
+static void become(struct wh_kept *k, struct wh_made *m)
+{
+	wh_kept_let_go(k);
+	k->own = false;
+	k->final = true;
+	k->made = m;
+	k->real = wh_made_real(m);
+}
+
+/* One of its own is finalized, and like no other. */
+static struct wh_made *settle(struct wh_kept *k, uint64_t hash)
+{
+	struct wh_made *m = wh_made_alone(&k->log, hash, k->real);
+
+	if (m)
+		become(k, m);
+	return m;
 }
 
 /* --- Setting ----------------------------------------------------------------------- */
 
-/* Room for a record of so many bytes behind those that there are. */
-static struct wh_noted *room_for(struct wh_records *l, size_t bytes)
+/* Zeroed; NULL: no memory. */
+static struct wh_record *new_record(const struct wh_kept *k, uint32_t call, size_t size, size_t at)
 {
-	size_t room = l->room ? l->room : 256;
-	uint8_t *p;
+	struct wh_record *r = calloc(1, sizeof(*r) + size + 8);
 
-	if (l->size + bytes > RECORDS)
-		return NULL;
-	while (room < l->size + bytes)
-		room *= 2;
-	if (room > l->room) {
-		p = realloc(l->bytes, room);
-		if (!p)
-			return NULL;
-		l->bytes = p;
-		l->room = room;
+	if (r) {
+		r->kind = k->kind;
+		r->call = call;
+		r->size = size;
+		r->at = at;
 	}
-	return (struct wh_noted *)(l->bytes + l->size);
+	return r;
 }
 
-/* Fills in the elements, with what they add to the hash. False: they cannot be noted. */
-static bool note_elements(struct wh_noted *r, const void *elements, uint64_t *hash)
+/* The worker's handles and descriptors for the program's. False: they cannot be compared. */
+static bool translate(struct wh_record *r, int32_t type, uint64_t *element, int64_t n)
 {
-	const size_t padded = wh_noted_bytes(r) - sizeof(*r), n = r->count *
-		wh_cudnn_attribute_size((cudnnBackendAttributeType_t)r->type);
 	struct wh_obj_cudnnHandle_t handle;
-	uint64_t *to = (uint64_t *)(r + 1);
-	const struct descriptor *d;
-	size_t i;
+	const struct wh_kept *k;
+	int64_t i;
 
-	if (padded > n)
-		to[padded / 8 - 1] = 0;
-	memcpy(to, elements, n);
-	for (i = 0; i < padded / 8; i++) {
-		if (r->type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-			d = find((void *)to[i]);
-			if (!d || !d->content)
-				return false;
-			to[i] = (uintptr_t)d->content;
-			*hash = wh_cudnn_mix(*hash, d->content->hash);
-			continue;
-		}
-		if (r->type == CUDNN_TYPE_HANDLE) {
-			if (!wh_pack_cudnnHandle_t((cudnnHandle_t)to[i], &handle))
-				return false;
-			to[i] = handle.id;
-		}
-		*hash = wh_cudnn_mix(*hash, to[i]);
+	for (i = 0; i < n && type == CUDNN_TYPE_BACKEND_DESCRIPTOR; i++) {
+		k = find((void *)element[i]);
+		if (!k || !k->final)
+			return false;
+		element[i] = (uintptr_t)k->made;
+		r->refs++;
+	}
+	for (i = 0; i < n && type == CUDNN_TYPE_HANDLE; i++) {
+		if (!wh_pack_cudnnHandle_t((cudnnHandle_t)element[i], &handle))
+			return false;
+		element[i] = handle.id;
 	}
 	return true;
 }
 
-/* Behind the others, not yet one of them; NULL: it cannot be noted. */
-static struct wh_noted *note(struct descriptor *d, const struct wh_noted *head, const void *p,
-			      uint64_t *hash)
+/* NULL: it cannot be kept. */
+static struct wh_record *record_of(const struct wh_kept *k,
+				   const struct wh_req_cudnnAttribute *head, const void *elements)
 {
-	const size_t size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)head->type);
-	struct wh_noted *r;
+	const size_t fixed = WH_WIRE_FIXED(*head),
+		     size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)head->type);
+	struct wh_record *r;
+	size_t bytes;
 
-	if (d->odd || !p || !size || head->type == CUDNN_TYPE_VOID_PTR || head->count < 0 ||
+	if (k->own || !elements || !size || head->type == CUDNN_TYPE_VOID_PTR || head->count < 0 ||
 	    head->count > (int64_t)(WH_CUDNN_INLINE / size))
 		return NULL;
-	r = room_for(&d->records, wh_noted_bytes(head));
+	bytes = wh_wire_bytes(head->count, size);
+	if (k->log.size + fixed + bytes > RECORDS)
+		return NULL;
+	r = new_record(k, WH_CALL_cudnnBackendSetAttribute, fixed + bytes,
+		       offsetof(struct wh_req_cudnnAttribute, descriptor));
 	if (!r)
 		return NULL;
-	*r = *head;
-	*hash = wh_cudnn_mix(d->hash, (uint64_t)(uint32_t)r->name << 32 | (uint32_t)r->type);
-	*hash = wh_cudnn_mix(*hash, r->count);
-	return note_elements(r, p, hash) ? r : NULL;
-}
-
-static void keep(struct descriptor *d, const struct wh_noted *r, uint64_t hash)
-{
-	struct wh_content *const *content = (void *)(r + 1);
-	int64_t i;
-
-	for (i = 0; i < r->count && r->type == CUDNN_TYPE_BACKEND_DESCRIPTOR; i++)
-		wh_content_hold(content[i]);
-	d->records.size += wh_noted_bytes(r);
-	d->hash = hash;
+	r->refs_at = fixed;
+	memcpy(wh_record_request(r), head, sizeof(*head));
+	memcpy(wh_record_refs(r), elements, head->count * size);
+	if (translate(r, head->type, wh_record_refs(r), head->count))
+		return r;
+	free(r);
+	return NULL;
 }
 
 /* Elements that are descriptors by the worker's numbers, which are made if need be. */
@@ -252,8 +162,9 @@ static cudnnStatus_t real_elements(const cudnnBackendDescriptor_t *in, int64_t n
 	return res;
 }
 
-/* What cannot be noted, or is new: the library judges. */
-static cudnnStatus_t set_real(uint64_t real, const struct wh_noted *head, const void *elements)
+/* What cannot be kept, of the worker's. */
+static cudnnStatus_t set_real(uint64_t real, const struct wh_req_cudnnAttribute *head,
+			      const void *elements)
 {
 	uint64_t few[FEW], *many = few;
 	cudnnStatus_t res;
@@ -274,29 +185,22 @@ static cudnnStatus_t set_real(uint64_t real, const struct wh_noted *head, const 
 	return res;
 }
 
-static cudnnStatus_t set(struct descriptor *d, const struct wh_noted *head, const void *elements)
+static cudnnStatus_t set(struct wh_kept *k, const struct wh_req_cudnnAttribute *head,
+			 const void *elements)
 {
-	uint64_t hash = 0;
-	struct wh_noted *r;
+	struct wh_record *r;
 	cudnnStatus_t res;
 
-	if (d->content)
+	if (k->final)
 		return CUDNN_STATUS_BAD_PARAM;
-	r = note(d, head, elements, &hash);
-	if (r && !d->real && wh_steps_known(hash)) {
-		keep(d, r, hash);
-		return CUDNN_STATUS_SUCCESS;
+	r = record_of(k, head, elements);
+	if (r) {
+		res = wh_cudnn_kept(wh_kept_step(k, r));
+		free(r);
+		return res;
 	}
-	res = make_real(d);
-	if (res == CUDNN_STATUS_SUCCESS)
-		res = set_real(d->real, head, elements);
-	if (r && res == CUDNN_STATUS_SUCCESS) {
-		keep(d, r, hash);
-		wh_steps_learn(hash);
-	} else {
-		d->odd = true;
-	}
-	return res;
+	res = wh_cudnn_kept(wh_kept_make_own(k));
+	return res ? res : set_real(k->real, head, elements);
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
@@ -304,15 +208,15 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 				       cudnnBackendAttributeType_t attributeType,
 				       int64_t elementCount, const void *arrayOfElements)
 {
-	const struct wh_noted head = {
+	const struct wh_req_cudnnAttribute head = {
 		.name = attributeName, .type = attributeType, .count = elementCount,
 	};
-	struct descriptor *d = find(descriptor);
+	struct wh_kept *k = find(descriptor);
 	cudnnStatus_t res;
 	uint64_t real;
 
-	if (d)
-		return set(d, &head, arrayOfElements);
+	if (k)
+		return set(k, &head, arrayOfElements);
 	if (wh_cudnn_pack_set(descriptor, attributeName, attributeType, elementCount,
 			      arrayOfElements))
 		return CUDNN_STATUS_SUCCESS;
@@ -322,98 +226,95 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 
 /* --- Finalizing -------------------------------------------------------------------- */
 
-static uint64_t context(void)
-{
-	CUcontext ctx = NULL;
-
-	cuCtxGetCurrent(&ctx);
-	return (uintptr_t)ctx;
-}
-
-/* As a content that would be found, or made. */
-static struct wh_content like(const struct descriptor *d)
+static cudnnStatus_t finalize_own(struct wh_kept *k)
 {
 	static uint64_t unlike;
-	struct wh_content c = {
-		.hash = d->hash, .type = d->type, .ctx = context(), .real = d->real,
-		.records = d->records, .listed = !d->odd,
-		.constant = d->type != CUDNN_BACKEND_KERNEL_CACHE_DESCRIPTOR,
-	};
+	cudnnStatus_t res = wh_raw_cudnnBackendFinalize((cudnnBackendDescriptor_t)k->real);
 
-	if (d->odd)
-		c.hash = wh_cudnn_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
-	return c;
-}
-
-/* From here on the descriptor is that content. */
-static void become(struct descriptor *d, struct wh_content *c)
-{
-	if (d->real && d->real != c->real)
-		wh_cudnn_end_real(d->real);
-	d->real = 0;
-	d->content = c;
+	if (res != CUDNN_STATUS_SUCCESS)
+		return res;
+	return settle(k, wh_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED))) ? res :
+	       CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
 /* As the library did, or does: a search among engines tries the same ones each time. */
-static cudnnStatus_t finalize_real(struct descriptor *d, const struct wh_content *want)
+static cudnnStatus_t finalize_with(struct wh_kept *k, struct wh_record *r)
 {
-	cudnnStatus_t res = want->listed ? wh_failure_recall(want) : CUDNN_STATUS_SUCCESS;
+	const uint64_t hash = wh_log_hash(&k->log);
+	cudnnStatus_t res = wh_failure_recall(hash);
 
-	if (res != CUDNN_STATUS_SUCCESS) {
-		d->refused = !d->real;
-		return res;
+	if (res == CUDNN_STATUS_SUCCESS) {
+		res = wh_cudnn_kept(wh_kept_step(k, r));
+		wh_failure_keep(hash, res);
 	}
-	res = make_real(d);
-	if (res != CUDNN_STATUS_SUCCESS)
-		return res;
-	res = wh_raw_cudnnBackendFinalize((cudnnBackendDescriptor_t)d->real);
-	if (res != CUDNN_STATUS_SUCCESS && want->listed)
-		wh_failure_keep(want, res);
+	k->final = res == CUDNN_STATUS_SUCCESS;
+	r->refused = true;
+	if (!k->final && !wh_kept_note_refused(k, r))
+		res = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	return res;
 }
 
-static cudnnStatus_t finalize(struct descriptor *d)
+static cudnnStatus_t finalize(struct wh_kept *k)
 {
-	struct wh_content want, *c;
+	struct wh_record *r;
 	cudnnStatus_t res;
 
-	if (d->content)
+	if (k->final)
 		return CUDNN_STATUS_BAD_PARAM;
-	want = like(d);
-	c = want.listed ? wh_content_find(&want) : NULL;
-	if (c) {
-		wh_records_end(&d->records);
-		become(d, c);
-		return CUDNN_STATUS_SUCCESS;
-	}
-	res = finalize_real(d, &want);
-	if (res != CUDNN_STATUS_SUCCESS) {
-		d->odd = true;
-		return res;
-	}
-	want.real = d->real;
-	c = wh_content_new(&want);
-	if (!c)
+	if (k->own)
+		return finalize_own(k);
+	r = new_record(k, WH_CALL_cudnnBackendFinalize, sizeof(struct wh_req_cudnnBackendFinalize),
+		       offsetof(struct wh_req_cudnnBackendFinalize, descriptor));
+	if (!r)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	d->records = (struct wh_records) { 0 };
-	d->real = 0;
-	become(d, c);
-	return CUDNN_STATUS_SUCCESS;
+	r->now = true;
+	res = finalize_with(k, r);
+	free(r);
+	return res;
 }
 
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
-	struct descriptor *d = find(descriptor);
+	struct wh_kept *k = find(descriptor);
 
-	return d ? finalize(d) : wh_cudnn_pack_finalize(descriptor);
+	return k ? finalize(k) : wh_cudnn_pack_finalize(descriptor);
 }
 
 /* --- Its life ---------------------------------------------------------------------- */
 
+/* Nothing was done to it. Is there such a type? */
+static cudnnStatus_t start(struct wh_kept *k, cudnnBackendDescriptorType_t type)
+{
+	struct wh_req_cudnnBackendCreateDescriptor *q;
+	struct wh_record *r;
+	cudnnStatus_t res;
+
+	r = new_record(k, WH_CALL_cudnnBackendCreateDescriptor, sizeof(*q),
+		       offsetof(struct wh_rsp_cudnnBackendCreateDescriptor, descriptor));
+	if (!r)
+		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	q = (void *)wh_record_request(r);
+	q->descriptorType = type;
+	r->makes = true;
+	res = wh_cudnn_kept(wh_kept_step(k, r));
+	free(r);
+	return res;
+}
+
+/* What it is in the worker is not the program's any more. */
+static void end_own(struct wh_kept *k)
+{
+	wh_kept_let_go(k);
+	if (k->own)
+		wh_real_end(k->kind, k->real);
+	k->own = k->final = false;
+	k->real = 0;
+}
+
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descriptorType,
 					   cudnnBackendDescriptor_t *descriptor)
 {
-	struct descriptor *d = NULL;
+	struct wh_kept *k;
 	cudnnStatus_t res;
 	CUresult cu;
 
@@ -424,28 +325,31 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descript
 		return wh_cudnn_lost(cu);
 	if (descriptorType == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
 		return wh_cudnn_pack_create(descriptor);
-	d = take(descriptorType);
-	if (!d)
+	k = wh_kept_new(kind_of(descriptorType), NULL, 0);
+	if (!k)
 		return wh_raw_cudnnBackendCreateDescriptor(descriptorType, descriptor);
-	/* Is there such a type? */
-	res = wh_steps_known(d->hash) ? CUDNN_STATUS_SUCCESS : make_real(d);
+	res = start(k, descriptorType);
 	if (res == CUDNN_STATUS_SUCCESS)
-		*descriptor = (cudnnBackendDescriptor_t)d->name.id;
+		wh_kept_show(k, descriptor);
 	else
-		drop(d);
+		wh_kept_release(k);
 	return res;
 }
 
 /* It is as it was made. */
 cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 {
-	struct descriptor *d = find(descriptor);
+	struct wh_kept *k = find(descriptor);
+	cudnnBackendDescriptorType_t type;
 	cudnnStatus_t res;
 	uint64_t real;
 
-	if (d) {
-		clear(d);
-		return CUDNN_STATUS_SUCCESS;
+	if (k) {
+		type = type_of(&k->log);
+		end_own(k);
+		wh_log_free(&k->log);
+		k->steps = 0;
+		return start(k, type);
 	}
 	res = wh_cudnn_real(descriptor, &real);
 	return res ? res : wh_raw_cudnnBackendInitialize((cudnnBackendDescriptor_t)real);
@@ -453,29 +357,28 @@ cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
-	struct descriptor *d = find(descriptor);
+	struct wh_kept *k = find(descriptor);
 
-	if (!d)
+	if (!k)
 		return wh_cudnn_pack_destroy(descriptor);
-	drop(d);
+	end_own(k);
+	wh_kept_finish(k);
 	return CUDNN_STATUS_SUCCESS;
 }
 
 /* --- Getting ----------------------------------------------------------------------- */
 
-#define BLANK_MOST	1024
-
 /* Nothing was done to any of them but that they were made, and all are different ones. */
 static bool blank(void *const *descriptor, uint64_t n)
 {
-	const struct descriptor *d;
+	const struct wh_kept *k;
 	uint64_t i, j;
 
 	if (n > BLANK_MOST)
 		return false;
 	for (i = 0; i < n; i++) {
-		d = find(descriptor[i]);
-		if (!d || d->content || d->odd || d->records.size)
+		k = find(descriptor[i]);
+		if (!k || k->final || k->own || k->steps > 1)
 			return false;
 		for (j = 0; j < i; j++)
 			if (descriptor[j] == descriptor[i])
@@ -484,77 +387,59 @@ static bool blank(void *const *descriptor, uint64_t n)
 	return true;
 }
 
-static bool of_types(void *const *descriptor, struct wh_content *const *content, uint64_t n)
+static bool of_types(void *const *descriptor, struct wh_made *const *made, uint64_t n)
 {
 	uint64_t i;
 
 	for (i = 0; i < n; i++)
-		if (find(descriptor[i])->type != content[i]->type)
+		if (type_of(&find(descriptor[i])->log) != type_of(&made[i]->log))
 			return false;
 	return true;
 }
 
 /* Descriptors that the program wants to have filled, by an answer that was given before. */
-static bool recall_filled(const struct wh_content *about, const struct wh_question *q,
-			  int64_t *count, void *const *descriptor)
+static bool recall_filled(const struct wh_made *about, const struct wh_question *q, int64_t *count,
+			  void *const *descriptor)
 {
-	struct wh_content *content[BLANK_MOST];
+	struct wh_made *made[BLANK_MOST];
 	uint64_t came = 0, i;
 	bool ok;
 
-	*count = blank(descriptor, q->n) ? wh_memo_recall(about, q, &came, content) : -1;
-	ok = *count >= 0 && of_types(descriptor, content, came);
+	*count = blank(descriptor, q->n) ? wh_memo_recall(about, q, &came, made) : -1;
+	ok = *count >= 0 && of_types(descriptor, made, came);
 	for (i = 0; i < came; i++) {
 		if (ok)
-			become(find(descriptor[i]), content[i]);
+			become(find(descriptor[i]), made[i]);
 		else
-			wh_content_release(content[i]);
+			wh_made_leave(made[i]);
 	}
 	return ok;
 }
 
-/* The library has filled this one: it is finalized, and like no other that is set. */
-static struct wh_content *filled(struct descriptor *d, uint64_t hash)
-{
-	struct wh_content want = like(d), *c;
-
-	want.listed = false;
-	want.hash = hash;
-	c = wh_content_new(&want);
-	if (!c) {
-		d->odd = true;
-		return NULL;
-	}
-	d->records = (struct wh_records) { 0 };
-	d->real = 0;
-	become(d, c);
-	return c;
-}
-
-/* They were blank. */
-static void keep_filled(struct wh_content *about, const struct wh_question *q, int64_t count,
+/* The library has filled these: they are finalized, and like none that is set. */
+static void keep_filled(struct wh_made *about, const struct wh_question *q, int64_t count,
 			void *const *descriptor, uint64_t came)
 {
-	struct wh_content **content = malloc((came + 1) * sizeof(*content)), *c;
-	uint64_t hash = wh_cudnn_mix(wh_cudnn_mix(about->hash, q->name), q->n), i, n = 0;
+	struct wh_made **made = malloc((came + 1) * sizeof(*made)), *m;
+	const uint64_t hash = wh_mix(wh_mix(about->hash, q->name), q->n);
+	uint64_t i, n = 0;
 
 	for (i = 0; i < came; i++) {
-		c = filled(find(descriptor[i]), wh_cudnn_mix(hash, i));
-		if (content && c)
-			content[n++] = c;
+		m = settle(find(descriptor[i]), wh_mix(hash, i));
+		if (made && m)
+			made[n++] = m;
 	}
-	if (content && n == came)
-		wh_memo_keep(about, q, count, came, content);
-	free(content);
+	if (made && n == came)
+		wh_memo_keep(about, q, count, came, made);
+	free(made);
 }
 
 /* The library fills those that the program made; where it put others, these are what came. */
-static cudnnStatus_t fill(struct wh_content *about, uint64_t real, const struct wh_question *q,
+static cudnnStatus_t fill(struct wh_made *about, uint64_t real, const struct wh_question *q,
 			  int64_t *count, void **descriptor)
 {
 	const bool fresh = about && blank(descriptor, q->n);
 	uint64_t *number = malloc((q->n + 1) * 2 * sizeof(*number)), came = 0, i;
-	struct descriptor *d;
 	cudnnStatus_t res;
 	bool same = true;
 
@@ -566,27 +451,26 @@ static cudnnStatus_t fill(struct wh_content *about, uint64_t real, const struct 
 		res = wh_cudnn_send_get(real, q, count, &came, number);
 	for (i = 0; i < came; i++)
 		same &= number[i] == number[q->n + i];
-	if (fresh && same && res == CUDNN_STATUS_SUCCESS) {
+	if (fresh && same && res == CUDNN_STATUS_SUCCESS)
 		keep_filled(about, q, *count, descriptor, came);
-		came = 0;
-	}
-	for (i = 0; i < (uint64_t)q->n; i++) {
-		d = find(descriptor[i]);
-		if (d && !(fresh && same))
-			d->odd = true;
-		if (i < came && number[i] != number[q->n + i])
+	for (i = 0; i < came && !same; i++)
+		if (number[i] != number[q->n + i])
 			descriptor[i] = (void *)number[i];
-	}
 	free(number);
 	return res;
+}
+
+/* The worker's about which the same is said each time. */
+static struct wh_made *constant(const struct wh_kept *k)
+{
+	return k && k->final && k->kind != &caches ? k->made : NULL;
 }
 
 static cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, const struct wh_question *q,
 			 int64_t *count, void *out)
 {
 	const bool fills = q->elements && q->type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
-	const struct descriptor *d = find(descriptor);
-	struct wh_content *about = d ? d->content : NULL;
+	struct wh_made *about = constant(find(descriptor));
 	uint64_t real, came = 0;
 	cudnnStatus_t res;
 

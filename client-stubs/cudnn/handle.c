@@ -91,7 +91,7 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 	if (!alive(handle))
 		return CUDNN_STATUS_BAD_PARAM;
 	/* A plan of its ends before it. */
-	wh_cudnn_end_idle();
+	wh_made_end_idle();
 	q = wh_cudnn_begin(&c, WH_CALL_cudnnDestroy, sizeof(*q));
 	if (!q)
 		return wh_cudnn_lost(c.result);

@@ -7,7 +7,7 @@
  * is made of it) makes a genuine one in the worker first, which has the last word from then
  * on. Owns the packs.
  */
-#include "content.h"
+#include "cudnn_stub.h"
 #include "../names.h"
 
 #include <stdlib.h>
@@ -264,14 +264,14 @@ static uint64_t alignment(uint64_t address)
 static uint64_t about(const struct pack *p)
 {
 	static uint64_t unlike;
-	uint64_t h = wh_cudnn_mix(p->has_workspace, alignment(p->workspace));
+	uint64_t h = wh_mix(p->has_workspace, alignment(p->workspace));
 	uint32_t i;
 
 	if (p->in_data)
-		return wh_cudnn_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
+		return wh_mix(~0ULL, __atomic_add_fetch(&unlike, 1, __ATOMIC_RELAXED));
 	for (i = 0; i < p->pointers; i++) {
-		h = wh_cudnn_mix(h, p->id_of[i]);
-		h = wh_cudnn_mix(h, p->place[i] == PLACE_VALUE ? 15 :
+		h = wh_mix(h, p->id_of[i]);
+		h = wh_mix(h, p->place[i] == PLACE_VALUE ? 15 :
 				    alignment((uintptr_t)p->pointer[i]));
 	}
 	return h;
