@@ -82,6 +82,9 @@ static void test_like_before(void)
 	ok(a != b && !set(b, CUDNN_DATA_FLOAT, 6) && size_of(a) == 5 && size_of(b) == 6,
 	   "setting_one_leaves_another_that_was_alike");
 	ok(!set(b, CUDNN_DATA_FLOAT, 5) && size_of(b) == 5, "and_may_make_it_alike_again");
+	ok(size_of(a) == 5 && !set(b, CUDNN_DATA_FLOAT, 61) && size_of(a) == 5 && size_of(b) == 61,
+	   "setting_one_leaves_another_that_has_the_same_in_the_worker");
+	ok(!set(b, CUDNN_DATA_FLOAT, 5) && size_of(b) == 5, "which_it_may_have_again");
 	ok(!cudnnDestroyTensorDescriptor(a) && size_of(b) == 5, "end_of_one_leaves_the_other");
 	a = make();
 	news();
@@ -215,7 +218,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return requests(atoi(argv[2]));
-	tap_plan(27);
+	tap_plan(29);
 	begin();
 	news();
 	test_like_before();
