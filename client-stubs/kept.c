@@ -156,15 +156,6 @@ static void keep(struct wh_kept *k, struct wh_made *made)
 		__atomic_store_n(&k->real, wh_made_real(made), __ATOMIC_RELEASE);
 }
 
-static const struct wh_record *last(const struct wh_log *l)
-{
-	const struct wh_record *r, *last = NULL;
-
-	for (r = wh_record_next(l, NULL); r; r = wh_record_next(l, r))
-		last = r;
-	return last;
-}
-
 /* The library's word, by what was done in all. */
 static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
 			       const struct wh_record *step, const struct wh_log *after)
@@ -192,7 +183,7 @@ static struct wh_outcome judge_longer(struct wh_kept *k, const struct wh_log *be
 	struct wh_log after;
 
 	if (whole(k, &after))
-		o = judge(k, before, k->kind->type ? last(&after) : step, &after);
+		o = judge(k, before, k->kind->type ? wh_log_last(&after) : step, &after);
 	drop(k, &after);
 	return o;
 }
@@ -211,6 +202,8 @@ static struct wh_outcome one_more(struct wh_kept *k, const struct wh_log *before
 		wh_record_hold(step);
 		free(old.bytes);
 		k->steps++;
+		k->note = 0;
+		k->altered = false;
 	} else {
 		free(k->log.bytes);
 		k->log = old;
@@ -221,7 +214,19 @@ static struct wh_outcome one_more(struct wh_kept *k, const struct wh_log *before
 /* What the worker takes of one that is its own: there is one place. */
 static struct wh_outcome run_own(struct wh_kept *k, const struct wh_record *step)
 {
-	return wh_record_run(step, &k->real);
+	struct wh_outcome o = wh_record_run(step, &k->real);
+	struct wh_log log;
+
+	if (!wh_good(o) || k->kind->type)
+		return o;
+	/* Of no use to the worker any more; it says what was set. */
+	k->note = 0;
+	k->altered = !longer(k, step, &log);
+	if (!k->altered) {
+		free(k->log.bytes);
+		k->log = log;
+	}
+	return o;
 }
 
 struct wh_outcome wh_kept_step(struct wh_kept *k, const struct wh_record *step)
@@ -368,6 +373,8 @@ uint64_t wh_kept_own(uint64_t name)
 	if (!k)
 		return name;
 	lock_for(k->kind);
+	k->note = 0;
+	k->altered = true;
 	real = wh_good(wh_kept_make_own(k)) ? k->real : 0;
 	unlock_for(k->kind);
 	return real ? real : name;

@@ -24,6 +24,8 @@ struct wh_kept {
 	uint32_t refs;			/* its name, what was made of it, who is at work on it */
 	struct wh_log log;		/* what was done to it alone */
 	uint32_t steps;			/* records in it */
+	bool altered;			/* by another call, since it was last set */
+	uint32_t note;			/* of the library's file, while it is as it is; or 0 */
 	struct wh_made *made;		/* held; one of the worker's that is as this one is */
 	/* Of one whose name is in a struct of the program's. */
 	uint64_t born;

@@ -144,6 +144,15 @@ void wh_log_free(struct wh_log *l)
 	*l = (struct wh_log) { NULL, 0 };
 }
 
+struct wh_record *wh_log_last(const struct wh_log *l)
+{
+	struct wh_record *r, *last = NULL;
+
+	for (r = wh_record_next(l, NULL); r; r = wh_record_next(l, r))
+		last = r;
+	return last;
+}
+
 static uint32_t places_in(const struct wh_log *l)
 {
 	const struct wh_record *r;

@@ -111,6 +111,8 @@ static inline struct wh_record *wh_record_next(const struct wh_log *l, const str
 	return p && p < l->bytes + l->size ? (struct wh_record *)p : NULL;
 }
 
+struct wh_record *wh_log_last(const struct wh_log *l);
+
 /* What one is whose last place it is. */
 static inline uint64_t wh_made_real(const struct wh_made *m)
 {

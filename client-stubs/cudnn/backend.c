@@ -348,8 +348,6 @@ cudnnStatus_t cudnnGetFusedOpsConstParamPackAttribute(const cudnnFusedOpsConstPa
 						      cudnnFusedOpsConstParamLabel_t paramLabel,
 						      void *param, int *isNULL)
 {
-	/* A tensor or filter descriptor is filled: its type is another one now. */
-	wh_cudnn_type_forget(param);
 	return get_param(WH_CALL_cudnnGetFusedOpsConstParamPackAttribute, constPack, paramLabel,
 			 param, wh_cudnn_const_param(paramLabel), isNULL);
 }

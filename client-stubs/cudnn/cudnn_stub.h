@@ -12,9 +12,6 @@
 
 cudnnDataType_t wh_cudnn_tensor_type(cudnnTensorDescriptor_t desc);
 cudnnDataType_t wh_cudnn_filter_type(cudnnFilterDescriptor_t desc);
-/* What a descriptor holds is known, or has changed in a way that is not known here. */
-void wh_cudnn_type_set(const void *desc, cudnnDataType_t type);
-void wh_cudnn_type_forget(const void *desc);
 
 #define wh_cudnn_type_of(desc)	_Generic((desc),				\
 	cudnnTensorDescriptor_t: wh_cudnn_tensor_type,			\
