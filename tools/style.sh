@@ -75,8 +75,18 @@ includes_up() { # HOUSE FLOOR...
 			}
 		}'
 }
+# Prints the other folders of HOUSE as one floor: each library has a room of its own there.
+others_of() { # HOUSE ROOM...
+	house=$1
+	shift
+	for room in "$house"/*/; do
+		room=$(basename "$room")
+		case " $* " in *" $room "*) ;; *) printf '%s=' "$room" ;; esac
+	done | sed 's/=$//'
+}
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
-	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt)"
+	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt
+	includes_up client-stubs transport cuda cusparse "$(others_of client-stubs transport cuda cusparse)")"
 # Files that both ends read are in hypercall-abi/ and cuda-api/. No compiler gets the other
 # end's folder.
 report "sees the other end of a window" "$(
