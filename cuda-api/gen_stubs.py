@@ -304,7 +304,7 @@ def per_thread(api, call):
 
 
 def gen_client(d, api):
-    text = BANNER + '#include "client.h"\n\n'
+    text = BANNER + '#include "stubs.h"\n\n'
     for c in sorted(api.calls.values(), key=lambda c: c.name):
         if c.func is None:
             continue

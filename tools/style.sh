@@ -87,6 +87,10 @@ others_of() { # HOUSE ROOM...
 report "an include that goes up or out" "$(includes_up server tenant protect state limits session libraries figures daemon=vm
 	includes_up softgpu ptx exec driver=standin nvml=rand=blas=fft=blaslt
 	includes_up client-stubs transport cuda cusparse "$(others_of client-stubs transport cuda cusparse)")"
+# A connection of the client's knows nothing of the stubs that are made of it.
+report "a connection that knows what lies above" "$(
+	git grep -nE 'include "(stubs|callback|own)\.h"' -- 'client-stubs/cuda/client.[ch]' 'client-stubs/cuda/lock.[ch]' \
+		'client-stubs/cuda/slots.[ch]' 'client-stubs/cuda/order.[ch]' client-stubs/cuda/quick.h client-stubs/cuda/library.h)"
 # Files that both ends read are in hypercall-abi/ and cuda-api/. No compiler gets the other
 # end's folder.
 report "sees the other end of a window" "$(

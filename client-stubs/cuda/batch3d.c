@@ -4,7 +4,7 @@
  * after the other is right; each becomes the one copy that knows pageable
  * memory. Extents and offsets count elements where an array takes part.
  */
-#include "client.h"
+#include "stubs.h"
 
 static size_t format_bytes(CUarray_format f)
 {

@@ -7,7 +7,7 @@
  * caller holds the staging lock.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "stubs.h"
 #include "shm_wait.h"
 
 #include <linux/futex.h>

@@ -6,7 +6,7 @@
 #ifndef WORMHOLE_CALLBACK_H
 #define WORMHOLE_CALLBACK_H
 
-#include "client.h"
+#include "stubs.h"
 
 enum wh_job_kind {
 	WH_JOB_NONE,

@@ -4,7 +4,8 @@
  * tell whose capture forbids whose calls: this side knows, and sends with each
  * call the mode that makes the driver decide as it would for separate threads.
  */
-#include "client.h"
+#include "order.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

@@ -131,7 +131,7 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 	if (!t->known)
 		wh_thread_first();
 	if (__builtin_expect(cl->mirrors, 0)) {
-		c->result = wh_managed_before(call);
+		c->result = wh_hooks.before(call);
 		if (c->result != CUDA_SUCCESS)
 			return NULL;
 	}
@@ -142,7 +142,7 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 		return NULL;
 	wh_post_begin(&wh_slots[t->slot], call);
 	if (__builtin_expect(cl->mirrors, 0))
-		wh_managed_sent(call);
+		wh_hooks.sent(call);
 	if (__builtin_expect(size > l->room, 0) && size <= l->msg_size &&
 	    l->t->settle && l->t->settle(l, t->slot)) {
 		c->result = refuse_size(t, lost(WH_EGONE));
@@ -154,7 +154,7 @@ static void *begin(struct wh_call *c, uint32_t call, size_t size)
 	}
 	q = wh_request(t->slot, call);
 	if (cl->captures)
-		q->capture_mode = wh_capture_mode_now(t);
+		q->capture_mode = wh_hooks.capture_mode(t);
 	return describe(c, q, size);
 }
 
@@ -294,7 +294,7 @@ CUresult wh_run_rest(struct wh_call *c, size_t fixed, int status)
 		return lost(WH_EFATAL);
 	res = wh_post_end(res);
 	if (__builtin_expect(wh_client.mirrors, 0))
-		wh_managed_answered(res);
+		wh_hooks.answered(res);
 	return res;
 }
 
@@ -305,27 +305,14 @@ void wh_end(struct wh_call *c)
 
 	s->output = s->fetch = false;
 	if (__builtin_expect(wh_client.mirrors && wh_thread.slot, 0))
-		wh_managed_missed();
+		wh_hooks.missed();
 	wh_slot_give(&wh_thread);
 	if (__builtin_expect(c && c->head, 0))
-		wh_long_end(c);
+		wh_hooks.long_end(c);
 	if (__builtin_expect(fetch, 0))
-		wh_managed_after();
+		wh_hooks.after();
 	if (__builtin_expect(output, 0))
-		wh_output_print();
-}
-
-CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key)
-{
-	struct wh_call c = { .rsp = k.msg, .msg = k.msg, .size = size };
-	CUresult res = wh_post(&c, key);
-
-	if (__builtin_expect(k.state->output || k.state->fetch || wh_thread.permitted ||
-			     wh_client.mirrors, 0))
-		wh_end(NULL);
-	else
-		wh_quick_drop(k);
-	return res;
+		wh_hooks.output();
 }
 
 CUresult wh_quick_rest(struct wh_quick k, size_t size, int status)
@@ -441,7 +428,7 @@ static void thread_end(void *p)
 
 	give_back_all(t);
 	if (wh_client.state == WH_READY)
-		wh_drop_thread_streams(t);
+		wh_hooks.thread_end(t);
 	t->known = false;
 	wh_slot_leave(t);
 	__atomic_fetch_sub(&wh_client.threads, 1, __ATOMIC_RELAXED);

@@ -4,7 +4,7 @@
  * call. Owns the stack of each thread and the list of contexts that this
  * process has seen, so that making one current needs no call.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * area is named as it is and the driver does the rest; anything else is
  * pageable and goes through staging.
  */
-#include "client.h"
+#include "stubs.h"
 
 /* Above this, pieces overlap; below, one call does all. */
 #define ONE_CALL	(1UL << 20)

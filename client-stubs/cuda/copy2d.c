@@ -4,7 +4,7 @@
  * buffer (or out of one) and each packed piece is a copy of its own. Pieces
  * wait for each other, which CUDA allows for pageable memory, on a stream too.
  */
-#include "client.h"
+#include "stubs.h"
 
 /* How the packed pieces are issued: like the call they belong to. */
 struct box {

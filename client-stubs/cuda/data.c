@@ -5,7 +5,7 @@
  * pinned one by one. Owns cuMemAllocHost and managed memory and the staging
  * buffers. The lists are the client's own, outside of the shared memory.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

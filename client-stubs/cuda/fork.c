@@ -9,6 +9,8 @@
  * them exists here: hence all at once, and from the child's one thread.
  */
 #include "slots.h"
+#include "order.h"
+#include "stubs.h"
 
 extern char __start_wh_pair[] WH_HIDDEN, __stop_wh_pair[] WH_HIDDEN;
 

@@ -4,7 +4,7 @@
  * of parameters, and capture information, whose dependency arrays belong to the
  * driver and are kept for each thread until its next question.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * returned. The two sides may be in different VMs, so this side looks.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "stubs.h"
 #include "callback.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * from the image's own headers (fatbin, ELF) or from its NUL (PTX). Only what
  * the headers claim is read and sent; the worker's driver judges the content.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <elf.h>
 #include <errno.h>

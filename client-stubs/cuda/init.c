@@ -4,7 +4,7 @@
  * snapshot of each device. Owns the answers that never change afterwards:
  * versions, device names, attributes.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * number for what it stands for.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "stubs.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

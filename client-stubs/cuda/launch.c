@@ -7,6 +7,7 @@
  * the program's.
  */
 #include "quick.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

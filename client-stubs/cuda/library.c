@@ -4,7 +4,8 @@
  * what a library's first call needs: the connection, a context, and a worker
  * that has loaded the genuine library and was built from the same description.
  */
-#include "client.h"
+#include "order.h"
+#include "stubs.h"
 #include "own.h"
 
 #include <ctype.h>

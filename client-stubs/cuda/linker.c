@@ -4,7 +4,7 @@
  * comes back piece by piece into memory of this process, where the program
  * expects it until cuLinkDestroy. One linker at a time, as in the worker.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

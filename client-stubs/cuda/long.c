@@ -4,7 +4,7 @@
  * a block of the data area, or of the far area, where there is one, and a short request says
  * where (struct wh_req_long). Owns the block for the time of the call.
  */
-#include "client.h"
+#include "stubs.h"
 
 static void *take_block(size_t size)
 {

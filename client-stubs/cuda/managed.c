@@ -13,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include "slots.h"
+#include "stubs.h"
 #include "gen_effects.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * access of the device crosses the bus, but both sides see the same bytes at
  * the same address at any time, which is what the CUDA model asks for.
  */
-#include "client.h"
+#include "stubs.h"
 
 static CUresult usable(void)
 {

@@ -4,7 +4,7 @@
  * by wh_upload_image(), options that are numbers go along, and the logs come
  * back with the answer. One load at a time: the worker keeps one upload.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

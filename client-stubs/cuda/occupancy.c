@@ -4,7 +4,7 @@
  * its own for the shared memory of a block, so the search runs here and asks
  * the worker for the occupancy of each candidate.
  */
-#include "client.h"
+#include "stubs.h"
 
 static int attribute(CUdevice_attribute a)
 {

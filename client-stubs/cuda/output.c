@@ -4,7 +4,7 @@
  * fetched when a response says so, and printed as the driver would have here:
  * on this process's stdout and stderr, in order with what it prints itself.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

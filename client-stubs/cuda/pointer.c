@@ -4,7 +4,7 @@
  * answered here; a device address is asked for in the worker; any other number
  * is unknown, even if by chance it means something there.
  */
-#include "client.h"
+#include "stubs.h"
 
 static CUresult ask(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {

@@ -11,7 +11,7 @@
 #include <link.h>
 #include <stdio.h>
 
-#include "client.h"
+#include "stubs.h"
 #include "elf_file.h"
 
 #define FRAMES 64

@@ -4,7 +4,7 @@
  * that is not newer than asked for. The table is generated from the types that
  * NVIDIA publishes for exactly this purpose.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <limits.h>
 

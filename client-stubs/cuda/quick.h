@@ -9,6 +9,7 @@
 #define WORMHOLE_QUICK_H
 
 #include "gen_effects.h"
+#include "order.h"
 #include "slots.h"
 
 #define WH_INLINE	inline __attribute__((always_inline))

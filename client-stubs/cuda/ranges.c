@@ -4,7 +4,7 @@
  * where its two ends are, and an address of this process may by chance be a
  * valid one in the worker; so the client remembers what the driver gave it.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <stdlib.h>
 

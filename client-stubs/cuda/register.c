@@ -9,7 +9,7 @@
  * has userfaultfd.
  */
 #define _GNU_SOURCE
-#include "client.h"
+#include "stubs.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -5,7 +5,7 @@
  * and their fences. A buffer whose copy may still run is waited for before its
  * next use, never after, so an asynchronous copy to the device returns early.
  */
-#include "client.h"
+#include "stubs.h"
 
 #define BUFFERS		4
 #define MAX_BUFFER	(2UL << 20)

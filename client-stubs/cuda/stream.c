@@ -5,6 +5,7 @@
  * each thread gets a real stream instead, made at first use.
  */
 #include "slots.h"
+#include "stubs.h"
 
 #include <sched.h>
 #include <stdlib.h>

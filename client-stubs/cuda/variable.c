@@ -4,7 +4,7 @@
  * worker, which also says whether the variable is managed: then the program may
  * use its address itself, and managed.c makes that true before it gets it.
  */
-#include "client.h"
+#include "stubs.h"
 
 struct found {
 	CUdeviceptr addr;

@@ -6,7 +6,7 @@
  * documents them; where it does not, as that of CUDA 13.0 behaves. MIG instances
  * cannot be named.
  */
-#include "client.h"
+#include "stubs.h"
 
 #include <ctype.h>
 #include <limits.h>

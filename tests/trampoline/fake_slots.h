@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 
 #include "fake_host.h"
-#include "client.h"
+#include "stubs.h"
 
 /* --- Requests ------------------------------------------------------------------------ */
 

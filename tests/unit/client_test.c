@@ -14,6 +14,7 @@
 
 #include "tap.h"
 #include "quick.h"
+#include "stubs.h"
 
 static uint8_t area[4096] __attribute__((aligned(16)));
 static int calls, abandons, ends, status_of_call, status_of_abandon;

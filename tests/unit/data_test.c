@@ -4,7 +4,7 @@
  * memory comes back.
  */
 #include "tap.h"
-#include "client.h"
+#include "stubs.h"
 
 struct wh_client wh_client;
 

@@ -4,7 +4,7 @@
  * byte more. Headers that make no sense are refused before anything is read by them.
  */
 #include "tap.h"
-#include "client.h"
+#include "stubs.h"
 
 #include <elf.h>
 

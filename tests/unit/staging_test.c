@@ -5,7 +5,7 @@
  * bytes.
  */
 #include "tap.h"
-#include "client.h"
+#include "stubs.h"
 
 #define AREA	(32UL << 20)
 #define SIZE	(9 * 1000 * 1000 + 7)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tap.h"
-#include "client.h"
+#include "stubs.h"
 
 struct wh_client wh_client;
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose it is what a call comes to on its way (client.h). Owns nothing. */
+#include "stubs.h"
+
+const struct wh_hooks wh_hooks = {
+	.before = wh_managed_before,
+	.sent = wh_managed_sent,
+	.answered = wh_managed_answered,
+	.missed = wh_managed_missed,
+	.after = wh_managed_after,
+	.capture_mode = wh_capture_mode_now,
+	.output = wh_output_print,
+	.long_end = wh_long_end,
+	.thread_end = wh_drop_thread_streams,
+};
