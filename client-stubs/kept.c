@@ -156,13 +156,30 @@ static void keep(struct wh_kept *k, struct wh_made *made)
 		__atomic_store_n(&k->real, wh_made_real(made), __ATOMIC_RELEASE);
 }
 
+/* The worker does it, behind what was done `before` to this one alone. */
+static struct wh_outcome ask(struct wh_kept *k, const struct wh_log *before,
+			     const struct wh_record *step, const struct wh_log *after,
+			     struct wh_made **made)
+{
+	const struct wh_log now = k->log;
+	struct wh_outcome o = WH_NO_MEMORY;
+	struct wh_log log;
+
+	k->log = *before;
+	if (whole(k, &log))
+		o = wh_made_extend(&log, k->kind->type ? wh_log_last(after) : step, after, made);
+	drop(k, &log);
+	k->log = now;
+	return o;
+}
+
 /* The library's word, by what was done in all. */
 static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
 			       const struct wh_record *step, const struct wh_log *after)
 {
 	struct wh_kept_set set = { .n = 0 };
-	struct wh_made *made;
-	struct wh_outcome o;
+	struct wh_made *made = NULL;
+	struct wh_outcome o = WH_GOOD;
 
 	if (!wh_kept_closure(k, &set))
 		return WH_NO_MEMORY;
@@ -170,34 +187,26 @@ static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
 	wh_kept_let_go(k);
 	if (k->kind->own || set.owned || !is_sure(after))
 		return own_all(&set);
-	o = wh_made_judge(before, step, after, &made);
+	if (!wh_log_known(after))
+		o = ask(k, before, step, after, &made);
+	else if (step->now)
+		o = wh_made_get(after, &made);
 	if (wh_good(o))
 		keep(k, made);
 	return o;
 }
 
-static struct wh_outcome judge_longer(struct wh_kept *k, const struct wh_log *before,
-				      const struct wh_record *step)
+static struct wh_outcome one_more(struct wh_kept *k, const struct wh_record *step)
 {
 	struct wh_outcome o = WH_NO_MEMORY;
-	struct wh_log after;
-
-	if (whole(k, &after))
-		o = judge(k, before, k->kind->type ? wh_log_last(&after) : step, &after);
-	drop(k, &after);
-	return o;
-}
-
-static struct wh_outcome one_more(struct wh_kept *k, const struct wh_log *before,
-				  const struct wh_record *step)
-{
-	struct wh_log old = k->log, log;
-	struct wh_outcome o;
+	struct wh_log old = k->log, log, after;
 
 	if (!longer(k, step, &log))
-		return WH_NO_MEMORY;
+		return o;
 	k->log = log;
-	o = judge_longer(k, before, step);
+	if (whole(k, &after))
+		o = judge(k, &old, step, &after);
+	drop(k, &after);
 	if (wh_good(o)) {
 		wh_record_hold(step);
 		free(old.bytes);
@@ -231,15 +240,7 @@ static struct wh_outcome run_own(struct wh_kept *k, const struct wh_record *step
 
 struct wh_outcome wh_kept_step(struct wh_kept *k, const struct wh_record *step)
 {
-	struct wh_outcome o = WH_NO_MEMORY;
-	struct wh_log before;
-
-	if (k->own)
-		return run_own(k, step);
-	if (whole(k, &before))
-		o = one_more(k, &before, step);
-	drop(k, &before);
-	return o;
+	return k->own ? run_own(k, step) : one_more(k, step);
 }
 
 bool wh_kept_note_refused(struct wh_kept *k, const struct wh_record *step)

@@ -527,17 +527,14 @@ static struct wh_outcome extend(struct wh_made *m, const struct wh_record *step,
 	return makes_room(after, o) ? wh_log_run(after, real) : o;
 }
 
-struct wh_outcome wh_made_judge(const struct wh_log *before, const struct wh_record *step,
-				const struct wh_log *after, struct wh_made **made)
+struct wh_outcome wh_made_extend(const struct wh_log *before, const struct wh_record *step,
+				 const struct wh_log *after, struct wh_made **made)
 {
 	const uint64_t hash = wh_log_hash(after);
 	uint64_t real[WH_MADE_PLACES] = { 0 };
 	struct wh_made *m;
 	struct wh_outcome o;
 
-	*made = NULL;
-	if (is_known(hash))
-		return step->now ? wh_made_get(after, made) : WH_GOOD;
 	m = before->size ? take_away(before) : NULL;
 	o = m ? extend(m, step, after, real) : build(after, real);
 	if (!wh_good(o))

@@ -138,12 +138,9 @@ void wh_real_end(const struct wh_kept_kind *kind, uint64_t real);
 struct wh_outcome wh_made_get(const struct wh_log *l, struct wh_made **made);
 /* NULL instead of making one. */
 struct wh_made *wh_made_find(const struct wh_log *l);
-/*
- * The library's word on one more step behind `before`, with which it is `after`. *made is one
- * that is so, held for the caller; NULL where the library was not asked.
- */
-struct wh_outcome wh_made_judge(const struct wh_log *before, const struct wh_record *step,
-				const struct wh_log *after, struct wh_made **made);
+/* The same by one more step behind `before`, with which it is `after`: the library's to judge. */
+struct wh_outcome wh_made_extend(const struct wh_log *before, const struct wh_record *step,
+				 const struct wh_log *after, struct wh_made **made);
 /* The numbers of one that nobody has, which is the caller's from then on; false: there is none. */
 bool wh_made_take(const struct wh_log *l, uint64_t *real);
 /* One that is like no other, of a hash that the caller knows; its log is made of `l`. */

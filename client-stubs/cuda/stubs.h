@@ -32,7 +32,8 @@ CUresult wh_post(struct wh_call *c, size_t key);
 CUresult wh_post_memory(struct wh_call *c, size_t key);	/* with addresses among them */
 /* An asynchronous copy of the program's own memory. */
 CUresult wh_post_copy(struct wh_call *c, size_t key);
-bool wh_library_answer(struct wh_call *c, size_t fixed);	/* wh_library_run() but for changes */
+/* wh_library_run() but for what it changes. */
+bool wh_library_answer(struct wh_call *c, size_t fixed);
 /* long.c: the same of a request in the data area, and its end. */
 bool wh_long_answer(struct wh_call *c, size_t fixed);
 void wh_long_end(struct wh_call *c);
