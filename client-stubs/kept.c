@@ -461,7 +461,8 @@ static struct wh_record *record_of(struct wh_call *c, const struct wh_kept_kind 
 	r->kind = kind;
 	r->null = q->null;
 	r->at = where->at;
-	r->address = where->address;
+	/* A value that is not there is refused. */
+	r->address = where->address < r->size ? where->address : 0;
 	r->key = where->key;
 	r->makes = makes;
 	r->replaces = !makes;

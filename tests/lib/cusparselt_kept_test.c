@@ -91,10 +91,15 @@ static int batches_of(const cusparseLtMatDescriptor_t *m)
 	return n;
 }
 
-static cusparseStatus_t bias(struct product *p, CUdeviceptr at)
+static cusparseStatus_t bias_in(struct product *p, const CUdeviceptr *at, size_t size)
 {
 	return cusparseLtMatmulDescSetAttribute(&handle, &p->matmul,
-						CUSPARSELT_MATMUL_BIAS_POINTER, &at, sizeof(at));
+						CUSPARSELT_MATMUL_BIAS_POINTER, at, size);
+}
+
+static cusparseStatus_t bias(struct product *p, CUdeviceptr at)
+{
+	return bias_in(p, &at, sizeof(at));
 }
 
 static cusparseStatus_t config(struct product *p, int n)
@@ -250,9 +255,11 @@ static void test_errors(void)
 	struct product p;
 	int i, said = 0;
 
-	of_rows(&p, 44);
+	described_with(&p, data);
 	ok(bias(&p, (uintptr_t)&p) == BAD && bias(&p, (uintptr_t)&p) == BAD,
 	   "bias_that_is_not_the_devices_is_refused_each_time");
+	ok(bias_in(&p, NULL, sizeof(data)) == BAD && bias_in(&p, &data, 0) == BAD,
+	   "one_that_is_not_there_too");
 	for (i = 0; i < 2; i++)
 		said += dense(&p.a, 0) == BAD;
 	ok_eq(said, 2, "and_so_is_a_bad_size");
@@ -412,7 +419,7 @@ int main(void)
 {
 	struct product p;
 
-	tap_plan(50);
+	tap_plan(51);
 	cusparseLtInit(&handle);
 	data = device(NULL, 4096);
 	test_like_before(&p);
