@@ -372,7 +372,8 @@ static void test_dead_pairs(void)
 		ret = register_as_new(&many, n ? &pair : &first);
 		wh_kill(srv.vm.id);
 	}
-	wh_ok(ret == WH_ENOMEM && n > MAX_WORKERS / 2, "a_server_keeps_so_many_dead_pairs_and_no_more");
+	wh_ok(ret == WH_ENOMEM && n > MAX_WORKERS / 2,
+	      "a_server_keeps_so_many_dead_pairs_and_no_more");
 	wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_RELEASE, first, 0, 0, 0);
 	wh_eq(register_as_new(&many, &pair), WH_OK, "release_makes_room_for_one");
 }

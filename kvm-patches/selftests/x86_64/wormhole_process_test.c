@@ -175,7 +175,8 @@ static void test_calls(void)
 	if (madvise(wh_gpa(&srv.vm, worker.lazy_gpa), FRESH_PAGES * WH_PAGE,
 		    MADV_DONTNEED))
 		wh_die("madvise");
-	wh_eq(in_child(do_fresh_pages), 0, "pages_not_present_in_the_server_process_are_met_by_the_server");
+	wh_eq(in_child(do_fresh_pages), 0,
+	      "pages_not_present_in_the_server_process_are_met_by_the_server");
 	wh_ok(next_worker(), "worker_learns_of_that_end");
 	for (i = 0; i < FRESH_PAGES; i++)
 		right += *(u64 *)wh_gpa(&srv.vm, worker.lazy_gpa + i * WH_PAGE) == i + 7;
