@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Work that is under way while a call of the client's is inside of the driver. Many calls wait
- * there for the device (copies, the end of memory), for as long as it works, and the thread
- * that would look at the work is the one that waits. So before such a call it says which events
- * stand behind what, and a thread that does nothing else asks the driver for them: what has
- * begun and is not done is busy (under_way.c). A driver that does not answer that thread while
- * the other one is inside says nothing, so that no program is charged, or ended, for what only
- * its driver knows.
+ * Looks at work that is under way while a call of the client's is inside the driver. Many calls
+ * wait there for the device (copies, freeing of memory) for as long as it works. The thread that
+ * would look at the work is then the one that waits. So before such a call that thread says which
+ * events stand behind which work, and a helper thread that does nothing else asks the driver for
+ * them. Work that has begun and is not done makes the device busy (under_way.c). A driver may not
+ * answer the helper thread while the other one is inside. Then nothing is known, and no program is
+ * charged, or ended, for what only its driver knows.
  *
- * An event is said as long as it is one: who looks itself, or ends a context, takes all back
- * before. Calls that end contexts say nothing.
+ * An event may be in this list only as long as it exists: whoever looks at the work itself, or ends
+ * a context, first takes the whole list back. Calls that end contexts add nothing to the list.
  */
 #include "limits/bucket.h"
 
 #include <string.h>
 
-#define LATE_NS	20000000u	/* a call that is not back by then */
+#define LATE_NS	20000000u	/* a call that takes longer than this is late */
 
 static uint64_t ns_since(const struct wh_session *s, uint64_t tsc)
 {
@@ -27,7 +27,9 @@ static uint32_t said(const struct wh_sm_awaited *a)
 	return __atomic_load_n(&a->n, __ATOMIC_RELAXED);
 }
 
-/* Of each stream the first work that has a marker behind it, and the event before it. */
+/*
+ * Adds each stream's first unfinished work that has a marker behind it, with the event before it.
+ */
 static void say_context(struct wh_sm_awaited *a, const struct wh_sm_context *c)
 {
 	CUevent before[WH_SM_STREAMS] = { NULL };
@@ -85,7 +87,7 @@ bool wh_awaited_late(const struct wh_session *s)
 	       ns_since(s, __atomic_load_n(&m->awaited.since, __ATOMIC_RELAXED)) > LATE_NS;
 }
 
-/* The thread's own context, and a mode in which a query breaks no capture of another thread's. */
+/* Enters the call's context, and a mode in which a query breaks no capture of another thread. */
 static bool enter(struct wh_session *s, CUcontext ctx)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The blocks of 2 MiB that small allocations share: which of them the driver has,
- * is known from the addresses that it gives, and where one more will most likely
- * lie, from the gaps between them. (Seen on an H200: the blocks of the addresses
- * are the driver's figure, whatever is allocated and freed in which order.)
+ * The blocks of 2 MiB that small allocations share. The addresses that the driver gives show which
+ * blocks it has. The gaps between the allocations show where the next one will most likely lie.
+ * (Seen on an H200: the blocks of the addresses add up to the driver's figure, in whatever order
+ * memory is allocated and freed.)
  */
 #include "limits/memory.h"
 
@@ -16,7 +16,7 @@ struct wh_mem_shared {
 	uint64_t number;	/* address / WH_MEM_BLOCK */
 	uint32_t parts;		/* allocations in it */
 	uint32_t taken;		/* units */
-	uint64_t bit[WORDS];	/* of units: taken */
+	uint64_t bit[WORDS];	/* one for each unit: it is taken */
 };
 
 static struct wh_mem_shared *find(struct wh_mem_state *m, int device, uint64_t number)
@@ -52,7 +52,7 @@ static struct wh_mem_shared *make(struct wh_mem_state *m, int device, uint64_t n
 	return b;
 }
 
-/* The last one takes the place of one that ends. */
+/* Ends a block. The last block of the list takes its place. */
 static void end(struct wh_mem_state *m, int device, struct wh_mem_shared *b)
 {
 	struct wh_mem_device *d = &m->device[device];
@@ -66,7 +66,7 @@ static void end(struct wh_mem_state *m, int device, struct wh_mem_shared *b)
 	free(b);
 }
 
-/* Of an allocation: its first unit in the block, and how many. */
+/* Returns how many units an allocation takes in its block, and in *first its first unit. */
 static uint32_t units_of(uint64_t address, uint64_t bytes, uint32_t *first)
 {
 	uint64_t n = bytes / WH_MEM_ALIGN;
@@ -120,7 +120,7 @@ static bool has_gap(const struct wh_mem_shared *b, uint32_t units)
 	if (UNITS - b->taken < units)
 		return false;
 	for (i = 0; i < UNITS; i++) {
-		/* A word at a time where nothing is free. */
+		/* Skip whole words in which nothing is free. */
 		if (i % 64 == 0 && b->bit[i / 64] == ~0ull) {
 			run = 0;
 			i += 63;

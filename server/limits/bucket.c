@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The temporal SM limit: a share of a device's time. Each tenant has one bucket
- * for a device, shared by all its workers: it fills with the share of the time
- * that passes and is emptied by the time that the device really worked for the
- * tenant (gpu_time.c). While it is empty no launch goes to the driver; the client
- * is told to come again, and waits outside of its slot, so that its other threads
- * and calls go on. What a launch takes is known only when it is done, so a bucket
- * can go below zero, and the debt is waited off: in the long run the share is
- * exact whatever the length of the kernels. How far ahead a client may launch
- * follows from how long its launches take, so that debts stay short. What all
- * this costs, as long as the device waits for it, is not the tenant's to pay.
+ * The temporal SM limit: a share of a device's time. Each tenant has one bucket for a device,
+ * shared by all its workers: it fills with the share of the time that passes and is emptied by the
+ * time that the device really worked for the tenant (gpu_time.c). While it is empty no launch goes
+ * to the driver: the client is told to come again, and waits outside of its slot, so that its other
+ * threads and calls go on. The cost of a launch is known only when the launch is done. So a bucket
+ * can go below zero, and the tenant waits until the debt is paid: in the long run the share is
+ * exact whatever the length of the kernels. How far ahead a client may launch depends on how long
+ * its launches take, so that debts stay short. The tenant does not pay for the time that this
+ * engine itself takes while the device waits for it.
  *
- * Posted launches of a few microseconds come as fast as the driver takes them,
- * and half a microsecond more for each would show. So one in 32 is looked at, and
- * the others go on its credit.
+ * Posted launches of a few microseconds come as fast as the driver takes them, and half a
+ * microsecond more for each would be noticeable. So only one in 32 is looked at, and the others go
+ * on its credit.
  *
- * Those that have a share take turns on a device (turns.c), so that nobody
- * else's work is inside of what is measured.
+ * Tenants that have a share take turns on a device (turns.c), so that the measured time of one
+ * contains no work of another.
  */
 #include "limits/bucket.h"
 #include "limits/turns.h"
@@ -26,7 +25,7 @@
 
 #define CAP_NS		250000000ll	/* of unused time, times the share */
 #define START_NS	20000000ll	/* in a new bucket, times the share */
-#define REFILL_NS	20000u		/* not more often */
+#define REFILL_NS	20000u		/* a bucket is refilled at most this often */
 #define AHEAD_NS	4000000u	/* of work that may be under way */
 #define AHEAD_LAUNCHES	512u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
@@ -37,15 +36,15 @@
 #define SHORT_NS	30000u		/* launches this long may be posted */
 #define POSTS		32u		/* that a client may have under way */
 #define CREDIT		31u		/* of these, that go without a look */
-#define RESUME_NS	6000000		/* of short launches: in the bucket before it goes on */
-#define COLD_MAX_US	100u		/* more for the first launch after a wait */
-#define TURN_NEAR_US	400		/* before its end those who wait for it ask all the time, */
-#define TURN_UNKNOWN_US	100u		/* and with such pauses where that is not known */
-#define TURN_MAX_US	1000		/* it may end sooner than it should */
+#define RESUME_NS	6000000		/* short launches go on when this much is there */
+#define COLD_MAX_US	100u		/* free for the first launch after a wait */
+#define TURN_NEAR_US	400		/* so near the end, those who wait ask without pause */
+#define TURN_UNKNOWN_US	100u		/* pause if the end is not known */
+#define TURN_MAX_US	1000		/* longest wait for a turn: it may end early */
 #define WAIT_MIN_US	20u
 #define WAIT_MAX_US	10000u
-#define WORK_MIN_US	200u		/* between two looks at work that nobody waits for, */
-#define WORK_MAX_US	1000u		/* or any */
+#define WORK_MIN_US	200u		/* shortest pause if nobody waits for the work */
+#define WORK_MAX_US	1000u		/* longest pause between two looks at any work */
 
 /* --- The bucket ----------------------------------------------------------------------- */
 
@@ -59,13 +58,13 @@ static void add_tokens(struct wh_sm_bucket *b, int64_t ns, int64_t cap)
 	int64_t old = __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED), new;
 
 	do
-		/* Above the cap only what is there already stays. */
+		/* Nothing is added above the cap, but tokens that are there already stay. */
 		new = old + ns > cap ? (old > cap ? old : cap) : old + ns;
 	while (!__atomic_compare_exchange_n(&b->tokens_ns, &old, new, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
 }
 
-/* Of several workers one sees it: the limits are others than at the last refill. */
+/* True in exactly one of the tenant's workers: the limits have changed since the last refill. */
 static bool changed(struct wh_session *s, struct wh_sm_bucket *b)
 {
 	uint64_t then = __atomic_load_n(&b->sequence, __ATOMIC_RELAXED);
@@ -76,8 +75,9 @@ static bool changed(struct wh_session *s, struct wh_sm_bucket *b)
 }
 
 /*
- * Whoever moves the time stamp adds what lies between; so nothing is added twice.
- * A new share counts from now on: what passed under none is not saved up.
+ * Adds the tokens of the time since the last refill. Only the worker that moves the time stamp adds
+ * them, so nothing is added twice. A new share counts from now on: time that passed before it is
+ * not saved up.
  */
 static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int percent)
 {
@@ -90,7 +90,7 @@ static int64_t refill(struct wh_session *s, struct wh_sm_bucket *b, unsigned int
 		return __atomic_load_n(&b->tokens_ns, __ATOMIC_RELAXED);
 	if (__atomic_compare_exchange_n(&b->refilled_tsc, &last, now, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
-		/* A first fill, or a clock that went back: nothing passed. */
+		/* At a first fill, or if the clock went back, no time has passed. */
 		if (!last)
 			fresh = START_NS * percent / 100;
 		else
@@ -143,7 +143,7 @@ static double oldest(struct wh_session *s, const struct wh_sm_context *c)
 	return 0;
 }
 
-/* And how long the device has been at it: since the work before it was done. */
+/* How long the device has worked on it: since the work before it was done. */
 static double at_work(struct wh_session *s, const struct wh_sm_context *c)
 {
 	double old = oldest(s, c);
@@ -174,7 +174,7 @@ static int64_t resume_level(struct wh_session *s, int device)
 
 	if (s->limits.sm->device[device].est_ns > SHORT_NS)
 		return 0;
-	/* Of what the bucket can hold, half at most. */
+	/* Wait for at most half of what the bucket can hold. */
 	return RESUME_NS < half ? RESUME_NS : half;
 }
 
@@ -189,7 +189,7 @@ static bool has_time(struct wh_session *s, int device, int64_t tokens)
 	return !d->throttled;
 }
 
-/* What keeps a launch back. */
+/* The reason why a launch must wait. */
 enum obstacle { NOTHING, NO_TIME, NO_ROOM, NO_TURN };
 
 static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *c, int device)
@@ -206,8 +206,8 @@ static enum obstacle obstacle(struct wh_session *s, const struct wh_sm_context *
 }
 
 /*
- * What was posted before the client could know that it has to wait passes: a
- * millisecond of work at most. Held back it would stop the client's other threads.
+ * Launches that were posted before the client could know that it has to wait may pass: at most a
+ * millisecond of work. If they were held back, they would stop the client's other threads.
  */
 static bool passes(struct wh_session *s, int device, enum obstacle o)
 {
@@ -227,7 +227,7 @@ static bool passes(struct wh_session *s, int device, enum obstacle o)
 	return true;
 }
 
-/* Of the launch that this thread has held back last. */
+/* What the last launch that this thread held back waits for. */
 static __thread struct wh_hold wh_hold;
 
 struct wh_hold wh_sm_held(void)
@@ -238,9 +238,10 @@ struct wh_hold wh_sm_held(void)
 /* --- How long to wait ----------------------------------------------------------------------- */
 
 /*
- * Until what is under way may be done: as long as it should still take, and when that is
- * over, the longer the longer it takes already. Who only has no room needs half of it done.
- * Launches without a marker would never be seen to end.
+ * Returns how long to wait until the work under way may be done: the time that it should still
+ * take. If that time is over, the wait grows with the time that the work has already taken. A
+ * launch that only has no room needs half of the work done. Launches without a marker get one here,
+ * since nobody would ever see them end.
  */
 static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *c, enum obstacle o)
 {
@@ -257,7 +258,7 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	left = (double)d->est_ns * d->outstanding - age;
 	wh_turn_keep(s, c->device, left);
 	awaited = o != NO_ROOM && wh_turn_contested(s, c->device);
-	/* Others wait for the end of this: it is not to be missed. */
+	/* Others wait for the end of this work, so it must not be missed. */
 	if (awaited && fabs(left) < TURN_NEAR_US / 8 * 1000.0)
 		return WAIT_MIN_US;
 	if (awaited)
@@ -269,7 +270,7 @@ static uint64_t wait_for_work(struct wh_session *s, const struct wh_sm_context *
 	return awaited || wait > WORK_MIN_US ? wait : WORK_MIN_US;
 }
 
-/* Waiting off a debt needs no device: others can have it. */
+/* To wait off a debt needs no device, so the turn is passed on to others. */
 static uint64_t wait_for_time(struct wh_session *s, int device)
 {
 	int64_t tokens = __atomic_load_n(&s->limits.usage->bucket[device].tokens_ns,
@@ -281,9 +282,9 @@ static uint64_t wait_for_time(struct wh_session *s, int device)
 }
 
 /*
- * Until shortly before the holder's turn should end; then the client asks without a pause, so
- * that the device does not stand still between two turns. A worker that can sleep on the
- * holder's word does so besides (wh_sm_hold()).
+ * Returns how long to wait for a turn: until shortly before the holder's turn should end. From then
+ * on the client asks without a pause, so that the device does not stand still between two turns. A
+ * worker that can sleep on the holder's word also does that (wh_sm_hold()).
  */
 static uint64_t wait_for_turn(struct wh_session *s, int device)
 {
@@ -314,7 +315,7 @@ static uint64_t how_long(struct wh_session *s, const struct wh_sm_context *c, in
 
 /* --- The two ends of a launch ---------------------------------------------------------------- */
 
-/* Up to now, so that who looks on does not see a long wait as more time than there was. */
+/* Counts a wait up to now, so that a reader of the counter never sees more time than has passed. */
 static void count_wait(struct wh_session *s, uint64_t now)
 {
 	struct wh_sm_state *m = s->limits.sm;
@@ -329,7 +330,7 @@ static CUresult later(struct wh_session *s, int device, uint64_t wait_us)
 {
 	struct wh_sm_state *m = s->limits.sm;
 
-	/* One that comes again: up to where it came, which is known. */
+	/* If the launch has waited before, count up to the known time at which it came again. */
 	count_wait(s, m->waits_from ? m->entered : WH_TSC());
 	m->waits_for = device;
 	wait_us = wait_us < WAIT_MIN_US ? WAIT_MIN_US : wait_us;
@@ -347,7 +348,10 @@ static void go(struct wh_session *s)
 	m->woken = true;
 }
 
-/* Once it is there it stays: who looks after work under way has no gate (under_way.c). */
+/*
+ * Once the state exists, it stays: the thread that looks after work under way has no gate
+ * (under_way.c).
+ */
 static bool open_state(struct wh_session *s)
 {
 	struct wh_sm_state *m;
@@ -368,7 +372,7 @@ static bool open_state(struct wh_session *s)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		m->device[d].est_ns = FIRST_EST_NS;
 	s->limits.account->tsc_per_us = s->tsc_per_us;
-	/* Who looks without the gate finds it whole. */
+	/* A thread that looks without the gate must find the whole state. */
 	__atomic_store_n(&s->limits.sm, m, __ATOMIC_RELEASE);
 	return true;
 }
@@ -378,7 +382,7 @@ bool wh_sm_wants_answers(const struct wh_session *s)
 	return !s->limits.sm || !s->limits.sm->plenty;
 }
 
-/* 0 or an error for the launch to return. */
+/* Returns 0, or an error for the launch to return. */
 static CUresult begin(struct wh_session *s, struct wh_sm_context *c, CUstream stream)
 {
 	int device = wh_self.device;
@@ -397,7 +401,7 @@ static void enter(struct wh_sm_state *m)
 	m->entered = WH_TSC();
 }
 
-/* Of a launch that waits nothing is counted: it does not keep the device from work. */
+/* For a launch that has to wait nothing is counted, since it does not keep the device from work. */
 static void leave(struct wh_sm_state *m, bool count)
 {
 	uint64_t now = WH_TSC();
@@ -422,7 +426,7 @@ static void after_wait(struct wh_session *s, uint64_t now)
 	m->own_tsc += more < us(s, COLD_MAX_US) ? more : us(s, COLD_MAX_US);
 }
 
-/* Nothing but launches like the one before has come since that was looked at. */
+/* True if only launches like the one before have come since that one was looked at. */
 static bool has_credit(struct wh_session *s, CUstream stream)
 {
 	struct wh_sm_state *m = s->limits.sm;
@@ -435,9 +439,9 @@ static bool has_credit(struct wh_session *s, CUstream stream)
 }
 
 /*
- * The driver launches into a stream of another context than the current one (580.159, where
- * the function is of that one, too). What measures it are events of that context, so it is made
- * there, and the next call goes back.
+ * Follows a launch into a stream of another context than the current one. The driver allows this
+ * (580.159, if the function is of that context, too). The events that measure the launch belong to
+ * that context, so it is made there, and the next call goes back.
  */
 static void follow_stream(struct wh_session *s, CUstream stream)
 {
@@ -466,7 +470,7 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		wh_limits_reread(s);
 	else if (has_credit(s, stream))
 		return CUDA_SUCCESS;
-	/* A library might choose a context by itself: nothing could be measured there. */
+	/* A library might choose a context by itself, and nothing could be measured there. */
 	if (device < 0)
 		return s->limits.temporal ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 	if (!(s->limits.temporal & 1u << device))
@@ -478,7 +482,7 @@ CUresult wh_sm_begin(struct wh_session *s, CUstream stream)
 		follow_stream(s, stream);
 		c = wh_gpu_context(s);
 	}
-	/* A driver without events, or no context: the launch fails by itself or cannot be held. */
+	/* Without a context, or events, the launch fails by itself or cannot be held back. */
 	s->limits.sm->skip = !c;
 	if (!c)
 		return CUDA_SUCCESS;
@@ -523,7 +527,7 @@ void wh_sm_other_call(struct wh_session *s)
 	wh_gpu_mark_all(s);
 }
 
-/* How long what is under way in the current context should still take. */
+/* How long the work under way in the current context should still take. */
 static double left(struct wh_session *s, int device)
 {
 	struct wh_sm_context *c = wh_self.device == device ? wh_gpu_context(s) : NULL;
@@ -565,7 +569,7 @@ bool wh_sm_look(struct wh_session *s)
 	if (!m)
 		return false;
 	poll_if_due(s, false);
-	/* Where no thread looks besides, calls have to. */
+	/* In a session without a thread that looks at the work, calls have to do it. */
 	if (wh_sm_watch(s, &again) && s->out_of_time)
 		s->out_of_time(s);
 	for (d = 0; d < WH_TENANT_DEVICES; d++) {
@@ -598,7 +602,7 @@ void wh_launch_end_slowly(struct wh_session *s, CUstream stream)
 		wh_trace_device_end(s, stream);
 	if (s->limits.temporal)
 		wh_sm_end(s, stream);
-	/* Nobody is traced any more: launches are quick again. */
+	/* The trace has ended, so launches are quick again. */
 	if (!wh_self.traced)
 		__atomic_store_n(&s->limits.watched, s->limits.temporal, __ATOMIC_RELAXED);
 }

@@ -12,18 +12,18 @@
 #include "limits/charge.h"
 #include "limits/limits.h"
 
-/* Tests have a clock of their own. */
+/* Tests define a clock of their own. */
 #ifndef WH_TSC
 #define WH_TSC()	__builtin_ia32_rdtsc()
 #endif
 
-/* Tests have nobody to wake but what they look at themselves. */
+/* Tests wake nobody: they look at the word themselves. */
 #ifndef WH_FUTEX_WAKE
 #define WH_FUTEX_WAKE(word)	wh_futex_wake(word)
 #endif
 void wh_futex_wake(const uint32_t *word);
 
-#define WH_SM_MARKERS	128u	/* unfinished ones of a context */
+#define WH_SM_MARKERS	128u	/* unfinished markers of a context */
 #define WH_SM_STREAMS	32u
 #define WH_SM_COVERED	64u
 #define WH_SM_AWAITED	64u	/* pieces of work that a call may wait for, of all contexts */
@@ -32,27 +32,27 @@ void wh_futex_wake(const uint32_t *word);
 struct wh_marker {
 	CUevent event;
 	uint16_t stream;	/* index */
-	uint16_t launches;	/* since the stream's marker before */
+	uint16_t launches;	/* since the stream's previous marker */
 	bool start;		/* begins a span instead of ending one */
 	bool done;
-	bool starved;		/* the device had caught up: it waited for launches meanwhile */
+	bool starved;		/* the device had done all work before, and waited for launches */
 	uint64_t tsc;		/* when it was recorded */
-	uint64_t own_tsc;	/* wh_sm_own_time() then */
+	uint64_t own_tsc;	/* wh_sm_own_time() at that time */
 };
 
 struct wh_sm_stream {
 	CUstream stream;
 	bool used;
 	bool chained;		/* the next marker's span begins at the last marker */
-	uint64_t epoch;		/* of the session, at the last launch */
-	bool posted;		/* that one was; when it came is not known */
-	uint32_t unmarked;	/* launches behind the last marker */
+	uint64_t epoch;		/* the session's epoch at the last launch */
+	bool posted;		/* the last launch was posted, so its time is not known */
+	uint32_t unmarked;	/* launches behind the last marker, which have none */
 	uint32_t pending;	/* markers not done */
 	uint64_t last_launch, last_mark;	/* tsc */
 	double end;		/* of the last marker that is done, ns */
 };
 
-/* Events belong to a context, and so does this. */
+/* The measuring state of one context, to which its events belong. */
 struct wh_sm_context {
 	struct wh_sm_context *next;
 	uint64_t ctx;
@@ -73,28 +73,30 @@ struct wh_covered {
 };
 
 struct wh_sm_device {
-	struct wh_covered covered[WH_SM_COVERED];	/* in order, apart */
+	struct wh_covered covered[WH_SM_COVERED];	/* in order, and not touching each other */
 	unsigned int ncovered;
 	uint32_t outstanding;	/* launches not known to be done */
-	uint64_t est_ns;	/* of one launch, the latest ones more than others */
+	uint64_t est_ns;	/* estimated time of one launch; the latest ones count more */
 	uint32_t ahead;		/* how many launches may be outstanding */
-	double done_ns;		/* when the device was done with what is known to be done */
+	double done_ns;		/* when the last work that is known to be done was done */
 	bool throttled;		/* its bucket was empty and is not filled yet */
-	uint64_t acquired_tsc;	/* the turn */
+	uint64_t acquired_tsc;	/* when this worker got the turn */
 	uint64_t renewed_tsc;
-	uint64_t looked_tsc;	/* whether others wait for it: */
+	uint64_t looked_tsc;	/* when this worker last looked whether others wait for the turn: */
 	bool contested;
-	uint64_t ending_tsc;	/* of the turn that was waited for last; 0: not known */
-	const struct wh_turn *held_by;	/* of another tenant; NULL: of none */
-	/* under_way.c; these three are also read and written without the gate. */
-	uint64_t launching_tsc;	/* since when a launch is inside of the driver; 0: none is */
+	/* when the turn that was last waited for should end; 0: not known */
+	uint64_t ending_tsc;
+	const struct wh_turn *held_by;	/* the other tenant that has the device; NULL: none */
+	/* under_way.c; the next three are also read and written without the gate. */
+	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
-	uint64_t ahead_ns;	/* charged while it passed: of what is measured later, not again */
-	bool finished;		/* since under_way.c looked last, */
-	bool begun;		/* and something has begun and is not */
+	/* time that was charged while it passed, and is not charged again when it is measured */
+	uint64_t ahead_ns;
+	bool finished;		/* some work was finished since under_way.c looked last */
+	bool begun;		/* some work has begun and is not finished */
 };
 
-/* Work between two events; no `before`: what came before it is done. */
+/* Work between two events. `before` NULL: the work before it is done already. */
 struct wh_sm_span {
 	CUevent before, event;
 	int device;
@@ -105,7 +107,8 @@ struct wh_sm_awaited {
 	pthread_mutex_t lock;	/* held while the driver is asked */
 	CUcontext ctx;
 	uint64_t since;		/* tsc */
-	uint32_t n;		/* 0: nobody is inside, or nothing is under way */
+	/* number of spans; 0: no call is inside the driver, or nothing is under way */
+	uint32_t n;
 	struct wh_sm_span span[WH_SM_AWAITED];
 };
 
@@ -116,26 +119,27 @@ struct wh_sm_state {
 	uint64_t origin;	/* tsc of the session's time 0 */
 	uint64_t epoch;		/* counts calls that are no launches */
 	uint64_t polled;	/* tsc */
-	uint64_t waits_from;	/* tsc up to which a launch's wait is counted; 0: none waits */
-	int waits_for;		/* this device */
+	uint64_t waits_from;	/* up to this tsc the wait of a launch is counted; 0: none waits */
+	int waits_for;		/* the device for which it waits */
 	uint32_t batch;		/* launches for one marker */
-	uint32_t batch_left;	/* launches until it may grow */
-	uint32_t grow;		/* and how many those are */
+	uint32_t batch_left;	/* launches until the batch may grow */
+	uint32_t grow;		/* start value of batch_left */
 	bool plenty;		/* the client need not wait for answers to launches */
 	uint32_t grace;		/* posted launches that may still pass */
 	uint32_t credit;	/* posted launches that may go without a look, */
-	CUstream credit_stream;	/* into this stream */
+	CUstream credit_stream;	/* these go into this stream */
 	struct wh_sm_stream *credit_place;
 	bool on_credit;		/* the launch is one of them */
 	bool woken;		/* the launch had waited */
 	bool skip;		/* the launch goes into a graph: nothing to charge */
-	uint64_t entered;	/* tsc when a launch's begin or end was entered; 0: none is */
-	uint64_t begun;		/* and when the last begin was left */
-	uint64_t own_tsc;	/* that these have taken so far */
-	uint64_t own_charged;	/* of these, what no span is made longer by any more */
+	/* tsc when the begin or end of a launch was entered; 0: none is inside */
+	uint64_t entered;
+	uint64_t begun;		/* tsc when the last begin was left */
+	uint64_t own_tsc;	/* tsc ticks that these have taken so far */
+	uint64_t own_charged;	/* the part of own_tsc that was already subtracted from spans */
 };
 
-/* What the engine itself has taken around launches until now. */
+/* The time that the engine itself has spent around launches until now, in ticks of the TSC. */
 static inline uint64_t wh_sm_own_time(const struct wh_sm_state *m, uint64_t now)
 {
 	return m->own_tsc + (m->entered ? now - m->entered : 0);
@@ -143,23 +147,26 @@ static inline uint64_t wh_sm_own_time(const struct wh_sm_state *m, uint64_t now)
 
 /* --- gpu_time.c ---------------------------------------------------------------- */
 
-/* The state for the session's current context; NULL when events do not work there. */
+/* The state for the session's current context; NULL if events do not work there. */
 struct wh_sm_context *wh_gpu_context(struct wh_session *s);
-/* Just before and just after a launch. False: no room for markers, try later. */
+/*
+ * Call these just before and just after a launch. wh_gpu_before() returns false if there is no room
+ * for markers; try later.
+ */
 bool wh_gpu_has_stream(struct wh_session *s, CUstream stream);	/* of the current context */
 bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
 void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream);
-/* Instead of the two, for a launch of m->credit. */
+/* Call this instead of the two for a launch that goes on m->credit. */
 void wh_gpu_credit(struct wh_session *s);
-/* Put a marker behind whatever has none, */
+/* Puts a marker behind all launches of the current context that have none. */
 void wh_gpu_mark_all(struct wh_session *s);
-/* or only where no marker is under way any more. */
+/* Does the same, but only in streams where no marker is under way any more. */
 void wh_gpu_mark_last(struct wh_session *s);
-/* Look which markers are done. Returns nothing; new GPU time goes to wh_sm_used(). */
+/* Looks which markers are done. New GPU time goes to wh_sm_used(). */
 void wh_gpu_poll(struct wh_session *s);
-/* The device is not measured any more: what comes is in no span. */
+/* The device is not measured any more: later work is in no span. */
 void wh_gpu_end(struct wh_session *s, int device);
-/* The context is gone: what it had under way counts until now. */
+/* The context is gone. Its work under way counts until now. */
 void wh_gpu_context_gone(struct wh_session *s, uint64_t ctx);
 void wh_gpu_close(struct wh_session *s);
 double wh_gpu_now(const struct wh_session *s, uint64_t tsc);
@@ -168,20 +175,26 @@ double wh_gpu_cover(struct wh_sm_device *d, double from, double to);
 
 /* --- under_way.c ---------------------------------------------------------------- */
 
-/* A launch is about to be made, at this time; 0: it is made. */
+/* A launch is about to be made at the time `now`; 0: the launch has been made. */
 void wh_busy_launch(struct wh_session *s, int device, uint64_t now);
-/* The driver was asked what is done. Has work begun that is not? */
+/* The driver was asked which work is done. `begun`: some work has begun and is not done. */
 void wh_busy_polled(struct wh_session *s, int device, bool begun);
 /* The device is not measured any more. */
 void wh_busy_end(struct wh_session *s, int device);
-/* The same of another thread, which knows it of the time since then; 0: nothing is at work. */
+/*
+ * Another thread has asked the driver. `since`: since then the device has been at work, as far as
+ * that thread knows; 0: nothing is at work.
+ */
 void wh_busy_asked(struct wh_session *s, int device, uint64_t since);
-/* Of a span's length, what was not charged while it passed. */
+/* Returns the part of a span's length that was not charged while it passed. */
 double wh_busy_rest(struct wh_sm_device *d, double ns);
 
-/* bucket.c: the device worked so much longer for this worker. */
+/* bucket.c: charges the tenant for so much work of the device for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);
-/* What is in the bucket now; it fills with the time that passes. Without the gate, too. */
+/*
+ * Returns the tokens in the bucket, which fills with the time that passes. May be called without
+ * the gate.
+ */
 int64_t wh_sm_tokens(struct wh_session *s, int device);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads what the driver says this process holds of each device: NVML, loaded
- * from the folder of the backend, so that a stand-in of another folder is never
- * taken for it. One reading costs about 20 us, so it is for rare points. A
- * backend without NVML, as softgpu, has no such figure.
+ * Reads how much memory this process holds of each device, as the driver counts it. The figure is
+ * NVML's. NVML is loaded from the folder of the backend, so that a stand-in of another folder is
+ * never taken for it. One reading costs about 20 us, so it is for rare points. A backend without
+ * NVML, such as softgpu, has no such figure.
  */
 #define _GNU_SOURCE
 #include "limits/memory.h"
@@ -104,7 +104,10 @@ bool wh_figure_read(struct wh_figure *f, int device, uint64_t *bytes)
 		*bytes = f->list[i].bytes;
 		return f->list[i].bytes != ~0ull;
 	}
-	/* Its last context is gone; never seen, process numbers may be a container's. */
+	/*
+	 * The process has no context on the device any more. If it was never seen, process numbers
+	 * may be those of a container.
+	 */
 	*bytes = 0;
 	return f->seen[device];
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Measures for how long a device works for this session, by timing events in the
- * client's own streams. A pair of events around each launch would cost 3 us and
- * distort what it measures, so markers are few: one behind every 32 launches that
- * come in a row (128 posted ones), each ending a span that began at the stream's
- * marker before it, or at a start marker if the stream was idle then. Any other
- * call first gets a marker behind what has none. The spans of all streams are
- * merged, so that work that ran at the same time counts once.
+ * Measures for how long a device works for this session, by timing events in the client's own
+ * streams. A pair of events around each launch would cost 3 us and distort what it measures, so
+ * there are few markers. There is one behind every 32 launches that come in a row (128 posted
+ * ones). Each marker ends a span that began at the stream's previous marker, or at a start marker
+ * if the stream was idle then. Before any other call, launches without a marker get one. The spans
+ * of all streams are merged, so that work that ran at the same time counts once.
  *
- * A client may pause between launches without any call. Over shm the worker sees
- * that and marks what it has (wh_sm_idle()). Elsewhere the last marker of a batch
- * comes late and counts the pause. That happens a few times: from then on each
- * launch gets its own marker until thousands have come without a pause.
+ * A client may pause between launches without any call. Over shm the worker sees that and marks the
+ * launches that it has (wh_sm_idle()). Over other transports the last marker of a batch comes late
+ * and counts the pause. That happens only a few times: from then on each launch gets its own marker
+ * until thousands have come without a pause.
  */
 #include "limits/bucket.h"
 
@@ -19,11 +18,11 @@
 #include <string.h>
 
 #define BATCH_MAX	32u
-#define BATCH_POSTED	96u	/* looked at every 32: 128 at most */
-#define GROW_MIN	64u	/* launches without a pause until a batch doubles; */
-#define GROW_MAX	2048u	/* more of them after each one */
+#define BATCH_POSTED	96u	/* looked at every 32 launches, so a batch has 128 at most */
+#define GROW_MIN	64u	/* launches without a pause until a batch doubles, at first */
+#define GROW_MAX	2048u	/* the most such launches; the number doubles after each pause */
 #define PAUSE_US	50u
-#define CHAIN_US	20u	/* a marker so young is taken for not done */
+#define CHAIN_US	20u	/* a marker younger than this is taken as not done */
 #define MARK_AGE_US	200u
 #define MARK_AGE_POSTED_US	1000u
 #define REBASE_NS	1e9	/* a float of milliseconds is exact to 60 ns within it */
@@ -130,7 +129,7 @@ static struct wh_sm_context *new_context(struct wh_session *s)
 	return c;
 }
 
-/* The current one, if something was launched there. */
+/* The state of the current context, if something was launched there. */
 static struct wh_sm_context *known_context(const struct wh_session *s)
 {
 	struct wh_sm_context *c = s->limits.sm->contexts;
@@ -171,7 +170,7 @@ double wh_gpu_cover(struct wh_sm_device *d, double from, double to)
 		return 0;
 	while (i < d->ncovered && d->covered[i].to < from)
 		i++;
-	/* Swallow all that touch the new one; what they had is not new. */
+	/* The new span swallows all that touch it. Time that they had is not new. */
 	for (c = &d->covered[i]; i + n < d->ncovered && c[n].from <= to; n++) {
 		double low = c[n].from > from ? c[n].from : from;
 		double high = c[n].to < to ? c[n].to : to;
@@ -184,7 +183,7 @@ double wh_gpu_cover(struct wh_sm_device *d, double from, double to)
 		remove_covered(d, i + 1, n - 1);
 	if (!n) {
 		if (d->ncovered == WH_SM_COVERED) {
-			/* The oldest: nothing comes from so long ago any more. */
+			/* Drop the oldest: no work comes from so long ago any more. */
 			remove_covered(d, 0, 1);
 			i -= i > 0;
 		}
@@ -215,7 +214,7 @@ static struct wh_sm_device *device_of(struct wh_session *s, const struct wh_sm_c
 	return &s->limits.sm->device[c->device];
 }
 
-/* Nothing can be measured there: what is under way counts by the clock. */
+/* Gives a stream up in which nothing can be measured: its work under way counts by the clock. */
 static void lose_stream(struct wh_session *s, struct wh_sm_context *c, struct wh_sm_stream *st)
 {
 	struct wh_sm_device *d = device_of(s, c);
@@ -239,7 +238,7 @@ static bool put_marker(struct wh_session *s, struct wh_sm_context *c, struct wh_
 		return false;
 	if (s->drv.cuEventRecord(e, st->stream) != CUDA_SUCCESS) {
 		give_event(s, c, e);
-		/* It may be another stream of that address by now: whose is asked again. */
+		/* The address may be another stream's by now, so its owner is looked up again. */
 		st->stream = NOBODYS;
 		return false;
 	}
@@ -340,7 +339,7 @@ static struct wh_sm_stream *stream_of(struct wh_sm_context *c, CUstream stream)
 	return st;
 }
 
-/* After a pause that no marker saw: shorter batches for a while. */
+/* There was a pause that no marker saw: makes batches shorter for a while. */
 static void paused(struct wh_sm_state *m)
 {
 	m->batch = 1;
@@ -370,13 +369,13 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 	if (st->unmarked && !st->posted && now - st->last_launch > PAUSE_US * s->tsc_per_us) {
 		if (st->pending)
 			wh_gpu_poll(s);
-		/* While the device is at an older marker it has not noticed. */
+		/* While the device works on an older marker, it has not noticed the pause. */
 		if (!st->pending) {
 			paused(m);
 			mark(s, c, st);
 		}
 	}
-	/* Is the device still at this stream's work, so that the chain goes on? */
+	/* If the device is still at this stream's work, the chain of spans goes on. */
 	if (st->chained && st->epoch == m->epoch) {
 		if (st->unmarked || now - st->last_mark < CHAIN_US * s->tsc_per_us)
 			return true;
@@ -388,7 +387,7 @@ bool wh_gpu_before(struct wh_session *s, struct wh_sm_context *c, CUstream strea
 	if (st->unmarked)
 		mark(s, c, st);
 	st->epoch = m->epoch;
-	/* No event can be recorded: the launch will hardly go better. */
+	/* If no event can be recorded, the launch itself will hardly succeed. */
 	if (!put_marker(s, c, st, true))
 		st->end = wh_gpu_now(s, WH_TSC());
 	return true;
@@ -429,7 +428,7 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	if (!st->posted)
 		grow_batch(m);
 	if (due(s, device_of(s, c), st, now)) {
-		/* Has the device caught up? */
+		/* Look whether the device has caught up. */
 		if (st->pending)
 			wh_gpu_poll(s);
 		mark(s, c, st);
@@ -440,7 +439,7 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 
 /* --- What is done ----------------------------------------------------------------------------- */
 
-/* The event becomes the base when the old one is too long ago. */
+/* Returns when a marker was reached. Its event becomes the base if the old base is too long ago. */
 static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, double *ns)
 {
 	float ms;
@@ -464,9 +463,9 @@ static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_mar
 }
 
 /*
- * What a span is longer by because it is measured. The tenant got nothing for
- * it. While the device waits for launches that is the engine's own time between
- * them, otherwise what a marker costs there.
+ * Returns by how much a span is longer because it is measured. The tenant got nothing for that
+ * time. While the device waits for launches it is the engine's own time between them; otherwise it
+ * is the cost of a marker.
  */
 static double overhead(struct wh_session *s, const struct wh_sm_context *c,
 		       const struct wh_marker *m, double ns)
@@ -495,14 +494,17 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	m->done = true;
 	st->pending--;
 	d->finished = true;
-	/* A context in error measures nothing; the clock does. */
+	/* A context in error measures nothing, so the clock is used. */
 	if (res != CUDA_SUCCESS || !time_of(s, c, m, &now))
 		now = wh_gpu_now(s, WH_TSC());
 	st->end = now;
 	if (now > d->done_ns)
 		d->done_ns = now;
 	if (m->start) {
-		/* Later by what the pair costs, never by more than the span. */
+		/*
+		 * The span begins later by the cost of the pair, but by no more than the span
+		 * itself.
+		 */
 		st->end = now + c->pair_ns;
 		if (m->own_tsc > s->limits.sm->own_charged)
 			s->limits.sm->own_charged = m->own_tsc;
@@ -517,7 +519,7 @@ static void finish(struct wh_session *s, struct wh_sm_context *c, struct wh_mark
 	m->event = NULL;
 }
 
-/* One query for each stream that has something unfinished. */
+/* Makes one query for each stream that has unfinished work. */
 static void poll_context(struct wh_session *s, struct wh_sm_context *c)
 {
 	uint32_t i, blocked = 0;
@@ -532,7 +534,9 @@ static void poll_context(struct wh_session *s, struct wh_sm_context *c)
 		res = s->drv.cuEventQuery(m->event);
 		if (res == CUDA_ERROR_NOT_READY) {
 			blocked |= 1u << m->stream;
-			/* The marker before it is done, so the device is at what lies between. */
+			/*
+			 * The marker before it is done, so the device works on what lies between.
+			 */
 			device_of(s, c)->begun |= !m->start;
 		} else {
 			finish(s, c, m, res);
@@ -561,7 +565,7 @@ void wh_gpu_poll(struct wh_session *s)
 
 /* --- Ends ------------------------------------------------------------------------ */
 
-/* Each span ends here; in other contexts than the current one it can do so by the clock alone. */
+/* Ends all spans of a context. If it is not the current one, they can end only by the clock. */
 static void end_spans(struct wh_session *s, struct wh_sm_context *c)
 {
 	struct wh_sm_stream *st;
@@ -584,7 +588,10 @@ void wh_gpu_end(struct wh_session *s, int device)
 			end_spans(s, c);
 }
 
-/* Its events went with it. The driver has waited for its work, or ended it. */
+/*
+ * Frees a context's state. Its events ended with it. The driver has waited for its work, or ended
+ * it.
+ */
 static void drop_context(struct wh_session *s, struct wh_sm_context *c)
 {
 	struct wh_sm_device *d = device_of(s, c);

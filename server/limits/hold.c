@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Sleeps of workers whose client is held back, and who wakes them. A client that asked by
- * itself when its turn begins would have to ask all the time. The word is in the seat of
- * whoever has the device, which everybody else reads only; that suffices to sleep on it, and
- * to wake who does. A tenant that wakes nobody, or all others all the time, costs these no
+ * How workers sleep whose client is held back, and who wakes them. A client that asked by itself
+ * when its turn begins would have to ask all the time. The word to sleep on is in the seat of the
+ * tenant that has the device. All others can only read it, which suffices to sleep on it, and to
+ * wake those who sleep. A tenant that wakes nobody, or wakes all others all the time, costs them no
  * more than a sleep without a word does.
  */
 #define _GNU_SOURCE
@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STEP_US		2000u	/* at a time: the answer may change without the word */
-#define SPIN_US		60u	/* shorter than a sleep and its end take */
-#define NEAR_US		200u	/* a turn whose end is so near is met by looking */
+#define STEP_US		2000u	/* longest sleep: the answer may change without the word */
+#define SPIN_US		60u	/* less than a sleep and a wake-up take */
+#define NEAR_US		200u	/* a turn that ends so soon is awaited by looking */
 
 void wh_futex_wake(const uint32_t *word)
 {
@@ -40,7 +40,7 @@ static void look_at(const struct wh_hold *h, uint64_t us)
 			    (now.tv_nsec - begin.tv_nsec) / 1000) < us);
 }
 
-/* Who is woken and finds the word as it was is not woken a second time. */
+/* A sleeper that is woken and finds the word unchanged sleeps on without the word. */
 static void sleep_on(const struct wh_hold *h, const struct timespec *t)
 {
 	if (!syscall(SYS_futex, h->word, FUTEX_WAIT, h->seen, t, NULL, 0) &&
@@ -57,7 +57,7 @@ void wh_sm_hold(uint64_t us)
 		look_at(&h, h.word ? NEAR_US : us);
 		return;
 	}
-	/* The end of a turn wakes: it need not be met by asking. */
+	/* The end of a turn wakes the sleeper, so it need not ask often. */
 	if (h.word)
 		us = STEP_US;
 	t = (struct timespec) { us / 1000000, us % 1000000 * 1000L };

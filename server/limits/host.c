@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The limit of host memory: what the driver keeps in place for a tenant's workers,
- * their parts and what programs pin besides. One figure for all devices. Checked
- * and charged under the lock of the tenant's usage, given back without it.
+ * The limit of host memory: memory that the driver keeps in place for a tenant's workers, their
+ * parts, and what programs pin besides. There is one figure for all devices. It is checked and
+ * charged under the lock of the tenant's usage, and given back without the lock.
  */
 #include "limits/memory.h"
 
-/* Of workers that have ended, as far as their programs still have it. */
+/* Returns the memory of workers that have ended that their programs still have. */
 static uint64_t kept(const struct wh_session *s)
 {
 	return __atomic_load_n(&s->limits.page->host_kept, __ATOMIC_ACQUIRE);
@@ -46,10 +46,10 @@ void wh_host_give(struct wh_session *s, uint64_t bytes)
 /* --- What would pass it by ------------------------------------------------------------ */
 
 /*
- * Memory that the driver would make on the host, or move there: no limit knows of
- * it, and over shm and vmfunc no processor of the client's reaches it. Programs have
- * cuMemHostAlloc() and cuMemAllocManaged(), which are the client library's. What is
- * no location at all is the driver's to refuse.
+ * Refuses memory that the driver would make on the host, or move there. No limit knows of it, and
+ * over shm and vmfunc no processor of the client reaches it. Programs have cuMemHostAlloc() and
+ * cuMemAllocManaged(), which the client library serves. A location that is not valid is left to the
+ * driver to refuse.
  */
 CUresult wh_only_device_memory(const CUmemLocation *where, CUmemAllocationType type)
 {

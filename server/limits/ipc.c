@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory and events that processes of one tenant share (CUDA IPC). Each client
- * has a worker of its own, so what they share the workers share: the exporter's
- * worker puts the driver's handle into the tenant's table (tenant.h), and the
- * client gets a random number of 128 bits for it. Whoever of the same tenant
- * brings that number is given what it stands for. A worker maps the table of its
- * own tenant only: another tenant's number is as unknown as a guessed one.
+ * Memory and events that processes of one tenant share (CUDA IPC). Each client has a worker of its
+ * own, so the workers share what the clients share. The exporter's worker puts the driver's handle
+ * into the tenant's table (tenant.h), and the client gets a random number of 128 bits for it. A
+ * process of the same tenant that presents the number is given the object. A worker maps the table
+ * of its own tenant only: another tenant's number is as unknown as a guessed one.
  *
- * Memory is charged to its owner. What the owner frees while others have it open
- * stays on the device, and is charged to the tenant until they close it.
+ * Memory is charged to its owner. Memory that the owner frees while others have it open stays on
+ * the device, and is charged to the tenant until they close it.
  *
- * A session without a tenant in the client's own process (loopback) has nothing
- * to protect: the driver's handles are passed as they are. One without a tenant
- * in a process of its own refuses.
+ * A session without a tenant in the client's own process (loopback) has nothing to protect: the
+ * driver's handles are passed as they are. A session without a tenant in a process of its own
+ * refuses.
  */
 #define _GNU_SOURCE
 #include "limits/ipc.h"
@@ -26,10 +25,10 @@
 
 #include "limits/memory.h"
 
-/* What a client holds: 64 bytes, as the driver's own handle. */
+/* The handle that a client holds: 64 bytes, as many as the driver's own. */
 #define HANDLE_MAGIC	0x434c4f4857ULL		/* "WHOLC" */
 struct handle {
-	uint64_t magic;		/* and the kind above it */
+	uint64_t magic;		/* the kind is in its highest byte */
 	uint64_t id[2];
 	uint64_t zero[5];
 };
@@ -38,7 +37,7 @@ _Static_assert(sizeof(struct handle) == sizeof(CUipcMemHandle) &&
 	       sizeof(((struct wh_shared *)0)->real) == sizeof(struct handle), "64 bytes each");
 _Static_assert(WH_TENANT_WORKERS <= 64, "one bit for each worker");
 
-/* What this worker has opened: address or handle, and which entry stands behind it. */
+/* An object that this worker has opened: its address or handle, and its entry in the table. */
 struct import {
 	uint64_t addr, ctx, id[2];
 	uint32_t kind;
@@ -48,7 +47,7 @@ struct import {
 
 struct wh_ipc {
 	unsigned int account;
-	uint32_t exports;	/* entries that may be ours */
+	uint32_t exports;	/* number of entries that may be ours */
 	struct import *import;
 	size_t imports;
 };
@@ -60,7 +59,7 @@ static struct wh_shared_table *table_of(struct wh_session *s)
 	return &s->limits.usage->shared;
 }
 
-/* Who died inside left at most an entry without a number: free. */
+/* A worker that died with the lock left at most an entry without a number, which is free. */
 static bool lock_table(struct wh_session *s)
 {
 	return wh_usage_lock(table_of(s)->lock);
@@ -89,13 +88,13 @@ static void release(struct wh_shared *e)
 	e->id[0] = e->id[1] = 0;
 }
 
-/* Nobody can open it any more, and nobody that lives has it open. */
+/* True if nobody can open the entry any more, and no living worker has it open. */
 static bool is_over(const struct wh_tenant_usage *u, const struct wh_shared *e)
 {
 	return !wh_shared_alive(u, e) && !(e->openers & wh_tenant_living(u));
 }
 
-/* Drop what is over; the first free entry, NULL when there is none. */
+/* Drops entries that are over. Returns the first free entry, or NULL when there is none. */
 static struct wh_shared *sweep(struct wh_session *s)
 {
 	struct wh_shared_table *t = table_of(s);
@@ -134,7 +133,7 @@ static struct wh_shared *find_ours(struct wh_session *s, uint32_t kind, uint64_t
 	return NULL;
 }
 
-/* Freed, it is still there for who has it open. */
+/* An entry that was freed still exists for those who have it open. */
 static bool can_open(struct wh_session *s, const struct wh_shared *e)
 {
 	return wh_shared_alive(s->limits.usage, e) || e->openers & 1ull << s->limits.ipc->account;
@@ -156,7 +155,7 @@ static struct wh_shared *find(struct wh_session *s, uint32_t kind, const uint64_
 	return NULL;
 }
 
-/* Numbered last: until then nobody finds it, and a death leaves it free. */
+/* The number is written last: until then nobody finds the entry, and if we die it is free. */
 static CUresult fill(struct wh_session *s, struct wh_shared *e, const struct wh_shared *what)
 {
 	uint32_t at = (uint32_t)(e - table_of(s)->entry);
@@ -187,7 +186,9 @@ static bool taken(const struct handle *h, uint32_t kind)
 	       !memcmp(h->zero, zero, sizeof(zero));
 }
 
-/* The owner has freed it. Before its charge ends: never is it in nobody's sum. */
+/*
+ * The owner has freed the object. Call this before its charge ends, so that some sum always has it.
+ */
 static void end_export(struct wh_session *s, struct wh_shared *e)
 {
 	if (e->kind == WH_SHARED_ALLOCATION)
@@ -200,8 +201,8 @@ static void end_export(struct wh_session *s, struct wh_shared *e)
 }
 
 /*
- * The same object has the same number each time, as natively. If the driver's
- * handle is another now, the address was used again for something else.
+ * Exports an object. The same object gets the same number each time, as it does natively. If the
+ * driver's handle has changed, the address was used again for something else.
  */
 static CUresult publish(struct wh_session *s, const struct wh_shared *what, struct handle *out)
 {
@@ -252,7 +253,7 @@ bool wh_ipc_works(const struct wh_session *s)
 	return s->limits.ipc || s->one_process;
 }
 
-/* True: *res is the answer. False: the driver's own handles will do. */
+/* True: *res is the answer. False: the caller uses the driver's own handles. */
 static bool refused(struct wh_session *s, CUresult *res)
 {
 	static bool said;
@@ -268,7 +269,7 @@ static bool refused(struct wh_session *s, CUresult *res)
 
 /* --- Exports ------------------------------------------------------------------------ */
 
-/* Memory ends with the context that it was allocated in, which need not be the current one. */
+/* Memory ends with the context in which it was allocated, which need not be the current one. */
 static uint64_t context_of(struct wh_session *s, CUdeviceptr base)
 {
 	const struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_ADDRESS, base);
@@ -351,7 +352,7 @@ static bool has_open(const struct wh_ipc *ipc, uint32_t entry)
 	return false;
 }
 
-/* Room before the driver is asked: what it opened is never lost. */
+/* Makes room for an import before the driver is asked, so that no opened object is ever lost. */
 static bool make_room(struct wh_ipc *ipc)
 {
 	struct import *p = realloc(ipc->import, (ipc->imports + 1) * sizeof(*p));
@@ -376,7 +377,7 @@ static void note_import(struct wh_session *s, uint64_t addr, uint64_t ctx,
 	i->opened++;
 }
 
-/* With the lock held. */
+/* Call this with the lock held. */
 static void drop_import(struct wh_session *s, struct import *i)
 {
 	struct wh_ipc *ipc = s->limits.ipc;
@@ -392,7 +393,10 @@ static void drop_import(struct wh_session *s, struct import *i)
 		release(e);
 }
 
-/* The lock is held across the driver's call: its owner cannot free it uncounted meanwhile. */
+/*
+ * The lock is held across the driver's call, so that the owner cannot free the object uncounted
+ * meanwhile.
+ */
 static CUresult open_entry(struct wh_session *s, const struct handle *h, CUdeviceptr *addr,
 			   unsigned int flags)
 {
@@ -474,7 +478,7 @@ bool wh_ipc_passes_files(const struct wh_session *s)
 	return s->limits.ipc ? wh_ipc_files_work() : s->one_process;
 }
 
-/* The first handle of an allocation stands for it; NULL: not made here. */
+/* Returns the first handle of an allocation, which stands for it; NULL: it was not made here. */
 static const struct wh_mem_entry *allocation_of(struct wh_session *s, uint64_t real)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -537,7 +541,7 @@ bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHan
 	return true;
 }
 
-/* The entry while it is asked for: marked as open, so that what it names is counted. */
+/* Finds an entry and marks it as open while it is asked for, so that its memory is counted. */
 static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], bool *had,
 				 uint32_t *pid)
 {
@@ -555,7 +559,7 @@ static struct wh_shared *reserve(struct wh_session *s, const uint64_t id[2], boo
 	return e;
 }
 
-/* Counted by its handles and mappings like memory of our own, but charged to nobody. */
+/* Counts imported memory by its handles and mappings, like our own, but charges it to nobody. */
 static bool note_allocation(struct wh_session *s, uint64_t real)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -636,10 +640,10 @@ void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real)
 }
 
 /*
- * What has no owner any more the driver counts for one of those that have it
- * open, nobody says for which; the lowest account is taken for that one. If it is
- * another, that one's figure is charged besides the orphan: too much, never too
- * little.
+ * Returns the memory without an owner that the driver is taken to count for this process. The
+ * driver counts such memory for one of the processes that have it open, but does not say for which.
+ * The one with the lowest account is taken. If the driver counts it for another one, that one's
+ * figure is charged as well as the orphan: too much, never too little.
  */
 uint64_t wh_ipc_orphans(struct wh_session *s, int device)
 {
@@ -683,7 +687,10 @@ void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx)
 	unlock_table(s);
 }
 
-/* Closed as often as it was opened; that it is closed says wh_ipc_context_gone(). */
+/*
+ * Closes each import as often as it was opened. wh_ipc_context_gone() then notes that they are
+ * closed.
+ */
 void wh_ipc_end_with(struct wh_session *s, uint64_t ctx)
 {
 	const struct wh_ipc *ipc = s->limits.ipc;
@@ -695,7 +702,7 @@ void wh_ipc_end_with(struct wh_session *s, uint64_t ctx)
 			s->drv.cuIpcCloseMemHandle(ipc->import[i].addr);
 }
 
-/* Who had the account before may have had things open: the bits are nobody's now. */
+/* The former user of the account may have had objects open: its bits are cleared. */
 bool wh_ipc_open(struct wh_session *s)
 {
 	struct wh_shared_table *t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and events of other processes of the same tenant. Included by session/handler.h;
- * generated handlers call these as cuda-api/cuda.api says. True: *res is the
- * call's result, and the driver is not called again.
+ * Memory and events of other processes of the same tenant. Included by session/handler.h; generated
+ * handlers call these functions as cuda-api/cuda.api says. True: *res is the call's result, and the
+ * driver is not called again.
  */
 #ifndef WORMHOLE_IPC_H
 #define WORMHOLE_IPC_H
@@ -12,36 +12,38 @@
 bool wh_ipc_get_memory(struct wh_session *s, CUipcMemHandle *out, CUdeviceptr addr, CUresult *res);
 bool wh_ipc_open_memory(struct wh_session *s, CUdeviceptr *addr, const CUipcMemHandle *handle,
 			unsigned int flags, CUresult *res);
-/* id: the event's handle in the client's world. */
+/* `id` is the event's handle in the client's world. */
 bool wh_ipc_get_event(struct wh_session *s, CUipcEventHandle *out, CUevent event, uint64_t id,
 		      CUresult *res);
 bool wh_ipc_open_event(struct wh_session *s, CUevent *event, const CUipcEventHandle *handle,
 		       CUresult *res);
 
-/* handle: 64 bytes that stand for a descriptor, in both directions (WH_SHAREABLE_*). */
+/* `handle`: 64 bytes that stand for a descriptor, in both directions (WH_SHAREABLE_*). */
 bool wh_ipc_export(struct wh_session *s, void *handle, CUmemGenericAllocationHandle allocation,
 		   CUmemAllocationHandleType type, uint64_t flags, CUresult *res);
 bool wh_ipc_import(struct wh_session *s, CUmemGenericAllocationHandle *allocation,
 		   const void *handle, CUmemAllocationHandleType type, CUresult *res);
-/* The last handle and the last mapping of memory of cuMemCreate, or of an imported one, is gone. */
+/* The last handle and the last mapping of memory of cuMemCreate, or of imported memory, is gone. */
 void wh_ipc_allocation_gone(struct wh_session *s, uint64_t real);
 bool wh_ipc_passes_files(const struct wh_session *s);
 
-/* An allocation is about to be given back: nobody can open it any more. */
+/* An allocation is about to be given back. After this nobody can open it. */
 void wh_ipc_freed(struct wh_session *s, uint64_t addr);
-/* The same of an event, by its handle in the client's world. */
+/* The same for an event, by its handle in the client's world. */
 void wh_ipc_event_gone(struct wh_session *s, uint64_t id);
-/* The driver has closed what wh_ipc_open_memory() opened there, once. */
+/* The driver has closed, once, what wh_ipc_open_memory() opened at this address. */
 void wh_ipc_closed(struct wh_session *s, uint64_t addr);
 void wh_ipc_context_gone(struct wh_session *s, uint64_t ctx);
-/* Closes what was opened in a context that is to end and is current; before that. */
+/* Closes what was opened in a context. Call it before the context ends, while it is current. */
 void wh_ipc_end_with(struct wh_session *s, uint64_t ctx);
-/* Of the tenant's orphans, those that the driver is taken to count for this process. */
+/*
+ * Returns how much of the tenant's orphaned memory the driver is taken to count for this process.
+ */
 uint64_t wh_ipc_orphans(struct wh_session *s, int device);
 /* Can handles be made and opened in this session at all? */
 bool wh_ipc_works(const struct wh_session *s);
 
-/* With a tenant only. */
+/* For sessions with a tenant only. */
 bool wh_ipc_open(struct wh_session *s);
 void wh_ipc_close(struct wh_session *s);
 

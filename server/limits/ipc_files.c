@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See ipc_files.h. Two datagram sockets, made before the process loses the right
- * to make any: on one a thread answers, on the other we ask. The thread looks who
- * asks, reads a number and sends the descriptor that was offered under it. Who
- * asks has to be a worker of the same tenant, as the kernel names its process;
- * and who answers has to be the owner. The thread touches nothing of the session's.
+ * See ipc_files.h. There are two datagram sockets, made before the process loses the right to make
+ * any: a thread answers on the one, and we ask on the other. The thread checks the sender, reads a
+ * number and sends the descriptor that was offered under it. The sender must be a worker of the
+ * same tenant, by the process that the kernel names, and the answer must come from the owner. The
+ * thread touches nothing of the session.
  */
 #define _GNU_SOURCE
 #include "limits/ipc_files.h"
@@ -31,7 +31,7 @@ struct offer {
 };
 
 static struct {
-	pthread_mutex_t lock;	/* of the offers */
+	pthread_mutex_t lock;	/* protects the offers */
 	pthread_mutex_t asking;
 	pthread_t thread;
 	bool started, stop;
@@ -42,7 +42,7 @@ static struct {
 	size_t offers;
 } files = { .lock = PTHREAD_MUTEX_INITIALIZER, .asking = PTHREAD_MUTEX_INITIALIZER };
 
-/* A name without a file: it is gone with the process. */
+/* Makes the address from a name without a file, which is gone with the process. */
 static socklen_t address_of(struct sockaddr_un *a, const char name[WH_IPC_NAME])
 {
 	size_t n = strnlen(name, WH_IPC_NAME - 1);
@@ -52,7 +52,7 @@ static socklen_t address_of(struct sockaddr_un *a, const char name[WH_IPC_NAME])
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* The kernel says of each packet who sent it; nobody waits for ever. */
+/* Makes the kernel name the sender of each packet, and limits how long a send may wait. */
 static bool tune(int fd)
 {
 	struct timeval t = { .tv_sec = PATIENCE_S };
@@ -113,7 +113,7 @@ struct packet {
 	socklen_t from_size;
 };
 
-/* The first descriptor is taken; there should be no more. */
+/* Takes the first descriptor of a packet. There should be no more; others are closed. */
 static void take_files(struct packet *p, const struct cmsghdr *c)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), i;
@@ -138,7 +138,7 @@ static void take_sender(struct packet *p, const struct cmsghdr *c)
 	p->pid = (uint32_t)cred.pid;
 }
 
-/* false: no packet of ours; what came with it is closed. */
+/* False: the packet is not one of ours; descriptors that came with it are closed. */
 static bool receive(int fd, struct packet *p, int flags)
 {
 	union {
@@ -170,7 +170,7 @@ static bool receive(int fd, struct packet *p, int flags)
 	return false;
 }
 
-/* file < 0: there is none. */
+/* `file` < 0: there is no descriptor to send. */
 static bool send_to(int fd, const struct sockaddr_un *to, socklen_t size, const uint64_t id[2],
 		    int file, int flags)
 {
@@ -206,7 +206,7 @@ static bool is_ours(uint32_t pid)
 	return false;
 }
 
-/* With the lock held. */
+/* Call this with the lock held. */
 static struct offer *offer_of(const uint64_t id[2])
 {
 	size_t i;
@@ -217,7 +217,7 @@ static struct offer *offer_of(const uint64_t id[2])
 	return NULL;
 }
 
-/* Who asks and does not take the answer does not hold us up. */
+/* Answers without waiting, so that a sender that does not take the answer cannot hold us up. */
 static void answer(const struct packet *p)
 {
 	struct offer *o;
@@ -249,7 +249,7 @@ static bool start_thread(void)
 	sigset_t all, old;
 	int rc;
 
-	/* Signals are for the threads that were here before. */
+	/* Signals are for the older threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&files.thread, NULL, serve, NULL);
@@ -328,7 +328,10 @@ void wh_ipc_files_stop(void)
 
 /* --- Who asks ---------------------------------------------------------------------- */
 
-/* The owner's answer to this question; others', and those to earlier ones, are passed over. */
+/*
+ * Waits for the owner's answer to this question. Packets of others, and answers to earlier
+ * questions, are dropped.
+ */
 static int await_answer(uint32_t pid, const uint64_t id[2])
 {
 	struct pollfd wait = { .fd = files.asks, .events = POLLIN };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Joins a session to its tenant: checks and maps the files, keeps a private
- * copy of the limits, which the server may change at any time. Owns no policy;
- * those are memory.c and bucket.c.
+ * Joins a session to its tenant: checks and maps the files, and keeps a private copy of the limits,
+ * which the server may change at any time. The policies are in memory.c and bucket.c.
  */
 #define _GNU_SOURCE
 #include "limits/limits.h"
@@ -24,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of sessions without a tenant: says "no limit" for ever. */
+/* The limits of sessions without a tenant: they always say "no limit". */
 static const struct wh_tenant_limits no_limits;
-/* And without what traces are written to. */
+/* Such sessions also have no memory that traces are written to. */
 static const uint32_t nobody_traces;
 
 static void close_turns(struct wh_turns *v)
@@ -83,8 +82,8 @@ void wh_limits_free(struct wh_session *s)
 /* --- A consistent copy of the limits ------------------------------------------- */
 
 /*
- * Read twice until nothing changed in between. A server that died in the middle
- * of a change leaves an odd sequence for ever: the old copy stays.
+ * Reads until nothing changed in between. A server that died in the middle of a change leaves an
+ * odd sequence for ever: the old copy stays.
  */
 static bool copy_limits(const struct wh_tenant_limits *page, struct wh_device_limit *out,
 			uint32_t *sequence)
@@ -120,7 +119,7 @@ void wh_limits_reread(struct wh_session *s)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		if (wh_has_share(&l->limit[d], WH_SM_TEMPORAL))
 			l->temporal |= 1u << d;
-	/* A trace that begins just now is seen at its next call. */
+	/* The next call sees a trace that begins just now. */
 	__atomic_store_n(&l->watched, l->temporal | (l->watched & WH_WATCHED_TRACE),
 			 __ATOMIC_RELAXED);
 	wh_sm_share_gone(s, shares & ~l->temporal);
@@ -155,8 +154,8 @@ static bool good_head(const void *head, uint64_t magic, size_t size)
 #define PATIENCE_S	5
 
 /*
- * A worker killed inside leaves a lock to the next one (robust), and one that is
- * stopped or hostile may keep it: then what needs it fails, and nobody hangs.
+ * A worker killed with the lock leaves it to the next one (the mutex is robust). A worker that is
+ * stopped or hostile may keep the lock: then calls that need it fail, and nobody hangs.
  */
 bool wh_usage_lock(uint64_t *lock)
 {
@@ -230,7 +229,7 @@ static const struct wh_board *map_board(int dir, char *err, size_t err_size)
 	return b;
 }
 
-/* Those of others that are there are mapped at once: not in somebody's call. */
+/* Maps at once the seats of others that exist, so that no call has to do it later. */
 static struct wh_turns *open_turns(const struct wh_tenant_limits *page,
 				   const struct wh_tenant_files *f, char *err, size_t err_size)
 {
@@ -275,7 +274,10 @@ static int map_files(struct wh_limits *l, const struct wh_tenant_files *f, char 
 			   err_size) : NULL;
 	if (!usage)
 		return -1;
-	/* By the server's file; the head of the other one another worker may have written. */
+	/*
+	 * Only the server's file is checked: another worker may have written the head of the usage
+	 * file.
+	 */
 	if (!good_head(page, WH_TENANT_LIMITS_MAGIC, sizeof(*page))) {
 		snprintf(err, err_size, "tenant: the files are of another release");
 		return -1;
@@ -293,7 +295,7 @@ int wh_session_set_tenant(struct wh_session *s, const struct wh_tenant_files *f,
 {
 	struct wh_limits l = s->limits;
 
-	/* A worker that cannot join does not serve: what was mapped goes with it. */
+	/* A worker that cannot join does not serve, and ends with the mappings. */
 	if (map_files(&l, f, err, err_size) || take_account(&l, f->account, err, err_size))
 		return -1;
 	s->limits = l;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory limit. What a tenant holds of a device is the sum over the accounts of
- * its living workers; a worker adds to its own account before it asks the driver,
- * under the usage region's lock, and takes it back when the call failed or what
- * it got is freed. So the sum is never above the quota, whichever processes race,
- * and a worker that dies gives everything back with its account.
+ * The memory limit. The memory that a tenant holds of a device is the sum over the accounts of its
+ * living workers. A worker adds to its own account before it asks the driver, under the usage
+ * region's lock. It subtracts again when the call failed or the memory is freed. So the sum is
+ * never above the quota, whichever processes race, and a worker that dies gives everything back
+ * with its account.
  *
- * Charged is what the driver takes, not what was asked for: whole blocks of
- * 2 MiB, of which small allocations share some. What nobody can see in a call
- * (contexts, code, stacks, library workspaces) comes from the driver's own figure
- * for the process: what that is above the tracked sum is charged on top.
+ * The charge is what the driver takes, not what was asked for: whole blocks of 2 MiB, of which
+ * small allocations share some. Some memory is visible in no call (contexts, code, stacks, library
+ * workspaces). It comes from the driver's own figure for the process: the part of the figure above
+ * the tracked sum is charged on top.
  */
 #include "limits/memory.h"
 
@@ -21,10 +21,10 @@
 #define FIRST_ENTRIES	1024u
 /* The driver's figure is read again when it is older than this. */
 #define FIGURE_AGE_US	20000u
-/* And always when less than this is left of the quota. */
+/* It is also read again whenever less than this is left of the quota. */
 #define MARGIN		(256ull << 20)
 
-/* --- Entries: what was charged, by address or handle ------------------------------- */
+/* --- Entries: charges, by address or handle ----------------------------------------- */
 
 static uint32_t hash(uint32_t type, uint64_t key)
 {
@@ -54,7 +54,7 @@ static void place(struct wh_mem_entry *table, uint32_t size, const struct wh_mem
 	table[i & (size - 1)] = *e;
 }
 
-/* Also what drops the places of removed entries. */
+/* Rebuilds the table, larger if needed. This also drops the places of removed entries. */
 static bool rebuild(struct wh_mem_state *m)
 {
 	uint32_t i, living = 0, size = m->size;
@@ -81,7 +81,7 @@ struct wh_mem_entry *wh_mem_add(struct wh_mem_state *m, uint32_t type, uint64_t 
 {
 	struct wh_mem_entry e = { .key = key, .type = type, .used = 1, .refs = 1, .device = -1 };
 
-	/* Half empty always, so that searches end. */
+	/* The table is always half empty, so that searches end. */
 	if (m->filled >= m->size / 2 && !rebuild(m) && m->filled + 1 >= m->size)
 		return NULL;
 	place(m->table, m->size, &e);
@@ -98,8 +98,8 @@ void wh_mem_remove(struct wh_mem_state *m, struct wh_mem_entry *e)
 /* --- The sum ------------------------------------------------------------------------- */
 
 /*
- * A worker killed inside leaves the lock to the next one, which has nothing to
- * repair: each account is one word. The lock belongs to the tenant alone.
+ * A worker killed with the lock leaves it to the next one, which has nothing to repair: each
+ * account is one word. The lock belongs to the tenant alone.
  */
 bool wh_sums_lock(struct wh_session *s)
 {
@@ -119,9 +119,9 @@ static void hold(struct wh_session *s, int device, uint64_t bytes)
 	s->limits.risen |= 1u << device;
 }
 
-#define TAKING	(1u << 31)	/* of `risen': no device */
+#define TAKING	(1u << 31)	/* a bit of `risen' that is no device */
 
-/* Not when it is charged: till the driver has said yes it is asked for, not held. */
+/* The peak is not noted at the charge: until the driver agrees, memory is asked for, not held. */
 void wh_mem_note_peak(struct wh_session *s)
 {
 	struct wh_device_usage *u = s->limits.account->device;
@@ -137,7 +137,10 @@ void wh_mem_note_peak(struct wh_session *s)
 
 uint64_t wh_mem_quota(struct wh_session *s, int device)
 {
-	/* In what nobody asks for by number (server/session/device.c) nothing fits. */
+	/*
+	 * Nothing fits in a hidden device, which nobody can ask for by number
+	 * (server/session/device.c).
+	 */
 	if (wh_is_hidden(s->limits.page->hidden, device))
 		return 1;
 	if (s->limits.seen != __atomic_load_n(&s->limits.page->sequence, __ATOMIC_ACQUIRE))
@@ -186,7 +189,7 @@ void wh_mem_note_taken(struct wh_session *s, int device, uint64_t bytes)
 		wh_sums_unlock(s);
 }
 
-/* Less is never wrong for the others, so it needs no lock; and never below nothing. */
+/* A smaller figure is never wrong for the others, so this needs no lock. It does not go below 0. */
 void wh_mem_give(struct wh_session *s, int device, uint64_t bytes)
 {
 	struct wh_device_usage *u = &s->limits.account->device[device];
@@ -209,7 +212,7 @@ bool wh_mem_driver(struct wh_session *s, int device, uint64_t *bytes)
 	return m->figure && wh_figure_read(m->figure, device, bytes);
 }
 
-/* Before a worker can open files no more. */
+/* Call this before the worker loses the right to open files. */
 void wh_mem_prepare(struct wh_session *s)
 {
 	uint64_t unused;
@@ -218,7 +221,7 @@ void wh_mem_prepare(struct wh_session *s)
 		wh_mem_driver(s, 0, &unused);
 }
 
-/* The charge is the greater of what is tracked and what the driver says. */
+/* Makes the charge the greater of the tracked sum and the driver's figure. */
 bool wh_mem_follow(struct wh_session *s, int device)
 {
 	struct wh_device_usage *u = &s->limits.account->device[device];
@@ -228,7 +231,7 @@ bool wh_mem_follow(struct wh_session *s, int device)
 	if (!wh_mem_driver(s, device, &bytes))
 		return false;
 	u->memory_driver = bytes;
-	/* Charged to the tenant, not to this worker: wh_tenant_orphans(). */
+	/* Orphans are charged to the tenant, not to this worker: wh_tenant_orphans(). */
 	orphans = wh_ipc_orphans(s, device);
 	bytes -= orphans < bytes ? orphans : bytes;
 	tracked = u->memory > d->extra ? u->memory - d->extra : 0;
@@ -277,9 +280,9 @@ void wh_library_begins(struct wh_session *s)
 	__atomic_store_n(&s->limits.account->taking, 1, __ATOMIC_RELAXED);
 }
 
-#define LOOK_CALLS	64u	/* a power of two: of a library, until the clock is asked */
+#define LOOK_CALLS	64u	/* calls of a library until the clock is asked; a power of two */
 
-/* A reading takes longer than many calls, so it waits for a pause, but not for long. */
+/* One reading takes longer than many calls, so it waits for a pause, but not for long. */
 void wh_library_ended(struct wh_session *s)
 {
 	if (!s->limits.mem)
@@ -290,8 +293,8 @@ void wh_library_ended(struct wh_session *s)
 }
 
 /*
- * Before `bytes` more are taken: an old figure is read again, and near the quota
- * any, so that what libraries took unseen is charged before it matters.
+ * Call this before `bytes` more are taken. It reads an old figure again, and near the quota any
+ * figure, so that memory that libraries took unseen is charged before it matters.
  */
 void wh_mem_look(struct wh_session *s, int device, uint64_t bytes)
 {
@@ -335,13 +338,13 @@ static bool is_small(uint64_t bytes)
 	return bytes <= WH_MEM_SMALL;
 }
 
-/* What `bytes` more or less of small memory mean in blocks. */
+/* By how much the blocks grow if small memory grows by `bytes`. */
 static uint64_t growth(const struct wh_mem_device *d, uint64_t bytes)
 {
 	return shared_blocks(d->small + bytes) - shared_blocks(d->small);
 }
 
-/* Little enough is left of the quota that each block matters. */
+/* True if so little is left of the quota that each block matters. */
 static bool is_tight(struct wh_session *s, int device)
 {
 	uint64_t quota = wh_mem_quota(s, device);
@@ -351,8 +354,8 @@ static bool is_tight(struct wh_session *s, int device)
 }
 
 /*
- * What to reserve: for a small one a block, unless there is room in one. Of
- * arrays only the handles are seen, so that their blocks are those of their sum.
+ * Returns how much to reserve: for small memory a block, unless a block has room. For arrays only
+ * handles are known, no addresses, so their blocks follow from the sum of their sizes.
  */
 static uint64_t needed(struct wh_session *s, const struct wh_charge *c)
 {
@@ -428,7 +431,10 @@ CUresult wh_charge(struct wh_session *s, struct wh_charge *c, unsigned int type,
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A small one by its address: in the block that was reserved, in one that is there, or else. */
+/*
+ * Notes a small allocation by its address: in a block that is known, in the block that was
+ * reserved, or in one more block.
+ */
 static bool place_small(struct wh_session *s, struct wh_charge *c, uint64_t address)
 {
 	enum wh_block_found found = wh_block_add(s, c->device, address, c->bytes);
@@ -444,7 +450,10 @@ static bool place_small(struct wh_session *s, struct wh_charge *c, uint64_t addr
 	return false;
 }
 
-/* A small array near the quota: did the driver take one block more than their sum is? */
+/*
+ * For a small array near the quota: did the driver take one block more than the sum of arrays
+ * needs?
+ */
 static bool place_array(struct wh_session *s, struct wh_charge *c)
 {
 	uint64_t before = s->limits.account->device[c->device].memory, quota;
@@ -492,7 +501,7 @@ static void keep(struct wh_session *s, const struct wh_charge *c, uint64_t key, 
 {
 	struct wh_mem_entry *e = wh_mem_add(s->limits.mem, c->type, key);
 
-	/* No memory for an entry: it stays charged until the worker ends. */
+	/* Without memory for an entry it stays charged until the worker ends. */
 	if (!e)
 		return;
 	e->bytes = c->bytes;
@@ -507,7 +516,7 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 {
 	bool small = is_small(c->bytes), fits = true;
 
-	/* No device was to be known, so that the driver was to refuse it. */
+	/* If no device is known, the driver should have refused the call. */
 	if (c->device < 0)
 		return res == CUDA_SUCCESS && s->limits.mem && wh_mem_any_quota(s) ?
 		       undo_unknown(s, c, key) : res;
@@ -518,7 +527,7 @@ CUresult wh_charged(struct wh_session *s, struct wh_charge *c, CUresult res, uin
 			give_back(s, c->device, c->bytes, c->type, key);
 		return res;
 	}
-	/* The driver gave the same name again: whatever had it before is gone. */
+	/* The driver gave the same name again, so the object that had it before is gone. */
 	wh_uncharge(s, c->type, key);
 	if (small && c->bytes)
 		fits = c->type == WH_MEM_ADDRESS ? place_small(s, c, key) : place_array(s, c);
@@ -541,7 +550,7 @@ static void drop(struct wh_session *s, struct wh_mem_entry *e)
 	wh_mem_remove(s->limits.mem, e);
 }
 
-/* A second handle of one allocation stands for a reference of the first. */
+/* A second handle of an allocation stands for a reference to the first one. */
 static struct wh_mem_entry *object_of(struct wh_mem_state *m, struct wh_mem_entry *e)
 {
 	if (!e->object)
@@ -560,12 +569,12 @@ void wh_uncharge(struct wh_session *s, unsigned int type, uint64_t key)
 		wh_ipc_freed(s, key);
 	if (type == WH_H_CUgraph || type == WH_H_CUgraphExec)
 		wh_graph_gone(s, (void *)key);
-	/* Another function may come to lie where one of this code was. */
+	/* Another function may later have the address of a function of this code. */
 	if (type == WH_H_CUmodule || type == WH_H_CUlibrary)
 		memset(m->launched, 0, sizeof(m->launched));
 	e = wh_mem_find(m, type, key);
 	if (!e) {
-		/* Freed to a pool, most likely: what that keeps is seen later. */
+		/* Most likely it was freed to a pool. What the pool keeps is seen later. */
 		m->pools_dirty = true;
 		if (type == WH_MEM_ADDRESS && wh_pool_freed(s, key))
 			return;
@@ -639,7 +648,7 @@ void wh_mapped(struct wh_session *s, uint64_t addr, uint64_t size, uint64_t hand
 	}
 }
 
-/* Unmapping is of whole mappings, side by side. */
+/* Unmaps whole mappings, which lie side by side. */
 void wh_unmapped(struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -648,7 +657,7 @@ void wh_unmapped(struct wh_session *s, uint64_t addr, uint64_t size)
 
 	while (m && at < end) {
 		e = wh_mem_find(m, WH_MEM_MAPPING, at);
-		/* Imported memory has no entry: on by the smallest mapping. */
+		/* Imported memory has no entry, so go on by the smallest mapping. */
 		if (!e) {
 			at += WH_MEM_BLOCK;
 			continue;
@@ -672,7 +681,10 @@ static struct wh_mem_entry *mapping_at(struct wh_mem_state *m, uint64_t addr)
 	return NULL;
 }
 
-/* One more handle of what is mapped at an address: the same one again, or another. */
+/*
+ * The client got one more handle of the memory mapped at an address: the same handle again, or
+ * another.
+ */
 void wh_retained(struct wh_session *s, uint64_t addr, uint64_t handle)
 {
 	struct wh_mem_state *m = s->limits.mem;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory limit where a call says nothing of the memory that it takes:
- * contexts, code, and what kernels need beside their parameters. What can be
- * known before is reserved before; the rest is seen in the driver's own figure
- * right after the call, which is then undone.
+ * The memory limit for calls that do not say how much memory they take: contexts, code, and what
+ * kernels need beside their parameters. Memory that is known before the call is reserved before.
+ * The rest is seen in the driver's own figure right after the call; if it is too much, the call is
+ * undone.
  */
 #define _GNU_SOURCE
 #include "limits/memory.h"
@@ -12,7 +12,7 @@
 
 #define NOT_KNOWN	UINT64_MAX
 
-/* Without the driver's figure for the process, the device's free memory has to do. */
+/* Without the driver's figure for the process, the device's free memory has to serve. */
 static uint64_t taken_of_device(struct wh_session *s)
 {
 	size_t free = 0, total = 0;
@@ -42,7 +42,7 @@ static bool over(struct wh_session *s, int device)
 	return quota && wh_tenant_memory(s->limits.usage, (unsigned int)device) > quota;
 }
 
-/* Follow the figure: is there more than before, and that too much? */
+/* Reads the figure: does this worker hold more than before, and does that exceed the quota? */
 static bool too_much(struct wh_session *s, int device, uint64_t before)
 {
 	if (!wh_mem_follow(s, device) || s->limits.account->device[device].memory <= before ||
@@ -52,7 +52,7 @@ static bool too_much(struct wh_session *s, int device, uint64_t before)
 	return true;
 }
 
-/* Of all devices: a context may be another device's. */
+/* Looks at all devices, since a context may be on another device. */
 bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -69,8 +69,8 @@ bool wh_reconciled(struct wh_session *s, struct wh_charge *c)
 }
 
 /*
- * Without the driver's figure, what the device has less of now is kept under the
- * object's name. What cannot be measured is one too many under a quota.
+ * Without the driver's figure, the memory by which the device has less now is charged to the
+ * object. Under a quota, an object whose memory cannot be measured is refused.
  */
 bool wh_reconciled_as(struct wh_session *s, struct wh_charge *c, unsigned int type, uint64_t key)
 {
@@ -110,7 +110,7 @@ static CUresult reserve(struct wh_session *s, struct wh_charge *c, int device, u
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The reservation becomes what the driver really took. False: that is too much. */
+/* Turns the reservation into what the driver really took. False: that is too much. */
 static bool settle(struct wh_session *s, struct wh_charge *c, CUresult res)
 {
 	uint64_t before = s->limits.account->device[c->device].memory;
@@ -139,8 +139,8 @@ static uint64_t context_bytes(const struct wh_session *s, int device)
 }
 
 /*
- * On a part of the SMs a context is the primary one's with a small one of its
- * own: those are measured each time.
+ * On a part of the SMs, a client's context is the primary one with a small one of its own. Such
+ * contexts are measured each time.
  */
 static bool is_spatial(const struct wh_session *s, int device)
 {
@@ -199,7 +199,7 @@ void wh_undo_context(struct wh_session *s, CUcontext ctx)
 
 /* --- Stacks and heaps -------------------------------------------------------------------- */
 
-/* Threads that the device can hold: each of them has a stack. */
+/* The number of threads that the device can hold. Each of them has a stack. */
 static uint64_t threads_of(struct wh_session *s, int device)
 {
 	int sms = 0, threads = 0;
@@ -210,7 +210,7 @@ static uint64_t threads_of(struct wh_session *s, int device)
 	return (uint64_t)sms * threads;
 }
 
-/* What launches had seen to may be needed again. */
+/* Memory that earlier launches took care of may be needed again. */
 static void forget_launches(struct wh_session *s)
 {
 	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, WH_MEM_STACK, wh_self.ctx);
@@ -221,9 +221,10 @@ static void forget_launches(struct wh_session *s)
 }
 
 /*
- * A bigger stack is taken for every thread that the device can hold, at once; a
- * heap by the first kernel that uses it. Refused before it is tried, because the
- * driver would take it from others. Buffers of printf are host memory.
+ * Checks a change of a context's limit. A bigger stack is taken at once for every thread that the
+ * device can hold, and a heap by the first kernel that uses it. A change that does not fit is
+ * refused before it is tried, because the driver would take the memory from others. Buffers of
+ * printf are host memory.
  */
 CUresult wh_limit_fits(struct wh_session *s, CUlimit limit, uint64_t value)
 {
@@ -261,7 +262,7 @@ static void undo_exec(struct wh_session *s, CUgraphExec exec)
 
 	if (s->drv.cuGraphExecDestroy)
 		s->drv.cuGraphExecDestroy(exec);
-	/* Set anew, stacks become what is asked for and no more. */
+	/* When the stack size is set again, stacks shrink to that size. */
 	if (s->limits.mem && s->drv.cuCtxGetLimit && s->drv.cuCtxSetLimit &&
 	    s->drv.cuCtxGetLimit(&size, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS) {
 		s->drv.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, size);
@@ -270,8 +271,8 @@ static void undo_exec(struct wh_session *s, CUgraphExec exec)
 }
 
 /*
- * A reading may take longer than the driver for the graph: without a quota, where it only
- * keeps books, an old one has to do.
+ * To read the figure may take longer than the driver takes for the graph. Without a quota the
+ * figure is only for the books, so there an old one has to serve.
  */
 static bool follow_exec(struct wh_session *s)
 {
@@ -306,13 +307,13 @@ bool wh_exec_fits(struct wh_session *s, CUgraphExec exec)
 /* --- Code ---------------------------------------------------------------------------------- */
 
 /*
- * What a context has for printf() and malloc() of kernels, from the first code on
- * that has them: measured on an H200, driver 580.159, whatever the limits say.
+ * Memory that a context takes for printf() and malloc() of kernels, from the first code on that
+ * calls them: measured on an H200, driver 580.159, whatever the limits say.
  */
 #define FOR_PRINTF	(64ull << 20)
 #define FOR_MALLOC	(138ull << 20)
 
-/* Something of the context's, to be remembered as long as it lives. */
+/* Notes a property of the current context, for as long as the context lives. */
 static struct wh_mem_entry *note(struct wh_session *s, uint32_t type)
 {
 	struct wh_mem_entry *e = wh_mem_find(s->limits.mem, type, wh_self.ctx);
@@ -329,7 +330,7 @@ bool wh_mem_limited(struct wh_session *s)
 	return s->limits.mem && wh_self.device >= 0 && wh_mem_quota(s, wh_self.device);
 }
 
-/* Compressed code hides it; then it is seen afterwards. */
+/* Compressed code hides these names; then the memory is seen afterwards. */
 void wh_look_at_code(struct wh_session *s, const void *image, size_t size)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -369,7 +370,7 @@ void wh_code_charged(struct wh_session *s, struct wh_charge *c, CUresult res)
 	if (c->device < 0 || !c->bytes)
 		return;
 	if (res == CUDA_SUCCESS) {
-		/* The caller reads the figure, which has it, next. */
+		/* The caller reads the figure next, which contains this memory. */
 		m->device[c->device].extra += c->bytes;
 		if (m->code_prints)
 			note(s, WH_MEM_PRINTS);
@@ -391,8 +392,8 @@ static struct wh_mem_launched *place_of(struct wh_mem_state *m, const void *func
 }
 
 /*
- * Among others only what is read of the limits already: the launch itself looks whether
- * they have changed (wh_launch_begin()), and is then done again, alone.
+ * A call that runs together with others uses only limits that were read already. The launch itself
+ * checks whether they have changed (wh_launch_begin()), and then runs again, alone.
  */
 static bool charges_kernels(struct wh_session *s, int device)
 {
@@ -423,7 +424,10 @@ static uint64_t local_bytes(struct wh_session *s, CUfunction f, bool kernel, int
 	return res == CUDA_SUCCESS && v > 0 ? (uint64_t)v : 0;
 }
 
-/* Stacks grow by this for a thread, and in all by whole blocks: as an H200 was seen to do it. */
+/*
+ * The stack of a thread grows by this step, and all stacks together by whole blocks, as seen on an
+ * H200.
+ */
 #define STACK_STEP	16
 
 static uint64_t stack_had(struct wh_session *s)
@@ -434,9 +438,9 @@ static uint64_t stack_had(struct wh_session *s)
 }
 
 /*
- * What the stacks of all threads take more for a kernel with `local` bytes for each.
- * The largest kernel so far is remembered here: the driver may or may not raise the
- * limit to what it was.
+ * Returns how much more memory the stacks of all threads take for a kernel with `local` bytes for
+ * each thread. The largest kernel so far is remembered here: the driver may or may not set the
+ * limit back to its old value.
  */
 static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 {
@@ -448,14 +452,17 @@ static uint64_t stack_growth(struct wh_session *s, uint64_t local, int device)
 	had = had > limit ? had : limit;
 	if (local <= had)
 		return 0;
-	/* More than any device has stays a number that can be added to. */
+	/* A value larger than any device becomes a number to which others can still be added. */
 	if (__builtin_mul_overflow(local - had, threads_of(s, device), &more) ||
 	    more > UINT64_MAX / 4)
 		return UINT64_MAX / 4;
 	return more;
 }
 
-/* The heap comes with the first kernel whose code has malloc(), and a block more. */
+/*
+ * The heap is made with the first kernel whose code has malloc(), and takes a block more than its
+ * size.
+ */
 static uint64_t heap_growth(struct wh_session *s)
 {
 	size_t limit = 0;
@@ -466,7 +473,7 @@ static uint64_t heap_growth(struct wh_session *s)
 	return wh_mem_round(limit, WH_MEM_BLOCK) + WH_MEM_BLOCK;
 }
 
-/* Stacks a block more than they need: the driver's blocks do not begin where these do. */
+/* Stacks are charged one block more than they need: the driver's blocks may begin elsewhere. */
 CUresult wh_kernel_charge(struct wh_session *s, struct wh_charge *c, void *function, bool kernel,
 			  CUstream stream)
 {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The memory limit where the driver keeps memory of its own accord: pools of
- * stream-ordered allocation, and the memory of graphs. Charged is what a pool
- * has reserved from the device, not what programs hold of it: that is what
- * nobody else can have. A pool grows by more than was asked for, so a growth that
- * turns out to be too much is undone before the client hears of it.
+ * The memory limit for memory that the driver keeps by itself: pools of stream-ordered allocation,
+ * and the memory of graphs. A pool is charged for what it has reserved from the device, not for
+ * what programs hold of it, because nobody else can have the reserved memory. A pool grows by more
+ * than was asked for, so a growth that turns out to be too much is undone before the client hears
+ * of it.
  */
 #include "limits/memory.h"
 
-/* What a pool has of its device. False: it cannot be read, which says nothing of how much. */
+/*
+ * Reads how much memory a pool has of its device. False: it cannot be read, and nothing is known.
+ */
 static bool reserved(struct wh_session *s, CUmemoryPool pool, uint64_t *bytes)
 {
 	cuuint64_t value = 0;
@@ -21,7 +23,7 @@ static bool reserved(struct wh_session *s, CUmemoryPool pool, uint64_t *bytes)
 	return true;
 }
 
-/* A pool that nobody made is a device's default one. */
+/* A pool that no client made is a device's default pool. */
 static int device_of(struct wh_session *s, CUmemoryPool pool)
 {
 	CUmemoryPool p;
@@ -50,8 +52,9 @@ static struct wh_mem_entry *entry_of(struct wh_session *s, CUmemoryPool pool)
 }
 
 /*
- * A pool or graphs that had less than was charged have hidden what others took unseen,
- * since the charge is the greater of the two: the driver is asked before anybody takes more.
+ * Gives back memory of a pool or of graphs. If it held less than was charged, it has hidden what
+ * others took unseen, since the charge is the greater of the two figures. So the driver is asked
+ * again before anybody takes more.
  */
 static void give_measured(struct wh_session *s, int device, uint64_t bytes)
 {
@@ -59,7 +62,10 @@ static void give_measured(struct wh_session *s, int device, uint64_t bytes)
 	s->limits.mem->figure_tsc = 0;
 }
 
-/* The charge follows what is reserved; more is never refused here, it is there already. */
+/*
+ * Makes the charge follow what is reserved. A growth is never refused here, since it has happened
+ * already.
+ */
 static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 {
 	if (e->device < 0)
@@ -71,7 +77,7 @@ static void follow(struct wh_session *s, struct wh_mem_entry *e, uint64_t now)
 	e->bytes = now;
 }
 
-/* The same for the graphs of a device. */
+/* Reads how much memory the graphs of a device have reserved. False as in reserved(). */
 static bool graph_bytes(struct wh_session *s, int device, uint64_t *bytes)
 {
 	cuuint64_t value = 0;
@@ -84,7 +90,10 @@ static bool graph_bytes(struct wh_session *s, int device, uint64_t *bytes)
 	return true;
 }
 
-/* An empty pool has no parts any more: what ended with its context was not freed one by one. */
+/*
+ * An empty pool has no parts any more: parts that ended with their context were not freed one by
+ * one.
+ */
 static void forget_parts(struct wh_mem_state *m, struct wh_mem_entry *pool)
 {
 	uint32_t i;
@@ -96,7 +105,7 @@ static void forget_parts(struct wh_mem_state *m, struct wh_mem_entry *pool)
 			wh_mem_remove(m, &m->table[i]);
 }
 
-/* False: as long as it cannot be read, what was charged stays charged. */
+/* False: it cannot be read, and the old charge stays. */
 static bool refresh(struct wh_session *s, struct wh_mem_entry *e)
 {
 	uint64_t now;
@@ -154,8 +163,8 @@ static CUresult refuse(struct wh_session *s, int device)
 }
 
 /*
- * Will the pool most likely serve it from what it has? By own count: the driver's
- * forgets what cuMemFree() frees.
+ * Can the pool most likely serve the request from what it has? This uses a count of our own, since
+ * the driver's forgets what cuMemFree() frees.
  */
 static bool has_idle(const struct wh_mem_entry *pool, uint64_t reserved, uint64_t bytes)
 {
@@ -175,16 +184,18 @@ static void note_part(struct wh_session *s, struct wh_mem_entry *pool, CUdevicep
 		e->bytes = bytes;
 		e->inside = WH_H_CUmemoryPool;
 	}
-	/* Adding may have moved it. Of a part without an entry the pool is never rid. */
+	/*
+	 * Adding may have moved the entry. If a part has no entry, the pool never gets rid of it.
+	 */
 	pool = wh_mem_find(s->limits.mem, WH_H_CUmemoryPool, key);
 	if (pool)
 		pool->inside += bytes;
 }
 
 /*
- * The driver keeps a destroyed pool until the last part of it is freed, and answers
- * nothing about it any more. So all that it had stays charged until then, under another
- * name: the driver may give the next pool the same handle.
+ * The driver keeps a destroyed pool until its last part is freed, and answers nothing about it any
+ * more. So all memory that it had stays charged until then, under another name: the driver may give
+ * the next pool the same handle.
  */
 void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool)
 {
@@ -230,7 +241,7 @@ bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
 		return true;
 	wh_mem_remove(m, pool);
 	wh_mem_give(s, pool->device, pool->bytes);
-	/* Freed in the order of a stream, the driver may have it still. */
+	/* If it was freed in the order of a stream, the driver may still have it. */
 	wh_mem_follow(s, pool->device);
 	return true;
 }
@@ -238,8 +249,8 @@ bool wh_pool_freed(struct wh_session *s, CUdeviceptr address)
 /* --- Threads without a context ------------------------------------------------------- */
 
 /*
- * The driver takes a stream for its context where a thread has none, and answers
- * nothing about a pool there. So the call runs in the stream's.
+ * If a thread has no context, the driver takes the stream's context, and answers nothing about a
+ * pool. So the call runs in the context of its stream.
  */
 static bool enter(struct wh_session *s, struct wh_charge *c, CUstream stream)
 {
@@ -268,7 +279,7 @@ static CUresult leave(struct wh_session *s, struct wh_charge *c, CUresult res)
 	return res;
 }
 
-/* By how much a pool will grow for `bytes`: in steps, once one was seen. */
+/* Returns by how much a pool will grow for `bytes`: in steps, once a step was seen. */
 static uint64_t growth(struct wh_session *s, uint64_t bytes)
 {
 	uint64_t step = s->limits.mem->pool_step;
@@ -277,14 +288,20 @@ static uint64_t growth(struct wh_session *s, uint64_t bytes)
 	return step && bytes < UINT64_MAX - step ? (bytes + step - 1) / step * step : bytes;
 }
 
-/* Of what was asked for at most half: the pool's own choice. */
+/*
+ * Learns the step by which pools grow. If at most half of the growth was asked for, the size was
+ * the pool's own choice.
+ */
 static void learn_step(struct wh_mem_state *m, uint64_t bytes, uint64_t grown)
 {
 	if (bytes <= grown / 2 && (!m->pool_step || grown < m->pool_step))
 		m->pool_step = grown;
 }
 
-/* Into a graph: its launch is what takes memory, of the device of the pool. */
+/*
+ * Notes an allocation that becomes a node of a graph. The graph's launch will take the memory, from
+ * the pool's device.
+ */
 static void captured(struct wh_session *s, CUmemoryPool pool, CUstream stream, uint64_t bytes)
 {
 	struct wh_mem_entry *e = pool ? entry_of(s, pool) : NULL;
@@ -350,7 +367,7 @@ CUresult wh_pool_charge(struct wh_session *s, struct wh_charge *c, CUmemoryPool 
 	return res == CUDA_SUCCESS ? res : leave(s, c, res);
 }
 
-/* Give the memory back to the device, and the charge with it. */
+/* Gives the memory back to the device, and its charge. */
 static CUresult undo(struct wh_session *s, struct wh_charge *c, CUdeviceptr address,
 		     CUstream stream)
 {
@@ -364,7 +381,7 @@ static CUresult undo(struct wh_session *s, struct wh_charge *c, CUdeviceptr addr
 	return refuse(s, c->device);
 }
 
-/* Where nothing is known of the pool or its device, the driver was to refuse it. */
+/* If nothing is known of the pool or its device, the driver should have refused the call. */
 static CUresult unknown(struct wh_session *s, CUdeviceptr address, CUstream stream)
 {
 	if (s->drv.cuMemFreeAsync)
@@ -379,7 +396,7 @@ static CUresult pool_charged(struct wh_session *s, struct wh_charge *c, CUresult
 	uint64_t now, grown;
 
 	e = entry_of(s, c->pool);
-	/* Not to be read: as much as was reserved. */
+	/* If it cannot be read, take as much as was reserved. */
 	if (!reserved(s, c->pool, &now))
 		now = c->before + c->bytes;
 	grown = now > c->before ? now - c->before : 0;
@@ -387,7 +404,7 @@ static CUresult pool_charged(struct wh_session *s, struct wh_charge *c, CUresult
 		return res;
 	if (!s->limits.mem->pool_step)
 		learn_step(s->limits.mem, c->bytes, grown);
-	/* The reservation becomes the pool's; what it took beyond must fit, too. */
+	/* The reservation becomes the pool's charge. What the pool took beyond it must fit, too. */
 	if (grown <= c->bytes) {
 		wh_mem_give(s, c->device, c->bytes - grown);
 	} else if (!wh_mem_take(s, c->device, grown - c->bytes)) {
@@ -429,8 +446,8 @@ void wh_graphs_trimmed(struct wh_session *s)
 /* --- Graphs ------------------------------------------------------------------------------ */
 
 /*
- * What a graph's memory nodes need of each device is an entry of the table, which has
- * room for as many as there are. Where one cannot be kept, no graph is launched any more.
+ * The needs of a graph's memory nodes are entries of the table, one for each device. The table has
+ * room for any number of them. If one cannot be kept, no graph is launched any more.
  */
 static struct wh_mem_entry *need_of(struct wh_mem_state *m, int device, void *graph)
 {
@@ -438,7 +455,7 @@ static struct wh_mem_entry *need_of(struct wh_mem_state *m, int device, void *gr
 	       wh_mem_find(m, WH_MEM_NEED + (uint32_t)device, (uintptr_t)graph) : NULL;
 }
 
-/* The driver may give the next graph the same address. */
+/* Forgets the needs: the driver may give the next graph the same address. */
 void wh_graph_gone(struct wh_session *s, void *graph)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -452,7 +469,7 @@ void wh_graph_gone(struct wh_session *s, void *graph)
 	}
 }
 
-/* Sizes that no device has may come in any number: the sum must not wrap. */
+/* Programs may name impossible sizes, and any number of them: the sum must not wrap. */
 static void add_need(struct wh_mem_state *m, void *graph, int device, uint64_t bytes)
 {
 	struct wh_mem_entry *e = need_of(m, device, graph);
@@ -470,7 +487,7 @@ void wh_graph_needs(struct wh_session *s, CUgraph graph, int device, uint64_t by
 {
 	struct wh_mem_state *m = s->limits.mem;
 
-	/* A capture that was invalidated has no graph, and none that could be launched. */
+	/* A capture that was invalidated has no graph that could be launched. */
 	if (!m || !graph)
 		return;
 	if (device < 0 || device >= WH_TENANT_DEVICES)
@@ -479,7 +496,7 @@ void wh_graph_needs(struct wh_session *s, CUgraph graph, int device, uint64_t by
 		add_need(m, graph, device, wh_mem_round(bytes, WH_MEM_BLOCK));
 }
 
-/* A clone, a child, an executable: it needs what the first needs. */
+/* A clone, a parent graph or an executable graph needs what the first graph needs. */
 void wh_graph_copied(struct wh_session *s, void *from, void *to)
 {
 	struct wh_mem_state *m = s->limits.mem;
@@ -507,10 +524,10 @@ static struct wh_mem_entry *graphs_of(struct wh_session *s, int device)
 }
 
 /*
- * Graphs of a device share what is reserved for them, one after the other; what
- * a graph needed once stays for it until it is trimmed. The driver calls all of
- * it used, so a graph's first launch is reserved for in full, and what it did
- * not need is given back when the driver says so.
+ * Graphs of a device share the memory that is reserved for them, one after the other. Memory that a
+ * graph needed once stays for it until it is trimmed. The driver reports all of it as used. So a
+ * graph's first launch reserves its full need, and the part that it did not need is given back when
+ * the driver says so.
  */
 static CUresult charge_need(struct wh_session *s, int device, uint64_t bytes)
 {
@@ -544,7 +561,7 @@ CUresult wh_graph_charge(struct wh_session *s, void *exec)
 		if (e && e->inside != m->trims)
 			res = charge_need(s, d, e->bytes);
 	}
-	/* Of another device it may have been reserved already. */
+	/* Memory of another device may have been reserved already. */
 	if (res != CUDA_SUCCESS)
 		m->pools_dirty = true;
 	return res;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How much device memory the driver takes for a shape, computed before it is
- * asked. Sizes saturate; the driver judges the rest.
+ * How much device memory the driver takes for a shape, computed before the driver is asked. Sizes
+ * saturate; the driver judges the rest.
  *
- * Arrays are tiled by blocks of 64 bytes by 8 rows, of which a power of two lie
- * above each other and, in three dimensions, behind each other, up to 16. The
- * rules are those that explain every one of the 250 shapes measured on an H200
- * (driver 580.159) by NVML's figure for many arrays of each.
+ * Arrays are tiled by blocks of 64 bytes by 8 rows. A power of two of them lie above each other
+ * and, in three dimensions, behind each other, up to 16. The rules are those that explain every one
+ * of the 250 shapes measured on an H200 (driver 580.159) by NVML's figure for many arrays of each.
  */
 #include "limits/charge.h"
 #include "limits/limits.h"
@@ -58,7 +57,7 @@ static unsigned int block_bytes(CUarray_format format)
 	}
 }
 
-/* Of one channel; planar formats, which were not measured, by the most. */
+/* Bytes of one channel. Planar formats were not measured, so they count as the largest. */
 static unsigned int channel_bytes(CUarray_format format)
 {
 	switch (format) {
@@ -89,7 +88,7 @@ static uint64_t power_of_two(uint64_t least)
 	return n;
 }
 
-/* Blocks above each other: in three dimensions only as many as leave no gap. */
+/* How many blocks lie above each other. In three dimensions no more than leave no gap. */
 static uint64_t tile_height(uint64_t gobs, bool box)
 {
 	uint64_t n = power_of_two(gobs);
@@ -99,7 +98,7 @@ static uint64_t tile_height(uint64_t gobs, bool box)
 	return n;
 }
 
-/* One level of one layer, or of the whole box; a tile's bytes in *tile. */
+/* Bytes of one level of one layer, or of the whole box; *tile gets the bytes of a tile. */
 static uint64_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level, uint64_t *tile)
 {
 	bool box = d->Depth && !is_layered(d->Flags);
@@ -124,7 +123,7 @@ static uint64_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int level
 		   round_up(depth, deep));
 }
 
-/* The driver has no more levels than until the last one is of size 1. */
+/* The driver makes no more levels than those down to size 1. */
 static unsigned int levels_of(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
 {
 	uint64_t most = d->Width | d->Height | (is_layered(d->Flags) ? 0 : d->Depth);
@@ -140,7 +139,7 @@ uint64_t wh_mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
 	uint64_t sum = 0, bytes, tile, first = 1;
 	unsigned int i;
 
-	/* Physical memory comes later, by cuMemMap, and is charged there. */
+	/* Physical memory is added later, by cuMemMap, and is charged there. */
 	if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
 		return 0;
 	levels = levels_of(d, levels);
@@ -151,7 +150,7 @@ uint64_t wh_mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
 	}
 	if (!is_layered(d->Flags))
 		return sum;
-	/* Each layer has all of its levels together, and begins with a whole tile. */
+	/* Each layer has all its levels together, and begins with a whole tile. */
 	return mul(round_up(sum, first), d->Depth ? d->Depth : 1);
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See sm_split.h. How small groups can be is the driver's to say: it rounds what it is asked
- * for up, so it is asked for one SM (drivers before CUDA 13 have no minSmPartitionSize), and
- * on an H100 answers 8. With IGNORE_SM_COSCHEDULING, which knows no hierarchy of SMs, it is 2.
- * What remains beside whole groups is more than a division says: of an H100's 132 SMs 12,
- * beside 15 groups of 8.
+ * See sm_split.h. The driver decides how small groups can be. It rounds up what it is asked for, so
+ * it is asked for one SM (drivers before CUDA 13 have no minSmPartitionSize). On an H100 it answers
+ * 8; with IGNORE_SM_COSCHEDULING, which knows no hierarchy of SMs, it answers 2. More SMs remain
+ * beside whole groups than a division says: of an H100's 132 SMs, 12 remain beside 15 groups of 8.
  */
 #include "limits/sm_split.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's SMs in groups: the one way in which whoever owns the tenants and workers split. */
+/*
+ * Splits a device's SMs into groups. The owner of the tenants and the workers both split by this
+ * code.
+ */
 #ifndef WORMHOLE_SM_SPLIT_H
 #define WORMHOLE_SM_SPLIT_H
 
@@ -19,12 +22,12 @@ struct wh_sm_parts {
 };
 
 /*
- * Into groups of so many SMs. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION: the driver makes
- * groups of another size of it, or more than there may be.
+ * Splits into groups of so many SMs. CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION: the driver makes
+ * groups of another size, or more groups than there may be.
  */
 CUresult wh_sm_split_by(wh_sm_splitter split, const CUdevResource *all, uint32_t size, bool loose,
 			struct wh_sm_parts *p);
-/* Into the smallest that the driver makes, doubled until there are no more than there may be. */
+/* Splits into the smallest groups that the driver makes, doubled until there are not too many. */
 CUresult wh_sm_split_least(wh_sm_splitter split, const CUdevResource *all, bool loose,
 			   struct wh_sm_parts *p);
 

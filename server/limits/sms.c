@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The spatial SM limit: contexts on a part of a device's SMs, by green contexts.
- * The server says how a device is split into groups (sm_split.c) and which of
- * them a tenant has, so that tenants need not share; where it says nothing, the
- * split is the driver's own, of which the first groups are taken. The client gets
- * such a context wherever it asks for one, the primary one included. A change of
- * the limit is of effect for contexts made later.
+ * The spatial SM limit: contexts on a part of a device's SMs, by green contexts. The server says
+ * how a device is split into groups (sm_split.c) and which of them a tenant has, so that tenants
+ * need not share. If the server says nothing, the split is the driver's own, and the first groups
+ * are taken. The client gets such a context wherever it asks for one, the primary one included. A
+ * change of the limit takes effect for contexts made later.
  */
 #include "limits/charge.h"
 #include "limits/ipc.h"
@@ -30,7 +29,8 @@ struct wh_sms_state {
 		CUgreenCtx green;
 		CUdevice dev;
 		bool primary;
-		uint32_t retained;	/* a primary one: so often by the client */
+		/* for a primary context: how often the client retained it */
+		uint32_t retained;
 	} made[MAX_CONTEXTS];
 };
 
@@ -63,7 +63,7 @@ static CUresult split(struct wh_session *s, CUdevice dev, struct wh_sm_parts *p)
 	       wh_sm_split_least(by_count, &all, false, p);
 }
 
-/* As the server would choose for the only tenant. */
+/* The groups that the server would choose for the only tenant. */
 static uint64_t first_groups(const struct wh_sm_split *s, unsigned int percent)
 {
 	return wh_sm_groups_choose(s, 0, wh_sm_groups_for(s->groups, percent, 0, 0), percent);
@@ -168,8 +168,8 @@ CUresult wh_sms_primary(struct wh_session *s, CUdevice dev, CUcontext *ctx)
 	if (!wh_sms_limited(s, dev))
 		return CUDA_SUCCESS;
 	/*
-	 * In use already, from before the limit: it stays what it is, because the
-	 * program must not have two. The worker itself holds none.
+	 * The primary context was in use before the limit: it stays what it is, because the program
+	 * must not have two. The worker itself holds none.
 	 */
 	if (wh_handles_find(&s->handles, *ctx, WH_H_CUcontext))
 		return CUDA_SUCCESS;
@@ -201,8 +201,9 @@ static void unload_modules(struct wh_session *s, uint64_t ctx)
 }
 
 /*
- * What is made in a context ends with it. But memory and code of a limited one are the primary
- * context's to the driver, which has them as long as any other one stands on that.
+ * Ends what was made in a context, as it would end with the context. For the driver, memory and
+ * code of a limited context belong to the primary one, and stay as long as any other context stands
+ * on that.
  */
 void wh_sms_empty(struct wh_session *s, CUcontext ctx)
 {
@@ -219,7 +220,7 @@ void wh_sms_empty(struct wh_session *s, CUcontext ctx)
 	wh_self.ctx = WH_CTX_UNKNOWN;
 }
 
-/* Where the driver has ended it with the primary one already, it is gone all the same. */
+/* If the driver has ended it with the primary context already, it is gone all the same. */
 static CUresult end(struct wh_session *s, int i)
 {
 	CUresult res = s->drv.cuGreenCtxDestroy(s->limits.sms->made[i].green);
@@ -229,8 +230,8 @@ static CUresult end(struct wh_session *s, int i)
 }
 
 /*
- * A green context retains the primary one, so whether that is active says nothing: what the
- * client has retained counts.
+ * A green context retains the primary one, so whether that is active says nothing: the number of
+ * times that the client has retained it counts.
  */
 bool wh_sms_primary_released(struct wh_session *s, CUdevice dev)
 {
@@ -265,7 +266,7 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 
 	if (i < 0)
 		return false;
-	/* As the driver has it for a primary context. */
+	/* The driver gives the same answer for a primary context. */
 	*res = CUDA_ERROR_INVALID_CONTEXT;
 	if (s->limits.sms->made[i].primary)
 		return true;
@@ -294,8 +295,8 @@ static CUdevice device_of(struct wh_session *s, CUcontext ctx)
 }
 
 /*
- * What the client has of a device in place of the primary context, to which the driver has
- * memory belong: what it got for that, else what is current, else any.
+ * The context that the client has of a device in place of the primary one, to which memory belongs
+ * for the driver. It is the one that the client got for it, or else the current one, or else any.
  */
 static CUcontext place_of(struct wh_session *s, CUdevice dev)
 {
@@ -316,8 +317,8 @@ static CUcontext place_of(struct wh_session *s, CUdevice dev)
 }
 
 /*
- * A context that the driver names and no call of the client's has given it is the primary
- * one. Where contexts have a part of the SMs, that would be all of them.
+ * If the driver names a context that no call has given to the client, it is the primary one. Where
+ * contexts have only a part of the SMs, the primary one would have all of them.
  */
 void *wh_context_shown(struct wh_session *s, void *real)
 {
@@ -346,7 +347,7 @@ static int find_green(const struct wh_sms_state *m, CUgreenCtx green)
 	return -1;
 }
 
-/* That its contexts are green ones is no affair of the client's. */
+/* The client need not know that its contexts are green ones. */
 void *wh_green_shown(struct wh_session *s, void *real)
 {
 	if (find_green(s->limits.sms, real) >= 0)
@@ -366,8 +367,8 @@ CUresult wh_sms_of_stream(struct wh_session *s, CUcontext *ctx, CUgreenCtx *gree
 }
 
 /*
- * Libraries make the primary context current where none is, and work there. Under a limit
- * they find a limited one.
+ * If no context is current, libraries make the primary one current and work there. Under a limit
+ * they find a limited one instead.
  */
 CUresult wh_sms_shelter(struct wh_session *s)
 {
@@ -385,7 +386,7 @@ CUresult wh_sms_shelter(struct wh_session *s)
 		res = s->drv.cuDevicePrimaryCtxRetain(&ctx, dev);
 		if (res == CUDA_SUCCESS)
 			res = add(s, dev, true, &place);
-		/* The green context has retained it, too. */
+		/* The green context has retained the primary one, too. */
 		if (s->drv.cuDevicePrimaryCtxRelease_v2)
 			s->drv.cuDevicePrimaryCtxRelease_v2(dev);
 		if (res != CUDA_SUCCESS)

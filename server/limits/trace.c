@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes records into the worker's ring. Several threads write at once: each takes a number
- * and with it a place, and says last that it is filled. Nobody waits for who reads.
+ * Writes records into the worker's ring. Several threads write at once: each takes a number, which
+ * gives it a place, and marks the place as filled last. No writer waits for the reader.
  */
 #include "limits/trace.h"
 #include "tenant/clock.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define NAMES	4096u		/* a power of two; who shares a place is only said again */
+#define NAMES	4096u		/* a power of two; names may share a place */
 
 struct wh_trace_names {
-	uint32_t starts;	/* of the trace in which they were said */
+	uint32_t starts;	/* number of the trace in which they were said */
 	uint64_t name[NAMES];
 };
 
@@ -79,7 +79,7 @@ bool wh_trace_named(struct wh_session *s, uint64_t name)
 
 void wh_trace_say_name(struct wh_session *s, uint64_t name, const char *text)
 {
-	size_t n = strlen(text) + 1, at;	/* its NUL is the end */
+	size_t n = strlen(text) + 1, at;	/* the name ends with its NUL */
 	struct wh_trace_record r;
 
 	for (at = 0; at < n; at += WH_TRACE_TEXT) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Times of the device, for a trace: a pair of timing events around each launch and each
- * asynchronous copy. That costs the device some microseconds a call, so it is done for who
- * traces and for nobody else. Events say how long something took and how long after another
- * event it began; one whose time on the CPU's clock is known, and which is not older than a second,
- * says when.
+ * asynchronous copy. That costs the device some microseconds per call, so it is done only while
+ * somebody traces. Events tell how long work took and how long after another event it began. A base
+ * event, whose time on the CPU's clock is known and which is not older than a second, tells when it
+ * began.
  */
 #include "limits/trace.h"
 #include "tenant/clock.h"
@@ -16,7 +16,7 @@
 #define BASES		8u
 #define BASE_AGE_NS	1000000000ULL
 #define BASE_WAIT_NS	1000000ULL
-#define LOOKS		16u	/* in vain, at a time */
+#define LOOKS		16u	/* looks in vain at a time */
 
 enum state { FREE, OPEN, PENDING };
 
@@ -27,7 +27,7 @@ struct wh_trace_pair {
 	struct wh_trace_record call;
 };
 
-/* When an event of this context was. */
+/* The time of an event of this context. */
 struct base {
 	uint64_t ctx;
 	CUevent event;
@@ -48,7 +48,10 @@ static bool able(const struct wh_driver *d)
 	       d->cuEventDestroy_v2 && d->cuStreamCreate && d->cuStreamDestroy_v2;
 }
 
-/* Whose lock is held, made at the first call; NULL: no memory, or a driver without events. */
+/*
+ * Returns the state with its lock held, made at the first call. NULL: no memory, or a driver
+ * without events.
+ */
 static struct wh_trace_device *lock_device(struct wh_session *s)
 {
 	struct wh_trace_device *d = __atomic_load_n(&s->trace.device, __ATOMIC_ACQUIRE), *mine;
@@ -68,7 +71,7 @@ static struct wh_trace_device *lock_device(struct wh_session *s)
 	return d;
 }
 
-/* What is done with events would break a capture of another thread's in the global mode. */
+/* Calls with events would break a capture that another thread has begun in the global mode. */
 static CUstreamCaptureMode exchange(struct wh_session *s, CUstreamCaptureMode mode)
 {
 	if (s->drv.cuThreadExchangeStreamCaptureMode)
@@ -78,7 +81,7 @@ static CUstreamCaptureMode exchange(struct wh_session *s, CUstreamCaptureMode mo
 
 /* --- When an event was ------------------------------------------------------------------ */
 
-/* In a stream of its own, where nothing keeps it waiting. */
+/* Measures in a stream of its own, where nothing keeps the event waiting. */
 static bool measure(struct wh_session *s, struct base *b)
 {
 	uint64_t begin, end;
@@ -118,7 +121,8 @@ static struct base *fresh_base(struct wh_session *s, struct wh_trace_device *d)
 		return b;
 	if (!b) {
 		b = &d->base[d->next_base++ % BASES];
-		*b = (struct base) { .ctx = wh_self.ctx };	/* another context's went with it */
+		/* the events of the old context ended with it */
+		*b = (struct base) { .ctx = wh_self.ctx };
 	}
 	return measure(s, b) ? b : NULL;
 }
@@ -224,7 +228,7 @@ void wh_trace_device_look(struct wh_session *s)
 	if (!d || pthread_mutex_trylock(&d->lock))
 		return;
 	mode = exchange(s, CU_STREAM_CAPTURE_MODE_RELAXED);
-	/* From the oldest on. */
+	/* Begin with the oldest pair. */
 	for (i = 0; i < PAIRS && vain < LOOKS; i++) {
 		p = &d->pair[(d->next + i) % PAIRS];
 		if (p->state != PENDING)
@@ -240,7 +244,7 @@ void wh_trace_device_look(struct wh_session *s)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Its events went with it. */
+/* The context's events ended with it. */
 void wh_trace_context_gone(struct wh_session *s, uint64_t ctx)
 {
 	struct wh_trace_device *d = __atomic_load_n(&s->trace.device, __ATOMIC_ACQUIRE);

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Turns: who may put work on a device now, of those that have a share of its time.
+ * Turns: which worker may put work on a device now, of those with a share of its time.
  *
- * Two processes that work at the same time are time-sliced by the device, and
- * each one's spans hold the other's work (measured on an H200: two at 46 % each
- * both see 88 %). Attributing the overlap would need to know how the device
- * slices. So they take turns: one worker has the device while it has work there,
- * for QUANTUM at a time if others wait, and passes it on when its work is done.
- * Nobody else's work is then inside of a span, except that of tenants without a
- * temporal limit, who are not in this.
+ * Two processes that work at the same time are time-sliced by the device, and the spans of each
+ * contain the other's work (measured on an H200: two at 46 % each both see 88 %). To attribute the
+ * overlap, one would need to know how the device slices. So they take turns. One worker has the
+ * device while it has work there, for QUANTUM at a time if others wait, and passes it on when its
+ * work is done. Then no span contains work of another tenant, except of tenants without a temporal
+ * limit, who take no turns.
  *
- * The workers of one tenant pass a turn among them in the words of their own seat,
- * and trust each other with it. Between tenants each one says in its seat that it
- * has the device, or since when it waits for it; who waits longest is next, and of
- * two that took it at once the earlier one has it. Nobody can write another's seat.
+ * The workers of one tenant pass a turn among them in the words of their own seat, and trust each
+ * other with it. Each tenant says in its seat that it has the device, or since when it waits for
+ * it. The one that waits longest is next; of two that took the device at once, the earlier one has
+ * it. Nobody can write another tenant's seat.
  *
- * What a seat says is a claim, by a worker that may be anybody's program by now.
- * So each worker keeps a credit for each other tenant: the time that this one holds
- * it up is taken off, and the tenant's share of the time that passes is added, by
- * the board, which the server alone writes. Beyond the credit the claim is not
- * believed: whoever waits goes on. So a lie costs others what the liar might have
- * used honestly, and one burst; an honest tenant whose work takes longer than that
- * costs and loses accuracy: the measured time is too long, never too short.
+ * A seat is only a claim, by a worker in which any program's code may run by now. So each worker
+ * keeps a credit for each other tenant. The time for which that tenant holds it up is taken off.
+ * The tenant's share of the time that passes is added, by the board, which only the server writes.
+ * Beyond the credit a claim is not believed, and the worker that waits goes on. So a lie costs
+ * others what the liar might have used honestly, and one burst. An honest tenant whose work takes
+ * longer than its credit loses accuracy: its measured time is too long, never too short.
  */
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
 #define QUANTUM_US	40000u		/* of a turn that others wait for */
-#define ASKED_US	10000u		/* who has not asked again by then waits no more */
-#define SLACK_US	2000u		/* beyond what the holder's work should take */
-#define RENEW_US	20u		/* not more often */
-#define BURST_NS	500000000ll	/* that a tenant may hold up others besides its share */
-#define DEBT_NS		(-50000000ll)	/* no more, so that who was disbelieved soon is no more */
-#define LONG_AGO_NS	10000000000ull	/* longer is no more */
+#define ASKED_US	10000u		/* without a new question by then, nobody waits */
+#define SLACK_US	2000u		/* more than the holder's work should take */
+#define RENEW_US	20u		/* the claim is renewed at most this often */
+#define BURST_NS	500000000ll	/* so much may a tenant hold others up besides its share */
+#define DEBT_NS		(-50000000ll)	/* the lowest credit, so that belief soon comes back */
+#define LONG_AGO_NS	10000000000ull	/* a longer time counts as this long */
 
 static uint64_t load(const uint64_t *p)
 {
@@ -66,7 +64,7 @@ static struct wh_sm_device *device_of(struct wh_session *s, int device)
 
 /* --- Within the tenant ------------------------------------------------------------ */
 
-/* Another worker of the tenant has asked and still does. */
+/* Another worker of the tenant has asked for the device and still waits. */
 static bool wanted(const struct wh_session *s, const struct wh_turn *t, uint64_t now)
 {
 	uint64_t next = load(&t->next);
@@ -88,8 +86,9 @@ static void ask(const struct wh_session *s, struct wh_turn *t, uint64_t now)
 }
 
 /*
- * When the turn should be over: with its quantum, or with the time in the bucket, which fills
- * meanwhile; not before the work that is under way. Others sleep until shortly before that.
+ * Says when the turn should be over: when its quantum ends, or when the time in the bucket, which
+ * meanwhile fills, is used up, but not before the work under way. Others sleep until shortly before
+ * that time.
  */
 static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64_t now,
 		     double work_ns)
@@ -107,7 +106,7 @@ static void foretell(struct wh_session *s, struct wh_turn *t, int device, uint64
 	store(&t->ending_tsc, now + us(s, left > 0 ? (uint64_t)left : 0));
 }
 
-/* Until when others are asked to wait: as long as the work should take. */
+/* Says until when others are asked to wait: as long as the work should take. */
 static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d, uint64_t now)
 {
 	uint64_t work_us = d->est_ns * (d->outstanding + 1) / 500;
@@ -120,7 +119,7 @@ static void renew(struct wh_session *s, struct wh_turn *t, struct wh_sm_device *
 		foretell(s, t, (int)(d - s->limits.sm->device), now, 0);
 }
 
-/* Who had it before is not taken to have the device any more. */
+/* Takes the turn within the tenant. The old holder does not count as having the device any more. */
 static bool seize(const struct wh_session *s, struct wh_turn *t, struct wh_sm_device *d,
 		  uint64_t holder)
 {
@@ -143,7 +142,10 @@ static const struct wh_seat *page_of(struct wh_turns *v, unsigned int i)
 	struct wh_turn_peer *p = &v->peer[i];
 
 	if (__builtin_expect(p->tenant_id != id, 0)) {
-		/* wh_turn_awaited() may look at it just now: it goes with the next change. */
+		/*
+		 * wh_turn_awaited() may be looking at the page just now: it is unmapped at the next
+		 * change.
+		 */
 		if (p->before)
 			wh_turn_unmap(p->before);
 		*p = (struct wh_turn_peer){ .tenant_id = id, .before = p->page };
@@ -158,7 +160,10 @@ static unsigned int percent_of(const struct wh_turns *v, unsigned int i, int dev
 	return __atomic_load_n(&v->board->seat[i].percent[device], __ATOMIC_RELAXED);
 }
 
-/* The next seat from i on whose tenant takes turns on the device; NULL: no more. */
+/*
+ * Returns the claim of the next seat from *i on whose tenant takes turns on the device; NULL: there
+ * is none.
+ */
 static const struct wh_turn *next_claim(struct wh_turns *v, unsigned int *i, int device)
 {
 	unsigned int top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
@@ -184,7 +189,7 @@ static bool waits(const struct wh_session *s, const struct wh_turn *t, uint64_t 
 	return asked && !past(asked + us(s, ASKED_US), now);
 }
 
-/* All those that claim anything, and ourselves. */
+/* The sum of the shares of all tenants that claim anything, and of our own. */
 static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now)
 {
 	struct wh_turns *v = s->limits.turns;
@@ -198,8 +203,8 @@ static unsigned int sum_of_shares(struct wh_session *s, int device, uint64_t now
 }
 
 /*
- * This seat's claim holds us up: is it to be believed? What it has cost since the
- * last look is paid by its credit, which fills with the tenant's share.
+ * The claim of this seat holds us up: is it to be believed? The time since the last look is paid
+ * from the seat's credit, which fills with the tenant's share.
  */
 static bool believe(struct wh_session *s, unsigned int seat, int device, uint64_t now)
 {
@@ -216,7 +221,7 @@ static bool believe(struct wh_session *s, unsigned int seat, int device, uint64_
 		c->ns += (int64_t)(ns * percent_of(s->limits.turns, seat, device) /
 				   (sum > 100 ? sum : 100));
 		c->ns = c->ns < BURST_NS ? c->ns : BURST_NS;
-		/* Later it was another time that we waited. */
+		/* If the last look is long ago, that was another wait. */
 		if (ns < ASKED_US * 1000)
 			c->ns -= (int64_t)ns;
 		c->ns = c->ns > DEBT_NS ? c->ns : DEBT_NS;
@@ -237,7 +242,9 @@ static bool earlier(uint64_t tsc, unsigned int seat, uint64_t mine, unsigned int
 	return tsc != mine ? past(tsc, mine) : seat < my_seat;
 }
 
-/* Another tenant has the device; `since`: of two that took it the earlier one counts. */
+/*
+ * Another tenant has the device. `since`: our own time of taking it; of two the earlier one counts.
+ */
 static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now)
 {
 	struct wh_turns *v = s->limits.turns;
@@ -255,7 +262,7 @@ static bool taken(struct wh_session *s, int device, uint64_t since, uint64_t now
 	return false;
 }
 
-/* Another tenant waits for it, and since before us. */
+/* Another tenant waits for the device, and has waited longer than we have. */
 static bool others_first(struct wh_session *s, int device, uint64_t waiting, uint64_t now)
 {
 	struct wh_turns *v = s->limits.turns;
@@ -291,7 +298,7 @@ static void wait_on(const struct wh_session *s, struct wh_turn *t, uint64_t now)
 	store(&t->asked_tsc, now);
 }
 
-/* This worker has it of the tenant's: now against the other tenants. */
+/* This worker has the tenant's turn. Now it claims the device against the other tenants. */
 static bool take(struct wh_session *s, struct wh_turn *t, int device, uint64_t now)
 {
 	struct wh_sm_device *d = device_of(s, device);
@@ -333,7 +340,9 @@ bool wh_turn_hold(struct wh_session *s, int device)
 		ask(s, t, now);
 		return false;
 	}
-	/* Who was away for longer than others were asked to wait begins anew. */
+	/*
+	 * A worker that was away for longer than others were asked to wait claims the device anew.
+	 */
 	if (past(load(&t->renewed_tsc), now))
 		store(&t->since_tsc, 0);
 	renew(s, t, d, now);
@@ -347,7 +356,7 @@ bool wh_turn_hold(struct wh_session *s, int device)
 	}
 	if (!d->contested)
 		return true;
-	/* Over: the next one gets it when the work under way is done. */
+	/* The quantum is over: the next one gets the device when the work under way is done. */
 	if (!d->outstanding)
 		wh_turn_release(s, device);
 	return false;
@@ -382,7 +391,7 @@ bool wh_turn_awaited(const struct wh_session *s, int device)
 		return true;
 	top = __atomic_load_n(&v->board->top, __ATOMIC_ACQUIRE);
 	for (i = 0; i < top && i < WH_SEATS; i++) {
-		/* A page that is mapped just now is looked at the next time. */
+		/* A page that is being mapped just now is looked at the next time. */
 		page = i != v->seat && percent_of(v, i, device) ?
 		       __atomic_load_n(&v->peer[i].page, __ATOMIC_ACQUIRE) : NULL;
 		if (page && waits(s, &page->device[device], now))
@@ -392,8 +401,8 @@ bool wh_turn_awaited(const struct wh_session *s, int device)
 }
 
 /*
- * It takes longer than was expected. When it should be done others may know, so
- * that they ask in time.
+ * The work takes longer than expected. Tells others when it should be done, so that they ask in
+ * time.
  */
 void wh_turn_keep(struct wh_session *s, int device, double left_ns)
 {
@@ -406,7 +415,7 @@ void wh_turn_keep(struct wh_session *s, int device, double left_ns)
 	foretell(s, t, device, now, left_ns);
 }
 
-/* Whoever sleeps on the word (wh_sm_hold()). Nobody's mapping but ours is writable. */
+/* Wakes those who sleep on the word (wh_sm_hold()). Only our own mapping of it is writable. */
 static void wake(const uint64_t *word)
 {
 	WH_FUTEX_WAKE((const uint32_t *)word);
@@ -430,7 +439,7 @@ void wh_turn_release(struct wh_session *s, int device)
 	wake(&t->holder);
 }
 
-/* Of the own tenant's, or of the tenant whose claim was believed last. */
+/* Returns the word of the own tenant's holder, or of the tenant whose claim was believed last. */
 const uint32_t *wh_turn_word(const struct wh_session *s, int device, uint32_t *seen)
 {
 	const struct wh_turn *t = turn_of(s, device), *other;
@@ -447,7 +456,7 @@ const uint32_t *wh_turn_word(const struct wh_session *s, int device, uint32_t *s
 		word = &other->since_tsc;
 	}
 	*seen = (uint32_t)load(word);
-	/* It has ended meanwhile: there is nothing to wait for. */
+	/* If the turn has ended meanwhile, there is nothing to wait for. */
 	return load(word) ? (const uint32_t *)word : NULL;
 }
 

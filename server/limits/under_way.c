@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Work that is under way: charged while it passes, and ended when it lasts too long.
+ * Work that is under way: it is charged while it passes, and ended when it lasts too long.
  *
- * What a launch takes is measured when it is done (gpu_time.c). A kernel that never ends
- * would so be free, and so would be what a process has under way when it is killed. So the
- * account says since when the device has been busy without anything having been charged:
- * since a look saw that work has begun and is not done. What is older than LATE is charged
- * by the clock; the measured length is charged less by that. Whoever clears the account of
- * a worker that has ended charges what is left.
+ * The time of a launch is measured when the launch is done (gpu_time.c). A kernel that never ends
+ * would then be free, and so would be the work of a process that is killed. So the account says
+ * since when the device has been busy without a charge: since a look saw that work has begun and is
+ * not done. Time older than LATE is charged by the clock, and the measured length is charged less
+ * by that much. When the account of a worker that has ended is cleared, what is left is charged.
  *
- * A launch that holds the device for longer than the administrator allows (--max-kernel)
- * ends with its program, as the watchdog of a display does it: while somebody else waits
- * for the device, and else when the tenant owes that much.
+ * A launch that holds the device for longer than the administrator allows (--max-kernel) ends with
+ * its program, as under the watchdog of a display. It ends if somebody else waits for the device,
+ * or if the tenant owes that much time.
  *
- * A thread of the worker looks at all this even while a call is stuck inside of a launch;
- * so what it touches is atomic.
+ * A thread of the worker looks at all this even while a call is stuck inside a launch, so what it
+ * touches is atomic.
  */
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
 #define LATE_NS		20000000u
-#define LOOK_MS		10u	/* while work is under way, */
-#define IDLE_MS		50u	/* under a share, */
-#define NO_SHARE_MS	1000u	/* and without one, which may come at any time */
+#define LOOK_MS		10u	/* between looks while work is under way */
+#define IDLE_MS		50u	/* under a share without work */
+#define NO_SHARE_MS	1000u	/* without a share, which may come at any time */
 
 static uint64_t *busy_of(struct wh_session *s, int device)
 {
@@ -51,7 +50,10 @@ void wh_busy_launch(struct wh_session *s, int device, uint64_t now)
 	store(&s->limits.sm->device[device].launching_tsc, now);
 }
 
-/* What is measured of a launch may end before the look: the rest is in its span. */
+/*
+ * A poll has said whether work has begun. Measured work may have ended before this look: the rest
+ * of that time is in its span.
+ */
 void wh_busy_polled(struct wh_session *s, int device, bool begun)
 {
 	struct wh_sm_device *d = &s->limits.sm->device[device];
@@ -101,8 +103,8 @@ double wh_busy_rest(struct wh_sm_device *d, double ns)
 }
 
 /*
- * A driver that lets a launch wait has a full queue, or runs it there: nobody has polled since,
- * and the device is at work all the same.
+ * If a driver lets a launch wait, its queue is full, or it runs the work in the call. Nobody has
+ * polled since then, but the device is at work.
  */
 static void note_launch(struct wh_session *s, int device, uint64_t now)
 {
@@ -116,7 +118,7 @@ static void note_launch(struct wh_session *s, int device, uint64_t now)
 				    __ATOMIC_RELAXED);
 }
 
-/* Who moves the time stamp charges what lies between; so nothing is charged twice. */
+/* The thread that moves the time stamp charges the time between, so nothing is charged twice. */
 static void charge(struct wh_session *s, int device, uint64_t now)
 {
 	uint64_t since = load(busy_of(s, device)), ns;
@@ -131,7 +133,7 @@ static void charge(struct wh_session *s, int device, uint64_t now)
 	wh_sm_used(s, device, (double)ns);
 }
 
-/* Has it held the device for longer than it may? */
+/* Has the work held the device for longer than it may? */
 static bool too_long(struct wh_session *s, int device, uint64_t now)
 {
 	uint64_t since = load(&s->limits.sm->device[device].progress_tsc);
