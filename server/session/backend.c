@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads the library that does the work: NVIDIA's libcuda.so.1 or softgpu's,
- * chosen by path. Owns the table of its functions; a function that the library
- * lacks stays NULL, and the call answers CUDA_ERROR_NOT_SUPPORTED. It is not bound
- * to itself first (RTLD_DEEPBIND): it has to find what a worker (interpose.c) and
- * a session in the client's process (foreign.c) replace of the C library.
+ * Loads the library that does the work: NVIDIA's libcuda.so.1 or softgpu's, chosen by path. Owns
+ * the table of its functions. A function that the library lacks stays NULL, and the call answers
+ * CUDA_ERROR_NOT_SUPPORTED. The library is not loaded with RTLD_DEEPBIND: it has to find the
+ * functions of the C library that a worker (interpose.c) or a session in the client's process
+ * (foreign.c) replaces.
  */
 #define _GNU_SOURCE
 #include "session/output.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Owns the memory of boxes (box.h), and which was made from which. */
+/* Owns the memory of boxes (box.h), and records which was made from which. */
 #include "session/box.h"
 
 #include <stdlib.h>
@@ -7,22 +7,22 @@
 #include "session/handler.h"
 #include "state/state.h"
 
-#define NEEDS	8	/* as many as a function has parameters of that kind */
+#define NEEDS	8	/* a function has at most as many parameters of that kind */
 
-/* That one was made from the other. */
+/* The box `by` was made from the box `of`. */
 struct need {
 	struct wh_box *of, *by;
-	struct need *next, **at;	/* of all that were made from `of` */
+	struct need *next, **at;	/* list of all that were made from `of` */
 };
 
 struct wh_box {
-	struct wh_box *next, **at;	/* of the session's */
+	struct wh_box *next, **at;	/* list of the session's boxes */
 	struct need needs[NEEDS];
-	struct need *made;	/* from this */
+	struct need *made;	/* the boxes made from this one */
 	uint64_t address[WH_BOX_ADDRESSES];
 	uint64_t id;		/* 0: the client has no name for it */
 	uint32_t count;		/* of needs */
-	uint32_t users;		/* its name, and boxes that need it */
+	uint32_t users;		/* its name counts, and each box that needs it */
 	bool follows;
 	_Alignas(16) uint8_t data[];
 };
@@ -58,7 +58,7 @@ void wh_box_needs(void *box, void *of)
 
 static void release(struct wh_session *s, struct wh_box *b);
 
-/* All that it needs was there before it: this ends. */
+/* Ends a box. All boxes that it needs are older, so the recursion ends. */
 static void end(struct wh_session *s, struct wh_box *b)
 {
 	struct need *n;
@@ -127,7 +127,7 @@ bool wh_box_reaches(struct wh_session *s, void *box)
 	return true;
 }
 
-/* One with a name that follows this one, or NULL. */
+/* Returns a box with a name that follows this one, or NULL. */
 static struct wh_box *follower(const struct wh_box *of)
 {
 	const struct need *n;
@@ -148,7 +148,10 @@ void wh_box_drop(struct wh_session *s, uint64_t id)
 	b = box_of(box);
 	b->id = 0;
 	wh_drop(s, id);
-	/* What is made later needs what is there: no deeper than types of boxes. */
+	/*
+	 * A newer box needs only older ones, so the recursion is no deeper than there are types of
+	 * boxes.
+	 */
 	while ((f = follower(b)) != NULL)
 		wh_box_drop(s, f->id);
 	release(s, b);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Callbacks: points of streams and graphs where the driver waits until the client
- * has run a function; and user objects, whose end the client hears of the same
- * way. They are the client's memory: a value in them can hold up or let go only
- * the client's own work.
+ * Callbacks: points of streams and graphs where the driver waits until the client has run a
+ * function. Also user objects, about whose end the client is told in the same way. Callbacks are in
+ * the client's memory: a value in them can only hold up or release the client's own work.
  */
 #include "session/callback.h"
 
@@ -22,7 +21,7 @@ static uint64_t area_of(uint64_t callback)
 	return callback & ~(uint64_t)(WH_CALLBACK_AREA - 1);
 }
 
-/* Graphs come to their callbacks at any later time: only memory that stays will do. */
+/* Graphs may come to their callbacks at any later time, so only memory that stays is good. */
 bool wh_callback_ok(const struct wh_session *s, uint64_t callback)
 {
 	return callback % sizeof(struct wh_callback) == 0 && callback != area_of(callback) &&
@@ -38,9 +37,9 @@ static void ring(struct wh_callback *c)
 }
 
 /*
- * Runs where the driver runs host functions. Reaching the callback is announced by
- * a plain count and a futex wake; the client in another VM sees only the
- * count, and this side sees only its count: hence the short timeout.
+ * Runs where the driver runs host functions. It announces that the callback is reached by a plain
+ * count and a futex wake. A client in another VM sees only the count, and this side sees only the
+ * client's count: hence the short timeout.
  */
 static void come_to(struct wh_callback *c)
 {
@@ -59,7 +58,7 @@ void CUDA_CB wh_callback_function(void *callback)
 
 void CUDA_CB wh_callback_copy(void *callback)
 {
-	/* Not the same code, or the linker could give both one address. */
+	/* The code must differ, or the linker could give both functions one address. */
 	__asm__ volatile("# the client's part of a copy");
 	come_to(callback);
 }
@@ -100,10 +99,10 @@ CUresult wh_do_whHostFunc(struct wh_session *s, struct wh_frame *f)
 	}
 	if (!s->drv.cuLaunchHostFunc)
 		return wh_missing(s, "cuLaunchHostFunc");
-	/* This callback is for one time; a graph needs one that stays: the client asks again. */
+	/* This callback is used once. A graph needs one that stays, so the client asks again. */
 	if (wh_capturing(s, stream))
 		return CUDA_ERROR_NOT_READY;
-	/* softgpu calls it here, and a full queue waits for the device. */
+	/* softgpu runs the function in this call, and a full queue waits for the device. */
 	return WH_OUTSIDE(s, s->drv.cuLaunchHostFunc(stream, wh_callback_function, callback));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks: where the worker's streams and graphs wait for a function of the client. */
+/* Callbacks: points where the worker's streams and graphs wait for a function of the client. */
 #ifndef WORMHOLE_SERVER_CALLBACK_H
 #define WORMHOLE_SERVER_CALLBACK_H
 
@@ -9,7 +9,9 @@
 bool wh_callback_ok(const struct wh_session *s, uint64_t callback);
 /* Host functions of the driver; the argument is a callback. */
 void CUDA_CB wh_callback_function(void *callback);
-/* The same for the client's part of a copy: tells such a node from a host node. */
+/*
+ * The same for the client's part of a copy; by this function such a node differs from a host node.
+ */
 void CUDA_CB wh_callback_copy(void *callback);
 /* Destructor of user objects. */
 void CUDA_CB wh_callback_gone(void *callback);

@@ -12,7 +12,7 @@ struct found {
 	size_t length;
 };
 
-/* A line of this library's; false: another's, or none of ours. */
+/* Parses one line. False: it is another library's line, or is malformed. */
 static bool parse(const char *line, size_t length, const char *name, struct found *out)
 {
 	size_t n = strlen(name);
@@ -28,7 +28,7 @@ static bool parse(const char *line, size_t length, const char *name, struct foun
 	return out->length > 0;
 }
 
-/* How well it fits: the line that fits best, and of those the first, is taken. */
+/* How well a version fits. The line with the best fit is taken, and of several the first. */
 static int fits(uint32_t version, uint32_t wish)
 {
 	if (!wish)

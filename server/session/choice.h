@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of several files of one library a worker loads. The server has asked each for
+ * Chooses which of several files of one library a worker loads. The server has asked each file for
  * its version (daemon/versions.c), the newest first, and tells workers by a variable.
  */
 #ifndef WORMHOLE_CHOICE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* "NAME VERSION PATH" a line, the version as wh_version() has it, in decimal digits. */
+/* Each line is "NAME VERSION PATH"; the version is wh_version()'s, in decimal digits. */
 #define WH_LIBRARIES_FOUND	"WORMHOLE_LIBRARIES_FOUND"
 #define WH_VERSION_TEXT		24
 
@@ -20,7 +20,7 @@ static inline uint32_t wh_version(unsigned int major, unsigned int minor, unsign
 	return (major & 0xff) << 24 | (minor & 0xfff) << 12 | (patch & 0xfff);
 }
 
-/* "9.19.0" */
+/* For example "9.19.0". */
 static inline const char *wh_version_text(uint32_t v, char out[WH_VERSION_TEXT])
 {
 	snprintf(out, WH_VERSION_TEXT, "%u.%u.%u", v >> 24, v >> 12 & 0xfff, v & 0xfff);
@@ -28,8 +28,8 @@ static inline const char *wh_version_text(uint32_t v, char out[WH_VERSION_TEXT])
 }
 
 /*
- * The file of the version that was wished, to its patch or else its minor version; else,
- * and with 0 for a wish, the newest. NULL: none was found. `version` is the file's.
+ * Returns the file whose version fits the wish: to the patch, or else to the minor version.
+ * Otherwise, and if `wish` is 0, returns the newest. NULL: none was found. *version is the file's.
  */
 const char *wh_library_choose(const char *name, uint32_t wish, uint32_t *version, char *room,
 			      size_t size);

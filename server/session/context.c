@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which context is current on the thread that runs a call, for whom it runs right now.
- * The client's threads keep their own current context and send it with each
- * call; the worker's thread switches only when it differs from its last call's. Also
- * registers the data area with the driver, and ends handles with contexts.
+ * Makes the right context current on the thread that runs a call. The client's threads have their
+ * own current contexts and send them with each call; the worker's thread switches only when the
+ * context differs from its last call's. This file also registers the data area with the driver, and
+ * ends handles with their contexts.
  */
 #include "session/output.h"
 #include "session/handler.h"
@@ -11,10 +11,9 @@
 #include <stdio.h>
 
 /*
- * Once a context exists the data area becomes pinned memory of every context:
- * staging and cuMemAllocHost memory are then copied from without detour. A primary
- * context that was reset can be made current and take nothing (seen with driver
- * 580.159): the next call tries again.
+ * Once a context exists, the data area becomes pinned memory of every context: staging and
+ * cuMemAllocHost memory are then copied without a detour. A primary context that was reset can be
+ * made current but refuse the registration (seen with driver 580.159): the next call tries again.
  */
 static void register_data(struct wh_session *s)
 {
@@ -38,9 +37,9 @@ static void register_data(struct wh_session *s)
 }
 
 /*
- * Limits and counters are of the current context's device. A context that has none now
- * may have one again: a primary one that was reset comes back under the same handle.
- * So it is not remembered as entered, and the next call looks again.
+ * Limits and counters belong to the current context's device. A context that has no device now may
+ * have one again: a primary context that was reset comes back under the same handle. So such a
+ * context is not noted as entered, and the next call looks again.
  */
 static void enter_device(struct wh_session *s)
 {
@@ -56,9 +55,9 @@ static void enter_device(struct wh_session *s)
 }
 
 /*
- * The driver's work is looked after in the context of the last call, whichever thread
- * made it: markers go into its streams. So under a share of time a thread goes on where
- * the last one was, as if there were one thread only.
+ * Markers go into the streams of the context that the last call used, whichever thread made it. So
+ * under a share of time a thread continues in the context of the last call, as if there were only
+ * one thread.
  */
 void wh_context_follow(struct wh_session *s)
 {
@@ -75,8 +74,8 @@ void wh_context_follow(struct wh_session *s)
 }
 
 /*
- * A dead context is entered as none, so that the driver names the error and no
- * call ever runs in a context that some other thread's call left behind.
+ * A dead context is entered as no context. So the driver names the error, and no call ever runs in
+ * a context that another thread's call left behind.
  */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 {
@@ -84,7 +83,7 @@ void wh_context_enter(struct wh_session *s, const struct wh_req *q)
 	CUcontext ctx = NULL;
 
 	if (q->ctx != wh_self.ctx) {
-		/* Markers go into the streams of the context that is left. */
+		/* First mark work in the streams of the context that is left. */
 		if (s->limits.temporal)
 			wh_sm_other_call(s);
 		wh_get(s, WH_H_CUcontext, q->ctx, (void **)&ctx);
@@ -110,7 +109,7 @@ void wh_session_new_thread(struct wh_session *s)
 	};
 }
 
-/* The driver pushed the new context; only the client knows a stack. */
+/* The driver has pushed the new context, but only the client keeps a stack of contexts: pop it. */
 static void created(struct wh_session *s, CUresult res)
 {
 	CUcontext ctx;
@@ -138,12 +137,12 @@ void wh_done_cuCtxCreate_v3(struct wh_session *s, struct wh_req_cuCtxCreate_v3 *
 	created(s, res);
 }
 
-/* Registration and fences ended with their context; they are made anew when needed. */
+/* Registration and fences ended with their context; they are made again when needed. */
 static void destroyed(struct wh_session *s, CUresult res, uint64_t id)
 {
 	int i;
 
-	/* Another thread that had it current must not go on in what comes at its place. */
+	/* A thread that had it current must not go on in a context that comes in its place. */
 	s->limits.ctx = wh_self.ctx = WH_CTX_UNKNOWN;
 	__atomic_store_n(&s->ended, s->ended + 1, __ATOMIC_RELAXED);
 	if (res != CUDA_SUCCESS)
@@ -180,7 +179,7 @@ static bool primary_active(struct wh_session *s, CUdevice dev)
 	       s->drv.cuDevicePrimaryCtxGetState(dev, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* Learn which context is about to end, while it can still be asked for. */
+/* Remembers which context is about to end, while the driver can still be asked for it. */
 static CUresult primary_before(struct wh_session *s, CUdevice dev)
 {
 	s->primary = NULL;
@@ -193,7 +192,7 @@ static CUresult primary_before(struct wh_session *s, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Of what stands in for it not even the handle stays: the next one is another. */
+/* Of a context in place of the primary one, not even the handle stays: the next one is another. */
 static void stand_in_after(struct wh_session *s, CUdevice dev, bool reset)
 {
 	uint64_t id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);
@@ -216,7 +215,7 @@ static void primary_after(struct wh_session *s, CUdevice dev, CUresult res, bool
 		stand_in_after(s, dev, reset);
 		return;
 	}
-	/* One that the client was never given is nothing to it. */
+	/* A context that was never given to the client does not matter to it. */
 	if (primary_active(s, dev) || !wh_handles_find(&s->handles, s->primary, WH_H_CUcontext))
 		return;
 	id = wh_put_new(s, WH_H_CUcontext, s->primary, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers around asynchronous work: copies between staging buffers and the
- * device with a fence behind them, and bounded waits.
+ * Handlers around asynchronous work: copies between staging buffers and the device with a fence
+ * behind them, and bounded waits.
  */
 #include "session/callback.h"
 
@@ -63,8 +63,8 @@ static CUresult start_copy(struct wh_session *s, const struct wh_req_whStageCopy
 }
 
 /*
- * A capturing stream would read the staging buffer again at each replay of
- * the graph, long after it holds something else: the client makes a node.
+ * Refuses to copy into a capturing stream: the graph would read the staging buffer again at each
+ * replay, long after it holds other data. The client makes a node instead.
  */
 CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 {
@@ -92,9 +92,9 @@ CUresult wh_do_whStageCopy(struct wh_session *s, struct wh_frame *f)
 }
 
 /*
- * From this worker's private memory, which the driver knows nothing about: like
- * a native program's pageable memory it is copied before the call returns, and
- * a small copy does not wait for the device.
+ * Copies a few bytes from this worker's private memory, which the driver does not know. Like a
+ * native program's pageable memory, it is copied before the call returns, and a small copy does not
+ * wait for the device.
  */
 static CUresult small_in(struct wh_session *s, const struct wh_req_whSmallIn *q, const void *bytes)
 {
@@ -164,8 +164,8 @@ static CUresult block_event(struct wh_session *s, struct wait *w)
 }
 
 /*
- * No query exists for a whole context: this wait has no bound, unless markers
- * of the SM limit say that its launches are not done. Other threads go on.
+ * No query exists for a whole context. So this wait has no bound, unless markers of the SM limit
+ * say that its launches are not done. Other threads go on meanwhile.
  */
 static CUresult block_context(struct wh_session *s, struct wait *w)
 {
@@ -208,10 +208,9 @@ static CUresult take_wait(struct wh_session *s, const struct wh_req_whWait *q, s
 }
 
 /*
- * Spin in user mode, by the time stamp counter: a clock may be a system call,
- * or a page of the kernel's that a client's CPU cannot read. What is done
- * already costs one query. Whoever wants to be alone gets in between; what is waited
- * for may be gone then.
+ * Spins in user mode, by the time stamp counter: a clock may be a system call, or a page of the
+ * kernel that a client's CPU cannot read. Work that is done already costs one query. A call that
+ * wants to be alone may run in between; the object of the wait may be gone after that.
  */
 static CUresult spin(struct wh_session *s, const struct wh_req_whWait *q, struct wait *w)
 {
@@ -228,7 +227,9 @@ static CUresult spin(struct wh_session *s, const struct wh_req_whWait *q, struct
 		__builtin_ia32_pause();
 		if (__builtin_expect(wh_gate_wanted(s), 0)) {
 			wh_gate_pass(s);
-			/* Its context may be gone or left now: the client asks again. */
+			/*
+			 * Its context may have ended or been left meanwhile: the client asks again.
+			 */
 			if (s->ended != ended || s->limits.temporal)
 				return CUDA_ERROR_NOT_READY;
 			res = take_wait(s, q, w);
@@ -249,14 +250,14 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 	res = take_wait(s, q, &w);
 	if (res != CUDA_SUCCESS)
 		return res;
-	/* A fence that was never set, or went with its context, is done. */
+	/* A fence that was never set, or that ended with its context, counts as done. */
 	if (q->kind == WH_WAIT_FENCE &&
 	    !__atomic_load_n(&s->fence[q->handle].pending, __ATOMIC_RELAXED))
 		return CUDA_SUCCESS;
 	res = q->slice_us ? spin(s, q, &w) : w.block(s, &w);
 	/*
-	 * A query does not print what kernels left behind, and gives no memory of
-	 * pools back to the device; a wait does both.
+	 * A query neither prints what kernels left behind nor gives memory of pools back to the
+	 * device; a wait does both.
 	 */
 	if (res == CUDA_SUCCESS && q->slice_us && (s->prints || s->pools) &&
 	    w.block != block_context)
@@ -265,7 +266,7 @@ CUresult wh_do_whWait(struct wh_session *s, struct wh_frame *f)
 		return res;
 	if (q->kind == WH_WAIT_FENCE && res != CUDA_ERROR_NOT_READY)
 		__atomic_store_n(&s->fence[q->handle].pending, false, __ATOMIC_RELAXED);
-	/* What was freed to a pool has gone back to the device now. */
+	/* Memory that was freed to a pool has now gone back to the device. */
 	if (s->limits.mem && res == CUDA_SUCCESS && wh_pools_changed(s)) {
 		if (!wh_self.alone)
 			return WH_ALONE;

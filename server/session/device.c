@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Devices that are not the tenant's (wh_tenant_limits.hidden). The client leaves their numbers
- * out of its own ones; here nobody gets at them who asks all the same. The worker's
- * driver has all of them, and their numbers are the host's, as in limits and counters.
+ * Devices that are not the tenant's (wh_tenant_limits.hidden). The client leaves their numbers out
+ * of its own; the worker refuses a client that names them all the same. The worker's driver has all
+ * devices, and their numbers are the host's, as in limits and counters.
  */
 #include "limits/limits.h"
 #include "session/handler.h"

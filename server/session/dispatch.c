@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The way of one request through the worker: copy it out of the message area
- * once, check what every request has, enter the caller's context, run the
- * handler on the copies, and put the response back. No system call and no
- * allocation on this path, and no lock but gate.h's. A long request to
- * a library, which no message area holds, is copied from the data area instead.
+ * The path of one request through the worker: copy it out of the message area once, check what
+ * every request has, enter the caller's context, run the handler on the copies, and put the
+ * response back. There is no system call and no allocation on this path, and no lock but gate.h's.
+ * A long request to a library, which no message area can hold, is copied from the data area
+ * instead.
  */
 #include "session/library.h"
 #include "session/output.h"
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* In its driver's call events of its context end. */
+/* In these calls the driver ends events of their context. */
 static bool ends_a_context(uint32_t call)
 {
 	switch (call) {
@@ -28,7 +28,7 @@ static bool ends_a_context(uint32_t call)
 	return false;
 }
 
-/* Of a session with a temporal limit: a call that is no launch. */
+/* Before a call that is no launch, in a session with a temporal limit. */
 static void before_other_call(struct wh_session *s, const struct wh_req *q)
 {
 	wh_sm_other_call(s);
@@ -38,7 +38,10 @@ static void before_other_call(struct wh_session *s, const struct wh_req *q)
 		wh_awaited_say(s);
 }
 
-/* What is behind the head, and the head. Responses are padded, so the least has 16 bytes. */
+/*
+ * Writes first what is behind the head, then the head. Responses are padded: each has at least 16
+ * bytes.
+ */
 static WH_INLINE void respond(struct wh_frame *f, int32_t res)
 {
 	struct wh_rsp *r = (struct wh_rsp *)f->msg;
@@ -52,12 +55,12 @@ static WH_INLINE void respond(struct wh_frame *f, int32_t res)
 }
 
 /*
- * Most requests are short. Of a message area, which always has more, this much is copied
- * without a look at how long they are; what came is req_size bytes all the same.
+ * Most requests are short. A message area always has more, so this much is copied from it without a
+ * look at the request's length. The request still counts as req_size bytes.
  */
 #define SHORT	128u
 
-/* Into the frame, once. False: that is no size of a request. */
+/* Copies a request into the frame, once. False: this is no size of a request. */
 static WH_INLINE bool copy_once(struct wh_frame *f, const void *from, uint64_t size)
 {
 	if (size < sizeof(struct wh_req) || size > f->max)
@@ -66,20 +69,20 @@ static WH_INLINE bool copy_once(struct wh_frame *f, const void *from, uint64_t s
 		memcpy(f->req, from, SHORT);
 	else
 		memcpy(f->req, from, size);
-	/* What is shared may change: from here on nothing is read there again. */
+	/* Shared memory may change, so from here on nothing is read there again. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->req_size = size;
 	f->pos = 0;
 	return true;
 }
 
-/* Nobody's number of a context: a thread that has none entered would be taken for it. */
+/* No context has this number: it would match a thread that has entered no context. */
 static inline bool is_nobodys(const struct wh_req *q)
 {
 	return q->ctx == WH_CTX_UNKNOWN;
 }
 
-/* The same; what every request has is checked there. */
+/* Copies a request, and checks what every request has. */
 static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t size)
 {
 	const struct wh_req *q = f->req;
@@ -87,20 +90,20 @@ static WH_INLINE int64_t copy_in(struct wh_frame *f, const void *from, uint64_t 
 	return !copy_once(f, from, size) || q->resv || is_nobodys(q) ? WH_EINVAL : WH_OK;
 }
 
-/* Not a result, but what dispatch alone sees (limits/charge.h)? */
+/* Is this no result, but one of the values that only dispatch sees (limits/charge.h)? */
 static inline bool is_delay(int32_t res)
 {
 	return __builtin_expect(res >= WH_RETRY, 0);
 }
 
-/* A call that has to wait was not begun: its request stays in the message area as it is. */
+/* A call that has to wait has not begun: its request stays in the message area unchanged. */
 static WH_INLINE int64_t finish(struct wh_session *s, int32_t res, const struct wh_call_entry *e,
 				int *result)
 {
 	*result = res;
 	if (is_delay(res))
 		return res - WH_RETRY;
-	/* A launch has looked already. */
+	/* A launch has looked itself. */
 	if (__builtin_expect(s->limits.temporal, 0) && !(e && e->launch))
 		wh_sm_look(s);
 	if (__builtin_expect(s->limits.risen, 0))
@@ -108,7 +111,7 @@ static WH_INLINE int64_t finish(struct wh_session *s, int32_t res, const struct 
 	return WH_OK;
 }
 
-/* Under a share of time calls are looked after one by one, and so when its limits change. */
+/* Calls run one by one under a share of time, and also when the limits have changed. */
 static inline bool may_share(const struct wh_session *s)
 {
 	const struct wh_limits *l = &s->limits;
@@ -118,7 +121,7 @@ static inline bool may_share(const struct wh_session *s)
 	       __atomic_load_n(&l->page->sequence, __ATOMIC_RELAXED);
 }
 
-/* Is the thread where the call wants it: is there nothing to change before it? */
+/* Is the thread in the state that the call wants, so that nothing must change before it? */
 static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
 {
 	_Static_assert(sizeof(q->capture_mode) + sizeof(q->resv) == sizeof(uint64_t) &&
@@ -131,8 +134,9 @@ static inline bool prepared(const struct wh_session *s, const struct wh_req *q)
 }
 
 /*
- * Alone. To where the last call was, if that matters: a context that ended since this thread's
- * own last call is forgotten before, so that the next one is left by who really is in it.
+ * Called alone. Under a share of time it enters the context of the last call. A context that ended
+ * since this thread's last call is forgotten first, so that only a thread that is really in a
+ * context leaves it.
  */
 static void go_on(struct wh_session *s)
 {
@@ -144,7 +148,7 @@ static void go_on(struct wh_session *s)
 		wh_context_follow(s);
 }
 
-/* Alone. */
+/* Called alone. */
 static void prepare(struct wh_session *s, const struct wh_req *q)
 {
 	go_on(s);
@@ -154,7 +158,7 @@ static void prepare(struct wh_session *s, const struct wh_req *q)
 		s->limits.ctx = wh_self.ctx;
 }
 
-/* Inside, together with others. False: not now. */
+/* Goes inside, together with others. False: not possible now. */
 static inline bool go_together(struct wh_session *s, const struct wh_req *q)
 {
 	if (!wh_gate_together(s))
@@ -174,15 +178,15 @@ static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
 }
 
 /*
- * The call is inside afterwards, alone where it has to be; wh_gate_leave() ends that. False:
- * it is not, and the client has to send it again (gate.h).
+ * Takes the call inside, alone where that is needed; wh_gate_leave() ends that. False: the call is
+ * not inside, and the client has to send it again (gate.h).
  */
 static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
 	if (!alone && may_share(s)) {
 		if (__builtin_expect(go_together(s, q), 1))
 			return true;
-		/* Perhaps only its context has to be entered, which is done alone. */
+		/* Perhaps only the context has to be entered, which is done alone. */
 		if (!go_alone(s, q, false))
 			return false;
 		wh_gate_leave(s);
@@ -192,7 +196,7 @@ static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alon
 	return go_alone(s, q, ends);
 }
 
-/* Has it to be done again? Then `alone` says how, and it is the time. */
+/* Has the call to be run again? If so, waits until it may, and sets *alone if it must run alone. */
 static inline bool again(struct wh_session *s, int32_t res, bool *alone)
 {
 	if (!is_delay(res) || (res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN))
@@ -205,13 +209,13 @@ static inline bool again(struct wh_session *s, int32_t res, bool *alone)
 	return true;
 }
 
-/* Has the client said hello? Once it has, it has. */
+/* Has the client said hello in this session? */
 static inline bool greeted(const struct wh_session *s)
 {
 	return __atomic_load_n(&s->calls, __ATOMIC_RELAXED);
 }
 
-/* The request in the frame and its call's entry in *entry, or why it is none. */
+/* Puts the request into the frame and its call's entry into *entry, or returns why it is none. */
 static WH_INLINE int64_t take_request(struct wh_session *s, struct wh_frame *f, const void *from,
 				      uint64_t size, const struct wh_call_entry **entry)
 {
@@ -228,7 +232,7 @@ static WH_INLINE int64_t take_request(struct wh_session *s, struct wh_frame *f, 
 	return greeted(s) || q->call == WH_CALL_whHello ? WH_OK : WH_EPERM;
 }
 
-/* Inside. */
+/* Called inside the gate. */
 static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
 {
@@ -262,8 +266,8 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 }
 
 /*
- * A context that is none, or has ended, is entered as none; a library would choose the
- * device's own then. NVML has nothing to do with contexts.
+ * A context that does not exist, or has ended, is entered as none; a library would then choose the
+ * device's own. NVML has nothing to do with contexts.
  */
 static bool sheltered(struct wh_session *s, const struct wh_req *q)
 {
@@ -294,7 +298,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
-		/* A call that ends nothing is work, as a launch is. Any other may wait. */
+		/* A call that ends nothing is work, like a launch. Any other call may wait. */
 		if (s->limits.temporal && e->ends)
 			before_other_call(s, q);
 		res = wh_tracing(s) ? wh_run_traced(s, f, NULL, e) : e->run(s, f);
@@ -302,7 +306,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 		rc = finish(s, res, NULL, result);
 		if (rc == WH_OK)
 			wh_count(&s->limits.account->calls, 1);
-		/* Where nothing is current, NVIDIA's libraries make something current. */
+		/* If no context is current, NVIDIA's libraries make one current. */
 		if (!q->ctx)
 			wh_self.ctx = WH_CTX_UNKNOWN;
 	} else {
@@ -385,8 +389,8 @@ static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t si
 }
 
 /*
- * The session as if the slot were its first: where its frame and its word of the gate lie is
- * one address then, and a constant for each.
+ * Returns the session as if the slot were its first one. The slot's frame and its word of the gate
+ * are then at constant offsets from one address.
  */
 static inline struct wh_session *at_slot(struct wh_session *s, uint64_t slot)
 {
@@ -398,8 +402,9 @@ static inline struct wh_session *at_slot(struct wh_session *s, uint64_t slot)
 }
 
 /*
- * take_request() of a call that runs together with others, of which it is enough here that
- * it is none: NULL. What take_request() says of the head's other fields, prepared() says.
+ * Does the work of take_request() for a call that runs together with others. NULL: it is no such
+ * call, for whatever reason. prepared() makes the other checks of the head that take_request()
+ * makes.
  */
 static WH_INLINE const struct wh_call_entry *quick_request(struct wh_session *s, struct wh_frame *f,
 							   uint64_t size)
@@ -412,13 +417,13 @@ static WH_INLINE const struct wh_call_entry *quick_request(struct wh_session *s,
 		return NULL;
 	e = &wh_calls[q->call];
 	WH_KEEP(e);
-	/* Where there is no call, none runs together with others. */
+	/* An entry without a call has no `together` either. */
 	return __builtin_expect(e->together && size >= e->min_size, 1) ? e : NULL;
 }
 
 /*
- * Inside. Limits and contexts are changed by who is alone, so that one look here is enough;
- * launches look themselves at the limits.
+ * Called inside. Only a call that is alone changes limits and contexts, so one look here is enough;
+ * launches look at the limits themselves.
  */
 static WH_INLINE int32_t run_quickly(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
@@ -431,9 +436,8 @@ static WH_INLINE int32_t run_quickly(struct wh_session *s, struct wh_frame *f,
 }
 
 /*
- * The same by the straight way of a call that runs together with others and whose thread is
- * where it wants it. What is not so begins anew, from the request on, by the way of all
- * calls.
+ * Answers a request by the short path, for a call that runs together with others and whose thread
+ * is in the right state. Any other call starts again, from the request on, by the general path.
  */
 static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, uint64_t size)
 {
@@ -473,7 +477,7 @@ static int64_t answer_library(struct wh_session *s, struct wh_frame *f, uint64_t
 	return rc;
 }
 
-/* Copies of its own for a request that no message area holds, and for its response. */
+/* Makes a frame of its own for a request that no message area holds, and for its response. */
 static bool long_frame(struct wh_frame *f, const struct wh_req_long *q)
 {
 	*f = (struct wh_frame) {
@@ -501,8 +505,8 @@ static CUresult run_long(struct wh_session *s, const struct wh_req_long *q, int6
 }
 
 /*
- * The request is in the data area, and is copied from there once. What the short one says of
- * it was copied, too.
+ * Answers a long request. It is in the data area, and is copied from there once. The short request
+ * that describes it was copied, too.
  */
 static int64_t answer_long(struct wh_session *s, struct wh_frame *f, uint64_t size)
 {
@@ -544,7 +548,7 @@ int64_t wh_dispatch_slot(struct wh_session *s, uint32_t slot, uint32_t handler, 
 	return WH_ENOSYS;
 }
 
-/* No request: nothing is counted. */
+/* This is no request, so nothing is counted. */
 static int64_t handler_null(void *session, uint64_t slot, uint64_t arg0, uint64_t arg1)
 {
 	(void)session, (void)slot, (void)arg0, (void)arg1;

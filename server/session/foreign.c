@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns thread-specific data and __cxa_thread_atexit_impl() as the libraries of a
- * session in a namespace of its own see them: they find these first, because the
- * session was loaded first. The C library keeps such data in the thread's
- * descriptor, which on a foreign thread is the program's C library's: that one
- * would free what this one has allocated, and drop the rest without its
- * destructors. Threads of this C library get what it does.
+ * Owns thread-specific data and __cxa_thread_atexit_impl() for the libraries of a session in a
+ * namespace of its own. They find these functions first, because the session was loaded first. The
+ * C library keeps such data in the thread's descriptor. On a foreign thread that descriptor belongs
+ * to the program's C library, which would free what this one has allocated, and drop the rest
+ * without its destructors. Threads of this C library still use its own functions.
  */
 #define _GNU_SOURCE
 #include "loopback.h"
@@ -19,39 +18,39 @@
 #include <stdlib.h>
 #include <threads.h>
 
-/* Of the keys 0 to 511 a thread that was never announced has the program's data. */
+/* In a thread that was never announced, the keys 0 to 511 would show the program's data. */
 #define FIRST_KEY	512u
 
 typedef void destructor_fn(void *);
 typedef int thread_atexit_fn(destructor_fn *, void *, void *);
 
-/* A C++ object of a thread, last made first. */
+/* A C++ object of a thread; the last one made is first in the list. */
 struct object {
 	struct object *next;
 	destructor_fn *destroy;
 	void *object;
-	void *library;		/* stays loaded as long */
+	void *library;		/* stays loaded until the object ends */
 };
 
-/* Data that was set for an earlier use of the key's number is none. */
+/* A value that was set for an earlier use of the key's number does not count. */
 struct data {
 	const void *value;
 	uint32_t use;
 };
 
-/* A driver asks for its data in every call: without a call to find ours. */
+/* A driver asks for its data in every call, so ours must be found without a call. */
 #define OWN	__thread __attribute__((tls_model("initial-exec")))
 
 static OWN bool foreign;
 static OWN struct object *objects;
-static OWN struct data *data;	/* PTHREAD_KEYS_MAX, or NULL before the first */
+static OWN struct data *data;	/* PTHREAD_KEYS_MAX entries, or NULL before the first value */
 
 static struct key {
 	destructor_fn *destroy;
 	uint32_t use;
 } keys[PTHREAD_KEYS_MAX];
 
-/* The C library's own. */
+/* The functions of the C library. */
 static struct {
 	typeof(pthread_key_create) *create;
 	typeof(pthread_key_delete) *delete;
@@ -90,7 +89,7 @@ void *pthread_getspecific(pthread_key_t key)
 	return (void *)data[key].value;
 }
 
-/* A number is in use when it was counted up once more than down. */
+/* A key is in use when its counter is odd. */
 int pthread_setspecific(pthread_key_t key, const void *value)
 {
 	uint32_t use;
@@ -130,7 +129,7 @@ int tss_set(tss_t key, void *value)
 
 /* --- C++ objects -------------------------------------------------------------------- */
 
-/* As in the C library, the code of the destructor is not unloaded before it ran. */
+/* As in the C library, the destructor's code is not unloaded before it has run. */
 static void *hold(const void *symbol)
 {
 	Dl_info info;
@@ -166,7 +165,10 @@ __attribute__((constructor)) static void find_own(void)
 	libc.at_exit = dlsym(RTLD_NEXT, "__cxa_thread_atexit_impl");
 }
 
-/* The C library gives the lowest free number; these are never given back. */
+/*
+ * Takes the keys below FIRST_KEY: the C library gives the lowest free number, and these are never
+ * given back.
+ */
 bool wh_foreign_init(void)
 {
 	pthread_key_t key = 0;
@@ -179,7 +181,9 @@ bool wh_foreign_init(void)
 	return true;
 }
 
-/* The tables behind isspace() and the like are set when the C library makes a thread. */
+/*
+ * Sets the tables behind isspace() and the like, which the C library sets when it makes a thread.
+ */
 void wh_foreign_thread_begin(void)
 {
 	foreign = true;
@@ -200,7 +204,7 @@ static void destroy_objects(void)
 	}
 }
 
-/* One look at all keys; false when there was nothing to destroy. */
+/* Looks once at all keys; false when there was nothing to destroy. */
 static bool destroy_data(void)
 {
 	destructor_fn *destroy;
@@ -223,8 +227,8 @@ static bool destroy_data(void)
 }
 
 /*
- * In the C library's order: objects, then data, as often as it would look. The
- * thread stays foreign, for whoever calls still later.
+ * Follows the C library's order: objects, then data, as often as the C library would look. The
+ * thread stays foreign, for calls that come still later.
  */
 void wh_foreign_thread_end(void)
 {

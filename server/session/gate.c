@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The waiting part of gate.h. Calls are short, so this looks and yields before it sleeps;
- * sleeps are short and have no waker, so that nothing can be lost.
+ * The waiting part of gate.h. Calls are short, so a thread looks and yields before it sleeps.
+ * Sleeps are short and nobody wakes the sleeper, so no wake-up can be lost.
  *
- * In a server VM a sleep is a handoff, and a yield is none (server/vm/interpose.c). So there
- * who has not begun leaves instead of sleeping, and the client's kernel lets another thread
- * run. Who cannot leave any more yields longer than it takes that a thread which was
- * interrupted in its call has its next turn.
+ * In a server VM a sleep is a handoff, and a yield is none (server/vm/interpose.c). So there a
+ * thread whose call has not begun leaves instead of sleeping, and the client's kernel lets another
+ * thread run. A thread that cannot leave any more yields for a long time: longer than a thread that
+ * was interrupted in its call takes to get its next turn.
  */
 #define _GNU_SOURCE
 #include "session/gate.h"
@@ -52,8 +52,8 @@ static uint32_t look(const uint32_t *word)
 }
 
 /*
- * Counted, so that who is alone for long lets others in. False: it has not become zero, and
- * who may leave is to.
+ * Waits until the word is 0. Waiters are counted, so that a call that is alone for long lets others
+ * in. False: the word is not 0 yet, and the caller, which may leave, has to.
  */
 static bool await_zero(struct wh_gate *g, const uint32_t *word, bool may_leave)
 {
@@ -102,8 +102,8 @@ static bool close_gate(struct wh_gate *g, bool may_leave)
 }
 
 /*
- * All that were inside have left or are outside. Is somebody outside? A slot that is used
- * for the first time is counted before it looks at `closed`.
+ * Waits until all that were inside have left or are outside. Returns whether somebody is outside. A
+ * slot that is used for the first time is counted before it looks at `closed`.
  */
 static bool await_others(struct wh_session *s)
 {
@@ -134,8 +134,8 @@ static void await_those_outside(struct wh_session *s)
 }
 
 /*
- * Who is outside comes back only while the gate is open, so an ending call opens it again
- * and waits; meanwhile nobody else steps out (`ending`).
+ * A call that is outside comes back only while the gate is open. So a call that ends something
+ * opens the gate again and waits; meanwhile nobody else steps out (`ending`).
  */
 static bool be_alone(struct wh_session *s, bool ends, bool may_leave)
 {
@@ -178,7 +178,10 @@ bool wh_gate_step_out(struct wh_session *s)
 	return true;
 }
 
-/* From outside to what it was. Somebody alone who ends nothing does not wait for us. */
+/*
+ * Goes from outside back to the state before. A call that is alone and ends nothing does not wait
+ * for us.
+ */
 void wh_gate_step_in(struct wh_session *s)
 {
 	struct wh_gate *g = &s->gate;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls of a session run at the same time, in different slots. Launches,
- * asynchronous copies, events, queries and waits run *together*: they read the session's
- * tables and change none. All others run *alone*. Which is which says the word `together`
- * of cuda-api/cuda.api. So no object ends and no memory is freed while a call that has
- * looked it up runs, whatever a client's threads do to each other.
+ * Decides which calls of a session run at the same time, in different slots. Launches, asynchronous
+ * copies, events, queries and waits run *together*: they read the session's tables and change none.
+ * All others run *alone*. The word `together` of cuda-api/cuda.api marks the former. So no object
+ * ends and no memory is freed while a call that has looked it up runs, whatever a client's threads
+ * do to each other.
  *
- * A call that may wait for the device (`waits`) is *outside* meanwhile: others go on, alone
- * ones, too, but none that ends something (wh_call_entry.ends), since what the call has
- * looked up is in use.
+ * A call that may wait for the device (`waits`) is *outside* meanwhile. Others go on, also those
+ * that run alone, but none that ends something (wh_call_entry.ends), since what the waiting call
+ * has looked up is in use.
  *
  * With one slot it is the same: there is nobody to wait for.
  */
@@ -23,7 +23,7 @@ enum {
 	WH_GATE_OUTSIDE,
 };
 
-/* The rest of the below. */
+/* The slow parts of the functions below. */
 bool wh_gate_together_slowly(struct wh_session *s);
 bool wh_gate_alone_slowly(struct wh_session *s, bool ends);
 void wh_gate_open(struct wh_session *s);
@@ -32,12 +32,12 @@ void wh_gate_step_in(struct wh_session *s);
 void wh_gate_pass(struct wh_session *s);
 
 /*
- * `inside` is the word of the thread's slot. The exchange is before the look at `closed`, and
- * who closes looks at the slots after: one of the two sees the other.
+ * `inside` is the word of the thread's slot. The exchange comes before the look at `closed`, and
+ * the thread that closes looks at the slots after it has closed: one of the two sees the other.
  *
- * False, of this and of the next two: somebody else has been alone for too long to wait here, and
- * the client is to send the call again after WH_GATE_TURN_US. In a server VM only, where a
- * sleep would be a handoff and the other thread may wait for this one's CPU.
+ * False, from this and the next two functions: another call has been alone for too long to wait for
+ * it here, and the client has to send the call again after WH_GATE_TURN_US. This happens only in a
+ * server VM, where a sleep would be a handoff and the other thread may wait for this one's CPU.
  */
 static inline bool wh_gate_together_in(struct wh_session *s, uint32_t *inside)
 {
@@ -53,10 +53,10 @@ static inline bool wh_gate_together(struct wh_session *s)
 	return wh_gate_together_in(s, &s->gate.slot[wh_self.slot].inside);
 }
 
-/* Short enough for a client to yield its CPU and no more. */
+/* So short that a client yields its CPU and does no more. */
 #define WH_GATE_TURN_US	1
 
-/* ends: calls that are outside have to come back first. */
+/* `ends`: calls that are outside have to come back first. */
 static inline bool wh_gate_alone(struct wh_session *s, bool ends)
 {
 	wh_self.alone = true;
@@ -74,8 +74,8 @@ static inline void wh_gate_leave(struct wh_session *s)
 }
 
 /*
- * Around a driver's function that may wait for the device. False: somebody wants to end
- * things, and the handler returns WH_AGAIN, before it has changed anything.
+ * Call these around a driver's function that may wait for the device. False: another call wants to
+ * end things; the handler returns WH_AGAIN before it has changed anything.
  */
 static inline bool wh_gate_out(struct wh_session *s)
 {
@@ -87,26 +87,29 @@ static inline void wh_gate_in(struct wh_session *s)
 	wh_gate_step_in(s);
 }
 
-/* By WH_OUTSIDE(), after the call: arguments are evaluated first. */
+/* WH_OUTSIDE() calls this after the driver's call, since arguments are evaluated first. */
 static inline CUresult wh_gate_back(struct wh_session *s, CUresult res)
 {
 	wh_gate_in(s);
 	return res;
 }
 
-/* The result of a driver's function that may wait for the device, or WH_AGAIN. */
+/* Gives the result of a driver's function that may wait for the device, or WH_AGAIN. */
 #define WH_OUTSIDE(s, call)	(wh_gate_out(s) ? wh_gate_back(s, call) : WH_AGAIN)
 
-/* Somebody waits for this call to leave: it may, by wh_gate_pass(), and looks up all again. */
+/*
+ * True if somebody waits for this call to leave. It may leave by wh_gate_pass(), and must then look
+ * up everything again.
+ */
 static inline bool wh_gate_wanted(const struct wh_session *s)
 {
 	return __atomic_load_n(wh_self.alone ? &s->gate.wanted : &s->gate.closed, __ATOMIC_RELAXED);
 }
 
 /*
- * Around what may wait for another call of the same client, or for another client's: the call
- * is nowhere meanwhile, and nobody waits for it. It holds what it uses by itself, and looks up
- * all else again.
+ * Call these around code that may wait for another call of the same client, or of another client.
+ * Meanwhile the call is not in the gate, and nobody waits for it. It must hold what it uses by
+ * itself, and look up everything else again.
  */
 static inline void wh_gate_depart(struct wh_session *s)
 {
@@ -116,7 +119,7 @@ void wh_gate_rejoin(struct wh_session *s);
 
 void wh_gate_init(struct wh_gate *g);
 void wh_gate_use(struct wh_session *s, uint32_t slot);	/* before its first call */
-/* Before a call is done again that returned WH_AGAIN. */
+/* Call this before a call that returned WH_AGAIN is run again. */
 void wh_gate_await_ends(struct wh_session *s);
 
 #endif

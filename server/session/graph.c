@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers of graph nodes. One message makes or changes a node of any type;
- * its union is checked by type, and everything in it that is an address comes
- * from the request's own bytes or is a callback. A copy with pageable memory is a
- * child graph of two nodes: the copy with a mirror in the data area, and the
+ * Handlers of graph nodes. One message makes or changes a node of any type. Its union is checked by
+ * type, and every address in it comes from the request's own bytes or is a callback. A copy with
+ * pageable memory is a child graph of two nodes: the copy with a mirror in the data area, and the
  * client's part behind a callback.
  */
 #include "session/callback.h"
@@ -28,7 +27,7 @@ struct node {
 
 /* --- Parameters ----------------------------------------------------------------------------- */
 
-/* Offsets and sizes as the driver says them: it is asked, not the client. */
+/* Asks the driver for a parameter's offset and size, since the client's word does not count. */
 static CUresult param_info(struct wh_session *s, void *function, bool kernel, size_t i,
 			   size_t *offset, size_t *size)
 {
@@ -107,7 +106,7 @@ static CUresult take_alloc(struct wh_session *s, struct node *n)
 		return CUDA_ERROR_INVALID_DEVICE;
 	a->accessDescs = n->bytes;
 	a->poolProps.win32SecurityAttributes = NULL;
-	/* A handle of the worker's would mean nothing to the client. */
+	/* A handle of the worker would mean nothing to the client. */
 	return a->poolProps.handleTypes ? CUDA_ERROR_NOT_SUPPORTED :
 	       wh_only_device_memory(&a->poolProps.location, a->poolProps.allocType);
 }
@@ -215,7 +214,7 @@ static CUresult take_node(struct wh_session *s, struct wh_frame *f, struct node 
 
 /* --- Copies with pageable memory -------------------------------------------------------------- */
 
-/* The two nodes of such a copy; false for every other graph. */
+/* Finds the two nodes of such a copy; false for every other graph. */
 static bool staged_nodes(struct wh_session *s, CUgraphNode node, CUgraph *graph, CUgraphNode *copy,
 			 CUgraphNode *host, void **callback)
 {
@@ -245,7 +244,7 @@ static bool staged_nodes(struct wh_session *s, CUgraphNode node, CUgraph *graph,
 	return *copy && *host;
 }
 
-/* From now on the graph's end, and that of all its copies, frees the callback. */
+/* From now on the callback is freed when the graph and all its copies have ended. */
 static bool hold_callback(struct wh_session *s, CUgraph graph, uint64_t callback)
 {
 	CUuserObject object;
@@ -255,7 +254,9 @@ static bool hold_callback(struct wh_session *s, CUgraph graph, uint64_t callback
 	if (s->drv.cuUserObjectCreate(&object, (void *)callback, wh_callback_gone, 1,
 				      CU_USER_OBJECT_NO_DESTRUCTOR_SYNC))
 		return false;
-	/* A failure leaves the object alive: the callback stays, nothing is freed too early. */
+	/*
+	 * If this fails, the object lives on: the callback stays, and nothing is freed too early.
+	 */
 	return s->drv.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) ==
 	       CUDA_SUCCESS;
 }
@@ -476,7 +477,7 @@ static const void *extra_buffer(void **extra, size_t *size)
 	return buffer;
 }
 
-/* First the layout, then the values: both are needed to know how many bytes they are. */
+/* Puts first the layout, then the values: the layout says how many bytes the values are. */
 static CUresult put_kernel_args(struct wh_session *s, struct wh_frame *f,
 				const CUDA_KERNEL_NODE_PARAMS_v2 *k)
 {
@@ -531,7 +532,7 @@ static CUresult get_kernel(struct wh_session *s, struct wh_frame *f, CUgraphNode
 	return k.func || k.kern ? put_kernel_args(s, f, &k) : CUDA_SUCCESS;
 }
 
-/* Host memory that the client could have named. */
+/* Is this host memory that the client could have named? */
 static bool named(struct wh_session *s, const void *host)
 {
 	return wh_host_range(s, (uintptr_t)host, 1) || wh_host_alias(s, (uintptr_t)host, 1);
@@ -555,7 +556,7 @@ static CUresult get_copy(struct wh_session *s, struct wh_frame *f, CUgraphNode n
 	res = s->drv.cuGraphMemcpyNodeGetParams(node, c);
 	if (res != CUDA_SUCCESS)
 		return res;
-	/* An address that is not in the data area is not the client's to know. */
+	/* The client may not know an address outside of the data area. */
 	if (c->srcMemoryType == CU_MEMORYTYPE_HOST && !named(s, c->srcHost))
 		c->srcHost = NULL;
 	if (c->dstMemoryType == CU_MEMORYTYPE_HOST && !named(s, c->dstHost))

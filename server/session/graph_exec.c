@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers of whole graphs: made ready to run, updated, printed; and attributes
- * of kernel nodes. Nodes are graph.c's.
+ * Handlers of whole graphs: they are made ready to run, updated, printed. Also attributes of kernel
+ * nodes. Handlers of nodes are in graph.c.
  */
 #define _GNU_SOURCE
 #include "session/handler.h"
@@ -103,7 +103,7 @@ CUresult wh_check_cuGraphKernelNodeSetAttribute(struct wh_session *s,
 
 /* --- A picture of a graph ----------------------------------------------------------------- */
 
-/* The driver writes a file: one in memory, whose pieces go to the client. */
+/* The driver writes a file. It is one in memory, whose pieces go to the client. */
 static CUresult print_dot(struct wh_session *s, CUgraph graph, unsigned int flags)
 {
 	char path[64];

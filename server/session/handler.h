@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What generated and handwritten handlers share: reading the request, writing the
- * response, which addresses a client may name. A handler works on private copies
- * only: f->req was copied once and its size checked, f->rsp is copied out after the
- * handler has returned.
+ * The common part of generated and handwritten handlers: reading the request, writing the response,
+ * and the check of addresses. A handler works on private copies only: f->req was copied once and
+ * its size checked, and f->rsp is copied out after the handler has returned.
  */
 #ifndef WORMHOLE_HANDLER_H
 #define WORMHOLE_HANDLER_H
@@ -21,13 +20,13 @@
 /* hostblock.c: pinned memory besides the data area. */
 struct wh_host_block {
 	uint64_t addr;		/* in the far area, or the client's own in one process */
-	uint64_t at;		/* where it is pinned: addr, or the client's own address */
+	uint64_t at;		/* where it is pinned: `addr`, or the client's own address */
 	uint64_t size;
 	uint32_t flags;		/* of cuMemHostRegister */
 };
-/* Is [addr, addr + size) in one block that lies at an address of the client's own? */
+/* Is [addr, addr + size) inside one block at an address of the client's own? */
 bool wh_host_alias(const struct wh_session *s, uint64_t addr, uint64_t size);
-/* All registrations ended with their context: make them again. */
+/* All registrations ended with their context: makes them again. */
 void wh_host_register_again(struct wh_session *s);
 void wh_host_free(struct wh_session *s);
 
@@ -37,7 +36,7 @@ void wh_managed_context_gone(struct wh_session *s, uint64_t ctx);
 /* resource.c */
 void wh_resources_free(struct wh_session *s);
 
-/* Of a launch; what a newer driver has behind it may hold addresses. */
+/* The last known attribute of a launch. A later one, of a newer driver, may hold an address. */
 #define WH_LAST_LAUNCH_ATTRIBUTE CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING
 
 struct wh_call_entry {
@@ -45,7 +44,7 @@ struct wh_call_entry {
 	uint32_t min_size;
 	bool launch;		/* it calls wh_launch_begin() */
 	bool together;		/* others may run at the same time: gate.h */
-	bool ends;		/* it may end what another call has looked up */
+	bool ends;		/* it may end an object that another call has looked up */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];
 
@@ -55,15 +54,17 @@ struct wh_driver_symbol {
 };
 extern const struct wh_driver_symbol wh_driver_symbols[];
 
-/* backend.c: fill s->drv from the library at path. */
+/* backend.c: fills s->drv from the library at path. */
 bool wh_backend_load(struct wh_session *s, const char *path, char *err, size_t err_size);
-/* context.c: make the request's context and capture mode current. */
+/* context.c: makes the request's context and capture mode current. */
 void wh_context_enter(struct wh_session *s, const struct wh_req *q);
 void wh_context_follow(struct wh_session *s);
 
 /* --- Reading the request ------------------------------------------------------ */
 
-/* The next array of the request: count objects of size. False if it is not all there. */
+/*
+ * Takes the next array of the request: `count` objects of `size` bytes. False if it is incomplete.
+ */
 static inline bool wh_take(struct wh_frame *f, size_t count, size_t size, void **out)
 {
 	size_t bytes;
@@ -76,7 +77,7 @@ static inline bool wh_take(struct wh_frame *f, size_t count, size_t size, void *
 	return true;
 }
 
-/* A string of `size` bytes with its NUL; size 0 is NULL. */
+/* Takes a string of `size` bytes with its NUL; size 0 means NULL. */
 static inline bool wh_take_string(struct wh_frame *f, uint64_t size, const char **out)
 {
 	void *p;
@@ -92,7 +93,7 @@ static inline bool wh_take_string(struct wh_frame *f, uint64_t size, const char 
 
 /* --- Writing the response ------------------------------------------------------ */
 
-/* Start the response with its zeroed fixed part. */
+/* Starts the response with its zeroed fixed part. */
 static inline void *wh_reply(struct wh_frame *f, size_t fixed)
 {
 	memset(f->rsp, 0, fixed);
@@ -100,7 +101,7 @@ static inline void *wh_reply(struct wh_frame *f, size_t fixed)
 	return f->rsp;
 }
 
-/* Room for an array behind what is there. False if the message area cannot hold it. */
+/* Makes room for an array behind what is there. False if the message area cannot hold it. */
 static inline bool wh_room(struct wh_frame *f, size_t count, size_t size, void **out)
 {
 	size_t bytes = wh_wire_bytes(count, size);
@@ -113,7 +114,7 @@ static inline bool wh_room(struct wh_frame *f, size_t count, size_t size, void *
 	return true;
 }
 
-/* Room that begins as the array of the request that *p points to. */
+/* Makes room that begins as a copy of the request's array to which *p points. */
 static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, void **p)
 {
 	const void *from = *p;
@@ -124,7 +125,7 @@ static inline bool wh_room_copy(struct wh_frame *f, size_t count, size_t size, v
 	return true;
 }
 
-/* Append a string, cut to what fits; returns its size with the NUL, 0 for NULL. */
+/* Appends a string, cut to what fits; returns its size with the NUL, or 0 for NULL. */
 static inline uint64_t wh_put_string(struct wh_frame *f, const char *s)
 {
 	size_t n = s ? strlen(s) + 1 : 0;
@@ -137,8 +138,8 @@ static inline uint64_t wh_put_string(struct wh_frame *f, const char *s)
 }
 
 /*
- * Does [addr, addr + size) stay the client's as long as the session lives? The
- * data area and the far area (a hole in it is memory of the client's, too).
+ * Does [addr, addr + size) stay the client's as long as the session lives? This holds for the data
+ * area and the far area (a hole in it is memory of the client, too).
  */
 static inline bool wh_part_range(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
@@ -151,15 +152,15 @@ static inline bool wh_part_range(const struct wh_session *s, uint64_t addr, uint
 	       size <= s->far_size - (addr - base);
 }
 
-/* May a client name it as host memory? That, and what it registered. */
+/* May a client name it as host memory? It may name the part, and what it registered. */
 static inline bool wh_host_range(const struct wh_session *s, uint64_t addr, uint64_t size)
 {
 	return wh_part_range(s, addr, size) || (s->hosts && wh_host_alias(s, addr, size));
 }
 
 /*
- * The same of a request's field. Of no bytes any address is right, and the driver gets none
- * of the client's choice: programs copy nothing from wherever they like.
+ * The same for a field of a request. For 0 bytes any address is right, since programs copy nothing
+ * from arbitrary addresses. The driver then gets an address of the data area instead.
  */
 static inline bool wh_host_bytes(const struct wh_session *s, uint64_t *addr, uint64_t size)
 {
@@ -184,17 +185,20 @@ static inline CUresult wh_reach(struct wh_session *s, uint64_t addr, uint64_t by
 
 /* --- device.c ------------------------------------------------------------------------ */
 
-/* Is the device, by the driver's number, another tenant's? */
+/* Does the device, by the driver's number, belong to another tenant? */
 bool wh_device_hidden(const struct wh_session *s, int device);
-/* Is one of those in `count` objects, `stride` bytes each, with a CUmemLocation at `offset`? */
+/*
+ * Is a device hidden that is named in one of `count` objects of `stride` bytes, each with a
+ * CUmemLocation at `offset`?
+ */
 bool wh_locations_hidden(const struct wh_session *s, const void *first, size_t count,
 			 size_t stride, size_t offset);
 
 /* --- records.c ----------------------------------------------------------------------- */
 
-/* A copy between unified addresses: counted where one side is host memory. */
+/* Counts a copy between unified addresses, if one side is host memory. */
 void wh_count_moved(struct wh_session *s, CUdeviceptr to, CUdeviceptr from, uint64_t bytes);
-/* Of boxes that went through wh_in_NAME(): records.c. */
+/* records.c: for structs that went through wh_in_NAME(). */
 void wh_count_CUDA_MEMCPY2D(struct wh_session *s, const CUDA_MEMCPY2D *c);
 void wh_count_CUDA_MEMCPY3D(struct wh_session *s, const CUDA_MEMCPY3D *c);
 void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER *c);

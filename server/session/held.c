@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Owns what objects of libraries hold (held.h): one entry beside each of the handle table. */
+/*
+ * Owns the addresses that objects of libraries hold (held.h): one entry for each of the handle
+ * table.
+ */
 #include "session/held.h"
 
 #include <stdlib.h>
@@ -7,9 +10,10 @@
 #include "session/handler.h"
 
 struct wh_held {
-	uint64_t id;		/* whose: another one's of the same place has ended */
+	/* its object; another number: the object that had this place before has ended */
+	uint64_t id;
 	uint64_t address[WH_HELD];
-	uint64_t kept[WH_HELD];	/* the library's */
+	uint64_t kept[WH_HELD];	/* what the library keeps */
 };
 
 uint64_t wh_held_keep(struct wh_session *s, uint64_t address)
@@ -42,7 +46,7 @@ void wh_hold(struct wh_session *s, uint64_t id, unsigned int place, uint64_t add
 {
 	struct wh_held *h;
 
-	/* The table was full. */
+	/* The handle table was full. */
 	if (!id)
 		return;
 	h = &s->held[wh_handle_index(id)];
@@ -52,7 +56,7 @@ void wh_hold(struct wh_session *s, uint64_t id, unsigned int place, uint64_t add
 	h->kept[place] = kept;
 }
 
-/* NULL: it holds none. */
+/* Returns NULL if the object holds no address. */
 static const struct wh_held *find(const struct wh_session *s, uint64_t id)
 {
 	const uint32_t index = wh_handle_index(id);
@@ -61,7 +65,10 @@ static const struct wh_held *find(const struct wh_session *s, uint64_t id)
 	return h && h->id == id ? h : NULL;
 }
 
-/* Also where the client has got memory at its address since: the library does not have that. */
+/*
+ * WH_HELD_NOTHING never reaches, even if the client has got memory at its address since: the
+ * library does not have that address.
+ */
 static bool reaches(struct wh_session *s, uint64_t id, bool nothing)
 {
 	const struct wh_held *h = find(s, id);

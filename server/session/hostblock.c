@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Pinned memory besides the data area: blocks of the far area, which client
- * and worker share, registered with the driver one by one. A block may lie at
- * the client's own address in this process, too, so that a registered pointer
- * is the device's pointer as well. Never over anything that is mapped here.
+ * Pinned memory besides the data area: blocks of the far area, which client and worker share,
+ * registered with the driver one by one. A block may also lie at the client's own address in this
+ * process, so that a registered pointer is the device's pointer as well. It never lies over
+ * anything that is mapped here.
  */
 #define _GNU_SOURCE
 #include "session/handler.h"
@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Below all that any process maps by itself; the top is the kernel's. */
+/*
+ * Every process maps its own memory above the lowest address; the kernel owns what is above the
+ * highest.
+ */
 #define LOWEST_AT	0x10000ULL
 #define HIGHEST_AT	0x7ffffffff000ULL
 
-/* Index of the first block that starts above addr, in order of `at`. */
+/* Returns the index of the first block that starts above the address, in the order of `at`. */
 static size_t above(const struct wh_session *s, uint64_t at)
 {
 	size_t lo = 0, hi = s->hosts, mid;
@@ -60,7 +63,7 @@ void wh_host_free(struct wh_session *s)
 	s->hosts = 0;
 }
 
-/* Blocks that live at the client's addresses do not overlap there, either. */
+/* Blocks at the client's addresses must not overlap there, either. */
 static bool free_of_aliases(const struct wh_session *s, const struct wh_host_block *b)
 {
 	size_t i = above(s, b->at + b->size - 1);
@@ -71,8 +74,8 @@ static bool free_of_aliases(const struct wh_session *s, const struct wh_host_blo
 /* --- The client's own address --------------------------------------------------- */
 
 /*
- * An address that was a block's once is never the worker's: a graph may name it
- * still, and would copy whatever came to lie there. It stays mapped to nothing.
+ * An address that was once a block's is never used by the worker: a graph may still name it, and
+ * would copy whatever came to lie there. It stays mapped to nothing.
  */
 static bool claim(struct wh_session *s, uint64_t at, uint64_t size)
 {
@@ -110,7 +113,7 @@ static bool map_alias(struct wh_session *s, const struct wh_host_block *b)
 	if (b->at < LOWEST_AT || b->at > HIGHEST_AT || b->size > HIGHEST_AT - b->at ||
 	    !free_of_aliases(s, b) || !claim(s, b->at, b->size))
 		return false;
-	/* Size 0: a second mapping of the same shared pages. */
+	/* Size 0 makes a second mapping of the same shared pages. */
 	if (mremap((void *)b->addr, 0, b->size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at)
 		return true;
 	clear_alias(b->at, b->size);
@@ -211,7 +214,7 @@ static CUresult end(struct wh_session *s, const struct wh_req_whHostBlock *q)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	if (s->drv.cuMemHostUnregister)
 		res = s->drv.cuMemHostUnregister((void *)s->host[i].at);
-	/* Gone with its context already: as good. */
+	/* If it has ended with its context already, that is as good. */
 	if (res != CUDA_SUCCESS && res != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED &&
 	    res != CUDA_ERROR_INVALID_CONTEXT && res != CUDA_ERROR_CONTEXT_IS_DESTROYED)
 		return res;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Looks into images of code, as their makers pack them: nvcc compresses the PTX of a fatbin,
- * and with options all of it. Only to find a word in it: the driver reads the image itself.
- * An image is the client's, so that each size is checked, what one costs has a bound, and what
- * cannot be looked into may have any word.
+ * Looks into images of code, as their makers pack them: nvcc compresses the PTX of a fatbin, and
+ * with options all of it. This only finds a word in an image; the driver reads the image itself. An
+ * image comes from the client. So each size is checked, the cost of an image has a bound, and an
+ * image that cannot be looked into counts as having any word.
  */
 #define _GNU_SOURCE
 #include "session/image.h"
@@ -17,21 +17,21 @@
 #define FLAG_LZ4	0x2000u
 #define FLAG_ZSTD	0x8000u
 #define KIND_ELF	2
-/* No more than this is unpacked of an entry, and of an image: a quarter of a second. */
+/* At most this much is unpacked of an entry, and of an image: a quarter of a second. */
 #define MAX_ENTRY	(64UL << 20)
 #define MAX_IMAGE	(256UL << 20)
 
 struct fatbin {
 	uint32_t magic;
 	uint16_t version, header_size;
-	uint64_t size;		/* of the entries */
+	uint64_t size;		/* bytes of the entries */
 };
 
 struct entry {
 	uint16_t kind, attributes;
 	uint32_t header_size;
-	uint64_t size;		/* of what follows the header */
-	uint32_t packed;	/* of it, when compressed */
+	uint64_t size;		/* bytes that follow the header */
+	uint32_t packed;	/* compressed bytes of these */
 	uint32_t options;
 	uint16_t minor, major;
 	uint32_t sm;
@@ -43,7 +43,7 @@ struct entry {
 _Static_assert(sizeof(struct entry) == 0x40 && offsetof(struct entry, flags) == 0x28,
 	       "as NVIDIA lays it out");
 
-/* What is looked for, and how much may still be unpacked. */
+/* The word that is looked for, and how much may still be unpacked. */
 struct search {
 	const char *word;
 	uint64_t majors;
@@ -51,8 +51,8 @@ struct search {
 };
 
 /*
- * Made once, at the start: a new one asks CPUID what the processor can do, which is a handoff
- * in a virtual machine. Code is loaded by calls that run alone.
+ * Made once, at the start: to make one asks CPUID what the processor can do, which is a handoff in
+ * a virtual machine. Code is loaded by calls that run alone, so one is enough.
  */
 static ZSTD_DCtx *zstd;
 
@@ -67,7 +67,7 @@ static bool has(const void *p, size_t n, const char *word)
 	return memmem(p, n, word, strlen(word));
 }
 
-/* 0 if it is not what the entry says. */
+/* Returns 0 if the data is not what the entry says. */
 static size_t unpack(const struct entry *e, const uint8_t *from, void *to)
 {
 	size_t n;
@@ -101,7 +101,7 @@ static bool packed_has(struct search *s, const struct entry *e, const uint8_t *f
 	return found;
 }
 
-/* Code for another kind of device is not run here; PTX may be, whatever it was made for. */
+/* Code for another kind of device does not run here; PTX may, whatever it was made for. */
 static bool other_device(const struct search *s, const struct entry *e)
 {
 	unsigned int major = e->sm / 10;
@@ -134,7 +134,7 @@ bool wh_image_may_have(const void *image, size_t size, const char *word, uint64_
 
 	if (has(image, size, word))
 		return true;
-	/* Several may follow each other. */
+	/* Several fatbins may follow each other. */
 	for (; size >= sizeof(h); p += h.header_size + h.size, size -= h.header_size + h.size) {
 		memcpy(&h, p, sizeof(h));
 		if (h.magic != FATBIN_MAGIC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What images of code say. */
+/* Looks for a word in images of code. */
 #ifndef WORMHOLE_SERVER_IMAGE_H
 #define WORMHOLE_SERVER_IMAGE_H
 
@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Once, before the first image. */
+/* Call this once, before the first image. */
 void wh_image_ready(void);
 /*
- * May the word be in the image's code for devices of these major numbers (a bit each; 0 for
- * all)? No is sure.
+ * May the word be in the image's code for devices of these major numbers (a bit each; 0 for all)?
+ * Only false is certain.
  */
 bool wh_image_may_have(const void *image, size_t size, const char *word, uint64_t majors);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * What a client may set: read by the driver, of effect on its own process only.
- * Which devices it sees, and in which order, the client's library decides.
+ * The variables that a client may set: the driver reads them, and they affect only the client's own
+ * process. The client's library decides which devices the client sees, and in which order.
  */
 static const char *const env_allowed[] = {
 	"CUDA_MODULE_LOADING",
@@ -110,7 +110,7 @@ CUresult wh_do_whDeviceInfo(struct wh_session *s, struct wh_frame *f)
 		res = get_uuid(s, q->device, &r->info.uuid);
 	if (res != CUDA_SUCCESS)
 		return res;
-	/* The device is as big as the tenant's part of it. */
+	/* The client sees a device that is as big as the tenant's part of it. */
 	wh_mem_room(s, q->device, &room, &quota);
 	r->info.total_mem = total < quota ? total : quota;
 	get_attributes(s, q->device, &r->info);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers of launches and of what a client must know to pack one. The
- * parameter bytes arrive laid out as the kernel wants them and are given to
- * the driver as one buffer.
+ * Handlers of launches, and of what a client must know to pack one. The parameter bytes arrive laid
+ * out as the kernel wants them and are given to the driver as one buffer.
  */
 #include "session/handler.h"
 
@@ -26,7 +25,7 @@ CUresult wh_do_whParamLayout(struct wh_session *s, struct wh_frame *f)
 	for (room = f->max / sizeof(*p); ; r->count++) {
 		res = kernel ? s->drv.cuKernelGetParamInfo(real, r->count, &offset, &size) :
 			       s->drv.cuFuncGetParamInfo(real, r->count, &offset, &size);
-		/* The end of the list is said by this error, and only for an index above 0. */
+		/* The driver ends the list by this error, and only for an index above 0. */
 		if (res != CUDA_SUCCESS)
 			return res == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : res;
 		if (r->count >= room || !wh_room(f, 1, sizeof(*p), (void **)&p))
@@ -38,7 +37,7 @@ CUresult wh_do_whParamLayout(struct wh_session *s, struct wh_frame *f)
 	}
 }
 
-/* Events inside attributes are handles; whatever returns an object is refused. */
+/* Events inside attributes are handles; attributes that return an object are refused. */
 static CUresult fix_attributes(struct wh_session *s, CUlaunchAttribute *a, uint32_t n)
 {
 	CUevent *event;
@@ -66,14 +65,17 @@ static CUresult fix_attributes(struct wh_session *s, CUlaunchAttribute *a, uint3
 }
 
 struct launch {
-	uint64_t id;		/* the client's, of the function */
+	uint64_t id;		/* the client's handle of the function */
 	CUfunction function;
 	CUlaunchConfig *config;	/* in the request's copy */
-	void *params;		/* param_bytes of them */
+	void *params;		/* param_bytes bytes */
 	size_t param_bytes;
 };
 
-/* The request's fields are the configuration's; the driver's objects take the place of ids. */
+/*
+ * The request's fields lie as in the driver's configuration; the driver's objects replace the
+ * handles.
+ */
 #define LIES_AS(field, member) \
 	_Static_assert(offsetof(struct wh_req_whLaunch, field) - \
 		       offsetof(struct wh_req_whLaunch, grid) == \
@@ -96,7 +98,7 @@ static CUresult take_attributes(struct wh_session *s, struct wh_frame *f, CUlaun
 	return fix_attributes(s, c->attrs, c->numAttrs);
 }
 
-/* From the request to what the driver gets; everything is checked here. */
+/* Turns a request into what the driver gets, and checks everything. */
 static WH_INLINE CUresult take_launch(struct wh_session *s, struct wh_frame *f, struct launch *l)
 {
 	struct wh_req_whLaunch *q = f->req;
@@ -139,7 +141,10 @@ static CUresult with_params(struct wh_session *s, const CUlaunchConfig *config,
 	return s->drv.cuLaunchKernelEx(config, function, NULL, extra);
 }
 
-/* Always by cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than cuLaunchKernel(). */
+/*
+ * This always uses cuLaunchKernelEx(): in driver 580.159 it takes 0.1 us less than
+ * cuLaunchKernel().
+ */
 static WH_INLINE CUresult by_the_driver(struct wh_session *s, const struct launch *l)
 {
 	if (l->param_bytes)
@@ -175,7 +180,7 @@ static bool is_kernel(const struct wh_session *s, uint64_t id)
 	return wh_handles_get(&s->handles, id, WH_H_CUkernel) != NULL;
 }
 
-/* Of a kernel that is not known: what it may take is charged before. */
+/* Launches a kernel that is not known yet: the memory that it may take is charged before. */
 static __attribute__((noinline)) CUresult launch_first(struct wh_session *s, struct launch l)
 {
 	struct wh_charge charge = { .device = -1 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds and loads the genuine library behind a client's stub and fills its
- * table of functions. Owns the rule that a worker never loads a stub of ours,
- * to which its soname leads where a client is installed, too.
+ * Finds and loads the genuine library behind a client's stub and fills its table of functions. Owns
+ * the rule that a worker never loads a stub of ours, which also has the library's soname where a
+ * client is installed.
  */
 #define _GNU_SOURCE
 #include "session/choice.h"
@@ -43,7 +43,7 @@ const char *wh_library_named(const struct wh_library *lib)
 	return file && *file ? file : NULL;
 }
 
-/* Of the folders, with colons between them, the first that has it. */
+/* Returns the file from the first of the folders that has it; colons are between the folders. */
 static const char *in_folders(const struct wh_library *lib, char *room, size_t size)
 {
 	const char *list = getenv("WORMHOLE_LIB_PATH");
@@ -70,13 +70,13 @@ static const char *find(const struct wh_library *lib, uint32_t wish, char *room,
 	return file ? file : lib->soname;
 }
 
-/* Our stubs, and what needs our libcuda.so.1, find this name in their own dependencies. */
+/* Our stubs, and libraries that need our libcuda.so.1, find this name in their dependencies. */
 static bool is_stub(void *handle)
 {
 	return dlsym(handle, "wh_library_begin");
 }
 
-/* Of its folder, or a library that is served, too, wherever that is. */
+/* Returns the file from the same folder, or a library that is served, wherever that is. */
 static const char *file_beside(const char *folder, size_t length, const char *name, size_t n,
 			       char *room, size_t size)
 {
@@ -97,9 +97,9 @@ static const char *file_beside(const char *folder, size_t length, const char *na
 }
 
 /*
- * A library looks for others by their names, and where a program's own search (LD_LIBRARY_PATH)
- * comes to a client's first, as over loopback, it would find that. So they are opened before
- * it: a name that is there already is not searched for.
+ * A library looks for others by their names. If a program's own search (LD_LIBRARY_PATH) leads to a
+ * client's stub first, as over loopback, it would find that. So these libraries are opened before
+ * it: the loader does not search for a name that is loaded already.
  */
 void wh_library_open_beside(const struct wh_library *lib, const char *path)
 {
@@ -127,7 +127,7 @@ static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, s
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		snprintf(err, err_size, "%s", dlerror());
-	/* Without a libcuda.so.1 of ours in the process, a stub does not even load. */
+	/* If the process has no libcuda.so.1 of ours, a stub does not even load. */
 	if (!handle && !strstr(err, "WORMHOLE_PRIVATE"))
 		return NULL;
 	if (handle && !is_stub(handle))
@@ -142,7 +142,7 @@ static void *open_file(const struct wh_library *lib, uint32_t wish, char *err, s
 
 /* --- Its version ---------------------------------------------------------------- */
 
-/* NCCL's: 10000 for the major version, 100 for the minor one. */
+/* NCCL counts 10000 for the major version and 100 for the minor one. */
 static uint32_t version_of_code(int code)
 {
 	return code < 10000 ? 0 : wh_version(code / 10000, code / 100 % 100, code % 100);
@@ -197,7 +197,7 @@ bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char 
 	return false;
 }
 
-/* The client asks once; one that asks in a loop must not fill the log. */
+/* A client should ask once; one that asks in a loop must not fill the log. */
 static void say_failed(struct wh_session *s, uint32_t number, const char *err)
 {
 	if (!(s->library_failed & 1u << number))
@@ -206,7 +206,10 @@ static void say_failed(struct wh_session *s, uint32_t number, const char *err)
 	s->library_failed |= 1u << number;
 }
 
-/* Those in the folders. One that lacks what it needs keeps no client from the others. */
+/*
+ * Loads the libraries in the folders. One that lacks its own dependencies must not keep a client
+ * from the others.
+ */
 static void preload_all(struct wh_session *s)
 {
 	char room[4096], err[512];

@@ -14,7 +14,7 @@
 struct wh_library_entry {
 	int32_t (*run)(struct wh_session *s, struct wh_frame *f);	/* the library's status */
 	uint32_t min_size;
-	bool ends;		/* as of wh_call_entry (handler.h) */
+	bool ends;		/* as in wh_call_entry (handler.h) */
 };
 
 struct wh_library_symbol {
@@ -30,52 +30,62 @@ struct wh_library {
 	const struct wh_library_symbol *symbols;	/* the first one must be there */
 	const struct wh_library_entry *calls;
 	uint32_t ncalls;
-	/* Which say its version: of three numbers (libraryPropertyType), or all in one; or NULL. */
+	/*
+	 * Functions that tell the version: in three numbers (libraryPropertyType), or in one; or
+	 * NULL.
+	 */
 	const char *property, *version;
-	/* Files that it looks for by name, the first needed first; or NULL. */
+	/* Files that the library looks for by name, in the order of need; or NULL. */
 	const char *beside;
-	/* What has to happen to the table once it is filled, or NULL. */
+	/* Called on the table once it is filled, or NULL. */
 	void (*loaded)(struct wh_session *s, void *table);
 };
 
-/* libraries/table.c: those that are built in, by number. */
+/* libraries/table.c: the libraries that are built in, by number. */
 extern const struct wh_library *const wh_libraries[WH_LIBS];
 
-/* The call of a number with its library in the upper half, or NULL. */
+/* Returns the call for a number whose upper half is the library, or NULL. */
 const struct wh_library_entry *wh_library_find(uint32_t call);
-/* $WORMHOLE_CUBLAS of "cublas": its name, and the file that an administrator named, or NULL. */
+/*
+ * Return the name of a library's variable, as $WORMHOLE_CUBLAS for "cublas", and the file that an
+ * administrator named by it, or NULL.
+ */
 #define WH_LIBRARY_VARIABLE	64
 void wh_library_variable(const struct wh_library *lib, char name[WH_LIBRARY_VARIABLE]);
 const char *wh_library_named(const struct wh_library *lib);
 /*
- * Load it, if it is not. By $WORMHOLE_<NAME> (a file), else the version that was wished of those
- * that the server has found (choice.h), else from the first folder of $WORMHOLE_LIB_PATH that
- * has it, else as the loader finds the soname; never a client's stub. False with one line in err.
+ * Loads a library, if it is not loaded. The file is the one that $WORMHOLE_<NAME> names. Otherwise
+ * it is the wished version of those that the server has found (choice.h), or else the file in the
+ * first folder of $WORMHOLE_LIB_PATH that has it, or else what the loader finds by the soname. It
+ * is never a client's stub. False with one line in err.
  */
 bool wh_library_load(struct wh_session *s, uint32_t number, uint32_t wish, char *err,
 		     size_t err_size);
-/* Before the library of this path is opened: the files that it looks for by name. */
+/*
+ * Opens the files that the library at this path looks for by name. Call it before the library is
+ * opened.
+ */
 void wh_library_open_beside(const struct wh_library *lib, const char *path);
-/* What the library says of itself, by wh_version(); 0: nothing. */
+/* Returns the version that the library tells, as wh_version(); 0: it tells none. */
 uint32_t wh_library_version(const struct wh_library *lib, void *handle);
-/* The loaded library lacks a function: say which, and return `status`. */
+/* The loaded library lacks a function: says which, and returns `status`. */
 int32_t wh_library_missing(struct wh_session *s, const char *name, int32_t status);
 
 /*
- * Host memory that a library's call works in; false if there is none to be had. Calls
- * of libraries run one by one, so one is enough; what a call left is gone with the next.
+ * Host memory that a library's call works in; false if there is none. Calls of libraries run one by
+ * one, so one block is enough; the next call replaces it.
  */
 bool wh_library_host_work(struct wh_session *s, size_t size, void **out);
 void wh_library_host_work_end(struct wh_session *s);
 
-/* The table of a library's functions; not NULL inside of its handlers. */
+/* Returns the table of a library's functions; not NULL inside its handlers. */
 static inline const void *wh_library_functions(const struct wh_session *s, uint32_t number)
 {
 	return s->library[number];
 }
 
 /*
- * An operand that is host or device memory by the handle's pointer mode: `host`
+ * Returns an operand that is host or device memory, depending on the handle's pointer mode. `host`
  * is the copy in the message, `device` the client's number for the driver.
  */
 static inline void *wh_operand(const struct wh_req *q, unsigned int i, bool device_mode,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Hooks of generated handlers for the limits where a flag of cuda-api/cuda.api
- * does not say enough: what a request says, told to server/limits/ in plain words,
- * and what a tenant sees of a device's memory.
+ * Hooks of generated handlers for the limits, where a flag of cuda-api/cuda.api does not say
+ * enough. They tell server/limits/ in plain values what a request says, and make what a tenant sees
+ * of a device's memory.
  */
 #include "session/handler.h"
 
@@ -37,7 +37,7 @@ CUresult wh_check_cuMemPoolCreate(struct wh_session *s, const struct wh_req_cuMe
 	return wh_only_device_memory(&q->poolProps.location, q->poolProps.allocType);
 }
 
-/* The pools that are always there. */
+/* These pools always exist. */
 CUresult wh_check_cuMemGetMemPool(struct wh_session *s, const struct wh_req_cuMemGetMemPool *q)
 {
 	(void)s;
@@ -51,7 +51,9 @@ CUresult wh_check_cuMemGetDefaultMemPool(struct wh_session *s,
 	return wh_only_device_memory(&q->location, q->type);
 }
 
-/* Of plain memory, too: it stays with the process until somebody waits. */
+/*
+ * This also holds for memory that is not a pool's: it stays with the process until somebody waits.
+ */
 void wh_done_cuMemFreeAsync(struct wh_session *s, struct wh_req_cuMemFreeAsync *q, CUresult res)
 {
 	(void)q;
@@ -102,7 +104,7 @@ CUresult wh_check_cuCtxSetLimit(struct wh_session *s, const struct wh_req_cuCtxS
 	return wh_limit_fits(s, q->limit, q->value);
 }
 
-/* A part of its own choice would be of the whole device. */
+/* A part that the client chose itself would be of the whole device. */
 CUresult wh_check_cuGreenCtxCreate(struct wh_session *s, const struct wh_req_cuGreenCtxCreate *q)
 {
 	return wh_sms_limited(s, q->dev) ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
@@ -123,7 +125,7 @@ void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGe
 		r->total = quota;
 }
 
-/* 32 bits in CUDA 3.1: what is more is said as the most. */
+/* These fields have 32 bits in CUDA 3.1. A larger value is reported as the largest. */
 void wh_answer_cuMemGetInfo(struct wh_session *s, const struct wh_req_cuMemGetInfo *q,
 			    struct wh_rsp_cuMemGetInfo *r)
 {

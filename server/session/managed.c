@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Variables of modules and libraries by name, and copies between the managed
- * ones and the client, which keeps a mirror of each at the same address. A
- * client can name only what it has looked up and whose owner lives. The copies
- * go through a stream of their own, which waits for nothing and nothing waits
- * for: kernels may be running, and host functions may hold up other streams.
+ * Variables of modules and libraries by name, and copies between the managed ones and the client,
+ * which keeps a mirror of each at the same address. A client can name only variables that it has
+ * looked up and whose owner lives. The copies go through a stream of their own, which waits for no
+ * other stream, and for which no other stream waits: kernels may be running, and host functions may
+ * hold up other streams.
  */
 #include "session/handler.h"
 
 #include <stdlib.h>
 
-/* Index of the first variable that starts above addr. */
+/* Returns the index of the first variable that starts above addr. */
 static size_t above(const struct wh_session *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->managed.n, mid;
@@ -39,7 +39,7 @@ static bool may_touch(const struct wh_session *s, uint64_t addr, uint64_t size)
 	       lives(s, v);
 }
 
-/* What ended gives its place to what the driver puts there now. */
+/* An old variable that has ended is replaced by the one that the driver puts there now. */
 static void drop_overlapping(struct wh_session *s, const struct wh_managed_var *v)
 {
 	struct wh_managed_var *old = s->managed.var;
@@ -144,7 +144,7 @@ CUresult wh_do_whGlobal(struct wh_session *s, struct wh_frame *f)
 
 /* --- Copies -------------------------------------------------------------------------- */
 
-/* A stream belongs to a context: another one gets a new stream. */
+/* A stream belongs to a context, so another context gets a new stream. */
 static CUresult own_stream(struct wh_session *s, uint64_t ctx)
 {
 	CUresult res;
@@ -165,7 +165,7 @@ void wh_managed_context_gone(struct wh_session *s, uint64_t ctx)
 		s->managed.stream = NULL;
 }
 
-/* In user mode: the copies are short, and wait for nothing but each other. */
+/* Waits in user mode: the copies are short, and wait only for each other. */
 static CUresult await(struct wh_session *s)
 {
 	CUresult res;
@@ -200,7 +200,7 @@ static CUresult copy(struct wh_session *s, const struct wh_req_whManaged *q,
 		return res;
 	for (i = 0; i < q->pieces && res == CUDA_SUCCESS; i++)
 		res = start(s, q, &p[i]);
-	/* Also after an error: the buffer is the client's again. */
+	/* Wait also after an error: the buffer is then the client's again. */
 	end = await(s);
 	return res ? res : end;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers that load code: whUpload gathers an image in the worker's own
- * memory, so that the driver never parses bytes that the client can still
- * change; then a module, library or linker input is made from it.
+ * Handlers that load code: whUpload gathers an image in the worker's own memory, so that the driver
+ * never parses bytes that the client can still change; then a module, library or linker input is
+ * made from it.
  */
 #include "session/output.h"
 #include "session/handler.h"
@@ -39,7 +39,7 @@ CUresult wh_do_whUpload(struct wh_session *s, struct wh_frame *f)
 		drop_upload(s);
 		if (!q->total || q->total > WH_UPLOAD_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
-		/* Some slack of zeros ends a PTX text in any case. */
+		/* The zeros behind the image end a PTX text in any case. */
 		s->upload.buf = calloc(1, q->total + 64);
 		if (!s->upload.buf)
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -64,8 +64,8 @@ static int add(struct options *o, CUjit_option key, uint64_t value)
 }
 
 /*
- * Only options whose value is a number; those with addresses are ours or refused, and
- * so are those of a driver newer than this header, which may be either.
+ * Passes only options whose value is a number. Options with addresses are ours or refused. Options
+ * of a driver newer than this header are refused too, since they may be either.
  */
 static bool plain_option(uint32_t key)
 {
@@ -163,7 +163,7 @@ static bool part_ok(const struct wh_session *s, const struct wh_image_part *p)
 	return p->offset <= s->upload.total && p->size <= s->upload.total - p->offset;
 }
 
-/* What the client sent becomes one `image` argument again. */
+/* Makes one `image` argument again from what the client sent. */
 static CUresult make_image(struct wh_session *s, struct wh_frame *f, const struct wh_req_load *q,
 			   struct image *im)
 {
@@ -235,8 +235,8 @@ CUresult wh_do_cuModuleLoadDataEx(struct wh_session *s, struct wh_frame *f)
 }
 
 /*
- * Library options: the image is the worker's own copy and goes away, so
- * "binary is preserved" is not passed on; host function tables are refused.
+ * Takes library options. The image is the worker's own copy and is freed, so "binary is preserved"
+ * is not passed on; host function tables are refused.
  */
 static bool take_library_options(struct wh_frame *f, uint32_t count)
 {
@@ -252,9 +252,9 @@ static bool take_library_options(struct wh_frame *f, uint32_t count)
 }
 
 /*
- * The driver puts a library into a context when something of it is first used,
- * and that cannot be undone alone. So, with a memory limit, it is put into the
- * current one at once; an error comes back where the program uses it.
+ * The driver loads a library into a context when some of it is first used, and that cannot be
+ * undone alone. So under a memory limit it is loaded into the current context at once; an error
+ * comes back where the program uses it.
  */
 static void load_now(struct wh_session *s, CUlibrary lib)
 {
@@ -324,7 +324,7 @@ static void forget_link(struct wh_session *s)
 	s->link_size = 0;
 }
 
-/* One linker at a time: its logs and its image have one place. */
+/* There is one linker at a time, since there is one place for its logs and its image. */
 CUresult wh_do_cuLinkCreate_v2(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_link *q = f->req;
@@ -379,7 +379,7 @@ CUresult wh_do_cuLinkAddData_v2(struct wh_session *s, struct wh_frame *f)
 	return res;
 }
 
-/* Logs follow the first answer, good or bad; the image goes out piece by piece. */
+/* The logs go with the first answer, good or bad; the image goes out in pieces. */
 CUresult wh_do_cuLinkComplete(struct wh_session *s, struct wh_frame *f)
 {
 	const struct wh_req_link_complete *q = f->req;

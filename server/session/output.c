@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the driver prints: device printf() on the standard output, assertions on
- * the standard error. Both are streams of this file's, so that nothing of it
- * makes a system call; each response says when there is something, and the
- * client fetches and prints it. The worker's own messages keep the real stream.
+ * What the driver prints: device printf() goes to the standard output, assertions to the standard
+ * error. Both are replaced by streams of this file, so that printing makes no system call. Each
+ * response says when there is text, and the client fetches and prints it. The worker's own messages
+ * keep the real stream.
  */
 #define _GNU_SOURCE
 #include "session/output.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define FIRST_ROOM	(64UL << 10)
-#define MAX_ROOM	(16UL << 20)	/* what a client leaves lying beyond is lost */
+#define MAX_ROOM	(16UL << 20)	/* text beyond this that a client does not fetch is lost */
 
 struct text {
 	char *buf;
@@ -83,7 +83,7 @@ bool wh_output_capture(void)
 
 /* --- Which images may print ----------------------------------------------------------- */
 
-/* Of the devices that are there, a bit each; 0 if one cannot be told. */
+/* Returns the major numbers of the existing devices, a bit each; 0 if one is not known. */
 static uint64_t majors(struct wh_session *s)
 {
 	const CUdevice_attribute attribute = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handlers of queries whose answer has no fixed shape: pointer attributes and
- * the state of a capture; and the checks in front of generated ones.
+ * Handlers of queries whose answer has no fixed shape: pointer attributes and the state of a
+ * capture. Also the checks in front of generated ones.
  */
 #include "session/handler.h"
 
-/* 0: of one that is not listed nothing is known, so it might be a handle or an address. */
+/* Returns the size of an attribute. 0: it is not listed, so it might be a handle or an address. */
 static uint32_t attribute_bytes(CUpointer_attribute a)
 {
 	switch (a) {
@@ -20,7 +20,7 @@ static uint32_t attribute_bytes(CUpointer_attribute a)
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 	case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
 		return sizeof(uint8_t);	/* the driver writes a bool, checked below */
-	/* Handles, which are translated; addresses of the client's; sizes and numbers. */
+	/* Handles, which are translated; addresses of the client; sizes and numbers. */
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -33,13 +33,13 @@ static uint32_t attribute_bytes(CUpointer_attribute a)
 	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 		return sizeof(uint64_t);
-	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:	/* addresses of the server's kernel driver */
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:	/* holds addresses of the server's kernel driver */
 		break;
 	}
 	return 0;
 }
 
-/* As the driver answers one that it does not know. */
+/* Returns what the driver answers for an attribute that it does not know. */
 static CUresult no_attribute(CUpointer_attribute a)
 {
 	return a == CU_POINTER_ATTRIBUTE_P2P_TOKENS ? CUDA_ERROR_NOT_SUPPORTED :

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the answer to which addresses a client may name (reach.h). A handler asks
- * after it has copied the request and before it calls the driver. Nothing is freed in
- * between, since calls that free run alone (gate.h).
+ * Owns the answer to which addresses a client may name (reach.h). A handler asks after it has
+ * copied the request and before it calls the driver. Nothing is freed in between, since calls that
+ * free run alone (gate.h).
  */
 #include "session/callback.h"
 
@@ -14,7 +14,7 @@ static void forget_last(struct wh_session *s)
 		s->reach.last[i].range[0].size = s->reach.last[i].range[1].size = 0;
 }
 
-/* Where the driver puts something new, the old has ended. */
+/* Notes a new range. What the driver had at its addresses before has ended. */
 static void put(struct wh_session *s, uint64_t addr, uint64_t bytes, bool lasting)
 {
 	forget_last(s);
@@ -42,7 +42,7 @@ void wh_reach_frees(struct wh_session *s, uint64_t addr)
 	struct wh_interval *i = wh_interval_below(&s->reach.set, addr);
 
 	forget_last(s);
-	/* A graph's memory comes back to the same place with its next launch. */
+	/* A graph's memory comes back to the same addresses with its next launch. */
 	if (i && i->base == addr && !i->lasting)
 		wh_interval_drop(&s->reach.set, i);
 }
@@ -56,8 +56,8 @@ void wh_reach_forgets(struct wh_session *s)
 /* --- Asking ----------------------------------------------------------------------- */
 
 /*
- * Bytes from addr to the end of its range as the driver knows it, 0 for none. Host
- * memory that the driver knows is not meant: libraries of the worker pin some, too.
+ * Asks the driver how many bytes there are from addr to the end of its range; 0: none. Host memory
+ * that the driver knows does not count, since libraries of the worker pin some, too.
  */
 static CUresult ask_driver(struct wh_session *s, uint64_t addr, uint64_t *bytes)
 {
@@ -84,7 +84,7 @@ static CUresult refused(void)
 						    CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* Ranges side by side are one: mappings of cuMemMap() are copied across. */
+/* Adjoining ranges count as one: mappings of cuMemMap() are copied across. */
 CUresult wh_reach_slow(struct wh_session *s, uint64_t addr, uint64_t bytes)
 {
 	struct wh_reach_last *l = &s->reach.last[wh_self.slot];
@@ -172,7 +172,7 @@ CUresult wh_reach_CUstreamBatchMemOpParams(struct wh_session *s, CUstreamBatchMe
 	return res;
 }
 
-/* Bytes of one element, at least. */
+/* Returns at least the bytes of one element. */
 static uint64_t texel(CUarray_format format, unsigned int channels)
 {
 	switch (format) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Structs in requests whose unions and addresses the generator cannot judge:
- * handles inside become the driver's objects, addresses must be such that the
- * client may name (reach.h), and whatever a memory type does not use is cleared.
+ * Structs in requests whose unions and addresses the generator cannot judge. Handles inside become
+ * the driver's objects, addresses must be ones that the client may name (reach.h), and fields that
+ * a memory type does not use are cleared.
  */
 #include "session/handler.h"
 
@@ -41,7 +41,9 @@ static CUresult fix_side(struct wh_session *s, struct side *e)
 		*e->host = NULL;
 		*e->array = NULL;
 		res = wh_reach(s, *e->device, e->span);
-		/* A node of a graph may outlast this memory, and must not find other there. */
+		/*
+		 * A node of a graph may outlast this memory, and must not find other memory there.
+		 */
 		if (res == CUDA_SUCCESS && e->span && !wh_host_range(s, *e->device, e->span))
 			*e->type = CU_MEMORYTYPE_DEVICE;
 		return res;
@@ -55,7 +57,7 @@ static CUresult fix_side(struct wh_session *s, struct side *e)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Bytes from the base address to the end of the box, UINT64_MAX when it cannot be. */
+/* Bytes from the base address to the end of the box; UINT64_MAX if there can be no such box. */
 static uint64_t span(uint64_t x, uint64_t y, uint64_t z, uint64_t width, uint64_t height,
 		     uint64_t depth, uint64_t pitch, uint64_t rows)
 {
@@ -106,7 +108,7 @@ CUresult wh_in_CUDA_MEMCPY3D(struct wh_session *s, CUDA_MEMCPY3D *c)
 	return res ? res : fix_side(s, &dst);
 }
 
-/* The same struct with contexts where the other has reserved fields. */
+/* The struct equals CUDA_MEMCPY3D, with contexts in place of its reserved fields. */
 _Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER) &&
 	       offsetof(CUDA_MEMCPY3D, reserved0) == offsetof(CUDA_MEMCPY3D_PEER, srcContext) &&
 	       offsetof(CUDA_MEMCPY3D, reserved1) == offsetof(CUDA_MEMCPY3D_PEER, dstContext),
@@ -185,7 +187,7 @@ CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 		return CUDA_SUCCESS;
 	case CU_RESOURCE_TYPE_LINEAR:
 		/*
-		 * Kernels alone read it, which reach all of that memory by pointers, too. The
+		 * Only kernels read it, and they reach all of that memory by pointers, too. The
 		 * driver does not look at the end either, and programs that pad (the sample
 		 * convolutionFFT2D) name more than they have.
 		 */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Resources of devices (CUdevResource): structs that hold, besides what everybody may
- * read, bytes of the driver's own, which it believes when it gets them back. So these stay
- * here, and the client's copy has a number in their place; of what comes back nothing but
- * that number counts.
+ * Resources of devices (CUdevResource). Besides what everybody may read, these structs hold bytes
+ * of the driver's own, which the driver trusts when it gets them back. So these bytes stay here,
+ * and the client's copy has a number in their place. When a copy comes back, only that number
+ * counts.
  */
 #include "session/handler.h"
 
@@ -16,7 +16,7 @@ struct wh_resources {
 	CUdevResource real[MOST];
 };
 
-/* What stands where the driver had its own. */
+/* Stands in place of the driver's own bytes. */
 struct number {
 	uint64_t magic, n;
 };
@@ -25,7 +25,7 @@ struct number {
 _Static_assert(sizeof(struct number) <= sizeof(((CUdevResource *)0)->_internal_padding),
 	       "room for the number");
 
-/* The same one again has its number again. -1: there are too many. */
+/* Keeps a resource. An equal one gets its old number. -1: there are too many. */
 static int64_t keep(struct wh_session *s, const CUdevResource *r)
 {
 	struct wh_resources *t = s->resources;
@@ -44,7 +44,7 @@ static int64_t keep(struct wh_session *s, const CUdevResource *r)
 	return t->n++;
 }
 
-/* One that cannot be kept, or of a kind that nothing is known of, is no resource. */
+/* A resource that cannot be kept, or is of an unknown kind, is shown as none. */
 void wh_out_CUdevResource(struct wh_session *s, CUdevResource *r)
 {
 	int64_t i = r->type == CU_DEV_RESOURCE_TYPE_SM ? keep(s, r) : -1;

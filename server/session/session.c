@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 #define MSG_SIZE	(64u << 10)
-#define RANGES		256u	/* of device memory: as many take no memory in a call */
+#define RANGES		256u	/* for so many ranges of device memory no call allocates memory */
 
 static struct wh_ctl *ctl_of(struct wh_session *s)
 {
 	return (struct wh_ctl *)s->part;
 }
 
-/* The control page comes last in memory order: READY is set by wh_session_ready(). */
+/* The control page is published last: wh_session_ready() sets READY. */
 static bool format_part(struct wh_session *s, uint32_t slots)
 {
 	struct wh_ctl *ctl = ctl_of(s);
@@ -32,7 +32,9 @@ static bool format_part(struct wh_session *s, uint32_t slots)
 	if (!slots || slots > WH_MAX_SLOTS || s->part_size < data + (1u << 20) ||
 	    s->part_size > WH_MAX_PART_SIZE)
 		return false;
-	/* Of the other slots it is new memory, which nobody touches before they are used. */
+	/*
+	 * The areas of the other slots are new memory, which nobody touches before they are used.
+	 */
 	memset(s->part, 0, msg + MSG_SIZE);
 	*ctl = (struct wh_ctl) {
 		.magic = WH_CTL_MAGIC,
@@ -58,7 +60,7 @@ static bool format_part(struct wh_session *s, uint32_t slots)
 	return true;
 }
 
-/* Slack behind the request: a driver may read a parameter buffer in whole words. */
+/* There is slack behind the request: a driver may read a parameter buffer in whole words. */
 bool wh_session_slot(struct wh_session *s, uint32_t slot)
 {
 	struct wh_frame *f = &s->frame[slot];
@@ -79,7 +81,7 @@ bool wh_session_slot(struct wh_session *s, uint32_t slot)
 	return true;
 }
 
-/* Good enough for the length of a spin; measured for one millisecond. */
+/* Measures for one millisecond, which is good enough for the length of a spin. */
 static uint64_t measure_tsc(void)
 {
 	uint64_t t0 = wh_now_ns(), c0 = __builtin_ia32_rdtsc(), t1;
@@ -162,11 +164,11 @@ bool wh_session_charge_part(struct wh_session *s, size_t bytes)
 
 void wh_session_ready(struct wh_session *s)
 {
-	wh_ipc_passes_files(s);	/* a system call: not in a client's first call */
+	wh_ipc_passes_files(s);	/* it makes a system call, which a client's first call must not */
 	__atomic_store_n(&ctl_of(s)->state, WH_CTL_READY, __ATOMIC_RELEASE);
 }
 
-/* A launch cannot be taken back, but the process can end, and its work with it. */
+/* A launch cannot be cancelled, but the process can end, and its work ends with it. */
 void wh_session_out_of_time(struct wh_session *s)
 {
 	__atomic_store_n(&ctl_of(s)->last, WH_CTL_LAST_TIMEOUT, __ATOMIC_RELEASE);

@@ -14,22 +14,24 @@
 #include "session/dispatch.h"
 #include "loopback.h"
 
-/* Charge the part to the tenant's host memory; false: it has no room for it. */
+/* Charges the part to the tenant's host memory; false: there is no room for it. */
 bool wh_session_charge_part(struct wh_session *s, size_t bytes);
-/* Start the driver and use it once, so that a client's first calls find it warm. */
+/* Starts the driver and uses it once, so that a client's first calls find it warm. */
 void wh_session_warm(struct wh_session *s);
 /*
- * Load libraries ("cublas,curand", or "all" in the folders of $WORMHOLE_LIB_PATH) before a client is there; later they come
- * with the client's first call to each. False with one line in err.
+ * Loads libraries before a client is there: "cublas,curand", or "all" in the folders of
+ * $WORMHOLE_LIB_PATH. Other libraries are loaded at the client's first call to each. False with one
+ * line in err.
  */
 bool wh_session_preload(struct wh_session *s, const char *names, char *err, size_t err_size);
 /*
- * A launch has lasted too long: the process ends, and its client finds why in the control
- * page. Of sessions of a process of their own, which say so by the second.
+ * wh_session_out_of_time(): a launch has lasted too long. The process ends, and its client finds
+ * the reason in the control page. Only sessions in a process of their own do this; they allow it by
+ * wh_session_may_end().
  */
 void wh_session_out_of_time(struct wh_session *s) __attribute__((noreturn));
 void wh_session_may_end(struct wh_session *s);
-/* Publish: the client may use the part from now on. */
+/* Publishes the part: the client may use it from now on. */
 void wh_session_ready(struct wh_session *s);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is written down of a call while somebody traces: what it was, from its request before the
- * handler changes it, and when. What a request says is as large as it is checked to be.
+ * Records a call while somebody traces: what it was, from its request before the handler changes
+ * it, and when it ran. A request is read only as far as its size was checked.
  */
 #include "session/traced.h"
 #include "tenant/clock.h"
@@ -95,7 +95,9 @@ static void wait_for(const struct wh_req_whWait *q, struct wh_trace_record *r)
 	r->stream = q->kind == WH_WAIT_STREAM ? q->handle : 0;
 }
 
-/* Of the driver's calls; as long as dispatch wants it to be. */
+/*
+ * Describes a call of the driver. Dispatch has checked that the request has the call's least size.
+ */
 static void describe(struct wh_session *s, const struct wh_req *q, size_t size,
 		     struct wh_trace_record *r)
 {
@@ -145,7 +147,7 @@ static void describe(struct wh_session *s, const struct wh_req *q, size_t size,
 
 /* --- Running it ----------------------------------------------------------------------------- */
 
-/* An asynchronous copy or fill; launches say by themselves where they begin and end. */
+/* Is this an asynchronous copy or fill? Launches measure their begin and end themselves. */
 static bool is_async(const struct wh_req *q, const struct wh_trace_record *r)
 {
 	switch (q->call) {
@@ -193,7 +195,10 @@ int32_t wh_run_traced(struct wh_session *s, struct wh_frame *f, const struct wh_
 	else if (wh_self.pair)
 		wh_trace_device_end(s, stream);
 	wh_self.traced = NULL;
-	/* What was not done is done again, and written down then; a wait is a wait. */
+	/*
+	 * A call that was not done runs again, and is recorded then. A call that was held back is
+	 * recorded as such.
+	 */
 	if (res >= (int32_t)WH_ALONE)
 		return res;
 	if (res >= WH_RETRY) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Starts the driver and uses it once, before a client is there: what the first
- * calls of a client would otherwise do for the first time (start the driver,
- * link functions, grow the heap, touch pages) is done when the worker parks, so
- * that a client's calls neither leave plain user-mode execution for it nor miss
- * in the view. Leaves nothing behind but a started driver.
+ * Starts the driver and uses it once, before a client is there. A client's first calls would
+ * otherwise do much for the first time: start the driver, link functions, grow the heap, touch
+ * pages. All this is done when the worker parks, so that a client's calls stay in plain user mode
+ * and do not miss in the view. It leaves nothing behind but a started driver.
  */
 #include "session/output.h"
 #include "session/handler.h"
@@ -23,7 +22,7 @@ static const char ptx[] =
 	"ld.global.u32 %r2, [%rd2];\nadd.s32 %r2, %r2, 1;\nst.global.u32 [%rd2], %r2;\n"
 	"ret;\n}\n";
 
-/* A failure is the driver's own affair: the client will meet it, too. */
+/* A failure is the driver's own: the client will meet it, too. */
 static bool good(CUresult res, const char *what)
 {
 	if (res == CUDA_SUCCESS)
@@ -68,7 +67,7 @@ static void streams_and_events(struct wh_session *s)
 	good(s->drv.cuStreamDestroy_v2(stream), "cuStreamDestroy");
 }
 
-/* Through the part's data area, where a client's copies are staged, too. */
+/* Copies through the part's data area, where a client's copies are staged, too. */
 static void memory(struct wh_session *s)
 {
 	CUdeviceptr dev, more;
