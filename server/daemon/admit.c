@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How often a tenant's clients may connect. Each connection starts a process, which loads a
- * driver: without a bound one program's loop takes the machine from all others. A tenant has
- * a number of starts at hand, which fills again at a steady rate; who comes when none is left
- * is turned away at once, at the cost of an answer. Of a tenant and not of a user: all that
- * containers run is root's, as a rule, and no program is to use up what others' have at hand.
+ * How often a tenant's clients may connect. Each connection starts a process, which loads a driver:
+ * without a bound, one program's loop takes the machine from all others. A tenant has a number of
+ * starts at hand, which fills again at a steady rate. A client that comes when none is left is
+ * refused at once, at the cost of an answer. The count is the tenant's and not the user's:
+ * containers usually run everything as root, and no program may use up the starts of others.
  *
- * And what happens when the server has no descriptor left to accept a connection
- * with: one that is kept for this lets it say so. Otherwise the connection would
- * wait without a word, and the server ask for it without end.
+ * This file also handles a server that has no descriptor left to accept a connection with: a
+ * descriptor that is kept for this case lets the server say so. Otherwise the connection would wait
+ * without an answer, and the server would ask for it without end.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS		1000000000ull	/* of a second */
+#define NS		1000000000ull	/* nanoseconds of a second */
 #define FULL_NS		((uint64_t)WH_STARTS * NS / WH_STARTS_A_SECOND)
 
 bool wh_admit(struct wh_starts *s)
@@ -28,7 +28,7 @@ bool wh_admit(struct wh_starts *s)
 	const uint64_t one = NS / WH_STARTS_A_SECOND;
 	uint64_t now = wh_now_ns(), full = now - FULL_NS;
 
-	/* Since when what is at hand has come back. */
+	/* Starts come back over time, but no more of them than the full number. */
 	if (s->since_ns < full || s->since_ns > now)
 		s->since_ns = full;
 	if (now - s->since_ns < one)
@@ -62,7 +62,9 @@ int wh_accept(int listener, void (*turn_away)(int conn, void *arg), void *arg)
 		turn_away(conn, arg);
 		close(conn);
 	} else {
-		/* The limit was lowered below what is open. Whoever waits there waits on. */
+		/*
+		 * The limit was lowered below the number of open descriptors. The client waits on.
+		 */
 		nanosleep(&pause, NULL);
 	}
 	wh_accept_start();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The process that reads the driver's own figures, and what is compared with them
+ * The process that reads the driver's own figures, and what they are compared with
  * (figures/judge.c): this server's tenants and their workers.
  */
 #define _GNU_SOURCE
@@ -94,7 +94,9 @@ bool wh_audit_start(void)
 	return false;
 }
 
-/* It ends by itself, status 0, where nothing can be read; anything else is an accident. */
+/*
+ * The process ends by itself, with status 0, if it can read nothing; any other end is an accident.
+ */
 bool wh_audit_reap(pid_t pid, int status)
 {
 	if (pid != reader.pid)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The specification by which containers become a tenant's clients is written by `wormhole cdi`,
- * which leaves a note beside the tenant's files. Whoever may write there is root or the server's
- * user: the path in the note is one that this process may remove as well as he may.
+ * `wormhole cdi` writes the specification by which containers become a tenant's clients, and leaves
+ * a note beside the tenant's files. Only root and the server's user can write there: the path in
+ * the note is one that they could remove as well as this process can.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The control socket: one JSON object in a packet asks, one answers. Its file
- * has mode 0600 and the kernel says who is at the other end; only root and the
- * server's own user are heard. Described in docs/tenants.md.
+ * The control socket: one JSON object in a packet asks, one answers. Its file has mode 0600 and the
+ * kernel says who is at the other end; only root and the server's own user are heard.
+ * docs/tenants.md describes it.
  *
- * The creator of an ephemeral tenant keeps it by this connection and by its
- * process (pidfd), whichever lasts longer: a program that closes all its
- * descriptors keeps its tenant, and so do children of one that has ended. Such
- * a connection passes to the program, so nothing more is heard on it.
+ * The creator of an ephemeral tenant keeps it by this connection and by its process (pidfd),
+ * whichever lasts longer: a program that closes all its descriptors keeps its tenant, and so do
+ * children of a program that has ended. Such a connection is inherited by the program, so requests
+ * are no longer accepted on it.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -31,9 +31,9 @@
 struct connection {
 	int fd;
 	pid_t peer;
-	int file;		/* goes with the answer; -1: none */
+	int file;		/* a descriptor that goes with the answer; -1: none */
 	bool stop;		/* end the server once the answer is sent */
-	struct wh_tenant *kept;	/* NULL: none */
+	struct wh_tenant *kept;	/* the tenant that the connection keeps; NULL: none */
 };
 
 static int listener = -1, connections;
@@ -58,7 +58,9 @@ static cJSON *success(void)
 	return o;
 }
 
-/* Of the request that is being served: what was read or is to be said may lack something. */
+/*
+ * True if memory ran out for the current request: what was read, or the answer, may be incomplete.
+ */
 static bool no_memory;
 
 static void *counted_malloc(size_t size)
@@ -104,8 +106,8 @@ static bool answer(const struct connection *c, cJSON *o)
 /* --- Parts of requests ------------------------------------------------------------ */
 
 /*
- * What a request may say. Anything else is refused by name: a misspelled word would
- * mean less than was wanted, a tenant without its limit.
+ * The keys that a request may have. Any other key is refused by name: with a misspelled word a
+ * request would mean less than was wanted, for example a tenant without its limit.
  */
 enum type { TEXT, NUMBER, FLAG, LIST, OBJECT };
 
@@ -151,7 +153,7 @@ static void name_keys(const struct key keys[MAX_KEYS], const char *what, const c
 		n += (size_t)snprintf(err + n, err_size - n, "%s %s", i ? "," : "", keys[i].name);
 }
 
-/* Only these, each of its type and once. */
+/* Checks that an object has only these keys, each with its type and only once. */
 static bool known_keys(const cJSON *o, const char *what, const struct key keys[MAX_KEYS],
 		       char *err, size_t err_size)
 {
@@ -181,7 +183,7 @@ static const char *string_of(const cJSON *o, const char *key)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, key));
 }
 
-/* An integer from min to max; false and one line in err. Absent: *has is false. */
+/* Reads an integer from min to max; false and one line in err. *has is false if it is absent. */
 static bool number_of(const cJSON *o, const char *key, double min, double max, double *v, bool *has,
 		      char *err, size_t err_size)
 {
@@ -254,7 +256,10 @@ static bool take_limits(const cJSON *o, struct wh_limit_list *list, char *err, s
 	return true;
 }
 
-/* Host memory is of no device, nor is how long a launch may take, nor how workers meet. */
+/*
+ * Reads the values that belong to no device: host memory, how long a launch may take, and whether
+ * workers may meet.
+ */
 static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, size_t err_size)
 {
 	const cJSON *nccl;
@@ -274,7 +279,7 @@ static bool take_host(const cJSON *o, struct wh_limit_list *list, char *err, siz
 	return true;
 }
 
-/* A number, or a UUID as the driver writes it. -1 and one line in err. */
+/* Reads a device: a number, or a UUID as the driver writes it. -1 and one line in err. */
 static int device_of(const cJSON *item, char *err, size_t err_size)
 {
 	const char *uuid = cJSON_GetStringValue(item);
@@ -293,7 +298,7 @@ static int device_of(const cJSON *item, char *err, size_t err_size)
 	return -1;
 }
 
-/* A bit each; *out 0: nothing is said. */
+/* Reads devices, a bit each; *out is 0 if none are named. */
 static bool take_devices(const cJSON *o, uint32_t *out, char *err, size_t err_size)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "devices"), *item;
@@ -336,7 +341,10 @@ static void on_process_end(int fd, void *arg)
 	wh_tenant_release(arg);
 }
 
-/* The process may be in another pid namespace, or the kernel old: then the connection alone. */
+/*
+ * The process may be in another pid namespace, or the kernel may be old: then only the connection
+ * keeps the tenant.
+ */
 static void keep(struct connection *c, struct wh_tenant *t)
 {
 	int pidfd = c->peer > 0 ? (int)syscall(SYS_pidfd_open, c->peer, 0) : -1;
@@ -382,7 +390,7 @@ static cJSON *create(struct connection *c, const cJSON *o)
 	out = success();
 	cJSON_AddStringToObject(out, "tenant", wh_tenant_name(t));
 	cJSON_AddStringToObject(out, "socket", wh_tenant_socket(t));
-	/* Who is told that it failed has no tenant. */
+	/* A client that is told of a failure must not have a tenant. */
 	if (no_memory && !c->kept)
 		wh_tenant_delete(t, true, err, sizeof(err));
 	return out;
@@ -457,7 +465,7 @@ static cJSON *info(struct connection *c, const cJSON *o)
 	return out;
 }
 
-/* What no file says: CPU time, of which workers know nothing. */
+/* Reports CPU time, which is in no file, since workers do not know it. */
 static cJSON *usage(struct connection *c, const cJSON *o)
 {
 	struct wh_tenant *t = NULL;
@@ -477,7 +485,7 @@ static cJSON *usage(struct connection *c, const cJSON *o)
 	return out;
 }
 
-/* The tenant's trace itself: who may ask may see all of it, and only turns it on. */
+/* Hands out the tenant's trace itself: whoever may ask may see all of it, and turns it on. */
 static cJSON *trace(struct connection *c, const cJSON *o)
 {
 	char err[WH_CONTROL_ERROR];
@@ -535,7 +543,9 @@ static cJSON *run_request(struct connection *c, const cJSON *o)
 	return failure(err);
 }
 
-/* One object and nothing behind it: what is cut off or goes on would be guessed at. */
+/*
+ * Accepts one object with nothing behind it, since a request that is cut off would be guessed at.
+ */
 static cJSON *run(struct connection *c, const char *text, size_t n)
 {
 	cJSON *o, *out;
@@ -543,7 +553,7 @@ static cJSON *run(struct connection *c, const char *text, size_t n)
 	if (n > WH_CONTROL_PACKET)
 		return failure("the request is longer than 64 KiB");
 	o = strlen(text) == n ? cJSON_ParseWithOpts(text, NULL, true) : NULL;
-	/* Half a request is none. */
+	/* An incomplete request does not count. */
 	out = o && !no_memory ? run_request(c, o) : failure("the request is not one JSON object");
 	cJSON_Delete(o);
 	return out;
@@ -603,7 +613,7 @@ static void turn_away(int conn, void *arg)
 	answer(&c, failure(WH_NO_DESCRIPTOR));
 }
 
-/* Whoever may ask is told why not. */
+/* A client that may ask is told why it cannot. */
 static bool take(struct connection *c)
 {
 	struct connection *kept = connections < MAX_CONNECTIONS ? malloc(sizeof(*kept)) : NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The environment of workers, and of what loads vendors' libraries as one: what a client
- * can run there reads it. Of the server's own these names alone, which say how the driver
- * and the libraries work; not who started the server, his folders, or what he keeps in
- * variables because it is secret.
+ * The environment of workers, and of processes that load vendors' libraries as workers do. A client
+ * that can run code there reads it. Of the server's variables only those with these names pass,
+ * which say how the driver and the libraries work. Variables that tell who started the server, or
+ * where that user's folders are, do not pass, nor do secrets.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More names, with colons between them: the administrator's word. */
+/* The administrator's list of more names, with colons between them. */
 #define MORE	"WORMHOLE_WORKER_ENV"
 
-/* All names that begin so; LD_LIBRARY_PATH is one. */
+/* All names that begin like this; LD_LIBRARY_PATH is a full name. */
 #define OF_LIBRARY(name, variable)	variable "_",
 static const char *const known[] = {
 	"LD_LIBRARY_PATH=", "WORMHOLE_", "CUDA_", "NVIDIA_", WH_EACH_LIBRARY(OF_LIBRARY)

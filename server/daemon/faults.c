@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory below a mapped file can go while it is mapped: by holes, where no filter keeps
- * workers from making them, by a file system that is full or whose disk is gone, by
- * whoever cuts the file off. To touch it is SIGBUS then, which must not be the end of a
- * server. An empty page takes its place, and the tenant's files are whole again with its
- * last worker (tenants.c). What the workers of a tenant write decides nothing here.
+ * Memory below a mapped file can go away while it is mapped: by holes, if no filter keeps workers
+ * from making them; by a file system that is full or whose disk is gone; by anybody who truncates
+ * the file. An access to it is then SIGBUS, which must not end the server. An empty page takes its
+ * place, and the tenant's files are whole again after its last worker (tenants.c). What the workers
+ * of a tenant write decides nothing here.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -18,7 +18,7 @@
 static volatile sig_atomic_t faults;
 static size_t page;
 
-/* Of this process's own accesses, one at a time: no call of the C library is under way. */
+/* Runs at an access of this process itself, so no call of the C library is interrupted. */
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	void *at = (void *)((uintptr_t)info->si_addr & ~(page - 1));
@@ -30,7 +30,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		faults = 1;
 		return;
 	}
-	/* It comes again when this returns, and ends us. */
+	/* The signal comes again when this returns, and then ends the process. */
 	signal(sig, SIG_DFL);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Puts a tenant's protections together: what the machine has is tried once, with
- * a tenant that nobody is, and said in one line. There is no second best later:
- * what was found at the start and fails for a tenant refuses that tenant.
+ * Combines a tenant's protections. What the machine has is tried once, with a tenant that belongs
+ * to nobody, and reported in one line. There is no weaker choice later: a protection that was found
+ * at the start and fails for a tenant refuses that tenant.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -166,8 +166,8 @@ bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, si
 }
 
 /*
- * The cgroup first: where it can kill, nobody is left to fork. What the tenant has made in
- * the machine's /dev/shm, where it had none of its own, is looked for aside.
+ * The cgroup ends first: if it can kill, no process is left that could fork. Files that the tenant
+ * has made in the machine's /dev/shm, if it had none of its own, are removed by a separate process.
  */
 void wh_isolation_close(struct wh_isolation *i)
 {
@@ -217,7 +217,10 @@ const char *wh_isolation_protect(bool tcp)
 
 /* --- In a worker ------------------------------------------------------------------------ */
 
-/* Moving a process between cgroups stops the machine's forks for some milliseconds. */
+/*
+ * True in a child that began in its cgroup: to move a process between cgroups stops the machine's
+ * forks for some milliseconds.
+ */
 static bool in_group;
 
 pid_t wh_isolation_fork(const struct wh_isolation *i)
@@ -238,13 +241,13 @@ pid_t wh_isolation_fork(const struct wh_isolation *i)
 		else
 			close(fd);
 	}
-	/* Before Linux 5.7, and where a filter refuses it: the child moves itself. */
+	/* Before Linux 5.7, or if a filter refuses clone3(), the child moves itself. */
 	return pid < 0 ? fork() : pid;
 }
 
 /*
- * Namespaces of root's are entered as root; those of a user namespace belong to
- * the user that made it.
+ * Namespaces that root made are entered as root; those of a user namespace belong to the user that
+ * made it.
  */
 static const char *enter(const struct wh_isolation *i)
 {

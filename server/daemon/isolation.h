@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What keeps the workers of a tenant from everybody else: a user of their own,
- * a filter of system calls, no way to files, namespaces, a cgroup. What this
- * machine allows is found once, at the start, and said; from then on a worker
- * has all of it or does not start.
+ * The protections that keep the workers of a tenant from everybody else: a user of their own, a
+ * filter of system calls, no way to files, namespaces, a cgroup. The server finds once, at its
+ * start, what this machine allows, and reports it. From then on a worker has all of it or does not
+ * start.
  */
 #ifndef WORMHOLE_ISOLATION_H
 #define WORMHOLE_ISOLATION_H
@@ -20,102 +20,112 @@ enum wh_protection_kind {
 	WH_PROTECT_CALLS,	/* seccomp, sandbox.c */
 	WH_PROTECT_FILES,	/* Landlock, landlock.c */
 	WH_PROTECT_NETWORK,	/* network and IPC namespaces, namespaces.c */
-	WH_PROTECT_MEMORY,	/* cgroup: memory, */
-	WH_PROTECT_PROCESSES,	/* number of threads, */
-	WH_PROTECT_CPU,		/* equal weight of tenants */
+	WH_PROTECT_MEMORY,	/* cgroup: memory */
+	WH_PROTECT_PROCESSES,	/* cgroup: number of threads */
+	WH_PROTECT_CPU,		/* cgroup: equal weight of tenants */
 	WH_PROTECTIONS,
 };
 
-/* One for each of wh_protection_kind; words that scripts know them by. */
+/* One entry for each of wh_protection_kind, and the names by which scripts know them. */
 extern struct wh_protection wh_protection[WH_PROTECTIONS];
 extern const char *const wh_protection_name[WH_PROTECTIONS];
 
-/* As no uid_t. */
+/* No process has this uid. */
 #define WH_NO_UID	((uid_t)-1)
 
-/* A tenant's own. Zero it, or wh_isolation_open() does. */
+/* The protections of one tenant. Zero it; wh_isolation_open() fills it. */
 struct wh_isolation {
 	bool open;
-	uid_t uid;			/* WH_NO_UID: the server's */
+	uid_t uid;			/* WH_NO_UID: the server's user */
 	int user_ns, net_ns, ipc_ns;	/* descriptors; -1: the server's */
-	int files_ns, files_root;	/* of mounts; -1: /dev/shm is the machine's */
+	/* mount namespace and its root; -1: /dev/shm is the machine's */
+	int files_ns, files_root;
 	char group[64];			/* its cgroup's name; "": none */
 };
 
 #define WH_NO_ISOLATION	((struct wh_isolation){ .uid = WH_NO_UID, .user_ns = -1, .net_ns = -1, \
 						.ipc_ns = -1, .files_ns = -1, .files_root = -1 })
 
-/* Find out what this machine has, and say it. false: err says what to do. */
+/* Finds out what this machine has, and reports it. False: err says what to do. */
 bool wh_isolation_start(char *err, size_t err_size);
 void wh_isolation_stop(void);
-/* Everything that was found; a failure leaves nothing behind. */
+/* Opens every protection that was found for a tenant; a failure leaves nothing behind. */
 bool wh_isolation_open(struct wh_isolation *i, const char *tenant, char *err, size_t err_size);
 /*
- * Ends every process of the tenant's user and cgroup, and gives user and cgroup
- * back. A number that some process still has is not given out again.
+ * Ends every process of the tenant's user and cgroup, and gives user and cgroup back. A number that
+ * some process still has is not given out again.
  */
 void wh_isolation_close(struct wh_isolation *i);
-/* fork(), into the tenant's cgroup where the kernel can do that at once. */
+/* Forks into the tenant's cgroup, if the kernel can do that at once. */
 pid_t wh_isolation_fork(const struct wh_isolation *i);
-/* In a child that will be a worker of the tenant. False: err says why, and it must end. */
+/*
+ * Call this in a child that will be a worker of the tenant. False: err says why, and it must end.
+ */
 bool wh_isolation_try(const struct wh_isolation *i, char *err, size_t err_size);
-/* The same; says why and exits when it fails. */
+/* Does the same; if it fails, says why and exits. */
 void wh_isolation_enter(const struct wh_isolation *i);
-/* Bytes of host memory that all processes of the tenant may have; 0: no limit. */
+/* Sets how much host memory all processes of the tenant may have, in bytes; 0: no limit. */
 void wh_isolation_memory(const struct wh_isolation *i, uint64_t bytes);
 /*
- * May the tenant's workers have sockets to meet by? Only where these lead to each other alone,
- * and to a kernel in which they have no rights. False: err says what is missing.
+ * May the tenant's workers have sockets to meet by? They may only if these sockets reach nothing
+ * but each other, and if the workers have no rights in the network namespace. False: err says what
+ * is missing.
  */
 bool wh_isolation_meets(const struct wh_isolation *i, char *err, size_t err_size);
-/* What a worker has to enter by itself, as a number for --protect. */
+/* Returns what a worker has to enter by itself, as a number for --protect. */
 const char *wh_isolation_protect(bool tcp);
-/* Lines "NAME on|off DETAIL", to a FILE. */
+/* Prints lines "NAME on|off DETAIL" to a FILE. */
 void wh_isolation_print(void *file);
 
 /* --- uids.c --------------------------------------------------------------------- */
 
-/* Options are a first number, "none" or NULL: 257 that no other server has. */
+/*
+ * `option` is a first number, "none", or NULL: then the server chooses 257 numbers that no other
+ * server has.
+ */
 bool wh_uids_start(const char *option, struct wh_protection *p, char *err, size_t err_size);
 void wh_uids_stop(void);
-/* A number that no process has and no other server gives out; WH_NO_UID: none left, or errno. */
+/*
+ * Takes a number that no process has and no other server gives out. WH_NO_UID: none is left (errno
+ * 0), or errno says why.
+ */
 uid_t wh_uid_take(void);
 /*
- * Kills who has it, and gives it back unless somebody still has it; later, once a child has
- * removed what is its in the machine's /dev/shm.
+ * Kills all processes of a user and gives the number back, unless a process still has it. With
+ * `files` a child first removes the user's files in the machine's /dev/shm.
  */
 void wh_uid_give(uid_t uid, bool files);
-bool wh_uids_reap(pid_t pid);	/* true: it was that child */
-/* In a child: that user, for good. */
+bool wh_uids_reap(pid_t pid);	/* true: the process was that child */
+/* Call this in a child: it becomes that user, for good. */
 bool wh_uid_become(uid_t uid);
 
 /* --- uid_range.c ------------------------------------------------------------------- */
 
-/* Of a range: a number for each tenant, and one that says whose all of them are. */
+/* Size of a range: a number for each tenant, and one that marks whose range it is. */
 #define WH_UID_RANGE	(WH_MAX_TENANTS + 1)
 /*
- * The first number of the first of so many ranges, one behind the other, that no server
- * has which sees another /run; 0: there is none. file: the locks, or -1.
+ * Returns the first number of a range that no server with another /run uses. `ranges` ranges, one
+ * behind the other, begin at `first`. 0: there is none. `file` holds the locks, or is -1.
  */
 uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges);
 void wh_uid_range_give(void);
-bool wh_uid_range_reap(pid_t pid);	/* true: it was part of this */
+bool wh_uid_range_reap(pid_t pid);	/* true: the process belonged to this */
 /* Has any process this real user? 1, 0, or -1 with errno. */
 int wh_uid_had(uid_t uid);
 
 /* --- code_cache.c ---------------------------------------------------------------- */
 
 #define SHARED_FILES	"/dev/shm"
-#define WH_CODE_CACHE	SHARED_FILES "/wormhole-code"	/* where that is the tenant's own */
-/* In a child: the driver uses it, or no cache. */
+#define WH_CODE_CACHE	SHARED_FILES "/wormhole-code"	/* if /dev/shm is the tenant's own */
+/* Call this in a child: the driver then uses this cache, or none. */
 bool wh_code_cache_enter(const struct wh_isolation *i);
 
 /* --- namespaces.c ------------------------------------------------------------------ */
 
-/* For i->uid. false: err says why. What is not there is -1. */
+/* Opens namespaces for i->uid. False: err says why. A namespace that is not made is -1. */
 bool wh_namespaces_open(struct wh_isolation *i, char *err, size_t err_size);
 void wh_namespaces_close(struct wh_isolation *i);
-/* In a child. */
+/* Call this in a child. */
 bool wh_namespaces_join(const struct wh_isolation *i);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The server's messages. What clients and workers can bring about at will is
- * limited: of each kind of message about each subject BURST lines at once, then
- * one a second; what is left out is counted, and the count is said.
+ * The server's messages. Those that clients and workers can cause at will are limited: for each
+ * kind of message about each subject BURST lines at once, then one a second. Lines that are left
+ * out are counted, and the count is reported.
  *
- * Workers write into a pipe of their tenant's, never into the log: their lines
- * come out as text behind the tenant's name, under the same limit.
+ * Workers write into a pipe of their tenant, never into the log: their lines come out as text
+ * behind the tenant's name, under the same limit.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define BURST		10
-#define FLUSH_MS	5000	/* at the latest, what was left out is said */
-#define KINDS		(4 * WH_MAX_TENANTS)	/* so that none takes another tenant's place */
+#define FLUSH_MS	5000	/* after this time at most, left-out lines are reported */
+#define KINDS		(4 * WH_MAX_TENANTS)	/* so many that no tenant takes another's place */
 #define READ_BYTES	4096
 
 /* One kind of message about one subject. */
@@ -31,12 +31,12 @@ struct kind {
 	unsigned int left;	/* lines that may still be said now */
 	int64_t filled_ms;
 	unsigned int left_out;
-	char last[160];		/* of those */
+	char last[160];		/* the last line that was left out */
 };
 
 static struct kind kinds[KINDS];
-static uint64_t keys[KINDS];	/* of each, so that a search touches little */
-static unsigned int used;	/* the first ones */
+static uint64_t keys[KINDS];	/* key of each kind, so that a search touches little memory */
+static unsigned int used;	/* number of kinds in use, which are the first ones */
 
 static bool times;
 
@@ -106,7 +106,7 @@ static uint64_t key_of(const char *subject, const char *fmt)
 	return key;
 }
 
-/* Of too many kinds the one that has been silent for longest makes room. */
+/* If there are too many kinds, the one that has been silent for longest makes room. */
 static struct kind *new_kind(void)
 {
 	struct kind *k, *oldest = kinds;
@@ -160,7 +160,7 @@ void wh_say_of(const char *subject, const char *level, const char *fmt, ...)
 
 /* --- Workers' lines ------------------------------------------------------------------- */
 
-/* Printable, so that no line of theirs is taken for one of ours. */
+/* Makes the line printable, so that no worker's line is taken for one of ours. */
 static void say_line(struct wh_log_pipe *p)
 {
 	char level[WH_TENANT_NAME + 16];
@@ -190,7 +190,7 @@ static void on_text(int fd, void *arg)
 	}
 }
 
-/* A worker never waits for us: what does not fit into the pipe is lost. */
+/* A worker never waits for the server: text that does not fit into the pipe is lost. */
 bool wh_log_pipe_open(struct wh_log_pipe *p, const char *name)
 {
 	int saved;
@@ -215,7 +215,7 @@ void wh_log_pipe_close(struct wh_log_pipe *p)
 
 	if (p->in < 0)
 		return;
-	/* What was said before the end; no more than the pipe holds. */
+	/* Read what was written before the end, but no more than the pipe holds. */
 	for (pending = 0; pending < (64 << 10); pending += READ_BYTES)
 		on_text(p->fd[0], p);
 	say_line(p);

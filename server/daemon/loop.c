@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The server's events: descriptors with a function each, and one timer. Owns
- * none of the descriptors. A function may add and remove any, itself included.
- * By epoll: poll(2) takes no more descriptors than the limit says that may be
- * open, and that may be lowered below what is.
+ * The server's events: descriptors with a function each, and one timer. Owns none of the
+ * descriptors. A function may add and remove any, itself included. The loop uses epoll: poll(2)
+ * takes no more descriptors than the limit of open files, and that may be lowered below the number
+ * that is open.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -15,7 +15,7 @@
 #define MAX_EVENTS	2048	/* tenants, their processes, connections */
 #define AT_ONCE		64
 
-/* In place of a descriptor; a removed one is free in the next round. */
+/* These stand in place of a descriptor; a removed event is free in the next round. */
 enum { FREE = -1, REMOVED = -2 };
 
 static struct event {
@@ -23,7 +23,7 @@ static struct event {
 	wh_event_fn fn;
 	void *arg;
 } events[MAX_EVENTS];
-static int nevents;		/* from here on all are free */
+static int nevents;		/* all events from this one on are free */
 static int epoll = -1;
 static bool stopping;
 
@@ -122,7 +122,10 @@ static void run_timer(void)
 	timer.fn();
 }
 
-/* What was removed meanwhile is not called any more; what was added is in the next round. */
+/*
+ * An event that was removed during a round is not called any more; one that was added is called
+ * from the next round on.
+ */
 void wh_loop_run(void)
 {
 	struct epoll_event now[AT_ONCE];

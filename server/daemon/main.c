@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-server: serves clients of this machine over shm. This file owns the
- * command line, the signals and the order of start and stop; server.h says
- * where the rest is. The program runs itself again as a worker (--serve) and
- * as what loads vendor libraries for it, so that none of them inherits any of
- * this process's memory, and this process loads no driver.
+ * wormhole-server: serves clients of this machine over shm. This file owns the command line, the
+ * signals and the order of start and stop; server.h says where the rest is. The program runs itself
+ * again as a worker (--serve) and in the other roles that load vendor libraries. So none of them
+ * inherits any of this process's memory, and this process loads no driver.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -91,7 +90,7 @@ void wh_child_signals(void)
 	signal(SIGIO, SIG_DFL);
 }
 
-/* What is open beyond the standard three: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
+/* Closes all descriptors above 2: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
 static void close_others(unsigned int flags)
 {
 	int fd;
@@ -178,14 +177,17 @@ static bool watch_signals(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGIO, SIG_IGN);	/* who opens a part by its name alone breaks a lease (parts.c) */
+	signal(SIGIO, SIG_IGN);	/* opening a part by its name breaks a lease (parts.c) */
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 && wh_loop_add(fd, on_signal, NULL);
 }
 
 /* --- In the background ------------------------------------------------------------ */
 
-/* Returns in the child, with a descriptor that waits for its word; the parent ends with it. */
+/*
+ * Returns in the child, with a descriptor for its word that it is ready. The parent ends when it
+ * has got the word.
+ */
 static int leave_terminal(void)
 {
 	int fds[2];
@@ -203,7 +205,7 @@ static int leave_terminal(void)
 		return fds[1];
 	}
 	close(fds[1]);
-	/* No word: the child has said why. */
+	/* Without a word, the child has said why it failed. */
 	_exit(read(fds[0], &word, 1) == 1 ? 0 : 1);
 }
 
@@ -271,7 +273,9 @@ static int serve(bool background)
 	char err[600] = "";
 	int null, ready;
 
-	/* Who reads what the caller has open waits for the caller, not for us. */
+	/*
+	 * Readers of the caller's open files wait for the caller's end, and must not wait for ours.
+	 */
 	if (background)
 		close_others(0);
 	null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
@@ -293,10 +297,10 @@ static int serve(bool background)
 	fflush(stdout);
 	if (background)
 		close_terminal(ready, null);
-	/* What lives on has our standard error: from here on it is the log. */
+	/* This child lives on and inherits our standard error, which is the log from here on. */
 	if (!wh_audit_start())
 		wh_say("warn", "nothing reads the driver's figures: %s", strerror(errno));
-	/* Who ended before anybody listened to that. */
+	/* Reap children that ended before anybody listened for that. */
 	reap();
 	wh_loop_run();
 	wh_control_stop();
@@ -305,7 +309,7 @@ static int serve(bool background)
 	wh_tenants_stop();
 	wh_log_stop();
 	wh_isolation_stop();
-	/* Before the end of a connection says that we are gone. */
+	/* Unlock before the end of a connection tells a client that we are gone. */
 	wh_unlock_dir();
 	return 0;
 }
@@ -342,7 +346,7 @@ static const struct option table[] = {
 	{ "protection", no_argument, NULL, OPT_PROTECTION },
 	{ "daemon", no_argument, NULL, OPT_DAEMON },
 	{ "help", no_argument, NULL, OPT_HELP },
-	/* What this program tells itself. */
+	/* Options that this program passes to itself. */
 	{ "started", required_argument, NULL, OPT_STARTED },
 	{ "protect", required_argument, NULL, OPT_PROTECT },
 	{ "serve", required_argument, NULL, OPT_SERVE },
@@ -427,7 +431,7 @@ static enum wh_protect protect(const char *text)
 	return (enum wh_protect)number("--protect", text, WH_PROTECT_ALL);
 }
 
-/* What a server would find here, without one. */
+/* Shows what a server would find here, without one. */
 static int show_protection(void)
 {
 	char err[300];
@@ -508,7 +512,7 @@ static void default_socket(void)
 	path(wh_server.socket, "--socket", text);
 }
 
-/* The folder of the socket; a bare name is in the folder that we are in. */
+/* Takes the folder of the socket; a bare name means the current folder. */
 static void default_dir(void)
 {
 	char *slash;

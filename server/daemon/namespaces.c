@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Network and IPC namespaces of a tenant: a loopback device and nothing else.
- * Made by a child that ends again, kept by descriptors. Root makes them as they
- * are; who may not gets a user namespace for them, in which nobody is anybody
- * else than outside.
+ * Network and IPC namespaces of a tenant: each has a loopback device and nothing else. A child that
+ * ends again makes them, and descriptors keep them. Root makes them directly. A server that may not
+ * do so makes them in a user namespace, in which every number means the same as outside.
  *
- * Where the tenant has a user of its own, and root may mount, one of mounts, too, that
- * differs by a /dev/shm of the tenant's: what the driver and libraries leave there, and
- * the cache of compiled code, ends with the tenant and is looked for by nobody.
+ * If the tenant has a user of its own, and root may mount, it also gets a mount namespace with a
+ * /dev/shm of its own. What the driver and libraries leave there, and the cache of compiled code,
+ * then ends with the tenant, and nobody has to look for it.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -50,7 +49,7 @@ static int put(const char *file, const char *text)
 	return rc;
 }
 
-/* Everybody in it is who he is outside. */
+/* Maps the user and group to the same numbers as outside. */
 static int map_self(uid_t uid, gid_t gid)
 {
 	char text[64];
@@ -62,11 +61,11 @@ static int map_self(uid_t uid, gid_t gid)
 	return put("/proc/self/gid_map", text);
 }
 
-/* What make() has made besides. */
+/* What make() has made besides the two namespaces. */
 #define IN_USER_NS	1
 #define HAS_FILES	2
 
-/* What is mounted later on this machine comes to be there, too, and what is not any more goes. */
+/* Makes the mount namespace. Mounts and unmounts of the machine still reach it. */
 static bool own_files(uid_t uid)
 {
 	return uid != WH_NO_UID && !unshare(CLONE_NEWNS) &&
@@ -76,7 +75,7 @@ static bool own_files(uid_t uid)
 	       !mkdir(WH_CODE_CACHE, 0700) && !chown(WH_CODE_CACHE, uid, uid);
 }
 
-/* -1: none of them, errno says why. */
+/* Returns -1 if no namespace was made; errno says why. */
 static int make(uid_t uid)
 {
 	gid_t gid;
@@ -85,9 +84,9 @@ static int make(uid_t uid)
 		return raise_loopback() ? -1 : own_files(uid) ? HAS_FILES : 0;
 	if (uid != WH_NO_UID && !wh_uid_become(uid))
 		return -1;
-	/* A change of user closed /proc/self to ourselves. */
+	/* A change of user closed our own /proc/self to us. */
 	prctl(PR_SET_DUMPABLE, 1);
-	/* In the new namespace nobody has a number yet. */
+	/* After unshare() no number is mapped yet, so read them before. */
 	uid = geteuid();
 	gid = getegid();
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) || map_self(uid, gid) ||
@@ -96,7 +95,7 @@ static int make(uid_t uid)
 	return IN_USER_NS;
 }
 
-/* In the child: say how it went, wait until they are held. */
+/* Runs in the child: reports the result, and waits until the namespaces are held. */
 __attribute__((noreturn)) static void hold(int conn, uid_t uid)
 {
 	int how = make(uid), word = how < 0 ? -errno : how;
@@ -174,7 +173,7 @@ bool wh_namespaces_open(struct wh_isolation *i, char *err, size_t err_size)
 
 /* --- In a worker, and at the end -------------------------------------------------------- */
 
-/* Where the server's root is not the machine's the worker's is the same. */
+/* The worker gets the server's root, which may differ from the machine's. */
 static bool join_files(const struct wh_isolation *i)
 {
 	return i->files_ns < 0 || (!setns(i->files_ns, CLONE_NEWNS) && !fchdir(i->files_root) &&
@@ -188,8 +187,8 @@ bool wh_namespaces_join(const struct wh_isolation *i)
 }
 
 /*
- * The last one to close it gives back whatever the tenant has made in its /dev/shm: a
- * process of its own, once this one has closed it.
+ * Closes a mount namespace. Whoever closes it last frees everything that the tenant has made in its
+ * /dev/shm: a process of its own does so, after this one has closed it.
  */
 static void close_aside(int ns)
 {

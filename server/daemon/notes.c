@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a server has found out at its start, in files for readers such as `wormhole stat'. */
+/*
+ * Writes what a server has found out at its start into files, for readers such as `wormhole stat'.
+ */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
 #include "daemon/server.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Parts: the files of memory that a client and its worker share. The kernel charges their
- * pages to the worker, and a client that keeps the file keeps them when the worker has ended.
- * So a part counts, and its account is nobody else's, until nobody has it.
+ * Parts: the files of memory that a client and its worker share. The kernel charges their pages to
+ * the worker, and a client that keeps the file keeps the pages after the worker has ended. So a
+ * part counts, and its account is not free, as long as anybody has the file.
  *
- * The file is open twice here: what is handed out, and what the server keeps to ask the
- * kernel by: it gives a lease for writing to who has the only open one, however the others
- * are had (descriptors, mappings, messages under way). A client can open the file again, which
- * counts too, or keep its name alone (O_PATH): so the pages are taken out of it, which a
- * process of its own does, since there may be many of them.
+ * The file is open twice here: once to be handed out, and once for the server to ask the kernel.
+ * The kernel gives a lease for writing only to the holder of the only open file, in whatever way
+ * others may hold it (descriptors, mappings, messages under way). A client can open the file again,
+ * which counts too, or keep its name alone (O_PATH). So the pages are taken out of the file at the
+ * end. A process of its own does that, since there may be many pages.
  */
 #define _GNU_SOURCE
 #include "daemon/parts.h"
@@ -25,17 +25,17 @@
 #include "shm.h"
 #include "wormhole_abi.h"
 
-#define LOOK_MS		250		/* who ends his program is not to wait for long */
-#define WORKER_MEMORY	(4ULL << 30)	/* host memory of a worker's own: driver, code, libraries */
+#define LOOK_MS		250		/* a user who ends a program must not wait for long */
+#define WORKER_MEMORY	(4ULL << 30)	/* a worker's own host memory: driver, code, libraries */
 #define SOFTGPU		"Wormhole softgpu"
-#define LITTLE		(8u << 20)	/* bytes that are given back here, in about a millisecond */
+#define LITTLE		(8u << 20)	/* most bytes that are given back here, in about 1 ms */
 
 /* --- The file ------------------------------------------------------------------------- */
 
 /*
- * What a client may pin besides its part: holes until it does. As much as the
- * tenant may have now, since each page can be touched without asking; where that
- * is no limit, as much as the machine has.
+ * Size of the far area: what a client may pin besides its part, which is a hole until then. It is
+ * as much as the tenant may have now, since each page can be touched without asking. If that has no
+ * limit, it is as much as the machine has.
  */
 static size_t far_size(const struct wh_tenant *t)
 {
@@ -53,7 +53,9 @@ static int open_again(int file)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Its size nobody can change any more: no SIGBUS from the other side. */
+/*
+ * Makes a file whose size nobody can change any more, so that the other side cannot cause SIGBUS.
+ */
 static int make_file(size_t size)
 {
 	int fd = memfd_create("wormhole-part", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
@@ -68,7 +70,7 @@ static int make_file(size_t size)
 	return -1;
 }
 
-/* The first open file of a memfd is none that the kernel counts, so both are others. */
+/* The kernel does not count the first open file of a memfd for leases, so both are opened again. */
 int wh_parts_make(struct wh_tenant *t, int account)
 {
 	int file = make_file(wh_server.part_size + far_size(t)), given, kept, error;
@@ -89,7 +91,7 @@ int wh_parts_make(struct wh_tenant *t, int account)
 	return -1;
 }
 
-/* Has nobody else the file open? It stays so until it is closed here. */
+/* Has nobody else the file open? If so, nobody can until it is closed here. */
 static bool is_alone(int file)
 {
 	return !fcntl(file, F_SETLEASE, F_WRLCK);
@@ -111,9 +113,9 @@ static bool give_back(int file)
 }
 
 /*
- * The cgroup stands behind the limit of host memory, which workers keep to by
- * themselves: beside that a worker has its own, and softgpu's devices. Never
- * the whole machine's, so that it is the tenant who dies of too much.
+ * Sets the cgroup's memory, which secures the limit of host memory that workers keep by themselves.
+ * A worker needs memory of its own besides, and so do softgpu's devices. It is never the whole
+ * machine's memory, so that the tenant that uses too much is the one that dies.
  */
 void wh_parts_bound(const struct wh_tenant *t)
 {
@@ -138,7 +140,7 @@ static void forget(struct tenant_worker *w)
 	*w = (struct tenant_worker){ 0 };
 }
 
-/* Its pages are nobody's any more: the account is free when they have gone. */
+/* Nobody has the pages any more: the account is free when they are gone. */
 static void end_part(struct tenant_worker *w)
 {
 	pid_t pid;
@@ -184,7 +186,7 @@ static void count(struct wh_tenant *t)
 
 /* --- Looks ---------------------------------------------------------------------------- */
 
-static int timer;	/* 0: there is none yet */
+static int timer;	/* 0: it does not exist yet */
 
 static void look_again(unsigned int ms)
 {
@@ -237,7 +239,7 @@ bool wh_parts_reap(pid_t pid)
 	return false;
 }
 
-/* What programs still have is theirs; what nobody has any more goes at once. */
+/* Programs keep what they still have; a part that nobody has any more goes at once. */
 void wh_parts_close(struct wh_tenant *t)
 {
 	unsigned int kept;
@@ -254,7 +256,7 @@ void wh_parts_close(struct wh_tenant *t)
 			forget(&t->worker[i]);
 }
 
-/* Can the kernel be asked? Nothing is charged for what nobody can see to end. */
+/* Can the kernel be asked for a lease? Without that, nobody could see when a part ends. */
 static bool can_ask(void)
 {
 	int file = make_file(WH_PAGE_SIZE), again = file < 0 ? -1 : open_again(file);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Files and folders that a server's user names from where he is, named from the root:
- * a worker may be elsewhere (ranks.c), and looks for them when a client needs them.
+ * Turns names of files and folders that are relative to the current folder of the server's user
+ * into names from the root. A worker may be in another folder (ranks.c), and looks for them when a
+ * client needs them.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -12,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Allocated, or NULL: it is named so already, by a name alone, or there is none. */
-/* *out is NULL if it names the same from everywhere, or nothing that is there. False: no memory. */
+/*
+ * *out is the allocated name, or NULL if the name means the same everywhere, or names nothing that
+ * exists. False: no memory.
+ */
 static bool from_root(const char *file, bool folder, char **out)
 {
 	bool relative = *file && *file != '/' && (folder || strchr(file, '/'));
@@ -46,7 +49,7 @@ static bool add_folder(FILE *out, const char *folder, bool last)
 	return true;
 }
 
-/* Each of it is a folder, with a slash or without. */
+/* Turns a list of folders, which may or may not contain a slash, into names from the root. */
 static bool list(const char *name)
 {
 	const char *value = getenv(name);
@@ -57,7 +60,7 @@ static bool list(const char *name)
 
 	while (out && good && (folder = strsep(&rest, ":")))
 		good = add_folder(out, folder, !rest);
-	/* fclose() does not say that there was no memory for its last step. */
+	/* fclose() does not report that there was no memory for its last step. */
 	if (out)
 		good = !fclose(out) && all && good && !setenv(name, all, 1);
 	free(all);

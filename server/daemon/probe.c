@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What devices the backend has: asked once at the start, by a process of its
- * own, because the server itself never loads a driver. That the driver starts
- * at all is found out here, too, and not by the first client.
+ * Finds out which devices the backend has. A process of its own asks once at the start, because the
+ * server itself never loads a driver. So a driver that does not start is noticed here, and not by
+ * the first client.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -18,7 +18,10 @@
 
 #include "figures/figures.h"
 
-/* As a worker: what one could not load or open shows at the start. */
+/*
+ * Runs with a worker's protections, so that what a worker could not load or open shows at the
+ * start.
+ */
 int wh_probe_main(const char *backend, uint32_t sm_group, enum wh_protect protect, int fd)
 {
 	static struct wh_devices_report r;
@@ -58,7 +61,10 @@ bool wh_probe(struct wh_server *s, char *err, size_t err_size)
 	close(pair[1]);
 	good = pid > 0 && wh_devices_receive(pair[0], s->backend, &r);
 	close(pair[0]);
-	/* Its user is free for the next one when nobody has it, not even a process to be reaped. */
+	/*
+	 * The process's user is free for the next one when no process has it, not even one that
+	 * waits to be reaped.
+	 */
 	if (pid > 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

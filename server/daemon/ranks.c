@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NCCL in a worker: its environment, and the one network interface that it is told of.
- * It would ask the kernel by a kind of socket that a worker has not, and need not have:
- * in a tenant's network there is nothing but loopback (namespaces.c).
+ * NCCL in a worker: its environment, and the one network interface that it is told of. NCCL would
+ * ask the kernel by a kind of socket that a worker may not make, and does not need: a tenant's
+ * network has nothing but loopback (namespaces.c).
  */
 #define _GNU_SOURCE
 #include "daemon/ranks.h"
@@ -21,9 +21,9 @@
 #include "libraries/nccl_hint.h"
 
 /*
- * Ranks meet on loopback and share memory by CUDA IPC and /dev/shm. What needs descriptors to
- * be passed, devices of a network, or code from elsewhere is out of a worker's reach. What the
- * administrator has set stays; a client's variables do not come here.
+ * Ranks meet on loopback and share memory by CUDA IPC and /dev/shm. Methods that pass descriptors,
+ * use network devices, or load other code are out of a worker's reach. Values that the
+ * administrator has set stay; a client's variables do not come here.
  */
 static const char *const variables[][2] = {
 	{ "NCCL_SOCKET_IFNAME", "lo" }, { "NCCL_SOCKET_FAMILY", "AF_INET" }, { "NCCL_IB_DISABLE", "1" },
@@ -45,7 +45,7 @@ void wh_ranks_prepare(bool tcp)
 			       "run', `tenant create', `limit' or `serve'";
 	for (i = 0; i < sizeof(variables) / sizeof(*variables); i++)
 		setenv(variables[i][0], variables[i][1], 0);
-	/* A socket's name in the file system is not to be a short one. */
+	/* Some names of sockets in the file system would be relative to the current folder. */
 	if (tcp && chdir("/"))
 		_exit(1);
 }
@@ -77,11 +77,11 @@ void freeifaddrs(struct ifaddrs *list)
 /* --- The socket by which descriptors would be passed ------------------------------------ */
 
 /*
- * NCCL makes one for each communicator, whether it passes descriptors or not, and looks
- * whether something has come. In its sandbox a worker makes no sockets of that kind, which
- * reach whatever listens under a name in the file system; and nothing is passed
- * (NCCL_CUMEM_ENABLE). So it gets a descriptor to which nothing ever comes, and sending by
- * it fails. The worker's own sockets (limits/ipc_files.c) are made before.
+ * NCCL makes one for each communicator, whether it passes descriptors or not, and checks whether
+ * something has come. In its sandbox a worker may not make sockets of that kind, which reach
+ * whatever listens under a name in the file system; and nothing is passed (NCCL_CUMEM_ENABLE). So
+ * it gets a descriptor to which nothing ever comes, and sending by it fails. The worker makes its
+ * own sockets (limits/ipc_files.c) earlier.
  */
 int socket(int domain, int type, int protocol)
 {
@@ -93,7 +93,7 @@ int socket(int domain, int type, int protocol)
 	return fd;
 }
 
-/* It has a name, too. */
+/* NCCL also binds such a socket to a name, so that has to succeed. */
 int bind(int fd, __CONST_SOCKADDR_ARG address_of, socklen_t size)
 {
 	const struct sockaddr *a = address_of.__sockaddr__;

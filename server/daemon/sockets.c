@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Listening sockets as files, and the lock that says whose a folder is. */
+/* Listening sockets as files, and the lock that says which server owns a folder. */
 #define _GNU_SOURCE
 #include "daemon/server.h"
 
@@ -18,7 +18,10 @@
 
 /* --- Whose folders these are -------------------------------------------------------- */
 
-/* The owner of what this user namespace has no number for: the host's root, as a rule. */
+/*
+ * Owners without a number in this user namespace all look like this one; usually it is the host's
+ * root.
+ */
 static bool is_outer(uid_t uid)
 {
 	unsigned long inside, outside, count = 0, overflow = 65534;
@@ -36,14 +39,20 @@ static bool is_outer(uid_t uid)
 	return count && count < UINT32_MAX && uid == overflow;
 }
 
-/* May nobody but us and root change what lies in it? Sticky: only what is theirs. */
+/*
+ * Can only we and root change what is in the folder? If it is sticky, others change only their own
+ * files.
+ */
 static bool is_safe(const struct stat *st)
 {
 	return (st->st_uid == geteuid() || !st->st_uid || is_outer(st->st_uid)) &&
 	       (!(st->st_mode & S_IWOTH) || st->st_mode & S_ISVTX);
 }
 
-/* The folder above; takes the descriptor. -1 at the root, and above what we may not search. */
+/*
+ * Goes to the folder above; takes the descriptor. -1 at the root, and above folders that we may not
+ * search.
+ */
 static int go_up(int fd, const struct stat *st, struct stat *above)
 {
 	int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -57,7 +66,7 @@ static int go_up(int fd, const struct stat *st, struct stat *above)
 	return -1;
 }
 
-/* Whoever may rename a folder on the way puts his own in its place. */
+/* A user who may rename a folder on the way could replace it. */
 static bool way_is_safe(int dir, const char *path, char *err, size_t err_size)
 {
 	int fd = fcntl(dir, F_DUPFD_CLOEXEC, 3);
@@ -98,7 +107,7 @@ int wh_open_dir(const char *path, char *err, size_t err_size)
 
 /* --- Sockets ------------------------------------------------------------------------- */
 
-/* The folder of a path, as a descriptor, and the name in it. */
+/* Opens the folder of a path as a descriptor, and sets the name in it. */
 static int open_parent(const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
@@ -110,7 +119,9 @@ static int open_parent(const char *path, const char **name)
 	return open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* By the folder's descriptor: a socket's address knows no other way than a path. */
+/*
+ * Binds by the folder's descriptor, which needs a path, since a socket's address has no other form.
+ */
 static int bind_in(int dir, const char *name, int fd, mode_t mode)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -122,14 +133,14 @@ static int bind_in(int dir, const char *name, int fd, mode_t mode)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* The mode is right from the first moment on: bind() obeys the umask. */
+	/* bind() obeys the umask, so the mode is right from the first moment on. */
 	old = umask(0777 & ~mode);
 	rc = bind(fd, (const struct sockaddr *)&a, sizeof(a));
 	umask(old);
 	return rc;
 }
 
-/* No link is followed: what is there now may be somebody's who wants our chown(). */
+/* Follows no link: by now the name may belong to somebody who wants us to chown() another file. */
 static int give_to(int dir, const char *name, uid_t uid)
 {
 	struct stat st;
@@ -172,7 +183,7 @@ int wh_listen(const char *path, mode_t mode, uid_t uid)
 	const char *name;
 	int dir, fd, saved;
 
-	/* Who connects goes by the path. */
+	/* Clients connect by the path, so it must be short enough. */
 	if (strlen(path) >= WH_SOCKET_PATH) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -207,7 +218,7 @@ static bool make_dir(const char *dir)
 
 static int lock_fd = -1;
 
-/* The kernel drops the lock of a server that was just killed a moment after its death. */
+/* When a server is killed, the kernel drops its lock a moment after its death. */
 static int take_lock(int fd)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
@@ -224,8 +235,8 @@ static int take_lock(int fd)
 }
 
 /*
- * The lock goes with the last descriptor of the file, which no worker inherits
- * past its exec: a server that was killed leaves no lock.
+ * The lock ends with the last descriptor of the file, which no worker inherits past its exec: a
+ * server that was killed leaves no lock.
  */
 bool wh_lock_dir(const char *dir, char *err, size_t err_size)
 {

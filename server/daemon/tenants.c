@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tenants: each has a socket, two files (tenant.h), limits and workers. Who may
- * connect to a socket is a client of its tenant; nothing that a client says
- * plays a part. Limits and the table of workers are kept here, in memory that
- * no worker maps: what a worker writes into its account decides about nothing.
+ * Tenants: each has a socket, two files (tenant.h), limits and workers. A client that may connect
+ * to a socket is a client of its tenant, whatever it says. Limits and the table of workers are kept
+ * here, in memory that no worker maps: what a worker writes into its account decides nothing.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -32,12 +31,12 @@
 #include "daemon/tenants.h"
 #include "wormhole_abi.h"
 
-#define MAX_STARTS	8	/* of a tenant at a time */
+#define MAX_STARTS	8	/* workers of a tenant that start at a time */
 
 static struct wh_tenant *tenants[WH_MAX_TENANTS];
 static uint64_t last_id;
 static char folder[PATH_MAX];
-static struct wh_seats seats = { .dir = -1 };	/* of all tenants */
+static struct wh_seats seats = { .dir = -1 };	/* seats of all tenants */
 
 /* --- The list --------------------------------------------------------------------- */
 
@@ -103,7 +102,7 @@ static bool is_ending(const struct wh_tenant *t)
 	return t->dying || (t->ephemeral && !t->holds);
 }
 
-/* One that is about to end, perhaps of the same name, is none of them any more. */
+/* A tenant that is about to end, which may have the same name, does not count among the others. */
 static void groups_of_others(const struct wh_tenant *self, struct wh_limit_plan *p)
 {
 	struct wh_tenant *t = NULL;
@@ -127,7 +126,7 @@ static bool beyond(const struct wh_tenant *t, unsigned int d, const struct wh_de
 	return true;
 }
 
-/* All devices' new limits, or none. */
+/* Plans the new limits of all devices, or of none. */
 static bool plan_limits(const struct wh_tenant *t, const struct wh_limit_list *list,
 			struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size)
 {
@@ -170,7 +169,7 @@ bool wh_tenant_limit(struct wh_tenant *t, const struct wh_limit_list *list,
 
 /* --- Workers ---------------------------------------------------------------------- */
 
-/* The client reads one welcome: it says why there is no worker. */
+/* Sends the one welcome that the client reads: it says why there is no worker. */
 static void tell(int conn, int status, const char *why)
 {
 	struct wh_shm_welcome w = {
@@ -199,7 +198,7 @@ static struct ucred peer_of(int conn)
 	return cred;
 }
 
-/* In the child, which is no worker yet: nobody else tells the client. */
+/* Runs in the child before it is a worker: nobody else tells the client why. */
 __attribute__((noreturn)) static void give_up(int conn, const char *why)
 {
 	tell(conn, WH_ENOMEM, why);
@@ -215,12 +214,14 @@ __attribute__((noreturn)) static void give_up_at(int conn, const char *what)
 	give_up(conn, why);
 }
 
-/* In the child: what passes the exec, as text for the command line. */
+/*
+ * Runs in the child: lets a descriptor pass the exec, and returns its number for the command line.
+ */
 static char *pass(int conn, int fd)
 {
 	char *text = NULL;
 
-	/* It needs no number of its own: there may be none left. */
+	/* The descriptor keeps its number if it can: no other may be left. */
 	fd = fd > 2 && !fcntl(fd, F_SETFD, 0) ? fd : fcntl(fd, F_DUPFD, 3);
 	if (fd >= 0 && asprintf(&text, "%d", fd) >= 0)
 		return text;
@@ -233,7 +234,10 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int par
 {
 	char size[32], number[16], parent_text[16], why[160];
 
-	/* It counts before it can do anything, whoever of the two is faster. */
+	/*
+	 * The account must be owned before the worker can do anything, whether child or parent is
+	 * faster.
+	 */
 	wh_tenant_account_own(t->file.usage, account, getpid(), client);
 	wh_child_signals();
 	if (dup2(t->log.in, 2) < 0)
@@ -243,8 +247,8 @@ static void run_worker(const struct wh_tenant *t, int account, int conn, int par
 		give_up(conn, why);
 	wh_environment_in_child();
 	/*
-	 * Its mappings far from where the kernel puts a client's: a managed variable needs
-	 * one address in both. Where that is not allowed, chance has to do.
+	 * The worker's mappings should be far from where the kernel puts a client's, because a
+	 * managed variable needs one address in both. If this is not allowed, it depends on chance.
 	 */
 	personality(personality(0xffffffff) | ADDR_COMPAT_LAYOUT);
 	snprintf(size, sizeof(size), "%zu", wh_server.part_size);
@@ -274,9 +278,9 @@ static int free_account(const struct wh_tenant *t)
 /* --- Starts ----------------------------------------------------------------------- */
 
 /*
- * A tenant has a few workers starting at a time; more clients wait where they
- * connected. Each start is as much work as the machine can do, and all of one
- * tenant's together are to hold up no other one's.
+ * A tenant has a few workers starting at a time; more clients wait in the socket's queue. Each
+ * start is as much work as the machine can do, and all starts of one tenant must not hold up
+ * another tenant.
  */
 static unsigned int most_starts(void)
 {
@@ -298,7 +302,7 @@ static void end_start(struct wh_tenant *t, int account)
 		wh_loop_pause(t->listener, false);
 }
 
-/* It serves, or it has ended: nobody has the other end any more. */
+/* Nobody has the other end any more: the worker serves, or it has ended. */
 static void on_started(int fd, void *arg)
 {
 	struct wh_tenant *t = arg;
@@ -320,7 +324,7 @@ static void begin_start(struct wh_tenant *t, int account, int fd)
 		wh_loop_pause(t->listener, true);
 }
 
-/* An account for one more worker, or -1: the client was told why there is none. */
+/* Returns an account for one more worker, or -1: the client was told why there is none. */
 static int may_start(struct wh_tenant *t, int conn)
 {
 	char why[200];
@@ -429,13 +433,13 @@ static void destroy(struct wh_tenant *t)
 	wh_cdi_remove(folder, t->name);
 	if (t->slot >= 0)
 		tenants[t->slot] = NULL;
-	/* A connection or a process of who made it still names it. */
+	/* A connection or a process of its creator may still refer to it. */
 	t->gone = true;
 	if (!t->holds)
 		free(t);
 }
 
-/* Nobody keeps it and nobody uses it. */
+/* Ends a tenant that nobody keeps and nobody uses. */
 static void destroy_if_over(struct wh_tenant *t)
 {
 	if (!t->workers && (t->dying || (t->ephemeral && !t->holds)))
@@ -486,17 +490,17 @@ static bool choose_socket(struct wh_tenant *t, char *err, size_t err_size)
 	return false;
 }
 
-/* Files, limits, socket: in this order, so that no client meets a tenant without limits. */
 /*
- * Is it for programs that the server's user starts, by `wormhole run'? They are processes of this
- * machine, with its sockets: TCP in a network of their workers' own is nothing new to them. A
- * tenant that stays, or another user's, has what is said.
+ * Is the tenant for programs that the server's user starts, by `wormhole run'? They are processes
+ * of this machine, which have its sockets already: TCP in a network of their workers' own gives
+ * them nothing new. For a tenant that stays, or is another user's, only the request decides.
  */
 static bool runs_programs(const struct wh_tenant *t)
 {
 	return t->uid == geteuid() && (t->ephemeral || !strcmp(t->name, WH_DEFAULT));
 }
 
+/* Makes files, limits and socket in this order, so that no client meets a tenant without limits. */
 static bool set_up(struct wh_tenant *t, const struct wh_tenant_request *r,
 		   char *err, size_t err_size)
 {
@@ -641,7 +645,7 @@ bool wh_tenants_map(const void *address)
 	return false;
 }
 
-/* By our own table, whatever the file says. */
+/* Cleans up by the server's own table, whatever the file says. */
 static void clean_up(struct wh_tenant *t)
 {
 	uint64_t living = 0;
@@ -678,7 +682,7 @@ void wh_tenants_reap(pid_t pid, int status)
 	end_start(t, account);
 	t->worker[account].pid = 0;
 	t->workers--;
-	wh_parts_look(t);	/* what is left of it counts before its account is cleared */
+	wh_parts_look(t);	/* what it leaves counts before its account is cleared */
 	wh_tenant_account_clear(t->file.usage, account);
 	wh_seats_worker_ended(&seats, t->seat, (unsigned int)account);
 	clean_up(t);
@@ -688,7 +692,7 @@ void wh_tenants_reap(pid_t pid, int status)
 
 /* --- Start and stop --------------------------------------------------------------- */
 
-/* The lock is ours: what lies there was left by a server that was killed. */
+/* We hold the lock, so these files were left by a server that was killed. */
 static void remove_stale(void)
 {
 	static const char *const kinds[] = { ".sock", ".limits", ".usage" };
@@ -712,7 +716,7 @@ static void remove_stale(void)
 		closedir(d);
 }
 
-/* Clients of tenants must reach their socket, but need not see whose others there are. */
+/* Clients must reach their tenant's socket, but need not see which others there are. */
 static bool make_folder(char *err, size_t err_size)
 {
 	bool made;
@@ -738,7 +742,7 @@ static bool make_folder(char *err, size_t err_size)
 	return true;
 }
 
-/* What else was in the folder is gone by then. */
+/* The other files of the folder are gone by then. */
 static void remove_files(void)
 {
 	rmdir(folder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant as its owner sees it. tenants.c writes the fields, where said others. */
+/* A tenant as its owner sees it. tenants.c writes the fields; a comment names other writers. */
 #ifndef WORMHOLE_TENANTS_H
 #define WORMHOLE_TENANTS_H
 
@@ -8,32 +8,36 @@
 #include "figures/figures.h"
 
 struct tenant_worker {
-	pid_t pid;		/* 0: none lives */
-	int part;		/* what it shares with its client (parts.c); 0 and no pid: free */
-	pid_t emptier;		/* gives the part back; 0: nobody yet */
-	int started;		/* ends when it serves its client; 0: it does */
+	pid_t pid;		/* 0: no worker lives */
+	/*
+	 * the file that it shares with its client (parts.c); 0 without a pid: the account is free
+	 */
+	int part;
+	pid_t emptier;		/* process that gives the part back; 0: none yet */
+	/* descriptor that ends when the worker serves its client; 0: it does */
+	int started;
 };
 
 struct wh_tenant {
 	char name[WH_TENANT_NAME];
 	char socket[WH_SOCKET_PATH];
 	uint64_t id;
-	int slot;		/* in the list; -1: not yet, or no more */
+	int slot;		/* index in the list; -1: not yet, or not any more */
 	uid_t uid;
 	int listener;
 	bool ephemeral, dying;
 	bool nccl;		/* its workers may meet by sockets */
-	bool gone;		/* deleted, its files with it: it waits for the last hold to end */
-	unsigned int holds;	/* what keeps an ephemeral tenant: a connection, a process */
-	unsigned int workers;	/* living */
-	unsigned int starting;	/* of these: not serving yet */
+	bool gone;		/* deleted, and its files too: it waits for the last hold to end */
+	unsigned int holds;	/* connections and processes that keep an ephemeral tenant */
+	unsigned int workers;	/* living workers */
+	unsigned int starting;	/* the workers of these that do not serve yet */
 	struct wh_starts starts;
-	struct wh_held held;	/* by the driver's account (figures/judge.c) */
+	struct wh_held held;	/* memory by the driver's account (figures/judge.c) */
 	uint64_t host_memory;	/* bytes, 0: no limit */
 	uint64_t max_kernel_ms;	/* 0: no limit */
-	uint64_t cpu_ns;	/* of workers that have ended (usage.c) */
+	uint64_t cpu_ns;	/* CPU time of workers that have ended (usage.c) */
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
-	bool bounded;		/* no limit goes beyond what it began with */
+	bool bounded;		/* no limit may exceed its first value */
 	struct wh_device_limit most[WH_TENANT_DEVICES];
 	struct wh_tenant_file file;
 	int trace;		/* tenant/trace.h; -1: none */

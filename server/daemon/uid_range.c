@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which users are this server's to give out. Servers of one /run share a range, and a lock
- * for each number (uids.c). One that sees another /run, in a container, sees no lock of
- * these; what all of one user namespace share is the kernel's count of each user's
- * processes. So the number behind a range is the user of a process of each server that
- * gives out of it: the first of those that share a /run takes the range only if nobody
- * else is that user.
+ * Decides which users this server may give out. Servers that share a /run share a range, and a lock
+ * for each number (uids.c). A server that sees another /run, in a container, sees none of these
+ * locks. What all servers of one user namespace share is the kernel's count of each user's
+ * processes. So the number behind a range is the user of a process of each server that gives out of
+ * the range. The first server of a /run takes the range only if no other process has that user.
  *
- * The count is read by the limit that fork() is checked against: of nobody's processes,
- * however many there are, is a list read.
+ * The count is read by the limit that fork() is checked against, so no list of processes, however
+ * many there are, has to be read.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -25,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE	128	/* tries for the one range that was named: two seconds */
+#define PATIENCE	128	/* tries for the one range that was named, in two seconds */
 
 enum { FREE, HAD, UNKNOWN };
 
@@ -36,7 +35,9 @@ static struct {
 
 /* --- Who has a number ------------------------------------------------------------------ */
 
-/* As that user, alone: may there be a second one, and no third? */
+/*
+ * Runs as that user, with a limit of two processes: fork() fails if another process has the user.
+ */
 static int count(void)
 {
 	const struct rlimit two = { 2, 2 };
@@ -73,14 +74,14 @@ int wh_uid_had(uid_t uid)
 
 /* --- The range --------------------------------------------------------------------------- */
 
-/* Until the server ends; its first word says whether it is alone. */
+/* Holds the user until the server ends. Its first word says whether it is alone. */
 __attribute__((noreturn)) static void hold(uid_t user, pid_t server, int said)
 {
 	char word = UNKNOWN;
 
 	if (wh_uid_become(user))
 		word = (char)count();
-	/* A change of user takes this back. */
+	/* The change of user has cleared this, so set it again. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != server || write(said, &word, 1) != 1)
 		_exit(0);
@@ -123,7 +124,7 @@ bool wh_uid_range_reap(pid_t pid)
 {
 	if (!pid || pid != holder.pid)
 		return false;
-	/* Whoever killed it: what it stood for goes on. */
+	/* If somebody killed the holder, a new one is needed, since the range is still in use. */
 	if (start_holder(holder.user) == UNKNOWN)
 		wh_say("warn", "no process says that users up to %u are this server's: servers that see another "
 		       "/run may give them out, too", holder.user);
@@ -143,7 +144,7 @@ static bool take(int file, uid_t first)
 	bool alone = file < 0 || lock(file, mark, F_WRLCK, F_OFD_SETLK);
 	int who = start_holder(mark);
 
-	/* Who shares this /run has looked before us. */
+	/* A server that shares this /run has checked the range before us. */
 	if (who == FREE || (who == HAD && !alone)) {
 		if (file < 0 || lock(file, mark, F_RDLCK, F_OFD_SETLK))
 			return true;
@@ -155,8 +156,8 @@ static bool take(int file, uid_t first)
 }
 
 /*
- * Two that start at once see each other: not twice. And of a server that was just killed the
- * process is still to end.
+ * Two servers that start at once see each other, so they wait for different times before the next
+ * try. Also, the process of a server that was just killed may not have ended yet.
  */
 static void pause_a_while(void)
 {
@@ -174,7 +175,7 @@ uid_t wh_uid_range_take(int file, uid_t first, unsigned int ranges)
 	unsigned int i, tries, most = ranges > 1 ? 3 : PATIENCE;
 	uid_t got = 0;
 
-	/* One at a time of those with this file. */
+	/* Servers with this file take ranges one at a time. */
 	if (file >= 0 && !lock(file, 0, F_WRLCK, F_OFD_SETLKW))
 		return 0;
 	for (tries = 0; !got && tries < most; tries++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Numbers of users for tenants. A number belongs to one tenant from the moment
- * it is taken until no process has it any more: a process that outlived its
- * tenant must not find the next one's memory under its own name. Servers of one
- * machine share the numbers: each locks the byte of a file that stands for one.
+ * Numbers of users for tenants. A number belongs to one tenant from the moment it is taken until no
+ * process has it any more: a process that outlived its tenant must not reach the next tenant's
+ * memory as the same user. Servers of one machine share the numbers: each locks the byte of a file
+ * that stands for a number.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -27,25 +27,25 @@
 #define KILL_TRIES	50	/* 10 ms each */
 
 /*
- * Where systemd's list of ranges has nothing, and within the 65536 numbers of a
- * usual container what is left between its own.
+ * The wide ranges begin where systemd's list of ranges has nothing. The narrow ones lie in a gap of
+ * that list within the 65536 numbers of a usual container.
  */
 #define FIRST_WIDE	0x70574800u
 #define FIRST_NARROW	60600u
-#define RANGES		16	/* of these; */
-#define NARROW_RANGES	2	/* systemd's own begin behind */
+#define RANGES		16	/* number of wide ranges */
+#define NARROW_RANGES	2	/* systemd's own numbers begin behind these */
 
 static struct {
-	uid_t first;		/* 0: workers are the server's user */
-	int lock;		/* of who opened the file, which a child shares */
+	uid_t first;		/* 0: workers have the server's user */
+	int lock;		/* the lock belongs to the open file, which a child shares */
 	bool taken[WH_MAX_TENANTS];
-	pid_t cleaner[WH_MAX_TENANTS];	/* of a number that is given back then */
-	gid_t device_group;	/* of the driver's files, where others may not open them */
+	pid_t cleaner[WH_MAX_TENANTS];	/* process that cleans up before the number is given back */
+	gid_t device_group;	/* group of the driver's files, if others may not open them */
 } uids = { .lock = -1 };
 
 /* --- Which processes there are ------------------------------------------------------ */
 
-/* As that user, so that the kernel itself keeps us from hitting another's. */
+/* Kills as that user, so that the kernel itself keeps us from killing another user's processes. */
 static void kill_all_of(uid_t uid)
 {
 	pid_t pid = fork();
@@ -61,7 +61,7 @@ static void kill_all_of(uid_t uid)
 
 /* --- Becoming one ------------------------------------------------------------------- */
 
-/* Only where the driver's files are a group's: everybody may open NVIDIA's default. */
+/* Returns a group only if the driver's files are a group's: everybody may open NVIDIA's default. */
 static gid_t group_of_device(void)
 {
 	struct stat st;
@@ -79,7 +79,7 @@ bool wh_uid_become(uid_t uid)
 
 /* --- Numbers ------------------------------------------------------------------------ */
 
-/* Are these numbers anybody in this user namespace? */
+/* Do these numbers exist in this user namespace? */
 static bool mapped(uid_t first, const char *file)
 {
 	unsigned long inside, outside, count;
@@ -98,7 +98,7 @@ static bool usable(uid_t first)
 	return mapped(first, "/proc/self/uid_map") && mapped(first, "/proc/self/gid_map");
 }
 
-/* Can a child really be one? */
+/* Can a child really become such a user? */
 static bool works(uid_t uid, char *err, size_t err_size)
 {
 	int status = 1;
@@ -134,7 +134,7 @@ static bool off(struct wh_protection *p, const char *why)
 	return true;
 }
 
-/* As many ranges as there are numbers for. */
+/* Returns for how many ranges there are numbers. */
 static unsigned int ranges(const char *option, uid_t first)
 {
 	unsigned int most = first == FIRST_NARROW ? NARROW_RANGES : RANGES, n = 1;
@@ -231,7 +231,7 @@ uid_t wh_uid_take(void)
 	return WH_NO_UID;
 }
 
-/* In a child: the driver's files of events, which a worker that was killed leaves there. */
+/* Runs in a child: removes the driver's files of events, which a killed worker leaves there. */
 __attribute__((noreturn)) static void clean(uid_t uid)
 {
 	DIR *d = opendir(SHARED_FILES);
@@ -271,7 +271,7 @@ void wh_uid_give(uid_t uid, bool files)
 	pid_t pid = 0;
 	int i;
 
-	/* A killed process has its user until it is reaped. */
+	/* A killed process keeps its user until it is reaped. */
 	for (i = 0; wh_uid_had(uid) && i < KILL_TRIES; i++) {
 		kill_all_of(uid);
 		if (i)
@@ -281,7 +281,7 @@ void wh_uid_give(uid_t uid, bool files)
 		wh_say("warn", "user %u is not given out again: a process that cannot be ended has it", uid);
 		return;
 	}
-	/* Anybody may have made many files there. */
+	/* The tenant may have made many files there. */
 	if (files)
 		pid = fork();
 	if (files && !pid)

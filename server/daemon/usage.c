@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * CPU time of a tenant's workers, of the living and of those that have ended, as the
- * kernel counts it for processes that are known here as children: no worker has a say in it.
+ * CPU time of a tenant's workers, living and ended, as the kernel counts it for processes that are
+ * children of this one: no worker can influence it.
  */
 #define _GNU_SOURCE
 #include "daemon/server.h"
@@ -13,7 +13,7 @@ static uint64_t ns_of(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
 
-/* 0: there is no such process, or none at all. */
+/* Returns 0 if there is no such process. */
 static uint64_t living(pid_t pid)
 {
 	clockid_t clock;

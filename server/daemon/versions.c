@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which versions of the libraries over the driver are in the folders that the
- * administrator named. Asked once at the start, and each file by a process of its
- * own with a worker's protections: two versions of one library do not load into the
- * same process, and the server loads no vendor's library at all.
+ * Finds the versions of the libraries over the driver in the folders that the administrator named.
+ * It happens once at the start. A process of its own, with a worker's protections, asks each file:
+ * two versions of one library do not load into the same process, and the server loads no vendor's
+ * library at all.
  */
 #define _GNU_SOURCE
 #include "daemon/isolation.h"
@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS	60000	/* libraries of a gigabyte, from a cold disk */
+#define TIMEOUT_MS	60000	/* enough to load libraries of a gigabyte from a cold disk */
 #define MAX_FOUND	128
 
 struct answer {
@@ -36,7 +36,7 @@ struct answer {
 
 /* --- In the process that loads them ---------------------------------------------------- */
 
-/* What it prints while it loads is nobody's business. */
+/* Asks one library. What it prints while it loads is not shown. */
 static void ask(uint32_t number, const char *path, const char *backend, enum wh_protect protect,
 		int fd)
 {
@@ -45,7 +45,10 @@ static void ask(uint32_t number, const char *path, const char *backend, enum wh_
 	void *handle;
 
 	snprintf(a.path, sizeof(a.path), "%s", path);
-	/* As a worker does: cuDNN has its version of parts, and the search may lead to others. */
+	/*
+	 * A worker does this too: cuDNN checks the version of its parts, and the search may lead to
+	 * others.
+	 */
 	wh_library_open_beside(wh_libraries[number], path);
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (handle && !wh_shm_protect(protect, backend, -1, true, err, sizeof(err)))
@@ -118,7 +121,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* A vendor's code has run in the process that says it. */
+/* Checks the answer, since a vendor's code has run in the process that sent it. */
 static void take(const struct answer *a)
 {
 	if (nfound == MAX_FOUND || a->library >= WH_LIBS || !wh_libraries[a->library] ||
@@ -129,7 +132,7 @@ static void take(const struct answer *a)
 		*found[nfound++] = *a;
 }
 
-/* Until all have answered or are gone. */
+/* Receives until all have answered or ended. */
 static void receive(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -145,7 +148,7 @@ static const char *name_of(const struct answer *a)
 	return wh_libraries[a->library]->name;
 }
 
-/* For workers, by their environment. */
+/* Tells workers, by their environment. */
 static bool tell_workers(void)
 {
 	char *text = NULL;
@@ -159,7 +162,7 @@ static bool tell_workers(void)
 		return false;
 	for (i = 0; i < nfound; i++)
 		fprintf(f, "%s %u %s\n", name_of(found[i]), found[i]->version, found[i]->path);
-	/* fclose() does not say that there was no memory for its last step. */
+	/* fclose() does not report that there was no memory for its last step. */
 	good = !fclose(f) && text && !setenv(WH_LIBRARIES_FOUND, text, 1);
 	free(text);
 	return good;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Worker of one shm client: maps the part, opens the session, answers calls, on one
- * thread for each slot: the main one for slot 0, others from when the client says that
- * it uses them. One more thread watches the client: its socket, where it says so, and,
- * where the kernel has it, its pidfd, because a child of the client may hold the
- * socket open. When the client is gone the process ends; nothing outlives it.
+ * Worker of one shm client: maps the part, opens the session, and answers calls, on one thread for
+ * each slot. The main thread serves slot 0; another slot gets its thread when the client says that
+ * it uses the slot. One more thread watches the client: its socket, on which it says that, and, if
+ * the kernel has them, its pidfd, because a child of the client may hold the socket open. When the
+ * client is gone the process ends; nothing outlives it.
  */
 #define _GNU_SOURCE
 #include "daemon/worker.h"
@@ -39,11 +39,11 @@
 #include "window.h"
 #include "wire.h"
 
-#define MAX_THREADS	4096	/* of all workers of a tenant */
+#define MAX_THREADS	4096	/* for all workers of a tenant */
 
 /* --- Welcome ------------------------------------------------------------------------ */
 
-/* file < 0: no part, w->status says why. */
+/* `file` < 0: there is no part; w->status says why. */
 static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 {
 	union {
@@ -67,7 +67,7 @@ static int send_welcome(int conn, struct wh_shm_welcome *w, int file)
 	return sendmsg(conn, &m, MSG_NOSIGNAL) == sizeof(*w) ? 0 : -1;
 }
 
-/* Behind the part. False: the file is none of this size. */
+/* Finds the size of the far area, behind the part. False: the file is too small. */
 static bool far_size(int file, size_t part_size, uint64_t *far)
 {
 	struct stat st;
@@ -103,19 +103,19 @@ static int client_pidfd(int conn)
 }
 
 static struct {
-	int conn, pidfd;	/* -1: the kernel has none */
+	int conn, pidfd;	/* pidfd -1: the kernel has none */
 	struct wh_session *session;
 	uint8_t *part;
 } life;
 
 /* --- Calls ----------------------------------------------------------------------------- */
 
-#define IDLE_NS		40000	/* without a call: the client pauses */
+#define IDLE_NS		40000	/* so long without a call means that the client pauses */
 
 /*
- * Under a share of time the worker looks after its launches while the client
- * makes no call: they get their marker, and others the device when all is done.
- * False: nothing came, and there is nothing to look after any more.
+ * Under a share of time, the worker looks after its launches while the client makes no call: they
+ * get their marker, and others get the device when all is done. False: no call came, and there is
+ * nothing to look after any more.
  */
 static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin *spin,
 		       const uint32_t *request, uint32_t last)
@@ -136,7 +136,7 @@ static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin
 		before = wh_shm_now();
 		sched_yield();
 		now = wh_shm_now();
-		/* A yield that took long: others want this CPU. */
+		/* If a yield took long, other threads want this CPU. */
 		if (now - before > WH_SHM_LATE_NS || now - start > WH_SHM_WORKER_NS) {
 			wh_dispatch_idle(s, number, true);
 			break;
@@ -146,22 +146,22 @@ static bool await_idle(struct wh_session *s, uint32_t number, struct wh_shm_spin
 }
 
 
-/* What a thread knows of the slot that it serves. */
+/* The state of a thread for the slot that it serves. */
 struct served {
 	struct wh_session *s;
 	struct wh_slot *slot;
 	const struct wh_shm_cell *cell;
 	uint32_t number;
-	bool asked;		/* the client is asked to wait for all answers */
-	uint32_t pause_us;	/* the last call was held back so long; 0: it was not */
+	bool asked;		/* whether the client is asked to wait for all answers */
+	uint32_t pause_us;	/* how long the last call was held back; 0: it was not */
 	struct wh_shm_spin spin;
 };
 
-#define LOOK_NS		10000000	/* after work that is under way while nobody calls */
+#define LOOK_NS		10000000	/* between looks at work under way while nobody calls */
 
 /*
- * As long as work is under way one of the threads looks after it: what is done is seen to be,
- * and the device is passed on.
+ * Sleeps until the client sends a request. While work is under way, one of the threads looks after
+ * it, so that finished work is noticed and the device is passed on.
  */
 static void sleep_until_request(struct served *v, uint32_t last)
 {
@@ -188,14 +188,17 @@ static void sleep_until_request(struct served *v, uint32_t last)
 	__atomic_store_n(&slot->request_waiters, 0, __ATOMIC_RELAXED);
 }
 
-#define PAUSE_US	60	/* shorter ones clients yield off (client-stubs/cuda/client.c) */
+#define PAUSE_US	60	/* clients yield in shorter pauses (client-stubs/cuda/client.c) */
 
-/* The number of the last call that was sent, once that is another than `last`. */
+/*
+ * Waits for a request. Returns the number of the last call that was sent, which differs from
+ * `last`.
+ */
 static uint32_t await(struct served *v, uint32_t last)
 {
 	const uint32_t *request = &v->slot->request;
 
-	/* Who is held back sleeps; so does its worker. */
+	/* A client that is held back sleeps, and so does its worker. */
 	if (v->pause_us >= PAUSE_US && !wh_shm_look(request, last, false, 1))
 		sleep_until_request(v, last);
 	else if (!wh_shm_look(request, last, false, 1) &&
@@ -206,7 +209,7 @@ static uint32_t await(struct served *v, uint32_t last)
 	return __atomic_load_n(request, __ATOMIC_ACQUIRE);
 }
 
-/* All calls up to this one are done. */
+/* Tells the client that all calls up to this one are done. */
 static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 {
 	slot->response_status = status;
@@ -216,7 +219,7 @@ static void answer(struct wh_slot *slot, uint32_t call, int64_t status)
 		syscall(SYS_futex, &slot->response, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* The client looks at it often: it is written only when it changes. */
+/* The client looks at the word often, so it is written only when it changes. */
 static void ask_for_answers(struct served *v)
 {
 	bool wants = wh_dispatch_wants_answers(v->s);
@@ -225,13 +228,13 @@ static void ask_for_answers(struct served *v)
 		v->slot->no_post = v->asked = wants;
 }
 
-#define HOLD_NS		20000000	/* a held-back call stays in its slot so long */
+#define HOLD_NS		20000000	/* a held-back call's longest stay in its slot */
 
 /*
- * The call has to wait. What waits for another tenant's turn is told to come again at once
- * (the client then sleeps until it is answered), and waits here, where the end of that turn
- * wakes it: nobody asks all the time. Not for too long, since the client has other threads
- * and signals. All else the client sleeps off by itself.
+ * Handles a call that has to wait. A call that waits for another tenant's turn waits here, where
+ * the end of that turn wakes it, so that nobody asks all the time. The client is told to come again
+ * at once, and sleeps until it is answered. This must not last too long, since the client has other
+ * threads and signals. In all other cases the client sleeps by itself.
  */
 static int64_t hold_back(struct served *v, uint32_t handler, uint64_t arg, int64_t status)
 {
@@ -263,8 +266,8 @@ static void answered_call(struct served *v, uint32_t call)
 }
 
 /*
- * No client of ours writes such a thing: who does is wrong about more than this
- * call, or wants to see what happens. The session ends, and the log says why.
+ * No client of ours writes such a value: a client that does so has more errors than this call, or
+ * is testing the worker. The session ends, and the log says why.
  */
 static void impossible(const char *what, uint32_t value, uint32_t call)
 {
@@ -273,9 +276,8 @@ static void impossible(const char *what, uint32_t value, uint32_t call)
 }
 
 /*
- * A call that nobody waits for, so it is this side that tries again. What goes
- * wrong is told once, and only to a client that did not know anything wrong yet.
- * False: it is no call.
+ * Runs a call that nobody waits for, so this side tries again if it is held back. The first error
+ * is reported, and only if the client has not been told of one yet. False: it is no call.
  */
 static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t call)
 {
@@ -307,7 +309,7 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 					    &res)) > 0)
 		wh_sm_hold((uint64_t)status);
 	v->pause_us = 0;
-	/* A library's status is no CUresult. */
+	/* A library's status is not a CUresult. */
 	if (status < 0 || (res && handler != WH_HANDLER_CUDA))
 		res = WH_SHM_UNKNOWN;
 	if (__builtin_expect(res, 0) && !slot->deferred)
@@ -316,7 +318,7 @@ static bool posted_call(struct served *v, const struct wh_shm_cell *c, uint32_t 
 	return true;
 }
 
-/* A line of another CPU's cache takes as long as a small call. */
+/* To fetch a line of another CPU's cache takes as long as a small call. */
 static void fetch_ahead(const struct wh_shm_cell *c)
 {
 	const char *p = (const char *)c;
@@ -327,12 +329,11 @@ static void fetch_ahead(const struct wh_shm_cell *c)
 }
 
 /*
- * A client has WH_SHM_CELLS posted calls under way at most, and behind them one
- * that it waits for; this returns when it says what cannot be. While posted calls
- * are there, the words that both sides use are left alone: what was sent is not
- * looked at again before it is done, and what is done is said for some calls
- * together. Of calls that are known to be sent only the last one can be an
- * answered one, since its client waits for it.
+ * Serves the calls of a slot; returns when the client writes an impossible value. A client has at
+ * most WH_SHM_CELLS posted calls under way, and behind them one that it waits for. While there are
+ * posted calls, the words that both sides use are left alone. The number of sent calls is read
+ * again only when these are done, and progress is reported for several calls together. Of the calls
+ * that are known to be sent, only the last one can be one that the client waits for.
  */
 static void serve_calls(struct served *v)
 {
@@ -364,7 +365,7 @@ static void serve_calls(struct served *v)
 
 /* --- Slots ------------------------------------------------------------------------------ */
 
-/* Where it lies was read before the client could write there. */
+/* The places of the slots, read before the client could write there. */
 static struct {
 	uint64_t msg_offset, msg_size;
 	uint32_t slots;
@@ -401,8 +402,8 @@ static void *slot_thread(void *number)
 }
 
 /*
- * The client uses a slot from now on. One that is none, or is served, is no matter; one that
- * cannot be served is the end, since calls would wait there for ever.
+ * The client uses a slot from now on. A number that is no slot, or is served already, is ignored. A
+ * slot that cannot be served ends the process, since calls would wait there for ever.
  */
 static void start_slot(uint32_t number)
 {
@@ -420,7 +421,7 @@ static void start_slot(uint32_t number)
 	_exit(1);
 }
 
-/* What the client sent, or it has ended. */
+/* Reads what the client sent, or notices that it has ended. */
 static void hear(void)
 {
 	struct wh_shm_use use;
@@ -433,7 +434,7 @@ static void hear(void)
 	start_slot(use.slot);
 }
 
-/* Asks the driver while a call is stuck inside of it, and may be stuck there, too. */
+/* This thread asks the driver while a call is stuck inside it, and may get stuck there, too. */
 static struct {
 	sem_t wanted;
 	bool asks;
@@ -500,7 +501,7 @@ static int refuse(int conn, int status, const char *why)
 	return 1;
 }
 
-/* Nothing of the tenant's files stays open: the backend needs none of them. */
+/* Closes all of the tenant's files after joining: the backend needs none of them. */
 static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, char *err,
 		       size_t size)
 {
@@ -516,7 +517,7 @@ static int join_tenant(struct wh_session *s, const struct wh_tenant_files *t, ch
 	return 0;
 }
 
-/* The driver keeps all of it in place once there is a context. */
+/* Charges the whole part, since the driver keeps it in place once there is a context. */
 static bool charge_part(struct wh_session *s, size_t part_size, char *err, size_t size)
 {
 	if (wh_session_charge_part(s, part_size))
@@ -540,7 +541,7 @@ int wh_shm_protect(enum wh_protect protect, const char *backend, int seats, bool
 	return wh_sandbox_enter(&s, err, err_size);
 }
 
-/* What the filter of system calls leaves no way to make. */
+/* Makes what cannot be made any more under the filter of system calls. */
 static void take_what_needs_calls(int conn)
 {
 	life.conn = conn;
@@ -555,9 +556,9 @@ int wh_shm_serve(const struct wh_shm_worker *o)
 	void *part, *far;
 	char err[240];
 
-	/* The server's end is the worker's: its clients reconnect to a new one. */
+	/* The worker ends with the server: its clients then connect to a new one. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Sleeps of who is held back end when they should, not 50 us later. */
+	/* Sleeps of a worker that is held back should end in time, and not 50 us later. */
 	prctl(PR_SET_TIMERSLACK, 1000);
 	if (o->parent && getppid() != o->parent)
 		return 1;
