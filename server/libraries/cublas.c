@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuBLAS handles in the worker. Owns what the library was last told about each
- * (stream, modes, workspace), and tells it the rest before a call runs.
+ * cuBLAS handles in the worker. Owns what the library was last told about each handle (stream,
+ * modes, workspace), and tells it what has changed before a call runs.
  */
 #include "gen_cublas_server.h"
 #include "cublas.h"
@@ -27,7 +27,7 @@ static bool same_stream(const struct wh_obj_cublasHandle_t *a,
 	       a->workspace == b->workspace && a->workspace_size == b->workspace_size;
 }
 
-/* Setting a stream takes the workspace away: it is set again, if there is one. */
+/* Setting a stream takes the workspace away, so it is set again, if there is one. */
 static cublasStatus_t set_stream(struct wh_session *s, const struct wh_cublas_functions *l,
 				 struct handle *h, const struct wh_obj_cublasHandle_t *o,
 				 CUstream stream)
@@ -38,7 +38,7 @@ static cublasStatus_t set_stream(struct wh_session *s, const struct wh_cublas_fu
 	    wh_reach(s, o->workspace, o->workspace_size) != CUDA_SUCCESS)
 		return CUBLAS_STATUS_INVALID_VALUE;
 
-	/* Half of it may have happened when it fails: then it is all done again. */
+	/* If this fails, half of it may have happened: then all of it is done again. */
 	h->told.stream = UINT64_MAX;
 	res = l->cublasSetStream_v2(h->real, stream);
 	if (res == CUBLAS_STATUS_SUCCESS && o->own_workspace)
@@ -82,7 +82,7 @@ cublasStatus_t wh_enter_cublasHandle_t(struct wh_session *s, const struct wh_cub
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*real = h->real;
@@ -96,7 +96,10 @@ cublasStatus_t wh_enter_cublasHandle_t(struct wh_session *s, const struct wh_cub
 	return set_modes(l, h, o);
 }
 
-/* As the library made it; what cannot be asked is what cuBLAS documents. */
+/*
+ * Notes the state with which the library made the handle. What cannot be asked for is what cuBLAS
+ * documents.
+ */
 static void ask_state(const struct wh_cublas_functions *l, struct handle *h)
 {
 	cublasPointerMode_t pointer = CUBLAS_POINTER_MODE_HOST;
@@ -131,7 +134,7 @@ int32_t wh_do_cublasCreate_v2(struct wh_session *s, struct wh_frame *f)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUBLAS_STATUS_ALLOC_FAILED;
-	/* Its workspace is the tenant's memory. */
+	/* The library's workspace is the tenant's memory. */
 	wh_reconcile_begin(s, &charge);
 	res = l->cublasCreate_v2(&h->real);
 	if (res != CUBLAS_STATUS_SUCCESS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of cuBLAS's handles in the worker, for libraries that take one as their own. */
+/* Gives cuBLAS's handles in the worker to libraries that take one as their own. */
 #ifndef WORMHOLE_SERVER_CUBLAS_H
 #define WORMHOLE_SERVER_CUBLAS_H
 
@@ -7,7 +7,7 @@
 
 #include <cublas_api.h>
 
-/* The library's handle behind a client's number, or NULL. */
+/* Returns the library's handle behind a client's number, or NULL. */
 cublasHandle_t wh_cublas_real(const struct wh_session *s, uint64_t id);
 
 #endif

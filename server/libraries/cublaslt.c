@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cublasLt in the worker: handles, products and transformations, and questions about
- * algorithms. What describes them comes by value (cublaslt_build.c).
+ * cublasLt in the worker: handles, products and transformations, and questions about algorithms.
+ * Their descriptors come by value (cublaslt_build.c).
  */
 #include "cublaslt.h"
 #include "cublas.h"
 
 /* --- Handles ------------------------------------------------------------------------ */
 
-/* One of cuBLAS has one of cublasLt inside, and is documented to stand for it. */
+/* A handle of cuBLAS contains one of cublasLt, and is documented to stand for it. */
 cublasStatus_t wh_enter_cublasLtHandle_t(struct wh_session *s,
 					 const struct wh_cublaslt_functions *l,
 					 const struct wh_obj_cublasLtHandle_t *o,
@@ -73,11 +73,14 @@ static void *scalar(const union wh_lt_scalar *v, bool host, bool null)
 	return host ? (void *)v->host : (void *)v->device;
 }
 
-/* Where a request's packed descriptors begin, and its end. */
+/* The begin of a request's packed descriptors, and the end of the request. */
 #define PACKED(q)	((const uint8_t *)((q) + 1))
 #define END(f)		((const uint8_t *)(f)->req + (f)->req_size)
 
-/* What an operation begins with: its request is whole, its function and its handle are there. */
+/*
+ * Begins an operation: checks that its request is complete, and that its function and its handle
+ * exist.
+ */
 static cublasStatus_t begin(struct wh_session *s, struct wh_frame *f, size_t size, const void *has,
 			    const char *name, const struct wh_obj_cublasLtHandle_t *o,
 			    cublasLtHandle_t *handle)
@@ -231,7 +234,7 @@ int32_t wh_do_cublasLtMatrixTransform(struct wh_session *s, struct wh_frame *f)
 struct question {
 	struct wh_lt_product product;
 	cublasLtHandle_t handle;
-	const cublasLtMatmulAlgo_t *algo;	/* `algos` of them */
+	const cublasLtMatmulAlgo_t *algo;	/* there are `algos` of them */
 	cublasLtMatmulHeuristicResult_t *results;	/* room for `wanted` */
 };
 
@@ -257,7 +260,7 @@ static cublasStatus_t read_question(struct wh_session *s, struct wh_frame *f,
 	return wh_lt_build_product(s, l, &q->desc, q->layout, &q->emulation, &out->product);
 }
 
-/* So many results, and no room behind them. */
+/* Sets the number of results, and drops the room behind them. */
 static void answer(struct wh_frame *f, int n)
 {
 	struct wh_rsp_cublasLtQuestion *r = (void *)f->rsp;

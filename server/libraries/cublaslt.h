@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the worker's half of cublasLt. */
+/* Declarations inside the worker's half of cublasLt. */
 #ifndef WORMHOLE_SERVER_CUBLASLT_H
 #define WORMHOLE_SERVER_CUBLASLT_H
 
 #include "gen_cublaslt_server.h"
 
-/* What came packed behind an operation. */
+/* The descriptors that came packed behind an operation. */
 struct wh_lt_described {
 	struct wh_lt_matmul desc;
 	struct wh_lt_layout layout[4];
@@ -17,7 +17,7 @@ struct wh_lt_turned {
 	bool has[3];
 };
 
-/* Genuine descriptors of what a message brought; they live as long as this. */
+/* Genuine descriptors made from those of a message; they live as long as this struct. */
 struct wh_lt_product {
 	cublasLtMatmulDescOpaque_t desc;
 	cublasLtMatrixLayoutOpaque_t layout[4];
@@ -39,7 +39,7 @@ cublasStatus_t wh_lt_build_transform(struct wh_session *s, const struct wh_cubla
 				     const struct wh_lt_transform *from,
 				     cublasLtMatrixTransformDescOpaque_t *to);
 
-/* cublaslt_reach.c: may the client name all addresses of it? */
+/* cublaslt_reach.c: may the client name all addresses of the operation? */
 bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul *q,
 			const struct wh_lt_described *d);
 bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMatrixTransform *q,

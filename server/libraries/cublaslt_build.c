@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Genuine descriptors from those of a message: made by cublasLt.h's own inline functions,
- * then told what the program has set. That costs no allocation, so none is kept.
+ * Makes genuine descriptors from those of a message: cublasLt.h's own inline functions make them,
+ * and then they are told what the program has set. This costs no allocation, so none is kept.
  */
 #include "cublaslt.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which memory a product or a transformation touches, as its layouts say, and whether the
- * client may name it. Where a layout has no simple bounds (tiled orders, lists of matrices,
- * negative strides) an address is checked as in other libraries: its first byte.
+ * Which memory a product or a transformation touches, by its layouts, and whether the client may
+ * name it. If a layout has no simple bounds (tiled orders, lists of matrices, negative strides), an
+ * address is checked as in other libraries: its first byte.
  */
 #include "cublaslt.h"
 
-/* NULL is the library's to judge, which reads nothing there. */
+/* The library judges NULL, and reads nothing there. */
 static bool may(struct wh_session *s, uint64_t address, uint64_t bytes)
 {
 	return !address || wh_reach(s, address, bytes ? bytes : 1) == CUDA_SUCCESS;
@@ -62,7 +62,7 @@ static uint64_t bytes_of(uint64_t elements, unsigned int bits)
 	return elements > UINT64_MAX / 128 ? UINT64_MAX : elements * bits / 8;
 }
 
-/* From the first to the last element of a batch; 0 where that is not known here. */
+/* Counts from the first to the last element of a batch; 0 if that is not known here. */
 static uint64_t elements_of(const struct wh_lt_layout *m)
 {
 	const bool by_rows = m->order == CUBLASLT_ORDER_ROW;
@@ -82,7 +82,10 @@ static uint64_t matrix_bytes(const struct wh_lt_layout *m)
 	return bytes_of(elements_of(m), bits_of(m->type));
 }
 
-/* The values that scale a matrix: one, one for each row or column, or one for each block. */
+/*
+ * The bytes of the values that scale a matrix: one value, one for each row or column, or one for
+ * each block.
+ */
 static uint64_t scale_bytes(const struct wh_lt_layout *m, int32_t mode, uint64_t vector)
 {
 	const uint64_t elements = wh_times(m->rows, m->cols);
@@ -119,7 +122,7 @@ static bool may_scales(struct wh_session *s, const struct wh_lt_described *q)
 	       may(s, d->aux_amax, sizeof(float));
 }
 
-/* Where no type is given, the library takes D's, or one of 16 bits. */
+/* If no type is given, the library takes D's, or one of 16 bits. */
 static unsigned int epilogue_bits(int32_t given, uint32_t d)
 {
 	unsigned int bits = bits_of(given < 0 ? d : (uint32_t)given);
@@ -127,7 +130,10 @@ static unsigned int epilogue_bits(int32_t given, uint32_t d)
 	return given < 0 && bits > 16 ? 16 : bits;
 }
 
-/* A bias for each row of D, or a gradient of it; another matrix, or a mask of bits, beside D. */
+/*
+ * The epilogue may have a bias for each row of D, or a gradient of it; and beside D another matrix,
+ * or a mask of bits.
+ */
 static bool may_epilogue(struct wh_session *s, const struct wh_lt_described *q)
 {
 	const struct wh_lt_layout *d = &q->layout[3];
@@ -148,7 +154,7 @@ static bool may_epilogue(struct wh_session *s, const struct wh_lt_described *q)
 			    mask ? 1 : epilogue_bits(q->desc.aux_type, d->type)));
 }
 
-/* An address of the device, or a copy in the message. */
+/* A scalar is an address of the device, or a copy in the message. */
 static bool may_scalar(struct wh_session *s, const union wh_lt_scalar *v, bool host,
 		       uint64_t bytes)
 {
@@ -162,7 +168,7 @@ bool wh_lt_reach_matmul(struct wh_session *s, const struct wh_req_cublasLtMatmul
 	const uint64_t each = wh_lt_scale_size(d->desc.scale);
 	const uint64_t vector = wh_times(d->layout[3].rows, each);
 
-	/* Of a mode that is not known here, nor is which of the two are addresses. */
+	/* For an unknown mode it is not known which of the two are addresses. */
 	if ((unsigned int)mode > CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST)
 		return false;
 	return may_scalar(s, &q->alpha, wh_lt_alpha_is_host(mode),
@@ -183,7 +189,7 @@ bool wh_lt_reach_transform(struct wh_session *s, const struct wh_req_cublasLtMat
 	const uint64_t each = wh_lt_scale_size(d->desc.scale);
 	const int32_t mode = d->desc.pointer_mode;
 
-	/* It has no other modes than these two. */
+	/* A transformation has no other modes than these two. */
 	if ((unsigned int)mode > CUBLASLT_POINTER_MODE_DEVICE)
 		return false;
 	return may_scalar(s, &q->alpha, wh_lt_alpha_is_host(mode), each) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuDNN in the worker: handles with their streams, versions, parameters of fused
- * operations, and the bounds of host arrays whose length a descriptor says.
+ * cuDNN in the worker: handles with their streams, versions, parameters of fused operations, and
+ * the bounds of host arrays whose length a descriptor gives.
  */
 #include "gen_cudnn_server.h"
 
@@ -23,7 +23,7 @@ cudnnStatus_t wh_enter_cudnnHandle_t(struct wh_session *s, const struct wh_cudnn
 
 	if (!h)
 		return CUDNN_STATUS_BAD_PARAM;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
 		return CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH;
 	*real = h->real;
@@ -50,7 +50,7 @@ int32_t wh_do_cudnnCreate(struct wh_session *s, struct wh_frame *f)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	/* Its workspace is the tenant's memory. */
+	/* The library's workspace is the tenant's memory. */
 	wh_reconcile_begin(s, &charge);
 	res = l->cudnnCreate(&h->real);
 	if (res == CUDNN_STATUS_SUCCESS) {
@@ -131,7 +131,7 @@ static unsigned int descriptor_type(enum wh_cudnn_param kind)
 	}
 }
 
-/* The pointer to give to the library: a descriptor, an address, or where the bytes are. */
+/* Finds the pointer for the library: a descriptor, an address, or the place of the bytes. */
 static cudnnStatus_t fused_param(struct wh_session *s, enum wh_cudnn_param kind,
 				 struct wh_req_cudnnFusedParam *q, void **param)
 {
@@ -184,7 +184,7 @@ int32_t wh_do_cudnnGetFusedOpsConstParamPackAttribute(struct wh_session *s, stru
 	if (res == CUDNN_STATUS_SUCCESS)
 		res = l->cudnnGetFusedOpsConstParamPackAttribute(pack, q->label, param,
 			q->hdr.null & 2 ? NULL : &r->is_null);
-	/* A descriptor was filled where it is; bytes came back here. */
+	/* A descriptor was filled in its place; bytes came back here. */
 	r->value = q->value;
 	return res;
 }
@@ -225,7 +225,7 @@ int32_t wh_do_cudnnGetFusedOpsVariantParamPackAttribute(struct wh_session *s, st
 
 /* --- Host arrays as long as a descriptor says: the library must not read beyond them --- */
 
-/* Time steps of a sequence, or -1. */
+/* Returns the number of time steps of a sequence, or -1. */
 static int64_t steps(const struct wh_cudnn_functions *l, cudnnSeqDataDescriptor_t desc)
 {
 	cudnnSeqDataAxis_t axes[CUDNN_SEQDATA_DIM_COUNT];
@@ -275,7 +275,10 @@ cudnnStatus_t wh_bound_cudnnMultiHeadAttnBackwardData(struct wh_session *s, stru
 	return bound_windows(l, desc, lo, q->loWinIdx_count, hi, q->hiWinIdx_count);
 }
 
-/* Probabilities are T x N x A: N lengths of labels and inputs, and as many labels as they say. */
+/*
+ * Probabilities are T x N x A. There are N lengths of labels and N of inputs, and as many labels as
+ * the lengths of labels add up to.
+ */
 static cudnnStatus_t bound_labels(struct wh_session *s, uint64_t probs, const int *labels,
 				  uint64_t label_count, const int *lengths, uint64_t length_count,
 				  const int *inputs, uint64_t input_count)

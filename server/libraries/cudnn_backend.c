@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attributes of cuDNN's backend descriptors in the worker. The attribute's type
- * says what its elements are: handles and descriptors go through the handle
- * table, addresses must be the device's or in the data area (the library reads
- * values "by value" there), all else is bytes.
+ * Attributes of cuDNN's backend descriptors in the worker. The attribute's type says what its
+ * elements are. Handles and descriptors go through the handle table. Addresses must be the device's
+ * or in the data area (the library reads values "by value" there). All other elements are bytes.
  */
 #include "gen_cudnn_server.h"
 
@@ -28,7 +27,7 @@ static bool handles_in(struct wh_session *s, uint64_t *v, size_t n)
 	return true;
 }
 
-/* From what the client may say to what the library understands. */
+/* Turns the client's elements into what the library understands. */
 static bool elements_in(struct wh_session *s, int32_t type, void *v, size_t n)
 {
 	size_t i;
@@ -47,8 +46,9 @@ static bool elements_in(struct wh_session *s, int32_t type, void *v, size_t n)
 }
 
 /*
- * The elements of a request: behind it, or in the data area, which the client
- * can still change: those are copied first. NULL with *res for what is wrong.
+ * Takes the elements of a request. They are behind it, or in the data area. The client can still
+ * change the data area, so those elements are copied first. NULL: they are wrong, or there is no
+ * memory.
  */
 static void *take_elements(struct wh_session *s, struct wh_frame *f,
 			   const struct wh_req_cudnnAttribute *q, size_t bytes)
@@ -66,7 +66,7 @@ static void *take_elements(struct wh_session *s, struct wh_frame *f,
 	return p;
 }
 
-/* The most that one attribute may hold: texts of plans are the longest. */
+/* One attribute may hold at most this much: texts of plans are the longest. */
 #define MAX_BYTES	(16u << 20)
 
 static bool sizes(const struct wh_req_cudnnAttribute *q, size_t *size, size_t *bytes)
@@ -108,7 +108,9 @@ int32_t wh_do_cudnnBackendSetAttribute(struct wh_session *s, struct wh_frame *f)
 
 /* --- Getting ------------------------------------------------------------------ */
 
-/* The client's number of a handle that the library gave back: its own or none. */
+/*
+ * Returns the client's number of a handle that the library gave back, or 0 if it is none of them.
+ */
 static uint64_t handle_number(struct wh_session *s, uint64_t real)
 {
 	const struct wh_handle *e;
@@ -132,7 +134,7 @@ static void elements_out(struct wh_session *s, int32_t type, uint64_t *v, size_t
 		v[i] = handle_number(s, v[i]);
 }
 
-/* Descriptors to fill come with the request; the library writes into them. */
+/* The descriptors to be filled come with the request; the library writes into them. */
 static bool wanted_in(struct wh_session *s, struct wh_frame *f,
 		      const struct wh_req_cudnnAttribute *q, void *room, size_t bytes)
 {
@@ -148,8 +150,8 @@ static bool wanted_in(struct wh_session *s, struct wh_frame *f,
 }
 
 /*
- * Where the library writes: the response, or memory of our own that is copied
- * to the data area afterwards. NULL when there is no room.
+ * Returns where the library writes: the response, or memory of our own that is copied to the data
+ * area afterwards. NULL when there is no room.
  */
 static void *get_room(struct wh_session *s, struct wh_frame *f,
 		      const struct wh_req_cudnnAttribute *q, size_t bytes)
@@ -164,7 +166,7 @@ static void *get_room(struct wh_session *s, struct wh_frame *f,
 	return calloc(1, bytes ? bytes : 1);
 }
 
-/* Only what the library says it wrote leaves, and no address of the worker's. */
+/* Passes on only what the library says that it wrote, and no address of the worker. */
 static void give_elements(struct wh_session *s, const struct wh_req_cudnnAttribute *q,
 			  struct wh_rsp_cudnnAttribute *r, cudnnStatus_t res, uint8_t *room,
 			  size_t size, size_t bytes)
@@ -216,7 +218,7 @@ int32_t wh_do_cudnnBackendGetAttribute(struct wh_session *s, struct wh_frame *f)
 
 /* --- Executing ---------------------------------------------------------------- */
 
-/* What a variant pack is made of, as it came. */
+/* The parts of a variant pack, as they came. */
 struct parts {
 	int64_t *id;
 	uint64_t *pointer;
@@ -225,7 +227,7 @@ struct parts {
 	bool has_workspace;
 };
 
-/* Pointers to values are to the request's own, which the client cannot reach. */
+/* Makes pointers to values point into the request's copy, which the client cannot reach. */
 static bool place_values(struct parts *p, struct wh_cudnn_value *value, uint32_t n)
 {
 	uint32_t i;
@@ -289,7 +291,7 @@ static int32_t execute(struct wh_session *s, const struct wh_cudnn_functions *l,
 	return res;
 }
 
-/* With a pack of its own, which is the library's only during the call. */
+/* Executes with a pack of its own, which the library has only during the call. */
 static int32_t execute_parts(struct wh_session *s, const struct wh_cudnn_functions *l,
 			     cudnnHandle_t handle, CUstream stream, void *plan,
 			     const struct parts *p)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuFFT plans in the worker. Owns what the library was last told about each
- * (stream, work area, whether to allocate one), and how far an execution reaches
- * from the addresses that it is given, which follows from how the plan was made.
+ * cuFFT plans in the worker. Owns what the library was last told about each plan (stream, work
+ * area, whether to allocate one). Also owns how far an execution reaches from the addresses that it
+ * is given, which follows from how the plan was made.
  */
 #include "gen_cufft_server.h"
 
 #include <stdlib.h>
 
-/* Bytes from the first element to the end of the last, of each side. */
+/* Bytes from the first element to the end of the last one, for each side. */
 struct extents {
 	uint64_t side[2];
 };
@@ -16,10 +16,10 @@ struct extents {
 struct plan {
 	cufftHandle real;
 	bool made;
-	struct extents reach;		/* once it is made */
-	struct extents next;		/* of the call that is about to make it */
-	uint64_t work;			/* bytes of its work area */
-	uint64_t stream;		/* as the library was told */
+	struct extents reach;		/* valid once the plan is made */
+	struct extents next;		/* reach of the call that is about to make the plan */
+	uint64_t work;			/* bytes of the plan's work area */
+	uint64_t stream;		/* the stream that the library was told */
 	uint64_t area;
 	bool own_area;
 	bool allocate;
@@ -47,7 +47,7 @@ static cufftResult tell_area(struct wh_session *s, const struct wh_cufft_functio
 	return CUFFT_SUCCESS;
 }
 
-/* A plan that is not made yet has no use for either. */
+/* Only a plan that is made has a use for a stream and a work area. */
 static cufftResult tell_made(struct wh_session *s, const struct wh_cufft_functions *l,
 			     struct plan *p, const struct wh_obj_cufftHandle *o, CUstream stream)
 {
@@ -73,7 +73,7 @@ cufftResult wh_enter_cufftHandle(struct wh_session *s, const struct wh_cufft_fun
 
 	if (!p)
 		return CUFFT_INVALID_PLAN;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
 		return CUFFT_INVALID_VALUE;
 	*real = p->real;
@@ -145,10 +145,10 @@ int32_t wh_do_cufftDestroy(struct wh_session *s, struct wh_frame *f)
 
 /* --- How far a plan reaches ----------------------------------------------------------- */
 
-/* One side of a plan. The sizes of its last dimension differ where one side is real. */
+/* One side of a plan. If only one side is real, the sizes of the last dimension differ. */
 struct layout {
 	uint64_t last;		/* elements of the last dimension */
-	uint64_t size;		/* of an element; 0: of a type that nobody knows */
+	uint64_t size;		/* bytes of an element; 0: the type is unknown */
 	const int64_t *embed;	/* NULL: the basic layout */
 	int64_t stride, dist;
 };
@@ -160,15 +160,15 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &n) ? UINT64_MAX : n;
 }
 
-/* Steps backwards are nothing that anybody could check: they reach everything. */
+/* Nobody could check steps backwards, so they count as reaching everything. */
 static uint64_t far(int64_t step)
 {
 	return step < 0 ? UINT64_MAX : (uint64_t)step;
 }
 
 /*
- * Of `rank` dimensions, `batch` times. What cannot be counted reaches everything. No
- * elements are none to reach: the library's to judge.
+ * Returns how many bytes `rank` dimensions reach, `batch` times. A size that cannot be counted
+ * reaches everything. Without elements nothing is reached, and the library judges the call.
  */
 static uint64_t reach_of(int rank, const int64_t *n, const struct layout *a, int64_t batch)
 {
@@ -192,7 +192,9 @@ static uint64_t reach_of(int rank, const int64_t *n, const struct layout *a, int
 	return wh_times(plus(last, 1), a->size);
 }
 
-/* Bytes of an element, and whether it is real; 0 bytes for what cuFFT does not know. */
+/*
+ * Returns the bytes of an element, and whether it is real; 0 for a type that cuFFT does not have.
+ */
 static uint64_t type_size(cudaDataType type, bool *real)
 {
 	*real = type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F ||
@@ -241,7 +243,7 @@ static void note_shape(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 		return;
 	h->in.size = type_size(h->intype, &in);
 	h->out.size = type_size(h->outtype, &out);
-	/* A complex side against a real one has its first half. */
+	/* If one side is complex and the other real, the complex side has only its first half. */
 	h->in.last = !in && out && whole ? half : whole;
 	h->out.last = in && !out && whole ? half : whole;
 	p->next.side[WH_CUFFT_IN] = reach_of(h->rank, h->n, &h->in, h->batch);
@@ -276,7 +278,7 @@ cufftResult wh_check_cufftMakePlan3d(struct wh_session *s, const struct wh_req_c
 	return note_basic(s, &q->plan, 3, (const int[]){ q->nx, q->ny, q->nz }, q->type, 1);
 }
 
-/* Arrays of sizes as a call has them; the library reads `rank` of each that is there. */
+/* The arrays of sizes of a call; the library reads `rank` elements of each that exists. */
 struct arrays {
 	const void *n, *inembed, *onembed;
 	bool wide;		/* 64 bits each, not 32 */
@@ -292,7 +294,7 @@ static cufftResult arrays_good(int rank, const void *n)
 	return wh_cufft_rank(rank) && n ? CUFFT_SUCCESS : CUFFT_INVALID_VALUE;
 }
 
-/* With the rest of the shape filled in. Where one layout is the basic one, both are. */
+/* Fills in the rest of the shape. If one layout is the basic one, both are. */
 static cufftResult note_many(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 			     const struct arrays *a, struct shape *h)
 {
@@ -356,7 +358,7 @@ uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *
 {
 	const struct plan *p = plan_of(s, o);
 
-	/* Not made: the library says so, and one byte is looked at before. */
+	/* If the plan is not made, the library will say so, and only one byte is checked. */
 	return p && p->made ? p->reach.side[side] : 1;
 }
 
@@ -367,7 +369,7 @@ static void ask_size(struct wh_session *s, struct plan *p)
 	const struct wh_cufft_functions *l = wh_library_functions(s, WH_LIB_cufft);
 	size_t size = 0;
 
-	/* Of a size that nobody knows no area is large enough. */
+	/* If the size is unknown, no area is large enough. */
 	p->work = l->cufftGetSize(p->real, &size) == CUFFT_SUCCESS ? size : UINT64_MAX;
 	p->own_area = false;
 }
@@ -434,7 +436,7 @@ ASKED(cufftGetSizeMany64, long long)
 ASKED(cufftXtGetSizeMany, long long)
 ASKED(cufftEstimateMany, int)
 
-/* The only struct that there is to be filled in. */
+/* Only this query has a struct to be filled in. */
 cufftResult wh_check_cufftXtQueryPlan(struct wh_session *s,
 				      const struct wh_req_cufftXtQueryPlan *q)
 {

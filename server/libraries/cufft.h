@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the generated handlers of cuFFT call (cuda-api/cufft.api). */
+/* Functions that the generated handlers of cuFFT call (cuda-api/cufft.api). */
 #ifndef WORMHOLE_LIBRARIES_CUFFT_H
 #define WORMHOLE_LIBRARIES_CUFFT_H
 
 enum wh_cufft_side { WH_CUFFT_IN, WH_CUFFT_OUT };
 
-/* Bytes that an execution of the plan reaches from its input's or output's address. */
+/* Returns how many bytes an execution of the plan reaches from its input's or output's address. */
 uint64_t wh_cufft_extent(struct wh_session *s, const struct wh_obj_cufftHandle *o,
 			 enum wh_cufft_side side);
 
-/* A plan that took more memory than there is for it: as cufftCreate left it. */
+/* Resets a plan that took more memory than there is to the state in which cufftCreate left it. */
 void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
 		     const struct wh_obj_cufftHandle *o);
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuRAND generators in the worker. Owns what the library was last told about
- * each, the host memory that host generators write to when the client's own is
- * out of reach, and the tables that clients fetch.
+ * cuRAND generators in the worker. Owns what the library was last told about each generator, the
+ * host memory that host generators write to if the client's own is out of reach, and the tables
+ * that clients fetch.
  */
 #include "gen_curand_server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A client's numbers of one call; more do not fit a worker's memory anyway. */
+/* The most bytes of numbers for one call; more would not fit a worker's memory anyway. */
 #define MAX_NUMBERS	(4UL << 30)
 
 struct generator {
 	curandGenerator_t real;
 	bool host;
-	uint64_t stream;	/* as the library was told */
+	uint64_t stream;	/* the stream that the library was told */
 	uint64_t seed_serial, offset_serial;
 };
 
 struct state {
-	void *numbers;		/* of the last call without a place for them */
+	void *numbers;		/* numbers of the last call that gave no place for them */
 	size_t size;
 };
 
@@ -59,7 +59,7 @@ static curandStatus_t tell_offset(const struct wh_curand_functions *l, struct ge
 	return res;
 }
 
-/* In the order in which the program set them. */
+/* Sets them in the order in which the program set them. */
 static curandStatus_t tell(const struct wh_curand_functions *l, struct generator *g,
 			   const struct wh_obj_curandGenerator_t *o)
 {
@@ -81,7 +81,7 @@ static curandStatus_t enter(struct wh_session *s, const struct wh_curand_functio
 
 	if (!g)
 		return CURAND_STATUS_NOT_INITIALIZED;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
 		return CURAND_STATUS_LAUNCH_FAILURE;
 	*out = g;
@@ -230,14 +230,14 @@ static curandStatus_t run(const struct wh_curand_functions *l, curandGenerator_t
 	}
 }
 
-/* A generator of the device writes by kernels, and copies what it has made before. */
+/* A generator of the device writes by kernels, or copies numbers that it has made before. */
 static curandStatus_t device_place(struct wh_session *s, const struct wh_req_whCurandGenerate *q)
 {
 	return wh_reach(s, q->out, wh_times(q->count, wh_curand_size(q->kind))) ?
 	       CURAND_STATUS_OUT_OF_RANGE : CURAND_STATUS_SUCCESS;
 }
 
-/* Where a host generator may write: the data area, or memory of our own. */
+/* Finds where a host generator may write: the data area, or memory of our own. */
 static curandStatus_t host_place(struct wh_session *s, const struct wh_req_whCurandGenerate *q,
 				 void **out)
 {
@@ -281,7 +281,7 @@ int32_t wh_do_whCurandGenerate(struct wh_session *s, struct wh_frame *f)
 		return res;
 	limit = wh_launch_begin(s, stream);
 	if (limit != CUDA_SUCCESS)
-		return limit;	/* a wait, see charge.h */
+		return limit;	/* the call has to wait, see charge.h */
 	res = run(l, g->real, q, out);
 	wh_launch_end(s, stream);
 	return res;
@@ -340,10 +340,10 @@ int32_t wh_do_whCurandFetch(struct wh_session *s, struct wh_frame *f)
 	}
 	if (q->offset > size || q->size > size - q->offset)
 		return CURAND_STATUS_OUT_OF_RANGE;
-	/* Of nothing generated there is no place. */
+	/* If nothing was generated, there is no memory to copy from. */
 	if (q->size)
 		memcpy((void *)q->to, (const uint8_t *)from + q->offset, q->size);
-	/* The last piece: many numbers are much memory. */
+	/* After the last piece the memory is freed, since many numbers take much of it. */
 	if (q->source == WH_CURAND_NUMBERS && q->offset + q->size == size) {
 		free(st->numbers);
 		*st = (struct state) { 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSOLVER's three kinds of handles in the worker. Owns what the library was last
- * told about each: its stream, where it has one.
+ * cuSOLVER's three kinds of handles in the worker. Owns what the library was last told about each
+ * handle: its stream, if it has one.
  */
 #include "gen_cusolver_server.h"
 
@@ -12,14 +12,14 @@ struct handle {
 	uint64_t stream;
 };
 
-/* The handle of an id and the stream that goes with it. */
+/* Finds the handle of an id and the stream that goes with it. */
 static struct handle *look_up(struct wh_session *s, const struct wh_cusolver_handle *o,
 			      unsigned int type, CUstream *stream, cusolverStatus_t *res)
 {
 	struct handle *h = wh_handles_get(&s->handles, o->id, type);
 
 	*res = CUSOLVER_STATUS_NOT_INITIALIZED;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (h && !wh_get(s, WH_H_CUstream, o->stream, (void **)stream)) {
 		*res = CUSOLVER_STATUS_INVALID_VALUE;
 		return NULL;
@@ -66,7 +66,7 @@ cusolverStatus_t wh_enter_cusolverSpHandle_t(struct wh_session *s,
 	return told(h, o->h.stream, l->cusolverSpSetStream(h->real, *stream));
 }
 
-/* It has no stream of its own. */
+/* This kind of handle has no stream of its own. */
 cusolverStatus_t wh_enter_cusolverRfHandle_t(struct wh_session *s,
 					     const struct wh_cusolver_functions *l,
 					     const struct wh_obj_cusolverRfHandle_t *o,
@@ -101,7 +101,7 @@ static int32_t create(struct wh_session *s, struct wh_frame *f, unsigned int typ
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return CUSOLVER_STATUS_ALLOC_FAILED;
-	/* Its workspace is the tenant's memory. */
+	/* The library's workspace is the tenant's memory. */
 	wh_reconcile_begin(s, &charge);
 	res = make(&h->real);
 	if (res == CUSOLVER_STATUS_SUCCESS) {

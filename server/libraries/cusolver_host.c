@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Is it a matrix, a permutation, are these factors? cuSOLVER's code on the CPU believes its
- * indices, and it runs with the worker's rights. Everything here is the request's private
- * copy, so what was looked at stays so.
+ * Checks that something is a matrix, or a permutation, or factors that fit. cuSOLVER's code on the
+ * CPU trusts its indices, and it runs with the worker's rights. Everything here is in the request's
+ * private copy, so what was checked cannot change.
  */
 #include "gen_cusolver_server.h"
 
@@ -10,7 +10,7 @@
 
 #define BAD	CUSOLVER_STATUS_INVALID_VALUE
 
-/* A mark for each of n columns, and one that never is there, so that none is no failure. */
+/* Makes a mark for each of n columns, and one more, so that n = 0 is no failed allocation. */
 static int *marks(int n)
 {
 	int *mark = malloc(((size_t)n + 1) * sizeof(*mark));
@@ -21,7 +21,7 @@ static int *marks(int n)
 	return mark;
 }
 
-/* A row that begins and ends where it may, after `from`, and whose columns are different ones. */
+/* Checks that a row begins and ends where it may, after `from`, and that its columns differ. */
 static bool row_fits(int row, int64_t from, int64_t begin, int64_t end, int64_t last, int base,
 		     int cols, const int *col, int *mark)
 {
@@ -89,7 +89,7 @@ cusolverStatus_t wh_permutation(const int *p, int n)
 	return fits ? CUSOLVER_STATUS_SUCCESS : BAD;
 }
 
-/* Which option is which depends on METIS's version; among them are those that move all indices. */
+/* The meaning of each option depends on METIS's version; some of them move all indices. */
 cusolverStatus_t wh_metis_options(const int64_t *option)
 {
 	int i;
@@ -102,7 +102,7 @@ cusolverStatus_t wh_metis_options(const int64_t *option)
 
 /* --- Factors that are to be made again -------------------------------------------------- */
 
-/* All columns on one side of the diagonal, which may be there. */
+/* Are all columns on one side of the diagonal? The diagonal itself is allowed. */
 static bool is_triangle(const struct wh_rf_matrix *m, int n, bool lower)
 {
 	int i, k;
@@ -123,8 +123,8 @@ static void mark_row(const struct wh_rf_matrix *m, int i, int *mark)
 }
 
 /*
- * With rows and columns where P and Q put them, is each element of A one of L's, of U's, or of
- * the diagonal, which one of them need not have? The library looks for its place there.
+ * With rows and columns where P and Q put them, is each element of A one of L, of U, or of the
+ * diagonal, which L or U need not have? The library looks for the element's place there.
  */
 static bool has_places(const struct wh_rf_matrix *a, const struct wh_rf_matrix *lower,
 		       const struct wh_rf_matrix *upper, int n, const int *p, const int *place,
@@ -175,7 +175,7 @@ cusolverStatus_t wh_rf_factors(const struct wh_cusolver_functions *l, cusolverRf
 	res = l->cusolverRfGetMatrixFormat(handle, &format, &diagonal);
 	if (res != CUSOLVER_STATUS_SUCCESS)
 		return res;
-	/* By columns they are the transposed ones. */
+	/* If stored by columns, the factors are the transposed ones. */
 	if (format == CUSOLVERRF_MATRIX_FORMAT_CSC)
 		return factors_fit(n, &a, &upper, &lower, q, p);
 	return factors_fit(n, &a, &lower, &upper, p, q);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Informations of cuSOLVER's low level on the CPU (csrlu, csrqr, csrchol). The library writes
- * by the structure that it found in the analysis, so the worker keeps the pattern of that and
- * lets no other pass. It also keeps what the library might have kept addresses of: the arrays
- * that it was given, and the workspace.
+ * Information objects of cuSOLVER's low level on the CPU (csrlu, csrqr, csrchol). The library
+ * writes by the structure that it found in the analysis, so the worker keeps that pattern and lets
+ * no other pass. It also keeps memory whose addresses the library may have kept: the arrays that it
+ * was given, and the workspace.
  */
 #include "gen_cusolver_server.h"
 
@@ -17,14 +17,14 @@ struct info {
 	const void *real;
 	enum wh_info_step step;
 	int rows, cols, nnz, base;
-	char type;		/* the letter of the functions that it is used with; 0: not said */
-	void *values;		/* of the last call that had some */
+	char type;		/* letter of the functions that it is used with; 0: not known yet */
+	void *values;		/* values of the last call that had some */
 	void *work;
 	size_t work_size;
-	int pattern[];		/* row pointers, columns */
+	int pattern[];		/* row pointers, then columns */
 };
 
-/* One block of malloc (state.h), from which the others hang. */
+/* The library's state (state.h) is one block of malloc; all others hang from this one. */
 struct all {
 	struct info *first;
 };
@@ -50,7 +50,7 @@ static struct info *find(struct wh_session *s, const void *real)
 	return p ? *p : NULL;
 }
 
-/* The type in cusolverSp<t>csr...: 'X' of functions for all of them. */
+/* Returns the type in cusolverSp<t>csr...; functions for all types have 'X'. */
 static char type_of(const char *call)
 {
 	return call[sizeof("cusolverSp") - 1];
@@ -81,7 +81,7 @@ cusolverStatus_t wh_info_begins(struct wh_session *s, const void *info, int rows
 	struct info i = { .real = info, .rows = rows, .cols = cols, .nnz = nnz, .base = d->base };
 	struct info **p = info ? place(s, info) : NULL, *made;
 
-	/* What the library makes of a second one is not known. */
+	/* It is not known what the library does with a second analysis. */
 	if (!info || (p && *p))
 		return BAD;
 	made = p ? malloc(sizeof(*made) + bytes_of(&i)) : NULL;
@@ -103,7 +103,10 @@ static bool same_pattern(const struct info *i, const int *start, const int *col)
 	       !memcmp(i->pattern + i->rows + 1, col, bytes_of(i) - head);
 }
 
-/* The step that a call needs; but for a question about sizes all begins again from there. */
+/*
+ * Goes back to the step that a call needs: later steps are void, except after a question about
+ * sizes.
+ */
 static cusolverStatus_t go_back(struct info *i, const char *call, enum wh_info_step step)
 {
 	if (i->step < step || (i->type && !type_fits(i, call)))
@@ -113,7 +116,7 @@ static cusolverStatus_t go_back(struct info *i, const char *call, enum wh_info_s
 	return OK;
 }
 
-/* Room for those of any type, which stays where it is. */
+/* Keeps values of any type in memory that stays where it is. */
 static bool keep_values(struct info *i, void **values, size_t size)
 {
 	if (!i->values)
@@ -175,7 +178,7 @@ cusolverStatus_t wh_info_reaches(struct wh_session *s, const void *info, enum wh
 	return OK;
 }
 
-/* Asked again, the library may want more; less than it has once said it never gets. */
+/* If it is asked again, the library may want more. It never gets less than it once asked for. */
 cusolverStatus_t wh_info_sized(struct wh_session *s, const char *call, const void *info,
 			       size_t work)
 {

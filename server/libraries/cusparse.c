@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSPARSE in the worker. Owns what the library was last told about each handle
- * (stream, pointer mode), and the genuine matrix descriptors, one for each value
- * that one can have: calls of cuSPARSE and cuSOLVER name values.
+ * cuSPARSE in the worker. Owns what the library was last told about each handle (stream, pointer
+ * mode), and the genuine matrix descriptors. There is one descriptor for each value that a
+ * descriptor can have, since calls of cuSPARSE and cuSOLVER name values.
  */
 #include "gen_cusparse_server.h"
 
@@ -46,7 +46,7 @@ cusparseStatus_t wh_enter_cusparseHandle_t(struct wh_session *s,
 
 	if (!h || o->pointer_mode > CUSPARSE_POINTER_MODE_DEVICE)
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	/* Each time: a stream that was destroyed must not reach the library. */
+	/* This happens each time: a stream that was destroyed must not reach the library. */
 	if (!wh_get(s, WH_H_CUstream, o->stream, (void **)stream))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	*real = h->real;
@@ -69,7 +69,7 @@ int32_t wh_do_cusparseCreate(struct wh_session *s, struct wh_frame *f)
 	if (!h)
 		return CUSPARSE_STATUS_ALLOC_FAILED;
 	h->pointer_mode = CUSPARSE_POINTER_MODE_HOST;
-	/* Its workspace is the tenant's memory. */
+	/* The library's workspace is the tenant's memory. */
 	wh_reconcile_begin(s, &charge);
 	res = l->cusparseCreate(&h->real);
 	if (res == CUSPARSE_STATUS_SUCCESS) {
@@ -109,7 +109,7 @@ int32_t wh_do_cusparseDestroy(struct wh_session *s, struct wh_frame *f)
 
 #define VALUES (WH_CUSPARSE_TYPES * WH_CUSPARSE_FILLS * WH_CUSPARSE_DIAGS * WH_CUSPARSE_BASES)
 
-/* Made when first asked for; they stay, so a call may keep one. */
+/* They are made when first needed, and stay, so a call may keep one. */
 struct descriptors {
 	cusparseMatDescr_t real[VALUES];
 };
@@ -132,7 +132,7 @@ static cusparseMatDescr_t make(const struct wh_cusparse_functions *l,
 	return NULL;
 }
 
-/* cuSOLVER's first descriptor may come before any call of cuSPARSE's. */
+/* cuSOLVER's first descriptor may come before any call of cuSPARSE. */
 static const struct wh_cusparse_functions *functions(struct wh_session *s)
 {
 	char err[512];

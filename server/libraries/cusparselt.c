@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuSPARSELt in the worker: what attributes are, of which some are addresses, and
- * the products.
+ * cuSPARSELt in the worker: the sizes of attributes, some of which are addresses, and the products.
  */
 #include "gen_cusparselt_server.h"
 
 /* --- Attributes --------------------------------------------------------------------- */
 
-/* Bytes of an attribute, 0 for one that nobody knows. */
+/* Returns the bytes of an attribute, or 0 for an unknown one. */
 static size_t matmul_size(cusparseLtMatmulDescAttribute_t attribute)
 {
 	switch (attribute) {
@@ -58,7 +57,10 @@ cusparseStatus_t wh_bound_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
 	       CUSPARSE_STATUS_INVALID_VALUE : CUSPARSE_STATUS_SUCCESS;
 }
 
-/* Products look at it again, since its memory may be gone by then; not at one that was refused. */
+/*
+ * Keeps an address for products, which check it again, since its memory may be gone by then. An
+ * address that was refused is not kept.
+ */
 void wh_done_cusparseLtMatmulDescSetAttribute(struct wh_session *s,
 					      struct wh_req_cusparseLtMatmulDescSetAttribute *q,
 					      cusparseStatus_t res)
@@ -141,7 +143,10 @@ static bool reached(struct wh_session *s, uint64_t address, uint64_t bytes)
 	return !address || wh_reach(s, address, bytes) == CUDA_SUCCESS;
 }
 
-/* May the client name all of them? The library knows how large matrices are, and kernels follow. */
+/*
+ * May the client name all of them? Only first bytes of matrices are checked: the library knows how
+ * large they are, and kernels follow them.
+ */
 static bool all_reached(struct wh_session *s, const struct wh_req_cusparseLtMatmul *q, size_t work)
 {
 	return reached(s, q->a, 1) && reached(s, q->b, 1) && reached(s, q->c, 1) &&
@@ -196,7 +201,7 @@ static int32_t multiply(struct wh_session *s, struct wh_frame *f, bool search)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	limit = wh_launch_begin(s, stream[0]);
 	if (limit != CUDA_SUCCESS)
-		return limit;	/* a wait, see charge.h */
+		return limit;	/* the call has to wait, see charge.h */
 	if (search)
 		res = l->cusparseLtMatmulSearch(handle, plan, scalar(&q->alpha), (void *)q->a,
 						(void *)q->b, scalar(&q->beta), (void *)q->c,

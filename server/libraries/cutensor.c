@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuTENSOR in the worker: how large attributes are, kinds of computation, which are data of
- * the genuine library, and its versions.
+ * cuTENSOR in the worker: the sizes of attributes, the kinds of computation, which are data of the
+ * genuine library, and its versions.
  */
 #define _GNU_SOURCE
 #include "gen_cutensor_server.h"
@@ -20,7 +20,10 @@ int32_t wh_do_whCutensorInfo(struct wh_session *s, struct wh_frame *f)
 	return CUTENSOR_STATUS_SUCCESS;
 }
 
-/* The library's table has functions alone: its data are found where its first function is. */
+/*
+ * The library's table has only functions, so its data are looked up in the file of its first
+ * function.
+ */
 bool wh_enter_cutensorComputeDescriptor_t(struct wh_session *s,
 					  const struct wh_obj_cutensorComputeDescriptor_t *o,
 					  cutensorComputeDescriptor_t *real)
@@ -43,7 +46,7 @@ bool wh_enter_cutensorComputeDescriptor_t(struct wh_session *s,
 	return data;
 }
 
-/* The library reads as many modes as a descriptor has, and a request has room for so many. */
+/* The library reads as many modes as a descriptor has, and a request has room for this many. */
 cutensorStatus_t wh_check_cutensorCreateTensorDescriptor(struct wh_session *s,
 		const struct wh_req_cutensorCreateTensorDescriptor *q)
 {
@@ -61,7 +64,10 @@ static cutensorStatus_t is_size(size_t size, size_t given)
 	return size == given ? CUTENSOR_STATUS_SUCCESS : CUTENSOR_STATUS_INVALID_VALUE;
 }
 
-/* Of padding, an array as long as a descriptor says and an address: none. */
+/*
+ * Padding, which is an array as long as a descriptor says, and attributes with an address have no
+ * size here.
+ */
 static size_t operation_size(cutensorOperationDescriptorAttribute_t attribute)
 {
 	switch (attribute) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NCCL in the worker. A group is looked up and checked as a whole, then made by one
- * thread, which is not inside of the session meanwhile (gate.h): other ranks, that it
- * waits for, may be threads of the same client. What it uses is counted until it is
- * back, so that nobody ends a communicator that a call still has; ncclCommAbort is
- * there for just that, and ends it in NCCL, not its record here.
+ * NCCL in the worker. A group is looked up and checked as a whole. Then one thread makes it, which
+ * is not inside the session meanwhile (gate.h): the other ranks that it waits for may be threads of
+ * the same client. What the group uses is counted until the thread is back, so that nobody ends a
+ * communicator that a call still has. ncclCommAbort exists for exactly that: it ends the
+ * communicator in NCCL, but not its record here.
  */
 #include "gen_nccl_server.h"
 
@@ -42,7 +42,7 @@ struct wh_nccl_comm *wh_nccl_find(struct wh_session *s, uint64_t id)
 	return id ? wh_handles_get(&s->handles, id, WH_H_nccl_comm) : NULL;
 }
 
-/* Of one that was split off, and does not know it before it is ready. */
+/* Measures a communicator that was split off, whose size is not known before it is ready. */
 bool wh_nccl_measure(const struct wh_nccl_functions *l, struct wh_nccl_comm *c)
 {
 	int ranks, rank;
@@ -118,7 +118,7 @@ int32_t wh_do_whNcclRegister(struct wh_session *s, struct wh_frame *f)
 		return wh_library_missing(s, "ncclCommRegister", ncclInvalidUsage);
 	handle = NULL;
 	res = l->ncclCommRegister(c->real, (void *)q->addr, q->size, &handle);
-	/* Where registering brings nothing NCCL gives no handle, and takes none back. */
+	/* If registering has no use, NCCL gives no handle, and takes none back. */
 	if (res != ncclSuccess || !handle)
 		return res;
 	r->buffer = wh_new(s, WH_H_nccl_buffer, handle, q->hdr.ctx);

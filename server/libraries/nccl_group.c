@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One group of a client's: decoded and checked whole before anything is done, made by
- * this thread with the session open to others, then its handles given out and taken back.
+ * One group of a client. It is decoded and checked as a whole before anything is done. Then this
+ * thread makes it, with the session open to others, and afterwards its handles are given out and
+ * taken back.
  */
 #include "libraries/nccl_group.h"
 
@@ -9,10 +10,11 @@
 
 #define MAX_OPS	4096
 
-/* An operation with all that it names looked up. */
+/* An operation, with everything that it names looked up. */
 struct step {
 	const struct wh_nccl_op *op;
-	struct wh_nccl_comm *comm;	/* NULL where it makes the first one */
+	/* NULL: the operation makes a client's first communicator */
+	struct wh_nccl_comm *comm;
 	CUstream stream;
 	const struct wh_nccl_made *made;
 	const void *list;		/* unique ids, or ranks to leave out */
@@ -20,7 +22,7 @@ struct step {
 	struct wh_nccl_comm *fresh;
 	ncclConfig_t config;
 	bool counted;			/* among the users of comm */
-	bool issued;			/* NCCL was asked, and did not say that this cannot be */
+	bool issued;			/* NCCL was asked, and did not call the operation invalid */
 };
 
 struct group {
@@ -30,12 +32,12 @@ struct group {
 	struct step *step;
 	uint64_t serial;
 	uint32_t count, launches;
-	CUstream stream;		/* of the first launch */
+	CUstream stream;		/* stream of the first launch */
 };
 
 /* --- Decoding ---------------------------------------------------------------------------- */
 
-/* How many times `count` a rank reads of `send` and writes of `recv`. */
+/* Counts how many times `count` a rank reads of `send` and writes of `recv`. */
 static void extent(const struct wh_nccl_op *o, const struct wh_nccl_comm *c, uint64_t *send,
 		   uint64_t *recv)
 {
@@ -101,7 +103,10 @@ static void unpack_config(struct step *t)
 	t->config.commName = c->comm[0] ? c->comm : NULL;
 }
 
-/* What it will be made of is in the request, which stays while the call runs. */
+/*
+ * Takes the description of a new communicator; it is in the request, which stays while the call
+ * runs.
+ */
 static bool take_made(struct group *g, struct wh_frame *f, struct step *t)
 {
 	uint32_t kind = t->op->kind;
@@ -124,15 +129,16 @@ static bool take_made(struct group *g, struct wh_frame *f, struct step *t)
 	       m->b < m->a && m->ctx && wh_get(g->s, WH_H_CUcontext, m->ctx, (void **)&t->ctx);
 }
 
-/* It is no more behind this operation. */
+/* The communicator does not exist after this operation. */
 static bool ends(uint32_t kind)
 {
 	return kind == WH_NCCL_DESTROY || kind == WH_NCCL_ABORT;
 }
 
 /*
- * A communicator is one group's at a time, as NCCL wants it; but for what is there for calls
- * that do not come back. What ends it stands alone in its group.
+ * A communicator belongs to one group at a time, as NCCL requires, except for operations that exist
+ * for calls that do not come back. An operation that ends it must be the only one on it in its
+ * group.
  */
 static bool take_comm(struct group *g, struct step *t)
 {
@@ -167,7 +173,7 @@ static bool take_step(struct group *g, struct wh_frame *f, struct step *t)
 
 static ncclResult_t decode(struct group *g, struct wh_frame *f)
 {
-	static uint64_t groups;		/* who decodes is alone in the process */
+	static uint64_t groups;		/* whoever decodes is alone in the process */
 	struct wh_nccl_op *op;
 	uint32_t i;
 
@@ -188,7 +194,7 @@ static ncclResult_t decode(struct group *g, struct wh_frame *f)
 	return ncclSuccess;
 }
 
-/* What the worker's library lacks. */
+/* Returns what the worker's library lacks, or NULL. */
 static const char *lacks(const struct group *g)
 {
 	static const size_t need[WH_NCCL_KINDS] = {
@@ -257,7 +263,7 @@ static ncclResult_t make(struct wh_session *s, const struct wh_nccl_functions *l
 	ncclConfig_t none = plain, *given = m->has_config ? &t->config : NULL;
 	ncclUniqueId id;
 
-	/* The device is the one whose context is current. */
+	/* NCCL takes the device whose context is current. */
 	if (t->ctx && s->drv.cuCtxSetCurrent(t->ctx) != CUDA_SUCCESS)
 		return ncclUnhandledCudaError;
 	switch (t->op->kind) {
@@ -299,7 +305,7 @@ static ncclResult_t run(struct wh_session *s, const struct wh_nccl_functions *l,
 	return res;
 }
 
-/* The group's end comes in each case: it is what ends it in this thread. */
+/* ncclGroupEnd is called in each case, since it ends the group in this thread. */
 static ncclResult_t run_all(struct group *g, float *time)
 {
 	ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -341,7 +347,7 @@ static bool good(ncclResult_t res)
 	return res == ncclSuccess || res == ncclInProgress;
 }
 
-/* NULL is an answer, too: of a split without a color. */
+/* NULL is a valid answer, too: for a split without a color. */
 static ncclResult_t give_out(struct group *g, uint64_t ctx, uint64_t *id)
 {
 	ncclResult_t res = ncclSuccess;
@@ -361,7 +367,7 @@ static ncclResult_t give_out(struct group *g, uint64_t ctx, uint64_t *id)
 	return res;
 }
 
-/* What has not become a handle. */
+/* Ends communicators that did not become handles. */
 static void drop_fresh(struct group *g)
 {
 	struct step *t;
@@ -375,8 +381,9 @@ static void drop_fresh(struct group *g)
 }
 
 /*
- * What NCCL was told to end is none any more, also where the group failed: nobody knows
- * how far it came. A record stays until the last call that has it is back.
+ * Releases communicators. One that NCCL was told to end does not exist any more, even if the group
+ * failed, since nobody knows how far it came. A record stays until the last call that has it is
+ * back.
  */
 static void release(struct group *g)
 {
@@ -407,7 +414,7 @@ static uint32_t made_of(const struct group *g)
 	return n;
 }
 
-/* Away from the session, between two times of being alone in it. */
+/* Runs the group outside of the session, between two times of being alone in it. */
 static ncclResult_t away(struct group *g, float *time)
 {
 	ncclResult_t res;
@@ -415,7 +422,7 @@ static ncclResult_t away(struct group *g, float *time)
 	wh_gate_depart(g->s);
 	res = run_all(g, time);
 	wh_gate_rejoin(g->s);
-	/* It may have another context current. */
+	/* Another context may be current now. */
 	if (made_of(g))
 		wh_self.ctx = WH_CTX_UNKNOWN;
 	return res;
@@ -434,7 +441,7 @@ static int32_t perform(struct group *g, struct wh_frame *f, struct wh_rsp_whNccl
 	if (g->launches) {
 		limit = wh_launch_begin(g->s, g->stream);
 		if (limit != CUDA_SUCCESS)
-			return limit;	/* a wait, see charge.h */
+			return limit;	/* the call has to wait, see charge.h */
 	}
 	if (!prepare(g)) {
 		res = ncclSystemError;
@@ -442,7 +449,7 @@ static int32_t perform(struct group *g, struct wh_frame *f, struct wh_rsp_whNccl
 	}
 	wh_reconcile_begin(g->s, &charge);
 	res = away(g, &r->time);
-	/* Its buffers are the tenant's memory. */
+	/* The communicator's buffers are the tenant's memory. */
 	if (made && good(res) && !wh_reconciled(g->s, &charge))
 		res = ncclUnhandledCudaError;
 	if (made && good(res)) {
@@ -470,7 +477,7 @@ int32_t wh_do_whNcclGroup(struct wh_session *s, struct wh_frame *f)
 		res = missing ? wh_library_missing(s, missing, ncclInvalidUsage) :
 				perform(&g, f, r);
 	}
-	/* In place of handles, which are of a group that did not fail. */
+	/* The hint goes in place of the handles, which only a group that succeeded has. */
 	if (res == ncclSystemError && !r->made) {
 		f->rsp_size = WH_WIRE_FIXED(*r);
 		r->hint = wh_nccl_put_hint(f, (ncclResult_t)res);

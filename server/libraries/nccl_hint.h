@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where ranks of NCCL's cannot meet, what an administrator can do. */
+/* Says what an administrator can do if ranks of NCCL cannot meet. */
 #ifndef WORMHOLE_NCCL_HINT_H
 #define WORMHOLE_NCCL_HINT_H
 
-/* Told to a client whose call fails; NULL: nothing. */
+/* The text for a client whose call fails; NULL: none. */
 extern const char *wh_nccl_hint;
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * In the place of table.c and of all libraries: what a worker that serves the driver's calls
- * alone is linked with (wormhole-worker-driver). Nobody needs a library's headers to build
- * it; a client's library gets the answer of one that the server lacks.
+ * Takes the place of table.c and of all libraries in a worker that serves only the driver's calls
+ * (wormhole-worker-driver). Nobody needs a library's headers to build it. A client's library gets
+ * the same answer as for one that the server lacks.
  */
 #include "libraries/nccl_hint.h"
 #include "session/library.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which devices NVML shows: those of the tenant that the worker's CUDA driver has, in NVML's
- * order, matched by UUID. A handle of any other device never leaves here.
+ * Decides which devices NVML shows: those of the tenant that the worker's CUDA driver has, in
+ * NVML's order, matched by UUID. A handle of any other device never leaves this file.
  */
 #include "libraries/nvml_view.h"
 
@@ -39,7 +39,7 @@ static bool cuda_uuid(const struct wh_driver *drv, int dev, char *out, size_t si
 	return true;
 }
 
-/* The CUDA driver's number of the device with this UUID, or -1. */
+/* Returns the CUDA driver's number of the device with this UUID, or -1. */
 static int cuda_number(const char *uuid)
 {
 	const struct wh_driver *drv = &wh_nvml_view.session->drv;
@@ -126,7 +126,7 @@ static nvmlReturn_t get_index(nvmlDevice_t device, unsigned int *index)
 	return NVML_SUCCESS;
 }
 
-/* A device that is not shown does not exist. */
+/* A device that is not shown does not exist for the client. */
 static nvmlReturn_t shown(nvmlReturn_t rc, nvmlDevice_t *device)
 {
 	if (rc != NVML_SUCCESS || wh_nvml_device(*device))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of NVML's binary interface that the supervisor uses, from NVML's
- * public reference. A struct belongs to the versions of a function that are
- * named with it and to no other.
+ * The part of NVML's binary interface that the process that reads figures uses (figures/reader.c),
+ * from NVML's public reference. A struct belongs to the versions of a function that are named with
+ * it and to no other.
  */
 #ifndef WORMHOLE_NVML_ABI_H
 #define WORMHOLE_NVML_ABI_H
@@ -15,7 +15,7 @@
 
 typedef struct nvml_device *nvml_device;
 
-/* Of nvmlDeviceGetComputeRunningProcesses_v2 and _v3. */
+/* For nvmlDeviceGetComputeRunningProcesses_v2 and _v3. */
 struct nvml_process {
 	uint32_t pid;
 	uint64_t bytes;
@@ -24,7 +24,7 @@ struct nvml_process {
 };
 _Static_assert(sizeof(struct nvml_process) == 24, "nvmlProcessInfo_v2_t");
 
-/* Of nvmlDeviceGetProcessUtilization. */
+/* For nvmlDeviceGetProcessUtilization. */
 struct nvml_sample {
 	uint32_t pid;
 	uint64_t time_us;
@@ -38,7 +38,7 @@ struct nvml {
 	int (*handle)(uint32_t, nvml_device *);	/* nvmlDeviceGetHandleByIndex_v2 */
 	int (*uuid)(nvml_device, char *, uint32_t);	/* nvmlDeviceGetUUID */
 	int (*processes)(nvml_device, uint32_t *, struct nvml_process *);
-	/* NULL where the library has none. */
+	/* NULL if the library has none. */
 	int (*utilization)(nvml_device, struct nvml_sample *, uint32_t *, uint64_t);
 };
 

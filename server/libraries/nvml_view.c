@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The tenant's view of a device: its quota and use as memory, its own clients as
- * processes, the device time of its own workers as utilisation. All of it comes
- * from the tenant's usage region (tenant.h), which every worker of the tenant can
- * write: so numbers are clipped, and believed by nobody but this tenant. What is
- * counted for the whole device (samples, memory bus) is held back or clipped to
- * the tenant's share.
+ * The tenant's view of a device: its quota and use as memory, its own clients as processes, the
+ * device time of its own workers as utilisation. All of it comes from the tenant's usage region
+ * (tenant.h), which every worker of the tenant can write. So numbers are clipped, and nobody but
+ * this tenant relies on them. Figures that are counted for the whole device (samples, memory bus)
+ * are held back or clipped to the tenant's share.
  */
 #include "libraries/nvml_view.h"
 
@@ -20,7 +19,10 @@ static inline const struct wh_limits *limits(void)
 	return &wh_nvml_view.session->limits;
 }
 
-/* Account i of the tenant; without a tenant there is one, the worker's own. NULL: nobody's. */
+/*
+ * Returns account i of the tenant; a session without a tenant has one, the worker's own. NULL: the
+ * account is free.
+ */
 static const struct wh_worker_usage *worker(unsigned int i)
 {
 	const struct wh_limits *l = limits();
@@ -62,7 +64,7 @@ static nvmlReturn_t memory_of(nvmlDevice_t device, nvmlMemory_t *m)
 	left = quota - used;
 	m->total = quota;
 	m->used = used;
-	/* Another tenant may hold what the quota would still allow. */
+	/* Another tenant may hold memory that the quota would still allow. */
 	m->free = left < m->free ? left : m->free;
 	return NVML_SUCCESS;
 }
@@ -77,7 +79,7 @@ static nvmlReturn_t memory_of_v2(nvmlDevice_t device, nvmlMemory_v2_t *m)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (!REAL.nvmlDeviceGetMemoryInfo_v2)
 		return NVML_ERROR_FUNCTION_NOT_FOUND;
-	/* It also judges the version. */
+	/* The genuine function also judges the version. */
 	rc = REAL.nvmlDeviceGetMemoryInfo_v2(device, m);
 	if (rc == NVML_SUCCESS)
 		rc = memory_of(device, &v1);
@@ -92,7 +94,7 @@ static nvmlReturn_t memory_of_v2(nvmlDevice_t device, nvmlMemory_v2_t *m)
 
 /* --- Utilisation -------------------------------------------------------------- */
 
-/* What the workers of the tenant have used of a device, those that have ended included. */
+/* The time that the tenant's workers have used of a device, including those that have ended. */
 static uint64_t total_ns(unsigned int cuda)
 {
 	const struct wh_limits *l = limits();
@@ -108,7 +110,10 @@ static uint64_t total_ns(unsigned int cuda)
 	return sum;
 }
 
-/* Percent of `us` that `now - before` nanoseconds are. Clipped: see the head of the file. */
+/*
+ * Returns how many percent of `us` microseconds `now - before` nanoseconds are. It is clipped: see
+ * the head of the file.
+ */
 static uint32_t percent(uint64_t now, uint64_t before, uint64_t us)
 {
 	uint64_t p;
@@ -131,9 +136,12 @@ static void sample_account(struct wh_nvml_device *d, unsigned int i, uint64_t us
 		return;
 	}
 	now = wh_gpu_ns(&w->device[d->cuda]);
-	/* An account of our own is never taken: its generation stays 0. */
+	/* An account of our own is never taken, so its generation stays 0. */
 	generation = (uint32_t)load(&w->generation) | 1u << 31;
-	/* Another worker since the last time: all that it used is of this window. */
+	/*
+	 * If another worker has the account since the last time, all its use belongs to this
+	 * window.
+	 */
 	o->percent = us ? percent(now, o->generation == generation ? o->gpu_ns : 0, us) : 0;
 	o->generation = generation;
 	o->gpu_ns = now;
@@ -166,9 +174,9 @@ static uint64_t window(const struct wh_nvml_device *d)
 }
 
 /*
- * Percentages over the time since they were last asked for, but for no less
- * than a window: asked sooner, the last answer stands. Before the first window
- * is over there is none, and the client waits (it sleeps there, not here).
+ * Percentages count over the time since they were last asked for, but at least over a window: if
+ * they are asked for sooner, the last answer stands. Before the first window is over there is no
+ * answer, and the client waits (it sleeps there, not here).
  */
 static nvmlReturn_t rate(struct wh_nvml_device *d)
 {
@@ -194,7 +202,7 @@ static nvmlReturn_t utilization(nvmlDevice_t device, nvmlUtilization_t *u)
 	if (REAL.nvmlDeviceGetUtilizationRates)
 		REAL.nvmlDeviceGetUtilizationRates(device, &whole);
 	u->gpu = d->all.percent;
-	/* Of the memory only the whole device's time is known: no more than the tenant ran. */
+	/* For memory only the whole device's time is known: show no more than the tenant ran. */
 	u->memory = whole.memory < u->gpu ? whole.memory : u->gpu;
 	return NVML_SUCCESS;
 }
@@ -203,7 +211,7 @@ static nvmlReturn_t utilization(nvmlDevice_t device, nvmlUtilization_t *u)
 
 #define MAX_REAL	256
 
-/* What the driver says of its processes; 0 of them where it does not say. */
+/* Lists the processes as the driver sees them; returns 0 if the driver does not list them. */
 static unsigned int real_processes(nvmlDevice_t device, nvmlProcessInfo_t *list)
 {
 	unsigned int n = MAX_REAL;
@@ -224,7 +232,7 @@ static const nvmlProcessInfo_t *find(const nvmlProcessInfo_t *list, unsigned int
 	return NULL;
 }
 
-/* The tenant's clients that use the device, as the newest version has them. */
+/* Lists the tenant's clients that use the device, in the newest version's struct. */
 static unsigned int processes(struct wh_nvml_device *d, nvmlProcessInfo_t *out)
 {
 	static nvmlProcessInfo_t list[MAX_REAL];
@@ -243,7 +251,7 @@ static unsigned int processes(struct wh_nvml_device *d, nvmlProcessInfo_t *out)
 		real = find(list, n, limits()->usage ? w->pid : (uint32_t)getpid());
 		if (!memory && !load(&use->launches) && !real)
 			continue;
-		/* What is charged; the driver's figure where nothing is counted. */
+		/* Show the charge, or the driver's figure if nothing is counted. */
 		out[count++] = (nvmlProcessInfo_t){
 			.pid = w->client_pid,
 			.usedGpuMemory = memory || !real ? memory : real->usedGpuMemory,
@@ -254,7 +262,7 @@ static unsigned int processes(struct wh_nvml_device *d, nvmlProcessInfo_t *out)
 	return count;
 }
 
-/* NVML's protocol for lists: how many there are, also when they do not fit. */
+/* Follows NVML's protocol for lists: it tells how many there are, also when they do not fit. */
 static nvmlReturn_t fits(unsigned int *room, const void *list, unsigned int count)
 {
 	unsigned int had = *room;
@@ -331,7 +339,7 @@ static nvmlReturn_t process_utilization(nvmlDevice_t device,
 	return rc;
 }
 
-/* Graphics and MPS clients: nothing of the sort is forwarded. */
+/* There are no graphics and MPS clients, since nothing of the sort is forwarded. */
 static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
 {
 	(void)infos;
@@ -348,7 +356,7 @@ static nvmlReturn_t no_processes_v1(nvmlDevice_t device, unsigned int *count,
 	return no_processes(device, count, NULL);
 }
 
-/* The tenant's use of engines whose interfaces are not forwarded. */
+/* The tenant does not use engines whose interfaces are not forwarded. */
 static nvmlReturn_t unused_engine(nvmlDevice_t device, unsigned int *rate, unsigned int *period)
 {
 	if (!wh_nvml_device(device) || !rate || !period)

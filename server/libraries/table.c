@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The libraries that a worker can serve, by number; each is generated. */
+/* The libraries that a worker can serve, by number; each table is generated. */
 #include "session/library.h"
 
 #define DECLARE(name, variable)	extern const struct wh_library wh_library_##name;
