@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * When the driver is asked for its figures. Once in LOOK_MS workers' CPU times are looked
- * at, which costs a microsecond each and comes with the timer that a frozen VM has
- * anyway; if they have moved, or somebody holds too much, readings follow in PERIOD_MS
- * until the last of AFTER has found nothing new.
+ * When the driver is asked for its figures. Every LOOK_MS the workers' CPU times are read, which
+ * costs a microsecond each and happens with the timer that a frozen VM has anyway. If they have
+ * moved, or a tenant holds too much, readings follow every PERIOD_MS until AFTER of them in a row
+ * have found nothing new.
  */
 #define _GNU_SOURCE
 #include "vm/audit.h"
@@ -22,22 +22,22 @@
 #define LOOK_MS		1000
 #define PERIOD_MS	250
 #define AFTER		4
-#define AGAIN_MS	1000	/* after a reader that crashed */
+#define AGAIN_MS	1000	/* pause after a reader that crashed */
 
 static struct wh_audit audit = { .next = wh_windows_next };
 static struct wh_audit_options opt;
 static struct {
 	pid_t pid;
 	int fd;
-	int64_t start_at;	/* 0: no more */
+	int64_t start_at;	/* 0: no reader is started any more */
 	int64_t due;
-	unsigned int left;	/* readings */
-	uint64_t cpu_ns;	/* of all workers, when it was last looked at */
+	unsigned int left;	/* number of readings to come */
+	uint64_t cpu_ns;	/* CPU time of all workers at the last look */
 } reader = { .fd = -1 };
 
 /* --- Processes that ask a vendor's library ------------------------------------------ */
 
-/* The worker's program, which tells by its end of a pair instead of serving. */
+/* Starts the worker's program, which writes to its end of a pair instead of serving. */
 static pid_t start(const char *worker, const char *backend, const char *what, const char *nvml,
 		   int pair[2])
 {
@@ -101,7 +101,7 @@ void wh_audit_start(const struct wh_audit_options *o)
 	audit.device = o->device;
 	audit.devices = o->devices;
 	audit.slack = o->slack;
-	/* Between the calls of its client nobody brings a worker's account up to date. */
+	/* Between the calls of its client, nobody updates a worker's account. */
 	audit.unseen = o->slack;
 	audit.say = o->say;
 	if (!opt.nvml || strcmp(opt.nvml, "none"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's own figures in a server VM (figures/). A worker takes memory of a device
- * by its kernel, on this VM's CPUs: as long as no worker uses any of them, nothing has
- * changed and nobody is asked.
+ * The driver's own figures in a server VM (figures/). A worker takes memory of a device by its
+ * kernel, on this VM's CPUs. As long as no worker uses any of them, nothing has changed and the
+ * driver is not asked.
  */
 #ifndef WORMHOLE_VM_AUDIT_H
 #define WORMHOLE_VM_AUDIT_H
@@ -14,25 +14,25 @@
 #include "figures/figures.h"
 
 struct wh_audit_options {
-	const char *worker, *backend;	/* the program that asks, and for which driver */
-	const char *nvml;		/* a library; "none": nobody asks; NULL: the driver's */
+	const char *worker, *backend;	/* the program that asks, and the driver that it asks */
+	const char *nvml;		/* a library; "none": nobody asks; NULL: the driver's own */
 	uint64_t slack;
 	const struct wh_device *device;
 	unsigned int devices;
 	wh_say_fn say;
 };
 
-/* Which devices there are. false: r->error says why not. */
+/* Asks which devices there are. False: r->error says why it failed. */
 bool wh_audit_devices(const char *worker, const char *backend, struct wh_devices_report *r);
 
 void wh_audit_start(const struct wh_audit_options *o);
 void wh_audit_stop(void);
-/* Can be read when figures have come; -1: nobody reads them. */
+/* Returns a descriptor that can be read when figures have come; -1: nobody reads them. */
 int wh_audit_fd(void);
 void wh_audit_read(void);
-/* Somebody looks: the next readings are made whether workers run or not. */
+/* The host looks: the next readings are made whether workers run or not. */
 void wh_audit_wanted(void);
-/* What is due. Milliseconds until the next time, or -1. */
+/* Does what is due. Returns the milliseconds until the next time, or -1. */
 int64_t wh_audit_due(void);
 bool wh_audit_reap(pid_t pid, int status);	/* true: it was the reader */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads what the host's command asks and writes the answer, without ever waiting. The
- * port is looked at by edges: while nobody is at its other end it is hung up, which
- * poll() would say for ever. What is left of one who went is forgotten, his answer when the
- * next one asks (who may get it before his own, and knows it by its nonce), and what does not
- * begin as a request does is skipped: the next one is heard again.
+ * Reads requests of the host's command and writes the answers, without ever waiting. The port is
+ * watched for edges: while nobody is at its other end it is hung up, and poll() would report that
+ * without end. What is left of a client that has gone is dropped. Its answer is dropped when the
+ * next client asks. That client may get the old answer before its own, and recognizes it by the
+ * nonce. Bytes that do not begin like a request are skipped, so the next request is heard again.
  */
 #define _GNU_SOURCE
 #include "vm/channel.h"
@@ -26,7 +26,7 @@
 
 struct request {
 	struct wh_channel_head head;
-	struct wh_channel_limit limit;	/* if it is that */
+	struct wh_channel_limit limit;	/* only with such a request */
 };
 
 static struct {
@@ -100,7 +100,7 @@ static void answer(const struct wh_channel_head *to, bool refused, const void *w
 		.what = to->what | WH_CHANNEL_ANSWER, .refused = refused, .size = size,
 	};
 
-	/* Of one who has not waited for his. */
+	/* Drop the answer to a client that has not waited for it. */
 	forget_answer();
 	port.out = malloc(sizeof(head) + size);
 	if (!port.out)
@@ -157,13 +157,13 @@ static bool limit(const struct request *r)
 	return true;
 }
 
-/* What follows a head of this kind. */
+/* Returns the size of what follows a head of this kind. */
 static uint32_t size_of(const struct wh_channel_head *h)
 {
 	return h->what == WH_CHANNEL_LIMIT ? sizeof(struct wh_channel_limit) : 0;
 }
 
-/* Has it looked or changed anything? */
+/* Serves a request. Returns true if it has looked or changed anything. */
 static bool serve(const struct request *r)
 {
 	if (r->head.version != WH_CHANNEL_VERSION || r->head.size != size_of(&r->head))
@@ -177,7 +177,7 @@ static bool serve(const struct request *r)
 	return false;
 }
 
-/* What does not begin as a request does goes, up to what may be the begin of one. */
+/* Drops bytes that do not begin like a request, except those that may be the begin of one. */
 static void skip_noise(void)
 {
 	const uint64_t magic = WH_CHANNEL_MAGIC;
@@ -191,7 +191,10 @@ static void skip_noise(void)
 	memmove(port.in, begin, port.got);
 }
 
-/* Is there a whole request? A head of another release is one: no more is known of it. */
+/*
+ * Takes a whole request, if there is one. A head of another release is a whole one: nothing more is
+ * known of it.
+ */
 static bool take(struct request *r)
 {
 	size_t need = sizeof(r->head);
@@ -206,7 +209,7 @@ static bool take(struct request *r)
 	if (port.got < need)
 		return false;
 	memcpy(r, port.in, need);
-	/* Behind it may be what the next one asks, where this one did not wait. */
+	/* If this client did not wait, the next client's request may follow. */
 	port.got -= need;
 	memmove(port.in, port.in + need, port.got);
 	return true;
@@ -221,8 +224,9 @@ bool wh_channel_serve(void)
 
 	epoll_wait(port.events, &e, 1, 0);
 	/*
-	 * Only before anything is read: what the next one asks may be here earlier than the word
-	 * that he has come (they are queues of their own), and his answer then waits for that.
+	 * Drop old input only before anything is read. The next client's request may be here
+	 * earlier than the news that it has connected (they are queues of their own), and its
+	 * answer then waits for that news.
 	 */
 	if (e.events & EPOLLHUP)
 		port.got = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the companions. What may be asked of one is decided here and not by the service:
- * a system call that depends on its thread, or may wait for what a call does later, is the
- * slot's own thread's. The worker's filter holds for companions as for all its threads.
+ * Owns the companions. It decides what may be asked of one; the service does not. The slot's own
+ * thread must make system calls that depend on their thread, or that may wait for something that a
+ * call does later. The worker's filter holds for companions as for all its threads.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,18 +15,21 @@
 #include "vm/companion.h"
 #include "vm/raw.h"
 
-/* Of a read or write; what a pipe takes at once. */
+/* The size limit of a read or write: what a pipe takes at once. */
 #define SMALL		4096
 /*
- * How long a companion looks for more before it sleeps: the next call is near. Twice as long
- * as it takes to wake it, so that what interrupts a client for about that long does not cost
- * a wake-up as well; a slow machine's wake-ups are slow. Both ends hold whatever a client
- * writes as its measure.
+ * How long a companion looks for more before it sleeps, since the next call may be near. It is
+ * twice as long as a wake-up takes. So if a client is interrupted for about that long, this does
+ * not cost a wake-up as well; on a slow machine wake-ups are slow. Both bounds hold whatever a
+ * client writes as its measured value.
  */
 #define LOOK_LEAST_NS	100000
 #define LOOK_MOST_NS	2000000
 #define LOOKS		64	/* between two looks at the clock */
-/* How long a call looks for an answer: as a long slice of a host that runs the server later. */
+/*
+ * How long a call looks for an answer: as long as a long time slice of a host that runs the server
+ * later.
+ */
 #define PATIENCE_MS	4
 
 static uint64_t ticks_per_ms;
@@ -67,8 +70,8 @@ int64_t wh_companion_look_ns(uint64_t wake_ticks)
 }
 
 /*
- * As the call itself where that does not have to wait: what a pipe or a socket has, and
- * what a file has in memory. Else nothing is done, and the slot's thread waits.
+ * Does what the call itself would do if it need not wait: it takes what a pipe or a socket has, and
+ * what a file has in memory. Otherwise nothing is done, and the slot's thread waits.
  */
 static int64_t transfer(long nr, const uint64_t arg[6], uint64_t offset)
 {
@@ -82,7 +85,7 @@ static int64_t transfer(long nr, const uint64_t arg[6], uint64_t offset)
 	return rc == -EAGAIN || rc == -EOPNOTSUPP ? WH_RING_SELF : rc;
 }
 
-/* At an offset; -1 would mean the file's own. */
+/* Transfers at an offset; -1 would mean the file's own. */
 static int64_t transfer_at(long nr, const uint64_t arg[6])
 {
 	return (int64_t)arg[3] < 0 ? -EINVAL : transfer(nr, arg, arg[3]);
@@ -135,7 +138,7 @@ static int serve_call(struct wh_ring *ring)
 	uint32_t state = WH_RING_ASKED;
 	uint64_t arg[6];
 
-	/* The call may withdraw it until here. */
+	/* The call may withdraw its request until here. */
 	if (!__atomic_compare_exchange_n(&ring->call, &state, WH_RING_TAKEN, 0, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return 0;
@@ -159,8 +162,8 @@ static int is_asked(const struct wh_ring *ring)
 }
 
 /*
- * Says that it sleeps, then looks: the service does it the other way round, so one of the
- * two sees the other. A WAKE between LISTEN and the ioctl is not lost.
+ * Says that it sleeps, and then looks. The service does the two in the opposite order, so one of
+ * them sees the other. A WAKE between LISTEN and the ioctl is not lost.
  */
 static void sleep_until_woken(int fd, uint32_t slot)
 {
@@ -173,12 +176,12 @@ static void sleep_until_woken(int fd, uint32_t slot)
 	if (!status && !is_asked(ring))
 		raw_ioctl(fd, WH_SRV_WAIT, slot + WH_SRV_COMPANION);
 	__atomic_store_n(&ring->sleeps, 0, __ATOMIC_SEQ_CST);
-	/* The pair is over; the slots' threads, which are told so, end the process. */
+	/* The pair has ended. The slots' threads are told so, and end the process. */
 	while (status)
 		raw(SYS_pause, 0, 0, 0, 0);
 }
 
-/* Only reads, so that the line stays where it is until the call writes it. */
+/* Only reads, so that the cache line stays here until the call writes it. */
 static int look_often(const struct wh_ring *ring)
 {
 	int i;

@@ -10,24 +10,30 @@
 
 #include "window.h"
 
-/* For wh_world.rings: of WH_MAX_SLOTS slots. */
+/* Returns the rings of WH_MAX_SLOTS slots, for wh_world.rings. */
 struct wh_ring *wh_companion_rings(void);
 
-/* For wh_world.patience, TSC ticks; takes a millisecond. Before the first companion runs. */
+/*
+ * Returns a value for wh_world.patience, in TSC ticks; takes a millisecond. Call it before the
+ * first companion runs.
+ */
 uint64_t wh_companion_patience(void);
 
 /*
- * How long a companion looks for more before it sleeps, ns, where a wake-up takes so many
- * ticks of the TSC. Behind wh_companion_patience().
+ * Returns how long a companion looks for more before it sleeps, in ns, if a wake-up takes so many
+ * ticks of the TSC. Call it after wh_companion_patience().
  */
 int64_t wh_companion_look_ns(uint64_t wake_ticks);
 
-/* Does what the ring asks for; 0 if that was nothing. Any thread, one at a time for a ring. */
+/*
+ * Does what the ring asks for; returns 0 if there was nothing. Any thread may call it, one at a
+ * time for a ring.
+ */
 int wh_companion_serve(struct wh_ring *ring);
 
 /*
- * The calling thread is the slot's companion from here on, for good. @fd: the worker's
- * /dev/wormhole-server, registered. It makes no library call that could wait for a call.
+ * Makes the calling thread the slot's companion, for good. @fd: the worker's /dev/wormhole-server,
+ * registered. The thread makes no library call that could wait for a call.
  */
 __attribute__((noreturn)) void wh_companion_run(int fd, uint32_t slot);
 

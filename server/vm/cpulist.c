@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Owns the reading of CPU lists. */
+/* Reads CPU lists. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 #define MAX_CPU	8192
 
-/* One number or range; returns what is behind it, or NULL. */
+/* Reads one number or range; returns what is behind it, or NULL. */
 static const char *range(const char *s, unsigned long *first, unsigned long *last)
 {
 	char *end;

@@ -3,9 +3,9 @@
 #ifndef WORMHOLE_CPULIST_H
 #define WORMHOLE_CPULIST_H
 
-/* The CPUs of a list, at most max. Returns their number, 0 for what is no list. */
+/* Reads the CPUs of a list, at most max. Returns their number, or 0 if it is no list. */
 unsigned int wh_cpulist_parse(const char *list, unsigned int *cpus, unsigned int max);
-/* The CPUs that the kernel keeps free of other work (isolcpus=). */
+/* Reads the CPUs that the kernel keeps free of other work (isolcpus=). */
 unsigned int wh_cpulist_isolated(unsigned int *cpus, unsigned int max);
 
 #endif

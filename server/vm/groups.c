@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cgroup for each worker of a server VM: equal parts of its memory, or what was said. */
+/*
+ * A cgroup for each worker of a server VM: each gets an equal part of the VM's memory, or a given
+ * size.
+ */
 #include "vm/groups.h"
 
 #include <inttypes.h>
@@ -12,7 +15,7 @@
 
 static struct {
 	int on;
-	uint64_t memory;	/* bytes, of each worker */
+	uint64_t memory;	/* bytes for each worker */
 } groups;
 
 static uint64_t equal_part(unsigned int workers)

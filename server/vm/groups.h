@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cgroup for each worker of a server VM: one that was taken over may take its
- * own part of the VM's memory and no more, and leaves no process behind.
+ * A cgroup for each worker of a server VM. A worker that was taken over may take its own part of
+ * the VM's memory and no more, and leaves no process behind.
  */
 #ifndef WORMHOLE_VM_GROUPS_H
 #define WORMHOLE_VM_GROUPS_H
@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 /*
- * For this many workers, each with at most @memory bytes; 0: an equal part of
- * seven eighths of what the VM has. 1: done, and @text says what; 0: this VM has
- * no cgroup with memory, and @text says why.
+ * Starts groups for this many workers, each with at most @memory bytes; 0: an equal part of seven
+ * eighths of the VM's memory. 1: done, and @text says what; 0: this VM has no cgroup with memory,
+ * and @text says why.
  */
 int wh_worker_groups_start(unsigned int workers, uint64_t memory, char *text, size_t size);
 void wh_worker_groups_stop(void);
-/* Before worker @n is forked; 0, or -1 with one line in err. */
+/* Call this before worker @n is forked; 0, or -1 with one line in err. */
 int wh_worker_group_open(unsigned int n, char *err, size_t err_size);
-/* In the child that becomes it; 0, or -1 with errno. */
+/* Call this in the child that becomes the worker; 0, or -1 with errno. */
 int wh_worker_group_enter(unsigned int n);
-/* It has ended: whatever it has forked ends, too. */
+/* Call this when the worker has ended: whatever it has forked ends, too. */
 void wh_worker_group_close(unsigned int n);
 
 #endif

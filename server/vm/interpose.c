@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns sched_yield() and mmap() as the backend sees them: libraries that the worker
- * loads find these first, because the worker exports them. Other threads get what the
- * C library does.
+ * Owns sched_yield() and mmap() for the backend: libraries that the worker loads find these first,
+ * because the worker exports them. Threads that are no slot's threads get what the C library does.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +21,7 @@
 static __thread int slot_thread;
 static int server_device = -1;	/* /dev/wormhole-server, from wh_interpose_devices() on */
 
-/* A system call would be a handoff, and nobody waits on a slot's CPU. */
+/* On a slot's thread a system call would be a handoff, and nobody waits for a slot's CPU. */
 int sched_yield(void)
 {
 	if (!slot_thread)
@@ -39,8 +38,8 @@ static int is_device(int fd)
 }
 
 /*
- * A driver's mapping. The call has left its view for it anyway; the next ones
- * must not, so the view gets the pages now.
+ * A driver has made a mapping. The call has left its view for that anyway. The next calls must not,
+ * so the view gets the pages now.
  */
 static void show_devices(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns how a worker prepares its memory: allocator settings, call stacks, and
- * touching all that is mapped. Failures of single mappings do not matter, they
- * only cost handoffs later.
+ * Owns how a worker prepares its memory: allocator settings, call stacks, and touching everything
+ * that is mapped. Failures for single mappings do not matter; they only cost handoffs later.
  */
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -24,8 +23,8 @@
 #define PAGE	4096UL
 
 /*
- * rseq: the kernel would write to the thread area of a thread whose code runs
- * elsewhere. One arena, no mmap, no trim: what was touched stays mapped.
+ * With rseq, the kernel would write to the thread area of a thread whose code runs elsewhere. With
+ * one arena, no mmap and no trim, memory that was touched stays mapped.
  */
 #define TUNABLES	"glibc.pthread.rseq=0:glibc.malloc.arena_max=1"
 #define TUNABLES_ENV	"GLIBC_TUNABLES"
@@ -54,7 +53,7 @@ int wh_memory_heap(size_t heap)
 	if (!p)
 		return -1;
 	memset(p, 0x5a, heap);
-	/* The compiler must not see that nobody reads it. */
+	/* Keep the compiler from seeing that nobody reads it. */
 	__asm__ volatile("" : : "r" (p) : "memory");
 	free(p);
 	return 0;
@@ -65,7 +64,10 @@ size_t wh_memory_stride(size_t size)
 	return size + PAGE;
 }
 
-/* Stacks of which a part is left for calls that go deep: present is enough of each. */
+/*
+ * Stacks of which only the upper part is touched, which is enough for most calls; deep calls touch
+ * the rest.
+ */
 static struct {
 	const char *start, *end;
 } deep;
@@ -114,8 +116,8 @@ static int parse(const char *line, struct mapping *m)
 }
 
 /*
- * Device memory is the driver's: touching a register may do something. Call stacks are
- * touched already, as far as most calls go: all of them are 8 MiB for each slot.
+ * Device memory is the driver's, since touching a register may have an effect. Call stacks are
+ * touched already, as far as most calls go: all of them would be 8 MiB for each slot.
  */
 static int is_ours(const struct mapping *m)
 {
@@ -125,9 +127,9 @@ static int is_ours(const struct mapping *m)
 }
 
 /*
- * Also a tenant's files, which several workers write. A view takes a page as
- * writable once its PTE is dirty, and MADV_POPULATE_WRITE leaves one clean that was
- * read before: the processor has to write there, and changes nothing.
+ * Writes without changing anything, also in a tenant's files, which several workers write. A view
+ * takes a page as writable once its PTE is dirty. MADV_POPULATE_WRITE leaves a PTE clean if the
+ * page was read before, so the processor has to write there.
  */
 static void write_nothing(const struct mapping *m)
 {
@@ -141,7 +143,7 @@ static size_t touch(const struct mapping *m)
 {
 	bool writable = m->perms[1] == 'w';
 
-	/* What has no page behind it, as past the end of a file, fails here. */
+	/* A mapping without pages behind it, for example past the end of a file, fails here. */
 	if (madvise(m->start, m->size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		return 0;
 	if (writable && m->perms[3] == 's')
@@ -149,7 +151,7 @@ static size_t touch(const struct mapping *m)
 	return m->size;
 }
 
-/* The kernel's own pages in this process, by use. */
+/* Touches the kernel's own pages in this process by using them. */
 static void touch_clocks(void)
 {
 	static const clockid_t clocks[] = {

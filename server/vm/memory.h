@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that delegated calls never fault on: a view maps only what the
- * worker's page tables map, and each page that is missing there costs a call a
- * handoff. None of this is needed for correctness.
+ * Prepares memory so that delegated calls never fault: a view maps only what the worker's page
+ * tables map, and each page that is missing there costs a call a handoff. None of this is needed
+ * for correctness.
  */
 #ifndef WORMHOLE_VM_MEMORY_H
 #define WORMHOLE_VM_MEMORY_H
@@ -11,23 +11,22 @@
 #include <stdint.h>
 
 /*
- * rseq and the allocator's habits that hurt are off from the first instruction
- * of main(): executes this program again if they are not. -1 on failure.
+ * Switches rseq and harmful habits of the allocator off from the first instruction of main():
+ * executes this program again if they are on. -1 on failure.
  */
 int wh_memory_tune(char **argv);
-/* Give malloc() `heap` bytes that it has touched and will not give back. */
+/* Gives malloc() `heap` bytes that are touched and are not given back. */
 int wh_memory_heap(size_t heap);
 /*
- * `n` stacks of `size` bytes between guard pages, the upper `touched` bytes of each
- * present; the rest comes with its first use. Less than `size` in one call of a process
- * at most. Returns the top of the first, or 0; the next one's is a stride further.
+ * Makes `n` stacks of `size` bytes between guard pages. The upper `touched` bytes of each are
+ * present; the rest comes at its first use. A process may use less than `size` for `touched` in one
+ * call at most. Returns the top of the first stack, or 0; the next one's top is a stride further.
  */
 uint64_t wh_memory_stacks(unsigned int n, size_t size, size_t touched);
 size_t wh_memory_stride(size_t size);
 /*
- * Make present, and dirty where it is private and writable, each mapping of
- * at most `max` bytes but the rest of stacks, and lock what is present. Returns the
- * number of bytes, or -1.
+ * Makes each mapping of at most `max` bytes present, and dirty if it is writable, except the rest
+ * of stacks. Locks what is present. Returns the number of bytes, or -1.
  */
 int64_t wh_memory_prefault(size_t max);
 

@@ -187,6 +187,6 @@ void wh_options_parse(struct options *o, int argc, char **argv)
 		usage("a worker needs a slot", "--slots 0");
 	if (o->gid == (gid_t)-1)
 		o->gid = o->uid;
-	/* The rest of a call stack comes by page fault, once, by handoff. */
+	/* The rest of a call stack comes by page fault, once, with a handoff. */
 	o->stack_touched = o->stack < 512 << 10 ? o->stack : 512 << 10;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls without the C library: for threads whose thread area others use
- * meanwhile, so that errno is not theirs.
+ * System calls without the C library, for threads whose thread area is used by others meanwhile, so
+ * that errno is not theirs.
  */
 #ifndef WORMHOLE_RAW_H
 #define WORMHOLE_RAW_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* What the kernel returns: -errno, or the result. */
+/* Returns what the kernel returns: -errno, or the result. */
 static inline int64_t raw6(long number, const uint64_t arg[6])
 {
 	register uint64_t r10 __asm__("r10") = arg[3];

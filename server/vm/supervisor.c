@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-supervisor: keeps one worker that waits for each part of each window of
- * this server VM, on the CPUs that it is given. This file owns the processes: a worker's
- * end of any kind means the same to it, to start the next one. Windows are tenants
- * (windows.c), whose limits the host changes (channel.c), and the driver says whether they
- * keep to them (audit.c). It touches neither windows nor GPU itself.
+ * wormhole-supervisor: keeps one worker waiting for each part of each window of this server VM, on
+ * the CPUs that it is given. This file owns the processes: when a worker ends, in whatever way, it
+ * starts the next one. Windows are tenants (windows.c). The host changes their limits (channel.c),
+ * and the driver's figures show whether they keep to them (audit.c). The supervisor itself touches
+ * neither windows nor GPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,9 +37,9 @@
 #define MAX_ARGS	48
 #define DEFAULT_SLACK	(1ULL << 30)
 /*
- * Who ends sooner makes its successor wait, and that one's successor longer. A
- * worker that was ready is ended by its client: the next client, who looks for a
- * worker for some seconds, is not to suffer for that.
+ * If a worker ends sooner than this, its successor waits before it starts, and the successor's
+ * successor waits longer. A worker that was ready is ended by its client. The next client, which
+ * looks for a worker for some seconds, must not suffer for that, so the wait is then short.
  */
 #define SHORT_LIFE_MS	1000
 #define BACKOFF_MIN_MS	100
@@ -50,7 +50,7 @@ struct worker {
 	unsigned int window, part, cpu;
 	uint64_t part_size;
 	pid_t pid;		/* 0: none now */
-	int ready;		/* says a byte when it has been prepared */
+	int ready;		/* gets a byte when the worker is prepared */
 	int64_t started;
 	int64_t start_at;	/* when pid is 0 */
 	int64_t backoff;	/* pause before the next start */
@@ -61,8 +61,8 @@ static struct {
 	unsigned int windows, parts;
 	uint64_t part_size, memory;
 	unsigned int uid;
-	const char *tenants;	/* folder of their files */
-	const char *channel;	/* the host's port; NULL: by its name */
+	const char *tenants;	/* folder of the tenants' files */
+	const char *channel;	/* the host's port; NULL: found by its name */
 	const char *nvml;
 	uint64_t slack;
 	char **more;		/* options passed on to the workers */
@@ -138,7 +138,7 @@ static void fill_args(struct args *a, const struct worker *w, pid_t parent, int 
 	push_number(a, "--parent", (unsigned long long)parent);
 	push_number(a, "--ready", (unsigned long long)ready);
 	push_number(a, "--part-size", w->part_size);
-	/* A user of its own for each: one worker cannot signal another. */
+	/* Each worker gets a user of its own, so that one worker cannot signal another. */
 	if (opt.uid)
 		push_number(a, "--uid", opt.uid + (unsigned int)(w - workers));
 	if (wh_window_tenant(w->window)) {
@@ -217,7 +217,7 @@ static bool was_ready(struct worker *w)
 	return ready;
 }
 
-/* Longer and longer while workers end at once; none after one that served. */
+/* The pause grows while workers end at once; there is none after a worker that served. */
 static void plan_restart(struct worker *w, int served)
 {
 	int64_t now = wh_now_ms(), most = was_ready(w) ? BACKOFF_READY_MS : BACKOFF_MAX_MS;
@@ -277,7 +277,7 @@ static void reap(void)
 	}
 }
 
-/* Start what is due. Returns the milliseconds until the next start, or -1. */
+/* Starts workers that are due. Returns the milliseconds until the next start, or -1. */
 static int64_t start_due(void)
 {
 	int64_t left, next = -1;
@@ -295,7 +295,7 @@ static int64_t start_due(void)
 	return next;
 }
 
-/* A worker has every other signal blocked. */
+/* SIGKILL is needed: a worker has every other signal blocked. */
 static void kill_all(void)
 {
 	unsigned int i;
@@ -319,7 +319,7 @@ static int watch_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* The signal that ends it all, or 0. */
+/* Returns the signal that ends the supervisor, or 0. */
 static int take_signal(int signals)
 {
 	struct signalfd_siginfo info;
@@ -334,7 +334,10 @@ static int take_signal(int signals)
 
 static void serve_host(void)
 {
-	/* A lower limit is held against what is there already, and who looks sees it fresh. */
+	/*
+	 * A lower limit is compared with what is held already, and a host that looks sees fresh
+	 * figures.
+	 */
 	if (wh_channel_serve())
 		wh_audit_wanted();
 }
@@ -501,7 +504,7 @@ static const char *beside_this_program(const char *name)
 	return path;
 }
 
-/* How many windows there are, and how each is divided. */
+/* Reads how many windows there are, and the size of each. */
 static int read_windows(struct wh_srv_info *info)
 {
 	int rc, fd = open(opt.device, O_RDWR | O_CLOEXEC);
@@ -567,7 +570,7 @@ static int plan(const struct wh_srv_info *info)
 		    wanted, MAX_PAIRS, n);
 		return -1;
 	}
-	/* Workers sleep, so that a CPU may have several. */
+	/* Workers sleep most of the time, so a CPU may have several. */
 	for (i = n; i < wanted; i++)
 		cpus[i] = cpus[i - n];
 	for (i = 0; i < opt.windows; i++)
@@ -590,7 +593,7 @@ static int check_machine(void)
 	return -1;
 }
 
-/* More workers than a tenant may have: the windows have no limits, and get none. */
+/* If there are more workers than a tenant may have, the windows have no limits, and get none. */
 static bool start_tenants(void)
 {
 	char err[400];

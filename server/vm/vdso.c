@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The vDSO: its code is one segment, its functions are named as in any library. */
+/* Finds the vDSO: its code is one segment, and its functions are named as in any library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -33,6 +33,6 @@ void wh_vdso_find(struct wh_world_vdso *v)
 	v->time = (uintptr_t)dlsym(lib, "__vdso_time");
 	v->start = (uintptr_t)head;
 	v->size = size_of(head);
-	/* It goes with the process, the reference to it too. */
+	/* The vDSO and the reference to it stay until the process ends. */
 	dlclose(lib);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes the tenants of the windows and changes their limits. Said at the start, a limit
- * is of every device, since a window's client sees them all; later the host may name one.
+ * Makes the tenants of the windows and changes their limits. A limit given at the start holds for
+ * every device, since a window's client sees them all; later the host may name one device.
  */
 #define _GNU_SOURCE
 #include "vm/windows.h"
@@ -19,16 +19,18 @@
 #include "tenant/seats.h"
 #include "tenant/spec.h"
 
-static struct wh_limit_list said;	/* at the start; the device's number is the window's */
+/* limits given at the start; the device's number means the window */
+static struct wh_limit_list said;
 static struct window {
 	struct wh_tenant_file file;
 	char name[16];
 	char path[PATH_MAX];
 	int seat;
 	struct wh_device_limit limit[WH_TENANT_DEVICES];
-	pid_t pid[WH_WINDOW_WORKERS];	/* of each part; 0: none. Accounts have the same numbers */
+	/* process of each part; 0: none. Accounts have the same numbers */
+	pid_t pid[WH_WINDOW_WORKERS];
 	struct wh_held held;
-	uint64_t cpu_ns;		/* of workers that have ended */
+	uint64_t cpu_ns;		/* CPU time of workers that have ended */
 } tenant[WH_WINDOWS];
 static struct wh_seats seats = { .dir = -1 };
 static unsigned int ntenants;
@@ -132,7 +134,9 @@ static int make(const char *dir, unsigned int window, char *err, size_t err_size
 
 	snprintf(t->name, sizeof(t->name), "window%u", window);
 	snprintf(t->path, sizeof(t->path), "%s/%s", dir, t->name);
-	/* Of a supervisor that was killed; its workers have ended with it. */
+	/*
+	 * The files may be those of a supervisor that was killed; its workers have ended with it.
+	 */
 	wh_tenant_file_remove(&none, dir, t->name);
 	rc = wh_tenant_file_create(&t->file, dir, t->name, window + 1, devices);
 	if (rc) {
@@ -191,7 +195,10 @@ const char *wh_window_tenant(unsigned int window)
 
 /* --- Workers ---------------------------------------------------------------------- */
 
-/* By our own table; what the window's workers have written ends with the last of them. */
+/*
+ * Cleans up by the supervisor's own table. What the window's workers have written ends with the
+ * last of them.
+ */
 static int clean_up(struct window *t, unsigned int window)
 {
 	uint64_t living = 0;

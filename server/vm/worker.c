@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * wormhole-worker: one worker of a server VM. Prepares everything that its
- * client's calls will run on, registers with KVM, and sleeps. From then on its
- * code runs only when the client comes: on the client's CPU by VMFUNC, or here
- * after a handoff. Serves one client, then ends.
+ * wormhole-worker: one worker of a server VM. It prepares everything that its client's calls will
+ * run on, registers with KVM, and sleeps. From then on its code runs only when the client comes: on
+ * the client's CPU by VMFUNC, or here after a handoff. It serves one client, then ends.
  */
 #define _GNU_SOURCE
 #include <asm/prctl.h>
@@ -47,14 +46,14 @@
 #define HWCAP2_FSGSBASE_BIT	(1UL << 1)
 #define MXCSR_DEFAULT		0x1f80
 #define FCW_DEFAULT		0x037f
-#define MAX_THREADS		256	/* of a worker, the driver's among them */
-#define THREAD_STACK		(256 << 10)	/* of a slot's thread, which holds its TLS, too */
+#define MAX_THREADS		256	/* threads of a worker, including the driver's */
+#define THREAD_STACK		(256 << 10)	/* of a slot's thread, with its TLS */
 #define COMPANION_STACK	(64 << 10)
 #define SERVICE_STACK		2048	/* more than the trampoline's service and the vDSO need */
 
 static struct options opt;
 
-/* One line, level and object first, then the end: a worker cannot go on alone. */
+/* Writes one line, level and object first, and ends: a worker cannot go on alone. */
 __attribute__((format(printf, 1, 2), noreturn))
 static void die(const char *fmt, ...)
 {
@@ -70,7 +69,7 @@ static void die(const char *fmt, ...)
 
 /* --- Before anything is changed ------------------------------------------------ */
 
-/* As many as a pair can have on this host. */
+/* Uses no more slots than a pair can have on this host. */
 static void limit_slots(void)
 {
 	struct wh_leaf l = { { 0 }, 0, 0, 0 };
@@ -100,8 +99,8 @@ static void check_machine(void)
 }
 
 /*
- * A signal frame would land on the client's stack address or on a call stack.
- * Threads of the backend inherit the mask.
+ * Blocks all signals: a signal frame would be written at the client's stack address or on a call
+ * stack. Threads of the backend inherit the mask.
  */
 static void block_signals(void)
 {
@@ -149,9 +148,8 @@ static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, uint6
 }
 
 /*
- * Calls that the part's earlier workers counted: the count goes on, so that the
- * host can tell what a client did after it has gone. A figure to show, no more:
- * clients can write it.
+ * Calls that the part's earlier workers counted. The count goes on, so that the host can tell what
+ * a client did after it has gone. It is only a figure to show: clients can write it.
  */
 static uint64_t calls_before;
 
@@ -164,7 +162,7 @@ static const struct wh_ctl *map_part(int fd)
 
 	for (i = 0; i < opt.slots; i++)
 		calls_before += ((struct wh_slot *)(part + (1 + i) * WH_PAGE_SIZE))->calls;
-	/* What the last client left here is no business of the next one. */
+	/* The next client must not see what the last one left here. */
 	if (memcmp(part, fresh, WH_PAGE_SIZE))
 		memset(part, 0, opt.part_size);
 	return (struct wh_ctl *)part;
@@ -175,7 +173,7 @@ static struct wh_world *map_trampoline(int fd)
 	const void *code = map_at(WH_TRAMPOLINE_VA, WH_PAGE_SIZE, PROT_READ | PROT_EXEC,
 				  MAP_SHARED, fd, WH_SRV_MMAP_TRAMPOLINE);
 
-	/* Zeroes, where a view says which slot it is: nothing else comes to lie there. */
+	/* Zeroes, where a view has the number of the slot: nothing else can be mapped there. */
 	map_at(WH_SLOT_VA, WH_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memcmp(code, gen_trampoline, WH_PAGE_SIZE))
 		die("the module's trampoline is not this worker's: both must come from one build");
@@ -186,8 +184,8 @@ static struct wh_world *map_trampoline(int fd)
 /* --- The world that calls land in --------------------------------------------------- */
 
 /*
- * Calls run with the thread area (errno, the allocator's cache, the current
- * CUDA context) of the thread that waits for them, which uses none of it then.
+ * Calls run with the thread area (errno, the allocator's cache, the current CUDA context) of the
+ * thread that waits for them, which does not use it meanwhile.
  */
 static uint64_t own_fs_base(void)
 {
@@ -199,8 +197,8 @@ static uint64_t own_fs_base(void)
 }
 
 /*
- * All but the bases of the threads' areas. The stacks lie behind each other, so that the
- * service sees by one look that it is on one of them.
+ * Fills in everything but the bases of the threads' areas. The stacks lie behind each other, so
+ * that the service sees by one comparison that it is on one of them.
  */
 static void fill_slots(struct wh_world *w)
 {
@@ -218,7 +216,7 @@ static void fill_slots(struct wh_world *w)
 	}
 }
 
-/* Written once, then read-only: finish_world(). */
+/* The page is written once, and is read-only after finish_world(). */
 static void fill_world(struct wh_world *w, struct wh_session *session)
 {
 	unsigned int i;
@@ -260,10 +258,12 @@ static struct wh_session *open_session(void)
 	ctl->window = opt.window;
 	ctl->part = opt.part;
 	((struct wh_slot *)(WH_WINDOW_VA + ctl->slot_offset))->calls = calls_before;
-	/* The shortest handler once: links what it needs, touches the path. */
+	/* Run the shortest handler once: this links what it needs, and touches the path. */
 	if (wh_dispatch_slot(s, 0, WH_HANDLER_NULL, 0) != WH_OK)
 		die("the null handler does not work");
-	/* Loading is system calls and page faults: not during somebody's call. */
+	/*
+	 * Loading makes system calls and page faults, so it must not happen during a client's call.
+	 */
 	if (opt.preload && !wh_session_preload(s, opt.preload, err, sizeof(err)))
 		die("--preload: %s", err);
 	wh_session_warm(s);
@@ -284,7 +284,10 @@ static void prefault(void)
 			opt.part, (long long)bytes / 1024);
 }
 
-/* With all of its threads: what a client can take of the server by handoffs is one CPU. */
+/*
+ * Pins the process with all its threads, so that a client can take only one CPU of the server by
+ * handoffs.
+ */
 static void pin(void)
 {
 	cpu_set_t one;
@@ -298,14 +301,14 @@ static void pin(void)
 
 static void enter_sandbox(void)
 {
-	/* The supervisor gives each worker a user of its own, if any. */
+	/* The supervisor gives each worker a user of its own, if it changes users at all. */
 	struct wh_sandbox s = { .uid = opt.uid, .gid = opt.gid, .seccomp = opt.seccomp,
 				.processes = opt.uid ? MAX_THREADS : 0 };
 	char err[256];
 
 	if (wh_sandbox_enter(&s, err, sizeof(err)))
 		die("%s", err);
-	/* After the change of user, which resets it. */
+	/* This comes after the change of user, which resets it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		die("PR_SET_PDEATHSIG: %s", strerror(errno));
 	if (opt.parent && getppid() != opt.parent)
@@ -313,8 +316,9 @@ static void enter_sandbox(void)
 }
 
 /*
- * What the trampoline's service answers from now on: the thread that waits, if there is
- * one, as the user that it has become. The parent does not change, see PR_SET_PDEATHSIG.
+ * Fills in what the trampoline's service answers from now on: the ids of the thread that waits, if
+ * there is only one, and of the user that the process has become. The parent does not change, see
+ * PR_SET_PDEATHSIG.
  */
 static void finish_world(struct wh_world *w)
 {
@@ -327,7 +331,7 @@ static void finish_world(struct wh_world *w)
 		die("world page: %s", strerror(errno));
 }
 
-/* From here on an end of any kind is a client's doing, or our own. */
+/* Says that the worker is ready: from here on, it ends only because of a client or by itself. */
 static void say_ready(void)
 {
 	if (opt.ready < 0)
@@ -340,15 +344,15 @@ static void say_ready(void)
 /* --- Calls ----------------------------------------------------------------------------- */
 
 /*
- * From REGISTER on a client may be running on the areas of the slots' threads and on all
- * of this process's memory. So these threads make no library call and use no thread-local
- * variable, only registers and their own stacks, until the part is over.
+ * From REGISTER on, a client may be running on the areas of the slots' threads and on all of this
+ * process's memory. So these threads make no library call and use no thread-local variable, only
+ * registers and their own stacks, until the part has ended.
  */
 
 static const char take[] = "take";
-static uint32_t may_serve;	/* all slots are registered */
+static uint32_t may_serve;	/* 1: all slots are registered */
 
-/* Returns the status that ended it; *step says where. */
+/* Serves a slot. Returns the status that ended it; *step says where. */
 __attribute__((noinline, no_stack_protector))
 static int64_t serve_slot(int fd, uint32_t slot, const char **step)
 {
@@ -393,8 +397,8 @@ static const char *reason(const char *step, int64_t status)
 }
 
 /*
- * The process is gone at once: a call may have ended in the middle, with any
- * lock held, so nothing of the backend may run any more.
+ * The process ends at once: a call may have ended in the middle, with any lock held, so nothing of
+ * the backend may run any more.
  */
 __attribute__((noreturn))
 static void end(const char *step, int64_t status)
@@ -434,7 +438,7 @@ static struct {
 	int fd;
 } threads;
 
-/* Part of the process as it will serve; then no library call any more. */
+/* Waits until the process is as it will serve. After this, no library call may be made. */
 static void wait_for_clients(void)
 {
 	sem_post(&threads.ready);
@@ -472,7 +476,10 @@ static void prepare_thread(uint32_t slot, size_t stack, void *(*start)(void *))
 		die("stack of a thread of slot %u: %s", slot, strerror(errno));
 }
 
-/* Memory that is touched with all other, long before the threads need it. */
+/*
+ * Makes the threads' memory, which is touched with all other memory, long before the threads need
+ * it.
+ */
 static void prepare_threads(void)
 {
 	uint32_t i;
@@ -501,7 +508,7 @@ static void start_thread(struct thread *thread)
 	pthread_attr_destroy(&attr);
 }
 
-/* As the user that the process has become, under its filter. */
+/* Starts the threads as the user that the process has become, under its filter. */
 static void start_threads(struct wh_session *session, struct wh_world *world, int fd)
 {
 	unsigned int i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * CPUID hypercalls as the kernel makes them: the register convention of
- * wormhole_abi.h in one place, and status codes as errno.
+ * CPUID hypercalls as the kernel makes them. The register convention of wormhole_abi.h is in this
+ * one place; status codes become errno.
  */
 #ifndef WORMHOLE_HYPERCALL_H
 #define WORMHOLE_HYPERCALL_H
@@ -17,7 +17,7 @@ struct wh_result {
 	u64 rdx;
 };
 
-/* Status as KVM returned it. */
+/* Returns the status as KVM returned it. */
 static inline s64 wh_cpuid(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 			   struct wh_result *res)
 {
@@ -73,7 +73,7 @@ static inline int wh_leaf5(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8, u64 r9,
 	return wh_errno(wh_cpuid(leaf, rdi, rsi, rdx, r8, r9, res));
 }
 
-/* Of a leaf that does not use R9. */
+/* For a leaf that does not use R9. */
 static inline int wh_leaf(u32 leaf, u64 rdi, u64 rsi, u64 rdx, u64 r8,
 			  struct wh_result *res)
 {

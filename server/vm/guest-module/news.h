@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls that come for the threads of workers, and wishes of calls for their slots'
- * companions. KVM tells of one by an NMI, since a module can have no vector of its own;
- * NEXT, in an interrupt, names whose thread to wake.
+ * News for workers: calls that come for their threads, and requests of calls to their slots'
+ * companions. KVM announces each by an NMI, since a module can have no vector of its own. NEXT,
+ * called in an interrupt, names the thread to wake.
  */
 #ifndef WORMHOLE_NEWS_H
 #define WORMHOLE_NEWS_H
@@ -20,19 +20,19 @@
 #include "hypercall.h"
 #include "window.h"
 
-/* Who waits: a slot's thread, or its companion. */
+/* The possible waiters: a slot's thread, or its companion. */
 #define NEWS_WAITERS	(2 * WH_MAX_SLOTS)
 static_assert(WH_SRV_COMPANION == WH_MAX_SLOTS && NEWS_WAITERS <= BITS_PER_LONG);
 
-/* Of one worker; `link` and `pair` under news_lock. */
+/* The news of one worker; `link` and `pair` are under news_lock. */
 struct news {
 	struct list_head link;
 	u64 pair;
-	unsigned long some;		/* who has some: a bitmap */
+	unsigned long some;		/* bitmap of the waiters that have some */
 	wait_queue_head_t waiters[NEWS_WAITERS];
 };
 
-/* Of workers that have registered. */
+/* The workers that have registered. */
 static LIST_HEAD(news_known);
 static DEFINE_SPINLOCK(news_lock);
 static DEFINE_PER_CPU(struct irq_work, news_work);
@@ -51,7 +51,7 @@ static void news_wake(u64 pair, u64 slot, u64 what)
 	}
 }
 
-/* KVM says whose thread to wake until it has no more to say. */
+/* Asks KVM whose thread to wake, until there is no more news. */
 static void news_take(struct irq_work *work)
 {
 	struct wh_result res;
@@ -65,8 +65,8 @@ static void news_take(struct irq_work *work)
 }
 
 /*
- * KVM's NMI cannot be told from others', so that each of them is taken for it: a
- * server VM has no hardware that could complain by NMI.
+ * KVM's NMI cannot be told from others, so each NMI is taken for it: a server VM has no hardware
+ * that could complain by NMI.
  */
 static int news_nmi(unsigned int type, struct pt_regs *regs)
 {
@@ -75,7 +75,7 @@ static int news_nmi(unsigned int type, struct pt_regs *regs)
 }
 
 /*
- * A CPU that is offline ignores NMIs, and KVM would send one there for a thread
+ * Keeps all CPUs online: an offline CPU ignores NMIs, and KVM would send one there for a thread
  * that had slept on it.
  */
 static int news_keep_online(unsigned int cpu)
@@ -92,7 +92,7 @@ static void news_init(struct news *n)
 		init_waitqueue_head(&n->waiters[i]);
 }
 
-/* From here on calls may come for the pair's slots. */
+/* Makes the worker known: from here on calls may come for the pair's slots. */
 static void news_know(struct news *n, u64 pair)
 {
 	spin_lock_irq(&news_lock);
@@ -108,14 +108,14 @@ static void news_forget(struct news *n)
 	spin_unlock_irq(&news_lock);
 }
 
-/* Sleep until some came since the last time. */
+/* Sleeps until news has come since the last time. */
 static int news_wait(struct news *n, unsigned long who)
 {
 	return wait_event_interruptible(n->waiters[who],
 					test_and_clear_bit(who, &n->some));
 }
 
-/* Before the first worker, for good. */
+/* Call this before the first worker; it is never called again. */
 static int news_start(void)
 {
 	int cpu, err;

@@ -2,12 +2,11 @@
 /*
  * The server guest's side of Wormhole: /dev/wormhole-server.
  *
- * Gives each worker process its part of a window (the BAR of an ivshmem
- * device) and the trampoline page, registers it with KVM, lets its threads
- * sleep until a call comes for them, and reports every change of its mappings,
- * and its death, before a page can be reused.
- * Decides nothing about clients: KVM and the host do. Never unloaded, because
- * a server registers once per boot.
+ * Gives each worker process its part of a window (the BAR of an ivshmem device) and the trampoline
+ * page, registers it with KVM, and lets its threads sleep until a call comes for them. Reports
+ * every change of its mappings, and its death, before a page can be reused. Decides nothing about
+ * clients: KVM and the host do that. The module is never unloaded, because a server registers once
+ * per boot.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -58,33 +57,31 @@ static bool windows_frozen;
 
 static void *trampoline;
 
-/* Of all workers now: for who waits until the server can serve. */
+/* The slots of all workers now, for programs that wait until the server can serve. */
 static atomic_t nr_slots = ATOMIC_INIT(0);
 
 /*
- * One open file. The first half changes once, NULL or false to its value.
- * `lock` is held over the leaves of the pair, so that a range which was begun
- * before WORKER_REGISTER is not ended after it, nothing is notified after
- * RELEASE, and RELEASE happens once.
+ * One open file. The members of the first half change once, from NULL or false to their values.
+ * `lock` is held over the leaves of the pair. So a range that was begun before WORKER_REGISTER is
+ * not ended after it, nothing is notified after RELEASE, and RELEASE happens once.
  */
 struct worker {
 	struct mutex ioctl_lock;	/* one ioctl at a time */
 	bool bound;
 	struct wh_srv_bind part;
-	struct mm_struct *mm;		/* has the notifiers */
+	struct mm_struct *mm;		/* the address space with the notifiers */
 	struct mmu_notifier notifier;
 	struct mmu_notifier flushes;
 	/*
-	 * KVM reads it where it lies: it walks the worker's tables, and takes
-	 * back what it read if this has moved. In a page of its own, which KVM
-	 * pins.
+	 * KVM reads this word in its place: it walks the worker's tables, and drops what it read if
+	 * the word has changed. It is in a page of its own, which KVM pins.
 	 */
 	atomic64_t *table_seq;
 
-	spinlock_t lock;		/* all below, and order of leaves */
+	spinlock_t lock;		/* protects all below, and the order of leaves */
 	bool registered;
 	u64 pair;
-	unsigned long slots;			/* bitmap of those registered */
+	unsigned long slots;			/* bitmap of the registered ones */
 	unsigned int invalidating;
 	wait_queue_head_t idle;
 
@@ -125,7 +122,7 @@ static void range_end(struct mmu_notifier *mn,
 	spin_unlock(&w->lock);
 }
 
-/* The address space ends, or the file is closed: whichever comes first. */
+/* Runs when the address space ends, or when the file is closed, whichever comes first. */
 static void release_pair(struct mmu_notifier *mn, struct mm_struct *mm)
 {
 	struct worker *w = container_of(mn, struct worker, notifier);
@@ -146,9 +143,9 @@ static const struct mmu_notifier_ops notifier_ops = {
 };
 
 /*
- * The kernel frees page tables after range_end(), but only after it has
- * flushed the TLBs of whoever may walk them, and then comes here. No leaf: a
- * flush costs no exit.
+ * The kernel frees page tables after range_end(), but only after it has flushed the TLBs of whoever
+ * may walk them, and it calls this function then. This makes no leaf call, so a flush costs no
+ * exit.
  */
 static void tables_flushed(struct mmu_notifier *mn, struct mm_struct *mm,
 			   unsigned long start, unsigned long end)
@@ -158,7 +155,7 @@ static void tables_flushed(struct mmu_notifier *mn, struct mm_struct *mm,
 	atomic64_inc(w->table_seq);
 }
 
-/* Of its own: the core refuses both kinds in one. */
+/* This is a notifier of its own, since the core refuses both kinds in one. */
 static const struct mmu_notifier_ops flush_ops = {
 	.arch_invalidate_secondary_tlbs	= tables_flushed,
 };
@@ -166,10 +163,9 @@ static const struct mmu_notifier_ops flush_ops = {
 /* --- Mappings of drivers ---------------------------------------------------- */
 
 /*
- * What a driver maps of a device, or of its own memory, shared and for good:
- * registers and device memory (VM_PFNMAP), and pages that it inserts
- * (VM_MIXEDMAP). Not where somebody wants to know of each first write, and not
- * our own.
+ * A mapping that a driver makes, shared and for good, of a device or of its own memory: registers
+ * and device memory (VM_PFNMAP), and pages that it inserts (VM_MIXEDMAP). Mappings whose first
+ * writes somebody wants to know do not count, nor do our own.
  */
 static bool is_drivers(struct vm_area_struct *vma)
 {
@@ -182,8 +178,9 @@ static bool is_drivers(struct vm_area_struct *vma)
 }
 
 /*
- * KVM sees entries and not what they are for. The lock of the mappings is held
- * until KVM knows the name, so that no name comes after the NOTIFY that ends it.
+ * KVM sees page table entries but not their purpose, so this names the devices' mappings. The lock
+ * of the mappings is held until KVM knows a name, so that no name comes after the NOTIFY that ends
+ * it.
  */
 static int name_devices(struct worker *w, struct mm_struct *mm)
 {
@@ -252,9 +249,8 @@ static long srv_bind(struct worker *w, const void __user *arg)
 }
 
 /*
- * By kexec another kernel takes the memory over, without a reset that KVM would see
- * and while workers run. KVM forgets all pairs when a server registers again, and
- * no worker registers behind that.
+ * By kexec another kernel takes the memory over while workers run, without a reset that KVM would
+ * see. KVM forgets all pairs when a server registers again, and no worker registers after that.
  */
 static DEFINE_SPINLOCK(restart_lock);
 static bool restarts;
@@ -286,8 +282,8 @@ static int register_leaf(struct worker *w, unsigned long nslots, struct wh_resul
 }
 
 /*
- * With no range open, everything that changes from here on is notified, so
- * KVM may fill the view as soon as it knows the pair.
+ * With no range open, everything that changes from here on is notified, so KVM may fill the view as
+ * soon as it knows the pair.
  */
 static int register_pair(struct worker *w, unsigned long nslots)
 {
@@ -325,7 +321,7 @@ static int watch_mm(struct worker *w, struct mm_struct *mm)
 	return err;
 }
 
-/* The pair goes first: while KVM has it, the sequence must move. */
+/* The pair ends first: while KVM has it, the sequence must move. */
 static void forget_mm(struct worker *w, struct mm_struct *mm)
 {
 	mmu_notifier_unregister(&w->notifier, mm);
@@ -428,7 +424,7 @@ static long srv_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 /* --- mmap ----------------------------------------------------------------- */
 
-/* Entries of ordinary pages: the driver of a GPU pins them (cuMemHostRegister). */
+/* Makes entries of ordinary pages: the driver of a GPU pins them (cuMemHostRegister). */
 static int insert_pages(struct vm_area_struct *vma, unsigned long pfn)
 {
 	unsigned long addr = vma->vm_start, i, n, left;
@@ -450,8 +446,8 @@ static int insert_pages(struct vm_area_struct *vma, unsigned long pfn)
 }
 
 /*
- * All entries are made here, accessed and dirty, because a view maps only what
- * the worker's own tables show as used, and writable only what is dirty.
+ * Makes all entries here, accessed and dirty, because a view maps only what the worker's own tables
+ * show as used, and writable only what is dirty.
  */
 static int map_part(struct worker *w, struct vm_area_struct *vma)
 {
@@ -476,7 +472,7 @@ static int map_part(struct worker *w, struct vm_area_struct *vma)
 	return insert_pages(vma, PHYS_PFN(base + offset));
 }
 
-/* KVM has a copy of its own: this one only has to look the same. */
+/* KVM has its own copy of the page, so this one only has to look the same. */
 static int map_trampoline(struct vm_area_struct *vma)
 {
 	if (vma->vm_end - vma->vm_start != PAGE_SIZE)
@@ -519,7 +515,7 @@ static int srv_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* The last reference: a child's copy of the file keeps the pair. */
+/* Runs at the last reference: a child's copy of the file keeps the pair. */
 static int srv_release(struct inode *inode, struct file *file)
 {
 	struct worker *w = file->private_data;
@@ -579,8 +575,8 @@ static bool pci_before(struct pci_dev *a, struct pci_dev *b)
 }
 
 /*
- * struct pages for memory that the kernel does not own. They stay when the
- * device goes: workers may have them mapped, and drivers pinned.
+ * Makes struct pages for memory that the kernel does not own. They stay when the device goes:
+ * workers may have them mapped, and drivers may have pinned them.
  */
 static struct dev_pagemap *make_pages(struct pci_dev *pdev)
 {
@@ -600,7 +596,7 @@ static struct dev_pagemap *make_pages(struct pci_dev *pdev)
 	return ERR_CAST(va);
 }
 
-/* Nobody has been served yet. */
+/* This is safe, since nobody has been served yet. */
 static void free_windows(void)
 {
 	while (nr_windows) {
@@ -621,7 +617,7 @@ static void add_window(struct pci_dev *pdev, struct dev_pagemap *pages)
 	windows[i].size = pci_resource_len(pdev, IVSHMEM_BAR);
 }
 
-/* Hot-plug would renumber the windows under living workers. */
+/* Hot-plug would renumber the windows of living workers, so it is refused. */
 static int window_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct dev_pagemap *pages;
@@ -656,7 +652,7 @@ static int window_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 }
 
-/* The host has withdrawn the memory, and with it what views map of it. */
+/* The host has withdrawn the memory, and everything that views map of it. */
 static void window_remove(struct pci_dev *pdev)
 {
 	unsigned int i;
@@ -685,7 +681,7 @@ static struct pci_driver window_driver = {
 
 /* --- Start ---------------------------------------------------------------- */
 
-/* No worker could register in a VM that has state which calls do not take along. */
+/* No worker could register in a VM that uses state which calls do not carry over. */
 static int check_xstate(void)
 {
 	u64 xcr0 = boot_cpu_has(X86_FEATURE_OSXSAVE) ? xgetbv(XCR_XFEATURE_ENABLED_MASK) : 0;
