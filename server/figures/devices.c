@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Asks a backend for its devices, in a process that ends with that. */
+/* Asks a backend for its devices, in a process that ends after that. */
 #include "figures/figures.h"
 
 #include <cuda.h>
@@ -64,7 +64,7 @@ static void uuid_text(char out[WH_UUID], const CUuuid *u)
 			      b[i]);
 }
 
-/* What can be asked for instead: the least, and multiples of the driver's own size. */
+/* Says what can be asked for instead: the least size, and multiples of the driver's own. */
 static void refuse(struct wh_devices_report *r, const struct wh_device *d, uint32_t asked,
 		   const struct wh_sm_split *least)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver says of its devices and of processes. Each of the two questions is
- * asked by a process of its own (devices.c, reader.c), which sends the answer to the
- * owner of the tenants (report.c, judge.c).
+ * What the driver says about its devices and about processes. A process of its own asks each of the
+ * two questions (devices.c, reader.c), and sends the answer to the owner of the tenants (report.c,
+ * judge.c).
  */
 #ifndef WORMHOLE_FIGURES_H
 #define WORMHOLE_FIGURES_H
@@ -15,7 +15,7 @@
 #include "tenant/file.h"
 #include "tenant/plan.h"
 
-/* One line: level, what, consequence. */
+/* Prints one line: level, what, consequence. */
 typedef void (*wh_say_fn)(const char *level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -23,23 +23,29 @@ typedef void (*wh_say_fn)(const char *level, const char *fmt, ...)
 
 struct wh_devices_report {
 	uint32_t devices;
-	uint32_t pageable;	/* bit i: kernels of device i reach what is not registered */
+	uint32_t pageable;	/* bit i: kernels of device i reach memory that is not registered */
 	char error[300];	/* empty: all went well */
-	char refused[300];	/* empty: SMs are divided as asked; else why no driver does it so */
+	/* empty: SMs are divided as asked for; otherwise why the driver cannot do it */
+	char refused[300];
 	struct wh_device device[WH_TENANT_DEVICES];
 };
 
-/* In the process that asks: the backend, then its devices. false: r->error says why. */
+/* For the process that asks: loads the backend. False: r->error says why. */
 bool wh_devices_load(const char *backend, struct wh_devices_report *r);
-/* sm_group: SMs of the groups that its devices are split into; 0: the driver's own size. */
+/*
+ * Asks for its devices. sm_group: SMs of the groups into which they are split; 0: the driver's own
+ * size.
+ */
 bool wh_devices_ask(const char *backend, uint32_t sm_group, struct wh_devices_report *r);
 
 /*
- * In the owner: read the report, and bound what is in it. false: none came in time, or
- * one that says why not; r->error has a line then.
+ * For the owner: reads the report, and bounds the values in it. False: none came in time, or it
+ * reports an error; r->error then has a line.
  */
 bool wh_devices_receive(int fd, const char *backend, struct wh_devices_report *r);
-/* Says what no limit holds, and what groups of SMs below the driver's own size cost. */
+/*
+ * Warns of memory that no limit bounds, and of the cost of SM groups below the driver's own size.
+ */
 void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say);
 
 /* --- Figures ------------------------------------------------------------------------ */
@@ -47,13 +53,13 @@ void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say);
 #define WH_FIGURES_MAX	512
 
 struct wh_figure_of {
-	uint32_t pid;		/* as the driver names it */
+	uint32_t pid;		/* the driver's number of the process */
 	uint32_t resv;
 	uint64_t bytes;		/* NVML_UNKNOWN_BYTES: the driver does not say */
 	uint64_t busy_ns;	/* time of the device since the last reading, sampled */
 };
 
-/* One reading of one device: a packet. */
+/* One reading of one device, which is one packet. */
 struct wh_figures {
 	char uuid[WH_UUID];
 	uint32_t count;
@@ -62,23 +68,24 @@ struct wh_figures {
 };
 
 /*
- * In the process that reads: until the owner is gone. library: NVML; NULL: beside the
- * backend, or the loader's. period_ms 0: whenever the owner has sent a byte. The
- * process's status: 0 where nothing can be read, and it has said why.
+ * For the process that reads: runs until the owner is gone. `library` is NVML; NULL: the one beside
+ * the backend, or the loader's. period_ms 0: reads whenever the owner has sent a byte. Returns the
+ * process's status; it is 0 if nothing can be read, after a line that says why.
  */
 int wh_figures_main(const char *library, const char *backend, unsigned int period_ms, int fd,
 		    wh_say_fn say);
 
 /* --- Judgement ---------------------------------------------------------------------- */
 
-/* What a tenant's workers hold by the driver's account; the owner keeps it. */
+/* What a tenant's workers hold by the driver's account; the owner of the tenants keeps it. */
 struct wh_held {
 	uint64_t driver[WH_TENANT_WORKERS][WH_TENANT_DEVICES];	/* bytes */
-	uint64_t bound[WH_TENANT_DEVICES];	/* the limit, or what was held when it came */
+	/* the limit, or what was held when the limit came */
+	uint64_t bound[WH_TENANT_DEVICES];
 	unsigned int over[WH_TENANT_DEVICES];			/* readings in a row */
 };
 
-/* A tenant, as its owner knows it: of none of this has a worker a say, but of usage. */
+/* A tenant, as its owner knows it. A worker can influence only `usage`. */
 struct wh_audited {
 	const char *name;
 	const struct wh_device_limit *limit;
@@ -90,21 +97,24 @@ struct wh_audited {
 struct wh_audit {
 	const struct wh_device *device;
 	unsigned int devices;
-	uint64_t slack;		/* of a tenant: beyond its limit, of what its handlers know */
-	uint64_t unseen;	/* and of what they do not */
-	/* The tenant behind @at, which begins as 0 and is moved; false: that was the last. */
+	/* bytes beyond its limit that a tenant may hold, if its handlers know them */
+	uint64_t slack;
+	uint64_t unseen;	/* such bytes that they do not know */
+	/* Moves to the next tenant; *at begins as 0. False: there are no more. */
 	bool (*next)(unsigned int *at, struct wh_audited *t);
 	wh_say_fn say;
-	/* judge.c's own. */
+	/* These belong to judge.c. */
 	unsigned int blind;
 	bool said_blind, said_unknown;
 };
 
-/* A packet of the reader. 1: there is one; 0: it was none of ours; -1: the reader has gone. */
+/*
+ * Receives a packet of the reader. 1: there is one; 0: it was malformed; -1: the reader has gone.
+ */
 int wh_figures_receive(int fd, struct wh_figures *f);
 /*
- * Notes what it says and stops who holds too much for too long. true: somebody holds
- * more than he may, and the next readings decide.
+ * Notes the figures, and stops a worker of a tenant that holds too much for too long. True: a
+ * tenant holds more than it may, and the next readings decide.
  */
 bool wh_audit_use(struct wh_audit *a, const struct wh_figures *f);
 

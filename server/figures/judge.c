@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Compares what the driver says with what the handlers counted. A worker that
- * was taken over can allocate behind the handlers; it cannot hide that from
- * the driver. A tenant whose processes hold more than they may at READINGS readings
- * in a row loses the worker that has most beyond its own count, and so on until the
- * rest fits.
+ * Compares what the driver says with what the handlers counted. A worker that was taken over can
+ * allocate without the handlers, but it cannot hide that from the driver. A tenant whose processes
+ * hold more than they may at READINGS readings in a row loses the worker with the most memory
+ * beyond its own count, and so on until the rest fits.
  *
- * Beyond its limit a tenant may hold what its handlers have seen, or will when the call
- * that is under way returns, and can undo no more (docs/limits.md names it), up to the
- * slack; and of what they have not seen a little, since the figures are not of the same
- * moment. What workers say is their word: with all of it the slack is the most.
+ * Beyond its limit a tenant may hold, up to the slack, what its handlers have seen but can no
+ * longer undo, or will see when the current call returns (docs/limits.md names it). It may also
+ * hold a little that they have not seen, since the figures are not of the same moment. What workers
+ * say is only their word: even with all of it, the slack is the most.
  */
 #include "figures/figures.h"
 
@@ -20,8 +19,8 @@
 
 #include "libraries/nvml_abi.h"
 
-#define READINGS	3	/* above the limit in a row */
-#define BLIND_READINGS	20	/* of workers with memory but without any figure: say so */
+#define READINGS	3	/* readings above the limit in a row */
+#define BLIND_READINGS	20	/* readings without any figure, until a warning */
 
 int wh_figures_receive(int fd, struct wh_figures *f)
 {
@@ -56,7 +55,7 @@ static const struct wh_figure_of *figure_of(const struct wh_figures *f, pid_t pi
 	return NULL;
 }
 
-/* The worker's account shows it; what decides is the owner's own copy. */
+/* The worker's account only shows the figure; the owner's own copy decides. */
 static bool note(const struct wh_audited *t, int account, int device, const struct wh_figures *all)
 {
 	const struct wh_figure_of *f = figure_of(all, t->pid[account]);
@@ -65,7 +64,7 @@ static bool note(const struct wh_audited *t, int account, int device, const stru
 
 	t->held->driver[account][device] = bytes;
 	__atomic_store_n(&u->memory_driver, bytes, __ATOMIC_RELAXED);
-	/* Under a share of time the worker measures it. */
+	/* Under a share of time, the worker measures the time itself. */
 	if (f && !wh_has_share(&t->limit[device], WH_SM_TEMPORAL))
 		__atomic_fetch_add(&u->gpu_ns_driver, f->busy_ns, __ATOMIC_RELAXED);
 	return f != NULL;
@@ -73,7 +72,10 @@ static bool note(const struct wh_audited *t, int account, int device, const stru
 
 /* --- Judgement -------------------------------------------------------------------- */
 
-/* The one that holds most beyond what its handlers counted; -1: no figure at all. */
+/*
+ * Returns the worker that holds most beyond what its handlers counted; -1: there is no figure at
+ * all.
+ */
 static int worst(const struct wh_audited *t, int device, uint64_t bound)
 {
 	uint64_t beyond, most = 0, counted, held;
@@ -84,7 +86,9 @@ static int worst(const struct wh_audited *t, int device, uint64_t bound)
 		if (!held)
 			continue;
 		counted = t->usage->worker[i].device[device].memory;
-		/* It is the worker's word: handlers let nobody have more than the limit. */
+		/*
+		 * The count is the worker's word, but handlers let nobody have more than the limit.
+		 */
 		if (counted > bound)
 			counted = bound;
 		beyond = held > counted ? held - counted : 0;
@@ -121,7 +125,7 @@ static uint64_t held_by_all(const struct wh_audited *t, int device)
 	return held;
 }
 
-/* Is a call of any worker's under way whose memory is seen behind it? */
+/* Has any worker a call under way whose memory is seen only after the call? */
 static bool takes(const struct wh_audited *t)
 {
 	int i;
@@ -134,8 +138,8 @@ static bool takes(const struct wh_audited *t)
 }
 
 /*
- * A limit that is lowered ends nothing: what is held then may be held until it is given
- * back, and no more.
+ * A lower limit ends nothing. The memory that is held then may be held until it is given back, but
+ * no more than that.
  */
 static uint64_t bound_of(const struct wh_audited *t, int device, uint64_t held)
 {
@@ -162,7 +166,7 @@ static bool may_hold(const struct wh_audit *a, const struct wh_audited *t, int d
 	return takes(t) || held <= counted || held - counted <= a->unseen;
 }
 
-/* true: more than it may. */
+/* Returns true if the tenant holds more than it may. */
 static bool judge(const struct wh_audit *a, const struct wh_audited *t, int device)
 {
 	uint64_t held = held_by_all(t, device), bound = bound_of(t, device, held);
@@ -178,7 +182,7 @@ static bool judge(const struct wh_audit *a, const struct wh_audited *t, int devi
 	return true;
 }
 
-/* Workers hold memory, but the driver names none of them. */
+/* Warns if workers hold memory, but the driver names none of them. */
 static void mind_blindness(struct wh_audit *a, bool hold, bool seen)
 {
 	a->blind = hold && !seen ? a->blind + 1 : 0;

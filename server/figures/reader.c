@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads the driver's own figures through NVML and sends them to the owner of the
- * tenants, a packet for each device and period. A process of its own: a vendor library
- * that crashes or hangs costs the owner nothing but these figures.
+ * Reads the driver's own figures through NVML and sends them to the owner of the tenants, a packet
+ * for each device and period. It is a process of its own: a vendor library that crashes or hangs
+ * costs the owner nothing but these figures.
  */
 #define _GNU_SOURCE
 #include "figures/figures.h"
@@ -21,19 +21,19 @@
 
 #define NVML_LIBRARY	"libnvidia-ml.so.1"
 #define MAX_SAMPLES	1024
-#define MAX_SPAN_NS	1000000000ull	/* what a sample can stand for, at most */
+#define MAX_SPAN_NS	1000000000ull	/* a sample can stand for at most this long */
 
 struct source {
 	nvml_device handle;
 	struct wh_figures out;
 	uint64_t seen_us;	/* the newest utilisation sample used so far */
-	uint64_t read_ns;	/* when that was */
+	uint64_t read_ns;	/* time of the last reading */
 };
 
 static struct nvml nvml;
 static wh_say_fn say;
 
-/* The driver's own lies beside it; what the loader would find may be a stub of ours. */
+/* The driver's own NVML lies beside it. What the loader would find may be a stub of ours. */
 static void *open_library(const char *path, const char *driver)
 {
 	char *backend = path ? NULL : realpath(driver, NULL), *slash;
@@ -133,7 +133,7 @@ static bool read_memory(struct source *s)
 	return true;
 }
 
-/* A sample is the share of the time since the one before it. */
+/* A sample is a process's share of the time since its last sample. */
 static void read_time(struct source *s)
 {
 	static struct nvml_sample sample[MAX_SAMPLES];
@@ -162,7 +162,7 @@ static size_t packet_size(const struct wh_figures *f)
 	return offsetof(struct wh_figures, figure) + f->count * sizeof(f->figure[0]);
 }
 
-/* The owner says when, where there is no period. */
+/* Waits for the owner's request, if there is no period. */
 static bool wait_for_word(int fd)
 {
 	char word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The owner's end of devices.c: what the process that asked the backend has sent. */
+/* The owner's side of devices.c: receives what the process that asked the backend has sent. */
 #include "figures/figures.h"
 
 #include <poll.h>
@@ -52,7 +52,7 @@ static void warn_of_groups(const struct wh_devices_report *r, wh_say_fn say)
 	}
 }
 
-/* No check of ours stands between a kernel and memory that its device can reach. */
+/* No check of ours is between a kernel and memory that its device can reach. */
 void wh_devices_warn(const struct wh_devices_report *r, wh_say_fn say)
 {
 	unsigned int i;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A cgroup for each name: memory, number of threads, and the same weight on the
- * CPUs for all. Below our own cgroup where that can have children
- * with controllers, else below the nearest of its parents that can, so that
- * workers stay within what we are held to as far as possible. Version 2 has one
- * tree for all controllers, version 1 one for each; both are served, since a
- * machine may have either or both.
+ * A cgroup for each name: memory, number of threads, and the same CPU weight for all. It is below
+ * our own cgroup if that can have children with controllers, or else below the nearest parent that
+ * can, so that workers stay within our own bounds as far as possible. Version 2 has one tree for
+ * all controllers, version 1 one for each. Both are supported, since a machine may have either or
+ * both.
  */
 #define _GNU_SOURCE
 #include "protect/cgroup.h"
@@ -24,7 +23,7 @@
 #include <unistd.h>
 
 #define BASE		"wormhole-"
-#define MAX_THREADS	"4096"	/* of a tenant */
+#define MAX_THREADS	"4096"	/* threads of a tenant */
 #define END_TRIES	200	/* 10 ms each */
 
 enum { MEMORY, PIDS, CPU, KINDS };
@@ -32,7 +31,7 @@ static const char *const kind_name[KINDS] = { "memory", "pids", "cpu" };
 
 static struct {
 	bool v2;
-	char dir[PATH_MAX];	/* of ours, in which tenants have theirs; "": none */
+	char dir[PATH_MAX];	/* our own folder, in which tenants have theirs; "": none */
 	char why[100];
 } tree[KINDS];
 
@@ -90,7 +89,7 @@ static bool has_word(const char *list, const char *word, const char *separators)
 
 /* --- Where we are ------------------------------------------------------------------- */
 
-/* Line "ID:CONTROLLERS:PATH"; version 2 has no controllers there. */
+/* Finds our path in a line "ID:CONTROLLERS:PATH"; version 2 has no controllers there. */
 static bool own_path(const char *controller, char out[PATH_MAX])
 {
 	char line[PATH_MAX + 256], *list, *path;
@@ -113,7 +112,7 @@ static bool own_path(const char *controller, char out[PATH_MAX])
 	return found;
 }
 
-/* Where that tree is mounted, and which of its folders that mount shows. */
+/* Finds where that tree is mounted, and which of its folders the mount shows. */
 static bool mount_of(const char *controller, char point[PATH_MAX], char root[PATH_MAX])
 {
 	char line[3 * PATH_MAX], type[64], options[512], *rest;
@@ -133,7 +132,7 @@ static bool mount_of(const char *controller, char point[PATH_MAX], char root[PAT
 	return found;
 }
 
-/* Our own folder in the tree, and in *top the length of the mount's part of it. */
+/* Finds our own folder in the tree; *top is the length of the mount point in it. */
 static bool own_dir(const char *controller, char dir[PATH_MAX], size_t *top)
 {
 	char path[PATH_MAX], root[PATH_MAX], point[PATH_MAX];
@@ -142,7 +141,7 @@ static bool own_dir(const char *controller, char dir[PATH_MAX], size_t *top)
 	if (!own_path(controller, path) || !mount_of(controller, point, root))
 		return false;
 	n = strcmp(root, "/") ? strlen(root) : 0;
-	/* A mount that shows another part of the tree than ours: /.. in the path says so, too. */
+	/* The mount shows another part of the tree than ours; "/.." in the path means the same. */
 	if (strncmp(path, root, n) || strstr(path, "/.."))
 		return false;
 	*top = strlen(point);
@@ -170,7 +169,7 @@ static void remove_tenants(const char *dir)
 	rmdir(dir);
 }
 
-/* Of servers that were killed; what still has processes stays. */
+/* Removes folders of servers that were killed; a folder that still has processes stays. */
 static void remove_stale(const char *parent)
 {
 	char path[PATH_MAX];
@@ -196,7 +195,7 @@ static bool make_dir(const char *parent, char out[PATH_MAX])
 	return !mkdir(out, 0755);
 }
 
-/* Version 2: does the folder have the controller for its own children? */
+/* Version 2: gives a controller to the folder's children. False: it cannot. */
 static bool give_on(const char *dir, const char *kind)
 {
 	char list[512], word[32];
@@ -209,7 +208,7 @@ static bool give_on(const char *dir, const char *kind)
 	return !put(dir, "cgroup.subtree_control", word);
 }
 
-/* A child with memory, at least; other controllers are taken along. */
+/* Makes a child with at least the memory controller; other controllers are taken if possible. */
 static bool try_v2(const char *parent, char dir[PATH_MAX])
 {
 	int k;
@@ -238,8 +237,8 @@ static bool only_we(const char *dir)
 }
 
 /*
- * A cgroup with processes gives its children no controllers. A service's or a
- * container's, in which we are alone, is left for a folder below.
+ * A cgroup with processes gives its children no controllers. If we are alone in the cgroup of a
+ * service or a container, we move to a folder below it.
  */
 static bool make_way(const char *own)
 {
@@ -313,7 +312,7 @@ void wh_cgroup_start(struct wh_protection *memory, struct wh_protection *process
 	say(cpu, CPU);
 }
 
-/* Also what a killed server left: when we started, its workers may not have ended yet. */
+/* Also removes what a killed server left: when we started, its workers may not have ended yet. */
 void wh_cgroup_stop(void)
 {
 	int k;
@@ -330,7 +329,7 @@ void wh_cgroup_stop(void)
 
 /* --- Of a name ----------------------------------------------------------------------- */
 
-/* "t-NAME": a name may be that of one of the kernel's files. */
+/* The folder is "t-NAME", since a name may equal one of the kernel's files. */
 static bool dir_of(int kind, const char *name, char out[PATH_MAX])
 {
 	return tree[kind].dir[0] &&
@@ -338,8 +337,8 @@ static bool dir_of(int kind, const char *name, char out[PATH_MAX])
 }
 
 /*
- * Of version 1 systemd removes empty cgroups of a service, when its units are read anew: those
- * above may have gone, too, up to the hierarchy's mount.
+ * In version 1, systemd removes empty cgroups of a service when its units are read again. The
+ * folders above may be gone, too, up to the hierarchy's mount.
  */
 static int make_again(char *dir)
 {
@@ -412,8 +411,8 @@ bool wh_cgroup_memory(const char *name, uint64_t bytes, char *err, size_t err_si
 	if (!bytes)
 		snprintf(text, sizeof(text), "%s", tree[MEMORY].v2 ? "max" : "-1");
 	/*
-	 * Less than is in use has to wait, as all limits do here: version 1 refuses
-	 * what it cannot reclaim, version 2 would kill.
+	 * A limit below the current use has to wait, as all limits do here: version 1 refuses if it
+	 * cannot reclaim enough, and version 2 would kill.
 	 */
 	if (bytes && tree[MEMORY].v2 && get(dir, "memory.current", now, sizeof(now)) &&
 	    strtoull(now, NULL, 10) > bytes)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Files that a worker may open once a client can run code in it: what libraries
- * and drivers are made of, to read; the device's files and what the driver shares
- * through /dev/shm, to write. By Landlock, which asks nobody for a privilege.
- * The numbers are the kernel's: Debian 12's headers know only the first of them.
+ * Files that a worker may open once a client can run code in it: the files of libraries and
+ * drivers, to read; the device's files and those that the driver shares through /dev/shm, to write.
+ * Landlock enforces this, and needs no privilege. The numbers are the kernel's: Debian 12's headers
+ * know only the first of them.
  */
 #define _GNU_SOURCE
 #include "protect/sandbox.h"
@@ -62,7 +62,7 @@ int wh_landlock_version(void)
 	return v > 0 ? (int)v : 0;
 }
 
-/* What is not there need not be allowed. */
+/* A path that does not exist need not be allowed. */
 static int allow_at(int rules, const char *path, int flags, uint64_t access)
 {
 	struct beneath b = { .access = access, .fd = open(path, flags) };
@@ -89,7 +89,7 @@ static int allow_all(int rules, const char *const *paths)
 	return rc;
 }
 
-/* Folders with colons between them. */
+/* Allows folders with colons between them. */
 static int allow_list(int rules, const char *list)
 {
 	char *copy = strdup(list ? list : ""), *save = NULL, *p;
@@ -116,7 +116,7 @@ static int allow_folder_of(int rules, const char *file)
 
 #define VARIABLE_OF(name, variable)	"WORMHOLE_" variable,
 
-/* Where an administrator named libraries one by one (library.c). */
+/* Allows the folders of libraries that an administrator named one by one (library.c). */
 static int allow_named(int rules)
 {
 	static const char *const names[] = { WH_EACH_LIBRARY(VARIABLE_OF) };
@@ -132,8 +132,9 @@ static int allow_named(int rules)
 }
 
 /*
- * The device's files, and what every program may open. No terminal: who opens all that there
- * may be leaves others none. Not nvidia-uvm-tools, by which one process looks at others.
+ * Allows the device's files, and those that every program may open. No terminal is among them: a
+ * worker that opens all possible ones leaves none to others. Nor is nvidia-uvm-tools, by which one
+ * process can look at others.
  */
 static int allow_devices(int rules, uint64_t write)
 {
@@ -154,7 +155,10 @@ static int allow_devices(int rules, uint64_t write)
 	return rc ? rc : allow(rules, "/dev", READ_DIR);
 }
 
-/* What tenants claim of the device's time: each reads all others' seats. */
+/*
+ * Allows the folder of the seats, with what tenants claim of the device's time: each worker reads
+ * the seats of all others.
+ */
 static int allow_seats(int rules, int seats)
 {
 	struct beneath b = { .access = READ_FILE, .fd = seats };
@@ -163,9 +167,9 @@ static int allow_seats(int rules, int seats)
 }
 
 /*
- * NVIDIA's driver writes the names of its threads into files there, and does not start where
- * it cannot (CUDA error 304). The folder stays open: rules are of inodes, and another one
- * would stand for it after the kernel had dropped this.
+ * NVIDIA's driver writes the names of its threads into files there, and does not start if it cannot
+ * (CUDA error 304). The folder stays open: rules belong to inodes, and another inode would replace
+ * it after the kernel had dropped this one.
  */
 static int allow_own_threads(int rules, uint64_t write)
 {
@@ -175,7 +179,7 @@ static int allow_own_threads(int rules, uint64_t write)
 	return b.fd < 0 ? 0 : (int)syscall(SYS_ADD_RULE, rules, BENEATH, &b, 0);
 }
 
-/* The tenant's own compiled code (code_cache.c). */
+/* Allows the tenant's own compiled code (code_cache.c). */
 static int allow_code_cache(int rules, uint64_t write)
 {
 	const char *path = getenv("CUDA_CACHE_PATH");

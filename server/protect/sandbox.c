@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the way into the sandbox. Entered before the first client comes; there
- * is no way back. The driver itself starts inside, with the client's CUDA_*
- * variables, so its device files must be there and be open to the worker's user.
- * Threads that exist by then get the filter too (TSYNC), and the uid by glibc;
- * not Landlock, which holds for the thread that asks for it and for those that
- * it makes, so that over shm there are two steps (daemon/worker.h).
+ * Owns the way into the sandbox. A worker enters it before the first client comes, and cannot leave
+ * it. The driver itself starts inside, with the client's CUDA_* variables, so its device files must
+ * exist and be open to the worker's user. Threads that exist by then get the filter too (TSYNC),
+ * and the uid by glibc. They do not get Landlock, which holds for the thread that asks for it and
+ * for those that it makes. So over shm there are two steps (daemon/worker.h).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,9 +33,9 @@
 #include "protect/sandbox.h"
 
 #define X32_BIT		0x40000000
-#define IO_PRIORITY_OF_ONE	1	/* IOPRIO_WHO_PROCESS, of a header that is not everywhere */
+#define IO_PRIORITY_OF_ONE	1	/* IOPRIO_WHO_PROCESS; not all systems have its header */
 
-/* Refused with EPERM: a hijacked worker's way to the kernel's larger parts. */
+/* These fail with EPERM: they are a hijacked worker's way to larger parts of the kernel. */
 static const unsigned short refused[] = {
 	SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
 	SYS_pidfd_getfd, SYS_kcmp, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
@@ -55,18 +54,18 @@ static const unsigned short refused[] = {
 	SYS_capset, SYS_fork, SYS_vfork,
 };
 
-/* A worker over shm shares its kernel with everybody: nothing reaches another process. */
+/* A worker over shm shares its kernel with everybody, so it must reach no other process. */
 static const unsigned short refused_to_local[] = {
 	SYS_tkill,
 	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_pidfd_open,
 	SYS_process_madvise, SYS_move_pages, SYS_migrate_pages, SYS_setpgid, SYS_setsid,
 	SYS_mq_open, SYS_inotify_init, SYS_inotify_init1,
-	/* What stays when its maker has ended, and is everybody's who has the user. */
+	/* These objects stay when their maker has ended, and every process of the user has them. */
 	SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
 	SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl,
 };
 
-/* Its CPU is its slot's vCPU; every other one is another tenant's. */
+/* Its CPU is its slot's vCPU; every other CPU belongs to another tenant. */
 static const unsigned short refused_in_vm[] = { SYS_socket, SYS_sched_setaffinity };
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
@@ -99,8 +98,8 @@ static void refuse(struct filter *p, const unsigned short *calls, size_t n, int 
 }
 
 /*
- * The call only if its argument, an int, is one of two values. What was loaded
- * last is the call's number again afterwards.
+ * Allows the call only if its argument, an int, is one of two values. Afterwards the loaded value
+ * is the call's number again.
  */
 static void only_with(struct filter *p, int call, int arg, uint32_t a, uint32_t b)
 {
@@ -123,9 +122,9 @@ static void not_with(struct filter *p, int call, int arg, uint32_t a, uint32_t b
 }
 
 /*
- * Threads, but no processes: what a worker would leave behind has its user and
- * its part of the window. The flags of clone3() are in memory, where no filter
- * sees them; libraries take clone() where the kernel has no clone3().
+ * Allows threads, but no processes: a process that a worker left behind would have its user and its
+ * part of the window. The flags of clone3() are in memory, where no filter sees them; libraries use
+ * clone() if the kernel has no clone3().
  */
 static void add_threads_only(struct filter *p)
 {
@@ -139,7 +138,7 @@ static void add_threads_only(struct filter *p)
 	add(p, DATA(nr));
 }
 
-/* It ends with its server, or its supervisor: that can be asked for, and not be taken back. */
+/* A worker ends with its server or supervisor. It may ask for that, but not take it back. */
 static void add_end_with_parent(struct filter *p)
 {
 	add(p, JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6));
@@ -152,8 +151,8 @@ static void add_end_with_parent(struct filter *p)
 }
 
 /*
- * What it has mapped, others have: its tenant's counters and seat, the client's part. Memory
- * that goes out of it faults in their processes.
+ * Others have the same memory mapped: the tenant's counters and seat, the client's part. If memory
+ * is taken out of it, their processes fault.
  */
 static void add_no_holes(struct filter *p)
 {
@@ -161,7 +160,10 @@ static void add_no_holes(struct filter *p)
 	only_with(p, SYS_fallocate, 1, 0, FALLOC_FL_KEEP_SIZE);
 }
 
-/* NVIDIA's driver listens on one of this kind, and does not start without; nobody can connect. */
+/*
+ * NVIDIA's driver listens on one socket of this kind, and does not start without it; nobody can
+ * connect to it.
+ */
 static void add_no_network(struct filter *p)
 {
 	static const unsigned short connecting[] = { SYS_connect };
@@ -172,8 +174,9 @@ static void add_no_network(struct filter *p)
 }
 
 /*
- * The driver's kind, and TCP. What is connected to has an address of IPv4's size: of a socket
- * in the file system it could be one of 14 characters, from the root on, of the driver's kind.
+ * Allows sockets of the driver's kind, and TCP. connect() needs an address of IPv4's size. The
+ * address of a socket in the file system may have that size, too: then it has 14 characters, from
+ * the root on, and is of the driver's kind.
  */
 static void add_tcp(struct filter *p)
 {
@@ -201,8 +204,8 @@ static void add_tcp(struct filter *p)
 }
 
 /*
- * Of one user's processes each may slow the others down: a worker sets only the thread that
- * asks, which is 0, and its first one.
+ * Processes of one user may slow each other down. So a worker may change only the thread that asks,
+ * which is 0, and its first thread.
  */
 static void add_own_priority(struct filter *p, uint32_t self)
 {
@@ -233,7 +236,9 @@ static void add_local(struct filter *p, bool tcp)
 	only_with(p, SYS_tgkill, 0, self, self);
 	only_with(p, SYS_prlimit64, 0, self, 0);
 	not_with(p, SYS_ioctl, 1, TIOCSTI, TIOCLINUX);
-	/* Who has a descriptor's signals, and by F_SETSIG these may be any. */
+	/*
+	 * These choose who gets a descriptor's signals, and by F_SETSIG these may be any signals.
+	 */
 	not_with(p, SYS_fcntl, 1, F_SETOWN, F_SETOWN_EX);
 	not_with(p, SYS_ioctl, 1, FIOSETOWN, SIOCSPGRP);
 	add_own_priority(p, self);
@@ -269,7 +274,7 @@ static int filter_calls(bool local, bool tcp)
 			    &prog);
 }
 
-/* Less stays less. */
+/* Sets a limit; a lower one stays. */
 static int limit(int what, rlim_t value)
 {
 	struct rlimit r;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Handle table of a session. Owns the translation between client values and
- * driver objects in both directions; knows nothing about CUDA. A lookup is an
- * index and three comparisons; only new objects may allocate memory.
+ * The handle table of a session. Owns the translation between client values and driver objects in
+ * both directions; knows nothing about CUDA. A lookup is an index and three comparisons; only new
+ * objects may allocate memory.
  */
 #include "state/handles.h"
 
@@ -16,7 +16,7 @@
 #define NO_ID		0
 #define NO_ID_AT_0	1
 
-/* Type in the top byte, 24 bits of generation, 32 bits of index. */
+/* An id is a type in the top byte, 24 bits of generation, 32 bits of index. */
 static uint64_t make_id(const struct wh_handles *h, uint32_t i)
 {
 	const struct wh_handle *e = &h->entry[i];
@@ -178,8 +178,8 @@ static bool below(const struct wh_handles *h, uint32_t j, uint32_t i)
 }
 
 /*
- * Release everything that hangs on entry i, leaves first, one pass for each
- * level. No recursion: the shape of the table is the client's.
+ * Releases everything that depends on entry i, leaves first, one pass for each level. There is no
+ * recursion, since the client determines the shape of the table.
  */
 static void release_owned(struct wh_handles *h, uint32_t i)
 {

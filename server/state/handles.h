@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's handle table: what a client may name, and what the driver
- * calls it. A client value is type, generation and index; nothing of it is
- * believed. Each handle has an owner (context, module, graph, ...) and ends
- * with it, so that a stale value can never name a newer object.
+ * The worker's handle table: which values a client may name, and the driver's object for each. A
+ * client value is type, generation and index, all of which are checked. Each handle has an owner
+ * (context, module, graph, ...) and ends with it, so that a stale value can never name a newer
+ * object.
  */
 #ifndef WORMHOLE_HANDLES_H
 #define WORMHOLE_HANDLES_H
@@ -15,8 +15,8 @@
 #define WH_MAX_HANDLES	(1u << 20)
 
 struct wh_handle {
-	void *real;		/* the driver's, NULL: free entry */
-	uint64_t id;		/* the client's value; that of another index: no handle */
+	void *real;		/* the driver's object; NULL: the entry is free */
+	uint64_t id;		/* the client's value; an id of another index: no handle */
 	uint32_t generation;
 	uint16_t type;		/* WH_H_* */
 	uint16_t value;		/* the client sees `real` itself */
@@ -28,10 +28,10 @@ struct wh_handle {
 
 struct wh_handles {
 	struct wh_handle *entry;	/* entry 0 is never used */
-	uint32_t used;			/* entries ever used, this one not */
+	uint32_t used;			/* entries ever used; this index is the first unused one */
 	uint32_t room;
 	uint32_t free;			/* list head, 0 for none */
-	uint32_t *bucket;		/* of real objects, by type and address */
+	uint32_t *bucket;		/* heads of chains of real objects, by type and address */
 	uint32_t buckets;
 };
 
@@ -44,7 +44,7 @@ static inline uint32_t wh_handle_index(uint64_t id)
 }
 
 /*
- * Is it a living handle of that type? Then *real is the driver's object, which is not NULL: a
+ * Is it a living handle of that type? If so, *real is the driver's object, which is not NULL: a
  * free entry has an id that no lookup at its index can match.
  */
 static inline bool wh_handles_has(const struct wh_handles *h, uint64_t id, unsigned int type,
@@ -58,7 +58,7 @@ static inline bool wh_handles_has(const struct wh_handles *h, uint64_t id, unsig
 	return true;
 }
 
-/* The driver's object, or NULL for anything that is not a living handle of that type. */
+/* Returns the driver's object, or NULL for anything that is not a living handle of that type. */
 static inline void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsigned int type)
 {
 	void *real;
@@ -66,21 +66,21 @@ static inline void *wh_handles_get(const struct wh_handles *h, uint64_t id, unsi
 	return wh_handles_has(h, id, type, &real) ? real : NULL;
 }
 
-/* Has it one already? */
+/* Has this driver object a handle already? */
 bool wh_handles_find(const struct wh_handles *h, const void *real, unsigned int type);
-/* The handle of a driver object; a new one if there is none. 0 for NULL or when full. */
+/* Returns the handle of a driver object; a new one if there is none. 0 for NULL or when full. */
 uint64_t wh_handles_put(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
-/* A new handle, whatever the table remembers of this address. */
+/* Makes a new handle, whatever the table remembers of this address. */
 uint64_t wh_handles_new(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
-/* As put; a handle that was there already takes one more drop to end. */
+/* The same as wh_handles_put(), but a handle that existed already takes one more drop to end. */
 uint64_t wh_handles_retain(struct wh_handles *h, void *real, unsigned int type, uint64_t owner);
-/* Numbers that look the same to both sides: remember, ask, forget. */
+/* Numbers that look the same to both sides: remember one, ask for it, forget it. */
 bool wh_handles_new_value(struct wh_handles *h, uint64_t value, unsigned int type, uint64_t owner);
 bool wh_handles_known(const struct wh_handles *h, uint64_t value, unsigned int type);
 void wh_handles_drop_value(struct wh_handles *h, uint64_t value, unsigned int type);
-/* The handle's owner, 0 for none. */
+/* Returns the handle's owner; 0: none. */
 uint64_t wh_handles_owner(const struct wh_handles *h, uint64_t id);
-/* End a handle and all that it owns; and only what it owns. */
+/* End a handle and everything that it owns; or only what it owns. */
 void wh_handles_drop(struct wh_handles *h, uint64_t id);
 void wh_handles_drop_owned(struct wh_handles *h, uint64_t id);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns sets of address ranges (interval.h): a treap, by base, whose priorities
- * are a hash of the base. What is dropped is kept for what comes next, so that
- * a program that allocates and frees again and again takes no memory.
+ * Owns sets of address ranges (interval.h): a treap, ordered by base, whose priorities are a hash
+ * of the base. A dropped range is kept for the next one, so that a program that allocates and frees
+ * again and again takes no memory.
  */
 #include "state/interval.h"
 
@@ -20,7 +20,7 @@ static struct wh_interval *join(struct wh_interval *a, struct wh_interval *b)
 	return b;
 }
 
-/* Into those that begin below `base` and the others. */
+/* Splits into the ranges that begin below `base` and the others. */
 static void split(struct wh_interval *i, uint64_t base, struct wh_interval **below,
 		  struct wh_interval **above)
 {

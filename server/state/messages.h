@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a worker's own messages go. */
+/* The file to which a worker's own messages go. */
 #ifndef WORMHOLE_MESSAGES_H
 #define WORMHOLE_MESSAGES_H
 
 #include <stdio.h>
 
-/* stderr, until something else takes its place. */
+/* It is stderr, until another file takes its place. */
 FILE *wh_messages(void);
 void wh_messages_to(FILE *f);
 

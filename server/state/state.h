@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session is made of, for all rooms of a worker: the driver's functions,
- * what the client may name, what is charged. Decides nothing.
+ * The parts of a session, for all folders of a worker: the driver's functions, what the client may
+ * name, what is charged. Decides nothing.
  */
 #ifndef WORMHOLE_STATE_H
 #define WORMHOLE_STATE_H
@@ -22,9 +22,9 @@
 #include "state/limits.h"
 #include "state/messages.h"
 
-/* Of what a short call passes through: its parts in one piece, whatever else uses them. */
+/* For functions on the path of a short call: they are inlined, whatever else uses them. */
 #define WH_INLINE	inline __attribute__((always_inline))
-/* A pointer to keep, which is not to be made of an index each time that it is used. */
+/* Keeps a pointer, so that the compiler does not compute it again from an index at each use. */
 #define WH_KEEP(p)	__asm__("" : "+r" (p))
 
 struct wh_session;
@@ -35,27 +35,29 @@ struct wh_frame;
 #define WH_CTX_UNKNOWN	UINT64_MAX
 
 /*
- * What is known of the thread that runs a call. A driver keeps the current context and
- * the capture mode for each thread; a slot's calls come on one thread, or, in a client's
- * own process, on that of the caller.
+ * The state of the thread that runs a call. A driver keeps the current context and the capture mode
+ * for each thread. A slot's calls run on one thread, or, in a client's own process, on the caller's
+ * thread.
  */
 struct wh_self {
-	uint64_t ctx;		/* what the thread has current; WH_CTX_UNKNOWN */
-	uint32_t capture_mode;	/* with the next as in struct wh_req: dispatch.c */
+	uint64_t ctx;		/* the thread's current context; or WH_CTX_UNKNOWN */
+	uint32_t capture_mode;	/* this and the next member lie as in struct wh_req: dispatch.c */
 	uint32_t resv;		/* 0 */
-	uint32_t ended;		/* wh_session.ended when that was so */
-	int device;		/* of that context, -1 for none: wh_self_on() */
-	uint64_t *launches;	/* the account's counter of that device, NULL for none */
-	uint32_t slot;		/* whose call it runs */
+	uint32_t ended;		/* value of wh_session.ended at that time */
+	int device;		/* device of that context; -1: none. See wh_self_on() */
+	uint64_t *launches;	/* the account's counter of that device; NULL: none */
+	uint32_t slot;		/* the slot whose call the thread runs */
 	bool alone;		/* no other call of the session runs (session/gate.h) */
-	bool posted;		/* the call is one that nobody waits for */
-	/* While somebody traces: what is written down of the call, and the events around it. */
+	bool posted;		/* nobody waits for the call */
+	/* While somebody traces: the record of the call, and the events around it. */
 	struct wh_trace_record *traced;
 	struct wh_trace_pair *pair;
 };
 extern __thread struct wh_self wh_self __attribute__((tls_model("initial-exec")));
 
-/* One slot's private buffers; `f` describes the call that runs on it. In a line of its own. */
+/*
+ * One slot's private buffers, and the call that runs on them. Each is in a cache line of its own.
+ */
 struct wh_frame {
 	void *req;
 	size_t req_size;
@@ -76,38 +78,39 @@ struct wh_fence {
 struct wh_managed_var {
 	uint64_t addr, size;
 	uint64_t owner;		/* its module or library */
-	uint32_t type;		/* of that: WH_H_* */
+	uint32_t type;		/* type of the owner: WH_H_* */
 };
 #define WH_MAX_MANAGED	65536
 
 /*
- * Ranges that were handed out and not freed since: a tree by address. It only
- * saves questions: what is not in it the driver is asked for. Memory of graphs
- * is the exception, which drivers do not know by its address.
+ * Ranges that were handed out and not freed since: a tree by address. It only saves questions: for
+ * an address outside of it, the driver is asked. Memory of graphs is the exception, since drivers
+ * do not know it by its address.
  */
 struct wh_reach {
 	struct wh_intervals set;	/* lasting: memory of graphs */
 	struct wh_reach_last {
 		struct {
 			uint64_t base, size;
-		} range[2];		/* found last: the two sides of a copy */
+		} range[2];		/* ranges found last: the two sides of a copy */
 		unsigned int turn;
 	} __attribute__((aligned(64))) last[WH_MAX_SLOTS];	/* each slot's own */
 };
 
 /*
- * Which slots are inside of calls (session/gate.h). A slot's word is alone in its line:
+ * Which slots are inside calls (session/gate.h). A slot's word is alone in its cache line, since
  * each call writes it.
  */
 struct wh_gate {
 	struct {
 		uint32_t inside;	/* WH_GATE_* */
 	} __attribute__((aligned(64))) slot[WH_MAX_SLOTS];
-	uint32_t closed;		/* somebody is alone, or is about to be */
-	uint32_t ending;		/* so many want to end things, once nobody is outside */
-	uint32_t wanted;		/* so many wait until it is open */
-	uint32_t used;			/* no call was ever made in further slots */
-	bool in_vm;			/* as a server: a sleep is a handoff */
+	uint32_t closed;		/* a call is alone, or is about to be */
+	/* number of calls that want to end things once nobody is outside */
+	uint32_t ending;
+	uint32_t wanted;		/* number of calls that wait until it is open */
+	uint32_t used;			/* slots from here on have never had a call */
+	bool in_vm;			/* this is a server VM, where a sleep is a handoff */
 };
 
 /* limits/trace.h; all of it is shared by the threads of the worker. */
@@ -125,10 +128,11 @@ struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
 	struct wh_gate gate;
-	uint32_t ended;		/* contexts that have: what threads have current may be none */
+	/* counts contexts that have ended: a thread's current context may be one of them */
+	uint32_t ended;
 	uint64_t tsc_per_us;
-	uint32_t calls;		/* WH_CALLS once the client has said hello, before none */
-	CUcontext primary;	/* about to be released or reset */
+	uint32_t calls;		/* WH_CALLS once the client has said hello; 0 before */
+	CUcontext primary;	/* the primary context that is about to be released or reset */
 	bool registered;	/* the data area is known to the driver as host memory */
 	struct wh_frame frame[WH_MAX_SLOTS];
 	uint32_t nslots;
@@ -141,7 +145,8 @@ struct wh_session {
 	bool one_process;
 	struct wh_host_block *host;
 	size_t hosts;
-	struct wh_intervals aliases;	/* where blocks have ever been at the client's addresses */
+	/* ranges of the client's addresses where blocks have ever been */
+	struct wh_intervals aliases;
 	void *backend;		/* dlopen handle */
 	struct wh_fence fence[WH_FENCES];
 	struct {
@@ -149,7 +154,7 @@ struct wh_session {
 		uint64_t total, got;
 	} upload;
 	void *link;		/* struct link_state of the one open linker */
-	void *link_image;	/* of cuLinkComplete: the driver's memory */
+	void *link_image;	/* result of cuLinkComplete, in the driver's memory */
 	size_t link_size;
 	uint64_t link_state;
 	struct wh_resources *resources;	/* session/resource.c */
@@ -159,25 +164,29 @@ struct wh_session {
 	struct {
 		struct wh_managed_var *var;	/* by address, disjoint */
 		size_t n, room;
-		CUstream stream;	/* of copies to and from them, in context ctx */
+		CUstream stream;	/* for copies to and from them, in context ctx */
 		uint64_t ctx;
 	} managed;
 	struct wh_reach reach;
 	struct wh_limits limits;
 	struct wh_trace trace;
 	void *library[WH_LIBS];	/* tables of functions, see library.h; NULL until opened */
-	uint32_t library_version[WH_LIBS];	/* by choice.h, where a client wished for one */
+	/* see choice.h; only if a client wished for a version */
+	uint32_t library_version[WH_LIBS];
 	void *library_state[WH_LIBS];	/* a library's own, one block of malloc */
 	void *library_work;		/* host memory of the one call that has some, library.h */
 	struct wh_box *boxes;	/* session/box.c */
 	struct wh_held *held;	/* session/held.c, by index of the handle */
 	uint32_t held_room;
-	/* A launch lasts longer than it may: ends the worker. NULL where there is none to end. */
+	/*
+	 * Called when a launch lasts longer than it may: ends the worker. NULL: there is none to
+	 * end.
+	 */
 	void (*out_of_time)(struct wh_session *s);
 	uint32_t library_failed;	/* bit i: library i was not loaded, and the log says so */
 };
 
-/* What is counted of the thread's calls is of this device now; -1: of none. */
+/* The thread's calls are counted for this device from now on; -1: for none. */
 static inline void wh_self_on(const struct wh_session *s, int device)
 {
 	wh_self.device = device;
@@ -186,14 +195,16 @@ static inline void wh_self_on(const struct wh_session *s, int device)
 
 /* --- Messages ---------------------------------------------------------------------- */
 
-/* The driver lacks a function: say which, once for each session. */
+/*
+ * The driver lacks a function: says which, in at most 32 lines of the log, and returns the error.
+ */
 CUresult wh_missing(struct wh_session *s, const char *name);
 
 /* --- Handles --------------------------------------------------------------------- */
 
 /*
- * Client value to driver object. 0 is NULL, which the driver judges; streams
- * know the legacy default; a CUfunction may be a CUkernel, as CUDA says.
+ * Translates a client value into a driver object. 0 is NULL, which the driver judges; for streams
+ * the legacy default is known; a CUfunction may be a CUkernel, as CUDA allows.
  */
 static inline bool wh_get(struct wh_session *s, unsigned int type, uint64_t id, void **out)
 {
@@ -224,26 +235,26 @@ static inline bool wh_get_array(struct wh_session *s, unsigned int type, void *a
 }
 
 /*
- * What the driver has answered becomes the client's here, and nowhere else: by its type
- * (wh_shown(), from the lines `names` of cuda-api/cuda.api), since what the driver names
- * need not be what the client was given.
+ * Turns an object that the driver has answered into the client's value. This happens only here: by
+ * its type (wh_shown(), from the lines `names` of cuda-api/cuda.api), since the object that the
+ * driver names need not be the one that the client was given.
  */
 static inline uint64_t wh_put(struct wh_session *s, unsigned int type, void *real, uint64_t owner)
 {
-	/* The default streams have no handle: they are what they are. */
+	/* The default streams have no handle: their values stay as they are. */
 	if (type == WH_H_CUstream && (uintptr_t)real <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return (uintptr_t)real;
 	return wh_handles_put(&s->handles, wh_shown(s, type, real), type, owner);
 }
 
-/* What a call of the client's has made, or got for good: the flag +makes. */
+/* The same for an object that a call of the client has made, or got for good: the flag +makes. */
 static inline uint64_t wh_put_new(struct wh_session *s, unsigned int type, void *real,
 				  uint64_t owner)
 {
 	return wh_handles_put(&s->handles, real, type, owner);
 }
 
-/* Of a library's types that say `names made`: known already, or nothing. */
+/* The same for a library's types with `names made`: gives a handle that exists already, or 0. */
 static inline uint64_t wh_put_made(struct wh_session *s, unsigned int type, void *real,
 				   uint64_t owner)
 {
@@ -295,11 +306,12 @@ static inline void wh_drop_value(struct wh_session *s, unsigned int type, uint64
 
 /* --- Captures ---------------------------------------------------------------------- */
 
-/* While the stream captures, work for it becomes part of a graph. */
+/* The state of a stream's capture. While it captures, work for it becomes part of a graph. */
 enum wh_capture {
 	WH_CAPTURE_NONE,
 	WH_CAPTURE_ACTIVE,
-	WH_CAPTURE_ERROR,	/* broken, or not to be asked because of another stream's */
+	/* broken, or it may not be asked because of another stream's capture */
+	WH_CAPTURE_ERROR,
 };
 
 static inline enum wh_capture wh_capture_of(struct wh_session *s, CUstream stream)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the host's command and the supervisor of a server VM say to each other, by a port
- * of virtio (WH_CHANNEL_PORT) that QEMU has a socket for. A request is answered; who asks
- * waits for the answer. Both ends are of one release, and say so. Each takes what the
- * other sends for bytes of a stranger: neither a size nor a number in it is believed, and
- * what is not understood is dropped.
+ * Messages between the host's command and the supervisor of a server VM, by a port of virtio
+ * (WH_CHANNEL_PORT) for which QEMU has a socket. Each request is answered, and the sender waits for
+ * the answer. Both ends are of one release, and say so. Each end treats what the other sends as
+ * bytes of a stranger: it trusts no size or number in them, and drops what it does not understand.
  */
 #ifndef WORMHOLE_TENANT_CHANNEL_H
 #define WORMHOLE_TENANT_CHANNEL_H
@@ -17,22 +16,22 @@
 
 #define WH_CHANNEL_PORT		"org.wormhole.control"
 #define WH_CHANNEL_MAGIC	0x4e4e414843544857ULL	/* "WHTCHANN" */
-/* What follows are structs of tenant.h as they are. */
+/* The data of messages are structs of tenant.h, unchanged. */
 #define WH_CHANNEL_VERSION	(1u << 16 | WH_TENANT_VERSION)
 
 enum wh_channel_what {
-	WH_CHANNEL_LOOK = 1,	/* nothing follows; the answer: a look, then the windows */
-	WH_CHANNEL_LIMIT,	/* wh_channel_limit; the answer: nothing */
+	WH_CHANNEL_LOOK = 1,	/* no data follow; the answer is a look, then the windows */
+	WH_CHANNEL_LIMIT,	/* data: wh_channel_limit; the answer has none */
 };
 #define WH_CHANNEL_ANSWER	0x80000000u
 
 struct wh_channel_head {
 	uint64_t magic;
-	uint64_t nonce;		/* of the request; its answer has the same */
+	uint64_t nonce;		/* number of the request; its answer has the same */
 	uint32_t version;
 	uint32_t what;
-	uint32_t refused;	/* of an answer: a line of text follows that says why */
-	uint32_t size;		/* of what follows */
+	uint32_t refused;	/* in an answer: a line of text follows that says why */
+	uint32_t size;		/* bytes of what follows */
 };
 
 #define WH_CHANNEL_WINDOWS	16u
@@ -43,11 +42,11 @@ struct wh_channel_look {
 	uint32_t resv;
 };
 
-/* Followed by the accounts of living workers, at most WH_TENANT_WORKERS. */
+/* The accounts of living workers follow, at most WH_TENANT_WORKERS. */
 struct wh_channel_window {
 	struct wh_tenant_limits limits;
 	struct wh_tenant_sum sum;
-	uint64_t cpu_ns;	/* of its workers, in the server VM */
+	uint64_t cpu_ns;	/* CPU time of its workers, in the server VM */
 	uint32_t workers;
 	uint32_t resv;
 };
@@ -67,7 +66,7 @@ struct wh_channel_limit {
 	} spec[WH_LIMIT_SPECS];
 };
 
-/* The most that may follow a head. */
+/* The most bytes that may follow a head. */
 #define WH_CHANNEL_MOST	(sizeof(struct wh_channel_look) + WH_CHANNEL_WINDOWS * \
 			 (sizeof(struct wh_channel_window) + \
 			  WH_TENANT_WORKERS * sizeof(struct wh_worker_usage)))

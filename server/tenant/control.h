@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the server's control socket and the command agree on. A request is one
- * packet of JSON with a member "op"; the answer has "ok", and "error" when that
- * is false. docs/tenants.md has the list.
+ * Conventions between the server's control socket and the command. A request is one packet of JSON
+ * with a member "op"; the answer has "ok", and "error" when that is false. docs/tenants.md has the
+ * list.
  */
 #ifndef WORMHOLE_CONTROL_H
 #define WORMHOLE_CONTROL_H
@@ -11,7 +11,10 @@
 #define WH_CONTROL_PACKET	65536		/* bytes at most, both ways */
 #define WH_CONTROL_ERROR	400
 
-/* Beside a tenant's files: where its specification for containers lies (`wormhole cdi`). */
+/*
+ * Suffix of a note beside a tenant's files: where its specification for containers is (`wormhole
+ * cdi`).
+ */
 #define WH_CDI_NOTE	".cdi"
 
 #endif

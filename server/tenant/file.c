@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes, writes and reads the files of a tenant. One writer of limits and of
- * accounts' owners exists (the server), so its own side needs no lock; readers
- * repeat until `sequence` (limits) or `ended.generation` (usage) was even and
- * the same before and after.
+ * Makes, writes and reads the files of a tenant. Only the server writes limits and the owners of
+ * accounts, so its own side needs no lock. Readers repeat until `sequence` (limits) or
+ * `ended.generation` (usage) was even and the same before and after.
  */
 #define _GNU_SOURCE
 #include "tenant/file.h"
@@ -38,8 +37,8 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name, cons
 /* --- Making and removing ---------------------------------------------------------- */
 
 /*
- * New, of this size, for its owner only. The descriptor, or a negative errno. With
- * its blocks: a full disk is an error now, and no SIGBUS at a store later.
+ * Makes a new file of this size, for its owner only. Returns its descriptor, or a negative errno.
+ * It gets its blocks: so a full disk is an error now, and no SIGBUS at a later store.
  */
 static int make(const char *path, size_t size)
 {
@@ -124,7 +123,7 @@ int wh_tenant_file_create(struct wh_tenant_file *f, const char *dir, const char 
 		rc = format(f, name, id, devices);
 	if (!rc)
 		return 0;
-	/* What was there before is not ours. */
+	/* A file that existed before is not ours, so it stays. */
 	if (f->limits)
 		unlink(limits);
 	if (f->usage_fd >= 0)
@@ -192,7 +191,8 @@ static bool lives(const struct wh_worker_usage *w)
 {
 	uint32_t pid = __atomic_load_n(&w->pid, __ATOMIC_ACQUIRE);
 
-	return pid && pid != UINT32_MAX;	/* being cleared: counted among the ended soon */
+	/* a worker that is being cleared soon counts among the ended */
+	return pid && pid != UINT32_MAX;
 }
 
 static void add_device(struct wh_device_usage *to, const struct wh_device_usage *from)
@@ -219,8 +219,8 @@ static void add_counters(struct wh_worker_usage *to, const struct wh_worker_usag
 }
 
 /*
- * A tenant's peak, as far as it can be told without a lock: no less than any
- * worker's own peak and than what all hold now, and never more than was held.
+ * Returns a tenant's peak, as far as it can be told without a lock: not less than any worker's own
+ * peak, nor than what all hold now, and never more than was held.
  */
 static uint64_t peak_of(const struct wh_tenant_usage *u, int device)
 {
@@ -263,7 +263,7 @@ static void *map_existing(const char *dir, const char *name, const char *what, s
 	return p;
 }
 
-/* The server's alone: what stands in the other file a worker may have written. */
+/* Checks only the server's file, since a worker may have written the other one. */
 static bool good_head(const struct wh_tenant_file *f)
 {
 	return __atomic_load_n(&f->limits->magic, __ATOMIC_ACQUIRE) == WH_TENANT_LIMITS_MAGIC &&
@@ -330,7 +330,10 @@ bool wh_tenant_usage_read(const struct wh_tenant_usage *u, struct wh_tenant_sum 
 	return false;
 }
 
-/* One account as its worker had it between two of its words; false: free, or just changing. */
+/*
+ * Copies one account as its worker had it between two stores; false: it is free, or is changing
+ * now.
+ */
 static bool copy_worker(struct wh_worker_usage *to, const struct wh_worker_usage *from)
 {
 	uint64_t before = __atomic_load_n(&from->generation, __ATOMIC_ACQUIRE);

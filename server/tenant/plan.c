@@ -17,7 +17,9 @@ static void amend(struct wh_device_limit *l, const struct wh_limit_spec *s)
 		l->sm_policy = WH_SM_TEMPORAL;
 }
 
-/* Groups of SMs for a spatial limit: its own ones where their number is right. */
+/*
+ * Assigns groups of SMs for a spatial limit. The tenant's own groups stay if their number is right.
+ */
 static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 			  struct wh_device_limit *l, char *err, size_t err_size)
 {
@@ -25,7 +27,7 @@ static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 	uint64_t used = p->used[device];
 	unsigned int others = (unsigned int)__builtin_popcountll(used), had, want;
 
-	/* Told to workers with or without a limit: both sides split the same way. */
+	/* Workers are told this with or without a limit, since both sides split in the same way. */
 	l->sm_group_size = split->size;
 	l->sm_group_loose = split->loose;
 	if (!l->sm_percent || !(l->sm_policy & WH_SM_SPATIAL)) {
@@ -39,7 +41,10 @@ static bool assign_groups(const struct wh_limit_plan *p, unsigned int device,
 	}
 	want = wh_sm_groups_for(split->groups, l->sm_percent, p->used_percent[device], others);
 	had = (unsigned int)__builtin_popcountll(l->sm_groups);
-	/* Its contexts are there: who was rounded down before keeps what it has. */
+	/*
+	 * The tenant's contexts exist on its groups. So if its number was rounded down before, it
+	 * keeps them.
+	 */
 	if ((had == want || had == wh_sm_groups_least(split->groups, l->sm_percent)) &&
 	    !(l->sm_groups & used))
 		return true;

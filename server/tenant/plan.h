@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change of a tenant's limits: what it would be, whether the devices have it, and
- * how workers come to know. For whoever owns the tenants: the server, and the
- * supervisor of a server VM.
+ * A change of a tenant's limits: what it would be, whether the devices can do it, and how workers
+ * are told. For whoever owns the tenants: the server, and the supervisor of a server VM.
  */
 #ifndef WORMHOLE_TENANT_PLAN_H
 #define WORMHOLE_TENANT_PLAN_H
@@ -18,13 +17,13 @@
 
 #define WH_UUID		48	/* "GPU-" and 36 characters */
 
-/* What limits are of. */
+/* A device to which limits apply. */
 struct wh_device {
 	char name[96];
 	char uuid[WH_UUID];
 	uint64_t memory;
 	uint32_t sms;
-	struct wh_sm_split split;	/* of its SMs, for spatial limits */
+	struct wh_sm_split split;	/* split of its SMs, for spatial limits */
 };
 
 struct wh_limit_plan {
@@ -32,17 +31,20 @@ struct wh_limit_plan {
 	unsigned int devices;
 	const struct wh_device_limit *now;	/* of each device */
 	uint32_t hidden;			/* wh_tenant_limits.hidden */
-	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have, */
-	uint32_t used_percent[WH_TENANT_DEVICES];	/* and the sum of what they asked for */
+	uint64_t used[WH_TENANT_DEVICES];	/* groups of SMs that other tenants have */
+	/* sum of the shares that those tenants asked for */
+	uint32_t used_percent[WH_TENANT_DEVICES];
 };
 
-/* Another tenant has this of the device. */
+/* Notes what another tenant has of the device. */
 void wh_limits_others(struct wh_limit_plan *p, unsigned int device,
 		      const struct wh_device_limit *l);
-/* All devices' new limits, or false with one line in err. */
+/* Plans the new limits of all devices; false with one line in err. */
 bool wh_limits_plan(const struct wh_limit_plan *p, const struct wh_limit_list *list,
 		    struct wh_device_limit out[WH_TENANT_DEVICES], char *err, size_t err_size);
-/* The tenant's workers see them at their next call, others' workers by the board. */
+/*
+ * Publishes them: the tenant's workers see them at their next call, workers of others by the board.
+ */
 void wh_limits_put(struct wh_tenant_limits *file, struct wh_seats *seats, int seat,
 		   const struct wh_device_limit *plan, unsigned int devices);
 

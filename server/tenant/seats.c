@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * A new file with its blocks, and its mapping; NULL with errno. Others may read it:
- * none can come here.
+ * Makes a new file with its blocks, and maps it; NULL with errno. Its mode lets others read it, but
+ * they cannot enter the folder.
  */
 static void *make(int dir, const char *name, size_t size, int *fd)
 {
@@ -193,7 +193,7 @@ int wh_seats_restart(struct wh_seats *s, int seat)
 	rc = wh_tenant_map_again(page, sizeof(*page), s->seat[seat].fd);
 	if (rc)
 		return rc;
-	/* Others read it meanwhile: nobody has the device, nobody waits. */
+	/* Others read it meanwhile: it must say that nobody has the device and nobody waits. */
 	memset(page->device, 0, sizeof(page->device));
 	wh_seat_init(page);
 	return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of the turns (tenant.h): a board that the server alone writes, and a
- * seat for each tenant, which its workers write. In DIR/turns, which nobody else
- * may enter; workers get a descriptor of the folder within. A seat's file is of
- * one tenant only: what was left of the one before it can write no other's.
+ * The files of the turns (tenant.h): a board that only the server writes, and a seat for each
+ * tenant, which its workers write. They are in DIR/turns, which nobody else may enter; workers get
+ * a descriptor of the folder within. Each seat's file belongs to one tenant only: what is left of
+ * an earlier tenant cannot write the file of another one.
  */
 #ifndef WORMHOLE_SEATS_H
 #define WORMHOLE_SEATS_H
@@ -18,7 +18,7 @@
 /* --- The owner's side: functions return 0 or a negative errno --------------------- */
 
 struct wh_seats {
-	int dir;		/* O_PATH: what workers get */
+	int dir;		/* O_PATH, given to workers */
 	struct wh_board *board;	/* NULL: not made */
 	struct {
 		struct wh_seat *page;
@@ -26,18 +26,21 @@ struct wh_seats {
 	} seat[WH_SEATS];
 };
 
-/* Anew, whatever a server that was killed has left in DIR. */
+/* Makes the files again, whatever a server that was killed has left in DIR. */
 int wh_seats_create(struct wh_seats *s, const char *dir);
 void wh_seats_remove(struct wh_seats *s, const char *dir);
-/* A seat for a tenant: its number. */
+/* Takes a seat for a tenant; returns its number. */
 int wh_seats_take(struct wh_seats *s, uint64_t tenant_id);
-/* The tenant is gone, and its claims with it. */
+/* Gives a seat back: the tenant is gone, and its claims too. */
 void wh_seats_give(struct wh_seats *s, int seat);
-/* The tenant's share of a device's time, in percent; 0: it takes no turns. */
+/* Sets the tenant's share of a device's time, in percent; 0: it takes no turns. */
 void wh_seats_share(struct wh_seats *s, int seat, unsigned int device, unsigned int percent);
-/* No worker of the tenant lives: its file is whole and empty, whatever was made of it. */
+/*
+ * Call this when no worker of the tenant lives: makes its file whole and empty, whatever was done
+ * to it.
+ */
 int wh_seats_restart(struct wh_seats *s, int seat);
-/* The worker of this account is dead: what it claimed is free. */
+/* The worker of this account is dead: frees what it claimed. */
 void wh_seats_worker_ended(struct wh_seats *s, int seat, unsigned int account);
 
 #endif

@@ -35,10 +35,10 @@ unsigned int wh_sm_groups_least(unsigned int groups, uint32_t percent)
 }
 
 /*
- * Whoever is rounded up takes a part of what others may still come for. As long as all
- * together have no more than their sum rounded up, each that comes gets its whole groups at
- * least, up to 100 %, in whatever order they come; and of all 100 % what the largest
- * remainders give.
+ * A tenant that is rounded up takes a part of what others may still ask for. As long as all tenants
+ * together have no more than their sum rounded up, each new one gets at least its whole groups, up
+ * to 100 %, in whatever order they come. With 100 % in all, each gets what the largest remainders
+ * give.
  */
 unsigned int wh_sm_groups_for(unsigned int groups, uint32_t percent, uint32_t others_percent,
 			      unsigned int others)
@@ -55,7 +55,7 @@ static uint64_t low_bits(unsigned int n)
 	return n >= 64 ? UINT64_MAX : (1ULL << n) - 1;
 }
 
-/* n of those that are left, the lowest neighbours or else the lowest. */
+/* Picks n of the groups that are left: the lowest neighbours, or else the lowest ones. */
 static uint64_t pick(uint64_t left, unsigned int n)
 {
 	uint64_t run = low_bits(n), out = 0;
@@ -69,7 +69,7 @@ static uint64_t pick(uint64_t left, unsigned int n)
 	return out;
 }
 
-/* Is the share nearer to n - 1 groups and the rest than to n whole ones? */
+/* Is the share nearer to n - 1 groups and the rest than to n whole groups? */
 static bool is_nearer_with_rest(const struct wh_sm_split *s, unsigned int n, uint32_t percent)
 {
 	int64_t want = (int64_t)(sms_of(s) * percent);

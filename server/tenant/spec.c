@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Owns how limits are written; knows no tenant. */
+/* Owns the written form of limits; knows no tenant. */
 #define _GNU_SOURCE
 #include "tenant/spec.h"
 
@@ -162,7 +162,7 @@ static int take_word(struct wh_limit_spec *s, const char *key, const char *value
 	return -1;
 }
 
-/* The device's number before the colon, if there is one; -2 for a bad one. */
+/* Takes the device's number before the colon, if there is one; -2 for a bad one. */
 static int take_device(const char **text)
 {
 	const char *colon = strchr(*text, ':');
@@ -242,7 +242,7 @@ static int take_variables(struct wh_limit_list *l, int device, char *err, size_t
 	return 0;
 }
 
-/* A variable that begins like one of them and is none was meant to be a limit. */
+/* A variable that only begins like one of the names was meant to be a limit. */
 static bool is_known(const char *variable, const char *name)
 {
 	size_t n = strcspn(variable, "=");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits as people write them: sizes, percentages, policies, and the form
- * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. Shared by the server, which also
- * takes them from the environment, by the supervisor and by the command.
+ * DEVICE:mem=SIZE,sm=PERCENT,policy=POLICY. The server, which also takes them from the environment,
+ * the supervisor and the command share this.
  */
 #ifndef WORMHOLE_TENANT_SPEC_H
 #define WORMHOLE_TENANT_SPEC_H
@@ -15,7 +15,7 @@
 #define WH_ALL_DEVICES	(-1)
 #define WH_LIMIT_SPECS	(WH_TENANT_DEVICES + 1)
 
-/* What is said about one device or all of them; what is not said stays as it is. */
+/* Limits for one device or for all of them; a limit that is not given stays as it is. */
 struct wh_limit_spec {
 	int device;		/* or WH_ALL_DEVICES */
 	int has_memory, has_sm, has_policy;
@@ -27,38 +27,39 @@ struct wh_limit_spec {
 /* Whether workers of a tenant may meet by sockets. */
 enum { WH_NCCL_NO = -1, WH_NCCL_UNSAID, WH_NCCL_YES };
 
-/* A list that a later word for the same device amends. */
+/* A list of limits; a later limit for the same device changes the earlier one. */
 struct wh_limit_list {
 	struct wh_limit_spec spec[WH_LIMIT_SPECS];
 	int n;
-	int has_host;		/* host memory, of no device */
+	int has_host;		/* host memory, which belongs to no device */
 	uint64_t host;		/* bytes, 0: no limit */
 	int has_kernel;		/* how long a launch may hold a device */
 	uint64_t kernel_ms;	/* 0: no limit */
-	int nccl;		/* WH_NCCL_*: no limit, but as much the administrator's */
+	/* WH_NCCL_*: it is no limit, but is set by the administrator, too */
+	int nccl;
 };
 
-/* Bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
+/* Reads bytes with K, M, G or T behind them, of either case; "none" is 0. 0 or -1. */
 int wh_limit_bytes(const char *text, uint64_t *bytes);
-/* Seconds, or with "ms" behind them milliseconds, a day at most; "none" is 0. 0 or -1. */
+/* Reads seconds, or with "ms" behind them milliseconds, at most a day; "none" is 0. 0 or -1. */
 int wh_limit_time(const char *text, uint64_t *ms);
-/* Is anything said at all? */
+/* Does the list contain anything? */
 int wh_limit_said(const struct wh_limit_list *l);
-/* 1 to 100, with or without "%"; "none" is 100. 0 or -1. */
+/* Reads 1 to 100, with or without "%"; "none" is 100. 0 or -1. */
 int wh_limit_percent(const char *text, uint32_t *percent);
-/* temporal, spatial or both. 0 or -1. */
+/* Reads temporal, spatial or both. 0 or -1. */
 int wh_limit_policy(const char *text, uint32_t *policy);
 const char *wh_limit_policy_name(uint32_t policy);
-/* The list's entry for the device, made if there is none. */
+/* Returns the list's entry for the device, and makes it if there is none. */
 struct wh_limit_spec *wh_limit_of(struct wh_limit_list *l, int device);
 /*
- * "0:mem=2G,sm=30,policy=both" into the list; the number may be absent where
- * any is not 0 ("mem=2G": all devices). 0, or -1 with one line in err.
+ * Reads "0:mem=2G,sm=30,policy=both" into the list; without the number it holds for all devices
+ * ("mem=2G"). 0, or -1 with one line in err.
  */
 int wh_limit_parse(struct wh_limit_list *l, const char *text, char *err, size_t err_size);
 /*
- * The administrator's variables of HAMi-core: CUDA_DEVICE_MEMORY_LIMIT,
- * CUDA_DEVICE_SM_LIMIT, and each with _<device>. 0, or -1 with one line in err.
+ * Reads the administrator's variables of HAMi-core: CUDA_DEVICE_MEMORY_LIMIT, CUDA_DEVICE_SM_LIMIT,
+ * and each with _<device>. 0, or -1 with one line in err.
  */
 int wh_limit_from_environment(struct wh_limit_list *l, char *err, size_t err_size);
 

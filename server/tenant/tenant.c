@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Makes and keeps the files of tenant.h: heads, accounts, limits. Used by the
- * server, which owns the files, and by workers to read them. Nothing here waits
- * and nothing takes the usage region's lock: a dead or hostile worker may hold
- * it, and the server must go on.
+ * Makes and keeps the files of tenant.h: heads, accounts, limits. Used by the server, which owns
+ * the files, and by workers to read them. Nothing here waits, and nothing takes the usage region's
+ * lock: a dead or hostile worker may hold it, and the server must go on.
  */
 #include "tenant/tenant.h"
 #include "tenant/clock.h"
@@ -46,7 +45,7 @@ int wh_tenant_map_again(void *page, size_t size, int fd)
 	return -rc;
 }
 
-/* Robust: a worker killed inside of the lock leaves it to the next one. */
+/* Makes a robust lock: a worker killed while it has the lock leaves it to the next one. */
 static int init_lock(pthread_mutex_t *m)
 {
 	pthread_mutexattr_t a;
@@ -79,7 +78,7 @@ int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id)
 	return 0;
 }
 
-/* GPU time that no share could have saved up or owe. */
+/* Bounds of the GPU time that a share could have saved up or owe. */
 #define MOST_TOKENS_NS	250000000ll
 #define LEAST_TOKENS_NS	(-600000000000ll)
 
@@ -142,7 +141,7 @@ void wh_board_init(struct wh_board *b)
 	__atomic_store_n(&b->magic, WH_BOARD_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* The sequence is odd while words change; one writer, the server. */
+/* The sequence is odd while words change; only the server writes them. */
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit)
 {
@@ -169,7 +168,7 @@ void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns)
 	__atomic_store_n(&l->max_kernel_ns, ns, __ATOMIC_RELEASE);
 }
 
-/* An account being cleared: neither free nor anybody's. */
+/* The pid of an account that is being cleared: it is neither free nor anybody's. */
 #define CLEARING	UINT32_MAX
 
 int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid)
@@ -218,7 +217,7 @@ static void keep(struct wh_worker_usage *sum, const struct wh_worker_usage *w)
 	}
 }
 
-/* A worker that lives looks after its work far more often: what is older is no work any more. */
+/* A living worker looks after its work far more often, so an older time means no work any more. */
 #define UNSEEN_NS	1000000000ull
 
 void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w, uint64_t now)
@@ -245,7 +244,7 @@ void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account)
 	if (account >= WH_TENANT_WORKERS)
 		return;
 	w = &u->worker[account];
-	/* Odd: readers of the living and the ended wait. */
+	/* The number is odd now: readers of living and ended workers wait. */
 	__atomic_fetch_add(&u->ended.generation, 1, __ATOMIC_SEQ_CST);
 	pid = __atomic_exchange_n(&w->pid, CLEARING, __ATOMIC_ACQ_REL);
 	if (pid && pid != CLEARING) {
@@ -339,7 +338,7 @@ uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device)
 	uint64_t sum = wh_tenant_orphans(u, device);
 	int i;
 
-	/* Saturates: a worker can write any number, of its own tenant only. */
+	/* The sum saturates: a worker can write any number, but only for its own tenant. */
 	for (i = 0; i < WH_TENANT_WORKERS; i++, w++)
 		if (lives(w) &&
 		    __builtin_add_overflow(sum, __atomic_load_n(&w->device[device].memory,

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of one tenant share: the server that sets limits, the
- * workers that keep to them, and readers that look. Two files for each tenant:
+ * Memory that the processes of one tenant share: the server that sets limits, the workers that keep
+ * to them, and readers that look. There are two files for each tenant:
  *
- *	NAME.limits	struct wh_tenant_limits. Only the server writes it; workers
- *			and readers map it read-only, so that no worker, hijacked
- *			or not, changes a limit.
- *	NAME.usage	struct wh_tenant_usage. Workers write their own account, the
- *			server clears the accounts of the dead; readers map it
- *			read-only and need no lock.
+ *      NAME.limits     struct wh_tenant_limits. Only the server writes it; workers
+ *                      and readers map it read-only, so that no worker, hijacked
+ *                      or not, changes a limit.
+ *      NAME.usage      struct wh_tenant_usage. Workers write their own account, the
+ *                      server clears the accounts of the dead; readers map it
+ *                      read-only and need no lock.
  *
- * A tenant's use is the sum over the accounts of its living workers and is kept
- * nowhere else: what a worker held is given back, once, by clearing its account,
- * however the worker ended. All counters only grow while an account lives, except
- * where said; an account is torn only between two of its words, and a reader that
- * must not see that reads `generation` before and after.
+ * A tenant's use is the sum over the accounts of its living workers and is kept nowhere else. What
+ * a worker held is given back, once, by clearing its account, however the worker ended. All
+ * counters only grow while an account lives, except where said. An account is torn only between two
+ * of its words; a reader that must not see that reads `generation` before and after.
  *
- * What workers can write, a hijacked one writes as it likes: the server reads none
- * of it to decide (docs/security.md), and cleans up behind a tenant's last worker.
+ * A hijacked worker can write what it likes wherever workers can write. So the server reads none of
+ * it to decide (docs/security.md), and cleans up after a tenant's last worker.
  */
 #ifndef WORMHOLE_TENANT_H
 #define WORMHOLE_TENANT_H
@@ -33,7 +32,7 @@
 #define WH_TENANT_NAME		64	/* with its NUL; letters, digits, '.', '_', '-' */
 #define WH_TENANT_DEVICES	16
 #define WH_TENANT_WORKERS	64	/* living workers of one tenant */
-#define WH_TENANT_SHARED	4096	/* memory and events that they share with each other */
+#define WH_TENANT_SHARED	4096	/* memory and events that workers share with each other */
 
 /* --- Limits: written by the server, under `sequence` (odd: being written) ---- */
 
@@ -43,10 +42,10 @@
 struct wh_device_limit {
 	uint64_t memory;	/* bytes, 0 for no limit */
 	uint32_t sm_percent;	/* 1..100; 0 and 100 are no limit */
-	uint32_t sm_policy;	/* WH_SM_*, of effect with a limit only; both may be set */
+	uint32_t sm_policy;	/* WH_SM_*, which count only with a limit; both may be set */
 	uint64_t sm_groups;	/* spatial: bit i is the i-th group of the split; 0: any */
-	uint32_t sm_group_size;	/* SMs of a group; 0: nobody has asked the driver */
-	uint32_t sm_group_loose;	/* struct wh_sm_split's */
+	uint32_t sm_group_size;	/* SMs of a group; 0: the driver was not asked */
+	uint32_t sm_group_loose;	/* as in struct wh_sm_split */
 	uint64_t resv[4];
 };
 
@@ -59,20 +58,25 @@ static inline bool wh_has_share(const struct wh_device_limit *l, uint32_t policy
 struct wh_tenant_limits {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t size;		/* of this struct */
+	uint32_t size;		/* bytes of this struct */
 	uint32_t sequence;
-	uint32_t devices;	/* that the server knows of; limits beyond are 0 */
+	uint32_t devices;	/* number of devices that the server knows; limits beyond are 0 */
 	char name[WH_TENANT_NAME];
 	uint64_t tenant_id;	/* unique in a server's life */
-	uint32_t seat;		/* on the board, below */
+	uint32_t seat;		/* number of its seat on the board, see below */
 	uint32_t hidden;	/* bit i: device i is not the tenant's. Never changes */
 	uint64_t host_memory;	/* bytes, 0 for no limit; changed as one word */
-	uint64_t max_kernel_ns;	/* that one launch may hold a device, 0 for no limit; the same */
-	uint64_t host_kept;	/* bytes of parts whose workers have ended, not their programs */
+	/* how long one launch may hold a device, 0 for no limit; changed as one word */
+	uint64_t max_kernel_ns;
+	/* bytes of parts whose workers have ended but whose programs have not */
+	uint64_t host_kept;
 	struct wh_device_limit device[WH_TENANT_DEVICES];
 };
 
-/* Is the device another's? Who has not all devices has none beyond those that are counted. */
+/*
+ * Is the device another tenant's? A tenant without all devices has none beyond those that have a
+ * bit.
+ */
 static inline bool wh_is_hidden(uint32_t hidden, int device)
 {
 	return device >= 0 && hidden && (device >= 32 || hidden >> device & 1);
@@ -84,17 +88,18 @@ struct wh_device_usage {
 	uint64_t memory;	/* bytes charged now: goes up and down */
 	uint64_t memory_peak;
 	uint64_t memory_driver;	/* the driver's own figure for the process, last read */
-	uint64_t refused;	/* allocations refused for the limit */
-	uint64_t gpu_ns;	/* time that the device worked for this worker, under a share */
+	uint64_t refused;	/* allocations refused because of the limit */
+	uint64_t gpu_ns;	/* with a share: time that the device worked for this worker */
 	uint64_t throttled_ns;	/* time that calls waited for the SM share */
 	uint64_t launches;
 	uint32_t sms_granted;	/* spatial: SMs really given; 0: all */
 	uint32_t resv0;
-	uint64_t gpu_ns_driver;	/* without one, by the driver's sampling; written by the server */
-	uint64_t context;	/* what a context takes of the device, measured; 0: not yet */
+	/* without a share: the same by the driver's sampling; written by the server */
+	uint64_t gpu_ns_driver;
+	uint64_t context;	/* bytes that a context takes of the device, measured; 0: not yet */
 	/*
-	 * Under a share: work is under way since then, and all before is in gpu_ns (a count of
-	 * the time stamp counter); 0: none is.
+	 * With a share: since when work has been under way (a count of the time stamp counter); all
+	 * time before that is in gpu_ns. 0: there is none.
 	 */
 	uint64_t busy_tsc;
 	uint64_t resv[1];
@@ -109,7 +114,7 @@ static inline uint64_t wh_gpu_ns(const struct wh_device_usage *u)
 
 struct wh_worker_usage {
 	uint32_t pid;		/* of the worker; 0: the account is free. Written by the server */
-	uint32_t client_pid;	/* 0 where the client is in another VM */
+	uint32_t client_pid;	/* 0 if the client is in another VM */
 	uint64_t generation;	/* counts the workers that had this account */
 	uint64_t started_ns;	/* CLOCK_REALTIME */
 	uint64_t calls;		/* API calls that the worker has made */
@@ -117,34 +122,33 @@ struct wh_worker_usage {
 	uint64_t bytes_to_device;
 	uint64_t bytes_from_device;
 	uint64_t host_memory;	/* bytes charged now: the part, and what is pinned besides */
-	uint64_t host_refused;	/* requests for more that were refused for the limit */
+	uint64_t host_refused;	/* requests for more host memory that the limit refused */
 	uint64_t posted;	/* requests that nobody waits for */
-	uint64_t tsc_per_us;	/* of busy_tsc; 0: not known */
-	/* A call is under way whose memory handlers see when it has returned. */
+	uint64_t tsc_per_us;	/* unit of busy_tsc; 0: not known */
+	/* 1: a call is under way whose memory the handlers see only when it has returned. */
 	uint64_t taking;
 	uint64_t resv[4];
 	struct wh_device_usage device[WH_TENANT_DEVICES];
 };
 
 /*
- * The bucket of the temporal SM limit, one for a tenant and device, shared by
- * all its workers. Owned by server/limits/bucket.c, which explains it. Times are raw
- * counts of the time stamp counter: a worker may run where no clock can be read.
+ * The bucket of the temporal SM limit, one for each tenant and device, shared by all its workers.
+ * Owned by server/limits/bucket.c, which explains it. Times are raw counts of the time stamp
+ * counter, since a worker may run where no clock can be read.
  */
 struct wh_sm_bucket {
 	int64_t tokens_ns;	/* GPU time that may be used now; negative: a debt */
-	uint64_t refilled_tsc;	/* of the last refill; 0: never */
-	uint64_t sequence;	/* of the limits at the last refill */
-	uint64_t state[13];	/* the controller's own */
+	uint64_t refilled_tsc;	/* time of the last refill; 0: never */
+	uint64_t sequence;	/* sequence of the limits at the last refill */
+	uint64_t state[13];	/* for the controller itself */
 };
 
 /*
- * What one worker of the tenant has given to the others (CUDA IPC): the driver's
- * own handle, which no client ever sees, under a random number, which is what
- * they hand to each other. Owned by server/limits/ipc.c; changed under `lock`. An entry
- * dies with its owner or with the object. Who still has such memory open keeps
- * it on the device: until the last one closes it or ends, the tenant is charged
- * for it (wh_tenant_orphans()).
+ * An object that one worker of the tenant has given to the others (CUDA IPC): the driver's own
+ * handle, which no client ever sees, and a random number, which clients hand to each other. Owned
+ * by server/limits/ipc.c; changed under `lock`. An entry ends with its owner or with the object.
+ * Workers that still have such memory open keep it on the device: until the last one closes it or
+ * ends, the tenant is charged for it (wh_tenant_orphans()).
  */
 #define WH_SHARED_MEMORY	1u
 #define WH_SHARED_EVENT		2u
@@ -153,13 +157,13 @@ struct wh_sm_bucket {
 struct wh_shared {
 	uint64_t id[2];		/* both 0: free. Written last, cleared first */
 	uint32_t kind;		/* WH_SHARED_* */
-	int16_t device;		/* of memory */
-	uint8_t owner;		/* account */
+	int16_t device;		/* device of memory */
+	uint8_t owner;		/* account of the owner */
 	uint8_t gone;		/* its owner has freed it */
-	uint64_t generation;	/* of the owner's account */
+	uint64_t generation;	/* generation of the owner's account */
 	uint64_t key;		/* the owner's address or handle */
-	uint64_t ctx;		/* the owner's context: it ends with that */
-	uint64_t bytes;		/* that the memory takes of the device */
+	uint64_t ctx;		/* the owner's context, with which the entry ends */
+	uint64_t bytes;		/* bytes that the memory takes of the device */
 	uint64_t openers;	/* bit i: the worker in account i has it open */
 	uint8_t real[64];
 };
@@ -177,8 +181,8 @@ struct wh_tenant_usage {
 	uint32_t size;
 	uint64_t tenant_id;
 	/*
-	 * What workers that have ended had counted: calls, bytes, GPU time. Added
-	 * while `generation` is odd: who reads the living, too, waits for that.
+	 * Sums of what workers that have ended had counted: calls, bytes, GPU time. They change
+	 * while `generation` is odd; a reader that also reads living workers waits for that.
 	 */
 	struct wh_worker_usage ended;
 	uint64_t lock[16];	/* server/limits/memory.c: robust mutex around check and charge */
@@ -190,28 +194,29 @@ struct wh_tenant_usage {
 /* --- Turns: who may put work on a device now ----------------------------------- */
 
 /*
- * Those that have a share of a device's time take turns on it: two at a time would
- * be time-sliced and each one's measured time would hold the other's. Each tenant
- * has a seat, a file that its own workers write and those of the others read. What
- * stands in it is a claim, and limits/turns.c, which owns it, believes it for no
- * longer than the tenant's share allows. Whose seats there are and what their
- * shares are is on the board, which the server alone writes.
+ * Tenants that have a share of a device's time take turns on it: two at a time would be
+ * time-sliced, and the measured time of each would contain the other's. Each tenant has a seat, a
+ * file that its own workers write and those of others read. The text of a seat is a claim, and
+ * limits/turns.c, which owns it, believes it for no longer than the tenant's share allows. The
+ * board, which only the server writes, says which seats there are and what their shares are.
  */
 #define WH_SEAT_MAGIC		0x5441455354574857ULL	/* "WHWTSEAT" */
 #define WH_BOARD_MAGIC		0x4452414f42544857ULL	/* "WHTBOARD" */
 #define WH_SEATS		256u
-#define WH_SEAT_NAME		24	/* of its file, with the NUL */
+#define WH_SEAT_NAME		24	/* bytes of its file's name, with the NUL */
 
 struct wh_turn {
-	uint64_t holder;	/* which of the tenant's workers has it: account + 1; 0: none */
-	uint64_t next;		/* the one that gets it then; 0: none of them waits */
-	uint64_t next_tsc;	/* when that one last asked */
-	/* What other tenants read. */
-	uint64_t since_tsc;	/* the tenant has its turn since then; 0: has not */
-	uint64_t renewed_tsc;	/* until when others are asked to wait for its end */
+	uint64_t holder;	/* account + 1 of the tenant's worker that has the turn; 0: none */
+	/* account + 1 of the worker that gets it next; 0: none of them waits */
+	uint64_t next;
+	uint64_t next_tsc;	/* when that worker last asked */
+	/* The other tenants read the words below. */
+	uint64_t since_tsc;	/* since when the tenant has its turn; 0: it has none */
+	uint64_t renewed_tsc;	/* until when others are asked to wait for the turn's end */
 	uint64_t ending_tsc;	/* when its last work should be done; 0: not known */
-	uint64_t waiting_tsc;	/* it waits for its turn since then */
-	uint64_t asked_tsc;	/* and asked last then: who asks no more waits no more */
+	uint64_t waiting_tsc;	/* since when it waits for its turn */
+	/* when it last asked; if that is long ago, it does not wait any more */
+	uint64_t asked_tsc;
 };
 
 struct wh_seat {
@@ -226,71 +231,75 @@ struct wh_board {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t size;
-	uint32_t top;		/* seats from here on are nobody's */
+	uint32_t top;		/* seats from this one on are free */
 	uint32_t resv0;
 	uint64_t resv[5];
 	struct {
-		uint64_t tenant_id;	/* 0: nobody's. Names the seat's file */
-		uint8_t percent[WH_TENANT_DEVICES];	/* of the time; 0: takes no turns */
+		uint64_t tenant_id;	/* 0: the seat is free. Names the seat's file */
+		uint8_t percent[WH_TENANT_DEVICES];	/* share of the time; 0: takes no turns */
 	} seat[WH_SEATS];
 };
 
 /* --- tenant.c: what the server and tests do to the files ---------------------- */
 
-/* Of zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
+/* Initialise zeroed, writable mappings of at least the struct's size. 0 or -1 (errno). */
 int wh_tenant_limits_init(struct wh_tenant_limits *l, const char *name, uint64_t tenant_id);
 int wh_tenant_usage_init(struct wh_tenant_usage *u, uint64_t tenant_id);
 /*
- * Maps `size` bytes of a file at `page` again, with all their blocks: some of them may have
- * been taken out of the file, or of this mapping (faults.c). 0 or a negative errno; what was
- * mapped stays then.
+ * Maps `size` bytes of a file at `page` again, with all their blocks: some may have been taken out
+ * of the file, or of this mapping (faults.c). 0, or a negative errno; then the old mapping stays.
  */
 int wh_tenant_map_again(void *page, size_t size, int fd);
 /*
- * No worker of the tenant lives: nothing that one of them wrote holds up the next.
- * Locks are free, no account is taken, nothing is shared, and of the buckets is left
- * what a share can have saved up or owe. The sums of the ended stay.
+ * Call this when no worker of the tenant lives: nothing that an earlier worker wrote may hold up
+ * the next one. Locks are free, no account is taken, nothing is shared, and buckets are cut to what
+ * a share can have saved up or owe. The sums of ended workers stay.
  */
 int wh_tenant_usage_restart(struct wh_tenant_usage *u, uint64_t tenant_id);
-/* Free the accounts that are none of these workers' (a bit each). */
+/* Frees all accounts that do not belong to these workers (a bit each). */
 void wh_tenant_accounts_only(struct wh_tenant_usage *u, uint64_t workers);
 void wh_seat_init(struct wh_seat *s);
 void wh_board_init(struct wh_board *b);
-/* The name of a seat's file beside the board. */
+/* Writes the name of a seat's file beside the board. */
 void wh_seat_name(char name[WH_SEAT_NAME], uint64_t tenant_id);
-/* Change one device's limit; workers see it at their next call. */
+/* Changes one device's limit; workers see it at their next call. */
 void wh_tenant_limits_set(struct wh_tenant_limits *l, unsigned int device,
 			  const struct wh_device_limit *limit);
-/* The limit of host memory; 0: none. */
+/* Sets the limit of host memory; 0: none. */
 void wh_tenant_host_limit(struct wh_tenant_limits *l, uint64_t bytes);
-/* What counts of it beside what living workers hold. */
+/* Sets the host memory that counts besides what living workers hold. */
 void wh_tenant_host_kept(struct wh_tenant_limits *l, uint64_t bytes);
-/* How long one launch may hold a device under a share of time; 0: as long as it likes. */
-#define WH_MAX_KERNEL_NS	2000000000ull	/* where nobody says anything */
+/* Sets how long one launch may hold a device under a share of time; 0: no limit. */
+#define WH_MAX_KERNEL_NS	2000000000ull	/* if nothing else is configured */
 void wh_tenant_kernel_limit(struct wh_tenant_limits *l, uint64_t ns);
-/* An account for a worker that is about to start; -1 if all are taken. */
+/* Takes an account for a worker that is about to start; -1 if all are taken. */
 int wh_tenant_account_take(struct wh_tenant_usage *u, uint32_t pid);
 /*
- * The worker of the account is dead: keep what it counted in `ended`, give back
- * what it held, free the account. Once for each take; a second time does nothing.
+ * The worker of the account is dead: adds what it counted to `ended`, gives back what it held, and
+ * frees the account. Call it once for each take; a second call does nothing.
  */
 void wh_tenant_account_clear(struct wh_tenant_usage *u, unsigned int account);
 /*
- * What such a worker had under way (tsc: now) is the tenant's to pay, and is paid by those
- * that come after it. Part of wh_tenant_account_clear().
+ * Charges the tenant for work that such a worker had under way (`now` is a tsc): those that come
+ * after it pay. Part of wh_tenant_account_clear().
  */
 void wh_tenant_charge_rest(struct wh_tenant_usage *u, struct wh_worker_usage *w, uint64_t now);
-/* Clear the accounts of processes that are gone, where no server waits for them. */
+/* Clears the accounts of processes that are gone, if no server waits for them. */
 void wh_tenant_accounts_reap(struct wh_tenant_usage *u);
-/* Does the owner of an entry live, and has it still what it shared? */
+/* Does the owner of an entry live, and does it still have what it shared? */
 bool wh_shared_alive(const struct wh_tenant_usage *u, const struct wh_shared *e);
-/* The bits of workers that live. */
+/* Returns the bits of the workers that live. */
 uint64_t wh_tenant_living(const struct wh_tenant_usage *u);
-/* Bytes on a device that workers have open and whose owner is gone or has freed them. */
+/*
+ * Returns the bytes on a device that workers have open and whose owner is gone or has freed them.
+ */
 uint64_t wh_tenant_orphans(const struct wh_tenant_usage *u, unsigned int device);
-/* Bytes of host memory that the tenant's living workers hold. */
+/* Returns the bytes of host memory that the tenant's living workers hold. */
 uint64_t wh_tenant_host_memory(const struct wh_tenant_usage *u);
-/* Bytes charged to the tenant on a device: the sum over its living workers, and orphans. */
+/*
+ * Returns the bytes charged to the tenant on a device: the sum over its living workers, and
+ * orphans.
+ */
 uint64_t wh_tenant_memory(const struct wh_tenant_usage *u, unsigned int device);
 
 #endif
