@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What each room is made of, by its own files.mk, as ROOM/NAME without the suffix. Read
+# The files of each room (folder), from its own files.mk, as ROOM/NAME without the suffix. Read
 # here and by tests that build rooms once more. A room includes only rooms to its left.
 ROOMS := tenant protect state limits session libraries figures daemon vm
 include $(ROOMS:%=$(TOP)/server/%/files.mk)
@@ -20,6 +20,6 @@ VM_SUPERVISOR := $(VM_SUPERVISOR:%=vm/%)
 WORKER := $(TENANT) $(STATE) $(LIMITS) $(SESSION)
 # The archives of a worker, for the linker.
 WORKER_LIBS := $(addprefix $(O)/server/,libsession.a liblibraries.a liblimits.a libstate.a libtenant.a)
-# What it unpacks code with: linked in where an archive is there, so that what is built runs elsewhere.
+# The libraries that unpack code. They are linked in if there is an archive, so that the programs run elsewhere.
 archive = $(or $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l$(1))
 UNPACK_LIBS := $(call archive,zstd) $(call archive,lz4)

@@ -33,7 +33,7 @@ static const char *const meaning[WH_PROTECTIONS] = {
 	"network and IPC namespaces", "memory by cgroup", "threads by cgroup", "equal CPU weights",
 };
 
-/* --- What there is -------------------------------------------------------------------- */
+/* --- The protections of this machine -------------------------------------------------- */
 
 static void find_filter(struct wh_protection *p)
 {
@@ -124,7 +124,7 @@ void wh_isolation_print(void *file)
 			wh_protection[i].detail);
 }
 
-/* --- Of a tenant ------------------------------------------------------------------------ */
+/* --- The protections of a tenant -------------------------------------------------------- */
 
 static bool open_parts(struct wh_isolation *i, const char *tenant, char *err, size_t err_size)
 {

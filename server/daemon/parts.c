@@ -132,7 +132,7 @@ void wh_parts_bound(const struct wh_tenant *t)
 	wh_isolation_memory(&t->isolation, !t->host_memory || bytes > most ? most : bytes);
 }
 
-/* --- Of a worker that has ended ------------------------------------------------------- */
+/* --- Parts of workers that have ended ------------------------------------------------- */
 
 static void forget(struct tenant_worker *w)
 {

@@ -140,7 +140,7 @@ struct wh_tenant_request {
 	const char *name;	/* NULL or "": the server chooses */
 	bool ephemeral;
 	bool bounded;		/* its first limits are the most that it may have */
-	uid_t uid;		/* who may connect, beside root */
+	uid_t uid;		/* the user that may connect, beside root */
 	uint32_t devices;	/* bit i: it has device i; 0: it has all */
 	struct wh_limit_list limits;
 };

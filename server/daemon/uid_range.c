@@ -33,7 +33,7 @@ static struct {
 	pid_t pid;		/* 0: there is none */
 } holder;
 
-/* --- Who has a number ------------------------------------------------------------------ */
+/* --- Whether a process has a number ---------------------------------------------------- */
 
 /*
  * Runs as that user, with a limit of two processes: fork() fails if another process has the user.

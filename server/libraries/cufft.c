@@ -419,7 +419,7 @@ void wh_cufft_unmake(struct wh_session *s, const struct wh_cufft_functions *l,
 	l->cufftCreate(&p->real);
 }
 
-/* --- What is only asked ----------------------------------------------------------- */
+/* --- Questions about sizes -------------------------------------------------------- */
 
 #define ASKED(name, type) \
 cufftResult wh_bound_##name(struct wh_session *s, struct wh_frame *f, const type *n, \

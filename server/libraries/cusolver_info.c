@@ -208,7 +208,7 @@ cusolverStatus_t wh_info_ends(struct wh_session *s, const void *info)
 	return OK;
 }
 
-/* --- What they give out ---------------------------------------------------------------------- */
+/* --- Workspaces and factors ------------------------------------------------------------------ */
 
 void *wh_info_work(struct wh_session *s, const void *info)
 {

@@ -13,7 +13,7 @@
 
 #include "libraries/nccl_group.h"
 
-/* --- Where ranks meet ---------------------------------------------------------------- */
+/* --- Meeting of ranks ---------------------------------------------------------------- */
 
 const char *wh_nccl_hint;
 

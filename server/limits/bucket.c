@@ -23,19 +23,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CAP_NS		250000000ll	/* of unused time, times the share */
-#define START_NS	20000000ll	/* in a new bucket, times the share */
+#define CAP_NS		250000000ll	/* most unused time that is kept, times the share */
+#define START_NS	20000000ll	/* content of a new bucket, times the share */
 #define REFILL_NS	20000u		/* a bucket is refilled at most this often */
-#define AHEAD_NS	4000000u	/* of work that may be under way */
+#define AHEAD_NS	4000000u	/* most work that may be under way */
 #define AHEAD_LAUNCHES	512u
 #define LONG_NS		20000000u	/* launches this long go one at a time */
 #define OLD_NS		4000000.0	/* work older than this is waited for */
-#define FIRST_EST_NS	2000000u	/* before anything was measured */
+#define FIRST_EST_NS	2000000u	/* estimate before anything was measured */
 #define POLL_US		20u
-#define POLL_PLENTY_US	500u		/* of posted launches; their markers are seen anyway */
+#define POLL_PLENTY_US	500u		/* for posted launches, whose markers are seen anyway */
 #define SHORT_NS	30000u		/* launches this long may be posted */
-#define POSTS		32u		/* that a client may have under way */
-#define CREDIT		31u		/* of these, that go without a look */
+#define POSTS		32u		/* posted launches that a client may have under way */
+#define CREDIT		31u		/* the launches of these that go without a look */
 #define RESUME_NS	6000000		/* short launches go on when this much is there */
 #define COLD_MAX_US	100u		/* free for the first launch after a wait */
 #define TURN_NEAR_US	400		/* so near the end, those who wait ask without pause */

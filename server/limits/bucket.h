@@ -49,7 +49,7 @@ struct wh_sm_stream {
 	uint32_t unmarked;	/* launches behind the last marker, which have none */
 	uint32_t pending;	/* markers not done */
 	uint64_t last_launch, last_mark;	/* tsc */
-	double end;		/* of the last marker that is done, ns */
+	double end;		/* time of the last marker that is done, ns */
 };
 
 /* The measuring state of one context, to which its events belong. */

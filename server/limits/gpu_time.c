@@ -437,7 +437,7 @@ void wh_gpu_after(struct wh_session *s, struct wh_sm_context *c, CUstream stream
 	m->credit_stream = stream;
 }
 
-/* --- What is done ----------------------------------------------------------------------------- */
+/* --- Work that is done ------------------------------------------------------------------------ */
 
 /* Returns when a marker was reached. Its event becomes the base if the old base is too long ago. */
 static bool time_of(struct wh_session *s, struct wh_sm_context *c, struct wh_marker *m, double *ns)

@@ -43,7 +43,7 @@ void wh_host_give(struct wh_session *s, uint64_t bytes)
 			 __ATOMIC_RELAXED);
 }
 
-/* --- What would pass it by ------------------------------------------------------------ */
+/* --- Memory that would evade the limit ------------------------------------------------ */
 
 /*
  * Refuses memory that the driver would make on the host, or move there. No limit knows of it, and

@@ -326,7 +326,7 @@ void wh_ipc_files_stop(void)
 	files.offer = NULL;
 }
 
-/* --- Who asks ---------------------------------------------------------------------- */
+/* --- The worker that asks ---------------------------------------------------------- */
 
 /*
  * Waits for the owner's answer to this question. Packets of others, and answers to earlier

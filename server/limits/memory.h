@@ -8,7 +8,7 @@
 
 #define WH_MEM_BLOCK	(2ull << 20)	/* what the driver takes from a device at a time */
 #define WH_MEM_SMALL	(1ull << 20)	/* allocations up to this size share blocks */
-#define WH_MEM_POOL_STEP (32ull << 20)	/* by which NVIDIA's pools and graphs' memory grow */
+#define WH_MEM_POOL_STEP (32ull << 20)	/* NVIDIA's pools and graphs grow by it */
 #define WH_MEM_ALIGN	512ull		/* alignment of an allocation inside a block */
 
 /* Rounds up to a multiple of a power of two, or to the largest multiple that there is. */

@@ -218,7 +218,7 @@ void wh_pool_destroyed(struct wh_session *s, struct wh_mem_entry *pool)
 		e->object = name;
 	}
 	e = wh_mem_add(m, WH_MEM_DESTROYED, name);
-	/* No memory for an entry: it stays charged until the worker ends. */
+	/* Without memory for an entry it stays charged until the worker ends. */
 	if (!e)
 		return;
 	e->device = gone.device;

@@ -275,7 +275,7 @@ bool wh_sms_destroy(struct wh_session *s, CUcontext ctx, CUresult *res)
 	return true;
 }
 
-/* --- What the driver answers -------------------------------------------------------- */
+/* --- Contexts in the driver's answers ----------------------------------------------- */
 
 static CUdevice device_of(struct wh_session *s, CUcontext ctx)
 {

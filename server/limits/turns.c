@@ -24,7 +24,7 @@
 #include "limits/bucket.h"
 #include "limits/turns.h"
 
-#define QUANTUM_US	40000u		/* of a turn that others wait for */
+#define QUANTUM_US	40000u		/* length of a turn that others wait for */
 #define ASKED_US	10000u		/* without a new question by then, nobody waits */
 #define SLACK_US	2000u		/* more than the holder's work should take */
 #define RENEW_US	20u		/* the claim is renewed at most this often */

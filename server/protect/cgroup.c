@@ -87,7 +87,7 @@ static bool has_word(const char *list, const char *word, const char *separators)
 	return false;
 }
 
-/* --- Where we are ------------------------------------------------------------------- */
+/* --- Our own place ------------------------------------------------------------------ */
 
 /* Finds our path in a line "ID:CONTROLLERS:PATH"; version 2 has no controllers there. */
 static bool own_path(const char *controller, char out[PATH_MAX])
@@ -327,7 +327,7 @@ void wh_cgroup_stop(void)
 	}
 }
 
-/* --- Of a name ----------------------------------------------------------------------- */
+/* --- The cgroup of a name ------------------------------------------------------------ */
 
 /* The folder is "t-NAME", since a name may equal one of the kernel's files. */
 static bool dir_of(int kind, const char *name, char out[PATH_MAX])

@@ -3,5 +3,5 @@
 SESSION := session dispatch gate backend context records hostblock reach
 SESSION += init module image launch traced copy query managed limited
 SESSION += device graph graph_exec callback output library box held choice warm resource
-# What only libwormhole-session.so has besides.
+# Files that only libwormhole-session.so contains besides.
 SESSION_SO := foreign

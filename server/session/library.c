@@ -22,7 +22,7 @@ const struct wh_library_entry *wh_library_find(uint32_t call)
 	return lib && i < lib->ncalls && lib->calls[i].run ? &lib->calls[i] : NULL;
 }
 
-/* --- Where it is ---------------------------------------------------------------- */
+/* --- Finding the file ----------------------------------------------------------- */
 
 void wh_library_variable(const struct wh_library *lib, char name[WH_LIBRARY_VARIABLE])
 {

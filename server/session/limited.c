@@ -75,7 +75,7 @@ void wh_done_cuDeviceGraphMemTrim(struct wh_session *s, struct wh_req_cuDeviceGr
 		wh_graphs_trimmed(s);
 }
 
-/* --- What processes of a tenant share ---------------------------------------------- */
+/* --- Objects that processes of a tenant share -------------------------------------- */
 
 void wh_done_cuEventDestroy(struct wh_session *s, struct wh_req_cuEventDestroy *q, CUresult res)
 {
@@ -110,7 +110,7 @@ CUresult wh_check_cuGreenCtxCreate(struct wh_session *s, const struct wh_req_cuG
 	return wh_sms_limited(s, q->dev) ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
-/* --- What the client sees ---------------------------------------------------------- */
+/* --- Figures that the client sees -------------------------------------------------- */
 
 void wh_answer_cuMemGetInfo_v2(struct wh_session *s, const struct wh_req_cuMemGetInfo_v2 *q,
 			       struct wh_rsp_cuMemGetInfo_v2 *r)

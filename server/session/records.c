@@ -167,7 +167,7 @@ void wh_count_CUDA_MEMCPY3D_PEER(struct wh_session *s, const CUDA_MEMCPY3D_PEER 
 	wh_count_CUDA_MEMCPY3D(s, (const CUDA_MEMCPY3D *)c);
 }
 
-/* --- What textures are made of --------------------------------------------------- */
+/* --- Resources of textures ------------------------------------------------------- */
 
 CUresult wh_in_CUDA_RESOURCE_DESC(struct wh_session *s, CUDA_RESOURCE_DESC *d)
 {

@@ -6,7 +6,7 @@
 #include "session/traced.h"
 #include "tenant/clock.h"
 
-/* --- What a call is ------------------------------------------------------------------------- */
+/* --- Describing a call ---------------------------------------------------------------------- */
 
 static void name_kernel(struct wh_session *s, uint64_t id, struct wh_trace_record *r)
 {

@@ -524,7 +524,7 @@ static void start_threads(struct wh_session *session, struct wh_world *world, in
 			;
 }
 
-/* --- What serves nobody: vendor libraries, asked in a process of their own ----------------- */
+/* --- Roles that serve nobody: they ask vendor libraries in a process of their own ---------- */
 
 __attribute__((format(printf, 2, 3)))
 static void tell(const char *level, const char *fmt, ...)

@@ -37,12 +37,12 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-# Run with no make's variables: the modules' build is a make of its own.
+# Unset make's variables, since the modules' build runs a make of its own.
 unset MAKEFLAGS MFLAGS MAKELEVEL O
 work=$out/work
 running=
 mkdir "$work"
-# A step in the background does not hear of a Ctrl-C.
+# A step in the background gets no Ctrl-C, so it is killed here.
 cleanup() {
 	[ -z "$running" ] || { kill "$running" 2>/dev/null; wait "$running"; } || true
 	rm -rf "$work"
@@ -54,8 +54,8 @@ so_far() { # WORD WHAT LOG SECONDS
 	say "$1" "$2: $4 s, $(tail -n1 "$3" | tr -s ' \t' ' ' | cut -c1-50)"
 }
 
-# step WORD WHAT COMMAND...: its output goes to a log, of which the end shows when it
-# fails; says every 10 s how far it is.
+# step WORD WHAT COMMAND...: runs COMMAND with its output in a log. Says every 10 s how far
+# it is, and shows the end of the log if it fails.
 step() {
 	local word=$1 what=$2 log=$work/log rc=0
 	shift 2
@@ -68,7 +68,7 @@ step() {
 	return $rc
 }
 
-# --- What there is, before anything takes time --------------------------------------
+# --- Checks, before anything takes time ---------------------------------------------
 
 need_program() { command -v "$1" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ||
 	die "there is no $1: install the package $2"; }
@@ -103,8 +103,8 @@ for d in "$modules" "$libraries"; do
 	[ -z "$d" ] || [ -d "$d" ] || die "'$d' is not a folder"
 done
 
-# Unpacked, with its modules built and its parts copied, a driver is about nine times
-# the size of its archive; libraries are copied twice, and packed.
+# With its modules built and its parts copied, an unpacked driver has about nine times
+# the size of its archive. Libraries are copied twice, and packed.
 wanted=$(($(stat -Lc %s "$run") * 9 / 1048576 + 64))
 [ -z "$libraries" ] || wanted=$((wanted + $(du -smL "$libraries" | cut -f1) * 3))
 free=$(($(stat -f -c '%a * %S' "$work") / 1048576))
@@ -116,7 +116,7 @@ free=$(($(stat -f -c '%a * %S' "$work") / 1048576))
 driver=$work/driver
 step UNPACK "$(basename "$run")" sh "$run" --extract-only --target "$driver" ||
 	die "driver '$run': its --extract-only failed, see above: is it whole?"
-# The library's name says the version, whatever the file was called.
+# The library's name contains the version, whatever the name of the archive.
 version=$(cd "$driver" && find . -maxdepth 1 -name 'libcuda.so.*.*' | sed 's,^\./libcuda\.so\.,,' | head -n1)
 [ -n "$version" ] || die "driver '$run': it holds no libcuda.so.VERSION: is it NVIDIA's driver?"
 [ "$(od -An -tu2 -j18 -N2 "$driver/libcuda.so.$version" | tr -d ' ')" = 62 ] ||
@@ -124,7 +124,7 @@ version=$(cd "$driver" && find . -maxdepth 1 -name 'libcuda.so.*.*' | sed 's,^\.
 [ "${version%%.*}" -ge 580 ] 2>/dev/null ||
 	echo "wormhole: warn: driver $version: programs of CUDA 13 need 580 or newer" >&2
 
-# its_field FIELD MODULE
+# its_field FIELD MODULE: prints a field of a kernel module.
 its_field() { modinfo -F "$1" "$2" 2>/dev/null || true; }
 
 build_modules() { # SOURCE
@@ -161,9 +161,9 @@ done
 [ "$(its_field version "$work/nvidia.ko")" = "$version" ] ||
 	die "nvidia.ko is version '$(its_field version "$work/nvidia.ko")', the libraries are $version: they must be the same"
 
-# --- What goes in -----------------------------------------------------------------------
+# --- The contents -----------------------------------------------------------------------
 
-# Where the loader of this machine's C library looks, which goes into the image, too.
+# The folder that the loader of this machine's C library searches. It goes into the image, too.
 libdir=$(ldd "$build/server/wormhole-worker" | sed -n 's,.* => \(/.*\)/libc\.so\.6 .*,\1,p')
 [ -n "$libdir" ] || die "$build/server/wormhole-worker does not say where libc.so.6 is (ldd)"
 list=$work/driver.list
@@ -171,15 +171,15 @@ needs=$work/needs.list
 : >"$list"
 : >"$needs"
 
-# library FILE: in the image, under its file's name. What it needs of this machine comes
-# in when all of these are there.
+# library FILE: puts a library into the image, under its file's name. Its dependencies on this
+# machine are added when all libraries are listed.
 library() {
 	echo "file $libdir/$(basename "$1") $1 755" >>"$list"
 	echo "needs $libdir/$(basename "$1") $1" >>"$needs"
 }
 
-# PTX is compiled by the second; the others are asked for by these two, by newer
-# drivers, or by a library over them, and not all of them are in each.
+# The second library compiles PTX. The others below are needed by these two, by newer
+# drivers, or by a library over them; not every driver has all of them.
 for l in cuda nvidia-ptxjitcompiler; do
 	[ -e "$driver/lib$l.so.$version" ] || die "driver '$run': it holds no lib$l.so.$version"
 	library "$driver/lib$l.so.$version"
@@ -219,8 +219,8 @@ fi
 
 # --- The image -------------------------------------------------------------------------------
 
-# The last is libNAME.so.1 and the like, as each library calls itself. (Where its caller
-# asks for the status, a function does not end by itself at what fails.)
+# The last command makes links such as libNAME.so.1, as each library calls itself. (When its
+# caller asks for the status, a function does not stop at a failing command: hence &&.)
 fill() {
 	TMPDIR=$work "$top/tests/vm/mkinitramfs.sh" "$work/root.cpio" "$top/server/vm/image/gpu.list" "$list" "$needs" &&
 		mkdir "$work/root" &&
