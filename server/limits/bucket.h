@@ -82,8 +82,8 @@ struct wh_sm_device {
 	bool throttled;		/* its bucket was empty and is not filled yet */
 	uint64_t acquired_tsc;	/* when this worker got the turn */
 	uint64_t renewed_tsc;
-	uint64_t looked_tsc;	/* when this worker last looked whether others wait for the turn: */
-	bool contested;
+	uint64_t looked_tsc;	/* when this worker last looked whether others wait for the turn */
+	bool contested;		/* they did at that time */
 	/* when the turn that was last waited for should end; 0: not known */
 	uint64_t ending_tsc;
 	const struct wh_turn *held_by;	/* the other tenant that has the device; NULL: none */
@@ -126,7 +126,7 @@ struct wh_sm_state {
 	uint32_t grow;		/* start value of batch_left */
 	bool plenty;		/* the client need not wait for answers to launches */
 	uint32_t grace;		/* posted launches that may still pass */
-	uint32_t credit;	/* posted launches that may go without a look, */
+	uint32_t credit;	/* posted launches that may go without a look */
 	CUstream credit_stream;	/* these go into this stream */
 	struct wh_sm_stream *credit_place;
 	bool on_credit;		/* the launch is one of them */
