@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client's libcublas.so.13 and libcublasLt.so.13 share: handles and statuses. */
+/* The parts that the client's libcublas.so.13 and libcublasLt.so.13 share: handles and statuses. */
 #ifndef WORMHOLE_BLAS_H
 #define WORMHOLE_BLAS_H
 
@@ -8,10 +8,10 @@
 
 #include "handle.h"
 
-/* A handle of cuBLAS may stand for one of cublasLt: both begin so. */
+/* A program may pass a handle of cuBLAS for one of cublasLt, so both begin alike. */
 struct wh_blas_handle {
-	struct wh_handle h;	/* alive: one of the two words below */
-	uint64_t id;		/* of the worker's handle table */
+	struct wh_handle h;	/* h.alive is one of the two words below */
+	uint64_t id;		/* in the worker's handle table */
 };
 #define WH_CUBLAS_ALIVE		0x77686c62616c6961ULL
 #define WH_CUBLASLT_ALIVE	0x77686c74616c6961ULL
@@ -20,7 +20,7 @@ struct wh_blas_status {
 	const char *name, *text;
 };
 
-/* NULL: no status has this number. */
+/* Returns NULL if no status has this number. */
 static inline const struct wh_blas_status *wh_blas_status(unsigned int status)
 {
 	static const struct wh_blas_status known[] = {

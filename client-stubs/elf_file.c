@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads ELF files. Used before the C library's constructors have run: no stdio,
- * no environment, no memory of malloc()'s.
+ * Reads ELF files. It is used before the C library's constructors have run, so it needs no
+ * stdio, no environment and no malloc().
  */
 #include "elf_file.h"
 
@@ -37,7 +37,7 @@ static bool map_file(struct elf_file *f, const char *path)
 	return true;
 }
 
-/* The header and the section table lie in the file. */
+/* Reads the header and the section table, and checks that both lie in the file. */
 static bool read_sections(struct elf_file *f)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)f->data;

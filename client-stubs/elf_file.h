@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections of an ELF file of the program's. It may be damaged, which must not
- * crash the process: whatever these functions return lies in the file.
+ * Sections of an ELF file of the program. The file may be damaged, which must not crash the
+ * process: whatever these functions return lies in the file.
  */
 #ifndef WORMHOLE_ELF_FILE_H
 #define WORMHOLE_ELF_FILE_H
@@ -29,16 +29,16 @@ struct elf_symbols {
 	size_t names_size;
 };
 
-/* False: no file of this machine's with sections. */
+/* Returns false if the file is no ELF file for this machine, or has no sections. */
 bool elf_open(struct elf_file *f, const char *path);
 void elf_close(struct elf_file *f);
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such section. */
 const Elf64_Shdr *elf_section(const struct elf_file *f, const char *name);
-/* The section's bytes; NULL when they are not in the file. */
+/* Returns the section's bytes, or NULL if they are not in the file. */
 const char *elf_bytes(const struct elf_file *f, const Elf64_Shdr *section);
 
-/* The symbol table of that type (SHT_SYMTAB or SHT_DYNSYM). */
+/* Finds the symbol table of that type (SHT_SYMTAB or SHT_DYNSYM). */
 bool elf_symbols(const struct elf_file *f, uint32_t type, struct elf_symbols *s);
 const char *elf_symbol_name(const struct elf_symbols *s, size_t i);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handles that a library over the driver gives to the program. One is memory
- * that is never given back, so that one that was destroyed is seen as such; it
- * serves again for the next that is made.
+ * The handles that a library over the driver gives to the program. A handle is memory that is
+ * never freed, so that a destroyed handle is seen as such. Its memory is reused for the next
+ * handle that is made.
  */
 #ifndef WORMHOLE_HANDLE_H
 #define WORMHOLE_HANDLE_H
@@ -12,21 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each begins with. */
+/* Each handle begins with this. */
 struct wh_handle {
-	uint64_t alive;		/* the library's own word; WH_HANDLE_TAKEN; 0: unused */
-	struct wh_handle *next;	/* of all that ever were */
+	uint64_t alive;		/* the library's own word if alive; WH_HANDLE_TAKEN; 0: unused */
+	struct wh_handle *next;	/* links all that were ever made */
 };
 #define WH_HANDLE_TAKEN	1
 
 struct wh_handles {
 	pthread_mutex_t lock;
 	struct wh_handle *all;
-	size_t size;		/* of each */
+	size_t size;		/* of one handle, in bytes */
 };
 #define WH_HANDLES(type)	{ .lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(type) }
 
-/* Zeroed behind its beginning, and not alive until the library says so; NULL: no memory. */
+/*
+ * Returns a handle that is zeroed behind its beginning, and not alive until the library says
+ * so. NULL: no memory.
+ */
 static inline void *wh_handle_take(struct wh_handles *l)
 {
 	struct wh_handle *h;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Descriptors that a library only reads (kept.h): each is the requests that would have made and
- * set it. Requests that the library has taken before, after the same ones, are taken again
- * without a call; those that it has not are sent, and are the library's to judge. A call that
- * reads the descriptor gets one of the worker's that was made alike (made.c). What a call may
- * change, in a way that no request says, is the program's own, in the worker, with all that it
- * was made of and that was made of it, and every call to it is one to the worker.
+ * Keeps descriptors that a library only reads (kept.h). Each is kept as the requests that would
+ * have made and set it. If the library has accepted the same request before, after the same
+ * earlier ones, it is accepted again without a call. Other requests are sent, and the library
+ * judges them. A call that reads the descriptor gets a descriptor of the worker that was made
+ * alike (made.c).
+ *
+ * A call may change a descriptor in a way that no request says. Such a descriptor then has one
+ * of its own in the worker, and so have all that it was made of and that were made of it. Every
+ * call to it is then a call to the worker.
  */
 #include "kept_object.h"
 
@@ -13,9 +16,9 @@
 
 #include "wire.h"
 
-#define LONGEST	4096u		/* bytes of a request */
+#define LONGEST	4096u		/* the most bytes of a request */
 
-/* Of objects but those of a kind that needs none. */
+/* Protects all objects, except those of a kind that is alone, which need no lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
 
@@ -29,12 +32,15 @@ static void become_own(struct wh_kept *k, uint64_t real)
 	__atomic_store_n(&k->real, real, __ATOMIC_RELEASE);
 }
 
-/* What was made of it would not know what is done to it from now on, or that it has ended. */
+/*
+ * Objects that were made of `k` would not see what is done to it from now on, or that it has
+ * ended.
+ */
 static void own_children(const struct wh_kept *k)
 {
 	const struct wh_kept_link *l;
 
-	/* One that cannot be made says so when it is used. */
+	/* A failure is reported when the child is used. */
 	for (l = k->children; l; l = l->next)
 		wh_kept_make_own(l->by);
 }
@@ -52,7 +58,7 @@ static struct wh_outcome own_all(struct wh_kept_set *set)
 		wh_kept_let_go(set->object[i]);
 		real[i] = set->object[i]->own ? set->object[i]->real : 0;
 	}
-	/* Of addresses the worker is asked again; a kind that is alone has none. */
+	/* If an address is kept, the worker is asked again. A kind that is alone keeps none. */
 	if (!set->object[0]->kind->alone || !wh_made_take(&log, real))
 		o = wh_log_run(&log, real);
 	free(log.bytes);
@@ -75,9 +81,10 @@ struct wh_outcome wh_kept_make_own(struct wh_kept *k)
 /* --- Steps ------------------------------------------------------------------------------- */
 
 /*
- * Does the library take again what it has taken, for good? Not an address that nobody is known
- * to have: its memory may have been freed since, and what is made of it then is another
- * descriptor than what is made of it when there is memory again (server/session/held.h).
+ * Will the library always accept again what it has accepted? Not if a record has an address
+ * that nobody is known to have: its memory may have been freed since. A descriptor that is made
+ * of it then differs from one that is made of it when there is memory again
+ * (server/session/held.h).
  */
 static bool is_sure(const struct wh_log *l)
 {
@@ -94,7 +101,10 @@ static bool is_sure(const struct wh_log *l)
 	return true;
 }
 
-/* As if it had been made with the address that is set: that of before may be gone. */
+/*
+ * Changes the log as if the descriptor had been made with the address that is set now: the
+ * address from before may be gone.
+ */
 static void made_with(struct wh_log *l, const struct wh_record *set)
 {
 	const struct wh_record *r;
@@ -111,7 +121,10 @@ static void append(struct wh_log *l, const struct wh_record *r)
 	l->size += wh_record_bytes(r);
 }
 
-/* The log with one more record; without what is void then, unless a struct's copy may have it. */
+/*
+ * Appends one more record to the log, and leaves out those that it makes void. A struct's log
+ * keeps them, since a copy of the struct may still have them.
+ */
 static bool longer(const struct wh_kept *k, const struct wh_record *more, struct wh_log *out)
 {
 	const struct wh_record *r;
@@ -129,7 +142,7 @@ static bool longer(const struct wh_kept *k, const struct wh_record *more, struct
 	return true;
 }
 
-/* All that was done to it and to what it was made of, until drop(). */
+/* Collects all that was done to the object and to what it was made of. drop() frees the log. */
 static bool whole(struct wh_kept *k, struct wh_log *log)
 {
 	struct wh_kept_set set = { .n = 0 };
@@ -144,7 +157,10 @@ static void drop(const struct wh_kept *k, struct wh_log *log)
 		free(log->bytes);
 }
 
-/* It has this one from now on; one of which others may be made leaves it to be theirs. */
+/*
+ * The object has `made` from now on. An object of which others may be made gives it back
+ * instead, so that they can take it.
+ */
 static void keep(struct wh_kept *k, struct wh_made *made)
 {
 	if (k->kind->type && !k->kind->now) {
@@ -156,7 +172,7 @@ static void keep(struct wh_kept *k, struct wh_made *made)
 		__atomic_store_n(&k->real, wh_made_real(made), __ATOMIC_RELEASE);
 }
 
-/* The worker does it, behind what was done `before` to this one alone. */
+/* Lets the worker run the step, behind what was done `before` to this object alone. */
 static struct wh_outcome ask(struct wh_kept *k, const struct wh_log *before,
 			     const struct wh_record *step, const struct wh_log *after,
 			     struct wh_made **made)
@@ -173,7 +189,7 @@ static struct wh_outcome ask(struct wh_kept *k, const struct wh_log *before,
 	return o;
 }
 
-/* The library's word, by what was done in all. */
+/* Returns the library's judgement of all that was done to the object. */
 static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
 			       const struct wh_record *step, const struct wh_log *after)
 {
@@ -183,7 +199,7 @@ static struct wh_outcome judge(struct wh_kept *k, const struct wh_log *before,
 
 	if (!wh_kept_closure(k, &set))
 		return WH_NO_MEMORY;
-	/* The one that it has is as good as any. */
+	/* The worker's descriptor that the object has is no better than another one made alike. */
 	wh_kept_let_go(k);
 	if (k->kind->own || set.owned || !is_sure(after))
 		return own_all(&set);
@@ -220,7 +236,7 @@ static struct wh_outcome one_more(struct wh_kept *k, const struct wh_record *ste
 	return o;
 }
 
-/* What the worker takes of one that is its own: there is one place. */
+/* Runs a step on an object that has one of its own in the worker. The record has just one place. */
 static struct wh_outcome run_own(struct wh_kept *k, const struct wh_record *step)
 {
 	struct wh_outcome o = wh_record_run(step, &k->real);
@@ -228,7 +244,7 @@ static struct wh_outcome run_own(struct wh_kept *k, const struct wh_record *step
 
 	if (!wh_good(o) || k->kind->type)
 		return o;
-	/* Of no use to the worker any more; it says what was set. */
+	/* The worker does not need the log any more. It still says what was set. */
 	k->note = 0;
 	k->altered = !longer(k, step, &log);
 	if (!k->altered) {
@@ -256,7 +272,7 @@ bool wh_kept_note_refused(struct wh_kept *k, const struct wh_record *step)
 	return true;
 }
 
-/* Was anything made of it that the worker has already? */
+/* Was anything made of it that the worker already has? */
 static bool now_of(const struct wh_kept *k)
 {
 	const struct wh_kept_link *l;
@@ -267,7 +283,7 @@ static bool now_of(const struct wh_kept *k)
 	return false;
 }
 
-/* Was anything made of it that saw another value of what is set? */
+/* Was anything made of it that saw another value of what is set now? */
 static bool was_seen(const struct wh_kept *k, const struct wh_record *step)
 {
 	const struct wh_kept_link *l;
@@ -289,7 +305,7 @@ static struct wh_outcome set(struct wh_kept *k, const struct wh_record *step)
 
 	if (!wh_kept_closure(k, &all))
 		return WH_NO_MEMORY;
-	/* What it is to those that were made of it before, no order of steps says. */
+	/* No order of steps says what the object is to those that were made of it before. */
 	if (all.owned || now_of(k) || was_seen(k, step)) {
 		o = wh_kept_make_own(k);
 		return wh_good(o) ? run_own(k, step) : o;
@@ -299,7 +315,10 @@ static struct wh_outcome set(struct wh_kept *k, const struct wh_record *step)
 
 /* --- For calls --------------------------------------------------------------------------- */
 
-/* One of the worker's that is as it is, held; NULL: it has its own. */
+/*
+ * Finds or makes a descriptor of the worker that is like the object, and holds it. `*made` is
+ * NULL if the object has its own.
+ */
 static struct wh_outcome find_made(struct wh_kept *k, struct wh_made **made)
 {
 	struct wh_kept_set set = { .n = 0 };
@@ -362,7 +381,7 @@ uint64_t wh_kept_real(const struct wh_kept_kind *kind, uint64_t name)
 	lock_for(kind);
 	find_real(k, &real);
 	unlock_for(kind);
-	/* Where there is none, the name is none of the worker's. */
+	/* If the worker has none, the program's name is no name in the worker either. */
 	return real ? real : name;
 }
 
@@ -440,7 +459,7 @@ void *wh_kept_begin(struct wh_call *c, uint32_t number, size_t size)
 {
 	struct wh_record *r;
 
-	/* None of a descriptor's that makes sense is longer. */
+	/* No descriptor's request that makes sense is longer. */
 	c->result = size > LONGEST ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 	r = size <= LONGEST ? calloc(1, sizeof(*r) + size + 8) : NULL;
 	if (!r)
@@ -461,7 +480,7 @@ static struct wh_record *record_of(struct wh_call *c, const struct wh_kept_kind 
 	r->kind = kind;
 	r->null = q->null;
 	r->at = where->at;
-	/* A value that is not there is refused. */
+	/* An address that the request does not have room for is not there, and is refused. */
 	r->address = where->address < r->size ? where->address : 0;
 	r->key = where->key;
 	r->makes = makes;
@@ -470,12 +489,12 @@ static struct wh_record *record_of(struct wh_call *c, const struct wh_kept_kind 
 	while (r->refs < WH_KEPT_PARENTS && where->parent[r->refs])
 		r->refs++;
 	r->refs_at = where->parents;
-	/* The rest of the head is the thread's, when it is sent. */
+	/* The other members of the head are filled in by the thread that sends the request. */
 	memset(q, 0, sizeof(*q));
 	return r;
 }
 
-/* What one is made of, held; false: a struct is none. */
+/* Holds the objects of which one is made. False: one of the structs is no descriptor. */
 static bool take_parents(const struct wh_record *r, const struct wh_kept_places *where,
 			 struct wh_kept **parents)
 {
@@ -497,7 +516,7 @@ static struct wh_outcome make(const struct wh_kept_kind *kind, struct wh_record 
 	struct wh_kept *k;
 	struct wh_outcome o;
 
-	/* Behind those of them that came to be just now. */
+	/* The step comes after parents that have become objects just now. */
 	r->when = kind->type ? wh_kept_now() : 0;
 	k = wh_kept_new(kind, parents, r->refs);
 	if (!k)
@@ -569,13 +588,13 @@ struct wh_outcome wh_kept_end(const struct wh_kept_kind *kind, uint64_t name, in
 
 	lock_for(kind);
 	k = wh_kept_find_kind(kind, name);
-	/* What others were made with ends behind them. */
+	/* Descriptors that were made with this one must end before it. */
 	if (k && kind->own)
 		wh_made_end_idle();
 	if (k)
 		o = k->own ? wh_real_destroy(kind, k->real) : WH_GOOD;
 	else if (!name && !kind->type)
-		/* What becomes of nothing, the library says. */
+		/* The library says what happens if nothing is ended. */
 		o = wh_real_destroy(kind, 0);
 	if (k && wh_good(o))
 		wh_kept_finish(k);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the program's descriptors stand for. To the program one is a number, or a name inside of
- * a struct, so that a copy of a struct finds it, too. An object is what was done to it and what
- * it was made of; as in the library, what is made of an object sees what is set of that later.
- * A struct says how many steps there were when it was last written, so that a copy is as it
- * was then. A copy of which something is made, or that is set, is an object of its own; it gets
- * a name when the program lets us write there. Owns the names, and which object ends with which.
+ * The objects that the program's descriptors stand for. For the program a descriptor is a
+ * number, or a name inside of a struct, so that a copy of the struct finds the object, too. An
+ * object consists of what was done to it and what it was made of. As in the library, what is
+ * made of an object sees what is set of the object later.
+ *
+ * A struct says how many steps there were when it was last written, so that a copy is as it was
+ * then. A copy of which something is made, or that is set, becomes an object of its own. It
+ * gets a name when the program lets us write to its struct. This file owns the names, and knows
+ * which object ends with which.
  */
 #include "kept_object.h"
 
@@ -15,10 +18,10 @@
 
 #define TAG	0xfd00000000000000ULL
 #define MOST	(1u << 18)	/* objects of a program at a time */
-/* One with so many steps does without those that later ones have made void. */
+/* An object with so many steps drops those that later ones have made void. */
 #define MANY	32u
 
-/* What stands in the program's struct. */
+/* The contents of the program's struct. */
 struct named {
 	struct wh_opaque head;
 	uint64_t steps;
@@ -79,7 +82,7 @@ struct wh_kept *wh_kept_new(const struct wh_kept_kind *kind, struct wh_kept *con
 	return k;
 }
 
-/* It is no copy any more, but itself. */
+/* Makes a copy an object of its own. */
 static void leave_first(struct wh_kept *k)
 {
 	struct wh_kept *first = k->first, **at;
@@ -119,7 +122,10 @@ void wh_kept_release(struct wh_kept *k)
 
 	if (!k || --k->refs)
 		return;
-	/* One of the worker's that no call of the program's has ended: nobody named it. */
+	/*
+	 * No call of the program has ended this one in the worker, since the program had no
+	 * name for it.
+	 */
 	if (k->own && !k->ended)
 		wh_real_end(k->kind, k->real);
 	let_go_alone(k);
@@ -130,7 +136,7 @@ void wh_kept_release(struct wh_kept *k)
 	wh_name_give(&names, &k->name);
 }
 
-/* One that the program need not end itself. */
+/* Finds an object made of this one that ends with it, so that the program need not end it. */
 static struct wh_kept *follower(const struct wh_kept *of)
 {
 	const struct wh_kept_link *l;
@@ -141,7 +147,7 @@ static struct wh_kept *follower(const struct wh_kept *of)
 	return NULL;
 }
 
-/* No deeper than kinds. */
+/* The recursion is no deeper than there are kinds. */
 static void end_followers(struct wh_kept *k)
 {
 	struct wh_kept *f;
@@ -155,11 +161,11 @@ void wh_kept_finish(struct wh_kept *k)
 	struct wh_kept *f, *next;
 
 	k->refs++;
-	/* What was made of a copy ends as well: nobody else ends it. */
+	/* Objects that were made of a copy end as well, since nobody else ends them. */
 	for (f = k->copies; f; f = next) {
 		f->refs++;
 		end_followers(f);
-		/* It is still there, and so is what is behind it now. */
+		/* The copy is still held, and only now it is known which one is next. */
 		next = f->next_copy;
 		wh_kept_release(f);
 	}
@@ -208,7 +214,10 @@ struct wh_kept *wh_kept_find_kind(const struct wh_kept_kind *kind, uint64_t name
 	return k && k->kind == kind ? k : NULL;
 }
 
-/* And how many of its steps the struct has; those of the worker's own are the worker's. */
+/*
+ * Also returns how many of its steps the struct has. If the worker's descriptor is the object's
+ * own, the count does not matter.
+ */
 static struct wh_kept *look(const struct wh_kept_kind *kind, const void *p, uint32_t *steps)
 {
 	struct wh_kept *k = wh_kept_find_kind(kind, (uintptr_t)p);
@@ -232,7 +241,7 @@ static size_t size_of(const struct wh_log *l, uint32_t steps)
 	return r ? (const uint8_t *)r + wh_record_bytes(r) - l->bytes : 0;
 }
 
-/* As it was behind so many of its steps, for the struct at `home`; held. */
+/* Makes an object that is like `of` after so many of its steps, for the struct at `home`. Held. */
 static struct wh_kept *copy(struct wh_kept *of, uint32_t steps, const void *home)
 {
 	struct wh_kept *parents[WH_KEPT_PARENTS], *k;
@@ -260,7 +269,7 @@ static struct wh_kept *copy(struct wh_kept *of, uint32_t steps, const void *home
 	return k;
 }
 
-/* The copy at that place, which something may have been made of; held. */
+/* Returns the copy at that place, since something may have been made of it already. Held. */
 static struct wh_kept *copy_at(struct wh_kept *of, uint32_t steps, const void *home)
 {
 	struct wh_kept *k;
@@ -285,7 +294,10 @@ struct wh_kept *wh_kept_take(const struct wh_kept_kind *kind, const void *p)
 	return k;
 }
 
-/* What is set again and again. It has another name then: what an older copy was is forgotten. */
+/*
+ * Drops steps that later ones have made void, for a struct that is set again and again. It gets
+ * another name then, and older copies are not known any more.
+ */
 static void drop_void(struct wh_kept *k, void *p)
 {
 	struct wh_record *r, *next = wh_record_next(&k->log, NULL);
@@ -295,7 +307,7 @@ static void drop_void(struct wh_kept *k, void *p)
 
 	if (k->own || k->steps < MANY)
 		return;
-	/* From the front: what is behind it is still there. */
+	/* It goes from the front, so the records behind one are still there. */
 	while ((r = next)) {
 		const size_t n = wh_record_bytes(r);
 
@@ -381,7 +393,7 @@ static uint64_t place_of(const struct wh_kept_set *set, const struct wh_kept *k)
 	return i;
 }
 
-/* The next thing that was done to any of them; NULL: that was all. */
+/* Returns the next thing that was done to any object of the set. NULL: that was all. */
 static const struct wh_record *earliest(const struct wh_kept_set *set,
 					const struct wh_record *const *done, uint32_t *place)
 {

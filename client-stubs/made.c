@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Descriptors of the worker's (made.h). To the same requests the library says the same, so
- * one of the worker's serves all that were made alike, at the same time and later. Owns these,
- * and the knowledge of what the library takes, by hashes of all that led there. One that nobody
- * has stays for a while; what it refers to stays as long as it does, so that nothing in the
- * worker refers to what is gone. No lock is held while the worker is called.
+ * Descriptors in the worker (made.h). The library answers the same requests alike, so one
+ * descriptor in the worker serves all that were made alike, at the same time and later. This
+ * file owns these, and knows by hashes of all earlier steps which requests the library accepts.
+ * A descriptor that nobody has stays for a while. What it refers to stays as long as it does,
+ * so that nothing in the worker refers to what is gone. No lock is held while the worker is
+ * called.
  */
 #include "made.h"
 
 #include <stdlib.h>
 
 #define BUCKETS	1024u
-#define IDLE	1024u		/* the weight of those that nobody has: the oldest end */
+#define IDLE	1024u		/* the most weight of those that nobody has; the oldest end first */
 #define SETS	4096u
 #define WAYS	8u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below but steps */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below but `steps` */
 static struct wh_made *bucket[BUCKETS];
 static struct wh_made *oldest, *newest;
 static uint32_t idle;
-/* Hashes of what was taken, the last one learned first. Forgetting is always right. */
+/*
+ * Hashes of what the library accepted, the last one learned first. It is always right to forget
+ * one.
+ */
 static uint64_t steps[SETS][WAYS];
 
-/* They are the parent's worker's. Their memory is not looked at: another thread had the lock. */
+/*
+ * In a fork's child, the descriptors belong to the parent's worker. Their memory is not read,
+ * since another thread may have had the lock.
+ */
 static void forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -71,7 +78,7 @@ static struct wh_made *made_of(uint64_t ref)
 	return ref < WH_MADE_PLACES ? NULL : (struct wh_made *)(uintptr_t)ref;
 }
 
-/* The thread's context, which a process's first call makes. */
+/* Returns the thread's current context. A process's first call makes one. */
 static uint64_t context(const struct wh_kept_kind *kind)
 {
 	CUcontext ctx = NULL;
@@ -224,7 +231,7 @@ void wh_real_end(const struct wh_kept_kind *kind, uint64_t real)
 	wh_end(&c);
 }
 
-/* What a log has made, the last one first. */
+/* Ends what a log has made, the last one first. */
 static void end_real(const struct wh_log *l, const uint64_t *real)
 {
 	const struct wh_kept_kind *kind[WH_MADE_PLACES] = { NULL };
@@ -261,7 +268,7 @@ static uint32_t weight(const struct wh_made *m)
 	return 1 + m->kind->weight;
 }
 
-/* Into the list of those that nobody has, or out of it. */
+/* rest() puts one into the list of those that nobody has; wake() takes it out. */
 static void rest(struct wh_made *m)
 {
 	m->newer = NULL;
@@ -310,7 +317,7 @@ static void end(struct wh_made *m)
 	discard(m);
 }
 
-/* The oldest that nobody has, as long as they are more than so many. */
+/* Ends the oldest descriptors that nobody has until at most so much weight is left. */
 static void expire(uint32_t most)
 {
 	struct wh_made *m;
@@ -393,7 +400,7 @@ struct wh_made *wh_made_find(const struct wh_log *l)
 	return find(wh_log_hash(l), l);
 }
 
-/* One of that log that may be changed: nobody has it, nor finds it any more. */
+/* Returns one with that log that may be changed: nobody has it, and nobody finds it any more. */
 static struct wh_made *take_away(const struct wh_log *l)
 {
 	const uint64_t hash = wh_log_hash(l);
@@ -434,7 +441,7 @@ static const struct wh_kept_kind *kind_of(const struct wh_log *l)
 	return kind;
 }
 
-/* Not in the table. NULL: no memory. */
+/* Makes one that is not in the table. NULL: no memory. */
 static struct wh_made *new_made(const struct wh_log *l, uint64_t hash, const uint64_t *real)
 {
 	struct wh_made *m = calloc(1, sizeof(*m));
@@ -456,7 +463,7 @@ struct wh_made *wh_made_alone(const struct wh_log *l, uint64_t hash, uint64_t re
 	return new_made(l, hash, &real);
 }
 
-/* Into the table, with a user; another thread's, where that was faster. */
+/* Puts a new one into the table, with a user. If another thread was faster, its one is used. */
 static struct wh_outcome add(const struct wh_log *l, uint64_t hash, const uint64_t *real,
 			     struct wh_made **made)
 {
@@ -481,7 +488,10 @@ static struct wh_outcome add(const struct wh_log *l, uint64_t hash, const uint64
 	return WH_GOOD;
 }
 
-/* They may have much of the device's memory: rather than fail, do without those of before. */
+/*
+ * Idle descriptors may have much of the device's memory. Rather than fail, end them and try
+ * again.
+ */
 static bool makes_room(const struct wh_log *l, struct wh_outcome o)
 {
 	const int32_t *full = kind_of(l)->full;
@@ -513,7 +523,7 @@ struct wh_outcome wh_made_get(const struct wh_log *l, struct wh_made **made)
 	return wh_good(o) ? add(l, hash, real, made) : o;
 }
 
-/* One more step of one that is nobody's. What one that fails leaves, nobody knows. */
+/* Runs one more step on a descriptor that nobody has. If it fails, nobody knows what it left. */
 static struct wh_outcome extend(struct wh_made *m, const struct wh_record *step,
 				const struct wh_log *after, uint64_t *real)
 {

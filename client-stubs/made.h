@@ -1,39 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors of the worker's, by the requests that make them: those that were made alike are
- * one. For kept.c and what is beside it, and for cuDNN's backend descriptors.
+ * Descriptors in the worker, found by the requests that make them: all that were made alike are
+ * one. For kept.c and the files beside it, and for cuDNN's backend descriptors.
  */
 #ifndef WORMHOLE_MADE_H
 #define WORMHOLE_MADE_H
 
 #include "library.h"
 
-/* More than one where they refer to each other by their addresses, and may be set later. */
+/*
+ * A log has several places where objects refer to each other by their addresses, and may be set
+ * later.
+ */
 #define WH_MADE_PLACES	12u
 
 struct wh_made;
 
-/* One type of descriptors; static. */
+/* One type of descriptors; each is static. */
 struct wh_kept_kind {
 	struct wh_library *library;
-	/* The call that ends one, and where its request has it; 0: there is none. */
+	/*
+	 * The call that ends one, and the offset of the descriptor in its request. 0: there is
+	 * none.
+	 */
 	uint32_t end;
 	uint32_t end_size, end_at;
-	uint32_t type;		/* WH_H_*: its name stands in a struct of the program's; or 0 */
-	int32_t full[2];	/* statuses by which the worker lacks memory: idle ones end then */
-	uint32_t weight;	/* how much memory one is, besides */
-	bool by_context;	/* one context's are not another's */
-	bool own;		/* it is never another's, and the worker's from its making on */
-	bool now;		/* the worker has one as soon as the program does */
-	bool follows;		/* it ends with what it is made of, though there is a call, too */
-	bool alone;		/* one thread at a time has one, which keeps no address: no lock */
-	void (*forget)(struct wh_made *m);	/* before it ends: its notes */
+	uint32_t type;		/* WH_H_*: the name is in a struct of the program; or 0 */
+	int32_t full[2];	/* statuses that say the worker lacks memory: idle ones end then */
+	uint32_t weight;	/* how much memory one has, beyond the least */
+	bool by_context;	/* one context's descriptors are not used in another */
+	bool own;		/* each has its own in the worker as soon as it is made */
+	bool now;		/* the worker makes one as soon as the program does */
+	/* it ends with what it is made of, though there is a call to end it, too */
+	bool follows;
+	/* one thread at a time uses one, and it keeps no address: no lock */
+	bool alone;
+	void (*forget)(struct wh_made *m);	/* called before it ends: frees its notes */
 };
 
-/* What a call to the worker came to. */
+/* The result of a call to the worker. */
 struct wh_outcome {
 	bool answered;
-	CUresult lost;		/* why not */
+	CUresult lost;		/* why no answer came */
 	int32_t res;
 };
 #define WH_GOOD		((struct wh_outcome) { .answered = true })
@@ -44,42 +52,49 @@ static inline bool wh_good(struct wh_outcome o)
 	return o.answered && !o.res;
 }
 
-/* A request, its bytes behind it, padded. No padding inside: records are compared as bytes. */
+/*
+ * A request. Its bytes follow, padded to words. The struct has no padding, since records are
+ * compared as bytes.
+ */
 struct wh_record {
 	const struct wh_kept_kind *kind;
-	uint64_t when;		/* of all steps of the process; 0 in the log of a wh_made */
+	/* the number among all steps of the process; 0 in the log of a wh_made */
+	uint64_t when;
 	uint32_t call, null;
-	uint32_t size;		/* of the request */
-	uint32_t at;		/* of the descriptor in it; of one that makes it, in the response */
-	uint32_t address;	/* in it, that the descriptor keeps, or 0 */
-	uint32_t key;		/* a word in it: which of its values the call sets; or 0 */
-	/* Others in it, a word each: a place below WH_MADE_PLACES, or a struct wh_made. */
+	uint32_t size;		/* bytes of the request */
+	uint32_t at;		/* offset of the descriptor in it; of a new one, in the response */
+	uint32_t address;	/* offset of an address that the descriptor keeps, or 0 */
+	uint32_t key;		/* offset of the word that says which value the call sets; or 0 */
+	/*
+	 * Words in it that refer to others: each is a place below WH_MADE_PLACES, or a struct
+	 * wh_made.
+	 */
 	uint16_t refs_at, refs;
-	uint8_t place;		/* the descriptor's, among those of a wh_made */
+	uint8_t place;		/* the descriptor's place among those of a wh_made */
 	bool makes;
-	bool replaces;		/* an earlier one of this call and key is void */
-	bool now;		/* it has to be in the worker once this is taken */
-	bool refused;		/* the library has refused it, and does so again */
+	bool replaces;		/* an earlier record of this call and key is void */
+	bool now;		/* the worker has to have it once this is accepted */
+	bool refused;		/* the library has refused it, and will refuse it again */
 	uint8_t resv[7];
 };
 
-/* It holds each struct wh_made that a record refers to. */
+/* A log holds each struct wh_made that a record refers to. */
 struct wh_log {
 	uint8_t *bytes;
 	size_t size;
 };
 
 struct wh_made {
-	struct wh_made *next, **at;		/* in a bucket */
-	struct wh_made *older, *newer;		/* of those that nobody has */
+	struct wh_made *next, **at;		/* in a bucket of the table */
+	struct wh_made *older, *newer;		/* in the list of those that nobody has */
 	const struct wh_kept_kind *kind;
 	struct wh_log log;
-	uint64_t hash;		/* the same of all that are made alike, also later */
+	uint64_t hash;		/* the same for all that are made alike, also later */
 	uint64_t real[WH_MADE_PLACES];
 	uint32_t places;
 	uint32_t users;
-	bool listed;		/* it is found by its log, and stays when nobody has it */
-	void *notes;		/* the kind's */
+	bool listed;		/* it can be found by its log, and stays when nobody has it */
+	void *notes;		/* the kind's own */
 };
 
 static inline uint64_t wh_mix(uint64_t h, uint64_t w)
@@ -103,7 +118,7 @@ static inline uint64_t *wh_record_refs(const struct wh_record *r)
 	return (uint64_t *)(wh_record_request(r) + r->refs_at);
 }
 
-/* The record behind; NULL: the first. NULL when there is none. */
+/* Returns the record behind `r`, or the first one if `r` is NULL. NULL: there is none. */
 static inline struct wh_record *wh_record_next(const struct wh_log *l, const struct wh_record *r)
 {
 	uint8_t *p = r ? (uint8_t *)r + wh_record_bytes(r) : l->bytes;
@@ -113,7 +128,10 @@ static inline struct wh_record *wh_record_next(const struct wh_log *l, const str
 
 struct wh_record *wh_log_last(const struct wh_log *l);
 
-/* What one is whose last place it is. */
+/*
+ * Returns the number in the worker of the descriptor that the whole was made for: the last
+ * place.
+ */
 static inline uint64_t wh_made_real(const struct wh_made *m)
 {
 	return m->real[m->places - 1];
@@ -121,33 +139,42 @@ static inline uint64_t wh_made_real(const struct wh_made *m)
 
 uint64_t wh_log_hash(const struct wh_log *l);
 void wh_log_free(struct wh_log *l);
-/* A log has got this record: it holds what that refers to. */
+/* A log has got this record, so hold what it refers to. */
 void wh_record_hold(const struct wh_record *r);
-/* Has the library taken all of it before? It takes it again, then. */
+/* Has the library accepted the whole log before? Then it accepts it again. */
 bool wh_log_known(const struct wh_log *l);
 
-/* In the worker, by the numbers of each place there; what is made gets one. */
+/*
+ * Runs a record in the worker. `real` has the worker's number of each place; a new one gets its
+ * own.
+ */
 struct wh_outcome wh_record_run(const struct wh_record *r, uint64_t *real);
-/* All of it; nothing is made if that fails. */
+/* Runs the whole log. If that fails, nothing of it is left in the worker. */
 struct wh_outcome wh_log_run(const struct wh_log *l, uint64_t *real);
 struct wh_outcome wh_real_destroy(const struct wh_kept_kind *kind, uint64_t real);
-/* One that the program cannot name: each end is as good as the last, so it is posted. */
+/* Ends one that the program cannot name. Nobody waits for the result, so the call is posted. */
 void wh_real_end(const struct wh_kept_kind *kind, uint64_t real);
 
-/* One that is so, held for the caller; made where there is none. */
+/* Returns one with that log, held for the caller, and makes it if there is none. */
 struct wh_outcome wh_made_get(const struct wh_log *l, struct wh_made **made);
-/* NULL instead of making one. */
+/* The same, but returns NULL instead of making one. */
 struct wh_made *wh_made_find(const struct wh_log *l);
-/* The same by one more step behind `before`, with which it is `after`: the library's to judge. */
+/*
+ * Makes one by one more step behind `before`; `after` is the log with the step. The library
+ * judges the step.
+ */
 struct wh_outcome wh_made_extend(const struct wh_log *before, const struct wh_record *step,
 				 const struct wh_log *after, struct wh_made **made);
-/* The numbers of one that nobody has, which is the caller's from then on; false: there is none. */
+/*
+ * Takes the worker's numbers of one that nobody has: they are the caller's then. False: there
+ * is none.
+ */
 bool wh_made_take(const struct wh_log *l, uint64_t *real);
-/* One that is like no other, of a hash that the caller knows; its log is made of `l`. */
+/* Returns one that is never shared, with a hash that the caller knows. Its log is a copy of `l`. */
 struct wh_made *wh_made_alone(const struct wh_log *l, uint64_t hash, uint64_t real);
 void wh_made_hold(struct wh_made *m);
 void wh_made_leave(struct wh_made *m);
-/* End those that nobody has. */
+/* Ends those that nobody has. */
 void wh_made_end_idle(void);
 
 #endif

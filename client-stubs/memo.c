@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the worker has answered, by all that it was asked (memo.h): an algorithm for the same
- * product is asked for once. Owns a table of a fixed number of answers, in which new ones push out
- * old ones of the same place. It is the process's; a fork's child begins anew.
+ * Remembers the worker's answers by the questions (memo.h), so that an algorithm for the same
+ * product is asked for once. Owns a table of a fixed number of answers, in which new ones push
+ * out old ones of the same set. The table is the process's own; a fork's child starts with an
+ * empty one.
  */
 #include "memo.h"
 
@@ -12,7 +13,7 @@
 
 #define SETS	512u
 #define WAYS	4u
-#define LARGEST	65536u		/* bytes of one: longer ones are asked for again */
+#define LARGEST	65536u		/* the most bytes of one; longer ones are not remembered */
 
 struct key {
 	uint64_t hash;
@@ -109,7 +110,7 @@ void wh_remember(uint32_t call, const void *question, size_t bytes, const void *
 	oldest = table[key.hash % SETS];
 	for (i = 0; i < WAYS; i++) {
 		place = &table[key.hash % SETS][i];
-		/* Two threads may have asked the same. */
+		/* Another thread may have asked the same meanwhile. */
 		if (!*place || is_about(*place, &key, question)) {
 			oldest = place;
 			break;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the worker has answered about what does not change, for a library that names memo in
+ * Remembers the worker's answers about what does not change, for a library that names memo in
  * SHARED of its Makefile (memo.c). A question is the call and all that its answer depends on:
- * these bytes, and the calling thread's context. An answer is what came, whole; *room is its
- * size then. One that is larger than *room is not taken.
+ * these bytes, and the calling thread's context. An answer is the whole response; *room becomes
+ * its size. An answer larger than *room is not returned.
  */
 #ifndef WORMHOLE_MEMO_H
 #define WORMHOLE_MEMO_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of what a client has of a library; owns nothing, see names.h. */
+/* Names of objects that a client has of a library; see names.h. Owns nothing. */
 #include "names.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structs that a library declares as bytes in the program's memory. The program's has
- * only the name of one in the worker: what was never made, or is of another type, is
- * seen by its mark; what has ended, by the worker.
+ * Structs that a library declares as bytes in the program's memory. The program's struct has
+ * only the name of the worker's object. A mark in it shows whether it was ever made and is of
+ * this type; the worker knows whether the object has ended.
  */
 #ifndef WORMHOLE_OPAQUE_H
 #define WORMHOLE_OPAQUE_H
@@ -15,7 +15,7 @@
 
 struct wh_opaque {
 	uint64_t mark;
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 };
 
 static inline bool wh_opaque_is(const void *p, uint64_t type)

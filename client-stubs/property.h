@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NAMEGetProperty(): major, minor and patch number of the worker's library, each asked for once.
- * The libraries' functions differ in their status alone, of which 0 is success.
+ * NAMEGetProperty() returns the major, minor and patch number of the worker's library. Each is
+ * asked for once. The libraries' functions differ only in the type of their status, of which 0
+ * is success.
  */
 #ifndef WORMHOLE_PROPERTY_H
 #define WORMHOLE_PROPERTY_H

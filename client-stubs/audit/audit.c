@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * LD_AUDIT=.../libwormhole-audit.so: wherever a program's own libraries lie, a
- * search for a library that lies in the folder of this file ends there: DT_RPATH,
- * LD_LIBRARY_PATH and absolute paths given to dlopen() make no difference. What
- * the folder serves, it says itself: its files' names are the list.
+ * This is the library for LD_AUDIT=.../libwormhole-audit.so. If a program searches for a
+ * library that also lies in the folder of this file, the search ends there, wherever the
+ * program's own libraries lie. DT_RPATH, LD_LIBRARY_PATH and absolute paths given to dlopen()
+ * make no difference. The names of the files in the folder are the list of what it serves.
  *
- * The loader puts this library into a namespace of its own, in each process. It
- * uses no C library, so that none is loaded a second time, and asks for no
- * binding to be reported, so that calls cost what they cost without it.
+ * The loader puts this library into a namespace of its own, in each process. The library uses
+ * no C library, so that none is loaded a second time. It asks for no binding to be reported, so
+ * that calls cost the same as without it.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -24,14 +24,14 @@
 #define FILE_NAME	"libwormhole-audit.so"
 #define EXPORT		__attribute__((visibility("default")))
 
-/* Ends with a slash; empty: nothing is redirected in this process. */
+/* The folder's path, which ends with a slash. Empty: nothing is redirected in this process. */
 static char folder[PATH_MAX];
-/* What a search is answered with: the loader copies it, and holds its lock meanwhile. */
+/* The answer to a search: the loader copies it, and holds its lock meanwhile. */
 static char answer[PATH_MAX];
 
 /* --- What is served ----------------------------------------------------------------- */
 
-/* The folder's file of that name, in `answer`. */
+/* Writes the path of the folder's file of that name to `answer`. False: there is no such file. */
 static bool in_folder(const char *name, size_t n)
 {
 	size_t at = length(folder);
@@ -44,7 +44,10 @@ static bool in_folder(const char *name, size_t n)
 	return raw_access(answer, R_OK) == 0;
 }
 
-/* The length of a name without its last part, if that is a number: ".13" of "libcudart.so.13". */
+/*
+ * Returns the length of a name without its last part, if that is a number: without the ".13" of
+ * "libcudart.so.13".
+ */
 static size_t without_number(const char *name, size_t n)
 {
 	size_t end = n;
@@ -60,8 +63,8 @@ static bool ends_with_so(const char *name, size_t n)
 }
 
 /*
- * libcublas.so.13 and libcublas.so.13.1.0.3, but not libcublas.so.12, although a
- * libcublas.so lies in the folder: without its version a name says nothing.
+ * The folder serves libcublas.so.13 and libcublas.so.13.1.0.3, but not libcublas.so.12,
+ * although a libcublas.so lies in the folder: a name without its version says nothing.
  */
 static bool served(const char *name)
 {
@@ -76,9 +79,9 @@ static bool served(const char *name)
 }
 
 /*
- * A file of another name may be the same library: libcublas.so, with which programs
- * are linked, or libcuda.so.580.65.06. It is looked into if we have one that is
- * called so without any version.
+ * A file of another name may be the same library: programs are linked with libcublas.so, and a
+ * driver is libcuda.so.580.65.06. This function reads the file's DT_SONAME if we have a library
+ * of the same name without any version.
  */
 static bool file_is_served(const char *path, const char *name)
 {
@@ -91,7 +94,7 @@ static bool file_is_served(const char *path, const char *name)
 	       soname_of(path, soname, sizeof(soname)) && served(soname);
 }
 
-/* The file of who searches: what stands for it is its link map, from la_objopen() on. */
+/* Returns the file that searches. The loader's cookie is its link map, from la_objopen() on. */
 static const char *searcher(const uintptr_t *cookie)
 {
 	const struct link_map *map = cookie ? (const struct link_map *)*cookie : NULL;
@@ -99,7 +102,10 @@ static const char *searcher(const uintptr_t *cookie)
 	return map && map->l_name ? map->l_name : "";
 }
 
-/* Called when a search begins, with what is asked for, then for each place that is looked at. */
+/*
+ * The loader calls this when a search begins, with the name that is asked for, and then for
+ * each place that it looks at.
+ */
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
 	const char *base = base_name(name);
@@ -113,7 +119,7 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag
 
 /* --- The C library --------------------------------------------------------------------- */
 
-/* The program's, once it is mapped. */
+/* The program's C library, once it is mapped. */
 static const struct link_map *libc;
 static bool started;
 
@@ -122,7 +128,7 @@ static void say(const char *text)
 	raw_call(SYS_write, STDERR_FILENO, (long)text, length(text), 0);
 }
 
-/* The loader would end the program as well, in words that help nobody. */
+/* Ends the program with a message. The loader would end it as well, in words that help nobody. */
 static void check(const struct link_map *ours)
 {
 	const char *version = versions_lacking(ours, libc);
@@ -139,7 +145,10 @@ static void check(const struct link_map *ours)
 	raw_call(SYS_exit_group, 127, 0, 0, 0);
 }
 
-/* What is preloaded comes before the C library, and what the program opens itself behind it. */
+/*
+ * Preloaded libraries come before the C library, and libraries that the program opens itself
+ * come behind it.
+ */
 static void check_versions(const struct link_map *map)
 {
 	const struct link_map *m;
@@ -159,14 +168,17 @@ static void check_versions(const struct link_map *map)
 			check(m);
 }
 
-/* From here on a library that does not fit is a failure of dlopen(), and the program's. */
+/* From here on, a library that does not fit makes dlopen() fail, which the program handles. */
 EXPORT void la_preinit(uintptr_t *cookie)
 {
 	(void)cookie;
 	started = true;
 }
 
-/* Called for each file that is mapped, before it runs. 0: its calls need not be reported. */
+/*
+ * The loader calls this for each file that is mapped, before the file's code runs. The result 0
+ * means that its calls need not be reported.
+ */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
 	static const char driver[] = "libcuda.so.1";
@@ -182,7 +194,7 @@ EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t space, uintptr_t *co
 
 /* --- The start ---------------------------------------------------------------------- */
 
-/* This file's folder, by the entry of LD_AUDIT that names it; it must be absolute. */
+/* Finds this file's folder in the entry of LD_AUDIT that names it, which must be absolute. */
 static void find_folder(const char *list)
 {
 	const char *end, *base;
@@ -203,7 +215,7 @@ static void find_folder(const char *list)
 	}
 }
 
-/* Over loopback the worker's code and NVIDIA's own libraries are in the process. */
+/* Over loopback, the worker's code and NVIDIA's own libraries are in the process. */
 static bool is_loopback(char **env)
 {
 	for (; *env; env++)
@@ -226,7 +238,10 @@ static void audit_start(int argc, char **argv, char **env)
 			find_folder(*env + sizeof(variable) - 1);
 }
 
-/* With 0 the loader unloads this library. Version 1 has all that is needed, of any release. */
+/*
+ * If the result is 0, the loader unloads this library. Version 1, which every release has, is
+ * enough for it.
+ */
 EXPORT unsigned int la_version(unsigned int version)
 {
 	return folder[0] && version ? 1 : 0;

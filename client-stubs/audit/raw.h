@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system calls of the audit library, which has no C library: errors are negative. */
+/*
+ * The system calls of the audit library, which has no C library. They return errors as negative
+ * numbers.
+ */
 #ifndef WORMHOLE_AUDIT_RAW_H
 #define WORMHOLE_AUDIT_RAW_H
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Keeps how a program asked for what ended at our libraries, and shows it to our libcuda.so.1:
- * there it can be found out which version the program came with. This library is in a namespace
- * of its own, where nobody finds it; so it finds libcuda.so.1, by the name of a variable.
+ * Keeps how a program asked for each library whose search ended at ours, and shows the list to
+ * our libcuda.so.1, which can find out there for which version the program was made. The audit
+ * library is in a namespace of its own, where nobody finds it. So it finds libcuda.so.1 itself,
+ * by the name of a variable.
  */
 #include <elf.h>
 
 #include "searches.h"
 #include "text.h"
 
-#define ROOM	16384	/* of all texts; what is beyond is not kept */
+#define ROOM	16384	/* bytes of all texts; further texts are not kept */
 
 static struct wh_searches searches;
 static char text[ROOM];
@@ -17,7 +18,10 @@ static size_t used;
 
 /* --- The list -------------------------------------------------------------------------- */
 
-/* The text as it is there already: entries are compared by their pointers. NULL: no room. */
+/*
+ * Returns the kept copy of a text, and keeps it if it is new: entries are compared by their
+ * pointers. NULL: there is no room.
+ */
 static const char *keep(const char *s)
 {
 	size_t n = length(s) + 1, at;
@@ -52,10 +56,10 @@ void searches_note(const char *name, const char *asked, const char *by)
 struct tables {
 	const Elf64_Sym *symbols;
 	const char *names;
-	const uint32_t *hash;	/* of the GNU kind */
+	const uint32_t *hash;	/* DT_GNU_HASH */
 };
 
-/* The loader may have made addresses of these, or not yet. */
+/* The loader may or may not have turned these offsets into addresses yet. */
 static const void *address(const struct link_map *map, const Elf64_Dyn *d)
 {
 	uintptr_t at = d->d_un.d_ptr;
@@ -88,7 +92,10 @@ static uint32_t hash_of(const char *name)
 	return h;
 }
 
-/* Buckets, the first symbol in them, words of a filter, its shift; filter, buckets, chains. */
+/*
+ * The table begins with the number of buckets, the first symbol in them, the words of a filter
+ * and its shift. The filter, the buckets and the chains follow.
+ */
 static const Elf64_Sym *find(const struct tables *t, const char *name)
 {
 	const uint32_t *bucket = t->hash + 4 + t->hash[2] * 2, *chain = bucket + t->hash[0];

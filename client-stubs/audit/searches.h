@@ -6,9 +6,9 @@
 
 #include "../audit_searches.h"
 
-/* A search for `asked` by the file `by` has ended at our library of that name. */
+/* Notes that a search for `asked` by the file `by` has ended at our library `name`. */
 void searches_note(const char *name, const char *asked, const char *by);
-/* To our libcuda.so.1, which is mapped and not yet started. */
+/* Shows the list to our libcuda.so.1, which is mapped and not yet started. */
 void searches_show(const struct link_map *map);
 
 #endif

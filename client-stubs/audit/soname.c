@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads DT_SONAME of a file. It may be anything: what it says of itself is only
- * used as an offset to read from, and as a count up to the buffer's size.
+ * Reads DT_SONAME of a file. The file may be anything: numbers in it are only used as offsets
+ * to read from, and as counts up to the buffer's size.
  */
 #include <elf.h>
 #include <link.h>
@@ -43,7 +43,7 @@ static const Elf64_Phdr *dynamic_segment(const struct image *f)
 	return NULL;
 }
 
-/* Where in the file an address of the library's is; 0: nowhere. */
+/* Returns the file offset of an address of the library. 0: the file does not have it. */
 static size_t offset_of(const struct image *f, size_t address)
 {
 	const Elf64_Phdr *s;
@@ -58,7 +58,7 @@ static size_t offset_of(const struct image *f, size_t address)
 	return 0;
 }
 
-/* The offset of the name in the file; 0: it has none. */
+/* Returns the name's offset in the file. 0: the file has no name. */
 static size_t find_name(const struct image *f)
 {
 	const Elf64_Phdr *dynamic = dynamic_segment(f);

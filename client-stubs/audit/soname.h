@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name that the library in a file has for the loader (DT_SONAME); false: there is none. */
+/*
+ * Reads the name by which the loader knows the library in a file (DT_SONAME). False: it has
+ * none.
+ */
 bool soname_of(const char *path, char *name, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings, for want of a C library. */
+/* String functions, since there is no C library. */
 #ifndef WORMHOLE_AUDIT_TEXT_H
 #define WORMHOLE_AUDIT_TEXT_H
 

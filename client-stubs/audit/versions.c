@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Compares what our libraries need of the C library with what it has: in a container it is the
- * image's. Both are mapped files that the loader is about to compare itself.
+ * Compares the versions of the C library that our libraries need with those that it has: in a
+ * container it is the image's. Both are mapped files that the loader is about to compare
+ * itself.
  */
 #include <elf.h>
 
 #include "text.h"
 #include "versions.h"
 
-/* DT_VERDEF and DT_VERNEED are addresses in the file, DT_STRTAB by then one of memory. */
+/* DT_VERDEF and DT_VERNEED are addresses in the file. DT_STRTAB is by then an address in memory. */
 static const char *table(const struct link_map *map, Elf64_Sxword tag)
 {
 	const Elf64_Dyn *d;

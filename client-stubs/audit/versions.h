@@ -6,7 +6,10 @@
 
 #define VERSIONS_LIBC	"libc.so.6"
 
-/* The newest version of the C library that a library of ours needs and this one lacks, or NULL. */
+/*
+ * Returns the newest version of the C library that a library of ours needs and this one lacks,
+ * or NULL if none is lacking.
+ */
 const char *versions_lacking(const struct link_map *ours, const struct link_map *libc);
 
 #endif

@@ -25,7 +25,7 @@ static int compare_names(const void *key, const void *element)
 	return strcmp(key, *(const char *const *)element);
 }
 
-/* RT_EXPORTS is sorted; -1 when the name is not in it. */
+/* RT_EXPORTS is sorted. Returns -1 if the name is not in it. */
 static int export_index(const char *name)
 {
 	const char *const *hit;
@@ -64,7 +64,7 @@ static size_t collect(const struct elf_symbols *s, struct preload_func *funcs)
 	return n;
 }
 
-/* Code at `at` begins something else: functions before it end there at the latest. */
+/* Other code begins at `at`, so functions before it end there at the latest. */
 static void limit(struct preload_func *funcs, size_t n, uint64_t at)
 {
 	size_t low = 0, high = n, mid;
@@ -110,13 +110,16 @@ static bool has(const struct preload_func *funcs, size_t n, const char *name)
 	return false;
 }
 
-/* An object that merely defines a name or two of the runtime is not one. */
+/* An object that merely defines a name or two of the runtime is not a runtime. */
 static enum preload_kind judge(const struct preload_func *funcs, size_t n)
 {
 	if (!has(funcs, n, "__cudaRegisterFatBinary") || !has(funcs, n, "cudaMalloc") ||
 	    !has(funcs, n, "cudaGetDeviceCount"))
 		return PRELOAD_NONE;
-	/* Came with 13.0; the older launch protocol and structures differ. */
+	/*
+	 * This function came with 13.0. Older runtimes have another launch protocol and other
+	 * structures.
+	 */
 	return has(funcs, n, "__cudaGetKernel") ? PRELOAD_FOUND : PRELOAD_VERSION;
 }
 

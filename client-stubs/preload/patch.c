@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes jumps over the entries of functions. The code pages are writable only
- * while that happens; nothing may run in them meanwhile, which holds for a
- * program before its constructors and for a library before dlopen() returns.
+ * Writes jumps over the entries of functions. The code pages are writable only meanwhile, and
+ * nothing may run in them then. That holds for a program before its constructors, and for a
+ * library before dlopen() returns.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -54,7 +54,7 @@ const char *preload_jump(uintptr_t from, size_t room, uintptr_t to)
 	return NULL;
 }
 
-/* Two names at one place that lead to different functions cannot both be right. */
+/* Two names at one address that lead to different functions cannot both be right. */
 const char *preload_check(const struct preload_func *funcs, size_t count, size_t *which)
 {
 	size_t i;
@@ -69,7 +69,7 @@ const char *preload_check(const struct preload_func *funcs, size_t count, size_t
 	return NULL;
 }
 
-/* The functions are sorted by address; checks come first, so that it is all or nothing. */
+/* The functions are sorted by address. All checks come first, so that all or none is changed. */
 enum preload_done preload_redirect(const struct preload_func *funcs, size_t count)
 {
 	uintptr_t from, to;

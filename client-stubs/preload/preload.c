@@ -43,8 +43,8 @@ static void say(const char *fmt, ...)
 }
 
 /*
- * The libcudart.so.13 beside this library and no other: one that the loader
- * would find elsewhere may be NVIDIA's, which cannot work here.
+ * Opens the libcudart.so.13 beside this library and no other: the loader might find NVIDIA's
+ * elsewhere, which cannot work here.
  */
 static void *open_runtime(void)
 {
@@ -82,7 +82,7 @@ static void fill_slots(void)
 	}
 }
 
-/* From stubs.S, at the first call of a redirected function. */
+/* stubs.S calls this at the first call of a redirected function. */
 void *preload_resolve(unsigned long export)
 {
 	pthread_once(&resolve_once, fill_slots);
@@ -96,7 +96,10 @@ static bool is_runtime_library(const char *path)
 	return !strncmp(slash ? slash + 1 : path, "libcudart.so", strlen("libcudart.so"));
 }
 
-/* What cannot be served stays as it is: nobody knows yet whether the program will use it. */
+/*
+ * A runtime that cannot be served stays as it is: nobody knows yet whether the program will use
+ * it.
+ */
 static void serve(const char *path, uintptr_t base)
 {
 	struct preload_func *funcs;
@@ -112,7 +115,7 @@ static void serve(const char *path, uintptr_t base)
 	free(funcs);
 }
 
-/* --- Asked by libcuda.so.1 -------------------------------------------------------- */
+/* --- Questions of libcuda.so.1 ------------------------------------------------------ */
 
 static const char *why_not_redirected(const char *path, uintptr_t base)
 {
@@ -131,8 +134,9 @@ static const char *why_not_redirected(const char *path, uintptr_t base)
 }
 
 /*
- * An object called the driver as only a CUDA runtime that was not redirected does:
- * why it was not, and what helps if it is the user's. NULL: nothing is known.
+ * An object has called the driver in a way that only a CUDA runtime does which was not
+ * redirected. Returns why it was not, and what helps if the user can help. NULL: nothing is
+ * known.
  */
 __attribute__((visibility("default")))
 const char *wormhole_preload_reason(const char *path, uintptr_t base)
@@ -158,12 +162,12 @@ const char *wormhole_preload_reason(const char *path, uintptr_t base)
 	return NULL;
 }
 
-/* --- What the loader loads ---------------------------------------------------------- */
+/* --- The loader's list -------------------------------------------------------------- */
 
-/* Objects are added at the end of the loader's list; the last one seen is enough to know. */
+/* The loader adds objects at the end of its list, so it is enough to know the last one seen. */
 static const struct link_map *seen;
 
-/* What lies beside this library has no static runtime. */
+/* Libraries beside this one have no static runtime. */
 static bool is_ours(const struct link_map *first, const struct link_map *m)
 {
 	static const struct link_map *me;
@@ -192,7 +196,7 @@ static void serve_new_objects(const struct link_map *first)
 	}
 }
 
-/* An object that dlclose() removes may be the last one seen: look at the list anew then. */
+/* dlclose() may remove the object that was seen last. Then the list is read anew. */
 static bool still_listed(const struct link_map *first)
 {
 	const struct link_map *m;
@@ -204,9 +208,8 @@ static bool still_listed(const struct link_map *first)
 }
 
 /*
- * The loader calls the function at r_brk whenever it has changed its list: for
- * debuggers, and here to see a library after it is mapped and before its
- * constructors run.
+ * The loader calls the function at r_brk whenever it has changed its list, for debuggers. Here
+ * it shows a library after it is mapped and before its constructors run.
  */
 static void objects_changed(void)
 {
@@ -220,7 +223,7 @@ static void objects_changed(void)
 	serve_new_objects(_r_debug.r_map);
 }
 
-/* The function is empty: a return, padded to 16 bytes. Anything else is left alone. */
+/* The loader's function is empty: a return, padded to 16 bytes. Anything else is left alone. */
 static void watch_dlopen(void)
 {
 	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of libwormhole-preload.so: programs whose CUDA runtime is linked in
- * statically get each function of it redirected to libcudart.so.13 of the
- * folder that the preload library lies in.
+ * Internals of libwormhole-preload.so. If a program's CUDA runtime is linked in statically, the
+ * library redirects each function of it to the libcudart.so.13 in its own folder.
  */
 #ifndef WORMHOLE_PRELOAD_H
 #define WORMHOLE_PRELOAD_H
@@ -17,7 +16,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A function of a static runtime: where it is and how many bytes are its own. */
+/* A function of a static runtime: its address and the number of bytes that are its own. */
 struct preload_func {
 	uintptr_t addr;		/* in memory */
 	size_t room;		/* up to the next symbol or the section's end */
@@ -25,9 +24,9 @@ struct preload_func {
 };
 
 enum preload_kind {
-	PRELOAD_NONE,		/* no static runtime in it */
+	PRELOAD_NONE,		/* the object has no static runtime */
 	PRELOAD_FOUND,
-	PRELOAD_STRIPPED,	/* no symbol table: there may be one */
+	PRELOAD_STRIPPED,	/* no symbol table, so there may be one */
 	PRELOAD_VERSION,	/* a static runtime of another major version */
 	PRELOAD_NO_MEMORY,
 };
@@ -35,19 +34,22 @@ enum preload_kind {
 /* The names of RT_EXPORTS, in order. */
 extern const char *const preload_names[RT_EXPORT_COUNT];
 
-/* elf.c: the static runtime's functions in an ELF file that is mapped at `base`. */
+/* elf.c: finds the static runtime's functions in an ELF file that is mapped at `base`. */
 enum preload_kind preload_find(const char *path, uintptr_t base, struct preload_func **funcs,
 			       size_t *count);
 
 enum preload_done {
 	PRELOAD_REDIRECTED,
-	PRELOAD_LEFT,		/* as it was */
-	PRELOAD_BROKEN,		/* changed, but not to be executed any more: a security policy */
+	PRELOAD_LEFT,		/* unchanged */
+	PRELOAD_BROKEN,		/* changed, but a security policy forbids to execute it */
 };
 
-/* patch.c: whether every function can be a jump to its stub: NULL, or what is wrong with which. */
+/*
+ * patch.c: can every function become a jump to its stub? Returns NULL, or what is wrong;
+ * `which` is the function's index.
+ */
 const char *preload_check(const struct preload_func *funcs, size_t count, size_t *which);
-/* Makes them such, all or none. */
+/* Turns all or none of them into jumps. */
 enum preload_done preload_redirect(const struct preload_func *funcs, size_t count);
 const char *preload_jump(uintptr_t from, size_t room, uintptr_t to);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One stub per export of libcudart.so.13: a jump through preload_slots. A slot
- * starts out at a piece of code that asks preload_resolve() for the target,
- * with the argument registers kept; no function of the runtime takes a
- * floating-point argument.
+ * One stub for each export of libcudart.so.13: a jump through preload_slots. At the start a
+ * slot points to code that asks preload_resolve() for the target and keeps the argument
+ * registers. No function of the runtime takes a floating-point argument.
  */
 #include "gen_cudart_exports.h"
 
@@ -45,7 +44,7 @@ first_calls:
 	.set	i, i + 1
 	.endr
 
-	/* Here: the stack as at the function's entry, with the index on top. */
+	/* The stack here is as at the function's entry, with the export's index on top. */
 	.balign	16
 first_call:
 	pushq	%rdi

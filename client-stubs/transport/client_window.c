@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Owns the search for window devices in sysfs and the first look at a window.
- * The control page is hostile as any shared memory: copied once, then checked.
+ * Owns the search for window devices in sysfs and the first look at a window. The control page
+ * is as hostile as any shared memory: it is copied once, then checked.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #include "log.h"
 #include "window.h"
 
-/* ivshmem as QEMU presents it. */
+/* The PCI numbers of ivshmem in QEMU. */
 #define PCI_VENDOR	0x1af4
 #define PCI_DEVICE	0x1110
 
-/* A sysfs attribute that holds one hexadecimal number, or -1. */
+/* Reads a sysfs attribute that holds one hexadecimal number. Returns -1 on failure. */
 static long read_hex(const char *dir, const char *dev, const char *attr)
 {
 	char path[320];
@@ -35,7 +35,7 @@ static long read_hex(const char *dir, const char *dev, const char *attr)
 	return value;
 }
 
-/* scandir() filters have no argument of their own. */
+/* A filter for scandir(), which passes no argument of the caller. */
 static int no_dot(const struct dirent *d)
 {
 	return d->d_name[0] != '.';

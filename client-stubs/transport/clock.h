@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For how long something took, or may take. */
+/* A clock that measures how long something took, or may take. */
 #ifndef WORMHOLE_CLOCK_H
 #define WORMHOLE_CLOCK_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loads the session into a link namespace of its own, and tells it when a thread
- * of the program's comes and ends: server/session/foreign.c does for such a thread what
- * the namespace's C library does for its own.
+ * Loads the session into a link namespace of its own, and tells it when a thread of the program
+ * starts and ends. server/session/foreign.c does for such a thread what the namespace's C
+ * library does for its own threads.
  */
 #define _GNU_SOURCE
 #include "namespace.h"
@@ -30,8 +30,8 @@ static __thread bool entered __attribute__((tls_model("initial-exec")));
 /* --- Threads ------------------------------------------------------------------------ */
 
 /*
- * In the last round, because destructors of the program's data may call CUDA. The
- * value counts the rounds.
+ * Runs in the last round of destructors, because destructors of the program's data may call
+ * CUDA. The value counts the rounds.
  */
 static void thread_end(void *round)
 {
@@ -70,8 +70,8 @@ static void *nothing(void *arg)
 }
 
 /*
- * While a program has one thread its malloc() takes no locks. The loader uses this
- * malloc() for threads of the namespace, too, which do not count as the program's.
+ * While a program has one thread, its malloc() takes no locks. The loader also uses this
+ * malloc() for threads of the namespace, which do not count as the program's.
  */
 static bool become_multithreaded(void)
 {
@@ -81,9 +81,8 @@ static bool become_multithreaded(void)
 }
 
 /*
- * The output streams of the namespace become the program's, which keeps what a
- * kernel prints and what the program prints in order; glibc accepts foreign
- * streams in such a namespace.
+ * The output streams of the namespace become the program's, so that the prints of a kernel and
+ * of the program keep their order. glibc accepts foreign streams in such a namespace.
  */
 static void share_streams(void *lib)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What all transports share: the check of a part's control page, and messages
- * on stderr. The control page is shared memory: it is copied once, then every
- * field is checked against the part's true size.
+ * The code that all transports share: the check of a part's control page, and messages on
+ * stderr. The control page is shared memory: it is copied once, then every field is checked
+ * against the part's true size.
  */
 #include "transport.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Transport to a session inside this process: the cost of the marshalling
- * alone, and tests without a second process. Loads libwormhole-session.so
- * ($WORMHOLE_SESSION) over a private part and $WORMHOLE_BACKEND, in a link
- * namespace of its own (namespace.h).
+ * Transport to a session inside this process. It shows the cost of the encoding alone, and
+ * allows tests without a second process. Loads libwormhole-session.so ($WORMHOLE_SESSION) over
+ * a private part and $WORMHOLE_BACKEND, in a link namespace of its own (namespace.h).
  */
 #define _GNU_SOURCE
 #include "namespace.h"
@@ -19,7 +18,7 @@
 #include "window.h"
 
 #define PART_SIZE	(256UL << 20)
-#define FAR_SIZE	(64UL << 30)	/* addresses; memory comes with use */
+#define FAR_SIZE	(64UL << 30)	/* of addresses; memory is taken when it is used */
 
 static struct {
 	struct wh_session *session;
@@ -30,13 +29,13 @@ static struct {
 	typeof(wh_session_slot) *slot;
 	typeof(wh_dispatch_slot) *dispatch;
 	typeof(wh_session_join_tenant) *join_tenant;
-	bool ready[WH_MAX_SLOTS];	/* with the slot */
+	bool ready[WH_MAX_SLOTS];	/* for each slot */
 } loop;
 
 /* The session knows this thread. */
 static __thread bool known __attribute__((tls_model("initial-exec")));
 
-/* Only on request: it hides what the other transports are for. */
+/* It is used only on request, since it hides what the other transports are for. */
 static int loopback_probe(void)
 {
 	return 0;
@@ -76,8 +75,8 @@ static void add_far(struct wh_link *l)
 }
 
 /*
- * For tests and benches: the limits and counters of a tenant's files. No limit
- * against anybody, since the program owns the session and its environment.
+ * Gives tests and benches the limits and counters of a tenant's files. This protects nobody,
+ * since the program owns the session and its environment.
  */
 static int join_tenant(char *err, size_t size)
 {
@@ -156,8 +155,9 @@ static void loopback_close(struct wh_link *l)
 }
 
 /*
- * A driver does not survive a fork: the child loads another one, into a namespace of its
- * own. What the parent's left in this process stays, since the program may point to it.
+ * A driver does not survive a fork, so the child loads another one, into a namespace of its
+ * own. The memory of the parent's session stays in this process, since the program may point to
+ * it.
  */
 static void loopback_forked(struct wh_link *l)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Transport to a worker in another process of this machine: a sealed memfd
- * mapped at the same address on both sides, futex words in the slot pages, and
- * a socket whose end says that the worker is gone. The worker has a thread for each slot
- * that it was told about.
+ * Transport to a worker in another process of this machine. It consists of a sealed memfd
+ * mapped at the same address on both sides, futex words in the slot pages, and a socket whose
+ * end says that the worker is gone. The worker has a thread for each slot that it was told
+ * about.
  */
 #define _GNU_SOURCE
 #include "transport.h"
@@ -29,16 +29,16 @@
 
 #define WELCOME_TIMEOUT_MS	30000	/* a real driver takes its time to load */
 
-/* This side's part of a slot; one thread at a time uses it. */
+/* This side's state of a slot; one thread at a time uses it. */
 struct lane {
 	struct wh_slot *slot;
 	uint32_t calls;
-	uint32_t done;		/* of these, as far as was looked */
+	uint32_t done;		/* how many of these were done at the last look */
 	struct wh_shm_cell *cell;
-	uint32_t longs;		/* calls that were too long for a cell */
-	uint32_t long_call[WH_SHM_LONGS];	/* the last one in each place */
+	uint32_t longs;		/* number of calls that were too long for a cell */
+	uint32_t long_call[WH_SHM_LONGS];	/* the last call in each place */
 	struct wh_shm_spin spin;
-	bool used;		/* the worker knows */
+	bool used;		/* the worker knows the slot */
 } __attribute__((aligned(64)));
 
 static struct {
@@ -88,7 +88,7 @@ static int dial(void)
 	return -1;
 }
 
-/* The welcome message and the part's file, which stays -1 if none came. */
+/* Receives the welcome message and the part's file, which stays -1 if none came. */
 static int receive(int sock, struct wh_shm_welcome *w, int *file)
 {
 	union {
@@ -209,11 +209,11 @@ static int worker_gone(void)
 {
 	struct pollfd p = { .fd = shm.sock, .events = POLLIN };
 
-	/* Nothing is ever sent after the welcome: readable means the end. */
+	/* The worker sends nothing after the welcome, so a readable socket means the end. */
 	return poll(&p, 1, 0) != 0;
 }
 
-/* The worker makes a thread for the slot. */
+/* Tells the worker to make a thread for the slot. */
 static int use_slot(uint32_t number)
 {
 	const struct wh_shm_use use = { .magic = WH_SHM_MAGIC, .slot = number };
@@ -224,7 +224,7 @@ static int use_slot(uint32_t number)
 	return WH_OK;
 }
 
-/* Is this call done? The worker runs them in order. */
+/* Is this call done? The worker runs a slot's calls in order. */
 static bool reached(struct lane *n, uint32_t call)
 {
 	n->done = __atomic_load_n(&n->slot->response, __ATOMIC_SEQ_CST);
@@ -262,8 +262,8 @@ static int await(struct lane *n, uint32_t call)
 #define OTHERS_NAP_NS	20000
 
 /*
- * The calls of a slot that other threads use: nothing of its own is touched, so who waits
- * looks, and is not woken. The response may be that of a call which was sent since.
+ * Waits for a call of a slot that other threads use. It changes nothing of the slot, so the
+ * waiter polls and is not woken. The response may be that of a later call.
  */
 static int shm_reached(struct wh_link *l, uint32_t slot, uint64_t number)
 {
@@ -295,7 +295,7 @@ static void send_call(struct wh_slot *s, uint32_t call)
 		syscall(SYS_futex, &s->request, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* What posted calls left behind: all of them are done now. */
+/* Takes what posted calls left behind: all of them are done now. */
 static void look_back(struct wh_link_slot *l, struct wh_slot *s)
 {
 	uint64_t deferred = __atomic_load_n(&s->deferred, __ATOMIC_RELAXED);
@@ -308,13 +308,16 @@ static void look_back(struct wh_link_slot *l, struct wh_slot *s)
 		l->deferred = (int)deferred;
 }
 
-/* Of whose last numbers `call` is the lower half; answered calls count, too. */
+/*
+ * Returns the full number of which `call` is the lower half, near `last`. Answered calls count,
+ * too.
+ */
 static uint64_t long_number(uint64_t last, uint32_t call)
 {
 	return last + (uint32_t)(call - (uint32_t)last);
 }
 
-/* Others compare the lower halves: what they know must not get too old. */
+/* Other threads compare the lower halves, so the number that they see must not get too old. */
 static void keep_up(struct wh_link_slot *o, uint32_t call)
 {
 	if (__builtin_expect(call - (uint32_t)o->posted > 1u << 30, 0))
@@ -355,8 +358,8 @@ static int shm_call_patiently(struct wh_link *l, uint32_t handler, uint64_t arg,
 }
 
 /*
- * Where the request goes. Before a place for a long one serves again the call that it held
- * has to be done.
+ * Finds the place for the request. A place for a long request is used again only when the call
+ * that it held is done.
  */
 static int request_of(struct lane *n, struct wh_shm_cell *c, uint32_t call, size_t size,
 		      uint8_t **to)
@@ -388,12 +391,15 @@ static int shm_post(struct wh_link *l, uint32_t slot, uint32_t handler, size_t s
 
 	if (!n->cell || !n->used || size > WH_SHM_LONG)
 		return WH_ENOSYS;
-	/* Half of the cells at a time, so that not each call waits for the other side's word. */
+	/*
+	 * It waits for half of the cells at a time, so that not each call waits for the other
+	 * side's word.
+	 */
 	if ((int32_t)(call - n->done) > WH_SHM_CELLS) {
 		rc = await(n, call - WH_SHM_CELLS / 2);
 		if (rc)
 			return rc;
-		/* Beside the response's number, which was just read. */
+		/* This word lies beside the response's number, which was just read. */
 		o->no_post = __atomic_load_n(&s->no_post, __ATOMIC_RELAXED);
 	}
 	rc = request_of(n, c, call, size, &to);
@@ -439,7 +445,7 @@ static void shm_close_link(struct wh_link *l)
 	shm.sock = -1;
 }
 
-/* The part was left to the parent. */
+/* The part stays the parent's. */
 static void shm_forked(struct wh_link *l)
 {
 	(void)l;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The transport without exits. Owns what a client process needs for it: the
- * window part and the trampoline at their fixed addresses, and the pair that
- * KVM gives for them. One pair per process, one call at a time in each slot.
+ * The transport without exits. Owns what a client process needs for it: the window part and the
+ * trampoline at their fixed addresses, and the pair that KVM gives for them. A process has one
+ * pair, and one call at a time in each slot.
  *
- * The part lies at WH_WINDOW_VA exactly as long as this process is attached
- * or tries to be: KVM takes its absence as the end of the pair.
+ * The part lies at WH_WINDOW_VA exactly as long as this process is attached or tries to be: KVM
+ * takes its absence as the end of the pair.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,33 +36,37 @@
 #ifndef PCI_DEVICES
 #define PCI_DEVICES		"/sys/bus/pci/devices"
 #endif
-/* A worker comes back some time after its last client left. */
+/* A worker comes back some time after its last client has left. */
 #define ATTACH_TIMEOUT_MS	5000
 #define ATTACH_TIMEOUT_MAX	86400000	/* a day */
 #define ATTACH_TIMEOUT_ENV	"WORMHOLE_ATTACH_TIMEOUT_MS"
 
-/* This side's part of a slot; one thread at a time uses it. */
+/* This side's state of a slot; one thread at a time uses it. */
 struct lane {
 	struct wh_slot *slot;
 	wh_delegate_fn *delegate;
 	uint32_t index;		/* EPTP index */
 	union {
-		uint16_t no_call;	/* one of the two: one look before a call */
+		uint16_t no_call;	/* both flags at once: one look before a call */
 		struct {
 			volatile uint8_t busy;		/* a call of this process is under way */
-			volatile uint8_t forked;	/* the pair is this process's parent's */
+			/* the pair belongs to this process's parent */
+			volatile uint8_t forked;
 		};
 	};
 } __attribute__((aligned(64)));
 
-/* What is mapped is noted before: a fork, or whoever leaves open(), may come at any time. */
+/*
+ * A mapping is noted here before it is made: a fork, or a jump out of open(), may come at any
+ * time.
+ */
 static struct pair {
 	struct lane lane[WH_MAX_SLOTS];
-	uint32_t index;		/* EPTP index of slot 0; the next ones follow */
+	uint32_t index;		/* EPTP index of slot 0; the next slots follow */
 	uint32_t nslots;	/* 0 = not attached */
 	wh_delegate_fn *delegate;
 	bool trampoline;	/* mapped */
-	bool open;		/* a link has it */
+	bool open;		/* a link has the pair */
 	size_t part_size;	/* mapped at WH_WINDOW_VA; 0 = not mapped */
 	size_t calls_end;	/* slot pages and message areas end here */
 	bool forked;
@@ -74,16 +78,16 @@ static int vmfunc_probe(void)
 {
 	uint32_t version, role = wh_detect(&version);
 
-	/* Another version is worth the try: open() says what differs. */
+	/* It is worth trying another version: open() says what differs. */
 	return role == WH_ROLE_CLIENT || (role == WH_ROLE_NONE && version);
 }
 
-/* The user shadow stack, whose pages a view does not have. 0 = none. */
+/* Returns the user shadow stack pointer: a view has no shadow stack pages. 0: there is none. */
 static uint64_t shadow_stack(void)
 {
 	uint64_t ssp = 0;
 
-	/* RDSSPQ: a NOP where there is none. */
+	/* RDSSPQ is a NOP where there is no shadow stack. */
 	__asm__ volatile("rdsspq %0" : "+r" (ssp));
 	return ssp;
 }
@@ -115,8 +119,8 @@ static int check_machine(void)
 /* --- Mappings ------------------------------------------------------------- */
 
 /*
- * Like mmap() at a fixed address that must be free. Kernels before 4.17 take
- * MAP_FIXED_NOREPLACE as a hint, so look where the mapping went.
+ * Works like mmap() at a fixed address that must be free. Kernels before 4.17 take
+ * MAP_FIXED_NOREPLACE as a hint, so it checks where the mapping is.
  */
 static void *map_at(uint64_t va, size_t size, int prot, int flags, int fd, off_t offset)
 {
@@ -137,7 +141,7 @@ static void unmap_trampoline(void)
 	pair.trampoline = false;
 }
 
-/* This process's copy of the code page, and the page that says "client". */
+/* Maps this process's copy of the code page, and the page that says "client". */
 static int map_code(void)
 {
 	struct wh_world *world;
@@ -163,7 +167,7 @@ static int map_code(void)
 	return WH_OK;
 }
 
-/* And zeroes, where a view says which slot it is. */
+/* Also maps zeroes at the place where a view says which slot it is. */
 static int map_trampoline(void)
 {
 	int status;
@@ -249,8 +253,8 @@ static void take_slot(uint32_t i)
 }
 
 /*
- * The link's slots, from the control page: copied once, then checked. KVM has them
- * in the pages behind the control page, so they must be there.
+ * Takes the link's slots from the control page, which is copied once, then checked. KVM has the
+ * slots in the pages behind the control page, so they must be there.
  */
 static int take_slots(void)
 {
@@ -270,7 +274,7 @@ static int take_slots(void)
 	return WH_OK;
 }
 
-/* Take one part: it is mapped afterwards only if this process is attached. */
+/* Tries to attach to one part. It stays mapped only if this process is attached. */
 static int try_part(struct wh_link *l, int fd, uint64_t offset, size_t size)
 {
 	int status = map_part(fd, offset, size);
@@ -292,13 +296,13 @@ static int try_part(struct wh_link *l, int fd, uint64_t offset, size_t size)
 	return status;
 }
 
-/* What a later try may change: somebody else's pair may just be ending. */
+/* Can a later try give another status? Somebody else's pair may just be ending. */
 static int may_pass(int status)
 {
 	return status == WH_ENOENT || status == WH_EBUSY || status == WH_ENOMEM;
 }
 
-/* The first part of a window that can be had. "Taken" says more than "no worker". */
+/* Takes the first free part of a window. On failure, "taken" says more than "no worker". */
 static int try_window(struct wh_link *l, const struct wh_window *w)
 {
 	int status = WH_ENOENT, fd = open(w->path, O_RDWR | O_CLOEXEC);
@@ -337,14 +341,14 @@ static int try_windows(struct wh_link *l, const struct wh_window *w, int n)
 			return WH_OK;
 		if (!may_pass(rc))
 			wh_log("%s: %s", w[i].path, wh_strerror(rc));
-		/* As long as one window may still be had, waiting makes sense. */
+		/* As long as one window may still become free, waiting makes sense. */
 		if (!i || (may_pass(rc) && (!may_pass(status) || status == WH_ENOENT)))
 			status = rc;
 	}
 	return status;
 }
 
-/* False, and one line says why: what is set is no number of milliseconds. */
+/* Returns false, after one line that says why, if the setting is no number of milliseconds. */
 static int attach_timeout(int64_t *ms)
 {
 	const char *s = getenv(ATTACH_TIMEOUT_ENV);
@@ -362,7 +366,7 @@ static int attach_timeout(int64_t *ms)
 	return 0;
 }
 
-/* Nobody tells a client that a worker came, so look again, ever more seldom. */
+/* Nobody tells a client that a worker came, so it looks again, ever more seldom. */
 static int attach_any(struct wh_link *l)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -398,9 +402,9 @@ static int attach_any(struct wh_link *l)
 /* --- Fork --------------------------------------------------------------------- */
 
 /*
- * A child has the trampoline but not the part. Where the slots and messages were it gets
- * empty pages: a signal handler may have forked within a call, which goes on in
- * the child until KVM refuses it, and then looks for its response.
+ * A child has the trampoline but not the part. It gets empty pages where the slots and messages
+ * were, since a signal handler may have forked within a call. The call goes on in the child
+ * until KVM refuses it, and then looks for its response.
  */
 static void in_child(void)
 {
@@ -411,7 +415,7 @@ static void in_child(void)
 	pair.forked = true;
 	for (i = 0; i < pair.nslots; i++)
 		pair.lane[i].forked = 1;
-	/* It came along if the parent was just about to keep it to itself. */
+	/* The part came along if the parent had not yet kept it out of children. */
 	munmap((void *)WH_WINDOW_VA, pair.part_size);
 	map_at(WH_WINDOW_VA, pair.calls_end, PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -433,8 +437,8 @@ static void forget_parent(void)
 }
 
 /*
- * One that waited for a worker was left by siglongjmp(), or its thread has ended. KVM
- * would not miss the part: the next one will be where it was.
+ * A thread that waited for a worker has left by siglongjmp(), or has ended. KVM would not miss
+ * the old part, since the next one will be at the same address.
  */
 static void drop_unfinished(void)
 {
@@ -478,9 +482,9 @@ static int vmfunc_open(struct wh_link *l)
 }
 
 /*
- * busy needs no atomics: the stubs let one thread at a time into a slot, so whoever
- * finds it set is a signal handler on top of the call, or comes after a
- * handler that never returned to it.
+ * `busy` needs no atomics, since the stubs let one thread at a time into a slot. So whoever
+ * finds it set is a signal handler on top of the call, or comes after a handler that never
+ * returned to it.
  */
 static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot)
 {
@@ -496,7 +500,7 @@ static int vmfunc_call(struct wh_link *l, uint32_t handler, uint64_t arg, size_t
 	return (int)status;
 }
 
-/* A call that a signal handler left for good: nobody will end it but KVM. */
+/* Cancels a call that a signal handler left for good: only KVM can end it. */
 static void cancel_call(struct lane *n)
 {
 	struct wh_leaf l = { { n->index }, 0, 0, 0 };
@@ -507,8 +511,8 @@ static void cancel_call(struct lane *n)
 }
 
 /*
- * The worker stopped in the middle of the call, with whatever the driver had
- * locked: it can serve nobody any more.
+ * The worker stopped in the middle of the call, and the driver may have locks held: it can
+ * serve nobody any more.
  */
 static int vmfunc_abandon(struct wh_link *l, uint32_t slot)
 {
@@ -533,7 +537,7 @@ static void leave_pair(struct pair *p)
 			cancel_call(&p->lane[i]);
 	status = detach();
 	if (status != WH_OK && status != WH_EGONE && status != WH_ENOENT) {
-		/* Without its part the pair ends too, at KVM's next look. */
+		/* Without its part the pair also ends, at KVM's next look. */
 		wh_log("vmfunc: detach: %s", wh_strerror(status));
 	}
 }
@@ -554,9 +558,9 @@ static void vmfunc_close(struct wh_link *l)
 }
 
 /*
- * The worker need not wait until KVM misses the window. Destructors of other
- * libraries and threads that still run may touch pinned memory: where the part
- * was they find pages of zeros, not the next client's.
+ * Detaches at once, so that the worker need not wait until KVM misses the window. Destructors
+ * of other libraries and threads that still run may touch pinned memory. Where the part was
+ * they find pages of zeros, not the next client's data.
  */
 static void vmfunc_end(struct wh_link *l)
 {
