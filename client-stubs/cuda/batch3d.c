@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Batches of box copies. A batch promises no order among its copies, so one
- * after the other is right; each becomes the one copy that knows pageable
- * memory. Extents and offsets count elements where an array takes part.
+ * Batches of box copies. A batch promises no order among its copies, so it is right to make one
+ * after the other. Each becomes the single copy whose code knows pageable memory. Extents and
+ * offsets count elements if an array takes part.
  */
 #include "stubs.h"
 
@@ -37,7 +37,7 @@ static size_t format_bytes(CUarray_format f)
 	}
 }
 
-/* Bytes of an element of the operand; 1 for memory. */
+/* Finds the bytes of an element of the operand; 1 for memory. */
 static CUresult element(const CUmemcpy3DOperand *o, size_t *size)
 {
 	CUDA_ARRAY3D_DESCRIPTOR d;
@@ -100,7 +100,10 @@ static CUresult describe(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 	return CUDA_SUCCESS;
 }
 
-/* The old form says which copy failed; SIZE_MAX stands for "none in particular". */
+/*
+ * In the old form of the call, `failed` says which copy failed; SIZE_MAX means "none in
+ * particular".
+ */
 static CUresult batch(size_t count, const CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed,
 		      unsigned long long flags, CUstream stream)
 {

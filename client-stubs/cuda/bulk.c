@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copying pageable memory from and to staging buffers. One CPU copies about
- * 11 GB/s while the bus takes five times that, so where CPUs are plenty a large
- * copy is shared with one or two helper threads: chunks are taken from one
- * counter, and whoever comes late finds less to do. One copy at a time: the
- * caller holds the staging lock.
+ * Copies pageable memory from and to staging buffers. One CPU copies about 11 GB/s, while the
+ * bus takes five times that. So if there are plenty of CPUs, one or two helper threads share a
+ * large copy: they take chunks from one counter, and a late helper finds less to do. There is
+ * one copy at a time, since the caller holds the staging lock.
  */
 #define _GNU_SOURCE
 #include "stubs.h"
@@ -17,18 +16,19 @@
 #include <unistd.h>
 
 #define CHUNK		(64UL << 10)
-#define SHARED_FROM	(256UL << 10)	/* below, a helper's wake is not worth it */
+#define SHARED_FROM	(256UL << 10)	/* below this, a helper's wake-up is not worth it */
 #define MAX_HELPERS	2
 #ifndef CPUS_FOR_EACH
-#define CPUS_FOR_EACH	4		/* a helper for so many CPUs that the process may use */
+#define CPUS_FOR_EACH	4		/* one helper for so many CPUs that the process may use */
 #endif
-#define WAKE_FROM	(1UL << 20)	/* below, a copy is over before who sleeps is there */
-#define IDLE_NS		60000		/* a helper looks for so long: a wake costs as much */
+/* below this, a copy is over before a sleeping helper is awake */
+#define WAKE_FROM	(1UL << 20)
+/* a helper polls for so long, since a wake-up costs as much */
+#define IDLE_NS		60000
 
 /*
- * `inside` counts helpers that have looked at `open` and may be copying; both
- * are sequentially consistent, so a caller that closes the job and then sees
- * nobody inside can change it.
+ * `inside` counts helpers that have looked at `open` and may be copying. Both are sequentially
+ * consistent, so a caller that closes the job and then sees nobody inside may change the job.
  */
 static struct {
 	uint8_t *dst;
@@ -55,8 +55,8 @@ static void take_chunks(void)
 }
 
 /*
- * Copies come at once, as the parts of a large one, or a program's step later. Who looked for
- * longer than the last time took would take a tenant's CPU for nothing in each step.
+ * Copies come at once, as the parts of a large one, or a program's step later. A helper that
+ * polls for longer than the last wait took would waste a tenant's CPU in each step.
  */
 static void await_job(struct wh_shm_spin *spin, uint32_t seen, bool look)
 {
@@ -96,7 +96,10 @@ static int cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* The program's signals are for its own threads; a fault in its memory is its own, too. */
+/*
+ * Helpers block all signals, since the program's signals are for its own threads. Signals for a
+ * fault in the program's memory are the program's, too.
+ */
 static void start_helpers(void)
 {
 	int want = cpus() / CPUS_FOR_EACH;
@@ -117,7 +120,7 @@ static void start_helpers(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* No helper touches the job after this, nor until it is opened again. */
+/* After this, no helper touches the job until it is opened again. */
 static void close_job(void)
 {
 	__atomic_store_n(&job.open, 0, __ATOMIC_SEQ_CST);
@@ -133,7 +136,7 @@ void wh_bulk_copy(void *dst, const void *src, size_t n, size_t whole)
 		memcpy(dst, src, n);
 		return;
 	}
-	close_job();		/* still open if siglongjmp() left it */
+	close_job();		/* the job is still open if siglongjmp() left it */
 	job.dst = dst;
 	job.src = src;
 	job.size = n;

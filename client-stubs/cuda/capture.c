@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which thread captures what. The worker's driver sees one thread, so it cannot
- * tell whose capture forbids whose calls: this side knows, and sends with each
- * call the mode that makes the driver decide as it would for separate threads.
+ * Knows which thread captures what. The worker's driver sees one thread, so it cannot tell
+ * whose capture forbids whose calls. This side knows it, and sends with each call the mode that
+ * makes the driver decide as it would for separate threads.
  */
 #include "order.h"
 #include "stubs.h"
@@ -28,7 +28,7 @@ static void count(const struct capture *c, int by)
 	wh_first_only_by(by);
 }
 
-/* Any thread may end a capture, so this is looked up and not counted in the thread. */
+/* Any thread may end a capture, so a thread does not count its captures: the list is searched. */
 static bool captures_now(const struct wh_thread *t)
 {
 	const struct capture *c;
@@ -41,7 +41,10 @@ static bool captures_now(const struct wh_thread *t)
 	return c;
 }
 
-/* As cuThreadExchangeStreamCaptureMode() explains the modes. */
+/*
+ * Returns the mode, as the documentation of cuThreadExchangeStreamCaptureMode() explains the
+ * modes.
+ */
 uint32_t wh_capture_mode_now(const struct wh_thread *t)
 {
 	bool forbidden = captures_now(t) ||
@@ -58,8 +61,8 @@ static void began(CUstream stream, CUstreamCaptureMode mode, CUgraph into)
 	struct capture *c = malloc(sizeof(*c));
 
 	/*
-	 * Without a note the driver judges all threads as one: stricter, never laxer. And
-	 * from then on it is asked whether a stream is captured.
+	 * Without a note the driver judges all threads as one, which is stricter and never
+	 * laxer. From then on the driver is also asked whether a stream is captured.
 	 */
 	if (!c) {
 		__atomic_fetch_add(&wh_client.captures, 1, __ATOMIC_RELAXED);
@@ -118,7 +121,7 @@ static bool wrong_thread(uint64_t stream, CUgraph *into)
 	return wrong;
 }
 
-/* The capture that began in this stream is over, whatever became of it. */
+/* The capture that began in this stream is over, whatever its result is. */
 static void ended(uint64_t stream)
 {
 	struct capture **p, *c;
@@ -134,7 +137,7 @@ static void ended(uint64_t stream)
 	free(c);
 }
 
-/* The driver ends such a capture and gives out no graph: here it still has to go. */
+/* The driver ends such a capture and gives out no graph, so the graph is destroyed here. */
 static CUresult end_from_wrong_thread(CUstream hStream, uint64_t stream, CUgraph into)
 {
 	CUgraph graph = NULL;
@@ -169,9 +172,9 @@ CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 }
 
 /*
- * Streams of which the driver said that they are not captured, and what was known then:
- * the same answer holds while this process captures nothing, and while no call has come
- * that could end a stream or show an error. Libraries ask before each of their calls.
+ * Streams that were not captured when the driver was asked, and the epoch of that answer. The
+ * answer holds while this process captures nothing, and while no call has come that could end a
+ * stream or show an error. Libraries ask before each of their calls.
  */
 #define ASKED	64u	/* a power of two */
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One call from the stubs' side: take a slot, build, send, read, leave. Owns
- * the process's state and its end; a transport that fails once is dead for good,
- * because nobody knows what the worker has done by then.
+ * Makes one call for the stubs: takes a slot, lets the stub build the request, sends it, lets
+ * the stub read the response, and gives the slot back. Owns the process's state and its end. A
+ * transport that fails once is dead for good, because nobody knows then what the worker has
+ * done.
  */
 #define _GNU_SOURCE
 #include "quick.h"
@@ -21,7 +22,7 @@ __thread struct wh_thread wh_thread __attribute__((tls_model("initial-exec")));
 _Static_assert(WH_CALL_whDeviceInfo < 3 && WH_CALL_whHello < 3, "first calls, first numbers");
 #define FIRST_CALLS	3
 
-/* The worker's last word, which stands in the part until another worker has it. */
+/* Returns the worker's last word, which stays in the part until another worker has the part. */
 static CUresult last_word(void)
 {
 	const struct wh_ctl *ctl = (const struct wh_ctl *)wh_client.link.part;
@@ -51,10 +52,10 @@ CUresult wh_usable(void)
 
 static CUresult lost(int status)
 {
-	/* Refused, and nothing happened to the call that is under way. */
+	/* The transport refused the call, and nothing happened to the call that is under way. */
 	if (status == WH_EBUSY)
 		return CUDA_ERROR_NOT_PERMITTED;
-	/* No way back: a restarted worker would know none of the handles. */
+	/* There is no way back: a restarted worker would know none of the handles. */
 	if (wh_client.state < WH_DEAD) {
 		wh_client.last = last_word();
 		__atomic_store_n(&wh_client.state, WH_DEAD, __ATOMIC_RELEASE);
@@ -63,7 +64,7 @@ static CUresult lost(int status)
 	return not_ready(wh_client.state);
 }
 
-/* The slot came with a call that nobody waits for any more. */
+/* The slot came with a call that nobody waits for any more. Is the slot usable now? */
 static bool drop_abandoned(struct wh_link *l, uint32_t slot)
 {
 	int status;
@@ -77,7 +78,7 @@ static bool drop_abandoned(struct wh_link *l, uint32_t slot)
 	return !status;
 }
 
-/* With a slot: is there a link to use? Else the slot is given back. */
+/* The caller has a slot. Is there a link to use? If not, the slot is given back. */
 static inline CUresult look_at_link(struct wh_thread *t)
 {
 	if (__builtin_expect(wh_client.link.t && wh_client.state < WH_DEAD, 1))
@@ -87,8 +88,9 @@ static inline CUresult look_at_link(struct wh_thread *t)
 }
 
 /*
- * A slot with the link in it, or why not. Whether it has to be the first one is looked at
- * again: a call on another one that began before is not counted where that matters.
+ * Takes a slot with the link in it, or returns why it cannot. It checks again whether the slot
+ * must be the first one: a call in another slot that began earlier is not counted where that
+ * matters.
  */
 static inline CUresult take_slot(struct wh_thread *t, const void *frame)
 {
@@ -183,7 +185,7 @@ void *wh_begin_connected(struct wh_call *c, uint32_t call, size_t size)
 	return begin(c, call, size);
 }
 
-/* Sleep without what the shortest sleeps of the kernel add. */
+/* Sleeps without the time that the kernel adds to its shortest sleeps. */
 static void pause_us(int us)
 {
 	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
@@ -196,7 +198,7 @@ static void pause_us(int us)
 
 #define WH_KEPT	1	/* see call_patiently */
 
-/* The slot that the call had: its request and response have their place there. */
+/* Takes the slot that the call had, since its request and response have their place there. */
 static CUresult take_again(struct wh_thread *t, const void *frame)
 {
 	CUresult res = wh_slot_again(t, frame);
@@ -205,10 +207,9 @@ static CUresult take_again(struct wh_thread *t, const void *frame)
 }
 
 /*
- * Nothing was done: the client has used up its share of the device for now. It
- * waits without the slot, which its other threads and calls can use meanwhile,
- * and sends the same request again. Signal handlers run in between as they would
- * before the call.
+ * Nothing was done, since the client has used up its share of the device for now. It waits
+ * without the slot, which its other threads and calls can use meanwhile, and sends the same
+ * request again. Signal handlers run in between as they would before the call.
  */
 static int try_later(struct wh_call *c, uint32_t handler, int status)
 {
@@ -251,7 +252,7 @@ static inline int send(struct wh_call *c, uint32_t handler)
 	return status;
 }
 
-/* Is there a response, after all? */
+/* Is there a response? */
 static CUresult answered(struct wh_call *c, uint32_t handler, int status)
 {
 	struct wh_rsp *r = c->rsp;
@@ -261,7 +262,7 @@ static CUresult answered(struct wh_call *c, uint32_t handler, int status)
 	if (__builtin_expect(status != 0, 0)) {
 		if (c->result != CUDA_SUCCESS)
 			return c->result;
-		r->size = 0;	/* what stands there is no response */
+		r->size = 0;	/* the bytes there are no response */
 		return lost(status);
 	}
 	if (__builtin_expect(r->size & WH_RSP_OUTPUT, 0)) {
@@ -340,7 +341,7 @@ struct interned {
 	char text[];
 };
 
-/* Kernel names repeat: a list per hash suffices. */
+/* Kernel names repeat, so a list for each hash is enough. */
 static const char *intern_locked(const char *text, size_t n)
 {
 	static struct interned *bucket[256] WH_PAIR;
@@ -408,7 +409,7 @@ CUresult wh_refuse(const char *name)
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
-/* What a thread still holds at its end was left behind: others wait for it. */
+/* Others wait for whatever a thread still holds at its end, so it is given back. */
 static void give_back_all(struct wh_thread *t)
 {
 	int id;
@@ -434,7 +435,7 @@ static void thread_end(void *p)
 	__atomic_fetch_sub(&wh_client.threads, 1, __ATOMIC_RELAXED);
 }
 
-/* Its end has nothing to give back any more. */
+/* The thread in a fork's child has nothing to give back at its end any more. */
 void wh_thread_after_fork(void)
 {
 	if (wh_thread.known)
@@ -447,7 +448,7 @@ static void thread_setup(void)
 	pthread_key_create(&thread_key, thread_end);
 }
 
-/* Where the stack is; without an answer no lock is ever taken over. */
+/* Finds the thread's stack. Without an answer no lock is ever taken over. */
 static void find_stack(struct wh_holder *t)
 {
 	pthread_attr_t attr;
@@ -475,7 +476,10 @@ void wh_thread_first(void)
 
 /* --- The end of the process --------------------------------------------------------- */
 
-/* For whoever wants to know how many of a program's calls are answered here. */
+/*
+ * Prints how many of the program's calls were answered without the worker, if WORMHOLE_STATS
+ * asks.
+ */
 static void print_stats(void)
 {
 	const char *on = getenv("WORMHOLE_STATS");
@@ -487,11 +491,10 @@ static void print_stats(void)
 }
 
 /*
- * Give the pair back, so that nobody waits for the host to notice. As a
- * destructor this comes after all atexit() functions, after the destructors of
- * every library that needs this one, and last in this one; whoever calls still
- * later gets CUDA_ERROR_DEINITIALIZED. A thread that is inside a long call then
- * keeps the pair until the host notices.
+ * Gives the pair back, so that nobody waits for the host to notice. As a destructor this runs
+ * after all atexit() functions, after the destructors of every library that needs this one, and
+ * last in this library. A later caller gets CUDA_ERROR_DEINITIALIZED. If a thread is inside a
+ * long call, the pair stays until the host notices.
  */
 __attribute__((destructor(101))) static void end_of_process(void)
 {
@@ -501,10 +504,10 @@ __attribute__((destructor(101))) static void end_of_process(void)
 		return;
 	__atomic_store_n(&wh_client.state, WH_ENDED, __ATOMIC_RELEASE);
 	print_stats();
-	/* Where the process's end says it all by itself, nothing is given back. */
+	/* If the transport has no end(), the end of the process says it all by itself. */
 	if (!l->t || !l->t->end)
 		return;
-	/* Also from a handler on top of a call, or after a call that was left behind. */
+	/* This may also run in a handler on top of a call, or after a call that was left. */
 	if (!wh_slots_at_end(&wh_thread))
 		return;
 	l->t->end(l);

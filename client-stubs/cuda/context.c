@@ -66,7 +66,7 @@ static bool lookup(uint64_t ctx, CUdevice *dev)
 	return found;
 }
 
-/* A context from elsewhere (a stream's, a pointer's) is asked for once. */
+/* A context that came from elsewhere (a stream, a pointer) is asked for once. */
 static CUresult check(CUcontext ctx)
 {
 	unsigned int version;
@@ -170,8 +170,8 @@ CUresult cuCtxGetDevice(CUdevice *device)
 }
 
 /*
- * Natively these do something only under a profiler, and there is none. Programs call them
- * without one around what they would have profiled.
+ * In the native driver these act only under a profiler, and there is none here. Programs call
+ * them without one around the work that they would have profiled.
  */
 CUresult cuProfilerStart(void)
 {
@@ -260,8 +260,8 @@ void wh_after_cuCtxDestroy_v2(CUcontext ctx)
 /* --- Primary contexts --------------------------------------------------------------- */
 
 /*
- * What the worker said of a device's, and when: the programs' frameworks ask before nearly
- * everything that they do, and only calls of this process change it.
+ * The worker's answer about a device's primary context, and its time. Frameworks ask before
+ * nearly everything that they do, and only calls of this process change the answer.
  */
 #define PRIMARIES	16
 
@@ -273,7 +273,7 @@ static struct primary {
 static uint64_t primary_changes WH_PAIR = 1;
 static pthread_mutex_t primary_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 
-/* Behind the call: an answer that was asked for before it is not kept. */
+/* It runs after the call, so an answer that was asked for before the call is not kept. */
 static void primary_changed(void)
 {
 	__atomic_fetch_add(&primary_changes, 1, __ATOMIC_SEQ_CST);
@@ -339,5 +339,5 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *acti
 void wh_after_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
 	(void)pContext;
-	(void)hCtx;	/* the device is asked for when somebody wants to know */
+	(void)hCtx;	/* the worker is asked for the device when somebody wants to know */
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One-dimensional copies. The host side is looked at first: memory of the data
- * area is named as it is and the driver does the rest; anything else is
- * pageable and goes through staging.
+ * One-dimensional copies. They look at the host side first. The driver copies memory of the
+ * data area itself, by its address. Any other memory is pageable and goes through staging.
  */
 #include "stubs.h"
 
-/* Above this, pieces overlap; below, one call does all. */
+/* Copies larger than this are cut into pieces that overlap; for smaller ones, one call does all. */
 #define ONE_CALL	(1UL << 20)
 static size_t one_call WH_PAIR;
 
-/* Bytes that fit into the message need no staging buffer, and no lock of it. */
+/* Bytes that fit into the message need no staging buffer, and so not its lock. */
 static CUresult tiny_in(CUdeviceptr dst, const void *src, size_t n, bool async, CUstream stream)
 {
 	struct wh_req_whSmallIn *q;
@@ -77,8 +76,8 @@ static bool ready(void)
 }
 
 /*
- * A managed variable named as host memory is the device's as well: so the driver
- * copies it, in order with the stream's other work.
+ * A managed variable named as host memory is the device's as well. So the driver copies it, in
+ * order with the stream's other work.
  */
 static CUresult managed_copy(const void *dst, const void *src, size_t n)
 {
@@ -140,7 +139,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t
 	c.stream = wh_stream(hStream);
 	if (ByteCount <= WH_SMALL_BYTES) {
 		res = tiny_in(dstDevice, srcHost, ByteCount, true, hStream);
-		/* The stream captures: the bytes are to be read when the graph runs. */
+		/* The stream captures, so the bytes have to be read when the graph runs. */
 		return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(&c) : res;
 	}
 	return wh_staged_copy(&c);
@@ -161,7 +160,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteC
 
 /* --- Unified addresses ---------------------------------------------------------------- */
 
-/* Can the worker's driver use p as it is? Also where nothing is copied, or nothing can work. */
+/* Can the worker's driver use p as it is? True also if nothing is copied, or nothing can work. */
 static bool nameable(CUdeviceptr p, size_t n)
 {
 	if (!ready() || !p || !n)
@@ -171,7 +170,10 @@ static bool nameable(CUdeviceptr p, size_t n)
 
 static CUresult host_to_host(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream stream)
 {
-	/* Both pageable: natively also done by the CPU, after the stream's earlier work. */
+	/*
+	 * Both sides are pageable. The native driver also lets the CPU copy, after the stream's
+	 * earlier work.
+	 */
 	CUresult res = cuStreamSynchronize(stream);
 
 	if (res == CUDA_SUCCESS)
@@ -206,8 +208,9 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstr
 }
 
 /*
- * A batch promises no order among its copies, so one after the other is right.
- * The old form says which copy failed; SIZE_MAX stands for "none in particular".
+ * A batch promises no order among its copies, so it is right to make one after the other. In
+ * the old form of the call, `failed` says which copy failed; SIZE_MAX means "none in
+ * particular".
  */
 static CUresult batch(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
 		      size_t *failed, CUstream stream)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies of boxes. When a side is pageable, rows are packed into a staging
- * buffer (or out of one) and each packed piece is a copy of its own. Pieces
- * wait for each other, which CUDA allows for pageable memory, on a stream too.
+ * Copies of boxes. If a side is pageable, rows are packed into a staging buffer (or out of
+ * one), and each packed piece is a copy of its own. Pieces wait for each other, which CUDA
+ * allows for pageable memory, also on a stream.
  */
 #include "stubs.h"
 
-/* How the packed pieces are issued: like the call they belong to. */
+/* How the packed pieces are issued: in the same way as the call that they belong to. */
 struct box {
 	CUDA_MEMCPY3D c;
-	bool flat;		/* was a 2D copy */
+	bool flat;		/* the call was a 2D copy */
 	bool async;
 	CUstream stream;
-	bool managed;		/* a side was named as host memory, and is the device's, too */
+	bool managed;		/* a side was named as host memory, but is the device's, too */
 };
 
 static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
@@ -37,8 +37,8 @@ static CUresult issue(const CUDA_MEMCPY3D *c, const struct box *b)
 /* --- Which sides are pageable ----------------------------------------------------- */
 
 /*
- * An unknown unified address is the program's own memory. A managed variable is
- * the device's, so that copies keep the stream's order; was it named as the host's?
+ * An unknown unified address is the program's own memory. A managed variable is treated as the
+ * device's, so that copies keep the stream's order. Returns whether it was named as the host's.
  */
 static bool settle(CUmemorytype *type, const void **host, CUdeviceptr *device)
 {
@@ -90,7 +90,7 @@ static bool dst_pageable(const CUDA_MEMCPY3D *c)
 
 /* --- Pieces --------------------------------------------------------------------------- */
 
-/* Rows [y, y + rows) of slice z, columns [x, x + width), relative to the box. */
+/* Rows [y, y + rows) of slice z, and columns [x, x + width), relative to the box. */
 struct piece {
 	size_t x, y, z, width, rows;
 };
@@ -183,7 +183,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Whole rows as long as they fit, else parts of one row. */
+/* Copies as many whole rows as fit at a time, or else parts of one row. */
 static CUresult in_pieces(const struct box *b, bool out)
 {
 	const CUDA_MEMCPY3D *c = &b->c;
@@ -224,7 +224,10 @@ static CUresult by_cpu(const struct box *b)
 	return CUDA_SUCCESS;
 }
 
-/* Between two places of the device the driver may return early; the host's may not be late. */
+/*
+ * Lets the driver copy the box itself. A copy between two places of the device may return
+ * early, but a host side must be complete.
+ */
 static CUresult as_it_is(const struct box *b)
 {
 	CUresult res = issue(&b->c, b);
@@ -312,8 +315,8 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 /* --- Between devices ------------------------------------------------------------------- */
 
 /*
- * Addresses are unified: the contexts only say where the driver should go through.
- * They lie where the other struct has reserved fields.
+ * Addresses are unified: the contexts only say which way the driver should go. They are at the
+ * place where the other struct has reserved fields.
  */
 static CUDA_MEMCPY3D without_peers(const CUDA_MEMCPY3D_PEER *p)
 {

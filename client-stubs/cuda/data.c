@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Allocators over memory at the same address in client and worker: the data
- * area, pinned by the worker, and the far area, whose blocks memory.c has
- * pinned one by one. Owns cuMemAllocHost and managed memory and the staging
- * buffers. The lists are the client's own, outside of the shared memory.
+ * Allocators over memory at the same address in client and worker: the data area, which the
+ * worker has pinned, and the far area, whose blocks memory.c pins one by one. Owns the memory
+ * of cuMemAllocHost(), managed memory and the staging buffers. The lists are the client's own,
+ * outside of the shared memory.
  */
 #include "stubs.h"
 
 #include <stdlib.h>
 
-/* Blocks in address order, without gaps; neighbours that are free are one. */
+/* Blocks in address order, without gaps; free neighbours are joined. */
 struct area {
 	struct wh_block *block;
 	size_t blocks, room;
@@ -49,7 +49,7 @@ static bool make_room(struct area *a)
 	return true;
 }
 
-/* Cut block i to `size` bytes; the rest becomes a free block behind it. */
+/* Cuts block i to `size` bytes. The rest becomes a free block behind it. */
 static bool split(struct area *a, size_t i, size_t size)
 {
 	struct wh_block *b;
@@ -67,7 +67,7 @@ static bool split(struct area *a, size_t i, size_t size)
 	return true;
 }
 
-/* Best fit: large buffers come and go as a whole. */
+/* Uses best fit, since large buffers come and go as a whole. */
 static size_t find_free(const struct area *a, size_t size)
 {
 	const struct wh_block *b = a->block;
@@ -109,7 +109,7 @@ void *wh_far_alloc(size_t size, unsigned int flags, bool managed)
 	return area_alloc(&far, size, flags, managed);
 }
 
-/* Index of the block that holds p, or `blocks`. */
+/* Returns the index of the block that holds p, or `blocks`. */
 static size_t find(const struct area *a, const void *p)
 {
 	size_t lo = 0, hi = a->blocks, mid;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a fork's child has of its parent's pair: nothing. Over the transports the part
- * is not mapped there, the socket is closed here, and all that this library knows of the
- * pair (WH_PAIR) is zero again, so that the child's first cuInit attaches it to a worker
- * of its own, as that of a new process would. Nothing is sent: the parent notices nothing.
+ * A fork's child has nothing of its parent's pair. The transports do not map the part there,
+ * and the socket is closed here. All that this library knows of the pair (WH_PAIR) is zero
+ * again, so the child's first cuInit attaches it to a worker of its own, like a new process.
+ * Nothing is sent: the parent notices nothing.
  *
- * Other threads of the parent may have been anywhere, in calls and with locks, and none of
- * them exists here: hence all at once, and from the child's one thread.
+ * Other threads of the parent may have been anywhere, in calls and with locks, and none of them
+ * exists in the child. So everything is reset at once, by the child's one thread.
  */
 #include "slots.h"
 #include "order.h"
@@ -15,9 +15,10 @@
 extern char __start_wh_pair[] WH_HIDDEN, __stop_wh_pair[] WH_HIDDEN;
 
 static bool matters;		/* the process has begun to connect */
-/* Of the thread that forks: it has the list of registered memory. */
+/* True for the thread that forks: it holds the list of registered memory. */
 static __thread bool held __attribute__((tls_model("initial-exec")));
-static bool on_top;		/* of a call, in a signal handler, which goes on in the child */
+/* a signal handler on top of a call forked; the call goes on in the child */
+static bool on_top;
 
 void wh_fork_matters(void)
 {
@@ -45,7 +46,7 @@ static bool in_a_call(const struct wh_holder *h)
 	return false;
 }
 
-/* What is under way must not find another pair when the handler returns to it. */
+/* A call under way must not find another pair when the handler returns to it. */
 static void stay_without(void)
 {
 	in_parent();

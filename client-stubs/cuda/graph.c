@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Graph functions that are not one forwarded call: instantiation with a struct
- * of parameters, and capture information, whose dependency arrays belong to the
- * driver and are kept for each thread until its next question.
+ * Graph functions that are more than one forwarded call: instantiation with a struct of
+ * parameters, and capture information. The driver owns the dependency arrays of the latter, so
+ * they are kept for each thread until its next question.
  */
 #include "stubs.h"
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies in graphs with pageable memory on one side. The worker's part is a
- * copy between the device and a mirror in the data area; this side's part, a
- * copy between the mirror and the program's memory, runs behind a callback just
- * before or after it, at each launch.
+ * Copies in graphs with pageable memory on one side. The worker's part is a copy between the
+ * device and a mirror in the data area. This side's part is a copy between the mirror and the
+ * program's memory. A callback runs it just before or after the worker's part, at each launch.
  */
 #include "callback.h"
 
 #include <stdlib.h>
 
-/* Can the worker's driver use the address as it is? Also if nothing can work. */
+/* Can the worker's driver use the address as it is? True also if nothing can work. */
 static bool nameable(const void *p)
 {
 	return !p || wh_in_data(p, 1) || wh_range_has((CUdeviceptr)p);
@@ -31,7 +30,7 @@ static bool pageable(CUmemorytype *type, const void **host, CUdeviceptr *device)
 	return true;
 }
 
-/* Pinned memory of this process: its side of a copy can also be done here. */
+/* Is it pinned memory of this process? Then its side of a copy can also be done here. */
 static bool pinned(CUmemorytype type, const void *host, CUdeviceptr device)
 {
 	return type == CU_MEMORYTYPE_HOST || (type == CU_MEMORYTYPE_UNIFIED &&
@@ -100,7 +99,7 @@ void wh_graph_copy_part(const struct wh_graph_copy *c)
 }
 
 /*
- * A copy ends on the thread that runs callbacks, which must not wait for a call: mirrors
+ * A copy ends on the thread that runs callbacks, which must not wait for a call. So mirrors
  * outside of the data area stay pinned until somebody needs the memory.
  */
 static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
@@ -160,7 +159,7 @@ static void use_mirror(struct wh_graph_copy *c)
 	}
 }
 
-/* WH_SIDES_HOST has no mirror: all of it is this side's. */
+/* WH_SIDES_HOST has no mirror, since this side copies all of it. */
 CUresult wh_graph_copy_new(const CUDA_MEMCPY3D *p, enum wh_copy_sides sides,
 			   struct wh_graph_copy **out)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Graph nodes: every call that makes or changes one becomes a whGraphNode with
- * the parameters of all types, every question a whGraphNodeGet. What the
- * driver would own of an answer (arrays) is kept here for each node until the
- * next question about it.
+ * Graph nodes. Every call that makes or changes one becomes a whGraphNode with the parameters
+ * of all types, and every question a whGraphNodeGet. If an answer has arrays that the driver
+ * would own, they are kept here for each node until the next question about it.
  */
 #include "callback.h"
 
@@ -18,14 +17,14 @@ struct node_call {
 	size_t ndeps;
 	CUgraphNodeParams p;
 	struct wh_params kernel;
-	const void *bytes;	/* of all but kernels: what params point to */
+	const void *bytes;	/* for all types but kernels: what params point to */
 	size_t nbytes;
 	struct wh_callback *callback;
 	/* results */
 	uint64_t made;
 	uint64_t value;
 	bool kept;
-	CUgraph *graphs;	/* of a conditional node: room for p.conditional.size */
+	CUgraph *graphs;	/* of a conditional node, with room for p.conditional.size */
 };
 
 static uint64_t function_of(const struct node_call *n)
@@ -33,7 +32,7 @@ static uint64_t function_of(const struct node_call *n)
 	return n->p.kernel.func ? (uint64_t)n->p.kernel.func : (uint64_t)n->p.kernel.kern;
 }
 
-/* Pointers stay here; the rest goes as it is, in the worker's numbers. */
+/* Copies the parameters with the worker's numbers, and leaves out this side's pointers. */
 static void put_params(CUgraphNodeParams *to, const struct node_call *n)
 {
 	*to = n->p;
@@ -118,7 +117,8 @@ static CUresult send_once(struct node_call *n)
 	q->bytes = put_bytes(&c, n);
 	if (q->bytes == SIZE_MAX) {
 		wh_end(&c);
-		return CUDA_ERROR_NOT_FOUND;	/* no layout yet: this is never an answer */
+		/* there is no layout yet; callers never return this */
+		return CUDA_ERROR_NOT_FOUND;
 	}
 	c.size = size + q->bytes;
 	res = wh_run(&c, sizeof(struct wh_rsp_whGraphNode));
@@ -141,7 +141,7 @@ static CUresult send(struct node_call *n)
 	return res ? res : send_once(n);
 }
 
-/* --- Types with something of the client's --------------------------------------------------- */
+/* --- Types that have a part on the client's side -------------------------------------------- */
 
 static CUresult send_with_callback(struct node_call *n, const struct wh_callback_job *j)
 {
@@ -160,7 +160,10 @@ static CUresult send_with_callback(struct node_call *n, const struct wh_callback
 	return res;
 }
 
-/* In an executable graph nothing tells when a function is replaced: one callback for each. */
+/*
+ * An executable graph does not tell when a function is replaced, so each function has one
+ * callback for good.
+ */
 static CUresult send_host(struct node_call *n)
 {
 	const struct wh_callback_job j = { .kind = WH_JOB_NODE, .fn = n->p.host.fn,
@@ -189,8 +192,8 @@ static CUresult send_copy_part(struct node_call *n, const CUDA_MEMCPY3D *p,
 }
 
 /*
- * A node that was made for pageable memory keeps its form, and says so when it
- * is given pinned memory; the other way round there is none.
+ * A node that was made for pageable memory keeps its form, and says so if it is given pinned
+ * memory. The opposite change is not possible.
  */
 static CUresult send_copy(struct node_call *n)
 {
@@ -245,7 +248,7 @@ static CUresult send_memop(struct node_call *n)
 	return send(n);
 }
 
-/* The array of bodies is valid as long as the node: it is never given back. */
+/* The array of bodies is valid as long as the node, so it is never freed. */
 static CUresult send_conditional(struct node_call *n)
 {
 	CUresult res;
@@ -408,8 +411,8 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
 }
 
 /*
- * The calls of single types. Their structs begin like the general one's part,
- * and end there or earlier: the assertions say so.
+ * The calls for single types of nodes. Their structs begin like the general struct's part, and
+ * end there or earlier; the assertions check it.
  */
 static CUresult params_of(CUgraphNodeParams *to, CUgraphNodeType type, const void *from,
 			  size_t size)
@@ -579,7 +582,7 @@ struct answer {
 	void *array;		/* kept for the node: addresses of parameters, or the objects */
 };
 
-/* By the node handle's index, so that a reused one takes the place of the old. */
+/* Found by the node handle's index, so that a reused handle takes the place of the old one. */
 struct kept {
 	struct kept *next;
 	uint32_t index;
@@ -610,7 +613,7 @@ static bool keep(uint64_t node, void *block)
 	return k;
 }
 
-/* Addresses of the parameters, and the parameters behind. */
+/* Returns the addresses of the parameters, followed by the parameters. */
 static void *take_kernel(struct wh_call *c, uint32_t count, uint32_t bytes)
 {
 	struct wh_param *param = malloc(count * sizeof(*param) + 1);

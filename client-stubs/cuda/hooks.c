@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose it is what a call comes to on its way (client.h). Owns nothing. */
+/* Names the file that serves each hook of a call (client.h). Owns nothing. */
 #include "stubs.h"
 
 const struct wh_hooks wh_hooks = {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Functions of the client that the worker's streams and graphs come to: host
- * functions, callbacks, the client's part of copies in graphs, destructors of
- * user objects. They run in this process, on a thread of their own, each behind
- * a callback in the data area; what waits there goes on when its function has
- * returned. The two sides may be in different VMs, so this side looks.
+ * Functions of the client that the worker's streams and graphs reach: host functions,
+ * callbacks, the client's part of copies in graphs, destructors of user objects. They run in
+ * this process, on a thread of their own, each by a callback in the data area. The stream or
+ * graph goes on when its function has returned. The two sides may be in different VMs, so this
+ * side polls.
  */
 #define _GNU_SOURCE
 #include "stubs.h"
@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 #define AREAS	16
-/* The first is the bell. */
+/* The first place in an area is the bell. */
 #define CALLBACKS	(WH_CALLBACK_AREA / sizeof(struct wh_callback) - 1)
 
 static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond WH_PAIR = PTHREAD_COND_INITIALIZER;
 static struct wh_callback *area[AREAS] WH_PAIR;
 static unsigned int areas WH_PAIR;
-static struct wh_callback_job *job WH_PAIR;	/* AREAS * CALLBACKS of them */
+static struct wh_callback_job *job WH_PAIR;	/* AREAS * CALLBACKS entries */
 static unsigned int in_use WH_PAIR, top WH_PAIR;	/* no job at or above top */
 static bool started WH_PAIR;
 
@@ -66,7 +66,7 @@ static void end_job(unsigned int i)
 	pthread_cond_broadcast(&cond);
 }
 
-/* Callback i once, if something waits there; called with the lock held. */
+/* Runs callback i once, if something waits there. The caller holds the lock. */
 static void serve(unsigned int i)
 {
 	struct wh_callback *c = callback_of(i);
@@ -101,8 +101,8 @@ static void sweep(void)
 }
 
 /*
- * While a callback is in use: look, then sleep on the bell. In another VM nobody
- * can ring it, and only the first area's is listened to: hence the short nap.
+ * While a callback is in use, it polls, and then sleeps on the bell. In another VM nobody can
+ * ring the bell, and only the first area's bell is listened to, so the sleep is short.
  */
 static void *dispatch(void *unused)
 {
@@ -174,7 +174,10 @@ static int find_free(void)
 	return add_area() ? (int)i : -1;
 }
 
-/* With what runs once, waiting gives a free callback; what stays never goes by waiting. */
+/*
+ * If a callback runs once, waiting makes one free. Callbacks that stay are never freed by
+ * waiting.
+ */
 struct wh_callback *wh_callback_take(const struct wh_callback_job *j)
 {
 	bool once = j->kind == WH_JOB_ONCE || j->kind == WH_JOB_CALLBACK;
@@ -193,7 +196,10 @@ struct wh_callback *wh_callback_take(const struct wh_callback_job *j)
 	}
 	if (i >= 0) {
 		c = callback_of(i);
-		/* Not the counts: the worker may still look whether the last job is done. */
+		/*
+		 * The counts stay, since the worker may still check whether the last job is
+		 * done.
+		 */
 		c->status = 0;
 		c->gone = 0;
 		job[i] = *j;
@@ -205,7 +211,7 @@ struct wh_callback *wh_callback_take(const struct wh_callback_job *j)
 	return c;
 }
 
-/* Graphs end some time after the call that ended them: wait for the next one a little. */
+/* Graphs end some time after the call that ended them, so it waits a little for the next one. */
 bool wh_callback_await_end(void)
 {
 	struct timespec t;
@@ -233,7 +239,7 @@ static int index_of(const struct wh_callback *c)
 	return -1;
 }
 
-/* Had the callback been reached, the worker would not have refused it. */
+/* The worker refused the callback, so it has not reached it. */
 void wh_callback_cancel(struct wh_callback *c)
 {
 	int i;
@@ -315,8 +321,8 @@ static CUresult send(const struct wh_callback_job *j)
 }
 
 /*
- * A function may use managed variables, which this process can only fetch between
- * calls: where there are some, the stream's work is waited for before and after it.
+ * A function may use managed variables, which this process can only fetch between calls. If
+ * there are any, it waits for the stream's work before and after the function.
  */
 static CUresult enqueue(const struct wh_callback_job *j)
 {
@@ -328,7 +334,7 @@ static CUresult enqueue(const struct wh_callback_job *j)
 	    capture != CU_STREAM_CAPTURE_STATUS_NONE)
 		return send(j);
 	res = cuStreamSynchronize(j->stream);
-	/* A callback is also called with an error. */
+	/* A callback is called even after an error. */
 	if (res == CUDA_SUCCESS || j->status_fn)
 		res = send(j);
 	return res == CUDA_SUCCESS ? cuStreamSynchronize(j->stream) : res;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Module images: CUDA takes them by address, without a size. The size follows
- * from the image's own headers (fatbin, ELF) or from its NUL (PTX). Only what
- * the headers claim is read and sent; the worker's driver judges the content.
+ * Module images. CUDA takes them by address, without a size. The size follows from the image's
+ * own headers (fatbin, ELF) or from its NUL (PTX). Only as much as the headers claim is read
+ * and sent; the worker's driver judges the content.
  */
 #include "stubs.h"
 
@@ -20,14 +20,14 @@ struct wrapper {
 	uint32_t magic;
 	uint32_t version;
 	const void *data;
-	const void *const *prelinked;	/* version 2: NULL-terminated */
+	const void *const *prelinked;	/* version 2: an array that ends with NULL */
 };
 
 struct fatbin {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t header_size;
-	uint64_t size;		/* behind this header */
+	uint64_t size;		/* bytes behind this header */
 };
 
 /* --- Sizes ------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static size_t elf_size(const void *image)
 	return n > MAX_IMAGE ? 0 : n;
 }
 
-/* 0 for something that is no image. PTX is text: it starts like text and ends with a NUL. */
+/* Returns 0 if it is no image. PTX is text: it starts like text and ends with a NUL. */
 static size_t image_size(const void *image)
 {
 	uint32_t magic;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * From nothing to a usable connection: choose a transport, say hello, take one
- * snapshot of each device. Owns the answers that never change afterwards:
- * versions, device names, attributes.
+ * Makes a usable connection: chooses a transport, says hello, and takes one snapshot of each
+ * device. Owns the answers that never change afterwards: versions, device names, attributes.
  */
 #include "stubs.h"
 
@@ -12,7 +11,7 @@
 
 extern const struct wh_transport wh_transport_vmfunc __attribute__((weak));
 
-/* Best first. */
+/* The best one comes first. */
 static const struct wh_transport *const transports[] = {
 	&wh_transport_vmfunc, &wh_transport_shm, &wh_transport_loopback,
 };
@@ -85,8 +84,8 @@ static int open_link(void)
 extern char **environ;
 
 /*
- * CUDA's own variables travel; the worker decides which of them count. The
- * choice of devices is this side's (visible.c).
+ * CUDA's own variables are sent, and the worker decides which of them count. This side chooses
+ * the devices (visible.c).
  */
 static uint32_t environment(char *out, size_t room)
 {
@@ -151,7 +150,7 @@ static CUresult device_info(int dev, struct wh_device_info *info)
 	return res;
 }
 
-/* Of n devices that the worker has the tenant's, packed, and each one's number there. */
+/* Collects the tenant's devices among the worker's n, packed, and each one's number there. */
 static CUresult ask_devices(struct wh_device_info *all, int *number, int *n)
 {
 	int i, own = 0;
@@ -168,7 +167,7 @@ static CUresult ask_devices(struct wh_device_info *all, int *number, int *n)
 	return CUDA_SUCCESS;
 }
 
-/* Those that the program may see stay, in its order. */
+/* Keeps the devices that the program may see, in its order. */
 static CUresult take_devices(struct wh_device_info *all, struct wh_device_info *shown, int *number,
 			     int *real, int n)
 {
@@ -246,7 +245,7 @@ CUresult wh_connect(bool init)
 
 	if (wh_client.state >= WH_DEAD && !may_begin())
 		return wh_usable();
-	/* A program that shall see no device needs no worker to be told so. */
+	/* A program that may see no device needs no worker to learn that. */
 	if (init && !wh_client.link.t && wh_visible_none(getenv(VISIBLE)))
 		return CUDA_ERROR_NO_DEVICE;
 	wh_fork_matters();
@@ -281,14 +280,14 @@ CUresult cuDriverGetVersion(int *driverVersion)
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = wh_client.driver_version ? CUDA_SUCCESS : wh_connect(false);
-	/* It is known even where no device is left to see. */
+	/* The version is known even if there is no device to see. */
 	if (!wh_client.driver_version)
 		return res;
 	*driverVersion = wh_client.driver_version;
 	return CUDA_SUCCESS;
 }
 
-/* The snapshot of a device, or why there is none. */
+/* Finds the snapshot of a device, or the reason why there is none. */
 static CUresult info_of(CUdevice dev, const struct wh_device_info **info)
 {
 	CUresult res = wh_usable();
@@ -370,7 +369,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* What this library does not offer is not an attribute of its devices. */
+/* Devices must not show attributes for what this library does not offer. */
 static bool masked(CUdevice_attribute attrib)
 {
 	switch (attrib) {
@@ -387,7 +386,7 @@ static bool masked(CUdevice_attribute attrib)
 	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
 		return !wh_client.link.far && !wh_client.link.one_process;
 	case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
-		/* Often, but the address may be taken in the worker. */
+		/* Often it could be offered, but the address may be taken in the worker. */
 		return !wh_client.link.one_process;
 	default:
 		return false;

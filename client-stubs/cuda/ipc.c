@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory and events of other processes. The worker does it all; here it is
- * remembered which addresses are the device's, for copies and attributes, and a
- * descriptor that programs pass on is a sealed file that holds the worker's
- * number for what it stands for.
+ * Memory and events of other processes. The worker does the work. This side remembers which
+ * addresses are the device's, for copies and attributes. A descriptor that programs pass on is
+ * a sealed file that holds the worker's number for the object.
  */
 #define _GNU_SOURCE
 #include "stubs.h"
@@ -31,7 +30,7 @@ void wh_after_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, u
 		wh_range_add(*pdptr, size - (*pdptr - base));
 }
 
-/* Opened twice, it has to be closed twice: until then the address is still good. */
+/* Memory that was opened twice has to be closed twice. Until then the address is still good. */
 void wh_after_cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	CUdeviceptr base;
@@ -107,7 +106,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
 		return CUDA_ERROR_INVALID_VALUE;
 	if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/* A file of another kind is the driver's, which knows it in this process only. */
+	/* A file of another kind is the driver's own, which knows it in this process only. */
 	if (!is_ours(fd) || pread(fd, h.bytes, sizeof(h), 0) != sizeof(h))
 		h.own = (struct wh_shareable){ .magic = WH_SHAREABLE_OWN, .fd = fd };
 	return wh_raw_cuMemImportFromShareableHandle(handle, h.bytes, shHandleType);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Launches. CUDA takes an array of addresses, one for each parameter; what
- * travels is one block of bytes laid out as the kernel wants it. The layout is
- * asked for at a kernel's first launch and kept. A layout is read without a lock: it is
- * replaced only when its kernel has ended, whose launch meanwhile would be a mistake of
- * the program's.
+ * Launches. CUDA takes an array of addresses, one for each parameter. The request has one block
+ * of bytes, laid out as the kernel wants it. The worker is asked for the layout at a kernel's
+ * first launch, and it is kept. A layout is read without a lock: it is replaced only when its
+ * kernel has ended, and a program that launches the kernel meanwhile makes a mistake.
  */
 #include "quick.h"
 #include "stubs.h"
@@ -18,7 +17,7 @@ struct layout {
 	struct wh_param param[];
 };
 
-/* By the handle's index; a handle that was reused differs in its other half. */
+/* Found by the handle's index. A handle that was reused differs in its other half. */
 #define CHUNK		1024u
 #define CHUNKS		1024u
 static struct layout **chunk[CHUNKS] WH_PAIR;
@@ -52,7 +51,7 @@ static WH_INLINE const struct layout *known_layout(uint64_t function)
 	return l && l->function == function ? l : NULL;
 }
 
-/* One that another thread has kept meanwhile stays: it may be in use. */
+/* If another thread has kept a layout meanwhile, that one stays, since it may be in use. */
 static CUresult put_layout(struct layout *l)
 {
 	static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
@@ -72,7 +71,7 @@ static CUresult put_layout(struct layout *l)
 	return res;
 }
 
-/* From the response in c. */
+/* Keeps the layout from the response in c. */
 static CUresult keep_layout(struct wh_call *c, uint64_t function)
 {
 	const struct wh_rsp_whParamLayout *r = c->rsp;
@@ -117,7 +116,7 @@ static CUresult ask_layout(uint64_t function)
 
 /* --- Parameters ------------------------------------------------------------------------- */
 
-/* CUDA allows one of the two forms. */
+/* Takes the parameters in one of the two forms that CUDA allows. */
 CUresult wh_params_take(void **array, void **extra, struct wh_params *p)
 {
 	*p = (struct wh_params) { .array = array };
@@ -207,7 +206,7 @@ static WH_INLINE void fill(struct wh_req_whLaunch *q, const struct launch *l, ui
 	q->resv = 0;
 }
 
-/* Also the two cluster queries, whose answer is a value. */
+/* Sends a launch, or one of the two cluster queries, whose answer is a value. */
 static CUresult send(const struct launch *l, const struct layout *lay, int *value)
 {
 	size_t head = WH_WIRE_FIXED(struct wh_req_whLaunch);
@@ -231,7 +230,7 @@ static CUresult send(const struct launch *l, const struct layout *lay, int *valu
 	else if (bytes)
 		memcpy(c.msg + head, l->params.buffer, bytes);
 	c.size = head + bytes;
-	/* The fixed part is all that CUDA judges a launch without attributes by. */
+	/* CUDA judges a launch without attributes by the fixed part alone. */
 	if (!value && !q->attrs)
 		res = wh_post(&c, sizeof(*q));
 	else
@@ -242,7 +241,7 @@ static CUresult send(const struct launch *l, const struct layout *lay, int *valu
 	return res;
 }
 
-/* Of every kind. */
+/* Makes a launch of every kind. */
 static CUresult launch(const struct launch *l, int *value)
 {
 	const struct layout *lay = NULL;
@@ -272,7 +271,7 @@ static __attribute__((noinline)) CUresult launch_config(const CUlaunchConfig *co
 	return res ? res : launch(&l, NULL);
 }
 
-/* A request that lies there, of a kernel whose layout is not known yet. */
+/* Finishes a launch whose request is already built, of a kernel whose layout is not known yet. */
 static __attribute__((noinline, cold)) CUresult launch_unknown(struct wh_quick k, void **params)
 {
 	const struct wh_req_whLaunch *q = k.msg;
@@ -287,8 +286,8 @@ static __attribute__((noinline, cold)) CUresult launch_unknown(struct wh_quick k
 }
 
 /*
- * Nearly all: parameters in an array or none, no attributes, an answer that is a success.
- * What came in registers goes from there to the request, before any of these is needed for
+ * Serves nearly all launches: parameters in an array or none, no attributes, and success as the
+ * answer. Arguments in registers are stored in the request before the registers are needed for
  * the parameters. False: nothing was done.
  */
 static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
@@ -315,7 +314,7 @@ static WH_INLINE bool launch_quickly(const struct launch *l, CUresult *res)
 	return true;
 }
 
-/* With the arguments where they are: the straight way has no place of its own for them. */
+/* Takes the arguments where they are, since the fast path has no place of its own for them. */
 static __attribute__((noinline)) CUresult
 launch_slowly(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
 	      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,

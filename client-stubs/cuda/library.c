@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The other stub libraries' way into the one connection of this process. Owns
- * what a library's first call needs: the connection, a context, and a worker
- * that has loaded the genuine library and was built from the same description.
+ * The way of the other stub libraries into the one connection of this process. Owns what a
+ * library's first call needs: the connection, a context, and a worker that has loaded the
+ * genuine library and was built from the same description.
  */
 #include "order.h"
 #include "stubs.h"
@@ -14,7 +14,7 @@
 
 enum { LIBRARY_NEW, LIBRARY_OPEN, LIBRARY_REFUSED };
 
-/* NVIDIA's libraries are programs of the runtime: they start the first device. */
+/* NVIDIA's libraries are programs of the runtime, so they start the first device. */
 static CUresult make_current(void)
 {
 	CUcontext ctx;
@@ -44,15 +44,16 @@ static CUresult refuse(struct wh_library *lib, CUresult res, uint64_t theirs)
 
 /* --- Versions ------------------------------------------------------------------- */
 
-/* A version that is asked for, and who says so. */
+/* A wanted version, and the source of the wish. */
 struct wish {
 	uint32_t version;	/* 0: none */
-	char file[512];		/* the program's own library; "": its user */
+	char file[512];		/* the program's own library; "": the user */
 };
 
 /*
- * $WORMHOLE_CUDNN_VERSION=9.19 of "cudnn": the version that the program was built for, where
- * neither its own library's nor the newest that the server has will do.
+ * Reads $WORMHOLE_CUDNN_VERSION=9.19 for "cudnn": the version that the program was built for.
+ * It is for cases where neither the program's own library nor the newest of the server gives
+ * the right version.
  */
 static bool named(const struct wh_library *lib, struct wish *w)
 {
@@ -86,7 +87,7 @@ static void find_wish(const struct wh_library *lib, struct wish *w)
 
 #define SPELL(v)	(v) >> 24, (v) >> 12 & 0xfff, (v) & 0xfff
 
-/* Of one major version newer is right, and older is the program's to judge. */
+/* A newer minor version of the same major version is right. The program judges an older one. */
 static void compare(const struct wh_library *lib, const struct wish *w, uint32_t got)
 {
 	bool newer = got >> 24 == w->version >> 24 && got > w->version;
@@ -107,7 +108,7 @@ static void compare(const struct wh_library *lib, const struct wish *w, uint32_t
 			    lib->soname, wished, SPELL(got));
 }
 
-/* Several threads may ask at once: the worker does it once. */
+/* Several threads may ask at once; the worker opens the library once. */
 static CUresult open_library(struct wh_library *lib)
 {
 	const struct wh_rsp_whLibraryOpen *r;
@@ -118,7 +119,10 @@ static CUresult open_library(struct wh_library *lib)
 	struct wish w;
 	CUresult res;
 
-	/* Takes no slot: who loads a library has the lock of the loader, and may want one. */
+	/*
+	 * Finding the wish takes no slot: a thread that loads a library has the loader's lock,
+	 * and may want a slot.
+	 */
 	find_wish(lib, &w);
 	q = wh_begin_connected(&c, WH_CALL_whLibraryOpen, sizeof(*q));
 	if (!q)
@@ -135,7 +139,7 @@ static CUresult open_library(struct wh_library *lib)
 	wh_end(&c);
 	if (res != CUDA_SUCCESS)
 		return refuse(lib, res, theirs);
-	/* Said once, by whichever thread's answer came first. */
+	/* It is said once, by the thread whose answer came first. */
 	if (__atomic_exchange_n(&lib->state, LIBRARY_OPEN, __ATOMIC_ACQ_REL) == LIBRARY_NEW)
 		compare(lib, &w, got);
 	return CUDA_SUCCESS;
@@ -164,14 +168,14 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 	return lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
 }
 
-/* Also what decides about the statuses of others: they are asked for again. */
+/* It also ends what is known of the library's other statuses: they are asked for again. */
 bool wh_library_run(struct wh_call *c, size_t fixed)
 {
 	bool answered;
 
 	wh_post_library_changes();
 	answered = wh_library_answer(c, fixed);
-	/* And what another thread has asked for meanwhile. */
+	/* Another thread may have asked meanwhile, so what it learned is void, too. */
 	wh_post_library_changes();
 	return answered;
 }

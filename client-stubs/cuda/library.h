@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stub library of ours (libcublas.so.13, ...) uses of our libcuda.so.1:
- * the process's one connection. The functions below are exported under the
- * version WORMHOLE_PRIVATE_3 (cuda-api/cuda.api lists them), so a stub library
- * does not load with any other libcuda.so.1. A change here is a new version.
+ * The functions of our libcuda.so.1 that a stub library of ours (libcublas.so.13, ...) uses:
+ * the process's one connection. They are exported under the version WORMHOLE_PRIVATE_3
+ * (cuda-api/cuda.api lists them), so a stub library does not load with any other libcuda.so.1.
+ * A change here needs a new version.
  */
 #ifndef WORMHOLE_LIBRARY_H
 #define WORMHOLE_LIBRARY_H
@@ -23,28 +23,28 @@
 struct wh_call {
 	void *rsp;		/* the message area, as a response */
 	uint8_t *msg;
-	size_t size;		/* of the request */
-	size_t pos;		/* next array */
-	CUresult result;	/* when no request was started or no response came */
-	/* Of a long one: what stands in the message area, and the bytes that msg has. */
+	size_t size;		/* bytes of the request */
+	size_t pos;		/* offset of the next array */
+	CUresult result;	/* set if no request was started or no response came */
+	/* Of a long call: the request in the message area, and the bytes that msg has. */
 	void *head;
 	size_t room;
 };
 
-/* One library; its own object, static in it. */
+/* One library. Each stub library has its own, which is static. */
 struct wh_library {
 	const char *name;	/* "cublas" */
 	const char *soname;
 	uint32_t number;	/* WH_LIB_* */
 	bool bare;		/* its calls need neither cuInit nor a context */
-	uint64_t hash;		/* of its description: both ends must agree */
+	uint64_t hash;		/* hash of its description: both ends must agree */
 	int state;		/* 0 = not asked yet, 1 = open, 2 = refused for good */
-	CUresult refused;	/* why */
+	CUresult refused;	/* the reason */
 };
 
 /*
- * What a file of a stub library does in a fork's child, which has no pair yet (fork.c):
- * its locks may have been held by threads that are not there. Once in a file.
+ * What a file of a stub library does in a fork's child, which has no pair yet (fork.c): its
+ * locks may have been held by threads that do not exist there. A file uses this once.
  */
 #define WH_IN_CHILD(does)						\
 	static void wh_in_child(void)					\
@@ -57,41 +57,44 @@ struct wh_library {
 	}
 
 /*
- * Take the slot and start a request of `size` bytes to a library; the first one
- * of a process connects, makes the device's primary context current if the
- * thread has none (as NVIDIA's libraries do), and has the worker load the
- * library. NULL: c->result says why. Leave by wh_end().
+ * Takes a slot and starts a request of `size` bytes to a library. The first request of a
+ * process connects, makes the device's primary context current if the thread has none (as
+ * NVIDIA's libraries do), and has the worker load the library. NULL: c->result says why. The
+ * caller ends the call by wh_end().
  */
 void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size);
 /*
- * The same where the response has `answer` bytes and either may be longer than a message
- * area: then they lie in the data area for the time of the call (long.c).
+ * The same if the response has `answer` bytes and either may be longer than a message area.
+ * Then both lie in the data area during the call (long.c).
  */
 void *wh_library_begin_long(struct wh_call *c, struct wh_library *lib, uint32_t call, size_t size,
 			    size_t answer);
-/* What comes before a first call, alone: to fail early, or to copy. */
+/* Does only what precedes a first call, to fail early or to copy. */
 CUresult wh_library_prepare(struct wh_library *lib);
-/* Send it. False: no response came, and c->result says why. */
+/* Sends the request. False: no response came, and c->result says why. */
 bool wh_library_run(struct wh_call *c, size_t fixed);
 /*
- * In its place, for a call whose status is its only answer and that changes no
- * other call's: send it and return at once where that changes no status (post.c).
- * The first `key` bytes of the request, whole words, decide about the status; of
- * the words in `addresses` (wh_word) it is only whether they are 0.
+ * Replaces wh_library_run() for a call whose status is its only answer and that changes no
+ * other call's status. It sends the request and returns at once if that changes no status
+ * (post.c). The first `key` bytes of the request, whole words, decide about the status. Of the
+ * words in `addresses` (wh_word) it only matters whether they are 0.
  */
 bool wh_library_post(struct wh_call *c, size_t key, uint64_t addresses);
 #define wh_word(type, field)	(1ULL << offsetof(type, field) / 8)
 void wh_end(struct wh_call *c);
 
 void wh_take(struct wh_call *c, void *dst, size_t count, size_t size);
-/* A string of the worker's, kept for the life of the process as the library's own would be. */
+/*
+ * Returns a string of the worker, kept for the life of the process as the library's own would
+ * be.
+ */
 const char *wh_take_string(struct wh_call *c, uint64_t size);
 
 static inline void *wh_put(struct wh_call *c, const void *p, size_t count, size_t size)
 {
 	void *to = c->msg + c->pos;
 
-	/* Such a request was not begun; said for the compiler. */
+	/* Such a request was never begun; this tells the compiler. */
 	if (count * size > SIZE_MAX / 8)
 		__builtin_unreachable();
 	memcpy(to, p, count * size);
@@ -108,7 +111,10 @@ static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
 {
 	size_t n = s ? strlen(s) + 1 : 0;
 
-	/* Room was made for this length: if another thread has grown the string since, cut. */
+	/*
+	 * There is room for this length: if another thread has made the string longer since, it
+	 * is cut.
+	 */
 	if (!n || n > c->size || c->pos > c->size - n)
 		return 0;
 	wh_put(c, s, n, 1);
@@ -117,16 +123,19 @@ static inline uint64_t wh_put_string(struct wh_call *c, const char *s)
 
 /* --- The rest ---------------------------------------------------------------------- */
 
-/* One line under WORMHOLE_LOG=1 names the function, once. */
+/* Returns the refusal of a function. One line under WORMHOLE_LOG=1 names the function, once. */
 CUresult wh_refuse(const char *name);
 
-/* What a stream is called on the wire; may make a call, so not between begin and end. */
+/*
+ * Returns the stream's number in requests. It may make a call, so it must not run between begin
+ * and end.
+ */
 uint64_t wh_library_stream(CUstream stream);
 /* Is [p, p + n) in the data area, and thus the same memory in the worker? */
 bool wh_library_in_data(const void *p, size_t n);
-/* Is it an address of the device's that this process knows? */
+/* Is this a device address that this process knows? */
 bool wh_range_has(CUdeviceptr p);
-/* A buffer in the data area for one short use, given back by wh_staging_put(). */
+/* Gives out a buffer in the data area for one short use. wh_staging_put() gives it back. */
 CUresult wh_staging_get(uint8_t **buf, size_t *size);
 void wh_staging_put(void);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The JIT linker: inputs go to the worker like images, and the finished image
- * comes back piece by piece into memory of this process, where the program
- * expects it until cuLinkDestroy. One linker at a time, as in the worker.
+ * The JIT linker. Inputs go to the worker like images. The finished image comes back piece by
+ * piece into memory of this process, where the program expects it until cuLinkDestroy(). There
+ * is one linker at a time, as in the worker.
  */
 #include "stubs.h"
 

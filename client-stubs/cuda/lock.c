@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The part of a lock's life that waits or decides: thread numbers, futexes, and
- * whether a signal handler may take over what its thread holds.
+ * The part of a lock's life that waits or decides: thread numbers, futexes, and whether a
+ * signal handler may take over what its thread holds.
  */
 #define _GNU_SOURCE
 #include "lock.h"
@@ -23,9 +23,9 @@ uint32_t wh_lock_word[WH_LOCKS] WH_PAIR;
 #define SIGNAL_FRAME	1024
 
 /*
- * Has the frame that took the lock ended without giving it back, as by
- * siglongjmp()? Certain only on one stack, and when no handler's frame fits
- * between the two; every doubt is a no.
+ * Has the frame that took the lock ended without giving it back, for example by siglongjmp()?
+ * That is certain only on one stack, and if no handler's frame fits between the two. If in
+ * doubt, the answer is no.
  */
 static bool left_behind(const struct wh_holder *t, const void *held, const void *frame)
 {
@@ -43,7 +43,7 @@ bool wh_word_await(uint32_t *word, uint32_t number, uint64_t deadline, uint32_t 
 	while (!__atomic_compare_exchange_n(word, &seen, number | WH_LOCK_AWAITED, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		if ((seen & ~WH_LOCK_AWAITED) == number)
-			return true;	/* taken over */
+			return true;	/* the lock is taken over */
 		if (seen && ((seen & WH_LOCK_AWAITED) ||
 			     __atomic_compare_exchange_n(word, &seen, seen | WH_LOCK_AWAITED, false,
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
@@ -60,7 +60,7 @@ bool wh_holder_may(struct wh_holder *h, enum wh_lock id, const void *frame)
 {
 	if (!h->number)
 		h->number = syscall(SYS_gettid);
-	/* Of this very attempt, or of an earlier one. */
+	/* The lock is held by this very attempt, or by an earlier one of the same frame. */
 	if (!h->held[id] || h->held[id] == frame || left_behind(h, h->held[id], frame))
 		return true;
 	wh_log("a CUDA call on top of another one of its thread is refused: it comes from a signal handler, or after one that never returned");

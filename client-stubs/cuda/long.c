@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Calls of libraries whose request or response is longer than a message area: both lie in
- * a block of the data area, or of the far area, where there is one, and a short request says
- * where (struct wh_req_long). Owns the block for the time of the call.
+ * Calls of libraries whose request or response is longer than a message area. Both lie in a
+ * block of the data area, or of the far area if there is one, and a short request says where
+ * (struct wh_req_long). Owns the block during the call.
  */
 #include "stubs.h"
 
@@ -15,7 +15,7 @@ static void *take_block(size_t size)
 
 static void give_block(void *p, size_t size)
 {
-	/* Nobody pinned it, so its pages need not stay. */
+	/* Nobody pinned the block, so its pages need not stay. */
 	if (wh_in_far(p, 1))
 		wh_far_empty(p, (size + WH_PAGE_SIZE - 1) & ~(size_t)(WH_PAGE_SIZE - 1));
 	wh_data_free(p);
@@ -23,7 +23,10 @@ static void give_block(void *p, size_t size)
 
 static void *refuse(struct wh_call *c, const struct wh_library *lib, size_t room)
 {
-	/* Of sizes that no memory has, a negative count among them, the call itself is wrong. */
+	/*
+	 * If no memory has such a size, for example because of a negative count, the call
+	 * itself is wrong.
+	 */
 	if (room >= WH_WIRE_NEVER) {
 		c->result = CUDA_ERROR_INVALID_VALUE;
 		return NULL;
@@ -39,7 +42,7 @@ static void *refuse(struct wh_call *c, const struct wh_library *lib, size_t room
 	return NULL;
 }
 
-/* The request proper: it begins as the short one does. */
+/* Starts the real request in the block: it begins like the short one. */
 static void *begin_in(struct wh_call *c, struct wh_req_long *q, void *block, size_t size,
 		      size_t room)
 {
@@ -61,7 +64,7 @@ void *wh_library_begin_long(struct wh_call *c, struct wh_library *lib, uint32_t 
 	struct wh_req_long *q;
 	void *block;
 
-	/* How long a message may be, only a connection knows. */
+	/* Only a connection knows how long a message may be. */
 	c->result = wh_library_prepare(lib);
 	if (c->result != CUDA_SUCCESS)
 		return NULL;
@@ -85,7 +88,7 @@ bool wh_long_answer(struct wh_call *c, size_t fixed)
 	c->msg = c->rsp = c->head;
 	c->size = sizeof(struct wh_req_long);
 	c->result = wh_run_on(c, WH_HANDLER_LONG);
-	/* What kept the worker from the call at all. */
+	/* An error may have kept the worker from starting the call at all. */
 	if (c->result == CUDA_SUCCESS)
 		c->result = ((struct wh_rsp *)c->rsp)->result;
 	c->rsp = r;

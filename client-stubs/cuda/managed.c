@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Managed variables. The driver places them in the worker, and code on the
- * device finds them there, so the address cannot be chosen: memory of this
- * process is mapped at the same one, a mirror. What the host has changed goes to
- * the device before any call that could make it look; what the device has
- * changed comes back when a call says that work is done. A shadow holds what both
- * sides agreed on last: so only changes travel, and a side that did not change
- * a byte never undoes what the other did. That is what CUDA promises for devices
- * without concurrent access (the attribute is 0 here), and a little more.
+ * Managed variables. The driver places them in the worker, and code on the device finds them
+ * there, so the address cannot be chosen. Memory of this process, a mirror, is mapped at the
+ * same address.
  *
- * In one process (loopback) the driver's own memory is used, and nothing copied.
+ * Changes of the host go to the device before any call that could make the device read them.
+ * Changes of the device come back when a call says that work is done. A shadow holds the state
+ * on which both sides agreed last. So only changes are sent, and a side that did not change a
+ * byte never undoes the other's change. That is what CUDA promises for devices without
+ * concurrent access (the attribute is 0 here), and a little more.
+ *
+ * In one process (loopback) the driver's own memory is used, and nothing is copied.
  */
 #define _GNU_SOURCE
 #include "slots.h"
@@ -20,38 +21,40 @@
 #include <sys/mman.h>
 
 #define BUFFER		(512UL << 10)
-#define BLOCK		64u	/* compared at once */
-#define WORD		4u	/* sent as a whole; the device may be writing the next one */
+#define BLOCK		64u	/* bytes compared at once */
+#define WORD		4u	/* bytes sent as a whole; the device may be writing the next word */
 
 struct var {
 	uint8_t *start;
 	size_t size;
 	uint64_t owner;
-	uint8_t *shadow;	/* NULL: no mirror, it is the driver's own memory */
+	uint8_t *shadow;	/* NULL: no mirror, since it is the driver's own memory */
 };
 
-/* Changed with both locks held, WH_LOCK_MANAGED first. */
+/* The table is changed with both locks held, WH_LOCK_MANAGED first. */
 static pthread_rwlock_t table_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
 static struct var *var WH_PAIR;		/* by address, disjoint */
 static size_t vars WH_PAIR, room WH_PAIR;
 
 static uint8_t *buffer WH_PAIR;		/* in the data area */
-static uint64_t last_ctx WH_PAIR;	/* some that was current: not every thread has one */
-static CUresult failed WH_PAIR;		/* of a fetch that could not say so */
+static uint64_t last_ctx WH_PAIR;	/* some current context, since not every thread has one */
+static CUresult failed WH_PAIR;		/* the error of a fetch that could not report it */
 
-/* --- What the device may have done. With the slot's lock. ---------------------------- */
+/* --- What the device may have done; with the slot's lock ----------------------------- */
 
 #define NO_STREAM	UINT64_MAX
 #define MANY_STREAMS	(UINT64_MAX - 1)
 
-/* Calls that could make it write; how many are fetched. */
+/* Numbers of calls that could make the device write; `seen` of them are fetched. */
 static uint64_t sent WH_PAIR = 1, seen WH_PAIR = 1;
-static uint64_t fetched WH_PAIR;	/* the same, not taken over yet; with WH_LOCK_MANAGED */
-static uint64_t stream WH_PAIR = NO_STREAM, stream_before WH_PAIR;	/* of all calls since */
+/* the same, not yet copied to `seen`; with WH_LOCK_MANAGED */
+static uint64_t fetched WH_PAIR;
+/* of all calls since then */
+static uint64_t stream WH_PAIR = NO_STREAM, stream_before WH_PAIR;
 static uint32_t current WH_PAIR;		/* the call that runs */
-static bool unknown WH_PAIR;	/* a new variable: what was sent before nobody counted */
+static bool unknown WH_PAIR;	/* there is a new variable, and nobody counted earlier calls */
 
-/* Default streams are one for each context. */
+/* A default stream is one stream for each context. */
 static uint64_t key_of(uint64_t id)
 {
 	return id > (uintptr_t)CU_STREAM_PER_THREAD ? id : wh_thread.ctx | 1ULL << 63;
@@ -72,7 +75,7 @@ static void catch_up(void)
 	stream = sent == seen ? NO_STREAM : MANY_STREAMS;
 }
 
-/* Does it make the device neither read nor write? */
+/* Does the call make the device neither read nor write? */
 static bool is_quiet(uint32_t call)
 {
 	return call < WH_CALLS && wh_effects[call] & WH_EFFECT_QUIET;
@@ -99,14 +102,14 @@ void wh_managed_launched(uint64_t id)
 		stream = key;
 }
 
-/* Of calls whose success says that work is done; waits do it by wh_managed_fetch(). */
+/* Looks for calls whose success says that work is done. Waits use wh_managed_fetch(). */
 void wh_managed_answered(CUresult res)
 {
 	wh_slots[0].fetch = res == CUDA_SUCCESS && current < WH_CALLS &&
 			  wh_effects[current] & WH_EFFECT_SETTLES;
 }
 
-/* It began before there were variables, in another slot than the first. */
+/* The call began before there were variables, in another slot than the first. */
 void wh_managed_missed(void)
 {
 	__atomic_store_n(&unknown, true, __ATOMIC_RELEASE);
@@ -127,7 +130,7 @@ void wh_managed_after_fork(void)
 
 /* --- The table -------------------------------------------------------------------------- */
 
-/* Index of the first variable that starts above p. */
+/* Returns the index of the first variable that starts above p. */
 static size_t above(const void *p)
 {
 	size_t lo = 0, hi = vars, mid;
@@ -178,7 +181,7 @@ static bool page_in_use(uintptr_t page, const struct var *v)
 	return false;
 }
 
-/* The pages that are v's alone. */
+/* Finds the pages that belong to v alone. */
 static void own_pages(const struct var *v, uintptr_t *from, uintptr_t *to)
 {
 	*from = page_down(v->start);
@@ -189,7 +192,7 @@ static void own_pages(const struct var *v, uintptr_t *from, uintptr_t *to)
 		*to -= WH_PAGE_SIZE;
 }
 
-/* Only over what is free: something of this program's may be there already. */
+/* Maps only over free addresses: something of this program may be there already. */
 static bool map(const struct var *v)
 {
 	uintptr_t from, to;
@@ -201,7 +204,7 @@ static bool map(const struct var *v)
 	got = mmap((void *)from, to - from, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got == (void *)from) {
-		/* A child has no such variable before it has loaded the module itself. */
+		/* A fork's child has no such variable before it has loaded the module itself. */
 		madvise(got, to - from, MADV_DONTFORK);
 		return true;
 	}
@@ -219,7 +222,7 @@ static void unmap(const struct var *v)
 		munmap((void *)from, to - from);
 }
 
-/* The variable is gone in the worker; its memory goes as the driver's own would. */
+/* The variable is gone in the worker, so its mirror goes, as the driver's own memory would. */
 static void drop(size_t i)
 {
 	struct var *v = &var[i];
@@ -261,9 +264,9 @@ static bool insert(const struct var *v)
 	return true;
 }
 
-/* --- Copies. With WH_LOCK_MANAGED. -------------------------------------------------------- */
+/* --- Copies; with WH_LOCK_MANAGED --------------------------------------------------------- */
 
-/* Pieces that travel together, their bytes in the buffer. */
+/* Pieces that are sent together; their bytes are in the buffer. */
 static struct {
 	uint32_t op;
 	uint32_t n;
@@ -289,7 +292,10 @@ static CUresult send(uint32_t *bad)
 		     wh_wire_bytes(batch.n, sizeof(*batch.piece)));
 	if (!q)
 		return c.result;
-	/* Some thread without one may be the first to wait; and no capture is meant. */
+	/*
+	 * A thread without a context may be the first to wait. The call takes part in no
+	 * capture.
+	 */
 	if (!q->hdr.ctx)
 		q->hdr.ctx = last_ctx;
 	q->hdr.capture_mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -315,8 +321,8 @@ static uint64_t word(const uint8_t *p)
 }
 
 /*
- * What differs from the shadow is the device's. All else stays untouched, byte by
- * byte, because the host may have written it meanwhile.
+ * Bytes that differ from the shadow are the device's changes. All others stay untouched, byte
+ * by byte, because the host may have written them meanwhile.
  */
 static void merge_page(uint8_t *mirror, uint8_t *shadow, const uint8_t *in, size_t n)
 {
@@ -355,7 +361,10 @@ static void settle(const struct wh_managed_piece *p)
 		memcpy(v->shadow + at, buffer + p->at, p->size);
 }
 
-/* CUDA_ERROR_NOT_FOUND: a variable went with its module. It is dropped here, too: begin again. */
+/*
+ * CUDA_ERROR_NOT_FOUND: a variable went with its module. It is dropped here, too, and the
+ * caller must begin again.
+ */
 static CUresult flush(void)
 {
 	CUresult res = CUDA_SUCCESS;
@@ -375,7 +384,7 @@ static CUresult flush(void)
 	return res;
 }
 
-/* A range becomes pieces; what is full goes out. */
+/* Adds a range in pieces, and sends what is full. */
 static CUresult add(const uint8_t *p, size_t n)
 {
 	CUresult res = CUDA_SUCCESS;
@@ -394,7 +403,10 @@ static CUresult add(const uint8_t *p, size_t n)
 	return res;
 }
 
-/* The first place at or after i, by steps, where mirror and shadow are the same, or not. */
+/*
+ * Returns the first place at or after i, by steps, where mirror and shadow are the same, or
+ * differ.
+ */
 static size_t next(const struct var *v, size_t i, size_t step, bool same)
 {
 	for (; i < v->size; i += step)
@@ -404,7 +416,7 @@ static size_t next(const struct var *v, size_t i, size_t step, bool same)
 	return v->size;
 }
 
-/* What the host has changed. */
+/* Sends what the host has changed. */
 static CUresult give(const struct var *v)
 {
 	CUresult res = CUDA_SUCCESS;
@@ -532,9 +544,9 @@ static void drop_overlapping(const struct var *v)
 }
 
 /*
- * An owner that changed: the module was loaded again to the same place, or it is
- * the same variable by its module instead of its library. What the device has
- * is right in both cases: nothing of the host's is under way at an unload.
+ * The variable's owner has changed: the module was loaded again to the same place, or the same
+ * variable was found by its module instead of its library. The device's bytes are right in both
+ * cases, since nothing of the host is under way at an unload.
  */
 static CUresult add_locked(struct var *v)
 {

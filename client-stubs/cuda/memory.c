@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Host memory that the device can reach: blocks of the data area, at the same
- * address in client and worker. Managed memory is such a block, too: every
- * access of the device crosses the bus, but both sides see the same bytes at
- * the same address at any time, which is what the CUDA model asks for.
+ * Host memory that the device can reach: blocks of the data area, at the same address in client
+ * and worker. Managed memory is such a block, too. Every access of the device crosses the bus,
+ * but both sides see the same bytes at the same address at any time, which is what the CUDA
+ * model asks for.
  */
 #include "stubs.h"
 
@@ -14,7 +14,7 @@ static CUresult usable(void)
 	return res || wh_thread.ctx ? res : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* Larger than this part of the data area goes to the far area, which grows. */
+/* Larger requests than this part of the data area go to the far area, which grows. */
 #define NEAR_SHARE	8
 
 static size_t pages(size_t size)
@@ -22,7 +22,7 @@ static size_t pages(size_t size)
 	return (size + WH_PAGE_SIZE - 1) & ~(size_t)(WH_PAGE_SIZE - 1);
 }
 
-/* Where there is no far area, the data area is all. */
+/* If there is no far area, the data area is all there is. */
 static CUresult far_alloc(void **pp, size_t size, unsigned int flags, bool managed)
 {
 	void *p = wh_far_alloc(size, flags, managed);
@@ -40,7 +40,7 @@ static CUresult far_alloc(void **pp, size_t size, unsigned int flags, bool manag
 	return res;
 }
 
-/* What copies of graphs had is given back only when it is missed. */
+/* The memory of ended copies of graphs is freed only when it is needed. */
 static CUresult alloc(void **pp, size_t size, unsigned int flags, bool managed)
 {
 	CUresult res;
@@ -71,7 +71,7 @@ static CUresult host_alloc(void **pp, size_t size, unsigned int flags, bool mana
 	return res;
 }
 
-/* A stream that captures is no obstacle: this is not the program's call. */
+/* A capture must not forbid this call, since it is not the program's. */
 static uint32_t relax(void)
 {
 	uint32_t mode = wh_thread.capture_mode;
@@ -114,7 +114,7 @@ CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 	return cuMemAllocHost_v2(pp, bytesize);
 }
 
-/* Each block is portable and mapped, whatever was asked for: CUDA allows more. */
+/* Each block is portable and mapped, whatever the flags say: CUDA allows to give more. */
 CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
 	const unsigned int known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
@@ -139,8 +139,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flag
 }
 
 /*
- * The device may still read what the program frees: like the driver's own
- * free, wait for all work of the context first.
+ * The device may still read the memory that the program frees. So it first waits for all work
+ * of the context, as the driver's own free does.
  */
 static CUresult host_free(void *p, bool managed)
 {
@@ -154,7 +154,7 @@ static CUresult host_free(void *p, bool managed)
 	if (!wh_data_block(p, &b) || b.start != p || b.managed != managed || b.registered)
 		return CUDA_ERROR_INVALID_VALUE;
 	res = wh_thread.ctx ? wh_raw_cuCtxSynchronize() : CUDA_SUCCESS;
-	/* Not waited at all: the block is still in use. */
+	/* It could not wait at all, so the block is still in use. */
 	if (res == CUDA_ERROR_NOT_PERMITTED)
 		return res;
 	if (wh_in_far(p, 1)) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Loading modules and libraries, and the linker: the image goes to the worker
- * by wh_upload_image(), options that are numbers go along, and the logs come
- * back with the answer. One load at a time: the worker keeps one upload.
+ * Loading of modules and libraries. The image goes to the worker by wh_upload_image(), options
+ * that are numbers go with the call, and the logs come back with the answer. There is one load
+ * at a time, since the worker keeps one upload.
  */
 #include "stubs.h"
 
 #include <stdlib.h>
 
 
-/* Options as the wire wants them; addresses stay here. */
+/* The options in the form of the request; addresses stay here. */
 struct jit {
 	struct wh_jit_option option[WH_MAX_JIT_OPTIONS];
 	uint32_t n;
@@ -80,7 +80,7 @@ static void put_number(void **values, int at, uint32_t v)
 		values[at] = (void *)(uintptr_t)v;
 }
 
-/* Logs and numbers go where the options point, also after a failed load. */
+/* Stores logs and numbers where the options point, also after a failed load. */
 static void return_options(struct wh_call *c, const struct jit *j, void **values)
 {
 	const struct wh_rsp_load *r = c->rsp;

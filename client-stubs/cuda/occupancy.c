@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The block size with the best occupancy. The program may give a function of
- * its own for the shared memory of a block, so the search runs here and asks
- * the worker for the occupancy of each candidate.
+ * Finds the block size with the best occupancy. The program may give a function of its own for
+ * the shared memory of a block, so the search runs here and asks the worker for the occupancy
+ * of each candidate.
  */
 #include "stubs.h"
 
@@ -21,7 +21,7 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Of equal occupancies the larger block wins, so go down from the top. */
+/* If occupancies are equal, the larger block wins, so the search goes down from the top. */
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize,
 						   CUfunction func,
 						   CUoccupancyB2DSize blockSizeToDynamicSMemSize,

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is known of calls that nobody waits for (post.c), and their order. Each call that
- * begins, and each answer, may change what is known: an epoch is over then.
+ * Knows what is proven of calls that nobody waits for (post.c), and their order. Each call that
+ * begins, and each answer, may change what is known: then a new epoch begins.
  *
- * Order between slots. A slot's calls run in their order, different slots' at the same
- * time. So before a call is sent, those that were posted in other slots and that it must
- * not overtake are waited for, until the driver has taken them (wh_post_order()). Which
- * these are: a posted call notes its number in its own slot's table, by stream and by event,
- * before it returns; one into a legacy default stream, or of which neither is known, notes
- * it for all. A call that names a stream or an event looks up the numbers of these and
- * of "all" in every other slot; any other call takes the last number. Why that is enough:
- * a program may rely on an order only between a call that has returned and one that begins
- * after it knows of that. Then the number was noted before it is looked up, and numbers
- * of one place only rise, so the call waits for that one or for a later one of its slot,
- * which runs after it. What CUDA orders of the rest, it orders by streams and events, or it
- * orders all. Nobody waits for a call that was not sent, and a sent one waits for
- * nothing but the driver: no two threads wait for each other.
+ * Order between slots. A slot's calls run in their order, calls of different slots at the same
+ * time. A call must not overtake some of the calls that were posted in other slots. So before
+ * it is sent, it waits until the driver has taken those (wh_post_order()).
+ *
+ * A posted call notes its number in its own slot's table, by stream and by event, before it
+ * returns. A call into a legacy default stream, or one of which neither is known, notes its
+ * number for all. A call that names a stream or an event looks up the numbers of these and of
+ * "all" in every other slot. Any other call takes the last number.
+ *
+ * Why that is enough: a program may rely on an order only between a call that has returned and
+ * one that begins after the program knows of that. Then the number was noted before it is
+ * looked up. Numbers of one place only rise, so the call waits for that number or for a later
+ * one of its slot, which runs after it. CUDA orders the other calls by streams and events, or
+ * it orders all. Nobody waits for a call that was not sent, and a sent call waits for nothing
+ * but the driver: no two threads wait for each other.
  */
 #include "quick.h"
 
@@ -24,14 +26,14 @@
 uint64_t wh_epoch = 1, wh_epoch_memory = 1;
 uint64_t wh_epoch_library[WH_LIBS];
 /*
- * While something is captured, what was proven before is not: a capture's beginning and its end
- * change what is known. A call that names an event may join another stream to the capture, or be
- * refused for one that it did not join: it is waited for.
+ * While something is captured, earlier proofs do not hold: the beginning and the end of a
+ * capture change what is known. A call that names an event may join another stream to the
+ * capture, or be refused for a stream that it did not join. So it is waited for.
  */
 int wh_captures WH_PAIR;
 /*
- * Events are shared with other processes: what a program does after it has
- * recorded one, or waited for one, it may tell them, and they rely on it.
+ * Events may be shared with other processes. After a program has recorded such an event, or
+ * waited for it, it may tell those processes, and they rely on it.
  */
 bool wh_shares_events WH_PAIR;
 
@@ -70,7 +72,7 @@ void wh_post_change(uint16_t e)
 		__atomic_fetch_sub(&wh_captures, 1, __ATOMIC_RELAXED);
 }
 
-/* What is proven is so for another worker. */
+/* Proofs hold for the parent's worker only. */
 void wh_post_after_fork(void)
 {
 	raise_by_one(&wh_epoch);
@@ -78,8 +80,8 @@ void wh_post_after_fork(void)
 }
 
 /*
- * What another thread has proven while this call ran may have been before it: the end
- * of a call changes what is known as its beginning does.
+ * Another thread may have proven something while this call ran, from an answer before the
+ * call's effect. So the end of a call changes what is known as its beginning does.
  */
 static void changed(uint16_t e)
 {
@@ -115,10 +117,10 @@ void wh_post_library_changes(void)
 
 /* --- Order ------------------------------------------------------------------------------ */
 
-/* Written by who has the slot, read by all. */
+/* Written by the thread that has the slot, read by all. */
 static struct noted {
-	uint64_t at[PLACES];	/* number of the last call there */
-	uint64_t all;		/* of the last one that all have to wait for */
+	uint64_t at[PLACES];	/* number of the last call in that place */
+	uint64_t all;		/* number of the last call that all have to wait for */
 } noted[WH_MAX_SLOTS] WH_PAIR;
 
 static void add_key(struct wh_keys *k, uint64_t key)
@@ -142,7 +144,7 @@ static void keys_of_wait(struct wh_keys *k, const struct wh_req_whWait *q)
 	case WH_WAIT_EVENT:
 		add_key(k, q->handle);
 		break;
-	/* A fence is any thread's, and its copy may have been posted in any slot. */
+	/* A fence may be any thread's, and its copy may have been posted in any slot. */
 	default:
 		k->all = true;
 	}
@@ -162,7 +164,7 @@ static void keys_of_wait(struct wh_keys *k, const struct wh_req_whWait *q)
 		add_stream(k, ((const struct wh_req_##call *)(q))->hStream); \
 		break
 
-/* Of whatever is not here nothing is known: all. */
+/* Returns the keys of a call. A call that is not listed here is ordered after all. */
 struct wh_keys wh_keys_of(const struct wh_req *q, uint32_t handler)
 {
 	struct wh_keys k = { .all = handler != WH_HANDLER_CUDA };
@@ -174,7 +176,7 @@ struct wh_keys wh_keys_of(const struct wh_req *q, uint32_t handler)
 	switch (q->call) {
 	case WH_CALL_whLaunch:
 		add_stream(&k, ((const struct wh_req_whLaunch *)q)->stream);
-		/* They may name events. */
+		/* Attributes may name events. */
 		k.all |= ((const struct wh_req_whLaunch *)q)->attrs != 0;
 		break;
 	case WH_CALL_whStageCopy:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the driver printed in the worker (device printf(), assertions) is
- * fetched when a response says so, and printed as the driver would have here:
- * on this process's stdout and stderr, in order with what it prints itself.
+ * Fetches what the driver printed in the worker (device printf(), assertions) when a response
+ * says that there is some. It prints it as the driver would have here: on this process's stdout
+ * and stderr, in order with what the process prints itself.
  */
 #include "stubs.h"
 
@@ -36,13 +36,13 @@ static bool fetch(char *buf, size_t size)
 		wh_take(&c, buf + out, err, 1);
 	}
 	wh_end(&c);
-	/* Without the slot: whoever reads a pipe may be slow. */
+	/* It prints without the slot, since the reader of a pipe may be slow. */
 	print(stdout, buf, out);
 	print(stderr, buf + out, err);
 	return out || err;
 }
 
-/* Another thread that is at it takes all there is. */
+/* If another thread is already printing, it takes all there is. */
 void wh_output_print(void)
 {
 	char *buf;

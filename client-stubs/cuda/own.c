@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which version of a library a program came with, where the loader has led it to ours instead.
- * The auditor has kept how the program asked; where that leads is the loader's own answer
- * (dlinfo(), RTLD_DI_SERINFO: all folders of a search, DT_RPATH of who asks and of who loaded him
- * among them). But for the loader's cache, which has no documented form: a library that only
- * ld.so.conf leads to is not found here.
+ * Finds the version of a library that a program came with, if the loader has led the program to
+ * our library instead. The auditor has kept how the program asked. The loader itself says where
+ * that leads (dlinfo(), RTLD_DI_SERINFO: all folders of a search, with DT_RPATH of the asking
+ * file and of the file that loaded it). The loader's cache is missing there, since it has no
+ * documented form: a library that only ld.so.conf leads to is not found here.
  *
- * The file is not loaded, and nothing of it runs. What says its version:
- * - its own name, behind links, as in toolkits and packages of distributions: libcudnn.so.9.19.0;
- * - the Python package that has it, since wheels have no such name: a folder
- *   NAME-VERSION.dist-info beside the package, whose RECORD lists the file (Python packaging
- *   user guide, "Recording installed projects"). NVIDIA's have the library's version.
- * A version in the file itself there is none that would be documented: no section and no symbol
- * has it. Where none of these says it the version is unknown, and the server's newest serves.
+ * The file is not loaded, and nothing of it runs. Its version is said by one of these:
+ *
+ * - Its own name, behind links, as in toolkits and packages of distributions:
+ * libcudnn.so.9.19.0.
+ *
+ * - The Python package that has it, since wheels have no such name: a folder
+ * NAME-VERSION.dist-info beside the package, whose RECORD lists the file (Python packaging user
+ * guide, "Recording installed projects"). NVIDIA's packages have the library's version.
+ *
+ * There is no documented version in the file itself, neither in a section nor in a symbol. If
+ * nothing says the version, it is unknown, and the server's newest serves.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -29,12 +33,12 @@
 
 #include "audit_searches.h"
 
-#define MOST_LEVELS	6	/* from a wheel's library up to where packages are */
+#define MOST_LEVELS	6	/* from a wheel's library up to the folder of packages */
 
-/* Set by the auditor, before any code of ours runs. */
+/* The auditor sets this before any code of ours runs. */
 const struct wh_searches *wh_audit_searches;
 
-/* --- What says the version ------------------------------------------------------------- */
+/* --- The sources of the version -------------------------------------------------------- */
 
 static uint32_t parse(const char *text)
 {
@@ -54,7 +58,7 @@ static uint32_t version_in_name(const char *base, const char *soname)
 	return n && !strncmp(base, soname, n) ? parse(base + n) : 0;
 }
 
-/* Does the list have a line of that file? */
+/* Does the list have a line for that file? */
 static bool lists(const char *record, const char *file)
 {
 	size_t n = strlen(file), size = 0;
@@ -71,7 +75,7 @@ static bool lists(const char *record, const char *file)
 	return found;
 }
 
-/* The version that such a folder's name has: nvidia_cudnn_cu13-9.19.0.56.dist-info. */
+/* Returns the version in such a folder's name: nvidia_cudnn_cu13-9.19.0.56.dist-info. */
 static uint32_t version_of_info(const char *name)
 {
 	static const char end[] = ".dist-info";
@@ -84,7 +88,7 @@ static uint32_t version_of_info(const char *name)
 	return dash ? parse(dash + 1) : 0;
 }
 
-/* Of the packages in a folder the one that has the file, which is called so from there. */
+/* Looks for the package in a folder that has the file, by the file's path from there. */
 static uint32_t version_in_packages(const char *folder, const char *file)
 {
 	char record[2 * PATH_MAX];
@@ -144,7 +148,7 @@ static bool is_ours(const char *real)
 	return !strncmp(real, here, n) && !strchr(real + n, '/');
 }
 
-/* Is there such a file, which is not ours? Then *o says what is known of it. */
+/* Is there such a file, and is it not ours? Then *o gets what is known of it. */
 static bool look(struct own *o, const char *path)
 {
 	char real[PATH_MAX];
@@ -174,7 +178,7 @@ static Dl_serinfo *folders_of(void *handle)
 	return NULL;
 }
 
-/* The first of the folders that has it, as for the loader. */
+/* The first of the folders that has the file counts, as for the loader. */
 static void search(struct own *o, const char *asked, const char *by)
 {
 	void *handle = dlopen(*by ? by : NULL, RTLD_LAZY | RTLD_NOLOAD);

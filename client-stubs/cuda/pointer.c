@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attributes of pointers. Host and managed memory is the client's own and
- * answered here; a device address is asked for in the worker; any other number
- * is unknown, even if by chance it means something there.
+ * Attributes of pointers. Host and managed memory is the client's own, so this side answers.
+ * The worker is asked about a device address. Any other number is unknown, even if by chance it
+ * means something in the worker.
  */
 #include "stubs.h"
 
@@ -100,7 +100,7 @@ static void clear(void *data, CUpointer_attribute a)
 	}
 }
 
-/* Of an unknown pointer this form returns zeros and success, as CUDA documents. */
+/* For an unknown pointer this form returns zeros and success, as CUDA documents. */
 CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
 				void **data, CUdeviceptr ptr)
 {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Calls that nobody has to wait for, over a transport that can post (shm). CUDA
- * reports a mistake in a launch at the launch, so a call is posted only when it
- * cannot be one: the same request (of a launch: all but the kernel's parameters)
- * has succeeded before, and nothing has happened since that could change the
- * answer. What could is every call that cuda.api does not say is neutral, every error,
- * and, for requests that name memory, every free. What is left are errors of the
- * device, which come late natively, too: they surface at a later call. Of another
- * library, what could change an answer is also every call of it that is not posted.
- * Everything here runs with a slot. What is known is the process's; what is proven, each
+ * Calls that nobody has to wait for, over a transport that can post (shm). CUDA reports a
+ * mistake in a launch at the launch, so a call is posted only if it cannot be one. The same
+ * request (of a launch: all but the kernel's parameters) has succeeded before, and nothing has
+ * happened since that could change the answer.
+ *
+ * These could change it: every call that cuda.api does not call neutral, every error, and, for
+ * requests that name memory, every free. For another library, every call of it that is not
+ * posted could change it, too. The remaining errors are those of the device, which come late
+ * natively, too: they surface at a later call.
+ *
+ * Everything here runs with a slot. What is known is the process's; what is proven is each
  * slot's own.
  */
 #include "quick.h"
 #include "stubs.h"
 
-#define PROOFS	512u	/* sets of them, a power of two */
+#define PROOFS	512u	/* number of sets of them, a power of two */
 #define WAYS	4u
 
 static uint64_t proven[WH_MAX_SLOTS][PROOFS][WAYS];	/* the last one first */
@@ -24,7 +26,7 @@ static uint64_t load(const uint64_t *p)
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/* Of whole words. A wrong match would need equal hashes of 64 bits in one epoch. */
+/* Mixes whole words. A wrong match would need equal hashes of 64 bits in one epoch. */
 static uint64_t mix(uint64_t h, uint64_t w)
 {
 	h = (h ^ w) * 0x9e3779b97f4a7c15ULL;
@@ -39,7 +41,7 @@ static uint64_t word(const uint8_t *p, size_t i)
 	return w;
 }
 
-/* Of the words in `addresses` it is only whether they are 0. */
+/* Hashes a request. Of the words in `addresses` it only matters whether they are 0. */
 static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 {
 	size_t i;
@@ -49,7 +51,7 @@ static uint64_t hash(const uint8_t *p, size_t n, uint64_t addresses, uint64_t h)
 	return h;
 }
 
-/* In this slot, whose only thread we are. */
+/* Looks in this slot, whose only thread we are. */
 static bool is_proven(uint64_t proof)
 {
 	const uint64_t *p = proven[wh_thread.slot][proof % PROOFS];
@@ -101,7 +103,7 @@ static CUresult post(struct wh_call *c, size_t key, uint64_t state)
 	proof = hash(c->msg, key, 0, state);
 	if (sent(c, WH_HANDLER_CUDA, is_proven(proof)))
 		return CUDA_SUCCESS;
-	/* With this result goes whatever there was to say about posted ones. */
+	/* This result also reports all that there was to say about posted calls. */
 	res = wh_run(c, sizeof(struct wh_rsp));
 	if (res == CUDA_SUCCESS)
 		prove(proof);
@@ -118,7 +120,7 @@ CUresult wh_post_memory(struct wh_call *c, size_t key)
 	return post(c, key, load(&wh_epoch) ^ load(&wh_epoch_memory) << 32);
 }
 
-/* One into a stream that captures is answered at once, and becomes a node (capture.c). */
+/* A copy into a stream that captures is answered at once, and becomes a node (capture.c). */
 CUresult wh_post_copy(struct wh_call *c, size_t key)
 {
 	if (__builtin_expect(wh_captures || wh_client.mirrors, 0))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NVIDIA's private tables are undocumented, so there are none. Compilers such as
- * nvrtc ask for one and do without. A CUDA runtime, and a library that has code
- * for the device, does not: it gives up, and its error says nothing of the cause.
- * So it is named here, by its file and by its call that came to this.
+ * NVIDIA's private tables are undocumented, so there are none here. Compilers such as nvrtc ask
+ * for one and can do without. A CUDA runtime, and a library that has code for the device,
+ * cannot: it gives up, and its error does not say why. So this file names it, by its file and
+ * by its call that led here.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,10 +26,10 @@ struct asker {
 	const char *readable;		/* where its file can be read */
 	uintptr_t base;
 	bool is_program;
-	char call[128];			/* its function that came to this, or "it" */
+	char call[128];			/* its function that led here, or "it" */
 };
 
-/* The outermost function on the stack that is of the asker's interface. */
+/* Finds the outermost function on the stack that belongs to the asker's interface. */
 static void find_call(struct asker *a, const struct link_map *asker)
 {
 	void *frames[FRAMES];
@@ -59,7 +59,7 @@ static bool find_asker(struct asker *a, const void *caller)
 	return true;
 }
 
-/* --- Whether it can do without ------------------------------------------------------ */
+/* --- Can it do without? ------------------------------------------------------------- */
 
 static bool has_mark(const struct elf_file *f, const char *section)
 {
@@ -82,7 +82,10 @@ static bool needs_tables(const char *path)
 	return needs;
 }
 
-/* The first question of each object is enough. More objects than that are not told apart. */
+/*
+ * Only the first question of each object counts. If there are more objects, they are not told
+ * apart.
+ */
 static bool is_first(uintptr_t base)
 {
 	static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
@@ -101,8 +104,8 @@ static bool is_first(uintptr_t base)
 }
 
 /*
- * Why the preload library did not redirect a runtime in it, and behind the
- * semicolon what helps: of a library, whoever runs the program can do nothing.
+ * Says why the preload library did not redirect a runtime in the object, and after the
+ * semicolon what helps. If the object is a library, the user of the program can do nothing.
  */
 static void complain(const struct asker *a)
 {

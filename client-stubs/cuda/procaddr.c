@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Entry points by name and version: of the versions of a function, the newest
- * that is not newer than asked for. The table is generated from the types that
- * NVIDIA publishes for exactly this purpose.
+ * Entry points by name and version. Of the versions of a function, it finds the newest that is
+ * not newer than asked for. The table is generated from the types that NVIDIA publishes for
+ * exactly this purpose.
  */
 #include "stubs.h"
 
@@ -19,7 +19,7 @@ struct wh_entry_point {
 
 #define ENTRY_POINTS (sizeof(wh_entry_points) / sizeof(*wh_entry_points))
 
-/* The first entry of that name, or ENTRY_POINTS. */
+/* Returns the index of the first entry of that name, or ENTRY_POINTS. */
 static size_t first_of(const char *name)
 {
 	size_t lo = 0, hi = ENTRY_POINTS, mid;
@@ -48,8 +48,8 @@ static void *best(const char *name, int version, int per_thread, bool *known)
 }
 
 /*
- * A program of a later CUDA than the driver is told so as natively (tests/softgpu/answers.ref), and
- * asks for less. Before there is a connection the driver is only asked where that matters.
+ * A program of a later CUDA than the driver gets the native answer (tests/softgpu/answers.ref),
+ * and asks for less. Before there is a connection, the driver is asked only where that matters.
  */
 static bool is_too_new(const char *symbol, int version)
 {
@@ -73,7 +73,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cu
 
 	if (!symbol || !pfn || (flags & ~all) || is_too_new(symbol, cudaVersion))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (cudaVersion < 0)	/* the newest that there is */
+	if (cudaVersion < 0)	/* negative: the newest that there is */
 		cudaVersion = INT_MAX;
 	if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		found = best(symbol, cudaVersion, 1, &known);

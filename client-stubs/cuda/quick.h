@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The straight way of a call, without a call in it: what nearly every one meets, with one
- * look at each thing that could make it another's. What finds anything is client.c's, which
- * knows all cases; nothing is decided here. A part of wh_begin() for all, and of stubs that
- * are worth the place, where the call's number is a constant and most looks are gone.
+ * The fast path of a call, which makes no function call. It serves nearly every call, and looks
+ * once at each thing that could need another way. If it finds one, client.c goes on, which
+ * knows all cases; nothing is decided here. It is a part of wh_begin() for all calls. Stubs
+ * that are worth the space also have it inline: there the call's number is a constant, and most
+ * checks are gone.
  */
 #ifndef WORMHOLE_QUICK_H
 #define WORMHOLE_QUICK_H
@@ -15,21 +16,21 @@
 #define WH_INLINE	inline __attribute__((always_inline))
 
 /*
- * Of the other libraries: what their calls make and free, only their own calls name; those
- * that may be posted free nothing, and all others say so themselves (wh_library_run()).
+ * Only the other libraries' own calls name what these calls make and free. Calls that may be
+ * posted free nothing, and all others report it themselves (wh_library_run()).
  */
 static inline uint16_t wh_effects_of(uint32_t call)
 {
 	return call < WH_CALLS ? wh_effects[call] : WH_EFFECT_NEUTRAL;
 }
 
-/* May it wait for the device without a bound? */
+/* May the call wait for the device without a bound? */
 static inline bool wh_post_waits(uint32_t call)
 {
 	return wh_effects_of(call) & WH_EFFECT_WAITS;
 }
 
-/* Of every call that begins, with its slot: it may change what is known. */
+/* Runs for every call that begins, with its slot: the call may change what is known. */
 static WH_INLINE void wh_post_begin(struct wh_slot_state *s, uint32_t call)
 {
 	const uint16_t changes = WH_EFFECT_NEUTRAL | WH_EFFECT_FREES;
@@ -40,7 +41,7 @@ static WH_INLINE void wh_post_begin(struct wh_slot_state *s, uint32_t call)
 		wh_post_change(e);
 }
 
-/* What every request has; with the slot. */
+/* Fills in what every request has; with the slot. */
 static WH_INLINE void *wh_request(uint32_t slot, uint32_t call)
 {
 	struct wh_req *q = (struct wh_req *)wh_client.link.slot[slot].msg;
@@ -54,7 +55,7 @@ static WH_INLINE void *wh_request(uint32_t slot, uint32_t call)
 	return q;
 }
 
-/* Can calls be made, and in any slot? One look at two fields that lie in one word. */
+/* Can calls be made, and in any slot? One look is enough for two fields that lie in one word. */
 static WH_INLINE bool wh_quick_ready(void)
 {
 	const struct { int state, first_only; } ready = { .state = WH_READY };
@@ -63,28 +64,31 @@ static WH_INLINE bool wh_quick_ready(void)
 	return !memcmp(&wh_client, &ready, sizeof(ready));
 }
 
-/* A call on this way: its slot and its request, which lies there. */
+/* A call on the fast path: its slot, and its request in the message area. */
 struct wh_quick {
 	struct wh_slot_state *state;
 	void *msg;
 };
 
-/* Nothing was sent, or its answer is read. */
+/* Gives the slot back, if nothing was sent or the answer is read. */
 static inline void wh_quick_drop(struct wh_quick k)
 {
 	wh_word_give(&wh_thread.holder, WH_LOCK_SLOT, &k.state->word);
 }
 
 /*
- * wh_begin() into the message area, for the frame `frame` (lock.h). msg NULL: nothing has
- * happened, and wh_begin_slowly() may go on.
+ * Works like wh_begin() in the message area, for the frame `frame` (lock.h). If msg is NULL,
+ * nothing has happened, and wh_begin_slowly() may go on.
  */
 static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call, size_t size)
 {
 	struct wh_thread *t = &wh_thread;
 	struct wh_quick k = { &wh_slots[t->own_slot], NULL };
 
-	/* An address to keep, which is not to be made of the number each time that it is used. */
+	/*
+	 * Keeps the address, which the compiler would otherwise compute from the number at each
+	 * use.
+	 */
 	__asm__("" : "+r" (k.state));
 	if (__builtin_expect(!t->known || (wh_slots_used > 1 && wh_post_waits(call)) ||
 			     !wh_slot_try(t, frame, t->own_slot, &k.state->word), 0))
@@ -98,14 +102,17 @@ static WH_INLINE struct wh_quick wh_quick_begin(const void *frame, uint32_t call
 	return k;
 }
 
-/* The rest of the below, where a call can be posted; and with an answer that is no plain one. */
+/*
+ * wh_quick_post() continues here if a call can be posted, or if the answer is more than plain
+ * success.
+ */
 CUresult wh_quick_posted(struct wh_quick k, size_t size, size_t key);
 CUresult wh_quick_rest(struct wh_quick k, size_t size, int status) __attribute__((cold));
 
 /*
- * wh_post() and wh_end() of a call that changes nothing of what is known. Where nothing is
- * posted, wh_run(); a plain success, with no managed variables about and no permit that a call
- * which was left has kept, leaves nothing behind that wh_end() would have to see to.
+ * Does wh_post() and wh_end() for a call that changes nothing of what is known. If nothing is
+ * posted, it does wh_run(). wh_end() would have nothing more to do after a plain success, if
+ * there are no managed variables and no permit left by an abandoned call.
  */
 static WH_INLINE CUresult wh_quick_post(struct wh_quick k, size_t size, size_t key)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which addresses are the device's. A copy with unified addresses does not say
- * where its two ends are, and an address of this process may by chance be a
- * valid one in the worker; so the client remembers what the driver gave it.
+ * Knows which addresses are the device's. A copy with unified addresses does not say where its
+ * two ends are, and an address of this process may by chance be valid in the worker. So the
+ * client remembers what the driver gave it.
  */
 #include "stubs.h"
 
@@ -17,7 +17,7 @@ static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
 static struct range *range WH_PAIR;	/* by address, disjoint */
 static size_t ranges WH_PAIR, range_room WH_PAIR;
 
-/* The first range that starts above p. */
+/* Returns the index of the first range that starts above p. */
 static size_t above(CUdeviceptr p)
 {
 	size_t lo = 0, hi = ranges, mid;

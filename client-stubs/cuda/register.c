@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuMemHostRegister. In one process with the worker the memory is registered
- * as it is. Otherwise the device must reach pages of a worker: a block of the
- * far area gets the contents of the program's pages and is mapped in their
- * place, and in the worker, if it can be, at the same address. Unregistering
- * puts private pages back. Only whole pages can change; what else lies on the
- * first and the last one moves along, with writers held off where the kernel
- * has userfaultfd.
+ * cuMemHostRegister(). In one process with the worker the memory is registered as it is.
+ * Otherwise the device must reach pages of a worker. A block of the far area gets the contents
+ * of the program's pages and is mapped in their place, and in the worker at the same address,
+ * if possible. Unregistering puts private pages back. Only whole pages can change. Other data
+ * on the first and the last page moves along; writers are held off if the kernel has
+ * userfaultfd.
  */
 #define _GNU_SOURCE
 #include "stubs.h"
@@ -29,21 +28,21 @@
 
 /* A registered range; [low, low + pages) are the whole pages around it. */
 struct range {
-	uint8_t *start, *low, *far;	/* far: its block, low itself in one process */
+	uint8_t *start, *low, *far;	/* far: its block; in one process the same as low */
 	size_t size, pages;
 	unsigned int flags;
-	bool there;			/* at the same address in the worker */
+	bool there;			/* it is at the same address in the worker */
 };
 
 static pthread_rwlock_t range_lock WH_PAIR = PTHREAD_RWLOCK_INITIALIZER;
-/* One registers at a time. */
+/* Only one thread registers at a time. */
 static pthread_mutex_t change_lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
-static struct range *range WH_PAIR;	/* by address; pages never overlap */
+static struct range *range WH_PAIR;	/* by address; pages of two never overlap */
 static size_t ranges WH_PAIR, room WH_PAIR;
 
 /* --- The list -------------------------------------------------------------------- */
 
-/* Index of the first range whose pages start above p. */
+/* Returns the index of the first range whose pages start above p. */
 static size_t above(const void *p)
 {
 	size_t lo = 0, hi = ranges, mid;
@@ -139,7 +138,7 @@ static void drop(const struct range *r)
 	pthread_rwlock_unlock(&range_lock);
 }
 
-/* With change_lock held nobody else writes the list. */
+/* While change_lock is held, nobody else writes the list. */
 static bool overlaps(const struct range *r)
 {
 	size_t i = above(r->low + r->pages - 1);
@@ -170,7 +169,7 @@ CUresult wh_host_block(uint32_t op, void *addr, size_t size, void *at, unsigned 
 
 void wh_far_empty(void *p, size_t size)
 {
-	/* The first for a shared file, the second for memory of this process. */
+	/* The first call is for a shared file, the second for memory of this process. */
 	if (madvise(p, size, MADV_REMOVE))
 		madvise(p, size, MADV_DONTNEED);
 }
@@ -178,9 +177,8 @@ void wh_far_empty(void *p, size_t size)
 /* --- What may be changed ---------------------------------------------------------------- */
 
 /*
- * Plain private memory, readable and writable, all of it: pages of a file or
- * of other processes would lose their tie. The kernel's list is the only one
- * who knows.
+ * Only plain private memory may change, readable and writable, all of it: pages of a file or of
+ * other processes would lose their connection. Only the kernel's list knows.
  */
 static bool plain_line(const char *line, const struct range *r, uintptr_t *done)
 {
@@ -214,7 +212,10 @@ static bool is_plain(const struct range *r)
 	return plain && done >= (uintptr_t)r->low + r->pages;
 }
 
-/* This thread runs on its stack while pages change; others' stacks look like any memory. */
+/*
+ * This thread runs on its own stack while pages change. Stacks of other threads look like any
+ * memory.
+ */
 static bool on_stack(const struct range *r)
 {
 	const uint8_t *here = __builtin_frame_address(0);
@@ -225,8 +226,8 @@ static bool on_stack(const struct range *r)
 /* --- Changing pages -------------------------------------------------------------------- */
 
 /*
- * Whoever writes to the pages waits until the descriptor is closed, and then
- * finds what is mapped there. -1: the kernel does not offer it.
+ * Whoever writes to the pages waits until the descriptor is closed, and then finds what is
+ * mapped there. -1: the kernel does not offer it.
  */
 static int hold_writers(const struct range *r)
 {
@@ -240,7 +241,7 @@ static int hold_writers(const struct range *r)
 		fd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	/* A page that is not there yet is not protected either. */
+	/* A page that does not exist yet cannot be protected. */
 	madvise(r->low, r->pages, MADV_POPULATE_READ);
 	if (ioctl(fd, UFFDIO_API, &api) == 0 && ioctl(fd, UFFDIO_REGISTER, &reg) == 0 &&
 	    ioctl(fd, UFFDIO_WRITEPROTECT, &wp) == 0)
@@ -249,7 +250,7 @@ static int hold_writers(const struct range *r)
 	return -1;
 }
 
-/* The copy at `from` takes the place of r's pages, in one step for every other thread. */
+/* Puts the copy at `from` in the place of r's pages, in one step for every other thread. */
 static bool take_place(const struct range *r, void *from, size_t old_size)
 {
 	int fd = hold_writers(r);
@@ -264,7 +265,7 @@ static bool take_place(const struct range *r, void *from, size_t old_size)
 	return done;
 }
 
-/* Size 0: the block stays where it is, and its pages are at r->low, too. */
+/* Maps r's block in the place of its pages. With size 0 the block also stays where it is. */
 static bool to_shared(const struct range *r)
 {
 	return take_place(r, r->far, 0);
@@ -301,7 +302,7 @@ static CUresult register_shared(struct range *r, unsigned int flags)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	res = wh_host_block(WH_HOST_ALIAS, r->far, r->pages, r->low, flags);
 	r->there = res == CUDA_SUCCESS;
-	if (res == CUDA_ERROR_MAP_FAILED)	/* something of the worker's is there */
+	if (res == CUDA_ERROR_MAP_FAILED)	/* something of the worker is at that address */
 		res = wh_host_block(WH_HOST_PIN, r->far, r->pages, NULL, flags);
 	if (res == CUDA_SUCCESS && !to_shared(r)) {
 		wh_host_block(WH_HOST_UNPIN, r->far, 0, NULL, 0);
@@ -326,13 +327,13 @@ static CUresult register_range(struct range *r, unsigned int flags)
 		res = wh_host_block(WH_HOST_PIN, r->low, r->pages, NULL, flags);
 	}
 	if (res == CUDA_SUCCESS)
-		insert(r);	/* there is room */
+		insert(r);	/* the list has room */
 	return res;
 }
 
 /* --- Fork ------------------------------------------------------------------------------- */
 
-/* The list is complete while it is held; refused to a signal handler on top of a change. */
+/* While this is held, the list is complete. A signal handler on top of a change is refused. */
 bool wh_registered_hold(void)
 {
 	return pthread_rwlock_rdlock(&range_lock) == 0;
@@ -343,7 +344,7 @@ void wh_registered_release(void)
 	pthread_rwlock_unlock(&range_lock);
 }
 
-/* A child's memory is its own: what was shared with the worker becomes a copy. */
+/* A child's memory is its own: memory shared with the worker becomes a copy. */
 void wh_registered_after_fork(void)
 {
 	const struct range *r;
@@ -406,7 +407,10 @@ CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 	return cuMemHostRegister_v2(p, bytesize, Flags);
 }
 
-/* The device may still use it: like the driver's own, wait for all work of the context. */
+/*
+ * The device may still use the memory, so it waits for all work of the context, as the driver
+ * does.
+ */
 static CUresult unregister(void *p)
 {
 	CUresult res = wh_raw_cuCtxSynchronize();
@@ -418,7 +422,7 @@ static CUresult unregister(void *p)
 	if (!i || range[i - 1].start != p)
 		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	r = range[i - 1];
-	/* First the pages: from then on nothing here depends on the worker. */
+	/* The pages come first: from then on nothing here depends on the worker. */
 	if (r.far != r.low && !to_private(&r))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	drop(&r);

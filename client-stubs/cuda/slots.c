@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The part of slots.h that looks for a free slot or waits for one, and which threads
- * prefer which.
+ * The part of slots.h that looks for a free slot or waits for one, and decides which threads
+ * prefer which slot.
  */
 #define _GNU_SOURCE
 #include "slots.h"
@@ -23,7 +23,7 @@ static bool try(struct wh_thread *t, uint32_t slot)
 {
 	uint32_t nobody = 0;
 
-	/* First, so that a call which is left at any point is found again. */
+	/* This is stored first, so that a call which is left at any point is found again. */
 	t->slot = slot;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return __atomic_compare_exchange_n(&wh_slots[slot].word, &nobody, t->holder.number, false,
@@ -33,7 +33,7 @@ static bool try(struct wh_thread *t, uint32_t slot)
 #define LOOKS	100
 #define NAP_NS	1000000
 
-/* Its own, any other that is free, or the first that becomes free. */
+/* Takes its own slot, any other that is free, or the first that becomes free. */
 static void take_any(struct wh_thread *t)
 {
 	uint32_t n = count(), i, looks;
@@ -48,7 +48,7 @@ static void take_any(struct wh_thread *t)
 		}
 		t->slot = t->own_slot;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		/* As long as one nap: another slot may be free before this one is. */
+		/* It waits only for one nap, since another slot may be free before this one. */
 		if (wh_word_await(&wh_slots[t->slot].word, t->holder.number, 0, NAP_NS))
 			return;
 	}
@@ -109,7 +109,7 @@ bool wh_slot_is_mine(const struct wh_thread *t)
 
 /* --- Calls that wait -------------------------------------------------------------------- */
 
-static uint32_t permits WH_PAIR;	/* given */
+static uint32_t permits WH_PAIR;	/* number given out */
 
 static bool permit(uint32_t most)
 {
@@ -122,7 +122,10 @@ static bool permit(uint32_t most)
 	return false;
 }
 
-/* One more is kept free for a call that began when there was one thread, and was not counted. */
+/*
+ * One more slot is kept free for a call that began when there was one thread and that was not
+ * counted.
+ */
 void wh_slot_permit(struct wh_thread *t)
 {
 	static const struct timespec nap = { .tv_nsec = 100000 };
@@ -148,7 +151,7 @@ void wh_slot_give(struct wh_thread *t)
 	wh_word_give(&t->holder, WH_LOCK_SLOT, &wh_slots[t->slot].word);
 }
 
-/* --- Which thread prefers which ------------------------------------------------------- */
+/* --- Which thread prefers which slot -------------------------------------------------- */
 
 static pthread_mutex_t lock WH_PAIR = PTHREAD_MUTEX_INITIALIZER;
 

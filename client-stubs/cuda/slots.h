@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots of the pair: which one a call takes. Each thread has one that it prefers, which
- * with few threads is its own. Where that is in use by another thread, or by a call that
- * waits, it takes any free one: a thread waits for a slot only when all are in calls. So
- * nothing of a program's depends on a slot, but for the order of posted calls (post.c).
+ * Slots of the pair: which one a call takes. Each thread prefers one slot, which is its own if
+ * there are few threads. If another thread uses it, or a call that waits, the thread takes any
+ * free one. A thread waits for a slot only if all are in calls. So nothing in a program depends
+ * on a slot, except for the order of posted calls (post.c).
  *
- * Slot 0 alone is used while something is captured, since a capture is the affair of the
- * driver's thread that began it (capture.c), and while managed variables have to be
- * copied, since that counts the calls (managed.c): wh_client.first_only.
+ * Only slot 0 is used while something is captured, since a capture belongs to the driver's
+ * thread that began it (capture.c). The same holds while managed variables have to be copied,
+ * since that counts the calls (managed.c). The number of these reasons is wh_client.first_only.
  */
 #ifndef WORMHOLE_SLOTS_H
 #define WORMHOLE_SLOTS_H
@@ -15,46 +15,51 @@
 #include "client.h"
 
 struct wh_slot_state {
-	uint32_t word;		/* as of lock.h */
-	uint32_t users;		/* threads that prefer it */
-	uint32_t running;	/* the call that was begun last; with the slot */
-	bool output;		/* the worker has some; with the slot */
-	bool fetch;		/* when the running call ends; with the slot */
-	uint64_t crossings;	/* requests sent; written with the slot */
-	uint64_t posted;	/* of them not waited for */
+	uint32_t word;		/* a word of lock.h */
+	uint32_t users;		/* number of threads that prefer it */
+	uint32_t running;	/* the call that began last; with the slot */
+	bool output;		/* the worker has output; with the slot */
+	/* fetch managed variables when the running call ends; with the slot */
+	bool fetch;
+	uint64_t crossings;	/* number of requests sent; written with the slot */
+	uint64_t posted;	/* how many of them were not waited for */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_slot_state wh_slots[WH_MAX_SLOTS];
-extern WH_HIDDEN uint32_t wh_slots_used;	/* no call was ever made in others */
+/* no call was ever made in slots from this number on */
+extern WH_HIDDEN uint32_t wh_slots_used;
 
-/* Has it to be slot 0? */
+/* Must the slot be slot 0? */
 static inline bool wh_slot_first_only(void)
 {
 	return __builtin_expect(__atomic_load_n(&wh_client.first_only, __ATOMIC_RELAXED), 0);
 }
 
 /*
- * Take one into t->slot, for the frame `frame`, by the rules of wh_hold(). *left: the
- * slot comes with a call that nobody waits for any more. `first`: slot 0.
+ * Takes a slot into t->slot, for the frame `frame`, by the rules of wh_hold(). *left: the slot
+ * comes with a call that nobody waits for any more. `first`: take slot 0.
  */
 CUresult wh_slot_slowly(struct wh_thread *t, const void *frame, bool first, bool *left);
-CUresult wh_slot_again(struct wh_thread *t, const void *frame);	/* t->slot and no other */
+CUresult wh_slot_again(struct wh_thread *t, const void *frame);	/* takes t->slot and no other */
 void wh_slot_prefer(struct wh_thread *t);	/* at a thread's first call */
-void wh_slot_leave(struct wh_thread *t);	/* at its end */
+void wh_slot_leave(struct wh_thread *t);	/* at a thread's end */
 bool wh_slot_is_mine(const struct wh_thread *t);
 void wh_slot_give(struct wh_thread *t);
 void wh_slots_after_fork(void);
-/* At the end of the process: all slots, one after the other for a second at most. */
+/* Takes all slots at the end of the process, one after the other, for at most a second. */
 bool wh_slots_at_end(struct wh_thread *t);
 void wh_slots_give(struct wh_thread *t);
 uint64_t wh_slots_crossings(uint64_t *posted);
 
 /*
- * Calls that wait without a bound may fill all slots but two, or what they wait for could
- * come to no end: before such a call begins; giving the slot ends it.
+ * Call this before a call that waits without a bound. Such calls may fill all slots but two, or
+ * what they wait for might never end. Giving the slot back ends the permit.
  */
 void wh_slot_permit(struct wh_thread *t);
 
-/* This one, whose word it is, by the same rules. False: not at once, and nothing has changed. */
+/*
+ * Takes this slot, whose word is `word`, by the same rules. False: it is not free at once, and
+ * nothing has changed.
+ */
 static inline bool wh_slot_try(struct wh_thread *t, const void *frame, uint32_t slot,
 			       uint32_t *word)
 {

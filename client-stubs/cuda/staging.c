@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Pageable memory reaches the device through buffers in the data area, piece
- * by piece: while the device copies one, the next is filled. Owns the buffers
- * and their fences. A buffer whose copy may still run is waited for before its
- * next use, never after, so an asynchronous copy to the device returns early.
+ * Pageable memory reaches the device through buffers in the data area, piece by piece: while
+ * the device copies one, the next is filled. Owns the buffers and their fences. A buffer whose
+ * copy may still run is waited for before its next use, never after, so an asynchronous copy to
+ * the device returns early.
  */
 #include "stubs.h"
 
@@ -11,8 +11,8 @@
 #define MAX_BUFFER	(2UL << 20)
 #define MIN_BUFFER	(64UL << 10)
 /*
- * A copy is cut into this many pieces: enough that the first one to be filled
- * and the last one to be copied count little. Below MIN_PIECE the calls would.
+ * A copy is cut into this many pieces: enough to make the time for filling the first one and
+ * copying the last one small. Below MIN_PIECE the calls would cost more.
  */
 #define PIECES		8
 #define MIN_PIECE	(512UL << 10)
@@ -66,7 +66,7 @@ static CUresult start(const struct wh_staged *c, unsigned int b, size_t done, si
 	q->size = n;
 	q->kind = c->kind;
 	q->fence = b;
-	in_flight[b] = true;	/* already: a handler may leave the call for good */
+	in_flight[b] = true;	/* it is set early, since a handler may leave the call for good */
 	res = wh_post_copy(&call, sizeof(*q));
 	wh_end(&call);
 	in_flight[b] = res == CUDA_SUCCESS;
@@ -100,7 +100,7 @@ static CUresult to_device(const struct wh_staged *c)
 	return res == CUDA_SUCCESS && c->wait ? settle(b) : res;
 }
 
-/* Pieces ahead: the device fills buffers while the last one is emptied. */
+/* Starts pieces ahead: the device fills buffers while the last one is emptied. */
 static CUresult to_host(const struct wh_staged *c)
 {
 	size_t started = 0, done = 0, n;
@@ -140,7 +140,7 @@ CUresult wh_staged_copy(const struct wh_staged *c)
 	wh_unlock(WH_LOCK_STAGE);
 	if (__builtin_expect(wh_client.mirrors && res == CUDA_SUCCESS, 0))
 		wh_managed_after();
-	/* The stream captures: staging would hold something else when the graph runs. */
+	/* The stream captures, and staging would hold other bytes when the graph runs. */
 	return res == CUDA_ERROR_NOT_READY ? wh_graph_capture_copy(c) : res;
 }
 

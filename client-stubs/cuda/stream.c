@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Waits, and the per-thread default streams. The driver's own per-thread stream is
- * one for each thread of the worker's, and calls of a thread come to any of these;
- * each thread gets a real stream instead, made at first use.
+ * Waits, and the per-thread default streams. The driver's own per-thread stream is one for each
+ * thread of the worker, and a client thread's calls may come to any of these. So each client
+ * thread gets a real stream instead, made at first use.
  */
 #include "slots.h"
 #include "stubs.h"
@@ -13,8 +13,9 @@
 /* --- Waits --------------------------------------------------------------------------- */
 
 /*
- * The slot is ours while the worker waits. Alone, wait long at a time; as soon
- * as other threads use CUDA, leave often: what is waited for may depend on them.
+ * The caller has the slot while the worker waits. If there are no other threads, it waits long
+ * at a time. If other threads use CUDA, it leaves often, since what it waits for may depend on
+ * them.
  */
 #define SLICE_ALONE_US	20000
 #define SLICE_SHARED_US	200
@@ -25,7 +26,7 @@ static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice, uint6
 	struct wh_call c;
 	CUresult res;
 
-	/* The driver waits for a context as long as it takes. */
+	/* The driver waits for a context without a bound. */
 	if (kind == WH_WAIT_CONTEXT)
 		wh_slot_permit(&wh_thread);
 	q = wh_begin(&c, WH_CALL_whWait, sizeof(*q));
@@ -41,7 +42,10 @@ static CUresult wait_slice(uint32_t kind, uint64_t handle, uint32_t slice, uint6
 	return res;
 }
 
-/* The work is done: managed variables are the host's. Staging looks when it is done as a whole. */
+/*
+ * The work is done, so managed variables are the host's again. Staging fetches them when all of
+ * it is done.
+ */
 static CUresult fetch(uint32_t kind, uint64_t ticket)
 {
 	return kind == WH_WAIT_FENCE ? CUDA_SUCCESS : wh_managed_fetch(ticket);
@@ -101,7 +105,7 @@ struct wh_thread_stream {
 	uint64_t stream;
 };
 
-/* One for each context that the thread has used: streams belong to contexts. */
+/* A thread has one for each context that it has used, since streams belong to contexts. */
 uint64_t wh_thread_default_stream(void)
 {
 	struct wh_thread *t = &wh_thread;
@@ -112,7 +116,7 @@ uint64_t wh_thread_default_stream(void)
 		if (s->ctx == t->ctx)
 			return s->stream;
 	s = malloc(sizeof(*s));
-	/* The worker knows no such handle: the caller gets CUDA's error for that. */
+	/* The worker knows no such handle, so the caller gets CUDA's error for that. */
 	if (!s || cuStreamCreate(&stream, CU_STREAM_DEFAULT) != CUDA_SUCCESS) {
 		free(s);
 		return (uintptr_t)CU_STREAM_PER_THREAD;

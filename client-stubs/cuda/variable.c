@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Variables of modules and libraries by name. All three ways are one call to the
- * worker, which also says whether the variable is managed: then the program may
- * use its address itself, and managed.c makes that true before it gets it.
+ * Variables of modules and libraries by name. All three ways are one call to the worker, which
+ * also says whether the variable is managed. The program may use a managed variable's address
+ * itself, so managed.c mirrors it before the program gets the address.
  */
 #include "stubs.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which of the worker's devices the program sees, and under which numbers. The
- * driver in the worker has started before the client came, so the client's
- * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER are obeyed here, as the driver
- * documents them; where it does not, as that of CUDA 13.0 behaves. MIG instances
- * cannot be named.
+ * Decides which of the worker's devices the program sees, and under which numbers. The driver
+ * in the worker has started before the client came, so the client's CUDA_VISIBLE_DEVICES and
+ * CUDA_DEVICE_ORDER are obeyed here. The rules are those that the driver documents, and
+ * otherwise the behaviour of the driver of CUDA 13.0. MIG instances cannot be named.
  */
 #include "stubs.h"
 
@@ -12,11 +11,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define NO_SUCH_DEVICE	INT_MAX	/* as good as any that the driver refuses */
+#define NO_SUCH_DEVICE	INT_MAX	/* a number that the driver refuses, like any other such */
 
 /* --- One element of the list --------------------------------------------------------- */
 
-/* Like the driver: what follows the number does not count. */
+/* Like in the driver, characters after the number do not count. */
 static bool number(const char *s, int *value)
 {
 	char *end;
@@ -40,7 +39,7 @@ static int hex(char c)
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* Do the digits name it, as far as they go? Hyphens are for the eye. */
+/* Do the digits match the UUID, as far as they go? Hyphens do not count. */
 static bool matches(const char *digits, const CUuuid *id)
 {
 	int i = 0;
@@ -51,7 +50,7 @@ static bool matches(const char *digits, const CUuuid *id)
 	return i > 0;
 }
 
-/* A prefix must name one device only. */
+/* A prefix must match one device only. */
 static int by_uuid(const char *s, const struct wh_device_info *info, int n)
 {
 	int i, found = -1;
