@@ -24,14 +24,14 @@ struct wh_kept {
 	bool own;			/* `real` belongs to this object alone */
 	bool ended;			/* by the program, in the worker, too */
 	bool final;			/* nothing is set of it any more */
-	/* held by its name, by what was made of it, by who works on it */
+	/* Held by its name, by what was made of it, by who works on it. */
 	uint32_t refs;
 	struct wh_log log;		/* what was done to this object alone */
 	uint32_t steps;			/* records in it */
 	bool altered;			/* by another call, since it was last set */
-	/* the library's own note, valid until the object changes; or 0 */
+	/* The library's own note, valid until the object changes; or 0. */
 	uint32_t note;
-	/* held; a descriptor of the worker that is like this object */
+	/* Held; a descriptor of the worker that is like this object. */
 	struct wh_made *made;
 	/* The following is for objects whose name is in a struct of the program. */
 	uint64_t born;

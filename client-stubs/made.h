@@ -31,9 +31,9 @@ struct wh_kept_kind {
 	bool by_context;	/* one context's descriptors are not used in another */
 	bool own;		/* each has its own in the worker as soon as it is made */
 	bool now;		/* the worker makes one as soon as the program does */
-	/* it ends with what it is made of, though there is a call to end it, too */
+	/* It ends with what it is made of, though there is a call to end it, too. */
 	bool follows;
-	/* one thread at a time uses one, and it keeps no address: no lock */
+	/* One thread at a time uses one, and it keeps no address: no lock. */
 	bool alone;
 	void (*forget)(struct wh_made *m);	/* called before it ends: frees its notes */
 };
@@ -58,7 +58,7 @@ static inline bool wh_good(struct wh_outcome o)
  */
 struct wh_record {
 	const struct wh_kept_kind *kind;
-	/* the number among all steps of the process; 0 in the log of a wh_made */
+	/* The number among all steps of the process; 0 in the log of a wh_made. */
 	uint64_t when;
 	uint32_t call, null;
 	uint32_t size;		/* bytes of the request */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What cuBLAS says about itself: versions (the worker's, asked for once) and statuses. */
+/* cuBLAS's answers about itself: versions (the worker's, asked for once) and statuses. */
 #include "cublas_stub.h"
 #include "../blas.h"
 #include "../property.h"
@@ -8,7 +8,7 @@
 
 WH_GET_PROPERTY(cublasStatus_t, cublasGetProperty, CUBLAS_STATUS_INVALID_VALUE)
 
-/* Needs no handle. */
+/* This function needs no handle. */
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
 {
 	int major, minor, patch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Vectors and matrices between host and device: copies of the driver, one- or
- * two-dimensional, as in cuBLAS itself. A failed copy is a mapping error there.
+ * Vectors and matrices between host and device. They are copied by the driver, one- or
+ * two-dimensional, as in cuBLAS itself, which reports a failed copy as a mapping error.
  */
 #include "cublas_stub.h"
 
@@ -54,7 +54,7 @@ static cublasStatus_t run(const struct copy *c)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* One element is a row. */
+/* An element of a vector is a row of the copy. */
 static cublasStatus_t vector(int64_t n, int64_t size, int64_t incx, int64_t incy, struct copy c)
 {
 	if (n < 0 || size <= 0 || incx <= 0 || incy <= 0)
@@ -68,7 +68,7 @@ static cublasStatus_t vector(int64_t n, int64_t size, int64_t incx, int64_t incy
 	return run(&c);
 }
 
-/* Column-major: one column is a row of bytes. */
+/* Matrices are column-major, so a column is a row of bytes. */
 static cublasStatus_t matrix(int64_t m, int64_t n, int64_t size, int64_t lda, int64_t ldb,
 			     struct copy c)
 {

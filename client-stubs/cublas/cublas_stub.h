@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcublas.so.13. */
+/* Internals of the client's libcublas.so.13. */
 #ifndef WORMHOLE_CUBLAS_STUB_H
 #define WORMHOLE_CUBLAS_STUB_H
 

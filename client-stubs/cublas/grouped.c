@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Products of groups of matrices. The groups' parameters are host arrays of any
- * length and a message is not: many groups are several calls. Groups are
- * independent of each other, and the stream keeps the order.
+ * Products of groups of matrices. The groups' parameters are host arrays of any length, but a
+ * message has a size, so many groups need several calls. Groups are independent of each other,
+ * and the stream keeps the order.
  */
 #include "cublas_stub.h"
 
-/* Of 64-bit parameters and complex scalars this is half a message area. */
+/* With 64-bit parameters and complex scalars, this fills half a message area. */
 #define GROUPS	256
 
-/* Groups of this piece, and the matrices in them. A negative count is the library's to judge. */
+/* Returns the number of groups in this piece. The library judges a negative count. */
 #define PIECE(count, done) ((count) - (done) < GROUPS ? (count) - (done) : GROUPS)
 
 #define MATRICES(sizes, n) ({ \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of a cuBLAS handle. Owns what a handle remembers (stream,
- * pointer mode, math mode, workspace): setting it makes no call, and all of it
- * travels with the next one.
+ * The client's side of a cuBLAS handle. Owns the handle's settings (stream, pointer mode, math
+ * mode, workspace). To set one makes no call; all of them are sent with the next call.
  */
 #include "cublas_stub.h"
 #include "../blas.h"
@@ -11,7 +10,7 @@
 
 struct cublasContext {
 	struct wh_blas_handle b;
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 	struct wh_obj_cublasHandle_t o;
 };
 
@@ -28,7 +27,7 @@ bool wh_pack_cublasHandle_t(cublasHandle_t h, struct wh_obj_cublasHandle_t *out)
 	if (!alive(h))
 		return false;
 	*out = h->o;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	if (h->stream)
 		out->stream = wh_library_stream(h->stream);
 	return true;
@@ -94,7 +93,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 
 /* --- State ------------------------------------------------------------------------ */
 
-/* Also gives the library its own workspace back, as documented. */
+/* It also makes the library use its own workspace again, as documented. */
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 {
 	if (!alive(handle))

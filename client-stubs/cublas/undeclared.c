@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Exports of the genuine library that no header declares and that others of NVIDIA's are
- * linked with: those load, and are refused when they call one. What each takes is not known.
+ * Exports of the genuine library that no header declares, but that other libraries of NVIDIA
+ * are linked with. Those libraries load, and are refused when they call one. The parameters are
+ * not known.
  */
 #include "cublas_stub.h"
 

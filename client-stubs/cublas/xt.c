@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Handles of cublasXt, and matrices between their place and the device (xt.h). */
+/* Handles of cublasXt, and the copies of matrices to and from the device (xt.h). */
 #include "xt.h"
 #include "../handle.h"
 
@@ -95,7 +95,7 @@ cublasStatus_t cublasXtMaxBoards(int *nbGpuBoards)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* All is computed on the first of them: the results are the same. */
+/* The first device computes all. The results are the same. */
 cublasStatus_t cublasXtDeviceSelect(cublasXtHandle_t handle, int nbDevices, int deviceId[])
 {
 	CUcontext before = NULL;

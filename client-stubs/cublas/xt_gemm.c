@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * cublasXt's products, in blocks of the size that the program chose, so that matrices may be
- * larger than the device: a block of C stays there while blocks of A and B come.
+ * larger than the device. A block of C stays there while blocks of A and B come.
  */
 #include "xt.h"
 
@@ -15,7 +15,7 @@ struct gemm {
 	cublasOperation_t ta, tb;
 	int64_t m, n, k;
 	const void *alpha, *beta, *one;
-	bool keeps;		/* beta is not 0: the values of C count */
+	bool keeps;		/* beta is not 0: C's old values count */
 	const char *a, *b;
 	char *c;
 	int64_t lda, ldb, ldc;
@@ -29,7 +29,10 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Rows i and columns j on of a matrix, or rows j and columns i of one that is turned. */
+/*
+ * Describes the part from row i and column j on; of a transposed matrix, from row j and column
+ * i on.
+ */
 static struct wh_xt_matrix part(const struct gemm *g, const char *p, int64_t ld, bool turned,
 				int64_t i, int64_t j, int64_t rows, int64_t cols)
 {
@@ -39,7 +42,7 @@ static struct wh_xt_matrix part(const struct gemm *g, const char *p, int64_t ld,
 	return m;
 }
 
-/* The part of the sum from l on. */
+/* Adds the part of the sum that begins at l. */
 static cublasStatus_t add(const struct gemm *g, struct wh_xt_matrix *c, int64_t i, int64_t j,
 			  int64_t l)
 {
@@ -69,7 +72,7 @@ static cublasStatus_t block_of_c(const struct gemm *g, int64_t i, int64_t j)
 	res = wh_xt_bring(&one, 1, g->size);
 	if (res != CUBLAS_STATUS_SUCCESS)
 		return res;
-	/* With no columns in A it is C that is scaled. */
+	/* If A has no columns, this still scales C. */
 	do {
 		res = add(g, &c, i, j, l);
 		l += g->block;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cublasXt's operations with triangles and symmetry: whole matrices go to the device, which
+ * cublasXt's operations with triangles and symmetry. Whole matrices go to the device, which
  * must have room for them, and cuBLAS does the rest.
  */
 #include "xt.h"
 
-/* `call` uses blas, and the matrices' at and at_ld. */
+/* `call` uses `blas`, and the members `at` and `at_ld` of the matrices. */
 #define RUN(handle, size, call, ...) do {							\
 	struct wh_xt_matrix *all[] = { __VA_ARGS__ };						\
 	const unsigned int n_ = sizeof(all) / sizeof(*all);					\
@@ -65,7 +65,7 @@ RANK_2K(cublasXtZsyrkx, cublasZsyrkx_64, cuDoubleComplex, cuDoubleComplex)
 RANK_2K(cublasXtCherkx, cublasCherkx_64, cuComplex, float)
 RANK_2K(cublasXtZherkx, cublasZherkx_64, cuDoubleComplex, double)
 
-/* The square one stands left or right of the other. */
+/* The square matrix stands left or right of the other one. */
 #define EDGE		(side == CUBLAS_SIDE_LEFT ? m : n)
 #define SQUARE(p, ld)	WH_XT_IN(p, EDGE, EDGE, ld)
 

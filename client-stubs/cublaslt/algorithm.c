@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Questions about algorithms: heuristics, checks, an algorithm's capabilities and settings,
- * whose encoding only the library knows. Each is asked once and remembered (memo.c).
+ * whose encoding only the library knows. Each question is asked once, and its answer is
+ * remembered (memo.c).
  */
 #include "cublaslt_stub.h"
 
@@ -10,7 +11,7 @@
 #define FIXED	sizeof(struct wh_req_cublasLtQuestion)
 #define ALGO	sizeof(cublasLtMatmulAlgo_t)
 #define RESULT	sizeof(cublasLtMatmulHeuristicResult_t)
-#define MOST_ALGOS 128		/* that one question names */
+#define MOST_ALGOS 128		/* the most that one question names */
 
 _Static_assert(FIXED % WH_WIRE_ALIGN == 0, "no padding before the algorithms");
 _Static_assert(ALGO % WH_WIRE_ALIGN == 0 && RESULT % WH_WIRE_ALIGN == 0, "no padding between them");
@@ -26,7 +27,7 @@ static size_t bytes_of(const struct question *w)
 	return FIXED + w->q.algos * ALGO;
 }
 
-/* What decides about the answer: all behind the header. */
+/* The answer depends on everything behind the header. */
 #define ASKED(w)	((const uint8_t *)(w) + sizeof(struct wh_req))
 #define ASKED_BYTES(w)	(bytes_of(w) - sizeof(struct wh_req))
 
@@ -45,7 +46,7 @@ static cublasStatus_t fill(struct question *w, cublasLtHandle_t handle, cublasLt
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* *n: how many there is room for, then how many came. */
+/* *n is the room at first, and then the number that came. */
 static cublasStatus_t ask(uint32_t call, const struct question *w,
 			  cublasLtMatmulHeuristicResult_t *results, int *n)
 {
@@ -85,7 +86,7 @@ static cublasStatus_t ask_once(uint32_t call, const struct question *w,
 	return res;
 }
 
-/* In this mode the array brings the algorithms to choose from. */
+/* In this mode the array has the algorithms to choose from. */
 static bool name_algos(struct question *w, const cublasLtMatmulHeuristicResult_t *results, int n)
 {
 	int i;
@@ -147,14 +148,14 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 	res = ask_once(WH_CALL_cublasLtMatmulAlgoCheck, &w, &answer, &n);
 	if (res != CUBLAS_STATUS_SUCCESS || n != 1)
 		return res;
-	answer.algo = result->algo;	/* is never updated */
+	answer.algo = result->algo;	/* `algo` is never updated */
 	*result = answer;
 	return res;
 }
 
 /* --- One algorithm -------------------------------------------------------------------- */
 
-#define MOST_BYTES	16384	/* of an attribute; lists of tiles have less than 4096 */
+#define MOST_BYTES	16384	/* the most of an attribute; lists of tiles have less than 4096 */
 
 struct asked {
 	cublasLtMatmulAlgo_t algo;
@@ -229,7 +230,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 		   sizeInBytes, sizeWritten);
 }
 
-/* Settings are numbers of at most 8 bytes; what is longer is of no known size. */
+/* Settings are numbers of at most 8 bytes. The size of a longer one is not known. */
 cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
 						    cublasLtMatmulAlgoConfigAttributes_t attr,
 						    const void *buf, size_t sizeInBytes)

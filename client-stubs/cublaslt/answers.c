@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What cublasLt says about itself: versions (the worker's, asked for once) and statuses. */
+/* cublasLt's answers about itself: versions (the worker's, asked for once) and statuses. */
 #include "cublaslt_stub.h"
 #include "../blas.h"
 
@@ -19,7 +19,7 @@ cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
 	return res;
 }
 
-/* 0 where the worker has no such library. */
+/* Returns 0 if the worker has no such library. */
 size_t cublasLtGetVersion(void)
 {
 	int part[PATCH_LEVEL + 1], i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcublasLt.so.13. */
+/* Internals of the client's libcublasLt.so.13. */
 #ifndef WORMHOLE_CUBLASLT_STUB_H
 #define WORMHOLE_CUBLASLT_STUB_H
 
@@ -7,9 +7,9 @@
 
 #include "../memo.h"
 
-/* descriptor.c: is it one of this kind that was made? */
+/* descriptor.c: is it a descriptor of this kind that was made? */
 bool wh_lt_good(enum wh_lt_kind kind, const void *descriptor);
-/* Copies of what matmul calls take; false for what was not made. */
+/* Copy the descriptors that matmul calls take. False: one was not made. */
 bool wh_lt_take_matmul(const cublasLtMatmulDescOpaque_t *from, struct wh_lt_matmul *to,
 		       struct wh_lt_emulation *emulation);
 bool wh_lt_take_layout(const cublasLtMatrixLayoutOpaque_t *from, struct wh_lt_layout *to);

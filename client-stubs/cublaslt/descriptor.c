@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Descriptors, layouts and preferences: values in the program's memory. Owns their
- * defaults (cublasLt.h documents them) and the rules of attributes' sizes; what a value
- * means is the library's to judge, when an operation brings it there.
+ * Descriptors, layouts and preferences, which are values in the program's memory. Owns their
+ * defaults (cublasLt.h documents them) and the rules for the sizes of attributes. The library
+ * judges the values when an operation brings them to it.
  */
 #include "cublaslt_stub.h"
 
@@ -61,7 +61,7 @@ static cublasStatus_t get(enum wh_lt_kind kind, const void *descriptor, unsigned
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* What only frees its memory takes NULL, too. */
+/* Frees the memory of a descriptor. NULL is allowed. */
 static cublasStatus_t destroy(void *descriptor)
 {
 	if (descriptor)
@@ -70,7 +70,10 @@ static cublasStatus_t destroy(void *descriptor)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* In `size` bytes of the program's, which may be a newer library's idea of them. */
+/*
+ * Initialises a descriptor in `size` bytes of the program, which may have a newer library's
+ * size.
+ */
 static cublasStatus_t init(void *descriptor, size_t size, size_t whole, const void *value,
 			   size_t bytes)
 {
@@ -117,8 +120,8 @@ static struct wh_lt_layout new_layout(cudaDataType type, uint64_t rows, uint64_t
 }
 
 /*
- * The functions of one kind. Init and Create have the same parameters (`PARAMS`), from
- * which `value` makes what is kept.
+ * Defines the functions of one kind. Init and Create have the same parameters (`PARAMS`), from
+ * which the last argument makes the value that is kept.
  */
 #define PARAMS(...)	, ##__VA_ARGS__
 #define DESCRIPTOR(Name, Opaque, Attribute, kind, params, ...)					\

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The client's side of a cublasLt handle, which has no state; a handle of cuBLAS stands for one. */
+/*
+ * The client's side of a cublasLt handle, which has no state. A handle of cuBLAS can be used as
+ * one.
+ */
 #include "cublaslt_stub.h"
 #include "../blas.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Products and transformations: one call each, which brings all that describes it, and
- * is not waited for where its like has succeeded.
+ * Products and transformations. Each is one call with all that describes it, and nobody waits
+ * for it if a similar one has succeeded.
  */
 #include "cublaslt_stub.h"
 
-/* A status may depend on how addresses are aligned: 0 for NULL, else 1 to 9. */
+/* A status may depend on how addresses are aligned: the result is 0 for NULL, else 1 to 9. */
 static uint64_t alignment(uint64_t address)
 {
 	return address ? 1 + __builtin_ctzll(address | 256) : 0;
@@ -20,7 +20,7 @@ static uint64_t alignments(uint64_t so_far, const uint64_t *address, unsigned in
 	return so_far;
 }
 
-/* False: it is not there. */
+/* Returns false if there is no scalar. */
 static bool put_scalar(union wh_lt_scalar *to, const void *from, bool host, size_t size)
 {
 	memset(to, 0, sizeof(*to));
@@ -96,7 +96,7 @@ static void pack(const struct described *d, uint8_t *out)
 		   ADDRESS(alpha) | ADDRESS(beta))
 _Static_assert(FIXED(cublasLtMatmul) % WH_WIRE_ALIGN == 0, "no padding before descriptors");
 
-/* Of the words of the request: those of the descriptor that are addresses. */
+/* Returns the words of the request that are addresses of the descriptor. */
 static uint64_t address_words(const struct wh_lt_matmul *d)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[WH_LT_MATMUL];
@@ -186,7 +186,7 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle,
 	memcpy(&d, desc, sizeof(d));
 	bytes = sizeof(*q) + wh_lt_packed(WH_LT_TRANSFORM, d.head.set);
 	for (i = 0; i < 3; i++) {
-		/* A matrix that is not there needs no layout. */
+		/* If there is no matrix, no layout is needed. */
 		if (from[i] ? !wh_lt_take_layout(from[i], &layout[i]) : matrix[i] != NULL)
 			return CUBLAS_STATUS_INVALID_VALUE;
 		bytes += from[i] ? wh_lt_packed(WH_LT_LAYOUT, layout[i].head.set) : 0;

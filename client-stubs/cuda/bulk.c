@@ -21,9 +21,9 @@
 #ifndef CPUS_FOR_EACH
 #define CPUS_FOR_EACH	4		/* one helper for so many CPUs that the process may use */
 #endif
-/* below this, a copy is over before a sleeping helper is awake */
+/* Below this, a copy is over before a sleeping helper is awake. */
 #define WAKE_FROM	(1UL << 20)
-/* a helper polls for so long, since a wake-up costs as much */
+/* A helper polls for so long, since a wake-up costs as much. */
 #define IDLE_NS		60000
 
 /*

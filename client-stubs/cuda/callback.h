@@ -21,7 +21,7 @@ struct wh_graph_copy;
 
 struct wh_callback_job {
 	enum wh_job_kind kind;
-	/* nothing will say that it is gone, so it is shared by (fn, data) */
+	/* Nothing will say that it is gone, so it is shared by (fn, data). */
 	bool for_good;
 	CUhostFn fn;
 	CUstreamCallback status_fn;
@@ -48,7 +48,7 @@ struct wh_graph_copy {
 	CUDA_MEMCPY3D staged;	/* the same, with the mirror in the place of pageable memory */
 	bool in;		/* this side copies to the mirror, before the device's part */
 	void *mirror;
-	/* in the list of those whose mirror nobody needs any more */
+	/* In the list of those whose mirror nobody needs any more. */
 	struct wh_graph_copy *next;
 };
 void wh_graph_copy_part(const struct wh_graph_copy *c);

@@ -40,7 +40,7 @@ enum wh_state {
 
 /* The members that every call uses come first. */
 struct wh_client {
-	/* enum wh_state; quick.h reads it and the next one at once */
+	/* enum wh_state; quick.h reads it and the next one at once. */
 	int state;
 	int first_only;			/* number of reasons to use slot 0 alone: slots.h */
 	int captures;			/* number of captures under way */
@@ -120,7 +120,7 @@ struct wh_hooks {
 	CUresult (*before)(uint32_t call);
 	void (*sent)(uint32_t call);		/* with the slot: the call is about to be sent */
 	void (*answered)(CUresult res);		/* with the slot: the call has this result */
-	/* with the slot: a call ended that nobody counted */
+	/* With the slot: a call ended that nobody counted. */
 	void (*missed)(void);
 	void (*after)(void);			/* without the slot: the call has ended */
 	/* Returns the mode to send with a call while something is captured. */

@@ -17,7 +17,7 @@ extern char __start_wh_pair[] WH_HIDDEN, __stop_wh_pair[] WH_HIDDEN;
 static bool matters;		/* the process has begun to connect */
 /* True for the thread that forks: it holds the list of registered memory. */
 static __thread bool held __attribute__((tls_model("initial-exec")));
-/* a signal handler on top of a call forked; the call goes on in the child */
+/* A signal handler on top of a call forked; the call goes on in the child. */
 static bool on_top;
 
 void wh_fork_matters(void)

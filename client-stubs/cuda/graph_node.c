@@ -117,7 +117,7 @@ static CUresult send_once(struct node_call *n)
 	q->bytes = put_bytes(&c, n);
 	if (q->bytes == SIZE_MAX) {
 		wh_end(&c);
-		/* there is no layout yet; callers never return this */
+		/* There is no layout yet; callers never return this. */
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	c.size = size + q->bytes;

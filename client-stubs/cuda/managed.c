@@ -47,9 +47,9 @@ static CUresult failed WH_PAIR;		/* the error of a fetch that could not report i
 
 /* Numbers of calls that could make the device write; `seen` of them are fetched. */
 static uint64_t sent WH_PAIR = 1, seen WH_PAIR = 1;
-/* the same, not yet copied to `seen`; with WH_LOCK_MANAGED */
+/* The same, not yet copied to `seen`; with WH_LOCK_MANAGED. */
 static uint64_t fetched WH_PAIR;
-/* of all calls since then */
+/* The stream of all calls since then, if it is one. */
 static uint64_t stream WH_PAIR = NO_STREAM, stream_before WH_PAIR;
 static uint32_t current WH_PAIR;		/* the call that runs */
 static bool unknown WH_PAIR;	/* there is a new variable, and nobody counted earlier calls */

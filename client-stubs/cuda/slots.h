@@ -19,13 +19,13 @@ struct wh_slot_state {
 	uint32_t users;		/* number of threads that prefer it */
 	uint32_t running;	/* the call that began last; with the slot */
 	bool output;		/* the worker has output; with the slot */
-	/* fetch managed variables when the running call ends; with the slot */
+	/* Fetch managed variables when the running call ends; with the slot. */
 	bool fetch;
 	uint64_t crossings;	/* number of requests sent; written with the slot */
 	uint64_t posted;	/* how many of them were not waited for */
 } __attribute__((aligned(64)));
 extern WH_HIDDEN struct wh_slot_state wh_slots[WH_MAX_SLOTS];
-/* no call was ever made in slots from this number on */
+/* No call was ever made in slots from this number on. */
 extern WH_HIDDEN uint32_t wh_slots_used;
 
 /* Must the slot be slot 0? */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Arrays and mipmapped arrays: their formats in the runtime's words and the
- * driver's, their life, and what is known about them. A cudaArray_t is the
- * driver's CUarray. Copies are in array_copy.c, objects in texture.c.
+ * Arrays and mipmapped arrays: their formats in the runtime's and the driver's terms, their
+ * life, and questions about them. A cudaArray_t is the driver's CUarray. Copies are in
+ * array_copy.c, objects in texture.c.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #define KIND(k)	cudaChannelFormatKind##k
 
 /*
- * Formats of their own kind; bits are those of a channel, for a compressed one as
- * the runtime says.
+ * Formats that have a kind of their own. Bits are those of a channel; for a compressed format,
+ * those that the runtime gives.
  */
 static const struct format {
 	enum cudaChannelFormatKind kind;
@@ -54,7 +54,10 @@ static const struct format {
 
 #define FORMATS	(sizeof(formats) / sizeof(*formats))
 
-/* A channel of `bits` bits of one of the three plain kinds; 0: there is none. */
+/*
+ * Returns the format of a channel of `bits` bits of one of the three plain kinds; 0: there is
+ * none.
+ */
 static CUarray_format plain(enum cudaChannelFormatKind kind, int bits)
 {
 	switch (kind) {
@@ -73,7 +76,10 @@ static CUarray_format plain(enum cudaChannelFormatKind kind, int bits)
 	}
 }
 
-/* Channels are those with bits, first ones first, all alike; three are none of CUDA's. */
+/*
+ * Counts the channels: those that have bits. They must come first and be alike. CUDA has no
+ * three channels.
+ */
 static unsigned int plain_channels(const struct cudaChannelFormatDesc *d)
 {
 	const int bits[4] = { d->x, d->y, d->z, d->w };
@@ -130,7 +136,7 @@ cudaError_t rt_channels(CUarray_format format, unsigned int channels,
 	return cudaErrorInvalidChannelDescriptor;
 }
 
-/* Bytes of an element; 0 for formats that have no such thing (planes, compressed blocks). */
+/* Returns the bytes of an element; 0 for formats that have none (planes, compressed blocks). */
 size_t rt_element(const CUDA_ARRAY3D_DESCRIPTOR *a)
 {
 	struct cudaChannelFormatDesc d;

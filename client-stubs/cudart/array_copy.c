@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies from and to arrays, and all three-dimensional ones. The driver knows
- * rectangles and boxes in bytes; the runtime counts an array's x in elements
- * in boxes and in bytes elsewhere, and has linear copies that go on in the
- * next row.
+ * Copies from and to arrays, and all three-dimensional ones. The driver knows rectangles and
+ * boxes in bytes. The runtime counts an array's x in elements in boxes, and in bytes elsewhere.
+ * It has linear copies that go on in the next row.
  */
 #include "cudart.h"
 
@@ -40,7 +39,7 @@ static struct how on(cudaStream_t stream)
 	return (struct how) { true, (CUstream)stream };
 }
 
-/* An array lies on the device: a direction that says else is none. */
+/* An array is on the device, so a direction that says otherwise is wrong. */
 static bool bad_kind(enum cudaMemcpyKind kind, bool from_array, bool to_array)
 {
 	if ((unsigned int)kind > cudaMemcpyDefault)
@@ -199,7 +198,7 @@ cudaError_t cudaMemcpy2DArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, si
 
 /* --- Linear copies: at the end of a row they go on in the next one ----------------------- */
 
-/* Bytes of a row. A position behind its end is one in a later row. */
+/* Finds the bytes of a row. A position behind its end is one in a later row. */
 static cudaError_t row_of(cudaArray_const_t array, size_t *x, size_t *y, size_t *row)
 {
 	CUDA_ARRAY3D_DESCRIPTOR a;
@@ -213,7 +212,10 @@ static cudaError_t row_of(cudaArray_const_t array, size_t *x, size_t *y, size_t 
 	return cudaSuccess;
 }
 
-/* The next rectangle of `count` bytes that begin at x: the rest of a row, or whole rows. */
+/*
+ * Returns the rows of the next rectangle of `count` bytes that begin at x: the rest of a row,
+ * or whole rows.
+ */
 static size_t rectangle(size_t x, size_t row, size_t count, size_t *width)
 {
 	if (x || count < row) {
@@ -349,7 +351,7 @@ cudaError_t cudaMemcpyArrayToArray_ptds(cudaArray_t dst, size_t wOffsetDst, size
 
 /* --- Boxes ---------------------------------------------------------------------------------- */
 
-/* Bytes of an element of the arrays that take part; 1 without one. */
+/* Finds the bytes of an element of the arrays that take part; 1 if none does. */
 static cudaError_t element_of(cudaArray_const_t src, cudaArray_const_t dst, size_t *size)
 {
 	size_t s = 0, d = 0;
@@ -438,7 +440,7 @@ cudaError_t cudaMemcpy3D_ptds(const struct cudaMemcpy3DParms *p)
 	return rt_finish_own_stream(cudaMemcpy3DAsync(p, cudaStreamPerThread));
 }
 
-/* Each side is on the device that it names; memory of it is found by its address. */
+/* Each side is on the device that it names. Its memory is found by its address. */
 static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMCPY3D_PEER *c)
 {
 	struct cudaMemcpy3DParms box = { .kind = cudaMemcpyDefault };
@@ -454,7 +456,7 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMC
 	box.dstPos = p->dstPos;
 	box.dstPtr = p->dstPtr;
 	box.extent = p->extent;
-	/* The same struct but for the contexts, which are reserved there. */
+	/* The struct is the same, except for the contexts, which are reserved fields there. */
 	_Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(*c), "boxes between devices have another layout");
 	err = rt_copy_3d(&box, (CUDA_MEMCPY3D *)c);
 	if (!err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of libcudart.so.13: the CUDA runtime API over the driver API of the
- * libcuda.so.1 that the loader finds.
+ * Internals of libcudart.so.13: the CUDA runtime API over the driver API of the libcuda.so.1
+ * that the loader finds.
  *
- * Every entry point has the same shape: rt_enter() makes sure that the driver
- * is there and that the thread has a context, DRV() makes the driver call,
- * rt_error() translates its result, rt_ret() records it as the thread's last
- * error. In steady state rt_enter() is one comparison.
+ * Every entry point has the same shape: rt_enter() makes sure that the driver is there and that
+ * the thread has a context, DRV() makes the driver call, rt_error() translates its result,
+ * rt_ret() records it as the thread's last error. Once all is set up, rt_enter() is one
+ * comparison.
  */
 #ifndef WORMHOLE_CUDART_H
 #define WORMHOLE_CUDART_H
@@ -42,12 +42,12 @@ struct rt_config {
 	cudaStream_t stream;
 };
 
-/* What the runtime keeps per thread; small, it lives in static TLS. */
+/* The runtime's state of a thread. It is small, since it lives in static TLS. */
 struct rt_thread {
 	cudaError_t last;
 	unsigned int epoch;		/* of the context binding; 0: none */
 	int device;			/* ordinal that the thread works on */
-	bool chosen;			/* by the program, not by default */
+	bool chosen;			/* the program chose it, it is no default */
 	CUcontext bound;		/* the primary context that rt_bind() made current */
 	int depth;
 	struct rt_config config[RT_CONFIG_DEPTH];
@@ -56,8 +56,8 @@ struct rt_thread {
 extern __thread struct rt_thread rt_self __attribute__((tls_model("initial-exec")));
 
 /*
- * Bumped when bindings of all threads become void: a device was reset, or the
- * process is a fork's child. Starts at 1.
+ * Rises when bindings of all threads become void: a device was reset, or the process is a
+ * fork's child. Starts at 1.
  */
 extern _Atomic unsigned int rt_epoch;
 
@@ -83,7 +83,7 @@ cudaError_t rt_ordinal(CUdevice dev, int *ordinal);
 cudaError_t rt_current_device(CUdevice *dev);
 cudaError_t rt_context(CUcontext *ctx);
 cudaError_t rt_primary(int ordinal, CUcontext *ctx);
-void rt_devices_forked(void);	/* in a child, as the two below */
+void rt_devices_forked(void);	/* in a fork's child, like the two below */
 
 /* properties.c */
 void rt_properties_forked(void);
@@ -97,10 +97,10 @@ void rt_module_unlock(void);
 void rt_modules_forked(void);	/* with the lock */
 cudaError_t rt_modules_again(void);
 
-/* The host function or handle that a program knows a kernel by. */
+/* Returns the host function or handle by which a program knows a kernel. */
 const void *rt_host_function(CUkernel kernel, CUfunction func);
 
-/* symbol.c: the address of a part of a variable that is copied to or from */
+/* symbol.c: finds the address of the part of a variable that is copied to or from */
 cudaError_t rt_to_symbol(const void *symbol, size_t count, size_t offset,
 			 enum cudaMemcpyKind kind, void **addr);
 cudaError_t rt_from_symbol(const void *symbol, size_t count, size_t offset,
@@ -114,14 +114,17 @@ cudaError_t rt_channels(CUarray_format format, unsigned int channels,
 size_t rt_element(const CUDA_ARRAY3D_DESCRIPTOR *a);
 cudaError_t rt_array(cudaArray_const_t array, CUDA_ARRAY3D_DESCRIPTOR *a);
 
-/* array_copy.c: a box in the driver's words */
+/* array_copy.c: translates a box into the driver's terms */
 cudaError_t rt_copy_3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c);
-/* A copy's side that is no array: host memory, device memory, or for the driver to find out. */
+/*
+ * Returns the kind of a side that is no array: host memory, device memory, or one that the
+ * driver finds out.
+ */
 CUmemorytype rt_side(enum cudaMemcpyKind kind, bool source);
-/* The end of a _ptds form: its work went to the thread's own stream. Returns by rt_ret(). */
+/* Ends a _ptds form, whose work went to the thread's own stream. Returns by rt_ret(). */
 cudaError_t rt_finish_own_stream(cudaError_t err);
 
-/* map.c: from host address to what was registered for it */
+/* map.c: finds what was registered for a host address */
 void *rt_map_find(const void *key);
 bool rt_map_add(const void *key, void *value);
 void rt_map_remove(const void *key, const void *value);
@@ -129,7 +132,7 @@ void rt_map_remove(const void *key, const void *value);
 /* launch.c */
 cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out);
 
-/* That work is still going on is an answer and no error: CUDA does not keep it. */
+/* If work is still going on, that is an answer and no error: CUDA does not keep it. */
 static inline cudaError_t rt_ret(cudaError_t err)
 {
 	if (RT_UNLIKELY(err) && err != cudaErrorNotReady)
@@ -150,9 +153,9 @@ static inline cudaError_t rt_enter(void)
 }
 
 /*
- * A driver call. A program that mixes both APIs may have taken the thread's
- * context away since rt_enter(); the primary context is then bound again and
- * the call, which has done nothing yet, repeated.
+ * Makes a driver call. A program that mixes both APIs may have taken the thread's context away
+ * since rt_enter(). Then the primary context is bound again, and the call, which has done
+ * nothing yet, is repeated.
  */
 #define DRV(call) ({							\
 	CUresult drv_res_ = drv.call;					\
@@ -161,7 +164,7 @@ static inline cudaError_t rt_enter(void)
 	drv_res_;							\
 })
 
-/* The stream of a _ptsz call: 0 means the calling thread's own. */
+/* Returns the stream of a _ptsz call: 0 means the calling thread's own. */
 static inline cudaStream_t rt_own_stream(cudaStream_t stream)
 {
 	return stream ? stream : cudaStreamPerThread;

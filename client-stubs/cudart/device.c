@@ -41,7 +41,7 @@ static cudaError_t read_devices(void)
 	return cudaSuccess;
 }
 
-/* The driver is up and the list of devices is read. */
+/* Starts the driver and reads the list of devices. */
 static cudaError_t need_devices(void)
 {
 	cudaError_t err = rt_start();
@@ -94,7 +94,7 @@ static cudaError_t retain(int ordinal, CUcontext *ctx)
 	return err;
 }
 
-/* The primary context of a device, retained. */
+/* Returns a device's primary context, which stays retained. */
 cudaError_t rt_primary(int ordinal, CUcontext *ctx)
 {
 	CUdevice dev;
@@ -115,7 +115,10 @@ static cudaError_t make_current(int ordinal)
 	return err;
 }
 
-/* The first device that can be used: the program's list, or ordinal order. */
+/*
+ * Binds the first device that can be used, in the order of the program's list, or else of
+ * ordinals.
+ */
 static cudaError_t bind_default(void)
 {
 	cudaError_t err = cudaErrorNoDevice;
@@ -132,8 +135,8 @@ static cudaError_t bind_default(void)
 }
 
 /*
- * Give the thread a context; the slow half of rt_enter(). A context that the
- * runtime did not bind itself was made by the program and stays.
+ * Gives the thread a context; this is the slow half of rt_enter(). A context that the runtime
+ * did not bind itself was made by the program and stays.
  */
 cudaError_t rt_bind(void)
 {
@@ -154,7 +157,10 @@ cudaError_t rt_bind(void)
 	return rt_modules_again();
 }
 
-/* After CUDA_ERROR_INVALID_CONTEXT: had the thread lost its context, and has it one now? */
+/*
+ * Runs after CUDA_ERROR_INVALID_CONTEXT. Had the thread lost its context, and does it have one
+ * now?
+ */
 bool rt_rebind(void)
 {
 	CUcontext ctx = NULL;
@@ -170,13 +176,13 @@ cudaError_t rt_context(CUcontext *ctx)
 	return rt_error(drv.cuCtxGetCurrent(ctx));
 }
 
-/* The device of the thread's context; call after rt_enter(). */
+/* Returns the device of the thread's context. The caller has called rt_enter(). */
 cudaError_t rt_current_device(CUdevice *dev)
 {
 	return rt_error(DRV(cuCtxGetDevice(dev)));
 }
 
-/* What the program said about devices was about the parent's. */
+/* In a fork's child: what the program said about devices was about the parent's. */
 void rt_devices_forked(void)
 {
 	memset(&devices, 0, sizeof(devices));
@@ -201,7 +207,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return rt_ret(err);
 }
 
-/* Makes no context: a thread without one works on the device it chose, or 0. */
+/* Makes no context. A thread without one works on the device that it chose, or on device 0. */
 static cudaError_t get_device(int *ordinal)
 {
 	CUcontext ctx = NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Finds libcuda.so.1 and initialises it, once and when first needed; a fork's child
- * does it again, and its driver decides whether it may. Owns `drv`, the table of driver functions.
+ * Finds libcuda.so.1 and initialises it, once and when first needed. A fork's child does it
+ * again, and its driver decides whether it may. Owns `drv`, the table of driver functions.
  *
- * The library is opened, not linked: a program without a driver then gets
+ * The library is opened, not linked. So a program without a driver gets
  * cudaErrorInsufficientDriver, as from any CUDA runtime, and not a loader error.
  */
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ enum start_state { START_NONE, START_LOADED, START_READY };
 static _Atomic enum start_state state;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Stands in for a function that an older driver lacks. */
+/* Replaces a function that an older driver lacks. */
 static CUresult missing_function(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -58,8 +58,8 @@ static void after_fork_parent(void)
 }
 
 /*
- * Nothing of an initialised driver survives in the child, which begins as a new process
- * does. NVIDIA's driver refuses it at cuInit(); a forwarding one gives it another worker.
+ * Nothing of an initialised driver survives in the child, which begins like a new process.
+ * NVIDIA's driver refuses it at cuInit(); a forwarding driver gives it another worker.
  */
 static void after_fork_child(void)
 {
@@ -81,8 +81,8 @@ static void watch_forks(void)
 }
 
 /*
- * Any driver of this major version, whatever the minor one: what it lacks, the calls that need
- * it say. Where the version cannot be had nothing follows.
+ * Any driver of this major version is sufficient, whatever its minor version. Calls that need
+ * what it lacks report that. If the version cannot be read, the driver is not refused.
  */
 static bool is_sufficient(void)
 {
@@ -118,7 +118,7 @@ static cudaError_t start_slow(void)
 	return err;
 }
 
-/* Is the driver there and initialised? Tried anew while it is not. */
+/* Is the driver there and initialised? If not, each call tries again. */
 cudaError_t rt_start(void)
 {
 	cudaError_t err;
@@ -139,7 +139,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
 	return cudaSuccess;
 }
 
-/* 0 without a driver; needs no device. */
+/* Returns 0 without a driver. It needs no device. */
 cudaError_t cudaDriverGetVersion(int *driverVersion)
 {
 	if (!driverVersion)
@@ -169,12 +169,12 @@ static cudaError_t entry_point(const char *symbol, void **func, unsigned int ver
 		*status = (enum cudaDriverEntryPointQueryResult)found;
 	if (found == CU_GET_PROC_ADDRESS_SUCCESS)
 		return cudaSuccess;
-	/* Not found is told by the status and the null pointer, not by an error. */
+	/* The status and the null pointer say that it was not found; that is no error. */
 	*func = NULL;
 	return cudaSuccess;
 }
 
-/* In a program with per-thread default streams, "default" means those. */
+/* In a program with per-thread default streams, "default" means those streams. */
 static unsigned long long ptsz_flags(unsigned long long flags)
 {
 	return flags == cudaEnableDefault ? cudaEnablePerThreadDefaultStream : flags;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The per-thread last error, error names and texts, and the way in which an
- * unsupported call says so. The library is silent unless WORMHOLE_LOG is set,
- * or the program is about to crash for a reason that it cannot tell.
+ * The per-thread last error, error names and texts, and the message of an unsupported call. The
+ * library is silent unless WORMHOLE_LOG is set, or the program is about to crash for a reason
+ * that it cannot tell.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 __thread struct rt_thread rt_self;
 
-/* One write, so that lines of several threads do not mix. */
+/* Uses one write, so that lines of several threads do not mix. */
 static void print_line(const char *fmt, va_list ap)
 {
 	char line[512];
@@ -56,7 +56,7 @@ cudaError_t rt_refuse(const char *name, atomic_flag *said)
 	return rt_ret(cudaErrorNotSupported);
 }
 
-/* As a newer runtime answers over a driver of this version. */
+/* Answers as a newer runtime does over a driver of this version. */
 cudaError_t rt_newer(const char *name, const char *version, atomic_flag *said)
 {
 	if (!atomic_flag_test_and_set(said))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Attributes of kernels, and those occupancy questions whose arguments need
- * translation. The others are generated.
+ * Attributes of kernels, and those occupancy questions whose arguments need translation. The
+ * other questions are generated.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static const struct attr_field attr_fields[] = {
 	ATTR(nonPortableClusterSizeAllowed, NON_PORTABLE_CLUSTER_SIZE_ALLOWED),
 };
 
-/* The kernel for a host function and the device that the thread works on. */
+/* Finds the kernel for a host function, and the device that the thread works on. */
 static cudaError_t kernel_here(const void *func, CUkernel *kernel, CUdevice *dev)
 {
 	cudaError_t err = rt_enter();

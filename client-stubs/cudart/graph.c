@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Graph nodes whose parameters the runtime spells another way than the driver:
- * kernels by their host functions, copies by their kind, symbols.
+ * Graph nodes whose parameters differ between runtime and driver: the runtime names kernels by
+ * their host functions, copies by their kind, and variables by symbols.
  */
 #include <string.h>
 
@@ -99,7 +99,7 @@ static cudaError_t copy_params(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D 
 	return err ? err : rt_copy_3d(p, c);
 }
 
-/* One row, by addresses alone. */
+/* Returns the parameters of a copy of one row, by addresses alone. */
 static struct cudaMemcpy3DParms one_row(void *dst, const void *src, size_t count,
 					enum cudaMemcpyKind kind)
 {

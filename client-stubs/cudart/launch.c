@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Kernel launches, from the configuration that <<<>>> pushes to the driver
- * call. The path of an ordinary launch takes no lock, allocates nothing and
- * makes no system call.
+ * Kernel launches, from the configuration that <<<>>> pushes to the driver call. An ordinary
+ * launch takes no lock, allocates nothing and makes no system call.
  */
 #include <limits.h>
 
@@ -19,7 +18,7 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 gridDim, dim3 bloc
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *func,
 				     void **args);
 
-/* Non-zero makes the program skip the launch that would follow. */
+/* If the result is not 0, the program skips the launch that would follow. */
 unsigned int __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem,
 					 cudaStream_t stream)
 {
@@ -52,7 +51,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *gridDim, dim3 *blockDim, size_t *sh
 	return cudaSuccess;
 }
 
-/* The driver checks the rest; this it could not see, as its parameter is narrower. */
+/* The driver checks all else. It could not see this, since its parameter is narrower. */
 static cudaError_t check_shared(size_t shared)
 {
 	return shared > UINT_MAX ? cudaErrorInvalidValue : cudaSuccess;
@@ -117,7 +116,7 @@ _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch
 _Static_assert(offsetof(cudaLaunchAttribute, val) == offsetof(CUlaunchAttribute, value),
 	       "launch attribute value");
 
-/* Attribute numbers and values are the same on both sides. */
+/* Attribute numbers and values are the same in runtime and driver. */
 cudaError_t rt_launch_config(const cudaLaunchConfig_t *in, CUlaunchConfig *out)
 {
 	if (!in || (in->numAttrs && !in->attrs))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An open-addressing table from pointers to pointers: host functions and
- * variables to their registrations. Readers take no lock: slots are published
- * value first, and an outgrown table stays readable. Writers hold the lock of
- * module.c.
+ * An open-addressing table from pointers to pointers: it finds the registrations of host
+ * functions and variables. Readers take no lock: of a slot the value is published first, and an
+ * outgrown table stays readable. Writers hold the lock of module.c.
  */
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@ struct slot {
 };
 
 struct table {
-	struct table *outgrown;		/* still read by who loaded it earlier */
+	struct table *outgrown;		/* a reader that loaded it earlier may still use it */
 	size_t mask;
 	size_t used;			/* slots with a key, removed ones included */
 	struct slot slots[];
@@ -61,7 +60,7 @@ static void put(struct table *t, const void *key, void *value)
 	atomic_store_explicit(&s->key, key, memory_order_release);
 }
 
-/* A table twice the size, with room for one more; NULL without memory. */
+/* Returns a table of twice the size, with room for one more. NULL: no memory. */
 static struct table *grow(struct table *old)
 {
 	size_t i, size = old ? 2 * (old->mask + 1) : 64;
@@ -78,7 +77,7 @@ static struct table *grow(struct table *old)
 	return t;
 }
 
-/* The first registration of a key stays; false without memory. */
+/* Adds a registration. The first one of a key stays. False: no memory. */
 bool rt_map_add(const void *key, void *value)
 {
 	struct table *t = current;

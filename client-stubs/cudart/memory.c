@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Allocation of device, host and managed memory, and what is known about a
- * pointer. Copies are in copy.c.
+ * Allocation of device, host and managed memory, and questions about a pointer. Copies are in
+ * copy.c.
  */
 #include <limits.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 /* The driver wants the size of the widest access; rows are aligned for any. */
 #define PITCH_ELEMENT 16
 
-/* Size 0 gives the null pointer and no error, unlike the driver. */
+/* Unlike the driver, size 0 gives the null pointer and no error. */
 cudaError_t cudaMalloc(void **devPtr, size_t size)
 {
 	CUdeviceptr addr = 0;
@@ -24,7 +24,7 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
 	return rt_ret(err);
 }
 
-/* With a null pointer only the context is made, which programs use for just that. */
+/* A null pointer only makes the context. Programs use it for just that. */
 cudaError_t cudaFree(void *devPtr)
 {
 	cudaError_t err = rt_enter();
@@ -153,7 +153,7 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 	return rt_ret(err);
 }
 
-/* What the driver says of a pointer; all zero for memory that it does not know. */
+/* The driver's answers about a pointer; all zero for memory that it does not know. */
 struct pointer_facts {
 	CUmemorytype type;
 	CUdeviceptr device;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What nvcc's start-up code registers: fat binaries, kernels and variables. A
- * fat binary is loaded when something in it is first used, as a library of the
- * driver, so that it belongs to no context and outlives cudaDeviceReset().
+ * Keeps what nvcc's start-up code registers: fat binaries, kernels and variables. A fat binary
+ * is loaded when something in it is first used. It is loaded as a library of the driver, so
+ * that it belongs to no context and outlives cudaDeviceReset().
  *
- * The handle that __cudaGetKernel() gives out is the registration itself; the
- * driver's kernel is looked up at the first launch, which can report an error.
+ * The handle that __cudaGetKernel() gives out is the registration itself. The driver's kernel
+ * is looked up at the first launch, which can report an error.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct module;
 /* A kernel or a variable. */
 struct entity {
 	enum entity_kind kind;
-	struct module *module;		/* NULL: of a library that the program loaded */
+	struct module *module;		/* NULL: it belongs to a library that the program loaded */
 	struct entity *next;		/* of the same module */
 	const void *host;		/* the stub, or the host's shadow of a variable */
 	const char *name;		/* in the device code */
@@ -34,7 +34,7 @@ struct module {
 	struct module *next;
 	const void *image;		/* the wrapper that nvcc emits */
 	_Atomic(CUlibrary) library;	/* NULL: not loaded */
-	bool again;			/* has managed variables that the program uses by now */
+	bool again;			/* has managed variables that the program already uses */
 	struct entity *entities;
 };
 
@@ -45,9 +45,9 @@ static struct module *modules;
 /* Kernels of libraries that the program loaded itself. */
 static struct entity *loose;
 
-static bool modules_again;	/* rt_modules_again() has something to do */
+static bool modules_again;	/* rt_modules_again() has work to do */
 
-/* Declared by no header: nvcc puts the prototypes into the program. */
+/* No header declares these: nvcc puts the prototypes into the program. */
 void **__cudaRegisterFatBinary(void *fatCubin);
 void __cudaRegisterFatBinaryEnd(void **fatCubinHandle);
 void __cudaUnregisterFatBinary(void **fatCubinHandle);
@@ -93,7 +93,7 @@ void __cudaRegisterFatBinaryEnd(void **fatCubinHandle)
 	(void)fatCubinHandle;
 }
 
-/* Every entity is found by its host address, and kernels by themselves as well. */
+/* Every entity is found by its host address, and a kernel also by its own address. */
 static void register_entity(struct module *m, enum entity_kind kind, const void *host,
 			    const char *name, size_t size)
 {
@@ -170,8 +170,8 @@ void __cudaUnregisterFatBinary(void **fatCubinHandle)
 }
 
 /*
- * The host sees a managed variable through a pointer that is set here, and
- * names it as a symbol by the variable's address.
+ * The host uses a managed variable through a pointer that is set here. As a symbol it is named
+ * by the variable's address.
  */
 static cudaError_t place_managed(struct entity *e, CUlibrary library)
 {
@@ -219,7 +219,7 @@ static cudaError_t load_locked(struct module *m)
 
 /* --- Fork ------------------------------------------------------------------ */
 
-/* Registrations stay; what the driver gave out for them was the parent's. */
+/* In a fork's child: registrations stay, but the driver's objects for them were the parent's. */
 static void forget_entity(struct entity *e)
 {
 	CUkernel kernel = atomic_exchange(&e->kernel, NULL);
@@ -228,7 +228,7 @@ static void forget_entity(struct entity *e)
 	rt_map_remove(e->placed, e);
 	if (!e->placed)
 		return;
-	/* A fault in place of the parent's value, until the child has its own. */
+	/* Until the child has a value of its own, using the parent's value must fault. */
 	*(void **)(uintptr_t)e->host = e->placed = NULL;
 	e->module->again = true;
 	modules_again = true;
@@ -250,8 +250,8 @@ void rt_modules_forked(void)
 }
 
 /*
- * nvcc's code looks once per program whether a module's managed variables are there, and
- * that was the parent: so they come with the child's first call.
+ * nvcc's code checks once per program whether a module's managed variables are there, which the
+ * parent did. So the child's first call loads them.
  */
 cudaError_t rt_modules_again(void)
 {
@@ -284,9 +284,9 @@ static cudaError_t load_module(struct module *m)
 }
 
 /*
- * nvcc calls it before the host's first use of a managed variable; 1: done. It
- * looks at no result and goes on to use the variable's pointer, which is null
- * on failure: end here, and say why, log or not, instead of a fault there.
+ * nvcc's code calls this before the host's first use of a managed variable; 1: done. It ignores
+ * failures and goes on to use the variable's pointer, which is then null. So the process ends
+ * here, and says why even without a log.
  */
 char __cudaInitModule(void **fatCubinHandle)
 {
@@ -316,15 +316,15 @@ static cudaError_t resolve_kernel(struct entity *e)
 }
 
 /*
- * The driver's kernel for `func`: a host function, a handle of __cudaGetKernel(),
- * or a cudaKernel_t that this library gave out.
+ * Finds the driver's kernel for `func`: a host function, a handle of __cudaGetKernel(), or a
+ * cudaKernel_t that this library gave out.
  */
 cudaError_t rt_kernel(const void *func, CUkernel *kernel)
 {
 	struct entity *e = rt_map_find(func);
 	cudaError_t err = cudaSuccess;
 
-	/* What is not a function is taken for a handle, hence the other error. */
+	/* Anything that is no function is taken for a handle, hence the other error. */
 	if (!e || e->kind != ENTITY_KERNEL)
 		return func ? cudaErrorInvalidResourceHandle : cudaErrorInvalidDeviceFunction;
 	*kernel = atomic_load_explicit(&e->kernel, memory_order_acquire);
@@ -335,13 +335,13 @@ cudaError_t rt_kernel(const void *func, CUkernel *kernel)
 	return err;
 }
 
-/* The same for calls that accept no handle. */
+/* Does the same for calls that accept no handle. */
 cudaError_t rt_function(const void *func, CUkernel *kernel)
 {
 	return rt_map_find(func) ? rt_kernel(func, kernel) : cudaErrorInvalidDeviceFunction;
 }
 
-/* Where a registered variable lives on the thread's device. */
+/* Finds a registered variable on the thread's device. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *addr, size_t *size)
 {
 	struct entity *e = rt_map_find(symbol);
@@ -371,7 +371,7 @@ static bool is_kernel(const struct entity *e, CUkernel kernel, CUfunction func)
 			(!DRV(cuKernelGetFunction(&f, own)) && f == func);
 }
 
-/* The driver may answer with a function of the context where a kernel was given. */
+/* If a kernel was given, the driver may answer with a function of the context. */
 const void *rt_host_function(CUkernel kernel, CUfunction func)
 {
 	const void *found = kernel ? (const void *)kernel : (const void *)func;
@@ -387,7 +387,7 @@ const void *rt_host_function(CUkernel kernel, CUfunction func)
 	return found;
 }
 
-/* Compiled into every launch, called once per call site; loads nothing. */
+/* nvcc puts this call into every launch, once per call site. It loads nothing. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 {
 	struct entity *e = rt_map_find(entryFuncAddr);
@@ -396,7 +396,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 	return e ? cudaSuccess : rt_ret(cudaErrorInvalidDeviceFunction);
 }
 
-/* Let a driver kernel that the program has seen be found again by its handle. */
+/* Remembers a kernel of the driver that the program has seen, so that its handle finds it again. */
 static cudaError_t remember(struct entity *e, CUkernel kernel)
 {
 	bool ok;

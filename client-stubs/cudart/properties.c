@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cudaGetDeviceProperties() and cudaChooseDevice(): struct cudaDeviceProp put
- * together from the driver's attributes, once per device.
+ * cudaGetDeviceProperties() and cudaChooseDevice(). struct cudaDeviceProp is put together from
+ * the driver's attributes, once per device.
  */
 #include <pthread.h>
 #include <string.h>
@@ -141,14 +141,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cudaDeviceProp cache[MAX_CACHED];
 static bool cached[MAX_CACHED];
 
-/* A device's properties are what they were; a number may be another device's. */
+/* In a fork's child a device number may mean another device, so nothing that was cached stays. */
 void rt_properties_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(cached, 0, sizeof(cached));
 }
 
-/* An attribute that the driver does not know stays 0. */
+/* If the driver does not know an attribute, the field stays 0. */
 static cudaError_t read_field(struct cudaDeviceProp *prop, const struct prop_field *f, CUdevice dev)
 {
 	char *field = (char *)prop + f->offset;
@@ -205,7 +205,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	return rt_ret(err);
 }
 
-/* How many of the wishes that are set in `want` the device meets. */
+/* Counts how many of the wishes in `want` the device meets. */
 static int score(const struct cudaDeviceProp *have, const struct cudaDeviceProp *want)
 {
 	int n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Streams and events, as far as the runtime's call differs from the driver's;
- * the others are generated.
+ * Streams and events whose calls differ between runtime and driver. The other calls are
+ * generated.
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device)
 	return rt_ret(err);
 }
 
-/* A callback of the runtime takes a cudaError_t where the driver's takes a CUresult. */
+/* The runtime's callback takes a cudaError_t, the driver's a CUresult. */
 struct callback {
 	cudaStreamCallback_t func;
 	void *data;

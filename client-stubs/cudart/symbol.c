@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Variables of the device code by their host-side symbols: address, size, and
- * copies to and from them, which are bounds-checked here and done by copy.c.
+ * Variables of the device code by their host-side symbols: address, size, and copies to and
+ * from them. This file checks the bounds; copy.c makes the copies.
  */
 #include "cudart.h"
 
@@ -11,7 +11,7 @@ cudaError_t cudaMemcpyFromSymbol_ptds(void *dst, const void *symbol, size_t coun
 				      enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
 
-/* The bytes [offset, offset + count) of a variable. */
+/* Finds the bytes [offset, offset + count) of a variable. */
 static cudaError_t part(const void *symbol, size_t offset, size_t count, void **addr)
 {
 	CUdeviceptr base;

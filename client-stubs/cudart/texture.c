@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Texture and surface objects: the runtime's three descriptors as the
- * driver's, and back. The object is the same number for both.
+ * Texture and surface objects. Translates the runtime's three descriptors into the driver's,
+ * and back. The object is the same number for both.
  */
 #include <string.h>
 

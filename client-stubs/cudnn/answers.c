@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What needs no crossing, or only one for a process: versions, texts, the
- * logging callback that is not there; and host arrays and values whose size the
- * program cannot say.
+ * Calls that need no crossing, or only one for a process: versions, texts, the logging callback
+ * that is not supported. Also host arrays and values whose size the program cannot say.
  */
 #include "cudnn_stub.h"
 
@@ -31,7 +30,7 @@ static cudnnStatus_t ask(struct wh_rsp_whCudnnInfo *out)
 	return res;
 }
 
-/* Without a worker the library is as good as the header that it was built from. */
+/* Without a worker, the answers are those of the header that the library was built from. */
 static struct wh_rsp_whCudnnInfo get_info(void)
 {
 	static const struct wh_rsp_whCudnnInfo header = {
@@ -138,7 +137,10 @@ const char *cudnnGetErrorString(cudnnStatus_t status)
 #undef NAME
 }
 
-/* Of the library's last failed call in the worker: this process's, by whatever thread. */
+/*
+ * Returns the text of the library's last failed call in the worker: of this process, on any
+ * thread.
+ */
 void cudnnGetLastErrorString(char *message, size_t max_size)
 {
 	const struct wh_rsp_cudnnGetLastErrorString *r;
@@ -164,7 +166,7 @@ void cudnnGetLastErrorString(char *message, size_t max_size)
 
 static unsigned int callback_mask;
 
-/* Only the default, which calls nobody. */
+/* Accepts only the default, which calls no function. */
 cudnnStatus_t cudnnSetCallback(unsigned mask, void *udata, cudnnCallback_t fptr)
 {
 	(void)udata;
@@ -231,9 +233,9 @@ cudnnStatus_t cudnnGetSeqDataDescriptor(const cudnnSeqDataDescriptor_t seqDataDe
 	return res;
 }
 
-/* --- How long host arrays are: descriptors say -------------------------------- */
+/* --- Lengths of host arrays, which descriptors say ------------------------------ */
 
-/* Time steps of a sequence; 0 where the descriptor is bad, which the call then says. */
+/* Returns the time steps of a sequence. 0: the descriptor is bad, which the call then reports. */
 static size_t steps(cudnnSeqDataDescriptor_t desc)
 {
 	cudnnSeqDataAxis_t axes[CUDNN_SEQDATA_DIM_COUNT];
@@ -252,7 +254,7 @@ size_t wh_count_windows(const int *window, cudnnSeqDataDescriptor_t desc)
 	return window ? steps(desc) : 0;
 }
 
-/* Sequences of a batch: probabilities are T x N x A. */
+/* Returns the number of sequences of a batch: probabilities are T x N x A. */
 size_t wh_count_sequences(cudnnTensorDescriptor_t probs)
 {
 	int dim[CUDNN_DIM_MAX] = { 0 }, stride[CUDNN_DIM_MAX], dims = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Attributes of backend descriptors on their way to the worker, and parameters of fused
- * operations: what an element is depends on a type or label beside it. Long ones (texts
- * of plans) go through the data area.
+ * operations. The type of an element depends on a type or label beside it. Long attributes
+ * (texts of plans) go through the data area.
  */
 #include "cudnn_stub.h"
 
@@ -34,7 +34,7 @@ static cudnnStatus_t send_set(struct wh_req_cudnnAttribute *head, const void *el
 	return res;
 }
 
-/* Through a buffer in the data area. */
+/* Sends a long attribute through a buffer in the data area. */
 static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *elements,
 			      size_t bytes)
 {
@@ -56,7 +56,7 @@ static cudnnStatus_t set_long(struct wh_req_cudnnAttribute *head, const void *el
 	return res;
 }
 
-/* Handles and addresses as the worker knows them; `out` has room for n. */
+/* Translates handles and addresses into the worker's. `out` has room for n. */
 static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
 			       const void *const *in, size_t n, uint64_t *out)
 {
@@ -81,7 +81,7 @@ static cudnnStatus_t translate(uint64_t descriptor, int32_t type, int32_t name,
 
 #define FEW	64
 
-/* Bytes of what there is to set, or what is wrong with it. */
+/* Finds the bytes of what is to be set, or returns what is wrong with it. */
 static cudnnStatus_t length(int32_t type, int64_t count, size_t *bytes)
 {
 	const size_t size = wh_cudnn_attribute_size((cudnnBackendAttributeType_t)type);
@@ -132,7 +132,10 @@ cudnnStatus_t wh_cudnn_set(uint64_t descriptor, int32_t name, int32_t type, int6
 
 /* --- Getting ------------------------------------------------------------------ */
 
-/* Only what came; the rest of the program's array stays as it is. How many that is. */
+/*
+ * Stores only the elements that came, and returns their number. The rest of the program's array
+ * stays as it is.
+ */
 static uint64_t receive(struct wh_call *c, const struct wh_question *q, const uint8_t *area,
 			void *out, size_t size)
 {
@@ -206,7 +209,10 @@ cudnnStatus_t wh_cudnn_send_get(uint64_t descriptor, const struct wh_question *q
 
 /* --- In graphs -------------------------------------------------------------------- */
 
-/* A plan, and a variant pack whose values are as the program's are now: the worker's. */
+/*
+ * Replaces a plan by the worker's, and a variant pack by one of the worker with the program's
+ * current values.
+ */
 static cudnnStatus_t ready(cudnnBackendDescriptor_t *plan, cudnnBackendDescriptor_t *pack)
 {
 	uint64_t real, real_plan;
@@ -246,8 +252,9 @@ cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle,
 /* --- Fused operations --------------------------------------------------------- */
 
 /*
- * What of the program's memory the worker needs to see: the handle, the address, or the bytes.
- * The library keeps a descriptor in the pack, or fills it: it is the program's own.
+ * Returns what the worker needs of the program's memory: the handle, the address, or the bytes.
+ * The library keeps a descriptor in the pack, or fills it, so the worker's descriptor belongs
+ * to the program's alone.
  */
 static uint64_t param_value(enum wh_cudnn_param kind, const void *param)
 {
@@ -267,7 +274,7 @@ static uint64_t param_value(enum wh_cudnn_param kind, const void *param)
 	}
 }
 
-/* Take the slot and fill in the request; NULL: c->result says why. */
+/* Takes the slot and fills in the request. NULL: c->result says why. */
 static void *begin_param(struct wh_call *c, uint32_t call, const void *pack, uint32_t label,
 			 const void *param, uint64_t value)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A variant pack points to device memory, and for tensors that are "by value" to
- * one element in host memory, which cuDNN reads when the pack is executed. That
- * memory is this process's. Of a pack that the client keeps (pack.c) it travels with
- * the execution; of one that the worker has it is copied into the data area, where the
- * worker's library finds it, at setting and again before each use. Owns these copies,
- * one list for each of a few buckets of packs.
+ * A variant pack points to device memory, and for tensors that are "by value" to one element in
+ * host memory, which cuDNN reads when the pack is executed. That memory is this process's.
+ *
+ * If the client keeps the pack (pack.c), the element is sent with the execution. If the worker
+ * has the pack, the element is copied into the data area, where the worker's library finds it,
+ * at setting and again before each use. Owns these copies, one list for each of a few buckets
+ * of packs.
  */
 #include "cudnn_stub.h"
 
@@ -35,9 +36,9 @@ static struct value **bucket_of(uint64_t pack)
 }
 
 /*
- * Its size is the tensor's business: so as much as an element can have, but not
- * beyond the page, where nothing may be mapped; an aligned element never goes
- * beyond. Byte by byte: checkers of the program's memory need not see it.
+ * Only the tensor knows the element's size. So it copies as many bytes as an element can have,
+ * but none beyond the page, where nothing may be mapped; an aligned element never goes beyond.
+ * It copies byte by byte, so that checkers of the program's memory do not see it.
  */
 void wh_cudnn_copy_value(uint8_t *to, const void *p)
 {
@@ -48,7 +49,10 @@ void wh_cudnn_copy_value(uint8_t *to, const void *p)
 		to[i] = from[i];
 }
 
-/* A slab of the data area, never given back; pinned memory is all of it that programs can have. */
+/*
+ * Adds a slab of the data area. It is never freed. Programs have no other pinned memory than
+ * the data area.
+ */
 static bool more(void)
 {
 	struct value *v = calloc(SLAB_VALUES, sizeof(*v));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcudnn.so.9. */
+/* Internals of the client's libcudnn.so.9. */
 #ifndef WORMHOLE_CUDNN_STUB_H
 #define WORMHOLE_CUDNN_STUB_H
 
-/* The library exports what NVIDIA's header declares, and its map says so. */
+/* The library exports what NVIDIA's header declares; its export map says the same. */
 #pragma GCC visibility push(default)
 #include "wire_cudnn.h"
 #pragma GCC visibility pop
@@ -17,7 +17,10 @@ cudnnDataType_t wh_cudnn_filter_type(cudnnFilterDescriptor_t desc);
 	cudnnTensorDescriptor_t: wh_cudnn_tensor_type,			\
 	cudnnFilterDescriptor_t: wh_cudnn_filter_type)(desc)
 
-/* Copy the value; may make a call, so not between begin and end. NULL stays 0. */
+/*
+ * Copies the value. It may make a call, so it must not run between begin and end. NULL becomes
+ * 0.
+ */
 wh_cudnn_scale_t wh_cudnn_copy_scale(const void *p, cudnnDataType_t type);
 wh_cudnn_element_t wh_cudnn_copy_element(const void *p, cudnnDataType_t type);
 #define wh_cudnn_scale(p, desc)		wh_cudnn_copy_scale(p, wh_cudnn_type_of(desc))
@@ -31,30 +34,31 @@ size_t wh_count_labels(cudnnTensorDescriptor_t probs, const int *lengths);
 
 /* --- handle.c ----------------------------------------------------------------- */
 
-/* The program's handle with this number of the worker's, or NULL. */
+/* Returns the program's handle with this number of the worker, or NULL. */
 cudnnHandle_t wh_cudnn_handle(uint64_t id);
 
 /* --- byvalue.c: host values that a variant pack points to --------------------- */
 
 /*
- * Where the worker finds what a variant pack's pointer points to: the pointer
- * itself for memory of the device and of the data area, else a copy there that
- * follows the program's value until the pack is destroyed. 0: out of memory.
+ * Finds the address at which the worker sees what a variant pack's pointer points to. For
+ * memory of the device and of the data area that is the pointer itself. Otherwise it is a copy
+ * in the data area, which follows the program's value until the pack is destroyed. False: out
+ * of memory.
  */
 bool wh_cudnn_by_value(uint64_t pack, const void *p, uint64_t *out);
-/* Before the pack is used: read the program's values again. */
+/* Reads the program's values again, before the pack is used. */
 void wh_cudnn_refresh(uint64_t pack);
 void wh_cudnn_forget_values(uint64_t pack);
-/* WH_CUDNN_VALUE bytes, or fewer before the end of a page. */
+/* Copies WH_CUDNN_VALUE bytes, or fewer before the end of a page. */
 void wh_cudnn_copy_value(uint8_t *to, const void *p);
 
-/* --- pack.c: variant packs that no one but the client knows ------------------- */
+/* --- pack.c: variant packs that only the client knows ------------------------- */
 
 cudnnStatus_t wh_cudnn_pack_create(cudnnBackendDescriptor_t *descriptor);
-/* Is it a variant pack of the client's, which has noted this attribute? */
+/* Returns whether it is a variant pack of the client that has noted this attribute. */
 bool wh_cudnn_pack_set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
 		       cudnnBackendAttributeType_t type, int64_t count, const void *elements);
-/* Of packs, and of what is the worker's alone. */
+/* These take packs of the client, and packs that only the worker has. */
 cudnnStatus_t wh_cudnn_pack_finalize(cudnnBackendDescriptor_t descriptor);
 cudnnStatus_t wh_cudnn_pack_destroy(cudnnBackendDescriptor_t descriptor);
 cudnnStatus_t wh_cudnn_pack_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
@@ -62,27 +66,27 @@ cudnnStatus_t wh_cudnn_pack_real(cudnnBackendDescriptor_t descriptor, uint64_t *
 /* --- descriptor.c: all other backend descriptors ------------------------------ */
 
 /*
- * The number of a descriptor in the worker. What was the client's alone, a variant pack
- * too, is the worker's from here on.
+ * Finds the number of a descriptor in the worker. A descriptor that only the client knew, or
+ * such a variant pack, is made in the worker.
  */
 cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real);
 
-/* --- backend.c: to the worker's descriptor with this number ------------------- */
+/* --- backend.c: calls about the worker's descriptor with this number ---------- */
 
-/* Handles and addresses are the program's, descriptors the worker's. */
+/* Handles and addresses among the elements are the program's, descriptors the worker's. */
 cudnnStatus_t wh_cudnn_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
 			   const void *elements);
-/* All of them are the worker's. */
+/* All elements are the worker's. */
 cudnnStatus_t wh_cudnn_send_set(uint64_t descriptor, int32_t name, int32_t type, int64_t count,
 				const void *elements);
-/* What of a question decides about its answer. */
+/* The parts of a question that decide about its answer. */
 struct wh_question {
 	int32_t name;
 	int32_t type;
 	int64_t n;
-	bool elements;		/* not only how many there are */
+	bool elements;		/* the elements are asked for, too, not only their number */
 };
-/* `came` of the elements came; descriptors to fill are in `out`, by the worker's numbers. */
+/* `came` elements came. Descriptors to fill are in `out`, by the worker's numbers. */
 cudnnStatus_t wh_cudnn_send_get(uint64_t descriptor, const struct wh_question *q, int64_t *count,
 				uint64_t *came, void *out);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Backend descriptors as the program has them. What a program does to one is kept as its other
- * descriptors are (../kept.c), as long as the library has taken the same steps before; at
- * finalizing, which is the last step, one of the worker's that was made alike serves, so that
- * nothing crosses. What refers to others refers to the worker's. What cannot be compared is done
- * to one that is the program's own, in the worker. Owns what is done to them. Variant packs are
- * pack.c's.
+ * Backend descriptors as the program has them. What a program does to one is kept as for its
+ * other descriptors (../kept.c), as long as the library has accepted the same steps before.
+ * Finalizing is the last step: a descriptor of the worker that was made alike serves then, so
+ * that nothing crosses. References to other descriptors become references to the worker's.
+ * Steps that cannot be compared are done to a descriptor of the worker that belongs to the
+ * program's alone. Owns these steps. Variant packs are in pack.c.
  */
 #include "recall.h"
 #include "../kept_object.h"
 
 #include <stdlib.h>
 
-/* Of all that was set of one descriptor. */
+/* The most bytes of all that was set of one descriptor. */
 #define RECORDS		(64u << 10)
 #define FEW		64
 #define BLANK_MOST	1024
@@ -24,7 +24,10 @@
 	.end_at = offsetof(struct wh_req_cudnnBackendDestroyDescriptor, descriptor), \
 	.by_context = true, .alone = true, .forget = wh_memos_end
 
-/* A plan, which has code on the device, is as much as several; its plans add to a cache. */
+/*
+ * A plan has code on the device, so it weighs as much as several others. A cache grows by its
+ * plans.
+ */
 static const struct wh_kept_kind any = { KIND }, plans = { KIND, .weight = 15 },
 				 caches = { KIND, .own = true };
 
@@ -51,7 +54,10 @@ static int32_t type_of(const struct wh_log *l)
 
 /* --- In the worker ----------------------------------------------------------------- */
 
-/* Not finalized, it is this one's alone: the worker's others may come to refer to it. */
+/*
+ * If it is not finalized, the worker's descriptor becomes its own: others in the worker may
+ * refer to it.
+ */
 cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 {
 	struct wh_kept *k = find(descriptor);
@@ -65,7 +71,7 @@ cudnnStatus_t wh_cudnn_real(cudnnBackendDescriptor_t descriptor, uint64_t *real)
 	return res;
 }
 
-/* From here on the program's is this one, which is held for it. */
+/* From now on m is the worker's descriptor for the program's, and is held for it. */
 static void become(struct wh_kept *k, struct wh_made *m)
 {
 	wh_kept_let_go(k);
@@ -75,7 +81,7 @@ static void become(struct wh_kept *k, struct wh_made *m)
 	k->real = wh_made_real(m);
 }
 
-/* One of its own is finalized, and like no other. */
+/* Makes a wh_made of a finalized descriptor of its own, which is never shared. */
 static struct wh_made *settle(struct wh_kept *k, uint64_t hash)
 {
 	struct wh_made *m = wh_made_alone(&k->log, hash, k->real);
@@ -87,7 +93,7 @@ static struct wh_made *settle(struct wh_kept *k, uint64_t hash)
 
 /* --- Setting ----------------------------------------------------------------------- */
 
-/* Zeroed; NULL: no memory. */
+/* Returns a zeroed record. NULL: no memory. */
 static struct wh_record *new_record(const struct wh_kept *k, uint32_t call, size_t size, size_t at)
 {
 	struct wh_record *r = calloc(1, sizeof(*r) + size + 8);
@@ -101,7 +107,10 @@ static struct wh_record *new_record(const struct wh_kept *k, uint32_t call, size
 	return r;
 }
 
-/* The worker's handles and descriptors for the program's. False: they cannot be compared. */
+/*
+ * Replaces the program's handles and descriptors by the worker's. False: they cannot be
+ * compared.
+ */
 static bool translate(struct wh_record *r, int32_t type, uint64_t *element, int64_t n)
 {
 	struct wh_obj_cudnnHandle_t handle;
@@ -123,7 +132,7 @@ static bool translate(struct wh_record *r, int32_t type, uint64_t *element, int6
 	return true;
 }
 
-/* NULL: it cannot be kept. */
+/* Returns NULL if the step cannot be kept. */
 static struct wh_record *record_of(const struct wh_kept *k,
 				   const struct wh_req_cudnnAttribute *head, const void *elements)
 {
@@ -151,7 +160,7 @@ static struct wh_record *record_of(const struct wh_kept *k,
 	return NULL;
 }
 
-/* Elements that are descriptors by the worker's numbers, which are made if need be. */
+/* Replaces descriptors by the worker's numbers, and makes them there if need be. */
 static cudnnStatus_t real_elements(const cudnnBackendDescriptor_t *in, int64_t n, uint64_t *out)
 {
 	cudnnStatus_t res = CUDNN_STATUS_SUCCESS;
@@ -162,7 +171,7 @@ static cudnnStatus_t real_elements(const cudnnBackendDescriptor_t *in, int64_t n
 	return res;
 }
 
-/* What cannot be kept, of the worker's. */
+/* Sets in the worker what cannot be kept. */
 static cudnnStatus_t set_real(uint64_t real, const struct wh_req_cudnnAttribute *head,
 			      const void *elements)
 {
@@ -237,7 +246,10 @@ static cudnnStatus_t finalize_own(struct wh_kept *k)
 	       CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
-/* As the library did, or does: a search among engines tries the same ones each time. */
+/*
+ * Finalizes it, or returns the library's earlier refusal: a search among engines tries the same
+ * ones each time.
+ */
 static cudnnStatus_t finalize_with(struct wh_kept *k, struct wh_record *r)
 {
 	const uint64_t hash = wh_log_hash(&k->log);
@@ -282,7 +294,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 
 /* --- Its life ---------------------------------------------------------------------- */
 
-/* Nothing was done to it. Is there such a type? */
+/* Starts a descriptor to which nothing was done. Returns whether there is such a type. */
 static cudnnStatus_t start(struct wh_kept *k, cudnnBackendDescriptorType_t type)
 {
 	struct wh_req_cudnnBackendCreateDescriptor *q;
@@ -301,7 +313,7 @@ static cudnnStatus_t start(struct wh_kept *k, cudnnBackendDescriptorType_t type)
 	return res;
 }
 
-/* What it is in the worker is not the program's any more. */
+/* What it is in the worker does not belong to the program any more. */
 static void end_own(struct wh_kept *k)
 {
 	wh_kept_let_go(k);
@@ -336,7 +348,7 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descript
 	return res;
 }
 
-/* It is as it was made. */
+/* Afterwards the descriptor is as it was when it was made. */
 cudnnStatus_t cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 {
 	struct wh_kept *k = find(descriptor);
@@ -368,7 +380,7 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 
 /* --- Getting ----------------------------------------------------------------------- */
 
-/* Nothing was done to any of them but that they were made, and all are different ones. */
+/* Are all of them different, and was nothing done to them since they were made? */
 static bool blank(void *const *descriptor, uint64_t n)
 {
 	const struct wh_kept *k;
@@ -397,7 +409,7 @@ static bool of_types(void *const *descriptor, struct wh_made *const *made, uint6
 	return true;
 }
 
-/* Descriptors that the program wants to have filled, by an answer that was given before. */
+/* Fills the program's descriptors from an answer that was given before. */
 static bool recall_filled(const struct wh_made *about, const struct wh_question *q, int64_t *count,
 			  void *const *descriptor)
 {
@@ -416,7 +428,7 @@ static bool recall_filled(const struct wh_made *about, const struct wh_question 
 	return ok;
 }
 
-/* The library has filled these: they are finalized, and like none that is set. */
+/* The library has filled these: they are finalized, and differ from all that are set. */
 static void keep_filled(struct wh_made *about, const struct wh_question *q, int64_t count,
 			void *const *descriptor, uint64_t came)
 {
@@ -434,7 +446,10 @@ static void keep_filled(struct wh_made *about, const struct wh_question *q, int6
 	free(made);
 }
 
-/* The library fills those that the program made; where it put others, these are what came. */
+/*
+ * The library fills descriptors that the program made. If it puts others into the array, those
+ * are returned.
+ */
 static cudnnStatus_t fill(struct wh_made *about, uint64_t real, const struct wh_question *q,
 			  int64_t *count, void **descriptor)
 {
@@ -460,7 +475,7 @@ static cudnnStatus_t fill(struct wh_made *about, uint64_t real, const struct wh_
 	return res;
 }
 
-/* The worker's about which the same is said each time. */
+/* Returns the worker's descriptor if the answers about it never change. */
 static struct wh_made *constant(const struct wh_kept *k)
 {
 	return k && k->final && k->kind != &caches ? k->made : NULL;

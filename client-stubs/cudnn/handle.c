@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of a cuDNN handle. Owns the handle's stream: setting it makes
- * no call, it travels with the next one.
+ * The client's side of a cuDNN handle. Owns the handle's stream. To set it makes no call; it is
+ * sent with the next call.
  */
 #include "cudnn_stub.h"
 #include "../handle.h"
@@ -11,7 +11,7 @@
 struct cudnnContext {
 	struct wh_handle h;	/* alive: ALIVE */
 	uint64_t id;
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 };
 
 static struct wh_handles handles = WH_HANDLES(struct cudnnContext);
@@ -41,7 +41,7 @@ bool wh_pack_cudnnHandle_t(cudnnHandle_t h, struct wh_obj_cudnnHandle_t *out)
 	if (!alive(h))
 		return false;
 	out->id = h->id;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	out->stream = h->stream ? wh_library_stream(h->stream) : 0;
 	return true;
 }
@@ -90,7 +90,7 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
 
 	if (!alive(handle))
 		return CUDNN_STATUS_BAD_PARAM;
-	/* A plan of its ends before it. */
+	/* The handle's plans must end before it. */
 	wh_made_end_idle();
 	q = wh_cudnn_begin(&c, WH_CALL_cudnnDestroy, sizeof(*q));
 	if (!q)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Variant packs. A program makes one for each execution, sets it, finalizes it, executes
- * a plan with it and destroys it; only the execution has to cross. So a pack is kept here,
- * and what it holds travels with each execution. Kept is what the library is sure to
- * accept; whatever else is done to a pack (a bad attribute, one that is read, a graph that
- * is made of it) makes a genuine one in the worker first, which has the last word from then
- * on. Owns the packs.
+ * Variant packs. A program makes one for each execution, sets it, finalizes it, executes a plan
+ * with it and destroys it. Only the execution has to cross. So a pack is kept here, and its
+ * contents are sent with each execution.
+ *
+ * A pack is kept if the library is sure to accept it. Whatever else is done to a pack (a bad
+ * attribute, a question, a graph that is made of it) first makes a genuine pack in the worker,
+ * which has the last word from then on. Owns the packs.
  */
 #include "cudnn_stub.h"
 #include "../names.h"
 
 #include <stdlib.h>
 
-#define PACKS	4096	/* alive at a time; what is more is made in the worker */
-/* No type of the worker's objects is as high. */
+#define PACKS	4096	/* alive at a time; more than these are made in the worker */
+/* The type of an object in the worker is never that high. */
 #define TAG	0xff00000000000000ULL
 
 enum place { PLACE_DEVICE, PLACE_DATA, PLACE_VALUE };
@@ -23,7 +24,7 @@ struct pack {
 	uint64_t real;		/* in the worker; 0: there is none */
 	bool finalized;
 	bool has_workspace;
-	bool in_data;		/* a pointer is to the data area */
+	bool in_data;		/* a pointer points to the data area */
 	uint32_t ids;
 	uint32_t pointers;
 	uint64_t workspace;
@@ -40,7 +41,8 @@ static struct wh_names packs = {
 	.tag = TAG,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;	/* one genuine one for a pack */
+/* A pack gets only one genuine pack. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static void forget_all(void)
 {
@@ -54,7 +56,7 @@ static struct pack *find(cudnnBackendDescriptor_t descriptor)
 	return (struct pack *)wh_name_find(&packs, descriptor);
 }
 
-/* 0: there are too many. */
+/* Returns 0 if there are too many. */
 static uint64_t new_pack(void)
 {
 	struct pack *p = (struct pack *)wh_name_take(&packs);
@@ -134,7 +136,7 @@ bool wh_cudnn_pack_set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttribut
 
 /* --- A genuine one ------------------------------------------------------------ */
 
-/* What was the device's memory at setting is not looked at as the program's. */
+/* Memory that was the device's at setting must not be read as the program's. */
 static bool still_there(const struct pack *p)
 {
 	uint32_t i;
@@ -250,16 +252,16 @@ cudnnStatus_t wh_cudnn_pack_destroy(cudnnBackendDescriptor_t descriptor)
 
 /* --- Execution ---------------------------------------------------------------- */
 
-/* A status may depend on how addresses are aligned: 0 for NULL, else 1 to 9. */
+/* A status may depend on how addresses are aligned: the result is 0 for NULL, else 1 to 9. */
 static uint64_t alignment(uint64_t address)
 {
 	return address ? 1 + __builtin_ctzll(address | 256) : 0;
 }
 
 /*
- * All that may decide about the status. A value that lies in the data area is read when the
- * worker comes to it, and the program may change it as soon as the call returns: such a
- * pack is like no other, and is waited for.
+ * Returns a hash of all that may decide about the status. The worker reads a value in the data
+ * area only when it comes to it, and the program may change it as soon as the call returns. So
+ * such a pack is like no other, and is waited for.
  */
 static uint64_t about(const struct pack *p)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is remembered about backend descriptors: what was asked about each finalized one, which
- * does not change any more, with the descriptors that the library has filled; and what finalizing
- * one that is made alike was refused with. Owns both.
+ * Remembers facts about backend descriptors: the answers about each finalized one, which does
+ * not change any more, with the descriptors that the library has filled; and the status by
+ * which the library refused to finalize a descriptor that was made alike. Owns both.
  */
 #include "recall.h"
 
 #include <stdlib.h>
 
-/* Answers kept about one descriptor, and how long one may be. */
+/* The most answers that are kept about one descriptor, and the most bytes of one. */
 #define MEMOS		64
 #define MEMO_BYTES	4096
 #define FAILURES	2048u
@@ -18,12 +18,12 @@ struct memo {
 	struct wh_question q;
 	int64_t count;
 	uint64_t came;
-	uint64_t bytes[];	/* of the elements that came; of descriptors, the worker's */
+	uint64_t bytes[];	/* the elements that came; descriptors by the worker's numbers */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* By all that was done, two of one place displace each other; 0: none. */
+/* Found by a hash of all that was done; two with one place displace each other; 0: none. */
 static struct failure {
 	uint64_t key;
 	cudnnStatus_t res;
@@ -31,7 +31,7 @@ static struct failure {
 
 WH_IN_CHILD(pthread_mutex_init(&lock, NULL); memset(failures, 0, sizeof(failures)))
 
-/* --- What the library refuses ------------------------------------------------------ */
+/* --- Refusals of the library ------------------------------------------------------- */
 
 static struct failure *place_of(uint64_t hash)
 {
@@ -60,7 +60,7 @@ void wh_failure_keep(uint64_t hash, cudnnStatus_t res)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- What was asked ---------------------------------------------------------------- */
+/* --- Answers ----------------------------------------------------------------------- */
 
 static const struct memo *find_memo(const struct wh_made *m, const struct wh_question *q)
 {
@@ -73,7 +73,7 @@ static const struct memo *find_memo(const struct wh_made *m, const struct wh_que
 	return a;
 }
 
-/* Descriptors that an answer has. */
+/* Calls `act` for each descriptor that an answer has. */
 static void for_descriptors(const struct memo *a, void (*act)(struct wh_made *m))
 {
 	uint64_t i;
@@ -112,7 +112,7 @@ static bool has_room(const struct wh_made *m)
 	return n < MEMOS;
 }
 
-/* Answers that are the program's own pointers are not. */
+/* Answers that are the program's own pointers may not be kept. */
 static bool may_keep(const struct wh_question *q, int64_t count, size_t bytes)
 {
 	return count >= 0 && bytes <= MEMO_BYTES && q->type != CUDNN_TYPE_HANDLE &&

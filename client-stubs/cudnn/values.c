@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Host values whose size the type of a descriptor says: alpha and beta are doubles beside
- * doubles, else floats. The call by which a descriptor was last set says its type; where another
- * call has changed it since, the library is asked, once.
+ * Host values whose size follows from a descriptor's type: alpha and beta are doubles beside
+ * doubles, else floats. The call by which a descriptor was last set says its type. If another
+ * call has changed the descriptor since, the library is asked once.
  */
 #include "cudnn_stub.h"
 #include "../kept_object.h"
 
-/* Where a call that sets a tensor or filter has the type; 0: it sets none. */
+/* Returns the offset of the type in a call that sets a tensor or filter; 0: the call sets none. */
 static size_t type_at(uint32_t call)
 {
 #define SETS(name)	case WH_CALL_##name: return offsetof(struct wh_req_##name, dataType)
@@ -33,7 +33,7 @@ static bool was_set(const struct wh_kept *k, cudnnDataType_t *type)
 	return at;
 }
 
-/* False: the library has to be asked. What is none is refused by the call itself. */
+/* False: the library has to be asked. The call itself refuses what is no descriptor. */
 static bool known(const void *desc, cudnnDataType_t *type)
 {
 	struct wh_kept *k = wh_kept_find((uintptr_t)desc);

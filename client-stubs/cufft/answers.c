@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What cuFFT says about itself: versions, the worker's, asked for once. */
+/* cuFFT's answers about itself: the worker's versions, asked for once. */
 #include "cufft_stub.h"
 #include "../property.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcufft.so.12. */
+/* Internals of the client's libcufft.so.12. */
 #ifndef WORMHOLE_CUFFT_STUB_H
 #define WORMHOLE_CUFFT_STUB_H
 

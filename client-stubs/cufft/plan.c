@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of a cuFFT plan. Owns the numbers that programs know plans by,
- * and what a plan remembers (stream, work area): setting it makes no call, and all
- * of it travels with the next one.
+ * The client's side of a cuFFT plan. Owns the numbers by which programs know plans, and a
+ * plan's settings (stream, work area). To set one makes no call; all of them are sent with the
+ * next call.
  */
 #include "cufft_stub.h"
 
 #include <stdlib.h>
 
-/* A number is a place in the table and how often it was used before: no two plans have one. */
+/*
+ * A number is a place in the table and how often the place was used before, so no two plans
+ * have the same.
+ */
 #define PLACES		(1 << 16)
 #define USES		(1 << 14)
 
 struct plan {
 	cufftHandle number;	/* -1: there is no plan here */
 	int uses;
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 	struct wh_obj_cufftHandle o;
 };
 
-/* Never given back: who asks for a plan that was destroyed finds that there is none. */
+/* Places are never freed: if a program asks for a destroyed plan, none is found. */
 static struct plan *plans[PLACES];
 static int used = 1;	/* 0 is no plan's number */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,7 +36,7 @@ static struct plan *find(cufftHandle number)
 	return p && p->number == number ? p : NULL;
 }
 
-/* A place that is empty, or NULL. */
+/* Returns an empty place, or NULL. */
 static struct plan *place(int *at)
 {
 	struct plan *p;
@@ -49,7 +52,7 @@ static struct plan *place(int *at)
 	return p;
 }
 
-/* The number of a plan that the worker calls `id`; CUFFT_PLAN_NULL: no memory. */
+/* Returns the number of a plan that the worker calls `id`; CUFFT_PLAN_NULL: no memory. */
 static cufftHandle keep(uint64_t id)
 {
 	cufftHandle number = CUFFT_PLAN_NULL;
@@ -83,7 +86,7 @@ bool wh_pack_cufftHandle(cufftHandle plan, struct wh_obj_cufftHandle *out)
 	if (!p)
 		return false;
 	*out = p->o;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	if (p->stream)
 		out->stream = wh_library_stream(p->stream);
 	return true;
@@ -155,7 +158,10 @@ cufftResult cufftDestroy(cufftHandle plan)
 	return res;
 }
 
-/* What cufftPlan*() does with the plan that it has created: it is the program's if it was made. */
+/*
+ * Ends cufftPlan*(): the plan that it has created goes to the program if it was made, and is
+ * destroyed if not.
+ */
 static cufftResult made(cufftHandle plan, cufftResult res, cufftHandle *out)
 {
 	if (res == CUFFT_SUCCESS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcufile.so.0: what cufile.h has of its errors. */
+/* Internals of the client's libcufile.so.0: what cufile.h has of its errors. */
 #ifndef WORMHOLE_CUFILE_STUB_H
 #define WORMHOLE_CUFILE_STUB_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the client's libcupti.so.13: the results that cupti_result.h has. Its
- * headers are no part of what a build needs.
+ * Internals of the client's libcupti.so.13: the results that cupti_result.h has. A build does
+ * not need CUPTI's headers, so they are repeated here.
  */
 #ifndef WORMHOLE_CUPTI_STUB_H
 #define WORMHOLE_CUPTI_STUB_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What CUPTI says about itself: its version and the names of its results. All
- * other functions refuse, by what is generated.
+ * CUPTI's answers about itself: its version and the names of its results. The other functions
+ * are generated, and refuse.
  */
 #include "cupti_stub.h"
 

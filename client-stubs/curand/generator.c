@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of a cuRAND generator. Owns seed, offset and stream: where
- * setting them cannot fail it makes no call, and they travel with the next one.
+ * The client's side of a cuRAND generator. Owns seed, offset and stream. If setting one cannot
+ * fail, it makes no call, and the value is sent with the next call.
  */
 #include "curand_stub.h"
 #include "../handle.h"
@@ -10,7 +10,7 @@
 
 struct curandGenerator_st {
 	struct wh_handle h;	/* alive: ALIVE */
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 	struct wh_obj_curandGenerator_t o;
 	uint64_t serial;
 	curandRngType_t type;
@@ -31,7 +31,7 @@ bool wh_pack_curandGenerator_t(curandGenerator_t g, struct wh_obj_curandGenerato
 	if (!alive(g))
 		return false;
 	*out = g->o;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	if (g->stream)
 		out->stream = wh_library_stream(g->stream);
 	return true;
@@ -109,7 +109,7 @@ curandStatus_t curandDestroyGenerator(curandGenerator_t generator)
 
 /* --- State -------------------------------------------------------------------------- */
 
-/* Generators that have a seed and an offset; all others answer for themselves. */
+/* Does the generator have a seed and an offset? For all other types the worker answers. */
 static bool seeded(const struct curandGenerator_st *g)
 {
 	switch (g->type) {
@@ -165,8 +165,8 @@ struct numbers {
 };
 
 /*
- * Words of a request that do not decide about its status: seed and offset, which can be
- * anything where they travel, and where the numbers go to.
+ * The words of a request that do not decide about its status: seed and offset, for which any
+ * sent value is valid, and the place for the numbers.
  */
 #define STATE(field)	wh_word(struct wh_req_whCurandGenerate, generator.field)
 #define FREE_WORDS	(STATE(seed) | STATE(offset) | STATE(seed_serial) | STATE(offset_serial) | \
@@ -191,7 +191,10 @@ static curandStatus_t ask(curandGenerator_t g, const struct numbers *n, uint64_t
 	q->b = n->b;
 	q->kind = n->kind;
 	q->method = n->method;
-	/* A host generator has written when it returns; a device's is the stream's. */
+	/*
+	 * A host generator has written its numbers when it returns. A device generator writes
+	 * them in the stream.
+	 */
 	res = g->host ? wh_curand_run(&c, sizeof(struct wh_rsp)) :
 			wh_curand_post(&c, sizeof(*q), FREE_WORDS);
 	wh_end(&c);
@@ -199,9 +202,9 @@ static curandStatus_t ask(curandGenerator_t g, const struct numbers *n, uint64_t
 }
 
 /*
- * A host generator's numbers: right into the data area, else into the worker's
- * memory, which one thread at a time fetches. One call for all numbers in each
- * case: pieces would be another sequence.
+ * Makes a host generator's numbers: directly in the data area if the program's memory is there,
+ * else in the worker's memory, from which one thread at a time fetches them. In both cases one
+ * call makes all numbers, since pieces would be another sequence.
  */
 static curandStatus_t generate(curandGenerator_t g, struct numbers n)
 {

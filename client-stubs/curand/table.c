@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What cuRAND keeps in host memory: tables that programs read, fetched from the
- * worker once and kept; and versions, asked for once.
+ * The parts of cuRAND in host memory: tables that programs read, fetched from the worker once
+ * and kept; and versions, asked for once.
  */
 #include "curand_stub.h"
 #include "../property.h"

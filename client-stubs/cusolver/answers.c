@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What cuSOLVER says about itself: the worker's versions, asked for once. */
+/* cuSOLVER's answers about itself: the worker's versions, asked for once. */
 #include "cusolver_stub.h"
 #include "../property.h"
 

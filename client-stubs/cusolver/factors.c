@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Factors of csrlu in host memory. The program has made room for as many elements as the
- * library has told it: how many these are is asked for again, since the call does not say.
+ * library has told it. The call does not say how many these are, so the library is asked again.
  */
 #include "cusolver_stub.h"
 

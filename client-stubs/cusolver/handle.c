@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of cuSOLVER's three kinds of handles. Owns a handle's stream:
- * setting it makes no call, it travels with the next one.
+ * The client's side of cuSOLVER's three kinds of handles. Owns a handle's stream. To set it
+ * makes no call; it is sent with the next call.
  */
 #include "cusolver_stub.h"
 #include "../cusparse/matdescr.h"
@@ -15,7 +15,7 @@ static const uint64_t alive_word[] = {
 struct handle {
 	struct wh_handle h;	/* alive: alive_word[] of its kind */
 	uint64_t id;
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 };
 
 static struct wh_handles handles = WH_HANDLES(struct handle);
@@ -35,7 +35,7 @@ static bool pack(void *handle, enum kind kind, struct wh_cusolver_handle *out)
 	if (!h)
 		return false;
 	out->id = h->id;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	out->stream = h->stream ? wh_library_stream(h->stream) : 0;
 	return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What cuSPARSE says about itself: versions (the worker's, asked for once) and
- * statuses. And the calls whose scalars are as long as a vector's type says.
+ * cuSPARSE's answers about itself: versions (the worker's, asked for once) and statuses. Also
+ * the calls whose scalars have a vector's type.
  */
 #include "cusparse_stub.h"
 #include "../property.h"
@@ -46,7 +46,7 @@ struct scalar {
 	_Alignas(16) uint8_t bytes[16];
 };
 
-/* In device memory it is left where it is. */
+/* Returns the scalar, copied if it is in host memory. One in device memory stays where it is. */
 static const void *scalar(bool device, const void *p, cudaDataType type, struct scalar *copy)
 {
 	if (!p || device)
@@ -56,7 +56,7 @@ static const void *scalar(bool device, const void *p, cudaDataType type, struct 
 	return copy;
 }
 
-/* Whether a handle's scalars are in device memory, and a vector's type if they are not. */
+/* Finds out whether a handle's scalars are in device memory, and if not, a vector's type. */
 static cusparseStatus_t look(cusparseHandle_t handle, cusparseConstDnVecDescr_t vec, bool *device,
 			     cudaDataType *type)
 {

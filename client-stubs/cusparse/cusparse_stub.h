@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the client's libcusparse.so.12. */
+/* Internals of the client's libcusparse.so.12. */
 #ifndef WORMHOLE_CUSPARSE_STUB_H
 #define WORMHOLE_CUSPARSE_STUB_H
 

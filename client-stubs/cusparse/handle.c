@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The client's side of a cuSPARSE handle. Owns what a handle remembers (stream,
- * pointer mode): setting it makes no call, and all of it travels with the next one.
+ * The client's side of a cuSPARSE handle. Owns the handle's settings (stream, pointer mode). To
+ * set one makes no call; all of them are sent with the next call.
  */
 #include "cusparse_stub.h"
 #include "../handle.h"
@@ -10,7 +10,7 @@
 
 struct cusparseContext {
 	struct wh_handle h;	/* alive: ALIVE */
-	cudaStream_t stream;	/* the program's name for it */
+	cudaStream_t stream;	/* as the program names it */
 	struct wh_obj_cusparseHandle_t o;
 };
 
@@ -27,7 +27,7 @@ bool wh_pack_cusparseHandle_t(cusparseHandle_t h, struct wh_obj_cusparseHandle_t
 	if (!alive(h))
 		return false;
 	*out = h->o;
-	/* The per-thread default stream is another one for each thread. */
+	/* The per-thread default stream differs from thread to thread. */
 	if (h->stream)
 		out->stream = wh_library_stream(h->stream);
 	return true;

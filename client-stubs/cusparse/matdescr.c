@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Matrix descriptors: four numbers, which the client keeps and each call takes
- * along. None of these functions makes a call.
+ * Matrix descriptors: four numbers, which the client keeps and sends with each call. None of
+ * these functions makes a call.
  */
 #include "cusparse_stub.h"
 #include "matdescr.h"
@@ -28,7 +28,7 @@ cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *descrA)
 	d = wh_handle_take(&descriptors);
 	if (!d)
 		return CUSPARSE_STATUS_ALLOC_FAILED;
-	/* All else begins as 0: a general matrix, its base, lower part and diagonal. */
+	/* All other members begin as 0: a general matrix, its base, lower part and diagonal. */
 	d->o.there = 1;
 	d->h.alive = WH_MATDESCR_ALIVE;
 	*descrA = d;
@@ -47,7 +47,7 @@ cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descrA)
 
 #define FIELD(name)	offsetof(struct wh_obj_cusparseMatDescr_t, name)
 
-/* `field`: where it is in the struct that travels. */
+/* `field` is the offset in the struct that is sent. */
 static cusparseStatus_t set(cusparseMatDescr_t d, size_t field, uint32_t value, uint32_t values)
 {
 	if (!alive(d))

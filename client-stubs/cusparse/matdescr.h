@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A matrix descriptor of cuSPARSE as the client keeps it: libcusparse.so.12 makes
- * it, and libcusolver.so.12 reads it, as NVIDIA's do with theirs.
+ * A matrix descriptor of cuSPARSE as the client keeps it. libcusparse.so.12 makes it, and
+ * libcusolver.so.12 reads it, as NVIDIA's libraries do with theirs.
  */
 #ifndef WORMHOLE_MATDESCR_H
 #define WORMHOLE_MATDESCR_H
@@ -16,7 +16,7 @@ struct cusparseMatDescr {
 	struct wh_obj_cusparseMatDescr_t o;
 };
 
-/* NULL is the library's to judge. */
+/* Packs a descriptor. NULL is sent as it is, since the library judges it. */
 static inline bool wh_matdescr_pack(cusparseMatDescr_t d, struct wh_obj_cusparseMatDescr_t *out)
 {
 	if (!d) {

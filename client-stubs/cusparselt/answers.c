@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What cuSPARSELt says about itself: versions, the worker's, asked for once; statuses. */
+/* cuSPARSELt's answers about itself: versions (the worker's, asked for once) and statuses. */
 #include "cusparselt_stub.h"
 #include "../property.h"
 #include "../sparse.h"
@@ -11,7 +11,7 @@ const char *cusparseLtGetErrorName(cusparseStatus_t status)
 	return wh_sparse_status(status).name;
 }
 
-/* It has no textures. */
+/* cuSPARSELt has no textures, so its mapping error has another text. */
 const char *cusparseLtGetErrorString(cusparseStatus_t status)
 {
 	return status == CUSPARSE_STATUS_MAPPING_ERROR ? "mapping error" :

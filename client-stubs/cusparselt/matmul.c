@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products, and the search for the best way to one. */
+/* Products, and the search for the fastest algorithm for one. */
 #include "cusparselt_stub.h"
 
 struct product {
@@ -11,7 +11,10 @@ struct product {
 	int32_t streams;
 };
 
-/* What the process does not know to be the device's is a number. */
+/*
+ * If the process does not know the address as the device's, it points to a number in host
+ * memory.
+ */
 static struct wh_cusparselt_scalar scalar(const void *p)
 {
 	struct wh_cusparselt_scalar v = { .none = !p };
@@ -37,7 +40,7 @@ static cusparseStatus_t send(uint32_t call, const struct wh_req_cusparseLtMatmul
 	if (!q)
 		return wh_cusparselt_lost(c.result);
 	memcpy(&q->hdr + 1, &with->hdr + 1, sizeof(*q) - sizeof(q->hdr));
-	/* A search chooses for later products; a product changes nothing. */
+	/* A search chooses an algorithm for later products. A product changes nothing. */
 	if (call == WH_CALL_cusparseLtMatmul)
 		res = wh_cusparselt_post(&c, sizeof(*q), ADDRESSES);
 	else
@@ -46,7 +49,10 @@ static cusparseStatus_t send(uint32_t call, const struct wh_req_cusparseLtMatmul
 	return res;
 }
 
-/* A search chooses for its plan, so that is nobody else's. */
+/*
+ * A search chooses an algorithm for its plan, so the worker's plan must belong to this plan
+ * alone.
+ */
 static cusparseStatus_t begin_plan(uint32_t call, const cusparseLtMatmulPlan_t *plan,
 				   struct wh_kept_use *use)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Questions about what a program has described: the library is asked once, until the struct is
- * the worker's own, whose answers may change.
+ * Questions about what a program has described. The library is asked once, until the struct has
+ * a descriptor of its own in the worker, whose answers may change.
  */
 #include "cusparselt_stub.h"
 #include "../memo.h"
 
-/* No padding: questions are compared as bytes. */
+/* The struct has no padding, since questions are compared as bytes. */
 struct question {
 	uint64_t handle, about;
 	uint32_t attribute, resv;
 	uint64_t size;
 };
 
-/* False: it has to be asked each time. */
+/* Fills in the question. False: the library has to be asked each time. */
 static bool pose(const cusparseLtHandle_t *handle, const struct wh_kept_kind *kind, const void *p,
 		 struct question *q)
 {
@@ -96,7 +96,7 @@ static cusparseStatus_t sizes_of_mat(const cusparseLtHandle_t *handle,
 		 wh_raw_cusparseLtSpMMACompressedSize2(handle, mat, &size[0], &size[1]));
 }
 
-/* Both, for the program. */
+/* Gives both sizes to the program. */
 static cusparseStatus_t give(cusparseStatus_t res, const size_t size[2], size_t *compressed,
 			     size_t *buffer)
 {

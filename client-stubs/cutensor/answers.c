@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What cuTENSOR says about itself: versions, the worker's, asked for once; statuses; kinds of
- * computation.
+ * cuTENSOR's answers about itself: versions (the worker's, asked for once), statuses, and kinds
+ * of computation.
  */
 #include "cutensor_stub.h"
 
@@ -30,7 +30,7 @@ static cutensorStatus_t ask(struct wh_rsp_whCutensorInfo *out)
 	return res;
 }
 
-/* Without a worker the library is as good as the header that it was built from. */
+/* Without a worker, the answers are those of the header that the library was built from. */
 static struct wh_rsp_whCutensorInfo get_info(void)
 {
 	struct wh_rsp_whCutensorInfo r = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Calls read arrays and numbers of the program's memory whose size an object of the worker's
- * says: of tensor descriptors the number of modes, of plans the bytes of a scaling factor.
- * Both are known where the object is made, and kept here until it ends.
+ * Calls read arrays and numbers of the program's memory, and an object of the worker says their
+ * size: a tensor descriptor the number of modes, a plan the bytes of a scaling factor. Both are
+ * known when the object is made, and are kept here until it ends.
  */
 #include "cutensor_stub.h"
 
@@ -44,7 +44,7 @@ static bool remember(const void *object, uint32_t size)
 	return true;
 }
 
-/* 0 for what is none of ours: the worker refuses it. */
+/* Returns 0 for an object that is not ours: the worker refuses it. */
 static uint32_t size_of(const void *object)
 {
 	struct size *found;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operations between ranks: each is one of a group, described by its numbers. */
+/* Operations between ranks. Each is an operation of a group, described by its numbers. */
 #include "nccl_stub.h"
 
-/* The stream's name may take a call, so it is asked for before anything else. */
+/* To find the stream's name may need a call, so it comes before anything else. */
 #define OP(k, ...) \
 	wh_nccl_add(&(struct wh_nccl_op) { \
 		    .kind = WH_NCCL_##k, .stream = wh_library_stream(stream), \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Communicators: the program's handle of one, how it is made, and what it says of
- * itself. A device is the one whose context is current, as natively; the worker is
- * told the context.
+ * Communicators: the program's handle, how one is made, and its answers about itself. As
+ * natively, a communicator's device is the one whose context is current; the worker is told the
+ * context.
  */
 #include "nccl_stub.h"
 
@@ -43,7 +43,10 @@ void wh_nccl_made(struct ncclComm *c, uint64_t id)
 
 /* --- Making them ------------------------------------------------------------------------- */
 
-/* As much of it as the program's header has; NCCL judges its size, magic and version. */
+/*
+ * Copies as much of the configuration as the program's header has. NCCL judges its size, magic
+ * and version.
+ */
 static void pack_config(const ncclConfig_t *config, struct wh_nccl_made *out)
 {
 	static const ncclConfig_t none = NCCL_CONFIG_INITIALIZER;
@@ -64,7 +67,10 @@ static void pack_config(const ncclConfig_t *config, struct wh_nccl_made *out)
 	to->c.netName = to->c.commName = NULL;
 }
 
-/* Where a new one will be: the thread's device, which becomes the first one if it has none. */
+/*
+ * Finds the place of a new communicator: the thread's device, which becomes the first one if it
+ * has none.
+ */
 static ncclResult_t here(uint64_t *ctx, int *device)
 {
 	CUcontext current = NULL;
@@ -124,7 +130,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
 }
 WH_NCCL_ALIAS(ncclCommInitRankScalable);
 
-/* One rank on a device, whose context stays current only here. */
+/* Makes one rank on a device, whose context is current only meanwhile. */
 static ncclResult_t init_on(ncclComm_t *comm, int n, int rank, const ncclUniqueId *id, int device)
 {
 	CUcontext ctx = NULL;
@@ -214,7 +220,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 }
 WH_NCCL_ALIAS(ncclCommFinalize);
 
-/* No communicator is none to end, as natively. */
+/* As natively, it is no error to end no communicator. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
 	return comm ? simple(comm, WH_NCCL_DESTROY, 0) : ncclSuccess;
@@ -273,7 +279,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
 }
 WH_NCCL_ALIAS(ncclCommGetAsyncError);
 
-/* Of one that was split off only the worker knows it. */
+/* Returns a number. If the communicator was split off, only the worker knows it. */
 static ncclResult_t number(ncclComm_t comm, int *out, const int *known)
 {
 	int error, ranks, rank;

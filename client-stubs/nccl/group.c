@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Groups. Calls of a thread between ncclGroupStart and ncclGroupEnd are kept here and
- * sent together when the outermost group ends, because in the worker one thread has to
- * make them all, and none of them may wait for another one's end. A call alone is a
- * group of one. What only the library can know to be wrong is said at the group's end.
+ * Groups. Calls of a thread between ncclGroupStart() and ncclGroupEnd() are kept here, and sent
+ * together when the outermost group ends. In the worker one thread has to make them all, and
+ * none of them may wait for another one's end. A single call is a group of one. Errors that
+ * only the library can know are reported at the group's end.
  */
 #include "nccl_stub.h"
 
-/* Of one group, while it is open: of a thread. */
+/* A thread's group while it is open. */
 struct group {
 	int depth;
 	ncclResult_t error;	/* the first one */
 	struct wh_nccl_op *op;
 	size_t nops, room;
-	/* What is behind the operations, and which communicators it will make. */
+	/* The bytes that follow the operations, and the communicators that the group will make. */
 	uint8_t *more;
 	size_t size, more_room;
 	struct made {
@@ -21,7 +21,7 @@ struct group {
 		ncclComm_t *to;
 	} *made;
 	size_t nmade, made_room;
-	/* Those that are gone when it has succeeded. */
+	/* The communicators that are gone when the group has succeeded. */
 	struct ncclComm **ended;
 	size_t nended, ended_room;
 };
@@ -56,7 +56,7 @@ static void forget(void)
 	group = (struct group) { .depth = depth };
 }
 
-/* None of its communicators has come to be. */
+/* The group failed, so none of its communicators exists. */
 static void undo(void)
 {
 	size_t i;
@@ -102,7 +102,7 @@ static ncclResult_t receive(struct wh_call *c, ncclResult_t res, float *time)
 	uint64_t *id;
 	size_t n;
 
-	/* A group that failed has made none, and ended none. */
+	/* A group that failed has made no communicator, and ended none. */
 	if (res == ncclSystemError && r->hdr.size >= sizeof(*r))
 		wh_nccl_explain(c, sizeof(*r), r->hint);
 	if (res != ncclSuccess && res != ncclInProgress)
@@ -166,7 +166,7 @@ ncclResult_t wh_nccl_spoil(ncclResult_t res)
 	return res;
 }
 
-/* It ends the client's side of a communicator, too. */
+/* Does the operation end the client's side of a communicator, too? */
 static bool ends(uint32_t kind)
 {
 	return kind == WH_NCCL_DESTROY || kind == WH_NCCL_ABORT;
@@ -187,12 +187,15 @@ static ncclResult_t add(const struct wh_nccl_op *op, struct ncclComm *comm)
 	return group.depth ? ncclSuccess : flush(false, NULL);
 }
 
-/* What the program gave as a communicator is in the operation as it came. */
+/* The operation has the program's communicator as it was given. */
 ncclResult_t wh_nccl_add(const struct wh_nccl_op *op)
 {
 	struct ncclComm *comm = (void *)(uintptr_t)op->comm;
 
-	/* One that is made by the same group is none yet, natively neither. */
+	/*
+	 * A communicator that the same group makes cannot be used yet, which is so natively,
+	 * too.
+	 */
 	if (!wh_nccl_alive(comm) || !comm->id)
 		return wh_nccl_spoil(ncclInvalidArgument);
 	return add(op, comm);

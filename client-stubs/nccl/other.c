@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What NCCL has besides: its version and errors, memory, buffers, operators of the program's. */
+/*
+ * The other parts of NCCL: its version and errors, memory, buffers, and the program's own
+ * operators.
+ */
 #include "nccl_stub.h"
 
 /* --- The library -------------------------------------------------------------------------- */
@@ -88,7 +91,7 @@ void ncclResetDebugInit(void)
 WH_NCCL_ALIAS(ncclResetDebugInit);
 #pragma GCC diagnostic pop
 
-/* Of nccl_device.h, which a build need not have. */
+/* nccl_device.h declares this; a build need not have that header. */
 ncclResult_t ncclDevCommCreate(void);
 ncclResult_t ncclDevCommCreate(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Start and end of NVML in this process, counted as NVML counts them; the
- * worker's NVML starts with the first and stays. Also what needs no worker:
- * texts, and the table that nvidia-smi asks for.
+ * Start and end of NVML in this process, counted as NVML counts them. The worker's NVML starts
+ * with the first start and stays. Also calls that need no worker: texts, and the table that
+ * nvidia-smi asks for.
  */
 #include "nvml_stub.h"
 
@@ -14,7 +14,7 @@ WH_IN_CHILD(pthread_mutex_init(&lock, NULL))
 static int users;
 static __thread bool starting;
 
-/* Of gen_nvml_client.h: may calls be made? */
+/* gen_nvml_client.h declares this. May calls be made? */
 bool wh_nvml_open(void)
 {
 	return starting || __atomic_load_n(&users, __ATOMIC_RELAXED) > 0;
@@ -41,7 +41,10 @@ nvmlReturn_t nvmlInit(void)
 	return nvmlInit_v2();
 }
 
-/* The flags say what to do without GPUs, or whether to attach them: the worker's is attached. */
+/*
+ * The flags say what to do if there are no GPUs, or whether to attach them. The worker's GPU is
+ * attached.
+ */
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
 	(void)flags;
@@ -106,8 +109,8 @@ const char *nvmlErrorString(nvmlReturn_t result)
 }
 
 /*
- * Processes are named where they run: a pid that NVML shows is one of this
- * machine's, and only here is its name known.
+ * A process's name is looked up in this machine, since a pid that NVML shows belongs to this
+ * machine. Only here is its name known.
  */
 nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {
@@ -125,7 +128,7 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 		return NVML_ERROR_NOT_FOUND;
 	n = fread(line, 1, sizeof(line) - 1, f);
 	fclose(f);
-	line[n] = '\0';	/* the first argument ends by itself */
+	line[n] = '\0';	/* the first argument ends with a NUL */
 	if (!n)
 		return NVML_ERROR_NOT_FOUND;
 	if (strlen(line) >= length)
@@ -137,9 +140,9 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 /* --- nvidia-smi --------------------------------------------------------------- */
 
 /*
- * nvidia-smi does not start without a table here and accepts an empty one. It is
- * in no header: nothing of NVIDIA's private tables is emulated, every entry is
- * NULL, which nvidia-smi takes for a function that this NVML lacks.
+ * nvidia-smi does not start without a table here, and accepts an empty one. No header has it.
+ * Nothing of NVIDIA's private tables is emulated: every entry is NULL, which nvidia-smi takes
+ * for a function that this NVML lacks.
  */
 __attribute__((visibility("default")))
 nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * NVML calls that wait, or whose structs hold addresses of this process. They
- * wait here and ask the worker in between, so that other calls of the process
- * get in.
+ * NVML calls that wait, or whose structs hold addresses of this process. They wait here and ask
+ * the worker in between, so that other calls of the process get in.
  */
 #include "nvml_stub.h"
 #include "clock.h"
@@ -55,7 +54,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	return rc;
 }
 
-/* More than a tenant has workers. */
+/* A tenant has fewer workers than this. */
 #define MAX_PROCESSES	256
 
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
@@ -129,7 +128,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 
 typedef nvmlReturn_t look_fn(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms);
 
-/* An event is seen up to EVENT_PAUSE_MS late. */
+/* Waits for an event, which is seen up to EVENT_PAUSE_MS late. */
 static nvmlReturn_t wait_event(look_fn *look, nvmlEventSet_t set, nvmlEventData_t *data,
 			       unsigned int timeout_ms)
 {

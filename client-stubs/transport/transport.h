@@ -31,7 +31,7 @@ struct wh_link {
 	size_t room;		/* bytes of it that posted calls leave alone */
 	uint8_t *part;		/* window part, at WH_WINDOW_VA in client and worker */
 	size_t part_size;
-	/* staging and cuMemAllocHost() memory, at the same address on both sides */
+	/* Staging and cuMemAllocHost() memory, at the same address on both sides. */
 	uint8_t *data;
 	size_t data_size;
 	/*

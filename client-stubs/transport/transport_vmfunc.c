@@ -50,7 +50,7 @@ struct lane {
 		uint16_t no_call;	/* both flags at once: one look before a call */
 		struct {
 			volatile uint8_t busy;		/* a call of this process is under way */
-			/* the pair belongs to this process's parent */
+			/* The pair belongs to this process's parent. */
 			volatile uint8_t forked;
 		};
 	};
