@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request and its response look like in a message area, for both ends.
- * The structs of the single calls are generated (gen_wire.h): fixed part
- * first, then arrays and strings in the order of the parameters, each padded
- * to WH_WIRE_ALIGN.
+ * The form of a request and its response in a message area, for both ends. The structs of the
+ * single calls are generated (gen_wire.h): the fixed part comes first, then arrays and strings
+ * in the order of the parameters, each padded to WH_WIRE_ALIGN.
  */
 #ifndef WORMHOLE_WIRE_H
 #define WORMHOLE_WIRE_H
@@ -27,16 +26,19 @@ struct wh_req {
 /* Opens every response. */
 struct wh_rsp {
 	int32_t result;		/* the driver's or library's own: 0 is success */
-	uint32_t size;		/* of the response, this header included */
+	uint32_t size;		/* bytes of the response, this header included */
 };
 
-/* In `size`: the driver has printed something, to be fetched by whOutput. */
+/* A bit of `size`: the driver has printed something, to be fetched by whOutput. */
 #define WH_RSP_OUTPUT	0x80000000u
 
-/* Of a call's number: the upper half is its library's, WH_LIB_*. */
+/* The upper half of a call's number is its library's, WH_LIB_*. */
 #define WH_LIBRARY_SHIFT	16
 
-/* Bytes of `count` objects of `size` in a message; WH_WIRE_NEVER when it cannot be. */
+/*
+ * Returns the bytes of `count` objects of `size` in a message, or WH_WIRE_NEVER if that cannot
+ * be.
+ */
 #define WH_WIRE_NEVER	(SIZE_MAX / 4)
 static inline size_t wh_wire_bytes(size_t count, size_t size)
 {
@@ -47,13 +49,13 @@ static inline size_t wh_wire_bytes(size_t count, size_t size)
 	return (n + WH_WIRE_ALIGN - 1) & ~(size_t)(WH_WIRE_ALIGN - 1);
 }
 
-/* Behind `sum` bytes: no sum of many becomes a small one. */
+/* Adds `bytes` to `sum`, so that a sum of many never wraps to a small one. */
 static inline size_t wh_wire_more(size_t sum, size_t bytes)
 {
 	return bytes >= WH_WIRE_NEVER - sum ? WH_WIRE_NEVER : sum + bytes;
 }
 
-/* Position of the first array after a fixed part. */
+/* Returns the position of the first array after a fixed part. */
 #define WH_WIRE_FIXED(type) wh_wire_bytes(1, sizeof(type))
 
 #endif

@@ -11,9 +11,9 @@
 #include "wire.h"
 
 /*
- * cuMemExportToShareableHandle and its counterpart: 64 bytes in place of a
- * descriptor. The worker's number for it, which the client writes to a file of
- * its own; or, in one process, the driver's descriptor behind this word.
+ * cuMemExportToShareableHandle() and its counterpart use 64 bytes in place of a descriptor.
+ * They hold the worker's number for it, which the client writes to a file of its own; or, in
+ * one process, the driver's descriptor behind this word.
  */
 #define WH_SHAREABLE_BYTES	64
 #define WH_SHAREABLE_OWN	0x44465f4e574f4857ULL	/* "WHOWN_FD" */
@@ -48,8 +48,8 @@ struct wh_req_whLibraryOpen {
 };
 struct wh_rsp_whLibraryOpen {
 	struct wh_rsp hdr;
-	uint64_t hash;		/* the worker's, also when they differ; 0: no such library */
-	uint32_t version;	/* of the library, 0 where it says none */
+	uint64_t hash;		/* the worker's, also if they differ; 0: no such library */
+	uint32_t version;	/* of the library; 0: it says none */
 	uint32_t resv;
 };
 
@@ -78,9 +78,9 @@ struct wh_rsp_whDeviceInfo {
 #define WH_UPLOAD_MAX		(2ULL << 30)
 struct wh_req_whUpload {
 	struct wh_req hdr;
-	uint64_t total;		/* of the blob; offset 0 starts a new one */
+	uint64_t total;		/* bytes of the blob; offset 0 starts a new one */
 	uint64_t offset;
-	uint64_t addr;		/* of the piece, in the data area */
+	uint64_t addr;		/* address of the piece, in the data area */
 	uint64_t size;
 };
 
@@ -101,17 +101,20 @@ struct wh_image_part {
 #define WH_MAX_JIT_OPTIONS	64
 #define WH_MAX_IMAGE_PARTS	1024
 #define WH_MAX_JIT_LOG		16384
-/* Of cuModuleLoadDataEx and cuLibraryLoadData. Behind: parts, options, library options. */
+/*
+ * A request of cuModuleLoadDataEx and cuLibraryLoadData. Behind it: parts, options, library
+ * options.
+ */
 struct wh_req_load {
 	struct wh_req hdr;
 	uint32_t kind;
 	uint32_t parts;
 	uint32_t options;
 	uint32_t library_options;
-	uint32_t info_log;	/* wanted sizes, 0 for none */
+	uint32_t info_log;	/* wanted sizes; 0: none */
 	uint32_t error_log;
 };
-/* Behind: the two logs, each padded. Also sent with an error. */
+/* Behind it: the two logs, each padded. It is also sent with an error. */
 struct wh_rsp_load {
 	struct wh_rsp hdr;
 	uint64_t handle;
@@ -121,7 +124,7 @@ struct wh_rsp_load {
 	float wall_time;
 };
 
-/* Of cuLinkCreate_v2 and cuLinkAddData_v2 (type, name). Behind: options, name. */
+/* A request of cuLinkCreate_v2 and cuLinkAddData_v2 (type, name). Behind it: options, name. */
 struct wh_req_link {
 	struct wh_req hdr;
 	uint64_t state;
@@ -131,7 +134,7 @@ struct wh_req_link {
 	uint32_t error_log;
 	uint64_t name_size;
 };
-/* cuLinkComplete: offset 0 links; each call copies one piece to addr. */
+/* cuLinkComplete: offset 0 links. Each call copies one piece to addr. */
 struct wh_req_link_complete {
 	struct wh_req hdr;
 	uint64_t state;
@@ -152,7 +155,7 @@ struct wh_rsp_link_complete {
 #define WH_GLOBAL_MODULE	0	/* cuModuleGetGlobal */
 #define WH_GLOBAL_LIBRARY	1	/* cuLibraryGetGlobal */
 #define WH_GLOBAL_MANAGED	2	/* cuLibraryGetManaged */
-/* Behind: the name. Null bits: 0 address, 1 size; both: neither is asked for. */
+/* Behind it: the name. Null bits: 0 address, 1 size; both: neither is asked for. */
 struct wh_req_whGlobal {
 	struct wh_req hdr;
 	uint64_t owner;		/* module or library */
@@ -171,13 +174,16 @@ struct wh_rsp_whGlobal {
 #define WH_MANAGED_IN		0	/* from the buffer to the variables */
 #define WH_MANAGED_OUT		1
 #define WH_MANAGED_PIECES	1024
-/* Of one variable that whGlobal has named. */
+/* A part of one variable that whGlobal has named. */
 struct wh_managed_piece {
 	uint64_t addr;
 	uint32_t size;
-	uint32_t at;		/* in the buffer */
+	uint32_t at;		/* offset in the buffer */
 };
-/* Behind: the pieces. Returns when all are copied; beside whatever the device does. */
+/*
+ * Behind it: the pieces. It returns when all are copied. It does not wait for other work of the
+ * device.
+ */
 struct wh_req_whManaged {
 	struct wh_req hdr;
 	uint64_t buffer;	/* in the data area */
@@ -185,7 +191,7 @@ struct wh_req_whManaged {
 	uint32_t op;		/* WH_MANAGED_* */
 	uint32_t pieces;
 };
-/* CUDA_ERROR_NOT_FOUND: that piece is of no variable, or its owner is gone. */
+/* CUDA_ERROR_NOT_FOUND: that piece is in no variable, or its owner is gone. */
 struct wh_rsp_whManaged {
 	struct wh_rsp hdr;
 	uint32_t piece;
@@ -194,7 +200,7 @@ struct wh_rsp_whManaged {
 
 /* --- Launch ------------------------------------------------------------------- */
 
-/* Padded: the worker appends them one by one. */
+/* The struct is padded, since the worker appends parameters one by one. */
 struct wh_param {
 	uint32_t offset;
 	uint32_t size;
@@ -204,7 +210,7 @@ struct wh_req_whParamLayout {
 	struct wh_req hdr;
 	uint64_t function;
 };
-/* Behind: struct wh_param for each parameter. */
+/* Behind it: struct wh_param for each parameter. */
 struct wh_rsp_whParamLayout {
 	struct wh_rsp hdr;
 	uint32_t count;
@@ -214,8 +220,8 @@ struct wh_rsp_whParamLayout {
 #define WH_MAX_LAUNCH_ATTRS	32
 #define WH_MAX_PARAM_BYTES	32768
 /*
- * Behind: attributes, parameter bytes. Also of the two cluster occupancy calls. From `grid`
- * on it lies as CUlaunchConfig, which the worker makes of its copy in place.
+ * Behind it: attributes, parameter bytes. The two cluster occupancy calls use it, too. From
+ * `grid` on it has the layout of CUlaunchConfig, which the worker makes of its copy in place.
  */
 struct wh_req_whLaunch {
 	struct wh_req hdr;
@@ -249,15 +255,15 @@ struct wh_req_whStageCopy {
 	uint64_t host;		/* in the data area */
 	uint64_t size;
 	uint32_t kind;		/* WH_COPY_* */
-	uint32_t fence;		/* below WH_FENCES: signalled when the copy is done */
+	uint32_t fence;		/* below WH_FENCES: signalled if the copy is done */
 };
 
-/* A few bytes from the client's memory to the device; they follow, padded. */
+/* Copies a few bytes from the client's memory to the device. They follow, padded. */
 #define WH_SMALL_BYTES		(32U << 10)
 struct wh_req_whSmallIn {
 	struct wh_req hdr;
 	uint64_t device;
-	uint64_t stream;	/* of an asynchronous copy */
+	uint64_t stream;	/* if the copy is asynchronous */
 	uint32_t size;
 	uint32_t async;
 };
@@ -274,18 +280,19 @@ struct wh_req_whWait {
 };
 
 /*
- * A callback: 64 bytes of the data area. Whoever comes to it in the worker adds
- * one to `reached` and stops until the client has brought `done` to the number
- * it got; many graphs may come to one at the same time. Plain shared words:
- * the client's dispatch thread looks at them from another world. Callbacks stand
- * in aligned areas; the first cell of each is a bell, whose `reached` changes
- * whenever something happened to one of them.
+ * A callback: 64 bytes of the data area. A thread of the worker that reaches it adds one to
+ * `reached`, and stops until the client has raised `done` to the number that the thread got.
+ * Many graphs may reach one callback at the same time.
+ *
+ * These are plain shared words: the client's dispatch thread polls them from another VM or
+ * process. Callbacks are in aligned areas. The first cell of each area is a bell: its `reached`
+ * changes whenever something happened to one of the area's callbacks.
  */
 struct wh_callback {
 	uint32_t reached;
 	uint32_t done;
 	int32_t status;		/* CUresult for cuStreamAddCallback */
-	uint32_t gone;		/* nothing in the worker names it any more */
+	uint32_t gone;		/* nothing in the worker refers to it any more */
 	uint32_t resv[12];
 };
 #define WH_CALLBACK_AREA	65536
@@ -314,16 +321,17 @@ struct wh_req_whHostBlock {
 
 /* --- Graph nodes -------------------------------------------------------------------- */
 
-#define WH_NODE_ADD	0	/* to `graph` */
+#define WH_NODE_ADD	0	/* adds to `graph` */
 #define WH_NODE_SET	1
 #define WH_NODE_EXEC	2	/* in the executable graph `graph` */
-#define WH_NODE_CAPTURE	3	/* to the graph that the stream `graph` captures */
+#define WH_NODE_CAPTURE	3	/* adds to the graph that the stream `graph` captures */
 /*
- * Behind: dependencies, edge data if any, then what the parameters point to:
- * a kernel's parameter bytes, access descriptors, memory operations. In
- * `params` pointers are NULL and handles the client's; a host node has its callback
- * in userData. A copy with a callback has pageable memory on one side: its node is
- * a graph of two, the copy and the client's own part behind the callback.
+ * Behind it: dependencies, edge data if any, then what the parameters point to: a kernel's
+ * parameter bytes, access descriptors, memory operations. In `params` pointers are NULL and
+ * handles are the client's. A host node has its callback in userData.
+ *
+ * A copy with a callback has pageable memory on one side. Its node is a graph of two nodes: the
+ * copy, and a callback by which the client copies its part.
  */
 struct wh_req_whGraphNode {
 	struct wh_req hdr;
@@ -337,7 +345,7 @@ struct wh_req_whGraphNode {
 	uint64_t resv;
 	CUgraphNodeParams params;
 };
-/* Behind: body graphs of a conditional node. */
+/* Behind it: body graphs of a conditional node. */
 struct wh_rsp_whGraphNode {
 	struct wh_rsp hdr;
 	uint64_t node;
@@ -351,7 +359,7 @@ struct wh_req_whGraphNodeGet {
 	uint32_t type;		/* CUgraphNodeType */
 	uint32_t resv;
 };
-/* Behind: struct wh_param for each kernel parameter, then `bytes` as above. */
+/* Behind it: struct wh_param for each kernel parameter, then `bytes` as above. */
 struct wh_rsp_whGraphNodeGet {
 	struct wh_rsp hdr;
 	uint64_t callback;	/* of a host node, or of a copy with pageable memory */
@@ -369,18 +377,21 @@ struct wh_rsp_node_type {
 	uint32_t type;
 	uint32_t resv;
 };
-/* Of cuGraphInstantiateWithParams and cuGraphExecUpdate_v2. Answers also come with errors. */
+/*
+ * A request of cuGraphInstantiateWithParams and cuGraphExecUpdate_v2. Answers also come with
+ * errors.
+ */
 struct wh_req_instantiate {
 	struct wh_req hdr;
 	uint64_t graph;
-	uint64_t exec;		/* to update */
+	uint64_t exec;		/* the graph to update */
 	uint64_t flags;
 	uint64_t stream;
 };
 struct wh_rsp_instantiate {
 	struct wh_rsp hdr;
 	uint64_t exec;
-	uint64_t node;		/* that the error is about */
+	uint64_t node;		/* the node that the error is about */
 	uint64_t from;
 	uint32_t result;	/* CUgraphInstantiateResult or CUgraphExecUpdateResult */
 	uint32_t resv;
@@ -395,7 +406,7 @@ struct wh_rsp_user_object {
 	struct wh_rsp hdr;
 	uint64_t object;
 };
-/* cuGraphDebugDotPrint: offset 0 prints; each call copies one piece to addr. */
+/* cuGraphDebugDotPrint: offset 0 prints. Each call copies one piece to addr. */
 struct wh_req_dot {
 	struct wh_req hdr;
 	uint64_t graph;
@@ -411,7 +422,7 @@ struct wh_rsp_dot {
 	uint64_t copied;
 };
 
-/* --- What the driver printed. Behind: text for stdout, text for stderr. ---------------- */
+/* --- The driver's prints. Behind the response: text for stdout, text for stderr. -------- */
 
 struct wh_rsp_whOutput {
 	struct wh_rsp hdr;
@@ -419,7 +430,7 @@ struct wh_rsp_whOutput {
 	uint32_t err;
 };
 
-/* --- Queries whose answer has no fixed shape -------------------------------------- */
+/* --- Questions whose answer has no fixed shape ------------------------------------ */
 
 struct wh_req_cuPointerGetAttribute {
 	struct wh_req hdr;
@@ -430,18 +441,18 @@ struct wh_req_cuPointerGetAttribute {
 #define WH_POINTER_ATTRIBUTE_MAX 64
 struct wh_rsp_cuPointerGetAttribute {
 	struct wh_rsp hdr;
-	uint32_t bytes;		/* of value that count */
+	uint32_t bytes;		/* how many bytes of `value` count */
 	uint32_t resv;
 	uint8_t value[WH_POINTER_ATTRIBUTE_MAX];
 };
 
-/* Of cuStreamGetCaptureInfo_v2 and _v3. */
+/* A request of cuStreamGetCaptureInfo_v2 and _v3. */
 struct wh_req_capture_info {
 	struct wh_req hdr;
 	uint64_t stream;
 	uint64_t edges;		/* edge data wanted */
 };
-/* Behind: dependencies (handles), then edge data if wanted. */
+/* Behind it: dependencies (handles), then edge data if wanted. */
 struct wh_rsp_capture_info {
 	struct wh_rsp hdr;
 	uint64_t id;
@@ -454,14 +465,14 @@ struct wh_rsp_capture_info {
 /* --- Long requests to libraries -------------------------------------------------------- */
 
 /*
- * In the place of a request to a library that is longer than a message area, or whose
- * response is: both lie in `room` bytes of the data area or the far area. It has the head of
- * that request. The answer is a CUresult: did the call reach the worker's library at all?
+ * Replaces a request to a library if it is longer than a message area, or if its response is:
+ * both lie in `room` bytes of the data area or the far area. It has the head of that request.
+ * The answer is a CUresult: it says whether the call reached the worker's library at all.
  */
 struct wh_req_long {
 	struct wh_req hdr;
 	uint64_t at;
-	uint64_t size;		/* of the request */
+	uint64_t size;		/* bytes of the request */
 	uint64_t room;
 };
 #define WH_LONG_MOST	(1UL << 30)	/* bytes of room: the worker makes two copies */

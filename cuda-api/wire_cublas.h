@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuBLAS share beside the generated messages: how a handle
- * travels, the sizes of scalars whose type is a parameter, and the messages of
- * calls that are handwritten at both ends.
+ * The parts of cuBLAS that both ends share beside the generated messages: the form in which a
+ * handle is sent, the sizes of scalars whose type is a parameter, and the messages of calls
+ * that are handwritten at both ends.
  */
 #ifndef WORMHOLE_WIRE_CUBLAS_H
 #define WORMHOLE_WIRE_CUBLAS_H
@@ -16,15 +16,15 @@
 #include "wire.h"
 
 /*
- * A handle with all that the client keeps of its state. It travels with every
- * call; the worker tells the library what differs from the last one.
+ * A handle with all that the client keeps of its state. Every call carries it; the worker tells
+ * the library what differs from the last one.
  */
 struct wh_obj_cublasHandle_t {
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 	uint64_t stream;
 	uint64_t workspace;	/* device address */
 	uint64_t workspace_size;
-	uint32_t own_workspace;	/* 1: the program's, as above; 0: the library's */
+	uint32_t own_workspace;	/* 1: the program's, see above; 0: the library's */
 	uint32_t resv;
 	uint32_t pointer_mode;
 	uint32_t math_mode;
@@ -35,7 +35,10 @@ static inline bool wh_device_mode_cublasHandle_t(const struct wh_obj_cublasHandl
 	return o->pointer_mode != CUBLAS_POINTER_MODE_HOST;
 }
 
-/* Bytes of alpha and beta of the GemmEx functions: of the compute type, complex if C is. */
+/*
+ * Returns the bytes of alpha and beta of the GemmEx functions: they have the compute type,
+ * complex if C is.
+ */
 static inline size_t wh_scale_size(cublasComputeType_t compute, cudaDataType c)
 {
 	bool complex = c == CUDA_C_32F || c == CUDA_C_64F || c == CUDA_C_16F || c == CUDA_C_16BF;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cublasLt share beside the generated messages. A descriptor is one of
- * the structs below, in the memory that the program sees as opaque: it may be copied as
- * bytes. The worker gives the library what the program has set.
+ * The parts of cublasLt that both ends share beside the generated messages. A descriptor is one
+ * of the structs below, in memory that is opaque to the program and that it may copy as bytes.
+ * The worker gives the library what the program has set.
  */
 #ifndef WORMHOLE_WIRE_CUBLASLT_H
 #define WORMHOLE_WIRE_CUBLASLT_H
@@ -14,8 +14,8 @@
 #include "wire.h"
 
 /*
- * A handle: of cublasLt's own, or of cuBLAS, which may stand for one. Its number says
- * which, by its type in the worker's handle table.
+ * A handle of cublasLt, or one of cuBLAS, which may be used instead. The type of its number in
+ * the worker's handle table says which.
  */
 struct wh_obj_cublasLtHandle_t {
 	uint64_t id;
@@ -32,19 +32,20 @@ enum wh_lt_kind {
 	WH_LT_KINDS
 };
 
-/* Begins each. */
+/* Each descriptor begins with this. */
 struct wh_lt_head {
 	uint32_t magic;		/* WH_LT_MAGIC of its kind: it was made and not destroyed */
-	uint32_t set;		/* bit i: entry i behind those that its making gives was set */
+	/* Bit i: entry i was set, counted behind those given at its making. */
+	uint32_t set;
 };
 #define WH_LT_MAGIC(kind)	(0x776c7400u + (kind))
 
 struct wh_lt_matmul {
 	struct wh_lt_head head;
-	/* Addresses: which of them are NULL decides about a status, where they lead does not. */
+	/* The status depends on which of these addresses are NULL, but not on the memory there. */
 	uint64_t bias, aux;
 	uint64_t a_scale, b_scale, c_scale, d_scale, amax_d, aux_scale, aux_amax, d_out_scale;
-	uint64_t emulation;	/* in the program; sent as whether there is one */
+	uint64_t emulation;	/* an address in the program; a request says whether there is one */
 	int64_t bias_stride, aux_ld, aux_stride, alpha_stride;
 	int32_t compute, scale, pointer_mode, trans_a, trans_b, trans_c, fill;
 	uint32_t epilogue;
@@ -94,7 +95,7 @@ _Static_assert(sizeof(struct wh_lt_preference) <= sizeof(cublasLtMatmulPreferenc
 _Static_assert(sizeof(struct wh_lt_transform) <= sizeof(cublasLtMatrixTransformDescOpaque_t), "room");
 _Static_assert(sizeof(struct wh_lt_emulation) <= sizeof(cublasLtEmulationDescOpaque_t), "room");
 
-/* Where an attribute is. */
+/* The place of an attribute. */
 struct wh_lt_attribute {
 	uint16_t attribute;
 	uint8_t offset, size;
@@ -102,14 +103,14 @@ struct wh_lt_attribute {
 struct wh_lt_attributes {
 	const struct wh_lt_attribute *entry;
 	unsigned int entries;
-	unsigned int given;	/* so many of them are parameters of its making */
-	unsigned int size;	/* of the struct */
+	unsigned int given;	/* so many entries are parameters of its making */
+	unsigned int size;	/* bytes of the struct */
 };
 
 #define WH_LT_AT(type, name, field)						\
 	{ name, offsetof(struct wh_lt_##type, field), sizeof(((struct wh_lt_##type *)0)->field) }
 
-/* CUBLASLT_MATMUL_DESC_... and so on; what stands first is given. */
+/* CUBLASLT_MATMUL_DESC_... and so on; the first entries are given at the making. */
 static const struct wh_lt_attribute wh_lt_matmul_entries[] = {
 #define M(name, field) WH_LT_AT(matmul, CUBLASLT_MATMUL_DESC_##name, field)
 	M(COMPUTE_TYPE, compute), M(SCALE_TYPE, scale), M(POINTER_MODE, pointer_mode),
@@ -173,7 +174,7 @@ static const struct wh_lt_attributes wh_lt_attributes[WH_LT_KINDS] = {
 #undef K
 };
 
-/* As documented, before anything is set. */
+/* Returns the documented values before anything is set. */
 static inline struct wh_lt_matmul wh_lt_new_matmul(void)
 {
 	return (struct wh_lt_matmul) {
@@ -199,9 +200,10 @@ static inline struct wh_lt_emulation wh_lt_new_emulation(void)
 }
 
 /*
- * Packed: what was given and what was set, so that the request of an operation is small
- * enough to be posted. Which they are, in 8 bytes; the values of 8 bytes in the order of the
- * entries; the others, 4 bytes each; nothing to the next 8.
+ * In a request a descriptor is packed: only what was given and what was set is sent, so that
+ * the request of an operation is small enough to be posted. First come 8 bytes that say which
+ * entries these are, then the values of 8 bytes in the order of the entries, then the others, 4
+ * bytes each, padded to 8.
  */
 static inline bool wh_lt_is_sent(const struct wh_lt_attributes *all, uint32_t set, unsigned int i)
 {
@@ -220,7 +222,7 @@ static inline size_t wh_lt_packed(enum wh_lt_kind kind, uint32_t set)
 	return (bytes + 7) & ~(size_t)7;
 }
 
-/* Does it for each value, a_ its entry, and moves `at` on. */
+/* Does `does` for each value, with its entry in a_, and moves `at` on. */
 #define WH_LT_EACH(all, set, at, does) do {						\
 	const struct wh_lt_attribute *a_;							\
 	unsigned int i_, wide_;									\
@@ -235,7 +237,7 @@ static inline size_t wh_lt_packed(enum wh_lt_kind kind, uint32_t set)
 		}										\
 } while (0)
 
-/* Returns the end; `out` has wh_lt_packed() bytes of room. */
+/* Packs a descriptor and returns the end; `out` has wh_lt_packed() bytes of room. */
 static inline uint8_t *wh_lt_pack(enum wh_lt_kind kind, const void *value, uint8_t *out)
 {
 	const struct wh_lt_attributes *all = &wh_lt_attributes[kind];
@@ -249,7 +251,7 @@ static inline uint8_t *wh_lt_pack(enum wh_lt_kind kind, const void *value, uint8
 	return out + bytes;
 }
 
-/* Into what has the defaults. NULL: it is not all there, or not of this kind. */
+/* Unpacks into a struct with the defaults. NULL: it is incomplete, or not of this kind. */
 static inline const uint8_t *wh_lt_unpack(enum wh_lt_kind kind, void *value, const uint8_t *in,
 					  const uint8_t *end)
 {
@@ -273,13 +275,13 @@ static inline const uint8_t *wh_lt_unpack(enum wh_lt_kind kind, void *value, con
 
 #define WH_LT_SCALAR	16	/* the largest type of alpha and beta */
 
-/* Host memory, or an address of the device's, as the pointer mode says. */
+/* A number in host memory, or an address of the device, as the pointer mode says. */
 union wh_lt_scalar {
 	uint8_t host[WH_LT_SCALAR];
 	uint64_t device;
 };
 
-/* Bytes of a number of the scale type; 0 for what the library will not take as one. */
+/* Returns the bytes of a number of the scale type; 0: the library does not accept the type. */
 static inline size_t wh_lt_scale_size(int32_t type)
 {
 	switch (type) {
@@ -313,7 +315,7 @@ static inline bool wh_lt_beta_is_host(int32_t mode)
 	       mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST;
 }
 
-/* The mode says that beta is 0, whatever is given. */
+/* Does the mode say that beta is 0, whatever is given? */
 static inline bool wh_lt_beta_is_unused(int32_t mode)
 {
 	return mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO;
@@ -337,10 +339,13 @@ struct wh_req_cublasLtDestroy {
 #define WH_LT_NO_ALPHA	1u
 #define WH_LT_NO_BETA	2u
 #define WH_LT_NO_ALGO	4u
-#define WH_LT_D_IS_AS_C	8u	/* its layout: it does not follow */
-#define WH_LT_NO_LAYOUT	16u	/* of matrix 0; the next of 1, ... */
+#define WH_LT_D_IS_AS_C	8u	/* D has C's layout, which is not sent again */
+#define WH_LT_NO_LAYOUT	16u	/* of matrix 0; the next bits are for matrix 1 and so on */
 
-/* Packed behind it: the descriptor; layouts of a, b, c, d; the emulation, if there is one. */
+/*
+ * Packed behind it: the descriptor, the layouts of a, b, c, d, and the emulation, if there is
+ * one.
+ */
 struct wh_req_cublasLtMatmul {
 	struct wh_req hdr;
 	struct wh_obj_cublasLtHandle_t handle;
@@ -348,11 +353,11 @@ struct wh_req_cublasLtMatmul {
 	union wh_lt_scalar alpha, beta;
 	uint64_t stream;
 	uint64_t workspace_size;
-	uint64_t alignments;	/* of all addresses: part of what decides about the status */
+	uint64_t alignments;	/* of all addresses, since the status depends on them */
 	cublasLtMatmulAlgo_t algo;
 };
 
-/* Packed behind it: the descriptor; those layouts of a, b, c that there are. */
+/* Packed behind it: the descriptor, and the layouts of those of a, b, c that there are. */
 
 struct wh_req_cublasLtMatrixTransform {
 	struct wh_req hdr;
@@ -364,8 +369,8 @@ struct wh_req_cublasLtMatrixTransform {
 };
 
 /*
- * Of a heuristic, and of a check. No address in it leads anywhere: of each there is only
- * whether it is NULL, and its alignment. Behind it: `algos` algorithms.
+ * A question for a heuristic, or for a check. No address in it leads anywhere: it only says
+ * whether the address is NULL, and its alignment. Behind it: `algos` algorithms.
  */
 struct wh_req_cublasLtQuestion {
 	struct wh_req hdr;
@@ -384,9 +389,9 @@ struct wh_rsp_cublasLtQuestion {
 	int32_t resv;
 };
 
-#define WH_LT_MOST_RESULTS	256	/* of one question: what a message holds */
+#define WH_LT_MOST_RESULTS	256	/* the most of one question: what a message holds */
 
-/* An address that leads nowhere, of the same alignment; NULL stays NULL. */
+/* Returns an address that leads nowhere but has the same alignment. NULL stays NULL. */
 static inline uint64_t wh_lt_nowhere(uint64_t address)
 {
 	uint64_t bit = address & -address;
@@ -394,7 +399,7 @@ static inline uint64_t wh_lt_nowhere(uint64_t address)
 	return !address || bit < 256 ? bit : 256;
 }
 
-/* Has the whole of a descriptor's addresses done so. */
+/* Does the same for all addresses of a descriptor. */
 static inline void wh_lt_leads_nowhere(struct wh_lt_matmul *d, struct wh_lt_emulation *e)
 {
 	uint64_t *p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuDNN share beside the generated messages: how a handle
- * travels, sizes that depend on a type, and the messages of calls that are
- * handwritten at both ends.
+ * The parts of cuDNN that both ends share beside the generated messages: the form in which a
+ * handle is sent, sizes that depend on a type, and the messages of calls that are handwritten
+ * at both ends.
  */
 #ifndef WORMHOLE_WIRE_CUDNN_H
 #define WORMHOLE_WIRE_CUDNN_H
@@ -12,9 +12,9 @@
 
 #include "wire.h"
 
-/* A handle with all that the client keeps of its state; it travels with every call. */
+/* A handle with all that the client keeps of its state. Every call carries it. */
 struct wh_obj_cudnnHandle_t {
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 	uint64_t stream;
 };
 
@@ -29,7 +29,7 @@ typedef struct {
 	uint8_t b[WH_CUDNN_ELEMENT];
 } __attribute__((aligned(16))) wh_cudnn_element_t;
 
-/* Bytes of one element; 0 for a type that is not known here, which then travels as nothing. */
+/* Returns the bytes of one element; 0: the type is not known here, so no byte of it is sent. */
 static inline size_t wh_cudnn_size(cudnnDataType_t type)
 {
 	switch (type) {
@@ -101,7 +101,7 @@ struct wh_rsp_cudnnGetLastErrorString {
 
 /* --- Attributes of the backend API -------------------------------------------- */
 
-/* Bytes of one element of an attribute's type; 0 for a type that is not known here. */
+/* Returns the bytes of one element of an attribute's type; 0: the type is not known here. */
 static inline size_t wh_cudnn_attribute_size(cudnnBackendAttributeType_t type)
 {
 	switch (type) {
@@ -117,18 +117,17 @@ static inline size_t wh_cudnn_attribute_size(cudnnBackendAttributeType_t type)
 	case CUDNN_TYPE_FRACTION:
 		return sizeof(cudnnFraction_t);
 	default:
-		/* All others are enums, and float and int32_t. */
+		/* All other types are enums, float and int32_t. */
 		return type <= CUDNN_TYPE_MOE_GROUPED_MATMUL_MODE ? 4 : 0;
 	}
 }
 
-/* More bytes than this travel through the data area. */
+/* More bytes than this go through the data area. */
 #define WH_CUDNN_INLINE		16384
 
 /*
- * Of both directions. Behind the request: the elements to set, or the
- * descriptors to fill; handles and descriptors by their numbers. With `area`
- * they are there instead.
+ * A request of both directions. Behind it: the elements to set, or the descriptors to fill;
+ * handles and descriptors by their numbers. If `area` is not 0, they are there instead.
  */
 struct wh_req_cudnnAttribute {
 	struct wh_req hdr;	/* null: bit 0 the elements, bit 1 the count */
@@ -136,38 +135,40 @@ struct wh_req_cudnnAttribute {
 	int32_t name;
 	int32_t type;
 	int64_t count;
-	uint64_t area;		/* address in the data area, 0 for none */
+	uint64_t area;		/* address in the data area; 0: none */
 };
-/* Behind: the elements that came, at most as many as were asked for. */
+/* Behind it: the elements that came, at most as many as were asked for. */
 struct wh_rsp_cudnnAttribute {
 	struct wh_rsp hdr;
 	int64_t count;		/* as the library says */
-	uint64_t elements;	/* that follow */
+	uint64_t elements;	/* number that follows */
 };
 
-/* As much of a value in the program's memory as one element can have. */
+/* Enough bytes of a value in the program's memory for any element. */
 #define WH_CUDNN_VALUE		16
 struct wh_cudnn_value {
-	uint64_t pointer;	/* which of the pack's pointers is to it */
+	uint64_t pointer;	/* index of the pack's pointer to it */
 	uint64_t resv;
 	uint8_t bytes[WH_CUDNN_VALUE];
 };
 
-/* More pointers than this travel as attributes. */
+/* If there are more pointers, they are sent as attributes. */
 #define WH_CUDNN_POINTERS	256
-#define WH_CUDNN_WORKSPACE	(1u << 8)	/* in `null`: the pack has one */
+#define WH_CUDNN_WORKSPACE	(1u << 8)	/* in `null`: the pack has a workspace */
 
 /*
- * With a variant pack of the worker's, or with what one is made of. Then behind: the unique
- * ids, as many pointers, and the values in the program's memory, whose pointers are 0.
+ * An execution with a variant pack of the worker, or with the contents of one. In the second
+ * case there are behind it: the unique ids, as many pointers, and the values in the program's
+ * memory, whose pointers are 0.
  */
 struct wh_req_cudnnBackendExecute {
 	struct wh_req hdr;
 	struct wh_obj_cudnnHandle_t handle;
 	uint64_t plan;
-	uint64_t pack;		/* 0: it is behind */
+	uint64_t pack;		/* 0: its contents follow */
 	uint64_t workspace;
-	uint64_t about;		/* the client's: what of ids and pointers may decide the status */
+	/* The client's hash of ids and pointers, on which the status may depend. */
+	uint64_t about;
 	uint32_t pointers;
 	uint32_t values;
 };
@@ -208,7 +209,7 @@ static inline enum wh_cudnn_param wh_cudnn_const_param(cudnnFusedOpsConstParamLa
 	case CUDNN_PARAM_CONV_DESC:
 		return WH_CUDNN_PARAM_CONVOLUTION;
 	default:
-		/* Placeholders, and the mode of a batch normalisation. */
+		/* These are placeholders, and the mode of a batch normalisation. */
 		return label <= CUDNN_PARAM_BN_DBIAS_PLACEHOLDER ? WH_CUDNN_PARAM_WORD :
 								   WH_CUDNN_PARAM_NONE;
 	}
@@ -224,7 +225,7 @@ static inline enum wh_cudnn_param wh_cudnn_variant_param(cudnnFusedOpsVariantPar
 	return WH_CUDNN_PARAM_NONE;
 }
 
-/* Of all four functions. */
+/* A request of all four functions. */
 struct wh_req_cudnnFusedParam {
 	struct wh_req hdr;	/* null: bit 0 the parameter, bit 1 isNULL */
 	uint64_t pack;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuFFT share beside the generated messages: how a plan
- * travels, and the messages of calls that are handwritten at both ends.
+ * The parts of cuFFT that both ends share beside the generated messages: the form in which a
+ * plan is sent, and the messages of calls that are handwritten at both ends.
  */
 #ifndef WORMHOLE_WIRE_CUFFT_H
 #define WORMHOLE_WIRE_CUFFT_H
@@ -13,18 +13,21 @@
 #include "wire.h"
 
 /*
- * A plan with what the client keeps of its state. It travels with every call; the
- * worker tells the library what differs from the last one.
+ * A plan with what the client keeps of its state. Every call carries it; the worker tells the
+ * library what differs from the last one.
  */
 struct wh_obj_cufftHandle {
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 	uint64_t stream;
 	uint64_t work_area;	/* device address */
-	uint32_t own_area;	/* 1: the program's, as above; 0: the library's */
+	uint32_t own_area;	/* 1: the program's, see above; 0: the library's */
 	uint32_t allocate;	/* shall the library allocate one when the plan is made? */
 };
 
-/* Elements of arrays of sizes: of another rank there are none, and the worker refuses it. */
+/*
+ * Returns the elements of arrays of sizes. For another rank there are none, and the worker
+ * refuses it.
+ */
 static inline size_t wh_cufft_rank(int rank)
 {
 	return rank >= 1 && rank <= MAX_SHIM_RANK ? (size_t)rank : 0;

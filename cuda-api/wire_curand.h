@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuRAND share beside the generated messages: how a generator
- * travels, and the messages of calls that are handwritten at both ends.
+ * The parts of cuRAND that both ends share beside the generated messages: the form in which a
+ * generator is sent, and the messages of calls that are handwritten at both ends.
  */
 #ifndef WORMHOLE_WIRE_CURAND_H
 #define WORMHOLE_WIRE_CURAND_H
@@ -12,12 +12,12 @@
 #include "wire.h"
 
 /*
- * A generator with what the client keeps of its state. Seed and offset are set
- * in the worker when their serial has changed since the last call, the lower
- * serial first; serials of one generator come from one counter.
+ * A generator with what the client keeps of its state. The worker sets seed and offset if their
+ * serial has changed since the last call, the lower serial first. All serials of a generator
+ * come from one counter.
  */
 struct wh_obj_curandGenerator_t {
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 	uint64_t stream;
 	uint64_t seed;
 	uint64_t offset;
@@ -50,7 +50,7 @@ enum wh_curand_kind {
 	WH_CURAND_KINDS,
 };
 
-/* Bytes of one number. */
+/* Returns the bytes of one number. */
 static inline size_t wh_curand_size(uint32_t kind)
 {
 	switch (kind) {
@@ -67,7 +67,7 @@ static inline size_t wh_curand_size(uint32_t kind)
 struct wh_req_whCurandGenerate {
 	struct wh_req hdr;
 	struct wh_obj_curandGenerator_t generator;
-	uint64_t out;		/* device, or data area; 0 for a host generator: to be fetched */
+	uint64_t out;		/* device or data area; 0 for a host generator: to be fetched */
 	uint64_t count;
 	double a, b;		/* mean and deviation; lambda */
 	uint32_t kind;		/* enum wh_curand_kind */
@@ -77,7 +77,7 @@ struct wh_req_whCurandGenerate {
 /* --- Host memory of the worker ------------------------------------------------------ */
 
 enum wh_curand_source {
-	WH_CURAND_NUMBERS,	/* of the last whCurandGenerate without `out` */
+	WH_CURAND_NUMBERS,	/* the numbers of the last whCurandGenerate without `out` */
 	WH_CURAND_VECTORS = CURAND_DIRECTION_VECTORS_32_JOEKUO6,	/* and the other sets */
 	WH_CURAND_CONSTANTS32 = 201,
 	WH_CURAND_CONSTANTS64,
@@ -86,7 +86,7 @@ enum wh_curand_source {
 /* Tables for all dimensions that cuRAND documents. */
 #define WH_CURAND_DIMENSIONS	20000
 
-/* Bytes of a table, 0 for what is none. */
+/* Returns the bytes of a table; 0: there is no such table. */
 static inline size_t wh_curand_table(uint32_t source)
 {
 	switch (source) {
@@ -107,7 +107,7 @@ static inline size_t wh_curand_table(uint32_t source)
 
 struct wh_req_whCurandFetch {
 	struct wh_req hdr;
-	uint64_t to;		/* in the data area */
+	uint64_t to;		/* address in the data area */
 	uint64_t offset;	/* in the source */
 	uint64_t size;
 	uint32_t source;	/* enum wh_curand_source */

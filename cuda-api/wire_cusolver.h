@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuSOLVER share beside the generated messages: how handles
- * travel, and the messages of calls that are handwritten at both ends. Matrix
+ * The parts of cuSOLVER that both ends share beside the generated messages: the form in which
+ * handles are sent, and the messages of calls that are handwritten at both ends. Matrix
  * descriptors are cuSPARSE's.
  */
 #ifndef WORMHOLE_WIRE_CUSOLVER_H
@@ -16,8 +16,8 @@
 
 /* Any of the three kinds of handles. */
 struct wh_cusolver_handle {
-	uint64_t id;		/* of the worker's handle table */
-	uint64_t stream;	/* of cusolverRf: the default one */
+	uint64_t id;		/* in the worker's handle table */
+	uint64_t stream;	/* cusolverRf uses the default one */
 };
 struct wh_obj_cusolverDnHandle_t {
 	struct wh_cusolver_handle h;
@@ -46,7 +46,7 @@ struct wh_req_cusolverDestroy {
 
 /* --- Matrices in host memory ------------------------------------------------------- */
 
-/* Row pointers of n rows; of a negative number none. */
+/* Returns the number of row pointers of n rows; for a negative n, 0 or a size that never fits. */
 #define WH_ROWS(n)		((size_t)(n) + 1)
 #define WH_METIS_OPTIONS	40
 

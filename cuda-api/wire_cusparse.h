@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuSPARSE share beside the generated messages: how a handle and
- * a matrix descriptor travel, and the messages of calls that are handwritten at
+ * The parts of cuSPARSE that both ends share beside the generated messages: the form in which a
+ * handle and a matrix descriptor are sent, and the messages of calls that are handwritten at
  * both ends. cuSOLVER has the same matrix descriptors.
  */
 #ifndef WORMHOLE_WIRE_CUSPARSE_H
@@ -16,7 +16,7 @@
 
 /* A handle with what the client keeps of its state. */
 struct wh_obj_cusparseHandle_t {
-	uint64_t id;		/* of the worker's handle table */
+	uint64_t id;		/* in the worker's handle table */
 	uint64_t stream;
 	uint32_t pointer_mode;
 	uint32_t resv;
@@ -27,7 +27,7 @@ static inline bool wh_device_mode_cusparseHandle_t(const struct wh_obj_cusparseH
 	return o->pointer_mode != CUSPARSE_POINTER_MODE_HOST;
 }
 
-/* A matrix descriptor is nothing but these: the worker has a genuine one for each value. */
+/* A matrix descriptor is only these numbers: the worker has a genuine one for each combination. */
 struct wh_obj_cusparseMatDescr_t {
 	uint32_t there;		/* 0: NULL */
 	uint32_t type;		/* cusparseMatrixType_t, and so on */
@@ -37,13 +37,16 @@ struct wh_obj_cusparseMatDescr_t {
 	uint32_t resv;
 };
 
-/* How many values each has. */
+/* The number of values that each of them can have. */
 #define WH_CUSPARSE_TYPES	(CUSPARSE_MATRIX_TYPE_TRIANGULAR + 1)
 #define WH_CUSPARSE_FILLS	(CUSPARSE_FILL_MODE_UPPER + 1)
 #define WH_CUSPARSE_DIAGS	(CUSPARSE_DIAG_TYPE_UNIT + 1)
 #define WH_CUSPARSE_BASES	(CUSPARSE_INDEX_BASE_ONE + 1)
 
-/* Of vectors of a type, the bytes of a scaling factor: halves are computed with as floats. */
+/*
+ * Returns the bytes of a scaling factor for vectors of a type: halves are computed with as
+ * floats.
+ */
 static inline size_t wh_cusparse_factor(cudaDataType type)
 {
 	size_t n = wh_type_size(type);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of cuSPARSELt share beside the generated messages: those of the
- * products, which are handwritten at both ends.
+ * The messages of cuSPARSELt's products, which are handwritten at both ends. Both ends share
+ * nothing else beside the generated messages.
  */
 #ifndef WORMHOLE_WIRE_CUSPARSELT_H
 #define WORMHOLE_WIRE_CUSPARSELT_H
 
-#include <stdalign.h>	/* the header is of C++ in this */
+#include <stdalign.h>	/* the library's header needs it, since it uses a word of C++ */
 
 #include <cusparseLt.h>
 #include <stdbool.h>
 
 #include "wire.h"
 
-/* Of an attribute that is an address of device memory, its place among a product's; else -1. */
+/*
+ * Returns the place, among a product's, of an attribute that is an address of device memory;
+ * else -1.
+ */
 static inline int wh_cusparselt_place(cusparseLtMatmulDescAttribute_t attribute)
 {
 	switch (attribute) {
@@ -36,7 +39,7 @@ static inline int wh_cusparselt_place(cusparseLtMatmulDescAttribute_t attribute)
 	}
 }
 
-/* alpha or beta: a number of the program's, or where the device has one for each row. */
+/* alpha or beta: a number of the program, or a device address with one for each row. */
 struct wh_cusparselt_scalar {
 	uint64_t device;	/* 0: it is a number */
 	float host;
@@ -57,7 +60,7 @@ struct wh_req_cusparseLtMatmul {
 	uint32_t resv;
 };
 
-/* The same question. */
+/* A search asks the same as a product. */
 #define wh_req_cusparseLtMatmulSearch wh_req_cusparseLtMatmul
 
 #endif

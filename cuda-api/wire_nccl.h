@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both ends of NCCL share beside the generated messages: the operations of a
+ * The parts of NCCL that both ends share beside the generated messages: the operations of a
  * group, and the messages of calls that are handwritten at both ends.
  */
 #ifndef WORMHOLE_WIRE_NCCL_H
@@ -11,7 +11,7 @@
 
 #include "wire.h"
 
-/* Of the worker's handle table. */
+/* Types in the worker's handle table. */
 #define WH_H_nccl_comm		224
 #define WH_H_nccl_buffer	225
 
@@ -21,8 +21,8 @@ enum wh_nccl_kind {
 	WH_NCCL_ALL_REDUCE, WH_NCCL_ALL_GATHER, WH_NCCL_REDUCE_SCATTER, WH_NCCL_REDUCE,
 	WH_NCCL_BROADCAST, WH_NCCL_ALL_TO_ALL, WH_NCCL_GATHER, WH_NCCL_SCATTER, WH_NCCL_SEND,
 	WH_NCCL_RECV,
-	WH_NCCL_LAUNCHES,	/* all before put kernels into a stream */
-	/* The four that make a communicator: number, rank and so on are in `made`. */
+	WH_NCCL_LAUNCHES,	/* all kinds before this put kernels into a stream */
+	/* The four kinds that make a communicator; `made` has number, rank and so on. */
 	WH_NCCL_INIT = WH_NCCL_LAUNCHES, WH_NCCL_INIT_SCALABLE, WH_NCCL_SPLIT, WH_NCCL_SHRINK,
 	WH_NCCL_FINALIZE, WH_NCCL_DESTROY, WH_NCCL_ABORT, WH_NCCL_REVOKE,
 	WH_NCCL_KINDS,
@@ -38,12 +38,12 @@ struct wh_nccl_op {
 	int32_t type;		/* ncclDataType_t */
 	int32_t op;		/* ncclRedOp_t; flags of a revocation */
 	int32_t peer;		/* or root */
-	uint64_t comm;		/* of the handle table; what is split or shrunk */
+	uint64_t comm;		/* in the handle table; the one that is split or shrunk */
 	uint64_t stream;
 	uint64_t send, recv, count;
 };
 
-/* Of an ncclDataType_t; 1 where it is none, which is refused elsewhere. */
+/* Returns the bytes of an ncclDataType_t. An unknown type, which is refused elsewhere, gives 1. */
 static inline size_t wh_nccl_type_size(int32_t type)
 {
 	switch (type) {
@@ -63,7 +63,7 @@ static inline size_t wh_nccl_type_size(int32_t type)
 	}
 }
 
-/* Strings are cut: NCCL looks for the one and writes the other into its log. */
+/* Strings are cut: NCCL looks for the network by its name, and writes the other into its log. */
 #define WH_NCCL_NAME	64
 
 /* ncclConfig_t, whose own strings are elsewhere. */
@@ -72,15 +72,18 @@ struct wh_nccl_config {
 	char net[WH_NCCL_NAME], comm[WH_NCCL_NAME];	/* "": none */
 };
 
-/* Behind the operations, in their order, of each that makes a communicator; */
+/*
+ * Behind the operations there is one of these for each that makes a communicator, in their
+ * order.
+ */
 struct wh_nccl_made {
-	uint64_t ctx;		/* whose device it will be on */
+	uint64_t ctx;		/* the context on whose device it will be */
 	int32_t a, b;		/* ranks and rank; color and key; flags of shrinking */
-	uint32_t n;		/* that follow: unique ids, excluded ranks (4 bytes each) */
+	uint32_t n;		/* number that follows: unique ids, excluded ranks (4 bytes each) */
 	uint32_t has_config;
 	struct wh_nccl_config config;
 };
-/* behind each its unique ids or ranks. */
+/* Behind each wh_nccl_made are its unique ids or ranks. */
 
 #define WH_NCCL_MAX_IDS		64
 #define WH_NCCL_MAX_RANKS	1024
@@ -93,22 +96,23 @@ static inline size_t wh_nccl_list(uint32_t kind, uint32_t n)
 
 struct wh_req_whNcclGroup {
 	struct wh_req hdr;
-	uint32_t count;		/* of operations, which follow */
-	uint32_t together;	/* between ncclGroupStart and ncclGroupEnd, also if it is one */
+	uint32_t count;		/* number of operations, which follow */
+	/* Between ncclGroupStart and ncclGroupEnd, even if it is only one. */
+	uint32_t together;
 	uint32_t simulate;	/* ncclGroupSimulateEnd */
 	uint32_t resv;
 };
-/* Behind it a handle for each communicator that was made, 0 for one that was not. */
+/* Behind it: a handle for each communicator that was made, 0 for one that was not. */
 struct wh_rsp_whNcclGroup {
 	struct wh_rsp hdr;
 	float time;		/* estimated */
 	uint32_t made;
-	uint64_t hint;		/* of a failure: bytes of a string in place of handles */
+	uint64_t hint;		/* after a failure: bytes of a string in place of handles */
 };
 
 struct wh_rsp_ncclGetUniqueId {
 	struct wh_rsp hdr;
-	uint64_t hint;		/* of a failure: bytes of a string, which follows */
+	uint64_t hint;		/* after a failure: bytes of a string, which follows */
 	ncclUniqueId id;
 };
 
@@ -131,7 +135,7 @@ struct wh_req_whNcclLastError {
 };
 struct wh_rsp_whNcclLastError {
 	struct wh_rsp hdr;
-	uint64_t size;		/* of the string, which follows */
+	uint64_t size;		/* bytes of the string, which follows */
 };
 
 struct wh_req_whNcclRegister {
@@ -150,12 +154,12 @@ struct wh_req_whNcclDeregister {
 	uint64_t buffer;
 };
 
-/* Made (`destroy` is 0) or destroyed (`op`). */
+/* Makes an operator (`destroy` is 0), or destroys one (`op`). */
 struct wh_req_whNcclRedOp {
 	struct wh_req hdr;
 	uint64_t comm;
-	uint64_t addr;		/* of the factor, where that is the device's */
-	double factor;		/* its bytes, where it is the program's */
+	uint64_t addr;		/* address of the factor, if it is in device memory */
+	double factor;		/* its bytes, if it is in the program's memory */
 	int32_t type;
 	int32_t residence;	/* ncclScalarResidence_t */
 	int32_t op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers whose type is a parameter: what descriptions of several libraries need of them. */
+/* Numbers whose type is a parameter: the parts that descriptions of several libraries need. */
 #ifndef WORMHOLE_WIRE_SCALAR_H
 #define WORMHOLE_WIRE_SCALAR_H
 
@@ -7,13 +7,16 @@
 #include <stddef.h>
 
 #ifndef __cplusplus
-/* Headers have the functions with these types for C++ only. */
+/* The headers declare the functions with these types for C++ only. */
 typedef struct {
 	unsigned short x;
 } __half, __nv_bfloat16;
 #endif
 
-/* Bytes of one number; 0 for what is no scalar of any function, which then refuses it. */
+/*
+ * Returns the bytes of one number; 0: no function has such a scalar, and the function refuses
+ * it.
+ */
 static inline size_t wh_type_size(cudaDataType type)
 {
 	switch (type) {
