@@ -14,9 +14,9 @@ import sys
 
 import heads
 
-# Whose descriptions have no head.
+# Their descriptions have no head.
 FIRST = [("driver", "driver", "libcuda.so.1"), ("runtime", "runtime", "libcudart.so.13")]
-# What the tables call it: what it is here.
+# The tables' word for a way to serve a function, and this page's.
 KINDS = {"generated": "generated", "driver": "generated", "ptsz": "generated",
          "hand": "by hand", "client": "by hand", "manual": "by hand", "local": "local",
          "refuse": "refused", "refused": "refused", "newer": "refused", "deny": "refused", "absent": "absent"}
@@ -24,7 +24,7 @@ COLUMNS = ["generated", "by hand", "local", "refused", "absent"]
 
 
 def rows(path):
-    """(name, how, the rest) of each function in a table."""
+    """Yields (name, how, the rest) of each function in a table."""
     with open(path) as f:
         for line in f:
             cells = [c.strip() for c in line.strip().strip("|").split("|")]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of one API: cuda.api joined with the prototypes of cuda.h,
-or cublas.api with those of cublas_v2.h, and so on.
+"""Reads the description of one API: cuda.api joined with the prototypes of cuda.h, or cublas.api with those of
+cublas_v2.h, and so on.
 
-Owns the rules by which a parameter gets its kind; writes no code. Every
-exported function ends up as one Call with a verb and a kind for each parameter, and
-every call of the driver with its effects (effects.py).
-What a library's file says about the library itself ends up in a Profile.
+Owns the rules by which a parameter gets its kind; writes no code. Every exported function becomes one Call with a
+verb and a kind for each parameter, and every call of the driver gets its effects (effects.py). What a library's
+file says about the library itself becomes a Profile.
 """
 
 import fnmatch
@@ -22,7 +21,7 @@ from heads import head_line, Profile
 VERBS = ('generated', 'client', 'manual', 'local', 'refuse', 'deny', 'absent')
 FLAGS = ('after', 'done', 'check', 'drops', 'answer', 'idle', 'bound', 'post', 'forgets', 'keeps', 'long', 'steps',
          'makes')
-# Flags with arguments, and how many: +charge[key,bytes] and the like.
+# Flags with arguments, and how many they have: +charge[key,bytes] and so on.
 HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 1), 'exec': (1, 1),
          'context': (2, 2), 'launch': (0, 1), 'sent': (1, 1), 'fetched': (1, 1), 'moved': (3, 3),
          'box': (1, 1), 'runs': (1, 1), 'needs': (2, 2), 'retains': (2, 2), 'instead': (1, 9),
@@ -32,26 +31,26 @@ HOOKS = {'charge': (2, 3), 'uncharge': (1, 1), 'pool': (3, 3), 'reconcile': (1, 
 HOOK = re.compile(r'^\+(\w+)(?:\[(.*)\])?$')
 KINDS = {'in', 'out', 'inout', 'str', 'cstr', 'addrout', 'raw', 'rawout', 'host', 'null', 'versioned',
          'device', 'key', 'kernels', 'hostwork', 'fresh'}
-# Numbers that are addresses of the worker's process, and what a description may say of one.
+# Types of numbers that are addresses of the worker's process, and what a description may say of one.
 ADDRESSES = ('CUdeviceptr', 'CUdeviceptr_v1')
 REACHES = ('device', 'key', 'kernels')
 KIND = re.compile(r'^(\w+)(@mode)?(?:\[(.+)\])?$')
-# Out handles of these functions are new objects; of all others, known ones.
+# These functions answer handles of new objects; all others answer handles of known ones.
 FRESH = re.compile(r'[Cc]reate|Load|Instantiate|GraphClone|GraphAdd|IpcOpen')
-# And of these, one more name of an object that may be known.
+# These functions may answer one more name of a known object.
 AGAIN = re.compile(r'ImportFrom')
 DROPS = re.compile(r'[Dd]estroy|Unload$|^cuMemRelease$')
 
 
-# Variables of the generated functions; a library's parameter of that name gets another.
+# Variables of the generated functions; a library's parameter of such a name gets another one.
 LOCALS = ('c', 'f', 'l', 'q', 'r', 'res', 's')
-# The null bits of a request.
+# A request has so many null bits.
 MAX_PARAMETERS = 32
 NULLABLE = ('in', 'out', 'inout', 'cstr', 'addrout', 'given', 'hostwork')
 
 
 def holds_address(ctype):
-    """Does a number that is an address stand anywhere inside?"""
+    """Is there a number in the type that is an address?"""
     if ctype.bare in ADDRESSES:
         return True
     if ctype.kind == 'array':
@@ -60,12 +59,12 @@ def holds_address(ctype):
 
 
 class Problem(Exception):
-    """A prototype that cannot be generated as described."""
+    """A prototype cannot be generated as described."""
 
 
 @dataclass
 class Arg:
-    """One parameter: its declaration and how it travels."""
+    """One parameter: its declaration and the form in which it is sent."""
     name: str
     type: headers.Type
     kind: str            # scalar handle value object whole opaque fresh addr addrout host hostwork str cstr
@@ -73,15 +72,15 @@ class Arg:
     count: str = ''      # C expression over parameters, or '*name'
     raw: bool = False
     index: int = 0
-    mode: bool = False   # host or device memory, as the object's pointer mode says
+    mode: bool = False   # in host or device memory, as the object's pointer mode says
     given: str = ''      # kind 'given': the library's name for it
     sized: bool = False  # a struct whose first field says its size
-    reach: str = ''      # of an address: one of REACHES
-    bytes: str = ''      # with 'device': how far it reaches, a C expression
+    reach: str = ''      # for an address: one of REACHES
+    bytes: str = ''      # with 'device': the number of bytes, a C expression
 
     @property
     def object(self):
-        """What a pointer parameter points to ('void' counts as bytes)."""
+        """The type that a pointer parameter points to ('void' counts as bytes)."""
         return self.type.pointee
 
     @property
@@ -98,7 +97,7 @@ class Call:
     args: list = field(default_factory=list)
     flags: set = field(default_factory=set)
     hooks: dict = field(default_factory=dict)
-    effects: list = field(default_factory=list)  # bits: the words of effects.py
+    effects: list = field(default_factory=list)  # words of effects.py
     number: int = -1
     base: str = ''       # for _ptsz and _ptds: the function they follow
     suffix: str = ''
@@ -132,13 +131,13 @@ class Api:
 
 
 def kind_of(text, profile):
-    """The match of a kind that this description knows, or None."""
+    """Returns the match of a kind that this description knows, or None."""
     m = KIND.match(text)
     return m if m and (m.group(1) in KINDS or m.group(1) in profile.kinds) else None
 
 
 def _split(text):
-    """Arguments between commas that stand in no parentheses."""
+    """Splits arguments at the commas that are outside of parentheses."""
     out, depth, start = [], 0, 0
     text = text.strip()
     for i, c in enumerate(text):
@@ -171,7 +170,7 @@ def _parse_line(text, where, profile):
         elif _is_hook(word):
             m = HOOK.match(word)
             arguments = _split(m.group(2) or '')
-            # Of checks there may be several.
+            # There may be several checks.
             before = entry['hooks'].get('checked', []) if m.group(1) == 'checked' else []
             entry['hooks'][m.group(1)] = before + arguments
         elif '=' in word and kind_of(word.split('=', 1)[1], profile):
@@ -183,7 +182,7 @@ def _parse_line(text, where, profile):
 
 
 def _head_line(profile, lists, words, where):
-    """One line about the library itself. False: it is a function's line."""
+    """Reads one line about the library itself. False: it is a function's line."""
     word, rest = words[0], words[1:]
     if head_line(profile, words):
         return True
@@ -244,7 +243,7 @@ def _read(path):
 
 
 def library_header(profile):
-    """The library's own declarations. As C++, which has more of them (those with __half)."""
+    """Reads the library's own declarations, as C++, which has more of them (those with __half)."""
     extra = os.environ.get('LIB_INC') or headers.build_folder() + '/headers'
     prefixes = tuple(profile.prefix.split('|'))
     return headers.parse(profile.source, keep=lambda name: name.startswith(prefixes), cplusplus=True,
@@ -262,7 +261,7 @@ class Describer:
     def _entry(self, name):
         if name in self.exact:
             return self.exact[name]
-        # The same function with 64-bit counts.
+        # This is the same function with 64-bit counts.
         if name.endswith('_64') and name[:-3] in self.header.functions:
             return self._entry(name[:-3])
         for pattern, entry in self.patterns:
@@ -271,18 +270,18 @@ class Describer:
         return {'verb': 'generated', 'reason': '', 'kinds': {}, 'flags': set(), 'hooks': {}, 'where': self.path}
 
     def listed(self, line, ctype):
-        """The type's name in the lines `kept`, `holds`, or None."""
+        """Returns the type's name in the lines `kept` or `holds`, or None."""
         if ctype is None or ctype.kind == 'pointer':
             return None
         name = self.lists['alias'].get(ctype.bare, ctype.bare)
         return name if name in self.lists[line] else None
 
     def first_listed(self, line, call):
-        """A call's first parameter of such a type, or None."""
+        """Returns a call's first parameter of such a type, or None."""
         return next((a for a in call.args if self.listed(line, a.object if a.kind == 'out' else a.type)), None)
 
     def handle_name(self, ctype):
-        """The handle type's own name, or None. Notes handles on first sight."""
+        """Returns the handle type's own name, or None. Notes a handle type when it is first seen."""
         bare = ctype.bare
         if bare in self.lists['alias']:
             return self.lists['alias'][bare]
@@ -310,7 +309,7 @@ class Describer:
         return ctype.bare in self.lists['checked']
 
     def record_handles(self, ctype, prefix=''):
-        """Paths of handle fields inside a flat record; unions that hold some are a Problem."""
+        """Returns the paths of handle fields inside a flat record. A union that has some is a Problem."""
         found = []
         for f in ctype.fields:
             path = prefix + f.name
@@ -327,13 +326,13 @@ class Describer:
         return found
 
     def _looks_like_handle(self, ctype):
-        """A number with a name of the API's own, of which no line says what it is."""
+        """Is it a number with a name of the API's own, and does no line say what it is?"""
         return (ctype.kind == 'int' and re.match(r'CU|cu[a-z]+_?Handle', ctype.bare) is not None and
                 ctype.bare not in ADDRESSES + ('CUdevice',) and not self.is_value(ctype) and
                 ctype.bare not in self.lists['handle'] + self.lists['number'])
 
     def location_offsets(self, ctype):
-        """C expressions for the places of the CUmemLocations in a type."""
+        """Returns C expressions for the offsets of the CUmemLocations in a type."""
         if ctype.bare == 'CUmemLocation':
             return ['0']
         found = []
@@ -369,7 +368,7 @@ class Describer:
                 ctype.fields[0].name == 'version' and not ctype.has_pointer(handles=True))
 
     def _sized(self, p, index):
-        """Bytes in and, unless the struct is const, out; both ends compare the size with the first field."""
+        """Copies the bytes in and, unless the struct is const, out. Both ends compare the size with the first field."""
         kind = 'in' if p.type.pointee.const else 'inout'
         return Arg(p.name, p.type, kind, f'?wh_versioned_size({p.name})', index=index, sized=True)
 
@@ -392,7 +391,7 @@ class Describer:
         to = t.pointee
         if to.bare in self.lists['opaque']:
             return 'opaque'
-        # What no device has: a handle, and a choice of the API's.
+        # No device has these: a handle, or a choice of the API's.
         if not to.const and (self.handle_name(to) or to.kind == 'enum'):
             return 'out'
         if self.lists['pointers']:
@@ -476,7 +475,7 @@ class Describer:
         return call
 
     def _all_named(self):
-        """No handle leaves the worker as it is: of each type a line says what an answer may name."""
+        """Checks that no handle leaves the worker as it is: a line for each type says what an answer may name."""
         bare = sorted(set(self.handles) - set(self.lists['names']) - set(self.lists['alias'].values()))
         if bare:
             raise SystemExit(f'{self.path}: {", ".join(bare)}: a handle without a translation: say by a line '

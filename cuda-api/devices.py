@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices in requests: the program's numbers become the worker's, and others' are refused."""
+"""Devices in requests: the program's numbers become the worker's, and other tenants' devices are refused."""
 
 
 def locations(d, ctype, way, first, count):
-    """Statements that renumber the devices inside of `count` objects of a type."""
+    """Returns statements that renumber the devices inside of `count` objects of a type."""
     return [line for offset in d.location_offsets(ctype)
             for line in (f'wh_locations_{way}({first},', f'\t\t{count}, sizeof({ctype.bare}), {offset});')]
 
 
 def checks(d, call, local, count):
-    """Statements that refuse devices which are not the tenant's: what the client renumbers."""
+    """Returns statements that refuse devices of other tenants, in the places that the client renumbers."""
     out = []
     refuse = '\treturn CUDA_ERROR_INVALID_DEVICE;'
     for a in call.args if d.profile.driver else ():

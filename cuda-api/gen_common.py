@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the generators of the driver API and of libraries share before any code is
-written: product files, call numbers (ids*.lock), and the structs of messages."""
+"""Code that the generators of the driver API and of libraries share: product files, call numbers (ids*.lock), and the
+structs of messages."""
 
 import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Kinds of which a struct of the client's state travels.
+# A parameter of these kinds is sent as a struct of the client's state.
 STATES = ('object', 'whole')
 
 
 def write(path, text):
-    """Unchanged output keeps its timestamp, so nothing is rebuilt for it."""
+    """Writes a file. Unchanged output keeps its timestamp, so that nothing is rebuilt for it."""
     try:
         with open(path, encoding='utf-8') as f:
             if f.read() == text:
@@ -19,7 +19,7 @@ def write(path, text):
     except FileNotFoundError:
         pass
     os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
-    # Two folders may generate at the same time; each replaces whole files.
+    # Two folders may generate at the same time, so each replaces whole files.
     new = f'{path}.{os.getpid()}'
     with open(new, 'w', encoding='utf-8') as f:
         f.write(text)
@@ -27,7 +27,7 @@ def write(path, text):
 
 
 def wire_text(name):
-    """A handwritten header of messages, with those that it is made of; '' where there is none."""
+    """Returns a handwritten header of messages with those that it includes; '' if there is none."""
     path = os.path.join(HERE, name)
     if not os.path.exists(path):
         return ''
@@ -93,7 +93,7 @@ def in_order(api):
 # --- Text --------------------------------------------------------------------------
 
 def proto(func, name=None):
-    """The prototype, one parameter a line where one line is too long."""
+    """Returns the prototype, with one parameter a line if one line is too long."""
     text = func.prototype(name)
     if len(text) <= 96:
         return text
@@ -108,14 +108,14 @@ def lead(lines):
 # --- Message structs --------------------------------------------------------------
 
 def wire_type(d, ctype):
-    """The type of one object in a message: handles are 64-bit numbers there."""
+    """Returns the type of one object in a message: handles are 64-bit numbers there."""
     if d.handle_name(ctype):
         return 'uint64_t'
     return 'uint8_t' if ctype.kind == 'void' else ctype.bare
 
 
 def operand_type(a):
-    """A host-or-device operand as the host side has it: (type, array part)."""
+    """Returns the host side's form of a host-or-device operand: (type, array part)."""
     if a.object.kind == 'void':
         room = a.count.split(':')[0] if ':' in a.count else 16
         return 'uint8_t', f'[{room}] __attribute__((aligned(16)))'
@@ -196,7 +196,7 @@ def fields_in(d, rec, expr):
 # --- Addresses: what the worker checks before it calls (server/session/reach.h) -----------------
 
 def reach_check(d, address, size, given=''):
-    """Statements that refuse an address that is not the client's to name; NULL is the library's to judge."""
+    """Returns statements that refuse an address which the client may not name. The library judges NULL."""
     if d.profile.driver:
         return [f'res = wh_reach(s, {address}, {size});', 'if (res != CUDA_SUCCESS)', '\treturn res;']
     return [f'if ({given}{address} && wh_reach(s, {address}, {size}) != CUDA_SUCCESS)',
@@ -204,7 +204,7 @@ def reach_check(d, address, size, given=''):
 
 
 def operand_pack(a, bit):
-    """Host or device memory: the value, or the address."""
+    """Packs an operand in host or device memory: the value, or the address."""
     n = a.name
     if a.kind == 'out':
         device = [f'\tq->{n} = (uintptr_t){n};']
@@ -217,14 +217,14 @@ def operand_pack(a, bit):
 
 
 def operand_reach(d, a):
-    """The same of an operand that is in device memory now."""
+    """Does the same for an operand that is in device memory now."""
     address = f'q->{a.name}' if a.kind == 'out' else f'q->{a.name}.device'
     size = '1' if a.object.kind == 'void' else f'sizeof({a.object.bare})' + (f' * {a.count}' if a.count else '')
     return reach_check(d, address, size, f'device_mode && !(q->hdr.null & 1u << {a.index}) && ')
 
 
 def checked_in(d, a, first, count):
-    """Of structs with addresses inside, by the worker's own code."""
+    """Checks structs that have addresses inside, by the worker's own code."""
     return [f'res = wh_reach_{a.object.bare}(s, {first}, {count});', f'if (res != {d.profile.success})',
             '\treturn res;']
 
@@ -232,7 +232,7 @@ def checked_in(d, a, first, count):
 # --- Of libraries ---------------------------------------------------------------------------------
 
 def library_post(d, call, lib):
-    """What an address is decides nothing; nor does padding, which was cleared."""
+    """Posts a library's call. The status depends neither on addresses nor on padding, which was cleared."""
     places = [a.name for a in call.args if a.kind == 'addr' or a.mode]
     places += [f'{a.name}.{x}' for a in call.args if a.kind == 'object' for x in d.profile.moves[a.type.bare]]
     words = [f'wh_word(struct wh_req_{call.name}, {x})' for x in places]
@@ -241,12 +241,13 @@ def library_post(d, call, lib):
 
 
 def library_launch():
-    """Before a library's call that launches. What is not success is a wait (charge.h): dispatch knows it."""
+    """Comes before a library's call that launches. A result other than success is a wait, which dispatch
+    knows (charge.h)."""
     return ['limit = wh_launch_begin(s, stream);', 'if (limit != CUDA_SUCCESS)', '\treturn limit;']
 
 
 def request_checks(d, call, local):
-    """What +given and +checked say: which pointers may be NULL, and functions that look at what came."""
+    """Makes the checks of +given (which pointers may be NULL) and +checked (functions that examine the request)."""
     out = []
     if 'given' in call.hooks:
         free = sum(1 << a.index for a in call.args if a.name in call.hooks['given'])

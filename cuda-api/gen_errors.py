@@ -49,7 +49,7 @@ CUresult cuGetErrorString(CUresult code, const char **out)
 
 
 def read_errors():
-    """[(code, the runtime's name, the driver's name, text)]; a name that is not there is None."""
+    """Returns [(code, the runtime's name, the driver's name, text)]; a name that does not exist is None."""
     errors = []
     with open(os.path.join(HERE, 'errors.txt'), encoding='utf-8') as f:
         for line in f:

@@ -33,7 +33,7 @@ def calls_by_number(api):
 
 
 def types_of(d, api):
-    """Names in the worker's handle table: objects first, for their numbers to stay."""
+    """Returns the names in the worker's handle table. Objects come first, so that their numbers stay."""
     names = d.lists['object'] + sorted(set(api.handles) - set(d.lists['object'])) + api.values + \
         d.lists['opaque']
     if len(names) > d.profile.types[1]:
@@ -195,7 +195,7 @@ def gen_map(d, api):
 # --- Worker ----------------------------------------------------------------------------
 
 def called(d, api):
-    """Functions that the worker may call; the first one proves that the library is that library."""
+    """Returns the functions that the worker may call. The first one proves that the file is this library."""
     hand = d.lists['worker']
     return hand + [n for n, c in sorted(api.calls.items()) if c.func is not None and c.numbered and n not in hand]
 
@@ -234,7 +234,7 @@ def gen_server_h(d, api):
 
 
 def version_of(pro, api):
-    """Initialisers of what says the library's version; most have a property of that name."""
+    """Returns the initialiser that says how to ask for the library's version. Most have a property of that name."""
     if pro.version:
         return f'\t.version = "{pro.version}",\n'
     name = f'{pro.prefix}GetProperty'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes gen_call_names.h: the name of each call number, of the driver API and of libraries.
 
-Usage: gen_names.py OUTPUT. Reads ids*.lock, and of NAME.api the library's number.
+Usage: gen_names.py OUTPUT. Reads ids*.lock, and the library's number in NAME.api.
 """
 import pathlib
 import re

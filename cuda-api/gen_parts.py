@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generate a library under a part's name, each function of which is that of the whole.
+"""Generates a library under the name of a part. Each of its functions is the whole library's.
 
 Usage: gen_parts.py SONAME WHOLE HEADER-OR-NONE OUT.S OUT.map
 
-The functions are those that HEADER declares. Each jumps to WHOLE's, which is asked for by
-its version node: the loader finds it in WHOLE, whatever else has that name.
+HEADER declares the functions. Each jumps to the function of WHOLE, which is named with its version node, so that
+the loader finds it in WHOLE, whatever other library has a function of that name.
 """
 
 import re

@@ -8,10 +8,10 @@ Usage: gen_refused.py NAME.refused OUTDIR            write build products
 Products: gen_NAME_client.c, gen_libNAME.map, coverage-NAME.md. A description has these lines:
 
   library NAME SONAME      and whether the genuine exports have a version: `library ... unversioned`
-  title NAME               what documents call it (heads.py)
+  title NAME               the documents' name for it (heads.py)
   source HEADER...         where the functions are declared
   why TEXT                 the reason that the coverage table gives
-  answer WORD TYPE VALUE   what functions of that word return; VALUE is an expression of NAME_stub.h
+  answer WORD TYPE VALUE   the result of functions of that word; VALUE is an expression of NAME_stub.h
   WORD FUNCTION...         functions that return it
   local FUNCTION "WHY"     answered by handwritten code
 """

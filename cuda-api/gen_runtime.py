@@ -9,8 +9,8 @@ errors.txt and the toolkit's headers.
     gen_runtime.py --coverage                   how each is served
     gen_runtime.py --symbols                    the exported names, one per line
 
-A call that is mapped on the driver API needs the same shape on both sides; a
-difference that no rule below covers ends the program, it is never guessed.
+A call that is mapped on the driver API needs the same shape on both sides. A
+difference that no rule below covers ends the program: nothing is guessed.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def die(text):
 
 
 def read_calls():
-    """{symbol: (how, detail)} in file order, which must be sorted."""
+    """Returns {symbol: (how, detail)} in file order, which must be sorted."""
     calls = {}
     with open(os.path.join(HERE, 'runtime_calls.txt'), encoding='utf-8') as f:
         for line in f:
@@ -48,7 +48,7 @@ def read_calls():
 
 
 def runtime_errors(hdr):
-    """[(code, name, text)], checked against the header's enum."""
+    """Returns [(code, name, text)], checked against the header's enum."""
     errors = [(code, name, text) for code, name, _, text in read_errors() if name]
     enum = hdr.enums['cudaError_t']
     if {name: code for code, name, _ in errors} != enum:
@@ -69,7 +69,8 @@ class Mapper:
         self.asserts = {}
 
     def layout(self, t, base=0):
-        """Flat list of (offset, size) of the scalars in a record; pointers and addresses are alike."""
+        """Returns a flat list of (offset, size) of the scalars in a record; pointers and addresses count as
+        the same."""
         if t.kind in ('record', 'union'):
             return [x for f in t.fields for x in self.layout(f.type, base + max(f.offset, 0))]
         if t.kind == 'array':
@@ -85,7 +86,7 @@ class Mapper:
         return sorted(self.layout(a)) == sorted(self.layout(b))
 
     def pointer(self, name, a, b):
-        """May a pointer to `a` be handed on as one to `b`?"""
+        """May a pointer to `a` be passed on as a pointer to `b`?"""
         if 'void' in (a.kind, b.kind):
             return True
         if a.kind in ('record', 'union'):
@@ -96,7 +97,7 @@ class Mapper:
         return a.size == b.size and (a.kind == b.kind or {a.kind, b.kind} <= {'int', 'enum', 'handle', 'pointer'})
 
     def argument(self, p, q):
-        """C text for driver parameter q made of runtime parameter p, and the lines needed before."""
+        """Returns C text for driver parameter q made of runtime parameter p, and the lines that it needs before."""
         n, a, b = p.name, p.type, q.type
         if b.spelling == 'CUdevice':
             return f'dev_{n}', [f'\tCUdevice dev_{n};', f'rt_device({n}, &dev_{n})']
@@ -118,7 +119,7 @@ class Mapper:
         return None, []
 
     def call(self, name, detail):
-        """(text of the function, driver symbol)"""
+        """Returns (text of the function, driver symbol)."""
         target, *mode = detail.split()
         if mode not in ([], ['init']):
             die(f'{name}: unknown word {mode}')
@@ -174,7 +175,7 @@ def ptsz(name, hdr):
 
 
 def wrap(text, width=96):
-    """Break long lines behind a comma, or before a call inside a call."""
+    """Breaks long lines behind a comma, or before a call inside a call."""
     out = []
     for line in text.split('\n'):
         indent = line[:len(line) - len(line.lstrip('\t'))] + '\t\t'
@@ -190,7 +191,7 @@ def wrap(text, width=96):
 
 
 def gen_calls(calls, runtime, driver):
-    """(text of gen_cudart_calls.c, driver symbols used)"""
+    """Returns (text of gen_cudart_calls.c, driver symbols used)."""
     mapper, parts, used = Mapper(runtime, driver), [], set()
     for name, (how, detail) in calls.items():
         if how == 'driver':
@@ -244,7 +245,7 @@ def gen_map(calls):
 
 
 def gen_list(calls):
-    """One X(symbol) per export: what the preload library redirects."""
+    """Returns one X(symbol) for each export: the preload library redirects these."""
     return (BANNER + f'#define RT_EXPORT_COUNT {len(calls)}\n\n#define RT_EXPORTS(X) \\\n' +
             ' \\\n'.join(f'\tX({n})' for n in calls) + '\n')
 
@@ -263,7 +264,7 @@ def coverage(calls):
 
 
 def scan(files, current):
-    """Driver functions that hand-written code calls as DRV(cuX(...)) or drv.cuX."""
+    """Returns the driver functions that handwritten code calls as DRV(cuX(...)) or drv.cuX."""
     used = set()
     for path in files:
         with open(path, encoding='utf-8') as f:

@@ -43,7 +43,7 @@ def build_folder():
 
 
 def _cuda_include():
-    """The toolkit's header folder: $CUDA_INC, else the first usual place."""
+    """Returns the toolkit's header folder: $CUDA_INC, else the first usual place."""
     for path in (os.environ.get('CUDA_INC'), build_folder() + '/nvcc/include',
                  os.environ.get('CUDA_HOME', '/nonexistent') + '/include', '/usr/local/cuda/include'):
         if path and os.path.exists(os.path.join(path, 'cuda.h')):
@@ -53,7 +53,7 @@ def _cuda_include():
 
 @functools.lru_cache(None)
 def _compiler_include():
-    """stddef.h and friends: Debian's libclang ships without a resource folder."""
+    """Returns the folder of stddef.h and the like: Debian's libclang has no resource folder."""
     for cmd in (['clang', '-print-resource-dir'], ['gcc', '-print-file-name=include']):
         try:
             out = subprocess.run(cmd, capture_output=True, text=True, check=True).stdout.strip()
@@ -118,7 +118,7 @@ class Type:
 
     @functools.cached_property
     def fields(self):
-        """Fields with byte offsets; members of anonymous structs have offsets of their own record."""
+        """Returns fields with byte offsets; members of anonymous structs have offsets in their own record."""
         out = []
         for f in self._c.get_canonical().get_fields():
             off = f.get_field_offsetof()
@@ -126,7 +126,7 @@ class Type:
         return out
 
     def has_pointer(self, handles=False):
-        """Does a client address (with handles=True: or a handle) hide anywhere inside?"""
+        """Is there a client address (with handles=True: or a handle) anywhere inside?"""
         if self.kind in ('pointer', 'function'):
             return True
         if self.kind == 'handle':
@@ -137,11 +137,11 @@ class Type:
 
     @property
     def bare(self):
-        """The spelling without a const at this level."""
+        """Returns the spelling without a const at this level."""
         return re.sub(r'^const\s+|\s+const$', '', self.spelling)
 
     def declare(self, name):
-        """C text that declares `name` with this type (handles function pointers and arrays)."""
+        """Returns C text that declares `name` with this type (also for function pointers and arrays)."""
         text = self.spelling
         if '(*)' in text:
             return text.replace('(*)', f'(*{name})', 1)
@@ -180,7 +180,7 @@ class Function:
     deprecated: bool = False
 
     def prototype(self, name=None):
-        """C text of the declaration, without the semicolon."""
+        """Returns C text of the declaration, without the semicolon."""
         args = ', '.join(p.declare() for p in self.params) or 'void'
         return f'{self.result.spelling} {name or self.name}({args})'
 
@@ -228,7 +228,7 @@ def _add(hdr, cur, keep):
 
 
 def _add_all(hdr, parent, keep):
-    """extern "C" { } is a parent of its own, which libclang does not always name."""
+    """Adds what a parent has. extern "C" { } is a parent of its own, which libclang does not always name."""
     for cur in parent.get_children():
         if cur.kind in (ci.CursorKind.LINKAGE_SPEC, ci.CursorKind.UNEXPOSED_DECL):
             _add_all(hdr, cur, keep)
@@ -258,14 +258,15 @@ def parse(source, defines=(), keep=lambda name: name.startswith('cu'), cplusplus
 
 
 def driver_source():
-    """Text whose parse declares every exported driver function, old versions and _ptsz included."""
+    """Returns text whose parse declares every exported driver function, with old versions and _ptsz."""
     return ('#define __CUDA_API_VERSION_INTERNAL\n#define __CUDA_API_VERSION_INTERNAL_ODR\n'
             '#include <cuda.h>\n#include <cudaProfiler.h>\n')
 
 
 @functools.lru_cache(None)
 def current_names():
-    """{name in source: exported symbol} for programs built against this cuda.h, e.g. cuMemAlloc -> cuMemAlloc_v2."""
+    """Returns {name in source: exported symbol} for programs built against this cuda.h, e.g. cuMemAlloc ->
+    cuMemAlloc_v2."""
     hdr = parse('#include <cuda.h>\n')
     out = {}
     for name, body in hdr.macros.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of *.api and *.refused: what each says about its library itself.
+"""Reads the heads of *.api and *.refused: each says facts about its library itself.
 
 Owns the words that need no header of NVIDIA's (README.md lists them); describe.py reads the
 rest. All lists of libraries come from here.
@@ -30,15 +30,15 @@ TYPES = 255
 
 @dataclass
 class Profile:
-    """How the code of one API spells what all of them have."""
+    """The spellings that the code of one API has for what all of them have."""
     name: str = 'cuda'
     number: int = 0
     soname: str = 'libcuda.so.1'
     prefix: str = 'cu'
-    title: str = ''                              # what documents call it
+    title: str = ''                              # the documents' name for it
     package: list = field(default_factory=list)  # on PyPI, with headers: NAME==VERSION and its hash
     header: list = field(default_factory=list)   # a file, and how to know that it is of that version
-    functions: int = 0                           # so many do the headers declare
+    functions: int = 0                           # the number that the headers declare
     refused: bool = False                        # it loads and refuses: NAME.refused
     source: str = ''
     status: str = 'CUresult'
@@ -47,20 +47,20 @@ class Profile:
         'handle': 'CUDA_ERROR_INVALID_HANDLE', 'value': 'CUDA_ERROR_INVALID_VALUE',
         'missing': 'CUDA_ERROR_NOT_SUPPORTED'})
     answers: list = field(default_factory=list)  # statuses besides success that come with outputs
-    types: tuple = (0, 64)                       # first handle type, number of them
-    nodes: dict = field(default_factory=dict)    # of exports that have a version of their own
+    types: tuple = (0, 64)                       # the first handle type, and how many there are
+    nodes: dict = field(default_factory=dict)    # version nodes of the exports that have their own
     unversioned: bool = False                    # the genuine exports have no version
     bare: bool = False                           # needs neither cuInit nor a context
-    version: str = ''                            # the function that says the library's, else a property
+    version: str = ''                            # the function that says the library's version; else a property
     loaded: str = ''                             # the worker's hook after loading it
-    open: str = ''                               # the client's own answer to: may calls be made?
-    exports: list = field(default_factory=list)  # functions of no header
+    open: str = ''                               # the client's own function that says whether calls may be made
+    exports: list = field(default_factory=list)  # functions that no header declares
     besides: list = field(default_factory=list)  # files of its folder that it opens itself
-    kinds: dict = field(default_factory=dict)    # of values, by their name: the type that travels
-    include: str = ''                            # the worker's header of what annotations call
-    moves: dict = field(default_factory=dict)    # of objects: fields that are addresses
+    kinds: dict = field(default_factory=dict)    # the type that is sent, by the name of a value kind
+    include: str = ''                            # the worker's header that declares what annotations call
+    moves: dict = field(default_factory=dict)    # fields of objects that are addresses
     follows: list = field(default_factory=list)  # opaque structs that end with what they were made from
-    keeps: dict = field(default_factory=dict)    # of kept descriptors: the words behind their names
+    keeps: dict = field(default_factory=dict)    # the words behind the names of kept descriptors
 
     @property
     def driver(self):
@@ -68,21 +68,22 @@ class Profile:
 
     @property
     def variable(self):
-        """Of NVIDIA's variables and of ours, WORMHOLE_..., what stands for the library."""
+        """Returns the library's part of the names of NVIDIA's variables and of ours, WORMHOLE_..."""
         return self.name.upper()
 
     @property
     def versioned(self):
-        """NVIDIA's version node is the soname; the linker takes none with a '-', and then there is none."""
+        """Returns NVIDIA's version node, which is the soname. The linker accepts none with a '-', and then
+        there is none."""
         return not self.unversioned and re.match(r'[\w.]+$', self.soname) is not None
 
     def node(self, name):
-        """The version of an export; '' if it has none."""
+        """Returns the version of an export; '' if it has none."""
         return self.nodes.get(name, self.soname if self.versioned else '')
 
 
 def head_line(profile, words):
-    """One line about the library itself. False: it is another line."""
+    """Reads one line about the library itself. False: it is another line."""
     word, rest = words[0], words[1:]
     if word == 'library':
         profile.name, profile.number, profile.soname, profile.prefix = rest[0], int(rest[1]), rest[2], rest[3]
@@ -145,7 +146,7 @@ def _refused(path):
 
 
 def _check(libraries):
-    """Numbers and handle types belong to one library each."""
+    """Checks that numbers and handle types belong to one library each."""
     taken = {}
     for p in libraries:
         if not 0 < p.number < MOST or p.types[0] + p.types[1] > TYPES:
@@ -157,7 +158,7 @@ def _check(libraries):
 
 
 def forwarded(folder=HERE):
-    """Libraries that the worker serves, by number."""
+    """Returns the libraries that the worker serves, by number."""
     paths = [p for p in glob.glob(os.path.join(folder, '*.api')) if os.path.basename(p) != 'cuda.api']
     libraries = sorted(map(_forwarded, paths), key=lambda p: p.number)
     _check(libraries)
@@ -165,7 +166,7 @@ def forwarded(folder=HERE):
 
 
 def refused(folder=HERE):
-    """Those that load and refuse."""
+    """Returns the libraries that load and refuse."""
     return [_refused(p) for p in sorted(glob.glob(os.path.join(folder, '*.refused')))]
 
 
@@ -192,7 +193,7 @@ def server_header(libraries):
 
 
 def wire_files(p):
-    """The handwritten header of a library's messages, if it has one, and those that this includes."""
+    """Returns the handwritten header of a library's messages, if it has one, and those that it includes."""
     name = f'wire_{p.name}.h'
     more = re.findall(r'^#include "(wire_\w+\.h)"', wire_text(name), re.M)
     return [name] + more if os.path.exists(os.path.join(HERE, name)) else []
@@ -209,7 +210,7 @@ def makefile(libraries, refuse):
 
 
 def table(libraries):
-    """Blanks stand between columns."""
+    """Puts blanks between columns."""
     text = '# name variable soname functions\n'
     for p in libraries:
         text += f'{p.name} {p.variable} {p.soname} {p.functions}\n'

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for objects of a library that keep addresses (lines `holds`). What makes or sets one, i.e.
-has no object of the library's handle, notes the addresses in the worker; what reads one with
-such a handle asks for them again (server/session/held.h)."""
+"""Code for objects of a library that keep addresses (lines `holds`). A call that makes or sets one, i.e. that has no
+object of the library's handle, notes the addresses in the worker. A call that reads one with such a handle asks for
+them again (server/session/held.h)."""
 
 
 def _notes(d, call):
-    """The addresses that its object keeps from then on."""
+    """Returns the addresses that its object keeps from then on."""
     reads = any(a.kind == 'object' for a in call.args)
     return [] if reads or not d.first_listed('holds', call) else [a for a in call.args if a.reach == 'device']
 
@@ -15,12 +15,13 @@ def _are_values(a):
 
 
 def _place(notes, a):
-    """Values are set alone, too; the others together, always in the same order."""
+    """Returns the place of an address: values are also set alone; the others are set together, always in the
+    same order."""
     return 0 if _are_values(a) else 1 + [x for x in notes if not _are_values(x)].index(a)
 
 
 def _asks_sizes(call):
-    """Does it follow none of the addresses? cuSPARSE's documentation says so of these."""
+    """Does the call follow none of the addresses? cuSPARSE's documentation says so of these."""
     return call.name.endswith('_bufferSize')
 
 
@@ -38,7 +39,7 @@ def locals_of(d, call):
 
 
 def take(d, call, a):
-    """Behind the check of a handle that is read."""
+    """Returns the check that follows the check of a handle that is read."""
     if not d.listed('holds', a.type) or not any(x.kind == 'object' for x in call.args):
         return []
     reach = 'wh_held_sizes' if _asks_sizes(call) else 'wh_held_reach'
@@ -46,7 +47,7 @@ def take(d, call, a):
 
 
 def keep(a):
-    """In the place of the check of an address that is followed at once."""
+    """Replaces the check of an address that is followed at once."""
     return [f'{local(a)} = wh_held_keep(s, q->{a.name});']
 
 
@@ -55,7 +56,7 @@ def room(d, call):
 
 
 def _said(d, call):
-    """The object that a call is about and does not read, and the addresses that it says of it."""
+    """Returns the object that a call is about and does not read, and the addresses that the call answers about it."""
     of = next((a for a in call.args if a.kind == 'handle' and d.listed('holds', a.type)), None)
     if not of or any(a.kind == 'object' for a in call.args):
         return None, []
@@ -63,7 +64,7 @@ def _said(d, call):
 
 
 def reply(d, call):
-    """Once the library has taken them, or has said them."""
+    """Comes after the library has accepted the addresses, or has answered them."""
     notes, a = _notes(d, call), d.first_listed('holds', call)
     if len(notes) > 3:
         raise SystemExit(f'{d.path}: {call.name}: an object that holds more than WH_HELD addresses')

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind `hostwork[size]`: a workspace in host memory, of `size` bytes.
 
-Nothing of it travels but whether there is one: the worker has its own for the call. A
-library writes to it with the worker's rights, so the client's word for its size is not
-enough: the library is asked what it needs, by the function's _bufferSize, whose
-parameters are of the same names. More than that the worker neither takes nor says.
+The client only says whether there is one: the worker has its own workspace for the call. A library writes to it with
+the worker's rights, so the client's size for it cannot be trusted. The worker asks the library for the needed size, by
+the function's _bufferSize, whose parameters have the same names. The worker neither allocates nor tells the library
+more than that.
 
-`hostwork[size:FUNCTION]`: the same where the call has no such parameter, and FUNCTION says
-`size`. `hostwork[=CALL]`: what a function of the worker returns, NULL where there is no
-memory; it stays that function's.
+`hostwork[size:FUNCTION]`: the same if the call has no such parameter; FUNCTION says `size`. `hostwork[=CALL]`: the
+workspace that a function of the worker returns, NULL if there is no memory; it stays that function's.
 """
 
 END = 'wh_library_host_work_end(s);'
@@ -27,7 +26,7 @@ def end(a):
 
 
 def prepare(d, call, a, name, server_arg):
-    """Statements of the worker, once all other parameters are checked."""
+    """Returns statements of the worker that come after the checks of all other parameters."""
     errors = d.profile.errors
     if kept(a):
         return [f'{name} = {a.count[1:]};', f'if (!{name})', f"\treturn {errors['memory']};"]

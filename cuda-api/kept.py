@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for descriptors that a library only reads (lines `kept`): what makes and sets one is kept
-in the client, and other calls get one of the worker's that was made alike (client-stubs/kept.h)."""
+"""Code for descriptors that a library only reads (lines `kept`). Calls that make and set one are kept in the client, and
+other calls get a descriptor of the worker that was made alike (client-stubs/kept.h)."""
 
 MAKES, SETS, ENDS = 'makes', 'sets', 'ends'
 
 
 def name_of(d, ctype):
-    """The kind of kept descriptor that a type is, or None."""
+    """Returns the name of the kept descriptors of a type, or None."""
     return d.listed('kept', ctype)
 
 
 def kind_of(d, a):
-    """The kind that a parameter is, by its value or in a struct of the program's, or None."""
+    """Returns the kind of a parameter that is a kept descriptor, by its value or in a struct of the program,
+    or None."""
     if a.kind in ('opaque', 'fresh'):
         return a.object.bare if a.object.bare in d.lists['kept'] else None
     return name_of(d, a.object if a.kind == 'out' and not a.array else a.type)
@@ -22,7 +23,7 @@ def says(d, kind, word):
 
 
 def descriptor(d, call):
-    """The one that a call makes, sets or ends: a struct is made by its own call, else it is the last one."""
+    """Returns the descriptor that a call makes, sets or ends. A struct's own call makes it, else it is the last one."""
     found = [a for a in call.args if kind_of(d, a)]
     if any(a.kind in ('opaque', 'fresh') for a in found):
         return next((a for a in found if a.kind == 'fresh'), found[-1])
@@ -30,7 +31,7 @@ def descriptor(d, call):
 
 
 def role(d, call):
-    """Of a call that is about one descriptor, else None."""
+    """Returns what a call does that is about one descriptor, else None."""
     a = descriptor(d, call) if d.lists['kept'] else None
     if a is None:
         return None
@@ -46,14 +47,14 @@ def makes_number(d, call):
 
 
 def parents(d, call):
-    """What a struct is made of, beside what every step needs."""
+    """Returns what a struct is made of, besides what every step needs."""
     own = descriptor(d, call)
     return [a for a in call.args if kind_of(d, a) and a is not own and not says(d, kind_of(d, a), 'own')] \
         if role(d, call) == MAKES else []
 
 
 def check(d, call, where):
-    """Every call says what it does to descriptors that its prototype does not call const."""
+    """Checks that every call says what it does to descriptors that its prototype does not call const."""
     said = call.hooks.get('alters', []) + call.hooks.get('leaves', [])
     own = descriptor(d, call) if role(d, call) else None
     for name in said:
@@ -72,7 +73,7 @@ def check(d, call, where):
 
 
 def kinds(d, api):
-    """The kinds of a library, for its client."""
+    """Returns the kinds of a library, for its client."""
     text, pro = '', d.profile
     for name in d.lists['kept']:
         struct = name in d.lists['opaque']
@@ -101,13 +102,13 @@ def declarations(d):
 
 
 def _read(d, call):
-    """Those that a call reads or changes, which are the worker's in its request."""
+    """Returns the descriptors that a call reads or changes: in its request they are the worker's."""
     own, others = descriptor(d, call) if role(d, call) else None, parents(d, call)
     return [a for a in call.args if kind_of(d, a) and a is not own and a not in others]
 
 
 def locals_of(d, call):
-    """Numbers of the worker's descriptors, before the slot is taken."""
+    """Returns locals with the numbers of the worker's descriptors, before the slot is taken."""
     out = []
     for a in _read(d, call):
         if a.kind == 'opaque':
@@ -120,7 +121,7 @@ def locals_of(d, call):
 
 
 def struct(d, call, a):
-    """What finds the number of a struct that a call reads."""
+    """Returns statements that find the number of a struct that a call reads."""
     pro = d.profile
     if a not in _read(d, call):
         return []
@@ -129,7 +130,8 @@ def struct(d, call, a):
 
 
 def done(d, call):
-    """Once the request was sent, or cannot be. The own kinds are nobody else's anyway."""
+    """Comes after the request was sent, or cannot be. A descriptor of an `own` kind needs none, since it is
+    never shared."""
     return [f'wh_kept_end_use(&{a.name}_use);' for a in _read(d, call)
             if a.kind == 'opaque' and not says(d, kind_of(d, a), 'own')]
 
@@ -143,7 +145,7 @@ def pack(d, call, a):
 
 
 def places(d, call, message):
-    """Where the request or its response has what is kept."""
+    """Returns the offsets in the request or its response for what is kept."""
     a, others, keys = descriptor(d, call), parents(d, call), call.hooks.get('steps', [])
     req = f'struct wh_req_{call.name}'
     fields = [f'.at = offsetof(struct wh_{message}_{call.name}, {a.name})']
@@ -157,7 +159,7 @@ def places(d, call, message):
 
 
 def run(d, call):
-    """Statements in the place of those that send the request."""
+    """Returns the statements that replace those which send the request."""
     a, pro = descriptor(d, call), d.profile
     lib, bad, kind = pro.name, pro.errors['handle'], f'&wh_kept_{kind_of(d, a)}'
     if role(d, call) == ENDS:
@@ -172,6 +174,6 @@ def run(d, call):
 
 
 def end(d, call, head):
-    """The whole function of one that ends a descriptor."""
+    """Returns the whole function that ends a descriptor."""
     body = ''.join(f'\t{x}\n' for x in run(d, call))
     return f'{head}\n{{\n\t{d.profile.status} res;\n\n{body}\treturn res;\n}}\n\n'

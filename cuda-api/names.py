@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for what answers name: handles of the driver's and of libraries become the client's
-by the lines `names`, and structs by the worker's own code."""
+"""Code for what answers name: handles of the driver and of libraries become the client's by the lines `names`, and
+structs by the worker's own code."""
 
 
 def put(d, a):
-    """How a handle that the driver or a library answers becomes the client's. Of the driver's types wh_shown() knows."""
+    """Returns the function by which a handle in an answer becomes the client's. For the driver's types
+    wh_shown() decides."""
     name = d.handle_name(a.object) if a.type.kind in ('pointer', 'array') else None
     return 'wh_put_made' if name and not d.profile.driver and d.lists['names'].get(name) == 'made' else 'wh_put'
 
 
-# A device's or the process's: they live on when the context ends that was current.
+# These belong to a device or the process: they live on when the context ends that was current.
 WHOLE_DEVICE = ('CUcontext', 'CUmemoryPool', 'CUmemGenericAllocationHandle')
 
 
 def owner_of(d, call, made=None):
-    """The handle whose end is the end of what the call returns, of the type made."""
+    """Returns the handle whose end also ends what the call returns, if that has the type `made`."""
     if not d.profile.driver or made in WHOLE_DEVICE:
         return '0'
-    # What is made from a graph lives without it.
+    # An object that is made from a graph lives without it.
     if made == 'CUgraphExec' or call.name == 'cuGraphClone' or call.name.startswith('cuGraphInstantiate'):
         return 'q->hdr.ctx'
     for a in call.args:
@@ -28,19 +29,19 @@ def owner_of(d, call, made=None):
 
 
 def owner_of_value(made):
-    """The same for what is no handle, but a number of the driver's."""
+    """Returns the same for a number of the driver that is no handle."""
     return '0' if made in WHOLE_DEVICE else 'q->hdr.ctx'
 
 
 def records_each(n, a, function, count, check):
-    """Statements that translate each struct of an array by the worker's own code (records.c)."""
+    """Returns statements that translate each struct of an array by the worker's own code (records.c)."""
     each = f'{function}_{a.object.bare}(s, &{n}[i])'
     lines = [f'\tres = {each};', '\tif (res != CUDA_SUCCESS)', '\t\treturn res;'] if check else [f'\t{each};']
     return [f'for (size_t i = 0; {n} && i < {count}; i++)' + (' {' if check else '')] + lines + (['}'] if check else [])
 
 
 def shown(d, api):
-    """The one place where what the driver answers becomes what a client may name."""
+    """Returns the one function that turns what the driver answers into what a client may name."""
     how = d.lists['names']
     text = 'void *wh_shown(struct wh_session *s, unsigned int type, void *real)\n{\n\tswitch (type) {\n'
     for h in api.handles:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for structs in the program's memory whose inside is the library's own (kinds
-`opaque` and `fresh`): the program's has the name of one in the worker, a box
-(client-stubs/opaque.h, server/session/box.h)."""
+"""Code for structs in the program's memory whose inside only the library knows (kinds `opaque` and `fresh`). The
+program's struct has the name of one in the worker, a box (client-stubs/opaque.h, server/session/box.h)."""
 
 
 def types_of(d):
@@ -9,14 +8,14 @@ def types_of(d):
 
 
 def good(d, a):
-    """The client, before a call: is there one, or a place for one?"""
+    """Client, before a call: checks that there is a struct, or a place for one."""
     if a.kind == 'fresh':
         return [f'if (!{a.name})', f"\treturn {d.profile.errors['value']};"]
     return [f'if (!wh_opaque_is({a.name}, WH_H_{a.object.bare}))', f"\treturn {d.profile.errors['handle']};"]
 
 
 def unpack(a):
-    """The client, after it: the program's struct becomes one."""
+    """Client, after a call: writes the program's struct."""
     return [f'wh_opaque_make({a.name}, WH_H_{a.object.bare}, r->{a.name});'] if a.kind == 'fresh' else []
 
 
@@ -28,14 +27,14 @@ def take(d, a, name):
 
 
 def room(d, a, name):
-    """Right before the call: nothing leaves the handler between this and `done`."""
+    """Worker, right before the call: makes a box. Nothing leaves the handler between this and `done`."""
     if a.kind != 'fresh':
         return []
     return [f'{name} = wh_box_new(sizeof(*{name}));', f'if (!{name})', f"\treturn {d.profile.errors['memory']};"]
 
 
 def done(d, call, local):
-    """After a call that makes one: it goes, or stays with those that it was made from."""
+    """Worker, after a call that makes one: the box is freed, or stays with those that it was made from."""
     out = []
     for a in call.args:
         if a.kind != 'fresh':
