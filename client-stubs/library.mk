@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A stub library over our libcuda.so.1, for the Makefile of a folder here, which has the name
-# of the description, cuda-api/NAME.api: it sets, for files of the folder above, SHARED, and includes
-# ../../common.mk before.
+# Builds a stub library over our libcuda.so.1, for the Makefile of a folder here. The folder has the name of
+# the description, cuda-api/NAME.api. The Makefile includes ../../common.mk first, and sets SHARED if it uses
+# files of the folder above.
 include $(TOP)/cuda-api/libraries.mk
 NAME   := $(notdir $(CURDIR))
 SONAME := $(SONAME_$(NAME))
@@ -36,13 +36,13 @@ $(MORE): $(OBJ)/shared_%.o: ../%.c
 $(OBJ)/gen_$(NAME)_client.o:
 	$(call say,CC,$@)$(CC) $(CFLAGS_LIB) -c -o $@ $(GEN)/$(@F:.o=.c)
 
-# Needs the exact interface of our libcuda.so.1. An exported name without code fails here.
+# The library needs the exact interface of our libcuda.so.1. An exported name without code fails here.
 $(LIB): $(OBJS) $(OUT)/libcuda.so.1
 	$(call say,LD,$@)$(CC) -shared -o $@ $(OBJS) $(OUT)/libcuda.so.1 -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=$(GEN)/gen_lib$(NAME).map -Wl,--no-undefined-version \
 		-Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -lpthread
 
-# For programs that are linked here.
+# Programs that are linked here need this link.
 $(DEV): $(LIB)
 	$(Q)ln -sf $(SONAME) $@
 

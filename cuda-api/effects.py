@@ -21,18 +21,18 @@ ANYTHING = 'anything'
 # The words, in the order of their bits, and the generated header's text for each.
 WORDS = {
     'neutral': "it changes nothing that a launch's answer depends on",
-    'reports': "and it makes nothing, so an older error can stand in its result's place",
+    'reports': "it is neutral and makes nothing, so an older error can take its result's place",
     'quiet': 'it makes the device neither read nor write',
     'begins_capture': 'launches become nodes, none is posted',
-    'ends_capture': 'and no longer do',
+    'ends_capture': 'launches no longer become nodes',
     'event': 'another process may act on its return, once events are shared',
-    'shares': 'events with another process',
+    'shares': 'it shares events with another process',
     'settles': 'its success says that work is done',
     'together': "the worker may run it while it runs other threads' calls",
     'waits': 'the driver may wait for the device in it',
 }
 # The flag +frees says this bit.
-FREES = 'memory that a posted call could name'
+FREES = 'it frees memory that a posted call could name'
 # A call that the worker runs together with others must be neutral: it ends nothing that another has looked up.
 TOGETHER = 'together'
 # A call that changes what is known is not neutral.
@@ -110,7 +110,7 @@ def macro(word):
 
 
 def gen_effects(api):
-    text = HEAD + '/* What a call does to what the client knows; 0: nothing is known, so the worst is assumed. */\n'
+    text = HEAD + '/* The effects of each call on what the client knows; 0: unknown, so the worst is assumed. */\n'
     for i, (word, meaning) in enumerate(list(WORDS.items()) + [('frees', FREES)]):
         text += f'#define {macro(word)} {1 << i:#x}' + (f'\t/* {meaning} */\n' if meaning else '\n')
     text += '\nstatic const uint16_t wh_effects[WH_CALLS] = {\n'

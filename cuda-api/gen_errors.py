@@ -21,7 +21,7 @@ struct text {
 	const char *name, *text;
 };
 
-/* A code of cuda.h that is not here is a warning of the compiler. */
+/* If a code of cuda.h is missing here, the compiler warns. */
 static struct text find(CUresult code)
 {
 	switch (code) {

@@ -50,7 +50,7 @@ def gen_wire(d, api, top):
     text += "/* The upper half is the library's number. */\n"
     for c in calls_by_number(api):
         text += f'#define WH_CALL_{c.name} {pro.number << 16 | c.number:#x}\n'
-    text += f'#define WH_{pro.name.upper()}_CALLS {top}\n\n/* Of numbers and structs: both ends must agree. */\n'
+    text += f'#define WH_{pro.name.upper()}_CALLS {top}\n\n/* A hash of numbers and structs: both ends must agree. */\n'
     text += f'#define WH_{pro.name.upper()}_HASH {g.fnv64(g.signature(d, api)):#018x}ULL\n\n'
     calls = g.in_order(api)
     for c in calls:
@@ -67,7 +67,7 @@ def gen_wire(d, api, top):
 # --- Client --------------------------------------------------------------------------
 
 LOST = '''
-/* What a call returns that never reached the library. */
+/* Returns the status of a call that never reached the library. */
 static inline {status} wh_{name}_lost(CUresult res)
 {{
 	switch (res) {{
@@ -203,7 +203,7 @@ def called(d, api):
 def gen_server_h(d, api):
     pro = d.profile
     text = f'#include "session/library.h"\n#include "gen_{pro.name}_wire.h"\n\n'
-    text += f"/* The library's functions; NULL where it lacks one. */\nstruct wh_{pro.name}_functions {{\n"
+    text += f"/* The library's functions; NULL if it lacks one. */\nstruct wh_{pro.name}_functions {{\n"
     for name in called(d, api):
         f = api.calls[name].func
         args = ', '.join(p.declare() for p in f.params) or 'void'

@@ -222,7 +222,7 @@ def gen_driver(used):
 def gen_errors(errors, driver):
     names = {code: name for code, name, _ in errors}
     out = [BANNER + '#include "cudart.h"\n',
-           '/* The one mapping: where both sides have the number, they mean the same. */',
+           '/* The one mapping: a number that both sides have means the same. */',
            'cudaError_t rt_error_slow(CUresult result)\n{\n\tswitch (result) {']
     for name, code in sorted(driver.enums['CUresult'].items(), key=lambda x: x[1]):
         if code in names:

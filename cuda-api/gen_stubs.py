@@ -47,7 +47,7 @@ def gen_api(d, api, top):
     text = BANNER + '#ifndef GEN_API_H\n#define GEN_API_H\n\n'
     for c in sorted((c for c in api.calls.values() if c.number > 0), key=lambda c: c.number):
         text += f'#define WH_CALL_{c.name} {c.number}\n'
-    text += f'#define WH_CALLS {top}\n\n/* Of the call numbers and message structs: both ends must agree. */\n'
+    text += f'#define WH_CALLS {top}\n\n/* A hash of call numbers and message structs: both ends must agree. */\n'
     return text + f'#define WH_API_HASH {fnv64(signature(d, api)):#018x}ULL\n\n#endif\n'
 
 
@@ -717,12 +717,12 @@ def driver_functions(api):
 
 def gen_server_h(d, api):
     text = BANNER + '#ifndef GEN_SERVER_H\n#define GEN_SERVER_H\n\n'
-    text += "/* The backend's functions; NULL where it lacks one. */\nstruct wh_driver {\n"
+    text += "/* The backend's functions; NULL if it lacks one. */\nstruct wh_driver {\n"
     for name in driver_functions(api):
         f = api.calls[name].func
         args = ', '.join(p.declare() for p in f.params) or 'void'
         text += f'\t{f.result.spelling} (*{name})({args});\n'
-    text += '};\n\n/* What a client may name in place of this object of the driver; NULL: nothing. */\n'
+    text += '};\n\n/* Returns what a client may name in place of this driver object; NULL: nothing. */\n'
     text += 'void *wh_shown(struct wh_session *s, unsigned int type, void *real);\n'
     for function in sorted(set(d.lists['names'].values()) - {'any', 'made'}):
         text += f'void *{function}(struct wh_session *s, void *real);\n'

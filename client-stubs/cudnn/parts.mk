@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cuDNN's parts under names of their own: each function of them is libcudnn.so.9's. What
-# the engines and the heuristics have is for cuDNN itself: theirs are there to be found.
+# Builds cuDNN's parts under their own names: each of their functions is libcudnn.so.9's. The engines and
+# the heuristics serve cuDNN itself, so their files only have to be found.
 SPLIT       := ops cnn adv graph
 EMPTY_SPLIT := heuristic engines_precompiled engines_runtime_compiled
 PART_LIBS   := $(SPLIT:%=$(OUT)/libcudnn_%.so.9) $(EMPTY_SPLIT:%=$(OUT)/libcudnn_%.so.9)
