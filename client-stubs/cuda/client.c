@@ -476,10 +476,7 @@ void wh_thread_first(void)
 
 /* --- The end of the process --------------------------------------------------------- */
 
-/*
- * Prints how many of the program's calls were answered without the worker, if WORMHOLE_STATS
- * asks.
- */
+/* Says how many requests went to the worker, and for how many of these a thread waited. */
 static void print_stats(void)
 {
 	const char *on = getenv("WORMHOLE_STATS");

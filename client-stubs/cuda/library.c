@@ -168,7 +168,7 @@ void *wh_library_begin(struct wh_call *c, struct wh_library *lib, uint32_t call,
 	return lib->bare ? wh_begin_connected(c, call, size) : wh_begin(c, call, size);
 }
 
-/* It also ends what is known of the library's other statuses: they are asked for again. */
+/* Also makes void what is known of statuses of the library's other calls: these wait again. */
 bool wh_library_run(struct wh_call *c, size_t fixed)
 {
 	bool answered;

@@ -43,7 +43,7 @@ struct wh_library {
 };
 
 /*
- * What a file of a stub library does in a fork's child, which has no pair yet (fork.c): its
+ * Runs `does` for a file of a stub library in a fork's child, which has no pair yet (fork.c): its
  * locks may have been held by threads that do not exist there. A file uses this once.
  */
 #define WH_IN_CHILD(does)						\

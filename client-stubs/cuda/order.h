@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of posted calls, and their order between slots (order.c). */
+/* Knowledge about posted calls, and their order between slots (order.c). */
 #ifndef WORMHOLE_ORDER_H
 #define WORMHOLE_ORDER_H
 

@@ -15,7 +15,7 @@ CUresult wh_connect(bool init);
 
 /* fork.c: the state with which a child begins. */
 void wh_fork_matters(void);	/* from now on there is something that a child must not have */
-bool wh_fork_may_connect(void);	/* for a fork's child */
+bool wh_fork_may_connect(void);	/* may a fork's child connect? */
 bool wh_registered_hold(void);	/* register.c: around a fork */
 void wh_registered_release(void);
 void wh_registered_after_fork(void);	/* in the child */

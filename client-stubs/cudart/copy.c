@@ -236,7 +236,7 @@ cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch, int value, size_t widt
 						   cudaStreamPerThread));
 }
 
-/* One rectangle when the slices follow each other without a gap, else one per slice. */
+/* Fills one rectangle if the slices follow each other without a gap, else one per slice. */
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value,
 			      struct cudaExtent extent, cudaStream_t stream)
 {

@@ -313,7 +313,7 @@ static cudnnStatus_t start(struct wh_kept *k, cudnnBackendDescriptorType_t type)
 	return res;
 }
 
-/* What it is in the worker does not belong to the program any more. */
+/* Gives up the object's descriptor in the worker. */
 static void end_own(struct wh_kept *k)
 {
 	wh_kept_let_go(k);
