@@ -71,9 +71,13 @@ class Host:
         environment = dict(os.environ)
         if not os.geteuid() and environment.get("WORMHOLE_WORKER_UID") != "none":
             environment["WORMHOLE_WORKER_UID"] = str(self.uids)
-        subprocess.run([WORMHOLE, "serve", "--backend", "softgpu", "--daemon", "--dir", self.dir,
-                        "--part-size", "16M"], check=True, env=environment,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # A pipe would not end, since processes of the server may keep their standard error.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+            status = subprocess.run([WORMHOLE, "serve", "--backend", "softgpu", "--daemon", "--dir", self.dir,
+                                     "--part-size", "16M"], check=False, env=environment,
+                                    stdout=subprocess.DEVNULL, stderr=said).returncode
+            said.seek(0)
+            assert not status, f"wormhole serve ended with {status}: {said.read().strip()}"
         with open(self.dir + "/server.lock", encoding="utf-8") as f:
             self.pid = int(f.read())
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

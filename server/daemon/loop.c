@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #define MAX_EVENTS	2048	/* tenants, their processes, connections */
 #define AT_ONCE		64
@@ -71,6 +72,19 @@ void wh_loop_remove(int fd)
 			epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
 			events[i].fd = REMOVED;
 		}
+}
+
+void wh_loop_leave(void)
+{
+	int i;
+
+	for (i = 0; i < nevents; i++)
+		if (events[i].fd >= 0)
+			close(events[i].fd);
+	nevents = 0;
+	if (epoll >= 0)
+		close(epoll);
+	epoll = -1;
 }
 
 void wh_loop_pause(int fd, bool pause)

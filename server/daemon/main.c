@@ -10,13 +10,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -33,7 +31,6 @@
 #define DEFAULT_PART	(256UL << 20)
 #define DEFAULT_SLACK	(1ULL << 30)
 #define DEFAULT_PERIOD	250
-#define MAX_FILES	20480
 
 struct wh_server wh_server = {
 	.self = "/proc/self/exe", .part_size = DEFAULT_PART,
@@ -78,66 +75,7 @@ static const char help[] =
 "  --daemon           go to the background once clients can connect; messages then go\n"
 "                     to DIR/server.log\n";
 
-/* --- Children --------------------------------------------------------------------- */
-
-void wh_child_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGIO, SIG_DFL);
-}
-
-/* Closes all descriptors above 2: now, or with CLOSE_RANGE_CLOEXEC at the next exec. */
-static void close_others(unsigned int flags)
-{
-	int fd;
-
-	if (!close_range(3, ~0U, flags))
-		return;
-	for (fd = 3; fd < MAX_FILES; fd++)	/* kernels before 5.9, or 5.11 for the flag */
-		flags ? fcntl(fd, F_SETFD, FD_CLOEXEC) : close(fd);
-}
-
-void wh_close_in_child(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	setsid();
-	dup2(null, 0);
-	dup2(null, 1);
-	close_others(CLOSE_RANGE_CLOEXEC);
-}
-
-pid_t wh_start(char *const argv[], int keep)
-{
-	return wh_start_as(argv, keep, NULL);
-}
-
-pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid)
-		return pid;
-	wh_close_in_child();
-	if (as) {
-		wh_isolation_enter(as);
-		wh_environment_in_child();
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	wh_child_signals();
-	if (keep == 3)
-		fcntl(3, F_SETFD, 0);
-	else if (dup2(keep, 3) < 0)
-		_exit(1);
-	execv(wh_server.self, argv);
-	_exit(127);
-}
+/* --- Signals ------------------------------------------------------------------------ */
 
 static void reap(void)
 {
@@ -248,9 +186,9 @@ static void raise_files(void)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= MAX_FILES)
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= WH_MAX_FILES)
 		return;
-	r.rlim_cur = r.rlim_max < MAX_FILES ? r.rlim_max : MAX_FILES;
+	r.rlim_cur = r.rlim_max < WH_MAX_FILES ? r.rlim_max : WH_MAX_FILES;
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
@@ -277,7 +215,7 @@ static int serve(bool background)
 	 * Readers of the caller's open files wait for the caller's end, and must not wait for ours.
 	 */
 	if (background)
-		close_others(0);
+		wh_close_others(-1);
 	null = background ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
 	ready = null < 0 ? -1 : leave_terminal();
 	if (background && ready < 0) {

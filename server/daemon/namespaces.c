@@ -152,13 +152,11 @@ bool wh_namespaces_open(struct wh_isolation *i, char *err, size_t err_size)
 		snprintf(err, err_size, "%s", strerror(errno));
 		return false;
 	}
-	pid = fork();
+	pid = wh_fork(pair[1]);
 	if (pid < 0)
 		snprintf(err, err_size, "fork: %s", strerror(errno));
-	if (!pid) {
-		close(pair[0]);
+	if (!pid)
 		hold(pair[1], i->uid);
-	}
 	close(pair[1]);
 	if (pid > 0) {
 		good = collect(pair[0], pid, i);

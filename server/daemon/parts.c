@@ -146,7 +146,7 @@ static void end_part(struct tenant_worker *w)
 	pid_t pid;
 
 	if (bytes_of(w->part) > LITTLE) {
-		pid = fork();
+		pid = wh_fork(w->part);
 		if (!pid)
 			_exit(!give_back(w->part));
 		if (pid > 0) {

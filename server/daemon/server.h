@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declarations shared by the parts of wormhole-server: one process, one thread,
- * one loop. main.c owns the command line and the life of the process,
- * loop.c its events, tenants.c tenants and workers, control.c the control
- * socket, probe.c what the devices are, audit.c the driver's own figures.
+ * Declarations shared by the parts of wormhole-server: one process, one thread, one loop. main.c
+ * owns the command line and the life of the process, children.c what it forks, loop.c its events,
+ * tenants.c tenants and workers, control.c the control socket, probe.c what the devices are,
+ * audit.c the driver's own figures.
  */
 #ifndef WORMHOLE_SERVER_H
 #define WORMHOLE_SERVER_H
@@ -22,6 +22,7 @@
 
 #define WH_SOCKET_PATH	sizeof(((struct sockaddr_un *)0)->sun_path)
 #define WH_MAX_TENANTS	256
+#define WH_MAX_FILES	20480	/* the server's descriptors, at most */
 #define WH_DEFAULT	"default"	/* the tenant of the server's own socket */
 
 struct wh_server {
@@ -50,6 +51,15 @@ struct wh_server {
 extern struct wh_server wh_server;
 struct wh_isolation;
 
+/* --- children.c ------------------------------------------------------------------ */
+
+/*
+ * Forks a helper that ends without an exec. It has none of the server's descriptors above 2 but
+ * `keep`; -1: none at all.
+ */
+pid_t wh_fork(int keep);
+/* Closes all descriptors above 2 but this one; -1: all. */
+void wh_close_others(int keep);
 /*
  * Starts this program again, in another role. `argv` is without a program; `keep` is the one
  * descriptor that passes, as number 3. The child dies with this process. Returns its pid, or -1.
@@ -60,8 +70,8 @@ pid_t wh_start_as(char *const argv[], int keep, const struct wh_isolation *as);
 /* Call this in a child before its exec: sets signals as a program expects them. */
 void wh_child_signals(void);
 /*
- * Call this there, too: the child gets no terminal to type into, and no descriptor with which the
- * server was started.
+ * Call this there, too: the child gets no terminal to type into, keeps none of the descriptors that
+ * the server listens to, and leaves all others at its exec.
  */
 void wh_close_in_child(void);
 /* Call this there, too: only variables from a list of names stay (environment.c). */
@@ -128,6 +138,8 @@ void wh_loop_pause(int fd, bool pause);
  * uses.
  */
 void wh_loop_every(unsigned int ms, void (*fn)(void));
+/* Call this in a child: closes what the loop listens to. */
+void wh_loop_leave(void);
 void wh_loop_run(void);
 void wh_loop_stop(void);
 

@@ -59,7 +59,7 @@ static int count(void)
 int wh_uid_had(uid_t uid)
 {
 	int status = UNKNOWN << 8;
-	pid_t pid = fork();
+	pid_t pid = wh_fork(-1);
 
 	if (!pid)
 		_exit(wh_uid_become(uid) ? count() : UNKNOWN);
@@ -100,7 +100,7 @@ static int start_holder(uid_t user)
 	if (pipe2(fd, O_CLOEXEC))
 		return UNKNOWN;
 	holder.user = user;
-	holder.pid = fork();
+	holder.pid = wh_fork(fd[1]);
 	if (!holder.pid)
 		hold(user, server, fd[1]);
 	close(fd[1]);

@@ -48,7 +48,7 @@ static struct {
 /* Kills as that user, so that the kernel itself keeps us from killing another user's processes. */
 static void kill_all_of(uid_t uid)
 {
-	pid_t pid = fork();
+	pid_t pid = wh_fork(-1);
 
 	if (!pid) {
 		if (wh_uid_become(uid))
@@ -102,7 +102,7 @@ static bool usable(uid_t first)
 static bool works(uid_t uid, char *err, size_t err_size)
 {
 	int status = 1;
-	pid_t pid = fork();
+	pid_t pid = wh_fork(-1);
 
 	if (!pid)
 		_exit(wh_uid_become(uid) ? 0 : 1);
@@ -283,7 +283,7 @@ void wh_uid_give(uid_t uid, bool files)
 	}
 	/* The tenant may have made many files there. */
 	if (files)
-		pid = fork();
+		pid = wh_fork(-1);
 	if (files && !pid)
 		clean(uid);
 	if (pid > 0)

@@ -6,7 +6,7 @@
 : "${WH_BUILD:=@BUILD@}"
 . "$WH_TOP/tests/tenant/lib.sh"
 
-plan 17
+plan 22
 serve
 "$wormhole" tenant create keep --mem 64M
 start other --tenant keep -- alloc=1048576
@@ -47,5 +47,40 @@ like stat_knows_that_no_server_runs "$("$wormhole" stat gamma 2>&1)" "no server 
 serve
 is files_of_a_killed_server_are_removed "$(files | tr '\n' ' ')" "default.limits default.usage turns "
 is next_server_serves "$("$wormhole" run --mem 1G -- "$client" alloc=4096)" ok
+"$wormhole" stop
+
+# A server is killed while one of its processes is in a system call that can take long.
+held=$tmp/held
+mkdir "$held"
+chmod 777 "$held"
+serve_held() { HELD=$held LD_PRELOAD=$WH_BUILD/tests/tenant/bin/held.so serve; }
+kill_server() { pid=$(server) && kill -KILL "$pid" && await gone "$pid"; }
+hold() { mkfifo -m 666 "$held/$1"; }
+# The FIFO is gone before it is written to, so that nobody waits for a second word.
+release() {
+	exec 9<>"$held/$1"
+	rm "$held/$1"
+	echo >&9
+	exec 9>&-
+}
+
+serve_held
+hold unshare
+"$wormhole" tenant create held --mem 64M >"$tmp/create" 2>&1 &
+create=$!
+ok a_server_waits_for_its_helper await test -e "$held/unshare.waits"
+kill_server
+ok a_command_learns_of_the_end_at_once await gone $create
+ok and_the_next_server_starts_while_the_helper_lives serve
+release unshare
+"$wormhole" stop
+
+serve_held
+hold setns
+"$wormhole" run --mem 64M -- "$client" alloc=4096 >"$tmp/run" 2>&1 &
+ok a_worker_enters_its_namespaces await test -e "$held/setns.waits"
+kill_server
+ok and_the_next_server_starts_before_it_has serve
+release setns
 like second_server_is_refused "$("$wormhole" serve --backend softgpu 2>&1)" "another server answers there"
 finish

@@ -257,6 +257,30 @@ static bool parked_or_ended(void)
 	return wh_poll(!worker.vcpu->running || is_parked(), 5000);
 }
 
+static void end_notifications(u64 pair)
+{
+	while (wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_NOTIFY, pair, 0, 0, WH_NOTIFY_END).rax ==
+	       WH_OK)
+		;
+}
+
+/*
+ * A call may wait for what the server's kernel does: it ends each notification that it has begun,
+ * and releases the pair of a worker that has ended.
+ */
+static bool client_ends(void)
+{
+	u64 pair = G(&srv.vm, wh_known).handle;
+
+	if (!wh_poll(!client.vcpu->running, 1000)) {
+		end_notifications(worker.pair);
+		end_notifications(pair);
+		if (!worker.vcpu->running)
+			wh_leaf(srv.boss, &srv.kernel, 0, WH_LEAF_RELEASE, pair, 0, 0, 0);
+	}
+	return wh_ends_well(client.vcpu);
+}
+
 /* Steps of one actor. A worker that is parked takes no others. */
 static bool run_steps(const struct step *s, u32 n)
 {
@@ -286,7 +310,9 @@ static bool run_steps(const struct step *s, u32 n)
 	leaves += n;
 	memcpy(wh_gpa(vcpu->vm, (uintptr_t)copy), s, n * sizeof(*s));
 	wh_start(vcpu, actors[s->who].as, cpl, guest_steps, (uintptr_t)copy, n, 0, 0);
-	return s->who == WORKER_USER ? parked_or_ended() : wh_ends_well(vcpu);
+	if (s->who == WORKER_USER)
+		return parked_or_ended();
+	return vcpu == client.vcpu ? client_ends() : wh_ends_well(vcpu);
 }
 
 static void prepare(const struct sequence *q)
