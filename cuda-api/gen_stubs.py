@@ -685,7 +685,7 @@ def server_handler(d, call):
         then = re.sub(r'\bNAME\b', f'"{call.name}"', ','.join(call.hooks['then']))
         called += f"\tif (res == {pro.success})\n\t\tres = {then};\n"
     if 'waits' in call.effects:
-        called = f'\tif (!wh_gate_out(s))\n\t\treturn WH_AGAIN;\n{called}\twh_gate_in(s);\n'
+        called = f'\tif (!wh_callers_out(s))\n\t\treturn WH_AGAIN;\n{called}\twh_callers_in(s);\n'
     text += called
     text += '\twh_launch_end(s, stream);\n' if launches else ''
     text += lead(done)

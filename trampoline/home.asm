@@ -4,7 +4,7 @@
 ;; Runs after the switch back, and after every other way to return.
 ;; In       RESULT; all else unknown except rsp, which has a frame if this is home
 ;; Runs in  the client's EPT, with the client's FS and GS bases
-wh_gate_home:
+wh_client_home:
         is_world WORLD, WH_WORLD_CLIENT
         jne     .lost
         ;; here: home. The stack can be trusted again. MXCSR and x87 control word are the
@@ -37,13 +37,13 @@ wh_gate_home:
 
 ;; The switch has not happened, or the suspended call has failed.
 ;; In       STATUS: negative WH_* from KVM
-;; Runs in  the client's EPT, which wh_gate_home checks
-wh_gate_refused:
+;; Runs in  the client's EPT, which wh_client_home checks
+wh_client_refused:
         mov     RESULT, STATUS
         test    STATUS, STATUS
-        js      wh_gate_home
+        js      wh_client_home
         mov     RESULT, WH_EFATAL
-        jmp     wh_gate_home
+        jmp     wh_client_home
 
 ;; KVM puts a client here when it suspends a call, so that an interrupt, a signal or a
 ;; scheduler finds an ordinary thread. CONTINUE resumes the call, in the view or after
@@ -51,18 +51,18 @@ wh_gate_refused:
 ;; In       rdi = EPTP index of the slot, rsp = wh_slot.client.rsp,
 ;;          client FS and GS bases; all else unknown
 ;; Runs in  the client's EPT
-wh_gate_pending:
+wh_client_pending:
         endbr64
         mov     eax, WH_LEAF_CONTINUE
         clear   ecx
         continue_leaf
-        jmp     wh_gate_refused
+        jmp     wh_client_refused
 
-;; Belongs to the gate: a caller with alignment checks calls once more without them, and gets
+;; Belongs to delegate.asm: a caller with alignment checks calls once more without them, and gets
 ;; them again afterwards. So no call has them, and the way home need not check.
-;; In       the caller's registers; above them on the stack what the gate has pushed
+;; In       the caller's registers; above them on the stack what delegate_to_server has pushed
 ;; Runs in  the client's EPT
-wh_gate_without_ac:
+wh_client_without_ac:
         and     dword [rsp], ~RFLAGS_AC
         popfq
         ; One of the six stays, so that the stack is aligned for a call.

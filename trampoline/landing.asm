@@ -11,7 +11,7 @@
 ;; Runs in  the view; or in the client's EPT if KVM refused, and STATUS has the reason
 wh_land_entry:
         is_view
-        jne     wh_gate_refused
+        jne     wh_client_refused
 
         ;; here: the view, client stack (not mapped), client bases. KVM's page names the
         ;; slot, and the worker has registered all that this slot needs. The handler's number

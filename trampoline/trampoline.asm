@@ -16,7 +16,7 @@ wh_page:
         dq      WH_TRAMP_MAGIC
         dd      WH_ABI_VERSION
         dd      delegate_to_server - wh_page
-        dd      wh_gate_pending - wh_page
+        dd      wh_client_pending - wh_page
         dd      wh_land_entry - wh_page
         dd      wh_land_entry.leave - wh_page
         dd      wh_page_code_end - wh_page
@@ -24,7 +24,7 @@ wh_page:
         dd      wh_service - wh_page
         times wh_tramp_hdr_size - ($ - wh_page) db 0
 
-%include "gate.asm"
+%include "delegate.asm"
 %include "landing.asm"
 %include "home.asm"
 %include "service.asm"

@@ -12,7 +12,7 @@
 
 #include "window.h"
 
-/* gate.asm describes it. */
+/* delegate.asm describes it. */
 typedef int64_t wh_delegate_fn(struct wh_slot *slot, uint32_t handler, uint64_t arg0,
 			       uint32_t index, uint64_t arg1);
 

@@ -64,7 +64,7 @@ struct wh_transport {
 	 * changes nothing: a call is under way. A positive status: nothing was done, and the
 	 * request, which is still in msg, is worth sending again after so many microseconds.
 	 *
-	 * The arguments are in the order of delegate_to_server() (trampoline/gate.asm), which
+	 * The arguments are in the order of delegate_to_server() (trampoline/delegate.asm), which
 	 * finds them where they are.
 	 */
 	int (*call)(struct wh_link *l, uint32_t handler, uint64_t arg, size_t slot);

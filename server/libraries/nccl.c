@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * NCCL in the worker. A group is looked up and checked as a whole. Then one thread makes it, which
- * is not inside the session meanwhile (gate.h): the other ranks that it waits for may be threads of
- * the same client. What the group uses is counted until the thread is back, so that nobody ends a
- * communicator that a call still has. ncclCommAbort exists for exactly that: it ends the
+ * is not inside the session meanwhile (callers.h): the other ranks that it waits for may be threads
+ * of the same client. What the group uses is counted until the thread is back, so that nobody ends
+ * a communicator that a call still has. ncclCommAbort exists for exactly that: it ends the
  * communicator in NCCL, but not its record here.
  */
 #include "gen_nccl_server.h"

@@ -419,9 +419,9 @@ static ncclResult_t away(struct group *g, float *time)
 {
 	ncclResult_t res;
 
-	wh_gate_depart(g->s);
+	wh_callers_depart(g->s);
 	res = run_all(g, time);
-	wh_gate_rejoin(g->s);
+	wh_callers_rejoin(g->s);
 	/* Another context may be current now. */
 	if (made_of(g))
 		wh_self.ctx = WH_CTX_UNKNOWN;

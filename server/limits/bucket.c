@@ -349,8 +349,8 @@ static void go(struct wh_session *s)
 }
 
 /*
- * Once the state exists, it stays: the thread that looks after work under way has no gate
- * (under_way.c).
+ * Once the state exists, it stays: the thread that looks after work under way is none of the
+ * session's callers (under_way.c).
  */
 static bool open_state(struct wh_session *s)
 {
@@ -372,7 +372,7 @@ static bool open_state(struct wh_session *s)
 	for (d = 0; d < WH_TENANT_DEVICES; d++)
 		m->device[d].est_ns = FIRST_EST_NS;
 	s->limits.account->tsc_per_us = s->tsc_per_us;
-	/* A thread that looks without the gate must find the whole state. */
+	/* A thread that is none of the callers must find the whole state. */
 	__atomic_store_n(&s->limits.sm, m, __ATOMIC_RELEASE);
 	return true;
 }

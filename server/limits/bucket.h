@@ -87,7 +87,7 @@ struct wh_sm_device {
 	/* when the turn that was last waited for should end; 0: not known */
 	uint64_t ending_tsc;
 	const struct wh_turn *held_by;	/* the other tenant that has the device; NULL: none */
-	/* under_way.c; the next three are also read and written without the gate. */
+	/* under_way.c; a thread that is none of the callers has the next three, too. */
 	uint64_t launching_tsc;	/* since when a launch is inside the driver; 0: none is */
 	uint64_t progress_tsc;	/* when the work under way began, or some of it was seen done */
 	/* time that was charged while it passed, and is not charged again when it is measured */
@@ -192,8 +192,8 @@ double wh_busy_rest(struct wh_sm_device *d, double ns);
 /* bucket.c: charges the tenant for so much work of the device for this worker. */
 void wh_sm_used(struct wh_session *s, int device, double ns);
 /*
- * Returns the tokens in the bucket, which fills with the time that passes. May be called without
- * the gate.
+ * Returns the tokens in the bucket, which fills with the time that passes. A thread that is none of
+ * the session's callers may call this, too.
  */
 int64_t wh_sm_tokens(struct wh_session *s, int device);
 

@@ -162,7 +162,8 @@ static inline CUresult wh_retry(uint64_t us)
 /*
  * Two more values of that kind, which only dispatch sees. Nothing was changed, and dispatch runs
  * the request again from its message. WH_ALONE: the call must run alone, since it changes what
- * other calls read (session/gate.h). WH_AGAIN: it runs after the calls that want to end something.
+ * other calls read (session/callers.h). WH_AGAIN: it runs after the calls that want to end
+ * something.
  */
 #define WH_ALONE	((CUresult)0x7ffffffe)
 #define WH_AGAIN	((CUresult)0x7fffffff)
@@ -175,7 +176,7 @@ void wh_sm_other_call(struct wh_session *s);
 bool wh_sm_wants_answers(const struct wh_session *s);
 /* Looks which work is done and passes the turn on. Returns true if work is under way. */
 bool wh_sm_look(struct wh_session *s);
-/* Returns the same as far as it is known without a look. May be called without the gate. */
+/* Returns the same as far as it is known without a look, also to a thread that is no caller. */
 bool wh_sm_under_way(const struct wh_session *s);
 /*
  * No call has come for a moment: does the same as wh_sm_look(), and puts a marker behind work that
@@ -199,8 +200,8 @@ struct wh_hold wh_sm_held(void);
  */
 void wh_sm_hold(uint64_t us);
 /*
- * under_way.c: charges for the work under way. May be called without the gate, by one thread
- * besides those that are inside. True: a launch holds a device for longer than it may, and its
+ * under_way.c: charges for the work under way. May be called by one thread
+ * besides the session's callers. True: a launch holds a device for longer than it may, and its
  * program is to end. *again: how soon to look again, in milliseconds.
  */
 bool wh_sm_watch(struct wh_session *s, unsigned int *again);

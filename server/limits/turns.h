@@ -37,7 +37,10 @@ bool wh_turn_hold(struct wh_session *s, int device);
 bool wh_turn_held(const struct wh_session *s, int device);
 /* Does anybody else wait for the device? */
 bool wh_turn_contested(struct wh_session *s, int device);
-/* The same for callers without the gate; waiters count whether they are believed or not. */
+/*
+ * The same for a thread that is no caller of the session; waiters count whether they are believed
+ * or not.
+ */
 bool wh_turn_awaited(const struct wh_session *s, int device);
 /* The work under way should take so much longer. */
 void wh_turn_keep(struct wh_session *s, int device, double left_ns);

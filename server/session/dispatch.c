@@ -2,9 +2,9 @@
 /*
  * The path of one request through the worker: copy it out of the message area once, check what
  * every request has, enter the caller's context, run the handler on the copies, and put the
- * response back. There is no system call and no allocation on this path, and no lock but gate.h's.
- * A long request to a library, which no message area can hold, is copied from the data area
- * instead.
+ * response back. There is no system call and no allocation on this path, and no lock but
+ * callers.h's. A long request to a library, which no message area can hold, is copied from the data
+ * area instead.
  */
 #include "session/library.h"
 #include "session/output.h"
@@ -161,25 +161,25 @@ static void prepare(struct wh_session *s, const struct wh_req *q)
 /* Goes inside, together with others. False: not possible now. */
 static inline bool go_together(struct wh_session *s, const struct wh_req *q)
 {
-	if (!wh_gate_together(s))
+	if (!wh_callers_together(s))
 		return false;
 	if (__builtin_expect(may_share(s) && prepared(s, q), 1))
 		return true;
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	return false;
 }
 
 static bool go_alone(struct wh_session *s, const struct wh_req *q, bool ends)
 {
-	if (!wh_gate_alone(s, ends))
+	if (!wh_callers_alone(s, ends))
 		return false;
 	prepare(s, q);
 	return true;
 }
 
 /*
- * Takes the call inside, alone where that is needed; wh_gate_leave() ends that. False: the call is
- * not inside, and the client has to send it again (gate.h).
+ * Takes the call inside, alone where that is needed; wh_callers_leave() ends that. False: the call
+ * is not inside, and the client has to send it again (callers.h).
  */
 static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alone, bool ends)
 {
@@ -189,7 +189,7 @@ static inline bool go_in(struct wh_session *s, const struct wh_req *q, bool alon
 		/* Perhaps only the context has to be entered, which is done alone. */
 		if (!go_alone(s, q, false))
 			return false;
-		wh_gate_leave(s);
+		wh_callers_leave(s);
 		if (go_together(s, q))
 			return true;
 	}
@@ -201,9 +201,9 @@ static inline bool again(struct wh_session *s, int32_t res, bool *alone)
 {
 	if (!is_delay(res) || (res != (int32_t)WH_ALONE && res != (int32_t)WH_AGAIN))
 		return false;
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	if (res == (int32_t)WH_AGAIN)
-		wh_gate_await_ends(s);
+		wh_callers_await_ends(s);
 	else
 		*alone = true;
 	return true;
@@ -232,7 +232,7 @@ static WH_INLINE int64_t take_request(struct wh_session *s, struct wh_frame *f, 
 	return greeted(s) || q->call == WH_CALL_whHello ? WH_OK : WH_EPERM;
 }
 
-/* Called inside the gate. */
+/* The call is among the callers. */
 static WH_INLINE int32_t run_handler(struct wh_session *s, struct wh_frame *f,
 				     const struct wh_call_entry *e)
 {
@@ -255,13 +255,13 @@ static int64_t run_cuda(struct wh_session *s, struct wh_frame *f, const void *fr
 		if (rc != WH_OK)
 			return rc;
 		if (!go_in(s, f->req, alone || !e->together, e->ends))
-			return WH_GATE_TURN_US;
+			return WH_CALLERS_TURN_US;
 		res = run_handler(s, f, e);
 	} while (again(s, res, &alone));
 	rc = finish(s, res, e, result);
 	if (rc == WH_OK)
 		wh_count(&s->limits.account->calls, 1);
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	return rc;
 }
 
@@ -294,7 +294,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	if (!greeted(s))
 		return WH_EPERM;
 	if (!go_in(s, q, true, e->ends))
-		return WH_GATE_TURN_US;
+		return WH_CALLERS_TURN_US;
 	if (wh_library_functions(s, q->call >> WH_LIBRARY_SHIFT) && sheltered(s, q)) {
 		wh_reply(f, sizeof(struct wh_rsp));
 		wh_library_begins(s);
@@ -312,7 +312,7 @@ static int64_t run_library(struct wh_session *s, struct wh_frame *f, const void 
 	} else {
 		rc = WH_EPERM;
 	}
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	return rc;
 }
 
@@ -356,11 +356,11 @@ int wh_dispatch_idle(struct wh_session *s, uint32_t slot, int end)
 	bool busy;
 
 	wh_self.slot = slot;
-	if (!wh_gate_alone(s, false))
+	if (!wh_callers_alone(s, false))
 		return true;
 	go_on(s);
 	busy = wh_sm_idle(s, end);
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	return busy;
 }
 
@@ -372,10 +372,10 @@ int wh_dispatch_unsettled(const struct wh_session *s)
 void wh_dispatch_settle(struct wh_session *s, uint32_t slot)
 {
 	wh_self.slot = slot;
-	if (!wh_gate_alone(s, false))
+	if (!wh_callers_alone(s, false))
 		return;
 	wh_mem_settle(s);
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 }
 
 static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t size)
@@ -389,14 +389,14 @@ static int64_t answer_cuda(struct wh_session *s, struct wh_frame *f, uint64_t si
 }
 
 /*
- * Returns the session as if the slot were its first one. The slot's frame and its word of the gate
- * are then at constant offsets from one address.
+ * Returns the session as if the slot were its first one. The slot's frame and its word of the
+ * callers are then at constant offsets from one address.
  */
 static inline struct wh_session *at_slot(struct wh_session *s, uint64_t slot)
 {
 	uint8_t *at = (uint8_t *)s + slot * sizeof(s->frame[0]);
 
-	_Static_assert(sizeof(s->frame[0]) == sizeof(s->gate.slot[0]), "they go in step");
+	_Static_assert(sizeof(s->frame[0]) == sizeof(s->callers.slot[0]), "they go in step");
 	WH_KEEP(at);
 	return (struct wh_session *)at;
 }
@@ -443,7 +443,7 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, ui
 {
 	struct wh_session *at = at_slot(s, slot);
 	struct wh_frame *f = &at->frame[0];
-	uint32_t *inside = &at->gate.slot[0].inside;
+	uint32_t *inside = &at->callers.slot[0].inside;
 	const struct wh_call_entry *e;
 	int32_t res;
 
@@ -452,16 +452,16 @@ static WH_INLINE int64_t answer_together(struct wh_session *s, uint64_t slot, ui
 	e = quick_request(s, f, size);
 	if (__builtin_expect(!e, 0))
 		return answer_cuda(s, f, size);
-	if (__builtin_expect(!wh_gate_together_in(s, inside), 0))
-		return WH_GATE_TURN_US;
+	if (__builtin_expect(!wh_callers_together_in(s, inside), 0))
+		return WH_CALLERS_TURN_US;
 	res = run_quickly(s, f, e);
 	if (__builtin_expect(is_delay(res), 0)) {
-		wh_gate_leave(s);
+		wh_callers_leave(s);
 		return answer_cuda(s, f, size);
 	}
 	if (__builtin_expect(s->limits.risen, 0))
 		wh_mem_note_peak(s);
-	__atomic_store_n(inside, WH_GATE_NONE, __ATOMIC_RELEASE);
+	__atomic_store_n(inside, WH_CALLERS_NONE, __ATOMIC_RELEASE);
 	wh_count(&s->limits.account->calls, 1);
 	respond(f, res);
 	return WH_OK;

@@ -12,7 +12,7 @@
 #include "limits/charge.h"
 #include "limits/ipc.h"
 #include "limits/limits.h"
-#include "session/gate.h"
+#include "session/callers.h"
 #include "session/reach.h"
 #include "session/session.h"
 #include "state/state.h"
@@ -43,7 +43,7 @@ struct wh_call_entry {
 	CUresult (*run)(struct wh_session *s, struct wh_frame *f);
 	uint32_t min_size;
 	bool launch;		/* it calls wh_launch_begin() */
-	bool together;		/* others may run at the same time: gate.h */
+	bool together;		/* others may run at the same time: callers.h */
 	bool ends;		/* it may end an object that another call has looked up */
 };
 extern const struct wh_call_entry wh_calls[WH_CALLS];

@@ -2,7 +2,7 @@
 /*
  * Owns the answer to which addresses a client may name (reach.h). A handler asks after it has
  * copied the request and before it calls the driver. Nothing is freed in between, since calls that
- * free run alone (gate.h).
+ * free run alone (callers.h).
  */
 #include "session/callback.h"
 

@@ -50,7 +50,7 @@ static bool format_part(struct wh_session *s, uint32_t slots)
 		.api_hash = WH_API_HASH,
 	};
 	s->nslots = slots;
-	wh_gate_init(&s->gate);
+	wh_callers_init(&s->callers);
 	s->data = s->part + data;
 	s->data_size = s->part_size - data;
 	for (i = 0; i < slots; i++) {
@@ -77,7 +77,7 @@ bool wh_session_slot(struct wh_session *s, uint32_t slot)
 	}
 	f->req = memset(req, 0, f->max * 2);
 	f->rsp = memset(rsp, 0, f->max);
-	wh_gate_use(s, slot);
+	wh_callers_use(s, slot);
 	return true;
 }
 

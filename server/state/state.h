@@ -47,7 +47,7 @@ struct wh_self {
 	int device;		/* device of that context; -1: none. See wh_self_on() */
 	uint64_t *launches;	/* the account's counter of that device; NULL: none */
 	uint32_t slot;		/* the slot whose call the thread runs */
-	bool alone;		/* no other call of the session runs (session/gate.h) */
+	bool alone;		/* no other call of the session runs (session/callers.h) */
 	bool posted;		/* nobody waits for the call */
 	/* While somebody traces: the record of the call, and the events around it. */
 	struct wh_trace_record *traced;
@@ -98,10 +98,10 @@ struct wh_reach {
 };
 
 /*
- * Which slots are inside calls (session/gate.h). A slot's word is alone in its cache line, since
+ * Which slots are inside calls (session/callers.h). A slot's word is alone in its cache line, since
  * each call writes it.
  */
-struct wh_gate {
+struct wh_callers {
 	struct {
 		uint32_t inside;	/* WH_GATE_* */
 	} __attribute__((aligned(64))) slot[WH_MAX_SLOTS];
@@ -127,7 +127,7 @@ struct wh_trace {
 struct wh_session {
 	struct wh_driver drv;
 	struct wh_handles handles;
-	struct wh_gate gate;
+	struct wh_callers callers;
 	/* counts contexts that have ended: a thread's current context may be one of them */
 	uint32_t ended;
 	uint64_t tsc_per_us;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A preloaded library that holds a process up in a system call that can take long: while $HELD has
- * a FIFO with the call's name, the call says by a file NAME.waits that it is there, and goes on when
- * somebody writes into the FIFO.
+ * a FIFO with the call's name, the call says by a file NAME.waits that it is there, and goes on
+ * when somebody writes into the FIFO.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

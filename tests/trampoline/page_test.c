@@ -84,7 +84,7 @@ static void test_entries(void)
 {
 	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
-	ok(h.delegate == in_map("delegate_to_server") && h.pending == in_map("wh_gate_pending"),
+	ok(h.delegate == in_map("delegate_to_server") && h.pending == in_map("wh_client_pending"),
 	   "entries_are_in_the_header");
 	ok(!memcmp(page + h.delegate, endbr64, 4) && !memcmp(page + h.pending, endbr64, 4),
 	   "entries_start_with_endbr64");

@@ -194,13 +194,13 @@ static void test_gate(uint64_t function)
 {
 	int before = launched;
 
-	s->gate.in_vm = true;
-	s->gate.closed = 1;
+	s->callers.in_vm = true;
+	s->callers.closed = 1;
 	begin(function);
-	ok(send_launch() == WH_GATE_TURN_US && launched == before,
+	ok(send_launch() == WH_CALLERS_TURN_US && launched == before,
 	   "while_another_slot_is_alone_the_client_comes_again");
-	s->gate.closed = 0;
-	s->gate.in_vm = false;
+	s->callers.closed = 0;
+	s->callers.in_vm = false;
 	ok(send_launch() == WH_OK && launched == before + 1, "with_the_request_that_is_still_there");
 }
 

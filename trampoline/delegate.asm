@@ -25,7 +25,7 @@ delegate_to_server:
         push    r15
         pushfq
         test    dword [rsp], RFLAGS_AC
-        jnz     wh_gate_without_ac
+        jnz     wh_client_without_ac
         ;; Save the modes for the way home where the flags were. Save in the slot what the
         ;; landing restores, and what KVM loads when it suspends the call.
         stmxcsr [rsp + frame.mxcsr]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The waiting part of gate.h. Calls are short, so a thread looks and yields before it sleeps.
+ * The waiting part of callers.h. Calls are short, so a thread looks and yields before it sleeps.
  * Sleeps are short and nobody wakes the sleeper, so no wake-up can be lost.
  *
  * In a server VM a sleep is a handoff, and a yield is none (server/vm/interpose.c). So there a
@@ -9,7 +9,7 @@
  * was interrupted in its call takes to get its next turn.
  */
 #define _GNU_SOURCE
-#include "session/gate.h"
+#include "session/callers.h"
 
 #include <sched.h>
 #include <time.h>
@@ -21,14 +21,14 @@
 #define YIELDS_IN_VM	10000000u
 #define NAP_NS	50000
 
-void wh_gate_init(struct wh_gate *g)
+void wh_callers_init(struct wh_callers *g)
 {
 	uint32_t version;
 
 	g->in_vm = wh_detect(&version) == WH_ROLE_SERVER;
 }
 
-static void wait_a_moment(const struct wh_gate *g, unsigned int *n)
+static void wait_a_moment(const struct wh_callers *g, unsigned int *n)
 {
 	static const struct timespec nap = { .tv_nsec = NAP_NS };
 
@@ -43,7 +43,7 @@ static void wait_a_moment(const struct wh_gate *g, unsigned int *n)
 
 static uint32_t *own(struct wh_session *s)
 {
-	return &s->gate.slot[wh_self.slot].inside;
+	return &s->callers.slot[wh_self.slot].inside;
 }
 
 static uint32_t look(const uint32_t *word)
@@ -55,7 +55,7 @@ static uint32_t look(const uint32_t *word)
  * Waits until the word is 0. Waiters are counted, so that a call that is alone for long lets others
  * in. False: the word is not 0 yet, and the caller, which may leave, has to.
  */
-static bool await_zero(struct wh_gate *g, const uint32_t *word, bool may_leave)
+static bool await_zero(struct wh_callers *g, const uint32_t *word, bool may_leave)
 {
 	unsigned int n = 0;
 	bool leave = false;
@@ -72,23 +72,23 @@ static bool await_zero(struct wh_gate *g, const uint32_t *word, bool may_leave)
 
 static bool go_together(struct wh_session *s, bool may_leave)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 
 	do {
-		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
+		__atomic_store_n(own(s), WH_CALLERS_NONE, __ATOMIC_SEQ_CST);
 		if (!await_zero(g, &g->closed, may_leave))
 			return false;
-		__atomic_store_n(own(s), WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+		__atomic_store_n(own(s), WH_CALLERS_TOGETHER, __ATOMIC_SEQ_CST);
 	} while (look(&g->closed));
 	return true;
 }
 
-bool wh_gate_together_slowly(struct wh_session *s)
+bool wh_callers_together_slowly(struct wh_session *s)
 {
 	return go_together(s, true);
 }
 
-static bool close_gate(struct wh_gate *g, bool may_leave)
+static bool close_callers(struct wh_callers *g, bool may_leave)
 {
 	uint32_t open = 0;
 
@@ -107,45 +107,45 @@ static bool close_gate(struct wh_gate *g, bool may_leave)
  */
 static bool await_others(struct wh_session *s)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 	bool outside = false;
 	unsigned int n;
 	uint32_t i;
 
-	for (i = 0; i < look(&s->gate.used); i++) {
+	for (i = 0; i < look(&s->callers.used); i++) {
 		if (i == wh_self.slot)
 			continue;
-		for (n = 0; look(&g->slot[i].inside) == WH_GATE_TOGETHER; )
+		for (n = 0; look(&g->slot[i].inside) == WH_CALLERS_TOGETHER; )
 			wait_a_moment(g, &n);
-		outside |= look(&g->slot[i].inside) == WH_GATE_OUTSIDE;
+		outside |= look(&g->slot[i].inside) == WH_CALLERS_OUTSIDE;
 	}
 	return outside;
 }
 
 static void await_those_outside(struct wh_session *s)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 	unsigned int n;
 	uint32_t i;
 
 	for (i = 0; i < look(&g->used); i++)
-		for (n = 0; i != wh_self.slot && look(&g->slot[i].inside) == WH_GATE_OUTSIDE; )
+		for (n = 0; i != wh_self.slot && look(&g->slot[i].inside) == WH_CALLERS_OUTSIDE; )
 			wait_a_moment(g, &n);
 }
 
 /*
- * A call that is outside comes back only while the gate is open. So a call that ends something
- * opens the gate again and waits; meanwhile nobody else steps out (`ending`).
+ * A call that is outside comes back only while callers are let in. So a call that ends something
+ * lets callers in again and waits; meanwhile nobody else steps out (`ending`).
  */
 static bool be_alone(struct wh_session *s, bool ends, bool may_leave)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 	bool closed;
 
 	if (ends)
 		__atomic_fetch_add(&g->ending, 1, __ATOMIC_SEQ_CST);
-	while ((closed = close_gate(g, may_leave)) && await_others(s) && ends) {
-		wh_gate_open(s);
+	while ((closed = close_callers(g, may_leave)) && await_others(s) && ends) {
+		wh_callers_open(s);
 		await_those_outside(s);
 	}
 	if (ends)
@@ -153,28 +153,28 @@ static bool be_alone(struct wh_session *s, bool ends, bool may_leave)
 	return closed;
 }
 
-bool wh_gate_alone_slowly(struct wh_session *s, bool ends)
+bool wh_callers_alone_slowly(struct wh_session *s, bool ends)
 {
 	return be_alone(s, ends, true);
 }
 
-void wh_gate_open(struct wh_session *s)
+void wh_callers_open(struct wh_session *s)
 {
-	__atomic_store_n(&s->gate.closed, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->callers.closed, 0, __ATOMIC_SEQ_CST);
 }
 
-bool wh_gate_step_out(struct wh_session *s)
+bool wh_callers_step_out(struct wh_session *s)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 
-	__atomic_store_n(own(s), WH_GATE_OUTSIDE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(own(s), WH_CALLERS_OUTSIDE, __ATOMIC_SEQ_CST);
 	if (__builtin_expect(look(&g->ending), 0)) {
-		__atomic_store_n(own(s), wh_self.alone ? WH_GATE_NONE : WH_GATE_TOGETHER,
+		__atomic_store_n(own(s), wh_self.alone ? WH_CALLERS_NONE : WH_CALLERS_TOGETHER,
 				 __ATOMIC_SEQ_CST);
 		return false;
 	}
 	if (wh_self.alone)
-		wh_gate_open(s);
+		wh_callers_open(s);
 	return true;
 }
 
@@ -182,36 +182,35 @@ bool wh_gate_step_out(struct wh_session *s)
  * Goes from outside back to the state before. A call that is alone and ends nothing does not wait
  * for us.
  */
-void wh_gate_step_in(struct wh_session *s)
+void wh_callers_step_in(struct wh_session *s)
 {
-	struct wh_gate *g = &s->gate;
+	struct wh_callers *g = &s->callers;
 
 	if (wh_self.alone) {
-		close_gate(g, false);
-		__atomic_store_n(own(s), WH_GATE_NONE, __ATOMIC_SEQ_CST);
+		close_callers(g, false);
+		__atomic_store_n(own(s), WH_CALLERS_NONE, __ATOMIC_SEQ_CST);
 		await_others(s);
 		return;
 	}
 	for (;;) {
-		__atomic_store_n(own(s), WH_GATE_TOGETHER, __ATOMIC_SEQ_CST);
+		__atomic_store_n(own(s), WH_CALLERS_TOGETHER, __ATOMIC_SEQ_CST);
 		if (__builtin_expect(!look(&g->closed), 1))
 			return;
-		__atomic_store_n(own(s), WH_GATE_OUTSIDE, __ATOMIC_SEQ_CST);
+		__atomic_store_n(own(s), WH_CALLERS_OUTSIDE, __ATOMIC_SEQ_CST);
 		await_zero(g, &g->closed, false);
 	}
 }
 
-void wh_gate_use(struct wh_session *s, uint32_t slot)
+void wh_callers_use(struct wh_session *s, uint32_t slot)
 {
-	uint32_t used = look(&s->gate.used);
+	uint32_t *at = &s->callers.used, used = look(at);
 
-	while (used <= slot &&
-	       !__atomic_compare_exchange_n(&s->gate.used, &used, slot + 1, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_RELAXED))
+	while (used <= slot && !__atomic_compare_exchange_n(at, &used, slot + 1, false,
+							    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 }
 
-void wh_gate_rejoin(struct wh_session *s)
+void wh_callers_rejoin(struct wh_session *s)
 {
 	if (wh_self.alone)
 		be_alone(s, false, false);
@@ -219,14 +218,14 @@ void wh_gate_rejoin(struct wh_session *s)
 		go_together(s, false);
 }
 
-void wh_gate_pass(struct wh_session *s)
+void wh_callers_pass(struct wh_session *s)
 {
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	sched_yield();
-	wh_gate_rejoin(s);
+	wh_callers_rejoin(s);
 }
 
-void wh_gate_await_ends(struct wh_session *s)
+void wh_callers_await_ends(struct wh_session *s)
 {
-	await_zero(&s->gate, &s->gate.ending, false);
+	await_zero(&s->callers, &s->callers.ending, false);
 }

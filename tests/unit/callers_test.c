@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The test promises the gate of a session with several slots (session/gate.h). A thread
- * for each slot does at random what calls do, and checks which other threads are where.
+ * The test promises who is let in at the same time to a session with several slots
+ * (session/callers.h). A thread for each slot does at random what calls do, and checks which other
+ * threads are where.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "session/gate.h"
+#include "session/callers.h"
 
 #define SLOTS	4
 #define ROUNDS	20000
@@ -19,7 +20,7 @@ static atomic_int together, alone, outside;
 static atomic_int broken_alone, broken_end, broken_return;
 /*
  * The table is like one of the session's: one thread changes it alone, all others read
- * it. Its only lock is the gate.
+ * it. Its only lock is the order of the callers.
  */
 static long table[2];
 
@@ -40,29 +41,29 @@ static void change(void)
 
 static void run_together(unsigned int *seed)
 {
-	wh_gate_together(s);
+	wh_callers_together(s);
 	together++;
 	if (alone)
 		broken_alone++;
 	look();
-	if (rand_r(seed) % 8 == 0 && wh_gate_wanted(s)) {
+	if (rand_r(seed) % 8 == 0 && wh_callers_wanted(s)) {
 		together--;
-		wh_gate_pass(s);
+		wh_callers_pass(s);
 		together++;
 	}
 	together--;
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 }
 
 static void run_alone(bool ends)
 {
-	wh_gate_alone(s, ends);
+	wh_callers_alone(s, ends);
 	alone++;
 	change();
 	if (ends && outside)
 		broken_end++;
 	alone--;
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 }
 
 /* Does what a call does that waits for the device, of either kind. */
@@ -71,13 +72,13 @@ static void run_outside(bool is_alone, unsigned int *seed)
 	int i, n = rand_r(seed) % 200;
 
 	if (is_alone)
-		wh_gate_alone(s, false);
+		wh_callers_alone(s, false);
 	else
-		wh_gate_together(s);
+		wh_callers_together(s);
 	look();
-	if (!wh_gate_out(s)) {
-		wh_gate_leave(s);
-		wh_gate_await_ends(s);
+	if (!wh_callers_out(s)) {
+		wh_callers_leave(s);
+		wh_callers_await_ends(s);
 		return;
 	}
 	/*
@@ -88,7 +89,7 @@ static void run_outside(bool is_alone, unsigned int *seed)
 	for (i = 0; i < n; i++)
 		__builtin_ia32_pause();
 	outside--;
-	wh_gate_in(s);
+	wh_callers_in(s);
 	if (is_alone)
 		alone++;
 	else
@@ -101,7 +102,7 @@ static void run_outside(bool is_alone, unsigned int *seed)
 		alone--;
 	else
 		together--;
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 }
 
 static pthread_barrier_t all_inside;
@@ -112,9 +113,9 @@ static void *calls(void *slot)
 	int i;
 
 	wh_self.slot = (uintptr_t)slot;
-	wh_gate_together(s);
+	wh_callers_together(s);
 	pthread_barrier_wait(&all_inside);
-	wh_gate_leave(s);
+	wh_callers_leave(s);
 	for (i = 0; i < ROUNDS; i++) {
 		switch (rand_r(&seed) % 8) {
 		case 0:
@@ -144,7 +145,7 @@ int main(void)
 	s = aligned_alloc(_Alignof(struct wh_session), sizeof(*s));
 	memset(s, 0, sizeof(*s));
 	s->nslots = SLOTS;
-	wh_gate_use(s, SLOTS - 1);
+	wh_callers_use(s, SLOTS - 1);
 	tap_plan(5);
 	pthread_barrier_init(&all_inside, NULL, SLOTS);
 	for (i = 0; i < SLOTS; i++)
@@ -155,7 +156,7 @@ int main(void)
 	ok_eq(broken_alone, 0, "nothing_changes_while_others_read");
 	ok_eq(broken_end, 0, "nothing_ends_while_a_call_that_looked_it_up_runs");
 	ok_eq(broken_return, 0, "who_was_outside_comes_back_among_those_that_read");
-	ok(!s->gate.closed && !s->gate.ending && !s->gate.wanted, "nobody_is_left_waiting");
+	ok(!s->callers.closed && !s->callers.ending && !s->callers.wanted, "nobody_is_left_waiting");
 	free(s);
 	return tap_exit();
 }
