@@ -41,7 +41,7 @@ environment() {
 
 # These points look at the CPU time or the clock, on a machine that is four times slower, or at
 # free memory, of which KASAN keeps what was freed for a while.
-slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|fire_test/no_memory_is_lost|life_test/.*_leak_nothing)'
+slow_points='^not ok [0-9]* - (wormhole_)?((park|irq)_test/|zap_test/nor_does_one|fire_test/no_memory_is_lost|life_test/.*_leak_nothing)'
 
 write_job() { # PART SEED
 	local job=$dir/job/job test=${1#*:}
