@@ -5,6 +5,8 @@
  * neither the child's calls nor its end. It needs softgpu behind it.
  */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -236,6 +238,8 @@ static void among_threads(void)
 /* --- A signal handler ---------------------------------------------------------------------- */
 
 static volatile sig_atomic_t from_handler = -1, forked;
+static pthread_t waits;		/* the thread that waits for the stream */
+static sem_t forked_and_back;
 
 /* Forks on top of a call, where it is unknown what the rest of the call would find. */
 static void forks(int sig)
@@ -251,30 +255,26 @@ static void forks(int sig)
 		_exit(cuInit(0));
 	from_handler = waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
 		       WEXITSTATUS(status) : 99;
+	sem_post(&forked_and_back);
 }
 
-static void *raises(void *thread)
-{
-	usleep(100000);
-	pthread_kill(*(pthread_t *)thread, SIGUSR1);
-	return NULL;
-}
-
-static void CUDA_CB sleeps(void *arg)
+/* Runs while that thread waits, and makes it fork meanwhile. */
+static void CUDA_CB interrupts(void *arg)
 {
 	(void)arg;
-	usleep(400000);
+	pthread_kill(waits, SIGUSR1);
+	while (sem_wait(&forked_and_back) && errno == EINTR)
+		;
 }
 
 static void in_a_handler(void)
 {
-	pthread_t t, self = pthread_self();
 	bool good;
 
+	waits = pthread_self();
+	sem_init(&forked_and_back, 0, 0);
 	signal(SIGUSR1, forks);
-	pthread_create(&t, NULL, raises, &self);
-	good = !cuLaunchHostFunc(NULL, sleeps, NULL) && !cuCtxSynchronize();
-	pthread_join(t, NULL);
+	good = !cuLaunchHostFunc(NULL, interrupts, NULL) && !cuCtxSynchronize();
 	ok(good && computes(6), "call_goes_on_after_a_handler_forked");
 	ok_eq(from_handler, CUDA_ERROR_NOT_INITIALIZED, "and_the_child_cannot_use_cuda");
 }
